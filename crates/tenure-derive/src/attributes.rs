@@ -1,4 +1,4 @@
-//! What is written in `#[line(...)]`, on a struct and on its fields.
+//! What `#[line(...)]` says, on a struct and on its fields.
 
 use proc_macro2::Span;
 use syn::ext::IdentExt;
@@ -6,7 +6,6 @@ use syn::meta::ParseNestedMeta;
 use syn::spanned::Spanned;
 use syn::{Attribute, DataStruct, Error, Expr, Index, LitInt, LitStr, Member, Path, Result, Type};
 
-/// The attributes of a struct.
 #[derive(Default)]
 pub(crate) struct OfStruct {
     pub(crate) assume_aligned: bool,
@@ -21,7 +20,6 @@ pub(crate) struct Group {
     pub(crate) lines: usize,
 }
 
-/// A field and its attributes.
 pub(crate) struct Field<'a> {
     pub(crate) member: Member,
     pub(crate) ty: &'a Type,
@@ -122,7 +120,6 @@ impl Group {
 }
 
 impl<'a> Field<'a> {
-    /// All fields of a struct.
     pub(crate) fn parse_all(data: &'a DataStruct) -> Result<Vec<Self>> {
         let mut fields = Vec::new();
         let mut errors: Option<Error> = None;
@@ -178,7 +175,7 @@ impl<'a> Field<'a> {
         Ok(())
     }
 
-    /// The name that a message calls it.
+    /// As messages call it.
     pub(crate) fn name(&self) -> String {
         match &self.member {
             Member::Named(name) => name.unraw().to_string(),

@@ -32,7 +32,7 @@ fn not_a_struct(span: Span) -> Error {
     Error::new(span, "`LineLayout` is for structs: only their fields have offsets of their own")
 }
 
-/// Catches the group that is declared under one name and used under another.
+/// A group that is declared under one name and used under another is an error.
 fn every_declared_group_has_a_field(of_struct: &OfStruct, fields: &[Field<'_>]) -> Result<()> {
     for group in &of_struct.groups {
         let name = group.name.value();
@@ -43,7 +43,6 @@ fn every_declared_group_has_a_field(of_struct: &OfStruct, fields: &[Field<'_>]) 
     Ok(())
 }
 
-/// The expression of type `Layout`.
 fn layout(
     input: &DeriveInput,
     of_struct: &OfStruct,
@@ -74,7 +73,6 @@ fn layout(
     }
 }
 
-/// The expression of type `Field`.
 fn described(field: &Field<'_>, generics: &Generics, line: &TokenStream) -> TokenStream {
     let (name, member, ty) = (field.name(), &field.member, field.ty);
     let role = field.role.map(|role| {
@@ -90,7 +88,7 @@ fn described(field: &Field<'_>, generics: &Generics, line: &TokenStream) -> Toke
         quote!(.role(#line::Role::#role))
     });
     let group = field.group.iter().map(|name| quote!(.group(#name)));
-    // Which bytes of a parameter hold something is not known here: it may be an `Isolated`.
+    // A parameter may be an `Isolated`: which of its bytes hold something is unknown here.
     let opaque = generics::is_parameter(generics, ty)
         .then(|| quote!(.opaque(::core::mem::align_of::<#ty>())));
     quote! {
@@ -121,14 +119,14 @@ fn implementation(
     }
 }
 
-/// Evaluated where the struct is defined, if it has a single layout.
+/// In a constant where the struct is defined, if it has a single layout.
 fn check(input: &DeriveInput, line: &TokenStream) -> Option<TokenStream> {
     if generics::has_instances(&input.generics) {
         return None;
     }
     let name = &input.ident;
     let arguments = generics::all_static(&input.generics);
-    // The compiler points to what the whole call is spanned with: the struct's name.
+    // The compiler points to the span of the whole call: the struct's name.
     let call = quote_spanned!(name.span()=> check::<#name #arguments>());
     let check = quote_spanned!(name.span()=> check);
     Some(quote! {

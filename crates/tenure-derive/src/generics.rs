@@ -1,5 +1,3 @@
-//! The parameters of the struct, as the implementation and the check need them.
-
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::punctuated::Punctuated;
@@ -7,7 +5,7 @@ use syn::{GenericParam, Generics, Token, Type, TypeParamBound, WherePredicate, p
 
 use crate::attributes::{Field, Role};
 
-/// The parameters of the implementation: sized, and with layouts where they are embedded.
+/// Sized, and with layouts where they are embedded.
 pub(crate) fn of_implementation(
     generics: &Generics,
     fields: &[Field<'_>],
@@ -33,7 +31,7 @@ pub(crate) fn of_implementation(
     generics
 }
 
-/// Whether the struct's layout depends on its parameters. Lifetimes change no layout.
+/// Lifetimes change no layout.
 pub(crate) fn has_instances(generics: &Generics) -> bool {
     generics.params.iter().any(|parameter| !matches!(parameter, GenericParam::Lifetime(_)))
 }
@@ -53,13 +51,12 @@ pub(crate) fn is_parameter(generics: &Generics, ty: &Type) -> bool {
     }
 }
 
-/// The arguments of a struct that has lifetime parameters only.
+/// For a struct that has lifetime parameters only.
 pub(crate) fn all_static(generics: &Generics) -> TokenStream {
     let lifetimes = generics.lifetimes().map(|_| quote!('static));
     quote!(<#(#lifetimes),*>)
 }
 
-/// Takes `?Sized` away.
 fn require_sized(bounds: &mut Punctuated<TypeParamBound, Token![+]>) {
     let is_maybe =
         |bound: &TypeParamBound| matches!(bound, TypeParamBound::Trait(t) if t.maybe.is_some());

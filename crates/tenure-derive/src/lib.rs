@@ -1,8 +1,7 @@
 //! `#[derive(LineLayout)]` of the crate `tenure`.
 //!
-//! Depend on `tenure` with the feature `derive`, not on this crate: the code that the derive writes
-//! calls `tenure::line`, where the rules are. This crate knows no rule. It hands over each field's
-//! name, offset and size, and what the attributes say about it.
+//! Depend on `tenure` with the feature `derive`, not on this crate: the code that the derive writes calls
+//! `tenure::line`, which has the rules. This crate hands over each field's name, offset and size, and its attributes.
 
 use proc_macro::TokenStream;
 use syn::{DeriveInput, parse_macro_input};
@@ -13,11 +12,9 @@ mod generics;
 
 /// Lets the compiler keep the fields that many cores write away from those that they read.
 ///
-/// Implements the trait of the same name for a struct, and checks the struct's layout by it: a
-/// layout that breaks a rule is a compile error that names the fields and their offsets. The check
-/// is evaluated by the compiler. It adds nothing to the struct, and no code to the program.
-///
-/// The rules are those of the module `tenure::line`.
+/// Implements the trait of the same name for a struct, and checks the struct's layout by the rules of the module
+/// `tenure::line`: a broken rule is a compile error that names the fields and their offsets. The check adds nothing to
+/// the struct, and no code to the program.
 ///
 /// # Attributes of a field
 ///
@@ -29,21 +26,21 @@ mod generics;
 /// | `#[line(embed)]` | its type implements `LineLayout` too: that struct's fields count, each with its own role |
 /// | `#[line(group = "tx")]` | used together with the other fields of the group; goes with any of the above |
 ///
-/// A field has one of the first four at most. One that has none is like a cold one.
+/// A field has at most one of the first four. Without one it is like a cold one.
 ///
 /// # Attributes of the struct
 ///
 /// | attribute | meaning |
 /// |---|---|
 /// | `#[line(group(name = "tx", lines = 2))]` | the group may lie on that many lines, instead of on one |
-/// | `#[line(assume_aligned)]` | every instance starts on a line, though the struct's alignment does not ask for it: a promise of the author's, which nothing checks |
+/// | `#[line(assume_aligned)]` | every instance starts on a line, though the struct's alignment does not ask for it: the author's promise, unchecked |
 /// | `#[line(apart = ISOLATION_BYTES)]` | contended and read-mostly fields share no aligned block of that many bytes; a constant expression, a power of two |
 /// | `#[line(crate = path)]` | where `tenure` is, if not at `::tenure` |
 ///
 /// # Generic structs
 ///
-/// A struct without type and const parameters is checked where it is defined. Those with parameters
-/// have a layout per instance; `tenure::line::check` checks one:
+/// A struct without type and const parameters is checked where it is defined. Otherwise each instance has a layout;
+/// `tenure::line::check` checks one:
 ///
 /// ```
 /// use tenure::line::{self, Isolated, LineLayout};
@@ -79,9 +76,8 @@ mod generics;
 ///
 /// # Limits
 ///
-/// - Structs only: a field of an enum has no fixed offset, and those of a union have one line.
-/// - The last field has a size: no `[T]`, `str` or `dyn Trait`. A parameter `T: ?Sized` is taken as
-///   `T: Sized`.
+/// - Structs only: a field of an enum has no fixed offset, and a union's share one line.
+/// - The last field has a size: no `[T]`, `str` or `dyn Trait`. A parameter `T: ?Sized` is taken as `T: Sized`.
 /// - A type parameter whose field is `embed`ded implements `LineLayout`; the derive adds that bound
 ///   to the implementation.
 #[proc_macro_derive(LineLayout, attributes(line))]

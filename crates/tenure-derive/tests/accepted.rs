@@ -120,7 +120,7 @@ mod renamed {
     }
 }
 
-/// One that a macro writes, whose types come as fragments.
+/// Its types come as fragments.
 macro_rules! slot {
     ($name:ident, $count:ty, $value:ty) => {
         #[derive(LineLayout)]
@@ -174,7 +174,6 @@ fn padding_takes_no_lines_of_a_group() {
     assert_eq!(Ring::<u64>::LAYOUT.fields[0].size, size_of::<usize>());
 }
 
-/// A count whose type the user chooses.
 #[derive(LineLayout)]
 struct Counted<C, T> {
     #[line(contended, group = "refs")]
@@ -211,7 +210,7 @@ fn the_padding_of_a_type_parameter_takes_no_lines_of_a_group() {
     assert_eq!((value.size, value.padding), (8, 0));
 }
 
-/// A struct of tens of fields: written by many, then read by many.
+/// Tens of fields: written by many, then read by many.
 macro_rules! tens {
     ($name:ident $($fields:tt)*) => { tens!(@ $name [] $($fields)*); };
     (@ $name:ident [$($done:tt)*] written $($rest:tt)*) => {

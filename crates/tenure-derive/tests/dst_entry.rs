@@ -1,5 +1,5 @@
-//! `dst_entry` and `rtable` as Linux has them since 6.4: cold members fill the line of the count, and
-//! `rtable` has not grown. `messages/layout/dst_entry.rs` has them as they were before.
+//! `dst_entry` and `rtable` as in Linux since 6.4: cold members fill the line of the count, and `rtable` has not grown.
+//! `messages/layout/dst_entry.rs` has them as they were before.
 
 // Where lines are larger, this repair is none.
 #![cfg(not(any(

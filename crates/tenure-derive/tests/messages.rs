@@ -1,13 +1,10 @@
-//! What a person reads, word for word: each file in `messages/` beside what the compiler says. Those of `unsize!`,
-//! which is `tenure`'s, are here as well: one build serves both.
-//!
-//! After a change of words, record them anew with `TRYBUILD=overwrite cargo test -p tenure-derive`
-//! and read the difference.
+//! Each file in `messages/` beside what the compiler says, word for word; also those of `tenure`'s `unsize!`: one build
+//! serves both. To record them anew: `TRYBUILD=overwrite cargo test -p tenure-derive`, and read the difference.
 
 use std::process::Command;
 use tenure::line::{ISOLATION_BYTES, LINE_BYTES};
 
-/// The words around ours are the compiler's, and so is the place that it points to.
+/// The compiler's words are around ours, and it chooses the place that it points to.
 const RECORDED_WITH: u32 = 95;
 
 #[test]
@@ -23,7 +20,7 @@ fn every_message_reads_as_recorded() {
     cases.pass("tests/messages/accepted/*.rs");
 }
 
-/// Why the compiler's words, or the numbers in ours, are others than the recorded ones.
+/// Why the words, or the numbers in ours, differ from the recorded ones.
 fn other_words() -> Option<String> {
     if (LINE_BYTES, ISOLATION_BYTES) != (64, 128) {
         return Some(format!("recorded for lines of 64 bytes, here they have {LINE_BYTES}"));

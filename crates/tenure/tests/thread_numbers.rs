@@ -64,8 +64,7 @@ fn a_thread_that_forks_is_not_lost_under_a_number_that_it_has_borrowed() {
     });
 }
 
-/// Forks a thread that has borrowed that number, and fails unless in the child neither it nor the number's next
-/// owner is lost.
+/// Forks a thread that has borrowed that number: in the child neither it nor the number's next owner may be lost.
 fn lives_on_with_its_number(number: usize) -> libc::c_int {
     in_child(|| {
         assert!(!Native::is_lost(number), "the thread is lost under a number that it has borrowed");
@@ -91,7 +90,7 @@ fn a_thread_that_forks_is_not_lost_under_a_number_that_it_has_borrowed_beside_an
     });
 }
 
-/// Forks when a thread leaves it, under a number that is borrowed beside the thread's own.
+/// Forks when a thread leaves it, under a number borrowed beside the thread's own.
 struct ForksWhenLeft(Mutex<Vec<libc::c_int>>);
 
 impl Resident for ForksWhenLeft {

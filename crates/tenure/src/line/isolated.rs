@@ -6,17 +6,12 @@ use core::ops::{Deref, DerefMut};
 
 /// A value that shares its cache line with nothing else.
 ///
-/// Aligned to and padded to a multiple of [`ISOLATION_BYTES`]. Use it for a word that many cores write (a count, a
-/// lock, a queue's head), or for the fields beside it that all cores read. One of the two suffices: isolate the
-/// smaller.
+/// Aligned and padded to a multiple of [`ISOLATION_BYTES`]. For a word that many cores write (a count, a lock, a
+/// queue's head), or for the fields beside it that all cores read. One of the two suffices: isolate the smaller.
 ///
-/// Cost: up to `ISOLATION_BYTES - 1` bytes of padding; no instructions.
-///
-/// It does what crossbeam's `CachePadded` does, with the same alignment on x86-64 and AArch64. It is a type of its own
-/// because `#[derive(LineLayout)]` has to know which of its bytes are padding, and because an `Isolated` count is a
+/// Cost: up to `ISOLATION_BYTES - 1` bytes of padding; no instructions. Like crossbeam's `CachePadded`, with the same
+/// alignment on x86-64 and AArch64, but `#[derive(LineLayout)]` knows its padding, and an `Isolated` count is a
 /// [`RefCount`](crate::count::RefCount).
-///
-/// # Example
 ///
 /// ```
 /// use tenure::count::TicketRef;
@@ -64,7 +59,7 @@ impl<T> Isolated<T> {
     /// `this` points into a live object.
     #[inline(always)]
     pub(crate) const unsafe fn raw(this: *const Self) -> *const T {
-        // SAFETY: the place lies in a live object (caller); no reference is made.
+        // SAFETY: the place lies in a live object (caller).
         unsafe { &raw const (*this).value }
     }
 
@@ -82,9 +77,8 @@ impl<T: LineLayout> LineLayout for Isolated<T> {
     };
 }
 
-/// The bytes of a field of type `T` that hold something: what the derive takes for its size.
-///
-/// The constant of `Used<Isolated<T>>` itself goes before the trait's, which all others have.
+/// The bytes of a field of type `T` that hold something: what the derive takes for its size. The constant of
+/// `Used<Isolated<T>>` itself goes before the trait's, which all others have.
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct Used<T>(core::marker::PhantomData<T>);

@@ -5,8 +5,8 @@
 
 /// A struct that knows which of its fields are written by many cores, and which are read by them.
 ///
-/// Implemented by `#[derive(LineLayout)]`, with the feature `derive`. The [module](super#the-rules) has the rules, and
-/// the derive its attributes. The trait holds a constant: it adds no byte to the struct and no code to the program.
+/// Implemented by `#[derive(LineLayout)]`, with the feature `derive`. The [module](super#the-rules) has the rules, the
+/// derive its attributes. It adds no byte to the struct and no code to the program.
 ///
 /// ```
 /// # #[cfg(feature = "derive")] {
@@ -49,11 +49,11 @@ pub struct Layout {
     pub align: usize,
     /// Whether the author promises that every instance starts on a line.
     pub assume_aligned: bool,
-    /// The size of the aligned blocks that a contended and a read-mostly field may not share: a line, if this is less.
+    /// Contended and read-mostly fields may not share aligned blocks of this size: a line, if this is less.
     pub apart: usize,
     /// The fields, in the order of the source.
     pub fields: &'static [Field],
-    /// The groups that may take another number of lines than one.
+    /// The groups that may take more lines than one.
     pub groups: &'static [(&'static str, usize)],
 }
 
@@ -113,10 +113,10 @@ pub struct Field {
     pub size: usize,
     /// Who touches it.
     pub role: Role,
-    /// The group of fields that it is used together with.
+    /// The group of fields that it is used with.
     pub group: Option<&'static str>,
     /// How many of its last bytes may be padding, which takes no line of a group: what a type parameter's alignment may
-    /// have added, 0 otherwise.
+    /// have added, else 0.
     pub padding: usize,
 }
 
@@ -141,7 +141,7 @@ impl Field {
         self
     }
 
-    /// Says that nothing is known of the field's type but its alignment: up to `align - 1` bytes at its end may be
+    /// Says that only the alignment of the field's type is known: up to `align - 1` bytes at its end may be
     /// [padding](Self::padding).
     #[must_use]
     pub const fn opaque(mut self, align: usize) -> Self {
@@ -162,7 +162,7 @@ pub enum Role {
     Contended,
     /// Read by many cores, and written seldom or never.
     ReadMostly,
-    /// Used seldom, by any core: the field to fill a hole with. Nothing is asked of it.
+    /// Used seldom, by any core: fills holes. Nothing is asked of it.
     Cold,
     /// A struct whose fields have roles of their own.
     Embedded(&'static Layout),

@@ -1,13 +1,12 @@
-//! Text put together while constants are evaluated, where there is no allocator and no `fmt`.
+//! Text made while constants are evaluated, where there is no allocator and no `fmt`.
 
-/// A list of findings, as the text of one error.
 pub(super) struct Report {
     text: [u8; BYTES],
     len: usize,
-    /// How far the text may go: the end is kept free until all findings are in.
+    /// Where the text has to end: the rest is kept free until all findings are in.
     limit: usize,
     overflowed: bool,
-    /// Where the finding begins that is being written.
+    /// Where the current finding begins.
     finding: usize,
     findings: usize,
     omitted: usize,
@@ -46,7 +45,6 @@ impl Report {
         self.bytes(text.as_bytes())
     }
 
-    /// Writes `number` in decimal.
     pub(super) const fn number(&mut self, number: usize) -> &mut Self {
         let mut power = 1;
         while number / power >= 10 {
@@ -73,7 +71,7 @@ impl Report {
         self
     }
 
-    /// Begins a finding, and says whether to write it: once one did not fit, those that follow are only counted.
+    /// Says whether to write this finding: once one did not fit, the rest are only counted.
     #[must_use]
     pub(super) const fn begin(&mut self) -> bool {
         if self.omitted > 0 {
@@ -85,7 +83,7 @@ impl Report {
         true
     }
 
-    /// Ends a finding. One that did not fit is taken back.
+    /// Takes back a finding that did not fit.
     pub(super) const fn end(&mut self) {
         if self.overflowed {
             self.len = self.finding;

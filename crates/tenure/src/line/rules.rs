@@ -1,11 +1,5 @@
-//! The rules that [`check`](super::check) holds a layout to, evaluated by the compiler.
-//!
-//! Fields are seen as they lie in the outermost struct: those of embedded structs, to any depth, at their offsets from
-//! its start. Three things may be wrong:
-//!
-//! 1. A contended field meets a read-mostly one, or a contended one of another group, on a line.
-//! 2. A group touches more lines than it may.
-//! 3. A struct that is assumed to start on a line is embedded where it does not.
+//! The [rules](super#the-rules) that [`check`](super::check) holds a layout to, evaluated by the compiler. Fields of
+//! embedded structs, to any depth, are seen at their offsets from the start of the outermost struct.
 //!
 //! # From offsets to lines
 //!
@@ -24,8 +18,8 @@ use super::{ISOLATION_BYTES, LINE_BYTES};
 
 /// Compiles if the layout of `T` keeps the [rules](super#the-rules) of its lines.
 ///
-/// The derive calls this by itself for a struct without type and const parameters. Of a generic struct the instances
-/// are checked: some of them beside the definition, or all that are made, in a constructor.
+/// The derive calls this for a struct without type and const parameters. Of a generic struct the instances are checked:
+/// some beside the definition, or all that are made, in a constructor.
 ///
 /// ```
 /// # #[cfg(feature = "derive")] {
@@ -57,7 +51,7 @@ use super::{ISOLATION_BYTES, LINE_BYTES};
 ///
 /// # Panics
 ///
-/// If it does not. In a constant, as above, the panic is a compile error, and the call costs nothing.
+/// If it does not. In a constant, as above, that is a compile error, and the call costs nothing.
 #[track_caller]
 pub const fn check<T: LineLayout>() {
     let report = report(T::LAYOUT, LINE_BYTES);
@@ -66,7 +60,7 @@ pub const fn check<T: LineLayout>() {
     }
 }
 
-/// What is wrong with `layout` on a machine with lines of `line` bytes. Empty: nothing.
+/// What is wrong with `layout`, on lines of `line` bytes.
 const fn report(layout: &Layout, line: usize) -> Report {
     let mut checker = Checker {
         outermost: layout,
@@ -92,7 +86,6 @@ const fn report(layout: &Layout, line: usize) -> Report {
     checker.report
 }
 
-/// What every address of the struct is a multiple of.
 const fn start_align(layout: &Layout, line: usize) -> usize {
     if layout.assume_aligned { max(layout.align, line) } else { layout.align }
 }
@@ -100,7 +93,7 @@ const fn start_align(layout: &Layout, line: usize) -> usize {
 struct Checker<'a> {
     outermost: &'a Layout,
     line: usize,
-    /// What the outermost struct's address is a multiple of.
+    /// The outermost struct's address is a multiple of this.
     align: usize,
     report: Report,
     /// The alignment that would settle all that alignment can settle.
@@ -116,7 +109,7 @@ struct Helps {
     gather: bool,
     /// A field, larger than what its group may take: the group, to that many lines.
     widen: usize,
-    /// Such a field may be an `Isolated` inside of another type.
+    /// Such a field may be an `Isolated` inside another type.
     unwrap: bool,
     /// An embedded struct, or the only field of a group, to the start of a line.
     shift: bool,
@@ -124,7 +117,6 @@ struct Helps {
     align: bool,
 }
 
-/// The outermost struct, or one embedded in it.
 struct Inside<'a> {
     layout: &'a Layout,
     offset: usize,
@@ -138,7 +130,6 @@ struct Path<'a> {
     outer: Option<&'a Path<'a>>,
 }
 
-/// A field at its offset from the start of the outermost struct.
 struct Place<'a> {
     field: &'a Field,
     offset: usize,
@@ -205,7 +196,7 @@ impl Checker<'_> {
         let fields = inside.layout.fields;
         let count = fields.len();
         let mut index = 0;
-        // For most fields this calls nothing: the compiler counts calls, and gives up at two million.
+        // No calls for most fields: the compiler counts calls, and gives up at two million.
         while index < count {
             let field = &fields[index];
             let offset = inside.offset + field.offset;
@@ -325,15 +316,14 @@ impl Checker<'_> {
         }
     }
 
-    /// How many lines the group lies on.
     const fn touched_lines(&self, group: &str, inside: &Inside<'_>) -> Touched {
-        // Of all places in a line where the outermost struct can start.
+        // For each place in a line where the outermost struct can start.
         let mut lines = [0; LARGEST_LINE];
         let mut next_line = [0; LARGEST_LINE];
         let mut next_offset = 0;
         let mut fields = 0;
         let mut widest = 0;
-        // In the order of the offsets, which need not be the order of the source.
+        // By offset, which need not be the order of the source.
         while let Some(field) = nearest(group, inside.layout, next_offset) {
             next_offset = field.offset + 1;
             fields += 1;
@@ -413,7 +403,6 @@ impl Checker<'_> {
     }
 }
 
-/// What the reader sees.
 impl Checker<'_> {
     const fn field(&mut self, place: &Place<'_>) {
         self.report.text(match place.field.role {
@@ -429,7 +418,7 @@ impl Checker<'_> {
         self.report.text(")");
     }
 
-    /// The opening parenthesis stays open.
+    /// Leaves the parenthesis open.
     const fn name_and_offset(&mut self, place: &Place<'_>) {
         self.report.text("`");
         self.path(&place.path);
@@ -511,7 +500,6 @@ const fn is_first_of(group: &str, layout: &Layout, index: usize) -> bool {
     true
 }
 
-/// The bytes of a field that are known to hold something.
 const fn used_bytes(field: &Field, layout: &Layout) -> usize {
     // In a packed struct the field may begin anywhere in a line, and its padding end in another.
     if layout.align > field.padding { field.size - field.padding } else { field.size }
@@ -529,7 +517,6 @@ const fn allowed_lines(group: &str, layout: &Layout) -> usize {
     1
 }
 
-/// The first field of the group at `offset` or behind it.
 const fn nearest<'a>(group: &str, layout: &'a Layout, offset: usize) -> Option<&'a Field> {
     let mut nearest: Option<&Field> = None;
     let mut before = usize::MAX;

@@ -8,7 +8,6 @@ use std::rc::Rc;
 use tenure::sync::{Arc, Weak};
 use tenure::unsize;
 
-/// Counts its drops, and may panic in them.
 struct Guest<'a> {
     drops: &'a Cell<u32>,
     bomb: bool,
@@ -344,7 +343,7 @@ fn a_panicking_destructor_still_frees_the_memory_and_kills_the_weaks() {
     assert!(panics(|| drop(arc)));
     assert_eq!(drops.get(), 1);
     assert!(weak.is_dead() && weak.upgrade().is_none());
-    // Without a Weak; a leak checker sees the rest.
+    // A leak checker sees the rest.
     assert!(panics(|| drop(Arc::new(Guest { drops: &drops, bomb: true }))));
     assert_eq!(drops.get(), 2);
 }
@@ -453,8 +452,7 @@ fn a_saturated_value_is_never_dropped_and_never_exclusive() {
     let mut arc = Arc::new(5_u64);
     let weak = Arc::downgrade(&arc);
     let strong = Arc::as_ptr(&arc).wrapping_byte_sub(16).cast::<tenure::count::TicketRef>();
-    // SAFETY: the counts lie in the 16 bytes before the value, the strong one first. This shortcut
-    // stands for 2^31 clones that are forgotten.
+    // SAFETY: the counts lie in the 16 bytes before the value, the strong one first. Stands for 2^31 forgotten clones.
     let strong = unsafe { &*strong };
     let many = std::num::NonZeroU16::MAX;
     for _ in 0..=(1 << 31) / u32::from(many.get()) {

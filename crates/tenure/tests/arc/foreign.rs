@@ -61,7 +61,6 @@ fn a_weak_in_an_arc_swap_is_alive_dead_or_to_nothing() {
 
 #[test]
 fn the_value_stays_where_it_is_when_its_arc_moves_or_is_cloned() {
-    /// An owner, and a pointer into what it owns.
     struct Inside<P: StableDeref<Target = str>> {
         owner: P,
         word: *const str,

@@ -4,7 +4,6 @@
 use crate::cases::cases;
 use proptest::prelude::*;
 
-/// Compiles the code twice, in two modules that differ in one `use` line.
 macro_rules! twice {
     ($($code:tt)*) => {
         mod on_std {
@@ -174,7 +173,6 @@ twice! {
             (len > 0).then(|| self.weak.swap_remove(which % len))
         }
 
-        /// What the operation returned.
         pub(super) fn apply(&mut self, operation: Operation) -> Option<String> {
             use Operation as O;
             let log = self.log.clone();
@@ -289,7 +287,6 @@ twice! {
             Some(said)
         }
 
-        /// All that can be seen of it.
         pub(super) fn look(&self) -> String {
             let mut seen = String::new();
             for arc in &self.strong {

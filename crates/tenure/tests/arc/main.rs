@@ -1,4 +1,4 @@
-//! `Arc` and `Weak`: what std documents of its own, and where these differ.
+//! `Arc` and `Weak`: what std documents of its own, and the differences.
 //!
 //! ThreadSanitizer runs this with an uninstrumented std: threads meet through spawn, join and tenure's own atomics.
 #![cfg(feature = "alloc")]

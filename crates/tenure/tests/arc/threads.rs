@@ -1,5 +1,4 @@
-//! `Arc` and `Weak` under threads. Runs under ThreadSanitizer with an uninstrumented std, so
-//! threads meet through spawn, join and tenure's own atomics only.
+//! `Arc` and `Weak` under threads.
 
 use std::cell::UnsafeCell;
 use std::thread;
@@ -11,7 +10,7 @@ type Counter = <Native as Memory>::AtomicU32;
 const THREADS: u32 = 4;
 const ROUNDS: u32 = if cfg!(miri) { 50 } else { 2_000 };
 
-/// Lets threads start their rounds together, and orders nothing, so that the Arcs have to.
+/// Starts rounds together, and orders nothing, so that the Arcs have to.
 struct Gate(Counter);
 
 impl Gate {
@@ -29,15 +28,14 @@ impl Gate {
     }
 }
 
-/// Each thread writes its own cell; the destructor reads them all, and must see all.
+/// Each thread writes its own cell; the destructor must see all.
 struct Ledger {
     cells: [UnsafeCell<u32>; THREADS as usize],
     expected: u32,
     drops: Arc<Counter>,
 }
 
-// SAFETY: a cell is written by one thread, while that holds a reference, and read by the
-// destructor.
+// SAFETY: a cell is written by one thread, while that holds a reference, and read by the destructor.
 unsafe impl Sync for Ledger {}
 
 impl Ledger {
@@ -60,7 +58,6 @@ impl Drop for Ledger {
     }
 }
 
-/// For every thread and round, one clone of what `make` makes.
 fn dealt<T: Clone>(mut make: impl FnMut(u32) -> T) -> Vec<Vec<T>> {
     let values: Vec<T> = (0..ROUNDS).map(&mut make).collect();
     (0..THREADS).map(|_| values.clone()).collect()
@@ -130,7 +127,6 @@ fn at_most_one_of_many_try_unwrap_gets_the_value() {
 #[test]
 fn upgrades_that_race_with_the_last_drop_get_the_living_value_or_nothing() {
     let drops = Arc::new(Counter::new(0));
-    // Thread 0 gets the Arc, the others Weaks.
     let mut arcs = Vec::new();
     let weaks = dealt(|_| {
         let arc = Arc::new(Ledger::new(0, &drops));

@@ -1,4 +1,4 @@
-//! `Arc` and `Weak` have the auto traits and the variance of std's. That this file compiles is half of the test.
+//! `Arc` and `Weak` have the auto traits and the variance of std's. Half of the test is that this file compiles.
 #![forbid(unsafe_code)]
 
 use std::any::Any;
@@ -10,7 +10,7 @@ use std::rc::Rc;
 use std::sync::MutexGuard;
 use tenure::sync::{Arc, Weak};
 
-/// Whether a type has a trait. The constant of the type itself goes before the trait's.
+/// Whether a type has a trait: the type's own constant goes before the trait's.
 macro_rules! has {
     ($type:ty: $trait:ident) => {{
         #[allow(dead_code, reason = "of types that have the trait it is not asked")]

@@ -1,7 +1,7 @@
 //! A thread that waits for a preempted one lets that run: it spins a little, then yields.
 //!
-//! On a machine that stops a thread before one of its operations, for as long as the test wants. Were the other thread
-//! to spin only, it would never end; so after many spins without a yield it panics.
+//! Runs on a machine that stops a thread before one of its operations, for as long as the test wants. A thread that
+//! only spins would never end; so after many spins without a yield it panics.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -10,7 +10,6 @@ use std::thread;
 use tenure::arc::Counts;
 use tenure::memory::{Atomic, Memory, Native, Ordering, Resident, Threads};
 
-/// The real machine, with stops.
 enum Stopping {}
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -20,8 +19,7 @@ enum Operation {
 }
 use Operation::{CompareExchange, Subtraction};
 
-/// Where a thread stops, before its next operation of a kind, until it may go on. By the library's atomics, which
-/// ThreadSanitizer sees.
+/// Where a thread stops, before its next operation of a kind. By the library's atomics, which ThreadSanitizer sees.
 #[derive(Clone)]
 struct Stop {
     before: Operation,
@@ -48,21 +46,19 @@ impl Stop {
         self.state.store(state, Ordering::Release);
     }
 
-    /// Waits until the thread is there.
     fn reached(&self) {
         self.wait_until(REACHED);
     }
 
-    /// Lets the thread go on.
     fn open(&self) {
         self.tell(OPEN);
     }
 }
 
 thread_local! {
-    /// Where the calling thread is to stop, the next one first.
+    /// Where the calling thread is to stop, in order.
     static STOPS: RefCell<VecDeque<Stop>> = const { RefCell::new(VecDeque::new()) };
-    /// Where the thread is that goes on when the calling thread yields.
+    /// The thread that goes on when the calling thread yields.
     static PREEMPTED: RefCell<Option<Stop>> = const { RefCell::new(None) };
     static SPINS: Cell<u32> = const { Cell::new(0) };
     static YIELDS: Cell<u32> = const { Cell::new(0) };
@@ -78,7 +74,6 @@ fn come_by(operation: Operation) {
     }
 }
 
-/// The thread that the calling one waits for goes on.
 fn go_on() {
     if let Some(stop) = PREEMPTED.take() {
         stop.open();
@@ -169,8 +164,7 @@ impl Atomic<u64> for Word {
     }
 }
 
-/// Has the calling thread wait for the one at `stop`, which goes on at the first yield. Returns how often this one
-/// yielded.
+/// Waits for the thread at `stop`, which goes on at the first yield. Returns how often this one yielded.
 fn wait_for<R>(stop: Stop, wait: impl FnOnce() -> R) -> (R, u32) {
     PREEMPTED.set(Some(stop));
     let result = wait();

@@ -1,5 +1,4 @@
-//! The fast paths of `shipped.rs` on core's atomics, as one would write them for one structure.
-//! Compiled by `tests/codegen`, never run.
+//! The fast paths of `shipped.rs` on core's atomics. Compiled by `tests/codegen`, never run.
 
 #![crate_type = "lib"]
 
@@ -18,7 +17,7 @@ pub enum Put {
     Last,
 }
 
-// What the library does out of line. Not defined: nothing here is linked.
+// What the library does out of line. Never linked.
 unsafe extern "Rust" {
     #[cold]
     safe fn cold_get_u32(word: &AtomicU32, new: u32) -> Get;
@@ -129,7 +128,7 @@ pub fn weak_clone(counts: &Counts) {
     counts.weak.fetch_add(1, Relaxed);
 }
 
-// Controls: not the same as the function they are named after.
+// Controls: not the same as their namesakes.
 
 #[unsafe(no_mangle)]
 pub fn rcuref_get_with_a_load_more(word: &AtomicU32) -> Get {

@@ -1,16 +1,14 @@
 //! The claim "plain loads and stores" of lazy references, read from the machine code.
 //!
-//! `lazy_shipped.rs` uses local handles and readers. The library is compiled with `std`, as only then light barriers
-//! can be none; against a stand-in for libc, so that nothing of the surrounding build is needed. What a light barrier
-//! does is decided at run time, so a function has several ways from its entry to a return. The one in question
-//! passes a number of light barriers that are compiler fences, and is the shortest that does.
+//! The library is compiled with `std`, since only then light barriers can be none, against a stand-in for libc. What a
+//! light barrier does is decided at run time, so a function has several ways from its entry to a return. The fast path
+//! is the shortest that passes a number of light barriers, all of them compiler fences.
 
 use crate::{RAW, rustc};
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::OnceLock;
 
-/// A function, and what its fast path consists of.
 struct Case {
     function: &'static str,
     light_barriers: usize,
@@ -23,7 +21,7 @@ const fn case(function: &'static str, light_barriers: usize, stores: usize) -> C
 }
 
 const CASES: [Case; 5] = [
-    // In use; no more in use, which is the one that has a barrier.
+    // In use; no longer in use, which has a barrier.
     case("local_enter", 1, 2),
     case("local_lazy", 2, 2),
     case("reader_read", 2, 2),
@@ -32,10 +30,8 @@ const CASES: [Case; 5] = [
     case("mask_lazy", 0, 0),
 ];
 
-/// How the compiler writes a compiler fence.
 const COMPILER_FENCE: &str = "#MEMBARRIER";
 
-/// The assembly of `lazy_shipped.rs`.
 fn assembly() -> &'static str {
     static ASSEMBLY: OnceLock<String> = OnceLock::new();
     ASSEMBLY.get_or_init(|| {
@@ -70,7 +66,6 @@ fn assembly() -> &'static str {
     })
 }
 
-/// The lines of a function, from its label to its end.
 fn lines_of(function: &str) -> Vec<&'static str> {
     let label = format!("{function}:");
     let lines = assembly().lines().map(str::trim).skip_while(|line| *line != label).skip(1);
@@ -148,12 +143,11 @@ fn is_locked(line: &str) -> bool {
     line.starts_with("lock") || line.starts_with("xchg") || line.contains("fence")
 }
 
-/// A move whose last operand is memory, but for that of the stack.
+/// A move whose last operand is memory, not the stack.
 fn is_store(line: &str) -> bool {
     line.starts_with("mov") && line.ends_with(')') && !line.ends_with("(%rsp)")
 }
 
-/// The shortest way with so many light barriers, all of them compiler fences.
 fn fast_path(case: &Case) -> Option<Way> {
     let ways = Function::new(case.function).ways().into_iter();
     let fences = |way: &Way| count(way, |line| line == COMPILER_FENCE) == case.light_barriers;
@@ -184,7 +178,6 @@ fn a_use_where_the_system_has_no_barrier_goes_on_elsewhere() {
     }
 }
 
-/// The control: what counts has no such way.
 #[test]
 fn a_use_that_counts_is_not_taken_for_one_that_does_not() {
     let counted = case("counted_enter", 0, 0);

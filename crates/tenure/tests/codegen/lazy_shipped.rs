@@ -1,4 +1,4 @@
-//! The uses of lazy references as the library ships them. Compiled by the tests, never run.
+//! Uses of lazy references as the library ships them. Compiled by the tests, never run.
 
 #![crate_type = "lib"]
 

@@ -1,4 +1,4 @@
-//! libc, as far as the library names it: what is compiled against this is read and not linked.
+//! What the library names of libc: for a build that is read and not linked.
 
 #![crate_name = "libc"]
 #![crate_type = "rlib"]

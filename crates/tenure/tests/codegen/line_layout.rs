@@ -1,5 +1,5 @@
-//! A struct with and without what `#[derive(LineLayout)]` writes for it. Compiled by `main.rs`,
-//! which has no macros to run and so gets it written by hand.
+//! A struct with and without what `#[derive(LineLayout)]` writes for it: by hand, since `main.rs` compiles this without
+//! macros.
 
 #![crate_name = "line_layout"]
 #![crate_type = "lib"]

@@ -1,9 +1,8 @@
 //! The claim "at no cost", read from the machine code.
 //!
-//! `shipped.rs` calls the library, `by_hand.rs` does the same on core's atomics. Both are compiled as a user's
-//! release build would compile them; then the fast path of each function, which is everything from its label to its
-//! first return, must be the same in both. Where the branch into the slow path leads, and what the slow path does,
-//! is not compared.
+//! `shipped.rs` calls the library, `by_hand.rs` does the same on core's atomics. Both are compiled as in a user's
+//! release build; the fast path of each function, from its label to its first return, must be the same in both. Slow
+//! paths are not compared.
 
 #[cfg(target_arch = "x86_64")]
 mod lazy;
@@ -14,10 +13,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-/// The parts of the library that users do not see are compared too.
 const RAW: &str = "--cfg=feature=\"raw\"";
 
-/// Calls the compiler that runs the tests, as a user's release build would.
+/// As in a user's release build.
 fn rustc(source: &Path, output: &Path, arguments: &[&str]) {
     let rustc = std::env::var_os("RUSTC").map_or_else(|| PathBuf::from("rustc"), PathBuf::from);
     let result = Command::new(&rustc)
@@ -31,7 +29,7 @@ fn rustc(source: &Path, output: &Path, arguments: &[&str]) {
     assert!(result.status.success(), "{}:\n{errors}", source.display());
 }
 
-/// A function of both files, and what its fast path consists of on x86-64.
+/// A function of both files, and the locked instructions of its fast path on x86-64.
 #[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "counted on x86-64 alone"))]
 struct Case {
     function: &'static str,
@@ -59,7 +57,6 @@ const CASES: [Case; 12] = [
     case("weak_clone", 0),
 ];
 
-/// Fast path by function.
 type Listings = HashMap<String, Vec<String>>;
 
 struct Compiled {
@@ -67,10 +64,8 @@ struct Compiled {
     by_hand: Listings,
 }
 
-/// Compiles the library and the two sources, once.
-///
-/// Calls rustc and not cargo: with `alloc` alone the library has no dependencies, so this needs no
-/// network, no lock file, and nothing of the surrounding build's directories.
+/// Compiles the library and the two sources, once. By rustc and not cargo: with `alloc` alone the library has no
+/// dependencies, so this needs no network, no lock file, and nothing of the surrounding build's directories.
 fn compiled() -> &'static Compiled {
     static COMPILED: OnceLock<Compiled> = OnceLock::new();
     COMPILED.get_or_init(|| {
@@ -94,7 +89,6 @@ fn compiled() -> &'static Compiled {
     })
 }
 
-/// The fast path of every global function of an assembly file.
 fn fast_paths(assembly: &str) -> Listings {
     let mut listings = Listings::new();
     let mut aliases = Vec::new();
@@ -110,7 +104,7 @@ fn fast_paths(assembly: &str) -> Listings {
                     lines.push(label);
                 }
             }
-            // One name more for a function whose code is the same.
+            // A second name for a function whose code is the same.
             None if code.contains(" = ") || code.starts_with(".set") => {
                 let names = code.trim_start_matches(".set").split_once(['=', ',']);
                 aliases.extend(names.map(|(alias, name)| (alias.trim(), name.trim())));
@@ -139,8 +133,7 @@ fn is_return(code: &str) -> bool {
     code.starts_with("ret") || matches!(code, "bx\tlr" | "blr" | "br\t%r14" | "jr\t$ra")
 }
 
-/// Numbers the labels, forgets those that nothing jumps to, and calls all that lies elsewhere
-/// `cold`.
+/// Numbers the labels, forgets those that nothing jumps to, and calls all that lies elsewhere `cold`.
 fn normalised(lines: &[&str]) -> Vec<String> {
     let is_label = |word: &str| word.starts_with(".L") || word.starts_with("LBB");
     let is_elsewhere = |word: &str| {
@@ -183,7 +176,6 @@ fn listing<'a>(listings: &'a Listings, function: &str) -> &'a [String] {
     })
 }
 
-/// Two listings beside each other.
 fn beside(left: &[String], right: &[String]) -> String {
     let mut text = format!("{:40} {}\n", "shipped", "by hand");
     for line in 0..left.len().max(right.len()) {

@@ -1,4 +1,4 @@
-//! Random sequences of operations on each count, against an obviously right model of it.
+//! Random operations on each count, against an obviously right model of it.
 
 use crate::cases::cases;
 use crate::faults::recorded;
@@ -9,18 +9,16 @@ use tenure::count::{
 };
 use tenure::fault::FaultKind::{self, ImbalancedPut, Overflow};
 
-/// What a count is, in plain words.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum State {
     Live(u64),
-    /// No reference, and the verdict is open. For `RcuRef` alone: a `TicketRef` in this state has a
-    /// candidate on another thread, which has a say in what follows; see `revival.rs`.
+    /// No reference, and the verdict is open. For `RcuRef` alone: a `TicketRef` in this state has a candidate on
+    /// another thread, which has a say in what follows; see `revival.rs`.
     Pending,
     Saturated,
     Dead,
 }
 
-/// The model: a state and a limit.
 #[derive(Debug)]
 struct Model {
     state: State,
@@ -112,11 +110,9 @@ fn apply_to_count<C: Modelled>(count: &C, op: Op) -> (Outcome, Option<FaultKind>
     (outcome, faults.first().map(|fault| fault.kind))
 }
 
-/// A count that can be made in any state.
 trait Modelled: RefCount {
-    /// The most references it counts.
     const MOST: u64;
-    /// A count in `state`, `offset` away from the middle of the zone where the state has one.
+    /// `offset` away from the middle of the zone, where the state has one.
     fn in_state(state: State, offset: i32) -> Self;
     fn witness() -> Self::Witness<'static>;
 }
@@ -201,7 +197,7 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
     prop::collection::vec(op(), 1..80)
 }
 
-/// A state that every count has, near its borders more often than not.
+/// Near its borders more often than not.
 fn state(most: u64) -> impl Strategy<Value = State> {
     prop_oneof![
         4 => (1..8_u64).prop_map(State::Live),
@@ -213,8 +209,7 @@ fn state(most: u64) -> impl Strategy<Value = State> {
     ]
 }
 
-/// Far from the middle of a zone, but not so far that one operation leaves it: that is the subject
-/// of `zones.rs`.
+/// Not so far from the middle of a zone that one operation leaves it: see `zones.rs`.
 fn offset() -> impl Strategy<Value = i32> {
     prop_oneof![Just(0), -70_000..70_000_i32, -(1 << 28)..(1 << 28)]
 }
@@ -258,7 +253,6 @@ proptest! {
         }
     }
 
-    /// As many puts as references: the last one is told so, and no other.
     #[test]
     fn exactly_the_last_put_is_told(takes in prop::collection::vec(many(), 0..20)) {
         fn check<C: Modelled>(takes: &[NonZeroU16]) -> Result<(), TestCaseError> {

@@ -8,21 +8,19 @@ use tenure::arc::Counts;
 use tenure::count::{DEAD, IncNotZero, MAXREF, RcuRef, RefCount, TicketRef};
 use tenure::fault::{Fault, FaultKind, PRINTED_FAULTS};
 
-/// Set in the child of the tests that need a process without a hook.
+/// Set in the child that has no hook.
 const CHILD: &str = "TENURE_TEST_WITHOUT_HOOK";
 
 const MANY: NonZeroU16 = NonZeroU16::new(3).unwrap();
 const DEAD_TICKET: u64 = (DEAD as u64) << 32 | 1 << 31;
 const FULL_TICKET: u64 = (MAXREF as u64) << 32 | 1 << 31;
 
-/// The one fault that `action` causes.
 fn only_fault<R>(action: impl FnOnce() -> R) -> Fault {
     let (_, faults) = recorded(action);
     assert_eq!(faults.len(), 1, "{faults:?}");
     faults[0]
 }
 
-/// Asserts that the call reports one fault, located on the line of the call.
 macro_rules! assert_located_here {
     ($call:expr) => {{
         let (fault, line) = (only_fault(|| $call), line!());
@@ -119,8 +117,7 @@ fn a_report_is_one_line_that_says_what_where_and_what_it_means() {
     assert!(!text.contains('\n'), "{text}");
 }
 
-/// Runs the test `name` of this binary in a child whose process has no hook, and returns the lines
-/// it wrote to standard error.
+/// Runs the test `name` in a child without a hook, and returns the lines it wrote to standard error.
 fn standard_error_of_a_child(name: &str) -> Vec<String> {
     let output = child(name).output().unwrap();
     let error = String::from_utf8(output.stderr).unwrap();

@@ -1,11 +1,10 @@
-//! Gets that revive an object whose last put has not decided yet, on one thread.
+//! Gets that revive an object whose last put is undecided, on one thread.
 //!
-//! The counts run on a [`Memory`] that performs other operations on the same count just before any
-//! access, as if another thread had been scheduled there and had run to completion. Interludes
-//! nest, so many candidates are under way at once. What a model checker explores for few threads
-//! and every order, this explores for many threads and orders that nest.
+//! The counts run on a [`Memory`] that performs other operations on the same count just before any access, as if
+//! another thread had run there to completion. Interludes nest, so many candidates are under way at once. A model
+//! checker explores few threads and every order; this, many threads and orders that nest.
 //!
-//! The object counts as freed once a put was told to be the last, and no access may follow.
+//! The object counts as freed after a last put, and no access may follow.
 
 use crate::cases::cases;
 use proptest::prelude::*;
@@ -15,29 +14,25 @@ use std::rc::Rc;
 use tenure::count::{Get, IncNotZero, Put, RcuRef, Readable, RefCount, TicketRef};
 use tenure::memory::{Atomic, Memory, Native, Ordering, PlainCell};
 
-/// What a simulated thread does.
 #[derive(Debug, Clone, Copy)]
 enum Op {
-    /// Looks the object up and gets it, unless it is freed.
+    /// Gets the object, unless it is freed.
     Get,
     /// Puts a reference, if one is owned.
     Put,
-    /// The same by `put_last`.
     PutLast,
 }
 
-/// What performs operations on the count under test.
 type Performer = Rc<dyn Fn(&[Op])>;
 
 thread_local! {
-    /// What happens before the next access, and the one after, and so on.
+    /// What happens before the next access, the one after, and so on.
     static INTERLUDES: RefCell<VecDeque<Vec<Op>>> = const { RefCell::new(VecDeque::new()) };
     static PERFORM: RefCell<Option<Performer>> = const { RefCell::new(None) };
     static FREED: Cell<bool> = const { Cell::new(false) };
     static ACCESSES_AFTER_FREE: Cell<u32> = const { Cell::new(0) };
 }
 
-/// Comes before every access of the count.
 fn interlude() {
     let next = INTERLUDES.with_borrow_mut(VecDeque::pop_front);
     let perform = PERFORM.with_borrow(Option::clone);
@@ -49,7 +44,6 @@ fn interlude() {
     }
 }
 
-/// The real machine, with interludes.
 enum Interrupted {}
 
 // SAFETY: the real machine's types. There are no threads for the barriers to order.
@@ -98,7 +92,6 @@ impl<T: Copy, A: Atomic<T>> Atomic<T> for Word<A> {
     }
 }
 
-/// What came of a run.
 #[derive(Debug, PartialEq)]
 struct Outcome {
     told_last: u32,
@@ -169,8 +162,7 @@ fn interludes() -> impl Strategy<Value = Vec<Vec<Op>>> {
     prop::collection::vec(prop::collection::vec(op, 0..4), 0..40)
 }
 
-/// Between the subtraction and the verdict of the last put, another thread revives, puts, and so
-/// on.
+/// Another thread revives and puts between the subtraction and the verdict of the last put, and so on.
 fn revived_and_put(times: usize) -> Vec<Vec<Op>> {
     let mut plan = vec![vec![]]; // Before the subtraction.
     plan.extend((0..times).map(|_| vec![Op::Get, Op::Put]));
@@ -203,7 +195,7 @@ fn a_revived_object_is_destroyed_once_however_deep_the_revivals_nest() {
     }
 }
 
-/// The negative twin: the same run tells apart a count that needs its memory to stay readable.
+/// The negative twin: `RcuRef` needs its memory to stay readable.
 #[test]
 fn rcuref_touches_its_word_after_the_last_put_was_told() {
     assert_eq!(run::<RcuRef<Interrupted>>(&revived_and_put(0), readable()), SOUND);

@@ -1,10 +1,8 @@
 //! Every operation of every count, from every zone and across every border of one.
 //!
-//! The tables are written out by hand from the description of the encoding: a word, and for each
-//! operation the outcome, the word it leaves, and the report. They cover the checklist of the
-//! kernel's fault-injection tests: increment and add that overflow, from zero, and at overflow with
-//! the not-zero variants; decrement and decrement-and-test to zero and below; each again from a
-//! saturated count.
+//! The tables are written by hand from the description of the encoding. They cover the checklist of the kernel's
+//! fault-injection tests: increment and add that overflow, from zero, and at overflow with the not-zero variants;
+//! decrement and decrement-and-test to zero and below; each again from a saturated count.
 
 use crate::faults::recorded;
 use std::num::NonZeroU16;
@@ -14,15 +12,15 @@ use tenure::count::{
 };
 use tenure::fault::FaultKind::{self, ImbalancedPut, Overflow, UseAfterDeath};
 
-/// The number of references that the `_many` columns take and give back.
+/// What the `_many` columns take and give back.
 const MANY: NonZeroU16 = NonZeroU16::new(3).unwrap();
 
-/// Tickets of a count on which no verdict was ever contested.
+/// Tickets of a count whose verdict was never contested.
 const NO_TICKETS: u64 = 1 << 31;
-/// As often as something is done where one more might make a difference.
+/// Where one more might make a difference.
 const OFTEN: u32 = if cfg!(miri) { 200 } else { 200_000 };
 
-/// What an operation does: its outcome, the word it leaves, and what it reports.
+/// The outcome, the word it leaves, and the report.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Does {
     outcome: &'static str,
@@ -49,13 +47,10 @@ const fn last(word: u32) -> Does {
     Does { outcome: "last", word, fault: None }
 }
 
-/// A starting word; what `read` and `is_dead` say of it; what get, `get_many(3)`, put,
-/// `put_many(3)` and `put_last` do to it.
+/// A starting word; what `read` and `is_dead` say of it; what the operations do to it.
 type Row = (u32, u32, bool, [Does; 5]);
 
-/// A count whose word the tables can set and see.
 trait Tabled: RefCount {
-    /// The words of a dead count, and of the most references.
     const DEAD: u32 = DEAD;
     const MOST: u32 = MAXREF;
     fn at(word: u32) -> Self;
@@ -77,7 +72,6 @@ fn of_put(outcome: Put) -> &'static str {
     }
 }
 
-/// The operations, in the order of a row's columns.
 const OPERATIONS: [&str; 5] = ["get", "get_many", "put", "put_many", "put_last"];
 
 fn operate<C: RefCount>(count: &C, operation: &str, witness: C::Witness<'_>) -> &'static str {
@@ -203,12 +197,12 @@ fn rcuref_does_in_every_zone_what_the_encoding_says() {
 fn ticketref_decides_from_the_zone_that_an_operation_found() {
     const S: u32 = SATURATED;
     let saturated = [acquired(S), acquired(S), held(S), held(S), held(S)];
-    // A failed operation of a dead count moves it by that much, where it is near the middle.
+    // Near the middle a failed operation of a dead count moves it by that much,
     let near = |word: u32| {
         let (one, many) = (imbalanced(word - 1), imbalanced(word - 3));
         [dead(word + 1), dead(word + 3), one, many, one]
     };
-    // And back to the middle, where it is not.
+    // and elsewhere back to the middle.
     let far = [dead(DEAD), dead(DEAD), imbalanced(DEAD), imbalanced(DEAD), imbalanced(DEAD)];
     #[rustfmt::skip]
     check::<TicketRef>(&[
@@ -242,7 +236,7 @@ fn ticketref_decides_from_the_zone_that_an_operation_found() {
 fn inc_not_zero_never_raises_zero_and_never_wraps() {
     const S: u32 = SATURATED;
     const MAX: u32 = 0x7FFF_FFFF;
-    // A saturated word is left alone by a get, which only reads it.
+    // A get only reads a saturated word.
     let saturated = |w: u32| [acquired(w), acquired(w), held(S), held(S), held(S)];
     let dead_at = |w: u32| [dead(w), dead(w), imbalanced(0), imbalanced(0), imbalanced(0)];
     #[rustfmt::skip]
@@ -269,7 +263,6 @@ fn inc_not_zero_never_raises_zero_and_never_wraps() {
     ]);
 }
 
-/// Tests of every count.
 macro_rules! each_count {
     ($($name:ident: $test:ident;)*) => {$(
         #[test]

@@ -1,14 +1,12 @@
 //! [`Counts`]: an `Arc` and its `Weak`s, down to the allocation.
 //!
-//! The value is destroyed once, after every look at it; the allocation is freed once, after
-//! the last touch of either count.
+//! The value is destroyed once, after every look at it; the allocation is freed once, after the last touch of either
+//! count.
 //!
-//! What these models drive is [`Counts`], not `Arc` itself, whose counts are the real machine's. What remains is in
-//! [`handles`](super::handles), which does what `Arc` does around them: each operation of an `Arc` is one call of
-//! `Counts`, and what follows from its answer, a drop or a deallocation. There is no atomic operation and no
-//! ordering outside of `Counts`, so an interleaving of two `Arc`s is one of two `Counts`. That the answers are
-//! acted on as they are in `handles` is what the threads of `arc/threads.rs` and `stress/arc.rs` are for, under the
-//! sanitizers.
+//! These models drive [`Counts`], not `Arc`, whose counts are the real machine's. [`handles`](super::handles) does what
+//! `Arc` does around them: each operation is one call of `Counts`, and a drop or a deallocation by its answer. There is
+//! no atomic operation outside `Counts`, so an interleaving of two `Arc`s is one of two `Counts`. That `Arc` acts on
+//! the answers as `handles` does is tested by `arc/threads.rs` and `stress/arc.rs`, under the sanitizers.
 
 use super::handles::{Allocation, ArcCounts, Inner, Strong, Weak};
 use super::memory::{InOrder, Loom};
@@ -26,7 +24,6 @@ fn end<C: ArcCounts, R>(
     allocation.assert_gone();
 }
 
-/// drop ‖ upgrade, drop, drop the `Weak` ‖ drop the other `Weak`.
 pub(crate) fn drop_upgrade_drop_weak<C: ArcCounts>() {
     let (strong, allocation) = Strong::<C>::new();
     let visitor = strong.downgrade();
@@ -35,7 +32,6 @@ pub(crate) fn drop_upgrade_drop_weak<C: ArcCounts>() {
     end(strong, threads, &allocation);
 }
 
-/// drop ‖ upgrade, drop ‖ upgrade, drop: each upgrade may revive the value.
 pub(crate) fn drop_upgrade_upgrade<C: ArcCounts>() {
     let (strong, allocation) = Strong::<C>::new();
     let threads = [(); 2].map(|()| {
@@ -45,7 +41,7 @@ pub(crate) fn drop_upgrade_upgrade<C: ArcCounts>() {
     end(strong, threads, &allocation);
 }
 
-/// drop ‖ an upgrade that makes a second `Weak` and drops the first.
+/// The upgrade makes a second `Weak` and drops the first.
 fn drop_upgrade_downgrade<C: ArcCounts>() {
     let (strong, allocation) = Strong::<C>::new();
     let first = strong.downgrade();
@@ -61,7 +57,7 @@ fn drop_upgrade_downgrade<C: ArcCounts>() {
     end(strong, [thread], &allocation);
 }
 
-/// drop ‖ drop ‖ drop of clones, without a `Weak`: the shortcut of the last one only loads.
+/// Without a `Weak` the last drop only loads.
 pub(crate) fn clones_drop<C: ArcCounts>() {
     let (strong, allocation) = Strong::<C>::new();
     let threads = [(); 2].map(|()| {
@@ -71,8 +67,8 @@ pub(crate) fn clones_drop<C: ArcCounts>() {
     end(strong, threads, &allocation);
 }
 
-/// The first `Weak`s ever, of two `Arc`s at once: each publishes the strong count, or relies on the
-/// other to do so before it goes ‖ drop of a third `Arc`.
+/// Each of the first `Weak`s publishes the strong count, or relies on the other to do so before it goes ‖ drop of a
+/// third `Arc`.
 pub(crate) fn first_downgrades<C: ArcCounts>() {
     let (strong, allocation) = Strong::<C>::new();
     let threads = [(); 2].map(|()| {
@@ -82,8 +78,7 @@ pub(crate) fn first_downgrades<C: ArcCounts>() {
     end(strong, threads, &allocation);
 }
 
-/// The first `Weak`s ever, made through one borrowed `Arc` by two threads, which visit before the
-/// other may have published.
+/// Each visits before the other may have published.
 fn first_downgrades_of_a_borrowed_arc<C: ArcCounts>() {
     let (strong, allocation) = Strong::<C>::new();
     let threads = [(); 2].map(|()| {
@@ -140,7 +135,7 @@ fn make_mut_under_downgrade() {
     allocation.assert_gone();
 }
 
-/// get_mut ‖ drop of a clone that was looked at, without a `Weak` ever: one load decides.
+/// One load decides.
 pub(crate) fn unshared_after_a_clone<C: ArcCounts>() {
     let (mut strong, allocation) = Strong::<C>::new();
     let clone = strong.clone();
@@ -149,7 +144,7 @@ pub(crate) fn unshared_after_a_clone<C: ArcCounts>() {
     end(strong, [thread], &allocation);
 }
 
-/// A `Weak` that is older than the value: its maker writes it ‖ upgrades.
+/// The `Weak` is older than the value, which its maker writes ‖ upgrades.
 pub(crate) fn born_under_upgrades<C: ArcCounts>(visitors: usize) {
     let inner = Heap::new(Inner { counts: C::unborn(), value: Value::unborn() });
     let allocation = Allocation(inner.clone());
@@ -164,7 +159,7 @@ pub(crate) fn born_under_upgrades<C: ArcCounts>(visitors: usize) {
     end(Strong(inner), threads, &allocation);
 }
 
-/// get_mut ‖ an `Arc` that makes a `Weak`, goes, and comes back through the `Weak`.
+/// The `Arc` makes a `Weak`, goes, and comes back through it.
 pub(crate) fn unique_under_downgrade<C: ArcCounts>() {
     let (mut strong, allocation) = Strong::<C>::new();
     let other = strong.clone();
@@ -173,7 +168,7 @@ pub(crate) fn unique_under_downgrade<C: ArcCounts>() {
     end(strong, [thread], &allocation);
 }
 
-/// get_mut ‖ a `Weak` that becomes an `Arc`: the race that the lock prevents.
+/// The race that the lock prevents: the `Weak` becomes an `Arc`.
 pub(crate) fn unique_under_upgrade<C: ArcCounts>() {
     let (mut strong, allocation) = Strong::<C>::new();
     let weak = strong.downgrade();
@@ -186,8 +181,7 @@ pub(crate) fn unique_under_upgrade<C: ArcCounts>() {
     end(strong, [thread], &allocation);
 }
 
-/// drop ‖ get_mut by an upgraded `Arc`, which may have overtaken the drop, after its `Weak` is
-/// gone.
+/// drop ‖ get_mut by an upgraded `Arc`, which may have overtaken the drop, after its `Weak` is gone.
 fn unique_by_an_upgrade<C: ArcCounts>() {
     let (strong, allocation) = Strong::<C>::new();
     let weak = strong.downgrade();
@@ -202,7 +196,7 @@ fn unique_by_an_upgrade<C: ArcCounts>() {
     end(strong, [thread], &allocation);
 }
 
-/// get_mut ‖ get_mut of two `Arc`s ‖ a `Weak` that becomes a third.
+/// ‖ a `Weak` that becomes a third `Arc`.
 fn two_unique<C: ArcCounts>() {
     let (mut strong, allocation) = Strong::<C>::new();
     let mut clone = strong.clone();
@@ -218,7 +212,6 @@ fn two_unique<C: ArcCounts>() {
     end(strong, threads, &allocation);
 }
 
-/// get_mut of the only pointer that is left has to succeed.
 fn unique_in_the_end<C: ArcCounts>() {
     let (mut strong, allocation) = Strong::<C>::new();
     let clone = strong.clone();
@@ -230,7 +223,6 @@ fn unique_in_the_end<C: ArcCounts>() {
     allocation.assert_gone();
 }
 
-/// try_unwrap ‖ upgrade, drop ‖ drop of a clone.
 pub(crate) fn take_under_upgrade_and_drop<C: ArcCounts>() {
     let (strong, allocation) = Strong::<C>::new();
     let clone = strong.clone();
@@ -241,7 +233,6 @@ pub(crate) fn take_under_upgrade_and_drop<C: ArcCounts>() {
     allocation.assert_gone();
 }
 
-/// try_unwrap ‖ try_unwrap of two clones.
 fn two_takes<C: ArcCounts>() {
     let (strong, allocation) = Strong::<C>::new();
     let clone = strong.clone();
@@ -251,7 +242,7 @@ fn two_takes<C: ArcCounts>() {
     allocation.assert_gone();
 }
 
-/// try_unwrap by an upgraded `Arc`, which may have revived the value under its last drop.
+/// The upgrade may have revived the value under its last drop.
 fn take_by_an_upgrade() {
     let (strong, allocation) = Strong::<Counts<Loom>>::new();
     let weak = strong.downgrade();
@@ -266,7 +257,7 @@ fn take_by_an_upgrade() {
     end(strong, [thread], &allocation);
 }
 
-/// What make_mut does: take the value, change it, put it back ‖ upgrades.
+/// As make_mut: takes the value, changes it, puts it back ‖ upgrades.
 fn take_and_put_back_under_upgrades<C: ArcCounts>(visitors: usize) {
     let (strong, allocation) = Strong::<C>::new();
     let threads = Vec::from_iter((0..visitors).map(|_| {
@@ -280,7 +271,6 @@ fn take_and_put_back_under_upgrades<C: ArcCounts>(visitors: usize) {
     end(strong, threads, &allocation);
 }
 
-/// into_inner by every clone.
 pub(crate) fn into_inner_by_all<C: ArcCounts>() {
     let (strong, allocation) = Strong::<C>::new();
     let threads = [(); 2].map(|()| {
@@ -294,7 +284,7 @@ pub(crate) fn into_inner_by_all<C: ArcCounts>() {
     allocation.assert_gone();
 }
 
-/// drop of the only `Arc` ‖ `Weak::weak_count`, as `Weak` reads it, of one of two `Weak`s.
+/// By `Weak::weak_count`, of one of two `Weak`s.
 pub(crate) fn weaks_counted_under_the_last_drop() {
     let (strong, allocation) = Strong::<Counts<Loom>>::new();
     let weaks = [(); 2].map(|()| strong.downgrade());

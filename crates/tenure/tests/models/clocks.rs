@@ -1,16 +1,16 @@
 //! What happens before what, by the orderings that an algorithm asks for and by nothing else.
 //!
 //! A light barrier of the real machine is nothing to the processor, so what an algorithm passes on has to be released
-//! and acquired all the same. loom has fences for both barriers, which order all that is on both sides: what is stored
-//! after one is released, and what is loaded before one is acquired, whatever the access asks for. So on
-//! [`InOrder`](super::memory::InOrder), where each access sees the latest one to its word, there are vector clocks
-//! besides loom's that ignore barriers. They judge as loom does (see [`memory`](super::memory)), in models that ask for
-//! it ([`judge`]). A model that relies on a pair of barriers to pass something on has to fail.
+//! and acquired all the same. loom's fences, which stand for both barriers, hide that: what is stored after one is
+//! released, and what is loaded before one is acquired. So on [`InOrder`](super::memory::InOrder), where each access
+//! sees the latest one to its word, there are vector clocks that ignore barriers. They judge as loom does (see
+//! [`memory`](super::memory)), in models that ask for it ([`judge`]). A model that relies on a pair of barriers to pass
+//! something on has to fail.
 //!
-//! They see one thing more. loom takes additions to a count in the order in which they run. If nothing orders a put
-//! after the get whose reference it gives back, a machine may let the put come first, and then it is the last one.
-//! Models in which all gets are by holders ([`counts_are_held`]) ask of each put whether it would be the last one if
-//! nothing had come before it but what happens before it.
+//! loom takes additions to a count in the order in which they run. If nothing orders a put after the get whose
+//! reference it gives back, a machine may let the put come first, and then it is the last one. So models in which all
+//! gets are by holders ([`counts_are_held`]) ask of each put whether it would be the last one after only what happens
+//! before it.
 
 use std::any::TypeId;
 use std::cell::{Cell, RefCell};
@@ -34,7 +34,6 @@ impl Clock {
     }
 }
 
-/// A step of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Step {
     thread: usize,
@@ -42,7 +41,6 @@ pub(crate) struct Step {
 }
 
 impl Step {
-    /// The next step of this thread.
     pub(crate) fn next() -> Self {
         let (step, _) = Self::begin();
         step
@@ -62,14 +60,12 @@ impl Step {
     }
 }
 
-/// Where a thread is.
 #[derive(Default, Clone, Copy)]
 struct Now {
     thread: usize,
     clock: Clock,
 }
 
-/// What is known of a word or a plain field.
 struct Record {
     /// Its first step. Another one at the same address is another word.
     made: Step,
@@ -79,7 +75,7 @@ struct Record {
     touched: Clock,
     /// Of a field.
     written: Clock,
-    /// The value that a count had first, and what was added to it.
+    /// A count's first value, and what was added to it.
     first: u64,
     added: Vec<(Step, u64)>,
 }
@@ -96,7 +92,6 @@ thread_local! {
     static COUNTS_ARE_HELD: Cell<bool> = const { Cell::new(false) };
 }
 
-/// An execution begins.
 pub(crate) fn begin() {
     RECORDS.with_borrow_mut(HashMap::clear);
     STARTED.set(0);
@@ -104,8 +99,8 @@ pub(crate) fn begin() {
     COUNTS_ARE_HELD.set(false);
 }
 
-/// From here on clocks are kept, and accesses judged by them. For models all of whose words are on the machine `M`:
-/// there is nothing to judge on other machines than [`InOrder`](super::memory::InOrder).
+/// From here on keeps clocks, and judges accesses by them: in models all of whose words are on `M`, if that is
+/// [`InOrder`](super::memory::InOrder).
 pub(crate) fn judge<M: Memory>() {
     JUDGES.set(TypeId::of::<M>() == TypeId::of::<super::memory::InOrder>());
 }
@@ -115,12 +110,11 @@ pub(crate) fn counts_are_held() {
     COUNTS_ARE_HELD.set(true);
 }
 
-/// Before a thread is spawned: what it starts with.
+/// The clock that a new thread starts with.
 pub(crate) fn spawning() -> Clock {
     Step::begin().1
 }
 
-/// The first step of a thread.
 pub(crate) fn spawned(clock: Clock) {
     STARTED.set(STARTED.get() + 1);
     NOW.with(|now| now.set(Now { thread: STARTED.get(), clock }));
@@ -135,7 +129,6 @@ pub(crate) fn joined(ended: Clock) {
     });
 }
 
-/// What was done to a word.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Access {
     Load,
@@ -226,7 +219,6 @@ pub(crate) fn subtracted(address: usize, left: u64) {
     );
 }
 
-/// The memory of a word goes.
 pub(crate) fn freed(address: usize, made: Step) {
     if !JUDGES.get() {
         return;
@@ -237,7 +229,6 @@ pub(crate) fn freed(address: usize, made: Step) {
     assert!(touched.is_before(clock), "Causality violation: Concurrent use and free");
 }
 
-/// A plain field is read, or written.
 pub(crate) fn field(address: usize, made: Step, writes: bool) {
     if !JUDGES.get() {
         return;
@@ -253,7 +244,6 @@ pub(crate) fn field(address: usize, made: Step, writes: bool) {
     assert!(is_ordered, "Causality violation: Concurrent read and write, by the orderings alone");
 }
 
-/// That the clocks tell right from wrong, and what loom's do not.
 mod calibration {
     use super::*;
     use crate::memory::{InOrder, Loom};
@@ -262,7 +252,7 @@ mod calibration {
     use tenure::count::TicketRef;
     use tenure::memory::Atomic;
 
-    /// A thread writes a value and says so with `say`, after a barrier; this one reads it when `hear` tells.
+    /// A thread writes a value and says so with `say`, after a barrier; this one reads it when `hear` finds that.
     fn told_after_a_barrier<M: Memory>(say: Ordering, hear: Ordering) {
         judge::<M>();
         let told = Heap::new((Value::new(1), M::AtomicU32::new(0)));
@@ -299,7 +289,6 @@ mod calibration {
         fails(ALL, ValueRace, relaxed);
     }
 
-    /// A change continues what was released before; a store cuts it off.
     #[test]
     fn a_relaxed_store_passes_on_nothing_that_was_released_before_it() {
         let told = |again: fn(&<InOrder as Memory>::AtomicU32)| {

@@ -1,12 +1,12 @@
-//! `Arc` and `Weak` as the library makes them of its counts, step by step, on a value and an
-//! allocation that loom watches.
+//! `Arc` and `Weak` as the library makes them of its counts, step by step, on a value and an allocation that loom
+//! watches.
 
 use super::memory::Loom;
 use super::stage::{Heap, Value};
 use tenure::arc::Counts;
 use tenure::count::{Get, Put};
 
-/// What the models need of the counts of an `Arc`, which the shipping ones have as methods of the same names.
+/// What the models need of an `Arc`'s counts: the shipping ones' methods of the same names.
 macro_rules! arc_counts {
     ($(fn $name:ident(&self) $(-> $result:ty)?;)*) => {
         pub(crate) trait ArcCounts: Sized + 'static {
@@ -46,7 +46,7 @@ pub(crate) struct Inner<C> {
     pub(crate) value: Value,
 }
 
-/// Where the models look after all handles are gone.
+/// For looks after all handles are gone.
 pub(crate) struct Allocation<C>(pub(crate) Heap<Inner<C>>);
 
 impl<C: ArcCounts> Allocation<C> {
@@ -56,7 +56,7 @@ impl<C: ArcCounts> Allocation<C> {
     }
 }
 
-/// An `Arc`. Not dropped but given up, by name, so that a model that fails can unwind.
+/// An `Arc`. Given up by name, not dropped, so that a failed model can unwind.
 pub(crate) struct Strong<C: ArcCounts>(pub(crate) Heap<Inner<C>>);
 
 pub(crate) struct Weak<C: ArcCounts>(pub(crate) Heap<Inner<C>>);
@@ -95,7 +95,7 @@ impl<C: ArcCounts> Strong<C> {
         weak.visit_and_drop();
     }
 
-    /// `Arc::get_mut`, and a write if it gives one. Returns whether it did.
+    /// `Arc::get_mut`, and a write. Returns whether it was given one.
     pub(crate) fn write_if_unique(&mut self) -> bool {
         let unique = self.0.counts.is_unique();
         if unique {
@@ -104,7 +104,7 @@ impl<C: ArcCounts> Strong<C> {
         unique
     }
 
-    /// `Arc::try_unwrap`, but gives the `Arc` up where it fails. Returns whether it succeeded.
+    /// `Arc::try_unwrap`, or drop. Returns whether it took the value.
     pub(crate) fn take_or_drop(self) -> bool {
         let taken = self.0.counts.try_take();
         if taken {
@@ -115,7 +115,6 @@ impl<C: ArcCounts> Strong<C> {
         taken
     }
 
-    /// `Arc::into_inner`.
     pub(crate) fn into_inner(self) -> bool {
         self.look();
         let last = self.0.counts.drop_strong().is_last();

@@ -1,8 +1,8 @@
 //! [`Loom`]: the shipping algorithms on a model checker.
 //!
-//! loom runs a model again and again, each time with another interleaving and other choices of which store a load sees.
-//! It keeps a vector clock per thread, and panics if a model breaks a rule. This file adds two: what is read and
-//! written plainly, and *how long a word lives*.
+//! loom runs a model again and again, with other interleavings and other choices of which store a load sees. It keeps a
+//! vector clock per thread, and panics if a model breaks a rule. This file adds plain reads and writes, and *how long a
+//! word lives*.
 //!
 //! # The life of a word
 //!
@@ -10,9 +10,9 @@
 //! Therefore each atomic here has a companion, a `loom::cell::UnsafeCell<()>` named `memory`:
 //!
 //! - every operation **reads** `memory` for an instant, immediately before it runs;
-//! - dropping the atomic **writes** `memory`. That is what "free" means in a model: the object that holds the count is
-//!   dropped in place, while its bytes stay until the execution ends (see `stage::Heap`), so that a late operation is a
-//!   loom panic and never a wild pointer.
+//! - dropping the atomic **writes** `memory`. That is what "free" means in a model: the object is dropped in place,
+//!   while its bytes stay until the execution ends (see `stage::Heap`), so that a late operation is a loom panic and
+//!   never a wild pointer.
 //!
 //! loom demands that a write happens after every earlier read, and every later read after the write, by the vector
 //! clocks and not merely in the order of this execution:
@@ -23,11 +23,11 @@
 //! | the free runs, an operation follows, nothing orders them | the operation: "Concurrent read and write" |
 //! | the free runs, an operation follows *and is ordered after it* | the operation: `freed` is set, "use after free" |
 //!
-//! So these models check more than addresses: a Relaxed last touch is caught although it came first, because nothing
-//! makes the free wait for it. Only a last touch with Release that the free acquires passes. loom cannot see the third
-//! line by itself (an ordered access is no race), hence the flag.
+//! So a Relaxed last touch is caught although it came first, because nothing makes the free wait for it; only one with
+//! Release that the free acquires passes. loom cannot see the third line by itself (an ordered access is no race),
+//! hence the flag.
 //!
-//! The read stands before the point at which loom may switch threads, and the operation after it. A free that slips in
+//! The read stands before the point at which loom may switch threads, the operation after it. A free that slips in
 //! between finds a read that nothing ordered, and panics.
 //!
 //! # What loom does not see
@@ -36,30 +36,29 @@
 //! that fails for no reason; interleavings with more preemptions than the model's bound. A model that passes is
 //! necessary, not a proof.
 //!
-//! Nor an ordering that is too weak near a fence: any two of loom's SeqCst fences order all that is on both sides, and
-//! what is stored after one is released. A light barrier does neither. So in some models light barriers do nothing
-//! ([`unfenced`]), and on [`InOrder`] accesses are judged once more, by [`clocks`] that ignore barriers.
+//! Nor an ordering that is too weak near a fence: loom's SeqCst fences order all that is on both sides, which a light
+//! barrier does not. So in some models light barriers do nothing ([`unfenced`]), and on [`InOrder`] [`clocks`] that
+//! ignore barriers judge accesses once more.
 //!
 //! # What loom sees too much of
 //!
 //! A store that races with a read-modify-write is left unordered with it, and a later read-modify-write may build on
-//! either. So a thread can store to a word and miss its own store in its own next addition. No machine does that: a
-//! read-modify-write writes right after what it read. It matters where the owner of a word stores and goes on from
-//! there: [`TicketRef::init`](tenure::count::TicketRef::init), and a lazy reference that moves on to another object
-//! while the one it kept is taken from it. Models of them run on [`InOrder`], where a store is a swap, which takes its
-//! place in the word's order when it runs. The price: an acquire of such a store also acquires the releases before it,
-//! which a real store would cut off. All other models use [`Loom`], whose stores are stores. [`PointersInOrder`] is
-//! between the two: what a thread has is a pointer, and whether it uses that an integer, which no other thread writes;
-//! so the flags may be late as on `Loom`.
+//! either: a thread can miss its own store in its own next addition. No machine does that. It matters where the owner
+//! of a word stores and goes on from there: [`TicketRef::init`](tenure::count::TicketRef::init), and a lazy reference
+//! that moves on to another object while the one it kept is taken from it. Their models run on [`InOrder`], where a
+//! store is a swap, which takes its place in the word's order when it runs. The price: an acquire of such a store also
+//! acquires the releases before it, which a real store would cut off. All other models use [`Loom`], whose stores are
+//! stores. [`PointersInOrder`] is between the two: what a thread has is a pointer, and whether it uses that an integer,
+//! which no other thread writes; so the flags may be late as on `Loom`.
 //!
 //! # What loom overlooks
 //!
 //! loom does not try every interleaving even without a bound: to choose where to switch threads it looks back at one
 //! access to the word only. The twin whose downgrade does not wait for the lock fails in its smallest form; with one
 //! more look at the strong count on either thread, loom finds no failure. So twins leave out what their flaw does not
-//! need. And a thread that loads a word before it changes it, as every compare-exchange loop does, hides from loom that
-//! another thread loaded the word before: what that thread would do had it loaded later is not tried. On [`InOrder`] a
-//! load is a read-modify-write, of which none hides another, so the free lists' models run on both machines.
+//! need. And a load before a change, as in every compare-exchange loop, hides from loom that another thread loaded the
+//! word before: what that thread would do with a later load is not tried. On [`InOrder`] a load is a read-modify-write,
+//! of which none hides another, so the free lists' models run on both machines.
 //!
 //! And it gives up on two threads that wait for a third in loops ("maximum number of branches"): it lets the two yield
 //! to each other ever longer. So two downgrades that meet the lock at once are not modelled.
@@ -72,16 +71,15 @@ use std::cell::Cell;
 use std::sync::Weak;
 use tenure::memory::{Atomic, Memory, Native, Ordering, Plain, Pointer, Resident, Threads};
 
-/// The machine that explores interleavings, inside a model.
-///
-/// With `IN_ORDER` every access is a read-modify-write; with `SWAPS` stores of pointers are, at least.
+/// The machine that explores interleavings. With `IN_ORDER` every access is a read-modify-write; with `SWAPS` stores of
+/// pointers are, at least.
 pub(crate) enum Loom<const IN_ORDER: bool = false, const SWAPS: bool = IN_ORDER> {}
 
-/// The machine for models in which a store races with read-modify-writes, or in which loom has to try when a
-/// load comes. The one whose [`clocks`] are kept.
+/// For models in which a store races with read-modify-writes, or in which loom has to try when a load comes. The one
+/// whose [`clocks`] are kept.
 pub(crate) type InOrder = Loom<true>;
 
-/// The machine for models in which only stores of pointers race with read-modify-writes.
+/// For models in which only stores of pointers race with read-modify-writes.
 pub(crate) type PointersInOrder = Loom<false, true>;
 
 // SAFETY: loom's atomics, and fences for barriers.
@@ -91,7 +89,7 @@ unsafe impl<const IN_ORDER: bool, const SWAPS: bool> Memory for Loom<IN_ORDER, S
     type Pointer<T> = Word<loom::sync::atomic::AtomicUsize, IN_ORDER, SWAPS>;
     type Plain<T> = Field<T>;
 
-    // Two fences promise what the pair does: the first one to come is before the other for all. Weakened, none.
+    // Two fences promise what the pair does: the first is before the other for all. Weakened, none.
     #[track_caller]
     fn light_barrier() {
         if effective("light_barrier", Ordering::SeqCst) == Ordering::SeqCst
@@ -127,10 +125,9 @@ unsafe impl<const IN_ORDER: bool, const SWAPS: bool> Memory for Loom<IN_ORDER, S
     }
 }
 
-/// What an access was to, that loom is about to judge.
+/// What loom is about to judge an access to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Access {
-    /// The memory that a count lives in.
     Memory,
     /// A plain field of a protocol: a list's link, a magazine's slots.
     Field,
@@ -145,25 +142,22 @@ loom::thread_local! {
     static HEAVY_BARRIERS: Cell<u32> = Cell::new(0);
 }
 
-/// Gives the calling thread of a model a number. Threads without one have none.
+/// Threads without a number have none.
 pub(crate) fn set_number(number: usize) {
     NUMBER.with(|own| own.set(Some(number)));
 }
 
-/// The calling thread gives its number up.
 pub(crate) fn clear_number() {
     NUMBER.with(|own| own.set(None));
 }
 
-/// How many heavy barriers the calling thread has passed.
 pub(crate) fn heavy_barriers() -> u32 {
     HEAVY_BARRIERS.with(Cell::get)
 }
 
-/// Has the light barriers in `act` do nothing.
-///
-/// A light barrier orders nothing for a thread that passes no heavy one. A fence of loom's does, and hides that a store
-/// before which there is one asks for too little. For places where no heavy barrier needs the light one.
+/// Has the light barriers in `act` do nothing: such a barrier orders nothing for a thread that passes no heavy one, but
+/// loom's fence does, and hides a store after it that asks for too little. For places where no heavy barrier needs the
+/// light one.
 pub(crate) fn unfenced<R>(act: impl FnOnce() -> R) -> R {
     PASSES_BARRIERS_UNFENCED.with(|unfenced| unfenced.set(true));
     let result = act();
@@ -192,7 +186,7 @@ thread_local! {
     static ENDS_AT_FAILURE: Cell<bool> = const { Cell::new(false) };
 }
 
-/// From here on, words of this test do nothing while a model that has failed unwinds through destructors.
+/// From here on words of this test do nothing while a failed model unwinds through destructors.
 pub(crate) fn end_at_failure() {
     ENDS_AT_FAILURE.set(true);
 }
@@ -201,14 +195,14 @@ fn has_ended() -> bool {
     std::thread::panicking() && ENDS_AT_FAILURE.get()
 }
 
-/// Notes an access that loom is about to judge. What a model that has failed does while it unwinds is not judged.
+/// Notes an access that loom is about to judge. What a failed model does while it unwinds is not judged.
 fn note(access: Access) {
     if !std::thread::panicking() {
         LAST_ACCESS.set(access);
     }
 }
 
-/// Which kind of access loom's panic was about.
+/// What loom's panic was about.
 pub(crate) fn last_access() -> Access {
     LAST_ACCESS.get()
 }
@@ -218,15 +212,14 @@ pub(crate) struct Word<A, const IN_ORDER: bool, const SWAPS: bool> {
     atomic: A,
     memory: UnsafeCell<()>,
     made: Step,
-    /// 1 from the drop on. Not loom's: it is the model's own knowledge, not the program's.
+    /// 1 from the drop on. Not loom's: the model's own knowledge, not the program's.
     freed: <Native as Memory>::AtomicU32,
 }
 
-// SAFETY: `A` is an atomic; `memory` is accessed through loom alone, for no longer than a call, and
-// holds nothing.
+// SAFETY: `A` is an atomic; `memory` is accessed through loom alone, for no longer than a call, and holds nothing.
 unsafe impl<A: Sync, const I: bool, const S: bool> Sync for Word<A, I, S> {}
 
-// `Word::drop` leaves bytes that still make sense: nothing in them has a destructor of its own.
+// `Word::drop` leaves bytes that still make sense: nothing in them has a destructor.
 const _: () = assert!(!core::mem::needs_drop::<loom::sync::atomic::AtomicU64>());
 const _: () = assert!(!core::mem::needs_drop::<UnsafeCell<()>>());
 
@@ -251,21 +244,18 @@ impl<A, const I: bool, const S: bool> Word<A, I, S> {
         }
     }
 
-    /// A subtraction, which was judged, left this.
     fn judge_put(&self, left: impl Into<u64>) {
         if I && !std::thread::panicking() {
             clocks::subtracted((&raw const self.atomic).addr(), left.into());
         }
     }
 
-    /// What was just done to the atomic.
     fn judge(&self, access: clocks::Access, order: Ordering) {
         if I && !std::thread::panicking() {
             clocks::accessed((&raw const self.atomic).addr(), self.made, access, order);
         }
     }
 
-    /// The atomic, for one operation, now.
     fn touch(&self) -> &A {
         note(Access::Memory);
         self.memory.with(|_| ());
@@ -276,7 +266,7 @@ impl<A, const I: bool, const S: bool> Word<A, I, S> {
 
 impl<A, const I: bool, const S: bool> Drop for Word<A, I, S> {
     fn drop(&mut self) {
-        // A model that failed unwinds through here, and loom is gone by then.
+        // A failed model unwinds through here, and loom is gone by then.
         if !std::thread::panicking() {
             note(Access::Memory);
             self.memory.with_mut(|_| ());
@@ -464,7 +454,6 @@ pub(crate) struct Field<T> {
 }
 
 impl<T> Field<T> {
-    /// A field, and what an access to it is to be called.
     pub(crate) fn holding(value: T, access: Access) -> Self {
         Self { value: UnsafeCell::new(value), made: Step::next(), access }
     }
@@ -491,7 +480,6 @@ impl<T> Plain<T> for Field<T> {
     }
 }
 
-/// That the instrument itself can tell right from wrong.
 mod calibration {
     use super::*;
     use crate::stage::Failure::{FieldRace, MemoryRace, UseAfterFree, ValueRace};
@@ -499,7 +487,7 @@ mod calibration {
 
     type Flag = <Loom as Memory>::AtomicU32;
 
-    /// A thread leaves with `leave`; this one frees when `look` tells it that the thread has left.
+    /// A thread leaves with `leave`; this one frees when `look` finds that.
     fn free_when_left(leave: Ordering, look: Ordering) {
         let flag = Heap::new(Flag::new(0));
         let thread = {

@@ -5,8 +5,8 @@
 //!
 //! - [`fail_when_weakened`](Room::fail_when_weakened): each model fails as predicted;
 //! - [`are_complete`](Room::are_complete): the list has every ordering in the source, and both halves of an AcqRel;
-//! - [`try_each`](Room::try_each): which tests of the room notice each ordering, without a list. That takes minutes, so
-//!   it is ignored, and `ci/mutants.sh --orderings` runs it.
+//! - [`try_each`](Room::try_each): which tests of the room notice each ordering, without a list. It takes minutes, so
+//!   it is ignored; `ci/mutants.sh --orderings` runs it.
 
 use super::stage::{Failure, Preemptions, fails};
 use super::weakening::{File, MET, Site, VARIABLE, Written, lines_of, orderings_in, weakened};
@@ -15,15 +15,13 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 use tenure::memory::Ordering;
 
-/// The name of an ordering: its file, function, kind and operation.
+/// File, function, kind and operation.
 type Name = (&'static str, &'static str, Ordering, &'static str);
 
-/// An ordering, and the model that fails without it.
 pub(crate) struct Needed {
     pub(crate) name: Name,
-    /// A function other than the one it is written in, to weaken the operations on those lines.
+    /// Another function than the one it is written in, whose lines to weaken.
     pub(crate) under: Option<(File, &'static str)>,
-    /// What it becomes.
     pub(crate) to: Ordering,
     pub(crate) preemptions: Preemptions,
     pub(crate) failure: Failure,
@@ -33,8 +31,8 @@ pub(crate) struct Needed {
 /// `FILE "Type::function" Order "operation" => failure, preemptions, model;`
 ///
 /// `operation` is the function that takes the ordering, as [`Written`] has it: `"load"`, `"load 2"`, `"compare_exchange
-/// failing"`. After it may stand `to Order`, for one that becomes that and not Relaxed; and `under (FILE, "function")`,
-/// if the function that it is written in is `#[track_caller]`, for the lines of the caller.
+/// failing"`. After it may stand `to Order`, if it becomes that and not Relaxed; and `under (FILE, "function")` for the
+/// lines of a caller, if the function is `#[track_caller]`.
 macro_rules! needed {
     ($($file:ident $function:literal $order:ident $operation:literal $(to $to:ident)? $(under $under:expr)?
         => $failure:expr, $preemptions:expr, $model:expr;)*) => {
@@ -50,17 +48,15 @@ macro_rules! needed {
 }
 pub(crate) use needed;
 
-/// The files of a protocol and the list of its orderings.
 pub(crate) struct Room {
     pub(crate) files: &'static [File],
     pub(crate) needed: &'static [Needed],
-    /// Orderings that no model misses, and why they are there all the same.
+    /// Orderings that no model misses, and why they are there.
     pub(crate) kept: &'static [(Name, &'static str)],
-    /// What the names of its tests begin with.
+    /// How the names of its tests begin.
     pub(crate) tests: &'static [&'static str],
 }
 
-/// The tests of a room's orderings.
 macro_rules! tests_of {
     ($room:ident) => {
         #[test]
@@ -86,7 +82,7 @@ fn name(written: &Written) -> (&str, &str, Ordering, &str) {
     (written.path, &written.function, written.order, &written.operation)
 }
 
-/// The orderings that are weaker by one promise.
+/// Weaker by one promise.
 fn weaker(order: Ordering) -> &'static [Ordering] {
     match order {
         Ordering::AcqRel => &[Ordering::Acquire, Ordering::Release],
@@ -130,7 +126,7 @@ impl Room {
     }
 
     /// Weakens each ordering of the source in turn, AcqRel to each half, and runs the room's tests up to the first that
-    /// fails. No list decides which.
+    /// fails.
     pub(crate) fn try_each(&self) {
         let mut unnoticed = Vec::new();
         for written in self.written() {
@@ -152,7 +148,7 @@ impl Room {
         assert!(unnoticed.is_empty(), "noticed by no test, or kept and noticed: {unnoticed:#?}");
     }
 
-    /// The name of the test. An error says whether any test came by.
+    /// An error says whether any test met the ordering.
     fn first_to_fail(&self, site: &Site) -> Result<String, &'static str> {
         let mut tests = Command::new(std::env::current_exe().expect("a test has a path"));
         tests.args(self.tests).args(["--skip", "orderings::", "--skip", "twins::"]);
@@ -179,7 +175,6 @@ impl Room {
     }
 }
 
-/// The model fails without the barriers in that function.
 pub(crate) fn fails_without(
     barrier: &str,
     (file, function): (File, &'static str),

@@ -1,12 +1,12 @@
-//! Numbers of threads, which are claimed and handed on: no two threads have one at a time, and the next owner sees
-//! what the one before did.
+//! Thread numbers, claimed and handed on: no two threads have one at a time, and the next owner sees what the one
+//! before did.
 
 use super::memory::{Field, Loom};
 use super::stage::{ALL, Heap, passes, spawn};
 use std::sync::Arc;
 use tenure::memory::{Claim, Numbers, Plain};
 
-/// What a model needs of numbers. The shipping ones have it, and so have the broken twins.
+/// What a model needs of numbers, shipping or a twin's.
 pub(crate) trait GivesNumbers: Send + Sync + 'static {
     type Claim;
     fn none() -> Self;
@@ -28,7 +28,7 @@ impl<const IN_ORDER: bool> GivesNumbers for Numbers<Loom<IN_ORDER>> {
     }
 }
 
-/// Threads claim numbers, and each accesses plainly what there is under its own.
+/// Each thread accesses plainly what there is under its number.
 pub(crate) fn claimed_by_threads<N: GivesNumbers>(before: u32, threads: usize) {
     let numbers = Arc::new(N::none());
     let places = Heap::new([0; 3].map(Field::new));

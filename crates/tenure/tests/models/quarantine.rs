@@ -1,9 +1,8 @@
 //! Memory that stays readable after it was freed, up to the end of an execution.
 //!
-//! A list has memory of its own on the heap. A model that frees the list and has a thread that comes too late
-//! has to end in a panic of a [`Word`](super::memory::Word), which is in that memory: so from the first
-//! [`Heap::free`](super::stage::Heap::free) of an execution on, what is freed keeps its bytes until the next
-//! execution begins.
+//! A list has memory of its own on the heap. A thread that comes too late has to end in a panic of a
+//! [`Word`](super::memory::Word), which is in that memory: so from the first [`Heap::free`](super::stage::Heap::free)
+//! of an execution on, freed memory keeps its bytes until the next execution.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::{Cell, RefCell};
@@ -23,13 +22,11 @@ thread_local! {
 /// What has lines to itself: the blocks that models free, and nothing of loom's.
 const LINE: usize = align_of::<tenure::line::Isolated<u8>>();
 
-/// From here on freed memory is kept.
 pub(crate) fn keep() {
     KEEPING.set(true);
 }
 
-/// From here on kept memory that begins a line is given to the next who asks for such a block: the last to be freed
-/// comes first, as with most allocators.
+/// From here on such a block is reused, last freed first, as by most allocators.
 pub(crate) fn recycle() {
     RECYCLING.set(true);
 }
@@ -44,13 +41,12 @@ fn recycled(layout: Layout) -> Option<*mut u8> {
     })
 }
 
-/// Ends keeping, and frees what was kept.
 pub(crate) fn flush() {
     KEEPING.set(false);
     RECYCLING.set(false);
     for (memory, layout) in KEPT.take() {
-        // SAFETY: allocated by `System` with that layout, and freed by its owner; and no
-        // thread of the execution that might have come too late runs any more.
+        // SAFETY: allocated by `System` with that layout, and freed by its owner; no thread of the execution runs any
+        // more.
         unsafe { System.dealloc(memory, layout) };
     }
 }

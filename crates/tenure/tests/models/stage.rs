@@ -1,5 +1,5 @@
-//! The stage that every model is set on: memory that is freed, a value that is destroyed, and the
-//! two ways to run a model, [`passes`] and [`fails`].
+//! What every model is made of: memory that is freed, a value that is destroyed, and the two ways to run a model,
+//! [`passes`] and [`fails`].
 
 use super::memory::{Access, Field, Loom, last_access};
 use super::{clocks, quarantine};
@@ -13,11 +13,9 @@ use tenure::count::{Get, IncNotZero, Put, RcuRef, Readable, RefCount, TicketRef}
 use tenure::fault::set_hook;
 use tenure::memory::Plain;
 
-/// A pointer to an object that one thread frees while others may still believe in it.
-///
-/// [`free`](Heap::free) drops the object; its bytes, and those of what it has on the heap, stay until all
-/// pointers of this execution are gone, so that a use after free meets the remains of a `Word`, which
-/// complain.
+/// A pointer to an object that one thread frees while others may still believe in it. [`free`](Heap::free) drops the
+/// object; its bytes, and those of what it has on the heap, stay until all pointers of this execution are gone, so that
+/// a use after free meets the remains of a `Word`, which complain.
 pub(crate) struct Heap<T>(Arc<Block<T>>);
 
 struct Block<T> {
@@ -44,12 +42,12 @@ impl<T> Heap<T> {
         }
     }
 
-    /// Frees the object. Once is right, twice is a panic of the words in it.
+    /// A second free is a panic of the words in the object.
     pub(crate) fn free(&self) {
         *self.0.freed.lock().unwrap() = true;
         quarantine::keep();
-        // SAFETY: dropping leaves the bytes alone (`memory.rs` asserts it of the only type with a
-        // destructor), and what a model does with them afterwards ends in a panic.
+        // SAFETY: dropping leaves the bytes alone (`memory.rs` asserts it of the only type with a destructor), and what
+        // a model does with them afterwards ends in a panic.
         unsafe { std::ptr::drop_in_place(self.0.object.get().cast::<T>()) };
     }
 
@@ -73,10 +71,8 @@ impl<T> Deref for Heap<T> {
     }
 }
 
-/// What the count is there for: holders look at it, and one of them destroys it.
-///
-/// Looking is a plain read and destroying a plain write, so loom demands that every look happens
-/// before the destruction.
+/// What is counted: holders read it plainly, and one of them destroys it by a plain write, so loom demands that every
+/// look happens before.
 pub(crate) struct Value(Field<u32>);
 
 const DESTROYED: u32 = 0;
@@ -86,7 +82,6 @@ impl Value {
         Self(Field::holding(value, Access::Value))
     }
 
-    /// The value does not exist yet.
     pub(crate) fn unborn() -> Self {
         Self::new(DESTROYED)
     }
@@ -115,16 +110,14 @@ impl Value {
     }
 }
 
-/// What a model needs of a count. The shipping counts have it, and so have the broken twins.
+/// What a model needs of a count, shipping or a twin's.
 pub(crate) trait Count: Send + Sync + 'static {
     fn one() -> Self;
     fn take(&self) -> Get;
     fn give(&self) -> Put;
 }
 
-/// A count of the library.
 pub(crate) trait Shipped: RefCount + 'static {
-    /// What its put asks for, in a model.
     fn witness<'w>() -> Self::Witness<'w>;
 }
 
@@ -138,8 +131,8 @@ impl<const S: bool> Shipped for TicketRef<Loom<S>> {
 
 impl<const S: bool> Shipped for RcuRef<Loom<S>> {
     fn witness<'w>() -> Self::Witness<'w> {
-        // SAFETY: the bytes of a `Heap` outlive every thread of the model. Whether the *model*
-        // frees the object under a put is for loom to find out.
+        // SAFETY: the bytes of a `Heap` outlive every thread of the model. Whether the *model* frees the object under a
+        // put is for loom to find out.
         unsafe { Readable::assume() }
     }
 }
@@ -156,7 +149,6 @@ impl<C: Shipped> Count for C {
     }
 }
 
-/// Runs `thread` as one of the threads of a model.
 pub(crate) fn spawn<R: 'static>(thread: impl FnOnce() -> R + 'static) -> JoinHandle<R> {
     let clock = clocks::spawning();
     JoinHandle(loom::thread::spawn(move || {
@@ -166,7 +158,6 @@ pub(crate) fn spawn<R: 'static>(thread: impl FnOnce() -> R + 'static) -> JoinHan
     }))
 }
 
-/// Waits for a thread.
 pub(crate) struct JoinHandle<R>(loom::thread::JoinHandle<(R, clocks::Clock)>);
 
 impl<R> JoinHandle<R> {
@@ -177,19 +168,16 @@ impl<R> JoinHandle<R> {
     }
 }
 
-/// Waits for `threads` to end.
 pub(crate) fn join_all<R>(threads: impl IntoIterator<Item = JoinHandle<R>>) -> Vec<R> {
     threads.into_iter().map(|thread| thread.join().unwrap()).collect()
 }
 
-/// How many preemptions an execution may have: the switches to another thread that nothing forces.
+/// How many switches to another thread that nothing forces an execution may have.
 pub(crate) type Preemptions = Option<usize>;
 
-/// Every interleaving.
 pub(crate) const ALL: Preemptions = None;
 
-/// Explores `model` with at most `preemptions` preemptions per execution, and demands that nothing
-/// goes wrong in any of them. Prints how many there were (`--nocapture` shows it).
+/// Explores `model`: nothing may go wrong in any execution. Prints how many there were.
 pub(crate) fn passes(preemptions: Preemptions, model: impl Fn() + Send + Sync + 'static) {
     let began = Instant::now();
     let executions = Arc::new(Mutex::new(0_u64));
@@ -205,7 +193,7 @@ pub(crate) fn passes(preemptions: Preemptions, model: impl Fn() + Send + Sync + 
 }
 
 fn explore(preemptions: Preemptions, model: impl Fn() + Send + Sync + 'static) {
-    // No model misuses a count, so no count may report misuse.
+    // No model misuses a count.
     set_hook(Some(|fault| panic!("reported: {fault}")));
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = preemptions;
@@ -220,7 +208,6 @@ fn explore(preemptions: Preemptions, model: impl Fn() + Send + Sync + 'static) {
     });
 }
 
-/// Ends the quarantine when a model has passed, or failed.
 struct Flush;
 
 impl Drop for Flush {
@@ -229,7 +216,6 @@ impl Drop for Flush {
     }
 }
 
-/// How a broken model has to fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Failure {
     /// Nothing orders a look at a [`Value`] and a write of it.
@@ -240,7 +226,7 @@ pub(crate) enum Failure {
     MemoryRace,
     /// A count was used after its memory was freed, or freed twice, one after the other.
     UseAfterFree,
-    /// The claim of the model with this text does not hold.
+    /// The model's claim with this text does not hold.
     Claim(&'static str),
 }
 
@@ -260,7 +246,7 @@ impl Failure {
     }
 }
 
-/// Explores `model`, and demands that it fails in this way and in no other.
+/// Explores `model`, which has to fail in this way and in no other.
 pub(crate) fn fails(
     preemptions: Preemptions,
     expected: Failure,

@@ -1,5 +1,4 @@
-//! What [`TicketRef`] promises beyond a reference count: memory that is freed at once, and counts
-//! that are given a new life.
+//! What [`TicketRef`] promises beyond a reference count: memory freed at once, and counts given a new life.
 
 use super::counts::Object;
 use super::memory::{InOrder, Loom};
@@ -7,7 +6,6 @@ use super::stage::{ALL, Count, Heap, Value, join_all, passes, spawn};
 use std::sync::Arc;
 use tenure::count::{DEAD, IncNotZero, TicketRef};
 
-// --- freed at once, without a grace period ---
 
 /// A table with one object, whose lock keeps the memory readable during a lookup.
 struct Table<C>(loom::sync::Mutex<Option<Heap<Object<C>>>>);
@@ -26,7 +24,7 @@ impl<C: Count> Table<C> {
         self.look_up().map_or(0, |object| self.leave(&object))
     }
 
-    /// Gives a reference back. The last one removes the object, and frees it in the same breath.
+    /// The last put removes and frees the object at once.
     fn leave(&self, object: &Heap<Object<C>>) -> u32 {
         object.value.look();
         let last = object.count.give().is_last();
@@ -51,7 +49,7 @@ pub(crate) fn freed_at_once_under_lookups<C: Count>(lookups: usize) {
     assert_eq!(freed, 1, "the object is not freed exactly once");
 }
 
-/// Three holders that never looked at the value go: only the memory of the count is at stake.
+/// None looks at the value: only the memory of the count is at stake.
 pub(crate) fn freed_at_once_by_its_holders<C: Count>() {
     let count = Heap::new(C::one());
     let leave = |count: &Heap<C>| {
@@ -80,9 +78,7 @@ tests! {
         passes(ALL, freed_at_once_by_its_holders::<IncNotZero<Loom>>);
 }
 
-// --- a slot of type-stable memory, given a new life ---
 
-/// A count whose dead word can be given a first reference again.
 pub(crate) trait Reusable: Count {
     /// A dead count that failed gets moved so far that the next one moves it back.
     fn dead_and_drifted() -> Self;
@@ -90,7 +86,7 @@ pub(crate) trait Reusable: Count {
     fn revive(&self);
 }
 
-/// How far from the middle of the dead zone a failed get repairs: `DRIFT` of the library.
+/// `DRIFT` of the library.
 pub(crate) const DRIFT: u32 = 1 << 16;
 pub(crate) const DRIFTED_WORD: u64 = ((DEAD + DRIFT - 1) as u64) << 32 | 1 << 31;
 
@@ -111,8 +107,8 @@ struct Slot<C> {
     value: Value,
 }
 
-/// Visitors of a slot that they found before it was ready ‖ its owner, who writes a value and gives
-/// the slot its life last, then leaves.
+/// Visitors of a slot that they found before it was ready ‖ its owner, who writes a value, gives the slot its life
+/// last, then leaves.
 pub(crate) fn reused_under_failed_gets<C: Reusable>(visitors: usize) {
     let slot = Arc::new(Slot { count: C::dead_and_drifted(), value: Value::unborn() });
     let leave = |slot: &Slot<C>| {

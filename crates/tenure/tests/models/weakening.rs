@@ -1,10 +1,10 @@
 //! One ordering of the library, made weaker while a model runs, at the place where it is written.
 //!
-//! The operations of [`Loom`](super::memory::Loom) know who calls them, so a [`Site`] names an ordering by the source
+//! The operations of [`Loom`](super::memory::Loom) know their caller, so a [`Site`] names an ordering by the source
 //! lines of its operation: no copy of the code, no new build. [`orderings_in`] reads the sites from the source.
 //!
-//! A function that is `#[track_caller]` hides its own lines: its operations are known by their kind alone, and two of
-//! one kind and ordering are weakened together. An ordering that is an argument is weakened in the function it goes to.
+//! A function that is `#[track_caller]` hides its own lines: of its operations, those of one kind and ordering are
+//! weakened together. An ordering that is an argument is weakened in the function it goes to.
 
 use std::cell::Cell;
 use std::fmt;
@@ -13,12 +13,11 @@ use std::panic::Location;
 use std::sync::{LazyLock, Once};
 use tenure::memory::Ordering;
 
-/// The environment variable by which a process of the tests has one ordering weakened everywhere: see [`Site`].
+/// The environment variable that has a process of the tests weaken one [`Site`] everywhere.
 pub(crate) const VARIABLE: &str = "TENURE_WEAKENED";
-/// The line on standard error when such a process first meets it.
+/// Printed when such a process first meets it.
 pub(crate) const MET: &str = "the weakened ordering was met";
 
-/// What becomes of which operations.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Site {
     pub(crate) operation: String,
@@ -39,7 +38,6 @@ impl Site {
             }
     }
 
-    /// What [`fmt::Display`] wrote.
     fn parse(text: &str) -> Option<Self> {
         let mut parts = text.split(';');
         let mut next = || parts.next();
@@ -74,7 +72,7 @@ thread_local! {
     static WAS_MET: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Weakens `site` while `act` runs. Returns whether its operations came up.
+/// Returns whether the site's operations came up.
 pub(crate) fn weakened(site: Site, act: impl FnOnce()) -> bool {
     struct Restore;
     impl Drop for Restore {
@@ -89,7 +87,6 @@ pub(crate) fn weakened(site: Site, act: impl FnOnce()) -> bool {
     WAS_MET.get()
 }
 
-/// What becomes of an operation's ordering.
 #[track_caller]
 pub(crate) fn effective(operation: &str, order: Ordering) -> Ordering {
     static SAID: Once = Once::new();
@@ -106,12 +103,11 @@ pub(crate) fn effective(operation: &str, order: Ordering) -> Ordering {
     }
 }
 
-// --- the source ---
 
-/// A source file: the end of its path, and its text.
+/// The end of its path, and its text.
 pub(crate) type File = (&'static str, &'static str);
 
-/// The file at a path from the root of the crate.
+/// By its path from the root of the crate.
 macro_rules! file {
     ($path:literal) => {
         ($path, include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/", $path)))
@@ -119,15 +115,15 @@ macro_rules! file {
 }
 pub(crate) use file;
 
-/// An ordering that asks for something, as it is written.
+/// An ordering that asks for something, as written.
 pub(crate) struct Written {
     pub(crate) path: &'static str,
     pub(crate) line: usize,
-    /// With the type that it belongs to: `Counts::upgrade`.
+    /// With its type: `Counts::upgrade`.
     pub(crate) function: String,
     pub(crate) order: Ordering,
-    /// The operation or function that it is given to, `failing` for the second of a compare-exchange; and a number
-    /// if the function has another one of that ordering.
+    /// The operation or function that takes it, `failing` for the second of a compare-exchange; and a number from the
+    /// second of that ordering in the function on.
     pub(crate) operation: String,
     pub(crate) site: Site,
 }
@@ -189,7 +185,7 @@ fn indent(line: &str) -> usize {
     line.len() - line.trim_start().len()
 }
 
-/// Where an item ends whose first line this is: at the first bracket that stands as far in.
+/// The item ends at the first bracket that stands as far in.
 fn end_of(lines: &[&str], first: usize) -> usize {
     let ends = |line: &&str| line.trim() == "}" && indent(line) == indent(lines[first]);
     lines[first..].iter().position(ends).map_or(lines.len(), |length| first + length)
@@ -215,7 +211,6 @@ impl Function {
     }
 }
 
-/// The type or trait in whose block a line is.
 fn owner_of<'l>(lines: &[&'l str], line: usize) -> Option<&'l str> {
     let is_owner = |at: &usize| {
         let opens =
@@ -238,7 +233,7 @@ fn owner_of<'l>(lines: &[&'l str], line: usize) -> Option<&'l str> {
     name.split(['<', ':', '{']).next()
 }
 
-/// The call around a place: where its name begins, the name, and which argument it is.
+/// Where its name begins, the name, and which argument the place is.
 fn call_around(code: &str, at: usize) -> Option<(usize, &str, usize)> {
     let (mut depth, mut argument) = (0, 0);
     for (open, bracket) in code[..at].char_indices().rev() {
@@ -258,7 +253,6 @@ fn call_around(code: &str, at: usize) -> Option<(usize, &str, usize)> {
     None
 }
 
-/// The operation in a function that is given its parameter of type `Ordering`.
 fn operation_of_parameter<'s>(source: &'s Source, function: &Function) -> Option<&'s str> {
     let code = Vec::from_iter(
         source.code.lines().skip(function.first).take(function.last - function.first + 1),
@@ -273,7 +267,7 @@ fn operation_of_parameter<'s>(source: &'s Source, function: &Function) -> Option
     code.iter().find_map(of)
 }
 
-/// Where orderings are written that ask for something. `files` are where the functions may be that they are given to.
+/// Where orderings are written that ask for something. `files` have the functions that take them.
 pub(crate) fn orderings_in(file: File, files: &[File]) -> Vec<Written> {
     let sources = Vec::from_iter([&file].into_iter().chain(files).map(|file| Source::read(*file)));
     let source = &sources[0];
@@ -329,7 +323,6 @@ pub(crate) fn orderings_in(file: File, files: &[File]) -> Vec<Written> {
     found
 }
 
-/// The lines of a function.
 pub(crate) fn lines_of(file: File, name: &str) -> (String, u32, u32) {
     let source = Source::read(file);
     let function = source.functions.iter().find(|function| function.name == name);

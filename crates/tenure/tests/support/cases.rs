@@ -1,8 +1,6 @@
-//! How many cases properties are tried on.
-
 use proptest::prelude::ProptestConfig;
 
-/// So many cases, a quarter of them under a sanitizer, or those of Miri. Failures are not written to files.
+/// A quarter under a sanitizer. Failures are not written to files.
 pub(crate) fn cases(native: u32, miri: u32) -> ProptestConfig {
     let cases = if cfg!(miri) {
         miri

@@ -1,5 +1,4 @@
-//! Records the faults of the calling thread, so that tests which run side by side do not see each
-//! other's.
+//! Records the faults of the calling thread alone, so that tests can run side by side.
 
 use std::cell::RefCell;
 use std::sync::Once;
@@ -13,7 +12,6 @@ fn record(fault: &Fault) {
     SEEN.with_borrow_mut(|seen| seen.push(*fault));
 }
 
-/// Runs `action` and returns what it returned, with the faults that it caused on this thread.
 pub(crate) fn recorded<R>(action: impl FnOnce() -> R) -> (R, Vec<Fault>) {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {

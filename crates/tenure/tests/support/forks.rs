@@ -2,10 +2,10 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// After that many seconds a child hangs.
+/// Seconds, after which a child hangs.
 const PATIENCE: u32 = 20;
 
-/// Runs `child` in a process of its own, whose only thread it has, and says how that ended: 0 if well.
+/// Runs `child` in a process of its own with one thread, and returns its status: 0 if well.
 pub(crate) fn in_child(child: impl FnOnce()) -> libc::c_int {
     let process = fork();
     if process == 0 {
@@ -14,7 +14,7 @@ pub(crate) fn in_child(child: impl FnOnce()) -> libc::c_int {
     wait_for(process)
 }
 
-/// Goes on in two processes: says 0 in the child, which is to come to [`end_child`], and its number in the parent.
+/// Returns 0 in the child, which is to come to [`end_child`], and its number in the parent.
 pub(crate) fn fork() -> libc::pid_t {
     // SAFETY: the child has this thread alone, whose code is made for that, and ends before it returns to others'.
     let process = unsafe { libc::fork() };
@@ -26,14 +26,14 @@ pub(crate) fn fork() -> libc::pid_t {
     process
 }
 
-/// Runs what is left of the child, which ends well unless that panics.
+/// Ends the child, well unless this panics.
 pub(crate) fn end_child(child: impl FnOnce()) -> ! {
     let failed = catch_unwind(AssertUnwindSafe(child)).is_err();
     // SAFETY: ends the process, and runs nothing of what the other threads registered.
     unsafe { libc::_exit(libc::c_int::from(failed)) };
 }
 
-/// Says how that child ended: 0 if well.
+/// The child's status: 0 if well.
 pub(crate) fn wait_for(process: libc::pid_t) -> libc::c_int {
     let mut status = 0;
     // SAFETY: `status` is a place for the status of a child of this thread alone.
@@ -42,13 +42,11 @@ pub(crate) fn wait_for(process: libc::pid_t) -> libc::c_int {
     status
 }
 
-/// Fails unless the child of that turn ended well.
 pub(crate) fn expect_well(turn: usize, status: libc::c_int) {
     let how = if status == libc::SIGALRM { "hangs" } else { "failed" };
     assert_eq!(status, 0, "child {turn}: {how}");
 }
 
-/// Calls its function when it is dropped.
 pub(crate) struct AtEnd<F: Fn()>(pub(crate) F);
 
 impl<F: Fn()> Drop for AtEnd<F> {

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, Weak};
 use tenure::memory::{Native, Resident, Threads};
 use tenure::pool::list::{Closed, List};
 
-/// Makes each of the functions, which are generic over a list, a test for every list.
+/// Makes each function, generic over a list, a test for every list.
 macro_rules! claims {
     ($($claim:ident,)*) => {
         claims! { ($($claim)*) over
@@ -35,7 +35,6 @@ macro_rules! claims {
 
 pub(crate) struct Owner<L> {
     list: L,
-    /// Threads that have left.
     pub(crate) left: Mutex<Vec<usize>>,
 }
 
@@ -64,18 +63,17 @@ impl<L: List> Owner<L> {
         })
     }
 
-    /// Releases a slot that the caller has acquired or admitted.
+    /// The caller has acquired or admitted the slot.
     pub(crate) fn try_give(&self, slot: u32) -> Result<(), Closed> {
         // SAFETY: the caller has acquired or admitted the slot.
         unsafe { self.list.release(slot) }
     }
 
-    /// The same, into a list that is open.
+    /// As [`try_give`](Self::try_give), into a list that is open.
     pub(crate) fn give(&self, slot: u32) {
         self.try_give(slot).expect("the list is open");
     }
 
-    /// Admits slots up to that number, and releases them.
     pub(crate) fn admit_idle(&self, slots: u32) {
         for slot in 0..slots {
             self.admit(slot);
@@ -83,7 +81,6 @@ impl<L: List> Owner<L> {
         }
     }
 
-    /// Acquires all that this thread finds.
     pub(crate) fn acquire_all(&self) -> HashSet<u32> {
         let mut found = HashSet::new();
         while let Some(slot) = self.acquire() {
@@ -92,7 +89,7 @@ impl<L: List> Owner<L> {
         found
     }
 
-    /// Acquires all idle slots, of whatever thread, for `take`.
+    /// Acquires all idle slots, of whatever thread.
     pub(crate) fn reclaim(&self, take: impl FnMut(u32)) {
         L::gather(once(&self.list), || from_fn(|| self.acquire()).for_each(take));
     }

@@ -1,4 +1,4 @@
-//! Tests in a child of their own, which enters a sandbox: a seccomp filter that refuses some system calls.
+//! Tests in a child that enters a sandbox: a seccomp filter that refuses some system calls.
 
 use std::process::{Command, Output};
 
@@ -7,7 +7,6 @@ const THIS_ARCHITECTURE: u32 = 0xC000_003E;
 #[cfg(target_arch = "aarch64")]
 const THIS_ARCHITECTURE: u32 = 0xC000_00B7;
 
-/// What the kernel answers to a call that is refused.
 pub(crate) const NO_SUCH_CALL: u32 = libc::SECCOMP_RET_ERRNO | libc::ENOSYS as u32;
 
 const fn statement(code: u32, value: u32) -> libc::sock_filter {
@@ -19,7 +18,7 @@ const fn unless_equal(value: u32, skip: u8) -> libc::sock_filter {
     libc::sock_filter { code: code as u16, jt: 0, jf: skip, k: value }
 }
 
-/// From now on these calls have this answer, in all threads that there are and will be.
+/// From now on these calls have this answer, in all present and future threads.
 pub(crate) fn refuse(calls: &[libc::c_long], answer: u32) {
     const LOAD: u32 = libc::BPF_LD | libc::BPF_W | libc::BPF_ABS;
     const RETURN: u32 = libc::BPF_RET | libc::BPF_K;
@@ -33,7 +32,7 @@ pub(crate) fn refuse(calls: &[libc::c_long], answer: u32) {
     }
     filter.push(statement(RETURN, libc::SECCOMP_RET_ALLOW));
     let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_mut_ptr() };
-    // SAFETY: what an unprivileged process has to give up first; takes integers.
+    // SAFETY: takes integers. An unprivileged process has to give new privileges up first.
     let gave_up = unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) };
     assert_eq!(gave_up, 0, "{}", std::io::Error::last_os_error());
     // SAFETY: the program is there, and the kernel copies it.
@@ -48,14 +47,14 @@ pub(crate) fn refuse(calls: &[libc::c_long], answer: u32) {
     assert_eq!(filtered, 0, "{}", std::io::Error::last_os_error());
 }
 
-/// What the kernel says to a membarrier: 0 or a set of bits, or an error.
+/// 0 or a set of bits, or an error.
 pub(crate) fn membarrier(command: libc::c_int) -> Result<libc::c_long, Option<i32>> {
     // SAFETY: the system call takes three integers and touches no memory of ours.
     let answer = unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) };
     if answer < 0 { Err(std::io::Error::last_os_error().raw_os_error()) } else { Ok(answer) }
 }
 
-/// Whether the system interrupts threads for those who ask.
+/// Whether the system has barriers that interrupt other threads.
 #[allow(dead_code, reason = "not every test asks")]
 pub(crate) fn has_membarrier() -> bool {
     let all = libc::c_long::from(
@@ -64,7 +63,7 @@ pub(crate) fn has_membarrier() -> bool {
     membarrier(libc::MEMBARRIER_CMD_QUERY).is_ok_and(|commands| commands & all == all)
 }
 
-/// Runs `test`, whose name that is, in a process of its own. Returns what became of that, and nothing there.
+/// Runs `test`, which has that name, in a process of its own, and returns its output; `None` there.
 pub(crate) fn in_child(name: &str, test: impl FnOnce()) -> Option<Output> {
     const IN_CHILD: &str = "TENURE_TEST_IN_CHILD";
     if std::env::var_os(IN_CHILD).is_some() {
@@ -79,7 +78,6 @@ pub(crate) fn in_child(name: &str, test: impl FnOnce()) -> Option<Output> {
     Some(child)
 }
 
-/// As [`in_child`], and the test passes there.
 pub(crate) fn passes_in_child(name: &str, test: impl FnOnce()) {
     let Some(child) = in_child(name, test) else { return };
     let said = String::from_utf8_lossy(&child.stdout);

@@ -1,4 +1,4 @@
-//! The real machine, on which a thread can be stopped in its next heavy barrier: in the middle of whatever that is for.
+//! The real machine, on which a thread can be stopped in the middle of its next heavy barrier.
 
 use std::cell::Cell;
 use std::sync::{Barrier, Weak};
@@ -6,7 +6,6 @@ use tenure::memory::{Memory, Native, PlainCell, Resident, Threads};
 
 pub(crate) enum Stopping {}
 
-/// One test at a time stops a thread.
 static IN_BARRIER: Barrier = Barrier::new(2);
 static GOES_ON: Barrier = Barrier::new(2);
 
@@ -14,12 +13,11 @@ thread_local! {
     static STOPS: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Has the calling thread stop in its next heavy barrier, until [`let_it_go_on`].
+/// Until [`let_it_go_on`].
 pub(crate) fn stop_in_the_next_barrier() {
     STOPS.set(true);
 }
 
-/// Waits until another thread has stopped.
 pub(crate) fn wait_until_it_stops() {
     IN_BARRIER.wait();
 }

@@ -1,6 +1,5 @@
-//! Tests that are one call each.
+//! Tests that are one call each: `name => call, call;`
 
-/// `name => call, call;`
 macro_rules! tests {
     ($($(#[$attribute:meta])* $name:ident => $($call:expr),+;)*) => {$(
         #[test]

@@ -3,7 +3,6 @@ use std::boxed::Box;
 use std::string::String;
 use std::vec::Vec;
 
-/// The rules are the same for every size of a line.
 const LINE: usize = 64;
 
 const fn layout(align: usize, fields: &'static [Field]) -> Layout {
@@ -24,7 +23,6 @@ const fn embedded(name: &'static str, offset: usize, layout: &'static Layout) ->
     Field::new(name, offset, layout.size).role(Role::Embedded(layout))
 }
 
-/// The findings, without what is around them.
 fn findings(layout: &Layout) -> Vec<String> {
     let report = report(layout, LINE);
     let findings: Vec<_> = report
@@ -37,14 +35,13 @@ fn findings(layout: &Layout) -> Vec<String> {
     findings
 }
 
-/// What is found in a layout of fields that are made while the test runs, and given back after it: there are hundreds
-/// of thousands, and a leak is an error under the sanitizers.
+/// The box is given back: there are hundreds of thousands, and a leak is an error under the sanitizers.
 fn findings_of(fields: Vec<Field>, layout: impl Fn(&'static [Field]) -> Layout) -> Vec<String> {
     let fields = Box::into_raw(fields.into_boxed_slice());
-    // SAFETY: the box is ours until the end of this function, where nothing refers to it any more: the
-    // layouts that tests make of it end here, and findings are text of their own.
+    // SAFETY: the box is ours until the end of this function, where nothing refers to it: the layouts that tests make
+    // of it end here, and findings are text of their own.
     let found = findings(&layout(unsafe { &*fields }));
-    // SAFETY: it comes from a box, and is given back once.
+    // SAFETY: from a box, given back once.
     drop(unsafe { Box::from_raw(fields) });
     found
 }
@@ -317,7 +314,7 @@ fn a_field_that_is_too_wide_for_its_group_is_not_to_be_moved() {
         let fields = Box::into_raw(fields.into_boxed_slice());
         // SAFETY: the box is ours until the end of this closure, and the advice is text of its own.
         let text = String::from(report(&layout(128, unsafe { &*fields }), LINE).as_str());
-        // SAFETY: it comes from a box, and is given back once.
+        // SAFETY: from a box, given back once.
         drop(unsafe { Box::from_raw(fields) });
         text.split_once("bytes\n").map(|(_, advice)| String::from(advice)).unwrap()
     };
@@ -365,7 +362,7 @@ fn in_a_packed_struct_what_may_be_padding_is_counted() {
 #[test]
 fn a_struct_of_many_fields_stays_within_the_compilers_patience() {
     const MANY: usize = 800;
-    // Half of them written, in two groups; the compiler may order them as it likes.
+    // Half are written, in two groups; the compiler may order them as it likes.
     static FIELDS: [Field; MANY] = {
         let mut fields = [contended("w", 0, 1); MANY];
         let mut i = 0;

@@ -1,6 +1,5 @@
-//! The three reference counts under every collision that their texts speak of.
-//!
-//! Here the memory outlives the model, as `RcuRef` asks for. `ticket.rs` frees it at once.
+//! The three reference counts under every collision that their texts speak of. The memory outlives the model, as
+//! `RcuRef` asks for; `ticket.rs` frees it at once.
 
 mod orderings;
 
@@ -10,7 +9,6 @@ use core::num::NonZeroU16;
 use std::sync::Arc;
 use tenure::count::{IncNotZero, RcuRef, ReadSide, Readable, TicketRef};
 
-/// A counted object.
 pub(crate) struct Object<C> {
     pub(crate) count: C,
     pub(crate) value: Value,
@@ -21,12 +19,12 @@ impl<C: Count> Object<C> {
         Self { count: C::one(), value: Value::new(1) }
     }
 
-    /// What a thread does that found the object: takes a reference, looks, gives it back.
+    /// Takes a reference to an object that was found, looks, gives it back.
     fn visit(&self) -> u32 {
         if self.count.take().is_acquired() { self.leave() } else { 0 }
     }
 
-    /// What a holder does at the end. Returns how often it was told to destroy the object.
+    /// Looks, and puts. Returns how often it was the last.
     fn leave(&self) -> u32 {
         self.value.look();
         let last = self.count.give().is_last();
@@ -37,7 +35,7 @@ impl<C: Count> Object<C> {
     }
 }
 
-/// Runs `main` here and `others` on threads of their own. Each returns how many verdicts it won.
+/// Runs `main` here and `others` on threads. Each returns how many verdicts it won.
 fn exactly_one_destroys<C: Count, const N: usize>(
     object: &Heap<Object<C>>,
     others: [fn(&Object<C>) -> u32; N],
@@ -53,14 +51,14 @@ fn exactly_one_destroys<C: Count, const N: usize>(
     assert!(!object.count.take().is_acquired(), "a dead count is revived");
 }
 
-/// get ‖ put ‖ put, with two references to begin with.
+/// Two references to begin with.
 pub(crate) fn get_put_put<C: Count>() {
     let object = Heap::new(Object::<C>::new());
     assert!(object.count.take().is_acquired());
     exactly_one_destroys(&object, [Object::visit, Object::leave], Object::leave);
 }
 
-/// get ‖ get ‖ put, with one reference: each get may revive the object that the put let go of.
+/// With one reference: each get may revive the object that the put let go of.
 pub(crate) fn get_get_put<C: Count>() {
     let object = Heap::new(Object::<C>::new());
     exactly_one_destroys(&object, [Object::visit, Object::visit], Object::leave);
@@ -107,7 +105,7 @@ pub(crate) fn get_acquire_after_put<C: Shipped>() {
             object.count.give()
         })
     };
-    // Relaxed: knows that the writer has gone, but has seen nothing of what it wrote.
+    // Relaxed: the writer has gone, but nothing of what it wrote is seen.
     if object.count.read() == 1 {
         assert!(object.count.get_acquire().is_acquired());
         assert_eq!(object.value.look(), 2);
@@ -117,9 +115,8 @@ pub(crate) fn get_acquire_after_put<C: Shipped>() {
     assert_eq!(put.iter().filter(|put| put.is_last()).count(), 1);
 }
 
-// --- RcuRef and memory that is freed: a grace period ---
 
-/// A read lock that the destroyer takes for writing: the simplest scheme of deferred freeing.
+/// A read lock that the destroyer takes for writing: the simplest deferred freeing.
 type Readers = loom::sync::RwLock<Option<Heap<Object<RcuRef<Loom>>>>>;
 
 struct ReadLock<'a>(loom::sync::RwLockReadGuard<'a, Option<Heap<Object<RcuRef<Loom>>>>>);
@@ -127,7 +124,7 @@ struct ReadLock<'a>(loom::sync::RwLockReadGuard<'a, Option<Heap<Object<RcuRef<Lo
 // SAFETY: the object is freed under the write lock alone.
 unsafe impl ReadSide for ReadLock<'_> {}
 
-/// Gives a reference back inside a read side. The last one frees when all have left theirs.
+/// Puts inside a read side. The last one frees when all have left theirs.
 fn leave_and_free(readers: &Readers, object: &Object<RcuRef<Loom>>) {
     let read_side = ReadLock(readers.read().unwrap());
     object.value.look();

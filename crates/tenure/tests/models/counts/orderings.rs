@@ -1,4 +1,4 @@
-//! The orderings of the counts, of `Arc` and of the numbers of threads, each with the model that fails without it.
+//! The orderings of the counts, of `Arc` and of thread numbers, each with the model that fails without it.
 
 use super::{get_acquire_after_put, get_put_put, get_put_put_last};
 use crate::arc::{
@@ -88,7 +88,7 @@ const NEEDED: &[Needed] = needed! {
         => FieldRace, ALL, claimed_by_threads::<Numbers<Loom>>(1, 2);
 };
 
-/// No execution reads what they acquire, but it is undefined behaviour to have the reference without it.
+/// No execution reads what they acquire, but without it having the reference is undefined behaviour.
 const A_REFERENCE: &str = "the record behind is referred to, which needs its initialisation";
 
 const ROOM: Room = Room {

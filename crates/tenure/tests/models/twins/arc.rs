@@ -9,7 +9,6 @@ use core::marker::PhantomData;
 use tenure::count::{Get, Put};
 use tenure::memory::{Atomic, Memory, Ordering};
 
-/// How `get_mut` finds out that its `Arc` is alone.
 pub(crate) enum Unique {
     /// With the weak count locked: right.
     Locked,
@@ -19,16 +18,12 @@ pub(crate) enum Unique {
     StrongThenWeak,
 }
 
-/// What is wrong with a twin. The defaults are right.
 pub(crate) trait Flaw: 'static {
     const UNIQUE: Unique = Unique::Locked;
-    /// Whether a downgrade waits while the weak count is locked.
     const DOWNGRADE_WAITS: bool = true;
     /// Whether the strong count is private until the first `Weak`.
     const PRIVATE: bool = true;
-    /// Whether the first `Weak` publishes the strong count.
     const PUBLISHES: bool = true;
-    /// Whether the last `Arc` looks for `Weak`s before it frees.
     const LOOKS_FOR_WEAKS: bool = true;
 }
 
@@ -38,7 +33,6 @@ flaws! {
     ReadsStrongThenWeak { UNIQUE: Unique = Unique::StrongThenWeak }
     /// Without privacy: see `memory`. loom overlooks this one otherwise.
     DowngradesUnderTheLock { PRIVATE: bool = false, DOWNGRADE_WAITS: bool = false }
-    /// The control of [`DowngradesUnderTheLock`].
     SoundWithoutPrivacy { PRIVATE: bool = false }
     /// The last drop takes a value for its own that a `Weak` can still reach.
     NeverPublishes { PUBLISHES: bool = false }
@@ -47,7 +41,6 @@ flaws! {
 
 const LOCKED: u64 = 1 << 63;
 
-/// The flaws of an `Arc`'s own protocol, and of its strong count.
 pub(crate) struct ArcTwin<F, C = Sound, const SWAP_TO_STORE: bool = false> {
     strong: TicketTwin<C, SWAP_TO_STORE>,
     weak: <Loom<SWAP_TO_STORE> as Memory>::AtomicU64,

@@ -1,13 +1,10 @@
-//! Negative twins: small broken copies of the counts and lists, each of which has to fail, in the way that
-//! its flaw predicts.
+//! Negative twins: small broken copies of the protocols, which have to fail in the way that their flaw predicts.
 //!
-//! A model that passes says little until it has been seen to fail. For each rule of a protocol a
-//! twin breaks that rule and no other, and runs in the model that guards it; a sound copy passes
-//! the same models, so it is the flaw that fails and not the copying. That orderings and barriers are needed shows
-//! without a copy: see [`needed`](super::needed).
+//! For each rule of a protocol a twin breaks that rule and no other, and runs in the model that guards it; a sound copy
+//! passes the same models, so it is the flaw that fails and not the copying. That orderings and barriers are needed
+//! shows without a copy: see [`needed`](super::needed).
 
-/// Types that are a `Flaw` with some of its constants changed, or none: the control that shows that the change makes
-/// the failure.
+/// Types that are a `Flaw` with some constants changed; or none: the control.
 macro_rules! flaws {
     ($($(#[$doc:meta])* $name:ident { $($what:ident: $type:ty = $value:expr),* })*) => {$(
         $(#[$doc])*
@@ -60,7 +57,6 @@ use slot::{
 use tenure::count::RcuRef;
 use ticket::{NoTickets, PublishesByAdd, RestoresByStore, Sound, TicketTwin};
 
-// --- RcuRef ---
 
 tests! {
     a_put_that_reads_the_counter_again_reports_what_is_owed =>
@@ -69,7 +65,6 @@ tests! {
         fails(Some(1), MemoryRace, || freed_at_once_under_lookups::<RcuRef<Loom>>(2));
 }
 
-// --- TicketRef ---
 
 tests! {
     the_sound_copy_of_ticket_ref_passes =>
@@ -85,7 +80,6 @@ tests! {
             || reused_under_failed_gets::<TicketTwin<RestoresByStore, true>>(1));
 }
 
-// --- the counts of Arc ---
 
 tests! {
     the_sound_copy_of_counts_passes =>
@@ -114,7 +108,6 @@ tests! {
         fails(Some(2), ValueRace, unique_under_downgrade::<ArcTwin<DowngradesUnderTheLock>>);
 }
 
-// --- the keys of SlotPool ---
 
 tests! {
     the_sound_copy_of_a_slot_passes =>
@@ -126,7 +119,6 @@ tests! {
         fails(ALL, Claim(LOST), looked_up_across_uses::<LeavesTheSlot>);
 }
 
-// --- the numbers of threads ---
 
 tests! {
     the_sound_copy_of_numbers_passes => passes(ALL, || claimed_by_threads::<NumbersTwin<SoundNumbers>>(0, 2));

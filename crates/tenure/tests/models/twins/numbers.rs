@@ -1,4 +1,4 @@
-//! Numbers of threads in their smallest form: one record, which is free or claimed.
+//! Thread numbers in their smallest form: one record, which is free or claimed.
 
 use super::super::memory::Loom;
 use super::super::numbers::GivesNumbers;
@@ -6,7 +6,6 @@ use core::marker::PhantomData;
 use std::sync::Arc;
 use tenure::memory::{Atomic, Memory, Ordering};
 
-/// What is wrong with a twin. The default is right.
 pub(crate) trait Flaw: Send + Sync + 'static {
     /// Whether a claim is an exchange, and not a look and a store.
     const EXCHANGES: bool = true;
@@ -24,7 +23,7 @@ pub(crate) struct NumbersTwin<F> {
     flaw: PhantomData<F>,
 }
 
-/// The number 0; or, if that was not free, the number 1, which the model has one thread ask for.
+/// The number 0; or, if that is taken, 1, which the model has one thread ask for.
 pub(crate) struct ClaimTwin<F: Flaw> {
     record: Option<Arc<Word>>,
     flaw: PhantomData<F>,

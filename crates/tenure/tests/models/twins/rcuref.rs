@@ -1,9 +1,8 @@
 //! `RcuRef` as Linux shipped it from March 2023 to January 2025.
 //!
-//! The slow path of put read the counter again instead of using what its own subtraction had
-//! returned. Between the two another thread can revive the object, put it and win the verdict: the
-//! re-read then finds DEAD, and a put that was owed is reported as imbalanced (and reads freed
-//! memory, had the kernel not disabled preemption).
+//! The slow path of put read the counter again instead of using what its own subtraction had returned. In between
+//! another thread can revive the object, put it and win the verdict: an owed put then finds DEAD and is reported as
+//! imbalanced (and reads freed memory, had the kernel not disabled preemption).
 
 use super::super::memory::Loom;
 use super::super::stage::Count;

@@ -7,11 +7,9 @@ use core::marker::PhantomData;
 use tenure::count::{DEAD, Get, NOREF, Put, RELEASED};
 use tenure::memory::{Atomic, Memory, Ordering};
 
-/// What is wrong with a twin. The defaults are right.
 pub(crate) trait Flaw: Send + Sync + 'static {
     /// Whether a reviver takes a ticket, and a candidate looks for tickets.
     const TICKETS: bool = true;
-    /// Whether a second publisher changes nothing.
     const PUBLISH_BY_OR: bool = true;
     /// Whether a dead count that has drifted is moved back by a plain store.
     const RESTORE_BY_STORE: bool = false;
@@ -19,7 +17,7 @@ pub(crate) trait Flaw: Send + Sync + 'static {
 
 flaws! {
     Sound {}
-    /// `RcuRef` in 64 bits: the winner of the compare-exchange frees under the feet of other candidates.
+    /// `RcuRef` in 64 bits: the winner frees under the feet of other candidates.
     NoTickets { TICKETS: bool = false }
     /// Two that publish at once carry into the references.
     PublishesByAdd { PUBLISH_BY_OR: bool = false }
