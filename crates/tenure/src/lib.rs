@@ -112,17 +112,7 @@ mod shared;
 
 pub use memory::use_full_fences;
 
-/// The names of [`std::sync`], so that one `use` line moves a program over.
-///
-/// ```
-/// use tenure::sync::{Arc, Weak};
-///
-/// let strong = Arc::new(5);
-/// let weak: Weak<i32> = Arc::downgrade(&strong);
-/// assert_eq!(*weak.upgrade().unwrap(), 5);
-/// ```
-///
-/// [`std::sync`]: https://doc.rust-lang.org/std/sync/
+/// The names of [`std::sync`](https://doc.rust-lang.org/std/sync/), so that one `use` line moves a program over.
 #[cfg(all(feature = "alloc", target_has_atomic = "64"))]
 pub mod sync {
     pub use crate::arc::{Arc, Weak};

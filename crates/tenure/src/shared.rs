@@ -1,8 +1,8 @@
 //! [`Shared`]: a heap block that handles keep alive together, such as a pool's and its slots.
 //!
-//! Guards must not count: pools exist to avoid a count that every acquire and release writes. So each slot that *has
-//! contents* holds one reference, idle or in use, and the pool's handle holds one. A guard needs none, since its slot
-//! has contents.
+//! Guards must not count: pools exist to avoid a count that every acquire and release writes. So each slot with
+//! contents holds one reference, idle or in use, and the pool's handle one. A guard needs none, since its slot has
+//! contents.
 //!
 //! Idle slots must not keep a pool alive: when the handle goes, closing the pool empties them. The last slot to come
 //! home ends the block.

@@ -150,13 +150,13 @@ impl<M: Memory> Counts<M> {
         self.only_common() || self.drop_weak()
     }
 
-    /// Whether there is one `Arc` and no `Weak`. The caller holds that `Arc` exclusively.
+    /// Whether there is one `Arc`, which the caller holds exclusively, and no `Weak`.
     #[must_use]
     pub fn is_unique(&self) -> bool {
         if self.is_unshared() {
             return true;
         }
-        // Relaxed: "no" is always a right answer. Spares the lock if another Arc is seen.
+        // Relaxed: "no" is always right. Spares the lock if another Arc is seen.
         if self.strong.read_with(Ordering::Relaxed) != 1 || !self.try_lock() {
             return false;
         }
@@ -168,7 +168,7 @@ impl<M: Memory> Counts<M> {
         unique
     }
 
-    /// Whether there is one `Arc`, and never was a `Weak`. The caller holds that `Arc` exclusively. One load.
+    /// Whether there is one `Arc`, which the caller holds exclusively, and never was a `Weak`. One load.
     #[must_use]
     #[inline]
     pub fn is_unshared(&self) -> bool {

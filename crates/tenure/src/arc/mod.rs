@@ -70,35 +70,11 @@
 //! | any target with pointer-sized atomics | targets with 64-bit atomics | the count has two halves |
 //! | `Arc::default()` of `str`, `CStr` and `[T]` share a static | they allocate | |
 //!
-//! ```
-//! use tenure::sync::Arc;
-//!
-//! trait Handler: Send + Sync {
-//!     /// In place of `self: Arc<Self>`.
-//!     fn run(this: Arc<Self>) -> usize where Self: Sized;
-//!     fn name(&self) -> String;
-//! }
-//! struct Echo;
-//! impl Handler for Echo {
-//!     fn run(this: Arc<Self>) -> usize { Arc::strong_count(&this) }
-//!     fn name(&self) -> String { "echo".into() }
-//! }
-//!
-//! let echo = Arc::new(Echo);
-//! assert_eq!(Echo::run(Arc::clone(&echo)), 2);
-//! let handler: Arc<dyn Handler> = tenure::unsize!(echo => dyn Handler); // std: `= echo;`
-//! assert_eq!(handler.name(), "echo");
-//! ```
-//!
 //! # On a nightly compiler
 //!
 //! With `RUSTFLAGS="--cfg tenure_nightly"` `Arc` and `Weak` implement what stable Rust keeps to std: `CoerceUnsized`,
 //! `DispatchFromDyn`, the trait of receivers, and `may_dangle`. The rows about coercions, receivers and borrows no
-//! longer apply, and most programs need only other `use` lines:
-//!
-//! ```text
-//! let it: Arc<dyn Trait> = Arc::new(value); // with --cfg tenure_nightly
-//! ```
+//! longer apply, and most programs need only other `use` lines.
 //!
 //! It is a flag and not a feature, so that no dependency can turn it on for a program on stable Rust. It follows
 //! nightly-2026-10-30; the traits may change with any nightly.

@@ -148,7 +148,7 @@ impl<M: Memory> IncNotZero<M> {
     #[track_caller]
     pub fn put_many(&self, n: NonZeroU16) -> Put {
         let n = u32::from(n.get());
-        // Release: pairs with the Acquire in `put_slow`: the destruction comes after all that this holder did.
+        // Release: pairs with the Acquire in `put_slow`.
         let old = self.word.fetch_sub(n, Ordering::Release);
         if (n + 1..=MAX).contains(&old) { Put::StillHeld } else { self.put_slow(old, n) }
     }

@@ -16,9 +16,9 @@
 //!
 //! # Why the memory must stay readable
 //!
-//! Between its subtraction and its compare-exchange a putter owns nothing: another thread may revive the object, put
-//! it, win the verdict and free the memory. Linux disables preemption there, so that no grace period ends; here the
-//! caller shows a [`Readable`]. [`TicketRef`](super::TicketRef) needs neither.
+//! Between its subtraction and its compare-exchange a putter owns nothing, and another thread may [free the
+//! memory](super#whose-memory-is-it). Linux disables preemption there, so that no grace period ends; here the caller
+//! shows a [`Readable`].
 //!
 //! Sources: the [cover letter] and commit message of Linux's rcuref (Thomas Gleixner, 2023, "atomics: Provide rcuref -
 //! scalable reference counting"; `lib/rcuref.c`), and the message of its repair (January 2025).
@@ -125,7 +125,7 @@ impl<M: Memory> RcuRef<M> {
     #[track_caller]
     pub fn put_many(&self, n: NonZeroU16, readable: Readable<'_>) -> Put {
         let n = u32::from(n.get());
-        // Release: pairs with the Acquire of the verdict: the destruction comes after all that this holder did.
+        // Release: pairs with the Acquire of the verdict.
         let new = self.word.fetch_sub(n, Ordering::Release).wrapping_sub(n);
         if new <= MAXREF { Put::StillHeld } else { self.put_slow(new, n, readable) }
     }
@@ -135,7 +135,7 @@ impl<M: Memory> RcuRef<M> {
     #[inline]
     #[track_caller]
     pub fn put_last(&self, readable: Readable<'_>) -> Put {
-        // Acquire: this is the verdict, and pairs with the Release of every earlier put.
+        // Acquire: the verdict, which pairs with the Release of every earlier put.
         // Relaxed on failure: the value is not used.
         match self.word.compare_exchange(ONEREF, DEAD, Ordering::Acquire, Ordering::Relaxed) {
             Ok(_) => Put::Last,

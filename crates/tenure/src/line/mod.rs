@@ -4,11 +4,11 @@
 //! constants describe a processor:
 //!
 //! - [`LINE_BYTES`]: the line of the coherence protocol.
-//! - [`ISOLATION_BYTES`]: how far apart two values must start so that neither disturbs the other. Larger than a line if
+//! - [`ISOLATION_BYTES`]: how far apart two values must start so that neither disturbs the other. More than a line if
 //!   the processor fetches lines in pairs, or if cores of one family differ.
 //!
 //! [`Isolated<T>`](Isolated) puts a value on a line of its own. `#[derive(LineLayout)]` lets the compiler check that
-//! fields which need different lines have them, today and after the next change to the struct.
+//! fields which need different lines have them.
 //!
 //! # Checked by the compiler
 //!
@@ -44,7 +44,6 @@
 //! With the advice taken, the cold field fills the line of the count, and the struct has not grown:
 //!
 // Elsewhere lines may have more than 64 bytes, and `gateway` would be on the count's.
-// Elsewhere lines may have more than 64 bytes, and `gateway` would be on the count's.
 #![cfg_attr(all(feature = "derive", target_arch = "x86_64"), doc = "```")]
 #![cfg_attr(not(all(feature = "derive", target_arch = "x86_64")), doc = "```ignore")]
 //! # use std::sync::atomic::AtomicU32;
@@ -65,42 +64,44 @@
 //! # assert_eq!(size_of::<Route>(), 192);
 //! ```
 //!
-//! The derive's documentation has all attributes. `repr(C)` is not required: without it the compiler orders the fields, and the
-//! result is checked. Then wrap the contended field in [`Isolated`], since no order of the source keeps it away from the others.
+//! The derive's documentation has all attributes. `repr(C)` is not required: without it the compiler orders the fields,
+//! and the result is checked. Then wrap the contended field in [`Isolated`], since no order of the source keeps it away
+//! from the others.
 //!
 //! # The rules
 //!
-//! 1. **A contended field shares no line with a read-mostly one**, and none with a contended one of another group: a queue's
-//!    head and tail, say, in groups "producer" and "consumer". Contended fields of one group, or without one, may share: a lock
-//!    and what it guards should.
-//! 2. **A group lies on one line**, or on as many as the struct declares. Every line that holds a byte of the group counts. The
-//!    padding of an [`Isolated`] field does not. If a field's type is a type parameter, which may be an `Isolated`, the last
-//!    bytes that its alignment may have added do not count either.
+//! 1. **A contended field shares no line with a read-mostly one**, and none with a contended one of another group: a
+//!    queue's head and tail, say, in groups "producer" and "consumer". Contended fields of one group, or without one,
+//!    may share: a lock and what it guards should.
+//! 2. **A group lies on one line**, or on as many as the struct declares. Every line that holds a byte of the group
+//!    counts; the padding of an [`Isolated`] field does not. If a field's type is a type parameter, which may be an
+//!    `Isolated`, neither do the last bytes that its alignment may have added.
 //! 3. **A struct that is assumed to start on a line** (`#[line(assume_aligned)]`) is embedded only where it does.
 //!
-//! The fields of a struct in an `embed` field count as the outer struct's own, to any depth: in Linux the second victim of that
-//! count sat in the struct around it. Messages give the path, `dst.refs`, and offsets from the start of the outermost struct.
-//! Groups stay their struct's own, except in rule 1, where groups of one name are one.
+//! The fields of a struct in an `embed` field count as the outer struct's own, to any depth: in Linux the second victim
+//! of that count sat in the struct around it. Messages give the path, `dst.refs`, and offsets from the start of the
+//! outermost struct. Groups stay their struct's own, except in rule 1, where groups of one name are one.
 //!
-//! Fields that are `cold` or have no role may lie anywhere. So may fields without bytes.
+//! Fields that are `cold` or have no role or no bytes may lie anywhere.
 //!
-//! **A struct may start in the middle of a line** if its alignment is less than a line. Fields then break a rule if they do so at
-//! *any* address that the alignment allows, so that what compiles is right for each allocator, and as a part of anything. The
-//! remedy is `#[repr(align(64))]`, an [`Isolated`] field (which aligns the struct around it), or `#[line(assume_aligned)]`, with
-//! which the author vouches for the allocator.
+//! **A struct may start in the middle of a line** if its alignment is less than a line. Fields then break a rule if
+//! they do so at *any* address that the alignment allows, so that what compiles is right for each allocator, and as a
+//! part of anything. The remedy is `#[repr(align(64))]`, an [`Isolated`] field (which aligns the struct around it), or
+//! `#[line(assume_aligned)]`, with which the author vouches for the allocator.
 //!
-//! **A line has [`LINE_BYTES`]**, not [`ISOLATION_BYTES`]. Within a line false sharing is certain; across a pair of lines it
-//! depends on a prefetcher, and a pair for one word costs twice the bytes. Linux's repair has the count and its readers in
-//! neighbouring lines. `#[line(apart = ISOLATION_BYTES)]` asks rule 1 for more. The compiler's target decides: a struct that
-//! compiles for x86-64 may not for s390x.
+//! **A line has [`LINE_BYTES`]**, not [`ISOLATION_BYTES`]. Within a line false sharing is certain; across a pair of
+//! lines it depends on a prefetcher, and a pair for one word costs twice the bytes. Linux's repair has the count and
+//! its readers in neighbouring lines. `#[line(apart = ISOLATION_BYTES)]` asks rule 1 for more. The compiler's target
+//! decides: a struct that compiles for x86-64 may not for s390x.
 //!
 //! # Costs and limits
 //!
-//! - Compile time only: the check is a constant, and adds nothing to a program that does not read [`LineLayout::LAYOUT`].
-//! - Declared, not measured: nothing finds out who writes a field. An unmarked field is not looked at. A field of a type that is
-//!   not `embed`ded is one block of bytes; so is an array.
-//! - A struct's last line may hold other objects, and so may its first one if it is not aligned. So do the elements of an array.
-//!   `#[repr(align(64))]` and [`Isolated`] make a struct fill its lines.
+//! - Compile time only: the check is a constant, and adds nothing to a program that does not read
+//!   [`LineLayout::LAYOUT`].
+//! - Declared, not measured: nothing finds out who writes a field. An unmarked field is not looked at. An array is one
+//!   block of bytes, and so is a field whose type is not `embed`ded.
+//! - A struct's last line may hold other objects, and so may its first one if it is not aligned; so do the elements of
+//!   an array. `#[repr(align(64))]` and [`Isolated`] make a struct fill its lines.
 //! - Generic structs are checked per instance, where [`check`] is called.
 
 mod isolated;

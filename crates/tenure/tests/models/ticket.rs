@@ -6,7 +6,6 @@ use super::stage::{ALL, Count, Heap, Value, join_all, passes, spawn};
 use std::sync::Arc;
 use tenure::count::{DEAD, IncNotZero, TicketRef};
 
-
 /// A table with one object, whose lock keeps the memory readable during a lookup.
 struct Table<C>(loom::sync::Mutex<Option<Heap<Object<C>>>>);
 
@@ -77,7 +76,6 @@ tests! {
         passes(Some(5), || freed_at_once_under_lookups::<IncNotZero<Loom>>(2)),
         passes(ALL, freed_at_once_by_its_holders::<IncNotZero<Loom>>);
 }
-
 
 pub(crate) trait Reusable: Count {
     /// A dead count that failed gets moved so far that the next one moves it back.

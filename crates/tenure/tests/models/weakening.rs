@@ -103,7 +103,6 @@ pub(crate) fn effective(operation: &str, order: Ordering) -> Ordering {
     }
 }
 
-
 /// The end of its path, and its text.
 pub(crate) type File = (&'static str, &'static str);
 

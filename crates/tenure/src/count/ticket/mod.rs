@@ -37,9 +37,9 @@
 //!
 //! # Orderings
 //!
-//! Puts subtract with Release and the verdict is Acquire. All changes of a live word are read-modify-writes and
-//! continue the release sequences, so the destroyer sees what every holder did. A candidate leaves with Release: its
-//! accesses to the *word* come before the free. A reviver records its ticket Relaxed, since its put will be Release.
+//! All changes of a live word are read-modify-writes and continue the release sequences of the puts, so the destroyer,
+//! whose verdict is Acquire, sees what every holder did. A candidate leaves with Release: its accesses to the *word*
+//! come before the free. A reviver records its ticket Relaxed, since its put will be Release.
 //!
 //! # Dead counts
 //!
@@ -48,8 +48,8 @@
 //! store, as in `RcuRef`, would kill the new owner if the slot had a new life ([`init`](TicketRef::init)) by then.
 //!
 //! The tickets answer the [cover letter] of rcuref, whose author could not imagine a way to use it where memory is
-//! freed at once, and would be happy to be proven wrong. `tests/models` has the models with tickets, which pass, and
-//! without, which fail.
+//! freed at once, and would be happy to be proven wrong. In `tests/models` the models with tickets pass, and those
+//! without fail.
 //!
 //! [cover letter]: https://lore.kernel.org/lkml/20230228132118.978145284@linutronix.de/
 
@@ -99,7 +99,7 @@ pub(crate) struct Unsettled {
 /// A 64-bit count that asks nothing of the memory it lives in.
 ///
 /// The last put may free the object at once: no epoch, hazard pointer or grace period. A get needs readable memory
-/// during the call, as with any count: by a lock, a guard, a weak count, or a reference of the caller's own.
+/// during the call, as with [any count](super#whose-memory-is-it).
 ///
 /// Cost: get one atomic add, put one atomic subtraction; the last put one compare-exchange more
 /// ([`put_last`](Self::put_last): one in all). Each writes the count's line. Up to 2^31 references.
@@ -268,7 +268,7 @@ impl<M: Memory> TicketRef<M> {
     #[inline(always)]
     pub(crate) fn put_begin(&self, n: NonZeroU16) -> Option<Unsettled> {
         let n = u32::from(n.get());
-        // Release: pairs with the Acquire of the verdict: the destruction comes after all that this holder did.
+        // Release: pairs with the Acquire of the verdict.
         let new = self.word.fetch_sub(word(n, 0), Ordering::Release).wrapping_sub(word(n, 0));
         is_negative(new).then_some(Unsettled { new, n })
     }
@@ -306,7 +306,7 @@ impl<M: Memory> TicketRef<M> {
     /// One reference and no ticket: its owner is alone, and makes it DEAD.
     #[inline]
     pub(crate) fn try_last(&self) -> bool {
-        // Acquire: this is a verdict, and pairs with the Release of every earlier put.
+        // Acquire: a verdict, which pairs with the Release of every earlier put.
         // Relaxed on failure: the value is not used.
         self.word
             .compare_exchange(ONE_WORD, DEAD_WORD, Ordering::Acquire, Ordering::Relaxed)

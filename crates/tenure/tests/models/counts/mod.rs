@@ -115,7 +115,6 @@ pub(crate) fn get_acquire_after_put<C: Shipped>() {
     assert_eq!(put.iter().filter(|put| put.is_last()).count(), 1);
 }
 
-
 /// A read lock that the destroyer takes for writing: the simplest deferred freeing.
 type Readers = loom::sync::RwLock<Option<Heap<Object<RcuRef<Loom>>>>>;
 

@@ -57,14 +57,12 @@ use slot::{
 use tenure::count::RcuRef;
 use ticket::{NoTickets, PublishesByAdd, RestoresByStore, Sound, TicketTwin};
 
-
 tests! {
     a_put_that_reads_the_counter_again_reports_what_is_owed =>
         fails(Some(2), Claim(REPORT), get_put_put::<Rereads>);
     rcuref_without_a_witness_touches_freed_memory =>
         fails(Some(1), MemoryRace, || freed_at_once_under_lookups::<RcuRef<Loom>>(2));
 }
-
 
 tests! {
     the_sound_copy_of_ticket_ref_passes =>
@@ -79,7 +77,6 @@ tests! {
         fails(Some(3), Claim("the new owner's reference is lost"),
             || reused_under_failed_gets::<TicketTwin<RestoresByStore, true>>(1));
 }
-
 
 tests! {
     the_sound_copy_of_counts_passes =>
@@ -108,7 +105,6 @@ tests! {
         fails(Some(2), ValueRace, unique_under_downgrade::<ArcTwin<DowngradesUnderTheLock>>);
 }
 
-
 tests! {
     the_sound_copy_of_a_slot_passes =>
         passes(ALL, looked_up_across_uses::<slot::Sound>),
@@ -118,7 +114,6 @@ tests! {
     a_lookup_that_was_wrong_and_the_last_has_to_release_the_slot =>
         fails(ALL, Claim(LOST), looked_up_across_uses::<LeavesTheSlot>);
 }
-
 
 tests! {
     the_sound_copy_of_numbers_passes => passes(ALL, || claimed_by_threads::<NumbersTwin<SoundNumbers>>(0, 2));
