@@ -5,8 +5,7 @@
 //!
 //! | error | what the line does | section |
 //! |---|---|---|
-//! | E0308, "expected `Arc<dyn ..>`" | lets an `Arc<T>` become an `Arc<dyn Trait>` or an `Arc<[T]>` | [coercions](#e0308-and-e0605-a-coercion) |
-//! | E0605 | the same, with `as` | [coercions](#e0308-and-e0605-a-coercion) |
+//! | E0308, "expected `Arc<dyn ..>`"; E0605 | lets an `Arc<T>` become an `Arc<dyn Trait>` or an `Arc<[T]>`; with `as` | [coercions](#e0308-and-e0605-a-coercion) |
 //! | E0282 | has a closure find out its argument types from the `dyn Fn` that it becomes | [closures](#e0282-a-closure) |
 //! | E0658 (older compilers: E0307) | takes `self: &Arc<Self>` or `self: Arc<Self>` | [receivers](#e0658-and-e0307-a-receiver) |
 //! | E0599, E0038 | calls such a method, on a value or on a `dyn Trait` | [receivers](#e0658-and-e0307-a-receiver) |

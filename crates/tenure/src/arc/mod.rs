@@ -56,8 +56,7 @@
 //! | with std's `Arc` | here | because |
 //! |---|---|---|
 //! | `let it: Arc<dyn Trait> = Arc::new(value);` | `let it = unsize!(Arc::new(value) => dyn Trait);` (or `Arc::from` of a `Box<dyn Trait>`) | the coercion needs `CoerceUnsized`, which is not stable: see [`unsize!`](crate::unsize) |
-//! | `fn share(self: &Arc<Self>)` | `fn share(this: &Arc<Self>)`, called as `Node::share(&node)` | receivers need a trait that is not stable |
-//! | `fn run(self: Arc<Self>)` | `fn run(this: Arc<Self>)`, called as `Task::run(task)` | the same |
+//! | `fn share(self: &Arc<Self>)`, `fn run(self: Arc<Self>)` | `fn share(this: &Arc<Self>)`, called as `Node::share(&node)` | receivers need a trait that is not stable |
 //! | `impl std::task::Wake for Task` | `impl tenure::arc::Wake for Task` | std's trait takes std's `Arc` |
 //! | a function of another crate that takes std's `Arc` | keep std's there | it is another type |
 //! | a trait that another crate implements for std's `Arc` | a newtype of yours implements it; serde, arc-swap and stable_deref_trait have [features](crate#features) | only that crate or this one may implement it |

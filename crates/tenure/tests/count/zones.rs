@@ -197,12 +197,12 @@ fn rcuref_does_in_every_zone_what_the_encoding_says() {
 fn ticketref_decides_from_the_zone_that_an_operation_found() {
     const S: u32 = SATURATED;
     let saturated = [acquired(S), acquired(S), held(S), held(S), held(S)];
-    // Near the middle a failed operation of a dead count moves it by that much,
+    // A failed operation moves a dead count by that much near the middle.
     let near = |word: u32| {
         let (one, many) = (imbalanced(word - 1), imbalanced(word - 3));
         [dead(word + 1), dead(word + 3), one, many, one]
     };
-    // and elsewhere back to the middle.
+    // Elsewhere it moves it back to the middle.
     let far = [dead(DEAD), dead(DEAD), imbalanced(DEAD), imbalanced(DEAD), imbalanced(DEAD)];
     #[rustfmt::skip]
     check::<TicketRef>(&[
