@@ -1,4 +1,5 @@
-//! [`RefCount`](super::RefCount) and the common traits for a count that is one `word`, by its inherent methods.
+//! What the counts of one `word` share: constructors, the raw word, reports, [`RefCount`](super::RefCount) and the
+//! common traits.
 
 macro_rules! impl_ref_count {
     (@asks) => {
@@ -7,7 +8,49 @@ macro_rules! impl_ref_count {
     (@asks $shown:ident) => {
         true
     };
-    ($count:ident, put_last by $put_last:ident, witness $witness:ty $(as $shown:ident)?) => {
+    (
+        $count:ident of $atomic:ident: $word:ty,
+        one reference $one:expr,
+        put_last by $put_last:ident,
+        witness $witness:ty $(as $shown:ident)?
+    ) => {
+        impl $count {
+            /// A count with one reference, which the caller owns.
+            #[must_use]
+            pub const fn new() -> Self {
+                Self::from_raw($one)
+            }
+
+            /// A count that holds `word`, as [`raw`](Self::raw) returned it.
+            #[cfg_attr(not(feature = "raw"), doc(hidden))]
+            #[must_use]
+            pub const fn from_raw(word: $word) -> Self {
+                Self { word: <Native as Memory>::$atomic::new(word) }
+            }
+        }
+
+        impl<M: Memory> $count<M> {
+            /// [`new`](Self::new) on any machine.
+            #[cfg_attr(not(feature = "raw"), doc(hidden))]
+            #[must_use]
+            pub fn new_in() -> Self {
+                Self { word: Atomic::new($one) }
+            }
+
+            /// The word as stored, for debuggers and tests.
+            #[cfg_attr(not(feature = "raw"), doc(hidden))]
+            #[must_use]
+            pub fn raw(&self) -> $word {
+                // Relaxed: a snapshot, stale on arrival.
+                self.word.load(Ordering::Relaxed)
+            }
+
+            #[track_caller]
+            fn report(&self, kind: FaultKind, found: $word) {
+                report(kind, Self::NAME, (&raw const *self).addr(), found.into());
+            }
+        }
+
         impl<M: Memory> super::sealed::Sealed for $count<M> {}
 
         impl<M: Memory> RefCount for $count<M> {

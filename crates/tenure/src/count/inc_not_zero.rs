@@ -40,29 +40,9 @@ pub struct IncNotZero<M: Memory = Native> {
     word: M::AtomicU32,
 }
 
-impl IncNotZero {
-    /// A count with one reference, which the caller owns.
-    #[must_use]
-    pub const fn new() -> Self {
-        Self::from_raw(1)
-    }
-
-    /// A count that holds `word`, as [`raw`](Self::raw) returned it.
-    #[cfg_attr(not(feature = "raw"), doc(hidden))]
-    #[must_use]
-    pub const fn from_raw(word: u32) -> Self {
-        Self { word: <Native as Memory>::AtomicU32::new(word) }
-    }
-}
+impl_ref_count!(IncNotZero of AtomicU32: u32, one reference 1, put_last by put, witness ());
 
 impl<M: Memory> IncNotZero<M> {
-    /// [`new`](IncNotZero::new) on any machine.
-    #[cfg_attr(not(feature = "raw"), doc(hidden))]
-    #[must_use]
-    pub fn new_in() -> Self {
-        Self { word: Atomic::new(1) }
-    }
-
     /// Takes a reference, unless the object is dead.
     #[inline]
     #[track_caller]
@@ -168,14 +148,6 @@ impl<M: Memory> IncNotZero<M> {
         self.read() == 0
     }
 
-    /// The word as stored, for debuggers and tests.
-    #[cfg_attr(not(feature = "raw"), doc(hidden))]
-    #[must_use]
-    pub fn raw(&self) -> u32 {
-        // Relaxed: a snapshot, stale on arrival.
-        self.word.load(Ordering::Relaxed)
-    }
-
     /// Decides from `old`, which the caller's own subtraction found.
     #[cold]
     #[inline(never)]
@@ -197,14 +169,7 @@ impl<M: Memory> IncNotZero<M> {
         }
         Put::StillHeld
     }
-
-    #[track_caller]
-    fn report(&self, kind: FaultKind, found: u32) {
-        report(kind, Self::NAME, (&raw const *self).addr(), found.into());
-    }
 }
-
-impl_ref_count!(IncNotZero, put_last by put, witness ());
 
 #[cfg(test)]
 mod tests {

@@ -60,29 +60,9 @@ pub struct RcuRef<M: Memory = Native> {
     word: M::AtomicU32,
 }
 
-impl RcuRef {
-    /// A count with one reference, which the caller owns.
-    #[must_use]
-    pub const fn new() -> Self {
-        Self::from_raw(ONEREF)
-    }
-
-    /// A count that holds `word`, as [`raw`](Self::raw) returned it.
-    #[cfg_attr(not(feature = "raw"), doc(hidden))]
-    #[must_use]
-    pub const fn from_raw(word: u32) -> Self {
-        Self { word: <Native as Memory>::AtomicU32::new(word) }
-    }
-}
+impl_ref_count!(RcuRef of AtomicU32: u32, one reference ONEREF, put_last by put_last, witness Readable<'w> as readable);
 
 impl<M: Memory> RcuRef<M> {
-    /// [`new`](RcuRef::new) on any machine.
-    #[cfg_attr(not(feature = "raw"), doc(hidden))]
-    #[must_use]
-    pub fn new_in() -> Self {
-        Self { word: Atomic::new(ONEREF) }
-    }
-
     /// Takes a reference, unless the object is dead. `&self` says that the memory is readable during the call.
     #[inline]
     #[track_caller]
@@ -156,14 +136,6 @@ impl<M: Memory> RcuRef<M> {
         Zone::of(self.raw()) == Zone::Dead
     }
 
-    /// The word as stored, for debuggers and tests.
-    #[cfg_attr(not(feature = "raw"), doc(hidden))]
-    #[must_use]
-    pub fn raw(&self) -> u32 {
-        // Relaxed: a snapshot, stale on arrival.
-        self.word.load(Ordering::Relaxed)
-    }
-
     #[cold]
     #[track_caller]
     fn get_slow(&self, new: u32, n: u32) -> Get {
@@ -206,11 +178,4 @@ impl<M: Memory> RcuRef<M> {
             }
         }
     }
-
-    #[track_caller]
-    fn report(&self, kind: FaultKind, found: u32) {
-        report(kind, Self::NAME, (&raw const *self).addr(), found.into());
-    }
 }
-
-impl_ref_count!(RcuRef, put_last by put_last, witness Readable<'w> as readable);

@@ -104,7 +104,8 @@ pub(crate) struct Unsettled {
 /// Cost: get one atomic add, put one atomic subtraction; the last put one compare-exchange more
 /// ([`put_last`](Self::put_last): one in all). Each writes the count's line. Up to 2^31 references.
 ///
-/// In type-stable memory [`init`](Self::init) gives a dead count a new life. `M` is for simulators and model checkers.
+/// In type-stable memory [`init`](Self::init) gives a dead count a new life. Never zero its memory: zero is one reference
+/// to an object that is never found without one. `M` is for simulators and model checkers.
 ///
 /// ```
 /// use std::collections::HashMap;
@@ -150,36 +151,17 @@ pub struct TicketRef<M: Memory = Native> {
     word: M::AtomicU64,
 }
 
-impl TicketRef {
-    /// A count with one reference, which the caller owns.
-    #[must_use]
-    pub const fn new() -> Self {
-        Self::from_raw(ONE_WORD)
-    }
+impl_ref_count!(TicketRef of AtomicU64: u64, one reference ONE_WORD, put_last by put_last, witness ());
 
+impl TicketRef {
     /// A dead count: every get fails until [`init`](Self::init).
     #[must_use]
     pub const fn dead() -> Self {
         Self::from_raw(DEAD_WORD)
     }
-
-    /// A count that holds `word`, as [`raw`](Self::raw) returned it. Do not zero the memory of a count: zero is one
-    /// reference to an object that is never found without one.
-    #[cfg_attr(not(feature = "raw"), doc(hidden))]
-    #[must_use]
-    pub const fn from_raw(word: u64) -> Self {
-        Self { word: <Native as Memory>::AtomicU64::new(word) }
-    }
 }
 
 impl<M: Memory> TicketRef<M> {
-    /// [`new`](TicketRef::new) on any machine.
-    #[cfg_attr(not(feature = "raw"), doc(hidden))]
-    #[must_use]
-    pub fn new_in() -> Self {
-        Self { word: Atomic::new(ONE_WORD) }
-    }
-
     /// [`from_raw`](TicketRef::from_raw) on any machine.
     #[cfg_attr(not(feature = "raw"), doc(hidden))]
     #[must_use]
@@ -331,14 +313,6 @@ impl<M: Memory> TicketRef<M> {
         Zone::of(refs(self.raw())) == Zone::Dead
     }
 
-    /// The word as stored, for debuggers and tests.
-    #[cfg_attr(not(feature = "raw"), doc(hidden))]
-    #[must_use]
-    pub fn raw(&self) -> u64 {
-        // Relaxed: a snapshot, stale on arrival.
-        self.word.load(Ordering::Relaxed)
-    }
-
     #[cold]
     #[track_caller]
     fn get_slow(&self, new: u64, n: u32) -> Get {
@@ -476,11 +450,4 @@ impl<M: Memory> TicketRef<M> {
         // Relaxed: orders nothing; a saturated object is never destroyed.
         self.word.store(SATURATED_WORD, Ordering::Relaxed);
     }
-
-    #[track_caller]
-    fn report(&self, kind: FaultKind, found: u64) {
-        report(kind, Self::NAME, (&raw const *self).addr(), found);
-    }
 }
-
-impl_ref_count!(TicketRef, put_last by put_last, witness ());
