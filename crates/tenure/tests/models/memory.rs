@@ -68,6 +68,7 @@ use super::clocks::{self, Step};
 use super::weakening::effective;
 use loom::cell::UnsafeCell;
 use std::cell::Cell;
+use std::ops::BitOr;
 use std::sync::Weak;
 use tenure::memory::{Atomic, Memory, Native, Ordering, Plain, Pointer, Resident, Threads};
 
@@ -142,7 +143,7 @@ loom::thread_local! {
     static HEAVY_BARRIERS: Cell<u32> = Cell::new(0);
 }
 
-/// Threads without a number have none.
+/// The calling thread's; a thread of a model has none before.
 pub(crate) fn set_number(number: usize) {
     NUMBER.with(|own| own.set(Some(number)));
 }
@@ -229,7 +230,6 @@ impl<A, const I: bool, const S: bool> Word<A, I, S> {
         Self { atomic, memory, made: Step::next(), freed: Atomic::new(0) }
     }
 
-    /// [`judge`](Self::judge), of a compare-exchange.
     fn judge_exchange(
         &self,
         is_done: bool,
@@ -284,6 +284,17 @@ fn change(old: impl Into<u64>, new: impl Into<u64>) -> clocks::Access {
 
 macro_rules! word {
     ($atomic:ident, $int:ty) => {
+        word! {
+            $atomic, $int;
+            fetch_add by wrapping_add, fetch_sub by wrapping_sub then judge_put, fetch_or by bitor;
+            compare_exchange, compare_exchange_weak
+        }
+    };
+    (
+        $atomic:ident, $int:ty;
+        $($fetch:ident by $change:ident $(then $judge:ident)?),*;
+        $($exchange:ident),*
+    ) => {
         impl<const IN_ORDER: bool, const SWAPS: bool> Atomic<$int>
             for Word<loom::sync::atomic::$atomic, IN_ORDER, SWAPS>
         {
@@ -314,75 +325,39 @@ macro_rules! word {
                 }
                 self.judge(Store, order);
             }
-            #[track_caller]
-            fn fetch_add(&self, value: $int, order: Ordering) -> $int {
-                if has_ended() {
-                    return 1;
+            $(
+                #[track_caller]
+                fn $fetch(&self, value: $int, order: Ordering) -> $int {
+                    if has_ended() {
+                        return 1;
+                    }
+                    let order = effective(stringify!($fetch), order);
+                    let old = self.touch().$fetch(value, order);
+                    let new = old.$change(value);
+                    self.judge(change(old, new), order);
+                    $(self.$judge(new);)?
+                    old
                 }
-                let order = effective("fetch_add", order);
-                let old = self.touch().fetch_add(value, order);
-                self.judge(change(old, old.wrapping_add(value)), order);
-                old
-            }
-            #[track_caller]
-            fn fetch_sub(&self, value: $int, order: Ordering) -> $int {
-                if has_ended() {
-                    return 1;
+            )*
+            $(
+                #[track_caller]
+                fn $exchange(
+                    &self,
+                    old: $int,
+                    new: $int,
+                    ok: Ordering,
+                    fail: Ordering,
+                ) -> Result<$int, $int> {
+                    if has_ended() {
+                        return Ok(old);
+                    }
+                    let ok = effective(stringify!($exchange), ok);
+                    let fail = effective(concat!(stringify!($exchange), " failing"), fail);
+                    let result = self.touch().$exchange(old, new, ok, fail);
+                    self.judge_exchange(result.is_ok(), change(old, new), ok, fail);
+                    result
                 }
-                let order = effective("fetch_sub", order);
-                let old = self.touch().fetch_sub(value, order);
-                self.judge(change(old, old.wrapping_sub(value)), order);
-                self.judge_put(old.wrapping_sub(value));
-                old
-            }
-            #[track_caller]
-            fn fetch_or(&self, value: $int, order: Ordering) -> $int {
-                if has_ended() {
-                    return 1;
-                }
-                let order = effective("fetch_or", order);
-                let old = self.touch().fetch_or(value, order);
-                self.judge(change(old, old | value), order);
-                old
-            }
-            #[track_caller]
-            fn compare_exchange(
-                &self,
-                old: $int,
-                new: $int,
-                ok: Ordering,
-                fail: Ordering,
-            ) -> Result<$int, $int> {
-                if has_ended() {
-                    return Ok(old);
-                }
-                let (ok, fail) = (
-                    effective("compare_exchange", ok),
-                    effective("compare_exchange failing", fail),
-                );
-                let result = self.touch().compare_exchange(old, new, ok, fail);
-                self.judge_exchange(result.is_ok(), change(old, new), ok, fail);
-                result
-            }
-            #[track_caller]
-            fn compare_exchange_weak(
-                &self,
-                old: $int,
-                new: $int,
-                ok: Ordering,
-                fail: Ordering,
-            ) -> Result<$int, $int> {
-                if has_ended() {
-                    return Ok(old);
-                }
-                let (ok, fail) = (
-                    effective("compare_exchange_weak", ok),
-                    effective("compare_exchange_weak failing", fail),
-                );
-                let result = self.touch().compare_exchange_weak(old, new, ok, fail);
-                self.judge_exchange(result.is_ok(), change(old, new), ok, fail);
-                result
-            }
+            )*
         }
     };
 }
