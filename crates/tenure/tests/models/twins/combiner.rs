@@ -1,4 +1,4 @@
-//! The combiner of the retire list in its smallest form: blocks are a number, and reclaiming takes it.
+//! The combiner of the retire list in its smallest form: blocks are a number, and to reclaim them is to take it.
 
 use super::super::memory::Loom;
 use super::super::stage::{JoinHandle, join_all, spawn};
@@ -6,6 +6,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use tenure::memory::{Atomic, Memory, Ordering};
 
+/// What is wrong with a twin. The defaults are right.
 pub(crate) trait Flaw: 'static {
     /// Whether the combiner resigns by a compare-exchange, which notices requests.
     const NOTICES: bool = true;
@@ -98,6 +99,7 @@ fn run<F: Flaw>(others: fn(&Arc<List<F>>) -> Vec<JoinHandle<()>>) {
     assert_eq!(list.blocks.load(Ordering::Relaxed), 0, "{NEVER_RECLAIMED}");
 }
 
+/// Two threads push a block each.
 pub(crate) fn two_push<F: Flaw>() {
     run::<F>(|list| vec![thread(list, List::retire)]);
 }

@@ -1,9 +1,9 @@
 //! A donation place beside the slot, as in the scheme that was proposed for Linux: the slot is what its owner uses,
 //! with a reference of its own or with one that the reclaimer has put into the place.
 //!
-//! Where an older object takes the place, the reclaimer may steal that one's reference: the owner has moved on from it.
-//! But only if it looks at the slot *after* it has read the place. Our shootdown needs no place: what is donated is a
-//! tag of the word that says what the slot has.
+//! Where the place is taken by an older object the reclaimer may steal that one's reference: the owner has moved on
+//! from it. But only if it looks at the slot *after* it has read the place. Our shootdown needs no place: what is
+//! donated is a tag of the word that says what the slot has.
 
 use super::super::memory::Loom;
 use super::super::stage::{Heap, Value, join_all, spawn};
@@ -12,7 +12,9 @@ use std::sync::Arc;
 use tenure::count::TicketRef;
 use tenure::memory::{Atomic, Memory, Ordering};
 
+/// What is wrong with a twin. The defaults are right.
 pub(crate) trait Flaw: 'static {
+    /// Whether the reclaimer looks at the slot after it has read the donation place.
     const REREADS_AFTER: bool = true;
 }
 
@@ -30,6 +32,7 @@ struct Block {
     references: TicketRef<Loom>,
 }
 
+/// A slot whose owner uses block 1 without a reference.
 struct Slot<F> {
     held: Word,
     donation: Word,
@@ -62,6 +65,7 @@ impl<F: Flaw> Slot<F> {
         self.put(donated);
     }
 
+    /// Ends a block, with the last reference to it.
     fn end(&self, id: u32) {
         Loom::<false>::heavy_barrier();
         let mut has = self.held.load(Ordering::Acquire) == id;
@@ -77,6 +81,7 @@ impl<F: Flaw> Slot<F> {
             let donated =
                 self.donation.compare_exchange(place, id, Ordering::AcqRel, Ordering::Acquire);
             if donated.is_ok() {
+                // What was in the place is stolen.
                 self.put(place);
                 break;
             }

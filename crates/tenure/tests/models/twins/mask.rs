@@ -6,8 +6,9 @@ use std::marker::PhantomData;
 use tenure::count::TicketRef;
 use tenure::memory::{Atomic, Memory, Ordering};
 
+/// What is wrong with a twin. The defaults are right.
 pub(crate) trait Flaw: 'static {
-    /// Whether the addition that sets a bit, not an earlier look, says whether it was the first.
+    /// Whether the addition that sets a bit says whether it was the first, and not a look before it.
     const SAYS: bool = true;
 }
 
@@ -46,6 +47,7 @@ impl<F: Flaw> MaskTwin<F> {
     }
 }
 
+/// Two local handles with a context each come and go.
 pub(crate) fn two_handles<F: Flaw>() {
     let mask = Heap::new(MaskTwin::<F> {
         bits: Atomic::new(0),
