@@ -1,7 +1,7 @@
 //! [`Cached`]: a value that all threads read and that is sometimes replaced.
 //!
-//! Each reader has a local handle of a domain whose objects are the values, one after the other. It finds the value
-//! by a pointer that writers replace: rule 5 of the [shootdown](super::shootdown).
+//! Each reader has a local handle of a domain whose objects are the values, one after the other. It finds the value by
+//! a pointer that writers replace: rule 5 of the [shootdown](super::shootdown).
 
 use super::destroy::destroy;
 use super::protocol::{Block, BlockPointer, Protocol, Slot};
@@ -19,8 +19,8 @@ use core::ptr::{self, NonNull};
 
 /// A value that all threads read with plain loads and stores, and that can be replaced.
 ///
-/// For configurations, routing tables, schemas, keys, feature flags: every request reads them, and an administrator
-/// or a background task replaces them as a whole.
+/// For configurations, routing tables, schemas, keys, feature flags: every request reads them, and they are replaced as
+/// a whole.
 ///
 /// ```
 /// use tenure::lazy::Cached;
@@ -38,8 +38,8 @@ use core::ptr::{self, NonNull};
 /// # worker.join().unwrap();
 /// ```
 ///
-/// A clone is another handle to the same value, and readers keep the value alive, too. In a static use a `LazyLock`:
-/// `static LIMITS: LazyLock<Cached<Limits>> = LazyLock::new(|| ...)`. Threads share a `Cached` if `T: Send + Sync`.
+/// A clone is another handle to the same value, and readers keep the value alive, too. For a static: `static LIMITS:
+/// LazyLock<Cached<Limits>> = LazyLock::new(|| ...)`. Threads share a `Cached` if `T: Send + Sync`.
 ///
 /// # What it costs
 ///
@@ -47,41 +47,40 @@ use core::ptr::{self, NonNull};
 ///
 /// | | atomic read-modify-writes | what else |
 /// |---|---|---|
-/// | [`Reader::read`] and drop of its guard | none | four loads and two stores. Only the shared pointer's cache line is shared, and it is written only when the value is replaced |
-/// | [`Cached::read`] and drop of its guard | none | the same, after the thread's number and its slot were looked up |
-/// | the first read of a new value by each thread | one, on the thread's own cache line | |
+/// | [`Reader::read`] and drop of its guard | none | four loads and two stores. Only the shared pointer's line is shared, and it is written only when the value is replaced |
+/// | [`Cached::read`] and drop of its guard | none | the same, after a look-up of the thread's number and its slot |
+/// | the first read of a new value by each thread | one, on the thread's own line | |
 /// | [`Cached::read`] while the thread has a guard of the same `Cached` | about six | memory for the guard |
 /// | [`Cached::store`] | about twenty | two looks at every reader, and a barrier that interrupts the CPUs which run this process |
 ///
-/// Elsewhere, and where the system refuses `membarrier`, each read has two full fences. It costs about as much as a
-/// reference count that no other thread uses, and still scales as no shared count does. Without `std` threads have no
-/// numbers, and [`Cached::read`] always takes the slow way: use a [`Reader`].
+/// Elsewhere, and where the system refuses `membarrier`, each read has two full fences: about as much as a reference
+/// count that no other thread uses, and it still scales. Without `std` threads have no numbers, and [`Cached::read`]
+/// always takes the slow way: use a [`Reader`].
 ///
 /// Every reader, and every thread that has read without one, has a slot of a cache line or two. Later readers reuse
 /// slots, which stay until the last handle is gone.
 ///
 /// # What a read sees
 ///
-/// The value that was current at some moment during the call, never one whose replacement had returned before the read
-/// began. A guard keeps its value, whatever is stored meanwhile. A later read never sees an older value.
+/// A value that was current at some moment during the call. A later read never sees an older value. A guard keeps its
+/// value, whatever is stored meanwhile.
 ///
 /// # When a replaced value is dropped
 ///
-/// - If no thread reads it and there is no [`Context`] of it: by the [`store`](Cached::store) that replaced it,
-///   before that returns; or, if another thread is in `store` at that moment, by that one.
+/// - If no thread reads it and there is no [`Context`] of it: by the [`store`](Cached::store) that replaced it, before
+///   that returns; or by another thread that is in `store` at that moment.
 /// - If threads are reading it: by the last guard.
 /// - If the destructor of another value of it is running on that thread: when that has returned (with `std`).
 ///
-/// A sleeping thread delays nothing, unless it has a guard. A guard of [`Cached::read`] that is forgotten keeps its
-/// value for ever.
+/// A sleeping thread delays nothing, unless it has a guard. A forgotten guard of [`Cached::read`] keeps its value for
+/// ever.
 ///
 /// # Compared with others
 ///
 /// `arc_swap::ArcSwap::load` needs no handle, as [`Cached::read`]; its writers do not wait for readers either.
-/// `arc_swap::Cache` is a handle, as [`Reader`], but it *owns* what it read last: a thread that goes to sleep keeps
-/// an old value alive until it reads again. A [`Reader`] keeps nothing alive between reads. Readers of an `RwLock`
-/// write a shared word, and wait for writers. A [`Cached`] holds one sized type: use a `Box<dyn Trait>` where you
-/// need one.
+/// `arc_swap::Cache` is a handle, as [`Reader`], but it *owns* what it read last: a thread that goes to sleep keeps an
+/// old value alive. A [`Reader`] keeps nothing alive between reads. Readers of an `RwLock` write a shared word, and
+/// wait for writers. A [`Cached`] holds one sized type: box a `dyn Trait`.
 ///
 /// # Limits
 ///
@@ -130,15 +129,15 @@ impl<T, S: Revoking> Cached<T, S> {
 
     /// Reads the value.
     ///
-    /// The guard stays on its thread: copy what you need before an `.await`, or use a [`Reader`], which is faster
-    /// too. If this thread already has a guard of this `Cached`, the second one costs about twenty times as much.
+    /// The guard stays on its thread: copy what you need before an `.await`, or use a [`Reader`], which is faster too.
+    /// A second guard of this `Cached` on one thread costs about twenty times as much.
     #[inline(always)]
     pub fn read(&self) -> CachedGuard<'_, T, S> {
         let published = &*self.shared;
         match S::Memory::thread().and_then(|thread| published.slot_of(thread)) {
-            // SAFETY: the calling thread owns the slot while it has the number, and no guard uses it, not even of a
-            // thread that had the number before. Guards never leave their thread, and borrow what keeps the domain.
-            // If one outlives the thread's number, its drop handles that.
+            // SAFETY: the calling thread owns the slot while it has the number, and no guard uses it, not even one of a
+            // thread that had the number before. A guard stays on its thread and borrows what keeps the domain. If it
+            // outlives the thread's number, its drop handles that.
             Some(slot) => CachedGuard::new(unsafe { published.protect(&slot.state) }, None),
             None => self.read_elsewhere(),
         }
@@ -191,9 +190,7 @@ impl<T, S: Revoking> Cached<T, S> {
         }
     }
 
-    /// Replaces the value by what `update` makes of it.
-    ///
-    /// If another thread replaces it meanwhile, `update` is called again with the newer value.
+    /// Replaces the value by what `update` makes of it. If another thread replaces it meanwhile, calls `update` again.
     ///
     /// ```
     /// use tenure::lazy::Cached;
@@ -217,29 +214,29 @@ impl<T, S: Revoking> Cached<T, S> {
                 }
                 Err(_) => {
                     self.shared.domain.inner().counters.retired.add(1);
-                    // SAFETY: it was not stored, so no other thread has seen it; its one reference is here.
+                    // SAFETY: it was not stored, so no other thread has seen it, and its one reference is here.
                     unsafe { destroy(new) };
                 }
             }
         }
     }
 
-    /// Stores `new` in the place of `old`. Returns the block that was replaced, or the one found there instead.
+    /// Stores `new` in the place of `old`. Returns the block that it replaced, or the one found there instead.
     fn exchange(
         &self,
         old: *mut Block<T, S>,
         new: NonNull<Block<T, S>>,
     ) -> Result<Context<T, S>, *mut Block<T, S>> {
-        // Release: pairs with the Acquire in `protect`: the new block is initialised. Acquire: the same of the old
-        // one, to which the caller gets a handle. Relaxed on failure: compared only.
+        // Release: pairs with the Acquire in `protect`: the new block is initialised. Acquire: so is the old one, to
+        // which the caller gets a handle. Relaxed on failure: compared only.
         let replaced = self.shared.current.compare_exchange(
             old,
             new.as_ptr(),
             Ordering::AcqRel,
             Ordering::Relaxed,
         )?;
-        // SAFETY: never null, and the thread that replaces the pointer owns its reference. Not `old`, which may be the
-        // pointer to an earlier block at the same address.
+        // SAFETY: never null, and the thread that replaces the pointer owns its reference. Not `old`, which may point
+        // to an earlier block at the same address.
         Ok(unsafe { context_of(replaced) })
     }
 
@@ -261,14 +258,14 @@ impl<T, S: Revoking> Cached<T, S> {
     }
 }
 
-/// A new block of the domain, to be stored: its reference is the caller's.
+/// A new block of the domain, to be stored. Its reference is the caller's.
 fn published<T, S: Revoking>(domain: &Domain<T, S>, value: T) -> NonNull<Block<T, S>> {
     domain.context_with(ObjectState::published(), value).into_raw()
 }
 
 /// # Safety
 ///
-/// The pointer is not null, and the caller owns a strong reference and gives it away.
+/// The pointer is not null. The caller gives a strong reference away.
 unsafe fn context_of<T, S: Revoking>(block: *mut Block<T, S>) -> Context<T, S> {
     // SAFETY: the pointer is not null.
     let block = unsafe { NonNull::new_unchecked(block) };
@@ -277,7 +274,7 @@ unsafe fn context_of<T, S: Revoking>(block: *mut Block<T, S>) -> Context<T, S> {
 }
 
 impl<T, S: Revoking> Published<T, S> {
-    /// The slot of the calling thread, unless it is in use or the thread has none yet.
+    /// The calling thread's slot, unless it is in use or the thread has none yet.
     #[inline(always)]
     fn slot_of(&self, thread: usize) -> Option<&Slot<T, S>> {
         // Relaxed: stored by this thread, or by one that had its number before.
@@ -302,7 +299,7 @@ impl<T, S: Revoking> Published<T, S> {
         Some(slot)
     }
 
-    /// Uses the value that is current.
+    /// Uses the current value.
     ///
     /// # Safety
     ///
@@ -361,7 +358,7 @@ impl<T: fmt::Debug, S: Revoking> fmt::Debug for Cached<T, S> {
 /// assert_eq!(*reader.read(), 2);
 /// ```
 ///
-/// It keeps no value alive between reads, however far they are apart.
+/// Keeps no value alive between reads.
 pub struct Reader<T, S: Revoking = Shootdown> {
     /// Dropped before `published`, which keeps the domain anyway.
     local: LocalHandle<T, S>,
@@ -393,18 +390,18 @@ impl<T, S: Revoking> fmt::Debug for Reader<T, S> {
     }
 }
 
-/// The guard of [`Cached::read`]: the value as it was read, until the drop.
+/// The guard of [`Cached::read`].
 ///
-/// As a [`Guard`], but it never leaves its thread, because it uses the thread's own slot and not that of a handle
-/// which it could borrow. Forgetting one makes later reads of this thread slower.
+/// As a [`Guard`], but it never leaves its thread, whose own slot it uses. Forgetting one makes later reads of this
+/// thread slower.
 #[must_use = "the value is in use until the guard is dropped"]
 pub struct CachedGuard<'c, T, S: Revoking = Shootdown> {
     guard: ManuallyDrop<Guard<'c, T, S>>,
     local: GuardStaysOnItsThread,
 }
 
-/// A box of a `LocalHandle` if the thread's own slot was in use, otherwise null. Without its type: guards are
-/// covariant in `T`, local handles are not.
+/// A box of a `LocalHandle` if the thread's own slot was in use, otherwise null. Without its type: guards are covariant
+/// in `T`, local handles are not.
 ///
 /// Not `Send`: another thread would leave a slot that its owner may be using. The name is for the compiler's message.
 struct GuardStaysOnItsThread(*mut ());
@@ -419,7 +416,7 @@ impl<'c, T, S: Revoking> CachedGuard<'c, T, S> {
         Self { guard: ManuallyDrop::new(guard), local: GuardStaysOnItsThread(local) }
     }
 
-    /// [`Guard::upgrade`]. To keep a value for long call [`Cached::context`] in the first place.
+    /// [`Guard::upgrade`]. To keep a value for long call [`Cached::context`] at the start.
     #[must_use]
     pub fn upgrade(this: &Self) -> Option<Context<T, S>> {
         Guard::upgrade(&this.guard)
@@ -438,15 +435,15 @@ impl<T, S: Revoking> Drop for CachedGuard<'_, T, S> {
     #[inline(always)]
     fn drop(&mut self) {
         let local = self.local.0.cast::<LocalHandle<T, S>>();
-        // SAFETY: from a box, and the guard goes. The handle is dropped after the guard that uses it, also if that
-        // panics.
+        // SAFETY: from a box, and the guard goes. The handle is dropped after its guard, also if that panics.
         let _local = (!local.is_null()).then(|| unsafe { Box::from_raw(local) });
         // SAFETY: it is not used again.
         let guard = unsafe { ManuallyDrop::take(&mut self.guard) };
-        // A thread without a number is destroying its thread-locals, the guard among them, and has given its slot up.
+        // Without a number, the thread is destroying its thread-locals, this guard among them, and has given its slot
+        // up.
         if local.is_null() && S::Memory::thread().is_none() {
-            // SAFETY: the slot was this thread's. The thread that has the number now leaves it alone while it is
-            // active.
+            // SAFETY: the slot was this thread's. While it is active, the thread that has the number now leaves it
+            // alone.
             unsafe { guard.into_state().transition_to_abandoned() };
         }
     }

@@ -7,18 +7,17 @@ use core::mem::ManuallyDrop;
 use core::ops::Deref;
 use core::ptr::NonNull;
 
-/// A strong handle to an object of a [`Domain`](super::Domain): counted.
+/// A strong, counted handle to an object of a [`Domain`](super::Domain).
 ///
-/// The object exists while there is one, and local handles can [enter](super::LocalHandle::enter) it. When the last
-/// one is dropped the value is dropped as soon as the scheme allows: see [the
-/// table](super#when-is-a-value-dropped). That may run this value's destructor, and those of other values of the
-/// domain, so release your locks first: `let gone = table.lock().unwrap().remove(&id); drop(gone);`.
+/// The object exists while there is one, and local handles can [enter](super::LocalHandle::enter) it. When the last is
+/// dropped the value is dropped as soon as the scheme allows: see [the table](super#when-is-a-value-dropped). That may
+/// run destructors of other values of the domain too, so release your locks first: `let gone =
+/// table.lock().unwrap().remove(&id); drop(gone);`.
 ///
 /// There is no weak handle: your table owns its objects, and removing one there retires it.
 ///
-/// Cost: 8 bytes, and a cache line or two beside the value. A clone is one atomic add on the object's count, a drop
-/// one subtraction (a [`TicketRef`](crate::count::TicketRef)). The count is not on the value's cache lines.
-/// Dereferencing is free.
+/// Cost: 8 bytes, and a cache line or two beside the value. A clone is one atomic add on the object's count, a drop one
+/// subtraction (a [`TicketRef`](crate::count::TicketRef)). The count is not on the value's lines.
 ///
 /// ```
 /// use tenure::lazy::Domain;
@@ -30,9 +29,8 @@ use core::ptr::NonNull;
 /// assert_eq!(other.len(), 3);
 /// ```
 pub struct Context<T, S: Scheme = Shootdown> {
-    /// The value, which comes first in its block. Not a pointer to the block, which would make contexts invariant
-    /// in `T`. They may be covariant, as std's `Arc` is: a context changes no value. The domain takes values in; it
-    /// is invariant.
+    /// First in its block. A pointer to the block would make contexts invariant in `T`. They may be covariant, as std's
+    /// `Arc` is: a context changes no value.
     value: NonNull<T>,
     scheme: PhantomData<fn() -> S>,
 }
@@ -43,8 +41,6 @@ unsafe impl<T: Send + Sync, S: Scheme> Send for Context<T, S> {}
 unsafe impl<T: Send + Sync, S: Scheme> Sync for Context<T, S> {}
 
 impl<T, S: Scheme> Context<T, S> {
-    /// Takes over a strong reference.
-    ///
     /// # Safety
     ///
     /// The caller owns a strong reference, and gives it away.
@@ -52,7 +48,7 @@ impl<T, S: Scheme> Context<T, S> {
         Self { value: block.cast(), scheme: PhantomData }
     }
 
-    /// The block. Its reference is now the caller's, to be given back by [`from_raw`](Self::from_raw).
+    /// The reference is now the caller's, to be given back by [`from_raw`](Self::from_raw).
     pub(super) fn into_raw(self) -> NonNull<Block<T, S>> {
         ManuallyDrop::new(self).block()
     }
@@ -62,7 +58,7 @@ impl<T, S: Scheme> Context<T, S> {
         self.value.cast()
     }
 
-    /// Gives the reference back. Returns the block if that was the last one: the caller has to retire it.
+    /// Gives the reference back. Returns the block if that was the last one: the caller must retire it.
     pub(super) fn put(self) -> Option<NonNull<Block<T, S>>> {
         let block = self.into_raw();
         // SAFETY: the reference was this context's.
@@ -134,7 +130,7 @@ pub(super) unsafe fn give_back<T, S: Protocol>(block: NonNull<Block<T, S>>) {
 /// The caller put the block's last strong reference, and does not touch the block again.
 #[cold]
 unsafe fn retire<T, S: Protocol>(block: NonNull<Block<T, S>>) {
-    // SAFETY: the block exists until it is retired. The clone keeps the domain after it has gone.
+    // SAFETY: the block exists until it is retired. The clone keeps the domain after that.
     let inner = unsafe { Block::header(block) }.inner.clone();
     // SAFETY: the caller put the last reference; the block itself names its domain.
     unsafe { S::retire(&inner, core::iter::once(block)) };

@@ -1,9 +1,9 @@
 //! Schemes in which local handles count: [`Mask`], and [`Counted`], the baseline.
 //!
-//! 1. What an object's [`Holders`] count has strong references. `Counted` counts each slot that has the object.
-//!    `Mask` has a bit for each slot, 64 to a word, and one reference for each word that is not zero: setting a
-//!    word's first bit takes it, and clearing its last bit gives it back.
-//! 2. A slot is among the holders of the block that it has, in use or not. No other thread adds or removes that slot.
+//! 1. An object's [`Holders`] have strong references. `Counted` has one for each slot that has the object. `Mask` has a
+//!    bit for each slot, 64 to a word, and one reference for each word that is not zero: setting a word's first bit
+//!    takes it, and clearing its last bit gives it back.
+//! 2. A slot is among the holders of the block that it has, in use or not. No other thread adds or removes it.
 //! 3. The last put of a strong reference destroys the block.
 
 use super::context::give_back;
@@ -15,22 +15,20 @@ use crate::segments::Segments;
 use core::marker::PhantomData;
 use core::ptr::{self, NonNull};
 
-/// A bit for each local handle that has the object: written when a handle enters another object, not when it goes
-/// on with the same one.
+/// A bit for each local handle that has the object: written when a handle enters another object.
 ///
-/// No barrier and no interrupt, ever. The price is retention: an object whose last context is gone stays until the
-/// last handle that keeps it enters another object, is [cleared](super::LocalHandle::clear) or dropped. A handle
-/// whose worker sleeps keeps it that long. And a switch between objects writes two words that other handles write.
+/// No barrier and no interrupt, ever. The price is retention: an object whose last context is gone stays until the last
+/// handle that keeps it enters another object, is [cleared](super::LocalHandle::clear) or dropped, however long its
+/// worker sleeps. And a switch between objects writes two words that other handles write.
 ///
 /// Choose it as `Domain::<T, Mask>::new_in()`.
 ///
 /// After a proposal in the review of Linux's lazy TLB: the mask of CPUs as the count. The reviewers answered that
-/// clearing bits brings the shared write back. Here a handle clears its bit when it enters another object, and pays
-/// for that.
+/// clearing bits brings the shared write back. Here a handle pays for that only when it enters another object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mask {}
 
-/// Counts every enter on one shared word of the object, also when the handle enters the same object again.
+/// Counts every enter on one shared word of the object, also of the same object again.
 ///
 /// The baseline of the benchmarks and the oracle of the tests: slow and obviously right. Linux did this for lazy
 /// address spaces, at about a million switches per second on 192 CPUs. An idle handle keeps its object as with
@@ -61,7 +59,6 @@ impl Holders for () {
     }
 }
 
-/// The slots as bits.
 pub struct Bits<M: Memory>(Segments<M::AtomicU64, M>);
 
 impl<M: Memory> Default for Bits<M> {
@@ -85,8 +82,8 @@ impl<M: Memory> Holders for Bits<M> {
 
     fn remove(&self, number: u32) -> bool {
         let word = self.0.get(number / u64::BITS).expect("it has this slot's bit");
-        // AcqRel: pairs with itself. The thread that clears the last bit sees what the other slots' owners did
-        // with the block, and that the word's reference was taken. The put passes that on to the destroyer.
+        // AcqRel: pairs with itself. The thread that clears the last bit sees what the other slots' owners did with the
+        // block, and that the word's reference was taken. The put passes that on to the destroyer.
         word.fetch_sub(bit(number), Ordering::AcqRel) == bit(number)
     }
 }

@@ -1,19 +1,19 @@
 //! Destroys blocks one after the other, so that a list of a million objects does not overflow the stack.
 //!
-//! A value may own the last context of another one, and so on. If each destructor called the next one, a list of
-//! some ten thousand objects would overflow the stack. So a thread that destroys objects opens a *queue* for the
-//! domain, on its stack, and stores its address in [a word of the thread](Memory::thread_word). Objects of the same
-//! domain that a destructor retires go to that queue, and are destroyed in order after the destructor has returned.
+//! A value may own the last context of another one, and so on. If each destructor called the next, some ten thousand
+//! objects would overflow the stack. So a thread that destroys objects opens a *queue* for the domain, on its stack,
+//! and stores its address in [a word of the thread](Memory::thread_word). Objects of the same domain that a destructor
+//! retires go to that queue, and are destroyed in order after it has returned.
 //!
 //! Queues of other domains may be open below it: a list through two domains has two. Without the feature `std` threads
 //! have no such word, no queue is found, and destructors call each other.
 //!
 //! # Why the address in the word is good
 //!
-//! A queue is closed before the call that opened it returns, also by a panic. So the word always leads to queues of
-//! calls that are under way on this thread. A queue that names this domain's address is of this type: while it is
-//! open the domain exists, so no other domain has that address. Lifetimes in `T` are good, too: what is queued is
-//! destroyed before the call that opened the queue returns, and its caller had such a `T`.
+//! A queue is closed before the call that opened it returns, also by a panic. So the word leads only to queues of calls
+//! that are under way on this thread. A queue that names this domain's address is of this type: while it is open the
+//! domain exists, so no other domain has that address. Lifetimes in `T` are good, too: what is queued is destroyed
+//! before the call that opened the queue returns, and its caller had such a `T`.
 
 use super::protocol::{Block, Inner, Protocol};
 use crate::memory::{Memory, Ordering, Pointer};
@@ -26,11 +26,11 @@ use core::ptr::{self, NonNull};
 struct Open {
     /// The domain.
     domain: *const (),
-    /// The queue that was opened before this one.
+    /// The queue opened before this one.
     below: *const Open,
 }
 
-/// Objects of one domain that this thread is to destroy, linked.
+/// Objects of one domain that this thread will destroy.
 #[repr(C)]
 struct Queue<T, S: Protocol> {
     open: Open,
@@ -45,11 +45,11 @@ impl<T, S: Protocol> Queue<T, S> {
         Self { open: Open { domain: domain.cast(), below }, first: none(), last: none() }
     }
 
-    /// The open queue of this thread for that domain, if there is one.
+    /// This thread's open queue for that domain, if there is one.
     ///
     /// # Safety
     ///
-    /// The domain exists, and the queue is not used after the function that asks has returned.
+    /// The domain exists, and the queue is not used after the calling function has returned.
     unsafe fn find<'q>(domain: *const Inner<T, S>) -> Option<&'q Self> {
         let mut open = S::Memory::thread_word(Cell::get)?.cast::<Open>();
         // SAFETY: the call that opened it is under way: see the module.
@@ -94,8 +94,8 @@ impl<T, S: Protocol> Queue<T, S> {
 
     fn run(&self) {
         while let Some(block) = self.pop() {
-            // SAFETY: from `Block::allocate`, and the queue owns it. If the value's drop panics the box is freed
-            // all the same.
+            // SAFETY: from `Block::allocate`, and the queue owns it. If the value's drop panics the box is freed all
+            // the same.
             drop(unsafe { Box::from_raw(block.as_ptr()) });
         }
     }
@@ -135,7 +135,7 @@ pub(super) unsafe fn destroy_all<T, S: Protocol>(
     domain: *const Inner<T, S>,
     blocks: impl Iterator<Item = NonNull<Block<T, S>>>,
 ) {
-    // SAFETY: the domain exists by now.
+    // SAFETY: the domain still exists.
     if let Some(queue) = unsafe { Queue::find(domain) } {
         // SAFETY: the caller owns the blocks.
         blocks.for_each(|block| unsafe { queue.push(block) });

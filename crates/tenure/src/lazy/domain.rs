@@ -5,13 +5,10 @@ use super::{Context, DomainStatistics, LocalHandle, Scheme, Shootdown};
 use crate::shared::Shared;
 use core::fmt;
 
-/// The workers that share objects of type `T`, and the objects.
+/// The workers that share objects of type `T`, and the objects. See the [module](super).
 ///
-/// A clone is another handle to the same domain, which lasts until all of its handles, [`LocalHandle`]s and
-/// [`Context`]s are gone.
-///
-/// Any number of workers may register at any time. The [module](super) says how they and objects meet. Domains, local
-/// handles and contexts go from thread to thread if `T: Send + Sync`, because any of them may drop a value.
+/// A clone is another handle to the same domain, which lasts until all its handles, [`LocalHandle`]s and [`Context`]s
+/// are gone. They go from thread to thread if `T: Send + Sync`, because any of them may drop a value.
 pub struct Domain<T, S: Scheme = Shootdown> {
     inner: SharedInner<T, S>,
 }
@@ -51,15 +48,15 @@ impl<T, S: Scheme> Domain<T, S> {
         unsafe { Context::from_raw(block) }
     }
 
-    /// Registers a worker, which gets a local handle.
+    /// Registers a worker.
+    ///
+    /// Cost: a few atomic operations, and a search if handles were dropped before. A handle takes a slot of a cache
+    /// line or two, which later handles reuse and the domain frees when it goes. So register workers, not requests or
+    /// tasks.
     ///
     /// # Panics
     ///
     /// If there are 2^28 of them.
-    ///
-    /// Cost: a few atomic operations, and a search if handles were dropped before. A handle takes a slot of a cache
-    /// line or two, which later handles reuse and the domain frees when it goes. So register workers, not requests
-    /// or tasks.
     #[must_use]
     pub fn register(&self) -> LocalHandle<T, S> {
         LocalHandle::new(self.inner.clone())
@@ -68,7 +65,7 @@ impl<T, S: Scheme> Domain<T, S> {
     /// Drops many contexts at once.
     ///
     /// The iterator is run to its end first. All objects that lose their last context then go in one shootdown: two
-    /// looks at each local handle and one barrier in all, where a loop over `drop` takes that for each object.
+    /// looks at each local handle and one barrier, where a loop over `drop` takes that for each object.
     ///
     /// # Panics
     ///
@@ -86,7 +83,7 @@ impl<T, S: Scheme> Domain<T, S> {
             assert!(context.is_of(&self.inner), "this Context is of another Domain");
             context.put()
         });
-        // SAFETY: `put` returns blocks whose last reference is gone; they are of this domain, which `self` keeps.
+        // SAFETY: `put` returns blocks of this domain whose last reference is gone; `self` keeps the domain.
         unsafe { S::retire(&self.inner, last) };
     }
 

@@ -11,9 +11,8 @@ use core::ptr::NonNull;
 
 /// A worker's handle to a [`Domain`](super::Domain): uses one object at a time, and keeps the last one.
 ///
-/// It is not tied to a thread. It may move to another one, also while it uses an object, but one thread uses it at
-/// a time. Dropping it gives up what it keeps. A thread that ends without dropping its handle blocks no other
-/// thread: what the handle keeps is taken from it as from any other.
+/// It may move to another thread, also while it uses an object. Dropping it gives up what it keeps. If its thread ends
+/// without dropping it, no other thread is blocked: what it keeps is taken as from any other.
 ///
 /// ```
 /// use tenure::lazy::Domain;
@@ -38,7 +37,7 @@ pub struct LocalHandle<T, S: Scheme = Shootdown> {
     inner: SharedInner<T, S>,
 }
 
-// SAFETY: only the handle's owner uses the slot. It may come to drop the value.
+// SAFETY: only the handle's owner uses the slot, and may drop the value.
 unsafe impl<T: Send + Sync, S: Scheme> Send for LocalHandle<T, S> {}
 // SAFETY: a shared reference to a handle gives access to nothing.
 unsafe impl<T: Send + Sync, S: Scheme> Sync for LocalHandle<T, S> {}
@@ -59,11 +58,11 @@ impl<T, S: Scheme> LocalHandle<T, S> {
         &self.slot().state
     }
 
-    /// Uses the object of `context` until the guard is dropped. The handle keeps the object after that.
+    /// Uses the object of `context` until the guard is dropped. The handle then keeps it, and gives up the one it kept
+    /// before.
     ///
-    /// The guard borrows the handle and not the context. So enter under the lock of your table, without a clone,
-    /// and release the lock. If the last context is dropped meanwhile, the value stays until the guard is gone. The
-    /// handle gives up the object that it kept before, unless it is the same.
+    /// The guard borrows the handle and not the context. So enter under the lock of your table, without a clone, and
+    /// release the lock. If the last context is dropped meanwhile, the value stays until the guard is gone.
     ///
     /// Cost: see [the table](super#what-it-costs). Registering a handle for a single use costs more than the reference
     /// count that it saves.
@@ -71,7 +70,7 @@ impl<T, S: Scheme> LocalHandle<T, S> {
     /// # Panics
     ///
     /// If the context is of another domain. With [`Mask`](super::Mask) also if this handle was the last to keep its old
-    /// object, and that one's destructor panics.
+    /// object, and that object's destructor panics.
     #[inline(always)]
     #[track_caller]
     pub fn enter<'s>(&'s mut self, context: &Context<T, S>) -> Guard<'s, T, S> {
@@ -102,8 +101,8 @@ impl<T, S: Scheme> LocalHandle<T, S> {
     /// `None` if the handle never entered an object, if it was [cleared](Self::clear), or if the last context is gone.
     /// (With [`Mask`](super::Mask) an object is there as long as a handle keeps it.)
     ///
-    /// `Some` means that there is a context *somewhere*, not that the object is still in your table: a job that is
-    /// under way may have one. If it matters, mark objects as removed, and look at the mark.
+    /// `Some` means that there is a context *somewhere*, perhaps not in your table: a running job may have one. If that
+    /// matters, mark removed objects, and look at the mark.
     ///
     /// ```
     /// use tenure::lazy::Domain;
@@ -123,10 +122,10 @@ impl<T, S: Scheme> LocalHandle<T, S> {
         Some(unsafe { Guard::new(self.state(), block) })
     }
 
-    /// Uses the object that the handle kept if `is_it` accepts it; otherwise enters the one that `find` returns.
+    /// Uses the object that the handle kept if `is_it` accepts it; otherwise enters the one that `find` returns, if
+    /// any.
     ///
-    /// For workers whose next request is mostly for the same object: they look into the table, and clone a context,
-    /// only for another one. `None` if `find` returns that.
+    /// For workers whose next request is mostly for the same object: they look into the table only for another one.
     ///
     /// ```
     /// use std::collections::HashMap;
@@ -177,7 +176,7 @@ impl<T, S: Scheme> LocalHandle<T, S> {
 
     /// Gives up the object that the handle keeps.
     ///
-    /// Call it before you drop the last context of the object yourself: the drop then needs no barrier. With
+    /// Call it before you drop that object's last context yourself: the drop then needs no barrier. With
     /// [`Mask`](super::Mask) call it before the worker sleeps.
     pub fn clear(&mut self) {
         // SAFETY: `&mut self` is the owner, and no guard borrows it.
@@ -209,14 +208,14 @@ impl<T, S: Scheme> fmt::Debug for LocalHandle<T, S> {
 /// The use of an object until the guard is dropped: from [`LocalHandle::enter`], [`LocalHandle::lazy`] and
 /// [`Reader::read`](super::Reader::read).
 ///
-/// Not counted. If the last context goes meanwhile the guard owns a reference from then on, and its drop may be the
-/// one that drops the value. A [forgotten](super#threads-forks-panics-exits) guard may leak the value. A guard may
-/// be held across an `.await`. It borrows its local handle, so the task has to own that.
+/// Not counted. If the last context goes meanwhile the guard owns a reference from then on, and its drop may drop the
+/// value. A [forgotten](super#threads-forks-panics-exits) guard may leak it. A guard may be held across an `.await`, if
+/// the task owns the local handle.
 #[must_use = "the object is in use until the guard is dropped"]
 pub struct Guard<'s, T, S: Scheme = Shootdown> {
     /// An `S::State<T>`, without its type: guards are covariant in `T`, as [`Context`]s are.
     state: NonNull<()>,
-    /// The value, which comes first in its block.
+    /// First in its block.
     value: NonNull<T>,
     local: PhantomData<&'s mut ()>,
     scheme: PhantomData<fn() -> S>,
@@ -255,7 +254,7 @@ impl<'s, T, S: Scheme> Guard<'s, T, S> {
     /// A [`Context`] of the object, unless the last one is gone. One atomic add on its count.
     ///
     /// With [`Mask`](super::Mask) never `None`: the local handle itself keeps the object. To keep a value of a
-    /// [`Cached`](super::Cached) for long, call [`Cached::context`](super::Cached::context) in the first place.
+    /// [`Cached`](super::Cached) for long, call [`Cached::context`](super::Cached::context) at the start.
     #[must_use]
     pub fn upgrade(this: &Self) -> Option<Context<T, S>> {
         // SAFETY: rule 3 of `Protocol`: the block is in use.

@@ -1,12 +1,12 @@
 //! Uncounted references that workers keep between requests, taken from them when the last strong handle is dropped.
 //!
-//! Workers keep using the same tenant, snapshot, schema or connection state from one request to the next. If each
-//! use takes and gives back a counted reference, all workers write one word. If each worker caches a counted
-//! reference instead, sleeping workers keep dead objects alive for hours.
+//! Workers keep using the same tenant, snapshot, schema or connection state from one request to the next. If each use
+//! takes and gives back a counted reference, all workers write one word. If each worker caches a counted reference
+//! instead, sleeping workers keep dead objects alive for hours.
 //!
-//! Here a worker *keeps* the object that it used last, without a count. Using it again takes plain loads and stores
-//! on a cache line that only this worker writes. When the last strong handle is dropped the object is taken from
-//! the worker, even if the worker sleeps.
+//! Here a worker *keeps* the object that it used last, without a count. Using it again takes plain loads and stores on
+//! a cache line that only this worker writes. When the last strong handle is dropped the object is taken from the
+//! worker, even if the worker sleeps.
 //!
 //! ```
 //! use tenure::lazy::{Context, Domain};
@@ -32,32 +32,31 @@
 //! assert!(local.lazy().is_none());
 //! ```
 //!
-//! In a server the objects are in a table under a lock. [`LocalHandle::lazy_or`] shows how a worker asks its handle
-//! first, and the table only for another object. For one value that all threads read and that is sometimes replaced
-//! there is [`Cached`], which is made of the same parts.
+//! In a server the objects are in a table under a lock: [`LocalHandle::lazy_or`] asks the handle first, and the table
+//! only for another object. For one value that all threads read and that is sometimes replaced there is [`Cached`].
 //!
 //! # Words
 //!
 //! | word | meaning |
 //! |---|---|
 //! | [`Domain`] | the workers that share objects of one type |
-//! | [`Context`], strong handle | a counted reference; its object exists while there is one |
-//! | [`LocalHandle`] | a worker's handle to the domain; uses one object at a time |
-//! | enter, leave | begin and end to *use* an object; between them there is a [`Guard`] |
+//! | [`Context`], strong handle | a counted reference, which keeps its object |
+//! | [`LocalHandle`] | a worker's handle to the domain |
+//! | enter, leave | begin and end to *use* an object, by a [`Guard`] |
 //! | keep, lazy | after leaving, a handle *keeps* the object without a count; [`LocalHandle::lazy`] uses it again |
 //! | have | use or keep |
-//! | retire | an object is retired when its last context is dropped; its value is dropped then or later |
+//! | retire | what the drop of its last context does to an object; its value is dropped then or later |
 //! | scheme | how a domain finds out that no handle has an object: [`Shootdown`] or [`Mask`] |
 //! | shootdown | taking a retired object from all handles that keep it |
 //! | donation | a counted reference that a shootdown gives to a handle which is using the object |
 //! | light and heavy barrier | a pair of memory barriers of which one is free and the other a system call |
 //!
-//! Strong and lazy references are different types. [`enter`](LocalHandle::enter) makes a guard from a context,
-//! [`upgrade`](Guard::upgrade) a context from a guard.
+//! A guard comes from a context by [`enter`](LocalHandle::enter), a context from a guard by
+//! [`upgrade`](Guard::upgrade).
 //!
 //! # What it costs
 //!
-//! To use an object, enter and leave together: atomic read-modify-writes, and which cache lines are written.
+//! To enter and leave: atomic read-modify-writes, and which cache lines are written.
 //!
 //! | | [`Shootdown`] | [`Mask`] |
 //! |---|---|---|
@@ -65,7 +64,7 @@
 //! | another object | none, on the handle's line | 2 to 4, on both objects' |
 //! | [`LocalHandle::lazy`] | none, on the handle's line | none, on no line |
 //!
-//! To retire one, besides the destructor:
+//! To retire an object, besides the destructor:
 //!
 //! | the last context goes, and | [`Shootdown`] | [`Mask`] |
 //! |---|---|---|
@@ -73,18 +72,18 @@
 //! | some handle did | the same, and a look at each handle | about 6 |
 //! | some handle has it | about 16, two looks at each handle, one heavy barrier | 1, and about 6 when the last handle gives it up |
 //!
-//! A heavy barrier interrupts the CPUs that run other threads of this process (`membarrier` on Linux) and returns
-//! when the slowest has answered: after some microseconds, or a tenth of one if no other CPU runs the process.
-//! Where there is none (other systems, a seccomp filter, no feature `std`) both sides pass full fences, and each
-//! use costs one or two of them: about as much as a count that no other thread writes, and it still scales.
-//! [`Domain::drop_all`], and threads that drop at the same time, share looks and barriers.
+//! A heavy barrier interrupts the CPUs that run other threads of this process (`membarrier` on Linux) and returns when
+//! the slowest has answered: after some microseconds, or a tenth of one if no other CPU runs the process. Where there
+//! is none (other systems, a seccomp filter, no feature `std`) both sides pass full fences, one or two for each use:
+//! about as much as a count that no other thread writes, and it still scales. [`Domain::drop_all`], and threads that
+//! drop at the same time, share looks and barriers.
 //!
-//! A look costs some nanoseconds. Slots of handles that were dropped are looked at as well, until other handles
-//! take them: register workers, not requests or tasks.
+//! A look costs some nanoseconds, also at the slot of a handle that was dropped, until another handle takes it:
+//! register workers, not requests or tasks.
 //!
 //! # When is a value dropped?
 //!
-//! Exactly once. Which thread drops it depends on which had it last:
+//! Exactly once, by a thread that depends on which had it last:
 //!
 //! | after the last [`Context`] | [`Shootdown`] | [`Mask`] |
 //! |---|---|---|
@@ -94,16 +93,15 @@
 //!
 //! At once means: before the drop of the context returns. There are two exceptions:
 //!
-//! - If another thread is reclaiming objects of this domain at that moment, the object is handed to that thread,
-//!   and the drop of the context may return first. The other thread takes it from all handles before it runs any
-//!   destructor. That thread is running, never asleep; if it loses its CPU, the objects handed to it wait. Once 256
-//!   objects are queued, later droppers reclaim their own objects.
+//! - If another thread is reclaiming objects of this domain at that moment, it takes over the object, and the drop may
+//!   return first. It takes the object from all handles before it runs any destructor. That thread is running, never
+//!   asleep; if it loses its CPU, the objects wait. Once 256 are queued, later droppers reclaim their own objects.
 //! - If the destructor of another value of this domain drops the context, the value is dropped when that destructor has
-//!   returned. So lists and trees of any size go without deep recursion, also through several domains. (Not without the
-//!   feature `std`: there the destructors call each other.)
+//!   returned. So lists and trees of any size, also through several domains, go without deep recursion. (Without the
+//!   feature `std` the destructors call each other.)
 //!
-//! So the drop of a context may run destructors of other objects too. Release your locks first, and let no
-//! destructor wait for another object to go.
+//! So the drop of a context may run destructors of other objects. Release your locks first, and let no destructor wait
+//! for another object to go.
 //!
 //! # Which scheme?
 //!
@@ -122,16 +120,16 @@
 //!
 //! - **Any number of local handles**, made and dropped at any time. They, [`Reader`]s and [`Guard`]s may move to
 //!   another thread; a [`CachedGuard`] may not.
-//! - **A thread that ends without dropping its handle** (`mem::forget`): an object that the handle keeps is taken
-//!   from it as from any other. The slot stays taken as long as the domain lasts.
-//! - **A forgotten guard** leaves the handle using the object. If the object is retired meanwhile, its value is
-//!   dropped only when the handle is used again, cleared or dropped; never, if the handle is forgotten too.
+//! - **A thread that ends without dropping its handle** (`mem::forget`): what the handle keeps is taken from it as from
+//!   any other. The slot stays taken as long as the domain lasts.
+//! - **A forgotten guard** leaves the handle using the object. If that is retired, its value is dropped only when the
+//!   handle is used again, cleared or dropped; never, if the handle is forgotten too.
 //! - **A panic** while an object is in use leaves it as a return does. If a destructor panics while several values are
 //!   dropped, the others are dropped all the same, and the panic goes on.
 //! - **The last context may be dropped anywhere**: while a handle of the same thread uses the object, or in a
-//!   destructor of another value, also if values hold contexts themselves, of this domain or of another one.
-//! - **A process that forked** goes on using its domains. Handles of threads that are not in the child lose what
-//!   they keep as all others do. Objects that those threads were using or dropping are leaked in the child.
+//!   destructor of another value, also if values hold contexts of this domain or another.
+//! - **A process that forked** goes on using its domains. Handles of threads that are not in the child lose what they
+//!   keep as all others do. Objects that those threads were using or dropping leak in the child.
 //! - **When the process exits** values in statics are not dropped. Contexts and handles in thread-locals are.
 //!
 //! # Limits
@@ -139,8 +137,7 @@
 //! - A local handle uses one object at a time. For two at once register twice.
 //! - Types are sized; for others use a `Box`.
 //! - [`Context`]s and guards are covariant in `T`, as std's `Arc` is. [`Domain`] and [`Cached`] are not: they take
-//!   values in, as a `Mutex` does. [`LocalHandle`] and [`Reader`] are not either, and are used through `&mut`
-//!   anyway.
+//!   values in, as a `Mutex` does. [`LocalHandle`] and [`Reader`] are not either; they are used through `&mut` anyway.
 //!
 //!   ```
 //!   # use tenure::lazy::Context;
@@ -150,17 +147,17 @@
 //!   # use tenure::lazy::Domain;
 //!   fn shorter<'a>(domain: Domain<&'static str>) -> Domain<&'a str> { domain } // error: may not live long enough
 //!   ```
-//! - All are `UnwindSafe` and `RefUnwindSafe` if `T` is `RefUnwindSafe`, as std's `Arc`: a panic leaves them in
-//!   order, and only the value can be left in disorder.
+//! - All are `UnwindSafe` and `RefUnwindSafe` if `T` is `RefUnwindSafe`, as std's `Arc`: a panic can leave only the
+//!   value in disorder.
 //! - A signal handler must not use a local handle, or a [`Cached`], of the thread that it interrupts.
 //!
 //! # Where this comes from
 //!
-//! [Linux's lazy TLB][piggin]. An idle CPU borrows the address space of the last program, and used to count it. On
-//! a POWER8 with 192 CPUs that switch through idle, this allowed about a million switches per second, as all write
-//! one word. Without the count, and with an interrupt to the CPUs that have it when an address space goes, 118
-//! million (`MMU_LAZY_TLB_SHOOTDOWN`, Linux 6.4). [`Mask`] was proposed in its review, donating references later.
-//! `tenure bench lazy` measures them here, `tenure sim lazy` on 192 simulated CPUs.
+//! [Linux's lazy TLB][piggin]. An idle CPU borrows the address space of the last program, and used to count it. On a
+//! POWER8 with 192 CPUs that switch through idle, this allowed about a million switches per second, as all write one
+//! word. Without the count, and with an interrupt to the CPUs that have an address space when it goes: 118 million
+//! (`MMU_LAZY_TLB_SHOOTDOWN`, Linux 6.4). [`Mask`] was proposed in its review, donating references later. `tenure bench
+//! lazy` measures them here, `tenure sim lazy` on 192 simulated CPUs.
 //!
 //! [piggin]: https://lkml.kernel.org/r/20210605014216.446867-1-npiggin@gmail.com
 

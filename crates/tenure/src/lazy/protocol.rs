@@ -1,7 +1,6 @@
 //! What a scheme does, and what it works on: blocks (objects on the heap) and the slots of a domain.
 //!
-//! [`Protocol`] is the trait behind the public [`Scheme`](super::Scheme). It cannot be named outside of this crate,
-//! because its methods trust their callers.
+//! [`Protocol`] cannot be named outside of this crate, because its methods trust their callers.
 
 use super::statistics::{Counters, DomainStatistics};
 use crate::count::TicketRef;
@@ -14,12 +13,12 @@ use core::ptr::{self, NonNull};
 
 /// How a domain finds out that no local handle has an object any more.
 ///
-/// Rules for every scheme:
+/// Rules:
 ///
-/// 1. A *slot* belongs to one local handle. Only the handle's owner calls the methods of [`SlotState`], one at a time.
+/// 1. A *slot* belongs to one local handle. Only its owner calls the methods of [`SlotState`], one at a time.
 /// 2. The caller of `resume` and `switch` has a strong reference to the block until they return.
-/// 3. From one of those, or from a `lazy` that returns the block, until `leave` the block exists, whatever becomes of
-///    its strong references.
+/// 3. From one of those, or from a `lazy` that returns the block, until `leave` the block exists, even without strong
+///    references.
 /// 4. The last put of a strong reference is followed by one `retire`. Each block is destroyed exactly once.
 ///
 /// # Safety
@@ -41,17 +40,15 @@ pub unsafe trait Protocol: Sized + 'static {
     ///
     /// # Safety
     ///
-    /// The blocks are of the domain `inner`, and the caller put each one's last strong reference. It does not touch
-    /// them again.
+    /// The blocks are of the domain `inner`. The caller put each one's last strong reference, and does not touch them
+    /// again.
     unsafe fn retire<T>(
         inner: &Inner<T, Self>,
         blocks: impl Iterator<Item = NonNull<Block<T, Self>>>,
     );
 }
 
-/// The part of a slot that belongs to the scheme, as its owner uses it.
-///
-/// All unsafe methods ask for rule 1.
+/// The scheme's part of a slot. All unsafe methods ask for rule 1.
 #[allow(unreachable_pub, reason = "Rust 1.85 overlooks the bound of `Protocol::State`")]
 pub trait SlotState<T, S: Protocol>: Default {
     /// Whether the slot has `block`, so that [`resume`](Self::resume) will do.
@@ -89,7 +86,7 @@ pub trait SlotState<T, S: Protocol>: Default {
     ///
     /// # Safety
     ///
-    /// Rule 1; no guard is left (the slot says otherwise if one was forgotten), and `number` is the slot's.
+    /// Rule 1; no guard is left (unless it was forgotten), and `number` is the slot's.
     unsafe fn clear(&self, number: u32);
 }
 
@@ -100,9 +97,7 @@ pub(super) type BlockPointer<T, S> = <<S as Protocol>::Memory as Memory>::Pointe
 /// A handle to a domain.
 pub(super) type SharedInner<T, S> = Shared<Inner<T, S>, <S as Protocol>::Memory>;
 
-/// An object of a domain on the heap.
-///
-/// The value comes first, on lines that no thread writes when references come and go.
+/// An object on the heap. The value comes first, on lines that are not written when references come and go.
 #[repr(C)]
 pub struct Block<T, S: Protocol> {
     value: T,
@@ -113,7 +108,7 @@ pub(crate) struct Header<T, S: Protocol> {
     /// The number of [`Context`](super::Context)s, and of slots if the scheme counts those.
     pub(super) strong: TicketRef<S::Memory>,
     pub(super) object: S::Object<T>,
-    /// The next block of the list that has this one.
+    /// In the list that has this block.
     pub(super) next: BlockPointer<T, S>,
     pub(super) inner: SharedInner<T, S>,
 }
@@ -140,27 +135,27 @@ impl<T, S: Protocol> Block<T, S> {
     }
 }
 
-/// What the handles of a domain share: its slots, and what the scheme keeps for it.
+/// What the handles of a domain share.
 pub struct Inner<T, S: Protocol> {
     slots: Segments<Isolated<Slot<T, S>>, S::Memory>,
-    /// All slots that were ever taken have smaller numbers.
+    /// More than the number of any slot that was ever taken.
     known: AtomicU32<S>,
-    /// About how many of them are vacant.
+    /// About how many slots are vacant.
     vacant: AtomicU32<S>,
-    /// Where to look for a vacant one first.
+    /// Where the search for a vacant slot begins.
     cursor: AtomicU32<S>,
     pub(super) scheme: S::Domain<T>,
     pub(super) counters: Counters<S::Memory>,
 }
 
-/// One local handle after another takes it.
+/// Local handles take it one after another.
 pub(super) struct Slot<T, S: Protocol> {
     taken: AtomicU32<S>,
     pub(super) state: S::State<T>,
 }
 
 // SAFETY: a domain leads from any thread to values, which threads share (`T: Sync`) and any of them drops (`T: Send`).
-// When a slot and a list may be touched, and by whom, is the subject of each scheme's rules.
+// Each scheme's rules say who may touch a slot or a list, and when.
 unsafe impl<T: Send + Sync, S: Protocol> Send for Inner<T, S> {}
 // SAFETY: as above.
 unsafe impl<T: Send + Sync, S: Protocol> Sync for Inner<T, S> {}
@@ -177,14 +172,14 @@ impl<T, S: Protocol> Inner<T, S> {
         }
     }
 
-    /// Takes a slot, which is the caller's until [`release_slot`](Self::release_slot).
+    /// Takes a slot for the caller, until [`release_slot`](Self::release_slot).
     pub(super) fn acquire_slot(&self) -> (u32, &Slot<T, S>) {
         // Relaxed, here and below: hints.
         if self.vacant.load(Ordering::Relaxed) > 0 {
             let first = self.cursor.load(Ordering::Relaxed);
             let mut slots = self.slots_in(first, u32::MAX).chain(self.slots_in(0, first));
             // Acquire: pairs with the Release in `release_slot`: the slot as its last owner left it. The load comes
-            // first to spare the lines of slots that are taken.
+            // first to spare the lines of taken slots.
             let vacant = slots.find(|(_, slot)| {
                 let taken = &slot.taken;
                 taken.load(Ordering::Relaxed) == 0
@@ -199,7 +194,7 @@ impl<T, S: Protocol> Inner<T, S> {
         // Checked before the addition, so that it never wraps around.
         let known = self.known.load(Ordering::Relaxed);
         assert!(known < CAPACITY, "a domain has at most {CAPACITY} local handles");
-        // Relaxed: a thread that needs to find this slot has seen the number: see `slots`.
+        // Relaxed: a thread that needs this slot has seen the number: see `slots`.
         let number = self.known.fetch_add(1, Ordering::Relaxed);
         let new = |_| Isolated::new(Slot { taken: Atomic::new(1), state: S::State::default() });
         (number, self.slots.get_or_grow(number, new))
@@ -220,15 +215,15 @@ impl<T, S: Protocol> Inner<T, S> {
         self.counters.read(self.slots().filter(|(_, slot)| is_taken(slot)).count())
     }
 
-    /// All slots that may have a block which the caller has.
+    /// All slots that may have a block of the caller's.
     ///
-    /// A handle acquires its slot before it first meets the block. The thread that retires the block has seen what came
-    /// of that meeting, and so the slot's number and its segment.
+    /// A handle acquires its slot before it first meets the block. The thread that retires the block has seen the
+    /// outcome, and so the slot's number and its segment.
     pub(super) fn slots(&self) -> impl Iterator<Item = (u32, &Slot<T, S>)> {
         self.slots_in(0, u32::MAX)
     }
 
-    /// Those whose numbers are in that range.
+    /// The slots with numbers in that range.
     fn slots_in(&self, first: u32, end: u32) -> impl Iterator<Item = (u32, &Slot<T, S>)> {
         // Relaxed: see `slots`.
         let known = self.known.load(Ordering::Relaxed);

@@ -4,9 +4,7 @@ use super::protocol::Protocol;
 use core::marker::PhantomData;
 
 /// How a domain finds out that no local handle has an object any more: [`Shootdown`](super::Shootdown) or
-/// [`Mask`](super::Mask).
-///
-/// Sealed: it has nothing to call, and no other type implements it.
+/// [`Mask`](super::Mask). Sealed.
 ///
 /// ```
 /// use tenure::lazy::{Domain, Mask, Scheme, Shootdown};
@@ -28,7 +26,7 @@ pub trait Scheme: Protocol {}
 #[doc(hidden)]
 impl<S: Protocol> Scheme for S {}
 
-/// The scheme `S` on the machine `M`, for models and simulators. The schemes themselves run on the real machine.
+/// The scheme `S` on the machine `M`, for models and simulators.
 #[doc(hidden)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct On<M, S>(PhantomData<(M, S)>);

@@ -11,8 +11,8 @@ pub struct DomainStatistics {
     pub local_handles: usize,
     /// Objects that have lost their last context.
     pub retired: u64,
-    /// Heavy barriers that were passed to take objects from local handles: none for an object that no handle had,
-    /// one for many that were retired together.
+    /// Heavy barriers passed to take objects from local handles: none for an object that no handle had, one for many
+    /// that were retired together.
     pub barriers: u64,
     /// How often an idle handle lost its object.
     pub revoked: u64,

@@ -40,8 +40,8 @@ smart_pointer! {
     [T, S: Revoking] CachedGuard<'_, T, S>;
 }
 
-/// These types are in order whenever a user's code runs, so a panic there leaves them in order. They lead to values by
-/// shared references, so they ask of `T` what std's `Arc` asks.
+/// A panic in a user's code leaves these types in order, since they are in order whenever it runs. They lead to values
+/// by shared references, so they ask of `T` what std's `Arc` asks.
 macro_rules! unwind_safe {
     ($([$($generics:tt)*] $type:ty;)*) => {$(
         impl<$($generics)*> UnwindSafe for $type where T: RefUnwindSafe {}
