@@ -1,6 +1,6 @@
 //! [`Shootdown`]: nothing counts what idle local handles keep. The thread that retires an object takes it from them.
 //!
-//! Each handle has a slot with two words that matter, on a line that only its owner writes while nothing is retired:
+//! A handle's slot has two words that matter, on a line that only its owner writes while nothing is retired:
 //!
 //! ```text
 //!   held     the block, with a tag in its low bits         active   whether the owner uses it
@@ -14,9 +14,8 @@
 //! ```
 //!
 //! After the last strong handle is gone a thread becomes the object's *reclaimer*. It marks the slots that have the
-//! block, passes one heavy barrier, and then looks which owners use it. It takes the block from a slot that is
-//! idle, whose owner need not run. It donates a counted reference to one that is active; the owner gives it back
-//! when it leaves.
+//! block, passes one heavy barrier, and looks which owners use it. It takes the block from an idle slot, whose owner
+//! need not run. To an active one it donates a counted reference, which the owner gives back when it leaves.
 //!
 //! ```text
 //!   owner: lazy                     owner: leave                    reclaimer
@@ -29,36 +28,33 @@
 //! 1. **An owner puts a block into its slot** while it has a strong reference. The block is reclaimed after the last
 //!    reference is gone, so the reclaimer sees it there, or sees everything that the owner did before it moved on. An
 //!    object that no slot has needs no barrier.
-//! 2. **The owner sets `active` before it uses** a block, and clears it after its last touch. It stores another
-//!    block only while it is not active, or after a compare-exchange has emptied the word.
-//! 3. **The reclaimer frees a block** when every slot that had it is *settled*: the reclaimer found it marked and
-//!    idle after the barrier, or the slot has moved on, or its owner has a donated reference. The last of those
-//!    frees the block.
-//! 4. **Idle or seen.** The owner stores `active` and then looks at `held`; the reclaimer marks `held` and then
-//!    looks at `active`; a light and a heavy barrier lie between. So they cannot both miss the other. An owner that
-//!    enters and finds the bare pointer is found active. An owner that leaves and finds the bare pointer is found
-//!    idle: any donation goes to an owner that will look again.
+//! 2. **The owner sets `active` before it uses** a block, and clears it after its last touch. It stores another block
+//!    only while it is not active, or after a compare-exchange has emptied the word.
+//! 3. **The reclaimer frees a block** when every slot that had it is *settled*: marked and idle after the barrier,
+//!    moved on, or with a donated reference. The last of those frees the block.
+//! 4. **Idle or seen.** The owner stores `active` and then looks at `held`; the reclaimer marks `held` and then looks
+//!    at `active`; a light and a heavy barrier lie between. So they cannot both miss the other. An owner that enters
+//!    and finds the bare pointer is found active. An owner that leaves and finds the bare pointer is found idle: any
+//!    donation goes to an owner that will look again.
 //! 5. **From a pointer without a reference.** Readers of a [`Cached`](crate::lazy::Cached) follow a pointer that
-//!    writers replace. Its blocks are `published`: they are retired after the pointer has been replaced, and
-//!    reclaimed with at least one barrier. A reader stores what it found in its slot, passes its barrier, and uses
-//!    the block only if the pointer is unchanged. If the reader came before the reclaimer's barrier, the reclaimer
-//!    finds the block in the slot after it, marks the slot, and passes one more barrier. Otherwise the reader sees
-//!    that the pointer was replaced.
+//!    writers replace. Its blocks are `published`: they are retired after the pointer has been replaced, and reclaimed
+//!    with at least one barrier. A reader stores what it found in its slot, passes its barrier, and uses the block only
+//!    if the pointer is unchanged. If it came before the reclaimer's barrier, the reclaimer then finds the block in the
+//!    slot, marks it, and passes one more barrier. Otherwise the reader sees that the pointer was replaced.
 //! 6. **One side removes a tag.** From `MARKED` the reclaimer goes to null or `DONATED`, and the owner to null, each by
 //!    compare-exchange. So the reclaimer notices a donation that comes too late, and still has the reference. After
 //!    `DONATED` the word and the reference are the owner's. An owner that is not active may overwrite a mark: `active`
 //!    decides what the reclaimer does then.
-//! 7. **A bare word means that light barriers are free.** Where they are not, owners store their blocks as
-//!    `FENCED`. The fast paths pass a barrier that only counts where it is free, and accept only a bare word. If it
-//!    is tagged they look again after a real one.
+//! 7. **A bare word means that light barriers are free.** Where they are not, owners store their blocks as `FENCED`.
+//!    The fast paths pass a barrier that only counts where it is free, and accept only a bare word. If it is tagged
+//!    they look again after a real one.
 //!
-//! Destructors run last: by then the caller is done with the slot, or keeps it active so that a read on the same
-//! thread takes another one.
+//! Destructors run last: by then the caller is done with the slot, or keeps it active so that a read on the same thread
+//! takes another one.
 //!
 //! Cost: a reclaimer looks at each handle twice and passes one barrier. For a published block, each reader that was
 //! between its two looks at the pointer adds one more of both, at most once per handle. No thread waits. Of several
-//! threads that retire at once one reclaims for the others ([`retire`]), a few rounds at most, before it calls any
-//! destructor.
+//! threads that retire at once one reclaims for the others ([`retire`]), a few rounds at most.
 
 mod retire;
 mod slot;
@@ -77,20 +73,18 @@ pub(super) use slot::State;
 
 /// Counts nothing while workers enter and leave, and interrupts running threads when an object is retired: the default.
 ///
-/// Entering the same object again, using what the handle kept, and leaving are plain loads and stores on the
-/// handle's own line. Dropping the last context of an object that some handle has pays for that: two looks at
-/// every handle and one heavy barrier (`membarrier` on Linux, which interrupts the CPUs that run this process), for
-/// all objects that are retired at the time.
+/// Entering the same object again, [`LocalHandle::lazy`](super::LocalHandle::lazy) and leaving are plain loads and
+/// stores on the handle's own line. Dropping the last context of an object that some handle has pays for that: two
+/// looks at every handle and one heavy barrier (`membarrier` on Linux, which interrupts the CPUs that run this
+/// process), for all objects that are retired at the time.
 ///
 /// After Linux's lazy TLB without reference counts (`MMU_LAZY_TLB_SHOOTDOWN`, Linux 6.4), which interrupts the CPUs
-/// that have the object, and a scheme that was proposed after it, which donates references to them.
+/// that have the object, and a scheme proposed after it, which donates references to them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shootdown {}
 
-/// [`Shootdown`] that ends with one more look at each handle, and aborts the process if one uses what is about to
-/// be freed.
-///
-/// For tests, at the cost of two stores for each use.
+/// [`Shootdown`] for tests: ends with one more look at each handle, and aborts the process if one uses what is about to
+/// be freed. Costs two stores for each use.
 #[doc(hidden)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verified {}
@@ -120,11 +114,11 @@ impl<M: Threads, S: Revoking> Revoking for On<M, S> {
 
 /// What each object carries.
 pub struct ObjectState<T, S: Revoking> {
-    /// References from the last strong one on: the reclaimer's, and those that it donated.
+    /// References after the last strong one: the reclaimer's, and those that it donated.
     holders: TicketRef<S::Memory>,
     /// In a bucket of its batch.
     chain: <S::Memory as Memory>::Plain<*mut Block<T, S>>,
-    /// Whether a handle ever entered it. Set by owners, who have a strong reference.
+    /// Set by owners, who have a strong reference.
     entered: AtomicU32<S>,
     /// Rule 5.
     published: bool,
@@ -136,15 +130,14 @@ impl<T, S: Revoking> ObjectState<T, S> {
         Self { holders: TicketRef::new_in(), chain, entered: Atomic::new(0), published }
     }
 
-    /// Of an object that is found through a pointer.
     pub(super) fn published() -> Self {
         Self::new(true)
     }
 
-    /// A slot is about to have the object.
+    /// Before a slot has the object.
     fn transition_to_entered(&self) {
-        // Relaxed, here and below: the owner's reference goes before the last one does. The load comes first
-        // because the strong count is on this line, which is then not written again and again.
+        // Relaxed, here and below: the owner's reference goes before the last one does. The load comes first so that
+        // the line, on which the strong count is too, is not written again and again.
         if self.entered.load(Ordering::Relaxed) == 0 {
             self.entered.store(1, Ordering::Relaxed);
         }
@@ -163,8 +156,8 @@ impl<T, S: Revoking> Default for ObjectState<T, S> {
 }
 
 // SAFETY: no thread destroys a block that is in use: the reclaimer finds the slot active (rules 1, 4, 5) and donates
-// (rule 3). Each block is destroyed once: one last put pushes it, one thread takes it from the list, `holders` has
-// one last put.
+// (rule 3). Each is destroyed once: one last put pushes it, one thread takes it from the list, `holders` has one last
+// put.
 unsafe impl<S: Revoking> Protocol for S {
     const NAME: &'static str = "shootdown";
     type Memory = S::Memory;
@@ -205,7 +198,7 @@ const ROUNDS: usize = 8;
 
 fn reclaim_or_delegate<T, S: Revoking>(inner: &Inner<T, S>) {
     let list = &inner.scheme;
-    // A thread without a number could not be told from one that a fork has left behind.
+    // A thread without a number could not be told from one that a fork left behind.
     let mut combiner = match S::Memory::thread().map_or(Role::Alone, |thread| list.request(thread))
     {
         Role::Delegated => return,
@@ -227,7 +220,7 @@ fn reclaim_or_delegate<T, S: Revoking>(inner: &Inner<T, S>) {
     unsafe { destroy_all(inner, unused) };
 }
 
-/// Takes the blocks of `list` from all slots, and moves the unused ones to `unused`.
+/// Takes the blocks of `list` from all slots, and moves unused ones to `unused`.
 fn reclaim<T, S: Revoking>(inner: &Inner<T, S>, list: List<T, S>, unused: &mut List<T, S>) {
     // SAFETY: the list, and then the batch, own their blocks.
     let object = |block| &unsafe { Block::header(block) }.object;

@@ -1,17 +1,16 @@
 //! The retire list: objects that have lost their last handle, and which thread reclaims them.
 //!
-//! Threads *combine*: a thread that drops a last handle pushes the block and adds a request to one word. If there
-//! is no combiner, it becomes the combiner, and reclaims everything that was pushed with one barrier. If there is
-//! one, the thread leaves: the combiner cannot resign without noticing the request, and then goes round again. So
-//! threads that drop at once share barriers, and none waits for another.
+//! Threads *combine*: a thread that drops a last handle pushes the block and adds a request to one word. If there is no
+//! combiner, it becomes the combiner, and reclaims everything that was pushed with one barrier. Otherwise it leaves:
+//! the combiner cannot resign without noticing the request, and then goes round again. So threads that drop at once
+//! share barriers, and none waits for another.
 //!
-//! Soundness does not depend on it: the thread that takes blocks from the list owns them. A thread that has no
-//! number, or that has gone round often enough, reclaims what it finds without being the combiner. So does a thread
-//! that finds
+//! Soundness does not depend on it: the thread that takes blocks from the list owns them. A thread that has no number,
+//! or has gone round often enough, reclaims what it finds without being the combiner. So does a thread that finds
 //! [`MANY_REQUESTS`]: otherwise threads that retire faster than one thread reclaims, or while that thread has no CPU,
 //! would fill the memory.
 //!
-//! A combiner that a fork left behind is replaced. What it had in hand is lost to the child.
+//! A combiner that a fork left behind is replaced. The child loses what it had in hand.
 
 use super::Revoking;
 use crate::lazy::protocol::{Block, BlockPointer};
@@ -21,8 +20,8 @@ use core::ptr::{self, NonNull};
 /// Objects to be reclaimed.
 pub struct RetireList<T, S: Revoking> {
     first: BlockPointer<T, S>,
-    /// The upper half: the combiner's thread number, plus one. The lower half: requests since it became the
-    /// combiner. Each has a block in memory, so there are never 2^32.
+    /// The upper half: the combiner's thread number, plus one. The lower half: requests since it became the combiner.
+    /// Each has a block in memory, so there are never 2^32.
     combiner: <S::Memory as Memory>::AtomicU64,
 }
 
@@ -35,7 +34,6 @@ impl<T, S: Revoking> Default for RetireList<T, S> {
 const NO_COMBINER: u64 = 0;
 const THREAD_SHIFT: u32 = 32;
 
-/// The number of the thread that is the combiner.
 const fn combiner_of(word: u64) -> Option<usize> {
     ((word >> THREAD_SHIFT) as usize).checked_sub(1)
 }
@@ -43,13 +41,13 @@ const fn combiner_of(word: u64) -> Option<usize> {
 /// How many requests are left to the combiner.
 const MANY_REQUESTS: u32 = 256;
 
-/// The right of the combiner, and the requests that it has seen.
+/// The combiner's right, and the requests that it has seen.
 pub(super) struct Combiner(u64);
 
 /// Which thread reclaims what was pushed.
 #[must_use]
 pub(super) enum Role {
-    /// The caller, and what others push meanwhile as well.
+    /// The caller, also what others push meanwhile.
     Combiner(Combiner),
     /// Another thread.
     Delegated,
@@ -81,7 +79,7 @@ impl<T, S: Revoking> RetireList<T, S> {
         }
     }
 
-    /// Takes all blocks, which are the caller's from then on.
+    /// Takes all blocks for the caller.
     pub(super) fn take(&self) -> List<T, S> {
         // Relaxed, here and on failure: compared only.
         let mut first = self.first.load(Ordering::Relaxed);
@@ -93,7 +91,7 @@ impl<T, S: Revoking> RetireList<T, S> {
                 Ordering::Acquire,
                 Ordering::Relaxed,
             ) {
-                // Not `first`, which may be the pointer to an earlier block at the same address.
+                // Not `first`, which may point to an earlier block at the same address.
                 Ok(taken) => return List { first: taken },
                 Err(found) => first = found,
             }
@@ -101,10 +99,10 @@ impl<T, S: Revoking> RetireList<T, S> {
         List::new()
     }
 
-    /// After a push: adds a request, and becomes the combiner unless there is one.
+    /// After a push: adds a request. Makes the caller the combiner unless there is one.
     pub(super) fn request(&self, thread: usize) -> Role {
-        // Release: pairs with the Acquire in `finish` and with the one below. A thread that sees the request sees
-        // the push.
+        // Release: pairs with the Acquire in `finish` and with the one below. A thread that sees the request sees the
+        // push.
         let mut word = self.combiner.fetch_add(1, Ordering::Release) + 1;
         loop {
             let requests = word as u32;
@@ -112,9 +110,9 @@ impl<T, S: Revoking> RetireList<T, S> {
                 return if requests > MANY_REQUESTS { Role::Alone } else { Role::Delegated };
             }
             let mine = (thread as u64 + 1) << THREAD_SHIFT | u64::from(requests);
-            // Acquire: pairs with the Release above, because other threads have left the pushes of these requests
-            // to this one. Without it `take` may load the list as it was before them. No Release: the requests have
-            // released. Relaxed on failure: only the exchange that succeeds has to see them.
+            // Acquire: pairs with the Release above: other threads have left the pushes of these requests to this one.
+            // Without it `take` may load the list as it was before them. No Release: the requests have released.
+            // Relaxed on failure: only the exchange that succeeds has to see them.
             match self.combiner.compare_exchange(word, mine, Ordering::Acquire, Ordering::Relaxed) {
                 Ok(_) => return Role::Combiner(Combiner(mine)),
                 Err(found) => word = found,
@@ -124,16 +122,15 @@ impl<T, S: Revoking> RetireList<T, S> {
 
     /// Resigns, unless there are requests that the combiner may not have seen.
     pub(super) fn finish(&self, Combiner(seen): Combiner) -> Result<(), Combiner> {
-        // Relaxed: the next combiner needs nothing of this one. It acquires blocks from the list, and requests from
-        // the threads that added them, whose release sequences this exchange continues. Acquire on failure: as in
-        // `request`.
+        // Relaxed: the next combiner acquires blocks from the list, and requests from the threads that added them,
+        // whose release sequences this exchange continues. Acquire on failure: as in `request`.
         self.combiner
             .compare_exchange(seen, NO_COMBINER, Ordering::Relaxed, Ordering::Acquire)
             .map(drop)
             .map_err(Combiner)
     }
 
-    /// Resigns. What was pushed before that is the caller's to take.
+    /// Resigns. The caller takes what was pushed before that.
     pub(super) fn resign(&self, mut combiner: Combiner) {
         while let Err(again) = self.finish(combiner) {
             combiner = again;
@@ -167,7 +164,6 @@ impl<T, S: Revoking> List<T, S> {
     }
 }
 
-/// The blocks are the caller's.
 impl<T, S: Revoking> Iterator for List<T, S> {
     type Item = NonNull<Block<T, S>>;
 
@@ -179,14 +175,14 @@ impl<T, S: Revoking> Iterator for List<T, S> {
     }
 }
 
-/// Sized for a few local handles and one object, which is common. Many of both still work.
+/// Sized for the common case, a few local handles and one object. Many of both still work.
 const BUCKETS: usize = 1 << BUCKET_BITS;
 const BUCKET_BITS: u32 = 6;
 
-/// The objects that are reclaimed together, to be found by address: a hash table that allocates nothing, because a drop
-/// has no way to fail.
+/// The objects that are reclaimed together, by address: a hash table that allocates nothing, because a drop cannot
+/// fail.
 pub(super) struct Batch<T, S: Revoking> {
-    /// All blocks. Their order does not depend on their addresses.
+    /// Their order does not depend on their addresses.
     blocks: List<T, S>,
     /// The first block of each bucket; the others follow by `chain`.
     buckets: [*mut Block<T, S>; BUCKETS],
@@ -234,7 +230,6 @@ impl<T, S: Revoking> Batch<T, S> {
         core::iter::successors(first, chained).find(|block| block.as_ptr() == address)
     }
 
-    /// The blocks, which are the caller's.
     pub(super) fn into_blocks(self) -> List<T, S> {
         self.blocks
     }
@@ -246,7 +241,7 @@ mod tests {
 
     #[test]
     fn blocks_that_an_allocator_puts_side_by_side_spread_over_the_buckets() {
-        // The lower half of it where addresses have 32 bits.
+        // Its lower half where addresses have 32 bits.
         const FIRST: usize = 0x7f00_1234_0000_u64 as usize;
         let mut sizes = [0; BUCKETS];
         for block in 0..6_400 {

@@ -28,11 +28,10 @@ pub(super) fn tagged<B>(block: *mut B, tag: usize) -> *mut B {
     block.map_addr(|address| address | tag)
 }
 
-/// What a local handle shows to reclaimers.
 pub struct State<T, S: Revoking> {
-    /// The block that the slot has, and its tag.
+    /// The block that the slot has, with its tag.
     pub(super) held: BlockPointer<T, S>,
-    /// Whether the owner uses what it has, or is about to find out whether it may. Written by the owner.
+    /// Whether the owner uses what it has, or is finding out whether it may. Written by the owner.
     active: AtomicU32<S>,
     /// With `VERIFY`: the block that the owner uses, once it may. Written by the owner.
     pub(super) confirmed: BlockPointer<T, S>,
@@ -45,7 +44,7 @@ impl<T, S: Revoking> Default for State<T, S> {
     }
 }
 
-/// How a marked slot came to have its block no more, or to own a reference to it.
+/// How a marked slot lost its block, or got a reference to it.
 #[must_use]
 pub(super) enum Settled {
     Revoked,
@@ -53,13 +52,12 @@ pub(super) enum Settled {
     MovedOn,
 }
 
-// --- what the owner does ---
 
 impl<T, S: Revoking> SlotState<T, S> for State<T, S> {
     /// Whether the slot has `block`, unmarked, and light barriers are free.
     #[inline(always)]
     fn has(&self, block: NonNull<Block<T, S>>) -> bool {
-        // Relaxed: the owner itself stored what it finds here, or the word is tagged or null.
+        // Relaxed: the owner stored what it finds here, or the word is tagged or null.
         self.held.load(Ordering::Relaxed) == block.as_ptr()
     }
 
@@ -85,7 +83,7 @@ impl<T, S: Revoking> SlotState<T, S> for State<T, S> {
     #[inline(always)]
     unsafe fn lazy(&self) -> Option<NonNull<Block<T, S>>> {
         self.transition_to_active();
-        // Rule 4. Pairs with the heavy barrier in `reclaim`, if the word turns out to be bare (rule 7).
+        // Rule 4. Pairs with the heavy barrier in `reclaim`, if the word is bare (rule 7).
         S::Memory::free_light_barrier();
         // Relaxed: as in `has`.
         let held = self.held.load(Ordering::Relaxed);
@@ -100,7 +98,7 @@ impl<T, S: Revoking> SlotState<T, S> for State<T, S> {
     #[inline(always)]
     unsafe fn leave(&self, block: NonNull<Block<T, S>>) {
         self.transition_to_idle();
-        // Rule 4. Pairs with the heavy barrier in `reclaim`, if the word turns out to be bare (rule 7).
+        // Rule 4. Pairs with the heavy barrier in `reclaim`, if the word is bare (rule 7).
         S::Memory::free_light_barrier();
         if !self.has(block) {
             self.resolve();
@@ -110,21 +108,21 @@ impl<T, S: Revoking> SlotState<T, S> for State<T, S> {
     unsafe fn clear(&self, _number: u32) {
         self.transition_to_idle();
         self.resolve();
-        // Release: as in `transition_to_holding`. A reclaimer that has marked the word meanwhile sees that nothing
-        // is in use.
+        // Release: as in `transition_to_holding`. A reclaimer that has marked the word meanwhile sees that nothing is
+        // in use.
         self.held.store(ptr::null_mut(), Ordering::Release);
     }
 }
 
 impl<T, S: Revoking> State<T, S> {
-    /// Whether the owner, who asks, uses what the slot has.
+    /// By the owner: whether it uses what the slot has.
     #[inline(always)]
     pub(in crate::lazy) fn is_active(&self) -> bool {
         // Acquire: pairs with the Release in `transition_to_abandoned`. Otherwise the owner's own.
         self.active.load(Ordering::Acquire) != 0
     }
 
-    /// Rule 2: the owner uses what the slot has, or is about to find out whether it may.
+    /// Rule 2.
     #[inline(always)]
     fn transition_to_active(&self) {
         // Release: pairs with the Acquire in `settle`: a reclaimer that sees this sees what the slot has by now.
@@ -147,16 +145,15 @@ impl<T, S: Revoking> State<T, S> {
         }
     }
 
-    /// The slot has `block`, and no longer what it had.
+    /// Replaces what the slot had.
     fn transition_to_holding(&self, block: *mut Block<T, S>) {
         let held = if S::Memory::light_is_free() { block } else { tagged(block, FENCED) };
         // Release: pairs with the Acquire in `mark` and `settle`: the owner is done with the block that was here.
         self.held.store(held, Ordering::Release);
     }
 
-    /// The slot has nothing. Returns the block to which the owner got a reference, if one was donated.
-    ///
-    /// By the owner, who does not use what the slot has any more.
+    /// The owner, who does not use the slot's block any more, empties the slot. Returns the block if a reference was
+    /// donated.
     fn transition_to_empty(&self) -> Option<NonNull<Block<T, S>>> {
         // Acquire, also on failure: pairs with the Release of a donation.
         let mut held = self.held.load(Ordering::Acquire);
@@ -172,18 +169,18 @@ impl<T, S: Revoking> State<T, S> {
                 Err(found) => held = found,
             }
         }
-        // Rule 6: the word is the owner's alone from here on. Release: as in `transition_to_holding`: the reclaimer
-        // of an object that was here before this one may find nothing but the null.
+        // Rule 6: the word is the owner's alone from here on. Release: as in `transition_to_holding`: the reclaimer of
+        // an object that was here before this one may find only the null.
         self.held.store(ptr::null_mut(), Ordering::Release);
         NonNull::new(bare(held))
     }
 
-    /// The thread has given its slot up while a guard of it was left. The next owner waits until the slot is not
-    /// active. From then on it is the next owner's, so everything that is to be done with it is done before.
+    /// Gives up the slot of a guard that outlives its thread's number. The next owner waits until the slot is not
+    /// active, and has it from then on: so that comes last.
     ///
     /// # Safety
     ///
-    /// By the thread that was the owner and has the guard. No other thread has used the slot since.
+    /// By the last owner, which has the guard. No other thread has used the slot since.
     #[cold]
     pub(in crate::lazy) unsafe fn transition_to_abandoned(&self) {
         let donated = self.transition_to_empty();
@@ -200,7 +197,7 @@ impl<T, S: Revoking> State<T, S> {
         // Relaxed: only decides whether to look again.
         let held = self.held.load(Ordering::Relaxed);
         if tags(held) & (MARKED | DONATED) != 0 {
-            // Last of all: the destructor may come to use the slot.
+            // Last of all: the destructor may use the slot.
             put_donated(self.transition_to_empty());
         }
     }
@@ -220,7 +217,7 @@ impl<T, S: Revoking> State<T, S> {
         None
     }
 
-    /// Uses the block that `current` points to, and none that it pointed to before.
+    /// Uses the block that `current` points to, never an earlier one.
     ///
     /// # Safety
     ///
@@ -232,13 +229,12 @@ impl<T, S: Revoking> State<T, S> {
         current: &BlockPointer<T, S>,
     ) -> NonNull<Block<T, S>> {
         self.transition_to_active();
-        // Rule 4. Pairs with the heavy barrier in `reclaim`, if the word turns out to be bare (rule 7).
+        // Rule 4. Pairs with the heavy barrier in `reclaim`, if the word is bare (rule 7).
         S::Memory::free_light_barrier();
         // Relaxed: as in `has`.
         let held = self.held.load(Ordering::Relaxed);
-        // Relaxed: if they are equal the slot has had the block since an earlier `protect` acquired it. No other
-        // block is at its address: its reclaimer has marked the word, which the barrier shows, or finds the slot
-        // active.
+        // Relaxed: if they are equal the slot has had the block since an earlier `protect` acquired it. No other block
+        // is at its address: its reclaimer has marked the word, which the barrier shows, or finds the slot active.
         let found = current.load(Ordering::Relaxed);
         let block = if found == held { found } else { self.protect_slowly(current) };
         self.confirm(block);
@@ -246,7 +242,7 @@ impl<T, S: Revoking> State<T, S> {
         unsafe { NonNull::new_unchecked(block) }
     }
 
-    /// [`protect`](Self::protect) of an active slot that has another block, or a word that is tagged.
+    /// [`protect`](Self::protect) of an active slot that has another block, or a tagged word.
     #[cold]
     fn protect_slowly(&self, current: &BlockPointer<T, S>) -> *mut Block<T, S> {
         // Rules 4 and 7. Pairs with the heavy barrier in `reclaim`.
@@ -264,22 +260,22 @@ impl<T, S: Revoking> State<T, S> {
             self.transition_to_holding(found);
             // Rules 4 and 5. Pairs with the heavy barrier in `reclaim`.
             S::Memory::light_barrier();
-            // Acquire: pairs with the Release of the store of the pointer: the block is initialised. It may be
-            // another one at the same address.
+            // Acquire: pairs with the Release of the store of the pointer: the block, perhaps another one at the same
+            // address, is initialised.
             let again = current.load(Ordering::Acquire);
-            // The word may be marked already, or revoked. But a reclaimer that found the slot idle passed its
-            // barrier before this one, and after the pointer was replaced. So this block's reclaimer finds the slot
-            // active, and donates.
+            // The word may be marked already, or revoked. But a reclaimer that found the slot idle passed its barrier
+            // before this one, and after the pointer was replaced. So this block's reclaimer finds the slot active, and
+            // donates.
             if again == found {
                 return again;
             }
         }
     }
 
-    /// The slot has nothing and stays active. A destructor that runs in here may read on the same thread, whose
-    /// slot this is, and has to find it in use.
+    /// Empties the slot, which stays active: a destructor that runs in here may read on this thread, and must find it
+    /// in use.
     fn transition_to_reading(&self) {
-        /// If the destructor panics there is no guard that would leave.
+        /// If the destructor panics no guard leaves.
         struct Leave<'s, T, S: Revoking>(&'s State<T, S>);
         impl<T, S: Revoking> Drop for Leave<'_, T, S> {
             fn drop(&mut self) {
@@ -293,7 +289,7 @@ impl<T, S: Revoking> State<T, S> {
     }
 }
 
-/// Rule 6: the owner of a donated reference gives it back.
+/// Rule 6.
 fn put_donated<T, S: Revoking>(block: Option<NonNull<Block<T, S>>>) {
     let Some(block) = block else { return };
     // SAFETY: `transition_to_empty` returns a block with a reference, which keeps it until the put has decided.
@@ -304,10 +300,9 @@ fn put_donated<T, S: Revoking>(block: Option<NonNull<Block<T, S>>>) {
     }
 }
 
-// --- what reclaimers do ---
 
 impl<T, S: Revoking> State<T, S> {
-    /// Marks the slot, which had `block` as `held`, if it still does. Returns whether it did.
+    /// Marks the slot if it still has `block` as `held`. Returns whether it did.
     pub(super) fn transition_to_marked(
         &self,
         block: NonNull<Block<T, S>>,
@@ -318,19 +313,17 @@ impl<T, S: Revoking> State<T, S> {
         self.held.compare_exchange(held, marked, Ordering::Relaxed, Ordering::Acquire).is_ok()
     }
 
-    /// After the barrier: takes `block` from the slot, which was marked, if its owner is idle, and donates a
-    /// reference if not.
+    /// After the barrier: takes `block` from the marked slot if its owner is idle, otherwise donates a reference.
     pub(super) fn settle(&self, block: NonNull<Block<T, S>>) -> Settled {
         // SAFETY: the reclaimer has a reference until all slots are settled.
         let object: &ObjectState<T, S> = &unsafe { Block::header(block) }.object;
         let block = block.as_ptr();
         let marked = tagged(block, MARKED);
-        // Rule 4. Acquire: pairs with the Release in `transition_to_idle`: the owner is done with the block. And
-        // with the one in `transition_to_active`: an owner that is active for another block has overwritten the
-        // mark.
+        // Rule 4. Acquire: pairs with the Release in `transition_to_idle`: the owner is done with the block; and with
+        // the one in `transition_to_active`: an owner that is active for another block has overwritten the mark.
         if self.active.load(Ordering::Acquire) == 0 {
-            // Relaxed: the owner has lost the block, and needs to see nothing. If the owner itself removed the
-            // mark, that means the same.
+            // Relaxed: the owner has lost the block, and needs to see nothing. The same if the owner itself removed the
+            // mark.
             return match self.held.compare_exchange(
                 marked,
                 ptr::null_mut(),
@@ -342,8 +335,8 @@ impl<T, S: Revoking> State<T, S> {
             };
         }
         object.holders.get_held();
-        // Release: pairs with the Acquire in `transition_to_empty`: the reference was taken. Acquire on failure:
-        // the owner is done with the block.
+        // Release: pairs with the Acquire in `transition_to_empty`: the reference was taken. Acquire on failure: the
+        // owner is done with the block.
         if self
             .held
             .compare_exchange(marked, tagged(block, DONATED), Ordering::Release, Ordering::Acquire)

@@ -8,9 +8,7 @@ use crate::lazy::protocol::{Block, Inner};
 use crate::memory::{Ordering, Pointer};
 use core::ptr::NonNull;
 
-/// Looks at each slot once more: none may use a block of the batch without a reference.
-///
-/// If one does, that is reported, and the process is aborted.
+/// Aborts the process, after a report, if a slot uses a block of the batch without a reference.
 pub(super) fn verify<T, S: Revoking>(inner: &Inner<T, S>, batch: &Batch<T, S>) {
     if let Some((block, number)) = used(inner, batch) {
         /// Also if the hook panics.
@@ -36,7 +34,7 @@ fn used<T, S: Revoking>(
         let uses = || slot.state.confirmed.load(Ordering::Relaxed);
         let block = batch.find(uses())?;
         // Acquire: pairs with the Release in `transition_to_empty`. The second look then sees that an owner that has
-        // given its reference back was done before. It does not come back.
+        // given its reference back was done before, for good.
         let held = slot.state.held.load(Ordering::Acquire);
         let is_used = held != tagged(block.as_ptr(), DONATED) && uses() == block.as_ptr();
         is_used.then_some((block, number))
@@ -73,7 +71,7 @@ mod tests {
         (domain, local, context)
     }
 
-    /// What is found while `context` is the one that is retired.
+    /// What is found while `context` is being retired.
     fn found(domain: &Domain<u8, Verified>, context: &Context<u8, Verified>) -> Option<u32> {
         let mut batch = Batch::<u8, Verified>::new();
         // SAFETY: no other batch has it.
@@ -116,7 +114,7 @@ mod tests {
         drop(guard);
     }
 
-    /// The slot has lost its block as if a reclaimer had found it idle, which it is not.
+    /// The slot has lost its block as if a reclaimer had found it idle.
     #[cfg(all(feature = "std", not(miri)))]
     #[test]
     fn a_process_whose_handle_uses_what_is_about_to_be_freed_is_aborted() {
