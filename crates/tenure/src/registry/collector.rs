@@ -1,7 +1,7 @@
 //! [`Collector`]: memory that is freed when no thread can be reading it any more.
 //!
-//! A thread *reads* while it has a [`Guard`]. Memory that others may be reading is made unreachable and then
-//! *retired*: it is freed when all guards of that moment are gone, a *grace period* later.
+//! A thread *reads* while it has a [`Guard`]. Memory that others may be reading is made unreachable and then *retired*:
+//! it is freed when all guards of that moment are gone, a *grace period* later.
 //!
 //! ```text
 //!   thread 0            thread 1            thread 2          a `Local` for each thread number
@@ -15,27 +15,26 @@
 //! ```
 //!
 //! A thread that has retired enough makes a *batch* of it, and notes the *read section* of every thread that is
-//! reading. The batch is freed when each of these sections has ended: its number has changed. No thread waits. A
-//! guard costs two stores to the thread's own word.
+//! reading. The batch is freed when the number of each of these sections has changed. No thread waits. A guard costs
+//! two stores to the thread's own word.
 //!
 //! ```text
 //!   reader:  word = reading                      light barrier    read
 //!   owner:   make the memory unreachable         heavy barrier    note the words that say `reading`
 //! ```
 //!
-//! 1. **A word** is written by the thread that has its number, and so is a **retire list**: not while a function
-//!    that frees memory runs, which may retire more.
+//! 1. **A word** is written by the thread that has its number, and so is a **retire list**: not while a function that
+//!    frees memory runs, which may retire more.
 //! 2. **A reader that is not noted finds nothing of the batch.** Otherwise both sides would have missed the other's
 //!    store, which the barriers rule out.
 //! 3. **Batches are freed in order.** A section that delays the first one was noted by the later ones too.
 //!
 //! Orderings: the owner of a batch acquires the words, and every store to a word is Release: the owner may see any
-//! store of the thread's next section instead of the end it waits for, and must still free after that thread's
-//! reads.
+//! store of the thread's next section instead of the end it waits for, and must still free after that thread's reads.
 //!
 //! What a thread retired stays with its number, for the next thread that gets it. A thread whose thread-locals are
-//! being destroyed [borrows](Threads::borrow_number) a number for each section. After a fork, the child does not
-//! wait for threads that [are lost](Threads::is_lost); what they retired leaks there.
+//! being destroyed [borrows](Threads::borrow_number) a number for each section. After a fork, the child does not wait
+//! for threads that [are lost](Threads::is_lost); what they retired leaks there.
 
 use crate::count::ReadSide;
 use crate::line::Isolated;
@@ -52,10 +51,9 @@ const DEPTH: u64 = (1 << 14) - 1;
 const DUE: u64 = 1 << 14;
 /// In a word: the thread has borrowed its number for this section.
 const BORROWED: u64 = 1 << 15;
-/// The unit in which a word counts sections. The count may wrap around: at worst a batch waits for a section too many.
+/// The unit in which a word counts sections. If the count wraps around, a batch waits for a section too many at worst.
 const SECTION: u64 = 1 << 16;
 
-/// A scheme of grace periods.
 pub struct Collector<M: Threads> {
     locals: Segments<Isolated<Local<M>>, M>,
     /// How many retired objects make a batch.
@@ -70,7 +68,7 @@ struct Local<M: Memory> {
     retire_list: M::Plain<ManuallyDrop<RetireList>>,
 }
 
-// SAFETY: rule 1 keeps threads apart, and `Guard::retire` demands that memory can be freed on any thread.
+// SAFETY: rule 1 keeps threads apart, and `Guard::retire` demands memory that any thread can free.
 unsafe impl<M: Memory> Send for Local<M> {}
 // SAFETY: as above.
 unsafe impl<M: Memory> Sync for Local<M> {}
@@ -103,14 +101,13 @@ struct Section {
 }
 
 impl Collector<Native> {
-    /// [`new`](Self::new), for a static.
+    /// For a static.
     pub const fn native(batch: usize) -> Self {
         Self { locals: Segments::native(), batch }
     }
 }
 
 impl<M: Threads> Collector<M> {
-    /// A collector whose batches are of that size.
     pub fn new(batch: usize) -> Self {
         Self { locals: Segments::new(), batch }
     }
@@ -124,7 +121,7 @@ impl<M: Threads> Collector<M> {
     /// # Safety
     ///
     /// The caller drops the guard, or forgets it, before it returns: a guard in a thread-local would outlive the
-    /// thread's number, and write to a word that is another thread's by then.
+    /// thread's number, and write to another thread's word.
     #[inline(always)]
     pub unsafe fn enter(&self) -> Guard<'_, M> {
         let local = match M::thread() {
@@ -140,8 +137,8 @@ impl<M: Threads> Collector<M> {
         if word & DEPTH == DEPTH {
             refuse();
         }
-        // Release: pairs with the Acquire in `has_ended`, which may find this section in place of the one it waits
-        // for. The barrier orders the store before the thread's reads.
+        // Release: pairs with the Acquire in `has_ended`, which may find this section in place of the one it waits for.
+        // The barrier orders the store before the thread's reads.
         local.word.store(word + 1, Ordering::Release);
         // Pairs with the heavy barrier in `collect`.
         M::light_barrier();
@@ -159,7 +156,7 @@ impl<M: Threads> Collector<M> {
         })
     }
 
-    /// The local of a number that the calling thread borrows until its section ends.
+    /// The calling thread borrows a number until its section ends.
     #[cold]
     fn borrow(&self) -> &Local<M> {
         let number = M::borrow_number().expect("every thread that reads can have a number");
@@ -171,9 +168,8 @@ impl<M: Threads> Collector<M> {
         local
     }
 
-    /// Makes a batch if enough is retired, and frees the batches whose grace period is over.
-    ///
-    /// The calling thread has the number of `local`, and is not reading.
+    /// Makes a batch if enough is retired, and frees the batches whose grace period is over. The calling thread has the
+    /// number of `local`, and is not reading.
     fn collect(&self, local: &Local<M>) {
         /// Clears `is_freeing`, also if a function that frees memory panics.
         struct Freeing<'l, M: Memory>(&'l Local<M>);
@@ -287,7 +283,7 @@ impl<M: Threads> Guard<'_, M> {
     ///
     /// # Safety
     ///
-    /// `free` may be called on any thread. Threads that begin a read section from now on do not find the memory.
+    /// Any thread may call `free`. Threads that begin a read section from now on do not find the memory.
     pub unsafe fn retire(&self, memory: *mut (), free: unsafe fn(*mut ())) {
         let retired = self.local.with_list(|list| {
             list.retired.push(Retired { memory, free });
@@ -356,7 +352,7 @@ mod tests {
 
     /// Counts its calls.
     unsafe fn free(freed: *mut ()) {
-        // SAFETY: the tests retire nothing but a counter, which outlives the grace periods.
+        // SAFETY: the tests retire only counters, which outlive the grace periods.
         unsafe { &*freed.cast::<Counter>() }.fetch_add(1, Ordering::Relaxed);
     }
 

@@ -2,18 +2,18 @@
 //!
 //! An entry has two owners: its *references*, all together, and the *map*.
 //!
-//! 1. The count and the state: touched with a reference, or with the guard of the lookup that found the entry. A
-//!    put that [needs a grace period](crate::count::RefCount::NEEDS_GRACE_PERIOD) may touch the count as long as it
-//!    has its own guard.
-//! 2. The value: read with a reference, once the entry is ready. Before that it is written under the lock
-//!    `creating`, by a thread that has a reference. After the last put it is dropped by the thread that made it.
-//! 3. The reference to the core belongs to the thread that made the last put.
+//! 1. The count and the state: touched with a reference, or with the guard of the lookup that found the entry. A put
+//!    that [needs a grace period](crate::count::RefCount::NEEDS_GRACE_PERIOD) may touch the count as long as it has its
+//!    own guard.
+//! 2. The value: read with a reference, once the entry is ready. Before that it is written under the lock `creating`,
+//!    by a thread that has a reference. After the last put, that put's thread drops it.
+//! 3. The reference to the core belongs to the thread of the last put.
 //! 4. An entry leaves the map when its count is dead, or its creator was lost in a fork. The thread of the last put
-//!    removes it, or an acquire that inserts the next entry of the key. Both remove this very entry: the key may
-//!    have another by then.
-//! 5. The memory is freed when both owners have released it: the references after the value is dropped, the map a
-//!    grace period after the entry left it. Neither is enough alone. The thread of the last put has no guard while
-//!    it drops the value, and a lookup that found the entry earlier may still try to get a reference.
+//!    removes it, or an acquire that inserts the next entry of the key. Both remove this very entry, as the key may
+//!    have another.
+//! 5. The memory is freed when both owners have released it: the references after the value is dropped, the map a grace
+//!    period after the entry left it. Neither is enough alone. The thread of the last put has no guard while it drops
+//!    the value, and a lookup that found the entry earlier may still try to get a reference.
 //!
 //! ```text
 //!             insert                  create, write            last put
@@ -52,15 +52,15 @@ pub(super) struct Entry<K, V, C: RegistryCount> {
 }
 
 impl<K, V, C: RegistryCount> Entry<K, V, C> {
-    /// Gives a reference back.
+    /// Gives the caller's reference back.
     ///
     /// # Safety
     ///
-    /// It is the caller's.
+    /// There is one.
     #[inline(always)]
     pub(super) unsafe fn put(this: NonNull<Self>) -> Put {
-        // No reference to the entry: its memory may be freed before the put returns.
-        // SAFETY: the reference keeps the entry.
+        // SAFETY: the reference keeps the entry. No reference to all of it: its memory may be freed before the put
+        // returns.
         let count = unsafe { &raw const (*this.as_ptr()).count };
         // SAFETY: the count knows the guard only as a `ReadSide`, so it drops it before it returns.
         let enter = || unsafe { C::Machine::puts().enter() };
@@ -118,14 +118,13 @@ impl<K, V, C: RegistryCount> Entry<K, V, C> {
         Ok(())
     }
 
-    /// Whether a fork left behind the thread that was to make the value.
+    /// Whether the thread that was to make the value was lost in a fork.
     pub(super) fn is_lost(&self) -> bool {
         !self.is_ready() && self.creating.is_lost()
     }
 
-    /// Ends the object, after the last put.
-    ///
-    /// If values hold references to others, their destructors nest here: so this frame is kept to one pointer.
+    /// Ends the object. Values that hold references to others nest their destructors here: so this frame is kept to one
+    /// pointer.
     ///
     /// # Safety
     ///
@@ -153,9 +152,8 @@ impl<K, V, C: RegistryCount> Entry<K, V, C> {
         }
     }
 
-    /// Removes the entry from the map, and returns whether it has a value.
-    ///
-    /// Before the value's destructor, which may use the registry and must not find the entry.
+    /// Removes the entry from the map, and returns whether it has a value. Called before the value's destructor, which
+    /// may use the registry and must not find the entry.
     ///
     /// # Safety
     ///
@@ -178,7 +176,7 @@ impl<K, V, C: RegistryCount> Entry<K, V, C> {
         is_ready
     }
 
-    /// Releases the memory for the references, and then the core.
+    /// Releases the references' share of the memory, and then the core.
     ///
     /// # Safety
     ///
@@ -194,7 +192,7 @@ impl<K, V, C: RegistryCount> Entry<K, V, C> {
     }
 }
 
-// SAFETY: no one writes the key, and the offset is the link's.
+// SAFETY: the key is never written, and the offset is the link's.
 unsafe impl<K, V, C: RegistryCount> Element for Entry<K, V, C> {
     type Key = K;
     type Memory = C::Machine;
@@ -206,7 +204,7 @@ unsafe impl<K, V, C: RegistryCount> Element for Entry<K, V, C> {
         &self.key
     }
 
-    /// Releases the memory for one of the two owners. The second one frees it.
+    /// Releases one of the two shares. The second one frees the memory.
     unsafe fn release(this: NonNull<Self>) {
         unsafe fn free<K, V, C: RegistryCount>(entry: *mut ()) {
             // SAFETY: from `Spare::new`, and both owners have released it. The value is not there.
@@ -221,8 +219,8 @@ unsafe impl<K, V, C: RegistryCount> Element for Entry<K, V, C> {
         if C::NEEDS_GRACE_PERIOD {
             // SAFETY: dropped as this returns.
             let guard = unsafe { C::Machine::puts().enter() };
-            // SAFETY: only puts that have a guard already may touch the entry. It may be freed on any thread: keys
-            // are `Send`.
+            // SAFETY: only puts that have a guard already may touch the entry. Keys are `Send`, so any thread may free
+            // it.
             unsafe { guard.retire(this.as_ptr().cast(), free::<K, V, C>) };
         } else {
             // SAFETY: the caller is the second owner.
@@ -231,7 +229,7 @@ unsafe impl<K, V, C: RegistryCount> Element for Entry<K, V, C> {
     }
 }
 
-/// An entry that is in no map yet, with the first reference.
+/// An entry that is in no map yet, with its first reference.
 pub(super) struct Spare<K, V, C: RegistryCount>(pub(super) NonNull<Entry<K, V, C>>);
 
 impl<K, V, C: RegistryCount> Spare<K, V, C> {

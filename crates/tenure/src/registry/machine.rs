@@ -1,5 +1,4 @@
-//! [`Machine`]: what a registry needs of a machine besides memory and threads. [`Native`] has it here, and the model
-//! checker of the tests has its own.
+//! [`Machine`]: what a registry needs of a machine besides memory and threads.
 
 use super::collector::Collector;
 #[cfg(feature = "raw")]
@@ -10,8 +9,8 @@ use crate::memory::{Atomic, Memory, Native, Ordering, Pointer, Threads, forks};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread_local;
 
-/// A count that a [`Registry`](super::Registry) can keep its references with: one of the crate's counts, on the
-/// line of its object or [on a line of its own](Isolated).
+/// A count that a [`Registry`](super::Registry) can keep its references with: on the line of its object or [on a line
+/// of its own](Isolated).
 #[cfg_attr(not(feature = "raw"), doc(hidden))]
 pub trait RegistryCount: RefCount + 'static {
     /// Where the registry runs: for users always the real machine.
@@ -49,13 +48,11 @@ pub unsafe trait Machine: Threads {
 
     /// The grace periods for puts of counts that [need them](RefCount::NEEDS_GRACE_PERIOD), in all registries.
     ///
-    /// A put cannot use its registry's own: it may be the end of the caller's claim to the registry, which may be
-    /// gone before the put returns.
+    /// A put cannot use its registry's own: it may end the caller's claim to the registry, which may be gone before the
+    /// put returns.
     fn puts() -> &'static Collector<Self>;
 }
 
-/// A lock of a [`Machine`].
-///
 /// # Safety
 ///
 /// It has one holder at a time: two creations of one object would write one value.
@@ -75,7 +72,7 @@ pub unsafe trait Lock: Send + Sync {
     /// May panic if the calling thread already holds the lock.
     fn lock(&self) -> Self::Held<'_>;
 
-    /// Whether the holder may be a thread that a fork left behind, so that the lock will never be free.
+    /// Whether the holder may have been lost in a fork, so that the lock will never be free.
     fn is_lost(&self) -> bool;
 }
 
@@ -103,7 +100,7 @@ pub struct CreateLock {
     forks: <Native as Memory>::AtomicU32,
 }
 
-/// [`CreateLock`] is held until this is dropped.
+/// Holds [`CreateLock`] until it is dropped.
 pub struct Held<'l> {
     lock: &'l CreateLock,
     _mutex: MutexGuard<'l, ()>,
@@ -150,8 +147,8 @@ unsafe impl Lock for CreateLock {
 
     fn is_lost(&self) -> bool {
         // Before `forks`. Acquire: pairs with the Release in the drop of `Held`: if a thread of this process has
-        // released the lock, `forks` says so below. The number of a holder that forked was stored before this
-        // thread began.
+        // released the lock, `forks` says so below. The number of a holder that forked was stored before this thread
+        // began.
         let thread = self.thread.load(Ordering::Acquire);
         // Relaxed: as above.
         if self.forks.load(Ordering::Relaxed) == forks() {

@@ -18,17 +18,17 @@
 //! 1. **A link's `next`** holds the next link, and a mark if the link's own element is *removed*. A marked `next` never
 //!    changes again.
 //! 2. **An element is in the map** from the exchange that hangs it behind another link until its `next` is marked.
-//! 3. **A thread that passes a marked link** on its way to change the list unlinks it, by one exchange of the
-//!    `next` before it, and retires the element. A link is marked once and unlinked once, so it is retired once.
+//! 3. **A thread that passes a marked link** on its way to change the list unlinks it, by one exchange of the `next`
+//!    before it, and retires the element: once, as a link is marked once and unlinked once.
 //! 4. **Equal orders are neighbours.** A new element goes behind the last of them, after it was compared with each. If
 //!    another comes meanwhile, or that last one is removed, the exchange fails.
-//! 5. **A bucket is used once it is ready**: its link is in the list. While another thread links it, the bucket that it
-//!    splits serves as well. Links of buckets are never removed.
-//! 6. **Lookups write nothing.** A marked link still leads on. It was in the list when the lookup began or later,
-//!    and so was what is behind it: neither is freed before the lookup's guard is dropped.
+//! 5. **A bucket is used once it is ready**: its link is in the list. Until then the bucket that it splits serves as
+//!    well. Links of buckets are never removed.
+//! 6. **Lookups write nothing.** A marked link still leads on. It was in the list when the lookup began or later, and
+//!    so was what is behind it: neither is freed before the lookup's guard is dropped.
 //!
-//! Orderings: an exchange that publishes a link, or the link before it, is Release, and loads of links are Acquire.
-//! A mark publishes nothing, as the pointer stays.
+//! Orderings: an exchange that publishes a link, or the link before it, is Release, and loads of links are Acquire. A
+//! mark publishes nothing, as the pointer stays.
 
 use super::collector::{Collector, Guard};
 use crate::memory::{Atomic, Memory, Ordering, Pointer, Threads};
@@ -113,8 +113,8 @@ fn is_marked<T>(next: *mut T) -> bool {
 
 /// The order of a key, borrowed or not.
 ///
-/// Buckets go by the upper bits, which the product takes from the whole hash: some hashers have poor upper bits.
-/// The factor is 2^64 divided by the golden ratio, made odd.
+/// Buckets go by the upper bits, which are poor in some hashers: the product takes them from the whole hash. The factor
+/// is 2^64 divided by the golden ratio, made odd.
 #[inline(always)]
 pub fn order_of<Q: Hash + ?Sized>(hasher: &impl BuildHasher, key: &Q) -> u64 {
     hasher.hash_one(key).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1
@@ -133,7 +133,7 @@ impl<M: Memory> Bucket<M> {
     }
 }
 
-/// A place in the list: between `before` and `at`, which is null at the end.
+/// Between `before` and `at`, which is null at the end.
 struct Position<'g, M: Memory> {
     before: &'g Link<M>,
     at: *mut Link<M>,
@@ -234,7 +234,7 @@ impl<E: Element> Map<E> {
         }
     }
 
-    /// Removes this very element, if it is still there. Another one of its key stays.
+    /// Removes this very element, if it is still there, and no other of its key.
     ///
     /// # Safety
     ///
@@ -260,7 +260,7 @@ impl<E: Element> Map<E> {
 
     /// Calls `visit` with every element that is there all the time, and perhaps with some that come or go meanwhile.
     pub fn for_each(&self, _guard: &Guard<'_, E::Memory>, mut visit: impl FnMut(NonNull<E>)) {
-        // SAFETY: the guard keeps them, rule 6.
+        // SAFETY: rule 6.
         unsafe { self.walk(|element, is_removed| (!is_removed).then(|| visit(element))) };
     }
 
@@ -410,7 +410,7 @@ unsafe fn link_of<E: Element>(element: NonNull<E>) -> NonNull<Link<E::Memory>> {
 /// The link is that of an element, which exists.
 #[inline(always)]
 unsafe fn element_of<E: Element>(link: NonNull<Link<E::Memory>>) -> NonNull<E> {
-    // SAFETY: the element begins there. The list has pointers from `link_of`, which are good for all of it.
+    // SAFETY: the element begins there. Pointers in the list come from `link_of`, which are good for all of it.
     unsafe { link.byte_sub(E::LINK) }.cast()
 }
 

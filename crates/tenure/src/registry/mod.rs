@@ -41,20 +41,20 @@
 //!
 //! # How it works
 //!
-//! A lock-free map has an *entry* for each key: a count, the value and the key. The map holds no reference of its
-//! own: a lookup may find an entry that is about to go, and the count decides whether the object still lives.
+//! A lock-free map has an *entry* for each key: a count, the value and the key. The map holds no reference: a lookup
+//! may find an entry that is about to go, and the count decides whether the object still lives.
 //!
-//! - **A lookup** takes a reference to the entry that it finds, under a guard that keeps the memory readable. It
-//!   takes no lock.
+//! - **A lookup** takes a reference to the entry that it finds, under a guard that keeps the memory readable. It takes
+//!   no lock.
 //! - **An acquire** that finds no live entry inserts one. If several threads do so at once, one entry wins, and the
 //!   others take references to that, even before its value exists.
-//! - **The value** is created under the entry's own lock. After an error or a panic the next waiting thread tries.
-//!   If all fail, the entry goes with the last of their references.
+//! - **The value** is created under the entry's own lock. After an error or a panic the next waiting thread tries. If
+//!   all fail, the entry goes with the last of their references.
 //! - **The last put** removes this very entry, since the key may have a new one by now. Then it drops the value, whose
 //!   destructor may use the registry, or panic. The entry's memory is freed a *grace period* later.
 //!
-//! `entry.rs` has the rules of an entry's life, `map.rs` and `collector.rs` say why no thread waits for another in
-//! them. `tests/models` runs all three on a model checker.
+//! `entry.rs` has the rules of an entry's life; `map.rs` and `collector.rs` say why no thread waits for another in
+//! them.
 //!
 //! # Cost
 //!
@@ -84,28 +84,28 @@
 //!
 //! # Limits
 //!
-//! - **A hot key is a hot line.** Every thread that acquires it writes its count. If every request needs the
-//!   object, keep a [`Ref`], or see [`lazy`](crate::lazy).
-//! - **A new object may be created while the destructor of the old one runs.** If something must not exist twice,
-//!   such as a lock file, let `create` wait until it is released.
-//! - **Dead entries are freed late.** Each thread keeps up to 64, each as large as a `V` whose value is dropped,
-//!   and more while a thread is preempted in a lookup. With `RcuRef` they wait for a second grace period, which all
+//! - **A hot key is a hot line.** Every thread that acquires it writes its count. If every request needs the object,
+//!   keep a [`Ref`], or see [`lazy`](crate::lazy).
+//! - **A new object may be created while the destructor of the old one runs.** If something must not exist twice, such
+//!   as a lock file, let `create` wait until it is released.
+//! - **Dead entries are freed late.** Each thread keeps up to 64, each as large as a `V` whose value is dropped, and
+//!   more while a thread is preempted in a lookup. With `RcuRef` they wait for a second grace period, which all
 //!   registries share. Box a large `V`.
 //! - **Keys are dropped late**, with that memory, on any thread. Their destructors must not panic.
 //! - **The map keeps its buckets**: 48 to 96 bytes for each object of the largest number there ever was.
-//! - **Comparing keys should be quick**: it runs under a guard, which delays freeing. It may look up other keys,
-//!   but the 16,384th nested lookup of a thread panics.
-//! - **`create` must not wait for its own key.** To acquire the key in the same thread panics. Two threads that
-//!   each create what the other one wants deadlock.
+//! - **Comparing keys should be quick**: it runs under a guard, which delays freeing. It may look up other keys, but
+//!   the 16,384th nested lookup of a thread panics.
+//! - **`create` must not wait for its own key.** Acquiring it in the same thread panics. Two threads that each create
+//!   what the other one wants deadlock.
 //! - **Creation and end are not a fast path**: a locked map of weak pointers is faster at them (`tenure bench
 //!   registry/churn`). They write two lines that all creations share, and every 64 removals need a barrier that
 //!   interrupts running threads.
 //! - **A forgotten [`Ref`]** (`mem::forget`) leaks its object, and all of the registry's memory.
 //!
-//! A process that was forked while other threads used a registry can use it, and never waits for those threads. If
-//! one of them was creating an object, the next acquire of the key creates another. Their references, and the
-//! entries that they were creating or had removed, leak in the child. The destructor of a thread-local may use a
-//! registry, however late it runs.
+//! A child that was forked while other threads used a registry can use it, and never waits for those threads. If one of
+//! them was creating an object, the next acquire of the key creates another. Their references, and the entries that
+//! they were creating or had removed, leak in the child. The destructor of a thread-local may use a registry, however
+//! late it runs.
 //!
 //! # Instead of a map of weak pointers
 //!
@@ -120,7 +120,7 @@
 //!
 //! # Threads
 //!
-//! Handles and references go to any thread. Keys and values have to be `Send` and `Sync`:
+//! Handles and references go to any thread, so keys and values have to be `Send` and `Sync`:
 //!
 //! ```compile_fail,E0277
 //! use std::cell::Cell;
@@ -175,10 +175,10 @@ use map::{Map, order_of};
 use std::hash::RandomState;
 
 /// One live object of type `V` for each key.
+/// See the [module](self). Clones are handles of the same registry.
 ///
-/// See the [module](self). A handle: clones are handles of the same registry.
-///
-/// `C` counts the references to an object, and `S` hashes the keys, as in [`HashMap`](std::collections::HashMap). A
+/// `C` counts the references to an object, and `S` hashes the keys, as in [`HashMap`](std::collections::HashMap). A key
+/// whose `Eq` or `Hash` lies finds the wrong object or none, but breaks nothing else.
 /// key whose `Eq` or `Hash` lies finds the wrong object or none, but breaks nothing else.
 pub struct Registry<K, V, C: RegistryCount = TicketRef, S = RandomState> {
     core: Shared<Core<K, V, C>, C::Machine>,
@@ -187,13 +187,13 @@ pub struct Registry<K, V, C: RegistryCount = TicketRef, S = RandomState> {
 
 /// What handles and entries keep alive.
 struct Core<K, V, C: RegistryCount> {
-    /// Read by every lookup. So not on the lines that creations write: the counters, and the count of this core's
+    /// Read by every lookup. So not on the lines that creations write: the counters, and the count of the core's
     /// owners.
     map: Isolated<Map<Entry<K, V, C>>>,
     counters: Isolated<Counters<C::Machine>>,
 }
 
-/// How many buckets a map begins with: as many as are allocated at once.
+/// As many as are allocated at once.
 const BUCKETS: u32 = 8;
 
 impl<K, V> Registry<K, V>
@@ -237,8 +237,8 @@ where
     ///
     /// # Panics
     ///
-    /// If `create` does: nothing is left behind, and the next waiting thread calls its own. And if `create`
-    /// acquires the key that it is called for.
+    /// If `create` does: nothing is left behind, and the next waiting thread calls its own. Or if `create` acquires its
+    /// own key.
     #[inline]
     pub fn acquire<Q>(&self, key: &Q, create: impl FnOnce() -> V) -> Ref<K, V, C>
     where
@@ -336,7 +336,7 @@ where
         Ok(object)
     }
 
-    /// A reference to the entry of that key, which may not be ready, and whether it is new.
+    /// A reference to the key's entry, which may not be ready, and whether it is new.
     fn insert_or_find(&self, key: K, order: u64) -> (Ref<K, V, C>, bool) {
         let Core { map, counters } = &*self.core;
         let spare = Spare::new(key, order, self.core.clone());
@@ -345,7 +345,7 @@ where
         loop {
             // SAFETY: the spare is in no map, and goes with the map's share of it.
             let Err(found) = (unsafe { map.insert(spare.0, &guard) }) else {
-                // Each entry has a reference to the core, and so has each handle.
+                // Each entry and each handle has a reference to the core.
                 map.fit(|| self.core.references());
                 let inserted = spare.0;
                 core::mem::forget(spare);
@@ -442,7 +442,7 @@ pub struct RegistryStatistics {
     pub met_dead: u64,
 }
 
-/// The figures behind [`RegistryStatistics`]. Written when objects come and go, never by a lookup.
+/// Written when objects come and go, never by a lookup.
 struct Counters<M: Memory> {
     created: M::AtomicU64,
     destroyed: M::AtomicU64,

@@ -10,8 +10,8 @@ use core::ptr::NonNull;
 /// A reference to an object of a [`Registry`](super::Registry).
 ///
 /// One pointer. A clone is one get of the count, a drop one put: with `TicketRef` one atomic addition and one
-/// subtraction. The last drop, on any thread, removes the object from the registry and runs its destructor. A
-/// reference may outlive the registry's handles.
+/// subtraction. The last drop, on any thread, removes the object from the registry and runs its destructor. A reference
+/// may outlive the registry's handles.
 pub struct Ref<K, V, C: RegistryCount = TicketRef>(NonNull<Entry<K, V, C>>);
 
 // SAFETY: as std's `Arc` of a `K` and a `V`.
@@ -20,11 +20,9 @@ unsafe impl<K: Send + Sync, V: Send + Sync, C: RegistryCount> Send for Ref<K, V,
 unsafe impl<K: Send + Sync, V: Send + Sync, C: RegistryCount> Sync for Ref<K, V, C> {}
 
 impl<K, V, C: RegistryCount> Ref<K, V, C> {
-    /// Takes over a reference.
-    ///
     /// # Safety
     ///
-    /// The caller owns it, and makes the entry ready before anyone else gets the `Ref`.
+    /// The caller owns a reference, and makes the entry ready before any other code gets the `Ref`.
     #[inline(always)]
     pub(super) unsafe fn from_raw(entry: NonNull<Entry<K, V, C>>) -> Self {
         Self(entry)
@@ -59,7 +57,7 @@ impl<K, V, C: RegistryCount> Deref for Ref<K, V, C> {
     type Target = V;
     #[inline(always)]
     fn deref(&self) -> &V {
-        // SAFETY: a `Ref` that users have is to a ready entry, and the reference keeps the value.
+        // SAFETY: a `Ref` that users have is to a ready entry, and keeps the value.
         unsafe { self.entry().value() }
     }
 }
