@@ -1,8 +1,8 @@
-//! Processes that end while threads use domains: by `exit` and by the return of `main`, on whichever thread.
+//! Processes that end while threads use domains: by `exit` and by the return of `main`, on whichever thread. Nothing
+//! crashes or hangs.
 //!
-//! Without libtest, whose `main` is not ours to return from. Statics are never dropped. Thread-locals of the
-//! thread that exits may be; those of the others are not, and the others run on until the process is gone.
-//! Whatever comes first, nothing crashes or hangs.
+//! Without libtest, which has its own `main`. Statics are never dropped. Thread-locals of the thread that exits may be;
+//! those of the others are not, and the others run on until the process is gone.
 
 use std::cell::RefCell;
 use std::process::{Command, ExitCode, Stdio, exit};
@@ -13,12 +13,12 @@ use tenure::lazy::{
 };
 use tenure::memory::{Memory, Native, Ordering};
 
-/// What a child says that ended as it was to.
+/// The exit status of a child that ended as it should.
 const WELL: u8 = 42;
-/// Each end is tried so often, for what the other threads are doing by then is chance.
+/// Each end is tried so often: chance decides what the other threads are doing.
 const TIMES: usize = 10;
 
-/// A value that tells lies after its end.
+/// A value that is wrong after its end.
 struct Value(Vec<u64>);
 
 impl Value {
@@ -38,7 +38,6 @@ impl Drop for Value {
     }
 }
 
-/// Never dropped: the process aborts if it is.
 struct NeverDropped;
 
 impl Drop for NeverDropped {
@@ -51,7 +50,6 @@ impl Drop for NeverDropped {
 static CACHED: LazyLock<Cached<Value>> = LazyLock::new(|| Cached::new(Value::new(0)));
 static STATIC: LazyLock<Cached<NeverDropped>> = LazyLock::new(|| Cached::new(NeverDropped));
 
-/// What the threads of a scheme share.
 trait Statics: Scheme {
     fn domain() -> &'static Domain<Value, Self>;
     fn shared() -> &'static Context<Value, Self>;
@@ -75,7 +73,7 @@ macro_rules! statics {
 
 statics!(Shootdown Verified Counted Mask);
 
-/// What a thread has for itself, and leaves to its end.
+/// What a thread owns until its end.
 struct Own<S: Statics> {
     local: LocalHandle<Value, S>,
     last: Option<Context<Value, S>>,
@@ -138,7 +136,7 @@ fn end<S: Statics>(how: &str) -> ExitCode {
     S::shared().check();
     CACHED.read().check();
     keep::<S>();
-    // std's channels are not seen by ThreadSanitizer.
+    // ThreadSanitizer does not see std's channels.
     static AT_WORK: <Native as Memory>::AtomicU32 = <Native as Memory>::AtomicU32::new(0);
     for sleeps in [false, false, true] {
         thread::spawn(move || {
@@ -180,7 +178,7 @@ fn end<S: Statics>(how: &str) -> ExitCode {
 }
 
 fn child(scheme: &str, how: &str) -> ExitCode {
-    // One that hangs is ended.
+    // Ends a child that hangs.
     #[cfg(unix)]
     // SAFETY: sets a timer.
     unsafe {

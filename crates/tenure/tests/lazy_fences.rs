@@ -1,7 +1,7 @@
 //! Lazy references where the system has no `membarrier`: with full fences on both sides.
 //!
-//! In a child of its own, which refuses itself the system call before the library asks for it: by a filter that has
-//! the kernel say that there is none (`ENOSYS`), as an old kernel would and as some containers do.
+//! Each test is in a child, which installs a filter before the library asks for the call: the kernel then says that
+//! there is none (`ENOSYS`), as an old kernel does and some containers do.
 #![cfg(all(
     target_os = "linux",
     any(target_arch = "x86_64", target_arch = "aarch64"),
@@ -22,7 +22,7 @@ use support::{Kind, Token, Worker};
 use tenure::lazy::{Cached, Counted, Domain, Mask, Shootdown, Verified};
 use tenure::memory::{Memory, Native, Ordering};
 
-/// Runs `test`, whose name that is, in a process that has no membarrier.
+/// Runs the test of that name in a process that has no membarrier.
 fn without_membarrier(name: &str, test: impl FnOnce()) {
     passes_in_child(name, || {
         refuse(&[libc::SYS_membarrier], NO_SUCH_CALL);
@@ -35,7 +35,6 @@ fn without_membarrier(name: &str, test: impl FnOnce()) {
 
 type Flag = <Native as Memory>::AtomicU32;
 
-/// Threads with a local handle each, under which objects end.
 fn race<S: Kind>() {
     let (token, domain) = (Token::new(), Domain::<Token, S>::new_in());
     let stop = Arc::new(Flag::new(0));

@@ -1,7 +1,7 @@
 //! A process that forked while other threads were in the middle of a domain goes on using it.
 //!
-//! The child has one thread. What the others used is lost with them, and may leak; what they had kept idle must
-//! end in the child as it would in the parent, and is not waited for.
+//! The child has one thread. What the others used is lost with them, and may leak; what they kept idle ends in the
+//! child as in the parent, without waiting.
 #![cfg(all(unix, feature = "std", not(miri)))]
 
 #[path = "support/forks.rs"]
@@ -28,14 +28,13 @@ const FORKS: usize = 120;
 /// One test has busy threads at a time: where there are few CPUs, forks that wait for all of them take minutes.
 static BUSY: Mutex<()> = Mutex::new(());
 
-/// What the thread that forks has, and takes apart in the child: a copy, of which the parent sees nothing.
+/// What the thread that forks has, and takes apart in the child: a copy, so the parent keeps its own.
 struct Mine<S: Kind> {
     domain: Domain<Token, S>,
     /// Used by this thread alone.
     alone: RefCell<Worker<Token, S>>,
-    /// Says whether there are objects of one kind.
     tokens: [Token; 4],
-    /// Handles to objects: that `alone` uses, that another local handle keeps, that another local handle uses, that
+    /// Handles to objects: one that `alone` uses, one that another local handle keeps, one that another uses, one that
     /// all enter.
     used_here: Cell<Option<Context<Token, S>>>,
     idle_there: Cell<Option<Context<Token, S>>>,
@@ -43,7 +42,6 @@ struct Mine<S: Kind> {
     by_all: Context<Token, S>,
 }
 
-/// Uses the domain in every way: what is new in the child ends in the child.
 fn use_the_domain<S: Kind>(domain: &Domain<Token, S>) {
     let token = Token::new();
     let mut locals = [(); 3].map(|()| domain.register());
@@ -119,7 +117,7 @@ impl<S: Kind> Mine<S> {
 // SAFETY: the cells are used by the thread that forks alone.
 unsafe impl<S: Kind> Sync for Mine<S> {}
 
-/// What a thread does until it is told to stop, or a fork loses it: each of it may be cut short.
+/// What a thread does until it is stopped, or a fork loses it: each of it may be cut short.
 fn hammer<S: Kind>(mine: &Mine<S>, token: &Token, stop: &Flag) {
     let mut locals = [(); 2].map(|()| mine.domain.register());
     let mut turn = 0;
@@ -186,8 +184,6 @@ claims! {
     forked_under_use,
 }
 
-// --- Cached ---
-
 #[test]
 fn a_child_goes_on_with_what_other_threads_read_and_stored() {
     let _busy = BUSY.lock().unwrap_or_else(PoisonError::into_inner);
@@ -239,8 +235,6 @@ fn a_child_goes_on_with_what_other_threads_read_and_stored() {
     drop(cached);
     assert_eq!(token.objects(), 0, "values of the parent leak");
 }
-
-// --- a turn that is lost ---
 
 /// One test stops threads at a time.
 static STOPPED: Mutex<()> = Mutex::new(());

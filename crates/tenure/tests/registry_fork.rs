@@ -1,7 +1,7 @@
 //! A process that forked while other threads were in the middle of a registry goes on using it.
 //!
-//! The child has one thread. What the others had in hand is lost with them, and may leak. The child does not wait
-//! for it, and what is new in the child is freed as it is in the parent.
+//! The child has one thread. What the others had in hand may leak. The child does not wait for it, and frees what is
+//! new as the parent does.
 #![cfg(all(unix, feature = "registry", target_has_atomic = "64", not(miri)))]
 
 #[path = "support/forks.rs"]
@@ -26,7 +26,7 @@ thread_local! {
     static STOPS_AT_DROP: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Keys that count those that exist, and in the middle of whose comparison, or drop, a thread can be stopped.
+/// Keys that are counted, and stop a thread in the middle of a comparison, or in a drop.
 struct Key {
     number: u32,
     alive: Arc<Counter>,
@@ -72,7 +72,6 @@ impl PartialEq for Key {
 
 impl Eq for Key {}
 
-/// Forks while another thread is in the middle of looking up an object.
 fn forked_under_a_lookup<C: RegistryCount>() {
     const TURNS: u32 = 5_000;
     let (alive, stop) = (Arc::new(Counter::new(0)), Arc::new([Barrier::new(2), Barrier::new(2)]));

@@ -1,6 +1,5 @@
-//! Pools, domains, `Cached` and `Registry` in a process that enters a sandbox when they are in use already.
-//!
-//! Threads rely on `membarrier` by then, and the filter refuses it.
+//! Pools, domains, `Cached` and `Registry` in a process that enters a sandbox when they are already in use: threads
+//! rely on `membarrier`, and the filter refuses it.
 #![cfg(all(
     target_os = "linux",
     any(target_arch = "x86_64", target_arch = "aarch64"),
@@ -69,7 +68,7 @@ impl Daemon {
                     let (mut local, mut reader, mut last) = (domain.register(), cached.reader(), 0);
                     // Relaxed: only a flag.
                     while stop.load(Ordering::Relaxed) == 0 {
-                        // None when the pool is closed.
+                        // `None` when the pool is closed.
                         drop(pool.acquire());
                         let context = domain.context(objects.clone());
                         local.enter(&context).check();
@@ -135,7 +134,7 @@ fn where_nothing_can_interrupt_threads_the_process_says_what_to_do_and_aborts() 
     );
     let Some(child) = child else { return };
     let said = String::from_utf8_lossy(&child.stderr);
-    // The control: where there was no membarrier from the start there are full fences, which need nothing.
+    // The control: without membarrier from the start there are full fences, which need nothing.
     assert_eq!(child.status.success(), !has_membarrier(), "{}: {said}", child.status);
     let lines = said.lines().filter(|line| {
         line.starts_with("tenure: cannot interrupt other threads")

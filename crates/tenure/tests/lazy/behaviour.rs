@@ -4,8 +4,6 @@ use crate::support::{Kind, Token, Worker, domain, figures, panics, registered};
 use std::thread;
 use tenure::lazy::{Context, Domain, Guard, LocalHandle};
 
-// --- handles ---
-
 fn an_object_goes_with_its_last_handle<S: Kind>() {
     let (token, domain) = domain::<S>();
     let context = domain.context(token.clone());
@@ -37,8 +35,6 @@ fn objects_and_workers_outlive_the_domains_handles<S: Kind>() {
     drop(context);
     assert_eq!(token.objects(), 0);
 }
-
-// --- entering and leaving ---
 
 fn a_worker_uses_what_it_enters_and_keeps_it<S: Kind>() {
     let domain = Domain::<u32, S>::new_in();
@@ -87,7 +83,6 @@ fn a_guard_gives_handles<S: Kind>() {
     assert_eq!(token.objects(), 0);
 }
 
-/// The last handle goes while guards of this thread's local handle and of others are out, made in both ways.
 fn the_last_handle_may_go_while_workers_use_the_object<S: Kind>() {
     fn use_it<'s, S: Kind>(
         local: &'s mut LocalHandle<Token, S>,
@@ -155,7 +150,6 @@ fn a_donated_reference_is_given_back_on_whichever_thread_leaves<S: Kind>() {
     assert_eq!(token.objects(), 0);
 }
 
-/// A local handle that was using what ended enters something else, which is the other way to find out.
 fn a_worker_whose_object_ended_goes_on_with_others<S: Kind>() {
     let (token, domain) = domain::<S>();
     let mut local = domain.register();
@@ -180,12 +174,9 @@ fn a_worker_whose_object_ended_goes_on_with_others<S: Kind>() {
     assert_eq!(domain.statistics().retired, 20);
 }
 
-// --- retention ---
-
 /// A way in which a local handle ends, or what it keeps.
 type End<S> = fn(&Domain<Token, S>, LocalHandle<Token, S>);
 
-/// Each way in which a local handle lets go of what it keeps, and whether the object went before that.
 fn what_a_parked_worker_keeps_goes_when_the_scheme_says<S: Kind>() {
     let ends: [End<S>; 3] = [
         |_, mut local| local.clear(),
@@ -228,8 +219,6 @@ fn a_worker_that_went_on_is_no_reason_for_a_barrier<S: Kind>() {
     guard.check();
 }
 
-// --- many at once ---
-
 fn many_handles_dropped_at_once_share_a_barrier<S: Kind>() {
     const OBJECTS: usize = 100;
     let (token, domain) = domain::<S>();
@@ -264,8 +253,6 @@ fn no_handles_at_all_may_be_dropped_at_once<S: Kind>() {
     assert_eq!((token.objects(), figures(&domain.statistics())), (0, [1, 0, 0, 0]));
 }
 
-// --- local handles ---
-
 fn workers_that_are_given_back_are_taken_again<S: Kind>() {
     let (token, domain) = domain::<S>();
     let context = domain.context(token.clone());
@@ -296,7 +283,7 @@ fn workers_that_are_given_back_are_taken_again<S: Kind>() {
     assert_eq!((token.objects(), figures(&domain.statistics())), (0, [1, 0, 0, 0]));
 }
 
-/// 70 local handles are more than fit in a word of the mask, and in the first segment of slots.
+/// More than fit in a word of the mask, and in the first segment of slots.
 fn each_of_many_workers_lets_go_by_itself<S: Kind>() {
     let (token, domain) = domain::<S>();
     let context = domain.context(token.clone());
@@ -316,8 +303,6 @@ fn each_of_many_workers_lets_go_by_itself<S: Kind>() {
     let revoked = if S::KEEPS { 0 } else { 35 };
     assert_eq!(domain.statistics().revoked, revoked);
 }
-
-// --- what a local handle kept, or another object ---
 
 fn a_worker_looks_for_another_object_only_if_what_it_kept_is_not_it<S: Kind>() {
     let domain = Domain::<u32, S>::new_in();
@@ -358,8 +343,6 @@ fn a_handle_that_was_found_may_be_the_last_one<S: Kind>() {
     drop(guard);
     assert_eq!(token.objects(), usize::from(S::KEEPS));
 }
-
-// --- what is refused ---
 
 fn a_context_of_another_domain_is_refused<S: Kind>() {
     let (token, mine) = domain::<S>();

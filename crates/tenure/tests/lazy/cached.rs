@@ -6,8 +6,6 @@ use std::sync::{Arc, Barrier, OnceLock};
 use std::thread;
 use tenure::lazy::{Cached, CachedGuard, Context, Guard, Reader};
 
-// --- what a read sees ---
-
 #[test]
 fn reads_see_the_newest_value() {
     let cached = Cached::new(0);
@@ -99,8 +97,6 @@ fn nested_reads_of_one_thread_see_what_is_newest_by_then() {
     assert_eq!(locals, 1, "local handles of nested reads are given back");
     assert_eq!(values.iter().map(Token::objects).sum::<usize>(), 1, "the newest");
 }
-
-// --- when a replaced value is dropped ---
 
 #[test]
 fn a_store_drops_what_is_not_read_before_it_returns() {
@@ -226,8 +222,6 @@ fn a_handle_to_a_value_may_outlive_all_else() {
     assert_eq!(token.objects(), 0);
 }
 
-// --- update ---
-
 #[test]
 fn an_update_is_tried_again_where_another_was_faster() {
     let cached = Cached::new(vec![0]);
@@ -252,8 +246,6 @@ fn an_update_that_panics_changes_nothing() {
     cached.update(Token::clone);
     assert_eq!((token.objects(), cached.statistics().retired), (1, 1));
 }
-
-// --- destructors, panics ---
 
 #[test]
 fn a_destructor_may_read_and_store_the_same_cached() {
@@ -323,8 +315,6 @@ fn a_value_may_be_stored_while_it_is_read() {
     assert!(back.is(&new) && cached.read().is(&old));
     assert_eq!(old.objects(), 2);
 }
-
-// --- threads ---
 
 #[test]
 fn more_threads_than_bits_read_at_once() {

@@ -1,7 +1,5 @@
-//! Every two operations of a `Cached`, with one in the middle of the other, at each of its steps.
-//!
-//! See `staged.rs` for how. What is checked: a read that begins after a store sees it, what a guard shows is
-//! alive, and what is neither current nor read is gone.
+//! Every two operations of a `Cached`, with one in the middle of the other, at each of its steps (`staged.rs`): a read
+//! that begins after a store sees it, what a guard shows is alive, and what is neither current nor read is gone.
 
 use crate::staged::{Staged, as_thread, every_step, every_way, interrupted};
 use crate::support::Token;
@@ -10,11 +8,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use tenure::lazy::{Cached, CachedGuard, Context, Guard, On, Reader, Shootdown};
 
-/// The scheme, on a machine of stages.
 type Scheme = On<Staged, Shootdown>;
 type Value = Cached<Token, Scheme>;
 
-/// The ways to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Read {
     ByReader,
@@ -26,7 +22,6 @@ enum Read {
 
 const READS: [Read; 4] = [Read::ByReader, Read::ByThread, Read::Nested, Read::Context];
 
-/// What a read returns.
 enum Kept {
     ByReader(Guard<'static, Token, Scheme>),
     ByThread(CachedGuard<'static, Token, Scheme>),
@@ -43,9 +38,8 @@ impl Kept {
     }
 }
 
-/// A `Cached` and a reader, with their guards.
 struct Stage {
-    /// Guards that the others are nested in, and then what was read.
+    /// Outer guards, and then what was read.
     guards: RefCell<Vec<Kept>>,
     /// From boxes. Borrowed by the guards.
     cached: *mut Value,
@@ -53,7 +47,6 @@ struct Stage {
 }
 
 impl Stage {
-    /// With a reader and a thread that have read the value, or have never read.
     fn new(value: &Token, has_read: bool) -> Rc<Self> {
         let cached = Value::new_in(value.clone());
         let mut reader = cached.reader();
@@ -73,7 +66,6 @@ impl Stage {
         unsafe { &*self.cached }
     }
 
-    /// Reads, and keeps what it read.
     fn read(&self, how: Read) {
         let kept = match how {
             // SAFETY: as in `cached`; no test reads twice by the reader before it leaves.
@@ -115,7 +107,7 @@ impl Drop for Stage {
     }
 }
 
-/// After `stored` was stored in the place of `old`.
+/// After `stored` replaced `old`.
 fn check(stage: &Stage, old: &Token, stored: &Token, what: &str) {
     stage.look();
     let read = usize::from(stage.showing(old) > 0);
@@ -130,7 +122,6 @@ fn check(stage: &Stage, old: &Token, stored: &Token, what: &str) {
     }
 }
 
-/// One of two operations.
 #[derive(Debug, Clone, Copy)]
 enum Act {
     Read,
@@ -139,7 +130,6 @@ enum Act {
     LeaveAndRead,
 }
 
-/// What happened before them.
 #[derive(Debug, Clone, Copy)]
 enum Before {
     Nothing,
@@ -161,7 +151,7 @@ impl Stage {
     }
 }
 
-/// One operation with the other, of which one stores, in the middle of it.
+/// One operation with the other in the middle of it. One of them stores.
 fn interleaved(one: Act, other: Act, before: &[Before]) {
     for (how, before) in READS.into_iter().flat_map(|how| before.iter().map(move |at| (how, at))) {
         every_step(|at| {
@@ -283,9 +273,7 @@ fn a_replaced_value_is_returned_to_one_of_those_who_replace_it() {
     });
 }
 
-// --- a guard that outlives its thread's number ---
-
-/// The first thread is destroying its thread-locals, of which the guard was one, and the second one has its number.
+/// The first thread is destroying its thread-locals, the guard among them, and the second one has its number.
 #[test]
 fn a_guard_that_goes_after_its_threads_number_is_interrupted_by_a_read_of_the_next_thread() {
     every_way(|| {
@@ -333,8 +321,6 @@ fn a_guard_that_goes_after_its_threads_number_is_interrupted_by_a_read_of_the_ne
     });
 }
 
-// --- a destructor in the middle of a read ---
-
 thread_local! {
     static READ_AT_DROP: RefCell<Option<&'static Cached<Reads, Scheme>>> =
         const { RefCell::new(None) };
@@ -343,7 +329,7 @@ thread_local! {
         const { RefCell::new(None) };
 }
 
-/// A value whose destructor reads the newest one, and keeps the guard.
+/// Its destructor reads the newest value, and keeps the guard.
 struct Reads {
     token: Token,
 }
@@ -357,7 +343,7 @@ impl Drop for Reads {
     }
 }
 
-/// Runs the test with a store at that step; says whether there was one.
+/// With a store at that step; says whether there was one.
 fn a_destructor_keeps_a_guard(at: u32, outer_goes_first: bool) -> bool {
     let values = [(); 3].map(|()| Token::new());
     let [first, second, third] = values.each_ref().map(|token| Reads { token: token.clone() });
@@ -391,8 +377,8 @@ fn a_destructor_keeps_a_guard(at: u32, outer_goes_first: bool) -> bool {
     reached
 }
 
-/// A store between the two looks of a read leaves the end of the old value to the reader, whose destructor
-/// then runs within the read, and reads by the same thread.
+/// A store between the two looks of a read leaves the end of the old value to the reader: its destructor runs within
+/// the read, and reads by the same thread.
 #[test]
 fn a_destructor_that_runs_within_a_read_may_read_and_keep_the_guard() {
     for outer_goes_first in [false, true] {
@@ -400,7 +386,6 @@ fn a_destructor_that_runs_within_a_read_may_read_and_keep_the_guard() {
     }
 }
 
-/// The read does not return, and the thread's place is as free as before.
 #[test]
 fn a_destructor_that_panics_within_a_read_leaves_the_place_of_the_thread() {
     every_way(|| {
@@ -419,7 +404,7 @@ fn a_destructor_that_panics_within_a_read_leaves_the_place_of_the_thread() {
                 interrupted(at, read, store);
             }));
             if old.objects() == 1 {
-                // Not stored: the read has fewer steps. What panicked is the other value, which was not needed.
+                // Not stored: the read has fewer steps. The other value panicked, which was not needed.
                 assert!(read.is_err() && new.objects() == 0);
                 break;
             }

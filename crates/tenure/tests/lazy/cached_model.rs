@@ -13,7 +13,7 @@ enum Operation {
     Context,
     Upgrade(usize),
     DropContext(usize),
-    /// Another reader, one less, a read by one: of that number, modulo how many there are. Guards likewise.
+    /// Of that number, modulo how many there are; guards likewise.
     Reader,
     DropReader(usize),
     Read(usize),
@@ -45,13 +45,12 @@ fn operations() -> impl Strategy<Value = Vec<Operation>> {
     prop::collection::vec(operation, 0..150)
 }
 
-/// A value: its number, by the order in which they were made, and a token that says that it is there.
+/// `number` counts values in the order in which they were made.
 struct Value {
     number: usize,
     token: Token,
 }
 
-/// A reader, with its guard while one is out.
 struct Eye {
     guard: Option<Guard<'static, Value>>,
     /// From a box. Borrowed by the guard.
@@ -78,14 +77,14 @@ impl Drop for Eye {
     }
 }
 
-/// What there is of a `Cached`, and what the model says of each part: which value it shows.
+/// A `Cached` and what came from it, each with the value that the model expects.
 struct Run<'c> {
     cached: &'c Cached<Value>,
     tokens: Vec<Token>,
     current: usize,
     contexts: Vec<(Context<Value>, usize)>,
     eyes: Vec<(Eye, Option<usize>)>,
-    /// Guards of this thread; whether each is the one that has the thread's own place.
+    /// Guards of this thread; whether each has the thread's own place.
     here: Vec<(CachedGuard<'c, Value>, usize, bool)>,
     has_read_here: bool,
 }
@@ -97,7 +96,6 @@ impl<'c> Run<'c> {
         Value { number: self.tokens.len() - 1, token }
     }
 
-    /// A guard that is neither forgotten nor a handle shows the value.
     fn is_current_or_held(&self, number: usize) -> bool {
         self.current == number || self.contexts.iter().any(|(_, held)| *held == number)
     }
@@ -208,7 +206,7 @@ impl<'c> Run<'c> {
     }
 }
 
-/// What outlives the handle: tokens, handles to values, and readers.
+/// What outlives the handle.
 type Left = (Vec<Token>, Vec<(Context<Value>, usize)>, Vec<(Eye, Option<usize>)>);
 
 fn run_with(cached: &Cached<Value>, first: Token, operations: &[Operation]) -> Left {

@@ -1,11 +1,9 @@
-//! What becomes of objects when users' code panics, and when their destructors use the domain that ends them.
+//! Users' code that panics, and destructors that use the domain that ends their values.
 
 use crate::support::{Kind, Last, Token, Worker, panics};
 use std::cell::RefCell;
 use std::mem;
 use tenure::lazy::{Context, Domain, Guard, LocalHandle};
-
-// --- panics ---
 
 fn unwinding_leaves<S: Kind>() {
     let (token, domain) = (Token::new(), Domain::<_, S>::new_in());
@@ -35,10 +33,8 @@ fn a_destructor_that_panics_when_the_last_handle_goes_is_the_users<S: Kind>() {
     assert_eq!((token.objects(), domain.statistics().retired), (0, 1));
 }
 
-/// A way in which a worker lets go of what it uses, with something else to use.
 type LetGo<S> = fn(&mut Worker<Last, S>, &Context<Last, S>);
 
-/// The local handle is used afterwards, and its slot is given back.
 fn a_destructor_that_panics_when_a_worker_lets_go_leaves_the_worker_in_order<S: Kind>() {
     let lets_go: [LetGo<S>; 3] = [
         |worker, _| {
@@ -125,8 +121,6 @@ fn what_a_users_iterator_returned_before_it_panicked_is_ended<S: Kind>() {
     assert_eq!((token.objects(), domain.statistics().retired), (0, 10));
 }
 
-// --- destructors that use the domain ---
-
 fn a_destructor_may_drop_last_handles_of_its_domain<S: Kind>() {
     let (token, domain) = (Token::new(), Domain::<_, S>::new_in());
     let mut local = domain.register();
@@ -154,7 +148,7 @@ fn a_destructor_may_drop_last_handles_of_another_domain<S: Kind>() {
         let mut local = inner.register();
         let nested = inner.context(token.clone());
         drop(local.enter(&nested));
-        // The local handle and the only handles of the inner domain: it goes, too.
+        // With the local handle and the only handles of the inner domain, that goes too.
         outer.context(Last::acts(&token, move || {
             drop(inner);
             drop(nested);
@@ -194,7 +188,7 @@ fn a_destructor_may_enter_workers_and_drop_many_at_once<S: Kind>() {
     assert_eq!(domain.statistics().local_handles, 0);
 }
 
-/// The local handle that is about to let go is the very one whose owner runs the destructor.
+/// The local handle that is letting go is the one whose owner runs the destructor.
 fn a_destructor_run_by_a_worker_may_use_other_workers<S: Kind>() {
     let (token, domain) = (Token::new(), Domain::<_, S>::new_in());
     let inner = domain.clone();

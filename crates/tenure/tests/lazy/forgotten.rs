@@ -1,14 +1,13 @@
-//! Guards and local handles that are forgotten: what they used may leak, until the local handle is used again;
-//! nothing is unsound.
+//! Forgotten guards and local handles: what they used may leak, until the local handle is used again; nothing is
+//! unsound.
 //!
-//! What is forgotten here can be found and is freed in the end, so that a leak checker has no complaint but
-//! about what leaks without reason.
+//! What is forgotten here is freed in the end, so that a leak checker sees only what leaks without reason.
 
 use crate::support::{Kind, Token, domain, registered};
 use std::mem::{self, ManuallyDrop};
 use tenure::lazy::{Cached, Context, Guard};
 
-/// Each way to use a local handle again. Says whether the object that it had may be kept afterwards.
+/// Each way to use a local handle again, and whether it may keep the object that it had.
 const USES: [(&str, bool); 4] =
     [("lazy", true), ("enter", false), ("clear", false), ("drop", false)];
 
@@ -89,7 +88,6 @@ fn a_forgotten_worker_and_guard_keep_the_object_alone<S: Kind>() {
     mem::forget(local.enter(&context));
     drop(context);
     assert_eq!(token.objects(), 1);
-    // Others are not concerned.
     let (others, mut other) = (domain.context(token.clone()), domain.register());
     drop(other.enter(&others));
     drop((others, other));
@@ -105,8 +103,6 @@ claims! {
     a_forgotten_worker_keeps_what_a_parked_one_keeps,
     a_forgotten_worker_and_guard_keep_the_object_alone,
 }
-
-// --- Cached ---
 
 #[test]
 fn a_forgotten_read_guard_keeps_its_value_until_the_reader_reads_again() {

@@ -1,7 +1,5 @@
-//! Every two operations of local handles and handles, with one in the middle of the other, at each of its steps.
-//!
-//! See `staged.rs` for how. What is checked: what a guard shows is alive, nothing is dropped twice, and what
-//! is neither held nor used is gone.
+//! Every two operations of local handles and handles, with one in the middle of the other, at each of its steps
+//! (`staged.rs`): what a guard shows is alive, nothing is dropped twice, and what is neither held nor used is gone.
 
 use crate::staged::{Barriers, Staged, every_step, every_way, interrupted, with};
 use crate::support::{Kind, Token, Worker};
@@ -11,16 +9,14 @@ use tenure::lazy::{Context, Domain, On, Shootdown};
 
 type Handle<S> = Context<Token, S>;
 
-/// A local handle, an object that ends, and one that stays.
 struct Stage<S: Kind> {
     domain: Domain<Token, S>,
     worker: RefCell<Worker<Token, S>>,
     ending: Cell<Option<Handle<S>>>,
     staying: Handle<S>,
-    /// Says whether the one that ends is there.
     token: Token,
     _other: Token,
-    /// Whether the local handle's guard was forgotten: what it used may be there until the local handle is used again.
+    /// Whether the guard was forgotten: what it used may be there until the local handle is used again.
     forgotten: Cell<bool>,
 }
 
@@ -31,14 +27,12 @@ enum Step {
     Lazy,
     EnterOther,
     Clear,
-    /// Gives the local handle back, and takes one.
     LocalHandle,
 }
 
 const STEPS: [Step; 5] =
     [Step::Leave, Step::Lazy, Step::EnterOther, Step::Clear, Step::LocalHandle];
 
-/// How the local handle stands when the other operation begins.
 #[derive(Debug, Clone, Copy)]
 enum Before {
     Nothing,
@@ -132,7 +126,7 @@ impl<S: Kind> Stage<S> {
         worker.value().is_some_and(|value| value.is(&self.token))
     }
 
-    /// After both operations, if there were both. Returns whether.
+    /// Checks the end. Returns whether both operations ran.
     fn check_if(&self, reached: bool, what: &str) -> bool {
         if reached {
             self.check(what);
@@ -179,7 +173,6 @@ fn the_end_of_an_object_is_interrupted_by_an_owner<S: Kind>() {
     }
 }
 
-/// Two objects end at once, one of them that a local handle uses and one that it keeps.
 fn the_end_of_an_object_is_interrupted_by_that_of_another<S: Kind>() {
     every_step(|at| {
         let domain = Domain::<Token, S>::new_in();
@@ -202,7 +195,6 @@ fn the_end_of_an_object_is_interrupted_by_that_of_another<S: Kind>() {
     });
 }
 
-/// Handles of two threads go; one is the last.
 fn a_handle_goes_while_another_does<S: Kind>() {
     for before in BEFORE {
         every_step(|at| {
@@ -216,7 +208,6 @@ fn a_handle_goes_while_another_does<S: Kind>() {
     }
 }
 
-/// A local handle is taken, and given back, while others are.
 fn workers_come_and_go_while_others_do<S: Kind>() {
     every_way(|| {
         for at in 1.. {
@@ -260,7 +251,7 @@ fn workers_come_and_go_while_others_do<S: Kind>() {
     });
 }
 
-/// The control: with heavy barriers that interrupt no thread an owner uses what was dropped, and one that leaves keeps
+/// The control, in which heavy barriers interrupt no thread: an owner uses what was dropped, and one that leaves keeps
 /// what it was given.
 #[test]
 fn a_heavy_barrier_that_interrupts_no_thread_is_found_out() {
@@ -268,7 +259,7 @@ fn a_heavy_barrier_that_interrupts_no_thread_is_found_out() {
         let fails = |at: &u32| {
             let stage = Stage::<On<Staged, Shootdown>>::new(before);
             let other = Rc::clone(&stage);
-            // What is used is not looked at: it may be gone.
+            // Not looked at: it may be gone.
             let act = || match first {
                 Step::Leave => stage.worker.borrow_mut().leave(),
                 _ => _ = stage.worker.borrow_mut().lazy(),
@@ -277,7 +268,7 @@ fn a_heavy_barrier_that_interrupts_no_thread_is_found_out() {
             let is_there = stage.token.objects() == 1;
             let is_used = stage.worker.borrow().value().is_some();
             if is_used && !is_there {
-                // It is not to be left, either.
+                // Nor left.
                 stage.worker.borrow_mut().forget();
             }
             reached && is_used != is_there

@@ -1,11 +1,11 @@
-//! Values that have the last context of other values: lists and trees end without deep recursion, each value once.
+//! Lists and trees of values that have each other's last contexts: they end without deep recursion, each value once.
 
 use crate::support::{Kind, Token, panics};
 use std::sync::Mutex;
 use std::thread;
 use tenure::lazy::{Cached, Context, Domain};
 
-/// Far more than destructors that call each other could have frames for.
+/// More than there could be frames of destructors that call each other.
 const LENGTH: usize = if cfg!(miri) {
     50
 } else if cfg!(sanitized) {
@@ -14,7 +14,7 @@ const LENGTH: usize = if cfg!(miri) {
     100_000
 };
 
-/// Runs `test` with the stack that threads have by default, whatever the environment says.
+/// With the default stack of threads, whatever the environment says.
 fn on_a_small_stack(test: impl FnOnce() + Send) {
     thread::scope(|scope| {
         let builder = thread::Builder::new().stack_size(2 << 20);
@@ -27,7 +27,6 @@ struct Node<S: Kind> {
     _token: Token,
 }
 
-/// The first of a list of that length.
 fn list<S: Kind>(domain: &Domain<Node<S>, S>, token: &Token, length: usize) -> Context<Node<S>, S> {
     let node = |next| domain.context(Node { _next: next, _token: token.clone() });
     (1..length).fold(node(None), |next, _| node(Some(next)))
@@ -57,7 +56,6 @@ fn a_list_that_a_worker_lets_go_of_ends_on_a_small_stack<S: Kind>() {
     });
 }
 
-/// Each version of a value has the one before.
 #[test]
 fn the_versions_of_a_value_end_on_a_small_stack() {
     struct Version(Option<Context<Version>>, Token);
@@ -97,7 +95,6 @@ fn a_list_through_two_domains_ends_on_a_small_stack<S: Kind>() {
     });
 }
 
-/// A value that says when it goes, and has others.
 struct Named<'n, S: Kind> {
     name: &'static str,
     said: &'n Mutex<Vec<&'static str>>,
@@ -118,7 +115,6 @@ impl<S: Kind> Drop for Named<'_, S> {
     }
 }
 
-/// A tree of five.
 fn tree<'n, S: Kind>(
     domain: &Domain<Named<'n, S>, S>,
     said: &'n Mutex<Vec<&'static str>>,
@@ -162,7 +158,7 @@ fn if_one_of_a_tree_panics_the_others_go_all_the_same<S: Kind>() {
     }
 }
 
-/// A destructor makes a domain of its own, whose values borrow from it: they are gone when it returns.
+/// The destructor makes a domain of its own, whose values borrow from it.
 fn what_a_destructor_ends_of_another_domain_goes_at_once<S: Kind>() {
     struct Outer<S: Kind>(Mutex<Vec<&'static str>>, std::marker::PhantomData<fn() -> S>);
     impl<S: Kind> Drop for Outer<S> {

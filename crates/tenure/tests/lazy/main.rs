@@ -1,6 +1,6 @@
 //! What domains, contexts, local handles, guards and `Cached` promise.
 //!
-//! Behaviour is tested under every scheme: see `support.rs`. Tests that need a process of their own are `lazy_*.rs`.
+//! Behaviour is tested under every scheme (`support.rs`). Tests that need a process of their own are `lazy_*.rs`.
 #![cfg(feature = "std")]
 
 #[path = "../support/cases.rs"]

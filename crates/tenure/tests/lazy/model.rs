@@ -1,4 +1,4 @@
-//! Random sequences of operations on local handles and handles, against an obviously right model of each scheme.
+//! Random operations on local handles and handles, against an obviously right model of each scheme.
 
 use crate::cases::cases;
 use crate::support::{Kind, Token, Worker, figures};
@@ -9,7 +9,7 @@ use tenure::lazy::{Context, Counted, Domain, Mask, Shootdown, Verified};
 #[derive(Debug, Clone)]
 enum Operation {
     Make,
-    /// Of the handle of that number, modulo how many there are; local handles likewise.
+    /// Of that number, modulo how many there are; local handles likewise.
     Clone(usize),
     Drop(usize),
     /// So many, from that one.
@@ -50,10 +50,9 @@ fn operations() -> impl Strategy<Value = Vec<Operation>> {
     prop::collection::vec(operation, 0..200)
 }
 
-/// Which object, by the order in which they were made.
+/// In the order in which they were made.
 type Id = usize;
 
-/// What the model knows of a local handle.
 #[derive(Debug, Clone, Default)]
 struct Local {
     has: Option<Id>,
@@ -64,7 +63,7 @@ struct Local {
     owns: bool,
 }
 
-/// A scheme in the model's words: what ends when, and who has it still.
+/// What ends when, and who has it still.
 #[derive(Debug, Default)]
 struct Model {
     /// Shootdown's rules; otherwise local handles keep what they have.
@@ -84,7 +83,6 @@ impl Model {
             || self.workers.iter().any(|local| local.has == Some(id) && (!self.takes || local.owns))
     }
 
-    /// The objects of `gone` have lost handles.
     fn handles_went(&mut self, gone: &[Id]) {
         let ending: BTreeSet<Id> =
             gone.iter().copied().filter(|id| !self.handles.contains(id)).collect();
@@ -115,7 +113,7 @@ impl Model {
         }
     }
 
-    /// The local handle's guard goes, or what it forgot is given back.
+    /// The guard goes, or what it forgot is given back.
     fn leave(&mut self, at: usize) {
         let local = &mut self.workers[at];
         (local.active, local.guarded) = (false, false);
@@ -149,7 +147,6 @@ impl Model {
     }
 }
 
-/// An object: its number, and a token that says that it is there.
 struct Object {
     id: Id,
     token: Token,
@@ -193,7 +190,6 @@ impl<S: Kind> Run<S> {
         self.model.enter(local, self.model.handles[handle]);
     }
 
-    /// An operation on handles.
     fn on_handles(&mut self, operation: &Operation) -> Option<()> {
         match *operation {
             Operation::Make => {
@@ -224,7 +220,6 @@ impl<S: Kind> Run<S> {
         Some(())
     }
 
-    /// An operation on a local handle.
     fn on_workers(&mut self, operation: &Operation) -> Option<()> {
         match *operation {
             Operation::Register => {

@@ -1,25 +1,23 @@
 //! [`Staged`]: the real machine, on which another thread can be made to run between any two accesses of a thread.
 //!
-//! Two operations run on one thread: the first up to its n-th access to shared memory, then all of the second,
-//! then the rest of the first. So each of these interleavings is seen, on every run, with real memory and under
-//! every sanitizer. The models (`tests/models/`) have more: any number of switches, and weaker memory.
+//! Two operations run on one thread: the first up to its n-th access to shared memory, then all of the second, then the
+//! rest of the first. So every run sees each of these interleavings, with real memory and under every sanitizer. The
+//! models (`tests/models/`) have more: any number of switches, and weaker memory.
 //!
-//! One thing it has that they have not: light barriers that do nothing, and heavy ones that interrupt. With
-//! [`Barriers::Late`] what an operation stores stays in a buffer of its thread, as on x86, until that thread does an
-//! atomic read-modify-write or passes a fence, or another one passes a heavy barrier. Here it always stays for as
-//! long as it may.
+//! Only here light barriers do nothing, and heavy ones interrupt. With [`Barriers::Late`] a store stays in a buffer of
+//! its thread, as on x86, for as long as it may: until that thread does an atomic read-modify-write or passes a fence,
+//! or another one passes a heavy barrier.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use tenure::memory::{Atomic, Memory, Native, Ordering, PlainCell, Pointer, Resident, Threads};
 
-/// The second operation, and the accesses that are left before it.
+/// With the number of accesses that are left before it.
 struct Other {
     after: u32,
     action: Box<dyn FnOnce()>,
 }
 
-/// What light and heavy barriers are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Barriers {
     /// Light ones are not free.
@@ -28,11 +26,10 @@ pub(crate) enum Barriers {
     Free,
     /// Light ones are free; stores take effect late.
     Late,
-    /// And heavy barriers interrupt no thread, which is wrong.
+    /// As `Late`, and heavy barriers interrupt no thread, which is wrong.
     Broken,
 }
 
-/// A store that has not taken effect.
 struct Store {
     thread: Option<usize>,
     address: usize,
@@ -42,7 +39,7 @@ struct Store {
 
 thread_local! {
     static OTHER: RefCell<Option<Other>> = const { RefCell::new(None) };
-    /// Whose operation it is. The second one's thread is another.
+    /// Whose operation it is. The second one has another thread.
     static THREAD: Cell<Option<usize>> = const { Cell::new(Some(0)) };
     static BARRIERS: Cell<Barriers> = const { Cell::new(Barriers::Free) };
     /// Within [`interrupted`].
@@ -50,14 +47,14 @@ thread_local! {
     static STORES: RefCell<VecDeque<Store>> = const { RefCell::new(VecDeque::new()) };
 }
 
-/// Runs `test` with each kind of barriers that there may be.
+/// With each kind of barriers that is right.
 pub(crate) fn every_way(test: impl Fn()) {
     for barriers in [Barriers::Free, Barriers::Fences, Barriers::Late] {
         with(barriers, &test);
     }
 }
 
-/// Runs `test` with each kind of barriers, at the steps from 1 on, up to the first that it says there is not.
+/// With each kind of barriers, at the steps from 1 on, up to the first for which `test` returns false.
 pub(crate) fn every_step(test: impl Fn(u32) -> bool) {
     every_way(|| {
         let mut at = 1;
@@ -67,13 +64,12 @@ pub(crate) fn every_step(test: impl Fn(u32) -> bool) {
     });
 }
 
-/// Runs `test` with such barriers.
 pub(crate) fn with(barriers: Barriers, test: impl Fn()) {
     BARRIERS.set(barriers);
     test();
 }
 
-/// Does what a thread of that number would do, or one that has given its number up.
+/// Acts as a thread of that number, or as one that has given its number up.
 pub(crate) fn as_thread<R>(number: Option<usize>, act: impl FnOnce() -> R) -> R {
     let before = THREAD.replace(number);
     let result = act();
@@ -93,8 +89,8 @@ fn step() {
     }
 }
 
-/// Runs `one` with `other` before its access of that number, from 1, or right after its last one, when what it stored
-/// may still not have taken effect. Says whether there were so many accesses: if not `other` is dropped.
+/// Runs `one` with `other` before its access of that number, from 1, or right after its last one, when its stores may
+/// still be late. Returns whether there were so many accesses; if not, `other` is dropped.
 pub(crate) fn interrupted(at: u32, one: impl FnOnce(), other: impl FnOnce() + 'static) -> bool {
     OTHER.set(Some(Other { after: at, action: Box::new(other) }));
     RUNS.set(true);
@@ -115,7 +111,7 @@ fn drain(which: impl Fn(Option<usize>) -> bool) {
     due.into_iter().for_each(|store| (store.perform)());
 }
 
-/// A read-modify-write, or a fence, of this thread.
+/// At a read-modify-write, or a fence, of this thread.
 fn drain_own() {
     let thread = THREAD.get();
     drain(|of| of == thread);
@@ -142,7 +138,7 @@ fn stored(address: usize) -> Option<u64> {
     })
 }
 
-/// A word goes: what was stored there is not seen any more.
+/// A word goes, and its late stores with it.
 fn forget(address: usize) {
     STORES.with_borrow_mut(|stores| stores.retain(|store| store.address != address));
 }
@@ -261,7 +257,7 @@ impl<T> Pointer<T> for Place<T> {
     }
 }
 
-// SAFETY: the real machine's words, on one thread, and barriers that see to what it stores late (but for `Broken`).
+// SAFETY: the real machine's words, on one thread, and barriers that make late stores take effect (but for `Broken`).
 unsafe impl Memory for Staged {
     type AtomicU32 = Word<<Native as Memory>::AtomicU32>;
     type AtomicU64 = Word<<Native as Memory>::AtomicU64>;
@@ -292,7 +288,7 @@ unsafe impl Memory for Staged {
     fn spin_hint() {}
 }
 
-// SAFETY: one thread has the number 0, and others while it does what those could have done.
+// SAFETY: one thread has the number 0, and others while it acts as them.
 unsafe impl Threads for Staged {
     fn thread() -> Option<usize> {
         THREAD.get()

@@ -1,4 +1,4 @@
-//! What the tests of lazy references share: every scheme, objects that are counted, workers with a guard out.
+//! Every scheme, objects that are counted, workers with a guard out.
 #![allow(dead_code, unused_macros, reason = "each test binary uses a part")]
 
 use std::cell::RefCell;
@@ -9,7 +9,7 @@ use tenure::lazy::{
     Verified,
 };
 
-/// Makes each of the functions, which are generic over a scheme, a test for every scheme; on the machine that is given.
+/// Makes each function, generic over a scheme, a test for every scheme; on the machine that is given.
 macro_rules! claims {
     ($($claim:ident,)*) => {
         claims! { ($($claim)*) over
@@ -42,7 +42,6 @@ macro_rules! claims {
     };
 }
 
-/// A scheme, and how it differs from the others.
 pub(crate) trait Kind: Scheme {
     /// Whether an object stays alive while a local handle keeps it.
     const KEEPS: bool;
@@ -71,14 +70,13 @@ where
     const KEEPS: bool = S::KEEPS;
 }
 
-/// A domain, and the token of its objects.
 pub(crate) fn domain<S: Kind>() -> (Token, Domain<Token, S>) {
     (Token::new(), Domain::new_in())
 }
 
 type Registered<S> = (Token, Domain<Token, S>, Context<Token, S>, LocalHandle<Token, S>);
 
-/// A domain with an object, which has one context, and a local handle that has nothing.
+/// With an object, which has one context, and a local handle that has nothing.
 pub(crate) fn registered<S: Kind>() -> Registered<S> {
     let (token, domain) = domain();
     let (context, local) = (domain.context(token.clone()), domain.register());
@@ -110,7 +108,7 @@ impl Token {
     }
 }
 
-/// The figures of slow paths: retired, barriers, revoked, donated.
+/// Retired, barriers, revoked, donated.
 pub(crate) fn figures(statistics: &DomainStatistics) -> [u64; 4] {
     [statistics.retired, statistics.barriers, statistics.revoked, statistics.donated]
 }
@@ -133,19 +131,17 @@ impl<T, S: Scheme> Worker<T, S> {
         Self { guard: None, local: Box::into_raw(Box::new(domain.register())) }
     }
 
-    /// The local handle, without a guard.
+    /// After the guard has left.
     pub(crate) fn local(&mut self) -> &'static mut LocalHandle<T, S> {
         self.leave();
-        // SAFETY: the local handle lives until the drop, which comes after that of the guard; no other guard is out.
+        // SAFETY: the local handle lives until the drop, after that of the guard; no other guard is out.
         unsafe { &mut *self.local }
     }
 
-    /// Leaves, and enters.
     pub(crate) fn enter(&mut self, context: &Context<T, S>) {
         self.guard = Some(self.local().enter(context));
     }
 
-    /// Leaves, and uses what the local handle kept, if it still does.
     pub(crate) fn lazy(&mut self) -> bool {
         self.guard = self.local().lazy();
         self.guard.is_some()
@@ -155,17 +151,14 @@ impl<T, S: Scheme> Worker<T, S> {
         self.guard = None;
     }
 
-    /// The guard is gone and has not left.
     pub(crate) fn forget(&mut self) {
         std::mem::forget(self.guard.take());
     }
 
-    /// What is in use.
     pub(crate) fn value(&self) -> Option<&T> {
         self.guard.as_deref()
     }
 
-    /// A handle to what is in use.
     pub(crate) fn upgrade(&self) -> Option<Context<T, S>> {
         self.guard.as_ref().and_then(Guard::upgrade)
     }
@@ -182,7 +175,6 @@ impl<T, S: Scheme> Drop for Worker<T, S> {
     }
 }
 
-/// An object whose destructor may act.
 pub(crate) struct Last {
     pub(crate) token: Token,
     pub(crate) at_drop: Option<Box<dyn FnOnce() + Send + Sync>>,
@@ -215,12 +207,11 @@ thread_local! {
     static AT_EXIT: RefCell<Vec<Box<dyn std::any::Any>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Leaves `last` to the thread, which drops it with its thread-locals.
+/// For the thread to drop with its thread-locals.
 pub(crate) fn at_exit(last: impl std::any::Any) {
     AT_EXIT.with_borrow_mut(|all| all.push(Box::new(last)));
 }
 
-/// Calls its function when it is dropped.
 pub(crate) struct AtDrop<F: FnMut()>(pub(crate) F);
 
 impl<F: FnMut()> Drop for AtDrop<F> {

@@ -6,7 +6,6 @@ use std::thread;
 use tenure::lazy::Context;
 use tenure::memory::{Native, Threads};
 
-/// Runs `body` on a thread that ends.
 fn on_a_thread<R: Send + 'static>(body: impl FnOnce() -> R + Send + 'static) -> R {
     thread::spawn(body).join().unwrap()
 }
@@ -100,8 +99,6 @@ fn numbers_of_threads_have_nothing_to_do_with_workers<S: Kind>() {
     assert_eq!((token.objects(), figures(&domain.statistics())), (0, [1, 0, 0, 0]));
 }
 
-// --- thread-locals ---
-
 /// Thread-locals go in the reverse order of their first use: a thread that asks for its number later, if at all, has
 /// none when these go.
 fn what_thread_locals_have_goes_with_the_thread<S: Kind>() {
@@ -156,7 +153,7 @@ fn destructors_of_thread_locals_use_domains<S: Kind>() {
     }
 }
 
-/// Many threads end at once, each with the last handle of what the next one's local handle keeps.
+/// Each with the last handle of what the next one's local handle keeps.
 fn threads_that_end_at_once_end_each_others_objects<S: Kind>() {
     const THREADS: usize = 16;
     let (token, domain) = domain::<S>();

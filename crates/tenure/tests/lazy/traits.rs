@@ -12,8 +12,6 @@ use tenure::lazy::{
     Reader, Shootdown, Verified,
 };
 
-// --- threads ---
-
 /// What a type is not, unless an inherent constant, which is found first, says otherwise.
 trait Not {
     const SEND: bool = false;
@@ -32,7 +30,6 @@ impl<T: Sync> Asked<T> {
     const SYNC: bool = true;
 }
 
-/// Whether a type is `Send`, and whether it is `Sync`.
 macro_rules! auto {
     ($type:ty) => {
         (<Asked<$type>>::SEND, <Asked<$type>>::SYNC)
@@ -48,7 +45,6 @@ fn the_question_has_both_answers() {
     assert_eq!((auto!(Cell<u8>), auto!(MutexGuard<'static, u8>)), ((true, false), (false, true)));
 }
 
-/// The answers for the types that lead to such a value.
 macro_rules! types {
     ($value:ty, $scheme:ty) => {
         [
@@ -60,7 +56,7 @@ macro_rules! types {
     };
 }
 
-/// A value is shared, and dropped by any thread: so it has to be both, or nothing that leads to it is either.
+/// Any thread shares and drops a value: so it has to be both, or nothing that leads to it is either.
 #[test]
 fn what_leads_to_a_value_goes_to_other_threads_if_the_value_does() {
     macro_rules! assert_all {
@@ -82,7 +78,7 @@ fn what_leads_to_a_value_goes_to_other_threads_if_the_value_does() {
     assert_all!(MutexGuard<'static, u8>, NEITHER);
 }
 
-/// The guard of a thread's own place stays on the thread; what it shows may be shown to others.
+/// What it shows may be shown to others.
 #[test]
 fn the_guard_of_a_read_without_a_reader_stays_on_its_thread() {
     assert_eq!(auto!(CachedGuard<'static, String>), (false, true));
@@ -90,9 +86,6 @@ fn the_guard_of_a_read_without_a_reader_stays_on_its_thread() {
     assert_eq!(auto!(CachedGuard<'static, Rc<u8>>), NEITHER);
 }
 
-// --- panics ---
-
-/// Compiles if both hold.
 fn may_be_used_after_a_panic<T: UnwindSafe + RefUnwindSafe>() {}
 
 fn what_std_lets_through_a_panic_goes_through<S: Kind>() {
@@ -141,9 +134,7 @@ fn handles_are_a_word_and_one_that_may_be_none_is_no_more() {
     assert_eq!(size_of::<Option<Domain<u8, Mask>>>(), size_of::<usize>());
 }
 
-// --- values ---
-
-/// Where one of a shorter life is asked for, one of a longer life will do, as with `Arc`.
+/// A longer life will do for a shorter one, as with `Arc`.
 fn contexts_and_guards_are_covariant<S: Kind>() {
     fn longest<'a, S: Kind>(
         context: &Context<&'a str, S>,
@@ -184,7 +175,6 @@ fn values_may_borrow<S: Kind>() {
     assert_eq!(*domain.register().enter(&context), "borr");
 }
 
-/// Counts its drops in what it borrows.
 struct Counts<'c>(&'c Cell<u32>);
 
 impl Drop for Counts<'_> {

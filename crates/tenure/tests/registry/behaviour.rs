@@ -27,7 +27,6 @@ macro_rules! for_all_counts {
 
 type Objects<V, C> = Registry<String, V, C>;
 
-/// Adds its name to a list when it is dropped.
 struct Mourned(&'static str, Arc<Mutex<Vec<&'static str>>>);
 
 impl Drop for Mourned {

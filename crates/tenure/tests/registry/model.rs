@@ -35,7 +35,7 @@ fn operations() -> impl Strategy<Value = Vec<Operation>> {
     prop::collection::vec(operation, 0..300)
 }
 
-/// What is held: ours, and the oracle's. Both are the number of the object.
+/// Ours, and the oracle's. Both are the number of the object.
 type Held<C> = (Ref<u8, Arc<u32>, C>, Arc<u32>);
 
 fn agrees<C: RegistryCount>(operations: &[Operation]) {

@@ -11,7 +11,6 @@ use tenure::registry::{Ref, Registry, RegistryCount};
 
 type Counter = <Native as Memory>::AtomicU32;
 
-/// Counts those that exist.
 struct Counted(Arc<Counter>);
 
 impl Counted {
@@ -49,7 +48,6 @@ fn threads_that_come_together_create_one_object() {
     }
 }
 
-/// One acquires and creates; others come meanwhile.
 struct Creation {
     objects: Registry<u32, u32>,
     begun: Receiver<()>,
@@ -75,7 +73,6 @@ impl Creation {
         Self { objects, begun, outcome, creator }
     }
 
-    /// Another acquire, which waits.
     fn wait_for_it(&self) -> thread::JoinHandle<u32> {
         let objects = self.objects.clone();
         let waiter = thread::spawn(move || *objects.acquire(&1, || 2));
@@ -171,7 +168,7 @@ fn an_object_is_destroyed_where_its_last_reference_is_dropped() {
     assert_eq!(receive.recv().unwrap(), id);
 }
 
-/// References in a thread-local that is destroyed after all that the registry has there.
+/// In a thread-local that is destroyed after all that the registry has there.
 fn kept_in_a_thread_local<C: RegistryCount>() {
     // Generic statics do not exist, so what is kept is anything.
     thread_local!(static KEPT: RefCell<Vec<Box<dyn std::any::Any>>> = const { RefCell::new(Vec::new()) });
@@ -213,7 +210,6 @@ fn a_reference_in_a_thread_local_is_dropped_though_the_thread_used_seize_before_
     assert_eq!((alive.load(Ordering::Relaxed), objects.len()), (0, 0));
 }
 
-/// Uses a registry in every way when it is dropped.
 struct UsedLate<C: RegistryCount> {
     objects: Registry<u32, Counted, C>,
     alive: Arc<Counter>,
@@ -233,7 +229,6 @@ impl<C: RegistryCount> Drop for UsedLate<C> {
     }
 }
 
-/// What a thread has used before its thread-locals are destroyed.
 #[derive(Debug, Clone, Copy)]
 enum Before {
     Nothing,
@@ -315,7 +310,7 @@ fn a_snapshot_under_churn_has_what_is_held_and_nothing_that_is_dead() {
     assert_eq!((alive.load(Ordering::Relaxed), objects.len()), (0, 0));
 }
 
-/// Keys that count, to see when the memory of dead entries goes.
+/// They count, to show when the memory of dead entries goes.
 #[derive(Clone, Hash, PartialEq, Eq)]
 struct Key(u32, Tracked);
 

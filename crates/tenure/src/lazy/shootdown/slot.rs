@@ -52,7 +52,6 @@ pub(super) enum Settled {
     MovedOn,
 }
 
-
 impl<T, S: Revoking> SlotState<T, S> for State<T, S> {
     /// Whether the slot has `block`, unmarked, and light barriers are free.
     #[inline(always)]
@@ -299,7 +298,6 @@ fn put_donated<T, S: Revoking>(block: Option<NonNull<Block<T, S>>>) {
         unsafe { destroy(block) };
     }
 }
-
 
 impl<T, S: Revoking> State<T, S> {
     /// Marks the slot if it still has `block` as `held`. Returns whether it did.
