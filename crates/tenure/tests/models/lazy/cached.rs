@@ -1,8 +1,8 @@
 //! [`Cached`]: readers go by a pointer that is replaced under them, and no handle of theirs keeps what they found.
 //!
-//! Here a reader meets a block that may have ended before: rule 5 of the shootdown. The memory of blocks that have
-//! ended comes back in these models as that of the next ones ([`quarantine::recycle`]), as on a real heap: an
-//! address says nothing about which value is there.
+//! A block that a reader meets may have ended: rule 5 of the shootdown. The memory of ended blocks comes back in these
+//! models as that of the next ones ([`quarantine::recycle`]), as on a real heap: an address says nothing about which
+//! value is there.
 
 use super::super::clocks::counts_are_held;
 use super::super::memory::{InOrder, PointersInOrder, clear_number, set_number, unfenced};
@@ -20,7 +20,7 @@ pub(super) fn cached<S: Revoking>() -> (Cached<Object, S>, Fate) {
     (Cached::new_in(first), fate)
 }
 
-/// A thread that stores `value`, and has seen the end of what it replaced if no reader was in its way.
+/// Replaces the value, and ends it if no reader is in the way.
 fn store<S: Revoking>(
     number: usize,
     cached: &Cached<Object, S>,
@@ -31,7 +31,7 @@ fn store<S: Revoking>(
     (worker(number, move || cached.store(object)), fate)
 }
 
-/// A thread that makes and stores the values 2 and 3: who reads one of them has to see that it was made.
+/// Makes and stores the values 2 and 3: a thread that reads one of them must see that it was made.
 fn store_twice<S: Revoking>(cached: &Cached<Object, S>) -> JoinHandle<[Fate; 2]> {
     let cached = cached.clone();
     worker(1, move || {
@@ -47,8 +47,7 @@ fn read<S: Revoking>(reader: &mut Reader<Object, S>) -> u32 {
     reader.read().look()
 }
 
-/// The end of every model: all have returned. Of all values only the current one is left, and it goes with the
-/// last handle.
+/// The end of every model, after all threads: only the current value is left, and it goes with the last handle.
 fn end<S: Revoking>(cached: Cached<Object, S>, old: &[Fate], current: &Fate) {
     old.iter().for_each(Fate::assert_gone);
     let said = cached.statistics();
@@ -66,8 +65,6 @@ fn under_a_store<S: Revoking>(readers: impl FnOnce(&Cached<Object, S>)) {
     end(cached, &[first], &second);
 }
 
-// --- a reader and a store ---
-
 pub(super) fn a_first_read_under_a_store<S: Revoking>() {
     let (cached, first) = cached::<S>();
     counts_are_held();
@@ -81,8 +78,8 @@ pub(super) fn a_first_read_under_a_store<S: Revoking>() {
     end(cached, &[first], &second);
 }
 
-/// What was read, and how many barriers the store passed: a second one where the reader came between its look at
-/// the slots and the first.
+/// What was read, and how many barriers the store passed: a second one if the reader came between its look at the slots
+/// and the first.
 #[test]
 fn a_first_read_under_a_store_ends_in_every_way() {
     ends_in_every_way(Some(3), [(1, 1), (1, 2), (2, 1), (2, 2)], || {
@@ -119,7 +116,7 @@ pub(super) fn a_read_of_what_was_read_before_under_a_store<S: Revoking>() {
     end(cached, &[first], &second);
 }
 
-/// The guard is there before the store, so it is the one that ends the old value.
+/// The guard is there before the store, so it ends the old value.
 pub(super) fn a_guard_held_across_a_store<S: Revoking>() {
     let (cached, first) = cached::<S>();
     let mut reader = cached.reader();
@@ -149,7 +146,6 @@ pub(super) fn a_guard_dropped_under_a_store<S: Revoking>() {
     end(cached, &[first], &second);
 }
 
-/// A guard on a thread that stores itself, while another reads.
 pub(super) fn a_guard_held_across_a_store_of_its_own_under_a_read<S: Revoking>() {
     let (cached, first) = cached::<S>();
     let mut reader = cached.reader();
@@ -197,8 +193,6 @@ pub(super) fn two_readers_under_a_store<S: Revoking>() {
     drop((reader, other));
     end(cached, &[first], &second);
 }
-
-// --- more than one store ---
 
 #[test]
 fn a_third_value_is_where_the_first_was() {
@@ -264,7 +258,7 @@ pub(super) fn a_reader_that_stores_under_a_store<S: Revoking>() {
     end(cached, &[first, old], &current);
 }
 
-/// What is replaced is the caller's to look at, whichever thread made it.
+/// The caller may look at what it replaced, whichever thread made it.
 pub(super) fn a_replaced_value_kept_under_a_store<S: Revoking>() {
     let (cached, first) = cached::<S>();
     let (storing, second) = store(1, &cached, 2);
@@ -289,7 +283,6 @@ pub(super) fn an_update_under_a_store<S: Revoking>() {
     storing.join().unwrap();
     let mut all = vec![first, second];
     all.append(&mut made);
-    // Either the store came first, or it replaced what the update had made.
     let current = match cached.read().look() {
         10 => 1,
         11 => all.len() - 1,
@@ -298,8 +291,6 @@ pub(super) fn an_update_under_a_store<S: Revoking>() {
     let current = all.swap_remove(current);
     end(cached, &all, &current);
 }
-
-// --- handles ---
 
 pub(super) fn a_handle_under_a_store<S: Revoking>() {
     under_a_store::<S>(|cached| _ = cached.context().look());
@@ -317,8 +308,6 @@ pub(super) fn a_guard_upgraded_under_a_store<S: Revoking>() {
     storing.join().unwrap();
     end(cached, &[first], &second);
 }
-
-// --- reads without a reader ---
 
 pub(super) fn a_read_in_a_read_of_one_thread_under_a_store<S: Revoking>() {
     under_a_store::<S>(|cached| {
@@ -342,8 +331,8 @@ pub(super) fn a_read_of_a_thread_without_a_number_under_a_store<S: Revoking>() {
     end(cached, &[first], &second);
 }
 
-/// A thread that ends has given its number up, and drops a guard afterwards, while the thread that has the number now
-/// reads by the same place, and the value is replaced.
+/// An ending thread gives its number up and then drops a guard, while the next thread of that number reads by the same
+/// slot, and the value is replaced.
 pub(super) fn a_guard_that_outlives_its_threads_number_under_the_next_owner<S: Revoking>() {
     let (cached, first) = cached::<S>();
     let is_given_up = Heap::new(<S::Memory as Memory>::AtomicU32::new(0));
@@ -373,9 +362,9 @@ pub(super) fn a_guard_that_outlives_its_threads_number_under_the_next_owner<S: R
     end(cached, &[first], &second);
 }
 
-/// As above; and the next owner finds that the place has nothing, as the one before left it. Nothing but the word that
-/// says whether the place is in use tells it so: it replaces the value itself, when it has read, so that there is no
-/// heavy barrier before, and a light one does nothing.
+/// As above, but the next owner finds the slot empty, as the last one left it. Only the word that says whether the slot
+/// is in use tells it so: it replaces the value itself, after its read, so that no heavy barrier comes before, and a
+/// light one does nothing.
 ///
 /// Returns whether there was a next owner.
 pub(super) fn a_place_left_by_a_guard_that_outlives_its_threads_number() -> bool {
@@ -412,7 +401,7 @@ fn a_place_that_its_last_owner_has_left_is_found_as_it_was_left() {
     ends_in_every_way(ALL, [false, true], a_place_left_by_a_guard_that_outlives_its_threads_number);
 }
 
-/// The last handle goes with a reader: the value is that one's to end.
+/// The reader then ends the value.
 pub(super) fn the_last_handle_dropped_under_a_reader<S: Revoking>() {
     let (cached, first) = cached::<S>();
     let mut reader = cached.reader();
@@ -423,7 +412,7 @@ pub(super) fn the_last_handle_dropped_under_a_reader<S: Revoking>() {
     first.assert_gone();
 }
 
-/// On a machine whose flags may be late, and on one where all is in order.
+/// On a machine with late flags, and on one where all is in order.
 macro_rules! on_both_machines {
     ($($model:ident: $late:expr, $in_order:expr;)*) => {
         mod late {

@@ -1,7 +1,5 @@
-//! Objects that end at once: one thread has the turn and ends what the others have pushed, with barriers that they
-//! share.
-//!
-//! The promise: when all that were there have returned, all that they dropped is gone.
+//! Objects that end at once: a combiner ends what the others have pushed, with shared barriers. When all threads have
+//! returned, all that they dropped is gone.
 
 use super::super::memory::{InOrder, Loom, PointersInOrder};
 use super::super::stage::{ALL, JoinHandle, passes, spawn};
@@ -9,7 +7,6 @@ use super::{Fate, Object, assert_ended, domain, ends_in_every_way, object, worke
 use std::iter;
 use tenure::lazy::{Context, Domain, LocalHandle, On, Scheme, Shootdown, Verified};
 
-/// Two objects, the first of which a local handle has kept.
 struct Two<S: Scheme> {
     domain: Domain<Object, S>,
     local: LocalHandle<Object, S>,
@@ -57,7 +54,7 @@ pub(super) fn two_that_two_workers_keep_die_on_two_threads<S: Scheme>() {
     drop((local, other_worker));
 }
 
-/// Who has the turn has taken the other's object with its own, or goes round again; or each has a turn.
+/// The combiner takes the other's object with its own, or goes round again; or each thread is a combiner.
 #[test]
 fn two_that_die_at_once_share_a_barrier_or_have_one_each() {
     ends_in_every_way(Some(3), [1, 2], || {
@@ -139,8 +136,8 @@ pub(super) fn three_die_on_three_threads<S: Scheme>() {
     drop(local);
 }
 
-/// Between a thread's push and its turn, a thread without a number empties the stack: unless the turn is acquired,
-/// its owner may find the stack as empty as it was before another thread pushed and left.
+/// Between a thread's push and its turn, a thread without a number empties the list: unless the turn is acquired, its
+/// owner may find the list as empty as it was before another thread pushed and left.
 pub(super) fn one_dies_beside_a_combiner_after_the_list_was_emptied<S: Scheme>() {
     let domain = domain::<S>();
     let (first, one) = object(&domain, 1);
@@ -159,7 +156,7 @@ pub(super) fn one_dies_beside_a_combiner_after_the_list_was_emptied<S: Scheme>()
     assert_ended(&domain, 0, &[one, two, three]);
 }
 
-/// An object that has the last handle to another, which ends while no thread has the turn.
+/// The last handle to the second object is in the first one.
 pub(super) fn an_object_whose_end_ends_another_under_a_worker<S: Scheme>() {
     struct Chain<S: Scheme> {
         object: Object,

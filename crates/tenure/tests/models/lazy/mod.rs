@@ -1,25 +1,17 @@
 //! Lazy references as they ship: domains whose local handles keep what others end, and
 //! [`Cached`](tenure::lazy::Cached).
 //!
-//! | room | claims |
-//! |---|---|
-//! | [`shootdown`] | one object: it is not read after its end, which waits for its readers alone |
-//! | [`ending`] | objects that end at once, on several threads: none is forgotten, and who was there has seen to it |
-//! | [`cached`] | a pointer that is replaced under its readers |
-//! | [`schemes`] | `Counted` and `Mask`: the last one destroys, once |
+//! Reading an [`Object`] is a plain read, dropping it a plain write, so loom demands that all that threads did with a
+//! value happened before its end. A second drop finds no value. Every model ends with [`Fate::assert_gone`].
 //!
-//! Values are [`Object`]s: reading one is a plain read, dropping it a plain write, so loom demands that all that
-//! threads did with a value happened before its end. A second drop finds no value. Every model ends
-//! with the question whether all of them are gone: [`Fate::assert_gone`].
-//!
-//! Blocks are on the heap and freed by the library. They stay readable up to the end of the execution
-//! ([`quarantine`]), so a word of theirs that is used too late complains.
+//! The library frees blocks on the heap. They stay readable up to the end of the execution ([`quarantine`]), so a word
+//! that is used too late complains.
 
-/// Tests that run a model of the shootdown on a machine whose stores may be late, on one where all is in order, and
-/// with `VERIFY` on the first again, each with a bound of its own.
+/// Tests that run a model of the shootdown on a machine with late stores, on one where all is in order, and with
+/// `VERIFY` on the first again, each with its bound.
 ///
-/// [`PointersInOrder`](super::memory::PointersInOrder) is for those whose local handles enter another object while
-/// the first one ends, [`Loom`](super::memory::Loom) for the others.
+/// [`PointersInOrder`](super::memory::PointersInOrder) is for models whose local handles enter another object while the
+/// first one ends, [`Loom`](super::memory::Loom) for the others.
 macro_rules! shootdowns {
     ($($model:ident: $machine:ident($late:expr), $in_order:expr, $verified:expr;)*) => {
         mod late {
@@ -63,7 +55,6 @@ use std::sync::{Arc, Mutex};
 use tenure::lazy::{Context, Domain, Scheme};
 use tenure::memory::Memory;
 
-/// What the domains of these models share.
 pub(crate) struct Object(Rc<Value>);
 
 // SAFETY: loom runs all threads of a model on one thread of the system, and judges accesses itself.
@@ -91,7 +82,7 @@ impl Drop for Object {
     }
 }
 
-/// What a model keeps of an object: whether it is gone. To be asked by who has waited for those that may end it.
+/// Whether an object is gone. To be asked after the threads that may end it.
 pub(crate) struct Fate(Rc<Value>);
 
 impl Fate {
@@ -100,7 +91,7 @@ impl Fate {
     }
 }
 
-/// The first step of every model: this is thread 0. What the machine's barriers pass on besides is not to be relied on.
+/// The first step of every model: this is thread 0. No model relies on what else the machine's barriers pass on.
 fn begin<M: Memory>() {
     judge::<M>();
     set_number(0);
@@ -112,13 +103,11 @@ fn domain<S: Scheme>() -> Domain<Object, S> {
     Domain::new_in()
 }
 
-/// An object of that value.
 fn object<S: Scheme>(domain: &Domain<Object, S>, value: u32) -> (Context<Object, S>, Fate) {
     let (object, fate) = Object::new(value);
     (domain.context(object), fate)
 }
 
-/// A thread of that number.
 fn worker<R: 'static>(number: usize, thread: impl FnOnce() -> R + 'static) -> JoinHandle<R> {
     spawn(move || {
         set_number(number);
@@ -126,8 +115,8 @@ fn worker<R: 'static>(number: usize, thread: impl FnOnce() -> R + 'static) -> Jo
     })
 }
 
-/// Explores a model that says how it ended, and demands that it ends in all of these ways: a claim that holds because
-/// nothing happens says nothing.
+/// Explores a model that returns how it ended, and demands each of these ways: a claim that holds because nothing
+/// happens says nothing.
 fn ends_in_every_way<W: Ord + Debug + Send + 'static>(
     preemptions: Preemptions,
     ways: impl IntoIterator<Item = W>,

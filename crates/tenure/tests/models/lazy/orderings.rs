@@ -1,6 +1,5 @@
-//! The orderings of lazy references, each with the model that fails without it.
-//!
-//! All but the one of `Verified`: without it a test that is right would be aborted.
+//! The orderings of lazy references, each with the model that fails without it: all but that of `Verified`, which would
+//! abort a right test.
 
 use super::cached::{
     a_place_left_by_a_guard_that_outlives_its_threads_number,

@@ -1,13 +1,11 @@
-//! The schemes whose local handles count: [`Counted`] and [`Mask`]. What a local handle keeps is kept alive, so a
-//! value goes with the last handle or with the last local handle that moves on, is cleared, or goes: one of them
-//! destroys it, after all others.
+//! The schemes whose local handles count: [`Counted`] and [`Mask`]. A value goes with the last handle, or with the last
+//! local handle that moves on, is cleared, or goes: one of them destroys it, after all others.
 
 use super::super::memory::{InOrder, Loom};
 use super::super::stage::{ALL, passes};
 use super::{Fate, Object, domain, object, worker};
 use tenure::lazy::{Context, Counted, Domain, Guard, LocalHandle, Mask, On, Scheme};
 
-/// A local handle that has kept `context`.
 fn keeper<S: Scheme>(
     domain: &Domain<Object, S>,
     context: &Context<Object, S>,
@@ -84,7 +82,7 @@ pub(super) fn cleared_by_two_workers_under_the_last_drop<S: Scheme>() {
     end(&domain, &[fate]);
 }
 
-/// A bit is set while another one of its word, which was the only one, goes.
+/// A bit is set while the only other one of its word goes.
 pub(super) fn entered_by_one_worker_while_another_is_cleared<S: Scheme>() {
     let domain = domain::<S>();
     let (context, fate) = object(&domain, 1);
@@ -102,7 +100,7 @@ pub(super) fn entered_by_one_worker_while_another_is_cleared<S: Scheme>() {
     end(&domain, &[fate]);
 }
 
-/// Two first bits of a word, of which one takes the word's reference, and the other may be the last to go.
+/// Two first bits of a word: one takes the word's reference, and the other may be the last to go.
 pub(super) fn entered_and_left_by_two_workers<S: Scheme>() {
     let domain = domain::<S>();
     let (context, fate) = object(&domain, 1);
@@ -142,7 +140,6 @@ pub(super) fn upgraded_by_a_worker_that_is_cleared_after_the_last_drop<S: Scheme
     end(&domain, &[fate]);
 }
 
-/// Each of the schemes on both machines.
 macro_rules! counting {
     ($($model:ident: $late:expr, $in_order:expr;)*) => {
         mod counted {

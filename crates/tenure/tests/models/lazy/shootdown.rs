@@ -1,8 +1,7 @@
 //! One object that ends under local handles that keep it, use it, find it again, move on, and go.
 //!
-//! In each model the thread that has the local handle is this one, and another drops the last handle. When both
-//! have done the value is gone, whether the local handle has heard of it or not: the local handles are dropped
-//! after that question.
+//! This thread has the local handle, and another drops the last handle. Then the value is gone, whether the local
+//! handle has noticed or not: the local handles are dropped after that question.
 
 use super::super::clocks::counts_are_held;
 use super::super::memory::{InOrder, Loom, PointersInOrder, heavy_barriers, unfenced};
@@ -11,7 +10,7 @@ use super::{Fate, Object, assert_ended, domain, ends_in_every_way, object, worke
 use tenure::lazy::{Context, Domain, Guard, LocalHandle, On, Scheme, Shootdown, Verified};
 use tenure::memory::{Atomic, Memory, Ordering};
 
-/// A local handle that has kept an object of value 1, and the only handle to that.
+/// A local handle that keeps an object of value 1, and the only handle to it.
 fn keep<S: Scheme>(
     domain: &Domain<Object, S>,
 ) -> (LocalHandle<Object, S>, Context<Object, S>, Fate) {
@@ -21,12 +20,11 @@ fn keep<S: Scheme>(
     (local, context, fate)
 }
 
-/// What the local handle has kept, if it still has it.
 fn look_lazily<S: Scheme>(local: &mut LocalHandle<Object, S>) -> bool {
     local.lazy().inspect(|kept| assert_eq!(kept.look(), 1)).is_some()
 }
 
-/// `owner` does something with a local handle that has kept an object ‖ the object's last handle goes.
+/// `owner` acts on a local handle that has kept an object ‖ the object's last handle goes.
 fn under_the_last_drop<S: Scheme>(owner: impl FnOnce(&mut LocalHandle<Object, S>)) {
     let domain = domain::<S>();
     counts_are_held();
@@ -37,8 +35,6 @@ fn under_the_last_drop<S: Scheme>(owner: impl FnOnce(&mut LocalHandle<Object, S>
     assert!(local.lazy().is_none());
     assert_ended(&domain, 1, &[fate]);
 }
-
-// --- entering ---
 
 pub(super) fn entered_and_its_handle_dropped_inside<S: Scheme>() {
     let domain = domain::<S>();
@@ -111,8 +107,6 @@ pub(super) fn the_last_handle_dropped_inside_its_own_guard_under_a_worker_that_k
     drop(own);
 }
 
-// --- using what was kept ---
-
 pub(super) fn used_lazily_under_the_last_drop<S: Scheme>() {
     under_the_last_drop::<S>(|local| _ = look_lazily(local));
 }
@@ -142,7 +136,7 @@ pub(super) fn used_lazily_by_two_workers_under_the_last_drop<S: Scheme>() {
     drop(second);
 }
 
-/// Found or not; and taken by the reclaimer from who is idle, given by it to who is not, or given up by its owner.
+/// Found or not; and taken by the reclaimer from an idle owner, donated to an active one, or given up by its owner.
 #[test]
 fn a_use_under_the_last_drop_ends_in_every_way() {
     let ways =
@@ -157,8 +151,6 @@ fn a_use_under_the_last_drop_ends_in_every_way() {
         (used, said.revoked, said.donated)
     });
 }
-
-// --- moving on, and coming back ---
 
 pub(super) fn moved_on_under_the_last_drop<S: Scheme>() {
     let domain = domain::<S>();
@@ -218,8 +210,8 @@ pub(super) fn a_forgotten_guard_ends_with_the_next_use<S: Scheme>() {
     assert_ended(&domain, 1, &[fate, fate_of_next]);
 }
 
-/// A reclaimer that finds the worker active finds what it moved on to. Otherwise it donates a reference to what the
-/// worker has overwritten. With stores that are late; nothing ends the next object while the worker uses it.
+/// Otherwise the reclaimer donates a reference to what the worker has overwritten. With late stores; nothing ends the
+/// next object while the worker uses it.
 pub(super) fn moved_on_to_what_stays_under_the_last_drop() {
     let domain = domain::<On<Loom, Shootdown>>();
     let (mut local, context, fate) = keep(&domain);
@@ -238,8 +230,8 @@ fn a_reclaimer_that_finds_an_owner_active_finds_what_it_uses() {
     passes(ALL, moved_on_to_what_stays_under_the_last_drop);
 }
 
-/// The reclaimer hears relaxed that the worker has moved on, and passes no barrier: the word itself has to tell it
-/// of the use.
+/// The reclaimer sees by a relaxed load that the worker has moved on, and passes no barrier: only the word itself
+/// passes on the use.
 pub(super) fn moved_on_before_the_last_drop() {
     type Flag = <PointersInOrder as Memory>::AtomicU32;
     let domain = domain::<On<PointersInOrder, Shootdown>>();
@@ -250,7 +242,7 @@ pub(super) fn moved_on_before_the_last_drop() {
         let has_moved_on = has_moved_on.clone();
         worker(1, move || (has_moved_on.load(Ordering::Relaxed) == 0).then_some(context))
     };
-    // What pairs with the barriers of the reclaimer: there are none.
+    // There are no barriers of the reclaimer to pair with.
     unfenced(|| {
         look_lazily(&mut local);
         drop(local.enter(&next));
@@ -266,10 +258,10 @@ fn a_use_is_seen_by_a_reclaimer_that_finds_another_object() {
     passes(ALL, moved_on_before_the_last_drop);
 }
 
-/// The local handle has used the object without a handle and moved on to one that ended in its hands. When it has
-/// given that one's reference back it has nothing: a reclaimer who sees that passes no barrier, so the word itself
-/// has to tell it of the use. The reclaimer has no number, because turns order reclaimers, and hears relaxed that
-/// the local handle has moved on.
+/// The local handle has used the object without a handle and moved on to one that ended under it. After giving that
+/// reference back it has nothing: a reclaimer that sees this passes no barrier, so only the word itself passes on the
+/// use. The reclaimer has no number, because turns order reclaimers, and sees by a relaxed load that the handle has
+/// moved on.
 pub(super) fn moved_on_and_given_back_before_the_last_drop() {
     type Flag = <PointersInOrder as Memory>::AtomicU32;
     let domain = domain::<On<PointersInOrder, Shootdown>>();
@@ -280,7 +272,7 @@ pub(super) fn moved_on_and_given_back_before_the_last_drop() {
         let has_moved_on = has_moved_on.clone();
         spawn(move || (has_moved_on.load(Ordering::Relaxed) == 0).then_some(context))
     };
-    // What pairs with the barriers of the reclaimer of the first object: there are none.
+    // There are no barriers of the first object's reclaimer to pair with.
     unfenced(|| look_lazily(&mut local));
     let active = local.enter(&next);
     has_moved_on.store(1, Ordering::Relaxed);
@@ -289,7 +281,7 @@ pub(super) fn moved_on_and_given_back_before_the_last_drop() {
         heavy_barriers()
     });
     if reclaimer.join().unwrap() == 1 {
-        // The donation is there: nothing is left for a light barrier to do.
+        // The donation is there: a light barrier has nothing left to do.
         unfenced(|| drop(active));
     } else {
         // The other thread has both objects.
@@ -303,8 +295,6 @@ pub(super) fn moved_on_and_given_back_before_the_last_drop() {
 fn a_use_is_seen_by_a_reclaimer_that_finds_the_next_object_given_back() {
     passes(Some(3), moved_on_and_given_back_before_the_last_drop);
 }
-
-// --- going ---
 
 pub(super) fn cleared_under_the_last_drop<S: Scheme>() {
     under_the_last_drop::<S>(|local| {
@@ -372,8 +362,6 @@ pub(super) fn given_back_and_taken_by_another_thread_for_the_same_object<S: Sche
     other.join().unwrap();
     assert_ended(&domain, 2, &[fate]);
 }
-
-// --- a handle from a guard ---
 
 pub(super) fn upgraded_under_the_last_drop<S: Scheme>() {
     let domain = domain::<S>();

@@ -1,8 +1,8 @@
 //! [`Map`]: the map that ships, and its grace periods, in batches of one: an element is released as soon as the last
 //! read section that may have seen it is over.
 //!
-//! Elements are read plainly when they are found and written plainly when they are released, so loom demands that
-//! every look at one comes after its insertion and before its release. Released elements stay in [`quarantine`].
+//! Finding an element reads it plainly, releasing it writes it plainly, so loom demands that every look comes after its
+//! insertion and before its release. Released elements stay in [`quarantine`].
 
 use super::super::memory::{Loom, end_at_failure, set_number, unfenced};
 use super::super::quarantine;
@@ -14,7 +14,7 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 use tenure::registry::raw::{self, Link, Map, order_of};
 
-/// Hashes a key to its tens: keys that differ in the last digit have one hash.
+/// Keys that differ in the last digit have one hash.
 #[derive(Default)]
 pub(crate) struct Tens(u64);
 
@@ -30,7 +30,6 @@ impl Hasher for Tens {
     }
 }
 
-/// The order of a key.
 fn order(key: u32) -> u64 {
     order_of(&BuildHasherDefault::<Tens>::default(), &key)
 }
@@ -43,7 +42,7 @@ pub(crate) struct Item {
     released: Arc<Mutex<u32>>,
 }
 
-// SAFETY: no one writes the key.
+// SAFETY: the key is never written.
 unsafe impl raw::Element for Item {
     type Key = u32;
     type Memory = Loom;
@@ -61,7 +60,6 @@ unsafe impl raw::Element for Item {
     }
 }
 
-/// The map, and what the model knows of it.
 pub(crate) struct Stage {
     /// Left alone where a model fails.
     map: ManuallyDrop<Map<Item>>,
@@ -82,7 +80,6 @@ impl Stage {
         Rc::new(Self { map: ManuallyDrop::new(Map::new(size, 1)), released: Arc::default() })
     }
 
-    /// A new element of that key, or the one that is there.
     fn insert(&self, key: u32) -> Found {
         let new = NonNull::from(Box::leak(Box::new(Item {
             link: Link::new(order(key)),
@@ -107,7 +104,6 @@ impl Stage {
         }
     }
 
-    /// Looks at the element of that key, if there is one.
     fn get(&self, key: u32) -> Option<NonNull<Item>> {
         // SAFETY: it goes no further than this function.
         let guard = unsafe { self.map.enter() };
@@ -148,7 +144,7 @@ impl Stage {
         keys
     }
 
-    /// All is over: these are there, and each of all others was released, once.
+    /// All is over: these keys are there, and each other element was released, once.
     fn curtain(self: Rc<Self>, there: &[u32], inserted: u32) {
         assert_eq!(self.keys(), there, "an element is lost, or left");
         for &key in there {
@@ -168,7 +164,7 @@ fn thread(number: usize, stage: &Rc<Stage>, act: impl FnOnce(&Stage) + 'static) 
     })
 }
 
-/// Two insertions of one key ‖: one is in, and found by the other.
+/// One is in, and found by the other.
 pub(crate) fn insertions_of_one_key(in_front: InFront) {
     let stage = Stage::new();
     let first = in_front.insert(&stage);
@@ -184,12 +180,10 @@ pub(crate) fn insertions_of_one_key(in_front: InFront) {
     in_front.curtain(first, stage);
 }
 
-/// What is in front of an element that is inserted.
+/// What is in front of an inserted element.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum InFront {
-    /// A bucket.
     Bucket,
-    /// An element.
     Element,
     /// An element, which is removed after the insertion.
     Removed,
@@ -197,7 +191,7 @@ pub(crate) enum InFront {
 
 impl InFront {
     fn insert(self, stage: &Stage) -> Option<NonNull<Item>> {
-        // The thread's place is allocated, which would pass on the element if it came with it.
+        // Allocates the thread's place, which would otherwise pass on the element.
         assert!(stage.get(11).is_none());
         (self != Self::Bucket).then(|| stage.insert(10).unwrap())
     }
@@ -208,7 +202,6 @@ impl InFront {
     }
 }
 
-/// A look ‖ an insertion.
 pub(crate) fn a_look_under_an_insertion(look: fn(&Stage), in_front: InFront) {
     let stage = Stage::new();
     let first = in_front.insert(&stage);
@@ -224,7 +217,7 @@ pub(crate) fn a_look_under_an_insertion(look: fn(&Stage), in_front: InFront) {
     in_front.curtain(first, stage);
 }
 
-/// Lookups ‖ a removal: what is found is not released while it is looked at.
+/// What is found is not released while it is looked at.
 pub(crate) fn lookups_under_a_removal(others: usize) {
     let stage = Stage::new();
     let element = stage.insert(11).unwrap();
@@ -234,8 +227,8 @@ pub(crate) fn lookups_under_a_removal(others: usize) {
     stage.curtain(&[], 1);
 }
 
-/// A lookup, and another read section of the same thread, ‖ a removal: a thread that waits for the end of the first
-/// section may find any store of the second in its place.
+/// A lookup and another read section of one thread ‖ a removal: a thread that waits for the end of the first section
+/// may find any store of the second in its place.
 pub(crate) fn sections_in_a_row_under_a_removal(second: fn(&Stage)) {
     let stage = Stage::with_buckets(2);
     let element = stage.insert(11).unwrap();
@@ -252,8 +245,8 @@ pub(crate) fn sections_in_a_row_under_a_removal(second: fn(&Stage)) {
     stage.curtain(&[40], 3);
 }
 
-// A fence of the second section would pass on the reads of the first. These stay in another bucket than 11, in
-// front of 40.
+// A fence of the second section would pass on the reads of the first. These stay in another bucket than 11, in front of
+// 40.
 
 pub(crate) fn get_nested(stage: &Stage) {
     unfenced(|| {
@@ -279,7 +272,6 @@ pub(crate) fn all_keys(stage: &Stage) {
     let _ = stage.keys();
 }
 
-/// Two removals of one element ‖.
 pub(crate) fn removals_of_one_element() {
     let stage = Stage::new();
     let _ = stage.insert(11).unwrap();
@@ -289,7 +281,6 @@ pub(crate) fn removals_of_one_element() {
     stage.curtain(&[], 1);
 }
 
-/// Removals of neighbours ‖: each goes, and only they.
 pub(crate) fn removals_of_neighbours() {
     let stage = Stage::new();
     let [_, b, c, _] = [10, 11, 12, 13].map(|key| stage.insert(key).unwrap());
@@ -302,7 +293,6 @@ pub(crate) fn removals_of_neighbours() {
     stage.curtain(&[10, 13], 4);
 }
 
-/// An insertion behind an element ‖ that one's removal.
 pub(crate) fn an_insertion_behind_a_removal() {
     let stage = Stage::new();
     let element = stage.insert(10).unwrap();
@@ -331,14 +321,14 @@ pub(crate) fn the_next_of_a_key() {
     stage.curtain(&[11], 2);
 }
 
-/// The map grows ‖ `act`: both split the same bucket, which the element is in, and neither waits for the other.
+/// The map grows ‖ `act`: both split the bucket which the element is in, and neither waits for the other.
 pub(crate) fn growth_under(act: fn(&Stage), there: &'static [u32], inserted: u32) {
     let stage = Stage::new();
     stage.insert(30).unwrap();
     let other = thread(1, &stage, act);
     stage.map.fit(|| 2);
     let insert_20 = || {
-        // Twice, since loom tries the second load of a bucket's state also where the first one was too early.
+        // Twice: loom tries the second load of a bucket's state also where the first one was too early.
         for _ in 0..2 {
             let is_there = stage.get(30).is_some();
             assert!(is_there || !there.contains(&30), "an element is lost in growth");

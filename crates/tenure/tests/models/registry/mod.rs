@@ -1,8 +1,8 @@
 //! [`Registry`]: one live object per key, under lookups, creations and last drops that meet.
 //!
-//! The registry that ships, with its map and its grace periods, in batches of one. Objects are read and dropped
-//! plainly, so loom demands that all that holders did with one happened before its end. What the library frees
-//! stays in [`quarantine`], so a word that is used too late complains.
+//! The registry that ships, in batches of one. Objects are read and dropped plainly, so loom demands that all that
+//! holders did with one happened before its end. What the library frees stays in [`quarantine`], so a word that is used
+//! too late complains.
 
 pub(crate) mod map;
 mod orderings;
@@ -32,7 +32,6 @@ unsafe impl Machine for Loom {
     }
 }
 
-/// loom's mutex.
 pub(crate) struct CreateLock(loom::sync::Mutex<()>);
 
 thread_local! {
@@ -41,14 +40,14 @@ thread_local! {
     static SHARES_PUTS: Cell<bool> = const { Cell::new(true) };
 }
 
-/// Has locks keep no thread out while `act` runs.
+/// Locks keep no thread out while `act` runs.
 pub(crate) fn without_locks(act: impl FnOnce()) {
     LOCKS.set(false);
     act();
     LOCKS.set(true);
 }
 
-/// Gives each put grace periods of its own while `act` runs, for which nothing waits.
+/// Each put has grace periods of its own while `act` runs, for which nothing waits.
 pub(crate) fn with_puts_apart(act: impl FnOnce()) {
     SHARES_PUTS.set(false);
     act();
@@ -84,7 +83,6 @@ impl Hasher for Zero {
 type Objects<C> = Registry<u32, Object, C, BuildHasherDefault<Zero>>;
 type ObjectRef<C> = Ref<u32, Object, C>;
 
-/// What the model knows, besides loom.
 #[derive(Default)]
 struct Known {
     created: u32,
@@ -97,7 +95,6 @@ struct Known {
 struct Witness(Arc<Mutex<Known>>);
 
 impl Witness {
-    /// What `create` does.
     fn create(&self) -> Object {
         let mut known = self.0.lock().unwrap();
         assert!(known.held.iter().all(|held| *held == 0), "two live objects have one key");
@@ -106,7 +103,7 @@ impl Witness {
         Object { value: Value::new(known.created), number: known.created, witness: self.clone() }
     }
 
-    /// At the end: so many objects were created, and all are gone.
+    /// So many objects were created, and all are gone.
     fn assert_gone(&self, created: &RangeInclusive<u32>) {
         let known = self.0.lock().unwrap();
         assert!(created.contains(&known.created), "{} objects were created", known.created);
@@ -160,7 +157,6 @@ impl<C: RegistryCount> Stage<C> {
         self.objects.acquire(&KEY, || self.witness.create())
     }
 
-    /// Holds a reference for a moment.
     fn use_it(&self, object: ObjectRef<C>) {
         let count = |change: fn(&mut u32)| {
             change(&mut self.witness.0.lock().unwrap().held[object.number as usize - 1]);
@@ -172,7 +168,6 @@ impl<C: RegistryCount> Stage<C> {
     }
 }
 
-/// What a thread does.
 pub(crate) type Act<C> = fn(&Stage<C>);
 
 pub(crate) fn acquire<C: RegistryCount>(stage: &Stage<C>) {
@@ -199,7 +194,7 @@ pub(crate) fn get<C: RegistryCount>(stage: &Stage<C>) {
     }
 }
 
-/// [`acquire`], without fences that would pass on more than the orderings do. Where no other thread removes anything.
+/// [`acquire`] without fences, which would pass on more than the orderings do. For models that remove nothing else.
 fn acquire_unfenced<C: RegistryCount>(stage: &Stage<C>) {
     unfenced(|| acquire(stage));
 }
@@ -208,7 +203,7 @@ fn count_objects<C: RegistryCount>(stage: &Stage<C>) {
     assert!(stage.objects.len() <= 1, "more objects than there ever were");
 }
 
-/// `others` ‖ `act`, or the last drop of an object that is there if that is `None`. At the end nothing is left.
+/// `others` ‖ `act`, or the last drop of an existing object if that is `None`. At the end nothing is left.
 pub(crate) fn meet<C: RegistryCount>(
     act: Option<Act<C>>,
     others: impl IntoIterator<Item = Act<C>>,
@@ -236,7 +231,6 @@ pub(crate) fn meet<C: RegistryCount>(
     witness.assert_gone(&created);
 }
 
-/// Two drops of the last two references ‖ the last handle goes.
 fn drops_without_a_handle<C: RegistryCount>() {
     let Stage { objects, witness } = Stage::<C>::new();
     let first = objects.acquire(&KEY, || witness.create());
@@ -253,7 +247,7 @@ fn drops_without_a_handle<C: RegistryCount>() {
     witness.assert_gone(&(1..=1));
 }
 
-/// The models for a count, each with its bound.
+/// With the bounds of each count.
 macro_rules! models {
     ($($module:ident: $count:ty, $two:expr, $three:expr;)*) => {$(
         mod $module {
@@ -297,7 +291,7 @@ models! {
     inc_not_zero: IncNotZero<Loom>, Some(2), Some(1);
 }
 
-// Three threads and two preemptions: some 35,000 executions, so for one count.
+// For one count: three threads and two preemptions make some 35,000 executions.
 tests! {
     an_acquire_and_a_lookup_under_the_last_drop_have_that_object_or_the_next =>
         passes(Some(2), || meet::<TicketRef<Loom>>(None, [acquire as Act<_>, get], 1..=2));

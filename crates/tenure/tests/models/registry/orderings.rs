@@ -94,7 +94,7 @@ const ROOM: Room = Room {
 
 tests_of!(ROOM);
 
-/// Models in which a lookup meets a removal.
+/// A lookup meets a removal.
 const MEETINGS: [fn(); 2] =
     [|| lookups_under_a_removal(1), || meet::<C>(None, [get as Act<C>], 1..=1)];
 

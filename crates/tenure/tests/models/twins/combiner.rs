@@ -49,7 +49,6 @@ impl<F: Flaw> List<F> {
         }
     }
 
-    /// Pushes a block, and reclaims it unless another thread does.
     fn retire(&self) {
         if F::PUSHES_FIRST {
             self.push();

@@ -1,5 +1,5 @@
-//! A donation place beside the slot, as in the scheme that was proposed for Linux: the slot is what its owner uses,
-//! with a reference of its own or with one that the reclaimer has put into the place.
+//! A donation place beside the slot, as in the scheme proposed for Linux: the slot is what its owner uses, with a
+//! reference of its own or with one that the reclaimer has put into the place.
 //!
 //! Where the place is taken by an older object the reclaimer may steal that one's reference: the owner has moved on
 //! from it. But only if it looks at the slot *after* it has read the place. Our shootdown needs no place: what is
@@ -52,7 +52,7 @@ impl<F: Flaw> Slot<F> {
         }
     }
 
-    /// The owner moves on, and gives back what was donated to it before.
+    /// Moves on, and gives back what was donated before.
     fn switch(&self, id: u32) {
         self.held.store(id, Ordering::Release);
         Loom::<false>::heavy_barrier();

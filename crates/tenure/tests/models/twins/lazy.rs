@@ -25,7 +25,6 @@ tests! {
         passes(Some(3), || read_under_a_store::<SoundSlot>(2));
 }
 
-// --- looks ---
 tests! {
     a_reclaimer_that_looks_before_it_marks_takes_the_block_from_who_came_in_between =>
         fails(Some(2), ValueRace, gone_in::<LooksBeforeTheMark>);
@@ -33,7 +32,6 @@ tests! {
         fails(Some(2), ValueRace, gone_in::<LooksBeforeTheBarrier>);
 }
 
-// --- references ---
 tests! {
     a_reclaimer_that_donates_nothing_frees_under_the_owner =>
         fails(Some(1), ValueRace, left::<DonatesNothing, PointersInOrder>);
@@ -43,7 +41,6 @@ tests! {
         fails(Some(1), Claim(LEAKS), left::<LeavesForGood, PointersInOrder>);
 }
 
-// --- published blocks ---
 tests! {
     a_reader_that_does_not_look_at_the_pointer_again_reads_what_has_ended =>
         fails(Some(2), ValueRace, || read_under_a_store::<ReadsOnce>(1));
@@ -55,7 +52,6 @@ tests! {
         fails(Some(2), Claim(LEAKS), || read_under_a_store::<SettlesLatecomersAtOnce>(1));
 }
 
-// --- donation places ---
 tests! {
     the_sound_copy_of_a_donation_place_passes =>
         passes(ALL, taken_by_an_older_object::<SoundDonation>);
@@ -63,7 +59,6 @@ tests! {
         fails(Some(3), ValueRace, taken_by_an_older_object::<RereadsFirst>);
 }
 
-// --- the combiner ---
 tests! {
     the_sound_copy_of_a_combiner_passes => passes(ALL, two_push::<SoundCombiner>);
     a_combiner_that_resigns_by_a_store_passes_over_a_request =>
@@ -72,7 +67,6 @@ tests! {
         fails(Some(2), Claim(NEVER_RECLAIMED), two_push::<RequestsBeforeThePush>);
 }
 
-// --- masks ---
 tests! {
     the_sound_copy_of_a_mask_passes => passes(ALL, two_handles::<SoundMask>);
     a_look_at_the_mask_does_not_say_who_sets_its_first_bit =>

@@ -8,7 +8,7 @@ use std::ptr::{self, NonNull};
 use std::sync::Arc;
 use tenure::memory::{Memory, Ordering, Pointer};
 
-/// What is wrong with a list. The defaults are right.
+/// The defaults are right.
 pub(crate) trait Flaw: 'static {
     /// Whether what is removed is marked before it is unlinked.
     const MARKS: bool = true;
@@ -22,7 +22,7 @@ flaws! {
     RetiredByBoth { RETIRED_BY_ONE: bool = false }
 }
 
-/// A link. The first of a list has nothing in it.
+/// The first of a list has nothing in it.
 struct Node {
     next: <Loom as Memory>::Pointer<Node>,
     key: u32,
@@ -52,11 +52,11 @@ impl Node {
 }
 
 impl<F: Flaw> List<F> {
-    /// Nodes are not freed before the end of the execution: there are no grace periods here.
+    /// Nodes are freed after the execution: there are no grace periods here.
     fn with(keys: &[u32]) -> (Arc<Self>, Vec<NonNull<Node>>) {
         let list = Arc::new(Self(Node::new(0), PhantomData));
         let nodes = keys.iter().map(|key| list.insert(*key)).collect();
-        // What is left of a model that fails is not looked at.
+        // A failed model does not look at what is left.
         std::mem::forget(list.clone());
         (list, nodes)
     }
@@ -132,7 +132,6 @@ impl<F: Flaw> List<F> {
     }
 }
 
-/// An insertion behind an element ‖ that one's removal.
 fn an_insertion_behind_a_removal<F: Flaw>() {
     let (list, nodes) = List::<F>::with(&[10]);
     let other = {

@@ -32,7 +32,7 @@ impl<F: Flaw> MaskTwin<F> {
         }
     }
 
-    /// A local handle enters with a handle, which it gives back in there, uses the object, and is cleared.
+    /// A local handle enters with a handle, which it gives back inside, uses the object, and is cleared.
     fn come_and_go(this: &Heap<Self>, bit: u64) {
         let is_first = this.bits.load(Ordering::Relaxed) == 0;
         let before = this.bits.fetch_or(bit, Ordering::Relaxed);

@@ -1,5 +1,5 @@
-//! The entry of a registry in its smallest form, on the map that ships, with a switch for each rule; and the
-//! registry that ships, on a machine that does not keep its promises.
+//! The entry of a registry in its smallest form, on the map that ships, with a switch for each rule; and the registry
+//! that ships, on a machine that breaks its promises.
 
 use super::super::memory::{Loom, end_at_failure, set_number};
 use super::super::quarantine;
@@ -14,7 +14,7 @@ use tenure::count::{RcuRef, TicketRef};
 use tenure::memory::{Atomic, Memory, Ordering};
 use tenure::registry::raw::{Element, Link, Map};
 
-/// What is wrong with a twin. The defaults are right.
+/// The defaults are right.
 pub(crate) trait Flaw: 'static {
     /// Whether the memory waits for the thread of the last put.
     const REFERENCES_HAVE_A_SHARE: bool = true;
@@ -65,7 +65,7 @@ unsafe impl<F: Flaw> Element for Entry<F> {
 }
 
 impl<F: Flaw> Entry<F> {
-    /// Acquires, without creations that wait for each other: an entry is inserted with its value.
+    /// Without creations that wait for each other: an entry is inserted with its value.
     fn acquire(map: &Map<Self>) -> NonNull<Self> {
         // SAFETY: it goes no further than this function.
         let guard = unsafe { map.enter() };

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tenure::count::TicketRef;
 use tenure::memory::{Atomic, Memory, Ordering, Pointer};
 
-/// What is wrong with a twin. The defaults are right.
+/// The defaults are right.
 pub(crate) trait Flaw: Send + Sync + 'static {
     /// When the reclaimer looks at `active`.
     const LOOKS: Look = Look::AfterTheBarrier;
@@ -63,7 +63,6 @@ const MARKED: usize = 1;
 const DONATED: usize = 2;
 const TAGS: usize = 3;
 
-/// Block `id` in a slot.
 const fn word(id: usize) -> usize {
     (id + 1) << 2
 }
@@ -71,12 +70,12 @@ const fn word(id: usize) -> usize {
 struct Block<M: Memory> {
     value: Value,
     holders: TicketRef<M>,
-    /// That a reference was donated. loom takes additions to a count in the order in which they run, so that the count
-    /// does not show it if the owner has not seen that of the reclaimer. A plain field does.
+    /// That a reference was donated. loom takes additions to a count in the order in which they run, so the count does
+    /// not show whether the owner has seen the reclaimer's. A plain field does.
     donated: Value,
 }
 
-/// A slot whose owner has left block 0 there, which has lost its last handle when a thread ends it.
+/// Its owner has left block 0 there. A thread ends that block after its last handle.
 pub(crate) struct SlotTwin<F, M: Memory = PointersInOrder> {
     held: M::Pointer<()>,
     active: M::AtomicU32,
@@ -117,13 +116,11 @@ impl<F: Flaw, M: Memory> SlotTwin<F, M> {
         }
     }
 
-    // --- the owner ---
-
     fn look(&self, id: usize) {
         assert_eq!(self.blocks[id].value.look(), id as u32 + 1);
     }
 
-    /// Looks at block 0, if the slot still has it, and does not leave it then.
+    /// Looks at block 0, if the slot still has it, without leaving.
     fn go_in(&self) -> bool {
         if self.load(Ordering::Relaxed) == word(0) {
             self.active.store(1, Ordering::Release);
@@ -137,7 +134,6 @@ impl<F: Flaw, M: Memory> SlotTwin<F, M> {
         false
     }
 
-    /// Uses block 0, if the slot still has it.
     fn lazy(&self) {
         if self.go_in() {
             self.leave(0);
@@ -171,7 +167,6 @@ impl<F: Flaw, M: Memory> SlotTwin<F, M> {
         }
     }
 
-    /// Takes what was donated.
     fn accept(&self, held: usize) {
         self.held.store(without_provenance_mut(0), Ordering::Release);
         let id = (held >> 2) - 1;
@@ -187,7 +182,6 @@ impl<F: Flaw, M: Memory> SlotTwin<F, M> {
         self.leave(1);
     }
 
-    /// Uses what the pointer points to.
     fn read(&self) {
         self.active.store(1, Ordering::Release);
         M::light_barrier();
@@ -213,7 +207,6 @@ impl<F: Flaw, M: Memory> SlotTwin<F, M> {
         self.leave(id);
     }
 
-    /// Has nothing from now on.
     fn empty(&self) {
         let mut held = self.load(Ordering::Acquire);
         while held & TAGS != DONATED {
@@ -224,8 +217,6 @@ impl<F: Flaw, M: Memory> SlotTwin<F, M> {
         }
         self.accept(held);
     }
-
-    // --- the reclaimer of block 0 ---
 
     fn is_active(&self) -> bool {
         self.active.load(Ordering::Acquire) != 0
@@ -247,7 +238,7 @@ impl<F: Flaw, M: Memory> SlotTwin<F, M> {
         self.put(0);
     }
 
-    /// Returns whether one more barrier is asked for.
+    /// Returns whether one more barrier is needed.
     fn settle(&self, was_active: bool) -> bool {
         let held = self.load(Ordering::Acquire);
         if held == word(0) {
@@ -305,7 +296,7 @@ fn ended_under<F: Flaw, M: Memory, R>(
     result
 }
 
-/// A slot that keeps the block uses it, and is in there when all is over.
+/// A slot that keeps the block uses it, until all is over.
 pub(crate) fn gone_in<F: Flaw>() {
     let slot = SlotTwin::<F>::new(word(0), 0);
     if ended_under(&slot, false, SlotTwin::go_in) {
@@ -314,14 +305,12 @@ pub(crate) fn gone_in<F: Flaw>() {
     slot.assert_ended();
 }
 
-/// A slot that keeps the block uses it.
 pub(crate) fn used_lazily<F: Flaw>() {
     let slot = SlotTwin::<F>::new(word(0), 0);
     ended_under(&slot, false, SlotTwin::lazy);
     slot.assert_ended();
 }
 
-/// A slot leaves the block.
 pub(crate) fn left<F: Flaw, M: Memory>() {
     judge::<M>();
     let slot = SlotTwin::<F, M>::new(word(0), 1);
@@ -332,14 +321,12 @@ pub(crate) fn left<F: Flaw, M: Memory>() {
     slot.assert_ended();
 }
 
-/// A slot moves on to another block.
 pub(crate) fn moved_on<F: Flaw, M: Memory>() {
     let slot = SlotTwin::<F, M>::new(word(0), 0);
     ended_under(&slot, false, SlotTwin::switch);
     slot.assert_ended();
 }
 
-/// A reader reads ‖ the block is replaced and ends.
 pub(crate) fn read_under_a_store<F: Flaw>(times: usize) {
     let slot = SlotTwin::<F>::new(0, 0);
     ended_under(&slot, true, |slot| (0..times).for_each(|_| slot.read()));
