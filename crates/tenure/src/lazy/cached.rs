@@ -19,8 +19,7 @@ use core::ptr::{self, NonNull};
 
 /// A value that all threads read with plain loads and stores, and that can be replaced.
 ///
-/// For configurations, routing tables, schemas, keys, feature flags: every request reads them, and they are replaced as
-/// a whole.
+/// For configurations, routing tables, schemas, keys, feature flags, which are replaced as a whole.
 ///
 /// ```
 /// use tenure::lazy::Cached;
@@ -38,8 +37,8 @@ use core::ptr::{self, NonNull};
 /// # worker.join().unwrap();
 /// ```
 ///
-/// A clone is another handle to the same value, and readers keep the value alive, too. For a static: `static LIMITS:
-/// LazyLock<Cached<Limits>> = LazyLock::new(|| ...)`. Threads share a `Cached` if `T: Send + Sync`.
+/// A clone is another handle to the same value; readers keep it alive, too. For a static: `LazyLock::new(||
+/// Cached::new(...))`. Threads share a `Cached` if `T: Send + Sync`.
 ///
 /// # What it costs
 ///
@@ -53,9 +52,8 @@ use core::ptr::{self, NonNull};
 /// | [`Cached::read`] while the thread has a guard of the same `Cached` | about six | memory for the guard |
 /// | [`Cached::store`] | about twenty | two looks at every reader, and a barrier that interrupts the CPUs which run this process |
 ///
-/// Elsewhere, and where the system refuses `membarrier`, each read has two full fences: about as much as a reference
-/// count that no other thread uses, and it still scales. Without `std` threads have no numbers, and [`Cached::read`]
-/// always takes the slow way: use a [`Reader`].
+/// Elsewhere, and where the system refuses `membarrier`, each read has two full fences, and still scales. Without `std`
+/// threads have no numbers, and [`Cached::read`] always takes the slow way: use a [`Reader`].
 ///
 /// Every reader, and every thread that has read without one, has a slot of a cache line or two. Later readers reuse
 /// slots, which stay until the last handle is gone.
@@ -78,14 +76,14 @@ use core::ptr::{self, NonNull};
 /// # Compared with others
 ///
 /// `arc_swap::ArcSwap::load` needs no handle, as [`Cached::read`]; its writers do not wait for readers either.
-/// `arc_swap::Cache` is a handle, as [`Reader`], but it *owns* what it read last: a thread that goes to sleep keeps an
-/// old value alive. A [`Reader`] keeps nothing alive between reads. Readers of an `RwLock` write a shared word, and
-/// wait for writers. A [`Cached`] holds one sized type: box a `dyn Trait`.
+/// `arc_swap::Cache` is a handle, as [`Reader`], but it *owns* what it read last: a sleeping thread keeps an old value
+/// alive. Readers of an `RwLock` write a shared word, and wait for writers. A [`Cached`] holds one sized type: box a
+/// `dyn Trait`.
 ///
 /// # Limits
 ///
 /// A signal handler must not read a `Cached` that the interrupted thread may be reading. A `Cached` is invariant in
-/// `T`, as a `Mutex` is, because it takes values in through a shared reference:
+/// `T`, as a `Mutex` is:
 ///
 /// ```compile_fail
 /// # use tenure::lazy::Cached;
@@ -127,8 +125,6 @@ impl<T, S: Revoking> Cached<T, S> {
         Self { shared: Shared::new(Published { current, domain, threads: Segments::new() }) }
     }
 
-    /// Reads the value.
-    ///
     /// The guard stays on its thread: copy what you need before an `.await`, or use a [`Reader`], which is faster too.
     /// A second guard of this `Cached` on one thread costs about twenty times as much.
     #[inline(always)]
@@ -136,7 +132,7 @@ impl<T, S: Revoking> Cached<T, S> {
         let published = &*self.shared;
         match S::Memory::thread().and_then(|thread| published.slot_of(thread)) {
             // SAFETY: the calling thread owns the slot while it has the number, and no guard uses it, not even one of a
-            // thread that had the number before. A guard stays on its thread and borrows what keeps the domain. If it
+            // thread that had the number before: a guard stays on its thread, borrows what keeps the domain, and if it
             // outlives the thread's number, its drop handles that.
             Some(slot) => CachedGuard::new(unsafe { published.protect(&slot.state) }, None),
             None => self.read_elsewhere(),
@@ -214,14 +210,14 @@ impl<T, S: Revoking> Cached<T, S> {
                 }
                 Err(_) => {
                     self.shared.domain.inner().counters.retired.add(1);
-                    // SAFETY: it was not stored, so no other thread has seen it, and its one reference is here.
+                    // SAFETY: it was not stored, so its one reference is here.
                     unsafe { destroy(new) };
                 }
             }
         }
     }
 
-    /// Stores `new` in the place of `old`. Returns the block that it replaced, or the one found there instead.
+    /// Stores `new` in the place of `old`. Returns what it replaced, or the block found there instead.
     fn exchange(
         &self,
         old: *mut Block<T, S>,
@@ -244,7 +240,7 @@ impl<T, S: Revoking> Cached<T, S> {
     #[must_use]
     pub fn context(&self) -> Context<T, S> {
         loop {
-            // `None`: replaced since it was read, and the last handle is gone.
+            // Replaced since it was read, and the last handle is gone.
             if let Some(context) = CachedGuard::upgrade(&self.read()) {
                 return context;
             }
@@ -258,7 +254,7 @@ impl<T, S: Revoking> Cached<T, S> {
     }
 }
 
-/// A new block of the domain, to be stored. Its reference is the caller's.
+/// A new block, to be stored. Its reference is the caller's.
 fn published<T, S: Revoking>(domain: &Domain<T, S>, value: T) -> NonNull<Block<T, S>> {
     domain.context_with(ObjectState::published(), value).into_raw()
 }
@@ -366,10 +362,8 @@ pub struct Reader<T, S: Revoking = Shootdown> {
 }
 
 impl<T, S: Revoking> Reader<T, S> {
-    /// Reads the value.
-    ///
-    /// Loads the shared pointer, and loads and stores words on the reader's own line. The first read of a new value
-    /// takes an atomic read-modify-write there.
+    /// Reads the value: a load of the shared pointer, and loads and stores on the reader's own line. The first read of
+    /// a new value takes an atomic read-modify-write there.
     #[inline(always)]
     pub fn read(&mut self) -> Guard<'_, T, S> {
         // SAFETY: `&mut self` owns the handle, and the guard borrows it.
@@ -390,10 +384,8 @@ impl<T, S: Revoking> fmt::Debug for Reader<T, S> {
     }
 }
 
-/// The guard of [`Cached::read`].
-///
-/// As a [`Guard`], but it never leaves its thread, whose own slot it uses. Forgetting one makes later reads of this
-/// thread slower.
+/// The guard of [`Cached::read`]: a [`Guard`] that never leaves its thread, whose own slot it uses. Forgetting one
+/// makes later reads of this thread slower.
 #[must_use = "the value is in use until the guard is dropped"]
 pub struct CachedGuard<'c, T, S: Revoking = Shootdown> {
     guard: ManuallyDrop<Guard<'c, T, S>>,
@@ -439,11 +431,9 @@ impl<T, S: Revoking> Drop for CachedGuard<'_, T, S> {
         let _local = (!local.is_null()).then(|| unsafe { Box::from_raw(local) });
         // SAFETY: it is not used again.
         let guard = unsafe { ManuallyDrop::take(&mut self.guard) };
-        // Without a number, the thread is destroying its thread-locals, this guard among them, and has given its slot
-        // up.
+        // Without a number: the thread is destroying its thread-locals, and has given its slot up.
         if local.is_null() && S::Memory::thread().is_none() {
-            // SAFETY: the slot was this thread's. While it is active, the thread that has the number now leaves it
-            // alone.
+            // SAFETY: the slot was this thread's. While it is active, the number's next owner leaves it alone.
             unsafe { guard.into_state().transition_to_abandoned() };
         }
     }

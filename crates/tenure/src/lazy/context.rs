@@ -9,12 +9,11 @@ use core::ptr::NonNull;
 
 /// A strong, counted handle to an object of a [`Domain`](super::Domain).
 ///
-/// The object exists while there is one, and local handles can [enter](super::LocalHandle::enter) it. When the last is
-/// dropped the value is dropped as soon as the scheme allows: see [the table](super#when-is-a-value-dropped). That may
-/// run destructors of other values of the domain too, so release your locks first: `let gone =
-/// table.lock().unwrap().remove(&id); drop(gone);`.
+/// The object exists while there is one. When the last is dropped the value is dropped as soon as the scheme allows:
+/// see [the table](super#when-is-a-value-dropped). That may run destructors of other values of the domain too, so
+/// release your locks first: `let gone = table.lock().unwrap().remove(&id); drop(gone);`.
 ///
-/// There is no weak handle: your table owns its objects, and removing one there retires it.
+/// There is no weak handle: your table owns its objects.
 ///
 /// Cost: 8 bytes, and a cache line or two beside the value. A clone is one atomic add on the object's count, a drop one
 /// subtraction (a [`TicketRef`](crate::count::TicketRef)). The count is not on the value's lines.
@@ -29,8 +28,8 @@ use core::ptr::NonNull;
 /// assert_eq!(other.len(), 3);
 /// ```
 pub struct Context<T, S: Scheme = Shootdown> {
-    /// First in its block. A pointer to the block would make contexts invariant in `T`. They may be covariant, as std's
-    /// `Arc` is: a context changes no value.
+    /// First in its block. A pointer to the block would make contexts invariant in `T`. They may be covariant, as they
+    /// change no value.
     value: NonNull<T>,
     scheme: PhantomData<fn() -> S>,
 }
@@ -65,7 +64,6 @@ impl<T, S: Scheme> Context<T, S> {
         unsafe { put(block) }
     }
 
-    /// Whether this is a context of that domain.
     pub(super) fn is_of(&self, domain: &SharedInner<T, S>) -> bool {
         // SAFETY: this context keeps the block.
         let header = unsafe { Block::header(self.block()) };
@@ -100,7 +98,7 @@ pub(super) unsafe fn upgrade<T, S: Scheme>(block: NonNull<Block<T, S>>) -> Optio
     header.strong.get().is_acquired().then(|| unsafe { Context::from_raw(block) })
 }
 
-/// Gives a strong reference back. Returns the block if it was the last one.
+/// Returns the block if this was its last strong reference.
 ///
 /// # Safety
 ///

@@ -1,9 +1,9 @@
 //! Schemes in which local handles count: [`Mask`], and [`Counted`], the baseline.
 //!
-//! 1. An object's [`Holders`] have strong references. `Counted` has one for each slot that has the object. `Mask` has a
-//!    bit for each slot, 64 to a word, and one reference for each word that is not zero: setting a word's first bit
-//!    takes it, and clearing its last bit gives it back.
-//! 2. A slot is among the holders of the block that it has, in use or not. No other thread adds or removes it.
+//! 1. `Counted` has a strong reference for each slot that has the object. `Mask` has a bit for each slot, 64 to a word,
+//!    and a reference for each word that is not zero: setting a word's first bit takes it, and clearing its last bit
+//!    gives it back.
+//! 2. A slot is among the [`Holders`] of the block that it has, in use or not. No other thread adds or removes it.
 //! 3. The last put of a strong reference destroys the block.
 
 use super::context::give_back;
@@ -24,15 +24,14 @@ use core::ptr::{self, NonNull};
 /// Choose it as `Domain::<T, Mask>::new_in()`.
 ///
 /// After a proposal in the review of Linux's lazy TLB: the mask of CPUs as the count. The reviewers answered that
-/// clearing bits brings the shared write back. Here a handle pays for that only when it enters another object.
+/// clearing bits brings the shared write back. Here only a switch pays for that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mask {}
 
 /// Counts every enter on one shared word of the object, also of the same object again.
 ///
 /// The baseline of the benchmarks and the oracle of the tests: slow and obviously right. Linux did this for lazy
-/// address spaces, at about a million switches per second on 192 CPUs. An idle handle keeps its object as with
-/// [`Mask`].
+/// address spaces. An idle handle keeps its object as with [`Mask`].
 #[doc(hidden)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Counted {}
@@ -88,7 +87,7 @@ impl<M: Memory> Holders for Bits<M> {
     }
 }
 
-/// The block that the slot has. Only the slot's owner touches it.
+/// Only the slot's owner touches it.
 pub struct Held<T, S: Protocol>(BlockPointer<T, S>);
 
 impl<T, S: Protocol> Default for Held<T, S> {

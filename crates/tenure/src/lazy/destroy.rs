@@ -3,17 +3,17 @@
 //! A value may own the last context of another one, and so on. If each destructor called the next, some ten thousand
 //! objects would overflow the stack. So a thread that destroys objects opens a *queue* for the domain, on its stack,
 //! and stores its address in [a word of the thread](Memory::thread_word). Objects of the same domain that a destructor
-//! retires go to that queue, and are destroyed in order after it has returned.
+//! retires go to that queue, and are destroyed after it has returned.
 //!
 //! Queues of other domains may be open below it: a list through two domains has two. Without the feature `std` threads
-//! have no such word, no queue is found, and destructors call each other.
+//! have no such word, and destructors call each other.
 //!
 //! # Why the address in the word is good
 //!
 //! A queue is closed before the call that opened it returns, also by a panic. So the word leads only to queues of calls
 //! that are under way on this thread. A queue that names this domain's address is of this type: while it is open the
-//! domain exists, so no other domain has that address. Lifetimes in `T` are good, too: what is queued is destroyed
-//! before the call that opened the queue returns, and its caller had such a `T`.
+//! domain exists, so no other domain has that address. Lifetimes in `T` are good, too: the queue is empty before the
+//! call that opened it returns, and its caller had such a `T`.
 
 use super::protocol::{Block, Inner, Protocol};
 use crate::memory::{Memory, Ordering, Pointer};
@@ -24,9 +24,7 @@ use core::ptr::{self, NonNull};
 
 /// What queues of all types begin with.
 struct Open {
-    /// The domain.
     domain: *const (),
-    /// The queue opened before this one.
     below: *const Open,
 }
 
@@ -101,7 +99,6 @@ impl<T, S: Protocol> Queue<T, S> {
     }
 }
 
-/// Closes the queue on top when it is dropped.
 struct Close<'q, M: Memory>(&'q Open, PhantomData<M>);
 
 impl<M: Memory> Drop for Close<'_, M> {
@@ -110,7 +107,7 @@ impl<M: Memory> Drop for Close<'_, M> {
     }
 }
 
-/// Runs the queue when it is dropped. If a destructor panics the others run all the same, as those of a vector do.
+/// If a destructor panics the others run all the same, as those of a vector do.
 struct Run<'q, T, S: Protocol>(&'q Queue<T, S>);
 
 impl<T, S: Protocol> Drop for Run<'_, T, S> {

@@ -7,8 +7,8 @@ use core::fmt;
 
 /// The workers that share objects of type `T`, and the objects. See the [module](super).
 ///
-/// A clone is another handle to the same domain, which lasts until all its handles, [`LocalHandle`]s and [`Context`]s
-/// are gone. They go from thread to thread if `T: Send + Sync`, because any of them may drop a value.
+/// Lasts until its last clone, [`LocalHandle`] and [`Context`] are gone. They go from thread to thread if
+/// `T: Send + Sync`, because any of them may drop a value.
 pub struct Domain<T, S: Scheme = Shootdown> {
     inner: SharedInner<T, S>,
 }
@@ -62,10 +62,8 @@ impl<T, S: Scheme> Domain<T, S> {
         LocalHandle::new(self.inner.clone())
     }
 
-    /// Drops many contexts at once.
-    ///
-    /// The iterator is run to its end first. All objects that lose their last context then go in one shootdown: two
-    /// looks at each local handle and one barrier, where a loop over `drop` takes that for each object.
+    /// Drops many contexts in one shootdown: two looks at each local handle and one barrier, where a loop over `drop`
+    /// takes that for each object. The iterator is run to its end first.
     ///
     /// # Panics
     ///

@@ -9,10 +9,10 @@ use core::mem::ManuallyDrop;
 use core::ops::Deref;
 use core::ptr::NonNull;
 
-/// A worker's handle to a [`Domain`](super::Domain): uses one object at a time, and keeps the last one.
+/// A worker's handle to a [`Domain`](super::Domain): uses one object at a time, and keeps the last one until it is
+/// dropped.
 ///
-/// It may move to another thread, also while it uses an object. Dropping it gives up what it keeps. If its thread ends
-/// without dropping it, no other thread is blocked: what it keeps is taken as from any other.
+/// It may move to another thread, also while it uses an object. A thread that ends without dropping it blocks no other.
 ///
 /// ```
 /// use tenure::lazy::Domain;
@@ -58,14 +58,13 @@ impl<T, S: Scheme> LocalHandle<T, S> {
         &self.slot().state
     }
 
-    /// Uses the object of `context` until the guard is dropped. The handle then keeps it, and gives up the one it kept
-    /// before.
+    /// Uses the object of `context` until the guard is dropped. The handle then keeps it in place of the one before.
     ///
     /// The guard borrows the handle and not the context. So enter under the lock of your table, without a clone, and
     /// release the lock. If the last context is dropped meanwhile, the value stays until the guard is gone.
     ///
-    /// Cost: see [the table](super#what-it-costs). Registering a handle for a single use costs more than the reference
-    /// count that it saves.
+    /// Cost: see [the table](super#what-it-costs). Registering a handle for a single use costs more than the count that
+    /// it saves.
     ///
     /// # Panics
     ///
@@ -96,7 +95,7 @@ impl<T, S: Scheme> LocalHandle<T, S> {
         unsafe { self.state().switch(self.number, context.block()) };
     }
 
-    /// Uses the object that the handle kept, if it is still there. Needs no context.
+    /// Uses the object that the handle kept. Needs no context.
     ///
     /// `None` if the handle never entered an object, if it was [cleared](Self::clear), or if the last context is gone.
     /// (With [`Mask`](super::Mask) an object is there as long as a handle keeps it.)
@@ -125,7 +124,7 @@ impl<T, S: Scheme> LocalHandle<T, S> {
     /// Uses the object that the handle kept if `is_it` accepts it; otherwise enters the one that `find` returns, if
     /// any.
     ///
-    /// For workers whose next request is mostly for the same object: they look into the table only for another one.
+    /// For workers whose next request is mostly for the same object: only another one takes a look into the table.
     ///
     /// ```
     /// use std::collections::HashMap;
@@ -205,8 +204,7 @@ impl<T, S: Scheme> fmt::Debug for LocalHandle<T, S> {
     }
 }
 
-/// The use of an object until the guard is dropped: from [`LocalHandle::enter`], [`LocalHandle::lazy`] and
-/// [`Reader::read`](super::Reader::read).
+/// The use of an object until the guard is dropped.
 ///
 /// Not counted. If the last context goes meanwhile the guard owns a reference from then on, and its drop may drop the
 /// value. A [forgotten](super#threads-forks-panics-exits) guard may leak it. A guard may be held across an `.await`, if
@@ -254,7 +252,7 @@ impl<'s, T, S: Scheme> Guard<'s, T, S> {
     /// A [`Context`] of the object, unless the last one is gone. One atomic add on its count.
     ///
     /// With [`Mask`](super::Mask) never `None`: the local handle itself keeps the object. To keep a value of a
-    /// [`Cached`](super::Cached) for long, call [`Cached::context`](super::Cached::context) at the start.
+    /// [`Cached`](super::Cached) for long, call [`Cached::context`](super::Cached::context).
     #[must_use]
     pub fn upgrade(this: &Self) -> Option<Context<T, S>> {
         // SAFETY: rule 3 of `Protocol`: the block is in use.

@@ -1,8 +1,8 @@
 //! Uncounted references that workers keep between requests, taken from them when the last strong handle is dropped.
 //!
 //! Workers keep using the same tenant, snapshot, schema or connection state from one request to the next. If each use
-//! takes and gives back a counted reference, all workers write one word. If each worker caches a counted reference
-//! instead, sleeping workers keep dead objects alive for hours.
+//! counts a reference, all workers write one word. If each worker caches a counted reference instead, sleeping workers
+//! keep dead objects alive for hours.
 //!
 //! Here a worker *keeps* the object that it used last, without a count. Using it again takes plain loads and stores on
 //! a cache line that only this worker writes. When the last strong handle is dropped the object is taken from the
@@ -32,8 +32,8 @@
 //! assert!(local.lazy().is_none());
 //! ```
 //!
-//! In a server the objects are in a table under a lock: [`LocalHandle::lazy_or`] asks the handle first, and the table
-//! only for another object. For one value that all threads read and that is sometimes replaced there is [`Cached`].
+//! In a server the objects are in a table under a lock: see [`LocalHandle::lazy_or`]. For one value that all threads
+//! read and that is sometimes replaced there is [`Cached`].
 //!
 //! # Words
 //!
@@ -41,18 +41,13 @@
 //! |---|---|
 //! | [`Domain`] | the workers that share objects of one type |
 //! | [`Context`], strong handle | a counted reference, which keeps its object |
-//! | [`LocalHandle`] | a worker's handle to the domain |
 //! | enter, leave | begin and end to *use* an object, by a [`Guard`] |
-//! | keep, lazy | after leaving, a handle *keeps* the object without a count; [`LocalHandle::lazy`] uses it again |
+//! | keep, lazy | after leaving, a [`LocalHandle`] *keeps* the object without a count; [`LocalHandle::lazy`] uses it again |
 //! | have | use or keep |
 //! | retire | what the drop of its last context does to an object; its value is dropped then or later |
-//! | scheme | how a domain finds out that no handle has an object: [`Shootdown`] or [`Mask`] |
 //! | shootdown | taking a retired object from all handles that keep it |
 //! | donation | a counted reference that a shootdown gives to a handle which is using the object |
 //! | light and heavy barrier | a pair of memory barriers of which one is free and the other a system call |
-//!
-//! A guard comes from a context by [`enter`](LocalHandle::enter), a context from a guard by
-//! [`upgrade`](Guard::upgrade).
 //!
 //! # What it costs
 //!
@@ -60,9 +55,8 @@
 //!
 //! | | [`Shootdown`] | [`Mask`] |
 //! |---|---|---|
-//! | the same object again | none, on the handle's line | none, on no line |
+//! | the same object again, or [`LocalHandle::lazy`] | none, on the handle's line | none, on no line |
 //! | another object | none, on the handle's line | 2 to 4, on both objects' |
-//! | [`LocalHandle::lazy`] | none, on the handle's line | none, on no line |
 //!
 //! To retire an object, besides the destructor:
 //!
@@ -74,16 +68,15 @@
 //!
 //! A heavy barrier interrupts the CPUs that run other threads of this process (`membarrier` on Linux) and returns when
 //! the slowest has answered: after some microseconds, or a tenth of one if no other CPU runs the process. Where there
-//! is none (other systems, a seccomp filter, no feature `std`) both sides pass full fences, one or two for each use:
-//! about as much as a count that no other thread writes, and it still scales. [`Domain::drop_all`], and threads that
-//! drop at the same time, share looks and barriers.
+//! is none (other systems, a seccomp filter, no feature `std`) each use passes one or two full fences: about as much as
+//! a count that no other thread writes, and it still scales. [`Domain::drop_all`], and threads that drop at the same
+//! time, share looks and barriers.
 //!
-//! A look costs some nanoseconds, also at the slot of a handle that was dropped, until another handle takes it:
-//! register workers, not requests or tasks.
+//! A look costs some nanoseconds, also at the slot of a dropped handle: register workers, not requests or tasks.
 //!
 //! # When is a value dropped?
 //!
-//! Exactly once, by a thread that depends on which had it last:
+//! Exactly once:
 //!
 //! | after the last [`Context`] | [`Shootdown`] | [`Mask`] |
 //! |---|---|---|
@@ -93,10 +86,10 @@
 //!
 //! At once means: before the drop of the context returns. There are two exceptions:
 //!
-//! - If another thread is reclaiming objects of this domain at that moment, it takes over the object, and the drop may
-//!   return first. It takes the object from all handles before it runs any destructor. That thread is running, never
-//!   asleep; if it loses its CPU, the objects wait. Once 256 are queued, later droppers reclaim their own objects.
-//! - If the destructor of another value of this domain drops the context, the value is dropped when that destructor has
+//! - Another thread that is reclaiming objects of this domain takes over the object, and the drop may return first.
+//!   That thread is running, never asleep, and runs no destructor before the object is taken from all handles; if it
+//!   loses its CPU, the objects wait. Once 256 are queued, later droppers reclaim their own.
+//! - A value whose last context is dropped by the destructor of another value of this domain is dropped when that has
 //!   returned. So lists and trees of any size, also through several domains, go without deep recursion. (Without the
 //!   feature `std` the destructors call each other.)
 //!
@@ -106,8 +99,8 @@
 //! # Which scheme?
 //!
 //! - [`Shootdown`], unless objects that handles have are retired thousands of times a second while other CPUs are busy.
-//! - [`Mask`], if no thread may be interrupted. It is fastest for workers that stay with one object. A sleeping worker
-//!   keeps its last object alive, unless it calls [`clear`](LocalHandle::clear) first.
+//! - [`Mask`], if no thread may be interrupted. It is fastest for workers that stay with one object. Call
+//!   [`clear`](LocalHandle::clear) before a worker sleeps.
 //!
 //! # When not to use it
 //!
@@ -122,12 +115,12 @@
 //!   another thread; a [`CachedGuard`] may not.
 //! - **A thread that ends without dropping its handle** (`mem::forget`): what the handle keeps is taken from it as from
 //!   any other. The slot stays taken as long as the domain lasts.
-//! - **A forgotten guard** leaves the handle using the object. If that is retired, its value is dropped only when the
-//!   handle is used again, cleared or dropped; never, if the handle is forgotten too.
-//! - **A panic** while an object is in use leaves it as a return does. If a destructor panics while several values are
-//!   dropped, the others are dropped all the same, and the panic goes on.
+//! - **A forgotten guard** leaves the handle using the object: its value is dropped only when the handle is used again,
+//!   cleared or dropped.
+//! - **A panic** ends the use of an object as a return does. If a destructor panics while several values are dropped,
+//!   the others are dropped all the same, and the panic goes on.
 //! - **The last context may be dropped anywhere**: while a handle of the same thread uses the object, or in a
-//!   destructor of another value, also if values hold contexts of this domain or another.
+//!   destructor.
 //! - **A process that forked** goes on using its domains. Handles of threads that are not in the child lose what they
 //!   keep as all others do. Objects that those threads were using or dropping leak in the child.
 //! - **When the process exits** values in statics are not dropped. Contexts and handles in thread-locals are.
@@ -136,8 +129,8 @@
 //!
 //! - A local handle uses one object at a time. For two at once register twice.
 //! - Types are sized; for others use a `Box`.
-//! - [`Context`]s and guards are covariant in `T`, as std's `Arc` is. [`Domain`] and [`Cached`] are not: they take
-//!   values in, as a `Mutex` does. [`LocalHandle`] and [`Reader`] are not either; they are used through `&mut` anyway.
+//! - [`Context`]s and guards are covariant in `T`, as std's `Arc` is. [`Domain`], [`Cached`], [`LocalHandle`] and
+//!   [`Reader`] are not: the first two take values in, as a `Mutex` does.
 //!
 //!   ```
 //!   # use tenure::lazy::Context;
@@ -155,7 +148,7 @@
 //!
 //! [Linux's lazy TLB][piggin]. An idle CPU borrows the address space of the last program, and used to count it. On a
 //! POWER8 with 192 CPUs that switch through idle, this allowed about a million switches per second, as all write one
-//! word. Without the count, and with an interrupt to the CPUs that have an address space when it goes: 118 million
+//! word. An interrupt to the CPUs that have an address space when it goes, instead of the count, allows 118 million
 //! (`MMU_LAZY_TLB_SHOOTDOWN`, Linux 6.4). [`Mask`] was proposed in its review, donating references later. `tenure bench
 //! lazy` measures them here, `tenure sim lazy` on 192 simulated CPUs.
 //!

@@ -1,6 +1,4 @@
 //! What a scheme does, and what it works on: blocks (objects on the heap) and the slots of a domain.
-//!
-//! [`Protocol`] cannot be named outside of this crate, because its methods trust their callers.
 
 use super::statistics::{Counters, DomainStatistics};
 use crate::count::TicketRef;
@@ -11,9 +9,7 @@ use crate::shared::Shared;
 use alloc::boxed::Box;
 use core::ptr::{self, NonNull};
 
-/// How a domain finds out that no local handle has an object any more.
-///
-/// Rules:
+/// How a domain finds out that no local handle has an object any more. Not nameable outside of this crate.
 ///
 /// 1. A *slot* belongs to one local handle. Only its owner calls the methods of [`SlotState`], one at a time.
 /// 2. The caller of `resume` and `switch` has a strong reference to the block until they return.
@@ -25,7 +21,7 @@ use core::ptr::{self, NonNull};
 ///
 /// Implementors keep rules 3 and 4 if callers keep rules 1 and 2.
 pub unsafe trait Protocol: Sized + 'static {
-    /// The name, for tables and reports.
+    /// For tables and reports.
     const NAME: &'static str;
     /// The machine that it runs on.
     type Memory: Memory;
@@ -36,7 +32,7 @@ pub unsafe trait Protocol: Sized + 'static {
     /// Per domain.
     type Domain<T>: Default;
 
-    /// Retires blocks: each is destroyed as soon as no slot uses it.
+    /// Each block is destroyed as soon as no slot uses it.
     ///
     /// # Safety
     ///
@@ -90,11 +86,8 @@ pub trait SlotState<T, S: Protocol>: Default {
     unsafe fn clear(&self, number: u32);
 }
 
-/// A 32-bit atomic of the scheme's machine.
 pub(super) type AtomicU32<S> = <<S as Protocol>::Memory as Memory>::AtomicU32;
-/// A pointer to a block, shared between threads.
 pub(super) type BlockPointer<T, S> = <<S as Protocol>::Memory as Memory>::Pointer<Block<T, S>>;
-/// A handle to a domain.
 pub(super) type SharedInner<T, S> = Shared<Inner<T, S>, <S as Protocol>::Memory>;
 
 /// An object on the heap. The value comes first, on lines that are not written when references come and go.
@@ -105,7 +98,7 @@ pub struct Block<T, S: Protocol> {
 }
 
 pub(crate) struct Header<T, S: Protocol> {
-    /// The number of [`Context`](super::Context)s, and of slots if the scheme counts those.
+    /// [`Context`](super::Context)s, and slots if the scheme counts those.
     pub(super) strong: TicketRef<S::Memory>,
     pub(super) object: S::Object<T>,
     /// In the list that has this block.
@@ -114,7 +107,7 @@ pub(crate) struct Header<T, S: Protocol> {
 }
 
 impl<T, S: Protocol> Block<T, S> {
-    /// A block with one strong reference, which the caller owns.
+    /// With one strong reference, which the caller owns.
     pub(super) fn allocate(
         inner: SharedInner<T, S>,
         object: S::Object<T>,
@@ -172,7 +165,6 @@ impl<T, S: Protocol> Inner<T, S> {
         }
     }
 
-    /// Takes a slot for the caller, until [`release_slot`](Self::release_slot).
     pub(super) fn acquire_slot(&self) -> (u32, &Slot<T, S>) {
         // Relaxed, here and below: hints.
         if self.vacant.load(Ordering::Relaxed) > 0 {
@@ -223,7 +215,6 @@ impl<T, S: Protocol> Inner<T, S> {
         self.slots_in(0, u32::MAX)
     }
 
-    /// The slots with numbers in that range.
     fn slots_in(&self, first: u32, end: u32) -> impl Iterator<Item = (u32, &Slot<T, S>)> {
         // Relaxed: see `slots`.
         let known = self.known.load(Ordering::Relaxed);

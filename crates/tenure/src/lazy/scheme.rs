@@ -3,8 +3,7 @@
 use super::protocol::Protocol;
 use core::marker::PhantomData;
 
-/// How a domain finds out that no local handle has an object any more: [`Shootdown`](super::Shootdown) or
-/// [`Mask`](super::Mask). Sealed.
+/// How a domain finds out that no local handle has an object any more. Sealed.
 ///
 /// ```
 /// use tenure::lazy::{Domain, Mask, Scheme, Shootdown};

@@ -11,16 +11,14 @@ pub struct DomainStatistics {
     pub local_handles: usize,
     /// Objects that have lost their last context.
     pub retired: u64,
-    /// Heavy barriers passed to take objects from local handles: none for an object that no handle had, one for many
-    /// that were retired together.
+    /// Heavy barriers: none for an object that no handle had, one for many that were retired together.
     pub barriers: u64,
     /// How often an idle handle lost its object.
     pub revoked: u64,
-    /// How often a handle was using such an object, and got a counted reference to it.
+    /// How often a handle was using it, and got a counted reference.
     pub donated: u64,
 }
 
-/// The counters behind [`DomainStatistics`].
 pub(super) struct Counters<M: Memory> {
     pub(super) retired: Counter<M>,
     pub(super) barriers: Counter<M>,

@@ -54,6 +54,7 @@ const BORROWED: u64 = 1 << 15;
 /// The unit in which a word counts sections. If the count wraps around, a batch waits for a section too many at worst.
 const SECTION: u64 = 1 << 16;
 
+/// A scheme of grace periods.
 pub struct Collector<M: Threads> {
     locals: Segments<Isolated<Local<M>>, M>,
     /// How many retired objects make a batch.
@@ -108,6 +109,7 @@ impl Collector<Native> {
 }
 
 impl<M: Threads> Collector<M> {
+    /// Batches have that size.
     pub fn new(batch: usize) -> Self {
         Self { locals: Segments::new(), batch }
     }

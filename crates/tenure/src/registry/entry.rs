@@ -9,10 +9,9 @@
 //!    by a thread that has a reference. After the last put, that put's thread drops it.
 //! 3. The reference to the core belongs to the thread of the last put.
 //! 4. An entry leaves the map when its count is dead, or its creator was lost in a fork. The thread of the last put
-//!    removes it, or an acquire that inserts the next entry of the key. Both remove this very entry, as the key may
-//!    have another.
+//!    removes it, or an acquire that inserts the key's next entry, which both leave alone.
 //! 5. The memory is freed when both owners have released it: the references after the value is dropped, the map a grace
-//!    period after the entry left it. Neither is enough alone. The thread of the last put has no guard while it drops
+//!    period after the entry left it. Neither is enough alone: the thread of the last put has no guard while it drops
 //!    the value, and a lookup that found the entry earlier may still try to get a reference.
 //!
 //! ```text
@@ -37,7 +36,6 @@ const READY: u32 = 1;
 /// One of the two owners has released the memory.
 const RELEASED: u32 = 2;
 
-/// What a [`Ref`](super::Ref) points to.
 #[repr(C)]
 pub(super) struct Entry<K, V, C: RegistryCount> {
     /// Written by every user of the object. All else is read by them: `Isolated<C>` keeps the two apart.
@@ -52,14 +50,14 @@ pub(super) struct Entry<K, V, C: RegistryCount> {
 }
 
 impl<K, V, C: RegistryCount> Entry<K, V, C> {
-    /// Gives the caller's reference back.
+    /// Gives a reference back.
     ///
     /// # Safety
     ///
-    /// There is one.
+    /// The caller owns it.
     #[inline(always)]
     pub(super) unsafe fn put(this: NonNull<Self>) -> Put {
-        // SAFETY: the reference keeps the entry. No reference to all of it: its memory may be freed before the put
+        // SAFETY: the reference keeps the entry. Not a reference to all of it: its memory may be freed before the put
         // returns.
         let count = unsafe { &raw const (*this.as_ptr()).count };
         // SAFETY: the count knows the guard only as a `ReadSide`, so it drops it before it returns.
@@ -75,8 +73,6 @@ impl<K, V, C: RegistryCount> Entry<K, V, C> {
         self.state.load(Ordering::Acquire) & READY != 0
     }
 
-    /// The value.
-    ///
     /// # Safety
     ///
     /// The entry is ready, and the caller has a reference.
@@ -112,8 +108,8 @@ impl<K, V, C: RegistryCount> Entry<K, V, C> {
         self.value.with_mut(|place| unsafe { (*place).write(value) });
         // Relaxed: the put of a reference orders it before the object's end.
         core.counters.created.fetch_add(1, Ordering::Relaxed);
-        // Release: pairs with the Acquire in `is_ready`. An addition of a bit, since the map may have released the
-        // entry already: after a fork an acquire removes an entry whose lock may be lost.
+        // Release: pairs with the Acquire in `is_ready`. A bit is added, since the map may have released the entry
+        // already: after a fork an acquire removes an entry whose lock may be lost.
         self.state.fetch_or(READY, Ordering::Release);
         Ok(())
     }
@@ -123,8 +119,7 @@ impl<K, V, C: RegistryCount> Entry<K, V, C> {
         !self.is_ready() && self.creating.is_lost()
     }
 
-    /// Ends the object. Values that hold references to others nest their destructors here: so this frame is kept to one
-    /// pointer.
+    /// Values that hold references to others nest their destructors here: so this frame is kept to one pointer.
     ///
     /// # Safety
     ///
@@ -152,8 +147,7 @@ impl<K, V, C: RegistryCount> Entry<K, V, C> {
         }
     }
 
-    /// Removes the entry from the map, and returns whether it has a value. Called before the value's destructor, which
-    /// may use the registry and must not find the entry.
+    /// Returns whether the entry has a value, whose destructor may use the registry and must not find the entry.
     ///
     /// # Safety
     ///
@@ -219,8 +213,7 @@ unsafe impl<K, V, C: RegistryCount> Element for Entry<K, V, C> {
         if C::NEEDS_GRACE_PERIOD {
             // SAFETY: dropped as this returns.
             let guard = unsafe { C::Machine::puts().enter() };
-            // SAFETY: only puts that have a guard already may touch the entry. Keys are `Send`, so any thread may free
-            // it.
+            // SAFETY: only puts that already have a guard may touch the entry. Any thread may free it: keys are `Send`.
             unsafe { guard.retire(this.as_ptr().cast(), free::<K, V, C>) };
         } else {
             // SAFETY: the caller is the second owner.
@@ -229,7 +222,7 @@ unsafe impl<K, V, C: RegistryCount> Element for Entry<K, V, C> {
     }
 }
 
-/// An entry that is in no map yet, with its first reference.
+/// In no map yet, with its first reference.
 pub(super) struct Spare<K, V, C: RegistryCount>(pub(super) NonNull<Entry<K, V, C>>);
 
 impl<K, V, C: RegistryCount> Spare<K, V, C> {

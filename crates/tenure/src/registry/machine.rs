@@ -53,6 +53,8 @@ pub unsafe trait Machine: Threads {
     fn puts() -> &'static Collector<Self>;
 }
 
+/// A lock of a [`Machine`].
+///
 /// # Safety
 ///
 /// It has one holder at a time: two creations of one object would write one value.

@@ -19,7 +19,7 @@
 //!    changes again.
 //! 2. **An element is in the map** from the exchange that hangs it behind another link until its `next` is marked.
 //! 3. **A thread that passes a marked link** on its way to change the list unlinks it, by one exchange of the `next`
-//!    before it, and retires the element: once, as a link is marked once and unlinked once.
+//!    before it, and retires the element: once, as it is unlinked once.
 //! 4. **Equal orders are neighbours.** A new element goes behind the last of them, after it was compared with each. If
 //!    another comes meanwhile, or that last one is removed, the exchange fails.
 //! 5. **A bucket is used once it is ready**: its link is in the list. Until then the bucket that it splits serves as
@@ -46,10 +46,10 @@ use core::ptr::{NonNull, null_mut};
 pub unsafe trait Element: Sized {
     /// What the element is found by.
     type Key;
-    /// The machine of the map.
+    /// The map's machine.
     type Memory: Threads;
 
-    /// The offset of the element's [`Link`].
+    /// The offset of the [`Link`].
     const LINK: usize;
 
     /// The key.

@@ -41,20 +41,18 @@
 //!
 //! # How it works
 //!
-//! A lock-free map has an *entry* for each key: a count, the value and the key. The map holds no reference: a lookup
-//! may find an entry that is about to go, and the count decides whether the object still lives.
+//! A lock-free map has an *entry* for each key: a count, the value and the key. It holds no reference: a lookup may
+//! find an entry that is about to go, and the count decides whether the object still lives.
 //!
-//! - **A lookup** takes a reference to the entry that it finds, under a guard that keeps the memory readable. It takes
-//!   no lock.
-//! - **An acquire** that finds no live entry inserts one. If several threads do so at once, one entry wins, and the
-//!   others take references to that, even before its value exists.
+//! - **A lookup** takes a reference to the entry that it finds, under a guard that keeps the memory readable.
+//! - **An acquire** that finds no live entry inserts one. Of several at once one wins, and the others take references
+//!   to its entry, even before the value exists.
 //! - **The value** is created under the entry's own lock. After an error or a panic the next waiting thread tries. If
 //!   all fail, the entry goes with the last of their references.
-//! - **The last put** removes this very entry, since the key may have a new one by now. Then it drops the value, whose
-//!   destructor may use the registry, or panic. The entry's memory is freed a *grace period* later.
+//! - **The last put** removes this very entry, since the key may have a new one by now. Then it drops the value. The
+//!   memory is freed a *grace period* later.
 //!
-//! `entry.rs` has the rules of an entry's life; `map.rs` and `collector.rs` say why no thread waits for another in
-//! them.
+//! No thread waits for another, but for a value. `entry.rs` has the rules of an entry's life.
 //!
 //! # Cost
 //!
@@ -97,9 +95,9 @@
 //!   the 16,384th nested lookup of a thread panics.
 //! - **`create` must not wait for its own key.** Acquiring it in the same thread panics. Two threads that each create
 //!   what the other one wants deadlock.
-//! - **Creation and end are not a fast path**: a locked map of weak pointers is faster at them (`tenure bench
-//!   registry/churn`). They write two lines that all creations share, and every 64 removals need a barrier that
-//!   interrupts running threads.
+//! - **Creation and end are not a fast path**: a locked map of weak pointers is faster at them
+//!   (`tenure bench registry/churn`). They write two lines that all creations share, and every 64 removals need a heavy
+//!   barrier.
 //! - **A forgotten [`Ref`]** (`mem::forget`) leaks its object, and all of the registry's memory.
 //!
 //! A child that was forked while other threads used a registry can use it, and never waits for those threads. If one of
@@ -175,11 +173,11 @@ use map::{Map, order_of};
 use std::hash::RandomState;
 
 /// One live object of type `V` for each key.
+///
 /// See the [module](self). Clones are handles of the same registry.
 ///
 /// `C` counts the references to an object, and `S` hashes the keys, as in [`HashMap`](std::collections::HashMap). A key
 /// whose `Eq` or `Hash` lies finds the wrong object or none, but breaks nothing else.
-/// key whose `Eq` or `Hash` lies finds the wrong object or none, but breaks nothing else.
 pub struct Registry<K, V, C: RegistryCount = TicketRef, S = RandomState> {
     core: Shared<Core<K, V, C>, C::Machine>,
     hasher: S,
@@ -360,11 +358,11 @@ where
                 if !entry.is_lost() {
                     return (object, false);
                 }
-                // Lost threads have references, so it never dies, and it never gets a value. Make room.
+                // Make room: lost threads have references, so it never dies, and never gets a value.
             } else {
                 // Relaxed: a statistic.
                 counters.met_dead.fetch_add(1, Ordering::Relaxed);
-                // The thread of the last put removes it too, but may not run for long. Make room.
+                // Make room: the thread of the last put does too, but may not run for long.
             }
             // SAFETY: it was found there, with this guard.
             unsafe { map.remove(found, &guard) };

@@ -26,8 +26,8 @@
 //! ```
 //!
 //! 1. **An owner puts a block into its slot** while it has a strong reference. The block is reclaimed after the last
-//!    reference is gone, so the reclaimer sees it there, or sees everything that the owner did before it moved on. An
-//!    object that no slot has needs no barrier.
+//!    one is gone, so the reclaimer sees it there, or sees all that the owner did before it moved on. An object that no
+//!    slot has needs no barrier.
 //! 2. **The owner sets `active` before it uses** a block, and clears it after its last touch. It stores another block
 //!    only while it is not active, or after a compare-exchange has emptied the word.
 //! 3. **The reclaimer frees a block** when every slot that had it is *settled*: marked and idle after the barrier,
@@ -37,10 +37,10 @@
 //!    and finds the bare pointer is found active. An owner that leaves and finds the bare pointer is found idle: any
 //!    donation goes to an owner that will look again.
 //! 5. **From a pointer without a reference.** Readers of a [`Cached`](crate::lazy::Cached) follow a pointer that
-//!    writers replace. Its blocks are `published`: they are retired after the pointer has been replaced, and reclaimed
-//!    with at least one barrier. A reader stores what it found in its slot, passes its barrier, and uses the block only
-//!    if the pointer is unchanged. If it came before the reclaimer's barrier, the reclaimer then finds the block in the
-//!    slot, marks it, and passes one more barrier. Otherwise the reader sees that the pointer was replaced.
+//!    writers replace. Its blocks are `published`: retired after the pointer has been replaced, and reclaimed with at
+//!    least one barrier. A reader stores what it found in its slot, passes its barrier, and uses the block only if the
+//!    pointer is unchanged. If it came before the reclaimer's barrier, the reclaimer then finds the block in the slot,
+//!    marks it, and passes one more barrier. Otherwise the reader sees that the pointer was replaced.
 //! 6. **One side removes a tag.** From `MARKED` the reclaimer goes to null or `DONATED`, and the owner to null, each by
 //!    compare-exchange. So the reclaimer notices a donation that comes too late, and still has the reference. After
 //!    `DONATED` the word and the reference are the owner's. An owner that is not active may overwrite a mark: `active`
@@ -53,8 +53,7 @@
 //! takes another one.
 //!
 //! Cost: a reclaimer looks at each handle twice and passes one barrier. For a published block, each reader that was
-//! between its two looks at the pointer adds one more of both, at most once per handle. No thread waits. Of several
-//! threads that retire at once one reclaims for the others ([`retire`]), a few rounds at most.
+//! between its two looks at the pointer adds one more of both, at most once per handle. No thread waits.
 
 mod retire;
 mod slot;
@@ -73,10 +72,10 @@ pub(super) use slot::State;
 
 /// Counts nothing while workers enter and leave, and interrupts running threads when an object is retired: the default.
 ///
-/// Entering the same object again, [`LocalHandle::lazy`](super::LocalHandle::lazy) and leaving are plain loads and
-/// stores on the handle's own line. Dropping the last context of an object that some handle has pays for that: two
-/// looks at every handle and one heavy barrier (`membarrier` on Linux, which interrupts the CPUs that run this
-/// process), for all objects that are retired at the time.
+/// Entering the same object again and leaving are plain loads and stores on the handle's own line. Dropping the last
+/// context of an object that some handle has pays for that: two looks at every handle and one heavy barrier
+/// (`membarrier` on Linux, which interrupts the CPUs that run this process), for all objects that are retired at the
+/// time.
 ///
 /// After Linux's lazy TLB without reference counts (`MMU_LAZY_TLB_SHOOTDOWN`, Linux 6.4), which interrupts the CPUs
 /// that have the object, and a scheme proposed after it, which donates references to them.
@@ -179,7 +178,6 @@ unsafe impl<S: Revoking> Protocol for S {
     }
 }
 
-/// Reclaims what was pushed when it is dropped.
 struct ReclaimAtDrop<'i, T, S: Revoking> {
     inner: &'i Inner<T, S>,
     pushed: bool,

@@ -3,7 +3,7 @@
 //! Threads *combine*: a thread that drops a last handle pushes the block and adds a request to one word. If there is no
 //! combiner, it becomes the combiner, and reclaims everything that was pushed with one barrier. Otherwise it leaves:
 //! the combiner cannot resign without noticing the request, and then goes round again. So threads that drop at once
-//! share barriers, and none waits for another.
+//! share barriers, and none waits.
 //!
 //! Soundness does not depend on it: the thread that takes blocks from the list owns them. A thread that has no number,
 //! or has gone round often enough, reclaims what it finds without being the combiner. So does a thread that finds
@@ -17,7 +17,6 @@ use crate::lazy::protocol::{Block, BlockPointer};
 use crate::memory::{Atomic, Memory, Ordering, Plain, Pointer, Threads};
 use core::ptr::{self, NonNull};
 
-/// Objects to be reclaimed.
 pub struct RetireList<T, S: Revoking> {
     first: BlockPointer<T, S>,
     /// The upper half: the combiner's thread number, plus one. The lower half: requests since it became the combiner.
@@ -38,7 +37,6 @@ const fn combiner_of(word: u64) -> Option<usize> {
     ((word >> THREAD_SHIFT) as usize).checked_sub(1)
 }
 
-/// How many requests are left to the combiner.
 const MANY_REQUESTS: u32 = 256;
 
 /// The combiner's right, and the requests that it has seen.
@@ -179,8 +177,7 @@ impl<T, S: Revoking> Iterator for List<T, S> {
 const BUCKETS: usize = 1 << BUCKET_BITS;
 const BUCKET_BITS: u32 = 6;
 
-/// The objects that are reclaimed together, by address: a hash table that allocates nothing, because a drop cannot
-/// fail.
+/// The objects that are reclaimed together, by address: a hash table that allocates nothing, as a drop cannot fail.
 pub(super) struct Batch<T, S: Revoking> {
     /// Their order does not depend on their addresses.
     blocks: List<T, S>,

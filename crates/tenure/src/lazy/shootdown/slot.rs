@@ -29,11 +29,11 @@ pub(super) fn tagged<B>(block: *mut B, tag: usize) -> *mut B {
 }
 
 pub struct State<T, S: Revoking> {
-    /// The block that the slot has, with its tag.
+    /// With its tag.
     pub(super) held: BlockPointer<T, S>,
-    /// Whether the owner uses what it has, or is finding out whether it may. Written by the owner.
+    /// Written by the owner: whether it uses what it has, or is finding out whether it may.
     active: AtomicU32<S>,
-    /// With `VERIFY`: the block that the owner uses, once it may. Written by the owner.
+    /// With `VERIFY`. Written by the owner: what it uses, once it may.
     pub(super) confirmed: BlockPointer<T, S>,
 }
 
@@ -107,8 +107,7 @@ impl<T, S: Revoking> SlotState<T, S> for State<T, S> {
     unsafe fn clear(&self, _number: u32) {
         self.transition_to_idle();
         self.resolve();
-        // Release: as in `transition_to_holding`. A reclaimer that has marked the word meanwhile sees that nothing is
-        // in use.
+        // Release: as in `transition_to_holding`. A reclaimer that has marked the word sees that nothing is in use.
         self.held.store(ptr::null_mut(), Ordering::Release);
     }
 }
@@ -135,7 +134,7 @@ impl<T, S: Revoking> State<T, S> {
         self.active.store(0, Ordering::Release);
     }
 
-    /// The owner uses `block`, to which it has a right now, or none.
+    /// The owner has a right to `block` now, or uses none.
     #[inline(always)]
     fn confirm(&self, block: *mut Block<T, S>) {
         if S::VERIFY {
@@ -151,8 +150,7 @@ impl<T, S: Revoking> State<T, S> {
         self.held.store(held, Ordering::Release);
     }
 
-    /// The owner, who does not use the slot's block any more, empties the slot. Returns the block if a reference was
-    /// donated.
+    /// By the owner, idle or done with its block. Returns a block whose reference was donated.
     fn transition_to_empty(&self) -> Option<NonNull<Block<T, S>>> {
         // Acquire, also on failure: pairs with the Release of a donation.
         let mut held = self.held.load(Ordering::Acquire);
@@ -175,7 +173,7 @@ impl<T, S: Revoking> State<T, S> {
     }
 
     /// Gives up the slot of a guard that outlives its thread's number. The next owner waits until the slot is not
-    /// active, and has it from then on: so that comes last.
+    /// active, so that comes last.
     ///
     /// # Safety
     ///
@@ -188,7 +186,7 @@ impl<T, S: Revoking> State<T, S> {
         put_donated(donated);
     }
 
-    /// The owner is idle, and accepts what became of its block meanwhile (rule 6). It keeps a block that is not tagged.
+    /// The owner is idle, and accepts what became of its block (rule 6). It keeps a block that is not tagged.
     #[cold]
     fn resolve(&self) {
         // Rule 4. Pairs with the heavy barrier in `reclaim`.
