@@ -1,7 +1,7 @@
 //! [`Cached`]: a value that all threads read and that is sometimes replaced.
 //!
-//! Each reader has a local handle of a domain whose objects are the values, one after the other. It finds the value by
-//! a pointer that writers replace: rule 5 of the [shootdown](super::shootdown).
+//! Each reader has a local handle of a domain whose objects are the values. It finds the value by a pointer that
+//! writers replace: rule 5 of the [shootdown](super::shootdown).
 
 use super::destroy::destroy;
 use super::protocol::{Block, BlockPointer, Protocol, Slot};
@@ -37,8 +37,8 @@ use core::ptr::{self, NonNull};
 /// # worker.join().unwrap();
 /// ```
 ///
-/// A clone is another handle to the same value; readers keep it alive, too. For a static: `LazyLock::new(||
-/// Cached::new(...))`. Threads share a `Cached` if `T: Send + Sync`.
+/// A clone is another handle to the same value; readers keep it alive, too. For a static use a `LazyLock`. Threads
+/// share a `Cached` if `T: Send + Sync`.
 ///
 /// # What it costs
 ///
@@ -46,22 +46,22 @@ use core::ptr::{self, NonNull};
 ///
 /// | | atomic read-modify-writes | what else |
 /// |---|---|---|
-/// | [`Reader::read`] and drop of its guard | none | four loads and two stores. Only the shared pointer's line is shared, and it is written only when the value is replaced |
-/// | [`Cached::read`] and drop of its guard | none | the same, after a look-up of the thread's number and its slot |
+/// | [`Reader::read`] and drop of its guard | none | four loads and two stores. Only the pointer's line is shared, and written only when the value is replaced |
+/// | [`Cached::read`] and drop of its guard | none | the same, after a look-up of the thread's slot |
 /// | the first read of a new value by each thread | one, on the thread's own line | |
 /// | [`Cached::read`] while the thread has a guard of the same `Cached` | about six | memory for the guard |
 /// | [`Cached::store`] | about twenty | two looks at every reader, and a barrier that interrupts the CPUs which run this process |
 ///
-/// Elsewhere, and where the system refuses `membarrier`, each read has two full fences, and still scales. Without `std`
-/// threads have no numbers, and [`Cached::read`] always takes the slow way: use a [`Reader`].
+/// Elsewhere, and where the system refuses `membarrier`, each read has two full fences. Without `std` [`Cached::read`]
+/// always takes the slow way: use a [`Reader`].
 ///
-/// Every reader, and every thread that has read without one, has a slot of a cache line or two. Later readers reuse
-/// slots, which stay until the last handle is gone.
+/// Every reader, and every thread that has read without one, has a slot of a cache line or two, which later readers
+/// reuse.
 ///
 /// # What a read sees
 ///
 /// A value that was current at some moment during the call. A later read never sees an older value. A guard keeps its
-/// value, whatever is stored meanwhile.
+/// value.
 ///
 /// # When a replaced value is dropped
 ///
@@ -77,13 +77,12 @@ use core::ptr::{self, NonNull};
 ///
 /// `arc_swap::ArcSwap::load` needs no handle, as [`Cached::read`]; its writers do not wait for readers either.
 /// `arc_swap::Cache` is a handle, as [`Reader`], but it *owns* what it read last: a sleeping thread keeps an old value
-/// alive. Readers of an `RwLock` write a shared word, and wait for writers. A [`Cached`] holds one sized type: box a
-/// `dyn Trait`.
+/// alive. Readers of an `RwLock` write a shared word, and wait for writers.
 ///
 /// # Limits
 ///
-/// A signal handler must not read a `Cached` that the interrupted thread may be reading. A `Cached` is invariant in
-/// `T`, as a `Mutex` is:
+/// A value is of one sized type: box a `dyn Trait`. A signal handler must not read a `Cached` that the interrupted
+/// thread may be reading. A `Cached` is invariant in `T`, as a `Mutex` is:
 ///
 /// ```compile_fail
 /// # use tenure::lazy::Cached;

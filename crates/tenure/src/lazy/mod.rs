@@ -1,12 +1,12 @@
 //! Uncounted references that workers keep between requests, taken from them when the last strong handle is dropped.
 //!
-//! Workers keep using the same tenant, snapshot, schema or connection state from one request to the next. If each use
-//! counts a reference, all workers write one word. If each worker caches a counted reference instead, sleeping workers
-//! keep dead objects alive for hours.
+//! Workers use the same tenant, snapshot or schema from one request to the next. If each use counts a reference, all
+//! workers write one word. If each worker caches a counted reference, sleeping workers keep dead objects alive for
+//! hours.
 //!
 //! Here a worker *keeps* the object that it used last, without a count. Using it again takes plain loads and stores on
 //! a cache line that only this worker writes. When the last strong handle is dropped the object is taken from the
-//! worker, even if the worker sleeps.
+//! worker, even a sleeping one.
 //!
 //! ```
 //! use tenure::lazy::{Context, Domain};
@@ -32,19 +32,18 @@
 //! assert!(local.lazy().is_none());
 //! ```
 //!
-//! In a server the objects are in a table under a lock: see [`LocalHandle::lazy_or`]. For one value that all threads
-//! read and that is sometimes replaced there is [`Cached`].
+//! In a server the objects are in a locked table: see [`LocalHandle::lazy_or`]. For one value that all threads read and
+//! that is sometimes replaced there is [`Cached`].
 //!
 //! # Words
 //!
 //! | word | meaning |
 //! |---|---|
-//! | [`Domain`] | the workers that share objects of one type |
 //! | [`Context`], strong handle | a counted reference, which keeps its object |
 //! | enter, leave | begin and end to *use* an object, by a [`Guard`] |
-//! | keep, lazy | after leaving, a [`LocalHandle`] *keeps* the object without a count; [`LocalHandle::lazy`] uses it again |
+//! | keep, lazy | after leaving, a [`LocalHandle`] *keeps* the object without a count |
 //! | have | use or keep |
-//! | retire | what the drop of its last context does to an object; its value is dropped then or later |
+//! | retire | what the drop of its last context does to an object |
 //! | shootdown | taking a retired object from all handles that keep it |
 //! | donation | a counted reference that a shootdown gives to a handle which is using the object |
 //! | light and heavy barrier | a pair of memory barriers of which one is free and the other a system call |
@@ -69,8 +68,8 @@
 //! A heavy barrier interrupts the CPUs that run other threads of this process (`membarrier` on Linux) and returns when
 //! the slowest has answered: after some microseconds, or a tenth of one if no other CPU runs the process. Where there
 //! is none (other systems, a seccomp filter, no feature `std`) each use passes one or two full fences: about as much as
-//! a count that no other thread writes, and it still scales. [`Domain::drop_all`], and threads that drop at the same
-//! time, share looks and barriers.
+//! a count that no other thread writes. [`Domain::drop_all`], and threads that drop at the same time, share looks and
+//! barriers.
 //!
 //! A look costs some nanoseconds, also at the slot of a dropped handle: register workers, not requests or tasks.
 //!
@@ -81,20 +80,19 @@
 //! | after the last [`Context`] | [`Shootdown`] | [`Mask`] |
 //! |---|---|---|
 //! | no handle has it | at once, by the thread that dropped the context | the same |
-//! | a handle keeps it, and is not using it | the same, after one barrier; its worker need not run | when the handle enters another object, is [cleared](LocalHandle::clear) or dropped |
+//! | a handle keeps it | the same, after one barrier; its worker need not run | when the handle enters another object, is [cleared](LocalHandle::clear) or dropped |
 //! | a handle is using it | when it leaves, by the thread that leaves | as above |
 //!
 //! At once means: before the drop of the context returns. There are two exceptions:
 //!
 //! - Another thread that is reclaiming objects of this domain takes over the object, and the drop may return first.
-//!   That thread is running, never asleep, and runs no destructor before the object is taken from all handles; if it
-//!   loses its CPU, the objects wait. Once 256 are queued, later droppers reclaim their own.
-//! - A value whose last context is dropped by the destructor of another value of this domain is dropped when that has
-//!   returned. So lists and trees of any size, also through several domains, go without deep recursion. (Without the
-//!   feature `std` the destructors call each other.)
+//!   That thread is running, and runs no destructor before the object is taken from all handles; if it loses its CPU,
+//!   the objects wait. Once 256 are queued, later droppers reclaim their own.
+//! - If a destructor of a value of this domain drops the context, the object's value is dropped when that has returned.
+//!   So lists and trees of any size, also through several domains, go without deep recursion (with the feature `std`).
 //!
-//! So the drop of a context may run destructors of other objects. Release your locks first, and let no destructor wait
-//! for another object to go.
+//! So the drop of a context may run other destructors. Release your locks first, and let no destructor wait for another
+//! object to go.
 //!
 //! # Which scheme?
 //!
@@ -107,30 +105,29 @@
 //! - For objects that live for one request: making, entering and retiring one costs half a microsecond, and about 11 us
 //!   while other CPUs run the process.
 //! - If workers come back to an object only after many others: a handle keeps one.
-//! - If a reference is passed on more often than it is used: counts are for that ([`arc`](crate::arc)).
+//! - If a reference is passed on more often than it is used: count ([`arc`](crate::arc)).
 //!
 //! # Threads, forks, panics, exits
 //!
-//! - **Any number of local handles**, made and dropped at any time. They, [`Reader`]s and [`Guard`]s may move to
-//!   another thread; a [`CachedGuard`] may not.
-//! - **A thread that ends without dropping its handle** (`mem::forget`): what the handle keeps is taken from it as from
-//!   any other. The slot stays taken as long as the domain lasts.
-//! - **A forgotten guard** leaves the handle using the object: its value is dropped only when the handle is used again,
-//!   cleared or dropped.
+//! - **Local handles**, any number of them, [`Reader`]s and [`Guard`]s may move to another thread; a [`CachedGuard`]
+//!   may not.
+//! - **A thread that ends without dropping its handle** (`mem::forget`) loses what it keeps, as others do. The slot
+//!   stays taken.
+//! - **A forgotten guard** leaves the handle using the object, until the handle is used again, cleared or dropped.
 //! - **A panic** ends the use of an object as a return does. If a destructor panics while several values are dropped,
 //!   the others are dropped all the same, and the panic goes on.
 //! - **The last context may be dropped anywhere**: while a handle of the same thread uses the object, or in a
 //!   destructor.
 //! - **A process that forked** goes on using its domains. Handles of threads that are not in the child lose what they
-//!   keep as all others do. Objects that those threads were using or dropping leak in the child.
+//!   keep. Objects that those threads were using or dropping leak in the child.
 //! - **When the process exits** values in statics are not dropped. Contexts and handles in thread-locals are.
 //!
 //! # Limits
 //!
 //! - A local handle uses one object at a time. For two at once register twice.
 //! - Types are sized; for others use a `Box`.
-//! - [`Context`]s and guards are covariant in `T`, as std's `Arc` is. [`Domain`], [`Cached`], [`LocalHandle`] and
-//!   [`Reader`] are not: the first two take values in, as a `Mutex` does.
+//! - [`Context`]s and guards are covariant in `T`, as std's `Arc` is; the others are not, as [`Domain`] and [`Cached`]
+//!   take values in.
 //!
 //!   ```
 //!   # use tenure::lazy::Context;
@@ -140,17 +137,16 @@
 //!   # use tenure::lazy::Domain;
 //!   fn shorter<'a>(domain: Domain<&'static str>) -> Domain<&'a str> { domain } // error: may not live long enough
 //!   ```
-//! - All are `UnwindSafe` and `RefUnwindSafe` if `T` is `RefUnwindSafe`, as std's `Arc`: a panic can leave only the
-//!   value in disorder.
+//! - All are `UnwindSafe` and `RefUnwindSafe` if `T` is `RefUnwindSafe`, as std's `Arc`.
 //! - A signal handler must not use a local handle, or a [`Cached`], of the thread that it interrupts.
 //!
 //! # Where this comes from
 //!
 //! [Linux's lazy TLB][piggin]. An idle CPU borrows the address space of the last program, and used to count it. On a
 //! POWER8 with 192 CPUs that switch through idle, this allowed about a million switches per second, as all write one
-//! word. An interrupt to the CPUs that have an address space when it goes, instead of the count, allows 118 million
-//! (`MMU_LAZY_TLB_SHOOTDOWN`, Linux 6.4). [`Mask`] was proposed in its review, donating references later. `tenure bench
-//! lazy` measures them here, `tenure sim lazy` on 192 simulated CPUs.
+//! word. An interrupt when an address space goes, instead of the count, allows 118 million (`MMU_LAZY_TLB_SHOOTDOWN`,
+//! Linux 6.4). [`Mask`] was proposed in its review, donating references later. `tenure bench lazy` measures them here,
+//! `tenure sim lazy` on 192 simulated CPUs.
 //!
 //! [piggin]: https://lkml.kernel.org/r/20210605014216.446867-1-npiggin@gmail.com
 

@@ -21,8 +21,7 @@
 //! assert!(peers.get(&address).is_none());
 //! ```
 //!
-//! Lookups take borrowed keys, as std's maps do. A key is cloned only to create its object. If creation may fail, use
-//! [`try_acquire`](Registry::try_acquire):
+//! Lookups take borrowed keys, as std's maps do. A key is cloned only to create its object. If creation may fail:
 //!
 //! ```
 //! use std::fs::File;
@@ -41,24 +40,22 @@
 //!
 //! # How it works
 //!
-//! A lock-free map has an *entry* for each key: a count, the value and the key. It holds no reference: a lookup may
-//! find an entry that is about to go, and the count decides whether the object still lives.
+//! A lock-free map has an *entry* for each key: a count, the value and the key. A lookup may find an entry that is
+//! about to go; the count decides whether the object still lives.
 //!
-//! - **A lookup** takes a reference to the entry that it finds, under a guard that keeps the memory readable.
 //! - **An acquire** that finds no live entry inserts one. Of several at once one wins, and the others take references
 //!   to its entry, even before the value exists.
-//! - **The value** is created under the entry's own lock. After an error or a panic the next waiting thread tries. If
-//!   all fail, the entry goes with the last of their references.
-//! - **The last put** removes this very entry, since the key may have a new one by now. Then it drops the value. The
-//!   memory is freed a *grace period* later.
+//! - **The value** is created under the entry's own lock. After an error or a panic the next waiting thread tries.
+//! - **The last put** removes this very entry, as the key may have a new one. Then it drops the value. The memory is
+//!   freed a *grace period* later.
 //!
-//! No thread waits for another, but for a value. `entry.rs` has the rules of an entry's life.
+//! A thread waits for another only to get a value.
 //!
 //! # Cost
 //!
 //! | | atomic operations on shared lines | besides |
 //! |---|---|---|
-//! | [`get`](Registry::get), or [`acquire`](Registry::acquire) of what exists | the count's get | a hash, the map's lookup, a guard: two stores to a word of the thread's own |
+//! | [`get`](Registry::get), or [`acquire`](Registry::acquire) of what exists | the count's get | a hash, the map's lookup, a guard: two stores to the thread's own word |
 //! | [`Ref::clone`] | the count's get | |
 //! | drop of a [`Ref`] that is not the last | the count's put | with [`RcuRef`](crate::count::RcuRef) a guard, as above |
 //! | an acquire that creates, and the drop that ends it | the put's verdict; insertion and removal; two of the registry's own count; two statistics | an allocation, an uncontended lock, a clone of the key |
@@ -68,7 +65,7 @@
 //! | count | use it |
 //! |---|---|
 //! | `TicketRef` | for almost everything |
-//! | [`Isolated<TicketRef>`](crate::line::Isolated) | if requests read the object while other threads take and release it: 120 to 250 bytes more per object keep the count on a line of its own |
+//! | [`Isolated<TicketRef>`](crate::line::Isolated) | if requests read the object while other threads take and release it: 120 to 250 bytes more per object keep the count on its own line |
 //! | `RcuRef` | if 4 bytes an entry matter: each put needs a guard, and dead entries wait longer |
 //!
 //! ```
@@ -82,13 +79,13 @@
 //!
 //! # Limits
 //!
-//! - **A hot key is a hot line.** Every thread that acquires it writes its count. If every request needs the object,
-//!   keep a [`Ref`], or see [`lazy`](crate::lazy).
+//! - **A hot key is a hot line.** Every acquire writes its count. If every request needs the object, keep a [`Ref`], or
+//!   see [`lazy`](crate::lazy).
 //! - **A new object may be created while the destructor of the old one runs.** If something must not exist twice, such
 //!   as a lock file, let `create` wait until it is released.
-//! - **Dead entries are freed late.** Each thread keeps up to 64, each as large as a `V` whose value is dropped, and
-//!   more while a thread is preempted in a lookup. With `RcuRef` they wait for a second grace period, which all
-//!   registries share. Box a large `V`.
+//! - **Dead entries are freed late.** Each thread keeps up to 64, each as large as a `V`, and more while a thread is
+//!   preempted in a lookup. With `RcuRef` they wait for a second grace period, which all registries share. Box a large
+//!   `V`.
 //! - **Keys are dropped late**, with that memory, on any thread. Their destructors must not panic.
 //! - **The map keeps its buckets**: 48 to 96 bytes for each object of the largest number there ever was.
 //! - **Comparing keys should be quick**: it runs under a guard, which delays freeing. It may look up other keys, but
@@ -100,10 +97,9 @@
 //!   barrier.
 //! - **A forgotten [`Ref`]** (`mem::forget`) leaks its object, and all of the registry's memory.
 //!
-//! A child that was forked while other threads used a registry can use it, and never waits for those threads. If one of
-//! them was creating an object, the next acquire of the key creates another. Their references, and the entries that
-//! they were creating or had removed, leak in the child. The destructor of a thread-local may use a registry, however
-//! late it runs.
+//! A forked child can use a registry, and never waits for lost threads. If one of them was creating an object, the next
+//! acquire of the key creates another. Their references, and entries that they were creating or had removed, leak. The
+//! destructor of a thread-local may use a registry, however late it runs.
 //!
 //! # Instead of a map of weak pointers
 //!

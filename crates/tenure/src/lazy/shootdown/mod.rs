@@ -25,35 +25,33 @@
 //!   else active = 0, resolve        else resolve                    else: get; held: MARKED -> DONATED, or put
 //! ```
 //!
-//! 1. **An owner puts a block into its slot** while it has a strong reference. The block is reclaimed after the last
-//!    one is gone, so the reclaimer sees it there, or sees all that the owner did before it moved on. An object that no
-//!    slot has needs no barrier.
+//! 1. **An owner puts a block into its slot** while it has a strong reference. So the reclaimer sees it there, or sees
+//!    all that the owner did before it moved on. An object that no slot has needs no barrier.
 //! 2. **The owner sets `active` before it uses** a block, and clears it after its last touch. It stores another block
 //!    only while it is not active, or after a compare-exchange has emptied the word.
 //! 3. **The reclaimer frees a block** when every slot that had it is *settled*: marked and idle after the barrier,
-//!    moved on, or with a donated reference. The last of those frees the block.
-//! 4. **Idle or seen.** The owner stores `active` and then looks at `held`; the reclaimer marks `held` and then looks
-//!    at `active`; a light and a heavy barrier lie between. So they cannot both miss the other. An owner that enters
-//!    and finds the bare pointer is found active. An owner that leaves and finds the bare pointer is found idle: any
-//!    donation goes to an owner that will look again.
+//!    moved on, or with a donated reference. The last of those frees it.
+//! 4. **Idle or seen.** The owner stores `active`, then looks at `held`; the reclaimer marks `held`, then looks at
+//!    `active`; a light and a heavy barrier lie between. So they cannot both miss the other. An owner that finds the
+//!    bare pointer is found active if it enters, idle if it leaves: any donation goes to an owner that will look again.
 //! 5. **From a pointer without a reference.** Readers of a [`Cached`](crate::lazy::Cached) follow a pointer that
 //!    writers replace. Its blocks are `published`: retired after the pointer has been replaced, and reclaimed with at
 //!    least one barrier. A reader stores what it found in its slot, passes its barrier, and uses the block only if the
-//!    pointer is unchanged. If it came before the reclaimer's barrier, the reclaimer then finds the block in the slot,
-//!    marks it, and passes one more barrier. Otherwise the reader sees that the pointer was replaced.
+//!    pointer is unchanged. If it came before the reclaimer's barrier, the reclaimer finds the block, marks it, and
+//!    passes one more barrier. Otherwise the reader sees that the pointer was replaced.
 //! 6. **One side removes a tag.** From `MARKED` the reclaimer goes to null or `DONATED`, and the owner to null, each by
 //!    compare-exchange. So the reclaimer notices a donation that comes too late, and still has the reference. After
-//!    `DONATED` the word and the reference are the owner's. An owner that is not active may overwrite a mark: `active`
-//!    decides what the reclaimer does then.
+//!    `DONATED` the word and the reference are the owner's. An idle owner may overwrite a mark: `active` decides what
+//!    the reclaimer does then.
 //! 7. **A bare word means that light barriers are free.** Where they are not, owners store their blocks as `FENCED`.
-//!    The fast paths pass a barrier that only counts where it is free, and accept only a bare word. If it is tagged
-//!    they look again after a real one.
+//!    The fast paths pass a barrier only where it is free, and accept only a bare word. If it is tagged they look again
+//!    after a real one.
 //!
 //! Destructors run last: by then the caller is done with the slot, or keeps it active so that a read on the same thread
 //! takes another one.
 //!
-//! Cost: a reclaimer looks at each handle twice and passes one barrier. For a published block, each reader that was
-//! between its two looks at the pointer adds one more of both, at most once per handle. No thread waits.
+//! Cost: two looks at each handle and one barrier. For a published block, each reader that was between its two looks at
+//! the pointer adds one more of both, at most once per handle. No thread waits.
 
 mod retire;
 mod slot;
@@ -73,9 +71,8 @@ pub(super) use slot::State;
 /// Counts nothing while workers enter and leave, and interrupts running threads when an object is retired: the default.
 ///
 /// Entering the same object again and leaving are plain loads and stores on the handle's own line. Dropping the last
-/// context of an object that some handle has pays for that: two looks at every handle and one heavy barrier
-/// (`membarrier` on Linux, which interrupts the CPUs that run this process), for all objects that are retired at the
-/// time.
+/// context of an object that some handle has takes two looks at every handle and one heavy barrier (`membarrier` on
+/// Linux, which interrupts the CPUs that run this process), for all objects that are retired at the time.
 ///
 /// After Linux's lazy TLB without reference counts (`MMU_LAZY_TLB_SHOOTDOWN`, Linux 6.4), which interrupts the CPUs
 /// that have the object, and a scheme proposed after it, which donates references to them.
