@@ -235,7 +235,7 @@ impl<T, S: Revoking> Cached<T, S> {
         Ok(unsafe { context_of(replaced) })
     }
 
-    /// A strong handle to the value, to keep it for long or to send it elsewhere. One atomic add on its count.
+    /// A strong handle to the value. One atomic add on its count.
     #[must_use]
     pub fn context(&self) -> Context<T, S> {
         loop {
@@ -246,14 +246,14 @@ impl<T, S: Revoking> Cached<T, S> {
         }
     }
 
-    /// What has happened so far. Readers, and threads that have read without one, are the local handles.
+    /// Readers, and threads that have read without one, are the local handles.
     #[must_use]
     pub fn statistics(&self) -> DomainStatistics {
         self.shared.domain.statistics()
     }
 }
 
-/// A new block, to be stored. Its reference is the caller's.
+/// To be stored: its reference is the caller's.
 fn published<T, S: Revoking>(domain: &Domain<T, S>, value: T) -> NonNull<Block<T, S>> {
     domain.context_with(ObjectState::published(), value).into_raw()
 }
@@ -269,7 +269,7 @@ unsafe fn context_of<T, S: Revoking>(block: *mut Block<T, S>) -> Context<T, S> {
 }
 
 impl<T, S: Revoking> Published<T, S> {
-    /// The calling thread's slot, unless it is in use or the thread has none yet.
+    /// Unless it is in use or the thread has none yet.
     #[inline(always)]
     fn slot_of(&self, thread: usize) -> Option<&Slot<T, S>> {
         // Relaxed: stored by this thread, or by one that had its number before.
@@ -279,7 +279,7 @@ impl<T, S: Revoking> Published<T, S> {
         (!slot.state.is_active()).then_some(slot)
     }
 
-    /// A slot for the calling thread, unless it has one.
+    /// For the calling thread, unless it has one.
     fn first_slot_of(&self, thread: u32) -> Option<&Slot<T, S>> {
         if thread >= CAPACITY {
             return None;

@@ -60,8 +60,8 @@ impl<T, S: Scheme> LocalHandle<T, S> {
 
     /// Uses the object of `context` until the guard is dropped. The handle then keeps it in place of the one before.
     ///
-    /// The guard borrows the handle and not the context. So enter under the lock of your table, without a clone, and
-    /// release the lock. If the last context is dropped meanwhile, the value stays until the guard is gone.
+    /// The guard does not borrow the context. So enter under the lock of your table, without a clone, and release the
+    /// lock. If the last context is dropped meanwhile, the value stays until the guard is gone.
     ///
     /// Cost: see [the table](super#what-it-costs). Registering a handle for a single use costs more than the count that
     /// it saves.
@@ -95,13 +95,13 @@ impl<T, S: Scheme> LocalHandle<T, S> {
         unsafe { self.state().switch(self.number, context.block()) };
     }
 
-    /// Uses the object that the handle kept. Needs no context.
+    /// Uses the object that the handle kept.
     ///
     /// `None` if the handle never entered an object, if it was [cleared](Self::clear), or if the last context is gone.
     /// (With [`Mask`](super::Mask) an object is there as long as a handle keeps it.)
     ///
-    /// `Some` means that there is a context *somewhere*, perhaps not in your table: a running job may have one. If that
-    /// matters, mark removed objects, and look at the mark.
+    /// `Some` means that there is a context *somewhere*, perhaps not in your table. If that matters, mark removed
+    /// objects.
     ///
     /// ```
     /// use tenure::lazy::Domain;
@@ -121,8 +121,7 @@ impl<T, S: Scheme> LocalHandle<T, S> {
         Some(unsafe { Guard::new(self.state(), block) })
     }
 
-    /// Uses the object that the handle kept if `is_it` accepts it; otherwise enters the one that `find` returns, if
-    /// any.
+    /// Uses the object that the handle kept if `is_it` accepts it; otherwise enters the one that `find` returns.
     ///
     /// For workers whose next request is mostly for the same object: only another one takes a look into the table.
     ///
@@ -175,8 +174,8 @@ impl<T, S: Scheme> LocalHandle<T, S> {
 
     /// Gives up the object that the handle keeps.
     ///
-    /// Call it before you drop that object's last context yourself: the drop then needs no barrier. With
-    /// [`Mask`](super::Mask) call it before the worker sleeps.
+    /// Call it before you drop that object's last context: the drop then needs no barrier. With [`Mask`](super::Mask)
+    /// call it before the worker sleeps.
     pub fn clear(&mut self) {
         // SAFETY: `&mut self` is the owner, and no guard borrows it.
         unsafe { self.state().clear(self.number) };
@@ -207,8 +206,8 @@ impl<T, S: Scheme> fmt::Debug for LocalHandle<T, S> {
 /// The use of an object until the guard is dropped.
 ///
 /// Not counted. If the last context goes meanwhile the guard owns a reference from then on, and its drop may drop the
-/// value. A [forgotten](super#threads-forks-panics-exits) guard may leak it. A guard may be held across an `.await`, if
-/// the task owns the local handle.
+/// value. A [forgotten](super#threads-forks-panics-exits) guard may leak it. It may be held across an `.await`, if the
+/// task owns the local handle.
 #[must_use = "the object is in use until the guard is dropped"]
 pub struct Guard<'s, T, S: Scheme = Shootdown> {
     /// An `S::State<T>`, without its type: guards are covariant in `T`, as [`Context`]s are.
@@ -244,15 +243,13 @@ impl<'s, T, S: Scheme> Guard<'s, T, S> {
         self.value.cast()
     }
 
-    /// The slot, which goes on using the block.
     pub(super) fn into_state(self) -> &'s <S as Protocol>::State<T> {
         ManuallyDrop::new(self).state()
     }
 
     /// A [`Context`] of the object, unless the last one is gone. One atomic add on its count.
     ///
-    /// With [`Mask`](super::Mask) never `None`: the local handle itself keeps the object. To keep a value of a
-    /// [`Cached`](super::Cached) for long, call [`Cached::context`](super::Cached::context).
+    /// With [`Mask`](super::Mask) never `None`: the local handle itself keeps the object.
     #[must_use]
     pub fn upgrade(this: &Self) -> Option<Context<T, S>> {
         // SAFETY: rule 3 of `Protocol`: the block is in use.

@@ -15,26 +15,25 @@
 //! ```
 //!
 //! A thread that has retired enough makes a *batch* of it, and notes the *read section* of every thread that is
-//! reading. The batch is freed when the number of each of these sections has changed. No thread waits. A guard costs
-//! two stores to the thread's own word.
+//! reading. The batch is freed when the number of each of these sections has changed. A guard costs two stores.
 //!
 //! ```text
 //!   reader:  word = reading                      light barrier    read
 //!   owner:   make the memory unreachable         heavy barrier    note the words that say `reading`
 //! ```
 //!
-//! 1. **A word** is written by the thread that has its number, and so is a **retire list**: not while a function that
-//!    frees memory runs, which may retire more.
-//! 2. **A reader that is not noted finds nothing of the batch.** Otherwise both sides would have missed the other's
-//!    store, which the barriers rule out.
+//! 1. **A word** and a **retire list** are written by the thread that has their number: the list not while a function
+//!    that frees memory runs, which may retire more.
+//! 2. **A reader that is not noted finds nothing of the batch**, as the barriers let only one side miss the other's
+//!    store.
 //! 3. **Batches are freed in order.** A section that delays the first one was noted by the later ones too.
 //!
 //! Orderings: the owner of a batch acquires the words, and every store to a word is Release: the owner may see any
 //! store of the thread's next section instead of the end it waits for, and must still free after that thread's reads.
 //!
-//! What a thread retired stays with its number, for the next thread that gets it. A thread whose thread-locals are
-//! being destroyed [borrows](Threads::borrow_number) a number for each section. After a fork, the child does not wait
-//! for threads that [are lost](Threads::is_lost); what they retired leaks there.
+//! A number's next owner gets what the last one retired. A thread whose thread-locals are being destroyed
+//! [borrows](Threads::borrow_number) a number for each section. A forked child does not wait for [lost
+//! threads](Threads::is_lost); what they retired leaks there.
 
 use crate::count::ReadSide;
 use crate::line::Isolated;
@@ -45,13 +44,13 @@ use alloc::vec::Vec;
 use core::marker::PhantomData;
 use core::mem::ManuallyDrop;
 
-/// In a word: how many guards the thread has. One more than fits is [refused](refuse).
+/// Of a word: the number of guards. One more than fits is [refused](refuse).
 const DEPTH: u64 = (1 << 14) - 1;
-/// In a word: the thread has retired enough for a batch.
+/// Of a word: the thread has retired enough for a batch.
 const DUE: u64 = 1 << 14;
-/// In a word: the thread has borrowed its number for this section.
+/// Of a word: the thread has borrowed its number for this section.
 const BORROWED: u64 = 1 << 15;
-/// The unit in which a word counts sections. If the count wraps around, a batch waits for a section too many at worst.
+/// The unit in which a word counts sections. If they wrap around, a batch waits for a section too many at worst.
 const SECTION: u64 = 1 << 16;
 
 /// A scheme of grace periods.
@@ -61,7 +60,6 @@ pub struct Collector<M: Threads> {
     batch: usize,
 }
 
-/// What belongs to a thread number.
 struct Local<M: Memory> {
     word: M::AtomicU64,
     number: u32,
@@ -122,8 +120,8 @@ impl<M: Threads> Collector<M> {
     ///
     /// # Safety
     ///
-    /// The caller drops the guard, or forgets it, before it returns: a guard in a thread-local would outlive the
-    /// thread's number, and write to another thread's word.
+    /// The caller drops the guard, or forgets it, before it returns: in a thread-local it would outlive the thread's
+    /// number, and write to another thread's word.
     #[inline(always)]
     pub unsafe fn enter(&self) -> Guard<'_, M> {
         let local = match M::thread() {
@@ -140,7 +138,7 @@ impl<M: Threads> Collector<M> {
             refuse();
         }
         // Release: pairs with the Acquire in `has_ended`, which may find this section in place of the one it waits for.
-        // The barrier orders the store before the thread's reads.
+        // The barrier orders the store before the reads.
         local.word.store(word + 1, Ordering::Release);
         // Pairs with the heavy barrier in `collect`.
         M::light_barrier();
@@ -190,8 +188,7 @@ impl<M: Threads> Collector<M> {
             // Pairs with the light barrier in `enter`.
             M::heavy_barrier();
             let sections = self.locals.snapshot().filter_map(|(thread, local)| {
-                // Acquire: pairs with the Release in the drop of a `Guard`: reads that are over come before the
-                // freeing.
+                // Acquire: pairs with the Release in the drop of a `Guard`: past reads come before the freeing.
                 let word = local.word.load(Ordering::Acquire);
                 (word & DEPTH != 0).then_some(Section { thread, section: word / SECTION })
             });
@@ -223,7 +220,7 @@ fn refuse() -> ! {
 }
 
 impl<M: Memory> Local<M> {
-    /// For the thread that has the number, or the owner of the whole collector. `act` must not come here again.
+    /// For the thread that has the number, or the owner of the collector. `act` must not come here again.
     fn with_list<R>(&self, act: impl FnOnce(&mut RetireList) -> R) -> R {
         // SAFETY: rule 1: one thread, and `act` frees nothing, so it does not come here again.
         self.retire_list.with_mut(|list| act(unsafe { &mut *list }))
@@ -259,7 +256,7 @@ impl Retired {
 impl<M: Threads> Drop for Collector<M> {
     fn drop(&mut self) {
         for (thread, local) in self.locals.snapshot() {
-            // A lost thread may have been in the middle of changing its list: leak that.
+            // A lost thread may have been changing its list: leak that.
             if !M::is_lost(thread as usize) {
                 let RetireList { retired, batches, .. } = local.with_list(core::mem::take);
                 let batches = batches.into_iter().flat_map(|batch| batch.retired);
@@ -269,7 +266,6 @@ impl<M: Threads> Drop for Collector<M> {
     }
 }
 
-/// The calling thread reads while it has this.
 pub struct Guard<'g, M: Threads> {
     collector: &'g Collector<M>,
     local: &'g Local<M>,
@@ -299,7 +295,7 @@ impl<M: Threads> Guard<'_, M> {
         }
     }
 
-    /// Drops a guard that is nested, or after which there is more to do.
+    /// If the guard is nested, or there is more to do.
     #[cold]
     #[inline(never)]
     fn leave_slowly(collector: &Collector<M>, local: &Local<M>, word: u64) {
@@ -352,7 +348,6 @@ mod tests {
         &collector.local(number).word
     }
 
-    /// Counts its calls.
     unsafe fn free(freed: *mut ()) {
         // SAFETY: the tests retire only counters, which outlive the grace periods.
         unsafe { &*freed.cast::<Counter>() }.fetch_add(1, Ordering::Relaxed);
@@ -389,7 +384,7 @@ mod tests {
     #[test]
     #[cfg_attr(miri, ignore = "takes long")]
     fn guards_that_are_forgotten_do_not_let_the_word_overflow() {
-        // First, as the last to go: the counter outlives what is freed with `collector`.
+        // First, as the last to go: it outlives what is freed with `collector`.
         let freed = Counter::new(0);
         let collector = Collector::new(1);
         (0..DEPTH).for_each(|_| core::mem::forget(enter(&collector)));

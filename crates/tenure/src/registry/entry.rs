@@ -38,7 +38,7 @@ const RELEASED: u32 = 2;
 
 #[repr(C)]
 pub(super) struct Entry<K, V, C: RegistryCount> {
-    /// Written by every user of the object. All else is read by them: `Isolated<C>` keeps the two apart.
+    /// Written by every user of the object, which read all else: `Isolated<C>` keeps the two apart.
     pub(super) count: C,
     state: <C::Machine as Memory>::AtomicU32,
     core: RawShared<Core<K, V, C>, C::Machine>,
@@ -88,7 +88,6 @@ impl<K, V, C: RegistryCount> Entry<K, V, C> {
         core: &Core<K, V, C>,
         create: impl FnOnce() -> Result<V, E>,
     ) -> Result<(), E> {
-        /// Counts a failure, unless it is forgotten.
         struct Attempt<'c, K, V, C: RegistryCount>(&'c Core<K, V, C>);
         impl<K, V, C: RegistryCount> Drop for Attempt<'_, K, V, C> {
             fn drop(&mut self) {
@@ -127,7 +126,7 @@ impl<K, V, C: RegistryCount> Entry<K, V, C> {
     #[cold]
     #[inline(never)]
     pub(super) unsafe fn end(this: NonNull<Self>) {
-        /// Releases the memory, also if the value's destructor panics.
+        /// Also if the value's destructor panics.
         struct Finish<K, V, C: RegistryCount>(NonNull<Entry<K, V, C>>);
         impl<K, V, C: RegistryCount> Drop for Finish<K, V, C> {
             #[inline(always)]

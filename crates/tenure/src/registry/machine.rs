@@ -13,7 +13,7 @@ use std::thread_local;
 /// of its own](Isolated).
 #[cfg_attr(not(feature = "raw"), doc(hidden))]
 pub trait RegistryCount: RefCount + 'static {
-    /// Where the registry runs: for users always the real machine.
+    /// For users always the real machine.
     #[doc(hidden)]
     type Machine: Machine;
 }
@@ -43,13 +43,11 @@ impl<C: RegistryCount> RegistryCount for Isolated<C> {
 pub unsafe trait Machine: Threads {
     /// Keeps two creations of one object apart.
     type Lock: Lock;
-    /// How many entries a thread removes before it looks for threads that still read them.
+    /// How many entries a thread removes before it looks for readers.
     const BATCH: usize;
 
-    /// The grace periods for puts of counts that [need them](RefCount::NEEDS_GRACE_PERIOD), in all registries.
-    ///
-    /// A put cannot use its registry's own: it may end the caller's claim to the registry, which may be gone before the
-    /// put returns.
+    /// The grace periods for puts of counts that [need them](RefCount::NEEDS_GRACE_PERIOD), in all registries: a
+    /// registry's own may be gone before the put returns.
     fn puts() -> &'static Collector<Self>;
 }
 
@@ -96,13 +94,12 @@ pub struct CreateLock {
     mutex: Mutex<()>,
     /// [`this_thread`] of the holder, or null.
     holder: <Native as Memory>::Pointer<()>,
-    /// The holder's thread number plus one. [`NONE`] if there is no holder, or it has no number.
+    /// The holder's thread number plus one, or [`NONE`].
     thread: <Native as Memory>::AtomicU32,
     /// [`forks`] when the lock was made or last released: a thread lost before that is not the holder.
     forks: <Native as Memory>::AtomicU32,
 }
 
-/// Holds [`CreateLock`] until it is dropped.
 pub struct Held<'l> {
     lock: &'l CreateLock,
     _mutex: MutexGuard<'l, ()>,
@@ -130,7 +127,7 @@ unsafe impl Lock for CreateLock {
     }
 
     fn lock(&self) -> Held<'_> {
-        // Relaxed: a thread finds its own address only if it stored that itself and has not cleared it since.
+        // Relaxed: a thread finds its own address only if it stored that and has not cleared it since.
         if self.holder.load(Ordering::Relaxed) == this_thread() {
             panic!(
                 "`create` acquires the key that it creates the object of, and would wait for itself: \
@@ -156,8 +153,7 @@ unsafe impl Lock for CreateLock {
         if self.forks.load(Ordering::Relaxed) == forks() {
             return false;
         }
-        // The holder may live here: a thread that forked inside `create`. Threads that waited for it come after its
-        // release.
+        // The holder may live here, having forked inside `create`. Threads that waited for it come after its release.
         match thread {
             NONE => true,
             number => Native::is_lost(number as usize - 1),

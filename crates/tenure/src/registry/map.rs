@@ -11,24 +11,24 @@
 //! ```
 //!
 //! All elements are in one list, sorted by *order*: their hash with the lowest bit set. A bucket is a link of that
-//! list, in front of the hashes whose upper bits, read backwards, are its number. Twice as many buckets split each
-//! bucket in two, with a new link in between: no element moves. So the map grows without waiting, even for a thread
-//! that is lost in a fork.
+//! list, in front of the hashes whose upper bits, read backwards, are its number. Twice as many buckets split each in
+//! two, with a new link in between: no element moves. So the map grows without waiting, even for a thread lost in a
+//! fork.
 //!
 //! 1. **A link's `next`** holds the next link, and a mark if the link's own element is *removed*. A marked `next` never
 //!    changes again.
 //! 2. **An element is in the map** from the exchange that hangs it behind another link until its `next` is marked.
 //! 3. **A thread that passes a marked link** on its way to change the list unlinks it, by one exchange of the `next`
 //!    before it, and retires the element: once, as it is unlinked once.
-//! 4. **Equal orders are neighbours.** A new element goes behind the last of them, after it was compared with each. If
+//! 4. **Equal orders are neighbours.** A new element goes behind the last of them, after comparison with each. If
 //!    another comes meanwhile, or that last one is removed, the exchange fails.
-//! 5. **A bucket is used once it is ready**: its link is in the list. Until then the bucket that it splits serves as
-//!    well. Links of buckets are never removed.
+//! 5. **A bucket is used once it is ready**: its link is in the list. Until then the bucket that it splits serves.
+//!    Links of buckets are never removed.
 //! 6. **Lookups write nothing.** A marked link still leads on. It was in the list when the lookup began or later, and
 //!    so was what is behind it: neither is freed before the lookup's guard is dropped.
 //!
-//! Orderings: an exchange that publishes a link, or the link before it, is Release, and loads of links are Acquire. A
-//! mark publishes nothing, as the pointer stays.
+//! Orderings: an exchange that publishes a link, or the link before it, is Release; loads of links are Acquire. A mark
+//! publishes nothing, as the pointer stays.
 
 use super::collector::{Collector, Guard};
 use crate::memory::{Atomic, Memory, Ordering, Pointer, Threads};
@@ -55,8 +55,6 @@ pub unsafe trait Element: Sized {
     /// The key.
     fn key(&self) -> &Self::Key;
 
-    /// The map gives the element up.
-    ///
     /// # Safety
     ///
     /// Once, when it is not in the map any more, and no guard is left that may have found it there.
@@ -66,7 +64,7 @@ pub unsafe trait Element: Sized {
 /// Elements by their keys.
 pub struct Map<E: Element> {
     buckets: Segments<Bucket<E::Memory>, E::Memory>,
-    /// How many buckets there are: a power of two. Read by every lookup, written when the map grows.
+    /// A power of two. Read by every lookup, written when the map grows.
     size: <E::Memory as Memory>::AtomicU32,
     collector: Collector<E::Memory>,
     owns: PhantomData<E>,
@@ -84,7 +82,7 @@ struct Bucket<M: Memory> {
     state: M::AtomicU32,
 }
 
-/// The bucket's link is not in the list.
+/// Its link is not in the list.
 const EMPTY: u32 = 0;
 /// A thread is about to link it.
 const CLAIMED: u32 = 1;
@@ -94,7 +92,7 @@ const READY: u32 = 2;
 /// The largest power of two that [`Segments`] has room for.
 const MAX_BUCKETS: u32 = 1 << 27;
 
-/// The mark of a removed element, in its `next`.
+/// Of a `next`.
 const REMOVED: usize = 1;
 
 fn marked<T>(next: *mut T) -> *mut T {
@@ -121,7 +119,7 @@ pub fn order_of<Q: Hash + ?Sized>(hasher: &impl BuildHasher, key: &Q) -> u64 {
 }
 
 impl<M: Memory> Link<M> {
-    /// A link that is in no list, for a key of that [order](order_of).
+    /// For a key of that [order](order_of).
     pub fn new(order: u64) -> Self {
         Self { order, next: Pointer::new(null_mut()) }
     }
@@ -140,7 +138,7 @@ struct Position<'g, M: Memory> {
 }
 
 impl<E: Element> Map<E> {
-    /// An empty map with `size` buckets, a power of two. Each thread keeps up to `batch` removed elements for a while.
+    /// `size` buckets, a power of two. Each thread keeps up to `batch` removed elements for a while.
     pub fn new(size: u32, batch: usize) -> Self {
         let buckets = Segments::new();
         let first: &Bucket<E::Memory> = buckets.get_or_grow(0, Bucket::new);
@@ -194,7 +192,7 @@ impl<E: Element> Map<E> {
     ///
     /// # Errors
     ///
-    /// The element of that key; nothing has happened then.
+    /// The element of that key.
     ///
     /// # Safety
     ///
@@ -229,12 +227,12 @@ impl<E: Element> Map<E> {
         let size = self.size.load(Ordering::Relaxed);
         if elements() > size && size < MAX_BUCKETS {
             let (twice, relaxed) = (2 * size, Ordering::Relaxed);
-            // If it fails, another thread has done it.
+            // Otherwise another thread has done it.
             let _ = self.size.compare_exchange(size, twice, relaxed, relaxed);
         }
     }
 
-    /// Removes this very element, if it is still there, and no other of its key.
+    /// Removes this very element, and no other of its key.
     ///
     /// # Safety
     ///
@@ -242,7 +240,7 @@ impl<E: Element> Map<E> {
     pub unsafe fn remove(&self, element: NonNull<E>, guard: &Guard<'_, E::Memory>) {
         // SAFETY: the caller's.
         let link = unsafe { link_of(element).as_ref() };
-        // Relaxed: the mark publishes nothing, and the pointer that it joins stays.
+        // Relaxed: the mark publishes nothing, and the pointer stays.
         let relaxed = Ordering::Relaxed;
         let mut next = link.next.load(relaxed);
         loop {
@@ -254,7 +252,7 @@ impl<E: Element> Map<E> {
                 Err(found) => next = found,
             }
         }
-        // Unlinks it, unless another thread has done so.
+        // Unlinks it, unless another thread has.
         let _ = self.search(self.bucket_of(link.order, guard), link.order, |_| false, guard);
     }
 
@@ -285,7 +283,7 @@ impl<E: Element> Map<E> {
         }
     }
 
-    /// The link from which a search for that order starts.
+    /// Where a search for that order starts.
     #[inline(always)]
     fn bucket_of(&self, order: u64, guard: &Guard<'_, E::Memory>) -> &Link<E::Memory> {
         // Relaxed: all elements are in the list, however many buckets there are.
@@ -332,7 +330,7 @@ impl<E: Element> Map<E> {
         &bucket.link
     }
 
-    /// The first element of that order that `is_match`, or the place behind all of that order. Unlinks what is removed.
+    /// The first element of that order that `is_match`, or the place behind that order. Unlinks what is removed.
     fn search<'g>(
         &'g self,
         start: &'g Link<E::Memory>,

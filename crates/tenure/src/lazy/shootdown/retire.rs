@@ -19,8 +19,8 @@ use core::ptr::{self, NonNull};
 
 pub struct RetireList<T, S: Revoking> {
     first: BlockPointer<T, S>,
-    /// The upper half: the combiner's thread number, plus one. The lower half: requests since it became the combiner.
-    /// Each has a block in memory, so there are never 2^32.
+    /// The upper half: the combiner's thread number, plus one. The lower half: requests since it began. Each has a
+    /// block in memory, so there are never 2^32.
     combiner: <S::Memory as Memory>::AtomicU64,
 }
 
@@ -39,10 +39,8 @@ const fn combiner_of(word: u64) -> Option<usize> {
 
 const MANY_REQUESTS: u32 = 256;
 
-/// The combiner's right, and the requests that it has seen.
 pub(super) struct Combiner(u64);
 
-/// Which thread reclaims what was pushed.
 #[must_use]
 pub(super) enum Role {
     /// The caller, also what others push meanwhile.
@@ -99,8 +97,7 @@ impl<T, S: Revoking> RetireList<T, S> {
 
     /// After a push: adds a request. Makes the caller the combiner unless there is one.
     pub(super) fn request(&self, thread: usize) -> Role {
-        // Release: pairs with the Acquire in `finish` and with the one below. A thread that sees the request sees the
-        // push.
+        // Release: pairs with the Acquire in `finish` and below. A thread that sees the request sees the push.
         let mut word = self.combiner.fetch_add(1, Ordering::Release) + 1;
         loop {
             let requests = word as u32;
@@ -118,7 +115,7 @@ impl<T, S: Revoking> RetireList<T, S> {
         }
     }
 
-    /// Resigns, unless there are requests that the combiner may not have seen.
+    /// Resigns, unless there are requests that it may not have seen.
     pub(super) fn finish(&self, Combiner(seen): Combiner) -> Result<(), Combiner> {
         // Relaxed: the next combiner acquires blocks from the list, and requests from the threads that added them,
         // whose release sequences this exchange continues. Acquire on failure: as in `request`.
@@ -173,7 +170,7 @@ impl<T, S: Revoking> Iterator for List<T, S> {
     }
 }
 
-/// Sized for the common case, a few local handles and one object. Many of both still work.
+/// For a few local handles and one object. Many of both still work.
 const BUCKETS: usize = 1 << BUCKET_BITS;
 const BUCKET_BITS: u32 = 6;
 
@@ -185,7 +182,7 @@ pub(super) struct Batch<T, S: Revoking> {
     buckets: [*mut Block<T, S>; BUCKETS],
 }
 
-/// Blocks are far apart, and their addresses end in zeros: the upper bits of a product spread them (Fibonacci hashing).
+/// Blocks' addresses end in zeros: the upper bits of a product spread them (Fibonacci hashing).
 fn bucket<B>(address: *mut B) -> usize {
     let product = (address.addr() as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (product >> (u64::BITS - BUCKET_BITS)) as usize
@@ -214,7 +211,6 @@ impl<T, S: Revoking> Batch<T, S> {
         unsafe { self.blocks.push(block) };
     }
 
-    /// The block at that address, if it is in the batch.
     #[inline]
     pub(super) fn find(&self, address: *mut Block<T, S>) -> Option<NonNull<Block<T, S>>> {
         let chained = |&block: &NonNull<Block<T, S>>| {

@@ -44,7 +44,6 @@ impl<T, S: Revoking> Default for State<T, S> {
     }
 }
 
-/// How a marked slot lost its block, or got a reference to it.
 #[must_use]
 pub(super) enum Settled {
     Revoked,
@@ -53,7 +52,7 @@ pub(super) enum Settled {
 }
 
 impl<T, S: Revoking> SlotState<T, S> for State<T, S> {
-    /// Whether the slot has `block`, unmarked, and light barriers are free.
+    /// Unmarked, where light barriers are free.
     #[inline(always)]
     fn has(&self, block: NonNull<Block<T, S>>) -> bool {
         // Relaxed: the owner stored what it finds here, or the word is tagged or null.
@@ -134,11 +133,10 @@ impl<T, S: Revoking> State<T, S> {
         self.active.store(0, Ordering::Release);
     }
 
-    /// The owner has a right to `block` now, or uses none.
     #[inline(always)]
     fn confirm(&self, block: *mut Block<T, S>) {
         if S::VERIFY {
-            // Relaxed: the Release of `active` or `held` that follows an end of use passes it on.
+            // Relaxed: the Release of `active` or `held` that ends the use passes it on.
             self.confirmed.store(block, Ordering::Relaxed);
         }
     }
@@ -166,14 +164,14 @@ impl<T, S: Revoking> State<T, S> {
                 Err(found) => held = found,
             }
         }
-        // Rule 6: the word is the owner's alone from here on. Release: as in `transition_to_holding`: the reclaimer of
-        // an object that was here before this one may find only the null.
+        // Rule 6: the word is the owner's alone. Release: as in `transition_to_holding`: the reclaimer of an object
+        // that was here before this one may find only the null.
         self.held.store(ptr::null_mut(), Ordering::Release);
         NonNull::new(bare(held))
     }
 
-    /// Gives up the slot of a guard that outlives its thread's number. The next owner waits until the slot is not
-    /// active, so that comes last.
+    /// For a guard that outlives its thread's number. The next owner waits until the slot is not active, so that comes
+    /// last.
     ///
     /// # Safety
     ///
@@ -186,7 +184,7 @@ impl<T, S: Revoking> State<T, S> {
         put_donated(donated);
     }
 
-    /// The owner is idle, and accepts what became of its block (rule 6). It keeps a block that is not tagged.
+    /// The idle owner accepts what became of its block (rule 6). It keeps a block that is not tagged.
     #[cold]
     fn resolve(&self) {
         // Rule 4. Pairs with the heavy barrier in `reclaim`.
@@ -298,7 +296,7 @@ fn put_donated<T, S: Revoking>(block: Option<NonNull<Block<T, S>>>) {
 }
 
 impl<T, S: Revoking> State<T, S> {
-    /// Marks the slot if it still has `block` as `held`. Returns whether it did.
+    /// Returns whether the slot still had `block` as `held`.
     pub(super) fn transition_to_marked(
         &self,
         block: NonNull<Block<T, S>>,
@@ -318,8 +316,7 @@ impl<T, S: Revoking> State<T, S> {
         // Rule 4. Acquire: pairs with the Release in `transition_to_idle`: the owner is done with the block; and with
         // the one in `transition_to_active`: an owner that is active for another block has overwritten the mark.
         if self.active.load(Ordering::Acquire) == 0 {
-            // Relaxed: the owner has lost the block, and needs to see nothing. The same if the owner itself removed the
-            // mark.
+            // Relaxed: the owner has lost the block, or removed the mark itself, and needs to see nothing.
             return match self.held.compare_exchange(
                 marked,
                 ptr::null_mut(),

@@ -24,7 +24,6 @@ pub(super) fn verify<T, S: Revoking>(inner: &Inner<T, S>, batch: &Batch<T, S>) {
     }
 }
 
-/// A block of the batch that a slot uses without a reference, and the slot's number.
 fn used<T, S: Revoking>(
     inner: &Inner<T, S>,
     batch: &Batch<T, S>,
@@ -114,7 +113,7 @@ mod tests {
         drop(guard);
     }
 
-    /// The slot has lost its block as if a reclaimer had found it idle.
+    /// As if a reclaimer had found the slot idle.
     #[cfg(all(feature = "std", not(miri)))]
     #[test]
     fn a_process_whose_handle_uses_what_is_about_to_be_freed_is_aborted() {
