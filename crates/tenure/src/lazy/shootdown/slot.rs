@@ -52,7 +52,7 @@ pub(super) enum Settled {
 }
 
 impl<T, S: Revoking> SlotState<T, S> for State<T, S> {
-    /// Unmarked, where light barriers are free.
+    /// True only if the word is bare (rule 7).
     #[inline(always)]
     fn has(&self, block: NonNull<Block<T, S>>) -> bool {
         // Relaxed: the owner stored what it finds here, or the word is tagged or null.
@@ -148,7 +148,7 @@ impl<T, S: Revoking> State<T, S> {
         self.held.store(held, Ordering::Release);
     }
 
-    /// By the owner, idle or done with its block. Returns a block whose reference was donated.
+    /// By the owner, idle or done with its block. Returns the block if a reference to it was donated.
     fn transition_to_empty(&self) -> Option<NonNull<Block<T, S>>> {
         // Acquire, also on failure: pairs with the Release of a donation.
         let mut held = self.held.load(Ordering::Acquire);
