@@ -8,7 +8,6 @@ use std::ptr::{self, NonNull};
 use std::sync::Arc;
 use tenure::memory::{Memory, Ordering, Pointer};
 
-/// The defaults are right.
 pub(crate) trait Flaw: 'static {
     /// Whether what is removed is marked before it is unlinked.
     const MARKS: bool = true;

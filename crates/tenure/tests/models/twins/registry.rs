@@ -14,7 +14,6 @@ use tenure::count::{RcuRef, TicketRef};
 use tenure::memory::{Atomic, Memory, Ordering};
 use tenure::registry::raw::{Element, Link, Map};
 
-/// The defaults are right.
 pub(crate) trait Flaw: 'static {
     /// Whether the memory waits for the thread of the last put.
     const REFERENCES_HAVE_A_SHARE: bool = true;

@@ -9,7 +9,6 @@ use std::sync::Arc;
 use tenure::count::TicketRef;
 use tenure::memory::{Atomic, Memory, Ordering, Pointer};
 
-/// The defaults are right.
 pub(crate) trait Flaw: Send + Sync + 'static {
     /// When the reclaimer looks at `active`.
     const LOOKS: Look = Look::AfterTheBarrier;
