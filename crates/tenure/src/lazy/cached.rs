@@ -269,7 +269,7 @@ unsafe fn context_of<T, S: Revoking>(block: *mut Block<T, S>) -> Context<T, S> {
 }
 
 impl<T, S: Revoking> Published<T, S> {
-    /// Unless it is in use or the thread has none yet.
+    /// The calling thread's slot, unless it is in use or the thread has none yet.
     #[inline(always)]
     fn slot_of(&self, thread: usize) -> Option<&Slot<T, S>> {
         // Relaxed: stored by this thread, or by one that had its number before.
@@ -279,7 +279,7 @@ impl<T, S: Revoking> Published<T, S> {
         (!slot.state.is_active()).then_some(slot)
     }
 
-    /// For the calling thread, unless it has one.
+    /// A slot for the calling thread, unless it has one.
     fn first_slot_of(&self, thread: u32) -> Option<&Slot<T, S>> {
         if thread >= CAPACITY {
             return None;

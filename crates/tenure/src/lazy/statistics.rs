@@ -15,7 +15,7 @@ pub struct DomainStatistics {
     pub barriers: u64,
     /// How often an idle handle lost its object.
     pub revoked: u64,
-    /// How often a handle was using it, and got a counted reference.
+    /// How often a handle that was using its object got a counted reference to it.
     pub donated: u64,
 }
 

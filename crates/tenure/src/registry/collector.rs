@@ -24,7 +24,7 @@
 //!
 //! 1. **A word** and a **retire list** are written by the thread that has their number: the list not while a function
 //!    that frees memory runs, which may retire more.
-//! 2. **A reader that is not noted finds nothing of the batch**, as the barriers let only one side miss the other's
+//! 2. **A reader that is not noted finds nothing of the batch**, as the barriers let at most one side miss the other's
 //!    store.
 //! 3. **Batches are freed in order.** A section that delays the first one was noted by the later ones too.
 //!

@@ -9,7 +9,7 @@
 //!    by a thread that has a reference. After the last put, that put's thread drops it.
 //! 3. The reference to the core belongs to the thread of the last put.
 //! 4. An entry leaves the map when its count is dead, or its creator was lost in a fork. The thread of the last put
-//!    removes it, or an acquire that inserts the key's next entry, which both leave alone.
+//!    removes it, or an acquire that inserts the key's next entry. Both remove this very entry.
 //! 5. The memory is freed when both owners have released it: the references after the value is dropped, the map a grace
 //!    period after the entry left it. Neither is enough alone: the thread of the last put has no guard while it drops
 //!    the value, and a lookup that found the entry earlier may still try to get a reference.

@@ -284,7 +284,7 @@ impl<T, S: Revoking> State<T, S> {
     }
 }
 
-/// Rule 6.
+/// Gives a donated reference back (rule 6).
 fn put_donated<T, S: Revoking>(block: Option<NonNull<Block<T, S>>>) {
     let Some(block) = block else { return };
     // SAFETY: `transition_to_empty` returns a block with a reference, which keeps it until the put has decided.
