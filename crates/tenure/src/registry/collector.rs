@@ -266,6 +266,7 @@ impl<M: Threads> Drop for Collector<M> {
     }
 }
 
+/// The calling thread reads while it has this.
 pub struct Guard<'g, M: Threads> {
     collector: &'g Collector<M>,
     local: &'g Local<M>,
