@@ -1,8 +1,8 @@
 //! Where the counts report misuse.
 //!
-//! A count that overflows, or is put more often than taken, is a bug in the program. The counts contain what they see
-//! (the object leaks) and report it through one process-wide hook. One put too many while others hold references goes
-//! unseen: it takes one of theirs, and their last put is reported if the memory is still there.
+//! A count that overflows, or is put more often than taken, is a bug in the program. The count contains it (the object
+//! leaks) and reports it through one process-wide hook. One put too many while others hold references goes unseen: it
+//! takes one of theirs, and their last put is reported if the memory is still there.
 //!
 //! | kind | contained by | reported |
 //! |---|---|---|

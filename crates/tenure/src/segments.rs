@@ -6,9 +6,9 @@
 //! ```
 //!
 //! Each segment is allocated when its first element is asked for, published by one compare-exchange (the loser frees
-//! its own), and freed with the array. So a reference to an element lives as long as the array, and a read needs no
-//! lock. Free lists need such type-stable memory because a thread may read the link of an element that it has lost;
-//! slots of workers, because others look into them at any time.
+//! its own), and freed with the array. So elements live as long as the array, and a read needs no lock. Free lists need
+//! such type-stable memory because a thread may read the link of an element that it has lost; slots of workers, because
+//! others look into them at any time.
 
 use crate::line::Isolated;
 #[cfg(feature = "registry")]

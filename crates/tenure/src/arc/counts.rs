@@ -16,10 +16,9 @@
 //! # The lock in the weak count
 //!
 //! `get_mut` has to know that there is one `Arc` and no `Weak`. Those are two words, and between two loads a `Weak`
-//! could be upgraded and dropped. So, as in std, it locks the weak count by its sign bit. The lock is taken only from
-//! the value "no `Weak`", and no downgrade returns while it is held: a downgrade adds first, finds the word negative,
-//! and waits for a few instructions (std's waits in the same place, and is a compare-exchange loop besides). Its caller
-//! owns an `Arc`, so the holder of the lock finds `strong` above one.
+//! could be upgraded and dropped. So, as in std, it locks the weak count by its sign bit, and only from the value "no
+//! `Weak`". No downgrade returns while it is locked: a downgrade adds first, finds the word negative, and waits for a
+//! few instructions. Its caller owns an `Arc`, so the holder of the lock finds `strong` above one.
 //!
 //! The unlock and the downgrade are Relaxed on this word. Suppose that the holder of the lock misses the downgrade's
 //! `Arc`: its look at `strong` reads one. That value is no older than the `Arc`, which is a clone of one that the
@@ -41,7 +40,7 @@ const COMMON: u64 = 1;
 const LOCKED: u64 = 1 << 63;
 
 /// The strong and weak count of an `Arc`, for models and for smart pointers of one's own. Value and allocation are the
-/// caller's. Each method that ends the life of one says so in its result, to exactly one caller.
+/// caller's. The result of each method that ends the life of one says so, to exactly one caller.
 ///
 /// ```
 /// use tenure::arc::Counts;
@@ -141,8 +140,8 @@ impl<M: Memory> Counts<M> {
         true
     }
 
-    /// Gives up the weak reference that the `Arc`s owned together, after the value is gone. One load if there is no
-    /// `Weak`, one subtraction more if there is one. `true`: the caller frees the allocation.
+    /// Gives up the weak reference that the `Arc`s owned together, after the value is gone. One load, and one
+    /// subtraction more if there is a `Weak`. `true`: the caller frees the allocation.
     #[must_use = "true means that the allocation is the caller's to free"]
     #[inline(always)]
     pub fn drop_common(&self) -> bool {

@@ -195,7 +195,7 @@
 //!
 //! What crosses the border stays std's `Arc`. If yours has to be on both sides, wrap it: a
 //! `std::sync::Arc<tenure::sync::Arc<T>>` costs an allocation and no copy, and a newtype can implement the other
-//! crate's trait. The features `serde`, `arc-swap` and `stable_deref_trait` implement those crates' traits.
+//! crate's trait. The features `serde`, `arc-swap` and `stable_deref_trait` do that for those crates.
 //!
 //! ```
 //! use tenure::sync::Arc;

@@ -73,7 +73,7 @@
 //!
 //! With `RUSTFLAGS="--cfg tenure_nightly"` `Arc` and `Weak` implement what stable Rust keeps to std: `CoerceUnsized`,
 //! `DispatchFromDyn`, the trait of receivers, and `may_dangle`. The rows about coercions, receivers and borrows no
-//! longer apply, and most programs need only other `use` lines.
+//! longer apply.
 //!
 //! It is a flag and not a feature, so that no dependency can turn it on for a program on stable Rust. It follows
 //! nightly-2026-10-30; the traits may change with any nightly.
@@ -81,10 +81,9 @@
 //! # When values are dropped
 //!
 //! As with std, the thread that gives up the last `Arc` drops the value before its drop returns, with one exception: if
-//! an upgrade revived the value before a drop that had taken the count to zero was finished, that first drop may drop
-//! the value later, before it returns. So if others upgrade meanwhile, a thread that is preempted in the middle of a
-//! drop delays the end of the value until it runs again. Likewise [`Arc::into_inner`] may return `None` for the only
-//! `Arc`.
+//! an upgrade overtakes a drop that has taken the count to zero, that drop may drop the value later, before it returns.
+//! So a thread that is preempted in the middle of a drop may delay the end of the value until it runs again. Likewise
+//! [`Arc::into_inner`] may return `None` for the only `Arc`.
 //!
 //! The memory goes with the last `Weak`, also if the value's destructor panics.
 

@@ -14,8 +14,7 @@ use core::ptr::{self, NonNull};
 
 /// A thread-safe reference-counted pointer: std's `Arc` on a [`TicketRef`](crate::count::TicketRef).
 ///
-/// For objects that many threads hold, look up and let go of at once. It has everything that std's `Arc` has on stable
-/// Rust, under the same names; the [module](super) lists the differences.
+/// It has all that std's `Arc` has on stable Rust, under the same names; the [module](super) lists the differences.
 ///
 /// Cost: clone, downgrade and drop are one atomic add or subtraction each, on one cache line. So is the last drop of a
 /// value that never had a `Weak`.

@@ -11,8 +11,8 @@ use core::ptr::{self, NonNull};
 /// A pointer to the value of an [`Arc`] that does not keep it alive, as `std::sync::Weak`: for caches, parents and
 /// observers.
 ///
-/// Cost: [`upgrade`](Self::upgrade) is one atomic add under any contention, where std's is a compare-exchange loop;
-/// clone and drop are one add or subtraction each. A `Weak` keeps the value's memory, but not what the value owned.
+/// Cost: [`upgrade`](Self::upgrade) is one atomic add under any contention; clone and drop are one add or subtraction
+/// each. A `Weak` keeps the value's memory, but not what the value owned.
 ///
 /// ```
 /// use tenure::sync::{Arc, Weak};
@@ -80,8 +80,8 @@ impl<T: ?Sized> Weak<T> {
 
     /// An [`Arc`], if the value lives. One add, whether it succeeds or fails.
     ///
-    /// `None` is final, unless a [`new_cyclic`](Arc::new_cyclic) is still making the value. If many `Weak`s are likely
-    /// dead, or to wait for the end of a value, ask [`is_dead`](Self::is_dead), which writes nothing: an upgrade that
+    /// `None` is final, unless a [`new_cyclic`](Arc::new_cyclic) is still making the value. To sweep many dead `Weak`s
+    /// or to wait for the end of a value, ask [`is_dead`](Self::is_dead), which writes nothing: an upgrade that
     /// overtakes the last drop keeps the value alive until the thread of that drop has run again.
     #[must_use = "the Arc is dropped at once"]
     #[inline]
@@ -93,9 +93,8 @@ impl<T: ?Sized> Weak<T> {
 
     /// Whether every [`upgrade`](Self::upgrade) from now on fails. One load, no write; not in std.
     ///
-    /// For sweeping a table of `Weak`s: the lines of the living objects stay where they are. `false` promises nothing.
-    /// `true` is not final inside [`new_cyclic`](Arc::new_cyclic) and while [`make_mut`](Arc::make_mut) moves the value
-    /// away from its `Weak`s.
+    /// `false` promises nothing. `true` is not final inside [`new_cyclic`](Arc::new_cyclic) and while
+    /// [`make_mut`](Arc::make_mut) moves the value away from its `Weak`s.
     ///
     /// ```
     /// use tenure::sync::{Arc, Weak};

@@ -5,10 +5,10 @@
 //! | [`RcuRef`] | 4 | one unconditional add | one subtraction; the last two operations | memory that stays readable ([`Readable`]) |
 //! | [`TicketRef`] | 8 | one unconditional add | one subtraction; the last two operations | nothing |
 //!
-//! Both have the operations of [`RefCount`]: *get* takes a reference if the object still lives, *put* gives one back
-//! and says whether it was the last. Most programs use a compare-exchange loop today (`Weak::upgrade` of std,
-//! `refcount_inc_not_zero` of Linux before 6.4), in which N cores that retry on one word cost O(N²). With the feature
-//! `raw` that loop is here as `IncNotZero`: baseline of the benchmarks, oracle of the tests.
+//! *Get* takes a reference if the object still lives, *put* gives one back and says whether it was the last
+//! ([`RefCount`]). Most programs use a compare-exchange loop today (`Weak::upgrade` of std, `refcount_inc_not_zero` of
+//! Linux before 6.4), in which N cores that retry on one word cost O(N²). With the feature `raw` it is here as
+//! `IncNotZero`: baseline of the benchmarks, oracle of the tests.
 //!
 //! # Words
 //!
@@ -34,8 +34,8 @@
 //! # Orderings
 //!
 //! A get is Relaxed: the way to the object orders it. `get_acquire` is for objects in type-stable memory, found before
-//! they are initialised. A put is Release, and the verdict Acquire: it pairs with the Release of every earlier put, so
-//! the destroyer sees all that any holder did.
+//! they are initialised. A put is Release, and the verdict, which is Acquire, pairs with every earlier one: the
+//! destroyer sees all that any holder did.
 //!
 //! # Misuse
 //!

@@ -9,8 +9,8 @@ use core::ops::{Deref, DerefMut};
 /// Aligned and padded to a multiple of [`ISOLATION_BYTES`]. For a word that many cores write (a count, a lock, a
 /// queue's head), or for the fields beside it that all cores read. One of the two suffices: isolate the smaller.
 ///
-/// Cost: up to `ISOLATION_BYTES - 1` bytes of padding; no instructions. Like crossbeam's `CachePadded`, with the same
-/// alignment on x86-64 and AArch64, but `#[derive(LineLayout)]` knows its padding, and an `Isolated` count is a
+/// Cost: up to `ISOLATION_BYTES - 1` bytes of padding; no instructions. Aligned like crossbeam's `CachePadded` on
+/// x86-64 and AArch64, but `#[derive(LineLayout)]` knows its padding, and an `Isolated` count is a
 /// [`RefCount`](crate::count::RefCount).
 ///
 /// ```

@@ -1,7 +1,7 @@
 //! Gets that revive an object whose last put is undecided, on one thread.
 //!
 //! The counts run on a [`Memory`] that performs other operations on the same count just before any access, as if
-//! another thread had run there to completion. Interludes nest, so many candidates are under way at once. A model
+//! another thread had run there to completion. Such interludes nest, so many candidates are under way at once. A model
 //! checker explores few threads and every order; this, many threads and orders that nest.
 //!
 //! The object counts as freed after a last put, and no access may follow.

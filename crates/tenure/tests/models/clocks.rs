@@ -3,7 +3,7 @@
 //! A light barrier of the real machine is nothing to the processor, so what an algorithm passes on has to be released
 //! and acquired all the same. loom's fences, which stand for both barriers, hide that: what is stored after one is
 //! released, and what is loaded before one is acquired. So on [`InOrder`](super::memory::InOrder), where each access
-//! sees the latest one to its word, there are vector clocks that ignore barriers. They judge as loom does (see
+//! sees the latest one to its word, vector clocks that ignore barriers judge as loom does (see
 //! [`memory`](super::memory)), in models that ask for it ([`judge`]). A model that relies on a pair of barriers to pass
 //! something on has to fail.
 //!

@@ -47,21 +47,20 @@
 //! of a word stores and goes on from there: [`TicketRef::init`](tenure::count::TicketRef::init), and a lazy reference
 //! that moves on to another object while the one it kept is taken from it. Their models run on [`InOrder`], where a
 //! store is a swap, which takes its place in the word's order when it runs. The price: an acquire of such a store also
-//! acquires the releases before it, which a real store would cut off. All other models use [`Loom`], whose stores are
-//! stores. [`PointersInOrder`] is between the two: what a thread has is a pointer, and whether it uses that an integer,
-//! which no other thread writes; so the flags may be late as on `Loom`.
+//! acquires the releases before it. [`PointersInOrder`] is between the two: what a thread has is a pointer, and whether
+//! it uses that an integer, which no other thread writes; so the flags may be late as on [`Loom`].
 //!
 //! # What loom overlooks
 //!
-//! loom does not try every interleaving even without a bound: to choose where to switch threads it looks back at one
+//! Even without a bound loom does not try every interleaving: to choose where to switch threads it looks back at one
 //! access to the word only. The twin whose downgrade does not wait for the lock fails in its smallest form; with one
 //! more look at the strong count on either thread, loom finds no failure. So twins leave out what their flaw does not
-//! need. And a load before a change, as in every compare-exchange loop, hides from loom that another thread loaded the
-//! word before: what that thread would do with a later load is not tried. On [`InOrder`] a load is a read-modify-write,
-//! of which none hides another, so the free lists' models run on both machines.
+//! need. And a load before a change, as in every compare-exchange loop, hides that another thread loaded the word
+//! before: what that thread would do with a later load is not tried. On [`InOrder`] a load is a read-modify-write, of
+//! which none hides another, so the free lists' models run on both machines.
 //!
-//! And it gives up on two threads that wait for a third in loops ("maximum number of branches"): it lets the two yield
-//! to each other ever longer. So two downgrades that meet the lock at once are not modelled.
+//! And it gives up on two threads that wait for a third in loops ("maximum number of branches"). So two downgrades that
+//! meet the lock at once are not modelled.
 
 use super::clocks::Access::{Change, Load, Store};
 use super::clocks::{self, Step};

@@ -13,9 +13,9 @@
 //! # What tickets are for
 //!
 //! A putter whose subtraction took the last reference is a *candidate*: it has to find out whether it destroys the
-//! object. A get that finds no reference left, but no verdict either, *revives* the object; the put of that reference
-//! makes a second candidate, while the first may be undecided. With `RcuRef` the winner frees the memory under the
-//! other's feet. Here candidates are counted:
+//! object. A get that finds no reference left, but no verdict either, *revives* the object, and the put of that
+//! reference makes a second candidate. With `RcuRef` the winner frees the memory under the other's feet. Here
+//! candidates are counted:
 //!
 //! - a reviver subtracts one ticket, and holds its reference until that is done;
 //! - a candidate that does not win adds one ticket, and that is its last touch.
@@ -29,8 +29,8 @@
 //! ```
 //!
 //! The candidate that finds zero references and zero tickets is therefore alone. It moves the word to DEAD in one
-//! compare-exchange, after which nothing touches the word but through memory that the user keeps readable otherwise.
-//! Any other candidate leaves with a ticket, and a later one will be alone.
+//! compare-exchange; from then on only gets whose caller keeps the memory readable touch the word. Any other candidate
+//! leaves with a ticket, and a later one will be alone.
 //!
 //! With one reference and zero tickets the owner is alone as well, which [`put_last`](TicketRef::put_last) and
 //! `Arc::try_unwrap` use.
@@ -43,9 +43,9 @@
 //!
 //! # Dead counts
 //!
-//! A get on a dead count adds one and does not take it back, so a failed get is one add as well. Failed gets move
-//! `refs` through the dead zone; one that finds it 2^16 from the middle moves it back by compare-exchange. A plain
-//! store, as in `RcuRef`, would kill the new owner if the slot had a new life ([`init`](TicketRef::init)) by then.
+//! A get on a dead count adds one and does not take it back, so a failed get is one add as well. Such gets move `refs`
+//! through the dead zone; one that finds it 2^16 from the middle moves it back by compare-exchange. A plain store, as
+//! in `RcuRef`, would kill the new owner of a slot that has a new life ([`init`](TicketRef::init)).
 //!
 //! The tickets answer the [cover letter] of rcuref, whose author could not imagine a way to use it where memory is
 //! freed at once, and would be happy to be proven wrong. In `tests/models` the models with tickets pass, and those

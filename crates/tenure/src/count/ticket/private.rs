@@ -11,8 +11,7 @@ use crate::count::zone::{NOREF, ONEREF};
 use crate::memory::{Atomic, Memory, Ordering};
 
 /// In place of tickets, for which a private count has no use: it crosses to zero once. 0, so that publishing can set a
-/// bit without knowing the rest. The price: zeroed memory reads as one reference to a private object. Never zero a
-/// count; see [`TicketRef::init`] for a new life.
+/// bit without knowing the rest. The price: zeroed memory reads as one reference to a private object.
 const PRIVATE: u32 = 0;
 const ONE_WORD: u64 = word(ONEREF, PRIVATE);
 const NOREF_WORD: u64 = word(NOREF, PRIVATE);

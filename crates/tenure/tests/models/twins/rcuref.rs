@@ -2,7 +2,7 @@
 //!
 //! The slow path of put read the counter again instead of using what its own subtraction had returned. In between
 //! another thread can revive the object, put it and win the verdict: an owed put then finds DEAD and is reported as
-//! imbalanced (and reads freed memory, had the kernel not disabled preemption).
+//! imbalanced.
 
 use super::super::memory::Loom;
 use super::super::stage::Count;
