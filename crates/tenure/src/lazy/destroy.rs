@@ -107,18 +107,12 @@ impl<M: Memory> Drop for Close<'_, M> {
     }
 }
 
-/// If a destructor panics the others run all the same, as those of a vector do.
+/// Runs what is left when a destructor panics, as a vector does, or the iterator of blocks, which may be a user's.
 struct Run<'q, T, S: Protocol>(&'q Queue<T, S>);
 
 impl<T, S: Protocol> Drop for Run<'_, T, S> {
     fn drop(&mut self) {
-        struct Rest<'q, T, S: Protocol>(&'q Queue<T, S>);
-        impl<T, S: Protocol> Drop for Rest<'_, T, S> {
-            fn drop(&mut self) {
-                self.0.run();
-            }
-        }
-        Rest(self.0).0.run();
+        self.0.run();
     }
 }
 
@@ -141,10 +135,10 @@ pub(super) unsafe fn destroy_all<T, S: Protocol>(
     let queue = Queue::new(domain);
     S::Memory::thread_word(|word| word.set((&raw const queue).cast()));
     let _close = Close::<S::Memory>(&queue.open, PhantomData);
-    // Also if the iterator panics, which may be a user's.
-    let _run = Run(&queue);
+    let _rest = Run(&queue);
     // SAFETY: the caller owns the blocks.
     blocks.for_each(|block| unsafe { queue.push(block) });
+    queue.run();
 }
 
 /// [`destroy_all`] of one block.

@@ -1,6 +1,7 @@
 //! Threads: creations that meet, ends on other threads, and threads that end themselves.
 
 use std::cell::{Cell, RefCell};
+use std::hash::{Hash, Hasher};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Barrier, Mutex};
@@ -17,6 +18,12 @@ impl Counted {
     fn new(alive: &Arc<Counter>) -> Self {
         alive.fetch_add(1, Ordering::Relaxed);
         Self(alive.clone())
+    }
+}
+
+impl Clone for Counted {
+    fn clone(&self) -> Self {
+        Self::new(&self.0)
     }
 }
 
@@ -310,49 +317,36 @@ fn a_snapshot_under_churn_has_what_is_held_and_nothing_that_is_dead() {
     assert_eq!((alive.load(Ordering::Relaxed), objects.len()), (0, 0));
 }
 
-/// They count, to show when the memory of dead entries goes.
-#[derive(Clone, Hash, PartialEq, Eq)]
-struct Key(u32, Tracked);
+/// The count shows when the memory of dead entries goes.
+#[derive(Clone)]
+struct Key(u32, Counted);
 
-struct Tracked(Arc<Counter>);
-
-impl Clone for Tracked {
-    fn clone(&self) -> Self {
-        self.0.fetch_add(1, Ordering::Relaxed);
-        Self(self.0.clone())
+impl Hash for Key {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.hash(state);
     }
 }
 
-impl Drop for Tracked {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
+impl PartialEq for Key {
+    fn eq(&self, other: &Self) -> bool {
+        self.0 == other.0
     }
 }
 
-impl std::hash::Hash for Tracked {
-    fn hash<H: std::hash::Hasher>(&self, _state: &mut H) {}
-}
-
-impl PartialEq for Tracked {
-    fn eq(&self, _other: &Self) -> bool {
-        true
-    }
-}
-
-impl Eq for Tracked {}
+impl Eq for Key {}
 
 #[test]
 fn the_memory_of_dead_entries_is_bounded_and_goes_with_the_registry() {
-    let keys = Arc::new(Counter::new(1));
-    let tracked = Tracked(keys.clone());
+    let keys = Arc::new(Counter::new(0));
+    let counted = Counted::new(&keys);
     let objects: Registry<Key, u32> = Registry::new();
     let mut most = 0;
     for n in 0..if cfg!(miri) { 500 } else { 20_000 } {
-        drop(objects.acquire(&Key(n % 1_000, tracked.clone()), || n));
+        drop(objects.acquire(&Key(n % 1_000, counted.clone()), || n));
         most = most.max(keys.load(Ordering::Relaxed));
     }
     assert!(most <= 64 + 2, "{most} keys waited at a time");
     drop(objects);
     assert_eq!(keys.load(Ordering::Relaxed), 1, "nothing waits for a registry that is gone");
-    drop(tracked);
+    drop(counted);
 }

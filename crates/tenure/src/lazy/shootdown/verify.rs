@@ -11,17 +11,17 @@ use core::ptr::NonNull;
 /// Aborts the process, after a report, if a slot uses a block of the batch without a reference.
 pub(super) fn verify<T, S: Revoking>(inner: &Inner<T, S>, batch: &Batch<T, S>) {
     if let Some((block, number)) = used(inner, batch) {
-        /// Also if the hook panics.
-        struct Abort;
-        impl Drop for Abort {
-            fn drop(&mut self) {
-                abort();
-            }
-        }
-        let _abort = Abort;
-        let address = block.as_ptr().addr();
-        report(FaultKind::HeldAfterShootdown, "Shootdown", address, number.into());
+        report_and_abort(block.as_ptr().addr(), number);
     }
+}
+
+/// `extern "C"`, so that a panic, of the hook or of this function, aborts too.
+extern "C" fn report_and_abort(address: usize, number: u32) -> ! {
+    report(FaultKind::HeldAfterShootdown, "Shootdown", address, number.into());
+    #[cfg(feature = "std")]
+    std::process::abort();
+    #[cfg(not(feature = "std"))]
+    panic!("a local handle uses an object that is about to be freed");
 }
 
 fn used<T, S: Revoking>(
@@ -38,23 +38,6 @@ fn used<T, S: Revoking>(
         let is_used = held != tagged(block.as_ptr(), DONATED) && uses() == block.as_ptr();
         is_used.then_some((block, number))
     })
-}
-
-/// A process that goes on would use freed memory.
-fn abort() -> ! {
-    #[cfg(feature = "std")]
-    std::process::abort();
-    #[cfg(not(feature = "std"))]
-    {
-        struct PanicAgain;
-        impl Drop for PanicAgain {
-            fn drop(&mut self) {
-                panic!("a panic while a panic unwinds aborts");
-            }
-        }
-        let _again = PanicAgain;
-        panic!("a local handle uses an object that is about to be freed");
-    }
 }
 
 #[cfg(test)]
