@@ -319,17 +319,20 @@ fn a_snapshot_under_churn_has_what_is_held_and_nothing_that_is_dead() {
 
 /// The count shows when the memory of dead entries goes.
 #[derive(Clone)]
-struct Key(u32, Counted);
+struct Key {
+    number: u32,
+    _counted: Counted,
+}
 
 impl Hash for Key {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        self.0.hash(state);
+        self.number.hash(state);
     }
 }
 
 impl PartialEq for Key {
     fn eq(&self, other: &Self) -> bool {
-        self.0 == other.0
+        self.number == other.number
     }
 }
 
@@ -342,7 +345,9 @@ fn the_memory_of_dead_entries_is_bounded_and_goes_with_the_registry() {
     let objects: Registry<Key, u32> = Registry::new();
     let mut most = 0;
     for n in 0..if cfg!(miri) { 500 } else { 20_000 } {
-        drop(objects.acquire(&Key(n % 1_000, counted.clone()), || n));
+        let key = Key { number: n % 1_000, _counted: counted.clone() };
+        drop(objects.acquire(&key, || n));
+        drop(key);
         most = most.max(keys.load(Ordering::Relaxed));
     }
     assert!(most <= 64 + 2, "{most} keys waited at a time");
