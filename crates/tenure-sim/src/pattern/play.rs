@@ -152,11 +152,13 @@ struct Step<'a> {
 
 impl<'a> Step<'a> {
     fn all(steps: &'a [Access], phase: &mut impl FnMut() -> f64) -> Vec<Self> {
-        let step = |access: &'a Access| Self {
-            access,
-            due: if access.times.fract() == 0.0 { 0.0 } else { phase() },
-            inside: Vec::new(),
+        // Steps that are done equally often are done in the same iterations.
+        let mut phases: FxHashMap<u64, f64> = FxHashMap::default();
+        let mut due = |times: f64| {
+            let is_whole = times.fract() == 0.0;
+            if is_whole { 0.0 } else { *phases.entry(times.to_bits()).or_insert_with(&mut *phase) }
         };
+        let step = |access: &'a Access| Self { access, due: due(access.times), inside: Vec::new() };
         let mut all: Vec<Self> = steps.iter().map(step).collect();
         for step in &mut all {
             step.inside = Self::all(step.access.operation.inside(), phase);
