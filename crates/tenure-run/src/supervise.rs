@@ -25,13 +25,16 @@ pub(crate) fn run(
     watch: &dyn Watch,
 ) -> Result<Recording, Error> {
     let program = command.get_program().to_owned();
+    // Before the program is there: a signal that comes early is kept for it.
+    let signals = Signals::new([SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2])
+        .map_err(|error| not_passed(&error))?;
     let start = Instant::now();
     let mut child = command
         .spawn()
         .map_err(|error| Error::new(format!("cannot run {}: {error}", program.display())))?;
     let handle = handle(&child)?;
     let is_over = Arc::new(OnceLock::new());
-    pass_signals(&handle, &is_over)?;
+    pass_on(signals, &handle, &is_over)?;
     let mut last = start;
     while !has_ended(&handle, BUCKET.saturating_sub(last.elapsed())) {
         // An interrupted wait ends early.
@@ -76,11 +79,8 @@ fn has_ended(handle: &OwnedFd, within: Duration) -> bool {
 
 /// Passes signals on to the program until `ended` is set; then they end this command, as they do others. Those that a
 /// terminal sends go to the whole foreground group, the program included: they are only kept from ending this command.
-fn pass_signals(handle: &OwnedFd, ended: &Arc<OnceLock<()>>) -> Result<(), Error> {
-    let failed = |error: std::io::Error| Error::new(format!("cannot pass signals on: {error}"));
-    let target = handle.as_fd().try_clone_to_owned().map_err(failed)?;
-    let mut signals =
-        Signals::new([SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2]).map_err(failed)?;
+fn pass_on(mut signals: Signals, handle: &OwnedFd, ended: &Arc<OnceLock<()>>) -> Result<(), Error> {
+    let target = handle.as_fd().try_clone_to_owned().map_err(|error| not_passed(&error))?;
     let ended = Arc::clone(ended);
     thread::spawn(move || {
         for number in signals.forever() {
@@ -95,6 +95,10 @@ fn pass_signals(handle: &OwnedFd, ended: &Arc<OnceLock<()>>) -> Result<(), Error
         }
     });
     Ok(())
+}
+
+fn not_passed(error: &std::io::Error) -> Error {
+    Error::new(format!("cannot pass signals on: {error}"))
 }
 
 fn cpu_seconds() -> f64 {
