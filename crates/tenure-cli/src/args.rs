@@ -73,6 +73,7 @@ pub(crate) enum Command {
                       tenure run -- cargo run --release --bin server\n  \
                       tenure run -- cargo test\n  \
                       tenure run --cc -- make && tenure run -- ./server\n  \
+                      cargo tenure run --release --bin server    # as the first one\n  \
                       tenure run --check budget.toml -- cargo bench\n\n\
                       Exit status: the program's, and 128 and the signal's number if a signal ended it; 1 if only a \
                       check failed; 2 on wrong usage, or if the program cannot be run or recorded."

@@ -19,6 +19,8 @@ mod serve;
 mod sim;
 mod values;
 
+use std::ffi::OsString;
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -27,7 +29,15 @@ use args::{Arguments, Command};
 use failure::Failure;
 
 fn main() -> ExitCode {
-    match Arguments::try_parse().map_err(Failure::from_clap).and_then(run) {
+    let mut words: Vec<OsString> = std::env::args_os().collect();
+    // `cargo-tenure`, or a link of that name to this program. Then cargo's first word is that of the subcommand.
+    let by_cargo =
+        words.first().is_some_and(|it| Path::new(it).file_stem() == Some("cargo-tenure".as_ref()));
+    if by_cargo && words.get(1).is_some_and(|word| word == "tenure") {
+        words.remove(1);
+    }
+    let arguments = Arguments::try_parse_from(words).map_err(Failure::from_clap);
+    match arguments.and_then(|arguments| run(arguments, by_cargo)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => report(failure),
     }
@@ -50,13 +60,13 @@ fn report(failure: Failure) -> ExitCode {
     }
 }
 
-fn run(arguments: Arguments) -> Result<(), Failure> {
+fn run(arguments: Arguments, by_cargo: bool) -> Result<(), Failure> {
     match arguments.command {
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Layout(arguments) => layout::run(&arguments),
         #[cfg(target_os = "linux")]
         Command::Load(arguments) => load::run(&arguments),
-        Command::Run(arguments) => run::run(&arguments),
+        Command::Run(arguments) => run::run(&arguments, by_cargo),
         Command::Sim(arguments) => sim::run(&arguments),
         #[cfg(target_os = "linux")]
         Command::Serve(arguments) => serve::run(&arguments),

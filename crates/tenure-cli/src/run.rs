@@ -2,12 +2,13 @@
 
 use std::cell::Cell;
 use std::ffi::OsString;
+use std::fs;
 use std::io::{IsTerminal, Write, stderr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
-use tenure_find::{Budget, Report, diff, html, json, terminal};
+use tenure_find::{Budget, Report, Source, diff, html, json, terminal};
 use tenure_report::words::whole;
 use tenure_run::{Request, Watch, find};
 
@@ -20,6 +21,10 @@ pub(crate) struct Run {
     /// Build C or C++: the command is the build, and compilers instrument
     #[arg(long)]
     cc: bool,
+
+    /// Have cargo instrument Rust's std as well: needs the component rust-src
+    #[arg(long, conflicts_with = "cc")]
+    build_std: bool,
 
     /// Report at most N findings
     #[arg(long, value_name = "N", default_value_t = 10)]
@@ -36,6 +41,10 @@ pub(crate) struct Run {
     /// Keep the records in DIR
     #[arg(long, value_name = "DIR")]
     keep: Option<PathBuf>,
+
+    /// Write the access patterns to DIR, for `tenure sim`: of each finding, and of the program
+    #[arg(long, value_name = "DIR")]
+    patterns: Option<PathBuf>,
 
     /// Check the findings against a budget, and exit with 1 if a line is not allowed
     #[arg(long, value_name = "BUDGET.toml")]
@@ -54,27 +63,31 @@ pub(crate) struct Run {
     html: Option<PathBuf>,
 
     /// What to run: `cargo run`, `test` or `bench`, or an instrumented program, with arguments
-    #[arg(
-        required = true,
-        trailing_var_arg = true,
-        allow_hyphen_values = true,
-        value_name = "COMMAND"
-    )]
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 }
 
-pub(crate) fn run(arguments: &Run) -> Result<(), Failure> {
+/// Runs a command. With `by_cargo`, options that are not ours are those of `cargo run`.
+pub(crate) fn run(arguments: &Run, by_cargo: bool) -> Result<(), Failure> {
     let json_output = Json::of(arguments.json.as_ref());
     if arguments.html.is_some() && arguments.html == arguments.json {
         return Err(Failure::input("--json and --html cannot write the same file"));
     }
     output::check_all(json_output, arguments.html.as_deref())?;
+    arguments.patterns.as_deref().map(check_folder).transpose()?;
     let budget =
         arguments.check.as_deref().map(Budget::read).transpose().map_err(Failure::input)?;
     let old = arguments.diff.as_deref().map(json::read).transpose().map_err(Failure::input)?;
+    let mut command = arguments.command.clone();
+    let names_none = command.first().is_none_or(|it| it.as_encoded_bytes().starts_with(b"-"));
+    if by_cargo && names_none {
+        command.splice(0..0, ["cargo".into(), "run".into()]);
+    }
+    let words: Vec<_> = command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let request = Request {
-        command: arguments.command.clone(),
+        command,
         cc: arguments.cc,
+        build_std: arguments.build_std,
         memory: arguments.memory,
         line_bytes: arguments.line,
         keep: arguments.keep.clone(),
@@ -83,7 +96,6 @@ pub(crate) fn run(arguments: &Run) -> Result<(), Failure> {
     let title = Title::new();
     let recording = tenure_run::run(&request, &title).map_err(Failure::input)?;
     title.restore();
-    let words: Vec<_> = arguments.command.iter().map(|word| word.to_string_lossy()).collect();
     let mut report = find::report(&recording, &words.join(" "), arguments.line, arguments.top);
     if let Some(budget) = budget {
         report.checks = budget.check(&report);
@@ -115,6 +127,8 @@ fn deliver(
     if let Some(path) = &arguments.html {
         output::write(path, &html::render(report))?;
     }
+    let written = arguments.patterns.as_deref().map(|folder| write_patterns(folder, report));
+    let written = written.transpose()?.flatten();
     if json_output == Json::Stdout {
         return output::print(&json::render(report));
     }
@@ -123,7 +137,41 @@ fn deliver(
         let text = terminal::render(report, output::style_of(&console::Term::stderr()));
         let _ = stderr().lock().write_all(text.as_bytes());
     }
+    if let Some(example) = written {
+        eprintln!(
+            "\ntenure: to simulate other machines: tenure sim {} --cpus 1..128",
+            example.display()
+        );
+    }
     Ok(())
+}
+
+/// Makes a directory for patterns, and refuses one that has others: they would seem to be of this run.
+fn check_folder(folder: &Path) -> Result<(), Failure> {
+    let failed = |error| Failure::unwritable(folder, &error);
+    fs::create_dir_all(folder).map_err(failed)?;
+    let is_pattern = |entry: fs::DirEntry| entry.path().extension().is_some_and(|it| it == "toml");
+    if fs::read_dir(folder).map_err(failed)?.flatten().any(is_pattern) {
+        return Err(Failure::Input(format!(
+            "{} has the patterns of another run; name an empty directory with --patterns",
+            folder.display()
+        )));
+    }
+    output::check(&folder.join("1.toml"))
+}
+
+/// Writes the pattern of each finding, and that of the whole program; returns the worst finding's file.
+fn write_patterns(folder: &Path, report: &Report) -> Result<Option<PathBuf>, Failure> {
+    let Source::Run(run) = &report.source else { return Ok(None) };
+    let findings = report.findings.iter().map(|it| (it.rank.to_string(), &it.pattern));
+    let mut first = None;
+    for (name, pattern) in findings.chain([("program".to_owned(), &run.pattern)]) {
+        let Some(pattern) = pattern else { continue };
+        let path = folder.join(name + ".toml");
+        output::write(&path, pattern)?;
+        first.get_or_insert(path);
+    }
+    Ok(first)
 }
 
 /// Shows how the run goes in the title of the terminal, where it is not in the way of the program's own output.

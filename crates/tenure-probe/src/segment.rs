@@ -14,7 +14,7 @@
 //! the same class. Read a block's `used` first and its records afterwards.
 
 /// The first bytes of a segment; the last is the version of the form.
-pub const MAGIC: [u8; 8] = *b"tenure\x00\x01";
+pub const MAGIC: [u8; 8] = *b"tenure\x00\x02";
 
 /// The size of a block.
 pub const BLOCK_BYTES: usize = 16 << 10;
@@ -174,6 +174,10 @@ record! {
         name: u64,
         /// The second half.
         name_rest: u64,
+        /// The lowest address of its stack; 0 if that is not known.
+        stack: u64,
+        /// The address behind the highest of its stack.
+        stack_end: u64,
     }
 }
 

@@ -277,6 +277,7 @@ fn threads_and_modules_have_names_and_allocations_a_stack() {
         );
         assert_eq!(thread.cpu != 0, index > 0);
         assert_eq!(thread.routine != 0, index > 0);
+        assert!(thread.stack != 0 && thread.stack < thread.stack_end, "{thread:?}");
     }
     assert!(segment.modules.iter().any(|(_, path)| path.contains("libc.so")));
     let (program, path) = &segment.modules[0];

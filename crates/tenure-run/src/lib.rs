@@ -6,6 +6,7 @@
 
 pub mod contend;
 pub mod find;
+mod instrumented;
 #[cfg(target_os = "linux")]
 mod observe;
 pub mod record;
@@ -28,6 +29,8 @@ pub struct Request {
     pub command: Vec<OsString>,
     /// Whether the program is a build, whose compilers are to instrument.
     pub cc: bool,
+    /// Whether cargo compiles Rust's std as well, so that it is instrumented.
+    pub build_std: bool,
     /// What the records of a process take at most, in bytes.
     pub memory: Option<u64>,
     /// Bytes of a line: 64 or 128.

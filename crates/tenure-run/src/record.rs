@@ -1,5 +1,7 @@
 //! What a run recorded.
 
+use std::ops::Range;
+
 use tenure_probe::segment::Access;
 
 /// How a program ended.
@@ -88,6 +90,8 @@ pub struct Thread {
     pub lived: u64,
     /// Processor time in nanoseconds, to its end or to when it was last seen; 0 if it was not.
     pub cpu: u64,
+    /// The addresses of its stack; none if they are not known.
+    pub stack: Range<u64>,
 }
 
 /// A line that threads contend for.

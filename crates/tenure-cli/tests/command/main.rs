@@ -26,7 +26,10 @@ fn help_names_every_option_and_goes_to_standard_output() {
     ];
     let everywhere = [
         ("", "bench layout run sim"),
-        ("run", "COMMAND --cc --top --line --memory --keep --check --diff --json --html"),
+        (
+            "run",
+            "COMMAND --cc --build-std --top --line --memory --keep --patterns --check --diff --json --html",
+        ),
         ("bench", "GROUP --threads --seconds --quick --seed --list --json --report"),
         ("sim", "SCENARIO --cpus --machine --us --seed --calibrate --list --json --report"),
         (

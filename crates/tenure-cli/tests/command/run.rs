@@ -9,7 +9,10 @@ use super::support::{is_refused, refused, tenure_in, text};
 
 #[test]
 fn what_would_show_nothing_is_refused() {
-    refused("run", &[], &["COMMAND"]);
+    refused("run", &[], &["nothing to run", "behind --"]);
+    refused("run", &["--release"], &["--release: no such program"]);
+    refused("run", &["--build-std", "--", "./server"], &["--build-std", "cargo"]);
+    refused("run", &["--build-std", "--cc", "--", "make"], &["--cc"]);
     refused("run", &["--", "./no-such"], &["no such program"]);
     refused("run", &["--", env!("CARGO_BIN_EXE_tenure")], &["is not instrumented", "--cc"]);
     refused("run", &["--line", "32", "--", "true"], &["64 or 128"]);
@@ -25,6 +28,59 @@ fn a_directory_with_records_is_not_written_to() {
     std::fs::write(folder.path().join("1-0.probe"), "").unwrap();
     let output = tenure_in(folder.path(), &["run", "--keep", ".", "--", "true"]);
     is_refused(&output, &["records of another run", "--keep"]);
+    std::fs::write(folder.path().join("3.toml"), "").unwrap();
+    let output = tenure_in(folder.path(), &["run", "--patterns", ".", "--", "true"]);
+    is_refused(&output, &["patterns of another run", "--patterns"]);
+    let output = tenure_in(folder.path(), &["run", "--patterns", "1-0.probe", "--", "true"]);
+    is_refused(&output, &["cannot write 1-0.probe"]);
+}
+
+#[test]
+fn a_program_that_is_not_instrumented_may_have_a_library_that_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let compile = |name: &str, source: &str, options: &[&str]| {
+        let file = folder.path().join(name).with_extension("c");
+        std::fs::write(&file, source).unwrap();
+        let mut gcc = Command::new("gcc");
+        gcc.args(["-Wl,-rpath,$ORIGIN", "-o", name]).arg(&file).args(options);
+        assert!(gcc.current_dir(folder.path()).status().unwrap().success(), "{name}");
+    };
+    let plain = "int main(void) { return 0; }";
+    let calls = "int seven(void); int main(void) { return seven(); }";
+    let library = "int seven(void) { return 7; }";
+    compile("libplain.so", library, &["-shared", "-fPIC"]);
+    compile("plain", calls, &["./libplain.so"]);
+    compile("static", plain, &["-static"]);
+    // A library that calls the runtime, which the loader then finds by `LD_LIBRARY_PATH`.
+    let reads =
+        "void __tsan_read4(int *); int at = 7; int seven(void) { __tsan_read4(&at); return at; }";
+    compile("libmixed.so", reads, &["-shared", "-fPIC"]);
+    compile("mixed", calls, &["./libmixed.so", "-Wl,--allow-shlib-undefined"]);
+    for program in ["./plain", "./static"] {
+        let output = tenure_in(folder.path(), &["run", "--", program]);
+        is_refused(&output, &["is not instrumented", "--cc"]);
+    }
+    let output = tenure_in(folder.path(), &["run", "--", "./mixed"]);
+    // Nothing links it with the runtime, so the loader cannot start it; but it is not refused.
+    assert!(!text(&output.stderr).contains("is not instrumented"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn cargo_calls_the_command_too() {
+    let cargo_tenure = |words: &[&str]| {
+        let folder = tempfile::tempdir().unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_cargo-tenure"));
+        command.arg("tenure").args(words).current_dir(folder.path()).output().unwrap()
+    };
+    let output = cargo_tenure(&["--version"]);
+    assert!(text(&output.stdout).starts_with("tenure "), "{}", text(&output.stdout));
+    assert_eq!(cargo_tenure(&["run", "--", "sh", "-c", "exit 7"]).status.code(), Some(7));
+    // What is no option of ours is cargo's: here there is no package.
+    for words in [&["run"][..], &["run", "--release", "--", "--port", "80"]] {
+        let output = cargo_tenure(words);
+        let said = text(&output.stderr);
+        assert!(said.contains("could not find `Cargo.toml`"), "{words:?}: {said}");
+    }
 }
 
 #[test]

@@ -12,6 +12,7 @@ use crate::{Finding, Forecast, Report, Run};
 #[derive(Serialize)]
 pub(super) struct Head {
     missing: Vec<String>,
+    outlook: Option<String>,
     curves: Option<Curves>,
 }
 
@@ -60,6 +61,7 @@ impl Head {
     pub(super) fn of(report: &Report, run: &Run) -> Self {
         Self {
             missing: words::missing(report, run),
+            outlook: run.forecast.as_ref().and_then(words::outlook),
             curves: run.forecast.as_ref().and_then(|forecast| {
                 Curves::of(
                     forecast,

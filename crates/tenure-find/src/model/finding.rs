@@ -42,6 +42,9 @@ pub struct Finding {
     /// Predicted throughput: as it is, and with each repair, by its name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forecast: Option<Forecast>,
+    /// What threads do to the line, as a pattern file for `tenure sim`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pattern: Option<String>,
 }
 
 impl Finding {

@@ -119,6 +119,9 @@ pub struct Run {
     /// bound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forecast: Option<Forecast>,
+    /// What threads do to all lines that have a pattern, as a pattern file for `tenure sim`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pattern: Option<String>,
 }
 
 /// How a program ended.

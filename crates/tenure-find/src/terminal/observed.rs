@@ -27,10 +27,10 @@ pub(super) fn render(text: &mut Text, report: &Report, run: &Run) {
     }
     if let Some(forecast) = &run.forecast {
         text.blank();
-        let machine = &forecast.machine;
-        text.quiet(&format!(
-            "Iterations/s that the simulator predicts on {machine}, at best, by number of CPUs:"
-        ));
+        if let Some(outlook) = words::outlook(forecast) {
+            text.wrapped(&outlook, "");
+        }
+        text.quiet(&format!("Iterations/s on {}, by number of CPUs:", forecast.machine));
         table(text, forecast, "  ");
     }
     if !report.findings.is_empty() {

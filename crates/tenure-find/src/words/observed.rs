@@ -4,8 +4,8 @@ use tenure_report::words::{number, scaled};
 
 use super::{count_of, level, ratio, role, whole};
 use crate::{
-    Code, Curve, Ended, Finding, Kind, Observed, Operation, Point, Repair, Report, Run, Sharing,
-    Storage, Use, Word,
+    Code, Curve, Ended, Finding, Forecast, Kind, Observed, Operation, Point, Repair, Report, Run,
+    Sharing, Storage, Use, Word,
 };
 
 /// How a run went.
@@ -286,18 +286,43 @@ fn row<'a>(group: &[&'a Word], have_their_own: bool) -> Row<'a> {
 /// The number of CPUs for which a figure stands in a sentence.
 const HEADLINE: u64 = 64;
 
+/// For how many CPUs a curve's figure stands in a sentence, the figure as it is, and that of the curve.
+fn headline(forecast: &Forecast, curve: &Curve) -> Option<(u64, f64, f64)> {
+    let at = |points: &[Point], cpus: u64| {
+        points.iter().find(|point| point.cpus == cpus).map(|point| point.per_second)
+    };
+    let both = |cpus: u64| Some((cpus, at(&forecast.as_is, cpus)?, at(&curve.points, cpus)?));
+    let most = curve.points.iter().map(|point| point.cpus).max()?;
+    both(HEADLINE).or_else(|| both(most))
+}
+
 /// `900 k → 2.8 M iterations/s at 64 CPUs`.
 pub(crate) fn gain(finding: &Finding, repair: &Repair) -> Option<String> {
     let forecast = finding.forecast.as_ref()?;
     let repaired = forecast.repaired.iter().find(|curve| curve.name == repair.name)?;
-    let at = |points: &[Point], cpus: u64| {
-        points.iter().find(|point| point.cpus == cpus).map(|point| point.per_second)
-    };
-    let both = |cpus: u64| Some((cpus, at(&forecast.as_is, cpus)?, at(&repaired.points, cpus)?));
-    let most = repaired.points.iter().map(|point| point.cpus).max()?;
-    let (cpus, before, after) = both(HEADLINE).or_else(|| both(most))?;
+    let (cpus, before, after) = headline(forecast, repaired)?;
     let cpus = count_of(cpus, "CPU");
     Some(format!("{} → {} iterations/s at {cpus}", scaled(before), scaled(after)))
+}
+
+/// What repairs would give the whole program: `On 64 CPUs it would do, at most, 2.4 times as much with the first repair.`
+pub(crate) fn outlook(forecast: &Forecast) -> Option<String> {
+    let all = forecast.repaired.iter().filter_map(|curve| {
+        let (cpus, before, after) = headline(forecast, curve)?;
+        Some((cpus, after / before, &curve.name))
+    });
+    let all: Vec<_> = all.filter(|(_, gain, _)| gain.is_finite()).collect();
+    let (cpus, ..) = all.first()?;
+    let gains = all.iter().enumerate().map(|(at, (_, gain, name))| {
+        let as_much = if at == 0 { " as much" } else { "" };
+        format!("{gain:.1} times{as_much} with {name}")
+    });
+    Some(format!(
+        "On {} the whole program would do, at most, {}. Only these lines and the work between accesses to them are \
+         simulated.",
+        count_of(*cpus, "CPU"),
+        gains.collect::<Vec<_>>().join(", "),
+    ))
 }
 
 /// `apart: 900 k → 2.8 M iterations/s at 64 CPUs (+64 bytes an object)`.
@@ -316,7 +341,7 @@ pub(crate) fn cost(repair: &Repair) -> String {
 }
 
 /// The curves of a forecast by their names, the one as it is first.
-pub(crate) fn curves(forecast: &crate::Forecast) -> Vec<(&str, &[Point])> {
+pub(crate) fn curves(forecast: &Forecast) -> Vec<(&str, &[Point])> {
     let repaired = forecast.repaired.iter().map(|Curve { name, points }| (&**name, &**points));
     std::iter::once(("as it is", &*forecast.as_is)).chain(repaired).collect()
 }

@@ -27,6 +27,7 @@ fn finding(layouts: &Layouts<'_>, rank: usize, found: &Found) -> Finding {
         confidence: confidence(layouts, found),
         repairs: Vec::new(),
         forecast: None,
+        pattern: None,
     }
 }
 

@@ -34,7 +34,6 @@ pub(super) struct Local {
     /// The thread that created this one; 0 if that is not known.
     creator: u32,
     busy: AtomicBool,
-    stack: (usize, usize),
     /// [`RECENT`] entries, by hash.
     recent: *mut *mut Entry,
     /// All entries, by hash; `capacity` is a power of two.
@@ -68,8 +67,9 @@ pub(super) fn start() {
 /// Forgets all threads: a forked child starts anew.
 pub(super) fn restart() {
     if let Some(local) = current() {
-        STACK.0.store(local.stack.0, Relaxed);
-        STACK.1.store(local.stack.1, Relaxed);
+        let (start, end) = local.stack();
+        STACK.0.store(start, Relaxed);
+        STACK.1.store(end, Relaxed);
     }
     RECORDING.store(0, Relaxed);
     BLOCK.store(null_mut(), Relaxed);
@@ -141,12 +141,13 @@ pub(super) fn attach_born(
                 tid: sys::thread_number(),
                 name: name[0],
                 name_rest: name[1],
+                stack: stack.0 as u64,
+                stack_end: stack.1 as u64,
             }),
             own: shadow::exclusive(id),
             birth,
             creator,
             busy: AtomicBool::new(false),
-            stack,
             recent: recent.cast(),
             index: Cell::new(null_mut()),
             capacity: Cell::new(0),
@@ -257,7 +258,11 @@ impl Local {
 
     /// The lowest address of the stack, and the one behind its highest.
     pub(super) fn stack(&self) -> (usize, usize) {
-        self.stack
+        // SAFETY: the bounds never change.
+        unsafe {
+            let record = self.record.get();
+            ((*record).stack as usize, (*record).stack_end as usize)
+        }
     }
 
     /// Enters the runtime; `None` if a signal handler has interrupted the thread there.

@@ -1,7 +1,9 @@
 //! From a recording to a report: names, words in the model of findings, and what mending would give.
 
+mod missing;
 mod names;
 mod pattern;
+mod program;
 mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,14 +12,14 @@ use tenure_find::{
     Confidence, Ended, Finding, Kind, Level, Observed, Report, Role, Run, Sharing, Source, Storage,
     Word,
 };
-use tenure_sim::pattern::Pattern;
 use tenure_types::code::Place;
 
 use crate::contend::{self, Contended};
 use crate::record::{self, Line, Process, Recording};
 
 use names::{Names, Programs};
-use pattern::Memory;
+use pattern::{Memory, Mended, Recorded};
+use program::Part;
 use words::{Groups, Named};
 
 /// What was found in a run of this command, the worst first. For as many of them as `predicted` says, the simulator
@@ -25,28 +27,44 @@ use words::{Groups, Named};
 #[must_use]
 pub fn report(recording: &Recording, command: &str, line_bytes: u32, predicted: usize) -> Report {
     let programs = Programs::default();
+    let names: Vec<_> =
+        recording.processes.iter().map(|process| Names::new(process, &programs)).collect();
+    let groups: Vec<_> =
+        recording.processes.iter().zip(&names).map(|(it, names)| Groups::of(it, names)).collect();
     let all_accesses: u64 = entries(&recording.processes).sum();
-    let mut found: Vec<(u64, Finding, Option<Pattern>)> = Vec::new();
-    for process in &recording.processes {
-        let names = Names::new(process, &programs);
-        let groups = Groups::of(process, &names);
+    let mut found: Vec<(u64, usize, Finding, Option<Recorded>)> = Vec::new();
+    for (at, process) in recording.processes.iter().enumerate() {
         for contended in contend::contended(process) {
-            let (mut finding, pattern) = finding(process, &contended, &names, &groups);
+            let (mut finding, recorded) = finding(process, &contended, &names[at], &groups[at]);
             let accesses = finding.observed.as_ref().map_or(0, |observed| observed.accesses);
             finding.score = 100.0 * accesses as f64 / all_accesses.max(1) as f64;
-            found.push((contended.possible.capped, finding, pattern));
+            found.push((contended.possible.capped, at, finding, recorded));
         }
     }
     found.sort_by_key(|(changes, ..)| std::cmp::Reverse(*changes));
-    let mut findings = Vec::new();
-    for (at, (_, mut finding, pattern)) in found.into_iter().enumerate() {
+    let mut run = run(recording, command);
+    run.missing = missing::missing(recording, &programs);
+    let worst = found.first().map(|(_, process, ..)| *process);
+    let (mut findings, mut parts) = (Vec::new(), Vec::new());
+    for (at, (_, process, mut finding, recorded)) in found.into_iter().enumerate() {
         finding.rank = at as u64 + 1;
-        if let Some(pattern) = pattern.filter(|_| at < predicted) {
-            (finding.repairs, finding.forecast) = pattern::repairs(&pattern);
+        if let Some(mut recorded) = recorded.filter(|_| at < predicted) {
+            recorded.pattern.about = format!("Finding {} of `{command}`", finding.rank);
+            let Mended { repairs, forecast, best } = pattern::mended(&recorded.pattern);
+            (finding.repairs, finding.forecast) = (repairs, forecast);
+            finding.pattern = Some(recorded.pattern.to_toml());
+            // Processes do not share their lines.
+            if Some(process) == worst {
+                parts.push(Part { rank: finding.rank, recorded, mended: best });
+            }
         }
         findings.push(finding);
     }
-    Report::new(Source::Run(run(recording, command)), line_bytes.into(), findings)
+    if let Some(groups) = worst.and_then(|process| groups.get(process)) {
+        run.forecast = program::forecast(&parts, groups);
+        run.pattern = program::pattern(&parts, 0, groups).map(|pattern| pattern.to_toml());
+    }
+    Report::new(Source::Run(run), line_bytes.into(), findings)
 }
 
 /// Accesses to contended lines, by entry.
@@ -73,8 +91,9 @@ fn run(recording: &Recording, command: &str) -> Run {
         accesses: threads().map(|thread| thread.accesses).sum(),
         contended: entries(processes).sum(),
         dropped: processes.iter().map(|process| process.dropped).sum(),
-        missing: not_recorded(recording),
+        missing: Vec::new(),
         forecast: None,
+        pattern: None,
     }
 }
 
@@ -94,32 +113,18 @@ fn signal_name(number: i32) -> String {
     name.map_or_else(|| format!("signal {number}"), |(_, name)| (*name).to_owned())
 }
 
-fn not_recorded(recording: &Recording) -> Vec<String> {
-    let mut all = Vec::new();
-    if recording.processes.is_empty() {
-        all.push("No instrumented program ran, so nothing was recorded.".to_owned());
-    }
-    if recording.processes.iter().any(|process| process.refused) {
-        all.push(
-            "Nothing was recorded of a process that was refused address space: raise `ulimit -v`, and allow overcommit."
-                .to_owned(),
-        );
-    }
-    all
-}
-
 /// A finding without its rank, score and repairs, and its pattern if it has one.
 fn finding(
     process: &Process,
     contended: &Contended,
     names: &Names<'_>,
     groups: &Groups<'_>,
-) -> (Finding, Option<Pattern>) {
+) -> (Finding, Option<Recorded>) {
     let worst = &process.lines[contended.lines[0]];
     let named = Named::new(contended, worst, names);
     let shown = words::shown(contended, &named);
     let mut words = words::words(worst, contended, &shown, &named, names, groups);
-    let observed = observed(process, contended, &named, names);
+    let observed = observed(process, contended, &named, names, groups);
     let paths = words.iter().map(|(word, _)| word.path.clone());
     let in_pattern: Vec<_> = shown.into_iter().zip(paths).collect();
     let memory = memory(process, contended, &named, &observed);
@@ -146,6 +151,7 @@ fn finding(
         },
         repairs: Vec::new(),
         forecast: None,
+        pattern: None,
     };
     (finding, pattern)
 }
@@ -208,6 +214,7 @@ fn observed(
     contended: &Contended,
     named: &Named,
     names: &Names<'_>,
+    groups: &Groups<'_>,
 ) -> Observed {
     let worst = &process.lines[contended.lines[0]];
     let lines = || contended.lines.iter().map(|&line| &process.lines[line]);
@@ -227,8 +234,10 @@ fn observed(
             }
         }
         None if names.is_static(worst.address) => Storage::Static { name: named.variable() },
-        None if named.is_on_stack => Storage::Stack { thread: "main".to_owned() },
-        None => Storage::Mapped,
+        None => match groups.owner_of_stack(worst) {
+            Some(thread) => Storage::Stack { thread: thread.to_owned() },
+            None => Storage::Mapped,
+        },
     };
     Observed {
         storage,

@@ -15,7 +15,7 @@ use crate::record::{Module, Process};
 pub(super) struct Programs(RefCell<HashMap<String, Option<Rc<Program>>>>);
 
 impl Programs {
-    fn open(&self, path: &str) -> Option<Rc<Program>> {
+    pub(super) fn open(&self, path: &str) -> Option<Rc<Program>> {
         let mut programs = self.0.borrow_mut();
         // A file without names, or that has gone, is no failure: the report has addresses then.
         let open = || Program::open(Path::new(path)).ok().map(Rc::new);

@@ -10,7 +10,7 @@ use super::words::{Groups, operation};
 use crate::contend::{Elements, Use, Word};
 
 /// The machine that is simulated, and on how many of its CPUs.
-const MACHINE: &str = "epyc-2s-256";
+pub(super) const MACHINE: &str = "epyc-2s-256";
 const CPUS: [usize; 4] = [2, 8, 64, 128];
 /// The time that is simulated, in nanoseconds: a tenth of what is usual, since there are many patterns and repairs.
 const SIMULATED_NS: f64 = 20_000.0;
@@ -26,9 +26,11 @@ const ACCESS_NS: f64 = 1.0;
 const RECORDING_NS: f64 = 4.0;
 const CONTENDED_NS: f64 = 20.0;
 
-/// A thread with less than this part of a finding's accesses has no role in it.
+/// A thread with less than this part of the accesses of the one that has most has no role.
 const SIGNIFICANT: f64 = 0.01;
 const MOST_ROLES: usize = 6;
+/// The highest share that the simulator takes: a thread for each of the most CPUs.
+const MOST_SHARE: u32 = 1024;
 
 /// The memory that a pattern is of.
 pub(super) struct Memory {
@@ -42,6 +44,22 @@ pub(super) struct Memory {
     pub(super) size: u64,
 }
 
+/// A pattern, and whom its roles stand for.
+pub(super) struct Recorded {
+    pub(super) pattern: Pattern,
+    /// In the order of the roles.
+    pub(super) members: Vec<Members>,
+}
+
+/// The threads of a role.
+pub(super) struct Members {
+    pub(super) threads: Vec<u32>,
+    /// How many iterations each of them did, on average.
+    pub(super) iterations: f64,
+    /// How many accesses to the finding's lines.
+    pub(super) accesses: f64,
+}
+
 /// How often per thread something is done to a word.
 type Counts = BTreeMap<(usize, Did), f64>;
 
@@ -50,7 +68,7 @@ pub(super) fn pattern(
     memory: &Memory,
     words: &[(Word, String)],
     groups: &Groups<'_>,
-) -> Option<Pattern> {
+) -> Option<Recorded> {
     let mut pattern = Pattern::new(&memory.name);
     let object = pattern.object(match memory.elements {
         Some(elements) => {
@@ -79,25 +97,42 @@ pub(super) fn pattern(
             places.insert(at, pattern.word(object, name, offset, size));
         }
     }
+    let mut members = Vec::new();
     for (name, threads, counts) in roles(words, groups) {
         let iterations = iterations(words, &threads)?;
-        let ours: f64 = counts.values().sum();
-        let of_threads = || threads.iter().filter_map(|thread| groups.thread(*thread));
-        let mean = |sum: u64| sum as f64 / threads.len() as f64;
-        let all = mean(of_threads().map(|thread| thread.accesses).sum());
-        let others = (all - ours).max(0.0);
-        let ran = mean(of_threads().map(|thread| thread.cpu).sum());
-        let worked = ran - all * RECORDING_NS - ours * CONTENDED_NS;
-        let mut role = if threads.len() == 1 { Role::single(name) } else { Role::pool(name) };
-        role.share = if threads.len() == 1 { 0 } else { u32::try_from(threads.len()).ok()? };
-        let work = worked.max(others * ACCESS_NS) / iterations;
-        if work >= 0.5 {
-            role = role.does(1.0, Operation::Work(work.min(1e8)));
-        }
+        let accesses: f64 = counts.values().sum();
+        let mut role = Role::pool(name);
+        role.share = share(&threads, groups);
+        role.steps.extend(work(worked(&threads, accesses, groups) / iterations));
         role.steps.extend(steps(words, &counts, &places, iterations));
         pattern.role(role);
+        members.push(Members { threads, iterations, accesses });
     }
-    pattern.check().is_ok().then_some(pattern)
+    pattern.check().is_ok().then_some(Recorded { pattern, members })
+}
+
+/// These threads' share of the CPUs; none for a thread that no other has the name of: more CPUs do not mean more of it.
+pub(super) fn share(threads: &[u32], groups: &Groups<'_>) -> u32 {
+    match threads {
+        [one] if groups.is_single(*one) => 0,
+        threads => u32::try_from(threads.len()).map_or(MOST_SHARE, |share| share.min(MOST_SHARE)),
+    }
+}
+
+/// The step of so many nanoseconds of work per iteration, unless it is too little to matter.
+pub(super) fn work(nanoseconds: f64) -> Option<Access> {
+    let operation = Operation::Work(nanoseconds.min(1e8));
+    (nanoseconds >= 0.5).then_some(Access { times: 1.0, operation })
+}
+
+/// Nanoseconds that each of these threads worked, on average, beside its accesses to contended lines.
+pub(super) fn worked(threads: &[u32], contended: f64, groups: &Groups<'_>) -> f64 {
+    let of_threads = || threads.iter().filter_map(|thread| groups.thread(*thread));
+    let mean = |sum: u64| sum as f64 / threads.len() as f64;
+    let all = mean(of_threads().map(|thread| thread.accesses).sum());
+    let others = (all - contended).max(0.0);
+    let ran = mean(of_threads().map(|thread| thread.cpu).sum());
+    (ran - all * RECORDING_NS - contended * CONTENDED_NS).max(others * ACCESS_NS)
 }
 
 /// Groups of threads that do the same, with what each does on average.
@@ -111,8 +146,8 @@ fn roles(words: &[(Word, String)], groups: &Groups<'_>) -> Vec<(String, Vec<u32>
             }
         }
     }
-    let total: f64 = threads.values().flat_map(BTreeMap::values).sum();
-    threads.retain(|_, counts| counts.values().sum::<f64>() >= SIGNIFICANT * total);
+    let most = threads.values().map(|counts| counts.values().sum()).fold(0.0, f64::max);
+    threads.retain(|_, counts| counts.values().sum::<f64>() >= SIGNIFICANT * most);
     /// A name, and what is done.
     type Key<'a> = (&'a str, Vec<(usize, Did)>);
     let mut roles: BTreeMap<Key<'_>, (Vec<u32>, Counts)> = BTreeMap::new();
@@ -138,13 +173,19 @@ fn roles(words: &[(Word, String)], groups: &Groups<'_>) -> Vec<(String, Vec<u32>
     };
     roles.sort_by(|one, other| weight(other).total_cmp(&weight(one)));
     roles.truncate(MOST_ROLES);
-    // No two roles have the same name.
-    for at in 1..roles.len() {
-        if roles[..at].iter().any(|(name, ..)| *name == roles[at].0) {
-            roles[at].0 += &format!(" {}", at + 1);
+    tell_apart(roles.iter_mut().map(|(name, ..)| name));
+    roles
+}
+
+/// Changes names so that no two are the same.
+pub(super) fn tell_apart<'a>(names: impl Iterator<Item = &'a mut String>) {
+    let mut known = BTreeSet::new();
+    for (at, name) in names.enumerate() {
+        if !known.insert(name.clone()) {
+            *name += &format!(" {}", at + 1);
+            known.insert(name.clone());
         }
     }
-    roles
 }
 
 /// How many iterations each of these threads has done: as many as the write that they did most often by one instruction,
@@ -170,12 +211,7 @@ fn steps(
     let lock = places.keys().copied().find(|at| words[*at].0.is_lock());
     let (mut free, mut taken, mut inside) = (Vec::new(), 0.0, Vec::new());
     for (&at, &word) in places {
-        let times = |did: Did| {
-            // A few accesses at the start or the end were counted for one word and not for another.
-            let times = counts.get(&(at, did)).copied().unwrap_or(0.0) / iterations;
-            let whole = times.round();
-            if (times - whole).abs() < 0.03 * whole { whole } else { times }
-        };
+        let times = |did: Did| rounded(counts.get(&(at, did)).copied().unwrap_or(0.0) / iterations);
         if words[at].0.is_lock() {
             // A lock of std's is taken by a compare-exchange.
             let times = times(Did::Lock).max(times(Did::CompareExchange));
@@ -215,17 +251,35 @@ fn steps(
     free
 }
 
-/// What would mend a pattern, the best first, and what that would give. Nothing if it cannot be simulated.
-pub(super) fn repairs(pattern: &Pattern) -> (Vec<Repair>, Option<Forecast>) {
-    let Ok(machine) = Machine::preset(MACHINE) else { return Default::default() };
-    let as_is = points(pattern, &machine);
+/// A number close to a whole one is that: a few accesses at the start or the end were counted for one word and not for
+/// another.
+pub(super) fn rounded(times: f64) -> f64 {
+    let whole = times.round();
+    if (times - whole).abs() < 0.03 * whole { whole } else { times }
+}
+
+/// What would mend a line.
+#[derive(Default)]
+pub(super) struct Mended {
+    /// The best first.
+    pub(super) repairs: Vec<Repair>,
+    /// What they would give; none if the pattern cannot be simulated.
+    pub(super) forecast: Option<Forecast>,
+    /// The pattern with the best repair.
+    pub(super) best: Option<Pattern>,
+}
+
+/// What would mend a pattern, and what that would give.
+pub(super) fn mended(pattern: &Pattern) -> Mended {
+    let Ok(machine) = Machine::preset(MACHINE) else { return Mended::default() };
+    let as_is = points(pattern, &machine, &CPUS, SIMULATED_NS);
     let judged = |points: &[Point]| {
         points.iter().find(|point| point.cpus == JUDGED).map(|point| point.per_second)
     };
-    let Some(now) = judged(&as_is) else { return Default::default() };
-    let mut all: Vec<(f64, Repair, Curve)> = Vec::new();
+    let Some(now) = judged(&as_is) else { return Mended::default() };
+    let mut all: Vec<(f64, Repair, Curve, Pattern)> = Vec::new();
     for repair in pattern::repairs(pattern) {
-        let points = points(&repair.pattern, &machine);
+        let points = points(&repair.pattern, &machine, &CPUS, SIMULATED_NS);
         let Some(then) = judged(&points) else { continue };
         if then < now * WORTH || (repair.name == "cells" && decides_a_life(pattern)) {
             continue;
@@ -237,15 +291,14 @@ pub(super) fn repairs(pattern: &Pattern) -> (Vec<Repair>, Option<Forecast>) {
             code: code.collect(),
             bytes: repair.bytes as u64,
         };
-        all.push((then, told, Curve { name: repair.name.to_owned(), points }));
+        let curve = Curve { name: repair.name.to_owned(), points };
+        all.push((then, told, curve, repair.pattern));
     }
     all.sort_by(|(one, ..), (other, ..)| other.total_cmp(one));
-    let (mut repairs, mut repaired) = (Vec::new(), Vec::new());
-    for (_, repair, curve) in all {
-        repairs.push(repair);
-        repaired.push(curve);
-    }
-    (repairs, Some(Forecast { machine: MACHINE.to_owned(), as_is, repaired }))
+    let best = all.first().map(|(.., pattern)| pattern.clone());
+    let (repairs, repaired) = all.into_iter().map(|(_, repair, curve, _)| (repair, curve)).unzip();
+    let forecast = Some(Forecast { machine: MACHINE.to_owned(), as_is, repaired });
+    Mended { repairs, forecast, best }
 }
 
 /// Whether the pattern has the count of an `Arc`. Its value is freed when the sum of the references is zero, which cells
@@ -256,13 +309,18 @@ fn decides_a_life(pattern: &Pattern) -> bool {
 }
 
 /// Throughput by number of CPUs, as far as it could be simulated.
-fn points(pattern: &Pattern, machine: &Machine) -> Vec<Point> {
+pub(super) fn points(
+    pattern: &Pattern,
+    machine: &Machine,
+    cpus: &[usize],
+    nanoseconds: f64,
+) -> Vec<Point> {
     let simulated = |cpus: usize| {
-        let simulation = machine.simulation(cpus).warm_up_ns(SIMULATED_NS / 4.0);
-        let prediction = pattern.simulate(simulation.duration_ns(SIMULATED_NS)).ok()?;
+        let simulation = machine.simulation(cpus).warm_up_ns(nanoseconds / 4.0);
+        let prediction = pattern.simulate(simulation.duration_ns(nanoseconds)).ok()?;
         Some(Point { cpus: cpus as u64, per_second: prediction.report.mops() * 1e6 })
     };
-    CPUS.into_iter().filter_map(simulated).collect()
+    cpus.iter().copied().filter_map(simulated).collect()
 }
 
 #[cfg(test)]
@@ -287,7 +345,7 @@ mod tests {
         let process = Process { threads: (1..=4).map(thread).collect(), ..Process::default() };
         let programs = Programs::default();
         let groups = Groups::of(&process, &Names::new(&process, &programs));
-        pattern(memory, words, &groups).expect("it can be simulated")
+        pattern(memory, words, &groups).expect("it can be simulated").pattern
     }
 
     fn memory(elements: Option<Elements>) -> Memory {
@@ -333,8 +391,8 @@ mod tests {
         let pattern = of(&memory(None), &[(count, "strong".to_owned())]);
         let add = Access { times: 2.0, operation: Operation::Add(0) };
         assert!(pattern.roles[0].steps.contains(&add), "{:?}", pattern.roles);
-        let (repairs, _) = repairs(&pattern);
-        let names: Vec<_> = repairs.iter().map(|repair| &*repair.name).collect();
+        let mended = mended(&pattern);
+        let names: Vec<_> = mended.repairs.iter().map(|repair| &*repair.name).collect();
         assert_eq!(names, ["lazy"]);
     }
 
@@ -353,9 +411,10 @@ mod tests {
         let elements = Some(Elements { start: 0, stride: 8, count: 3 });
         let pattern = of(&memory(elements), &[word(0, &[(segment::Access::Write, POOL)])]);
         assert_eq!(pattern.objects[0].copies, Copies::PerThread);
-        let (repairs, forecast) = repairs(&pattern);
-        assert_eq!(repairs[0].name, "apart");
-        let forecast = forecast.unwrap();
+        let mended = mended(&pattern);
+        assert_eq!(mended.repairs[0].name, "apart");
+        assert_ne!(mended.best.unwrap().objects, pattern.objects);
+        let forecast = mended.forecast.unwrap();
         let last = |points: &[Point]| points.last().unwrap().per_second;
         assert!(last(&forecast.repaired[0].points) > 2.0 * last(&forecast.as_is), "{forecast:?}");
     }

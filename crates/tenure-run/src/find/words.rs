@@ -18,16 +18,10 @@ pub(super) struct Named {
     places: Vec<Option<(Object, Place)>>,
     /// Of a variable: its address in the process.
     pub(super) start: Option<u64>,
-    pub(super) is_on_stack: bool,
 }
-
-/// Addresses from here on are the main thread's stack, on machines with 47 bits or more of them.
-const STACK: u64 = 0x7ff0_0000_0000;
 
 impl Named {
     pub(super) fn new(contended: &Contended, worst: &Line, names: &Names<'_>) -> Self {
-        let is_on_stack =
-            worst.allocation.is_none() && !names.is_static(worst.address) && worst.address >= STACK;
         let Some(allocation) = &worst.allocation else {
             let mut start = None;
             let variable = |word: &contend::Word| {
@@ -38,7 +32,7 @@ impl Named {
                 Some((object, place))
             };
             let places = contended.words.iter().map(variable).collect();
-            return Self { places, start, is_on_stack };
+            return Self { places, start };
         };
         let inside = |word: &contend::Word| {
             u64::try_from(word.offset).ok().filter(|offset| *offset < allocation.size)
@@ -58,7 +52,7 @@ impl Named {
             let (program, object) = found.as_ref()?;
             Some((object.clone(), program.member(object, inside(word)?, word.size)))
         };
-        Self { places: contended.words.iter().map(place).collect(), start: None, is_on_stack }
+        Self { places: contended.words.iter().map(place).collect(), start: None }
     }
 
     fn objects(&self) -> impl Iterator<Item = &Object> {
@@ -221,8 +215,23 @@ impl<'a> Groups<'a> {
         self.0.get(&thread).map_or("thread", |(name, _)| name)
     }
 
+    /// Whether no other thread has its name.
+    pub(super) fn is_single(&self, thread: u32) -> bool {
+        let name = self.name(thread);
+        self.0.values().filter(|(other, _)| other == name).count() == 1
+    }
+
     pub(super) fn thread(&self, thread: u32) -> Option<&'a Thread> {
         self.0.get(&thread).map(|(_, thread)| *thread)
+    }
+
+    /// The thread on whose stack a line lies: of several that had the same stack one after the other, the last one
+    /// that used the line, or else the last.
+    pub(super) fn owner_of_stack(&self, line: &Line) -> Option<&str> {
+        let owners = self.0.values().filter(|(_, thread)| thread.stack.contains(&line.address));
+        let uses = |id: u32| line.entries.iter().any(|entry| entry.thread == id);
+        let (name, _) = owners.max_by_key(|(_, thread)| (uses(thread.id), thread.id))?;
+        Some(name)
     }
 
     /// What is done to a word, by group of threads, operation and line of code: the most frequent first.
@@ -275,4 +284,48 @@ pub(super) fn operation(access: Access) -> Option<Operation> {
         Access::Lock => Operation::Lock,
         Access::Failed | Access::Unlock => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::find::names::Programs;
+    use crate::record::Entry;
+
+    #[test]
+    fn a_line_on_a_stack_has_the_last_thread_of_that_stack_that_used_it() {
+        let thread = |id: u32, name: &str, stack| Thread {
+            id,
+            name: name.to_owned(),
+            stack,
+            ..Thread::default()
+        };
+        let threads = vec![
+            thread(1, "server", 0x9000..0xa000),
+            thread(2, "first", 0x1000..0x2000),
+            thread(3, "second", 0x1000..0x2000),
+            thread(4, "third", 0x1000..0x2000),
+            thread(5, "unknown", 0..0),
+        ];
+        let process = Process { threads, ..Process::default() };
+        let programs = Programs::default();
+        let groups = Groups::of(&process, &Names::new(&process, &programs));
+        let used = |address, threads: &[u32]| {
+            let entry = |&thread: &u32| Entry {
+                thread,
+                offset: 0,
+                size: 8,
+                access: Access::Write,
+                code: 0,
+                count: 1,
+            };
+            let entries = threads.iter().map(entry).collect();
+            let line = Line { address, entries, ..Line::default() };
+            groups.owner_of_stack(&line).map(str::to_owned)
+        };
+        assert_eq!(used(0x9fc0, &[2, 3]).as_deref(), Some("main"));
+        assert_eq!(used(0x1fc0, &[1, 2, 3]).as_deref(), Some("second"));
+        assert_eq!(used(0x1fc0, &[1]).as_deref(), Some("third"));
+        assert_eq!(used(0x5000, &[1, 2]), None);
+    }
 }

@@ -138,6 +138,7 @@ impl Observed {
             } else {
                 thread.cpu
             },
+            stack: thread.stack..thread.stack_end,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 
 use tenure_types::Error;
 
@@ -61,15 +61,25 @@ impl<'a> Call<'a> {
 /// The call with all that instruments, and what it does in a line; `None` for a command that is not cargo.
 pub(crate) fn prepare(
     words: &[OsString],
+    build_std: bool,
     installed: &Installed,
 ) -> Option<Result<(Command, String), Error>> {
-    Call::parse(words).map(|call| instrumented(&call, installed))
+    Call::parse(words).map(|call| instrumented(&call, build_std, installed))
 }
 
-fn instrumented(call: &Call<'_>, installed: &Installed) -> Result<(Command, String), Error> {
+fn instrumented(
+    call: &Call<'_>,
+    build_std: bool,
+    installed: &Installed,
+) -> Result<(Command, String), Error> {
     let compiler = Compiler::of(call, installed)?;
     let mut command = Command::new(call.cargo);
     command.args(call.toolchain);
+    if build_std {
+        check_source(call)?;
+        // With both ways to panic: the profile chooses.
+        command.arg("-Zbuild-std=std,panic_abort");
+    }
     for (flags, encoded, plain) in [
         ("rustflags", "CARGO_ENCODED_RUSTFLAGS", "RUSTFLAGS"),
         ("rustdocflags", "CARGO_ENCODED_RUSTDOCFLAGS", "RUSTDOCFLAGS"),
@@ -99,8 +109,9 @@ fn instrumented(call: &Call<'_>, installed: &Installed) -> Result<(Command, Stri
     };
     command.env("CARGO_TARGET_DIR", &folder);
     let about = format!(
-        "cargo builds with memory accesses instrumented, in {}; std itself is not",
-        folder.display()
+        "cargo builds with memory accesses instrumented, in {}; std itself is {}",
+        folder.display(),
+        if build_std { "too" } else { "not" }
     );
     Ok((command, about))
 }
@@ -155,23 +166,7 @@ struct Compiler {
 
 impl Compiler {
     fn of(call: &Call<'_>, installed: &Installed) -> Result<Self, Error> {
-        let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
-        let run = |words: &[&str]| {
-            let mut command = Command::new(&rustc);
-            // Only rustup's proxy knows toolchains, and RUSTC names another program.
-            if std::env::var_os("RUSTC").is_none() {
-                command.args(call.toolchain);
-            }
-            command.args(words).env("RUSTC_BOOTSTRAP", "1").stdin(Stdio::null()).output().map_err(
-                |error| {
-                    let rustc = rustc.display();
-                    Error::new(format!(
-                        "cannot run {rustc}: {error}; install Rust from https://rustup.rs"
-                    ))
-                },
-            )
-        };
-        let version = run(&["-vV"])?;
+        let version = ask_rustc(call, &["-vV"])?;
         let text = String::from_utf8_lossy(&version.stdout);
         let Some(host) = text.lines().find_map(|line| line.strip_prefix("host: ")) else {
             let said = first_line(&version.stderr);
@@ -188,7 +183,7 @@ impl Compiler {
             let out = folder.path().join("probe.rmeta").display().to_string();
             let mut words: Vec<_> = flags.iter().map(String::as_str).collect();
             words.extend(["--crate-type=lib", "--emit=metadata", "-o", &out, "-"]);
-            let output = run(&words)?;
+            let output = ask_rustc(call, &words)?;
             if output.status.success() {
                 return Ok(Self {
                     host: host.to_owned(),
@@ -202,6 +197,36 @@ impl Compiler {
             "this rustc cannot instrument memory accesses ({last}); use 1.85 or later"
         )))
     }
+}
+
+fn ask_rustc(call: &Call<'_>, words: &[&str]) -> Result<Output, Error> {
+    let named = std::env::var_os("RUSTC");
+    let rustc = named.clone().unwrap_or_else(|| "rustc".into());
+    let mut command = Command::new(&rustc);
+    // Only rustup's proxy knows toolchains, and RUSTC names another program.
+    if named.is_none() {
+        command.args(call.toolchain);
+    }
+    command.args(words).env("RUSTC_BOOTSTRAP", "1").stdin(Stdio::null()).output().map_err(|error| {
+        let rustc = rustc.display();
+        Error::new(format!("cannot run {rustc}: {error}; install Rust from https://rustup.rs"))
+    })
+}
+
+/// Refuses to compile std where its source is not installed: cargo's own message is of many lines.
+fn check_source(call: &Call<'_>) -> Result<(), Error> {
+    let output = ask_rustc(call, &["--print", "sysroot"])?;
+    let sysroot = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim());
+    if sysroot.join("lib/rustlib/src/rust/library/std").is_dir() {
+        return Ok(());
+    }
+    let toolchain =
+        call.toolchain.and_then(OsStr::to_str).map(|it| format!(" --toolchain {}", &it[1..]));
+    Err(Error::new(format!(
+        "--build-std needs std's source, which is not in {}; install it: `rustup component add rust-src{}`",
+        sysroot.display(),
+        toolchain.unwrap_or_default()
+    )))
 }
 
 fn flags(installed: &Installed, allow_mismatch: bool) -> Vec<String> {
@@ -232,7 +257,7 @@ fn configured_by_target(call: &Call<'_>, host: &str) -> bool {
     }
     let mut command = call.ask(&["-Zunstable-options", "config", "get", "--format", "json"]);
     let output = command.env("RUSTC_BOOTSTRAP", "1").stderr(Stdio::null()).output();
-    let read = |output: std::process::Output| serde_json::from_slice(&output.stdout).ok();
+    let read = |output: Output| serde_json::from_slice(&output.stdout).ok();
     let Some::<serde_json::Value>(all) = output.ok().and_then(read) else { return false };
     let tables = all["target"].as_object();
     tables.is_some_and(|tables| tables.values().any(|table| table.get("rustflags").is_some()))

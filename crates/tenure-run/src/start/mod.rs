@@ -29,8 +29,13 @@ pub(crate) fn prepare(request: &Request, records: &Path) -> Result<(Command, Str
         ));
     }
     let installed = Installed::new(runtime, request.cache.as_deref())?;
-    let (mut command, about) = match cargo::prepare(words, &installed) {
+    let (mut command, about) = match cargo::prepare(words, request.build_std, &installed) {
         Some(prepared) => prepared?,
+        None if request.build_std => {
+            return Err(Error::new(
+                "--build-std has cargo compile std: name `cargo run` or its like behind --",
+            ));
+        }
         None if request.cc => {
             program::find(&words[0])?;
             compilers::prepare(words, &installed)?

@@ -2,11 +2,14 @@
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
-use object::{Object, ObjectSymbol};
+use object::Object;
 use rustix::fs::{Access, access};
 use tenure_types::Error;
+
+use crate::instrumented::Instrumentation;
 
 /// Refuses a program that would show nothing. One that `PATH` has, such as `make`, `timeout` or `sh`, may start an
 /// instrumented one, and so may a script.
@@ -15,44 +18,38 @@ pub(crate) fn check(word: &OsStr) -> Result<(), Error> {
     if is_bare(word) {
         return Ok(());
     }
-    let file = File::open(&path).map_err(|error| Error::unreadable(&path, &error))?;
-    let cache = object::ReadCache::new(file);
-    // What is no object file is a script, or the system says what is wrong with it.
-    let Ok(program) = object::File::parse(&cache) else { return Ok(()) };
     let name = path.display();
-    match instrumentation(&program) {
-        Instrumentation::Open => Ok(()),
-        Instrumentation::Closed => Err(Error::new(format!(
+    match Instrumentation::of(&path) {
+        // What is no object file is a script, or the system says what is wrong with it.
+        None | Some(Instrumentation::Open) => Ok(()),
+        Some(Instrumentation::Closed) => Err(Error::new(format!(
             "{name} has ThreadSanitizer's own runtime linked into it; build it with `tenure run --cc -- make` or \
              `tenure run -- cargo build`"
         ))),
-        Instrumentation::None => Err(Error::new(format!(
+        Some(Instrumentation::None) if has_instrumented_libraries(&path) => Ok(()),
+        Some(Instrumentation::None) => Err(Error::new(format!(
             "{name} is not instrumented; build it with -fsanitize=thread, with `tenure run --cc -- make` or with \
              `tenure run -- cargo build`"
         ))),
     }
 }
 
-enum Instrumentation {
-    None,
-    /// It calls a runtime that it does not have.
-    Open,
-    /// It calls a runtime that it has.
-    Closed,
-}
-
-fn instrumentation<'data>(program: &impl Object<'data>) -> Instrumentation {
-    let is_ours = |name: &[u8]| name.starts_with(b"__tsan_");
-    let mut symbols =
-        program.dynamic_symbols().filter(|symbol| symbol.name_bytes().is_ok_and(is_ours));
-    if symbols.any(|symbol| symbol.is_undefined()) {
-        return Instrumentation::Open;
-    }
-    let mut all = program.symbols().chain(program.dynamic_symbols());
-    match all.any(|symbol| symbol.is_definition() && symbol.name_bytes() == Ok(b"__tsan_init")) {
-        true => Instrumentation::Closed,
-        false => Instrumentation::None,
-    }
+/// Whether a library that the program is linked with is instrumented. The loader lists them, as for `ldd`.
+fn has_instrumented_libraries(program: &Path) -> bool {
+    let list = || {
+        let cache = object::ReadCache::new(File::open(program).ok()?);
+        // Without a loader the program itself would run.
+        object::File::parse(&cache).ok()?.section_by_name(".interp")?;
+        let program = program.canonicalize().ok()?;
+        Command::new(program).env("LD_TRACE_LOADED_OBJECTS", "1").stdin(Stdio::null()).output().ok()
+    };
+    let Some(list) = list() else { return false };
+    String::from_utf8_lossy(&list.stdout)
+        .lines()
+        // `libz.so.1 => /lib/libz.so.1 (0x7f...)`, or without the arrow for what is named by its path.
+        .filter_map(|line| line.rsplit_once(" (").map(|(names, _)| names))
+        .filter_map(|names| names.rsplit(" => ").next())
+        .any(|path| Instrumentation::of(Path::new(path.trim())) == Some(Instrumentation::Open))
 }
 
 fn is_bare(word: &OsStr) -> bool {

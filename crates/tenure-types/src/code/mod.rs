@@ -131,6 +131,18 @@ impl Program {
         Ok(Self { path: path.to_owned(), image, units: OnceLock::new(), types: OnceLock::new() })
     }
 
+    /// Whether the file, or one that belongs to it, has any types, lines and inlined functions.
+    #[must_use]
+    pub fn has_debugging_information(&self) -> bool {
+        !self.image.bytes(gimli::SectionId::DebugInfo).is_empty()
+    }
+
+    /// The address of a function whose symbol contains this text, as compilers spell it.
+    #[must_use]
+    pub fn function_named(&self, part: &str) -> Option<u64> {
+        self.image.symbols.function_named(part.as_bytes())
+    }
+
     /// The functions at a return address, the innermost inlined one first; empty if none is known.
     #[must_use]
     pub fn frames(&self, return_address: u64) -> Vec<Frame> {

@@ -61,10 +61,20 @@ impl Symbols {
         find(&self.variables, address)
     }
 
+    pub(super) fn function_named(&self, part: &[u8]) -> Option<u64> {
+        let contains =
+            |symbol: &&Symbol| self.bytes(**symbol).windows(part.len().max(1)).any(|it| it == part);
+        self.functions.iter().find(contains).map(|symbol| symbol.address)
+    }
+
     pub(super) fn name(&self, symbol: Symbol) -> String {
+        String::from_utf8_lossy(self.bytes(symbol)).into_owned()
+    }
+
+    fn bytes(&self, symbol: Symbol) -> &[u8] {
         let (start, length) = symbol.name;
         let name = self.names.get(start as usize..).unwrap_or_default();
-        String::from_utf8_lossy(&name[..name.len().min(length as usize)]).into_owned()
+        &name[..name.len().min(length as usize)]
     }
 }
 

@@ -1,0 +1,103 @@
+//! What a run does not show, and why: each a sentence.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use tenure_types::code::Program;
+
+use super::names::Programs;
+use crate::instrumented::Instrumentation;
+use crate::record::{Module, Recording};
+
+/// What of a run was not seen.
+pub(super) fn missing(recording: &Recording, programs: &Programs) -> Vec<String> {
+    let mut all = Vec::new();
+    if recording.processes.is_empty() {
+        all.push("No instrumented program ran, so nothing was recorded.".to_owned());
+    }
+    if recording.processes.iter().any(|process| process.refused) {
+        all.push(
+            "Nothing was recorded of a process that was refused address space: raise `ulimit -v`, and allow overcommit."
+                .to_owned(),
+        );
+    }
+    let (mut silent, mut nameless) = (Vec::new(), Vec::new());
+    for module in modules(recording) {
+        let Some(name) = Path::new(&module.path).file_name() else { continue };
+        let name = name.to_string_lossy().into_owned();
+        let program = programs.open(&module.path);
+        match Instrumentation::of(Path::new(&module.path)) {
+            Some(Instrumentation::Open) => {
+                if program.as_ref().is_some_and(|it| has_plain_std(it)) {
+                    silent.insert(0, "std, but for its generic code".to_owned());
+                }
+                if program.is_some_and(|it| !it.has_debugging_information()) {
+                    nameless.push(name);
+                }
+            }
+            Some(_) if !is_of_the_c_library(&name) => silent.push(name),
+            _ => {}
+        }
+    }
+    silent.dedup();
+    if !silent.is_empty() {
+        all.push(format!("Not instrumented, so not seen: {}.", listed(&silent)));
+    }
+    if !nameless.is_empty() {
+        all.push(format!(
+            "Without debugging information, so without types and lines of code: {}. Build with -g.",
+            listed(&nameless)
+        ));
+    }
+    all
+}
+
+/// Programs and libraries, each once.
+fn modules(recording: &Recording) -> impl Iterator<Item = &Module> {
+    let mut known = BTreeSet::new();
+    let modules = recording.processes.iter().flat_map(|process| &process.modules);
+    modules.filter(move |module| known.insert(&module.path))
+}
+
+/// Whether Rust's std came as it is distributed: then its files have the paths of the machine that built it.
+fn has_plain_std(program: &Program) -> bool {
+    let Some(address) = program.function_named("3std2rt19lang_start_internal") else {
+        return false;
+    };
+    let file = program.frames(address + 1).into_iter().find_map(|frame| frame.file);
+    !file.is_some_and(|file| file.contains("/lib/rustlib/src/"))
+}
+
+/// Parts of the C library, and this project's runtime: what they do for a program is counted where it matters.
+fn is_of_the_c_library(name: &str) -> bool {
+    let parts =
+        ["ld-linux", "libc.", "libm.", "libdl.", "libpthread.", "librt.", "libgcc_s.", "libtsan."];
+    parts.iter().any(|part| name.starts_with(part))
+}
+
+/// `a, b and 3 more`.
+fn listed(names: &[String]) -> String {
+    const MOST: usize = 3;
+    match names {
+        [all @ .., last] if names.len() <= MOST => {
+            let comma = if all.is_empty() { "" } else { " and " };
+            format!("{}{comma}{last}", all.join(", "))
+        }
+        _ => format!("{} and {} more", names[..MOST].join(", "), names.len() - MOST),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_lists_are_cut() {
+        let names = ["a", "b", "c", "d", "e"].map(str::to_owned);
+        for (count, words) in
+            [(1, "a"), (2, "a and b"), (3, "a, b and c"), (5, "a, b, c and 2 more")]
+        {
+            assert_eq!(listed(&names[..count]), words);
+        }
+    }
+}

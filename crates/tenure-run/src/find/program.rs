@@ -1,0 +1,275 @@
+//! The whole program as one access pattern: what its contended lines cost together, and what mending them would give.
+
+use std::collections::BTreeMap;
+
+use tenure_find::{Curve, Forecast, Point};
+use tenure_sim::Machine;
+use tenure_sim::pattern::{Access, Operation, Pattern, Role};
+
+use super::pattern::{self, MACHINE, Recorded};
+use super::words::Groups;
+
+const CPUS: [usize; 7] = [2, 4, 8, 16, 32, 64, 128];
+/// Longer than for a finding: an iteration has the accesses of all.
+const SIMULATED_NS: f64 = 100_000.0;
+
+/// Threads with less than this part of the most have no role. Each role takes a CPU, and there may be two.
+const SIGNIFICANT: f64 = 0.01;
+const MOST_ROLES: usize = 8;
+/// A step that is done less often per iteration does not matter.
+const LEAST_TIMES: f64 = 1e-4;
+
+/// A finding, as far as it can be simulated.
+pub(super) struct Part {
+    pub(super) rank: u64,
+    pub(super) recorded: Recorded,
+    /// Its pattern with the best repair.
+    pub(super) mended: Option<Pattern>,
+}
+
+impl Part {
+    fn pattern(&self, mended: bool) -> &Pattern {
+        self.mended.as_ref().filter(|_| mended).unwrap_or(&self.recorded.pattern)
+    }
+}
+
+/// Threads that have the same roles in all findings.
+struct Class {
+    name: String,
+    threads: Vec<u32>,
+    /// By the finding: the role in it, if they have one.
+    roles: Vec<Option<usize>>,
+}
+
+/// The pattern of all findings together, the worst first, with the first `mended` repairs; `None` if it cannot be
+/// simulated.
+pub(super) fn pattern(parts: &[Part], mended: usize, groups: &Groups<'_>) -> Option<Pattern> {
+    let mut whole = Pattern::new("program");
+    whole.about =
+        "All contended lines together; each name begins with its finding's rank".to_owned();
+    // Where each finding's words begin among all words.
+    let mut firsts = Vec::new();
+    let mut repairs = 0;
+    let mut patterns = Vec::new();
+    for part in parts {
+        let pattern = part.pattern(repairs < mended);
+        repairs += usize::from(part.mended.is_some());
+        let objects = whole.objects.len();
+        firsts.push(whole.words.len());
+        for object in &pattern.objects {
+            let mut object = object.clone();
+            object.name = format!("{}: {}", part.rank, object.name);
+            whole.object(object);
+        }
+        for word in &pattern.words {
+            let name = format!("{}: {}", part.rank, word.name);
+            whole.word(objects + word.object, name, word.offset, word.bytes);
+        }
+        patterns.push(pattern);
+    }
+    for class in classes(parts, groups) {
+        let members = || {
+            let roles = class.roles.iter().enumerate();
+            roles.filter_map(|(part, role)| Some((part, (*role)?)))
+        };
+        let did = |part: usize, role: usize| &parts[part].recorded.members[role];
+        let most = members().map(|(part, role)| did(part, role).iterations).fold(0.0, f64::max);
+        let contended = members().map(|(part, role)| did(part, role).accesses).sum();
+        let mut role = Role::pool(class.name);
+        role.share = pattern::share(&class.threads, groups);
+        role.steps.extend(pattern::work(pattern::worked(&class.threads, contended, groups) / most));
+        for (part, its) in members() {
+            let part_of = pattern::rounded(did(part, its).iterations / most);
+            let steps = patterns[part].roles[its].steps.iter();
+            // What the threads of one finding work contains what they do to the others.
+            let steps = steps.filter(|step| !matches!(step.operation, Operation::Work(_)));
+            role.steps.extend(steps.filter_map(|step| {
+                let times = step.times * part_of;
+                let operation = moved(&step.operation, firsts[part]);
+                (times >= LEAST_TIMES).then_some(Access { times, operation })
+            }));
+        }
+        whole.role(role);
+    }
+    whole.check().is_ok().then_some(whole)
+}
+
+/// What the program's throughput would be as it is, and with more and more repairs.
+pub(super) fn forecast(parts: &[Part], groups: &Groups<'_>) -> Option<Forecast> {
+    let machine = Machine::preset(MACHINE).ok()?;
+    let points = |mended: usize| -> Option<Vec<Point>> {
+        Some(pattern::points(&pattern(parts, mended, groups)?, &machine, &CPUS, SIMULATED_NS))
+    };
+    let as_is = points(0).filter(|points| !points.is_empty())?;
+    let all = parts.iter().filter(|part| part.mended.is_some()).count();
+    let mut repaired = Vec::new();
+    for (mended, name) in steps(all) {
+        repaired.push(Curve { name, points: points(mended)? });
+    }
+    Some(Forecast { machine: MACHINE.to_owned(), as_is, repaired })
+}
+
+/// With how many of so many repairs the program is simulated.
+fn steps(all: usize) -> Vec<(usize, String)> {
+    let mut steps = vec![(1, "the first repair".to_owned()), (3, "the first three".to_owned())];
+    steps.retain(|(repairs, _)| *repairs < all);
+    match all {
+        0 => {}
+        1 => steps.push((1, "the repair".to_owned())),
+        _ => steps.push((all, format!("all {all} repairs"))),
+    }
+    steps
+}
+
+fn classes(parts: &[Part], groups: &Groups<'_>) -> Vec<Class> {
+    let mut roles: BTreeMap<u32, (Vec<Option<usize>>, f64)> = BTreeMap::new();
+    for (at, part) in parts.iter().enumerate() {
+        for (role, members) in part.recorded.members.iter().enumerate() {
+            for thread in &members.threads {
+                let (its, accesses) =
+                    roles.entry(*thread).or_insert_with(|| (vec![None; parts.len()], 0.0));
+                its[at] = Some(role);
+                *accesses += members.accesses;
+            }
+        }
+    }
+    let most = roles.values().map(|(_, accesses)| *accesses).fold(0.0, f64::max);
+    roles.retain(|_, (_, accesses)| *accesses >= SIGNIFICANT * most);
+    /// A name, and the roles.
+    type Key<'a> = (&'a str, Vec<Option<usize>>);
+    let mut classes: BTreeMap<Key<'_>, (Vec<u32>, f64)> = BTreeMap::new();
+    for (thread, (its, accesses)) in roles {
+        let (threads, sum) = classes.entry((groups.name(thread), its)).or_default();
+        threads.push(thread);
+        *sum += accesses;
+    }
+    let mut classes: Vec<_> = classes.into_iter().collect();
+    classes.sort_by(|(_, (_, one)), (_, (_, other))| other.total_cmp(one));
+    classes.truncate(MOST_ROLES);
+    let mut classes: Vec<_> = classes
+        .into_iter()
+        .map(|((name, roles), (threads, _))| Class { name: name.to_owned(), threads, roles })
+        .collect();
+    pattern::tell_apart(classes.iter_mut().map(|class| &mut class.name));
+    classes
+}
+
+/// The operation, on words that come after so many others.
+fn moved(operation: &Operation, first: usize) -> Operation {
+    match *operation {
+        Operation::Work(nanoseconds) => Operation::Work(nanoseconds),
+        Operation::Load(word) => Operation::Load(first + word),
+        Operation::LoadAll(word) => Operation::LoadAll(first + word),
+        Operation::Store(word) => Operation::Store(first + word),
+        Operation::Add(word) => Operation::Add(first + word),
+        Operation::CompareExchange(word) => Operation::CompareExchange(first + word),
+        Operation::Lock(word, ref inside) => {
+            let inside = inside
+                .iter()
+                .map(|step| Access { times: step.times, operation: moved(&step.operation, first) });
+            Operation::Lock(first + word, inside.collect())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tenure_sim::pattern::{Copies, Object};
+
+    use super::*;
+    use crate::find::names::{Names, Programs};
+    use crate::find::pattern::Members;
+    use crate::record::{Process, Thread};
+
+    /// A counter to which these threads have added so often, mended by a counter for each.
+    fn counter(rank: u64, threads: &[u32], iterations: f64) -> Part {
+        let of = |object: Object| {
+            let mut pattern = Pattern::new("counter");
+            let object = pattern.object(object);
+            let word = pattern.word(object, "count", 0, 8);
+            let role = Role::pool("thread").does(1.0, Operation::Work(1000.0));
+            pattern.role(role.does(1.0, Operation::Add(word)));
+            pattern
+        };
+        let members = Members { threads: threads.to_vec(), iterations, accesses: iterations };
+        Part {
+            rank,
+            recorded: Recorded { pattern: of(Object::once("one")), members: vec![members] },
+            mended: Some(of(Object::several("own", Copies::PerThread, 64))),
+        }
+    }
+
+    /// Four workers and a reloader beside the first thread, which have run for so long.
+    fn check(milliseconds: u64, check: impl FnOnce(&Groups<'_>)) {
+        let thread = |id| Thread {
+            id,
+            name: if id == 6 { "reloader" } else { "worker" }.to_owned(),
+            accesses: 10_000_000,
+            cpu: milliseconds * 1_000_000,
+            ..Thread::default()
+        };
+        let mut threads: Vec<_> = (1..=6).map(thread).collect();
+        threads[0].name = "server".to_owned();
+        let process = Process { threads, ..Process::default() };
+        let programs = Programs::default();
+        check(&Groups::of(&process, &Names::new(&process, &programs)));
+    }
+
+    #[test]
+    fn threads_with_the_same_roles_in_all_findings_are_one_role() {
+        let parts = [
+            counter(1, &[2, 3, 4, 5, 6], 1e6),
+            counter(2, &[2, 3], 0.5e6),
+            // Too little to matter.
+            counter(3, &[1], 1e3),
+        ];
+        check(100, |groups| {
+            let pattern = pattern(&parts, 0, groups).unwrap();
+            let roles = pattern.roles.iter().map(|role| (&*role.name, role.share));
+            assert_eq!(
+                roles.collect::<Vec<_>>(),
+                [("worker", 2), ("worker 2", 2), ("reloader", 0)]
+            );
+            let [work, first, second] = &pattern.roles[0].steps[..] else { panic!("{pattern:?}") };
+            // 100 ms, less 4 ns for each of 10 M accesses and 20 ns for each of 1.5 M contended ones: 30 ms.
+            assert_eq!(*work, Access { times: 1.0, operation: Operation::Work(30.0) });
+            assert_eq!(*first, Access { times: 1.0, operation: Operation::Add(0) });
+            assert_eq!(*second, Access { times: 0.5, operation: Operation::Add(1) });
+            assert_eq!(pattern.words[1].name, "2: count");
+        });
+    }
+
+    #[test]
+    fn each_repair_adds_to_those_before_it() {
+        let workers = &[2, 3, 4, 5];
+        let parts = [1, 2, 3, 4].map(|rank| counter(rank, workers, 1e6));
+        check(500, |groups| {
+            let forecast = forecast(&parts, groups).unwrap();
+            let names: Vec<_> = forecast.repaired.iter().map(|curve| &*curve.name).collect();
+            assert_eq!(names, ["the first repair", "the first three", "all 4 repairs"]);
+            let curves = forecast.repaired.iter().map(|curve| &curve.points);
+            let curves: Vec<_> = std::iter::once(&forecast.as_is).chain(curves).collect();
+            assert!(curves.iter().all(|points| points.len() == CPUS.len()));
+            // On few CPUs each line costs its part; on many the program is as slow as its slowest line.
+            let on_8: Vec<_> = curves.iter().map(|points| points[2].per_second).collect();
+            assert!(on_8.is_sorted_by(|one, other| one < other), "{forecast:?}");
+            let on_128: Vec<_> = curves.iter().map(|points| points[6].per_second).collect();
+            assert!(on_128[2] < 1.5 * on_128[0] && on_128[3] > 10.0 * on_128[0], "{forecast:?}");
+        });
+    }
+
+    #[test]
+    fn a_finding_without_a_repair_stays_as_it_is() {
+        let workers = &[2, 3, 4, 5];
+        let mut parts = [1, 2].map(|rank| counter(rank, workers, 1e6));
+        parts[0].mended = None;
+        check(500, |groups| {
+            let forecast = forecast(&parts, groups).unwrap();
+            let names: Vec<_> = forecast.repaired.iter().map(|curve| &*curve.name).collect();
+            assert_eq!(names, ["the repair"]);
+            let mended = pattern(&parts, 1, groups).unwrap();
+            let names: Vec<_> = mended.objects.iter().map(|object| &*object.name).collect();
+            assert_eq!(names, ["1: one", "2: own"]);
+        });
+    }
+}
