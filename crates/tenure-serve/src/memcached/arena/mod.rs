@@ -159,6 +159,21 @@ impl Class {
     ) -> Option<NonNull<Cell>> {
         let fullest = (0..LEVELS).rev().chain([SPARSE]);
         let block = fullest.map(|level| lists.heads[level]).find_map(NonNull::new)?;
+        // SAFETY: it was found in a list, of blocks with free cells.
+        Some(unsafe { self.take_from(block, lists, class, hash, begins) })
+    }
+
+    /// # Safety
+    ///
+    /// The block is in one of the lists, which are those of this class, and has a free cell.
+    unsafe fn take_from(
+        &self,
+        block: NonNull<Block>,
+        lists: &mut Lists,
+        class: usize,
+        hash: u64,
+        begins: bool,
+    ) -> NonNull<Cell> {
         // SAFETY: the lock of the class is held, and blocks in its lists are in use.
         let state = unsafe { Block::state(block) };
         let spare = match state.level {
@@ -166,14 +181,14 @@ impl Class {
             _ => -1,
         };
         let cell = Block::cell(block, class, state.take());
-        // SAFETY: the block was found in the list of its level.
+        // SAFETY: the caller says that the block is in a list: that of its level.
         unsafe { lists.sort(block, class) };
         add(&self.spare, spare);
         add(&self.live, 1);
         add(&self.items, begins.into());
         // SAFETY: the cell was free, and now belongs to the caller.
         unsafe { cell.write(Cell { hash: Relaxed::new(hash), next: ptr::null_mut() }) };
-        Some(cell)
+        cell
     }
 }
 
@@ -216,7 +231,9 @@ impl Arena {
         // SAFETY: it is in use now, of this class, and in no list.
         unsafe { lists.insert(block, 0) };
         add(&blocks.spare, cells(class) as i64);
-        blocks.take(&mut lists, class, hash, begins)
+        // From this block, even if another has a free cell by now: a block is only given back with its last cell.
+        // SAFETY: it has just been inserted, with all cells free.
+        Some(unsafe { blocks.take_from(block, &mut lists, class, hash, begins) })
     }
 
     /// # Safety
@@ -379,6 +396,30 @@ mod tests {
             unsafe { Arena::put(cell, true) };
         }
         assert!(weak.upgrade().is_none());
+    }
+
+    #[test]
+    fn a_cell_that_comes_back_while_a_block_is_taken_leaves_no_empty_block() {
+        let class = 10;
+        let took_a_block = || {
+            let arena = Arc::new(Arena::new());
+            let take = || Arena::take(&arena, class, 1, true).unwrap();
+            // SAFETY: each cell was taken, and is given back once.
+            let put = |cell| unsafe { Arena::put(cell, true) };
+            let mut full: Vec<_> = (0..cells(class)).map(|_| take()).collect();
+            std::thread::scope(|scope| {
+                let blocks = arena.blocks.lock();
+                scope.spawn(|| put(take()));
+                // By now it has found no free cell, and waits for a block.
+                std::thread::sleep(std::time::Duration::from_millis(20));
+                full.pop().map(put);
+                drop(blocks);
+            });
+            full.into_iter().for_each(put);
+            assert_eq!((arena.figures().blocks, arena.spare()), (0, 0));
+            arena.taken() == 2
+        };
+        assert!((0..100).any(|_| took_a_block()));
     }
 
     #[test]
