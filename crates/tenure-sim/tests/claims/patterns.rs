@@ -148,6 +148,45 @@ fn two_locks_on_a_line_go_apart_and_a_lock_stays_with_its_data() {
 }
 
 #[test]
+fn what_is_read_under_a_lock_needs_none_unless_it_is_written_there() {
+    let guarded = |stores: f64, other: Option<Operation>| {
+        let mut pattern = Pattern::new("settings");
+        let object = pattern.object(Object::once("o"));
+        let lock = pattern.word(object, "lock", 0, 4);
+        let value = pattern.word(object, "value", 8, 8);
+        let mut inside = vec![Access { times: 1.0, operation: Operation::Load(value) }];
+        if stores > 0.0 {
+            inside.push(Access { times: stores, operation: Operation::Store(value) });
+        }
+        inside.extend(other.map(|operation| Access { times: 1.0, operation }));
+        pattern.role(
+            Role::pool("worker")
+                .does(1.0, Operation::Lock(lock, inside))
+                .does(1.0, Operation::Work(100.0)),
+        );
+        pattern
+    };
+    for stores in [0.0, 0.005] {
+        assert!(names(&guarded(stores, None)).contains(&"read_unlocked"), "{stores}");
+    }
+    let read = guarded(0.0, None);
+    let repair = named(&read, "read_unlocked").unwrap();
+    assert_eq!((repair.bytes, repair.per_thread), (64, true));
+    assert_eq!(on(&repair.pattern, 16).report.transfers.all(), 0);
+    assert!(gain(&read, "read_unlocked", 16) > 10.0);
+    // Written, changed in place, or with another lock inside.
+    assert!(!names(&guarded(0.5, None)).contains(&"read_unlocked"));
+    for other in [Operation::Add(1), Operation::CompareExchange(1), Operation::Lock(1, Vec::new())]
+    {
+        assert!(!names(&guarded(0.0, Some(other.clone()))).contains(&"read_unlocked"), "{other:?}");
+    }
+    // Nothing is known of what it guards.
+    let mut empty = guarded(0.0, None);
+    empty.roles[0].steps[0].operation = Operation::Lock(0, Vec::new());
+    assert!(!names(&empty).contains(&"read_unlocked"));
+}
+
+#[test]
 fn head_and_tail_of_a_queue_go_apart() {
     let mut pattern = Pattern::new("queue");
     let object = pattern.object(Object::once("Queue"));

@@ -10,7 +10,7 @@ const RARELY: f64 = 0.25;
 /// Reads this rare, against writes, may become dearer.
 pub(super) const READS_ARE_RARE: f64 = 0.01;
 /// Writes this rare, against all accesses, leave a word read mostly.
-const WRITES_ARE_RARE: f64 = 0.01;
+pub(super) const WRITES_ARE_RARE: f64 = 0.01;
 
 const ISOLATED: Library = Library {
     path: "tenure::line::Isolated",

@@ -1,7 +1,7 @@
 //! Counts that threads change without waiting for each other.
 
 use super::apart::READS_ARE_RARE;
-use super::{Library, Rate, Repair};
+use super::{KEPT, Library, Rate, Repair};
 use crate::machine::LINE_BYTES;
 use crate::pattern::{Access, Copies, Object, Operation, Pattern};
 
@@ -134,13 +134,7 @@ pub(super) fn lazy(pattern: &Pattern) -> Option<Repair> {
         pattern: after,
         bytes,
         per_thread: true,
-        library: Some(Library {
-            path: "tenure::lazy::Cached",
-            code: [
-                "let mut state = cached.reader(); // once per thread; cached: Cached<State>",
-                "state.read() // no count; cached.store(new) replaces it",
-            ],
-        }),
+        library: Some(KEPT),
     })
 }
 

@@ -5,6 +5,7 @@
 
 mod apart;
 mod counts;
+mod lock;
 
 use super::layout::visit;
 use super::{Access, Operation, Pattern, Prediction};
@@ -15,7 +16,7 @@ use crate::simulation::Simulation;
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Repair {
-    /// `apart`, `read_mostly_apart`, `one_add`, `cells` or `lazy`.
+    /// `apart`, `read_mostly_apart`, `one_add`, `cells`, `lazy` or `read_unlocked`.
     pub name: &'static str,
     /// What to do, in a sentence.
     pub about: String,
@@ -39,6 +40,15 @@ pub struct Library {
     pub code: [&'static str; 2],
 }
 
+/// A value that threads read without a count and without a lock.
+const KEPT: Library = Library {
+    path: "tenure::lazy::Cached",
+    code: [
+        "let mut state = cached.reader(); // once per thread; cached: Cached<State>",
+        "state.read() // no count, no lock; cached.store(new) replaces it",
+    ],
+};
+
 /// All repairs that apply to a pattern, in a fixed order.
 #[must_use]
 pub fn repairs(pattern: &Pattern) -> Vec<Repair> {
@@ -51,6 +61,7 @@ pub fn repairs(pattern: &Pattern) -> Vec<Repair> {
         counts::one_add(pattern),
         counts::cells(pattern),
         counts::lazy(pattern),
+        lock::read_unlocked(pattern),
     ];
     let mut repairs: Vec<Repair> = Vec::new();
     for repair in all.into_iter().flatten() {
