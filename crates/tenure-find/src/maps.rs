@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use crate::words;
-use crate::{Cell, Finding, Line, Observed, Report, Role, Sharing, TypeMap};
+use crate::{Cell, Finding, Line, Observed, Report, Role, Sharing, TypeMap, Word};
 
 const MOST_LINES: u64 = 8;
 
@@ -54,10 +54,10 @@ fn named<'a>(report: &'a Report, name: &str, finding: Option<&Finding>) -> Optio
     let mut maps = report.maps.iter().filter(|map| map.name == name);
     let has_word = |map: &&TypeMap| {
         finding.is_none_or(|finding| {
-            map.lines
-                .iter()
-                .flat_map(|line| &line.cells)
-                .any(|cell| cell.offset == finding.contended.offset && cell.role.is_contended())
+            map.lines.iter().flat_map(|line| &line.cells).any(|cell| {
+                i128::from(cell.offset) == i128::from(finding.contended.offset)
+                    && cell.role.is_contended()
+            })
         })
     };
     maps.clone().find(has_word).or_else(|| maps.next())
@@ -70,8 +70,8 @@ fn elements(
     finding: &Finding,
     line_bytes: u64,
 ) -> TypeMap {
-    let ends = finding.victims.iter().map(|victim| victim.offset.saturating_add(victim.size));
-    let end = ends.chain([finding.contended.offset.saturating_add(finding.contended.size)]).max();
+    let from = |word: &Word| u64::try_from(word.offset).unwrap_or(0);
+    let end = finding.words().into_iter().map(|word| from(word).saturating_add(word.size)).max();
     let lines = end.unwrap_or(0).div_ceil(line_bytes).clamp(1, MOST_LINES);
     let bytes = lines.saturating_mul(line_bytes);
     let stride = stride.max(1);
@@ -98,7 +98,7 @@ fn elements(
 
 /// One line with the words of a finding, which are all that is known of it. `start` is the line's offset.
 fn of_words(finding: &Finding, start: i64, line_bytes: u64) -> TypeMap {
-    let on_line = |offset: u64| {
+    let on_line = |offset: i64| {
         let offset = i128::from(offset) - i128::from(start);
         u64::try_from(offset.max(0)).unwrap_or(u64::MAX)
     };

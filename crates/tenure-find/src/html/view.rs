@@ -230,7 +230,8 @@ fn now(
     };
     let changed = suggestion.map_or_else(HashSet::new, |it| differing(&it.before, &it.after));
     let victims = finding.victims.iter().map(|victim| victim.offset);
-    let places: Vec<u64> = victims.chain([finding.contended.offset]).collect();
+    let places = victims.chain([finding.contended.offset]);
+    let places: Vec<u64> = places.filter_map(|at| u64::try_from(at).ok()).collect();
     let holds = |block: &Block| {
         let end = block.offset.saturating_add(block.size);
         places.iter().any(|at| (block.offset..end).contains(at))

@@ -124,8 +124,8 @@ pub enum Sharing {
 pub struct Word {
     /// The path from the type, such as `dst.__refcnt`, or the variable; empty where it is not known.
     pub path: String,
-    /// From the start of the type or object; of a variable, from the start of its line.
-    pub offset: u64,
+    /// From the start of the type or object, negative before it; of a variable, from the start of its line.
+    pub offset: i64,
     /// Bytes.
     pub size: u64,
     /// Its type's name; empty where it is not known.

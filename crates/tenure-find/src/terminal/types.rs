@@ -94,7 +94,7 @@ fn explain(text: &mut Text, finding: &Finding, line_bytes: u64) {
         "Beside {name} ({} at {}, line {}), {}:",
         words::role(word.role),
         word.offset,
-        word.offset / line_bytes.max(1),
+        word.offset.max(0).cast_unsigned() / line_bytes.max(1),
         words::sharing(finding)
     );
     let sentence = style.wrapped(&sentence, "  ");

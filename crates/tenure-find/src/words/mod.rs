@@ -112,7 +112,7 @@ pub(super) fn source(report: &Report) -> String {
 
 /// The path of a word, or its offset where no name is known.
 pub(super) fn named(word: &Word) -> String {
-    if word.path.is_empty() { format!("+{}", word.offset) } else { word.path.clone() }
+    if word.path.is_empty() { format!("{:+}", word.offset) } else { word.path.clone() }
 }
 
 fn types(types: &Types, line_bytes: u64) -> String {

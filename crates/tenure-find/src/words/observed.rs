@@ -99,12 +99,22 @@ fn scaled_whole(count: u64) -> String {
     scaled(count as f64)
 }
 
+/// Whether a word is part of another object, which shares a line with the one that the finding is of.
+fn is_outside(finding: &Finding, word: &Word) -> bool {
+    let Some(Observed { storage: Storage::Heap { .. }, size: Some(size), .. }) = &finding.observed
+    else {
+        return false;
+    };
+    u64::try_from(word.offset).map_or(true, |offset| offset >= *size)
+}
+
 /// The words of the line with their object, those that are written first: `Session.refs and Session.limits`.
 pub(crate) fn title(finding: &Finding) -> String {
     let base = object(finding).unwrap_or_default();
     let words = written_first(finding);
     let name = |word: &&Word| match (base.as_str(), word.path.as_str()) {
-        (base, "") => format!("{base} +{}", word.offset).trim_start().to_owned(),
+        _ if is_outside(finding, word) => format!("its neighbour at {:+}", word.offset),
+        (base, "") => format!("{base} {:+}", word.offset).trim_start().to_owned(),
         ("", path) => short(path, 1),
         (base, path) if path.starts_with('[') => format!("{base}{path}"),
         (base, path) => format!("{base}.{path}"),
@@ -279,7 +289,7 @@ fn row<'a>(group: &[&'a Word], have_their_own: bool) -> Row<'a> {
         let sum: f64 = all.map(|it| it.per_second).sum();
         it.per_second = sum / per_second(group.len() as u64, 1.0);
     }
-    let offset = both(&|word| format!("+{}", word.offset));
+    let offset = both(&|word| format!("{:+}", word.offset));
     Row { name: both(&super::named), offset, first, uses }
 }
 

@@ -108,7 +108,7 @@ impl<'a> Teller<'a> {
         let (path, offset) = self.place(leaf, element, variable);
         Word {
             path,
-            offset,
+            offset: i64::try_from(offset).unwrap_or(i64::MAX),
             size: leaf.size,
             type_name: self.layouts.model.spelled(leaf.ty),
             role: leaf.role,

@@ -34,7 +34,7 @@ pub struct Contended {
 }
 
 impl Contended {
-    /// The words of one element, where the words are elements'.
+    /// The words of one element, where the words are elements', and those of other objects behind them.
     #[must_use]
     pub fn folded(&self) -> Option<Vec<Word>> {
         self.elements.map(|elements| words::folded(&self.words, elements))
@@ -50,6 +50,18 @@ pub struct Elements {
     pub stride: u64,
     /// Those that were seen.
     pub count: u64,
+    /// Bytes of their allocation; `None` if none was seen. Its neighbours on a line are no elements.
+    pub size: Option<u64>,
+}
+
+impl Elements {
+    /// Where in an element a word lies; `None` for a word of another object.
+    #[must_use]
+    pub fn offset(&self, word: &Word) -> Option<i64> {
+        let is_inside = |size: u64| (0..size.cast_signed()).contains(&word.offset);
+        let offset = || (word.offset - self.start).rem_euclid(self.stride.cast_signed());
+        self.size.is_none_or(is_inside).then(offset)
+    }
 }
 
 /// Bytes that are used together.
@@ -132,7 +144,8 @@ fn told(process: &Process, lines: Vec<usize>) -> Option<Contended> {
         return None;
     }
     let words = words::words(process, &lines);
-    let elements = words::elements(&words, process.lines[lines[0]].allocation.is_some());
+    let allocation = process.lines[lines[0]].allocation.as_ref();
+    let elements = words::elements(&words, allocation.map(|it| it.size));
     let kind = kind::kind(&words, elements.is_some())?;
     Some(Contended { lines, possible, kind, words, elements })
 }

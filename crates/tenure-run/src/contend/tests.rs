@@ -135,13 +135,37 @@ fn elements_that_belong_to_threads_are_one_word_with_a_stride() {
     let found = contended(&process(lines));
     assert_eq!(found.len(), 1, "{found:?}");
     assert_eq!(found[0].kind, Kind::FalseSharing);
-    assert_eq!(found[0].elements, Some(Elements { start: 0, stride: 24, count: 4 }));
+    assert_eq!(
+        found[0].elements,
+        Some(Elements { start: 0, stride: 24, count: 4, size: Some(96) })
+    );
     assert_eq!(found[0].lines.len(), 2);
     let folded = found[0].folded().unwrap();
     assert_eq!(folded.len(), 2);
     let written = &folded[0];
     assert_eq!((written.offset, written.uses.len()), (0, 1));
     assert_eq!(written.uses[0].threads.len(), 4);
+}
+
+#[test]
+fn a_neighbour_of_an_array_is_not_one_of_its_elements() {
+    // Two elements of 16 bytes, and words of the objects before and behind them, which all threads read.
+    let did = [
+        (1, 0, LOAD, 3),
+        (2, 0, LOAD, 3),
+        (1, 16, ADD, 1),
+        (2, 32, ADD, 1),
+        (1, 48, LOAD, 2),
+        (2, 48, LOAD, 2),
+    ];
+    let found = contended(&process(vec![line(0x1000, Some((32, -16)), &did)]));
+    assert_eq!(
+        found[0].elements,
+        Some(Elements { start: 0, stride: 16, count: 2, size: Some(32) })
+    );
+    let folded = found[0].folded().unwrap();
+    let words: Vec<_> = folded.iter().map(|word| (word.offset, word.uses.len())).collect();
+    assert_eq!(words, [(0, 1), (-16, 1), (32, 1)]);
 }
 
 #[test]

@@ -70,21 +70,28 @@ fn sort(words: &mut [Word]) {
     }
 }
 
-/// The elements of an array, each of which belongs to a thread: the same code writes them, and one thread each.
-pub(super) fn elements(words: &[Word], is_allocated: bool) -> Option<Elements> {
-    let stride = stride(words)?;
+/// The elements of an array, each of which belongs to a thread: the same code writes them, and one thread each. The
+/// size is that of the array's allocation, if one was seen.
+pub(super) fn elements(words: &[Word], size: Option<u64>) -> Option<Elements> {
     // An allocation starts with an element. Elsewhere the first word that was seen does.
-    let start = if is_allocated { 0 } else { words[0].offset };
+    let start = if size.is_some() { 0 } else { words.first()?.offset };
+    let unknown = Elements { start, stride: 1, count: 0, size };
+    let inside: Vec<_> = words.iter().filter(|word| unknown.offset(word).is_some()).collect();
+    let stride = stride(&inside)?;
     let seen: BTreeSet<_> =
-        words.iter().map(|word| (word.offset - start).div_euclid(stride)).collect();
-    Some(Elements { start, stride: stride.cast_unsigned(), count: seen.len() as u64 })
+        inside.iter().map(|word| (word.offset - start).div_euclid(stride)).collect();
+    Some(Elements { stride: stride.cast_unsigned(), count: seen.len() as u64, ..unknown })
 }
 
-/// The words of one element: offsets from its start.
+/// The words of one element, and behind them those of other objects.
 pub(super) fn folded(words: &[Word], elements: Elements) -> Vec<Word> {
     let mut folded: BTreeMap<(i64, u64), Word> = BTreeMap::new();
+    let mut outside = Vec::new();
     for word in words {
-        let offset = (word.offset - elements.start).rem_euclid(elements.stride.cast_signed());
+        let Some(offset) = elements.offset(word) else {
+            outside.push(word.clone());
+            continue;
+        };
         let empty = Word { offset, size: word.size, uses: Vec::new() };
         let into = folded.entry((offset, word.size)).or_insert(empty);
         for use_ in &word.uses {
@@ -101,11 +108,12 @@ pub(super) fn folded(words: &[Word], elements: Elements) -> Vec<Word> {
     }
     let mut words: Vec<_> = folded.into_values().collect();
     sort(&mut words);
+    words.append(&mut outside);
     words
 }
 
 /// The distance of elements that belong to threads.
-fn stride(words: &[Word]) -> Option<i64> {
+fn stride(words: &[&Word]) -> Option<i64> {
     /// What writes a word: access and code.
     type Writers = Vec<(Access, u64)>;
     // Offset and owner of each word.

@@ -86,9 +86,12 @@ pub(super) fn pattern(
     let mut places = BTreeMap::new();
     let mut names = BTreeSet::new();
     for (at, (word, name)) in words.iter().enumerate() {
-        let start = if memory.elements.is_some() { 0 } else { memory.line };
+        let (start, end) = match memory.elements {
+            Some(elements) => (0, elements.stride),
+            None => (memory.line, memory.line_bytes),
+        };
         let Ok(offset) = u64::try_from(word.offset - start) else { continue };
-        if memory.elements.is_some() || offset < memory.line_bytes {
+        if offset < end {
             let mut name = if name.is_empty() { format!("+{}", word.offset) } else { name.clone() };
             if !names.insert(name.clone()) {
                 name = format!("{name}+{offset}");
@@ -408,7 +411,7 @@ mod tests {
 
     #[test]
     fn elements_that_belong_to_threads_scale_when_they_are_apart() {
-        let elements = Some(Elements { start: 0, stride: 8, count: 3 });
+        let elements = Some(Elements { start: 0, stride: 8, count: 3, size: None });
         let pattern = of(&memory(elements), &[word(0, &[(segment::Access::Write, POOL)])]);
         assert_eq!(pattern.objects[0].copies, Copies::PerThread);
         let mended = mended(&pattern);

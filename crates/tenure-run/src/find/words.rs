@@ -136,18 +136,15 @@ pub(super) fn words(
         .iter()
         .map(|word| {
             // A word of an element has the name of the first that it stands for.
-            let first = contended.words.iter().position(|it| match elements {
-                Some(elements) => {
-                    (it.offset - elements.start).rem_euclid(elements.stride.cast_signed())
-                        == word.offset
-                }
-                None => it.offset == word.offset,
+            let first = contended.words.iter().position(|it| {
+                let offset = elements.and_then(|elements| elements.offset(it));
+                offset.unwrap_or(it.offset) == word.offset
             });
             let (path, type_name) =
                 first.map(|at| named.word(at, elements.is_some())).unwrap_or_default();
             let offset = match (&worst.allocation, elements) {
-                (None, None) => (word.offset - worst.address.cast_signed()).max(0),
-                _ => word.offset.max(0),
+                (None, None) => word.offset - worst.address.cast_signed(),
+                _ => word.offset,
             };
             let uses = groups.uses(word, names);
             let writes = uses.iter().filter(|use_| use_.operation.writes());
@@ -155,7 +152,7 @@ pub(super) fn words(
             let role = role(word, &type_name);
             let word = Word {
                 path,
-                offset: offset.cast_unsigned(),
+                offset,
                 size: word.size,
                 type_name,
                 role,
