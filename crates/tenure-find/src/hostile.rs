@@ -42,7 +42,8 @@ fn report() -> impl Strategy<Value = Report> {
                     Value::Number(_) => {
                         let count = counts[next % counts.len()];
                         let signed = count.cast_signed();
-                        *value = if field == "line_offset" { signed.into() } else { count.into() };
+                        let is_signed = ["line_offset", "offset"].contains(&field);
+                        *value = if is_signed { signed.into() } else { count.into() };
                     }
                     _ => {}
                 }

@@ -226,15 +226,17 @@ mod tests {
     #[test]
     fn what_no_analysis_would_say_is_survived() {
         let mut report = fixtures::places();
-        for finding in &mut report.findings {
-            finding.contended.offset = u64::MAX;
-            finding.victims[0].size = u64::MAX;
-            if let Sharing::Elements { stride, count, .. } = &mut finding.sharing {
-                (*stride, *count) = (0, 0);
+        for offset in [i64::MIN, i64::MAX] {
+            for finding in &mut report.findings {
+                finding.contended.offset = offset;
+                finding.victims[0].size = u64::MAX;
+                if let Sharing::Elements { stride, count, .. } = &mut finding.sharing {
+                    (*stride, *count) = (0, 0);
+                }
             }
-        }
-        for finding in &report.findings {
-            assert!(of_finding(&report, finding).is_none_or(|map| map.lines.len() <= 8));
+            for finding in &report.findings {
+                assert!(of_finding(&report, finding).is_none_or(|map| map.lines.len() <= 8));
+            }
         }
     }
 }

@@ -395,6 +395,24 @@ pub(crate) fn short(name: &str, parts: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fixtures;
+
+    #[test]
+    fn a_word_of_a_neighbour_is_not_named_after_the_object() {
+        let mut report = fixtures::run();
+        let session = &mut report.findings[0];
+        let title_with = |session: &mut Finding, offset| {
+            session.victims.truncate(1);
+            session.victims[0].path.clear();
+            session.victims[0].offset = offset;
+            title(session)
+        };
+        for offset in [-16, 200] {
+            let title = title_with(session, offset);
+            assert!(title.ends_with(&format!(" and its neighbour at {offset:+}")), "{title}");
+        }
+        assert!(title_with(session, 192).ends_with(" and Session +192"));
+    }
 
     #[test]
     fn paths_are_cut_inside_of_arguments_too() {

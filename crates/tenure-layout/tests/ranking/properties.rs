@@ -140,7 +140,7 @@ proptest! {
             if finding.sharing != tenure_find::Sharing::Within {
                 continue;
             }
-            let last = |offset: u64, size: u64| (offset.saturating_add(size - 1)) / 64;
+            let last = |offset: i64, size: u64| offset.saturating_add_unsigned(size - 1) / 64;
             let word = &finding.contended;
             for victim in &finding.victims {
                 prop_assert!(

@@ -1,7 +1,7 @@
 //! Values that are read without their lock.
 
 use super::apart::WRITES_ARE_RARE;
-use super::{KEPT, Library, Repair};
+use super::{KEPT, Repair};
 use crate::machine::LINE_BYTES;
 use crate::pattern::layout::visit;
 use crate::pattern::{Access, Copies, Object, Operation, Pattern};
