@@ -10,8 +10,7 @@ use tenure_report::machine::{Cache, Machine};
 use tenure_report::stats::Estimate;
 use tenure_report::verdict::{Outcome, Verdict};
 
-/// A server of two sockets, 96 cores and 192 CPUs, at ten numbers of threads of which one is more
-/// than it has.
+/// A server of two sockets, 96 cores and 192 CPUs, at ten numbers of threads of which one is more than it has.
 pub(crate) fn xeon() -> Report {
     let threads = [1, 2, 4, 8, 16, 32, 64, 96, 192, 256];
     Report {

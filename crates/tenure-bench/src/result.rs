@@ -2,12 +2,11 @@
 //!
 //! # Schema
 //!
-//! `--json` writes a [`Report`]. [`SCHEMA`] names the version: it changes when a field changes its
-//! meaning or goes away; new fields may appear at any time. `docs/bench.schema.json` is the JSON
-//! Schema.
+//! `--json` writes a [`Report`]. [`SCHEMA`] names the version: it changes when a field changes its meaning or goes
+//! away; new fields may appear at any time. `docs/bench.schema.json` is the JSON Schema.
 //!
-//! All times are nanoseconds of wall time. All ratios are *time of this row / time of the other*,
-//! so that below 1 is faster, whatever the number of threads.
+//! All times are nanoseconds of wall time. All ratios are *time of this row / time of the other*, so that below 1 is
+//! faster, whatever the number of threads.
 
 use crate::scenario;
 use schemars::JsonSchema;

@@ -14,8 +14,7 @@ use tenure_report::{Progress, affinity, machine};
 pub struct Request {
     /// Names of groups, or identifiers of scenarios; empty for all.
     pub groups: Vec<String>,
-    /// Numbers of threads; by default every power of two up to all CPUs, all CPUs, and twice as
-    /// many.
+    /// Numbers of threads; by default every power of two up to all CPUs, all CPUs, and twice as many.
     pub threads: Option<Vec<usize>>,
     /// Measured seconds for each row at each number of threads; by default as many as keep the
     /// whole run at about two minutes. The rounds of a scenario take at most twice as long.
@@ -78,8 +77,7 @@ const QUICK_BATCHES: usize = 6;
 ///
 /// # Errors
 ///
-/// A request that names a group that does not exist, or numbers that cannot be measured. Nothing
-/// was measured then.
+/// A request that names a group that does not exist, or numbers that cannot be measured. Nothing was measured then.
 pub fn run(
     request: &Request,
     cancelled: &(dyn Fn() -> bool + Sync),

@@ -34,8 +34,7 @@ pub fn pin(cpu: usize) -> bool {
     agreed
 }
 
-/// How often the calling thread was switched out although it wanted to run; always 0 where the
-/// system does not tell.
+/// How often the calling thread was switched out although it wanted to run; always 0 where the system does not tell.
 #[must_use]
 pub fn involuntary_switches() -> c_long {
     #[cfg(target_os = "linux")]

@@ -43,13 +43,12 @@ pub fn median(values: &[f64]) -> Option<f64> {
     }
 }
 
-/// The median of independent `values` with an interval that covers the true median in at least
-/// 95 % of all repetitions, whatever the values' distribution.
+/// The median of independent `values` with an interval that covers the true median in at least 95 % of all repetitions,
+/// whatever the values' distribution.
 ///
-/// The ends are two of the values: the k-th smallest and the k-th largest, where k is the largest
-/// number for which fewer than k successes in n fair coin tosses have a probability of at most 2.5
-/// %. With fewer than [`FEWEST`] values no pair covers 95 %, and the ends are the smallest and the
-/// largest.
+/// The ends are two of the values: the k-th smallest and the k-th largest, where k is the largest number for which
+/// fewer than k successes in n fair coin tosses have a probability of at most 2.5 %. With fewer than [`FEWEST`] values
+/// no pair covers 95 %, and the ends are the smallest and the largest.
 ///
 /// Source: the sign test's interval; H. A. David and H. N. Nagaraja, *Order Statistics*, 7.1.
 #[must_use]

@@ -31,8 +31,7 @@ impl Style {
         self.text(console::Style::new().dim(), text)
     }
 
-    /// The text in lines that fit, each after `indent`. A terminal of less than 20 columns gets
-    /// lines of 20.
+    /// The text in lines that fit, each after `indent`. A terminal of less than 20 columns gets lines of 20.
     #[must_use]
     pub fn wrapped(self, text: &str, indent: &str) -> String {
         let options = textwrap::Options::new(self.width.max(20))

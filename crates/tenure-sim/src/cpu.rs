@@ -7,10 +7,9 @@ use crate::memory::Word;
 use std::rc::Rc;
 use tenure::memory::{Atomic as _, Ordering};
 
-/// The CPU that a simulated thread runs on. [`Simulation::run`](crate::Simulation::run) passes one to each thread;
-/// deep code asks [`Cpu::current`]. It is always the caller's CPU, even if another thread left it in a variable. While
-/// a failed simulation unwinds a thread, destructors may still call everything: nothing waits and nothing runs any
-/// more.
+/// The CPU that a simulated thread runs on. [`Simulation::run`](crate::Simulation::run) passes one to each thread; deep
+/// code asks [`Cpu::current`]. It is always the caller's CPU, even if another thread left it in a variable. While a
+/// failed simulation unwinds a thread, destructors may still call everything: nothing waits and nothing runs any more.
 pub struct Cpu {
     /// Of the CPU that runs: no other can ask.
     context: Rc<Context>,

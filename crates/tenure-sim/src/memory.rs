@@ -110,9 +110,8 @@ fn access<T>(at: &T, kind: Kind) -> Option<Rc<Context>> {
 /// # Cost
 ///
 /// Within a simulation: the way of its line, if the core does not have it, and then
-/// [`hit`](crate::machine::Latency::hit) for a load or store,
-/// [`rmw`](crate::machine::AtomicCost::rmw) for everything else, a compare-exchange that fails
-/// included. While the thread panics, and outside: none.
+/// [`hit`](crate::machine::Latency::hit) for a load or store, [`rmw`](crate::machine::AtomicCost::rmw) for everything
+/// else, a compare-exchange that fails included. While the thread panics, and outside: none.
 #[repr(transparent)]
 pub struct Word<T: Int>(T::Native);
 

@@ -40,8 +40,7 @@ impl Machine {
         }
     }
 
-    /// Runs `thread` on `threads` CPUs for 200 simulated microseconds after 20 of warming up; see
-    /// [`Simulation::run`].
+    /// Runs `thread` on `threads` CPUs for 200 simulated microseconds after 20 of warming up; see [`Simulation::run`].
     ///
     /// # Errors
     ///
@@ -70,8 +69,7 @@ impl Simulation {
         self
     }
 
-    /// When to give up, in simulated nanoseconds. Default: 20 times the duration after the end, at least a
-    /// millisecond.
+    /// When to give up, in simulated nanoseconds. Default: 20 times the duration after the end, at least a millisecond.
     #[must_use]
     pub fn limit_ns(mut self, ns: f64) -> Self {
         self.limit_ns = Some(ns);
@@ -117,25 +115,23 @@ impl Simulation {
 
     /// Runs `thread` on every CPU, to the end.
     ///
-    /// It runs on one thread of the host, made for it. All simulated threads are fibers of that one:
-    /// the host's thread-locals are common to all of them, and host locks and channels must not be
-    /// waited for. Where a thread loops, it does so [while the CPU is running](Cpu::running), and says
-    /// [when an operation is done](Cpu::done).
+    /// It runs on one thread of the host, made for it. All simulated threads are fibers of that one: the host's
+    /// thread-locals are common to all of them, and host locks and channels must not be waited for. Where a thread
+    /// loops, it does so [while the CPU is running](Cpu::running), and says [when an operation is done](Cpu::done).
     ///
-    /// A simulated thread may run a simulation of its own. It is another one, takes no time of this one,
-    /// and has to end within this one's [patience](Self::patience).
+    /// A simulated thread may run a simulation of its own. It is another one, takes no time of this one, and has to end
+    /// within this one's [patience](Self::patience).
     ///
-    /// When it returns, all that `thread` owned is dropped, unless a runaway holds it. Costs some 10 ns of
-    /// real time for each access that hits, and ten times as much for one that does not.
+    /// When it returns, all that `thread` owned is dropped, unless a runaway holds it. Costs some 10 ns of real time
+    /// for each access that hits, and ten times as much for one that does not.
     ///
     /// # Errors
     ///
     /// - The machine cannot be, or has fewer CPUs than `threads`.
-    /// - No thread can go on ([`Error::Deadlock`]), or time goes on and they do not end
-    ///   ([`Error::Livelock`]); both say who waits for what.
-    /// - A thread computes for longer than the [patience](Self::patience) and never touches simulated
-    ///   memory ([`Error::Runaway`]). The host's thread that runs it cannot be stopped and is left
-    ///   behind.
+    /// - No thread can go on ([`Error::Deadlock`]), or time goes on and they do not end ([`Error::Livelock`]); both say
+    ///   who waits for what.
+    /// - A thread computes for longer than the [patience](Self::patience) and never touches simulated memory
+    ///   ([`Error::Runaway`]). The host's thread that runs it cannot be stopped and is left behind.
     /// - There is no memory for the threads' stacks.
     ///
     /// # Panics

@@ -91,8 +91,7 @@ impl Batch {
 
 /// The rows of a point.
 ///
-/// Slices with involuntary switches are left out, unless `keep_switched`, or unless hardly any
-/// slice is without.
+/// Slices with involuntary switches are left out, unless `keep_switched`, or unless hardly any slice is without.
 pub(super) fn rows(scenario: &Scenario, batches: &[Batch], keep_switched: bool) -> Vec<Row> {
     let index = |name: &str| scenario.variants.iter().position(|variant| variant.name == name);
     let baseline = index(scenario.baseline);

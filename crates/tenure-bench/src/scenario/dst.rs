@@ -1,8 +1,7 @@
 //! Group `dst`: false sharing beside the count, on the object where Linux had it.
 //!
-//! Two repairs, measured apart and together: the counter (inc_not_zero or a single add) and the
-//! layout (what is read shares the count's line, or not). Hence four cells, and the ticket count in
-//! either layout.
+//! Two repairs, measured apart and together: the counter (inc_not_zero or a single add) and the layout (what is read
+//! shares the count's line, or not). Hence four cells, and the ticket count in either layout.
 
 use super::refs::{OutlivedCount, acquired, still_held};
 use super::route::{Isolated, Route, Shared};
@@ -31,8 +30,7 @@ impl<R: Route<Count: OutlivedCount> + 'static> Operation for Lookup<R> {
     }
 }
 
-/// A packet's way: the route is validated before it is taken, and read again between pieces of
-/// work.
+/// A packet's way: the route is validated before it is taken, and read again between pieces of work.
 pub(crate) struct Packet<R>(R);
 
 /// Nanoseconds of work after each look at the route.

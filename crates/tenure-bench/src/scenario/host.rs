@@ -12,8 +12,7 @@ pub(crate) trait Host: Threads {
 }
 
 impl Host for Native {
-    /// Multiplications that depend on each other, at a rate that the processors of today come close
-    /// to.
+    /// Multiplications that depend on each other, at a rate that the processors of today come close to.
     #[inline(always)]
     fn work(input: u64, ns: u32) -> u64 {
         let mut state = input;

@@ -13,13 +13,11 @@
 //! | `rt_genid`, `rt_flags`, `rt_type`, `rt_iif` | **112 to 127, same line** | 136 to 151 |
 //! | size (here 192, aligned to lines as the kernel's cache does it) | 176 | 176 |
 //!
-//! The repair moved cold members into the count's line instead of padding it, so the object did
-//! not grow. A 64-bit count needs four bytes more: it takes the place of `__use`, a statistic that
-//! would move to the end, into the padding of the allocation (the kernel's cache aligns routes to
-//! lines).
+//! The repair moved cold members into the count's line instead of padding it, so the object did not grow. A 64-bit
+//! count needs four bytes more: it takes the place of `__use`, a statistic that would move to the end, into the padding
+//! of the allocation (the kernel's cache aligns routes to lines).
 //!
-//! Source: the offsets that debug information of Linux 6.1 and 6.4 gives for `dst_entry` and
-//! `rtable`.
+//! Source: the offsets that debug information of Linux 6.1 and 6.4 gives for `dst_entry` and `rtable`.
 
 use super::{Host, Member};
 use std::mem::offset_of;

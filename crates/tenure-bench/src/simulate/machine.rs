@@ -50,8 +50,7 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// The machine that `word` means: a file's if it ends in `.toml`, [`THIS`] one's, or one that comes
-/// along.
+/// The machine that `word` means: a file's if it ends in `.toml`, [`THIS`] one's, or one that comes along.
 ///
 /// # Errors
 ///

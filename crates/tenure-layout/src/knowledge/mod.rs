@@ -1,8 +1,7 @@
 //! What is known of types and members by their names: which words many CPUs write.
 //!
-//! The built-in tables are rules files like those that users write (see [`rules`](crate::rules)),
-//! one for each world: `linux.toml`, `c.toml`, `cpp.toml` and `rust.toml` in this directory. Each
-//! entry says where it comes from.
+//! The built-in tables are rules files like those that users write (see [`rules`](crate::rules)), one for each world:
+//! `linux.toml`, `c.toml`, `cpp.toml` and `rust.toml` in this directory. Each entry says where it comes from.
 //!
 //! ```
 //! use tenure_layout::knowledge::Knowledge;

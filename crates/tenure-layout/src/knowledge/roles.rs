@@ -96,9 +96,8 @@ impl Roles {
         roles
     }
 
-    /// What values of this type are, if the type as a whole is known: then there is no look inside. Of a
-    /// type with several names the outermost one that is known decides. `None` if it may be looked
-    /// into.
+    /// What values of this type are, if the type as a whole is known: then there is no look inside. Of a type with
+    /// several names the outermost one that is known decides. `None` if it may be looked into.
     ///
     /// [`Role::Plain`] is said of types that are known to be of no interest, such as per-CPU words.
     ///
@@ -110,14 +109,13 @@ impl Roles {
         self.types[id.index()]
     }
 
-    /// What a member of a composite is: by a rule for the member, for its type, for its cacheline
-    /// group, or for what it points to. `None` if nothing is known and its type may be looked into.
-    /// An array is what its elements are.
+    /// What a member of a composite is: by a rule for the member, for its type, for its cacheline group, or for what it
+    /// points to. `None` if nothing is known and its type may be looked into. An array is what its elements are.
     ///
     /// # Panics
     ///
-    /// The type is not of the model that the roles were made for, or is no composite (aliases are not
-    /// resolved), or has fewer members.
+    /// The type is not of the model that the roles were made for, or is no composite (aliases are not resolved), or has
+    /// fewer members.
     #[must_use]
     pub fn of_member(&self, composite: TypeId, index: usize) -> Option<Role> {
         self.members[self.first[composite.index()] + index]

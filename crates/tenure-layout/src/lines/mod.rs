@@ -1,8 +1,7 @@
 //! Where the members of a type lie on cache lines, embedded types included.
 //!
-//! [`Layouts`] puts a model and what is known of its members together, and spreads a type out into its
-//! *leaves*: the members that need no look inside. Lines are counted from the start of the type,
-//! as if it started on a line.
+//! [`Layouts`] puts a model and what is known of its members together, and spreads a type out into its *leaves*: the
+//! members that need no look inside. Lines are counted from the start of the type, as if it started on a line.
 
 mod flat;
 mod map;

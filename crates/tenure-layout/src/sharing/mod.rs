@@ -1,8 +1,7 @@
 //! Members that share a line with a contended word, ranked.
 //!
-//! Most types with a contended word have something beside it (in a Linux 6.18, 916 of 1,148 such types
-//! have a finding), so that a list of them is noise: their order is what counts. [`find`] looks for
-//! four kinds of sharing:
+//! Most types with a contended word have something beside it (in a Linux 6.18, 916 of 1,148 such types have a finding),
+//! so that a list of them is noise: their order is what counts. [`find`] looks for four kinds of sharing:
 //!
 //! - within a type,
 //! - through the embedding of one type in another: a pair that neither type shows by itself,
@@ -11,8 +10,7 @@
 //!
 //! # The score
 //!
-//! A finding's score is 100 times the product of its signals, each between 0 and 1 and each printed with
-//! what was seen:
+//! A finding's score is 100 times the product of its signals, each between 0 and 1 and each printed with what was seen:
 //!
 //! | signal | says | from |
 //! |---|---|---|
@@ -23,15 +21,15 @@
 //! | `embedding` | whether one repair helps many, or many are hurt | 1 for a type that starts others, 0.9 for one that others embed elsewhere and for arrays and variables, 0.8 else |
 //! | `placement` | the share of possible addresses at which the two meet | 0.5, and half of that share |
 //!
-//! A victim's weight is 1 where rules say `read_mostly`; otherwise it comes from its type: a function
-//! pointer or something constant 0.9, a pointer 0.7, a number 0.4, anything larger 0.3, the links of
-//! a list 0.1, another contended word 0.2 (a lock) or 0.5, and 0.8 in another element or variable. Cold members have
-//! none. What a lock guards counts for 0.15 of that, because the thread that reads it holds the lock, and so the
-//! line, already; it does not guard what is `read_mostly`, atomic, or a lock itself.
+//! A victim's weight is 1 where rules say `read_mostly`; otherwise it comes from its type: a function pointer or
+//! something constant 0.9, a pointer 0.7, a number 0.4, anything larger 0.3, the links of a list 0.1, another contended
+//! word 0.2 (a lock) or 0.5, and 0.8 in another element or variable. Cold members have none. What a lock guards counts
+//! for 0.15 of that, because the thread that reads it holds the lock, and so the line, already; it does not guard what
+//! is `read_mostly`, atomic, or a lock itself.
 //!
-//! The signals are those that kernel developers went by when they repaired such structs (kind of atomic,
-//! read-mostly or written neighbours, cold fields, embedding at offset 0 and how many types embed,
-//! alignment). The numbers are judgement, not measurement: they order, and say no more.
+//! The signals are those that kernel developers went by when they repaired such structs (kind of atomic, read-mostly or
+//! written neighbours, cold fields, embedding at offset 0 and how many types embed, alignment). The numbers are
+//! judgement, not measurement: they order, and say no more.
 
 mod elements;
 mod pairs;

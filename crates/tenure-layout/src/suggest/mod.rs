@@ -1,23 +1,21 @@
 //! A better order of members, and what it costs.
 //!
-//! [`suggest`] looks for an order of a type's members, and of the members of those types that embed
-//! it, in which fewer and less important members share a line with a contended word. It keeps to what
-//! a reviewer would ask for:
+//! [`suggest`] looks for an order of a type's members, and of the members of those types that embed it, in which fewer
+//! and less important members share a line with a contended word. It keeps to what a reviewer would ask for:
 //!
-//! - No type grows. Cold members, and what is read least, take the places on the contended line:
-//!   padding would cost memory in every object and in every type around it.
-//! - As few members move as possible: each has a price, of one type at most eight move, and what lowers
-//!   the score by less than 15 % is not proposed.
-//! - In a type that embeds the one to mend only what embedding brings together counts; no line of it may
-//!   get worse.
+//! - No type grows. Cold members, and what is read least, take the places on the contended line: padding would cost
+//!   memory in every object and in every type around it.
+//! - As few members move as possible: each has a price, of one type at most eight move, and what lowers the score by
+//!   less than 15 % is not proposed.
+//! - In a type that embeds the one to mend only what embedding brings together counts; no line of it may get worse.
 //! - Bit fields move as runs, to where a compiler puts them as they were to each other.
-//! - The embedded struct that a type starts with stays at its start, because pointers are cast; base
-//!   classes stay, and so does everything up to a pinned member.
+//! - The embedded struct that a type starts with stays at its start, because pointers are cast; base classes stay, and
+//!   so does everything up to a pinned member.
 //! - Members between two markers (`__cacheline_group_begin__…`) stay between them.
 //!
-//! What cannot be reached in this way is in the notes: what is left on the line and what padding would
-//! cost. A new order is also a change of initialisation: initialisers without names, offsets in
-//! assembly or in a wire format, and ABIs are for the reader to check; the notes say so.
+//! What cannot be reached in this way is in the notes: what is left on the line and what padding would cost. A new
+//! order is also a change of initialisation: initialisers without names, offsets in assembly or in a wire format, and
+//! ABIs are for the reader to check; the notes say so.
 
 mod plan;
 mod search;

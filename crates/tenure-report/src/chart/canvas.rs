@@ -6,8 +6,7 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::theme::{self, Marker, Role};
 
-/// plotters places everything on whole units; with this many of them to a pixel of the page that is
-/// fine enough.
+/// plotters places everything on whole units; with this many of them to a pixel of the page that is fine enough.
 const UNITS: i32 = 4;
 
 /// Pixels of the page in the units of the canvas.
@@ -103,8 +102,7 @@ pub fn hair(role: Role) -> ShapeStyle {
 
 /// Text, placed by its named corner.
 pub fn text(role: Role, h: HPos, v: VPos) -> TextStyle<'static> {
-    /// plotters takes a size for the height of a line of text, and writes the size of the font that
-    /// has it.
+    /// plotters takes a size for the height of a line of text, and writes the size of the font that has it.
     const LINE: f64 = 1.24;
     ("sans-serif", f64::from(px(TEXT)) * LINE)
         .into_font()

@@ -1,7 +1,6 @@
 //! Where an axis has its ticks: at round figures, few enough to read.
 
-/// Where the largest value is so many times the smallest, a scale of equal steps hides the ratios
-/// among the small ones.
+/// Where the largest value is so many times the smallest, a scale of equal steps hides the ratios among the small ones.
 const LOGARITHMIC: f64 = 6.0;
 
 /// The scale of a vertical axis.
@@ -76,8 +75,7 @@ impl Scale {
     }
 }
 
-/// Those of ascending `places` that have room for a label: at least `room` apart, the first and the
-/// last for sure.
+/// Those of ascending `places` that have room for a label: at least `room` apart, the first and the last for sure.
 pub(super) fn with_room(places: &[f64], room: f64) -> Vec<usize> {
     let Some(last) = places.len().checked_sub(1) else { return Vec::new() };
     let mut kept: Vec<usize> = Vec::new();

@@ -21,9 +21,8 @@ const PAGE: Colour = Colour::new("page", "#ffffff", "#14181d");
 const RAISED: Colour = Colour::new("raised", "#f6f7f9", "#1b2027");
 const LINK: Colour = Colour::new("link", "#0059a8", "#7cbcf5");
 
-/// The colours of every page: `ink`, text that matters; `muted`, text beside it; `grid`, lines
-/// behind the data; `band`, an area behind the data; `page`, what everything lies on; `raised`, what
-/// stands out from it; `link`.
+/// The colours of every page: `ink`, text that matters; `muted`, text beside it; `grid`, lines behind the data; `band`,
+/// an area behind the data; `page`, what everything lies on; `raised`, what stands out from it; `link`.
 pub const BASE: [Colour; 7] = [INK, MUTED, GRID, BAND, PAGE, RAISED, LINK];
 
 impl Colour {
@@ -69,8 +68,7 @@ fn contrast(one: &str, other: &str) -> f64 {
     (one.max(other) + 0.05) / (one.min(other) + 0.05)
 }
 
-/// CSS that defines [`BASE`] and `more`: light, and dark for screens whose reader wants it. Paper is
-/// light.
+/// CSS that defines [`BASE`] and `more`: light, and dark for screens whose reader wants it. Paper is light.
 pub(super) fn variables(more: &[Colour]) -> String {
     let all = || BASE.iter().chain(more);
     let mut css = String::from(":root {\n  color-scheme: light dark;\n");

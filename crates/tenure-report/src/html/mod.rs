@@ -15,10 +15,9 @@ pub use colour::{BASE, Colour};
 
 /// A page: `template` filled in.
 ///
-/// The template begins with `{% extends "base.html" %}` and has a block `body`. It finds what it
-/// shows in `page`, which has at least `title` and `version` (that of Tenure), and escapes all of it
-/// but what it marks as `safe`. A line of it that holds a tag alone leaves no line in the page.
-/// `css` is what [`css()`] makes; `json` is the report.
+/// The template begins with `{% extends "base.html" %}` and has a block `body`. It finds what it shows in `page`, which
+/// has at least `title` and `version` (that of Tenure), and escapes all of it but what it marks as `safe`. A line of it
+/// that holds a tag alone leaves no line in the page. `css` is what [`css()`] makes; `json` is the report.
 ///
 /// # Panics
 ///
@@ -98,8 +97,7 @@ pub fn data(page: &str) -> &str {
     &data[start..end]
 }
 
-/// JSON that cannot end the script element it lies in. `<` occurs in strings only, and there it may
-/// be escaped.
+/// JSON that cannot end the script element it lies in. `<` occurs in strings only, and there it may be escaped.
 fn embedded(json: &str) -> String {
     json.replace('<', "\\u003c")
 }

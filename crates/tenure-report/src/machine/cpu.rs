@@ -72,9 +72,8 @@ pub(super) fn name(tree: &Tree, info: &str) -> String {
     name.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The name of an ARM core, which Linux gives as numbers only. The numbers are those of
-/// util-linux's `lscpu` (`sys-utils/lscpu-arm.c`); only cores that servers and common boards have
-/// are listed.
+/// The name of an ARM core, which Linux gives as numbers only. The numbers are those of util-linux's `lscpu`
+/// (`sys-utils/lscpu-arm.c`); only cores that servers and common boards have are listed.
 fn arm_name(info: &str) -> Option<String> {
     let (implementer, part) =
         (tree::field(info, "CPU implementer")?, tree::field(info, "CPU part")?);

@@ -78,8 +78,7 @@ pub fn describe() -> Machine {
     read(&Tree::root(), &affinity::cpus())
 }
 
-/// Describes the machine whose `/proc` and `/sys` lie under `tree`, for a thread that may run on
-/// `allowed`.
+/// Describes the machine whose `/proc` and `/sys` lie under `tree`, for a thread that may run on `allowed`.
 fn read(tree: &Tree, allowed: &[usize]) -> Machine {
     let info = tree.text("proc/cpuinfo").unwrap_or_default();
     let topology = cpu::topology(tree, &info, allowed);
@@ -122,8 +121,7 @@ mod tests {
         Tree::with(files.iter().copied(), |tree| read(tree, allowed))
     }
 
-    /// Two sockets of 2 cores of 2 hardware threads; siblings are 4 apart, as Linux numbers a
-    /// Xeon's.
+    /// Two sockets of 2 cores of 2 hardware threads; siblings are 4 apart, as Linux numbers a Xeon's.
     fn xeon(allowed: &[usize]) -> Machine {
         let mut files: Vec<(String, String)> = [
             (

@@ -95,8 +95,7 @@ fn container(tree: &Tree) -> Option<&'static str> {
         .or_else(|| tree.has("run/systemd/container").then_some("container"))
 }
 
-/// A limit on CPU time, which affinity does not show: threads over it are stopped for part of each
-/// period.
+/// A limit on CPU time, which affinity does not show: threads over it are stopped for part of each period.
 fn quota(tree: &Tree) -> Option<String> {
     let text = tree.text("sys/fs/cgroup/cpu.max")?;
     let (quota, period) = text.split_once(' ')?;

@@ -120,8 +120,7 @@ fn leg(whole: Ps, thousandths: Ps) -> Ps {
     whole * thousandths / 1000
 }
 
-/// The distance of the line for `core`: to read, from the nearest holder; to own, until the farthest holder has let
-/// go.
+/// The distance of the line for `core`: to read, from the nearest holder; to own, until the farthest holder has let go.
 pub(crate) fn distance(machine: &Machine, holder: &Holder, core: Core, want: Want) -> Distance {
     let topology = &machine.topology;
     match holder {

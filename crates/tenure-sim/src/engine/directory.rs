@@ -1,5 +1,4 @@
-//! What happens at a line's home: requests arrive, one after the other is granted, and what it brings is
-//! delivered.
+//! What happens at a line's home: requests arrive, one after the other is granted, and what it brings is delivered.
 
 use super::events::{Delivery, Event};
 use super::{Engine, Granted, Status};

@@ -78,12 +78,11 @@ pub struct Machine {
 
 /// How long a line takes to arrive where no other CPU wants it, in nanoseconds.
 ///
-/// What a core-to-core matrix shows, half of a round trip of a ping-pong, is a figure to begin with. The
-/// simulator's own ping-pong by compare-exchange comes out lower: between half of the latency and all of
-/// it, and at 0.56 to 0.76 of the published matrix in five of the six comparisons of
-/// `docs/validation.md`. Each side asks again while the other has the line, so that its request waits
-/// already (see [`handoff`](Contention::handoff)). One by load and store takes one to two latencies, as
-/// the line has to come twice.
+/// What a core-to-core matrix shows, half of a round trip of a ping-pong, is a figure to begin with. The simulator's
+/// own ping-pong by compare-exchange comes out lower: between half of the latency and all of it, and at 0.56 to 0.76 of
+/// the published matrix in five of the six comparisons of `docs/validation.md`. Each side asks again while the other
+/// has the line, so that its request waits already (see [`handoff`](Contention::handoff)). One by load and store takes
+/// one to two latencies, as the line has to come twice.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Latency {

@@ -1,5 +1,4 @@
-//! What a report depends on: the machine, the program, the seed, and where the objects lie on their
-//! lines.
+//! What a report depends on: the machine, the program, the seed, and where the objects lie on their lines.
 
 use crate::*;
 use tenure::memory::Plain as _;

@@ -1,7 +1,6 @@
 //! What the simulator says of code whose cost is known.
 //!
-//! The machine has fixed latencies and does nothing by chance unless a test wants it to, so that most
-//! claims are exact.
+//! The machine has fixed latencies and does nothing by chance unless a test wants it to, so that most claims are exact.
 
 mod arbitration;
 mod blocking;

@@ -297,12 +297,11 @@ impl Index<TypeId> for Model {
 }
 
 impl Model {
-    /// The holes between a composite's members, as offsets and bytes: whole bytes that no member
-    /// touches and that a later member follows. What is behind the last member is padding, and not
-    /// here. Empty for what has no members.
+    /// The holes between a composite's members, as offsets and bytes: whole bytes that no member touches and that a
+    /// later member follows. What is behind the last member is padding, and not here. Empty for what has no members.
     ///
-    /// Members that lie over each other count together; one of no bytes, such as a flexible array, ends a
-    /// hole as every other.
+    /// Members that lie over each other count together; one of no bytes, such as a flexible array, ends a hole as every
+    /// other.
     ///
     /// ```
     /// use tenure_types::model::{Builder, Format, Kind, Member, Scalar, Shape};

@@ -38,11 +38,10 @@ impl MappedFile {
                 path.display()
             )));
         }
-        // Private, because that is the only way in which the kernel lets its own BTF be mapped (6.16).
-        // SAFETY: a read-only mapping; nothing in this process writes to the file or the
-        // mapping. Another process may write while the bytes are borrowed: then a slice's bytes change
-        // under safe code, which no bound of the language covers, but everything here copies lengths
-        // and offsets out before it checks and uses them, and trusts nothing else.
+        // Private, because that is the only way in which the kernel lets its own BTF be mapped (6.16). SAFETY: a
+        // read-only mapping; nothing in this process writes to the file or the mapping. Another process may write while
+        // the bytes are borrowed: then a slice's bytes change under safe code, which no bound of the language covers,
+        // but everything here copies lengths and offsets out before it checks and uses them, and trusts nothing else.
         let mapped = unsafe { MmapOptions::new().map_copy_read_only(&file) };
         let bytes = match mapped {
             Ok(map) => Bytes::Mapped(map),

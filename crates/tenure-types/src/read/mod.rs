@@ -8,8 +8,7 @@
 //! | program, library, kernel, module, object file (ELF; Mach-O and PE as far as they hold DWARF) | DWARF if there is any, in the file itself or in its separate debug file; else the section `.BTF` |
 //! | static library (`.a`, `.rlib`) | DWARF of all members that have it |
 //!
-//! Input is never trusted: what cannot be is an [`Error`], and time and memory are bounded by the
-//! input's size.
+//! Input is never trusted: what cannot be is an [`Error`], and time and memory are bounded by the input's size.
 
 pub mod btf;
 mod dwarf;

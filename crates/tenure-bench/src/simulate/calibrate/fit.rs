@@ -196,8 +196,7 @@ pub(super) fn two(machine: &Machine, class: Class) -> Machine {
     two
 }
 
-/// How far a machine is from what was observed; 0 is not at all. Whatever exceeds `most` may be less than
-/// it would be.
+/// How far a machine is from what was observed; 0 is not at all. Whatever exceeds `most` may be less than it would be.
 fn error(machine: &Machine, observed: &Observed, nearest: &Pair, most: f64) -> Result<f64, Error> {
     let off = |simulated: f64, measured: f64| (simulated / measured).ln().powi(2);
     let together = two(machine, nearest.class);

@@ -98,8 +98,7 @@ mod imp {
         rounds(|| Some(each(|| _ = black_box(std::os::unix::process::parent_id()))))
     }
 
-    /// Calls `membarrier` from `caller` while a thread on each of `others` counts. `None` if they hardly
-    /// ran at once.
+    /// Calls `membarrier` from `caller` while a thread on each of `others` counts. `None` if they hardly ran at once.
     pub(super) fn beside(caller: usize, others: &[usize]) -> Option<Call> {
         let over = Isolated::new(Word::new(0));
         let counts: Vec<_> = others.iter().map(|_| Isolated::new(Word::new(0))).collect();

@@ -30,8 +30,7 @@ pub use table::{markdown, summary, terminal};
 const MEASURED_NS: f64 = 400e3;
 const WARM_UP_NS: f64 = 100e3;
 
-/// All figures, simulated when they are first asked for: about a second, on as many of the host's CPUs
-/// as there are.
+/// All figures, simulated when they are first asked for: about a second, on as many of the host's CPUs as there are.
 ///
 /// # Panics
 ///

@@ -135,8 +135,7 @@ impl Axis {
         (0..residuals.len()).map(|at| px(WAYS[near(at) % WAYS.len()])).collect()
     }
 
-    /// A dot if near, a cross if not, and an arrow if it is beyond the axis. Hollow if a parameter was
-    /// fitted to it.
+    /// A dot if near, a cross if not, and an arrow if it is beyond the axis. Hollow if a parameter was fitted to it.
     fn dot(self, area: &Area<'_>, check: &Check, y: i32) -> Drawn {
         let Some(x) = self.place(check.residual) else { return Ok(()) };
         let role = if check.within { Role::Good } else { Role::Bad };

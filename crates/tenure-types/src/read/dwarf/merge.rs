@@ -111,8 +111,7 @@ impl<'m, 'd> Merge<'m, 'd> {
             _ => Kind::Opaque,
         };
         let mut ty = Type::new(self.names.path(&root.name)?, root.size, kind);
-        // An alignment that no machine has is a fault that the builder would find; one that is not
-        // there is worked out.
+        // An alignment that no machine has is a fault that the builder would find; one that is not there is worked out.
         ty.align = root.align;
         ty.declared = self.declared(root.declared.as_ref())?;
         Ok(ty)

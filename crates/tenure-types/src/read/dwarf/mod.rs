@@ -6,16 +6,15 @@
 //! [`store`]) and put together in the order of the file ([`merge`]): the same file gives the same model, whatever the
 //! number of threads.
 //!
-//! Units whose types refer to other units (after link-time optimisation or `dwz`, and with type units) are set
-//! aside and read together with those, as if they were one unit.
+//! Units whose types refer to other units (after link-time optimisation or `dwz`, and with type units) are set aside
+//! and read together with those, as if they were one unit.
 //!
 //! Limits:
 //!
 //! - A malformed unit fails the whole read: a report about the rest would look complete.
-//! - Tables that no compiler writes are refused, so that time and memory stay proportional to the input: more than
-//!   128 attributes in an abbreviation, more than 65,536 rows in a unit that take less than 3 bytes each, names
-//!   that come to more than 256 times the unit's length or 4 times the file's, an abbreviation table of more than a
-//!   megabyte.
+//! - Tables that no compiler writes are refused, so that time and memory stay proportional to the input: more than 128
+//!   attributes in an abbreviation, more than 65,536 rows in a unit that take less than 3 bytes each, names that come
+//!   to more than 256 times the unit's length or 4 times the file's, an abbreviation table of more than a megabyte.
 //! - Names are cut after 64 KiB, pointers to pointers are looked through 64 times, arrays have up to 16 dimensions.
 
 mod content;

@@ -1,9 +1,8 @@
 //! From the entries of a unit to a [`Table`]: one pass, no allocation for an entry.
 //!
-//! An entry's meaning depends on the one that holds it: a member belongs to the composite, a bound to
-//! the array. The stack of *frames* knows those that give their children a meaning; everything else
-//! (functions, blocks) is looked through, so that types and variables in functions are found. The
-//! stack is on the heap, so that no nesting ends it.
+//! An entry's meaning depends on the one that holds it: a member belongs to the composite, a bound to the array. The
+//! stack of *frames* knows those that give their children a meaning; everything else (functions, blocks) is looked
+//! through, so that types and variables in functions are found. The stack is on the heap, so that no nesting ends it.
 
 use gimli::{Abbreviation, AttributeSpecification, AttributeValue, EntriesRaw, RunTimeEndian};
 

@@ -1,10 +1,9 @@
 //! What the scan of a unit leaves of its entries: types, members, variables, as flat tables.
 //!
-//! Every entry of every file has a *position*: a number that is the offset of its section's start
-//! among all sections that are read, plus its own offset. References are positions until
-//! [`Table::link`] turns them into indices of the table. Most tables are one unit's and are used
-//! again for the next; the units of files whose types refer across units (link-time optimisation,
-//! `dwz`, type units) go into one table together.
+//! Every entry of every file has a *position*: a number that is the offset of its section's start among all sections
+//! that are read, plus its own offset. References are positions until [`Table::link`] turns them into indices of the
+//! table. Most tables are one unit's and are used again for the next; the units of files whose types refer across units
+//! (link-time optimisation, `dwz`, type units) go into one table together.
 
 use super::fault::Fault;
 use crate::model::{Qualifier, Scalar};

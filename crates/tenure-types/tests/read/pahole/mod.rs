@@ -12,8 +12,7 @@ use output::{Field, Struct};
 use tenure_types::model::{Format, Kind, Member, Model, Shape, TypeId};
 use tenure_types::read::{Input, Options, read};
 
-/// Structs that are declared inside functions, where pahole 1.24 does not look: those of Debian's
-/// 6.1.0-50-cloud-amd64.
+/// Structs that are declared inside functions, where pahole 1.24 does not look: those of Debian's 6.1.0-50-cloud-amd64.
 const IN_FUNCTIONS: [&str; 10] = [
     "__arch_relative_insn",
     "bts_record",
