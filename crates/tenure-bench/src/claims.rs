@@ -8,7 +8,6 @@ use tenure_report::words::counted;
 
 use Against::{Baseline, Limit, Rival};
 
-/// Where in a scenario a check looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum At {
     OneThread,
@@ -19,14 +18,12 @@ enum At {
 enum Against {
     Baseline,
     Limit,
-    /// One of the scenario's rivals.
     Rival(&'static str),
-    /// The variant itself on one thread. What is compared is the time from one operation to the next, whichever thread
-    /// does them.
+    /// The variant on one thread: compared by the time from one operation to the next, whichever thread does them.
     OneThread,
 }
 
-/// The time of `variant` is at most `at_most` times that of the other row.
+/// The variant takes at most `at_most` times as long as the other row.
 #[derive(Debug, Clone, Copy)]
 struct Check {
     variant: &'static str,
@@ -47,7 +44,7 @@ macro_rules! claims {
     };
 }
 
-/// Ratios are times, so "at least 0.95 of the throughput" is "at most 1 / 0.95 of the time".
+/// Ratios are times: "at least 0.95 of the throughput" is "at most 1 / 0.95 of the time".
 const CLAIMS: &[Claim] = claims! {
     "refs/get-put": "On one thread a get and put cost what the two bare atomic operations cost",
         [alone("rcuref", Limit, 1.05), alone("ticket", Limit, 1.10)];
@@ -110,7 +107,7 @@ const fn together(variant: &'static str, against: Against, at_most: f64) -> Chec
     Check { variant, at: At::AllCpus, against, at_most }
 }
 
-/// Judges every claim whose scenario was measured where the claim looks, on a machine of `cpus`.
+/// Judges every claim whose scenario was measured where the claim looks.
 pub(crate) fn judge(groups: &[Group], cpus: usize) -> Vec<Verdict> {
     let scenarios: Vec<&Scenario> = groups.iter().flat_map(|group| &group.scenarios).collect();
     let mut verdicts: Vec<Verdict> = CLAIMS
@@ -146,7 +143,6 @@ fn judge_claim(claim: &Claim, scenario: &Scenario, cpus: usize) -> Option<Verdic
     Some(verdict(worst, details.join("; ")))
 }
 
-/// Where a claim shows that needs more CPUs than there are.
 fn shown_elsewhere(scenario: &str) -> String {
     match simulate::run::command(scenario) {
         Some(command) => format!("`{command}` shows it on a simulated machine"),
@@ -178,8 +174,8 @@ fn row<'a>(scenario: &'a Scenario, variant: &str, threads: usize) -> Option<&'a 
     point.rows.iter().find(|row| row.variant == variant)
 }
 
-/// From one operation to the next, on so many threads against one. They were not measured in the same rounds, so the
-/// interval has to hold for any two of their values.
+/// The time between operations on so many threads against one. The rounds differ, so the interval has to hold for any
+/// two values.
 fn together_against_alone(together: Estimate, threads: usize, alone: Estimate) -> Estimate {
     let ratio = |together: f64, alone: f64| together / threads as f64 / alone;
     Estimate {
@@ -210,12 +206,11 @@ fn describe(check: &Check, ratio: Estimate, cpus: usize) -> String {
     )
 }
 
-/// Two decimals, and more for what has no digit there.
 fn figure(ratio: f64) -> String {
     if ratio < 0.1 { format!("{ratio:.4}") } else { format!("{ratio:.2}") }
 }
 
-/// Published: 8 retries per operation on 112 CPUs. Fewer CPUs cannot show that.
+/// Published: 8 retries per operation on 112 CPUs.
 const CPUS_OF_RETRIES: usize = 112;
 const PUBLISHED_RETRIES: f64 = 8.0;
 
@@ -274,7 +269,7 @@ mod tests {
         }
     }
 
-    /// Two variants on one thread and on two, of which the second takes ten times as long as the first.
+    /// Two variants on one thread and on two; the second takes ten times as long.
     fn measured() -> Scenario {
         let row = |variant: &str, ns: f64| Row {
             variant: variant.into(),

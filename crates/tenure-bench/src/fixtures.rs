@@ -1,7 +1,6 @@
-//! Reports as runs would make them, for tests: a large server and a machine of one CPU.
+//! Reports for tests: a large server and a machine of one CPU.
 //!
-//! Some real scenarios, with figures of a crude model of one contended line, so that tables and charts have the shapes
-//! they will have.
+//! The figures follow a crude model of one contended line, which gives tables and charts realistic shapes.
 
 use crate::result::{Distribution, Group, Point, Report, Row, SCHEMA, Scenario, Settings};
 use crate::scenario;
@@ -10,7 +9,7 @@ use tenure_report::machine::{Cache, Machine};
 use tenure_report::stats::Estimate;
 use tenure_report::verdict::{Outcome, Verdict};
 
-/// A server of two sockets, 96 cores and 192 CPUs, at ten numbers of threads of which one is more than it has.
+/// Two sockets, 192 CPUs, ten numbers of threads of which one is more than that.
 pub(crate) fn xeon() -> Report {
     let threads = [1, 2, 4, 8, 16, 32, 64, 96, 192, 256];
     Report {
@@ -35,7 +34,7 @@ pub(crate) fn xeon() -> Report {
     }
 }
 
-/// A virtual machine of one CPU: one number of threads, wide intervals, and fields left empty.
+/// One CPU: one number of threads, wide intervals, empty fields.
 pub(crate) fn one_cpu() -> Report {
     let mut report = Report {
         machine: Machine {
@@ -65,7 +64,7 @@ pub(crate) fn one_cpu() -> Report {
     report
 }
 
-/// A report in which every text tries to be markup.
+/// Every text tries to be markup.
 pub(crate) fn hostile() -> Report {
     const TEXT: &str = "</script><script>alert(1)</script><!-- \"'&amp;";
     let mut report = one_cpu();
@@ -81,7 +80,7 @@ pub(crate) fn hostile() -> Report {
     report
 }
 
-/// A report with figures that no run should make, and no variant that its scenario names.
+/// Figures that no run should make, and a baseline that is not there.
 pub(crate) fn degenerate() -> Report {
     let mut report = xeon();
     let scenario = &mut report.groups[0].scenarios[0];
@@ -103,13 +102,11 @@ pub(crate) fn degenerate() -> Report {
     report
 }
 
-/// What the crude model says of a variant.
 #[derive(Clone, Copy)]
 pub(crate) struct Cost {
-    /// Time alone, and added time for each other thread.
+    /// Time alone, and for each other thread.
     alone: f64,
     each: f64,
-    /// For each other thread.
     pub(crate) retries: f64,
 }
 
@@ -129,7 +126,6 @@ impl Cost {
     }
 }
 
-/// Whether what is read lies on the count's line.
 pub(crate) fn is_shared(variant: &str) -> bool {
     variant.starts_with("shared")
 }
@@ -209,7 +205,6 @@ fn singles(median_ns: f64) -> Distribution {
     }
 }
 
-// Threads are few enough for a float.
 #[allow(clippy::cast_precision_loss)]
 fn point(
     scenario: &scenario::Scenario,

@@ -1,7 +1,5 @@
 //! Benchmarks of Tenure: scenarios, the measuring method, and the report.
 //!
-//! The data flows in one line:
-//!
 //! ```text
 //!                      ┌─> runner ─> samples ─> rows with ratios ─> claims ─┐
 //! scenario ─> variants ┤                                                    ├─> table, JSON, HTML
@@ -11,11 +9,11 @@
 //! | module | what it does |
 //! |---|---|
 //! | `scenario` | what is measured |
-//! | `runner` | how: interleaved slices on pinned threads |
-//! | [`simulate`] | the same on a simulated machine, from a request to its report |
+//! | `runner` | interleaved slices on pinned threads |
+//! | [`simulate`] | the same on a simulated machine |
 //! | `claims` | what the figures say |
 //! | [`run`] | from a request to a report |
-//! | `report` | the result as curves, which tables and pages show |
+//! | `report` | the result as curves |
 //! | [`result`] | the report's shape, which is the JSON schema |
 
 mod claims;

@@ -1,4 +1,4 @@
-//! What a run found, as the curves that tables and pages are made of.
+//! A run as the curves that tables and pages are made of.
 
 use crate::result::{Distribution, Group, Point, Report, Row, Scenario};
 use tenure_report::curves::{
@@ -7,7 +7,7 @@ use tenure_report::curves::{
 use tenure_report::words::{counted, number, short, whole};
 use tenure_report::{curves, verdict};
 
-/// The group whose bars are shown whatever the numbers of threads: layout by counter.
+/// Layout by counter: bars, whatever the numbers of threads.
 const CELLS: &str = "dst/";
 
 impl Measured for Report {
@@ -41,7 +41,6 @@ impl Measured for Report {
 }
 
 impl<P> Group<P> {
-    /// The group as curves; `scenario` makes one of each scenario and its place.
     pub(crate) fn curves(
         &self,
         scenario: impl Fn(usize, &Scenario<P>) -> curves::Scenario,
@@ -57,7 +56,7 @@ impl<P> Group<P> {
 }
 
 impl<P> Scenario<P> {
-    /// What a scenario is, without what it has measured but for points that `point` makes.
+    /// A scenario with the points that `point` makes.
     pub(crate) fn curves(&self, point: impl Fn(&P) -> curves::Point) -> curves::Scenario {
         curves::Scenario {
             id: self.id.clone(),
@@ -83,7 +82,6 @@ fn opening(report: &Report) -> String {
     parts.join("; ")
 }
 
-/// The whole run in a sentence.
 fn conclusion(report: &Report) -> String {
     if report.interrupted {
         return "The run was interrupted: no claim is judged.".to_owned();
@@ -120,7 +118,7 @@ fn measures() -> Vec<Measure> {
 
 fn row(row: &Row) -> curves::Row {
     let time = row.ns_per_op;
-    // Throughput is the inverse of time, so its interval is the inverse of time's.
+    // Throughput is the inverse of time, and so is its interval.
     let throughput = Cell::Figure {
         value: row.mops,
         interval: Some((row.mops * time.median / time.high, row.mops * time.median / time.low)),
@@ -167,7 +165,7 @@ fn scenario(scenario: &Scenario, cpus: usize) -> curves::Scenario {
     }
 }
 
-/// How long single operations took; `None` where no variant timed any.
+/// `None` where no variant timed single operations.
 fn singles(scenario: &Scenario) -> Option<Table> {
     let section = |point: &Point| {
         let line = |row: &Row| {
@@ -195,8 +193,7 @@ fn singles(scenario: &Scenario) -> Option<Table> {
     })
 }
 
-/// What is to be said of rounds that were left out and of disturbed slices: how many were dropped, and where so few
-/// were undisturbed that the others count.
+/// How many rounds were dropped, and where disturbed slices count because hardly any other was left.
 fn disturbed(scenario: &Scenario) -> Vec<String> {
     let rows =
         || scenario.points.iter().flat_map(|point| point.rows.iter().map(move |row| (point, row)));
@@ -234,7 +231,7 @@ fn disturbed(scenario: &Scenario) -> Vec<String> {
 }
 
 impl Distribution {
-    /// The times with their names, from the shortest.
+    /// From the shortest.
     fn named(&self) -> [(&'static str, f64); 5] {
         [
             ("median", self.median_ns),

@@ -1,12 +1,12 @@
-//! What a run of the benchmarks found: the one shape behind tables, JSON and HTML.
+//! The one shape behind tables, JSON and HTML.
 //!
 //! # Schema
 //!
-//! `--json` writes a [`Report`]. [`SCHEMA`] names the version: it changes when a field changes its meaning or goes
+//! `--json` writes a [`Report`]. [`SCHEMA`] names its version, which changes when a field changes its meaning or goes
 //! away; new fields may appear at any time. `docs/bench.schema.json` is the JSON Schema.
 //!
-//! All times are nanoseconds of wall time. All ratios are *time of this row / time of the other*, so that below 1 is
-//! faster, whatever the number of threads.
+//! Times are nanoseconds of wall time. Ratios are *time of this row / time of the other*: below 1 is faster, whatever
+//! the number of threads.
 
 use crate::scenario;
 use schemars::JsonSchema;

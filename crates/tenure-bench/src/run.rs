@@ -12,12 +12,12 @@ use tenure_report::{Progress, affinity, machine};
 /// What to measure.
 #[derive(Debug, Clone, Default)]
 pub struct Request {
-    /// Names of groups, or identifiers of scenarios; empty for all.
+    /// Names of groups or identifiers of scenarios; empty for all.
     pub groups: Vec<String>,
-    /// Numbers of threads; by default every power of two up to all CPUs, all CPUs, and twice as many.
+    /// By default every power of two up to all CPUs, all CPUs, and twice as many.
     pub threads: Option<Vec<usize>>,
-    /// Measured seconds for each row at each number of threads; by default as many as keep the
-    /// whole run at about two minutes. The rounds of a scenario take at most twice as long.
+    /// Measured seconds for each row at each number of threads; by default the whole run takes about two minutes. The
+    /// rounds of a scenario take at most twice as long.
     pub seconds: Option<f64>,
     /// Only see that everything works.
     pub quick: bool,
@@ -29,7 +29,7 @@ pub struct Request {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Error {
-    /// There is no such group or scenario.
+    /// No such group or scenario.
     Unknown(scenario::Unknown),
     /// A number of threads that cannot be run.
     Threads(usize),
@@ -62,7 +62,7 @@ pub fn groups() -> Vec<GroupInfo> {
     scenario::listed(scenario::native())
 }
 
-/// The seconds that all rows together are measured by default.
+/// Of all rows together.
 const DEFAULT_TOTAL_SECONDS: f64 = 45.0;
 const MOST_DEFAULT_SECONDS: f64 = 0.5;
 const BATCHES: usize = 15;
@@ -70,14 +70,13 @@ const BATCHES: usize = 15;
 const QUICK_SECONDS: f64 = 0.01;
 const QUICK_BATCHES: usize = 6;
 
-/// Measures what `request` asks for, until `cancelled` says otherwise: then the report has what was measured so far.
+/// Measures what `request` asks for, until `cancelled`: then the report has what was measured so far.
 ///
-/// `tell` sees the report grow: first without groups, then after each scenario, which is the last one of the last
-/// group.
+/// `tell` sees the report before the first scenario and after each one, the last of the last group.
 ///
 /// # Errors
 ///
-/// A request that names a group that does not exist, or numbers that cannot be measured. Nothing was measured then.
+/// A request that names a group that does not exist, or numbers that cannot be measured. Nothing is measured then.
 pub fn run(
     request: &Request,
     cancelled: &(dyn Fn() -> bool + Sync),
@@ -138,14 +137,14 @@ pub fn run(
 
     report.groups.retain(|group| !group.scenarios.is_empty());
     report.seconds = clock.elapsed().as_secs_f64();
-    // Too few figures for a verdict, and too few of a scenario that was interrupted.
+    // These have too few figures for a verdict.
     if !request.quick && !report.interrupted {
         report.verdicts = claims::judge(&report.groups, cpus.len());
     }
     Ok(report)
 }
 
-/// Finds out whether `names` can be asked for, without a run.
+/// Checks `names` without a run.
 ///
 /// # Errors
 ///
@@ -158,8 +157,7 @@ fn chosen(names: &[String]) -> Result<Vec<scenario::Group>, Error> {
     scenario::chosen(scenario::native(), names).map_err(Error::Unknown)
 }
 
-/// The numbers of threads for scenarios on `shared` objects, or on private ones: operations on those
-/// scale with the CPUs, so only one thread and one per CPU tell something new.
+/// Operations on private objects scale with the CPUs, so only one thread and one per CPU are of interest.
 fn chosen_threads(shared: bool, asked: Option<&[usize]>, cpus: usize) -> Result<Vec<usize>, Error> {
     let mut threads: Vec<usize> = match asked {
         Some(asked) => asked.to_vec(),

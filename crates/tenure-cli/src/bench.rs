@@ -29,7 +29,7 @@ pub(crate) fn run(arguments: &Bench) -> Result<(), Failure> {
     let style = (json != Json::Stdout).then(output::style);
     let bar = Bar::new();
     let mut printed = Ok(());
-    // Tables as they are finished. If they cannot be printed, the run goes on for the files that it was asked to write.
+    // Tables as they are finished. If printing fails, the run goes on for its files.
     let mut tell = |report: &Report| {
         if let (Some(style), Ok(())) = (style, &printed) {
             printed = bar.suspend(|| output::print(&terminal::newest(report, style)));
@@ -44,7 +44,7 @@ pub(crate) fn run(arguments: &Bench) -> Result<(), Failure> {
 }
 
 fn request(arguments: &Bench) -> Result<Request, Failure> {
-    // A run finds out too, but after folders for its report were made.
+    // A run checks this too, but after folders for its report were made.
     run::check_names(&arguments.groups).map_err(|error| Failure::input(told(error)))?;
     if arguments.with.is_some() {
         return Err(Failure::Input("--with is for `tenure bench e2e`".to_owned()));
@@ -58,7 +58,6 @@ fn request(arguments: &Bench) -> Result<Request, Failure> {
     })
 }
 
-/// All groups, `e2e` included.
 fn groups() -> Vec<GroupInfo> {
     let groups = run::groups();
     #[cfg(target_os = "linux")]

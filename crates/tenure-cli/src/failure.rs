@@ -1,4 +1,4 @@
-//! Why the command could not do what was asked, in one line.
+//! Failures of the command, in one line.
 
 use std::fmt::Display;
 use std::io;
@@ -11,15 +11,15 @@ pub(crate) const INTERRUPTED: u8 = 130;
 
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// What was asked for is impossible; the line says what to do instead.
+    /// The line also says what to do instead.
     Input(String),
-    /// All worked, but a check failed; its result is printed already.
+    /// All worked, but a check failed. The result is printed.
     Check,
-    /// The program that was run ended with this status; its report is printed already.
+    /// The program ended with this status. The report is printed.
     Program(u8),
-    /// Ctrl-C ended the work early; what there is of it is printed already.
+    /// Ctrl-C ended the work early. What there is of it is printed.
     Interrupted,
-    /// Help or the version was asked for.
+    /// Help, or the version.
     Told(String),
     /// The reader of standard output has gone.
     Closed,
@@ -30,7 +30,7 @@ impl Failure {
         Self::Input(format!("cannot write {}: {error}; name another path", path.display()))
     }
 
-    /// A reader of standard output that has gone, such as `head`, ends the command without a word.
+    /// A reader that has gone, such as `head`, ends the command silently.
     pub(crate) fn unprintable(error: &io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::BrokenPipe => Self::Closed,
@@ -42,7 +42,7 @@ impl Failure {
         Self::Input(error.to_string())
     }
 
-    /// What the parser of arguments has to say, which takes several lines there.
+    /// Shortens clap's several lines.
     // By value, as `map_err` gives it.
     #[allow(clippy::needless_pass_by_value)]
     pub(crate) fn from_clap(error: clap::Error) -> Self {
@@ -70,7 +70,7 @@ fn one_line(error: &clap::Error) -> String {
     let first = text.lines().next().unwrap_or_default();
     let mut line = first.strip_prefix("error: ").unwrap_or(first).trim_end_matches(':').to_owned();
     if let Some(ContextValue::Strings(names)) = error.get(ContextKind::InvalidArg) {
-        // What is missing; clap lists it on lines of its own.
+        // clap lists these on lines of their own.
         line += &format!(": {}", names.join(" "));
     }
     let suggestion =

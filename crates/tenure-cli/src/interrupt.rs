@@ -1,4 +1,4 @@
-//! Ctrl-C: the first asks the work to end with what it has, the second ends the process.
+//! Ctrl-C: the first ends the work with what there is, the second ends the process.
 
 #![allow(clippy::disallowed_types, reason = "signal-hook sets a flag of core's")]
 
@@ -16,7 +16,7 @@ impl Interrupt {
     pub(crate) fn catch() -> Result<Self, Failure> {
         let came = Arc::new(AtomicBool::new(false));
         for signal in [SIGINT, SIGTERM] {
-            // In this order: the first signal finds the flag unset.
+            // In this order the first signal finds the flag unset.
             flag::register_conditional_shutdown(signal, INTERRUPTED.into(), Arc::clone(&came))
                 .and_then(|_| flag::register(signal, Arc::clone(&came)))
                 .map_err(|error| Failure::Input(format!("cannot wait for Ctrl-C: {error}")))?;
@@ -25,7 +25,7 @@ impl Interrupt {
     }
 
     pub(crate) fn came(&self) -> bool {
-        // Relaxed: the flag alone is passed on.
+        // Relaxed: only a flag.
         self.0.load(Ordering::Relaxed)
     }
 }

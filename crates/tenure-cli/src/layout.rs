@@ -20,7 +20,7 @@ pub(crate) fn run(arguments: &Layout) -> Result<(), Failure> {
     output::check_all(json, arguments.html.as_deref())?;
     let old = arguments.diff.as_deref().map(json::read).transpose().map_err(Failure::input)?;
     let (model, mut report) = run::run(&request, &Bar::new()).map_err(Failure::input)?;
-    // The process ends with this command: no need to give back half a million allocations one by one.
+    // The process ends next: do not free half a million allocations one by one.
     std::mem::forget(model);
 
     let changes = old.map(|old| diff::changes(&old, &report)).transpose();
@@ -32,7 +32,6 @@ pub(crate) fn run(arguments: &Layout) -> Result<(), Failure> {
 }
 
 fn request(arguments: &Layout) -> Result<Request, Failure> {
-    // The page shows every type before and after.
     let suggest = arguments.suggest || arguments.html.is_some();
     if !suggest && !arguments.pins.is_empty() {
         return Err(Failure::input("--pin is for the orders that --suggest and --html propose"));
@@ -42,7 +41,7 @@ fn request(arguments: &Layout) -> Result<Request, Failure> {
     }
     let mut types = Vec::new();
     let input = match &arguments.file {
-        // There is no file to name then, and the first word is a type like the others.
+        // Without a file, the first word is a type like the others.
         first if arguments.kernel => {
             types.extend(first);
             Input::Kernel

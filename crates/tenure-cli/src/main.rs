@@ -1,8 +1,8 @@
 //! The command `tenure`.
 //!
-//! It parses what was typed, calls the crates that do the work, and prints what they found. It ends
-//! with 0; with 1 if a check failed; with 2 and one line on standard error if it could not do what was
-//! asked; or with 130 if Ctrl-C ended a benchmark early. `tenure run` ends with the status of the program that it ran.
+//! It parses arguments, calls the crates that do the work, and prints. Status: 0; 1 if a check failed; 2, with one line
+//! on standard error, for what cannot be done; 130 if Ctrl-C ended a benchmark early. `tenure run` ends with its
+//! program's status.
 
 mod args;
 mod bench;

@@ -1,4 +1,4 @@
-//! Standard output: what it can show, and writing to it. Files beside it.
+//! Standard output, and files beside it.
 
 use std::fs;
 use std::io::{self, Write};
@@ -13,7 +13,7 @@ use crate::failure::Failure;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Json<'a> {
     Unasked,
-    /// In place of the text for people.
+    /// Instead of text.
     Stdout,
     File(&'a Path),
 }
@@ -38,8 +38,8 @@ impl<'a> Json<'a> {
 const REPORTS: &str = "tenure-report";
 
 impl Json<'_> {
-    /// The file of the HTML report about `names`, in the folder of `--report` or the default one; none if JSON goes to
-    /// standard output and no folder was named. Creates the folder.
+    /// The path of the HTML report about `names`, in the folder of `--report` or the default one, which it creates;
+    /// `None` if JSON goes to standard output and no folder was given.
     pub(crate) fn page(
         self,
         argument: Option<&PathBuf>,
@@ -53,7 +53,6 @@ impl Json<'_> {
     }
 }
 
-/// [`deliver`], for measured curves.
 pub(crate) fn tell<M: Measured>(
     json: Json<'_>,
     report: &M,
@@ -64,7 +63,7 @@ pub(crate) fn tell<M: Measured>(
     deliver(json, &as_json, page, || page::render(report), |style| text(report, style))
 }
 
-/// Delivers a report in every way that was asked for: as JSON, as a page, and as text.
+/// Delivers a report as JSON, as a page and as text, as requested.
 pub(crate) fn deliver(
     json: Json<'_>,
     as_json: &str,
@@ -72,7 +71,7 @@ pub(crate) fn deliver(
     html: impl FnOnce() -> String,
     text: impl FnOnce(Style) -> String,
 ) -> Result<(), Failure> {
-    // Files first: a reader of the text that goes away does not take them along.
+    // Files first: they survive a reader of the text that goes away.
     if let Some(path) = json.file() {
         write(path, as_json)?;
     }

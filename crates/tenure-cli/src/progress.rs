@@ -1,4 +1,4 @@
-//! How far a run has come, on standard error.
+//! Progress on standard error.
 
 use std::io::IsTerminal;
 use std::sync::{Mutex, PoisonError};
@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tenure_report::Progress;
 
-/// A bar on a terminal, and elsewhere a line for each subject.
+/// A bar on a terminal, a line for each subject elsewhere.
 pub(crate) struct Bar {
     bar: ProgressBar,
     watched: bool,
@@ -23,7 +23,7 @@ impl Bar {
         }
     }
 
-    /// What to print without a terminal: one line for each subject.
+    /// Without a terminal: one line for each subject.
     fn line(&self, subject: &str) -> Option<String> {
         let mut now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
         let is_new = now.1 != subject;
@@ -31,7 +31,7 @@ impl Bar {
         (is_new && !self.watched).then(|| format!("{} {subject}", now.0))
     }
 
-    /// Prints while the bar is out of the way.
+    /// Hides the bar while it prints.
     pub(crate) fn suspend<R>(&self, print: impl FnOnce() -> R) -> R {
         self.bar.suspend(print)
     }

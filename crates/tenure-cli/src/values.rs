@@ -1,4 +1,4 @@
-//! Parsers for the values of options. An error is a line that shows a good value.
+//! Parsers of options. An error is a line that shows a good value.
 
 use tenure_bench::run::MOST_THREADS;
 use tenure_bench::simulate::run::MOST_US;
@@ -10,7 +10,7 @@ pub(crate) fn line(text: &str) -> Result<u64, String> {
     }
 }
 
-/// The runtime's records have room for these.
+/// The limit of the runtime's records.
 pub(crate) fn run_line(text: &str) -> Result<u32, String> {
     match text.trim() {
         "64" => Ok(64),

@@ -1,11 +1,11 @@
-//! Finds fields that share a cache line with a contended word, and says how to mend it.
+//! Finds fields that share a cache line with a contended word, and proposes repairs.
 //!
-//! A word that many CPUs write drags its line from cache to cache, and with it every field that happens
-//! to lie beside it. Layout printers show where fields lie and leave the rest to the reader; this crate
-//! knows which words are contended, looks through embedding (the victim is often in an *outer* type),
-//! and orders what it finds, because nearly every struct with an atomic word has something beside it.
+//! A word that many CPUs write drags its line from cache to cache, and with it all fields beside it. Layout printers
+//! show where fields lie; this crate knows which words are contended, looks through embedding (the victim is often in
+//! an *outer* type), and ranks its findings, because nearly every struct with an atomic word has something beside it.
 //!
-//! The command `tenure layout` is this crate; [`tenure_types`] reads the types, and [`tenure_find`] shows what was found. As a library:
+//! It is behind the command `tenure layout`; [`tenure_types`] reads the types, and [`tenure_find`] shows findings. As a
+//! library:
 //!
 //! ```
 //! use tenure_find::Sharing;
@@ -39,21 +39,19 @@
 //! | module | subject |
 //! |---|---|
 //! | [`run`](mod@run) | from a request to a report: start here |
-//! | [`sharing`] | what is a finding, and its score, signal by signal |
+//! | [`sharing`] | findings and their scores, signal by signal |
 //! | [`suggest`](mod@suggest) | a better order |
 //! | [`check`](mod@check) | assertions for CI |
-//! | [`rules`] | the rules file: what is known of types and members, and what is to be checked |
-//! | [`knowledge`] | what is known without one |
+//! | [`rules`] | the rules file: knowledge of types and members, and checks |
+//! | [`knowledge`] | the built-in knowledge |
 //! | [`lines`] | members on lines |
 //!
 //! # Limits
 //!
-//! - Lines are counted from the start of a type. Where an allocator puts an object elsewhere, other
-//!   members meet; each finding says at what share of the possible addresses it holds.
-//! - What is known comes from types, names and rules, not from a run of the program. A score orders;
-//!   it measures nothing.
-//! - Arrays on the heap (`Vec`, `new T[n]`) are not seen. That their elements share lines is found only
-//!   where another array of the same type is a member or a variable.
+//! - Lines are counted from the start of a type. Where an allocator puts an object elsewhere, other members meet; each
+//!   finding says at what share of the possible addresses it holds.
+//! - Types, names and rules are all that is known; the program does not run. A score ranks, it measures nothing.
+//! - Arrays on the heap (`Vec`, `new T[n]`) are found only if another array of the same type is a member or a variable.
 
 pub mod check;
 pub mod knowledge;
@@ -65,5 +63,5 @@ pub mod suggest;
 
 pub use tenure_types::Error;
 
-/// The size of a cache line that is assumed by default.
+/// The default.
 pub const LINE_BYTES: u64 = tenure::line::LINE_BYTES as u64;

@@ -17,46 +17,46 @@ use tenure_find::{Report, Scope, Source, Suggestion, Types, Unmended};
 use tenure_types::model::{Format, Kind, Model, TypeId};
 use tenure_types::read::{self, Input};
 
-/// If more types are asked for, only those with findings get a map.
+/// With more types, only those with findings get a map.
 const MOST_MAPS: usize = 64;
 
-/// What is asked for.
+/// What to analyse.
 #[derive(Debug, Clone)]
 pub struct Request {
     /// What to read.
     pub input: Input,
     /// How to read it.
     pub options: read::Options,
-    /// Patterns of type names (`*` stands for anything); empty for all types.
+    /// Patterns of type names (`*` for anything); empty for all types.
     pub types: Vec<String>,
-    /// Patterns of the files in which types are declared; empty for all files.
+    /// Patterns of the declaring files; empty for all.
     pub declared_in: Vec<String>,
     /// The most findings to report.
     pub top: usize,
-    /// Whether to look for repairs of the reported types.
+    /// Whether to propose repairs of the reported types.
     pub suggest: bool,
-    /// Members to leave where they are, with all before them: `MEMBER` or `TYPE.MEMBER`.
+    /// Members to leave in place, with all before them: `MEMBER` or `TYPE.MEMBER`.
     pub pins: Vec<String>,
-    /// Files that say more of types and members than is built in.
+    /// Files with rules beyond the built-in ones.
     pub rules: Vec<PathBuf>,
-    /// A file with checks, whose other rules count as well.
+    /// A file with checks, whose rules count as well.
     pub check: Option<PathBuf>,
-    /// The size of a cache line in bytes.
+    /// Of a cache line.
     pub line_bytes: u64,
 }
 
-/// Reads, analyses and reports. The model comes along, for further questions.
+/// Reads, analyses and reports. Returns the model too, for further questions.
 ///
 /// # Errors
 ///
-/// Something cannot be read or is malformed, a rules file has a mistake, a pattern matches no type, a
-/// pin names no member.
+/// Unreadable or malformed input, a mistake in a rules file, a pattern that matches no type, a pin that names no
+/// member.
 ///
 /// # Panics
 ///
 /// [`Request::line_bytes`] is not a power of two.
 pub fn run(request: &Request, progress: &dyn Progress) -> Result<(Model, Report), Error> {
-    // Before the long read: a mistake in a small file is reported at once.
+    // A mistake in a small file is reported before the long read.
     let (knowledge, checks) = knowledge(request)?;
     let model = read::read(&request.input, &request.options, progress)?;
     let report = analyse(request, &knowledge, checks.as_ref(), &model, progress)?;
@@ -102,7 +102,7 @@ fn analyse(
     Ok(report)
 }
 
-/// What is known, and the rules that are to be checked.
+/// And the rules to be checked.
 fn knowledge(request: &Request) -> Result<(Knowledge, Option<Rules>), Error> {
     let mut knowledge = Knowledge::builtin();
     for path in &request.rules {
@@ -198,7 +198,7 @@ impl Asked {
         concerned.into_iter().flatten().any(|id| types.contains(&id))
     }
 
-    /// The types to draw: those asked for, or those of the findings.
+    /// The types to draw: those requested, or those of the findings.
     fn types_of(&self, reported: &[(usize, &Found)]) -> Vec<TypeId> {
         let of_findings = reported.iter().filter_map(|(_, found)| found.type_id());
         let mut all: Vec<TypeId> = match &self.types {

@@ -1,4 +1,4 @@
-//! Which CPUs there are, pinning to them, and whether the scheduler interfered.
+//! CPUs, pinning, and the scheduler's interference.
 
 #[cfg(target_os = "linux")]
 use nix::{
@@ -21,7 +21,7 @@ pub fn cpus() -> Vec<usize> {
     (0..std::thread::available_parallelism().map_or(1, usize::from)).collect()
 }
 
-/// Keeps the calling thread on `cpu`. Returns whether the system agreed: Linux alone can.
+/// Pins the calling thread to `cpu`. Returns whether that worked: only on Linux.
 #[cfg_attr(not(target_os = "linux"), allow(unused_variables))]
 pub fn pin(cpu: usize) -> bool {
     #[cfg(target_os = "linux")]
@@ -34,7 +34,7 @@ pub fn pin(cpu: usize) -> bool {
     agreed
 }
 
-/// How often the calling thread was switched out although it wanted to run; always 0 where the system does not tell.
+/// Involuntary switches of the calling thread so far; 0 where unknown.
 #[must_use]
 pub fn involuntary_switches() -> c_long {
     #[cfg(target_os = "linux")]

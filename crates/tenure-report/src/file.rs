@@ -1,11 +1,11 @@
-//! Files that are there in full or not at all.
+//! Atomic replacement of files.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// The file name of a page about `names`, or about everything if there are none: `bench.html`,
-/// `bench-refs-upgrade.html`. Runs about different names do not overwrite each other's pages.
+/// The file name of a page about `names`, or about everything: `bench.html`, `bench-refs-upgrade.html`. Runs with
+/// different names do not overwrite each other's pages.
 #[must_use]
 pub fn page_name(instrument: &str, names: &[String]) -> String {
     /// Far below what file systems allow.
@@ -22,12 +22,11 @@ pub fn page_name(instrument: &str, names: &[String]) -> String {
     stem + ".html"
 }
 
-/// Finds out whether [`write()`] to `path` would work, so that a run of two minutes does not end in
-/// an error. Leaves a file that is there as it is.
+/// Tests whether [`write()`] to `path` would work, before a run of two minutes. Does not change an existing file.
 ///
 /// # Errors
 ///
-/// What [`write()`] would fail with.
+/// Those of [`write()`].
 pub fn check(path: &Path) -> io::Result<()> {
     match target(path)? {
         Target::Replace(path) => temporary_beside(&path).map(drop),
@@ -35,12 +34,12 @@ pub fn check(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Writes `text` to `path`. A reader sees the file that was there
-/// before or the new one, never a part; a path that is a device or a pipe is written to as it is.
+/// Writes `text` to `path`. A reader sees the old file or the new one, never a part. A device or a pipe is written to
+/// in place.
 ///
 /// # Errors
 ///
-/// The path is a folder, or its folder is not there or cannot be written.
+/// The path is a folder, or its folder is missing or not writable.
 pub fn write(path: &Path, text: &str) -> io::Result<()> {
     match target(path)? {
         Target::Replace(path) => {
@@ -54,9 +53,9 @@ pub fn write(path: &Path, text: &str) -> io::Result<()> {
 }
 
 enum Target {
-    /// A regular file, there or not.
+    /// A regular file, existing or not.
     Replace(PathBuf),
-    /// A device or a pipe: renaming a file over `/dev/null` would take it from everybody.
+    /// A device or a pipe: a rename would replace `/dev/null` for all.
     Stream(PathBuf),
 }
 
@@ -68,7 +67,7 @@ fn target(path: &Path) -> io::Result<Target> {
         if !found.is_file() {
             return Ok(Target::Stream(path.to_owned()));
         }
-        // Through a link, so that what it points to is replaced and not the link.
+        // Replaces the target of a link, not the link.
         return fs::canonicalize(path).map(Target::Replace);
     }
     if path.file_name().is_none() {
@@ -84,10 +83,10 @@ fn temporary_beside(path: &Path) -> io::Result<tempfile::NamedTempFile> {
     };
     let mut builder = tempfile::Builder::new();
     builder.prefix(".tenure-");
-    // As any other new file: readable by whom the umask lets, not by the owner alone.
+    // Readable as the umask says, not by the owner alone.
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    // Its own errors name the temporary file, which says nothing to a user who named another.
+    // Its own errors name the temporary file, which the user did not choose.
     builder.tempfile_in(folder).map_err(|error| io::Error::from(error.kind()))
 }
 

@@ -22,8 +22,8 @@ pub fn aligned(cell: Cell, right: bool) -> Cell {
     cell.set_alignment(if right { CellAlignment::Right } else { CellAlignment::Left })
 }
 
-/// The first of `candidates` that fits, each a number of tables below each other; or the last, with
-/// its cells broken into lines.
+/// The first of `candidates` that fits, each a number of tables below each other; or the last, with its cells broken
+/// into lines.
 #[must_use]
 pub fn fitting(candidates: impl IntoIterator<Item = Vec<Table>>, style: Style) -> String {
     let mut last = Vec::new();
@@ -53,7 +53,7 @@ fn joined(tables: &[Table]) -> String {
     tables.iter().map(|table| trimmed(&table.to_string())).collect::<Vec<_>>().join("\n\n")
 }
 
-/// The text without blanks at the ends of lines.
+/// Cuts blanks at the ends of lines.
 fn trimmed(text: &str) -> String {
     text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
 }
@@ -64,11 +64,11 @@ pub fn line(text: &mut String, of: &str) {
     let _ = writeln!(text, "{}", of.trim_end());
 }
 
-/// For tests of tables: without colour there is no escape sequence, and with it the same text.
+/// For tests: without colour there is no escape sequence, and with it the same text.
 ///
 /// # Panics
 ///
-/// If that is not so.
+/// If not.
 #[track_caller]
 pub fn assert_colour_is_all_it_adds(render: impl Fn(Style) -> String) {
     let plain = render(Style::PLAIN);

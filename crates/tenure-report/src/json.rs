@@ -1,18 +1,15 @@
-//! Reports as JSON, and the schemas that say what is in them.
+//! Reports as JSON, and their schemas.
 
 use std::path::Path;
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// A report as indented JSON that ends in a line break.
-///
-/// A figure that is not finite becomes `null`, as JSON has no other word for it.
+/// Indented JSON with a final line break. A figure that is not finite becomes `null`.
 ///
 /// # Panics
 ///
-/// Something in the report has no JSON, such as a map whose keys are no strings. Reports are made
-/// of structs, lists, strings and numbers.
+/// Something has no JSON, such as a map whose keys are no strings. Reports are structs, lists, strings and numbers.
 #[must_use]
 pub fn render<T: Serialize>(report: &T) -> String {
     let text = serde_json::to_string_pretty(report);

@@ -1,25 +1,23 @@
-//! What all instruments share: how figures are summed up and read, what a terminal and a page look like, what is
-//! known of the machine, and how files are written.
+//! Shared by all instruments: statistics, words, terminals, pages, the machine, and files.
 //!
 //! | module | what it does |
 //! |---|---|
 //! | [`stats`] | medians and intervals |
-//! | [`verdict`] | what figures say about a claim |
-//! | [`machine`], [`affinity`] | the machine, and which of its CPUs a thread is on |
+//! | [`verdict`] | verdicts on claims |
+//! | [`machine`], [`affinity`] | the machine, and threads on its CPUs |
 //! | [`words`] | figures in words |
-//! | [`terminal`] | text for what a terminal can show |
-//! | [`grid`] | tables for a terminal, as full as fits |
+//! | [`terminal`] | text for a terminal |
+//! | [`grid`] | tables for a terminal |
 //! | [`json`] | reports as JSON, and their schemas |
-//! | [`html`] | one HTML file that needs nothing else |
+//! | [`html`] | self-contained HTML files |
 //! | [`chart`] | bars and lines, as SVG |
 //! | [`curves`] | measured curves: one model, and its renderers |
-//! | [`file`](mod@file) | files that are there in full or not at all |
-//! | [`Progress`] | how far long work is |
+//! | [`file`](mod@file) | atomic replacement of files |
+//! | [`Progress`] | the progress of long work |
 //!
 //! All but [`Progress`] is behind the feature `reports`, which is on by default.
 //!
-//! What an instrument found is its own: nothing here knows its result type. Instruments that measure curves convert
-//! theirs into the model of [`curves`].
+//! Instruments own their result types. Those that measure curves convert theirs into the model of [`curves`].
 
 #[cfg(feature = "reports")]
 pub mod affinity;

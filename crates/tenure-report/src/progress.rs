@@ -1,13 +1,13 @@
-//! [`Progress`]: how a user who waits sees long work go on.
+//! [`Progress`]: shows a user how far long work is.
 
 use std::sync::{Mutex, PoisonError};
 
-/// Shows how far long work is. Several threads may call it at once.
+/// Shows the progress of long work. Several threads may call it at once.
 pub trait Progress: Sync {
     /// Work of `total` units begins: `what` is one to three words, such as `reading types` or `measuring`.
     fn begin(&self, what: &str, total: u64);
 
-    /// Its subject is `subject` now, such as `refs/get-put`, under a condition such as `2 threads`.
+    /// The present subject, such as `refs/get-put`, and condition, such as `2 threads`.
     fn at(&self, subject: &str, condition: &str) {
         let _ = (subject, condition);
     }
@@ -44,11 +44,11 @@ impl Noted {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(event);
     }
 
-    /// Asserts that one piece of work was announced, named, done step by step and in full, and then ended.
+    /// Asserts that one piece of work was announced, named, done in full by steps, and ended.
     ///
     /// # Panics
     ///
-    /// If it was not.
+    /// If not.
     #[track_caller]
     pub fn assert_complete(&self) {
         let events = self.0.lock().unwrap_or_else(PoisonError::into_inner);

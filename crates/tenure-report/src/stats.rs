@@ -15,23 +15,23 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// For a ratio: whether the interval leaves 1 out, so that the sign of the difference is known.
+    /// For a ratio: the interval leaves 1 out, so the sign of the difference is known.
     #[must_use]
     pub fn resolved(&self) -> bool {
         self.low > 1.0 || self.high < 1.0
     }
 
-    /// The ends of the interval, `[0.40, 0.42]`, with the digits that `show` gives.
+    /// The interval as `[0.40, 0.42]`, with the digits of `show`.
     #[must_use]
     pub fn interval(&self, show: fn(f64) -> String) -> String {
         format!("[{}, {}]", show(self.low), show(self.high))
     }
 }
 
-/// The smallest number of values for which an interval of about 95 % exists.
+/// The fewest values with an interval of about 95 %.
 pub const FEWEST: usize = 6;
 
-/// The median; `None` of nothing.
+/// `None` of nothing.
 #[must_use]
 pub fn median(values: &[f64]) -> Option<f64> {
     let sorted = sorted(values);
@@ -46,9 +46,9 @@ pub fn median(values: &[f64]) -> Option<f64> {
 /// The median of independent `values` with an interval that covers the true median in at least 95 % of all repetitions,
 /// whatever the values' distribution.
 ///
-/// The ends are two of the values: the k-th smallest and the k-th largest, where k is the largest number for which
-/// fewer than k successes in n fair coin tosses have a probability of at most 2.5 %. With fewer than [`FEWEST`] values
-/// no pair covers 95 %, and the ends are the smallest and the largest.
+/// The ends are the k-th smallest and the k-th largest value, where k is the largest number for which fewer than k
+/// successes in n fair coin tosses have a probability of at most 2.5 %. Below [`FEWEST`] values no pair covers 95 %,
+/// and the ends are the smallest and the largest.
 ///
 /// Source: the sign test's interval; H. A. David and H. N. Nagaraja, *Order Statistics*, 7.1.
 #[must_use]
@@ -114,7 +114,7 @@ mod tests {
         let repetitions = 4_000;
         let covered = (0..repetitions)
             .filter(|_| {
-                // A skewed distribution whose median is 0.25.
+                // Skewed, with a median of 0.25.
                 let values: Vec<f64> = (0..15).map(|_| random.f64().powi(2)).collect();
                 let estimate = estimate(&values).unwrap();
                 estimate.low <= 0.25 && 0.25 <= estimate.high

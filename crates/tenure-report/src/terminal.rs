@@ -1,11 +1,11 @@
 //! Text for a terminal.
 
-/// What a terminal can show.
+/// A terminal's abilities.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Style {
     /// Columns of text.
     pub width: usize,
-    /// Whether escape sequences for colour are welcome.
+    /// Whether to use colour.
     pub colour: bool,
 }
 
@@ -13,7 +13,7 @@ impl Style {
     /// For a file or a pipe.
     pub const PLAIN: Self = Self { width: 100, colour: false };
 
-    /// The text in a style where colour is welcome, and as it is elsewhere.
+    /// The text in a style, if there is colour.
     #[must_use]
     pub fn text(self, style: console::Style, text: &str) -> String {
         style.force_styling(self.colour).apply_to(text).to_string()
@@ -31,7 +31,7 @@ impl Style {
         self.text(console::Style::new().dim(), text)
     }
 
-    /// The text in lines that fit, each after `indent`. A terminal of less than 20 columns gets lines of 20.
+    /// In lines that fit, each after `indent`. Lines have at least 20 columns.
     #[must_use]
     pub fn wrapped(self, text: &str, indent: &str) -> String {
         let options = textwrap::Options::new(self.width.max(20))

@@ -1,4 +1,4 @@
-//! What a run says about this project's claims.
+//! Verdicts on this project's claims.
 
 use crate::stats::Estimate;
 use crate::words::counted;
@@ -33,7 +33,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// What a ratio says that is claimed to be `at_most` so large: it holds only if the whole interval does.
+    /// On a ratio claimed to be at most so large: holds only if the whole interval does.
     #[must_use]
     pub fn at_most(ratio: &Estimate, at_most: f64) -> Self {
         match *ratio {
@@ -43,7 +43,7 @@ impl Outcome {
         }
     }
 
-    /// The same of a ratio that is claimed to be `at_least` so large.
+    /// On a ratio claimed to be at least so large.
     #[must_use]
     pub fn at_least(ratio: &Estimate, at_least: f64) -> Self {
         match *ratio {
@@ -62,11 +62,11 @@ impl Outcome {
         if severity(other) > severity(self) { other } else { self }
     }
 
-    /// All outcomes, in the order of a report.
+    /// In the order of a report.
     pub const ALL: [Self; 4] =
         [Self::Holds, Self::DoesNotHold, Self::NotResolved, Self::NeedsMoreCpus];
 
-    /// The words that open a verdict.
+    /// A verdict's first words.
     #[must_use]
     pub fn words(self) -> &'static str {
         match self {
@@ -78,7 +78,7 @@ impl Outcome {
     }
 }
 
-/// What a run's verdicts come to; a quick one has none.
+/// A run's verdicts in a sentence; a quick run has none.
 #[must_use]
 pub fn answer(verdicts: &[Verdict], quick: bool) -> String {
     if quick {
@@ -112,7 +112,7 @@ pub fn answer(verdicts: &[Verdict], quick: bool) -> String {
     }
 }
 
-/// The verdicts in the order of a report: by outcome, then in their own order.
+/// In the order of a report: by outcome, then in their own order.
 #[must_use]
 pub fn ordered(verdicts: &[Verdict]) -> Vec<&Verdict> {
     Outcome::ALL

@@ -1,12 +1,12 @@
-//! Figures in words: the same in a terminal and in HTML.
+//! Figures in words, for terminals and HTML.
 
-/// A figure with about three digits that count: `0.412`, `5.31`, `52.3`, `1,240`.
+/// About three significant digits: `0.412`, `5.31`, `52.3`, `1,240`.
 #[must_use]
 pub fn number(value: f64) -> String {
     if !value.is_finite() {
         return "–".to_owned();
     }
-    // Decides by the rounded value, so that 9.996 is not printed as 10.00.
+    // By the rounded value: 9.996 is not printed as 10.00.
     let decimals = match value.abs() {
         0.0 => 0,
         size if size < 0.0995 => 4,
@@ -18,7 +18,7 @@ pub fn number(value: f64) -> String {
     grouped(&format!("{value:.decimals$}"))
 }
 
-/// A figure that is exact, without zeros to spare: `0.5`, `25`, `1,000`.
+/// An exact figure without spare zeros: `0.5`, `25`, `1,000`.
 #[must_use]
 pub fn short(value: f64) -> String {
     let text = number(value);
@@ -28,9 +28,9 @@ pub fn short(value: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// A ratio to two decimals below 10, and as [`number`] above. One that is not 1 is not shown as
-/// `1.00` as long as a third decimal tells them apart: which side of 1 an interval ends on is its
-/// point. One that four decimals do not show has two digits that count.
+/// A ratio to two decimals below 10, and as [`number`] above. A ratio other than 1 gets a third or fourth decimal
+/// instead of `1.00`: which side of 1 an interval ends on is its point. Below four decimals it has two significant
+/// digits.
 #[must_use]
 pub fn ratio(value: f64) -> String {
     match value.abs() {
@@ -49,7 +49,7 @@ pub fn ratio(value: f64) -> String {
     }
 }
 
-/// A figure with a decimal unit and two digits that count: `12`, `410 k`, `1.2 M`.
+/// Two significant digits and a decimal unit: `12`, `410 k`, `1.2 M`.
 #[must_use]
 pub fn scaled(value: f64) -> String {
     const UNITS: [&str; 5] = ["", " k", " M", " G", " T"];
@@ -58,7 +58,7 @@ pub fn scaled(value: f64) -> String {
     }
     let mut unit = 0;
     let mut left = value;
-    // By the rounded value, so that 999.6 is not printed as 1000.
+    // By the rounded value: 999.6 is not printed as 1000.
     while left.abs() >= 999.5 && unit + 1 < UNITS.len() {
         left /= 1000.0;
         unit += 1;
@@ -67,13 +67,13 @@ pub fn scaled(value: f64) -> String {
     format!("{left:.decimals$}{}", UNITS[unit])
 }
 
-/// A whole number with a comma at each thousand.
+/// With a comma at each thousand.
 #[must_use]
 pub fn whole(value: usize) -> String {
     grouped(&value.to_string())
 }
 
-/// The digits of a number with a comma at each thousand; a sign and decimals stay as they are.
+/// Digits with a comma at each thousand; a sign and decimals stay.
 #[must_use]
 pub fn grouped(digits: &str) -> String {
     let (whole, rest) = digits.find('.').map_or((digits, ""), |dot| digits.split_at(dot));
@@ -88,12 +88,12 @@ pub fn grouped(digits: &str) -> String {
     text + rest
 }
 
-/// Bytes with a binary unit: `48 KiB`, `1 MiB`, `503 GiB`.
+/// With a binary unit: `48 KiB`, `1 MiB`, `503 GiB`.
 #[must_use]
 pub fn bytes(bytes: u64) -> String {
     const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
     let mut unit = 0;
-    // A float holds every size to three digits, which is what is printed.
+    // A float holds every size to the three digits printed.
     #[allow(clippy::cast_precision_loss)]
     let mut value = bytes as f64;
     while value >= 1024.0 && unit + 1 < UNITS.len() {
@@ -109,7 +109,7 @@ pub fn counted(count: usize, one: &str) -> String {
     format!("{} {one}{}", whole(count), if count == 1 { "" } else { "s" })
 }
 
-/// A sentence cut into parts, and whether each is code: a name, or something to type.
+/// A sentence's parts; true marks code: a name, or something to type.
 pub type Parts = Vec<(String, bool)>;
 
 /// A part of a sentence.
@@ -128,7 +128,7 @@ pub fn text_of(parts: &[(String, bool)]) -> String {
     parts.iter().map(|(part, _)| part.as_str()).collect()
 }
 
-/// A text cut at its backticks; every other part was between two.
+/// Cuts a text at its backticks, which enclose code.
 #[must_use]
 pub fn marked(text: &str) -> Parts {
     let parts: Vec<&str> = text.split('`').collect();

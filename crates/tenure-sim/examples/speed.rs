@@ -1,4 +1,4 @@
-//! How fast the simulator is here: accesses that it simulates per second of one of the host's cores.
+//! The simulator's speed on this host: simulated accesses per second and core.
 //!
 //! `cargo run --release -p tenure-sim --example speed`
 

@@ -1,5 +1,3 @@
-//! [`Cpu`]: what a simulated thread can ask of its machine.
-
 use crate::engine::context::{self, Context};
 use crate::heat::Kind;
 use crate::machine::{ns, ps};
@@ -7,11 +5,11 @@ use crate::memory::Word;
 use std::rc::Rc;
 use tenure::memory::{Atomic as _, Ordering};
 
-/// The CPU that a simulated thread runs on. [`Simulation::run`](crate::Simulation::run) passes one to each thread; deep
-/// code asks [`Cpu::current`]. It is always the caller's CPU, even if another thread left it in a variable. While a
-/// failed simulation unwinds a thread, destructors may still call everything: nothing waits and nothing runs any more.
+/// The CPU of a simulated thread. [`Simulation::run`](crate::Simulation::run) passes one to each thread; deep code asks
+/// [`Cpu::current`]. It is always the caller's CPU, even if another thread left it in a variable. While a failed
+/// simulation unwinds a thread, destructors may still call everything: nothing waits or runs any more.
 pub struct Cpu {
-    /// Of the CPU that runs: no other can ask.
+    /// Of the running CPU, the only one to ask.
     context: Rc<Context>,
 }
 
@@ -20,7 +18,7 @@ impl Cpu {
         Self { context }
     }
 
-    /// The caller's CPU; `None` outside of a simulation, and while the thread panics.
+    /// The caller's CPU; `None` outside a simulation, and while the thread panics.
     #[must_use]
     pub fn current() -> Option<Self> {
         context::current().map(Self::new)
@@ -32,13 +30,13 @@ impl Cpu {
         self.context.running()
     }
 
-    /// The number of its core, which it may share with other CPUs.
+    /// Its core's number, from 0.
     #[must_use]
     pub fn core(&self) -> usize {
         self.context.with(|engine| engine.core(self.index()))
     }
 
-    /// Whether this CPU has time left: whether to begin another operation. Costs no simulated time.
+    /// Whether to begin another operation: this CPU has time left. Costs no simulated time.
     #[must_use]
     pub fn running(&self) -> bool {
         self.context.is_on() && self.context.with(|engine| engine.is_running(self.index()))
@@ -50,51 +48,50 @@ impl Cpu {
         self.context.with(|engine| ns(engine.cpus[self.index()].clock))
     }
 
-    /// One of the program's operations is done. Reports count those that end in the measured time. Costs no simulated
+    /// Ends one of the program's operations. Reports count those that end in the measured time. Costs no simulated
     /// time.
     pub fn done(&self) {
         self.context.with(|engine| engine.count_operation(self.index()));
     }
 
-    /// Spends time on something private, give or take a tenth, so that threads do not stay in step. Ignores what is
-    /// not above 0.
+    /// Private work, give or take a tenth, so that threads do not stay in step. Ignores what is not above 0.
     pub fn work(&self, ns: f64) {
         if ns > 0.0 {
             self.context.with(|engine| engine.work(self.index(), ps(ns)));
         }
     }
 
-    /// A futex: sleeps until another thread [wakes](Self::wake) the sleepers on `word`, unless it holds something
-    /// other than `expected`. Returns whether it slept; look at the word again then, as another thread may have been
-    /// faster. Looking and falling asleep are one step: no wake-up is missed. Costs a load and a system call.
+    /// A futex: sleeps until another thread [wakes](Self::wake) the sleepers on `word`, unless it holds something other
+    /// than `expected`. Returns whether it slept; load the word again then, as another thread may have been faster.
+    /// Check and sleep are one step: no wake-up is missed. Costs a load and a system call.
     pub fn wait(&self, word: &Word<u32>, expected: u32) -> bool {
         // Relaxed: the simulator runs one thread at a time, in one order.
         self.wait_at(word.address(), || word.load(Ordering::Relaxed) == expected)
     }
 
-    /// Wakes up to `most` of the threads that sleep on `word`, in the order in which they came. Returns how many.
-    /// Costs a system call; the woken run later by the machine's [`wake`](crate::machine::Kernel::wake).
+    /// Wakes up to `most` sleepers on `word`, in their order. Returns how many. Costs a system call; the woken run
+    /// later by the machine's [`wake`](crate::machine::Kernel::wake).
     pub fn wake(&self, word: &Word<u32>, most: usize) -> usize {
         self.wake_at(word.address(), most)
     }
 
-    /// Interrupts every other CPU that is awake, and waits until all have served it, as Linux's `membarrier` does in
-    /// its expedited commands. Returns how many. Simulated memory is in order anyway, so this is only a cost: for the
-    /// caller a system call, the sending of each interrupt, and the latency and handler of the last; for each other
-    /// CPU its handler, at its next access. See [`Kernel`](crate::machine::Kernel).
+    /// Interrupts every other CPU that is awake, and waits until all have served it, as Linux's expedited `membarrier`.
+    /// Returns how many. Simulated memory is in order anyway; this only costs: the caller a system call, the sending of
+    /// each interrupt, and the latency and handler of the last; each other CPU its handler, at its next access. See
+    /// [`Kernel`](crate::machine::Kernel).
     pub fn membarrier(&self) -> usize {
         self.context.membarrier()
     }
 }
 
-/// What words and patterns are made of.
+/// For words and patterns.
 impl Cpu {
-    /// Spends the time of an access; then it must happen at once.
+    /// Spends the time of an access, which must happen right after.
     pub(crate) fn access(&self, address: usize, bytes: usize, kind: Kind) {
         self.context.access(address, bytes, kind);
     }
 
-    /// The last access was a compare-exchange, and failed.
+    /// The last access was a failed compare-exchange.
     pub(crate) fn failed(&self, address: usize, bytes: usize) {
         self.context.with(|engine| engine.count_failure(self.index(), address, bytes));
     }
@@ -103,9 +100,9 @@ impl Cpu {
         self.context.with(|engine| engine.pause(self.index()));
     }
 
-    /// Sleeps on an address if a load of it, which `still` does, finds what was expected. Returns whether it slept.
+    /// Sleeps on an address if `still`, which loads it, finds the expected value. Returns whether it slept.
     pub(crate) fn wait_at(&self, address: usize, still: impl FnOnce() -> bool) -> bool {
-        // Who sleeps must not do so ahead of others, who may look for it.
+        // A sleeper must not be ahead of others, which may look for it.
         self.context.take_turn();
         if !still() {
             self.context.with(|engine| engine.system_call(self.index()));
@@ -114,7 +111,7 @@ impl Cpu {
         if !self.context.is_on() {
             return false;
         }
-        // No thread can have written or woken since: no other thread has run.
+        // No other thread has run since, so none has written or woken.
         self.context.block(address);
         true
     }

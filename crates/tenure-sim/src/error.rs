@@ -1,20 +1,20 @@
-//! What can go wrong, each in one line.
+//! Errors, each in one line.
 
 use std::fmt;
 use std::time::Duration;
 
-/// Why a machine cannot be made, or a simulation did not end.
+/// Why a machine is invalid, or a simulation did not end.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Error {
-    /// There is no preset of this name.
+    /// No preset has this name.
     UnknownMachine {
-        /// The name that was asked for.
+        /// The requested name.
         name: String,
-        /// Those there are.
+        /// The presets.
         known: Vec<String>,
     },
-    /// A machine that cannot be.
+    /// An invalid machine.
     Machine {
         /// Its name.
         name: String,
@@ -23,53 +23,53 @@ pub enum Error {
     },
     /// Text that describes no machine.
     MachineText {
-        /// The line, from 1, if the reader of TOML knows.
+        /// From 1, if the TOML reader knows.
         line: Option<usize>,
         /// What is wrong with it.
         what: String,
     },
     /// A pattern that cannot be simulated.
     Pattern {
-        /// The line of its file, from 1, if it is of one.
+        /// From 1, if it is from a file.
         line: Option<usize>,
         /// What is wrong with it.
         what: String,
     },
-    /// A number of threads that the machine cannot run, one to a CPU.
+    /// More threads than CPUs, or none.
     Threads {
-        /// The number that was asked for.
+        /// The requested number.
         threads: usize,
         /// The machine's name.
         machine: String,
         /// Its CPUs.
         cpus: usize,
     },
-    /// Every simulated thread that has not finished is blocked.
+    /// Every unfinished thread is blocked.
     Deadlock {
         /// Who waits for what.
         waiting: Vec<String>,
     },
-    /// Simulated time goes on, far beyond the end, and threads do not finish.
+    /// Simulated time is far beyond the end, and threads do not finish.
     Livelock {
-        /// The simulated time, in nanoseconds.
+        /// Simulated nanoseconds.
         ns: f64,
         /// Who does what.
         waiting: Vec<String>,
     },
-    /// A simulated thread computes and computes, and never touches simulated memory.
+    /// A simulated thread never touches simulated memory again.
     Runaway {
         /// Its number.
         cpu: usize,
-        /// For how long, in real time.
+        /// In real time.
         after: Duration,
     },
-    /// The host gave no memory for the stacks of the simulated threads.
+    /// No memory for the simulated threads' stacks.
     Stack {
-        /// The stacks that were asked for.
+        /// The number of stacks.
         threads: usize,
         /// Bytes of each.
         bytes: usize,
-        /// What the host said.
+        /// The host's error.
         what: String,
     },
 }
@@ -85,7 +85,7 @@ impl Error {
         Self::Pattern { line, what }
     }
 
-    /// The line of a text that a byte is on, from 1.
+    /// The line of a byte, from 1.
     pub(crate) fn line_of(text: &str, byte: usize) -> usize {
         text.as_bytes()[..byte.min(text.len())].iter().filter(|&&b| b == b'\n').count() + 1
     }

@@ -19,11 +19,11 @@ impl Kind {
 
 #[derive(Debug, Default)]
 pub(crate) struct LineCounts {
-    /// Deliveries, by distance.
+    /// By distance.
     pub(crate) transfers: [u64; Distance::ALL.len()],
     /// Read-modify-writes at the line's home.
     pub(crate) far: u64,
-    /// By address. Few of them, so a list.
+    /// By address: a short list.
     pub(crate) spots: Vec<Spot>,
 }
 
@@ -34,11 +34,11 @@ pub(crate) struct Spot {
     pub(crate) loads: u64,
     pub(crate) stores: u64,
     pub(crate) rmws: u64,
-    /// Failed compare-exchanges.
+    /// Compare-exchanges.
     pub(crate) failed: u64,
-    /// Accesses that had to wait for the line.
+    /// Accesses that waited for the line.
     pub(crate) misses: u64,
-    /// How long they did.
+    /// The sum of those waits.
     pub(crate) waited: Ps,
 }
 

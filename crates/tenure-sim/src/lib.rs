@@ -1,16 +1,15 @@
 //! Times lock-free code on machines that are not at hand.
 //!
-//! The code is written over [`tenure::memory::Memory`] and runs unchanged: on the real machine at no
-//! cost, on a model checker, and on [`Simulated`] memory, where each access takes the time that a
-//! cache-coherence protocol would need on the [`Machine`] of choice. Values are real, addresses decide
-//! which words share a line, and a [`Report`] says what an operation takes, how often it is retried,
-//! how many lines move, and which member of which struct is to blame. It is to a program's performance
-//! what loom is to its correctness.
+//! The code is generic over [`tenure::memory::Memory`] and runs unchanged: on the real machine at no cost, on a model
+//! checker, and on [`Simulated`] memory, where each access takes the time that a cache-coherence protocol needs on the
+//! chosen [`Machine`]. Values are real, addresses decide which words share a line, and a [`Report`] says how long an
+//! operation takes, how often it is retried, how many lines move, and which member of which struct is to blame. It is
+//! to performance what loom is to correctness.
 //!
 //! # From a slow counter to a fast one
 //!
-//! Two counters, each incremented by threads of its own. The struct is generic over its memory; users get
-//! `Stats = StatsIn<Native>`. On a server with 112 CPUs, eight threads count, every other one hits:
+//! Two counters, generic over their memory; users get `Stats = StatsIn<Native>`. On a server with 112 CPUs, four of
+//! eight threads count hits, the others misses:
 //!
 //! ```
 //! use std::sync::Arc;
@@ -66,9 +65,9 @@
 //! # Ok::<(), tenure_sim::Error>(())
 //! ```
 //!
-//! Both counters are on the hottest line: threads that count hits wait for threads that count misses, for nothing
-//! (*false sharing*). So each counter gets a line of its own. And a thread that loses the line between its load and its
-//! compare-exchange begins again; an unconditional `fetch_add` cannot fail:
+//! Both counters are on the hottest line: threads that count hits wait for threads that count misses (*false sharing*).
+//! So each counter gets a line of its own. And a thread that loses the line between its load and its compare-exchange
+//! begins again; an unconditional `fetch_add` cannot fail:
 //!
 //! ```
 //! use std::sync::Arc;
@@ -115,24 +114,23 @@
 //! # Ok::<(), tenure_sim::Error>(())
 //! ```
 //!
-//! What is left is the line's way from core to core. Only a counter per CPU does without it.
+//! The line's way from core to core is left. Only a counter per CPU does without it.
 //!
 //! # Code to be simulated
 //!
-//! - It is generic over [`Memory`](tenure::memory::Memory): atomics that threads share are
-//!   `M::AtomicU32` and `M::AtomicU64`, fields that they share without atomics are `M::Plain<T>`, and
-//!   loops that wait call `M::spin_hint()`. What is private to a thread costs nothing unless
-//!   [`Cpu::work`] says so.
-//! - Objects are made outside, and shared by an `Arc`. A closure that captures a struct itself
-//!   captures the *fields* that it uses one by one, and lays them out anew.
-//! - The closure runs on every CPU. It loops [while the CPU is running](Cpu::running) or a fixed
-//!   number of times, says [when an operation is done](Cpu::done), and returns.
+//! - It is generic over [`Memory`](tenure::memory::Memory): atomics are `M::AtomicU32` and `M::AtomicU64`, shared
+//!   fields without atomics are `M::Plain<T>`, and loops that wait call `M::spin_hint()`. What is private to a thread
+//!   costs only what [`Cpu::work`] says.
+//! - Objects are made outside, and shared by an `Arc`. A closure that captures a struct itself captures the *fields*
+//!   that it uses one by one, and lays them out anew.
+//! - The closure runs on every CPU. It loops [while the CPU is running](Cpu::running) or a fixed number of times, calls
+//!   [`done`](Cpu::done) after each operation, and returns.
 //! - Simulated threads are fibers of one thread of the host and take turns at accesses to simulated memory. Do not hold
 //!   a host lock, a `RefCell` borrow, or a borrow of a thread-local across one: the next thread to want it would wait
 //!   forever, or panic.
 //! - Blocking goes by [`Cpu::wait`] and [`Cpu::wake`].
 //! - If a simulation [fails](Error), each thread is unwound from its last access, as if that had panicked. Unsafe code
-//!   between two accesses has to stand that. (With `panic = "abort"`, threads are left as they are.)
+//!   between two accesses has to allow for that. (With `panic = "abort"`, threads are left as they are.)
 //!
 //! # Reading a report
 //!
@@ -140,38 +138,37 @@
 //! |---|---|---|
 //! | [`retries_per_op`](Report::retries_per_op) grows with the threads | compare-exchanges lose the line to each other | an operation that cannot fail; back-off |
 //! | [`transfers_per_op`](Report::transfers_per_op) is 1 or more | every operation waits for a line | fewer lines per operation; a copy per CPU |
-//! | a [line](Report::lines) has a hot member that is written and another that is only read | readers miss because of a neighbour | move one of them to another line |
+//! | a [line](Report::lines) has a hot member that is written and another that is only read | readers miss because of a neighbour | move one of them |
 //! | two hot members of a line belong to different operations | false sharing | a line each |
 //! | a member's [`waited_ns`](MemberHeat::waited_ns) is most of the threads' time | this is the bottleneck | begin there |
 //! | [`fairness.jain`](Fairness::jain) is far below 1 | near cores or owners get everything | look at the slowest, not at the mean |
 //! | [`lost_reservations`](Report::lost_reservations) is high | store-conditionals fail | a machine with real atomics; fewer writers |
 //!
-//! [`ns_per_op`](Report::ns_per_op) is what one thread waits for one operation while all others do the
-//! same; [`mops`](Report::mops) is what the machine does in all. If doubling the threads doubles the
-//! one and leaves the other, the code does not scale.
+//! [`ns_per_op`](Report::ns_per_op) is one thread's time for an operation while all others do the same;
+//! [`mops`](Report::mops) is the whole machine's throughput. If doubling the threads doubles the one and leaves the
+//! other, the code does not scale.
 //!
 //! # Names
 //!
-//! [`Simulation::member`] names a part of an object, [`Simulation::member_at`] an address. Names appear in the heat of
-//! lines and in errors ("cpu 3 waits for the line of head"). Where parts overlap, the smallest counts: name the whole,
-//! then the members of interest. Parts without a name appear as places on their line.
+//! [`Simulation::member`] names a part of an object, [`Simulation::member_at`] an address, for the heat of lines and
+//! for errors ("cpu 3 waits for the line of head"). Where parts overlap, the smallest counts: name the whole, then the
+//! members of interest. Unnamed parts appear as places on their line.
 //!
 //! # The same every time
 //!
-//! A report depends on the machine, the program, the [seed](Simulation::seed), and where objects lie *on their
-//! lines*; not on the host, its load or clock, other simulations, or addresses as such. Two objects that are not
-//! aligned may meet on one line in one run and not in another, as in reality; so may objects that are allocated
-//! while the simulation runs. A program that asks for the time, random numbers, or the order of a `HashMap` differs
-//! from run to run itself.
+//! A report depends on the machine, the program, the [seed](Simulation::seed), and where objects lie *on their lines*;
+//! not on the host, its load or clock, other simulations, or addresses as such. Objects that are not aligned, or that
+//! are allocated during the simulation, may meet on one line in one run and not in another, as in reality. A program
+//! that asks for the time, random numbers, or the order of a `HashMap` differs from run to run itself.
 //!
 //! # What the model leaves out
 //!
-//! The model is of one thing: lines on their way between cores. Figures that depend on anything below are wrong.
+//! The model is of lines on their way between cores. Figures that depend on anything below are wrong.
 //!
-//! - **Memory ordering.** Simulated memory is sequentially consistent; every ordering costs the same. loom finds wrong
+//! - **Memory ordering.** Simulated memory is sequentially consistent; all orderings cost the same. loom finds wrong
 //!   ones.
-//! - **Store buffers.** A store waits for its line; a real one is put aside, and later accesses overtake it.
-//! - **Overlap.** Each CPU does one access after the other; real ones have several misses under way.
+//! - **Store buffers.** A store waits for its line; on hardware later accesses overtake it.
+//! - **Overlap.** Each CPU does one access after the other; hardware has several misses under way.
 //! - **Capacity and associativity.** A line leaves a cache only when another core wants it: working sets beyond the
 //!   cache look faster than they are.
 //! - **Prefetchers**, including that of the adjacent line, for which one pads to 128 bytes.

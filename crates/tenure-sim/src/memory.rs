@@ -1,13 +1,11 @@
 //! [`Simulated`]: the simulated machine as a [`Memory`].
 //!
-//! Words have the size, the alignment and the values of real ones, so the layouts of structs over
-//! `Simulated` are those over `Native`, and their addresses decide which members share a line. An
-//! access within a simulation takes its time there first and then effect, in one order for all CPUs;
-//! outside of one (while objects are made, and after the end) it is an ordinary access.
+//! Words have the size, alignment and values of real ones, so structs over `Simulated` have the layouts of those over
+//! `Native`, and their addresses decide which members share a line. In a simulation an access takes its time and then
+//! effect, in one order for all CPUs; outside (while objects are made, and after the end) it is an ordinary access.
 //!
-//! Orderings are taken as a promise about the program and cost no simulated time: simulated memory
-//! is sequentially consistent. A model checker is what finds a wrong ordering. They are kept all the same,
-//! for words that threads of the host share outside of a simulation.
+//! Simulated memory is sequentially consistent: orderings cost no simulated time, and wrong ones are for a model
+//! checker. They are kept for words that the host's threads share outside a simulation.
 
 use crate::engine::context::{self, Context};
 use crate::heat::Kind;
@@ -17,11 +15,11 @@ use tenure::memory::{
     Atomic, Memory, Native, Ordering, Plain, PlainCell, Pointer, Resident, Threads,
 };
 
-/// The machine that a [`Simulation`](crate::Simulation) runs on.
+/// The memory of a [`Simulation`](crate::Simulation).
 ///
 /// # Example
 ///
-/// What is written over any memory runs on it, in a simulation and outside:
+/// Code over any memory runs on it, in a simulation and outside:
 ///
 /// ```
 /// use tenure::memory::{Atomic, Memory, Ordering::Relaxed};
@@ -33,20 +31,19 @@ use tenure::memory::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Simulated {}
 
-// SAFETY: one thread of the simulation runs at a time, and all of its accesses take effect in the order that they are
-// simulated in.
+// SAFETY: one thread of the simulation runs at a time, and its accesses take effect in simulated order.
 unsafe impl Memory for Simulated {
     type AtomicU32 = Word<u32>;
     type AtomicU64 = Word<u64>;
     type Pointer<T> = Link<T>;
     type Plain<T> = Field<T>;
 
-    /// Nothing: simulated memory is in order anyway.
+    /// Nothing: simulated memory is in order.
     fn light_barrier() {}
     fn light_is_free() -> bool {
         true
     }
-    /// What [`Cpu::membarrier`](crate::Cpu::membarrier) costs. Nothing outside of a simulation.
+    /// Costs as much as [`Cpu::membarrier`](crate::Cpu::membarrier); nothing outside a simulation.
     fn heavy_barrier() {
         if let Some(context) = context::current() {
             context.membarrier();
@@ -98,20 +95,20 @@ mod sealed {
     impl Sealed for u64 {}
 }
 
-/// Spends the time of an access to all of `at`, if this is a simulation.
+/// Spends the time of an access to all of `at`, in a simulation.
 fn access<T>(at: &T, kind: Kind) -> Option<Rc<Context>> {
     let context = context::current().filter(|_| size_of::<T>() > 0)?;
     context.access((&raw const *at).addr(), size_of::<T>(), kind);
     Some(context)
 }
 
-/// An atomic integer in simulated memory, laid out like one of the real machine.
+/// An atomic integer in simulated memory, with the real one's layout.
 ///
 /// # Cost
 ///
-/// Within a simulation: the way of its line, if the core does not have it, and then
-/// [`hit`](crate::machine::Latency::hit) for a load or store, [`rmw`](crate::machine::AtomicCost::rmw) for everything
-/// else, a compare-exchange that fails included. While the thread panics, and outside: none.
+/// In a simulation: the way of its line, if the core does not have it, and [`hit`](crate::machine::Latency::hit) for a
+/// load or store, [`rmw`](crate::machine::AtomicCost::rmw) for everything else, a failed compare-exchange included.
+/// Outside, and while the thread panics: none.
 #[repr(transparent)]
 pub struct Word<T: Int>(T::Native);
 
@@ -160,7 +157,7 @@ impl<T: Int> Atomic<T> for Word<T> {
         }
         result
     }
-    /// Fails when and only when the value is another.
+    /// Fails only if the value differs.
     fn compare_exchange_weak(
         &self,
         current: T,
@@ -207,10 +204,9 @@ impl<T> Pointer<T> for Link<T> {
     }
 }
 
-/// A field in simulated memory that is accessed without atomics.
+/// A field in simulated memory without atomics.
 ///
-/// An access costs what reading, or writing, the whole field costs: one load, or store, on each line that
-/// the field lies on.
+/// Reading or writing costs one load or store on each line that the field lies on.
 #[derive(Debug)]
 #[repr(transparent)]
 pub struct Field<T>(PlainCell<T>);

@@ -1,10 +1,8 @@
-//! Random numbers that are the same everywhere.
-
 use crate::machine::Ps;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{RngCore as _, SeedableRng as _};
 
-/// A stream of random numbers that its seed determines.
+/// Determined by its seed, on any host.
 #[derive(Debug)]
 pub(crate) struct Random(Xoshiro256PlusPlus);
 
@@ -13,17 +11,16 @@ impl Random {
         Self(Xoshiro256PlusPlus::seed_from_u64(seed))
     }
 
-    /// A number below `end`, which is not 0.
+    /// `end` is not 0.
     pub(crate) fn below(&mut self, end: usize) -> usize {
         self.scaled(end as u64) as usize
     }
 
-    /// A time from the first to the second.
     pub(crate) fn within(&mut self, [low, high]: [Ps; 2]) -> Ps {
         if low == high { low } else { low + self.scaled(high - low + 1) }
     }
 
-    /// Evenly from 0 to just below `end`; the bias is too small for any simulation to show.
+    /// From 0 to below `end`; the bias is too small for any simulation to show.
     #[allow(clippy::cast_possible_truncation, reason = "the upper half of the product fits")]
     fn scaled(&mut self, end: u64) -> u64 {
         ((u128::from(self.0.next_u64()) * u128::from(end)) >> 64) as u64

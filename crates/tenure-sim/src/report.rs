@@ -1,45 +1,43 @@
-//! What a simulation found.
-
 use crate::machine::Distance;
 use std::ops::Add;
 
-/// What was simulated, and its figures: of the measured time alone, except [`simulated`](Self::simulated).
+/// A simulation's result: figures of the measured time, except [`simulated`](Self::simulated).
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Report {
     /// The machine's name.
     pub machine: String,
-    /// Simulated threads, each on a CPU of its own.
+    /// Each on a CPU of its own.
     pub threads: usize,
     /// The seed.
     pub seed: u64,
     /// The measured time, in simulated nanoseconds.
     pub ns: f64,
-    /// Operations of all threads, as counted by [`Cpu::done`](crate::Cpu::done).
+    /// Of all threads, as counted by [`Cpu::done`](crate::Cpu::done).
     pub operations: u64,
     /// Accesses to simulated memory.
     pub accesses: u64,
     /// Failed compare-exchanges.
     pub failed: u64,
-    /// Store-conditionals that failed and were repeated, on machines that have them.
+    /// Failed and repeated store-conditionals, on machines that have them.
     pub lost_reservations: u64,
-    /// Read-modify-writes that were done at a line's home, on machines that do so.
+    /// Read-modify-writes at a line's home, on machines that do so.
     pub far: u64,
-    /// Lines that went from one holder to another.
+    /// Lines delivered.
     pub transfers: Transfers,
-    /// Interrupts that CPUs sent to each other.
+    /// Sent by CPUs to each other.
     pub interrupts: u64,
     /// Operations of each thread.
     pub per_thread: Vec<u64>,
-    /// How evenly the threads got on.
+    /// How even the threads' operations are.
     pub fairness: Fairness,
-    /// Every line that was touched, the hottest first.
+    /// Every touched line, the hottest first.
     pub lines: Vec<LineHeat>,
-    /// Accesses simulated in all, also outside of the measured time: for the simulator's own speed.
+    /// Accesses in all, also outside the measured time: for the simulator's own speed.
     pub simulated: u64,
 }
 
-/// How often a line was delivered, by where it came from.
+/// Deliveries of lines, by origin.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Transfers {
     /// From a core of the same cluster.
@@ -52,7 +50,7 @@ pub struct Transfers {
     pub memory: u64,
 }
 
-/// How evenly threads got on: operations of single threads.
+/// Operations of single threads.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Fairness {
     /// The fewest.
@@ -67,21 +65,21 @@ pub struct Fairness {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct LineHeat {
-    /// How often it was delivered.
+    /// Deliveries.
     pub transfers: Transfers,
-    /// Read-modify-writes that came to it, on machines that have far atomics.
+    /// Far read-modify-writes, on machines that have them.
     pub far: u64,
-    /// What was accessed on it, by place.
+    /// By place.
     pub members: Vec<MemberHeat>,
 }
 
-/// A part of a line that was accessed.
+/// An accessed part of a line.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct MemberHeat {
-    /// The name that the simulation was given for it.
+    /// Its name, if the simulation was given one.
     pub name: Option<String>,
-    /// Where it begins on the line.
+    /// On the line.
     pub offset: usize,
     /// Its size.
     pub bytes: usize,
@@ -95,12 +93,12 @@ pub struct MemberHeat {
     pub failed: u64,
     /// Accesses for which the line had to come.
     pub misses: u64,
-    /// How long those waited, in nanoseconds: the sum.
+    /// The sum of their waits, in nanoseconds.
     pub waited_ns: f64,
 }
 
 impl Report {
-    /// Nanoseconds of one operation on one thread while all others do the same. Infinite if there were none.
+    /// Nanoseconds of one operation on one thread while all others do the same. Infinite without operations.
     #[must_use]
     pub fn ns_per_op(&self) -> f64 {
         if self.operations == 0 {
@@ -109,7 +107,7 @@ impl Report {
         self.ns * count(self.threads as u64) / count(self.operations)
     }
 
-    /// Operations per second of all threads together, in millions; 0 if there were none.
+    /// Millions of operations per second, of all threads; 0 without operations.
     #[must_use]
     pub fn mops(&self) -> f64 {
         if self.operations == 0 { 0.0 } else { count(self.operations) / self.ns * 1e3 }
@@ -127,7 +125,7 @@ impl Report {
         self.per_op(self.transfers.all())
     }
 
-    /// A count per operation; 0 where there were no operations.
+    /// A count per operation; 0 without operations.
     #[must_use]
     pub fn per_op(&self, counted: u64) -> f64 {
         if self.operations == 0 { 0.0 } else { count(counted) / count(self.operations) }

@@ -1,5 +1,3 @@
-//! [`Simulation`]: what to run, on what, for how long.
-
 use crate::cpu::Cpu;
 use crate::engine::context::{self, Beat};
 use crate::engine::{Member, Plan};
@@ -9,7 +7,7 @@ use crate::report::Report;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-/// A simulation to be run. Made by [`Machine::simulation`].
+/// Made by [`Machine::simulation`].
 #[derive(Debug, Clone)]
 pub struct Simulation {
     machine: Machine,
@@ -24,7 +22,7 @@ pub struct Simulation {
 }
 
 impl Machine {
-    /// A simulation of `threads` threads, each on a CPU of its own, to be adjusted and [run](Simulation::run).
+    /// A simulation of `threads` threads, each on a CPU of its own.
     #[must_use]
     pub fn simulation(&self, threads: usize) -> Simulation {
         Simulation {
@@ -40,7 +38,7 @@ impl Machine {
         }
     }
 
-    /// Runs `thread` on `threads` CPUs for 200 simulated microseconds after 20 of warming up; see [`Simulation::run`].
+    /// Runs `thread` on `threads` CPUs for 200 simulated microseconds after a warm-up of 20; see [`Simulation::run`].
     ///
     /// # Errors
     ///
@@ -55,14 +53,14 @@ impl Machine {
 }
 
 impl Simulation {
-    /// How long to measure, in simulated nanoseconds; then [`Cpu::running`] is false. Default: 200,000.
+    /// The measured time in simulated nanoseconds, after which [`Cpu::running`] is false. Default: 200,000.
     #[must_use]
     pub fn duration_ns(mut self, ns: f64) -> Self {
         self.duration_ns = ns;
         self
     }
 
-    /// Runs for so long before it measures, in simulated nanoseconds. 20,000 unless told.
+    /// Simulated nanoseconds before the measurement. Default: 20,000.
     #[must_use]
     pub fn warm_up_ns(mut self, ns: f64) -> Self {
         self.warm_up_ns = ns;
@@ -76,22 +74,22 @@ impl Simulation {
         self
     }
 
-    /// The seed of everything that is random. The same seed, the same report. 1 unless told.
+    /// The seed of everything random: the same seed, the same report. Default: 1.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = seed;
         self
     }
 
-    /// Bytes of each simulated thread's stack: 256 KiB by default, 64 KiB at least. An overflow ends the process.
+    /// Bytes of each simulated thread's stack, at least 64 KiB. Default: 256 KiB. An overflow ends the process.
     #[must_use]
     pub fn stack_bytes(mut self, bytes: usize) -> Self {
         self.stack_bytes = bytes.max(64 << 10);
         self
     }
 
-    /// How long, in real time, a simulated thread may compute without touching simulated memory before it counts as a
-    /// loop without end. Default: 10 s.
+    /// How long, in real time, a simulated thread may compute without touching simulated memory before it counts as an
+    /// endless loop. Default: 10 s.
     #[must_use]
     pub fn patience(mut self, patience: Duration) -> Self {
         self.patience = patience;
@@ -115,23 +113,23 @@ impl Simulation {
 
     /// Runs `thread` on every CPU, to the end.
     ///
-    /// It runs on one thread of the host, made for it. All simulated threads are fibers of that one: the host's
-    /// thread-locals are common to all of them, and host locks and channels must not be waited for. Where a thread
-    /// loops, it does so [while the CPU is running](Cpu::running), and says [when an operation is done](Cpu::done).
+    /// All simulated threads are fibers of one host thread, made for this run: they share its thread-locals, and must
+    /// not wait for host locks and channels. A loop runs [while the CPU is running](Cpu::running), and calls
+    /// [`done`](Cpu::done) after each operation.
     ///
-    /// A simulated thread may run a simulation of its own. It is another one, takes no time of this one, and has to end
-    /// within this one's [patience](Self::patience).
+    /// A simulated thread may run another simulation, which takes no time of this one and has to end within its
+    /// [patience](Self::patience).
     ///
-    /// When it returns, all that `thread` owned is dropped, unless a runaway holds it. Costs some 10 ns of real time
-    /// for each access that hits, and ten times as much for one that does not.
+    /// In the end all that `thread` owned is dropped, unless a runaway holds it. Costs some 10 ns of real time for each
+    /// access that hits, and ten times as much for one that does not.
     ///
     /// # Errors
     ///
-    /// - The machine cannot be, or has fewer CPUs than `threads`.
+    /// - The machine is invalid, or has fewer CPUs than `threads`.
     /// - No thread can go on ([`Error::Deadlock`]), or time goes on and they do not end ([`Error::Livelock`]); both say
     ///   who waits for what.
     /// - A thread computes for longer than the [patience](Self::patience) and never touches simulated memory
-    ///   ([`Error::Runaway`]). The host's thread that runs it cannot be stopped and is left behind.
+    ///   ([`Error::Runaway`]). Its host thread cannot be stopped and is left behind.
     /// - There is no memory for the threads' stacks.
     ///
     /// # Panics
@@ -150,7 +148,7 @@ impl Simulation {
         let (sender, receiver) = mpsc::sync_channel(1);
         let its_beat = beat.clone();
         let worker = std::thread::spawn(move || {
-            // No receiver is left if patience has run out.
+            // After the patience there is no receiver.
             let _ = sender
                 .send(context::run(plan, its_beat, move |context| thread(&Cpu::new(context))));
         });
@@ -158,7 +156,7 @@ impl Simulation {
         loop {
             match receiver.recv_timeout(patience.min(Duration::from_millis(500))) {
                 Ok(result) => {
-                    // The report is there; what the thread still does is drop what it was given.
+                    // The report is there; the thread still drops what it was given.
                     if let Err(panic) = worker.join() {
                         std::panic::resume_unwind(panic);
                     }

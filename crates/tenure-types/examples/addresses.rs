@@ -1,4 +1,4 @@
-//! What lies at addresses of a program, as a process may have them after its load bias is subtracted:
+//! Names what lies at addresses of a program (a process's addresses less its load bias):
 //!
 //! ```text
 //! cargo run --release -p tenure-types --example addresses -- target/debug/server 0x1f3a4 0x5780

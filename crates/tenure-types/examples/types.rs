@@ -1,4 +1,4 @@
-//! Prints how many types a file holds, and the layout of types and the places of variables by name.
+//! Prints a file's number of types, and the layouts of types and places of variables by name.
 //!
 //! `cargo run --release -p tenure-types --example types -- FILE [NAME...]`
 

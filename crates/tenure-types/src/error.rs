@@ -1,4 +1,4 @@
-//! Why something could not be read, in one line.
+//! [`Error`]: one line.
 
 use std::fmt;
 use std::io;
@@ -9,25 +9,25 @@ use std::path::Path;
 pub struct Error(String);
 
 impl Error {
-    /// With the line to show. It starts with a small letter and ends without a full stop.
+    /// `line` starts with a small letter and ends without a full stop.
     pub fn new(line: impl Into<String>) -> Self {
         Self(one_line(line.into()))
     }
 
-    /// A file that the system does not let us read.
+    /// The system does not let us read the file.
     #[must_use]
     pub fn unreadable(path: &Path, error: &io::Error) -> Self {
         Self::new(format!("cannot read {}: {error}", path.display()))
     }
 
-    /// A file whose contents are not what they should be.
+    /// The file's contents are wrong.
     #[must_use]
     pub fn malformed(path: &Path, what: &impl fmt::Display) -> Self {
         Self::new(format!("{} is malformed: {what}", path.display()))
     }
 }
 
-/// Names from a hostile file may hold anything, line breaks and escape sequences included.
+/// Names from a hostile file may hold line breaks and escape sequences.
 pub(crate) fn one_line(text: String) -> String {
     if !text.contains(char::is_control) {
         return text;

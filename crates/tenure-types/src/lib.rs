@@ -1,4 +1,4 @@
-//! What a program's debugging information says of its types: members, sizes, variables, and where they are declared.
+//! Types from a program's debugging information: members, sizes, variables, and where they are declared.
 //!
 //! Reads DWARF 2 to 5 and BTF, from executables, libraries, object files, archives, split files and the running kernel,
 //! into one [`model`]. A Linux kernel with 14 million entries takes about a second.
@@ -15,7 +15,7 @@
 //!
 //! | module | subject |
 //! |---|---|
-//! | [`read`] | what can be read: DWARF, BTF |
+//! | [`read`] | readers of DWARF and BTF |
 //! | [`model`] | types and variables, in one form |
 //! | [`code`] | from an address of a running program to function and line, variable, type and member |
 

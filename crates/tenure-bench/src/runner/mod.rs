@@ -7,16 +7,14 @@
 //!       slice                  one variant on all threads at once, about 0.4 ms
 //! ```
 //!
-//! - Variants are compared within a round, so that what disturbs the machine for longer than a
-//!   millisecond disturbs all of them alike.
-//! - A slice in which the scheduler took a thread off its CPU is dropped and counted. With more
-//!   threads than CPUs that is the rule, and none is. Where hardly any slice is left they count
-//!   after all, and the row says so.
-//! - On a busy machine slices take long, as threads wait for one that is switched out. Once the rounds of a point
-//!   have taken twice the time they were meant to take, the rest is left out and counted. Every batch gets its
-//!   share of that time.
-//! - The objects of a batch are allocated anew, for their place in memory matters. The median over
-//!   the rounds of a batch is one value; estimates and their intervals are over the batches.
+//! - Variants are compared within a round: what disturbs the machine for longer than a millisecond disturbs all of them
+//!   alike.
+//! - A slice in which the scheduler took a thread off its CPU is dropped and counted. With more threads than CPUs none
+//!   is dropped. Where hardly any slice is left they count after all, and the row says so.
+//! - On a busy machine slices take long. Once the rounds of a point have taken twice their time, the rest is left out
+//!   and counted. Every batch gets its share of that time.
+//! - Each batch allocates its objects anew, since their place in memory matters. The median over its rounds is one
+//!   value; estimates and intervals are over the batches.
 
 mod samples;
 mod singles;
@@ -30,26 +28,24 @@ use slice::{Gate, Slice, ThreadSample};
 use std::time::{Duration, Instant};
 use tenure_report::affinity;
 
-/// How much is measured at a point.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Plan {
-    /// Measured seconds for each variant.
+    /// For each variant.
     pub(crate) seconds: f64,
-    /// Fresh sets of objects.
     pub(crate) batches: usize,
 }
 
 const SLICE: Duration = Duration::from_micros(400);
-/// The same with more threads than CPUs: long enough for the scheduler to mix them.
+/// With more threads than CPUs: long enough for the scheduler to mix them.
 const OVERSUBSCRIBED_SLICE: Duration = Duration::from_millis(8);
-/// Operations of the slices that find out how long an operation takes.
+/// Of the slices that find how long an operation takes.
 const TRIAL_STEPS: u64 = 2_000;
-/// Operations of a slice, however long they take.
+/// Of a slice, however long they take.
 const FEWEST_STEPS: u64 = 16;
 
 impl Plan {
-    /// How long the rounds of a scenario may take at a number of threads: twice as long as they are meant to.
-    /// Timing single operations takes as long again as the slice that it follows.
+    /// The most time for the rounds of a scenario at one number of threads: twice the plan. Timing single operations
+    /// takes as long again as the slice before it.
     fn bound(&self, scenario: &Scenario) -> Duration {
         let singly = scenario.variants.iter().filter(|variant| variant.times_singles).count();
         let slices = scenario.variants.len() + singly;
@@ -57,9 +53,9 @@ impl Plan {
     }
 }
 
-/// Measures `scenario` with `threads` threads on `cpus`; calls `done` after each batch.
+/// Calls `done` after each batch.
 ///
-/// `None` if `cancelled` said so before there was a round.
+/// `None` if `cancelled` before the first round.
 pub(crate) fn measure(
     scenario: &Scenario,
     threads: usize,
@@ -103,7 +99,8 @@ pub(crate) fn measure(
             let objects = prepare(scenario, threads);
             let began = Instant::now();
             let share = left / (plan.batches - batch) as u32;
-            // Whole rounds, and of each batch the first while there is time at all, of the first batch in any case.
+            // Whole rounds. The first round of a batch runs while there is time at all, that of the first batch in any
+            // case.
             let may_run = |slice: usize| {
                 let (round, starts_round) =
                     (slice / variants.len(), slice.is_multiple_of(variants.len()));
@@ -143,7 +140,7 @@ fn prepare(scenario: &Scenario, threads: usize) -> Vec<Box<dyn Looped>> {
     scenario.variants.iter().map(|variant| (variant.prepare)(threads)).collect()
 }
 
-/// Threads that run slices together, each pinned to a CPU.
+/// Threads, each pinned to a CPU, that run slices together.
 struct Team<'a> {
     threads: usize,
     cpus: &'a [usize],
@@ -154,8 +151,8 @@ impl Team<'_> {
         self.threads > self.cpus.len()
     }
 
-    /// Runs the slices that `schedule` names, one after the other, up to the first that `may_run` refuses; `steps` and
-    /// `singles` are per variant. Returns the samples of those that ran.
+    /// Runs the slices of `schedule` up to the first that `may_run` refuses; `steps` and `singles` are per variant.
+    /// Returns the samples.
     fn run(
         &self,
         objects: &[Box<dyn Looped>],
@@ -230,7 +227,6 @@ mod tests {
         Scenario::new("test/nap", "nap", "", "short", [Variant::of::<Nap<100>>("short"), long])
     }
 
-    /// [`Team::run`] with few steps, for operations that take long.
     fn samples(threads: usize, cpus: &[usize]) -> Vec<Sample> {
         let team = Team { threads, cpus };
         team.run(&prepare(&scenario(), threads), &[0, 1, 0], &[16, 16], &[None, None], &|_| true)
@@ -253,7 +249,7 @@ mod tests {
         let cpus = affinity::cpus();
         let object = || Box::new(Nap::<100>) as Box<dyn Looped>;
         let singles = [None, Some(Singles::default())];
-        // More threads than CPUs, so that no slice is dropped.
+        // More threads than CPUs: no slice is dropped.
         let team = Team { threads: cpus.len() + 1, cpus: &cpus };
         team.run(&[object(), object()], &[0, 1, 0, 1], &[16, 16], &singles, &|_| true);
         let distribution = singles[1].as_ref().and_then(Singles::distribution).unwrap();
@@ -283,7 +279,7 @@ mod tests {
         assert_eq!(*STEPS.lock().unwrap(), 0);
     }
 
-    /// Measures naps, of which a slice has at least 16: a round takes more than 4 ms and is meant to take 0.8.
+    /// A slice has at least 16 naps, so a round takes more than 4 ms instead of 0.8.
     fn naps(seconds: f64, batches: usize, cancelled: &(dyn Fn() -> bool + Sync)) -> Option<Point> {
         let variants = vec![Variant::of::<Nap<1>>("short"), Variant::of::<Nap<200>>("long")];
         let scenario = Scenario { variants, ..scenario() };
@@ -323,7 +319,7 @@ mod tests {
 
     #[test]
     fn all_threads_are_in_a_slice_at_once() {
-        /// Threads inside of the operation, now and at most.
+        /// Threads inside the operation, now and at most.
         static INSIDE: Mutex<(usize, usize)> = Mutex::new((0, 0));
         let meet = |(): &()| {
             {

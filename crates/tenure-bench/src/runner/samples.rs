@@ -7,19 +7,17 @@ use std::time::Duration;
 use tenure_report::stats::Estimate;
 use tenure_report::stats::{FEWEST, estimate, median};
 
-/// What all threads saw of a slice.
+/// A slice, over all threads.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sample {
     pub(super) ns_per_op: f64,
-    /// Of all threads together.
     pub(super) mops: f64,
     pub(super) retries_per_op: f64,
-    /// A thread was switched out involuntarily.
     pub(super) switched: bool,
 }
 
 impl Sample {
-    /// Of threads that ran at once: the mean of their times, the sum of their throughputs.
+    /// For threads that ran at once: the mean of their times, the sum of their throughputs.
     pub(super) fn side_by_side(threads: &[ThreadSample], steps: u64) -> Self {
         let ns = |sample: &ThreadSample| nanos(sample.elapsed) / steps as f64;
         let ns_per_op = threads.iter().map(ns).sum::<f64>() / threads.len() as f64;
@@ -27,8 +25,8 @@ impl Sample {
         Self::new(threads, steps, ns_per_op, mops)
     }
 
-    /// Of threads that took turns on too few CPUs: from the first start to the last end, since
-    /// the clock of a thread that waits for its turn may not have started.
+    /// For more threads than CPUs: from the first start to the last end, since the clock of a thread that waits for its
+    /// turn may not have started.
     pub(super) fn taking_turns(threads: &[ThreadSample], steps: u64) -> Self {
         let start = threads.iter().map(|sample| sample.start).min();
         let end = threads.iter().map(|sample| sample.start + sample.elapsed).max();
@@ -52,15 +50,15 @@ fn nanos(time: Duration) -> f64 {
     time.as_nanos().max(1) as f64
 }
 
-/// The samples of a batch, by round and variant.
+/// By round and variant.
 #[derive(Debug)]
 pub(super) struct Batch {
     rounds: Vec<Vec<Sample>>,
 }
 
 impl Batch {
-    /// `samples` of whole rounds in the order of `schedule`, which names each of `variants` once a round and may go on
-    /// behind them.
+    /// `samples` of whole rounds in the order of `schedule`, which names each variant once a round and may go on behind
+    /// them.
     pub(super) fn new(variants: usize, schedule: &[usize], samples: &[Sample]) -> Self {
         let mut rounds = Vec::with_capacity(schedule.len() / variants);
         for (order, samples) in std::iter::zip(schedule.chunks(variants), samples.chunks(variants))
@@ -77,7 +75,7 @@ impl Batch {
         self.rounds.len()
     }
 
-    /// The median over the kept rounds of what `of` makes of a round.
+    /// The median of `of` over the kept rounds.
     fn median(
         &self,
         keep: impl Fn(&[Sample]) -> bool,
@@ -89,8 +87,6 @@ impl Batch {
     }
 }
 
-/// The rows of a point.
-///
 /// Slices with involuntary switches are left out, unless `keep_switched`, or unless hardly any slice is without.
 pub(super) fn rows(scenario: &Scenario, batches: &[Batch], keep_switched: bool) -> Vec<Row> {
     let index = |name: &str| scenario.variants.iter().position(|variant| variant.name == name);
@@ -158,7 +154,6 @@ pub(super) fn rows(scenario: &Scenario, batches: &[Batch], keep_switched: bool) 
         .collect()
 }
 
-/// An estimate, and whether disturbed slices went into it.
 struct Summary {
     estimate: Estimate,
     kept_all: bool,

@@ -5,7 +5,7 @@ use hdrhistogram::Histogram;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// The times of a variant's single operations at a point.
+/// Of one variant at a point.
 #[derive(Default)]
 pub(super) struct Singles(Mutex<Times>);
 
@@ -34,7 +34,6 @@ impl Singles {
         }
     }
 
-    /// `None` of nothing.
     pub(super) fn distribution(&self) -> Option<Distribution> {
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let histogram = if all.calm.is_empty() { &all.disturbed } else { &all.calm };

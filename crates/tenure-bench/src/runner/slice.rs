@@ -1,12 +1,12 @@
-//! A slice: one variant, run by all threads at once for a moment, timed on each.
+//! A slice: all threads run one variant at once, each against its clock.
 //!
 //! Three phases keep every timed operation under the full load:
 //!
-//! 1. all threads run the operation until all of them have warmed up;
+//! 1. all threads run the operation until all have warmed up;
 //! 2. each runs a fixed number of operations against the clock;
-//! 3. each keeps running until all have finished, so that the slowest is not alone at the end.
+//! 3. each keeps running until all have finished.
 //!
-//! Where single operations are to be timed, that is a phase of its own between the second and the third.
+//! Single operations are timed in a phase of its own between the second and the third.
 
 use super::singles::Singles;
 use crate::scenario::{Looped, Place};
@@ -17,22 +17,21 @@ use tenure_report::affinity::involuntary_switches;
 
 type Counter = <Native as Memory>::AtomicU32;
 
-/// Operations between two looks at the other threads, in the phases that are not timed.
+/// Operations between two looks at the other threads, outside the timed phase.
 const CHUNK: u64 = 64;
-/// The same where each look lets another thread run: the load must outweigh the switches.
+/// With more threads than CPUs each look yields: the load must outweigh the switches.
 const OVERSUBSCRIBED_CHUNK: u64 = 4_096;
 
-/// Operations of a slice that are timed one by one.
 const MOST_SINGLES: u64 = 1_000;
 
 const UNDECIDED: u32 = 0;
 const RUN: u32 = 1;
 const STOP: u32 = 2;
 
-/// Where the threads of one slice meet. Used once.
+/// Where the threads of one slice meet; for one use.
 #[derive(Debug)]
 pub(super) struct Gate {
-    /// Whether the slice runs: the first thread that comes decides, for all.
+    /// The first thread that comes decides for all.
     runs: Isolated<Counter>,
     warmed: Isolated<Counter>,
     finished: Isolated<Counter>,
@@ -44,9 +43,9 @@ impl Gate {
         Self { runs: counter(), warmed: counter(), finished: counter() }
     }
 
-    /// Whether the slice runs. All its threads get the same answer; `may_run` is the first one's.
+    /// All threads get the same answer: `may_run` of the first.
     pub(super) fn runs(&self, may_run: impl Fn() -> bool) -> bool {
-        // Relaxed, here and below: the word alone is passed on.
+        // Relaxed, here and below: nothing else is published.
         match self.runs.load(Ordering::Relaxed) {
             UNDECIDED => {
                 let mine = if may_run() { RUN } else { STOP };
@@ -59,36 +58,34 @@ impl Gate {
     }
 }
 
-/// What the threads of a slice do.
 #[derive(Clone, Copy)]
 pub(super) struct Slice<'a> {
     pub(super) object: &'a dyn Looped,
     pub(super) gate: &'a Gate,
     pub(super) threads: u32,
-    /// Timed operations on each thread.
+    /// On each thread.
     pub(super) steps: u64,
-    /// More threads than CPUs: threads that wait for others let them run.
+    /// More threads than CPUs: waiting threads yield.
     pub(super) oversubscribed: bool,
-    /// Where the first thread adds the times of single operations, if they are asked for.
+    /// The first thread times single operations into this.
     pub(super) singles: Option<&'a Singles>,
 }
 
-/// What one thread saw of a slice.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ThreadSample {
     pub(super) start: Instant,
     pub(super) elapsed: Duration,
     pub(super) retries: u64,
-    /// The thread was switched out involuntarily while its clock or another's ran.
+    /// Switched out involuntarily while this clock or another ran.
     pub(super) switched: bool,
 }
 
 impl Slice<'_> {
-    /// The part of one of the threads. Returns when all have done theirs.
+    /// Returns when all threads have done their part.
     pub(super) fn run(&self, thread: usize) -> ThreadSample {
         let place = Place { thread, of: self.threads as usize };
         self.object.run(place, self.steps / 8);
-        // From here on the others count on this thread's load.
+        // From here on other threads count on this thread's load.
         let switches = involuntary_switches();
         let warm_up = self.run_until_all(place, &self.gate.warmed);
 
@@ -107,7 +104,6 @@ impl Slice<'_> {
         ThreadSample { start, elapsed, retries, switched }
     }
 
-    /// Times operations one by one, if that is asked for.
     fn run_singly(&self, place: Place) -> Vec<Duration> {
         let steps = if self.singles.is_some() { self.steps.min(MOST_SINGLES) } else { 0 };
         let mut times = Vec::with_capacity(steps as usize);
@@ -121,10 +117,10 @@ impl Slice<'_> {
 
     /// Announces this thread, and keeps up the load until all are announced.
     fn run_until_all(&self, place: Place, announced: &Counter) -> u64 {
-        // Relaxed: the counters order nothing; the samples come back through join.
+        // Relaxed: the counters order nothing; join passes the samples on.
         announced.fetch_add(1, Ordering::Relaxed);
         let chunk = if self.oversubscribed { OVERSUBSCRIBED_CHUNK } else { CHUNK };
-        // An operation may take so long that a chunk of them would be a good part of the slice.
+        // A chunk of long operations would be a good part of the slice.
         let chunk = chunk.min((self.steps / 8).max(1));
         let mut steps = 0;
         while announced.load(Ordering::Relaxed) < self.threads {

@@ -6,7 +6,7 @@ use tenure::line::Isolated;
 use tenure::memory::Native;
 use tenure::sync::Arc;
 
-/// The same operations on a library's `Arc`, under its name.
+/// The same operations on a library's `Arc`.
 macro_rules! operations {
     ($module:ident, $library:ident) => {
         mod $module {
@@ -54,7 +54,7 @@ macro_rules! operations {
 operations!(ours, tenure);
 operations!(stds, std);
 
-/// [`ours::upgrade_dead`] by a program that asks first, which writes nothing.
+/// [`ours::upgrade_dead`] after a question, which writes nothing.
 fn ask_dead() -> Variant {
     let dead = || Arc::downgrade(&Arc::new(Isolated::new(0_u64)));
     Variant::step("tenure is_dead", dead, |dead| {

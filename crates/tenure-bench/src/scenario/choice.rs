@@ -25,8 +25,7 @@ impl fmt::Display for Unknown {
 
 impl std::error::Error for Unknown {}
 
-/// Those of `groups` that `names` names, with the scenarios that it names; all for no name.
-/// Fails with the first that is neither a group nor a scenario.
+/// The groups and scenarios that `names` names; all for none. Fails with the first that is neither.
 pub(crate) fn chosen(mut groups: Vec<Group>, names: &[String]) -> Result<Vec<Group>, Unknown> {
     let is_known = |name: &str| {
         let ids = groups.iter().flat_map(|group| group.scenarios.iter().map(|it| it.id));
@@ -53,7 +52,7 @@ pub struct GroupInfo {
     pub name: &'static str,
     /// What it measures.
     pub about: &'static str,
-    /// Identifier and heading of its scenarios.
+    /// Identifiers and headings.
     pub scenarios: Vec<(String, String)>,
 }
 

@@ -1,7 +1,7 @@
 //! Group `dst`: false sharing beside the count, on the object where Linux had it.
 //!
 //! Two repairs, measured apart and together: the counter (inc_not_zero or a single add) and the layout (what is read
-//! shares the count's line, or not). Hence four cells, and the ticket count in either layout.
+//! shares the count's line, or not): four cells, and the ticket count in either layout.
 
 use super::refs::{OutlivedCount, acquired, still_held};
 use super::route::{Isolated, Route, Shared};
@@ -9,7 +9,7 @@ use super::{Group, Host, Member, Operation, Scenario, Variant};
 use std::hint::black_box;
 use tenure::count::{IncNotZero, RcuRef, RefCount, TicketRef};
 
-/// Takes a reference, reads what every packet reads, and gives the reference back.
+/// A get, what every packet reads, and a put.
 pub(crate) struct Lookup<R>(R);
 
 impl<R: Route<Count: OutlivedCount> + 'static> Operation for Lookup<R> {
@@ -30,10 +30,10 @@ impl<R: Route<Count: OutlivedCount> + 'static> Operation for Lookup<R> {
     }
 }
 
-/// A packet's way: the route is validated before it is taken, and read again between pieces of work.
+/// A packet's way: the route is validated before the get, and read again between pieces of work.
 pub(crate) struct Packet<R>(R);
 
-/// Nanoseconds of work after each look at the route.
+/// After each look at the route.
 const WORK_NS: u32 = 30;
 
 impl<R: Route<Count: OutlivedCount> + 'static> Operation for Packet<R> {
@@ -43,7 +43,7 @@ impl<R: Route<Count: OutlivedCount> + 'static> Operation for Packet<R> {
     #[inline(always)]
     fn step(&self, _retries: &mut u64) {
         let route = &self.0;
-        // Each value is needed to go on, as a branch on it would be.
+        // Each value is needed to go on, as by a branch.
         let mut state = black_box(u64::from(route.rt_genid()));
         acquired(route.refs().get());
         state = R::Host::work(state ^ black_box(route.lwtstate()), WORK_NS);
@@ -57,7 +57,7 @@ impl<R: Route<Count: OutlivedCount> + 'static> Operation for Packet<R> {
     }
 }
 
-/// The four cells and the ticket count in either layout, on `$host`.
+/// On `$host`.
 macro_rules! cells {
     ($host:ident, $operation:ident) => {
         vec![

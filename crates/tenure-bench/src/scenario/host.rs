@@ -1,18 +1,16 @@
-//! [`Host`]: a machine that scenarios run on.
-
 use std::hint::black_box;
 use tenure::memory::{Native, Threads};
 use tenure_sim::{Cpu, Simulated};
 
-/// A machine that scenarios run on: its memory, its threads, and something to do beside them.
+/// A machine that scenarios run on: its memory, its threads, and work to do beside them.
 pub(crate) trait Host: Threads {
-    /// Private work of about `ns` nanoseconds, which cannot begin before `input` is known. What comes
-    /// out is known when the work is done, and not earlier.
+    /// Private work of about `ns` nanoseconds. It cannot begin before `input` is known, and its result is known at its
+    /// end.
     fn work(input: u64, ns: u32) -> u64;
 }
 
 impl Host for Native {
-    /// Multiplications that depend on each other, at a rate that the processors of today come close to.
+    /// Dependent multiplications, at a rate that today's processors come close to.
     #[inline(always)]
     fn work(input: u64, ns: u32) -> u64 {
         let mut state = input;
@@ -24,7 +22,7 @@ impl Host for Native {
 }
 
 impl Host for Simulated {
-    /// Simulated time. None outside of a simulation.
+    /// Simulated time. None outside a simulation.
     fn work(input: u64, ns: u32) -> u64 {
         if let Some(cpu) = Cpu::current() {
             cpu.work(f64::from(ns));
@@ -33,11 +31,8 @@ impl Host for Simulated {
     }
 }
 
-/// One of the threads that use an object at once.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Place {
-    /// Its number, from 0.
     pub(crate) thread: usize,
-    /// How many there are.
     pub(crate) of: usize,
 }

@@ -1,8 +1,8 @@
 //! What is measured: operations on shared objects, in several variants.
 //!
 //! An operation is written once, over the [`Host`] it runs on: the real machine ([`runner`](crate::runner)) or a
-//! simulated one ([`simulate`](crate::simulate)). It is an [`Operation`], or a [step](Variant::step) of a line or two,
-//! or what [workers](Variant::workers) do that have something of their own.
+//! simulated one ([`simulate`](crate::simulate)). It is an [`Operation`], a [step](Variant::step) of a line or two, or
+//! the part of [workers](Variant::workers) with state of their own.
 //!
 //! ```text
 //! Group "refs" ─┬─ Scenario "refs/get-put" ─┬─ Variant "limit"        (Bare)
@@ -32,24 +32,22 @@ pub(crate) use host::{Host, Place};
 
 /// One operation on an object that all threads share.
 ///
-/// Private objects are made and dropped inside of [`step`](Self::step).
+/// [`step`](Self::step) makes and drops private objects.
 pub(crate) trait Operation: Send + Sync + Sized {
-    /// A fresh object.
     fn prepare() -> Self;
 
-    /// Does the operation once, on any thread. Adds failed compare-exchanges to `retries`.
+    /// Adds failed compare-exchanges to `retries`.
     fn step(&self, retries: &mut u64);
 
-    /// Undoes what `steps` calls of [`step`](Self::step) left behind. Not measured.
+    /// Undoes what `steps` calls of [`step`](Self::step) left behind, unmeasured.
     fn settle(&self, _steps: u64) {}
 
-    /// The parts of the object that have a name. It keeps its place from here on.
+    /// The named parts of the object, which stays in its place from here on.
     fn members(&self) -> Vec<Member> {
         Vec::new()
     }
 }
 
-/// A part of an object.
 pub(crate) struct Member {
     pub(crate) name: &'static str,
     pub(crate) address: usize,
@@ -64,14 +62,12 @@ impl Member {
 
 /// An operation behind a virtual call: one for each, or one for many.
 ///
-/// Every [`Operation`] is one. What does something else on each thread implements this instead, and is prepared for the
-/// threads that will come.
+/// Every [`Operation`] is one. Operations that differ by thread implement this, and are prepared for a number of
+/// threads.
 pub(crate) trait Looped: Send + Sync {
-    /// Does `steps` operations on the thread of that place and returns their retries.
-    ///
-    /// It comes back although no other thread runs.
+    /// Does `steps` operations at `place` and returns their retries, even if no other thread runs.
     fn run(&self, place: Place, steps: u64) -> u64;
-    /// [`Operation::step`], for a machine that counts retries itself.
+    /// [`Operation::step`], on a machine that counts retries itself.
     fn step(&self, place: Place) {
         self.run(place, 1);
     }
@@ -103,7 +99,6 @@ impl<O: Operation> Looped for O {
     }
 }
 
-/// An object, and what a thread does with it.
 struct Stepped<T, S>(T, S);
 
 impl<T: Send + Sync, S: Fn(&T) + Send + Sync> Looped for Stepped<T, S> {
@@ -116,15 +111,14 @@ impl<T: Send + Sync, S: Fn(&T) + Send + Sync> Looped for Stepped<T, S> {
     }
 }
 
-/// A way to do a scenario's operation.
 #[derive(Clone)]
 pub(crate) struct Variant {
     /// Unique in the scenario.
     pub(crate) name: &'static str,
     pub(crate) counts_retries: bool,
-    /// Whether single operations are timed too, those of the first thread, for their distribution.
+    /// Whether the first thread also times single operations.
     pub(crate) times_singles: bool,
-    /// Makes a fresh object for so many threads.
+    /// Makes an object for so many threads.
     pub(crate) prepare: Arc<dyn Fn(usize) -> Box<dyn Looped> + Send + Sync>,
 }
 
@@ -133,7 +127,7 @@ impl Variant {
         Self::new(name, |_| Box::new(O::prepare()))
     }
 
-    /// A variant of which a `step` takes a line or two.
+    /// A variant by a `step` of a line or two.
     pub(crate) fn step<T: Send + Sync + 'static>(
         name: &'static str,
         prepare: impl Fn() -> T + Send + Sync + 'static,
@@ -150,13 +144,12 @@ impl Variant {
         Self { name, counts_retries: false, times_singles: false, prepare }
     }
 
-    /// [`of`](Self::of), for an operation that reports its retries.
+    /// [`of`](Self::of) an operation that reports its retries.
     pub(crate) fn counting<O: Operation + 'static>(name: &'static str) -> Self {
         Self { counts_retries: true, ..Self::of::<O>(name) }
     }
 
-    /// The variant, whose single operations are timed too: for those whose slowest ones matter, and that are long
-    /// beside two looks at the clock.
+    /// Times single operations too: if the slowest matter, and each is long beside two looks at the clock.
     fn with_singles(self) -> Self {
         Self { times_singles: true, ..self }
     }
@@ -171,16 +164,14 @@ impl fmt::Debug for Variant {
 /// Variants of one operation, compared with each other.
 #[derive(Debug, Clone)]
 pub(crate) struct Scenario {
-    /// Unique: `refs/get-put`.
+    /// Such as `refs/get-put`.
     pub(crate) id: &'static str,
     pub(crate) title: &'static str,
-    /// What one operation is, in a sentence.
     pub(crate) about: &'static str,
-    /// Whether all threads use one object. If not, one thread and all CPUs say everything.
+    /// If not, one thread and all CPUs are enough.
     pub(crate) shared: bool,
-    /// The variant that the others are compared with.
     pub(crate) baseline: &'static str,
-    /// The variant that shows what the hardware allows.
+    /// What the hardware allows.
     pub(crate) limit: Option<&'static str>,
     /// Further variants that [claims](crate::claims) compare with.
     pub(crate) rivals: &'static [&'static str],
@@ -189,7 +180,7 @@ pub(crate) struct Scenario {
 }
 
 impl Scenario {
-    /// Of threads that share one object. A variant called `limit` is the limit.
+    /// A variant called `limit` is the limit.
     pub(crate) fn new(
         id: &'static str,
         title: &'static str,
@@ -202,7 +193,6 @@ impl Scenario {
         Self { id, title, about, shared: true, baseline, limit, rivals: &[], variants }
     }
 
-    /// Of threads that share nothing that matters.
     fn unshared(self) -> Self {
         Self { shared: false, ..self }
     }
@@ -212,22 +202,20 @@ impl Scenario {
     }
 }
 
-/// Scenarios under a name of the command line.
 #[derive(Debug, Clone)]
 pub(crate) struct Group {
     pub(crate) name: &'static str,
     pub(crate) title: &'static str,
-    /// What is measured and why, in a paragraph.
     pub(crate) about: &'static str,
     pub(crate) scenarios: Vec<Scenario>,
 }
 
-/// All groups that run on any machine, in the order in which they do.
+/// That run on any machine, in this order.
 pub(crate) fn groups<M: Host>() -> Vec<Group> {
     vec![refs::group::<M>(), dst::group::<M>(), pool::group::<M>(), lazy::group::<M>()]
 }
 
-/// All groups on the real machine, with what runs there alone: code of others, which knows no other.
+/// With what runs on the real machine alone.
 pub(crate) fn native() -> Vec<Group> {
     let mut groups = groups::<Native>();
     for group in &mut groups {
@@ -242,7 +230,7 @@ pub(crate) fn native() -> Vec<Group> {
     groups
 }
 
-/// Adds variants before and behind those that a scenario has, and compares with `baseline` from now on.
+/// Adds variants before and behind a scenario's, and compares with `baseline`.
 fn add<'g>(
     group: &'g mut Group,
     id: &str,

@@ -1,6 +1,6 @@
 //! Group `refs`: the counts themselves.
 //!
-//! Every object is on cache lines of its own, so that only the count is measured.
+//! Every object has cache lines of its own: only the count is measured.
 
 use super::{Group, Host, Member, Operation, Scenario, Variant};
 use std::hint::black_box;
@@ -10,8 +10,7 @@ use tenure::count::{Get, IncNotZero, Put, RcuRef, Readable, RefCount, TicketRef}
 use tenure::line::Isolated;
 use tenure::memory::{Atomic, Memory, Ordering};
 
-/// A count whose put can be called by code that is generic over counts, because its objects outlive
-/// all threads of a measurement.
+/// Lets code that is generic over counts put: the objects outlive all threads of a measurement.
 pub(crate) trait OutlivedCount: RefCount + 'static {
     /// The witness of a put.
     ///
@@ -20,7 +19,7 @@ pub(crate) trait OutlivedCount: RefCount + 'static {
     /// The count's memory must outlive every put that this witness is used for.
     unsafe fn witness() -> Self::Witness<'static>;
 
-    /// A get, which adds its retries to `retries` if the count has any.
+    /// Adds retries to `retries` if the count has any.
     #[inline(always)]
     fn get_counting(&self, retries: &mut u64) -> Get {
         let _ = retries;
@@ -48,13 +47,13 @@ impl<M: Memory> OutlivedCount for RcuRef<M> {
     }
 }
 
-/// A get that has to succeed, looked at by one branch, as a program would.
+/// Checks that a get succeeded by one branch, as a program would.
 #[inline(always)]
 pub(super) fn acquired(get: Get) {
     assert!(get.is_acquired(), "the operation holds a reference of its own");
 }
 
-/// A put that has to leave others, looked at by one branch, as a program would.
+/// Checks that others are left by one branch, as a program would.
 #[inline(always)]
 pub(super) fn still_held(put: Put) {
     assert!(!put.is_last(), "the operation holds a reference of its own");
@@ -69,10 +68,9 @@ fn refs<T>(count: &T) -> Vec<Member> {
     vec![Member::of("refs", count)]
 }
 
-/// The limit: the two bare atomic operations that no shared count can do without, or the first of them alone.
+/// The limit: the two bare atomic operations that no shared count can do without, or the first alone.
 pub(crate) struct Bare<M: Memory, const PAIR: bool = true>(Isolated<M::AtomicU32>);
 
-/// The limit of a get.
 pub(crate) type BareAdd<M> = Bare<M, false>;
 
 impl<M: Memory, const PAIR: bool> Operation for Bare<M, PAIR> {
@@ -81,7 +79,7 @@ impl<M: Memory, const PAIR: bool> Operation for Bare<M, PAIR> {
     }
     #[inline(always)]
     fn step(&self, _retries: &mut u64) {
-        // Relaxed and Release: as the counts. Nothing is published. Results unused: the best form.
+        // Relaxed and Release: as the counts. Nothing is published. The results are unused, which is cheapest.
         self.0.fetch_add(1, Ordering::Relaxed);
         if PAIR {
             self.0.fetch_sub(1, Ordering::Release);
@@ -92,7 +90,6 @@ impl<M: Memory, const PAIR: bool> Operation for Bare<M, PAIR> {
     }
 }
 
-/// A get and a put.
 pub(crate) struct GetPut<C>(Isolated<C>);
 
 impl<C: OutlivedCount> Operation for GetPut<C> {
@@ -138,7 +135,7 @@ fn put_all<C: OutlivedCount>(count: &C, references: u64) {
     }
 }
 
-/// The put of an only reference, of an object that the thread has just made; or the put for "probably the last".
+/// Puts the only reference of an object that the thread just made; or the put for "probably the last".
 pub(crate) struct LastPut<C, const LIKELY: bool = false>(PhantomData<fn() -> C>);
 
 impl<C: OutlivedCount, const LIKELY: bool> Operation for LastPut<C, LIKELY> {

@@ -13,11 +13,11 @@
 //! | `rt_genid`, `rt_flags`, `rt_type`, `rt_iif` | **112 to 127, same line** | 136 to 151 |
 //! | size (here 192, aligned to lines as the kernel's cache does it) | 176 | 176 |
 //!
-//! The repair moved cold members into the count's line instead of padding it, so the object did not grow. A 64-bit
-//! count needs four bytes more: it takes the place of `__use`, a statistic that would move to the end, into the padding
-//! of the allocation (the kernel's cache aligns routes to lines).
+//! The repair moved cold members into the count's line, so the object did not grow. A 64-bit count needs four bytes
+//! more, those of the statistic `__use`, which would move into the allocation's padding (the kernel's cache aligns
+//! routes to lines).
 //!
-//! Source: the offsets that debug information of Linux 6.1 and 6.4 gives for `dst_entry` and `rtable`.
+//! Source: debug information of Linux 6.1 and 6.4 for `dst_entry` and `rtable`.
 
 use super::{Host, Member};
 use std::mem::offset_of;
@@ -25,7 +25,7 @@ use tenure::count::{RcuRef, RefCount, TicketRef};
 use tenure::memory::{Memory, Native, Plain};
 use tenure_sim::Simulated;
 
-/// An object that is found, held for a moment while some fields are read, and released.
+/// Found, held while some fields are read, and released.
 pub(crate) trait Route: Send + Sync {
     type Host: Host;
     type Count: RefCount;
@@ -33,16 +33,16 @@ pub(crate) trait Route: Send + Sync {
     fn new_in() -> Self;
     fn refs(&self) -> &Self::Count;
     fn lwtstate(&self) -> u64;
-    /// The generation, read to validate the route.
+    /// Read to validate the route.
     fn rt_genid(&self) -> u32;
-    /// All members, by their names in Linux.
+    /// By their names in Linux.
     fn members(&self) -> Vec<Member>;
 }
 
-/// The bytes of members that no thread looks at while the benchmark runs.
+/// Members that no thread touches.
 type Cold<const N: usize> = [u8; N];
 
-/// The layout of Linux 6.1: what is read shares the count's line.
+/// Linux 6.1: what is read shares the count's line.
 ///
 /// `USES` is the size of `__use`: 4 beside a 32-bit count, 0 beside a 64-bit one.
 #[repr(C, align(64))]
@@ -60,7 +60,7 @@ pub(crate) struct Shared<M: Memory, C, const USES: usize> {
     rt_uncached: Cold<24>,
 }
 
-/// The layout since Linux 6.4: cold members fill the count's line. `USES` as for [`Shared`].
+/// Since Linux 6.4: cold members fill the count's line. `USES` as for [`Shared`].
 #[repr(C, align(64))]
 pub(crate) struct Isolated<M: Memory, C, const USES: usize> {
     line_0: Cold<64>,
@@ -78,10 +78,10 @@ pub(crate) struct Isolated<M: Memory, C, const USES: usize> {
 
 macro_rules! layout {
     ($layout:ident, $($member:ident at $offset:literal),*) => {
-        // SAFETY: the count is Sync, cold bytes are never touched, and the plain fields are written
-        // by no thread once the route is shared.
+        // SAFETY: the count is Sync, cold bytes are never touched, and no thread writes the plain fields of a shared
+        // route.
         unsafe impl<M: Memory, C: Sync, const USES: usize> Sync for $layout<M, C, USES> {}
-        // SAFETY: the count is Send, and all else is integers that the route owns.
+        // SAFETY: the count is Send, and the rest is integers.
         unsafe impl<M: Memory, C: Send, const USES: usize> Send for $layout<M, C, USES> {}
 
         impl<M: Host, C: RefCount, const USES: usize> Route for $layout<M, C, USES> {
@@ -122,7 +122,7 @@ macro_rules! layout {
             }
         }
 
-        // A simulated route has the layout of a real one.
+        // Simulated routes have this layout too.
         offsets!($layout<Native, RcuRef, 4>, $($member at $offset),*);
         offsets!($layout<Native, TicketRef, 0>, $($member at $offset),*);
         offsets!($layout<Simulated, RcuRef<Simulated>, 4>, $($member at $offset),*);

@@ -1,11 +1,11 @@
-//! Threads that all do the same, each with something of its own; and what their objects hold.
+//! Threads that all do the same, each with state of its own; and what their objects hold.
 
 use super::{Looped, Member, Place, Variant};
 use std::sync::{Mutex, PoisonError};
 use tenure::line::Isolated;
 use tenure::memory::{Atomic, Memory, Ordering};
 
-/// What the objects hold: a word that every use reads.
+/// A word that every use reads.
 pub(crate) struct Value<M: Memory>(M::AtomicU64);
 
 impl<M: Memory> Value<M> {
@@ -21,8 +21,8 @@ impl<M: Memory> Value<M> {
 }
 
 impl Variant {
-    /// A variant whose threads all do `step` with what they share and with something of their own. `shared` makes the
-    /// one for a number of threads, and `own` the other for a thread; `members` are of what they share.
+    /// All threads do `step` with what `shared` makes for a number of threads, and what `own` makes for each. `members`
+    /// are of the shared part.
     pub(super) fn workers<T: Send + Sync + 'static, O: Send + 'static>(
         name: &'static str,
         shared: impl Fn(usize) -> T + Send + Sync + 'static,
@@ -61,12 +61,11 @@ impl<T: Send + Sync, O: Send, S: Fn(&T, &mut O) + Send + Sync> Looped for Worker
     }
 }
 
-/// Of what has no member with a name.
 pub(super) fn nameless<T>(_shared: &T) -> Vec<Member> {
     Vec::new()
 }
 
-/// A part for each thread, on lines of its own.
+/// Each thread's part, on lines of its own.
 pub(super) struct PerThread<T>(Vec<Isolated<Mutex<Option<T>>>>);
 
 impl<T> PerThread<T> {
@@ -74,7 +73,7 @@ impl<T> PerThread<T> {
         Self((0..threads).map(part).map(|part| Isolated::new(Mutex::new(Some(part)))).collect())
     }
 
-    /// Calls `work` with the part of `thread`, the caller. Meanwhile it is a local variable, as in a program.
+    /// Calls `work` with the calling thread's part, meanwhile a local variable, as in a program.
     #[inline(always)]
     pub(super) fn with<R>(&self, thread: usize, work: impl FnOnce(&mut T) -> R) -> R {
         let mut home = self.0[thread].lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,14 +1,14 @@
-//! On how many CPUs a scenario is simulated.
+//! The numbers of CPUs of a simulation.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// Numbers of CPUs, as they are asked for.
+/// Numbers of CPUs, as requested.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Cpus {
     /// `1,2,8`: these.
     List(Vec<usize>),
-    /// `1..192`: the powers of two in it, and its ends.
+    /// `1..192`: its ends, and the powers of two between.
     Range {
         /// The first.
         first: usize,
@@ -17,7 +17,7 @@ pub enum Cpus {
     },
 }
 
-/// What text for numbers of CPUs can have wrong.
+/// An error in such a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Error {
     /// It is neither a list nor a range.
@@ -26,7 +26,7 @@ pub enum Error {
     None,
     /// A range whose end is before its start.
     Backwards,
-    /// A number that the machine does not have, and a range would be cut at.
+    /// More than the machine has; a range would be cut instead.
     TooMany {
         /// The number.
         asked: usize,
@@ -75,11 +75,11 @@ impl FromStr for Cpus {
 }
 
 impl Cpus {
-    /// The numbers, ascending, on a machine that `has` so many CPUs. A range ends at those.
+    /// The numbers, ascending, on a machine of `has` CPUs, at which a range ends.
     ///
     /// # Errors
     ///
-    /// A number beyond them that was asked for one by one.
+    /// A single number above `has`.
     pub fn on(&self, has: usize) -> Result<Vec<usize>, Error> {
         let mut cpus = match self {
             Self::List(list) => list.clone(),
@@ -99,7 +99,7 @@ impl Cpus {
         Ok(cpus)
     }
 
-    /// What is left out of what was asked for on a machine that `has` so many CPUs, if anything is.
+    /// What a machine of `has` CPUs leaves out, if anything.
     #[must_use]
     pub fn note(&self, has: usize) -> Option<String> {
         match self {

@@ -1,7 +1,6 @@
-//! Reports as simulations would make them, for tests.
+//! Reports for tests.
 //!
-//! Most figures follow a crude model of one contended line, so that tables and charts have every shape
-//! that they can have; [`simulated`] is the one that was simulated.
+//! Figures follow a crude model of one contended line, for charts of every shape; [`simulated`] ran in the simulator.
 
 use super::machine::{self, DEFAULT};
 use super::result::{
@@ -12,12 +11,12 @@ use crate::fixtures::{Cost, groups, is_shared};
 use crate::scenario::Scenario;
 use std::sync::OnceLock;
 
-/// Two sockets of 28 cores and 112 CPUs, at eight numbers of CPUs, with published figures beside.
+/// Two sockets, 112 CPUs, eight numbers of CPUs, published figures.
 pub(crate) fn xeon() -> Report {
     report(&[1, 2, 4, 8, 16, 28, 56, 112], 112)
 }
 
-/// A machine of one CPU: no line goes anywhere, and nothing published is about it.
+/// One CPU: no line moves, and nothing is published about it.
 pub(crate) fn one_cpu() -> Report {
     let mut report = report(&[1], 1);
     report.machine.name = "single".to_owned();
@@ -32,7 +31,7 @@ pub(crate) fn one_cpu() -> Report {
     report
 }
 
-/// A report in which every text tries to be markup, and some go on for ever.
+/// Every text tries to be markup, or never ends.
 pub(crate) fn hostile() -> Report {
     const TEXT: &str = "</script><script>alert(1)</script><!-- \"'&amp;";
     let long = format!("{TEXT}{}", "inc_not_zero_and_then_some_".repeat(12));
@@ -71,7 +70,7 @@ pub(crate) fn hostile() -> Report {
     report
 }
 
-/// A report with figures that no run should make, and no variant that its scenario names.
+/// Figures that no run should make, and a baseline that is not there.
 pub(crate) fn degenerate() -> Report {
     let mut report = xeon();
     report.machine.sources.clear();
@@ -108,7 +107,6 @@ pub(crate) fn degenerate() -> Report {
     report
 }
 
-/// A short time of some scenarios on the default machine.
 pub(crate) fn request(names: &[&str], cpus: &str) -> Request {
     Request {
         names: names.iter().map(|&name| name.to_owned()).collect(),
@@ -119,7 +117,7 @@ pub(crate) fn request(names: &[&str], cpus: &str) -> Request {
     }
 }
 
-/// All groups, simulated for a short time: the scenarios of each that take the host the least.
+/// The cheapest scenarios of every group, for a short time.
 pub(crate) fn simulated() -> Report {
     static REPORT: OnceLock<Report> = OnceLock::new();
     let names = ["refs", "dst", "pool/in-use-10", "lazy/objects"];
@@ -149,7 +147,7 @@ fn report(counts: &[usize], cpus: usize) -> Report {
             smt: two,
             clusters: two,
             sockets: two,
-            // Those of a real machine have addresses, of which the checks of pages think that they are asked for.
+            // A real machine's sources have addresses, which the checks of pages take for requests.
             sources: vec!["core-to-core matrices of Xeons".to_owned()],
             toml: "name = \"xeon-2s-112\"\n\n[topology]\nsockets = 2\n".to_owned(),
             ..machine::described(&machine::find(DEFAULT).unwrap())
@@ -160,7 +158,6 @@ fn report(counts: &[usize], cpus: usize) -> Report {
     }
 }
 
-// CPUs are few enough for a float.
 #[allow(clippy::cast_precision_loss)]
 fn point(scenario: &Scenario, cpus: usize) -> Point {
     let others = (cpus - 1) as f64;
@@ -197,7 +194,7 @@ fn point(scenario: &Scenario, cpus: usize) -> Point {
     Point { cpus, rows: rows.collect() }
 }
 
-/// `all` transfers, of which a part came from afar.
+/// `all` transfers, `afar` of them from afar.
 fn transfers(all: f64, afar: f64) -> Transfers {
     let near = all * (1.0 - afar);
     Transfers { cluster: near, remote: all * afar, all, ..Transfers::default() }
@@ -207,7 +204,7 @@ fn line(all: f64, members: Vec<Member>) -> Line {
     Line { transfers_per_op: transfers(all, 0.55), members, ..Line::default() }
 }
 
-/// A member with its loads, stores and read-modify-writes.
+/// With `done` loads, stores and read-modify-writes.
 fn member(name: &str, offset: usize, bytes: usize, done: [f64; 3], waited: f64) -> Member {
     let [loads, stores, rmws] = done;
     Member {
@@ -223,7 +220,7 @@ fn member(name: &str, offset: usize, bytes: usize, done: [f64; 3], waited: f64) 
     }
 }
 
-/// Checks of three families, some of them off.
+/// Three families, some of them off.
 fn validation() -> Vec<Check> {
     let check =
         |family: &str, what: &str, cpus, published: [f64; 2], simulated: f64, note: &str| {

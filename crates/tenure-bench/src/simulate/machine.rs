@@ -1,4 +1,4 @@
-//! Which machine is simulated.
+//! The machine that is simulated.
 
 use super::{calibrate, result};
 use std::fmt;
@@ -6,22 +6,21 @@ use std::io;
 use std::path::{Path, PathBuf};
 use tenure_sim::Machine;
 
-/// The machine that is simulated by default.
+/// The default.
 pub const DEFAULT: &str = "xeon-2s-112";
 
-/// The word for the machine that this runs on.
+/// Names the machine that this runs on.
 pub const THIS: &str = calibrate::NAME;
 
-/// Where its figures are.
+/// The file of its figures.
 pub const THIS_FILE: &str = "this.toml";
 
-/// The most bytes that a file may have.
 const MOST_BYTES: u64 = 1 << 20;
 
 /// Why there is no such machine.
 #[derive(Debug)]
 pub enum Error {
-    /// None that comes along has this name.
+    /// Not the name of a built-in machine.
     Unknown(tenure_sim::Error),
     /// Its file cannot be read.
     Unreadable(PathBuf, io::Error),
@@ -50,7 +49,7 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// The machine that `word` means: a file's if it ends in `.toml`, [`THIS`] one's, or one that comes along.
+/// The machine that `word` means: a file's if it ends in `.toml`, [`THIS`], or a built-in one.
 ///
 /// # Errors
 ///
@@ -64,17 +63,17 @@ pub fn find(word: &str) -> Result<Machine, Error> {
     Machine::from_toml(&text).map_err(|error| Error::File(path.into(), error))
 }
 
-/// Whether a path can be told from a name.
+/// A path rather than a name.
 #[must_use]
 pub fn is_file(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "toml")
 }
 
-/// A file of which nothing is known yet.
+/// For untrusted files.
 pub(super) fn read(path: &Path) -> io::Result<String> {
     use io::Read as _;
     let mut text = String::new();
-    // What is no file, such as a device or a pipe, may have no end, or no beginning.
+    // A device or a pipe may have no end, or no beginning.
     let about = std::fs::metadata(path)?;
     if !about.is_file() && !about.is_dir() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a file"));
@@ -86,7 +85,6 @@ pub(super) fn read(path: &Path) -> io::Result<String> {
     Ok(text)
 }
 
-/// A machine as reports describe it.
 pub(super) fn described(machine: &Machine) -> result::Machine {
     let topology = machine.topology;
     result::Machine {
@@ -102,7 +100,7 @@ pub(super) fn described(machine: &Machine) -> result::Machine {
     }
 }
 
-/// The name, the CPUs and the description of every machine that comes along.
+/// Name, CPUs and description of every built-in machine.
 #[must_use]
 pub fn listed() -> Vec<(String, usize, String)> {
     let info = |machine: Machine| (machine.name.clone(), machine.cpus(), machine.about);

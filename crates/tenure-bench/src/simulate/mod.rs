@@ -1,22 +1,16 @@
 //! The simulated runner: the scenarios of `tenure bench` on a machine that is not at hand.
 //!
-//! The data flows in one line, as on the real machine:
-//!
-//! ```text
-//! scenario ─> rows, each a simulation of its own ─> result ─> table, JSON, HTML
-//! ```
-//!
 //! | module | what it does |
 //! |---|---|
 //! | [`run`] | from a request to a report |
 //! | [`cpus`] | on how many CPUs |
-//! | [`pattern`] | the same for accesses that a file describes, and for their repairs |
-//! | [`machine`] | on which machine |
-//! | [`calibrate`] | this machine as one of them |
+//! | [`pattern`] | accesses that a file describes, and their repairs |
+//! | [`machine`] | the machine |
+//! | [`calibrate`] | this machine as a simulated one |
 //! | `parallel` | several simulations at a time |
-//! | [`validation`] | how far the simulator is from what was measured elsewhere |
+//! | [`validation`] | the simulator against published measurements |
 //! | [`result`] | the report's shape, which is the JSON schema |
-//! | `report`, `heat`, `words` | the result as curves, which tables and pages show |
+//! | `report`, `heat`, `words` | the result as curves, pictures and words |
 
 pub mod calibrate;
 pub mod cpus;

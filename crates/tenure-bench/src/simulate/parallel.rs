@@ -1,4 +1,4 @@
-//! Independent simulations on all of the host's CPUs, with results in the order of the requests.
+//! Independent simulations on all of the host's CPUs.
 
 use std::convert::Infallible;
 use std::panic;
@@ -6,16 +6,14 @@ use std::sync::{Mutex, PoisonError, mpsc};
 use std::thread;
 use tenure_report::affinity;
 
-/// Maps every item, several at a time. The results are in the order of the items, so nothing depends
-/// on who was faster. Panics if `work` does, with its panic.
+/// Maps items in parallel. Results are in their order, so nothing depends on timing. A panic of `work` passes on.
 pub(super) fn map<T: Send, R: Send>(items: Vec<T>, work: impl Fn(T) -> R + Sync) -> Vec<R> {
     let results = try_map(items, |item| Ok::<R, Infallible>(work(item)), |_| ());
     results.unwrap_or_else(|never| match never {})
 }
 
-/// [`map`], by work that may fail. Calls `waiting` with the index of each item, in order, when nothing
-/// before it is left to be done. Fails with the error of the first item, in their order, whose work failed:
-/// what has not begun by then never does.
+/// [`map`] by fallible work. Calls `waiting` with each index, in order, when all items before it are done. Fails with
+/// the first error in the items' order; what has not begun by then never does.
 pub(super) fn try_map<T: Send, R: Send, E: Send>(
     items: Vec<T>,
     work: impl Fn(T) -> Result<R, E> + Sync,
@@ -31,10 +29,10 @@ pub(super) fn try_map<T: Send, R: Send, E: Send>(
                 let (sender, left, work) = (sender.clone(), &left, &work);
                 scope.spawn(move || {
                     loop {
-                        // Taken before the work begins, and given back before it does.
+                        // The lock is released before the work begins.
                         let next = left().as_mut().and_then(Iterator::next);
                         let Some((index, item)) = next else { return };
-                        // No receiver is left if something failed.
+                        // After a failure there is no receiver.
                         let _ = sender.send((index, work(item)));
                     }
                 })

@@ -1,4 +1,4 @@
-//! A pattern of accesses as a scenario: as it is, and with each repair that applies.
+//! A pattern of accesses as a scenario: unchanged, and with each repair that applies.
 
 use super::result::{Group, Point, Report, RoleTime, Row, SCHEMA, Scenario, Settings};
 use super::run::{self, Error, Request};
@@ -10,9 +10,7 @@ use tenure_report::Progress;
 use tenure_report::words::counted;
 use tenure_sim::pattern::{self, Pattern, Prediction, Repair};
 
-/// The group and the scenario of a pattern.
 pub(super) const NAME: &str = "pattern";
-/// The pattern as it is.
 const UNCHANGED: &str = "unchanged";
 
 /// Why a file holds no pattern.
@@ -43,13 +41,12 @@ impl std::error::Error for FileError {}
 ///
 /// # Errors
 ///
-/// It cannot be read, or is none.
+/// The file cannot be read, or holds no pattern.
 pub fn read(path: &Path) -> Result<Pattern, FileError> {
     let text = machine::read(path).map_err(|error| FileError::Unreadable(path.into(), error))?;
     Pattern::from_toml(&text).map_err(|error| FileError::Text(path.into(), error))
 }
 
-/// A row to be simulated.
 #[derive(Clone, Copy)]
 struct Job<'a> {
     variant: &'static str,
@@ -57,11 +54,11 @@ struct Job<'a> {
     cpus: usize,
 }
 
-/// Simulates a pattern and what each repair makes of it. The request's names are not used.
+/// Simulates a pattern and each repair of it. Ignores the request's names.
 ///
 /// # Errors
 ///
-/// Numbers of CPUs that the machine does not have or the pattern cannot use, or a simulation that did not end well.
+/// Numbers of CPUs that the machine does not have or the pattern cannot use, or a failed simulation.
 pub fn run(pattern: &Pattern, request: &Request, progress: &dyn Progress) -> Result<Report, Error> {
     let (plan, asked) = run::plan(request)?;
     let (few, mut cpus): (Vec<usize>, Vec<usize>) =
@@ -162,7 +159,7 @@ mod tests {
     use tenure_report::progress::Noted;
     use tenure_report::terminal::Style;
 
-    /// The example of the format's page.
+    /// The format page's.
     fn example() -> Pattern {
         let page = include_str!("../../../../docs/patterns.md");
         let start = page.find("```toml\n").unwrap() + 8;

@@ -1,4 +1,4 @@
-//! What a simulation found, as the curves that tables and pages are made of.
+//! A simulation as the curves that tables and pages are made of.
 
 use super::result::{Group, Line as Moved, Machine, Point, Report, Row, Scenario};
 use super::words;
@@ -68,7 +68,7 @@ impl Report {
     }
 }
 
-/// Where threads fill the cores no longer, and hardware threads of one core share its cache.
+/// Where threads outnumber the cores, and hardware threads of one core share its cache.
 fn beyond(machine: &Machine) -> Option<Beyond> {
     let shared = machine.smt > 1 && machine.cores > 0 && machine.cpus > machine.cores;
     shared.then(|| Beyond {
@@ -161,7 +161,7 @@ fn measures() -> Vec<Measure> {
             "transfers per operation",
             false,
         )),
-        // Fairer than this is not worth a line.
+        // Above this, fairness is not worth a line.
         Measure::new("fairness", Show::Index).notable_if(|fairness| fairness < 0.9),
         detail("within cluster"),
         detail("within socket"),
@@ -224,7 +224,7 @@ fn scenario(scenario: &Scenario, anchor: &str, beyond: &Option<Beyond>) -> curve
     }
 }
 
-/// Where there are several roles: what an iteration takes each, on each number of CPUs.
+/// With several roles: the time of an iteration of each.
 fn roles(scenario: &Scenario) -> Option<Table> {
     let most = &words::headline(scenario)?.rows.first()?.roles;
     let line = |row: &Row| {
@@ -249,7 +249,6 @@ fn roles(scenario: &Scenario) -> Option<Table> {
     })
 }
 
-/// What each repair does and costs.
 fn repairs(report: &Report) -> impl Iterator<Item = String> {
     report.repairs.iter().map(|repair| {
         let about = repair.about.trim_end_matches('.');
@@ -264,9 +263,7 @@ fn repairs(report: &Report) -> impl Iterator<Item = String> {
     })
 }
 
-/// Which lines moved, and for whom.
 fn hottest(point: &Point) -> Table {
-    /// The most lines of a variant.
     const MOST: usize = 3;
     let percent = |share: f64| match share.is_finite() {
         true => format!("{:.0} %", share * 100.0),
@@ -300,23 +297,22 @@ fn hottest(point: &Point) -> Table {
     }
 }
 
-/// A member of a line that moved, and its part in what that cost.
+/// A member of a line that moved, and its part of the cost.
 #[derive(Debug, Clone, PartialEq)]
 struct Hot {
-    /// Its name, or its place on the line.
+    /// Or its place on the line.
     name: String,
-    /// Accesses per operation.
     accesses_per_op: f64,
-    /// Its share of the row's accesses for which a line had to come.
+    /// Of the row's accesses for which a line had to come.
     misses: f64,
-    /// Its share of the time that those waited.
+    /// Of the time that those waited.
     waited: f64,
 }
 
-/// Shares below this are left out.
+/// Smaller shares are left out.
 const SHOWN: f64 = 0.005;
 
-/// The members of one of the row's lines that accesses waited for, the most waited for first.
+/// The line's members that accesses waited for, the longest wait first.
 fn hot(row: &Row, line: &Moved) -> Vec<Hot> {
     let members = || row.lines.iter().flat_map(|line| &line.members);
     let misses: f64 = members().map(|member| member.misses_per_op).sum();
@@ -357,7 +353,6 @@ mod tests {
         terminal::render(report, Style { width, colour: false })
     }
 
-    /// What is printed of one scenario.
     fn printed(id: &str) -> String {
         let mut report = fixtures::simulated();
         report.groups.iter_mut().for_each(|group| group.scenarios.retain(|it| it.id == id));

@@ -1,8 +1,8 @@
-//! What a run of `tenure sim` found: the shape of its JSON.
+//! The JSON of `tenure sim`.
 //!
-//! All times are simulated nanoseconds. All ratios are *time of this row / time of the other*, so that
-//! below 1 is faster. Nothing here depends on the host, on its clock or on addresses: the same request
-//! and seed give the same report, byte for byte, on any machine.
+//! Times are simulated nanoseconds. Ratios are *time of this row / time of the other*: below 1 is faster. Nothing
+//! depends on the host, its clock or addresses: the same request and seed give the same report, byte for byte, on any
+//! machine.
 
 use crate::result;
 use schemars::JsonSchema;
@@ -201,7 +201,7 @@ pub struct Member {
     pub waited_ns_per_op: f64,
 }
 
-/// A figure within this factor of the published one counts as reproduced.
+/// Figures within this factor of the published one count as reproduced.
 pub const WITHIN: f64 = 1.5;
 
 /// A figure that was measured or published elsewhere, beside what the simulator says.

@@ -4,10 +4,9 @@ use super::result::{Line, Member, Row, Transfers};
 use crate::scenario::{Looped, Place, Variant};
 use tenure_sim::{Error, LineHeat, Machine, MemberHeat, Report, Simulation};
 
-/// The seed by default: runs are to be compared.
+/// Fixed, so that runs can be compared.
 pub const DEFAULT_SEED: u64 = 1;
 
-/// How long a row is simulated, and from which seed.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Plan {
     pub(super) warm_up_ns: f64,
@@ -15,7 +14,6 @@ pub(super) struct Plan {
     pub(super) seed: u64,
 }
 
-/// Runs `variant` on so many CPUs of the machine.
 pub(super) fn simulate(
     variant: &Variant,
     machine: &Machine,
@@ -26,13 +24,12 @@ pub(super) fn simulate(
     Ok(row(variant.name, &report))
 }
 
-/// So many CPUs of the machine, for as long as the plan says.
 pub(super) fn simulation(machine: &Machine, cpus: usize, plan: Plan) -> Simulation {
     let simulation = machine.simulation(cpus).warm_up_ns(plan.warm_up_ns);
     simulation.duration_ns(plan.measured_ns).seed(plan.seed)
 }
 
-/// Every CPU does the operation on `object`, again and again.
+/// Every CPU repeats the operation on `object`.
 pub(super) fn report(
     object: Box<dyn Looped>,
     machine: &Machine,
@@ -55,7 +52,7 @@ pub(super) fn report(
     })
 }
 
-/// A simulation as a row, without its ratios.
+/// Without its ratios.
 pub(super) fn row(variant: &str, report: &Report) -> Row {
     let moved = |line: &&LineHeat| line.transfers.all() + line.far > 0;
     Row {
@@ -75,17 +72,16 @@ pub(super) fn row(variant: &str, report: &Report) -> Row {
     }
 }
 
-/// Lines that are listed one by one: a walk has thousands, all alike.
+/// Listed one by one: a walk has thousands, all alike.
 const MOST_LINES: usize = 16;
-/// How the name ends of what stands for the others.
+/// Ends the name of the member that stands for all others.
 const REST: &str = " more lines";
 
-/// Whether a member of that name stands for lines that are not listed one by one.
+/// Whether the member stands for lines that are not listed.
 pub(super) fn is_rest(name: &str) -> bool {
     name.ends_with(REST)
 }
 
-/// The hottest lines, and the rest of them as one.
 fn listed(mut lines: Vec<Line>) -> Vec<Line> {
     if lines.len() > MOST_LINES + 1 {
         let rest = lines.split_off(MOST_LINES);
@@ -121,7 +117,7 @@ fn line(report: &Report, heat: &LineHeat) -> Line {
     }
 }
 
-/// The members of a line. What has no name is one.
+/// All members without a name are one.
 fn members(all: impl Iterator<Item = Member>) -> Vec<Member> {
     let (named, nameless): (Vec<_>, Vec<_>) = all.partition(|member| member.name.is_some());
     let nameless = nameless.iter().fold(None, |sum, member| Some(together(sum, member)));
@@ -165,7 +161,6 @@ fn member(report: &Report, heat: &MemberHeat) -> Member {
     }
 }
 
-/// Fills in the ratios of a point's rows.
 pub(super) fn compare(rows: &mut [Row], baseline: &str, limit: Option<&str>) {
     let time = |rows: &[Row], name: &str| {
         rows.iter().find(|row| row.variant == name).and_then(|row| row.ns_per_op)

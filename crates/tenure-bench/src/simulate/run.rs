@@ -14,36 +14,35 @@ use tenure_sim::{Machine, Simulated};
 /// What to simulate.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// Names of groups, or identifiers of scenarios; empty for all.
+    /// Names of groups or identifiers of scenarios; empty for all.
     pub names: Vec<String>,
-    /// Numbers of CPUs; by default every power of two up to all of the machine's, and all.
+    /// By default every power of two up to all of the machine's CPUs, and all.
     pub cpus: Option<Cpus>,
     /// The machine.
     pub machine: Machine,
-    /// Simulated microseconds that each row is measured for.
+    /// Simulated microseconds, measured for each row.
     pub measured_us: u32,
     /// The seed of everything random.
     pub seed: u64,
 }
 
-/// Simulated microseconds that each row is measured for by default.
+/// The default of [`Request::measured_us`].
 pub const DEFAULT_US: u32 = 200;
 
-/// The most that can be asked for.
+/// The most for [`Request::measured_us`].
 pub const MOST_US: u32 = 100_000;
 
-/// Before they are measured.
 const WARM_UP_NS: f64 = 50_000.0;
 
 /// Why a request cannot be simulated.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Error {
-    /// There is no such group or scenario.
+    /// No such group or scenario.
     Unknown(Unknown),
-    /// A scenario that runs on the real machine alone.
+    /// The scenario runs on the real machine alone.
     NotSimulated(String),
-    /// Numbers of CPUs that cannot be.
+    /// Impossible numbers of CPUs.
     Cpus(cpus::Error),
     /// More CPUs than the machine has.
     TooManyCpus {
@@ -51,20 +50,20 @@ pub enum Error {
         asked: usize,
         /// The machine.
         machine: String,
-        /// What it has.
+        /// Its CPUs.
         has: usize,
-        /// One that has as many, if one comes along.
+        /// A built-in machine that has as many, if any.
         larger: Option<String>,
     },
     /// A time that cannot be measured.
     Time(u32),
-    /// A simulation did not end well.
+    /// A simulation failed.
     Simulation {
         /// The scenario.
         scenario: &'static str,
         /// The variant.
         variant: &'static str,
-        /// On so many CPUs.
+        /// The number of CPUs.
         cpus: usize,
         /// Why.
         error: tenure_sim::Error,
@@ -95,7 +94,7 @@ impl fmt::Display for Error {
             }
             Self::Simulation { scenario, variant, cpus, error } => {
                 write!(f, "{scenario}, {variant}, on {}: {error}", counted(*cpus, "CPU"))?;
-                // The scenarios end on every machine whose times are of a machine.
+                // The scenarios end on every machine with valid times.
                 match error {
                     tenure_sim::Error::Livelock { .. } => {
                         f.write_str("; check the machine's times, which are in nanoseconds")
@@ -109,13 +108,13 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// All groups that can be simulated.
+/// That can be simulated.
 #[must_use]
 pub fn groups() -> Vec<GroupInfo> {
     scenario::listed(scenario::groups::<Simulated>())
 }
 
-/// The command that shows a scenario on the default machine, if it can be simulated.
+/// Simulates a scenario on the default machine; `None` if it cannot be simulated.
 #[must_use]
 pub fn command(scenario: &str) -> Option<String> {
     scenario::chosen(scenario::groups::<Simulated>(), &[scenario.to_owned()]).ok()?;
@@ -123,13 +122,12 @@ pub fn command(scenario: &str) -> Option<String> {
     Some(format!("tenure sim {scenario} --cpus 1..{cpus}"))
 }
 
-/// A request that can be simulated.
 struct Checked {
     plan: Plan,
     groups: Vec<scenario::Group>,
     /// For scenarios whose threads share an object.
     shared: Vec<usize>,
-    /// For the others: they scale with the CPUs, so one and all say everything.
+    /// For the others: they scale with the CPUs, so one and all are enough.
     private: Vec<usize>,
 }
 
@@ -154,11 +152,11 @@ impl Checked {
     }
 }
 
-/// Finds out whether `request` can be run, without running it.
+/// Checks `request` without running it.
 ///
 /// # Errors
 ///
-/// What [`run`] would refuse before it simulates.
+/// As [`run`], before it simulates.
 pub fn check(request: &Request) -> Result<(), Error> {
     checked(request).map(drop)
 }
@@ -182,7 +180,6 @@ fn checked(request: &Request) -> Result<Checked, Error> {
     Ok(Checked { plan, groups, shared, private })
 }
 
-/// How long each row is simulated, and on which numbers of CPUs.
 pub(super) fn plan(request: &Request) -> Result<(Plan, Vec<usize>), Error> {
     if request.measured_us == 0 || request.measured_us > MOST_US {
         return Err(Error::Time(request.measured_us));
@@ -203,19 +200,18 @@ pub(super) fn plan(request: &Request) -> Result<(Plan, Vec<usize>), Error> {
     Ok((Plan { warm_up_ns: WARM_UP_NS, measured_ns, seed: request.seed }, cpus))
 }
 
-/// The smallest machine that comes along and has as many CPUs.
+/// The smallest built-in machine with as many CPUs.
 fn with_at_least(cpus: usize) -> Option<String> {
     let machines = Machine::presets().into_iter().filter(|machine| machine.cpus() >= cpus);
     machines.min_by_key(Machine::cpus).map(|machine| machine.name)
 }
 
-/// Simulates what `request` asks for, as many rows at once as this machine has CPUs. The report is
-/// the same however many those are.
+/// Simulates what `request` asks for, as many rows at once as this machine has CPUs; the report does not depend on
+/// their number.
 ///
 /// # Errors
 ///
-/// A request that names what does not exist or cannot be; nothing was simulated then. Or a simulation
-/// that did not end well.
+/// A request with an unknown name or impossible numbers, before anything is simulated; or a simulation that failed.
 pub fn run(request: &Request, progress: &dyn Progress) -> Result<Report, Error> {
     let checked = checked(request)?;
     let plan = checked.plan;
@@ -224,7 +220,7 @@ pub fn run(request: &Request, progress: &dyn Progress) -> Result<Report, Error> 
     let simulate = |job: Job| job.run(&request.machine, plan);
     let rows = parallel::try_map(jobs.clone(), simulate, |index| {
         progress.at(jobs[index].scenario, &counted(jobs[index].cpus, "CPU"));
-        // Nothing before this one is left to be done.
+        // All rows before this one are done.
         progress.advance(u64::from(index > 0));
     });
     progress.advance(u64::from(rows.is_ok()));
@@ -252,7 +248,6 @@ pub fn run(request: &Request, progress: &dyn Progress) -> Result<Report, Error> 
     })
 }
 
-/// The next rows as a scenario's.
 fn assembled(
     scenario: &scenario::Scenario,
     cpus: &[usize],
@@ -266,7 +261,6 @@ fn assembled(
     Scenario::of(scenario, points.collect())
 }
 
-/// A row to be simulated.
 #[derive(Debug, Clone)]
 struct Job {
     scenario: &'static str,
@@ -403,7 +397,7 @@ mod tests {
     #[test]
     fn a_simulation_that_does_not_end_well_is_told_with_its_place() {
         let mut request = request(&["refs/get"], "1,2");
-        // No such machine can be made from a file.
+        // Cannot come from a file.
         request.machine.latency.hit = -1.0;
         let error = run(&request, &()).unwrap_err().to_string();
         assert!(error.starts_with("refs/get, limit, on 1 CPU: "), "{error}");

@@ -1,19 +1,19 @@
-//! What was asked and answered, in sentences: the same in a terminal and on a page.
+//! Questions and answers in sentences: the same in a terminal and on a page.
 
 use super::result::WITHIN;
 use super::result::{Check, Machine, Point, Scenario};
 use tenure_report::curves::Tone;
 use tenure_report::words::{Parts, code, counted, list, number, plain, ratio, short, whole};
 
-/// The point that stands for a scenario: that of the most CPUs.
+/// A scenario's point of the most CPUs.
 pub(super) fn headline(scenario: &Scenario) -> Option<&Point> {
     scenario.points.iter().max_by_key(|point| point.cpus).filter(|point| !point.rows.is_empty())
 }
 
-/// Fewer retries per operation are not worth a word.
+/// Fewer are not worth a word.
 const SOME_RETRIES: f64 = 0.05;
 
-/// The fastest variant, or those that are, against the baseline, on the most CPUs.
+/// The fastest variants against the baseline, on the most CPUs.
 pub(super) fn answer(scenario: &Scenario) -> Option<Parts> {
     let point = headline(scenario)?;
     let on = format!("On {} ", counted(point.cpus, "CPU"));
@@ -29,7 +29,7 @@ pub(super) fn answer(scenario: &Scenario) -> Option<Parts> {
             .filter(|(ratio, _)| ratio.is_finite() && *ratio > 0.0)
     };
     let best = compared().map(|(ratio, _)| ratio).min_by(f64::total_cmp)?;
-    // Those that would be told with the same digits.
+    // Those with the same digits.
     let names: Vec<String> = compared()
         .filter(|(it, _)| ratio(*it) == ratio(best))
         .map(|(_, variant)| variant.to_owned())
@@ -61,14 +61,13 @@ pub(super) fn answer(scenario: &Scenario) -> Option<Parts> {
     Some(parts)
 }
 
-/// The machine in a sentence: its name, what it is, and its CPUs.
 pub(super) fn machine(machine: &Machine) -> String {
     let cpus = counted(machine.cpus, "CPU");
     let about = machine.about.trim_end_matches('.');
     format!("Simulated: {}, {cpus}. {about}.", machine.name)
 }
 
-/// `2 sockets of 28 cores with 2 hardware threads each`; `None` if it is not as even as that.
+/// `2 sockets of 28 cores with 2 hardware threads each`; `None` for uneven machines.
 pub(super) fn topology(machine: &Machine) -> Option<String> {
     let per = |all: usize, of: usize| (of > 0 && all.is_multiple_of(of)).then(|| all / of);
     let Machine { cores, smt, clusters, sockets, .. } = *machine;
@@ -87,7 +86,7 @@ pub(super) fn topology(machine: &Machine) -> Option<String> {
     Some(if smt > 1 { format!("{topology} with {each} each") } else { topology })
 }
 
-/// Simulated time with the unit that suits it: `200 µs`.
+/// With a fitting unit: `200 µs`.
 pub(super) fn time(ns: f64) -> String {
     let (value, unit) = match ns {
         ns if ns >= 1e9 => (ns / 1e9, "s"),
@@ -98,12 +97,11 @@ pub(super) fn time(ns: f64) -> String {
     format!("{} {unit}", short(value))
 }
 
-/// What a simulation leaves out, in a sentence.
 pub(super) const LEFT_OUT: &str = "The simulator models the transfer of cache lines between cores and nothing \
     else: no store buffers, no overlapping misses, no cache capacity, no bandwidth, no prefetching and no \
     scheduler.";
 
-/// How many of the measured figures the simulator meets, also without those that it was fitted to.
+/// How many measured figures the simulator meets, also without the fitted ones.
 pub(super) fn validity(checks: &[Check]) -> String {
     let within = |checks: &[&Check]| whole(checks.iter().filter(|check| check.within).count());
     let all: Vec<&Check> = checks.iter().collect();
@@ -129,7 +127,6 @@ mod tests {
     use crate::simulate::fixtures;
     use tenure_report::words::text_of;
 
-    /// With these times, and retries of the baseline.
     fn answered(ratio: impl Fn(&str) -> f64, retries: f64) -> String {
         let mut report = fixtures::xeon();
         let scenario = &mut report.groups[0].scenarios[0];

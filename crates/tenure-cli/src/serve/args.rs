@@ -272,7 +272,7 @@ fn connections(text: &str) -> Result<usize, String> {
     count.ok_or_else(|| "a server has 1 connection at least".to_owned())
 }
 
-/// Bytes, with `k`, `m` or `g` for the powers of 1,024.
+/// With `k`, `m` or `g` for the powers of 1,024.
 pub(crate) fn size(text: &str) -> Result<usize, String> {
     let text = text.trim().to_ascii_lowercase();
     let (digits, shift) = match text.char_indices().last() {

@@ -19,7 +19,6 @@ use crate::output::{self, Json};
 use args::Net;
 pub(crate) use args::Serve;
 
-/// How often to look for a signal.
 const LOOK: Duration = Duration::from_millis(50);
 
 pub(crate) fn run(arguments: &Serve) -> Result<(), Failure> {
@@ -46,7 +45,7 @@ pub(crate) fn run(arguments: &Serve) -> Result<(), Failure> {
     }
 }
 
-/// Raises the limit of open files, and warns if it stays below what the connections need.
+/// Raises the limit of open files, and warns if that is too low.
 fn make_room(settings: &Settings) {
     if !allow_connections(settings.connections) {
         eprintln!(
@@ -57,7 +56,7 @@ fn make_room(settings: &Settings) {
     }
 }
 
-/// Serves until a signal comes, then reports. With passwords, SIGHUP reloads them and ends nothing.
+/// Serves until a signal, then reports. With passwords, SIGHUP reloads them instead.
 fn serve(
     arguments: &Net,
     started: Result<Running, String>,
@@ -76,7 +75,7 @@ fn serve(
 
 fn wait(json: Json<'_>, server: &Server, passwords: Option<&Passwords>) -> Result<(), Failure> {
     let mut ends = vec![SIGTERM, SIGINT, SIGQUIT];
-    // `nohup` has a hangup ignored, and that stays so.
+    // `nohup` ignores hangups; keep that.
     if passwords.is_some() || !is_ignored(SIGHUP) {
         ends.push(SIGHUP);
     }
@@ -96,7 +95,7 @@ fn wait(json: Json<'_>, server: &Server, passwords: Option<&Passwords>) -> Resul
             (None, _) => thread::sleep(LOOK),
         }
     }
-    // The second signal is not waited for.
+    // The second signal ends the process at once.
     thread::spawn(move || {
         if signals.forever().next().is_some() {
             std::process::exit(1);
@@ -112,7 +111,7 @@ fn is_ignored(signal: i32) -> bool {
     mask.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
 }
 
-/// The file with the process ID; its drop removes it.
+/// The file with the process ID, for as long as this lives.
 struct PidFile(PathBuf);
 
 impl PidFile {

@@ -1,8 +1,8 @@
-//! `tenure bench` as a person types it.
+//! `tenure bench` as a user types it.
 
 use super::support::{is_refused, refused, tenure, tenure_in, text};
 
-/// As short a run as there is.
+/// The shortest run.
 pub(crate) const SHORT: [&str; 7] =
     ["bench", "refs", "--quick", "--threads", "1", "--seconds", "0.01"];
 
@@ -58,7 +58,7 @@ fn ctrl_c_ends_a_run_with_the_tables_and_files_of_what_was_measured() {
         .unwrap();
     let mut output = BufReader::new(run.stdout.take().unwrap());
     let mut text = String::new();
-    // The first scenario is there long before the last one is measured.
+    // Printed long before the last scenario is measured.
     while !text.contains("rcuref") {
         assert_ne!(output.read_line(&mut text).unwrap(), 0, "{text}");
     }

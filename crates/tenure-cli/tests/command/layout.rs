@@ -1,16 +1,15 @@
-//! `tenure layout` as a person types it.
+//! `tenure layout` as a user types it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::support::{is_refused, refused, tenure, tenure_in, text};
 
-/// BTF of Linux's routes, as they were before 6.4 and as they have been since.
+/// BTF of Linux's routes before 6.4 and since.
 fn fixture(name: &str) -> String {
     format!("{}/../tenure-types/tests/fixtures/btf/{name}.btf", env!("CARGO_MANIFEST_DIR"))
 }
 
-/// A folder with a rules file in it.
 fn rules(text: &str) -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("rules.toml");

@@ -1,4 +1,4 @@
-//! `tenure load` as a person types it.
+//! `tenure load` as a user types it.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpListener;
@@ -9,7 +9,7 @@ use std::thread;
 
 use super::support::{is_refused, refused, tenure, tenure_in, text};
 
-/// An HTTP server that gives every request the same answer. Its threads end with this process.
+/// An HTTP server with one answer. Its threads end with this process.
 fn server(answer: &'static str) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
@@ -36,7 +36,7 @@ fn server(answer: &'static str) -> String {
 
 const HELLO: &str = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
 
-/// As short a run as there is.
+/// The shortest run.
 fn short(address: &str) -> [&str; 11] {
     [
         "load",
@@ -53,7 +53,7 @@ fn short(address: &str) -> [&str; 11] {
     ]
 }
 
-/// Runs the command where a program of that name is all there is on `PATH`.
+/// With only that program on `PATH`.
 fn with_program(folder: &Path, name: &str, script: &str, words: &[&str]) -> Output {
     let program = folder.join(name);
     std::fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();

@@ -1,4 +1,4 @@
-//! The command as a person types it: what all subcommands share, then each alone.
+//! The command as a user types it: what all subcommands share, then each.
 
 mod bench;
 mod layout;

@@ -1,4 +1,4 @@
-//! `tenure run` as a person types it.
+//! `tenure run` as a user types it.
 
 use std::io::Read;
 use std::process::{Command, Stdio};

@@ -1,8 +1,8 @@
-//! `tenure sim` as a person types it.
+//! `tenure sim` as a user types it.
 
 use super::support::{is_refused, refused, tenure, tenure_in, text};
 
-/// As short a run as there is.
+/// The shortest run.
 pub(crate) const SHORT: [&str; 6] = ["sim", "refs/get-put", "--cpus", "1,2", "--us", "5"];
 
 #[test]

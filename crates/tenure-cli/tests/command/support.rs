@@ -1,9 +1,6 @@
-//! Running the command as a person types it.
-
 use std::path::Path;
 use std::process::{Command, Output};
 
-/// Runs the command in a folder of its own.
 pub(crate) fn tenure_in(folder: &Path, words: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_tenure"))
         .args(words)
@@ -35,7 +32,6 @@ pub(crate) fn is_refused(output: &Output, words: &[&str]) {
     }
 }
 
-/// Of a command, as [`is_refused`].
 #[track_caller]
 pub(crate) fn refused(command: &str, words: &[&str], said: &[&str]) {
     is_refused(&tenure(&[&[command], words].concat()), said);

@@ -1,5 +1,5 @@
-//! The bodies of the fuzz targets: any bytes are either a model that can be analysed or an error of one line. No
-//! panic, no endless loop, no memory without bound. `tests/ranking/fuzz.rs` runs them over the seeds.
+//! The bodies of the fuzz targets: bytes are a model that can be analysed or an error of one line, without a panic, an
+//! endless loop, or unbounded memory. `tests/ranking/fuzz.rs` runs them over the seeds.
 
 use std::fmt::Display;
 use std::fs;
@@ -16,21 +16,20 @@ use tenure_types::read::{Input, Options, btf, read};
 const KERNEL: &[u8] = include_bytes!("../../../tenure-types/tests/fixtures/btf/before.btf");
 const MODULE: &[u8] = include_bytes!("../../../tenure-types/tests/fixtures/btf/module.btf");
 
-/// In memory where that is possible: the disk would be what is tested.
+/// In memory if possible: otherwise the disk sets the pace.
 static PATH: LazyLock<PathBuf> = LazyLock::new(|| {
     let shared = Path::new("/dev/shm");
     let folder = if shared.exists() { shared.to_owned() } else { std::env::temp_dir() };
     folder.join(format!("tenure-fuzz-{}", std::process::id()))
 });
 
-/// Bytes as BTF: alone, as a module's on top of a kernel's, and as the kernel's below a module's.
+/// Alone, as a module on a kernel, and as the kernel below a module.
 pub fn as_btf(bytes: &[u8]) {
     check(btf::parse(bytes, None));
     check(btf::parse(bytes, Some(KERNEL)));
     check(btf::parse(MODULE, Some(bytes)));
 }
 
-/// Bytes as a file of any kind.
 pub fn as_file(bytes: &[u8]) {
     if fs::write(&*PATH, bytes).is_ok() {
         check(read(&Input::File(PATH.clone()), &Options::default(), &()));
@@ -38,7 +37,7 @@ pub fn as_file(bytes: &[u8]) {
     }
 }
 
-/// Types that a run looks at closely: of the time that a run may take, most is the reader's.
+/// Types to analyse: most of the time is for the reader.
 const LOOKED_AT: usize = 8;
 
 fn check<E: Display>(result: Result<Model, E>) {
@@ -54,7 +53,7 @@ fn check<E: Display>(result: Result<Model, E>) {
     }
 }
 
-/// The rules of the module `model`, which all code after the readers relies on.
+/// The rules of the module `model`, on which all code after the readers relies.
 fn rules(model: &Model) {
     for (id, ty) in model.iter() {
         assert!(ty.align.is_power_of_two());
@@ -71,7 +70,6 @@ fn rules(model: &Model) {
     assert!(model.statics().iter().all(|variable| variable.ty.index() < model.types().len()));
 }
 
-/// Whatever was read can be analysed.
 fn analysis(model: &Model) {
     let roles = Knowledge::builtin().roles(model);
     let layouts = Layouts::new(model, &roles, 64);

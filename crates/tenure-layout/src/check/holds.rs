@@ -5,7 +5,7 @@ use crate::knowledge::{GROUP_BEGIN, GROUP_END};
 use crate::rules::{Apart, Elements, Group, Path, Place, Within, counted};
 use tenure_types::model::Kind;
 
-/// Words for what was found: `Ok` if the rule holds.
+/// `Ok` if the rule holds; the words say what was found.
 pub(super) fn apart(rule: &Apart, subject: &Subject<'_>) -> Result<String, String> {
     let from = subject.places(&rule.from)?;
     let members = victims(rule, subject, &from)?;
@@ -27,8 +27,7 @@ pub(super) fn apart(rule: &Apart, subject: &Subject<'_>) -> Result<String, Strin
     Ok(format!("{}; {}{assumption}", on(&members), on(&from)))
 }
 
-/// The members that have to stay away: not those of `from`, unless spelled out; and of a member that a star found
-/// around one of those, only the rest.
+/// Not the members of `from`, unless spelled out; of a member that a star found around one of those, only the rest.
 fn victims(rule: &Apart, subject: &Subject<'_>, from: &[Place]) -> Result<Vec<Place>, String> {
     let mut all = Vec::new();
     for path in &rule.members {
@@ -97,7 +96,6 @@ struct Extent {
     end: u64,
 }
 
-/// Whether a group is as small as it has to be, in words.
 pub(super) fn fits(rule: &Group, subject: &Subject<'_>) -> Result<String, String> {
     let (extent, places) = match &*rule.members {
         [] => (between_markers(subject, &rule.name)?, Vec::new()),
@@ -132,7 +130,6 @@ pub(super) fn fits(rule: &Group, subject: &Subject<'_>) -> Result<String, String
     if too_many || too_long { Err(found) } else { Ok(found) }
 }
 
-/// Whether members lie in a group.
 pub(super) fn contains(rule: &Within, subject: &Subject<'_>) -> Result<String, String> {
     let extent = match &*rule.of {
         [] => between_markers(subject, &rule.group)?,
@@ -157,7 +154,7 @@ pub(super) fn contains(rule: &Within, subject: &Subject<'_>) -> Result<String, S
     Err(format!("{} {are} outside: {group}", joined(&outside)))
 }
 
-/// What the kernel's `__cacheline_group_begin(NAME)` and `__cacheline_group_end(NAME)` enclose.
+/// Between the kernel's `__cacheline_group_begin(NAME)` and `__cacheline_group_end(NAME)`.
 fn between_markers(subject: &Subject<'_>, name: &str) -> Result<Extent, String> {
     let marker = |prefix: &str| {
         let path = Path::parse(&format!("{prefix}{name}"));

@@ -1,4 +1,4 @@
-//! Whether what a rules file asks for holds in a model.
+//! Checks a rules file against a model.
 //!
 //! ```
 //! use tenure_types::model::{Builder, Format, Kind, Member, Scalar, Shape};
@@ -25,8 +25,7 @@ use crate::rules::{CheckRule, Rules};
 use tenure_find::Check;
 use tenure_types::model::Model;
 
-/// Runs the checks of a rules file, in its order: one result for each type that a check speaks of,
-/// and a failed one where it finds none.
+/// Runs the checks in their order: one result for each type that a check names, and a failed one where there is none.
 ///
 /// # Panics
 ///

@@ -1,4 +1,4 @@
-//! The types that a check speaks of, and where their members lie.
+//! The types that a check names, and where their members lie.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,11 +12,11 @@ pub(super) struct Subject<'a> {
     pub(super) id: TypeId,
     pub(super) name: String,
     pub(super) line_bytes: u64,
-    /// Where it was declared, if others have its name too.
+    /// If others have the same name.
     declared: Option<String>,
 }
 
-/// The composites of these names, also those that have them by a `typedef` alone.
+/// Composites by name, also by that of a `typedef` alone.
 pub(super) fn of_pattern<'a>(
     model: &'a Model,
     pattern: &Glob,
@@ -70,13 +70,13 @@ pub(super) fn none_of(model: &Model, pattern: &Glob) -> String {
 }
 
 impl Subject<'_> {
-    /// Which of several types of one name it is: a prefix for a message.
+    /// Tells types of one name apart: a prefix for a message.
     pub(super) fn which(&self) -> String {
         let declared = self.declared.as_ref();
         declared.map_or_else(String::new, |declared| format!("({declared}) "))
     }
 
-    /// The members that paths lead to, each once, by offset.
+    /// Each once, by offset.
     pub(super) fn places(&self, paths: &[Path]) -> Result<Vec<Place>, String> {
         let mut all = Vec::new();
         for path in paths {
@@ -102,19 +102,19 @@ impl Subject<'_> {
         format!("{} has no member `{path}`{meant}", self.name)
     }
 
-    /// The places on a line at which the type may begin: only 0, unless the rule asks for more and the alignment
+    /// The offsets into a line at which the type may begin: only 0, unless the rule asks for more and the alignment
     /// allows it.
     pub(super) fn starts(&self, any_placement: bool) -> impl Iterator<Item = u64> + use<> {
         let step = if any_placement { self.align() } else { self.line_bytes };
         (0..self.line_bytes).step_by(usize::try_from(step).unwrap_or(usize::MAX))
     }
 
-    /// From the type's start to the next place where another one may begin, at most a line.
+    /// From the type's start to the next possible start, at most a line.
     fn align(&self) -> u64 {
         self.model[self.id].align.clamp(1, self.line_bytes)
     }
 
-    /// What a result rests on: a suffix for a message.
+    /// What a result assumes: a suffix for a message.
     pub(super) fn assumption(&self, any_placement: bool) -> String {
         if any_placement || self.align() == self.line_bytes {
             return String::new();
@@ -126,7 +126,7 @@ impl Subject<'_> {
         )
     }
 
-    /// The first and last line that a place touches in an object that begins `start` bytes into a line.
+    /// The first and last line of a place in an object that begins `start` bytes into a line.
     pub(super) fn lines(&self, place: &Place, start: u64) -> (u64, u64) {
         let first = start.saturating_add(place.offset);
         let last = first.saturating_add(place.size.max(1) - 1);

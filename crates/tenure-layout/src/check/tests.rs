@@ -1,4 +1,4 @@
-//! Checks on the routes of Linux before and after their repair, and on types of every shape.
+//! Checks on Linux's routes before and after their repair, and on types of every shape.
 
 use super::*;
 use tenure_types::model::{Bits, Builder, Declared, Format, Kind, Member, Scalar, Shape, TypeId};
@@ -37,7 +37,6 @@ fn checked(model: &Model, rules: &str) -> Vec<(bool, String)> {
     check(&rules, model, 64).into_iter().map(|check| (check.passed, check.found)).collect()
 }
 
-/// The result of the only check.
 fn one(model: &Model, rules: &str) -> (bool, String) {
     let mut checks = checked(model, rules);
     assert_eq!(checks.len(), 1, "{checks:?}");
@@ -104,7 +103,7 @@ fn any_placement_asks_for_more_than_a_start_on_a_line() {
     let (passed, found) = one(&routes(true), &anywhere(RTABLE));
     assert!(passed, "{found}");
     assert!(!found.contains("begins"), "{found}");
-    // 60 bytes apart at most: some start puts both on one line.
+    // 60 bytes apart: some start puts both on one line.
     let rules = "[[apart]]\ntype='dst_entry'\nmember='dev'\nfrom='lastuse'\n";
     assert!(one(&routes(true), rules).0);
     let rules = rules.replace("dev", "__refcnt").replace("lastuse", "rcu_head");
@@ -124,7 +123,7 @@ fn a_star_means_all_members_but_the_one_to_stay_away_from() {
     let rules = "[[apart]]\ntype='rtable'\nmember='*'\nfrom='dst.__refcnt'\n";
     let (passed, found) = one(&routes(true), rules);
     assert!(!passed);
-    // `dst` contains the count: what is said is said of the rest of it.
+    // `dst` contains the count, so the result is about the rest of it.
     assert!(found.starts_with("dst.__use at 68 (4 bytes) and dst.__refcnt at 64"), "{found}");
     assert!(found.contains("dst.lastuse"), "{found}");
     assert!(!found.contains("dst at 0"), "{found}");
@@ -166,7 +165,7 @@ fn a_group_of_eight_aligned_bytes_takes_one_line_wherever_it_lies_and_one_of_twe
     assert!(found.contains("2 lines, where dst_entry begins 56 bytes into a line"), "{found}");
 }
 
-/// A type with the kernel's markers around `a` and `b`, and `c` behind them.
+/// The kernel's markers around `a` and `b`, and `c` behind them.
 fn marked() -> Model {
     let mut builder = Builder::new();
     let int = builder.add("int", 4, Kind::Scalar(Scalar::Integer));
@@ -282,7 +281,7 @@ fn an_endless_array_fails_the_check_in_words() {
     let expected = "`x.a` stands for too many members to look at";
     assert_eq!(one(&model, rules), (false, expected.to_owned()));
     assert!(!one(&model, &rules.replace("x.a", "x")).0);
-    // Ends that no number has room for are as far as numbers go.
+    // Unrepresentable ends saturate.
     let rules = "[[group]]\ntype='huge'\nname='g'\nmembers='*'\nlines=1\nany_placement=true";
     for line_bytes in [1, 64, 4096] {
         assert_eq!(check(&Rules::parse(rules, "r").unwrap(), &model, line_bytes).len(), 1);

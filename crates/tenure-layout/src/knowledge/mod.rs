@@ -1,7 +1,7 @@
-//! What is known of types and members by their names: which words many CPUs write.
+//! Knowledge of types and members by their names: which words many CPUs write.
 //!
-//! The built-in tables are rules files like those that users write (see [`rules`](crate::rules)), one for each world:
-//! `linux.toml`, `c.toml`, `cpp.toml` and `rust.toml` in this directory. Each entry says where it comes from.
+//! The built-in tables are rules files (see [`rules`](crate::rules)), one for each world: `linux.toml`, `c.toml`,
+//! `cpp.toml` and `rust.toml` in this directory. Each entry names its source.
 //!
 //! ```
 //! use tenure_layout::knowledge::Knowledge;
@@ -38,7 +38,7 @@ use table::{Precedence, Table};
 use tenure_find::Role;
 use tenure_types::model::Model;
 
-/// The built-in rules: the name of the file and its text. A later one wins on ties.
+/// Names and texts. A later file wins on ties.
 const BUILTIN: [(&str, &str); 4] = [
     ("c.toml", include_str!("c.toml")),
     ("cpp.toml", include_str!("cpp.toml")),
@@ -46,7 +46,7 @@ const BUILTIN: [(&str, &str); 4] = [
     ("linux.toml", include_str!("linux.toml")),
 ];
 
-/// What is known of types and members by their names.
+/// Knowledge of types and members by their names.
 #[derive(Debug, Clone, Default)]
 pub struct Knowledge {
     layers: u16,
@@ -55,15 +55,15 @@ pub struct Knowledge {
     cacheline_groups: Table<Role>,
     statics: Table<Role>,
     sections: Table<Role>,
-    /// Members of any type, by their names.
+    /// Of any type.
     member_names: Table<Role>,
     members: Typed,
-    /// Atomic words of any type, by their names.
+    /// Of any type.
     atomic_names: Table<Role>,
     atomics: Typed,
 }
 
-/// Rules for members of certain types: by the type, places in the list.
+/// Rules for members of certain types: by type, their places in the list.
 #[derive(Debug, Clone, Default)]
 struct Typed {
     by_type: Table<usize>,
@@ -95,7 +95,7 @@ fn file_under<'a>(
 }
 
 impl Knowledge {
-    /// What comes with Tenure.
+    /// The built-in rules.
     #[must_use]
     pub fn builtin() -> Self {
         static BUILTIN_KNOWLEDGE: LazyLock<Knowledge> = LazyLock::new(|| {
@@ -110,13 +110,13 @@ impl Knowledge {
         BUILTIN_KNOWLEDGE.clone()
     }
 
-    /// Nothing: for rules that should stand alone.
+    /// No rules, for others that should stand alone.
     #[must_use]
     pub fn none() -> Self {
         Self::default()
     }
 
-    /// With more rules, which win over all that are there.
+    /// Adds rules, which win over all that are there.
     #[must_use]
     pub fn with(mut self, rules: &Rules) -> Self {
         let layer = self.layers;
@@ -135,7 +135,7 @@ impl Knowledge {
         }
 
         let members = rules.members.iter().map(|(member, role)| {
-            // The same for every type: asked by the member's name alone.
+            // The same for every type: looked up by the member's name alone.
             let any = member.path.single().filter(|_| member.ty.is_any());
             (any.ok_or(member), member.specificity(), *role)
         });
@@ -151,7 +151,7 @@ impl Knowledge {
         self
     }
 
-    /// What is known of a model's types, members and variables. Looks at each once.
+    /// Looks up a model's types, members and variables, each once.
     #[must_use]
     pub fn roles(&self, model: &Model) -> Roles {
         Roles::new(self, model)

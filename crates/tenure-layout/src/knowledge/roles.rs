@@ -1,4 +1,4 @@
-//! The names of a model, looked up.
+//! A model's names, looked up.
 
 use rustc_hash::FxHashMap;
 
@@ -13,17 +13,17 @@ const FUNCTION: &str = "(function)";
 pub(crate) const GROUP_BEGIN: &str = "__cacheline_group_begin__";
 pub(crate) const GROUP_END: &str = "__cacheline_group_end__";
 
-/// What is known of the types, members and variables of one model.
+/// Roles of the types, members and variables of one model.
 #[derive(Debug, Clone)]
 pub struct Roles {
     types: Vec<Option<Role>>,
-    /// Of each type, where its members begin in `members`.
+    /// Where each type's members begin in `members`.
     first: Vec<usize>,
     members: Vec<Option<Role>>,
     statics: Vec<Option<Role>>,
 }
 
-/// What a rule speaks of, from the least to the most specific.
+/// The subject of a rule, from the least to the most specific.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Of {
     /// The target of a pointer, or `const`.
@@ -46,12 +46,12 @@ impl Claim {
         move |(precedence, role)| Self { layer: precedence.layer, of, role }
     }
 
-    /// A claim that needs no rule.
+    /// Without a rule.
     fn given(of: Of, role: Role) -> Self {
         Self { layer: 0, of, role }
     }
 
-    /// The first of two claims, unless the second has precedence.
+    /// The first, unless the second has precedence.
     fn better(first: Option<Self>, second: Option<Self>) -> Option<Self> {
         match (first, second) {
             (Some(a), Some(b)) if (b.layer, b.of) > (a.layer, a.of) => second,
@@ -61,7 +61,7 @@ impl Claim {
     }
 }
 
-/// What rules for certain members say, by type.
+/// Rules for certain members, by type.
 type Certain = FxHashMap<TypeId, Vec<(usize, Precedence, Role)>>;
 
 impl Roles {
@@ -96,32 +96,31 @@ impl Roles {
         roles
     }
 
-    /// What values of this type are, if the type as a whole is known: then there is no look inside. Of a type with
-    /// several names the outermost one that is known decides. `None` if it may be looked into.
+    /// The role of this type's values, if known for the whole: then there is no look inside. Of several names the
+    /// outermost known one decides.
     ///
-    /// [`Role::Plain`] is said of types that are known to be of no interest, such as per-CPU words.
+    /// [`Role::Plain`] marks types that are of no interest, such as per-CPU words.
     ///
     /// # Panics
     ///
-    /// The type is not of the model that the roles were made for.
+    /// The type is not of this model.
     #[must_use]
     pub fn of_type(&self, id: TypeId) -> Option<Role> {
         self.types[id.index()]
     }
 
-    /// What a member of a composite is: by a rule for the member, for its type, for its cacheline group, or for what it
-    /// points to. `None` if nothing is known and its type may be looked into. An array is what its elements are.
+    /// The role of a composite's member: by a rule for the member, its type, its cacheline group, or its pointee. If
+    /// `None`, its type may be looked into. An array is what its elements are.
     ///
     /// # Panics
     ///
-    /// The type is not of the model that the roles were made for, or is no composite (aliases are not resolved), or has
-    /// fewer members.
+    /// The type is not of this model, or no composite (aliases are not resolved), or has fewer members.
     #[must_use]
     pub fn of_member(&self, composite: TypeId, index: usize) -> Option<Role> {
         self.members[self.first[composite.index()] + index]
     }
 
-    /// What a variable is: by a rule for its name, its section or its type.
+    /// By a rule for the variable's name, its section or its type.
     ///
     /// # Panics
     ///
@@ -154,8 +153,7 @@ impl<'a> Types<'a> {
         self.model.iter().map(|(id, _)| self.claim(id)).collect()
     }
 
-    /// What is said of a type by all its names. Terminates: types do not contain themselves, and the model bounds
-    /// chains.
+    /// By all names of a type. Terminates: types do not contain themselves, and the model bounds chains.
     fn claim(&self, mut id: TypeId) -> Option<Claim> {
         let mut claim = None;
         loop {
@@ -199,7 +197,7 @@ impl<'a> Types<'a> {
 fn collect(certain: &mut Certain, rules: &Typed, model: &Model, id: TypeId, name: &str) {
     for (precedence, at) in rules.by_type.all(name) {
         let (member, role) = &rules.rules[at];
-        // A path that is endless in some type says nothing of that type.
+        // An endless path does not apply to the type.
         let places = member.path.resolve(model, id, Elements::First).unwrap_or_default();
         for place in places {
             certain.entry(place.owner).or_default().push((place.index, precedence, *role));
@@ -264,7 +262,7 @@ fn of_variable(knowledge: &Knowledge, types: &[Option<Claim>], variable: &Static
     if (claim.of, claim.role) != (Of::Type, Role::Atomic) {
         return Some(claim.role);
     }
-    // The name without its path, as members have theirs.
+    // Without its path, as members' names.
     let name = variable.name.rsplit("::").next().unwrap_or(&variable.name);
     Some(knowledge.atomic_names.best(name).map_or(Role::Atomic, |(_, role)| role))
 }

@@ -1,4 +1,4 @@
-//! Patterns by name, fast to ask: most names match none.
+//! Patterns by name, fast to look up: most names match none.
 
 use std::cmp::Reverse;
 
@@ -6,10 +6,10 @@ use rustc_hash::FxHashMap;
 
 use crate::rules::{Glob, Specificity, letters_of};
 
-/// Which rules come first: see the rules' [module](crate::rules), "Which rule wins".
+/// See the rules' [module](crate::rules), "Which rule wins".
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Precedence {
-    /// Whose rules they are: 0 for the built-in ones, then each user's above the one before.
+    /// 0 for the built-in rules, then each user's file above the one before.
     pub(super) layer: u16,
     pub(super) specificity: Specificity,
     pub(super) order: usize,
@@ -26,13 +26,13 @@ struct Entry<V> {
 pub(super) struct Table<V> {
     /// Patterns without a star, the best first.
     plain: FxHashMap<Box<str>, Vec<(Precedence, V)>>,
-    /// By the first byte of the plain ones, how long they are: a set of lengths modulo 64.
+    /// By first byte, the lengths of plain patterns: a set of lengths modulo 64.
     lengths: Vec<u64>,
-    /// The others, the best first.
+    /// The best first.
     globs: Vec<Entry<V>>,
-    /// By the first byte of a name, the globs that may match it: a set of places.
+    /// By a name's first byte, the globs that may match it: a set of indices.
     by_first: Vec<u64>,
-    /// The same by the last byte.
+    /// By the last byte.
     by_last: Vec<u64>,
 }
 
@@ -69,7 +69,7 @@ impl<V: Copy> Table<V> {
         self.by_last = sets(self.globs.iter().map(|entry| ends(&entry.glob)));
     }
 
-    /// What the winning rule says of a name.
+    /// By the winning rule.
     pub(super) fn best(&self, name: &str) -> Option<(Precedence, V)> {
         let plain = self.plain(name).first().copied();
         let glob = self.globs(name).next().map(|entry| (entry.precedence, entry.value));
@@ -91,7 +91,7 @@ impl<V: Copy> Table<V> {
         self.plain.get(name).map_or(&[], Vec::as_slice)
     }
 
-    /// The globs that match a name, the best first.
+    /// The best first.
     fn globs(&self, name: &str) -> impl Iterator<Item = &Entry<V>> {
         let words = self.globs.len().div_ceil(64);
         let last = usize::from(name.bytes().next_back().unwrap_or(0));
@@ -121,7 +121,7 @@ fn length(name: &str) -> u64 {
     1 << (name.len() & 63)
 }
 
-/// For each byte the set of places whose byte it is; places without one are in every set.
+/// For each byte the set of indices that have it; those without a byte are in every set.
 fn sets(bytes: impl ExactSizeIterator<Item = Option<u8>>) -> Vec<u64> {
     let words = bytes.len().div_ceil(64);
     let mut sets = vec![0; BYTES * words];
@@ -135,7 +135,7 @@ fn sets(bytes: impl ExactSizeIterator<Item = Option<u8>>) -> Vec<u64> {
     sets
 }
 
-/// The bits of a word that are set, from the lowest up.
+/// The indices of set bits, from the lowest.
 fn bits(mut word: u64) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
         let bit = word.trailing_zeros();

@@ -1,18 +1,16 @@
-//! What is known, and which of two rules wins.
-
 use super::*;
 use tenure_types::model::{
     Builder, Format, Kind, Member, Model, Qualifier, Scalar, Shape, Static, TypeId,
 };
 
-/// The role of a type of this name, by what is built in.
+/// By the built-in rules.
 fn of_name(name: &str) -> Option<Role> {
     let mut builder = Builder::new();
     let id = builder.add(name, 4, Kind::Scalar(Scalar::Integer));
     Knowledge::builtin().roles(&builder.finish(Format::Dwarf, 1).unwrap()).of_type(id)
 }
 
-/// The role of the only member of a type, by what is built in and by rules.
+/// Of the type's only member, by the built-in rules and `rules`.
 fn of_member(ty: &str, member: &str, member_type: &str, rules: &str) -> Option<Role> {
     let (model, id) = one_member(ty, member, member_type);
     let rules = Rules::parse(rules, "r.toml").unwrap();
@@ -110,7 +108,7 @@ fn a_member_s_rule_wins_over_its_type_s_and_a_user_s_over_all() {
     assert_eq!(of("[types]\n'atom*' = 'written'"), Some(Role::Written));
     assert_eq!(of("[atomics]\n'refs' = 'atomic'"), Some(Role::Atomic));
     assert_eq!(of("[atomics]\n'entry.refs' = 'sequence'\n'refs' = 'lock'"), Some(Role::Sequence));
-    // Said of the member as a whole, not by its type: no name refines it.
+    // The rule is for the whole member, not its type: no name refines it.
     assert_eq!(of("[members]\n'entry.refs' = 'atomic'"), Some(Role::Atomic));
     // A user's rule for the type wins over a built-in one for the member.
     let pad = of_member("entry", "__pad", "counter_t", "[types]\ncounter_t = 'atomic'");

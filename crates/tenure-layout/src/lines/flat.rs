@@ -6,23 +6,23 @@ use super::Layouts;
 use tenure_find::Role;
 use tenure_types::model::{Kind, Member, Shape, TypeId};
 
-/// The most leaves that one type is spread out into; the largest of Linux has a tenth.
+/// Of one type; the largest of Linux has a tenth.
 const MOST_LEAVES: usize = 1 << 14;
 
-/// Of a longer array of structs, only the first and last element are spread out: the others have the same neighbours.
+/// Of a longer array only the first and last element are spread out: the others have the same neighbours.
 const MOST_ELEMENTS: u64 = 4;
 
-/// The member of a leaf that is all of what was spread out.
+/// The member of a leaf that is the whole type.
 const NO_MEMBER: usize = usize::MAX;
 
-/// The step that stands for the type itself.
+/// Stands for the type itself.
 pub(crate) const ROOT: usize = 0;
 
 #[derive(Debug)]
 pub(crate) struct Flat {
     /// By offset.
     pub(crate) leaves: Vec<Leaf>,
-    /// Of each leaf, how far it and those before it reach: alternatives of a union differ in size.
+    /// By leaf, the largest end up to it: alternatives of a union differ in size.
     ends: Vec<u64>,
     steps: Vec<Step>,
 }
@@ -36,9 +36,9 @@ pub(crate) struct Leaf {
     pub(crate) ty: TypeId,
     pub(crate) owner: TypeId,
     pub(crate) member: usize,
-    /// Which element of the member, if that is an array of words.
+    /// In an array of words.
     element: Option<u64>,
-    /// The step that leads to the owner.
+    /// To the owner.
     pub(crate) step: usize,
 }
 
@@ -47,7 +47,7 @@ impl Leaf {
         Self { offset, size, role, ty, owner: ty, member: NO_MEMBER, element: None, step: ROOT }
     }
 
-    /// Whether it is all of what was spread out.
+    /// Whether it is the whole type.
     pub(crate) fn is_whole(&self) -> bool {
         self.member == NO_MEMBER
     }
@@ -64,15 +64,15 @@ impl Leaf {
 /// An embedded value on the way to a leaf.
 #[derive(Debug, Clone, Copy)]
 struct Step {
-    /// The step before; [`ROOT`] leads to itself.
+    /// [`ROOT`] is its own parent.
     parent: usize,
     depth: usize,
     ty: TypeId,
-    /// By which member of the parent's type, and which element of it if that is an array.
+    /// The member of the parent's type, and the element if that is an array.
     member: usize,
     element: Option<u64>,
     offset: u64,
-    /// Whether its members are spelled as if they were the parent's.
+    /// Its members are spelled as the parent's.
     anonymous: bool,
 }
 
@@ -98,7 +98,7 @@ impl Layouts<'_> {
         flat
     }
 
-    /// The leaves of an element or a variable: one if the type as a whole is known.
+    /// Of an element or a variable: one leaf if the whole type is known.
     pub(crate) fn value(&self, id: TypeId) -> Vec<Leaf> {
         match self.whole(self.roles.of_type(id), id) {
             Some(role) => vec![Leaf::whole(id, 0, self.size_of(id), role)],
@@ -106,7 +106,7 @@ impl Layouts<'_> {
         }
     }
 
-    /// Appends the leaves of one step. Recursive: rule 2 of the model bounds the depth.
+    /// Recursive: rule 2 of the model bounds the depth.
     fn spread(&self, flat: &mut Flat, step: usize) {
         let (owner, base) = (flat.steps[step].ty, flat.steps[step].offset);
         let Kind::Composite { members, .. } = &self.model[owner].kind else {
@@ -144,7 +144,7 @@ impl Layouts<'_> {
                 let stride = self.size_of(element);
                 let mut last = None;
                 for at in edges(*count) {
-                    // What lies between the elements that are spread out.
+                    // Elements that are not spread out.
                     let between = last.map_or(0, |last: u64| at - last - 1);
                     if between > 0 {
                         let start = stride.saturating_mul(at - between);
@@ -177,7 +177,7 @@ impl Layouts<'_> {
         }
     }
 
-    /// Whether a member that is a composite hides something to be told apart.
+    /// Whether it contains members to be told apart.
     fn is_worth_a_look(&self, member: &Member, resolved: TypeId) -> bool {
         let inside = self.facts.inside[resolved.index()];
         let union =
@@ -186,7 +186,7 @@ impl Layouts<'_> {
     }
 }
 
-/// The elements of an array that are spread out.
+/// Elements to spread out.
 fn edges(count: u64) -> impl Iterator<Item = u64> {
     let all = count <= MOST_ELEMENTS;
     (0..if all { count } else { 0 }).chain((!all).then_some(0)).chain((!all).then(|| count - 1))
@@ -232,16 +232,16 @@ impl Place {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Relation {
-    /// The innermost embedded type with a name of its own that holds both, or [`ROOT`].
+    /// The innermost embedded named type that holds both, or [`ROOT`].
     pub(crate) common: usize,
-    /// Whether they are in different elements of one array.
+    /// In different elements of one array.
     pub(crate) elements: bool,
-    /// Whether they are alternatives of a union: never there at the same time.
+    /// In alternatives of a union: never there at the same time.
     pub(crate) exclusive: bool,
 }
 
 impl Flat {
-    /// The leaves that touch the lines that a word touches, itself included, the last first.
+    /// Leaves on the word's lines, itself included, the last first.
     pub(crate) fn around(&self, word: &Leaf, line_bytes: u64) -> impl Iterator<Item = &Leaf> {
         let from = word.offset / line_bytes * line_bytes;
         let to = ((word.end() - 1) / line_bytes + 1).saturating_mul(line_bytes);
@@ -251,7 +251,6 @@ impl Flat {
         leaves.iter().rev().filter(move |leaf| leaf.end() > from)
     }
 
-    /// What holds both leaves.
     pub(crate) fn relation(&self, layouts: &Layouts<'_>, a: &Leaf, b: &Leaf) -> Relation {
         let (mut x, mut y) = (a.step, b.step);
         let (mut below_x, mut below_y) = (None, None);
@@ -271,7 +270,7 @@ impl Flat {
         let exclusive = !elements
             && match &layouts.model[self.steps[x].ty].kind {
                 Kind::Composite { shape: Shape::Union, .. } => true,
-                // The discriminant is beside them all.
+                // The discriminant is beside all variants.
                 Kind::Composite { shape: Shape::Variants, members } => {
                     let variant = |member: usize| {
                         let ty = layouts.model.resolved(members[member].ty);
@@ -291,7 +290,7 @@ impl Flat {
         (self.steps[step].ty, self.steps[step].offset)
     }
 
-    /// The outermost named value embedded between `above` and a leaf; none if the leaf is a member of `above`.
+    /// The outermost named value between `above` and a leaf; none if the leaf is a member of `above`.
     pub(crate) fn embedding(&self, leaf: &Leaf, above: usize) -> Option<usize> {
         let mut found = None;
         let mut at = leaf.step;
@@ -304,7 +303,7 @@ impl Flat {
         found
     }
 
-    /// The members by which a step or a leaf is reached, as the source would spell it.
+    /// As the source would spell it.
     pub(crate) fn path(&self, layouts: &Layouts<'_>, leaf: &Leaf) -> String {
         let mut path = self.path_of(layouts, leaf.step);
         append(layouts, &mut path, leaf.owner, leaf.member, leaf.element);
@@ -328,7 +327,7 @@ impl Flat {
         path
     }
 
-    /// The direct member of the spread-out type through which a leaf is reached.
+    /// The spread-out type's direct member that contains the leaf.
     pub(crate) fn top_member(&self, leaf: &Leaf) -> usize {
         let mut member = leaf.member;
         let mut at = leaf.step;

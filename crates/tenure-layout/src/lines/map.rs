@@ -1,15 +1,15 @@
-//! The map of a type: what lies on each line, as a picture shows it.
+//! The map of a type: its lines, as a picture shows them.
 
 use super::{Flat, Layouts, Leaf};
 use tenure_find::{Cell, Line, Role, TypeMap};
 use tenure_types::model::{Kind, Shape, TypeId};
 
-/// The most lines that a map shows; more are arrays, or a fabricated file.
+/// More lines are arrays, or a fabricated file.
 const MOST_LINES: u64 = 1024;
 
 impl Layouts<'_> {
-    /// Draws a composite.
     #[must_use]
+    /// Draws a composite.
     pub fn map(&self, id: TypeId) -> TypeMap {
         let ty = &self.model[id];
         let size = self.size_of(id);
@@ -42,7 +42,7 @@ impl Layouts<'_> {
     }
 }
 
-/// A member or a hole, not yet cut into lines.
+/// Not yet cut into lines.
 struct Span {
     path: String,
     type_name: String,
@@ -67,7 +67,7 @@ fn spans(layouts: &Layouts<'_>, flat: &Flat, size: u64) -> Vec<Span> {
         let from = leaf.offset.max(end);
         let to = leaf.end().min(size);
         if to <= from {
-            // An alternative of a union, or a bit field whose bytes others have.
+            // An alternative of a union, or a bit field in bytes of others.
             if let Some(last) = spans.last_mut().filter(|last| leaf.offset >= last.offset) {
                 also(layouts, flat, last, leaf);
             }
@@ -92,14 +92,14 @@ fn spans(layouts: &Layouts<'_>, flat: &Flat, size: u64) -> Vec<Span> {
     spans
 }
 
-/// The leaves by offset; of those at one offset, the contended first and then the largest.
+/// By offset, then the contended first, then the largest.
 fn in_order(flat: &Flat) -> Vec<&Leaf> {
     let mut leaves: Vec<_> = flat.leaves.iter().collect();
     leaves.sort_by_key(|leaf| (leaf.offset, !leaf.role.is_contended(), u64::MAX - leaf.size));
     leaves
 }
 
-/// Says in the path of a cell what else lies there.
+/// Adds a leaf to the path of a cell that covers it.
 fn also(layouts: &Layouts<'_>, flat: &Flat, span: &mut Span, leaf: &Leaf) {
     const ENOUGH: usize = 60;
     let bits = match &layouts.model[leaf.owner].kind {
@@ -133,7 +133,7 @@ impl Lines {
     fn take(&mut self, span: &Span) {
         let end = span.offset + span.size;
         let (first, last) = (span.offset / self.line_bytes, (end - 1) / self.line_bytes);
-        // Of what covers many lines, the first and the last.
+        // Of many lines, the first and the last.
         let shown = [Some(first), (last != first).then_some(last)].into_iter().flatten();
         let between = (last - first > 1 && last - first <= 8).then(|| first + 1..last);
         let mut indexes: Vec<u64> = shown.chain(between.into_iter().flatten()).collect();

@@ -1,7 +1,7 @@
-//! Where the members of a type lie on cache lines, embedded types included.
+//! Members on cache lines, embedded types included.
 //!
-//! [`Layouts`] puts a model and what is known of its members together, and spreads a type out into its *leaves*: the
-//! members that need no look inside. Lines are counted from the start of the type, as if it started on a line.
+//! [`Layouts`] combines a model with what is known of its members, and spreads a type out into its *leaves*: the
+//! members that need no look inside. Lines are counted from the start of the type.
 
 mod flat;
 mod map;
@@ -15,23 +15,23 @@ use crate::knowledge::Roles;
 use tenure_find::Role;
 use tenure_types::model::{Bits, Kind, Member, Model, Shape, TypeId};
 
-/// A model, and what is known of its types and members.
+/// A model with what is known of it.
 #[derive(Debug)]
 pub struct Layouts<'a> {
     /// The types.
     pub model: &'a Model,
-    /// What is known of them.
+    /// The roles of the types and members.
     pub roles: &'a Roles,
-    /// The size of a cache line, a power of two.
+    /// A power of two.
     pub line_bytes: u64,
     facts: Arc<Facts>,
     arranged: HashMap<TypeId, Arranged>,
 }
 
-/// A composite in another order than the model has it.
+/// A composite in another order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Arranged {
-    /// The offsets of its members, in the order in which the model has the members.
+    /// Of its members, in the model's order.
     pub(crate) offsets: Vec<u64>,
     pub(crate) size: u64,
 }
@@ -51,7 +51,6 @@ struct Inside {
 }
 
 impl Inside {
-    /// Of what is known as a whole.
     fn of(role: Role) -> Self {
         Self { contended: role.is_contended(), known: true, visited: true }
     }
@@ -59,11 +58,11 @@ impl Inside {
 
 #[derive(Debug)]
 struct Shared {
-    /// Types that have a member that points to it.
+    /// By type, how many types point to it.
     pointed: Vec<u32>,
-    /// Types that embed it by value, as a named member.
+    /// By type, those that embed it by value, as a named member.
     embedded: Vec<Vec<TypeId>>,
-    /// Whether it has a member by which it waits for a grace period.
+    /// By type, whether it waits for a grace period by a member.
     grace: Vec<bool>,
 }
 
@@ -84,13 +83,13 @@ impl<'a> Layouts<'a> {
         Self { model, roles, line_bytes, facts, arranged: HashMap::new() }
     }
 
-    /// The same with some types in another order; if one changes size, every type that embeds it must be among them.
+    /// With some types in another order; if one changes size, every type that embeds it must be among them.
     pub(crate) fn arranged(&self, arranged: HashMap<TypeId, Arranged>) -> Layouts<'a> {
         let Self { model, roles, line_bytes, .. } = *self;
         Layouts { model, roles, line_bytes, facts: Arc::clone(&self.facts), arranged }
     }
 
-    /// Bytes that a value takes, as arranged.
+    /// As arranged.
     pub(crate) fn size_of(&self, id: TypeId) -> u64 {
         let size = self.model[id].size;
         if self.arranged.is_empty() {
@@ -111,7 +110,7 @@ impl<'a> Layouts<'a> {
         self.arranged.get(&owner).map_or(member.offset, |arranged| arranged.offsets[index])
     }
 
-    /// Whether a value of the type holds a contended word.
+    /// Whether a value holds a contended word.
     #[must_use]
     pub fn is_contended(&self, id: TypeId) -> bool {
         self.roles.of_type(id).is_some_and(Role::is_contended)
@@ -130,7 +129,7 @@ impl<'a> Layouts<'a> {
         self.shared().pointed[id.index()]
     }
 
-    /// The types that embed this one by value as a member with a name, each once.
+    /// The types that embed this one by value as a named member, each once.
     pub(crate) fn embedders(&self, id: TypeId) -> &[TypeId] {
         &self.shared().embedded[id.index()]
     }
@@ -144,13 +143,13 @@ impl<'a> Layouts<'a> {
         self.whole(self.roles.of_member(composite, index), member.ty)
     }
 
-    /// A role that holds for a value as a whole: an array of contended words is not one word.
+    /// The role, if it is of the whole value: an array of contended words is not one word.
     pub(crate) fn whole(&self, role: Option<Role>, id: TypeId) -> Option<Role> {
         let is_array = || matches!(self.model[self.model.resolved(id)].kind, Kind::Array { .. });
         role.filter(|role| !role.is_contended() || !is_array())
     }
 
-    /// What to call a member without a name: the first named member inside it.
+    /// Names a member without a name by the first named member inside.
     pub(crate) fn nameless(&self, owner: TypeId, member: &Member) -> String {
         let mut at = self.model.resolved(member.ty);
         // Ends: rule 2 of the model.
@@ -182,12 +181,12 @@ impl Shared {
             embedded: vec![Vec::new(); count],
             grace: vec![false; count],
         };
-        // Who pointed to or embedded the type last, so that each counts once.
+        // The last type that pointed or embedded, so that each counts once.
         let mut last = vec![None; count];
         let mut last_inside = vec![None; count];
         let mut work = Vec::new();
         for (outer, ty, _) in model.composites() {
-            // What lies in an anonymous type counts for the one around it.
+            // Members of an anonymous type count for the one around it.
             if ty.name.is_empty() {
                 continue;
             }
@@ -223,7 +222,7 @@ impl Shared {
                 }
             }
         }
-        // Who embeds what waits for a grace period waits too.
+        // An embedded type's grace period holds for the outer type too.
         let mut work: Vec<TypeId> =
             model.iter().map(|(id, _)| id).filter(|id| shared.grace[id.index()]).collect();
         while let Some(inner) = work.pop() {
@@ -243,7 +242,7 @@ pub(crate) fn share(line_bytes: u64, a: (u64, u64), b: (u64, u64)) -> bool {
     first(a) <= last(b) && first(b) <= last(a)
 }
 
-/// Fills in what lies in a type. Recursive: rule 2 of the model bounds the depth.
+/// Recursive: rule 2 of the model bounds the depth.
 fn look_inside(model: &Model, roles: &Roles, inside: &mut [Inside], id: TypeId) -> Inside {
     if inside[id.index()].visited {
         return inside[id.index()];

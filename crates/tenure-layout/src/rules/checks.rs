@@ -1,11 +1,11 @@
-//! What a rules file asks to be checked.
+//! The checks of a rules file.
 
 use std::fmt;
 
 use super::path::Path;
 use tenure_find::glob::Glob;
 
-/// Shows as the sentence that has to be true.
+/// Displays as the sentence that has to be true.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum CheckRule {
     Apart(Apart),
@@ -26,7 +26,7 @@ pub(crate) struct Apart {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Group {
     pub(crate) types: Vec<Glob>,
-    /// A name of the kernel's markers, if there are no [`members`](Self::members).
+    /// Of the kernel's markers, if there are no [`members`](Self::members).
     pub(crate) name: String,
     pub(crate) members: Vec<Path>,
     pub(crate) lines: Option<u64>,
@@ -40,7 +40,7 @@ pub(crate) struct Within {
     pub(crate) types: Vec<Glob>,
     pub(crate) group: String,
     pub(crate) members: Vec<Path>,
-    /// What makes the group; none for what lies between the kernel's markers.
+    /// The group's members; none for what lies between the kernel's markers.
     pub(crate) of: Vec<Path>,
 }
 
@@ -53,7 +53,6 @@ impl CheckRule {
         }
     }
 
-    /// The sentence for one type.
     pub(crate) fn of_type(&self, ty: &str) -> String {
         match self {
             Self::Apart(Apart { members, from, any_placement, .. }) => {

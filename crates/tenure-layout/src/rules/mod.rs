@@ -1,8 +1,8 @@
-//! The rules file: what is known of types and members, and what has to stay so.
+//! The rules file: knowledge of types and members, and checks.
 //!
-//! One format serves both the knowledge that comes with Tenure and that which users add. It is TOML.
-//! A first part says what words *are*, as [`Role`]s; a second part says which *checks* have to pass.
-//! `tenure layout FILE --rules my-rules.toml` reads the first part, `--check my-rules.toml` both.
+//! The built-in knowledge and users' rules share one format, which is TOML. A first part says what words *are*, as
+//! [`Role`]s; a second part says which *checks* have to pass. `tenure layout FILE --rules my-rules.toml` reads the
+//! first part, `--check my-rules.toml` both.
 //!
 //! ```
 //! use tenure_layout::rules::Rules;
@@ -71,9 +71,9 @@
 //!
 //! # Patterns
 //!
-//! In every name `*` stands for any letters, also for none. Names are spelled as in the debugging information, with
-//! paths and parameters and without `struct`: `std::atomic<int>`, `dst_entry`; a type that only a `typedef` names has
-//! that name.
+//! In names `*` stands for any letters, also for none. Names are spelled as in the debugging information, with paths
+//! and parameters and without `struct`: `std::atomic<int>`, `dst_entry`; a type without a name has that of its
+//! `typedef`.
 //!
 //! In `TYPE.MEMBER` the type ends at the first dot outside brackets. `MEMBER` may be a path: `rtable.dst.__refcnt`
 //! leads through the embedded `dst`, `pool.shards.lock` through every element of the array `shards`. Anonymous structs
@@ -90,33 +90,33 @@
 //! | `written` | a plain word that many CPUs write |
 //! | `read_mostly` | read often, written hardly ever |
 //! | `cold` | used where time does not matter |
-//! | `plain` | nothing to be said, and nothing to look for inside: takes back what a rule that comes with Tenure says |
+//! | `plain` | of no interest, also inside: takes back a built-in rule |
 //!
 //! # Which rule wins
 //!
-//! 1. Your rules win over those that come with Tenure.
-//! 2. A member's rule wins over its type's, that over its cacheline group's, and that over its pointee's. Of a
-//!    variable: name, section, type.
+//! 1. Your rules win over the built-in ones.
+//! 2. A rule for the member wins, then one for its type, its cacheline group, its pointee. For a variable: name,
+//!    section, type.
 //! 3. The pattern with fewer stars wins, then the one with more letters, then the later one.
 //! 4. Of a type's several names, the outermost that a rule knows wins: `spinlock_t` over `spinlock`, the struct behind
 //!    it. An array is what its elements are.
 //!
-//! `const` members are read mostly and `_Atomic` ones are atomic without a rule.
+//! Without a rule, `const` members are read mostly and `_Atomic` ones are atomic.
 //!
 //! # Checks
 //!
-//! Each names its types with `type`: a pattern or a list of patterns. Every type of the name is checked; **a
-//! pattern that finds no type or no member fails the check**. (A pattern such as `__r*` fits both `__refcnt` and
-//! `__rcuref`; each name of a list has to be there.)
+//! `type` is a pattern or a list of patterns. Every matching type is checked; **a pattern that finds no type or no
+//! member fails the check**. (A pattern such as `__r*` fits both `__refcnt` and `__rcuref`; each name of a list has to
+//! be there.)
 //!
-//! Lines are counted from the start of the type, as if it began on one. With `any_placement = true` the check has to
-//! hold wherever the type's alignment lets it begin.
+//! Lines are counted from the start of the type. With `any_placement = true` the check has to hold wherever the type's
+//! alignment lets it begin.
 //!
 //! | check | keys | passes if |
 //! |---|---|---|
 //! | `[[apart]]` | `member`, `from` | no member of the first shares a line with one of the second |
-//! | `[[group]]` | `name`, `members`, `lines` or `bytes` or both | the members take up no more than so many lines, and from the first to the last no more than so many bytes |
-//! | `[[within]]` | `group`, `member` | each member lies between the begin and the end of the group |
+//! | `[[group]]` | `name`, `members`, `lines` or `bytes` or both | the members are on at most so many lines, and at most so many bytes from the first to the last |
+//! | `[[within]]` | `group`, `member` | each member lies within the group |
 //!
 //! A group without `members` lies between the kernel's markers `__cacheline_group_begin__NAME` and
 //! `__cacheline_group_end__NAME`: so `[[within]]` is the kernel's `CACHELINE_ASSERT_GROUP_MEMBER`, and `[[group]]` with
@@ -124,8 +124,8 @@
 //!
 //! # The kernel's access tables
 //!
-//! `Documentation/networking/net_cachelines/*.rst` has a row for each member, with the columns fastpath_tx_access and
-//! fastpath_rx_access: `read_mostly`, `read_write`, or empty where that path does not touch the member.
+//! `Documentation/networking/net_cachelines/*.rst` has a row for each member; the columns fastpath_tx_access and
+//! fastpath_rx_access say `read_mostly`, `read_write`, or nothing if that path does not touch the member.
 //!
 //! | tx, rx | rule |
 //! |---|---|
@@ -133,8 +133,8 @@
 //! | `read_write` in one or both | `"TYPE.NAME" = "written"` **if several CPUs write it at a time**; no rule if the writer owns the object, as the user of a `tcp_sock` does |
 //! | both empty | no rule, or `"TYPE.NAME" = "cold"` to let it move beside contended words |
 //!
-//! So of `tcp_sock.rst`, `max_window` (`read_mostly`, empty), `lost_out` (`read_mostly` twice), `write_seq`
-//! (`read_write`) and `compressed_ack_rcv_nxt` (both empty) become
+//! So `max_window` (`read_mostly`, empty), `lost_out` (`read_mostly` twice), `write_seq` (`read_write`) and
+//! `compressed_ack_rcv_nxt` (both empty) of `tcp_sock.rst` become
 //!
 //! ```
 //! # use tenure_layout::rules::Rules;
@@ -172,7 +172,7 @@ use tenure_find::Role;
 
 const MOST_BYTES: u64 = 4 << 20;
 
-/// The contents of a rules file: see the [module](self).
+/// A rules file's contents: see the [module](self).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Rules {
     pub(crate) types: Vec<(Glob, Role)>,
@@ -212,17 +212,17 @@ impl Rules {
         Self::parse(&text, &shown.to_string())
     }
 
-    /// Reads the text of a rules file; `file` is what errors call it.
+    /// Reads the text of a rules file, which errors call `file`.
     ///
     /// # Errors
     ///
-    /// One line with the file, the line, the column, and what is wrong: not TOML; a key, a role or a
-    /// value that does not belong there, with what does; a pattern that names no type or member.
+    /// One line with the file, the line, the column, and what is wrong: not TOML; an unknown key, role or value, with
+    /// the possible ones; a pattern that names no type or member.
     pub fn parse(text: &str, file: &str) -> Result<Self, Error> {
         parse::rules(text, file)
     }
 
-    /// Adds what another file says, as if it stood at the end of this one.
+    /// As if `other` stood at the end of this file.
     pub(crate) fn append(&mut self, other: Self) {
         self.types.extend(other.types);
         self.pointers.extend(other.pointers);
@@ -239,7 +239,7 @@ impl Rules {
         &self.checks
     }
 
-    /// How many rules there are, checks not counted.
+    /// Rules, not checks.
     #[must_use]
     pub fn len(&self) -> usize {
         self.types.len()
@@ -251,7 +251,7 @@ impl Rules {
             + self.sections.len()
     }
 
-    /// Whether there are no rules; there may be checks.
+    /// No rules; there may be checks.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0

@@ -104,7 +104,7 @@ fn of_table(table: &DeTable<'_>) -> Result<Rules> {
     Ok(rules)
 }
 
-/// Gives each [`Within`] the members of the [`Group`] that it names.
+/// Gives each [`Within`] the members of its [`Group`].
 fn find_groups(checks: &mut [CheckRule]) {
     let groups: Vec<_> = checks
         .iter()
@@ -130,8 +130,7 @@ fn globs(table: &Spanned<DeValue<'_>>) -> Result<Vec<(Glob, Role)>> {
     })
 }
 
-/// The entries of a table of roles in the order of the file. Nested tables make longer names: `[members.a]` with `b`
-/// is `a.b`.
+/// A table of roles in the file's order. Nested tables make longer names: `[members.a]` with `b` is `a.b`.
 fn in_order<P>(
     table: &Spanned<DeValue<'_>>,
     pattern: impl Fn(&str) -> std::result::Result<P, String>,
@@ -146,7 +145,7 @@ fn in_order<P>(
     entries.into_iter().map(read).collect()
 }
 
-/// Recursion is bounded by the TOML parser.
+/// The TOML parser bounds the recursion.
 fn flatten(
     prefix: &str,
     table: &Spanned<DeValue<'_>>,
@@ -179,7 +178,7 @@ fn role(at: usize, word: &str) -> Result<Role> {
     }
 }
 
-/// Refuses an unknown word with those that are allowed, the closest first.
+/// The message lists the allowed words, the closest first.
 fn unknown_key<T>(at: usize, word: &str, what: &str, allowed: &[&str]) -> Result<T> {
     let word: String = word.chars().take(60).collect();
     let meant = closest(&word, allowed.iter().copied());
@@ -187,11 +186,11 @@ fn unknown_key<T>(at: usize, word: &str, what: &str, allowed: &[&str]) -> Result
     wrong(at, format!("unknown {what} `{word}`{meant} (there are {})", words(allowed)))
 }
 
-/// The name that is spelled most like `word`, if one is close.
+/// If one is spelled closely enough.
 pub(crate) fn closest<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let letters = word.len();
     names
-        // Names of other lengths cannot be as close as is asked for below.
+        // Names of other lengths cannot be that close.
         .filter(|name| name.len().abs_diff(letters) <= letters / 3 + 1)
         .map(|name| (strsim::osa_distance(word, name), name))
         .filter(|(distance, _)| *distance <= letters / 3 + 1 && *distance < letters.max(1))

@@ -9,8 +9,8 @@ const MOST_PLACES: usize = 1 << 16;
 
 const MOST_STEPS: usize = 1 << 20;
 
-/// Steps from a type to members in it, through embedded types and every element of arrays. Anonymous structs and
-/// unions and base classes are not spelled.
+/// From a type to its members, through embedded types and every element of arrays. Anonymous structs and unions and
+/// base classes are not spelled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Path(Box<[Glob]>);
 
@@ -26,7 +26,7 @@ pub(crate) struct Place {
     pub(crate) path: String,
     pub(crate) owner: TypeId,
     pub(crate) index: usize,
-    /// From the start of the type that the path starts at.
+    /// From the start of the path's type.
     pub(crate) offset: u64,
     pub(crate) size: u64,
     pub(crate) bits: Option<Bits>,
@@ -42,7 +42,7 @@ pub(crate) enum Elements {
 }
 
 impl Path {
-    /// Reads `a.b.c`; an error says in words what is wrong.
+    /// Reads `a.b.c`; the error is in words.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let steps: Vec<_> = text.split('.').collect();
         if steps.iter().any(|step| step.trim() != *step || step.is_empty()) {
@@ -90,7 +90,7 @@ impl fmt::Display for Path {
 }
 
 impl MemberPattern {
-    /// Reads `TYPE.MEMBER`, where the type may have dots inside its brackets only.
+    /// Reads `TYPE.MEMBER`, where the type may have dots in its brackets only.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let mut depth = 0_usize;
         let mut split = None;
@@ -142,7 +142,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Recursion is bounded by the nesting that the model allows.
+    /// The model's nesting bounds the recursion.
     fn members(
         &mut self,
         of: TypeId,

@@ -1,5 +1,3 @@
-//! What a rules file may say, and what is said of those that do not.
-
 use super::*;
 
 fn error(text: &str) -> String {

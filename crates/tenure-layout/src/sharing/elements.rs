@@ -1,22 +1,22 @@
 //! Neighbouring elements of an array.
 //!
-//! `struct { atomic_long done; … } workers[64]`: each thread writes its own element only, and two
-//! elements lie on one line.
+//! In `struct { atomic_long done; … } workers[64]` each thread writes only its own element, and two elements lie on one
+//! line.
 
 use super::score::{Embedding, Lifetime, Signals};
 use super::{Array, Found, Site, Sufferer, signals, weight, worst_first};
 use crate::lines::{Layouts, Leaf};
 use tenure_types::model::{Kind, TypeId};
 
-/// After how many elements the places where they meet lines are taken to repeat.
+/// Elements, after which the places where they meet lines are taken to repeat.
 const PERIOD: u64 = 64;
 
 const MOST_LOOKS: usize = 1 << 18;
 
-/// The most elements of one line that count: writers take turns, however many they are.
+/// Elements of one line that count: writers take turns.
 const MOST_BESIDE: u32 = 3;
 
-/// All arrays of which neighbouring elements share a line, each with its worst word.
+/// Arrays whose neighbouring elements share a line, each with its worst word.
 pub(super) fn find(layouts: &Layouts<'_>) -> Vec<Found> {
     let model = layouts.model;
     let mut found = Vec::new();
@@ -40,14 +40,14 @@ pub(super) fn find(layouts: &Layouts<'_>) -> Vec<Found> {
     found
 }
 
-/// The innermost elements of an array of several, if they hold contended words.
+/// Of nested arrays the innermost elements, if they hold contended words.
 fn array_of(layouts: &Layouts<'_>, id: TypeId) -> Option<(TypeId, u64, u64)> {
     let model = layouts.model;
     let (mut at, mut all) = (model.resolved(id), 1_u64);
     while let Kind::Array { element, count } = model[at].kind {
         // A flexible array may have any number.
         all = if count == 0 { 0 } else { all.saturating_mul(count) };
-        // A typedef that is known, and not what it stands for.
+        // A known typedef, and not its target.
         let known = layouts.whole(layouts.roles.of_type(element), element).is_some();
         at = if known { element } else { model.resolved(element) };
         if known {
@@ -105,7 +105,7 @@ fn beside(layouts: &Layouts<'_>, stride: u64) -> u32 {
     u32::try_from(room).unwrap_or(u32::MAX).clamp(1, MOST_BESIDE)
 }
 
-/// The share of the elements whose word lies on a line with this leaf of the element after or before.
+/// The share of elements whose word is on a line with this leaf of the next or previous element.
 fn meetings(
     layouts: &Layouts<'_>,
     start: u64,
@@ -116,7 +116,7 @@ fn meetings(
 ) -> f64 {
     // A flexible array has any number.
     let pairs = count.checked_sub(1).unwrap_or(PERIOD).min(PERIOD);
-    // Places on lines repeat after this many elements: of whole periods, one says it all.
+    // Places on lines repeat after this many elements: one period is enough.
     let lowest = |value: u64| 1 << value.trailing_zeros();
     let period = layouts.line_bytes / layouts.line_bytes.min(lowest(stride));
     let pairs = if pairs.is_multiple_of(period) { period } else { pairs };

@@ -1,35 +1,35 @@
 //! Members that share a line with a contended word, ranked.
 //!
 //! Most types with a contended word have something beside it (in a Linux 6.18, 916 of 1,148 such types have a finding),
-//! so that a list of them is noise: their order is what counts. [`find`] looks for four kinds of sharing:
+//! so the ranking matters. [`find`] looks for four kinds of sharing:
 //!
 //! - within a type,
-//! - through the embedding of one type in another: a pair that neither type shows by itself,
+//! - through embedding: a pair that neither type shows by itself,
 //! - across neighbouring elements of an array,
-//! - between variables that the linker put next to each other.
+//! - between neighbouring variables.
 //!
 //! # The score
 //!
-//! A finding's score is 100 times the product of its signals, each between 0 and 1 and each printed with what was seen:
+//! A finding's score is 100 times the product of its signals, each between 0 and 1 and printed with its reason:
 //!
 //! | signal | says | from |
 //! |---|---|---|
-//! | `word` | how the contended word is used. A count is written by all who use the object, and its neighbours are innocent; a lock is written by those who are about to use its neighbours | 1 for a count, 0.8 for a word that rules call `written`, 0.6 for another atomic, 0.25 for a lock, 0.2 for a sequence count; 0.6 for these two beside other elements and other variables, which they do not guard |
-//! | `neighbours` | how many on the line are likely to be read meanwhile: *s* / (*s* + 1.5), *s* being the sum of the victims' weights; of an array those of up to 3 elements that fit onto the line beside one | see below |
+//! | `word` | the use of the contended word. All users of the object write a count, and its neighbours are innocent; a lock's writers are about to use its neighbours | 1 for a count, 0.8 for a word that rules call `written`, 0.6 for another atomic, 0.25 for a lock, 0.2 for a sequence count; 0.6 for these two beside other elements and variables, which they do not guard |
+//! | `neighbours` | how many on the line are likely to be read meanwhile: *s* / (*s* + 1.5), *s* being the sum of the victims' weights; in an array those of up to 3 elements beside one on the line | see below |
 //! | `lifetime` | whether readers find the object without a lock | 1 with a member by which it waits for a grace period, and for variables; 0.85 with a count, 0.7 else |
-//! | `reach` | how many other types point to the object, to the struct that it starts with if that is the embedded one, or embed it | 0.4 for none, then up to 1 with their logarithm; 0.5 for variables |
+//! | `reach` | how many other types point to the object, to the struct that it starts with if that is the embedded one, or embed it | 0.4 for none, up to 1 with their logarithm; 0.5 for variables |
 //! | `embedding` | whether one repair helps many, or many are hurt | 1 for a type that starts others, 0.9 for one that others embed elsewhere and for arrays and variables, 0.8 else |
 //! | `placement` | the share of possible addresses at which the two meet | 0.5, and half of that share |
 //!
 //! A victim's weight is 1 where rules say `read_mostly`; otherwise it comes from its type: a function pointer or
 //! something constant 0.9, a pointer 0.7, a number 0.4, anything larger 0.3, the links of a list 0.1, another contended
 //! word 0.2 (a lock) or 0.5, and 0.8 in another element or variable. Cold members have none. What a lock guards counts
-//! for 0.15 of that, because the thread that reads it holds the lock, and so the line, already; it does not guard what
-//! is `read_mostly`, atomic, or a lock itself.
+//! for 0.15 of that, because its reader holds the lock and so the line; a lock does not guard what is `read_mostly`,
+//! atomic, or a lock itself.
 //!
-//! The signals are those that kernel developers went by when they repaired such structs (kind of atomic, read-mostly or
-//! written neighbours, cold fields, embedding at offset 0 and how many types embed, alignment). The numbers are
-//! judgement, not measurement: they order, and say no more.
+//! The signals are those by which kernel developers repaired such structs (kind of atomic, read-mostly or written
+//! neighbours, cold fields, embedding at offset 0 and how many types embed, alignment). The numbers are judgement, not
+//! measurement: they only rank.
 
 mod elements;
 mod pairs;
@@ -66,7 +66,7 @@ pub struct Found {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Site {
-    /// In a type, and through which of its steps if one of the two lies in an embedded type.
+    /// The step is the embedded type of one of the two, if any.
     Type {
         id: TypeId,
         through: Option<usize>,
@@ -77,7 +77,7 @@ pub(crate) enum Site {
         stride: u64,
         count: u64,
     },
-    /// On a line of a section, with the place of the contended variable among all.
+    /// A line of a section, and the contended variable's place among all.
     Statics {
         index: usize,
     },
@@ -98,15 +98,14 @@ pub(crate) struct Sufferer {
     pub(crate) variable: usize,
 }
 
-/// The worst first; of equal weights, the one in front.
+/// Of equal weights, the one in front.
 fn worst_first(victims: &mut [Sufferer]) {
     victims.sort_by(|a, b| {
         b.weight.total_cmp(&a.weight).then_with(|| a.leaf.offset.cmp(&b.leaf.offset))
     });
 }
 
-/// The signals of a finding in a type or, with `inner`, through the type that it starts with: who points to that one
-/// points to both.
+/// Of a finding in a type or, with `inner`, through the type that it starts with: pointers to that one point to both.
 fn signals(
     layouts: &Layouts<'_>,
     (id, inner): (TypeId, Option<TypeId>),
@@ -139,14 +138,14 @@ impl Found {
     #[must_use]
     pub fn type_id(&self) -> Option<TypeId> {
         match self.site {
-            // A bare lock is as large as it is: what has an array of them is to be mended.
+            // A bare lock is as large as it is; its array is to be mended.
             Site::Elements { .. } if self.word.is_whole() => self.array_owner(),
             Site::Type { id, .. } | Site::Elements { element: id, .. } => Some(id),
             Site::Statics { .. } => None,
         }
     }
 
-    /// The type that has the array of which elements share a line.
+    /// The type with the array whose elements share a line.
     #[must_use]
     pub fn array_owner(&self) -> Option<TypeId> {
         match self.site {
@@ -155,7 +154,7 @@ impl Found {
         }
     }
 
-    /// The embedded type through which the two come together, if they do.
+    /// The embedded type through which the two meet, if any.
     #[must_use]
     pub fn inner(&self, layouts: &Layouts<'_>) -> Option<TypeId> {
         match self.site {
@@ -165,7 +164,7 @@ impl Found {
     }
 }
 
-/// All findings, the worst first. The same input gives the same order.
+/// The worst first. The same input gives the same order.
 #[must_use]
 pub fn find(layouts: &Layouts<'_>) -> Vec<Found> {
     let composites: Vec<TypeId> = layouts
@@ -182,7 +181,7 @@ pub fn find(layouts: &Layouts<'_>) -> Vec<Found> {
     all
 }
 
-/// The worst first; what scores the same, in the order of names and places.
+/// The worst first; equal scores by names and places.
 fn order(a: &Found, b: &Found) -> Ordering {
     b.score.total_cmp(&a.score).then_with(|| (a.site, a.word.offset).cmp(&(b.site, b.word.offset)))
 }

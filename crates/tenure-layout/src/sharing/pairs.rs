@@ -5,13 +5,13 @@ use super::{Found, Site, Sufferer, signals, weight, worst_first};
 use crate::lines::{Flat, Layouts, Leaf, ROOT, share};
 use tenure_types::model::{Kind, TypeId};
 
-/// The least alignment that allocators give an object of at least that size: malloc's on 64-bit systems.
+/// malloc's least alignment of objects of at least that size, on 64-bit systems.
 const ALLOCATED: u64 = 16;
 
-/// The most leaves to look at around the words of one type. The largest of Linux take a few thousand.
+/// Around the words of one type. The largest of Linux take a few thousand.
 const MOST_AROUND: usize = 1 << 18;
 
-/// At most one finding, the worst, for each line and embedding.
+/// The worst finding of each line and embedding.
 pub(crate) fn in_type(layouts: &Layouts<'_>, id: TypeId) -> Vec<Found> {
     let flat = layouts.flat(id);
     let mut found: Vec<(u64, Found)> = Vec::new();
@@ -38,7 +38,7 @@ pub(crate) fn in_type(layouts: &Layouts<'_>, id: TypeId) -> Vec<Found> {
     found.into_iter().map(|(_, found)| found).collect()
 }
 
-/// The findings of one word: one for its neighbours in the type itself, and one for each embedding.
+/// One for a word's neighbours in the type itself, and one for each embedding.
 fn of_word(
     layouts: &Layouts<'_>,
     id: TypeId,
@@ -47,7 +47,7 @@ fn of_word(
     around: &[&Leaf],
 ) -> Vec<Found> {
     let mut groups: Vec<(Option<usize>, Vec<Sufferer>)> = Vec::new();
-    // Alternatives of a union are never there at the same time; nor is the word its own neighbour.
+    // Not alternatives of a union, which are never there at the same time, nor the word itself.
     let beside = |leaf: &&&Leaf| leaf.end() <= word.offset || word.end() <= leaf.offset;
     for &leaf in around.iter().filter(beside) {
         let Some(through) = apart(layouts, flat, word, leaf) else { continue };
@@ -81,7 +81,7 @@ fn rate(
     let mut victims = one_for_each_byte(victims);
     worst_first(&mut victims);
     let (align, size) = (layouts.model[id].align, layouts.size_of(id));
-    // The average over the victims, as they weigh.
+    // Weighted by victim.
     let weights: f64 = victims.iter().map(|victim| victim.weight).sum();
     let placements = victims
         .iter()
@@ -95,14 +95,15 @@ fn rate(
     Found { site, word, victims, signals, score: signals.score() }
 }
 
-/// Through which embedding two leaves meet: `Some(None)` if in the type itself, `None` if another type's finding reports it.
+/// The embedding through which two leaves meet: `Some(None)` if in the type itself, `None` if another type's finding
+/// reports it.
 fn apart(layouts: &Layouts<'_>, flat: &Flat, word: &Leaf, leaf: &Leaf) -> Option<Option<usize>> {
     let relation = flat.relation(layouts, word, leaf);
     if relation.elements || relation.exclusive {
         return None;
     }
     if relation.common != ROOT {
-        // Told of the embedded type, unless it takes this type to bring the two onto one line.
+        // Reported for the embedded type, unless only this type brings the two onto one line.
         let (_, start) = flat.embedded(relation.common);
         let inner = |leaf: &Leaf| (leaf.offset - start, leaf.size);
         if layouts.share(inner(word), inner(leaf)) {
@@ -153,7 +154,7 @@ fn one_for_each_byte(mut victims: Vec<Sufferer>) -> Vec<Sufferer> {
     kept
 }
 
-/// The share of the addresses that an alignment allows at which two ranges share a line.
+/// The share of the allowed addresses at which two ranges share a line.
 fn placements(line_bytes: u64, align: u64, size: u64, a: (u64, u64), b: (u64, u64)) -> f64 {
     let step = align.max(if size >= ALLOCATED { ALLOCATED } else { 1 });
     if step >= line_bytes {

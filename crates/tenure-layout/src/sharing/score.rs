@@ -1,23 +1,21 @@
-//! From what was seen to a score: the product of six signals, each with its words.
-//! The table of the parent module has the numbers.
+//! A score: the product of six signals, each with its words. The parent module's table has the numbers.
 
 use tenure_find::{Role, Signal};
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Signals {
     pub(crate) word: Role,
-    /// The sum of the victims' weights, over all elements of [`beside`](Self::beside).
+    /// Over all elements of [`beside`](Self::beside).
     pub(crate) weights: f64,
     pub(crate) victims: usize,
     pub(crate) lifetime: Lifetime,
-    /// Types that point to the object.
     pub(crate) pointed: u32,
     pub(crate) embedders: usize,
     pub(crate) embedding: Embedding,
     pub(crate) placements: f64,
-    /// Whether the neighbours are other elements or other variables.
+    /// The neighbours are other elements or other variables.
     pub(crate) strangers: bool,
-    /// In how many elements of an array the victims are.
+    /// The number of elements with the victims.
     pub(crate) beside: u32,
 }
 
@@ -34,12 +32,10 @@ pub(crate) enum Embedding {
     /// Other types start with it, or this finding is in one that starts with another.
     Starts,
     Inside,
-    /// In none.
     Alone,
 }
 
 impl Signals {
-    /// From 0 to 100.
     pub(crate) fn score(&self) -> f64 {
         100.0 * self.factors().iter().product::<f64>()
     }
@@ -52,7 +48,7 @@ impl Signals {
 
     fn factors(&self) -> [f64; 6] {
         let word = match self.word {
-            // What a lock guards is in its own element: the neighbours suffer as from any atomic.
+            // A lock guards its own element: the neighbours suffer as from any atomic.
             Role::Lock | Role::Sequence if self.strangers => word_weight(Role::Atomic),
             role => word_weight(role),
         };
@@ -64,7 +60,7 @@ impl Signals {
             Lifetime::Unknown => 0.7,
         };
         let reach = match self.lifetime {
-            // Any thread can reach a variable; nothing says whether more than one does.
+            // Any thread can reach a variable; how many do is unknown.
             Lifetime::Static => 0.5,
             _ => {
                 let embedders = u32::try_from(self.embedders).unwrap_or(u32::MAX);
@@ -80,7 +76,7 @@ impl Signals {
         [word, neighbours, lifetime, reach, embedding, 0.5 + 0.5 * self.placements]
     }
 
-    /// What was seen, signal by signal, in the order of [`factors`](Self::factors).
+    /// In the order of [`factors`](Self::factors).
     fn seen(&self) -> [String; 6] {
         let word = match self.word {
             Role::Count => "a reference count: all who use the object write it",
@@ -135,7 +131,7 @@ impl Signals {
     }
 }
 
-/// How much a contended word of a role hurts its neighbours.
+/// How much it hurts its neighbours.
 pub(crate) fn word_weight(role: Role) -> f64 {
     match role {
         Role::Count => 1.0,

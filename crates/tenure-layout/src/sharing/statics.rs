@@ -1,4 +1,4 @@
-//! Variables that the linker put next to each other.
+//! Neighbouring variables.
 
 use super::score::{Embedding, Lifetime, Signals};
 use super::{Found, Site, Sufferer, weight, worst_first};
@@ -6,7 +6,7 @@ use crate::lines::{Layouts, Leaf};
 use tenure_find::Role;
 use tenure_types::model::{Kind, Static};
 
-/// At most one finding for each line: the worst.
+/// The worst finding of each line.
 pub(super) fn find(layouts: &Layouts<'_>) -> Vec<Found> {
     let statics = layouts.model.statics();
     let mut found: Vec<((&str, u64), Found)> = Vec::new();
@@ -41,7 +41,7 @@ pub(super) fn find(layouts: &Layouts<'_>) -> Vec<Found> {
             let site = Site::Statics { index };
             let one = Found { site, word: *word, victims, signals, score };
             let line = (&*variable.section, layouts.line_of(word.offset));
-            // Sorted by address, so that another word of the line is the last or nearly so.
+            // Sorted by address: another word of the line is near the end.
             match found.iter_mut().rev().take(64).find(|(at, _)| *at == line) {
                 Some((_, other)) if other.score >= score => {}
                 Some((_, other)) => *other = one,
@@ -93,7 +93,7 @@ fn neighbours(layouts: &Layouts<'_>, index: usize, word: &Leaf) -> Vec<Sufferer>
             && own.address < variable.address.saturating_add(size);
         let near = layouts.share(word.range(), (variable.address, size));
         if near && !overlaps && !is_constant(layouts, variable) {
-            // A large variable is one neighbour, whatever it is made of.
+            // A large variable is one neighbour, whatever its members.
             let worst = leaves(layouts, other)
                 .into_iter()
                 .filter(|leaf| layouts.share(word.range(), leaf.range()))
@@ -105,7 +105,7 @@ fn neighbours(layouts: &Layouts<'_>, index: usize, word: &Leaf) -> Vec<Sufferer>
         }
         near
     };
-    // A neighbour of a neighbour may be near still, past one that holds nothing.
+    // Past a variable that holds nothing, the next may still be near.
     for other in (0..index).rev() {
         if !look(other) {
             break;
@@ -121,6 +121,6 @@ fn neighbours(layouts: &Layouts<'_>, index: usize, word: &Leaf) -> Vec<Sufferer>
 }
 
 fn is_constant(layouts: &Layouts<'_>, variable: &Static) -> bool {
-    // Nothing to read at run time either: a marker.
+    // A marker: nothing to read at run time.
     matches!(layouts.model[layouts.model.resolved(variable.ty)].kind, Kind::Function | Kind::Opaque)
 }

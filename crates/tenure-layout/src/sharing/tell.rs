@@ -1,11 +1,11 @@
-//! From what was found to what is reported.
+//! From findings to the report.
 
 use super::{Array, Found, Site, Sufferer};
 use crate::lines::{Flat, Layouts, Leaf};
 use tenure_find::{Confidence, Finding, Kind as Problem, Level, Sharing, Word};
 use tenure_types::model::{Kind, TypeId};
 
-/// Puts findings into words, with their ranks. Takes time for each: filter first.
+/// Puts findings into words, with their ranks. Slow for many: filter first.
 #[must_use]
 pub fn findings(layouts: &Layouts<'_>, ranked: &[(usize, &Found)]) -> Vec<Finding> {
     ranked.iter().map(|(rank, found)| finding(layouts, *rank, found)).collect()
@@ -118,7 +118,7 @@ impl<'a> Teller<'a> {
         }
     }
 
-    /// The path of a leaf and its offset; of elements, those of the `element`th.
+    /// The path and offset of a leaf; in arrays, of the `element`th.
     fn place(&self, leaf: &Leaf, element: u64, variable: usize) -> (String, u64) {
         let path = self.flat.as_ref().map(|flat| flat.path(self.layouts, leaf)).unwrap_or_default();
         match self.found.site {

@@ -4,13 +4,13 @@ use crate::lines::{Layouts, Leaf};
 use tenure_find::Role;
 use tenure_types::model::{Kind, Qualifier, TypeId};
 
-/// Below this, a neighbour is not worth a line of text.
+/// Lighter neighbours are not worth a line of text.
 const LEAST: f64 = 0.05;
 
-/// The weight of a lock's neighbours: a thread that reads them has just written the lock.
+/// Of a lock's neighbours: their reader has just written the lock.
 const GUARDED: f64 = 0.15;
 
-/// The largest bundle of pointers that is taken for the links of a list or a tree.
+/// Larger bundles of pointers are not the links of a list or a tree.
 const LARGEST_LINKS: u64 = 24;
 
 const CONTENDED: &str = "contended too: each takes the line from the other";
@@ -63,7 +63,7 @@ impl Victimhood {
     }
 }
 
-/// The weight of a word of the next element of an array, or of another variable: neither guards the other.
+/// Of a word in the next element of an array, or in another variable: neither guards the other.
 pub(crate) fn of_stranger(layouts: &Layouts<'_>, neighbour: &Leaf) -> Option<(f64, Why)> {
     let found = of(layouts, Role::Atomic, neighbour)?;
     Some(if neighbour.role.is_contended() { (0.8, Why(CONTENDED, "")) } else { found })

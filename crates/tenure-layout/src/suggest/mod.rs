@@ -1,21 +1,21 @@
-//! A better order of members, and what it costs.
+//! A better order of members, and its cost.
 //!
-//! [`suggest`] looks for an order of a type's members, and of the members of those types that embed it, in which fewer
-//! and less important members share a line with a contended word. It keeps to what a reviewer would ask for:
+//! [`suggest`] looks for an order of a type's members, and of the members of types that embed it, with fewer and less
+//! important members on the line of a contended word. It follows what reviewers ask for:
 //!
-//! - No type grows. Cold members, and what is read least, take the places on the contended line: padding would cost
-//!   memory in every object and in every type around it.
-//! - As few members move as possible: each has a price, of one type at most eight move, and what lowers the score by
-//!   less than 15 % is not proposed.
-//! - In a type that embeds the one to mend only what embedding brings together counts; no line of it may get worse.
-//! - Bit fields move as runs, to where a compiler puts them as they were to each other.
+//! - No type grows. Cold and rarely read members take the places on the contended line: padding would cost memory in
+//!   every object and in every type around it.
+//! - Few members move: each has a price, at most eight move in one type, and a gain below 15 % of the score is not
+//!   proposed.
+//! - In a type that embeds the one to mend only pairs across the embedding count; no line of it may get worse.
+//! - Bit fields move as runs, to where a compiler keeps their distances.
 //! - The embedded struct that a type starts with stays at its start, because pointers are cast; base classes stay, and
 //!   so does everything up to a pinned member.
 //! - Members between two markers (`__cacheline_group_begin__…`) stay between them.
 //!
-//! What cannot be reached in this way is in the notes: what is left on the line and what padding would cost. A new
-//! order is also a change of initialisation: initialisers without names, offsets in assembly or in a wire format, and
-//! ABIs are for the reader to check; the notes say so.
+//! The notes say what is left on the line and what padding would cost. A new order also changes initialisation:
+//! initialisers without names, offsets in assembly or in a wire format, and ABIs are for the reader to check; the notes
+//! say so.
 
 mod plan;
 mod search;
@@ -30,18 +30,17 @@ use tenure_find::Suggestion;
 use tenure_types::model::{Kind, TypeId};
 use units::{Stuck, Units};
 
-/// The most embedding types whose order changes too.
 const MOST_PARTS: usize = 12;
 
-/// The rounding error between sums of the same figures in another order.
+/// Rounding between sums of the same figures in another order.
 const BEARABLE: f64 = 1e-9;
 
-/// What is to stay where it is.
+/// Members that must not move.
 #[derive(Debug, Clone, Default)]
 pub struct Pins(Vec<(Option<String>, String)>);
 
 impl Pins {
-    /// `MEMBER`, of any type, or `TYPE.MEMBER`. The member and all before it stay where they are.
+    /// `MEMBER`, of any type, or `TYPE.MEMBER`. The member and all before it stay.
     pub fn new(words: impl IntoIterator<Item = impl AsRef<str>>) -> Self {
         let split = |word: &str| match word.rsplit_once('.') {
             Some((ty, member)) => (Some(ty.to_owned()), member.to_owned()),
@@ -50,7 +49,7 @@ impl Pins {
         Self(words.into_iter().map(|word| split(word.as_ref())).collect())
     }
 
-    /// Pins that name no member of any of the model's types.
+    /// Pins that name no member in the model.
     #[must_use]
     pub fn unknown(&self, layouts: &Layouts<'_>) -> Vec<String> {
         let known = |(ty, pin): &(Option<String>, String)| {
@@ -75,7 +74,7 @@ impl Pins {
 ///
 /// # Errors
 ///
-/// There is none: the reason, as a sentence.
+/// The reason why there is none, as a sentence.
 pub fn suggest(layouts: &Layouts<'_>, id: TypeId, pins: &Pins) -> Result<Suggestion, String> {
     let mut plan = plan(layouts, id, pins).map_err(|stuck| tell::stuck(layouts, id, stuck))?;
     search::improve(&mut plan);
@@ -98,7 +97,7 @@ fn plan(layouts: &Layouts<'_>, id: TypeId, pins: &Pins) -> Result<Plan, Stuck> {
         let embeds = units(outer).map(|units| (direct(layouts, outer, id, &units), units));
         match embeds {
             Ok((embeds, units)) if !embeds.is_empty() => {
-                // What embeds that one would change along with its size.
+                // Types that embed `outer` would change their size too.
                 resizable &= layouts.embedders(outer).is_empty();
                 parts.push(part(outer, units, embeds));
             }
@@ -112,7 +111,6 @@ fn plan(layouts: &Layouts<'_>, id: TypeId, pins: &Pins) -> Result<Plan, Stuck> {
     Ok(plan)
 }
 
-/// The units of `outer` whose type is `inner`.
 fn direct(layouts: &Layouts<'_>, outer: TypeId, inner: TypeId, units: &Units) -> Vec<usize> {
     let Kind::Composite { members, .. } = &layouts.model[outer].kind else { return Vec::new() };
     let is_inner = |member: usize| {

@@ -1,24 +1,24 @@
-//! A type and those that embed it, in some order, and what that order costs.
+//! A type and those that embed it, in some order, and its cost.
 
 use super::units::{Piece, Unit, Units};
 use crate::sharing::word_weight;
 use tenure_types::model::TypeId;
 
-/// What a move costs, where a number beside a count costs 0.4: a change has to be worth its review.
+/// Beside a count's number at 0.4: a change has to be worth its review.
 const PER_MOVE: f64 = 0.1;
 
-/// The most members of one type that move: more is a redesign.
+/// Of one type; more is a redesign.
 const MOST_MOVES: usize = 8;
 
 #[derive(Debug, Clone)]
 pub(super) struct Part {
     pub(super) id: TypeId,
     pub(super) units: Units,
-    /// The units in the order in which they are written down.
+    /// As written down.
     pub(super) order: Vec<usize>,
-    /// For a type that embeds the first part: the units that are it.
+    /// In a type that embeds the first part: its units of that type.
     pub(super) embeds: Vec<usize>,
-    /// What its lines may cost: what they cost before.
+    /// The most that its lines may cost: what they cost before.
     pub(super) bearable: f64,
 }
 
@@ -27,7 +27,7 @@ pub(super) struct Part {
 pub(super) struct Plan {
     pub(super) parts: Vec<Part>,
     pub(super) line_bytes: u64,
-    /// Whether the first part may change its size: all that embed it are parts.
+    /// The first part may change its size: all that embed it are parts.
     pub(super) resizable: bool,
 }
 
@@ -39,7 +39,7 @@ pub(super) struct Placed {
 }
 
 impl Part {
-    /// Lays the units out one after the other. `inner` is the size that the embedded type has by now.
+    /// Lays the units out. `inner` is the embedded type's present size.
     pub(super) fn place(&self, inner: Option<u64>) -> Placed {
         let mut offsets = vec![0; self.order.len()];
         let mut end = 0_u64;
@@ -68,7 +68,7 @@ impl Part {
         })
     }
 
-    /// The units that are moved: all but the longest run that keeps its order.
+    /// All but the longest run that keeps its order.
     pub(super) fn moved(&self) -> Vec<usize> {
         // Patience: `tails[n]` ends the run of length n + 1 that ends lowest.
         let mut tails: Vec<usize> = Vec::new();
@@ -106,7 +106,7 @@ impl Plan {
         Some(cost)
     }
 
-    /// The first part as it is now; none if its size changed and must not.
+    /// The first part; none if its size changed and must not.
     pub(super) fn first(&self) -> Option<Placed> {
         let part = &self.parts[0];
         let placed = part.place(None);
@@ -127,7 +127,7 @@ impl Plan {
             return None;
         }
         let lines = self.lines_of(index, &placed, first);
-        // What is gained in one type is not paid for by another.
+        // A gain in one type does not pay for another.
         if lines.all > part.bearable {
             return None;
         }
@@ -181,7 +181,7 @@ impl Plan {
         all
     }
 
-    /// What lies beside contended words in one part. Pairs within the embedded type are counted there.
+    /// What lies beside contended words in one part. Pairs within the embedded type count there.
     fn lines_of(&self, index: usize, placed: &Placed, first: &Placed) -> Lines {
         let spots = self.spots(&self.parts[index], placed, first);
         let mut lines = Lines { all: 0.0, concerned: 0.0 };
@@ -199,8 +199,8 @@ impl Plan {
                     }
                 }
             }
-            // Not with the discount that the score gives: each neighbour less is worth the same, or
-            // a crowded line would never be mended.
+            // Without the score's discount: each neighbour less is worth the same, or a crowded line would never be
+            // mended.
             lines.all += word_weight(word.piece.role) * all;
             lines.concerned += word_weight(word.piece.role) * concerned;
         }
@@ -210,17 +210,16 @@ impl Plan {
 
 struct Lines {
     all: f64,
-    /// Of a type that embeds the one to mend: only what concerns that one.
+    /// In a type that embeds the one to mend: only pairs with that one.
     concerned: f64,
 }
 
-/// A leaf at its place.
 struct Spot<'p> {
     place: usize,
     offset: u64,
     piece: &'p Piece,
     unit: usize,
-    /// Where the embedded type begins, for what is in it.
+    /// The start of the embedded type that it is in.
     inner: Option<u64>,
 }
 
@@ -233,7 +232,7 @@ impl Spot<'_> {
 #[derive(Default)]
 struct Spots<'p> {
     all: Vec<Spot<'p>>,
-    /// Of each, how far it and those before it reach: alternatives of a union differ in size.
+    /// By leaf, the largest end up to it: alternatives of a union differ in size.
     ends: Vec<u64>,
 }
 
@@ -251,7 +250,7 @@ impl<'p> Spots<'p> {
         self.all.iter().filter(|spot| spot.piece.role.is_contended())
     }
 
-    /// What touches the lines that a word touches, itself included.
+    /// On the word's lines, itself included.
     fn around(&self, word: &Spot<'_>, line_bytes: u64) -> impl Iterator<Item = &Spot<'p>> {
         let from = word.offset / line_bytes * line_bytes;
         let to = word.end().next_multiple_of(line_bytes);

@@ -1,16 +1,14 @@
-//! Looking for a better order.
+//! The search for a better order.
 //!
-//! Steepest descent: of all ways to take one unit out and put it in elsewhere, and of all ways to swap
-//! two, the one that costs least, until none costs less. Swaps are steps of their own because a single
-//! move of an 8-byte member shifts all that lie between, and mostly leads through an order that grows.
-//! The parts take turns. No chance is involved: the same type gives the same answer.
+//! Steepest descent: the cheapest of all moves of one unit and all swaps of two, until none helps. A swap is a step of
+//! its own because moving an 8-byte member shifts all between, and mostly leads through an order that grows. The parts
+//! take turns. The same type gives the same answer.
 
 use super::plan::Plan;
 
-/// The most placements of members over all orders tried. A struct of 30 members takes some hundred thousand.
+/// Placements of members over all orders tried. A struct of 30 members takes some hundred thousand.
 const MOST_WORK: usize = 40_000_000;
 
-/// What an order has to be better by.
 const LEAST_GAIN: f64 = 1e-9;
 
 #[derive(Debug, Clone, Copy)]
@@ -37,10 +35,10 @@ pub(super) fn improve(plan: &mut Plan) {
     }
 }
 
-/// Takes the best step of one part, if any helps, and returns the plan's new cost.
+/// Takes one part's best step, if any helps, and returns the plan's new cost.
 fn step(plan: &mut Plan, part: usize, cost: f64, work: &mut usize) -> Option<f64> {
     let before = plan.parts[part].order.clone();
-    // What embeds the first part costs something else as soon as that changes; no other part does.
+    // If the first part changes, so does the cost of those that embed it; no other part has such an effect.
     let (first, own) = match part {
         0 => (None, 0.0),
         _ => {
@@ -50,7 +48,7 @@ fn step(plan: &mut Plan, part: usize, cost: f64, work: &mut usize) -> Option<f64
         }
     };
     let mut best: Option<(f64, Vec<usize>)> = None;
-    // A change of the first part is one of all.
+    // A change of the first part concerns all.
     let concerned = if part == 0 { plan.parts.as_slice() } else { &plan.parts[part..=part] };
     let units: usize = concerned.iter().map(|part| part.order.len()).sum();
     for step in steps(plan, part) {

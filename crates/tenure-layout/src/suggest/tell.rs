@@ -1,5 +1,3 @@
-//! A plan in words and maps.
-
 use std::cmp::Ordering;
 
 use super::arranged;
@@ -11,7 +9,7 @@ use tenure_find::{Embedder, Move, Suggestion};
 use tenure_report::words::counted;
 use tenure_types::model::{Format, Kind, Member, TypeId};
 
-/// The most members or types that a sentence names.
+/// Members or types that a sentence names.
 const MOST_NAMED: usize = 4;
 
 /// For orders that C and C++ take from the source.
@@ -23,7 +21,7 @@ const INITIALISERS: &str = "A new order also changes what initialises the member
 const REPR_C: &str = "Rust orders the fields of a struct by itself: write `#[repr(C)]` for this order, or \
     put the contended field into `tenure::line::Isolated`.";
 
-/// The share of the score that a proposal may leave: smaller gains are not worth a change.
+/// Of the score: smaller gains are not worth a change.
 const WORTHWHILE: f64 = 0.85;
 
 /// None if nothing moves or the gain is too small.
@@ -123,7 +121,7 @@ fn moves(layouts: &Layouts<'_>, part: &Part, placed: &Placed) -> Vec<Move> {
             from: part.units.units[unit].offset,
             to: placed.offsets[unit],
         })
-        // What others were put around is written down elsewhere, and lies where it lay.
+        // Others were put around these, which did not move.
         .filter(|one| one.from != one.to)
         .collect()
 }
@@ -159,7 +157,7 @@ fn embedder(layouts: &Layouts<'_>, after: &Layouts<'_>, part: &Part, inner: u64)
     }
 }
 
-/// The embedding types that are no parts: their sizes stay, as the plan is not resizable then.
+/// Embedding types that are no parts: the plan is not resizable, so their sizes stay.
 fn unchanged<'p>(layouts: &'p Layouts<'_>, plan: &'p Plan) -> impl Iterator<Item = Embedder> + 'p {
     let others = layouts.embedders(plan.parts[0].id).iter();
     others.filter(|outer| plan.parts.iter().all(|part| part.id != **outer)).map(|&outer| Embedder {
@@ -191,7 +189,7 @@ fn notes(layouts: &Layouts<'_>, after: &Layouts<'_>, plan: &Plan, ids: &[TypeId]
             break;
         }
     }
-    // rustc notes for hardly any type where it was declared; compilers of C and C++ do for all.
+    // Compilers of C and C++ note the declaration of all types, rustc of hardly any.
     let rust = |part: &Part| match &layouts.model[part.id].declared {
         Some(declared) => declared.file.ends_with(".rs"),
         None => layouts.model.format() == Format::Dwarf,

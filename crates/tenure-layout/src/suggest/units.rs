@@ -5,7 +5,7 @@ use crate::sharing::Victimhood;
 use tenure_find::Role;
 use tenure_types::model::{Format, Kind, Member, Shape, TypeId};
 
-/// The smallest alignment that a struct may have been declared with unseen: a cache line of most.
+/// A struct may have been declared with such an alignment unseen: most machines' cache line.
 const LEAST_DECLARED: u64 = 64;
 
 const MOST_ALIGN: u64 = 4096;
@@ -14,29 +14,29 @@ const MOST_MEMBERS: usize = 1024;
 
 const MOST_BYTES: u64 = 1 << 32;
 
-/// Members that move as one: a member, or bit fields that share bytes.
+/// A member, or bit fields that share bytes.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Unit {
-    /// Which members of the model's type, from and to.
+    /// Of the model's type.
     pub(super) members: std::ops::Range<usize>,
     pub(super) offset: u64,
     pub(super) size: u64,
     pub(super) align: u64,
-    /// It begins only at multiples of this, where that needs no padding: see [`possible_align`].
+    /// It begins at multiples of this, where that needs no padding: see [`possible_align`].
     pub(super) multiple: u64,
     pub(super) bits: bool,
-    /// The bit fields, if no unnamed gap lies between them.
+    /// If no unnamed gap lies between them.
     pub(super) fields: Vec<Field>,
-    /// It stays where it is, and so does all before it.
+    /// It stays, and so does all before it.
     pub(super) fixed: bool,
-    /// Units change places only within one group: between markers of the source.
+    /// Between markers of the source; units change places only within one group.
     pub(super) group: usize,
     pub(super) pieces: Vec<Piece>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Field {
-    /// Its first bit, from the start of the unit.
+    /// From the start of the unit.
     first: u64,
     count: u64,
     /// The bits of its type: it crosses no multiple of those.
@@ -44,7 +44,6 @@ pub(super) struct Field {
 }
 
 impl Unit {
-    /// Where it begins after `end`.
     pub(super) fn start(&self, end: u64) -> u64 {
         match self.fields.first() {
             // At the next byte, as units end with one.
@@ -53,7 +52,7 @@ impl Unit {
         }
     }
 
-    /// Whether its bit fields keep their distances if it begins at `start`.
+    /// Whether its bit fields keep their distances at `start`.
     pub(super) fn holds(&self, start: u64) -> bool {
         let start = start.saturating_mul(8);
         let mut end = start;
@@ -80,7 +79,7 @@ pub(super) struct Piece {
     pub(super) victim: Victimhood,
 }
 
-/// A type as units, in the order of their offsets.
+/// By offset.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Units {
     pub(super) units: Vec<Unit>,
@@ -91,14 +90,14 @@ pub(super) struct Units {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stuck {
     NotAStruct,
-    /// Its members do not lie where the alignments of their types put them.
+    /// Its members do not lie where their types' alignments put them.
     Packed,
-    /// It has more members than orders can be tried of.
+    /// Too many to try orders.
     TooMany,
 }
 
 impl Units {
-    /// `pinned` says which members have to stay.
+    /// `pinned` members have to stay.
     pub(super) fn of(
         layouts: &Layouts<'_>,
         id: TypeId,
@@ -138,7 +137,7 @@ impl Units {
         Ok(all)
     }
 
-    /// Raises alignments until packing gives the offsets that are there.
+    /// Raises alignments until packing gives the present offsets.
     fn explain(&mut self, layouts: &Layouts<'_>, members: &[Member]) -> Result<(), Stuck> {
         let mut end = 0_u64;
         for unit in &mut self.units {
@@ -153,7 +152,7 @@ impl Units {
                 // Fields without names lie between: all moves by whole units of storage.
                 unit.fields.drain(..).map(|field| field.storage / 8).max().unwrap_or(1)
             };
-            // Someone declared the member to be aligned, by more than its type is.
+            // The member's declaration aligns it by more than its type.
             while end.checked_next_multiple_of(unit.align) != Some(unit.offset) {
                 unit.align *= 2;
                 if unit.align > MOST_ALIGN || end > unit.offset {
@@ -174,7 +173,7 @@ impl Units {
             let top = flat.top_member(leaf);
             if let Some(unit) = self.units.iter_mut().find(|unit| unit.members.contains(&top)) {
                 let (offset, size) = (leaf.offset - unit.offset, leaf.size);
-                // What a malformed type has beyond its own end is nowhere.
+                // Beyond the end of a malformed type.
                 if offset < unit.size && size <= unit.size - offset {
                     let (role, victim) = (leaf.role, Victimhood::of(layouts, leaf));
                     unit.pieces.push(Piece { offset, size, role, victim });
@@ -185,7 +184,7 @@ impl Units {
 }
 
 /// BTF does not state declared alignments. A struct that lies on a line and fills lines may have one, so it moves to
-/// lines only, where no compiler would pad for it: the order is right either way.
+/// lines only, where no compiler would pad for it.
 fn possible_align(layouts: &Layouts<'_>, member: &Member) -> u64 {
     let model = layouts.model;
     let is_struct = matches!(model[model.resolved(member.ty)].kind, Kind::Composite { .. });
@@ -199,11 +198,11 @@ fn possible_align(layouts: &Layouts<'_>, member: &Member) -> u64 {
     }
 }
 
-/// Bit fields that touch the same bytes become one unit.
+/// Joins bit fields that touch the same bytes.
 fn joined(layouts: &Layouts<'_>, members: &[Member]) -> Result<Vec<Unit>, Stuck> {
     let mut units: Vec<Unit> = Vec::with_capacity(members.len());
     for (index, member) in members.iter().enumerate() {
-        // An empty base class has a size, because every object has, and takes no room.
+        // An empty base class has a size, as every object, and takes no room.
         let size = if member.inherited && is_empty(layouts, member) {
             0
         } else {
@@ -252,7 +251,7 @@ fn is_empty(layouts: &Layouts<'_>, member: &Member) -> bool {
     matches!(&layouts.model[ty].kind, Kind::Composite { members, .. } if members.is_empty())
 }
 
-/// Whether a member is what the type derives from: a named struct at the very start, to which pointers are cast.
+/// A named struct at the very start: the type derives from it, and pointers are cast to it.
 fn is_base(layouts: &Layouts<'_>, member: &Member) -> bool {
     let model = layouts.model;
     let ty = &model[model.resolved(member.ty)];

@@ -1,4 +1,4 @@
-//! What is found in a C++ program: `contended.cpp` of `tenure-types`'s fixtures.
+//! Findings in a C++ program: `contended.cpp` of `tenure-types`'s fixtures.
 
 use tenure_find::{Finding, Report, Role, Sharing};
 use tenure_types::read::Input;

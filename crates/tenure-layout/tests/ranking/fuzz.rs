@@ -1,4 +1,4 @@
-//! The fuzz targets' bodies, over their seeds: so that they compile and hold without a fuzzer.
+//! The fuzz targets' bodies over their seeds, without a fuzzer.
 
 #[path = "../../fuzz/src/lib.rs"]
 #[allow(unreachable_pub, reason = "public for the targets")]
@@ -7,7 +7,6 @@ mod targets;
 use std::fs;
 use std::path::Path;
 
-/// The files of a folder below this crate's.
 fn files(folder: &str) -> Vec<Vec<u8>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
     let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());

@@ -1,5 +1,4 @@
-//! What is found, how it ranks, and what is proposed: on the layouts of Linux's routes, and on models
-//! made for one claim each.
+//! Findings, ranks and proposals: on the layouts of Linux's routes, and on models made for one claim each.
 
 mod claims;
 mod cpp;
@@ -17,7 +16,7 @@ use tenure_layout::sharing;
 use tenure_types::model::{Builder, Format, Kind, Member, Model, Scalar, Shape, TypeId};
 use tenure_types::read::{Input, Options};
 
-/// A request for everything in one of the fixtures.
+/// For everything in a fixture.
 fn request(fixture: &str, types: &[&str]) -> Request {
     let path =
         format!("{}/../tenure-types/tests/fixtures/btf/{fixture}", env!("CARGO_MANIFEST_DIR"));
@@ -39,20 +38,19 @@ fn report(request: &Request) -> Report {
     run(request, &()).unwrap().1
 }
 
-/// The worst finding of a kind.
+/// The worst of a kind.
 #[track_caller]
 fn find<'f>(report: &'f Report, what: &str, wanted: impl Fn(&Finding) -> bool) -> &'f Finding {
     let found = report.findings.iter().find(|finding| wanted(finding));
     found.unwrap_or_else(|| panic!("{what}: not among {} findings", report.findings.len()))
 }
 
-/// A model's layouts, by the built-in knowledge.
+/// By the built-in knowledge.
 fn with_layouts<R>(model: &Model, look: impl FnOnce(&Layouts<'_>) -> R) -> R {
     let roles = Knowledge::builtin().roles(model);
     look(&Layouts::new(model, &roles, 64))
 }
 
-/// All findings of a model.
 fn findings_of(model: &Model) -> Vec<Finding> {
     with_layouts(model, |layouts| {
         let found = sharing::find(layouts);
@@ -61,7 +59,6 @@ fn findings_of(model: &Model) -> Vec<Finding> {
     })
 }
 
-/// A model made member by member.
 struct Maker {
     builder: Builder,
     int: TypeId,

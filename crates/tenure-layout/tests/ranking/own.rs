@@ -1,8 +1,8 @@
-//! What is found in this test's own executable: a Rust program with debugging information, with
-//! threads' counters in an array, locks next to each other, and counters among configuration.
+//! Findings in this test's own executable: a Rust program with debugging information, threads' counters in an array,
+//! neighbouring locks, and counters among configuration.
 
 use std::hint::black_box;
-// What is looked at here are std's own types, as programs have them.
+// std's own types, as programs have them.
 #[allow(clippy::disallowed_types)]
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
@@ -24,7 +24,7 @@ struct PerThread {
 static WORKERS: [PerThread; 16] = [const { PerThread { done: Word::new(0), id: 7 } }; 16];
 static STRIPES: [Mutex<u32>; 32] = [const { Mutex::new(0) }; 32];
 
-/// Two words on one line by construction, as a linker may put two variables.
+/// On one line by construction, as a linker may put two variables.
 #[repr(C, align(64))]
 struct Shared {
     hits: Word,
@@ -40,7 +40,7 @@ struct Config {
     limit: u64,
 }
 
-/// Uses everything, so that it is there.
+/// Keeps everything in the executable.
 fn use_all() {
     for worker in &WORKERS {
         worker.done.fetch_add(black_box(worker.id), Ordering::Relaxed);
@@ -53,7 +53,7 @@ fn use_all() {
     black_box((config.name, config.limit));
 }
 
-/// Read once: it is the slowest input of these tests.
+/// The slowest input of these tests.
 static OWN: LazyLock<Report> = LazyLock::new(|| {
     use_all();
     let mut request = request("", &[]);
@@ -92,7 +92,7 @@ fn threads_counters_locks_and_a_shared_object_are_found_in_this_program() {
 
 #[test]
 fn the_lines_of_std_s_own_types_have_no_strangers() {
-    // A lock's state and what it guards belong together: no high score for a Mutex by itself.
+    // A lock belongs beside what it guards: no high score for a Mutex by itself.
     for finding in &OWN.findings {
         let name = &finding.type_name;
         if name.starts_with("std::sync::") && name.contains("mutex::Mutex<") {

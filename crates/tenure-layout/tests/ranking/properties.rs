@@ -1,4 +1,4 @@
-//! What holds for every model, however odd.
+//! Properties of every model, however odd.
 
 use proptest::prelude::*;
 use tenure_layout::knowledge::Knowledge;
@@ -9,7 +9,7 @@ use tenure_types::model::{Builder, Format, Kind, Member, Model, Scalar, Shape, S
 
 use super::{Maker, findings_of};
 
-/// A recipe of one type, made of those before it.
+/// A type, made of those before it.
 #[derive(Debug, Clone)]
 enum Recipe {
     Struct(Vec<(usize, u64)>),
@@ -32,7 +32,7 @@ fn recipe() -> impl Strategy<Value = Recipe> {
     ]
 }
 
-/// The simple types that every model begins with.
+/// Every model begins with these.
 fn basics(builder: &mut Builder) -> Vec<TypeId> {
     let mut ids = Vec::new();
     for (name, size) in [("char", 1), ("short", 2), ("int", 4), ("long", 8), ("__int128", 16)] {
@@ -172,7 +172,7 @@ fn types_that_double_do_not_take_for_ever() {
     let mut inner = maker.count;
     // More leaves than one type is spread out into.
     for depth in 0..17 {
-        // Over each other, so that all leaves are on one line.
+        // Overlapping: all leaves are on one line.
         inner = maker.add(&format!("s{depth}"), 64, &[("a", 0, inner), ("b", 4, inner)]);
     }
     let members: Vec<_> = (0..20_000).map(|at| ("m", 4 * at, maker.count)).collect();

@@ -1,4 +1,4 @@
-//! Linux's dst_entry, rtable and rt6_info, before and after they were repaired in 6.4.
+//! Linux's dst_entry, rtable and rt6_info, before and after their repair in 6.4.
 
 use tenure_find::{Finding, Role, Sharing};
 use tenure_layout::run::run;

@@ -1,5 +1,3 @@
-//! What is proposed.
-
 use tenure_find::{Report, TypeMap};
 use tenure_layout::run::run;
 
@@ -19,7 +17,6 @@ fn suggestions(types: &[&str], pins: &[&str]) -> Report {
     report(&request)
 }
 
-/// The lines on which a member lies.
 fn lines(map: &TypeMap, path: &str) -> Vec<u64> {
     let on = |line: &&tenure_find::Line| line.cells.iter().any(|cell| cell.path == path);
     map.lines.iter().filter(on).map(|line| line.index).collect()
@@ -55,7 +52,7 @@ fn what_is_proposed_holds_the_same_members_at_multiples_of_their_alignment() {
                 .filter(|cell| !cell.hole)
                 .map(|cell| (cell.path.clone(), cell.size))
                 .collect();
-            // A member that is cut by a line has two parts.
+            // A member across lines has two parts.
             all.sort();
             all.into_iter().fold(Vec::<(String, u64)>::new(), |mut sums, (path, size)| {
                 match sums.last_mut() {
@@ -120,7 +117,7 @@ fn a_struct_that_may_be_aligned_to_a_line_moves_to_lines_only() {
     let words: Vec<_> = (0..8).map(|at| ("w", 8 * at, pointer)).collect();
     let queue = maker.add("queue", 64, &words);
     let cold = maker.add("callback_head", 8, &[("next", 0, pointer)]);
-    // To take `ops` out and put it in behind the queue is one move, but pulls the queue off its line.
+    // Moving `ops` behind the queue is one move, but pulls the queue off its line.
     let mut all = vec![("refs", 0, count), ("ops", 8, pointer)];
     all.extend((2..8).map(|at| ("a", 8 * at, cold)));
     all.extend([("queue", 64, queue), ("b", 128, cold), ("c", 136, cold)]);
@@ -141,7 +138,7 @@ fn a_proposal_leaves_alone_what_has_nothing_to_do_with_its_type() {
     let inner = [("a", 0, cold), ("b", 16, cold), ("c", 32, cold), ("d", 48, cold)];
     let victims = [("refs", 64, count), ("flags", 68, int), ("ops", 72, pointer)];
     let inner = maker.add("inner", 80, &[&inner[..], &victims].concat());
-    // A line of its own with a count that the embedded type does not come near.
+    // A line with a count, away from the embedded type.
     let own = [("in", 0, inner), ("x", 80, cold), ("y", 96, cold), ("z", 112, cold)];
     let victims = [("users", 128, count), ("ops", 136, pointer), ("name", 144, pointer)];
     let rest = [("v", 152, cold), ("w", 168, cold)];

@@ -1,4 +1,4 @@
-//! Bars: name and figure above each bar, so that neither is ever cut off by it.
+//! Bars: name and figure above each bar, which never cuts them off.
 
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, VPos};
@@ -6,13 +6,11 @@ use plotters::style::text_anchor::{HPos, VPos};
 use super::canvas::{self, Alternative, Area, Drawn, px};
 use super::theme::Role;
 
-/// A variant's value.
 pub(crate) struct Bar<'a> {
     pub(crate) name: &'a str,
     pub(crate) role: Role,
     pub(crate) value: f64,
     pub(crate) interval: Option<(f64, f64)>,
-    /// The value in words.
     pub(crate) figure: String,
 }
 
@@ -21,7 +19,7 @@ const ROW: i32 = 44;
 const THICK: i32 = 14;
 const SIDE: i32 = 2;
 
-/// A chart of `bars`; `None` if there is nothing to draw.
+/// `None` if there is nothing to draw.
 pub(super) fn chart(bars: &[Bar<'_>], alternative: &Alternative<'_>) -> Option<String> {
     let longest = bars
         .iter()
@@ -62,7 +60,7 @@ fn draw(bars: &[Bar<'_>], longest: f64, area: &Area<'_>) -> Drawn {
     Ok(())
 }
 
-/// The interval, across the end of a bar: with an edge, so that it shows on bars of any colour.
+/// The interval, across the end of a bar, with an edge that shows on any colour.
 fn whisker(area: &Area<'_>, (low, high): (i32, i32), y: i32) -> Drawn {
     let cap = px(4);
     let edge = ShapeStyle { stroke_width: canvas::stroke(3), ..canvas::line(Role::Page) };
@@ -74,9 +72,9 @@ fn whisker(area: &Area<'_>, (low, high): (i32, i32), y: i32) -> Drawn {
     Ok(())
 }
 
-/// The name, cut short where it would run into the figure.
+/// The name, cut short before the figure.
 fn fitted(name: &str, figure: &str) -> String {
-    /// Pixels of a letter of this size, a little more than most fonts take.
+    /// Pixels, a little more than most fonts take.
     const LETTER: f64 = canvas::TEXT as f64 * 0.56;
     // A line has tens of letters.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]

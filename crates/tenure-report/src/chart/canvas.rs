@@ -6,40 +6,40 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::theme::{self, Marker, Role};
 
-/// plotters places everything on whole units; with this many of them to a pixel of the page that is fine enough.
+/// In a pixel: plotters places everything on whole units.
 const UNITS: i32 = 4;
 
-/// Pixels of the page in the units of the canvas.
+/// Pixels in units of the canvas.
 pub const fn px(pixels: i32) -> i32 {
     pixels * UNITS
 }
 
-/// The same, for widths of strokes and sizes of text, which are never negative.
+/// [`px`] of widths and sizes, which are never negative.
 pub const fn stroke(pixels: u32) -> u32 {
     pixels * UNITS.unsigned_abs()
 }
 
-/// The place nearest to `place`, in the units of a canvas, of which there are a few thousand.
+/// To a whole unit of a canvas, which has a few thousand.
 #[allow(clippy::cast_possible_truncation)]
 pub fn rounded(place: f64) -> i32 {
     place.round() as i32
 }
 
-/// Size of the text in charts, in pixels.
+/// Of text in charts, in pixels.
 pub const TEXT: i32 = 13;
 
-/// Where a chart is drawn.
+/// The part to draw on.
 pub type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
-/// Whether it could be drawn.
+/// The result of drawing.
 pub type Drawn = Result<(), DrawingAreaErrorKind<std::io::Error>>;
 
-/// What a reader who cannot see a chart is told in its place.
+/// A chart's text for readers who cannot see it.
 pub struct Alternative<'a> {
     /// Unique in the page.
     pub id: &'a str,
     /// What the chart is of.
     pub title: &'a str,
-    /// What it shows.
+    /// What the chart shows.
     pub description: &'a str,
 }
 
@@ -75,7 +75,7 @@ pub fn swatch(role: Role, marker: Marker) -> String {
     )
 }
 
-/// What plotters draws, without the element around it.
+/// Without plotters' outer element.
 fn body(width: i32, height: i32, draw: impl FnOnce(&Area<'_>) -> Drawn) -> String {
     let mut svg = String::new();
     {
@@ -86,7 +86,7 @@ fn body(width: i32, height: i32, draw: impl FnOnce(&Area<'_>) -> Drawn) -> Strin
     let start = svg.find('>').map_or(0, |end| end + 1);
     let end = svg.rfind("</svg>").unwrap_or(svg.len());
     let body: String = svg[start..end].lines().map(str::trim_start).collect();
-    // Opaque is what everything is without a word.
+    // Opaque is the default.
     theme::themed(&body.replace(" opacity=\"1\"", "").replace(" fill-opacity=\"1\"", ""))
 }
 
@@ -102,7 +102,7 @@ pub fn hair(role: Role) -> ShapeStyle {
 
 /// Text, placed by its named corner.
 pub fn text(role: Role, h: HPos, v: VPos) -> TextStyle<'static> {
-    /// plotters takes a size for the height of a line of text, and writes the size of the font that has it.
+    /// plotters takes the height of a line and writes the size of its font.
     const LINE: f64 = 1.24;
     ("sans-serif", f64::from(px(TEXT)) * LINE)
         .into_font()
@@ -115,7 +115,7 @@ pub fn marker_at(area: &Area<'_>, at: (i32, i32), role: Role, marker: Marker) ->
     marker_of(area, at, role, marker, f64::from(px(4)))
 }
 
-/// Draws the outline of a marker.
+/// Draws a marker's outline.
 pub fn hollow_at(area: &Area<'_>, at: (i32, i32), role: Role, marker: Marker) -> Drawn {
     marker_at(area, at, role, marker)?;
     marker_of(area, at, Role::Page, marker, f64::from(px(4)) * 0.55)

@@ -1,9 +1,9 @@
-//! What holds of every page with charts, to be asserted by its tests.
+//! Assertions about every page with charts.
 
 use crate::html;
 
-/// All that holds of every page: nothing is loaded from anywhere, charts and ids are sound, no figure is no number, and
-/// the data in it is `json`. Returns how many charts there are.
+/// Asserts what holds of every page: it loads nothing, its charts and ids are sound, no figure is NaN, and its data is
+/// `json`. Returns the number of charts.
 #[track_caller]
 pub fn page_is_sound(page: &str, json: &str) -> usize {
     asks_for_nothing(page);
@@ -13,7 +13,7 @@ pub fn page_is_sound(page: &str, json: &str) -> usize {
     charts_are_sound(page)
 }
 
-/// Nothing is loaded from anywhere.
+/// Asserts that the page loads nothing.
 #[track_caller]
 pub fn asks_for_nothing(page: &str) {
     for word in ["http:", "https:", "src=", "@import", "url(", "fetch(", "innerHTML"] {
@@ -21,7 +21,7 @@ pub fn asks_for_nothing(page: &str) {
     }
 }
 
-/// There are no scripts but the data, the one of every page, and those of the page itself: so many in all.
+/// Asserts that there are only the data, every page's script, and the page's own: `scripts` in all.
 #[track_caller]
 pub fn no_script_was_let_in(page: &str, scripts: usize) {
     assert!(!page.contains("<script>alert"));
@@ -29,7 +29,7 @@ pub fn no_script_was_let_in(page: &str, scripts: usize) {
     assert!(page.contains("&lt;script&gt;alert(1)"));
 }
 
-/// Charts are XML, are drawn in the page's colours, and have a title and a description. Returns how many there are.
+/// Asserts that charts are XML in the page's colours, with title and description. Returns their number.
 #[track_caller]
 pub fn charts_are_sound(page: &str) -> usize {
     let mut charts = 0;
@@ -52,7 +52,7 @@ pub fn charts_are_sound(page: &str) -> usize {
     charts
 }
 
-/// No id is there twice, and every id that is linked to is there.
+/// Asserts that ids are unique, and that every linked id exists.
 #[track_caller]
 pub fn ids_are_sound(page: &str) {
     let page = &page[..page.find("<script").expect("every page has its data")];
@@ -66,7 +66,7 @@ pub fn ids_are_sound(page: &str) {
     }
 }
 
-/// What follows each `before`, up to a quotation mark.
+/// The text after each `before`, up to a quotation mark.
 fn values<'a>(page: &'a str, before: &str) -> Vec<&'a str> {
     page.match_indices(before)
         .map(|(at, _)| page[at + before.len()..].split('"').next().unwrap_or_default())

@@ -1,4 +1,4 @@
-//! Charts with their captions, what they show in words, and the key to them.
+//! Charts with captions, descriptions and keys.
 
 use crate::words;
 use serde::Serialize;
@@ -26,14 +26,14 @@ pub struct Figure {
     svg: String,
 }
 
-/// How a variant is drawn, everywhere in its scenario.
+/// How a scenario draws a variant.
 pub(crate) struct Look<'a> {
     pub(crate) name: &'a str,
     pub(crate) role: Role,
     marker: Marker,
 }
 
-/// The look of each of `names`, which may repeat.
+/// `names` may repeat.
 pub(crate) fn looks<'a>(
     names: impl Iterator<Item = &'a str>,
     baseline: &str,
@@ -58,7 +58,7 @@ pub(crate) fn looks<'a>(
     looks
 }
 
-/// The key to charts of lines.
+/// For charts of lines.
 pub(crate) fn keys(looks: &[Look<'_>]) -> Vec<Key> {
     let key = |look: &Look<'_>| Key {
         swatch: canvas::swatch(look.role, look.marker),
@@ -72,8 +72,8 @@ pub(crate) fn keys(looks: &[Look<'_>]) -> Vec<Key> {
     looks.iter().map(key).collect()
 }
 
-/// A chart of bars with its caption, and `aside` in smaller letters; `None` if there is nothing to draw. `id` is unique
-/// in the page, and `title` is for those who do not see it.
+/// Bars with a caption, and `aside` in smaller letters; `None` if there is nothing to draw. `id` is unique in the page,
+/// and `title` is for those who do not see the chart.
 pub(crate) fn bars(
     id: &str,
     title: &str,
@@ -87,12 +87,12 @@ pub(crate) fn bars(
     Some(Figure { kind: "bars", caption, aside, svg })
 }
 
-/// What a chart of lines says beside its lines.
+/// The text of a chart of lines.
 #[derive(Debug, Clone, Copy)]
 pub struct Curve<'a> {
     /// Unique in the page.
     pub id: &'a str,
-    /// For those who do not see it, to be followed by what it is over: `Get and put: throughput`.
+    /// For those who do not see it, before the name of the axis: `Get and put: throughput`.
     pub title: &'a str,
     /// Above the chart.
     pub caption: &'a str,
@@ -100,13 +100,12 @@ pub struct Curve<'a> {
     pub better: &'a str,
     /// The vertical axis' unit, in full.
     pub unit: &'a str,
-    /// What is drawn beside the lines.
+    /// The axes.
     pub axes: Axes<'a>,
 }
 
 impl Curve<'_> {
-    /// The key and the chart of lines by their names, the first being what the others are compared with; `None` if
-    /// there is nothing to draw.
+    /// The key and the chart of lines by their names, the baseline first; `None` if there is nothing to draw.
     #[must_use]
     pub fn of(&self, lines: &[(&str, Vec<Dot>)]) -> Option<(Vec<Key>, Figure)> {
         let baseline = lines.first().map_or("", |(name, _)| name);
@@ -117,7 +116,7 @@ impl Curve<'_> {
         Some((keys(&looks), self.figure(&looks, dots)?))
     }
 
-    /// The chart; `None` if there is nothing to draw. `dots` has the figures of a variant.
+    /// `None` if there is nothing to draw. `dots` returns a variant's figures.
     pub(crate) fn figure(
         &self,
         looks: &[Look<'_>],
@@ -128,7 +127,7 @@ impl Curve<'_> {
             .map(|look| {
                 let mut dots = dots(look.name);
                 if look.role == Role::Limit {
-                    // A dashed line has no place for it, and the table has it.
+                    // No room at a dashed line; the table has it.
                     dots.iter_mut().for_each(|dot| dot.interval = None);
                 }
                 (look.name, Series { role: look.role, marker: look.marker, dots })
@@ -151,7 +150,7 @@ impl Curve<'_> {
         Some(Figure { kind: "lines", caption: self.caption.to_owned(), aside, svg })
     }
 
-    /// The ends of each line that goes all the way, in words.
+    /// The ends of each line across the whole axis, in words.
     fn described(&self, all: &[(&str, Series)]) -> String {
         let places = || all.iter().flat_map(|(_, series)| &series.dots).map(|dot| dot.at);
         let (Some(first), Some(last)) = (places().min(), places().max()) else {

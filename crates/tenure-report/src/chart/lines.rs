@@ -8,7 +8,6 @@ use super::theme::{Marker, Role};
 use super::ticks::{self, Scale};
 use crate::words;
 
-/// A variant over the horizontal axis.
 pub(super) struct Series {
     pub(super) role: Role,
     pub(super) marker: Marker,
@@ -22,25 +21,25 @@ pub struct Dot {
     pub at: usize,
     /// The figure.
     pub value: f64,
-    /// The ends of its interval, where it has one.
+    /// The ends of its interval, if any.
     pub interval: Option<(f64, f64)>,
 }
 
 impl Dot {
-    /// Whether it can be drawn; a run makes no others.
+    /// Always, in a run's figures.
     fn is_sound(&self) -> bool {
         self.at > 0 && self.value.is_finite() && self.value >= 0.0
     }
 }
 
-/// What a chart's axes are.
+/// A chart's axes.
 #[derive(Debug, Clone, Copy)]
 pub struct Axes<'a> {
     /// What the horizontal axis counts: `threads`, `CPUs`.
     pub name: &'a str,
-    /// The place beyond which it is shaded, and why: `more threads than CPUs`.
+    /// Where shading begins, and why: `more threads than CPUs`.
     pub beyond: Option<(usize, &'a str)>,
-    /// The vertical scale starts at 0 unless this is set and the values are far apart.
+    /// Otherwise the vertical scale starts at 0, however far apart the values are.
     pub may_be_logarithmic: bool,
 }
 
@@ -51,7 +50,7 @@ const RIGHT: i32 = 14;
 const TOP: i32 = 12;
 const BOTTOM: i32 = 46;
 
-/// A chart of `series`; `None` if there is nothing to draw.
+/// `None` if there is nothing to draw.
 pub(super) fn chart(
     series: &[Series],
     axes: Axes<'_>,
@@ -79,7 +78,7 @@ struct Chart<'a> {
     series: &'a [Series],
     axes: Axes<'a>,
     scale: &'a Scale,
-    /// The places of the horizontal axis, ascending.
+    /// Of the horizontal axis, ascending.
     counts: &'a [usize],
 }
 
@@ -104,7 +103,7 @@ impl Chart<'_> {
         Ok(())
     }
 
-    /// The area behind what is shaded.
+    /// The shading.
     fn band(&self, area: &Area<'_>) -> Drawn {
         let last = self.counts.last().copied();
         let Some((edge, _)) = self.axes.beyond.filter(|(edge, _)| last > Some(*edge)) else {
@@ -129,7 +128,7 @@ impl Chart<'_> {
         let axis = [(px(LEFT), floor), (px(WIDTH - RIGHT), floor)];
         area.draw(&PathElement::new(axis, canvas::hair(Role::Muted)))?;
         let places: Vec<f64> = self.counts.iter().map(|&count| log2(count)).collect();
-        // The widest label here has four digits.
+        // The widest label has four digits.
         let room =
             f64::from(36) / f64::from(WIDTH - LEFT - RIGHT) * (self.span().1 - self.span().0);
         let labelled = ticks::with_room(&places, room);
@@ -163,7 +162,7 @@ impl Chart<'_> {
         area.draw(&PathElement::new(points, canvas::line(series.role)))
     }
 
-    /// The ends of the horizontal axis, with air beside the data.
+    /// The horizontal axis' ends, with air beside the data.
     fn span(&self) -> (f64, f64) {
         let (first, last) = (self.counts[0], self.counts[self.counts.len() - 1]);
         let air = ((log2(last) - log2(first)) * 0.04).max(0.1);
@@ -177,7 +176,7 @@ impl Chart<'_> {
 
     fn y(&self, value: f64) -> i32 {
         let (low, high) = (self.scale.place(self.scale.low), self.scale.place(self.scale.high));
-        // The end of an interval may lie beyond what the scale was made for.
+        // An interval may end beyond the scale.
         let part = ((self.scale.place(value) - low) / (high - low)).clamp(0.0, 1.0);
         between(px(HEIGHT - BOTTOM), px(TOP), part)
     }
@@ -189,7 +188,7 @@ fn between(from: i32, to: i32, part: f64) -> i32 {
 
 /// Counts double from point to point, so the axis is logarithmic.
 fn log2(count: usize) -> f64 {
-    // No machine has so many threads or CPUs that a float cannot count them.
+    // Far below a float's limit.
     #[allow(clippy::cast_precision_loss)]
     (count as f64).log2()
 }

@@ -1,7 +1,7 @@
-//! Charts of variants, for every page that has them.
+//! Charts of variants.
 //!
-//! `bars` and `lines` draw, on [`canvas`]; [`theme`] has the colours and markers, `ticks` the
-//! axes. `figure` puts a caption and words to a chart; [`curves`](crate::curves) says which charts a scenario has.
+//! `bars` and `lines` draw, on [`canvas`]; [`theme`] has the colours and markers, `ticks` the axes, `figure` captions
+//! and words; [`curves`](crate::curves) chooses a scenario's charts.
 
 mod bars;
 pub mod canvas;

@@ -1,33 +1,32 @@
 //! Colours and markers.
 //!
-//! plotters writes colours as numbers, and a page that follows the reader's choice of light or dark
-//! needs names. So charts are drawn in placeholder colours that mean nothing
-//! ([`Role::placeholder`]), and [`themed`] replaces each by the CSS variable of its role. The page
-//! defines them, those of every page and [`COLOURS`], whose contrast a test checks.
+//! plotters writes colours as numbers, but a page that follows the reader's choice of light or dark needs names. So
+//! charts are drawn in placeholder colours ([`Role::placeholder`]), and [`themed`] replaces each by its role's CSS
+//! variable, defined by the page: those of every page and [`COLOURS`], whose contrast a test checks.
 
 use crate::html::{BASE, Colour};
 use plotters::style::RGBColor;
 
-/// What something in a chart is, and so which colour it has.
+/// Decides the colour of something in a chart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// Text that matters.
     Ink,
-    /// Text beside it: ticks, captions.
+    /// Ticks, captions.
     Muted,
     /// Lines behind the data.
     Grid,
     /// An area behind the data.
     Band,
-    /// What everything lies on.
+    /// The background.
     Page,
     /// The variant that the others are compared with.
     Baseline,
-    /// The variant that shows what the hardware allows. Its lines are dashed.
+    /// What the hardware allows, in dashed lines.
     Limit,
     /// Any other variant, by its place.
     Series(usize),
-    /// How much of something there is, by its opacity.
+    /// An amount, by its opacity.
     Heat,
     /// As it should be.
     Good,
@@ -35,12 +34,11 @@ pub enum Role {
     Bad,
 }
 
-/// How many series have a colour of their own; the next has the first again, with another marker.
+/// The next series begin again with another marker.
 const SERIES: usize = 8;
 
-/// What charts and verdicts need beside the colours of every page. The series follow Okabe and Ito's
-/// order of hues, which people with the common kinds of colour blindness tell apart, darkened or
-/// lightened until they stand out from the page.
+/// Beside every page's colours. The series follow Okabe and Ito's order of hues, which people with the common kinds of
+/// colour blindness tell apart, darkened or lightened until they stand out from the page.
 pub const COLOURS: [Colour; 2 + SERIES + 5] = [
     Colour::new("baseline", "#40464d", "#c3c9d0"),
     Colour::new("limit", "#7a828b", "#8b939c"),
@@ -59,7 +57,7 @@ pub const COLOURS: [Colour; 2 + SERIES + 5] = [
     Colour::new("heat", "#b02a10", "#ff8a66"),
 ];
 
-/// All colours that a page with charts has; a placeholder is a place among them.
+/// Of a page with charts; a placeholder is an index.
 fn all() -> impl Iterator<Item = &'static Colour> {
     BASE.iter().chain(&COLOURS)
 }
@@ -81,7 +79,7 @@ impl Role {
         }
     }
 
-    /// The colour to draw in, for [`themed`] to find.
+    /// The placeholder to draw in.
     pub fn placeholder(self) -> RGBColor {
         let place = all().position(|colour| colour.name == self.name());
         let place = place.expect("every role has a colour, as a test shows");
@@ -91,7 +89,7 @@ impl Role {
     }
 }
 
-/// The SVG with each placeholder replaced by the variable it stands for.
+/// Replaces each placeholder in the SVG by its variable.
 pub fn themed(svg: &str) -> String {
     let mut svg = svg.to_owned();
     for (index, Colour { name, .. }) in all().enumerate() {
@@ -107,7 +105,7 @@ pub fn themed(svg: &str) -> String {
     svg
 }
 
-/// A filled shape, so that series are told apart without colour.
+/// Tells series apart without colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Marker {
     /// Nothing.
@@ -118,7 +116,7 @@ pub enum Marker {
     Circle,
     /// A triangle that points up.
     Up,
-    /// A square on one of its corners.
+    /// A square on a corner.
     Diamond,
     /// A triangle that points down.
     Down,
@@ -142,7 +140,7 @@ impl Marker {
         SHAPES[place % SHAPES.len()]
     }
 
-    /// Its outline around the origin, `size` from the middle to the edge of a circle of its area.
+    /// The outline around the origin; `size` is the radius of a circle of its area.
     pub fn outline(self, size: f64) -> Vec<(i32, i32)> {
         let ring = |corners: u32, first: f64, size: f64| -> Vec<(f64, f64)> {
             (0..corners)
@@ -210,7 +208,7 @@ mod tests {
         );
     }
 
-    /// A role's placeholder as plotters writes it.
+    /// As plotters writes it.
     fn written(role: Role) -> String {
         let RGBColor(red, green, blue) = role.placeholder();
         format!("#{red:02X}{green:02X}{blue:02X}")

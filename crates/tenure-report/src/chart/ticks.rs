@@ -1,24 +1,21 @@
-//! Where an axis has its ticks: at round figures, few enough to read.
+//! Ticks of an axis: at round figures, few enough to read.
 
-/// Where the largest value is so many times the smallest, a scale of equal steps hides the ratios among the small ones.
+/// The largest over the smallest value from which a linear scale hides the ratios among small ones.
 const LOGARITHMIC: f64 = 6.0;
 
-/// The scale of a vertical axis.
+/// Of a vertical axis.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Scale {
     /// Equal distances are equal ratios.
     pub logarithmic: bool,
-    /// The lower end.
     pub low: f64,
-    /// The upper end.
     pub high: f64,
-    /// The ticks, ascending.
+    /// Ascending.
     pub ticks: Vec<f64>,
 }
 
 impl Scale {
-    /// A scale that shows all of `values`, which are finite and not negative: from 0, or
-    /// logarithmic if they are far apart.
+    /// Shows all of `values`, which are finite and not negative: from 0, or logarithmic if they are far apart.
     pub(super) fn of(values: impl Iterator<Item = f64> + Clone) -> Self {
         let high = values.clone().fold(0.0, f64::max);
         let low = values.fold(f64::INFINITY, f64::min);
@@ -29,7 +26,6 @@ impl Scale {
         }
     }
 
-    /// A scale from 0.
     pub(super) fn from_zero(high: f64) -> Self {
         let high = if high > 0.0 { high } else { 1.0 };
         let rough = high / 4.0;
@@ -48,7 +44,7 @@ impl Scale {
 
     fn logarithmic(low: f64, high: f64) -> Self {
         let (low, high) = (low / 1.15, high * 1.15);
-        // Powers of ten, with more between them where there is room.
+        // Powers of ten, with more between if there is room.
         let all = |within: &'static [f64]| -> Vec<f64> {
             #[allow(clippy::cast_possible_truncation)]
             let exponents = (low.log10().floor() as i32)..=(high.log10().ceil() as i32);
@@ -69,13 +65,13 @@ impl Scale {
         Self { logarithmic: true, low, high, ticks }
     }
 
-    /// The place of a value: equal distances on the axis are equal differences of places.
+    /// Equal distances on the axis are equal differences of places.
     pub(super) fn place(&self, value: f64) -> f64 {
         if self.logarithmic { value.max(self.low).log10() } else { value }
     }
 }
 
-/// Those of ascending `places` that have room for a label: at least `room` apart, the first and the last for sure.
+/// Those of ascending `places` whose labels are at least `room` apart, the first and the last in any case.
 pub(super) fn with_room(places: &[f64], room: f64) -> Vec<usize> {
     let Some(last) = places.len().checked_sub(1) else { return Vec::new() };
     let mut kept: Vec<usize> = Vec::new();

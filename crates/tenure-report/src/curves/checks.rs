@@ -1,4 +1,4 @@
-//! What holds of every report that is shown as curves, to be asserted by the tests of its instrument.
+//! Assertions about every report that is shown as curves, for instruments' tests.
 
 use std::fmt::Debug;
 use std::path::Path;
@@ -9,15 +9,14 @@ use crate::terminal::Style;
 use crate::{file, grid, json};
 use serde::de::DeserializeOwned;
 
-/// Of any report, whatever is in it: its page needs nothing else, has the report as data and is always the same; its
-/// text is that without colour, has no figure that is no number, and a terminal of any width shows it.
+/// Checks any report: its page loads nothing, has the report as data and is always the same; its text is the same
+/// without colour, shows no NaN, and fits a terminal of any width.
 ///
-/// With `TENURE_PAGES=folder` in the environment the page is written there under `name`, to be looked at:
-/// `TENURE_PAGES=folder cargo test -p tenure-bench every_report`.
+/// `TENURE_PAGES=folder cargo test -p tenure-bench every_report` writes the page to `folder` under `name`.
 ///
 /// # Panics
 ///
-/// If one of that is not so.
+/// On a failed check.
 #[track_caller]
 pub fn is_sound(measured: &impl Measured, name: &str) {
     let page = page::render(measured);
@@ -34,12 +33,12 @@ pub fn is_sound(measured: &impl Measured, name: &str) {
     }
 }
 
-/// Of all kinds of reports of an instrument: each is [sound](is_sound); of the `hostile` one no text becomes markup; JSON
-/// is read back, and figures of the `degenerate` one that are no numbers are shown as `–`.
+/// Checks an instrument's reports: each is [sound](is_sound); no text of the `hostile` one becomes markup; JSON is read
+/// back; NaNs of the `degenerate` one are shown as `–`.
 ///
 /// # Panics
 ///
-/// If one of that is not so.
+/// On a failed check.
 #[track_caller]
 pub fn all_are_sound<M: Measured + DeserializeOwned + PartialEq + Debug>(
     instrument: &str,
@@ -57,7 +56,7 @@ pub fn all_are_sound<M: Measured + DeserializeOwned + PartialEq + Debug>(
     assert!(page::render(degenerate).contains('–') && text.contains('–'));
 }
 
-/// Of a report whose names are as short as ours: its text fits into usual terminals.
+/// With names as short as ours, the text fits usual terminals.
 ///
 /// # Panics
 ///
@@ -71,22 +70,21 @@ pub fn fits_usual_terminals(measured: &impl Measured) {
     }
 }
 
-/// Of a report in which every text tries to be markup: none becomes it.
+/// Checks a report in which every text tries to be markup.
 ///
 /// # Panics
 ///
-/// If one does.
+/// If one becomes markup.
 #[track_caller]
 pub fn no_text_becomes_markup(measured: &impl Measured) {
     checks::no_script_was_let_in(&page::render(measured), 2);
 }
 
-/// Of a report whose figures are finite: its JSON is read back as it was written, and fields that this version does not
-/// know are passed over.
+/// The JSON of finite figures is read back as written, and unknown fields are ignored.
 ///
 /// # Panics
 ///
-/// If they are not.
+/// If not.
 #[track_caller]
 pub fn json_is_read_back<M: Measured + DeserializeOwned + PartialEq + Debug>(measured: &M) {
     let text = json::render(measured).replacen('{', "{ \"colour\": \"red\",", 1);

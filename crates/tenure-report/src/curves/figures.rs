@@ -1,10 +1,10 @@
-//! The charts of a scenario on a page.
+//! A scenario's charts on a page.
 
 use super::{Cell, Point, Row, Scenario};
 use crate::chart::{self, Axes, Bar, Dot, Figure, Key, Look};
 use crate::words;
 
-/// The key and the charts. `anchor` is unique in the page.
+/// `anchor` is unique in the page.
 pub(super) fn of(scenario: &Scenario, anchor: &str) -> (Vec<Key>, Vec<Figure>) {
     let names = scenario.rows().map(|row| row.name.as_str());
     let looks = chart::looks(names, &scenario.baseline, scenario.limit.as_deref());

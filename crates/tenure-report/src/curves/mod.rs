@@ -1,5 +1,4 @@
-//! Measured curves: one model that every instrument with scenarios, variants and figures converts its results into, and
-//! one renderer for each format.
+//! Measured curves: one model for the results of every instrument, and one renderer for each format.
 //!
 //! ```text
 //! an instrument's result ──> Report ──┬──> terminal   tables as full as fit
@@ -7,9 +6,9 @@
 //!        └──> JSON, by its own schema
 //! ```
 //!
-//! A [`Scenario`] has *measures* (what each row shows: a column, a chart), *points* (numbers of threads or CPUs),
-//! and at each point *rows* (variants) with one [`Cell`] for each measure. Tables, charts and their captions follow
-//! from these; `table` has the one form of a table, which both renderers show.
+//! A [`Scenario`] has *measures* (a column, a chart), *points* (numbers of threads or CPUs), and at each point *rows*
+//! (variants) with one [`Cell`] for each measure. Tables, charts and captions follow from these; both renderers show
+//! `table`'s one form of a table.
 
 pub mod checks;
 mod figures;
@@ -25,34 +24,34 @@ use crate::verdict::Verdict;
 use crate::words::{self, Parts};
 use serde::Serialize;
 
-/// What an instrument found.
+/// An instrument's result.
 pub trait Measured: Serialize {
-    /// The result as curves.
+    /// One run of an instrument.
     fn curves(&self) -> Report;
 }
 
 /// One run of an instrument.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Report {
-    /// The page's title.
+    /// Tenure's.
     pub title: String,
-    /// The version of Tenure that made it.
-    pub version: String,
     /// The version of its JSON.
+    pub version: String,
+    /// Too few figures to quote.
     pub schema: String,
-    /// Its figures are too few to quote.
+    /// A terminal's first paragraphs.
     pub quick: bool,
-    /// What a terminal shows first, a paragraph each.
+    /// Below a page's title: when and how this was made.
     #[serde(skip)]
     pub opening: Vec<String>,
-    /// What a page says below its title: when and how this was made.
+    /// Deviations from the request.
     pub made: Vec<String>,
-    /// What differs from what was asked for.
+    /// The whole run in a sentence, if it is judged.
     pub notes: Vec<String>,
-    /// The whole run in a sentence, where it is judged.
+    /// On claims.
     #[serde(skip)]
     pub conclusion: Option<String>,
-    /// What the figures say about claims.
+    /// Shown on the page.
     #[serde(skip)]
     pub verdicts: Vec<Verdict>,
     /// On what the figures were taken; the page shows it.
@@ -62,14 +61,14 @@ pub struct Report {
     pub groups: Vec<Group>,
     /// What was not measured, and why.
     pub missing: Vec<String>,
-    /// Parts of a page that one instrument alone has.
+    /// Parts of a page of one instrument.
     pub chapters: Vec<Chapter>,
-    /// What a terminal shows after the scenarios, a paragraph each.
+    /// A terminal's last paragraphs.
     #[serde(skip)]
     pub closing: Vec<String>,
     /// How the figures were made: HTML.
     pub method: String,
-    /// What the page's own parts look like: CSS.
+    /// CSS of the page's own parts.
     #[serde(skip)]
     pub style: &'static str,
 }
@@ -77,7 +76,7 @@ pub struct Report {
 /// Scenarios that belong together.
 #[derive(Debug, Clone, Default)]
 pub struct Group {
-    /// The name on the command line.
+    /// On the command line.
     pub name: String,
     /// A heading.
     pub title: String,
@@ -87,14 +86,14 @@ pub struct Group {
     pub scenarios: Vec<Scenario>,
 }
 
-/// A part of a page that one instrument alone has.
+/// A part of a page of one instrument.
 #[derive(Debug, Clone, Serialize)]
 pub struct Chapter {
     /// Unique in the page.
     pub anchor: &'static str,
     /// A heading.
     pub title: &'static str,
-    /// What it says, in a sentence without its period.
+    /// A sentence without its period.
     pub lead: String,
     /// HTML.
     pub html: String,
@@ -107,7 +106,7 @@ pub struct Scenario {
     pub id: String,
     /// A heading.
     pub title: String,
-    /// What one operation is.
+    /// One operation.
     pub about: String,
     /// The row that the others are compared with.
     pub baseline: String,
@@ -115,30 +114,30 @@ pub struct Scenario {
     pub limit: Option<String>,
     /// What its points are.
     pub axis: Axis,
-    /// What each row shows.
+    /// Columns and charts.
     pub measures: Vec<Measure>,
-    /// The conditions, ascending.
+    /// Ascending.
     pub points: Vec<Point>,
-    /// Whether its page has bars at one point beside curves over all.
+    /// Bars at one point, beside curves over all.
     pub bars: bool,
-    /// Tables of something else.
+    /// Of something else.
     pub tables: Vec<Table>,
     /// Sentences without a capital and a period.
     pub notes: Vec<String>,
-    /// What it says, in a sentence.
+    /// The result, in a sentence.
     pub answer: Option<Parts>,
-    /// What one instrument alone shows of it on a page: HTML.
+    /// One instrument's addition to a page: HTML.
     pub html: String,
 }
 
 /// What the points of a scenario are.
 #[derive(Debug, Clone, Default)]
 pub struct Axis {
-    /// What is counted: `thread`, `CPU`. Empty where there is one point, without a number.
+    /// The unit: `thread`, `CPU`. Empty for a single point without a number.
     pub one: &'static str,
-    /// The word before a number of them: `at`, `on`.
+    /// The word before a number: `at`, `on`.
     pub at: &'static str,
-    /// Whether a terminal shows the points side by side, and the measures below each other.
+    /// A terminal shows points side by side, and measures below each other.
     pub across: bool,
     /// Where something else begins.
     pub beyond: Option<Beyond>,
@@ -151,7 +150,7 @@ pub struct Beyond {
     pub edge: usize,
     /// What it is: `more threads than CPUs`.
     pub why: String,
-    /// Whether points there do not stand for the scenario.
+    /// Points there do not stand for the scenario.
     pub overload: bool,
 }
 
@@ -169,20 +168,20 @@ pub struct Point {
 pub struct Row {
     /// Unique in the point.
     pub name: String,
-    /// For each measure of the scenario, what is known.
+    /// By measure of the scenario.
     pub cells: Vec<Option<Cell>>,
 }
 
-/// What is known of a row.
+/// A figure or a text.
 #[derive(Debug, Clone)]
 pub enum Cell {
     /// A figure.
     Figure {
-        /// Its value, or its median.
+        /// A value, or a median.
         value: f64,
-        /// The ends of its interval, where it has one.
+        /// The ends of its interval, if any.
         interval: Option<(f64, f64)>,
-        /// What it says, unless it is a ratio, which says it by itself.
+        /// Ratios have their own.
         tone: Tone,
     },
     /// A text.
@@ -219,7 +218,7 @@ impl Cell {
     }
 }
 
-/// What a figure says.
+/// A figure's meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Tone {
@@ -227,7 +226,7 @@ pub enum Tone {
     #[default]
     #[serde(rename = "")]
     Plain,
-    /// Better than what it is compared with.
+    /// Better than the baseline.
     Faster,
     /// Worse.
     Slower,
@@ -256,44 +255,44 @@ impl Tone {
     }
 }
 
-/// How a figure is shown.
+/// The form of a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Show {
-    /// With three digits that count.
+    /// With three significant digits.
     Number,
     /// Without decimals.
     Whole,
-    /// With three decimals: what matters is how far it is from 1.
+    /// With three decimals: the distance from 1 matters.
     Index,
-    /// As a ratio that is not judged.
+    /// A ratio that is not judged.
     Ratio,
-    /// As a ratio of which less is better.
+    /// A ratio of which less is better.
     Less,
-    /// As a ratio of which more is better.
+    /// A ratio of which more is better.
     More,
 }
 
-/// What each row shows.
+/// A column or a chart.
 #[derive(Debug, Clone)]
 pub struct Measure {
     heading: String,
     show: Show,
-    /// For so many steps of narrowness a terminal shows it: 0 is never.
+    /// The steps of narrowness at which a terminal shows it; never at 0.
     steps: u8,
-    /// The same of its interval; `None` if no table shows it.
+    /// Of its interval; `None` if no table shows it.
     interval: Option<u8>,
-    /// Only the table of all figures has it.
+    /// Only in the table of all figures.
     is_detail: bool,
     is_notable: fn(f64) -> bool,
     curve: Option<Curve>,
     bars: Option<Bars>,
 }
 
-/// How long the most important columns stay.
+/// Steps of the most important columns.
 const ALWAYS: u8 = u8::MAX;
 
 impl Measure {
-    /// A column that every table has.
+    /// A column of every table.
     #[must_use]
     pub fn new(heading: impl Into<String>, show: Show) -> Self {
         Self {
@@ -308,49 +307,49 @@ impl Measure {
         }
     }
 
-    /// A terminal shows the column while it is `steps` too narrow for all of them at most.
+    /// Drops the column from a terminal that is more than `steps` too narrow.
     #[must_use]
     pub fn for_steps(self, steps: u8) -> Self {
         Self { steps, ..self }
     }
 
-    /// Only a page shows it.
+    /// Only for pages.
     #[must_use]
     pub fn on_page(self) -> Self {
         self.for_steps(0)
     }
 
-    /// Tables show the interval too, those of a terminal for so many `steps`.
+    /// Adds the interval, in terminals for so many `steps`.
     #[must_use]
     pub fn with_interval(self, steps: u8) -> Self {
         Self { interval: Some(steps), ..self }
     }
 
-    /// Tables show the interval too.
+    /// Adds the interval.
     #[must_use]
     pub fn with_its_interval(self) -> Self {
         self.with_interval(ALWAYS)
     }
 
-    /// Only the page's table of all figures has it.
+    /// Only for the page's table of all figures.
     #[must_use]
     pub fn detail(self) -> Self {
         Self { is_detail: true, ..self.on_page() }
     }
 
-    /// Where points are side by side, a variant is shown only if one of its figures is notable.
+    /// Where points are side by side, shows only variants with a notable figure.
     #[must_use]
     pub fn notable_if(self, is_notable: fn(f64) -> bool) -> Self {
         Self { is_notable, ..self }
     }
 
-    /// A page has a chart of it over the axis.
+    /// Adds a chart over the axis to a page.
     #[must_use]
     pub fn curve(self, curve: Curve) -> Self {
         Self { curve: Some(curve), ..self }
     }
 
-    /// A page has bars of it where there is one point.
+    /// Adds bars to the page of a single point.
     #[must_use]
     pub fn bars(self, bars: Bars) -> Self {
         Self { bars: Some(bars), ..self }
@@ -420,7 +419,7 @@ impl Scenario {
         points.rfind(|point| !self.axis.is_overload(point.at)).or(first)
     }
 
-    /// What the others are compared with, or what the hardware allows.
+    /// The baseline or the limit.
     fn mark(&self, name: &str) -> &'static str {
         if name == self.baseline {
             "baseline"
@@ -431,7 +430,7 @@ impl Scenario {
         }
     }
 
-    /// Whether a measure has something to say in some rows: figures that are not 0 throughout.
+    /// Whether figures are not 0 throughout.
     fn has_any<'a>(measure: usize, mut rows: impl Iterator<Item = &'a Row>) -> bool {
         rows.any(|row| match &row.cells[measure] {
             Some(cell) => cell.value() != Some(0.0),
@@ -440,7 +439,6 @@ impl Scenario {
     }
 }
 
-/// A note as a sentence of its own.
 fn sentence(note: &str) -> String {
     let mut letters = note.chars();
     let first: String = letters.next().into_iter().flat_map(char::to_uppercase).collect();

@@ -9,7 +9,7 @@ use crate::verdict;
 use crate::words::{self, Parts, marked};
 use serde::Serialize;
 
-/// The report as an HTML page, which has it as JSON too.
+/// The page, which has the report as JSON too.
 #[must_use]
 pub fn render(measured: &impl Measured) -> String {
     let report = measured.curves();
@@ -27,7 +27,7 @@ struct Page<'a> {
     groups: Vec<GroupView<'a>>,
 }
 
-/// What a run or a group says, and the scenario that says it.
+/// The answer of a run or a group, and its scenario.
 #[derive(Serialize)]
 struct Answer {
     parts: Parts,
@@ -41,7 +41,7 @@ struct Verdict<'a> {
     words: &'static str,
     claim: &'a str,
     detail: Parts,
-    /// The scenario's place in the page, if it is there.
+    /// If the scenario is in the page.
     anchor: Option<String>,
     scenario: &'a str,
 }
@@ -63,14 +63,14 @@ struct ScenarioView<'a> {
     about: &'a str,
     keys: Vec<Key>,
     figures: Vec<Figure>,
-    /// The scenario's own tables, one of them always to be seen.
+    /// One of them is always visible.
     tables: Vec<Table>,
     html: &'a str,
     others: Vec<Table>,
     notes: Vec<String>,
 }
 
-/// Where a scenario is in the page. By place and not by name, which may hold anything.
+/// By place, not by name, which may hold anything.
 fn anchor(group: usize, scenario: usize) -> String {
     format!("s-{group}-{scenario}")
 }
@@ -101,7 +101,7 @@ impl<'a> Page<'a> {
     }
 }
 
-/// The conclusion, or else what the first scenario of each group that has an answer says.
+/// The conclusion, or else each group's first answer.
 fn answers(report: &Report) -> Vec<Answer> {
     if let Some(conclusion) = &report.conclusion {
         let parts = vec![(conclusion.clone(), false)];
@@ -149,9 +149,9 @@ impl<'a> ScenarioView<'a> {
     }
 }
 
-/// The figures that matter most, at few points; and all figures at all points, to be unfolded.
+/// The main figures at few points; and all figures at all points, to be unfolded.
 fn tables(scenario: &Scenario) -> Vec<Table> {
-    /// So many points are shown unasked.
+    /// Visible points.
     const FEW: usize = 2;
     let all: Vec<_> = scenario.points.iter().filter(|point| !point.rows.is_empty()).collect();
     let Some(headline) = scenario.headline() else { return Vec::new() };
@@ -180,7 +180,7 @@ fn tables(scenario: &Scenario) -> Vec<Table> {
 pub struct Machine {
     /// What it is, in a sentence.
     pub about: String,
-    /// What is known of it, by name. Several values are a list.
+    /// Names and values; several values are a list.
     pub facts: Vec<(&'static str, Vec<String>)>,
     /// What the system did not report.
     pub unknown: String,

@@ -1,4 +1,4 @@
-//! [`Table`]: the one form of a table, and the two that a scenario's rows take.
+//! [`Table`], and the two tables of a scenario's rows.
 
 use super::{ALWAYS, Cell, Measure, Point, Scenario, Show, Tone};
 use crate::grid::{self, aligned};
@@ -7,25 +7,25 @@ use crate::words;
 use comfy_table as comfy;
 use serde::Serialize;
 
-/// A table: lines under headings, in sections.
+/// Lines under headings, in sections.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Table {
-    /// What it shows, for a page.
+    /// For a page.
     pub caption: String,
-    /// The heading of the first column.
+    /// The first column's heading.
     pub corner: String,
-    /// The columns after that.
+    /// The other columns.
     pub columns: Vec<Column>,
     /// Its lines.
     pub sections: Vec<Section>,
-    /// Where a page folds it away: what is there to be unfolded.
+    /// If a page folds it away: what can be unfolded.
     pub folded: String,
-    /// Which of the two shows it, if not both.
+    /// The only format that shows it, if not both.
     #[serde(skip)]
     pub only: Option<Only>,
 }
 
-/// Who shows a table.
+/// A format that shows a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Only {
     /// A terminal.
@@ -39,7 +39,7 @@ pub enum Only {
 pub struct Column {
     /// Its heading.
     pub heading: String,
-    /// Whether it has text.
+    /// Whether it holds text.
     pub is_text: bool,
     has_interval: bool,
     #[serde(skip)]
@@ -61,7 +61,7 @@ impl Column {
         Self { is_text: true, ..Self::new(heading) }
     }
 
-    /// A terminal shows it while it is `steps` too narrow for all columns at most.
+    /// Drops the column from a terminal that is more than `steps` too narrow.
     #[must_use]
     pub fn for_steps(self, steps: u8) -> Self {
         Self { steps, ..self }
@@ -76,7 +76,7 @@ impl Column {
     }
 }
 
-/// Lines of a table that belong together.
+/// Lines that belong together.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Section {
     /// What they have in common.
@@ -92,7 +92,7 @@ pub struct Section {
 pub struct Line {
     /// Its first cell.
     pub name: String,
-    /// What kind of row it is: `baseline`, `limit`.
+    /// `baseline` or `limit`.
     pub mark: &'static str,
     /// The others.
     pub cells: Vec<Shown>,
@@ -113,7 +113,7 @@ pub struct Shown {
     figure: String,
     interval: String,
     tone: Tone,
-    /// What a terminal shows in place of nothing.
+    /// A terminal's text for an empty cell.
     #[serde(skip)]
     instead: &'static str,
     #[serde(skip)]
@@ -180,7 +180,7 @@ impl Shown {
 }
 
 impl Table {
-    /// The table for a page: its ratios have a sign of multiplication.
+    /// With signs of multiplication in ratios.
     pub(super) fn for_page(mut self) -> Self {
         let cells = self.sections.iter_mut().flat_map(|section| &mut section.lines);
         for shown in cells.flat_map(|line| &mut line.cells).filter(|shown| shown.is_ratio) {
@@ -191,8 +191,7 @@ impl Table {
         self
     }
 
-    /// The table for a terminal. Where it is too narrow, columns and intervals go, step by step; where that is not
-    /// enough, the table is continued below.
+    /// For a terminal. If it is too narrow, columns and intervals go, step by step; then the table is continued below.
     #[must_use]
     pub fn render(&self, style: Style) -> String {
         let steps = || self.columns.iter().flat_map(|it| [it.steps, it.interval_steps]);
@@ -239,7 +238,7 @@ impl Table {
 }
 
 impl Scenario {
-    /// The measures as columns, a section for each of `points`.
+    /// A section for each of `points`.
     pub(super) fn by_point(&self, points: &[&Point], details: bool) -> Table {
         let rows = || points.iter().flat_map(|point| &point.rows);
         let measures: Vec<(usize, &Measure)> = (self.measures.iter().enumerate())
@@ -272,7 +271,7 @@ impl Scenario {
         }
     }
 
-    /// The points as columns, a section for each measure.
+    /// A section for each measure.
     fn by_measure(&self) -> Table {
         let most = self.points.iter().max_by_key(|point| point.rows.len());
         let names: Vec<&str> =
@@ -287,7 +286,7 @@ impl Scenario {
                 let mut values = cells.iter().flatten().filter_map(Cell::value);
                 let shown = |cell: &Option<Cell>| match cell {
                     None => Shown::from(words::number(f64::NAN)),
-                    // Three digits that count are enough for a curve.
+                    // Three significant digits are enough for a curve.
                     some => Shown::of(some.as_ref(), Show::Number, ""),
                 };
                 values.any(measure.is_notable).then(|| Line {
@@ -309,7 +308,7 @@ impl Scenario {
         }
     }
 
-    /// The table of a terminal.
+    /// For a terminal.
     pub(super) fn table(&self) -> Table {
         if self.axis.across {
             return self.by_measure();

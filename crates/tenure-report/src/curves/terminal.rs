@@ -7,7 +7,7 @@ use crate::terminal::Style;
 use crate::verdict::{self, Outcome};
 use crate::words::text_of;
 
-/// The report as text that ends in a line break.
+/// Ends in a line break.
 #[must_use]
 pub fn render(measured: &impl Measured, style: Style) -> String {
     let report = measured.curves();
@@ -18,7 +18,7 @@ pub fn render(measured: &impl Measured, style: Style) -> String {
     text + &ending(&report, style)
 }
 
-/// What the report has gained last: its last scenario, or its opening where there is none.
+/// The last scenario, or the opening if there is none.
 #[must_use]
 pub fn newest(measured: &impl Measured, style: Style) -> String {
     let report = measured.curves();
@@ -28,7 +28,7 @@ pub fn newest(measured: &impl Measured, style: Style) -> String {
     }
 }
 
-/// What comes after the last scenario.
+/// The text after the last scenario.
 #[must_use]
 pub fn last(measured: &impl Measured, style: Style) -> String {
     ending(&measured.curves(), style)
@@ -42,7 +42,7 @@ fn opening(report: &Report, style: Style) -> String {
     text
 }
 
-/// A scenario of a group, by its index; before the first one, what the group is about.
+/// By its index in the group; before the first one, the group's subject.
 fn scenario(group: &Group, at: usize, style: Style) -> String {
     let (mut text, scenario) = (String::new(), &group.scenarios[at]);
     if at == 0 {

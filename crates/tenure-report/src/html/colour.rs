@@ -1,15 +1,15 @@
-//! The colours of a page, in light and in dark.
+//! A page's colours, light and dark.
 
 use std::fmt::Write as _;
 
-/// A colour by its role, which is a CSS variable: `var(--ink)`.
+/// A CSS variable for a role: `var(--ink)`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Colour {
-    /// The variable's name without its dashes.
+    /// Without its dashes.
     pub name: &'static str,
-    /// As `#rrggbb`, on a light page.
+    /// `#rrggbb` on a light page.
     pub light: &'static str,
-    /// As `#rrggbb`, on a dark page.
+    /// `#rrggbb` on a dark page.
     pub dark: &'static str,
 }
 
@@ -21,19 +21,19 @@ const PAGE: Colour = Colour::new("page", "#ffffff", "#14181d");
 const RAISED: Colour = Colour::new("raised", "#f6f7f9", "#1b2027");
 const LINK: Colour = Colour::new("link", "#0059a8", "#7cbcf5");
 
-/// The colours of every page: `ink`, text that matters; `muted`, text beside it; `grid`, lines behind the data; `band`,
-/// an area behind the data; `page`, what everything lies on; `raised`, what stands out from it; `link`.
+/// The colours of every page: `ink`, main text; `muted`, text beside it; `grid`, lines behind the data; `band`, an area
+/// behind the data; `page`, the background; `raised`, what stands out from it; `link`.
 pub const BASE: [Colour; 7] = [INK, MUTED, GRID, BAND, PAGE, RAISED, LINK];
 
 impl Colour {
-    /// A colour; both values are `#rrggbb`.
+    /// Both values are `#rrggbb`.
     #[must_use]
     pub const fn new(name: &'static str, light: &'static str, dark: &'static str) -> Self {
         Self { name, light, dark }
     }
 
-    /// The least contrast with what it may lie on (`page`, `raised` and `band`), in light and in
-    /// dark, as WCAG 2.2 counts it. Its level AA asks for 4.5 of text and for 3 of graphics.
+    /// The least WCAG 2.2 contrast with its backgrounds (`page`, `raised` and `band`), light and dark. Level AA asks
+    /// for 4.5 of text and for 3 of graphics.
     ///
     /// # Panics
     ///
@@ -43,7 +43,7 @@ impl Colour {
         [PAGE, RAISED, BAND].iter().map(|on| self.contrast(on)).fold(f64::INFINITY, f64::min)
     }
 
-    /// The contrast with another colour, in light or in dark, whichever is less.
+    /// The lesser of the contrasts with another colour, light and dark.
     ///
     /// # Panics
     ///
@@ -54,7 +54,7 @@ impl Colour {
     }
 }
 
-/// WCAG 2.2: the contrast of two colours, from their relative luminance.
+/// WCAG 2.2, from relative luminances.
 fn contrast(one: &str, other: &str) -> f64 {
     let luminance = |colour: &str| {
         let channel = |at: usize| {
@@ -68,7 +68,7 @@ fn contrast(one: &str, other: &str) -> f64 {
     (one.max(other) + 0.05) / (one.min(other) + 0.05)
 }
 
-/// CSS that defines [`BASE`] and `more`: light, and dark for screens whose reader wants it. Paper is light.
+/// CSS that defines [`BASE`] and `more`: light, and dark for screens that prefer it. Paper is light.
 pub(super) fn variables(more: &[Colour]) -> String {
     let all = || BASE.iter().chain(more);
     let mut css = String::from(":root {\n  color-scheme: light dark;\n");

@@ -1,8 +1,7 @@
-//! A report as one HTML file that needs nothing else: no network, and no script to be read.
+//! A report as one HTML file that needs no network and can be read without scripts.
 //!
-//! `base.html` is the frame of every page: it has the title, the look ([`css`]), and the report
-//! itself as JSON in the element `#report`, so that the file is also data. An instrument's template
-//! fills it in, and its style sheet adds to `base.css`.
+//! `base.html`, the frame of every page, has the title, the look ([`css`]), and the report itself as JSON in the
+//! element `#report`. An instrument's template fills it in, and its style sheet adds to `base.css`.
 
 mod colour;
 
@@ -15,16 +14,16 @@ pub use colour::{BASE, Colour};
 
 /// A page: `template` filled in.
 ///
-/// The template begins with `{% extends "base.html" %}` and has a block `body`. It finds what it shows in `page`, which
-/// has at least `title` and `version` (that of Tenure), and escapes all of it but what it marks as `safe`. A line of it
-/// that holds a tag alone leaves no line in the page. `css` is what [`css()`] makes; `json` is the report.
+/// The template begins with `{% extends "base.html" %}` and has a block `body`. `page` has what it shows, at least
+/// `title` and `version` (that of Tenure); all is escaped unless marked as `safe`. A line with a tag alone leaves no
+/// line in the page. `css` comes from [`css()`]; `json` is the report.
 ///
 /// # Panics
 ///
-/// The template is not sound. Templates are compiled in, and tests render them.
+/// Errors in the template. Templates are compiled in, and tests render them.
 #[must_use]
 pub fn page<T: Serialize>(template: &str, page: &T, css: &str, json: &str) -> String {
-    // The names' ending turns on escaping of everything that is not marked as safe.
+    // The ending turns on escaping.
     const FRAME: &str = "base.html";
     const PAGE: &str = "page.html";
     let mut environment = environment();
@@ -38,7 +37,7 @@ pub fn page<T: Serialize>(template: &str, page: &T, css: &str, json: &str) -> St
         .expect("the template is compiled in and the tests render it")
 }
 
-/// A part of a page: `template` filled in. It finds what it shows in `it`.
+/// A part of a page: `template`, filled in from `it`.
 ///
 /// # Panics
 ///
@@ -60,15 +59,14 @@ fn environment() -> Environment<'static> {
     environment
 }
 
-/// The look of a page: variables for [`BASE`] and the instrument's `colours`, then `base.css`, then
-/// the instrument's own `rules`.
+/// A page's style: variables for [`BASE`] and the instrument's `colours`, then `base.css`, then the instrument's
+/// `rules`.
 #[must_use]
 pub fn css(colours: &[Colour], rules: &str) -> String {
     colour::variables(colours) + include_str!("base.css") + rules
 }
 
-/// The elements of one kind in a page that [`page`] made, as text from `<name` to `</name>`. For tests: it
-/// is no parser.
+/// The elements of one kind in a page by [`page`], from `<name` to `</name>`. For tests: no parser.
 ///
 /// # Panics
 ///
@@ -82,7 +80,7 @@ pub fn elements<'a>(page: &'a str, name: &str) -> Vec<&'a str> {
         .collect()
 }
 
-/// The report that lies in a page that [`page`] made, as JSON.
+/// The JSON in a page by [`page`].
 ///
 /// # Panics
 ///
@@ -97,7 +95,7 @@ pub fn data(page: &str) -> &str {
     &data[start..end]
 }
 
-/// JSON that cannot end the script element it lies in. `<` occurs in strings only, and there it may be escaped.
+/// JSON that cannot end its script element: escapes `<`, which occurs in strings only.
 fn embedded(json: &str) -> String {
     json.replace('<', "\\u003c")
 }

@@ -1,11 +1,11 @@
-//! The processor: its name, how its CPUs form cores and sockets, and its caches.
+//! The processor: its name, topology and caches.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Cache;
 use super::tree::{self, Tree};
 
-/// How CPUs form cores and sockets; zero where unknown.
+/// Zero where unknown.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Topology {
     pub(super) cores: usize,
@@ -13,7 +13,7 @@ pub(super) struct Topology {
     pub(super) sockets: usize,
 }
 
-/// The topology of the CPUs in `allowed`, from `/sys`, or else from the text of `/proc/cpuinfo`.
+/// Of the CPUs in `allowed`, from `/sys`, or else from the text of `/proc/cpuinfo`.
 pub(super) fn topology(tree: &Tree, info: &str, allowed: &[usize]) -> Topology {
     let mut cores = BTreeSet::new();
     let mut sockets = BTreeSet::new();
@@ -58,7 +58,7 @@ fn topology_from_info(info: &str, allowed: &[usize]) -> Topology {
     Topology { cores: cores.len(), smt, sockets: sockets.len() }
 }
 
-/// The processor's name, with runs of spaces made one; empty where nothing tells.
+/// With single spaces; empty where unknown.
 pub(super) fn name(tree: &Tree, info: &str) -> String {
     // x86, and ARM in 32-bit mode; POWER; RISC-V; MIPS.
     let named = ["model name", "cpu", "uarch", "cpu model"]
@@ -72,8 +72,8 @@ pub(super) fn name(tree: &Tree, info: &str) -> String {
     name.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The name of an ARM core, which Linux gives as numbers only. The numbers are those of util-linux's `lscpu`
-/// (`sys-utils/lscpu-arm.c`); only cores that servers and common boards have are listed.
+/// Linux gives ARM cores as numbers only. These are from util-linux's `lscpu` (`sys-utils/lscpu-arm.c`), for cores of
+/// servers and common boards.
 fn arm_name(info: &str) -> Option<String> {
     let (implementer, part) =
         (tree::field(info, "CPU implementer")?, tree::field(info, "CPU part")?);
@@ -99,7 +99,7 @@ fn arm_name(info: &str) -> Option<String> {
     Some(name.to_owned())
 }
 
-/// The data and unified caches of one CPU, from the nearest.
+/// One CPU's data and unified caches, from the nearest.
 pub(super) fn caches(tree: &Tree, cpu: usize) -> Vec<Cache> {
     let mut caches: Vec<Cache> = (0..)
         .map(|index| format!("sys/devices/system/cpu/cpu{cpu}/cache/index{index}"))

@@ -1,7 +1,7 @@
-//! The machine a run was made on, as far as the system tells.
+//! The machine of a run, as far as the system reports it.
 //!
-//! On Linux everything comes from `/proc` and `/sys`; a file that is missing leaves its field empty
-//! or zero and never fails a run. Elsewhere there is what the standard library knows.
+//! On Linux from `/proc` and `/sys`; a missing file leaves its field empty or zero and never fails a run. Elsewhere
+//! from the standard library.
 
 mod cpu;
 mod places;
@@ -78,7 +78,7 @@ pub fn describe() -> Machine {
     read(&Tree::root(), &affinity::cpus())
 }
 
-/// Describes the machine whose `/proc` and `/sys` lie under `tree`, for a thread that may run on `allowed`.
+/// From `/proc` and `/sys` under `tree`, for a thread that may run on `allowed`.
 fn read(tree: &Tree, allowed: &[usize]) -> Machine {
     let info = tree.text("proc/cpuinfo").unwrap_or_default();
     let topology = cpu::topology(tree, &info, allowed);
@@ -121,7 +121,7 @@ mod tests {
         Tree::with(files.iter().copied(), |tree| read(tree, allowed))
     }
 
-    /// Two sockets of 2 cores of 2 hardware threads; siblings are 4 apart, as Linux numbers a Xeon's.
+    /// Two sockets, 2 cores, 2 hardware threads; siblings are 4 apart, as on Linux's Xeons.
     fn xeon(allowed: &[usize]) -> Machine {
         let mut files: Vec<(String, String)> = [
             (

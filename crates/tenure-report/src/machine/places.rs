@@ -1,34 +1,34 @@
-//! Where each CPU is: its core, the cores that it shares a cache with, its socket.
+//! The place of each CPU: its core, the cores that it shares a cache with, its socket.
 
 use super::tree::Tree;
 use std::collections::HashMap;
 
-/// Where a CPU is. All numbers but the CPU's count from 0, over the whole machine.
+/// All numbers but the CPU's count from 0, over the whole machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
-    /// The CPU, in the system's numbering.
+    /// In the system's numbering.
     pub cpu: usize,
     /// Its socket.
     pub socket: usize,
-    /// The group of cores that share a third-level cache; the socket where nothing tells.
+    /// The group of cores that share a third-level cache; the socket where unknown.
     pub cluster: usize,
-    /// Its core; its own where nothing tells.
+    /// One of its own where unknown.
     pub core: usize,
 }
 
-/// The places of the CPUs that the calling thread may run on.
+/// Of the CPUs that the calling thread may run on.
 #[must_use]
 pub fn places() -> Vec<Place> {
     read(&Tree::root(), &crate::affinity::cpus())
 }
 
-/// The places of `allowed` on the machine whose `/sys` lies under `tree`.
+/// Of `allowed`, from `/sys` under `tree`.
 pub(super) fn read(tree: &Tree, allowed: &[usize]) -> Vec<Place> {
     let (mut sockets, mut clusters, mut cores) = (Names::new(), Names::new(), Names::new());
     let place = |&cpu: &usize| {
         let folder = format!("sys/devices/system/cpu/cpu{cpu}");
         let topology = |file: &str| tree.text(&format!("{folder}/topology/{file}"));
-        // Cores and caches are known by the CPUs that share them, which the kernel lists alike for each.
+        // Identifies cores and caches by the list of CPUs that share them, which is alike for each.
         let socket = topology("physical_package_id").unwrap_or_default();
         let cluster = third_level(tree, &folder).unwrap_or_default();
         let core = topology("core_cpus_list")
@@ -53,7 +53,7 @@ fn number(names: &mut Names, name: String) -> usize {
     *names.entry(name).or_insert(next)
 }
 
-/// The CPUs that share a CPU's third-level cache.
+/// The CPUs that share it.
 fn third_level(tree: &Tree, cpu: &str) -> Option<String> {
     (0..)
         .map(|index| format!("{cpu}/cache/index{index}"))
@@ -71,7 +71,7 @@ mod tests {
         places.iter().map(|it| [it.cpu, it.socket, it.cluster, it.core]).collect()
     }
 
-    /// Two sockets of two clusters of two cores of two hardware threads; siblings are 8 apart.
+    /// Two sockets, two clusters, two cores, two hardware threads; siblings are 8 apart.
     fn epyc() -> Vec<(String, String)> {
         let mut files = Vec::new();
         for cpu in 0..16 {

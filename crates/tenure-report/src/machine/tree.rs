@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
-/// A folder that has `proc` and `sys` in it.
+/// The folder of `proc` and `sys`.
 pub(super) struct Tree(PathBuf);
 
 impl Tree {
@@ -12,7 +12,7 @@ impl Tree {
         Self(PathBuf::from("/"))
     }
 
-    /// Calls `read` with one that has these files alone.
+    /// With these files alone.
     #[cfg(test)]
     pub(super) fn with<R>(
         files: impl IntoIterator<Item = (impl AsRef<str>, impl AsRef<str>)>,
@@ -27,32 +27,30 @@ impl Tree {
         read(&Self(folder.path().to_owned()))
     }
 
-    /// The trimmed text of a file; `None` where there is no such file or it is empty.
+    /// Trimmed; `None` if missing or empty.
     pub(super) fn text(&self, path: &str) -> Option<String> {
         let bytes = std::fs::read(self.0.join(path)).ok()?;
         let text = String::from_utf8_lossy(&bytes);
-        // Files of the device tree end in NUL.
+        // Device-tree files end in NUL.
         let text = text.trim_matches(|c: char| c.is_whitespace() || c == '\0');
         (!text.is_empty()).then(|| text.to_owned())
     }
 
-    /// A file that holds one number.
     pub(super) fn number<N: std::str::FromStr>(&self, path: &str) -> Option<N> {
         self.text(path)?.parse().ok()
     }
 
-    /// The value of the first `key: value` in a file.
+    /// The first `key: value` in a file.
     pub(super) fn field(&self, path: &str, key: &str) -> Option<String> {
         field(&self.text(path)?, key).map(str::to_owned)
     }
 
-    /// Whether there is such a file or folder.
     pub(super) fn has(&self, path: &str) -> bool {
         self.0.join(path).exists()
     }
 }
 
-/// The value of the first `key: value` in a text; `None` where it is absent or empty.
+/// The first `key: value`; `None` if absent or empty.
 pub(super) fn field<'a>(text: &'a str, key: &str) -> Option<&'a str> {
     text.lines()
         .filter_map(|line| line.split_once(':'))
@@ -61,7 +59,7 @@ pub(super) fn field<'a>(text: &'a str, key: &str) -> Option<&'a str> {
         .filter(|value| !value.is_empty())
 }
 
-/// A kernel's list of CPUs, `0-3,8`, in ascending order. Parts that are no numbers are left out.
+/// `0-3,8`, in ascending order. Skips parts that are no numbers.
 pub(super) fn cpu_list(text: &str) -> Vec<usize> {
     let mut cpus: Vec<usize> = text.trim().split(',').filter_map(range).flatten().collect();
     cpus.sort_unstable();
@@ -70,14 +68,14 @@ pub(super) fn cpu_list(text: &str) -> Vec<usize> {
 }
 
 fn range(part: &str) -> Option<RangeInclusive<usize>> {
-    /// No machine has so many; a longer range is a file of something else.
+    /// A longer range is a file of something else.
     const TOO_MANY: usize = 1 << 20;
     let (first, last) = part.split_once('-').unwrap_or((part, part));
     let (first, last) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
     (last < TOO_MANY).then_some(first..=last)
 }
 
-/// A size with a binary unit, `48K`, in bytes.
+/// `48K` in bytes, by its binary unit.
 pub(super) fn size(text: &str) -> Option<u64> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit = match &text[digits.len()..] {

@@ -1,10 +1,9 @@
-//! Whether other software stands between this process and the hardware: a figure measured
-//! on a virtual CPU has steal time and another topology than it shows.
+//! Detects virtualisation: virtual CPUs have steal time, and may show a false topology.
 
 use super::tree::{self, Tree};
 
-/// The hypervisor, the container technology and the CPU quota, in words: `kvm, docker, quota of 2
-/// CPUs`; `none`; or empty where nothing tells.
+/// Hypervisor, container technology and CPU quota, in words: `kvm, docker, quota of 2 CPUs`; `none`; or empty where
+/// unknown.
 pub(super) fn read(tree: &Tree, info: &str) -> String {
     let hypervisor = hypervisor(tree, info);
     let found: Vec<String> = [
@@ -32,7 +31,7 @@ enum Hypervisor {
 }
 
 fn hypervisor(tree: &Tree, info: &str) -> Hypervisor {
-    // x86 lists its features as `flags`, and `hypervisor` among them is CPUID's own word for it.
+    // On x86, `hypervisor` among the `flags` is CPUID's own bit.
     let flags = tree::field(info, "flags");
     let flagged = flags.map(|flags| flags.split(' ').any(|flag| flag == "hypervisor"));
     let name = tree
@@ -41,7 +40,7 @@ fn hypervisor(tree: &Tree, info: &str) -> Hypervisor {
         .map(|_| "xen")
         .or_else(|| tree.text("proc/device-tree/hypervisor/compatible").map(|_| "kvm"))
         .or_else(|| {
-            // A cloud's name stands on its bare machines too.
+            // A cloud's name is on its bare machines too.
             let bare = flagged == Some(false);
             firmware_name(tree).filter(|_| !bare)
         });
@@ -53,7 +52,7 @@ fn hypervisor(tree: &Tree, info: &str) -> Hypervisor {
     }
 }
 
-/// The names that hypervisors put into the firmware's tables.
+/// Hypervisors' names in the firmware's tables.
 fn firmware_name(tree: &Tree) -> Option<&'static str> {
     const NAMES: [(&str, &str); 9] = [
         ("QEMU", "kvm"),
@@ -95,7 +94,7 @@ fn container(tree: &Tree) -> Option<&'static str> {
         .or_else(|| tree.has("run/systemd/container").then_some("container"))
 }
 
-/// A limit on CPU time, which affinity does not show: threads over it are stopped for part of each period.
+/// Affinity does not show this limit: threads over it are stopped for part of each period.
 fn quota(tree: &Tree) -> Option<String> {
     let text = tree.text("sys/fs/cgroup/cpu.max")?;
     let (quota, period) = text.split_once(' ')?;

@@ -1,15 +1,12 @@
-//! A cache line as its home directory sees it.
-
 use crate::heat::LineCounts;
 use crate::machine::{Core, MOST_CPUS, Ps};
 use std::ops::Range;
 
-/// A line's holder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Holder {
     /// Not touched yet.
     Memory,
-    /// No core: its home keeps it, where far read-modify-writes are done.
+    /// No core: its home, which does far read-modify-writes.
     Home,
     /// One core, which may write it (MESI's M and E).
     Owner(Core),
@@ -23,7 +20,7 @@ pub(crate) enum Holder {
 pub(crate) enum Want {
     Read,
     Own,
-    /// To have a read-modify-write done at the line's home.
+    /// For a read-modify-write at the line's home.
     Far,
 }
 
@@ -40,19 +37,18 @@ pub(crate) struct Line {
     pub(crate) busy: bool,
     /// Requests that have arrived.
     pub(crate) queue: Vec<Request>,
-    /// Requests that are on their way, and copies.
+    /// Requests and copies on their way.
     pub(crate) coming: u32,
-    /// When the next grant is due, if one is.
     pub(crate) grant_at: Option<Ps>,
-    /// Until when the owner may begin something if others wait.
+    /// The owner may begin accesses until then if others wait.
     pub(crate) held_until: Ps,
-    /// Until when a read-modify-write locks the line.
+    /// By a read-modify-write.
     pub(crate) locked_until: Ps,
-    /// The CPU that used the line last, of its owner's.
+    /// The owner's CPU that used the line last.
     pub(crate) user: usize,
-    /// Whether that CPU has written it since it came to be the user.
+    /// Whether `user` has written it.
     pub(crate) was_written: bool,
-    /// The core whose read-modify-write was the last, for machines with far atomics.
+    /// Of the last read-modify-write, for machines with far atomics.
     pub(crate) modifier: Option<Core>,
     pub(crate) counts: LineCounts,
 }
@@ -74,9 +70,8 @@ impl Line {
         }
     }
 
-    /// Whether `core` may begin to read, or to write, the line where it is. Once its stay is over, an owner begins
-    /// nothing more while others wait, except what the line was brought for; and nothing begins while the line is
-    /// locked.
+    /// Whether `core` may read, or write, the line where it is. While others wait, an owner begins nothing after its
+    /// stay but what the line was brought for; nothing begins while the line is locked.
     pub(crate) fn is_hit(&self, core: Core, writes: bool, at: Ps) -> bool {
         match &self.holder {
             Holder::Owner(owner) => {
@@ -114,7 +109,6 @@ impl Sharers {
         self.0[core as usize / 64] & (1 << (core % 64)) != 0
     }
 
-    /// Whether a core of `range` but `except` is in the set.
     pub(crate) fn any_in(&self, range: Range<usize>, except: Core) -> bool {
         let mut words = range.start / 64..range.end.div_ceil(64);
         words.any(|word| {

@@ -1,10 +1,9 @@
-//! Coherence: who has which line, who gets it next, and what that takes.
+//! Coherence: who has which line, who gets it next, and when.
 //!
-//! Each line has a *home*, a directory that knows its holders (MESIF: one owner, or readers of which one passes
-//! it on) and serves one request after the other. A transfer over a latency `L` of the machine has
-//! two legs: the request's way to the home and the holder, `(1 - handoff) * L`, and the line's way
-//! back, `handoff * L`. No other CPU at the line: `L`. Where requests wait, the first leg is behind them when
-//! their turn comes.
+//! Each line has a *home*, a directory that knows its holders (MESIF: one owner, or readers of which one passes it on)
+//! and serves one request after the other. A transfer over a latency `L` has two legs: the request's way to the home
+//! and the holder, `(1 - handoff) * L`, and the line's way back, `handoff * L`. Where requests wait, the first leg is
+//! over when their turn comes.
 //!
 //! ```text
 //!  access ── hit? ── yes ──> cost of a hit or of a read-modify-write; done
@@ -21,14 +20,14 @@ pub(crate) use line::{Holder, Line, Request, Sharers, Want};
 use crate::machine::{Arbitration, AtomicKind, Core, Distance, Machine, Ps, ps};
 use crate::random::Random;
 
-/// The machine's figures in picoseconds.
+/// In picoseconds.
 #[derive(Debug)]
 pub(crate) struct Costs {
     pub(crate) hit: Ps,
     pub(crate) rmw: Ps,
     pub(crate) pause: Ps,
     pub(crate) directory: Ps,
-    /// The home's time for a far read-modify-write.
+    /// Of a far read-modify-write.
     pub(crate) home: Ps,
     pub(crate) system_call: Ps,
     pub(crate) wake: Ps,
@@ -86,13 +85,11 @@ impl Costs {
         random.within(self.latency[distance as usize])
     }
 
-    /// The way of a request.
     pub(crate) fn request(&self, distance: Distance, random: &mut Random) -> Ps {
         let whole = self.latency(distance, random);
         whole - leg(whole, self.handoff)
     }
 
-    /// The way of the line.
     pub(crate) fn delivery(&self, distance: Distance, random: &mut Random) -> Ps {
         leg(self.latency(distance, random), self.handoff)
     }
@@ -107,7 +104,7 @@ impl Costs {
         random.within([0, self.longest_stay])
     }
 
-    /// The place in the queue of the next request to serve.
+    /// The index of the next request to serve.
     pub(crate) fn next(&self, waiting: usize, random: &mut Random) -> usize {
         match self.arbitration {
             Arbitration::Fifo => 0,
@@ -120,11 +117,11 @@ fn leg(whole: Ps, thousandths: Ps) -> Ps {
     whole * thousandths / 1000
 }
 
-/// The distance of the line for `core`: to read, from the nearest holder; to own, until the farthest holder has let go.
+/// To read, from the nearest holder; to own, until the farthest holder has let go.
 pub(crate) fn distance(machine: &Machine, holder: &Holder, core: Core, want: Want) -> Distance {
     let topology = &machine.topology;
     match holder {
-        // Asked for while it moves: the new owner is not known yet to who asks.
+        // The new owner is not known yet to the asking core.
         Holder::Moving => Distance::Cluster,
         Holder::Home => Distance::Socket,
         Holder::Memory => Distance::Memory,

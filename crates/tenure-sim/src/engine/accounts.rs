@@ -1,4 +1,4 @@
-//! What a simulation comes to, and why one does not end.
+//! A simulation's report, or why it does not end.
 
 use super::{Engine, Member, Status};
 use crate::error::Error;
@@ -9,7 +9,7 @@ use crate::report::{Fairness, LineHeat, MemberHeat, Report, Transfers};
 impl Engine {
     pub(crate) fn count_failure(&mut self, cpu: usize, address: usize, bytes: usize) {
         let line = self.line_of(address);
-        // Where it was counted itself.
+        // If the access itself was counted.
         if self.is_measured(self.cpus[cpu].began) {
             self.lines[line as usize].counts.spot(address, bytes).failed += 1;
         }
@@ -29,7 +29,7 @@ impl Engine {
         self.cpus[cpu].clock < self.plan.to
     }
 
-    /// Spends time on something private, give or take a tenth.
+    /// Private work, give or take a tenth.
     pub(crate) fn work(&mut self, cpu: usize, ps: Ps) {
         let tenth = ps / 10;
         let spent = self.random.within([ps - tenth, ps.saturating_add(tenth)]);
@@ -77,7 +77,7 @@ impl Engine {
             .collect()
     }
 
-    /// Never the address itself, which differs from run to run.
+    /// Never the address itself, which differs between runs.
     fn name(&self, address: usize) -> String {
         match self.member(address) {
             Some(member) => member.name.clone(),
@@ -98,7 +98,7 @@ impl Engine {
         let last = self.cpus.iter().map(|cpu| cpu.clock).max().unwrap_or(0);
         let by_cpu: Vec<u64> = self.cpus.iter().map(|cpu| cpu.operations).collect();
         let mut lines: Vec<LineHeat> = self.lines.iter().filter_map(|l| self.heat(l)).collect();
-        // The hottest first, and then in the order in which they were first touched.
+        // The hottest first, then as first touched.
         lines.sort_by_key(|line| std::cmp::Reverse(line.transfers.all() + line.far));
         let sum = |of: fn(&MemberHeat) -> u64| -> u64 {
             lines.iter().flat_map(|line| &line.members).map(of).sum()

@@ -1,10 +1,10 @@
-//! What needs the operating system: sleeping on an address, and interrupting other CPUs.
+//! System calls: sleeping on an address, and interrupting other CPUs.
 
 use super::{Engine, Event, Status};
 
 impl Engine {
-    /// Whether everything earlier than this CPU's time has happened; otherwise it waits. What one CPU does to another
-    /// is done in turn, so that it cannot reach one that is behind.
+    /// Whether everything earlier than this CPU's time has happened; if not, it waits. Effects of one CPU on another
+    /// happen in turn, so that none reaches a CPU that is behind.
     pub(crate) fn is_in_turn(&mut self, cpu: usize) -> bool {
         let clock = self.serve_interrupts(cpu);
         if clock > self.plan.limit {
@@ -29,7 +29,7 @@ impl Engine {
         self.spend(cpu, self.costs.system_call);
     }
 
-    /// Wakes up to `most` sleepers on an address, in the order in which they fell asleep. Returns how many.
+    /// Wakes up to `most` sleepers, in their order. Returns how many.
     pub(crate) fn wake(&mut self, cpu: usize, address: usize, most: usize) -> usize {
         self.system_call(cpu);
         let at = self.cpus[cpu].clock + self.costs.wake;
@@ -40,7 +40,7 @@ impl Engine {
                 return true;
             }
             woken += 1;
-            // A thread that sleeps has slept since before this call: it is this CPU's turn.
+            // It has slept since before this call: it is this CPU's turn.
             self.cpus[sleeper].clock = at.max(self.cpus[sleeper].clock);
             self.cpus[sleeper].status = Status::Running;
             self.events.announce(self.cpus[sleeper].clock, Event::Resume(sleeper));
@@ -50,7 +50,7 @@ impl Engine {
         woken
     }
 
-    /// Interrupts every other CPU that runs, and waits until all have served it. Returns how many. For the costs see
+    /// Interrupts every other running CPU, and waits until all have served it. Returns how many. For the costs see
     /// [`Cpu::membarrier`](crate::Cpu::membarrier).
     pub(crate) fn interrupt_others(&mut self, cpu: usize) -> usize {
         let mut interrupted = 0;
@@ -58,7 +58,7 @@ impl Engine {
             let is_awake = match self.cpus[other].status {
                 Status::Running | Status::Missing(_) => true,
                 Status::Blocked(_) => false,
-                // It has nothing more to tell, but its last work may go on.
+                // Its last work may go on.
                 Status::Finished => self.cpus[other].clock > self.cpus[cpu].clock,
             };
             if other != cpu && is_awake {

@@ -1,19 +1,18 @@
 //! Fibers: simulated threads on one thread of the host.
 //!
-//! A simulated thread is a coroutine. It reaches its simulator through a variable of the host's
-//! thread ([`current`]), as it may be deep in code that knows nothing of simulation, and gives the host's
-//! thread back by [`Context::suspend`].
+//! A simulated thread is a coroutine. Its code, which may know nothing of simulation, reaches the simulator through a
+//! thread-local ([`current`]), and gives the host's thread back by [`Context::suspend`].
 //!
 //! # Ends
 //!
-//! Where all threads return, nothing is left. Otherwise (no thread can go on, time is up, a thread
-//! panicked) the fibers that have not finished are unwound, one after the other: an exception is
-//! thrown where each was suspended, so that what its thread owns is dropped. From then on there is no
-//! [`current`] simulation: what destructors do to simulated memory happens at once.
+//! If all threads return, nothing is left. Otherwise (no thread can go on, time is up, a thread panicked) the
+//! unfinished fibers are unwound, one after the other: an exception is thrown where each was suspended, and drops what
+//! its thread owns. From then on there is no [`current`] simulation: destructors' accesses to simulated memory happen
+//! at once.
 //!
-//! It does so too while a thread panics, before any other thread knows. A destructor that gave the thread
-//! away then would show its panic to the others (`std::thread::panicking` is the host thread's),
-//! and could not be unwound: an exception that leaves a destructor during a panic ends the process.
+//! So they do while a thread panics, before any other thread knows. Suspended in a destructor, the thread would show
+//! its panic to others (`std::thread::panicking` is the host thread's), and could not be unwound: an exception that
+//! leaves a destructor during a panic ends the process.
 
 use super::{Engine, Plan, Status, Step};
 use crate::error::Error;
@@ -34,9 +33,9 @@ type WayBack = *const Yielder<(), ()>;
 
 pub(crate) struct Context {
     engine: RefCell<Engine>,
-    /// Each fiber's way back, once it has begun.
+    /// Of each fiber that has begun.
     ways_back: Vec<Cell<WayBack>>,
-    /// That of the fiber that runs; null while none does that can be suspended.
+    /// Of the running fiber; null while none can be suspended.
     way_back: Cell<WayBack>,
     running: Cell<usize>,
     beat: Beat,
@@ -46,16 +45,16 @@ thread_local! {
     static CURRENT: RefCell<Option<Rc<Context>>> = const { RefCell::new(None) };
 }
 
-/// The simulation of which a fiber runs on this thread, if one does and can be suspended.
+/// The simulation of the fiber that runs on this thread and can be suspended.
 pub(crate) fn current() -> Option<Rc<Context>> {
     let find = |current: &RefCell<Option<Rc<Context>>>| {
         current.borrow().as_ref().filter(|it| it.is_on()).cloned()
     };
-    // A destructor of another variable of the thread may ask when this one is gone.
+    // Another thread-local's destructor may ask when this one is gone.
     CURRENT.try_with(find).ok().flatten()
 }
 
-/// Runs `thread` on every CPU of the plan, to the end. Panics if `thread` does, with its panic.
+/// Runs `thread` on every CPU of the plan, to the end. Passes on its panic.
 pub(crate) fn run<F: Fn(Rc<Context>) + 'static>(
     plan: Plan,
     beat: Beat,
@@ -72,7 +71,7 @@ pub(crate) fn run<F: Fn(Rc<Context>) + 'static>(
     let thread = Rc::new(thread);
     let mut fibers = Vec::with_capacity(threads);
     for index in 0..threads {
-        // More than half of all memory is never there, and cannot be rounded up to whole pages.
+        // More than half of all memory does not exist, and cannot be rounded up to whole pages.
         let bytes = stack_bytes.min(isize::MAX as usize);
         let stack = DefaultStack::new(bytes).map_err(|error| Error::Stack {
             threads,
@@ -119,30 +118,29 @@ impl Context {
     fn unwind(&self, fibers: Vec<Fiber>) {
         for (cpu, mut fiber) in fibers.into_iter().enumerate() {
             if cfg!(not(panic = "unwind")) && fiber.started() && !fiber.done() {
-                // What cannot be unwound is left as it is.
+                // It cannot be unwound.
                 std::mem::forget(fiber);
                 continue;
             }
             self.running.set(cpu);
             self.beat.tick();
-            // A thread that catches the exception may panic afterwards. It has told why, and the
-            // simulation has its result already.
+            // A thread that catches the exception may panic afterwards. Its message is printed, and the simulation has
+            // its result.
             let _ = panic::catch_unwind(AssertUnwindSafe(|| fiber.force_unwind()));
         }
     }
 
-    /// Whether a fiber runs that can be suspended.
+    /// Whether the running fiber can be suspended.
     pub(crate) fn is_on(&self) -> bool {
         !self.way_back.get().is_null() && !std::thread::panicking()
     }
 
-    /// Gives the thread back until an event concerns the CPU that runs.
+    /// Until an event concerns the running CPU.
     fn suspend(&self) {
         let way_back = self.way_back.get();
         assert!(!way_back.is_null(), "only a simulated thread can be suspended");
-        // SAFETY: it is not null, so this is called between `drive`'s resuming of a fiber and the
-        // fiber's giving back of the thread, which both write it: by that fiber. Its yielder lies on
-        // its stack, below the function that is calling, and so lives at least as long.
+        // SAFETY: it is not null, so the fiber calls this between `drive`'s resuming of it and its suspension, which
+        // both write it. Its yielder lies on its stack, below the calling function, and so lives at least as long.
         unsafe { (*way_back).suspend(()) }
     }
 
@@ -154,7 +152,7 @@ impl Context {
         change(&mut self.engine.borrow_mut())
     }
 
-    /// Waits, in simulated time, until an access takes effect; then it must happen at once.
+    /// Waits, in simulated time, until an access takes effect, which must happen right after.
     pub(crate) fn access(&self, address: usize, bytes: usize, kind: Kind) {
         let cpu = self.running.get();
         let mut from = address;
@@ -174,7 +172,7 @@ impl Context {
         }
     }
 
-    /// Waits until everything earlier has happened. Returns at once if nothing can be waited for any more.
+    /// Waits until everything earlier has happened, or returns at once if the simulation has failed.
     pub(crate) fn take_turn(&self) {
         let cpu = self.running.get();
         while self.is_on() && !self.engine.borrow_mut().is_in_turn(cpu) {
@@ -205,14 +203,13 @@ impl Beat {
         Self(Arc::new((Atomic::new(0), Atomic::new(0))))
     }
 
-    /// The simulator goes on.
     #[inline]
     pub(crate) fn tick(&self) {
-        // Relaxed, here and below: a statistic with one writer; nothing is published through it.
+        // Relaxed, here and below: a statistic with one writer; nothing is published.
         self.0.0.store(self.0.0.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
     }
 
-    /// This CPU has the simulator's thread now.
+    /// This CPU has the simulator's thread.
     pub(crate) fn runs(&self, cpu: usize) {
         self.0.1.store(cpu as u64, Ordering::Relaxed);
     }

@@ -1,4 +1,4 @@
-//! What happens at a line's home: requests arrive, one after the other is granted, and what it brings is delivered.
+//! A line's home: requests arrive and are granted one after the other, then delivered.
 
 use super::events::{Delivery, Event};
 use super::{Engine, Granted, Status};
@@ -10,9 +10,9 @@ impl Engine {
         let core = self.cpus[request.cpu].core;
         let line = &mut self.lines[id as usize];
         line.coming -= 1;
-        // As the CPU will look at it: two answers would have it ask again and again.
+        // As the CPU will decide: two answers would have it ask again and again.
         if line.is_hit(core, request.want != Want::Read, self.now) {
-            // The other thread of the core brought it meanwhile.
+            // The core's other thread brought it meanwhile.
             self.resume(request.cpu);
         } else {
             line.queue.push(request);
@@ -69,7 +69,7 @@ impl Engine {
             (Want::Read, Holder::Shared(sharers, last)) => {
                 sharers.insert(core);
                 *last = core;
-                // It reads the value when it arrives: no hit may be ahead of that.
+                // It reads the value on arrival: no hit may be ahead of that.
                 line.coming += 1;
                 self.events.announce(self.now + self.costs.directory, Event::Free(id));
                 Delivery::Copy
@@ -140,7 +140,7 @@ impl Engine {
         }
     }
 
-    /// A line that comes to a core also answers the requests of its other threads.
+    /// An arriving line also answers the core's other threads.
     fn answer_siblings(&mut self, id: u32, core: Core, delivery: Delivery) {
         let mut at = 0;
         while at < self.lines[id as usize].queue.len() {

@@ -1,5 +1,3 @@
-//! What is going to happen, in order.
-
 use crate::coherence::Request;
 use crate::machine::Ps;
 use std::cmp::Ordering;
@@ -10,24 +8,24 @@ pub(crate) enum Event {
     Resume(usize),
     Arrive(u32, Request),
     Grant(u32),
-    /// The directory is done with a request that moved nothing away.
+    /// Ends a request that moved nothing away.
     Free(u32),
     Deliver(u32, usize, Delivery),
 }
 
-/// What a granted request brings when it is delivered.
+/// What a granted request brings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Delivery {
-    /// A copy of a line that others read too: the directory has noted it at the grant.
+    /// Of a line that others read too; noted in the directory at the grant.
     Copy,
-    /// A copy of a line that had an owner, who keeps one.
+    /// Of a line whose owner keeps a copy.
     Share,
     Own,
-    /// The result of a read-modify-write at the line's home.
+    /// Of a read-modify-write at the line's home.
     Far,
 }
 
-/// Events by time; at one time in the order of their announcement, so that each run is the same.
+/// By time, then by announcement, so that each run is the same.
 #[derive(Debug, Default)]
 pub(crate) struct Events {
     heap: BinaryHeap<Entry>,
@@ -62,7 +60,7 @@ impl Events {
 }
 
 impl Ord for Entry {
-    // The heap has its greatest on top, which is to be the earliest.
+    // The heap's greatest is the earliest.
     fn cmp(&self, other: &Self) -> Ordering {
         (other.at, other.order).cmp(&(self.at, self.order))
     }

@@ -1,7 +1,6 @@
-//! What holds after each event, whatever the machine and the program.
+//! Invariants after each event, for any machine and program.
 //!
-//! The engine is driven by plain lists of actions instead of fibers, so that all of its state can be
-//! looked at whenever something has happened.
+//! Lists of actions instead of fibers drive the engine: all of its state is visible after each event.
 
 use super::{Engine, Event, Granted, Plan, Status, Step};
 use crate::coherence::Holder;
@@ -151,7 +150,7 @@ impl Test {
         }
     }
 
-    /// Lets a CPU run until it has to wait.
+    /// Until it has to wait.
     fn go_on(&mut self, cpu: usize) {
         while let Some(&action) = self.programs[cpu].get(self.at[cpu]) {
             match action {
@@ -196,7 +195,7 @@ impl Test {
         };
         assert!(is_there, "{kind:?} by cpu {cpu} on core {core} of {holder:?}, {granted:?}");
         if matches!(granted, Some(Granted::Read)) {
-            // A copy that was on its way while the line went on: it shows the value of when it comes.
+            // A copy that was on its way while the line went on shows the value at its arrival.
             return;
         }
         let began = engine.cpus[cpu].began;
@@ -213,7 +212,7 @@ impl Test {
         }
     }
 
-    /// Every CPU waits for one thing, and every line will serve those who wait for it.
+    /// Every CPU waits for one thing, and every line will serve its waiters.
     fn check(&self) {
         let Self { engine, .. } = self;
         let mut waits = vec![0; engine.cpus.len()];
@@ -240,7 +239,7 @@ impl Test {
                 Event::Free(line) => works[line as usize] += 1,
                 Event::Deliver(line, cpu, delivery) => {
                     waits[cpu] += 1;
-                    // A copy on its way still looks at the line's value.
+                    // A copy on its way still reads the line's value.
                     comes[line as usize] += u32::from(delivery == Delivery::Copy);
                     works[line as usize] += u32::from(delivery != Delivery::Copy);
                     moves[line as usize] += u32::from(delivery == Delivery::Own);

@@ -1,12 +1,11 @@
-//! The machine at work: CPUs, lines, and what happens next.
+//! The machine at work: CPUs, lines, and the next event.
 //!
-//! Simulated threads are fibers of one thread of the host ([`context`]). One runs until it touches
-//! memory at a time that has not come yet, or misses; then the earliest event is next. Nothing
-//! depends on the host's time or addresses, so a run is the same every time, everywhere.
+//! Simulated threads are fibers of one thread of the host ([`context`]). One runs until it misses, or touches memory at
+//! a time that has not come yet; then the earliest event is next. Nothing depends on the host's time or addresses, so
+//! every run is the same.
 //!
-//! A hit on a line that no CPU asks for may be ahead of the earliest event by the
-//! shortest way of a request: a CPU that is going to ask for the line at that event arrives no sooner. This
-//! changes no result; it saves switching between fibers.
+//! A hit on a line that no CPU asks for may be ahead of the earliest event by the shortest way of a request: a CPU that
+//! asks at that event arrives no sooner. This saves switches between fibers and changes no result.
 
 mod accounts;
 mod blocking;
@@ -51,16 +50,16 @@ pub(crate) struct Member {
 pub(crate) enum Status {
     Running,
     Missing(u32),
-    /// It sleeps until another thread wakes those who sleep on this address.
+    /// Sleeps on this address.
     Blocked(usize),
     Finished,
 }
 
 #[derive(Debug, Clone, Copy)]
 enum Granted {
-    /// The line. What it was asked for comes first, before another CPU can take it away.
+    /// The line. The access that asked comes first, before another CPU can take it away.
     Own,
-    /// The value, at the time of the delivery: the line may have gone on already.
+    /// The value at delivery: the line may have gone on already.
     Read,
     /// The result of a far read-modify-write, after this way back.
     Far(Ps),
@@ -72,15 +71,15 @@ pub(crate) struct Cpu {
     pub(crate) clock: Ps,
     pub(crate) status: Status,
     granted: Option<Granted>,
-    /// When the access that waits for a line was first told to.
+    /// When the access that waits for a line began.
     asked_at: Option<Ps>,
-    /// When its last access began to take effect.
+    /// When its last access took effect.
     began: Ps,
-    /// What it touched last, to explain a simulation that does not end.
+    /// The last address, to explain a simulation that does not end.
     touched: usize,
     /// Taken by interrupts, and not yet spent.
     stolen: Ps,
-    /// Whether another simulated thread is on its core.
+    /// Another simulated thread is on its core.
     crowded: bool,
     pub(crate) operations: u64,
 }
@@ -153,7 +152,7 @@ impl Engine {
         }
     }
 
-    /// Goes on to the next time at which a CPU runs, and returns that CPU; none if nothing will happen any more.
+    /// Goes on until a CPU runs; none if no event is left.
     pub(crate) fn advance(&mut self) -> Option<usize> {
         loop {
             let (at, event) = self.events.take()?;
@@ -163,7 +162,7 @@ impl Engine {
         }
     }
 
-    /// Lets an event happen; returns the CPU that runs then, if one does.
+    /// Returns the CPU that runs then, if any.
     fn happen(&mut self, at: Ps, event: Event) -> Option<usize> {
         debug_assert!(self.now <= at, "time goes on");
         self.now = at;
@@ -191,7 +190,7 @@ impl Engine {
         })
     }
 
-    /// One attempt of an access of `cpu`, which lies within a line.
+    /// One attempt of an access within a line.
     pub(crate) fn step(&mut self, cpu: usize, address: usize, bytes: usize, kind: Kind) -> Step {
         let id = self.line_of(address);
         let Cpu { core, clock, granted, crowded, .. } = self.cpus[cpu];
@@ -205,8 +204,8 @@ impl Engine {
         let clock = self.serve_interrupts(cpu);
         let line = &self.lines[id as usize];
         let hit = line.is_hit(core, kind != Kind::Load, clock);
-        // Of what happens at one time, what was announced first comes first: that may take the line
-        // away. A CPU whose turn it is at this time has been announced itself.
+        // Events of one time happen in the order of announcement, and may take the line away. A CPU whose turn it is at
+        // this time was announced itself.
         let is_due = |next| match hit && !crowded && line.is_quiet() {
             true => next + self.costs.lookahead < clock,
             false => next < clock + Ps::from(self.now < clock),
@@ -228,7 +227,7 @@ impl Engine {
         let mut cost = if kind.is_rmw() { self.costs.rmw } else { self.costs.hit };
         if self.cpus[cpu].crowded && line.user != cpu {
             let other = self.cpus.get(line.user).map(|user| user.core);
-            // Two that only read are not in each other's way.
+            // Readers do not disturb each other.
             if other == Some(self.cpus[cpu].core) && (line.was_written || kind != Kind::Load) {
                 cost = cost.max(self.costs.sibling(&mut self.random));
             }

@@ -1,4 +1,4 @@
-//! Machines that cannot be.
+//! Checks machines.
 
 use super::{AtomicKind, MOST_CPUS, Machine, Span, ps};
 use crate::error::Error;
@@ -9,11 +9,11 @@ const MOST_NS: f64 = 1e9;
 const TIME: &str = "above 0 and at most a second";
 
 impl Machine {
-    /// Finds out whether the machine can be simulated.
+    /// Checks that the machine can be simulated.
     ///
     /// # Errors
     ///
-    /// What is wrong, with the name of the figure.
+    /// Names the figure that is wrong.
     pub fn check(&self) -> Result<(), Error> {
         let wrong = |what: String| Err(Error::Machine { name: self.name.clone(), what });
         let t = &self.topology;
@@ -102,7 +102,7 @@ impl Machine {
 }
 
 fn is_time(ns: f64) -> bool {
-    // A picosecond is the least that the simulator knows.
+    // The simulator's unit is the picosecond.
     (1e-3..=MOST_NS).contains(&ns)
 }
 
@@ -113,7 +113,7 @@ fn shown(span: Span) -> String {
     }
 }
 
-/// 1e300 written out has no place in a line.
+/// 1e300 written out does not fit a line.
 fn number(value: f64) -> String {
     if value.is_finite() && value.abs() >= 1e12 { format!("{value:e}") } else { value.to_string() }
 }

@@ -1,7 +1,6 @@
-//! Machines: how CPUs are arranged and what moving a cache line costs.
+//! Machines: the arrangement of CPUs, and the cost of moving a cache line.
 //!
-//! A machine is a TOML file; [presets](Machine::preset) are such files compiled in. Times are in
-//! nanoseconds.
+//! A machine is a TOML file; [presets](Machine::preset) are compiled in. Times are in nanoseconds.
 //!
 //! ```
 //! let machine = tenure_sim::Machine::from_toml(
@@ -47,7 +46,7 @@ pub(crate) use span::{FOREVER, Ps, ns, ps};
 pub(crate) use topology::Core;
 pub use topology::{Distance, Topology};
 
-/// The most CPUs that a machine may have.
+/// The most CPUs of a machine.
 pub const MOST_CPUS: usize = 1024;
 
 /// Bytes of a cache line.
@@ -59,59 +58,59 @@ pub const LINE_BYTES: usize = 64;
 pub struct Machine {
     /// Its name.
     pub name: String,
-    /// What it is, in a sentence.
+    /// One sentence.
     pub about: String,
     /// Where its figures come from.
     pub sources: Vec<String>,
-    /// How its CPUs are arranged.
+    /// The arrangement of its CPUs.
     pub topology: Topology,
-    /// What moving a line costs.
+    /// The cost of moving a line.
     pub latency: Latency,
-    /// What a read-modify-write costs, and where it is done.
+    /// The cost and the place of read-modify-writes.
     pub atomic: AtomicCost,
-    /// What happens to a line that several cores want.
+    /// Rules for a line that several cores want.
     pub contention: Contention,
-    /// What blocking and interrupting cost.
+    /// The cost of blocking and interrupting.
     #[serde(default)]
     pub kernel: Kernel,
 }
 
-/// How long a line takes to arrive where no other CPU wants it, in nanoseconds.
+/// How long a line takes to arrive if no other CPU wants it, in nanoseconds.
 ///
-/// What a core-to-core matrix shows, half of a round trip of a ping-pong, is a figure to begin with. The simulator's
-/// own ping-pong by compare-exchange comes out lower: between half of the latency and all of it, and at 0.56 to 0.76 of
-/// the published matrix in five of the six comparisons of `docs/validation.md`. Each side asks again while the other
-/// has the line, so that its request waits already (see [`handoff`](Contention::handoff)). One by load and store takes
-/// one to two latencies, as the line has to come twice.
+/// Core-to-core matrices, which show half of a ping-pong's round trip, are figures to begin with. The simulator's own
+/// ping-pong by compare-exchange takes between half of the latency and all of it, 0.56 to 0.76 of the published matrix
+/// in five of the six comparisons of `docs/validation.md`: each side asks again while the other has the line, so its
+/// request waits already (see [`handoff`](Contention::handoff)). A ping-pong by load and store takes one to two
+/// latencies, as the line has to come twice.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Latency {
     /// A load or store that hits the core's own cache.
     pub hit: f64,
-    /// Between hardware threads of one core. May be left out where `smt` is 1.
+    /// Between hardware threads of one core. Optional if `smt` is 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sibling: Option<Span>,
     /// Between cores of a cluster.
     pub cluster: Span,
-    /// Between clusters of a socket. May be left out where there is one.
+    /// Between clusters of a socket. Optional with one cluster.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub socket: Option<Span>,
-    /// Between sockets. May be left out where there is one.
+    /// Between sockets. Optional with one socket.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remote: Option<Span>,
     /// From memory.
     pub memory: Span,
 }
 
-/// What a read-modify-write costs.
+/// The cost of a read-modify-write.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AtomicCost {
-    /// One on a line that the core owns, in nanoseconds.
+    /// On a line that the core owns, in nanoseconds.
     pub rmw: f64,
-    /// Where it is done, and how.
+    /// Where and how it is done.
     pub kind: AtomicKind,
-    /// For [`AtomicKind::Far`]: how long the line's home is busy with one, in nanoseconds.
+    /// For [`AtomicKind::Far`]: the time of the line's home, in nanoseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub home: Option<f64>,
 }
@@ -123,29 +122,29 @@ pub enum AtomicKind {
     /// In the core's cache, which keeps the line until then (x86; Arm's LSE where the result is used).
     Near,
     /// At the line's home while others want it too, without moving the line; else, and for every compare-exchange, in
-    /// the core's cache. Arm's cores do so for additions whose result is not used (the simulator cannot tell: use
-    /// `near` for code that uses results); x86's remote atomics are meant to.
+    /// the core's cache. Arm's cores do so for additions with unused results (the simulator cannot tell: use `near` for
+    /// code that uses results); x86's remote atomics are meant to.
     Far,
-    /// By load-linked and store-conditional, which fails if the line was taken in between (POWER, Arm without LSE).
-    /// The simulator repeats a failure, and counts it.
+    /// By load-linked and store-conditional, which fails if the line was taken in between (POWER, Arm without LSE). The
+    /// simulator repeats a failure, and counts it.
     Reserved,
 }
 
-/// What happens to a line that several cores want.
+/// Rules for a line that several cores want.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Contention {
-    /// Who gets it next.
+    /// The next core.
     #[serde(default)]
     pub arbitration: Arbitration,
     /// The mean time for which an owner keeps a line that others wait for, in nanoseconds; each stay is drawn evenly
-    /// from 0 to twice as much. The access that brought the line is always done, and a read-modify-write that has
-    /// begun is finished ([`AtomicKind::Reserved`] excepted).
+    /// from 0 to twice as much. The access that brought the line is always done, and a read-modify-write that has begun
+    /// is finished ([`AtomicKind::Reserved`] excepted).
     pub residency: f64,
     /// The share of a latency that a transfer takes if its request was waiting: the request's own way is over by then.
     #[serde(default = "Contention::default_handoff")]
     pub handoff: f64,
-    /// How long the directory is busy with a request that moves no line away, in nanoseconds.
+    /// The directory's time for a request that moves no line away, in nanoseconds.
     #[serde(default = "Contention::default_directory")]
     pub directory: f64,
     /// A spin hint, in nanoseconds.
@@ -165,22 +164,22 @@ impl Contention {
     }
 }
 
-/// Who gets a line next.
+/// The choice of a line's next owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Arbitration {
     /// Any waiter, with equal chances. A compare-exchange loop of N CPUs retries about sqrt(N) times.
     #[default]
     Random,
-    /// Who came first. A compare-exchange loop of N CPUs retries N - 1 times.
+    /// The first to come. A compare-exchange loop of N CPUs retries N - 1 times.
     Fifo,
 }
 
-/// What the operating system costs, in nanoseconds.
+/// The operating system's costs, in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Kernel {
-    /// A system call that does nothing.
+    /// An empty system call.
     pub system_call: f64,
     /// From a wake-up until the woken thread runs.
     pub wake: f64,
@@ -188,7 +187,7 @@ pub struct Kernel {
     pub interrupt_send: f64,
     /// From sending an interrupt until its handler runs.
     pub interrupt_latency: f64,
-    /// What an interrupt takes from the CPU that it interrupts.
+    /// The interrupted CPU's loss.
     pub interrupt_handler: f64,
 }
 
@@ -205,26 +204,26 @@ impl Default for Kernel {
 }
 
 impl Machine {
-    /// A machine that comes with this crate.
+    /// A built-in machine.
     ///
     /// # Errors
     ///
-    /// There is none of this name; the error lists those there are.
+    /// None has this name; the error lists them.
     pub fn preset(name: &str) -> Result<Self, Error> {
         find(name)
     }
 
-    /// All machines that come with this crate.
+    /// All built-in machines.
     #[must_use]
     pub fn presets() -> Vec<Self> {
         presets().to_vec()
     }
 
-    /// A machine of one's own.
+    /// A machine from TOML.
     ///
     /// # Errors
     ///
-    /// The text is no TOML, lacks something, or describes a machine that cannot be.
+    /// Not TOML, incomplete, or an invalid machine.
     pub fn from_toml(text: &str) -> Result<Self, Error> {
         let machine: Self =
             toml::from_str(text).map_err(|error| Error::machine_text(&error, text))?;
@@ -232,7 +231,7 @@ impl Machine {
         Ok(machine)
     }
 
-    /// The machine as [`from_toml`](Self::from_toml) reads it.
+    /// The text that [`from_toml`](Self::from_toml) reads.
     ///
     /// # Panics
     ///
@@ -242,13 +241,13 @@ impl Machine {
         toml::to_string_pretty(self).expect("a machine is made of numbers and text")
     }
 
-    /// All CPUs: hardware threads.
+    /// Hardware threads in all.
     #[must_use]
     pub fn cpus(&self) -> usize {
         self.topology.cpus()
     }
 
-    /// What a line takes over a distance.
+    /// A line's time over a distance.
     #[must_use]
     pub fn latency(&self, distance: Distance) -> Span {
         let Latency { cluster, socket, remote, memory, .. } = self.latency;
@@ -266,7 +265,7 @@ const FILES: [&str; 10] = [
     include_str!("../../machines/epyc-2s-256.toml"),
     include_str!("../../machines/graviton-64.toml"),
     include_str!("../../machines/power8-16s-192.toml"),
-    // Those of which published measurements exist that the simulator is compared with.
+    // Those with published measurements, with which the simulator is compared.
     include_str!("../../machines/skylake-4.toml"),
     include_str!("../../machines/graviton2-16.toml"),
     include_str!("../../machines/x86-32.toml"),

@@ -1,11 +1,11 @@
-//! Times as machine files give them.
+//! Times in machine files.
 
 use serde::{Deserialize, Serialize};
 
-/// Simulated time in picoseconds. Whole numbers, so that every machine computes the same.
+/// Picoseconds. Whole numbers, so that every host computes the same.
 pub(crate) type Ps = u64;
 
-/// The end of time: what a CPU spends beyond it is not counted. Three months; sums of times stay far from overflow.
+/// The end of time, three months: later times are not counted, and sums stay far from overflow.
 pub(crate) const FOREVER: Ps = Ps::MAX / 2;
 
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked by the caller")]
@@ -18,7 +18,7 @@ pub(crate) fn ns(ps: Ps) -> f64 {
     ps as f64 / 1e3
 }
 
-/// A time in nanoseconds: one number, or a range of which each use draws evenly.
+/// Nanoseconds: one number, or a range from which each use draws evenly.
 ///
 /// ```toml
 /// hit = 1.2
@@ -34,7 +34,7 @@ pub enum Span {
 }
 
 impl Span {
-    /// The least it may be, in nanoseconds.
+    /// The least, in nanoseconds.
     #[must_use]
     pub fn low(self) -> f64 {
         match self {
@@ -43,7 +43,7 @@ impl Span {
         }
     }
 
-    /// The most it may be, in nanoseconds.
+    /// The most, in nanoseconds.
     #[must_use]
     pub fn high(self) -> f64 {
         match self {

@@ -1,8 +1,8 @@
-//! Which CPU is where, and how far two cores are apart.
+//! The places of CPUs, and the distances between cores.
 
 use serde::{Deserialize, Serialize};
 
-/// How CPUs are arranged. Each figure counts within the one before.
+/// The arrangement of CPUs. Each figure counts within the one before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Topology {
@@ -16,10 +16,10 @@ pub struct Topology {
     pub smt: usize,
 }
 
-/// A core by number: those of a cluster, and of a socket, follow each other.
+/// Neighbours in a cluster, and in a socket, have consecutive numbers.
 pub(crate) type Core = u32;
 
-/// How far a line has to go.
+/// How far a line goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Distance {
@@ -34,12 +34,12 @@ pub enum Distance {
 }
 
 impl Distance {
-    /// All of them, the nearest first.
+    /// The nearest first.
     pub const ALL: [Self; 4] = [Self::Cluster, Self::Socket, Self::Remote, Self::Memory];
 }
 
 impl Topology {
-    /// All CPUs: hardware threads.
+    /// Hardware threads in all.
     #[must_use]
     pub fn cpus(&self) -> usize {
         self.cores_in_all() * self.smt
@@ -68,7 +68,7 @@ impl Topology {
         first..first + cores
     }
 
-    /// How far apart two different cores are.
+    /// Between different cores.
     pub(crate) fn distance(&self, one: Core, other: Core) -> Distance {
         if self.cluster(one).contains(&(other as usize)) {
             Distance::Cluster

@@ -1,4 +1,4 @@
-//! Who gets a line that several want, and how long it stays.
+//! The next owner of a line that several want, and the length of its stay.
 
 use crate::*;
 use tenure_sim::machine::Arbitration::{self, Fifo, Random};
@@ -22,7 +22,7 @@ fn first_come_first_served_makes_every_compare_exchange_fail_once_for_each_other
 fn a_random_order_makes_about_the_root_of_them_fail() {
     for threads in [4, 8, 16, 32] {
         let report = adding_by_cas(arbitrated(threads, Random, 0.0).duration_ns(200_000.0));
-        // As many as it takes until a thread is drawn again: the birthday problem.
+        // Draws until a thread is drawn again: the birthday problem.
         let expected = (std::f64::consts::PI * threads as f64 / 2.0).sqrt() - 1.0;
         let off = (report.retries_per_op() - expected).abs();
         assert!(off < 0.9, "{threads} threads: {} and not {expected}", report.retries_per_op());

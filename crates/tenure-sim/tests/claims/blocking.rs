@@ -1,4 +1,4 @@
-//! What the operating system does: sleeping, waking, and interrupting.
+//! Sleeping, waking, and interrupting.
 
 use crate::*;
 use tenure::memory::Plain as _;
@@ -87,7 +87,7 @@ fn those_who_slept_first_wake_first_and_no_more_than_were_asked_for() {
     assert_eq!(order.len(), 5);
 }
 
-/// A mutex as on Linux: 0 free, 1 held, 2 held and perhaps waited for.
+/// As on Linux: 0 free, 1 held, 2 held and perhaps waited for.
 struct Mutex(Word<u32>);
 
 impl Mutex {
@@ -100,7 +100,7 @@ impl Mutex {
         }
     }
 
-    /// Marks it as waited for, and returns what it was.
+    /// Marks it as waited for, and returns its old state.
     fn take_contended(&self) -> u32 {
         let mut seen = self.0.load(RELAXED);
         while let Err(now) = self.0.compare_exchange(seen, 2, RELAXED, RELAXED) {
@@ -127,7 +127,7 @@ fn a_mutex_that_sleeps_excludes_and_loses_no_wake_up() {
             let (mutex, field) = (&its.0.0, &its.1.0);
             for _ in 0..50 {
                 mutex.lock(cpu);
-                // SAFETY: who holds the mutex is alone.
+                // SAFETY: the mutex is held.
                 let seen = unsafe { field.read() };
                 cpu.work(30.0);
                 // SAFETY: as above.
@@ -169,7 +169,7 @@ fn a_wake_up_reaches_those_who_fell_asleep_before_its_time_and_nobody_else() {
         let word = futex(0);
         let run = machine().run(2, move |cpu| {
             if cpu.index() == 0 {
-                // Nothing in between touches memory.
+                // Touches no memory.
                 wait_until(cpu, 10_000.0);
                 assert_eq!(cpu.wake(&word.0, 1), woken);
                 wait_until(cpu, 20_000.0);
@@ -221,7 +221,7 @@ fn a_thread_whose_last_work_goes_on_is_interrupted() {
     run.unwrap();
 }
 
-/// The time of one `membarrier` among threads that run and threads that sleep.
+/// One `membarrier` among running and sleeping threads.
 fn membarrier(running: usize, sleeping: usize) -> f64 {
     let (word, times) = (futex(0), notes());
     let its_times = times.clone();

@@ -1,13 +1,11 @@
-//! What an access takes, and what others do to it.
-
 use crate::*;
 use tenure::memory::Plain as _;
 use tenure_sim::Field;
 
-/// CPUs of the exact machine, and how long a line takes from CPU 0 to there.
+/// CPUs of the exact machine, and a line's time from CPU 0.
 const PLACES: [(usize, f64); 3] = [(1, 40.0), (2, 80.0), (4, 120.0)];
 
-/// How long an access of `cpu` takes to a line that CPU 0 modified long ago.
+/// To a line that CPU 0 modified long ago.
 fn access_from(cpu: usize, access: fn(&Word<u64>)) -> f64 {
     let (line, times) = (word(0), notes());
     let its_times = times.clone();
@@ -50,7 +48,7 @@ fn the_second_hardware_thread_of_a_core_finds_the_line_there_at_the_price_of_sib
     }
 }
 
-/// Nanoseconds from one turn of a ping-pong to the next.
+/// From one turn to the next.
 fn ping_pong(other: usize, turn: fn(&Word<u64>, u64) -> bool) -> f64 {
     let line = word(0);
     let run = short(&machine(), other + 1).run(move |cpu| {
@@ -70,7 +68,7 @@ fn ping_pong(other: usize, turn: fn(&Word<u64>, u64) -> bool) -> f64 {
     report.ns / report.operations as f64
 }
 
-/// One looks until it is its turn, and then writes.
+/// Looks until it is its turn, and then writes.
 fn by_load_and_store(word: &Word<u64>, next: u64) -> bool {
     let is_ours = word.load(RELAXED) == next;
     if is_ours {
@@ -79,7 +77,7 @@ fn by_load_and_store(word: &Word<u64>, next: u64) -> bool {
     is_ours
 }
 
-/// One tries until it is its turn: its request waits already when the other is done.
+/// Tries until it is its turn: its request waits already when the other is done.
 fn by_compare_exchange(word: &Word<u64>, next: u64) -> bool {
     word.compare_exchange(next, next + 1, RELAXED, RELAXED).is_ok()
 }
@@ -156,7 +154,7 @@ fn work_and_spin_hints_take_the_time_that_they_are_told_to_on_average() {
     }
 }
 
-/// Time of one addition by each of two threads, to words this many bytes apart.
+/// One addition by each of two threads, to words `apart` bytes apart.
 fn two_counters(apart: usize) -> f64 {
     let words: Arc<Line<[Word<u64>; 16]>> = Arc::new(Line(std::array::from_fn(|_| Word::new(0))));
     let run = short(&machine(), 2).run(move |cpu| {
@@ -179,7 +177,7 @@ fn words_of_one_line_slow_each_other_down_and_words_of_two_lines_do_not() {
     }
 }
 
-/// Time of one read of a plain field, while another thread writes a word so many bytes away.
+/// One read of a plain field, while another thread writes a word `apart` bytes away.
 fn read_beside_a_writer(apart: usize) -> f64 {
     #[repr(C, align(64))]
     struct Both {
@@ -257,7 +255,7 @@ fn a_line_that_nobody_writes_is_brought_once_to_each_core() {
 #[test]
 fn readers_find_a_copy_in_the_nearest_place() {
     let line = word(1);
-    // In this order: CPU 0 from memory, 4 from the other socket, 5 from 4's cluster, 6 from 4's socket.
+    // CPU 0 from memory, 4 from the other socket, 5 from 4's cluster, 6 from 4's socket.
     let order = [0, 4, 5, 6];
     let run = machine().simulation(7).warm_up_ns(0.0).run(move |cpu| {
         if let Some(place) = order.iter().position(|&it| it == cpu.index()) {
@@ -291,7 +289,7 @@ fn who_writes_a_shared_line_waits_for_the_farthest_reader() {
     }
 }
 
-/// Reads per microsecond of all of `threads` threads that write once in a thousand.
+/// All threads' reads; each writes once in a thousand.
 fn reads_per_us(threads: usize) -> f64 {
     let line = word(0);
     let run = short(&flat(16), threads).run(move |cpu| {

@@ -1,10 +1,9 @@
-//! What a report depends on: the machine, the program, the seed, and where the objects lie on their lines.
+//! A report depends on the machine, the program, the seed, and the objects' places on their lines.
 
 use crate::*;
 use tenure::memory::Plain as _;
 use tenure_sim::Field;
 
-/// Of everything a little.
 #[repr(C, align(64))]
 struct Objects {
     first: Word<u64>,

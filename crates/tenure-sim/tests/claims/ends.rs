@@ -1,4 +1,4 @@
-//! How simulations end that do not end well.
+//! Simulations that fail.
 
 use crate::*;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -6,7 +6,7 @@ use std::time::Duration;
 use tenure::memory::{Native, Plain as _};
 use tenure_sim::{Error, Field};
 
-/// The error of a run; its text has to be one line.
+/// With its text, which has to be one line.
 #[track_caller]
 pub(crate) fn error(run: Result<Report, Error>) -> (Error, String) {
     let error = run.unwrap_err();
@@ -39,7 +39,7 @@ fn a_text_lists_a_few_threads_and_counts_the_others() {
     let (error, text) = error(short(&machine(), 16).run(move |cpu| _ = cpu.wait(&word, 0)));
     assert!(matches!(&error, Error::Deadlock { waiting } if waiting.len() == 16));
     assert!(text.ends_with("; and 12 more"), "{text}");
-    // Nothing of where it was: the next run says the same.
+    // No address: the next run prints the same.
     assert!(text.contains("cpu 0 sleeps on line 0 + "), "{text}");
 }
 
@@ -107,7 +107,7 @@ fn a_limit_without_end_is_one() {
 
 #[test]
 fn a_native_loop_is_told_of_and_left_behind() {
-    // So that it does not really run for ever.
+    // Ends the loop after the test.
     let stop = Arc::new(<Native as Memory>::AtomicU32::new(0));
     let its = Arc::clone(&stop);
     let simulation = short(&machine(), 2).patience(Duration::from_millis(40));
@@ -139,7 +139,7 @@ fn slow_but_alive_is_no_runaway() {
     assert!(run.is_ok(), "{run:?}");
 }
 
-/// Says so when it is dropped, and touches simulated memory then.
+/// Counts its drop, and touches simulated memory then.
 struct Witness {
     dropped: Arc<Line<Word<u64>>>,
     contended: Arc<Line<Word<u64>>>,
@@ -177,7 +177,7 @@ fn a_panic_is_that_of_the_run_and_everything_is_dropped() {
         })
     });
     assert_eq!(text, "cpu 0 had enough");
-    // CPUs that had not begun yet had nothing to drop.
+    // CPUs that had not begun had nothing to drop.
     assert_eq!(dropped.0.load(RELAXED), 8);
     assert_eq!((Arc::strong_count(&dropped), Arc::strong_count(&contended)), (1, 1));
 }
@@ -241,7 +241,7 @@ fn a_thread_that_will_not_be_unwound_is_asked_again_until_it_ends() {
     let (error, _) = error(short(&machine(), 4).run(move |cpu| {
         let caught = catch_unwind(AssertUnwindSafe(|| cpu.wait(&sleep, 0)));
         assert!(caught.is_err());
-        // There is no simulation any more: nothing of this waits, or lasts.
+        // Without a simulation nothing waits, or takes time.
         assert!(Cpu::current().is_none() && !cpu.running());
         assert!(!cpu.wait(&sleep, 0));
         let before = cpu.now_ns();
@@ -255,7 +255,7 @@ fn a_thread_that_will_not_be_unwound_is_asked_again_until_it_ends() {
     assert_eq!(stubborn.0.load(RELAXED), 4);
 }
 
-/// Waits for another thread, on its way out.
+/// Waits for another thread in its drop.
 struct Patient {
     sleep: Arc<Line<Word<u32>>>,
     cpu: Cpu,
@@ -323,7 +323,7 @@ std::thread_local! {
         const { std::cell::RefCell::new(None) };
 }
 
-/// Touches simulated memory when it is dropped.
+/// Touches simulated memory in its drop.
 struct Late(Arc<Line<Word<u32>>>);
 
 impl Drop for Late {
@@ -339,7 +339,7 @@ fn what_a_thread_leaves_in_a_variable_of_the_hosts_thread_does_no_harm() {
     let run = machine().run(2, move |cpu| {
         LEFT.with_borrow_mut(|left| {
             let leave = || (Cpu::current().unwrap(), Late(its.clone()));
-            // It is the CPU that runs, whichever asked for it.
+            // The running CPU, whichever asked for it.
             assert_eq!(left.get_or_insert_with(leave).0.index(), cpu.index());
         });
         its.0.load(RELAXED);

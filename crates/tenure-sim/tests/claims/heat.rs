@@ -1,5 +1,3 @@
-//! Which lines are hot, and which of their members make them so.
-
 use crate::*;
 use tenure_sim::LineHeat;
 
@@ -20,7 +18,7 @@ fn object() -> Arc<Object> {
     })
 }
 
-/// Four threads of which each does this, from the first moment to the end.
+/// Each of four threads does this, from the first moment to the end.
 fn heat(
     named: impl FnOnce(Simulation, &Object) -> Simulation,
     thread: fn(&Object, &Cpu),

@@ -1,5 +1,3 @@
-//! Where a read-modify-write is done.
-
 use crate::*;
 use tenure_sim::machine::AtomicKind;
 use tenure_sim::machine::AtomicKind::{Far, Near, Reserved};

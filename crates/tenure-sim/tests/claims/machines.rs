@@ -1,16 +1,16 @@
-//! Machines that can be, and what is said of those that cannot.
+//! Valid machines, and errors about others.
 
 use crate::ends::error;
 use crate::*;
 use tenure_sim::Error;
 use tenure_sim::machine::{AtomicKind, MOST_CPUS, Span};
 
-/// What is said of the exact machine with a change; one line that names the machine.
+/// The error about the changed machine: one line with its name.
 #[track_caller]
 fn wrong(change: impl FnOnce(&mut Machine)) -> String {
     let mut machine = machine();
     change(&mut machine);
-    // Every run gives the same.
+    // Every run fails alike.
     let (_, run) = error(machine.run(1, |_| unreachable!()));
     let error = machine.check().unwrap_err();
     assert_eq!(error.to_string(), run);
@@ -170,7 +170,7 @@ fn texts_of_errors_stay_one_line_whatever_names_hold() {
     }
 }
 
-/// The line and the text of the error about a machine's text.
+/// The line and the text of the error.
 #[track_caller]
 fn no_machine(text: &str) -> (Option<usize>, String) {
     let error = Machine::from_toml(text).unwrap_err();

@@ -1,6 +1,6 @@
-//! What the simulator says of code whose cost is known.
+//! The simulator on code whose cost is known.
 //!
-//! The machine has fixed latencies and does nothing by chance unless a test wants it to, so that most claims are exact.
+//! Latencies are fixed and nothing is random unless a test wants it, so most claims are exact.
 
 mod arbitration;
 mod blocking;
@@ -19,18 +19,17 @@ use tenure_sim::{Cpu, Machine, Report, Simulated, Simulation, Word};
 
 const RELAXED: Ordering = Ordering::Relaxed;
 
-/// A line of its own, wherever it is made.
+/// A line of its own.
 #[derive(Debug)]
 #[repr(align(64))]
 pub(crate) struct Line<T>(pub(crate) T);
 
-/// A word on a line of its own.
 pub(crate) fn word(value: u64) -> Arc<Line<Word<u64>>> {
     Arc::new(Line(Word::new(value)))
 }
 
-/// Two sockets of two clusters of two cores of two hardware threads each. The first to come is next,
-/// and owners give lines away at once.
+/// Two sockets, two clusters, two cores, two hardware threads. The first to come is next, and owners give lines away at
+/// once.
 pub(crate) fn machine() -> Machine {
     let text = r#"
         name = "exact"
@@ -59,7 +58,7 @@ pub(crate) fn machine() -> Machine {
     Machine::from_toml(text).unwrap()
 }
 
-/// One socket of so many cores, 40 ns apart.
+/// One socket, 40 ns between cores.
 pub(crate) fn flat(cores: usize) -> Machine {
     let mut machine = machine();
     machine.topology.sockets = 1;
@@ -69,12 +68,11 @@ pub(crate) fn flat(cores: usize) -> Machine {
     machine
 }
 
-/// A short simulation.
 pub(crate) fn short(machine: &Machine, threads: usize) -> Simulation {
     machine.simulation(threads).warm_up_ns(5_000.0).duration_ns(50_000.0)
 }
 
-/// Waits for a time without touching memory.
+/// Without touching memory.
 pub(crate) fn wait_until(cpu: &Cpu, ns: f64) {
     while cpu.now_ns() < ns {
         Simulated::spin_hint();
@@ -96,7 +94,7 @@ pub(crate) fn noted<T: Clone>(notes: &Notes<T>) -> Vec<T> {
     notes.lock().unwrap().clone()
 }
 
-/// Adds 1 in a loop of compare-exchanges.
+/// In a loop of compare-exchanges.
 pub(crate) fn add_by_cas(word: &Word<u64>) {
     let mut seen = word.load(RELAXED);
     while let Err(now) = word.compare_exchange(seen, seen + 1, RELAXED, RELAXED) {
@@ -104,7 +102,6 @@ pub(crate) fn add_by_cas(word: &Word<u64>) {
     }
 }
 
-/// `threads` threads add 1 to one word, again and again.
 pub(crate) fn adding(simulation: Simulation) -> Report {
     let counter = word(0);
     let run = simulation.run(move |cpu| {
@@ -116,7 +113,6 @@ pub(crate) fn adding(simulation: Simulation) -> Report {
     run.unwrap()
 }
 
-/// The same, in a loop of compare-exchanges.
 pub(crate) fn adding_by_cas(simulation: Simulation) -> Report {
     let counter = word(0);
     let run = simulation.run(move |cpu| {
@@ -128,7 +124,7 @@ pub(crate) fn adding_by_cas(simulation: Simulation) -> Report {
     run.unwrap()
 }
 
-/// Whether a figure is within a share of what is expected.
+/// `share` is of `expected`.
 #[track_caller]
 pub(crate) fn assert_near(found: f64, expected: f64, share: f64) {
     let off = (found - expected).abs();

@@ -1,4 +1,4 @@
-//! Patterns: what they cost, what repairs make of them, and which are refused.
+//! Patterns: costs, repairs, and refusals.
 
 use super::machine;
 use tenure_sim::Machine;
@@ -22,7 +22,7 @@ fn names(pattern: &Pattern) -> Vec<&'static str> {
     pattern::repairs(pattern).iter().map(|repair| repair.name).collect()
 }
 
-/// How many times the throughput the repair gives.
+/// The repair's gain in throughput.
 fn gain(pattern: &Pattern, name: &str, cpus: usize) -> f64 {
     let repair = named(pattern, name).unwrap();
     on(&repair.pattern, cpus).report.mops() / on(pattern, cpus).report.mops()
@@ -44,7 +44,7 @@ fn session(count: fn(usize) -> Operation) -> Pattern {
     pattern
 }
 
-/// Counters of threads, side by side.
+/// Of threads, side by side.
 fn counters(stride: usize) -> Pattern {
     let mut pattern = Pattern::new("counters");
     let object = pattern.object(Object::several("COUNTERS", Copies::PerThread, stride));
@@ -277,7 +277,7 @@ fn copies_spread_contention_and_a_reader_of_all_meets_every_writer() {
     pattern.role(Role::single("reader").does(1.0, Operation::LoadAll(0)));
     let predicted = on(&pattern, 8);
     assert!(predicted.roles[1].ns_per_iteration > 7.0 * 40.0, "{:?}", predicted.roles);
-    // In turn: each thread begins elsewhere, and all go round.
+    // Each thread begins elsewhere, and all go round.
     let mut ring = Pattern::new("ring");
     let object = ring.object(Object::several("slot", Copies::InTurn(1024), 64));
     let word = ring.word(object, "state", 0, 8);
@@ -293,7 +293,7 @@ fn a_lock_admits_one_at_a_time_and_its_waiters_wake_up() {
     let hold = vec![Access { times: 1.0, operation: Operation::Work(1000.0) }];
     pattern.role(Role::pool("worker").does(1.0, Operation::Lock(lock, hold)));
     let mops = |cpus| on(&pattern, cpus).report.mops();
-    // A microsecond each, whichever holds it; those that slept begin some microseconds later.
+    // A microsecond each, whichever holds it; sleepers begin some microseconds later.
     assert!((0.9..=1.0).contains(&mops(1)), "{}", mops(1));
     assert!(mops(8) > 0.1 && mops(8) < 1.0, "{}", mops(8));
     let fair = on(&pattern, 8).report.per_thread;
@@ -320,7 +320,7 @@ fn an_iteration_that_is_longer_than_the_run_makes_it_longer() {
     assert!((predicted.roles[0].ns_per_iteration / 1e6 - 1.0).abs() < 0.1, "{:?}", predicted.roles);
 }
 
-/// The example of the format's page.
+/// The format page's.
 fn example() -> String {
     let page = include_str!("../../../../docs/patterns.md");
     let start = page.find("```toml\n").unwrap() + 8;
@@ -462,7 +462,6 @@ fn hostile_patterns_are_refused_or_end_soon() {
     let end = wide.simulate(xeon().simulation(112).duration_ns(1e4));
     assert!(end.is_ok() && began.elapsed().as_secs() < 60, "{:?}", began.elapsed());
 
-    // A deadly embrace is said to be one.
     let mut embrace = Pattern::new("embrace");
     let object = embrace.object(Object::once("o"));
     let locks = ["a", "b"].map(|name| embrace.word(object, name, 64 * usize::from(name == "b"), 4));
@@ -552,7 +551,7 @@ mod random {
     }
 
     proptest! {
-        // Always the same cases: a simulation's chance is worth a percent.
+        // The same cases each time: a simulation's chance is worth a percent.
         #![proptest_config(ProptestConfig {
             cases: 48,
             failure_persistence: None,

@@ -1,4 +1,4 @@
-//! What holds for arbitrary machines and programs.
+//! Properties of arbitrary machines and programs.
 
 use crate::*;
 use proptest::prelude::*;
@@ -8,7 +8,7 @@ use tenure_sim::machine::{
     Arbitration, AtomicCost, AtomicKind, Contention, Latency, Span, Topology,
 };
 
-/// What a simulated thread does next.
+/// Of a simulated thread.
 #[derive(Debug, Clone, Copy)]
 enum Action {
     Add(usize, u64),
@@ -25,7 +25,6 @@ enum Action {
     Wake,
 }
 
-/// Words that are added to.
 const WORDS: usize = 3;
 
 fn action() -> impl Strategy<Value = Action> {
@@ -61,7 +60,7 @@ fn some_machine() -> impl Strategy<Value = Machine> {
     let contention = (any::<bool>(), 0.0..100.0, handoff, 0.0..20.0, 0.0..20.0);
     (topology, latency, atomic, contention).prop_map(|(t, l, a, c)| {
         let kind = [AtomicKind::Near, AtomicKind::Far, AtomicKind::Reserved][a.1 as usize];
-        // Who hardly ever has the line for long enough hardly ever succeeds.
+        // Below, a store-conditional hardly ever succeeds.
         let least = if kind == AtomicKind::Reserved { f64::max(a.0, l.1.high()) } else { 0.0 };
         let (arbitration, residency) =
             (if c.0 { Arbitration::Fifo } else { Arbitration::Random }, f64::max(c.1, least));
@@ -91,7 +90,7 @@ fn some_machine() -> impl Strategy<Value = Machine> {
     })
 }
 
-/// What threads share: on one line or on several.
+/// On one line or on several.
 #[repr(C, align(64))]
 struct Objects {
     words: [Word<u64>; WORDS],
@@ -137,7 +136,7 @@ fn act(objects: &Objects, cpu: &Cpu, action: Action) {
     cpu.done();
 }
 
-/// What the words have to hold when all is done, in whatever order it was.
+/// The final values, whatever the order.
 fn sums(programs: &[Vec<Action>]) -> ([u64; WORDS], [u64; 2], Vec<u64>) {
     let (mut words, mut bits, mut stored) = ([0_u64; WORDS], [0; 2], vec![0]);
     for action in programs.iter().flatten() {

@@ -1,17 +1,16 @@
-//! Working out alignments that the input does not state.
+//! Infers alignments that the input does not state.
 //!
-//! DWARF states an alignment only where the source declares one (and Rust's and newer C compilers'
-//! only), BTF never does. But members lie where alignments put them: a gap that the members' own
-//! alignments do not explain was made by a declared one.
+//! DWARF states an alignment only where the source declares one (and only Rust's and newer C compilers' does), BTF
+//! never. A gap that the members' own alignments do not explain was made by a declared one.
 
 use super::types::{Kind, Shape, Type};
 
 const MOST_NATURAL: u64 = 16;
 
-/// The smallest alignment taken for a declared one when a gap asks for it: half of the kernel's smallest cache line.
+/// Smaller gaps are not taken for declared alignments: half of the kernel's smallest cache line.
 const LEAST_DECLARED: u64 = 32;
 
-/// The alignment of a type whose parts are complete, and whether the source must have declared it.
+/// Of a type with complete parts, and whether the source must have declared it.
 pub(super) fn of(types: &[Type], ty: &Type, size: u64) -> (u64, bool) {
     let part = |id: super::TypeId| &types[id.index()];
     match &ty.kind {
@@ -25,8 +24,8 @@ pub(super) fn of(types: &[Type], ty: &Type, size: u64) -> (u64, bool) {
             let mut declared = false;
             for member in members.iter().filter(|member| member.bits.is_none()) {
                 let inner = part(member.ty);
-                // A packed struct holds a member where its type could not lie, and i386 its 8-byte
-                // numbers on multiples of 4.
+                // A packed struct holds a member where its type could not lie, and i386 its 8-byte numbers on multiples
+                // of 4.
                 let possible = inner.align.min(lowest_bit(member.offset)).min(lowest_bit(size));
                 if possible > align {
                     (align, declared) = (possible, inner.align_declared && possible == inner.align);
@@ -40,7 +39,7 @@ pub(super) fn of(types: &[Type], ty: &Type, size: u64) -> (u64, bool) {
     }
 }
 
-/// The alignment that a gap between members, or the struct's size, asks for.
+/// The alignment that explains a gap between members, or the struct's size.
 fn gap(types: &[Type], members: &[super::Member], size: u64) -> Option<u64> {
     let mut asked = None;
     let mut end = 0;
@@ -48,7 +47,7 @@ fn gap(types: &[Type], members: &[super::Member], size: u64) -> Option<u64> {
         let inner = &types[member.ty.index()];
         let bytes = member.bits.map_or(inner.size, super::Bits::bytes);
         let at = member.offset;
-        // Bit fields and markers of zero bytes leave gaps of other origins.
+        // Bit fields and empty markers leave gaps of other origins.
         if member.bits.is_none() && at > end && end > 0 && at - end >= inner.align.min(MOST_NATURAL)
         {
             asked =

@@ -1,4 +1,4 @@
-//! Making a [`Model`], and refusing what no program can have.
+//! Making a [`Model`] from possibly hostile input.
 
 use std::fmt;
 
@@ -6,10 +6,10 @@ use super::types::{Format, Kind, Member, Model, Name, Static, Type, TypeId};
 use super::{alignment, naming};
 use crate::error::one_line;
 
-/// How deep types may nest by value: ten times what Rust's deepest iterators and futures need.
+/// The deepest nesting of types by value: ten times what Rust's deepest iterators and futures need.
 pub const MOST_NESTING: usize = 512;
 
-/// Letters of a reason that are shown: names in it have no bound.
+/// Letters: names in a reason have no bound.
 const LONGEST_REASON: usize = 500;
 
 /// Why types do not make a model.
@@ -17,7 +17,7 @@ const LONGEST_REASON: usize = 500;
 pub struct Malformed(String);
 
 impl Malformed {
-    /// `reason` goes on after "malformed: "; it is shown as one line, and cut where it is too long to read.
+    /// `reason` follows "malformed: "; shown as one line, and cut if too long.
     pub fn new(reason: impl Into<String>) -> Self {
         let mut reason: String = reason.into();
         if let Some((end, _)) = reason.char_indices().nth(LONGEST_REASON) {
@@ -35,7 +35,7 @@ impl fmt::Display for Malformed {
 
 impl std::error::Error for Malformed {}
 
-/// Takes types in any order, with references to types that come later.
+/// Takes types in any order, with references to later ones.
 ///
 /// ```
 /// use tenure_types::model::{Builder, Format, Kind, Member, Scalar, Shape};
@@ -70,7 +70,7 @@ impl Builder {
     }
 
     /// The id of the `index`-th type, from 0 in the order of adding, before or after it is added.
-    /// [`finish`](Self::finish) finds ids of types that never came.
+    /// [`finish`](Self::finish) finds ids without types.
     #[must_use]
     pub fn nth(index: u32) -> TypeId {
         TypeId(index)
@@ -80,12 +80,12 @@ impl Builder {
     ///
     /// # Panics
     ///
-    /// At the 2^32nd type: a reader has to bound what it takes from its input before.
+    /// At the 2^32nd type: readers have to bound their input.
     pub fn reserve(&mut self) -> TypeId {
         self.push(Type::new(Name::default(), 0, Kind::Opaque))
     }
 
-    /// Says what a reserved id stands for.
+    /// Sets a reserved id's type.
     ///
     /// # Panics
     ///
@@ -105,7 +105,7 @@ impl Builder {
         TypeId(id)
     }
 
-    /// Adds a type by the little that most have.
+    /// Adds a type without a declaration or alignment.
     ///
     /// # Panics
     ///
@@ -131,13 +131,13 @@ impl Builder {
         self.types.is_empty()
     }
 
-    /// Checks and completes the types: sorts members, works out the sizes of arrays and aliases, and
-    /// alignments, and names what has no name.
+    /// Checks and completes the types: sorts members, computes sizes of arrays and aliases, and alignments, and names
+    /// what has no name.
     ///
     /// # Errors
     ///
-    /// A reference to a type that is not there, a type that contains itself, types nested deeper than
-    /// [`MOST_NESTING`], an alignment that is not a power of two.
+    /// An unknown id, a type that contains itself, types nested deeper than [`MOST_NESTING`], an alignment that is not
+    /// a power of two.
     pub fn finish(self, format: Format, units: u64) -> Result<Model, Malformed> {
         let Self { mut types, mut statics } = self;
         complete_inner_first(&mut types)?;
@@ -157,7 +157,7 @@ impl Builder {
 }
 
 impl Type {
-    /// A type with a name, a size and nothing declared about its alignment.
+    /// Without a declared alignment.
     pub fn new(name: impl Into<Name>, size: u64, kind: Kind) -> Self {
         Self { name: name.into(), size, align: 0, align_declared: false, kind, declared: None }
     }
@@ -175,27 +175,27 @@ impl Type {
 }
 
 impl Member {
-    /// A member that is no bit field and has nothing else to say.
+    /// No bit field, and without other attributes.
     pub fn new(name: impl Into<Name>, offset: u64, ty: TypeId) -> Self {
         Self { name: name.into(), offset, ty, bits: None, inherited: false, tags: Vec::new() }
     }
 }
 
-/// Checks what every type refers to, and completes each after all that it contains. One pass: a large program's types
+/// Checks every type's references, and completes each after all that it contains. One pass: a large program's types
 /// exceed the caches.
 fn complete_inner_first(types: &mut [Type]) -> Result<(), Malformed> {
     struct Open {
         ty: usize,
-        /// Which of its parts is next.
+        /// Its next part.
         next: usize,
-        /// How deep the parts before that are nested.
+        /// Of the parts before that.
         depth: u16,
     }
-    // Of a type that is neither new nor open: how deep it is nested, from 1.
+    // Otherwise the type's depth, from 1.
     const NEW: u16 = 0;
     const OPEN: u16 = u16::MAX;
     let mut depths = vec![NEW; types.len()];
-    // Not recursive: a hostile chain would end the stack before it ended.
+    // Not recursive: a hostile chain would overflow the stack.
     let mut stack = Vec::new();
     for root in 0..types.len() {
         if depths[root] != NEW {
@@ -241,7 +241,7 @@ fn nowhere(id: TypeId) -> Malformed {
     Malformed::new(format!("type {} is referred to and is not there", id.0))
 }
 
-/// Sorts the members of a type and works out its size and alignment; its parts are complete.
+/// Sorts members and computes size and alignment; the type's parts are complete.
 fn complete(types: &mut [Type], id: usize) -> Result<(), Malformed> {
     let ty = &types[id];
     if let Kind::Pointer(Some(to)) = ty.kind
@@ -259,7 +259,7 @@ fn complete(types: &mut [Type], id: usize) -> Result<(), Malformed> {
         _ => ty.size,
     };
     if let Kind::Composite { members, .. } = &mut types[id].kind {
-        // Stable: a zero-sized marker stays before the member that it stands in front of.
+        // Stable: a zero-sized marker stays before its member.
         members.sort_by_key(|member| (member.offset, member.bits.map(|bits| bits.first)));
     }
     let ty = &types[id];

@@ -1,7 +1,7 @@
-//! Names for structs and unions that the source gives none.
+//! Names for anonymous structs and unions.
 //!
-//! `typedef struct { … } session_t;` is how much C code writes every struct. Findings, checks and rules go by the
-//! name of a type, so such a type takes one from where it is used, the first of these that there is:
+//! Much C code writes every struct as `typedef struct { … } session_t;`. Findings, checks and rules need names, so such
+//! a type takes one from its use, the first of:
 //!
 //! | used as | its name |
 //! |---|---|
@@ -9,13 +9,13 @@
 //! | `struct server { struct { … } *sessions; };` | `server.sessions` |
 //! | `static struct { … } sessions[8];` | `sessions` |
 //!
-//! A type that lies by value in a composite stays without: what it holds counts as the outer type's.
+//! A type that lies by value in a composite stays without: its members count as the outer type's.
 
 use std::collections::HashMap;
 
 use super::types::{Kind, Model, Name, TypeId};
 
-/// Longer made-up names are not given: a small file could ask for any amount of memory.
+/// Bytes. A small file could ask for any amount of memory.
 const LONGEST: usize = 256;
 
 type Given = HashMap<TypeId, Name>;
@@ -63,7 +63,7 @@ fn give(model: &mut Model, names: Given) {
     }
 }
 
-/// What an array, or an array of arrays, is made of; else the type itself.
+/// An array's innermost element; else the type itself.
 fn element(model: &Model, id: TypeId) -> TypeId {
     let mut at = model.resolved(id);
     // Ends: rule 2 of the module.

@@ -3,7 +3,7 @@
 use std::ops::Index;
 use std::sync::Arc;
 
-/// A name, shared by all that have it. Empty where there is none.
+/// Shared by all that have the name. Empty for none.
 pub type Name = Arc<str>;
 
 /// A type of one model.
@@ -11,49 +11,49 @@ pub type Name = Arc<str>;
 pub struct TypeId(pub(super) u32);
 
 impl TypeId {
-    /// The place of the type in [`Model::types`].
+    /// The index in [`Model::types`].
     #[must_use]
     pub fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-/// A type: its name, its size and what it is made of.
+/// A type's name, layout and parts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Type {
     /// With its path, as the language writes it (`std::atomic<int>`, `alloc::sync::Arc<T>`), without `struct`. Empty
     /// for none.
     pub name: Name,
-    /// Bytes of a value; 0 for what has no values (`void`, functions, incomplete types). For an array or an alias the
-    /// builder computes it.
+    /// Bytes of a value; 0 for what has no values (`void`, functions, incomplete types). The builder computes it for
+    /// arrays and aliases.
     pub size: u64,
-    /// Every value's address is a multiple of this: as declared or, where the reader says 0, worked out from members.
+    /// Of every value's address: as declared or, where the reader says 0, inferred from members.
     pub align: u64,
-    /// Whether the source declares `align` (`__attribute__((aligned))`, `alignas`, `repr(align)`).
+    /// The source declares `align` (`__attribute__((aligned))`, `alignas`, `repr(align)`).
     pub align_declared: bool,
-    /// What it is made of.
+    /// Its parts.
     pub kind: Kind,
-    /// Where it was declared, if the reader knows.
+    /// The declaration, if known.
     pub declared: Option<Declared>,
 }
 
 /// A place in the sources.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Declared {
-    /// The path as the compiler noted it.
+    /// As the compiler noted it.
     pub file: Name,
-    /// The line, from 1; 0 where none was noted.
+    /// From 1; 0 if unknown.
     pub line: u32,
 }
 
-/// What a type is made of.
+/// A type's parts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Kind {
     /// A number, a character, a truth value, an enumeration.
     Scalar(Scalar),
-    /// A pointer or a reference to a value of another type; `None` for `void *`.
+    /// `None` for `void *`.
     Pointer(Option<TypeId>),
-    /// `count` values in a row; 0 for a flexible array member.
+    /// `count` values; 0 for a flexible array member.
     Array {
         /// The type of each.
         element: TypeId,
@@ -64,7 +64,7 @@ pub enum Kind {
     Composite {
         /// How the members lie.
         shape: Shape,
-        /// The members, by offset.
+        /// By offset.
         members: Vec<Member>,
     },
     /// Another name of a type.
@@ -73,11 +73,11 @@ pub enum Kind {
     Qualified(Qualifier, TypeId),
     /// The code behind a function pointer.
     Function,
-    /// A type of which only the name is known, or nothing: `void`, `struct x;`.
+    /// Only a name, or nothing: `void`, `struct x;`.
     Opaque,
 }
 
-/// What kind of scalar.
+/// A kind of scalar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Scalar {
     /// A whole number, a character.
@@ -90,7 +90,7 @@ pub enum Scalar {
     Enumeration,
 }
 
-/// What a qualifier says.
+/// A type qualifier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Qualifier {
     /// `const`.
@@ -99,35 +99,35 @@ pub enum Qualifier {
     Volatile,
     /// C11's `_Atomic`.
     Atomic,
-    /// `restrict`, a BTF type tag, and whatever else changes no layout.
+    /// `restrict`, a BTF type tag, and others that change no layout.
     Other,
 }
 
-/// How the members of a composite lie.
+/// How a composite's members lie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Shape {
-    /// One after the other: `struct`, `class`, a tuple, a closure.
+    /// In sequence: `struct`, `class`, a tuple, a closure.
     Struct,
-    /// One over the other: `union`.
+    /// Overlapping: `union`.
     Union,
-    /// One over the other, and beside them the discriminant that says which: Rust's `enum` with data.
+    /// Overlapping, beside a discriminant: Rust's `enum` with data.
     Variants,
 }
 
 /// A member of a composite.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Member {
-    /// Empty for an anonymous struct or union inside another.
+    /// Empty for an anonymous struct or union.
     pub name: Name,
     /// Bytes from the start of the composite; of a bit field, those of the first byte it touches.
     pub offset: u64,
     /// The type.
     pub ty: TypeId,
-    /// Which bits, if it is a bit field.
+    /// If it is a bit field.
     pub bits: Option<Bits>,
-    /// Whether it is a base class, or something else that the source does not spell as a member.
+    /// A base class, or something else that the source does not spell as a member.
     pub inherited: bool,
-    /// What `btf_decl_tag` attributes say of it.
+    /// Its `btf_decl_tag` attributes.
     pub tags: Vec<Name>,
 }
 
@@ -153,20 +153,20 @@ impl Bits {
 pub struct Static {
     /// With its path.
     pub name: Name,
-    /// Of the section that it lies in; two statics are neighbours only within one section.
+    /// Statics are neighbours only within one section.
     pub section: Name,
     /// In memory or, in a relocatable file, from the start of the section.
     pub address: u64,
     /// The type.
     pub ty: TypeId,
-    /// Where it was declared, if the reader knows.
+    /// The declaration, if known.
     pub declared: Option<Declared>,
 }
 
-/// What a model was read from.
+/// The source of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Format {
-    /// Debugging information of versions 2 to 5.
+    /// Versions 2 to 5.
     Dwarf,
     /// The kernel's BPF Type Format.
     Btf,
@@ -182,25 +182,25 @@ pub struct Model {
 }
 
 impl Model {
-    /// What it was read from.
+    /// The format that it was read from.
     #[must_use]
     pub fn format(&self) -> Format {
         self.format
     }
 
-    /// How many translation units it was read from; 1 for BTF.
+    /// Translation units; 1 for BTF.
     #[must_use]
     pub fn units(&self) -> u64 {
         self.units
     }
 
-    /// All types, each once.
+    /// Each once.
     #[must_use]
     pub fn types(&self) -> &[Type] {
         &self.types
     }
 
-    /// All types with their ids.
+    /// With their ids.
     pub fn iter(&self) -> impl Iterator<Item = (TypeId, &Type)> {
         (0..).map(TypeId).zip(&self.types)
     }
@@ -213,7 +213,7 @@ impl Model {
         })
     }
 
-    /// All variables with fixed addresses, by section and address.
+    /// Variables with fixed addresses, by section and address.
     #[must_use]
     pub fn statics(&self) -> &[Static] {
         &self.statics
@@ -229,13 +229,13 @@ impl Model {
         id
     }
 
-    /// Bytes that a member takes: those its bits touch, or its type's size.
+    /// Those that its bits touch, or its type's size.
     #[must_use]
     pub fn bytes_of(&self, member: &Member) -> u64 {
         member.bits.map_or_else(|| self[member.ty].size, Bits::bytes)
     }
 
-    /// The name of a type for people, made up where it has none: `int *`, `[u8; 16]`, `{anonymous}`.
+    /// A type's name for people, made up if it has none: `int *`, `[u8; 16]`, `{anonymous}`.
     #[must_use]
     pub fn spelled(&self, id: TypeId) -> String {
         let ty = &self[id];
@@ -244,7 +244,7 @@ impl Model {
         }
         match &ty.kind {
             Kind::Pointer(None) => "void *".to_owned(),
-            // A pointer may lead back to where it is: no further than what it points to.
+            // A pointer may lead back to where it is: no further than its target.
             Kind::Pointer(Some(to)) => match (&self[*to].kind, self[*to].name.is_empty()) {
                 (_, false) => format!("{} *", self[*to].name),
                 (Kind::Function, _) => "(function) *".to_owned(),
@@ -298,10 +298,9 @@ impl Index<TypeId> for Model {
 
 impl Model {
     /// The holes between a composite's members, as offsets and bytes: whole bytes that no member touches and that a
-    /// later member follows. What is behind the last member is padding, and not here. Empty for what has no members.
+    /// later member follows. Excludes padding behind the last member. Empty without members.
     ///
-    /// Members that lie over each other count together; one of no bytes, such as a flexible array, ends a hole as every
-    /// other.
+    /// Overlapping members count together; one of no bytes, such as a flexible array, ends a hole like any other.
     ///
     /// ```
     /// use tenure_types::model::{Builder, Format, Kind, Member, Scalar, Shape};

@@ -1,5 +1,3 @@
-//! A file in memory.
-
 use std::borrow::Cow;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -8,9 +6,8 @@ use memmap2::{Mmap, MmapOptions};
 
 use crate::Error;
 
-/// A file whose bytes are read where they lie in the page cache. If another process shortens it meanwhile, this one
-/// ends with a bus error, as every tool that maps its input; if it writes to it, the file is malformed or the report a
-/// mixture.
+/// A file mapped from the page cache. If another process shortens it meanwhile, this one ends with a bus error, as
+/// every tool that maps its input; if it writes to it, the file is malformed or the report a mixture.
 #[derive(Debug)]
 pub(crate) struct MappedFile {
     path: PathBuf,
@@ -38,10 +35,10 @@ impl MappedFile {
                 path.display()
             )));
         }
-        // Private, because that is the only way in which the kernel lets its own BTF be mapped (6.16). SAFETY: a
-        // read-only mapping; nothing in this process writes to the file or the mapping. Another process may write while
-        // the bytes are borrowed: then a slice's bytes change under safe code, which no bound of the language covers,
-        // but everything here copies lengths and offsets out before it checks and uses them, and trusts nothing else.
+        // Private: the kernel maps its own BTF in no other way (6.16). SAFETY: a read-only mapping; nothing in this
+        // process writes to the file or the mapping. Another process may write while the bytes are borrowed: then a
+        // slice's bytes change under safe code, which no bound of the language covers, but everything here copies
+        // lengths and offsets out before it checks and uses them, and trusts nothing else.
         let mapped = unsafe { MmapOptions::new().map_copy_read_only(&file) };
         let bytes = match mapped {
             Ok(map) => Bytes::Mapped(map),
@@ -61,16 +58,15 @@ impl MappedFile {
         }
     }
 
-    /// Gives the memory of these bytes back to the page cache, so that a process that reads a large file stays small.
-    /// Ignores bytes of other memory.
+    /// Gives the memory of these bytes back to the page cache, so that the process stays small. Ignores bytes of other
+    /// memory.
     #[cfg(unix)]
     pub(super) fn release(&self, bytes: &[u8]) {
         let Bytes::Mapped(map) = &self.bytes else { return };
         let Some(start) = (bytes.as_ptr() as usize).checked_sub(map.as_ptr() as usize) else {
             return;
         };
-        // Whole pages only, so that those of neighbours stay. Where pages are larger, a neighbour's are
-        // read from the cache again.
+        // Whole pages, so that neighbours stay. Where pages are larger, a neighbour's are read from the cache again.
         const PAGE: usize = 1 << 12;
         let end = start.saturating_add(bytes.len());
         if end > map.len() {
@@ -78,12 +74,12 @@ impl MappedFile {
         }
         let (start, end) = (start.next_multiple_of(PAGE), end / PAGE * PAGE);
         if start < end {
-            // SAFETY: the pages are a file's and were never written, so dropping them loses nothing:
-            // the next access reads the same bytes from the file.
+            // SAFETY: the pages are a file's and were never written, so dropping them loses nothing: the next access
+            // reads the same bytes from the file.
             let advised = unsafe {
                 map.unchecked_advise_range(memmap2::UncheckedAdvice::DontNeed, start, end - start)
             };
-            // A kernel that does not want to keeps the pages: nothing is wrong but the size.
+            // If the kernel refuses, only memory is lost.
             drop(advised);
         }
     }
@@ -92,7 +88,7 @@ impl MappedFile {
     pub(super) fn release(&self, _bytes: &[u8]) {}
 }
 
-/// A path in debugging information: bytes where paths are bytes, UTF-8 elsewhere.
+/// Bytes where paths are bytes, UTF-8 elsewhere.
 pub(super) fn path_in(bytes: &[u8]) -> Cow<'_, Path> {
     #[cfg(unix)]
     {

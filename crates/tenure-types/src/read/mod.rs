@@ -1,14 +1,14 @@
 //! From a file to a [`Model`].
 //!
-//! [`read`] finds out what a file is and calls the reader for it:
+//! [`read`] detects a file's kind and calls its reader:
 //!
 //! | file | read as |
 //! |---|---|
-//! | `/sys/kernel/btf/vmlinux`, raw BTF | BTF; those of modules on top of the kernel's |
-//! | program, library, kernel, module, object file (ELF; Mach-O and PE as far as they hold DWARF) | DWARF if there is any, in the file itself or in its separate debug file; else the section `.BTF` |
-//! | static library (`.a`, `.rlib`) | DWARF of all members that have it |
+//! | `/sys/kernel/btf/vmlinux`, raw BTF | BTF; modules' on top of the kernel's |
+//! | program, library, kernel, module, object file (ELF; Mach-O and PE as far as they hold DWARF) | DWARF, if any, in the file or in its separate debug file; else the section `.BTF` |
+//! | static library (`.a`, `.rlib`) | the DWARF of all members |
 //!
-//! Input is never trusted: what cannot be is an [`Error`], and time and memory are bounded by the input's size.
+//! Input is never trusted: it may be an [`Error`], and its size bounds time and memory.
 
 pub mod btf;
 mod dwarf;
@@ -35,7 +35,7 @@ const KERNEL: &str = "/sys/kernel/btf/vmlinux";
 pub enum Input {
     /// The running kernel.
     Kernel,
-    /// A file: see the [module](self) for which.
+    /// See the [module](self) for which.
     File(PathBuf),
 }
 
@@ -50,14 +50,14 @@ impl Input {
     }
 }
 
-/// How to read it. The default is to find out.
+/// How to read. The default is to detect everything.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Options {
-    /// Read this, though the file may hold the other as well.
+    /// For files that hold both.
     pub format: Option<Format>,
-    /// The file with the debugging information, where it is neither in the program's nor where distributions put it.
+    /// Debugging information that is neither in the program's file nor where distributions put it.
     pub debug_file: Option<PathBuf>,
-    /// The BTF that split BTF builds on: of a module's kernel. Default: the running kernel's.
+    /// The BTF of a split file's base, such as a module's kernel. Default: the running kernel's.
     pub base: Option<PathBuf>,
 }
 
@@ -65,8 +65,8 @@ pub struct Options {
 ///
 /// # Errors
 ///
-/// In one line: the file cannot be read, is of a kind that holds no types, has no debugging
-/// information, or is malformed. What to do is said where there is something.
+/// In one line, with what to do if possible: the file cannot be read, is of a kind that holds no types, has no
+/// debugging information, or is malformed.
 ///
 /// ```no_run
 /// use std::path::PathBuf;
@@ -294,7 +294,7 @@ fn object_btf(
     let Some(types) = self::object::btf(object, ".BTF").map_err(malformed)? else {
         return Ok(None);
     };
-    // What newer kernels' modules keep of the kernel's types.
+    // Newer kernels' modules keep a part of the kernel's types here.
     let kept = self::object::btf(object, ".BTF.base").map_err(malformed)?;
     if let (None, Some(kept)) = (&options.base, &kept) {
         return btf::parse(&types, Some(kept)).map(Some).map_err(malformed);

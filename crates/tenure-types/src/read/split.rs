@@ -1,4 +1,4 @@
-//! Split DWARF: finds the files that hold what `-gsplit-dwarf` left out of the program.
+//! Split DWARF: finds the files of `-gsplit-dwarf`.
 
 use std::path::{Path, PathBuf};
 
@@ -16,14 +16,13 @@ const MOST_FILES: usize = 50_000;
 #[derive(Debug)]
 pub(super) struct SplitFile {
     pub(super) file: MappedFile,
-    /// Whether it is a package of several files.
+    /// A package of several files.
     pub(super) is_package: bool,
-    /// The units in it that the program asks for.
+    /// Those that the program names.
     pub(super) units: Vec<SplitUnit>,
 }
 
-/// Opens the files of missing units: the program's package if there is one, else each unit's own. Fails if one is
-/// missing.
+/// Opens the files of missing units: the program's package, or each unit's own. Fails if one is missing.
 pub(super) fn find(program: &Path, missing: &[Missing]) -> Result<Vec<SplitFile>, Error> {
     if missing.is_empty() {
         return Ok(Vec::new());
@@ -61,7 +60,7 @@ pub(super) fn find(program: &Path, missing: &[Missing]) -> Result<Vec<SplitFile>
         .collect()
 }
 
-/// Where a unit's file may be. Never empty.
+/// Never empty.
 fn candidates(program: &Path, missing: &Missing) -> Vec<PathBuf> {
     let file = path_in(&missing.file);
     let beside = program.parent().unwrap_or(Path::new(""));

@@ -1,10 +1,8 @@
-//! The types of allocations.
-
 use tenure_types::code::{Access, Evidence, Object, Program};
 
 use super::compile::{Line, each, numbers};
 
-/// The accesses that a sample makes under a name.
+/// Of a sample, under a name.
 fn accesses(lines: &[Line], name: &str) -> Vec<Access> {
     let of = lines.iter().filter(|line| line.kind == "access" && line.name == name);
     of.map(|line| {

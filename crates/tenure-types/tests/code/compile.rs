@@ -7,14 +7,14 @@ use std::process::Command;
 use tempfile::TempDir;
 use tenure_types::code::Program;
 
-/// A compiled sample. Ends with its folder.
+/// A compiled sample, with its folder.
 pub(crate) struct Sample {
     folder: TempDir,
     pub(crate) path: PathBuf,
 }
 
 impl Sample {
-    /// Compiles a file of `tests/code/samples` for this machine. None where its compiler is not installed.
+    /// A file of `tests/code/samples`, for this machine. None without its compiler.
     pub(crate) fn new(source: &str, flags: &[&str]) -> Option<Self> {
         let folder = tempfile::tempdir().unwrap();
         let samples = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/code/samples");
@@ -41,7 +41,7 @@ impl Sample {
         Program::open(&self.path).unwrap()
     }
 
-    /// A copy without symbols and debugging information. None where `strip` is not installed.
+    /// Without symbols and debugging information. None without `strip`.
     pub(crate) fn stripped(&self) -> Option<PathBuf> {
         let path = self.folder.path().join("stripped");
         let status = Command::new("strip").arg("-o").arg(&path).arg(&self.path).status().ok()?;
@@ -49,7 +49,7 @@ impl Sample {
         Some(path)
     }
 
-    /// What it prints of itself when it runs: see `samples/hook.h`.
+    /// Its output: see `samples/hook.h`.
     pub(crate) fn run(&self) -> Vec<Line> {
         let output = Command::new(&self.path).output().unwrap();
         assert!(output.status.success(), "{output:?}");
@@ -66,7 +66,6 @@ impl Sample {
     }
 }
 
-/// A line that a sample prints.
 pub(crate) struct Line {
     pub(crate) kind: String,
     pub(crate) name: String,
@@ -89,7 +88,7 @@ impl Line {
     }
 }
 
-/// The numbers of the one line of a kind and name.
+/// From the one line of a kind and name.
 pub(crate) fn numbers<'l>(lines: &'l [Line], kind: &str, name: &str) -> &'l [u64] {
     let mut all = lines.iter().filter(|line| line.kind == kind && line.name == name);
     let found = all.next().unwrap_or_else(|| panic!("no {kind} {name}"));
@@ -97,7 +96,7 @@ pub(crate) fn numbers<'l>(lines: &'l [Line], kind: &str, name: &str) -> &'l [u64
     &found.numbers
 }
 
-/// Each sample at both levels of optimisation, with debugging information or without.
+/// At both levels of optimisation, with debugging information or without.
 pub(crate) fn each(source: &str, debug: bool, claim: impl Fn(&str, &Sample)) {
     for level in ["0", "2"] {
         let level = match source.ends_with(".rs") {

@@ -1,5 +1,3 @@
-//! Functions and lines.
-
 use tenure_types::code::{Frame, Program};
 
 use super::compile::{Sample, each, numbers};
@@ -62,7 +60,7 @@ fn without_debugging_information_there_are_symbols_and_in_a_stripped_file_nothin
             let address = numbers(&lines, "code", name)[0];
             let function = if source == "plain.c" { "step" } else { "Queue::push" };
             let frames = sample.open().frames(address);
-            // Not optimised, the inlined function is inlined all the same.
+            // The inlined function is inlined without optimisation too.
             let expected = Frame { function: function.to_owned(), file: None, line: 0 };
             assert_eq!(frames, [expected], "{what}");
             if let Some(stripped) = sample.stripped() {

@@ -8,7 +8,6 @@ use super::assembler::{Assembler, FIRST};
 use super::compile::{Line, Sample};
 use tenure_types::code::Program;
 
-/// Asks everything of a file.
 fn survives(path: &Path, lines: &[Line]) {
     let start = Instant::now();
     match Program::open(path) {
@@ -38,7 +37,7 @@ fn changed_and_cut_files_are_refused_or_read() {
     let hostile = sample.path.with_extension("hostile");
     for turn in 0..120 {
         let mut changed = bytes.clone();
-        // Most of the file is strings; what refers to them is hit by many changes at once.
+        // Most of the file is strings; many changes at once hit references to them.
         for hit in 0..64_usize {
             let at = (turn * 7919 + hit * 104_729) % bytes.len();
             changed[at] ^= 1 << ((turn + hit) % 8);
@@ -76,7 +75,7 @@ fn function(tag: gimli::DwTag) -> (Assembler, Vec<u8>, Vec<u8>) {
     (assembler, [with(root), with(outer)].concat(), with(block))
 }
 
-/// The number of frames at an address in the function.
+/// Frames at an address in the function.
 fn frames(assembler: Assembler) -> usize {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("made");

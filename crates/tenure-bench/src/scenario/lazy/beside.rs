@@ -1,7 +1,7 @@
-//! Variants of which the first thread does something again and again, and the others go on meanwhile.
+//! Variants whose first thread repeats something while the others go on.
 //!
-//! On the real machine alone: what objects that are made during a simulation take depends on where the host's allocator
-//! puts them, and the same request is to give the same figures everywhere.
+//! For the real machine alone: objects made during a simulation would lie where the host's allocator puts them, and the
+//! same request has to give the same figures everywhere.
 
 use crate::scenario::workers::PerThread;
 use crate::scenario::{Host, Looped, Place, Variant};
@@ -11,10 +11,10 @@ use tenure::memory::{Memory, Native, Ordering};
 
 type Tally = <Native as Memory>::AtomicU64;
 
-/// The first thread does `act` with what it has of its own, and the others do `go_on` with theirs.
+/// The first thread does `act` with its part, the others do `go_on` with theirs.
 ///
-/// An operation of the others is to go on until the first thread has done one more: so it takes as long on all
-/// threads, and all but the first are in user space and at work throughout.
+/// An operation of the others lasts until the first thread has done one more: so it takes as long on all threads, and
+/// all others are in user space and busy.
 struct Beside<T, A, O, Act, GoOn> {
     shared: Isolated<T>,
     actor: PerThread<A>,
@@ -24,12 +24,12 @@ struct Beside<T, A, O, Act, GoOn> {
     go_on: GoOn,
 }
 
-/// What makes the first thread something of its own, and the others.
+/// Make the first thread's part, and another's.
 pub(super) type Sides<T, A, O> = (fn(&T) -> A, fn(&T) -> O);
 
 impl Variant {
-    /// A variant whose first thread does `act`, and whose others `go_on` with something meanwhile. All have what
-    /// `shared` makes, and each what `actor` or `other` does.
+    /// The first thread does `act`, the others `go_on`, on what `shared` makes; `actor` or `other` makes each thread's
+    /// part.
     pub(super) fn beside<T: Send + Sync + 'static, A: Send + 'static, O: Send + 'static>(
         name: &'static str,
         shared: impl Fn() -> T + Send + Sync + 'static,
@@ -43,10 +43,10 @@ impl Variant {
     }
 }
 
-/// What the others do between two uses.
+/// Of the others, between two uses.
 const WORK_NS: u32 = 100;
-/// Uses for which another one waits for the first thread: before and after a slice it is alone for a moment. Once it
-/// has waited in vain it goes on without, until something happens.
+/// Uses in which another thread waits for the first, which is alone for a moment before and after a slice. After a wait
+/// in vain a thread goes on without, until something happens.
 const PATIENCE: u32 = 4_000;
 
 impl<T, A, O, Act: Fn(&T, &mut A), GoOn: Fn(&T, &mut O) -> u64> Beside<T, A, O, Act, GoOn> {
@@ -71,7 +71,7 @@ impl<T, A, O, Act: Fn(&T, &mut A), GoOn: Fn(&T, &mut O) -> u64> Beside<T, A, O, 
     fn act(&self, actor: &mut A, steps: u64) {
         for _ in 0..steps {
             (self.act)(&self.shared, actor);
-            // Relaxed: as above; no other thread writes it.
+            // Relaxed: no other thread writes it.
             self.acted.store(self.acted() + 1, Ordering::Relaxed);
         }
     }
@@ -117,7 +117,7 @@ mod tests {
     use std::sync::Mutex;
     use std::time::Duration;
 
-    /// Whose sides count how often they did something.
+    /// Both sides count what they do.
     fn counted() -> Beside<Mutex<(u64, u64)>, (), (), Act, GoOn> {
         let act: Act = |counts, ()| {
             std::thread::sleep(Duration::from_micros(20));

@@ -7,7 +7,6 @@ use tenure::lazy::{Cached, Domain, On, Reader, Shootdown};
 use tenure::line::Isolated;
 use tenure::memory::Native;
 
-/// By a reader of the thread's own.
 pub(super) fn by_reader<M: Host>() -> Variant {
     type Shared<M> = Cached<Value<M>, On<M, Shootdown>>;
     let own = |cached: &Shared<M>, _| cached.reader();
@@ -17,24 +16,24 @@ pub(super) fn by_reader<M: Host>() -> Variant {
     Variant::workers("Reader", |_| Shared::<M>::new_in(Value::new()), own, step, nameless)
 }
 
-/// Without one: the thread's place is looked up. Places are made at the first read, so that on a simulated machine they
-/// would lie where the host's allocator puts them.
+/// The thread's place is looked up. Places are made at the first read: simulated, they would lie where the host's
+/// allocator puts them.
 pub(super) fn directly() -> Variant {
     let read = |cached: &Isolated<Cached<Value<Native>>>| _ = black_box(cached.read().read());
     Variant::step("Cached::read", || Isolated::new(Cached::new(Value::new())), read)
 }
 
-/// By a reference that is counted, as those are that a lock hands out.
+/// By a counted reference, such as a lock hands out.
 pub(super) fn by_clone<M: Host>() -> Variant {
     let prepare =
         || Isolated::new(Domain::<_, On<M, Shootdown>>::new_in().context(Value::<M>::new()));
     Variant::step("clone", prepare, |object| _ = black_box((**object).clone().read()))
 }
 
-/// Readers that have read and read no more.
+/// Readers that have read, and stay idle.
 pub(super) const PARKED: usize = 64;
 
-/// `Cached::store`, beside readers.
+/// Beside readers.
 pub(super) fn store() -> Variant {
     type Shared = (Cached<Value<Native>>, Vec<Reader<Value<Native>>>);
     let shared = || {

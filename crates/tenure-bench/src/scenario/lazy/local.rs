@@ -1,4 +1,4 @@
-//! What a local handle does: it enters one object again and again, goes from object to object, or uses what it kept.
+//! Local handles: they enter one object again and again, go from object to object, or use what they kept.
 
 use crate::scenario::workers::{Value, nameless};
 use crate::scenario::{Host, Member, Variant};
@@ -9,7 +9,7 @@ use tenure::memory::{Atomic, Ordering};
 
 type Local<M, S> = LocalHandle<Value<M>, S>;
 
-/// A domain, and the one object that all use.
+/// A domain, and one object for all threads.
 struct One<S: Scheme<Memory: Host>> {
     domain: Domain<Value<S::Memory>, S>,
     object: Context<Value<S::Memory>, S>,
@@ -26,7 +26,7 @@ impl<S: Scheme<Memory: Host>> One<S> {
     }
 }
 
-/// A local handle enters and leaves the object, and its thread works for so long on something else.
+/// Enters and leaves the object, then works on something else.
 pub(crate) fn same<S: Scheme<Memory: Host>, const WORK_NS: u32>(name: &'static str) -> Variant {
     let own = |it: &One<S>, _| it.domain.register();
     let step = |it: &One<S>, local: &mut Local<S::Memory, S>| {
@@ -36,7 +36,7 @@ pub(crate) fn same<S: Scheme<Memory: Host>, const WORK_NS: u32>(name: &'static s
     Variant::workers(name, One::<S>::new, own, step, One::members)
 }
 
-/// A local handle uses what it keeps, without a strong handle, and leaves it: what a `Weak` is for.
+/// Uses what the handle keeps, without a strong handle, and leaves it: the case of a `Weak`.
 pub(super) fn kept<S: Scheme<Memory: Host>>(name: &'static str) -> Variant {
     let own = |it: &One<S>, _| {
         let mut local = it.domain.register();
@@ -50,12 +50,11 @@ pub(super) fn kept<S: Scheme<Memory: Host>>(name: &'static str) -> Variant {
     Variant::workers(name, One::<S>::new, own, step, One::members)
 }
 
-/// How many objects there are to go round.
 pub(super) const OBJECTS: usize = 16;
 
 type Round<M, S> = (Domain<Value<M>, S>, [Context<Value<M>, S>; OBJECTS]);
 
-/// A local handle enters the next of the objects and leaves it: nothing that it keeps is of use.
+/// Enters the next object and leaves it: nothing kept is of use.
 pub(super) fn objects<S: Scheme<Memory: Host>>(name: &'static str) -> Variant {
     let shared = |_| {
         let domain = Domain::new_in();

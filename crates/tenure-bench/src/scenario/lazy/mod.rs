@@ -1,12 +1,4 @@
 //! Group `lazy`: references that are not counted while they are used.
-//!
-//! | module | subject |
-//! |---|---|
-//! | `local` | local handles that enter one object, the next one, and what they have anyway |
-//! | `beside` | one thread does something, and the others go on meanwhile |
-//! | `cached` | a value that all threads read, and that is replaced |
-//! | `shootdown` | objects that end, on the real machine alone |
-//! | `others` | what else there is, there too |
 
 mod beside;
 mod cached;
@@ -25,10 +17,9 @@ use tenure::lazy::{Counted, Mask, On, Shootdown};
 
 pub(crate) use local::same;
 
-/// The work of a context switch, in nanoseconds: 192 CPUs that make 118 million a second take so long for each.
+/// 192 CPUs that make 118 million context switches a second take so long for each.
 pub(crate) const SWITCH_NS: u32 = 1_600;
 
-/// The variants of a switch to one object with so much work.
 fn switches<M: Host, const WORK_NS: u32>() -> Vec<Variant> {
     vec![
         own_line::<M, WORK_NS>("limit"),
@@ -101,7 +92,7 @@ pub(super) fn group<M: Host>() -> Group {
     }
 }
 
-/// Adds what runs on the real machine alone: other crates, and what makes objects.
+/// Adds what runs on the real machine alone.
 pub(super) fn extend(group: &mut Group) {
     let one = [
         vec![],
@@ -127,7 +118,6 @@ pub(super) fn extend(group: &mut Group) {
     group.scenarios.extend([end(), store()]);
 }
 
-/// What the end of an object costs.
 fn end() -> Scenario {
     Scenario::new(
         "lazy/end",
@@ -149,7 +139,6 @@ fn end() -> Scenario {
     .unshared()
 }
 
-/// What it costs to replace a value.
 fn store() -> Scenario {
     Scenario::new(
         "lazy/store",

@@ -1,4 +1,4 @@
-//! What else there is, on the real machine.
+//! Alternatives of std and other crates, on the real machine.
 
 use super::cached::PARKED;
 use super::local::OBJECTS;
@@ -12,14 +12,14 @@ use std::sync::{Arc, Barrier, PoisonError, RwLock, Weak};
 use tenure::line::Isolated;
 use tenure::memory::{Memory, Native, Ordering, Pointer};
 
-/// Not on the line of a count.
+/// Not on a count's line.
 pub(super) type Shared = Isolated<Value<Native>>;
 
 fn shared() -> Shared {
     Isolated::new(Value::new())
 }
 
-/// An `Arc`, a clone for each use.
+/// A clone for each use.
 pub(super) fn cloned<A>(name: &'static str) -> Variant
 where
     A: Clone + Deref<Target = Shared> + From<Shared> + Send + Sync + 'static,
@@ -28,7 +28,6 @@ where
     Variant::step(name, || Isolated::new(A::from(shared())), read)
 }
 
-/// std's `Arc` of the next of some objects.
 pub(super) fn std_arcs() -> Variant {
     let shared = |_| (0..OBJECTS).map(|_| Arc::new(shared())).collect();
     let step = |objects: &Vec<Arc<Shared>>, at: &mut usize| {
@@ -38,7 +37,7 @@ pub(super) fn std_arcs() -> Variant {
     Variant::workers("std Arc", shared, |_, thread| thread, step, nameless)
 }
 
-/// std's `Weak`, which every use upgrades.
+/// Upgraded at every use.
 pub(super) fn std_weak() -> Variant {
     let step = |_: &_, weak: &mut Weak<Shared>| {
         black_box(weak.upgrade().expect("there is an Arc").read());
@@ -47,7 +46,7 @@ pub(super) fn std_weak() -> Variant {
     Variant::workers("std Weak", |_| Arc::new(shared()), own, step, nameless)
 }
 
-/// `ArcSwap::load`, which keeps no handle.
+/// Keeps no handle.
 pub(super) fn swapped() -> Variant {
     let read = |swap: &Isolated<ArcSwap<Shared>>| _ = black_box(swap.load().read());
     Variant::step("arc-swap load", || Isolated::new(ArcSwap::from_pointee(shared())), read)
@@ -55,7 +54,7 @@ pub(super) fn swapped() -> Variant {
 
 type ThreadCache = Cache<Arc<ArcSwap<Shared>>, Arc<Shared>>;
 
-/// arc-swap's `Cache`, which owns what it read last.
+/// Owns what it read last.
 pub(super) fn swapped_cache() -> Variant {
     let shared = |_| Arc::new(ArcSwap::from_pointee(shared()));
     let own = |swap: &Arc<_>, _| Cache::new(Arc::clone(swap));
@@ -63,12 +62,11 @@ pub(super) fn swapped_cache() -> Variant {
     Variant::workers("arc-swap Cache", shared, own, step, nameless)
 }
 
-/// A pinned epoch, and what is found under it.
 pub(super) fn epoch() -> Variant {
     let prepare = || Isolated::new(Epoch(epoch::Atomic::new(shared())));
     Variant::step("crossbeam-epoch", prepare, |epoch| {
         let guard = epoch::pin();
-        // Acquire: what the storing thread had written.
+        // Acquire: for what the storing thread wrote.
         let found = epoch.0.load(Ordering::Acquire, &guard);
         // SAFETY: never null, and never replaced.
         black_box(unsafe { found.deref() }.read());
@@ -81,14 +79,13 @@ impl Drop for Epoch {
     fn drop(&mut self) {
         // SAFETY: no thread uses it any more.
         let guard = unsafe { epoch::unprotected() };
-        // Relaxed: as above.
         let last = self.0.load(Ordering::Relaxed, guard);
         // SAFETY: never null, and this is its owner.
         drop(unsafe { last.into_owned() });
     }
 }
 
-/// A guard of seize's collector, and what is found under it.
+/// A guard of seize's collector.
 pub(super) fn entered() -> Variant {
     let prepare = || {
         let current = Pointer::new(Box::into_raw(Box::new(shared())));
@@ -97,7 +94,7 @@ pub(super) fn entered() -> Variant {
     Variant::step("seize", prepare, |entered| {
         use seize::Guard as _;
         let guard = entered.collector.enter();
-        // Acquire: what the storing thread had written.
+        // Acquire: for what the storing thread wrote.
         let found = guard.protect(&entered.current, Ordering::Acquire);
         // SAFETY: never null, and never replaced.
         black_box(unsafe { &*found }.read());
@@ -118,11 +115,11 @@ impl Drop for Entered {
     }
 }
 
-/// `ArcSwap::store`, beside caches.
+/// Beside caches.
 pub(super) fn swap() -> Variant {
     let prepare = || {
         let swap = ArcSwap::from_pointee(shared());
-        // arc-swap has a place for each thread that has ever loaded at the same time as the others, whatever it loaded.
+        // arc-swap keeps a place for each thread that has ever loaded at the same time as the others.
         let together = Barrier::new(PARKED);
         std::thread::scope(|scope| {
             for _ in 0..PARKED {
@@ -146,13 +143,13 @@ fn read_locked(locked: &Locked) -> u64 {
     locked.read().unwrap_or_else(PoisonError::into_inner).read()
 }
 
-/// std's `RwLock`, locked for as long as the value is read.
+/// Locked while the value is read.
 pub(super) fn locked() -> Variant {
     let prepare = || Isolated::new(Locked::new(Arc::new(shared())));
     Variant::step("RwLock", prepare, |locked| _ = black_box(read_locked(locked)))
 }
 
-/// The `Arc` in a lock is replaced, beside readers that lock it.
+/// Beside readers that lock it.
 pub(super) fn replace_locked() -> Variant {
     let act = |locked: &Locked, (): &mut ()| {
         let new = Arc::new(shared());

@@ -7,7 +7,7 @@ use std::hint::black_box;
 use tenure::lazy::{Context, Domain, LocalHandle, Scheme};
 use tenure::memory::Native;
 
-/// A domain of which some local handles are parked, each with another object.
+/// A domain with parked local handles, each on another object.
 struct Parked<S: Scheme<Memory = Native>> {
     domain: Domain<Value<Native>, S>,
     other: Context<Value<Native>, S>,
@@ -26,7 +26,7 @@ impl<S: Scheme<Memory = Native>> Parked<S> {
         Self { _parked: (0..locals).map(parked).collect(), other, domain }
     }
 
-    /// A new object, which `local` has used.
+    /// A new object that `local` has used.
     fn used(&self, local: &mut LocalHandle<Value<Native>, S>) -> Context<Value<Native>, S> {
         let object = self.domain.context(Value::new());
         black_box(local.enter(&object).read());
@@ -38,7 +38,7 @@ impl<S: Scheme<Memory = Native>> Parked<S> {
     }
 }
 
-/// One object at a time, while so many local handles are parked.
+/// One object at a time, while `parked` local handles are parked.
 pub(super) fn one<S: Scheme<Memory = Native>>(name: &'static str, parked: usize) -> Variant {
     let register: fn(&Parked<S>) -> _ = |it| it.domain.register();
     let act = |it: &Parked<S>, local: &mut _| drop(it.used(local));
@@ -46,17 +46,16 @@ pub(super) fn one<S: Scheme<Memory = Native>>(name: &'static str, parked: usize)
     Variant::beside(name, move || Parked::new(parked), sides, act, Parked::go_on).with_singles()
 }
 
-/// Objects that go together.
 const BATCH: usize = 32;
 
-/// As many objects as [`BATCH`] says, each in a local handle of its own, which then lose their strong handles at once.
+/// [`BATCH`] objects, each in a local handle of its own, lose their strong handles at once.
 pub(super) fn batch<S: Scheme<Memory = Native>>(name: &'static str, parked: usize) -> Variant {
     let sides: Sides<Parked<S>, _, _> = (Collected::new, |it| it.domain.register());
     let act = |it: &Parked<S>, collected: &mut Collected<S>| collected.add(it);
     Variant::beside(name, move || Parked::new(parked), sides, act, Parked::go_on)
 }
 
-/// Local handles, and the objects that they had so far.
+/// Local handles and their objects.
 struct Collected<S: Scheme<Memory = Native>> {
     locals: Vec<LocalHandle<Value<Native>, S>>,
     objects: Vec<Context<Value<Native>, S>>,
@@ -68,7 +67,7 @@ impl<S: Scheme<Memory = Native>> Collected<S> {
         Self { locals, objects: Vec::with_capacity(BATCH) }
     }
 
-    /// One object; with the last one they go.
+    /// The last object of a batch ends all of them.
     fn add(&mut self, parked: &Parked<S>) {
         self.objects.push(parked.used(&mut self.locals[self.objects.len()]));
         if self.objects.len() == BATCH {

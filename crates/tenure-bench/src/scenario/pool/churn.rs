@@ -1,16 +1,15 @@
-//! Connections that come and go: each has a slot to send from and one to receive into.
+//! Connections that come and go, each with a slot to send from and one to receive into.
 
 use super::slots::Slots;
 use crate::scenario::Variant;
 use std::hint::black_box;
 
-/// Connections that each thread keeps open.
+/// Open ones, of each thread.
 const WINDOW: usize = 200;
 
-/// A thread's connections, in the order in which they were opened.
+/// A thread's connections by age.
 struct Window<T> {
     connections: Vec<Connection<T>>,
-    /// The one that was opened first.
     oldest: usize,
 }
 
@@ -26,7 +25,6 @@ impl<T> Window<T> {
         Self { connections: (0..WINDOW).map(|_| open(slots)).collect(), oldest: 0 }
     }
 
-    /// Closes the oldest connection, and then opens another.
     #[inline(always)]
     fn step<S: Slots<Taken = T>>(&mut self, slots: &S) {
         let connection = &mut self.connections[self.oldest];
@@ -39,7 +37,7 @@ impl<T> Window<T> {
     }
 }
 
-/// A server's slots. There is a connection to spare for each thread, so that closing first is no condition.
+/// One spare connection for each thread, so that closing first is no condition.
 fn prepared<S: Slots>(threads: usize) -> S {
     let free = threads * 2 * (WINDOW + 1);
     S::prepared(0, free as u32)

@@ -1,12 +1,4 @@
 //! Group `pool`: slots that are used again.
-//!
-//! | module | subject |
-//! |---|---|
-//! | `slots` | what is compared: pools of slots, here the free lists; acquire and release by one thread |
-//! | `public` | the library's pools as programs use them, on the real machine alone |
-//! | `others` | what else there is, there too |
-//! | `one_way`, `ring` | acquire by one thread and release by another, and the channel between them |
-//! | `churn` | connections that come and go |
 
 mod churn;
 mod one_way;
@@ -24,7 +16,6 @@ use slots::{Listed, cycle};
 use tenure::memory::Native;
 use tenure::pool::list::{Magazines, Scan, TaggedStack};
 
-/// The variants of acquire and release with so many slots in use.
 fn lists<M: Host>(in_use: u32) -> Vec<Variant> {
     vec![
         cycle::<Listed<Scan<M, false>>>("scan (published)", in_use),
@@ -34,7 +25,7 @@ fn lists<M: Host>(in_use: u32) -> Vec<Variant> {
     ]
 }
 
-/// What runs on the real machine alone, with so many slots in use: others, and the library's pools.
+/// What runs on the real machine alone: other crates, and the library's pools.
 fn native(in_use: u32) -> [Vec<Variant>; 2] {
     let others = vec![
         cycle::<LockedVec>("mutex vec", in_use),
@@ -46,10 +37,8 @@ fn native(in_use: u32) -> [Vec<Variant>; 2] {
     [others, vec![cycle::<Objects>("SlotPool", in_use), cycle::<Buffers>("BufferPool", in_use)]]
 }
 
-/// The walk at its best.
 const SCAN: &[&str] = &["scan"];
 
-/// Acquire and release with some in use.
 fn in_use(id: &'static str, title: &'static str, variants: Vec<Variant>) -> Scenario {
     let about = "One operation acquires a slot and releases it. Those in use lie before those that are free, \
                  where a walk that takes the first free one leaves them.";
@@ -110,7 +99,7 @@ pub(super) fn group<M: Host>() -> Group {
     }
 }
 
-/// Adds what runs on the real machine alone: other crates, and what is too long to be simulated.
+/// Adds what runs on the real machine alone: other crates, and what takes too long to simulate.
 pub(super) fn extend(group: &mut Group) {
     let behind = group.scenarios.iter().position(|scenario| scenario.id == "pool/in-use-200");
     let at = behind.map_or(0, |at| at + 1);

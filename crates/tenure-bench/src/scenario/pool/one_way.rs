@@ -1,7 +1,7 @@
 //! One thread acquires slots and another releases them: a reader and a writer, or a connection that moves.
 //!
-//! Threads come in pairs; an odd one out takes both sides in turn. A slot goes through a channel that is the
-//! same for all pools; `limit` is that channel with a number in it, and no pool.
+//! Threads come in pairs; an odd one out takes both sides in turn. The channel is the same for all pools; `limit` is
+//! that channel with a number in it, and no pool.
 
 use super::ring::{CAPACITY, Receiver, Ring, Sender};
 use super::slots::Slots;
@@ -9,19 +9,17 @@ use crate::scenario::{Host, Looped, Member, Place, Variant};
 use std::hint::black_box;
 use tenure::line::Isolated;
 
-/// Slots on their way from those who acquire to those who release.
 pub(super) struct OneWay<S: Slots, M: Host> {
     slots: S,
-    /// One for each pair of threads.
+    /// One for each pair.
     rings: Vec<Isolated<Ring<S::Taken, M>>>,
 }
 
-/// What a thread does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Role {
     Acquires,
     Releases,
-    /// Both, in turn: it has no partner for the other.
+    /// Both, in turn: without a partner.
     Both,
 }
 
@@ -35,16 +33,15 @@ impl Role {
     }
 }
 
-/// How long a side waits for the other. Before and after a slice is timed one side is alone for a moment:
-/// once it has waited in vain it goes on without, until something comes through.
+/// How long a side waits for the other, which may be absent before and after a timed slice. After a wait in vain it
+/// goes on without, until something comes through.
 struct Patience {
     left: u32,
 }
 
-/// Looks at the channel before the thread lets others run.
+/// Looks before the thread yields.
 const SPINS: u32 = 128;
-/// Looks in all: below a millisecond where no other thread wants to run, and as many turns of the others where
-/// one does.
+/// Below a millisecond if no other thread wants to run; otherwise so many turns of the others.
 const LOOKS: u32 = SPINS + 2_048;
 
 impl Patience {
@@ -52,7 +49,6 @@ impl Patience {
         Self { left: LOOKS }
     }
 
-    /// Calls `attempt` until something comes of it or the patience is over.
     #[inline(always)]
     fn wait_for<R, M: Host>(&mut self, mut attempt: impl FnMut() -> Option<R>) -> Option<R> {
         loop {
@@ -100,7 +96,7 @@ impl<S: Slots, M: Host> OneWay<S, M> {
 
     fn prepare(threads: usize) -> Self {
         let pairs = threads.div_ceil(2);
-        // As many as can be on their way, and one in hand.
+        // The most on their way, and one in hand.
         let free = pairs * (CAPACITY + 1);
         Self {
             slots: S::prepared(0, free as u32),
@@ -132,7 +128,7 @@ impl<S: Slots, M: Host> Looped for OneWay<S, M> {
                 for _ in 0..steps {
                     let slot = black_box(self.slots.acquire());
                     let Err(unsent) = sender.send(slot) else { continue };
-                    // As many again: each step stands for a slot that went the whole way.
+                    // As many again: each step counts one slot's whole way.
                     while let Some(slot) = receiver.receive() {
                         self.slots.release(black_box(slot));
                     }
@@ -157,14 +153,14 @@ mod tests {
 
     type Object<S> = OneWay<S, Native>;
 
-    /// Free slots that two threads may have to themselves, and two crates that are on their way.
+    /// Two threads' magazines and two crates on their way.
     const KEPT: u32 = 2 * 64 + 2 * 32;
 
     fn made<S: Slots>(object: &Object<S>) -> u32 {
         object.slots.made().expect("the pool counts them")
     }
 
-    /// Slots that were made before so many threads run, and after.
+    /// Slots made before the threads run, and after.
     fn run<S: Slots>(of: usize, steps: u64) -> [u32; 2] {
         let object = Object::<S>::prepare(of);
         let prepared = made(&object);

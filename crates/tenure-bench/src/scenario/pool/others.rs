@@ -1,5 +1,4 @@
-//! What else a program could take, on the real machine alone: a lock around a vector, queues, and pools of other
-//! crates.
+//! Alternatives on the real machine: a lock around a vector, queues, and pools of other crates.
 
 use super::slots::{FREE, Slots};
 use crate::scenario::Variant;
@@ -8,7 +7,7 @@ use std::hint::black_box;
 use std::sync::{Mutex, PoisonError};
 use tenure::line::Isolated;
 
-/// Free slots behind std's lock.
+/// std's lock.
 pub(super) struct LockedVec(Isolated<Mutex<Numbers>>);
 
 struct Numbers {
@@ -48,10 +47,10 @@ impl Slots for LockedVec {
     }
 }
 
-/// Free slots in crossbeam's bounded queue, which has a place for every slot.
+/// crossbeam's bounded queue, with a place for every slot.
 pub(super) struct Bounded(ArrayQueue<u32>);
 
-/// The number of slots that are made beyond those that were prepared: they are all alike.
+/// The number of all slots beyond the prepared ones.
 const ANOTHER: u32 = u32::MAX;
 
 impl Slots for Bounded {
@@ -70,12 +69,12 @@ impl Slots for Bounded {
     }
     #[inline(always)]
     fn release(&self, slot: u32) {
-        // One that finds no place is one too many.
+        // Without a place, there is one too many.
         let _ = self.0.push(slot);
     }
 }
 
-/// Free slots in crossbeam's queue of blocks.
+/// crossbeam's queue of blocks.
 pub(super) struct Unbounded(SegQueue<u32>);
 
 impl Slots for Unbounded {
@@ -96,7 +95,7 @@ impl Slots for Unbounded {
     }
 }
 
-/// The pool of `sharded-slab`: slots of each thread, which others release into a list of its own.
+/// `sharded-slab`: slots of each thread, which others release into a list of its own.
 pub(super) struct Sharded(sharded_slab::Pool<Option<u32>>);
 
 impl Slots for Sharded {
@@ -117,7 +116,7 @@ impl Slots for Sharded {
     }
 }
 
-/// Acquire and release of `opool`, whose slots borrow from the pool and so stay where they are.
+/// `opool`, whose slots borrow from the pool and so stay where they are.
 pub(super) fn borrowed(in_use: u32) -> Variant {
     let prepare = move || {
         let pool = opool::Pool::new((in_use + FREE) as usize, Numbered);
@@ -135,7 +134,7 @@ impl opool::PoolAllocator<u32> for Numbered {
     }
 }
 
-/// No pool: what the scenario costs without.
+/// No pool: the scenario's own cost.
 pub(super) struct Nothing;
 
 impl Slots for Nothing {

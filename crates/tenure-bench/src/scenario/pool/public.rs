@@ -1,9 +1,9 @@
-//! The library's pools as programs use them, on the real machine: what they add to their lists.
+//! The library's pools on the real machine: what they add to their lists.
 
 use super::slots::{Slots, elsewhere};
 use tenure::pool::{BufferPool, PooledBuf, SlotMut, SlotPool};
 
-/// `SlotPool`, of objects that are not looked at.
+/// `SlotPool`; its objects are not looked at.
 pub(super) struct Objects {
     _in_use: Vec<SlotMut<u32>>,
     pool: SlotPool<u32>,
@@ -33,13 +33,13 @@ impl Slots for Objects {
     }
 }
 
-/// `BufferPool` that does not zero: that is the memory's time and not the list's.
+/// `BufferPool` without zeroing, which would time the memory.
 pub(super) struct Buffers {
     _in_use: Vec<PooledBuf>,
     pool: BufferPool,
 }
 
-/// Bytes of a buffer: what is in it is not touched.
+/// Never touched.
 const BYTES: usize = 64;
 
 impl Slots for Buffers {

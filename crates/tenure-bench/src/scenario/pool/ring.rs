@@ -1,11 +1,10 @@
 //! [`Ring`]: a bounded channel from one thread to another.
 //!
-//! Each cell says for itself whether it is full, so that the two sides share no index (after Giacomoni,
-//! Moseley and Vachharajani, "FastForward for efficient pipeline parallelism", PPoPP 2008): while neither
-//! waits for the other, they are on different lines.
+//! Each cell says whether it is full, so the two sides share no index (after Giacomoni, Moseley and Vachharajani,
+//! "FastForward for efficient pipeline parallelism", PPoPP 2008): while neither waits for the other, they are on
+//! different lines.
 //!
-//! A cell belongs to the sender while it is empty and to the receiver while it is full. Who has it says so by
-//! the word that the other waits for.
+//! An empty cell is the sender's, a full one the receiver's.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tenure::line::Isolated;
@@ -14,19 +13,18 @@ use tenure::memory::{Atomic, Memory, Ordering, Plain};
 const EMPTY: u32 = 0;
 const FULL: u32 = 1;
 
-/// Values on their way, of which there are up to [`CAPACITY`].
+/// Up to [`CAPACITY`] values on their way.
 pub(super) struct Ring<T, M: Memory> {
     cells: Box<[Isolated<Line<T, M>>]>,
-    /// The sender's next cell.
+    /// The next cell.
     sent: Isolated<Mutex<usize>>,
-    /// The receiver's next cell.
+    /// The next cell.
     received: Isolated<Mutex<usize>>,
 }
 
-/// The most values on their way.
 pub(super) const CAPACITY: usize = LINES * CELLS;
 const LINES: usize = 32;
-/// Cells that move together.
+/// On one line.
 const CELLS: usize = 8;
 
 type Line<T, M> = [Cell<T, M>; CELLS];
@@ -36,9 +34,9 @@ struct Cell<T, M: Memory> {
     value: M::Plain<Option<T>>,
 }
 
-// SAFETY: `value` is used by one side at a time, which `state` tells: it passes on with Release and Acquire.
+// SAFETY: only the side that `state` names uses `value`, and passes it on with Release and Acquire.
 unsafe impl<T: Send, M: Memory> Sync for Cell<T, M> {}
-// SAFETY: values may be sent, and the rest is the cell's own.
+// SAFETY: `T` is Send, and the cell owns the rest.
 unsafe impl<T: Send, M: Memory> Send for Cell<T, M> {}
 
 impl<T, M: Memory> Cell<T, M> {
@@ -61,12 +59,12 @@ impl<T: Send, M: Memory> Ring<T, M> {
         }
     }
 
-    /// The only sender, until it is dropped.
+    /// One at a time.
     pub(super) fn sender(&self) -> Sender<'_, T, M> {
         Sender { ring: self, at: locked(&self.sent) }
     }
 
-    /// The only receiver, until it is dropped.
+    /// One at a time.
     pub(super) fn receiver(&self) -> Receiver<'_, T, M> {
         Receiver { ring: self, at: locked(&self.received) }
     }
@@ -77,14 +75,13 @@ impl<T: Send, M: Memory> Ring<T, M> {
     }
 }
 
-/// The side that sends.
 pub(super) struct Sender<'a, T, M: Memory> {
     ring: &'a Ring<T, M>,
     at: MutexGuard<'a, usize>,
 }
 
 impl<T: Send, M: Memory> Sender<'_, T, M> {
-    /// Sends `value`, or gives it back if there is no room.
+    /// Gives `value` back if there is no room.
     #[inline(always)]
     pub(super) fn send(&mut self, value: T) -> Result<(), T> {
         let cell = self.ring.cell(*self.at);
@@ -101,14 +98,13 @@ impl<T: Send, M: Memory> Sender<'_, T, M> {
     }
 }
 
-/// The side that receives.
 pub(super) struct Receiver<'a, T, M: Memory> {
     ring: &'a Ring<T, M>,
     at: MutexGuard<'a, usize>,
 }
 
 impl<T: Send, M: Memory> Receiver<'_, T, M> {
-    /// The value that was sent first, if there is one.
+    /// The oldest value.
     #[inline(always)]
     pub(super) fn receive(&mut self) -> Option<T> {
         let cell = self.ring.cell(*self.at);

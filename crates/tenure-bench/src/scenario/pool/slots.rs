@@ -1,5 +1,3 @@
-//! [`Slots`]: what the scenarios acquire and release, and the free lists as that.
-
 use crate::scenario::{Member, Variant};
 use std::hint::black_box;
 use std::sync::{Arc, Weak};
@@ -7,51 +5,48 @@ use tenure::line::Isolated;
 use tenure::memory::{Atomic, Memory, Ordering, Resident};
 use tenure::pool::list::List;
 
-/// A pool of slots.
-///
-/// Whatever it is, a slot that is free is used again, and where none is free one is made: no thread waits.
+/// A pool of slots. It uses free slots again and makes one where none is free: no thread waits.
 pub(super) trait Slots: Send + Sync + Sized + 'static {
-    /// A slot, in the hands of its user.
+    /// A slot in use.
     type Taken: Send;
 
-    /// A pool of which so many slots are in use for good, and so many free for all threads.
+    /// With so many slots in use for good, and so many free for all threads.
     fn prepared(in_use: u32, free: u32) -> Self;
     fn acquire(&self) -> Self::Taken;
     fn release(&self, taken: Self::Taken);
-    /// Slots that were made in all, if the pool counts them.
+    /// If the pool counts them.
     #[cfg(test)]
     fn made(&self) -> Option<u32> {
         None
     }
-    /// The parts that have a name.
     fn members(&self) -> Vec<Member> {
         Vec::new()
     }
 }
 
-/// A free list, and the slots that were made for it.
+/// A free list and its slots.
 pub(super) struct Listed<L: List> {
     owner: Arc<Owner<L>>,
     made: Isolated<<L::Memory as Memory>::AtomicU32>,
 }
 
-/// A list as threads that end see it.
+/// Registers with ending threads.
 struct Owner<L>(L);
 
 impl<L: List> Resident for Owner<L> {
     unsafe fn leave(&self, thread: usize) {
-        // SAFETY: the caller's.
+        // SAFETY: passed on to the caller.
         unsafe { self.0.leave(thread) };
     }
 }
 
-/// Slots that a thread may keep to itself: as many as pools let them by default.
+/// The default of pools.
 const MAGAZINE: usize = 64;
 
 impl<L: List> Listed<L> {
     #[cold]
     fn make(&self) -> Number {
-        // Relaxed: the number alone is passed on.
+        // Relaxed: only a number.
         let slot = self.made.fetch_add(1, Ordering::Relaxed);
         self.owner.0.admit(slot);
         Number(slot)
@@ -60,7 +55,7 @@ impl<L: List> Listed<L> {
 
 pub(super) struct Number(u32);
 
-/// Runs `work` on a thread that ends, so that what it keeps is for all.
+/// On a thread that ends, so that what it keeps is for all.
 pub(super) fn elsewhere<R: Send>(work: impl FnOnce() -> R + Send) -> R {
     std::thread::scope(|scope| scope.spawn(work).join()).expect("preparing does not panic")
 }
@@ -90,8 +85,7 @@ impl<L: List> Slots for Listed<L> {
 
     #[inline(always)]
     fn release(&self, slot: Number) {
-        // SAFETY: `slot` is from `acquire` or `make`, and cannot be copied. An object of these scenarios
-        // has one list, so it is from this one.
+        // SAFETY: `slot` is from this object's only list, by `acquire` or `make`, and cannot be copied.
         unsafe { self.owner.0.release(slot.0) }.expect("the scenarios never close a list");
     }
 
@@ -106,10 +100,10 @@ impl<L: List> Slots for Listed<L> {
     }
 }
 
-/// Free slots for all threads together, so that hardly one has to be made while it is measured.
+/// For all threads together: hardly any slot is made in a measurement.
 pub(super) const FREE: u32 = 64;
 
-/// Acquire and release, with so many slots in use beside.
+/// Beside `in_use` slots that stay in use.
 pub(super) fn cycle<S: Slots>(name: &'static str, in_use: u32) -> Variant {
     let step = |slots: &S, (): &mut ()| slots.release(black_box(slots.acquire()));
     Variant::workers(name, move |_| S::prepared(in_use, FREE), |_, _| (), step, S::members)

@@ -1,9 +1,4 @@
 //! Group `registry`: one live object per key, on the real machine alone.
-//!
-//! | module | subject |
-//! |---|---|
-//! | `tables` | what is compared: the library's registry, and what programs take instead |
-//! | `turns` | what a thread does with one: hits on one key, hits on many, objects that come and go |
 
 mod tables;
 mod turns;
@@ -18,7 +13,7 @@ use turns::{churn, hit, spread};
 
 type Isolating = Isolated<TicketRef>;
 
-/// The variants of a turn in which the last reference is never dropped.
+/// Turns in which the last reference is never dropped.
 macro_rules! hits {
     ($turn:ident) => {
         [

@@ -1,4 +1,4 @@
-//! What is compared: the library's registry, and what programs take instead.
+//! The library's registry, and what programs take instead.
 
 use crate::scenario::workers::Value;
 use dashmap::DashMap;
@@ -9,17 +9,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use tenure::memory::Native;
 use tenure::registry::{Ref, Registry, RegistryCount};
 
-/// Objects by their keys.
 pub(super) trait Table: Send + Sync + 'static {
     type Held: Send + Sync;
 
     fn new() -> Self;
-    /// The object of that key, a new one if there is none.
+    /// Makes the object if there is none.
     fn acquire(&self, key: u64) -> Self::Held;
     fn read(held: &Self::Held) -> u64;
 }
 
-/// The library's, with that count.
 pub(super) struct Registered<C: RegistryCount>(Registry<u64, Value<Native>, C>);
 
 impl<C: RegistryCount> Table for Registered<C> {
@@ -38,7 +36,7 @@ impl<C: RegistryCount> Table for Registered<C> {
     }
 }
 
-/// An object that removes its entry from a map of weak pointers when it goes.
+/// Removes its entry from a map of weak pointers when it ends.
 pub(super) struct Object<M: Removes> {
     value: Value<Native>,
     key: u64,
@@ -52,11 +50,11 @@ impl<M: Removes> Drop for Object<M> {
 }
 
 pub(super) trait Removes: Send + Sync + Sized + 'static {
-    /// Removes the entry of that key, unless there is another object in it by now.
+    /// Unless the entry has another object by now.
     fn remove_dead(&self, key: u64);
 }
 
-/// The object of an entry, a new one if there is none.
+/// Makes the object if there is none.
 #[inline(always)]
 fn found<M: Removes>(map: &Arc<M>, key: u64, entry: &mut Weak<Object<M>>) -> Arc<Object<M>> {
     entry.upgrade().unwrap_or_else(|| {
@@ -66,7 +64,6 @@ fn found<M: Removes>(map: &Arc<M>, key: u64, entry: &mut Weak<Object<M>>) -> Arc
     })
 }
 
-/// Behind one lock.
 #[derive(Default)]
 pub(super) struct LockedMap(Mutex<HashMap<u64, Weak<Object<LockedMap>>>>);
 
@@ -104,7 +101,6 @@ impl Table for Locked {
     }
 }
 
-/// Behind many locks.
 #[derive(Default)]
 pub(super) struct ShardedMap(DashMap<u64, Weak<Object<ShardedMap>>, RandomState>);
 
@@ -124,7 +120,7 @@ impl Table for Sharded {
     }
     #[inline(always)]
     fn acquire(&self, key: u64) -> Self::Held {
-        // A read lock for what is there.
+        // A read lock is enough for an object that is there.
         let there = self.0.get(&key).and_then(|found| found.upgrade());
         there.unwrap_or_else(|| found(self, key, &mut self.0.entry(key).or_default()))
     }
@@ -134,7 +130,7 @@ impl Table for Sharded {
     }
 }
 
-/// moka's cache, with room for all objects.
+/// moka's cache, with room for all.
 pub(super) struct Cached(moka::sync::Cache<u64, Arc<Value<Native>>>);
 
 impl Table for Cached {

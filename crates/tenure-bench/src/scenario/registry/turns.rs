@@ -5,26 +5,24 @@ use crate::scenario::Variant;
 use crate::scenario::workers::nameless;
 use std::hint::black_box;
 
-/// Objects that are there all the time, where there are many.
+/// There all the time, in scenarios with many keys.
 const OBJECTS: u64 = 1_024;
 
-/// The one key there is.
+/// One key.
 pub(super) fn hit<T: Table>(name: &'static str) -> Variant {
     turn::<T, 1, 1, false>(name)
 }
 
-/// Many keys.
 pub(super) fn spread<T: Table>(name: &'static str) -> Variant {
     turn::<T, OBJECTS, OBJECTS, false>(name)
 }
 
-/// Objects that come and go.
 pub(super) fn churn<T: Table>(name: &'static str) -> Variant {
     turn::<T, OBJECTS, 64, true>(name)
 }
 
 /// Acquires the next of `KEYS` keys, reads the object and drops it, beside `THERE` objects that are held all the time.
-/// The keys are theirs, and all threads share them; unless `OWN`: then each thread has keys that no other one holds.
+/// Threads share the keys, or with `OWN` have keys that no other one holds.
 fn turn<T: Table, const THERE: u64, const KEYS: u64, const OWN: bool>(
     name: &'static str,
 ) -> Variant {
@@ -33,7 +31,7 @@ fn turn<T: Table, const THERE: u64, const KEYS: u64, const OWN: bool>(
         let held: Vec<T::Held> = (0..THERE).map(|key| table.acquire(key)).collect();
         (table, held)
     };
-    // The first key, and where it is. Keys that threads share are begun far from each other.
+    // The first key, and its place. Threads begin far apart on shared keys.
     let own = |_: &_, thread| match thread as u64 {
         thread if OWN => (THERE + thread * KEYS, 0),
         thread => (0, (thread * 389) % KEYS),
@@ -41,7 +39,7 @@ fn turn<T: Table, const THERE: u64, const KEYS: u64, const OWN: bool>(
     let step = |(table, _): &(T, Vec<T::Held>), (first, at): &mut (u64, u64)| {
         *at = (*at + 1) % KEYS;
         let key = *first + *at;
-        // That it is always the same key must not help.
+        // The compiler must not know that the key is always the same.
         let key = if KEYS == 1 { black_box(key) } else { key };
         black_box(T::read(&table.acquire(key)));
     };

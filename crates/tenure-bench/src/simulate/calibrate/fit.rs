@@ -1,9 +1,9 @@
-//! From what programs took to the simulator's figures: by simulating them.
+//! Fits the simulator's figures to measured times, by simulating the measured loops.
 //!
-//! A latency is not what a ping-pong shows, as the next exchange waits at the line when it becomes free;
-//! and residency and handoff show only in what several CPUs do to one line. So the three are looked for
-//! together: until the ping-pongs and the fetch_add of the nearest two cores, and the fetch_add on all CPUs,
-//! take in the simulator what they took. The latencies of farther classes follow, each from its ping-pong.
+//! A ping-pong does not show a latency, as the next exchange waits at the line until it is free; residency and handoff
+//! show only in what several CPUs do to one line. So the three are searched together, until the ping-pongs and the
+//! fetch_add of the nearest two cores, and the fetch_add on all CPUs, take as long simulated as measured. The latencies
+//! of farther classes follow, each from its ping-pong.
 
 use super::measure::{self, Ball};
 use super::shape::Class;
@@ -16,16 +16,16 @@ use tenure_sim::{Cpu, Error, Machine, Report, Simulated};
 
 type Word = <Simulated as Memory>::AtomicU32;
 
-/// Everything that a machine is fitted to, in nanoseconds.
+/// In nanoseconds.
 #[derive(Debug, Clone)]
 pub(super) struct Observed {
-    /// By class, the nearest first.
+    /// The nearest class first.
     pub(super) pairs: Vec<Pair>,
-    /// The number of all CPUs, if those are more than two, and a fetch_add on one word on each.
+    /// The number of all CPUs, if more than two, and a fetch_add on one word on each.
     pub(super) all: Option<(usize, f64)>,
 }
 
-/// What two CPUs took.
+/// Of two CPUs.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Pair {
     pub(super) class: Class,
@@ -38,7 +38,7 @@ pub(super) struct Pair {
 }
 
 impl Pair {
-    /// The medians over `pairs`.
+    /// Medians over `pairs`.
     pub(super) fn measured(class: Class, pairs: &[[usize; 2]]) -> Self {
         let over = |of: fn([usize; 2]) -> f64| {
             let values: Vec<f64> = pairs.iter().map(|&pair| of(pair)).collect();
@@ -54,13 +54,12 @@ impl Pair {
 }
 
 impl Observed {
-    /// The nearest pair of two cores.
     pub(super) fn nearest(&self) -> Option<&Pair> {
         self.pairs.iter().find(|pair| pair.class != Class::Sibling)
     }
 }
 
-/// `machine` with the latencies, the residency and the handoff that explain what was observed.
+/// `machine` with the latencies, the residency and the handoff that fit best.
 pub(super) fn fitted(machine: Machine, observed: &Observed) -> Result<Machine, Error> {
     let Some(nearest) = observed.nearest() else {
         return with_farther(machine, observed, Class::Cluster);
@@ -83,7 +82,7 @@ struct Knobs {
     latency: f64,
     residency: f64,
     handoff: f64,
-    /// The least residency that the machine can have.
+    /// The machine's least residency.
     least: f64,
 }
 
@@ -109,7 +108,7 @@ impl Knobs {
         machine
     }
 
-    /// One of them moved, up or down.
+    /// One figure moved, up or down.
     fn neighbours(self, step: f64) -> [Self; 6] {
         let up = 1.0 + step;
         let residency = |residency: f64| residency.max(self.least);
@@ -125,8 +124,8 @@ impl Knobs {
     }
 }
 
-/// A pattern search: to whatever neighbour is better, with steps that get smaller where none is.
-/// `error` may give up beyond the error that it is given.
+/// A pattern search: moves to a better neighbour, and halves its steps where none is. `error` may give up beyond the
+/// given error.
 fn searched(
     start: Knobs,
     error: impl Fn(Knobs, f64) -> Result<f64, Error>,
@@ -148,7 +147,6 @@ fn searched(
     Ok(best)
 }
 
-/// The latencies of all classes but `fitted`.
 fn with_farther(
     mut machine: Machine,
     observed: &Observed,
@@ -161,7 +159,7 @@ fn with_farther(
     Ok(machine)
 }
 
-/// The latency at which a ping-pong by exchange takes what it took.
+/// By a ping-pong by exchange.
 fn fitting_latency(machine: &Machine, pair: &Pair) -> Result<f64, Error> {
     let latency = bisected(pair.exchange / 10.0, pair.exchange * 10.0, |latency| {
         let mut machine = machine.clone();
@@ -182,7 +180,7 @@ fn set_latency(machine: &mut Machine, class: Class, latency: f64) {
     }
 }
 
-/// Two CPUs of a machine, a class apart, as a machine of their own.
+/// Two CPUs a class apart, as a machine of their own.
 pub(super) fn two(machine: &Machine, class: Class) -> Machine {
     let mut two = machine.clone();
     two.topology = Topology { sockets: 1, clusters: 1, cores: 2, smt: 1 };
@@ -196,7 +194,7 @@ pub(super) fn two(machine: &Machine, class: Class) -> Machine {
     two
 }
 
-/// How far a machine is from what was observed; 0 is not at all. Whatever exceeds `most` may be less than it would be.
+/// 0 is a perfect fit. Errors above `most` may be cut short.
 fn error(machine: &Machine, observed: &Observed, nearest: &Pair, most: f64) -> Result<f64, Error> {
     let off = |simulated: f64, measured: f64| (simulated / measured).ln().powi(2);
     let together = two(machine, nearest.class);
@@ -212,7 +210,7 @@ fn error(machine: &Machine, observed: &Observed, nearest: &Pair, most: f64) -> R
     Ok(error)
 }
 
-/// Where `is_too_much` begins between two figures, on a scale of ratios.
+/// Where `is_too_much` begins, on a scale of ratios.
 fn bisected(
     mut low: f64,
     mut high: f64,
@@ -230,12 +228,11 @@ fn bisected(
     Ok((low * high).sqrt())
 }
 
-/// To a hundredth of a nanosecond, which is more than is known.
+/// To a hundredth of a nanosecond, more than is known.
 pub(super) fn rounded(ns: f64) -> f64 {
     ((ns * 100.0).round() / 100.0).max(0.01)
 }
 
-/// One way of a simulated ping-pong.
 pub(super) fn ping_pong(machine: &Machine, ball: Ball) -> Result<f64, Error> {
     let report = simulated(machine, 2, move |word, cpu| {
         let me = u32::from(cpu.index() == 1);
@@ -264,7 +261,7 @@ fn simulated(
     thread: impl Fn(&Word, &Cpu) + Send + 'static,
 ) -> Result<Report, Error> {
     let word = Arc::new(Isolated::new(Word::new(0)));
-    // Long enough for many transfers, however far.
+    // Long enough for many transfers at any distance.
     let longest = Distance::ALL.map(|distance| machine.latency(distance).high());
     let ns = longest.into_iter().fold(50_000.0, |ns: f64, latency| ns.max(latency * 200.0));
     let simulation = machine.simulation(threads).warm_up_ns(ns / 10.0).duration_ns(ns);

@@ -1,13 +1,12 @@
-//! What the operating system costs, as far as `membarrier` shows it.
+//! The operating system's costs, measured by `membarrier`.
 //!
-//! Its private expedited command interrupts every CPU that runs another thread of the process, and
-//! waits for all of them. So one call beside a thread that runs, beside none, and beside one on every CPU tell
-//! the parts of an interrupt. What nothing tells keeps the simulator's default.
+//! Its private expedited command interrupts every CPU that runs another thread of the process, and waits for all of
+//! them. Calls beside no thread, one, and one on every CPU give the parts of an interrupt. The rest keeps the
+//! simulator's defaults.
 
 use super::fit::rounded;
 use tenure_sim::machine::Kernel;
 
-/// The costs, with threads on up to all of `cpus`.
 pub(super) fn measured(cpus: &[usize]) -> Kernel {
     let mut kernel = Kernel::default();
     kernel.system_call = imp::system_call().map_or(kernel.system_call, rounded);
@@ -17,7 +16,7 @@ pub(super) fn measured(cpus: &[usize]) -> Kernel {
     kernel
 }
 
-/// The parts of an interrupt; the defaults where it cannot be measured. Returns whether it could.
+/// `None` where it cannot be measured, and the defaults stay.
 fn interrupts(kernel: &mut Kernel, cpus: &[usize]) -> Option<()> {
     let (&caller, others) = cpus.split_first()?;
     let alone = imp::beside(caller, &[])?.call;
@@ -38,12 +37,12 @@ fn interrupts(kernel: &mut Kernel, cpus: &[usize]) -> Option<()> {
     Some(())
 }
 
-/// What one call of `membarrier` cost, in nanoseconds.
+/// One call of `membarrier`, in nanoseconds.
 #[derive(Debug, Clone, Copy)]
 struct Call {
-    /// Who called.
+    /// To the caller.
     call: f64,
-    /// One of those who ran beside.
+    /// To one running thread.
     taken: f64,
 }
 
@@ -65,7 +64,7 @@ mod imp {
     const REGISTER_PRIVATE_EXPEDITED: libc::c_int = 1 << 4;
 
     const ROUNDS: usize = 15;
-    /// Tries for those, where other programs want the CPUs too.
+    /// Tries, as other programs may want the CPUs too.
     const TRIES: usize = 10 * ROUNDS;
     const CALLS: u32 = 200;
 
@@ -78,7 +77,6 @@ mod imp {
         membarrier(REGISTER_PRIVATE_EXPEDITED) && membarrier(PRIVATE_EXPEDITED)
     }
 
-    /// Time of one of many calls.
     fn each(call: impl Fn()) -> f64 {
         let start = Instant::now();
         for _ in 0..CALLS {
@@ -87,14 +85,14 @@ mod imp {
         start.elapsed().as_nanos() as f64 / f64::from(CALLS)
     }
 
-    /// The median over rounds, of those that came to something.
+    /// The median of the rounds that succeeded.
     fn rounds(round: impl Fn() -> Option<f64>) -> Option<f64> {
         let values: Vec<f64> = (0..TRIES).filter_map(|_| round()).take(ROUNDS).collect();
         median(&values)
     }
 
     pub(super) fn system_call() -> Option<f64> {
-        // A call that no library answers by itself.
+        // No library answers this call by itself.
         rounds(|| Some(each(|| _ = black_box(std::os::unix::process::parent_id()))))
     }
 
@@ -127,12 +125,12 @@ mod imp {
         })
     }
 
-    /// Steps of a thread that counts, between two looks at it.
+    /// Steps between two looks.
     const STRIDE: u64 = 64;
 
     fn measure(counts: &[Isolated<Word>]) -> Option<Call> {
-        // The time that `during` takes, and what the slowest of the others counts in a nanosecond of it. None if
-        // one of them, or the caller, did not run throughout.
+        // The time of `during`, and what the slowest of the others counts in a nanosecond of it. None if one of them,
+        // or the caller, did not run throughout.
         let beside = |during: &dyn Fn()| {
             let now =
                 || counts.iter().map(|count| count.load(Ordering::Relaxed)).collect::<Vec<_>>();

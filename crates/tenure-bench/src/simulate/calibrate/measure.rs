@@ -1,7 +1,7 @@
-//! What is measured on the real machine, in nanoseconds.
+//! Measurements on the real machine, in nanoseconds.
 //!
-//! Loops that every thread does alike run as the benchmarks do, in slices of which those with an
-//! involuntary switch are dropped. A ping-pong is not one of them, as its threads have sides.
+//! Loops that are alike on all threads run as benchmarks do, in slices that an involuntary switch drops. A ping-pong
+//! has sides, and runs by itself.
 
 use crate::runner::{self, Plan};
 use crate::scenario::refs::BareAdd;
@@ -17,12 +17,11 @@ type Word = <Native as Memory>::AtomicU32;
 
 const PLAN: Plan = Plan { seconds: 0.12, batches: 3 };
 
-/// How a ball goes from one CPU to another and back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::simulate) enum Ball {
-    /// Both try to exchange it until it is theirs: what public matrices of latencies are measured with.
+    /// Both sides try to exchange it: the usual method of public matrices of latencies.
     Exchange,
-    /// Both look at it until it is theirs, and then write it.
+    /// Both sides load it until it is theirs, and then store.
     Store,
 }
 
@@ -35,7 +34,7 @@ impl Ball {
         me: u32,
         going: impl Fn() -> bool,
     ) -> bool {
-        // Relaxed: nothing is published but the ball.
+        // Relaxed: only the ball is published.
         match self {
             Self::Exchange => {
                 while word
@@ -60,17 +59,15 @@ impl Ball {
     }
 }
 
-/// Rounds of a ping-pong, and turns of each side in one.
 const ROUNDS: usize = 60;
 const TURNS: u32 = 1_000;
 
-/// One way of a ping-pong between two CPUs: the median over rounds in which neither thread was switched out.
+/// One way: the median over rounds in which neither thread was switched out.
 pub(super) fn ping_pong(ball: Ball, pair: [usize; 2]) -> f64 {
     let word = Isolated::new(Word::new(0));
     let play = |me: u32, cpu: usize| -> Vec<(f64, bool)> {
         affinity::pin(cpu);
         let turns = |turns: u32| (0..turns).for_each(|_| _ = ball.turn(&*word, me, || true));
-        // Both are there.
         turns(TURNS);
         let round = |_| {
             let switches = affinity::involuntary_switches();
@@ -92,22 +89,20 @@ pub(super) fn ping_pong(ball: Ball, pair: [usize; 2]) -> f64 {
     median(&kept).expect("there are rounds")
 }
 
-/// A fetch_add on one word, on each of some CPUs at once, its result unused.
+/// On one word, on each of `cpus` at once, the result unused.
 pub(super) fn fetch_add(cpus: &[usize]) -> f64 {
     time(Variant::of::<BareAdd<Native>>("fetch_add"), cpus)
 }
 
-/// A spin hint.
 pub(super) fn pause(cpu: &[usize]) -> f64 {
     time(Variant::step("hint", || (), |()| Native::spin_hint()), cpu)
 }
 
-/// A load of a line that the core has, by which the next is addressed.
+/// From the core's own cache, each address from the load before.
 pub(super) fn load(cpu: &[usize]) -> f64 {
     time(Variant::new("chase", |_| Box::new(Chase::around(1))), cpu)
 }
 
-/// A load from memory.
 pub(super) fn memory(cpu: &[usize]) -> f64 {
     time(Variant::new("chase", |_| Box::new(Chase::around(larger_than_caches()))), cpu)
 }
@@ -119,13 +114,13 @@ fn time(variant: Variant, cpus: &[usize]) -> f64 {
     point.expect("nothing cancels the run").rows[0].ns_per_op.median
 }
 
-/// Lines of which each says which is next: one cycle through all of them.
+/// A cycle through lines, each of which names the next.
 ///
-/// The order is random, but within windows: what misses the caches must not miss the TLB as well, or a
-/// walk of page tables is taken for the memory's latency.
+/// The order is random within windows: a walk must miss the caches and not the TLB, whose page walks would count as the
+/// memory's latency.
 struct Chase {
     lines: Vec<Line>,
-    /// Where the next slice goes on, so that none finds the lines of the one before in a cache.
+    /// Slices continue here, so that none finds the lines of the one before in a cache.
     at: Word,
 }
 
@@ -133,7 +128,7 @@ struct Chase {
 struct Line(u32);
 
 impl Chase {
-    /// Lines of 16 pages: too many for a prefetcher to see a pattern, too few pages for any TLB.
+    /// 16 pages: too many lines for a prefetcher to see a pattern, too few pages for any TLB.
     const WINDOW: usize = 1_024;
 
     fn around(lines: u32) -> Self {
@@ -164,10 +159,10 @@ impl Looped for Chase {
     }
 }
 
-/// Lines of four times the largest cache, within what takes long to make and what the machine has.
+/// Four times the largest cache, within bounds of time and memory.
 fn larger_than_caches() -> u32 {
     const LEAST: u64 = 32 << 20;
-    // Tests ask whether it works, not how long memory takes.
+    // Tests only ask whether it works.
     const MOST: u64 = if cfg!(test) { LEAST } else { 256 << 20 };
     let machine = machine::describe();
     let cache = machine.caches.iter().map(|cache| cache.bytes).max().unwrap_or(0);

@@ -9,9 +9,8 @@
 //! membarrier ───────────────────────────────────────────> interrupts
 //! ```
 //!
-//! What a figure of the simulator is, is known by what it does to a program. So the fit runs the measured
-//! loops in the simulator too, until both agree. Only one thing cannot be told from outside: what is
-//! not there to be measured, such as another core where the process may use one CPU. It is assumed, and
+//! A figure is known by its effect on a program: the fit runs the measured loops in the simulator until both agree.
+//! Figures that cannot be measured, such as those of a second core where the process may use one CPU, are assumed, and
 //! the machine's `sources` say so.
 
 mod fit;
@@ -31,19 +30,19 @@ use tenure_sim::machine::{
     Arbitration, AtomicCost, AtomicKind, Contention, Kernel, Latency, Span, Topology,
 };
 
-/// The name of the machine that a calibration makes.
+/// The machine's name.
 pub const NAME: &str = "this";
 
-/// Pairs of CPUs that are measured of each class of distance.
+/// Measured pairs of each class of distance.
 const PAIRS: usize = 4;
 
 /// Measures the machine that the calling thread runs on, as far as the process may use it.
 ///
-/// Takes a few seconds, in which nothing else should run. The calling thread stays where it may be.
+/// Takes a few seconds, in which nothing else should run. The calling thread's affinity stays.
 ///
 /// # Errors
 ///
-/// It has more CPUs than can be simulated, or the host gave no memory to simulate.
+/// More CPUs than can be simulated, or no memory for the simulation.
 pub fn this_machine(progress: &dyn Progress) -> Result<Machine, tenure_sim::Error> {
     calibrate(&machine::places(), progress)
 }
@@ -67,7 +66,7 @@ fn calibrate(places: &[Place], progress: &dyn Progress) -> Result<Machine, tenur
     let kernel = steps.next("membarrier", cpus.len(), || kernel::measured(&cpus));
 
     let blank = blank(topology, alone, memory, kernel);
-    // Too many CPUs, before anything is simulated.
+    // Fails before the measurement.
     blank.check()?;
     let machine = steps.next("fit", cpus.len(), || fit::fitted(blank, &observed))?;
     progress.end();
@@ -76,7 +75,7 @@ fn calibrate(places: &[Place], progress: &dyn Progress) -> Result<Machine, tenur
     Ok(machine)
 }
 
-/// What one CPU took that does not depend on others, in nanoseconds.
+/// Of one CPU by itself, in nanoseconds.
 #[derive(Clone, Copy)]
 struct Alone {
     load: f64,
@@ -94,7 +93,7 @@ impl Alone {
     }
 }
 
-/// Steps that take about as long as each other.
+/// Of about equal length.
 struct Steps<'a>(&'a dyn Progress);
 
 impl Steps<'_> {
@@ -106,7 +105,7 @@ impl Steps<'_> {
     }
 }
 
-/// The machine before its fit. Latencies are guesses of a size that fits its memory's.
+/// Before the fit, with guessed latencies in proportion to the memory's.
 fn blank(topology: Topology, alone: Alone, memory: f64, kernel: Kernel) -> Machine {
     let guess = |needed: bool, share: f64| needed.then_some(Span::Fixed(memory * share));
     let described = machine::describe();
@@ -155,7 +154,6 @@ fn kind() -> AtomicKind {
     if reserves { AtomicKind::Reserved } else { AtomicKind::Near }
 }
 
-/// What was measured, and what it was fitted to.
 fn sources(machine: &Machine, observed: &Observed) -> Vec<String> {
     let mut sources = vec![format!(
         "measured on it: one CPU: load {:.2} ns, fetch_add {:.2}, memory {:.0}; system call {:.0}",

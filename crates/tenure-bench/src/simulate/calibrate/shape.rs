@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use tenure_report::machine::Place;
 use tenure_sim::machine::Topology;
 
-/// How far apart two CPUs are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Class {
     /// Hardware threads of one core.
@@ -31,8 +30,8 @@ impl Class {
     }
 }
 
-/// The smallest regular machine that has room for these CPUs: one that is allowed a part of a core, or has
-/// cores of several kinds, counts as if all of them were like the largest.
+/// The smallest regular machine with room for these CPUs: parts of cores, and cores of several kinds, count as the
+/// largest.
 pub(super) fn topology(places: &[Place]) -> Topology {
     let most = |whole: fn(&Place) -> usize, part: fn(&Place) -> usize| {
         let mut parts = BTreeMap::<usize, BTreeSet<usize>>::new();
@@ -49,7 +48,7 @@ pub(super) fn topology(places: &[Place]) -> Topology {
     }
 }
 
-/// Up to `most` pairs of CPUs of every class that there is, the nearest class first, spread over the machine.
+/// Up to `most` pairs of every class that there is, the nearest class first, spread over the machine.
 pub(super) fn pairs(places: &[Place], most: usize) -> Vec<(Class, Vec<[usize; 2]>)> {
     let mut classes = BTreeMap::<Class, Vec<[usize; 2]>>::new();
     for (at, one) in places.iter().enumerate() {
@@ -74,7 +73,7 @@ mod tests {
         Place { cpu, socket, cluster, core }
     }
 
-    /// Two sockets of two clusters of two cores of two hardware threads, siblings next to each other.
+    /// Two sockets, two clusters, two cores, two threads each; siblings are neighbours.
     fn epyc() -> Vec<Place> {
         (0..16).map(|cpu| place([cpu, cpu / 8, cpu / 4, cpu / 2])).collect()
     }

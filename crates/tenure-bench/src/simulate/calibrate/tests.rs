@@ -37,7 +37,7 @@ fn a_thread_that_may_use_one_cpu_is_calibrated_on_that_one_and_other_cores_are_a
     assert!(machine.sources.iter().any(|source| source.starts_with("assumed")), "{machine:?}");
 }
 
-/// What two CPUs of a machine would be observed to do.
+/// The expected observations of two CPUs.
 fn observe(machine: &Machine, class: Class) -> Pair {
     let two = two(machine, class);
     Pair {
@@ -48,7 +48,7 @@ fn observe(machine: &Machine, class: Class) -> Pair {
     }
 }
 
-/// Its figures are to be found again.
+/// The fit has to find its figures.
 fn known(topology: Topology, cluster: f64, residency: f64, handoff: f64) -> Machine {
     let mut known = Machine::preset("xeon-2s-112").unwrap();
     known.topology = topology;

@@ -1,4 +1,4 @@
-//! Which members of which lines moved, on the most CPUs: in words, as pictures, and in figures.
+//! Which members of which lines moved, on the most CPUs: words, pictures and figures.
 
 mod picture;
 
@@ -21,11 +21,11 @@ struct Heat {
 struct Variant {
     name: String,
     mark: &'static str,
-    /// How long all of its accesses waited.
+    /// All accesses together.
     waited: String,
     summary: Summary,
     lines: Vec<Picture>,
-    /// The lines that are not drawn, if there are any.
+    /// Lines that are not drawn.
     rest: Option<String>,
 }
 
@@ -36,7 +36,7 @@ struct Picture {
     svg: String,
 }
 
-/// The pictures of a point at which something moved. `anchor` is unique in the page.
+/// For a point at which something moved. `anchor` is unique in the page.
 pub(super) fn html(scenario: &Scenario, point: &Point, anchor: &str) -> String {
     let names = names(&point.rows);
     let variant = |(index, row): (usize, &Row)| {
@@ -63,7 +63,6 @@ pub(super) fn html(scenario: &Scenario, point: &Point, anchor: &str) -> String {
     html::part(include_str!("heat.html"), &heat)
 }
 
-/// The figures of all lines, to be unfolded.
 pub(super) fn table(scenario: &Scenario, point: &Point) -> Table {
     let headings = [
         "offset",
@@ -92,7 +91,6 @@ pub(super) fn table(scenario: &Scenario, point: &Point) -> Table {
     }
 }
 
-/// Of a line as a whole: what moved, and from where.
 fn moved(line: &Line) -> String {
     let mut parts = origins(&line.transfers_per_op);
     if line.far_per_op > 0.0 {
@@ -117,15 +115,14 @@ fn figures(member: &Member) -> Vec<String> {
     figures
 }
 
-/// The lines to draw, and the others, which hardly move or are too many.
+/// Lines to draw, and the others, which hardly move or are too many.
 fn hottest(lines: &[Line]) -> (&[Line], &[Line]) {
-    /// So many lines are drawn.
     const MOST: usize = 3;
     /// Of the first line's moves.
     const LEAST: f64 = 0.02;
     let least = lines.first().map_or(0.0, moves) * LEAST;
     let hot = lines.iter().take(MOST).take_while(|line| moves(line) >= least).count();
-    // A line whose moves are no number is drawn for what is on it.
+    // A line whose moves are no number is drawn for its members.
     lines.split_at(hot.max(1).min(lines.len()))
 }
 
@@ -146,7 +143,7 @@ fn others(rest: &[Line]) -> Option<String> {
     }
 }
 
-/// All that a variant waited, which shares are of.
+/// The whole that shares are of.
 #[derive(Clone, Copy)]
 struct Waited(f64);
 
@@ -157,7 +154,6 @@ impl Waited {
         Self(members.map(|member| member.waited_ns_per_op).fold(0.0, |all, one| all + one))
     }
 
-    /// A member's part of it, of 1.
     fn share(self, member: &Member) -> f64 {
         let share = member.waited_ns_per_op / self.0;
         if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 }
@@ -200,13 +196,12 @@ fn spot(member: &Member, waited: Waited) -> Spot {
 }
 
 fn percent(share: f64) -> usize {
-    // From 0 to 100.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     let percent = (share * 100.0).round() as usize;
     percent
 }
 
-/// Where transfers came from, in words: the farthest first, without what did not occur.
+/// Where transfers came from, the farthest first.
 fn origins(transfers: &Transfers) -> Vec<String> {
     [
         (transfers.remote, "from another socket"),
@@ -223,11 +218,10 @@ fn origins(transfers: &Transfers) -> Vec<String> {
 #[derive(Debug, PartialEq, Serialize)]
 struct Summary {
     sentence: Parts,
-    /// Something waits for what it does not use.
+    /// A member waits for what it does not use.
     suffers: bool,
 }
 
-/// A member's name, or its place.
 fn name(member: &Member) -> String {
     let place = || format!("{} B at {}", member.bytes, member.offset);
     member.name.clone().unwrap_or_else(place)
@@ -241,7 +235,7 @@ fn access(member: &Member) -> &'static str {
     if is_written(member) { "written" } else { "only read" }
 }
 
-/// The names of all members that any of `rows` has, in their order.
+/// In the order of `rows`.
 fn names(rows: &[Row]) -> Vec<String> {
     let mut names = Vec::new();
     for member in rows.iter().flat_map(|row| &row.lines).flat_map(|line| &line.members) {
@@ -253,7 +247,7 @@ fn names(rows: &[Row]) -> Vec<String> {
     names
 }
 
-/// The sentence. `names` are those of all variants, so that it can say what does not move here.
+/// `names` are those of all variants: the sentence says what does not move here.
 fn summary(row: &Row, names: &[String]) -> Summary {
     let says = |suffers, sentence| Summary { sentence, suffers };
     if row.lines.is_empty() {
@@ -283,12 +277,12 @@ fn summary(row: &Row, names: &[String]) -> Summary {
     says(false, sentence)
 }
 
-/// Who waits less than this is not worth a word.
+/// Shorter waits are not worth a word.
 fn least(row: &Row) -> f64 {
     Waited::of(row).0 * 0.01
 }
 
-/// The members of a line that are only read and yet wait, because another one is written.
+/// Members that are only read, and wait because another one is written.
 fn victims(line: &Line, least: f64) -> impl Iterator<Item = &Member> {
     let contended = line.members.iter().any(is_written);
     let members = line.members.iter().filter(move |_| contended);

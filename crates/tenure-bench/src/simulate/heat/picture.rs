@@ -1,5 +1,4 @@
-//! A line as a row of 64 bytes: each member at its place, shaded by how much is waited for it, with
-//! its name and figures below.
+//! A line as a row of 64 bytes: each member at its place, shaded by its waits, with its name and figures below.
 
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, VPos};
@@ -11,10 +10,10 @@ use tenure_report::words;
 pub(super) struct Spot {
     pub(super) offset: usize,
     pub(super) bytes: usize,
-    /// Of all that is waited, from 0 to 1.
+    /// Of all waits, from 0 to 1.
     pub(super) share: f64,
     pub(super) is_written: bool,
-    /// Its name and figures, a line each.
+    /// Name and figures, a line each.
     pub(super) label: Vec<String>,
 }
 
@@ -22,15 +21,14 @@ const LINE_BYTES: usize = 64;
 const BYTE: i32 = 7;
 const SIDE: i32 = 6;
 const WIDTH: i32 = 2 * SIDE + 64 * BYTE;
-/// Above the row: offsets.
+/// Room for the offsets.
 const TOP: i32 = 20;
 const HEIGHT: i32 = 34;
 const TEXT_LINE: i32 = 17;
-/// Between the row and the labels.
 const LEADER: i32 = 12;
-/// So many members have labels; the table has all.
+/// Labels; the table has all members.
 const MOST: usize = 10;
-/// So many letters has a line of a label at most.
+/// In a line of a label.
 const LETTERS: usize = 30;
 
 pub(super) fn draw(spots: &[Spot], id: &str, title: &str) -> String {
@@ -50,7 +48,7 @@ pub(super) fn draw(spots: &[Spot], id: &str, title: &str) -> String {
         for spot in spots.iter().filter(|spot| spot.offset < LINE_BYTES) {
             cell(area, spot)?;
         }
-        // All leaders before any label, so that a label is legible whatever lies below.
+        // Leaders first, so that labels cover them.
         let below = |spread: &Spread| TOP + HEIGHT + LEADER + whole(spread.level) * level;
         for (spot, spread) in named.iter().zip(&spreads) {
             let x = px(middle(spot));
@@ -76,7 +74,7 @@ fn described(spots: &[Spot]) -> String {
     format!("A line of 64 bytes. {}", members.join(" "))
 }
 
-/// The line itself, with offsets above and a mark at every eighth byte.
+/// With offsets above and a mark at every eighth byte.
 fn row(area: &Area<'_>) -> Drawn {
     let offset = canvas::text(Role::Muted, HPos::Left, VPos::Top);
     let (top, bottom) = (px(TOP), px(TOP + HEIGHT));
@@ -94,7 +92,7 @@ fn row(area: &Area<'_>) -> Drawn {
     Ok(())
 }
 
-/// A member: filled as far as it is waited for, with a strong edge if it is written.
+/// Shaded by its waits, with a strong edge if it is written.
 fn cell(area: &Area<'_>, spot: &Spot) -> Drawn {
     let (from, to) = ends(spot);
     let corners = |inner: i32| {
@@ -102,7 +100,7 @@ fn cell(area: &Area<'_>, spot: &Spot) -> Drawn {
     };
     area.draw(&Rectangle::new(corners(0), Role::Page.placeholder().filled()))?;
     if spot.share > 0.0 {
-        // What is waited for at all is to be seen.
+        // The least wait is visible.
         let opacity = ((0.1 + 0.9 * spot.share) * 100.0).round() / 100.0;
         area.draw(&Rectangle::new(corners(0), Role::Heat.placeholder().mix(opacity).filled()))?;
     }
@@ -130,13 +128,13 @@ fn label(area: &Area<'_>, spot: &Spot, spread: &Spread, top: i32) -> Drawn {
 }
 
 fn wanted(spot: &Spot) -> Wanted {
-    /// Pixels of a letter, a little more than most fonts take.
+    /// Pixels, a little more than most fonts take.
     const LETTER: f64 = canvas::TEXT as f64 * 0.54;
     let letters = spot.label.iter().map(|text| cut(text).chars().count()).max().unwrap_or(0);
     Wanted { leader: f64::from(middle(spot)), width: f64::from(whole(letters)) * LETTER }
 }
 
-/// The end of a name says more than its middle, and what follows the name most.
+/// Cuts the middle: the end of a name, and what follows it, say more.
 fn cut(text: &str) -> String {
     let letters: Vec<char> = text.chars().collect();
     if letters.len() <= LETTERS {
@@ -147,7 +145,7 @@ fn cut(text: &str) -> String {
     first.chain(&['…']).chain(&letters[letters.len() - tail..]).collect()
 }
 
-/// Where a member is drawn: within the row, and never too narrow to be seen.
+/// Within the row, and wide enough to be seen.
 fn ends(spot: &Spot) -> (i32, i32) {
     let from = spot.offset.min(LINE_BYTES - 1);
     let to = spot.offset.saturating_add(spot.bytes).clamp(from + 1, LINE_BYTES);
@@ -159,12 +157,11 @@ fn middle(spot: &Spot) -> i32 {
     i32::midpoint(from, to)
 }
 
-/// A count of bytes on a line, of letters, or of labels.
 fn whole(count: usize) -> i32 {
     i32::try_from(count).unwrap_or(i32::MAX)
 }
 
-/// A label's place: its left and right ends, and its level from the top.
+/// Left and right ends, and the level from the top.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Spread {
     left: f64,
@@ -172,20 +169,20 @@ struct Spread {
     level: usize,
 }
 
-/// Where the leader comes down, and how wide the label is.
+/// The leader's place, and the label's width.
 #[derive(Debug, Clone, Copy)]
 struct Wanted {
     leader: f64,
     width: f64,
 }
 
-/// Labels this close would be read as one.
+/// Closer labels would be read as one.
 const GAP: f64 = 10.0;
 
-/// A place for each label within `left..right`. `wanted` is ordered by leaders.
+/// Places each label within `left..right`. `wanted` is ordered by leaders.
 ///
-/// Every label takes the highest place that earlier labels leave, so the order of the labels and their sides
-/// matter. A few ways are tried and the best is kept.
+/// Each label takes the highest place that earlier ones leave, so order and sides matter: the best of a few ways is
+/// taken.
 fn place(wanted: &[Wanted], left: f64, right: f64) -> Vec<Spread> {
     let count = wanted.len();
     let forwards: Vec<usize> = (0..count).collect();
@@ -203,8 +200,7 @@ fn place(wanted: &[Wanted], left: f64, right: f64) -> Vec<Spread> {
         .map_or(Vec::new(), |(_, spreads)| spreads)
 }
 
-/// Places labels in `order`, each on the first of `sides` that is free. How many labels are across
-/// leaders because there was no other way, and the places.
+/// In `order`, each on the first of `sides` that is free. Returns how many labels had to cross leaders, and the places.
 fn attempt(
     wanted: &[Wanted],
     order: &[usize],
@@ -231,7 +227,7 @@ fn attempt(
     (crossings, placed.into_iter().map(|(_, spread)| spread).collect())
 }
 
-/// The places to try, best first. All of them meet the label's leader.
+/// Best first. All of them meet the label's leader.
 fn candidates(
     label: Wanted,
     sides: &[f64; 3],
@@ -244,7 +240,7 @@ fn candidates(
     })
 }
 
-/// On a side of its leader, from 0.5 for the side of the middle to -0.5, as far as there is room.
+/// `side` goes from 0.5, the side of the middle, to -0.5, as far as there is room.
 fn beside(label: Wanted, side: f64, left: f64, right: f64) -> Spread {
     let side = if label.leader < f64::midpoint(left, right) { side } else { -side };
     let wished = label.leader + (side - 0.5) * label.width;
@@ -252,7 +248,7 @@ fn beside(label: Wanted, side: f64, left: f64, right: f64) -> Spread {
     Spread { left: at, right: at + label.width, level: 0 }
 }
 
-/// Whether two labels and their leaders leave each other alone.
+/// Whether two labels and their leaders are apart.
 fn fits((one, a): (Wanted, Spread), (other, b): (Wanted, Spread)) -> bool {
     let crosses = |leader: f64, over: Spread| {
         leader > over.left - GAP / 4.0 && leader < over.right + GAP / 4.0

@@ -10,17 +10,16 @@ use tenure::count::{IncNotZero, RcuRef};
 use tenure::lazy::{Counted, On, Scheme, Shootdown};
 use tenure_sim::Simulated;
 
-/// A figure that was measured, and what simulates it.
 pub(super) struct Figure {
-    /// Without what is simulated.
+    /// Still without the simulated figure.
     pub(super) check: Check,
     pub(super) simulate: fn(&Stage) -> f64,
 }
 
-/// A figure at a number of threads, in nanoseconds per operation and thread.
+/// The number of threads, and nanoseconds per operation and thread.
 type At = (usize, f64);
 
-/// What was measured of one operation on one machine.
+/// Of one operation on one machine.
 struct Curve {
     family: &'static str,
     what: &'static str,
@@ -28,7 +27,7 @@ struct Curve {
     source: &'static str,
     simulate: fn(&Stage) -> f64,
     points: &'static [At],
-    /// The numbers of threads to which a parameter of the machine was fitted.
+    /// Numbers of threads to which a parameter of the machine was fitted.
     fitted: &'static [usize],
 }
 
@@ -71,7 +70,7 @@ type IsolatedRcu = Isolated<Simulated, Rcu, 4>;
 
 const RCUREF: &str = "Gleixner, cover letter of rcuref, 2023";
 
-/// Millions a second of switches through idle, with their work.
+/// Millions of switches through idle a second, with their work.
 fn switches_by<S>(stage: &Stage) -> f64
 where
     On<Simulated, S>: Scheme<Memory = Simulated>,
@@ -80,7 +79,7 @@ where
     stage.run_on((variant.prepare)(stage.cpus)).mops()
 }
 
-/// All CPUs switch through idle, of one address space.
+/// All CPUs switch through idle, in one address space.
 fn switches() -> [Figure; 2] {
     let figure = |what: &str, published, simulate| Figure {
         check: Check {
@@ -123,7 +122,7 @@ fn retries() -> Figure {
     }
 }
 
-/// rcuref over inc_not_zero under full contention, on every preset of a server.
+/// rcuref over inc_not_zero under full contention, on every server preset.
 fn gains() -> impl Iterator<Item = Figure> {
     [("xeon-2s-112", 112), ("epyc-2s-256", 256), ("graviton-64", 64), ("power8-16s-192", 192)]
         .into_iter()
@@ -142,7 +141,7 @@ fn gains() -> impl Iterator<Item = Figure> {
         })
 }
 
-/// Curves of a family: operation, and where it was measured how fast at which numbers of threads.
+/// A family: for each operation and site, the times by number of threads.
 macro_rules! curves {
     ($family:literal: $($what:literal, $operation:ty, fitted $fitted:expr; $($on:ident $points:expr),+;)*) => {
         [$($(Curve {
@@ -157,7 +156,7 @@ macro_rules! curves {
     };
 }
 
-/// A machine, and who measured on it.
+/// The machine, and the source.
 type Site = (&'static str, &'static str);
 const SKYLAKE: Site = ("skylake-4", "Downs, A Concurrency Cost Hierarchy, 2020");
 const GRAVITON2: Site = ("graviton2-16", SKYLAKE.1);
@@ -204,8 +203,8 @@ fn loops() -> impl Iterator<Item = Figure> {
     })
 }
 
-/// False sharing and the counter, apart and together. The letter names neither the processors nor the
-/// number of threads; here all cores of one socket are at work.
+/// False sharing and the counter, apart and together. The letter names neither processors nor numbers of threads; here
+/// all cores of one socket work.
 fn cells() -> impl Iterator<Item = Figure> {
     type Cell = (&'static str, [f64; 2], fn(&Stage) -> f64);
     const CELLS: [Cell; 3] = [
@@ -265,8 +264,8 @@ const NOTE: &str = "the simulated loop asks again at once after each failure, so
 
 /// Core-to-core matrices: one way of a ball that two cores play by compare-exchange.
 ///
-/// Both sides spin by compare-exchange, so the side that waits for the ball has already asked for its line.
-/// A machine's latencies are those of a line that no other CPU asks for, so they are not simply returned.
+/// Both sides spin by compare-exchange, so the waiting side has already asked for the line. A machine's latencies are
+/// those of a line that no other CPU asks for, so they are not simply returned.
 fn matrices() -> impl Iterator<Item = Figure> {
     type Row = (&'static str, &'static str, usize, [f64; 2]);
     const ROWS: [Row; 6] = [
@@ -282,7 +281,7 @@ fn matrices() -> impl Iterator<Item = Figure> {
             family: "core to core".into(),
             what: what.into(),
             machine: machine.into(),
-            // The two that play are the first and the last.
+            // The first and the last play.
             cpus: other + 1,
             unit: "ns".into(),
             published,
@@ -294,9 +293,9 @@ fn matrices() -> impl Iterator<Item = Figure> {
     })
 }
 
-/// This project's own measurements of machine A of `BENCHMARKS.md`, in its two states: its host puts its two
-/// virtual CPUs close together or far apart, and changes that by the minute. The machines were
-/// calibrated in each state by loops of bare additions and ping-pong, on another day.
+/// This project's measurements of machine A of `BENCHMARKS.md`: its host puts its two virtual CPUs close together or
+/// far apart, and changes that by the minute. Both states were calibrated by loops of bare additions and ping-pong, on
+/// another day.
 const NEAR: Site = ("epyc-vm-near", "BENCHMARKS.md, machine A, run D");
 const FAR: Site = ("epyc-vm-far", "BENCHMARKS.md, machine A, run C");
 const HOST: [Curve; 24] = curves! { "this project's":

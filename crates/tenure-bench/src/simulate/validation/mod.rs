@@ -1,11 +1,10 @@
-//! How far the simulator is from what was measured: figures of others, and this project's own, beside
-//! the simulated ones.
+//! The simulator's accuracy: figures of others and of this project, beside the simulated ones.
 //!
-//! Each machine has one set of parameters, whatever the figure. Its latencies come from core-to-core
-//! matrices; what is not published (how long an owner keeps a contended line) is fitted once per
-//! machine, and its file says to what. Every figure is shown, also those that are far off.
+//! A machine has one set of parameters for all figures. Latencies come from core-to-core matrices; what is not
+//! published (how long an owner keeps a contended line) is fitted once per machine, and its file says to what. Every
+//! figure is shown, also those that are far off.
 //!
-//! `docs/validation.md` is this list as a table; a test writes and compares it.
+//! `docs/validation.md` is this list; a test writes and compares it.
 
 mod figures;
 mod operations;
@@ -26,11 +25,11 @@ use tenure_sim::{Machine, Report, Simulated};
 
 pub use table::{markdown, summary, terminal};
 
-/// Simulated nanoseconds that each figure is measured for, after those of warming up.
+/// After a warm-up, for each figure.
 const MEASURED_NS: f64 = 400e3;
 const WARM_UP_NS: f64 = 100e3;
 
-/// All figures, simulated when they are first asked for: about a second, on as many of the host's CPUs as there are.
+/// All figures, simulated at the first call: about a second, on all of the host's CPUs.
 ///
 /// # Panics
 ///
@@ -48,7 +47,6 @@ fn check(Figure { check, simulate }: Figure) -> Check {
 }
 
 impl Check {
-    /// The figure beside what the simulator says.
     pub(super) fn with(self, simulated: f64) -> Self {
         let [low, high] = self.published;
         let residual = simulated / simulated.clamp(low, high);
@@ -80,7 +78,7 @@ impl Stage {
         self.run::<O>().retries_per_op()
     }
 
-    /// One way of a ball that the first and the last of the CPUs play by compare-exchange.
+    /// One way of a ball that the first and the last CPU play by compare-exchange.
     fn one_way_ns(&self) -> f64 {
         let word = Isolated::new(<Simulated as Memory>::AtomicU32::new(0));
         let last = self.cpus - 1;
@@ -102,8 +100,8 @@ impl Stage {
         report.ns / passes
     }
 
-    /// How many times faster linear_regression ends when its threads' sums are on lines of their own. Each thread has the
-    /// same number of points, and the job ends with the slowest.
+    /// How many times faster linear_regression ends with its threads' sums on lines of their own. Threads have equal
+    /// numbers of points, and the slowest ends the job.
     fn padding_gain(&self) -> f64 {
         const POINTS: u64 = 2000;
         let text = include_str!("../../../patterns/linear_regression.toml");
@@ -116,7 +114,7 @@ impl Stage {
         ns(&packed) / ns(&apart.pattern)
     }
 
-    /// How many times the throughput of `Old` that of `New` is.
+    /// The throughput of `New` over that of `Old`.
     fn gain<Old: Operation + 'static, New: Operation + 'static>(&self) -> f64 {
         self.ns::<Old>() / self.ns::<New>()
     }

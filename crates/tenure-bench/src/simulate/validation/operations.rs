@@ -1,4 +1,4 @@
-//! The operations that were measured elsewhere, as far as no scenario has them.
+//! Operations measured elsewhere that no scenario has.
 
 use crate::scenario::Operation;
 use std::hint::black_box;
@@ -8,7 +8,7 @@ use tenure_sim::{Cpu, Simulated};
 
 type Word = <Simulated as Memory>::AtomicU64;
 
-/// A count raised by one compare-exchange loop.
+/// One compare-exchange loop.
 #[inline]
 fn change(word: &Word, by: u64, retries: &mut u64) {
     // Relaxed, here and below: simulated memory is in order, and nothing is published.
@@ -23,7 +23,7 @@ fn change(word: &Word, by: u64, retries: &mut u64) {
     }
 }
 
-/// One compare-exchange loop; or a retain and a release, each of them one.
+/// One compare-exchange loop; or one for a retain and one for a release.
 pub(super) struct CasLoop<const PAIR: bool = false>(Isolated<Word>);
 
 impl<const PAIR: bool> Operation for CasLoop<PAIR> {
@@ -38,11 +38,10 @@ impl<const PAIR: bool> Operation for CasLoop<PAIR> {
     }
 }
 
-/// A copy of the pointer that belongs to the core, as folly's `CoreCachedSharedPtr` keeps one for
-/// each: find out which core this is, and count there.
+/// The core's own copy of the pointer, as in folly's `CoreCachedSharedPtr`: finds the core and counts there.
 pub(super) struct PerCore(Vec<Isolated<Word>>);
 
-/// Finding out which core this is: reading a thread-local that is looked up anew every few calls.
+/// Reading a thread-local that is looked up anew every few calls.
 const WHICH_CORE_NS: f64 = 3.0;
 
 impl Operation for PerCore {

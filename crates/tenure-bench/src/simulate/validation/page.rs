@@ -1,4 +1,4 @@
-//! The chapter of a page: how far the simulator is from what was measured and published elsewhere.
+//! A page's chapter on the simulator's accuracy.
 
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, VPos};
@@ -14,7 +14,6 @@ use tenure_report::words;
 
 #[derive(Serialize)]
 struct Validation<'a> {
-    /// All residuals on one axis, by family.
     overview: String,
     families: Vec<Family<'a>>,
 }
@@ -22,12 +21,10 @@ struct Validation<'a> {
 #[derive(Serialize)]
 struct Family<'a> {
     name: &'a str,
-    /// How many are near.
     tally: String,
     rows: Vec<Row<'a>>,
 }
 
-/// A check, and what is shown of it in other words.
 #[derive(Serialize)]
 struct Row<'a> {
     check: &'a Check,
@@ -39,7 +36,7 @@ struct Row<'a> {
     svg: String,
 }
 
-/// The chapter of a page; `None` if nothing was compared.
+/// `None` if nothing was compared.
 pub(in crate::simulate) fn chapter(checks: &[Check]) -> Option<Chapter> {
     let lead = simulated::validity(checks);
     (!checks.is_empty()).then(|| Chapter {
@@ -87,8 +84,7 @@ fn row<'a>(check: &'a Check, id: &str) -> Row<'a> {
     }
 }
 
-/// Residuals are shown on a logarithmic axis, with the band that counts as near. It ends at 2 to this power, and to its
-/// inverse.
+/// Residuals are on a logarithmic axis, to 2 to this power and its inverse, with the band that counts as near.
 const REACH: f64 = 2.0;
 const TICKS: [(f64, &str); 5] = [(0.25, "¼"), (0.5, "½"), (1.0, "1"), (2.0, "2"), (4.0, "4")];
 
@@ -99,7 +95,7 @@ struct Axis {
 }
 
 impl Axis {
-    /// The place of a residual, at the end of the axis if it is beyond; `None` if it is no number.
+    /// Beyond the axis its end; `None` if it is no number.
     fn place(self, residual: f64) -> Option<i32> {
         let log = residual.max(0.0).log2().clamp(-REACH, REACH);
         let part = (log + REACH) / (2.0 * REACH);
@@ -122,7 +118,7 @@ impl Axis {
         Ok(())
     }
 
-    /// How far each dot gives way downwards or upwards to those before it.
+    /// How far each dot moves down or up, past those before it.
     fn spread(self, residuals: &[f64]) -> Vec<i32> {
         const WAYS: [i32; 3] = [0, -6, 6];
         let places: Vec<_> = residuals.iter().map(|&residual| self.place(residual)).collect();
@@ -135,7 +131,7 @@ impl Axis {
         (0..residuals.len()).map(|at| px(WAYS[near(at) % WAYS.len()])).collect()
     }
 
-    /// A dot if near, a cross if not, and an arrow if it is beyond the axis. Hollow if a parameter was fitted to it.
+    /// A dot if near, a cross if not, an arrow beyond the axis; hollow if a parameter was fitted to it.
     fn dot(self, area: &Area<'_>, check: &Check, y: i32) -> Drawn {
         let Some(x) = self.place(check.residual) else { return Ok(()) };
         let role = if check.within { Role::Good } else { Role::Bad };
@@ -151,7 +147,7 @@ impl Axis {
     }
 }
 
-/// One residual, small enough for a table.
+/// Small enough for a table.
 fn single(check: &Check, id: &str, residual: &str) -> String {
     const WIDTH: i32 = 130;
     const HEIGHT: i32 = 20;
@@ -172,7 +168,7 @@ fn single(check: &Check, id: &str, residual: &str) -> String {
     })
 }
 
-/// All residuals, a track for each family.
+/// A track for each family.
 fn overview(families: &[Family<'_>], id: &str, headline: &str) -> String {
     const WIDTH: i32 = 460;
     const ROW: i32 = 44;

@@ -7,7 +7,7 @@ use tenure_report::grid::line;
 use tenure_report::terminal::Style;
 use tenure_report::words;
 
-/// How many figures are reproduced, in a sentence.
+/// How many figures are reproduced.
 #[must_use]
 pub fn summary(rows: &[Check]) -> String {
     format!("{}.", simulated::validity(rows))
@@ -72,7 +72,7 @@ pub fn terminal(rows: &[Check], style: Style) -> String {
     };
     let mut lines = Vec::new();
     for row in rows {
-        // Said once for a curve.
+        // Once for a curve.
         let name = if what == row.what { String::new() } else { row.what.clone() };
         what = &row.what;
         lines.push(Line { name, ..line_of(row) });

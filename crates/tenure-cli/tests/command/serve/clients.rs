@@ -1,8 +1,8 @@
-//! Programs that others wrote.
+//! Clients of others.
 
 use std::process::{Command, Output, Stdio};
 
-/// What a program said, if it is installed. It has to end well.
+/// The output of a program, if it is installed. Its status must be good.
 #[track_caller]
 pub(crate) fn run(program: &str, words: &[&str]) -> Option<String> {
     let output = output(program, words)?;
@@ -15,7 +15,7 @@ pub(crate) fn run(program: &str, words: &[&str]) -> Option<String> {
     Some(said)
 }
 
-/// What a program did, if it is installed.
+/// Of a program, if it is installed.
 #[track_caller]
 pub(crate) fn output(program: &str, words: &[&str]) -> Option<Output> {
     let command = Command::new(program).args(words).stdin(Stdio::null()).output();
@@ -26,14 +26,13 @@ pub(crate) fn output(program: &str, words: &[&str]) -> Option<Output> {
     }
 }
 
-/// Says that a program is missing.
 #[track_caller]
 pub(crate) fn missing<T>(program: &str) -> Option<T> {
     let required = std::env::var("TENURE_CLIENTS").is_ok_and(|value| value == "required");
     missing_where(required, program)
 }
 
-/// As [`missing`], where that is a failure or is not.
+/// [`missing`] that panics if `required`.
 #[track_caller]
 pub(crate) fn missing_where<T>(required: bool, program: &str) -> Option<T> {
     assert!(!required, "{program} is not installed, and TENURE_CLIENTS asks for it");
@@ -45,7 +44,7 @@ pub(crate) fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// The whole number behind a word of a program's report.
+/// The whole number behind a word of a report.
 #[track_caller]
 pub(crate) fn number(report: &str, word: &str) -> u64 {
     let behind = report.split_once(word).unwrap_or_else(|| panic!("no {word:?} in:\n{report}")).1;

@@ -1,4 +1,4 @@
-//! Ten thousand connections that do nothing.
+//! Ten thousand idle connections.
 
 use std::io::Write;
 
@@ -7,10 +7,10 @@ use rustix::process::{Resource, getrlimit, setrlimit};
 use super::server::{PROTOCOLS, Protocol};
 use super::traffic::{expect_small, is_served, small, start, stop};
 
-/// Connections, if the system lets a process have so many files.
+/// If the limit of open files allows it.
 const CROWD: u64 = 10_000;
 
-/// Lets this process and its children have as many files as they may, and says how many connections that makes.
+/// Raises the limit of open files. Returns how many connections it allows.
 fn crowd() -> u64 {
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;
@@ -34,7 +34,7 @@ fn ten_thousand_idle_connections_are_kept_and_let_go() {
         let (before, files) = (server.resident(), server.files());
         let mut clients: Vec<_> = (0..crowd).map(|_| server.connect()).collect();
         server.wait_for("all are there", |figures| figures["curr_connections"] == crowd + 1);
-        // Every hundredth has sent something, or half of it.
+        // Some have sent a request, or half of one.
         let request = small(protocol);
         for client in clients.iter_mut().step_by(100) {
             client.write_all(request).unwrap();
@@ -43,8 +43,7 @@ fn ten_thousand_idle_connections_are_kept_and_let_go() {
         }
         let used = server.resident().saturating_sub(before) / crowd;
         eprintln!("{protocol:?}: {used} bytes of memory for each idle connection");
-        // Two buffers of 16 KiB for each, where each has them all the time, and what the allocator loses by
-        // aligning them to pages; hardly anything else.
+        // Two buffers of 16 KiB each, if kept all the time, and what page alignment loses.
         let buffers = if protocol == Protocol::Http { 2 * (20 << 10) } else { 0 };
         assert!(used < buffers + 2048, "{used}");
         for client in clients.iter_mut().step_by(100) {

@@ -1,11 +1,11 @@
-//! The HTTP server and curl.
+//! The HTTP server under curl.
 
 use std::os::unix::fs::symlink;
 
 use super::clients::{missing_where, output, run, text};
 use super::server::{Protocol, Server};
 
-/// The status that curl got, and the body.
+/// Status and body.
 #[track_caller]
 fn curl(server: &Server, words: &[&str], name: &str) -> Option<(String, String)> {
     let url = server.url(name);
@@ -89,7 +89,7 @@ fn curl_gets_a_large_file_whole_and_resumed() {
         assert!(got.len() == 5_000_001 && got.iter().all(|&byte| byte == b'x'));
         std::fs::write(&file, &got[..2_000_000]).unwrap();
     }
-    // Its end is not among what is downloaded slowly, and curl is told so.
+    // Shortened beyond what the slow download has read, with curl expecting all.
     let shortened = server.folder.path().join("root/large");
     let slow = ["-sS", "--limit-rate", "4M", "-o", path, url.as_str()];
     let cut = std::thread::spawn(move || {
@@ -98,7 +98,7 @@ fn curl_gets_a_large_file_whole_and_resumed() {
     });
     let ended = output("curl", &slow).unwrap();
     cut.join().unwrap();
-    // 18: less came than was said. It may have been fast enough to get all of it.
+    // Status 18 is a partial file: curl may have been fast enough to get all of it.
     assert!(matches!(ended.status.code(), Some(0 | 18)), "{}", text(&ended.stderr));
     server.stop();
 }

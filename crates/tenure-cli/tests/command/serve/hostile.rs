@@ -1,4 +1,4 @@
-//! Clients that mean harm, or die.
+//! Clients that are hostile, or die.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -9,13 +9,13 @@ use super::traffic::{
     LARGE, drain, expect_large, expect_small, is_served, large, small, start, stop, write,
 };
 
-/// Ends a connection with a reset, as the death of a machine looks later.
+/// Ends a connection with a reset, as a machine's death appears later.
 fn reset(client: TcpStream) {
     rustix::net::sockopt::set_socket_linger(&client, Some(Duration::ZERO)).unwrap();
     drop(client);
 }
 
-/// The other end sees an end, a reset, or an end and then no more.
+/// The server sees an end, a reset, or a half-closed connection.
 const DEATHS: [fn(TcpStream); 3] = [drop, reset, |client| drop(client.shutdown(Shutdown::Both))];
 
 #[test]
@@ -28,7 +28,7 @@ fn a_client_that_dies_at_any_byte_of_a_request_leaves_nothing_behind() {
                     let mut client = server.connect();
                     client.write_all(&request[..cut]).unwrap();
                     if at == cut % 3 {
-                        // Some have read a part of the answer, if there is one.
+                        // Some have read a part of an answer.
                         client.set_read_timeout(Some(Duration::from_millis(1))).unwrap();
                         let _ = client.read(&mut [0; 10]);
                     }
@@ -53,7 +53,7 @@ fn a_client_that_asks_for_much_and_reads_nothing_costs_little() {
         let before = server.resident();
         let mut slow: Vec<_> = (0..50).map(|_| server.connect()).collect();
         for client in &mut slow {
-            // Two gigabytes and more of answers, altogether; what does not fit into sockets is not written.
+            // Two gigabytes and more of answers; what does not fit into sockets is not written.
             client.set_nonblocking(true).unwrap();
             let _ = client.write(&large(protocol).repeat(50));
         }
@@ -63,7 +63,7 @@ fn a_client_that_asks_for_much_and_reads_nothing_costs_little() {
         }
         let used = server.resident().saturating_sub(before);
         assert!(used < 64 << 20, "{protocol:?}: {used} bytes");
-        // Who reads at last gets what was asked for first.
+        // A late reader gets its first request's answer.
         slow[0].set_nonblocking(false).unwrap();
         for _ in 0..3 {
             expect_large(&server, &mut slow[0]);
@@ -103,7 +103,7 @@ fn clients_on_which_nothing_moves_are_closed() {
         assert!(drain(&mut idle).is_empty());
         assert!(drain(&mut half).is_empty());
         server.wait_for("all three are told of", |figures| figures["idle_kicks"] >= 3);
-        // What was under way arrives; the rest does not.
+        // What was under way arrives, and no more.
         assert!(drain(&mut slow).len() < 20 * LARGE);
         server.wait_for_no_clients();
         stop(server);
@@ -121,7 +121,6 @@ fn clients_beyond_the_limit_are_closed_at_once() {
             expect_small(&server, client);
         }
         assert!(drain(&mut server.connect()).is_empty());
-        // Those that are there are served as before.
         for client in &mut clients {
             client.write_all(small(protocol)).unwrap();
             expect_small(&server, client);
@@ -152,7 +151,7 @@ fn a_server_without_files_serves_who_is_there_and_the_others_later() {
         }
         // The system takes them, the server cannot.
         let mut late: Vec<_> = (0..15).map(|_| server.connect()).collect();
-        // Long enough that the server looks again whether the file is still the same, if it could.
+        // The server looks again whether the file is the same, if it can.
         std::thread::sleep(Duration::from_millis(1200));
         for client in &mut early {
             client.write_all(small(protocol)).unwrap();
@@ -236,14 +235,14 @@ fn noise_is_refused_and_harms_nobody() {
             let mut client = server.connect();
             let bytes: Vec<u8> = (0..round * 100)
                 .map(|_| {
-                    // xorshift: the same noise each time.
+                    // xorshift.
                     noise ^= noise << 13;
                     noise ^= noise >> 7;
                     noise ^= noise << 17;
                     noise as u8
                 })
                 .collect();
-            // The server may have had enough before all is written.
+            // The server may close earlier.
             let _ = client.write_all(&bytes);
             let _ = client.shutdown(Shutdown::Write);
             drain(&mut client);

@@ -1,4 +1,4 @@
-//! The HTTP server and the load generators of others.
+//! The HTTP server under load generators of others.
 
 use super::clients::{number, run};
 use super::server::{Protocol, Server};
@@ -42,6 +42,6 @@ fn ab_gets_every_answer() {
         }
     }
     let left = server.stop();
-    // It opens some that it does not need.
+    // wrk opens some that it does not need.
     assert!((3030..4000).contains(&left["total_connections"]), "{left:?}");
 }

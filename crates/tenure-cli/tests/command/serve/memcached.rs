@@ -1,9 +1,9 @@
-//! The memcached server and clients of others.
+//! The memcached server under clients of others.
 
 use super::clients::{missing, output, run, text};
 use super::server::{Protocol, Server};
 
-/// The word that tells clients of libmemcached where the server is.
+/// For clients of libmemcached.
 fn servers(server: &Server) -> String {
     format!("--servers={}", server.address)
 }
@@ -13,7 +13,7 @@ fn memccapable_finds_the_text_protocol_whole() {
     let server = Server::start(Protocol::Memcached, &[]);
     let port = server.address.port().to_string();
     let words = ["-h", "127.0.0.1", "-p", &port, "-a", "-t", "20"];
-    // Debian calls it so; elsewhere it has one c less.
+    // Debian's name; elsewhere it has one c less.
     let Some(report) = run("memccapable", &words) else { return };
     assert!(report.contains("All tests passed") && !report.contains("[FAIL]"), "{report}");
     server.wait_for_no_clients();
@@ -37,7 +37,7 @@ fn the_tools_of_libmemcached_store_find_and_remove() {
     let gone = output("memcexist", &[&at, "thing"]).unwrap();
     assert!(!gone.status.success(), "{}", text(&gone.stdout));
     run("memcflush", &[&at]);
-    // To look whether a key exists, memcexist adds an item that has expired.
+    // memcexist tests a key by adding an item that has expired.
     server.talk(b"delete thing noreply\r\nquit\r\n");
     server.wait_for_no_clients();
     let left = server.figures();
@@ -61,7 +61,7 @@ fn memcslap_stores_and_gets_from_many_threads() {
     server.stop();
 }
 
-/// What pymemcache does with a server, at the port that is its argument.
+/// The port is its argument.
 const PYTHON: &str = r#"
 import sys
 from pymemcache.client.base import Client, PooledClient

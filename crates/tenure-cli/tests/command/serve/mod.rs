@@ -1,7 +1,6 @@
-//! `tenure serve` as a program: real clients, hostile ones, ten thousand of them, and signals.
+//! `tenure serve` as a program: real clients, hostile ones, many of them, and signals.
 //!
-//! Clients that are not installed are skipped, and that is said. With `TENURE_CLIENTS=required`, as in
-//! `ci/serve.sh`, a missing one is a failure.
+//! Missing clients are skipped with a message. With `TENURE_CLIENTS=required`, as in `ci/serve.sh`, they are failures.
 
 mod clients;
 mod crowd;

@@ -1,4 +1,4 @@
-//! What a server does for those who operate it: the file with its number, passwords that change, turns of connections.
+//! For operators: the PID file, password reloads, turns of connections.
 
 use std::io::{BufRead, BufReader, Write};
 
@@ -36,7 +36,7 @@ fn a_hangup_has_passwords_read_again_and_ends_nothing() {
     server.signal(Signal::HUP);
     eventually("the file is read", || server.talk(new) == b"STORED\r\n");
     assert_eq!(server.talk(old), wrong);
-    // A bad file takes nothing away.
+    // A bad file changes nothing.
     std::fs::write(&path, "ann").unwrap();
     server.signal(Signal::HUP);
     std::thread::sleep(std::time::Duration::from_millis(200));
@@ -66,7 +66,7 @@ fn a_watcher_is_told_of_others_while_it_says_nothing() {
     watcher.get_mut().write_all(b"watch mutations\r\n").unwrap();
     let mut lines = watcher.lines().map(Result::unwrap);
     assert_eq!(lines.next().unwrap(), "OK");
-    // From threads of both kinds: the one that has the watcher, and the other one.
+    // From both kinds of threads: with the watcher and without.
     for number in 0..8 {
         let set = format!("set k{number} 0 0 1\r\nx\r\ndelete k{number}\r\nquit\r\n");
         assert_eq!(server.talk(set.as_bytes()), b"STORED\r\nDELETED\r\n");

@@ -1,4 +1,4 @@
-//! What a server does not start with.
+//! Refused starts.
 
 use std::net::TcpListener;
 

@@ -1,4 +1,4 @@
-//! A server in a process of its own.
+//! A server process.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -9,10 +9,9 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Resource, Rlimit, Signal};
 use tempfile::TempDir;
 
-/// Nothing here takes longer, unless it hangs.
+/// Nothing takes longer, unless it hangs.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What a server speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Protocol {
     Http,
@@ -21,13 +20,11 @@ pub(crate) enum Protocol {
 
 pub(crate) const PROTOCOLS: [Protocol; 2] = [Protocol::Http, Protocol::Memcached];
 
-/// The path of the statistics.
 const STATS: &str = "/stats";
 
-/// What a server counted.
 pub(crate) type Figures = BTreeMap<String, u64>;
 
-/// A running server, and a folder: that of its files, if it speaks HTTP.
+/// With the folder of its files, if it speaks HTTP.
 pub(crate) struct Server {
     child: Child,
     pub(crate) protocol: Protocol,
@@ -36,7 +33,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts one at a port of its own.
+    /// At a port of its own.
     pub(crate) fn start(protocol: Protocol, more: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_tenure"));
@@ -58,7 +55,7 @@ impl Server {
         Self { child, protocol, address, folder }
     }
 
-    /// Puts a file below the root.
+    /// Below the root.
     pub(crate) fn file(&self, name: &str, contents: impl AsRef<[u8]>) {
         std::fs::write(self.folder.path().join("root").join(name), contents).unwrap();
     }
@@ -67,7 +64,7 @@ impl Server {
         format!("http://{}/{name}", self.address)
     }
 
-    /// Another client, whose reads do not hang.
+    /// Its reads time out.
     pub(crate) fn connect(&self) -> TcpStream {
         let client = TcpStream::connect(self.address).unwrap();
         client.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -75,7 +72,7 @@ impl Server {
         client
     }
 
-    /// Sends that over a connection of its own, and returns all that comes until the server ends it.
+    /// Sends the request over a new connection, and returns all until the server closes that.
     pub(crate) fn talk(&self, request: &[u8]) -> Vec<u8> {
         let mut client = self.connect();
         client.write_all(request).unwrap();
@@ -84,7 +81,7 @@ impl Server {
         answer
     }
 
-    /// What the server tells of itself, over a connection of its own: that one is among the open ones.
+    /// Over a new connection, which is among the open ones.
     pub(crate) fn figures(&self) -> Figures {
         match self.protocol {
             Protocol::Http => {
@@ -104,7 +101,7 @@ impl Server {
         }
     }
 
-    /// Waits until what the server tells of itself is so.
+    /// Polls the figures until `is`.
     #[track_caller]
     pub(crate) fn wait_for(&self, what: &str, is: impl Fn(&Figures) -> bool) {
         let deadline = Instant::now() + PATIENCE;
@@ -118,28 +115,28 @@ impl Server {
         }
     }
 
-    /// Waits until all clients have left but the one that asks.
+    /// But the one that asks.
     #[track_caller]
     pub(crate) fn wait_for_no_clients(&self) {
         eventually("all connections are accepted", || self.backlog() == 0);
         self.wait_for("all clients have left", |figures| figures["curr_connections"] == 1);
     }
 
-    /// Connections that the system has made and no thread of the server has accepted.
+    /// Connections that the system has made and the server has not accepted.
     fn backlog(&self) -> u64 {
         let listening = format!(":{:04X}", self.address.port());
         let table = std::fs::read_to_string("/proc/net/tcp").unwrap();
         let waiting = table.lines().filter_map(|line| {
             let mut words = line.split_whitespace().skip(1);
             let (address, state) = (words.next()?, words.nth(1)?);
-            // A socket that listens: its queue is behind the colon.
+            // A listening socket: its queue is behind the colon.
             (address.ends_with(&listening) && state == "0A").then_some(())?;
             u64::from_str_radix(words.next()?.split(':').nth(1)?, 16).ok()
         });
         waiting.sum()
     }
 
-    /// Bytes of its memory that are resident.
+    /// In bytes.
     pub(crate) fn resident(&self) -> u64 {
         let path = format!("/proc/{}/status", self.child.id());
         let status = std::fs::read_to_string(path).unwrap();
@@ -147,17 +144,14 @@ impl Server {
         line.trim().strip_suffix(" kB").unwrap().trim().parse::<u64>().unwrap() << 10
     }
 
-    /// The number of the process.
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// Files that it has open.
     pub(crate) fn files(&self) -> usize {
         std::fs::read_dir(format!("/proc/{}/fd", self.child.id())).unwrap().count()
     }
 
-    /// Lets it have no more files than that.
     pub(crate) fn limit_files(&self, most: usize) {
         let most = Some(most as u64);
         let limit = Rlimit { current: most, maximum: most };
@@ -165,12 +159,10 @@ impl Server {
             .unwrap();
     }
 
-    /// Sends a signal.
     pub(crate) fn signal(&self, signal: Signal) {
         rustix::process::kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
-    /// Waits for its end.
     #[track_caller]
     pub(crate) fn wait(&mut self) -> ExitStatus {
         let deadline = Instant::now() + PATIENCE;
@@ -183,14 +175,14 @@ impl Server {
         }
     }
 
-    /// Stops it, and sees that it ends well and that nothing is left. Returns what it counted.
+    /// Stops it, expects a good end with nothing left, and returns its figures.
     #[track_caller]
     pub(crate) fn stop(mut self) -> Figures {
         self.signal(Signal::TERM);
         self.ended()
     }
 
-    /// Waits for its end, and sees that it is a good one and that nothing is left.
+    /// Waits for a good end with nothing left.
     #[track_caller]
     pub(crate) fn ended(&mut self) -> Figures {
         assert_eq!(self.wait().code(), Some(0));
@@ -211,7 +203,6 @@ impl Drop for Server {
     }
 }
 
-/// Waits until it is so.
 #[track_caller]
 pub(crate) fn eventually(what: &str, mut is: impl FnMut() -> bool) {
     let deadline = Instant::now() + PATIENCE;

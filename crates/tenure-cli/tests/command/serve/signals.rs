@@ -10,7 +10,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::server::{PROTOCOLS, Protocol, Server, eventually};
 use super::traffic::{drain, expect_large, expect_small, large, small, start, stop};
 
-/// Waits until no client can connect: the signal has been heard.
+/// Waits until no client can connect: the server has seen the signal.
 #[track_caller]
 fn is_deaf(server: &Server) {
     eventually("the signal is heard", || TcpStream::connect(server.address).is_err());

@@ -1,4 +1,4 @@
-//! What a server says of its clients: on standard error, and in the statistics that monitoring reads.
+//! What a server reports of its clients: on standard error, and in statistics for monitoring.
 
 use std::fs::File;
 use std::io::Write;
@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use super::server::{Protocol, Server, eventually};
 use super::traffic::drain;
 
-/// A server of memcached's protocol whose standard error goes to a file.
+/// A memcached server whose standard error goes to a file.
 struct Told {
     child: Child,
     folder: TempDir,
@@ -38,7 +38,7 @@ impl Told {
         std::fs::read_to_string(self.folder.path().join(name)).unwrap()
     }
 
-    /// Ends it, and returns what it said on standard error.
+    /// Returns what it wrote to standard error.
     fn end(&mut self) -> String {
         kill_process(Pid::from_child(&self.child), Signal::TERM).unwrap();
         assert!(self.child.wait().unwrap().success());
@@ -53,7 +53,7 @@ impl Drop for Told {
     }
 }
 
-/// Talks to a server, and sees that it ends the connection.
+/// Expects the server to end the connection.
 fn talk(address: &str, request: &[u8]) -> Vec<u8> {
     let mut client = TcpStream::connect(address).unwrap();
     client.write_all(request).unwrap();

@@ -1,14 +1,14 @@
-//! The same traffic in both protocols, so that what is hostile is told once.
+//! The same traffic in both protocols, for tests of hostile clients.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
 use super::server::{Protocol, Server};
 
-/// Bytes of the large answer: too many for the buffers of two sockets.
+/// More bytes than the buffers of two sockets hold.
 pub(crate) const LARGE: usize = 900_000;
 
-/// A server that has the small and the large thing.
+/// With the small and the large thing.
 pub(crate) fn start(protocol: Protocol, more: &[&str]) -> Server {
     let server = Server::start(protocol, more);
     let large: Vec<u8> = (0..LARGE).map(byte).collect();
@@ -50,7 +50,7 @@ pub(crate) fn stop(server: Server) {
     }
 }
 
-/// A request for the small thing, over a connection that stays.
+/// Keeps the connection.
 pub(crate) fn small(protocol: Protocol) -> &'static [u8] {
     match protocol {
         Protocol::Http => b"GET /small HTTP/1.1\r\nHost: x\r\n\r\n",
@@ -58,7 +58,7 @@ pub(crate) fn small(protocol: Protocol) -> &'static [u8] {
     }
 }
 
-/// A request for the large thing, over a connection that stays.
+/// Keeps the connection.
 pub(crate) fn large(protocol: Protocol) -> &'static [u8] {
     match protocol {
         Protocol::Http => b"GET /large HTTP/1.1\r\nHost: x\r\n\r\n",
@@ -66,7 +66,6 @@ pub(crate) fn large(protocol: Protocol) -> &'static [u8] {
     }
 }
 
-/// A request that writes, if the protocol has such.
 pub(crate) fn write(protocol: Protocol) -> &'static [u8] {
     match protocol {
         Protocol::Http => b"POST /small HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nworld",
@@ -74,21 +73,18 @@ pub(crate) fn write(protocol: Protocol) -> &'static [u8] {
     }
 }
 
-/// Reads the answer to [`small`].
 #[track_caller]
 pub(crate) fn expect_small(server: &Server, client: &mut TcpStream) {
     let body = expect(server, client, 5);
     assert_eq!(body, b"hello");
 }
 
-/// Reads the answer to [`large`].
 #[track_caller]
 pub(crate) fn expect_large(server: &Server, client: &mut TcpStream) {
     let body = expect(server, client, LARGE);
     assert!(body.iter().enumerate().all(|(at, &value)| value == byte(at)));
 }
 
-/// Reads an answer with a body of that many bytes.
 #[track_caller]
 fn expect(server: &Server, client: &mut TcpStream, len: usize) -> Vec<u8> {
     let (begins, head_ends, tail) = match server.protocol {
@@ -109,7 +105,6 @@ fn expect(server: &Server, client: &mut TcpStream, len: usize) -> Vec<u8> {
     body
 }
 
-/// Asks for the small thing, and is answered.
 #[track_caller]
 pub(crate) fn is_served(server: &Server) {
     let mut client = server.connect();
@@ -117,7 +112,7 @@ pub(crate) fn is_served(server: &Server) {
     expect_small(server, &mut client);
 }
 
-/// Reads until the server ends the connection, in whatever way.
+/// Until the server ends the connection, in whatever way.
 pub(crate) fn drain(client: &mut TcpStream) -> Vec<u8> {
     let mut all = Vec::new();
     let end = client.read_to_end(&mut all);

@@ -1,5 +1,3 @@
-//! The second pass: from records to the model.
-
 use super::index::{FIRST, FUNCTION, Index, IntBits, NO_TYPE, VOID};
 use super::names::{Names, NoName};
 use super::record::{BtfKind, Record, TRIPLE, Words};
@@ -8,10 +6,10 @@ use crate::model::{
     Type, TypeId,
 };
 
-/// In the encoding of an `INT`: it is a truth value.
+/// In an `INT`'s encoding.
 const BOOLEAN: u32 = 4 << 24;
 
-/// The linkage of a `VAR` that another file defines.
+/// Of a `VAR` that another file defines.
 const EXTERN: u32 = 2;
 
 pub(super) fn model(index: &Index<'_>) -> Result<Model, Malformed> {
@@ -50,10 +48,10 @@ struct Conversion<'i, 'a> {
     index: &'i Index<'a>,
     names: Names<'a>,
     builder: Builder,
-    /// The types of the part that is being converted.
+    /// Of the part that is being converted.
     words: Words<'a>,
     id: u32,
-    /// The index's first tag that no earlier type had.
+    /// The first tag in the index that no earlier type had.
     tag: usize,
 }
 
@@ -80,7 +78,7 @@ impl Conversion<'_, '_> {
             BtfKind::Const => (0, self.qualified(Qualifier::Const, record)?),
             BtfKind::Restrict => (0, self.qualified(Qualifier::Other, record)?),
             BtfKind::TypeTag => {
-                // What a tag says is not the name of a type.
+                // A tag's name is not a type's.
                 let kind = self.qualified(Qualifier::Other, record)?;
                 self.push(Name::default(), 0, kind);
                 return Ok(());
@@ -156,7 +154,7 @@ impl Conversion<'_, '_> {
         Ok((at / 8, (count != 0).then_some(Bits { first, count })))
     }
 
-    /// The older form: the bit that a member begins with, and how many it has; 0 if it is no bit field.
+    /// The older form: a member's first bit and bits; 0 bits if it is no bit field.
     fn old_bits(&self, ty: u32, place: u32) -> (u64, u32) {
         let at = u64::from(place);
         let Some(bits) = self.index.int_bits(ty) else { return (at, 0) };
@@ -164,7 +162,7 @@ impl Conversion<'_, '_> {
         (at, if at.is_multiple_of(8) && bits.is_whole() { 0 } else { bits.count })
     }
 
-    /// Gives members what `DECL_TAG`s say of them.
+    /// Adds `DECL_TAG`s to members.
     fn tag(&mut self, members: &mut [Member]) -> Result<(), Malformed> {
         while let Some(tag) = self.index.tags.get(self.tag).filter(|tag| tag.ty <= self.id) {
             self.tag += 1;
@@ -204,7 +202,7 @@ impl Conversion<'_, '_> {
                     let (section, address) = (Name::clone(&section), u64::from(offset));
                     self.builder.push_static(Static { name, section, address, ty, declared: None });
                 }
-                // Functions of BPF objects that the kernel defines.
+                // The kernel defines these functions of BPF objects.
                 BtfKind::Func => {}
                 _ => return Err(self.bad(format!("has type {id} in it, which is no variable"))),
             }

@@ -3,13 +3,13 @@
 use super::record::{Order, Words};
 use crate::model::Malformed;
 
-/// The first two bytes, as a number in the file's byte order.
+/// The first two bytes, in the file's byte order.
 const MAGIC: u16 = 0xeb9f;
 
-/// The header of every file; newer ones are longer, and `hdr_len` says how long.
+/// Newer headers are longer; `hdr_len` says how long.
 const SHORTEST: usize = 24;
 
-/// The header that locates the layout section, since Linux 7.1.
+/// With the layout section, since Linux 7.1.
 const WITH_LAYOUT: usize = 32;
 
 #[derive(Debug, Clone, Copy)]
@@ -20,7 +20,7 @@ pub(super) struct Sections<'a> {
     pub(super) layout: &'a [u8],
 }
 
-/// Whether these are the first bytes of BTF.
+/// Tests the first bytes.
 #[must_use]
 pub fn is_btf(bytes: &[u8]) -> bool {
     order(bytes).is_some()

@@ -1,42 +1,41 @@
-//! The first pass: where each type is, and what conversion has to know before it begins.
+//! The first pass: the place of each type, and what conversion has to know first.
 
 use super::header::Sections;
 use super::record::{BtfKind, NoRecord, Record, Words};
 use crate::model::Malformed;
 
-/// The place in the model of `void`, which the format does not write down.
+/// The index of `void`, which the format leaves out.
 pub(super) const VOID: u32 = 0;
 
 pub(super) const FUNCTION: u32 = 1;
 
 pub(super) const FIRST: u32 = 2;
 
-/// Sentinel: not a type, so no place in the model.
+/// Sentinel: not a type.
 pub(super) const NO_TYPE: u32 = u32::MAX;
 
 pub(super) struct Index<'a> {
     /// The base, if any, then the file itself.
     pub(super) parts: Vec<Part<'a>>,
-    /// For each id, where its record begins in its part's types.
+    /// By id, the offset in its part's types.
     records: Vec<u32>,
-    /// For each id, its place in the model, or [`NO_TYPE`].
+    /// By id, the index in the model, or [`NO_TYPE`].
     places: Vec<u32>,
-    /// How many types the model has.
+    /// Of the model.
     pub(super) types: u32,
-    /// Tags of members, by type and member.
+    /// Of members, by type and member.
     pub(super) tags: Vec<Tag>,
     pub(super) pointer: u64,
-    /// Whether some `INT` has fewer bits than its bytes, or an offset: the older form of bit fields.
+    /// Some `INT` has fewer bits than its bytes, or an offset: the older form of bit fields.
     pub(super) odd_ints: bool,
 }
 
 pub(super) struct Part<'a> {
     pub(super) sections: Sections<'a>,
-    /// The ids of its types.
     pub(super) ids: std::ops::Range<u32>,
 }
 
-/// What a `DECL_TAG` says of a member.
+/// A member's `DECL_TAG`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Tag {
     pub(super) ty: u32,
@@ -45,7 +44,7 @@ pub(super) struct Tag {
     pub(super) id: u32,
 }
 
-/// The width, and an offset beside the member's, of an `INT`.
+/// The width of an `INT`, and an offset beside the member's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct IntBits {
     pub(super) offset: u32,
@@ -122,7 +121,7 @@ impl<'a> Index<'a> {
         self.records.len() as u32
     }
 
-    /// The place in the model; [`NO_TYPE`] for what is no type.
+    /// The index in the model; [`NO_TYPE`] for what is no type.
     pub(super) fn place(&self, id: u32) -> Option<u32> {
         self.places.get(id as usize).copied()
     }
@@ -133,9 +132,9 @@ impl<'a> Index<'a> {
         Some((Record::at(part.sections.types, byte).ok()?, part))
     }
 
-    /// The bits of the `INT` behind aliases and qualifiers, if it is one.
+    /// Of the `INT` behind aliases and qualifiers, if it is one.
     pub(super) fn int_bits(&self, mut id: u32) -> Option<IntBits> {
-        // Longer chains are refused later on, circles as well.
+        // Longer chains, and circles, are refused later.
         for _ in 0..crate::model::MOST_NESTING {
             let (record, part) = self.record(id)?;
             match record.kind {
@@ -158,7 +157,7 @@ impl<'a> Index<'a> {
         }
     }
 
-    /// `long`, with or without `unsigned` and `int`, has the size of a pointer in every kernel.
+    /// `long`, with or without `unsigned` and `int`, has a pointer's size in every kernel.
     fn is_long(&self, sections: Sections<'_>, name: u32) -> bool {
         let before: usize = self.parts.iter().map(|part| part.sections.strings.len()).sum();
         let Some(own) = (name as usize).checked_sub(before) else { return false };
@@ -178,7 +177,7 @@ impl<'a> Index<'a> {
 
     fn note_tag(&mut self, sections: Sections<'_>, record: &Record, id: u32) {
         let member = sections.types.at(record.rest).unwrap_or(u32::MAX);
-        // -1 stands for the type as a whole.
+        // -1 is the type as a whole.
         if member != u32::MAX {
             self.tags.push(Tag { ty: record.word, member, name: record.name, id });
         }

@@ -1,7 +1,7 @@
-//! Reading BTF, the kernel's BPF Type Format: what `/sys/kernel/btf/vmlinux` holds, and the section
-//! `.BTF` of kernel modules and BPF objects.
+//! Reading BTF, the kernel's BPF Type Format: `/sys/kernel/btf/vmlinux`, and the section `.BTF` of kernel modules and
+//! BPF objects.
 //!
-//! Written from the format's description in the kernel's documentation (`Documentation/bpf/btf.rst`).
+//! From the kernel's documentation (`Documentation/bpf/btf.rst`).
 //!
 //! # The format
 //!
@@ -12,10 +12,9 @@
 //! └────────┴─────────────────────────────┴──────────────────────┴─────────┘
 //! ```
 //!
-//! A type's id is its place in the list, from 1; 0 is `void`. A name is an offset into the strings.
-//! The 12 bytes are the name, a word with the kind, a flag and a count, and a size or another type's
-//! id. *Split* BTF, such as a module's, goes on counting types and string offsets where its base (the
-//! kernel's) ended. The byte order shows in the magic number.
+//! Types are numbered from 1; 0 is `void`. A name is an offset into the strings. The 12 bytes are the name, a word with
+//! the kind, a flag and a count, and a size or another type's id. *Split* BTF, such as a module's, continues the type
+//! ids and string offsets of its base (the kernel's). The magic number shows the byte order.
 //!
 //! | kind | | adds | in the model |
 //! |---|---|---|---|
@@ -34,23 +33,23 @@
 //! | 17 | `DECL_TAG` | member | no type; a member's [tag](crate::model::Member::tags) |
 //! | 18 | `TYPE_TAG` | | [`Qualified`](crate::model::Kind::Qualified) |
 //!
-//! A bit field has one of two forms. With the struct's flag set, a member's word holds its offset and width, both in
-//! bits. Without, it holds the offset, and the width is that of the `INT` behind the member's type, which may add an
-//! offset of its own. The model counts bits as the file does: on big-endian machines from the most significant.
+//! A bit field has one of two forms. With the struct's flag set, a member's word holds its offset and width in bits.
+//! Otherwise it holds the offset, and the width is that of the `INT` behind the member's type, which may add an offset.
+//! The model counts bits as the file does: on big-endian machines from the most significant.
 //!
 //! # What is left out
 //!
 //! - Variables in sections whose name contains `percpu`: each CPU has its own copy elsewhere.
 //! - `extern` variables, and sections without a size: linking decides their addresses.
-//! - Since Linux 6.11 a module may bring a *distilled* base in the section `.BTF.base`. Given as the base it works; the
-//!   structs that it mentions have their sizes and no members.
+//! - Since Linux 6.11 a module may bring a *distilled* base in the section `.BTF.base`. It works as the base; the
+//!   structs in it have sizes and no members.
 //!
 //! # What is refused
 //!
-//! Everything that leads out of the file or nowhere, in one line that names the type: sections, names and ids out of
-//! bounds, strings without an end, members beyond their struct, a value of a variable or a tag, whatever
-//! [`Builder::finish`](crate::model::Builder::finish) refuses, and kinds above 19, unless the layout section of Linux
-//! 7.1 tells how to skip them. Values of enumerations and parameters are not read, so not checked.
+//! References out of bounds, in one line that names the type: sections, names and ids, strings without an end, members
+//! beyond their struct, a value of a variable or a tag, whatever [`Builder::finish`](crate::model::Builder::finish)
+//! refuses, and kinds above 19 unless the layout section of Linux 7.1 says how to skip them. Values of enumerations and
+//! parameters are not read, so not checked.
 //!
 //! Memory stays within a small multiple of the input: counts are checked against the bytes that are there, and names
 //! that overlap may not add up to more than a few times the strings.
@@ -65,14 +64,13 @@ use crate::model::{Malformed, Model};
 
 pub use header::is_btf;
 
-/// Reads BTF; `base` is the BTF that a split one builds on, and its types come first in the model.
+/// Reads BTF; `base` is what a split one builds on, and its types come first in the model.
 ///
-/// Types that a file holds twice, or that both files hold, stay two types.
+/// Types that occur twice, in one file or both, stay two types.
 ///
 /// # Errors
 ///
-/// The bytes are not what they should be: see the [module](self). The line that it shows names types
-/// by their BTF ids, those that `bpftool btf dump` shows.
+/// Malformed bytes: see the [module](self). The line names types by their BTF ids, as `bpftool btf dump`.
 ///
 /// ```no_run
 /// let bytes = std::fs::read("/sys/kernel/btf/vmlinux").unwrap();

@@ -2,28 +2,28 @@
 
 use crate::model::Name;
 
-/// How many times the bytes of the strings all names may have together. Names that end alike share bytes, so a few
-/// times is possible; more is made to exhaust memory.
+/// Bound on the bytes of all names, in multiples of the strings. Names that end alike share bytes, so a few times is
+/// possible; more is made to exhaust memory.
 const MOST_SHARING: usize = 4;
 
 pub(super) struct Names<'a> {
     base: &'a [u8],
     own: &'a [u8],
-    /// Where the strings end that this file may use: a base may not use those on top of it.
+    /// Of the strings that this file may use: a base may not use those on top of it.
     end: usize,
     made: Vec<Made>,
-    /// For each [`APART`] offsets, the last of `made` at one of them, from 1; 0 for none.
+    /// By [`APART`] offsets, the last of `made` at one of them, from 1; 0 for none.
     last: Vec<u32>,
-    /// How many more bytes names may have.
+    /// Bytes left for names.
     left: usize,
 }
 
-/// Offsets that share a slot of the table. Most names have three letters and more, so few collide.
+/// Offsets that share a slot. Most names have three letters and more, so few collide.
 const APART: usize = 4;
 
 struct Made {
     offset: u32,
-    /// The one before it in the same place, from 1; 0 for none.
+    /// The previous one in the slot, from 1; 0 for none.
     before: u32,
     name: Name,
 }
@@ -50,12 +50,11 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// From now on only names that begin before `end` are there.
+    /// Hides names from `end` on.
     pub(super) fn end_at(&mut self, end: usize) {
         self.end = end;
     }
 
-    /// The name that begins at an offset.
     pub(super) fn at(&mut self, offset: u32) -> Result<Name, NoName> {
         if offset as usize >= self.end {
             return Err(NoName::Beyond);

@@ -1,4 +1,4 @@
-//! A type as the file holds it: 12 bytes, and what its kind adds.
+//! A type in the file: 12 bytes, and what its kind adds.
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum BtfKind {
@@ -21,14 +21,14 @@ pub(super) enum BtfKind {
     DeclTag,
     TypeTag,
     Enum64,
-    /// Newer than this reader; the layout section says how to skip it.
+    /// The layout section says how to skip it.
     Newer(u8),
 }
 
-/// Bytes of a type before those that its kind adds.
+/// Bytes before those that the kind adds.
 pub(super) const HEAD: usize = 12;
 
-/// Bytes of a member of a struct, and of a variable of a section.
+/// Bytes of a struct's member, and of a section's variable.
 pub(super) const TRIPLE: usize = 12;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,7 +58,7 @@ pub(super) struct Record {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NoRecord {
     CutOff,
-    /// Kind 0, or one that is newer than this reader.
+    /// Kind 0, or newer than this reader.
     Unknown(u8),
 }
 
@@ -132,7 +132,7 @@ impl BtfKind {
         })
     }
 
-    /// Bytes that the kind adds to the first 12: once, and for each that the record counts.
+    /// Bytes beyond the first 12: once, and for each that the record counts.
     fn adds(self, layout: &[u8]) -> Option<(usize, usize)> {
         Some(match self {
             Self::Int | Self::Var | Self::DeclTag => (4, 0),

@@ -1,16 +1,14 @@
-//! Which types are the same: a hash of what each is, and the name by which it is pointed to.
+//! Which types are the same: a hash of each, and the name by which it is pointed to.
 //!
-//! A type that thousands of units include is thousands of entries. Two entries are one type if their
-//! *contents* are equal:
+//! A type that thousands of units include has thousands of entries. Entries are one type if their *contents* are equal:
 //!
-//! - of a composite: its name with its path, its size, its declared alignment and its members, with
-//!   names, offsets, bits, and the contents of their types;
-//! - of an alias, a qualified type, an array: name, count, and the content of what it is made of;
-//! - of a pointer: the *key* of what it points to, which is its kind and its name with its path. So
-//!   types that point to each other have contents, and a unit that only declares what another one
-//!   defines has the same content for the pointer.
+//! - of a composite: its name with its path, its size, its declared alignment and its members, with names, offsets,
+//!   bits, and the contents of their types;
+//! - of an alias, a qualified type, an array: name, count, and the content of its target or element;
+//! - of a pointer: the *key* of its target, which is the kind and the name with its path. So types that point to each
+//!   other have contents, and a pointer's content is the same whether its unit declares or defines the target.
 //!
-//! Contents are worked out inner types first, on a stack of its own.
+//! Inner types come first, on an explicit stack.
 
 use super::digest::{Digest, Hasher};
 use super::fault::Fault;
@@ -19,15 +17,15 @@ use crate::model::{Bits, Qualifier, Scalar};
 
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Known {
-    /// Its content's hash; 0 while that is not known.
+    /// The hash; 0 while unknown.
     pub(super) content: Digest,
-    /// Its key; 0 while that is not known or if it has no name.
+    /// 0 while unknown, or without a name.
     key: Digest,
-    /// The hash of the type that it becomes; 0 while that is not known. See [`emit`](super::emit).
+    /// The hash of the type that it becomes; 0 while unknown. See [`emit`](super::emit).
     pub(super) identity: Digest,
-    /// Bytes of a value, where members' bits need them.
+    /// Where members' bits need it.
     size: u64,
-    /// The largest alignment that it or a part of it declares.
+    /// The largest declared alignment in it.
     pub(super) align: u32,
     open: bool,
 }
@@ -47,10 +45,9 @@ struct Frame {
     align: u32,
 }
 
-/// How many pointers to pointers, and qualifiers between them, a key looks through.
+/// Pointers, and qualifiers between them, that a key looks through.
 pub(super) const FAR: usize = 64;
 
-/// The content of `void`.
 pub(super) const VOID: Digest = 1;
 
 impl Contents {
@@ -74,7 +71,7 @@ impl Contents {
         Ok(())
     }
 
-    /// The content of a type by its index; of none, that of `void`.
+    /// By index; that of `void` for none.
     pub(super) fn content(&self, index: u32) -> Digest {
         self.known.get(index as usize).map_or(VOID, |known| known.content)
     }
@@ -120,7 +117,7 @@ impl Contents {
         self.stack.push(Frame { entry: index, next: entry.first, hasher, align: entry.align });
     }
 
-    /// Takes the parts whose contents are known, and returns the first that is not.
+    /// Takes parts with known contents, and returns the first without.
     fn go_on(&mut self, table: &Table<'_>, entry: &Entry<'_>, frame: &mut Frame) -> Option<u32> {
         if entry.declaration {
             return None;
@@ -200,7 +197,7 @@ impl Contents {
         key
     }
 
-    /// The hash of what a pointer points to: down to the first name.
+    /// Of a pointer's target: down to the first name.
     fn target_key(&mut self, table: &Table<'_>, mut index: u32) -> Digest {
         let mut hasher = Hasher::new(Tag::Target as u64);
         for _ in 0..FAR {
@@ -239,7 +236,7 @@ fn place(part: &Part<'_>, size: u64) -> (u64, Option<Bits>) {
         BitsAt::FromStart(bits) => bits,
         BitsAt::FromTop { bits, bytes } => {
             let bytes = if bytes == 0 { size } else { bytes.into() };
-            // In unsigned arithmetic that wraps: what is not negative in the end is right.
+            // Wrapping arithmetic: what is not negative in the end is right.
             part.offset
                 .wrapping_add(bytes)
                 .wrapping_mul(8)
@@ -250,7 +247,6 @@ fn place(part: &Part<'_>, size: u64) -> (u64, Option<Bits>) {
     (start / 8, Some(Bits { first: (start % 8) as u8, count: part.bits }))
 }
 
-/// Kinds of content.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Tag {
     Scope,
@@ -283,7 +279,7 @@ fn tag(entry: &Entry<'_>) -> Tag {
     tag_of(entry.what)
 }
 
-/// What a declaration and a definition have in common: only the definition shows variants.
+/// Common to a declaration and its definition: only the definition shows variants.
 fn tag_of_name(entry: &Entry<'_>) -> Tag {
     match entry.what {
         What::Variants => Tag::Struct,

@@ -1,21 +1,20 @@
-//! A hash of 128 bits over words and names: what "the same type" is told by.
+//! A hash of 128 bits over words and names, by which types are the same.
 //!
-//! Not against adversaries: who writes a file with colliding types gets types merged in what he reads
-//! of it, and nothing else.
+//! Not against adversaries: a file with colliding types only gets its own types merged.
 
 pub(super) type Digest = u128;
 
-/// Takes content word by word. Each step (add a word, multiply by an odd number, turn by half the width) is
-/// one-to-one, so two contents collide only if a later word undoes an earlier difference; a single word cannot, as the
-/// difference has reached the other half by then.
+/// Takes content word by word. Each step (add a word, multiply by an odd number, turn by half the width) is one-to-one,
+/// so contents collide only if a later word undoes an earlier difference; a single word cannot, as the difference has
+/// reached the other half by then.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Hasher(u128);
 
-/// The multiplier of PCG's 128-bit generators.
+/// Of PCG's 128-bit generators.
 const FACTOR: u128 = 0x2360_ed05_1fc6_5da4_4385_df64_9fcc_f645;
 
 impl Hasher {
-    /// For one kind of content. Contents of different kinds have different hashes.
+    /// Contents of different kinds have different hashes.
     pub(super) fn new(kind: u64) -> Self {
         let mut hasher = Self(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835);
         hasher.word(kind);
@@ -33,7 +32,7 @@ impl Hasher {
         self.word(low(digest >> 64));
     }
 
-    /// A name, with its length: names that follow each other do not run together.
+    /// With its length, so that consecutive names do not run together.
     #[inline]
     pub(super) fn name(&mut self, name: &[u8]) {
         self.word(name.len() as u64);
@@ -48,7 +47,7 @@ impl Hasher {
         }
     }
 
-    /// Never 0, which stands for "not known yet" where hashes are kept.
+    /// Never 0, which stands for "not known yet".
     #[inline]
     pub(super) fn finish(mut self) -> Digest {
         self.word(0);
@@ -62,7 +61,7 @@ pub(super) fn low(digest: Digest) -> u64 {
     (digest & u128::from(u64::MAX)) as u64
 }
 
-/// A hasher for maps whose keys are hashes already.
+/// For maps whose keys are hashes.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct AsIs(u64);
 
@@ -111,7 +110,7 @@ mod tests {
                 let mut hasher = Hasher::new(0);
                 hasher.word(a);
                 hasher.word(b << 40);
-                // The halves by themselves too: maps use them.
+                // Maps use the halves.
                 let digest = hasher.finish();
                 assert!(seen.insert((digest >> 64) as u64), "{a} {b}");
             }

@@ -1,8 +1,7 @@
 //! From a table to types and variables that outlive it.
 //!
-//! A type's *identity* is the hash of what becomes one type of the model. It differs from the content
-//! in pointers: a pointer's content says what it points to by name, and its identity says which
-//! definition that is, if the unit has one.
+//! A type's *identity* is the hash of what becomes one type of the model. A pointer's content names its target; its
+//! identity says which definition that is, if the unit has one.
 
 use std::sync::Arc;
 
@@ -13,19 +12,19 @@ use super::store::{Derived, Found, Root, RootMember, RootStatic, Store, Text};
 use super::table::{Entry, NONE, NOWHERE, ROOT, Table, Variable, What};
 use crate::model::Name;
 
-/// A member's alignment says something about its composite from this on: compilers also note smaller, natural ones.
+/// Compilers also note smaller, natural alignments of members, which say nothing about the composite.
 const LEAST_TELLING: u32 = 32;
 
 const LONGEST_PATH: usize = 1 << 14;
 
-/// The most bytes of all scope paths of a unit: nested scopes would let a small file take any amount of memory.
+/// Bytes of all scope paths of a unit: nested scopes would let a small file take any amount of memory.
 const MOST_PATHS: usize = 1 << 26;
 
 /// What the output needs beside the table.
 pub(super) trait Surroundings<'d> {
     fn file(&mut self, at: u64, number: u32) -> Option<Name>;
     fn section(&mut self, at: u64, index: u32) -> Name;
-    /// The entry that says what a variable is, which the table lacks: name and type.
+    /// Name and type of a variable, from an entry that the table lacks.
     fn origin(&mut self, at: u64) -> Option<Variable<'d>>;
 }
 
@@ -36,7 +35,7 @@ pub(super) struct Emit<'e, 'd, S> {
     pub(super) around: S,
     pub(super) found: Found<'d>,
     chain: Vec<u32>,
-    /// Of the scopes, as far as they were asked for.
+    /// Of the scopes, as far as needed.
     paths: Vec<Arc<[u8]>>,
     path_bytes: usize,
 }
@@ -116,7 +115,7 @@ impl<'e, 'd, S: Surroundings<'d>> Emit<'e, 'd, S> {
     fn variable(&mut self, variable: &Variable<'d>) -> Result<(), Fault> {
         let Some((section, address)) = variable.place else { return Ok(()) };
         let mut whole = *variable;
-        // What it lacks is at its declaration, or at what it is a copy of.
+        // The rest is at its declaration, or at its original.
         for _ in 0..4 {
             if whole.origin_at == NOWHERE {
                 break;
@@ -171,7 +170,7 @@ impl<'e, 'd, S: Surroundings<'d>> Emit<'e, 'd, S> {
         Ok(Text { path: self.paths[scope as usize].clone(), name })
     }
 
-    /// The identity of a type; notes its derivation.
+    /// Also notes its derivation.
     fn identity(&mut self, index: u32) -> Result<Digest, Fault> {
         let mut chain = std::mem::take(&mut self.chain);
         let mut inner = index;
@@ -214,7 +213,7 @@ impl<'e, 'd, S: Surroundings<'d>> Emit<'e, 'd, S> {
         let key = self.contents.key(self.table, index);
         let mut hasher = Hasher::new(Tag::Declared as u64);
         hasher.digest(key);
-        // A declaration has no size, whatever it says: its size is its definition's.
+        // A declaration's size is its definition's, whatever it says.
         let size = if entry.declaration { 0 } else { entry.size };
         hasher.word(size);
         let identity = hasher.finish();
@@ -265,7 +264,6 @@ impl<'e, 'd, S: Surroundings<'d>> Emit<'e, 'd, S> {
     }
 }
 
-/// Whether an entry is a type of its own.
 fn is_root(entry: &Entry<'_>) -> bool {
     let own = matches!(
         entry.what,

@@ -1,10 +1,9 @@
-//! What is wrong with the input, on the way to the line that says so.
+//! Errors on the way to their line.
 
 use std::fmt;
 
 use crate::model::Malformed;
 
-/// What is wrong, and where.
 #[derive(Debug)]
 pub(super) struct Fault(String);
 

@@ -13,7 +13,7 @@ use super::unit::{Files, Unit};
 use super::{Deferred, Program, origin_in, scan};
 use crate::model::Name;
 
-/// Reads the units that were set aside, and those that they refer to.
+/// Reads the deferred units, and those that they refer to.
 pub(super) fn read<'d>(
     program: &Program<'d>,
     deferred: Vec<Deferred<'d>>,
@@ -28,7 +28,7 @@ pub(super) fn read<'d>(
     }
     first.sort_unstable();
     let mut last = first.clone();
-    // Round by round: what the units of the last one refer to and has not been read.
+    // Each round reads the unread units to which the last one refers.
     while !last.is_empty() {
         for job in &last {
             let mut foreign = std::mem::take(&mut scanned.entry(*job).or_default().foreign);
@@ -69,7 +69,7 @@ pub(super) fn read<'d>(
     let around = Together { program, units: HashMap::new() };
     let number = u32::try_from(program.jobs.len()).unwrap_or(u32::MAX);
     let mut found = Emit::new(&table, &mut contents, store, around, number).run()?;
-    // The others were counted where they were read by themselves.
+    // The others were counted when they were read alone.
     for job in first {
         found.translation_units += u64::from(program.open(job, true)?.is_translation_unit());
     }

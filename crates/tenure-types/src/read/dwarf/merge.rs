@@ -1,4 +1,4 @@
-//! From what the units found to a model.
+//! From the units' types to a model.
 
 use std::collections::HashMap;
 
@@ -14,11 +14,11 @@ use crate::model::{
 /// Ids would not fit beyond this.
 const MOST_TYPES: usize = 1 << 31;
 
-/// The names of types and members may take this, or four times the input. Names may share bytes of the file, so a
+/// The names of types and members may take this, or four times the input: they may share bytes of the file, so a
 /// hostile one could ask for far more.
 const SMALL_NAMES: u64 = 1 << 26;
 
-/// Builds the model in the order of the file; `length` is how much was read.
+/// In the order of the file; `length` is the bytes read.
 pub(super) fn merge(
     mut found: Vec<Found<'_>>,
     store: Store<'_>,
@@ -74,9 +74,9 @@ struct Merge<'m, 'd> {
     derived: &'m Sharded<Derived<'d>>,
     /// Of identities.
     ids: Map<TypeId>,
-    /// The one definition of a name; none if there are several.
+    /// A name's only definition; none if there are several.
     definitions: Map<Option<TypeId>>,
-    /// Derived types by what they are made of: two identities may turn out to be one type.
+    /// Derived types by their parts: two identities may turn out to be one type.
     made: HashMap<Made, TypeId>,
     names: Names,
 }
@@ -111,7 +111,7 @@ impl<'m, 'd> Merge<'m, 'd> {
             _ => Kind::Opaque,
         };
         let mut ty = Type::new(self.names.path(&root.name)?, root.size, kind);
-        // An alignment that no machine has is a fault that the builder would find; one that is not there is worked out.
+        // The builder refuses an impossible alignment, and infers a missing one.
         ty.align = root.align;
         ty.declared = self.declared(root.declared.as_ref())?;
         Ok(ty)
@@ -146,7 +146,7 @@ impl<'m, 'd> Merge<'m, 'd> {
             return Ok(*id);
         }
         let derived = self.derived;
-        // What it is derived from is derived in turn, as many steps as identities look through.
+        // Its part may be derived too, as many steps as identities look through.
         let mut chain = Vec::new();
         let mut inner = identity;
         let mut id = loop {
@@ -176,7 +176,7 @@ impl<'m, 'd> Merge<'m, 'd> {
                     chain.push((inner, one));
                     inner = of;
                 }
-                // `void`, and what a reference names that is no type.
+                // `void`, and references to what is no type.
                 None => break self.builder.push(Type::new("", 0, Kind::Opaque)),
             }
         };

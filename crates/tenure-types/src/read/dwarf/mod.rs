@@ -1,20 +1,19 @@
 //! DWARF, versions 2 to 5, into the model.
 //!
-//! A program's units repeat the types of the headers that they include: the kernel's 14 million entries come to some
-//! 100 thousand types. So units are read in parallel, each into flat tables that the next one reuses ([`scan`],
-//! [`table`]); every type gets a hash of its content ([`content`]); only what no other unit has said is kept ([`emit`],
-//! [`store`]) and put together in the order of the file ([`merge`]): the same file gives the same model, whatever the
-//! number of threads.
+//! Units repeat the types of their headers: the kernel's 14 million entries are some 100 thousand types. So units are
+//! read in parallel, each into flat tables that the next one reuses ([`scan`], [`table`]); every type gets a hash of
+//! its content ([`content`]); only what no other unit has said is kept ([`emit`], [`store`]) and put together in the
+//! order of the file ([`merge`]): the model does not depend on the number of threads.
 //!
-//! Units whose types refer to other units (after link-time optimisation or `dwz`, and with type units) are set aside
-//! and read together with those, as if they were one unit.
+//! Units whose types refer to other units (after link-time optimisation or `dwz`, and with type units) are deferred and
+//! read together with those, as one unit.
 //!
 //! Limits:
 //!
 //! - A malformed unit fails the whole read: a report about the rest would look complete.
 //! - Tables that no compiler writes are refused, so that time and memory stay proportional to the input: more than 128
-//!   attributes in an abbreviation, more than 65,536 rows in a unit that take less than 3 bytes each, names that come
-//!   to more than 256 times the unit's length or 4 times the file's, an abbreviation table of more than a megabyte.
+//!   attributes in an abbreviation, more than 65,536 rows in a unit that take less than 3 bytes each, names of more
+//!   than 256 times the unit's length or 4 times the file's, an abbreviation table of more than a megabyte.
 //! - Names are cut after 64 KiB, pointers to pointers are looked through 64 times, arrays have up to 16 dimensions.
 
 mod content;
@@ -49,12 +48,12 @@ use super::file::MappedFile;
 use super::object::Sections;
 use crate::model::{Format, Malformed, Model, Name};
 
-/// One object file with debugging information.
+/// With debugging information.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Object<'d> {
     pub(super) name: &'d str,
     pub(super) sections: &'d Sections<'d>,
-    /// The sections of the file that `dwz` moved to what several programs share.
+    /// Of the file that `dwz` moved common parts to.
     pub(super) supplement: Option<&'d Sections<'d>>,
     /// Whose memory to give back.
     pub(super) file: Option<&'d MappedFile>,
@@ -80,7 +79,7 @@ struct Program<'d> {
     files: Vec<Option<&'d MappedFile>>,
     /// By position.
     jobs: Vec<Job<'d>>,
-    /// The units from this position on are read only if others refer to them.
+    /// From here on units are read only if others refer to them.
     on_demand: Position,
     signatures: Signatures,
 }
@@ -91,7 +90,7 @@ struct Scratch<'d> {
     contents: Contents,
 }
 
-/// A unit that refers to others.
+/// Refers to other units.
 #[derive(Debug)]
 struct Deferred<'d> {
     job: usize,
@@ -147,7 +146,7 @@ impl<'d> Program<'d> {
         let store = Store::new();
         let deferred = Mutex::new(Vec::new());
         let jobs = self.jobs.iter().take_while(|job| job.start < self.on_demand);
-        // A bridge hands the units out in their order, so that what the first ones say stays.
+        // A bridge hands the units out in order, so that the first ones' types stay.
         let found: Result<Vec<Option<Found<'d>>>, Fault> = jobs
             .enumerate()
             .par_bridge()
@@ -165,7 +164,7 @@ impl<'d> Program<'d> {
         Ok((found, store))
     }
 
-    /// None if it refers to other units, and is set aside to be read with those.
+    /// None if the unit refers to others, and is deferred.
     fn read_unit(
         &self,
         index: usize,
@@ -178,7 +177,7 @@ impl<'d> Program<'d> {
         let order = u32::try_from(index).unwrap_or(u32::MAX);
         let translation_units = u64::from(unit.is_translation_unit());
         if unit.root.split.is_some() {
-            // Its entries are in a file that is read as well.
+            // Its entries are in another file that is read.
             return Ok(Some(Found { order, translation_units, ..Found::default() }));
         }
         if unit.source.expected.is_some_and(|id| unit.root.id.is_some_and(|is| is.0 != id)) {
@@ -221,7 +220,7 @@ impl<'d> Program<'d> {
     }
 }
 
-/// A unit that refers to no other.
+/// Refers to no other unit.
 struct Alone<'u, 'r, 'd> {
     unit: &'u Unit<'r, 'd>,
     files: Option<Files<'d>>,
@@ -241,7 +240,7 @@ impl<'d> Surroundings<'d> for Alone<'_, '_, 'd> {
     }
 }
 
-/// What the entry at a position of a unit says of a variable.
+/// From the entry at a position of the unit.
 fn origin_in<'d>(unit: &Unit<'_, 'd>, at: Position) -> Option<Variable<'d>> {
     let offset = usize::try_from(at.checked_sub(unit.job.start)?).ok()?;
     let entry = unit.job.header.entry(&unit.abbreviations, gimli::UnitOffset(offset)).ok()?;

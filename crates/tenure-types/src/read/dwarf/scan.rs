@@ -1,8 +1,8 @@
-//! From the entries of a unit to a [`Table`]: one pass, no allocation for an entry.
+//! From a unit's entries to a [`Table`]: one pass, no allocation per entry.
 //!
-//! An entry's meaning depends on the one that holds it: a member belongs to the composite, a bound to the array. The
-//! stack of *frames* knows those that give their children a meaning; everything else (functions, blocks) is looked
-//! through, so that types and variables in functions are found. The stack is on the heap, so that no nesting ends it.
+//! An entry's meaning depends on its parent: a member belongs to the composite, a bound to the array. A stack of
+//! *frames* holds the parents that give children a meaning; all others (functions, blocks) are transparent, so types
+//! and variables in functions are found. The stack is on the heap, for any nesting.
 
 use gimli::{Abbreviation, AttributeSpecification, AttributeValue, EntriesRaw, RunTimeEndian};
 
@@ -13,7 +13,7 @@ use super::table::{
 };
 use super::unit::{Unit, Value, bounded, encoded, offset, signed, small, what};
 
-/// What the children of an entry belong to.
+/// The parent of entries.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Owner {
     Scope,
@@ -27,11 +27,11 @@ enum Owner {
 struct Frame {
     depth: isize,
     owner: Owner,
-    /// [`NONE`] until a type inside asks for it.
+    /// [`NONE`] until a type inside needs it.
     scope: u32,
 }
 
-/// A larger unit needs at least [`LEAST_BYTES`] for each row, so that tables stay in proportion to the file.
+/// Above this, a unit needs at least [`LEAST_BYTES`] for each row, so that tables stay in proportion to the file.
 const MANY: usize = 1 << 16;
 
 /// The shortest that repeat are pointers, of 5 bytes.
@@ -44,7 +44,7 @@ struct Scan<'u, 'r, 'd> {
     frames: Vec<Frame>,
 }
 
-/// Reads the entries of a unit into a table, behind those that are there.
+/// Appends the entries of a unit to a table.
 pub(super) fn scan<'d>(unit: &Unit<'_, 'd>, table: &mut Table<'d>) -> Result<(), Fault> {
     let raw = unit.job.header.entries_raw(&unit.abbreviations, None)?;
     let frames = vec![Frame { depth: isize::MIN, owner: Owner::Scope, scope: ROOT }];
@@ -246,7 +246,7 @@ impl<'d> Scan<'_, '_, 'd> {
             });
             return Ok(None);
         }
-        // A virtual base lies where the object's own table of virtual functions says.
+        // The object's table of virtual functions says where a virtual base is.
         if elsewhere {
             return Ok(None);
         }
@@ -317,8 +317,8 @@ impl<'d> Scan<'_, '_, 'd> {
                 _ => {}
             }
         }
-        // Most variables are on some stack. Declarations give definitions their scope: where there is
-        // none, the definition is as well off with what it refers to.
+        // Most variables are on some stack. Declarations give definitions their scope; without one, the definition
+        // needs only its reference.
         let scope = match (located, declared) {
             (true, _) => self.scope(),
             (false, true) => match self.scope() {
@@ -389,8 +389,8 @@ impl<'d> Scan<'_, '_, 'd> {
     }
 
     fn scope(&mut self) -> u32 {
-        // From the outermost frame whose scope is not known yet: there are as many as types lie in
-        // each other since the last one that asked.
+        // From the outermost frame with an unknown scope: as many as types are nested since the last one that needed
+        // it.
         let known = self.frames.iter().rposition(|frame| frame.scope != NONE).unwrap_or(0);
         let mut scope = self.frames[known].scope;
         for index in known + 1..self.frames.len() {

@@ -1,4 +1,4 @@
-//! One set of sections, and the units in it.
+//! One set of sections, and its units.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -13,36 +13,36 @@ use crate::read::object::Sections;
 
 pub(super) type Slice<'d> = EndianSlice<'d, RunTimeEndian>;
 
-/// Compilers' abbreviation tables stay below a tenth of this.
+/// Ten times compilers' abbreviation tables.
 const LONGEST_TABLE: u64 = 1 << 20;
 
-/// Sections that refer to each other by offsets: those of one object file or one `.dwo` file.
+/// Sections that refer to each other by offsets: one object file's or one `.dwo` file's.
 #[derive(Debug)]
 pub(super) struct Source<'d> {
     pub(super) dwarf: Dwarf<Slice<'d>>,
     pub(super) sections: &'d Sections<'d>,
-    /// The program's sections, which say where addresses lie; differs from `sections` for a split file.
+    /// Where addresses lie; differs from `sections` for a split file.
     pub(super) program: &'d Sections<'d>,
-    /// Where the addresses of a split file's unit start, and the unit that is expected in it.
+    /// Of a split file's unit: the start of its addresses, and the expected unit.
     pub(super) address_base: usize,
     pub(super) expected: Option<u64>,
-    /// The position of the first byte of `.debug_info` and of `.debug_types`.
+    /// Of the first byte of `.debug_info` and of `.debug_types`.
     pub(super) info_base: Position,
     pub(super) types_base: Position,
-    /// That of the supplementary file's `.debug_info`.
+    /// Of the supplementary file's `.debug_info`.
     pub(super) supplement_base: Option<Position>,
     pub(super) name: String,
     abbreviations: Tables,
-    /// How many bytes of headers of line tables may still be read.
+    /// Of line-table headers that may still be read.
     line_bytes: Mutex<u64>,
 }
 
-/// A unit that can be read.
+/// A unit to read.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Job<'d> {
     pub(super) source: u32,
     pub(super) header: UnitHeader<Slice<'d>>,
-    /// The positions of the section and of the unit in it.
+    /// Of the section, and of the unit.
     pub(super) base: Position,
     pub(super) start: Position,
 }
@@ -108,7 +108,7 @@ impl<'d> Source<'d> {
         after.is_some()
     }
 
-    /// The same, split off a program.
+    /// Split off a program.
     pub(super) fn split(
         self,
         program: &'d Sections<'d>,
@@ -139,7 +139,7 @@ impl<'d> Source<'d> {
         Ok(jobs)
     }
 
-    /// `keep`: in memory, though a single unit has them.
+    /// `keep`: in memory, even for a single unit.
     pub(super) fn abbreviations(
         &self,
         job: &Job<'d>,
@@ -152,7 +152,7 @@ impl<'d> Source<'d> {
             return Ok(parsed.clone());
         }
         let section = self.dwarf.debug_abbrev.reader();
-        // Up to the next table: tables that run into each other would be read again and again.
+        // Up to the next table: overlapping tables would be read again and again.
         let next = self.abbreviations.0.get(place + 1).map_or(section.len(), |next| next.offset);
         let bytes = &section.slice()[..next.min(section.len())];
         if bytes.len().saturating_sub(offset) as u64 > LONGEST_TABLE && next != section.len() {
@@ -163,13 +163,13 @@ impl<'d> Source<'d> {
             .abbreviations(job.header.debug_abbrev_offset())
             .map(Arc::new)?;
         if keep || table.users > 1 {
-            // Another thread's is as good.
+            // Another thread's is equal.
             return Ok(table.parsed.get_or_init(|| parsed).clone());
         }
         Ok(parsed)
     }
 
-    /// Where a section of entries begins in memory, for offsets of what was read from it.
+    /// The start of a section of entries in memory, for offsets of what was read from it.
     pub(super) fn entries_section(&self, job: &Job<'_>) -> (SectionId, &Slice<'d>) {
         match job.header.section() {
             SectionId::DebugTypes => (SectionId::DebugTypes, self.dwarf.debug_types.reader()),
@@ -188,7 +188,7 @@ impl<'d> Source<'d> {
     }
 }
 
-/// The abbreviation tables of a source, by offset.
+/// By offset.
 #[derive(Debug, Default)]
 struct Tables(Vec<TableOf>);
 

@@ -1,4 +1,4 @@
-//! Split DWARF: units whose entries are in other files than their addresses.
+//! Split DWARF: entries in other files than their addresses.
 
 use gimli::{DwarfFileType, DwarfPackage, EndianSlice, Section as _, UnitType};
 
@@ -12,7 +12,7 @@ use crate::model::Malformed;
 /// A unit of the program whose entries are elsewhere.
 #[derive(Debug, Clone)]
 pub(in crate::read) struct Missing {
-    /// The directory in which the compiler ran, and the file's path from there.
+    /// The compiler's directory, and the file's path from there.
     pub(in crate::read) directory: Vec<u8>,
     pub(in crate::read) file: Vec<u8>,
     pub(in crate::read) unit: SplitUnit,
@@ -21,7 +21,7 @@ pub(in crate::read) struct Missing {
 #[derive(Debug, Clone, Copy)]
 pub(in crate::read) struct SplitUnit {
     id: u64,
-    /// Which of the program's objects refers to it, and where its addresses start there.
+    /// The program's object that refers to it, and the start of its addresses there.
     parent: usize,
     address_base: usize,
 }
@@ -32,7 +32,7 @@ pub(in crate::read) struct Splits<'d> {
     pub(in crate::read) is_package: bool,
 }
 
-/// The program's units that are split off. Costs nothing where there are none.
+/// The program's units that are split off. Costs nothing without any.
 pub(in crate::read) fn missing(objects: &[Object<'_>]) -> Result<Vec<Missing>, Malformed> {
     let mut all = Vec::new();
     let signatures = Signatures::new();
@@ -90,7 +90,7 @@ pub(super) fn sources<'d>(
         |id| Ok::<_, gimli::Error>(slice(object.sections.bytes(id))),
         slice(&[]),
     )?;
-    // Parts that overlap would let a small file become a large one.
+    // Overlapping parts would let a small file become a large one.
     let length = object.sections.bytes(gimli::SectionId::DebugInfo).len() as u64
         + object.sections.bytes(gimli::SectionId::DebugTypes).len() as u64;
     let most = end.saturating_add(length);

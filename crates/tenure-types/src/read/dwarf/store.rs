@@ -1,13 +1,12 @@
-//! What all units have found so far: which types are known, and what becomes of them.
+//! The types of all units so far, and which unit defines each.
 //!
-//! Types come in two sorts. *Roots* (composites, enumerations, numbers, aliases) are looked up by the
-//! hash of their content; the first unit in the order of the file that has one says what it is. As
-//! units are read in parallel, a later unit may come first: it notes its number, and when an earlier
-//! one comes, that one notes its own and says the same again. The merge takes what the unit says that
-//! is noted in the end, so the result does not depend on who came first.
+//! *Roots* (composites, enumerations, numbers, aliases) are looked up by the hash of their content; the first unit in
+//! the order of the file defines them. Units are read in parallel, so a later unit may come first: it notes its number,
+//! and an earlier one replaces that and defines the type again. The merge takes the definition of the unit noted in the
+//! end, so the result does not depend on timing.
 //!
-//! *Derived* types (pointers, arrays, qualified types, names without definition) follow from what
-//! they are made of. Their hash says all of it, so it does not matter who said it.
+//! *Derived* types (pointers, arrays, qualified types, names without definition) follow from their parts. Their hash
+//! says all, so any unit may define them.
 
 use std::collections::hash_map::Entry as MapEntry;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,25 +15,25 @@ use super::digest::{Digest, Map};
 use super::table::What;
 use crate::model::{Bits, Name, Qualifier};
 
-/// A name, and the path that leads to it.
+/// A name with its path.
 #[derive(Debug, Clone)]
 pub(super) struct Text<'d> {
-    /// With what separates it from the name; empty if there is none.
+    /// With the separator; empty if there is none.
     pub(super) path: Arc<[u8]>,
     pub(super) name: &'d [u8],
 }
 
-/// A type that one unit defines.
+/// Defined by one unit.
 #[derive(Debug)]
 pub(super) struct Root<'d> {
     pub(super) content: Digest,
-    /// By which declarations find it; 0 if it has no name.
+    /// By which declarations find it; 0 without a name.
     pub(super) key: Digest,
     pub(super) name: Text<'d>,
     pub(super) size: u64,
     pub(super) align: u64,
     pub(super) what: What,
-    /// What an alias is another name of.
+    /// Of an alias.
     pub(super) target: Digest,
     pub(super) members: Box<[RootMember<'d>]>,
     pub(super) declared: Option<(Name, u32)>,
@@ -49,7 +48,7 @@ pub(super) struct RootMember<'d> {
     pub(super) inherited: bool,
 }
 
-/// A type that follows from others.
+/// Follows from others.
 #[derive(Debug, Clone)]
 pub(super) enum Derived<'d> {
     Pointer {
@@ -65,7 +64,7 @@ pub(super) enum Derived<'d> {
         of: Digest,
     },
     Function,
-    /// Of which nothing is known but its name, and the key of what defines it elsewhere.
+    /// Only its name, and the key of its definition elsewhere.
     Opaque {
         key: Digest,
         name: Text<'d>,
@@ -108,7 +107,7 @@ impl<'d> Store<'d> {
         }
     }
 
-    /// Whether the unit of this number says what a root is: true unless it or an earlier unit asked before.
+    /// Whether this unit defines a root: unless it or an earlier unit asked before.
     pub(super) fn claim(&self, content: Digest, order: u32) -> bool {
         let mut shard = self.firsts[shard(content)].lock().unwrap_or_else(PoisonError::into_inner);
         match shard.entry(content) {
@@ -156,6 +155,6 @@ impl<T> Sharded<T> {
 }
 
 fn shard(digest: Digest) -> usize {
-    // Other bits than those by which the maps place their keys first.
+    // Not the bits by which maps place their keys first.
     (digest >> 90) as usize % SHARDS
 }

@@ -1,14 +1,14 @@
-//! What the scan of a unit leaves of its entries: types, members, variables, as flat tables.
+//! A unit's types, members and variables, as flat tables.
 //!
-//! Every entry of every file has a *position*: a number that is the offset of its section's start among all sections
-//! that are read, plus its own offset. References are positions until [`Table::link`] turns them into indices of the
-//! table. Most tables are one unit's and are used again for the next; the units of files whose types refer across units
-//! (link-time optimisation, `dwz`, type units) go into one table together.
+//! Every entry of every file has a *position*: the offset of its section's start among all sections that are read, plus
+//! its own offset. References are positions until [`Table::link`] turns them into indices. Most tables are one unit's
+//! and are reused for the next; files whose types refer across units (link-time optimisation, `dwz`, type units) share
+//! one table.
 
 use super::fault::Fault;
 use crate::model::{Qualifier, Scalar};
 
-/// The place of an entry among all that are read.
+/// Of an entry among all that are read.
 pub(super) type Position = u64;
 
 pub(super) const NOWHERE: Position = u64::MAX;
@@ -19,7 +19,7 @@ pub(super) const NONE: u32 = u32::MAX;
 pub(super) enum What {
     Struct,
     Union,
-    /// A struct that holds a variant part.
+    /// A struct with a variant part.
     Variants,
     Enumeration,
     Scalar(Scalar),
@@ -28,7 +28,7 @@ pub(super) enum What {
     Array,
     Qualified(Qualifier),
     Function,
-    /// A type without values, or of a kind without meaning here.
+    /// Without values, or of an unknown kind.
     Opaque,
 }
 
@@ -43,7 +43,7 @@ pub(super) struct Entry<'d> {
     pub(super) at: Position,
     pub(super) name: &'d [u8],
     pub(super) size: u64,
-    /// What it points to, is an array or another name of.
+    /// Of a pointer, an array or an alias.
     pub(super) target_at: Position,
     pub(super) target: u32,
     /// The first and the last of its members or, of an array, its dimensions.
@@ -87,24 +87,23 @@ impl Entry<'_> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum BitsAt {
     No,
-    /// This many bits from the start of the composite (since DWARF 4).
+    /// So many bits from the start of the composite (since DWARF 4).
     FromStart(u64),
-    /// Until DWARF 3: this many bits from the most significant bit of the `bytes` (0: the type's) at the member's
-    /// offset.
+    /// Until DWARF 3: so many bits from the most significant bit of the `bytes` (0: the type's) at the member's offset.
     FromTop {
         bits: i64,
         bytes: u32,
     },
 }
 
-/// A member of a composite, or a dimension of an array.
+/// A composite's member, or an array's dimension.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Part<'d> {
     pub(super) name: &'d [u8],
     pub(super) target_at: Position,
     pub(super) target: u32,
     pub(super) next: u32,
-    /// Of a dimension, how many elements.
+    /// Of a dimension, the number of elements.
     pub(super) offset: u64,
     pub(super) bits_at: BitsAt,
     pub(super) bits: u32,
@@ -136,13 +135,13 @@ pub(super) struct Scope<'d> {
 
 pub(super) const ROOT: u32 = 0;
 
-/// A variable: with an address, or declared in a scope that gives those with one their names.
+/// With an address, or a declaration whose scope gives the definition its path.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Variable<'d> {
     pub(super) at: Position,
     pub(super) name: &'d [u8],
     pub(super) target_at: Position,
-    /// The entry that says the rest.
+    /// The entry with the rest.
     pub(super) origin_at: Position,
     pub(super) scope: u32,
     pub(super) file: u32,
@@ -158,11 +157,11 @@ pub(super) struct Table<'d> {
     pub(super) parts: Vec<Part<'d>>,
     pub(super) scopes: Vec<Scope<'d>>,
     pub(super) variables: Vec<Variable<'d>>,
-    /// Declarations, with the positions of what completes them.
+    /// Declarations, and what completes them.
     pub(super) completions: Vec<(Position, Position)>,
     /// Positions in other units that types refer to.
     pub(super) foreign: Vec<Position>,
-    /// How many bytes of names were read: hostile files let few bytes name many.
+    /// Of names read: in hostile files few bytes name many.
     pub(super) name_bytes: u64,
     index: Index,
 }
@@ -295,9 +294,9 @@ impl<'d> Table<'d> {
         false
     }
 
-    /// The entry that one stands for.
+    /// The entry that this one stands for.
     pub(super) fn settled(&self, mut index: u32) -> u32 {
-        // A declaration, its signature, its definition: three at most, and no way round in circles.
+        // A declaration, its signature, its definition: three at most, and no circles.
         for _ in 0..4 {
             match self.entries.get(index as usize) {
                 Some(entry) if entry.stands_in => index = entry.target,

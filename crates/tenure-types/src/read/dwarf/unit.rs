@@ -1,4 +1,4 @@
-//! One unit: its root entry, what the values of attributes and tags stand for, and its source files.
+//! One unit: its root entry, the values of attributes and tags, and its source files.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,10 +16,10 @@ use crate::model::{Name, Qualifier, Scalar};
 
 pub(super) type Value<'d> = AttributeValue<Slice<'d>>;
 
-/// Names are cut after this many bytes, four times the longest of real C++ and Rust types.
+/// Bytes, four times the longest of real C++ and Rust types; longer names are cut.
 const LONGEST_NAME: usize = 1 << 16;
 
-/// Where type units are, by signature.
+/// Type units.
 pub(super) type Signatures = HashMap<u64, Position>;
 
 #[derive(Debug)]
@@ -36,7 +36,7 @@ pub(super) struct Root<'d> {
     pub(super) name: Option<Slice<'d>>,
     pub(super) directory: Option<Slice<'d>>,
     pub(super) lines: Option<DebugLineOffset>,
-    /// By which the two parts of a split unit know each other.
+    /// Common to both parts of a split unit.
     pub(super) id: Option<DwoId>,
     /// The file with the rest, of a skeleton unit.
     pub(super) split: Option<Split<'d>>,
@@ -190,7 +190,7 @@ impl<'r, 'd> Unit<'r, 'd> {
         at != NOWHERE && !(self.job.start..self.job.end()).contains(&at)
     }
 
-    /// The section (an index among the places) and the address, if the location is one fixed place in memory.
+    /// The section (an index among the places) and the address of a fixed location in memory.
     pub(super) fn place(&self, location: &Slice<'d>) -> Option<(u32, u64)> {
         let encoding = self.job.header.encoding();
         let mut rest = *location;
@@ -247,10 +247,10 @@ pub(super) struct Files<'d> {
 
 impl<'d> Files<'d> {
     pub(super) fn of(unit: &Unit<'_, 'd>) -> Self {
-        // A unit whose line table cannot be read has types all the same.
+        // A unit whose line table cannot be read still has types.
         let lines = match unit.source.dwarf.file_type {
             DwarfFileType::Main => unit.root.lines,
-            // A split file has one table, and its units need not say so.
+            // A split file has one table, and its units need not name it.
             DwarfFileType::Dwo => unit.root.lines.or(Some(DebugLineOffset(0))),
         };
         let header = lines.and_then(|offset| {
@@ -269,7 +269,7 @@ impl<'d> Files<'d> {
         Self { header, names: Vec::new() }
     }
 
-    /// The path of a file by its number: with its directory, without the unit's.
+    /// A file's path by its number: with its directory, without the unit's.
     pub(super) fn get(&mut self, unit: &Unit<'_, 'd>, number: u32) -> Option<Name> {
         let header = self.header.as_ref()?;
         let file = header.file(number.into())?;
@@ -286,8 +286,7 @@ impl<'d> Files<'d> {
             Some(String::from_utf8_lossy(text.slice()).into_owned())
         };
         let mut path = text(file.path_name())?;
-        // Directory 0 is the one that the compiler was started in: a path is shorter without it, and
-        // the same on every machine.
+        // Directory 0 is the compiler's: without it a path is shorter, and the same on every machine.
         if !path.starts_with('/')
             && file.directory_index() != 0
             && let Some(directory) = file.directory(header).and_then(text)
@@ -300,7 +299,7 @@ impl<'d> Files<'d> {
     }
 }
 
-/// The offset of a member, if it is constant.
+/// Of a member, if it is constant.
 pub(super) fn offset(value: &Value<'_>, encoding: Encoding) -> Option<u64> {
     let bytes = match value {
         AttributeValue::Block(bytes) => bytes,

@@ -1,5 +1,4 @@
-//! What the readers need of an object file: sections of debugging information, decompressed and
-//! relocated, and where the program's own sections lie.
+//! An object file's debugging information, decompressed and relocated, and the places of its other sections.
 
 mod places;
 mod relocate;
@@ -15,7 +14,7 @@ use crate::model::Malformed;
 pub(super) use places::Places;
 pub(super) use relocate::Origins;
 
-/// The most that decompression may multiply a section's size by. Deflate reaches 1032, with nothing but zeros.
+/// Of a section's size by decompression. Deflate reaches 1032, with nothing but zeros.
 const MOST_EXPANSION: u64 = 256;
 
 /// Every section may take this, however small it is in the file.
@@ -70,8 +69,8 @@ impl<'d> Sections<'d> {
                 pieces[place].1.push(section.index());
             }
         }
-        // Sections of one name (type units have one each in relocatable files) become one: a unit is
-        // at an offset of the whole then, and so is what refers to it.
+        // Sections of one name (type units have one each in relocatable files) are joined: units and references have
+        // offsets in the whole.
         let mut bases = relocate::Bases::default();
         let mut wanted = Vec::new();
         let mut budget = length as u64;
@@ -114,7 +113,7 @@ impl<'d> Sections<'d> {
     }
 }
 
-/// Whether an object has debugging information; `split` as for [`Sections::load`].
+/// `split` as for [`Sections::load`].
 pub(crate) fn has_dwarf(object: &object::File<'_>, split: bool) -> bool {
     object.sections().any(|section| {
         let Ok(name) = section.name_bytes() else { return false };
@@ -126,7 +125,7 @@ pub(crate) fn has_dwarf(object: &object::File<'_>, split: bool) -> bool {
     })
 }
 
-/// A section of BTF; none if it is not there.
+/// A section of BTF, if it is there.
 pub(super) fn btf<'d>(
     object: &object::File<'d>,
     name: &str,
@@ -156,8 +155,8 @@ pub(crate) fn is_named(name: &[u8], id: SectionId, split: bool) -> bool {
             .is_some_and(|rest| rest == &wanted.as_bytes()[..wanted.len().min(8)])
 }
 
-/// The bytes of a section, decompressed. Its size in the file comes off the budget: sections that share bytes would
-/// let a small file become a large one.
+/// A section's bytes, decompressed. Its size in the file comes off the budget: sections that share bytes would let a
+/// small file become a large one.
 pub(crate) fn decompressed<'d>(
     object: &object::File<'d>,
     index: SectionIndex,

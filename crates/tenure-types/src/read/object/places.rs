@@ -1,10 +1,10 @@
-//! Which section an address lies in.
+//! The section of an address.
 
 use object::{Object as _, ObjectSection as _, SectionFlags, SectionIndex, SectionKind};
 
 use crate::model::Name;
 
-/// The sections of a program that have addresses.
+/// A program's sections that have addresses.
 #[derive(Debug, Default)]
 pub(in crate::read) struct Places {
     names: Vec<Name>,
@@ -29,7 +29,7 @@ impl Places {
             });
             match &mut places.by_index {
                 Some(by_index) => {
-                    // Indices are at most the number of sections, which the file holds headers of.
+                    // At most the number of sections, which the file holds headers of.
                     let index = section.index().0;
                     if by_index.len() <= index {
                         by_index.resize(index + 1, None);
@@ -52,7 +52,7 @@ impl Places {
         self.names[index as usize].clone()
     }
 
-    /// The section of an address; in a relocatable file, that which the address's relocation names.
+    /// In a relocatable file, the section that the address's relocation names.
     pub(in crate::read) fn find(&self, address: u64, origin: Option<SectionIndex>) -> Option<u32> {
         match &self.by_index {
             Some(by_index) => *by_index.get(origin?.0)?,

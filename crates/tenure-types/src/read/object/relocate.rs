@@ -27,7 +27,7 @@ impl Bases {
     }
 }
 
-/// The section of each relocated value, by the value's offset: in relocatable files all sections start at address 0.
+/// By offset of each relocated value: in relocatable files all sections start at address 0.
 #[derive(Debug, Default)]
 pub(in crate::read) struct Origins(Vec<(u64, SectionIndex)>);
 
@@ -38,8 +38,8 @@ impl Origins {
     }
 }
 
-/// Applies the relocations of the sections that `bytes` is made of. Only whole values that are a symbol plus a number:
-/// debugging information holds no others on the machines looked at. `budget` is how many the file can hold.
+/// Relocates the sections in `bytes`. Only whole values that are a symbol plus a number: debugging information holds no
+/// others on the supported machines. `budget` is how many the file can hold.
 pub(super) fn apply(
     object: &object::File<'_>,
     indices: &[SectionIndex],

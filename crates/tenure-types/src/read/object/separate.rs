@@ -1,4 +1,4 @@
-//! Where debugging information is that is not in the program's own file.
+//! Finds debugging information outside the program's file.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -9,10 +9,10 @@ use super::has_dwarf;
 use crate::Error;
 use crate::read::file::{MappedFile, path_in};
 
-/// Where distributions put what `-dbg` packages bring.
+/// For distributions' `-dbg` packages.
 const DEBUG_ROOT: &str = "/usr/lib/debug";
 
-/// The file with the debugging information of a program: by its build id, else by the name in `.gnu_debuglink`.
+/// A program's debugging information: by its build id, else by the name in `.gnu_debuglink`.
 pub(crate) fn find(path: &Path, object: &object::File<'_>) -> Option<MappedFile> {
     candidates(path, object).into_iter().find_map(|candidate| {
         let file = MappedFile::open(&candidate).ok()?;
@@ -33,7 +33,7 @@ fn candidates(path: &Path, object: &object::File<'_>) -> Vec<PathBuf> {
     }
     if let Ok(Some((name, _))) = object.gnu_debuglink() {
         let name = path_in(name);
-        // A name, not a path: it says nothing of directories.
+        // A name only: no directories.
         if let Some(name) = name.file_name()
             && let Some(directory) = path.canonicalize().ok().as_deref().and_then(Path::parent)
         {
@@ -56,8 +56,7 @@ fn by_build_id(id: &[u8]) -> Option<PathBuf> {
     Some(Path::new(DEBUG_ROOT).join(".build-id").join(first).join(format!("{rest}.debug")))
 }
 
-/// The supplementary file that `dwz` moved to what several programs share; none if the file needs none. Fails if it is
-/// missing.
+/// `dwz`'s supplementary file; none if the file needs none. Fails if it is missing.
 pub(in crate::read) fn supplement(
     path: &Path,
     object: &object::File<'_>,

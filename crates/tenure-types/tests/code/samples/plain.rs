@@ -41,7 +41,7 @@ mod hook {
     }
 }
 
-/// Prints the stack of each allocation of a size that is asked for.
+/// Prints the stack of each allocation of a requested size.
 struct Watching;
 
 static WATCHED: AtomicU64 = AtomicU64::new(0);

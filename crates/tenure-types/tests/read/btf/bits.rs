@@ -1,11 +1,11 @@
-//! Bit fields, in the two forms that there are.
+//! Bit fields, in both forms.
 
 use tenure_types::model::{Bits, Kind, Malformed};
 use tenure_types::read::btf;
 
 use super::encoder::*;
 
-/// The place of the only member of a struct of 8 bytes.
+/// Of the only member of a struct of 8 bytes.
 fn place(
     big: bool,
     make: impl Fn(&mut Encoder) -> (u32, u32, u32),

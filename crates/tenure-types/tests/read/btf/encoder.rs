@@ -1,6 +1,5 @@
 //! Writes BTF for tests, right or wrong.
 
-/// Writes one file.
 #[derive(Debug, Clone)]
 pub(crate) struct Encoder {
     big: bool,
@@ -34,10 +33,9 @@ pub(crate) const DECL_TAG: u32 = 17;
 pub(crate) const TYPE_TAG: u32 = 18;
 pub(crate) const ENUM64: u32 = 19;
 
-/// The bit of a type's second word that says how its members tell their places.
+/// Of a type's second word: chooses the form of members' places.
 pub(crate) const FLAG: u32 = 1 << 31;
 
-/// In the encoding of an `INT`.
 pub(crate) const BOOLEAN: u32 = 4 << 24;
 
 impl Encoder {
@@ -53,7 +51,7 @@ impl Encoder {
         }
     }
 
-    /// A file that goes on where another ends.
+    /// Split BTF.
     pub(crate) fn on(base: &Self) -> Self {
         Self {
             strings: Vec::new(),
@@ -73,7 +71,7 @@ impl Encoder {
         self
     }
 
-    /// The offset of a string, added if it is not there.
+    /// Adds the string if needed.
     pub(crate) fn name(&mut self, name: &str) -> u32 {
         if name.is_empty() {
             return 0;
@@ -87,7 +85,7 @@ impl Encoder {
         self.strings_before + at as u32
     }
 
-    /// Adds a type by all its words and returns its id.
+    /// Returns the id.
     pub(crate) fn add(&mut self, name: &str, info: u32, word: u32, rest: &[u32]) -> u32 {
         let name = self.name(name);
         for word in [name, info, word].iter().chain(rest) {
@@ -98,7 +96,7 @@ impl Encoder {
         self.next - 1
     }
 
-    /// A type that is no more than a kind, a name and a word.
+    /// Only a kind, a name and a word.
     pub(crate) fn plain(&mut self, kind: u32, name: &str, word: u32) -> u32 {
         self.add(name, kind << 24, word, &[])
     }
@@ -111,8 +109,7 @@ impl Encoder {
         self.add("", ARRAY << 24, 0, &[element, by, count])
     }
 
-    /// A struct or union; `info` is the kind, shifted, perhaps with [`FLAG`], and members are names,
-    /// types and places as the file has them.
+    /// `info` is the kind, shifted, perhaps with [`FLAG`]; members are names, types and places as in the file.
     pub(crate) fn composite(
         &mut self,
         info: u32,
@@ -129,7 +126,7 @@ impl Encoder {
         self.composite(STRUCT << 24, name, size, members)
     }
 
-    /// A section with variables: type, offset, size.
+    /// Variables are type, offset, size.
     pub(crate) fn section(&mut self, name: &str, size: u32, variables: &[[u32; 3]]) -> u32 {
         self.add(name, DATASEC << 24 | variables.len() as u32, size, variables.as_flattened())
     }

@@ -1,4 +1,4 @@
-//! Files that are cut off, corrupted or made to hurt.
+//! Files that are cut off, corrupted or hostile.
 
 use proptest::prelude::*;
 use tenure_types::model::Malformed;
@@ -6,7 +6,6 @@ use tenure_types::read::btf;
 
 use super::encoder::*;
 
-/// A file with every kind in it.
 fn everything(big: bool) -> Vec<u8> {
     let mut file = Encoder::new(big).with_layout(vec![(0, 0); 20]);
     let int = file.int("int", 4);
@@ -32,7 +31,7 @@ fn everything(big: bool) -> Vec<u8> {
     file.finish()
 }
 
-/// One line for a person, with nothing in it that would break the line.
+/// One line without control characters.
 fn check(result: &Result<tenure_types::model::Model, Malformed>) {
     if let Err(error) = result {
         let line = error.to_string();
@@ -111,7 +110,7 @@ fn what_leads_nowhere_is_refused_with_the_numbers() {
         file.structure("s", 4, &[("m", 2, 0)]);
         file.array(1, 1, 1);
     };
-    // Without ending the stack.
+    // The stack must not overflow.
     let a_long_chain: Make = |file| {
         for id in 1..200_000 {
             file.plain(CONST, "", id + 1);
@@ -190,7 +189,7 @@ fn names_that_are_not_utf_8_are_kept_as_far_as_they_are() {
 
 #[test]
 fn names_that_would_fill_the_memory_are_refused() {
-    // Each of 20,000 types is named by another end of one string of 20,000 letters.
+    // 20,000 types are named by other ends of one string of 20,000 letters.
     let mut file = Encoder::new(false);
     let long = file.name(&"x".repeat(20_000));
     for _ in 0..20_000 {

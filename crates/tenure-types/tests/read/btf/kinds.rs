@@ -1,11 +1,9 @@
-//! What becomes of each kind.
-
 use tenure_types::model::{Kind, Member, Model, Qualifier, Scalar, Shape, Type};
 use tenure_types::read::btf;
 
 use super::encoder::*;
 
-/// What a function makes of an encoder of either byte order.
+/// In either byte order.
 fn read(make: impl Fn(&mut Encoder)) -> Model {
     let [little, big] = [false, true].map(|big| {
         let mut encoder = Encoder::new(big);
@@ -16,7 +14,6 @@ fn read(make: impl Fn(&mut Encoder)) -> Model {
     little
 }
 
-/// The only type with a name.
 fn named<'m>(model: &'m Model, name: &str) -> &'m Type {
     let mut all = model.types().iter().filter(|ty| &*ty.name == name);
     let one = all.next().unwrap();

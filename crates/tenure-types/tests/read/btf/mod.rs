@@ -1,4 +1,4 @@
-//! Reading BTF: every kind, both byte orders, split files, hostile ones and real ones.
+//! BTF: every kind, both byte orders, split files, hostile ones and real ones.
 
 mod bits;
 mod encoder;

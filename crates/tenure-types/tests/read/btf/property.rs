@@ -1,4 +1,4 @@
-//! Any model that BTF can hold comes back as it was.
+//! Any model that BTF can hold survives a round trip.
 
 use proptest::prelude::*;
 use tenure_types::model::{
@@ -9,8 +9,7 @@ use tenure_types::read::btf;
 
 use super::encoder::*;
 
-/// A type to be. Numbers that say which other type are reduced to those there are: any for pointers,
-/// earlier ones for what it contains.
+/// A type to be. Numbers of other types are reduced to the possible ones: any for pointers, earlier ones for parts.
 #[derive(Debug, Clone)]
 enum Spec {
     Int { size: u32, boolean: bool },
@@ -51,20 +50,19 @@ fn spec() -> impl Strategy<Value = Spec> {
     ]
 }
 
-/// Writes specs as BTF and, beside it, builds the model that they stand for.
+/// Writes specs as BTF and builds their model.
 struct Writer<'s> {
     specs: &'s [Spec],
     file: Encoder,
     builder: Builder,
-    /// For each BTF id, the type of the model, if it is one.
+    /// By BTF id, if it is a type of the model.
     places: Vec<Option<TypeId>>,
-    /// Of each BTF id, the bytes of a value; those of pointers too.
+    /// By BTF id, pointers too.
     sizes: Vec<u64>,
     section: Vec<[u32; 3]>,
 }
 
-/// For each BTF id, the type of the model, by the rule that the reader documents: `void`, one
-/// function, and then the types in their order.
+/// By BTF id, as the reader documents: `void`, one function, and then the types in their order.
 fn places(specs: &[Spec]) -> Vec<Option<TypeId>> {
     let mut next = 2;
     let of_specs = specs.iter().map(|spec| match spec {
@@ -172,7 +170,7 @@ impl Writer<'_> {
             }
             Spec::Tag { on, member } => {
                 let on = on % self.places.len();
-                // Of a struct that has no such member it would be refused.
+                // The reader refuses tags of members that do not exist.
                 let member = on.checked_sub(1).and_then(|at| match &self.specs[at] {
                     Spec::Composite { members, .. } if members.is_empty() => None,
                     Spec::Composite { members, .. } => Some(member % members.len()),
@@ -226,7 +224,7 @@ impl Writer<'_> {
         size
     }
 
-    /// The tags that any spec puts on a member.
+    /// Of any spec on a member.
     fn tags(&self, id: usize, which: usize, members: usize) -> Vec<Name> {
         let ids = 1..=self.specs.len();
         ids.zip(self.specs)
@@ -241,7 +239,7 @@ impl Writer<'_> {
     }
 }
 
-/// The file, and the model that it holds.
+/// And its model.
 fn write(specs: &[Spec], big: bool) -> (Vec<u8>, Model) {
     let mut writer = Writer {
         specs,
@@ -285,7 +283,7 @@ proptest! {
     ) {
         let (base, model) = write(&below, big);
         let mut empty = Encoder::new(big).finish();
-        // A split file has no strings of its own here, not even the empty one.
+        // This split file has no strings, not even the empty one.
         let strings = if big { 1_u32.to_be_bytes() } else { 1_u32.to_le_bytes() };
         prop_assert_eq!(&empty[20..24], &strings);
         empty[20..24].fill(0);

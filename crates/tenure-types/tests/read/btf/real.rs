@@ -1,4 +1,4 @@
-//! What pahole and clang write, and the kernel that runs this. See `fixtures/btf/make.sh`.
+//! BTF of pahole, clang, and the running kernel. See `fixtures/btf/make.sh`.
 
 use std::fs;
 use std::path::Path;
@@ -18,7 +18,7 @@ fn structure<'m>(model: &'m Model, name: &str) -> (&'m Type, &'m [Member]) {
     (ty, members)
 }
 
-/// The offset and the bytes of a member.
+/// Of a member.
 fn place(model: &Model, name: &str, member: &str) -> (u64, u64) {
     let (_, members) = structure(model, name);
     let member = members.iter().find(|it| &*it.name == member).unwrap();
@@ -90,7 +90,7 @@ fn a_module_embeds_what_the_kernel_has() {
     assert_eq!(place(&model, "cached_route", "embedded"), (8, 232));
     assert_eq!(place(&model, "cached_route", "users"), (256, 4));
     let (ty, _) = structure(&model, "cached_route");
-    // Not in the file: worked out from the gap before `users`.
+    // Inferred from the gap before `users`.
     assert_eq!((ty.size, ty.align, ty.align_declared), (320, 64, true));
 }
 

@@ -1,5 +1,3 @@
-//! BTF that goes on where another ends.
-
 use tenure_types::model::Kind;
 use tenure_types::read::btf;
 
@@ -78,7 +76,7 @@ fn what_is_wrong_with_the_base_is_said_of_the_base() {
 
 #[test]
 fn a_distilled_base_stands_in_for_the_kernel() {
-    // Structs that are embedded keep their sizes, others are only declared.
+    // Embedded structs keep their sizes, others are only declared.
     let mut base = Encoder::new(false);
     let device = base.add("device", STRUCT << 24, 64, &[]);
     let other = base.plain(FWD, "other", 0);

@@ -3,7 +3,7 @@
 use object::write::{Object, StandardSegment};
 use object::{Architecture, BinaryFormat, Endianness, SectionKind};
 
-/// Entries of one or more units, and the abbreviations that they share.
+/// Entries of one or more units, and their abbreviations.
 #[derive(Debug, Default)]
 pub(crate) struct Assembler {
     abbreviations: Vec<u8>,
@@ -13,7 +13,7 @@ pub(crate) struct Assembler {
 }
 
 impl Assembler {
-    /// Adds an abbreviation, of attributes with their forms; says its code.
+    /// Returns its code.
     pub(crate) fn abbreviation(
         &mut self,
         tag: gimli::DwTag,
@@ -24,7 +24,6 @@ impl Assembler {
         self.codes.try_into().unwrap()
     }
 
-    /// Adds an abbreviation that nothing has.
     pub(crate) fn abbreviation_unused(&mut self) {
         self.write(gimli::DW_TAG_label, false, &[]);
     }
@@ -46,7 +45,7 @@ impl Assembler {
         self.abbreviations.extend([0, 0]);
     }
 
-    /// Adds a unit with these entries, whose offsets start at [`FIRST`].
+    /// Offsets of entries start at [`FIRST`].
     pub(crate) fn unit(&mut self, entries: &[u8]) {
         // Version 5, a compile unit, 8-byte addresses, the one table of abbreviations.
         let length = u32::try_from(entries.len() + 8).unwrap();
@@ -55,7 +54,6 @@ impl Assembler {
         self.info.extend(entries);
     }
 
-    /// The object file.
     pub(crate) fn finish(mut self) -> Vec<u8> {
         self.abbreviations.push(0);
         let mut object = Object::new(BinaryFormat::Elf, Architecture::X86_64, Endianness::Little);
@@ -72,7 +70,7 @@ impl Assembler {
     }
 }
 
-/// The offset of a unit's first entry.
+/// Of a unit's first entry.
 pub(crate) const FIRST: usize = 12;
 
 fn leb(to: &mut Vec<u8>, mut value: u64) {

@@ -1,10 +1,10 @@
-//! C: the routes of the kernel, and one of every kind of type.
+//! C: the kernel's routes, and one of every kind of type.
 
 use tenure_types::model::{Format, Kind, Model, Qualifier, Scalar, Shape};
 
 use super::{fixture, member, members, one, shown};
 
-/// From all compilers and versions of DWARF, for the machine that they say.
+/// From all compilers and versions of DWARF, for the machine in the name.
 const KINDS: [&str; 8] = [
     "kinds-gcc-2.o",
     "kinds-gcc-3.o",
@@ -48,7 +48,7 @@ fn repaired_routes_lie_as_in_linux_6_4() {
 fn bit_fields_lie_where_they_are_in_every_version() {
     for name in KINDS.into_iter().chain(["kinds-m32.o"]) {
         let model = fixture(name);
-        // On i386 the wide one begins where on others there would be a gap.
+        // On i386 the wide one begins where others have a gap.
         let wide = if name == "kinds-m32.o" { "4:0+40 wide" } else { "8:0+40 wide" };
         let flag = if name == "kinds-m32.o" { "9:0+1 flag" } else { "13:0+1 flag" };
         let expected = ["0:0+3 first", "0:3+5 second", "1:4+20 third", wide, flag];
@@ -109,7 +109,7 @@ fn packed_structs_and_declared_alignments_show() {
 
 #[test]
 fn atomic_qualifiers_show() {
-    // DWARF 2 to 4 have no word for them.
+    // DWARF 2 to 4 cannot express them.
     for name in ["kinds-gcc-5.o", "kinds-clang-5.o", "kinds-units-5.o"] {
         let model = fixture(name);
         for atomic in ["a", "b", "c"] {

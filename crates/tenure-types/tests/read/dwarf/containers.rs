@@ -101,7 +101,7 @@ fn a_stripped_program_is_read_with_its_debug_file() {
     let separate = fixture("stripped.so");
     assert_eq!(separate, fixture("linked.so.debug"));
     assert_eq!(content(&separate), content(&fixture("linked.so")));
-    // Named, where it would not be looked for.
+    // Outside the default places.
     let folder = tempfile::tempdir().unwrap();
     let elsewhere = folder.path().join("program");
     fs::copy(path("stripped.so"), &elsewhere).unwrap();

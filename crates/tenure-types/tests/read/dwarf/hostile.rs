@@ -13,7 +13,7 @@ use gimli::{
 use super::assembler::{Assembler, FIRST};
 use super::{path, try_read};
 
-/// Reads bytes; asserts what every reading has to hold.
+/// Asserts what every reading has to hold.
 fn survives(bytes: &[u8]) -> Result<(), String> {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("hostile");
@@ -76,7 +76,6 @@ fn a_section_that_claims_to_become_huge_is_refused() {
     assert!(error.contains("does not compress that well"), "{error}");
 }
 
-/// A unit's root, as a first abbreviation.
 fn started() -> Assembler {
     let mut assembler = Assembler::default();
     assert_eq!(assembler.abbreviation(DW_TAG_compile_unit, true, &[]), 1);
@@ -161,7 +160,7 @@ fn a_chain_of_a_hundred_thousand_types_is_refused() {
         survives(&assembler.finish())
     };
     assert!(chain(DW_TAG_typedef).unwrap_err().contains("nested more than"));
-    // Nothing is of the qualified types, so that none of them is in the model.
+    // Unused qualified types are not in the model.
     let _ = chain(DW_TAG_const_type);
 }
 

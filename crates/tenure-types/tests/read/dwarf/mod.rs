@@ -1,6 +1,6 @@
-//! The reader of DWARF, over what compilers write and over what they do not.
+//! The DWARF reader on files of compilers, and on others.
 //!
-//! The files are in `tests/fixtures/dwarf`, where `make.sh` makes them.
+//! `make.sh` in `tests/fixtures/dwarf` makes the files.
 
 mod assembler;
 mod c;
@@ -26,7 +26,6 @@ fn fixture(name: &str) -> Model {
     try_read(&path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
-/// The one type of a name.
 fn one<'m>(model: &'m Model, name: &str) -> (TypeId, &'m Type) {
     let all: Vec<_> = model.iter().filter(|(_, ty)| *ty.name == *name).collect();
     assert_eq!(all.len(), 1, "types named {name}");

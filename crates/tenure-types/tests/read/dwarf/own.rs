@@ -1,4 +1,4 @@
-//! This test's own executable: Rust, whatever compiler and settings it was built with.
+//! This test's own executable: Rust, of any compiler and settings.
 #![expect(clippy::disallowed_types, reason = "what is looked for is std's")]
 
 use std::sync::Mutex;
@@ -8,7 +8,7 @@ use tenure_types::model::Kind;
 
 use super::{member, one, try_read};
 
-/// What is looked for.
+/// To be found.
 #[repr(C)]
 struct Looked {
     first: AtomicU64,
@@ -24,7 +24,7 @@ fn this_executable_holds_the_types_that_it_is_made_of() {
     *HERE.second.lock().unwrap() += u16::from(HERE.third[0]);
     let model = match try_read(&std::env::current_exe().unwrap()) {
         Ok(model) => model,
-        // Release builds have no more than line numbers.
+        // Release builds only have line numbers.
         Err(error) if error.contains("-g") => return,
         Err(error) => panic!("{error}"),
     };

@@ -1,7 +1,6 @@
-//! Against pahole: every struct of a kernel has the same members at the same places, the same size and
-//! the same holes, through DWARF and through BTF.
+//! Against pahole: every struct of a kernel has the same members, places, size and holes, through DWARF and BTF.
 //!
-//! `ci/kernel.sh` gets what these tests need and runs them. The kernel is `TENURE_VMLINUX`.
+//! `ci/kernel.sh` gets what these tests need and runs them. `TENURE_VMLINUX` is the kernel.
 
 mod output;
 
@@ -12,7 +11,7 @@ use output::{Field, Struct};
 use tenure_types::model::{Format, Kind, Member, Model, Shape, TypeId};
 use tenure_types::read::{Input, Options, read};
 
-/// Structs that are declared inside functions, where pahole 1.24 does not look: those of Debian's 6.1.0-50-cloud-amd64.
+/// Declared inside functions, where pahole 1.24 does not look: structs of Debian's 6.1.0-50-cloud-amd64.
 const IN_FUNCTIONS: [&str; 10] = [
     "__arch_relative_insn",
     "bts_record",
@@ -61,7 +60,7 @@ fn a_kernel_reads_the_same_with_any_number_of_threads() {
     }
 }
 
-/// Compares all structs of a file; says what differs, and how many were equal.
+/// Compares all structs of a file; prints differences, and the number of equal ones.
 fn compare(path: &Path, format: Format) {
     let options = Options { format: Some(format), ..Options::default() };
     let model = read(&Input::File(path.to_owned()), &options, &()).unwrap();
@@ -77,7 +76,7 @@ fn compare(path: &Path, format: Format) {
     let mut differences = Vec::new();
     let (mut equal, mut fields) = (0, 0);
     for one in &theirs {
-        // A name that the kernel defines more than once is shown once: one of ours is that one.
+        // pahole shows a name that the kernel defines more than once only once: one of ours is that one.
         let same_name = ours.get(&*one.name).map_or(&[][..], Vec::as_slice);
         let candidates: Vec<Struct> = same_name.iter().map(|&id| as_shown(&model, id)).collect();
         if candidates.iter().any(|candidate| output::is_same(candidate, one)) {
@@ -95,7 +94,7 @@ fn compare(path: &Path, format: Format) {
     assert!(differences.is_empty(), "{} differences, first {shown:#?}", differences.len());
 }
 
-/// In what a struct differs from all of ours that have its name.
+/// From all of ours with the name.
 fn difference(theirs: &Struct, ours: &[Struct]) -> String {
     let of = |one: &Struct, other: &Struct| {
         let extra: Vec<&Field> =
@@ -109,7 +108,7 @@ fn difference(theirs: &Struct, ours: &[Struct]) -> String {
     format!("{}: {} of this name {both:#?}", theirs.name, ours.len())
 }
 
-/// A struct, with the members of unnamed ones inside it as pahole lists them.
+/// With the members of unnamed ones inside it, as pahole lists them.
 fn as_shown(model: &Model, id: TypeId) -> Struct {
     let mut fields = Vec::new();
     let ty = &model[id];
@@ -131,7 +130,7 @@ fn list(model: &Model, id: TypeId, base: u64, fields: &mut Vec<Field>) {
     }
 }
 
-/// The unnamed struct or union that a type is, or is an array of.
+/// A type, or its elements.
 fn unnamed(model: &Model, mut id: TypeId) -> Option<TypeId> {
     loop {
         match &model[id].kind {

@@ -1,21 +1,21 @@
-//! What pahole prints, as structs.
+//! pahole's output as structs.
 
 use std::path::Path;
 use std::process::Command;
 
 use tenure_types::model::Format;
 
-/// A struct with the members of what it holds unnamed.
+/// With the members of unnamed ones inside.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Struct {
     pub(crate) name: String,
     pub(crate) size: u64,
     pub(crate) fields: Vec<Field>,
-    /// Where no member is, though one follows: from which bit, and how many.
+    /// Bits without a member before a later one: the first, and how many.
     pub(crate) gaps: Vec<(u64, u64)>,
 }
 
-/// A member, in bits from the start of the struct.
+/// In bits from the start of the struct.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Field {
     pub(crate) start: u64,
@@ -24,8 +24,7 @@ pub(crate) struct Field {
     pub(crate) is_bits: bool,
 }
 
-/// Whether two structs are the same. Members in the order of their places: pahole shows them as
-/// declared, and we by offset.
+/// Members in the order of their places: pahole shows them as declared, and we by offset.
 pub(crate) fn is_same(ours: &Struct, theirs: &Struct) -> bool {
     let sorted = |one: &Struct| {
         let mut fields = one.fields.clone();
@@ -35,7 +34,6 @@ pub(crate) fn is_same(ours: &Struct, theirs: &Struct) -> bool {
     ours.size == theirs.size && sorted(ours) == sorted(theirs) && ours.holes() == theirs.holes()
 }
 
-/// All structs of a file.
 pub(crate) fn of(path: &Path, format: Format) -> Vec<Struct> {
     let format = match format {
         Format::Dwarf => "dwarf",
@@ -49,8 +47,8 @@ pub(crate) fn of(path: &Path, format: Format) -> Vec<Struct> {
 
 fn parse(text: &str) -> Vec<Struct> {
     let mut structs: Vec<Struct> = Vec::new();
-    // How many unnamed types the line is in, how many fields there were where each began, and at which
-    // of these depths an enumeration began.
+    // How many unnamed types the line is in, how many fields there were where each began, and at which of these depths
+    // an enumeration began.
     let mut depth = 0;
     let mut begun = Vec::new();
     let mut enumeration = None;
@@ -84,7 +82,7 @@ fn parse(text: &str) -> Vec<Struct> {
         }
         if let Some(rest) = line.strip_prefix('}') {
             depth -= 1;
-            // What a pointer points to is shown as well, and is no part of the struct.
+            // pahole shows a pointer's target too, which is no part of the struct.
             let inside = begun.pop().unwrap_or(0);
             if rest.trim_start().starts_with('*') {
                 current.fields.truncate(inside);
@@ -98,7 +96,7 @@ fn parse(text: &str) -> Vec<Struct> {
     structs
 }
 
-/// What a comment on a line of its own says.
+/// A comment on a line of its own.
 fn remark(current: &mut Struct, comment: &str, depth: u32) {
     if depth != 1 {
         return;
@@ -110,8 +108,8 @@ fn remark(current: &mut Struct, comment: &str, depth: u32) {
     {
         let many: u64 = rest.split(' ').next().and_then(|many| many.parse().ok()).unwrap_or(0);
         let bits = if rest.contains(" byte") { many * 8 } else { many };
-        // Behind what was listed up to here. The bits that are left of a bit field's type and the bytes
-        // after it are two remarks.
+        // Behind what was listed up to here. The bits that are left of a bit field's type and the bytes after it are
+        // two remarks.
         let end = current.fields.iter().map(|field| field.start + field.bits).max().unwrap_or(0);
         match current.gaps.last_mut() {
             Some((last, so_far)) if *last == end => *so_far += bits,
@@ -131,7 +129,7 @@ impl Struct {
     }
 }
 
-/// A member: `type name; /* offset size */`, and of bits `/* offset: bit size */`.
+/// `type name; /* offset size */`, and of bits `/* offset: bit size */`.
 fn field(line: &str) -> Option<Field> {
     let (declaration, comment) = line.rsplit_once("/*")?;
     let comment = comment.trim().strip_suffix("*/")?;
@@ -159,7 +157,6 @@ fn field(line: &str) -> Option<Field> {
     }
 }
 
-/// The name in a declaration of C.
 fn name(declaration: &str) -> &str {
     let declaration = match declaration.split_once("(*") {
         // A pointer to a function or an array: the innermost parentheses hold its name.
