@@ -104,7 +104,6 @@ pub(crate) fn degenerate() -> Report {
 
 #[derive(Clone, Copy)]
 pub(crate) struct Cost {
-    /// Time alone, and for each other thread.
     alone: f64,
     each: f64,
     pub(crate) retries: f64,

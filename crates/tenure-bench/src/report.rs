@@ -56,7 +56,6 @@ impl<P> Group<P> {
 }
 
 impl<P> Scenario<P> {
-    /// A scenario with the points that `point` makes.
     pub(crate) fn curves(&self, point: impl Fn(&P) -> curves::Point) -> curves::Scenario {
         curves::Scenario {
             id: self.id.clone(),
@@ -231,7 +230,6 @@ fn disturbed(scenario: &Scenario) -> Vec<String> {
 }
 
 impl Distribution {
-    /// From the shortest.
     fn named(&self) -> [(&'static str, f64); 5] {
         [
             ("median", self.median_ns),

@@ -19,7 +19,6 @@ pub(crate) enum Failure {
     Program(u8),
     /// Ctrl-C ended the work early. What there is of it is printed.
     Interrupted,
-    /// Help, or the version.
     Told(String),
     /// The reader of standard output has gone.
     Closed,

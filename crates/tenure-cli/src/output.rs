@@ -13,7 +13,6 @@ use crate::failure::Failure;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Json<'a> {
     Unasked,
-    /// Instead of text.
     Stdout,
     File(&'a Path),
 }

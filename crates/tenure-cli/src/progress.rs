@@ -23,7 +23,6 @@ impl Bar {
         }
     }
 
-    /// Without a terminal: one line for each subject.
     fn line(&self, subject: &str) -> Option<String> {
         let mut now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
         let is_new = now.1 != subject;

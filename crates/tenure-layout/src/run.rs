@@ -102,7 +102,6 @@ fn analyse(
     Ok(report)
 }
 
-/// And the rules to be checked.
 fn knowledge(request: &Request) -> Result<(Knowledge, Option<Rules>), Error> {
     let mut knowledge = Knowledge::builtin();
     for path in &request.rules {
@@ -137,7 +136,6 @@ fn read_types(request: &Request, layouts: &Layouts<'_>) -> Types {
 }
 
 struct Asked {
-    /// None for all types.
     types: Option<Vec<TypeId>>,
     files: Vec<Glob>,
 }

@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 /// different names do not overwrite each other's pages.
 #[must_use]
 pub fn page_name(instrument: &str, names: &[String]) -> String {
-    /// Far below what file systems allow.
     const LONGEST: usize = 120;
     let mut stem = instrument.to_owned();
     for (at, name) in names.iter().enumerate() {
@@ -53,7 +52,6 @@ pub fn write(path: &Path, text: &str) -> io::Result<()> {
 }
 
 enum Target {
-    /// A regular file, existing or not.
     Replace(PathBuf),
     /// A device or a pipe: a rename would replace `/dev/null` for all.
     Stream(PathBuf),

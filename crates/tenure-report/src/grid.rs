@@ -53,7 +53,6 @@ fn joined(tables: &[Table]) -> String {
     tables.iter().map(|table| trimmed(&table.to_string())).collect::<Vec<_>>().join("\n\n")
 }
 
-/// Cuts blanks at the ends of lines.
 fn trimmed(text: &str) -> String {
     text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
 }

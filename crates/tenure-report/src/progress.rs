@@ -30,7 +30,6 @@ impl Progress for () {
 #[derive(Debug, Default)]
 pub struct Noted(Mutex<Vec<Event>>);
 
-/// A call of a [`Progress`].
 #[derive(Debug)]
 enum Event {
     Begin(u64),

@@ -84,7 +84,6 @@ impl Cpu {
     }
 }
 
-/// For words and patterns.
 impl Cpu {
     /// Spends the time of an access, which must happen right after.
     pub(crate) fn access(&self, address: usize, bytes: usize, kind: Kind) {

@@ -19,7 +19,6 @@ impl Kind {
 
 #[derive(Debug, Default)]
 pub(crate) struct LineCounts {
-    /// By distance.
     pub(crate) transfers: [u64; Distance::ALL.len()],
     /// Read-modify-writes at the line's home.
     pub(crate) far: u64,
@@ -34,7 +33,6 @@ pub(crate) struct Spot {
     pub(crate) loads: u64,
     pub(crate) stores: u64,
     pub(crate) rmws: u64,
-    /// Compare-exchanges.
     pub(crate) failed: u64,
     /// Accesses that waited for the line.
     pub(crate) misses: u64,

@@ -319,7 +319,6 @@ mod tests {
 
     #[test]
     fn all_threads_are_in_a_slice_at_once() {
-        /// Threads inside the operation, now and at most.
         static INSIDE: Mutex<(usize, usize)> = Mutex::new((0, 0));
         let meet = |(): &()| {
             {

@@ -7,7 +7,6 @@ use std::time::Duration;
 use tenure_report::stats::Estimate;
 use tenure_report::stats::{FEWEST, estimate, median};
 
-/// A slice, over all threads.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sample {
     pub(super) ns_per_op: f64,
@@ -50,7 +49,6 @@ fn nanos(time: Duration) -> f64 {
     time.as_nanos().max(1) as f64
 }
 
-/// By round and variant.
 #[derive(Debug)]
 pub(super) struct Batch {
     rounds: Vec<Vec<Sample>>,

@@ -5,7 +5,6 @@ use hdrhistogram::Histogram;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// Of one variant at a point.
 #[derive(Default)]
 pub(super) struct Singles(Mutex<Times>);
 

@@ -63,7 +63,6 @@ pub(super) struct Slice<'a> {
     pub(super) object: &'a dyn Looped,
     pub(super) gate: &'a Gate,
     pub(super) threads: u32,
-    /// On each thread.
     pub(super) steps: u64,
     /// More threads than CPUs: waiting threads yield.
     pub(super) oversubscribed: bool,

@@ -6,7 +6,6 @@ use tenure::line::Isolated;
 use tenure::memory::Native;
 use tenure::sync::Arc;
 
-/// The same operations on a library's `Arc`.
 macro_rules! operations {
     ($module:ident, $library:ident) => {
         mod $module {

@@ -33,7 +33,6 @@ impl<R: Route<Count: OutlivedCount> + 'static> Operation for Lookup<R> {
 /// A packet's way: the route is validated before the get, and read again between pieces of work.
 pub(crate) struct Packet<R>(R);
 
-/// After each look at the route.
 const WORK_NS: u32 = 30;
 
 impl<R: Route<Count: OutlivedCount> + 'static> Operation for Packet<R> {
@@ -57,7 +56,6 @@ impl<R: Route<Count: OutlivedCount> + 'static> Operation for Packet<R> {
     }
 }
 
-/// On `$host`.
 macro_rules! cells {
     ($host:ident, $operation:ident) => {
         vec![

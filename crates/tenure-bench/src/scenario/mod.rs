@@ -71,9 +71,7 @@ pub(crate) trait Looped: Send + Sync {
     fn step(&self, place: Place) {
         self.run(place, 1);
     }
-    /// [`Operation::settle`].
     fn settle(&self, _steps: u64) {}
-    /// [`Operation::members`].
     fn members(&self) -> Vec<Member> {
         Vec::new()
     }
@@ -113,12 +111,10 @@ impl<T: Send + Sync, S: Fn(&T) + Send + Sync> Looped for Stepped<T, S> {
 
 #[derive(Clone)]
 pub(crate) struct Variant {
-    /// Unique in the scenario.
     pub(crate) name: &'static str,
     pub(crate) counts_retries: bool,
     /// Whether the first thread also times single operations.
     pub(crate) times_singles: bool,
-    /// Makes an object for so many threads.
     pub(crate) prepare: Arc<dyn Fn(usize) -> Box<dyn Looped> + Send + Sync>,
 }
 
@@ -127,7 +123,6 @@ impl Variant {
         Self::new(name, |_| Box::new(O::prepare()))
     }
 
-    /// A variant by a `step` of a line or two.
     pub(crate) fn step<T: Send + Sync + 'static>(
         name: &'static str,
         prepare: impl Fn() -> T + Send + Sync + 'static,
@@ -161,21 +156,16 @@ impl fmt::Debug for Variant {
     }
 }
 
-/// Variants of one operation, compared with each other.
 #[derive(Debug, Clone)]
 pub(crate) struct Scenario {
-    /// Such as `refs/get-put`.
     pub(crate) id: &'static str,
     pub(crate) title: &'static str,
     pub(crate) about: &'static str,
     /// If not, one thread and all CPUs are enough.
     pub(crate) shared: bool,
     pub(crate) baseline: &'static str,
-    /// What the hardware allows.
     pub(crate) limit: Option<&'static str>,
-    /// Further variants that [claims](crate::claims) compare with.
     pub(crate) rivals: &'static [&'static str],
-    /// In the order of the tables.
     pub(crate) variants: Vec<Variant>,
 }
 

@@ -19,7 +19,6 @@ pub(crate) trait OutlivedCount: RefCount + 'static {
     /// The count's memory must outlive every put that this witness is used for.
     unsafe fn witness() -> Self::Witness<'static>;
 
-    /// Adds retries to `retries` if the count has any.
     #[inline(always)]
     fn get_counting(&self, retries: &mut u64) -> Get {
         let _ = retries;

@@ -35,7 +35,6 @@ pub(crate) trait Route: Send + Sync {
     fn lwtstate(&self) -> u64;
     /// Read to validate the route.
     fn rt_genid(&self) -> u32;
-    /// By their names in Linux.
     fn members(&self) -> Vec<Member>;
 }
 

@@ -194,7 +194,6 @@ fn point(scenario: &Scenario, cpus: usize) -> Point {
     Point { cpus, rows: rows.collect() }
 }
 
-/// `all` transfers, `afar` of them from afar.
 fn transfers(all: f64, afar: f64) -> Transfers {
     let near = all * (1.0 - afar);
     Transfers { cluster: near, remote: all * afar, all, ..Transfers::default() }
@@ -204,7 +203,6 @@ fn line(all: f64, members: Vec<Member>) -> Line {
     Line { transfers_per_op: transfers(all, 0.55), members, ..Line::default() }
 }
 
-/// With `done` loads, stores and read-modify-writes.
 fn member(name: &str, offset: usize, bytes: usize, done: [f64; 3], waited: f64) -> Member {
     let [loads, stores, rmws] = done;
     Member {
@@ -220,7 +218,6 @@ fn member(name: &str, offset: usize, bytes: usize, done: [f64; 3], waited: f64) 
     }
 }
 
-/// Three families, some of them off.
 fn validation() -> Vec<Check> {
     let check =
         |family: &str, what: &str, cpus, published: [f64; 2], simulated: f64, note: &str| {

@@ -159,7 +159,6 @@ mod tests {
     use tenure_report::progress::Noted;
     use tenure_report::terminal::Style;
 
-    /// The format page's.
     fn example() -> Pattern {
         let page = include_str!("../../../../docs/patterns.md");
         let start = page.find("```toml\n").unwrap() + 8;

@@ -202,7 +202,6 @@ fn row(row: &Row) -> curves::Row {
     curves::Row { name: row.variant.clone(), cells: cells.into() }
 }
 
-/// `anchor` is unique in the report.
 fn scenario(scenario: &Scenario, anchor: &str, beyond: &Option<Beyond>) -> curves::Scenario {
     let point = |point: &Point| curves::Point {
         at: point.cpus,

@@ -52,7 +52,6 @@ pub(super) fn report(
     })
 }
 
-/// Without its ratios.
 pub(super) fn row(variant: &str, report: &Report) -> Row {
     let moved = |line: &&LineHeat| line.transfers.all() + line.far > 0;
     Row {

@@ -125,7 +125,6 @@ pub fn command(scenario: &str) -> Option<String> {
 struct Checked {
     plan: Plan,
     groups: Vec<scenario::Group>,
-    /// For scenarios whose threads share an object.
     shared: Vec<usize>,
     /// For the others: they scale with the CPUs, so one and all are enough.
     private: Vec<usize>,

@@ -5,7 +5,6 @@ use super::result::{Check, Machine, Point, Scenario};
 use tenure_report::curves::Tone;
 use tenure_report::words::{Parts, code, counted, list, number, plain, ratio, short, whole};
 
-/// A scenario's point of the most CPUs.
 pub(super) fn headline(scenario: &Scenario) -> Option<&Point> {
     scenario.points.iter().max_by_key(|point| point.cpus).filter(|point| !point.rows.is_empty())
 }
@@ -86,7 +85,6 @@ pub(super) fn topology(machine: &Machine) -> Option<String> {
     Some(if smt > 1 { format!("{topology} with {each} each") } else { topology })
 }
 
-/// With a fitting unit: `200 µs`.
 pub(super) fn time(ns: f64) -> String {
     let (value, unit) = match ns {
         ns if ns >= 1e9 => (ns / 1e9, "s"),

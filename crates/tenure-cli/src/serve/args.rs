@@ -228,7 +228,6 @@ pub(crate) struct Net {
 }
 
 impl Net {
-    /// `port` and `idle` are the protocol's defaults.
     pub(crate) fn settings(&self, port: u16, idle: Option<Duration>) -> Settings {
         let usual = || Address::Internet(SocketAddr::from(([127, 0, 0, 1], port)));
         let listen = self.listen.clone().unwrap_or_else(usual);

@@ -2,7 +2,6 @@
 
 use super::support::{is_refused, refused, tenure, tenure_in, text};
 
-/// The shortest run.
 pub(crate) const SHORT: [&str; 7] =
     ["bench", "refs", "--quick", "--threads", "1", "--seconds", "0.01"];
 

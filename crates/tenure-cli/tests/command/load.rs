@@ -36,7 +36,6 @@ fn server(answer: &'static str) -> String {
 
 const HELLO: &str = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
 
-/// The shortest run.
 fn short(address: &str) -> [&str; 11] {
     [
         "load",

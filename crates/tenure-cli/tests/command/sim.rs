@@ -2,7 +2,6 @@
 
 use super::support::{is_refused, refused, tenure, tenure_in, text};
 
-/// The shortest run.
 pub(crate) const SHORT: [&str; 6] = ["sim", "refs/get-put", "--cpus", "1,2", "--us", "5"];
 
 #[test]

@@ -165,7 +165,6 @@ fn a_group_of_eight_aligned_bytes_takes_one_line_wherever_it_lies_and_one_of_twe
     assert!(found.contains("2 lines, where dst_entry begins 56 bytes into a line"), "{found}");
 }
 
-/// The kernel's markers around `a` and `b`, and `c` behind them.
 fn marked() -> Model {
     let mut builder = Builder::new();
     let int = builder.add("int", 4, Kind::Scalar(Scalar::Integer));

@@ -55,10 +55,8 @@ pub struct Knowledge {
     cacheline_groups: Table<Role>,
     statics: Table<Role>,
     sections: Table<Role>,
-    /// Of any type.
     member_names: Table<Role>,
     members: Typed,
-    /// Of any type.
     atomic_names: Table<Role>,
     atomics: Typed,
 }

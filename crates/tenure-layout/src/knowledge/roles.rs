@@ -46,7 +46,6 @@ impl Claim {
         move |(precedence, role)| Self { layer: precedence.layer, of, role }
     }
 
-    /// Without a rule.
     fn given(of: Of, role: Role) -> Self {
         Self { layer: 0, of, role }
     }
@@ -61,7 +60,6 @@ impl Claim {
     }
 }
 
-/// Rules for certain members, by type.
 type Certain = FxHashMap<TypeId, Vec<(usize, Precedence, Role)>>;
 
 impl Roles {

@@ -69,7 +69,6 @@ impl<V: Copy> Table<V> {
         self.by_last = sets(self.globs.iter().map(|entry| ends(&entry.glob)));
     }
 
-    /// By the winning rule.
     pub(super) fn best(&self, name: &str) -> Option<(Precedence, V)> {
         let plain = self.plain(name).first().copied();
         let glob = self.globs(name).next().map(|entry| (entry.precedence, entry.value));
@@ -91,7 +90,6 @@ impl<V: Copy> Table<V> {
         self.plain.get(name).map_or(&[], Vec::as_slice)
     }
 
-    /// The best first.
     fn globs(&self, name: &str) -> impl Iterator<Item = &Entry<V>> {
         let words = self.globs.len().div_ceil(64);
         let last = usize::from(name.bytes().next_back().unwrap_or(0));

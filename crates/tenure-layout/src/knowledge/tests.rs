@@ -3,7 +3,6 @@ use tenure_types::model::{
     Builder, Format, Kind, Member, Model, Qualifier, Scalar, Shape, Static, TypeId,
 };
 
-/// By the built-in rules.
 fn of_name(name: &str) -> Option<Role> {
     let mut builder = Builder::new();
     let id = builder.add(name, 4, Kind::Scalar(Scalar::Integer));

@@ -38,7 +38,6 @@ pub(crate) struct Leaf {
     pub(crate) member: usize,
     /// In an array of words.
     element: Option<u64>,
-    /// To the owner.
     pub(crate) step: usize,
 }
 
@@ -47,7 +46,6 @@ impl Leaf {
         Self { offset, size, role, ty, owner: ty, member: NO_MEMBER, element: None, step: ROOT }
     }
 
-    /// Whether it is the whole type.
     pub(crate) fn is_whole(&self) -> bool {
         self.member == NO_MEMBER
     }
@@ -186,7 +184,6 @@ impl Layouts<'_> {
     }
 }
 
-/// Elements to spread out.
 fn edges(count: u64) -> impl Iterator<Item = u64> {
     let all = count <= MOST_ELEMENTS;
     (0..if all { count } else { 0 }).chain((!all).then_some(0)).chain((!all).then(|| count - 1))
@@ -234,7 +231,6 @@ impl Place {
 pub(crate) struct Relation {
     /// The innermost embedded named type that holds both, or [`ROOT`].
     pub(crate) common: usize,
-    /// In different elements of one array.
     pub(crate) elements: bool,
     /// In alternatives of a union: never there at the same time.
     pub(crate) exclusive: bool,

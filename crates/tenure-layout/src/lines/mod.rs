@@ -89,7 +89,6 @@ impl<'a> Layouts<'a> {
         Layouts { model, roles, line_bytes, facts: Arc::clone(&self.facts), arranged }
     }
 
-    /// As arranged.
     pub(crate) fn size_of(&self, id: TypeId) -> u64 {
         let size = self.model[id].size;
         if self.arranged.is_empty() {

@@ -186,7 +186,6 @@ fn unknown_key<T>(at: usize, word: &str, what: &str, allowed: &[&str]) -> Result
     wrong(at, format!("unknown {what} `{word}`{meant} (there are {})", words(allowed)))
 }
 
-/// If one is spelled closely enough.
 pub(crate) fn closest<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let letters = word.len();
     names

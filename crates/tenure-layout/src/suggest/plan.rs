@@ -14,7 +14,6 @@ const MOST_MOVES: usize = 8;
 pub(super) struct Part {
     pub(super) id: TypeId,
     pub(super) units: Units,
-    /// As written down.
     pub(super) order: Vec<usize>,
     /// In a type that embeds the first part: its units of that type.
     pub(super) embeds: Vec<usize>,

@@ -9,7 +9,6 @@ use tenure_find::{Embedder, Move, Suggestion};
 use tenure_report::words::counted;
 use tenure_types::model::{Format, Kind, Member, TypeId};
 
-/// Members or types that a sentence names.
 const MOST_NAMED: usize = 4;
 
 /// For orders that C and C++ take from the source.

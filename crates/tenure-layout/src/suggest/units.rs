@@ -17,7 +17,6 @@ const MOST_BYTES: u64 = 1 << 32;
 /// A member, or bit fields that share bytes.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Unit {
-    /// Of the model's type.
     pub(super) members: std::ops::Range<usize>,
     pub(super) offset: u64,
     pub(super) size: u64,
@@ -79,7 +78,6 @@ pub(super) struct Piece {
     pub(super) victim: Victimhood,
 }
 
-/// By offset.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Units {
     pub(super) units: Vec<Unit>,

@@ -16,7 +16,6 @@ use tenure_layout::sharing;
 use tenure_types::model::{Builder, Format, Kind, Member, Model, Scalar, Shape, TypeId};
 use tenure_types::read::{Input, Options};
 
-/// For everything in a fixture.
 fn request(fixture: &str, types: &[&str]) -> Request {
     let path =
         format!("{}/../tenure-types/tests/fixtures/btf/{fixture}", env!("CARGO_MANIFEST_DIR"));
@@ -38,14 +37,12 @@ fn report(request: &Request) -> Report {
     run(request, &()).unwrap().1
 }
 
-/// The worst of a kind.
 #[track_caller]
 fn find<'f>(report: &'f Report, what: &str, wanted: impl Fn(&Finding) -> bool) -> &'f Finding {
     let found = report.findings.iter().find(|finding| wanted(finding));
     found.unwrap_or_else(|| panic!("{what}: not among {} findings", report.findings.len()))
 }
 
-/// By the built-in knowledge.
 fn with_layouts<R>(model: &Model, look: impl FnOnce(&Layouts<'_>) -> R) -> R {
     let roles = Knowledge::builtin().roles(model);
     look(&Layouts::new(model, &roles, 64))

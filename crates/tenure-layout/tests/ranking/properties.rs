@@ -9,7 +9,6 @@ use tenure_types::model::{Builder, Format, Kind, Member, Model, Scalar, Shape, S
 
 use super::{Maker, findings_of};
 
-/// A type, made of those before it.
 #[derive(Debug, Clone)]
 enum Recipe {
     Struct(Vec<(usize, u64)>),
@@ -32,7 +31,6 @@ fn recipe() -> impl Strategy<Value = Recipe> {
     ]
 }
 
-/// Every model begins with these.
 fn basics(builder: &mut Builder) -> Vec<TypeId> {
     let mut ids = Vec::new();
     for (name, size) in [("char", 1), ("short", 2), ("int", 4), ("long", 8), ("__int128", 16)] {

@@ -19,7 +19,6 @@ const ROW: i32 = 44;
 const THICK: i32 = 14;
 const SIDE: i32 = 2;
 
-/// `None` if there is nothing to draw.
 pub(super) fn chart(bars: &[Bar<'_>], alternative: &Alternative<'_>) -> Option<String> {
     let longest = bars
         .iter()
@@ -72,7 +71,6 @@ fn whisker(area: &Area<'_>, (low, high): (i32, i32), y: i32) -> Drawn {
     Ok(())
 }
 
-/// The name, cut short before the figure.
 fn fitted(name: &str, figure: &str) -> String {
     /// Pixels, a little more than most fonts take.
     const LETTER: f64 = canvas::TEXT as f64 * 0.56;

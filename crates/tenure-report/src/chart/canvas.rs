@@ -75,7 +75,6 @@ pub fn swatch(role: Role, marker: Marker) -> String {
     )
 }
 
-/// Without plotters' outer element.
 fn body(width: i32, height: i32, draw: impl FnOnce(&Area<'_>) -> Drawn) -> String {
     let mut svg = String::new();
     {

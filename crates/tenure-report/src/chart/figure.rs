@@ -26,14 +26,12 @@ pub struct Figure {
     svg: String,
 }
 
-/// How a scenario draws a variant.
 pub(crate) struct Look<'a> {
     pub(crate) name: &'a str,
     pub(crate) role: Role,
     marker: Marker,
 }
 
-/// `names` may repeat.
 pub(crate) fn looks<'a>(
     names: impl Iterator<Item = &'a str>,
     baseline: &str,
@@ -58,7 +56,6 @@ pub(crate) fn looks<'a>(
     looks
 }
 
-/// For charts of lines.
 pub(crate) fn keys(looks: &[Look<'_>]) -> Vec<Key> {
     let key = |look: &Look<'_>| Key {
         swatch: canvas::swatch(look.role, look.marker),

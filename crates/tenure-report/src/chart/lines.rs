@@ -26,7 +26,6 @@ pub struct Dot {
 }
 
 impl Dot {
-    /// Always, in a run's figures.
     fn is_sound(&self) -> bool {
         self.at > 0 && self.value.is_finite() && self.value >= 0.0
     }
@@ -50,7 +49,6 @@ const RIGHT: i32 = 14;
 const TOP: i32 = 12;
 const BOTTOM: i32 = 46;
 
-/// `None` if there is nothing to draw.
 pub(super) fn chart(
     series: &[Series],
     axes: Axes<'_>,
@@ -78,7 +76,6 @@ struct Chart<'a> {
     series: &'a [Series],
     axes: Axes<'a>,
     scale: &'a Scale,
-    /// Of the horizontal axis, ascending.
     counts: &'a [usize],
 }
 
@@ -103,7 +100,6 @@ impl Chart<'_> {
         Ok(())
     }
 
-    /// The shading.
     fn band(&self, area: &Area<'_>) -> Drawn {
         let last = self.counts.last().copied();
         let Some((edge, _)) = self.axes.beyond.filter(|(edge, _)| last > Some(*edge)) else {

@@ -57,7 +57,6 @@ pub const COLOURS: [Colour; 2 + SERIES + 5] = [
     Colour::new("heat", "#b02a10", "#ff8a66"),
 ];
 
-/// Of a page with charts; a placeholder is an index.
 fn all() -> impl Iterator<Item = &'static Colour> {
     BASE.iter().chain(&COLOURS)
 }
@@ -208,7 +207,6 @@ mod tests {
         );
     }
 
-    /// As plotters writes it.
     fn written(role: Role) -> String {
         let RGBColor(red, green, blue) = role.placeholder();
         format!("#{red:02X}{green:02X}{blue:02X}")

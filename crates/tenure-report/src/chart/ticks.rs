@@ -3,10 +3,8 @@
 /// The largest over the smallest value from which a linear scale hides the ratios among small ones.
 const LOGARITHMIC: f64 = 6.0;
 
-/// Of a vertical axis.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Scale {
-    /// Equal distances are equal ratios.
     pub logarithmic: bool,
     pub low: f64,
     pub high: f64,

@@ -4,7 +4,6 @@ use super::{Cell, Point, Row, Scenario};
 use crate::chart::{self, Axes, Bar, Dot, Figure, Key, Look};
 use crate::words;
 
-/// `anchor` is unique in the page.
 pub(super) fn of(scenario: &Scenario, anchor: &str) -> (Vec<Key>, Vec<Figure>) {
     let names = scenario.rows().map(|row| row.name.as_str());
     let looks = chart::looks(names, &scenario.baseline, scenario.limit.as_deref());

@@ -26,35 +26,35 @@ use serde::Serialize;
 
 /// An instrument's result.
 pub trait Measured: Serialize {
-    /// One run of an instrument.
+    /// The result as curves.
     fn curves(&self) -> Report;
 }
 
 /// One run of an instrument.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Report {
-    /// Tenure's.
+    /// The page's title.
     pub title: String,
-    /// The version of its JSON.
+    /// Tenure's.
     pub version: String,
-    /// Too few figures to quote.
+    /// The version of its JSON.
     pub schema: String,
-    /// A terminal's first paragraphs.
+    /// Too few figures to quote.
     pub quick: bool,
-    /// Below a page's title: when and how this was made.
+    /// A terminal's first paragraphs.
     #[serde(skip)]
     pub opening: Vec<String>,
-    /// Deviations from the request.
+    /// Below a page's title: when and how this was made.
     pub made: Vec<String>,
-    /// The whole run in a sentence, if it is judged.
+    /// Deviations from the request.
     pub notes: Vec<String>,
-    /// On claims.
+    /// The whole run in a sentence, if it is judged.
     #[serde(skip)]
     pub conclusion: Option<String>,
-    /// Shown on the page.
+    /// On claims.
     #[serde(skip)]
     pub verdicts: Vec<Verdict>,
-    /// On what the figures were taken; the page shows it.
+    /// Shown on the page.
     pub machine: Machine,
     /// The scenarios.
     #[serde(skip)]
@@ -288,7 +288,6 @@ pub struct Measure {
     bars: Option<Bars>,
 }
 
-/// Steps of the most important columns.
 const ALWAYS: u8 = u8::MAX;
 
 impl Measure {
@@ -419,7 +418,6 @@ impl Scenario {
         points.rfind(|point| !self.axis.is_overload(point.at)).or(first)
     }
 
-    /// The baseline or the limit.
     fn mark(&self, name: &str) -> &'static str {
         if name == self.baseline {
             "baseline"

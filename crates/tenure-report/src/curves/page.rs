@@ -27,7 +27,6 @@ struct Page<'a> {
     groups: Vec<GroupView<'a>>,
 }
 
-/// The answer of a run or a group, and its scenario.
 #[derive(Serialize)]
 struct Answer {
     parts: Parts,
@@ -41,7 +40,6 @@ struct Verdict<'a> {
     words: &'static str,
     claim: &'a str,
     detail: Parts,
-    /// If the scenario is in the page.
     anchor: Option<String>,
     scenario: &'a str,
 }
@@ -151,7 +149,6 @@ impl<'a> ScenarioView<'a> {
 
 /// The main figures at few points; and all figures at all points, to be unfolded.
 fn tables(scenario: &Scenario) -> Vec<Table> {
-    /// Visible points.
     const FEW: usize = 2;
     let all: Vec<_> = scenario.points.iter().filter(|point| !point.rows.is_empty()).collect();
     let Some(headline) = scenario.headline() else { return Vec::new() };

@@ -238,7 +238,6 @@ impl Table {
 }
 
 impl Scenario {
-    /// A section for each of `points`.
     pub(super) fn by_point(&self, points: &[&Point], details: bool) -> Table {
         let rows = || points.iter().flat_map(|point| &point.rows);
         let measures: Vec<(usize, &Measure)> = (self.measures.iter().enumerate())
@@ -271,7 +270,6 @@ impl Scenario {
         }
     }
 
-    /// A section for each measure.
     fn by_measure(&self) -> Table {
         let most = self.points.iter().max_by_key(|point| point.rows.len());
         let names: Vec<&str> =
@@ -308,7 +306,6 @@ impl Scenario {
         }
     }
 
-    /// For a terminal.
     pub(super) fn table(&self) -> Table {
         if self.axis.across {
             return self.by_measure();

@@ -22,7 +22,6 @@ pub fn places() -> Vec<Place> {
     read(&Tree::root(), &crate::affinity::cpus())
 }
 
-/// Of `allowed`, from `/sys` under `tree`.
 pub(super) fn read(tree: &Tree, allowed: &[usize]) -> Vec<Place> {
     let (mut sockets, mut clusters, mut cores) = (Names::new(), Names::new(), Names::new());
     let place = |&cpu: &usize| {
@@ -53,7 +52,6 @@ fn number(names: &mut Names, name: String) -> usize {
     *names.entry(name).or_insert(next)
 }
 
-/// The CPUs that share it.
 fn third_level(tree: &Tree, cpu: &str) -> Option<String> {
     (0..)
         .map(|index| format!("{cpu}/cache/index{index}"))

@@ -3,7 +3,6 @@
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
-/// The folder of `proc` and `sys`.
 pub(super) struct Tree(PathBuf);
 
 impl Tree {
@@ -12,7 +11,6 @@ impl Tree {
         Self(PathBuf::from("/"))
     }
 
-    /// With these files alone.
     #[cfg(test)]
     pub(super) fn with<R>(
         files: impl IntoIterator<Item = (impl AsRef<str>, impl AsRef<str>)>,
@@ -50,7 +48,6 @@ impl Tree {
     }
 }
 
-/// The first `key: value`; `None` if absent or empty.
 pub(super) fn field<'a>(text: &'a str, key: &str) -> Option<&'a str> {
     text.lines()
         .filter_map(|line| line.split_once(':'))

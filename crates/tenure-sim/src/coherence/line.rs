@@ -4,7 +4,6 @@ use std::ops::Range;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Holder {
-    /// Not touched yet.
     Memory,
     /// No core: its home, which does far read-modify-writes.
     Home,
@@ -12,7 +11,6 @@ pub(crate) enum Holder {
     Owner(Core),
     /// Cores that may read it; the second had it last and passes it on (MESIF's F).
     Shared(Sharers, Core),
-    /// On its way to a new owner.
     Moving,
 }
 

@@ -27,7 +27,6 @@ pub(crate) struct Costs {
     pub(crate) rmw: Ps,
     pub(crate) pause: Ps,
     pub(crate) directory: Ps,
-    /// Of a far read-modify-write.
     pub(crate) home: Ps,
     pub(crate) system_call: Ps,
     pub(crate) wake: Ps,

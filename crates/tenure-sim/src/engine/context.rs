@@ -172,7 +172,7 @@ impl Context {
         }
     }
 
-    /// Waits until everything earlier has happened, or returns at once if the simulation has failed.
+    /// Waits until everything earlier has happened, or returns at once where nothing can be waited for.
     pub(crate) fn take_turn(&self) {
         let cpu = self.running.get();
         while self.is_on() && !self.engine.borrow_mut().is_in_turn(cpu) {

@@ -13,7 +13,6 @@ pub(crate) enum Event {
     Deliver(u32, usize, Delivery),
 }
 
-/// What a granted request brings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Delivery {
     /// Of a line that others read too; noted in the directory at the grant.

@@ -31,11 +31,9 @@ pub(crate) struct Plan {
     pub(crate) from: Ps,
     /// ... to here, when threads are asked to end.
     pub(crate) to: Ps,
-    /// When to give up.
     pub(crate) limit: Ps,
     pub(crate) seed: u64,
     pub(crate) stack_bytes: usize,
-    /// Names of addresses.
     pub(crate) members: Vec<Member>,
 }
 

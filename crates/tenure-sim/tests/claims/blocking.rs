@@ -221,7 +221,6 @@ fn a_thread_whose_last_work_goes_on_is_interrupted() {
     run.unwrap();
 }
 
-/// One `membarrier` among running and sleeping threads.
 fn membarrier(running: usize, sleeping: usize) -> f64 {
     let (word, times) = (futex(0), notes());
     let its_times = times.clone();

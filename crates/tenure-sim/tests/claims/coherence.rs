@@ -48,7 +48,6 @@ fn the_second_hardware_thread_of_a_core_finds_the_line_there_at_the_price_of_sib
     }
 }
 
-/// From one turn to the next.
 fn ping_pong(other: usize, turn: fn(&Word<u64>, u64) -> bool) -> f64 {
     let line = word(0);
     let run = short(&machine(), other + 1).run(move |cpu| {

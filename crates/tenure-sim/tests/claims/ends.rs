@@ -154,7 +154,6 @@ impl Drop for Witness {
     }
 }
 
-/// The message of a run's panic.
 #[track_caller]
 fn panic_of(run: impl FnOnce() -> Result<Report, Error>) -> String {
     let panic = catch_unwind(AssertUnwindSafe(run)).unwrap_err();

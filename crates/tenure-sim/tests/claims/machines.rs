@@ -170,7 +170,6 @@ fn texts_of_errors_stay_one_line_whatever_names_hold() {
     }
 }
 
-/// The line and the text of the error.
 #[track_caller]
 fn no_machine(text: &str) -> (Option<usize>, String) {
     let error = Machine::from_toml(text).unwrap_err();

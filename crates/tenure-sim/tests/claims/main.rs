@@ -19,7 +19,6 @@ use tenure_sim::{Cpu, Machine, Report, Simulated, Simulation, Word};
 
 const RELAXED: Ordering = Ordering::Relaxed;
 
-/// A line of its own.
 #[derive(Debug)]
 #[repr(align(64))]
 pub(crate) struct Line<T>(pub(crate) T);
@@ -58,7 +57,6 @@ pub(crate) fn machine() -> Machine {
     Machine::from_toml(text).unwrap()
 }
 
-/// One socket, 40 ns between cores.
 pub(crate) fn flat(cores: usize) -> Machine {
     let mut machine = machine();
     machine.topology.sockets = 1;
@@ -72,14 +70,12 @@ pub(crate) fn short(machine: &Machine, threads: usize) -> Simulation {
     machine.simulation(threads).warm_up_ns(5_000.0).duration_ns(50_000.0)
 }
 
-/// Without touching memory.
 pub(crate) fn wait_until(cpu: &Cpu, ns: f64) {
     while cpu.now_ns() < ns {
         Simulated::spin_hint();
     }
 }
 
-/// Results of simulated threads.
 pub(crate) type Notes<T> = Arc<Mutex<Vec<T>>>;
 
 pub(crate) fn notes<T>() -> Notes<T> {
@@ -94,7 +90,6 @@ pub(crate) fn noted<T: Clone>(notes: &Notes<T>) -> Vec<T> {
     notes.lock().unwrap().clone()
 }
 
-/// In a loop of compare-exchanges.
 pub(crate) fn add_by_cas(word: &Word<u64>) {
     let mut seen = word.load(RELAXED);
     while let Err(now) = word.compare_exchange(seen, seen + 1, RELAXED, RELAXED) {

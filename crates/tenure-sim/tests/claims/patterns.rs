@@ -22,13 +22,11 @@ fn names(pattern: &Pattern) -> Vec<&'static str> {
     pattern::repairs(pattern).iter().map(|repair| repair.name).collect()
 }
 
-/// The repair's gain in throughput.
 fn gain(pattern: &Pattern, name: &str, cpus: usize) -> f64 {
     let repair = named(pattern, name).unwrap();
     on(&repair.pattern, cpus).report.mops() / on(pattern, cpus).report.mops()
 }
 
-/// A count and what is read beside it.
 fn session(count: fn(usize) -> Operation) -> Pattern {
     let mut pattern = Pattern::new("session");
     let object = pattern.object(Object::once("Session"));
@@ -44,7 +42,6 @@ fn session(count: fn(usize) -> Operation) -> Pattern {
     pattern
 }
 
-/// Of threads, side by side.
 fn counters(stride: usize) -> Pattern {
     let mut pattern = Pattern::new("counters");
     let object = pattern.object(Object::several("COUNTERS", Copies::PerThread, stride));
@@ -320,7 +317,6 @@ fn an_iteration_that_is_longer_than_the_run_makes_it_longer() {
     assert!((predicted.roles[0].ns_per_iteration / 1e6 - 1.0).abs() < 0.1, "{:?}", predicted.roles);
 }
 
-/// The format page's.
 fn example() -> String {
     let page = include_str!("../../../../docs/patterns.md");
     let start = page.find("```toml\n").unwrap() + 8;

@@ -8,7 +8,6 @@ use tenure_sim::machine::{
     Arbitration, AtomicCost, AtomicKind, Contention, Latency, Span, Topology,
 };
 
-/// Of a simulated thread.
 #[derive(Debug, Clone, Copy)]
 enum Action {
     Add(usize, u64),
@@ -90,7 +89,6 @@ fn some_machine() -> impl Strategy<Value = Machine> {
     })
 }
 
-/// On one line or on several.
 #[repr(C, align(64))]
 struct Objects {
     words: [Word<u64>; WORDS],

@@ -2,7 +2,6 @@ use tenure_types::code::{Access, Evidence, Object, Program};
 
 use super::compile::{Line, each, numbers};
 
-/// Of a sample, under a name.
 fn accesses(lines: &[Line], name: &str) -> Vec<Access> {
     let of = lines.iter().filter(|line| line.kind == "access" && line.name == name);
     of.map(|line| {

@@ -7,7 +7,6 @@ use std::process::Command;
 use tempfile::TempDir;
 use tenure_types::code::Program;
 
-/// A compiled sample, with its folder.
 pub(crate) struct Sample {
     folder: TempDir,
     pub(crate) path: PathBuf,
@@ -88,7 +87,6 @@ impl Line {
     }
 }
 
-/// From the one line of a kind and name.
 pub(crate) fn numbers<'l>(lines: &'l [Line], kind: &str, name: &str) -> &'l [u64] {
     let mut all = lines.iter().filter(|line| line.kind == kind && line.name == name);
     let found = all.next().unwrap_or_else(|| panic!("no {kind} {name}"));

@@ -75,7 +75,6 @@ fn function(tag: gimli::DwTag) -> (Assembler, Vec<u8>, Vec<u8>) {
     (assembler, [with(root), with(outer)].concat(), with(block))
 }
 
-/// Frames at an address in the function.
 fn frames(assembler: Assembler) -> usize {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("made");

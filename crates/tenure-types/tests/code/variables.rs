@@ -4,7 +4,6 @@ use tenure_types::code::{Evidence, Place, Program};
 
 use super::compile::{Sample, each, numbers};
 
-/// The variable and the member of `size` bytes at an address.
 fn at(program: &Program, address: u64, size: u64) -> (String, Place) {
     let object = program.variable(address).unwrap();
     let place = program.member(&object, address - object.address, size);

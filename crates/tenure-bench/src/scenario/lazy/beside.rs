@@ -43,7 +43,6 @@ impl Variant {
     }
 }
 
-/// Of the others, between two uses.
 const WORK_NS: u32 = 100;
 /// Uses in which another thread waits for the first, which is alone for a moment before and after a slice. After a wait
 /// in vain a thread goes on without, until something happens.

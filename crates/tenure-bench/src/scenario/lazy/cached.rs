@@ -30,10 +30,8 @@ pub(super) fn by_clone<M: Host>() -> Variant {
     Variant::step("clone", prepare, |object| _ = black_box((**object).clone().read()))
 }
 
-/// Readers that have read, and stay idle.
 pub(super) const PARKED: usize = 64;
 
-/// Beside readers.
 pub(super) fn store() -> Variant {
     type Shared = (Cached<Value<Native>>, Vec<Reader<Value<Native>>>);
     let shared = || {

@@ -9,7 +9,6 @@ use tenure::memory::{Atomic, Ordering};
 
 type Local<M, S> = LocalHandle<Value<M>, S>;
 
-/// A domain, and one object for all threads.
 struct One<S: Scheme<Memory: Host>> {
     domain: Domain<Value<S::Memory>, S>,
     object: Context<Value<S::Memory>, S>,

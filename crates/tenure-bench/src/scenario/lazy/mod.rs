@@ -92,7 +92,6 @@ pub(super) fn group<M: Host>() -> Group {
     }
 }
 
-/// Adds what runs on the real machine alone.
 pub(super) fn extend(group: &mut Group) {
     let one = [
         vec![],

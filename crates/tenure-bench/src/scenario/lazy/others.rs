@@ -19,7 +19,6 @@ fn shared() -> Shared {
     Isolated::new(Value::new())
 }
 
-/// A clone for each use.
 pub(super) fn cloned<A>(name: &'static str) -> Variant
 where
     A: Clone + Deref<Target = Shared> + From<Shared> + Send + Sync + 'static,
@@ -37,7 +36,6 @@ pub(super) fn std_arcs() -> Variant {
     Variant::workers("std Arc", shared, |_, thread| thread, step, nameless)
 }
 
-/// Upgraded at every use.
 pub(super) fn std_weak() -> Variant {
     let step = |_: &_, weak: &mut Weak<Shared>| {
         black_box(weak.upgrade().expect("there is an Arc").read());
@@ -46,7 +44,6 @@ pub(super) fn std_weak() -> Variant {
     Variant::workers("std Weak", |_| Arc::new(shared()), own, step, nameless)
 }
 
-/// Keeps no handle.
 pub(super) fn swapped() -> Variant {
     let read = |swap: &Isolated<ArcSwap<Shared>>| _ = black_box(swap.load().read());
     Variant::step("arc-swap load", || Isolated::new(ArcSwap::from_pointee(shared())), read)
@@ -54,7 +51,6 @@ pub(super) fn swapped() -> Variant {
 
 type ThreadCache = Cache<Arc<ArcSwap<Shared>>, Arc<Shared>>;
 
-/// Owns what it read last.
 pub(super) fn swapped_cache() -> Variant {
     let shared = |_| Arc::new(ArcSwap::from_pointee(shared()));
     let own = |swap: &Arc<_>, _| Cache::new(Arc::clone(swap));
@@ -85,7 +81,6 @@ impl Drop for Epoch {
     }
 }
 
-/// A guard of seize's collector.
 pub(super) fn entered() -> Variant {
     let prepare = || {
         let current = Pointer::new(Box::into_raw(Box::new(shared())));
@@ -115,7 +110,6 @@ impl Drop for Entered {
     }
 }
 
-/// Beside caches.
 pub(super) fn swap() -> Variant {
     let prepare = || {
         let swap = ArcSwap::from_pointee(shared());
@@ -143,13 +137,11 @@ fn read_locked(locked: &Locked) -> u64 {
     locked.read().unwrap_or_else(PoisonError::into_inner).read()
 }
 
-/// Locked while the value is read.
 pub(super) fn locked() -> Variant {
     let prepare = || Isolated::new(Locked::new(Arc::new(shared())));
     Variant::step("RwLock", prepare, |locked| _ = black_box(read_locked(locked)))
 }
 
-/// Beside readers that lock it.
 pub(super) fn replace_locked() -> Variant {
     let act = |locked: &Locked, (): &mut ()| {
         let new = Arc::new(shared());

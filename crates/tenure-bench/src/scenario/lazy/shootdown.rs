@@ -7,7 +7,6 @@ use std::hint::black_box;
 use tenure::lazy::{Context, Domain, LocalHandle, Scheme};
 use tenure::memory::Native;
 
-/// A domain with parked local handles, each on another object.
 struct Parked<S: Scheme<Memory = Native>> {
     domain: Domain<Value<Native>, S>,
     other: Context<Value<Native>, S>,
@@ -55,7 +54,6 @@ pub(super) fn batch<S: Scheme<Memory = Native>>(name: &'static str, parked: usiz
     Variant::beside(name, move || Parked::new(parked), sides, act, Parked::go_on)
 }
 
-/// Local handles and their objects.
 struct Collected<S: Scheme<Memory = Native>> {
     locals: Vec<LocalHandle<Value<Native>, S>>,
     objects: Vec<Context<Value<Native>, S>>,

@@ -7,7 +7,6 @@ use std::hint::black_box;
 /// Open ones, of each thread.
 const WINDOW: usize = 200;
 
-/// A thread's connections by age.
 struct Window<T> {
     connections: Vec<Connection<T>>,
     oldest: usize,

@@ -11,7 +11,6 @@ use tenure::line::Isolated;
 
 pub(super) struct OneWay<S: Slots, M: Host> {
     slots: S,
-    /// One for each pair.
     rings: Vec<Isolated<Ring<S::Taken, M>>>,
 }
 

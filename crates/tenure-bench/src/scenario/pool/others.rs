@@ -7,7 +7,6 @@ use std::hint::black_box;
 use std::sync::{Mutex, PoisonError};
 use tenure::line::Isolated;
 
-/// std's lock.
 pub(super) struct LockedVec(Isolated<Mutex<Numbers>>);
 
 struct Numbers {
@@ -74,7 +73,6 @@ impl Slots for Bounded {
     }
 }
 
-/// crossbeam's queue of blocks.
 pub(super) struct Unbounded(SegQueue<u32>);
 
 impl Slots for Unbounded {

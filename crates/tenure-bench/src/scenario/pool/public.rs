@@ -39,7 +39,6 @@ pub(super) struct Buffers {
     pool: BufferPool,
 }
 
-/// Never touched.
 const BYTES: usize = 64;
 
 impl Slots for Buffers {

@@ -16,9 +16,7 @@ const FULL: u32 = 1;
 /// Up to [`CAPACITY`] values on their way.
 pub(super) struct Ring<T, M: Memory> {
     cells: Box<[Isolated<Line<T, M>>]>,
-    /// The next cell.
     sent: Isolated<Mutex<usize>>,
-    /// The next cell.
     received: Isolated<Mutex<usize>>,
 }
 

@@ -7,14 +7,12 @@ use tenure::pool::list::List;
 
 /// A pool of slots. It uses free slots again and makes one where none is free: no thread waits.
 pub(super) trait Slots: Send + Sync + Sized + 'static {
-    /// A slot in use.
     type Taken: Send;
 
     /// With so many slots in use for good, and so many free for all threads.
     fn prepared(in_use: u32, free: u32) -> Self;
     fn acquire(&self) -> Self::Taken;
     fn release(&self, taken: Self::Taken);
-    /// If the pool counts them.
     #[cfg(test)]
     fn made(&self) -> Option<u32> {
         None
@@ -24,7 +22,6 @@ pub(super) trait Slots: Send + Sync + Sized + 'static {
     }
 }
 
-/// A free list and its slots.
 pub(super) struct Listed<L: List> {
     owner: Arc<Owner<L>>,
     made: Isolated<<L::Memory as Memory>::AtomicU32>,

@@ -54,7 +54,6 @@ pub(super) trait Removes: Send + Sync + Sized + 'static {
     fn remove_dead(&self, key: u64);
 }
 
-/// Makes the object if there is none.
 #[inline(always)]
 fn found<M: Removes>(map: &Arc<M>, key: u64, entry: &mut Weak<Object<M>>) -> Arc<Object<M>> {
     entry.upgrade().unwrap_or_else(|| {

@@ -8,7 +8,6 @@ use std::hint::black_box;
 /// There all the time, in scenarios with many keys.
 const OBJECTS: u64 = 1_024;
 
-/// One key.
 pub(super) fn hit<T: Table>(name: &'static str) -> Variant {
     turn::<T, 1, 1, false>(name)
 }

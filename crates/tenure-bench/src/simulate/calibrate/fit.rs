@@ -25,7 +25,6 @@ pub(super) struct Observed {
     pub(super) all: Option<(usize, f64)>,
 }
 
-/// Of two CPUs.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Pair {
     pub(super) class: Class,
@@ -159,7 +158,6 @@ fn with_farther(
     Ok(machine)
 }
 
-/// By a ping-pong by exchange.
 fn fitting_latency(machine: &Machine, pair: &Pair) -> Result<f64, Error> {
     let latency = bisected(pair.exchange / 10.0, pair.exchange * 10.0, |latency| {
         let mut machine = machine.clone();

@@ -125,7 +125,6 @@ mod imp {
         })
     }
 
-    /// Steps between two looks.
     const STRIDE: u64 = 64;
 
     fn measure(counts: &[Isolated<Word>]) -> Option<Call> {

@@ -33,7 +33,6 @@ use tenure_sim::machine::{
 /// The machine's name.
 pub const NAME: &str = "this";
 
-/// Measured pairs of each class of distance.
 const PAIRS: usize = 4;
 
 /// Measures the machine that the calling thread runs on, as far as the process may use it.

@@ -6,13 +6,9 @@ use tenure_sim::machine::Topology;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Class {
-    /// Hardware threads of one core.
     Sibling,
-    /// Cores of one cluster.
     Cluster,
-    /// Clusters of one socket.
     Socket,
-    /// Two sockets.
     Remote,
 }
 

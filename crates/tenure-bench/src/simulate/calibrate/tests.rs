@@ -37,7 +37,6 @@ fn a_thread_that_may_use_one_cpu_is_calibrated_on_that_one_and_other_cores_are_a
     assert!(machine.sources.iter().any(|source| source.starts_with("assumed")), "{machine:?}");
 }
 
-/// The expected observations of two CPUs.
 fn observe(machine: &Machine, class: Class) -> Pair {
     let two = two(machine, class);
     Pair {
@@ -58,7 +57,6 @@ fn known(topology: Topology, cluster: f64, residency: f64, handoff: f64) -> Mach
     known
 }
 
-/// [`known`], forgotten.
 fn blank_of(known: &Machine) -> Machine {
     let mut blank = known.clone();
     blank.latency.cluster = Span::Fixed(1.0);

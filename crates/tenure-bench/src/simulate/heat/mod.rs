@@ -25,7 +25,6 @@ struct Variant {
     waited: String,
     summary: Summary,
     lines: Vec<Picture>,
-    /// Lines that are not drawn.
     rest: Option<String>,
 }
 
@@ -235,7 +234,6 @@ fn access(member: &Member) -> &'static str {
     if is_written(member) { "written" } else { "only read" }
 }
 
-/// In the order of `rows`.
 fn names(rows: &[Row]) -> Vec<String> {
     let mut names = Vec::new();
     for member in rows.iter().flat_map(|row| &row.lines).flat_map(|line| &line.members) {

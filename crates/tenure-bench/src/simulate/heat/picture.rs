@@ -13,7 +13,6 @@ pub(super) struct Spot {
     /// Of all waits, from 0 to 1.
     pub(super) share: f64,
     pub(super) is_written: bool,
-    /// Name and figures, a line each.
     pub(super) label: Vec<String>,
 }
 
@@ -21,14 +20,11 @@ const LINE_BYTES: usize = 64;
 const BYTE: i32 = 7;
 const SIDE: i32 = 6;
 const WIDTH: i32 = 2 * SIDE + 64 * BYTE;
-/// Room for the offsets.
 const TOP: i32 = 20;
 const HEIGHT: i32 = 34;
 const TEXT_LINE: i32 = 17;
 const LEADER: i32 = 12;
-/// Labels; the table has all members.
 const MOST: usize = 10;
-/// In a line of a label.
 const LETTERS: usize = 30;
 
 pub(super) fn draw(spots: &[Spot], id: &str, title: &str) -> String {
@@ -161,7 +157,6 @@ fn whole(count: usize) -> i32 {
     i32::try_from(count).unwrap_or(i32::MAX)
 }
 
-/// Left and right ends, and the level from the top.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Spread {
     left: f64,
@@ -169,7 +164,6 @@ struct Spread {
     level: usize,
 }
 
-/// The leader's place, and the label's width.
 #[derive(Debug, Clone, Copy)]
 struct Wanted {
     leader: f64,
@@ -248,7 +242,6 @@ fn beside(label: Wanted, side: f64, left: f64, right: f64) -> Spread {
     Spread { left: at, right: at + label.width, level: 0 }
 }
 
-/// Whether two labels and their leaders are apart.
 fn fits((one, a): (Wanted, Spread), (other, b): (Wanted, Spread)) -> bool {
     let crosses = |leader: f64, over: Spread| {
         leader > over.left - GAP / 4.0 && leader < over.right + GAP / 4.0

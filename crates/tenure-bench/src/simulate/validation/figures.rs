@@ -19,7 +19,6 @@ pub(super) struct Figure {
 /// The number of threads, and nanoseconds per operation and thread.
 type At = (usize, f64);
 
-/// Of one operation on one machine.
 struct Curve {
     family: &'static str,
     what: &'static str,
@@ -156,7 +155,6 @@ macro_rules! curves {
     };
 }
 
-/// The machine, and the source.
 type Site = (&'static str, &'static str);
 const SKYLAKE: Site = ("skylake-4", "Downs, A Concurrency Cost Hierarchy, 2020");
 const GRAVITON2: Site = ("graviton2-16", SKYLAKE.1);

@@ -25,7 +25,6 @@ use tenure_sim::{Machine, Report, Simulated};
 
 pub use table::{markdown, summary, terminal};
 
-/// After a warm-up, for each figure.
 const MEASURED_NS: f64 = 400e3;
 const WARM_UP_NS: f64 = 100e3;
 
@@ -114,7 +113,6 @@ impl Stage {
         ns(&packed) / ns(&apart.pattern)
     }
 
-    /// The throughput of `New` over that of `Old`.
     fn gain<Old: Operation + 'static, New: Operation + 'static>(&self) -> f64 {
         self.ns::<Old>() / self.ns::<New>()
     }

@@ -8,7 +8,6 @@ use tenure_sim::{Cpu, Simulated};
 
 type Word = <Simulated as Memory>::AtomicU64;
 
-/// One compare-exchange loop.
 #[inline]
 fn change(word: &Word, by: u64, retries: &mut u64) {
     // Relaxed, here and below: simulated memory is in order, and nothing is published.

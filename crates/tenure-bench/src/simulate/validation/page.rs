@@ -36,7 +36,6 @@ struct Row<'a> {
     svg: String,
 }
 
-/// `None` if nothing was compared.
 pub(in crate::simulate) fn chapter(checks: &[Check]) -> Option<Chapter> {
     let lead = simulated::validity(checks);
     (!checks.is_empty()).then(|| Chapter {
@@ -103,7 +102,6 @@ impl Axis {
         (!residual.is_nan()).then_some(canvas::rounded(place))
     }
 
-    /// The band, and lines at the ticks.
     fn ground(self, area: &Area<'_>, top: i32, bottom: i32) -> Drawn {
         let [from, to] = [1.0 / WITHIN, WITHIN].map(|end| self.place(end).unwrap_or(self.left));
         area.draw(&Rectangle::new(
@@ -147,7 +145,6 @@ impl Axis {
     }
 }
 
-/// Small enough for a table.
 fn single(check: &Check, id: &str, residual: &str) -> String {
     const WIDTH: i32 = 130;
     const HEIGHT: i32 = 20;
@@ -168,7 +165,6 @@ fn single(check: &Check, id: &str, residual: &str) -> String {
     })
 }
 
-/// A track for each family.
 fn overview(families: &[Family<'_>], id: &str, headline: &str) -> String {
     const WIDTH: i32 = 460;
     const ROW: i32 = 44;

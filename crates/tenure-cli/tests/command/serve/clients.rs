@@ -15,7 +15,6 @@ pub(crate) fn run(program: &str, words: &[&str]) -> Option<String> {
     Some(said)
 }
 
-/// Of a program, if it is installed.
 #[track_caller]
 pub(crate) fn output(program: &str, words: &[&str]) -> Option<Output> {
     let command = Command::new(program).args(words).stdin(Stdio::null()).output();

@@ -5,7 +5,6 @@ use std::os::unix::fs::symlink;
 use super::clients::{missing_where, output, run, text};
 use super::server::{Protocol, Server};
 
-/// Status and body.
 #[track_caller]
 fn curl(server: &Server, words: &[&str], name: &str) -> Option<(String, String)> {
     let url = server.url(name);
@@ -89,7 +88,7 @@ fn curl_gets_a_large_file_whole_and_resumed() {
         assert!(got.len() == 5_000_001 && got.iter().all(|&byte| byte == b'x'));
         std::fs::write(&file, &got[..2_000_000]).unwrap();
     }
-    // Shortened beyond what the slow download has read, with curl expecting all.
+    // The file loses its end during a slow download, and curl notices.
     let shortened = server.folder.path().join("root/large");
     let slow = ["-sS", "--limit-rate", "4M", "-o", path, url.as_str()];
     let cut = std::thread::spawn(move || {

@@ -42,6 +42,6 @@ fn ab_gets_every_answer() {
         }
     }
     let left = server.stop();
-    // wrk opens some that it does not need.
+    // ab opens some that it does not need.
     assert!((3030..4000).contains(&left["total_connections"]), "{left:?}");
 }

@@ -33,7 +33,6 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// At a port of its own.
     pub(crate) fn start(protocol: Protocol, more: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_tenure"));
@@ -55,7 +54,6 @@ impl Server {
         Self { child, protocol, address, folder }
     }
 
-    /// Below the root.
     pub(crate) fn file(&self, name: &str, contents: impl AsRef<[u8]>) {
         std::fs::write(self.folder.path().join("root").join(name), contents).unwrap();
     }

@@ -38,7 +38,6 @@ impl Told {
         std::fs::read_to_string(self.folder.path().join(name)).unwrap()
     }
 
-    /// Returns what it wrote to standard error.
     fn end(&mut self) -> String {
         kill_process(Pid::from_child(&self.child), Signal::TERM).unwrap();
         assert!(self.child.wait().unwrap().success());

@@ -8,7 +8,6 @@ use super::server::{Protocol, Server};
 /// More bytes than the buffers of two sockets hold.
 pub(crate) const LARGE: usize = 900_000;
 
-/// With the small and the large thing.
 pub(crate) fn start(protocol: Protocol, more: &[&str]) -> Server {
     let server = Server::start(protocol, more);
     let large: Vec<u8> = (0..LARGE).map(byte).collect();
@@ -50,7 +49,6 @@ pub(crate) fn stop(server: Server) {
     }
 }
 
-/// Keeps the connection.
 pub(crate) fn small(protocol: Protocol) -> &'static [u8] {
     match protocol {
         Protocol::Http => b"GET /small HTTP/1.1\r\nHost: x\r\n\r\n",
@@ -58,7 +56,6 @@ pub(crate) fn small(protocol: Protocol) -> &'static [u8] {
     }
 }
 
-/// Keeps the connection.
 pub(crate) fn large(protocol: Protocol) -> &'static [u8] {
     match protocol {
         Protocol::Http => b"GET /large HTTP/1.1\r\nHost: x\r\n\r\n",

@@ -48,7 +48,6 @@ struct Conversion<'i, 'a> {
     index: &'i Index<'a>,
     names: Names<'a>,
     builder: Builder,
-    /// Of the part that is being converted.
     words: Words<'a>,
     id: u32,
     /// The first tag in the index that no earlier type had.

@@ -21,7 +21,6 @@ pub(super) struct Index<'a> {
     records: Vec<u32>,
     /// By id, the index in the model, or [`NO_TYPE`].
     places: Vec<u32>,
-    /// Of the model.
     pub(super) types: u32,
     /// Of members, by type and member.
     pub(super) tags: Vec<Tag>,
@@ -35,7 +34,6 @@ pub(super) struct Part<'a> {
     pub(super) ids: std::ops::Range<u32>,
 }
 
-/// A member's `DECL_TAG`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Tag {
     pub(super) ty: u32,

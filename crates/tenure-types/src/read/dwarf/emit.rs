@@ -35,7 +35,6 @@ pub(super) struct Emit<'e, 'd, S> {
     pub(super) around: S,
     pub(super) found: Found<'d>,
     chain: Vec<u32>,
-    /// Of the scopes, as far as needed.
     paths: Vec<Arc<[u8]>>,
     path_bytes: usize,
 }

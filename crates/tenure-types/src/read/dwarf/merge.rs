@@ -72,7 +72,6 @@ pub(super) fn merge(
 struct Merge<'m, 'd> {
     builder: Builder,
     derived: &'m Sharded<Derived<'d>>,
-    /// Of identities.
     ids: Map<TypeId>,
     /// A name's only definition; none if there are several.
     definitions: Map<Option<TypeId>>,

@@ -48,7 +48,6 @@ use super::file::MappedFile;
 use super::object::Sections;
 use crate::model::{Format, Malformed, Model, Name};
 
-/// With debugging information.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Object<'d> {
     pub(super) name: &'d str,
@@ -77,7 +76,6 @@ pub(super) fn parse(objects: &[Object<'_>], progress: &dyn Progress) -> Result<M
 struct Program<'d> {
     sources: Vec<Source<'d>>,
     files: Vec<Option<&'d MappedFile>>,
-    /// By position.
     jobs: Vec<Job<'d>>,
     /// From here on units are read only if others refer to them.
     on_demand: Position,
@@ -240,7 +238,6 @@ impl<'d> Surroundings<'d> for Alone<'_, '_, 'd> {
     }
 }
 
-/// From the entry at a position of the unit.
 fn origin_in<'d>(unit: &Unit<'_, 'd>, at: Position) -> Option<Variable<'d>> {
     let offset = usize::try_from(at.checked_sub(unit.job.start)?).ok()?;
     let entry = unit.job.header.entry(&unit.abbreviations, gimli::UnitOffset(offset)).ok()?;

@@ -37,7 +37,6 @@ pub(super) struct Source<'d> {
     line_bytes: Mutex<u64>,
 }
 
-/// A unit to read.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Job<'d> {
     pub(super) source: u32,
@@ -108,7 +107,6 @@ impl<'d> Source<'d> {
         after.is_some()
     }
 
-    /// Split off a program.
     pub(super) fn split(
         self,
         program: &'d Sections<'d>,
@@ -188,7 +186,6 @@ impl<'d> Source<'d> {
     }
 }
 
-/// By offset.
 #[derive(Debug, Default)]
 struct Tables(Vec<TableOf>);
 

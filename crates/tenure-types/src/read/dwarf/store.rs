@@ -92,7 +92,6 @@ pub(super) struct Found<'d> {
 /// Enough locks that few threads meet.
 const SHARDS: usize = 64;
 
-/// See the [module](self).
 #[derive(Debug)]
 pub(super) struct Store<'d> {
     firsts: Vec<Mutex<Map<u32>>>,

@@ -96,7 +96,6 @@ pub(super) enum BitsAt {
     },
 }
 
-/// A composite's member, or an array's dimension.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Part<'d> {
     pub(super) name: &'d [u8],
@@ -150,7 +149,6 @@ pub(super) struct Variable<'d> {
     pub(super) place: Option<(u32, u64)>,
 }
 
-/// The entries of one unit, or of several linked ones.
 #[derive(Debug, Default)]
 pub(super) struct Table<'d> {
     pub(super) entries: Vec<Entry<'d>>,

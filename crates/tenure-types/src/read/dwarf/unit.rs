@@ -19,7 +19,6 @@ pub(super) type Value<'d> = AttributeValue<Slice<'d>>;
 /// Bytes, four times the longest of real C++ and Rust types; longer names are cut.
 const LONGEST_NAME: usize = 1 << 16;
 
-/// Type units.
 pub(super) type Signatures = HashMap<u64, Position>;
 
 #[derive(Debug)]

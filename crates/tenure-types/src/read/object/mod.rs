@@ -113,7 +113,6 @@ impl<'d> Sections<'d> {
     }
 }
 
-/// `split` as for [`Sections::load`].
 pub(crate) fn has_dwarf(object: &object::File<'_>, split: bool) -> bool {
     object.sections().any(|section| {
         let Ok(name) = section.name_bytes() else { return false };

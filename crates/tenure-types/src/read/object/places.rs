@@ -4,7 +4,6 @@ use object::{Object as _, ObjectSection as _, SectionFlags, SectionIndex, Sectio
 
 use crate::model::Name;
 
-/// A program's sections that have addresses.
 #[derive(Debug, Default)]
 pub(in crate::read) struct Places {
     names: Vec<Name>,

@@ -5,7 +5,6 @@ use tenure_types::read::btf;
 
 use super::encoder::*;
 
-/// Of the only member of a struct of 8 bytes.
 fn place(
     big: bool,
     make: impl Fn(&mut Encoder) -> (u32, u32, u32),

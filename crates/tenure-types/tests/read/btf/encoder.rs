@@ -71,7 +71,6 @@ impl Encoder {
         self
     }
 
-    /// Adds the string if needed.
     pub(crate) fn name(&mut self, name: &str) -> u32 {
         if name.is_empty() {
             return 0;
@@ -85,7 +84,6 @@ impl Encoder {
         self.strings_before + at as u32
     }
 
-    /// Returns the id.
     pub(crate) fn add(&mut self, name: &str, info: u32, word: u32, rest: &[u32]) -> u32 {
         let name = self.name(name);
         for word in [name, info, word].iter().chain(rest) {
@@ -96,7 +94,6 @@ impl Encoder {
         self.next - 1
     }
 
-    /// Only a kind, a name and a word.
     pub(crate) fn plain(&mut self, kind: u32, name: &str, word: u32) -> u32 {
         self.add(name, kind << 24, word, &[])
     }

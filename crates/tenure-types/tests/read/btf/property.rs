@@ -50,7 +50,6 @@ fn spec() -> impl Strategy<Value = Spec> {
     ]
 }
 
-/// Writes specs as BTF and builds their model.
 struct Writer<'s> {
     specs: &'s [Spec],
     file: Encoder,
@@ -224,7 +223,6 @@ impl Writer<'_> {
         size
     }
 
-    /// Of any spec on a member.
     fn tags(&self, id: usize, which: usize, members: usize) -> Vec<Name> {
         let ids = 1..=self.specs.len();
         ids.zip(self.specs)
@@ -239,7 +237,6 @@ impl Writer<'_> {
     }
 }
 
-/// And its model.
 fn write(specs: &[Spec], big: bool) -> (Vec<u8>, Model) {
     let mut writer = Writer {
         specs,

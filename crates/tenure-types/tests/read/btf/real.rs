@@ -18,7 +18,6 @@ fn structure<'m>(model: &'m Model, name: &str) -> (&'m Type, &'m [Member]) {
     (ty, members)
 }
 
-/// Of a member.
 fn place(model: &Model, name: &str, member: &str) -> (u64, u64) {
     let (_, members) = structure(model, name);
     let member = members.iter().find(|it| &*it.name == member).unwrap();

@@ -3,7 +3,6 @@
 use object::write::{Object, StandardSegment};
 use object::{Architecture, BinaryFormat, Endianness, SectionKind};
 
-/// Entries of one or more units, and their abbreviations.
 #[derive(Debug, Default)]
 pub(crate) struct Assembler {
     abbreviations: Vec<u8>,
@@ -13,7 +12,6 @@ pub(crate) struct Assembler {
 }
 
 impl Assembler {
-    /// Returns its code.
     pub(crate) fn abbreviation(
         &mut self,
         tag: gimli::DwTag,

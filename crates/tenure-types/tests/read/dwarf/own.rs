@@ -8,7 +8,6 @@ use tenure_types::model::Kind;
 
 use super::{member, one, try_read};
 
-/// To be found.
 #[repr(C)]
 struct Looked {
     first: AtomicU64,

@@ -94,7 +94,6 @@ fn compare(path: &Path, format: Format) {
     assert!(differences.is_empty(), "{} differences, first {shown:#?}", differences.len());
 }
 
-/// From all of ours with the name.
 fn difference(theirs: &Struct, ours: &[Struct]) -> String {
     let of = |one: &Struct, other: &Struct| {
         let extra: Vec<&Field> =
@@ -130,7 +129,6 @@ fn list(model: &Model, id: TypeId, base: u64, fields: &mut Vec<Field>) {
     }
 }
 
-/// A type, or its elements.
 fn unnamed(model: &Model, mut id: TypeId) -> Option<TypeId> {
     loop {
         match &model[id].kind {

@@ -96,7 +96,6 @@ fn parse(text: &str) -> Vec<Struct> {
     structs
 }
 
-/// A comment on a line of its own.
 fn remark(current: &mut Struct, comment: &str, depth: u32) {
     if depth != 1 {
         return;
