@@ -174,8 +174,8 @@ fn row<'a>(scenario: &'a Scenario, variant: &str, threads: usize) -> Option<&'a 
     point.rows.iter().find(|row| row.variant == variant)
 }
 
-/// The time between operations on so many threads against one. The rounds differ, so the interval has to hold for any
-/// two values.
+/// The threads' time between operations against one's. The rounds differ, so the interval has to hold for any two
+/// values.
 fn together_against_alone(together: Estimate, threads: usize, alone: Estimate) -> Estimate {
     let ratio = |together: f64, alone: f64| together / threads as f64 / alone;
     Estimate {
@@ -269,7 +269,6 @@ mod tests {
         }
     }
 
-    /// Two variants on one thread and on two; the second takes ten times as long.
     fn measured() -> Scenario {
         let row = |variant: &str, ns: f64| Row {
             variant: variant.into(),

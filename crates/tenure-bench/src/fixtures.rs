@@ -9,7 +9,7 @@ use tenure_report::machine::{Cache, Machine};
 use tenure_report::stats::Estimate;
 use tenure_report::verdict::{Outcome, Verdict};
 
-/// Two sockets, 192 CPUs, ten numbers of threads of which one is more than that.
+/// One number of threads exceeds the CPUs.
 pub(crate) fn xeon() -> Report {
     let threads = [1, 2, 4, 8, 16, 32, 64, 96, 192, 256];
     Report {
@@ -80,7 +80,6 @@ pub(crate) fn hostile() -> Report {
     report
 }
 
-/// Figures that no run should make, and a baseline that is not there.
 pub(crate) fn degenerate() -> Report {
     let mut report = xeon();
     let scenario = &mut report.groups[0].scenarios[0];

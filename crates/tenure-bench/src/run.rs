@@ -137,7 +137,6 @@ pub fn run(
 
     report.groups.retain(|group| !group.scenarios.is_empty());
     report.seconds = clock.elapsed().as_secs_f64();
-    // These have too few figures for a verdict.
     if !request.quick && !report.interrupted {
         report.verdicts = claims::judge(&report.groups, cpus.len());
     }
@@ -254,7 +253,6 @@ mod tests {
     fn an_interrupted_run_tells_what_it_has_and_judges_nothing() {
         let (finished, hears) = std::sync::mpsc::channel();
         let hears = std::sync::Mutex::new((hears, 0));
-        // From the second scenario on.
         let cancelled = || {
             let mut hears = hears.lock().unwrap();
             hears.1 += hears.0.try_iter().count();

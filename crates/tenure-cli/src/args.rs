@@ -1,5 +1,3 @@
-//! What can be typed.
-
 use std::ffi::OsString;
 use std::path::PathBuf;
 

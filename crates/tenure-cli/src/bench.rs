@@ -1,5 +1,3 @@
-//! `tenure bench`.
-
 use tenure_bench::GroupInfo;
 use tenure_bench::result::Report;
 use tenure_bench::run::{self, Request};

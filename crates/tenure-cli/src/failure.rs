@@ -42,7 +42,6 @@ impl Failure {
     }
 
     /// Shortens clap's several lines.
-    // By value, as `map_err` gives it.
     #[allow(clippy::needless_pass_by_value)]
     pub(crate) fn from_clap(error: clap::Error) -> Self {
         match error.kind() {

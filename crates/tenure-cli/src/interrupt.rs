@@ -1,4 +1,4 @@
-//! Ctrl-C: the first ends the work with what there is, the second ends the process.
+//! The first Ctrl-C ends the work with what there is, the second the process.
 
 #![allow(clippy::disallowed_types, reason = "signal-hook sets a flag of core's")]
 

@@ -1,5 +1,3 @@
-//! `tenure layout`.
-
 use std::ffi::OsStr;
 
 use tenure_find::{diff, html, json, terminal};

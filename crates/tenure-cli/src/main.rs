@@ -2,7 +2,7 @@
 //!
 //! It parses arguments, calls the crates that do the work, and prints. Status: 0; 1 if a check failed; 2, with one line
 //! on standard error, for what cannot be done; 130 if Ctrl-C ended a benchmark early. `tenure run` ends with its
-//! program's status.
+//! program's.
 
 mod args;
 mod bench;

@@ -62,7 +62,6 @@ pub(crate) fn tell<M: Measured>(
     deliver(json, &as_json, page, || page::render(report), |style| text(report, style))
 }
 
-/// Delivers a report as JSON, as a page and as text, as requested.
 pub(crate) fn deliver(
     json: Json<'_>,
     as_json: &str,

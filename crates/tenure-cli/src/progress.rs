@@ -1,5 +1,3 @@
-//! Progress on standard error.
-
 use std::io::IsTerminal;
 use std::sync::{Mutex, PoisonError};
 

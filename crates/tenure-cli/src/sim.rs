@@ -1,5 +1,3 @@
-//! `tenure sim`.
-
 use std::path::Path;
 
 use tenure_bench::simulate::run::{self, Request};

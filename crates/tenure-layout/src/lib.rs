@@ -1,8 +1,8 @@
 //! Finds fields that share a cache line with a contended word, and proposes repairs.
 //!
-//! A word that many CPUs write drags its line from cache to cache, and with it all fields beside it. Layout printers
-//! show where fields lie; this crate knows which words are contended, looks through embedding (the victim is often in
-//! an *outer* type), and ranks its findings, because nearly every struct with an atomic word has something beside it.
+//! A word that many CPUs write drags its line from cache to cache, and with it all fields beside it. This crate knows
+//! which words are contended, looks through embedding (the victim is often in an *outer* type), and ranks its findings,
+//! because nearly every struct with an atomic word has something beside it.
 //!
 //! It is behind the command `tenure layout`; [`tenure_types`] reads the types, and [`tenure_find`] shows findings. As a
 //! library:
@@ -48,8 +48,8 @@
 //!
 //! # Limits
 //!
-//! - Lines are counted from the start of a type. Where an allocator puts an object elsewhere, other members meet; each
-//!   finding says at what share of the possible addresses it holds.
+//! - Lines are counted from the start of a type. Elsewhere other members meet; each finding says at what share of the
+//!   possible addresses it holds.
 //! - Types, names and rules are all that is known; the program does not run. A score ranks, it measures nothing.
 //! - Arrays on the heap (`Vec`, `new T[n]`) are found only if another array of the same type is a member or a variable.
 

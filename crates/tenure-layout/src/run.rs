@@ -56,7 +56,6 @@ pub struct Request {
 ///
 /// [`Request::line_bytes`] is not a power of two.
 pub fn run(request: &Request, progress: &dyn Progress) -> Result<(Model, Report), Error> {
-    // A mistake in a small file is reported before the long read.
     let (knowledge, checks) = knowledge(request)?;
     let model = read::read(&request.input, &request.options, progress)?;
     let report = analyse(request, &knowledge, checks.as_ref(), &model, progress)?;

@@ -1,5 +1,3 @@
-//! Which members of which lines caused what.
-
 use crate::machine::{Distance, Ps};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,10 +1,10 @@
 //! Times lock-free code on machines that are not at hand.
 //!
-//! The code is generic over [`tenure::memory::Memory`] and runs unchanged: on the real machine at no cost, on a model
-//! checker, and on [`Simulated`] memory, where each access takes the time that a cache-coherence protocol needs on the
-//! chosen [`Machine`]. Values are real, addresses decide which words share a line, and a [`Report`] says how long an
-//! operation takes, how often it is retried, how many lines move, and which member of which struct is to blame. It is
-//! to performance what loom is to correctness.
+//! Code generic over [`tenure::memory::Memory`] runs unchanged on the real machine, on a model checker, and on
+//! [`Simulated`] memory, where each access takes the time that a cache-coherence protocol needs on the chosen
+//! [`Machine`]. Values are real, addresses decide which words share a line, and a [`Report`] says how long an operation
+//! takes, how often it is retried, how many lines move, and which member of which struct is to blame. It is to
+//! performance what loom is to correctness.
 //!
 //! # From a slow counter to a fast one
 //!
@@ -66,8 +66,8 @@
 //! ```
 //!
 //! Both counters are on the hottest line: threads that count hits wait for threads that count misses (*false sharing*).
-//! So each counter gets a line of its own. And a thread that loses the line between its load and its compare-exchange
-//! begins again; an unconditional `fetch_add` cannot fail:
+//! So each gets a line of its own. And a thread that loses the line between its load and its compare-exchange begins
+//! again; an unconditional `fetch_add` cannot fail:
 //!
 //! ```
 //! use std::sync::Arc;
@@ -152,18 +152,18 @@
 //!
 //! [`Simulation::member`] names a part of an object, [`Simulation::member_at`] an address, for the heat of lines and
 //! for errors ("cpu 3 waits for the line of head"). Where parts overlap, the smallest counts: name the whole, then the
-//! members of interest. Unnamed parts appear as places on their line.
+//! members of interest.
 //!
 //! # The same every time
 //!
 //! A report depends on the machine, the program, the [seed](Simulation::seed), and where objects lie *on their lines*;
-//! not on the host, its load or clock, other simulations, or addresses as such. Objects that are not aligned, or that
-//! are allocated during the simulation, may meet on one line in one run and not in another, as in reality. A program
-//! that asks for the time, random numbers, or the order of a `HashMap` differs from run to run itself.
+//! not on the host, its load or clock, other simulations, or addresses as such. Objects that are not aligned, or are
+//! allocated during the simulation, may meet on one line in one run only, as in reality. A program that asks for the
+//! time, random numbers, or the order of a `HashMap` differs from run to run itself.
 //!
 //! # What the model leaves out
 //!
-//! The model is of lines on their way between cores. Figures that depend on anything below are wrong.
+//! The model is of lines on their way between cores. Figures that depend on anything below are wrong:
 //!
 //! - **Memory ordering.** Simulated memory is sequentially consistent; all orderings cost the same. loom finds wrong
 //!   ones.

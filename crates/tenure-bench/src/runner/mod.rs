@@ -7,12 +7,11 @@
 //!       slice                  one variant on all threads at once, about 0.4 ms
 //! ```
 //!
-//! - Variants are compared within a round: what disturbs the machine for longer than a millisecond disturbs all of them
-//!   alike.
+//! - Variants are compared within a round: a disturbance of more than a millisecond affects all of them.
 //! - A slice in which the scheduler took a thread off its CPU is dropped and counted. With more threads than CPUs none
 //!   is dropped. Where hardly any slice is left they count after all, and the row says so.
-//! - On a busy machine slices take long. Once the rounds of a point have taken twice their time, the rest is left out
-//!   and counted. Every batch gets its share of that time.
+//! - On a busy machine slices take long. Once a point has taken twice its time, the rest is left out and counted. Every
+//!   batch gets its share.
 //! - Each batch allocates its objects anew, since their place in memory matters. The median over its rounds is one
 //!   value; estimates and intervals are over the batches.
 
@@ -190,7 +189,6 @@ impl Team<'_> {
                 .map(|thread| thread.join().expect("operations do not panic"))
                 .collect()
         });
-        // All threads stopped at the same slice.
         let ran = by_thread.first().map_or(0, Vec::len);
         std::iter::zip(0..ran, &slices)
             .map(|(i, slice)| {
@@ -291,7 +289,6 @@ mod tests {
     fn rounds_that_take_longer_than_they_are_meant_to_are_left_out_at_twice_the_time() {
         let point = naps(0.01, 1, &|| false).unwrap();
         assert_eq!(point.rounds + point.left_out, 25);
-        // Twice 20 ms, and a round takes more than 4.
         assert!((1..=10).contains(&point.rounds), "{point:?}");
         assert!(point.rows.iter().all(|row| row.ns_per_op.median > 0.0));
     }

@@ -1,5 +1,3 @@
-//! From the slices' samples to rows with estimates.
-
 use super::slice::ThreadSample;
 use crate::result::{Row, ToRival};
 use crate::scenario::Scenario;
@@ -173,7 +171,6 @@ mod tests {
         Sample { ns_per_op, mops: 1e3 / ns_per_op, retries_per_op: 0.5, switched }
     }
 
-    /// Ten batches of three rounds in alternating order; `a` takes half of `b`, which drifts.
     fn batches(switched: impl Fn(usize) -> bool) -> Vec<Batch> {
         (0..10)
             .map(|batch| {

@@ -1,5 +1,3 @@
-//! [`Singles`]: how long single operations took.
-
 use crate::result::Distribution;
 use hdrhistogram::Histogram;
 use std::sync::{Mutex, PoisonError};

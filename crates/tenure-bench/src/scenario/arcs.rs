@@ -1,4 +1,4 @@
-//! The scenarios of group `refs` in which std's `Arc` and `Weak` meet ours.
+//! Group `refs`: std's `Arc` and `Weak` beside ours.
 
 use super::{Scenario, Variant, refs::Bare};
 use std::hint::black_box;

@@ -1,4 +1,4 @@
-//! Which scenarios there are, and which of them a name stands for.
+//! Choosing scenarios by name.
 
 use super::Group;
 use std::fmt;

@@ -1,7 +1,7 @@
 //! Group `dst`: false sharing beside the count, on the object where Linux had it.
 //!
-//! Two repairs, measured apart and together: the counter (inc_not_zero or a single add) and the layout (what is read
-//! shares the count's line, or not): four cells, and the ticket count in either layout.
+//! Two repairs, apart and together: the counter (inc_not_zero or a single add) and the layout (what is read shares the
+//! count's line, or not): four cells, and the ticket count in either layout.
 
 use super::refs::{OutlivedCount, acquired, still_held};
 use super::route::{Isolated, Route, Shared};

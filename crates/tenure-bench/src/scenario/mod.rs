@@ -268,7 +268,6 @@ mod tests {
         }
     }
 
-    /// Enough for threads to meet, and few enough for walks of a thousand slots.
     const STEPS: u64 = 2_000;
 
     #[test]

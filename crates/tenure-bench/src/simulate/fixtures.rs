@@ -70,7 +70,6 @@ pub(crate) fn hostile() -> Report {
     report
 }
 
-/// Figures that no run should make, and a baseline that is not there.
 pub(crate) fn degenerate() -> Report {
     let mut report = xeon();
     report.machine.sources.clear();

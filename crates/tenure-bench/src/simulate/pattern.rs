@@ -1,4 +1,4 @@
-//! A pattern of accesses as a scenario: unchanged, and with each repair that applies.
+//! A pattern of accesses as a scenario: unchanged, and with each repair.
 
 use super::result::{Group, Point, Report, RoleTime, Row, SCHEMA, Scenario, Settings};
 use super::run::{self, Error, Request};

@@ -1,5 +1,3 @@
-//! A simulation as the curves that tables and pages are made of.
-
 use super::result::{Group, Line as Moved, Machine, Point, Report, Row, Scenario};
 use super::words;
 use super::{heat, validation::page::chapter};
@@ -296,7 +294,6 @@ fn hottest(point: &Point) -> Table {
     }
 }
 
-/// A member of a line that moved, and its part of the cost.
 #[derive(Debug, Clone, PartialEq)]
 struct Hot {
     /// Or its place on the line.

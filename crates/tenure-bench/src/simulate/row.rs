@@ -1,5 +1,3 @@
-//! From a simulation to a row.
-
 use super::result::{Line, Member, Row, Transfers};
 use crate::scenario::{Looped, Place, Variant};
 use tenure_sim::{Error, LineHeat, Machine, MemberHeat, Report, Simulation};

@@ -28,7 +28,6 @@ pub(super) fn answer(scenario: &Scenario) -> Option<Parts> {
             .filter(|(ratio, _)| ratio.is_finite() && *ratio > 0.0)
     };
     let best = compared().map(|(ratio, _)| ratio).min_by(f64::total_cmp)?;
-    // Those with the same digits.
     let names: Vec<String> = compared()
         .filter(|(it, _)| ratio(*it) == ratio(best))
         .map(|(_, variant)| variant.to_owned())

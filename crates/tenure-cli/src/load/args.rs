@@ -1,5 +1,3 @@
-//! What can be typed after `tenure load`.
-
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 

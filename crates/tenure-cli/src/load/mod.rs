@@ -1,5 +1,3 @@
-//! `tenure load`.
-
 mod args;
 
 use std::time::Duration;

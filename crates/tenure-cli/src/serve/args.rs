@@ -1,5 +1,3 @@
-//! What can be typed after `tenure serve`.
-
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;

@@ -1,5 +1,3 @@
-//! `tenure serve`.
-
 mod args;
 
 use std::path::{Path, PathBuf};
@@ -95,7 +93,6 @@ fn wait(json: Json<'_>, server: &Server, passwords: Option<&Passwords>) -> Resul
             (None, _) => thread::sleep(LOOK),
         }
     }
-    // The second signal ends the process at once.
     thread::spawn(move || {
         if signals.forever().next().is_some() {
             std::process::exit(1);
@@ -124,7 +121,6 @@ impl PidFile {
 
 impl Drop for PidFile {
     fn drop(&mut self) {
-        // It may be gone already.
         let _ = std::fs::remove_file(&self.0);
     }
 }

@@ -1,5 +1,3 @@
-//! `tenure bench` as a user types it.
-
 use super::support::{is_refused, refused, tenure, tenure_in, text};
 
 pub(crate) const SHORT: [&str; 7] =

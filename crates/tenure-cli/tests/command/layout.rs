@@ -1,5 +1,3 @@
-//! `tenure layout` as a user types it.
-
 use std::fs;
 use std::path::{Path, PathBuf};
 

@@ -1,5 +1,3 @@
-//! `tenure load` as a user types it.
-
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;

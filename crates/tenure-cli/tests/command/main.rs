@@ -1,4 +1,4 @@
-//! The command as a user types it: what all subcommands share, then each.
+//! The command: what all subcommands share, then each.
 
 mod bench;
 mod layout;
@@ -110,7 +110,6 @@ fn tables_are_plain_in_a_pipe_and_end_with_the_path_of_the_report() {
         assert!(page.contains("<!doctype html>"));
         let json = std::fs::read(folder.path().join("out.json")).unwrap();
         assert!(serde_json::from_slice::<serde_json::Value>(&json).is_ok());
-        // One line for each scenario, and nothing else.
         let lines: Vec<_> = lines.lines().collect();
         assert!(
             !lines.is_empty() && lines.iter().all(|line| line.starts_with(progress)),

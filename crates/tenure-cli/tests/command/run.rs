@@ -1,5 +1,3 @@
-//! `tenure run` as a user types it.
-
 use std::io::Read;
 use std::process::{Command, Stdio};
 

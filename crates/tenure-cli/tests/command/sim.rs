@@ -1,5 +1,3 @@
-//! `tenure sim` as a user types it.
-
 use super::support::{is_refused, refused, tenure, tenure_in, text};
 
 pub(crate) const SHORT: [&str; 6] = ["sim", "refs/get-put", "--cpus", "1,2", "--us", "5"];

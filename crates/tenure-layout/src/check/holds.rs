@@ -1,5 +1,3 @@
-//! Whether a type keeps to a rule: `[[apart]]`, `[[group]]`, `[[within]]`.
-
 use super::subject::{Subject, joined, lines};
 use crate::knowledge::{GROUP_BEGIN, GROUP_END};
 use crate::rules::{Apart, Elements, Group, Path, Place, Within, counted};

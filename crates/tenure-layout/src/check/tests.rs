@@ -1,5 +1,3 @@
-//! Checks on Linux's routes before and after their repair, and on types of every shape.
-
 use super::*;
 use tenure_types::model::{Bits, Builder, Declared, Format, Kind, Member, Scalar, Shape, TypeId};
 

@@ -139,7 +139,6 @@ impl Knowledge {
         });
         file_under(&mut self.member_names, &mut self.members, layer, members);
         let atomics = rules.atomics.iter().map(|(pattern, role)| match pattern {
-            // Of any type: one star more.
             AtomicPattern::Name(name) => {
                 (Ok(name), Glob::new("*").specificity().and(name.specificity()), *role)
             }

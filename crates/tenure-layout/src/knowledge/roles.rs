@@ -1,5 +1,3 @@
-//! A model's names, looked up.
-
 use rustc_hash::FxHashMap;
 
 use super::table::{Precedence, Table};
@@ -165,7 +163,6 @@ impl<'a> Types<'a> {
                         Qualifier::Volatile | Qualifier::Other => None,
                     };
                     if otherwise.is_some() {
-                        // As deep as types are nested.
                         return Claim::better(Claim::better(claim, self.claim(inner)), otherwise);
                     }
                     inner

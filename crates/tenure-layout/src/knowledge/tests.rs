@@ -109,7 +109,6 @@ fn a_member_s_rule_wins_over_its_type_s_and_a_user_s_over_all() {
     assert_eq!(of("[atomics]\n'entry.refs' = 'sequence'\n'refs' = 'lock'"), Some(Role::Sequence));
     // The rule is for the whole member, not its type: no name refines it.
     assert_eq!(of("[members]\n'entry.refs' = 'atomic'"), Some(Role::Atomic));
-    // A user's rule for the type wins over a built-in one for the member.
     let pad = of_member("entry", "__pad", "counter_t", "[types]\ncounter_t = 'atomic'");
     assert_eq!(pad, Some(Role::Atomic));
 }

@@ -108,7 +108,6 @@ impl Layouts<'_> {
     fn spread(&self, flat: &mut Flat, step: usize) {
         let (owner, base) = (flat.steps[step].ty, flat.steps[step].offset);
         let Kind::Composite { members, .. } = &self.model[owner].kind else {
-            // A word or an array by itself, as variables are.
             let place = Place { step, owner, member: 0, offset: base };
             match self.whole(self.roles.of_type(owner), owner) {
                 Some(role) => place.leaf(flat, owner, self.size_of(owner), role, None),
@@ -142,7 +141,6 @@ impl Layouts<'_> {
                 let stride = self.size_of(element);
                 let mut last = None;
                 for at in edges(*count) {
-                    // Elements that are not spread out.
                     let between = last.map_or(0, |last: u64| at - last - 1);
                     if between > 0 {
                         let start = stride.saturating_mul(at - between);
@@ -259,7 +257,6 @@ impl Flat {
                 y = self.steps[y].parent;
             }
         }
-        // The members of the common step that lead to the two.
         let to_a = below_x.map_or(a.member, |below| self.steps[below].member);
         let to_b = below_y.map_or(b.member, |below| self.steps[below].member);
         let elements = to_a == to_b;

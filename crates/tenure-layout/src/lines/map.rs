@@ -133,7 +133,6 @@ impl Lines {
     fn take(&mut self, span: &Span) {
         let end = span.offset + span.size;
         let (first, last) = (span.offset / self.line_bytes, (end - 1) / self.line_bytes);
-        // Of many lines, the first and the last.
         let shown = [Some(first), (last != first).then_some(last)].into_iter().flatten();
         let between = (last - first > 1 && last - first <= 8).then(|| first + 1..last);
         let mut indexes: Vec<u64> = shown.chain(between.into_iter().flatten()).collect();

@@ -1,5 +1,3 @@
-//! The checks of a rules file.
-
 use std::fmt;
 
 use super::path::Path;

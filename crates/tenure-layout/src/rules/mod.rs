@@ -1,8 +1,8 @@
 //! The rules file: knowledge of types and members, and checks.
 //!
-//! The built-in knowledge and users' rules share one format, which is TOML. A first part says what words *are*, as
-//! [`Role`]s; a second part says which *checks* have to pass. `tenure layout FILE --rules my-rules.toml` reads the
-//! first part, `--check my-rules.toml` both.
+//! The built-in knowledge and users' rules share one TOML format. A first part says what words *are*, as [`Role`]s; a
+//! second part says which *checks* have to pass. `tenure layout FILE --rules my-rules.toml` reads the first part,
+//! `--check my-rules.toml` both.
 //!
 //! ```
 //! use tenure_layout::rules::Rules;
@@ -71,9 +71,8 @@
 //!
 //! # Patterns
 //!
-//! In names `*` stands for any letters, also for none. Names are spelled as in the debugging information, with paths
-//! and parameters and without `struct`: `std::atomic<int>`, `dst_entry`; a type without a name has that of its
-//! `typedef`.
+//! In names `*` stands for any letters, also for none. Names are those of the debugging information, with paths and
+//! parameters and without `struct`: `std::atomic<int>`, `dst_entry`; a type without a name has its `typedef`'s.
 //!
 //! In `TYPE.MEMBER` the type ends at the first dot outside brackets. `MEMBER` may be a path: `rtable.dst.__refcnt`
 //! leads through the embedded `dst`, `pool.shards.lock` through every element of the array `shards`. Anonymous structs
@@ -119,7 +118,7 @@
 //! | `[[within]]` | `group`, `member` | each member lies within the group |
 //!
 //! A group without `members` lies between the kernel's markers `__cacheline_group_begin__NAME` and
-//! `__cacheline_group_end__NAME`: so `[[within]]` is the kernel's `CACHELINE_ASSERT_GROUP_MEMBER`, and `[[group]]` with
+//! `__cacheline_group_end__NAME`: `[[within]]` is the kernel's `CACHELINE_ASSERT_GROUP_MEMBER`, and `[[group]]` with
 //! `bytes` its `CACHELINE_ASSERT_GROUP_SIZE`. A `[[within]]` may also name a `[[group]]` of the same file and `type`.
 //!
 //! # The kernel's access tables
@@ -133,8 +132,8 @@
 //! | `read_write` in one or both | `"TYPE.NAME" = "written"` **if several CPUs write it at a time**; no rule if the writer owns the object, as the user of a `tcp_sock` does |
 //! | both empty | no rule, or `"TYPE.NAME" = "cold"` to let it move beside contended words |
 //!
-//! So `max_window` (`read_mostly`, empty), `lost_out` (`read_mostly` twice), `write_seq` (`read_write`) and
-//! `compressed_ack_rcv_nxt` (both empty) of `tcp_sock.rst` become
+//! Of `tcp_sock.rst`, `max_window` (`read_mostly`, empty), `lost_out` (`read_mostly` twice), `write_seq` (`read_write`)
+//! and `compressed_ack_rcv_nxt` (both empty) become
 //!
 //! ```
 //! # use tenure_layout::rules::Rules;

@@ -45,7 +45,6 @@ fn array_of(layouts: &Layouts<'_>, id: TypeId) -> Option<(TypeId, u64, u64)> {
     let model = layouts.model;
     let (mut at, mut all) = (model.resolved(id), 1_u64);
     while let Kind::Array { element, count } = model[at].kind {
-        // A flexible array may have any number.
         all = if count == 0 { 0 } else { all.saturating_mul(count) };
         // A known typedef, and not its target.
         let known = layouts.whole(layouts.roles.of_type(element), element).is_some();

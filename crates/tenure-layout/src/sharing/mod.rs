@@ -28,8 +28,7 @@
 //! atomic, or a lock itself.
 //!
 //! The signals are those by which kernel developers repaired such structs (kind of atomic, read-mostly or written
-//! neighbours, cold fields, embedding at offset 0 and how many types embed, alignment). The numbers are judgement, not
-//! measurement: they only rank.
+//! neighbours, cold fields, embedding, alignment). The numbers are judgement, not measurement: they only rank.
 
 mod elements;
 mod pairs;

@@ -1,5 +1,3 @@
-//! Pairs on one line, within a type and through embedding.
-
 use super::score::Embedding;
 use super::{Found, Site, Sufferer, signals, weight, worst_first};
 use crate::lines::{Flat, Layouts, Leaf, ROOT, share};
@@ -81,7 +79,6 @@ fn rate(
     let mut victims = one_for_each_byte(victims);
     worst_first(&mut victims);
     let (align, size) = (layouts.model[id].align, layouts.size_of(id));
-    // Weighted by victim.
     let weights: f64 = victims.iter().map(|victim| victim.weight).sum();
     let placements = victims
         .iter()

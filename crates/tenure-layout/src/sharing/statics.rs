@@ -1,5 +1,3 @@
-//! Neighbouring variables.
-
 use super::score::{Embedding, Lifetime, Signals};
 use super::{Found, Site, Sufferer, weight, worst_first};
 use crate::lines::{Layouts, Leaf};

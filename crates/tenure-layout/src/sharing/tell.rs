@@ -1,5 +1,3 @@
-//! From findings to the report.
-
 use super::{Array, Found, Site, Sufferer};
 use crate::lines::{Flat, Layouts, Leaf};
 use tenure_find::{Confidence, Finding, Kind as Problem, Level, Sharing, Word};

@@ -1,5 +1,3 @@
-//! A type and those that embed it, in some order, and its cost.
-
 use super::units::{Piece, Unit, Units};
 use crate::sharing::word_weight;
 use tenure_types::model::TypeId;

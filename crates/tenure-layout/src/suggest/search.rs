@@ -48,7 +48,6 @@ fn step(plan: &mut Plan, part: usize, cost: f64, work: &mut usize) -> Option<f64
         }
     };
     let mut best: Option<(f64, Vec<usize>)> = None;
-    // A change of the first part concerns all.
     let concerned = if part == 0 { plan.parts.as_slice() } else { &plan.parts[part..=part] };
     let units: usize = concerned.iter().map(|part| part.order.len()).sum();
     for step in steps(plan, part) {

@@ -32,7 +32,6 @@ pub(super) fn suggestion(layouts: &Layouts<'_>, plan: &Plan) -> Option<Suggestio
     let id = plan.parts[0].id;
     let ids: Vec<TypeId> = plan.parts.iter().map(|part| part.id).collect();
     let (score_before, score_after) = (score(layouts, &ids), score(&after, &ids));
-    // Without a finding there is nothing to gain.
     if score_before <= 0.0 || score_after > WORTHWHILE * score_before {
         return None;
     }

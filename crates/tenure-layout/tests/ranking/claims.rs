@@ -1,5 +1,3 @@
-//! One claim about the ranking each.
-
 use tenure_find::{Finding, Level, Sharing};
 use tenure_types::model::{Kind, Qualifier, Shape, Static};
 

@@ -1,5 +1,3 @@
-//! The fuzz targets' bodies over their seeds, without a fuzzer.
-
 #[path = "../../fuzz/src/lib.rs"]
 #[allow(unreachable_pub, reason = "public for the targets")]
 mod targets;

@@ -1,5 +1,3 @@
-//! Properties of every model, however odd.
-
 use proptest::prelude::*;
 use tenure_layout::knowledge::Knowledge;
 use tenure_layout::lines::Layouts;
@@ -53,7 +51,6 @@ fn model(recipes: &[Recipe], statics: &[(usize, u64)]) -> Model {
     let mut sizes: Vec<u64> = vec![1, 2, 4, 8, 16, 8, 4, 4, 4, 4, 4];
     for (number, recipe) in recipes.iter().enumerate() {
         let pick = |index: usize| index % ids.len();
-        // Every third is anonymous.
         let name = if number % 3 == 0 { String::new() } else { format!("type_{number}") };
         let member = |place: usize, offset: u64, of: usize| {
             let name = if place % 4 == 3 { String::new() } else { format!("m{place}") };
@@ -170,7 +167,6 @@ fn types_that_double_do_not_take_for_ever() {
     let mut inner = maker.count;
     // More leaves than one type is spread out into.
     for depth in 0..17 {
-        // Overlapping: all leaves are on one line.
         inner = maker.add(&format!("s{depth}"), 64, &[("a", 0, inner), ("b", 4, inner)]);
     }
     let members: Vec<_> = (0..20_000).map(|at| ("m", 4 * at, maker.count)).collect();

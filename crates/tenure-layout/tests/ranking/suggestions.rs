@@ -52,7 +52,6 @@ fn what_is_proposed_holds_the_same_members_at_multiples_of_their_alignment() {
                 .filter(|cell| !cell.hole)
                 .map(|cell| (cell.path.clone(), cell.size))
                 .collect();
-            // A member across lines has two parts.
             all.sort();
             all.into_iter().fold(Vec::<(String, u64)>::new(), |mut sums, (path, size)| {
                 match sums.last_mut() {
@@ -138,7 +137,6 @@ fn a_proposal_leaves_alone_what_has_nothing_to_do_with_its_type() {
     let inner = [("a", 0, cold), ("b", 16, cold), ("c", 32, cold), ("d", 48, cold)];
     let victims = [("refs", 64, count), ("flags", 68, int), ("ops", 72, pointer)];
     let inner = maker.add("inner", 80, &[&inner[..], &victims].concat());
-    // A line with a count, away from the embedded type.
     let own = [("in", 0, inner), ("x", 80, cold), ("y", 96, cold), ("z", 112, cold)];
     let victims = [("users", 128, count), ("ops", 136, pointer), ("name", 144, pointer)];
     let rest = [("v", 152, cold), ("w", 168, cold)];

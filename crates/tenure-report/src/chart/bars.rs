@@ -59,7 +59,7 @@ fn draw(bars: &[Bar<'_>], longest: f64, area: &Area<'_>) -> Drawn {
     Ok(())
 }
 
-/// The interval, across the end of a bar, with an edge that shows on any colour.
+/// With an edge that shows on any colour.
 fn whisker(area: &Area<'_>, (low, high): (i32, i32), y: i32) -> Drawn {
     let cap = px(4);
     let edge = ShapeStyle { stroke_width: canvas::stroke(3), ..canvas::line(Role::Page) };
@@ -74,7 +74,6 @@ fn whisker(area: &Area<'_>, (low, high): (i32, i32), y: i32) -> Drawn {
 fn fitted(name: &str, figure: &str) -> String {
     /// Pixels, a little more than most fonts take.
     const LETTER: f64 = canvas::TEXT as f64 * 0.56;
-    // A line has tens of letters.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     let letters = (f64::from(WIDTH - 2 * SIDE) / LETTER) as usize;
     let room = letters.saturating_sub(figure.chars().count() + 2).max(8);

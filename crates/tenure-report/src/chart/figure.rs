@@ -1,5 +1,3 @@
-//! Charts with captions, descriptions and keys.
-
 use crate::words;
 use serde::Serialize;
 

@@ -1,5 +1,3 @@
-//! Lines over numbers of threads or CPUs.
-
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, VPos};
 
@@ -86,7 +84,6 @@ impl Chart<'_> {
         for series in self.series {
             self.line(area, series)?;
         }
-        // Above all lines.
         for series in self.series {
             for dot in series.dots.iter().filter(|dot| dot.is_sound()) {
                 canvas::marker_at(
@@ -124,7 +121,6 @@ impl Chart<'_> {
         let axis = [(px(LEFT), floor), (px(WIDTH - RIGHT), floor)];
         area.draw(&PathElement::new(axis, canvas::hair(Role::Muted)))?;
         let places: Vec<f64> = self.counts.iter().map(|&count| log2(count)).collect();
-        // The widest label has four digits.
         let room =
             f64::from(36) / f64::from(WIDTH - LEFT - RIGHT) * (self.span().1 - self.span().0);
         let labelled = ticks::with_room(&places, room);
@@ -184,7 +180,6 @@ fn between(from: i32, to: i32, part: f64) -> i32 {
 
 /// Counts double from point to point, so the axis is logarithmic.
 fn log2(count: usize) -> f64 {
-    // Far below a float's limit.
     #[allow(clippy::cast_precision_loss)]
     (count as f64).log2()
 }

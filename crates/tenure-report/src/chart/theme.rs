@@ -2,7 +2,7 @@
 //!
 //! plotters writes colours as numbers, but a page that follows the reader's choice of light or dark needs names. So
 //! charts are drawn in placeholder colours ([`Role::placeholder`]), and [`themed`] replaces each by its role's CSS
-//! variable, defined by the page: those of every page and [`COLOURS`], whose contrast a test checks.
+//! variable: those of every page and [`COLOURS`], whose contrast a test checks.
 
 use crate::html::{BASE, Colour};
 use plotters::style::RGBColor;
@@ -37,8 +37,8 @@ pub enum Role {
 /// The next series begin again with another marker.
 const SERIES: usize = 8;
 
-/// Beside every page's colours. The series follow Okabe and Ito's order of hues, which people with the common kinds of
-/// colour blindness tell apart, darkened or lightened until they stand out from the page.
+/// Beside every page's colours. The series have Okabe and Ito's hues, which people with the common kinds of colour
+/// blindness tell apart, darkened or lightened until they stand out.
 pub const COLOURS: [Colour; 2 + SERIES + 5] = [
     Colour::new("baseline", "#40464d", "#c3c9d0"),
     Colour::new("limit", "#7a828b", "#8b939c"),
@@ -82,7 +82,6 @@ impl Role {
     pub fn placeholder(self) -> RGBColor {
         let place = all().position(|colour| colour.name == self.name());
         let place = place.expect("every role has a colour, as a test shows");
-        // The table is short.
         #[allow(clippy::cast_possible_truncation)]
         RGBColor(0xFA, 0x01, place as u8)
     }
@@ -171,7 +170,6 @@ impl Marker {
             Self::Plus => plus(0.0),
             Self::Cross => plus(45.0),
         };
-        // A few units of a canvas.
         #[allow(clippy::cast_possible_truncation)]
         points.into_iter().map(|(x, y)| (x.round() as i32, y.round() as i32)).collect()
     }

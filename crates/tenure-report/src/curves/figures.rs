@@ -1,5 +1,3 @@
-//! A scenario's charts on a page.
-
 use super::{Cell, Point, Row, Scenario};
 use crate::chart::{self, Axes, Bar, Dot, Figure, Key, Look};
 use crate::words;
@@ -15,7 +13,6 @@ pub(super) fn of(scenario: &Scenario, anchor: &str) -> (Vec<Key>, Vec<Figure>) {
         bars.extend(point.and_then(|point| self::bars(scenario, at, point, &looks, anchor)));
         curves.extend(curve(scenario, at, &looks, anchor).filter(|_| several));
     }
-    // Bars carry their names.
     let keys = if curves.is_empty() { Vec::new() } else { chart::keys(&looks) };
     (keys, bars.into_iter().chain(curves).collect())
 }

@@ -277,7 +277,7 @@ pub enum Show {
 pub struct Measure {
     heading: String,
     show: Show,
-    /// The steps of narrowness at which a terminal shows it; never at 0.
+    /// Steps of narrowness at which a terminal shows it; never at 0.
     steps: u8,
     /// Of its interval; `None` if no table shows it.
     interval: Option<u8>,

@@ -1,5 +1,3 @@
-//! [`Table`], and the two tables of a scenario's rows.
-
 use super::{ALWAYS, Cell, Measure, Point, Scenario, Show, Tone};
 use crate::grid::{self, aligned};
 use crate::terminal::Style;

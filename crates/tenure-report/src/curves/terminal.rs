@@ -1,4 +1,4 @@
-//! A report as text for a terminal.
+//! A report as text.
 
 use super::table::Only;
 use super::{Group, Measured, Report};

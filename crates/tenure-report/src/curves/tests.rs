@@ -2,7 +2,7 @@ use super::*;
 use crate::chart::checks;
 use crate::terminal::Style;
 
-/// At 1, 2 and 4 threads of 2 CPUs; the second variant takes twice as long and retries.
+/// The second variant takes twice as long and retries.
 #[derive(Serialize)]
 struct Sample {
     across: bool,

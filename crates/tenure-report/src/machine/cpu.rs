@@ -1,5 +1,3 @@
-//! The processor: its name, topology and caches.
-
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Cache;

@@ -27,7 +27,7 @@ pub(super) fn read(tree: &Tree, allowed: &[usize]) -> Vec<Place> {
     let place = |&cpu: &usize| {
         let folder = format!("sys/devices/system/cpu/cpu{cpu}");
         let topology = |file: &str| tree.text(&format!("{folder}/topology/{file}"));
-        // Identifies cores and caches by the list of CPUs that share them, which is alike for each.
+        // Cores and caches are identified by their CPUs' list, which is alike for each.
         let socket = topology("physical_package_id").unwrap_or_default();
         let cluster = third_level(tree, &folder).unwrap_or_default();
         let core = topology("core_cpus_list")

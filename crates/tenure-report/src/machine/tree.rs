@@ -1,5 +1,3 @@
-//! Reading `/proc` and `/sys`, or a copy of parts of them.
-
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 

@@ -9,7 +9,7 @@ pub(crate) enum Holder {
     Home,
     /// One core, which may write it (MESI's M and E).
     Owner(Core),
-    /// Cores that may read it; the second had it last and passes it on (MESIF's F).
+    /// Readers; the second is the last, which passes it on (MESIF's F).
     Shared(Sharers, Core),
     Moving,
 }

@@ -1,5 +1,3 @@
-//! A simulation's report, or why it does not end.
-
 use super::{Engine, Member, Status};
 use crate::error::Error;
 use crate::heat::Spot;
@@ -9,7 +7,6 @@ use crate::report::{Fairness, LineHeat, MemberHeat, Report, Transfers};
 impl Engine {
     pub(crate) fn count_failure(&mut self, cpu: usize, address: usize, bytes: usize) {
         let line = self.line_of(address);
-        // If the access itself was counted.
         if self.is_measured(self.cpus[cpu].began) {
             self.lines[line as usize].counts.spot(address, bytes).failed += 1;
         }
@@ -98,7 +95,6 @@ impl Engine {
         let last = self.cpus.iter().map(|cpu| cpu.clock).max().unwrap_or(0);
         let by_cpu: Vec<u64> = self.cpus.iter().map(|cpu| cpu.operations).collect();
         let mut lines: Vec<LineHeat> = self.lines.iter().filter_map(|l| self.heat(l)).collect();
-        // The hottest first, then as first touched.
         lines.sort_by_key(|line| std::cmp::Reverse(line.transfers.all() + line.far));
         let sum = |of: fn(&MemberHeat) -> u64| -> u64 {
             lines.iter().flat_map(|line| &line.members).map(of).sum()

@@ -1,5 +1,3 @@
-//! System calls: sleeping on an address, and interrupting other CPUs.
-
 use super::{Engine, Event, Status};
 
 impl Engine {
@@ -58,7 +56,6 @@ impl Engine {
             let is_awake = match self.cpus[other].status {
                 Status::Running | Status::Missing(_) => true,
                 Status::Blocked(_) => false,
-                // Its last work may go on.
                 Status::Finished => self.cpus[other].clock > self.cpus[cpu].clock,
             };
             if other != cpu && is_awake {

@@ -1,7 +1,7 @@
 //! Fibers: simulated threads on one thread of the host.
 //!
-//! A simulated thread is a coroutine. Its code, which may know nothing of simulation, reaches the simulator through a
-//! thread-local ([`current`]), and gives the host's thread back by [`Context::suspend`].
+//! A simulated thread is a coroutine. Its code reaches the simulator through a thread-local ([`current`]), and gives
+//! the host's thread back by [`Context::suspend`].
 //!
 //! # Ends
 //!
@@ -118,7 +118,6 @@ impl Context {
     fn unwind(&self, fibers: Vec<Fiber>) {
         for (cpu, mut fiber) in fibers.into_iter().enumerate() {
             if cfg!(not(panic = "unwind")) && fiber.started() && !fiber.done() {
-                // It cannot be unwound.
                 std::mem::forget(fiber);
                 continue;
             }
@@ -180,7 +179,7 @@ impl Context {
         }
     }
 
-    /// Interrupts every other CPU that is awake, and waits until all have served it. Returns how many.
+    /// As [`Cpu::membarrier`](crate::Cpu::membarrier).
     pub(crate) fn membarrier(&self) -> usize {
         self.take_turn();
         self.with(|engine| engine.interrupt_others(self.running.get()))

@@ -53,7 +53,6 @@ impl Engine {
         let request = line.queue.remove(self.costs.next(line.queue.len(), &mut self.random));
         let core = self.cpus[request.cpu].core;
         if line.holder == Holder::Owner(core) {
-            // It keeps the line for another stay.
             line.busy = true;
             self.events.announce(self.now, Event::Deliver(id, request.cpu, Delivery::Own));
             return;

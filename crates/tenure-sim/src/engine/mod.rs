@@ -117,7 +117,6 @@ impl Engine {
         let cpus: Vec<Cpu> = (0..plan.threads)
             .map(|thread| Cpu {
                 core: topology.core_of(thread),
-                // Threads do not begin in step.
                 clock: random.within([0, 100_000]),
                 status: Status::Running,
                 granted: None,
@@ -225,7 +224,6 @@ impl Engine {
         let mut cost = if kind.is_rmw() { self.costs.rmw } else { self.costs.hit };
         if self.cpus[cpu].crowded && line.user != cpu {
             let other = self.cpus.get(line.user).map(|user| user.core);
-            // Readers do not disturb each other.
             if other == Some(self.cpus[cpu].core) && (line.was_written || kind != Kind::Load) {
                 cost = cost.max(self.costs.sibling(&mut self.random));
             }
@@ -258,7 +256,6 @@ impl Engine {
         let want = match kind {
             Kind::Load => Want::Read,
             Kind::Store => Want::Own,
-            // Unless no other CPU seems to want it.
             Kind::Add
                 if self.costs.kind == AtomicKind::Far
                     && !(line.is_quiet() && line.modifier.is_none_or(|last| last == core)) =>

@@ -1,5 +1,3 @@
-//! Checks machines.
-
 use super::{AtomicKind, MOST_CPUS, Machine, Span, ps};
 use crate::error::Error;
 
@@ -102,7 +100,6 @@ impl Machine {
 }
 
 fn is_time(ns: f64) -> bool {
-    // The simulator's unit is the picosecond.
     (1e-3..=MOST_NS).contains(&ns)
 }
 

@@ -78,10 +78,10 @@ pub struct Machine {
 /// How long a line takes to arrive if no other CPU wants it, in nanoseconds.
 ///
 /// Core-to-core matrices, which show half of a ping-pong's round trip, are figures to begin with. The simulator's own
-/// ping-pong by compare-exchange takes between half of the latency and all of it, 0.56 to 0.76 of the published matrix
-/// in five of the six comparisons of `docs/validation.md`: each side asks again while the other has the line, so its
-/// request waits already (see [`handoff`](Contention::handoff)). A ping-pong by load and store takes one to two
-/// latencies, as the line has to come twice.
+/// ping-pong by compare-exchange takes between half of the latency and all of it (0.56 to 0.76 of the published matrix
+/// in five of the six comparisons of `docs/validation.md`): each side asks again while the other has the line, so its
+/// request waits already (see [`handoff`](Contention::handoff)). By load and store it takes one to two latencies, as
+/// the line has to come twice.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Latency {

@@ -1,5 +1,3 @@
-//! Times in machine files.
-
 use serde::{Deserialize, Serialize};
 
 /// Picoseconds. Whole numbers, so that every host computes the same.

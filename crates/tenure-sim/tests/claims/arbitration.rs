@@ -1,5 +1,3 @@
-//! The next owner of a line that several want, and the length of its stay.
-
 use crate::*;
 use tenure_sim::machine::Arbitration::{self, Fifo, Random};
 
@@ -54,7 +52,6 @@ fn keeping_a_line_for_longer_never_costs_throughput_on_it() {
                     run(arbitrated(threads, arbitration, residency).duration_ns(150_000.0)).mops()
                 };
                 let mops = [0.0, 3.0, 10.0, 30.0, 100.0, 300.0].map(of);
-                // Three percent are chance.
                 let is_kept = mops.is_sorted_by(|short, long| *short <= long * 1.03);
                 assert!(is_kept, "{arbitration:?}, {threads} threads: {mops:?}");
             }
@@ -74,7 +71,6 @@ fn an_unconditional_addition_never_fails_and_beats_a_loop() {
 
 #[test]
 fn contended_additions_take_a_turn_each() {
-    // The way of the line, and the addition.
     let turn = 0.5 * 40.0 + 6.0;
     for threads in [4, 8, 16] {
         let report = adding(arbitrated(threads, Fifo, 0.0));

@@ -1,5 +1,3 @@
-//! Sleeping, waking, and interrupting.
-
 use crate::*;
 use tenure::memory::Plain as _;
 use tenure_sim::Field;
@@ -169,7 +167,6 @@ fn a_wake_up_reaches_those_who_fell_asleep_before_its_time_and_nobody_else() {
         let word = futex(0);
         let run = machine().run(2, move |cpu| {
             if cpu.index() == 0 {
-                // Touches no memory.
                 wait_until(cpu, 10_000.0);
                 assert_eq!(cpu.wake(&word.0, 1), woken);
                 wait_until(cpu, 20_000.0);

@@ -29,7 +29,6 @@ fn a_line_takes_its_latency_from_the_one_core_that_has_it_and_the_access_its_own
         let load = access_from(cpu, |word| _ = word.load(RELAXED));
         let store = access_from(cpu, |word| word.store(1, RELAXED));
         let rmw = access_from(cpu, |word| _ = word.fetch_add(1, RELAXED));
-        // A load is over when the line is there.
         assert_near(load, latency, 1e-9);
         assert_near(store, latency + 1.0, 1e-9);
         assert_near(rmw, latency + 6.0, 1e-9);

@@ -1,5 +1,3 @@
-//! A report depends on the machine, the program, the seed, and the objects' places on their lines.
-
 use crate::*;
 use tenure::memory::Plain as _;
 use tenure_sim::Field;

@@ -1,5 +1,3 @@
-//! Simulations that fail.
-
 use crate::*;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
@@ -107,7 +105,6 @@ fn a_limit_without_end_is_one() {
 
 #[test]
 fn a_native_loop_is_told_of_and_left_behind() {
-    // Ends the loop after the test.
     let stop = Arc::new(<Native as Memory>::AtomicU32::new(0));
     let its = Arc::clone(&stop);
     let simulation = short(&machine(), 2).patience(Duration::from_millis(40));
@@ -306,7 +303,6 @@ fn a_destructor_that_would_wait_does_not_when_its_thread_panics() {
             };
             if cpu.index() == 2 {
                 wait_until(cpu, 5_000.0);
-                // Until then no other had its turn.
                 sleep.0.load(RELAXED);
                 panic!("the third");
             }

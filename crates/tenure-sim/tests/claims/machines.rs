@@ -1,5 +1,3 @@
-//! Valid machines, and errors about others.
-
 use crate::ends::error;
 use crate::*;
 use tenure_sim::Error;

@@ -1,5 +1,3 @@
-//! Patterns: costs, repairs, and refusals.
-
 use super::machine;
 use tenure_sim::Machine;
 use tenure_sim::pattern::{
@@ -199,7 +197,6 @@ fn head_and_tail_of_a_queue_go_apart() {
     }
     assert_eq!(names(&pattern), ["apart"]);
     assert!(gain(&pattern, "apart", 2) > 2.0);
-    // Neither role grows.
     assert_eq!(on(&pattern, 2).report.per_thread, on(&pattern, 64).report.per_thread);
 }
 
@@ -444,7 +441,6 @@ fn hostile_patterns_are_refused_or_end_soon() {
     );
     refused(&|it| it.objects[0].copies = Copies::InTurn(usize::MAX), "copies");
 
-    // As much as is allowed.
     let mut wide = Pattern::new("wide");
     let object = wide.object(Object::several("o", Copies::Random(65_536), 65_536));
     let mut role = Role::pool("r");

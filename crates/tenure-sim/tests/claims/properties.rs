@@ -1,5 +1,3 @@
-//! Properties of arbitrary machines and programs.
-
 use crate::*;
 use proptest::prelude::*;
 use tenure::memory::Plain as _;
@@ -38,7 +36,6 @@ fn action() -> impl Strategy<Value = Action> {
         1 => Just(Action::Hint),
         2 => (0.0..200.0).prop_map(Action::Work),
         1 => Just(Action::Membarrier),
-        // No thread writes it, so none sleeps for ever.
         1 => (1..3_u32).prop_map(Action::WaitUnless),
         1 => Just(Action::Wake),
     ]

@@ -191,7 +191,6 @@ fn complete_inner_first(types: &mut [Type]) -> Result<(), Malformed> {
         /// Of the parts before that.
         depth: u16,
     }
-    // Otherwise the type's depth, from 1.
     const NEW: u16 = 0;
     const OPEN: u16 = u16::MAX;
     let mut depths = vec![NEW; types.len()];

@@ -23,7 +23,6 @@ type Given = HashMap<TypeId, Name>;
 pub(super) fn name(model: &mut Model) {
     let mut given = Given::new();
     for ty in model.types() {
-        // Not another name of a typedef.
         if let Kind::Alias(of) = ty.kind
             && !matches!(model[of].kind, Kind::Alias(_) | Kind::Array { .. })
             && let Some(id) = composite(model, of)

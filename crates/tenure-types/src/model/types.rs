@@ -1,5 +1,3 @@
-//! The types of a model.
-
 use std::ops::Index;
 use std::sync::Arc;
 
@@ -259,7 +257,6 @@ impl Model {
                 }
                 _ => "(…) *".to_owned(),
             },
-            // From the outside in, as C writes them.
             Kind::Array { .. } => {
                 let (mut at, mut counts) = (id, String::new());
                 while let Kind::Array { element, count } = self[at].kind

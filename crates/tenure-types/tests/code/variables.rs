@@ -1,5 +1,3 @@
-//! Variables with fixed addresses, and their members.
-
 use tenure_types::code::{Evidence, Place, Program};
 
 use super::compile::{Sample, each, numbers};

@@ -44,8 +44,8 @@ impl Variant {
 }
 
 const WORK_NS: u32 = 100;
-/// Uses in which another thread waits for the first, which is alone for a moment before and after a slice. After a wait
-/// in vain a thread goes on without, until something happens.
+/// Waits of a thread for the first one, which is alone for a moment before and after a slice. After a wait in vain the
+/// thread goes on without, until something happens.
 const PATIENCE: u32 = 4_000;
 
 impl<T, A, O, Act: Fn(&T, &mut A), GoOn: Fn(&T, &mut O) -> u64> Beside<T, A, O, Act, GoOn> {

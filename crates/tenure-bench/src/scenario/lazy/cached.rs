@@ -1,5 +1,3 @@
-//! A value that many threads read, and that is replaced.
-
 use crate::scenario::workers::{Value, nameless};
 use crate::scenario::{Host, Variant};
 use std::hint::black_box;

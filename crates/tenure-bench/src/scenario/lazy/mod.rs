@@ -1,4 +1,4 @@
-//! Group `lazy`: references that are not counted while they are used.
+//! Group `lazy`: references that are not counted while in use.
 
 mod beside;
 mod cached;

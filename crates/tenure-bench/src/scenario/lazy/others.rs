@@ -1,5 +1,3 @@
-//! Alternatives of std and other crates, on the real machine.
-
 use super::cached::PARKED;
 use super::local::OBJECTS;
 use crate::scenario::Variant;

@@ -1,5 +1,3 @@
-//! Connections that come and go, each with a slot to send from and one to receive into.
-
 use super::slots::Slots;
 use crate::scenario::Variant;
 use std::hint::black_box;

@@ -25,7 +25,6 @@ fn lists<M: Host>(in_use: u32) -> Vec<Variant> {
     ]
 }
 
-/// What runs on the real machine alone: other crates, and the library's pools.
 fn native(in_use: u32) -> [Vec<Variant>; 2] {
     let others = vec![
         cycle::<LockedVec>("mutex vec", in_use),
@@ -99,7 +98,6 @@ pub(super) fn group<M: Host>() -> Group {
     }
 }
 
-/// Adds what runs on the real machine alone: other crates, and what takes too long to simulate.
 pub(super) fn extend(group: &mut Group) {
     let behind = group.scenarios.iter().position(|scenario| scenario.id == "pool/in-use-200");
     let at = behind.map_or(0, |at| at + 1);

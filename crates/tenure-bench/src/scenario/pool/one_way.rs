@@ -95,7 +95,6 @@ impl<S: Slots, M: Host> OneWay<S, M> {
 
     fn prepare(threads: usize) -> Self {
         let pairs = threads.div_ceil(2);
-        // The most on their way, and one in hand.
         let free = pairs * (CAPACITY + 1);
         Self {
             slots: S::prepared(0, free as u32),

@@ -1,5 +1,3 @@
-//! Alternatives on the real machine: a lock around a vector, queues, and pools of other crates.
-
 use super::slots::{FREE, Slots};
 use crate::scenario::Variant;
 use crossbeam_queue::{ArrayQueue, SegQueue};

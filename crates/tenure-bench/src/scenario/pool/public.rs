@@ -1,5 +1,3 @@
-//! The library's pools on the real machine: what they add to their lists.
-
 use super::slots::{Slots, elsewhere};
 use tenure::pool::{BufferPool, PooledBuf, SlotMut, SlotPool};
 

@@ -1,5 +1,3 @@
-//! What a thread does with a table.
-
 use super::tables::Table;
 use crate::scenario::Variant;
 use crate::scenario::workers::nameless;

@@ -2,8 +2,8 @@
 //!
 //! A ping-pong does not show a latency, as the next exchange waits at the line until it is free; residency and handoff
 //! show only in what several CPUs do to one line. So the three are searched together, until the ping-pongs and the
-//! fetch_add of the nearest two cores, and the fetch_add on all CPUs, take as long simulated as measured. The latencies
-//! of farther classes follow, each from its ping-pong.
+//! fetch_add of the nearest two cores, and the fetch_add on all CPUs, take as long simulated as measured. Farther
+//! classes' latencies follow, each from its ping-pong.
 
 use super::measure::{self, Ball};
 use super::shape::Class;
@@ -238,7 +238,6 @@ pub(super) fn ping_pong(machine: &Machine, ball: Ball) -> Result<f64, Error> {
             cpu.done();
         }
     })?;
-    // An operation is a turn of either.
     Ok(report.ns_per_op() / 2.0)
 }
 
@@ -259,7 +258,6 @@ fn simulated(
     thread: impl Fn(&Word, &Cpu) + Send + 'static,
 ) -> Result<Report, Error> {
     let word = Arc::new(Isolated::new(Word::new(0)));
-    // Long enough for many transfers at any distance.
     let longest = Distance::ALL.map(|distance| machine.latency(distance).high());
     let ns = longest.into_iter().fold(50_000.0, |ns: f64, latency| ns.max(latency * 200.0));
     let simulation = machine.simulation(threads).warm_up_ns(ns / 10.0).duration_ns(ns);

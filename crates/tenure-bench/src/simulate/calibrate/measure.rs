@@ -162,7 +162,6 @@ impl Looped for Chase {
 /// Four times the largest cache, within bounds of time and memory.
 fn larger_than_caches() -> u32 {
     const LEAST: u64 = 32 << 20;
-    // Tests only ask whether it works.
     const MOST: u64 = if cfg!(test) { LEAST } else { 256 << 20 };
     let machine = machine::describe();
     let cache = machine.caches.iter().map(|cache| cache.bytes).max().unwrap_or(0);

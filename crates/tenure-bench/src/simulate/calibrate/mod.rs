@@ -65,7 +65,6 @@ fn calibrate(places: &[Place], progress: &dyn Progress) -> Result<Machine, tenur
     let kernel = steps.next("membarrier", cpus.len(), || kernel::measured(&cpus));
 
     let blank = blank(topology, alone, memory, kernel);
-    // Fails before the measurement.
     blank.check()?;
     let machine = steps.next("fit", cpus.len(), || fit::fitted(blank, &observed))?;
     progress.end();

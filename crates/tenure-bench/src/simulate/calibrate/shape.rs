@@ -82,7 +82,6 @@ mod tests {
 
     #[test]
     fn a_part_of_a_machine_is_rounded_up_to_a_regular_one() {
-        // Both threads of a core, one of its neighbour, and one of another cluster.
         let some: Vec<Place> =
             epyc().into_iter().filter(|it| [0, 1, 2, 4].contains(&it.cpu)).collect();
         assert_eq!(topology(&some), Topology { sockets: 1, clusters: 2, cores: 2, smt: 2 });

@@ -1,4 +1,4 @@
-//! Which members of which lines moved, on the most CPUs: words, pictures and figures.
+//! The members and lines that moved, on the most CPUs: words, pictures and figures.
 
 mod picture;
 

@@ -1,4 +1,4 @@
-//! A line as a row of 64 bytes: each member at its place, shaded by its waits, with its name and figures below.
+//! A line as a row of 64 bytes: members at their places, shaded by their waits, with names and figures below.
 
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, VPos};
@@ -102,7 +102,6 @@ fn cell(area: &Area<'_>, spot: &Spot) -> Drawn {
     }
     let style = if spot.is_written { canvas::line(Role::Ink) } else { canvas::hair(Role::Muted) };
     let [(left, top), (right, bottom)] = corners(px(1));
-    // A rectangle has thin edges whatever its style.
     let edge = [(left, top), (right, top), (right, bottom), (left, bottom), (left, top)];
     area.draw(&PathElement::new(edge, style))
 }

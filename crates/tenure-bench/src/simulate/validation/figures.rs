@@ -291,7 +291,7 @@ fn matrices() -> impl Iterator<Item = Figure> {
     })
 }
 
-/// This project's measurements of machine A of `BENCHMARKS.md`: its host puts its two virtual CPUs close together or
+/// This project's measurements of machine A of `BENCHMARKS.md`, whose host puts its two virtual CPUs close together or
 /// far apart, and changes that by the minute. Both states were calibrated by loops of bare additions and ping-pong, on
 /// another day.
 const NEAR: Site = ("epyc-vm-near", "BENCHMARKS.md, machine A, run D");

@@ -1,8 +1,8 @@
 //! The simulator's accuracy: figures of others and of this project, beside the simulated ones.
 //!
 //! A machine has one set of parameters for all figures. Latencies come from core-to-core matrices; what is not
-//! published (how long an owner keeps a contended line) is fitted once per machine, and its file says to what. Every
-//! figure is shown, also those that are far off.
+//! published (how long an owner keeps a contended line) is fitted once per machine, and its file says to what. Figures
+//! that are far off are shown too.
 //!
 //! `docs/validation.md` is this list; a test writes and compares it.
 

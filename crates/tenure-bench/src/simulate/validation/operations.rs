@@ -1,5 +1,3 @@
-//! Operations measured elsewhere that no scenario has.
-
 use crate::scenario::Operation;
 use std::hint::black_box;
 use tenure::line::Isolated;

@@ -1,5 +1,3 @@
-//! The figures as tables.
-
 use super::Check;
 use crate::simulate::words as simulated;
 use tenure_report::curves::{Column, Line, Section, Shown, Table, Tone};

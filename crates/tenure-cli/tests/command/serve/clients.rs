@@ -1,5 +1,3 @@
-//! Clients of others.
-
 use std::process::{Command, Output, Stdio};
 
 /// The output of a program, if it is installed. Its status must be good.

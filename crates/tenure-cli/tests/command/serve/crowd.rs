@@ -1,5 +1,3 @@
-//! Ten thousand idle connections.
-
 use std::io::Write;
 
 use rustix::process::{Resource, getrlimit, setrlimit};

@@ -1,5 +1,3 @@
-//! The HTTP server under curl.
-
 use std::os::unix::fs::symlink;
 
 use super::clients::{missing_where, output, run, text};

@@ -1,5 +1,3 @@
-//! Clients that are hostile, or die.
-
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::time::Duration;
@@ -149,7 +147,6 @@ fn a_server_without_files_serves_who_is_there_and_the_others_later() {
             client.write_all(small(protocol)).unwrap();
             expect_small(&server, client);
         }
-        // The system takes them, the server cannot.
         let mut late: Vec<_> = (0..15).map(|_| server.connect()).collect();
         // The server looks again whether the file is the same, if it can.
         std::thread::sleep(Duration::from_millis(1200));
@@ -235,7 +232,6 @@ fn noise_is_refused_and_harms_nobody() {
             let mut client = server.connect();
             let bytes: Vec<u8> = (0..round * 100)
                 .map(|_| {
-                    // xorshift.
                     noise ^= noise << 13;
                     noise ^= noise >> 7;
                     noise ^= noise << 17;

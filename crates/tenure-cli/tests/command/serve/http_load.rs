@@ -1,5 +1,3 @@
-//! The HTTP server under load generators of others.
-
 use super::clients::{number, run};
 use super::server::{Protocol, Server};
 

@@ -1,5 +1,3 @@
-//! The memcached server under clients of others.
-
 use super::clients::{missing, output, run, text};
 use super::server::{Protocol, Server};
 

@@ -1,5 +1,3 @@
-//! For operators: the PID file, password reloads, turns of connections.
-
 use std::io::{BufRead, BufReader, Write};
 
 use rustix::process::Signal;

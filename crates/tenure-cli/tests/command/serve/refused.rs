@@ -1,5 +1,3 @@
-//! Refused starts.
-
 use std::net::TcpListener;
 
 use crate::support::refused;

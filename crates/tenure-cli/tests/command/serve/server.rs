@@ -1,5 +1,3 @@
-//! A server process.
-
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -195,7 +193,6 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It has ended already, unless the test fails.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -1,5 +1,3 @@
-//! How a server ends.
-
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
 use std::process::{Command, Stdio};
@@ -27,7 +25,6 @@ fn a_server_that_is_told_to_end_finishes_what_is_under_way() {
             busy.write_all(&large(protocol).repeat(10)).unwrap();
             server.wait_for("it stalls", |figures| figures["stalled_writes"] >= 1);
             server.signal(signal);
-            // Idle connections are closed, and no new one is accepted.
             assert!(drain(&mut idle).is_empty());
             for _ in 0..10 {
                 expect_large(&server, &mut busy);

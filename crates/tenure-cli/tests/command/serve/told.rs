@@ -1,5 +1,3 @@
-//! What a server reports of its clients: on standard error, and in statistics for monitoring.
-
 use std::fs::File;
 use std::io::Write;
 use std::net::TcpStream;

@@ -1,4 +1,4 @@
-//! The same traffic in both protocols, for tests of hostile clients.
+//! Traffic in both protocols, for tests of hostile clients.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;

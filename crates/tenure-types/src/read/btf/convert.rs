@@ -77,7 +77,6 @@ impl Conversion<'_, '_> {
             BtfKind::Const => (0, self.qualified(Qualifier::Const, record)?),
             BtfKind::Restrict => (0, self.qualified(Qualifier::Other, record)?),
             BtfKind::TypeTag => {
-                // A tag's name is not a type's.
                 let kind = self.qualified(Qualifier::Other, record)?;
                 self.push(Name::default(), 0, kind);
                 return Ok(());

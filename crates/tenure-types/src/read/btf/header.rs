@@ -1,5 +1,3 @@
-//! The header, and the sections that it bounds.
-
 use super::record::{Order, Words};
 use crate::model::Malformed;
 

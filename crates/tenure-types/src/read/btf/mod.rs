@@ -52,7 +52,7 @@
 //! parameters are not read, so not checked.
 //!
 //! Memory stays within a small multiple of the input: counts are checked against the bytes that are there, and names
-//! that overlap may not add up to more than a few times the strings.
+//! that overlap add up to at most a few times the strings.
 
 mod convert;
 mod header;

@@ -1,5 +1,3 @@
-//! Names, each made once.
-
 use crate::model::Name;
 
 /// Bound on the bytes of all names, in multiples of the strings. Names that end alike share bytes, so a few times is

@@ -1,6 +1,6 @@
 //! Which types are the same: a hash of each, and the name by which it is pointed to.
 //!
-//! A type that thousands of units include has thousands of entries. Entries are one type if their *contents* are equal:
+//! A type that thousands of units include has thousands of entries. They are one type if their *contents* are equal:
 //!
 //! - of a composite: its name with its path, its size, its declared alignment and its members, with names, offsets,
 //!   bits, and the contents of their types;

@@ -185,7 +185,6 @@ impl<'e, 'd, S: Surroundings<'d>> Emit<'e, 'd, S> {
                     chain.push(inner);
                     inner = entry.target;
                 }
-                // No program has that many.
                 What::Pointer | What::Qualified(_) | What::Array => break VOID,
                 What::Function => {
                     let identity = Hasher::new(Tag::Function as u64).finish();

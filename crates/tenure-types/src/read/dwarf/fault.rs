@@ -1,5 +1,3 @@
-//! Errors on the way to their line.
-
 use std::fmt;
 
 use crate::model::Malformed;

@@ -1,5 +1,3 @@
-//! Units that refer to each other, read as one.
-
 use std::collections::HashMap;
 
 use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};

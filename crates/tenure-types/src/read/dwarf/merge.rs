@@ -1,5 +1,3 @@
-//! From the units' types to a model.
-
 use std::collections::HashMap;
 
 use super::content::VOID;

@@ -2,8 +2,8 @@
 //!
 //! Units repeat the types of their headers: the kernel's 14 million entries are some 100 thousand types. So units are
 //! read in parallel, each into flat tables that the next one reuses ([`scan`], [`table`]); every type gets a hash of
-//! its content ([`content`]); only what no other unit has said is kept ([`emit`], [`store`]) and put together in the
-//! order of the file ([`merge`]): the model does not depend on the number of threads.
+//! its content ([`content`]); only new types are kept ([`emit`], [`store`]) and put together in the order of the file
+//! ([`merge`]): the model does not depend on the number of threads.
 //!
 //! Units whose types refer to other units (after link-time optimisation or `dwz`, and with type units) are deferred and
 //! read together with those, as one unit.

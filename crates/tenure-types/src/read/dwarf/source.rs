@@ -1,5 +1,3 @@
-//! One set of sections, and its units.
-
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use gimli::{
@@ -161,7 +159,6 @@ impl<'d> Source<'d> {
             .abbreviations(job.header.debug_abbrev_offset())
             .map(Arc::new)?;
         if keep || table.users > 1 {
-            // Another thread's is equal.
             return Ok(table.parsed.get_or_init(|| parsed).clone());
         }
         Ok(parsed)

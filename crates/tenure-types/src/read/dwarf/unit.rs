@@ -196,7 +196,6 @@ impl<'r, 'd> Unit<'r, 'd> {
         let (section, operand) = self.source.entries_section(&self.job);
         let (address, origin) = match gimli::Operation::parse(&mut rest, encoding).ok()? {
             gimli::Operation::Address { address } => {
-                // Behind the operation's byte.
                 let at = Source::offset_in(operand, location) + 1;
                 (address, self.source.sections.origins(section).and_then(|all| all.at(at)))
             }
@@ -274,7 +273,6 @@ impl<'d> Files<'d> {
         let file = header.file(number.into())?;
         let place = number as usize;
         if self.names.len() <= place {
-            // The header has that many files.
             self.names.resize(place + 1, None);
         }
         if let Some(name) = &self.names[place] {

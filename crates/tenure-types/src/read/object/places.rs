@@ -1,5 +1,3 @@
-//! The section of an address.
-
 use object::{Object as _, ObjectSection as _, SectionFlags, SectionIndex, SectionKind};
 
 use crate::model::Name;

@@ -1,5 +1,3 @@
-//! Finds debugging information outside the program's file.
-
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 

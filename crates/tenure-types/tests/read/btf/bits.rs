@@ -1,5 +1,3 @@
-//! Bit fields, in both forms.
-
 use tenure_types::model::{Bits, Kind, Malformed};
 use tenure_types::read::btf;
 

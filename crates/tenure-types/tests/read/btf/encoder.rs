@@ -1,5 +1,3 @@
-//! Writes BTF for tests, right or wrong.
-
 #[derive(Debug, Clone)]
 pub(crate) struct Encoder {
     big: bool,

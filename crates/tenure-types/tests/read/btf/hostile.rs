@@ -1,5 +1,3 @@
-//! Files that are cut off, corrupted or hostile.
-
 use proptest::prelude::*;
 use tenure_types::model::Malformed;
 use tenure_types::read::btf;
@@ -110,7 +108,6 @@ fn what_leads_nowhere_is_refused_with_the_numbers() {
         file.structure("s", 4, &[("m", 2, 0)]);
         file.array(1, 1, 1);
     };
-    // The stack must not overflow.
     let a_long_chain: Make = |file| {
         for id in 1..200_000 {
             file.plain(CONST, "", id + 1);

@@ -133,7 +133,6 @@ fn variables_lie_in_their_sections_and_each_cpus_do_not() {
             .map(|name| file.add(name, VAR << 24, int, &[if name == "there" { 2 } else { 1 }]));
         file.section(".bss", 64, &[[b, 8, 4], [a, 4, 4], [there, 16, 4]]);
         file.section(".data..percpu", 64, &[[each, 0, 4]]);
-        // As a compiler leaves it for the linker.
         file.section(".data", 0, &[[a, 0, 4]]);
     });
     let found: Vec<_> =

@@ -89,7 +89,6 @@ fn a_module_embeds_what_the_kernel_has() {
     assert_eq!(place(&model, "cached_route", "embedded"), (8, 232));
     assert_eq!(place(&model, "cached_route", "users"), (256, 4));
     let (ty, _) = structure(&model, "cached_route");
-    // Inferred from the gap before `users`.
     assert_eq!((ty.size, ty.align, ty.align_declared), (320, 64, true));
 }
 

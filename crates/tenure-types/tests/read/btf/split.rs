@@ -23,7 +23,6 @@ fn a_module_uses_the_types_and_names_of_the_kernel() {
         let (_, _, members) = model.composites().nth(1).unwrap();
         let found: Vec<_> =
             members.iter().map(|m| (&*m.name, m.offset, model.bytes_of(m))).collect();
-        // Of the two files only the module has a `long`, of 4 bytes.
         assert_eq!(found, [("device", 0, 8), ("next", 8, 4)]);
         assert_eq!(&*model[members[0].ty].name, "device");
     }

@@ -1,5 +1,3 @@
-//! DWARF by hand: for what no compiler writes.
-
 use object::write::{Object, StandardSegment};
 use object::{Architecture, BinaryFormat, Endianness, SectionKind};
 

@@ -109,7 +109,6 @@ fn packed_structs_and_declared_alignments_show() {
 
 #[test]
 fn atomic_qualifiers_show() {
-    // DWARF 2 to 4 cannot express them.
     for name in ["kinds-gcc-5.o", "kinds-clang-5.o", "kinds-units-5.o"] {
         let model = fixture(name);
         for atomic in ["a", "b", "c"] {

@@ -58,7 +58,6 @@ fn a_split_program_without_its_other_file_says_which_is_missing() {
     let error = try_read(&alone).unwrap_err();
     assert!(error.contains("dst-split-5.dwo is missing"), "{error}");
     assert!(error.contains("-gsplit-dwarf") && error.contains("alone.o.dwp"), "{error}");
-    // Another build's.
     fs::copy(path("dst-split-4.dwo"), folder.path().join("dst-split-5.dwo")).unwrap();
     assert!(try_read(&alone).is_err());
 }
@@ -101,7 +100,6 @@ fn a_stripped_program_is_read_with_its_debug_file() {
     let separate = fixture("stripped.so");
     assert_eq!(separate, fixture("linked.so.debug"));
     assert_eq!(content(&separate), content(&fixture("linked.so")));
-    // Outside the default places.
     let folder = tempfile::tempdir().unwrap();
     let elsewhere = folder.path().join("program");
     fs::copy(path("stripped.so"), &elsewhere).unwrap();

@@ -214,7 +214,6 @@ fn entries_of_no_bytes_to_speak_of_are_refused() {
     assembler.unit(&entries);
     let error = survives(&assembler.finish()).unwrap_err();
     assert!(error.contains("more types and members"), "{error}");
-    // Attributes of no bytes.
     let mut assembler = started();
     let flags = [(DW_AT_declaration, DW_FORM_flag_present); 1000];
     let pointer = assembler.abbreviation(DW_TAG_pointer_type, false, &flags);

@@ -1,5 +1,3 @@
-//! C++ and Rust.
-
 use tenure_types::model::{Kind, Model, Shape};
 
 use super::{fixture, member, members, one, shown};

@@ -1,5 +1,3 @@
-//! pahole's output as structs.
-
 use std::path::Path;
 use std::process::Command;
 
