@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs what some tests compare with, where it is missing: the clients and servers that other people wrote. It tests
+# Installs what some tests use, where it is missing: clang, and clients and servers that other people wrote. It tests
 # nothing: with TENURE_CLIENTS=required those tests fail where they skip otherwise.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -14,6 +14,7 @@ ab apache2-utils
 memcached memcached
 memccat libmemcached-tools
 nginx nginx-light
+clang clang
 PROGRAMS
 python3 -c 'import pymemcache' 2>/dev/null || missing+=(python3-pymemcache)
 if [[ -n ${missing+some} ]]; then

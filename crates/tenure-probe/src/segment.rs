@@ -200,12 +200,10 @@ record! {
         address: u64,
         /// Where the object starts that was contended for first; 0 if that is not known.
         object: u64,
-        /// That object's [`Class`], by its place among all classes.
-        class: u32,
-        /// 1 while the memory is allocated.
-        live: u32,
         /// Objects of the class that this record has stood for, one after the other. Grows.
-        objects: u32,
+        objects: u64,
+        /// The [`Class`] of `object`, by its place among all classes.
+        class: u32,
         /// Its own place among all lines.
         index: u32,
         /// The [`Thread::id`], modulo 32,768, that had the line to itself before; 0 if several had read it.

@@ -125,7 +125,7 @@ pub struct Allocation {
     /// Return addresses, the innermost first.
     pub stack: Vec<u64>,
     /// Objects of this origin that were at this place of a line, one after the other.
-    pub objects: u32,
+    pub objects: u64,
 }
 
 /// How often one thread did one thing to one place by one instruction.

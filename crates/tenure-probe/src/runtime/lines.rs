@@ -1,27 +1,16 @@
-//! What a line's shadow says, and when that changes.
-//!
-//! Each line of memory has words in the *shadow*, one mapping that covers the whole address space and takes pages only
-//! where memory is used. The first word is one of
-//!
-//! - 0: no access yet, or none since the memory was freed;
-//! - *exclusive* to the thread that accessed it last, with the time;
-//! - *read-shared*: threads have read it, one after the other;
-//! - *contended*, with the number of its line record. It stays so until the memory is freed.
+//! What an access does: it is noted in the line's words, or counted one by one once the line is contended.
 //!
 //! A line becomes contended when a thread writes it that another has used, if the two could have used it at the same
-//! time. From then on accesses are counted one by one; of those before, only how many there were and where. So what a
-//! thread does to an object that it makes and hands over to others is not recorded.
-//!
-//! Whether two accesses could have been simultaneous does not depend on how the threads happened to run, which differs
-//! from run to run. Words are stamped with a *clock* that ticks whenever a thread is created. Memory that was last used
-//! before a thread was created has been handed over to it, and what a thread has used that has ended, to its creator.
+//! time: [`super::words`] has the rules. Its record says which object is there, and each thread has entries of what it
+//! does there. Of accesses before, only how many there were and where is known.
 
-use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicPtr, AtomicU32};
 
-use super::shadow::{self, CONTENDED, EXCLUSIVE, LINE_BYTES, READ_SHARED, STATE};
+use super::shadow::{self, LINE_BYTES};
 use super::store::{self, Locked, Table};
 use super::threads::{self, Local};
+use super::words::{CONTENDED, READ_SHARED, Records, STATE};
 use super::{heap, sys};
 use crate::segment::{self, Access, Kind, Line};
 
@@ -56,45 +45,82 @@ pub(super) fn restart() {
     }
 }
 
-/// Notes an access, with the frame of the function that the program called.
-///
-/// # Safety
-///
-/// `frame` is the frame pointer of a function that has not returned.
+/// Notes an access by the instruction whose call returns to `code`.
 #[inline(always)]
-pub(super) unsafe fn note(address: usize, size: u8, access: Access, frame: usize) {
-    let Some(local) = threads::current() else {
-        // SAFETY: the caller's promise.
-        return unsafe { note_first(address, size, access, frame) };
-    };
-    local.count_access();
-    let words = shadow::words(address);
-    let who = words.who.load(Relaxed);
-    if who == local.own() {
-        words.note(address, access.writes());
-    } else if who != READ_SHARED || access.writes() {
-        // SAFETY: the caller's promise.
-        let code = unsafe { sys::return_address(frame) };
-        note_shared(local, address, size, access, who, code);
+pub(super) fn note(address: usize, size: u8, access: Access, code: u64) {
+    let Some(local) = threads::current() else { return note_first(address, size, access, code) };
+    let who = shadow::words(address).who.load(Relaxed);
+    if who != local.own() && who != ignored(access) {
+        note_shared(local, address, size, access, code);
+    } else if local.is_sampled() {
+        note_sample(address, access);
     }
+}
+
+/// The word of lines at which an access is only counted, beside this thread's own: those that are read together.
+pub(super) const fn ignored(access: Access) -> u32 {
+    /// Not the word of any line.
+    const NONE: u32 = 1;
+    if access.writes() { NONE } else { READ_SHARED }
 }
 
 /// [`note`] for a thread that has no record yet.
 #[cold]
-unsafe fn note_first(address: usize, size: u8, access: Access, frame: usize) {
+#[inline(never)]
+fn note_first(address: usize, size: u8, access: Access, code: u64) {
     if threads::attach().is_some() {
-        // SAFETY: the caller's promise. A thread is attached once, so this goes no deeper.
-        unsafe { note(address, size, access, frame) };
+        // A thread is attached once, so this goes no deeper.
+        note(address, size, access, code);
+    }
+}
+
+/// [`note`] where it is called, and not part of its caller.
+pub(super) extern "C" fn note_called(address: usize, size: u8, access: Access, code: u64) {
+    note(address, size, access, code);
+}
+
+/// Counts accesses that need no more, and notes this one for all of them.
+#[cold]
+#[inline(never)]
+pub(super) extern "C" fn note_sample(address: usize, access: Access) {
+    let Some(local) = threads::current() else { return };
+    let times = local.next_sample();
+    let words = shadow::words(address);
+    if words.who.load(Relaxed) == local.own() {
+        words.note(address, access.writes(), times);
+    }
+}
+
+/// Notes an access for each line that the range is on.
+#[inline(always)]
+pub(super) fn note_range(start: usize, bytes: usize, access: Access, code: u64) {
+    match bytes {
+        0 => {}
+        _ if bytes <= LINE_BYTES - start % LINE_BYTES => note(start, bytes as u8, access, code),
+        _ => note_lines(start, bytes, access, code),
+    }
+}
+
+/// [`note_range`] for several lines.
+#[inline(never)]
+fn note_lines(start: usize, bytes: usize, access: Access, code: u64) {
+    let (mut address, end) = (start, start.saturating_add(bytes));
+    while address < end {
+        let next = ((address & !(LINE_BYTES - 1)) + LINE_BYTES).min(end);
+        note(address, (next - address) as u8, access, code);
+        address = next;
     }
 }
 
 /// Notes an access to a line that is not this thread's alone, or was not so far.
 #[inline(never)]
-fn note_shared(local: &Local, address: usize, size: u8, access: Access, mut who: u32, code: u64) {
+fn note_shared(local: &Local, address: usize, size: u8, access: Access, code: u64) {
+    local.count_accesses(1);
+    let words = shadow::words(address);
+    let mut who = words.who.load(Relaxed);
     if who & STATE != CONTENDED {
-        let Some(busy) = local.busy() else { return store::drop_one() };
-        who = change(local, address, access, who);
-        drop(busy);
+        let Some(recorder) = Recorder::new(local, address) else { return store::drop_one() };
+        who = words.change(local.user(), who, address, access.writes(), &recorder);
     }
     if who & STATE == CONTENDED {
         let offset = address & (LINE_BYTES - 1);
@@ -106,89 +132,59 @@ fn note_shared(local: &Local, address: usize, size: u8, access: Access, mut who:
     }
 }
 
-/// Changes who uses the line as the rules of this module say, and returns the new word.
-fn change(local: &Local, address: usize, access: Access, mut who: u32) -> u32 {
-    let words = shadow::words(address);
-    loop {
-        let new = match who & STATE {
-            CONTENDED => return who,
-            READ_SHARED if !access.writes() => return who,
-            READ_SHARED => return contend(address, words),
-            EXCLUSIVE if !was_handed_over(local, who) => {
-                if access.writes() || is_in_use(words.how.load(Relaxed)) {
-                    return contend(address, words);
-                }
-                READ_SHARED
-            }
-            _ => local.own(),
+/// The records, as a thread uses them that accesses an address.
+struct Recorder<'a> {
+    local: &'a Local,
+    address: usize,
+    _busy: threads::Busy<'a>,
+}
+
+impl<'a> Recorder<'a> {
+    /// `None` if a signal handler has interrupted the thread in the runtime.
+    fn new(local: &'a Local, address: usize) -> Option<Self> {
+        Some(Self { local, address, _busy: local.busy()? })
+    }
+}
+
+impl Records for Recorder<'_> {
+    type Lock = Locked;
+
+    fn lock(&self) -> Locked {
+        store::lock()
+    }
+
+    fn has_ended(&self, thread: u32) -> bool {
+        threads::has_ended_for(thread, self.local.id())
+    }
+
+    fn make(&self, lock: &Locked, before: u32, before_use: u32) -> Option<u32> {
+        let (object, class) = heap::find(lock, self.address).unwrap_or((0, 0));
+        let line = Line {
+            address: (self.address & !(LINE_BYTES - 1)) as u64,
+            object: object as u64,
+            objects: 1,
+            class,
+            index: 0,
+            before,
+            before_use,
         };
-        // Relaxed: the word is a guess about who uses the line, and publishes nothing but itself.
-        match words.who.compare_exchange(who, new, Relaxed, Relaxed) {
-            Ok(_) if new == READ_SHARED => return new,
-            Ok(_) => {
-                // The same thread at a later time goes on counting.
-                if who & STATE != EXCLUSIVE || shadow::thread(who) != shadow::thread(new) {
-                    words.how.store(0, Relaxed);
-                }
-                words.note(address, access.writes());
-                return new;
-            }
-            Err(now) => who = now,
-        }
-    }
-}
-
-/// Whether a thread that has used a line like this has done more than initialise it. Tables that one thread fills and
-/// others only read need no records.
-const fn is_in_use(how: u32) -> bool {
-    const TO_INITIALISE: u16 = 64;
-    how >> 24 != 0 && how as u16 > TO_INITIALISE
-}
-
-/// Whether the thread in an exclusive word has used the line before this one could, or is this one.
-fn was_handed_over(local: &Local, who: u32) -> bool {
-    let thread = shadow::thread(who);
-    thread == local.id() % shadow::THREADS as u32
-        || shadow::is_before(who, local.birth())
-        || threads::has_ended_for(thread, local.id())
-}
-
-/// Gives the line a record, unless it has one, and returns its new word.
-#[cold]
-fn contend(address: usize, words: &shadow::Words) -> u32 {
-    let lock = store::lock();
-    // Acquire: pairs with the Release below, of another thread that was first.
-    let now = words.who.load(Acquire);
-    if now & STATE == CONTENDED {
-        return now;
-    }
-    let (object, class) = heap::find(&lock, address).unwrap_or((0, 0));
-    let line = address & !(LINE_BYTES - 1);
-    let (before, before_use) = if now & STATE == EXCLUSIVE {
-        (shadow::thread(now), words.how.load(Relaxed))
-    } else {
-        (0, 0)
-    };
-    let line = Line {
-        address: line as u64,
-        object: object as u64,
-        class,
-        live: 1,
-        objects: 1,
-        index: 0,
-        before,
-        before_use,
-    };
-    match reuse(&lock, &line).or_else(|| append(&lock, line)) {
-        Some(index) => {
-            let word = CONTENDED | index as u32;
-            // Release: pairs with the Acquire above.
-            words.who.store(word, Release);
-            word
-        }
-        None => {
+        let index = reuse(lock, &line).or_else(|| append(lock, line));
+        if index.is_none() {
             store::drop_one();
-            now
+        }
+        index.map(|index| index as u32)
+    }
+
+    fn release(&self, _: &Locked, index: u32) {
+        let record: *const Line = LINES.get(index as usize).cast();
+        if record.is_null() {
+            return;
+        }
+        // SAFETY: as in `reuse`.
+        unsafe {
+            let first = &*FREED.load(Relaxed).add((*record).class as usize);
+            (*NEXT_FREED.load(Relaxed).add(index as usize)).store(first.load(Relaxed), Relaxed);
+            first.store(index + 1, Relaxed);
         }
     }
 }
@@ -227,12 +223,16 @@ pub(super) fn forget(address: usize, bytes: usize) {
     /// Above this, pages of the shadow are given back unread, and their line records are not used again.
     const MOST_TO_SCAN: usize = 4 << 20;
     let line = LINE_BYTES;
-    let (mut start, mut end) = (address & !(line - 1), (address + bytes).next_multiple_of(line));
+    // Pointers may have tags, and the program may ask for a range that no memory has.
+    let address = address & ((1 << shadow::ADDRESS_BITS) - 1);
+    let is_memory = |end: &usize| *end < 1 << shadow::ADDRESS_BITS;
+    let Some(behind) = address.checked_add(bytes).filter(is_memory) else { return };
+    let (mut start, mut end) = (address & !(line - 1), behind.next_multiple_of(line));
     if start < address {
         forget_edge(start);
         start += line;
     }
-    if end > address + bytes && end > start {
+    if end > behind && end > start {
         end -= line;
         forget_edge(end);
     }
@@ -247,44 +247,23 @@ pub(super) fn forget(address: usize, bytes: usize) {
 
 fn forget_lines(start: usize, end: usize) {
     for address in (start..end).step_by(LINE_BYTES) {
-        let word = shadow::words(address).who.load(Relaxed);
-        if word & STATE == CONTENDED {
+        if !shadow::words(address).forget() {
             release(address);
-        } else if word != 0 {
-            shadow::words(address).who.store(0, Relaxed);
         }
     }
 }
 
 fn forget_edge(address: usize) {
-    let word = shadow::words(address).who.load(Relaxed);
-    match word & STATE {
-        EXCLUSIVE => _ = shadow::words(address).who.compare_exchange(word, 0, Relaxed, Relaxed),
-        CONTENDED if heap::is_vacant(address, LINE_BYTES) => release(address),
-        _ => {}
+    if !shadow::words(address).forget_edge(|| heap::is_vacant(address, LINE_BYTES)) {
+        release(address);
     }
 }
 
-/// Frees the record of a contended line.
+/// Releases the record of a contended line. In a signal handler, or without a record of the thread, it stays as it is.
 #[cold]
 fn release(address: usize) {
-    // In a signal handler, or without a record of the thread, the line's record stays as it is.
-    let Some(_busy) = threads::current().and_then(Local::busy) else { return };
-    let _lock = store::lock();
-    let word = shadow::words(address).who.swap(0, Relaxed);
-    if word & STATE != CONTENDED {
-        return;
-    }
-    let index = (word & !STATE) as usize;
-    let record: *mut Line = LINES.get(index).cast();
-    if record.is_null() {
-        return;
-    }
-    // SAFETY: as in `reuse`.
-    unsafe {
-        (*record).live = 0;
-        let first = &*FREED.load(Relaxed).add((*record).class as usize);
-        (*NEXT_FREED.load(Relaxed).add(index)).store(first.load(Relaxed), Relaxed);
-        first.store(index as u32 + 1, Relaxed);
+    let recorder = threads::current().and_then(|local| Recorder::new(local, address));
+    if let Some(recorder) = recorder {
+        shadow::words(address).release(&recorder);
     }
 }

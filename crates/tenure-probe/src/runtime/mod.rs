@@ -6,7 +6,7 @@
 //! ```text
 //!  interface/   the symbols: accesses, atomics, malloc, pthreads
 //!      │
-//!  lines        when a line becomes contended
+//!  lines        what an access does: noted in words, or counted
 //!      │
 //!  heap         which allocation an address belongs to, and its class
 //!      │
@@ -14,20 +14,22 @@
 //!      │
 //!  threads      a thread's record, its entries, its beginning and end
 //!      │
-//!  shadow       a word for each line, and the clock
+//!  shadow       two words for each line, and the clock
+//!      │
+//!  words        who uses a line, and when that changes
 //!      │
 //!  store        the segment: blocks, appended to under a lock
 //!      │
 //!  sys          the kernel, the C library, thread-locals, frames
 //! ```
 //!
-//! **What may happen here.** The runtime never allocates from the heap that it watches, never panics, takes one spin
+//! **What may happen here.** The runtime never allocates from the heap that it watches, never panics, takes one
 //! lock for what is rare, and gives up recording instead of failing. A signal handler that interrupts it in the middle
 //! finds its thread busy, and its accesses are dropped and counted.
 //!
 //! **Who writes what.** A thread's record, its entries and its index are written by that thread alone, and read by the
-//! observer in the other process. Blocks, classes and line records are appended under [`store::lock`]. A shadow word
-//! is changed by the thread that accesses the line, with compare-exchanges: a lost one is tried again.
+//! observer in the other process. Blocks, classes and line records are appended under [`store::lock`]. The words of a
+//! line are changed by the threads that access it: [`words`] has the rules.
 
 #![allow(
     clippy::disallowed_types,
@@ -45,8 +47,11 @@ mod shadow;
 mod store;
 mod sys;
 mod threads;
+mod words;
 
 use core::ffi::{CStr, c_char};
+// `words` takes its atomics from here, as it takes loom's in the models.
+use core::sync::atomic;
 use core::sync::atomic::AtomicBool;
 use core::sync::atomic::Ordering::Relaxed;
 

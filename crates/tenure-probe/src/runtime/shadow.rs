@@ -1,70 +1,29 @@
-//! The shadow of memory, two words for each line, and the clock that they are stamped with.
+//! The shadow of memory, which has [`Words`] for each line, and the clock that they are stamped with.
 //!
-//! The first word says who uses the line, and is changed by compare-exchanges. The second says how the thread that has the
-//! line to itself has used it: only that thread writes it, with plain stores. The two are never one access, so a thread
-//! that has just lost the line may still change the second: then one access of many is attributed wrongly.
+//! The shadow is one mapping that covers the whole address space, and takes pages only where memory is used.
 
-use core::sync::atomic::AtomicPtr;
-use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::Relaxed;
+use core::sync::atomic::{AtomicPtr, AtomicU32};
 
 use super::sys;
+use super::words::{SHIFT, STAMPS, Words};
 
 /// Addresses of user space: 47 bits on x86-64, 48 on aarch64.
 pub(super) const ADDRESS_BITS: u32 = if cfg!(target_arch = "x86_64") { 47 } else { 48 };
 
-/// The bits of the first word that say what it is: 0, or one of the next three.
-pub(super) const STATE: u32 = 3 << 30;
-/// One thread has the line, and its number and stamp follow.
-pub(super) const EXCLUSIVE: u32 = 1 << 30;
-/// Threads have read the line since the last write.
-pub(super) const READ_SHARED: u32 = 2 << 30;
-/// Threads contend for the line, and the number of its record follows.
-pub(super) const CONTENDED: u32 = 3 << 30;
-
-/// Threads that words tell apart.
-pub(super) const THREADS: usize = 1 << 15;
-const STAMP_BITS: u32 = 15;
-const STAMPS: u32 = 1 << STAMP_BITS;
-
-/// The logarithm of the bytes of a line: a constant, because every access needs it.
-const SHIFT: u32 = if cfg!(tenure_line = "128") { 7 } else { 6 };
 /// Bytes of a line.
 pub(super) const LINE_BYTES: usize = 1 << SHIFT;
 
 /// What every access reads, on one line.
 #[repr(align(64))]
-struct Globals {
-    shadow: AtomicPtr<Words>,
-    clock: AtomicU32,
+pub(super) struct Globals {
+    pub(super) shadow: AtomicPtr<Words>,
+    /// Below [`STAMPS`].
+    pub(super) clock: AtomicU32,
 }
 
-static GLOBALS: Globals =
+pub(super) static GLOBALS: Globals =
     Globals { shadow: AtomicPtr::new(core::ptr::null_mut()), clock: AtomicU32::new(0) };
-
-/// What is known of a line.
-#[repr(C)]
-pub(super) struct Words {
-    /// Who uses it.
-    pub(super) who: AtomicU32,
-    /// How the thread that has it to itself has used it: accesses, up to 65,535, in the low half; above that a bit for
-    /// each eighth that was read, and above that for each that was written.
-    pub(super) how: AtomicU32,
-}
-
-impl Words {
-    /// Notes an access of the thread that has the line to itself.
-    #[inline(always)]
-    pub(super) fn note(&self, address: usize, writes: bool) {
-        let how = self.how.load(Relaxed);
-        let eighth = (address >> (SHIFT - 3)) & 7;
-        let bit = 1 << (16 + 8 * u32::from(writes) + eighth as u32);
-        // The usual case has nothing to store.
-        if how & bit == 0 || how as u16 != u16::MAX {
-            self.how.store((how | bit) + u32::from(how as u16 != u16::MAX), Relaxed);
-        }
-    }
-}
 
 /// Makes the shadow. `false` if there is no address space for it.
 pub(super) fn start() -> bool {
@@ -106,38 +65,25 @@ fn lines() -> usize {
 /// The words of the line that an address is on. There has to be a shadow.
 #[inline(always)]
 pub(super) fn words(address: usize) -> &'static Words {
-    let line = (address & ((1 << ADDRESS_BITS) - 1)) >> SHIFT;
+    // As two shifts: without a constant of 64 bits. Pointers may have tags in their high bits.
+    let line = address << (usize::BITS - ADDRESS_BITS) >> (usize::BITS - ADDRESS_BITS + SHIFT);
     // SAFETY: the mapping has words for every line of user space and is never unmapped; all accesses are atomic. A
     // thread has a record only after `start` has succeeded, and `forget` looks first, so the pointer is not null.
     unsafe { &*GLOBALS.shadow.load(Relaxed).add(line) }
 }
 
-/// The word of lines that a thread has to itself, without the time.
-pub(super) const fn exclusive(thread: u32) -> u32 {
-    EXCLUSIVE | ((thread % THREADS as u32) << STAMP_BITS)
-}
-
 /// An exclusive word with the present time.
 #[inline(always)]
 pub(super) fn stamped(exclusive: u32) -> u32 {
-    exclusive | (time() % STAMPS)
-}
-
-/// The thread of an exclusive word.
-pub(super) const fn thread(word: u32) -> u32 {
-    (word >> STAMP_BITS) % THREADS as u32
-}
-
-/// Whether an exclusive word was stamped before that time.
-pub(super) const fn is_before(word: u32, time: u32) -> bool {
-    // Stamps wrap: of two, that one is earlier from which it is less than half of the way round to the other.
-    let since = time.wrapping_sub(word) % STAMPS;
-    since != 0 && since < STAMPS / 2
+    exclusive | time()
 }
 
 /// The clock's next time, at which a thread is created.
 pub(super) fn tick() -> u32 {
-    GLOBALS.clock.fetch_add(1, Relaxed).wrapping_add(1)
+    let next = |time| Some((time + 1) % STAMPS);
+    // Relaxed: the creation of the thread orders the clock's new time before all that the thread does.
+    let before = GLOBALS.clock.fetch_update(Relaxed, Relaxed, next).unwrap_or_else(|time| time);
+    (before + 1) % STAMPS
 }
 
 /// The clock's time.
@@ -149,10 +95,14 @@ pub(super) fn time() -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::runtime::words::{
+        EXCLUSIVE, STATE, THREADS, before_use, exclusive, is_before, thread,
+    };
+    use crate::segment::Line;
 
     #[test]
     fn an_exclusive_word_keeps_its_thread_and_its_time() {
-        let word = exclusive(THREADS as u32 + 7) | 20;
+        let word = exclusive(THREADS + 7) | 20;
         assert_eq!((word & STATE, thread(word)), (EXCLUSIVE, 7));
         assert!(is_before(word, 21));
         assert!(!is_before(word, 20));
@@ -163,5 +113,20 @@ mod tests {
     fn stamps_that_have_wrapped_are_compared_the_short_way_round() {
         assert!(is_before(exclusive(1) | (STAMPS - 1), STAMPS + 3));
         assert!(!is_before(exclusive(1) | 2, STAMPS - 1));
+    }
+
+    #[test]
+    fn accesses_are_counted_up_to_a_limit_and_eighths_marked_behind_it() {
+        let words = Words { who: AtomicU32::new(0), how: AtomicU32::new(0) };
+        for _ in 0..7_000 {
+            words.note(0, false, 10);
+        }
+        words.note((1 << SHIFT) - 1, true, 1);
+        words.note(3 << SHIFT, true, 1);
+        let line = Line { before_use: before_use(words.how.load(Relaxed)), ..Line::read(&[]) };
+        assert_eq!(
+            (line.accesses_before(), line.read_before(), line.written_before()),
+            (65_535, 1, 0x81)
+        );
     }
 }

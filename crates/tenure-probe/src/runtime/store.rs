@@ -3,9 +3,9 @@
 use core::ffi::CStr;
 use core::ptr::null_mut;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize};
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize};
 
-use super::sys;
+use super::sys::{self, Signals};
 use crate::segment::{BLOCK_BYTES, Failure, Header, Kind, MAGIC, RECORDS_START};
 
 /// Blocks whose pages are made at once: a page that the file system refuses must fail here, not at a write, where it
@@ -29,32 +29,49 @@ struct Path(core::cell::UnsafeCell<[u8; PATH_BYTES]>);
 // the lock.
 unsafe impl Sync for Path {}
 
-static LOCKED: AtomicBool = AtomicBool::new(false);
+/// [`FREE`], [`TAKEN`], or [`AWAITED`].
+static LOCK: AtomicU32 = AtomicU32::new(FREE);
+const FREE: u32 = 0;
+const TAKEN: u32 = 1;
+/// Taken, and threads may be asleep for it.
+const AWAITED: u32 = 2;
 
-/// Held while the store, the classes or the line records change.
-pub(super) struct Locked(());
+/// Held while the store, the classes or the line records change. Its holder gets no signals: a handler could leave by
+/// `siglongjmp`, or end the thread, and the lock would stay taken.
+pub(super) struct Locked {
+    blocked: Signals,
+}
 
-/// Spins for the lock. The caller's thread is marked busy, or has no record, so that no signal handler comes here on top
-/// of it.
+/// Waits for the lock.
 pub(super) fn lock() -> Locked {
-    // Acquire: pairs with the Release of the last unlock.
-    while LOCKED.compare_exchange_weak(false, true, Acquire, Relaxed).is_err() {
-        // SAFETY: has no preconditions. The holder may be preempted, so spinning alone would waste its slice.
-        unsafe { sys::sched_yield() };
+    const SPINS: u32 = 100;
+    let blocked = Signals::ALL.block();
+    // Acquire, here and below: pairs with the Release of the last unlock.
+    let is_taken = |_| {
+        core::hint::spin_loop();
+        LOCK.compare_exchange(FREE, TAKEN, Acquire, Relaxed).is_err()
+    };
+    if (0..SPINS).all(is_taken) {
+        while LOCK.swap(AWAITED, Acquire) != FREE {
+            sys::sleep_while(&LOCK, AWAITED);
+        }
     }
-    Locked(())
+    Locked { blocked }
 }
 
 impl Drop for Locked {
     fn drop(&mut self) {
-        // Release: pairs with the Acquire in `lock`.
-        LOCKED.store(false, Release);
+        // Release: pairs with the Acquires in `lock`.
+        if LOCK.swap(FREE, Release) == AWAITED {
+            sys::wake_one(&LOCK);
+        }
+        self.blocked.block();
     }
 }
 
 /// Forgets a lock whose holder did not survive a fork.
 pub(super) fn forget_lock() {
-    LOCKED.store(false, Relaxed);
+    LOCK.store(FREE, Relaxed);
 }
 
 fn header() -> *mut Header {

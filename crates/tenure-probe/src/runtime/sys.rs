@@ -2,6 +2,7 @@
 
 use core::arch::{asm, global_asm};
 use core::ffi::{CStr, c_char, c_int, c_long, c_ulong, c_void};
+use core::sync::atomic::AtomicU32;
 
 unsafe extern "C" {
     pub(super) fn __errno_location() -> *mut c_int;
@@ -13,7 +14,6 @@ unsafe extern "C" {
     pub(super) fn readlink(path: *const c_char, to: *mut c_char, bytes: usize) -> isize;
     pub(super) fn getpid() -> c_int;
     pub(super) fn getppid() -> c_int;
-    pub(super) fn sched_yield() -> c_int;
     pub(super) fn prctl(option: c_int, ...) -> c_int;
     pub(super) fn getrlimit(resource: c_int, limit: *mut [c_ulong; 2]) -> c_int;
     fn dlsym(library: *mut c_void, name: *const c_char) -> *mut c_void;
@@ -26,7 +26,7 @@ unsafe extern "C" {
         start: *mut *mut c_void,
         size: *mut usize,
     ) -> c_int;
-    fn pthread_sigmask(how: c_int, new: *const Signals, old: *mut Signals) -> c_int;
+    fn dladdr(address: *const c_void, info: *mut [*mut c_void; 4]) -> c_int;
     fn pthread_attr_destroy(attributes: *mut Attributes) -> c_int;
 }
 
@@ -49,20 +49,29 @@ pub(super) const MAP_PRIVATE: usize = 2;
 pub(super) const MAP_ANONYMOUS: usize = 0x20;
 pub(super) const MAP_NORESERVE: usize = 0x4000;
 pub(super) const MADV_DONTNEED: usize = 4;
+const MADV_NOHUGEPAGE: usize = 15;
+const MADV_DONTDUMP: usize = 16;
+const MADV_WIPEONFORK: usize = 18;
 pub(super) const MADV_POPULATE_WRITE: usize = 23;
 
 #[cfg(target_arch = "x86_64")]
 mod numbers {
     pub(super) const MMAP: usize = 9;
     pub(super) const MUNMAP: usize = 11;
+    pub(super) const SIGPROCMASK: usize = 14;
+    pub(super) const MREMAP: usize = 25;
     pub(super) const MADVISE: usize = 28;
+    pub(super) const FUTEX: usize = 202;
     pub(super) const GETTID: core::ffi::c_long = 186;
 }
 #[cfg(target_arch = "aarch64")]
 mod numbers {
     pub(super) const MMAP: usize = 222;
     pub(super) const MUNMAP: usize = 215;
+    pub(super) const SIGPROCMASK: usize = 135;
+    pub(super) const MREMAP: usize = 216;
     pub(super) const MADVISE: usize = 233;
+    pub(super) const FUTEX: usize = 98;
     pub(super) const GETTID: core::ffi::c_long = 178;
 }
 
@@ -117,6 +126,22 @@ pub(super) unsafe fn unmap(address: usize, bytes: usize) -> isize {
     unsafe { call(numbers::MUNMAP, [address, bytes, 0, 0, 0, 0]) }
 }
 
+/// `mremap`, straight to the kernel.
+///
+/// # Safety
+///
+/// No reference to the range is in use, nor to the one that it replaces.
+pub(super) unsafe fn remap(
+    old: usize,
+    old_bytes: usize,
+    new_bytes: usize,
+    flags: c_int,
+    new: usize,
+) -> isize {
+    // SAFETY: the caller's promise is that of mremap.
+    unsafe { call(numbers::MREMAP, [old, old_bytes, new_bytes, flags as usize, new, 0]) }
+}
+
 /// `madvise`, straight to the kernel.
 ///
 /// # Safety
@@ -129,11 +154,33 @@ pub(super) unsafe fn advise(address: usize, bytes: usize, advice: usize) -> isiz
 
 /// Zeroed private memory that takes pages only where it is touched; null if the address space is not to be had.
 pub(super) fn reserve(bytes: usize) -> *mut u8 {
+    const HUGE_PAGE: usize = 2 << 20;
     // SAFETY: a new anonymous mapping at an address of the kernel's choice overlaps nothing.
     let address = unsafe {
         map(0, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
     };
-    if address > 0 { address as *mut u8 } else { core::ptr::null_mut() }
+    if address <= 0 {
+        return core::ptr::null_mut();
+    }
+    if bytes >= HUGE_PAGE {
+        for advice in [MADV_NOHUGEPAGE, MADV_DONTDUMP] {
+            // SAFETY: the mapping is new. Neither advice changes its contents; both may be refused. A word here and there
+            // would take a huge page each, and a core file would have to look at terabytes.
+            unsafe { advise(address as usize, bytes, advice) };
+        }
+    }
+    address as *mut u8
+}
+
+/// The same, and zeroed again in copies of the process; not so on kernels before 4.14.
+pub(super) fn reserve_for_this_process(bytes: usize) -> *mut u8 {
+    const PAGE: usize = 4096;
+    let address = reserve(bytes.next_multiple_of(PAGE));
+    if !address.is_null() {
+        // SAFETY: the mapping is new, and what is in it is not to be had elsewhere.
+        unsafe { advise(address as usize, bytes.next_multiple_of(PAGE), MADV_WIPEONFORK) };
+    }
+    address
 }
 
 /// The definition of a function that this library's hides; null if there is none.
@@ -141,6 +188,19 @@ pub(super) fn next(name: &CStr) -> *mut c_void {
     const RTLD_NEXT: *mut c_void = core::ptr::without_provenance_mut(usize::MAX);
     // SAFETY: a pseudo-handle, and a name that ends with a zero.
     unsafe { dlsym(RTLD_NEXT, name.as_ptr()) }
+}
+
+/// Whether the program's function of this name is in the same library as `own`, a function of the runtime's.
+pub(super) fn is_ours(name: &CStr, own: *const c_void) -> bool {
+    // Where the library starts is the second of the four.
+    let library = |address: *const c_void| {
+        let mut info = [core::ptr::null_mut(); 4];
+        // SAFETY: `Dl_info` is four pointers, and the linker writes them.
+        (unsafe { dladdr(address, &raw mut info) } != 0).then_some(info[1])
+    };
+    // SAFETY: null stands for the order in which the program itself finds functions; the name ends with a zero.
+    let used = unsafe { dlsym(core::ptr::null_mut(), name.as_ptr()) };
+    library(used).is_some_and(|it| library(own) == Some(it))
 }
 
 /// `CLOCK_MONOTONIC` in nanoseconds.
@@ -184,23 +244,40 @@ pub(super) fn stack() -> (usize, usize) {
     }
 }
 
-/// A `sigset_t`.
-#[repr(C)]
-struct Signals([c_ulong; 16]);
+/// Signals that a thread does not get, of 64.
+#[derive(Clone, Copy)]
+pub(super) struct Signals(u64);
 
-/// Calls a function while this thread gets no signals.
-pub(super) fn without_signals<R>(what: impl FnOnce() -> R) -> R {
-    const SIG_SETMASK: c_int = 2;
-    let mut old = Signals([0; 16]);
-    // SAFETY: both sets are as large as glibc's, 1,024 bits.
-    let blocked =
-        unsafe { pthread_sigmask(SIG_SETMASK, &Signals([c_ulong::MAX; 16]), &raw mut old) } == 0;
-    let result = what();
-    if blocked {
-        // SAFETY: the set that the first call has written.
-        unsafe { pthread_sigmask(SIG_SETMASK, &raw const old, core::ptr::null_mut()) };
+impl Signals {
+    pub(super) const ALL: Self = Self(u64::MAX);
+
+    /// Has this thread get none of these, and all others; returns what it did not get before.
+    ///
+    /// Straight to the kernel: the C library would leave out the signal of `pthread_cancel`.
+    pub(super) fn block(self) -> Self {
+        const SIG_SETMASK: usize = 2;
+        let mut before = Self(0);
+        let (new, old) = (&raw const self as usize, &raw mut before as usize);
+        // SAFETY: both sets have the 8 bytes that the call is given.
+        unsafe { call(numbers::SIGPROCMASK, [SIG_SETMASK, new, old, size_of::<Self>(), 0, 0]) };
+        before
     }
-    result
+}
+
+const FUTEX_WAIT_PRIVATE: usize = 128;
+const FUTEX_WAKE_PRIVATE: usize = 129;
+
+/// Sleeps until [`wake_one`], unless the word differs. May return for no reason.
+pub(super) fn sleep_while(word: &AtomicU32, value: u32) {
+    let address = word.as_ptr() as usize;
+    // SAFETY: the kernel only reads the word. Without a time there is no limit.
+    unsafe { call(numbers::FUTEX, [address, FUTEX_WAIT_PRIVATE, value as usize, 0, 0, 0]) };
+}
+
+/// Wakes a thread that sleeps for the word.
+pub(super) fn wake_one(word: &AtomicU32) {
+    // SAFETY: the address only names the sleepers.
+    unsafe { call(numbers::FUTEX, [word.as_ptr() as usize, FUTEX_WAKE_PRIVATE, 1, 0, 0, 0]) };
 }
 
 // The runtime's one thread-local word, in the static TLS block: a program is linked with the library, or is started
@@ -272,4 +349,11 @@ pub(super) fn frame() -> usize {
 pub(super) unsafe fn return_address(frame: usize) -> u64 {
     // SAFETY: the return address lies behind the saved frame pointer of a function that is still active.
     unsafe { *((frame + 8) as *const u64) }
+}
+
+/// The address that the exported function returns to that this is inlined into.
+#[inline(always)]
+pub(super) fn caller() -> u64 {
+    // SAFETY: the function's own frame.
+    unsafe { return_address(frame()) }
 }

@@ -10,17 +10,18 @@ use core::cell::{Cell, UnsafeCell};
 use core::ptr::null_mut;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use core::sync::atomic::{
-    AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, compiler_fence,
+    AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, compiler_fence, fence,
 };
 
-use super::shadow::{self, THREADS};
 use super::store::{self, Locked};
-use super::sys;
+use super::words::{self, User};
+use super::{shadow, sys};
 use crate::segment::{Entry, Kind, Thread};
 
 /// The thread-local word of a thread that is not recorded: it is being attached, or has ended.
-const IGNORED: usize = 1;
+pub(super) const IGNORED: usize = 1;
 
+const THREADS: usize = words::THREADS as usize;
 const RECENT: usize = 2048;
 const FIRST_CAPACITY: u32 = 512;
 
@@ -30,9 +31,12 @@ pub(super) struct Local {
     record: UnsafeCell<Thread>,
     /// The shadow word of the lines that it uses alone, without the time.
     own: u32,
-    birth: u32,
+    /// Accesses to memory that threads do not contend for, until the next that is noted.
+    until_sample: AtomicI32,
     /// The thread that created this one; 0 if that is not known.
     creator: u32,
+    /// The clock's time then.
+    birth: u16,
     busy: AtomicBool,
     /// [`RECENT`] entries, by hash.
     recent: *mut *mut Entry,
@@ -43,11 +47,15 @@ pub(super) struct Local {
     block: Cell<*mut u8>,
 }
 
+/// Where the fields are that every access uses.
+pub(super) const OWN: usize = core::mem::offset_of!(Local, own);
+pub(super) const UNTIL_SAMPLE: usize = core::mem::offset_of!(Local, until_sample);
+
 const _: () = assert!(size_of::<Local>() <= Kind::Threads.stride());
 
 /// Whether the process records.
 static RECORDING: AtomicU32 = AtomicU32::new(0);
-/// Records by number, modulo [`THREADS`].
+/// Records by number, modulo [`words::THREADS`].
 static BY_NUMBER: [AtomicPtr<Local>; THREADS] = [const { AtomicPtr::new(null_mut()) }; THREADS];
 static LAST: AtomicU32 = AtomicU32::new(0);
 /// The block that the next thread's record goes into.
@@ -58,10 +66,28 @@ static LEFT: AtomicPtr<u8> = AtomicPtr::new(null_mut());
 /// The stack of the thread that has forked, for the record that it gets in the child.
 static STACK: (AtomicUsize, AtomicUsize) = (AtomicUsize::new(0), AtomicUsize::new(0));
 
+/// A word that is 1, and 0 in a copy of the process that the C library has not seen being made: by `_Fork`, or by `clone`
+/// itself. A copy must not touch its parent's records.
+static OWNER: AtomicPtr<AtomicU32> = AtomicPtr::new(null_mut());
+
 /// Records from now on.
 pub(super) fn start() {
+    if OWNER.load(Relaxed).is_null() {
+        OWNER.store(sys::reserve_for_this_process(size_of::<AtomicU32>()).cast(), Relaxed);
+    }
+    let owner = OWNER.load(Relaxed);
+    if !owner.is_null() {
+        // SAFETY: the mapping stays, and is only accessed atomically.
+        unsafe { (*owner).store(1, Relaxed) };
+    }
     // Release: pairs with the Acquire in `attach`.
     RECORDING.store(1, Release);
+}
+
+fn is_a_copy() -> bool {
+    let owner = OWNER.load(Relaxed);
+    // SAFETY: as in `start`.
+    !owner.is_null() && unsafe { (*owner).load(Relaxed) } == 0
 }
 
 /// Forgets all threads: a forked child starts anew.
@@ -144,9 +170,11 @@ pub(super) fn attach_born(
                 stack: stack.0 as u64,
                 stack_end: stack.1 as u64,
             }),
-            own: shadow::exclusive(id),
-            birth,
+            own: words::exclusive(id),
+            until_sample: AtomicI32::new(0),
             creator,
+            // Stamps have 15 bits.
+            birth: birth as u16,
             busy: AtomicBool::new(false),
             recent: recent.cast(),
             index: Cell::new(null_mut()),
@@ -232,12 +260,33 @@ impl Drop for Busy<'_> {
 }
 
 impl Local {
+    fn accesses(&self) -> &AtomicU64 {
+        // SAFETY: the observer reads the number as a whole, and no other thread writes it.
+        unsafe { AtomicU64::from_ptr(&raw mut (*self.record.get()).accesses) }
+    }
+
+    /// A signal handler between the load and the store loses its own accesses.
+    pub(super) fn count_accesses(&self, times: u32) {
+        let accesses = self.accesses();
+        accesses.store(accesses.load(Relaxed) + u64::from(times), Relaxed);
+    }
+
+    /// Whether the present access, which needs no more than to be counted, is noted for itself and those that follow.
     #[inline(always)]
-    pub(super) fn count_access(&self) {
-        // SAFETY: the observer reads the number as a whole, and no other thread writes it. A signal handler between the
-        // load and the store loses its own accesses.
-        let accesses = unsafe { AtomicU64::from_ptr(&raw mut (*self.record.get()).accesses) };
-        accesses.store(accesses.load(Relaxed) + 1, Relaxed);
+    pub(super) fn is_sampled(&self) -> bool {
+        let left = self.until_sample.load(Relaxed) - 1;
+        self.until_sample.store(left, Relaxed);
+        left < 0
+    }
+
+    /// Counts accesses up to the next sample, and returns how many: 32 on average.
+    pub(super) fn next_sample(&self) -> u32 {
+        // Not always the same number, or one access of a loop would be all samples.
+        let random = (self.accesses().load(Relaxed) as u32).wrapping_mul(0x9e37_79b9) >> 16;
+        let times = 17 + random % 31;
+        self.until_sample.store(times as i32 - 1, Relaxed);
+        self.count_accesses(times);
+        times
     }
 
     /// The shadow word of lines that this thread uses alone.
@@ -251,9 +300,9 @@ impl Local {
         unsafe { (*self.record.get()).id }
     }
 
-    /// The clock's time when the thread was created.
-    pub(super) fn birth(&self) -> u32 {
-        self.birth
+    /// The thread as a user of a line, now.
+    pub(super) fn user(&self) -> User {
+        User { own: self.own(), birth: u32::from(self.birth) }
     }
 
     /// The lowest address of the stack, and the one behind its highest.
@@ -265,8 +314,13 @@ impl Local {
         }
     }
 
-    /// Enters the runtime; `None` if a signal handler has interrupted the thread there.
+    /// Enters the runtime; `None` if a signal handler has interrupted the thread there, or if the record is that of another
+    /// process.
     pub(super) fn busy(&self) -> Option<Busy<'_>> {
+        if is_a_copy() {
+            super::forked();
+            return None;
+        }
         if self.busy.load(Relaxed) {
             return None;
         }
@@ -322,6 +376,9 @@ impl Local {
                 is(entry, line, place, code)
             });
             if (*slot).is_null() {
+                // Acquire: pairs with the Release with which the line became contended. The observer that sees the
+                // entry sees the line's record.
+                fence(Acquire);
                 let (class, into_object) = object(&store::lock());
                 let thread = self.id();
                 let entry = self.append(Entry {

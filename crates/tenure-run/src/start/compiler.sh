@@ -31,9 +31,11 @@ for word; do
     set -- "$@" "$word"
 done
 
-set -- "$@" -fsanitize=thread -g -fno-omit-frame-pointer
+# Without a PLT each access calls the runtime itself.
+set -- "$@" -fsanitize=thread -g -fno-omit-frame-pointer -fno-plt
 case $(readlink -f "$real") in
 *clang*)
+    set -- "$@" -mllvm -tsan-instrument-func-entry-exit=0 -Qunused-arguments
     [ -z "$links" ] || set -- -fno-sanitize-link-runtime "$library/libtsan.so.2" "-Wl,-rpath,$library" "$@"
     ;;
 *)

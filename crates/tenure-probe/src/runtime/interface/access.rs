@@ -2,8 +2,8 @@
 
 use core::ffi::{c_int, c_void};
 
-use crate::runtime::lines::note;
-use crate::runtime::{shadow, sys};
+use crate::runtime::lines::{self, note, note_range};
+use crate::runtime::{shadow, sys, threads, words};
 use crate::segment::Access;
 use crate::segment::Access::{Read, Write};
 
@@ -12,15 +12,81 @@ macro_rules! accesses {
     ($note:ident: $($name:ident: $access:expr, $size:expr;)*) => {
         $(
             #[unsafe(no_mangle)]
-            unsafe extern "C" fn $name(address: usize) {
-                // SAFETY: the frame is this function's.
-                unsafe { $note(address, $size, $access, sys::frame()) };
+            extern "C" fn $name(address: usize) {
+                $note(address, $size, $access, sys::caller());
             }
         )*
     };
 }
 
-accesses! { note:
+/// Functions that note an access each, as `note` does. Programs spend most of their time here.
+#[cfg(not(target_arch = "x86_64"))]
+macro_rules! fast_accesses {
+    ($($accesses:tt)*) => { accesses! { note: $($accesses)* } };
+}
+
+// As the compiler would write it, but without a frame: [`note`] up to what is rare.
+#[cfg(target_arch = "x86_64")]
+macro_rules! fast_accesses {
+    ($($name:ident: $access:expr, $size:expr;)*) => {
+        $(
+            #[unsafe(no_mangle)]
+            #[unsafe(naked)]
+            extern "C" fn $name(_address: usize) {
+                core::arch::naked_asm!(
+                    ".cfi_startproc",
+                    // The thread's record, if it has one.
+                    "mov rax, qword ptr [rip + tenure_probe_thread@GOTTPOFF]",
+                    "mov rax, qword ptr fs:[rax]",
+                    "cmp rax, {ignored_thread}",
+                    "jbe 4f",
+                    // The line's first word.
+                    "mov rdx, rdi",
+                    "shl rdx, {left}",
+                    "shr rdx, {right}",
+                    "mov rcx, qword ptr [rip + {globals} + {shadow}]",
+                    "mov ecx, dword ptr [rcx + 8 * rdx]",
+                    // The thread's own, at the present time.
+                    "mov edx, dword ptr [rip + {globals} + {clock}]",
+                    "or edx, dword ptr [rax + {own}]",
+                    "cmp ecx, edx",
+                    "jne 3f",
+                    "2:",
+                    "dec dword ptr [rax + {until_sample}]",
+                    "js 5f",
+                    "ret",
+                    "3:",
+                    "cmp ecx, {ignored_word}",
+                    "je 2b",
+                    "4:",
+                    "mov esi, {size}",
+                    "mov edx, {access}",
+                    "mov rcx, qword ptr [rsp]",
+                    "jmp {called}",
+                    "5:",
+                    "mov esi, {access}",
+                    "jmp {sample}",
+                    ".cfi_endproc",
+                    ignored_thread = const threads::IGNORED,
+                    left = const usize::BITS - shadow::ADDRESS_BITS,
+                    right = const usize::BITS - shadow::ADDRESS_BITS + words::SHIFT,
+                    globals = sym shadow::GLOBALS,
+                    shadow = const core::mem::offset_of!(shadow::Globals, shadow),
+                    clock = const core::mem::offset_of!(shadow::Globals, clock),
+                    own = const threads::OWN,
+                    until_sample = const threads::UNTIL_SAMPLE,
+                    ignored_word = const lines::ignored($access),
+                    size = const $size,
+                    access = const $access as u32,
+                    called = sym lines::note_called,
+                    sample = sym lines::note_sample,
+                );
+            }
+        )*
+    };
+}
+
+fast_accesses! {
     __tsan_read1: Read, 1;
     __tsan_read2: Read, 2;
     __tsan_read4: Read, 4;
@@ -74,39 +140,22 @@ accesses! { note_range:
     __tsan_unaligned_volatile_write16: Write, 16;
 }
 
-/// Notes one access for each line that the range is on.
-#[inline(always)]
-unsafe fn note_range(start: usize, bytes: usize, access: Access, frame: usize) {
-    let line = shadow::LINE_BYTES;
-    let (mut address, end) = (start, start.saturating_add(bytes));
-    while address < end {
-        let next = ((address & !(line - 1)) + line).min(end);
-        // SAFETY: the caller passes its own frame.
-        unsafe { note(address, (next - address) as u8, access, frame) };
-        address = next;
-    }
+#[unsafe(no_mangle)]
+extern "C" fn __tsan_read_range(address: usize, bytes: usize) {
+    note_range(address, bytes, Read, sys::caller());
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn __tsan_read_range(address: usize, bytes: usize) {
-    // SAFETY: the frame is this function's.
-    unsafe { note_range(address, bytes, Read, sys::frame()) };
-}
-
-#[unsafe(no_mangle)]
-unsafe extern "C" fn __tsan_write_range(address: usize, bytes: usize) {
-    // SAFETY: the frame is this function's.
-    unsafe { note_range(address, bytes, Write, sys::frame()) };
+extern "C" fn __tsan_write_range(address: usize, bytes: usize) {
+    note_range(address, bytes, Write, sys::caller());
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __tsan_vptr_update(address: usize, new: usize) {
     // Constructors of base classes store what is there already; ThreadSanitizer does not count that either.
-    // SAFETY: the program is about to write the word, so it can be read. The frame is this function's.
-    unsafe {
-        if *(address as *const usize) != new {
-            note(address, 8, Write, sys::frame());
-        }
+    // SAFETY: the program is about to write the word, so it can be read.
+    if unsafe { *(address as *const usize) } != new {
+        note(address, 8, Write, sys::caller());
     }
 }
 
@@ -116,18 +165,19 @@ unsafe extern "C" {
     fn memset(to: *mut c_void, value: c_int, bytes: usize) -> *mut c_void;
 }
 
+// Lengths that no memory has crash in the function itself, before they are noted.
+
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __tsan_memcpy(
     to: *mut c_void,
     from: *const c_void,
     bytes: usize,
 ) -> *mut c_void {
-    // SAFETY: the program's promise for memcpy; the frame is this function's.
-    unsafe {
-        note_range(from as usize, bytes, Read, sys::frame());
-        note_range(to as usize, bytes, Write, sys::frame());
-        memcpy(to, from, bytes)
-    }
+    // SAFETY: the program's promise for memcpy.
+    unsafe { memcpy(to, from, bytes) };
+    note_range(from as usize, bytes, Read, sys::caller());
+    note_range(to as usize, bytes, Write, sys::caller());
+    to
 }
 
 #[unsafe(no_mangle)]
@@ -136,21 +186,19 @@ unsafe extern "C" fn __tsan_memmove(
     from: *const c_void,
     bytes: usize,
 ) -> *mut c_void {
-    // SAFETY: the program's promise for memmove; the frame is this function's.
-    unsafe {
-        note_range(from as usize, bytes, Read, sys::frame());
-        note_range(to as usize, bytes, Write, sys::frame());
-        memmove(to, from, bytes)
-    }
+    // SAFETY: the program's promise for memmove.
+    unsafe { memmove(to, from, bytes) };
+    note_range(from as usize, bytes, Read, sys::caller());
+    note_range(to as usize, bytes, Write, sys::caller());
+    to
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __tsan_memset(to: *mut c_void, value: c_int, bytes: usize) -> *mut c_void {
-    // SAFETY: the program's promise for memset; the frame is this function's.
-    unsafe {
-        note_range(to as usize, bytes, Write, sys::frame());
-        memset(to, value, bytes)
-    }
+    // SAFETY: the program's promise for memset.
+    unsafe { memset(to, value, bytes) };
+    note_range(to as usize, bytes, Write, sys::caller());
+    to
 }
 
 /// Calls that say nothing about accesses: function frames, and what programs tell ThreadSanitizer about themselves.

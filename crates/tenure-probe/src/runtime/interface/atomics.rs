@@ -18,9 +18,9 @@ macro_rules! atomics {
      [$($fetch:ident: $method:ident;)*], $nand:ident, [$($exchange_if:ident)*], $value:ident) => {
         #[unsafe(no_mangle)]
         unsafe extern "C" fn $load(address: *mut $word, order: c_int) -> $word {
-            // SAFETY: the program loads from this address atomically; the frame is this function's.
+            // SAFETY: the program loads from this address atomically.
             unsafe {
-                note(address as usize, size_of::<$word>() as u8, Access::Load, sys::frame());
+                note(address as usize, size_of::<$word>() as u8, Access::Load, sys::caller());
                 let atomic = <$atomic>::from_ptr(address);
                 match order {
                     0 => atomic.load(Relaxed),
@@ -32,9 +32,9 @@ macro_rules! atomics {
 
         #[unsafe(no_mangle)]
         unsafe extern "C" fn $store(address: *mut $word, value: $word, order: c_int) {
-            // SAFETY: the program stores to this address atomically; the frame is this function's.
+            // SAFETY: the program stores to this address atomically.
             unsafe {
-                note(address as usize, size_of::<$word>() as u8, Access::Store, sys::frame());
+                note(address as usize, size_of::<$word>() as u8, Access::Store, sys::caller());
                 let atomic = <$atomic>::from_ptr(address);
                 match order {
                     0 => atomic.store(value, Relaxed),
@@ -51,7 +51,7 @@ macro_rules! atomics {
             unsafe extern "C" fn $exchange_if(
                 address: *mut $word, expected: *mut $word, new: $word, _: c_int, _: c_int,
             ) -> c_int {
-                // SAFETY: the program's atomic word and its own expected value; the frame is this function's.
+                // SAFETY: the program's atomic word and its own expected value.
                 match unsafe { atomics!(@compare $atomic, address, *expected, new) } {
                     Ok(_) => 1,
                     Err(found) => {
@@ -67,7 +67,7 @@ macro_rules! atomics {
         unsafe extern "C" fn $value(
             address: *mut $word, expected: $word, new: $word, _: c_int, _: c_int,
         ) -> $word {
-            // SAFETY: the program's atomic word; the frame is this function's.
+            // SAFETY: the program's atomic word.
             match unsafe { atomics!(@compare $atomic, address, expected, new) } {
                 Ok(found) | Err(found) => found,
             }
@@ -77,16 +77,16 @@ macro_rules! atomics {
     (@compare $atomic:ty, $address:ident, $expected:expr, $new:ident) => {{
         let result = <$atomic>::from_ptr($address).compare_exchange($expected, $new, SeqCst, SeqCst);
         let access = if result.is_ok() { Access::CompareExchange } else { Access::Failed };
-        note($address as usize, size_of_val(&$new) as u8, access, sys::frame());
+        note($address as usize, size_of_val(&$new) as u8, access, sys::caller());
         result
     }};
     (@add $atomic:ty, $word:ty, $($name:ident: $method:ident;)*) => {
         $(
             #[unsafe(no_mangle)]
             unsafe extern "C" fn $name(address: *mut $word, value: $word, _: c_int) -> $word {
-                // SAFETY: the program changes this word atomically; the frame is this function's.
+                // SAFETY: the program changes this word atomically.
                 unsafe {
-                    note(address as usize, size_of::<$word>() as u8, Access::Add, sys::frame());
+                    note(address as usize, size_of::<$word>() as u8, Access::Add, sys::caller());
                     <$atomic>::from_ptr(address).$method(value, SeqCst)
                 }
             }
@@ -173,9 +173,9 @@ unsafe fn update(address: *mut u128, change: impl Fn(u128) -> u128) -> u128 {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __tsan_atomic128_load(address: *mut u128, _: c_int) -> u128 {
-    // SAFETY: the program accesses this word atomically; the frame is this function's.
+    // SAFETY: the program accesses this word atomically.
     unsafe {
-        note(address as usize, 16, Access::Load, sys::frame());
+        note(address as usize, 16, Access::Load, sys::caller());
         compare_exchange(address, 0, 0).0
     }
 }
@@ -186,9 +186,9 @@ macro_rules! wide {
         $(
             #[unsafe(no_mangle)]
             unsafe extern "C" fn $name(address: *mut u128, $value: u128, _: c_int) -> u128 {
-                // SAFETY: the program accesses this word atomically; the frame is this function's.
+                // SAFETY: the program accesses this word atomically.
                 unsafe {
-                    note(address as usize, 16, Access::Add, sys::frame());
+                    note(address as usize, 16, Access::Add, sys::caller());
                     update(address, |$old| $new)
                 }
             }
@@ -208,9 +208,9 @@ wide! {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __tsan_atomic128_store(address: *mut u128, value: u128, _: c_int) {
-    // SAFETY: the program accesses this word atomically; the frame is this function's.
+    // SAFETY: the program accesses this word atomically.
     unsafe {
-        note(address as usize, 16, Access::Store, sys::frame());
+        note(address as usize, 16, Access::Store, sys::caller());
         update(address, |_| value);
     }
 }
@@ -223,11 +223,11 @@ unsafe extern "C" fn __tsan_atomic128_compare_exchange_val(
     _: c_int,
     _: c_int,
 ) -> u128 {
-    // SAFETY: the program accesses this word atomically; the frame is this function's.
+    // SAFETY: the program accesses this word atomically.
     unsafe {
         let (found, done) = compare_exchange(address, expected, new);
         let access = if done { Access::CompareExchange } else { Access::Failed };
-        note(address as usize, 16, access, sys::frame());
+        note(address as usize, 16, access, sys::caller());
         found
     }
 }
@@ -240,11 +240,11 @@ unsafe extern "C" fn __tsan_atomic128_compare_exchange_strong(
     _: c_int,
     _: c_int,
 ) -> c_int {
-    // SAFETY: the program's atomic word and its own expected value; the frame is this function's.
+    // SAFETY: the program's atomic word and its own expected value.
     unsafe {
         let (found, done) = compare_exchange(address, *expected, new);
         let access = if done { Access::CompareExchange } else { Access::Failed };
-        note(address as usize, 16, access, sys::frame());
+        note(address as usize, 16, access, sys::caller());
         *expected = found;
         c_int::from(done)
     }

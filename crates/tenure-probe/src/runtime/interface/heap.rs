@@ -1,7 +1,10 @@
 //! The allocator's functions: glibc's own do the work, the runtime notes what belongs to whom.
 
 use core::ffi::{CStr, c_int, c_void};
+use core::mem::transmute;
 use core::ptr::null_mut;
+use core::sync::atomic::AtomicBool;
+use core::sync::atomic::Ordering::Relaxed;
 
 use crate::runtime::{heap, lines, shadow, sys};
 
@@ -16,6 +19,14 @@ unsafe extern "C" {
 const ENOMEM: c_int = 12;
 const EINVAL: c_int = 22;
 const PAGE: usize = 4096;
+
+/// Whether the program's `malloc` is the one below. A program may bring its own, whose `free` does not know blocks of
+/// glibc's: then functions that call `malloc` in turn are left to the library that they belong to.
+static IS_OURS: AtomicBool = AtomicBool::new(false);
+
+pub(super) fn start() {
+    IS_OURS.store(sys::is_ours(c"malloc", start as fn() as *const c_void), Relaxed);
+}
 
 /// Notes a new allocation and passes it on.
 #[inline(always)]
@@ -63,13 +74,21 @@ unsafe extern "C" fn realloc(old: *mut c_void, size: usize) -> *mut c_void {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn reallocarray(old: *mut c_void, count: usize, size: usize) -> *mut c_void {
-    let Some(bytes) = count.checked_mul(size) else {
-        // SAFETY: the thread's own error number.
-        unsafe { *sys::__errno_location() = ENOMEM };
-        return null_mut();
-    };
-    // SAFETY: as the program's own call.
-    unsafe { realloc(old, bytes) }
+    type Real = unsafe extern "C" fn(*mut c_void, usize, usize) -> *mut c_void;
+    let ours = IS_OURS.load(Relaxed);
+    let real = if ours { null_mut() } else { sys::next(c"reallocarray") };
+    let bytes = count.checked_mul(size).filter(|_| ours || !real.is_null());
+    // SAFETY: as the program's own call; the error number is the thread's own.
+    unsafe {
+        match bytes {
+            Some(bytes) if ours => realloc(old, bytes),
+            Some(_) => transmute::<*mut c_void, Real>(real)(old, count, size),
+            None => {
+                *sys::__errno_location() = ENOMEM;
+                null_mut()
+            }
+        }
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -121,9 +140,9 @@ unsafe extern "C" fn pvalloc(size: usize) -> *mut c_void {
     unsafe { noted(__libc_memalign(PAGE, size.next_multiple_of(PAGE)), size, sys::frame()) }
 }
 
-/// C++'s `new`. That of libstdc++ has no frame pointer, so its caller would not be seen. Where there is no memory the
-/// real one is called, which calls the program's handler and throws. The last arguments are there for some forms only,
-/// and are passed on as they are.
+/// C++'s `new`. That of libstdc++ has no frame pointer, so its caller would not be seen. The real one is called where
+/// `malloc` is not ours, and where there is no memory: it calls the program's handler and throws. The last arguments are
+/// there for some forms only, and are passed on as they are.
 macro_rules! new {
     ($($name:ident = $real:literal, $align:expr;)*) => {
         $(
@@ -132,9 +151,13 @@ macro_rules! new {
                 let align: fn(usize) -> usize = $align;
                 // SAFETY: as the program's own call; the frame is this function's.
                 unsafe {
-                    let new = allocate(align(second), size.max(1));
+                    let new = if IS_OURS.load(Relaxed) {
+                        allocate(align(second), size.max(1))
+                    } else {
+                        null_mut()
+                    };
                     if new.is_null() {
-                        new_without_memory($real, size, second, third)
+                        real_new($real, size, second, third)
                     } else {
                         noted(new, size, sys::frame())
                     }
@@ -167,7 +190,7 @@ unsafe fn allocate(align: usize, size: usize) -> *mut c_void {
 ///
 /// The name is that of a form of `new`, and the others are its arguments.
 #[cold]
-unsafe fn new_without_memory(name: &CStr, size: usize, second: usize, third: usize) -> *mut c_void {
+unsafe fn real_new(name: &CStr, size: usize, second: usize, third: usize) -> *mut c_void {
     // SAFETY: the next function of this name has this signature or fewer arguments. Its exception passes through this
     // frame and its caller's, which own nothing and have unwind tables.
     unsafe {
@@ -176,7 +199,7 @@ unsafe fn new_without_memory(name: &CStr, size: usize, second: usize, third: usi
             return null_mut();
         }
         type Real = unsafe extern "C" fn(usize, usize, usize) -> *mut c_void;
-        core::mem::transmute::<*mut c_void, Real>(real)(size, second, third)
+        transmute::<*mut c_void, Real>(real)(size, second, third)
     }
 }
 
@@ -197,4 +220,30 @@ unsafe extern "C" fn munmap(address: usize, bytes: usize) -> c_int {
     }
     // SAFETY: as the program's own call.
     unsafe { result(sys::unmap(address, bytes)) as c_int }
+}
+
+/// Forgets what is moved away, and what it replaces. The last argument is there for some flags only.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn mremap(
+    old: usize,
+    old_bytes: usize,
+    new_bytes: usize,
+    flags: c_int,
+    new: usize,
+) -> isize {
+    const MREMAP_FIXED: c_int = 2;
+    if old.is_multiple_of(PAGE) {
+        lines::forget(old, old_bytes);
+    }
+    if flags & MREMAP_FIXED != 0 && new.is_multiple_of(PAGE) {
+        lines::forget(new, new_bytes);
+    }
+    // SAFETY: as the program's own call.
+    unsafe { result(sys::remap(old, old_bytes, new_bytes, flags, new)) }
+}
+
+/// Does nothing, as in ThreadSanitizer: all of the shadow would get pages.
+#[unsafe(no_mangle)]
+extern "C" fn mlockall(_: c_int) -> c_int {
+    0
 }

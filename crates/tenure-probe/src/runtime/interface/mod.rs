@@ -13,6 +13,7 @@ static START: unsafe extern "C" fn() = start;
 unsafe extern "C" fn start() {
     // SAFETY: called once, while the process has one thread.
     unsafe { super::start() };
+    heap::start();
     threads::start();
 }
 

@@ -5,7 +5,8 @@ use core::mem::transmute;
 use core::sync::atomic::AtomicPtr;
 use core::sync::atomic::Ordering::Relaxed;
 
-use crate::runtime::{lines, modules, shadow, sys, threads};
+use crate::runtime::sys::{self, Signals};
+use crate::runtime::{lines, modules, shadow, threads};
 use crate::segment::Access;
 
 type Routine = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
@@ -62,7 +63,12 @@ unsafe extern "C" fn run(start: *mut c_void) -> *mut c_void {
     // SAFETY: it came from this allocator.
     unsafe { __libc_free(start) };
     // The C library allocates to find out the bounds: no handler may come in between that allocates as well.
-    let stack = || sys::without_signals(sys::stack);
+    let stack = || {
+        let blocked = Signals::ALL.block();
+        let stack = sys::stack();
+        blocked.block();
+        stack
+    };
     if threads::attach_born(birth, creator, routine as *const () as u64, stack).is_some() {
         let key = KEY.load(Relaxed) as usize;
         if key > 0 {
@@ -126,10 +132,10 @@ macro_rules! locks {
             #[unsafe(no_mangle)]
             unsafe extern "C" fn $name(lock: *mut c_void) -> c_int {
                 static REAL: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
-                // SAFETY: as the program's own call of a function with this type; the frame is this function's.
+                // SAFETY: as the program's own call of a function with this type.
                 unsafe {
                     if shadow::is_there() {
-                        lines::note(lock as usize, 4, $access, sys::frame());
+                        lines::note(lock as usize, 4, $access, sys::caller());
                     }
                     let real = real(&REAL, $real);
                     transmute::<*mut c_void, unsafe extern "C" fn(*mut c_void) -> c_int>(real)(lock)
