@@ -277,7 +277,10 @@ fn the_last_object_of_a_line_takes_its_record_along() {
 #[test]
 #[should_panic(expected = "released once")]
 fn without_a_fence_neither_is_the_last() {
-    both_objects_are_freed(|_, is_vacant| !is_vacant(), |world, thread, _| world.words.release(thread));
+    both_objects_are_freed(
+        |_, is_vacant| !is_vacant(),
+        |world, thread, _| world.words.release(thread),
+    );
 }
 
 #[test]
@@ -313,7 +316,11 @@ fn an_access_that_is_too_late_names_no_released_record() {
             if world.state() == CONTENDED {
                 let index = world.words.who.load(Relaxed) & !STATE;
                 let book = world.book.lock().unwrap();
-                assert_eq!(book.borrow()[index as usize], (1, 0), "{made} made, {released} released");
+                assert_eq!(
+                    book.borrow()[index as usize],
+                    (1, 0),
+                    "{made} made, {released} released"
+                );
             }
         });
     }

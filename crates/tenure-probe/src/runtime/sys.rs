@@ -256,11 +256,11 @@ impl Signals {
     /// Straight to the kernel: the C library would leave out the signal of `pthread_cancel`.
     pub(super) fn block(self) -> Self {
         const SIG_SETMASK: usize = 2;
-        let mut before = Self(0);
-        let (new, old) = (&raw const self as usize, &raw mut before as usize);
+        let (new, mut before) = (self.0, 0);
+        let (new, old) = (&raw const new as usize, &raw mut before as usize);
         // SAFETY: both sets have the 8 bytes that the call is given.
         unsafe { call(numbers::SIGPROCMASK, [SIG_SETMASK, new, old, size_of::<Self>(), 0, 0]) };
-        before
+        Self(before)
     }
 }
 

@@ -102,7 +102,7 @@ impl Words {
         let eighth = (address >> (SHIFT - 3)) as u32 & 7;
         let bit = 1 << (eighth | if writes { 8 } else { 0 });
         let count = (how / ONE + times).min(u32::MAX / ONE);
-        self.how.store(how % ONE | bit | count * ONE, Relaxed);
+        self.how.store((how % ONE) | bit | (count * ONE), Relaxed);
     }
 
     /// Changes who uses the line for an access, and returns the new word. `who` is what the caller has read.
@@ -221,9 +221,7 @@ pub(super) const fn is_before(word: u32, time: u32) -> bool {
 
 /// Whether the thread in an exclusive word has used the line before this one could, or is this one.
 fn was_handed_over(user: User, who: u32, records: &impl Records) -> bool {
-    thread(who) == thread(user.own)
-        || is_before(who, user.birth)
-        || records.has_ended(thread(who))
+    thread(who) == thread(user.own) || is_before(who, user.birth) || records.has_ended(thread(who))
 }
 
 /// Whether a thread that has used a line like this has done more than initialise it. Tables that one thread fills and

@@ -4,7 +4,6 @@ use core::ffi::{c_int, c_void};
 
 use crate::runtime::lines::{self, note, note_range};
 use crate::runtime::{shadow, sys, threads, words};
-use crate::segment::Access;
 use crate::segment::Access::{Read, Write};
 
 /// Functions that note an access each, by `note` or by `note_range`.
