@@ -220,8 +220,7 @@ fn observed(
     let lines = || contended.lines.iter().map(|&line| &process.lines[line]);
     let storage = match &worst.allocation {
         Some(allocation) => {
-            let objects =
-                |line: &Line| line.allocation.as_ref().map_or(0, |it| u64::from(it.objects));
+            let objects = |line: &Line| line.allocation.as_ref().map_or(0, |it| it.objects);
             // Lines of the same object count once.
             let mut by_object: BTreeMap<u64, u64> = BTreeMap::new();
             for line in lines() {
