@@ -5,16 +5,6 @@
 //! scenario ─> variants ┤                                                    ├─> table, JSON, HTML
 //!                      └─> simulate ─> rows ────────────────────────────────┘
 //! ```
-//!
-//! | module | what it does |
-//! |---|---|
-//! | `scenario` | what is measured |
-//! | `runner` | interleaved slices on pinned threads |
-//! | [`simulate`] | the same on a simulated machine |
-//! | `claims` | what the figures say |
-//! | [`run`] | from a request to a report |
-//! | `report` | the result as curves |
-//! | [`result`] | the report's shape, which is the JSON schema |
 
 mod claims;
 #[cfg(test)]

@@ -1,5 +1,3 @@
-//! A run as the curves that tables and pages are made of.
-
 use crate::result::{Distribution, Group, Point, Report, Row, Scenario};
 use tenure_report::curves::{
     Axis, Bars, Beyond, Cell, Column, Curve, Line, Measure, Measured, Section, Show, Table,

@@ -12,8 +12,8 @@
 //!   is dropped. Where hardly any slice is left they count after all, and the row says so.
 //! - On a busy machine slices take long. Once a point has taken twice its time, the rest is left out and counted. Every
 //!   batch gets its share.
-//! - Each batch allocates its objects anew, since their place in memory matters. The median over its rounds is one
-//!   value; estimates and intervals are over the batches.
+//! - Each batch allocates its objects anew, since their place in memory matters. Its value is the median over its
+//!   rounds; estimates and intervals are over the batches.
 
 mod samples;
 mod singles;

@@ -80,7 +80,6 @@ pub(super) struct ThreadSample {
 }
 
 impl Slice<'_> {
-    /// Returns when all threads have done their part.
     pub(super) fn run(&self, thread: usize) -> ThreadSample {
         let place = Place { thread, of: self.threads as usize };
         self.object.run(place, self.steps / 8);

@@ -1,8 +1,8 @@
 //! What is measured: operations on shared objects, in several variants.
 //!
-//! An operation is written once, over the [`Host`] it runs on: the real machine ([`runner`](crate::runner)) or a
-//! simulated one ([`simulate`](crate::simulate)). It is an [`Operation`], a [step](Variant::step) of a line or two, or
-//! the part of [workers](Variant::workers) with state of their own.
+//! An operation is written once, over the [`Host`] it runs on, real ([`runner`](crate::runner)) or simulated
+//! ([`simulate`](crate::simulate)): an [`Operation`], a [step](Variant::step) of a line or two, or the part of
+//! [workers](Variant::workers) with state of their own.
 //!
 //! ```text
 //! Group "refs" ─┬─ Scenario "refs/get-put" ─┬─ Variant "limit"        (Bare)

@@ -322,7 +322,6 @@ fn hot(row: &Row, line: &Moved) -> Vec<Hot> {
             misses: share(member.misses_per_op, misses),
             waited: share(member.waited_ns_per_op, waited),
         };
-        // Neighbours in an array have one name.
         match hot.iter_mut().find(|other| other.name == of.name) {
             Some(other) => {
                 other.accesses_per_op += of.accesses_per_op;

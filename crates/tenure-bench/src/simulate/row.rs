@@ -27,7 +27,6 @@ pub(super) fn simulation(machine: &Machine, cpus: usize, plan: Plan) -> Simulati
     simulation.duration_ns(plan.measured_ns).seed(plan.seed)
 }
 
-/// Every CPU repeats the operation on `object`.
 pub(super) fn report(
     object: Box<dyn Looped>,
     machine: &Machine,

@@ -9,7 +9,6 @@ pub(super) fn headline(scenario: &Scenario) -> Option<&Point> {
     scenario.points.iter().max_by_key(|point| point.cpus).filter(|point| !point.rows.is_empty())
 }
 
-/// Fewer are not worth a word.
 const SOME_RETRIES: f64 = 0.05;
 
 /// The fastest variants against the baseline, on the most CPUs.

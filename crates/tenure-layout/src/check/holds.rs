@@ -194,7 +194,6 @@ fn line_count(subject: &Subject<'_>, extent: &Extent, places: &[Place], start: u
         return touched(line(extent.begin), line(last(extent)));
     }
     let mut count = 0_u64;
-    // The first line that is not counted yet.
     let mut next = 0;
     for place in places {
         let (first, last) = subject.lines(place, start);

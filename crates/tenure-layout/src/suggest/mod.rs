@@ -13,9 +13,8 @@
 //!   so does everything up to a pinned member.
 //! - Members between two markers (`__cacheline_group_begin__…`) stay between them.
 //!
-//! The notes say what is left on the line and what padding would cost. A new order also changes initialisation:
-//! initialisers without names, offsets in assembly or in a wire format, and ABIs are for the reader to check; the notes
-//! say so.
+//! The notes say what is left on the line and what padding would cost, and what to check after a change of order:
+//! initialisers without names, offsets in assembly or in a wire format, ABIs.
 
 mod plan;
 mod search;

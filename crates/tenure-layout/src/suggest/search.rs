@@ -1,8 +1,8 @@
 //! The search for a better order.
 //!
-//! Steepest descent: the cheapest of all moves of one unit and all swaps of two, until none helps. A swap is a step of
-//! its own because moving an 8-byte member shifts all between, and mostly leads through an order that grows. The parts
-//! take turns. The same type gives the same answer.
+//! Steepest descent: the cheapest of all moves of one unit and all swaps of two, until none helps. Swaps are steps of
+//! their own because moving an 8-byte member shifts all between, mostly through an order that grows. The parts take
+//! turns. The same type gives the same answer.
 
 use super::plan::Plan;
 

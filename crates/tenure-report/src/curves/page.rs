@@ -61,7 +61,6 @@ struct ScenarioView<'a> {
     about: &'a str,
     keys: Vec<Key>,
     figures: Vec<Figure>,
-    /// One of them is always visible.
     tables: Vec<Table>,
     html: &'a str,
     others: Vec<Table>,

@@ -1,5 +1,3 @@
-//! Small programs, compiled with what is installed.
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,7 +1,7 @@
 //! Variants whose first thread repeats something while the others go on.
 //!
-//! For the real machine alone: objects made during a simulation would lie where the host's allocator puts them, and the
-//! same request has to give the same figures everywhere.
+//! For the real machine alone: a simulation's objects would lie where the host's allocator puts them, and its figures
+//! have to be the same everywhere.
 
 use crate::scenario::workers::PerThread;
 use crate::scenario::{Host, Looped, Place, Variant};

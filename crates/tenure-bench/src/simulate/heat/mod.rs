@@ -21,7 +21,6 @@ struct Heat {
 struct Variant {
     name: String,
     mark: &'static str,
-    /// All accesses together.
     waited: String,
     summary: Summary,
     lines: Vec<Picture>,
@@ -275,7 +274,6 @@ fn summary(row: &Row, names: &[String]) -> Summary {
     says(false, sentence)
 }
 
-/// Shorter waits are not worth a word.
 fn least(row: &Row) -> f64 {
     Waited::of(row).0 * 0.01
 }

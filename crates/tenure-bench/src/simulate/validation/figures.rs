@@ -1,5 +1,3 @@
-//! The list: what was measured, by whom, and what simulates it.
-
 use super::operations::{CasLoop, PerCore};
 use super::{Check, Stage};
 use crate::scenario::dst::{Lookup, Packet};

@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Resource, Rlimit, Signal};
 use tempfile::TempDir;
 
-/// Nothing takes longer, unless it hangs.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 //! The types of all units so far, and which unit defines each.
 //!
 //! *Roots* (composites, enumerations, numbers, aliases) are looked up by the hash of their content; the first unit in
-//! the order of the file defines them. Units are read in parallel, so a later unit may come first: it notes its number,
-//! and an earlier one replaces that and defines the type again. The merge takes the definition of the unit noted in the
+//! the order of the file defines them. Units are read in parallel: a later unit that comes first notes its number, and
+//! an earlier one replaces that and defines the type again. The merge takes the definition of the unit noted in the
 //! end, so the result does not depend on timing.
 //!
 //! *Derived* types (pointers, arrays, qualified types, names without definition) follow from their parts. Their hash
