@@ -45,7 +45,7 @@ mod play;
 mod repair;
 
 pub use play::{Prediction, RoleTime};
-pub use repair::{Library, Repair, best, repairs};
+pub use repair::{Library, Repair, repairs, together};
 
 /// What the threads of a program do to the words that they share. The fields refer to each other by index.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,16 +1,17 @@
 //! Repairs: what helps against contention, as other patterns.
 //!
 //! Each repair knows when it applies, what it costs in memory, and how it is written. It does not know whether it
-//! pays: a simulation of its pattern does, and [`best`] compares.
+//! pays: a simulation of its pattern does, and [`together`] compares.
 
 mod apart;
 mod counts;
 mod lock;
+mod together;
+
+pub use together::together;
 
 use super::layout::visit;
-use super::{Access, Operation, Pattern, Prediction};
-use crate::error::Error;
-use crate::simulation::Simulation;
+use super::{Access, Operation, Pattern};
 
 /// A way to mend a pattern.
 #[derive(Debug, Clone, PartialEq)]
@@ -73,40 +74,7 @@ pub fn repairs(pattern: &Pattern) -> Vec<Repair> {
     repairs
 }
 
-/// Throughputs this close are alike: the cheaper repair is better.
-const ALIKE: f64 = 0.01;
-
-/// The repair with the highest throughput in a simulation, the cheapest of those alike; none if none is faster than
-/// the pattern as it is.
-///
-/// # Errors
-///
-/// As [`Pattern::simulate`].
-pub fn best(
-    pattern: &Pattern,
-    simulation: &Simulation,
-) -> Result<Option<(Repair, Prediction)>, Error> {
-    let now = pattern.simulate(simulation.clone())?.report.mops();
-    let mut all = Vec::new();
-    for repair in repairs(pattern) {
-        let prediction = repair.pattern.simulate(simulation.clone())?;
-        all.push((repair, prediction));
-    }
-    let most = all.iter().map(|(_, it)| it.report.mops()).fold(now, f64::max);
-    let threads = simulation.threads();
-    let bytes = pattern.bytes(threads);
-    all.retain(|(_, it)| it.report.mops() > now && it.report.mops() >= most * (1.0 - ALIKE));
-    Ok(all
-        .into_iter()
-        .min_by_key(|(repair, _)| repair.pattern.bytes(threads).saturating_sub(bytes)))
-}
-
 impl Pattern {
-    /// Bytes of all copies of all objects, with so many threads.
-    fn bytes(&self, threads: usize) -> usize {
-        (0..self.objects.len()).map(|object| self.footprint(object, threads)).sum()
-    }
-
     /// Reads and writes per iteration of each role.
     fn rates(&self) -> Vec<Vec<Rate>> {
         let rates = |steps: &[Access]| {
