@@ -66,7 +66,8 @@ impl Lines {
     }
 }
 
-/// The path of a file by its number, as recorded: with its directory, without the unit's.
+/// The path of a file by its number. A relative one is within the directory in which the compiler ran: that says whose
+/// `src/lib.rs` it is.
 pub(super) fn file(dwarf: &Dwarf<'_>, unit: &Unit<'_>, number: u64) -> Option<String> {
     let header = unit.line_program.as_ref()?.header();
     let file = header.file(number)?;
@@ -74,12 +75,19 @@ pub(super) fn file(dwarf: &Dwarf<'_>, unit: &Unit<'_>, number: u64) -> Option<St
         let text = dwarf.attr_string(unit, value).ok()?;
         Some(String::from_utf8_lossy(text.slice()).into_owned())
     };
-    let path = text(file.path_name())?;
+    let mut path = text(file.path_name())?;
+    let within =
+        |directory: &str, path: &str| format!("{}/{path}", directory.trim_end_matches('/'));
     if !path.starts_with('/')
         && file.directory_index() != 0
         && let Some(directory) = file.directory(header).and_then(text)
     {
-        return Some(format!("{}/{path}", directory.trim_end_matches('/')));
+        path = within(&directory, &path);
     }
-    Some(path)
+    match &unit.comp_dir {
+        Some(directory) if !path.starts_with('/') => {
+            Some(within(&String::from_utf8_lossy(directory.slice()), &path))
+        }
+        _ => Some(path),
+    }
 }

@@ -59,7 +59,7 @@ pub struct Program {
 pub struct Frame {
     /// As a person says it: `Session::get`, `accept`, `Session::act::{closure}`.
     pub function: String,
-    /// The source file, as the compiler recorded it.
+    /// The source file, with the directory in which the compiler ran.
     pub file: Option<String>,
     /// The line in it, from 1; 0 if none was recorded.
     pub line: u32,

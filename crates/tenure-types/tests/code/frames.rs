@@ -4,7 +4,8 @@ use super::compile::{Sample, each, numbers};
 
 fn frame(source: &str, function: &str, comment: &str) -> Frame {
     let line = Sample::line_of(source, comment);
-    Frame { function: function.to_owned(), file: Some(source.to_owned()), line }
+    let file = format!("{}/tests/code/samples/{source}", env!("CARGO_MANIFEST_DIR"));
+    Frame { function: function.to_owned(), file: Some(file), line }
 }
 
 #[test]
