@@ -66,7 +66,7 @@ impl Head {
                 Curves::of(
                     forecast,
                     "forecast",
-                    "Throughput, at best",
+                    "Throughput, at most",
                     "Throughput of the whole program",
                 )
             }),

@@ -1,21 +1,20 @@
 //! From a recording to a report: names, words in the model of findings, and what mending would give.
 
-mod missing;
 mod names;
 mod pattern;
 mod program;
+mod run;
 mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use tenure_find::{
-    Confidence, Ended, Finding, Kind, Level, Observed, Report, Role, Run, Sharing, Source, Storage,
-    Word,
+    Confidence, Finding, Kind, Level, Observed, Report, Role, Sharing, Source, Storage, Word,
 };
 use tenure_types::code::Place;
 
 use crate::contend::{self, Contended};
-use crate::record::{self, Line, Process, Recording};
+use crate::record::{Line, Process, Recording};
 
 use names::{Names, Programs};
 use pattern::{Memory, Mended, Recorded};
@@ -31,7 +30,7 @@ pub fn report(recording: &Recording, command: &str, line_bytes: u32, predicted: 
         recording.processes.iter().map(|process| Names::new(process, &programs)).collect();
     let groups: Vec<_> =
         recording.processes.iter().zip(&names).map(|(it, names)| Groups::of(it, names)).collect();
-    let all_accesses: u64 = entries(&recording.processes).sum();
+    let all_accesses = run::contended(recording);
     let mut found: Vec<(u64, usize, Finding, Option<Recorded>)> = Vec::new();
     for (at, process) in recording.processes.iter().enumerate() {
         for contended in contend::contended(process) {
@@ -42,9 +41,12 @@ pub fn report(recording: &Recording, command: &str, line_bytes: u32, predicted: 
         }
     }
     found.sort_by_key(|(changes, ..)| std::cmp::Reverse(*changes));
-    let mut run = run(recording, command);
-    run.missing = missing::missing(recording, &programs);
+    let mut run = run::run(recording, command, &programs);
     let worst = found.first().map(|(_, process, ..)| *process);
+    if found.iter().any(|(_, process, ..)| Some(*process) != worst) {
+        let only = "The prediction for the whole program is of the process with the worst line.";
+        run.missing.push(only.to_owned());
+    }
     let (mut findings, mut parts) = (Vec::new(), Vec::new());
     for (at, (_, process, mut finding, recorded)) in found.into_iter().enumerate() {
         finding.rank = at as u64 + 1;
@@ -65,52 +67,6 @@ pub fn report(recording: &Recording, command: &str, line_bytes: u32, predicted: 
         run.pattern = program::pattern(&parts, 0, groups).map(|pattern| pattern.to_toml());
     }
     Report::new(Source::Run(run), line_bytes.into(), findings)
-}
-
-/// Accesses to contended lines, by entry.
-fn entries(processes: &[Process]) -> impl Iterator<Item = u64> {
-    processes
-        .iter()
-        .flat_map(|it| &it.lines)
-        .flat_map(|line| &line.entries)
-        .map(|entry| entry.count)
-}
-
-fn run(recording: &Recording, command: &str) -> Run {
-    let processes = &recording.processes;
-    let threads = || processes.iter().flat_map(|process| &process.threads);
-    Run {
-        command: command.to_owned(),
-        ended: match recording.ended {
-            record::Ended::Exited(status) => Ended::Exited { status },
-            record::Ended::Killed(signal) => Ended::Killed { signal: signal_name(signal) },
-        },
-        seconds: recording.seconds,
-        processes: processes.len() as u64,
-        threads: threads().count() as u64,
-        accesses: threads().map(|thread| thread.accesses).sum(),
-        contended: entries(processes).sum(),
-        dropped: processes.iter().map(|process| process.dropped).sum(),
-        missing: Vec::new(),
-        forecast: None,
-        pattern: None,
-    }
-}
-
-fn signal_name(number: i32) -> String {
-    const NAMES: [(i32, &str); 9] = [
-        (1, "SIGHUP"),
-        (2, "SIGINT"),
-        (3, "SIGQUIT"),
-        (4, "SIGILL"),
-        (6, "SIGABRT"),
-        (8, "SIGFPE"),
-        (9, "SIGKILL"),
-        (11, "SIGSEGV"),
-        (15, "SIGTERM"),
-    ];
-    let name = NAMES.iter().find(|(known, _)| *known == number);
-    name.map_or_else(|| format!("signal {number}"), |(_, name)| (*name).to_owned())
 }
 
 /// A finding without its rank, score and repairs, and its pattern if it has one.

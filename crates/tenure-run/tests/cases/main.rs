@@ -166,6 +166,39 @@ fn the_cases_in_rust_optimised() {
     check(&of_cargo(&["--release"], "release"), &IN_RUST);
 }
 
+/// `ci/nightly.sh` runs it: only that installs std's source.
+#[test]
+#[ignore = "needs a toolchain with rust-src, which TENURE_TOOLCHAIN names"]
+fn std_is_instrumented_if_cargo_compiles_it() {
+    let toolchain = format!("+{}", std::env::var("TENURE_TOOLCHAIN").unwrap());
+    let manifest = sources().join("rust/Cargo.toml");
+    for build_std in [false, true] {
+        let target = target().join(format!("std-{build_std}"));
+        let words = ["cargo", &toolchain, "run", "--quiet", "--release", "--bin", "environment"];
+        let options = [
+            "--manifest-path".as_ref(),
+            manifest.as_os_str(),
+            "--target-dir".as_ref(),
+            target.as_os_str(),
+        ];
+        let request = Request {
+            command: words.iter().map(OsString::from).chain(options.map(OsString::from)).collect(),
+            build_std,
+            line_bytes: 64,
+            cache: Some(target.join("cache")),
+            ..Request::default()
+        };
+        let recording = tenure_run::run(&request, &()).unwrap();
+        assert_eq!(recording.ended, Ended::Exited(0));
+        let report = tenure_run::find::report(&recording, "environment", 64, 0);
+        let Source::Run(run) = &report.source else { panic!("{report:?}") };
+        let is_missing = run.missing.iter().any(|sentence| sentence.contains("seen: std"));
+        assert_eq!(is_missing, !build_std, "{:?}", run.missing);
+        let is_lock = |finding: &Finding| names(finding).contains("ENV_LOCK");
+        assert_eq!(report.findings.iter().any(is_lock), build_std, "{:#?}", report.findings);
+    }
+}
+
 #[test]
 fn a_program_that_crashes_has_its_report() {
     let program = compiled("gcc", "c", "-O1");

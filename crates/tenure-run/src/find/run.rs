@@ -1,16 +1,71 @@
-//! What a run does not show, and why: each a sentence.
+//! The head of a report: how the run went, and what it does not show.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use tenure_find::{Ended, Run};
 use tenure_types::code::Program;
 
 use super::names::Programs;
 use crate::instrumented::Instrumentation;
-use crate::record::{Module, Recording};
+use crate::record::{self, Module, Recording};
 
-/// What of a run was not seen.
-pub(super) fn missing(recording: &Recording, programs: &Programs) -> Vec<String> {
+/// The head, without a forecast.
+pub(super) fn run(recording: &Recording, command: &str, programs: &Programs) -> Run {
+    let processes = &recording.processes;
+    let threads = || processes.iter().flat_map(|process| &process.threads);
+    Run {
+        command: command.to_owned(),
+        ended: match recording.ended {
+            record::Ended::Exited(status) => Ended::Exited { status },
+            record::Ended::Killed(signal) => Ended::Killed { signal: signal_name(signal) },
+        },
+        seconds: seconds(recording),
+        processes: processes.len() as u64,
+        threads: threads().count() as u64,
+        accesses: threads().map(|thread| thread.accesses).sum(),
+        contended: contended(recording),
+        dropped: processes.iter().map(|process| process.dropped).sum(),
+        missing: missing(recording, programs),
+        forecast: None,
+        pattern: None,
+    }
+}
+
+/// Accesses to contended lines.
+pub(super) fn contended(recording: &Recording) -> u64 {
+    let lines = recording.processes.iter().flat_map(|process| &process.lines);
+    lines.flat_map(|line| &line.entries).map(|entry| entry.count).sum()
+}
+
+/// How long instrumented processes ran, one after the other or at the same time: a build before them does not count.
+fn seconds(recording: &Recording) -> f64 {
+    let one_by_one = recording.processes.iter().map(|process| process.seconds).sum();
+    if recording.processes.is_empty() {
+        recording.seconds
+    } else {
+        recording.seconds.min(one_by_one)
+    }
+}
+
+fn signal_name(number: i32) -> String {
+    const NAMES: [(i32, &str); 9] = [
+        (1, "SIGHUP"),
+        (2, "SIGINT"),
+        (3, "SIGQUIT"),
+        (4, "SIGILL"),
+        (6, "SIGABRT"),
+        (8, "SIGFPE"),
+        (9, "SIGKILL"),
+        (11, "SIGSEGV"),
+        (15, "SIGTERM"),
+    ];
+    let name = NAMES.iter().find(|(known, _)| *known == number);
+    name.map_or_else(|| format!("signal {number}"), |(_, name)| (*name).to_owned())
+}
+
+/// What of a run was not seen, and why: each a sentence.
+fn missing(recording: &Recording, programs: &Programs) -> Vec<String> {
     let mut all = Vec::new();
     if recording.processes.is_empty() {
         all.push("No instrumented program ran, so nothing was recorded.".to_owned());
@@ -25,9 +80,9 @@ pub(super) fn missing(recording: &Recording, programs: &Programs) -> Vec<String>
     for module in modules(recording) {
         let Some(name) = Path::new(&module.path).file_name() else { continue };
         let name = name.to_string_lossy().into_owned();
-        let program = programs.open(&module.path);
         match Instrumentation::of(Path::new(&module.path)) {
             Some(Instrumentation::Open) => {
+                let program = programs.open(&module.path);
                 if program.as_ref().is_some_and(|it| has_plain_std(it)) {
                     silent.insert(0, "std, but for its generic code".to_owned());
                 }
@@ -90,6 +145,22 @@ fn listed(names: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_build_before_the_run_takes_none_of_its_time() {
+        let of = |processes: &[f64]| {
+            let process = |&seconds| record::Process { seconds, ..record::Process::default() };
+            seconds(&Recording {
+                ended: record::Ended::Exited(0),
+                seconds: 60.0,
+                cpu_seconds: 0.0,
+                processes: processes.iter().map(process).collect(),
+            })
+        };
+        assert_eq!(of(&[]), 60.0);
+        assert_eq!(of(&[2.0, 3.0]), 5.0);
+        assert_eq!(of(&[50.0, 50.0]), 60.0);
+    }
 
     #[test]
     fn long_lists_are_cut() {
