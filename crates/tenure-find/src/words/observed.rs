@@ -323,14 +323,21 @@ pub(crate) fn outlook(forecast: &Forecast) -> Option<String> {
     });
     let all: Vec<_> = all.filter(|(_, gain, _)| gain.is_finite()).collect();
     let (cpus, ..) = all.first()?;
+    let on = count_of(*cpus, "CPU");
+    /// Less than this is no gain.
+    const WORTH: f64 = 1.05;
+    if all.iter().all(|(_, gain, _)| *gain < WORTH) {
+        return Some(format!(
+            "On {on} these repairs alone would not make the whole program faster: what they leave is its limit."
+        ));
+    }
     let gains = all.iter().enumerate().map(|(at, (_, gain, name))| {
         let as_much = if at == 0 { " as much" } else { "" };
         format!("{gain:.1} times{as_much} with {name}")
     });
     Some(format!(
-        "On {} the whole program would do, at most, {}. Only these lines and the work between accesses to them are \
+        "On {on} the whole program would do, at most, {}. Only these lines and the work between accesses to them are \
          simulated.",
-        count_of(*cpus, "CPU"),
         gains.collect::<Vec<_>>().join(", "),
     ))
 }
@@ -431,6 +438,26 @@ mod tests {
         ] {
             assert_eq!((&*short(name, 1), &*short(name, 2)), (one, two), "{name}");
         }
+    }
+
+    #[test]
+    fn the_outlook_has_a_factor_for_each_curve_or_says_that_nothing_is_gained() {
+        let points = |per_second| vec![Point { cpus: 64, per_second }];
+        let curve =
+            |name: &str, per_second| Curve { name: name.to_owned(), points: points(per_second) };
+        let outlook = |all: &[(&str, f64)]| {
+            outlook(&Forecast {
+                machine: "m".to_owned(),
+                as_is: points(10.0),
+                repaired: all.iter().map(|(name, per_second)| curve(name, *per_second)).collect(),
+            })
+        };
+        assert_eq!(outlook(&[]), None);
+        let said = outlook(&[("the first repair", 12.0), ("all 2 repairs", 54.0)]).unwrap();
+        let factors = "1.2 times as much with the first repair, 5.4 times with all 2 repairs.";
+        assert!(said.starts_with("On 64 CPUs ") && said.contains(factors), "{said}");
+        let said = outlook(&[("the repair", 10.1)]).unwrap();
+        assert!(said.contains("would not make the whole program faster"), "{said}");
     }
 
     #[test]
