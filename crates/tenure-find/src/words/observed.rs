@@ -76,8 +76,10 @@ fn names(report: &Report) -> Option<String> {
         return None;
     }
     let part = |part: u64| share(ratio(part, all));
+    // Then there is no debugging information at all.
+    let advice = if lines == 0 { ": build with -g" } else { "" };
     Some(format!(
-        "Of these lines {} have a type, {} a member, {} a line of code.",
+        "Of these lines {} have a type, {} a member, {} a line of code{advice}.",
         part(typed),
         part(members),
         part(lines)

@@ -76,33 +76,24 @@ fn missing(recording: &Recording, programs: &Programs) -> Vec<String> {
                 .to_owned(),
         );
     }
-    let (mut silent, mut nameless) = (Vec::new(), Vec::new());
+    let mut silent = Vec::new();
     for module in modules(recording) {
-        let Some(name) = Path::new(&module.path).file_name() else { continue };
+        let path = Path::new(&module.path);
+        let Some(name) = path.file_name() else { continue };
         let name = name.to_string_lossy().into_owned();
-        match Instrumentation::of(Path::new(&module.path)) {
-            Some(Instrumentation::Open) => {
-                let program = programs.open(&module.path);
-                if program.as_ref().is_some_and(|it| has_plain_std(it)) {
-                    silent.insert(0, "std, but for its generic code".to_owned());
-                }
-                if program.is_some_and(|it| !it.has_debugging_information()) {
-                    nameless.push(name);
-                }
+        let has_std = || programs.open(&module.path).is_some_and(|program| has_plain_std(&program));
+        match Instrumentation::of(path) {
+            Some(Instrumentation::Open) if has_std() => {
+                silent.insert(0, "std, but for its generic code".to_owned());
             }
-            Some(_) if !is_of_the_c_library(&name) => silent.push(name),
-            _ => {}
+            None | Some(Instrumentation::Open) => {}
+            Some(_) if is_of_the_c_library(&name) => {}
+            Some(_) => silent.push(name),
         }
     }
     silent.dedup();
     if !silent.is_empty() {
         all.push(format!("Not instrumented, so not seen: {}.", listed(&silent)));
-    }
-    if !nameless.is_empty() {
-        all.push(format!(
-            "Without debugging information, so without types and lines of code: {}. Build with -g.",
-            listed(&nameless)
-        ));
     }
     all
 }

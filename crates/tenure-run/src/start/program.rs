@@ -64,8 +64,12 @@ pub(crate) fn find(word: &OsStr) -> Result<PathBuf, Error> {
         false => vec![word.into()],
     };
     places.retain(|path| path.is_file() && access(path, Access::EXEC_OK).is_ok());
-    let missing =
-        || Error::new(format!("{}: no such program, or it may not be executed", word.display()));
+    let missing = || {
+        let word = word.display();
+        Error::new(format!(
+            "{word}: no such program, or it may not be executed; build it, or name it by its path"
+        ))
+    };
     places.into_iter().next().ok_or_else(missing)
 }
 

@@ -131,12 +131,6 @@ impl Program {
         Ok(Self { path: path.to_owned(), image, units: OnceLock::new(), types: OnceLock::new() })
     }
 
-    /// Whether the file, or one that belongs to it, has any types, lines and inlined functions.
-    #[must_use]
-    pub fn has_debugging_information(&self) -> bool {
-        !self.image.bytes(gimli::SectionId::DebugInfo).is_empty()
-    }
-
     /// The address of a function whose symbol contains this text, as compilers spell it.
     #[must_use]
     pub fn function_named(&self, part: &str) -> Option<u64> {
