@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # The code compiles, without a warning, for machines that are not at hand: `cargo check` needs neither their linker nor
 # their C compiler. The workspace for Windows, Apple's systems and Linux with 32 bits, and its tests for Windows and for 32
-# bits; what knows the architecture (the library, the simulator, the servers) for Linux on Arm; the library without std where atomics have 32 bits at most.
+# bits; what knows the architecture (the library, the simulator, the servers, the runtime of `tenure run`) for Linux on
+# Arm; the library without std where atomics have 32 bits at most.
 #
 # Rustup installs the targets. Where it cannot have the first of a class it takes the next; none of a class is a failure.
 #
@@ -37,6 +38,20 @@ export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-target}/targets"
 export RUSTFLAGS="-D warnings"
 check() { cargo check --quiet "$@"; }
 
+# The runtime of `tenure run`, down to machine code, as its assembly is checked there alone.
+runtime() {
+    if [[ $target != *-linux-gnu ]]; then
+        echo "targets: \`tenure run\` has no runtime for $target, so it is not compiled"
+        return
+    fi
+    for line in 64 128; do
+        rustc crates/tenure-probe/src/lib.rs --crate-name tsan --crate-type lib --emit obj --edition 2024 --cap-lints allow \
+            --cfg tenure_runtime --cfg "tenure_line=\"$line\"" -C panic=abort -C opt-level=3 -C force-frame-pointers=yes \
+            --target "$target" -o "$CARGO_TARGET_DIR/runtime-$line.o"
+    done
+    echo "targets: the runtime of \`tenure run\` compiles for $target"
+}
+
 tested=() plain=()
 for class in "${classes[@]}"; do
     install "$class"
@@ -46,6 +61,7 @@ for class in "${classes[@]}"; do
         arm64)
             check --package tenure --package tenure-sim --package tenure-serve --all-features --target "$target"
             echo "targets: the library, the simulator and the servers compile for $target"
+            runtime
             ;;
         bare)
             for features in "" alloc derive; do

@@ -52,7 +52,7 @@ pub(super) fn note(address: usize, size: u8, access: Access, code: u64) {
     let who = shadow::words(address).who.load(Relaxed);
     if who != local.own() && who != ignored(access) {
         note_shared(local, address, size, access, code);
-    } else if local.is_sampled() {
+    } else if local.passes(1) {
         note_sample(address, access);
     }
 }
@@ -67,16 +67,11 @@ pub(super) const fn ignored(access: Access) -> u32 {
 /// [`note`] for a thread that has no record yet.
 #[cold]
 #[inline(never)]
-fn note_first(address: usize, size: u8, access: Access, code: u64) {
+pub(super) extern "C" fn note_first(address: usize, size: u8, access: Access, code: u64) {
     if threads::attach().is_some() {
         // A thread is attached once, so this goes no deeper.
         note(address, size, access, code);
     }
-}
-
-/// [`note`] where it is called, and not part of its caller.
-pub(super) extern "C" fn note_called(address: usize, size: u8, access: Access, code: u64) {
-    note(address, size, access, code);
 }
 
 /// Counts accesses that need no more, and notes this one for all of them.
@@ -104,18 +99,49 @@ pub(super) fn note_range(start: usize, bytes: usize, access: Access, code: u64) 
 /// [`note_range`] for several lines.
 #[inline(never)]
 fn note_lines(start: usize, bytes: usize, access: Access, code: u64) {
+    let Some(local) = threads::current() else {
+        // The first line has the thread attached, unless it is not to be recorded.
+        return note(start, 1, access, code);
+    };
+    let own = local.own();
     let (mut address, end) = (start, start.saturating_add(bytes));
+    let (mut private, mut passed) = (start, 0);
     while address < end {
         let next = ((address & !(LINE_BYTES - 1)) + LINE_BYTES).min(end);
-        note(address, (next - address) as u8, access, code);
+        let who = shadow::words(address).who.load(Relaxed);
+        if who != own && who != ignored(access) {
+            note_shared(local, address, (next - address) as u8, access, code);
+        } else {
+            (private, passed) = (address, passed + 1);
+        }
         address = next;
+    }
+    if local.passes(passed) {
+        note_sample(private, access);
     }
 }
 
 /// Notes an access to a line that is not this thread's alone, or was not so far.
 #[inline(never)]
-fn note_shared(local: &Local, address: usize, size: u8, access: Access, code: u64) {
+pub(super) extern "C" fn note_shared(
+    local: &Local,
+    address: usize,
+    size: u8,
+    access: Access,
+    code: u64,
+) {
     local.count_accesses(1);
+    let who = shadow::words(address).who.load(Relaxed);
+    let place = place(address, size, access);
+    if who & STATE != CONTENDED || !local.counts_again(who & !STATE, place, code) {
+        note_rare(local, address, size, access, code);
+    }
+}
+
+/// [`note_shared`] for the first access of its kind, which may have the line become contended.
+#[cold]
+#[inline(never)]
+fn note_rare(local: &Local, address: usize, size: u8, access: Access, code: u64) {
     let words = shadow::words(address);
     let mut who = words.who.load(Relaxed);
     if who & STATE != CONTENDED {
@@ -123,13 +149,15 @@ fn note_shared(local: &Local, address: usize, size: u8, access: Access, code: u6
         who = words.change(local.user(), who, address, access.writes(), &recorder);
     }
     if who & STATE == CONTENDED {
-        let offset = address & (LINE_BYTES - 1);
-        let place = segment::place(offset as u8, size, access);
-        local.count(who & !STATE, place, code, |lock| {
+        local.count(who & !STATE, place(address, size, access), code, |lock| {
             heap::find(lock, address)
                 .map_or((0, 0), |(start, class)| (class, (address - start) as u32))
         });
     }
+}
+
+fn place(address: usize, size: u8, access: Access) -> u32 {
+    segment::place((address % LINE_BYTES) as u8, size, access)
 }
 
 /// The records, as a thread uses them that accesses an address.

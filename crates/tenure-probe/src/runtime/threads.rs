@@ -271,21 +271,23 @@ impl Local {
         accesses.store(accesses.load(Relaxed) + u64::from(times), Relaxed);
     }
 
-    /// Whether the present access, which needs no more than to be counted, is noted for itself and those that follow.
+    /// Passes so many accesses that need no more than to be counted, and says whether the next sample is among them.
     #[inline(always)]
-    pub(super) fn is_sampled(&self) -> bool {
-        let left = self.until_sample.load(Relaxed) - 1;
+    pub(super) fn passes(&self, accesses: i32) -> bool {
+        let left = self.until_sample.load(Relaxed) - accesses;
         self.until_sample.store(left, Relaxed);
         left < 0
     }
 
-    /// Counts accesses up to the next sample, and returns how many: 32 on average.
+    /// Counts the accesses that have been passed, and those up to the next sample: 32 on average. Returns these.
     pub(super) fn next_sample(&self) -> u32 {
         // Not always the same number, or one access of a loop would be all samples.
         let random = (self.accesses().load(Relaxed) as u32).wrapping_mul(0x9e37_79b9) >> 16;
         let times = 17 + random % 31;
+        // Accesses were counted up to 0; the sample itself is the first of those that are counted now.
+        let passed = -1 - self.until_sample.load(Relaxed);
         self.until_sample.store(times as i32 - 1, Relaxed);
-        self.count_accesses(times);
+        self.count_accesses(times + passed.max(0) as u32);
         times
     }
 
@@ -330,6 +332,20 @@ impl Local {
         Some(Busy(self))
     }
 
+    /// Counts an access to a contended line, if its entry is among the recent ones.
+    #[inline(always)]
+    pub(super) fn counts_again(&self, line: u32, place: u32, code: u64) -> bool {
+        // SAFETY: the array has RECENT elements, each null or one of this thread's entries, which stay mapped.
+        unsafe {
+            let entry = *self.recent(hash(line, place, code));
+            let found = !entry.is_null() && is(entry, line, place, code);
+            if found {
+                count_one(entry);
+            }
+            found
+        }
+    }
+
     /// Counts an access to a contended line. The first time, `object` says the class of the object that is accessed, and
     /// how far inside of it.
     pub(super) fn count(
@@ -339,22 +355,21 @@ impl Local {
         code: u64,
         object: impl FnOnce(&Locked) -> (u32, u32),
     ) {
+        let Some(_busy) = self.busy() else { return store::drop_one() };
         let hash = hash(line, place, code);
-        let recent = self.recent.wrapping_add(hash as usize % RECENT);
-        // SAFETY: the array has RECENT elements, each null or one of this thread's entries, which stay mapped.
-        unsafe {
-            let mut entry = *recent;
-            if entry.is_null() || !is(entry, line, place, code) {
-                let Some(_busy) = self.busy() else { return store::drop_one() };
-                entry = self.find(line, place, code, hash, object);
-                if entry.is_null() {
-                    return store::drop_one();
-                }
-                *recent = entry;
-            }
-            let count = AtomicU64::from_ptr(&raw mut (*entry).count);
-            count.store(count.load(Relaxed) + 1, Relaxed);
+        let entry = self.find(line, place, code, hash, object);
+        if entry.is_null() {
+            return store::drop_one();
         }
+        // SAFETY: as in `counts_again`.
+        unsafe {
+            *self.recent(hash) = entry;
+            count_one(entry);
+        }
+    }
+
+    fn recent(&self, hash: u32) -> *mut *mut Entry {
+        self.recent.wrapping_add(hash as usize % RECENT)
     }
 
     /// The entry, made if need be; null if there is no room.
@@ -460,14 +475,20 @@ impl Local {
     }
 }
 
+/// Counts an access of the thread that has the entry.
+unsafe fn count_one(entry: *mut Entry) {
+    // SAFETY: the caller's entry is mapped; the observer reads the number as a whole.
+    let count = unsafe { AtomicU64::from_ptr(&raw mut (*entry).count) };
+    count.store(count.load(Relaxed) + 1, Relaxed);
+}
+
 unsafe fn is(entry: *const Entry, line: u32, place: u32, code: u64) -> bool {
     // SAFETY: the caller's entry is mapped, and these fields never change.
     unsafe { (*entry).code == code && (*entry).line == line && (*entry).place == place }
 }
 
 fn hash(line: u32, place: u32, code: u64) -> u32 {
-    let mixed =
-        (u64::from(line) << 32 | u64::from(place)).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ code;
+    let mixed = code ^ u64::from(line) << 20 ^ u64::from(place) << 44;
     (mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32
 }
 

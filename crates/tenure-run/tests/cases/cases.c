@@ -6,7 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { THREADS = 2, TIMES = 2000000, LINE = 64 };
+/* ci/run_cost.py asks for more than a start takes. */
+#ifdef LONG
+enum { TIMES = 20000000 };
+#else
+enum { TIMES = 2000000 };
+#endif
+enum { THREADS = 2, LINE = 64 };
 
 typedef volatile uint64_t Word;
 
