@@ -14,7 +14,7 @@ unsafe extern "C" {
     pub(super) fn readlink(path: *const c_char, to: *mut c_char, bytes: usize) -> isize;
     pub(super) fn getpid() -> c_int;
     pub(super) fn getppid() -> c_int;
-    pub(super) fn prctl(option: c_int, ...) -> c_int;
+    fn prctl(option: c_int, ...) -> c_int;
     pub(super) fn getrlimit(resource: c_int, limit: *mut [c_ulong; 2]) -> c_int;
     fn dlsym(library: *mut c_void, name: *const c_char) -> *mut c_void;
     fn clock_gettime(clock: c_int, time: *mut [c_long; 2]) -> c_int;
@@ -38,7 +38,6 @@ pub(super) const O_RDWR: c_int = 2;
 pub(super) const O_CREAT: c_int = 0o100;
 pub(super) const O_EXCL: c_int = 0o200;
 pub(super) const O_CLOEXEC: c_int = 0o2_000_000;
-pub(super) const PR_GET_NAME: c_int = 16;
 pub(super) const RLIMIT_FSIZE: c_int = 1;
 pub(super) const EEXIST: c_int = 17;
 
@@ -224,6 +223,15 @@ fn clock(number: c_int) -> u64 {
 pub(super) fn thread_number() -> u32 {
     // SAFETY: gettid has no arguments and no effect.
     unsafe { syscall(numbers::GETTID) as u32 }
+}
+
+/// This thread's name: 16 bytes, zeros behind it.
+pub(super) fn thread_name() -> [u64; 2] {
+    const PR_GET_NAME: c_int = 16;
+    let mut name = [0_u64; 2];
+    // SAFETY: the kernel writes at most 16 bytes.
+    unsafe { prctl(PR_GET_NAME, name.as_mut_ptr()) };
+    name
 }
 
 /// The lowest address of this thread's stack, and the one behind its highest; zeros if that cannot be found out.

@@ -151,11 +151,9 @@ pub(super) fn attach_born(
     }
     let id = LAST.load(Relaxed).wrapping_add(1);
     LAST.store(id, Relaxed);
-    let mut name = [0_u64; 2];
-    // SAFETY: the kernel writes at most 16 bytes. The record has room for a `Local` (asserted above) and is this
-    // thread's alone.
+    let [name, name_rest] = sys::thread_name();
+    // SAFETY: the record has room for a `Local` (asserted above) and is this thread's alone.
     unsafe {
-        sys::prctl(sys::PR_GET_NAME, name.as_mut_ptr());
         record.write(Local {
             record: UnsafeCell::new(Thread {
                 accesses: 0,
@@ -165,8 +163,8 @@ pub(super) fn attach_born(
                 routine,
                 id,
                 tid: sys::thread_number(),
-                name: name[0],
-                name_rest: name[1],
+                name,
+                name_rest,
                 stack: stack.0 as u64,
                 stack_end: stack.1 as u64,
             }),
@@ -213,11 +211,20 @@ fn room(lock: &Locked) -> *mut Local {
 pub(super) fn detach() {
     let Some(local) = current() else { return };
     sys::set_local(IGNORED);
-    // SAFETY: the record is this thread's own, and the observer reads whole numbers.
-    unsafe { AtomicU64::from_ptr(&raw mut (*local.record.get()).cpu) }
-        .store(sys::cpu_time(), Relaxed);
-    // SAFETY: as above.
-    unsafe { AtomicU64::from_ptr(&raw mut (*local.record.get()).ended) }.store(sys::now(), Relaxed);
+    let record = local.record.get();
+    let set = |word: *mut u64, value: u64| {
+        // SAFETY: a word of the record, which is this thread's own; the observer reads whole numbers.
+        unsafe { AtomicU64::from_ptr(word) }.store(value, Relaxed);
+    };
+    // Threads get their names after they have been attached.
+    let [name, name_rest] = sys::thread_name();
+    // SAFETY: the record stays mapped, and only addresses are taken.
+    unsafe {
+        set(&raw mut (*record).name, name);
+        set(&raw mut (*record).name_rest, name_rest);
+        set(&raw mut (*record).cpu, sys::cpu_time());
+        set(&raw mut (*record).ended, sys::now());
+    }
     let block = local.block.get();
     if !block.is_null() {
         let _lock = store::lock();

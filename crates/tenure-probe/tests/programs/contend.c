@@ -1,4 +1,5 @@
 // Two threads, and every kind of line: argv[1] says how long.
+#define _GNU_SOURCE
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -17,6 +18,8 @@ static volatile long sink;
 
 static void *work(void *which) {
     long me = (long)which;
+    // A name that a thread gets after its first access.
+    pthread_setname_np(pthread_self(), "worker");
     volatile long *mine = malloc(64 * 1024);
     for (long round = 0; round < rounds; round++) {
         adjacent[me]++;

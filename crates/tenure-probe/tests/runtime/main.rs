@@ -69,7 +69,8 @@ fn threads_and_modules_have_names_and_allocations_a_stack() {
     assert_eq!(segment.threads.len(), 3);
     for (index, thread) in segment.threads.iter().enumerate() {
         assert_eq!(thread.id as usize, index + 1);
-        assert_eq!(&thread.name.to_ne_bytes()[..7], b"program");
+        let name = if index == 0 { b"program" } else { b"worker\0" };
+        assert_eq!(&thread.name.to_ne_bytes()[..7], name);
         assert!(thread.accesses > 0);
         assert_eq!(
             thread.ended != 0,

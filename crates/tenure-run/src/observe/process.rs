@@ -22,18 +22,35 @@ pub(crate) struct Observed {
     lines: usize,
     /// When it was last seen alive, on the segment's clock.
     alive: u64,
-    /// Processor time of threads that have not ended, by [`Thread::tid`].
-    cpu: FxHashMap<u32, u64>,
+    /// Threads that had not ended, by [`Thread::tid`].
+    living: FxHashMap<u32, Living>,
     /// By the number of the line.
     possible: FxHashMap<u32, Possible>,
+}
+
+/// What the kernel says of a thread.
+#[derive(Debug, Default)]
+struct Living {
+    /// Processor time in nanoseconds.
+    cpu: u64,
+    /// It may get its name after its first access.
+    name: String,
+}
+
+impl Living {
+    fn ask(pid: u32, thread: u32) -> Option<Self> {
+        let ask = |what| fs::read_to_string(format!("/proc/{pid}/task/{thread}/{what}")).ok();
+        let cpu = ask("schedstat")?.split(' ').next()?.parse().ok()?;
+        Some(Self { cpu, name: ask("comm")?.trim_end_matches('\n').to_owned() })
+    }
 }
 
 impl Observed {
     /// Opens a process's segment; `None` if it is not ready.
     pub(crate) fn open(path: &Path) -> io::Result<Option<Self>> {
         let Some(reader) = Reader::open(path)? else { return Ok(None) };
-        let (counts, cpu, possible) = (Vec::new(), FxHashMap::default(), FxHashMap::default());
-        Ok(Some(Self { reader, counts, lines: 0, alive: now(), cpu, possible }))
+        let (counts, living, possible) = (Vec::new(), FxHashMap::default(), FxHashMap::default());
+        Ok(Some(Self { reader, counts, lines: 0, alive: now(), living, possible }))
     }
 
     pub(crate) fn end_bucket(&mut self, took: Duration) {
@@ -44,7 +61,7 @@ impl Observed {
         if self.reader.refresh(false).is_err() {
             return;
         }
-        self.ask_for_cpu();
+        self.ask_for_threads();
         self.counts.resize(self.reader.entries.len(), 0);
         let mut changed: Vec<(u32, Share)> = Vec::new();
         for (entry, before) in self.reader.entries.iter().zip(&mut self.counts) {
@@ -73,15 +90,13 @@ impl Observed {
         }
     }
 
-    /// Asks the kernel for the processor time of threads that have not ended, of the first ones if there are many.
-    fn ask_for_cpu(&mut self) {
+    /// Asks the kernel for threads that have not ended, for the first ones if there are many.
+    fn ask_for_threads(&mut self) {
         const MOST: usize = 64;
         let pid = self.reader.header.pid;
         for thread in self.reader.threads.iter().filter(|thread| thread.ended == 0).take(MOST) {
-            let text = fs::read_to_string(format!("/proc/{pid}/task/{}/schedstat", thread.tid));
-            let first = text.ok().and_then(|text| text.split(' ').next()?.parse().ok());
-            if let Some(nanoseconds) = first {
-                self.cpu.insert(thread.tid, nanoseconds);
+            if let Some(living) = Living::ask(pid, thread.tid) {
+                self.living.insert(thread.tid, living);
             }
         }
     }
@@ -126,18 +141,17 @@ impl Observed {
         let name: Vec<u8> =
             [thread.name, thread.name_rest].into_iter().flat_map(u64::to_ne_bytes).collect();
         let name = name.split(|&byte| byte == 0).next().unwrap_or_default();
+        let name = String::from_utf8_lossy(name);
+        // What has ended says it all; a number may belong to another thread by now.
+        let living = self.living.get(&thread.tid).filter(|_| thread.ended == 0);
         let end = if thread.ended == 0 { self.alive } else { thread.ended };
         record::Thread {
             id: thread.id,
-            name: String::from_utf8_lossy(name).into_owned(),
+            name: living.map_or(name.into_owned(), |living| living.name.clone()),
             routine: thread.routine,
             accesses: thread.accesses,
             lived: end.saturating_sub(thread.started),
-            cpu: if thread.ended == 0 {
-                self.cpu.get(&thread.tid).copied().unwrap_or(0)
-            } else {
-                thread.cpu
-            },
+            cpu: living.map_or(thread.cpu, |living| living.cpu),
             stack: thread.stack..thread.stack_end,
         }
     }

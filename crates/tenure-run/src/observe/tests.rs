@@ -183,6 +183,15 @@ fn a_line_has_its_allocation_and_a_process_its_threads_and_modules() {
         (std::mem::offset_of!(Thread, ended), &50_u64.to_ne_bytes()),
     ];
     segment.put(threads, Kind::Threads, 0, &thread);
+    // One that lives, this one, got its name after its first access.
+    let this = fs::read_link("/proc/thread-self").unwrap();
+    let tid: u32 = this.file_name().unwrap().to_str().unwrap().parse().unwrap();
+    let thread: [(usize, &[u8]); 3] = [
+        (std::mem::offset_of!(Thread, id), &2_u32.to_ne_bytes()),
+        (std::mem::offset_of!(Thread, tid), &tid.to_ne_bytes()),
+        (std::mem::offset_of!(Thread, name), b"before"),
+    ];
+    segment.put(threads, Kind::Threads, 1, &thread);
     let program: [(usize, &[u8]); 2] =
         [(0, &0x5000_u64.to_ne_bytes()), (size_of::<Module>(), b"/bin/server\0")];
     segment.put(modules, Kind::Modules, 0, &program);
@@ -193,6 +202,8 @@ fn a_line_has_its_allocation_and_a_process_its_threads_and_modules() {
     assert_eq!(process.lines[0].allocation, Some(allocation));
     assert_eq!(process.lines[1].allocation, None);
     assert_eq!((&*process.threads[0].name, process.threads[0].lived), ("worker-1", 50));
+    let name = fs::read_to_string("/proc/thread-self/comm").unwrap();
+    assert_eq!(process.threads[1].name, name.trim_end());
     let paths: Vec<_> = process.modules.iter().map(|module| &*module.path).collect();
     assert_eq!(paths, ["/bin/server", "/lib/libc.so.6"]);
     assert_eq!(process.program.as_deref(), Some("/bin/server"));
