@@ -138,7 +138,7 @@ impl<'t> Layouts<'t> {
     }
 
     /// How well accesses, offsets and sizes, fit a layout, up to [`PERFECT`]. None if one touches padding, or if those
-    /// of a row touch parts of numbers: then it is a row of something else.
+    /// of a row, or of an array at the end, touch parts of numbers: either has room for anything.
     pub(super) fn fit(&self, layout: Layout, touched: &[(u64, u64)]) -> Option<u64> {
         let model = &self.types.model;
         let (mut exact, mut numbers, mut all) = (0, 0, 0);
@@ -156,7 +156,8 @@ impl<'t> Layouts<'t> {
             exact += u64::from(found.fit == Fit::Exact);
             numbers += u64::from(found.fit == Fit::Exact && !is_pointer);
         }
-        if layout.stride.is_some() && exact * 4 < all * 3 {
+        let is_open = layout.stride.is_some() || tail(model, layout.ty).is_some();
+        if is_open && exact * 4 < all * 3 {
             return None;
         }
         Some(1 + numbers * (PERFECT - 1) / all.max(1))

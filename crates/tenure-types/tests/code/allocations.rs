@@ -141,6 +141,19 @@ fn a_struct_may_end_with_an_array_of_any_length() {
 }
 
 #[test]
+fn an_array_at_the_end_is_refused_where_accesses_are_to_parts_of_its_elements() {
+    each("plain.c", true, |what, sample| {
+        let (program, lines) = (sample.open(), sample.run());
+        let accesses = accesses(&lines, "item");
+        let object = program.allocation(&accesses, 40, &[]).unwrap();
+        assert_eq!(paths(&program, &object, &accesses), ["data[1].cas"], "{what}");
+        // Something else that the same code accesses, such as a row of locks.
+        let locks = [24, 28, 36].map(|offset| Access { offset, size: 4, ..accesses[0] });
+        assert_eq!(program.allocation(&locks, 40, &[]), None, "{what}");
+    });
+}
+
+#[test]
 fn what_members_of_self_own_has_types() {
     each("plain.rs", true, |what, sample| {
         let (program, lines) = (sample.open(), sample.run());

@@ -32,6 +32,15 @@ struct message {
     char body[];
 };
 
+struct item {
+    struct item *next;
+    long times[2];
+    union {
+        long cas;
+        char end;
+    } data[];
+};
+
 static struct worker workers[4]; // workers
 static unsigned long total;
 struct request last;
@@ -91,6 +100,13 @@ static __attribute__((noinline)) void see(struct message *message)
     AFTER;
 }
 
+static __attribute__((noinline)) void store(struct item *item)
+{
+    item->data[1].cas++;
+    touch("item", item, &item->data[1].cas, 8);
+    AFTER;
+}
+
 /* Knows no more of it than where it is. */
 static __attribute__((noinline)) void opaque(void *at)
 {
@@ -112,6 +128,7 @@ int main(void)
     work(&all[1], all);
     opaque(session);
     see((struct message *)calloc(1, sizeof(struct message) + 19));
+    store((struct item *)calloc(1, sizeof(struct item) + 16));
     current = session;
     return (int)total;
 }
