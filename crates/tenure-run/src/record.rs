@@ -108,6 +108,14 @@ pub struct Line {
 }
 
 impl Line {
+    /// Where it starts in its object; its address if no allocation was seen.
+    pub(crate) fn start(&self) -> i64 {
+        match &self.allocation {
+            Some(allocation) => allocation.line_offset,
+            None => self.address.cast_signed(),
+        }
+    }
+
     /// Where the object starts that it is part of.
     pub(crate) fn object(&self) -> Option<u64> {
         let offset = self.allocation.as_ref()?.line_offset;

@@ -1,13 +1,17 @@
 //! What is wrong with a line: words that would be better apart, or one word that all want.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tenure_probe::segment::Access;
 
+use super::words::owner;
 use super::{Use, Word};
 
 /// A word with at most this part of writes is mostly read.
 const READ_MOSTLY: f64 = 0.02;
+
+/// A word that is used at most this often, against the writes of another, gains and costs next to nothing beside it.
+const RARELY: f64 = 0.02;
 
 /// Two words are used by the same threads if their shares differ by at most this in all.
 const ALIKE: f64 = 0.25;
@@ -25,11 +29,31 @@ pub enum Kind {
     Lock,
 }
 
-/// What is wrong; `None` if nothing is, since one thread has all of it or none writes.
-pub(super) fn kind(words: &[Word], elements: bool) -> Option<Kind> {
-    if elements {
-        return Some(Kind::FalseSharing);
+/// What is wrong with lines of that many bytes that start there; `None` if nothing is, since one thread has all of it or
+/// none writes.
+pub(super) fn kind(words: &[Word], starts: BTreeSet<i64>, line_bytes: i64) -> Option<Kind> {
+    let mut has_read_mostly = false;
+    for start in starts {
+        // Only words on one line can be in each other's way.
+        let first = words.partition_point(|word| word.end() <= start);
+        let behind = words.partition_point(|word| word.offset < start + line_bytes);
+        match worst(&words[first..behind.max(first)]) {
+            Relation::Apart => return Some(Kind::FalseSharing),
+            Relation::ReadMostly => has_read_mostly = true,
+            Relation::Together => {}
+        }
     }
+    if has_read_mostly {
+        return Some(Kind::BesideReadMostly);
+    }
+    if !words.iter().any(is_shared) {
+        return None;
+    }
+    Some(if words.iter().any(Word::is_lock) { Kind::Lock } else { Kind::HotWord })
+}
+
+/// The worst relation between two of these words, which are on one line.
+fn worst(words: &[Word]) -> Relation {
     let locks: Vec<_> = words.iter().filter(|word| word.is_lock()).collect();
     // What a lock guards is best beside it.
     let free: Vec<_> =
@@ -37,18 +61,8 @@ pub(super) fn kind(words: &[Word], elements: bool) -> Option<Kind> {
     let pairs = free
         .iter()
         .enumerate()
-        .flat_map(|(at, one)| free[at + 1..].iter().map(|other| (*one, *other)));
-    let relations: Vec<_> = pairs.map(|(one, other)| relation(one, other)).collect();
-    if relations.contains(&Relation::Apart) {
-        return Some(Kind::FalseSharing);
-    }
-    if relations.contains(&Relation::ReadMostly) {
-        return Some(Kind::BesideReadMostly);
-    }
-    if !words.iter().any(is_shared) {
-        return None;
-    }
-    Some(if locks.is_empty() { Kind::HotWord } else { Kind::Lock })
+        .flat_map(|(at, one)| free[at + 1..].iter().map(|other| relation(one, other)));
+    pairs.max().unwrap_or(Relation::Together)
 }
 
 /// Whether the threads that take the lock use the word, as often as they take it. Such a word needs no atomic operation
@@ -59,17 +73,24 @@ fn is_guarded(word: &Word, lock: &Word) -> bool {
     !word.is_lock() && word.uses.iter().all(is_plain) && difference(&users, &takers) <= ALIKE
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// From harmless to worst.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Relation {
     /// They are used together, or one of them is not used.
     Together,
-    /// Both are written, and not by the same threads alike.
-    Apart,
     /// One is written, and the other mostly read.
     ReadMostly,
+    /// Both are written, and not by the same threads alike.
+    Apart,
 }
 
 fn relation(one: &Word, other: &Word) -> Relation {
+    let is_rare = |one: &Word, other: &Word| {
+        (one.count(|_| true) as f64) < RARELY * other.count(Access::writes) as f64
+    };
+    if is_rare(one, other) || is_rare(other, one) {
+        return Relation::Together;
+    }
     match (is_read_mostly(one), is_read_mostly(other)) {
         (true, true) => Relation::Together,
         (false, false) => {
@@ -95,6 +116,17 @@ fn relation(one: &Word, other: &Word) -> Relation {
     }
 }
 
+/// Whether something else puts all writes in order, a lock or a hand-over: several threads write the same words, and
+/// none of the code can have a data race. Such a line follows what orders it, which is contended for itself.
+pub(super) fn is_ordered(words: &[Word], has_no_races: &dyn Fn(u64) -> bool) -> bool {
+    let written = || words.iter().filter(|word| !is_read_mostly(word));
+    let is_plain = |use_: &Use| use_.access == Access::Write && has_no_races(use_.code);
+    let writes = || written().flat_map(|word| &word.uses).filter(|use_| use_.access.writes());
+    let owners: BTreeSet<_> = written().map(owner).collect();
+    // Words of two owners would need lines of their own.
+    writes().all(is_plain) && owners.contains(&None) && owners.len() <= 2
+}
+
 fn is_read_mostly(word: &Word) -> bool {
     word.count(Access::writes) as f64 <= READ_MOSTLY * word.count(|_| true) as f64
 }
@@ -113,6 +145,6 @@ fn shares(counts: BTreeMap<u32, u64>) -> BTreeMap<u32, f64> {
 /// From 0 for the same shares to 1 for none in common.
 fn difference(one: &BTreeMap<u32, f64>, other: &BTreeMap<u32, f64>) -> f64 {
     let of = |shares: &BTreeMap<u32, f64>, thread| shares.get(thread).copied().unwrap_or(0.0);
-    let all: std::collections::BTreeSet<_> = one.keys().chain(other.keys()).collect();
+    let all: BTreeSet<_> = one.keys().chain(other.keys()).collect();
     all.into_iter().map(|thread| (of(one, thread) - of(other, thread)).abs()).sum::<f64>() / 2.0
 }

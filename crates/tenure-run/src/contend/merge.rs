@@ -20,7 +20,7 @@ pub(super) fn merged(process: &Process) -> Vec<Vec<usize>> {
         let line = &process.lines[index];
         for entry in significant(line).filter(|entry| entry.access.writes()) {
             if let (Some(allocation), Some(object)) = (&line.allocation, line.object()) {
-                let offset = allocation.line_offset + i64::from(entry.offset);
+                let offset = line.start() + i64::from(entry.offset);
                 sets.join(index, &mut by_member, (&allocation.stack, allocation.size, offset));
                 sets.join(index, &mut by_object, (object, entry.code));
             }

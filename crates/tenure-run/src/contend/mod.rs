@@ -28,8 +28,7 @@ pub struct Contended {
     pub kind: Kind,
     /// What threads use, by offset.
     pub words: Vec<Word>,
-    /// Set if the words are alike, and each belongs to a thread: the elements of an array, or members that only look
-    /// like it.
+    /// Set if the words are alike: the elements of an array, or members that only look like it.
     pub elements: Option<Elements>,
 }
 
@@ -38,6 +37,13 @@ impl Contended {
     #[must_use]
     pub fn folded(&self) -> Option<Vec<Word>> {
         self.elements.map(|elements| words::folded(&self.words, elements))
+    }
+
+    /// Whether a lock or a hand-over elsewhere puts all writes in order, so that the line is no cause of anything. Asks
+    /// for addresses of code whether data races are impossible there.
+    #[must_use]
+    pub fn is_ordered(&self, has_no_races: &dyn Fn(u64) -> bool) -> bool {
+        kind::is_ordered(&self.words, has_no_races)
     }
 }
 
@@ -52,6 +58,8 @@ pub struct Elements {
     pub count: u64,
     /// Bytes of their allocation; `None` if none was seen. Its neighbours on a line are no elements.
     pub size: Option<u64>,
+    /// Whether each belongs to a thread.
+    pub owned: bool,
 }
 
 impl Elements {
@@ -95,6 +103,10 @@ impl Use {
 }
 
 impl Word {
+    fn end(&self) -> i64 {
+        self.offset + self.size.cast_signed()
+    }
+
     fn count(&self, wanted: impl Fn(Access) -> bool) -> u64 {
         self.uses.iter().filter(|use_| wanted(use_.access)).map(Use::count).sum()
     }
@@ -146,7 +158,13 @@ fn told(process: &Process, lines: Vec<usize>) -> Option<Contended> {
     let words = words::words(process, &lines);
     let allocation = process.lines[lines[0]].allocation.as_ref();
     let elements = words::elements(&words, allocation.map(|it| it.size));
-    let kind = kind::kind(&words, elements.is_some())?;
+    let kind = match elements {
+        Some(Elements { owned: true, .. }) => Kind::FalseSharing,
+        _ => {
+            let starts = lines.iter().map(|&line| process.lines[line].start());
+            kind::kind(&words, starts.collect(), process.line_bytes.into())?
+        }
+    };
     Some(Contended { lines, possible, kind, words, elements })
 }
 

@@ -137,7 +137,7 @@ fn elements_that_belong_to_threads_are_one_word_with_a_stride() {
     assert_eq!(found[0].kind, Kind::FalseSharing);
     assert_eq!(
         found[0].elements,
-        Some(Elements { start: 0, stride: 24, count: 4, size: Some(96) })
+        Some(Elements { start: 0, stride: 24, count: 4, size: Some(96), owned: true })
     );
     assert_eq!(found[0].lines.len(), 2);
     let folded = found[0].folded().unwrap();
@@ -161,7 +161,7 @@ fn a_neighbour_of_an_array_is_not_one_of_its_elements() {
     let found = contended(&process(vec![line(0x1000, Some((32, -16)), &did)]));
     assert_eq!(
         found[0].elements,
-        Some(Elements { start: 0, stride: 16, count: 2, size: Some(32) })
+        Some(Elements { start: 0, stride: 16, count: 2, size: Some(32), owned: true })
     );
     let folded = found[0].folded().unwrap();
     let words: Vec<_> = folded.iter().map(|word| (word.offset, word.uses.len())).collect();
@@ -202,6 +202,68 @@ fn statics_are_one_finding_if_they_are_next_to_each_other_and_used_alike() {
         let lines = vec![of(one.0, one.1), of(other.0, other.1)];
         assert_eq!(contended(&process(lines)).len(), findings, "{one:?} {other:?}");
     }
+}
+
+#[test]
+fn words_on_different_lines_are_not_in_each_others_way() {
+    // One function adds to two counts of an object, which have a line each: different threads use them.
+    let lines = vec![
+        line(0x1000, Some((128, 0)), &[(1, 0, ADD, 1), (2, 0, ADD, 1)]),
+        line(0x1040, Some((128, 64)), &[(3, 0, ADD, 1), (4, 0, ADD, 1)]),
+    ];
+    let found = contended(&process(lines));
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!((found[0].kind, found[0].words.len()), (Kind::HotWord, 2));
+}
+
+#[test]
+fn a_large_array_of_locks_is_found_although_no_lock_is_used_much() {
+    let locks = |at: i64| {
+        let of = |thread, offset| [(thread, offset, LOCK, 1), (thread, offset, UNLOCK, 2)];
+        let did = [of(1, 0), of(2, 0), of(1, 32), of(2, 32)].concat();
+        line(0x10000 + at.cast_unsigned(), Some((64_000, at)), &did)
+    };
+    let found = contended(&process((0..64_000).step_by(64).map(locks).collect()));
+    assert_eq!(found.len(), 1);
+    assert_eq!((found[0].kind, found[0].lines.len()), (Kind::FalseSharing, 1000));
+    let elements = Elements { start: 0, stride: 32, count: 2000, size: Some(64_000), owned: false };
+    assert_eq!(found[0].elements, Some(elements));
+    assert_eq!(found[0].folded().unwrap().len(), 1);
+}
+
+#[test]
+fn a_word_that_is_hardly_used_does_not_make_false_sharing_of_its_neighbour() {
+    for (count, kind) in [(MILLION / 100, Kind::Lock), (MILLION / 10, Kind::FalseSharing)] {
+        let mut line = line(0x1000, Some((80, 0)), &[(1, 0, LOCK, 1), (2, 0, LOCK, 1)]);
+        line.entries.push(Entry { offset: 40, thread: 3, count, ..line.entries[0] });
+        assert_eq!(contended(&process(vec![line]))[0].kind, kind);
+    }
+}
+
+#[test]
+fn plain_words_that_several_threads_write_are_ordered_elsewhere_where_races_are_impossible() {
+    let in_rust = |code: u64| code < 10;
+    for (about, did, is_ordered) in [
+        ("a task's state", &[(1, 0, WRITE, 1), (2, 0, WRITE, 1), (1, 8, READ, 2)][..], true),
+        ("the same in C", &[(1, 0, WRITE, 11), (2, 0, WRITE, 11), (1, 8, READ, 12)], false),
+        ("a count", &[(1, 0, ADD, 1), (2, 0, ADD, 1), (1, 8, WRITE, 2), (2, 8, WRITE, 2)], false),
+        ("words of two threads", &[(1, 0, WRITE, 1), (2, 8, WRITE, 2)], false),
+        ("a thread's word, read by another", &[(1, 0, WRITE, 1), (2, 0, READ, 2)], false),
+    ] {
+        assert_eq!(the_finding(did).is_ordered(&in_rust), is_ordered, "{about}");
+    }
+}
+
+#[test]
+fn an_array_of_padded_locks_is_not_false_sharing() {
+    let lock = |at: i64| {
+        let did = [(1, 0, LOCK, 1), (1, 0, UNLOCK, 2), (2, 0, LOCK, 1), (2, 0, UNLOCK, 2)];
+        line(0x10000 + at.cast_unsigned(), Some((640, at)), &did)
+    };
+    let found = contended(&process((0..640).step_by(64).map(lock).collect()));
+    assert_eq!((found.len(), found[0].kind), (1, Kind::Lock), "{found:?}");
+    let elements = Elements { start: 0, stride: 64, count: 10, size: Some(640), owned: false };
+    assert_eq!(found[0].elements, Some(elements));
 }
 
 #[test]

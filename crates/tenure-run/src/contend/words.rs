@@ -7,60 +7,81 @@ use crate::record::Process;
 
 use tenure_probe::segment::Access;
 
-/// What is less than this part of all accesses is how objects are made and freed, and how results are read.
+/// An instruction with less than this part of all accesses is how objects are made and freed, or how results are read.
 const SIGNIFICANT: f64 = 0.005;
 
 /// The words of these lines, by offset in their objects, or by address.
 pub(super) fn words(process: &Process, lines: &[usize]) -> Vec<Word> {
     let mut uses: BTreeMap<(i64, u64, Access, u64), BTreeMap<u32, u64>> = BTreeMap::new();
+    let mut by_code: BTreeMap<(Access, u64), u64> = BTreeMap::new();
     for &line in lines {
         let line = &process.lines[line];
-        let start = match &line.allocation {
-            Some(allocation) => allocation.line_offset,
-            None => line.address.cast_signed(),
-        };
         for entry in &line.entries {
             let key = (
-                start + i64::from(entry.offset),
+                line.start() + i64::from(entry.offset),
                 entry.size.max(1).into(),
                 entry.access,
                 entry.code,
             );
             *uses.entry(key).or_default().entry(entry.thread).or_default() += entry.count;
+            *by_code.entry((entry.access, entry.code)).or_default() += entry.count;
         }
     }
-    let total: u64 = uses.values().flat_map(BTreeMap::values).sum();
-    uses.retain(|_, threads| threads.values().sum::<u64>() as f64 >= total as f64 * SIGNIFICANT);
+    let total: u64 = by_code.values().sum();
+    // Of all words together: in a large array no single word has much.
+    uses.retain(|&(_, _, access, code), _| {
+        by_code[&(access, code)] as f64 >= total as f64 * SIGNIFICANT
+    });
     let mut ranges: Vec<(i64, u64)> =
         uses.keys().map(|&(offset, size, ..)| (offset, size)).collect();
     // The smallest first: an access to several words, such as a copy of a struct, does not make them one.
     ranges.sort_by_key(|&(offset, size)| (size, offset));
     ranges.dedup();
-    let mut words: Vec<Word> = Vec::new();
+    let mut words = Disjoint::default();
     for (offset, size) in ranges {
-        let mut met: Vec<_> =
-            words.iter_mut().filter(|word| overlaps(word, offset, size)).collect();
-        match &mut met[..] {
-            [] => words.push(Word { offset, size, uses: Vec::new() }),
-            [word] => {
-                let end = (word.offset + word.size.cast_signed()).max(offset + size.cast_signed());
-                word.offset = word.offset.min(offset);
-                word.size = (end - word.offset).cast_unsigned();
-            }
+        match words.met(offset, size)[..] {
+            [] => words.add(offset, offset + size.cast_signed()),
+            [start] => words.widen(start, offset, offset + size.cast_signed()),
             _ => {}
         }
     }
     for ((offset, size, access, code), threads) in uses {
-        for word in words.iter_mut().filter(|word| overlaps(word, offset, size)) {
-            word.uses.push(Use { access, code, threads: threads.clone() });
+        for start in words.met(offset, size) {
+            words.at(start).uses.push(Use { access, code, threads: threads.clone() });
         }
     }
+    let mut words: Vec<Word> = words.0.into_values().collect();
     sort(&mut words);
     words
 }
 
-fn overlaps(word: &Word, offset: i64, size: u64) -> bool {
-    word.offset < offset + size.cast_signed() && offset < word.offset + word.size.cast_signed()
+/// Words that do not overlap, by offset.
+#[derive(Default)]
+struct Disjoint(BTreeMap<i64, Word>);
+
+impl Disjoint {
+    /// The offsets of those that overlap a range.
+    fn met(&self, offset: i64, size: u64) -> Vec<i64> {
+        let before = self.0.range(..offset + size.cast_signed()).rev();
+        let met = before.take_while(|(_, word)| word.end() > offset);
+        met.map(|(start, _)| *start).collect()
+    }
+
+    fn add(&mut self, offset: i64, end: i64) {
+        let size = (end - offset).cast_unsigned();
+        self.0.insert(offset, Word { offset, size, uses: Vec::new() });
+    }
+
+    /// Has a word without uses include a range that overlaps no other.
+    fn widen(&mut self, word: i64, offset: i64, end: i64) {
+        let end = self.at(word).end().max(end);
+        self.0.remove(&word);
+        self.add(word.min(offset), end);
+    }
+
+    fn at(&mut self, start: i64) -> &mut Word {
+        self.0.get_mut(&start).expect("one of `met`")
+    }
 }
 
 fn sort(words: &mut [Word]) {
@@ -70,17 +91,17 @@ fn sort(words: &mut [Word]) {
     }
 }
 
-/// The elements of an array, each of which belongs to a thread: the same code writes them, and one thread each. The
-/// size is that of the array's allocation, if one was seen.
+/// The elements of an array: the same code writes them. The size is that of the array's allocation, if one was seen.
 pub(super) fn elements(words: &[Word], size: Option<u64>) -> Option<Elements> {
     // An allocation starts with an element. Elsewhere the first word that was seen does.
     let start = if size.is_some() { 0 } else { words.first()?.offset };
-    let unknown = Elements { start, stride: 1, count: 0, size };
+    let unknown = Elements { start, stride: 1, count: 0, size, owned: true };
     let inside: Vec<_> = words.iter().filter(|word| unknown.offset(word).is_some()).collect();
-    let stride = stride(&inside)?;
+    let (stride, owned) = stride(&inside)?;
     let seen: BTreeSet<_> =
         inside.iter().map(|word| (word.offset - start).div_euclid(stride)).collect();
-    Some(Elements { stride: stride.cast_unsigned(), count: seen.len() as u64, ..unknown })
+    let (stride, count) = (stride.cast_unsigned(), seen.len() as u64);
+    Some(Elements { stride, count, owned, ..unknown })
 }
 
 /// The words of one element, and behind them those of other objects.
@@ -112,14 +133,16 @@ pub(super) fn folded(words: &[Word], elements: Elements) -> Vec<Word> {
     words
 }
 
-/// The distance of elements that belong to threads.
-fn stride(words: &[&Word]) -> Option<i64> {
+/// So many words that the same code writes are an array, also if no element belongs to a thread.
+const MANY: usize = 8;
+
+/// The distance of elements, and whether they belong to threads.
+fn stride(words: &[&Word]) -> Option<(i64, bool)> {
     /// What writes a word: access and code.
     type Writers = Vec<(Access, u64)>;
     // Offset and owner of each word.
-    let mut alike: BTreeMap<Writers, Vec<(i64, u32)>> = BTreeMap::new();
+    let mut alike: BTreeMap<Writers, Vec<(i64, Option<u32>)>> = BTreeMap::new();
     for word in words {
-        let Some(owner) = owner(word) else { continue };
         let mut code: Vec<_> = word
             .uses
             .iter()
@@ -127,16 +150,27 @@ fn stride(words: &[&Word]) -> Option<i64> {
             .map(|use_| (use_.access, use_.code))
             .collect();
         code.sort_unstable();
-        alike.entry(code).or_default().push((word.offset, owner));
+        if !code.is_empty() {
+            alike.entry(code).or_default().push((word.offset, owner(word)));
+        }
     }
-    let several =
-        alike.into_values().find(|same| same.iter().any(|(_, owner)| *owner != same[0].1))?;
-    let stride = several.windows(2).map(|pair| pair[1].0 - pair[0].0).fold(0, gcd);
-    (stride > 0).then_some(stride)
+    let distance = |offsets: &[i64]| offsets.windows(2).map(|pair| pair[1] - pair[0]).fold(0, gcd);
+    for same in alike.values() {
+        let (offsets, owners): (Vec<_>, BTreeSet<_>) =
+            same.iter().filter_map(|&(offset, owner)| Some((offset, owner?))).unzip();
+        if owners.len() > 1 {
+            return Some((distance(&offsets), true));
+        }
+    }
+    let most = alike.values().max_by_key(|same| same.len()).filter(|same| same.len() >= MANY)?;
+    let stride = distance(&most.iter().map(|(offset, _)| *offset).collect::<Vec<_>>());
+    // Of an array the words lie at a few places of its elements.
+    let places: BTreeSet<_> = words.iter().map(|word| word.offset.rem_euclid(stride)).collect();
+    (places.len() * MANY / 2 <= words.len()).then_some((stride, false))
 }
 
 /// The thread that does nearly all writes to a word.
-fn owner(word: &Word) -> Option<u32> {
+pub(super) fn owner(word: &Word) -> Option<u32> {
     let writes = word.by_thread(Access::writes);
     let total: u64 = writes.values().sum();
     let (owner, most) = writes.into_iter().max_by_key(|(_, count)| *count)?;

@@ -34,6 +34,9 @@ pub fn report(recording: &Recording, command: &str, line_bytes: u32, predicted: 
     let mut found: Vec<(u64, usize, Finding, Option<Recorded>)> = Vec::new();
     for (at, process) in recording.processes.iter().enumerate() {
         for contended in contend::contended(process) {
+            if contended.is_ordered(&|code| names[at].is_rust(code)) {
+                continue;
+            }
             let (mut finding, recorded) = finding(process, &contended, &names[at], &groups[at]);
             let accesses = finding.observed.as_ref().map_or(0, |observed| observed.accesses);
             finding.score = 100.0 * accesses as f64 / all_accesses.max(1) as f64;
@@ -78,7 +81,7 @@ fn finding(
 ) -> (Finding, Option<Recorded>) {
     let worst = &process.lines[contended.lines[0]];
     let named = Named::new(contended, worst, names);
-    let shown = words::shown(contended, &named);
+    let shown = words::shown(contended, &named, worst, process.line_bytes);
     let mut words = words::words(worst, contended, &shown, &named, names, groups);
     let observed = observed(process, contended, &named, names, groups);
     let paths = words.iter().map(|(word, _)| word.path.clone());
@@ -117,10 +120,7 @@ fn memory(process: &Process, contended: &Contended, named: &Named, observed: &Ob
     let name = Some(named.array()).filter(|name| !name.is_empty());
     Memory {
         name: name.unwrap_or_else(|| "object".to_owned()).chars().take(100).collect(),
-        line: match &worst.allocation {
-            Some(allocation) => allocation.line_offset,
-            None => worst.address.cast_signed(),
-        },
+        line: worst.start(),
         line_bytes: process.line_bytes.into(),
         elements: named.elements(contended),
         // One after the other at the same place is one at a time.

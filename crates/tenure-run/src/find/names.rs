@@ -67,6 +67,14 @@ impl<'a> Names<'a> {
         code
     }
 
+    /// Whether code is Rust: it has no data races.
+    pub(super) fn is_rust(&self, address: u64) -> bool {
+        let line = self.code(address).and_then(|code| code.line);
+        line.is_some_and(|line| {
+            line.rsplit_once(':').is_some_and(|(file, _)| file.ends_with(".rs"))
+        })
+    }
+
     /// The frame to show, and whether it is the user's.
     fn frame(&self, address: u64) -> Option<(Frame, bool)> {
         let (program, inside) = self.program(address)?;

@@ -73,7 +73,10 @@ pub(super) fn pattern(
     let object = pattern.object(match memory.elements {
         Some(elements) => {
             let stride = usize::try_from(elements.stride).ok()?;
-            Object::several(&memory.name, Copies::PerThread, stride)
+            let count = usize::try_from(elements.count).ok()?;
+            let copies =
+                if elements.owned { Copies::PerThread } else { Copies::Random(count.min(4096)) };
+            Object::several(&memory.name, copies, stride)
         }
         None if memory.objects > 1 => {
             let copies = Copies::Random(usize::try_from(memory.objects.min(4096)).ok()?);
@@ -411,7 +414,7 @@ mod tests {
 
     #[test]
     fn elements_that_belong_to_threads_scale_when_they_are_apart() {
-        let elements = Some(Elements { start: 0, stride: 8, count: 3, size: None });
+        let elements = Some(Elements { start: 0, stride: 8, count: 3, size: None, owned: true });
         let pattern = of(&memory(elements), &[word(0, &[(segment::Access::Write, POOL)])]);
         assert_eq!(pattern.objects[0].copies, Copies::PerThread);
         let mended = mended(&pattern);

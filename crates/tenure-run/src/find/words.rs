@@ -116,10 +116,23 @@ impl Named {
     }
 }
 
+/// A finding with more words has those of its worst line.
+const MOST_WORDS: usize = 64;
+
 /// The words that are reported: those of one element of an array, or all.
-pub(super) fn shown(contended: &Contended, named: &Named) -> Vec<contend::Word> {
+pub(super) fn shown(
+    contended: &Contended,
+    named: &Named,
+    worst: &Line,
+    line_bytes: u32,
+) -> Vec<contend::Word> {
     let folded = named.elements(contended).and(contended.folded());
-    folded.unwrap_or_else(|| contended.words.clone())
+    let mut words = folded.unwrap_or_else(|| contended.words.clone());
+    if words.len() > MOST_WORDS && named.elements(contended).is_none() {
+        let line = worst.start()..worst.start() + i64::from(line_bytes);
+        words.retain(|word| line.contains(&word.offset));
+    }
+    words
 }
 
 /// [`shown`] with their names, each with how often it was written per second.
