@@ -105,14 +105,25 @@ pub(crate) fn run(arguments: &Run, by_cargo: bool) -> Result<(), Failure> {
     }
     report.findings.truncate(arguments.top);
     report.scope.top = arguments.top as u64;
-    // A build that does not run what it has built.
-    let is_build = arguments.cc && recording.processes.is_empty();
+    let is_build =
+        recording.processes.is_empty() && (arguments.cc || only_builds(&arguments.command));
     deliver(arguments, json_output, &report, is_build)?;
     match recording.ended.status() {
         0 if report.checks.iter().any(|check| !check.passed) => Err(Failure::Check),
         0 => Ok(()),
         status => Err(Failure::Program(status)),
     }
+}
+
+/// Whether a command is a call of cargo that does not run what it builds.
+fn only_builds(command: &[OsString]) -> bool {
+    let Some((cargo, words)) = command.split_first() else { return false };
+    let is_option = |word: &OsString| matches!(word.as_encoded_bytes().first(), Some(b'-' | b'+'));
+    let words = || words.iter().take_while(|word| *word != "--");
+    let verb = words().find(|word| !is_option(word));
+    Path::new(cargo).file_stem().is_some_and(|name| name == "cargo")
+        && (verb.is_some_and(|verb| verb == "build" || verb == "b")
+            || words().any(|word| word == "--no-run"))
 }
 
 fn deliver(
@@ -211,5 +222,26 @@ impl Watch for Title {
         eprint!(
             "\x1b]0;tenure: {seconds} s, {lines} contended lines, the worst changed hands up to {worst} times\x07"
         );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_build_is_a_call_of_cargo_that_runs_nothing() {
+        for (words, builds) in [
+            ("cargo build --release", true),
+            ("/usr/bin/cargo +nightly b", true),
+            ("cargo test --no-run", true),
+            ("cargo run --bin build", false),
+            ("cargo run -- --no-run", false),
+            ("./server build", false),
+            ("cargo", false),
+        ] {
+            let command: Vec<_> = words.split(' ').map(OsString::from).collect();
+            assert_eq!(only_builds(&command), builds, "{words}");
+        }
     }
 }
