@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# Debian's source of memcached 1.6.18: its locks of items and of lists lie in arrays of 40-byte mutexes, three to two lines.
+# Mended: each has a line. MEMCACHED_SOURCE names the source; without it apt fetches it. Needs libevent-dev.
+source "$(dirname "$0")/common.sh"
+source=${MEMCACHED_SOURCE:-$work/source}
+if [ ! -e "$source/configure" ]; then
+    mkdir -p "$work/lists/partial" "$source"
+    echo 'deb-src http://deb.debian.org/debian-security bookworm-security main' >"$work/sources.list"
+    apt() {
+        (cd "$work" && apt-get -qq -o Dir::Etc::SourceList="$work/sources.list" -o Dir::Etc::SourceParts=/dev/null \
+            -o Dir::State::Lists="$work/lists" -o APT::Sandbox::User=root "$@")
+    }
+    apt update
+    apt source --download-only --only-source memcached=1.6.18-1+deb12u1
+    tar xf "$work"/memcached_*.orig.tar.* -C "$source" --strip-components=1
+fi
+
+# build NAME COMMAND...: configures a copy, and has COMMAND make it.
+build() {
+    local copy=$work/$1
+    if [ ! -e "$copy/memcached" ]; then
+        rm -rf "$copy" && cp -a "$source" "$copy"
+        case $1 in *mended) mend "$copy" ;; esac
+        (cd "$copy" && ./configure --quiet CFLAGS='-O2 -g' >/dev/null && "${@:2}" -j2 memcached) >"$copy.log" 2>&1 ||
+            { echo "memcached: $copy cannot be built; see $copy.log" >&2; exit 1; }
+    fi
+}
+mend() {
+    local lock='typedef struct { pthread_mutex_t lock; } __attribute__((aligned(64))) padded_lock;'
+    sed -i -E 's/&(lru_locks|item_locks)\[([^]]*)\]/\&\1[\2].lock/g' "$1"/{crawler,items,thread}.c
+    sed -i "s/^extern pthread_mutex_t lru_locks/$lock\nextern padded_lock lru_locks/" "$1/items.h"
+    sed -i -e 's/^pthread_mutex_t lru_locks/padded_lock lru_locks/' -e 's/^static pthread_mutex_t \*item/static padded_lock *item/' \
+        -e 's/calloc(item_lock_count, sizeof(pthread_mutex_t))/aligned_alloc(64, item_lock_count * sizeof(padded_lock))/' "$1/thread.c"
+}
+build native make
+build native-mended make
+build recorded "$tenure" run --cc -- make
+build recorded-mended "$tenure" run --cc -- make
+
+port=$(free_port)
+words=(-u root -l 127.0.0.1 -p "$port" -t 4)
+load() { "$tenure" load memcached "127.0.0.1:$port" --ratio 1:9 --seconds 3 --json - | rate; }
+under load recorded before "$work/recorded/memcached" "${words[@]}" >/dev/null
+under load recorded after "$work/recorded-mended/memcached" "${words[@]}" >/dev/null
+found before false_sharing item_lock
+silent after false_sharing item_lock
+as_it_is() { under load "$work/native/memcached" "${words[@]}"; }
+mended() { under load "$work/native-mended/memcached" "${words[@]}"; }
+compare as_it_is mended
