@@ -12,8 +12,9 @@ use crate::contend::{Elements, Use, Word};
 /// The machine that is simulated, and on how many of its CPUs.
 pub(super) const MACHINE: &str = "epyc-2s-256";
 const CPUS: [usize; 4] = [2, 8, 64, 128];
-/// The time that is simulated, in nanoseconds: a tenth of what is usual, since there are many patterns and repairs.
-const SIMULATED_NS: f64 = 20_000.0;
+/// The time that is simulated, in nanoseconds: half of what is usual, since there are many patterns and repairs. Threads
+/// that sleep on a lock need as much to settle.
+pub(super) const SIMULATED_NS: f64 = 100_000.0;
 
 /// A repair is reported if it gives at least this much on this many CPUs.
 const WORTH: f64 = 1.05;

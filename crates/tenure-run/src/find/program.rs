@@ -6,12 +6,10 @@ use tenure_find::{Curve, Forecast, Point};
 use tenure_sim::Machine;
 use tenure_sim::pattern::{Access, Operation, Pattern, Role};
 
-use super::pattern::{self, MACHINE, Recorded};
+use super::pattern::{self, MACHINE, Recorded, SIMULATED_NS};
 use super::words::Groups;
 
 const CPUS: [usize; 7] = [2, 4, 8, 16, 32, 64, 128];
-/// Longer than for a finding: an iteration has the accesses of all.
-const SIMULATED_NS: f64 = 100_000.0;
 
 /// Threads with less than this part of the most have no role. Each role takes a CPU, and there may be two.
 const SIGNIFICANT: f64 = 0.01;
