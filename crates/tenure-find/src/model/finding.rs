@@ -296,15 +296,18 @@ pub enum Level {
 /// What would mend a line.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Repair {
-    /// A word for it: `apart`.
+    /// A word for it: `apart`; of several that only help together, `cells + read_unlocked`.
     pub name: String,
-    /// What to do: a sentence.
+    /// What to do: a sentence for each.
     pub text: String,
     /// What to write: a line or two.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub code: Vec<String>,
-    /// What it costs, in bytes an object.
+    /// What it costs, in bytes an object or a thread.
     pub bytes: u64,
+    /// Whether the bytes are for each thread.
+    #[serde(default)]
+    pub per_thread: bool,
 }
 
 /// Throughput on simulated machines.

@@ -351,10 +351,11 @@ pub(crate) fn repair(finding: &Finding, repair: &Repair) -> String {
     format!("{}: {gain} ({})", repair.name, cost(repair))
 }
 
-/// `+64 bytes an object`.
+/// `+64 bytes an object`, `+64 bytes a thread`.
 pub(crate) fn cost(repair: &Repair) -> String {
     match repair.bytes {
         0 => "no memory".to_owned(),
+        bytes if repair.per_thread => format!("+{} a thread", count_of(bytes, "byte")),
         bytes => format!("+{} an object", count_of(bytes, "byte")),
     }
 }

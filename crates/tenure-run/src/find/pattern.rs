@@ -1,5 +1,6 @@
 //! A finding as an access pattern for the simulator, and what mending it would give.
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 use tenure_find::{Curve, Forecast, Operation as Did, Point, Repair};
@@ -19,6 +20,8 @@ pub(super) const SIMULATED_NS: f64 = 100_000.0;
 /// A repair is reported if it gives at least this much on this many CPUs.
 const WORTH: f64 = 1.05;
 const JUDGED: u64 = 64;
+/// Repairs that differ by less are alike.
+const ALIKE: f64 = 1.05;
 
 /// What an access to memory that is not contended takes at least, with what is computed in between: nanoseconds.
 const ACCESS_NS: f64 = 1.0;
@@ -284,28 +287,43 @@ pub(super) fn mended(pattern: &Pattern) -> Mended {
         points.iter().find(|point| point.cpus == JUDGED).map(|point| point.per_second)
     };
     let Some(now) = judged(&as_is) else { return Mended::default() };
+    let applies = |repair: &pattern::Repair| repair.name != "cells" || !decides_a_life(pattern);
+    let simulation = machine.simulation(JUDGED as usize).duration_ns(SIMULATED_NS);
+    let together = pattern::together(pattern, &simulation, applies).unwrap_or_default();
+    let single = pattern::repairs(pattern).into_iter().filter(applies).map(|repair| vec![repair]);
     let mut all: Vec<(f64, Repair, Curve, Pattern)> = Vec::new();
-    for repair in pattern::repairs(pattern) {
-        let points = points(&repair.pattern, &machine, &CPUS, SIMULATED_NS);
-        let Some(then) = judged(&points) else { continue };
-        if then < now * WORTH || (repair.name == "cells" && decides_a_life(pattern)) {
-            continue;
-        }
-        let code = repair.library.iter().flat_map(|library| library.code).map(str::to_owned);
-        let told = Repair {
-            name: repair.name.to_owned(),
-            text: repair.about.clone(),
-            code: code.collect(),
-            bytes: repair.bytes as u64,
-        };
-        let curve = Curve { name: repair.name.to_owned(), points };
-        all.push((then, told, curve, repair.pattern));
+    for repairs in single.chain((together.len() > 1).then_some(together)) {
+        let Some(after) = repairs.last().map(|last| last.pattern.clone()) else { continue };
+        let points = points(&after, &machine, &CPUS, SIMULATED_NS);
+        let Some(then) = judged(&points).filter(|then| *then >= now * WORTH) else { continue };
+        let repair = as_one(&repairs);
+        all.push((then, repair.clone(), Curve { name: repair.name, points }, after));
     }
-    all.sort_by(|(one, ..), (other, ..)| other.total_cmp(one));
+    let most = all.iter().map(|(then, ..)| *then).fold(0.0, f64::max);
+    // Of those that are alike the first asks least of the source.
+    let alike = |then: f64| then * ALIKE >= most;
+    all.sort_by(|(one, ..), (other, ..)| match (alike(*one), alike(*other)) {
+        (true, true) => Ordering::Equal,
+        _ => other.total_cmp(one),
+    });
     let best = all.first().map(|(.., pattern)| pattern.clone());
     let (repairs, repaired) = all.into_iter().map(|(_, repair, curve, _)| (repair, curve)).unzip();
     let forecast = Some(Forecast { machine: MACHINE.to_owned(), as_is, repaired });
     Mended { repairs, forecast, best }
+}
+
+/// Repairs that are made one after another, as a report has them.
+fn as_one(repairs: &[pattern::Repair]) -> Repair {
+    let names: Vec<_> = repairs.iter().map(|repair| repair.name).collect();
+    let texts: Vec<_> = repairs.iter().map(|repair| &*repair.about).collect();
+    let libraries = repairs.iter().filter_map(|repair| repair.library);
+    Repair {
+        name: names.join(" + "),
+        text: texts.join(" "),
+        code: libraries.flat_map(|library| library.code).map(str::to_owned).collect(),
+        bytes: repairs.iter().map(|repair| repair.bytes as u64).sum(),
+        per_thread: repairs.iter().all(|repair| repair.per_thread),
+    }
 }
 
 /// Whether the pattern has the count of an `Arc`. Its value is freed when the sum of the references is zero, which cells
@@ -401,6 +419,22 @@ mod tests {
         let mended = mended(&pattern);
         let names: Vec<_> = mended.repairs.iter().map(|repair| &*repair.name).collect();
         assert_eq!(names, ["lazy"]);
+    }
+
+    #[test]
+    fn a_counter_beside_a_lock_is_mended_with_it() {
+        use segment::Access::{Add, Lock, Read, Unlock};
+        let words = [
+            (word(0, &[(Lock, POOL), (Unlock, POOL)]), "lock"),
+            (word(8, &[(Read, POOL)]), "settings"),
+            (word(16, &[(Add, POOL)]), "served"),
+        ];
+        let words = words.map(|((word, _), name)| (word, name.to_owned()));
+        let mended = mended(&of(&memory(None), &words));
+        let both = &mended.repairs[0];
+        assert!(both.name.contains("cells") && both.name.contains(" + "), "{both:?}");
+        assert!(both.name.contains("read_unlocked") && both.per_thread, "{both:?}");
+        assert_eq!((both.code.len(), both.bytes), (4, 128));
     }
 
     #[test]
