@@ -135,7 +135,7 @@ pub(crate) fn title(finding: &Finding) -> String {
 pub(crate) fn object(finding: &Finding) -> Option<String> {
     let storage = finding.observed.as_ref().map(|observed| &observed.storage);
     Some(match (&finding.sharing, storage) {
-        (Sharing::Elements { array, .. }, _) => short(array, 1),
+        (Sharing::Elements { array, .. }, _) if !array.is_empty() => short(array, 1),
         (Sharing::Statics { .. }, _) => return None,
         (_, Some(Storage::Static { name })) if !name.is_empty() => short(name, 1),
         _ if !finding.type_name.is_empty() => short(&finding.type_name, 1),
@@ -422,6 +422,15 @@ mod tests {
             assert!(title.ends_with(&format!(" and its neighbour at {offset:+}")), "{title}");
         }
         assert!(title_with(session, 192).ends_with(" and Session +192"));
+    }
+
+    #[test]
+    fn elements_of_an_unknown_type_are_words_of_their_object() {
+        let mut report = fixtures::run();
+        let finding = &mut report.findings[0];
+        finding.type_name.clear();
+        finding.sharing = Sharing::Elements { array: String::new(), stride: 40, count: 4096 };
+        assert_eq!(object(finding).unwrap(), "heap object");
     }
 
     #[test]
