@@ -335,7 +335,8 @@ pub(crate) fn outlook(forecast: &Forecast) -> Option<String> {
     }
     let gains = all.iter().enumerate().map(|(at, (_, gain, name))| {
         let as_much = if at == 0 { " as much" } else { "" };
-        format!("{gain:.1} times{as_much} with {name}")
+        let decimals = usize::from(*gain < 9.95);
+        format!("{gain:.decimals$} times{as_much} with {name}")
     });
     Some(format!(
         "On {on} the whole program would do, at most, {}. Only these lines and the work between accesses to them are \
@@ -465,8 +466,8 @@ mod tests {
             })
         };
         assert_eq!(outlook(&[]), None);
-        let said = outlook(&[("the first repair", 12.0), ("all 2 repairs", 54.0)]).unwrap();
-        let factors = "1.2 times as much with the first repair, 5.4 times with all 2 repairs.";
+        let said = outlook(&[("the first repair", 12.0), ("all 2 repairs", 1540.0)]).unwrap();
+        let factors = "1.2 times as much with the first repair, 154 times with all 2 repairs.";
         assert!(said.starts_with("On 64 CPUs ") && said.contains(factors), "{said}");
         let said = outlook(&[("the repair", 10.1)]).unwrap();
         assert!(said.contains("would not make the whole program faster"), "{said}");
