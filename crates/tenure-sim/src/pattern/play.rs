@@ -392,3 +392,32 @@ impl Player<'_> {
         is_equal
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::Machine;
+    use crate::pattern::{Object, Role};
+
+    #[test]
+    fn steps_that_are_done_equally_often_are_done_in_the_same_iterations() {
+        // Once in ten iterations a thread adds to one word and stores to the other, on one line.
+        let of = |times: f64| {
+            let mut pattern = Pattern::new("p");
+            let object = pattern.object(Object::once("it"));
+            let words = [0, 8].map(|at| pattern.word(object, format!("w{at}"), at, 8));
+            pattern.role(
+                Role::pool("worker")
+                    .does(1.0, Operation::Work(100.0))
+                    .does(0.1, Operation::Add(words[0]))
+                    .does(times, Operation::Store(words[1])),
+            );
+            let machine = Machine::preset("xeon-2s-112").unwrap();
+            let simulation = machine.simulation(16).duration_ns(50_000.0);
+            pattern.simulate(simulation).unwrap().report.transfers_per_op()
+        };
+        // The second access finds the line that the first has fetched.
+        let (together, apart) = (of(0.1), of(0.099));
+        assert!(apart > 1.25 * together, "{together} and {apart} transfers per iteration");
+    }
+}

@@ -56,26 +56,6 @@ fn counters(stride: usize) -> Pattern {
 }
 
 #[test]
-fn steps_that_are_done_equally_often_are_done_in_the_same_iterations() {
-    // Once in ten iterations a thread adds to one word and stores to the other, on one line.
-    let of = |times: f64| {
-        let mut pattern = Pattern::new("p");
-        let object = pattern.object(Object::once("it"));
-        let words = [0, 8].map(|at| pattern.word(object, format!("w{at}"), at, 8));
-        pattern.role(
-            Role::pool("worker")
-                .does(1.0, Operation::Work(100.0))
-                .does(0.1, Operation::Add(words[0]))
-                .does(times, Operation::Store(words[1])),
-        );
-        on(&pattern, 16).report.transfers_per_op()
-    };
-    // The second access finds the line that the first has fetched.
-    let (together, apart) = (of(0.1), of(0.099));
-    assert!(apart > 1.25 * together, "{together} and {apart} transfers per iteration");
-}
-
-#[test]
 fn an_iteration_costs_what_its_steps_cost() {
     let mut pattern = Pattern::new("p");
     let object = pattern.object(Object::once("o"));
