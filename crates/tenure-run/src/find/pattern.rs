@@ -287,7 +287,11 @@ pub(super) fn mended(pattern: &Pattern) -> Mended {
         points.iter().find(|point| point.cpus == JUDGED).map(|point| point.per_second)
     };
     let Some(now) = judged(&as_is) else { return Mended::default() };
-    let applies = |repair: &pattern::Repair| repair.name != "cells" || !decides_a_life(pattern);
+    let applies = |repair: &pattern::Repair| match repair.name {
+        "cells" => !decides_a_life(pattern),
+        "read_unlocked" => !has_a_semaphore(pattern),
+        _ => true,
+    };
     let simulation = machine.simulation(JUDGED as usize).duration_ns(SIMULATED_NS);
     let together = pattern::together(pattern, &simulation, applies).unwrap_or_default();
     let single = pattern::repairs(pattern).into_iter().filter(applies).map(|repair| vec![repair]);
@@ -331,6 +335,16 @@ fn as_one(repairs: &[pattern::Repair]) -> Repair {
 fn decides_a_life(pattern: &Pattern) -> bool {
     let is_count = |name: &str| matches!(name.rsplit('.').next(), Some("strong" | "weak"));
     pattern.words.iter().any(|word| is_count(&word.name))
+}
+
+/// Whether a lock of the pattern may be a semaphore, or a lock that has its readers' number in it: what threads do is the
+/// same, but nothing says that they then read. Locks of one holder have at most four bytes.
+fn has_a_semaphore(pattern: &Pattern) -> bool {
+    let mut steps = pattern.roles.iter().flat_map(|role| &role.steps);
+    steps.any(|step| match step.operation {
+        Operation::Lock(word, _) => pattern.words[word].bytes > 4,
+        _ => false,
+    })
 }
 
 /// Throughput by number of CPUs, as far as it could be simulated.
@@ -422,19 +436,26 @@ mod tests {
     }
 
     #[test]
-    fn a_counter_beside_a_lock_is_mended_with_it() {
+    fn a_counter_beside_a_lock_is_mended_with_it_and_one_beside_a_semaphore_is_not() {
         use segment::Access::{Add, Lock, Read, Unlock};
         let words = [
             (word(0, &[(Lock, POOL), (Unlock, POOL)]), "lock"),
             (word(8, &[(Read, POOL)]), "settings"),
             (word(16, &[(Add, POOL)]), "served"),
         ];
-        let words = words.map(|((word, _), name)| (word, name.to_owned()));
-        let mended = mended(&of(&memory(None), &words));
-        let both = &mended.repairs[0];
-        assert!(both.name.contains("cells") && both.name.contains(" + "), "{both:?}");
-        assert!(both.name.contains("read_unlocked") && both.per_thread, "{both:?}");
-        assert_eq!((both.code.len(), both.bytes), (4, 128));
+        let mut words = words.map(|((word, _), name)| (word, name.to_owned()));
+        words[0].0.size = 4;
+        let of_lock = mended(&of(&memory(None), &words));
+        let both = &of_lock.repairs[0];
+        let names: BTreeSet<_> = both.name.split(" + ").collect();
+        assert_eq!(names, BTreeSet::from(["cells", "read_unlocked"]));
+        assert_eq!((both.code.len(), both.bytes, both.per_thread), (4, 128, true));
+        words[0].0.size = 8;
+        let of_semaphore = mended(&of(&memory(None), &words)).repairs;
+        assert!(
+            of_semaphore.iter().all(|repair| !repair.name.contains("unlocked")),
+            "{of_semaphore:?}"
+        );
     }
 
     #[test]
