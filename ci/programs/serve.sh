@@ -12,8 +12,8 @@ load() { "$tenure" load memcached "127.0.0.1:$port" --seconds 3 --json - | rate;
 words=(serve memcached --threads 4 --listen "127.0.0.1:$port" --line)
 under load recorded before "$work/target/$host/release/tenure" "${words[@]}" shared >/dev/null
 under load recorded after "$work/target/$host/release/tenure" "${words[@]}" isolated >/dev/null
-found before beside_read_mostly
-silent after beside_read_mostly
+found before hot_word 'Peer'
+silent after '^(false_sharing|beside_read_mostly)'
 as_it_is() { under load "$tenure" "${words[@]}" shared; }
 mended() { under load "$tenure" "${words[@]}" isolated; }
 compare as_it_is mended
