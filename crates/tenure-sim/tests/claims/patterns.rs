@@ -329,6 +329,49 @@ fn an_iteration_that_is_longer_than_the_run_makes_it_longer() {
     assert!((predicted.roles[0].ns_per_iteration / 1e6 - 1.0).abs() < 0.1, "{:?}", predicted.roles);
 }
 
+/// A lock, what std's mutex has beside it, and what it guards.
+fn guarded(guards: &[Operation], outside: &[Operation]) -> Pattern {
+    let mut pattern = Pattern::new("guarded");
+    let object = pattern.object(Object::once("Mutex"));
+    let lock = pattern.word(object, "futex", 0, 4);
+    let poison = pattern.word(object, "poison", 4, 1);
+    pattern.word(object, "count", 8, 8);
+    pattern.word(object, "other", 16, 8);
+    let once = |operation: &Operation| Access { times: 1.0, operation: operation.clone() };
+    let mut inside = vec![once(&Operation::Load(poison))];
+    inside.extend(guards.iter().map(once));
+    let mut role = Role::pool("worker").does(1.0, Operation::Lock(lock, inside));
+    role.steps.extend(outside.iter().map(once));
+    pattern.role(role);
+    pattern
+}
+
+#[test]
+fn a_lock_that_guards_a_count_alone_can_go() {
+    const COUNT: usize = 2;
+    const OTHER: usize = 3;
+    let alone = guarded(&[Operation::Load(COUNT), Operation::Store(COUNT)], &[]);
+    let one_add = named(&alone, "one_add").unwrap();
+    let add = Access { times: 1.0, operation: Operation::Add(COUNT) };
+    assert_eq!(one_add.pattern.roles[0].steps, [add]);
+    let (one_add, cells) = (gain(&alone, "one_add", 8), gain(&alone, "cells", 8));
+    assert!(one_add > 1.2 && cells > 5.0, "{one_add} {cells}");
+    let store = Operation::Store(COUNT);
+    for (guards, outside) in [
+        // Two words, as a vector's length and capacity are.
+        (vec![Operation::Load(OTHER), store.clone()], vec![]),
+        // A value that is only read.
+        (vec![Operation::Load(COUNT)], vec![]),
+        // The count is also used without the lock.
+        (vec![store.clone()], vec![Operation::Load(COUNT)]),
+        // Work that takes the lock's time.
+        (vec![store, Operation::Work(50.0)], vec![]),
+    ] {
+        let pattern = guarded(&guards, &outside);
+        assert!(named(&pattern, "one_add").is_none(), "{guards:?} {outside:?}");
+    }
+}
+
 fn example() -> String {
     let page = include_str!("../../../../docs/patterns.md");
     let start = page.find("```toml\n").unwrap() + 8;

@@ -3,34 +3,84 @@
 use super::apart::READS_ARE_RARE;
 use super::{KEPT, Library, Rate, Repair};
 use crate::machine::LINE_BYTES;
+use crate::pattern::layout::visit;
 use crate::pattern::{Access, Copies, Object, Operation, Pattern};
+use std::collections::BTreeMap;
 
-/// One unconditional addition in place of each compare-exchange loop.
+/// One unconditional addition in place of each compare-exchange loop, and of each lock that guards a count alone.
 pub(super) fn one_add(pattern: &Pattern) -> Option<Repair> {
+    const LOOP: &str = "Count by one fetch_add, which cannot fail, if the compare-exchange loop only adds or subtracts.";
+    const LOCK: &str = "Count by one fetch_add without the lock, if it guards nothing but a count.";
     let totals = pattern.totals();
     let is_count = |word: usize| totals[word].exchanges > 0.0 && is_counted(&totals[word]);
-    if !(0..totals.len()).any(is_count) {
+    let has_loop = (0..totals.len()).any(is_count);
+    let guarded = guarded_counts(pattern);
+    if !has_loop && guarded.is_empty() {
         return None;
     }
     let mut after = pattern.clone();
     for role in &mut after.roles {
-        role.steps = replaced(&role.steps, &|operation| match *operation {
-            Operation::CompareExchange(word) if is_count(word) => Some(vec![Operation::Add(word)]),
+        role.steps = replaced(&role.steps, &|operation| match operation {
+            Operation::CompareExchange(word) if is_count(*word) => {
+                Some(vec![Operation::Add(*word)])
+            }
+            Operation::Lock(lock, _) => Some(vec![Operation::Add(*guarded.get(lock)?)]),
             _ => None,
         });
     }
+    let (about, library) = if has_loop {
+        let code = ["use tenure::count::RcuRef;", "refs: RcuRef, // refs.get(), refs.put()"];
+        (LOOP, Library { path: "tenure::count::RcuRef", code })
+    } else {
+        let code = [
+            "count: Isolated<AtomicU64>, // in place of Mutex<u64>",
+            "count.fetch_add(1, Relaxed);",
+        ];
+        (LOCK, Library { path: "tenure::line::Isolated", code })
+    };
     Some(Repair {
         name: "one_add",
-        about: "Count by one fetch_add, which cannot fail, if the compare-exchange loop only adds or subtracts."
-            .to_owned(),
+        about: about.to_owned(),
         pattern: after,
         bytes: 0,
         per_thread: false,
-        library: Some(Library {
-            path: "tenure::count::RcuRef",
-            code: ["use tenure::count::RcuRef;", "refs: RcuRef, // refs.get(), refs.put()"],
-        }),
+        library: Some(library),
     })
+}
+
+/// Locks that guard one word alone, by their words: it is stored to at most once each time, is not used without the lock, and
+/// beside it only flags are read, as std's mutex has one.
+fn guarded_counts(pattern: &Pattern) -> BTreeMap<usize, usize> {
+    const FLAG: usize = 1;
+    let mut counts: BTreeMap<usize, Option<usize>> = BTreeMap::new();
+    let mut inside_of_locks = vec![0.0; pattern.words.len()];
+    for role in &pattern.roles {
+        visit(&role.steps, 1.0, &mut |access, times| {
+            let Operation::Lock(lock, inside) = &access.operation else { return };
+            let is_flag = |word: usize| pattern.words[word].bytes == FLAG;
+            let mut count = None;
+            let is_count = inside.iter().all(|step| match step.operation {
+                Operation::Load(word) => is_flag(word) || *count.get_or_insert(word) == word,
+                Operation::Store(word) => *count.get_or_insert(word) == word && step.times <= 1.0,
+                _ => false,
+            });
+            let stores = inside.iter().any(|step| matches!(step.operation, Operation::Store(_)));
+            let count = count.filter(|_| is_count && stores);
+            if *counts.entry(*lock).or_insert(count) != count {
+                counts.insert(*lock, None);
+            }
+            for step in inside {
+                if let Some(word) = step.operation.word() {
+                    inside_of_locks[word] += f64::from(role.share.max(1)) * times * step.times;
+                }
+            }
+        });
+    }
+    let totals = pattern.totals();
+    let only_guarded = |word: usize| totals[word].all() <= inside_of_locks[word] * 1.001;
+    let only_lock = |lock: usize| totals[lock].all() <= totals[lock].locks * 1.001;
+    let counts = counts.into_iter().filter_map(|(lock, count)| Some((lock, count?)));
+    counts.filter(|(lock, count)| only_lock(*lock) && only_guarded(*count)).collect()
 }
 
 /// Per-thread cells in place of each counter that is rarely read.

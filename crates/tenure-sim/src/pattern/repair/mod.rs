@@ -56,11 +56,15 @@ pub fn repairs(pattern: &Pattern) -> Vec<Repair> {
     if pattern.check().is_err() {
         return Vec::new();
     }
+    let one_add = counts::one_add(pattern);
+    // A count that a lock guarded can be in cells as well.
+    let added = one_add.as_ref().map_or(pattern, |repair| &repair.pattern);
+    let cells = counts::cells(pattern).or_else(|| counts::cells(added));
     let all = [
         apart::apart(pattern),
         apart::read_mostly_apart(pattern),
-        counts::one_add(pattern),
-        counts::cells(pattern),
+        one_add,
+        cells,
         counts::lazy(pattern),
         lock::read_unlocked(pattern),
     ];
