@@ -1,10 +1,9 @@
 //! Measurements on the real machine, in nanoseconds.
 //!
-//! Loops that are alike on all threads run as benchmarks do, in slices that an involuntary switch drops. A ping-pong
-//! has sides, and runs by itself.
+//! What one CPU does alone runs as the benchmarks do, in slices of which those with an involuntary switch are dropped.
+//! What several do to each other runs in rounds that begin when all are awake.
 
 use crate::runner::{self, Plan};
-use crate::scenario::refs::BareAdd;
 use crate::scenario::{Looped, Place, Scenario, Variant};
 use std::time::Instant;
 use tenure::line::Isolated;
@@ -59,39 +58,59 @@ impl Ball {
     }
 }
 
-const ROUNDS: usize = 60;
-const TURNS: u32 = 1_000;
+/// Rounds, and steps of each CPU in one.
+const ROUNDS: u32 = 60;
+const STEPS: u32 = 1_000;
 
-/// One way: the median over rounds in which neither thread was switched out.
+/// One way of a ping-pong between two CPUs.
 pub(super) fn ping_pong(ball: Ball, pair: [usize; 2]) -> f64 {
     let word = Isolated::new(Word::new(0));
-    let play = |me: u32, cpu: usize| -> Vec<(f64, bool)> {
-        affinity::pin(cpu);
-        let turns = |turns: u32| (0..turns).for_each(|_| _ = ball.turn(&*word, me, || true));
-        turns(TURNS);
-        let round = |_| {
-            let switches = affinity::involuntary_switches();
-            let start = Instant::now();
-            turns(TURNS);
-            let ns = start.elapsed().as_nanos() as f64 / f64::from(TURNS) / 2.0;
-            (ns, affinity::involuntary_switches() != switches)
-        };
-        (0..ROUNDS).map(round).collect()
-    };
-    let sides = std::thread::scope(|scope| {
-        let sides = [0, 1].map(|me| scope.spawn(move || play(me as u32, pair[me])));
-        sides.map(|side| side.join().expect("a ball does not panic"))
-    });
-    let rounds = || std::iter::zip(&sides[0], &sides[1]);
-    let mean = |(one, other): (&(f64, bool), &(f64, bool))| f64::midpoint(one.0, other.0);
-    let calm: Vec<f64> = rounds().filter(|(one, other)| !one.1 && !other.1).map(mean).collect();
-    let kept = if calm.len() < FEWEST { rounds().map(mean).collect() } else { calm };
-    median(&kept).expect("there are rounds")
+    together(&pair, |me| _ = ball.turn(&*word, me, || true)) / 2.0
 }
 
 /// On one word, on each of `cpus` at once, the result unused.
 pub(super) fn fetch_add(cpus: &[usize]) -> f64 {
-    time(Variant::of::<BareAdd<Native>>("fetch_add"), cpus)
+    let word = Isolated::new(Word::new(0));
+    // Relaxed: nothing is published.
+    together(cpus, |_| _ = word.fetch_add(1, Ordering::Relaxed))
+}
+
+/// A step that some CPUs do at once, each with its number: the median over rounds in which no thread was switched out. All
+/// are awake when a round begins, also where the machine is busy: a step alone takes a fraction of what it takes together.
+fn together(cpus: &[usize], step: impl Fn(u32) + Sync) -> f64 {
+    let begun = Isolated::new(Word::new(0));
+    let all = cpus.len() as u32;
+    let run = |me: u32, cpu: usize| -> Vec<(f64, bool)> {
+        affinity::pin(cpu);
+        let round = |round: u32| {
+            // Relaxed: only the number counts.
+            begun.fetch_add(1, Ordering::Relaxed);
+            let switches = affinity::involuntary_switches();
+            while begun.load(Ordering::Relaxed) < (round + 1) * all {
+                std::hint::spin_loop();
+            }
+            let start = Instant::now();
+            (0..STEPS).for_each(|_| step(me));
+            let ns = start.elapsed().as_nanos() as f64 / f64::from(STEPS);
+            (ns, affinity::involuntary_switches() != switches)
+        };
+        (0..ROUNDS).map(round).collect()
+    };
+    let runs: Vec<_> = std::thread::scope(|scope| {
+        let run = &run;
+        let threads = (0..all).zip(cpus).map(|(me, &cpu)| scope.spawn(move || run(me, cpu)));
+        let threads: Vec<_> = threads.collect();
+        threads.into_iter().map(|thread| thread.join().expect("a step does not panic")).collect()
+    });
+    let rounds = || {
+        (0..ROUNDS as usize).map(|round| {
+            let mean = runs.iter().map(|run| run[round].0).sum::<f64>() / f64::from(all);
+            (mean, runs.iter().any(|run| run[round].1))
+        })
+    };
+    let calm: Vec<f64> = rounds().filter(|(_, switched)| !switched).map(|(ns, _)| ns).collect();
+    let kept = if calm.len() < FEWEST { rounds().map(|(ns, _)| ns).collect() } else { calm };
+    median(&kept).expect("there are rounds")
 }
 
 pub(super) fn pause(cpu: &[usize]) -> f64 {
