@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
+use tenure_bench::simulate::machine;
 use tenure_find::{Budget, Report, Source, diff, html, json, terminal};
 use tenure_report::words::whole;
 use tenure_run::{Request, Watch, find};
@@ -45,6 +46,10 @@ pub(crate) struct Run {
     /// Write the access patterns to DIR, for `tenure sim`: of each finding, and of the program
     #[arg(long, value_name = "DIR")]
     patterns: Option<PathBuf>,
+
+    /// Machine to predict the gains on: a built-in one (see `tenure sim --list`), or a file that describes one
+    #[arg(long, value_name = "NAME | FILE.toml", default_value = find::MACHINE)]
+    machine: String,
 
     /// Check the findings against a budget, and exit with 1 if a line is not allowed
     #[arg(long, value_name = "BUDGET.toml")]
@@ -84,6 +89,7 @@ pub(crate) fn run(arguments: &Run, by_cargo: bool) -> Result<(), Failure> {
         command.splice(0..0, ["cargo".into(), "run".into()]);
     }
     let words: Vec<_> = command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let machine = machine::find(&arguments.machine).map_err(Failure::input)?;
     let request = Request {
         command,
         cc: arguments.cc,
@@ -96,15 +102,16 @@ pub(crate) fn run(arguments: &Run, by_cargo: bool) -> Result<(), Failure> {
     let title = Title::new();
     let recording = tenure_run::run(&request, &title).map_err(Failure::input)?;
     title.restore();
-    let mut report = find::report(&recording, &words.join(" "), arguments.line, arguments.top);
+    let (command, top) = (words.join(" "), arguments.top);
+    let mut report = find::report(&recording, &command, arguments.line, top, &machine);
     if let Some(budget) = budget {
         report.checks = budget.check(&report);
     }
     if let Some(old) = old {
         report.changes = Some(diff::changes(&old, &report).map_err(Failure::input)?);
     }
-    report.findings.truncate(arguments.top);
-    report.scope.top = arguments.top as u64;
+    report.findings.truncate(top);
+    report.scope.top = top as u64;
     let is_build =
         recording.processes.is_empty() && (arguments.cc || only_builds(&arguments.command));
     deliver(arguments, json_output, &report, is_build)?;

@@ -71,6 +71,8 @@ record! {
         dropped: u64,
         /// `CLOCK_MONOTONIC` when the segment was made, in nanoseconds.
         started: u64,
+        /// Picoseconds that recording adds to an access to memory that a thread has to itself.
+        access_ps: u64,
     }
 }
 
@@ -117,7 +119,7 @@ impl Kind {
     pub const fn stride(self) -> usize {
         match self {
             Self::Modules => 512,
-            Self::Threads => 128,
+            Self::Threads => 192,
             Self::Classes => size_of::<Class>() + MOST_FRAMES * 8,
             Self::Lines => size_of::<Line>(),
             Self::Entries => size_of::<Entry>(),
@@ -164,6 +166,8 @@ record! {
         ended: u64,
         /// Processor time at its end, in nanoseconds; 0 until then.
         cpu: u64,
+        /// Nanoseconds that accesses to contended lines took, with what recording them took: estimated from some. Grows.
+        waited: u64,
         /// The function that it runs, if `pthread_create` was seen.
         routine: u64,
         /// From 1, in the order of first accesses.

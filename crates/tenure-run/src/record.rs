@@ -56,6 +56,8 @@ pub struct Process {
     pub line_bytes: u32,
     /// From its first record to its end.
     pub seconds: f64,
+    /// Nanoseconds that recording adds to an access to memory that a thread has to itself.
+    pub access_ns: f64,
     /// Accesses and records that found no room.
     pub dropped: u64,
     /// Whether nothing was recorded since the address space for it was refused.
@@ -92,6 +94,8 @@ pub struct Thread {
     pub cpu: u64,
     /// The addresses of its stack; none if they are not known.
     pub stack: Range<u64>,
+    /// What accesses to contended lines took of it, with what recording them took, in nanoseconds.
+    pub waited: u64,
 }
 
 /// A line that threads contend for.

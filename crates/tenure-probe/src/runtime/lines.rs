@@ -11,7 +11,7 @@ use super::shadow::{self, LINE_BYTES};
 use super::store::{self, Locked, Table};
 use super::threads::{self, Local};
 use super::words::{CONTENDED, READ_SHARED, Records, STATE};
-use super::{heap, sys};
+use super::{heap, sys, waits};
 use crate::segment::{self, Access, Kind, Line};
 
 const LINE_BLOCKS: usize = 32768;
@@ -133,8 +133,20 @@ pub(super) extern "C" fn note_shared(
     local.count_accesses(1);
     let who = shadow::words(address).who.load(Relaxed);
     let place = place(address, size, access);
-    if who & STATE != CONTENDED || !local.counts_again(who & !STATE, place, code) {
+    let is_contended = who & STATE == CONTENDED;
+    // What is atomic is timed as a whole, with the operation.
+    let is_timed_here = is_contended && matches!(access, Access::Read | Access::Write);
+    let since = if is_timed_here { waits::since(local) } else { 0 };
+    if !is_contended || !local.counts_again(who & !STATE, place, code) {
         note_rare(local, address, size, access, code);
+    }
+    if is_timed_here {
+        // The program would wait for the line as soon as this returns, where its own work could not be told from it.
+        // SAFETY: the program is about to access this address, as `access` says.
+        unsafe { sys::fetch(address, access.writes()) };
+        if since != 0 {
+            waits::add(since);
+        }
     }
 }
 

@@ -6,6 +6,8 @@
 //! ```text
 //!  interface/   the symbols: accesses, atomics, malloc, pthreads
 //!      │
+//!  waits        how long threads wait for contended lines
+//!      │
 //!  lines        what an access does: noted in words, or counted
 //!      │
 //!  heap         which allocation an address belongs to, and its class
@@ -47,6 +49,7 @@ mod shadow;
 mod store;
 mod sys;
 mod threads;
+mod waits;
 mod words;
 
 use core::ffi::{CStr, c_char};

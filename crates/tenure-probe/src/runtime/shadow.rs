@@ -6,7 +6,7 @@ use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicPtr, AtomicU32};
 
 use super::sys;
-use super::words::{SHIFT, STAMPS, Words};
+use super::words::{CONTENDED, SHIFT, STAMPS, STATE, Words};
 
 /// Addresses of user space: 47 bits on x86-64, 48 on aarch64.
 pub(super) const ADDRESS_BITS: u32 = if cfg!(target_arch = "x86_64") { 47 } else { 48 };
@@ -70,6 +70,12 @@ pub(super) fn words(address: usize) -> &'static Words {
     // SAFETY: the mapping has words for every line of user space and is never unmapped; all accesses are atomic. A
     // thread has a record only after `start` has succeeded, and `forget` looks first, so the pointer is not null.
     unsafe { &*GLOBALS.shadow.load(Relaxed).add(line) }
+}
+
+/// Whether threads contend for the line that an address is on. There has to be a shadow.
+#[inline(always)]
+pub(super) fn is_contended(address: usize) -> bool {
+    words(address).who.load(Relaxed) & STATE == CONTENDED
 }
 
 /// An exclusive word with the present time.

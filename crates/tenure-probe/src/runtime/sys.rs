@@ -18,7 +18,6 @@ unsafe extern "C" {
     pub(super) fn getrlimit(resource: c_int, limit: *mut [c_ulong; 2]) -> c_int;
     fn dlsym(library: *mut c_void, name: *const c_char) -> *mut c_void;
     fn clock_gettime(clock: c_int, time: *mut [c_long; 2]) -> c_int;
-    fn syscall(number: c_long, ...) -> c_long;
     fn pthread_self() -> c_ulong;
     fn pthread_getattr_np(thread: c_ulong, attributes: *mut Attributes) -> c_int;
     fn pthread_attr_getstack(
@@ -60,8 +59,9 @@ mod numbers {
     pub(super) const SIGPROCMASK: usize = 14;
     pub(super) const MREMAP: usize = 25;
     pub(super) const MADVISE: usize = 28;
+    pub(super) const GETTID: usize = 186;
+    pub(super) const SCHED_YIELD: usize = 24;
     pub(super) const FUTEX: usize = 202;
-    pub(super) const GETTID: core::ffi::c_long = 186;
 }
 #[cfg(target_arch = "aarch64")]
 mod numbers {
@@ -70,8 +70,9 @@ mod numbers {
     pub(super) const SIGPROCMASK: usize = 135;
     pub(super) const MREMAP: usize = 216;
     pub(super) const MADVISE: usize = 233;
+    pub(super) const GETTID: usize = 178;
+    pub(super) const SCHED_YIELD: usize = 124;
     pub(super) const FUTEX: usize = 98;
-    pub(super) const GETTID: core::ffi::c_long = 178;
 }
 
 /// A system call that does not go through the C library, whose `mmap` is ours. An error is a small negative number.
@@ -151,6 +152,22 @@ pub(super) unsafe fn advise(address: usize, bytes: usize, advice: usize) -> isiz
     unsafe { call(numbers::MADVISE, [address, bytes, advice, 0, 0, 0]) }
 }
 
+/// Lets another thread run.
+pub(super) fn give_way() -> isize {
+    // SAFETY: sched_yield has no arguments and always succeeds.
+    unsafe { call(numbers::SCHED_YIELD, [0; 6]) }
+}
+
+/// `futex`: an error is a small negative number.
+///
+/// # Safety
+///
+/// As the call.
+pub(super) unsafe fn futex(arguments: [usize; 6]) -> isize {
+    // SAFETY: the caller's promise.
+    unsafe { call(numbers::FUTEX, arguments) }
+}
+
 /// Zeroed private memory that takes pages only where it is touched; null if the address space is not to be had.
 pub(super) fn reserve(bytes: usize) -> *mut u8 {
     const HUGE_PAGE: usize = 2 << 20;
@@ -222,7 +239,7 @@ fn clock(number: c_int) -> u64 {
 /// The kernel's number of this thread.
 pub(super) fn thread_number() -> u32 {
     // SAFETY: gettid has no arguments and no effect.
-    unsafe { syscall(numbers::GETTID) as u32 }
+    unsafe { call(numbers::GETTID, [0; 6]) as u32 }
 }
 
 /// This thread's name: 16 bytes, zeros behind it.
@@ -330,6 +347,33 @@ pub(super) fn set_local(value: usize) {
         asm!("mrs {1}, tpidr_el0", "adrp {0}, :gottprel:tenure_probe_thread",
             "ldr {0}, [{0}, :gottprel_lo12:tenure_probe_thread]", "str {2}, [{1}, {0}]",
             out(reg) _, out(reg) _, in(reg) value, options(nostack, preserves_flags));
+    }
+}
+
+/// Waits until this core has the line of an address, to write it or to read it.
+///
+/// # Safety
+///
+/// The address can be read.
+#[inline(always)]
+pub(super) unsafe fn fetch(address: usize, writes: bool) {
+    // SAFETY: the caller's promise. What other threads write meanwhile does not matter, as the value is dropped.
+    unsafe {
+        #[cfg(target_arch = "x86_64")]
+        {
+            if writes {
+                asm!("prefetchw byte ptr [{}]", in(reg) address, options(readonly, nostack, preserves_flags));
+            }
+            asm!("mov {0:l}, byte ptr [{1}]", out(reg_abcd) _, in(reg) address,
+                options(readonly, nostack, preserves_flags));
+        }
+        #[cfg(target_arch = "aarch64")]
+        {
+            if writes {
+                asm!("prfm pstl1keep, [{}]", in(reg) address, options(readonly, nostack, preserves_flags));
+            }
+            asm!("ldrb {0:w}, [{1}]", out(reg) _, in(reg) address, options(readonly, nostack, preserves_flags));
+        }
     }
 }
 

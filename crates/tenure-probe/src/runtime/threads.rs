@@ -25,6 +25,10 @@ const THREADS: usize = words::THREADS as usize;
 const RECENT: usize = 2048;
 const FIRST_CAPACITY: u32 = 512;
 
+/// One in so many accesses to contended lines is timed, on average. At random, or a loop would have the same one timed
+/// each time.
+pub(super) const TIMED_EVERY: u32 = 16;
+
 /// A thread's record, and what the runtime knows of the thread.
 #[repr(C, align(64))]
 pub(super) struct Local {
@@ -45,6 +49,11 @@ pub(super) struct Local {
     capacity: Cell<u32>,
     len: Cell<u32>,
     block: Cell<*mut u8>,
+    /// Accesses to contended lines until one is timed, and what the number of the next is drawn from.
+    until_timed: Cell<u32>,
+    random: Cell<u32>,
+    /// The processor time when a compare-exchange failed; 0 if none did, or its time is not taken.
+    failed: Cell<u64>,
 }
 
 /// Where the fields are that every access uses.
@@ -160,6 +169,7 @@ pub(super) fn attach_born(
                 started: sys::now(),
                 ended: 0,
                 cpu: 0,
+                waited: 0,
                 routine,
                 id,
                 tid: sys::thread_number(),
@@ -179,6 +189,9 @@ pub(super) fn attach_born(
             capacity: Cell::new(0),
             len: Cell::new(0),
             block: Cell::new(null_mut()),
+            until_timed: Cell::new(0),
+            random: Cell::new(id),
+            failed: Cell::new(0),
         });
         store::publish(BLOCK.load(Relaxed));
     }
@@ -296,6 +309,49 @@ impl Local {
         self.until_sample.store(times as i32 - 1, Relaxed);
         self.count_accesses(times + passed.max(0) as u32);
         times
+    }
+
+    /// Whether the next access to a contended line is to be timed: one in [`TIMED_EVERY`].
+    #[inline(always)]
+    pub(super) fn is_due(&self) -> bool {
+        let left = self.until_timed.get();
+        self.until_timed.set(left.wrapping_sub(1));
+        left == 0 && self.draw()
+    }
+
+    #[cold]
+    fn draw(&self) -> bool {
+        // Numerical Recipes' generator: its upper bits are good.
+        let random = self.random.get().wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        self.random.set(random);
+        self.until_timed.set((random >> 16) % (2 * TIMED_EVERY - 1));
+        true
+    }
+
+    /// Adds to the time that the thread has waited.
+    pub(super) fn add_wait(&self, nanoseconds: u64) {
+        // SAFETY: as in `accesses`.
+        let waited = unsafe { AtomicU64::from_ptr(&raw mut (*self.record.get()).waited) };
+        waited.store(waited.load(Relaxed) + nanoseconds, Relaxed);
+    }
+
+    /// Whether a compare-exchange has failed, and the time since then is taken.
+    #[inline(always)]
+    pub(super) fn has_failed(&self) -> bool {
+        self.failed.get() != 0
+    }
+
+    pub(super) fn set_failed(&self, processor_time: u64) {
+        self.failed.set(processor_time);
+    }
+
+    pub(super) fn take_failed(&self) -> u64 {
+        self.failed.replace(0)
+    }
+
+    /// Takes back accesses of the runtime's own.
+    pub(super) fn discount(&self, accesses: u64) {
+        self.accesses().store(self.accesses().load(Relaxed) - accesses, Relaxed);
     }
 
     /// The shadow word of lines that this thread uses alone.

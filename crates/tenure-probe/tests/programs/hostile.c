@@ -1,6 +1,7 @@
 // What programs do that runtimes trip over; argv[1] says what.
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <errno.h>
 #include <limits.h>
 #include <pthread.h>
 #include <sched.h>
@@ -255,6 +256,20 @@ static void unloads(void) {
     }
 }
 
+// The runtime's `syscall` is between the program and the C library's.
+static void system_calls(void) {
+    CHECK(syscall(SYS_getpid) == getpid());
+    errno = 0;
+    CHECK(syscall(SYS_close, -1) == -1 && errno == EBADF);
+    char *page = (char *)syscall(SYS_mmap, 0L, 4096L, (long)(PROT_READ | PROT_WRITE), (long)(MAP_PRIVATE | MAP_ANONYMOUS), -1L, 0L);
+    CHECK(page != MAP_FAILED);
+    page[0] = 1;
+    static unsigned word = 1;
+    CHECK(syscall(SYS_futex, &word, 1, 1, 0, 0, 0) == 0);
+    CHECK(syscall(SYS_futex, &word, 0, 2, 0, 0, 0) == -1 && errno == EAGAIN);
+    CHECK(sched_yield() == 0);
+}
+
 int main(int count, char **arguments) {
     static const struct {
         const char *name;
@@ -271,6 +286,7 @@ int main(int count, char **arguments) {
         {"many_threads", many_threads},
         {"moves", moves},
         {"unloads", unloads},
+        {"system_calls", system_calls},
     };
     self = arguments[0];
     const char *what = count > 1 ? arguments[1] : "";

@@ -19,6 +19,7 @@ fn programs_may_do_what_they_like() {
         "many_threads",
         "moves",
         "unloads",
+        "system_calls",
     ] {
         let (output, segments) = program.run(&[what]);
         assert!(output.status.success(), "{what}: {output:?}");

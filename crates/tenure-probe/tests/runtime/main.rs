@@ -47,6 +47,13 @@ fn contended_lines_are_recorded_and_others_are_not() {
         assert!(segment.sum(contended("hot"), Access::Add) > ROUNDS / 2);
         let lock = contended("lock");
         assert!(segment.sum(lock, Access::Lock) > ROUNDS / 32);
+        // What recording takes, and waiting: no thread can have waited for longer than it has run.
+        assert!((50..1_000_000).contains(&segment.header.access_ps), "{:?}", segment.header);
+        let ended = segment.threads.iter().filter(|thread| thread.ended != 0);
+        for thread in ended {
+            let waited = thread.waited as f64 / thread.cpu as f64;
+            assert!((0.02..1.5).contains(&waited), "{optimisation}: {thread:?}");
+        }
         assert!(segment.sum(lock, Access::Lock).abs_diff(segment.sum(lock, Access::Unlock)) <= 2);
         for symbol in ["read_only", "padded"] {
             let line = segment.line(program.address(symbol));

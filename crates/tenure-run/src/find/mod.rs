@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tenure_find::{
     Confidence, Finding, Kind, Level, Observed, Report, Role, Sharing, Source, Storage, Word,
 };
+use tenure_sim::Machine;
 use tenure_types::code::Place;
 
 use crate::contend::{self, Contended};
@@ -21,10 +22,19 @@ use pattern::{Memory, Mended, Recorded};
 use program::Part;
 use words::{Groups, Named};
 
+/// The machine that mending is predicted on, unless the user names another.
+pub const MACHINE: &str = "epyc-2s-256";
+
 /// What was found in a run of this command, the worst first. For as many of them as `predicted` says, the simulator
-/// predicts what mending them would give; that takes a second or so for each.
+/// predicts what mending them would give on a machine; that takes a second or so for each.
 #[must_use]
-pub fn report(recording: &Recording, command: &str, line_bytes: u32, predicted: usize) -> Report {
+pub fn report(
+    recording: &Recording,
+    command: &str,
+    line_bytes: u32,
+    predicted: usize,
+    machine: &Machine,
+) -> Report {
     let programs = Programs::default();
     let names: Vec<_> =
         recording.processes.iter().map(|process| Names::new(process, &programs)).collect();
@@ -55,7 +65,7 @@ pub fn report(recording: &Recording, command: &str, line_bytes: u32, predicted: 
         finding.rank = at as u64 + 1;
         if let Some(mut recorded) = recorded.filter(|_| at < predicted) {
             recorded.pattern.about = format!("Finding {} of `{command}`", finding.rank);
-            let Mended { repairs, forecast, best } = pattern::mended(&recorded.pattern);
+            let Mended { repairs, forecast, best } = pattern::mended(&recorded.pattern, machine);
             (finding.repairs, finding.forecast) = (repairs, forecast);
             finding.pattern = Some(recorded.pattern.to_toml());
             // Processes do not share their lines.
@@ -66,7 +76,7 @@ pub fn report(recording: &Recording, command: &str, line_bytes: u32, predicted: 
         findings.push(finding);
     }
     if let Some(groups) = worst.and_then(|process| groups.get(process)) {
-        run.forecast = program::forecast(&parts, groups);
+        run.forecast = program::forecast(&parts, groups, machine);
         run.pattern = program::pattern(&parts, 0, groups).map(|pattern| pattern.to_toml());
     }
     Report::new(Source::Run(run), line_bytes.into(), findings)

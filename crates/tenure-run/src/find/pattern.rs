@@ -10,25 +10,17 @@ use tenure_sim::pattern::{self, Access, Copies, Object, Operation, Pattern, Role
 use super::words::{Groups, operation};
 use crate::contend::{Elements, Use, Word};
 
-/// The machine that is simulated, and on how many of its CPUs.
-pub(super) const MACHINE: &str = "epyc-2s-256";
+/// The numbers of CPUs that are simulated, of those that the machine has.
 const CPUS: [usize; 4] = [2, 8, 64, 128];
 /// The time that is simulated, in nanoseconds: half of what is usual, since there are many patterns and repairs. Threads
 /// that sleep on a lock need as much to settle.
 pub(super) const SIMULATED_NS: f64 = 100_000.0;
 
-/// A repair is reported if it gives at least this much on this many CPUs.
+/// A repair is reported if it gives at least this much on this many CPUs, or on all if there are fewer.
 const WORTH: f64 = 1.05;
-const JUDGED: u64 = 64;
+const JUDGED: usize = 64;
 /// Repairs that differ by less are alike.
 const ALIKE: f64 = 1.05;
-
-/// What an access to memory that is not contended takes at least, with what is computed in between: nanoseconds.
-const ACCESS_NS: f64 = 1.0;
-/// What the runtime adds to each access, and what an access to a contended line took while it was recorded: nanoseconds.
-/// Both are rough, and are taken away from the time that threads ran, which leaves the time that they worked.
-const RECORDING_NS: f64 = 4.0;
-const CONTENDED_NS: f64 = 20.0;
 
 /// A thread with less than this part of the accesses of the one that has most has no role.
 const SIGNIFICANT: f64 = 0.01;
@@ -113,7 +105,7 @@ pub(super) fn pattern(
         let accesses: f64 = counts.values().sum();
         let mut role = Role::pool(name);
         role.share = share(&threads, groups);
-        role.steps.extend(work(worked(&threads, accesses, groups) / iterations));
+        role.steps.extend(work(worked(&threads, groups) / iterations));
         role.steps.extend(steps(words, &counts, &places, iterations));
         pattern.role(role);
         members.push(Members { threads, iterations, accesses });
@@ -132,17 +124,12 @@ pub(super) fn share(threads: &[u32], groups: &Groups<'_>) -> u32 {
 /// The step of so many nanoseconds of work per iteration, unless it is too little to matter.
 pub(super) fn work(nanoseconds: f64) -> Option<Access> {
     let operation = Operation::Work(nanoseconds.min(1e8));
-    (nanoseconds >= 0.5).then_some(Access { times: 1.0, operation })
+    (nanoseconds >= 0.1).then_some(Access { times: 1.0, operation })
 }
 
-/// Nanoseconds that each of these threads worked, on average, beside its accesses to contended lines.
-pub(super) fn worked(threads: &[u32], contended: f64, groups: &Groups<'_>) -> f64 {
-    let of_threads = || threads.iter().filter_map(|thread| groups.thread(*thread));
-    let mean = |sum: u64| sum as f64 / threads.len() as f64;
-    let all = mean(of_threads().map(|thread| thread.accesses).sum());
-    let others = (all - contended).max(0.0);
-    let ran = mean(of_threads().map(|thread| thread.cpu).sum());
-    (ran - all * RECORDING_NS - contended * CONTENDED_NS).max(others * ACCESS_NS)
+/// Nanoseconds that each of these threads worked, on average, without its accesses to contended lines.
+pub(super) fn worked(threads: &[u32], groups: &Groups<'_>) -> f64 {
+    threads.iter().map(|thread| groups.worked(*thread)).sum::<f64>() / threads.len() as f64
 }
 
 /// Groups of threads that do the same, with what each does on average.
@@ -223,8 +210,10 @@ fn steps(
     for (&at, &word) in places {
         let times = |did: Did| rounded(counts.get(&(at, did)).copied().unwrap_or(0.0) / iterations);
         if words[at].0.is_lock() {
-            // A lock of std's is taken by a compare-exchange.
-            let times = times(Did::Lock).max(times(Did::CompareExchange));
+            // A lock of std's is taken by a compare-exchange, or by code that is not recorded if that has failed. It is
+            // given back by another operation each time.
+            let given_back = times(Did::Add) + times(Did::Store);
+            let times = times(Did::Lock).max(times(Did::CompareExchange)).max(given_back);
             if Some(at) == lock {
                 taken = times;
             } else {
@@ -280,11 +269,11 @@ pub(super) struct Mended {
 }
 
 /// What would mend a pattern, and what that would give.
-pub(super) fn mended(pattern: &Pattern) -> Mended {
-    let Ok(machine) = Machine::preset(MACHINE) else { return Mended::default() };
-    let as_is = points(pattern, &machine, &CPUS, SIMULATED_NS);
+pub(super) fn mended(pattern: &Pattern, machine: &Machine) -> Mended {
+    let as_is = points(pattern, machine, &CPUS, SIMULATED_NS);
     let judged = |points: &[Point]| {
-        points.iter().find(|point| point.cpus == JUDGED).map(|point| point.per_second)
+        let most = points.iter().rev().find(|point| point.cpus <= JUDGED as u64);
+        most.map(|point| point.per_second)
     };
     let Some(now) = judged(&as_is) else { return Mended::default() };
     let applies = |repair: &pattern::Repair| match repair.name {
@@ -292,13 +281,13 @@ pub(super) fn mended(pattern: &Pattern) -> Mended {
         "read_unlocked" => !has_a_semaphore(pattern),
         _ => true,
     };
-    let simulation = machine.simulation(JUDGED as usize).duration_ns(SIMULATED_NS);
+    let simulation = machine.simulation(JUDGED.min(machine.cpus())).duration_ns(SIMULATED_NS);
     let together = pattern::together(pattern, &simulation, applies).unwrap_or_default();
     let single = pattern::repairs(pattern).into_iter().filter(applies).map(|repair| vec![repair]);
     let mut all: Vec<(f64, Repair, Curve, Pattern)> = Vec::new();
     for repairs in single.chain((together.len() > 1).then_some(together)) {
         let Some(after) = repairs.last().map(|last| last.pattern.clone()) else { continue };
-        let points = points(&after, &machine, &CPUS, SIMULATED_NS);
+        let points = points(&after, machine, &CPUS, SIMULATED_NS);
         let Some(then) = judged(&points).filter(|then| *then >= now * WORTH) else { continue };
         let repair = as_one(&repairs);
         all.push((then, repair.clone(), Curve { name: repair.name, points }, after));
@@ -312,7 +301,7 @@ pub(super) fn mended(pattern: &Pattern) -> Mended {
     });
     let best = all.first().map(|(.., pattern)| pattern.clone());
     let (repairs, repaired) = all.into_iter().map(|(_, repair, curve, _)| (repair, curve)).unzip();
-    let forecast = Some(Forecast { machine: MACHINE.to_owned(), as_is, repaired });
+    let forecast = Some(Forecast { machine: machine.name.clone(), as_is, repaired });
     Mended { repairs, forecast, best }
 }
 
@@ -354,12 +343,18 @@ pub(super) fn points(
     cpus: &[usize],
     nanoseconds: f64,
 ) -> Vec<Point> {
+    /// A core works on so many accesses at once that hit, unless one needs what another loads.
+    const OVERLAP: f64 = 4.0;
+    let mut machine = machine.clone();
+    machine.latency.hit /= OVERLAP;
     let simulated = |cpus: usize| {
         let simulation = machine.simulation(cpus).warm_up_ns(nanoseconds / 4.0);
         let prediction = pattern.simulate(simulation.duration_ns(nanoseconds)).ok()?;
         Some(Point { cpus: cpus as u64, per_second: prediction.report.mops() * 1e6 })
     };
-    cpus.iter().copied().filter_map(simulated).collect()
+    let most = cpus.last().map_or(0, |most| machine.cpus().min(*most));
+    let smaller = cpus.iter().copied().filter(|cpus| *cpus < most);
+    smaller.chain([most]).filter_map(simulated).collect()
 }
 
 #[cfg(test)]
@@ -380,11 +375,23 @@ mod tests {
     }
 
     fn of(memory: &Memory, words: &[(Word, String)]) -> Pattern {
-        let thread = |id| Thread { id, accesses: 10_000_000, ..Thread::default() };
-        let process = Process { threads: (1..=4).map(thread).collect(), ..Process::default() };
+        // Ten million accesses, each of which took 4 ns of work, and 2 more to record.
+        let thread = |id| Thread {
+            id,
+            accesses: 10_000_000,
+            cpu: 100_000_000,
+            waited: 40_000_000,
+            ..Thread::default()
+        };
+        let threads = (1..=4).map(thread).collect();
+        let process = Process { threads, access_ns: 2.0, ..Process::default() };
         let programs = Programs::default();
         let groups = Groups::of(&process, &Names::new(&process, &programs));
         pattern(memory, words, &groups).expect("it can be simulated").pattern
+    }
+
+    fn machine() -> Machine {
+        Machine::preset("epyc-2s-256").unwrap()
     }
 
     fn memory(elements: Option<Elements>) -> Memory {
@@ -413,8 +420,8 @@ mod tests {
         let roles: Vec<_> = pattern.roles.iter().map(|role| (&*role.name, role.share)).collect();
         assert_eq!(roles, [("thread", 3), ("main", 0)]);
         let steps = &pattern.roles[0].steps;
-        // Ten accesses per iteration, of which four are to the line.
-        assert_eq!(steps[0], Access { times: 1.0, operation: Operation::Work(6.0) });
+        // Ten accesses per iteration: the process has no lines, so all are counted as the threads' own.
+        assert_eq!(steps[0], Access { times: 1.0, operation: Operation::Work(40.0) });
         assert!(steps.contains(&Access { times: 1.0, operation: Operation::Add(0) }), "{steps:?}");
         assert!(steps.contains(&Access { times: 3.0, operation: Operation::Load(1) }), "{steps:?}");
     }
@@ -430,7 +437,7 @@ mod tests {
         let pattern = of(&memory(None), &[(count, "strong".to_owned())]);
         let add = Access { times: 2.0, operation: Operation::Add(0) };
         assert!(pattern.roles[0].steps.contains(&add), "{:?}", pattern.roles);
-        let mended = mended(&pattern);
+        let mended = mended(&pattern, &machine());
         let names: Vec<_> = mended.repairs.iter().map(|repair| &*repair.name).collect();
         assert_eq!(names, ["lazy"]);
     }
@@ -445,13 +452,13 @@ mod tests {
         ];
         let mut words = words.map(|((word, _), name)| (word, name.to_owned()));
         words[0].0.size = 4;
-        let of_lock = mended(&of(&memory(None), &words));
+        let of_lock = mended(&of(&memory(None), &words), &machine());
         let both = &of_lock.repairs[0];
         let names: BTreeSet<_> = both.name.split(" + ").collect();
         assert_eq!(names, BTreeSet::from(["cells", "read_unlocked"]));
         assert_eq!((both.code.len(), both.bytes, both.per_thread), (4, 128, true));
         words[0].0.size = 8;
-        let of_semaphore = mended(&of(&memory(None), &words)).repairs;
+        let of_semaphore = mended(&of(&memory(None), &words), &machine()).repairs;
         assert!(
             of_semaphore.iter().all(|repair| !repair.name.contains("unlocked")),
             "{of_semaphore:?}"
@@ -473,7 +480,7 @@ mod tests {
         let elements = Some(Elements { start: 0, stride: 8, count: 3, size: None, owned: true });
         let pattern = of(&memory(elements), &[word(0, &[(segment::Access::Write, POOL)])]);
         assert_eq!(pattern.objects[0].copies, Copies::PerThread);
-        let mended = mended(&pattern);
+        let mended = mended(&pattern, &machine());
         assert_eq!(mended.repairs[0].name, "apart");
         assert_ne!(mended.best.unwrap().objects, pattern.objects);
         let forecast = mended.forecast.unwrap();

@@ -6,7 +6,7 @@ use tenure_find::{Curve, Forecast, Point};
 use tenure_sim::Machine;
 use tenure_sim::pattern::{Access, Operation, Pattern, Role};
 
-use super::pattern::{self, MACHINE, Recorded};
+use super::pattern::{self, Recorded};
 use super::words::Groups;
 
 const CPUS: [usize; 7] = [2, 4, 8, 16, 32, 64, 128];
@@ -75,10 +75,9 @@ pub(super) fn pattern(parts: &[Part], mended: usize, groups: &Groups<'_>) -> Opt
         };
         let did = |part: usize, role: usize| &parts[part].recorded.members[role];
         let most = members().map(|(part, role)| did(part, role).iterations).fold(0.0, f64::max);
-        let contended = members().map(|(part, role)| did(part, role).accesses).sum();
         let mut role = Role::pool(class.name);
         role.share = pattern::share(&class.threads, groups);
-        role.steps.extend(pattern::work(pattern::worked(&class.threads, contended, groups) / most));
+        role.steps.extend(pattern::work(pattern::worked(&class.threads, groups) / most));
         for (part, its) in members() {
             let part_of = pattern::rounded(did(part, its).iterations / most);
             let steps = patterns[part].roles[its].steps.iter();
@@ -96,10 +95,9 @@ pub(super) fn pattern(parts: &[Part], mended: usize, groups: &Groups<'_>) -> Opt
 }
 
 /// What the program's throughput would be as it is, and with more and more repairs.
-pub(super) fn forecast(parts: &[Part], groups: &Groups<'_>) -> Option<Forecast> {
-    let machine = Machine::preset(MACHINE).ok()?;
+pub(super) fn forecast(parts: &[Part], groups: &Groups<'_>, machine: &Machine) -> Option<Forecast> {
     let points = |mended: usize| -> Option<Vec<Point>> {
-        Some(pattern::points(&pattern(parts, mended, groups)?, &machine, &CPUS, SIMULATED_NS))
+        Some(pattern::points(&pattern(parts, mended, groups)?, machine, &CPUS, SIMULATED_NS))
     };
     let as_is = points(0).filter(|points| !points.is_empty())?;
     let all = parts.iter().filter(|part| part.mended.is_some()).count();
@@ -107,7 +105,7 @@ pub(super) fn forecast(parts: &[Part], groups: &Groups<'_>) -> Option<Forecast> 
     for (mended, name) in steps(all) {
         repaired.push(Curve { name, points: points(mended)? });
     }
-    Some(Forecast { machine: MACHINE.to_owned(), as_is, repaired })
+    Some(Forecast { machine: machine.name.clone(), as_is, repaired })
 }
 
 /// With how many of so many repairs the program is simulated.
@@ -182,6 +180,10 @@ mod tests {
     use crate::find::pattern::Members;
     use crate::record::{Process, Thread};
 
+    fn machine() -> Machine {
+        Machine::preset(crate::find::MACHINE).unwrap()
+    }
+
     /// A counter to which these threads have added so often, mended by a counter for each.
     fn counter(rank: u64, threads: &[u32], iterations: f64) -> Part {
         let of = |object: Object| {
@@ -207,11 +209,12 @@ mod tests {
             name: if id == 6 { "reloader" } else { "worker" }.to_owned(),
             accesses: 10_000_000,
             cpu: milliseconds * 1_000_000,
+            waited: 50_000_000,
             ..Thread::default()
         };
         let mut threads: Vec<_> = (1..=6).map(thread).collect();
         threads[0].name = "server".to_owned();
-        let process = Process { threads, ..Process::default() };
+        let process = Process { threads, access_ns: 2.0, ..Process::default() };
         let programs = Programs::default();
         check(&Groups::of(&process, &Names::new(&process, &programs)));
     }
@@ -232,7 +235,7 @@ mod tests {
                 [("worker", 2), ("worker 2", 2), ("reloader", 0)]
             );
             let [work, first, second] = &pattern.roles[0].steps[..] else { panic!("{pattern:?}") };
-            // 100 ms, less 4 ns for each of 10 M accesses and 20 ns for each of 1.5 M contended ones: 30 ms.
+            // 100 ms, less 50 ms for contended lines, less 2 ns for each of 10 M accesses: 30 ms.
             assert_eq!(*work, Access { times: 1.0, operation: Operation::Work(30.0) });
             assert_eq!(*first, Access { times: 1.0, operation: Operation::Add(0) });
             assert_eq!(*second, Access { times: 0.5, operation: Operation::Add(1) });
@@ -245,7 +248,7 @@ mod tests {
         let workers = &[2, 3, 4, 5];
         let parts = [1, 2, 3, 4].map(|rank| counter(rank, workers, 1e6));
         check(500, |groups| {
-            let forecast = forecast(&parts, groups).unwrap();
+            let forecast = forecast(&parts, groups, &machine()).unwrap();
             let names: Vec<_> = forecast.repaired.iter().map(|curve| &*curve.name).collect();
             assert_eq!(names, ["the first repair", "the first three", "all 4 repairs"]);
             let curves = forecast.repaired.iter().map(|curve| &curve.points);
@@ -265,7 +268,7 @@ mod tests {
         let mut parts = [1, 2].map(|rank| counter(rank, workers, 1e6));
         parts[0].mended = None;
         check(500, |groups| {
-            let forecast = forecast(&parts, groups).unwrap();
+            let forecast = forecast(&parts, groups, &machine()).unwrap();
             let names: Vec<_> = forecast.repaired.iter().map(|curve| &*curve.name).collect();
             assert_eq!(names, ["the repair"]);
             let mended = pattern(&parts, 1, groups).unwrap();

@@ -202,10 +202,19 @@ fn role(word: &contend::Word, type_name: &str) -> Role {
 }
 
 /// Threads by what a reader calls them.
-pub(super) struct Groups<'a>(BTreeMap<u32, (String, &'a Thread)>);
+pub(super) struct Groups<'a> {
+    threads: BTreeMap<u32, (String, &'a Thread)>,
+    /// Accesses to contended lines of each thread.
+    contended: BTreeMap<u32, u64>,
+    access_ns: f64,
+}
 
 impl<'a> Groups<'a> {
     pub(super) fn of(process: &'a Process, names: &Names<'_>) -> Self {
+        let mut contended = BTreeMap::new();
+        for entry in process.lines.iter().flat_map(|line| &line.entries) {
+            *contended.entry(entry.thread).or_default() += entry.count;
+        }
         let first = process.threads.first();
         let name = |thread: &'a Thread| {
             let own =
@@ -218,27 +227,40 @@ impl<'a> Groups<'a> {
             };
             (thread.id, (name, thread))
         };
-        Self(process.threads.iter().map(name).collect())
+        let threads = process.threads.iter().map(name).collect();
+        Self { threads, contended, access_ns: process.access_ns }
     }
 
     pub(super) fn name(&self, thread: u32) -> &str {
-        self.0.get(&thread).map_or("thread", |(name, _)| name)
+        self.threads.get(&thread).map_or("thread", |(name, _)| name)
     }
 
     /// Whether no other thread has its name.
     pub(super) fn is_single(&self, thread: u32) -> bool {
         let name = self.name(thread);
-        self.0.values().filter(|(other, _)| other == name).count() == 1
+        self.threads.values().filter(|(other, _)| other == name).count() == 1
     }
 
-    pub(super) fn thread(&self, thread: u32) -> Option<&'a Thread> {
-        self.0.get(&thread).map(|(_, thread)| *thread)
+    fn thread(&self, thread: u32) -> Option<&'a Thread> {
+        self.threads.get(&thread).map(|(_, thread)| *thread)
+    }
+
+    /// Nanoseconds that a thread would have run if no line had been contended, and nothing been recorded.
+    pub(super) fn worked(&self, thread: u32) -> f64 {
+        /// What an access to a thread's own memory takes at least.
+        const ACCESS_NS: f64 = 0.3;
+        let Some(thread) = self.thread(thread) else { return 0.0 };
+        let contended = self.contended.get(&thread.id).copied().unwrap_or(0);
+        let own = thread.accesses.saturating_sub(contended) as f64;
+        let recorded = thread.accesses as f64 * self.access_ns;
+        (thread.cpu as f64 - thread.waited as f64 - recorded).max(own * ACCESS_NS)
     }
 
     /// The thread on whose stack a line lies: of several that had the same stack one after the other, the last one
     /// that used the line, or else the last.
     pub(super) fn owner_of_stack(&self, line: &Line) -> Option<&str> {
-        let owners = self.0.values().filter(|(_, thread)| thread.stack.contains(&line.address));
+        let owners =
+            self.threads.values().filter(|(_, thread)| thread.stack.contains(&line.address));
         let uses = |id: u32| line.entries.iter().any(|entry| entry.thread == id);
         let (name, _) = owners.max_by_key(|(_, thread)| (uses(thread.id), thread.id))?;
         Some(name)

@@ -132,6 +132,7 @@ impl Observed {
             lines: lines.collect(),
             line_bytes: reader.header.line_bytes,
             seconds: self.alive.saturating_sub(reader.header.started) as f64 / 1e9,
+            access_ns: reader.header.access_ps as f64 / 1e3,
             dropped: reader.header.dropped,
             refused: reader.header.failure == Failure::NoAddressSpace as u32,
         }
@@ -153,6 +154,7 @@ impl Observed {
             lived: end.saturating_sub(thread.started),
             cpu: living.map_or(thread.cpu, |living| living.cpu),
             stack: thread.stack..thread.stack_end,
+            waited: thread.waited,
         }
     }
 

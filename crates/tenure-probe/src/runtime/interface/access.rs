@@ -3,7 +3,7 @@
 use core::ffi::{c_int, c_void};
 
 use crate::runtime::lines::{self, note, note_range};
-use crate::runtime::{shadow, sys, threads, words};
+use crate::runtime::{shadow, sys, threads, waits, words};
 use crate::segment::Access::{Read, Write};
 
 /// Functions that note an access each, by `note` or by `note_range`.
@@ -163,6 +163,12 @@ unsafe extern "C" fn __tsan_vptr_update(address: usize, new: usize) {
     if unsafe { *(address as *const usize) } != new {
         note(address, 8, Write, sys::caller());
     }
+}
+
+/// Measures what recording an access takes, as the program will call it.
+pub(super) fn measure() {
+    let write: extern "C" fn(usize) = core::hint::black_box(__tsan_write8);
+    waits::measure(|address| write(address));
 }
 
 unsafe extern "C" {

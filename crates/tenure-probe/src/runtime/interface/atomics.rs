@@ -10,6 +10,7 @@ use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, fence};
 
 use crate::runtime::lines::note;
 use crate::runtime::sys;
+use crate::runtime::waits::{failed, timed};
 use crate::segment::Access;
 
 /// The operations of one width, on core's atomics. A weak compare-exchange may be a strong one.
@@ -18,30 +19,35 @@ macro_rules! atomics {
      [$($fetch:ident: $method:ident;)*], $nand:ident, [$($exchange_if:ident)*], $value:ident) => {
         #[unsafe(no_mangle)]
         unsafe extern "C" fn $load(address: *mut $word, order: c_int) -> $word {
+            let code = sys::caller();
             // SAFETY: the program loads from this address atomically.
-            unsafe {
-                note(address as usize, size_of::<$word>() as u8, Access::Load, sys::caller());
+            timed(address as usize, |_| unsafe {
+                note(address as usize, size_of::<$word>() as u8, Access::Load, code);
                 let atomic = <$atomic>::from_ptr(address);
                 match order {
                     0 => atomic.load(Relaxed),
                     5 => atomic.load(SeqCst),
                     _ => atomic.load(Acquire),
                 }
-            }
+            })
         }
 
         #[unsafe(no_mangle)]
         unsafe extern "C" fn $store(address: *mut $word, value: $word, order: c_int) {
+            let code = sys::caller();
             // SAFETY: the program stores to this address atomically.
-            unsafe {
-                note(address as usize, size_of::<$word>() as u8, Access::Store, sys::caller());
+            timed(address as usize, |is_contended| unsafe {
+                note(address as usize, size_of::<$word>() as u8, Access::Store, code);
+                if is_contended {
+                    sys::fetch(address as usize, true);
+                }
                 let atomic = <$atomic>::from_ptr(address);
                 match order {
                     0 => atomic.store(value, Relaxed),
                     5 => atomic.store(value, SeqCst),
                     _ => atomic.store(value, Release),
                 }
-            }
+            });
         }
 
         atomics! { @add $atomic, $word, $exchange: swap; $($fetch: $method;)* $nand: fetch_nand; }
@@ -75,20 +81,28 @@ macro_rules! atomics {
     };
     // In the exported function itself, whose frame it notes.
     (@compare $atomic:ty, $address:ident, $expected:expr, $new:ident) => {{
-        let result = <$atomic>::from_ptr($address).compare_exchange($expected, $new, SeqCst, SeqCst);
-        let access = if result.is_ok() { Access::CompareExchange } else { Access::Failed };
-        note($address as usize, size_of_val(&$new) as u8, access, sys::caller());
+        let code = sys::caller();
+        let result = timed($address as usize, |_| {
+            let result = <$atomic>::from_ptr($address).compare_exchange($expected, $new, SeqCst, SeqCst);
+            let access = if result.is_ok() { Access::CompareExchange } else { Access::Failed };
+            note($address as usize, size_of_val(&$new) as u8, access, code);
+            result
+        });
+        if result.is_err() {
+            failed($address as usize);
+        }
         result
     }};
     (@add $atomic:ty, $word:ty, $($name:ident: $method:ident;)*) => {
         $(
             #[unsafe(no_mangle)]
             unsafe extern "C" fn $name(address: *mut $word, value: $word, _: c_int) -> $word {
+                let code = sys::caller();
                 // SAFETY: the program changes this word atomically.
-                unsafe {
-                    note(address as usize, size_of::<$word>() as u8, Access::Add, sys::caller());
+                timed(address as usize, |_| unsafe {
+                    note(address as usize, size_of::<$word>() as u8, Access::Add, code);
                     <$atomic>::from_ptr(address).$method(value, SeqCst)
-                }
+                })
             }
         )*
     };

@@ -3,6 +3,7 @@
 mod access;
 mod atomics;
 mod heap;
+mod kernel;
 mod threads;
 
 /// The dynamic linker calls this before the program's own constructors.
@@ -15,6 +16,7 @@ unsafe extern "C" fn start() {
     unsafe { super::start() };
     heap::start();
     threads::start();
+    access::measure();
 }
 
 /// The dynamic linker calls this after the program's own destructors.

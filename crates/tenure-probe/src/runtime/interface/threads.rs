@@ -6,7 +6,7 @@ use core::sync::atomic::AtomicPtr;
 use core::sync::atomic::Ordering::Relaxed;
 
 use crate::runtime::sys::{self, Signals};
-use crate::runtime::{lines, modules, shadow, threads};
+use crate::runtime::{lines, modules, shadow, threads, waits};
 use crate::segment::Access;
 
 type Routine = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
@@ -134,11 +134,15 @@ macro_rules! locks {
                 static REAL: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
                 // SAFETY: as the program's own call of a function with this type.
                 unsafe {
-                    if shadow::is_there() {
-                        lines::note(lock as usize, 4, $access, sys::caller());
+                    let real = transmute::<*mut c_void, unsafe extern "C" fn(*mut c_void) -> c_int>(real(&REAL, $real));
+                    if !shadow::is_there() {
+                        return real(lock);
                     }
-                    let real = real(&REAL, $real);
-                    transmute::<*mut c_void, unsafe extern "C" fn(*mut c_void) -> c_int>(real)(lock)
+                    let code = sys::caller();
+                    waits::timed(lock as usize, |_| {
+                        lines::note(lock as usize, 4, $access, code);
+                        real(lock)
+                    })
                 }
             }
         )*
