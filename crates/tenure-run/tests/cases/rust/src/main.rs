@@ -1,27 +1,16 @@
 //! What `tenure run` has to find, and what it has to be silent about: the case is the argument.
+//!
+//! `cases CASE [ROUNDS]` runs a case once, with so many rounds of work after each of its iterations. `cases time CASE MENDED
+//! ROUNDS SLICES` compares two of them, as `ci/predictions.py` does.
+
+mod measure;
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering::*};
-use std::sync::{Arc, Barrier, Mutex};
+use std::sync::{Arc, Mutex};
 use std::thread;
 
-const THREADS: usize = 2;
-/// ci/run_cost.py asks for more than a start takes.
-const TIMES: u64 = if option_env!("LONG").is_some() { 20_000_000 } else { 2_000_000 };
-
-/// Runs a closure on all threads at once.
-fn run(work: impl Fn(usize) + Sync) {
-    let all_are_there = Barrier::new(THREADS);
-    thread::scope(|scope| {
-        for thread in 0..THREADS {
-            let (work, all_are_there) = (&work, &all_are_there);
-            scope.spawn(move || {
-                all_are_there.wait();
-                work(thread);
-            });
-        }
-    });
-}
+use measure::{run, run_with, Loop, THREADS, TIMES};
 
 #[repr(align(64))]
 #[derive(Default)]
@@ -30,7 +19,7 @@ struct Line<T>(T);
 static COUNTERS: Line<[AtomicU64; THREADS]> = Line([const { AtomicU64::new(0) }; THREADS]);
 
 fn adjacent() {
-    run(|thread| (0..TIMES).for_each(|_| _ = COUNTERS.0[thread].fetch_add(1, Relaxed)));
+    run(|thread, all| all.each(|_| _ = COUNTERS.0[thread].fetch_add(1, Relaxed)));
 }
 
 #[derive(Default)]
@@ -40,22 +29,22 @@ struct Worker {
     _id: u64,
 }
 
+fn work_at(worker: &mut Worker, all: Loop) {
+    all.each(|i| {
+        let worker = black_box(&mut *worker);
+        worker.done += 1;
+        worker.failed += i & 1;
+    });
+}
+
 fn elements() {
     let mut workers: Vec<Worker> = (0..THREADS).map(|_| Worker::default()).collect();
-    let all_are_there = Barrier::new(THREADS);
-    thread::scope(|scope| {
-        for worker in &mut workers {
-            let all_are_there = &all_are_there;
-            scope.spawn(move || {
-                all_are_there.wait();
-                for i in 0..TIMES {
-                    let worker = black_box(&mut *worker);
-                    worker.done += 1;
-                    worker.failed += i & 1;
-                }
-            });
-        }
-    });
+    run_with(&mut workers, work_at);
+}
+
+fn elements_apart() {
+    let mut workers: Vec<Line<Worker>> = (0..THREADS).map(|_| Line::default()).collect();
+    run_with(&mut workers, |worker, all| work_at(&mut worker.0, all));
 }
 
 #[repr(C)]
@@ -68,17 +57,43 @@ struct Session {
 
 fn beside() {
     let session = Box::<Line<Session>>::default();
-    run(|_| {
-        for _ in 0..TIMES {
+    run(|_, all| {
+        all.each(|_| {
             session.0.refs.fetch_add(1, Relaxed);
             black_box(session.0.limit.load(Relaxed) + session.0.flags.load(Relaxed));
-        }
+        });
+    });
+}
+
+fn beside_apart() {
+    let (refs, rest) = (Box::<Line<AtomicU64>>::default(), Box::<Line<Session>>::default());
+    run(|_, all| {
+        all.each(|_| {
+            refs.0.fetch_add(1, Relaxed);
+            black_box(rest.0.limit.load(Relaxed) + rest.0.flags.load(Relaxed));
+        });
+    });
+}
+
+fn beside_cells() {
+    let cells: Vec<Line<AtomicU64>> = (0..THREADS).map(|_| Line::default()).collect();
+    let rest = Box::<Line<Session>>::default();
+    run(|thread, all| {
+        all.each(|_| {
+            cells[thread].0.fetch_add(1, Relaxed);
+            black_box(rest.0.limit.load(Relaxed) + rest.0.flags.load(Relaxed));
+        });
     });
 }
 
 fn two_locks() {
     static LOCKS: Line<[Mutex<u64>; THREADS]> = Line([const { Mutex::new(0) }; THREADS]);
-    run(|thread| (0..TIMES).for_each(|_| *LOCKS.0[thread].lock().unwrap() += 1));
+    run(|thread, all| all.each(|_| *LOCKS.0[thread].lock().unwrap() += 1));
+}
+
+fn two_locks_apart() {
+    static LOCKS: [Line<Mutex<u64>>; THREADS] = [const { Line(Mutex::new(0)) }; THREADS];
+    run(|thread, all| all.each(|_| *LOCKS[thread].0.lock().unwrap() += 1));
 }
 
 #[repr(C)]
@@ -88,13 +103,11 @@ struct Queue {
     tail: AtomicU64,
 }
 
-fn head_and_tail() {
+fn pass_on(head: &AtomicU64, tail: &AtomicU64) {
     const SLOTS: u64 = 1024;
-    let queue = Arc::new(Line(Queue::default()));
     let slots: Vec<AtomicU64> = (0..SLOTS).map(|_| AtomicU64::new(0)).collect();
-    run(|thread| {
-        let Queue { head, tail } = &queue.0;
-        for i in 0..TIMES {
+    run(|thread, all| {
+        all.each(|i| {
             let slot = &slots[(i % SLOTS) as usize];
             if thread == 0 {
                 while i - head.load(Acquire) >= SLOTS {
@@ -109,32 +122,56 @@ fn head_and_tail() {
                 black_box(slot.load(Relaxed));
                 head.store(i + 1, Release);
             }
-        }
+        });
     });
+}
+
+fn head_and_tail() {
+    let queue = Arc::new(Line(Queue::default()));
+    pass_on(&queue.0.head, &queue.0.tail);
+}
+
+fn head_and_tail_apart() {
+    let (head, tail) = (Arc::new(Line(AtomicU64::new(0))), Arc::new(Line(AtomicU64::new(0))));
+    pass_on(&head.0, &tail.0);
 }
 
 fn hot_arc() {
     let shared = Arc::new(7_u64);
-    run(|_| (0..TIMES).for_each(|_| drop(black_box(Arc::clone(&shared)))));
+    run(|_, all| all.each(|_| drop(black_box(Arc::clone(&shared)))));
+}
+
+#[cfg(feature = "mended")]
+fn hot_arc_lazy() {
+    let shared = tenure::lazy::Cached::new(7_u64);
+    run(|_, all| {
+        let mut reader = shared.reader();
+        all.each(|_| _ = black_box(*reader.read()));
+    });
 }
 
 fn mutex() {
     let count = Box::new(Line(Mutex::new(0_u64)));
-    run(|_| (0..TIMES).for_each(|_| *count.0.lock().unwrap() += 1));
+    run(|_, all| all.each(|_| *count.0.lock().unwrap() += 1));
+}
+
+fn mutex_one_add() {
+    let count = Box::<Line<AtomicU64>>::default();
+    run(|_, all| all.each(|_| _ = count.0.fetch_add(1, Relaxed)));
 }
 
 fn apart() {
     let counters: Vec<Line<AtomicU64>> = (0..THREADS).map(|_| Line::default()).collect();
-    run(|thread| (0..TIMES).for_each(|_| _ = counters[thread].0.fetch_add(1, Relaxed)));
+    run(|thread, all| all.each(|_| _ = counters[thread].0.fetch_add(1, Relaxed)));
 }
 
 fn read_only() {
     let table: Vec<u64> = (0..64).collect();
-    run(|_| (0..TIMES).for_each(|i| _ = black_box(black_box(&table)[i as usize % 64])));
+    run(|_, all| all.each(|i| _ = black_box(black_box(&table)[i as usize % 64])));
 }
 
 fn private_heap() {
-    run(|_| {
+    run(|_, _| {
         for i in 0..TIMES / 100 {
             let mut words = vec![i; 8];
             (0..100).for_each(|j| words[j % 8] += 1);
@@ -162,7 +199,7 @@ fn hand_over() {
 
 fn reused() {
     let one_at_a_time = Box::new(Line(Mutex::new(())));
-    run(|_| {
+    run(|_, _| {
         for _ in 0..20 {
             let _guard = one_at_a_time.0.lock().unwrap();
             let mut words = vec![0_u64; 512];
@@ -171,21 +208,42 @@ fn reused() {
     });
 }
 
-fn main() {
-    let case: fn() = match std::env::args().nth(1).as_deref() {
-        Some("adjacent") => adjacent,
-        Some("elements") => elements,
-        Some("beside") => beside,
-        Some("two_locks") => two_locks,
-        Some("head_and_tail") => head_and_tail,
-        Some("hot_arc") => hot_arc,
-        Some("mutex") => mutex,
-        Some("apart") => apart,
-        Some("read_only") => read_only,
-        Some("private_heap") => private_heap,
-        Some("hand_over") => hand_over,
-        Some("reused") => reused,
+fn case(name: &str) -> fn() {
+    match name {
+        "adjacent" => adjacent,
+        "elements" => elements,
+        "elements_apart" => elements_apart,
+        "beside" => beside,
+        "beside_apart" => beside_apart,
+        "beside_cells" => beside_cells,
+        "two_locks" => two_locks,
+        "two_locks_apart" => two_locks_apart,
+        "head_and_tail" => head_and_tail,
+        "head_and_tail_apart" => head_and_tail_apart,
+        "hot_arc" => hot_arc,
+        #[cfg(feature = "mended")]
+        "hot_arc_lazy" => hot_arc_lazy,
+        "mutex" => mutex,
+        "mutex_one_add" => mutex_one_add,
+        "apart" => apart,
+        "read_only" => read_only,
+        "private_heap" => private_heap,
+        "hand_over" => hand_over,
+        "reused" => reused,
         other => panic!("no case {other:?}"),
-    };
-    case();
+    }
+}
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(|argument| &**argument).collect();
+    let number = |text: &str| text.parse().expect("a number");
+    match arguments[..] {
+        ["time", one, other, rounds, slices] => {
+            measure::compare([case(one), case(other)], number(rounds), number(slices));
+        }
+        [name] => measure::once(case(name), 0),
+        [name, rounds] => measure::once(case(name), number(rounds)),
+        _ => panic!("usage: cases CASE [ROUNDS] | cases time CASE MENDED ROUNDS SLICES"),
+    }
 }

@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+"""What `tenure run` predicts on this machine with two threads, against what the mended programs give.
+
+Usage: ci/predictions.py [--rounds N,N] [--slices N] [CASE...]
+
+The cases are those of crates/tenure-run/tests/cases, in Rust and optimised. Each is recorded, and its gain is predicted for
+this machine, which `tenure sim --calibrate` describes. The measured gain comes from programs that are not instrumented: case
+and mended case run in turn for some milliseconds each, a thread on each of two CPUs, and slices in which a thread was switched
+out do not count. Each case is taken with several amounts of private work in an iteration (--rounds: of about 0.7 ns). A
+repair that the report does not offer is one that it predicts no gain from.
+
+Exits with 1 unless at least 80 % of the predictions are within 1.5 times of what was measured.
+Not a part of .ci/run, since it measures: run it where nothing else runs.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+
+# The case, the repair that the report names, and the case that is mended so.
+CASES = [
+    ("adjacent", "apart", "apart"),
+    ("elements", "apart", "elements_apart"),
+    ("beside", "apart", "beside_apart"),
+    ("beside", "cells", "beside_cells"),
+    ("two_locks", "apart", "two_locks_apart"),
+    ("head_and_tail", "apart", "head_and_tail_apart"),
+    ("hot_arc", "lazy", "hot_arc_lazy"),
+    ("mutex", "one_add", "mutex_one_add"),
+]
+WITHIN, OF_ALL = 1.5, 0.8
+
+root = pathlib.Path(__file__).resolve().parent.parent
+target = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", root / "target"))
+
+
+def run(*command, **options):
+    return subprocess.run([str(word) for word in command], check=True, **options)
+
+
+def built(tenure, instrumented):
+    """The program of the cases, with the library's repairs."""
+    folder = target / ("cases-instrumented" if instrumented else "cases")
+    manifest = root / "crates/tenure-run/tests/cases/rust/Cargo.toml"
+    build = ["cargo", "build", "--quiet", "--release", "--features", "mended"]
+    build += ["--manifest-path", manifest, "--target-dir", folder]
+    run(*([tenure, "run", "--"] if instrumented else []), *build, stderr=subprocess.DEVNULL if instrumented else None)
+    return next(path for path in [*folder.glob("*/release/cases"), folder / "release/cases"] if path.exists())
+
+
+def predicted(tenure, program, case, repair, rounds, machine, out):
+    """Nanoseconds an iteration on two CPUs, as it is and with the repair: the same if the report does not offer it."""
+    report = out / "report.json"
+    command = [tenure, "run", "--machine", machine, "--json", report, "--", program, case, rounds]
+    run(*command, stderr=subprocess.DEVNULL)
+    finding = json.loads(report.read_text())["findings"][0]
+    curves = {"": finding["forecast"]["as_is"]}
+    curves |= {curve["name"]: curve["points"] for curve in finding["forecast"]["repaired"]}
+    at_two = lambda points: next(point["per_second"] for point in points if point["cpus"] == 2)
+    return [2e9 / at_two(curves.get(name, curves[""])) for name in ("", repair)]
+
+
+def measured(program, case, mended, rounds, slices):
+    """The same, measured, with the interval of the ratio."""
+    done = run(program, "time", case, mended, rounds, slices, stdout=subprocess.PIPE, text=True)
+    pairs = [tuple(map(float, line.split())) for line in done.stdout.splitlines()]
+    if len(pairs) < 10:
+        sys.exit(f"{case}: threads were switched out in {slices - len(pairs)} of {slices} slices; the machine is too busy")
+    ratios = sorted(one / other for one, other in pairs)
+    spread = max(1, int(0.98 * len(ratios) ** 0.5))
+    middle = len(ratios) // 2
+    interval = ratios[middle - spread], ratios[min(middle + spread, len(ratios) - 1)]
+    return [statistics.median(side) for side in zip(*pairs)], statistics.median(ratios), interval
+
+
+def main():
+    parser = argparse.ArgumentParser(usage=__doc__, add_help=False)
+    parser.add_argument("--rounds", default="0,40,160")
+    parser.add_argument("--slices", type=int, default=60)
+    parser.add_argument("--tenure", type=pathlib.Path)
+    parser.add_argument("cases", nargs="*")
+    arguments = parser.parse_args()
+    tenure = arguments.tenure
+    if not tenure:
+        run("cargo", "build", "--quiet", "--release", "-p", "tenure-cli", cwd=root)
+        tenure = target / "release/tenure"
+    programs = {instrumented: built(tenure, instrumented) for instrumented in (False, True)}
+    out = pathlib.Path(tempfile.mkdtemp(prefix="tenure-predictions-"))
+    machine = out / "this.toml"
+    run(tenure, "sim", "--calibrate", machine, stdout=subprocess.DEVNULL)
+    for line in machine.read_text().splitlines():
+        if line.lstrip().startswith('"measured'):
+            print(line.strip(' ",'))
+    print(f"{'case':15}{'repair':9}{'rounds':>6}   {'predicted ns':>17} {'gain':>6}   {'measured ns':>17} {'gain':>6}  interval        off by")
+    good = all_of_them = 0
+    for rounds in arguments.rounds.split(","):
+        for case, repair, mended in CASES:
+            if arguments.cases and case not in arguments.cases:
+                continue
+            all_of_them += 1
+            before_predicted, after_predicted = predicted(
+                tenure, programs[True], case, repair, rounds, machine, out
+            )
+            (before, after), truth, interval = measured(programs[False], case, mended, rounds, arguments.slices)
+            gain = before_predicted / after_predicted
+            off = max(gain / truth, truth / gain)
+            good += off <= WITHIN
+            print(
+                f"{case:15}{repair:9}{rounds:>6}   {before_predicted:7.1f} → {after_predicted:7.1f} {gain:6.2f}   "
+                f"{before:7.1f} → {after:7.1f} {truth:6.2f}  {interval[0]:5.2f} to {interval[1]:5.2f}  {off:5.2f}",
+                flush=True,
+            )
+    print(f"{good} of {all_of_them} predictions are within {WITHIN} times.")
+    sys.exit(good < OF_ALL * all_of_them)
+
+
+main()
