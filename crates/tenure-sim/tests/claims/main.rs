@@ -12,6 +12,7 @@ mod kinds;
 mod machines;
 mod patterns;
 mod properties;
+mod repairs;
 
 use std::sync::{Arc, Mutex};
 use tenure::memory::{Atomic as _, Memory, Ordering};

@@ -1,0 +1,229 @@
+//! Repairs of patterns: which apply, and what they give.
+
+use super::patterns::{counters, gain, named, names, on, session, xeon};
+use tenure_sim::pattern::{self, Access, Object, Operation, Pattern, Repair, Role};
+
+fn together(pattern: &Pattern, cpus: usize, applies: &dyn Fn(&Repair) -> bool) -> Vec<Repair> {
+    let simulation = xeon().simulation(cpus).duration_ns(50_000.0);
+    pattern::together(pattern, &simulation, applies).unwrap()
+}
+
+#[test]
+fn neighbours_in_an_array_share_falsely_until_they_are_padded() {
+    let packed = counters(8);
+    assert_eq!(names(&packed), ["apart"]);
+    let repair = named(&packed, "apart").unwrap();
+    assert_eq!((repair.bytes, repair.per_thread), (56, true));
+    assert_eq!(repair.pattern, counters(64));
+    assert!(gain(&packed, "apart", 8) > 5.0);
+    assert_eq!(on(&repair.pattern, 8).report.transfers.all(), 0);
+    assert!(names(&counters(64)).is_empty());
+}
+
+#[test]
+fn a_count_beside_fields_that_are_read_has_every_repair_that_helps() {
+    let pattern = session(Operation::CompareExchange);
+    assert_eq!(names(&pattern), ["apart", "one_add", "cells", "lazy"]);
+    let apart = named(&pattern, "apart").unwrap();
+    assert_eq!((apart.bytes, apart.per_thread), (64, false));
+    assert!(gain(&pattern, "apart", 16) > 1.1);
+    assert!(gain(&pattern, "one_add", 16) > 1.1);
+    let (cells, lazy) = (gain(&pattern, "cells", 16), gain(&pattern, "lazy", 16));
+    assert!(cells > 5.0 && lazy > 5.0, "{cells} {lazy}");
+    let lazy = named(&pattern, "lazy").unwrap();
+    assert_eq!(on(&lazy.pattern, 16).report.transfers.all(), 0);
+    let best = together(&pattern, 16, &|_| true);
+    assert_eq!(best.iter().map(|repair| repair.name).collect::<Vec<_>>(), ["cells"]);
+    assert_eq!(on(&best[0].pattern, 16).report.transfers.all(), 0);
+}
+
+#[test]
+fn two_locks_on_a_line_go_apart_and_a_lock_stays_with_its_data() {
+    let mut pattern = Pattern::new("locks");
+    let object = pattern.object(Object::once("o"));
+    let words: Vec<usize> = ["lock a", "data a", "lock b", "data b"]
+        .into_iter()
+        .enumerate()
+        .map(|(at, name)| pattern.word(object, name, 8 * at, 8))
+        .collect();
+    for (name, pair) in ["a", "b"].into_iter().zip(words.chunks(2)) {
+        let inside = vec![Access { times: 1.0, operation: Operation::Store(pair[1]) }];
+        pattern.role(
+            Role::pool(name)
+                .does(1.0, Operation::Lock(pair[0], inside))
+                .does(1.0, Operation::Work(100.0)),
+        );
+    }
+    let after = named(&pattern, "apart").unwrap().pattern;
+    let line = |at: usize| after.words[words[at]].offset / 64;
+    assert!(line(0) == line(1) && line(2) == line(3) && line(0) != line(2), "{:?}", after.words);
+    let gain = gain(&pattern, "apart", 2);
+    assert!(gain > 1.1, "{gain}");
+}
+
+#[test]
+fn what_is_read_under_a_lock_needs_none_unless_it_is_written_there() {
+    let guarded = |stores: f64, other: Option<Operation>| {
+        let mut pattern = Pattern::new("settings");
+        let object = pattern.object(Object::once("o"));
+        let lock = pattern.word(object, "lock", 0, 4);
+        let value = pattern.word(object, "value", 8, 8);
+        let mut inside = vec![Access { times: 1.0, operation: Operation::Load(value) }];
+        if stores > 0.0 {
+            inside.push(Access { times: stores, operation: Operation::Store(value) });
+        }
+        inside.extend(other.map(|operation| Access { times: 1.0, operation }));
+        pattern.role(
+            Role::pool("worker")
+                .does(1.0, Operation::Lock(lock, inside))
+                .does(1.0, Operation::Work(100.0)),
+        );
+        pattern
+    };
+    for stores in [0.0, 0.005] {
+        assert!(names(&guarded(stores, None)).contains(&"read_unlocked"), "{stores}");
+    }
+    let read = guarded(0.0, None);
+    let repair = named(&read, "read_unlocked").unwrap();
+    assert_eq!((repair.bytes, repair.per_thread), (64, true));
+    assert_eq!(on(&repair.pattern, 16).report.transfers.all(), 0);
+    assert!(gain(&read, "read_unlocked", 16) > 10.0);
+    // Written, changed in place, or with another lock inside.
+    assert!(!names(&guarded(0.5, None)).contains(&"read_unlocked"));
+    for other in [Operation::Add(1), Operation::CompareExchange(1), Operation::Lock(1, Vec::new())]
+    {
+        assert!(!names(&guarded(0.0, Some(other.clone()))).contains(&"read_unlocked"), "{other:?}");
+    }
+    // Nothing is known of what it guards.
+    let mut empty = guarded(0.0, None);
+    empty.roles[0].steps[0].operation = Operation::Lock(0, Vec::new());
+    assert!(!names(&empty).contains(&"read_unlocked"));
+}
+
+#[test]
+fn a_lock_beside_a_counter_needs_both_repairs() {
+    let mut pattern = Pattern::new("server");
+    let object = pattern.object(Object::once("o"));
+    let lock = pattern.word(object, "lock", 0, 4);
+    let settings = pattern.word(object, "settings", 8, 8);
+    let in_flight = pattern.word(object, "in flight", 16, 8);
+    let inside = vec![Access { times: 1.0, operation: Operation::Load(settings) }];
+    pattern.role(
+        Role::pool("worker")
+            .does(1.0, Operation::Lock(lock, inside))
+            .does(2.0, Operation::Add(in_flight))
+            .does(1.0, Operation::Work(100.0)),
+    );
+    let mops = |pattern: &Pattern| on(pattern, 64).report.mops();
+    let repairs = together(&pattern, 64, &|_| true);
+    let mut both: Vec<_> = repairs.iter().map(|repair| repair.name).collect();
+    both.sort_unstable();
+    assert_eq!(both, ["cells", "read_unlocked"]);
+    let alone =
+        ["cells", "read_unlocked"].map(|name| mops(&named(&pattern, name).unwrap().pattern));
+    assert!(mops(&repairs[1].pattern) > 5.0 * alone[0].max(alone[1]), "{alone:?}");
+    // One that does not apply is not among them, and one that is enough stays alone.
+    let others = together(&pattern, 64, &|repair| repair.name != "cells");
+    assert!(others.iter().all(|repair| repair.name != "cells"), "{others:?}");
+    let enough = together(&counters(8), 64, &|_| true);
+    assert_eq!(enough.iter().map(|repair| repair.name).collect::<Vec<_>>(), ["apart"]);
+    assert!(together(&counters(64), 64, &|_| true).is_empty());
+}
+
+#[test]
+fn head_and_tail_of_a_queue_go_apart() {
+    let mut pattern = Pattern::new("queue");
+    let object = pattern.object(Object::once("Queue"));
+    let head = pattern.word(object, "head", 0, 8);
+    let tail = pattern.word(object, "tail", 8, 8);
+    for (name, own, other) in [("producer", tail, head), ("consumer", head, tail)] {
+        pattern.role(
+            Role::single(name)
+                .does(1.0, Operation::Store(own))
+                .does(0.1, Operation::Load(other))
+                .does(1.0, Operation::Work(10.0)),
+        );
+    }
+    assert_eq!(names(&pattern), ["apart"]);
+    assert!(gain(&pattern, "apart", 2) > 2.0);
+    assert_eq!(on(&pattern, 2).report.per_thread, on(&pattern, 64).report.per_thread);
+}
+
+#[test]
+fn a_word_that_is_read_mostly_leaves_the_written_ones_together() {
+    let mut pattern = Pattern::new("p");
+    let object = pattern.object(Object::once("o"));
+    let flag = pattern.word(object, "flag", 0, 8);
+    let written = ["hits", "misses"].map(|name| pattern.word(object, name, 8, 8));
+    pattern.words[written[1]].offset = 16;
+    pattern.role(
+        Role::single("clock").does(0.001, Operation::Store(flag)).does(1.0, Operation::Work(100.0)),
+    );
+    for (role, word) in ["a", "b"].into_iter().zip(written) {
+        pattern.role(
+            Role::pool(role)
+                .does(1.0, Operation::Load(flag))
+                .does(1.0, Operation::Store(word))
+                .does(1.0, Operation::Work(50.0)),
+        );
+    }
+    let after = named(&pattern, "read_mostly_apart").unwrap().pattern;
+    let line = |word: usize| after.words[word].offset / 64;
+    assert!(line(written[0]) == line(written[1]) && line(flag) != line(written[0]));
+}
+
+#[test]
+fn what_is_not_contended_needs_no_repair() {
+    let mut read = Pattern::new("read only");
+    let object = read.object(Object::once("o"));
+    let words = [0, 8].map(|offset| read.word(object, format!("w{offset}"), offset, 8));
+    read.role(
+        Role::pool("r").does(1.0, Operation::Load(words[0])).does(2.0, Operation::Load(words[1])),
+    );
+    assert!(names(&read).is_empty());
+    assert!(together(&read, 8, &|_| true).is_empty());
+    assert_eq!(on(&read, 8).report.transfers.all(), 0);
+}
+
+/// A lock, what std's mutex has beside it, and what it guards.
+fn guarded(guards: &[Operation], outside: &[Operation]) -> Pattern {
+    let mut pattern = Pattern::new("guarded");
+    let object = pattern.object(Object::once("Mutex"));
+    let lock = pattern.word(object, "futex", 0, 4);
+    let poison = pattern.word(object, "poison", 4, 1);
+    pattern.word(object, "count", 8, 8);
+    pattern.word(object, "other", 16, 8);
+    let once = |operation: &Operation| Access { times: 1.0, operation: operation.clone() };
+    let mut inside = vec![once(&Operation::Load(poison))];
+    inside.extend(guards.iter().map(once));
+    let mut role = Role::pool("worker").does(1.0, Operation::Lock(lock, inside));
+    role.steps.extend(outside.iter().map(once));
+    pattern.role(role);
+    pattern
+}
+
+#[test]
+fn a_lock_that_guards_a_count_alone_can_go() {
+    const COUNT: usize = 2;
+    const OTHER: usize = 3;
+    let alone = guarded(&[Operation::Load(COUNT), Operation::Store(COUNT)], &[]);
+    let one_add = named(&alone, "one_add").unwrap();
+    let add = Access { times: 1.0, operation: Operation::Add(COUNT) };
+    assert_eq!(one_add.pattern.roles[0].steps, [add]);
+    let (one_add, cells) = (gain(&alone, "one_add", 8), gain(&alone, "cells", 8));
+    assert!(one_add > 1.2 && cells > 5.0, "{one_add} {cells}");
+    let store = Operation::Store(COUNT);
+    for (guards, outside) in [
+        // Two words, as a vector's length and capacity are.
+        (vec![Operation::Load(OTHER), store.clone()], vec![]),
+        // A value that is only read.
+        (vec![Operation::Load(COUNT)], vec![]),
+        // The count is also used without the lock.
+        (vec![store.clone()], vec![Operation::Load(COUNT)]),
+        // Work that takes the lock's time.
+        (vec![store, Operation::Work(50.0)], vec![]),
+    ] {
+        let pattern = guarded(&guards, &outside);
+        assert!(named(&pattern, "one_add").is_none(), "{guards:?} {outside:?}");
+    }
+}
