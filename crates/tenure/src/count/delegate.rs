@@ -15,12 +15,6 @@ macro_rules! impl_ref_count {
         witness $witness:ty $(as $shown:ident)?
     ) => {
         impl $count {
-            /// A count with one reference, which the caller owns.
-            #[must_use]
-            pub const fn new() -> Self {
-                Self::from_raw($one)
-            }
-
             /// A count that holds `word`, as [`raw`](Self::raw) returned it.
             #[cfg_attr(not(feature = "raw"), doc(hidden))]
             #[must_use]

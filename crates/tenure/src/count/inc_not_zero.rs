@@ -42,6 +42,14 @@ pub struct IncNotZero<M: Memory = Native> {
 
 impl_ref_count!(IncNotZero of AtomicU32: u32, one reference 1, put_last by put, witness ());
 
+impl IncNotZero {
+    /// A count with one reference, which the caller owns.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self::from_raw(1)
+    }
+}
+
 impl<M: Memory> IncNotZero<M> {
     /// Takes a reference, unless the object is dead.
     #[inline]

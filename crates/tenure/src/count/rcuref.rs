@@ -62,6 +62,14 @@ pub struct RcuRef<M: Memory = Native> {
 
 impl_ref_count!(RcuRef of AtomicU32: u32, one reference ONEREF, put_last by put_last, witness Readable<'w> as readable);
 
+impl RcuRef {
+    /// A count with one reference, which the caller owns.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self::from_raw(ONEREF)
+    }
+}
+
 impl<M: Memory> RcuRef<M> {
     /// Takes a reference, unless the object is dead. `&self` says that the memory is readable during the call.
     #[inline]

@@ -154,6 +154,12 @@ pub struct TicketRef<M: Memory = Native> {
 impl_ref_count!(TicketRef of AtomicU64: u64, one reference ONE_WORD, put_last by put_last, witness ());
 
 impl TicketRef {
+    /// A count with one reference, which the caller owns.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self::from_raw(ONE_WORD)
+    }
+
     /// A dead count: every get fails until [`init`](Self::init).
     #[must_use]
     pub const fn dead() -> Self {
