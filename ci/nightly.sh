@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # What only a nightly compiler can tell: that `Arc` has what stable Rust does not let it implement (`--cfg tenure_nightly`),
-# that examples which must not compile fail with the error that they name, which a stable rustdoc does not compare, and
-# that std is recorded where cargo compiles it.
+# and that examples which must not compile fail with the error that they name, which a stable rustdoc does not compare.
 #
 # Not by `+nightly`: the traits behind the flag change their names now and then.
 set -euo pipefail
@@ -16,5 +15,3 @@ export RUSTFLAGS="${RUSTFLAGS:-} --cfg without_loom"
 cargo +$toolchain -Zprofile-rustflags --config 'profile.dev.package.tenure.rustflags=["--cfg", "tenure_nightly"]' \
     test -p tenure --test arc
 cargo +$toolchain test -p tenure --doc -- arc
-# `tenure run --build-std`.
-TENURE_TOOLCHAIN=$toolchain cargo +$toolchain test -p tenure-run --test cases -- --ignored std_is_instrumented
