@@ -18,13 +18,14 @@ type Arrival = (OwnedFd, IpAddr);
 /// Where connections are handed over, and what wakes a waiting worker.
 pub(super) struct Inbox {
     bell: OwnedFd,
-    arrivals: Lock<Vec<Arrival>>,
+    /// `None` once its worker has ended.
+    arrivals: Lock<Option<Vec<Arrival>>>,
 }
 
 impl Inbox {
     fn new() -> io::Result<Self> {
         let bell = rustix::event::eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
-        Ok(Self { bell, arrivals: Lock::default() })
+        Ok(Self { bell, arrivals: Lock::new(Some(Vec::new())) })
     }
 
     fn ring(&self) {
@@ -32,16 +33,31 @@ impl Inbox {
         let _ = rustix::io::write(&self.bell, &1_u64.to_ne_bytes());
     }
 
-    pub(super) fn push(&self, arrival: Arrival) {
-        self.arrivals.lock().push(arrival);
+    /// Hands over a connection, which comes back if the worker has ended.
+    pub(super) fn push(&self, arrival: Arrival) -> Result<(), Arrival> {
+        match &mut *self.arrivals.lock() {
+            Some(arrivals) => arrivals.push(arrival),
+            None => return Err(arrival),
+        }
         self.ring();
+        Ok(())
+    }
+
+    /// Ends it, unless something has arrived since the last [`take`](Self::take).
+    pub(super) fn close(&self) -> bool {
+        let mut arrivals = self.arrivals.lock();
+        let is_empty = arrivals.as_ref().is_none_or(Vec::is_empty);
+        if is_empty {
+            *arrivals = None;
+        }
+        is_empty
     }
 
     /// Since the last call.
     pub(super) fn take(&self) -> Vec<Arrival> {
         // The bell first: a push after this rings again.
         let _ = rustix::io::read(&self.bell, &mut [0; 8]);
-        std::mem::take(&mut *self.arrivals.lock())
+        self.arrivals.lock().as_mut().map(std::mem::take).unwrap_or_default()
     }
 }
 
@@ -124,4 +140,21 @@ fn acquires() -> Histogram<u64> {
     let mut acquires = Histogram::new_with_bounds(1, 10_000_000_000, 3).expect("sound bounds");
     acquires.auto(true);
     acquires
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_lost_in_the_inbox_of_a_worker_that_ends() {
+        let inbox = Inbox::new().unwrap();
+        let arrival = || (Inbox::new().unwrap().bell, IpAddr::from([127, 0, 0, 1]));
+        inbox.push(arrival()).unwrap();
+        assert!(!inbox.close(), "a connection waits in it");
+        assert_eq!(inbox.take().len(), 1);
+        assert!(inbox.close());
+        assert!(inbox.push(arrival()).is_err());
+        assert!(inbox.take().is_empty() && inbox.close());
+    }
 }

@@ -124,7 +124,8 @@ impl<H: Handler> Worker<H> {
                 self.close_where("the server ends", |handler, connection| {
                     past || connection.is_idle() && handler.is_idle(&connection.session)
                 });
-                if self.connections.is_empty() {
+                // Another worker may be handing over a connection that it accepted before it knew of the stop.
+                if self.connections.is_empty() && self.shared.inboxes[self.at].close() {
                     return Ok(());
                 }
             }
@@ -182,8 +183,14 @@ impl<H: Handler> Worker<H> {
         if owner == self.at {
             self.adopt(socket, from);
         } else {
-            self.counters().handed_over.count(1);
-            self.shared.inboxes[owner].push((socket, from));
+            match self.shared.inboxes[owner].push((socket, from)) {
+                Ok(()) => self.counters().handed_over.count(1),
+                Err((socket, from)) => {
+                    counters[owner].open.sub(1);
+                    counters[self.at].open.fetch_add(1);
+                    self.adopt(socket, from);
+                }
+            }
         }
     }
 
