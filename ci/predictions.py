@@ -15,12 +15,13 @@ Not a part of .ci/run, since it measures: run it where nothing else runs.
 
 import argparse
 import json
-import os
 import pathlib
 import statistics
 import subprocess
 import sys
 import tempfile
+
+from recorded_cases import arguments_of, cases, run, target
 
 # The case, the repair that the report names, and the case that is mended so.
 CASES = [
@@ -35,18 +36,11 @@ CASES = [
 ]
 WITHIN, OF_ALL = 1.5, 0.8
 
-root = pathlib.Path(__file__).resolve().parent.parent
-target = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", root / "target"))
-
-
-def run(*command, **options):
-    return subprocess.run([str(word) for word in command], check=True, **options)
-
 
 def built(tenure, instrumented):
     """The program of the cases, with the library's repairs."""
     folder = target / ("cases-instrumented" if instrumented else "cases")
-    manifest = root / "crates/tenure-run/tests/cases/rust/Cargo.toml"
+    manifest = cases / "rust/Cargo.toml"
     build = ["cargo", "build", "--quiet", "--release", "--features", "mended"]
     build += ["--manifest-path", manifest, "--target-dir", folder]
     run(*([tenure, "run", "--"] if instrumented else []), *build, stderr=subprocess.DEVNULL if instrumented else None)
@@ -82,13 +76,8 @@ def main():
     parser = argparse.ArgumentParser(usage=__doc__, add_help=False)
     parser.add_argument("--rounds", default="0,40,160")
     parser.add_argument("--slices", type=int, default=60)
-    parser.add_argument("--tenure", type=pathlib.Path)
-    parser.add_argument("cases", nargs="*")
-    arguments = parser.parse_args()
+    arguments = arguments_of(parser)
     tenure = arguments.tenure
-    if not tenure:
-        run("cargo", "build", "--quiet", "--release", "-p", "tenure-cli", cwd=root)
-        tenure = target / "release/tenure"
     programs = {instrumented: built(tenure, instrumented) for instrumented in (False, True)}
     out = pathlib.Path(tempfile.mkdtemp(prefix="tenure-predictions-"))
     machine = out / "this.toml"

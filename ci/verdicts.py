@@ -12,11 +12,12 @@ Not a part of .ci/run: it takes ten minutes.
 import argparse
 import collections
 import json
-import os
 import pathlib
 import subprocess
 import sys
 import tempfile
+
+from recorded_cases import arguments_of, cases, run, target
 
 KINDS = {
     "adjacent": "false_sharing",
@@ -31,28 +32,24 @@ KINDS = {
 SILENT = ["apart", "read_only", "private_heap", "hand_over", "reused"]
 IN_RUST_ONLY, IN_C_ONLY = {"hot_arc"}, {"one_word"}
 
-root = pathlib.Path(__file__).resolve().parent.parent
-target = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", root / "target"))
-cases = root / "crates/tenure-run/tests/cases"
 
-
-def run(*command, **options):
-    return subprocess.run([str(word) for word in command], check=True, stderr=subprocess.DEVNULL, **options)
+def quiet(*command):
+    return run(*command, stderr=subprocess.DEVNULL)
 
 
 def programs(tenure, out):
     """The cases in C and in Rust, instrumented."""
     in_c = out / "cases"
-    run(tenure, "run", "--cc", "--", "gcc", "-O2", "-g", "-pthread", cases / "cases.c", "-o", in_c)
+    quiet(tenure, "run", "--cc", "--", "gcc", "-O2", "-g", "-pthread", cases / "cases.c", "-o", in_c)
     folder = target / "cases-instrumented"
     build = ["cargo", "build", "--quiet", "--release", "--manifest-path", cases / "rust/Cargo.toml", "--target-dir", folder]
-    run(tenure, "run", "--", *build)
+    quiet(tenure, "run", "--", *build)
     return {"C": in_c, "Rust": next(folder.glob("*/release/cases"))}
 
 
 def verdict(tenure, program, case, out):
     report = out / "report.json"
-    run(tenure, "run", "--machine", "epyc-vm-near", "--json", report, "--", program, case)
+    quiet(tenure, "run", "--machine", "epyc-vm-near", "--json", report, "--", program, case)
     found = []
     for finding in json.loads(report.read_text())["findings"]:
         words = [finding["contended"], *finding["victims"]]
@@ -64,15 +61,10 @@ def verdict(tenure, program, case, out):
 def main():
     parser = argparse.ArgumentParser(usage=__doc__, add_help=False)
     parser.add_argument("--runs", type=int, default=20)
-    parser.add_argument("--tenure", type=pathlib.Path)
-    parser.add_argument("cases", nargs="*")
-    arguments = parser.parse_args()
+    arguments = arguments_of(parser)
     tenure = arguments.tenure
-    if not tenure:
-        run("cargo", "build", "--quiet", "--release", "-p", "tenure-cli", cwd=root)
-        tenure = target / "release/tenure"
     out = pathlib.Path(tempfile.mkdtemp(prefix="tenure-verdicts-"))
-    built = programs(tenure.resolve(), out)
+    built = programs(tenure, out)
     wrong = 0
     for language, program in built.items():
         other = IN_RUST_ONLY if language == "C" else IN_C_ONLY
