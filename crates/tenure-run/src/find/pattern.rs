@@ -4,8 +4,8 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 use tenure_find::{Curve, Forecast, Operation as Did, Point, Repair};
-use tenure_sim::Machine;
 use tenure_sim::pattern::{self, Access, Copies, Object, Operation, Pattern, Role};
+use tenure_sim::{Machine, Simulation};
 
 use super::words::{Groups, operation};
 use crate::contend::{Elements, Use, Word};
@@ -281,7 +281,7 @@ pub(super) fn mended(pattern: &Pattern, machine: &Machine) -> Mended {
         "read_unlocked" => !has_a_semaphore(pattern),
         _ => true,
     };
-    let simulation = machine.simulation(JUDGED.min(machine.cpus())).duration_ns(SIMULATED_NS);
+    let simulation = simulation(machine, JUDGED.min(machine.cpus()), SIMULATED_NS);
     let together = pattern::together(pattern, &simulation, applies).unwrap_or_default();
     let single = pattern::repairs(pattern).into_iter().filter(applies).map(|repair| vec![repair]);
     let mut all: Vec<(f64, Repair, Curve, Pattern)> = Vec::new();
@@ -336,6 +336,15 @@ fn has_a_semaphore(pattern: &Pattern) -> bool {
     })
 }
 
+/// How all patterns of a run are simulated: so many CPUs of a machine, for so long.
+fn simulation(machine: &Machine, cpus: usize, nanoseconds: f64) -> Simulation {
+    /// A core works on so many accesses at once that hit, unless one needs what another loads.
+    const OVERLAP: f64 = 4.0;
+    let mut machine = machine.clone();
+    machine.latency.hit /= OVERLAP;
+    machine.simulation(cpus).warm_up_ns(nanoseconds / 4.0).duration_ns(nanoseconds)
+}
+
 /// Throughput by number of CPUs, as far as it could be simulated.
 pub(super) fn points(
     pattern: &Pattern,
@@ -343,13 +352,8 @@ pub(super) fn points(
     cpus: &[usize],
     nanoseconds: f64,
 ) -> Vec<Point> {
-    /// A core works on so many accesses at once that hit, unless one needs what another loads.
-    const OVERLAP: f64 = 4.0;
-    let mut machine = machine.clone();
-    machine.latency.hit /= OVERLAP;
     let simulated = |cpus: usize| {
-        let simulation = machine.simulation(cpus).warm_up_ns(nanoseconds / 4.0);
-        let prediction = pattern.simulate(simulation.duration_ns(nanoseconds)).ok()?;
+        let prediction = pattern.simulate(simulation(machine, cpus, nanoseconds)).ok()?;
         Some(Point { cpus: cpus as u64, per_second: prediction.report.mops() * 1e6 })
     };
     let most = cpus.last().map_or(0, |most| machine.cpus().min(*most));
