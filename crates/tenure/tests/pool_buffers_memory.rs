@@ -109,7 +109,7 @@ unsafe impl GlobalAlloc for Accountant {
     }
 }
 
-/// Makes the calling thread one of the test's, once it has what a thread keeps in this process for good.
+/// Counts the calling thread as the test's, after it has allocated what a thread keeps until the process ends.
 fn join_test(test: usize) {
     let _: Option<usize> = Native::thread();
     TEST.set(test);

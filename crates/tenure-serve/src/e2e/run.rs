@@ -33,7 +33,7 @@ pub struct Request {
     pub seed: Option<u64>,
     /// The command `tenure`, which serves.
     pub tenure: PathBuf,
-    /// Makes the load on sockets: `wrk` for HTTP, memtier for memcached, the own generator otherwise.
+    /// Makes the load on sockets: `wrk` for HTTP, memtier for memcached, or `tenure load`.
     pub generator: Generator,
 }
 

@@ -9,7 +9,7 @@ use tenure::pool::list::List;
 pub(super) trait Slots: Send + Sync + Sized + 'static {
     type Taken: Send;
 
-    /// With so many slots in use for good, and so many free for all threads.
+    /// A pool with so many slots in use throughout, and so many free for all threads.
     fn prepared(in_use: u32, free: u32) -> Self;
     fn acquire(&self) -> Self::Taken;
     fn release(&self, taken: Self::Taken);

@@ -32,8 +32,8 @@ fn used<T, S: Revoking>(
         // Relaxed: the batch is settled, so an owner without a reference has passed on that it is done.
         let uses = || slot.state.confirmed.load(Ordering::Relaxed);
         let block = batch.find(uses())?;
-        // Acquire: pairs with the Release in `transition_to_empty`. The second look then sees that an owner that has
-        // given its reference back was done before, for good.
+        // Acquire: pairs with the Release in `transition_to_empty`. An owner that has given its
+        // reference back was done with it before, and the second look sees that.
         let held = slot.state.held.load(Ordering::Acquire);
         let is_used = held != tagged(block.as_ptr(), DONATED) && uses() == block.as_ptr();
         is_used.then_some((block, number))
