@@ -17,6 +17,7 @@ mod image;
 mod layouts;
 mod lines;
 mod member;
+mod result;
 mod scopes;
 mod spans;
 mod spell;
@@ -30,6 +31,7 @@ use std::sync::OnceLock;
 
 use self::image::Image;
 use self::layouts::Layout;
+use self::result::{Fate, Text};
 use self::types::Types;
 use self::units::{Reader, Units};
 use crate::Error;
@@ -52,6 +54,7 @@ pub struct Program {
     image: Image,
     units: OnceLock<Units>,
     types: OnceLock<Option<Types>>,
+    text: OnceLock<Option<Text>>,
 }
 
 /// A function that an address of code lies in, or that is inlined there.
@@ -128,7 +131,8 @@ impl Program {
     /// The file cannot be read, or is not a program or library.
     pub fn open(path: &Path) -> Result<Self, Error> {
         let image = Image::open(path)?;
-        Ok(Self { path: path.to_owned(), image, units: OnceLock::new(), types: OnceLock::new() })
+        let (units, types, text) = Default::default();
+        Ok(Self { path: path.to_owned(), image, units, types, text })
     }
 
     /// The address of a function whose symbol contains this text, as compilers spell it.
@@ -171,6 +175,27 @@ impl Program {
             place = level.called;
         }
         Some(frames)
+    }
+
+    /// Whether the code behind a call uses what the call returned; `None` where that cannot be told, as on other
+    /// processors than x86-64. What a function returns is used.
+    #[must_use]
+    pub fn uses_result(&self, return_address: u64) -> Option<bool> {
+        let text = self.text.get_or_init(|| Text::open(&self.path)).as_ref()?;
+        match text.fate(return_address) {
+            Fate::Used => Some(true),
+            Fate::Lost => Some(false),
+            Fate::Returned => self.returns(return_address.checked_sub(1)?),
+            Fate::Unknown => None,
+        }
+    }
+
+    /// Whether the function that an address lies in returns anything.
+    fn returns(&self, address: u64) -> Option<bool> {
+        let reader = self.reader();
+        let (_, levels) = scopes::levels(&reader, address)?;
+        let function = levels.first()?.at;
+        Some(reader.ask(function, |_, entry| entry.get(gimli::DW_AT_type)).is_some())
     }
 
     /// The variable with a fixed address that lies at an address of data.

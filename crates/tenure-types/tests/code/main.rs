@@ -8,4 +8,5 @@ mod assembler;
 mod compile;
 mod frames;
 mod hostile;
+mod results;
 mod variables;
