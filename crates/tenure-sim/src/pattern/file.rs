@@ -2,7 +2,7 @@
 //! are numbered.
 
 use super::check::{Fault, Place};
-use super::{Access, Copies, Object, Operation, Pattern, Role, Word};
+use super::{Access, Copies, Object, Operation, Pattern, Role, Value, Word};
 use crate::error::Error;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -50,6 +50,15 @@ struct FileWord {
     object: String,
     offset: usize,
     size: usize,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    value: Option<FileValue>,
+}
+
+#[derive(Clone, Copy, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum FileValue {
+    Number,
+    State,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -146,11 +155,16 @@ impl File {
             pattern.object(Object::several(name.clone(), copies, stride.unwrap_or(0)));
         }
         for word in &self.words {
-            let FileWord { name, object, offset, size } = word.get_ref();
+            let FileWord { name, object, offset, size, value } = word.get_ref();
             let found = pattern.objects.iter().position(|it| it.name == *object);
             let found = found.ok_or_else(|| format!("there is no object '{object}'"));
             let found = found.map_err(at(&word.span()))?;
-            pattern.word(found, name.clone(), *offset, *size);
+            let at = pattern.word(found, name.clone(), *offset, *size);
+            pattern.words[at].value = match value {
+                None => Value::Unknown,
+                Some(FileValue::Number) => Value::Number,
+                Some(FileValue::State) => Value::State,
+            };
         }
         for role in &self.roles {
             let FileRole { name, threads, share, steps } = role.get_ref();
@@ -198,6 +212,11 @@ impl File {
                 object: pattern.objects[word.object].name.clone(),
                 offset: word.offset,
                 size: word.bytes,
+                value: match word.value {
+                    Value::Unknown => None,
+                    Value::Number => Some(FileValue::Number),
+                    Value::State => Some(FileValue::State),
+                },
             })
         };
         let role = |role: &Role| {

@@ -97,6 +97,20 @@ pub struct Word {
     pub offset: usize,
     /// Its size.
     pub bytes: usize,
+    /// What its value is for.
+    pub value: Value,
+}
+
+/// What the value of a word is for. Repairs that would lose that do not apply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Value {
+    /// Not known: it may be a statistic, which no thread acts on.
+    #[default]
+    Unknown,
+    /// A number that threads act on: a count of references, a ticket.
+    Number,
+    /// One of several states, or a pointer: no number.
+    State,
 }
 
 /// Threads that do the same.
@@ -165,7 +179,8 @@ impl Pattern {
         offset: usize,
         bytes: usize,
     ) -> usize {
-        self.words.push(Word { name: name.into(), object, offset, bytes });
+        let value = Value::Unknown;
+        self.words.push(Word { name: name.into(), object, offset, bytes, value });
         self.words.len() - 1
     }
 

@@ -1,7 +1,7 @@
 //! Repairs of patterns: which apply, and what they give.
 
 use super::patterns::{counters, gain, named, names, on, session, xeon};
-use tenure_sim::pattern::{self, Access, Object, Operation, Pattern, Repair, Role};
+use tenure_sim::pattern::{self, Access, Object, Operation, Pattern, Repair, Role, Value};
 
 fn together(pattern: &Pattern, cpus: usize, applies: &dyn Fn(&Repair) -> bool) -> Vec<Repair> {
     let simulation = xeon().simulation(cpus).duration_ns(50_000.0);
@@ -35,6 +35,27 @@ fn a_count_beside_fields_that_are_read_has_every_repair_that_helps() {
     let best = together(&pattern, 16, &|_| true);
     assert_eq!(best.iter().map(|repair| repair.name).collect::<Vec<_>>(), ["cells"]);
     assert_eq!(on(&best[0].pattern, 16).report.transfers.all(), 0);
+}
+
+#[test]
+fn what_a_value_is_for_rules_repairs_out() {
+    for (value, in_file, expected) in [
+        (Value::Unknown, None, &["apart", "one_add", "cells", "lazy"][..]),
+        (Value::Number, Some("value = \"number\""), &["apart", "one_add", "lazy"]),
+        (Value::State, Some("value = \"state\""), &["apart"]),
+    ] {
+        let mut pattern = session(Operation::CompareExchange);
+        for word in &mut pattern.words {
+            word.value = value;
+        }
+        assert_eq!(names(&pattern), expected);
+        let text = pattern.to_toml();
+        assert!(in_file.map_or(!text.contains("value"), |line| text.contains(line)), "{text}");
+        assert_eq!(Pattern::from_toml(&text), Ok(pattern));
+    }
+    let text = session(Operation::CompareExchange).to_toml();
+    let wrong = text.replacen("size = 8", "size = 8\nvalue = \"text\"", 1);
+    assert!(Pattern::from_toml(&wrong).unwrap_err().to_string().contains("line"), "{wrong}");
 }
 
 #[test]

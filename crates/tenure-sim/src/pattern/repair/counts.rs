@@ -4,7 +4,7 @@ use super::apart::READS_ARE_RARE;
 use super::{KEPT, Library, Rate, Repair};
 use crate::machine::LINE_BYTES;
 use crate::pattern::layout::visit;
-use crate::pattern::{Access, Copies, Object, Operation, Pattern};
+use crate::pattern::{Access, Copies, Object, Operation, Pattern, Value};
 use std::collections::BTreeMap;
 
 /// One unconditional addition in place of each compare-exchange loop, and of each lock that guards a count alone.
@@ -12,7 +12,8 @@ pub(super) fn one_add(pattern: &Pattern) -> Option<Repair> {
     const LOOP: &str = "Count by one fetch_add, which cannot fail, if the compare-exchange loop only adds or subtracts.";
     const LOCK: &str = "Count by one fetch_add without the lock, if it guards nothing but a count.";
     let totals = pattern.totals();
-    let is_count = |word: usize| totals[word].exchanges > 0.0 && is_counted(&totals[word]);
+    let is_count =
+        |word: usize| totals[word].exchanges > 0.0 && is_counted(pattern, word, &totals[word]);
     let has_loop = (0..totals.len()).any(is_count);
     let guarded = guarded_counts(pattern);
     if !has_loop && guarded.is_empty() {
@@ -90,7 +91,8 @@ pub(super) fn cells(pattern: &Pattern) -> Option<Repair> {
         let Rate { loads, sums, .. } = totals[word];
         let changes = totals[word].changes();
         is_once(pattern, word)
-            && is_counted(&totals[word])
+            && pattern.words[word].value == Value::Unknown
+            && is_counted(pattern, word, &totals[word])
             && changes > 0.0
             && sums == 0.0
             && loads <= READS_ARE_RARE * changes
@@ -150,7 +152,7 @@ pub(super) fn lazy(pattern: &Pattern) -> Option<Repair> {
     let keeps = |role: usize, word: usize| {
         pattern.roles[role].share > 0
             && is_once(pattern, word)
-            && is_counted(&totals[word])
+            && is_counted(pattern, word, &totals[word])
             && rates[role][word].changes() >= A_USE
     };
     let mut after = pattern.clone();
@@ -189,8 +191,8 @@ pub(super) fn lazy(pattern: &Pattern) -> Option<Repair> {
 }
 
 /// Whether a word is written by additions alone, as far as the pattern says.
-fn is_counted(rate: &Rate) -> bool {
-    rate.stores == 0.0 && rate.locks == 0.0
+fn is_counted(pattern: &Pattern, word: usize, rate: &Rate) -> bool {
+    pattern.words[word].value != Value::State && rate.stores == 0.0 && rate.locks == 0.0
 }
 
 fn is_once(pattern: &Pattern, word: usize) -> bool {
