@@ -236,22 +236,33 @@ fn append(lock: &Locked, line: Line) -> Option<usize> {
     })
 }
 
-/// Takes the record of a freed line of the same class, so that objects that come and go need no more records than there
-/// are of them at once.
+/// Takes the record of a freed line at the same place of an object of the same class, so that objects that come and go
+/// need no more records than there are of them at once. What was counted at another place of the object is of other
+/// members.
 fn reuse(_: &Locked, line: &Line) -> Option<usize> {
+    /// Freed records that are looked at: the places of large objects are many.
+    const MOST: usize = 64;
     if line.class == 0 {
         return None;
     }
+    let place = |line: &Line| line.address.wrapping_sub(line.object);
     // SAFETY: `start` made one word for every class and every line record, and both numbers are below the limits. Line
     // records are changed under the lock alone, and the observer bears with a mixture of old and new.
     unsafe {
-        let first = &*FREED.load(Relaxed).add(line.class as usize);
-        let index = first.load(Relaxed).checked_sub(1)? as usize;
-        first.store((*NEXT_FREED.load(Relaxed).add(index)).load(Relaxed), Relaxed);
-        let record: *mut Line = LINES.get(index).cast();
-        let objects = (*record).objects + 1;
-        record.write(Line { index: index as u32, objects, ..*line });
-        Some(index)
+        let mut link = &*FREED.load(Relaxed).add(line.class as usize);
+        for _ in 0..MOST {
+            let index = link.load(Relaxed).checked_sub(1)? as usize;
+            let next = &*NEXT_FREED.load(Relaxed).add(index);
+            let record: *mut Line = LINES.get(index).cast();
+            if place(&*record) == place(line) {
+                link.store(next.load(Relaxed), Relaxed);
+                let objects = (*record).objects + 1;
+                record.write(Line { index: index as u32, objects, ..*line });
+                return Some(index);
+            }
+            link = next;
+        }
+        None
     }
 }
 

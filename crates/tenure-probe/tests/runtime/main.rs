@@ -171,11 +171,22 @@ fn what_processes_do_they_can_still_do() {
 #[test]
 fn objects_that_come_and_go_need_no_more_records_than_there_are_at_once() {
     let segment = Program::compile("life.c", &["-O1"]).run_well(&["churn"]);
-    let objects = |line: &&Line| segment.classes[line.class as usize].size == 64;
-    let stood_for: u64 = segment.lines.iter().filter(objects).map(|line| line.objects).sum();
-    let records = segment.lines.iter().filter(objects).count();
-    // 16 in slots and one in the hands of each of 6 threads.
-    assert!(records <= 22, "{records} records");
+    let is_object = |line: &&Line| segment.classes[line.class as usize].size == 64;
+    let records: Vec<_> = segment.lines.iter().filter(is_object).collect();
+    let place = |line: &Line| line.address.wrapping_sub(line.object).cast_signed();
+    for &line in &records {
+        let alike = records.iter().filter(|other| place(other) == place(line)).count();
+        // 16 in slots and one in the hands of each of 6 threads.
+        assert!(alike <= 22, "{alike} records of lines {} bytes from the object", place(line));
+        // What was counted of an object that is gone was at the same place of it.
+        let entries = segment.entries.iter();
+        for entry in entries.filter(|it| it.line == line.index && it.class == line.class) {
+            let counted = i64::from(entry.into_object) - i64::from(entry.offset());
+            assert_eq!(counted, place(line), "{entry:?} of {line:?}");
+        }
+    }
+    let stood_for: u64 = records.iter().map(|line| line.objects).sum();
+    let records = records.len();
     assert!(stood_for > 50, "{records} records have stood for {stood_for} objects");
 }
 
