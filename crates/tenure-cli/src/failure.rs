@@ -19,8 +19,7 @@ pub(crate) enum Failure {
     Program(u8),
     /// Ctrl-C ended the work early. What there is of it is printed.
     Interrupted,
-    /// No failure: the text of `--help` or `--version`.
-    Help(String),
+    Told(String),
     /// The reader of standard output has gone.
     Closed,
 }
@@ -47,13 +46,13 @@ impl Failure {
     pub(crate) fn from_clap(error: clap::Error) -> Self {
         match error.kind() {
             ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-                Self::Help(error.render().to_string())
+                Self::Told(error.render().to_string())
             }
             // `tenure` alone.
             ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
                 if std::env::args_os().len() < 2 =>
             {
-                Self::Help(error.render().to_string())
+                Self::Told(error.render().to_string())
             }
             ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand => {
                 Self::Input(format!("no command given; `{}` lists them", help()))

@@ -14,7 +14,7 @@
 //! the same class. Read a block's `used` first and its records afterwards.
 
 /// The first bytes of a segment; the last is the version of the form.
-pub const MAGIC: [u8; 8] = *b"tenure\x00\x02";
+pub const MAGIC: [u8; 8] = *b"tenure\x00\x03";
 
 /// The size of a block.
 pub const BLOCK_BYTES: usize = 16 << 10;
@@ -271,7 +271,7 @@ pub enum Access {
     Load = 2,
     /// An atomic store.
     Store = 3,
-    /// An atomic operation that cannot fail: an exchange, an addition and its like.
+    /// An atomic addition or subtraction.
     Add = 4,
     /// A compare-exchange that took effect.
     CompareExchange = 5,
@@ -281,11 +281,13 @@ pub enum Access {
     Lock = 7,
     /// A lock of the C library, given back.
     Unlock = 8,
+    /// Another atomic operation that cannot fail: an exchange, an `or` and its like.
+    Exchange = 9,
 }
 
 impl Access {
     /// All, by number.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Read,
         Self::Write,
         Self::Load,
@@ -295,6 +297,7 @@ impl Access {
         Self::Failed,
         Self::Lock,
         Self::Unlock,
+        Self::Exchange,
     ];
 
     /// Whether the line has to be this core's alone for it. A failed compare-exchange takes the line as a write does.

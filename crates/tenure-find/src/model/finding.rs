@@ -174,8 +174,10 @@ pub enum Operation {
     Load,
     /// An atomic write.
     Store,
-    /// An atomic addition, exchange, or other operation that always writes.
+    /// An atomic addition or subtraction.
     Add,
+    /// An atomic exchange, or another operation that always writes.
+    Exchange,
     /// An atomic compare-exchange.
     CompareExchange,
     /// A lock, taken and given back.
@@ -198,6 +200,7 @@ impl Operation {
             Self::Load => "load",
             Self::Store => "store",
             Self::Add => "add",
+            Self::Exchange => "exchange",
             Self::CompareExchange => "compare-exchange",
             Self::Lock => "lock",
         }

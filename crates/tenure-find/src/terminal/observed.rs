@@ -69,6 +69,9 @@ fn headline(text: &mut Text, finding: &Finding) {
     text.line_with(&left, &right, INDENT);
 }
 
+/// The best repair is worth less than what a reader would take the trouble for.
+const NO_REPAIR: &str = "no repair that was tried gives 5 %";
+
 fn brief(text: &mut Text, finding: &Finding) {
     let rows = words::rows(finding);
     let shown = &rows[..rows.len().min(MOST_ROWS)];
@@ -86,6 +89,8 @@ fn brief(text: &mut Text, finding: &Finding) {
         let whole = format!("{line}: {code}");
         let fits = !code.is_empty() && measured(&whole) + INDENT <= text.width();
         green(text, if fits { &whole } else { &line }, &margin());
+    } else if finding.forecast.is_some() {
+        text.line(&text.style().quiet(&format!("{}{NO_REPAIR}", margin())));
     }
 }
 

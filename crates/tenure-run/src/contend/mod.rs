@@ -128,7 +128,8 @@ impl Word {
     pub fn is_lock(&self) -> bool {
         let has = |wanted: &[Access]| self.uses.iter().any(|use_| wanted.contains(&use_.access));
         has(&[Access::Lock, Access::Unlock])
-            || (has(&[Access::CompareExchange]) && has(&[Access::Add, Access::Store]))
+            || (has(&[Access::CompareExchange])
+                && has(&[Access::Add, Access::Exchange, Access::Store]))
     }
 }
 

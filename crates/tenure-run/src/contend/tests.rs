@@ -169,6 +169,20 @@ fn a_neighbour_of_an_array_is_not_one_of_its_elements() {
 }
 
 #[test]
+fn objects_in_memory_that_a_program_divides_itself_are_no_elements() {
+    // Two threads write members of a few objects at odd places; two of the words belong to different threads.
+    let at = |offset: i64, did: &[Did]| {
+        line(0x10000 + offset.cast_unsigned(), Some((1 << 20, offset)), did)
+    };
+    let mut lines = vec![at(0, &[(1, 8, WRITE, 1)]), at(0xd4000, &[(2, 24, WRITE, 1)])];
+    for (place, offset) in [(8, 0x1040), (16, 0x2080), (32, 0x30c0), (40, 0x4100), (48, 0x5140)] {
+        lines.push(at(offset, &[(1, place, WRITE, 1), (2, place, WRITE, 1), (1, 0, WRITE, 2)]));
+    }
+    let found = contended(&process(lines));
+    assert_eq!((found.len(), found[0].elements), (1, None), "{found:?}");
+}
+
+#[test]
 fn a_word_of_one_thread_that_other_code_writes_is_no_element() {
     let found = the_finding(&[(1, 0, ADD, 1), (2, 8, ADD, 2)]);
     assert_eq!(found.elements, None);

@@ -136,6 +136,9 @@ pub(super) fn folded(words: &[Word], elements: Elements) -> Vec<Word> {
 /// So many words that the same code writes are an array, also if no element belongs to a thread.
 const MANY: usize = 8;
 
+/// So few words may be the members of elements, whatever the threads do to each.
+const FEW: usize = 8;
+
 /// The distance of elements, and whether they belong to threads.
 fn stride(words: &[&Word]) -> Option<(i64, bool)> {
     /// What writes a word: access and code.
@@ -155,18 +158,23 @@ fn stride(words: &[&Word]) -> Option<(i64, bool)> {
         }
     }
     let distance = |offsets: &[i64]| offsets.windows(2).map(|pair| pair[1] - pair[0]).fold(0, gcd);
+    // Of an array the words lie at a few places of its elements.
+    let places = |stride: i64| {
+        let places = words.iter().map(|word| word.offset.rem_euclid(stride));
+        places.collect::<BTreeSet<_>>().len()
+    };
     for same in alike.values() {
         let (offsets, owners): (Vec<_>, BTreeSet<_>) =
             same.iter().filter_map(|&(offset, owner)| Some((offset, owner?))).unzip();
-        if owners.len() > 1 {
-            return Some((distance(&offsets), true));
+        let stride = distance(&offsets);
+        // Elements that are all different are none: two of many objects in memory that the program divides itself.
+        if owners.len() > 1 && (places(stride) <= FEW || places(stride) * 3 <= words.len() * 2) {
+            return Some((stride, true));
         }
     }
     let most = alike.values().max_by_key(|same| same.len()).filter(|same| same.len() >= MANY)?;
     let stride = distance(&most.iter().map(|(offset, _)| *offset).collect::<Vec<_>>());
-    // Of an array the words lie at a few places of its elements.
-    let places: BTreeSet<_> = words.iter().map(|word| word.offset.rem_euclid(stride)).collect();
-    (places.len() * MANY / 2 <= words.len()).then_some((stride, false))
+    (places(stride) * MANY / 2 <= words.len()).then_some((stride, false))
 }
 
 /// The thread that does nearly all writes to a word.

@@ -4,6 +4,7 @@ mod names;
 mod pattern;
 mod program;
 mod run;
+mod value;
 mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -97,7 +98,8 @@ fn finding(
     let paths = words.iter().map(|(word, _)| word.path.clone());
     let in_pattern: Vec<_> = shown.into_iter().zip(paths).collect();
     let memory = memory(process, contended, &named, &observed);
-    let pattern = pattern::pattern(&memory, &in_pattern, groups);
+    let uses_result = |code: u64| names.uses_result(code);
+    let pattern = pattern::pattern(&memory, &in_pattern, groups, &uses_result);
     // The word that moves the line most is the one to mend; the others suffer.
     let hottest = (0..words.len()).max_by_key(|&at| words[at].1).unwrap_or(0);
     let (contended_word, _) = words.remove(hottest);

@@ -70,24 +70,31 @@ impl<'a> Names<'a> {
     /// Whether code is Rust: it has no data races.
     pub(super) fn is_rust(&self, address: u64) -> bool {
         let line = self.code(address).and_then(|code| code.line);
-        line.is_some_and(|line| {
-            line.rsplit_once(':').is_some_and(|(file, _)| file.ends_with(".rs"))
-        })
+        line.is_some_and(|line| line.split(':').next().is_some_and(|file| file.ends_with(".rs")))
     }
 
     /// The frame to show, and whether it is the user's.
     fn frame(&self, address: u64) -> Option<(Frame, bool)> {
         let (program, inside) = self.program(address)?;
-        let mut frames = program.frames(inside);
-        let own = frames.iter().position(is_own);
-        let shown = own.unwrap_or(0);
-        (shown < frames.len()).then(|| (frames.swap_remove(shown), own.is_some()))
+        shown(program.frames(inside))
+    }
+
+    /// Whether the code behind a call uses what it returned; `None` where that cannot be told.
+    pub(super) fn uses_result(&self, address: u64) -> Option<bool> {
+        let (program, inside) = self.program(address)?;
+        let uses = program.uses_result(inside)?;
+        // Without optimisation core's own functions pass all results on.
+        let is_of_core = || program.frames(inside).pop().is_some_and(|frame| is_atomic(&frame));
+        (!(uses && is_of_core())).then_some(uses)
     }
 
     fn code_of(&self, frame: &Frame) -> Code {
         let line = frame.file.as_ref().map(|file| {
             let file = file.strip_prefix(&self.here).unwrap_or(file);
-            format!("{file}:{}", frame.line)
+            match frame.line {
+                0 => file.to_owned(),
+                line => format!("{file}:{line}"),
+            }
         });
         Code { function: frame.function.clone(), line }
     }
@@ -146,10 +153,50 @@ impl<'a> Names<'a> {
     }
 }
 
+/// Of the functions at an address, the innermost first, the one to show, and whether it is the user's.
+fn shown(mut frames: Vec<Frame>) -> Option<(Frame, bool)> {
+    let own = frames.iter().position(is_own);
+    // A function of the language's libraries says more than what it calls: `Mutex::lock`, not `atomic_compare_exchange`.
+    let shown = own.or(frames.len().checked_sub(1))?;
+    Some((frames.swap_remove(shown), own.is_some()))
+}
+
+/// Whether a frame is one of core's functions that do one atomic operation.
+fn is_atomic(frame: &Frame) -> bool {
+    !is_own(frame) && frame.file.as_ref().is_some_and(|file| file.ends_with("sync/atomic.rs"))
+}
+
 /// Whether a frame is of the program, not of the language's libraries.
 fn is_own(frame: &Frame) -> bool {
     let Some(file) = &frame.file else { return false };
     // rustc names its own files by what is left of the path they were compiled at.
     let starts = ["/rustc/", "library/", "/usr/include/", "/usr/lib/"];
     !starts.iter().any(|start| file.starts_with(start)) && !file.contains("/lib/rustlib/src/")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_the_functions_at_an_address_the_innermost_of_the_program_is_shown() {
+        let frame = |(function, file): &(&str, &str)| Frame {
+            function: (*function).to_owned(),
+            file: Some((*file).to_owned()),
+            line: 1,
+        };
+        let atomic = ("atomic_compare_exchange", "/rustc/1a2b/library/core/src/sync/atomic.rs");
+        let lock = ("Mutex::lock", "/rustc/1a2b/library/std/src/sync/mutex.rs");
+        let (get, run) = (("Session::get", "src/session.rs"), ("run", "src/main.rs"));
+        for (frames, expected) in [
+            (&[atomic, lock, get, run][..], Some(("Session::get", true))),
+            (&[atomic, lock], Some(("Mutex::lock", false))),
+            (&[], None),
+        ] {
+            let shown = shown(frames.iter().map(frame).collect());
+            let shown = shown.as_ref().map(|(frame, is_own)| (&*frame.function, *is_own));
+            assert_eq!(shown, expected);
+        }
+        assert!(is_atomic(&frame(&atomic)) && !is_atomic(&frame(&lock)));
+    }
 }

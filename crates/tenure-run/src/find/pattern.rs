@@ -7,6 +7,7 @@ use tenure_find::{Curve, Forecast, Operation as Did, Point, Repair};
 use tenure_sim::pattern::{self, Access, Copies, Object, Operation, Pattern, Role};
 use tenure_sim::{Machine, Simulation};
 
+use super::value::value;
 use super::words::{Groups, operation};
 use crate::contend::{Elements, Use, Word};
 
@@ -59,11 +60,13 @@ pub(super) struct Members {
 /// How often per thread something is done to a word.
 type Counts = BTreeMap<(usize, Did), f64>;
 
-/// The pattern of these words; `None` if it cannot be simulated.
+/// The pattern of these words; `None` if it cannot be simulated. Asks for return addresses whether the code there uses the
+/// result.
 pub(super) fn pattern(
     memory: &Memory,
     words: &[(Word, String)],
     groups: &Groups<'_>,
+    uses_result: &dyn Fn(u64) -> Option<bool>,
 ) -> Option<Recorded> {
     let mut pattern = Pattern::new(&memory.name);
     let object = pattern.object(match memory.elements {
@@ -96,7 +99,10 @@ pub(super) fn pattern(
                 name = format!("{name}+{offset}");
             }
             let (offset, size) = (usize::try_from(offset).ok()?, usize::try_from(word.size).ok()?);
-            places.insert(at, pattern.word(object, name, offset, size));
+            let value = value(word, &name, uses_result);
+            let place = pattern.word(object, name, offset, size);
+            pattern.words[place].value = value;
+            places.insert(at, place);
         }
     }
     let mut members = Vec::new();
@@ -212,7 +218,7 @@ fn steps(
         if words[at].0.is_lock() {
             // A lock of std's is taken by a compare-exchange, or by code that is not recorded if that has failed. It is
             // given back by another operation each time.
-            let given_back = times(Did::Add) + times(Did::Store);
+            let given_back = times(Did::Add) + times(Did::Exchange) + times(Did::Store);
             let times = times(Did::Lock).max(times(Did::CompareExchange)).max(given_back);
             if Some(at) == lock {
                 taken = times;
@@ -226,7 +232,7 @@ fn steps(
         let steps = [
             (loads, Operation::Load(word)),
             (times(Did::CompareExchange), Operation::CompareExchange(word)),
-            (times(Did::Add), Operation::Add(word)),
+            (times(Did::Add) + times(Did::Exchange), Operation::Add(word)),
             (times(Did::Write) + times(Did::Store), Operation::Store(word)),
         ];
         let is_guarded = lock.is_some()
@@ -276,11 +282,8 @@ pub(super) fn mended(pattern: &Pattern, machine: &Machine) -> Mended {
         most.map(|point| point.per_second)
     };
     let Some(now) = judged(&as_is) else { return Mended::default() };
-    let applies = |repair: &pattern::Repair| match repair.name {
-        "cells" => !decides_a_life(pattern),
-        "read_unlocked" => !has_a_semaphore(pattern),
-        _ => true,
-    };
+    let applies =
+        |repair: &pattern::Repair| repair.name != "read_unlocked" || !has_a_semaphore(pattern);
     let simulation = simulation(machine, JUDGED.min(machine.cpus()), SIMULATED_NS);
     let together = pattern::together(pattern, &simulation, applies).unwrap_or_default();
     let single = pattern::repairs(pattern).into_iter().filter(applies).map(|repair| vec![repair]);
@@ -317,13 +320,6 @@ fn as_one(repairs: &[pattern::Repair]) -> Repair {
         bytes: repairs.iter().map(|repair| repair.bytes as u64).sum(),
         per_thread: repairs.iter().all(|repair| repair.per_thread),
     }
-}
-
-/// Whether the pattern has the count of an `Arc`. Its value is freed when the sum of the references is zero, which cells
-/// for each thread cannot tell.
-fn decides_a_life(pattern: &Pattern) -> bool {
-    let is_count = |name: &str| matches!(name.rsplit('.').next(), Some("strong" | "weak"));
-    pattern.words.iter().any(|word| is_count(&word.name))
 }
 
 /// Whether a lock of the pattern may be a semaphore, or a lock that has its readers' number in it: what threads do is the
@@ -391,7 +387,7 @@ mod tests {
         let process = Process { threads, access_ns: 2.0, ..Process::default() };
         let programs = Programs::default();
         let groups = Groups::of(&process, &Names::new(&process, &programs));
-        pattern(memory, words, &groups).expect("it can be simulated").pattern
+        pattern(memory, words, &groups, &|_| None).expect("it can be simulated").pattern
     }
 
     fn machine() -> Machine {

@@ -64,7 +64,8 @@ pub(super) fn pattern(parts: &[Part], mended: usize, groups: &Groups<'_>) -> Opt
         }
         for word in &pattern.words {
             let name = format!("{}: {}", part.rank, word.name);
-            whole.word(objects + word.object, name, word.offset, word.bytes);
+            let at = whole.word(objects + word.object, name, word.offset, word.bytes);
+            whole.words[at].value = word.value;
         }
         patterns.push(pattern);
     }

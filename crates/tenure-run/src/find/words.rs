@@ -52,7 +52,16 @@ impl Named {
             let (program, object) = found.as_ref()?;
             Some((object.clone(), program.member(object, inside(word)?, word.size)))
         };
-        Self { places: contended.words.iter().map(place).collect(), start: None }
+        let mut places: Vec<_> = contended.words.iter().map(place).collect();
+        let are_locks = contended.words.iter().zip(&places).all(|(word, place)| {
+            let place = place.as_ref().map(|(_, place)| place);
+            !is_lock_of_c(word)
+                || place.is_none_or(|place| holds_lock_of_c(&place.path, &place.type_name))
+        });
+        if !are_locks {
+            places.fill(None);
+        }
+        Self { places, start: None }
     }
 
     fn objects(&self) -> impl Iterator<Item = &Object> {
@@ -114,6 +123,17 @@ impl Named {
         };
         (path, place.type_name.clone())
     }
+}
+
+/// Whether the C library's functions lock the word.
+fn is_lock_of_c(word: &contend::Word) -> bool {
+    word.uses.iter().any(|use_| matches!(use_.access, Access::Lock | Access::Unlock))
+}
+
+/// Whether a member can be such a lock: glibc's are structs of members such as `__data.__lock`, or a number with the name
+/// of a type.
+fn holds_lock_of_c(path: &str, type_name: &str) -> bool {
+    path.contains("__") || type_name.contains("pthread_")
 }
 
 /// A finding with more words has those of its worst line.
@@ -312,6 +332,7 @@ pub(super) fn operation(access: Access) -> Option<Operation> {
         Access::Load => Operation::Load,
         Access::Store => Operation::Store,
         Access::Add => Operation::Add,
+        Access::Exchange => Operation::Exchange,
         Access::CompareExchange => Operation::CompareExchange,
         Access::Lock => Operation::Lock,
         Access::Failed | Access::Unlock => return None,
@@ -323,6 +344,13 @@ mod tests {
     use super::*;
     use crate::find::names::Programs;
     use crate::record::Entry;
+
+    #[test]
+    fn a_lock_of_the_c_library_is_no_number_of_another_type() {
+        assert!(holds_lock_of_c("lock.__data.__lock", "int"));
+        assert!(holds_lock_of_c("[3].spin", "pthread_spinlock_t"));
+        assert!(!holds_lock_of_c("[3].reqlen", "int"));
+    }
 
     #[test]
     fn a_line_on_a_stack_has_the_last_thread_of_that_stack_that_used_it() {

@@ -162,9 +162,7 @@ impl Observed {
     /// seen being allocated.
     fn allocation(&self, line: &Line, objects: Option<&Objects>) -> Option<record::Allocation> {
         let first = (line.class, line.address.wrapping_sub(line.object).cast_signed());
-        let most = objects
-            .and_then(|objects| objects.iter().max_by_key(|(object, count)| (**count, **object)));
-        let (class, line_offset) = most.map_or(first, |(object, _)| *object);
+        let (class, line_offset) = objects.and_then(most_used).unwrap_or(first);
         let class = self.reader.classes.get(class as usize).filter(|_| class > 0)?;
         Some(record::Allocation {
             size: class.record.size,
@@ -182,6 +180,17 @@ fn recorded_module(module: &WithTail<Module>) -> record::Module {
 
 /// Accesses to the objects on a line, by class and by the distance from the object's start to the line's.
 type Objects = FxHashMap<(u32, i64), u64>;
+
+/// The class that was accessed most, and of its objects the one.
+fn most_used(objects: &Objects) -> Option<(u32, i64)> {
+    let mut classes: FxHashMap<u32, u64> = FxHashMap::default();
+    for ((class, _), count) in objects {
+        *classes.entry(*class).or_default() += count;
+    }
+    let (class, _) = classes.into_iter().max_by_key(|(class, count)| (*count, *class))?;
+    let of_class = objects.iter().filter(|((of, _), _)| *of == class);
+    of_class.max_by_key(|(object, count)| (**count, **object)).map(|(object, _)| *object)
+}
 
 /// As many accesses by one thread are no longer how an object is made and handed over.
 const MANY: u16 = 4096;
@@ -226,6 +235,13 @@ fn recorded(entry: &Entry) -> Option<record::Entry> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_line_is_of_the_class_that_is_used_most_however_many_objects_there_are() {
+        let objects = [((1, 0), 50), ((2, -32), 40), ((2, 16), 30)];
+        assert_eq!(most_used(&objects.into_iter().collect()), Some((2, -32)));
+        assert_eq!(most_used(&Objects::default()), None);
+    }
 
     #[test]
     fn an_eighth_of_a_line_has_as_many_bytes_as_the_line_says() {

@@ -15,8 +15,8 @@ use crate::segment::Access;
 
 /// The operations of one width, on core's atomics. A weak compare-exchange may be a strong one.
 macro_rules! atomics {
-    ($atomic:ty, $word:ty, $load:ident, $store:ident, $exchange:ident,
-     [$($fetch:ident: $method:ident;)*], $nand:ident, [$($exchange_if:ident)*], $value:ident) => {
+    ($atomic:ty, $word:ty, $load:ident, $store:ident, [$($add:ident: $added:ident;)*], [$($fetch:ident: $method:ident;)*],
+     [$($exchange_if:ident)*], $value:ident) => {
         #[unsafe(no_mangle)]
         unsafe extern "C" fn $load(address: *mut $word, order: c_int) -> $word {
             let code = sys::caller();
@@ -50,7 +50,8 @@ macro_rules! atomics {
             });
         }
 
-        atomics! { @add $atomic, $word, $exchange: swap; $($fetch: $method;)* $nand: fetch_nand; }
+        atomics! { @always Add, $atomic, $word, $($add: $added;)* }
+        atomics! { @always Exchange, $atomic, $word, $($fetch: $method;)* }
 
         $(
             #[unsafe(no_mangle)]
@@ -93,14 +94,14 @@ macro_rules! atomics {
         }
         result
     }};
-    (@add $atomic:ty, $word:ty, $($name:ident: $method:ident;)*) => {
+    (@always $access:ident, $atomic:ty, $word:ty, $($name:ident: $method:ident;)*) => {
         $(
             #[unsafe(no_mangle)]
             unsafe extern "C" fn $name(address: *mut $word, value: $word, _: c_int) -> $word {
                 let code = sys::caller();
                 // SAFETY: the program changes this word atomically.
                 timed(address as usize, |_| unsafe {
-                    note(address as usize, size_of::<$word>() as u8, Access::Add, code);
+                    note(address as usize, size_of::<$word>() as u8, Access::$access, code);
                     <$atomic>::from_ptr(address).$method(value, SeqCst)
                 })
             }
@@ -108,21 +109,25 @@ macro_rules! atomics {
     };
 }
 
-atomics! { AtomicU8, u8, __tsan_atomic8_load, __tsan_atomic8_store, __tsan_atomic8_exchange,
-[__tsan_atomic8_fetch_add: fetch_add; __tsan_atomic8_fetch_sub: fetch_sub; __tsan_atomic8_fetch_and: fetch_and;
- __tsan_atomic8_fetch_or: fetch_or; __tsan_atomic8_fetch_xor: fetch_xor;], __tsan_atomic8_fetch_nand,
+atomics! { AtomicU8, u8, __tsan_atomic8_load, __tsan_atomic8_store,
+[__tsan_atomic8_fetch_add: fetch_add; __tsan_atomic8_fetch_sub: fetch_sub;],
+[__tsan_atomic8_exchange: swap; __tsan_atomic8_fetch_and: fetch_and; __tsan_atomic8_fetch_or: fetch_or;
+ __tsan_atomic8_fetch_xor: fetch_xor; __tsan_atomic8_fetch_nand: fetch_nand;],
 [__tsan_atomic8_compare_exchange_strong __tsan_atomic8_compare_exchange_weak], __tsan_atomic8_compare_exchange_val }
-atomics! { AtomicU16, u16, __tsan_atomic16_load, __tsan_atomic16_store, __tsan_atomic16_exchange,
-[__tsan_atomic16_fetch_add: fetch_add; __tsan_atomic16_fetch_sub: fetch_sub; __tsan_atomic16_fetch_and: fetch_and;
- __tsan_atomic16_fetch_or: fetch_or; __tsan_atomic16_fetch_xor: fetch_xor;], __tsan_atomic16_fetch_nand,
+atomics! { AtomicU16, u16, __tsan_atomic16_load, __tsan_atomic16_store,
+[__tsan_atomic16_fetch_add: fetch_add; __tsan_atomic16_fetch_sub: fetch_sub;],
+[__tsan_atomic16_exchange: swap; __tsan_atomic16_fetch_and: fetch_and; __tsan_atomic16_fetch_or: fetch_or;
+ __tsan_atomic16_fetch_xor: fetch_xor; __tsan_atomic16_fetch_nand: fetch_nand;],
 [__tsan_atomic16_compare_exchange_strong __tsan_atomic16_compare_exchange_weak], __tsan_atomic16_compare_exchange_val }
-atomics! { AtomicU32, u32, __tsan_atomic32_load, __tsan_atomic32_store, __tsan_atomic32_exchange,
-[__tsan_atomic32_fetch_add: fetch_add; __tsan_atomic32_fetch_sub: fetch_sub; __tsan_atomic32_fetch_and: fetch_and;
- __tsan_atomic32_fetch_or: fetch_or; __tsan_atomic32_fetch_xor: fetch_xor;], __tsan_atomic32_fetch_nand,
+atomics! { AtomicU32, u32, __tsan_atomic32_load, __tsan_atomic32_store,
+[__tsan_atomic32_fetch_add: fetch_add; __tsan_atomic32_fetch_sub: fetch_sub;],
+[__tsan_atomic32_exchange: swap; __tsan_atomic32_fetch_and: fetch_and; __tsan_atomic32_fetch_or: fetch_or;
+ __tsan_atomic32_fetch_xor: fetch_xor; __tsan_atomic32_fetch_nand: fetch_nand;],
 [__tsan_atomic32_compare_exchange_strong __tsan_atomic32_compare_exchange_weak], __tsan_atomic32_compare_exchange_val }
-atomics! { AtomicU64, u64, __tsan_atomic64_load, __tsan_atomic64_store, __tsan_atomic64_exchange,
-[__tsan_atomic64_fetch_add: fetch_add; __tsan_atomic64_fetch_sub: fetch_sub; __tsan_atomic64_fetch_and: fetch_and;
- __tsan_atomic64_fetch_or: fetch_or; __tsan_atomic64_fetch_xor: fetch_xor;], __tsan_atomic64_fetch_nand,
+atomics! { AtomicU64, u64, __tsan_atomic64_load, __tsan_atomic64_store,
+[__tsan_atomic64_fetch_add: fetch_add; __tsan_atomic64_fetch_sub: fetch_sub;],
+[__tsan_atomic64_exchange: swap; __tsan_atomic64_fetch_and: fetch_and; __tsan_atomic64_fetch_or: fetch_or;
+ __tsan_atomic64_fetch_xor: fetch_xor; __tsan_atomic64_fetch_nand: fetch_nand;],
 [__tsan_atomic64_compare_exchange_strong __tsan_atomic64_compare_exchange_weak], __tsan_atomic64_compare_exchange_val }
 
 #[unsafe(no_mangle)]
@@ -196,13 +201,13 @@ unsafe extern "C" fn __tsan_atomic128_load(address: *mut u128, _: c_int) -> u128
 
 /// Operations of 16 bytes that always take effect.
 macro_rules! wide {
-    ($($name:ident: |$old:ident, $value:ident| $new:expr;)*) => {
+    ($($access:ident $name:ident: |$old:ident, $value:ident| $new:expr;)*) => {
         $(
             #[unsafe(no_mangle)]
             unsafe extern "C" fn $name(address: *mut u128, $value: u128, _: c_int) -> u128 {
                 // SAFETY: the program accesses this word atomically.
                 unsafe {
-                    note(address as usize, 16, Access::Add, sys::caller());
+                    note(address as usize, 16, Access::$access, sys::caller());
                     update(address, |$old| $new)
                 }
             }
@@ -211,13 +216,13 @@ macro_rules! wide {
 }
 
 wide! {
-    __tsan_atomic128_exchange: |_old, value| value;
-    __tsan_atomic128_fetch_add: |old, value| old.wrapping_add(value);
-    __tsan_atomic128_fetch_sub: |old, value| old.wrapping_sub(value);
-    __tsan_atomic128_fetch_and: |old, value| old & value;
-    __tsan_atomic128_fetch_or: |old, value| old | value;
-    __tsan_atomic128_fetch_xor: |old, value| old ^ value;
-    __tsan_atomic128_fetch_nand: |old, value| !(old & value);
+    Exchange __tsan_atomic128_exchange: |_old, value| value;
+    Add __tsan_atomic128_fetch_add: |old, value| old.wrapping_add(value);
+    Add __tsan_atomic128_fetch_sub: |old, value| old.wrapping_sub(value);
+    Exchange __tsan_atomic128_fetch_and: |old, value| old & value;
+    Exchange __tsan_atomic128_fetch_or: |old, value| old | value;
+    Exchange __tsan_atomic128_fetch_xor: |old, value| old ^ value;
+    Exchange __tsan_atomic128_fetch_nand: |old, value| !(old & value);
 }
 
 #[unsafe(no_mangle)]

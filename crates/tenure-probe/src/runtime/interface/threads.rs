@@ -161,7 +161,7 @@ locks! {
     pthread_rwlock_wrlock = c"pthread_rwlock_wrlock": Access::Lock;
     pthread_rwlock_trywrlock = c"pthread_rwlock_trywrlock": Access::Lock;
     pthread_rwlock_unlock = c"pthread_rwlock_unlock": Access::Unlock;
-    sem_post = c"sem_post": Access::Add;
-    sem_trywait = c"sem_trywait": Access::Add;
-    sem_wait = c"sem_wait": Access::Add;
+    sem_post = c"sem_post": Access::Exchange;
+    sem_trywait = c"sem_trywait": Access::Exchange;
+    sem_wait = c"sem_wait": Access::Exchange;
 }
