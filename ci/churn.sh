@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Both servers under churn for some minutes: clients that come and go, values of 16 to 4,096 bytes, evictions, connections for
-# single requests; then values of sizes that shift from 50 bytes to a megabyte. Asserts that the largest resident memory of the last third is at most 5 % above that of the second, and
-# that nothing is left when the clients are; and that shifting sizes do not make the cache larger than 1.3 times its limit.
+# single requests; then values of sizes that shift from 50 bytes to a megabyte. Asserts that the resident memory of the last
+# third is at most 5 % above that of the second, that nothing is left when the clients are gone, and that the cache keeps at
+# most 1.3 times its limit when sizes have shifted.
 #
 # Not a part of .ci/run: run it after a change to the servers, or to what they count and pool with.
 #
@@ -45,24 +46,36 @@ kill -TERM $memcached $http
 wait $memcached
 wait $http
 
-# Values of shifting sizes, in a cache of its own: the process, less what it took when empty, stays within 1.3 times the limit.
+# Values of shifting sizes, in a cache of its own: after each size the process, less what it took when empty, is within 1.3
+# times the limit. memcached, where it is installed, gets the same for comparison.
+shift_sizes() {
+    local name=$1 server=$2 cache=$3 empty taken size
+    empty=$(resident "$server")
+    for size in 50 1000000 200 300000 700 90000 3000 30000 9000 500000 120 60000 50 1000000; do
+        # Keys of its own: those of the size before stay until they are evicted.
+        "$tenure" load memcached "$cache" --ratio 8:1 --keys $((200000000 / (size + 200))) --value $((size * 4 / 5))-$size \
+            --prefix "$size-" --no-preload --seconds $((seconds / 60 + 2)) --warmup 0 --clients 8 --pipeline 8 >/dev/null
+        # Arriving values, and those being sent, do not count towards the limit; unused blocks go back once a second.
+        sleep 2
+        taken=$(($(resident "$server") - empty))
+        echo "$name: values of $size bytes: $taken KiB for a limit of 65536"
+        [[ $name != tenure ]] || ((taken * 10 <= 65536 * 13)) ||
+            { echo "churn: memory follows the sizes of values" >&2; exit 1; }
+    done
+    kill -TERM "$server"
+    wait "$server" || [[ $name != tenure ]]
+}
 "$tenure" serve memcached --listen 127.0.0.1:0 --memory 64m >"$out/shifting" &
-shifting=$!
-cache=$(address "$out/shifting" $shifting)
-empty=$(resident $shifting)
-for size in 50 1000000 200 300000 700 90000 3000 30000 9000 500000 120 60000 50 1000000; do
-    # Some keys of each size are asked for, and stay while those around them go.
-    "$tenure" load memcached "$cache" --ratio 8:1 --keys $((200000000 / (size + 200))) --value $((size * 4 / 5))-$size \
-        --no-preload --seconds $((seconds / 60 + 2)) --warmup 0 --clients 8 --pipeline 8 >/dev/null
-    taken=$(($(resident $shifting) - empty))
-    echo "values of $size bytes: $taken KiB for a limit of 65536"
-    ((taken * 10 <= 65536 * 13)) || { echo "churn: memory follows the sizes of values" >&2; exit 1; }
-done
-kill -TERM $shifting
-wait $shifting
+shift_sizes tenure $! "$(address "$out/shifting" $!)"
+if command -v memcached >/dev/null; then
+    MEMCACHED_PORT_FILENAME=$out/port memcached -u root -m 64 -l 127.0.0.1 -p -1 &
+    sleep 1
+    shift_sizes memcached $! "127.0.0.1:$(sed -n 's/^TCP INET: //p' "$out/port")"
+fi
 
 python3 - "$out" <<'PYTHON'
 import json, re, sys
+from statistics import median
 out = sys.argv[1]
 lines = [re.findall(r"(\d+) KiB", line) for line in open(f"{out}/resident")]
 for at, name in enumerate(("memcached", "http")):
@@ -72,9 +85,11 @@ for at, name in enumerate(("memcached", "http")):
     resident = [int(line[at]) for line in lines]
     third = len(resident) // 3
     if third:
-        before, after = max(resident[third:2 * third]), max(resident[2 * third:])
+        # Not the largest: on a busy machine a thread that waits for a CPU in the middle of a request holds up the memory
+        # of all that is evicted meanwhile.
+        before, after = median(resident[third:2 * third]), median(resident[2 * third:])
         print(f"{name}: {figures['total_connections']} connections, {figures['bytes_read']} bytes read; "
-              f"resident {before} KiB at most in the second third, {after} in the last")
+              f"resident {before} KiB in the second third, {after} in the last, {max(resident)} at most")
         assert after <= before * 1.05, "resident memory grows"
     else:
         print(f"{name}: too short a run to judge memory; give it a minute at least")

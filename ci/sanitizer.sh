@@ -2,7 +2,7 @@
 
 export RUSTC_BOOTSTRAP=1
 # Reports and ci/tsan.supp name functions and lines, no types and variables.
-export CARGO_PROFILE_DEV_DEBUG=limited
+export CARGO_PROFILE_DEV_DEBUG=line-tables-only
 # A tenth of the speed: a quarter of the objects (crates/tenure/tests/stress/main.rs) and of the random cases.
 export TENURE_STRESS="${TENURE_STRESS:-0.25}"
 export PROPTEST_CASES="${PROPTEST_CASES:-64}"

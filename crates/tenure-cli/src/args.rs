@@ -23,11 +23,24 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Benchmark counts, Arc, Weak, pools, lazy references, registries or whole servers on this machine
+    // In the order of a newcomer: find, predict, prove.
+    /// Run a program, and find the cache lines that its threads contend for
     ///
-    /// Prints a table for each scenario and a verdict on each of this project's claims, and writes an
-    /// HTML report.
-    Bench(Bench),
+    /// The program's memory accesses are instrumented: cargo and, with --cc, C and C++ builds are made to do so. The
+    /// report goes to standard error; the program's input, output, signals and exit status are its own. Lines
+    /// are ranked by how often they could have changed hands, so that a busy or small machine shows the same.
+    #[command(
+        override_usage = "tenure run [OPTIONS] -- COMMAND...",
+        after_help = "Examples:\n  \
+                      tenure run -- cargo run --release --bin server\n  \
+                      tenure run -- cargo test\n  \
+                      tenure run --cc -- make && tenure run -- ./server\n  \
+                      cargo tenure run --release --bin server    # as the first one\n  \
+                      tenure run --check budget.toml -- cargo bench\n\n\
+                      Exit status: the program's, and 128 and the signal's number if a signal ended it; 1 if only a \
+                      check failed; 2 on wrong usage, or if the program cannot be run or recorded."
+    )]
+    Run(Run),
     /// Find fields that share a cache line with a word that many CPUs write
     ///
     /// Reads the debugging information of a program, a library or the running kernel, and ranks the
@@ -49,34 +62,6 @@ pub(crate) enum Command {
                       Exit status: 0; 1 if a check failed; 2 on unreadable input or wrong usage."
     )]
     Layout(Layout),
-    #[cfg(target_os = "linux")]
-    /// Load a memcached or HTTP server, and measure its answers
-    ///
-    /// Prints answers per second, latencies, errors, and the CPU time of each answer.
-    #[command(after_help = "Examples:\n  \
-                      tenure load memcached 127.0.0.1:11211 --pipeline 16 --pid $(pidof memcached)\n  \
-                      tenure load memcached 127.0.0.1:11211 --rate 50000 --zipf 1\n  \
-                      tenure load http 127.0.0.1:8080 --path /index.html --close --clients 100\n\n\
-                      Exit status: 0; 1 if an answer was wrong, or if a whole second passed without one; 2 if the \
-                      load could not be run. Refusals and broken connections are counted but do not fail the run.")]
-    Load(Load),
-    /// Run a program, and find the cache lines that its threads contend for
-    ///
-    /// The program's memory accesses are instrumented: cargo and, with --cc, C and C++ builds are made to do so. The
-    /// report goes to standard error; the program's input, output, signals and exit status are its own. Lines
-    /// are ranked by how often they could have changed hands, so that a busy or small machine shows the same.
-    #[command(
-        override_usage = "tenure run [OPTIONS] -- COMMAND...",
-        after_help = "Examples:\n  \
-                      tenure run -- cargo run --release --bin server\n  \
-                      tenure run -- cargo test\n  \
-                      tenure run --cc -- make && tenure run -- ./server\n  \
-                      cargo tenure run --release --bin server    # as the first one\n  \
-                      tenure run --check budget.toml -- cargo bench\n\n\
-                      Exit status: the program's, and 128 and the signal's number if a signal ended it; 1 if only a \
-                      check failed; 2 on wrong usage, or if the program cannot be run or recorded."
-    )]
-    Run(Run),
     /// Simulate counts, layouts, pools and lazy references on a machine of up to 1,024 CPUs
     ///
     /// Runs the library's own code on simulated CPUs with simulated caches. Prints how the variants of
@@ -89,6 +74,11 @@ pub(crate) enum Command {
                             tenure sim --calibrate && tenure sim refs --machine this\n\n\
                             A machine file is TOML; `cargo doc -p tenure-sim --open` shows one (module `machine`).")]
     Sim(Sim),
+    /// Benchmark counts, Arc, Weak, pools, lazy references, registries or whole servers on this machine
+    ///
+    /// Prints a table for each scenario and a verdict on each of this project's claims, and writes an
+    /// HTML report.
+    Bench(Bench),
     #[cfg(target_os = "linux")]
     /// Serve memcached's protocol or HTTP from objects that all cores share
     ///
@@ -96,6 +86,17 @@ pub(crate) enum Command {
     /// each repair is worth to a whole program.
     #[command(subcommand)]
     Serve(Serve),
+    #[cfg(target_os = "linux")]
+    /// Load a memcached or HTTP server, and measure its answers
+    ///
+    /// Prints answers per second, latencies, errors, and the CPU time of each answer.
+    #[command(after_help = "Examples:\n  \
+                      tenure load memcached 127.0.0.1:11211 --pipeline 16 --pid $(pidof memcached)\n  \
+                      tenure load memcached 127.0.0.1:11211 --rate 50000 --zipf 1\n  \
+                      tenure load http 127.0.0.1:8080 --path /index.html --close --clients 100\n\n\
+                      Exit status: 0; 1 if an answer was wrong, or if a whole second passed without one; 2 if the \
+                      load could not be run. Refusals and broken connections are counted but do not fail the run.")]
+    Load(Load),
 }
 
 #[derive(Debug, Args)]

@@ -78,7 +78,9 @@ pub(crate) fn list(groups: &[GroupInfo]) -> String {
         groups.iter().flat_map(|group| &group.scenarios).map(|(id, _)| id.len()).max().unwrap_or(0);
     let mut text = String::new();
     for group in groups {
-        text += &format!("{}: {}\n", group.name, group.about);
+        let about = format!("{}: {}", group.name, group.about);
+        text += if text.is_empty() { "" } else { "\n" };
+        text += &(output::style().wrapped(&about, "") + "\n");
         for (id, title) in &group.scenarios {
             text += &format!("  {id:longest$}  {title}\n");
         }

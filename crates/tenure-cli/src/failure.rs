@@ -19,7 +19,8 @@ pub(crate) enum Failure {
     Program(u8),
     /// Ctrl-C ended the work early. What there is of it is printed.
     Interrupted,
-    Told(String),
+    /// No failure: the text of `--help` or `--version`.
+    Help(String),
     /// The reader of standard output has gone.
     Closed,
 }
@@ -46,13 +47,13 @@ impl Failure {
     pub(crate) fn from_clap(error: clap::Error) -> Self {
         match error.kind() {
             ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-                Self::Told(error.render().to_string())
+                Self::Help(error.render().to_string())
             }
             // `tenure` alone.
             ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
                 if std::env::args_os().len() < 2 =>
             {
-                Self::Told(error.render().to_string())
+                Self::Help(error.render().to_string())
             }
             ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand => {
                 Self::Input(format!("no command given; `{}` lists them", help()))

@@ -52,7 +52,7 @@ fn report(failure: Failure) -> ExitCode {
         Failure::Check => ExitCode::from(1),
         Failure::Program(status) => ExitCode::from(status),
         Failure::Interrupted => ExitCode::from(failure::INTERRUPTED),
-        Failure::Told(text) => match output::print(&text) {
+        Failure::Help(text) => match output::print(&text) {
             Ok(()) => ExitCode::SUCCESS,
             Err(failure) => report(failure),
         },

@@ -85,7 +85,10 @@ fn temporary_beside(path: &Path) -> io::Result<tempfile::NamedTempFile> {
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
     // Its own errors name the temporary file, which the user did not choose.
-    builder.tempfile_in(folder).map_err(|error| io::Error::from(error.kind()))
+    builder.tempfile_in(folder).map_err(|error| match error.kind() {
+        kind @ io::ErrorKind::NotFound => io::Error::new(kind, "its folder does not exist"),
+        kind => kind.into(),
+    })
 }
 
 #[cfg(test)]

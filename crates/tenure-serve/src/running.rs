@@ -49,7 +49,7 @@ pub(crate) fn not_listening(address: &Address, error: &io::Error) -> String {
         }
         io::ErrorKind::AddrInUse => "; choose another, or port 0 for any that is free",
         io::ErrorKind::AddrNotAvailable => {
-            "; this machine does not have it; 0.0.0.0 and [::] are all it has"
+            "; listen at an address of this machine, or at all of them: 0.0.0.0 or [::]"
         }
         _ => "",
     };

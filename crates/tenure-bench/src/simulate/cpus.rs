@@ -39,7 +39,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Text(text) => {
-                write!(f, "`{text}` is no number of CPUs; write `1,2,8` or `1..192`")
+                write!(f, "`{text}` is not a number of CPUs; write `1,2,8` or `1..192`")
             }
             Self::None => f.write_str("a simulation needs at least 1 CPU"),
             Self::Backwards => {

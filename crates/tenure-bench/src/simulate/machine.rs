@@ -39,7 +39,7 @@ impl fmt::Display for Error {
             ),
             Self::Unreadable(path, error) => write!(
                 f,
-                "cannot read {}: {error}; `tenure sim --list` names the machines that come along",
+                "cannot read {}: {error}; `tenure sim --list` names the built-in machines",
                 path.display()
             ),
             Self::File(path, error) => write!(f, "{}: {error}", path.display()),

@@ -105,9 +105,9 @@ pub fn run(pattern: &Pattern, request: &Request, progress: &dyn Progress) -> Res
         points: points.collect(),
     };
     let cut = request.cpus.as_ref().and_then(|cpus| cpus.note(request.machine.cpus()));
-    let left_out = few.last().map(|most| {
+    let left_out = (!few.is_empty()).then(|| {
         let roles = counted(pattern.least_cpus(), "role");
-        format!("{} and fewer are left out: the pattern has {roles}.", counted(*most, "CPU"))
+        format!("The pattern has {roles}, and each needs a CPU: smaller numbers are left out.")
     });
     Ok(Report {
         schema: SCHEMA.to_owned(),
@@ -179,7 +179,7 @@ mod tests {
         let scenario = &report.groups[0].scenarios[0];
         let cpus: Vec<usize> = scenario.points.iter().map(|point| point.cpus).collect();
         assert_eq!((cpus, report.repairs.len()), (vec![2, 8], 5));
-        assert!(report.settings.notes[0].contains("1 CPU and fewer are left out"));
+        assert!(report.settings.notes[0].contains("smaller numbers are left out"));
         for row in scenario.points.iter().flat_map(|point| &point.rows) {
             assert_eq!(row.to_baseline.is_none(), row.variant == UNCHANGED);
             let iterations: u64 = row.roles.iter().map(|role| role.iterations).sum();

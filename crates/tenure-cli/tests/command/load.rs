@@ -82,7 +82,7 @@ fn bad_input_is_refused_in_one_line_that_says_what_to_do() {
     refused(&["http", there, "--requests", "1", "--seconds", "1"], &["--requests", "--seconds"]);
     refused(&["http", there, "--rate", "0"], &["--rate is above 0"]);
     refused(&["http", there, "--rate", "1", "--with", "wrk"], &["open loop", "--with"]);
-    refused(&["http", there, "--path", "x"], &["`x` is no path"]);
+    refused(&["http", there, "--path", "x"], &["`x` is not a path"]);
     refused(&["http", there, "--path", "/\r\nX: y"], &["no blanks"]);
     refused(&["http", there, "--host", ""], &["host"]);
     refused(&["http", there, "--close", "--pipeline", "2"], &["--close or --pipeline"]);

@@ -89,7 +89,7 @@ fn output_and_exit_status_are_the_programs() {
     assert_eq!(output.status.code(), Some(7));
     assert_eq!(text(&output.stdout), "out\n");
     assert!(
-        text(&output.stderr).contains("No instrumented program ran"),
+        text(&output.stderr).contains("no instrumented program ran"),
         "{}",
         text(&output.stderr)
     );

@@ -140,7 +140,7 @@ impl Curves {
         let lines: Vec<(&str, Vec<Dot>)> =
             lines.into_iter().map(|(name, points)| (name, dots(points))).collect();
         let better = format!("{unit} on {}, more is better", forecast.machine);
-        let axes = Axes { name: "CPUs", beyond: None, may_be_logarithmic: false };
+        let axes = Axes { name: "CPUs", beyond: None, may_be_logarithmic: true };
         let (keys, figure) =
             Curve { id, title, caption, better: &better, unit, axes }.of(&lines)?;
         Some(Self { keys, figure })

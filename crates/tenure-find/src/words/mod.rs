@@ -131,8 +131,8 @@ fn types(types: &Types, line_bytes: u64) -> String {
 }
 
 pub(super) fn found(report: &Report) -> String {
-    if matches!(report.source, Source::Run(_)) {
-        return observed::found(report);
+    if let Source::Run(run) = &report.source {
+        return observed::found(report, run);
     }
     let shown = report.findings.len() as u64;
     let all = report.scope.findings.max(shown);
@@ -154,7 +154,7 @@ pub(super) fn found(report: &Report) -> String {
             format!("{} findings{within}, the worst first.", whole(all))
         }
         (all, shown) => {
-            format!("{}{within}; these are the worst {}.", count_of(all, "finding"), whole(shown))
+            format!("{}{within}; {}.", count_of(all, "finding"), observed::worst(shown))
         }
     }
 }

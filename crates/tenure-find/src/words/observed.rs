@@ -12,7 +12,8 @@ use crate::{
 pub(super) fn run(run: &Run) -> String {
     let ended = ended(run);
     let processes = match run.processes {
-        0 | 1 => String::new(),
+        0 => return format!("{ended} after {} s", number(run.seconds)),
+        1 => String::new(),
         more => format!("{} processes, ", whole(more)),
     };
     format!(
@@ -32,15 +33,22 @@ pub(crate) fn ended(run: &Run) -> String {
     }
 }
 
-pub(super) fn found(report: &Report) -> String {
+pub(super) fn found(report: &Report, run: &Run) -> String {
     let shown = report.findings.len() as u64;
     match (report.scope.findings.max(shown), shown) {
+        _ if run.processes == 0 => "Nothing was recorded: no instrumented program ran.".to_owned(),
         (0, _) => "No cache line was contended.".to_owned(),
         (1, 1) => "1 contended line.".to_owned(),
         (all, shown) if all == shown => format!("{} contended lines, the worst first.", whole(all)),
-        (all, shown) => {
-            format!("{} contended lines; these are the worst {}.", whole(all), whole(shown))
-        }
+        (all, shown) => format!("{} contended lines; {}.", whole(all), worst(shown)),
+    }
+}
+
+/// `these are the worst 20`.
+pub(super) fn worst(shown: u64) -> String {
+    match shown {
+        1 => "this is the worst".to_owned(),
+        _ => format!("these are the worst {}", whole(shown)),
     }
 }
 

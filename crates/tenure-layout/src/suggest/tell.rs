@@ -85,8 +85,8 @@ pub(super) fn no_order(layouts: &Layouts<'_>, id: TypeId) -> String {
     let alone = size.next_multiple_of(line) + line;
     let path = layouts.flat(id).path(layouts, &worst.word);
     format!(
-        "No few moves make {name} clearly better without making a type larger. A line of its own for \
-         `{path}` would take {} bytes more ({size} to {alone}).",
+        "No small set of moves makes {name} clearly better without enlarging a type. A line of its own \
+         for `{path}` would take {} bytes more ({size} to {alone}).",
         alone - size
     )
 }

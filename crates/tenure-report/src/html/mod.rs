@@ -7,7 +7,7 @@ mod colour;
 
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
-use minijinja::{Environment, context};
+use minijinja::{Environment, HtmlEscape, Value, context};
 use serde::Serialize;
 
 pub use colour::{BASE, Colour};
@@ -15,8 +15,8 @@ pub use colour::{BASE, Colour};
 /// A page: `template` filled in.
 ///
 /// The template begins with `{% extends "base.html" %}` and has a block `body`. `page` has what it shows, at least
-/// `title` and `version` (that of Tenure); all is escaped unless marked as `safe`. A line with a tag alone leaves no
-/// line in the page. `css` comes from [`css()`]; `json` is the report.
+/// `title` and `version` (that of Tenure); all is escaped unless marked as `safe`. The filter `breakable` is for long
+/// names: lines may end between their parts. A line with a tag alone leaves no line in the page. `css` comes from [`css()`]; `json` is the report.
 ///
 /// # Panics
 ///
@@ -56,7 +56,22 @@ fn environment() -> Environment<'static> {
     let mut environment = Environment::new();
     let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build();
     environment.set_syntax(syntax.expect("the delimiters are the usual ones"));
+    environment.add_filter("breakable", breakable);
     environment
+}
+
+/// Names are often longer than a phone is wide: a line may end after `::`, `.`, `_` and `/`.
+fn breakable(name: &str) -> Value {
+    let mut html = String::new();
+    for (at, letter) in name.char_indices() {
+        let before = &name[..at];
+        let is_next_part = before.ends_with("::")
+            || before.ends_with('.') && !letter.is_ascii_digit()
+            || before.ends_with(['_', '/']) && letter != '_';
+        html += if is_next_part { "<wbr>" } else { "" };
+        html += &HtmlEscape(letter.encode_utf8(&mut [0; 4])).to_string();
+    }
+    Value::from_safe_string(html)
 }
 
 /// A page's style: variables for [`BASE`] and the instrument's `colours`, then `base.css`, then the instrument's
@@ -127,6 +142,12 @@ mod tests {
         assert!(page.contains("<title>A &amp; B</title>"));
         assert!(page.contains("<body>\n<b>Vec&lt;u8&gt;</b>\n<script"), "{page}");
         assert!(page.contains("--mine: #eeeeee;") && page.contains("b {}"));
+    }
+
+    #[test]
+    fn a_long_name_may_be_broken_between_its_parts_and_stays_escaped() {
+        let broken = part("{{ it | breakable }}", &"a::Vec<u8, b:c>::new_in.x 1.6 __y");
+        assert_eq!(broken, "a::<wbr>Vec&lt;u8, b:c&gt;::<wbr>new_<wbr>in.<wbr>x 1.6 __<wbr>y");
     }
 
     #[test]

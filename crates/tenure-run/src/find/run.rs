@@ -68,7 +68,10 @@ fn signal_name(number: i32) -> String {
 fn missing(recording: &Recording, programs: &Programs) -> Vec<String> {
     let mut all = Vec::new();
     if recording.processes.is_empty() {
-        all.push("No instrumented program ran, so nothing was recorded.".to_owned());
+        all.push(
+            "`tenure run -- cargo run` instruments what it runs; build C and C++ with `tenure run --cc` or -fsanitize=thread."
+                .to_owned(),
+        );
     }
     if recording.processes.iter().any(|process| process.refused) {
         all.push(

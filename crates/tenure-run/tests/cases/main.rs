@@ -171,7 +171,7 @@ fn the_cases_in_rust_optimised() {
     check(&of_cargo(&["--release"], "release"), &IN_RUST);
 }
 
-/// `ci/nightly.sh` runs it: only that installs std's source.
+/// `ci/build_std.sh` runs it, with a toolchain that has std's source.
 #[test]
 #[ignore = "needs a toolchain with rust-src, which TENURE_TOOLCHAIN names"]
 fn std_is_instrumented_if_cargo_compiles_it() {

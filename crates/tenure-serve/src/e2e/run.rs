@@ -248,7 +248,8 @@ fn drive(plan: &load::Plan) -> Result<Outcome, String> {
     if outcome.passed {
         return Ok(outcome);
     }
-    let why = outcome.errors.first().map_or("no request had an answer that counts", |it| &it.first);
+    let none = "no request was answered in the time measured; give more with --seconds";
+    let why = outcome.errors.first().map_or(none, |it| &it.first);
     Err(format!("a server at {} failed: {why}", outcome.request.address))
 }
 

@@ -124,7 +124,7 @@ impl Site {
 
 fn name(path: &str) -> Result<Vec<u8>, String> {
     let name = target::name(path.as_bytes(), &mut Vec::new()).map(<[u8]>::to_vec);
-    name.map_err(|_| format!("{path:?} is no path; give one such as /stats"))
+    name.map_err(|_| format!("{path:?} is not a path; give one such as /stats"))
 }
 
 /// HTTP on one thread of a server.

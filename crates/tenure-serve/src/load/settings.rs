@@ -120,7 +120,7 @@ pub fn resolve(address: &str) -> Result<SocketAddr, Error> {
         // The resolver adds lines of detail.
         let why = error.lines().next().unwrap_or_default();
         Error::new(format!(
-            "`{address}` is no address ({why}); it is HOST:PORT, such as 127.0.0.1:8080, without `http://` and without a path"
+            "cannot find `{address}`: {why}; write HOST:PORT, such as 127.0.0.1:8080, without `http://` and a path"
         ))
     })?;
     found.next().ok_or_else(|| Error::new(format!("`{address}` has no address")))

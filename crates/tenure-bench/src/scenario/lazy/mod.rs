@@ -35,9 +35,9 @@ pub(super) fn group<M: Host>() -> Group {
         title: "Lazy references",
         about: "Workers that go from object to object, and keep the last one while they are idle. Counted takes a \
                 reference at every switch, as Linux did for the address space that an idle CPU keeps. Mask has a \
-                bit for each worker, written where the object is another one. Shootdown writes nothing that is \
-                shared; who drops the last handle interrupts the others and takes the object from those \
-                that are idle. Cached is a value that all read, on top of it.",
+                bit for each worker, written when the worker changes objects. Shootdown writes nothing that is \
+                shared; the thread that drops the last handle interrupts the others and takes the object from \
+                idle ones. Cached is a value that all read, on top of it.",
         scenarios: vec![
             Scenario::new(
                 "lazy/same",

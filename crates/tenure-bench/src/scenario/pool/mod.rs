@@ -49,7 +49,7 @@ pub(super) fn group<M: Host>() -> Group {
         name: "pool",
         title: "Slots that are used again",
         about: "Free lists of a pool. Scan walks all slots under a read lock and claims the first that is free, \
-                as Linux's SMC does it: as published with a compare-exchange on each, and at its best with a \
+                as Linux's SMC does: as published with a compare-exchange on each, and at its best with a \
                 look first. The tagged stack is one lock-free list, and magazines give every thread some \
                 free slots of its own. All hand out slot numbers, and make a slot where none is free.",
         scenarios: vec![

@@ -161,7 +161,7 @@ impl Waited {
 fn picture(line: &Line, id: &str, number_of: usize, variant: &str, waited: Waited) -> Picture {
     let moved = number(line.transfers_per_op.all);
     let title = format!("{variant}: line {number_of}, {moved} transfers per operation");
-    let spots: Vec<_> = line.members.iter().map(|member| spot(member, waited)).collect();
+    let spots: Vec<_> = line.members.iter().map(|member| spot(member, line, waited)).collect();
     let mut aside = origins(&line.transfers_per_op);
     if line.far_per_op > 0.0 {
         aside.push(format!("{} read-modify-writes came to it", number(line.far_per_op)));
@@ -173,23 +173,31 @@ fn picture(line: &Line, id: &str, number_of: usize, variant: &str, waited: Waite
     }
 }
 
-fn spot(member: &Member, waited: Waited) -> Spot {
-    let share = waited.share(member);
-    let access = access(member);
-    let mut figures = vec![format!("{}, {access}", name(member))];
-    if member.misses_per_op > 0.0 || member.waited_ns_per_op > 0.0 {
-        figures.push(format!("{} misses/op", number(member.misses_per_op)));
-        let percent = whole(percent(share));
-        figures.push(format!("{} ns, {percent} %", number(member.waited_ns_per_op)));
-    } else {
-        figures.push("never waits".to_owned());
-    }
+fn spot(member: &Member, line: &Line, waited: Waited) -> Spot {
+    let name = name(member);
+    let same: Vec<_> = line.members.iter().filter(|it| self::name(it) == name).collect();
     Spot {
         offset: member.offset,
         bytes: member.bytes,
-        share,
+        share: waited.share(member),
         is_written: is_written(member),
-        label: figures,
+        label: if same[0].offset == member.offset { label(&name, &same, waited) } else { vec![] },
+    }
+}
+
+/// One label for all members of one name on a line: the first one's.
+fn label(name: &str, same: &[&Member], waited: Waited) -> Vec<String> {
+    let sum = |figure: fn(&Member) -> f64| same.iter().map(|member| figure(member)).sum::<f64>();
+    let (misses, ns) = (sum(|it| it.misses_per_op), sum(|it| it.waited_ns_per_op));
+    let count = if same.len() > 1 { format!(" ×{}", same.len()) } else { String::new() };
+    let access = if same.iter().any(|it| is_written(it)) { "written" } else { "only read" };
+    let name = format!("{name}{count}, {access}");
+    if misses > 0.0 || ns > 0.0 {
+        let share = same.iter().map(|member| waited.share(member)).sum();
+        let (ns, percent) = (number(ns), whole(percent(share)));
+        vec![name, format!("{} misses/op", number(misses)), format!("{ns} ns, {percent} %")]
+    } else {
+        vec![name, "never waits".to_owned()]
     }
 }
 
@@ -227,10 +235,6 @@ fn name(member: &Member) -> String {
 
 fn is_written(member: &Member) -> bool {
     member.stores_per_op > 0.0 || member.rmws_per_op > 0.0
-}
-
-fn access(member: &Member) -> &'static str {
-    if is_written(member) { "written" } else { "only read" }
 }
 
 fn names(rows: &[Row]) -> Vec<String> {
@@ -337,6 +341,20 @@ mod tests {
         let members = row.lines.iter().flat_map(|line| &line.members);
         let all: f64 = members.map(|member| Waited::of(row).share(member)).sum();
         assert!((all - 1.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn copies_of_a_word_on_a_line_share_a_label() {
+        let report = fixtures::xeon();
+        let row = &report.groups[1].scenarios[0].points.last().unwrap().rows[0];
+        let first = row.lines[0].members[0].clone();
+        let members = [0, 8, 16].map(|offset| Member { offset, ..first.clone() }).into();
+        let line = Line { members, ..row.lines[0].clone() };
+        let spots = line.members.iter().map(|it| spot(it, &line, Waited::of(row)));
+        let labels: Vec<Vec<String>> = spots.map(|spot| spot.label).collect();
+        assert_eq!(labels[0][0], format!("{} ×3, written", name(&first)));
+        assert_eq!(labels[0][1], format!("{} misses/op", number(3.0 * first.misses_per_op)));
+        assert!(labels[1].is_empty() && labels[2].is_empty());
     }
 
     fn cells() -> Vec<Row> {

@@ -13,6 +13,7 @@ pub(super) struct Spot {
     /// Of all waits, from 0 to 1.
     pub(super) share: f64,
     pub(super) is_written: bool,
+    /// Empty if another spot's label stands for this one as well.
     pub(super) label: Vec<String>,
 }
 
@@ -28,7 +29,8 @@ const MOST: usize = 10;
 const LETTERS: usize = 30;
 
 pub(super) fn draw(spots: &[Spot], id: &str, title: &str) -> String {
-    let mut named: Vec<&Spot> = spots.iter().filter(|spot| spot.offset < LINE_BYTES).collect();
+    let is_named = |spot: &&Spot| spot.offset < LINE_BYTES && !spot.label.is_empty();
+    let mut named: Vec<&Spot> = spots.iter().filter(is_named).collect();
     named.sort_by(|one, other| other.share.total_cmp(&one.share));
     named.truncate(MOST);
     named.sort_by_key(|spot| middle(spot));
@@ -61,6 +63,7 @@ pub(super) fn draw(spots: &[Spot], id: &str, title: &str) -> String {
 fn described(spots: &[Spot]) -> String {
     let members: Vec<_> = spots
         .iter()
+        .filter(|spot| !spot.label.is_empty())
         .take(LINE_BYTES)
         .map(|spot| {
             let bytes = words::counted(spot.bytes, "byte");

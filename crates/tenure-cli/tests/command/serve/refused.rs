@@ -9,7 +9,7 @@ fn bad_input_is_refused_in_one_line_that_says_what_to_do() {
     refused(&["http"], &["nothing to serve", "--body"]);
     refused(&["http", "/no/such"], &["/no/such"]);
     refused(&["http", "--body", "lots"], &["--body", "16k"]);
-    refused(&["http", "--body", "1", "--stats", "x"], &["\"x\" is no path"]);
+    refused(&["http", "--body", "1", "--stats", "x"], &["\"x\" is not a path"]);
     refused(&["http", "--body", "1", "--listen", "8080"], &["--listen", "HOST:PORT"]);
     refused(&["http", "--body", "1", "--listen", "no.such.invalid:80"], &["no.such.invalid"]);
     refused(&["memcached", "--count", "arc"], &["--count", "ticket"]);

@@ -74,7 +74,7 @@ fn a_site_that_cannot_be_served_is_refused_in_a_line() {
         (Config { root: Some("/none".into()), ..Config::default() }, "No such file or directory"),
         (
             Config { stats: Some("stats".into()), ..Config::default() },
-            "\"stats\" is no path; give one such as /stats",
+            "\"stats\" is not a path; give one such as /stats",
         ),
     ] {
         let error = Site::new(&config).unwrap_err();

@@ -49,7 +49,10 @@ impl Workload for Plan {
     fn check(&self) -> Result<(), Error> {
         let is_plain = |text: &str| text.bytes().all(|byte| byte > b' ' && byte != 0x7f);
         let line = if !self.path.starts_with('/') || !is_plain(&self.path) {
-            format!("`{}` is no path; it begins with / and has no blanks", self.path.escape_debug())
+            format!(
+                "`{}` is not a path; it begins with / and has no blanks",
+                self.path.escape_debug()
+            )
         } else if !self.host.as_deref().is_none_or(|host| !host.is_empty() && is_plain(host)) {
             "the name of a host is not empty and has no blanks".to_owned()
         } else if self.close && self.settings.pipeline > 1 {
