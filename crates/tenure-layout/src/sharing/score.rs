@@ -79,9 +79,9 @@ impl Signals {
     /// In the order of [`factors`](Self::factors).
     fn seen(&self) -> [String; 6] {
         let word = match self.word {
-            Role::Count => "a reference count: all who use the object write it",
+            Role::Count => "a reference count: every user of the object writes it",
             Role::Lock if self.strangers => "a lock that does not guard these neighbours",
-            Role::Lock => "a lock: who writes it is about to use its neighbours",
+            Role::Lock => "a lock: the thread that takes it uses its neighbours next",
             Role::Sequence => "a sequence count: written by few",
             Role::Written => "written by many, says a rule",
             _ => "an atomic word",
@@ -95,8 +95,8 @@ impl Signals {
             format!("{} neighbour{plural}{each}, weights {:.1} in all", self.victims, self.weights);
         let lifetime = match self.lifetime {
             Lifetime::GracePeriod => "freed after a grace period: readers need no lock to find it",
-            Lifetime::Counted => "counted: several hold it at once",
-            Lifetime::Unknown => "nothing says how many use it at once",
+            Lifetime::Counted => "counted: several threads hold it at once",
+            Lifetime::Unknown => "unknown how many threads use it at once",
             Lifetime::Static => "a variable: lives as long as the program",
         };
         let point = match self.pointed {
@@ -115,7 +115,7 @@ impl Signals {
             _ => format!("{point}, {embed}"),
         };
         let embedding = match self.embedding {
-            Embedding::Starts => "at the start of an object: who uses the one uses the other",
+            Embedding::Starts => "at the start of an object: code that uses one uses the other",
             Embedding::Inside => "inside other types",
             Embedding::Alone => "in no other type",
         };

@@ -65,14 +65,14 @@ fn measures(rival: Option<&str>) -> Vec<Measure> {
     };
     let own = [
         Measure::new("requests/s", Show::Whole),
-        plain("CPU us/request").bars(Bars {
+        plain("CPU µs/request").bars(Bars {
             caption: "CPU time of the server per request",
             better: "shorter is better",
-            unit: "us",
+            unit: "µs",
         }),
-        plain("p50 us"),
-        plain("p99 us"),
-        plain("p99.9 us").for_steps(2),
+        plain("p50 µs"),
+        plain("p99 µs"),
+        plain("p99.9 µs").for_steps(2),
     ];
     let ratios = against("baseline").into_iter().chain(rival.into_iter().flat_map(against));
     own.into_iter().chain(ratios).collect()
