@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
-"""What `tenure run` predicts on this machine with two threads, against what the mended programs give.
+"""What `tenure run` predicts on this machine, against what the mended programs give.
 
-Usage: ci/predictions.py [--rounds N,N] [--slices N] [CASE...]
+Usage: ci/predictions.py [--threads N] [--rounds N,N] [--slices N] [--programs DIR [--build]] [CASE...]
 
-The cases are those of crates/tenure-run/tests/cases, in Rust and optimised. Each is recorded, and its gain is predicted for
-this machine, which `tenure sim --calibrate` describes. The measured gain comes from programs that are not instrumented: case
-and mended case run in turn for some milliseconds each, a thread on each of two CPUs, and slices in which a thread was switched
-out do not count. Each case is taken with several amounts of private work in an iteration (--rounds: of about 0.7 ns). A
-repair that the report does not offer is one that it predicts no gain from.
+The cases are those of crates/tenure-run/tests/cases, in Rust and optimised. Each is recorded with two threads, and its gain on
+as many CPUs as there are --threads (2) is predicted for this machine, which `tenure sim --calibrate` describes. The measured
+gain comes from programs that are not instrumented: case and mended case run in turn for some milliseconds each, a thread on
+each CPU, and slices in which a thread was switched out do not count. Each case is taken with several amounts of private work
+in an iteration (--rounds: of about 0.7 ns). A repair that the report does not offer is one that it predicts no gain from.
+
+The programs are built, or taken from --programs, where --build puts them: for a machine without a compiler.
 
 Exits with 1 unless at least 80 % of the predictions are within 1.5 times of what was measured.
 Not a part of .ci/run, since it measures: run it where nothing else runs.
@@ -15,7 +17,9 @@ Not a part of .ci/run, since it measures: run it where nothing else runs.
 
 import argparse
 import json
+import os
 import pathlib
+import shutil
 import statistics
 import subprocess
 import sys
@@ -37,26 +41,46 @@ CASES = [
 WITHIN, OF_ALL = 1.5, 0.8
 
 
-def built(tenure, instrumented):
+# An end of a queue each: more CPUs do not mean more of them.
+OF_TWO = "head_and_tail"
+
+
+def build(tenure, instrumented, threads):
     """The program of the cases, with the library's repairs."""
-    folder = target / ("cases-instrumented" if instrumented else "cases")
-    manifest = cases / "rust/Cargo.toml"
-    build = ["cargo", "build", "--quiet", "--release", "--features", "mended"]
-    build += ["--manifest-path", manifest, "--target-dir", folder]
-    run(*([tenure, "run", "--"] if instrumented else []), *build, stderr=subprocess.DEVNULL if instrumented else None)
+    folder = target / ("cases-instrumented" if instrumented else f"cases-{threads}")
+    command = ["cargo", "build", "--quiet", "--release", "--features", "mended"]
+    command += ["--manifest-path", cases / "rust/Cargo.toml", "--target-dir", folder]
+    if instrumented:
+        run(tenure, "run", "--", *command, stderr=subprocess.DEVNULL)
+    else:
+        run(*command, env={**os.environ, "THREADS": str(threads)})
     return next(path for path in [*folder.glob("*/release/cases"), folder / "release/cases"] if path.exists())
 
 
-def predicted(tenure, program, case, repair, rounds, machine, out):
-    """Nanoseconds an iteration on two CPUs, as it is and with the repair: the same if the report does not offer it."""
+def programs(arguments):
+    """Of the cases: the one that is recorded, and the one that is measured."""
+    names = [("recorded", True, 2), (f"measured-{arguments.threads}", False, arguments.threads)]
+    if arguments.programs and not arguments.build:
+        return [arguments.programs / name for name, *_ in names]
+    built = [build(arguments.tenure, instrumented, threads) for _, instrumented, threads in names]
+    if arguments.programs:
+        arguments.programs.mkdir(parents=True, exist_ok=True)
+        for (name, *_), program in zip(names, built):
+            shutil.copy(program, arguments.programs / name)
+        sys.exit()
+    return built
+
+
+def predicted(tenure, program, case, repair, rounds, machine, out, threads):
+    """Nanoseconds an iteration on so many CPUs, as it is and with the repair: the same if the report does not offer it."""
     report = out / "report.json"
     command = [tenure, "run", "--machine", machine, "--json", report, "--", program, case, rounds]
     run(*command, stderr=subprocess.DEVNULL)
     finding = json.loads(report.read_text())["findings"][0]
     curves = {"": finding["forecast"]["as_is"]}
     curves |= {curve["name"]: curve["points"] for curve in finding["forecast"]["repaired"]}
-    at_two = lambda points: next(point["per_second"] for point in points if point["cpus"] == 2)
-    return [2e9 / at_two(curves.get(name, curves[""])) for name in ("", repair)]
+    at = lambda points: next(point["per_second"] for point in points if point["cpus"] == threads)
+    return [threads * 1e9 / at(curves.get(name, curves[""])) for name in ("", repair)]
 
 
 def measured(program, case, mended, rounds, slices):
@@ -76,9 +100,12 @@ def main():
     parser = argparse.ArgumentParser(usage=__doc__, add_help=False)
     parser.add_argument("--rounds", default="0,40,160")
     parser.add_argument("--slices", type=int, default=60)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--programs", type=pathlib.Path)
+    parser.add_argument("--build", action="store_true")
     arguments = arguments_of(parser)
-    tenure = arguments.tenure
-    programs = {instrumented: built(tenure, instrumented) for instrumented in (False, True)}
+    tenure, threads = arguments.tenure, arguments.threads
+    instrumented, plain = programs(arguments)
     out = pathlib.Path(tempfile.mkdtemp(prefix="tenure-predictions-"))
     machine = out / "this.toml"
     run(tenure, "sim", "--calibrate", machine, stdout=subprocess.DEVNULL)
@@ -89,13 +116,13 @@ def main():
     good = all_of_them = 0
     for rounds in arguments.rounds.split(","):
         for case, repair, mended in CASES:
-            if arguments.cases and case not in arguments.cases:
+            if arguments.cases and case not in arguments.cases or case == OF_TWO and threads != 2:
                 continue
             all_of_them += 1
             before_predicted, after_predicted = predicted(
-                tenure, programs[True], case, repair, rounds, machine, out
+                tenure, instrumented, case, repair, rounds, machine, out, threads
             )
-            (before, after), truth, interval = measured(programs[False], case, mended, rounds, arguments.slices)
+            (before, after), truth, interval = measured(plain, case, mended, rounds, arguments.slices)
             gain = before_predicted / after_predicted
             off = max(gain / truth, truth / gain)
             good += off <= WITHIN

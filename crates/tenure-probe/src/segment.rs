@@ -168,6 +168,10 @@ record! {
         cpu: u64,
         /// Nanoseconds that accesses to contended lines took, with what recording them took: estimated from some. Grows.
         waited: u64,
+        /// Nanoseconds between accesses to contended lines, estimated as well, where it was less than 20 µs. Grows.
+        between: u64,
+        /// The same where it was more: the thread may have slept. Grows.
+        long_between: u64,
         /// The function that it runs, if `pthread_create` was seen.
         routine: u64,
         /// From 1, in the order of first accesses.

@@ -96,6 +96,10 @@ pub struct Thread {
     pub stack: Range<u64>,
     /// What accesses to contended lines took of it, with what recording them took, in nanoseconds.
     pub waited: u64,
+    /// Nanoseconds from accesses to contended lines to the next, with what recording the others took.
+    pub between: u64,
+    /// The same where it was long enough for the thread to have slept, which may be a part of it.
+    pub long_between: u64,
 }
 
 /// A line that threads contend for.

@@ -69,8 +69,9 @@ impl Cpu {
         self.wait_at(word.address(), || word.load(Ordering::Relaxed) == expected)
     }
 
-    /// Wakes up to `most` sleepers on `word`, in their order. Returns how many. Costs a system call; the woken run
-    /// later by the machine's [`wake`](crate::machine::Kernel::wake).
+    /// Wakes up to `most` sleepers on `word`, in their order. Returns how many. Costs a system call, and
+    /// [`wake_send`](crate::machine::Kernel::wake_send) for each; the woken run later by the machine's
+    /// [`wake`](crate::machine::Kernel::wake).
     pub fn wake(&self, word: &Word<u32>, most: usize) -> usize {
         self.wake_at(word.address(), most)
     }

@@ -49,6 +49,7 @@ mod shadow;
 mod store;
 mod sys;
 mod threads;
+mod times;
 mod waits;
 mod words;
 

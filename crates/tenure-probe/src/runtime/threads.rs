@@ -14,6 +14,7 @@ use core::sync::atomic::{
 };
 
 use super::store::{self, Locked};
+use super::times::Times;
 use super::words::{self, User};
 use super::{shadow, sys};
 use crate::segment::{Entry, Kind, Thread};
@@ -24,10 +25,6 @@ pub(super) const IGNORED: usize = 1;
 const THREADS: usize = words::THREADS as usize;
 const RECENT: usize = 2048;
 const FIRST_CAPACITY: u32 = 512;
-
-/// One in so many accesses to contended lines is timed, on average. At random, or a loop would have the same one timed
-/// each time.
-pub(super) const TIMED_EVERY: u32 = 16;
 
 /// A thread's record, and what the runtime knows of the thread.
 #[repr(C, align(64))]
@@ -49,11 +46,8 @@ pub(super) struct Local {
     capacity: Cell<u32>,
     len: Cell<u32>,
     block: Cell<*mut u8>,
-    /// Accesses to contended lines until one is timed, and what the number of the next is drawn from.
-    until_timed: Cell<u32>,
-    random: Cell<u32>,
-    /// The processor time when a compare-exchange failed; 0 if none did, or its time is not taken.
-    failed: Cell<u64>,
+    /// Which accesses to contended lines are timed.
+    pub(super) times: Times,
 }
 
 /// Where the fields are that every access uses.
@@ -170,6 +164,8 @@ pub(super) fn attach_born(
                 ended: 0,
                 cpu: 0,
                 waited: 0,
+                between: 0,
+                long_between: 0,
                 routine,
                 id,
                 tid: sys::thread_number(),
@@ -189,9 +185,7 @@ pub(super) fn attach_born(
             capacity: Cell::new(0),
             len: Cell::new(0),
             block: Cell::new(null_mut()),
-            until_timed: Cell::new(0),
-            random: Cell::new(id),
-            failed: Cell::new(0),
+            times: Times::new(id),
         });
         store::publish(BLOCK.load(Relaxed));
     }
@@ -311,42 +305,36 @@ impl Local {
         times
     }
 
-    /// Whether the next access to a contended line is to be timed: one in [`TIMED_EVERY`].
-    #[inline(always)]
-    pub(super) fn is_due(&self) -> bool {
-        let left = self.until_timed.get();
-        self.until_timed.set(left.wrapping_sub(1));
-        left == 0 && self.draw()
-    }
-
-    #[cold]
-    fn draw(&self) -> bool {
-        // Numerical Recipes' generator: its upper bits are good.
-        let random = self.random.get().wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        self.random.set(random);
-        self.until_timed.set((random >> 16) % (2 * TIMED_EVERY - 1));
-        true
-    }
-
     /// Adds to the time that the thread has waited.
     pub(super) fn add_wait(&self, nanoseconds: u64) {
         // SAFETY: as in `accesses`.
-        let waited = unsafe { AtomicU64::from_ptr(&raw mut (*self.record.get()).waited) };
-        waited.store(waited.load(Relaxed) + nanoseconds, Relaxed);
+        unsafe { add(&raw mut (*self.record.get()).waited, nanoseconds) };
     }
 
-    /// Whether a compare-exchange has failed, and the time since then is taken.
-    #[inline(always)]
-    pub(super) fn has_failed(&self) -> bool {
-        self.failed.get() != 0
+    /// Adds to the time between accesses to contended lines.
+    pub(super) fn add_between(&self, nanoseconds: u64, is_long: bool) {
+        let record = self.record.get();
+        // SAFETY: as in `accesses`.
+        unsafe {
+            let sum =
+                if is_long { &raw mut (*record).long_between } else { &raw mut (*record).between };
+            add(sum, nanoseconds);
+        }
     }
 
-    pub(super) fn set_failed(&self, processor_time: u64) {
-        self.failed.set(processor_time);
-    }
-
-    pub(super) fn take_failed(&self) -> u64 {
-        self.failed.replace(0)
+    /// Takes back what the runtime has timed itself, and returns the time between its accesses.
+    pub(super) fn take_times(&self) -> u64 {
+        self.times.set_timed_until(0);
+        let record = self.record.get();
+        // SAFETY: as in `accesses`.
+        unsafe {
+            let sums = [
+                &raw mut (*record).between,
+                &raw mut (*record).long_between,
+                &raw mut (*record).waited,
+            ];
+            sums.map(|sum| AtomicU64::from_ptr(sum).swap(0, Relaxed))[0]
+        }
     }
 
     /// Takes back accesses of the runtime's own.
@@ -536,6 +524,13 @@ impl Local {
             self.block.set(block);
         }
     }
+}
+
+/// Adds to a number of this thread's record, which the observer reads as a whole.
+unsafe fn add(sum: *mut u64, nanoseconds: u64) {
+    // SAFETY: the caller's record is mapped, and no other thread writes the number.
+    let sum = unsafe { AtomicU64::from_ptr(sum) };
+    sum.store(sum.load(Relaxed) + nanoseconds, Relaxed);
 }
 
 /// Counts an access of the thread that has the entry.

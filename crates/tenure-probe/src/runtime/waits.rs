@@ -1,14 +1,17 @@
-//! How long threads take for accesses to contended lines.
+//! How long threads take for accesses to contended lines, and for what they do between them.
 //!
 //! A thread's processor time is its own work, what recording adds, and the time that it waits for lines. Only the first is
-//! there without contention, so the observer subtracts the others: what the calls of the
-//! runtime take is measured at the start, by [`measure`], and what else accesses to contended lines take is timed here. One in
-//! 16 is, because a look at the clock takes as long as the access.
+//! there without contention. So the time from an access to a contended line to the next is taken, and so is that of the
+//! access, which the observer subtracts from the processor time where a thread may have slept between the two. One access in 16
+//! is timed, because a look at the clock takes as long as the access. What a call of the runtime takes is measured at the
+//! start, by [`measure`].
 
+use core::hint::black_box;
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::Relaxed;
 
-use super::threads::{self, Local, TIMED_EVERY};
+use super::threads::{self, Local};
+use super::times::TIMED_EVERY;
 use super::{shadow, store, sys};
 
 /// Nanoseconds. A thread that took longer was switched out or has slept, which is no processor time.
@@ -18,10 +21,18 @@ const LONGEST: u64 = 20_000;
 static CLOCK: AtomicU64 = AtomicU64::new(0);
 static PROCESSOR_CLOCK: AtomicU64 = AtomicU64::new(0);
 
+/// The time from one access to the next, as it is taken, if a thread does nothing between them.
+static BETWEEN: AtomicU64 = AtomicU64::new(0);
+
 /// Does an access, which gets to know whether its line is contended, and times it if that is so and its turn has come.
 #[inline(always)]
 pub(super) fn timed<R>(address: usize, access: impl FnOnce(bool) -> R) -> R {
-    let local = threads::current().filter(|_| shadow::is_contended(address));
+    timed_if(|| shadow::is_contended(address), access)
+}
+
+#[inline(always)]
+fn timed_if<R>(is_contended: impl FnOnce() -> bool, access: impl FnOnce(bool) -> R) -> R {
+    let local = threads::current().filter(|_| is_contended());
     let since = local.map_or(0, since);
     let result = access(local.is_some());
     if since != 0 {
@@ -33,27 +44,38 @@ pub(super) fn timed<R>(address: usize, access: impl FnOnce(bool) -> R) -> R {
 /// The time, if this access to a contended line is to be timed; otherwise 0.
 #[inline(always)]
 pub(super) fn since(local: &Local) -> u64 {
-    if local.has_failed() {
+    if local.times.has_failed() {
         end_failure(local);
     }
-    if local.is_due() { sys::now() } else { 0 }
+    if local.times.timed_until() != 0 {
+        end_between(local);
+    }
+    if local.times.is_due() { sys::now() } else { 0 }
 }
 
 /// A compare-exchange has failed. If it was to take a lock, the thread waits from now on, where it calls nothing of ours,
 /// until it uses a contended line again. Some of these times are taken, as processor time: a thread may sleep meanwhile.
 #[cold]
 pub(super) fn failed(address: usize) {
-    if let Some(local) = threads::current()
-        && shadow::is_contended(address)
-        && local.is_due()
-    {
-        local.set_failed(sys::cpu_time());
+    if let Some(local) = threads::current() {
+        local.times.set_timed_until(0);
+        if shadow::is_contended(address) && local.times.is_due() {
+            local.times.set_failed(sys::cpu_time());
+        }
     }
 }
 
 #[cold]
+fn end_between(local: &Local) {
+    let took = sys::now().wrapping_sub(local.times.timed_until());
+    local.times.set_timed_until(0);
+    let took = took.saturating_sub(BETWEEN.load(Relaxed));
+    local.add_between(took * u64::from(TIMED_EVERY), took >= LONGEST);
+}
+
+#[cold]
 fn end_failure(local: &Local) {
-    let took = sys::cpu_time().saturating_sub(local.take_failed());
+    let took = sys::cpu_time().saturating_sub(local.times.take_failed());
     add_sample(local, took, PROCESSOR_CLOCK.load(Relaxed));
 }
 
@@ -65,6 +87,7 @@ fn add_sample(local: &Local, took: u64, clock: u64) {
 /// Does something that threads do only because others are in their way.
 pub(super) fn waited<R>(what: impl FnOnce() -> R) -> R {
     let Some(local) = threads::current() else { return what() };
+    local.times.set_timed_until(0);
     let start = sys::cpu_time();
     let result = what();
     local.add_wait(sys::cpu_time().saturating_sub(start) + PROCESSOR_CLOCK.load(Relaxed));
@@ -74,10 +97,11 @@ pub(super) fn waited<R>(what: impl FnOnce() -> R) -> R {
 /// Adds the time of an access that began then.
 #[cold]
 pub(super) fn add(since: u64) {
-    let took = sys::now().wrapping_sub(since);
-    if took < LONGEST
-        && let Some(local) = threads::current()
-    {
+    let Some(local) = threads::current() else { return };
+    let now = sys::now();
+    local.times.set_timed_until(now);
+    let took = now.wrapping_sub(since);
+    if took < LONGEST {
         add_sample(local, took, CLOCK.load(Relaxed));
     }
 }
@@ -107,4 +131,20 @@ pub(super) fn measure(access: impl Fn(usize)) {
     });
     local.discount((TRIES * ACCESSES) as u64);
     store::set_access(all.saturating_sub(clock) * 1000 / ACCESSES as u64);
+    measure_between(local);
+}
+
+/// Has accesses to contended lines timed as they are in a program, at random, but for the access itself.
+fn measure_between(local: &Local) {
+    const ACCESSES: u64 = 4096;
+    extern "C" fn access(address: usize) {
+        // This memory is not contended, but the program's is.
+        timed_if(|| !shadow::is_contended(address), |_| ());
+    }
+    let access: extern "C" fn(usize) = black_box(access);
+    let memory = 0_u64;
+    for _ in 0..ACCESSES {
+        access(&raw const memory as usize);
+    }
+    BETWEEN.store(local.take_times() / ACCESSES, Relaxed);
 }

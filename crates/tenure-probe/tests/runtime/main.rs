@@ -53,6 +53,9 @@ fn contended_lines_are_recorded_and_others_are_not() {
         for thread in ended {
             let waited = thread.waited as f64 / thread.cpu as f64;
             assert!((0.02..1.5).contains(&waited), "{optimisation}: {thread:?}");
+            // What threads do between accesses is less than what they do.
+            let between = thread.between as f64 / (thread.ended - thread.started) as f64;
+            assert!((0.001..1.0).contains(&between), "{optimisation}: {thread:?}");
         }
         assert!(segment.sum(lock, Access::Lock).abs_diff(segment.sum(lock, Access::Unlock)) <= 2);
         for symbol in ["read_only", "padded"] {

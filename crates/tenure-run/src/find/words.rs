@@ -271,9 +271,21 @@ impl<'a> Groups<'a> {
         const ACCESS_NS: f64 = 0.3;
         let Some(thread) = self.thread(thread) else { return 0.0 };
         let contended = self.contended.get(&thread.id).copied().unwrap_or(0);
-        let own = thread.accesses.saturating_sub(contended) as f64;
+        let least = thread.accesses.saturating_sub(contended) as f64 * ACCESS_NS;
         let recorded = thread.accesses as f64 * self.access_ns;
-        (thread.cpu as f64 - thread.waited as f64 - recorded).max(own * ACCESS_NS)
+        let ran = (thread.cpu as f64 - recorded).max(least);
+        let waited = thread.waited as f64;
+        let between = (thread.between as f64 - recorded).clamp(least, ran);
+        if between + waited > ran {
+            // Each was timed with nothing else under way. A core does some of both at once.
+            return (between * ran / (between + waited)).max(least);
+        }
+        // As long as a thread may have slept, what is left of its processor time says whether it has.
+        let left = ran - waited - between;
+        match (thread.between, thread.long_between) {
+            (0, 0) => between + left,
+            (_, long) => between + left.min(long as f64),
+        }
     }
 
     /// The thread on whose stack a line lies: of several that had the same stack one after the other, the last one
@@ -350,6 +362,51 @@ mod tests {
         assert!(holds_lock_of_c("lock.__data.__lock", "int"));
         assert!(holds_lock_of_c("[3].spin", "pthread_spinlock_t"));
         assert!(!holds_lock_of_c("[3].reqlen", "int"));
+    }
+
+    #[test]
+    fn work_is_what_lies_between_accesses_and_of_long_times_what_is_left_of_the_processors() {
+        // Accesses take 2 ns to record; 1,000 of the 11,000 are to contended lines.
+        for (cpu, waited, between, long_between, expected) in [
+            // Between accesses were 100 µs, and 22 µs to record.
+            (900_000, 300_000, 122_000, 0, 100_000.0),
+            // 10,000 accesses to own memory take 3 µs at least.
+            (900_000, 300_000, 10_000, 0, 3_000.0),
+            // A thread does no more than it runs.
+            (90_000, 0, 400_000, 0, 68_000.0),
+            // A core has waited and worked at once.
+            (242_000, 300_000, 122_000, 0, 55_000.0),
+            // In the longer times it has slept, ...
+            (422_000, 300_000, 122_000, 9_000_000, 100_000.0),
+            // ... has worked all the time, ...
+            (922_000, 300_000, 122_000, 500_000, 600_000.0),
+            // ... or has done either.
+            (722_000, 300_000, 122_000, 9_000_000, 400_000.0),
+            // It has done too few accesses to know.
+            (922_000, 300_000, 0, 0, 600_000.0),
+        ] {
+            let thread = Thread {
+                id: 1,
+                accesses: 11_000,
+                cpu,
+                waited,
+                between,
+                long_between,
+                ..Thread::default()
+            };
+            let entry =
+                Entry { thread: 1, offset: 0, size: 8, access: Access::Add, code: 0, count: 1000 };
+            let line = Line { entries: vec![entry], ..Line::default() };
+            let process = Process {
+                threads: vec![thread],
+                lines: vec![line],
+                access_ns: 2.0,
+                ..Process::default()
+            };
+            let programs = Programs::default();
+            let groups = Groups::of(&process, &Names::new(&process, &programs));
+            assert_eq!(groups.worked(1), expected, "{:?}", process.threads);
+        }
     }
 
     #[test]

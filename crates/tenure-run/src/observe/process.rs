@@ -155,6 +155,8 @@ impl Observed {
             cpu: living.map_or(thread.cpu, |living| living.cpu),
             stack: thread.stack..thread.stack_end,
             waited: thread.waited,
+            between: thread.between,
+            long_between: thread.long_between,
         }
     }
 

@@ -45,6 +45,7 @@ impl Engine {
             false
         });
         self.sleepers = left;
+        self.spend(cpu, self.costs.wake_send * woken as u64);
         woken
     }
 

@@ -77,6 +77,7 @@ fn some_machine(random: &mut Random) -> Machine {
         kernel: Kernel {
             system_call: time(random, 0),
             wake: time(random, 0),
+            wake_send: time(random, 0),
             interrupt_send: time(random, 0),
             interrupt_latency: time(random, 0),
             interrupt_handler: time(random, 0),

@@ -71,6 +71,7 @@ impl Machine {
             ("contention.pause", c.pause),
             ("kernel.system_call", k.system_call),
             ("kernel.wake", k.wake),
+            ("kernel.wake_send", k.wake_send),
             ("kernel.interrupt_send", k.interrupt_send),
             ("kernel.interrupt_latency", k.interrupt_latency),
             ("kernel.interrupt_handler", k.interrupt_handler),

@@ -183,6 +183,9 @@ pub struct Kernel {
     pub system_call: f64,
     /// From a wake-up until the woken thread runs.
     pub wake: f64,
+    /// What waking a sleeper takes the waker, beside the system call: in a virtual machine, the host's part in the interrupt
+    /// to its CPU. The built-in machines have none, as nothing was published for them.
+    pub wake_send: f64,
     /// Sending an interrupt to one more CPU.
     pub interrupt_send: f64,
     /// From sending an interrupt until its handler runs.
@@ -196,6 +199,7 @@ impl Default for Kernel {
         Self {
             system_call: 100.0,
             wake: 3_000.0,
+            wake_send: 0.0,
             interrupt_send: 50.0,
             interrupt_latency: 800.0,
             interrupt_handler: 500.0,

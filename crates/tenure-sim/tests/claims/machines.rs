@@ -79,12 +79,13 @@ fn what_an_access_costs_is_a_time_above_0() {
 #[test]
 fn what_may_cost_nothing_may_not_cost_less_or_for_ever() {
     type Set = fn(&mut Machine, f64);
-    let figures: [(&str, Set); 8] = [
+    let figures: [(&str, Set); 9] = [
         ("contention.residency", |it, ns| it.contention.residency = ns),
         ("contention.directory", |it, ns| it.contention.directory = ns),
         ("contention.pause", |it, ns| it.contention.pause = ns),
         ("kernel.system_call", |it, ns| it.kernel.system_call = ns),
         ("kernel.wake", |it, ns| it.kernel.wake = ns),
+        ("kernel.wake_send", |it, ns| it.kernel.wake_send = ns),
         ("kernel.interrupt_send", |it, ns| it.kernel.interrupt_send = ns),
         ("kernel.interrupt_latency", |it, ns| it.kernel.interrupt_latency = ns),
         ("kernel.interrupt_handler", |it, ns| it.kernel.interrupt_handler = ns),

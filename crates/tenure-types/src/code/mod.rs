@@ -119,7 +119,7 @@ pub struct Place {
     pub path: String,
     /// The member's type; empty if not known.
     pub type_name: String,
-    /// The outermost index in the path.
+    /// The index that the path begins with.
     pub element: Option<u64>,
 }
 
@@ -280,6 +280,9 @@ impl Program {
             }
             Some(element) => format!("[{element}].{}", found.path),
         };
+        // A struct around an array, such as one that is aligned.
+        let leading = || path.strip_prefix('[')?.split_once(']')?.0.parse().ok();
+        let element = element.or_else(leading);
         let type_name = spell::type_name(&types.model.spelled(found.ty));
         Some(Place { path, type_name, element })
     }

@@ -53,6 +53,13 @@ fn variables_of_namespaces_and_modules_are_named_without_those() {
         let address = numbers(&lines, "data", "TOTAL")[0];
         let (variable, found) = at(&program, address, 8);
         assert_eq!((&*variable, &*found.path), ("TOTAL", ""), "{what}");
+        let address = numbers(&lines, "data", "COUNTERS[1]")[0];
+        let (variable, found) = at(&program, address, 8);
+        assert_eq!(
+            (&*variable, &*found.path, found.element),
+            ("COUNTERS", "[1]", Some(1)),
+            "{what}"
+        );
     });
 }
 

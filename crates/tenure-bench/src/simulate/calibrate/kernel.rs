@@ -1,8 +1,9 @@
-//! The operating system's costs, measured by `membarrier`.
+//! The operating system's costs, measured by `membarrier` and `futex`.
 //!
-//! Its private expedited command interrupts every CPU that runs another thread of the process, and waits for all of
-//! them. Calls beside no thread, one, and one on every CPU give the parts of an interrupt. The rest keeps the
-//! simulator's defaults.
+//! The private expedited command of `membarrier` interrupts every CPU that runs another thread of the process, and waits for all of
+//! them. Calls beside no thread, one, and one on every CPU give the parts of an interrupt. One
+//! thread that wakes another, which has slept on a word for some time, gives those of a wake-up. What cannot be measured keeps
+//! the simulator's default.
 
 use super::fit::rounded;
 use tenure_sim::machine::Kernel;
@@ -13,7 +14,22 @@ pub(super) fn measured(cpus: &[usize]) -> Kernel {
     if imp::has_membarrier() {
         interrupts(&mut kernel, cpus);
     }
+    if let &[waker, sleeper, ..] = cpus
+        && let Some(woken) = imp::wake_up(waker, sleeper)
+    {
+        kernel.wake_send = rounded((woken.call - kernel.system_call).max(0.0));
+        kernel.wake = rounded((woken.awake - kernel.system_call).max(0.0));
+    }
     kernel
+}
+
+/// One wake-up, in nanoseconds from its begin.
+#[derive(Debug, Clone, Copy)]
+struct WakeUp {
+    /// Until the waker's call has returned.
+    call: f64,
+    /// Until the sleeper runs.
+    awake: f64,
 }
 
 /// `None` where it cannot be measured, and the defaults stay.
@@ -48,7 +64,7 @@ struct Call {
 
 #[cfg(target_os = "linux")]
 mod imp {
-    use super::Call;
+    use super::{Call, WakeUp};
     use nix::libc;
     use std::hint::black_box;
     use std::time::{Duration, Instant};
@@ -58,6 +74,7 @@ mod imp {
     use tenure_report::stats::median;
 
     type Word = <Native as Memory>::AtomicU64;
+    type Word32 = <Native as Memory>::AtomicU32;
 
     /// linux/membarrier.h.
     const PRIVATE_EXPEDITED: libc::c_int = 1 << 3;
@@ -94,6 +111,66 @@ mod imp {
     pub(super) fn system_call() -> Option<f64> {
         // No library answers this call by itself.
         rounds(|| Some(each(|| _ = black_box(std::os::unix::process::parent_id()))))
+    }
+
+    /// Wakes a thread on `sleeper` from one on `waker`. `None` if that hardly ever found it asleep.
+    pub(super) fn wake_up(waker: usize, sleeper: usize) -> Option<WakeUp> {
+        /// Longer than it takes to fall asleep.
+        const ASLEEP: Duration = Duration::from_micros(50);
+        const LAST: u32 = 1000;
+        // What the sleeper waits to change, and nanoseconds from the start to when it last saw that.
+        let word = Isolated::new(Word32::new(0));
+        let awake = Isolated::new(Word::new(0));
+        let start = Instant::now();
+        let now = || u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        let futex = |operation: libc::c_int, value: u32| {
+            let operation = operation | libc::FUTEX_PRIVATE_FLAG;
+            let no_timeout = std::ptr::null::<libc::timespec>();
+            // SAFETY: the call reads the word, which outlives both threads.
+            unsafe {
+                libc::syscall(libc::SYS_futex, &raw const *word, operation, value, no_timeout)
+            }
+        };
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                affinity::pin(sleeper);
+                let mut seen = 0;
+                while seen < LAST {
+                    futex(libc::FUTEX_WAIT, seen);
+                    let found = word.load(Ordering::Relaxed);
+                    if found != seen {
+                        seen = found;
+                        // Release: pairs with the waker's Acquire, which is ready for the next round then.
+                        awake.store(now(), Ordering::Release);
+                    }
+                }
+            });
+            let waker = scope.spawn(|| {
+                affinity::pin(waker);
+                let (mut calls, mut latencies) = (Vec::new(), Vec::new());
+                for round in 1..=LAST {
+                    let since = Instant::now();
+                    while since.elapsed() < ASLEEP {}
+                    awake.store(0, Ordering::Relaxed);
+                    let begin = now();
+                    word.store(round, Ordering::Relaxed);
+                    let has_slept = futex(libc::FUTEX_WAKE, 1) == 1;
+                    let end = now();
+                    let seen = loop {
+                        match awake.load(Ordering::Acquire) {
+                            0 => std::thread::yield_now(),
+                            seen => break seen,
+                        }
+                    };
+                    if has_slept {
+                        calls.push((end - begin) as f64);
+                        latencies.push(seen.saturating_sub(begin) as f64);
+                    }
+                }
+                Some(WakeUp { call: median(&calls)?, awake: median(&latencies)? })
+            });
+            waker.join().expect("it does not panic")
+        })
     }
 
     /// Calls `membarrier` from `caller` while a thread on each of `others` counts. `None` if they hardly ran at once.
@@ -157,10 +234,13 @@ mod imp {
 
 #[cfg(not(target_os = "linux"))]
 mod imp {
-    use super::Call;
+    use super::{Call, WakeUp};
 
     pub(super) fn has_membarrier() -> bool {
         false
+    }
+    pub(super) fn wake_up(_waker: usize, _sleeper: usize) -> Option<WakeUp> {
+        None
     }
     pub(super) fn system_call() -> Option<f64> {
         None
@@ -183,6 +263,8 @@ mod tests {
             kernel.interrupt_send,
             kernel.interrupt_latency,
             kernel.interrupt_handler,
+            kernel.wake,
+            kernel.wake_send,
         ] {
             assert!(part >= 0.0 && part.is_finite(), "{kernel:?}");
         }
@@ -192,5 +274,6 @@ mod tests {
     fn on_one_cpu_interrupts_keep_their_defaults() {
         let kernel = measured(&affinity::cpus()[..1]);
         assert_eq!(kernel.interrupt_latency, Kernel::default().interrupt_latency);
+        assert_eq!(kernel.wake, Kernel::default().wake);
     }
 }

@@ -7,6 +7,7 @@
 //! all of them ────> contended fetch_add ─────┴─> fit ──> latencies, residency, handoff
 //! one CPU ────────> loads, fetch_add, memory ───────────> hit, rmw, memory
 //! membarrier ───────────────────────────────────────────> interrupts
+//! futex ────────────────────────────────────────────────> wake-ups
 //! ```
 //!
 //! A figure is known by its effect on a program: the fit runs the measured loops in the simulator until both agree.
@@ -187,7 +188,9 @@ fn sources(machine: &Machine, observed: &Observed) -> Vec<String> {
     } else {
         "assumed, as there is one core: the latency to another, residency and handoff".to_owned()
     });
-    sources.push("assumed: arbitration, directory, wake and interrupt_send".to_owned());
+    sources.push(
+        "assumed: arbitration and directory; what of the kernel could not be measured".to_owned(),
+    );
     sources
 }
 

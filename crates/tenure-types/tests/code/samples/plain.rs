@@ -89,6 +89,11 @@ struct Worker {
 
 static WORKERS: [Slot; 4] = [const { Slot { hits: AtomicU64::new(0), other: AtomicU64::new(0) } }; 4];
 static TOTAL: AtomicU64 = AtomicU64::new(0);
+
+#[repr(align(64))]
+struct Aligned<T>(T);
+
+static COUNTERS: Aligned<[AtomicU64; 2]> = Aligned([const { AtomicU64::new(0) }; 2]);
 static LOCKED: Mutex<(u32, u64)> = Mutex::new((0, 0));
 
 struct Slot {
@@ -194,6 +199,7 @@ fn look(map: &HashMap<u64, Slot>, slots: &Arc<[Slot]>, base: usize) {
 fn main() {
     hook::data("WORKERS[2].other", &WORKERS[2].other);
     hook::data("TOTAL", &TOTAL);
+    hook::data("COUNTERS[1]", &COUNTERS.0[1]);
     WATCHED.store(16 + size_of::<Session>() as u64, Relaxed);
     let limits = Limits { requests: AtomicU64::new(0), bytes: AtomicU64::new(0) };
     let session = Session { refs: AtomicU64::new(0), name: [0; 40], limits, rest: [0; 8] };

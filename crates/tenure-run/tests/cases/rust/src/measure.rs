@@ -6,7 +6,14 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::Instant;
 
-pub const THREADS: usize = 2;
+/// Threads of a case. ci/predictions.py asks for more.
+pub const THREADS: usize = match option_env!("THREADS") {
+    Some(number) => match usize::from_str_radix(number, 10) {
+        Ok(number) => number,
+        Err(_) => panic!("THREADS has to be a number"),
+    },
+    None => 2,
+};
 
 /// Iterations of each thread. ci/run_cost.py asks for more than a start takes.
 pub const TIMES: u64 = if option_env!("LONG").is_some() { 20_000_000 } else { 2_000_000 };
