@@ -78,6 +78,12 @@ pub(crate) enum Command {
     ///
     /// Prints a table for each scenario and a verdict on each of this project's claims, and writes an
     /// HTML report.
+    #[command(after_help = "Examples:\n  \
+                            tenure bench\n  \
+                            tenure bench refs dst --threads 1,2 --seconds 2\n  \
+                            tenure bench e2e\n\n\
+                            Exit status: 0; 2 on wrong usage, or if it cannot be run; 130 if Ctrl-C ended it early, \
+                            after what was measured.")]
     Bench(Bench),
     #[cfg(target_os = "linux")]
     /// Serve memcached's protocol or HTTP from objects that all cores share

@@ -19,7 +19,7 @@ use crate::values::{run_line, size};
 
 #[derive(Debug, Args)]
 pub(crate) struct Run {
-    /// Build C or C++: the command is the build, and compilers instrument
+    /// Build C or C++ with memory accesses instrumented: COMMAND is the build, such as `make`
     #[arg(long)]
     cc: bool,
 
