@@ -7,6 +7,8 @@
 //! | module | what it is for |
 //! |---|---|
 //! | [`count`] | reference counts whose get and put are one unconditional atomic add |
+//! | [`owner`] | a value with one owner, and pointers to it that are cloned and dropped without a shared count |
+//! | [`counter`] | counters that every thread adds to on lines of its own |
 //! | [`arc`] and [`sync`] | `Arc` and `Weak` with std's API on such a count: `upgrade` and `downgrade` are one add each (the first downgrade of a value: two) |
 //! | [`pool`] | buffers and objects that are used again, in O(1) and without a line that all threads write |
 //! | [`registry`](mod@registry) | one live object per key, created on first use, gone with its last reference |
@@ -18,6 +20,8 @@
 //!
 //! - A profile with `Weak::upgrade` or `Arc::downgrade` on top: replace `use std::sync::{Arc, Weak}` with `use
 //!   tenure::sync::{Arc, Weak}` and measure. (`Arc::clone` is one add in std already.)
+//! - An `Arc<State>` that every request, task or connection clones, and that ends when the program or a tenant does:
+//!   [`owner::Owner`] and [`owner::Shared`].
 //! - A structure of your own with a count in it: [`count::TicketRef`] (8 bytes; works with any memory) or
 //!   [`count::RcuRef`] (4 bytes; the memory must stay readable across a put).
 //! - Fields that are read next to the count: [`line::Isolated`] moves one of the two to another line, and
@@ -31,16 +35,16 @@
 //!   [`lazy::Domain`] and a [`lazy::LocalHandle`] per worker. [Which scheme](lazy#which-scheme).
 //! - A `Mutex<HashMap<K, Weak<V>>>`, or a sharded one (peers, tenants, open files): [`registry::Registry`].
 //!
-//! A shared count still moves its cache line from core to core: these counts remove the retries, not the move. `tenure
-//! bench` measures both on your machine.
+//! A shared count still moves its cache line from core to core: those of [`count`] and [`arc`] remove the retries, not
+//! the move. [`owner`] and [`lazy`] remove both. `tenure bench` measures them on your machine.
 //!
 //! # Features
 //!
 //! | feature | default | adds |
 //! |---|---|---|
-//! | `std` | yes | conversions from and traits of std's types, a fault hook that prints to standard error, thread numbers (idle slots of pools per thread, reads that find their place), `membarrier`; depends on `libc` |
-//! | `alloc` | with `std` | [`arc`], [`sync`], [`pool`] and [`lazy`] |
-//! | `serde` | no | `Serialize` and `Deserialize` for `Arc` and `Weak` |
+//! | `std` | yes | conversions from and traits of std's types, a fault hook that prints to standard error, thread numbers (idle slots of pools per thread, reads that find their place, counts per thread), `membarrier`; depends on `libc` |
+//! | `alloc` | with `std` | [`arc`], [`sync`], [`owner`], [`counter`], [`pool`] and [`lazy`] |
+//! | `serde` | no | `Serialize` and `Deserialize` for `Arc` and `Weak`, `Serialize` for `Owner` and `Shared` |
 //! | `arc-swap` | no | `Arc` and `Weak` in `arc_swap::ArcSwapAny`; depends on `arc-swap`, and needs `std` |
 //! | `stable_deref_trait` | no | `StableDeref` and `CloneStableDeref` for `Arc` |
 //! | `seize` | no | seize's guards are witnesses for [`count::RcuRef::put`] |
@@ -92,7 +96,13 @@ macro_rules! forward {
 
 #[cfg(all(feature = "alloc", target_has_atomic = "64"))]
 pub mod arc;
+#[cfg(all(feature = "alloc", target_has_atomic = "64", not(feature = "raw")))]
+mod cells;
+#[cfg(all(feature = "alloc", target_has_atomic = "64", feature = "raw"))]
+pub mod cells;
 pub mod count;
+#[cfg(all(feature = "alloc", target_has_atomic = "64"))]
+pub mod counter;
 pub mod fault;
 #[cfg(all(feature = "alloc", target_has_atomic = "64"))]
 pub mod lazy;
@@ -101,6 +111,8 @@ pub mod line;
 mod memory;
 #[cfg(feature = "raw")]
 pub mod memory;
+#[cfg(all(feature = "alloc", target_has_atomic = "64"))]
+pub mod owner;
 #[cfg(all(feature = "alloc", target_has_atomic = "64"))]
 pub mod pool;
 #[cfg(all(feature = "registry", target_has_atomic = "64"))]

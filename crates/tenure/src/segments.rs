@@ -11,7 +11,6 @@
 //! others look into them at any time.
 
 use crate::line::Isolated;
-#[cfg(feature = "registry")]
 use crate::memory::Native;
 use crate::memory::{Memory, Ordering, Pointer};
 use alloc::alloc::{Layout, alloc, dealloc, handle_alloc_error};
@@ -46,11 +45,46 @@ const fn place(index: u32) -> (usize, usize) {
     ((top - FIRST_BITS) as usize, (shifted - (1 << top)) as usize)
 }
 
+/// A place, found out once: segment and element in one word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Spot(u32);
+
+const SEGMENT_BITS: u32 = 5;
+const _: () = assert!(SEGMENTS < 1 << SEGMENT_BITS && INDEX_BITS + SEGMENT_BITS <= u32::BITS + 1);
+
+impl Spot {
+    /// In no segment.
+    pub(crate) const NONE: Self = Self((1 << SEGMENT_BITS) - 1);
+
+    /// Of an index that is less than [`CAPACITY`].
+    pub(crate) const fn of(index: u32) -> Self {
+        let (segment, at) = place(index);
+        Self((at as u32) << SEGMENT_BITS | segment as u32)
+    }
+
+    pub(crate) const fn from_raw(raw: u32) -> Self {
+        Self(raw)
+    }
+
+    pub(crate) const fn raw(self) -> u32 {
+        self.0
+    }
+
+    #[inline(always)]
+    const fn place(self) -> (usize, usize) {
+        ((self.0 & Self::NONE.0) as usize, (self.0 >> SEGMENT_BITS) as usize)
+    }
+
+    pub(crate) const fn index(self) -> u32 {
+        let (segment, at) = self.place();
+        (length(segment) - FIRST as usize + at) as u32
+    }
+}
+
 const fn length(segment: usize) -> usize {
     (FIRST as usize) << segment
 }
 
-#[cfg(feature = "registry")]
 impl<T> Segments<T, Native> {
     /// [`new`](Self::new), for a static.
     pub(crate) const fn native() -> Self {
@@ -67,7 +101,16 @@ impl<T, M: Memory> Segments<T, M> {
 
     #[inline(always)]
     pub(crate) fn get(&self, index: u32) -> Option<&T> {
-        let (segment, at) = place(index);
+        self.element(place(index))
+    }
+
+    #[inline(always)]
+    pub(crate) fn at(&self, spot: Spot) -> Option<&T> {
+        self.element(spot.place())
+    }
+
+    #[inline(always)]
+    fn element(&self, (segment, at): (usize, usize)) -> Option<&T> {
         // Acquire: pairs with the Release that published the segment.
         let first = self.segments.get(segment)?.load(Ordering::Acquire);
         if first.is_null() {
@@ -186,6 +229,8 @@ mod tests {
         let mut expected = (0, 0);
         for index in 0..if cfg!(miri) { 1_000 } else { 100_000 } {
             assert_eq!(place(index), expected, "{index}");
+            let spot = Spot::of(index);
+            assert_eq!((spot.place(), spot.index()), (expected, index));
             expected.1 += 1;
             if expected.1 == length(expected.0) {
                 expected = (expected.0 + 1, 0);
@@ -193,6 +238,8 @@ mod tests {
         }
         let (segment, at) = place(CAPACITY - 1);
         assert_eq!((segment, at), (SEGMENTS - 1, length(SEGMENTS - 1) - 1));
+        assert_eq!(Spot::of(CAPACITY - 1).place(), (segment, at));
+        assert!(Segments::<u8, Native>::new().at(Spot::NONE).is_none());
         const { assert!(CAPACITY <= NO_INDEX) };
     }
 

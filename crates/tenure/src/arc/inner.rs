@@ -32,7 +32,7 @@ pub(super) struct Inner<T: ?Sized> {
 ///
 /// `pointer` is aligned, points into an allocation for a `T`, initialised or not, and has that `T`'s metadata.
 #[inline]
-unsafe fn layout_of<T: ?Sized>(pointer: *const T) -> Layout {
+pub(crate) unsafe fn layout_of<T: ?Sized>(pointer: *const T) -> Layout {
     // SAFETY: the allocation outlives this statement (caller). The reference reads nothing, excludes no writer, since
     // all of it is inside an `UnsafeCell`, and claims no live value, since that is a `ManuallyDrop`.
     let husk = unsafe { &*(pointer as *const UnsafeCell<ManuallyDrop<T>>) };
@@ -98,7 +98,7 @@ pub(super) unsafe fn free<T: ?Sized>(inner: NonNull<Inner<T>>) {
 
 /// `pointer` with another address, and the provenance of that.
 #[inline]
-fn with_address<T: ?Sized>(pointer: *const T, address: *mut u8) -> *mut T {
+pub(crate) fn with_address<T: ?Sized>(pointer: *const T, address: *mut u8) -> *mut T {
     const { assert!(size_of::<*mut T>() >= size_of::<*mut u8>()) };
     let mut pointer = pointer.cast_mut();
     // SAFETY: the variable is at least as large and aligned as a thin pointer. Fat pointers begin with their address on

@@ -103,6 +103,7 @@ mod weak;
 pub use convert::CloneToUninit;
 #[cfg(feature = "raw")]
 pub use counts::Counts;
+pub(crate) use inner::{layout_of, with_address};
 pub use strong::Arc;
 pub use wake::Wake;
 pub use weak::Weak;

@@ -13,8 +13,8 @@
 use super::{Arc, Weak};
 use core::pin::Pin;
 
-/// Turns an [`Arc<T>`](crate::arc::Arc), a [`Weak<T>`](crate::arc::Weak) or a `Pin<Arc<T>>` into one of an unsized
-/// type, as the coercion of std's pointers does. No atomic operation.
+/// Turns an [`Arc<T>`](crate::arc::Arc), a [`Weak<T>`](crate::arc::Weak), a `Pin<Arc<T>>`, an
+/// [`Owner<T>`](crate::owner::Owner) or a [`Shared<T>`](crate::owner::Shared) into one of an unsized type, as the coercion of std's pointers does. No atomic operation.
 ///
 /// ```
 /// use std::any::Any;
@@ -126,8 +126,8 @@ macro_rules! unsize {
 ///
 /// What `into_data` returns may be given to `from_data` of the kind, once, also after a coercion.
 #[diagnostic::on_unimplemented(
-    message = "`unsize!` takes an `Arc`, a `Weak` or a `Pin<Arc>` of `tenure`, by value: not a `{Self}`",
-    label = "not an `Arc`, a `Weak` or a `Pin<Arc>`",
+    message = "`unsize!` takes an `Arc`, a `Weak`, a `Pin<Arc>`, an `Owner` or a `Shared` of `tenure`, by value: not a `{Self}`",
+    label = "not one of `tenure`'s pointers",
     note = "to keep the one behind a reference, give a clone: `unsize!(Arc::clone(&it) => dyn Trait)`"
 )]
 pub unsafe trait Unsizable: Sized {
@@ -140,7 +140,7 @@ pub unsafe trait Unsizable: Sized {
     fn into_data(self) -> *const Self::Target;
 }
 
-/// Which pointer: an `Arc`, a `Weak`, a `Pin<Arc>`.
+/// Which pointer: an `Arc`, a `Weak`, a `Pin<Arc>`, an `Owner`, a `Shared`.
 ///
 /// # Safety
 ///
@@ -162,7 +162,7 @@ macro_rules! unsizable {
         pub struct $kind;
 
         // SAFETY: `$into` gives the reference up, and `$from` takes it.
-        unsafe impl<T: ?Sized> Unsizable for $pointer {
+        unsafe impl<T: ?Sized> $crate::arc::__unsize::Unsizable for $pointer {
             type Target = T;
             type Kind = $kind;
 
@@ -173,7 +173,7 @@ macro_rules! unsizable {
         }
 
         // SAFETY: as above.
-        unsafe impl Kind for $kind {
+        unsafe impl $crate::arc::__unsize::Kind for $kind {
             type To<T: ?Sized> = $pointer;
 
             #[inline]
@@ -184,6 +184,8 @@ macro_rules! unsizable {
         }
     )*};
 }
+
+pub(crate) use unsizable;
 
 unsizable! {
     OfArc: Arc<T>, Arc::into_raw, Arc::from_raw;

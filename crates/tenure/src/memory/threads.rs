@@ -2,6 +2,7 @@
 
 use super::Memory;
 use alloc::sync::Weak;
+use core::cell::Cell;
 
 /// A machine whose threads have numbers, for objects with a part for each thread, such as
 /// [`Magazines`](crate::pool::Magazines). Without the feature `std`, no thread of [`Native`](super::Native) has a
@@ -39,6 +40,14 @@ pub unsafe trait Threads: Memory {
     /// The calling thread [borrowed](Self::borrow_number) it, and no longer uses what it has by it.
     unsafe fn return_number(thread: usize) {
         unreachable!("number {thread} was not borrowed: there is none to be had");
+    }
+
+    /// Calls `access` with a word that belongs to the number: null when a thread gets one, and again when it has given
+    /// it up, otherwise what that thread put there last. `None`, without a call, on machines that have none.
+    #[inline(always)]
+    fn numbered_word<R>(access: impl FnOnce(&Cell<*const ()>) -> R) -> Option<R> {
+        let _ = access;
+        None
     }
 
     /// Lets other threads run, in a loop that waits for one of them.

@@ -93,7 +93,7 @@ mod buffer;
 mod error;
 mod lifecycle;
 #[cfg(not(feature = "raw"))]
-mod list;
+pub(crate) mod list;
 #[cfg(feature = "raw")]
 pub mod list;
 mod lock;

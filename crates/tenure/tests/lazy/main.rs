@@ -17,6 +17,7 @@ mod forgotten;
 mod interrupted;
 mod lists;
 mod model;
+#[path = "../support/staged.rs"]
 mod staged;
 mod threads;
 mod traits;

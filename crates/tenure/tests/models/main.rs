@@ -14,6 +14,7 @@
 mod table;
 
 mod arc;
+mod cells;
 mod clocks;
 mod counts;
 mod handles;

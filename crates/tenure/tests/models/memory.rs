@@ -72,20 +72,20 @@ use std::sync::Weak;
 use tenure::memory::{Atomic, Memory, Native, Ordering, Plain, Pointer, Resident, Threads};
 
 /// The machine that explores interleavings. With `IN_ORDER` every access is a read-modify-write; with `SWAPS` stores of
-/// pointers are, at least.
+/// pointers and 64-bit words are, at least.
 pub(crate) enum Loom<const IN_ORDER: bool = false, const SWAPS: bool = IN_ORDER> {}
 
 /// For models in which a store races with read-modify-writes, or in which loom has to try when a load comes. The one
 /// whose [`clocks`] are kept.
 pub(crate) type InOrder = Loom<true>;
 
-/// For models in which only stores of pointers race with read-modify-writes.
+/// For models in which only stores of pointers and 64-bit words race with read-modify-writes.
 pub(crate) type PointersInOrder = Loom<false, true>;
 
 // SAFETY: loom's atomics, and fences for barriers.
 unsafe impl<const IN_ORDER: bool, const SWAPS: bool> Memory for Loom<IN_ORDER, SWAPS> {
     type AtomicU32 = Word<loom::sync::atomic::AtomicU32, IN_ORDER, IN_ORDER>;
-    type AtomicU64 = Word<loom::sync::atomic::AtomicU64, IN_ORDER, IN_ORDER>;
+    type AtomicU64 = Word<loom::sync::atomic::AtomicU64, IN_ORDER, SWAPS>;
     type Pointer<T> = Word<loom::sync::atomic::AtomicUsize, IN_ORDER, SWAPS>;
     type Plain<T> = Field<T>;
 

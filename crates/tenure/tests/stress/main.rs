@@ -20,6 +20,8 @@ mod deferred;
 #[cfg(feature = "std")]
 mod lazy;
 #[cfg(feature = "std")]
+mod owner;
+#[cfg(feature = "std")]
 mod pool;
 #[cfg(feature = "registry")]
 mod registry;

@@ -26,6 +26,8 @@ const NOT_ASKED: usize = usize::MAX;
 std::thread_local! {
     /// The number, where reading it is one load.
     static NUMBER: Cell<usize> = const { Cell::new(NOT_ASKED) };
+    /// What belongs to the number.
+    static WORD: Cell<*const ()> = const { Cell::new(ptr::null()) };
     /// Initialised together with the number.
     static EXIT: Exit = Exit::new();
 }
@@ -41,6 +43,11 @@ unsafe impl Threads for Native {
 
     fn is_lost(thread: usize) -> bool {
         u32::try_from(thread).is_ok_and(|number| NUMBERS.is_lost(number))
+    }
+
+    #[inline(always)]
+    fn numbered_word<R>(access: impl FnOnce(&Cell<*const ()>) -> R) -> Option<R> {
+        Some(WORD.with(access))
     }
 
     fn yield_now() {
@@ -105,6 +112,7 @@ impl Drop for Exit {
         // First: destructors that residents run, and those of later thread-locals, find no number.
         let number = self.number();
         NUMBER.set(ENDING);
+        WORD.set(ptr::null());
         for resident in self.residents.get_mut().list.drain(..) {
             if let Some(resident) = resident.upgrade() {
                 // SAFETY: this thread has the number, which `thread` no longer returns.

@@ -58,6 +58,13 @@ const fn with_top(head: u64, index: u32) -> u64 {
     head & !INDEX | index as u64
 }
 
+impl Stack<Native> {
+    /// [`isolated`](Self::isolated), for a static.
+    pub(crate) const fn native() -> Isolated<Self> {
+        Isolated::new(Self(<Native as Memory>::AtomicU64::new(NO_INDEX as u64)))
+    }
+}
+
 impl<M: Memory> Stack<M> {
     /// An empty stack, on a line of its own.
     pub(crate) fn isolated() -> Isolated<Self> {

@@ -16,6 +16,7 @@ macro_rules! flaws {
 }
 
 mod arc;
+mod cells;
 mod combiner;
 mod donation;
 mod lazy;
@@ -37,6 +38,12 @@ use super::arc::{
     born_under_upgrades, clones_drop, drop_upgrade_drop_weak, drop_upgrade_upgrade,
     first_downgrades, unique_under_downgrade, unique_under_upgrade, unshared_after_a_clone,
 };
+use super::cells::{
+    cloned_and_put_under_a_kill, counted_again_after_a_kill, put_after_the_number_was_handed_over,
+    put_by_the_killer_and_another, put_elsewhere_under_a_kill, put_here_under_a_kill_by_a_holder,
+    put_here_under_a_kill_elsewhere, put_while_the_place_has_the_next_count, tried_under_a_kill,
+    two_put_under_a_kill,
+};
 use super::counts::{get_get_put, get_put_put};
 use super::memory::Loom;
 use super::numbers::claimed_by_threads;
@@ -48,6 +55,10 @@ use super::ticket::{
 use arc::{
     ArcTwin, DowngradesUnderTheLock, FreesUnderWeaks, NeverPublishes, ReadsStrongThenWeak,
     ReadsWeakThenStrong, SoundArc, SoundWithoutPrivacy,
+};
+use cells::{
+    CellsTwin, CountsTwice, KeepsCells, KeepsItsCell, LooksFirst, NoBias, NoLeftovers, SoundCells,
+    StoresBack, SumsByCell, TriesOn,
 };
 use numbers::{LooksAndStores, NumbersTwin, SoundNumbers};
 use rcuref::{REPORT, Rereads};
@@ -119,4 +130,36 @@ tests! {
     the_sound_copy_of_numbers_passes => passes(ALL, || claimed_by_threads::<NumbersTwin<SoundNumbers>>(0, 2));
     a_look_and_a_store_give_one_number_to_two_threads =>
         fails(ALL, FieldRace, || claimed_by_threads::<NumbersTwin<LooksAndStores>>(0, 2));
+}
+
+tests! {
+    the_sound_copy_of_cells_passes =>
+        passes(ALL, put_elsewhere_under_a_kill::<CellsTwin<SoundCells>>),
+        passes(ALL, put_here_under_a_kill_elsewhere::<CellsTwin<SoundCells>>),
+        passes(Some(3), put_here_under_a_kill_by_a_holder::<CellsTwin<SoundCells>>),
+        passes(Some(4), cloned_and_put_under_a_kill::<CellsTwin<SoundCells>>),
+        passes(Some(3), two_put_under_a_kill::<CellsTwin<SoundCells>>),
+        passes(Some(4), put_by_the_killer_and_another::<CellsTwin<SoundCells>>),
+        passes(Some(3), put_after_the_number_was_handed_over::<CellsTwin<SoundCells>>),
+        passes(Some(4), tried_under_a_kill::<CellsTwin<SoundCells>>),
+        passes(Some(4), put_while_the_place_has_the_next_count::<CellsTwin<SoundCells>>),
+        passes(Some(4), counted_again_after_a_kill::<CellsTwin<SoundCells>>);
+    a_look_before_the_store_loses_what_comes_after_the_sum =>
+        fails(Some(2), Claim("the value leaks"), put_elsewhere_under_a_kill::<CellsTwin<LooksFirst>>);
+    taking_back_by_a_store_counts_twice =>
+        fails(Some(3), ValueRace, put_by_the_killer_and_another::<CellsTwin<StoresBack>>);
+    what_the_killer_has_taken_is_not_counted_again =>
+        fails(Some(3), ValueRace, put_by_the_killer_and_another::<CellsTwin<CountsTwice>>);
+    a_word_without_a_bias_is_zero_during_the_switch =>
+        fails(Some(2), Claim("a holder sees no value"), cloned_and_put_under_a_kill::<CellsTwin<NoBias>>);
+    a_sum_of_some_cells_is_zero_before_the_last_put =>
+        fails(Some(2), ValueRace, cloned_and_put_under_a_kill::<CellsTwin<SumsByCell>>);
+    a_cell_that_is_not_emptied_is_taken_back_after_it_was_counted =>
+        fails(Some(3), ValueRace, put_here_under_a_kill_by_a_holder::<CellsTwin<KeepsCells>>);
+    leftovers_count_for_the_next_count_in_their_place =>
+        fails(Some(2), Claim("the value leaks"), counted_again_after_a_kill::<CellsTwin<NoLeftovers>>);
+    a_cell_used_after_its_number_was_handed_over_loses_counts =>
+        fails(Some(2), Claim("the value leaks"), put_after_the_number_was_handed_over::<CellsTwin<KeepsItsCell>>);
+    a_get_that_counts_on_after_the_kill_succeeds_on_a_dead_count =>
+        fails(Some(2), Claim("got after the kill"), tried_under_a_kill::<CellsTwin<TriesOn>>);
 }

@@ -100,9 +100,9 @@ fn decide(state: u8) -> u8 {
 /// Makes every barrier of this process a full fence. Returns `false` if a barrier was passed before and relies on
 /// `membarrier`.
 ///
-/// For programs that enter a sandbox. On Linux a pool, a domain, a [`Cached`](crate::lazy::Cached) or a
-/// [`Registry`](mod@crate::registry) interrupts the other threads of the process by the system call `membarrier`: when
-/// it is trimmed or closed, when objects end, or when a value is stored. If a seccomp filter refuses the call *before*
+/// For programs that enter a sandbox. On Linux a pool, a domain, a [`Cached`](crate::lazy::Cached), a
+/// [`Registry`](mod@crate::registry) or an [`Owner`](crate::owner::Owner) interrupts the other threads of the process by
+/// the system call `membarrier`: when it is trimmed or closed, when objects end, or when a value is stored. If a seccomp filter refuses the call *before*
 /// the first of them, the library uses full fences. If it comes *later*, threads already rely on being interrupted. The
 /// library then
 ///
@@ -117,7 +117,7 @@ fn decide(state: u8) -> u8 {
 /// faster.
 ///
 /// Cost: one or two full fences (some nanoseconds each) whenever a thread takes a slot from a pool or gives it back,
-/// enters an object, or looks one up. Threads scale as before.
+/// enters an object, looks one up, or clones or drops a [`Shared`](crate::owner::Shared). Threads scale as before.
 ///
 /// # Example
 ///

@@ -1,0 +1,72 @@
+//! [`Counter`]: events, counted on lines that no two threads share.
+
+use crate::cells::{CELLS, ThreadSum};
+use core::fmt;
+
+/// A number that every thread adds to, such as requests served, and that is read seldom.
+///
+/// ```
+/// use tenure::counter::Counter;
+///
+/// static REQUESTS: Counter = Counter::new();
+///
+/// let workers = [(); 4].map(|()| {
+///     std::thread::spawn(|| {
+///         for _ in 0..1000 {
+///             REQUESTS.add(1);
+///         }
+///     })
+/// });
+/// workers.into_iter().for_each(|worker| worker.join().unwrap());
+/// assert_eq!(REQUESTS.sum(), 4000);
+/// ```
+///
+/// Each thread adds to a word that it alone writes, by a plain load and store, after per-CPU counters of kernels. The
+/// words of threads that ended still count.
+///
+/// Cost: [`add`](Self::add) no atomic read-modify-write, and no line that another thread writes; a thread's first one
+/// allocates. [`sum`](Self::sum) reads a line for each thread. Memory: 8 bytes for each thread that adds, and a line.
+/// Without `std` no thread has a number, and `add` is an atomic add on that line.
+///
+/// A signal handler must not add to a counter that the interrupted thread may be adding to: one of the two would be
+/// lost.
+pub struct Counter(ThreadSum);
+
+impl Counter {
+    /// A counter at 0, also for a `static`. Allocates nothing.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self(ThreadSum::native())
+    }
+
+    /// Adds `n`, and wraps around at 2^64.
+    #[inline(always)]
+    pub fn add(&self, n: u64) {
+        self.0.add(&CELLS, n);
+    }
+
+    /// What was added: all that happened before, and perhaps some of what happens during the call. While the program
+    /// only adds, a later sum is not less.
+    #[must_use]
+    pub fn sum(&self) -> u64 {
+        self.0.sum(&CELLS)
+    }
+}
+
+impl Drop for Counter {
+    fn drop(&mut self) {
+        self.0.retire(&CELLS);
+    }
+}
+
+impl Default for Counter {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for Counter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Counter").field(&self.sum()).finish()
+    }
+}

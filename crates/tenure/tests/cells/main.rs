@@ -1,0 +1,11 @@
+//! What references that are counted in cells, owners and counters promise.
+//!
+//! The protocol's models are in `models/cells`, races in `stress/owner.rs`, forks in `owner_fork.rs`.
+#![cfg(feature = "std")]
+
+#[path = "../support/staged.rs"]
+mod staged;
+
+mod behaviour;
+mod counter;
+mod interrupted;

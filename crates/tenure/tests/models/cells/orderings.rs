@@ -1,0 +1,72 @@
+//! The orderings of cells, each with the model that fails without it.
+
+use super::{
+    Late, Ordered, added_in_the_place_of_another, cloned_and_put_under_a_kill,
+    put_before_a_kill_elsewhere, put_by_the_killer_and_another, put_elsewhere_under_a_kill,
+    put_here_under_a_kill_elsewhere, put_without_a_number_under_a_kill, two_put_under_a_kill,
+};
+use crate::memory::Loom;
+use crate::needed::{Needed, Room, fails_without, needed, tests_of};
+use crate::stage::Failure::{self, Claim, MemoryRace, ValueRace};
+use crate::weakening::{File, file};
+use tenure::memory::Ordering;
+
+const TABLE: File = file!("src/cells/table.rs");
+const REFERENCE: File = file!("src/cells/reference.rs");
+
+const SUM: File = file!("src/cells/sum.rs");
+
+const BEGAN: Failure = Claim("it began with what was added to another");
+
+const NEEDED: &[Needed] = needed! {
+    TABLE "Table::own_or_grow" Release "store"
+        => MemoryRace, Some(2), put_elsewhere_under_a_kill::<Ordered>();
+    TABLE "Table::all" Acquire "load"
+        => MemoryRace, Some(2), put_elsewhere_under_a_kill::<Ordered>();
+
+    REFERENCE "ThreadRef::put_shared" Release "fetch_sub"
+        => ValueRace, Some(2), put_by_the_killer_and_another::<Late>();
+    REFERENCE "ThreadRef::put_shared" Acquire "load"
+        => ValueRace, Some(2), put_by_the_killer_and_another::<Late>();
+    REFERENCE "ThreadRef::add" Release "store"
+        => ValueRace, Some(2), put_before_a_kill_elsewhere::<Late>();
+    REFERENCE "ThreadRef::add_slowly" Release "store"
+        => ValueRace, Some(2), cloned_and_put_under_a_kill::<Ordered>();
+    REFERENCE "ThreadRef::sum" AcqRel "fetch_add" to Acquire
+        => ValueRace, Some(2), two_put_under_a_kill::<Ordered>();
+    REFERENCE "ThreadRef::sum" AcqRel "fetch_add" to Release
+        => ValueRace, Some(2), put_without_a_number_under_a_kill::<Ordered>();
+    REFERENCE "take" Acquire "compare_exchange"
+        => ValueRace, Some(2), put_before_a_kill_elsewhere::<Late>();
+
+    SUM "ThreadSum::first_spot" Release "compare_exchange"
+        => BEGAN, Some(2), added_in_the_place_of_another::<Loom>();
+    SUM "ThreadSum::first_spot" Acquire "compare_exchange failing"
+        => BEGAN, Some(3), added_in_the_place_of_another::<Loom>();
+};
+
+const ROOM: Room = Room {
+    files: &[TABLE, REFERENCE, SUM],
+    needed: NEEDED,
+    // loom tries no load before another thread's compare-exchange that a load of that thread comes before.
+    kept: &[(
+        (SUM.0, "ThreadSum::spot", Ordering::Acquire, "load"),
+        "as the compare-exchange that fails: the thread may find its cell as it was in another sum",
+    )],
+    tests: &["cells::"],
+};
+
+tests_of!(ROOM);
+
+#[test]
+fn without_its_barrier_a_holder_or_the_killer_misses_the_other() {
+    let slowly = put_elsewhere_under_a_kill::<Late> as fn();
+    let fast = put_here_under_a_kill_elsewhere::<Late> as fn();
+    for (barrier, function, model) in [
+        ("light_barrier", "ThreadRef::add", fast),
+        ("light_barrier", "ThreadRef::add_slowly", slowly),
+        ("heavy_barrier", "ThreadRef::kill", slowly),
+    ] {
+        fails_without(barrier, (REFERENCE, function), Some(2), Claim("the value leaks"), model);
+    }
+}

@@ -1,0 +1,165 @@
+//! `ThreadRef` in its smallest form: one place with three cells.
+
+use super::super::cells::Counts;
+use super::super::memory::InOrder;
+use core::marker::PhantomData;
+use tenure::memory::{Atomic, Memory, Ordering, Threads};
+
+/// On which no load of the state hides another.
+type Machine = InOrder;
+
+pub(crate) trait Flaw: Send + Sync + 'static {
+    /// Whether the state is looked at before the store, and not after it.
+    const LOOKS_FIRST: bool = false;
+    /// Whether a store is taken back by another store.
+    const STORES_BACK: bool = false;
+    /// Whether an operation goes to the shared word although the killer has counted it.
+    const COUNTS_TWICE: bool = false;
+    /// Whether the shared word is 0 until the sum is there.
+    const NO_BIAS: bool = false;
+    /// Whether the shared word loses its bias before the last cell is in it.
+    const SUMS_BY_CELL: bool = false;
+    /// Whether a killer leaves the cell as one that counts nothing, and not empty.
+    const KEEPS_CELLS: bool = false;
+    /// Whether nothing is noted of a cell that was stored back.
+    const NO_LEFTOVERS: bool = false;
+    /// Whether a thread uses the cell of the number that it had.
+    const KEEPS_ITS_CELL: bool = false;
+    /// Whether a get that was taken back counts on the shared word.
+    const TRIES_ON: bool = false;
+}
+
+flaws! {
+    SoundCells {}
+    LooksFirst { LOOKS_FIRST: bool = true }
+    StoresBack { STORES_BACK: bool = true }
+    CountsTwice { COUNTS_TWICE: bool = true }
+    NoBias { NO_BIAS: bool = true }
+    SumsByCell { SUMS_BY_CELL: bool = true }
+    KeepsCells { KEEPS_CELLS: bool = true }
+    NoLeftovers { NO_LEFTOVERS: bool = true }
+    KeepsItsCell { KEEPS_ITS_CELL: bool = true }
+    TriesOn { TRIES_ON: bool = true }
+}
+
+const LIVE: u32 = 0;
+const KILLED: u32 = 1;
+const LEFTOVERS: u32 = 2;
+const EMPTY: u64 = 0;
+const NONE: u64 = 1 << 62;
+const BIAS: u64 = 1 << 62;
+
+pub(crate) struct CellsTwin<F> {
+    cells: [<Machine as Memory>::AtomicU64; 3],
+    state: <Machine as Memory>::AtomicU32,
+    rest: <Machine as Memory>::AtomicU64,
+    flaw: PhantomData<F>,
+}
+
+impl<F: Flaw> CellsTwin<F> {
+    fn add(&self, by: u64) -> bool {
+        let Some(thread) = Machine::thread().or(F::KEEPS_ITS_CELL.then_some(1)) else {
+            return false;
+        };
+        if self.state.load(Ordering::Relaxed) != LIVE {
+            return false;
+        }
+        let cell = &self.cells[thread];
+        let old = cell.load(Ordering::Relaxed);
+        let new = if old == EMPTY { NONE } else { old }.wrapping_add(by);
+        cell.store(new, Ordering::Release);
+        if F::LOOKS_FIRST {
+            return true;
+        }
+        Machine::light_barrier();
+        if self.state.load(Ordering::Relaxed) == LIVE {
+            return true;
+        }
+        if F::STORES_BACK {
+            cell.store(old, Ordering::Release);
+        } else if cell.compare_exchange(new, old, Ordering::Relaxed, Ordering::Relaxed).is_err() {
+            return !F::COUNTS_TWICE;
+        }
+        if old != EMPTY && !F::NO_LEFTOVERS {
+            self.state.fetch_or(LEFTOVERS, Ordering::Relaxed);
+        }
+        false
+    }
+
+    fn take(cell: &<Machine as Memory>::AtomicU64) -> u64 {
+        let empty = if F::KEEPS_CELLS { NONE } else { EMPTY };
+        let mut found = cell.load(Ordering::Relaxed);
+        while found != EMPTY {
+            match cell.compare_exchange(found, empty, Ordering::Acquire, Ordering::Relaxed) {
+                Ok(_) => return found.wrapping_sub(NONE),
+                Err(now) => found = now,
+            }
+        }
+        0
+    }
+
+    fn change(&self, by: u64) -> bool {
+        self.rest.fetch_add(by, Ordering::AcqRel).wrapping_add(by) == 0
+    }
+}
+
+impl<F: Flaw> Counts for CellsTwin<F> {
+    type Memory = Machine;
+    type Count = ();
+
+    fn none() -> Self {
+        Self {
+            cells: [(); 3].map(|()| Atomic::new(EMPTY)),
+            state: Atomic::new(LIVE),
+            rest: Atomic::new(0),
+            flaw: PhantomData,
+        }
+    }
+
+    fn count(&self) {
+        self.rest.store(if F::NO_BIAS { 0 } else { BIAS }, Ordering::Relaxed);
+    }
+
+    fn get(&self, (): ()) {
+        if !self.add(1) {
+            self.rest.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn is_got(&self, (): ()) -> bool {
+        let is_got = self.add(1);
+        if !is_got && F::TRIES_ON {
+            self.rest.fetch_add(1, Ordering::Relaxed);
+        }
+        is_got || F::TRIES_ON
+    }
+
+    fn put(&self, (): ()) -> bool {
+        !self.add(1_u64.wrapping_neg()) && self.change(1_u64.wrapping_neg())
+    }
+
+    fn kill(&self, (): ()) -> bool {
+        if self.state.fetch_or(KILLED, Ordering::Relaxed) & KILLED != 0 {
+            return false;
+        }
+        Machine::heavy_barrier();
+        let bias = if F::NO_BIAS { 0 } else { BIAS };
+        if F::SUMS_BY_CELL {
+            let mut change = bias.wrapping_neg();
+            return self.cells.iter().fold(false, |last, cell| {
+                let is_last = self.change(Self::take(cell).wrapping_add(change));
+                change = 0;
+                last | is_last
+            });
+        }
+        let sum = self.cells.iter().map(Self::take).fold(0, u64::wrapping_add);
+        self.change(sum.wrapping_sub(bias))
+    }
+
+    fn retire(&self, (): ()) {
+        if self.state.load(Ordering::Relaxed) & LEFTOVERS != 0 {
+            self.cells.iter().for_each(|cell| cell.store(EMPTY, Ordering::Relaxed));
+        }
+        self.state.store(LIVE, Ordering::Relaxed);
+    }
+}

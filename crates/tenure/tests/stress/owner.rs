@@ -1,0 +1,123 @@
+//! Owners that go while threads clone and drop what they gave out, and threads that come and go meanwhile: what a handle
+//! shows is alive, and each value is dropped once.
+
+use crate::lazy::{Object, Tally};
+use crate::support::{Lock, THREADS, objects};
+use std::sync::Arc;
+use std::thread;
+use tenure::counter::Counter;
+use tenure::memory::{Atomic, Memory, Native, Ordering};
+use tenure::owner::{Owner, Shared};
+
+type Handle = Shared<Object>;
+
+/// Where threads leave handles to each other.
+type Mailboxes = [Lock<Vec<Handle>>; THREADS];
+
+struct Stage {
+    mailboxes: Mailboxes,
+    is_over: <Native as Memory>::AtomicU32,
+    handled: Counter,
+}
+
+impl Stage {
+    fn new() -> Arc<Self> {
+        let mailboxes = std::array::from_fn(|_| Lock::new(Vec::new()));
+        Arc::new(Self { mailboxes, is_over: Atomic::new(0), handled: Counter::new() })
+    }
+
+    fn give(&self, thread: usize, handle: Handle) {
+        self.mailboxes[thread % THREADS].with(|mailbox| mailbox.push(handle));
+    }
+
+    /// Handles what the thread is given, and passes half of it on.
+    fn work(&self, thread: usize) {
+        let mut turn = 0;
+        loop {
+            let handles = self.mailboxes[thread].with(std::mem::take);
+            let is_over = handles.is_empty() && self.is_over.load(Ordering::Relaxed) == 1;
+            for handle in handles {
+                turn += 1;
+                handle.check();
+                let clones = [(); 2].map(|()| handle.clone());
+                self.handled.add(1);
+                if turn % 2 == 0 {
+                    self.give(thread + 1, handle);
+                } else {
+                    drop(handle);
+                }
+                clones.iter().for_each(|clone| _ = clone.check());
+            }
+            if is_over {
+                return;
+            }
+            thread::yield_now();
+        }
+    }
+}
+
+/// `drops` ends owners, of which there are up to eight at a time.
+fn shared_while_owners_go(owners: u32, drops: fn(&mut Vec<Owner<Object>>)) {
+    let (tally, stage) = (Tally::new(), Stage::new());
+    let workers = Vec::from_iter((0..THREADS).map(|thread| {
+        let stage = Arc::clone(&stage);
+        thread::spawn(move || stage.work(thread))
+    }));
+    let mut alive = Vec::new();
+    for turn in 0..owners {
+        let owner = Owner::new(Object::new(&tally));
+        (0..THREADS).for_each(|thread| stage.give(thread, Owner::share(&owner)));
+        if turn % 16 == 0 {
+            let (handle, stage) = (Owner::share(&owner), Arc::clone(&stage));
+            let passing = thread::spawn(move || {
+                let clone = handle.clone();
+                stage.give(turn as usize, handle);
+                clone.check();
+            });
+            if turn % 32 == 0 {
+                passing.join().unwrap();
+            }
+        }
+        alive.push(owner);
+        if alive.len() == 8 {
+            drops(&mut alive);
+        }
+    }
+    drop(alive);
+    stage.is_over.store(1, Ordering::Relaxed);
+    workers.into_iter().for_each(|worker| worker.join().unwrap());
+    // Threads that were not joined.
+    while Arc::strong_count(&stage) > 1 {
+        thread::yield_now();
+    }
+    stage.mailboxes.iter().for_each(|mailbox| mailbox.with(Vec::clear));
+    tally.check(u64::from(owners));
+    assert!(stage.handled.sum() >= u64::from(owners));
+}
+
+#[test]
+fn owners_go_one_by_one_while_threads_share() {
+    shared_while_owners_go(objects(20_000), Vec::clear);
+}
+
+#[test]
+fn owners_go_together_while_threads_share() {
+    shared_while_owners_go(objects(20_000), |owners| Owner::drop_all(owners.drain(..)));
+}
+
+/// As many as come and go in a server that has one for each connection.
+#[test]
+fn threads_come_and_go_while_owners_do() {
+    let tally = Tally::new();
+    let threads = objects(10_000);
+    for _ in 0..threads / 4 {
+        let owner = Owner::new(Object::new(&tally));
+        let passing = [(); 4].map(|()| {
+            let handle = Owner::share(&owner);
+            thread::spawn(move || _ = handle.clone().check())
+        });
+        drop(owner);
+        passing.into_iter().for_each(|passing| passing.join().unwrap());
+    }
+    tally.check(u64::from(threads / 4));
+}
