@@ -84,13 +84,13 @@ mod tests {
         assert_eq!(ids(&["dst/packet", "refs/get"]), ["refs/get", "dst/packet"]);
         assert_eq!(ids(&["dst", "dst/cells"]), ["dst/cells", "dst/packet"]);
         assert_eq!(ids(&["pool/churn"]), ["pool/churn"]);
-        assert_eq!(ids(&[]).len(), 28);
+        assert_eq!(ids(&[]).len(), 32);
     }
 
     #[test]
     fn a_name_that_nobody_has_is_told_with_those_there_are() {
         let error = chosen(native(), &["refs".into(), "nope".into()]).unwrap_err();
-        let said = "there is no group or scenario 'nope'; the groups are refs, dst, pool, lazy, registry; \
+        let said = "there is no group or scenario 'nope'; the groups are refs, dst, pool, lazy, owner, registry; \
                     --list names their scenarios";
         assert_eq!(error.to_string(), said);
     }

@@ -16,6 +16,7 @@ mod choice;
 pub(crate) mod dst;
 mod host;
 pub(crate) mod lazy;
+mod owner;
 mod pool;
 pub(crate) mod refs;
 mod registry;
@@ -202,7 +203,13 @@ pub(crate) struct Group {
 
 /// That run on any machine, in this order.
 pub(crate) fn groups<M: Host>() -> Vec<Group> {
-    vec![refs::group::<M>(), dst::group::<M>(), pool::group::<M>(), lazy::group::<M>()]
+    vec![
+        refs::group::<M>(),
+        dst::group::<M>(),
+        pool::group::<M>(),
+        lazy::group::<M>(),
+        owner::group::<M>(),
+    ]
 }
 
 /// With what runs on the real machine alone.
@@ -213,6 +220,7 @@ pub(crate) fn native() -> Vec<Group> {
             "refs" => group.scenarios.extend(arcs::scenarios()),
             "pool" => pool::extend(group),
             "lazy" => lazy::extend(group),
+            "owner" => owner::extend(group),
             _ => {}
         }
     }

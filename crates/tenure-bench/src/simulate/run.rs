@@ -340,7 +340,8 @@ mod tests {
     #[test]
     fn what_cannot_be_simulated_is_refused_with_the_way_out() {
         assert!(
-            refused(&request(&["nope"], "1")).contains("the groups are refs, dst, pool, lazy;")
+            refused(&request(&["nope"], "1"))
+                .contains("the groups are refs, dst, pool, lazy, owner;")
         );
         let arc = refused(&request(&["refs/upgrade"], "1"));
         assert!(arc.contains("`tenure bench refs/upgrade`"), "{arc}");

@@ -1,0 +1,182 @@
+//! Group `owner`: references that are counted on lines of each thread, beside one count that all share.
+
+use super::refs::{GetPut, still_held};
+use super::workers::{Value, nameless};
+use super::{Group, Host, Member, Operation, Scenario, Variant};
+use std::hint::black_box;
+use std::sync::Arc;
+use tenure::cells::{Table, ThreadRef, ThreadSum};
+use tenure::count::TicketRef;
+use tenure::counter::Counter;
+use tenure::line::Isolated;
+use tenure::memory::{Atomic, Native, Ordering};
+use tenure::owner::{Owner, Shared};
+
+/// The limit: a word of the thread's own goes up and down.
+fn bare<M: Host, const PAIR: bool>() -> Variant {
+    let own = |(): &(), _| Isolated::new(M::AtomicU64::new(0));
+    let step = |(): &(), word: &mut Isolated<M::AtomicU64>| {
+        // Relaxed and Release: as the counts.
+        word.store(word.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        if PAIR {
+            word.store(word.load(Ordering::Relaxed) - 1, Ordering::Release);
+        }
+    };
+    Variant::workers("limit", |_| (), own, step, nameless)
+}
+
+/// On any machine.
+struct ByThread<M: Host> {
+    table: Table<M>,
+    count: Isolated<ThreadRef<M>>,
+}
+
+impl<M: Host> Operation for ByThread<M> {
+    fn prepare() -> Self {
+        let table = Table::new_in();
+        let count = Isolated::new(ThreadRef::new_in(&table));
+        Self { table, count }
+    }
+    #[inline(always)]
+    fn step(&self, _retries: &mut u64) {
+        let count = *black_box(&*self.count);
+        // SAFETY: the count is of the table, and is never killed.
+        unsafe {
+            count.get(&self.table);
+            still_held(count.put(&self.table));
+        }
+    }
+    fn members(&self) -> Vec<Member> {
+        vec![Member::of("handle", &*self.count)]
+    }
+}
+
+struct SumByThread<M: Host> {
+    table: Table<M>,
+    sum: Isolated<ThreadSum<M>>,
+}
+
+impl<M: Host> Operation for SumByThread<M> {
+    fn prepare() -> Self {
+        Self { table: Table::new_in(), sum: Isolated::new(ThreadSum::new_in()) }
+    }
+    #[inline(always)]
+    fn step(&self, _retries: &mut u64) {
+        self.sum.add(&self.table, 1);
+    }
+}
+
+struct OneWord<M: Host>(Isolated<M::AtomicU64>);
+
+impl<M: Host> Operation for OneWord<M> {
+    fn prepare() -> Self {
+        Self(Isolated::new(Atomic::new(0)))
+    }
+    #[inline(always)]
+    fn step(&self, _retries: &mut u64) {
+        // Relaxed: a statistic.
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+pub(super) fn group<M: Host>() -> Group {
+    Group {
+        name: "owner",
+        title: "References and counters that no two cores share",
+        about: "A value with one owner, whose pointers are counted where they are cloned and dropped, \
+                and a counter: each thread writes a word of its own. The limit row is a load and a \
+                store of such a word for each change.",
+        scenarios: vec![
+            Scenario::new(
+                "owner/get-put",
+                "get + put on one object",
+                "One operation takes a reference and gives it back, on one word that all threads add \
+                 to (ticket), or on a word of each thread.",
+                "ticket",
+                vec![
+                    bare::<M, true>(),
+                    Variant::of::<GetPut<TicketRef<M>>>("ticket"),
+                    Variant::of::<ByThread<M>>("by thread"),
+                ],
+            ),
+            Scenario::new(
+                "owner/count",
+                "count an event",
+                "One operation adds 1 to a counter.",
+                "one word",
+                vec![
+                    bare::<M, false>(),
+                    Variant::of::<OneWord<M>>("one word"),
+                    Variant::of::<SumByThread<M>>("by thread"),
+                ],
+            ),
+        ],
+    }
+}
+
+/// What users write, on the real machine.
+pub(super) fn extend(group: &mut Group) {
+    let cloned = vec![
+        bare::<Native, true>(),
+        Variant::step(
+            "std Arc",
+            || Arc::new(Value::<Native>::new()),
+            |it| {
+                black_box(Arc::clone(it).read());
+            },
+        ),
+        Variant::step(
+            "tenure Arc",
+            || tenure::sync::Arc::new(Value::<Native>::new()),
+            |it| {
+                black_box(tenure::sync::Arc::clone(it).read());
+            },
+        ),
+        Variant::step("Shared", shared, |(_, it)| _ = black_box(Shared::clone(it).read())),
+    ];
+    let ended = vec![
+        Variant::step(
+            "std Arc",
+            || (),
+            |()| {
+                let value = black_box(Arc::new(Value::<Native>::new()));
+                drop(black_box(Arc::clone(&value)));
+            },
+        ),
+        Variant::step(
+            "Owner",
+            || (),
+            |()| {
+                let value = black_box(Owner::new(Value::<Native>::new()));
+                drop(black_box(Owner::share(&value)));
+            },
+        ),
+    ];
+    group.scenarios.extend([
+        Scenario::new(
+            "owner/clone",
+            "clone + drop of a pointer to one object",
+            "One operation clones a pointer, reads the object and drops the clone.",
+            "std Arc",
+            cloned,
+        ),
+        Scenario::new(
+            "owner/end",
+            "make + share + end",
+            "One operation makes an object, shares it and drops both pointers, on the first thread's own: \
+             what an Owner costs that lives for nothing else.",
+            "std Arc",
+            ended,
+        )
+        .unshared(),
+    ]);
+    let count = group.scenarios.iter_mut().find(|scenario| scenario.id == "owner/count");
+    let counter = Variant::step("Counter", Counter::new, |counter| counter.add(1));
+    count.expect("it is in the group").variants.push(counter);
+}
+
+fn shared() -> (Owner<Value<Native>>, Shared<Value<Native>>) {
+    let owner = Owner::new(Value::new());
+    let shared = Owner::share(&owner);
+    (owner, shared)
+}
