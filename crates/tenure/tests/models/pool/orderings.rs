@@ -74,7 +74,7 @@ const NEEDED: &[Needed] = needed! {
     SCAN "ReadWriteLock::write" Release "fetch_sub"
         => LOST, Some(2), grown_on_two_threads::<Scan<Loom>>(0);
 
-    SEGMENTS "Segments::get" Acquire "load"
+    SEGMENTS "Segments::element" Acquire "load"
         => MemoryRace, Some(2), grown_on_two_threads::<Stack>(0);
     SEGMENTS "Segments::grow" Release "compare_exchange"
         => MemoryRace, Some(2), grown_on_two_threads::<Stack>(0);
