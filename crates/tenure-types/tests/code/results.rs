@@ -1,8 +1,6 @@
 use super::compile::{each, numbers};
 
-/// Elsewhere the code behind a call is not read.
 #[test]
-#[cfg(target_arch = "x86_64")]
 fn code_behind_a_call_uses_the_result_or_does_not() {
     each("result.c", true, |what, sample| {
         let (program, lines) = (sample.open(), sample.run());
