@@ -16,10 +16,12 @@ use tenure::owner::{Owner, Shared};
 fn bare<M: Host, const PAIR: bool>() -> Variant {
     let own = |(): &(), _| Isolated::new(M::AtomicU64::new(0));
     let step = |(): &(), word: &mut Isolated<M::AtomicU64>| {
+        // Or the compiler has one store stand for all.
+        let word = || black_box(&**word);
         // Relaxed and Release: as the counts.
-        word.store(word.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        word().store(word().load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         if PAIR {
-            word.store(word.load(Ordering::Relaxed) - 1, Ordering::Release);
+            word().store(word().load(Ordering::Relaxed) - 1, Ordering::Release);
         }
     };
     Variant::workers("limit", |_| (), own, step, nameless)
