@@ -147,7 +147,7 @@ fn build<L: FreeList>(builder: BufferPoolBuilder) -> BufferPool<L> {
 }
 
 fn dirty<L: FreeList>(pool: &BufferPool<L>, len: usize) -> PooledBuf<L> {
-    let mut buffer = pool.acquire(len).unwrap();
+    let mut buffer = pool.acquire_zeroed(len).unwrap();
     buffer.fill(0xff);
     buffer
 }
@@ -232,8 +232,8 @@ fn threads_at_the_limit_never_exceed_it_and_leave_nothing<L: FreeList>() {
                 join_test(test);
                 start.wait();
                 for round in 0..500 {
-                    let mine: Vec<_> =
-                        (0..3).filter_map(|_| pool.acquire(PAGE << (round % 3)).ok()).collect();
+                    let acquire = |_| pool.acquire_or_smaller(PAGE << (round % 3)).ok();
+                    let mine: Vec<_> = (0..3).filter_map(acquire).collect();
                     std::thread::yield_now();
                     drop(mine);
                 }
@@ -256,7 +256,7 @@ fn requests_that_fail_leave_nothing<L: FreeList>() {
         }
         assert_eq!(kept.len(), 1);
         kept.clear();
-        assert!(pool.acquire_pair(2 * PAGE, 3 * PAGE).is_ok());
+        assert!(pool.acquire_pair(2 * PAGE, 2 * PAGE).is_ok());
         assert!(pool.acquire_pair(4 * PAGE, 1).is_err());
         assert_eq!(pool.statistics().total.in_use, 0);
         assert_eq!(pool.statistics().total.bytes as i64, ACCOUNTS[test].blocks.load(Relaxed));

@@ -15,10 +15,10 @@
 //! use tenure::pool::BufferPool;
 //!
 //! let pool = BufferPool::new();
-//! let mut buffer = pool.acquire(10_000)?; // from the smallest class: 16 KiB
-//! buffer[..5].copy_from_slice(b"hello");
+//! let mut buffer = pool.acquire(10_000)?; // empty, of the smallest class: 16 KiB
+//! buffer.append(b"hello");
 //! std::thread::spawn(move || drop(buffer)).join().unwrap(); // on any thread: zeroed, and free again
-//! assert_eq!(pool.acquire(10_000)?[..5], [0; 5]);
+//! assert_eq!(pool.acquire_zeroed(10_000)?[..5], [0; 5]);
 //! # Ok::<(), tenure::pool::AcquireError>(())
 //! ```
 //!

@@ -29,7 +29,7 @@ fn address(buffer: &[u8]) -> usize {
     buffer.as_ptr().addr()
 }
 
-fn a_request_rounds_up_to_its_class_and_has_the_length_asked_for<L: FreeList>() {
+fn a_request_rounds_up_to_its_class_and_is_empty_or_zeros_of_the_length_asked_for<L: FreeList>() {
     let pool = build::<L>(small());
     for (len, capacity) in [
         (0, 64),
@@ -43,28 +43,29 @@ fn a_request_rounds_up_to_its_class_and_has_the_length_asked_for<L: FreeList>() 
         (257, 512),
         (512, 512),
     ] {
-        let buffer = pool.acquire(len).unwrap();
+        let buffer = pool.acquire_zeroed(len).unwrap();
         assert_eq!((buffer.len(), buffer.capacity()), (len, capacity));
         assert!(buffer.iter().all(|&byte| byte == 0));
-        assert!(!buffer.is_downgraded());
+        let buffer = pool.acquire(len).unwrap();
+        assert_eq!((buffer.len(), buffer.capacity()), (0, capacity));
     }
-    let error = pool.acquire(513).unwrap_err();
+    let error = pool.acquire_zeroed(513).unwrap_err();
     assert_eq!(error, AcquireError::TooLarge { asked: 513, largest: 512 });
     assert_eq!(
-        pool.acquire(usize::MAX).unwrap_err(),
+        pool.acquire_zeroed(usize::MAX).unwrap_err(),
         AcquireError::TooLarge { asked: usize::MAX, largest: 512 }
     );
 }
 
 fn a_released_buffer_is_used_again_for_its_class_alone<L: FreeList>() {
     let pool = build::<L>(small());
-    let first = pool.acquire(100).unwrap();
+    let first = pool.acquire_zeroed(100).unwrap();
     let place = address(&first);
     drop(first);
     // A larger idle one is not handed out for a smaller request.
-    let smaller = pool.acquire(64).unwrap();
+    let smaller = pool.acquire_zeroed(64).unwrap();
     assert_ne!(address(&smaller), place);
-    let again = pool.acquire(65).unwrap();
+    let again = pool.acquire_zeroed(65).unwrap();
     assert_eq!(address(&again), place);
     let counts = pool.statistics().classes[1];
     assert_eq!((counts.reused, counts.allocated, counts.acquired()), (1, 1, 2));
@@ -73,7 +74,7 @@ fn a_released_buffer_is_used_again_for_its_class_alone<L: FreeList>() {
 fn no_two_users_have_one_buffer<L: FreeList>() {
     let pool = build::<L>(small());
     for _ in 0..3 {
-        let mut all: Vec<_> = (0..300).map(|_| pool.acquire(64).unwrap()).collect();
+        let mut all: Vec<_> = (0..300).map(|_| pool.acquire_zeroed(64).unwrap()).collect();
         for (at, buffer) in all.iter_mut().enumerate() {
             buffer[..8].copy_from_slice(&(at as u64).to_le_bytes());
         }
@@ -87,55 +88,57 @@ fn no_two_users_have_one_buffer<L: FreeList>() {
     assert_eq!((counts.allocated, counts.reused, counts.idle), (300, 600, 300));
 }
 
-fn at_the_limit_the_next_smaller_class_is_handed_out_and_one_downgrade_counted<L: FreeList>() {
+fn at_the_limit_a_smaller_class_is_handed_out_if_asked_for_and_one_downgrade_counted<
+    L: FreeList,
+>() {
     let pool = build::<L>(small().limit(512 + 128));
-    let _large = pool.acquire(512).unwrap();
-    let downgraded = pool.acquire(500).unwrap();
-    assert_eq!((downgraded.len(), downgraded.capacity()), (128, 128));
-    assert!(downgraded.is_downgraded());
+    let _large = pool.acquire_or_smaller(512).unwrap();
+    let downgraded = pool.acquire_or_smaller(500).unwrap();
+    assert_eq!((downgraded.len(), downgraded.capacity()), (0, 128));
     let classes = pool.statistics().classes;
     let counted: Vec<u64> = classes.iter().map(|it| it.downgraded).collect();
     assert_eq!(counted, [0, 0, 0, 1]);
-    let error = pool.acquire(500).unwrap_err();
+    let error = pool.acquire_or_smaller(500).unwrap_err();
     assert_eq!(error, AcquireError::LimitReached { limit: 640, held: 640, asked: 500 });
     assert_eq!(total(&pool).downgraded, 1);
 }
 
-fn an_exact_request_never_falls_back<L: FreeList>() {
+fn no_other_request_gets_less<L: FreeList>() {
     let pool = build::<L>(small().limit(512 + 128));
-    let large = pool.acquire_exact(512).unwrap();
-    let error = pool.acquire_exact(129).unwrap_err();
-    assert_eq!(error, AcquireError::LimitReached { limit: 640, held: 512, asked: 129 });
+    let large = pool.acquire(512).unwrap();
+    let refused = AcquireError::LimitReached { limit: 640, held: 512, asked: 129 };
+    assert_eq!(pool.acquire(129).unwrap_err(), refused);
+    assert_eq!(pool.acquire_zeroed(129).unwrap_err(), refused);
     drop(large);
-    assert_eq!(pool.acquire_exact(129).unwrap().capacity(), 256);
+    assert_eq!(pool.acquire(129).unwrap().capacity(), 256);
     assert_eq!(total(&pool).downgraded, 0);
 }
 
 fn idle_memory_of_other_classes_is_freed_before_a_request_gets_less<L: FreeList>() {
     let pool = build::<L>(small().limit(512));
-    let small: Vec<_> = (0..8).map(|_| pool.acquire(64).unwrap()).collect();
+    let small: Vec<_> = (0..8).map(|_| pool.acquire_zeroed(64).unwrap()).collect();
     drop(small);
     // As many as are needed; the others stay.
-    let half = pool.acquire(256).unwrap();
-    assert!(!half.is_downgraded());
+    let half = pool.acquire_or_smaller(256).unwrap();
+    assert_eq!(half.capacity(), 256);
     let counts = total(&pool);
     assert_eq!((counts.freed, counts.idle, counts.bytes), (4, 4, 512));
     drop(half);
-    let whole = pool.acquire(512).unwrap();
-    assert!(!whole.is_downgraded());
+    let whole = pool.acquire_or_smaller(512).unwrap();
+    assert_eq!(whole.capacity(), 512);
     assert_eq!(total(&pool).idle, 0);
 }
 
 fn what_a_sleeping_thread_keeps_is_taken_back_at_the_limit<L: FreeList>() {
     let pool = build::<L>(small().limit(512));
-    let keep = || drop(pool.acquire(512).unwrap());
+    let keep = || drop(pool.acquire_zeroed(512).unwrap());
     beside_a_sleeper(keep, || {
         // Of the same class it is used as it is.
-        assert_eq!(pool.acquire(512).unwrap().len(), 512);
+        assert_eq!(pool.acquire_zeroed(512).unwrap().len(), 512);
         let counts = total(&pool);
         assert_eq!((counts.allocated, counts.reused, counts.freed), (1, 1, 0));
-        let half = pool.acquire(256).unwrap();
-        assert!(!half.is_downgraded());
+        let half = pool.acquire_or_smaller(256).unwrap();
+        assert_eq!(half.capacity(), 256);
         assert_eq!(total(&pool).freed, 1);
     });
 }
@@ -143,26 +146,27 @@ fn what_a_sleeping_thread_keeps_is_taken_back_at_the_limit<L: FreeList>() {
 fn a_pair_is_two_buffers_or_none<L: FreeList>() {
     let pool = build::<L>(small().limit(512 + 64));
     let (send, recv) = pool.acquire_pair(64, 512).unwrap();
-    assert_eq!((send.len(), recv.len()), (64, 512));
+    assert_eq!((send.capacity(), recv.capacity()), (64, 512));
+    assert!(send.is_empty() && recv.is_empty());
     drop((send, recv));
     let too_large = pool.acquire_pair(64, 513).unwrap_err();
     assert_eq!(too_large, AcquireError::TooLarge { asked: 513, largest: 512 });
     assert_eq!(total(&pool).in_use, 0);
 
-    let _most = pool.acquire(512).unwrap();
+    let _most = pool.acquire_zeroed(512).unwrap();
     let error = pool.acquire_pair(64, 64).unwrap_err();
     assert!(matches!(error, AcquireError::LimitReached { .. }), "{error:?}");
     let counts = total(&pool);
     assert_eq!((counts.in_use, counts.idle), (1, 1));
-    drop(pool.acquire(64).unwrap());
+    drop(pool.acquire_zeroed(64).unwrap());
 }
 
 fn a_trim_frees_what_is_idle_in_all_threads_and_nothing_else<L: FreeList>() {
     let pool = build::<L>(small());
-    let keep = || drop(Vec::from_iter((0..100).map(|_| pool.acquire(64).unwrap())));
+    let keep = || drop(Vec::from_iter((0..100).map(|_| pool.acquire_zeroed(64).unwrap())));
     beside_a_sleeper(keep, || {
-        let kept = pool.acquire(300).unwrap();
-        drop(pool.acquire(300).unwrap());
+        let kept = pool.acquire_zeroed(300).unwrap();
+        drop(pool.acquire_zeroed(300).unwrap());
         assert_eq!(total(&pool).idle, 101);
         assert_eq!(pool.trim(), 100 * 64 + 512);
         let counts = total(&pool);
@@ -175,14 +179,14 @@ fn a_trim_frees_what_is_idle_in_all_threads_and_nothing_else<L: FreeList>() {
 
 fn a_closed_pool_hands_out_nothing_and_buffers_in_use_stay_valid<L: FreeList>() {
     let pool = build::<L>(small());
-    let mut kept = pool.acquire(200).unwrap();
-    drop(pool.acquire(64).unwrap());
+    let mut kept = pool.acquire_zeroed(200).unwrap();
+    drop(pool.acquire_zeroed(64).unwrap());
     let other_handle = pool.clone();
     assert!(!pool.is_closed());
     pool.close();
     assert!(pool.is_closed() && other_handle.is_closed());
+    assert_eq!(other_handle.acquire_zeroed(64).unwrap_err(), AcquireError::Closed);
     assert_eq!(other_handle.acquire(64).unwrap_err(), AcquireError::Closed);
-    assert_eq!(other_handle.acquire_exact(64).unwrap_err(), AcquireError::Closed);
     assert_eq!(pool.acquire_pair(1, 1).unwrap_err(), AcquireError::Closed);
     let counts = total(&pool);
     assert_eq!((counts.in_use, counts.idle, counts.bytes), (1, 0, 256));
@@ -197,9 +201,9 @@ fn a_closed_pool_hands_out_nothing_and_buffers_in_use_stay_valid<L: FreeList>() 
 fn the_last_handle_closes_and_a_buffer_outlives_it<L: FreeList>() {
     let pool = build::<L>(small());
     let clone = pool.clone();
-    let mut kept = pool.acquire(100).unwrap();
+    let mut kept = pool.acquire_zeroed(100).unwrap();
     drop(pool);
-    let other = clone.acquire(100).unwrap();
+    let other = clone.acquire_zeroed(100).unwrap();
     drop(clone);
     kept.fill(1);
     thread::spawn(move || drop(other)).join().unwrap();
@@ -209,14 +213,14 @@ fn the_last_handle_closes_and_a_buffer_outlives_it<L: FreeList>() {
 fn a_panic_returns_what_was_in_use_as_zeros<L: FreeList>() {
     let pool = build::<L>(small());
     let panicked = std::panic::catch_unwind(|| {
-        let mut buffer = pool.acquire(64).unwrap();
+        let mut buffer = pool.acquire_zeroed(64).unwrap();
         buffer.fill(0xff);
         std::panic::resume_unwind(Box::new("in the middle"));
     });
     assert!(panicked.is_err());
     let counts = total(&pool);
     assert_eq!((counts.in_use, counts.idle), (0, 1));
-    assert_eq!(pool.acquire(64).unwrap(), [0; 64]);
+    assert_eq!(pool.acquire_zeroed(64).unwrap(), [0; 64]);
     assert_eq!(total(&pool).reused, 1);
 }
 
@@ -230,7 +234,7 @@ fn a_buffer_may_be_dropped_by_a_destructor_of_a_thread_local<L: FreeList>() {
             let keep = || {
                 // Before and after the list has a thread-local with a destructor.
                 KEPT.with(|_| ());
-                let buffers = Vec::from_iter((0..70).map(|_| pool.acquire(9).unwrap()));
+                let buffers = Vec::from_iter((0..70).map(|_| pool.acquire_zeroed(9).unwrap()));
                 KEPT.with_borrow_mut(|kept| kept.push(Box::new(buffers)));
                 if close_first {
                     pool.close();
@@ -254,7 +258,7 @@ fn threads_that_exchange_buffers_find_zeros_and_their_own_bytes_alone<L: FreeLis
             let (pool, send) = (&pool, send.clone());
             scope.spawn(move || {
                 for round in 0..rounds {
-                    let mut buffer = pool.acquire(1 + round % 512).unwrap();
+                    let mut buffer = pool.acquire_zeroed(1 + round % 512).unwrap();
                     assert!(buffer.iter().all(|&byte| byte == 0));
                     buffer.fill(thread);
                     thread::yield_now();
@@ -282,7 +286,7 @@ fn closing_while_threads_acquire_frees_all<L: FreeList>() {
         thread::scope(|scope| {
             let acquire = || {
                 loop {
-                    match pool.acquire(300) {
+                    match pool.acquire_zeroed(300) {
                         Ok(buffer) => assert!(buffer.capacity() <= 512),
                         Err(AcquireError::Closed) => break,
                         Err(error) => {
@@ -305,11 +309,11 @@ fn closing_while_threads_acquire_frees_all<L: FreeList>() {
 }
 
 claims! {
-    a_request_rounds_up_to_its_class_and_has_the_length_asked_for,
+    a_request_rounds_up_to_its_class_and_is_empty_or_zeros_of_the_length_asked_for,
     a_released_buffer_is_used_again_for_its_class_alone,
     no_two_users_have_one_buffer,
-    at_the_limit_the_next_smaller_class_is_handed_out_and_one_downgrade_counted,
-    an_exact_request_never_falls_back,
+    at_the_limit_a_smaller_class_is_handed_out_if_asked_for_and_one_downgrade_counted,
+    no_other_request_gets_less,
     idle_memory_of_other_classes_is_freed_before_a_request_gets_less,
     what_a_sleeping_thread_keeps_is_taken_back_at_the_limit,
     a_pair_is_two_buffers_or_none,
@@ -327,7 +331,7 @@ fn blocks_are_aligned_to_a_line_and_large_ones_to_a_page() {
     let pool = BufferPool::builder().classes(64, 10).build().unwrap();
     for class in 0..10 {
         let size = 64 << class;
-        let buffer = pool.acquire(size).unwrap();
+        let buffer = pool.acquire_zeroed(size).unwrap();
         assert_eq!(address(&buffer) % size.min(4_096), 0);
     }
 }
@@ -338,7 +342,7 @@ fn the_default_has_the_sixteen_classes_of_smc() {
     assert_eq!((pool.largest(), pool.limit()), (512 << 20, None));
     let sizes: Vec<usize> = pool.statistics().classes.iter().map(|class| class.size).collect();
     assert_eq!(sizes, Vec::from_iter((0..16).map(|class| (16 << 10) << class)));
-    assert_eq!(pool.acquire(1).unwrap().capacity(), 16 << 10);
+    assert_eq!(pool.acquire_zeroed(1).unwrap().capacity(), 16 << 10);
 }
 
 #[test]
@@ -396,9 +400,9 @@ fn errors_say_what_on_what_and_what_to_do_in_one_line() {
 #[test]
 fn a_pool_and_a_buffer_say_what_they_are_and_not_what_they_contain() {
     let pool = small().limit(1_024).build().unwrap();
-    let mut buffer = pool.acquire(3).unwrap();
+    let mut buffer = pool.acquire_zeroed(3).unwrap();
     buffer.copy_from_slice(b"key");
-    assert_eq!(format!("{buffer:?}"), "PooledBuf { len: 3, capacity: 64, downgraded: false, .. }");
+    assert_eq!(format!("{buffer:?}"), "PooledBuf { len: 3, capacity: 64, .. }");
     assert_eq!(
         format!("{pool:?}"),
         "BufferPool { list: \"magazines\", classes: 4, largest: 512, limit: Some(1024), bytes: 64, \

@@ -15,7 +15,7 @@ const fn size(class: usize) -> u64 {
 
 #[derive(Debug, Clone)]
 enum Operation {
-    Acquire { len: usize, exact: bool },
+    Acquire { len: usize, or_smaller: bool },
     AcquirePair(usize, usize),
     Release(prop::sample::Index),
     CloneHandle,
@@ -28,7 +28,8 @@ fn operation() -> impl Strategy<Value = Operation> {
     let len = || 0..(size(CLASSES - 1) as usize + 20);
     let any_index = any::<prop::sample::Index>;
     prop_oneof![
-        16 => (len(), any::<bool>()).prop_map(|(len, exact)| Operation::Acquire { len, exact }),
+        16 => (len(), any::<bool>())
+            .prop_map(|(len, or_smaller)| Operation::Acquire { len, or_smaller }),
         4 => (len(), len()).prop_map(|(send, recv)| Operation::AcquirePair(send, recv)),
         16 => any_index().prop_map(Operation::Release),
         1 => Just(Operation::CloneHandle),
@@ -88,7 +89,7 @@ impl Model {
         true
     }
 
-    fn acquire(&mut self, len: usize, exact: bool) -> Outcome {
+    fn acquire(&mut self, len: usize, or_smaller: bool) -> Outcome {
         let Some(asked) = (0..CLASSES).find(|&class| len as u64 <= size(class)) else {
             return Outcome::TooLarge;
         };
@@ -98,7 +99,7 @@ impl Model {
         if self.take(asked) {
             return Outcome::Class(asked);
         }
-        let last = if exact { asked } else { 0 };
+        let last = if or_smaller { 0 } else { asked };
         let may_be = |&class: &usize| self.limit.is_none_or(|limit| size(class) <= limit);
         let Some(most) = (last..=asked).rev().find(may_be) else { return Outcome::LimitReached };
         if self.classes[most].idle == 0 {
@@ -138,11 +139,12 @@ impl Model {
     }
 }
 
-fn outcome<L: FreeList>(result: &Result<PooledBuf<L>, AcquireError>, len: usize) -> Outcome {
+fn outcome<L: FreeList>(result: &mut Result<PooledBuf<L>, AcquireError>, len: usize) -> Outcome {
     match result {
         Ok(buffer) => {
-            assert_eq!(buffer.len(), len.min(buffer.capacity()));
+            assert_eq!(buffer.len(), len);
             assert!(buffer.iter().all(|&byte| byte == 0));
+            assert!(buffer.spare_mut().iter().all(|&byte| byte == 0));
             Outcome::Class(class_of(buffer))
         }
         Err(AcquireError::TooLarge { .. }) => Outcome::TooLarge,
@@ -191,9 +193,13 @@ fn run<L: FreeList>(limit: Option<u64>, magazine: usize, operations: &[Operation
     for operation in operations {
         let pool = handles.last().unwrap();
         match operation {
-            &Operation::Acquire { len, exact } => {
-                let result = if exact { pool.acquire_exact(len) } else { pool.acquire(len) };
-                assert_eq!(outcome(&result, len), model.acquire(len, exact));
+            &Operation::Acquire { len, or_smaller } => {
+                let (mut result, long) = if or_smaller {
+                    (pool.acquire_or_smaller(len), 0)
+                } else {
+                    (pool.acquire_zeroed(len), len)
+                };
+                assert_eq!(outcome(&mut result, long), model.acquire(len, or_smaller));
                 buffers.extend(result.ok());
             }
             &Operation::AcquirePair(send, recv) => {
@@ -202,21 +208,23 @@ fn run<L: FreeList>(limit: Option<u64>, magazine: usize, operations: &[Operation
                     (Outcome::Class(first), Ok((one, other))) => {
                         assert_eq!(class_of(&one), first);
                         buffers.push(one);
-                        let other = Ok(other);
-                        assert_eq!(outcome(&other, recv), model.acquire(recv, false));
+                        let mut other = Ok(other);
+                        assert_eq!(outcome(&mut other, 0), model.acquire(recv, false));
                         buffers.extend(other.ok());
                     }
                     (Outcome::Class(first), Err(error)) => {
-                        assert_eq!(outcome::<L>(&Err(error), 0), model.acquire(recv, false));
+                        assert_eq!(outcome::<L>(&mut Err(error), 0), model.acquire(recv, false));
                         model.release(first);
                     }
-                    (expected, Err(error)) => assert_eq!(outcome::<L>(&Err(error), 0), expected),
+                    (expected, Err(error)) => {
+                        assert_eq!(outcome::<L>(&mut Err(error), 0), expected);
+                    }
                     (expected, Ok(_)) => panic!("two buffers, but {expected:?} was expected"),
                 }
             }
             Operation::Release(which) if !buffers.is_empty() => {
                 let mut buffer = buffers.swap_remove(which.index(buffers.len()));
-                buffer.fill(0xff);
+                buffer.resize(buffer.capacity(), 0xff);
                 model.release(class_of(&buffer));
                 drop(buffer);
             }
@@ -238,7 +246,7 @@ fn run<L: FreeList>(limit: Option<u64>, magazine: usize, operations: &[Operation
     }
     drop(handles);
     for mut buffer in buffers {
-        buffer.fill(1);
+        buffer.resize(buffer.capacity(), 1);
     }
 }
 

@@ -15,12 +15,12 @@ fn pool(zero: bool) -> BufferPool {
 /// Leaves a buffer with `write`, and returns all bytes that the next user finds in it.
 fn left_by(zero: bool, write: impl FnOnce(&mut PooledBuf)) -> Vec<u8> {
     let pool = pool(zero);
-    let mut first = pool.acquire(SIZE).unwrap();
+    let mut first = pool.acquire_zeroed(SIZE).unwrap();
     write(&mut first);
     drop(first);
-    let next = pool.acquire(SIZE).unwrap();
+    let mut next = pool.acquire(SIZE).unwrap();
     assert_eq!(pool.statistics().total.reused, 1);
-    next.to_vec()
+    next.spare_mut().to_vec()
 }
 
 type Way = (&'static str, fn(&mut PooledBuf));
@@ -107,9 +107,23 @@ fn without_zeroing_the_next_user_finds_what_the_last_one_left() {
 }
 
 #[test]
+fn zeros_that_are_asked_for_are_zeros_without_zeroing_too() {
+    let pool = pool(false);
+    pool.acquire_zeroed(SIZE).unwrap().fill(1);
+    assert_eq!(pool.acquire_zeroed(9).unwrap(), [0; 9]);
+    assert_eq!(pool.acquire(9).unwrap().spare_mut()[8..10], [0, 1]);
+}
+
+#[test]
+fn a_buffer_is_one_pointer() {
+    assert_eq!(size_of::<PooledBuf>(), size_of::<usize>());
+    assert_eq!(size_of::<Option<PooledBuf>>(), size_of::<usize>());
+}
+
+#[test]
 fn it_grows_and_shrinks_as_a_vec_of_fixed_capacity() {
     let pool = pool(true);
-    let mut buffer = pool.acquire(10).unwrap();
+    let mut buffer = pool.acquire_zeroed(10).unwrap();
     assert_eq!((buffer.len(), buffer.spare(), buffer.capacity()), (10, SIZE - 10, SIZE));
     buffer.resize(12, 7);
     assert_eq!(buffer, [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 7, 7]);
@@ -141,7 +155,7 @@ fn what_was_consumed_is_room_again_after_compact_or_at_the_end() {
 #[test]
 fn bytes_put_into_the_room_are_contents_when_they_are_committed() {
     let pool = pool(true);
-    let mut buffer = pool.acquire(2).unwrap();
+    let mut buffer = pool.acquire_zeroed(2).unwrap();
     let count = (&b"from a socket"[..]).read(buffer.spare_mut()).unwrap();
     assert_eq!(buffer.len(), 2);
     buffer.commit(count);
@@ -211,7 +225,7 @@ fn it_is_compared_and_hashed_as_the_slice_that_it_borrows() {
     let mut map = HashMap::new();
     let mut key = pool.acquire(0).unwrap();
     key.append(b"key");
-    let mut same = pool.acquire(3).unwrap();
+    let mut same = pool.acquire_zeroed(3).unwrap();
     same.copy_from_slice(b"key");
     assert!(key == same && key == b"key"[..] && key == b"key" && key == *b"key");
     assert!(key != *b"kez");
@@ -228,7 +242,7 @@ fn panics(buffer: &mut PooledBuf, act: fn(&mut PooledBuf)) -> String {
 #[test]
 fn what_does_not_fit_is_refused_with_both_figures() {
     let pool = pool(true);
-    let mut buffer = pool.acquire(SIZE - 1).unwrap();
+    let mut buffer = pool.acquire_zeroed(SIZE - 1).unwrap();
     for (act, message) in [
         (
             (|it| it.resize(SIZE + 1, 0)) as fn(&mut PooledBuf),

@@ -23,14 +23,36 @@ pub(super) type Slot<L> = lifecycle::Slot<Blocks, L>;
 pub(super) struct Place<L: List> {
     /// Of the slot's pool.
     class: NonNull<Class<Blocks, L>>,
-    /// Bytes of a block: a power of two.
-    pub(super) size: usize,
     /// Null if the slot is vacant.
     block: <L::Memory as Memory>::Plain<*mut u8>,
+    /// The user's.
+    pub(super) extent: <L::Memory as Memory>::Plain<Extent>,
 }
 
-// SAFETY: the owner of a slot that is not in use writes the block, its user reads it, and the lists' Release and
-// Acquire pass it on between them. A block is bytes. All threads share the class.
+/// Which bytes of a block are contents: here and not in the guard, which is one pointer.
+#[derive(Clone, Copy)]
+pub(super) struct Extent {
+    pub(super) start: usize,
+    /// From `start` to the capacity.
+    pub(super) end: usize,
+    /// Bytes from the beginning of the block that may have been written to.
+    pub(super) exposed: usize,
+}
+
+impl Extent {
+    pub(super) const EMPTY: Self = Self { start: 0, end: 0, exposed: 0 };
+}
+
+// One line: what an acquire and a release write beside the thread's magazine.
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    use crate::memory::Native;
+    use crate::pool::list::TaggedStack;
+    assert!(size_of::<Slot<TaggedStack<Native>>>() == 64);
+};
+
+// SAFETY: the owner of a slot that is not in use writes the block, its user reads it and writes the extent, and the
+// lists' Release and Acquire pass both on between them. A block is bytes. All threads share the class.
 unsafe impl<L: List> Send for Place<L> {}
 // SAFETY: as above.
 unsafe impl<L: List> Sync for Place<L> {}
@@ -43,6 +65,17 @@ impl<L: List> Place<L> {
     pub(super) unsafe fn block(&self) -> NonNull<u8> {
         // SAFETY: the slot has a block, and the caller owns it, so no thread writes.
         unsafe { NonNull::new_unchecked(self.block.read()) }
+    }
+
+    /// The class of the slot, and of its block.
+    ///
+    /// # Safety
+    ///
+    /// As [`Contents::class`].
+    #[inline(always)]
+    pub(super) unsafe fn class<'a>(&self) -> &'a Class<Blocks, L> {
+        // SAFETY: passed on to the caller: the pool is kept, and its class with it.
+        unsafe { self.class.as_ref() }
     }
 }
 
@@ -82,8 +115,8 @@ impl<L: List> Contents<L> for Blocks {
     }
 
     fn vacant(class: &Class<Self, L>) -> Place<L> {
-        let block = Plain::new(ptr::null_mut());
-        Place { class: NonNull::from(class), size: class.size as usize, block }
+        let (block, extent) = (Plain::new(ptr::null_mut()), Plain::new(Extent::EMPTY));
+        Place { class: NonNull::from(class), block, extent }
     }
 
     unsafe fn fill(place: &Place<L>, made: Block) {
@@ -96,12 +129,14 @@ impl<L: List> Contents<L> for Blocks {
         // SAFETY: the caller owns the slot.
         let block = place.block.with_mut(|place| unsafe { place.replace(ptr::null_mut()) });
         let first = NonNull::new(block).expect("the slot has a block");
-        drop(Block { first, size: place.size });
+        // SAFETY: the slot has a block until here, which keeps the pool.
+        let size = unsafe { place.class() }.size as usize;
+        drop(Block { first, size });
     }
 
     #[inline(always)]
     unsafe fn class<'a>(part: &Part<Self, L>) -> &'a Class<Self, L> {
-        // SAFETY: passed on to the caller: the pool is kept, and its class with it.
-        unsafe { part.place.class.as_ref() }
+        // SAFETY: passed on to the caller.
+        unsafe { part.place.class() }
     }
 }

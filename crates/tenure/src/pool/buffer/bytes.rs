@@ -14,7 +14,7 @@ impl<L: FreeList> PooledBuf<L> {
     /// use tenure::pool::BufferPool;
     ///
     /// let pool = BufferPool::new();
-    /// let mut buffer = pool.acquire(0).unwrap();
+    /// let mut buffer = pool.acquire(100).unwrap();
     /// buffer.append(b"to all of them");
     /// let message = buffer.freeze();
     /// let them = message.slice(3..);

@@ -26,19 +26,18 @@ use core::panic::{RefUnwindSafe, UnwindSafe};
 /// pool](super#when-not-to-use-one). Clones are handles of the same pool.
 ///
 /// ```
-/// use std::io::{Read, Write};
+/// use std::io::Write;
 /// use tenure::pool::BufferPool;
 ///
 /// let pool = BufferPool::builder().limit(256 << 20).build()?; // 256 MiB
 ///
-/// // A pair for a connection: both or none.
+/// // A pair for a connection: both or none. They are empty: what is written is appended.
 /// let (mut send, mut recv) = pool.acquire_pair(64 << 10, 64 << 10)?;
-/// send.clear();
 /// write!(send, "GET {}", "/")?;
 ///
 /// // In place of a socket.
-/// let count = send.read(&mut recv)?;
-/// assert_eq!(recv[..count], *b"GET /");
+/// std::io::copy(&mut send, &mut recv)?;
+/// assert_eq!(recv, b"GET /");
 ///
 /// // Zeroed, and then free for the next user.
 /// drop((send, recv));
@@ -50,31 +49,23 @@ use core::panic::{RefUnwindSafe, UnwindSafe};
 ///
 /// # What it does
 ///
-/// As of the send and receive buffers of SMC sockets in Linux:
+/// | method | what it returns |
+/// |---|---|
+/// | [`acquire(capacity)`](Self::acquire) | an empty buffer with room for as much, or an error |
+/// | [`acquire_zeroed(len)`](Self::acquire_zeroed) | a buffer of `len` zeros, or an error |
+/// | [`acquire_pair(a, b)`](Self::acquire_pair) | two empty buffers, or an error |
+/// | [`acquire_or_smaller(capacity)`](Self::acquire_or_smaller) | an empty buffer; at the limit perhaps a **smaller** one |
+///
+/// The steps are those of the send and receive buffers of SMC sockets in Linux:
 ///
 /// | when | then |
 /// |---|---|
-/// | `acquire(len)` | a buffer of the smallest size class that has `len` bytes; 16 KiB, 32 KiB ... 512 MiB unless [set otherwise](BufferPoolBuilder::classes) |
+/// | a buffer is acquired | it has the smallest size class with as many bytes; 16 KiB, 32 KiB ... 512 MiB unless [set otherwise](BufferPoolBuilder::classes) |
 /// | the class has an idle buffer | that one; never one of a larger class |
 /// | it has none | a new one |
 /// | ... and the memory limit does not allow it | idle buffers of all classes and threads are freed until it does |
-/// | ... and that is not enough | a buffer of the **next smaller class**, and so on: **shorter than was asked for**, counted as *downgraded*. [`acquire_exact`](Self::acquire_exact) fails instead |
-/// | ... and the smallest class has none either | [`LimitReached`](AcquireError::LimitReached) |
+/// | ... and that is not enough | [`LimitReached`](AcquireError::LimitReached); from `acquire_or_smaller` first a buffer of the next smaller class, and so on, counted as *downgraded* |
 /// | a buffer is dropped, on any thread | what could have been written to is zeroed, then the buffer is idle |
-///
-/// If you depend on the length, compare what came with what you asked for:
-///
-/// ```
-/// use tenure::pool::BufferPool;
-///
-/// let pool = BufferPool::builder().classes(1024, 3).limit(5 * 1024).build()?;
-/// let whole = pool.acquire(4096)?;
-/// let less = pool.acquire(4096)?; // 1 KiB is left.
-/// assert_eq!((whole.len(), less.len()), (4096, 1024));
-/// assert!(less.is_downgraded());
-/// assert!(pool.acquire_exact(4096).is_err());
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
 ///
 /// # What it costs
 ///
@@ -112,93 +103,122 @@ impl Default for BufferPool {
 }
 
 impl<L: FreeList> BufferPool<L> {
-    /// A buffer whose length is `len`, or **less if the memory limit requires it**: see [above](Self#what-it-does).
-    /// Compare its length, ask [`PooledBuf::is_downgraded`], or call [`acquire_exact`](Self::acquire_exact).
-    ///
-    /// The bytes are zero, unless the pool [does not zero](BufferPoolBuilder::zero). With a `len` of 0 the buffer is
-    /// empty, of the smallest class: a buffer to append to.
+    /// An empty buffer with room for `capacity` bytes or more, to append to: with tokio's `read_buf`, `write!`, or
+    /// [`append`](PooledBuf::append).
     ///
     /// # Errors
     ///
-    /// - [`TooLarge`](AcquireError::TooLarge) if `len` is more than [`largest`](Self::largest);
-    /// - [`LimitReached`](AcquireError::LimitReached) if even the smallest class has no buffer;
+    /// - [`TooLarge`](AcquireError::TooLarge) if `capacity` is more than [`largest`](Self::largest);
+    /// - [`LimitReached`](AcquireError::LimitReached) at the [limit](BufferPoolBuilder::limit);
     /// - [`Closed`](AcquireError::Closed) after [`close`](Self::close);
-    /// - [`OutOfMemory`](AcquireError::OutOfMemory) if the allocator fails: no smaller class is tried;
+    /// - [`OutOfMemory`](AcquireError::OutOfMemory) if the allocator fails;
     /// - [`TooManyBuffers`](AcquireError::TooManyBuffers) for more than 2^28 - 8 of a class.
     ///
     /// # Aborts
     ///
     /// As collections do, if there is no memory for the tables.
     #[inline(always)]
-    pub fn acquire(&self, len: usize) -> Result<PooledBuf<L>, AcquireError> {
-        self.acquire_with(len, true)
+    pub fn acquire(&self, capacity: usize) -> Result<PooledBuf<L>, AcquireError> {
+        let slot = self.acquire_slot(capacity, false)?;
+        // SAFETY: the slot has a block, and was given to this call.
+        Ok(unsafe { PooledBuf::new(slot, 0) })
     }
 
-    /// As [`acquire`](Self::acquire), but never of a smaller class.
+    /// A buffer of `len` zeros, to be indexed or lent as a slice. In a pool that [does not
+    /// zero](BufferPoolBuilder::zero) this call does.
     ///
     /// # Errors
     ///
-    /// As [`acquire`](Self::acquire), and [`LimitReached`](AcquireError::LimitReached) instead of a smaller buffer.
-    #[inline]
-    pub fn acquire_exact(&self, len: usize) -> Result<PooledBuf<L>, AcquireError> {
-        self.acquire_with(len, false)
+    /// As [`acquire`](Self::acquire).
+    #[inline(always)]
+    pub fn acquire_zeroed(&self, len: usize) -> Result<PooledBuf<L>, AcquireError> {
+        let slot = self.acquire_slot(len, false)?;
+        // SAFETY: as above; its class was chosen for `len`.
+        let mut buffer = unsafe { PooledBuf::new(slot, len) };
+        if !self.0.contents.zero {
+            buffer.fill(0);
+        }
+        Ok(buffer)
+    }
+
+    /// As [`acquire`](Self::acquire), but at the limit a **smaller** buffer if there is one: compare its
+    /// [`capacity`](PooledBuf::capacity) with what you asked for.
+    ///
+    /// ```
+    /// use tenure::pool::BufferPool;
+    ///
+    /// let pool = BufferPool::builder().classes(1024, 3).limit(5 * 1024).build()?;
+    /// let whole = pool.acquire(4096)?;
+    /// assert!(pool.acquire(4096).is_err()); // 1 KiB is left
+    /// assert_eq!(pool.acquire_or_smaller(4096)?.capacity(), 1024);
+    /// # drop(whole);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`acquire`](Self::acquire); [`LimitReached`](AcquireError::LimitReached) if even the smallest class has no
+    /// buffer. After [`OutOfMemory`](AcquireError::OutOfMemory) no smaller class is tried.
+    pub fn acquire_or_smaller(&self, capacity: usize) -> Result<PooledBuf<L>, AcquireError> {
+        let slot = self.acquire_slot(capacity, true)?;
+        // SAFETY: as in `acquire`.
+        Ok(unsafe { PooledBuf::new(slot, 0) })
     }
 
     #[inline(always)]
-    fn acquire_with(&self, len: usize, fall_back: bool) -> Result<PooledBuf<L>, AcquireError> {
-        let class = self.0.classes.get(self.class_for(len));
-        let slot = match class.and_then(|class| class.table.reuse()) {
-            Some(slot) => slot,
-            None => self.acquire_slowly(len, fall_back)?,
-        };
-        // SAFETY: the slot has a block, and was given to this call.
-        Ok(unsafe { PooledBuf::new(slot, len) })
+    fn acquire_slot(&self, capacity: usize, or_smaller: bool) -> Result<&Slot<L>, AcquireError> {
+        let class = self.0.classes.get(self.class_for(capacity));
+        match class.and_then(|class| class.table.reuse()) {
+            Some(slot) => Ok(slot),
+            None => self.acquire_slowly(capacity, or_smaller),
+        }
     }
 
     #[cold]
     #[inline(never)]
-    fn acquire_slowly(&self, len: usize, fall_back: bool) -> Result<&Slot<L>, AcquireError> {
-        let asked = self.class_for(len);
+    fn acquire_slowly(&self, capacity: usize, or_smaller: bool) -> Result<&Slot<L>, AcquireError> {
+        let asked = self.class_for(capacity);
         let Some(class) = self.0.classes.get(asked) else {
-            return Err(AcquireError::TooLarge { asked: len, largest: self.largest() });
+            return Err(AcquireError::TooLarge { asked: capacity, largest: self.largest() });
         };
-        let smallest = if fall_back { 0 } else { asked };
+        let smallest = if or_smaller { 0 } else { asked };
         let slot = self.0.acquire_slowly(asked, smallest).map_err(|refused| match refused {
             Refused::Closed => AcquireError::Closed,
             Refused::Limit => {
                 let (limit, held) = (self.0.limit, self.0.held());
-                AcquireError::LimitReached { limit, held, asked: len }
+                AcquireError::LimitReached { limit, held, asked: capacity }
             }
             Refused::NoSlot => AcquireError::TooManyBuffers { size: class.size as usize },
             Refused::Failed(OutOfMemory(asked)) => AcquireError::OutOfMemory { asked },
         })?;
-        if slot.part.place.size as u64 != class.size {
+        // SAFETY: the slot has a block, which keeps the pool.
+        if unsafe { slot.part.place.class() }.size != class.size {
             // Relaxed: a figure.
             class.counts.downgraded.fetch_add(1, Ordering::Relaxed);
         }
         Ok(slot)
     }
 
-    /// The first class whose buffers have `len` bytes; the number of classes or more if there is none.
+    /// The first class whose buffers have as many bytes; the number of classes or more if there is none.
     #[inline(always)]
-    fn class_for(&self, len: usize) -> usize {
-        let above = len.saturating_sub(1) >> self.0.contents.smallest_shift;
+    fn class_for(&self, capacity: usize) -> usize {
+        let above = capacity.saturating_sub(1) >> self.0.contents.smallest_shift;
         (usize::BITS - above.leading_zeros()) as usize
     }
 
-    /// Two buffers or none, such as for sending and receiving: two calls of [`acquire`](Self::acquire), of which the
-    /// second may undo the first.
+    /// Two empty buffers or none, such as for sending and receiving: two calls of [`acquire`](Self::acquire), of which
+    /// the second may undo the first.
     ///
     /// # Errors
     ///
     /// As [`acquire`](Self::acquire).
     pub fn acquire_pair(
         &self,
-        send_len: usize,
-        recv_len: usize,
+        send_capacity: usize,
+        recv_capacity: usize,
     ) -> Result<(PooledBuf<L>, PooledBuf<L>), AcquireError> {
-        let send = self.acquire(send_len)?;
-        let recv = self.acquire(recv_len)?;
+        let send = self.acquire(send_capacity)?;
+        let recv = self.acquire(recv_capacity)?;
         Ok((send, recv))
     }
 

@@ -1,8 +1,9 @@
 //! [`PooledBuf`]: a buffer, and the way back to its pool.
 
-use super::block::{Blocks, Slot};
+use super::block::{Extent, Place, Slot};
 use super::erase::erase;
-use crate::pool::lifecycle::{self, Contents};
+use crate::memory::Plain;
+use crate::pool::lifecycle;
 use crate::pool::{DefaultList, FreeList};
 use core::borrow::{Borrow, BorrowMut};
 use core::fmt;
@@ -21,24 +22,26 @@ use std::io::{BufRead, Read, Result, Write};
 ///   ├─ consumed ─┼─── contents ───┼──── spare ────────┤
 /// ```
 ///
-/// A container of bytes, as `Vec<u8>` is: it dereferences to its contents, at first as long as was asked for. Bytes are
-/// appended at the end, as to a `Vec` of fixed capacity ([`Write`](std::io::Write), `BufMut` with the feature `bytes`),
-/// and consumed from the front ([`Read`](std::io::Read), [`BufRead`](std::io::BufRead), `Buf`). Consumed bytes become
-/// spare when all contents are consumed, or by [`compact`](Self::compact).
-///
-/// Before writing a message into it, [`clear`](Self::clear) it, or [acquire](super::BufferPool::acquire) it with length
-/// 0; otherwise the message comes after the zeros:
+/// A container of bytes, as `Vec<u8>` is: it dereferences to its contents. Bytes are appended at the end, as to a `Vec`
+/// of fixed capacity ([`Write`](std::io::Write), `BufMut` with the feature `bytes`), and consumed from the front
+/// ([`Read`](std::io::Read), [`BufRead`](std::io::BufRead), `Buf`). Consumed bytes become spare when all contents are
+/// consumed, or by [`compact`](Self::compact).
 ///
 /// ```
 /// use std::io::Write;
 /// use tenure::pool::BufferPool;
 ///
 /// let pool = BufferPool::new();
-/// let mut message = pool.acquire(0)?;
+/// let mut message = pool.acquire(100)?; // empty, with room for 100 bytes and more
 /// write!(message, "{} bytes", 12)?;
 /// assert_eq!(message, b"12 bytes");
+///
+/// let mut array = pool.acquire_zeroed(100)?; // 100 zeros
+/// array[99] = 1;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+///
+/// It is one pointer wide: what else describes the buffer is in the pool.
 ///
 /// # What the next user sees
 ///
@@ -49,16 +52,8 @@ use std::io::{BufRead, Read, Result, Write};
 ///
 /// A leaked buffer (`mem::forget`) stays in use. It keeps its own memory and the pool's tables, but no idle buffers.
 pub struct PooledBuf<L: FreeList = DefaultList> {
-    /// Its contents keep the pool alive.
+    /// Its contents keep the pool alive. Their bytes are all initialised.
     slot: NonNull<Slot<L>>,
-    /// `capacity` bytes, all initialised.
-    block: NonNull<u8>,
-    start: usize,
-    /// From `start` to the capacity.
-    end: usize,
-    /// Bytes from the beginning of the block that may have been written to.
-    exposed: usize,
-    downgraded: bool,
 }
 
 // SAFETY: the buffer alone has the block, which is bytes; threads share the pool anyway.
@@ -74,27 +69,41 @@ impl<L: FreeList> RefUnwindSafe for PooledBuf<L> {}
 impl<L: FreeList> PooledBuf<L> {
     /// # Safety
     ///
-    /// The slot has a block, and the caller, its only user, gives it to the new buffer.
+    /// The slot has a block of `len` bytes or more, and the caller, its only user, gives it to the new buffer.
     #[inline(always)]
     pub(super) unsafe fn new(slot: &Slot<L>, len: usize) -> Self {
-        let size = slot.part.place.size;
-        Self {
-            slot: NonNull::from(slot),
-            // SAFETY: the caller owns the slot, which has a block.
-            block: unsafe { slot.part.place.block() },
-            start: 0,
-            end: len.min(size),
-            exposed: 0,
-            // The first class that has `len` bytes has them.
-            downgraded: len > size,
-        }
+        let mut this = Self { slot: NonNull::from(slot) };
+        this.change(|extent| *extent = Extent { end: len, ..Extent::EMPTY });
+        this
     }
 
-    /// Whether the buffer is shorter than was asked for, because of the pool's
-    /// [limit](super::BufferPoolBuilder::limit).
-    #[must_use]
-    pub fn is_downgraded(&self) -> bool {
-        self.downgraded
+    #[inline(always)]
+    fn place(&self) -> &Place<L> {
+        // SAFETY: the slot has a block, which keeps the pool.
+        &unsafe { self.slot.as_ref() }.part.place
+    }
+
+    #[inline(always)]
+    fn extent(&self) -> Extent {
+        // SAFETY: only this buffer writes it, which is borrowed.
+        unsafe { self.place().extent.read() }
+    }
+
+    #[inline(always)]
+    fn change(&mut self, change: impl FnOnce(&mut Extent)) {
+        // SAFETY: only this buffer reads or writes it, and is borrowed exclusively.
+        self.place().extent.with_mut(|extent| change(unsafe { &mut *extent }));
+    }
+
+    #[inline(always)]
+    fn set_contents(&mut self, start: usize, end: usize) {
+        self.change(|extent| (extent.start, extent.end) = (start, end));
+    }
+
+    #[inline(always)]
+    fn block(&self) -> NonNull<u8> {
+        // SAFETY: the slot has a block, and this buffer owns it.
+        unsafe { self.place().block() }
     }
 
     /// Bytes of the buffer, whatever it contains: the size of its class.
@@ -102,25 +111,25 @@ impl<L: FreeList> PooledBuf<L> {
     #[must_use]
     pub fn capacity(&self) -> usize {
         // SAFETY: the slot has a block, which keeps the pool.
-        unsafe { self.slot.as_ref() }.part.place.size
+        unsafe { self.place().class() }.size as usize
     }
 
     /// Bytes that can be appended.
     #[inline]
     #[must_use]
     pub fn spare(&self) -> usize {
-        self.capacity() - self.end
+        self.capacity() - self.extent().end
     }
 
     /// Empties the buffer: all of it is spare. Zeroes nothing yet.
     #[inline]
     pub fn clear(&mut self) {
-        (self.start, self.end) = (0, 0);
+        self.set_contents(0, 0);
     }
 
     /// Keeps the first `len` bytes of the contents. Does nothing if there are not more.
     pub fn truncate(&mut self, len: usize) {
-        self.end = self.end.min(self.start.saturating_add(len));
+        self.change(|extent| extent.end = extent.end.min(extent.start.saturating_add(len)));
     }
 
     /// Makes the contents `len` bytes long, added bytes `value`. [Compacts](Self::compact) if the spare bytes are too
@@ -141,7 +150,7 @@ impl<L: FreeList> PooledBuf<L> {
             self.compact();
         }
         self.next(more).fill(value);
-        self.end += more;
+        self.lengthen(more);
     }
 
     /// Appends as many of the bytes as fit. Returns how many: **fewer than `bytes.len()` if the buffer gets full**. If
@@ -151,7 +160,7 @@ impl<L: FreeList> PooledBuf<L> {
     pub fn append(&mut self, bytes: &[u8]) -> usize {
         let fits = bytes.len().min(self.spare());
         self.next(fits).copy_from_slice(&bytes[..fits]);
-        self.end += fits;
+        self.lengthen(fits);
         fits
     }
 
@@ -173,7 +182,7 @@ impl<L: FreeList> PooledBuf<L> {
     pub fn commit(&mut self, count: usize) {
         let spare = self.spare();
         assert!(count <= spare, "commit of {count} bytes, but there is room for {spare}");
-        self.end += count;
+        self.lengthen(count);
     }
 
     /// Removes `count` bytes from the front of the contents.
@@ -185,53 +194,60 @@ impl<L: FreeList> PooledBuf<L> {
     pub fn consume_front(&mut self, count: usize) {
         let len = self.len();
         assert!(count <= len, "{count} bytes consumed, but there are {len}");
-        self.start += count;
-        if self.start == self.end {
-            self.clear();
+        if count == len {
+            return self.clear();
         }
+        self.change(|extent| extent.start += count);
     }
 
     /// Moves the contents to the beginning, so that consumed bytes are spare. Cost: a copy of the contents.
     pub fn compact(&mut self) {
-        if self.start == 0 {
+        let Extent { start, end, .. } = self.extent();
+        if start == 0 {
             return;
         }
-        let (start, end) = (self.start, self.end);
-        (self.start, self.end) = (0, end - start);
-        self.expose(end).copy_within(start..end, 0);
+        self.set_contents(0, end - start);
+        self.expose(0, end).copy_within(start.., 0);
     }
 
-    /// The first `end` bytes of the block, to be written to.
+    /// The bytes from `start` to `end` of the block, to be written to.
     #[inline(always)]
-    fn expose(&mut self, end: usize) -> &mut [u8] {
-        debug_assert!(end <= self.capacity(), "the buffer ends");
-        self.exposed = self.exposed.max(end);
+    fn expose(&mut self, start: usize, end: usize) -> &mut [u8] {
+        debug_assert!(start <= end && end <= self.capacity(), "the buffer ends");
+        self.change(|extent| extent.exposed = extent.exposed.max(end));
         // SAFETY: the block is initialised and this buffer's alone. All callers keep `end` within the capacity.
-        unsafe { slice::from_raw_parts_mut(self.block.as_ptr(), end) }
+        unsafe { slice::from_raw_parts_mut(self.block().add(start).as_ptr(), end - start) }
     }
 
     /// The next `len` bytes behind the contents; there are as many.
     #[inline(always)]
     fn next(&mut self, len: usize) -> &mut [u8] {
-        let end = self.end;
-        &mut self.expose(end + len)[end..]
+        let end = self.extent().end;
+        self.expose(end, end + len)
+    }
+
+    /// The next `count` bytes are contents; there are as many.
+    #[inline(always)]
+    fn lengthen(&mut self, count: usize) {
+        self.change(|extent| extent.end += count);
     }
 }
 
 impl<L: FreeList> Drop for PooledBuf<L> {
     #[inline]
     fn drop(&mut self) {
-        if self.exposed > 0 {
+        let exposed = self.extent().exposed;
+        if exposed > 0 {
             // SAFETY: the slot has a block, which keeps the pool until the slot is released.
             let pool = unsafe { self.slot.as_ref().part.pool.core() };
             if pool.contents.zero {
                 // SAFETY: the block is this buffer's alone, and `exposed` no more than its size.
-                unsafe { erase(self.block, self.exposed) };
+                unsafe { erase(self.block(), exposed) };
             }
         }
         // SAFETY: the slot has a block, which keeps the pool; this buffer is the slot's user, and ends.
         unsafe {
-            let idle = NonNull::from(&Blocks::class(&self.slot.as_ref().part).table.idle);
+            let idle = NonNull::from(&self.place().class().table.idle);
             lifecycle::release(self.slot, idle);
         }
     }
@@ -241,16 +257,17 @@ impl<L: FreeList> Deref for PooledBuf<L> {
     type Target = [u8];
     #[inline]
     fn deref(&self) -> &[u8] {
+        let Extent { start, end, .. } = self.extent();
         // SAFETY: the block is initialised and this buffer's, and `start <= end <= capacity`.
-        unsafe { slice::from_raw_parts(self.block.add(self.start).as_ptr(), self.end - self.start) }
+        unsafe { slice::from_raw_parts(self.block().add(start).as_ptr(), end - start) }
     }
 }
 
 impl<L: FreeList> DerefMut for PooledBuf<L> {
     #[inline]
     fn deref_mut(&mut self) -> &mut [u8] {
-        let (start, end) = (self.start, self.end);
-        &mut self.expose(end)[start..]
+        let Extent { start, end, .. } = self.extent();
+        self.expose(start, end)
     }
 }
 
@@ -284,7 +301,6 @@ impl<L: FreeList> fmt::Debug for PooledBuf<L> {
         f.debug_struct("PooledBuf")
             .field("len", &self.len())
             .field("capacity", &self.capacity())
-            .field("downgraded", &self.downgraded)
             .finish_non_exhaustive()
     }
 }
@@ -366,12 +382,12 @@ mod tests {
         let pool = BufferPool::builder().classes(SIZE, 1).build().unwrap();
         let mut buffer = pool.acquire(0).unwrap();
         assert_eq!(buffer.append(b"small"), 5);
-        assert_eq!(buffer.exposed, 5);
+        assert_eq!(buffer.extent().exposed, 5);
         // SAFETY: the last byte of the block, which no slice reaches.
-        unsafe { buffer.block.add(SIZE - 1).write(1) };
+        unsafe { buffer.block().add(SIZE - 1).write(1) };
         drop(buffer);
         // Reading exposes nothing.
-        let buffer = pool.acquire(SIZE).unwrap();
-        assert_eq!((buffer[4], buffer[SIZE - 1], buffer.exposed), (0, 1, 0));
+        let buffer = pool.acquire_zeroed(SIZE).unwrap();
+        assert_eq!((buffer[4], buffer[SIZE - 1], buffer.extent().exposed), (0, 1, 0));
     }
 }

@@ -45,11 +45,10 @@ impl<T, L> SlotPoolBuilder<T, L> {
     /// Prepares an object for its next user, on the thread that drops the last guard; by default nothing does. It may
     /// use the pool. If it panics, the object is dropped and the panic goes on.
     ///
-    /// It is a function pointer: `Vec::clear`, or a closure that captures nothing. Keep what else it needs in the
-    /// object. A boxed closure would add a vtable look-up to the fast path; a generic one, a type parameter to every
-    /// pool and guard.
-    pub fn reset(mut self, reset: fn(&mut T)) -> Self {
-        self.objects.reset = Some(reset);
+    /// A function, such as `Vec::clear`, or a closure. Cost: an indirect call; a type parameter in its place would be
+    /// one of every pool and guard.
+    pub fn reset(mut self, reset: impl Fn(&mut T) + Send + Sync + 'static) -> Self {
+        self.objects.reset = Some(Box::new(reset));
         self
     }
 

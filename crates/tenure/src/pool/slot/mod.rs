@@ -203,7 +203,10 @@ impl<T: Send + 'static> SlotPool<T> {
 
     /// A pool of what `make` makes; `reset` prepares an object for its next use.
     #[must_use]
-    pub fn with(make: impl Fn() -> T + Send + Sync + 'static, reset: fn(&mut T)) -> Self {
+    pub fn with(
+        make: impl Fn() -> T + Send + Sync + 'static,
+        reset: impl Fn(&mut T) + Send + Sync + 'static,
+    ) -> Self {
         Self::builder(make).reset(reset).build()
     }
 

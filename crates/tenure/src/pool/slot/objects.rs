@@ -10,9 +10,11 @@ use core::convert::Infallible;
 use core::mem::{MaybeUninit, forget};
 use core::ptr::NonNull;
 
+pub(super) type Reset<T> = dyn Fn(&mut T) + Send + Sync;
+
 pub(super) struct Objects<T> {
     pub(super) make: Box<dyn Fn() -> T + Send + Sync>,
-    pub(super) reset: Option<fn(&mut T)>,
+    pub(super) reset: Option<Box<Reset<T>>>,
 }
 
 pub(super) type Slot<T, L> = lifecycle::Slot<Objects<T>, L>;
@@ -104,7 +106,7 @@ pub(super) unsafe fn release<T, L: List>(slot: NonNull<Slot<T, L>>) {
     let (this, pool) = unsafe { (slot.as_ref(), slot.as_ref().part.pool.core()) };
     // Before the reset, after which the slot would have to be read again.
     let idle = NonNull::from(&pool.classes[0].table.idle);
-    if let Some(reset) = pool.contents.reset {
+    if let Some(reset) = &pool.contents.reset {
         let unless_reset = UnlessReset(slot);
         // SAFETY: the user has the object to itself.
         reset(unsafe { &mut *this.part.place.value() });

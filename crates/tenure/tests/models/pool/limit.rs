@@ -11,17 +11,17 @@ pub(super) fn acquired_at_the_limit<M: Threads>() {
     set_number(0);
     let pool = BufferPool::builder().classes(SMALL, 2).limit(3 * SMALL as u64);
     let pool = pool.list::<TaggedStack<M>>().build().unwrap();
-    let small = pool.acquire_exact(SMALL).unwrap();
+    let small = pool.acquire(SMALL).unwrap();
     // Spawned, so that loom tries which stores it sees.
     let asking = {
         let pool = pool.clone();
         spawn(move || {
             set_number(1);
-            pool.acquire_exact(SMALL).is_ok()
+            pool.acquire(SMALL).is_ok()
         })
     };
     drop(small);
-    let large = pool.acquire_exact(2 * SMALL);
+    let large = pool.acquire(2 * SMALL);
     assert!(asking.join().unwrap(), "{IDLE_OR_ROOM}");
     drop(large);
 }
