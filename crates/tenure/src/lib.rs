@@ -44,7 +44,7 @@
 //! |---|---|---|
 //! | `std` | yes | conversions from and traits of std's types, a fault hook that prints to standard error, thread numbers (idle slots of pools per thread, reads that find their place, counts per thread), `membarrier`; depends on `libc` |
 //! | `alloc` | with `std` | [`arc`], [`sync`], [`owner`], [`counter`], [`pool`] and [`lazy`] |
-//! | `serde` | no | `Serialize` and `Deserialize` for `Arc` and `Weak`, `Serialize` for `Owner` and `Shared` |
+//! | `serde` | no | `Serialize` and `Deserialize` for `Arc`, `Weak` and `Owner`, `Serialize` for `Shared` |
 //! | `arc-swap` | no | `Arc` and `Weak` in `arc_swap::ArcSwapAny`; depends on `arc-swap`, and needs `std` |
 //! | `stable_deref_trait` | no | `StableDeref` and `CloneStableDeref` for `Arc` |
 //! | `seize` | no | seize's guards are witnesses for [`count::RcuRef::put`] |

@@ -30,7 +30,7 @@ fn use_owners(turns: usize) {
     for _ in 0..turns {
         let (token, count) = token();
         let owner = Owner::new(token);
-        let shared = Owner::share(&owner);
+        let shared = owner.share();
         let other = shared.clone();
         let elsewhere = thread::spawn(move || drop(other.clone()));
         drop(owner);
@@ -55,13 +55,13 @@ fn a_child_goes_on_with_what_other_threads_were_in_the_middle_of() {
     let by_all = Owner::new(String::from("by all"));
     thread::scope(|scope| {
         for _ in 0..2 {
-            let shared = Owner::share(&by_all);
+            let shared = by_all.share();
             let is_over = &is_over;
             scope.spawn(move || {
                 while is_over.load(Ordering::Relaxed) == 0 {
                     assert_eq!(*Shared::clone(&shared), "by all");
                     let owner = Owner::new(0);
-                    let own = Owner::share(&owner);
+                    let own = owner.share();
                     drop(owner);
                     drop(own);
                     ADDED.add(1);
@@ -72,7 +72,7 @@ fn a_child_goes_on_with_what_other_threads_were_in_the_middle_of() {
         for turn in 0..FORKS {
             let (token, count) = token();
             let owner = Owner::new(token);
-            let [shared, other] = [(); 2].map(|()| Owner::share(&owner));
+            let [shared, other] = [(); 2].map(|()| owner.share());
             let mine = Cell::new(Some((owner, shared, other)));
             let status = in_child(|| {
                 let (owner, shared, other) = mine.take().expect("taken once");
@@ -80,7 +80,7 @@ fn a_child_goes_on_with_what_other_threads_were_in_the_middle_of() {
                 assert_eq!(count(), 1, "it is shared");
                 drop(other);
                 assert_eq!(count(), 0, "the value leaks");
-                assert_eq!(*Owner::share(&by_all), "by all");
+                assert_eq!(*by_all.share(), "by all");
                 let before = ADDED.sum();
                 use_owners(5);
                 assert_eq!(ADDED.sum(), before + 5);

@@ -36,10 +36,10 @@ const VALUE: usize = 4_096;
 fn come_and_go(times: usize, shared: &Sender<Shared<[u8; VALUE]>>, done: &Receiver<()>) {
     for _ in 0..times {
         let owners = [(); 3].map(|()| Owner::new([0; VALUE]));
-        owners.iter().for_each(|owner| shared.send(Owner::share(owner)).unwrap());
+        owners.iter().for_each(|owner| shared.send(owner.share()).unwrap());
         let counter = Counter::new();
         counter.add(1);
-        let kept = Owner::share(&owners[1]);
+        let kept = owners[1].share();
         drop(owners);
         drop(kept);
         (0..3).for_each(|_| done.recv().unwrap());
@@ -67,7 +67,7 @@ fn nothing_is_left_of_owners_handles_and_counters_that_went() {
     // Threads, one after the other, use the same cells.
     let owner = Owner::new(0);
     let visit = || {
-        let handle = Owner::share(&owner);
+        let handle = owner.share();
         thread::spawn(move || drop(handle.clone())).join().unwrap();
     };
     visit();

@@ -150,7 +150,7 @@ pub(super) fn extend(group: &mut Group) {
             || (),
             |()| {
                 let value = black_box(Owner::new(Value::<Native>::new()));
-                drop(black_box(Owner::share(&value)));
+                drop(black_box(value.share()));
             },
         ),
     ];
@@ -179,6 +179,6 @@ pub(super) fn extend(group: &mut Group) {
 
 fn shared() -> (Owner<Value<Native>>, Shared<Value<Native>>) {
     let owner = Owner::new(Value::new());
-    let shared = Owner::share(&owner);
+    let shared = owner.share();
     (owner, shared)
 }

@@ -32,7 +32,9 @@
 //! 6. **What is taken back may lie on a cell that the killer has been to.** A thread that took something back, and left
 //!    a cell that is not `EMPTY`, notes `LEFTOVERS` before it goes on; and [`retire`](ThreadRef::retire) then empties
 //!    all cells.
-//! 7. **A positive cell means that light barriers are free.** Where they are not, cells are biased to be negative. The
+//! 7. **Two keep the place**: the count's owner, which may try gets after the kill, and the references together. Each
+//!    [leaves](ThreadRef::leave) it once, and the second one retires the count. Without such an owner nothing is left.
+//! 8. **A positive cell means that light barriers are free.** Where they are not, cells are biased to be negative. The
 //!    fast path passes a barrier only where it is free, and accepts only positive cells.
 //!
 //! # Orderings
@@ -60,6 +62,8 @@ const LIVE: u32 = 0;
 const KILLED: u32 = 1;
 /// Bit of the state: rule 6.
 const LEFTOVERS: u32 = 2;
+/// Bit of the state: one of the two of rule 7 has left.
+const LEFT: u32 = 4;
 
 /// A cell that counts nothing.
 const EMPTY: i64 = 0;
@@ -123,15 +127,16 @@ impl<M: Threads> ThreadRef<M> {
         }
     }
 
-    /// Takes a reference, unless the count was killed before the call. If it is killed during the call, the outcome may
-    /// be either.
+    /// Takes a reference, unless a kill was begun before the call. If one is begun during the call, the outcome may be
+    /// either.
     ///
     /// # Safety
     ///
     /// The table is the count's, and the count is not [retired](Self::retire) during the call.
-    #[inline]
+    #[inline(always)]
     pub unsafe fn try_get(self, table: &Table<M>) -> Get {
-        // Relaxed, here and below: a kill that the caller knows of is seen.
+        // Relaxed, here and below: a kill that the caller knows of is seen. The killer may be about to read the cell: the
+        // store would be in its sum.
         if self.node().state.load(Ordering::Relaxed) != LIVE {
             return Get::Dead;
         }
@@ -294,6 +299,17 @@ impl<M: Threads> ThreadRef<M> {
         // to which it passes on what `take` acquired.
         let old = self.node().rest.fetch_add(change, Ordering::AcqRel);
         if old.wrapping_add(change) == 0 { Put::Last } else { Put::StillHeld }
+    }
+
+    /// Rule 7: whether the other of the two has left, so that the caller [retires](Self::retire) the count.
+    ///
+    /// # Safety
+    ///
+    /// The table is the count's. The caller is its owner, which has killed it and does not use it any more, or got
+    /// [`Put::Last`], and is done with the object. Each calls this once.
+    pub unsafe fn leave(self) -> bool {
+        // Release: what this one did comes before what the other one frees. Acquire: the same, if this one is the other.
+        self.node().state.fetch_or(LEFT, Ordering::AcqRel) & LEFT != 0
     }
 
     /// Gives the index back.

@@ -1,35 +1,77 @@
 //! [`Closing`]: waits for the end of a value.
 
+use alloc::collections::BTreeMap;
 use core::fmt;
 use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::Wake;
 use std::thread::{self, Thread};
 
 /// Done when a closed value has been dropped: from [`Owner::close`](super::Owner::close).
 ///
 /// A future; or [`wait`](Self::wait), without one. Dropping it waits for nothing.
-#[must_use = "to close without waiting, drop the owner"]
 pub struct Closing {
-    state: Arc<Mutex<State>>,
+    state: Arc<State>,
+    number: u64,
 }
 
-enum State {
-    Open(Option<Waker>),
-    Ended,
+#[derive(Default)]
+struct State(Mutex<Waiting>);
+
+#[derive(Default)]
+struct Waiting {
+    has_ended: bool,
+    closings: u64,
+    /// By the closing's number.
+    wakers: BTreeMap<u64, Waker>,
 }
 
-/// For the thread that destroys.
-pub(super) struct Ended(Arc<Mutex<State>>);
+impl State {
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        // No user's code runs under the lock: a panic leaves nothing half done.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
-impl Closing {
-    pub(super) fn new() -> (Self, Ended) {
-        let state = Arc::new(Mutex::new(State::Open(None)));
-        (Self { state: Arc::clone(&state) }, Ended(state))
+/// Of an owner: who waits for the end, from the first close on, which sets it before it kills the count.
+pub(super) struct Ending(OnceLock<Arc<State>>);
+
+impl Ending {
+    pub(super) const fn new() -> Self {
+        Self(OnceLock::new())
     }
 
+    pub(super) fn closing(&self) -> Closing {
+        let state = Arc::clone(self.0.get_or_init(Arc::default));
+        let mut waiting = state.lock();
+        waiting.closings += 1;
+        let number = waiting.closings;
+        drop(waiting);
+        Closing { state, number }
+    }
+
+    /// For the thread that destroys.
+    pub(super) fn ended(&self) -> Ended {
+        Ended(self.0.get().cloned())
+    }
+}
+
+pub(super) struct Ended(Option<Arc<State>>);
+
+impl Ended {
+    pub(super) fn tell(self) {
+        let Some(state) = self.0 else { return };
+        let mut waiting = state.lock();
+        waiting.has_ended = true;
+        let wakers = core::mem::take(&mut waiting.wakers);
+        drop(waiting);
+        wakers.into_values().for_each(Waker::wake);
+    }
+}
+
+impl Closing {
     /// Blocks the thread until the value has been dropped. For ever if this thread has a handle to it.
     pub fn wait(mut self) {
         struct Unpark(Thread);
@@ -49,30 +91,22 @@ impl Future for Closing {
     type Output = ();
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        // A panic of a waker's leaves nothing half done.
-        match &mut *self.state.lock().unwrap_or_else(PoisonError::into_inner) {
-            State::Ended => Poll::Ready(()),
-            State::Open(waker) => {
-                match waker {
-                    Some(waker) => waker.clone_from(context.waker()),
-                    None => *waker = Some(context.waker().clone()),
-                }
-                Poll::Pending
-            }
+        let waker = context.waker().clone();
+        let mut waiting = self.state.lock();
+        if waiting.has_ended {
+            return Poll::Ready(());
         }
+        let old = waiting.wakers.insert(self.number, waker);
+        drop(waiting);
+        drop(old);
+        Poll::Pending
     }
 }
 
-impl Ended {
-    pub(super) fn tell(self) {
-        let before = core::mem::replace(
-            &mut *self.0.lock().unwrap_or_else(PoisonError::into_inner),
-            State::Ended,
-        );
-        // The lock is released.
-        if let State::Open(Some(waker)) = before {
-            waker.wake();
-        }
+impl Drop for Closing {
+    fn drop(&mut self) {
+        // Dropped when the lock is released.
+        let _waker = self.state.lock().wakers.remove(&self.number);
     }
 }
 

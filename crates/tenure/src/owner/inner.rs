@@ -1,14 +1,13 @@
 //! The allocation behind an owner and its handles: a head, then the value, laid out as that of an
 //! [`Arc`](crate::arc::Arc).
 
-use super::closing::Ended;
+use super::closing::Ending;
 use crate::arc::{layout_of, with_address};
 use crate::cells::{CELLS, ThreadRef};
-use crate::memory::{Memory, Native, Plain};
 use alloc::alloc::{alloc, dealloc, handle_alloc_error};
 use alloc::boxed::Box;
 use core::alloc::Layout;
-use core::mem::{self, ManuallyDrop};
+use core::mem::ManuallyDrop;
 use core::ptr::NonNull;
 
 #[repr(C)]
@@ -19,13 +18,12 @@ pub(super) struct Inner<T: ?Sized> {
 
 pub(super) struct Head {
     pub(super) count: ThreadRef,
-    /// Who waits for the end: written by the owner that closes, before the kill; taken by the thread that destroys.
-    pub(super) ended: <Native as Memory>::Plain<Option<Ended>>,
+    pub(super) ending: Ending,
 }
 
 impl Head {
     fn new() -> Self {
-        Self { count: ThreadRef::new_in(&CELLS), ended: Plain::new(None) }
+        Self { count: ThreadRef::new_in(&CELLS), ending: Ending::new() }
     }
 }
 
@@ -70,7 +68,7 @@ impl<T: ?Sized> Inner<T> {
 /// The allocation is live for `'a`.
 #[inline(always)]
 pub(super) unsafe fn head<'a, T: ?Sized>(inner: NonNull<Inner<T>>) -> &'a Head {
-    // SAFETY: live (caller), and written once, but for a field that is read by one.
+    // SAFETY: live (caller), and written once.
     unsafe { &(*inner.as_ptr()).head }
 }
 
@@ -96,7 +94,7 @@ pub(super) unsafe fn from_value<T: ?Sized>(value: *const T) -> NonNull<Inner<T>>
     }
 }
 
-/// Drops the value, frees the memory, says so to who waits.
+/// Drops the value, says so to who waits, and frees the memory if the owner has gone.
 ///
 /// # Safety
 ///
@@ -104,27 +102,42 @@ pub(super) unsafe fn from_value<T: ?Sized>(value: *const T) -> NonNull<Inner<T>>
 #[cold]
 #[inline(never)]
 pub(super) unsafe fn destroy<T: ?Sized>(inner: NonNull<Inner<T>>) {
-    struct Memory<T: ?Sized>(NonNull<Inner<T>>);
+    struct References<T: ?Sized>(NonNull<Inner<T>>);
 
-    impl<T: ?Sized> Drop for Memory<T> {
+    impl<T: ?Sized> Drop for References<T> {
         fn drop(&mut self) {
-            // SAFETY: live up to `dealloc`.
-            let Head { count, ended } = unsafe { head(self.0) };
-            // SAFETY: no other thread has a way to the allocation (caller of `destroy`).
-            let ended = ended.with_mut(|ended| mem::take(unsafe { &mut *ended }));
-            // SAFETY: the put was the last; the handles are gone.
-            unsafe { count.retire(&CELLS) };
-            // SAFETY: `new` or `from_box` allocated it with the layout of this `Inner`, or of one that was unsized to
-            // it. The value is dropped, and the head has nothing left to drop.
-            unsafe { dealloc(self.0.as_ptr().cast(), layout_of(self.0.as_ptr())) };
-            if let Some(ended) = ended {
-                ended.tell();
-            }
+            // SAFETY: live: the references have not left.
+            let ended = unsafe { head(self.0) }.ending.ended();
+            // SAFETY: the last put was the caller's of `destroy`, and the value is gone.
+            unsafe { leave(self.0) };
+            ended.tell();
         }
     }
 
     // Also if the destructor panics.
-    let _memory = Memory(inner);
+    let _references = References(inner);
     // SAFETY: alive, the caller's alone, and not used after this.
     unsafe { value(inner).drop_in_place() };
+}
+
+/// The owner leaves the allocation, or the references do. The second one frees it.
+///
+/// # Safety
+///
+/// As [`ThreadRef::leave`], and the allocation is live.
+pub(super) unsafe fn leave<T: ?Sized>(inner: NonNull<Inner<T>>) {
+    // SAFETY: live (caller).
+    let count = unsafe { head(inner) }.count;
+    // SAFETY: the count is of `CELLS`; the rest is the caller's promise.
+    if !unsafe { count.leave() } {
+        return;
+    }
+    // SAFETY: the last reference has been put, and the owner has gone: no other thread has a way to it.
+    unsafe { count.retire(&CELLS) };
+    // SAFETY: as above, so it is live up to here. `new` or `from_box` allocated it with the layout of this `Inner`, or of
+    // one that was unsized to it, and its value has been dropped.
+    unsafe {
+        inner.cast::<Head>().drop_in_place();
+        dealloc(inner.as_ptr().cast(), layout_of(inner.as_ptr()));
+    }
 }

@@ -13,7 +13,7 @@
 //! let app = Owner::new(App { name: "shop" });
 //!
 //! let workers = [(); 4].map(|()| {
-//!     let app = Owner::share(&app); // one pointer, 'static, Send and Sync if App is
+//!     let app = app.share(); // one pointer, 'static, Send and Sync if App is
 //!     std::thread::spawn(move || {
 //!         for _ in 0..100 {
 //!             let of_request = Shared::clone(&app); // no atomic read-modify-write
@@ -22,7 +22,7 @@
 //!     })
 //! });
 //!
-//! let closing = Owner::close(app); // from now on the last `Shared` drops the value
+//! let closing = app.close(); // from now on the last `Shared` drops the value
 //! workers.into_iter().for_each(|worker| worker.join().unwrap());
 //! closing.wait(); // or `.await`
 //! ```
@@ -33,7 +33,7 @@
 //!
 //! | | atomic read-modify-writes | what else |
 //! |---|---|---|
-//! | [`Owner::share`], clone and drop of a [`Shared`] | none | a load and a store of a word of the thread's own; two loads of words that are not written while the owner lives |
+//! | [`Owner::share`], [`Owner::try_share`], clone and drop of a [`Shared`] | none | a load and a store of a word of the thread's own; two loads of words that are not written while the owner lives |
 //! | the first of these by each thread | none | may allocate: 8 bytes for each thread and each value at a time |
 //! | drop of the owner, [`Owner::close`] | about five | a look at each thread's word, and a barrier that interrupts the CPUs which run this process (about 15 microseconds); [`Owner::drop_all`]: one for many |
 //! | clone and drop of a [`Shared`] without an owner | one | on a line that all share, as with an `Arc` |
@@ -45,14 +45,17 @@
 //! # When not to use it
 //!
 //! - **For values that come and go**, as messages do: making and dropping an owner costs more than an
-//!   [`Arc`](crate::arc::Arc) saves before some thousands of clones.
+//!   [`Arc`] saves before some thousands of clones.
 //! - **Where no thread is the owner**, and the value ends when its last user goes: an `Arc`, or a
 //!   [`Registry`](mod@crate::registry).
 //! - **Where the value is replaced** while it is in use: [`lazy::Cached`](crate::lazy::Cached).
 //!
 //! # When the value is dropped
 //!
-//! After the owner: by the thread that drops the last [`Shared`], at once, or by the drop of the owner if there is none.
+//! After the owner was closed or dropped: by the thread that drops the last [`Shared`], at once, or by the owner if there
+//! is none. So an owner does not show its value: only what it [shares](Owner::share) does. An owner that is closed keeps
+//! the memory, and no value, until it is dropped.
+//!
 //! A forgotten `Shared` keeps the value for ever. The child of a fork keeps what its parent's other threads had.
 //!
 //! A signal handler must not clone or drop a `Shared` of a value whose count the interrupted thread may be changing.
@@ -76,7 +79,7 @@
 //! }
 //!
 //! let app = Owner::new(App { greeting: "hello".into() });
-//! spawn(handler(Owner::share(&app)));
+//! spawn(handler(app.share()));
 //! ```
 //!
 //! In a static:
@@ -88,7 +91,7 @@
 //! static APP: OnceLock<Owner<Vec<u32>>> = OnceLock::new();
 //!
 //! fn app() -> Shared<Vec<u32>> {
-//!     Owner::share(APP.get_or_init(|| Owner::new(vec![1, 2])))
+//!     APP.get_or_init(|| Owner::new(vec![1, 2])).share()
 //! }
 //! assert_eq!(app()[1], 2);
 //! ```
@@ -98,12 +101,16 @@ mod closing;
 #[cfg(not(feature = "std"))]
 mod closing {
     /// Without threads that wait there is none.
-    pub(super) enum Ended {}
+    pub(super) struct Ending;
 
-    impl Ended {
-        pub(super) fn tell(self) {
-            match self {}
+    impl Ending {
+        pub(super) const fn new() -> Self {
+            Self
         }
+        pub(super) fn ended(&self) -> Self {
+            Self
+        }
+        pub(super) fn tell(self) {}
     }
 }
 mod inner;
@@ -112,6 +119,7 @@ mod traits;
 #[cfg(feature = "std")]
 pub use closing::Closing;
 
+use crate::arc::Arc;
 use crate::cells::{CELLS, ThreadRef};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -119,9 +127,10 @@ use core::marker::PhantomData;
 use core::mem::ManuallyDrop;
 use core::ops::Deref;
 use core::ptr::NonNull;
-use inner::{Inner, destroy, from_value, head, value};
+use inner::{Inner, destroy, from_value, head, leave, value};
 
-/// Keeps a value alive, and gives out pointers to it that are cheap to clone on any core. See the [module](self).
+/// Keeps a value alive until it is closed or dropped, and gives out pointers to it that are cheap to clone on any core.
+/// See the [module](self).
 pub struct Owner<T: ?Sized> {
     inner: NonNull<Inner<T>>,
     /// Dropping an owner may drop a `T`.
@@ -135,7 +144,7 @@ pub struct Owner<T: ?Sized> {
 ///
 /// ```compile_fail,E0277
 /// fn sent<T: Send>(_: T) {}
-/// sent(tenure::owner::Owner::share(&tenure::owner::Owner::new(std::cell::Cell::new(1))));
+/// sent(tenure::owner::Owner::new(std::cell::Cell::new(1)).share());
 /// ```
 pub struct Shared<T: ?Sized> {
     inner: NonNull<Inner<T>>,
@@ -162,37 +171,65 @@ impl<T> Owner<T> {
 
 impl<T: ?Sized> Owner<T> {
     /// A pointer for another thread, task or request.
+    ///
+    /// # Panics
+    ///
+    /// If the owner was [closed](Self::close).
     #[inline(always)]
     #[must_use]
-    pub fn share(this: &Self) -> Shared<T> {
-        // SAFETY: the count is of `CELLS`, and the owner is borrowed, so it is not killed during the call.
-        unsafe { this.count().get(&CELLS) };
-        Shared { inner: this.inner, owns: PhantomData }
+    #[track_caller]
+    pub fn share(&self) -> Shared<T> {
+        self.try_share().expect("the owner is closed; `try_share` says so without a panic")
     }
 
-    /// Drops the owner. The result says when the value has been dropped, too: a future, or
-    /// [`wait`](Closing::wait).
+    /// A pointer for another thread, task or request, unless the owner was closed.
+    ///
+    /// For owners in a table or a static, which another thread may close: it stays `None`. While a close is under way, it
+    /// may still succeed. Cost: as that of a clone.
+    #[inline(always)]
+    #[must_use]
+    pub fn try_share(&self) -> Option<Shared<T>> {
+        // SAFETY: the count is of `CELLS`, and the owner, which is borrowed, keeps it from being retired.
+        let got = unsafe { self.count().try_get(&CELLS) };
+        got.is_acquired().then(|| Shared { inner: self.inner, owns: PhantomData })
+    }
+
+    /// From now on nothing is shared any more, and the last [`Shared`] drops the value; if there is none, this does. A
+    /// second call changes nothing.
+    ///
+    /// The result says when the value has been dropped, whether or not the owner has: a future, or
+    /// [`wait`](Closing::wait). Closing waits for no thread.
     ///
     /// ```
-    /// use tenure::owner::Owner;
+    /// use std::sync::OnceLock;
+    /// use tenure::owner::{Owner, Shared};
     ///
-    /// let app = Owner::new(String::from("state"));
-    /// let shared = Owner::share(&app);
-    /// let request = std::thread::spawn(move || shared.len());
-    /// Owner::close(app).wait(); // until the request has dropped its handle
+    /// static APP: OnceLock<Owner<String>> = OnceLock::new();
+    ///
+    /// fn app() -> Option<Shared<String>> {
+    ///     APP.get_or_init(|| Owner::new("state".into())).try_share()
+    /// }
+    ///
+    /// let of_request = app().unwrap();
+    /// let request = std::thread::spawn(move || of_request.len());
+    /// APP.get().unwrap().close().wait(); // until the request has dropped its pointer
     /// assert_eq!(request.join().unwrap(), 5);
+    /// assert!(app().is_none());
     /// ```
     #[cfg(feature = "std")]
-    pub fn close(this: Self) -> Closing {
-        use crate::memory::Plain;
-
-        let (closing, ended) = Closing::new();
-        // SAFETY: alive: `this` is there.
-        let place = unsafe { &head(this.inner).ended };
-        // SAFETY: only the owner writes it, and the destroyer reads it, after the last put, which comes after the kill.
-        place.with_mut(|place| unsafe { *place = Some(ended) });
-        drop(this);
+    pub fn close(&self) -> Closing {
+        // SAFETY: live: `self` is there.
+        let closing = unsafe { head(self.inner) }.ending.closing();
+        self.kill();
         closing
+    }
+
+    fn kill(&self) {
+        // SAFETY: the count is of `CELLS`, and the owner, which is borrowed, keeps it from being retired.
+        if unsafe { self.count().kill(&CELLS) }.is_last() {
+            // SAFETY: that was the last. What the owner still does needs the head alone.
+            unsafe { destroy(self.inner) };
+        }
     }
 
     /// Drops them all, with one barrier.
@@ -208,16 +245,16 @@ impl<T: ?Sized> Owner<T> {
 
         impl<T: ?Sized> Drop for Dead<T> {
             fn drop(&mut self) {
-                // SAFETY: the kill was the last, and there are no other pointers.
+                // SAFETY: the kill was the last, and the owner is dropped later, which needs the head alone.
                 unsafe { destroy(self.0) };
             }
         }
 
         // First all of the iterator, which may be a user's and panic.
-        let owners = Vec::from_iter(owners).into_iter().map(|owner| ManuallyDrop::new(owner).inner);
-        // SAFETY: the counts are of `CELLS`, and retired by `destroy`. Before its sum a count keeps its allocation.
-        let dead =
-            unsafe { ThreadRef::kill_all(&CELLS, owners.collect(), |&inner| head(inner).count) };
+        let owners = Vec::from_iter(owners);
+        let inners = owners.iter().map(|owner| owner.inner).collect();
+        // SAFETY: the counts are of `CELLS`, and live and not retired as long as their owners are there.
+        let dead = unsafe { ThreadRef::kill_all(&CELLS, inners, |&inner| head(inner).count) };
         // A vector drops the rest if a destructor panics.
         drop(Vec::from_iter(dead.into_iter().map(Dead)));
     }
@@ -244,11 +281,18 @@ impl<T: ?Sized> Owner<T> {
 
 impl<T: ?Sized> Drop for Owner<T> {
     fn drop(&mut self) {
-        // SAFETY: the count is of `CELLS`, and retired by `destroy`.
-        if unsafe { self.count().kill(&CELLS) }.is_last() {
-            // SAFETY: that was the last, and the owner is not used again.
-            unsafe { destroy(self.inner) };
+        struct Leaves<T: ?Sized>(NonNull<Inner<T>>);
+
+        impl<T: ?Sized> Drop for Leaves<T> {
+            fn drop(&mut self) {
+                // SAFETY: live: the owner leaves it here, once, and the count is killed.
+                unsafe { leave(self.0) };
+            }
         }
+
+        // Also if the value's destructor panics.
+        let _leaves = Leaves(self.inner);
+        self.kill();
     }
 }
 
@@ -301,15 +345,6 @@ impl<T: ?Sized> Drop for Shared<T> {
     }
 }
 
-impl<T: ?Sized> Deref for Owner<T> {
-    type Target = T;
-    #[inline(always)]
-    fn deref(&self) -> &T {
-        // SAFETY: alive while the owner exists, and never written.
-        unsafe { &*value(self.inner) }
-    }
-}
-
 impl<T: ?Sized> Deref for Shared<T> {
     type Target = T;
     #[inline(always)]
@@ -329,6 +364,30 @@ impl<T: ?Sized> From<Box<T>> for Owner<T> {
     /// Moves the value, of any size, into an allocation with a count.
     fn from(value: Box<T>) -> Self {
         Self { inner: Inner::from_box(value), owns: PhantomData }
+    }
+}
+
+impl<T> TryFrom<Arc<T>> for Owner<T> {
+    type Error = Arc<T>;
+
+    /// Takes the value of the only `Arc`, as [`Arc::try_unwrap`] does.
+    ///
+    /// # Errors
+    ///
+    /// The `Arc`, if there are others.
+    ///
+    /// ```
+    /// use tenure::{owner::Owner, sync::Arc};
+    ///
+    /// let shared = Arc::new(5);
+    /// let other = Arc::clone(&shared);
+    /// let shared = Owner::<i32>::try_from(shared).unwrap_err();
+    /// drop(other);
+    /// let owner: Owner<i32> = shared.try_into().unwrap();
+    /// assert_eq!(*owner.share(), 5);
+    /// ```
+    fn try_from(only: Arc<T>) -> Result<Self, Arc<T>> {
+        Arc::try_unwrap(only).map(Self::new)
     }
 }
 

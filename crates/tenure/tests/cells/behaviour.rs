@@ -27,7 +27,7 @@ impl Token {
 fn the_value_goes_with_the_owner_if_nothing_is_shared() {
     let (token, there) = Token::new();
     let owner = Owner::new(token);
-    drop(Owner::share(&owner));
+    drop(owner.share());
     assert_eq!(there(), 1);
     drop(owner);
     assert_eq!(there(), 0);
@@ -37,7 +37,7 @@ fn the_value_goes_with_the_owner_if_nothing_is_shared() {
 fn the_value_outlives_its_owner_up_to_the_last_handle() {
     let (token, there) = Token::new();
     let owner = Owner::new(token);
-    let shared = Owner::share(&owner);
+    let shared = owner.share();
     drop(owner);
     let other = shared.clone();
     assert!(Shared::ptr_eq(&shared, &other));
@@ -53,7 +53,7 @@ fn handles_are_cloned_and_dropped_on_any_thread() {
     let owner = Owner::new(token);
     let (sender, receiver) = channel::<Shared<Token>>();
     let clones = thread::spawn({
-        let shared = Owner::share(&owner);
+        let shared = owner.share();
         move || (0..100).for_each(|_| sender.send(shared.clone()).unwrap())
     });
     let drops = thread::spawn(move || receiver.into_iter().map(drop).count());
@@ -70,7 +70,7 @@ fn a_handle_in_a_thread_local_is_dropped_when_the_thread_has_no_number_any_more(
     }
     let (token, there) = Token::new();
     let owner = Owner::new(token);
-    let shared = Owner::share(&owner);
+    let shared = owner.share();
     thread::spawn(move || {
         // Before the thread has its number, so that it is dropped after that.
         KEPT.with(|kept| drop(kept.set(shared)));
@@ -87,7 +87,7 @@ fn a_handle_in_a_thread_local_is_dropped_when_the_thread_has_no_number_any_more(
 fn many_owners_are_dropped_at_once() {
     let (tokens, there): (Vec<_>, Vec<_>) = (0..10).map(|_| Token::new()).unzip();
     let owners = Vec::from_iter(tokens.into_iter().map(Owner::new));
-    let shared = Owner::share(&owners[3]);
+    let shared = owners[3].share();
     Owner::drop_all(owners);
     let left = || there.iter().map(|there| there()).sum::<usize>();
     assert_eq!((left(), there[3]()), (1, 1));
@@ -121,8 +121,8 @@ fn a_destructor_that_panics_leaks_nothing_and_is_waited_for() {
     );
     let shared_then_dropped = |one: Owner<Panics>, two| {
         std::mem::forget(two);
-        let shared = Owner::share(&one);
-        let closing = Owner::close(one);
+        let shared = one.share();
+        let closing = one.close();
         let panics = catch_unwind(AssertUnwindSafe(|| drop(shared)));
         closing.wait();
         assert!(panics.is_ok());
@@ -142,8 +142,8 @@ impl Wake for Wakes {
 fn closing_is_ready_when_the_value_has_been_dropped() {
     let (token, there) = Token::new();
     let owner = Owner::new(token);
-    let shared = Owner::share(&owner);
-    let mut closing = pin!(Owner::close(owner));
+    let shared = owner.share();
+    let mut closing = pin!(owner.close());
     let wakes = [(); 2].map(|()| Arc::new(Wakes(Mutex::new(0))));
     let [first, second] = wakes.each_ref().map(|wakes| Waker::from(Arc::clone(wakes)));
     assert_eq!(closing.as_mut().poll(&mut Context::from_waker(&first)), Poll::Pending);
@@ -156,15 +156,95 @@ fn closing_is_ready_when_the_value_has_been_dropped() {
 
 #[test]
 fn a_thread_waits_for_the_end_and_not_without_one() {
-    Owner::close(Owner::new(1)).wait();
+    Owner::new(1).close().wait();
     let owner = Owner::new(2);
-    let shared = Owner::share(&owner);
+    let shared = owner.share();
     let holder = thread::spawn(move || {
         thread::sleep(std::time::Duration::from_millis(20));
         *shared
     });
-    Owner::close(owner).wait();
+    owner.close().wait();
     assert_eq!(holder.join().unwrap(), 2);
+}
+
+#[test]
+fn a_closed_owner_shares_nothing_and_the_value_goes_without_it() {
+    let (token, there) = Token::new();
+    let owner = Owner::new(token);
+    let shared = owner.try_share().expect("it is open");
+    drop(owner.close());
+    assert!(owner.try_share().is_none());
+    let elsewhere = thread::scope(|scope| scope.spawn(|| owner.try_share().is_none()).join());
+    assert!(elsewhere.unwrap());
+    assert!(catch_unwind(AssertUnwindSafe(|| owner.share())).is_err());
+    let second = owner.close();
+    assert_eq!(there(), 1);
+    drop(shared);
+    assert_eq!(there(), 0, "the owner is there, the value is not");
+    second.wait();
+    owner.close().wait();
+    assert!(owner.try_share().is_none());
+    drop(owner);
+    assert_eq!(there(), 0);
+}
+
+#[test]
+fn a_closed_owner_says_so() {
+    let owner = Owner::new(5);
+    assert_eq!(format!("{owner:?}"), "Owner(Some(5))");
+    assert_eq!(serde_json::to_string(&owner).unwrap(), "5");
+    drop(owner.close());
+    assert_eq!(format!("{owner:?}"), "Owner(None)");
+    let error = serde_json::to_string(&owner).unwrap_err();
+    assert_eq!(error.to_string(), "the owner is closed");
+    let read: Owner<[u8]> = serde_json::from_str("[1,2]").unwrap();
+    assert_eq!(serde_json::to_string(&read.share()).unwrap(), "[1,2]");
+}
+
+#[test]
+fn owners_that_were_closed_are_dropped_together_with_others() {
+    let (tokens, there): (Vec<_>, Vec<_>) = (0..3).map(|_| Token::new()).unzip();
+    let owners = Vec::from_iter(tokens.into_iter().map(Owner::new));
+    let kept = [owners[0].share(), owners[1].share()];
+    drop(owners[1].close());
+    drop(owners[2].close());
+    Owner::drop_all(owners);
+    assert_eq!(there.iter().map(|there| there()).collect::<Vec<_>>(), [1, 1, 0]);
+    drop(kept);
+    assert_eq!(there.iter().map(|there| there()).collect::<Vec<_>>(), [0, 0, 0]);
+}
+
+#[test]
+fn all_who_close_are_woken_but_those_that_stopped_waiting() {
+    let owner = Owner::new(());
+    let shared = owner.share();
+    let wakes = [(); 3].map(|()| Arc::new(Wakes(Mutex::new(0))));
+    let mut closings = wakes.each_ref().map(|_| owner.close());
+    for (closing, wakes) in closings.iter_mut().zip(&wakes) {
+        let waker = Waker::from(Arc::clone(wakes));
+        assert_eq!(pin!(closing).poll(&mut Context::from_waker(&waker)), Poll::Pending);
+    }
+    let [first, second, third] = closings;
+    drop(second);
+    drop(shared);
+    assert_eq!(wakes.map(|wakes| *wakes.0.lock().unwrap()), [1, 0, 1]);
+    first.wait();
+    third.wait();
+}
+
+#[test]
+fn an_arc_gives_its_value_if_it_is_alone() {
+    use tenure::sync::Arc;
+
+    let (token, there) = Token::new();
+    let first = Arc::new(token);
+    let second = Arc::clone(&first);
+    let Err(first) = Owner::<Token>::try_from(first) else { panic!("there is another") };
+    drop(second);
+    let owner = Owner::<Token>::try_from(first).unwrap_or_else(|_| panic!("it is the only one"));
+    assert_eq!(there(), 1);
+    drop(owner);
+    assert_eq!(there(), 0);
 }
 
 #[test]
@@ -173,34 +253,34 @@ fn pointers_are_one_word_and_unsized_values_have_them() {
     assert_eq!(size_of::<Option<Owner<u8>>>(), size_of::<usize>());
 
     let owner = unsize!(Owner::new([1_u16, 2, 3]) => [u16]);
-    let shared: Shared<[u16]> = Owner::share(&owner);
+    let shared: Shared<[u16]> = owner.share();
     assert_eq!((shared.len(), shared[2]), (3, 3));
-    let shown = unsize!(Owner::share(&Owner::new(5_u8)) => dyn Display);
+    let shown = unsize!(Owner::new(5_u8).share() => dyn Display);
     assert_eq!(shown.to_string(), "5");
 
     #[repr(align(256))]
     struct Aligned(#[expect(dead_code)] u8);
     let aligned = unsize!(Owner::new(Aligned(7)) => dyn Send);
-    assert!((&raw const *aligned).cast::<Aligned>().is_aligned());
+    assert!((&raw const *aligned.share()).cast::<Aligned>().is_aligned());
     let boxed: Owner<dyn Display + Send + Sync> =
         Owner::from(Box::<dyn Display + Send + Sync>::from(Box::new("text")));
-    assert_eq!(Owner::share(&boxed).to_string(), "text");
+    assert_eq!(boxed.share().to_string(), "text");
     let text: Owner<str> = Owner::from(Box::<str>::from("boxed"));
-    assert_eq!(&*Owner::share(&text), "boxed");
+    assert_eq!(&*text.share(), "boxed");
     let nothing: Owner<[Token]> = Owner::from(Box::<[Token]>::default());
-    assert!(nothing.is_empty());
-    assert_eq!(*Owner::<u32>::default(), 0);
+    assert!(nothing.share().is_empty());
+    assert_eq!(*Owner::<u32>::default().share(), 0);
 }
 
 #[test]
 fn pointers_are_what_their_values_are() {
     let owner = Owner::from(String::from("b"));
-    let shared = Owner::share(&owner);
-    assert!(*shared == "b" && shared == Owner::share(&owner) && owner > Owner::new("a".into()));
+    let shared = owner.share();
+    assert!(*shared == "b" && shared == owner.share() && shared > Owner::new("a".into()).share());
     assert_eq!((format!("{shared:?}"), shared.to_string()), ("\"b\"".into(), "b".into()));
-    assert_eq!(format!("{shared:p}"), format!("{:p}", &raw const *owner));
-    assert!(HashSet::from([shared.clone()]).contains(&*owner));
-    assert!(BTreeSet::from([shared]).contains(&*owner));
+    assert_eq!(format!("{shared:p}"), format!("{:p}", &raw const *shared));
+    assert!(HashSet::from([shared.clone()]).contains(&*owner.share()));
+    assert!(BTreeSet::from([shared]).contains(&*owner.share()));
 }
 
 #[test]
@@ -211,5 +291,5 @@ fn they_are_sent_if_the_value_is_sent_and_shared() {
     fn sent<T: Send>() {}
     sent::<Closing>();
     let local = Owner::new(Rc::new(1));
-    assert_eq!(**Owner::share(&local), 1);
+    assert_eq!(**local.share(), 1);
 }

@@ -66,9 +66,9 @@ fn shared_while_owners_go(owners: u32, drops: fn(&mut Vec<Owner<Object>>)) {
     let mut alive = Vec::new();
     for turn in 0..owners {
         let owner = Owner::new(Object::new(&tally));
-        (0..THREADS).for_each(|thread| stage.give(thread, Owner::share(&owner)));
+        (0..THREADS).for_each(|thread| stage.give(thread, owner.share()));
         if turn % 16 == 0 {
-            let (handle, stage) = (Owner::share(&owner), Arc::clone(&stage));
+            let (handle, stage) = (owner.share(), Arc::clone(&stage));
             let passing = thread::spawn(move || {
                 let clone = handle.clone();
                 stage.give(turn as usize, handle);
@@ -105,6 +105,45 @@ fn owners_go_together_while_threads_share() {
     shared_while_owners_go(objects(20_000), |owners| Owner::drop_all(owners.drain(..)));
 }
 
+/// As a table's do: threads share from it what others are closing.
+#[test]
+fn owners_in_a_table_are_closed_while_threads_share() {
+    let tally = Tally::new();
+    let rounds = objects(500);
+    for _ in 0..rounds {
+        let table = [(); 8].map(|()| Owner::new(Object::new(&tally)));
+        let (mut shared, closings) = thread::scope(|scope| {
+            let sharing = [(); THREADS].map(|()| {
+                scope.spawn(|| {
+                    let mut last = None;
+                    for owner in &table {
+                        while let Some(handle) = owner.try_share() {
+                            handle.check();
+                            last = Some(handle);
+                            thread::yield_now();
+                        }
+                        assert!(owner.try_share().is_none(), "shared after a refusal");
+                    }
+                    last
+                })
+            });
+            let closings = [(); 2].map(|()| {
+                scope.spawn(|| {
+                    table.each_ref().map(|owner| (owner.close(), owner.try_share().is_none()))
+                })
+            });
+            let shared = sharing.map(|sharing| sharing.join().unwrap());
+            (shared, closings.map(|closing| closing.join().unwrap()))
+        });
+        shared.iter_mut().for_each(|shared| drop(shared.take()));
+        for (closing, is_closed) in closings.into_iter().flatten() {
+            assert!(is_closed, "shared after the close");
+            closing.wait();
+        }
+    }
+    tally.check(u64::from(rounds) * 8);
+}
+
 /// As many as come and go in a server that has one for each connection.
 #[test]
 fn threads_come_and_go_while_owners_do() {
@@ -113,7 +152,7 @@ fn threads_come_and_go_while_owners_do() {
     for _ in 0..threads / 4 {
         let owner = Owner::new(Object::new(&tally));
         let passing = [(); 4].map(|()| {
-            let handle = Owner::share(&owner);
+            let handle = owner.share();
             thread::spawn(move || _ = handle.clone().check())
         });
         drop(owner);

@@ -29,6 +29,8 @@ pub(crate) trait Counts: 'static {
     /// Whether it was the last.
     fn put(&self, count: Self::Count) -> bool;
     fn kill(&self, count: Self::Count) -> bool;
+    /// Whether the other one has left.
+    fn leave(&self, count: Self::Count) -> bool;
     fn retire(&self, count: Self::Count);
 }
 
@@ -57,6 +59,10 @@ impl<const I: bool, const S: bool> Counts for Table<Loom<I, S>> {
     fn kill(&self, count: Self::Count) -> bool {
         // SAFETY: see above.
         unsafe { count.kill(self).is_last() }
+    }
+    fn leave(&self, count: Self::Count) -> bool {
+        // SAFETY: see above.
+        unsafe { count.leave() }
     }
     fn retire(&self, count: Self::Count) {
         // SAFETY: see above.
@@ -301,6 +307,53 @@ pub(crate) fn tried_under_a_kill<C: Counts>() {
     end(&object, []);
 }
 
+/// The second kill returns when the first may not have looked at the cells.
+pub(crate) fn tried_after_a_second_kill<C: Counts>() {
+    let object = object::<C>();
+    object.get();
+    object.put();
+    let other = worker(1, &object, |object| _ = object.table.kill(object.count));
+    object.table.kill(object.count);
+    assert!(!object.table.is_got(object.count), "got after the kill");
+    other.join().unwrap();
+    object.end();
+    end(&object, []);
+}
+
+/// The owner looks at the object's head, and leaves it, while the last reference is put.
+pub(crate) fn left_while_the_last_puts<C: Counts>() {
+    let object = object::<C>();
+    let head = Heap::new(Value::new(1));
+    object.get();
+    let leave = |object: &Object<C>, head: &Heap<Value>| {
+        if object.table.leave(object.count) {
+            object.table.retire(object.count);
+            head.destroy();
+        }
+    };
+    let put = {
+        let head = head.clone();
+        move |object: Object<C>| {
+            head.look();
+            if object.table.put(object.count) {
+                object.value.destroy();
+                leave(&object, &head);
+            }
+        }
+    };
+    let other = worker(1, &object, put);
+    if object.table.kill(object.count) {
+        object.value.destroy();
+        leave(&object, &head);
+    }
+    assert!(!object.table.is_got(object.count), "got after the kill");
+    head.look();
+    leave(&object, &head);
+    other.join().unwrap();
+    assert!(head.is_destroyed(), "the head leaks");
+    end(&object, []);
+}
+
 /// Both give the same initial reference up.
 fn killed_by_two<C: Counts>() {
     let object = object::<C>();
@@ -462,6 +515,12 @@ tests! {
     a_get_is_tried =>
         passes(Some(3), tried_under_a_kill::<Late>),
         passes(Some(3), tried_under_a_kill::<Ordered>);
+    a_get_is_tried_after_another_s_kill =>
+        passes(Some(3), tried_after_a_second_kill::<Late>),
+        passes(Some(3), tried_after_a_second_kill::<Ordered>);
+    the_owner_leaves_while_the_last_puts =>
+        passes(Some(3), left_while_the_last_puts::<Late>),
+        passes(Some(3), left_while_the_last_puts::<Ordered>);
     two_kill_at_once =>
         passes(ALL, killed_by_two::<Late>),
         passes(ALL, killed_by_two::<Ordered>);

@@ -2,10 +2,11 @@
 
 use super::{
     Late, Ordered, added_in_the_place_of_another, cloned_and_put_under_a_kill,
-    put_before_a_kill_elsewhere, put_by_the_killer_and_another, put_elsewhere_under_a_kill,
-    put_here_under_a_kill_elsewhere, put_without_a_number_under_a_kill, two_put_under_a_kill,
+    left_while_the_last_puts, put_before_a_kill_elsewhere, put_by_the_killer_and_another,
+    put_elsewhere_under_a_kill, put_here_under_a_kill_elsewhere, put_without_a_number_under_a_kill,
+    two_killed_at_once, two_put_under_a_kill,
 };
-use crate::memory::Loom;
+use crate::memory::{Loom, PointersInOrder};
 use crate::needed::{Needed, Room, fails_without, needed, tests_of};
 use crate::stage::Failure::{self, Claim, MemoryRace, ValueRace};
 use crate::weakening::{File, file};
@@ -36,6 +37,10 @@ const NEEDED: &[Needed] = needed! {
         => ValueRace, Some(2), two_put_under_a_kill::<Ordered>();
     REFERENCE "ThreadRef::sum" AcqRel "fetch_add" to Release
         => ValueRace, Some(2), put_without_a_number_under_a_kill::<Ordered>();
+    REFERENCE "ThreadRef::leave" AcqRel "fetch_or" to Acquire
+        => ValueRace, Some(2), left_while_the_last_puts::<Ordered>();
+    REFERENCE "ThreadRef::leave" AcqRel "fetch_or" to Release
+        => ValueRace, Some(2), left_while_the_last_puts::<Ordered>();
     REFERENCE "take" Acquire "compare_exchange"
         => ValueRace, Some(2), put_before_a_kill_elsewhere::<Late>();
 
@@ -62,10 +67,12 @@ tests_of!(ROOM);
 fn without_its_barrier_a_holder_or_the_killer_misses_the_other() {
     let slowly = put_elsewhere_under_a_kill::<Late> as fn();
     let fast = put_here_under_a_kill_elsewhere::<Late> as fn();
+    let together = two_killed_at_once::<PointersInOrder> as fn();
     for (barrier, function, model) in [
         ("light_barrier", "ThreadRef::add", fast),
         ("light_barrier", "ThreadRef::add_slowly", slowly),
         ("heavy_barrier", "ThreadRef::kill", slowly),
+        ("heavy_barrier", "ThreadRef::kill_all", together),
     ] {
         fails_without(barrier, (REFERENCE, function), Some(2), Claim("the value leaks"), model);
     }

@@ -27,6 +27,10 @@ pub(crate) trait Flaw: Send + Sync + 'static {
     const KEEPS_ITS_CELL: bool = false;
     /// Whether a get that was taken back counts on the shared word.
     const TRIES_ON: bool = false;
+    /// Whether a get is tried without a look at the state first.
+    const TRIES_BLINDLY: bool = false;
+    /// Whether the two that keep the place look who has left, and then leave.
+    const LOOKS_AND_LEAVES: bool = false;
 }
 
 flaws! {
@@ -40,11 +44,14 @@ flaws! {
     NoLeftovers { NO_LEFTOVERS: bool = true }
     KeepsItsCell { KEEPS_ITS_CELL: bool = true }
     TriesOn { TRIES_ON: bool = true }
+    TriesBlindly { TRIES_BLINDLY: bool = true }
+    LooksAndLeaves { LOOKS_AND_LEAVES: bool = true }
 }
 
 const LIVE: u32 = 0;
 const KILLED: u32 = 1;
 const LEFTOVERS: u32 = 2;
+const LEFT: u32 = 4;
 const EMPTY: u64 = 0;
 const NONE: u64 = 1 << 62;
 const BIAS: u64 = 1 << 62;
@@ -61,7 +68,7 @@ impl<F: Flaw> CellsTwin<F> {
         let Some(thread) = Machine::thread().or(F::KEEPS_ITS_CELL.then_some(1)) else {
             return false;
         };
-        if self.state.load(Ordering::Relaxed) != LIVE {
+        if !F::TRIES_BLINDLY && self.state.load(Ordering::Relaxed) != LIVE {
             return false;
         }
         let cell = &self.cells[thread];
@@ -154,6 +161,14 @@ impl<F: Flaw> Counts for CellsTwin<F> {
         }
         let sum = self.cells.iter().map(Self::take).fold(0, u64::wrapping_add);
         self.change(sum.wrapping_sub(bias))
+    }
+
+    fn leave(&self, (): ()) -> bool {
+        if F::LOOKS_AND_LEAVES && self.state.load(Ordering::Acquire) & LEFT == 0 {
+            self.state.fetch_or(LEFT, Ordering::Release);
+            return false;
+        }
+        self.state.fetch_or(LEFT, Ordering::AcqRel) & LEFT != 0
     }
 
     fn retire(&self, (): ()) {

@@ -39,9 +39,10 @@ use super::arc::{
     first_downgrades, unique_under_downgrade, unique_under_upgrade, unshared_after_a_clone,
 };
 use super::cells::{
-    cloned_and_put_under_a_kill, counted_again_after_a_kill, put_after_the_number_was_handed_over,
-    put_by_the_killer_and_another, put_elsewhere_under_a_kill, put_here_under_a_kill_by_a_holder,
-    put_here_under_a_kill_elsewhere, put_while_the_place_has_the_next_count, tried_under_a_kill,
+    cloned_and_put_under_a_kill, counted_again_after_a_kill, left_while_the_last_puts,
+    put_after_the_number_was_handed_over, put_by_the_killer_and_another,
+    put_elsewhere_under_a_kill, put_here_under_a_kill_by_a_holder, put_here_under_a_kill_elsewhere,
+    put_while_the_place_has_the_next_count, tried_after_a_second_kill, tried_under_a_kill,
     two_put_under_a_kill,
 };
 use super::counts::{get_get_put, get_put_put};
@@ -57,8 +58,8 @@ use arc::{
     ReadsWeakThenStrong, SoundArc, SoundWithoutPrivacy,
 };
 use cells::{
-    CellsTwin, CountsTwice, KeepsCells, KeepsItsCell, LooksFirst, NoBias, NoLeftovers, SoundCells,
-    StoresBack, SumsByCell, TriesOn,
+    CellsTwin, CountsTwice, KeepsCells, KeepsItsCell, LooksAndLeaves, LooksFirst, NoBias,
+    NoLeftovers, SoundCells, StoresBack, SumsByCell, TriesBlindly, TriesOn,
 };
 use numbers::{LooksAndStores, NumbersTwin, SoundNumbers};
 use rcuref::{REPORT, Rereads};
@@ -142,6 +143,8 @@ tests! {
         passes(Some(4), put_by_the_killer_and_another::<CellsTwin<SoundCells>>),
         passes(Some(3), put_after_the_number_was_handed_over::<CellsTwin<SoundCells>>),
         passes(Some(4), tried_under_a_kill::<CellsTwin<SoundCells>>),
+        passes(Some(3), tried_after_a_second_kill::<CellsTwin<SoundCells>>),
+        passes(Some(3), left_while_the_last_puts::<CellsTwin<SoundCells>>),
         passes(Some(4), put_while_the_place_has_the_next_count::<CellsTwin<SoundCells>>),
         passes(Some(4), counted_again_after_a_kill::<CellsTwin<SoundCells>>);
     a_look_before_the_store_loses_what_comes_after_the_sum =>
@@ -162,4 +165,8 @@ tests! {
         fails(Some(2), Claim("the value leaks"), put_after_the_number_was_handed_over::<CellsTwin<KeepsItsCell>>);
     a_get_that_counts_on_after_the_kill_succeeds_on_a_dead_count =>
         fails(Some(2), Claim("got after the kill"), tried_under_a_kill::<CellsTwin<TriesOn>>);
+    a_get_that_is_tried_blindly_is_in_the_sum_of_a_killer_that_was_faster =>
+        fails(Some(3), Claim("got after the kill"), tried_after_a_second_kill::<CellsTwin<TriesBlindly>>);
+    a_look_at_who_has_left_and_then_a_leave_frees_nothing =>
+        fails(Some(2), Claim("the head leaks"), left_while_the_last_puts::<CellsTwin<LooksAndLeaves>>);
 }
