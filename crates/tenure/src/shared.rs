@@ -98,6 +98,18 @@ impl<C, M: Memory> Clone for RawShared<C, M> {
 impl<C, M: Memory> Copy for RawShared<C, M> {}
 
 impl<C, M: Memory> RawShared<C, M> {
+    /// One more reference.
+    ///
+    /// # Safety
+    ///
+    /// A reference keeps the block alive during the call.
+    #[cfg(feature = "registry")]
+    pub(crate) unsafe fn to_shared(self) -> Shared<C, M> {
+        // SAFETY: the block is alive (caller).
+        unsafe { self.0.as_ref() }.references.get_held();
+        Shared(self.0)
+    }
+
     /// # Safety
     ///
     /// A reference keeps the block alive for `'a`.

@@ -35,13 +35,17 @@ use core::ptr::NonNull;
 const READY: u32 = 1;
 /// One of the two owners has released the memory.
 const RELEASED: u32 = 2;
+/// The object is to linger, and the ring has no reference.
+const STRAY: u32 = 4;
+/// The ring has a reference, and came by since the last use.
+const COLD: u32 = 8;
 
 #[repr(C)]
 pub(super) struct Entry<K, V, C: RegistryCount> {
     /// Written by every user of the object, which read all else: `Isolated<C>` keeps the two apart.
     pub(super) count: C,
     state: <C::Machine as Memory>::AtomicU32,
-    core: RawShared<Core<K, V, C>, C::Machine>,
+    pub(super) core: RawShared<Core<K, V, C>, C::Machine>,
     /// Read by lookups that pass by, written when a neighbour comes or goes.
     link: Link<C::Machine>,
     value: <C::Machine as Memory>::Plain<MaybeUninit<V>>,
@@ -64,6 +68,53 @@ impl<K, V, C: RegistryCount> Entry<K, V, C> {
         let enter = || unsafe { C::Machine::puts().enter() };
         // SAFETY: the reference keeps the entry up to the put.
         unsafe { C::put_raw_by(count, enter) }
+    }
+
+    /// Gives a reference back, and ends the object if it was the last.
+    ///
+    /// # Safety
+    ///
+    /// As [`put`](Self::put).
+    #[inline(always)]
+    pub(super) unsafe fn put_and_end(this: NonNull<Self>) {
+        // SAFETY: the caller's reference.
+        if unsafe { Self::put(this) }.is_last() {
+            // SAFETY: that was the last one.
+            unsafe { Self::end(this) };
+        }
+    }
+
+    /// Whether the drop of a reference is to be noted: never, if objects do not linger.
+    #[inline(always)]
+    pub(super) fn notes_drops(&self) -> bool {
+        // Relaxed: a drop that comes too early to see it is as good as one that came earlier.
+        self.state.load(Ordering::Relaxed) & (STRAY | COLD) != 0
+    }
+
+    /// Returns whether the entry was stray, so that the caller has to give the ring a reference.
+    pub(super) fn transition_to_used(&self) -> bool {
+        // Relaxed, here and below: the bits pass on nothing. The reference is passed on by a place of the ring.
+        let relaxed = Ordering::Relaxed;
+        let mut state = self.state.load(relaxed);
+        while state & (STRAY | COLD) != 0 {
+            match self.state.compare_exchange(state, state & !(STRAY | COLD), relaxed, relaxed) {
+                Ok(_) => break,
+                Err(found) => state = found,
+            }
+        }
+        state & STRAY != 0
+    }
+
+    /// By the thread that has the ring's reference, before it puts it.
+    pub(super) fn transition_to_stray(&self) {
+        // Relaxed: as above.
+        self.state.fetch_or(STRAY, Ordering::Relaxed);
+    }
+
+    /// By the thread that has the ring's reference. The entry is cold now.
+    pub(super) fn was_cold(&self) -> bool {
+        // Relaxed: as above.
+        self.state.fetch_or(COLD, Ordering::Relaxed) & COLD != 0
     }
 
     /// Whether the value is there, and visible to the caller.
@@ -109,7 +160,8 @@ impl<K, V, C: RegistryCount> Entry<K, V, C> {
         core.counters.created.fetch_add(1, Ordering::Relaxed);
         // Release: pairs with the Acquire in `is_ready`. A bit is added, since the map may have released the entry
         // already: after a fork an acquire removes an entry whose lock may be lost.
-        self.state.fetch_or(READY, Ordering::Release);
+        let lingers = if core.ring.has_places() { STRAY } else { 0 };
+        self.state.fetch_or(READY | lingers, Ordering::Release);
         Ok(())
     }
 

@@ -77,6 +77,33 @@
 //! assert_eq!(routes.acquire(&7, || [1; 6])[0], 1);
 //! ```
 //!
+//! # Objects that linger
+//!
+//! A server whose requests come one after the other would create and destroy a tenant for each of them. In a registry
+//! [with linger](Registry::with_linger) an object stays when no one uses it, until its place is wanted for another one,
+//! or until the second [sweep](Registry::sweep) after its last use:
+//!
+//! ```
+//! use tenure::registry::Registry;
+//!
+//! let tenants: Registry<u32, String> = Registry::with_linger(1_000);
+//! drop(tenants.acquire(&7, || "tenant 7".to_owned()));
+//! assert_eq!(*tenants.acquire(&7, || unreachable!("it is still there")), "tenant 7");
+//!
+//! tenants.sweep(); // once a minute, by some task
+//! tenants.sweep();
+//! assert!(tenants.get(&7).is_none());
+//! ```
+//!
+//! The registry has a reference of its own to such an object. It has 1,000 places for them here, 8 bytes each, in which
+//! objects come in the order of their first uses. One that finds no empty place takes that of an object which was not
+//! used since the last lap or sweep, and ends it there and then. With enough places, and a sweep now and then, no
+//! request runs a destructor. A look-up costs as much as without linger; the first drop of a reference after a sweep or
+//! a lap costs one more atomic operation.
+//!
+//! All objects end with the last handle to the registry, but for those in use. So a lingering object must not have a
+//! handle to its own registry: neither would end.
+//!
 //! # Limits
 //!
 //! - **A hot key is a hot line.** Every acquire writes its count. If every request needs the object, keep a [`Ref`], or
@@ -137,6 +164,7 @@
 
 mod collector;
 mod entry;
+mod linger;
 mod machine;
 mod map;
 mod reference;
@@ -164,6 +192,7 @@ use core::fmt;
 use core::hash::{BuildHasher, Hash};
 use core::ptr::NonNull;
 use entry::{Entry, Spare};
+use linger::{ClosesRing, Ring};
 use machine::Machine;
 use map::{Map, order_of};
 use std::hash::RandomState;
@@ -177,6 +206,8 @@ use std::hash::RandomState;
 pub struct Registry<K, V, C: RegistryCount = TicketRef, S = RandomState> {
     core: Shared<Core<K, V, C>, C::Machine>,
     hasher: S,
+    /// If objects linger.
+    closes: Option<Shared<ClosesRing<K, V, C>, C::Machine>>,
 }
 
 /// What handles and entries keep alive.
@@ -185,6 +216,7 @@ struct Core<K, V, C: RegistryCount> {
     /// owners.
     map: Isolated<Map<Entry<K, V, C>>>,
     counters: Isolated<Counters<C::Machine>>,
+    ring: Ring<K, V, C>,
 }
 
 /// As many as are allocated at once.
@@ -199,6 +231,12 @@ where
     #[must_use]
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// A registry in which up to `objects` objects [linger](self#objects-that-linger).
+    #[must_use]
+    pub fn with_linger(objects: usize) -> Self {
+        Self::with_linger_and_hasher(objects, RandomState::default())
     }
 }
 
@@ -220,9 +258,17 @@ where
     /// A registry whose keys are hashed by `hasher`.
     #[must_use]
     pub fn with_hasher(hasher: S) -> Self {
-        let map = Map::new(BUCKETS, C::Machine::BATCH);
+        Self::with_linger_and_hasher(0, hasher)
+    }
+
+    /// [`with_linger`](Registry::with_linger), with keys that are hashed by `hasher`.
+    #[must_use]
+    pub fn with_linger_and_hasher(objects: usize, hasher: S) -> Self {
+        let map = Isolated::new(Map::new(BUCKETS, C::Machine::BATCH));
         let counters = Isolated::new(Counters::new());
-        Self { core: Shared::new(Core { map: Isolated::new(map), counters }), hasher }
+        let core = Shared::new(Core { map, counters, ring: Ring::new(objects) });
+        let closes = (objects > 0).then(|| Shared::new(ClosesRing(core.clone())));
+        Self { core, hasher, closes }
     }
 
     /// The object of that key, which `create` makes if there is none.
@@ -332,7 +378,7 @@ where
 
     /// A reference to the key's entry, which may not be ready, and whether it is new.
     fn insert_or_find(&self, key: K, order: u64) -> (Ref<K, V, C>, bool) {
-        let Core { map, counters } = &*self.core;
+        let Core { map, counters, .. } = &*self.core;
         let spare = Spare::new(key, order, self.core.clone());
         // SAFETY: dropped as this returns.
         let guard = unsafe { map.enter() };
@@ -365,7 +411,7 @@ where
         }
     }
 
-    /// The number of objects. If some come and go during the call, at least as many as there were all the time.
+    /// The number of objects, with those that linger. If some come and go during the call, at least as many as there were all the time.
     #[must_use]
     pub fn len(&self) -> usize {
         usize::try_from(self.core.counters.live()).unwrap_or(usize::MAX)
@@ -390,6 +436,20 @@ where
         objects
     }
 
+    /// Ends the lingering objects that were not used since the last sweep. Used is what a reference to was dropped.
+    ///
+    /// Called once a minute, say, by a task that has time: an object that no one uses stays for one to two minutes.
+    ///
+    /// Cost: a look at each place for a lingering object, and at the object.
+    pub fn sweep(&self) {
+        self.core.ring.sweep();
+    }
+
+    /// Ends all lingering objects that are not in use. Those in use linger again, once a reference is dropped.
+    pub fn trim(&self) {
+        self.core.ring.trim();
+    }
+
     /// What happened so far.
     #[must_use]
     pub fn statistics(&self) -> RegistryStatistics {
@@ -410,7 +470,8 @@ unsafe impl<K: Send + Sync, V: Send + Sync, C: RegistryCount, S: Sync> Sync
 
 impl<K, V, C: RegistryCount, S: Clone> Clone for Registry<K, V, C, S> {
     fn clone(&self) -> Self {
-        Self { core: self.core.clone(), hasher: self.hasher.clone() }
+        let (core, hasher) = (self.core.clone(), self.hasher.clone());
+        Self { core, hasher, closes: self.closes.clone() }
     }
 }
 

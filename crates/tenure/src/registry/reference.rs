@@ -2,6 +2,7 @@
 
 use super::RegistryCount;
 use super::entry::Entry;
+use super::linger::give;
 use crate::count::{Get, TicketRef};
 use core::fmt;
 use core::ops::Deref;
@@ -46,7 +47,8 @@ impl<K, V, C: RegistryCount> Ref<K, V, C> {
         this.0 == other.0
     }
 
-    /// The number of references at some moment of the call.
+    /// The number of references at some moment of the call. While the object [lingers](super#objects-that-linger) the
+    /// registry has one.
     #[must_use]
     pub fn count(this: &Self) -> u32 {
         this.entry().count.read()
@@ -82,10 +84,11 @@ impl<K, V, C: RegistryCount> Drop for Ref<K, V, C> {
     #[inline(always)]
     fn drop(&mut self) {
         // SAFETY: the reference is this `Ref`'s, which ends here.
-        if unsafe { Entry::put(self.0) }.is_last() {
-            // SAFETY: that was the last reference.
-            unsafe { Entry::end(self.0) };
+        if self.entry().notes_drops() && unsafe { give(self.0) } {
+            return;
         }
+        // SAFETY: as above, and the ring did not get it.
+        unsafe { Entry::put_and_end(self.0) };
     }
 }
 

@@ -25,9 +25,9 @@ macro_rules! for_all_counts {
     )*};
 }
 
-type Objects<V, C> = Registry<String, V, C>;
+pub(crate) type Objects<V, C> = Registry<String, V, C>;
 
-struct Mourned(&'static str, Arc<Mutex<Vec<&'static str>>>);
+pub(crate) struct Mourned(pub(crate) &'static str, pub(crate) Arc<Mutex<Vec<&'static str>>>);
 
 impl Drop for Mourned {
     fn drop(&mut self) {

@@ -3,8 +3,10 @@
 //! Forks need a process of their own: `registry_fork.rs`.
 #![cfg(all(feature = "registry", target_has_atomic = "64"))]
 
+#[macro_use]
 mod behaviour;
 #[path = "../support/cases.rs"]
 mod cases;
+mod linger;
 mod model;
 mod threads;

@@ -4,6 +4,7 @@
 //! holders did with one happened before its end. What the library frees stays in [`quarantine`], so a word that is used
 //! too late complains.
 
+pub(crate) mod linger;
 pub(crate) mod map;
 mod orderings;
 
@@ -103,6 +104,16 @@ impl Witness {
         Object { value: Value::new(known.created), number: known.created, witness: self.clone() }
     }
 
+    fn use_it<C: RegistryCount>(&self, object: ObjectRef<C>) {
+        let count = |change: fn(&mut u32)| {
+            change(&mut self.0.lock().unwrap().held[object.number as usize - 1]);
+        };
+        count(|held| *held += 1);
+        assert_eq!(object.value.look(), object.number);
+        count(|held| *held -= 1);
+        drop(object);
+    }
+
     /// So many objects were created, and all are gone.
     fn assert_gone(&self, created: &RangeInclusive<u32>) {
         let known = self.0.lock().unwrap();
@@ -138,19 +149,23 @@ pub(crate) struct Stage<C: RegistryCount> {
     witness: Witness,
 }
 
+fn set_stage<C: RegistryCount>(objects: &Objects<C>) {
+    quarantine::keep();
+    end_at_failure();
+    set_number(0);
+    // The threads' places are allocated, which would pass on more than an algorithm does.
+    assert!(objects.get(&KEY).is_none());
+    if C::NEEDS_GRACE_PERIOD {
+        // SAFETY: dropped here.
+        drop(unsafe { Loom::puts().enter() });
+    }
+}
+
 impl<C: RegistryCount> Stage<C> {
     fn new() -> Self {
-        quarantine::keep();
-        end_at_failure();
-        set_number(0);
-        let stage = Self { objects: Objects::default(), witness: Witness::default() };
-        // The threads' places are allocated, which would pass on more than an algorithm does.
-        assert!(stage.objects.get(&KEY).is_none());
-        if C::NEEDS_GRACE_PERIOD {
-            // SAFETY: dropped here.
-            drop(unsafe { Loom::puts().enter() });
-        }
-        stage
+        let objects = Objects::default();
+        set_stage(&objects);
+        Self { objects, witness: Witness::default() }
     }
 
     fn acquired(&self) -> ObjectRef<C> {
@@ -158,13 +173,7 @@ impl<C: RegistryCount> Stage<C> {
     }
 
     fn use_it(&self, object: ObjectRef<C>) {
-        let count = |change: fn(&mut u32)| {
-            change(&mut self.witness.0.lock().unwrap().held[object.number as usize - 1]);
-        };
-        count(|held| *held += 1);
-        assert_eq!(object.value.look(), object.number);
-        count(|held| *held -= 1);
-        drop(object);
+        self.witness.use_it(object);
     }
 }
 

@@ -1,5 +1,6 @@
 //! The orderings and barriers of the registry, each with the model that fails without it.
 
+use super::linger;
 use super::map::InFront::{Bucket, Element, Removed};
 use super::map::{
     a_look_under_an_insertion, all_keys, get_11, get_12, get_nested, growth_under, insert_31,
@@ -16,6 +17,7 @@ use tenure::memory::Ordering;
 
 const COLLECTOR: File = file!("src/registry/collector.rs");
 const ENTRY: File = file!("src/registry/entry.rs");
+const LINGER: File = file!("src/registry/linger.rs");
 const MAP: File = file!("src/registry/map.rs");
 const REGISTRY: File = file!("src/registry/mod.rs");
 
@@ -58,6 +60,11 @@ const NEEDED: &[Needed] = needed! {
         => Claim("subtract with overflow"), Some(2),
         meet::<C>(Some(count_objects), [acquire_unfenced as Act<C>], 1..=1);
 
+    LINGER "swap" AcqRel "compare_exchange" to Acquire
+        => FieldRace, Some(2), linger::meet::<C>(linger::trim, linger::use_and_keep, 2);
+    LINGER "Ring::sweep" Release "compare_exchange"
+        => MemoryRace, Some(2), linger::meet::<C>(linger::sweep, linger::trim, 1);
+
     MAP "Map::find" Acquire "load"
         => MemoryRace, Some(2), a_look_under_an_insertion(get_11, Bucket);
     MAP "Map::find" Acquire "load 2"
@@ -85,10 +92,16 @@ const NEEDED: &[Needed] = needed! {
 const NO_MODEL: &str =
     "as in `enter`, by a thread whose thread-locals are being destroyed: no model has one";
 
+const LATE: &str = "it also acquires what the last owner of a place did: whoever ends the object passes fences, and loom's \
+     acquire what any thread has seen that passed something on to this one";
+
 const ROOM: Room = Room {
-    files: &[COLLECTOR, ENTRY, MAP, REGISTRY],
+    files: &[COLLECTOR, ENTRY, LINGER, MAP, REGISTRY],
     needed: NEEDED,
-    kept: &[((COLLECTOR.0, "Collector::borrow", Ordering::Release, "store"), NO_MODEL)],
+    kept: &[
+        ((COLLECTOR.0, "Collector::borrow", Ordering::Release, "store"), NO_MODEL),
+        ((LINGER.0, "swap", Ordering::AcqRel, "compare_exchange"), LATE),
+    ],
     tests: &["registry::"],
 };
 

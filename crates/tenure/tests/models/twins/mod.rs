@@ -20,6 +20,8 @@ mod cells;
 mod combiner;
 mod donation;
 mod lazy;
+#[cfg(feature = "registry")]
+mod linger;
 mod magazine;
 #[cfg(feature = "registry")]
 mod map;

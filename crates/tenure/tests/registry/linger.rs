@@ -1,0 +1,157 @@
+//! Objects that no one uses, and that linger.
+
+use crate::behaviour::{Mourned, Objects};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use tenure::count::{IncNotZero, RcuRef, TicketRef};
+use tenure::line::Isolated;
+use tenure::registry::{Ref, Registry, RegistryCount};
+
+type Dead = Arc<Mutex<Vec<&'static str>>>;
+
+struct Lingering<C: RegistryCount> {
+    objects: Objects<Mourned, C>,
+    dead: Dead,
+}
+
+impl<C: RegistryCount> Lingering<C> {
+    fn new(places: usize) -> Self {
+        let objects = Objects::with_linger_and_hasher(places, Default::default());
+        Self { objects, dead: Dead::default() }
+    }
+
+    fn acquire(&self, name: &'static str) -> Ref<String, Mourned, C> {
+        self.objects.acquire(name, || Mourned(name, self.dead.clone()))
+    }
+
+    /// What ended since the last call.
+    fn ended(&self) -> Vec<&'static str> {
+        std::mem::take(&mut *self.dead.lock().unwrap())
+    }
+}
+
+for_all_counts! {
+    fn an_object_lingers_as_long_as_no_other_wants_its_place<C>() {
+        let stage = Lingering::<C>::new(2);
+        let address = (&raw const *stage.acquire("a")).addr();
+        assert_eq!((&raw const *stage.acquire("a")).addr(), address);
+        assert_eq!((&raw const *stage.objects.get("a").unwrap()).addr(), address);
+        drop(stage.acquire("b"));
+        assert_eq!((stage.ended(), stage.objects.len()), (vec![], 2));
+        drop(stage.acquire("c"));
+        assert_eq!((stage.ended().len(), stage.objects.len()), (1, 2));
+        assert_eq!(stage.objects.statistics().created, 3);
+    }
+
+    fn the_object_that_was_not_used_makes_room<C>() {
+        let stage = Lingering::<C>::new(3);
+        for name in ["a", "b", "c"] {
+            drop(stage.acquire(name));
+        }
+        stage.objects.sweep();
+        drop((stage.acquire("a"), stage.acquire("c")));
+        drop(stage.acquire("d"));
+        assert_eq!(stage.ended(), ["b"]);
+    }
+
+    fn a_sweep_ends_what_was_not_used_since_the_last_one<C>() {
+        let stage = Lingering::<C>::new(10);
+        drop((stage.acquire("a"), stage.acquire("b")));
+        stage.objects.sweep();
+        assert_eq!(stage.ended(), [""; 0]);
+        drop(stage.acquire("a"));
+        stage.objects.sweep();
+        assert_eq!(stage.ended(), ["b"]);
+        stage.objects.sweep();
+        assert_eq!((stage.ended(), stage.objects.is_empty()), (vec!["a"], true));
+    }
+
+    fn an_object_in_use_outlives_a_trim_and_lingers_again<C>() {
+        let stage = Lingering::<C>::new(2);
+        let held = stage.acquire("a");
+        drop((held.clone(), stage.acquire("b")));
+        stage.objects.trim();
+        assert_eq!((stage.ended(), Ref::count(&held)), (vec!["b"], 1));
+        drop(held);
+        assert_eq!((stage.ended(), stage.objects.len()), (vec![], 1));
+        stage.objects.trim();
+        assert_eq!((stage.ended(), stage.objects.is_empty()), (vec!["a"], true));
+    }
+
+    fn an_object_in_use_that_makes_room_lingers_again<C>() {
+        let stage = Lingering::<C>::new(1);
+        let held = stage.acquire("a");
+        drop(held.clone());
+        assert_eq!(Ref::count(&held), 2, "the registry has one");
+        drop(stage.acquire("b"));
+        assert_eq!((stage.ended(), Ref::count(&held)), (vec![], 1));
+        drop(held);
+        assert_eq!(stage.ended(), ["b"]);
+        assert!(stage.objects.get("a").is_some());
+    }
+
+    fn lingering_objects_end_with_the_last_handle<C>() {
+        let Lingering { objects, dead } = Lingering::<C>::new(4);
+        let acquire = |name| objects.acquire(name, || Mourned(name, dead.clone()));
+        let held = acquire("held");
+        drop((acquire("a"), held.clone()));
+        let other = objects.clone();
+        drop(objects);
+        assert!(other.get("a").is_some() && dead.lock().unwrap().is_empty());
+        drop(other);
+        assert_eq!(*dead.lock().unwrap(), ["a"]);
+        drop((held.clone(), held));
+        assert_eq!(*dead.lock().unwrap(), ["a", "held"], "there is no ring any more");
+    }
+
+    fn a_create_that_fails_leaves_nothing_that_lingers<C>() {
+        let objects = Objects::<u32, C>::with_linger_and_hasher(4, Default::default());
+        assert_eq!(objects.try_acquire("a", || Err("no")).unwrap_err(), "no");
+        assert!(catch_unwind(AssertUnwindSafe(|| objects.acquire("a", || panic!("no")))).is_err());
+        assert!(objects.is_empty());
+        assert_eq!(*objects.acquire("a", || 1), 1);
+        assert_eq!(objects.len(), 1);
+    }
+}
+
+#[test]
+fn destructors_that_panic_leave_no_lingering_object_behind() {
+    struct Panics(Arc<Mutex<u32>>);
+    impl Drop for Panics {
+        fn drop(&mut self) {
+            *self.0.lock().unwrap() += 1;
+            if !thread::panicking() {
+                panic!("in a destructor");
+            }
+        }
+    }
+    let ended = Arc::new(Mutex::new(0));
+    for end in [|objects: Registry<u32, Panics>| objects.trim(), |objects| drop(objects)] {
+        let objects = Registry::with_linger(10);
+        for key in 0..10 {
+            drop(objects.acquire(&key, || Panics(ended.clone())));
+        }
+        assert!(catch_unwind(AssertUnwindSafe(|| end(objects))).is_err());
+        assert_eq!(std::mem::take(&mut *ended.lock().unwrap()), 10);
+    }
+}
+
+#[test]
+fn a_server_with_places_for_all_its_tenants_creates_each_of_them_once() {
+    const TENANTS: u32 = 100;
+    let tenants: Registry<u32, u32> = Registry::with_linger(TENANTS as usize);
+    thread::scope(|scope| {
+        for worker in 0..4 {
+            let tenants = &tenants;
+            scope.spawn(move || {
+                for request in 0..if cfg!(miri) { 300 } else { 20_000 } {
+                    let key = (request * 7 + worker * 31) % TENANTS;
+                    assert_eq!(*tenants.acquire(&key, || key), key);
+                }
+            });
+        }
+    });
+    let said = tenants.statistics();
+    assert_eq!((said.created, said.destroyed, said.met_dead), (u64::from(TENANTS), 0, 0));
+}
