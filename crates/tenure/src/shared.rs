@@ -118,4 +118,14 @@ impl<C, M: Memory> RawShared<C, M> {
         // SAFETY: alive for `'a` (caller), and never borrowed for writing.
         unsafe { &self.0.as_ref().core }
     }
+
+    /// Another reference.
+    ///
+    /// # Safety
+    ///
+    /// A reference keeps the block alive during the call.
+    pub(crate) unsafe fn to_shared(self) -> Shared<C, M> {
+        // SAFETY: there is a reference, which is the caller's and not dropped here.
+        Shared::clone(&core::mem::ManuallyDrop::new(Shared(self.0)))
+    }
 }

@@ -18,6 +18,7 @@ use forks::{AtEnd, expect_well, in_child};
 use owned::Owner;
 use std::sync::{Barrier, Mutex};
 use std::thread;
+use std::time::Duration;
 use stopping::{Stopping, let_it_go_on, stop_in_the_next_barrier, wait_until_it_stops};
 use tenure::memory::{Memory, Native, Ordering, Threads};
 use tenure::pool::list::{self, List};
@@ -280,6 +281,42 @@ fn a_child_uses_and_closes_a_pool_that_a_lost_thread_was_trimming() {
         });
         assert_eq!(pool.statistics().total.bytes, 0, "in the parent no thread is lost");
     }
+}
+
+#[test]
+fn a_child_uses_a_pool_in_which_a_lost_thread_began_to_wait() {
+    let wait = |pool: &Buffers| drop(pool.acquire_timeout(SIZE, Duration::ZERO).unwrap());
+    for has_a_number in [true, false] {
+        let pool = idle_buffers();
+        in_the_middle_of(&pool, wait, has_a_number, |pool| {
+            let all = [(); 4].map(|()| pool.acquire(SIZE).expect("it is idle, or there is room"));
+            assert!(pool.acquire_timeout(SIZE, Duration::ZERO).is_err());
+            drop(all);
+            let all = [(); 4].map(|()| pool.acquire_timeout(SIZE, Duration::MAX).unwrap());
+            drop(all);
+            assert_eq!(pool.trim(), 4 * SIZE as u64);
+        });
+        assert_eq!(pool.trim(), 4 * SIZE as u64, "in the parent no thread is lost");
+    }
+}
+
+#[test]
+fn a_child_has_the_turn_of_a_thread_that_waits_in_the_parent() {
+    let pool = BufferPool::builder().classes(SIZE, 1).limit(SIZE as u64).build().unwrap();
+    let only = pool.acquire(SIZE).unwrap();
+    let other = pool.clone();
+    let waits = thread::spawn(move || drop(other.acquire_timeout(SIZE, Duration::MAX).unwrap()));
+    // In the queue: what is not idle is refused without a look.
+    thread::sleep(Duration::from_millis(20));
+    let mut only = Some(only);
+    let status = in_child(|| {
+        drop(only.take());
+        drop(pool.acquire(SIZE).expect("it is idle"));
+        drop(pool.acquire_timeout(SIZE, Duration::MAX).unwrap());
+    });
+    expect_well(0, status);
+    drop(only);
+    waits.join().unwrap();
 }
 
 #[test]

@@ -35,6 +35,13 @@ pub unsafe trait Threads: Memory {
         None
     }
 
+    /// How often the process forked before it came to be, as far as this machine counts: another number in the child
+    /// than in its parent.
+    #[must_use]
+    fn forks() -> u32 {
+        0
+    }
+
     /// # Safety
     ///
     /// The calling thread [borrowed](Self::borrow_number) it, and no longer uses what it has by it.

@@ -13,17 +13,19 @@
 //!
 //! An acquire is refused only if, at one moment of the call, no slot was idle and the limit allowed no other contents.
 //! [`make_room`](Shared::make_room) gathers the lists, and looks at the limit between two looks that found all lists
-//! empty.
+//! empty. Or an acquire waits, in [`turns`], and this one would come before it.
 //!
 //! Contents that end [quietly](Contents::QUIET) are freed for others under the pool's lock: while one thread makes
 //! room, no other has contents in hand that are neither idle nor in use. The drop of other contents may panic, take
 //! long, or acquire from this pool: they are queued as [`Orphans`] and end when no lock is held.
 
+mod turns;
+
 use super::list::List;
 use super::lock::Lock;
 use super::table::{self, Table};
 use crate::line::Isolated;
-use crate::memory::{Atomic, Memory, Ordering, Resident};
+use crate::memory::{Atomic, Memory, Ordering, Resident, Threads};
 use crate::segments::NO_INDEX;
 use crate::shared::{RawShared, Shared};
 use alloc::sync::{Arc, Weak};
@@ -31,6 +33,9 @@ use core::iter::once;
 use core::mem::forget;
 use core::ops::Deref;
 use core::ptr::{self, NonNull};
+#[cfg(feature = "std")]
+pub(crate) use turns::block_on;
+use turns::{Serve, Turns, WAITING};
 
 /// How many quiet contents a trim frees before it releases the lock for others.
 const BATCH: usize = 32;
@@ -122,15 +127,16 @@ pub(crate) struct Pool<C: Contents<L>, L: List> {
 }
 
 /// Away from what every acquire reads.
-struct Account<M: Memory> {
+struct Account<M: Threads> {
+    /// What contents count for; and [`WAITING`].
     held: M::AtomicU64,
-    /// Held by the thread that frees quiet contents.
-    lock: Lock<M>,
+    /// Their lock is held by the thread that makes room, or frees quiet contents.
+    turns: Turns<M>,
 }
 
 pub(crate) enum Refused<F> {
     Closed,
-    /// At some moment of the call nothing was idle, and the limit allowed no more.
+    /// At some moment of the call nothing was idle and the limit allowed no more, or an acquire waited.
     Limit,
     /// All possible slots have contents or were used up.
     NoSlot,
@@ -138,22 +144,22 @@ pub(crate) enum Refused<F> {
 }
 
 /// A part of the limit, given back unless new contents are made.
-struct Reserved<'a, M: Memory> {
-    held: &'a M::AtomicU64,
+struct Reserved<'a, C: Contents<L>, L: List> {
+    pool: &'a Pool<C, L>,
     size: u64,
 }
 
-impl<M: Memory> Drop for Reserved<'_, M> {
+impl<C: Contents<L>, L: List> Drop for Reserved<'_, C, L> {
     fn drop(&mut self) {
-        // Relaxed: only an amount.
-        self.held.fetch_sub(self.size, Ordering::Relaxed);
+        self.pool.give_back(self.size);
+        self.pool.serve_if_held();
     }
 }
 
 enum Found<'a, C: Contents<L>, L: List> {
     /// In use from now on.
     Idle(&'a Slot<C, L>),
-    Room(Reserved<'a, L::Memory>),
+    Room(Reserved<'a, C, L>),
 }
 
 impl<C: Contents<L>, L: List> Class<C, L> {
@@ -175,7 +181,7 @@ impl<C: Contents<L>, L: List> Class<C, L> {
 
 impl<C: Contents<L>, L: List> Pool<C, L> {
     pub(crate) fn new(contents: C, classes: C::Classes, limit: u64) -> Self {
-        let account = Isolated::new(Account { held: Atomic::new(0), lock: Lock::new() });
+        let account = Isolated::new(Account { held: Atomic::new(0), turns: Turns::new() });
         Self { contents, classes, limit, closed: Atomic::new(OPEN), account }
     }
 
@@ -187,7 +193,7 @@ impl<C: Contents<L>, L: List> Pool<C, L> {
 
     pub(crate) fn held(&self) -> u64 {
         // Relaxed: a figure.
-        self.account.held.load(Ordering::Relaxed)
+        self.account.held.load(Ordering::Relaxed) & !WAITING
     }
 
     /// `held` and other contents of `size`, if the limit allows them.
@@ -195,19 +201,31 @@ impl<C: Contents<L>, L: List> Pool<C, L> {
         held.checked_add(size).filter(|&sum| sum <= self.limit)
     }
 
-    fn reserve(&self, size: u64) -> Option<Reserved<'_, L::Memory>> {
-        let held = &self.account.held;
-        let mut found = self.held();
+    /// `None` at the limit, and while an acquire waits.
+    fn reserve(&self, size: u64) -> Option<Reserved<'_, C, L>> {
+        self.add(size, 0).then(|| Reserved { pool: self, size })
+    }
+
+    /// Adds to the account, which has the bit `waiting`, if the limit allows it.
+    fn add(&self, size: u64, waiting: u64) -> bool {
         // Never above the limit, even briefly: another thread would be refused for nothing.
-        loop {
-            let sum = self.with_another(found, size)?;
+        let mut found = self.held() | waiting;
+        while let Some(sum) = self.with_another(found & !WAITING, size) {
             // Release: pairs with the Acquire in `is_full`, which sees as idle what this thread released before.
             // Relaxed on failure: only an amount.
+            let (held, sum) = (&self.account.held, sum | waiting);
             match held.compare_exchange_weak(found, sum, Ordering::Release, Ordering::Relaxed) {
-                Ok(_) => return Some(Reserved { held, size }),
+                Ok(_) => return true,
+                Err(now) if now & WAITING != waiting => return false,
                 Err(now) => found = now,
             }
         }
+        false
+    }
+
+    fn give_back(&self, size: u64) {
+        // Relaxed: only an amount.
+        self.account.held.fetch_sub(size, Ordering::Relaxed);
     }
 
     fn lists(&self) -> impl Iterator<Item = &L> + Clone {
@@ -255,10 +273,9 @@ impl<C: Contents<L>, L: List> Shared<Pool<C, L>, L::Memory> {
         let mut possible =
             classes[smallest..=asked].iter().rev().filter(|class| class.size <= self.limit);
         let found = possible.clone().next().and_then(|_| {
-            let _held = C::QUIET.then(|| self.account.lock.lock());
-            L::gather(self.lists(), || {
-                possible.find_map(|class| self.make_room(class).map(|found| (class, found)))
-            })
+            let mut look =
+                || possible.find_map(|class| self.make_room(class).map(|found| (class, found)));
+            self.unless_held(|| L::gather(self.lists(), &mut look))
         });
         match found {
             Some((_, Found::Idle(slot))) => Ok(slot),
@@ -271,7 +288,7 @@ impl<C: Contents<L>, L: List> Shared<Pool<C, L>, L::Memory> {
     fn fill<'a>(
         &'a self,
         class: &'a Class<C, L>,
-        reserved: Reserved<'_, L::Memory>,
+        reserved: Reserved<'_, C, L>,
     ) -> Result<&'a Slot<C, L>, Refused<C::Failure>> {
         // Before there is a slot: it may panic.
         let made = self.contents.make(class).map_err(Refused::Failed)?;
@@ -315,12 +332,16 @@ impl<C: Contents<L>, L: List> Shared<Pool<C, L>, L::Memory> {
     /// Ends all idle contents. Returns what they counted for.
     pub(crate) fn trim(&self) -> u64 {
         let most = if C::QUIET { BATCH } else { usize::MAX };
+        let _serve = Serve(self);
         let mut trimmed = 0;
         for class in self.classes.as_ref() {
             loop {
                 let mut orphans = Orphans::new(class);
-                let held = C::QUIET.then(|| self.account.lock.lock());
+                let held = C::QUIET.then(|| self.account.turns.lock());
                 let taken = L::gather(once(&class.table.idle), || orphans.take(most));
+                if C::QUIET {
+                    orphans.empty();
+                }
                 drop(held);
                 orphans.empty();
                 trimmed += taken as u64 * class.size;
@@ -336,12 +357,7 @@ impl<C: Contents<L>, L: List> Shared<Pool<C, L>, L::Memory> {
     pub(crate) fn close(&self) {
         // Relaxed: as in `is_closed`.
         self.closed.store(CLOSED, Ordering::Relaxed);
-        // Also if it was closed before: a fork may have interrupted that.
-        for class in self.classes.as_ref() {
-            let mut orphans = Orphans::new(class);
-            class.table.idle.close(|index| orphans.add(index));
-            orphans.empty();
-        }
+        self.shut().iter_mut().for_each(Orphans::empty);
     }
 }
 
@@ -359,9 +375,25 @@ pub(crate) unsafe fn release<C: Contents<L>, L: List>(slot: NonNull<Slot<C, L>>,
         let index = this.index();
         this.transition_to_unused();
         if L::release_raw(idle, index).is_err() {
-            empty(slot);
+            released_to_closed(slot);
         }
     }
+}
+
+/// The list is closed: the pool is, or an acquire waits.
+///
+/// # Safety
+///
+/// The slot has contents, is the caller's, and neither in use nor idle. The pool may be gone afterwards.
+#[cold]
+#[inline(never)]
+unsafe fn released_to_closed<C: Contents<L>, L: List>(slot: NonNull<Slot<C, L>>) {
+    // SAFETY: the contents keep the pool until here, and `pool` from here on.
+    let (pool, class, index) = unsafe {
+        let slot = slot.as_ref();
+        (slot.part.pool.to_shared(), C::class(&slot.part), slot.index())
+    };
+    pool.hand_on(class, index);
 }
 
 /// Ends the use of a slot, and its contents.
@@ -372,8 +404,10 @@ pub(crate) unsafe fn release<C: Contents<L>, L: List>(slot: NonNull<Slot<C, L>>,
 #[cold]
 #[inline(never)]
 pub(crate) unsafe fn discard<C: Contents<L>, L: List>(slot: NonNull<Slot<C, L>>) {
-    // SAFETY: the contents keep the pool. The slot is the caller's, and in no list.
+    // SAFETY: the contents keep the pool until here, and `pool` from here on. The slot is the caller's, and in no list.
     unsafe {
+        let pool = slot.as_ref().part.pool.to_shared();
+        let _serve = Serve(&pool);
         slot.as_ref().transition_to_unused();
         empty(slot);
     }
@@ -400,7 +434,7 @@ unsafe fn empty<C: Contents<L>, L: List>(slot: NonNull<Slot<C, L>>) {
             };
             // Relaxed: a figure.
             class.counts.emptied.fetch_add(1, Ordering::Relaxed);
-            drop(Reserved::<L::Memory> { held: &pool.account.held, size: class.size });
+            pool.give_back(class.size);
             if slot.uses() < C::LAST_USE {
                 // SAFETY: the slot is this thread's, not in use, and its contents are gone.
                 unsafe { class.table.vacate(slot) };
@@ -429,28 +463,30 @@ impl<'a, C: Contents<L>, L: List> Orphans<'a, C, L> {
         (0..most).map_while(|_| idle.acquire()).map(|index| self.add(index)).count()
     }
 
-    /// Adds a slot from the list. Quiet contents end at once.
+    /// Adds a slot with contents, in no list, that the caller gives up.
     fn add(&mut self, index: u32) {
-        let slot = self.class.table.slot(index);
-        if C::QUIET {
-            // SAFETY: the list handed out a slot with contents, now in no list. The caller's handle keeps the pool.
-            return unsafe { empty(NonNull::from(slot)) };
-        }
         // Relaxed: this thread reads it.
-        slot.next.store(self.first, Ordering::Relaxed);
+        self.class.table.slot(index).next.store(self.first, Ordering::Relaxed);
         self.first = index;
     }
 
-    fn empty_next(&mut self) -> bool {
-        if self.first == NO_INDEX {
-            return false;
+    /// A slot for the caller.
+    fn pop(&mut self) -> Option<u32> {
+        let index = self.first;
+        if index == NO_INDEX {
+            return None;
         }
-        let slot = self.class.table.slot(self.first);
         // Relaxed: this thread wrote it.
-        self.first = slot.next.load(Ordering::Relaxed);
-        // SAFETY: as in `add`.
-        unsafe { empty(NonNull::from(slot)) };
-        true
+        self.first = self.class.table.slot(index).next.load(Ordering::Relaxed);
+        Some(index)
+    }
+
+    /// Ends the contents of one, which may panic. The caller serves acquires that wait, without the lock.
+    fn empty_next(&mut self) -> bool {
+        let slot = self.pop().map(|index| NonNull::from(self.class.table.slot(index)));
+        // SAFETY: the slot was the caller's of `add`. The pool's handle, or a reference, is kept by those who have
+        // orphans.
+        slot.map(|slot| unsafe { empty(slot) }).is_some()
     }
 
     /// Ends the contents of all.
@@ -458,7 +494,7 @@ impl<'a, C: Contents<L>, L: List> Orphans<'a, C, L> {
     /// # Panics
     ///
     /// If the drop of one of them does, after the others are gone.
-    fn empty(mut self) {
+    fn empty(&mut self) {
         while self.empty_next() {}
     }
 }

@@ -31,6 +31,7 @@
 //! | guard | what [`acquire`](BufferPool::acquire) returns: [`PooledBuf`], [`SlotMut`], [`SlotRef`]; its drop makes the slot idle |
 //! | magazine | the idle slots that one thread keeps to itself, at most 64 of a size class, up to its end |
 //! | depot | the idle slots that all threads share |
+//! | wait | at the limit [`acquire_async`](BufferPool::acquire_async) and `acquire_timeout` take turns, first come, first served |
 //! | trim | free all idle buffers or objects, in the depot and in every magazine |
 //!
 //! # When not to use one
@@ -38,7 +39,6 @@
 //! - For small things that are cheap to make: allocators also keep a stock for each thread. A pool pays off for
 //!   expensive contents (16 KiB to zero, a `Vec` that has grown), for a memory limit, or for keys.
 //! - For memory that shrinks by itself: a pool keeps its largest number of slots until a `trim`.
-//! - To wait for a buffer: at its limit a pool returns an error.
 //! - For buffers that grow: their capacity is fixed.
 //!
 //! # What it costs
@@ -48,7 +48,8 @@
 //!
 //! # What a refusal means
 //!
-//! Only if the whole limit was in use at some moment of the call. Threads that together stay within the limit are never
+//! Only if the whole limit was in use at some moment of the call, or an acquire
+//! [waited](BufferPool::acquire_async), for whom room gathers. Threads that together stay within the limit are never
 //! refused, whatever other threads keep, move or trim meanwhile. Slots that are being acquired, released, made or (in a
 //! [`SlotPool`]) dropped by a trim count as in use.
 //!

@@ -12,6 +12,8 @@
 #[macro_use]
 #[path = "../support/table.rs"]
 mod table;
+#[path = "../support/waits.rs"]
+mod waits;
 
 mod arc;
 mod cells;

@@ -6,6 +6,7 @@
 //! | `buffers`, `contents` | what a `BufferPool` hands out and what becomes of it; what a buffer is |
 //! | `slots`, `slots_end` | keys, guards and objects of a `SlotPool`; ends, panics, and users' code that uses the pool |
 //! | `limits` | a refusal is true |
+//! | `turns` | acquires that wait at the limit |
 //! | `buffers_model`, `slots_model` | random operations against an obviously right model |
 //!
 //! `pool_fork.rs` and `pool_buffers_memory.rs` need a process of their own.
@@ -18,6 +19,8 @@ mod cases;
 #[macro_use]
 #[path = "../support/lists.rs"]
 mod owned;
+#[path = "../support/waits.rs"]
+mod waits;
 
 mod buffers;
 mod buffers_model;
@@ -29,3 +32,4 @@ mod slots_end;
 mod slots_model;
 mod support;
 mod threads;
+mod turns;

@@ -54,6 +54,9 @@ unsafe impl Threads for Stopping {
     fn is_lost(thread: usize) -> bool {
         Native::is_lost(thread)
     }
+    fn forks() -> u32 {
+        Native::forks()
+    }
     fn borrow_number() -> Option<usize> {
         Native::borrow_number()
     }

@@ -54,6 +54,11 @@ unsafe impl Threads for Native {
         std::thread::yield_now();
     }
 
+    fn forks() -> u32 {
+        count_forks();
+        NUMBERS.forks()
+    }
+
     fn borrow_number() -> Option<usize> {
         count_forks();
         Some(mem::ManuallyDrop::new(NUMBERS.claim(own_address())).number() as usize)

@@ -11,6 +11,8 @@ pub use builder::BufferPoolBuilder;
 pub use pooled::PooledBuf;
 
 use super::error::AcquireError;
+#[cfg(feature = "std")]
+use super::lifecycle::block_on;
 use super::lifecycle::{Handle, Refused};
 use super::statistics::{BufferCounts, BufferStatistics};
 use super::{DefaultList, FreeList};
@@ -182,21 +184,96 @@ impl<L: FreeList> BufferPool<L> {
             return Err(AcquireError::TooLarge { asked: capacity, largest: self.largest() });
         };
         let smallest = if or_smaller { 0 } else { asked };
-        let slot = self.0.acquire_slowly(asked, smallest).map_err(|refused| match refused {
-            Refused::Closed => AcquireError::Closed,
-            Refused::Limit => {
-                let (limit, held) = (self.0.limit, self.0.held());
-                AcquireError::LimitReached { limit, held, asked: capacity }
-            }
-            Refused::NoSlot => AcquireError::TooManyBuffers { size: class.size as usize },
-            Refused::Failed(OutOfMemory(asked)) => AcquireError::OutOfMemory { asked },
-        })?;
+        let slot = self.0.acquire_slowly(asked, smallest);
+        let slot = slot.map_err(|refused| self.error(&refused, capacity))?;
         // SAFETY: the slot has a block, which keeps the pool.
         if unsafe { slot.part.place.class() }.size != class.size {
             // Relaxed: a figure.
             class.counts.downgraded.fetch_add(1, Ordering::Relaxed);
         }
         Ok(slot)
+    }
+
+    fn error(&self, refused: &Refused<OutOfMemory>, capacity: usize) -> AcquireError {
+        match refused {
+            Refused::Closed => AcquireError::Closed,
+            Refused::Limit => {
+                let (limit, held) = (self.0.limit, self.0.held());
+                AcquireError::LimitReached { limit, held, asked: capacity }
+            }
+            Refused::NoSlot => {
+                let size = self.0.classes[self.class_for(capacity)].size as usize;
+                AcquireError::TooManyBuffers { size }
+            }
+            &Refused::Failed(OutOfMemory(asked)) => AcquireError::OutOfMemory { asked },
+        }
+    }
+
+    /// As [`acquire`](Self::acquire), but at the limit it waits for its turn: first come, first served.
+    ///
+    /// Drops of buffers, [`trim`](Self::trim) and [`close`](Self::close) wake the task, on any runtime. Dropping the
+    /// future leaves the queue; a buffer that was meant for it goes to the next. While an acquire waits, room gathers
+    /// for it: other acquires are refused, or wait behind it.
+    ///
+    /// A task that waits for a second buffer while it keeps a first may wait for ever, if others do so too.
+    ///
+    /// Cost: that of `acquire` below the limit. The first to wait closes the lists of idle buffers, and the last opens
+    /// them again: microseconds, as an acquire at the limit. In between a drop takes a lock; at other times drops do
+    /// nothing for this.
+    ///
+    /// ```
+    /// use tenure::pool::BufferPool;
+    ///
+    /// async fn greet(pool: BufferPool) -> Result<usize, tenure::pool::AcquireError> {
+    ///     let mut buffer = pool.acquire_async(16 << 10).await?;
+    ///     Ok(buffer.append(b"hello")) // empty before
+    /// }
+    /// # fn is_send<T: Send + 'static>(_: T) {}
+    /// # is_send(greet(BufferPool::new()));
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`acquire`](Self::acquire); [`LimitReached`](AcquireError::LimitReached) only if the limit never allows such
+    /// a buffer.
+    pub async fn acquire_async(&self, capacity: usize) -> Result<PooledBuf<L>, AcquireError> {
+        let asked = self.class_for(capacity);
+        if self.0.classes.get(asked).is_none_or(|class| class.size > self.0.limit) {
+            return self.acquire(capacity);
+        }
+        let slot = self.0.acquire_in_turn(asked).await;
+        let slot = slot.map_err(|refused| self.error(&refused, capacity))?;
+        // SAFETY: as in `acquire`.
+        Ok(unsafe { PooledBuf::new(slot, 0) })
+    }
+
+    /// [`acquire_async`](Self::acquire_async) for threads: blocks for `timeout` at most.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tenure::pool::BufferPool;
+    ///
+    /// let pool = BufferPool::builder().classes(4096, 1).limit(4096).build()?;
+    /// let only = pool.acquire(100)?;
+    /// assert!(pool.acquire_timeout(100, Duration::from_millis(1)).is_err());
+    /// std::thread::scope(|scope| {
+    ///     scope.spawn(|| drop(only));
+    ///     pool.acquire_timeout(100, Duration::MAX).map(drop)
+    /// })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`acquire`](Self::acquire); [`LimitReached`](AcquireError::LimitReached) after `timeout`.
+    #[cfg(feature = "std")]
+    pub fn acquire_timeout(
+        &self,
+        capacity: usize,
+        timeout: core::time::Duration,
+    ) -> Result<PooledBuf<L>, AcquireError> {
+        let acquired = block_on(self.acquire_async(capacity), timeout);
+        acquired.unwrap_or_else(|| Err(self.error(&Refused::Limit, capacity)))
     }
 
     /// The first class whose buffers have as many bytes; the number of classes or more if there is none.

@@ -95,6 +95,9 @@ pub unsafe trait List: Send + Sync + Sized + 'static {
     /// refused. May be called again, also at the same time; the child of a fork that interrupted it has to.
     fn close(&self, home: impl FnMut(u32));
 
+    /// Undoes [`close`](Self::close). Not while another thread closes or reopens the list.
+    fn reopen(&self);
+
     /// The calling thread, number `thread` of [`Threads`], ends: other threads may take what it kept.
     ///
     /// # Safety

@@ -76,12 +76,14 @@ unsafe impl<M: Threads, const LOOK_FIRST: bool> List for Scan<M, LOOK_FIRST> {
         self.lock.write(|| {
             // Relaxed: ordered by the lock.
             let admitted = self.admitted.load(Ordering::Relaxed);
-            if admitted & CLOSED_LIST != 0 {
+            let closed = admitted & CLOSED_LIST;
+            if closed != 0 {
                 // Relaxed: the caller owns the slot and will release it.
                 found.used.fetch_or(CLOSED, Ordering::Relaxed);
-            } else if admitted <= slot {
+            }
+            if admitted & !CLOSED_LIST <= slot {
                 // Relaxed: as above.
-                self.admitted.store(slot + 1, Ordering::Relaxed);
+                self.admitted.store((slot + 1) | closed, Ordering::Relaxed);
             }
         });
     }
@@ -124,6 +126,25 @@ unsafe impl<M: Threads, const LOOK_FIRST: bool> List for Scan<M, LOOK_FIRST> {
                 home(slot);
             }
         }
+    }
+
+    fn reopen(&self) {
+        self.lock.write(|| {
+            // Relaxed: ordered by the lock.
+            if self.admitted.load(Ordering::Relaxed) & CLOSED_LIST != 0 {
+                self.admitted.fetch_sub(CLOSED_LIST, Ordering::Relaxed);
+            }
+            for (_, found) in self.admitted() {
+                // Relaxed: the slot stays its owner's. `CLOSED` alone: it is being refused.
+                let open = || {
+                    let (relaxed, closed) = (Ordering::Relaxed, CLOSED | USED);
+                    found.used.compare_exchange(closed, USED, relaxed, relaxed)
+                };
+                while open() == Err(CLOSED) {
+                    M::yield_now();
+                }
+            }
+        });
     }
 }
 

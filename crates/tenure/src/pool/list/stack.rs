@@ -121,6 +121,12 @@ impl<M: Memory> Stack<M> {
         self.0.fetch_or(CLOSED, Ordering::Relaxed);
     }
 
+    /// Undoes [`close`](Self::close), which came before.
+    fn reopen(&self) {
+        // Relaxed: as above.
+        self.0.fetch_sub(CLOSED, Ordering::Relaxed);
+    }
+
     /// `None` if an index is on the stack. Otherwise a number that changes with each pop: if it is the same twice, the
     /// stack was empty all the time between.
     fn emptiness(&self) -> Option<u64> {
@@ -178,6 +184,12 @@ unsafe impl<M: Threads> List for TaggedStack<M> {
         self.head.close();
         // One at a time: a child of a fork meanwhile loses one slot, and may close the list again.
         core::iter::from_fn(|| self.acquire()).for_each(home);
+    }
+
+    fn reopen(&self) {
+        if self.is_closed() {
+            self.head.reopen();
+        }
     }
 }
 

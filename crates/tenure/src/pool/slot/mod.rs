@@ -37,10 +37,13 @@ pub use guard::{SlotMut, SlotRef};
 pub use key::SlotKey;
 
 use super::error::AcquireError;
+#[cfg(feature = "std")]
+use super::lifecycle::block_on;
 use super::lifecycle::{Handle, Part, Refused};
 use super::statistics::SlotStatistics;
 use super::table::Table;
 use super::{DefaultList, FreeList};
+use core::convert::Infallible;
 use core::fmt;
 use core::panic::{RefUnwindSafe, UnwindSafe};
 use objects::Objects;
@@ -244,15 +247,55 @@ impl<T, L: FreeList> SlotPool<T, L> {
     #[cold]
     #[inline(never)]
     fn acquire_slowly(&self) -> Result<SlotMut<T, L>, AcquireError> {
-        match self.0.acquire_slowly(0, 0) {
-            // SAFETY: the slot was given to this call.
-            Ok(slot) => Ok(unsafe { SlotMut::new(slot) }),
-            Err(Refused::Closed) => Err(AcquireError::Closed),
-            Err(Refused::Limit | Refused::NoSlot) => {
-                Err(AcquireError::Exhausted { limit: self.limit() })
-            }
-            Err(Refused::Failed(never)) => match never {},
+        let slot = self.0.acquire_slowly(0, 0).map_err(|refused| self.error(&refused))?;
+        // SAFETY: the slot was given to this call.
+        Ok(unsafe { SlotMut::new(slot) })
+    }
+
+    fn error(&self, refused: &Refused<Infallible>) -> AcquireError {
+        match refused {
+            Refused::Closed => AcquireError::Closed,
+            Refused::Limit | Refused::NoSlot => AcquireError::Exhausted { limit: self.limit() },
+            Refused::Failed(never) => match *never {},
         }
+    }
+
+    /// As [`acquire`](Self::acquire), but at the limit it waits for its turn: first come, first served. Dropping the
+    /// future leaves the queue, and an object that was meant for it goes to the next. See
+    /// [`BufferPool::acquire_async`](super::BufferPool::acquire_async).
+    ///
+    /// # Errors
+    ///
+    /// As [`acquire`](Self::acquire); [`Exhausted`](AcquireError::Exhausted) only if the limit is 0.
+    ///
+    /// # Panics
+    ///
+    /// If `make` does.
+    pub async fn acquire_async(&self) -> Result<SlotMut<T, L>, AcquireError> {
+        if self.limit() == 0 {
+            return self.acquire();
+        }
+        let slot = self.0.acquire_in_turn(0).await.map_err(|refused| self.error(&refused))?;
+        // SAFETY: as in `acquire`.
+        Ok(unsafe { SlotMut::new(slot) })
+    }
+
+    /// [`acquire_async`](Self::acquire_async) for threads: blocks for `timeout` at most.
+    ///
+    /// # Errors
+    ///
+    /// As [`acquire`](Self::acquire); [`Exhausted`](AcquireError::Exhausted) after `timeout`.
+    ///
+    /// # Panics
+    ///
+    /// If `make` does.
+    #[cfg(feature = "std")]
+    pub fn acquire_timeout(
+        &self,
+        timeout: core::time::Duration,
+    ) -> Result<SlotMut<T, L>, AcquireError> {
+        let acquired = block_on(self.acquire_async(), timeout);
+        acquired.unwrap_or_else(|| Err(self.error(&Refused::Limit)))
     }
 
     /// The object that is [shared](SlotMut::share) under that key. `None` if its use has ended, if it is not shared, or

@@ -8,6 +8,7 @@ use super::magazines::{
     an_owner_that_holds_a_slot_uses_its_magazine_between_two_trims as owner_between_two_trims,
     two_trims_of_a_magazine_share_no_slot,
 };
+use super::turns::released_under_a_hold;
 use crate::memory::{InOrder, Loom};
 use crate::needed::{Needed, Room, fails_without, needed, tests_of};
 use crate::slots::unshared_under_lookups;
@@ -16,6 +17,7 @@ use crate::weakening::{File, file};
 use tenure::pool::list::{Magazines, Scan, TaggedStack};
 
 const LIFECYCLE: File = file!("src/pool/lifecycle.rs");
+const TURNS: File = file!("src/pool/lifecycle/turns.rs");
 const LOCK: File = file!("src/pool/lock.rs");
 const MAGAZINE: File = file!("src/pool/list/magazines/magazine.rs");
 const MAGAZINES: File = file!("src/pool/list/magazines/mod.rs");
@@ -83,14 +85,14 @@ const NEEDED: &[Needed] = needed! {
     SEGMENTS "Segments::snapshot" Acquire "load"
         => MemoryRace, Some(2), closed_under_a_release::<Small>(1);
 
-    LIFECYCLE "Pool::reserve" Release "compare_exchange_weak"
+    LIFECYCLE "Pool::add" Release "compare_exchange_weak"
         => Claim(IDLE_OR_ROOM), Some(2), acquired_at_the_limit::<Loom>();
     LIFECYCLE "Pool::is_full" Acquire "load"
         => Claim(IDLE_OR_ROOM), Some(2), acquired_at_the_limit::<Loom>();
 };
 
 const ROOM: Room = Room {
-    files: &[STACK, MAGAZINE, MAGAZINES, LOCK, SCAN, SEGMENTS, LIFECYCLE],
+    files: &[STACK, MAGAZINE, MAGAZINES, LOCK, SCAN, SEGMENTS, LIFECYCLE, TURNS],
     needed: NEEDED,
     kept: &[],
     tests: &["pool::"],
@@ -126,5 +128,15 @@ fn without_its_barrier_owner_and_reclaimer_are_both_inside() {
             FieldRace,
             an_owner_and_a_trim_share_no_slot::<false>,
         );
+    }
+}
+
+#[test]
+fn without_its_barrier_a_release_misses_that_another_thread_waits() {
+    for (barrier, within) in [
+        ("light_barrier", (MAGAZINE, "Magazine::enter")),
+        ("heavy_barrier", (MAGAZINES, "Magazines::close")),
+    ] {
+        fails_without(barrier, within, Some(3), FieldRace, released_under_a_hold::<Small>);
     }
 }

@@ -147,6 +147,10 @@ unsafe impl<F: Flaw> List for StackTwin<F> {
         (head & INDEX == NOTHING).then_some(head)
     }
 
+    fn reopen(&self) {
+        unreachable!("no model of it waits");
+    }
+
     fn close(&self, home: impl FnMut(u32)) {
         let refuse = || self.head.fetch_or(CLOSED, Ordering::Relaxed);
         if F::REFUSES_FIRST {

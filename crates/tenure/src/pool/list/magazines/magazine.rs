@@ -5,7 +5,7 @@ use crate::memory::{Atomic, Memory, Ordering, Plain};
 pub(super) const OPEN: u32 = 0;
 /// Another thread is gathering the slots that threads keep.
 pub(super) const RECLAIM: u32 = 1;
-/// The list is closed, and stays so.
+/// The list is closed.
 pub(super) const CLOSED: u32 = 1 << 1;
 /// No owner would empty the magazine at the end of its thread.
 pub(super) const UNOWNED: u32 = 1 << 2;

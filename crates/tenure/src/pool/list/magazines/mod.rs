@@ -94,7 +94,7 @@ pub struct Magazines<M: Memory = Native, const BATCH: usize = BATCH_SIZE> {
     owner: Weak<dyn Resident>,
 }
 
-/// Bit of `owners`: the list is closed, and stays so.
+/// Bit of `owners`: the list is closed.
 const CLOSED: u32 = 1 << 31;
 /// Bit of `owners`: idle slots are being gathered. Written under the lock.
 const GATHERED: u32 = 1 << 30;
@@ -325,6 +325,17 @@ unsafe impl<M: Threads, const BATCH: usize> List for Magazines<M, BATCH> {
             unsafe { self.loosen_all(magazine::CLOSED) };
         }
         self.depot.loose.close(home);
+    }
+
+    fn reopen(&self) {
+        self.depot.loose.reopen();
+        let shut = self.magazines.snapshot().map(|(_, magazine)| magazine);
+        let shut = shut.filter(|magazine| magazine.is_shut(magazine::CLOSED));
+        shut.for_each(|magazine| magazine.reopen(magazine::CLOSED));
+        // Relaxed: a new owner's magazine is untouched, or its gate passes on what was done.
+        if self.owners.load(Ordering::Relaxed) & CLOSED != 0 {
+            self.owners.fetch_sub(CLOSED, Ordering::Relaxed);
+        }
     }
 
     unsafe fn leave(&self, thread: usize) {
