@@ -103,7 +103,6 @@ impl<C, M: Memory> RawShared<C, M> {
     /// # Safety
     ///
     /// A reference keeps the block alive during the call.
-    #[cfg(feature = "registry")]
     pub(crate) unsafe fn to_shared(self) -> Shared<C, M> {
         // SAFETY: the block is alive (caller).
         unsafe { self.0.as_ref() }.references.get_held();
@@ -117,15 +116,5 @@ impl<C, M: Memory> RawShared<C, M> {
     pub(crate) unsafe fn core<'a>(self) -> &'a C {
         // SAFETY: alive for `'a` (caller), and never borrowed for writing.
         unsafe { &self.0.as_ref().core }
-    }
-
-    /// Another reference.
-    ///
-    /// # Safety
-    ///
-    /// A reference keeps the block alive during the call.
-    pub(crate) unsafe fn to_shared(self) -> Shared<C, M> {
-        // SAFETY: there is a reference, which is the caller's and not dropped here.
-        Shared::clone(&core::mem::ManuallyDrop::new(Shared(self.0)))
     }
 }
