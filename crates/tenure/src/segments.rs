@@ -28,7 +28,7 @@ const SEGMENTS: usize = (INDEX_BITS - FIRST_BITS) as usize;
 pub(crate) const CAPACITY: u32 = (1 << INDEX_BITS) - FIRST;
 
 pub(crate) struct Segments<T, M: Memory> {
-    segments: [M::Pointer<T>; SEGMENTS],
+    segments: [M::Pointer<T>; PLACES],
     owns: PhantomData<T>,
 }
 
@@ -50,7 +50,9 @@ const fn place(index: u32) -> (usize, usize) {
 pub(crate) struct Spot(u32);
 
 const SEGMENT_BITS: u32 = 5;
-const _: () = assert!(SEGMENTS < 1 << SEGMENT_BITS && INDEX_BITS + SEGMENT_BITS <= u32::BITS + 1);
+/// A spot's segment needs no check. Those from [`SEGMENTS`] on are never allocated.
+const PLACES: usize = 1 << SEGMENT_BITS;
+const _: () = assert!(SEGMENTS < PLACES && INDEX_BITS + SEGMENT_BITS <= u32::BITS + 1);
 
 impl Spot {
     /// In no segment.
@@ -88,7 +90,7 @@ const fn length(segment: usize) -> usize {
 impl<T> Segments<T, Native> {
     /// [`new`](Self::new), for a static.
     pub(crate) const fn native() -> Self {
-        let segments = [const { <Native as Memory>::Pointer::<T>::new(ptr::null_mut()) }; SEGMENTS];
+        let segments = [const { <Native as Memory>::Pointer::<T>::new(ptr::null_mut()) }; PLACES];
         Self { segments, owns: PhantomData }
     }
 }

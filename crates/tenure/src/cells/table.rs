@@ -1,7 +1,7 @@
 //! [`Table`]: a cell for each thread and index, and the indices.
 
 use crate::line::Isolated;
-use crate::memory::{Atomic, Memory, Native, Ordering, Pointer, Threads};
+use crate::memory::{Atomic, Memory, Native, Ordering, Pointer, Threads, by_register};
 use crate::pool::list::{Linked, Stack};
 use crate::segments::{CAPACITY, Segments, Spot};
 use alloc::boxed::Box;
@@ -126,7 +126,7 @@ impl<M: Threads> Table<M> {
             self.threads.get(M::thread()? as u32)?.load(Ordering::Relaxed).cast_const()
         };
         // SAFETY: null, or a row of this table, which lives as long: only `own_or_grow` sets the word, for `CELLS`.
-        unsafe { row.as_ref() }?.at(spot)
+        unsafe { row.as_ref() }?.at(spot).map(by_register)
     }
 
     /// The calling thread's cell. `None` if it has no number.

@@ -25,6 +25,8 @@ mod threads;
 use core::cell::Cell;
 pub use core::sync::atomic::Ordering;
 pub(crate) use native::FnSlot;
+#[cfg(feature = "alloc")]
+pub(crate) use native::by_register;
 #[cfg(feature = "registry")]
 pub(crate) use native::forks;
 pub use native::{Native, PlainCell, use_full_fences};

@@ -1,4 +1,4 @@
-//! The claim "plain loads and stores" of lazy references, read from the machine code.
+//! The claim "plain loads and stores" of lazy references and cells, read from the machine code.
 //!
 //! The library is compiled with `std`, since only then light barriers can be none, against a stand-in for libc. What a
 //! light barrier does is decided at run time, so a function has several ways from its entry to a return. The fast path
@@ -58,6 +58,8 @@ fn assembly() -> &'static str {
             &at("lazy_shipped.s"),
             &[
                 "--emit=asm",
+                // As in a program: a thread-local has its place without a call.
+                "-Crelocation-model=pie",
                 &external("tenure", "libtenure.rlib"),
                 &format!("-Ldependency={}", out.display()),
             ],
@@ -175,6 +177,23 @@ fn a_use_where_the_system_has_no_barrier_goes_on_elsewhere() {
         let mut labels = assembly().lines().filter_map(|line| line.trim().strip_suffix(':'));
         let label = labels.find(|label| label.contains(&mangled)).expect("it is not inlined");
         assert!(lines_of(label).into_iter().any(is_locked), "{function} passes no fence");
+    }
+}
+
+/// See `by_register` in `memory/native`.
+#[test]
+fn a_cell_is_changed_once_at_an_address_without_an_index() {
+    for (function, light_barriers) in [("counter_add", 0), ("shared_clone", 1)] {
+        let way = fast_path(&case(function, light_barriers, 1)).unwrap_or_else(|| {
+            panic!("{function} locks or calls:\n{}", lines_of(function).join("\n"))
+        });
+        let compares = |line: &&str| line.starts_with("cmp") || line.starts_with("test");
+        let changes = way.iter().filter(|line| line.ends_with(')') && !compares(line));
+        let [change] = Vec::from_iter(changes)[..] else {
+            panic!("{function} changes one word:\n{}", way.join("\n"))
+        };
+        let (_, address) = change.rsplit_once('(').expect("it ends with one");
+        assert!(!address.contains(','), "{function} has an index in {change}");
     }
 }
 

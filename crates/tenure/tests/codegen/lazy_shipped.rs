@@ -1,8 +1,10 @@
-//! Uses of lazy references as the library ships them. Compiled by the tests, never run.
+//! Uses of lazy references and cells as the library ships them. Compiled by the tests, never run.
 
 #![crate_type = "lib"]
 
+use tenure::counter::Counter;
 use tenure::lazy::{Context, Counted, LocalHandle, Mask, Reader, Shootdown};
+use tenure::owner::Shared;
 
 macro_rules! uses {
     ($($scheme:ty: $enter:ident $(, $lazy:ident)?;)*) => {$(
@@ -34,4 +36,14 @@ pub fn reader_read(reader: &mut Reader<u64>) -> u64 {
 #[unsafe(no_mangle)]
 pub fn context_clone(context: &Context<u64>) -> Context<u64> {
     context.clone()
+}
+
+#[unsafe(no_mangle)]
+pub fn counter_add(counter: &Counter, n: u64) {
+    counter.add(n);
+}
+
+#[unsafe(no_mangle)]
+pub fn shared_clone(shared: &Shared<u64>) -> Shared<u64> {
+    shared.clone()
 }

@@ -56,6 +56,32 @@ unsafe impl Memory for Native {
     }
 }
 
+/// `word`, by an address that is in one register.
+///
+/// For a word that a thread adds to by a load and a store, again and again. CPUs with memory renaming (Intel's since
+/// Golden Cove, AMD's since Zen 2) give what was stored to the next load at once, but not if the address has an index:
+/// one addition after the other takes 0.7 ns by a register, and 2.4 by base and index.
+#[cfg(feature = "alloc")]
+#[inline(always)]
+pub(crate) fn by_register<T>(word: &T) -> &T {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    {
+        let mut address: *const T = word;
+        // SAFETY: no instruction, but for the compiler, which has the address in a register before.
+        #[allow(clippy::pointers_in_nomem_asm_block, reason = "it looks at no memory")]
+        unsafe {
+            core::arch::asm!("/* {0} */", inout(reg) address, options(pure, nomem, nostack, preserves_flags));
+        }
+        // SAFETY: it is the reference's still, as the compiler cannot see.
+        unsafe {
+            core::hint::assert_unchecked(!address.is_null());
+            &*address
+        }
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    word
+}
+
 macro_rules! core_atomic {
     ($atomic:ident, $int:ty) => {
         impl Atomic<$int> for core::sync::atomic::$atomic {
