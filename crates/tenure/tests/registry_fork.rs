@@ -12,6 +12,7 @@ use std::cell::Cell;
 use std::hash::{Hash, Hasher};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Barrier};
+use std::task::{Context, Waker};
 use std::thread;
 use tenure::count::{RcuRef, TicketRef};
 use tenure::memory::{Memory, Native, Ordering};
@@ -135,6 +136,19 @@ fn a_child_creates_the_object_that_a_lost_thread_was_creating() {
         goes_on.wait();
         assert_eq!(creator.join().unwrap(), 1);
         status
+    });
+    expect_well(0, status);
+}
+
+#[test]
+fn a_child_creates_the_object_that_a_task_was_creating() {
+    let objects: Registry<u32, u32> = Registry::new();
+    let mut creating = Box::pin(objects.acquire_async(&1, std::future::pending()));
+    let mut context = Context::from_waker(Waker::noop());
+    assert!(creating.as_mut().poll(&mut context).is_pending());
+    let status = in_child(|| {
+        let object = objects.acquire(&1, || 2);
+        assert_eq!((*object, *objects.acquire(&1, || 3)), (2, 2));
     });
     expect_well(0, status);
 }

@@ -5,8 +5,8 @@
 //! 1. The count and the state: touched with a reference, or with the guard of the lookup that found the entry. A put
 //!    that [needs a grace period](crate::count::RefCount::NEEDS_GRACE_PERIOD) may touch the count as long as it has its
 //!    own guard.
-//! 2. The value: read with a reference, once the entry is ready. Before that it is written under the lock `creating`,
-//!    by a thread that has a reference. After the last put, that put's thread drops it.
+//! 2. The value: read with a reference, once the entry is ready. Before that it is written by the one that has the
+//!    [turn](super::turn) to create, and a reference. After the last put, that put's thread drops it.
 //! 3. The reference to the core belongs to the thread of the last put.
 //! 4. An entry leaves the map when its count is dead, or its creator was lost in a fork. The thread of the last put
 //!    removes it, or an acquire that inserts the key's next entry. Both remove this very entry.
@@ -22,8 +22,9 @@
 //! ```
 
 use super::Core;
-use super::machine::{Lock, Machine, RegistryCount};
+use super::machine::{Creator, Machine, RegistryCount};
 use super::map::{Element, Link};
+use super::waiters::Waiters;
 use crate::count::Put;
 use crate::memory::{Atomic, Memory, Ordering, Plain};
 use crate::shared::{RawShared, Shared};
@@ -39,6 +40,28 @@ const RELEASED: u32 = 2;
 const STRAY: u32 = 4;
 /// The ring has a reference, and came by since the last use.
 const COLD: u32 = 8;
+/// A thread or task creates the value. Means nothing in a state that is ready.
+const CREATING: u32 = 16;
+/// The end of the turn to create is to wake others.
+const AWAITED: u32 = 32;
+
+/// Who creates.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum By {
+    Thread,
+    /// Which any thread may run.
+    Task,
+}
+
+/// What came of an attempt to take the turn.
+#[must_use]
+pub(super) enum Taken {
+    Turn,
+    /// It is not needed any more.
+    Ready,
+    /// Another has it.
+    No,
+}
 
 #[repr(C)]
 pub(super) struct Entry<K, V, C: RegistryCount> {
@@ -50,7 +73,9 @@ pub(super) struct Entry<K, V, C: RegistryCount> {
     link: Link<C::Machine>,
     value: <C::Machine as Memory>::Plain<MaybeUninit<V>>,
     pub(super) key: K,
-    creating: <C::Machine as Machine>::Lock,
+    /// Whoever has the turn to create.
+    pub(super) creator: <C::Machine as Machine>::Creator,
+    pub(super) waiters: Waiters<C::Machine>,
 }
 
 impl<K, V, C: RegistryCount> Entry<K, V, C> {
@@ -120,7 +145,7 @@ impl<K, V, C: RegistryCount> Entry<K, V, C> {
     /// Whether the value is there, and visible to the caller.
     #[inline(always)]
     pub(super) fn is_ready(&self) -> bool {
-        // Acquire: pairs with the Release in `make_ready`.
+        // Acquire: pairs with the Release in `finish_turn`.
         self.state.load(Ordering::Acquire) & READY != 0
     }
 
@@ -133,41 +158,75 @@ impl<K, V, C: RegistryCount> Entry<K, V, C> {
         self.value.with(|value| unsafe { (*value).assume_init_ref() })
     }
 
-    /// Makes the value with `create`, or waits for the thread that does. The caller has a reference.
-    pub(super) fn make_ready<E>(
-        &self,
-        core: &Core<K, V, C>,
-        create: impl FnOnce() -> Result<V, E>,
-    ) -> Result<(), E> {
-        struct Attempt<'c, K, V, C: RegistryCount>(&'c Core<K, V, C>);
-        impl<K, V, C: RegistryCount> Drop for Attempt<'_, K, V, C> {
-            fn drop(&mut self) {
-                // Relaxed: a statistic.
-                self.0.counters.failed.fetch_add(1, Ordering::Relaxed);
+    /// Takes the turn to create, if there is one to be had. The caller has a reference.
+    pub(super) fn take_turn(&self, by: By) -> Taken {
+        loop {
+            // Acquire: pairs with the Release in `finish_turn`: the value.
+            let state = self.state.load(Ordering::Acquire);
+            if state & READY != 0 {
+                return Taken::Ready;
+            }
+            if state & CREATING != 0 {
+                return Taken::No;
+            }
+            let taken = state | CREATING;
+            // Acquire: pairs with the Release in `fail_turn`: what the last `create` did. Relaxed: looks again.
+            let relaxed = Ordering::Relaxed;
+            if self.state.compare_exchange(state, taken, Ordering::Acquire, relaxed).is_ok() {
+                self.creator.begin(by == By::Thread);
+                return Taken::Turn;
             }
         }
+    }
 
-        let _creating = self.creating.lock();
-        if self.is_ready() {
-            return Ok(());
-        }
-        let attempt = Attempt(core);
-        let value = create()?;
-        core::mem::forget(attempt);
-        // SAFETY: rule 2: the lock keeps other writers out, and readers wait for the state.
+    /// By a waiter in the list. Returns whether the turn's owner will wake it.
+    pub(super) fn transition_to_awaited(&self) -> bool {
+        // Release: pairs with the Acquire of the end of the turn: the waker is in the list.
+        self.state.fetch_or(AWAITED, Ordering::Release) & (READY | CREATING) == CREATING
+    }
+
+    /// Makes the entry ready.
+    ///
+    /// # Safety
+    ///
+    /// The caller has the turn, which ends, and a reference.
+    pub(super) unsafe fn finish_turn(&self, value: V) {
+        // SAFETY: the caller's reference keeps the core.
+        let core = unsafe { self.core.core() };
+        // SAFETY: rule 2: the turn keeps other writers out, and readers wait for the state.
         self.value.with_mut(|place| unsafe { (*place).write(value) });
         // Relaxed: the put of a reference orders it before the object's end.
         core.counters.created.fetch_add(1, Ordering::Relaxed);
-        // Release: pairs with the Acquire in `is_ready`. A bit is added, since the map may have released the entry
-        // already: after a fork an acquire removes an entry whose lock may be lost.
+        self.creator.end();
         let lingers = if core.ring.has_places() { STRAY } else { 0 };
-        self.state.fetch_or(READY | lingers, Ordering::Release);
-        Ok(())
+        // Release: pairs with the Acquire in `is_ready` and `take_turn`. Acquire: pairs with the Release in
+        // `transition_to_awaited`. A bit is added, since the map may have released the entry already: after a fork an
+        // acquire removes an entry whose creator may be lost.
+        if self.state.fetch_or(READY | lingers, Ordering::AcqRel) & AWAITED != 0 {
+            self.waiters.wake();
+        }
+    }
+
+    /// Leaves the turn to another.
+    ///
+    /// # Safety
+    ///
+    /// As [`finish_turn`](Self::finish_turn).
+    #[cold]
+    pub(super) unsafe fn fail_turn(&self) {
+        // SAFETY: the caller's reference keeps the core. Relaxed: a statistic.
+        unsafe { self.core.core() }.counters.failed.fetch_add(1, Ordering::Relaxed);
+        self.creator.end();
+        // The bit is set, and only this thread clears it. Release: pairs with the Acquire in `take_turn`. Acquire: as
+        // in `finish_turn`.
+        if self.state.fetch_sub(CREATING, Ordering::AcqRel) & AWAITED != 0 {
+            self.waiters.wake();
+        }
     }
 
     /// Whether the thread that was to make the value was lost in a fork.
     pub(super) fn is_lost(&self) -> bool {
-        !self.is_ready() && self.creating.is_lost()
+        !self.is_ready() && self.creator.is_lost()
     }
 
     /// Values that hold references to others nest their destructors here: so this frame is kept to one pointer.
@@ -277,15 +336,19 @@ unsafe impl<K, V, C: RegistryCount> Element for Entry<K, V, C> {
 pub(super) struct Spare<K, V, C: RegistryCount>(pub(super) NonNull<Entry<K, V, C>>);
 
 impl<K, V, C: RegistryCount> Spare<K, V, C> {
-    pub(super) fn new(key: K, order: u64, core: Shared<Core<K, V, C>, C::Machine>) -> Self {
+    /// Whoever inserts it has the turn.
+    pub(super) fn new(key: K, order: u64, core: Shared<Core<K, V, C>, C::Machine>, by: By) -> Self {
+        let creator = <C::Machine as Machine>::Creator::new();
+        creator.begin(by == By::Thread);
         Self(NonNull::from(Box::leak(Box::new(Entry {
             count: C::new_in(),
-            state: Atomic::new(0),
+            state: Atomic::new(CREATING),
             core: core.into_raw(),
             link: Link::new(order),
             value: Plain::new(MaybeUninit::uninit()),
             key,
-            creating: Lock::new(),
+            creator,
+            waiters: Waiters::new(),
         }))))
     }
 }

@@ -6,7 +6,14 @@ use crate::count::IncNotZero;
 use crate::count::{RcuRef, RefCount, TicketRef};
 use crate::line::Isolated;
 use crate::memory::{Atomic, Memory, Native, Ordering, Pointer, Threads, forks};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use alloc::sync::Arc;
+use core::future::Future;
+use core::mem;
+use core::pin::Pin;
+use core::ptr;
+use core::task::{Context, Poll, Waker};
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::task::Wake;
 use std::thread_local;
 
 /// A count that a [`Registry`](super::Registry) can keep its references with: on the line of its object or [on a line
@@ -41,38 +48,34 @@ impl<C: RegistryCount> RegistryCount for Isolated<C> {
 ///
 /// [`puts`](Self::puts) always returns the same collector.
 pub unsafe trait Machine: Threads {
-    /// Keeps two creations of one object apart.
-    type Lock: Lock;
+    /// Who creates an object.
+    type Creator: Creator;
     /// How many entries a thread removes before it looks for readers.
     const BATCH: usize;
 
     /// The grace periods for puts of counts that [need them](RefCount::NEEDS_GRACE_PERIOD), in all registries: a
     /// registry's own may be gone before the put returns.
     fn puts() -> &'static Collector<Self>;
+
+    /// Runs a future on the calling thread, which sleeps until it is woken.
+    fn block_on<F: Future + Unpin>(future: F) -> F::Output;
 }
 
-/// A lock of a [`Machine`].
-///
-/// # Safety
-///
-/// It has one holder at a time: two creations of one object would write one value.
-pub unsafe trait Lock: Send + Sync {
-    /// Holds the lock until it is dropped, also by a panic.
-    type Held<'l>
-    where
-        Self: 'l;
-
-    /// A free lock.
+/// Who creates an entry's value, if any does.
+pub trait Creator: Send + Sync {
+    /// No one does.
     fn new() -> Self;
 
-    /// Waits for the lock. What earlier holders did happens before the return.
-    ///
-    /// # Panics
-    ///
-    /// May panic if the calling thread already holds the lock.
-    fn lock(&self) -> Self::Held<'_>;
+    /// The calling thread does from now on, or a task that it runs.
+    fn begin(&self, is_thread: bool);
 
-    /// Whether the holder may have been lost in a fork, so that the lock will never be free.
+    /// By the thread that began, or one that runs the same task.
+    fn end(&self);
+
+    /// Whether the calling thread does, itself.
+    fn is_this_thread(&self) -> bool;
+
+    /// Whether it may have been lost in a fork, so that it will never end.
     fn is_lost(&self) -> bool;
 }
 
@@ -81,28 +84,63 @@ static PUTS: Collector<Native> = Collector::native(Native::BATCH);
 
 // SAFETY: a static.
 unsafe impl Machine for Native {
-    type Lock = CreateLock;
+    type Creator = ThreadOrTask;
     const BATCH: usize = 64;
 
     fn puts() -> &'static Collector<Self> {
         &PUTS
     }
+
+    fn block_on<F: Future + Unpin>(mut future: F) -> F::Output {
+        let sleeper = Arc::new(Sleeper::new());
+        let waker = Waker::from(Arc::clone(&sleeper));
+        loop {
+            match Pin::new(&mut future).poll(&mut Context::from_waker(&waker)) {
+                Poll::Ready(output) => return output,
+                Poll::Pending => sleeper.sleep(),
+            }
+        }
+    }
 }
 
-/// A mutex that detects re-entry by its holder, and a holder that was lost in a fork.
-pub struct CreateLock {
-    mutex: Mutex<()>,
-    /// [`this_thread`] of the holder, or null.
-    holder: <Native as Memory>::Pointer<()>,
-    /// The holder's thread number plus one, or [`NONE`].
+/// A thread that waits for another one. Not `park`, which needs a thread-local.
+struct Sleeper {
+    is_woken: Mutex<bool>,
+    woken: Condvar,
+    /// [`forks`] at the beginning.
+    forks: u32,
+}
+
+impl Sleeper {
+    fn new() -> Self {
+        Self { is_woken: Mutex::new(false), woken: Condvar::new(), forks: forks() }
+    }
+
+    fn sleep(&self) {
+        let is_woken = self.is_woken.lock().unwrap_or_else(PoisonError::into_inner);
+        let woken = self.woken.wait_while(is_woken, |is_woken| !mem::take(is_woken));
+        drop(woken.unwrap_or_else(PoisonError::into_inner));
+    }
+}
+
+impl Wake for Sleeper {
+    fn wake(self: Arc<Self>) {
+        // A thread that slept when this process was forked is lost, perhaps with the lock.
+        if self.forks == forks() {
+            *self.is_woken.lock().unwrap_or_else(PoisonError::into_inner) = true;
+            self.woken.notify_one();
+        }
+    }
+}
+
+/// Detects re-entry by a thread that creates, and one that was lost in a fork.
+pub struct ThreadOrTask {
+    /// [`this_thread`], or null.
+    address: <Native as Memory>::Pointer<()>,
+    /// The thread's number plus one, or [`NONE`]. A task has none: a fork leaves the threads behind that run it.
     thread: <Native as Memory>::AtomicU32,
-    /// [`forks`] when the lock was made or last released: a thread lost before that is not the holder.
+    /// [`forks`] when this was made or last ended: a thread lost before that is not the creator.
     forks: <Native as Memory>::AtomicU32,
-}
-
-pub struct Held<'l> {
-    lock: &'l CreateLock,
-    _mutex: MutexGuard<'l, ()>,
 }
 
 const NONE: u32 = 0;
@@ -113,61 +151,50 @@ fn this_thread() -> *mut () {
     HERE.with(|here| (&raw const *here).cast_mut().cast())
 }
 
-// SAFETY: a mutex.
-unsafe impl Lock for CreateLock {
-    type Held<'l> = Held<'l>;
-
+impl Creator for ThreadOrTask {
     fn new() -> Self {
         Self {
-            mutex: Mutex::new(()),
-            holder: Pointer::new(core::ptr::null_mut()),
+            address: Pointer::new(ptr::null_mut()),
             thread: Atomic::new(NONE),
             forks: Atomic::new(forks()),
         }
     }
 
-    fn lock(&self) -> Held<'_> {
-        // Relaxed: a thread finds its own address only if it stored that and has not cleared it since.
-        if self.holder.load(Ordering::Relaxed) == this_thread() {
-            panic!(
-                "`create` acquires the key that it creates the object of, and would wait for itself: \
-                 acquire another key, or pass in what it needs"
-            );
+    fn begin(&self, is_thread: bool) {
+        if is_thread {
+            // Relaxed, both: compared with this thread's own, and read across a fork.
+            self.address.store(this_thread(), Ordering::Relaxed);
+            let number = Native::thread().map_or(NONE, |number| number as u32 + 1);
+            self.thread.store(number, Ordering::Relaxed);
         }
-        // A `create` that panicked left nothing behind, so poison means nothing.
-        let mutex = self.mutex.lock().unwrap_or_else(PoisonError::into_inner);
-        // Relaxed: as above.
-        self.holder.store(this_thread(), Ordering::Relaxed);
-        let number = Native::thread().map_or(NONE, |number| number as u32 + 1);
-        // Relaxed: read across a fork.
-        self.thread.store(number, Ordering::Relaxed);
-        Held { lock: self, _mutex: mutex }
+    }
+
+    fn end(&self) {
+        // This thread is not lost, so no later creator is before the next fork. Relaxed: published by the Release below.
+        self.forks.store(forks(), Ordering::Relaxed);
+        // Release: pairs with the Acquire in `is_lost`.
+        self.thread.store(NONE, Ordering::Release);
+        // Relaxed: as in `begin`.
+        self.address.store(ptr::null_mut(), Ordering::Relaxed);
+    }
+
+    fn is_this_thread(&self) -> bool {
+        // Relaxed: a thread finds its own address only if it stored that and has not cleared it since.
+        self.address.load(Ordering::Relaxed) == this_thread()
     }
 
     fn is_lost(&self) -> bool {
-        // Before `forks`. Acquire: pairs with the Release in the drop of `Held`: if a thread of this process has
-        // released the lock, `forks` says so below. The number of a holder that forked was stored before this thread
-        // began.
+        // Before `forks`. Acquire: pairs with the Release in `end`: if a thread of this process has created, `forks`
+        // says so below. The number of a creator that forked was stored before this thread began.
         let thread = self.thread.load(Ordering::Acquire);
         // Relaxed: as above.
         if self.forks.load(Ordering::Relaxed) == forks() {
             return false;
         }
-        // The holder may live here, having forked inside `create`. Threads that waited for it come after its release.
+        // The creator may live here, having forked inside `create`. Threads that waited for it come after its end.
         match thread {
             NONE => true,
             number => Native::is_lost(number as usize - 1),
         }
-    }
-}
-
-impl Drop for Held<'_> {
-    fn drop(&mut self) {
-        // This thread is not lost, so no later holder is before the next fork. Relaxed: published by the Release below.
-        self.lock.forks.store(forks(), Ordering::Relaxed);
-        // Release: pairs with the Acquire in `is_lost`.
-        self.lock.thread.store(NONE, Ordering::Release);
-        // Relaxed: as in `lock`.
-        self.lock.holder.store(core::ptr::null_mut(), Ordering::Relaxed);
     }
 }

@@ -45,7 +45,8 @@
 //!
 //! - **An acquire** that finds no live entry inserts one. Of several at once one wins, and the others take references
 //!   to its entry, even before the value exists.
-//! - **The value** is created under the entry's own lock. After an error or a panic the next waiting thread tries.
+//! - **The value** is created by the thread or task that inserted the entry. After an error, a panic, or if the task is
+//!   dropped, another one that waits creates its own.
 //! - **The last put** removes this very entry, as the key may have a new one. Then it drops the value. The memory is
 //!   freed a *grace period* later.
 //!
@@ -58,7 +59,7 @@
 //! | [`get`](Registry::get), or [`acquire`](Registry::acquire) of what exists | the count's get | a hash, the map's lookup, a guard: two stores to the thread's own word |
 //! | [`Ref::clone`] | the count's get | |
 //! | drop of a [`Ref`] that is not the last | the count's put | with [`RcuRef`](crate::count::RcuRef) a guard, as above |
-//! | an acquire that creates, and the drop that ends it | the put's verdict; insertion and removal; two of the registry's own count; two statistics | an allocation, an uncontended lock, a clone of the key |
+//! | an acquire that creates, and the drop that ends it | the put's verdict; insertion and removal; two of the registry's own count; two statistics | an allocation, a clone of the key |
 //!
 //! `C` is the count:
 //!
@@ -117,15 +118,15 @@
 //! - **The map keeps its buckets**: 48 to 96 bytes for each object of the largest number there ever was.
 //! - **Comparing keys should be quick**: it runs under a guard, which delays freeing. It may look up other keys, but
 //!   the 16,384th nested lookup of a thread panics.
-//! - **`create` must not wait for its own key.** Acquiring it in the same thread panics. Two threads that each create
-//!   what the other one wants deadlock.
+//! - **`create` must not wait for its own key.** Acquiring it in the same thread panics, and in the same task it waits
+//!   for ever. Two threads that each create what the other one wants deadlock.
 //! - **Creation and end are not a fast path**: a locked map of weak pointers is faster at them
 //!   (`tenure bench registry/churn`). They write two lines that all creations share, and every 64 removals need a heavy
 //!   barrier.
 //! - **A forgotten [`Ref`]** (`mem::forget`) leaks its object, and all of the registry's memory.
 //!
-//! A forked child can use a registry, and never waits for lost threads. If one of them was creating an object, the next
-//! acquire of the key creates another. Their references, and entries that they were creating or had removed, leak. The
+//! A forked child can use a registry, and never waits for lost threads. If one of them was creating an object, or a task
+//! was, the next acquire of the key creates another. Their references, and entries that they were creating or had removed, leak. The
 //! destructor of a thread-local may use a registry, however late it runs.
 //!
 //! # Instead of a map of weak pointers
@@ -133,7 +134,7 @@
 //! | | `Mutex<HashMap<K, Weak<V>>>` | a sharded map of `Weak` | a cache (moka) | `Registry` |
 //! |---|---|---|---|---|
 //! | a lookup that hits | lock, upgrade loop, unlock: two lines | read-lock a shard, upgrade loop, unlock: two lines | no lock, but it records each use | one get of the count, no lock |
-//! | created once | under the lock of all keys | under a shard's lock | yes | under the object's own lock |
+//! | created once | under the lock of all keys | under a shard's lock | yes | by one thread or task; others wait for this key alone |
 //! | an unused object | its entry stays, unless a destructor removes it | the same | the cache keeps it | leaves the map at once, without a sweep |
 //! | a destructor that uses the map | deadlocks if the lock is held | the same | | may do so |
 //!
@@ -168,34 +169,41 @@ mod linger;
 mod machine;
 mod map;
 mod reference;
+mod statistics;
+mod turn;
+mod waiters;
 
 pub use machine::RegistryCount;
 pub use reference::Ref;
+pub use statistics::RegistryStatistics;
 
 /// What the tests run on a model checker.
 #[cfg(feature = "raw")]
 pub mod raw {
     pub use super::collector::{Collector, Guard};
-    pub use super::machine::{Lock, Machine};
+    pub use super::machine::{Creator, Machine};
     pub use super::map::{Element, Link, Map, order_of};
 }
 
 use crate::count::TicketRef;
 use crate::line::Isolated;
-use crate::memory::{Atomic, Memory, Ordering};
+use crate::memory::{Atomic, Ordering};
 use crate::shared::Shared;
 use alloc::borrow::ToOwned;
 use alloc::vec::Vec;
 use core::borrow::Borrow;
 use core::convert::Infallible;
 use core::fmt;
+use core::future::Future;
 use core::hash::{BuildHasher, Hash};
 use core::ptr::NonNull;
-use entry::{Entry, Spare};
+use entry::{By, Entry, Spare};
 use linger::{ClosesRing, Ring};
 use machine::Machine;
 use map::{Map, order_of};
+use statistics::Counters;
 use std::hash::RandomState;
+use turn::{Turn, Wait};
 
 /// One live object of type `V` for each key.
 ///
@@ -317,6 +325,72 @@ where
         }
     }
 
+    /// [`acquire`](Self::acquire) with a future that creates. It runs if there is no object, and only one at a time does.
+    ///
+    /// If the task that runs it is dropped, the next one that waits runs its own. Needs no runtime, and waits also for
+    /// an `acquire` of another thread, as that does for this.
+    ///
+    /// ```
+    /// use tenure::registry::{Ref, Registry};
+    ///
+    /// struct Tenant { limit: u32 }
+    ///
+    /// async fn limit_of(tenants: &Registry<u64, Tenant>, id: u64) -> u32 {
+    ///     let load = async { Tenant { limit: 100 } }; // asks a database
+    ///     tenants.acquire_async(&id, load).await.limit
+    /// }
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the future does: nothing is left behind, and the next waiting task runs its own. A future that acquires its
+    /// own key waits for itself.
+    #[inline]
+    pub async fn acquire_async<Q>(&self, key: &Q, create: impl Future<Output = V>) -> Ref<K, V, C>
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
+    {
+        let create = async { Ok::<V, Infallible>(create.await) };
+        match self.try_acquire_async(key, create).await {
+            Ok(object) => object,
+            Err(never) => match never {},
+        }
+    }
+
+    /// [`acquire_async`](Self::acquire_async), with a future that may fail.
+    ///
+    /// # Errors
+    ///
+    /// That of `create`. Nothing is left behind, and the next waiting task runs its own.
+    ///
+    /// # Panics
+    ///
+    /// As [`acquire_async`](Self::acquire_async).
+    #[inline]
+    pub async fn try_acquire_async<Q, E>(
+        &self,
+        key: &Q,
+        create: impl Future<Output = Result<V, E>>,
+    ) -> Result<Ref<K, V, C>, E>
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
+    {
+        let order = order_of(&self.hasher, key);
+        if let Some(object) = self.find(key, order) {
+            return Ok(object);
+        }
+        let turn = match self.insert_or_wait(key.to_owned(), order, By::Task) {
+            Ok(turn) => turn,
+            Err(wait) => match wait.await {
+                Ok(object) => return Ok(object),
+                Err(turn) => turn,
+            },
+        };
+        Ok(turn.finish(create.await?))
+    }
+
     /// The object of that key, if there is one. An object that is being created is not there yet.
     #[must_use]
     #[inline]
@@ -364,22 +438,31 @@ where
         order: u64,
         create: impl FnOnce() -> Result<V, E>,
     ) -> Result<Ref<K, V, C>, E> {
-        let (object, is_new) = self.insert_or_find(key, order);
-        let entry = object.entry();
-        if !entry.is_ready() {
-            if !is_new {
+        let turn = match self.insert_or_wait(key, order, By::Thread) {
+            Ok(turn) => turn,
+            Err(wait) => match wait.block() {
+                Ok(object) => return Ok(object),
+                Err(turn) => turn,
+            },
+        };
+        Ok(turn.finish(create()?))
+    }
+
+    /// The turn to create a new entry's object, or a wait for one that was there.
+    fn insert_or_wait(&self, key: K, order: u64, by: By) -> Result<Turn<K, V, C>, Wait<K, V, C>> {
+        self.insert_or_find(key, order, by).map_err(|found| {
+            if !found.entry().is_ready() {
                 // Relaxed: a statistic.
                 self.core.counters.waited.fetch_add(1, Ordering::Relaxed);
             }
-            entry.make_ready(&self.core, create)?;
-        }
-        Ok(object)
+            Wait::new(found, by)
+        })
     }
 
-    /// A reference to the key's entry, which may not be ready, and whether it is new.
-    fn insert_or_find(&self, key: K, order: u64) -> (Ref<K, V, C>, bool) {
+    /// The turn to create a new entry's object. Otherwise a reference to the key's entry, which may not be ready.
+    fn insert_or_find(&self, key: K, order: u64, by: By) -> Result<Turn<K, V, C>, Ref<K, V, C>> {
         let Core { map, counters, .. } = &*self.core;
-        let spare = Spare::new(key, order, self.core.clone());
+        let spare = Spare::new(key, order, self.core.clone(), by);
         // SAFETY: dropped as this returns.
         let guard = unsafe { map.enter() };
         loop {
@@ -389,16 +472,16 @@ where
                 map.fit(|| self.core.references());
                 let inserted = spare.0;
                 core::mem::forget(spare);
-                // SAFETY: the first reference, which came with the spare.
-                return (unsafe { Ref::from_raw(inserted) }, true);
+                // SAFETY: the first reference and the turn, which came with the spare.
+                return Ok(unsafe { Turn::from_raw(inserted) });
             };
             // SAFETY: the guard keeps the entry readable.
             let entry = unsafe { found.as_ref() };
             if entry.count.get().is_acquired() {
-                // SAFETY: the reference was just acquired. The caller makes the entry ready.
+                // SAFETY: the reference was just acquired. The caller waits until the entry is ready.
                 let object = unsafe { Ref::from_raw(found) };
                 if !entry.is_lost() {
-                    return (object, false);
+                    return Err(object);
                 }
                 // Make room: lost threads have references, so it never dies, and never gets a value.
             } else {
@@ -411,7 +494,8 @@ where
         }
     }
 
-    /// The number of objects, with those that linger. If some come and go during the call, at least as many as there were all the time.
+    /// The number of objects, with those that linger. If some come and go during the call, at least as many as there
+    /// were all the time.
     #[must_use]
     pub fn len(&self) -> usize {
         usize::try_from(self.core.counters.live()).unwrap_or(usize::MAX)
@@ -478,57 +562,5 @@ impl<K, V, C: RegistryCount, S: Clone> Clone for Registry<K, V, C, S> {
 impl<K, V, C: RegistryCount, S> fmt::Debug for Registry<K, V, C, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Registry").field("len", &self.core.counters.live()).finish_non_exhaustive()
-    }
-}
-
-/// What happened in a [`Registry`] so far.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct RegistryStatistics {
-    /// Objects that were created.
-    pub created: u64,
-    /// Objects that lost their last reference.
-    pub destroyed: u64,
-    /// Calls of `create` that returned an error or panicked.
-    pub failed: u64,
-    /// Acquires that found an object in creation by another thread, and waited for it.
-    pub waited: u64,
-    /// Acquires that found an object which had just lost its last reference, and made room for the next.
-    pub met_dead: u64,
-}
-
-/// Written when objects come and go, never by a lookup.
-struct Counters<M: Memory> {
-    created: M::AtomicU64,
-    destroyed: M::AtomicU64,
-    failed: M::AtomicU64,
-    waited: M::AtomicU64,
-    met_dead: M::AtomicU64,
-}
-
-impl<M: Memory> Counters<M> {
-    fn new() -> Self {
-        let [created, destroyed, failed, waited, met_dead] = [(); 5].map(|()| Atomic::new(0));
-        Self { created, destroyed, failed, waited, met_dead }
-    }
-
-    /// Objects that were created and not destroyed, at most.
-    fn live(&self) -> u64 {
-        // Acquire: pairs with the Release in `Entry::leave_map`.
-        let destroyed = self.destroyed.load(Ordering::Acquire);
-        // Relaxed: after the load above.
-        self.created.load(Ordering::Relaxed) - destroyed
-    }
-
-    fn read(&self) -> RegistryStatistics {
-        // Relaxed: statistics.
-        let read = |counter: &M::AtomicU64| counter.load(Ordering::Relaxed);
-        RegistryStatistics {
-            created: read(&self.created),
-            destroyed: read(&self.destroyed),
-            failed: read(&self.failed),
-            waited: read(&self.waited),
-            met_dead: read(&self.met_dead),
-        }
     }
 }

@@ -9,4 +9,5 @@ mod behaviour;
 mod cases;
 mod linger;
 mod model;
+mod tasks;
 mod threads;

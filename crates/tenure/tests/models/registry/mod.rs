@@ -7,6 +7,7 @@
 pub(crate) mod linger;
 pub(crate) mod map;
 mod orderings;
+mod turn;
 
 use super::memory::{Loom, end_at_failure, set_number, unfenced};
 use super::quarantine;
@@ -14,9 +15,11 @@ use super::stage::{ALL, Preemptions, Value, join_all, passes, spawn};
 use std::cell::Cell;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::RangeInclusive;
+use std::pin::Pin;
 use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Wake, Waker};
 use tenure::count::{IncNotZero, RcuRef, TicketRef};
-use tenure::registry::raw::{Collector, Lock, Machine};
+use tenure::registry::raw::{Collector, Creator, Machine};
 use tenure::registry::{Ref, Registry, RegistryCount};
 
 loom::lazy_static! {
@@ -25,27 +28,27 @@ loom::lazy_static! {
 
 // SAFETY: loom's lazy statics are static for an execution.
 unsafe impl Machine for Loom {
-    type Lock = CreateLock;
+    type Creator = AnyCreator;
     const BATCH: usize = 1;
 
     fn puts() -> &'static Collector<Self> {
         if SHARES_PUTS.get() { &PUTS } else { Box::leak(Box::new(Collector::new(1))) }
     }
+    fn block_on<F: Future + Unpin>(mut future: F) -> F::Output {
+        let sleeper = Arc::new(Sleeper::default());
+        let waker = Waker::from(sleeper.clone());
+        loop {
+            match Pin::new(&mut future).poll(&mut Context::from_waker(&waker)) {
+                Poll::Ready(output) => return output,
+                Poll::Pending => sleeper.sleep(),
+            }
+        }
+    }
 }
-
-pub(crate) struct CreateLock(loom::sync::Mutex<()>);
 
 thread_local! {
     // loom's threads are coroutines of one thread of the system.
-    static LOCKS: Cell<bool> = const { Cell::new(true) };
     static SHARES_PUTS: Cell<bool> = const { Cell::new(true) };
-}
-
-/// Locks keep no thread out while `act` runs.
-pub(crate) fn without_locks(act: impl FnOnce()) {
-    LOCKS.set(false);
-    act();
-    LOCKS.set(true);
 }
 
 /// Each put has grace periods of its own while `act` runs, for which nothing waits.
@@ -55,18 +58,43 @@ pub(crate) fn with_puts_apart(act: impl FnOnce()) {
     SHARES_PUTS.set(true);
 }
 
-// SAFETY: a mutex, but for `without_locks`.
-unsafe impl Lock for CreateLock {
-    type Held<'l> = Option<loom::sync::MutexGuard<'l, ()>>;
+/// No model forks, or acquires what it creates.
+pub(crate) struct AnyCreator;
 
+impl Creator for AnyCreator {
     fn new() -> Self {
-        Self(loom::sync::Mutex::new(()))
+        Self
     }
-    fn lock(&self) -> Self::Held<'_> {
-        LOCKS.get().then(|| self.0.lock().unwrap())
+    fn begin(&self, _is_thread: bool) {}
+    fn end(&self) {}
+    fn is_this_thread(&self) -> bool {
+        false
     }
     fn is_lost(&self) -> bool {
         false
+    }
+}
+
+/// A thread that waits until it is woken.
+#[derive(Default)]
+pub(crate) struct Sleeper {
+    is_woken: loom::sync::Mutex<bool>,
+    woken: loom::sync::Condvar,
+}
+
+impl Sleeper {
+    pub(crate) fn sleep(&self) {
+        let mut is_woken = self.is_woken.lock().unwrap();
+        while !std::mem::take(&mut *is_woken) {
+            is_woken = self.woken.wait(is_woken).unwrap();
+        }
+    }
+}
+
+impl Wake for Sleeper {
+    fn wake(self: Arc<Self>) {
+        *self.is_woken.lock().unwrap() = true;
+        self.woken.notify_one();
     }
 }
 

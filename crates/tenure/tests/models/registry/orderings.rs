@@ -7,6 +7,7 @@ use super::map::{
     insertions_of_one_key, lookups_under_a_removal, removals_of_neighbours, remove_25,
     sections_in_a_row_under_a_removal,
 };
+use super::turn::{End, acquire_in_a_task, the_end_of_a_turn_under, what_a_dropped_create_did};
 use super::{Act, acquire, acquire_unfenced, count_objects, get, meet};
 use crate::memory::Loom;
 use crate::needed::{Needed, Room, fails_without, needed, tests_of};
@@ -20,9 +21,14 @@ const ENTRY: File = file!("src/registry/entry.rs");
 const LINGER: File = file!("src/registry/linger.rs");
 const MAP: File = file!("src/registry/map.rs");
 const REGISTRY: File = file!("src/registry/mod.rs");
+const STATISTICS: File = file!("src/registry/statistics.rs");
+const TURN: File = file!("src/registry/turn.rs");
+const WAITERS: File = file!("src/registry/waiters.rs");
 
 type C = TicketRef<Loom>;
 
+/// loom's word for a thread that nothing wakes.
+const ASLEEP: Failure = Claim("deadlock");
 const LOST: Failure = Claim("an element is lost");
 
 fn growth() {
@@ -47,8 +53,18 @@ const NEEDED: &[Needed] = needed! {
 
     ENTRY "Entry::is_ready" Acquire "load"
         => FieldRace, Some(2), meet::<C>(Some(acquire), [get as Act<C>], 1..=1);
-    ENTRY "Entry::make_ready" Release "fetch_or"
+    ENTRY "Entry::take_turn" Acquire "load"
+        => FieldRace, Some(2), the_end_of_a_turn_under(End::Object, acquire_in_a_task);
+    ENTRY "Entry::transition_to_awaited" Release "fetch_or"
+        => ASLEEP, Some(2), the_end_of_a_turn_under(End::Dropped, acquire_in_a_task);
+    ENTRY "Entry::finish_turn" AcqRel "fetch_or" to Acquire
         => FieldRace, Some(2), meet::<C>(Some(acquire), [get as Act<C>], 1..=1);
+    ENTRY "Entry::finish_turn" AcqRel "fetch_or" to Release
+        => ASLEEP, Some(2), the_end_of_a_turn_under(End::Object, acquire_in_a_task);
+    ENTRY "Entry::fail_turn" AcqRel "fetch_sub" to Acquire
+        => ValueRace, Some(2), what_a_dropped_create_did();
+    ENTRY "Entry::fail_turn" AcqRel "fetch_sub" to Release
+        => ASLEEP, Some(2), the_end_of_a_turn_under(End::Dropped, acquire_in_a_task);
     ENTRY "Entry::leave_map" Release "fetch_add"
         => Claim("subtract with overflow"), Some(2),
         meet::<C>(Some(count_objects), [acquire_unfenced as Act<C>], 1..=1);
@@ -56,7 +72,7 @@ const NEEDED: &[Needed] = needed! {
         => MemoryRace, Some(2), meet::<C>(None, [acquire as Act<C>], 1..=2);
     ENTRY "Entry::release" AcqRel "fetch_or" to Release
         => MemoryRace, Some(2), meet::<C>(None, [acquire as Act<C>], 1..=2);
-    REGISTRY "Counters::live" Acquire "load"
+    STATISTICS "Counters::live" Acquire "load"
         => Claim("subtract with overflow"), Some(2),
         meet::<C>(Some(count_objects), [acquire_unfenced as Act<C>], 1..=1);
 
@@ -95,11 +111,18 @@ const NO_MODEL: &str =
 const LATE: &str = "it also acquires what the last owner of a place did: whoever ends the object passes fences, and loom's \
      acquire what any thread has seen that passed something on to this one";
 
+const BETWEEN: &str = "for a turn between the look and the exchange: the look before acquires what all earlier ones did";
+
+const ADDED_LATE: &str = "for a waker that is added while the end of an earlier turn wakes others: for all else the state has it";
+
 const ROOM: Room = Room {
-    files: &[COLLECTOR, ENTRY, LINGER, MAP, REGISTRY],
+    files: &[COLLECTOR, ENTRY, LINGER, MAP, REGISTRY, STATISTICS, TURN, WAITERS],
     needed: NEEDED,
     kept: &[
         ((COLLECTOR.0, "Collector::borrow", Ordering::Release, "store"), NO_MODEL),
+        ((ENTRY.0, "Entry::take_turn", Ordering::Acquire, "compare_exchange"), BETWEEN),
+        ((WAITERS.0, "Waiters::add", Ordering::Release, "compare_exchange"), ADDED_LATE),
+        ((WAITERS.0, "Waiters::take", Ordering::Acquire, "compare_exchange"), ADDED_LATE),
         ((LINGER.0, "swap", Ordering::AcqRel, "compare_exchange"), LATE),
     ],
     tests: &["registry::"],

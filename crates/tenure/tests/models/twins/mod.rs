@@ -35,6 +35,8 @@ mod shootdown;
 mod slot;
 mod stack;
 mod ticket;
+#[cfg(feature = "registry")]
+mod turn;
 
 use super::arc::{
     born_under_upgrades, clones_drop, drop_upgrade_drop_weak, drop_upgrade_upgrade,

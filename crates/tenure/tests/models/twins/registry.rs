@@ -3,8 +3,8 @@
 
 use super::super::memory::{Loom, end_at_failure, set_number};
 use super::super::quarantine;
-use super::super::registry::{Act, acquire, get, meet, with_puts_apart, without_locks};
-use super::super::stage::Failure::{Claim, FieldRace, MemoryRace};
+use super::super::registry::{Act, get, meet, with_puts_apart};
+use super::super::stage::Failure::{Claim, MemoryRace};
 use super::super::stage::{Value, fails, join_all, passes, spawn};
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
@@ -139,8 +139,6 @@ fn under_the_last_drop<F: Flaw>(threads: &'static [usize]) {
     drop(ManuallyDrop::into_inner(Arc::into_inner(map).expect("all threads have ended")));
 }
 
-type C = TicketRef<Loom>;
-
 tests! {
     the_sound_copy_of_an_entry_passes =>
         passes(Some(3), || under_the_last_drop::<Sound>(&[1])),
@@ -157,8 +155,5 @@ tests! {
     // The registry that ships.
     without_a_grace_period_puts_of_rcuref_touch_freed_memory => with_puts_apart(|| {
         fails(Some(2), MemoryRace, || meet::<RcuRef<Loom>>(None, [get as Act<_>], 1..=1));
-    });
-    without_the_lock_an_object_is_created_twice => without_locks(|| {
-        fails(Some(2), FieldRace, || meet::<C>(Some(acquire), [acquire as Act<C>], 1..=2));
     });
 }

@@ -1,0 +1,99 @@
+//! [`Waiters`]: whom the end of a turn wakes.
+
+use crate::memory::{Memory, Ordering, Plain, Pointer};
+use crate::shared::Shared;
+use alloc::boxed::Box;
+use core::ptr;
+use core::task::Waker;
+
+/// The wakers of an entry: a list from which all are taken at once.
+pub(super) struct Waiters<M: Memory>(M::Pointer<Listed<M>>);
+
+struct Listed<M: Memory> {
+    waiter: Shared<Waiter<M>, M>,
+    next: *mut Self,
+}
+
+pub(super) struct Waiter<M: Memory>(M::Plain<Waker>);
+
+// SAFETY: the waker is not written again.
+unsafe impl<M: Memory> Send for Waiter<M> {}
+// SAFETY: as above.
+unsafe impl<M: Memory> Sync for Waiter<M> {}
+
+impl<M: Memory> Waiter<M> {
+    fn waker<R>(&self, look: impl FnOnce(&Waker) -> R) -> R {
+        // SAFETY: nothing writes it any more.
+        self.0.with(|waker| look(unsafe { &*waker }))
+    }
+}
+
+impl<M: Memory> Waiters<M> {
+    pub(super) fn new() -> Self {
+        Self(Pointer::new(ptr::null_mut()))
+    }
+
+    /// Adds the waker, unless `waiter` is of this waker and still in the list. Its reference goes before it is woken: a
+    /// task that is woken adds itself again, and one that is polled in vain does not.
+    pub(super) fn add(&self, waiter: &mut Option<Shared<Waiter<M>, M>>, waker: &Waker) {
+        let waits = |waiter: &Shared<Waiter<M>, M>| {
+            waiter.references() > 1 && waiter.waker(|known| known.will_wake(waker))
+        };
+        if waiter.as_ref().is_some_and(waits) {
+            return;
+        }
+        let new = waiter.insert(Shared::new(Waiter(Plain::new(waker.clone()))));
+        // Relaxed, here and on failure: compared only; `take` acquires the whole list.
+        let mut first = self.0.load(Ordering::Relaxed);
+        let listed = Box::into_raw(Box::new(Listed { waiter: new.clone(), next: first }));
+        loop {
+            // SAFETY: it is in no list yet.
+            unsafe { (*listed).next = first };
+            // Release: pairs with the Acquire in `take`: the waker and the link.
+            match self.0.compare_exchange(first, listed, Ordering::Release, Ordering::Relaxed) {
+                Ok(_) => return,
+                Err(found) => first = found,
+            }
+        }
+    }
+
+    /// By the one that ends a turn, and has seen that others wait.
+    #[cold]
+    pub(super) fn wake(&self) {
+        for waiter in self.take() {
+            let waker = waiter.waker(Waker::clone);
+            // Before the call: see `add`.
+            drop(waiter);
+            waker.wake();
+        }
+    }
+
+    fn take(&self) -> impl Iterator<Item = Shared<Waiter<M>, M>> + use<M> {
+        // Relaxed, here and on failure: compared only.
+        let mut first = self.0.load(Ordering::Relaxed);
+        while !first.is_null() {
+            let none = ptr::null_mut();
+            // Acquire: pairs with the Release of every addition: all of them are in one release sequence.
+            match self.0.compare_exchange(first, none, Ordering::Acquire, Ordering::Relaxed) {
+                // Not `first`, which may be an earlier one at the same address.
+                Ok(taken) => {
+                    first = taken;
+                    break;
+                }
+                Err(found) => first = found,
+            }
+        }
+        core::iter::from_fn(move || {
+            // SAFETY: from a box in `add`, and this thread has taken the list.
+            let listed = (!first.is_null()).then(|| unsafe { Box::from_raw(first) })?;
+            first = listed.next;
+            Some(listed.waiter)
+        })
+    }
+}
+
+impl<M: Memory> Drop for Waiters<M> {
+    fn drop(&mut self) {
+        self.take().for_each(drop);
+    }
+}

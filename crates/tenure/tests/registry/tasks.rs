@@ -1,0 +1,199 @@
+//! Objects that tasks create.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread;
+use tenure::memory::{Memory, Native, Ordering};
+use tenure::registry::{Ref, Registry};
+
+type Counter = <Native as Memory>::AtomicU32;
+type Objects = Registry<u32, u32>;
+type Outcome = Result<Ref<u32, u32>, &'static str>;
+
+#[derive(Default)]
+struct Woken(Counter);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// A task that acquires key 1, and what wakes it.
+struct Task {
+    future: Pin<Box<dyn Future<Output = Outcome> + Send>>,
+    woken: Arc<Woken>,
+}
+
+impl Task {
+    /// `create` waits once.
+    fn new(objects: &Objects, outcome: Result<u32, &'static str>) -> Self {
+        let objects = objects.clone();
+        let mut is_pending = false;
+        let wait_once = std::future::poll_fn(move |_| {
+            is_pending = !is_pending;
+            if is_pending { Poll::Pending } else { Poll::Ready(()) }
+        });
+        let future = Box::pin(async move {
+            let create = async {
+                wait_once.await;
+                assert_ne!(outcome, Err("panic"), "it panics");
+                outcome
+            };
+            objects.try_acquire_async(&1, create).await
+        });
+        Self { future, woken: Arc::default() }
+    }
+
+    fn poll(&mut self) -> Option<Outcome> {
+        let waker = Waker::from(self.woken.clone());
+        match self.future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            Poll::Ready(outcome) => Some(outcome),
+            Poll::Pending => None,
+        }
+    }
+
+    fn begun(objects: &Objects, outcome: Result<u32, &'static str>) -> Self {
+        let mut task = Self::new(objects, outcome);
+        assert!(task.poll().is_none());
+        task
+    }
+
+    fn woken(&self) -> u32 {
+        self.woken.0.load(Ordering::Relaxed)
+    }
+
+    fn acquired(&mut self) -> Ref<u32, u32> {
+        self.poll().expect("it waits for nothing").expect("it does not fail")
+    }
+}
+
+#[test]
+fn one_task_creates_while_the_others_wait_for_it() {
+    let objects = Objects::new();
+    let mut creating = Task::begun(&objects, Ok(1));
+    let mut waiting = [2, 3].map(|value| Task::begun(&objects, Ok(value)));
+    assert!(objects.get(&1).is_none() && objects.is_empty());
+    let object = creating.acquired();
+    for task in &mut waiting {
+        assert_eq!(task.woken(), 1);
+        assert!(Ref::ptr_eq(&task.acquired(), &object));
+    }
+    let said = objects.statistics();
+    assert_eq!((said.created, said.waited, said.failed), (1, 2, 0));
+    drop(object);
+    assert!(objects.is_empty());
+}
+
+#[test]
+fn the_next_task_creates_after_one_that_failed_panicked_or_was_dropped() {
+    for outcome in [Err("no"), Err("panic"), Ok(1)] {
+        let objects = Objects::new();
+        let mut creating = Task::begun(&objects, outcome);
+        let [mut next, mut last] = [2, 3].map(|value| Task::begun(&objects, Ok(value)));
+        if outcome == Err("no") {
+            assert_eq!(creating.poll().unwrap().unwrap_err(), "no");
+        } else if outcome == Err("panic") {
+            assert!(catch_unwind(AssertUnwindSafe(|| creating.poll())).is_err());
+        }
+        drop(creating);
+        assert_eq!((next.woken(), last.woken()), (1, 1));
+        assert!(next.poll().is_none(), "its own `create` waits");
+        assert!(last.poll().is_none());
+        let object = next.acquired();
+        assert_eq!((*object, *last.acquired()), (2, 2));
+        let said = objects.statistics();
+        assert_eq!((said.created, said.failed), (1, 1));
+    }
+}
+
+#[test]
+fn a_task_that_gives_up_waiting_takes_no_turn_with_it() {
+    let objects = Objects::new();
+    let creating = Task::begun(&objects, Ok(1));
+    let [first, mut second] = [2, 3].map(|value| Task::begun(&objects, Ok(value)));
+    drop(creating);
+    assert_eq!((first.woken(), second.woken()), (1, 1));
+    drop(first);
+    assert!(second.poll().is_none());
+    assert_eq!(*second.acquired(), 3);
+    assert!(objects.is_empty());
+}
+
+#[test]
+fn a_task_that_is_polled_often_is_woken_once() {
+    let objects = Objects::new();
+    let creating = Task::begun(&objects, Ok(1));
+    let mut waiting = Task::begun(&objects, Ok(2));
+    for _ in 0..100 {
+        assert!(waiting.poll().is_none());
+    }
+    drop(creating);
+    assert_eq!(waiting.woken(), 1);
+    // Another task's, as if it had moved.
+    let creating = Task::begun(&objects, Ok(1));
+    assert!(waiting.poll().is_none());
+    let before = std::mem::take(&mut waiting.woken);
+    assert!(waiting.poll().is_none());
+    drop(creating);
+    assert_eq!((waiting.woken(), before.0.load(Ordering::Relaxed)), (1, 2));
+}
+
+#[test]
+fn all_that_wait_go_with_the_registry() {
+    let objects = Objects::new();
+    let creating = Task::begun(&objects, Ok(1));
+    let waiting = Task::begun(&objects, Ok(2));
+    let waker = Arc::downgrade(&waiting.woken);
+    drop((objects, waiting, creating));
+    assert_eq!(waker.strong_count(), 0, "a waker leaks");
+}
+
+#[test]
+fn a_thread_waits_for_a_task_and_a_task_for_a_thread() {
+    let objects = Objects::new();
+    let mut creating = Task::begun(&objects, Ok(1));
+    let theirs = objects.clone();
+    let waiting = thread::spawn(move || *theirs.acquire(&1, || 2));
+    while objects.statistics().waited == 0 {
+        thread::yield_now();
+    }
+    let object = creating.acquired();
+    assert_eq!((*object, waiting.join().unwrap()), (1, 1));
+    drop(object);
+
+    let mut waiting = None;
+    let object = objects.acquire(&1, || {
+        waiting = Some(Task::begun(&objects, Ok(4)));
+        3
+    });
+    let mut waiting = waiting.unwrap();
+    assert_eq!((waiting.woken(), *waiting.acquired(), *object), (1, 3, 3));
+}
+
+#[test]
+fn tasks_on_many_threads_create_one_object() {
+    const THREADS: u32 = 4;
+    for _ in 0..if cfg!(miri) { 5 } else { 500 } {
+        let objects = Objects::new();
+        let created = Counter::new(0);
+        thread::scope(|scope| {
+            let held = Vec::from_iter((0..THREADS).map(|_| {
+                scope.spawn(|| {
+                    let mut task = Task::new(&objects, Ok(created.fetch_add(1, Ordering::Relaxed)));
+                    loop {
+                        match task.poll() {
+                            Some(outcome) => return outcome.unwrap(),
+                            None => thread::yield_now(),
+                        }
+                    }
+                })
+            }));
+            let held = Vec::from_iter(held.into_iter().map(|thread| thread.join().unwrap()));
+            assert!(held.iter().all(|object| Ref::ptr_eq(object, &held[0])));
+        });
+        assert_eq!((objects.statistics().created, objects.len()), (1, 0));
+    }
+}
