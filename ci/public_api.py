@@ -12,7 +12,7 @@ import re
 import sys
 from pathlib import Path
 
-MOST_TYPES = 48
+MOST_TYPES = 49
 TYPES = ("struct", "enum", "trait", "union", "type_alias")
 MEMBERS = {"function", "assoc_const", "assoc_type", "struct_field", "variant", "constant"}
 

@@ -290,6 +290,17 @@ fn a_frozen_buffer_that_outlives_the_pool_leaves_nothing<L: FreeList>() {
     });
 }
 
+fn a_part_that_outlives_buffer_and_pool_leaves_nothing<L: FreeList>() {
+    leaves_nothing(true, |test| {
+        let pool = build::<L>(builder());
+        let mut buffer = dirty(&pool, 100);
+        let parts = [1, 2, 3].map(|len| buffer.split_to(len));
+        drop(buffer);
+        drop(pool);
+        on_a_thread_of(test, move || parts.map(drop).into_iter().collect());
+    });
+}
+
 fn a_panic_leaves_nothing<L: FreeList>() {
     leaves_nothing(true, |_| {
         let pool = build::<L>(builder());
@@ -311,6 +322,7 @@ claims! {
     requests_that_fail_leave_nothing,
     an_allocator_that_fails_ends_the_request_without_a_fall_back,
     a_frozen_buffer_that_outlives_the_pool_leaves_nothing,
+    a_part_that_outlives_buffer_and_pool_leaves_nothing,
     a_panic_leaves_nothing,
 }
 

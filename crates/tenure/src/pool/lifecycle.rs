@@ -298,6 +298,8 @@ impl<C: Contents<L>, L: List> Shared<Pool<C, L>, L::Memory> {
         }
         let vacant = || Part { pool: self.as_raw(), place: C::vacant(class) };
         let slot = class.table.vacancy(vacant).ok_or(Refused::NoSlot)?;
+        // Relaxed: this thread's, here and below.
+        slot.next.store(0, Ordering::Relaxed);
         // SAFETY: the slot is vacant, and this thread's.
         unsafe { C::fill(&slot.part.place, made) };
         // From here on the contents are counted and keep the pool, until `empty`.
@@ -476,8 +478,10 @@ impl<'a, C: Contents<L>, L: List> Orphans<'a, C, L> {
         if index == NO_INDEX {
             return None;
         }
+        let next = &self.class.table.slot(index).next;
         // Relaxed: this thread wrote it.
-        self.first = self.class.table.slot(index).next.load(Ordering::Relaxed);
+        self.first = next.load(Ordering::Relaxed);
+        next.store(0, Ordering::Relaxed);
         Some(index)
     }
 

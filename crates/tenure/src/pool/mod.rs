@@ -102,7 +102,7 @@ mod slot;
 mod statistics;
 mod table;
 
-pub use buffer::{BufferPool, BufferPoolBuilder, PooledBuf};
+pub use buffer::{BufferPool, BufferPoolBuilder, PooledBuf, PooledBytes};
 pub use error::{AcquireError, ConfigError};
 pub use slot::{SlotKey, SlotMut, SlotPool, SlotPoolBuilder, SlotRef};
 pub use statistics::{BufferCounts, BufferStatistics, SlotStatistics};

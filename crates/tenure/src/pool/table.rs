@@ -32,7 +32,8 @@ pub(crate) struct Slot<P, M: Memory> {
     /// Twice the number of finished uses, plus one while in use. Written by the owner alone.
     uses: M::AtomicU64,
     index: u32,
-    /// The next slot on the stack of vacant ones; free for the slot's owner otherwise.
+    /// The next slot, of those that are vacant, or in one thread's hands. 0 while the slot is idle or in use: then free
+    /// for its users, who leave 0.
     pub(crate) next: M::AtomicU32,
     pub(crate) part: P,
 }

@@ -234,6 +234,49 @@ fn it_is_compared_and_hashed_as_the_slice_that_it_borrows() {
     assert_eq!(same.as_ref(), b"key");
 }
 
+#[test]
+fn parts_are_read_while_the_buffer_is_filled_and_come_home_with_the_last_holder() {
+    let pool = pool(true);
+    for buffer_first in [false, true] {
+        let mut buffer = pool.acquire(SIZE).unwrap();
+        buffer.append(b"head;body");
+        let head = buffer.split_to(5);
+        let none = buffer.split_to(0);
+        assert_eq!((&*head, &*buffer), (&b"head;"[..], &b"body"[..]));
+        // Nothing writes to the part: neither a full buffer nor an empty one starts again at the front.
+        buffer.compact();
+        buffer.append(&[1; SIZE]);
+        assert_eq!((buffer.len(), buffer.spare()), (SIZE - 5, 0));
+        let all = buffer.len();
+        buffer.consume_front(all);
+        buffer.clear();
+        assert_eq!((buffer.spare(), buffer.append(b"more")), (0, 0));
+        let clone = head.clone();
+        assert!(clone == head && head == *b"head;" && head.as_ptr() == clone.as_ptr());
+        assert_eq!(format!("{head:?}"), "PooledBytes { len: 5, .. }");
+        drop((head, none));
+        let other = std::thread::spawn(move || {
+            assert_eq!(clone, b"head;");
+            if buffer_first { Some(clone) } else { None }
+        });
+        if buffer_first {
+            drop(buffer);
+            assert_eq!(pool.statistics().total.in_use, 1);
+            drop(other.join().unwrap());
+        } else {
+            other.join().unwrap();
+            // All of it is spare again.
+            buffer.clear();
+            assert_eq!(buffer.spare(), SIZE);
+            buffer.append(b"again");
+            drop(buffer);
+        }
+        assert_eq!(pool.statistics().total.in_use, 0);
+        assert_eq!(pool.acquire(SIZE).unwrap().spare_mut(), [0; SIZE]);
+        assert_eq!(pool.statistics().total.allocated, 1);
+    }
+}
+
 fn panics(buffer: &mut PooledBuf, act: fn(&mut PooledBuf)) -> String {
     let act = std::panic::AssertUnwindSafe(|| act(buffer));
     *std::panic::catch_unwind(act).unwrap_err().downcast::<String>().unwrap()
@@ -248,6 +291,7 @@ fn what_does_not_fit_is_refused_with_both_figures() {
             (|it| it.resize(SIZE + 1, 0)) as fn(&mut PooledBuf),
             "resize to 4097 bytes, but the buffer has 4096",
         ),
+        (|it| drop(it.split_to(SIZE)), "4096 bytes split off, but there are 4095"),
         (|it| it.commit(2), "commit of 2 bytes, but there is room for 1"),
         (|it| it.consume_front(SIZE), "4096 bytes consumed, but there are 4095"),
         (|it| it.consume(SIZE), "4096 bytes consumed, but there are 4095"),

@@ -1,6 +1,7 @@
 //! [`Blocks`]: the contents of a [`BufferPool`](super::BufferPool). A *block* is the memory of one buffer.
 
-use crate::memory::{Memory, Plain};
+use super::erase::erase;
+use crate::memory::{Atomic, Memory, Ordering, Plain};
 use crate::pool::lifecycle::{self, Class, Contents, Part};
 use crate::pool::list::List;
 use alloc::alloc::{Layout, alloc_zeroed, dealloc};
@@ -138,5 +139,71 @@ impl<L: List> Contents<L> for Blocks {
     unsafe fn class<'a>(part: &Part<Self, L>) -> &'a Class<Self, L> {
         // SAFETY: passed on to the caller.
         unsafe { part.place.class() }
+    }
+}
+
+/// More holders than this are too many.
+const MOST: u32 = 1 << 31;
+
+/// Whether the calling holder of a block is the only one. The slot's `next` counts the others: the buffer and its
+/// parts, less one. So a buffer without parts pays a load.
+#[inline(always)]
+pub(super) fn is_only_holder<L: List>(slot: &Slot<L>) -> bool {
+    // Acquire: pairs with the Release in `put_one`: the others read the block, and the buffer wrote its extent, before.
+    slot.next.load(Ordering::Acquire) == 0
+}
+
+/// Another holder, beside the caller.
+///
+/// # Panics
+///
+/// If there are too many.
+#[track_caller]
+pub(super) fn hold<L: List>(slot: &Slot<L>) {
+    // Relaxed: the caller's own hold is passed on with what it gives away.
+    if slot.next.fetch_add(1, Ordering::Relaxed) >= MOST {
+        // Relaxed: as above.
+        slot.next.fetch_sub(1, Ordering::Relaxed);
+        panic!("{MOST} parts of a buffer");
+    }
+}
+
+/// Whether the holder that ends was the last. Otherwise the slot may be gone: the word alone is borrowed.
+#[cold]
+fn put_one<M: Memory>(others: &M::AtomicU32) -> bool {
+    // Release: pairs with the Acquire here and in `is_only_holder`: what this holder did to the block and its extent.
+    // Acquire: what the others did, if they went after the caller looked.
+    let is_last = others.fetch_sub(1, Ordering::AcqRel) == 0;
+    if is_last {
+        // Relaxed: no other holder is left.
+        others.store(0, Ordering::Relaxed);
+    }
+    is_last
+}
+
+/// Ends a holder. The last one erases what could have been written to, and gives the block back to its pool.
+///
+/// # Safety
+///
+/// The slot has a block, and the caller, one of its holders, does not use it any more.
+#[inline]
+pub(super) unsafe fn put<L: List>(slot: NonNull<Slot<L>>) {
+    // SAFETY: the slot has a block, which keeps the pool until the last holder has released the slot.
+    let this = unsafe { slot.as_ref() };
+    if !is_only_holder(this) && !put_one::<L::Memory>(&this.next) {
+        return;
+    }
+    let Part { pool, place } = &this.part;
+    // SAFETY: this is the last holder; what the buffer wrote comes before.
+    let exposed = unsafe { place.extent.read() }.exposed;
+    // SAFETY: the block keeps the pool.
+    if exposed > 0 && unsafe { pool.core() }.contents.zero {
+        // SAFETY: the block is the last holder's alone, and `exposed` no more than its size.
+        unsafe { erase(place.block(), exposed) };
+    }
+    // SAFETY: the slot has a block, which keeps the pool; its user, the last holder, ends.
+    unsafe {
+        let idle = NonNull::from(&place.class().table.idle);
+        lifecycle::release(slot, idle);
     }
 }

@@ -8,7 +8,8 @@ use ::bytes::{Buf, BufMut, Bytes};
 impl<L: FreeList> PooledBuf<L> {
     /// The contents, shared without a copy: the buffer returns to its pool with the last [`Bytes`] that refers to it.
     ///
-    /// Cost: an allocation of about 100 bytes, for the count of `Bytes`.
+    /// Cost: an allocation of about 100 bytes, for the count of `Bytes`. To go on filling the rest of the buffer, see
+    /// [`split_to`](Self::split_to).
     ///
     /// ```
     /// use tenure::pool::BufferPool;

@@ -5,9 +5,12 @@ mod builder;
 #[cfg(feature = "bytes")]
 mod bytes;
 mod erase;
+mod part;
 mod pooled;
+mod traits;
 
 pub use builder::BufferPoolBuilder;
+pub use part::PooledBytes;
 pub use pooled::PooledBuf;
 
 use super::error::AcquireError;

@@ -1,13 +1,10 @@
 //! [`PooledBuf`]: a buffer, and the way back to its pool.
 
-use super::block::{Extent, Place, Slot};
-use super::erase::erase;
+use super::block::{self, Extent, Place, Slot};
+use super::part::PooledBytes;
 use crate::memory::Plain;
-use crate::pool::lifecycle;
 use crate::pool::{DefaultList, FreeList};
-use core::borrow::{Borrow, BorrowMut};
-use core::fmt;
-use core::hash::{Hash, Hasher};
+use core::borrow::BorrowMut;
 use core::ops::{Deref, DerefMut};
 use core::panic::{RefUnwindSafe, UnwindSafe};
 use core::ptr::NonNull;
@@ -52,11 +49,11 @@ use std::io::{BufRead, Read, Result, Write};
 ///
 /// A leaked buffer (`mem::forget`) stays in use. It keeps its own memory and the pool's tables, but no idle buffers.
 pub struct PooledBuf<L: FreeList = DefaultList> {
-    /// Its contents keep the pool alive. Their bytes are all initialised.
+    /// Its contents keep the pool alive. Their bytes are all initialised. This is a holder of them.
     slot: NonNull<Slot<L>>,
 }
 
-// SAFETY: the buffer alone has the block, which is bytes; threads share the pool anyway.
+// SAFETY: the buffer alone writes the block, which is bytes; threads share the pool anyway.
 unsafe impl<L: FreeList> Send for PooledBuf<L> {}
 // SAFETY: as above; a shared reference only reads the bytes.
 unsafe impl<L: FreeList> Sync for PooledBuf<L> {}
@@ -85,7 +82,7 @@ impl<L: FreeList> PooledBuf<L> {
 
     #[inline(always)]
     fn extent(&self) -> Extent {
-        // SAFETY: only this buffer writes it, which is borrowed.
+        // SAFETY: only this buffer writes it, which is borrowed, before the last holder reads it.
         unsafe { self.place().extent.read() }
     }
 
@@ -121,10 +118,20 @@ impl<L: FreeList> PooledBuf<L> {
         self.capacity() - self.extent().end
     }
 
-    /// Empties the buffer: all of it is spare. Zeroes nothing yet.
+    /// Whether there is no part: the bytes in front of the contents are this buffer's, too.
+    #[inline(always)]
+    fn is_whole(&self) -> bool {
+        // SAFETY: the slot has a block, which keeps the pool.
+        block::is_only_holder(unsafe { self.slot.as_ref() })
+    }
+
+    /// Empties the buffer: all of it is spare, but what was [split off](Self::split_to) and still exists. Zeroes
+    /// nothing yet.
     #[inline]
     pub fn clear(&mut self) {
-        self.set_contents(0, 0);
+        let end = self.extent().end;
+        let empty = if self.is_whole() { 0 } else { end };
+        self.set_contents(empty, empty);
     }
 
     /// Keeps the first `len` bytes of the contents. Does nothing if there are not more.
@@ -137,11 +144,10 @@ impl<L: FreeList> PooledBuf<L> {
     ///
     /// # Panics
     ///
-    /// If `len` is more than the capacity: a pooled buffer does not grow.
+    /// If `len` is more than the capacity, less what was [split off](Self::split_to) and still exists: a pooled buffer
+    /// does not grow.
     #[track_caller]
     pub fn resize(&mut self, len: usize, value: u8) {
-        let capacity = self.capacity();
-        assert!(len <= capacity, "resize to {len} bytes, but the buffer has {capacity}");
         if len <= self.len() {
             return self.truncate(len);
         }
@@ -149,6 +155,8 @@ impl<L: FreeList> PooledBuf<L> {
         if more > self.spare() {
             self.compact();
         }
+        let most = self.len() + self.spare();
+        assert!(len <= most, "resize to {len} bytes, but the buffer has {most}");
         self.next(more).fill(value);
         self.lengthen(more);
     }
@@ -200,10 +208,53 @@ impl<L: FreeList> PooledBuf<L> {
         self.change(|extent| extent.start += count);
     }
 
-    /// Moves the contents to the beginning, so that consumed bytes are spare. Cost: a copy of the contents.
+    /// Splits off the first `count` bytes of the contents, without a copy: to send a message on while the buffer is
+    /// filled with the next.
+    ///
+    /// The buffer keeps what comes after. Bytes in front of its contents become spare again when no part is left: then
+    /// by [`compact`](Self::compact), or when all contents are consumed. So a buffer may run full; then move the
+    /// contents to another one.
+    ///
+    /// Parts are read only, unlike `BytesMut`'s: they are shared without a copy, and what they need of the pool is one
+    /// count beside the buffer.
+    ///
+    /// ```
+    /// use tenure::pool::BufferPool;
+    ///
+    /// let pool = BufferPool::new();
+    /// let mut buffer = pool.acquire(100)?;
+    /// buffer.append(b"first;sec");
+    /// let first = buffer.split_to(6);
+    /// buffer.append(b"ond");
+    /// let second = std::thread::spawn(move || {
+    ///     assert_eq!(first, b"first;");
+    /// });
+    /// assert_eq!(buffer, b"second");
+    /// second.join().unwrap();
+    /// buffer.compact();
+    /// assert_eq!(buffer.spare(), buffer.capacity() - 6);
+    /// # Ok::<(), tenure::pool::AcquireError>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If `count` is more than the length, or for the 2^31st part.
+    #[track_caller]
+    pub fn split_to(&mut self, count: usize) -> PooledBytes<L> {
+        let len = self.len();
+        assert!(count <= len, "{count} bytes split off, but there are {len}");
+        // SAFETY: this is a holder. It writes only from its `start` on, which is behind these bytes from here on, until
+        // it is the only holder.
+        let part = unsafe { PooledBytes::new(self.slot, &self[..count]) };
+        self.change(|extent| extent.start += count);
+        part
+    }
+
+    /// Moves the contents to the beginning, so that consumed bytes are spare. Does nothing while a [part](Self::split_to)
+    /// exists. Cost: a copy of the contents.
     pub fn compact(&mut self) {
         let Extent { start, end, .. } = self.extent();
-        if start == 0 {
+        if start == 0 || !self.is_whole() {
             return;
         }
         self.set_contents(0, end - start);
@@ -215,7 +266,8 @@ impl<L: FreeList> PooledBuf<L> {
     fn expose(&mut self, start: usize, end: usize) -> &mut [u8] {
         debug_assert!(start <= end && end <= self.capacity(), "the buffer ends");
         self.change(|extent| extent.exposed = extent.exposed.max(end));
-        // SAFETY: the block is initialised and this buffer's alone. All callers keep `end` within the capacity.
+        // SAFETY: the block is initialised, and from `start` on this buffer's alone: no part is there. All callers keep
+        // `end` within the capacity.
         unsafe { slice::from_raw_parts_mut(self.block().add(start).as_ptr(), end - start) }
     }
 
@@ -236,20 +288,8 @@ impl<L: FreeList> PooledBuf<L> {
 impl<L: FreeList> Drop for PooledBuf<L> {
     #[inline]
     fn drop(&mut self) {
-        let exposed = self.extent().exposed;
-        if exposed > 0 {
-            // SAFETY: the slot has a block, which keeps the pool until the slot is released.
-            let pool = unsafe { self.slot.as_ref().part.pool.core() };
-            if pool.contents.zero {
-                // SAFETY: the block is this buffer's alone, and `exposed` no more than its size.
-                unsafe { erase(self.block(), exposed) };
-            }
-        }
-        // SAFETY: the slot has a block, which keeps the pool; this buffer is the slot's user, and ends.
-        unsafe {
-            let idle = NonNull::from(&self.place().class().table.idle);
-            lifecycle::release(self.slot, idle);
-        }
+        // SAFETY: this holder ends.
+        unsafe { block::put(self.slot) };
     }
 }
 
@@ -271,20 +311,8 @@ impl<L: FreeList> DerefMut for PooledBuf<L> {
     }
 }
 
-impl<L: FreeList> AsRef<[u8]> for PooledBuf<L> {
-    fn as_ref(&self) -> &[u8] {
-        self
-    }
-}
-
 impl<L: FreeList> AsMut<[u8]> for PooledBuf<L> {
     fn as_mut(&mut self) -> &mut [u8] {
-        self
-    }
-}
-
-impl<L: FreeList> Borrow<[u8]> for PooledBuf<L> {
-    fn borrow(&self) -> &[u8] {
         self
     }
 }
@@ -292,43 +320,6 @@ impl<L: FreeList> Borrow<[u8]> for PooledBuf<L> {
 impl<L: FreeList> BorrowMut<[u8]> for PooledBuf<L> {
     fn borrow_mut(&mut self) -> &mut [u8] {
         self
-    }
-}
-
-/// Lengths alone: the contents may be secret.
-impl<L: FreeList> fmt::Debug for PooledBuf<L> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PooledBuf")
-            .field("len", &self.len())
-            .field("capacity", &self.capacity())
-            .finish_non_exhaustive()
-    }
-}
-
-macro_rules! equals {
-    ($(($($parameter:tt)*) $other:ty;)*) => {$(
-        impl<L: FreeList, $($parameter)*> PartialEq<$other> for PooledBuf<L> {
-            fn eq(&self, other: &$other) -> bool {
-                let other: &[u8] = other.as_ref();
-                **self == *other
-            }
-        }
-    )*};
-}
-
-equals! {
-    (K: FreeList) PooledBuf<K>;
-    () [u8];
-    () &[u8];
-    (const N: usize) [u8; N];
-    (const N: usize) &[u8; N];
-}
-
-impl<L: FreeList> Eq for PooledBuf<L> {}
-
-impl<L: FreeList> Hash for PooledBuf<L> {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        (**self).hash(state);
     }
 }
 

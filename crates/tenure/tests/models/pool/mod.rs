@@ -5,6 +5,7 @@
 //! | [`lists`] | every list: one owner a slot, none lost, each home exactly once, no touch after the last is home |
 //! | [`magazines`] | `Magazines`: threads that end, that come, that sleep; magazines and depot |
 //! | [`limit`] | `BufferPool`: an acquire is refused only if nothing was idle and the limit allowed no more |
+//! | [`parts`] | `PooledBuf` and `PooledBytes`: the last holder releases the buffer |
 //! | [`turns`] | `BufferPool`: an acquire that waits is woken for what is released, or its place in the queue is passed on |
 //!
 //! Every model ends in the same way: the list is closed, all slots are given back, and the last one to come home frees
@@ -33,6 +34,7 @@ mod limit;
 pub(crate) mod lists;
 mod magazines;
 mod orderings;
+mod parts;
 mod turns;
 
 use super::memory::{Field, set_number};

@@ -8,6 +8,7 @@ use super::magazines::{
     an_owner_that_holds_a_slot_uses_its_magazine_between_two_trims as owner_between_two_trims,
     two_trims_of_a_magazine_share_no_slot,
 };
+use super::parts::holders_go;
 use super::turns::released_under_a_hold;
 use crate::memory::{InOrder, Loom};
 use crate::needed::{Needed, Room, fails_without, needed, tests_of};
@@ -16,6 +17,7 @@ use crate::stage::Failure::{self, Claim, FieldRace, MemoryRace, ValueRace};
 use crate::weakening::{File, file};
 use tenure::pool::list::{Magazines, Scan, TaggedStack};
 
+const BLOCK: File = file!("src/pool/buffer/block.rs");
 const LIFECYCLE: File = file!("src/pool/lifecycle.rs");
 const TURNS: File = file!("src/pool/lifecycle/turns.rs");
 const LOCK: File = file!("src/pool/lock.rs");
@@ -85,6 +87,13 @@ const NEEDED: &[Needed] = needed! {
     SEGMENTS "Segments::snapshot" Acquire "load"
         => MemoryRace, Some(2), closed_under_a_release::<Small>(1);
 
+    BLOCK "is_only_holder" Acquire "load"
+        => FieldRace, Some(3), holders_go::<Loom>();
+    BLOCK "put_one" AcqRel "fetch_sub" to Release
+        => FieldRace, Some(3), holders_go::<Loom>();
+    BLOCK "put_one" AcqRel "fetch_sub" to Acquire
+        => FieldRace, Some(3), holders_go::<Loom>();
+
     LIFECYCLE "Pool::add" Release "compare_exchange_weak"
         => Claim(IDLE_OR_ROOM), Some(2), acquired_at_the_limit::<Loom>();
     LIFECYCLE "Pool::is_full" Acquire "load"
@@ -92,7 +101,7 @@ const NEEDED: &[Needed] = needed! {
 };
 
 const ROOM: Room = Room {
-    files: &[STACK, MAGAZINE, MAGAZINES, LOCK, SCAN, SEGMENTS, LIFECYCLE, TURNS],
+    files: &[STACK, MAGAZINE, MAGAZINES, LOCK, SCAN, SEGMENTS, LIFECYCLE, TURNS, BLOCK],
     needed: NEEDED,
     kept: &[],
     tests: &["pool::"],
