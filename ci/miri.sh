@@ -24,7 +24,7 @@ if [[ ${#tests[@]} -eq 0 ]]; then
     arguments+=(--lib)
     # The rules of lines are arithmetic, without a pointer. The rest takes minutes.
     skip=(-- --skip line::rules --skip like_std:: --skip foreign:: --skip traits:: --skip types:: --skip waits::
-        --skip buffers --skip contents:: --skip limits:: --skip lists:: --skip slots
+        --skip buffers --skip contents:: --skip limits:: --skip lists:: --skip slots --skip turns::
         --skip cached --skip destructors:: --skip forgotten:: --skip interrupted:: --skip model::
         --skip threads::shootdown --skip threads::counted:: --skip threads::mask::)
     tests=(arc lazy pool)

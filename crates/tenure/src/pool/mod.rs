@@ -76,7 +76,8 @@
 //!   may make objects although others are idle.
 //! - **A fork while another thread closes a pool** leaves it half closed in the child: close it again. After a fork
 //!   during a trim, no thread of the child keeps slots until the child trims, and slots in the trimming thread's hands
-//!   leak. Without `std` forks go unnoticed: a child may wait forever for a thread of the parent.
+//!   leak. Acquires that wait in the parent have no turn in the child; a future that the child has must be polled again.
+//!   Without `std` forks go unnoticed: a child may wait forever for a thread of the parent.
 //!
 //! # What the published list got wrong
 //!

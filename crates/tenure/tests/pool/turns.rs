@@ -42,7 +42,8 @@ fn below_the_limit_no_acquire_waits<L: FreeList>() {
 fn buffers_go_to_those_who_wait_in_their_order<L: FreeList>() {
     let pool = pool::<L>(2);
     let mut kept = vec![pool.acquire(1).unwrap(), pool.acquire(1).unwrap()];
-    let [first, second, third] = [(); 3].map(|()| Waits::queued(future(&pool, 1)));
+    let [mut first, second, third] = [(); 3].map(|()| Waits::queued(future(&pool, 1)));
+    first.moves_to_another_task();
     kept[0].append(b"secret");
     drop(kept.remove(0));
     assert!(first.is_woken() && !second.is_woken() && !third.is_woken());

@@ -40,6 +40,13 @@ impl<R> Waits<R> {
         }
     }
 
+    /// Has another waker from now on, which remembers nothing yet.
+    #[allow(dead_code, reason = "each test uses a part")]
+    pub(crate) fn moves_to_another_task(&mut self) {
+        self.woken = Arc::default();
+        assert!(self.poll().is_none());
+    }
+
     pub(crate) fn is_woken(&self) -> bool {
         *self.woken.0.lock().unwrap()
     }

@@ -220,9 +220,9 @@ impl<L: FreeList> BufferPool<L> {
     ///
     /// A task that waits for a second buffer while it keeps a first may wait for ever, if others do so too.
     ///
-    /// Cost: that of `acquire` below the limit. The first to wait closes the lists of idle buffers, and the last opens
-    /// them again: microseconds, as an acquire at the limit. In between a drop takes a lock; at other times drops do
-    /// nothing for this.
+    /// Cost: that of `acquire` below the limit. The first to wait takes all idle buffers out of their lists, and closes
+    /// those until the last has had its turn: microseconds, as an acquire at the limit. In between a drop takes a lock;
+    /// at other times drops do nothing for this.
     ///
     /// ```
     /// use tenure::pool::BufferPool;

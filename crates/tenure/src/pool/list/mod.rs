@@ -91,8 +91,8 @@ pub unsafe trait List: Send + Sync + Sized + 'static {
     /// [gathered](Self::gather), return the same numbers twice, all were empty at one moment between.
     fn emptiness(&self) -> Option<u64>;
 
-    /// Takes all idle slots for good, and calls `home` with each. Afterwards no slot can be acquired and releases are
-    /// refused. May be called again, also at the same time; the child of a fork that interrupted it has to.
+    /// Takes all idle slots, and calls `home` with each. Afterwards no slot can be acquired and releases are refused,
+    /// until [`reopen`](Self::reopen). May be called again, also at the same time; the child of a fork that interrupted it has to.
     fn close(&self, home: impl FnMut(u32));
 
     /// Undoes [`close`](Self::close). Not while another thread closes or reopens the list.
