@@ -29,3 +29,5 @@ mod registry;
 mod slots;
 mod support;
 mod table;
+#[cfg(feature = "std")]
+mod turns;

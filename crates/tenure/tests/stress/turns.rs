@@ -1,0 +1,66 @@
+//! Objects and buffers that threads wait for: what one leaves, the next finds; and parts of buffers that end anywhere.
+
+use crate::support::{THREADS, objects, on_threads};
+use std::thread;
+use std::time::Duration;
+use tenure::pool::{BufferPool, FreeList, Magazines, SlotPool, TaggedStack};
+
+/// Fewer objects than threads, which write to them without atomics.
+fn each_turn_sees_the_last<L: FreeList>() {
+    let turns = objects(4_000) as u64;
+    let pool = SlotPool::builder(|| 0_u64).limit(THREADS - 1).list::<L>().build();
+    let same = pool.clone();
+    on_threads(move |thread| {
+        for turn in 0..turns {
+            let given_up = Duration::from_micros(turn % 7);
+            let gives_up = turn as usize % 3 == thread % 3;
+            let object = same.acquire_timeout(if gives_up { given_up } else { Duration::MAX });
+            let mut object =
+                object.unwrap_or_else(|_| same.acquire_timeout(Duration::MAX).unwrap());
+            *object += 1;
+        }
+    });
+    let all = Vec::from_iter((0..THREADS - 1).map(|_| pool.acquire().unwrap()));
+    let sum: u64 = all.iter().map(|object| **object).sum();
+    assert_eq!(sum, turns * THREADS as u64);
+}
+
+/// One thread fills a buffer and sends parts of it to the others.
+fn parts_end_on_other_threads<L: FreeList>() {
+    const SIZE: usize = 64;
+    let pool = BufferPool::builder().classes(SIZE, 1).limit(4 * SIZE as u64).list::<L>();
+    let pool = pool.build().unwrap();
+    for round in 0..objects(1_000) {
+        let byte = round as u8 | 1;
+        let mut buffer = pool.acquire_timeout(SIZE, Duration::MAX).unwrap();
+        assert!(buffer.spare_mut().iter().all(|&byte| byte == 0), "it is not erased");
+        let threads = [(); THREADS].map(|()| {
+            buffer.resize(SIZE / THREADS, byte);
+            let part = buffer.split_to(SIZE / THREADS);
+            thread::spawn(move || assert!(part.clone().iter().all(|&it| it == byte)))
+        });
+        drop(buffer);
+        if round % 2 == 0 {
+            threads.into_iter().for_each(|thread| thread.join().unwrap());
+        }
+    }
+    let all = Vec::from_iter((0..4).map(|_| pool.acquire_timeout(SIZE, Duration::MAX)));
+    assert!(all.iter().all(Result::is_ok));
+    drop(all);
+    assert_eq!(pool.statistics().total.in_use, 0);
+}
+
+#[test]
+fn each_turn_of_a_pool_over_magazines_sees_the_last() {
+    each_turn_sees_the_last::<Magazines>();
+}
+
+#[test]
+fn each_turn_of_a_pool_over_a_tagged_stack_sees_the_last() {
+    each_turn_sees_the_last::<TaggedStack>();
+}
+
+#[test]
+fn parts_of_buffers_end_on_other_threads() {
+    parts_end_on_other_threads::<Magazines>();
+}
