@@ -4,6 +4,8 @@ use crate::machine::{Distance, Ps};
 pub(crate) enum Kind {
     Load,
     Store,
+    /// A store that its CPU does not wait for.
+    Buffered,
     /// A read-modify-write that succeeds whatever it finds.
     Add,
     Exchange,

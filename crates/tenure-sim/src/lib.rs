@@ -167,7 +167,8 @@
 //!
 //! - **Memory ordering.** Simulated memory is sequentially consistent; all orderings cost the same. loom finds wrong
 //!   ones.
-//! - **Store buffers.** A store waits for its line; on hardware later accesses overtake it.
+//! - **Store buffers**, except in [patterns](pattern). A store to simulated memory waits for its line; on hardware later
+//!   loads overtake it.
 //! - **Overlap.** Each CPU does one access after the other; hardware has several misses under way.
 //! - **Capacity and associativity.** A line leaves a cache only when another core wants it: working sets beyond the
 //!   cache look faster than they are.

@@ -93,8 +93,8 @@ pub(super) fn time(ns: f64) -> String {
     format!("{} {unit}", short(value))
 }
 
-pub(super) const LEFT_OUT: &str = "The simulator models the transfer of cache lines between cores and nothing \
-    else: no store buffers, no overlapping misses, no cache capacity, no bandwidth, no prefetching and no \
+pub(super) const LEFT_OUT: &str = "The simulator models the transfer of cache lines between cores, and the \
+    store buffers of patterns. It leaves out overlapping misses, cache capacity, bandwidth, prefetching and the \
     scheduler.";
 
 /// How many measured figures the simulator meets, also without the fitted ones.

@@ -478,13 +478,14 @@ mod tests {
     #[test]
     fn elements_that_belong_to_threads_scale_when_they_are_apart() {
         let elements = Some(Elements { start: 0, stride: 8, count: 3, size: None, owned: true });
-        let pattern = of(&memory(elements), &[word(0, &[(segment::Access::Write, POOL)])]);
+        use segment::Access::{Read, Write};
+        let pattern = of(&memory(elements), &[word(0, &[(Read, POOL), (Write, POOL)])]);
         assert_eq!(pattern.objects[0].copies, Copies::PerThread);
         let mended = mended(&pattern, &machine());
         assert_eq!(mended.repairs[0].name, "apart");
         assert_ne!(mended.best.unwrap().objects, pattern.objects);
         let forecast = mended.forecast.unwrap();
         let last = |points: &[Point]| points.last().unwrap().per_second;
-        assert!(last(&forecast.repaired[0].points) > 2.0 * last(&forecast.as_is), "{forecast:?}");
+        assert!(last(&forecast.repaired[0].points) > 1.5 * last(&forecast.as_is), "{forecast:?}");
     }
 }

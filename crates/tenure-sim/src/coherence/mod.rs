@@ -20,10 +20,15 @@ pub(crate) use line::{Holder, Line, Request, Sharers, Want};
 use crate::machine::{Arbitration, AtomicKind, Core, Distance, Machine, Ps, ps};
 use crate::random::Random;
 
+/// A core writes one buffered store each cycle, and a hit takes four or five (Intel's optimization manual).
+const DRAINED_PER_HIT: Ps = 4;
+
 /// In picoseconds.
 #[derive(Debug)]
 pub(crate) struct Costs {
     pub(crate) hit: Ps,
+    /// Of a buffered store whose line is there.
+    pub(crate) drain: Ps,
     pub(crate) rmw: Ps,
     pub(crate) pause: Ps,
     pub(crate) directory: Ps,
@@ -61,6 +66,7 @@ impl Costs {
         let sibling = machine.latency.sibling.map_or([0, 0], |s| [ps(s.low()), ps(s.high())]);
         Self {
             hit: ps(machine.latency.hit),
+            drain: ps(machine.latency.hit).div_ceil(DRAINED_PER_HIT),
             rmw: ps(a.rmw),
             pause: ps(c.pause),
             directory: ps(c.directory),

@@ -56,14 +56,14 @@ impl Engine {
     }
 
     pub(super) fn told(&self) -> Vec<String> {
-        self.cpus
+        self.threads()
             .iter()
             .enumerate()
             .filter(|(_, cpu)| cpu.status != Status::Finished)
             .map(|(index, cpu)| {
                 let what = match cpu.status {
                     Status::Blocked(address) => format!("sleeps on {}", self.name(address)),
-                    Status::Missing(_) => {
+                    Status::Missing(_) | Status::Draining(_) => {
                         format!("waits for the line of {}", self.name(cpu.touched))
                     }
                     _ if cpu.touched == 0 => "has touched nothing".to_owned(),
@@ -92,8 +92,8 @@ impl Engine {
     }
 
     pub(super) fn report(&self) -> Report {
-        let last = self.cpus.iter().map(|cpu| cpu.clock).max().unwrap_or(0);
-        let by_cpu: Vec<u64> = self.cpus.iter().map(|cpu| cpu.operations).collect();
+        let last = self.threads().iter().map(|cpu| cpu.clock).max().unwrap_or(0);
+        let by_cpu: Vec<u64> = self.threads().iter().map(|cpu| cpu.operations).collect();
         let mut lines: Vec<LineHeat> = self.lines.iter().filter_map(|l| self.heat(l)).collect();
         lines.sort_by_key(|line| std::cmp::Reverse(line.transfers.all() + line.far));
         let sum = |of: fn(&MemberHeat) -> u64| -> u64 {

@@ -53,9 +53,9 @@ impl Engine {
     /// [`Cpu::membarrier`](crate::Cpu::membarrier).
     pub(crate) fn interrupt_others(&mut self, cpu: usize) -> usize {
         let mut interrupted = 0;
-        for other in 0..self.cpus.len() {
+        for other in 0..self.plan.threads {
             let is_awake = match self.cpus[other].status {
-                Status::Running | Status::Missing(_) => true,
+                Status::Running | Status::Missing(_) | Status::Draining(_) => true,
                 Status::Blocked(_) => false,
                 Status::Finished => self.cpus[other].clock > self.cpus[cpu].clock,
             };

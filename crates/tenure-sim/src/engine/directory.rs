@@ -121,7 +121,7 @@ impl Engine {
             Delivery::Own => {
                 line.holder = Holder::Owner(core);
                 line.busy = false;
-                line.user = cpu;
+                line.user = cpu % self.plan.threads;
                 line.was_written = false;
                 line.held_until = self.now + self.costs.stay(&mut self.random);
                 state.granted = Some(Granted::Own);

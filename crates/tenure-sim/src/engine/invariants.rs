@@ -2,7 +2,7 @@
 //!
 //! Lists of actions instead of fibers drive the engine: all of its state is visible after each event.
 
-use super::{Engine, Event, Granted, Plan, Status, Step};
+use super::{Engine, Event, Granted, Plan, Status, Step, StoreBuffer};
 use crate::coherence::Holder;
 use crate::engine::events::Delivery;
 use crate::heat::Kind;
@@ -98,7 +98,8 @@ fn some_action(random: &mut Random, lines: usize) -> Action {
             Action::Work(random.within([0, most]))
         }
         8..20 => Action::Access(line, Kind::Load),
-        20..26 => Action::Access(line, Kind::Store),
+        20..23 => Action::Access(line, Kind::Store),
+        23..26 => Action::Access(line, Kind::Buffered),
         26..34 => Action::Access(line, Kind::Add),
         _ => Action::Access(line, Kind::Exchange),
     }
@@ -134,9 +135,11 @@ impl Test {
             happened += 1;
             assert!(happened < 1_000_000, "no end: {:?}", self.engine.told());
             assert!(at >= self.engine.now, "time goes on");
+            let buffers = self.engine.buffers.clone();
             if let Some(cpu) = self.engine.happen(at, event) {
                 self.go_on(cpu);
             }
+            self.check_drained(&buffers);
             self.check();
         }
         assert!(!self.engine.overrun);
@@ -180,9 +183,27 @@ impl Test {
         self.engine.cpus[cpu].status = Status::Finished;
     }
 
+    /// What has left the store buffers was written by the line's owner.
+    fn check_drained(&mut self, before: &[StoreBuffer]) {
+        for (thread, before) in before.iter().enumerate() {
+            let left = self.engine.buffers[thread].0.len();
+            // Stores may have come, but the thread's and its buffer's turns are different events.
+            let gone = before.0.len().saturating_sub(left);
+            if let Some((address, _)) = gone.checked_sub(1).map(|last| before.0[last]) {
+                let buffer = thread + self.engine.plan.threads;
+                self.check_effect(buffer, address / LINE_BYTES - 1, Kind::Store, None);
+            }
+        }
+    }
+
     /// One writer or many readers, in the order of simulated time.
     fn check_effect(&mut self, cpu: usize, line: usize, kind: Kind, granted: Option<Granted>) {
         let engine = &self.engine;
+        let is_behind = |buffer: &StoreBuffer| buffer.holds((line + 1) * LINE_BYTES, 8);
+        if engine.buffers.get(cpu).is_some_and(is_behind) {
+            assert!(matches!(kind, Kind::Load | Kind::Buffered), "{kind:?} overtakes a store");
+            return;
+        }
         let id = engine.places[&(line + 1)];
         let (core, holder) = (engine.cpus[cpu].core, &engine.lines[id as usize].holder);
         let is_there = match granted {
@@ -268,9 +289,18 @@ impl Test {
             let is_served = line.queue.is_empty() || line.busy || line.grant_at.is_some();
             assert!(is_served, "no request is served on {line:?}");
         }
+        for (thread, buffer) in engine.buffers.iter().enumerate() {
+            let drains = engine.cpus[thread + engine.plan.threads].status != Status::Finished;
+            assert_eq!(drains, !buffer.0.is_empty());
+            let is_short = |left| buffer.0.len() <= left;
+            let goes_on =
+                !matches!(engine.cpus[thread].status, Status::Draining(left) if is_short(left));
+            assert!(goes_on, "cpu {thread} waits for its buffer for ever");
+        }
         for (cpu, waits) in waits.into_iter().enumerate() {
             let status = engine.cpus[cpu].status;
-            let rests = matches!(status, Status::Blocked(_) | Status::Finished);
+            let rests =
+                matches!(status, Status::Blocked(_) | Status::Finished | Status::Draining(_));
             assert_eq!(waits, usize::from(!rests), "cpu {cpu} is {status:?}");
             let sleeps = engine.sleepers.iter().filter(|sleeper| sleeper.0 == cpu).count();
             assert_eq!(sleeps, usize::from(matches!(status, Status::Blocked(_))), "cpu {cpu}");

@@ -9,6 +9,7 @@
 
 mod accounts;
 mod blocking;
+mod buffer;
 pub(crate) mod context;
 mod directory;
 mod events;
@@ -19,6 +20,7 @@ use crate::coherence::{Costs, Holder, Line, Request, Want, distance};
 use crate::heat::{Kind, Spot};
 use crate::machine::{AtomicKind, Core, LINE_BYTES, Machine, Ps};
 use crate::random::Random;
+use buffer::StoreBuffer;
 use events::{Event, Events};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
@@ -50,6 +52,8 @@ pub(crate) enum Status {
     Missing(u32),
     /// Sleeps on this address.
     Blocked(usize),
+    /// Goes on when its store buffer has no more stores than this.
+    Draining(usize),
     Finished,
 }
 
@@ -96,7 +100,9 @@ pub(crate) struct Engine {
     random: Random,
     events: Events,
     now: Ps,
+    /// Those of the threads, then the store buffer of each: see [`buffer`].
     pub(crate) cpus: Vec<Cpu>,
+    buffers: Vec<StoreBuffer>,
     lines: Vec<Line>,
     places: FxHashMap<usize, u32>,
     /// Sleepers and their addresses, the first asleep first.
@@ -114,25 +120,28 @@ impl Engine {
         let mut random = Random::new(plan.seed);
         let topology = plan.machine.topology;
         let cores = topology.cores_in_all();
-        let cpus: Vec<Cpu> = (0..plan.threads)
-            .map(|thread| Cpu {
-                core: topology.core_of(thread),
-                clock: random.within([0, 100_000]),
-                status: Status::Running,
-                granted: None,
-                asked_at: None,
-                began: 0,
-                touched: 0,
-                stolen: 0,
-                crowded: thread + cores < plan.threads || thread >= cores,
-                operations: 0,
-            })
-            .collect();
+        let cpu = |thread: usize, clock, status| Cpu {
+            core: topology.core_of(thread),
+            clock,
+            status,
+            granted: None,
+            asked_at: None,
+            began: 0,
+            touched: 0,
+            stolen: 0,
+            crowded: thread + cores < plan.threads || thread >= cores,
+            operations: 0,
+        };
         let mut events = Events::default();
-        for (index, cpu) in cpus.iter().enumerate() {
-            events.announce(cpu.clock, Event::Resume(index));
+        let mut cpus = Vec::with_capacity(2 * plan.threads);
+        for thread in 0..plan.threads {
+            let clock = random.within([0, 100_000]);
+            cpus.push(cpu(thread, clock, Status::Running));
+            events.announce(clock, Event::Resume(thread));
         }
+        cpus.extend((0..plan.threads).map(|thread| cpu(thread, 0, Status::Finished)));
         Self {
+            buffers: vec![StoreBuffer::default(); plan.threads],
             plan,
             costs,
             random,
@@ -164,7 +173,7 @@ impl Engine {
         debug_assert!(self.now <= at, "time goes on");
         self.now = at;
         match event {
-            Event::Resume(cpu) => return Some(cpu),
+            Event::Resume(cpu) => return self.run(cpu),
             Event::Arrive(line, request) => self.arrive(line, request),
             Event::Grant(line) => self.grant(line),
             Event::Free(line) => {
@@ -173,7 +182,7 @@ impl Engine {
             }
             Event::Deliver(line, cpu, delivery) => {
                 self.deliver(line, cpu, delivery);
-                return Some(cpu);
+                return self.run(cpu);
             }
         }
         None
@@ -203,13 +212,18 @@ impl Engine {
         let hit = line.is_hit(core, kind != Kind::Load, clock);
         // Events of one time happen in the order of announcement, and may take the line away. A CPU whose turn it is at
         // this time was announced itself.
-        let is_due = |next| match hit && !crowded && line.is_quiet() {
+        // Nor is a buffer ahead of its thread, or a thread of its buffer.
+        let is_ahead = hit && !crowded && line.is_quiet() && self.is_without_stores(cpu);
+        let is_due = |next| match is_ahead {
             true => next + self.costs.lookahead < clock,
             false => next < clock + Ps::from(self.now < clock),
         };
         if self.events.next_at().is_some_and(is_due) {
             self.events.announce(clock, Event::Resume(cpu));
             return Step::Wait;
+        }
+        if let Some(step) = self.step_behind_stores(cpu, id, address, bytes, kind, hit) {
+            return step;
         }
         if !hit {
             self.ask(cpu, id, address, kind);
@@ -221,13 +235,18 @@ impl Engine {
     fn hit(&mut self, cpu: usize, id: u32, address: usize, bytes: usize, kind: Kind) -> Step {
         let line = &mut self.lines[id as usize];
         let start = self.cpus[cpu].clock.max(line.locked_until);
-        let mut cost = if kind.is_rmw() { self.costs.rmw } else { self.costs.hit };
-        if self.cpus[cpu].crowded && line.user != cpu {
+        let user = cpu % self.plan.threads;
+        let mut cost = match kind {
+            _ if kind.is_rmw() => self.costs.rmw,
+            _ if user != cpu => self.costs.drain,
+            _ => self.costs.hit,
+        };
+        if self.cpus[cpu].crowded && line.user != user {
             let other = self.cpus.get(line.user).map(|user| user.core);
             if other == Some(self.cpus[cpu].core) && (line.was_written || kind != Kind::Load) {
                 cost = cost.max(self.costs.sibling(&mut self.random));
             }
-            line.user = cpu;
+            line.user = user;
             line.was_written = false;
         }
         line.was_written |= kind != Kind::Load;
@@ -255,7 +274,7 @@ impl Engine {
         let line = &mut self.lines[id as usize];
         let want = match kind {
             Kind::Load => Want::Read,
-            Kind::Store => Want::Own,
+            Kind::Store | Kind::Buffered => Want::Own,
             Kind::Add
                 if self.costs.kind == AtomicKind::Far
                     && !(line.is_quiet() && line.modifier.is_none_or(|last| last == core)) =>
@@ -323,12 +342,14 @@ impl Engine {
         let spot: &mut Spot = self.lines[id as usize].counts.spot(address, bytes);
         match kind {
             Kind::Load => spot.loads += 1,
-            Kind::Store => spot.stores += 1,
+            Kind::Store | Kind::Buffered => spot.stores += 1,
             Kind::Add | Kind::Exchange => spot.rmws += 1,
         }
         if let Some(asked_at) = asked_at {
             spot.misses += 1;
-            spot.waited += start - asked_at;
+            // Nothing waits for a buffer, unless it is full.
+            let waits = cpu < self.plan.threads;
+            spot.waited += if waits { start - asked_at } else { 0 };
         }
     }
 }

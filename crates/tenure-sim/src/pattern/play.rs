@@ -294,7 +294,7 @@ impl Player<'_> {
                     self.access((address, bytes), Kind::Load);
                 }
             }
-            Operation::Store(word) => self.write(at(word), Kind::Store),
+            Operation::Store(word) => self.write(at(word), Kind::Buffered),
             Operation::Add(word) => self.write(at(word), Kind::Add),
             Operation::CompareExchange(word) => self.compare_exchange(at(word)),
             Operation::Lock(word, _) => {
