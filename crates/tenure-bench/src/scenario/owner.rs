@@ -60,7 +60,10 @@ struct SumByThread<M: Host> {
 
 impl<M: Host> Operation for SumByThread<M> {
     fn prepare() -> Self {
-        Self { table: Table::new_in(), sum: Isolated::new(ThreadSum::new_in()) }
+        let (table, sum) = (Table::new_in(), Isolated::new(ThreadSum::new_in()));
+        // Has its place: that is found once, and by all threads at once here.
+        sum.add(&table, 1);
+        Self { table, sum }
     }
     #[inline(always)]
     fn step(&self, _retries: &mut u64) {

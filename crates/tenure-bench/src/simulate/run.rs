@@ -378,6 +378,24 @@ mod tests {
     }
 
     #[test]
+    fn references_by_thread_are_flat_and_100_times_as_fast_as_on_one_word_on_192_cpus() {
+        let machine = machine::find("power8-16s-192").unwrap();
+        // The first use by all threads at once takes longer than the warm-up.
+        let measured_us = 100;
+        let request = Request { machine, measured_us, ..request(&["owner/get-put"], "1,192") };
+        let report = run(&request, &()).unwrap();
+        let points = &report.groups[0].scenarios[0].points;
+        let of = |point: usize, name| {
+            let row = points[point].rows.iter().find(|row| row.variant == name);
+            row.unwrap().mops
+        };
+        let [one, all] = [0, 1].map(|point| of(point, "by thread"));
+        assert!(all >= one * 192.0 / 1.2, "{one} and {all}");
+        let gain = all / of(1, "ticket");
+        assert!(gain >= 100.0, "{gain}");
+    }
+
+    #[test]
     fn many_lines_are_told_as_one_and_none_is_lost() {
         let report = run(&request(&["pool/in-use-200"], "8"), &()).unwrap();
         let walk = &report.groups[0].scenarios[0].points[0].rows[0];
