@@ -4,4 +4,4 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 RUSTDOCFLAGS="-D warnings" cargo doc --workspace --all-features --no-deps
 RUSTDOCFLAGS="-D warnings" cargo doc -p tenure --no-deps \
-    --features arc-swap,bytes,derive,registry,seize,serde,stable_deref_trait
+    --features arc-swap,bytes,derive,metrics,registry,seize,serde,stable_deref_trait

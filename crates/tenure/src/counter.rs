@@ -28,6 +28,9 @@ use core::fmt;
 /// allocates. [`sum`](Self::sum) reads a line for each thread. Memory: 8 bytes for each thread that adds, and a line.
 /// Without `std` no thread has a number, and `add` is an atomic add on that line.
 ///
+/// With the feature `metrics`, recorders of that facade hand it out as their counters: `metrics::Counter::from_arc`.
+/// There is no gauge and no maximum by thread: a word that any thread may set is one word.
+///
 /// A signal handler must not add to a counter that the interrupted thread may be adding to: one of the two would be
 /// lost.
 pub struct Counter(ThreadSum);
@@ -68,5 +71,18 @@ impl Default for Counter {
 impl fmt::Debug for Counter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Counter").field(&self.sum()).finish()
+    }
+}
+
+#[cfg(feature = "metrics")]
+impl metrics::CounterFn for Counter {
+    fn increment(&self, value: u64) {
+        self.add(value);
+    }
+
+    /// Adds what is missing up to `value`. Reads all threads' words, so it is dear, and for one thread: two that call it
+    /// at once may each add that.
+    fn absolute(&self, value: u64) {
+        self.add(value.saturating_sub(self.sum()));
     }
 }

@@ -49,6 +49,7 @@
 //! | `stable_deref_trait` | no | `StableDeref` and `CloneStableDeref` for `Arc` |
 //! | `seize` | no | seize's guards are witnesses for [`count::RcuRef::put`] |
 //! | `bytes` | no | `Buf`, `BufMut` and `freeze` for [`pool::PooledBuf`] |
+//! | `metrics` | no | `metrics::CounterFn` for [`counter::Counter`]; depends on `metrics`, and needs `std` |
 //! | `registry` | no | [`registry`](mod@registry); needs `std` |
 //! | `derive` | no | [`#[derive(LineLayout)]`](mod@line#checked-by-the-compiler) |
 //! | `raw` | no | what benchmarks, simulators and tests are made of: the module `memory`, baselines, raw words; changes without notice |

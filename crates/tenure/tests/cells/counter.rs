@@ -59,3 +59,58 @@ fn what_is_added_when_the_thread_has_no_number_any_more_counts() {
     .unwrap();
     assert_eq!(COUNTER.sum(), 2);
 }
+
+/// A recorder as programs have them: a table of counters by name.
+#[cfg(feature = "metrics")]
+mod of_metrics {
+    use metrics::{
+        Counter, Gauge, Histogram, Key, KeyName, Metadata, Recorder, SharedString, Unit,
+    };
+    use std::collections::HashMap;
+    use std::sync::{Arc, Mutex};
+    use std::thread;
+
+    #[derive(Default)]
+    struct Table(Mutex<HashMap<Key, Arc<tenure::counter::Counter>>>);
+
+    impl Table {
+        fn counter(&self, key: &Key) -> Arc<tenure::counter::Counter> {
+            Arc::clone(self.0.lock().unwrap().entry(key.clone()).or_default())
+        }
+    }
+
+    impl Recorder for Table {
+        fn describe_counter(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
+        fn describe_gauge(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
+        fn describe_histogram(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
+        fn register_counter(&self, key: &Key, _: &Metadata<'_>) -> Counter {
+            Counter::from_arc(self.counter(key))
+        }
+        fn register_gauge(&self, _: &Key, _: &Metadata<'_>) -> Gauge {
+            Gauge::noop()
+        }
+        fn register_histogram(&self, _: &Key, _: &Metadata<'_>) -> Histogram {
+            Histogram::noop()
+        }
+    }
+
+    #[test]
+    fn counters_of_the_facade_are_counted_by_thread() {
+        let table = Table::default();
+        let requests = || metrics::counter!("requests", "method" => "get");
+        thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    metrics::with_local_recorder(&table, || {
+                        (0..100).for_each(|_| requests().increment(2));
+                    });
+                });
+            }
+        });
+        let counter = table.counter(&Key::from_parts("requests", &[("method", "get")]));
+        assert_eq!(counter.sum(), 800);
+        metrics::with_local_recorder(&table, || requests().absolute(1_000));
+        metrics::with_local_recorder(&table, || requests().absolute(500));
+        assert_eq!(counter.sum(), 1_000, "an absolute value does not fall");
+    }
+}
