@@ -4,7 +4,8 @@
 //! writers replace: rule 5 of the [shootdown](super::shootdown).
 
 use super::destroy::destroy;
-use super::protocol::{Block, BlockPointer, Protocol, Slot};
+use super::mapped::Mapped;
+use super::protocol::{Block, BlockPointer, Protocol};
 use super::shootdown::{ObjectState, Revoking, Shootdown, State};
 use super::{Context, Domain, DomainStatistics, Guard, LocalHandle};
 use crate::line::Isolated;
@@ -37,8 +38,53 @@ use core::ptr::{self, NonNull};
 /// # worker.join().unwrap();
 /// ```
 ///
-/// A clone is another handle to the same value; readers keep it alive, too. For a static use a `LazyLock`. Threads
-/// share a `Cached` if `T: Send + Sync`.
+/// A clone is another handle to the same value; readers keep it alive, too. Threads share a `Cached` if `T: Send + Sync`.
+/// A value that may be missing is a `Cached<Option<T>>`, whose guard has `as_ref()`.
+///
+/// In a static it takes a `LazyLock`: one load and a branch at each [`read`](Cached::read), none for a [`Reader`]. A
+/// constructor for constants would cost the same, as the slots of its readers are on the heap:
+///
+/// ```
+/// use std::sync::LazyLock;
+/// use tenure::lazy::Cached;
+///
+/// static LIMIT: LazyLock<Cached<Option<u32>>> = LazyLock::new(Cached::default);
+///
+/// assert!(LIMIT.read().is_none());
+/// LIMIT.store(Some(7));
+/// assert_eq!(LIMIT.read().as_ref(), Some(&7));
+/// ```
+///
+/// # In an async program
+///
+/// The guard of [`Cached::read`] stays on its thread, since it uses the slot of that. Across an `.await`, and in a task of
+/// its own:
+///
+/// | | | cost |
+/// |---|---|---|
+/// | a task that lives long has a [`Reader`] | its [`Guard`] is `Send` | as above; a slot for each |
+/// | a value that is an [`Owner`](crate::owner::Owner), and its [`Shared`](crate::owner::Shared) | `'static`, `Send`, one pointer | a read, and a load and a store of the thread's own; a store has one more barrier |
+/// | [`Cached::context`] | `'static`, `Send`, one pointer | a read, and an atomic add on a line that all tasks share |
+///
+/// ```
+/// use tenure::lazy::Cached;
+/// use tenure::owner::{Owner, Shared};
+///
+/// struct Config { greeting: &'static str }
+///
+/// async fn handle(config: Shared<Config>) -> usize {
+///     std::future::ready(()).await;
+///     config.greeting.len() // the same before and after each await
+/// }
+///
+/// fn spawn<F: Future<Output = usize> + Send + 'static>(task: F) { // such as tokio::spawn
+/// #   drop(task);
+/// }
+///
+/// let config = Cached::new(Owner::new(Config { greeting: "hello" }));
+/// spawn(handle(Owner::share(&config.read())));
+/// config.store(Owner::new(Config { greeting: "good morning" })); // the old one goes with its last task
+/// ```
 ///
 /// # What it costs
 ///
@@ -50,13 +96,13 @@ use core::ptr::{self, NonNull};
 /// | [`Cached::read`] and drop of its guard | none | the same, after a look-up of the thread's slot |
 /// | the first read of a new value by each thread | one, on the thread's own line | |
 /// | [`Cached::read`] while the thread has a guard of the same `Cached` | about six | memory for the guard |
-/// | [`Cached::store`] | about twenty | two looks at every reader, and a barrier that interrupts the CPUs which run this process |
+/// | [`Cached::store`] | about twenty | two looks at every reader that is there, and a barrier that interrupts the CPUs which run this process |
 ///
 /// Elsewhere, and where the system refuses `membarrier`, each read has two full fences. Without `std` [`Cached::read`]
 /// always takes the slow way: use a [`Reader`].
 ///
 /// Every reader, and every thread that has read without one, has a slot of a cache line or two, which later readers
-/// reuse.
+/// reuse. A store passes over vacant slots by one load for 64 of them.
 ///
 /// # What a read sees
 ///
@@ -103,7 +149,7 @@ struct Published<T, S: Revoking> {
     threads: Segments<SlotPointer<T, S>, S::Memory>,
 }
 
-type SlotPointer<T, S> = <<S as Protocol>::Memory as Memory>::Pointer<Slot<T, S>>;
+type SlotPointer<T, S> = <<S as Protocol>::Memory as Memory>::Pointer<State<T, S>>;
 
 impl<T> Cached<T> {
     /// Puts `value` on the heap.
@@ -133,7 +179,7 @@ impl<T, S: Revoking> Cached<T, S> {
             // SAFETY: the calling thread owns the slot while it has the number, and no guard uses it, not even one of a
             // thread that had the number before: a guard stays on its thread, borrows what keeps the domain, and if it
             // outlives the thread's number, its drop handles that.
-            Some(slot) => CachedGuard::new(unsafe { published.protect(&slot.state) }, None),
+            Some(slot) => CachedGuard::new(unsafe { published.protect(slot) }, None),
             None => self.read_elsewhere(),
         }
     }
@@ -144,7 +190,7 @@ impl<T, S: Revoking> Cached<T, S> {
         let thread = S::Memory::thread().and_then(|thread| u32::try_from(thread).ok());
         if let Some(slot) = thread.and_then(|thread| published.first_slot_of(thread)) {
             // SAFETY: as in `read`.
-            return CachedGuard::new(unsafe { published.protect(&slot.state) }, None);
+            return CachedGuard::new(unsafe { published.protect(slot) }, None);
         }
         let local = Box::new(published.domain.register());
         // SAFETY: the handle is new, and the guard drops it last.
@@ -216,6 +262,41 @@ impl<T, S: Revoking> Cached<T, S> {
         }
     }
 
+    /// Replaces the value if it is still the `current` one, which a guard or [`Context`] of this `Cached` shows.
+    ///
+    /// For what [`update`](Self::update) does not do: to give up, or to await something between the look and the store.
+    ///
+    /// # Errors
+    ///
+    /// `value`, if another thread has replaced the current one.
+    ///
+    /// ```
+    /// use tenure::lazy::Cached;
+    ///
+    /// let cached = Cached::new(1);
+    /// let seen = cached.context();
+    /// assert_eq!(cached.compare_and_store(&seen, 2), Ok(()));
+    /// assert_eq!(cached.compare_and_store(&seen, 3), Err(3));
+    /// assert_eq!(*cached.read(), 2);
+    /// ```
+    pub fn compare_and_store(&self, current: &T, value: T) -> Result<(), T> {
+        // A value comes first in its block. The reference keeps it, so no other block has its address.
+        let current = ptr::from_ref(current).cast_mut().cast();
+        // Relaxed: compared only.
+        if self.shared.current.load(Ordering::Relaxed) != current {
+            return Err(value);
+        }
+        let new = published(&self.shared.domain, value);
+        match self.exchange(current, new) {
+            Ok(replaced) => {
+                drop(replaced);
+                Ok(())
+            }
+            // SAFETY: it was not stored, so its one reference is here.
+            Err(_) => Err(unsafe { Block::into_value(new) }),
+        }
+    }
+
     /// Stores `new` in the place of `old`. Returns what it replaced, or the block found there instead.
     fn exchange(
         &self,
@@ -271,16 +352,16 @@ unsafe fn context_of<T, S: Revoking>(block: *mut Block<T, S>) -> Context<T, S> {
 impl<T, S: Revoking> Published<T, S> {
     /// The calling thread's slot, unless it is in use or the thread has none yet.
     #[inline(always)]
-    fn slot_of(&self, thread: usize) -> Option<&Slot<T, S>> {
+    fn slot_of(&self, thread: usize) -> Option<&State<T, S>> {
         // Relaxed: stored by this thread, or by one that had its number before.
         let slot = self.threads.get(thread as u32)?.load(Ordering::Relaxed);
         // SAFETY: null, or a slot of the domain, which keeps it.
         let slot = unsafe { slot.as_ref() }?;
-        (!slot.state.is_active()).then_some(slot)
+        (!slot.is_active()).then_some(slot)
     }
 
     /// A slot for the calling thread, unless it has one.
-    fn first_slot_of(&self, thread: u32) -> Option<&Slot<T, S>> {
+    fn first_slot_of(&self, thread: u32) -> Option<&State<T, S>> {
         if thread >= CAPACITY {
             return None;
         }
@@ -405,6 +486,13 @@ impl<'c, T, S: Revoking> CachedGuard<'c, T, S> {
     fn new(guard: Guard<'c, T, S>, local: Option<Box<LocalHandle<T, S>>>) -> Self {
         let local = local.map_or(ptr::null_mut(), |local| Box::into_raw(local).cast());
         Self { guard: ManuallyDrop::new(guard), local: GuardStaysOnItsThread(local) }
+    }
+
+    /// [`Guard::map`].
+    #[inline]
+    pub fn map<U: ?Sized>(this: Self, part: impl FnOnce(&T) -> &U) -> impl Deref<Target = U> {
+        // SAFETY: the value is on the heap, and the guard keeps it.
+        unsafe { Mapped::new(this, part) }
     }
 
     /// [`Guard::upgrade`]. To keep a value for long call [`Cached::context`] at the start.

@@ -1,7 +1,8 @@
 //! [`LocalHandle`], and the [`Guard`] of what it uses.
 
 use super::context::upgrade;
-use super::protocol::{Block, Protocol, SharedInner, Slot, SlotState};
+use super::mapped::Mapped;
+use super::protocol::{Block, Protocol, SharedInner, SlotState};
 use super::{Context, Scheme, Shootdown};
 use core::fmt;
 use core::marker::PhantomData;
@@ -32,7 +33,7 @@ use core::ptr::NonNull;
 /// ```
 pub struct LocalHandle<T, S: Scheme = Shootdown> {
     /// In the domain, which does not move it.
-    slot: NonNull<Slot<T, S>>,
+    slot: NonNull<S::State<T>>,
     number: u32,
     inner: SharedInner<T, S>,
 }
@@ -48,14 +49,15 @@ impl<T, S: Scheme> LocalHandle<T, S> {
         Self { slot: NonNull::from(slot), number, inner }
     }
 
-    fn slot(&self) -> &Slot<T, S> {
+    #[inline(always)]
+    pub(super) fn state(&self) -> &S::State<T> {
         // SAFETY: slots stay where they are as long as the domain, which `inner` keeps.
         unsafe { self.slot.as_ref() }
     }
 
-    #[inline(always)]
-    pub(super) fn state(&self) -> &S::State<T> {
-        &self.slot().state
+    #[cfg(test)]
+    pub(super) fn number(&self) -> u32 {
+        self.number
     }
 
     /// Uses the object of `context` until the guard is dropped. The handle then keeps it in place of the one before.
@@ -188,7 +190,7 @@ impl<T, S: Scheme> Drop for LocalHandle<T, S> {
         struct Release<'s, T, S: Scheme>(&'s LocalHandle<T, S>);
         impl<T, S: Scheme> Drop for Release<'_, T, S> {
             fn drop(&mut self) {
-                self.0.inner.release_slot(self.0.number, self.0.slot());
+                self.0.inner.release_slot(self.0.number);
             }
         }
         let Release(this) = &Release(self);
@@ -245,6 +247,24 @@ impl<'s, T, S: Scheme> Guard<'s, T, S> {
 
     pub(super) fn into_state(self) -> &'s <S as Protocol>::State<T> {
         ManuallyDrop::new(self).state()
+    }
+
+    /// A part of the object, to be returned from a function that has the guard, say.
+    ///
+    /// ```
+    /// use std::ops::Deref;
+    /// use tenure::lazy::{Guard, Reader};
+    ///
+    /// struct Config { routes: Vec<String> }
+    ///
+    /// fn routes(reader: &mut Reader<Config>) -> impl Deref<Target = [String]> {
+    ///     Guard::map(reader.read(), |config| &config.routes[..])
+    /// }
+    /// ```
+    #[inline]
+    pub fn map<U: ?Sized>(this: Self, part: impl FnOnce(&T) -> &U) -> impl Deref<Target = U> {
+        // SAFETY: the object is on the heap, and the guard keeps it.
+        unsafe { Mapped::new(this, part) }
     }
 
     /// A [`Context`] of the object, unless the last one is gone. One atomic add on its count.

@@ -156,6 +156,7 @@ mod counting;
 mod destroy;
 mod domain;
 mod local;
+mod mapped;
 mod protocol;
 mod scheme;
 mod shootdown;

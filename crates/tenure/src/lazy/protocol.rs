@@ -86,6 +86,7 @@ pub trait SlotState<T, S: Protocol>: Default {
     unsafe fn clear(&self, number: u32);
 }
 
+type AtomicU64<S> = <<S as Protocol>::Memory as Memory>::AtomicU64;
 pub(super) type AtomicU32<S> = <<S as Protocol>::Memory as Memory>::AtomicU32;
 pub(super) type BlockPointer<T, S> = <<S as Protocol>::Memory as Memory>::Pointer<Block<T, S>>;
 pub(super) type SharedInner<T, S> = Shared<Inner<T, S>, <S as Protocol>::Memory>;
@@ -118,6 +119,16 @@ impl<T, S: Protocol> Block<T, S> {
         NonNull::from(Box::leak(Box::new(Self { value, header })))
     }
 
+    /// Frees the block, but not its value.
+    ///
+    /// # Safety
+    ///
+    /// From [`allocate`](Self::allocate), and the caller has its only reference. No slot ever had it.
+    pub(super) unsafe fn into_value(block: NonNull<Self>) -> T {
+        // SAFETY: from a box, and no other thread knows it.
+        unsafe { Box::from_raw(block.as_ptr()) }.value
+    }
+
     /// # Safety
     ///
     /// The block exists for `'a`.
@@ -130,21 +141,15 @@ impl<T, S: Protocol> Block<T, S> {
 
 /// What the handles of a domain share.
 pub struct Inner<T, S: Protocol> {
-    slots: Segments<Isolated<Slot<T, S>>, S::Memory>,
-    /// More than the number of any slot that was ever taken.
+    slots: Segments<Isolated<S::State<T>>, S::Memory>,
+    /// A bit for each slot that a handle has: a look at 64 that none has is one load.
+    taken: Segments<AtomicU64<S>, S::Memory>,
+    /// More than the number of any word of `taken` that ever had a bit.
     known: AtomicU32<S>,
-    /// About how many slots are vacant.
-    vacant: AtomicU32<S>,
-    /// Where the search for a vacant slot begins.
+    /// No word before this one has room, but for those that a race has left out.
     cursor: AtomicU32<S>,
     pub(super) scheme: S::Domain<T>,
     pub(super) counters: Counters<S::Memory>,
-}
-
-/// Local handles take it one after another.
-pub(super) struct Slot<T, S: Protocol> {
-    taken: AtomicU32<S>,
-    pub(super) state: S::State<T>,
 }
 
 // SAFETY: a domain leads from any thread to values, which threads share (`T: Sync`) and any of them drops (`T: Send`).
@@ -157,67 +162,132 @@ impl<T, S: Protocol> Inner<T, S> {
     pub(super) fn new() -> Self {
         Self {
             slots: Segments::new(),
+            taken: Segments::new(),
             known: Atomic::new(0),
-            vacant: Atomic::new(0),
             cursor: Atomic::new(0),
             scheme: S::Domain::default(),
             counters: Counters::new(),
         }
     }
 
-    pub(super) fn acquire_slot(&self) -> (u32, &Slot<T, S>) {
-        // Relaxed, here and below: hints.
-        if self.vacant.load(Ordering::Relaxed) > 0 {
-            let first = self.cursor.load(Ordering::Relaxed);
-            let mut slots = self.slots_in(first, u32::MAX).chain(self.slots_in(0, first));
-            // Acquire: pairs with the Release in `release_slot`: the slot as its last owner left it. The load comes
-            // first to spare the lines of taken slots.
-            let vacant = slots.find(|(_, slot)| {
-                let taken = &slot.taken;
-                taken.load(Ordering::Relaxed) == 0
-                    && taken.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_ok()
-            });
-            if let Some((number, slot)) = vacant {
-                self.vacant.fetch_sub(1, Ordering::Relaxed);
-                self.cursor.store(number + 1, Ordering::Relaxed);
-                return (number, slot);
+    /// The first vacant slot, so that those in use lie together.
+    pub(super) fn acquire_slot(&self) -> (u32, &S::State<T>) {
+        // Relaxed, here and below: a hint.
+        let first = self.cursor.load(Ordering::Relaxed);
+        let (number, index) = (first..)
+            .find_map(|index| Some((self.acquire_in(index)?, index)))
+            .expect("a word has room, or it panics");
+        if index > first {
+            // Otherwise a slot before it became vacant.
+            let relaxed = Ordering::Relaxed;
+            let _ = self.cursor.compare_exchange(first, index, relaxed, relaxed);
+        }
+        (number, self.slots.get_or_grow(number, |_| Isolated::new(S::State::default())))
+    }
+
+    /// A vacant slot of a word of `taken`.
+    fn acquire_in(&self, index: u32) -> Option<u32> {
+        let word = self.taken.get_or_grow(index, |_| Atomic::new(0));
+        loop {
+            // Relaxed: only decides what to try.
+            let bit = word.load(Ordering::Relaxed).trailing_ones();
+            let number = index * u64::BITS + bit;
+            if bit == u64::BITS {
+                return None;
+            }
+            assert!(number < CAPACITY, "a domain has at most {CAPACITY} local handles");
+            // Before the bit. Relaxed: see `slots`.
+            let relaxed = Ordering::Relaxed;
+            let mut known = self.known.load(relaxed);
+            while known <= index {
+                match self.known.compare_exchange(known, index + 1, relaxed, relaxed) {
+                    Ok(_) => break,
+                    Err(found) => known = found,
+                }
+            }
+            // Acquire: pairs with the Release in `release_slot`: the slot as its last owner left it.
+            if word.fetch_or(1 << bit, Ordering::Acquire) & 1 << bit == 0 {
+                return Some(number);
             }
         }
-        // Checked before the addition, so that it never wraps around.
-        let known = self.known.load(Ordering::Relaxed);
-        assert!(known < CAPACITY, "a domain has at most {CAPACITY} local handles");
-        // Relaxed: a thread that needs this slot has seen the number: see `slots`.
-        let number = self.known.fetch_add(1, Ordering::Relaxed);
-        let new = |_| Isolated::new(Slot { taken: Atomic::new(1), state: S::State::default() });
-        (number, self.slots.get_or_grow(number, new))
     }
 
     /// Releases a slot that the caller has acquired and cleared.
-    pub(super) fn release_slot(&self, number: u32, slot: &Slot<T, S>) {
-        // Release: pairs with the Acquire in `acquire_slot`.
-        slot.taken.store(0, Ordering::Release);
-        // Relaxed: hints.
-        self.cursor.store(number, Ordering::Relaxed);
-        self.vacant.fetch_add(1, Ordering::Relaxed);
+    pub(super) fn release_slot(&self, number: u32) {
+        let (index, bit) = (number / u64::BITS, number % u64::BITS);
+        let word = self.taken.get(index).expect("it has this slot's bit");
+        // The bit is set, and only its owner clears it. Release: pairs with the Acquire in `acquire_in`, and in `slots`:
+        // the owner is done with all that it had.
+        word.fetch_sub(1 << bit, Ordering::Release);
+        // Relaxed: a hint.
+        let mut cursor = self.cursor.load(Ordering::Relaxed);
+        while index < cursor {
+            let relaxed = Ordering::Relaxed;
+            match self.cursor.compare_exchange(cursor, index, relaxed, relaxed) {
+                Ok(_) => return,
+                Err(found) => cursor = found,
+            }
+        }
     }
 
     pub(super) fn statistics(&self) -> DomainStatistics {
-        // Relaxed: a statistic.
-        let is_taken = |slot: &Slot<T, S>| slot.taken.load(Ordering::Relaxed) != 0;
-        self.counters.read(self.slots().filter(|(_, slot)| is_taken(slot)).count())
+        self.counters.read(self.slots().count())
     }
 
     /// All slots that may have a block of the caller's.
     ///
     /// A handle acquires its slot before it first meets the block. The thread that retires the block has seen the
-    /// outcome, and so the slot's number and its segment.
-    pub(super) fn slots(&self) -> impl Iterator<Item = (u32, &Slot<T, S>)> {
-        self.slots_in(0, u32::MAX)
+    /// outcome, and so the slot's bit and segment; or it finds that the slot was released since, by an owner that is
+    /// done with the block. Slots of new handles do no harm.
+    pub(super) fn slots(&self) -> impl Iterator<Item = (u32, &S::State<T>)> {
+        // Relaxed: see above.
+        let known = self.known.load(Ordering::Relaxed);
+        (0..known).flat_map(|index| {
+            // Acquire: pairs with the Release in `release_slot`.
+            let mut bits = self.taken.get(index).map_or(0, |word| word.load(Ordering::Acquire));
+            core::iter::from_fn(move || {
+                let bit = bits.trailing_zeros();
+                bits = bits.checked_sub(1)? & bits;
+                Some(index * u64::BITS + bit)
+            })
+            .filter_map(|number| Some((number, &**self.slots.get(number)?)))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::lazy::Domain;
+    use std::vec::Vec;
+
+    fn looked_at<T>(domain: &Domain<T>) -> Vec<u32> {
+        domain.inner().slots().map(|(number, _)| number).collect()
     }
 
-    fn slots_in(&self, first: u32, end: u32) -> impl Iterator<Item = (u32, &Slot<T, S>)> {
-        // Relaxed: see `slots`.
-        let known = self.known.load(Ordering::Relaxed);
-        (first..end.min(known)).filter_map(|number| Some((number, &**self.slots.get(number)?)))
+    #[test]
+    fn a_look_at_all_slots_passes_over_those_of_handles_that_are_gone() {
+        let domain = Domain::<u8>::new();
+        let mut handles = Vec::from_iter((0..1_000).map(|_| Some(domain.register())));
+        assert_eq!(looked_at(&domain), Vec::from_iter(0..1_000));
+        for gone in handles
+            .iter_mut()
+            .filter(|handle| !matches!(handle, Some(last) if last.number() == 999))
+        {
+            *gone = None;
+        }
+        assert_eq!(looked_at(&domain), [999]);
+        handles.clear();
+        assert_eq!(looked_at(&domain), []);
+    }
+
+    #[test]
+    fn the_next_handle_has_the_first_vacant_slot() {
+        let domain = Domain::<u8>::new();
+        let mut handles = Vec::from_iter((0..300).map(|_| domain.register()));
+        for number in [250, 70, 3] {
+            drop(handles.swap_remove(handles.iter().position(|h| h.number() == number).unwrap()));
+        }
+        let next = [(); 4].map(|()| domain.register());
+        assert_eq!(next.each_ref().map(|handle| handle.number()), [3, 70, 250, 300]);
     }
 }

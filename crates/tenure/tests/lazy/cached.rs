@@ -343,6 +343,39 @@ fn more_threads_than_bits_read_at_once() {
 }
 
 #[test]
+fn a_value_is_stored_in_the_place_of_the_one_that_was_seen() {
+    let values = [(); 3].map(|()| Token::new());
+    let cached = Cached::new(values[0].clone());
+    let mut reader = cached.reader();
+    let (seen, other) = (reader.read(), Cached::new(values[0].clone()));
+    assert!(other.compare_and_store(&seen, values[1].clone()).is_err(), "it is another one's");
+    assert!(cached.compare_and_store(&values[0], values[1].clone()).is_err(), "an equal one");
+    assert!(cached.compare_and_store(&seen, values[1].clone()).is_ok());
+    let back = cached.compare_and_store(&seen, values[2].clone()).err().expect("it was replaced");
+    assert!(back.is(&values[2]) && seen.is(&values[0]) && cached.read().is(&values[1]));
+    drop((seen, other, back));
+    assert_eq!(values.each_ref().map(Token::objects), [0, 1, 0]);
+    let guard = cached.read();
+    assert!(cached.compare_and_store(&guard, values[2].clone()).is_ok());
+    drop(guard);
+    assert_eq!(values.each_ref().map(Token::objects), [0, 0, 1]);
+}
+
+#[test]
+fn a_part_of_a_value_keeps_it() {
+    let [old, new] = [Token::new(), Token::new()];
+    let cached = Cached::new((1, old.clone()));
+    let mut reader = cached.reader();
+    let part = CachedGuard::map(cached.read(), |value| &value.1);
+    let of_reader = Guard::map(reader.read(), |value| &value.1);
+    cached.store((2, new.clone()));
+    assert!(part.is(&old) && of_reader.is(&old));
+    drop(part);
+    thread::scope(|scope| scope.spawn(|| drop(of_reader)).join().unwrap());
+    assert_eq!((old.objects(), new.objects()), (0, 1));
+}
+
+#[test]
 fn threads_that_come_after_others_use_their_places() {
     let cached = Cached::new(0);
     // Other tests of this process have threads with numbers, too.

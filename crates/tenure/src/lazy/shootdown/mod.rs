@@ -261,9 +261,9 @@ fn mark<T, S: Revoking>(inner: &Inner<T, S>, batch: &Batch<T, S>) -> bool {
     let mut marked = false;
     for (_, slot) in inner.slots() {
         // Acquire: pairs with the owner's Release: if it has moved on from a block of the batch, it is done with it.
-        let held = slot.state.held.load(Ordering::Acquire);
+        let held = slot.held.load(Ordering::Acquire);
         if let Some(block) = batch.find(bare(held)) {
-            marked |= slot.state.transition_to_marked(block, held);
+            marked |= slot.transition_to_marked(block, held);
         }
     }
     marked
@@ -274,17 +274,17 @@ fn settle<T, S: Revoking>(inner: &Inner<T, S>, batch: &Batch<T, S>) -> bool {
     let (mut revoked, mut donated, mut marked) = (0, 0, false);
     for (_, slot) in inner.slots() {
         // Acquire: as in `mark`.
-        let held = slot.state.held.load(Ordering::Acquire);
+        let held = slot.held.load(Ordering::Acquire);
         let Some(block) = batch.find(bare(held)) else { continue };
         match tags(held) {
-            MARKED => match slot.state.settle(block) {
+            MARKED => match slot.settle(block) {
                 Settled::Revoked => revoked += 1,
                 Settled::Donated => donated += 1,
                 Settled::MovedOn => {}
             },
             DONATED => {}
             // Rule 5: the reader came before the barrier, and was not seen then.
-            _ => marked |= slot.state.transition_to_marked(block, held),
+            _ => marked |= slot.transition_to_marked(block, held),
         }
     }
     inner.counters.revoked.add(revoked);

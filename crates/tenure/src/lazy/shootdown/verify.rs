@@ -30,11 +30,11 @@ fn used<T, S: Revoking>(
 ) -> Option<(NonNull<Block<T, S>>, u32)> {
     inner.slots().find_map(|(number, slot)| {
         // Relaxed: the batch is settled, so an owner without a reference has passed on that it is done.
-        let uses = || slot.state.confirmed.load(Ordering::Relaxed);
+        let uses = || slot.confirmed.load(Ordering::Relaxed);
         let block = batch.find(uses())?;
         // Acquire: pairs with the Release in `transition_to_empty`. An owner that has given its
         // reference back was done with it before, and the second look sees that.
-        let held = slot.state.held.load(Ordering::Acquire);
+        let held = slot.held.load(Ordering::Acquire);
         let is_used = held != tagged(block.as_ptr(), DONATED) && uses() == block.as_ptr();
         is_used.then_some((block, number))
     })

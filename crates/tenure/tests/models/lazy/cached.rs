@@ -168,6 +168,22 @@ pub(super) fn a_reader_comes_under_a_store<S: Revoking>() {
     under_a_store::<S>(|cached| _ = read(&mut cached.reader()));
 }
 
+/// The next reader has the slot of one that has read the value which ends.
+pub(super) fn a_reader_takes_the_place_of_another_under_a_store<S: Revoking>() {
+    let (cached, first) = cached::<S>();
+    let mut reader = cached.reader();
+    read(&mut reader);
+    let (storing, second) = store(1, &cached, 2);
+    drop(reader);
+    let mut next = cached.reader();
+    read(&mut next);
+    assert_eq!(cached.statistics().local_handles, 1, "the slot is used again");
+    storing.join().unwrap();
+    assert_eq!(read(&mut next), 2);
+    drop(next);
+    end(cached, &[first], &second);
+}
+
 pub(super) fn a_reader_goes_under_a_store<S: Revoking>() {
     let (cached, first) = cached::<S>();
     let mut reader = cached.reader();
@@ -441,6 +457,7 @@ on_both_machines! {
     a_guard_held_across_a_store_of_its_own_under_a_read: Some(3), Some(3);
     a_reader_comes_under_a_store: Some(3), Some(3);
     a_reader_goes_under_a_store: ALL, Some(3);
+    a_reader_takes_the_place_of_another_under_a_store: Some(1), Some(2);
     two_readers_under_a_store: Some(2), Some(2);
     a_read_under_two_stores_of_one_thread: Some(3), Some(3);
     a_read_of_what_was_read_before_under_two_stores_of_one_thread: Some(3), Some(3);

@@ -14,7 +14,7 @@ use super::shootdown::{
     given_back_and_taken_by_another_thread_under_the_last_drop, left_under_the_last_drop,
     moved_on_and_given_back_before_the_last_drop, moved_on_before_the_last_drop,
     moved_on_to_what_stays_under_the_last_drop, used_lazily_and_cleared_under_the_last_drop,
-    used_lazily_under_the_last_drop,
+    used_lazily_and_given_back_under_the_last_drop, used_lazily_under_the_last_drop,
 };
 use crate::memory::{InOrder, Loom, PointersInOrder};
 use crate::needed::{Needed, Room, fails_without, needed, tests_of};
@@ -39,9 +39,11 @@ type PointersLate = On<PointersInOrder, Shootdown>;
 type Ordered = On<InOrder, Shootdown>;
 
 const NEEDED: &[Needed] = needed! {
-    PROTOCOL "Inner::acquire_slot" Acquire "compare_exchange"
+    PROTOCOL "Inner::acquire_in" Acquire "fetch_or"
         => NO_VALUE, Some(2), given_back_and_taken_by_another_thread_under_the_last_drop::<PointersLate>();
-    PROTOCOL "Inner::release_slot" Release "store"
+    PROTOCOL "Inner::slots" Acquire "load"
+        => ValueRace, Some(2), used_lazily_and_given_back_under_the_last_drop::<Ordered>();
+    PROTOCOL "Inner::release_slot" Release "fetch_sub"
         => NO_VALUE, Some(2), given_back_and_taken_by_another_thread_for_the_same_object::<PointersLate>();
 
     COUNTING "Bits::remove" AcqRel "fetch_sub" to Release

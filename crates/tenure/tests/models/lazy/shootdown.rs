@@ -310,6 +310,17 @@ pub(super) fn used_lazily_and_cleared_under_the_last_drop<S: Scheme>() {
     });
 }
 
+/// The reclaimer passes over the slot, of which no handle is left.
+pub(super) fn used_lazily_and_given_back_under_the_last_drop<S: Scheme>() {
+    let domain = domain::<S>();
+    let (mut local, context, fate) = keep(&domain);
+    let dropper = worker(1, move || drop(context));
+    look_lazily(&mut local);
+    drop(local);
+    dropper.join().unwrap();
+    assert_ended(&domain, 1, &[fate]);
+}
+
 pub(super) fn given_back_and_taken_again_under_the_last_drop<S: Scheme>() {
     let domain = domain::<S>();
     let (local, context, fate) = keep(&domain);
@@ -405,6 +416,7 @@ shootdowns! {
     a_forgotten_guard_ends_with_the_next_use: PointersInOrder(ALL), Some(4), Some(3);
     cleared_under_the_last_drop: Loom(ALL), ALL, Some(3);
     used_lazily_and_cleared_under_the_last_drop: Loom(ALL), Some(4), Some(3);
+    used_lazily_and_given_back_under_the_last_drop: Loom(Some(3)), Some(3), Some(3);
     given_back_and_taken_again_under_the_last_drop: PointersInOrder(ALL), Some(4), Some(3);
     given_back_and_taken_by_another_thread_under_the_last_drop: PointersInOrder(Some(2)), Some(2), Some(1);
     given_back_and_taken_by_another_thread_for_the_same_object: PointersInOrder(Some(3)), Some(3), Some(3);
