@@ -39,7 +39,7 @@ use core::ptr::{self, NonNull};
 /// ```
 ///
 /// A clone is another handle to the same value; readers keep it alive, too. Threads share a `Cached` if `T: Send + Sync`.
-/// A value that may be missing is a `Cached<Option<T>>`, whose guard has `as_ref()`.
+/// A value that may be missing is a `Cached<Option<T>>`: `if let Some(value) = &*cached.read()`.
 ///
 /// In a static it takes a `LazyLock`: one load and a branch at each [`read`](Cached::read), none for a [`Reader`]. A
 /// constructor for constants would cost the same, as the slots of its readers are on the heap:
@@ -52,7 +52,7 @@ use core::ptr::{self, NonNull};
 ///
 /// assert!(LIMIT.read().is_none());
 /// LIMIT.store(Some(7));
-/// assert_eq!(LIMIT.read().as_ref(), Some(&7));
+/// assert!(LIMIT.read().is_some_and(|limit| limit == 7));
 /// ```
 ///
 /// # In an async program

@@ -257,7 +257,7 @@ impl<T, S: Protocol> Inner<T, S> {
 
 #[cfg(test)]
 mod tests {
-    use crate::lazy::Domain;
+    use crate::lazy::{Domain, LocalHandle};
     use std::vec::Vec;
 
     fn looked_at<T>(domain: &Domain<T>) -> Vec<u32> {
@@ -288,6 +288,6 @@ mod tests {
             drop(handles.swap_remove(handles.iter().position(|h| h.number() == number).unwrap()));
         }
         let next = [(); 4].map(|()| domain.register());
-        assert_eq!(next.each_ref().map(|handle| handle.number()), [3, 70, 250, 300]);
+        assert_eq!(next.each_ref().map(LocalHandle::number), [3, 70, 250, 300]);
     }
 }

@@ -351,7 +351,7 @@ fn a_value_is_stored_in_the_place_of_the_one_that_was_seen() {
     assert!(other.compare_and_store(&seen, values[1].clone()).is_err(), "it is another one's");
     assert!(cached.compare_and_store(&values[0], values[1].clone()).is_err(), "an equal one");
     assert!(cached.compare_and_store(&seen, values[1].clone()).is_ok());
-    let back = cached.compare_and_store(&seen, values[2].clone()).err().expect("it was replaced");
+    let back = cached.compare_and_store(&seen, values[2].clone()).expect_err("it was replaced");
     assert!(back.is(&values[2]) && seen.is(&values[0]) && cached.read().is(&values[1]));
     drop((seen, other, back));
     assert_eq!(values.each_ref().map(Token::objects), [0, 1, 0]);

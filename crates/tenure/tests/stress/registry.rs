@@ -1,6 +1,7 @@
 //! A few keys whose objects come and go while other threads look them up, acquire and drop them.
 
 use crate::support::{Canary, objects, on_threads};
+use std::hash::RandomState;
 use std::sync::Arc;
 use tenure::count::{IncNotZero, RcuRef, TicketRef};
 use tenure::line::Isolated;
@@ -26,7 +27,13 @@ const KEYS: u32 = 3;
 
 /// Each thread takes `turns` turns. Returns how many objects came and went.
 fn race<C: RegistryCount>(turns: u32) -> u64 {
-    let registry = Registry::<u32, Object, C>::default();
+    race_with_linger::<C>(turns, 0)
+}
+
+/// So many objects may linger.
+fn race_with_linger<C: RegistryCount>(turns: u32, places: usize) -> u64 {
+    let hasher = RandomState::new();
+    let registry = Registry::<u32, Object, C>::with_linger_and_hasher(places, hasher);
     let destroyed = Arc::new(Counter::new(0));
     let (same, gone) = (registry.clone(), destroyed.clone());
     on_threads(move |thread| {
@@ -42,6 +49,11 @@ fn race<C: RegistryCount>(turns: u32) -> u64 {
                     .ok(),
                 _ => Some(registry.acquire(&key, create)),
             };
+            match turn % 256 {
+                0 => registry.trim(),
+                n if n % 64 == 0 => registry.sweep(),
+                _ => {}
+            }
             if let Some(found) = found {
                 found.canary.check();
                 // A removal is of the entry that died, not of the next one under its key.
@@ -56,6 +68,7 @@ fn race<C: RegistryCount>(turns: u32) -> u64 {
         }
         drop(kept);
     });
+    same.trim();
     let said = same.statistics();
     assert_eq!(said.created, said.destroyed);
     assert_eq!(gone.load(Ordering::Relaxed), said.created);
@@ -72,6 +85,15 @@ tests! {
         assert!(race::<RcuRef>(objects(50_000)) > 0);
     registered_objects_come_and_go_under_lookups_with_inc_not_zero =>
         assert!(race::<IncNotZero>(objects(50_000)) > 0);
+}
+
+tests! {
+    lingering_objects_come_and_go_under_lookups_with_ticketref =>
+        for places in [1, 2] {
+            assert!(race_with_linger::<TicketRef>(objects(50_000), places) > 0);
+        };
+    lingering_objects_come_and_go_under_lookups_with_rcuref =>
+        assert!(race_with_linger::<RcuRef>(objects(50_000), 2) > 0);
 }
 
 #[test]
