@@ -12,6 +12,8 @@ mod forks;
 mod owned;
 #[path = "support/stopping.rs"]
 mod stopping;
+#[path = "support/waits.rs"]
+mod waits;
 
 use at_end::at_end;
 use forks::{AtEnd, expect_well, in_child};
@@ -23,6 +25,7 @@ use stopping::{Stopping, let_it_go_on, stop_in_the_next_barrier, wait_until_it_s
 use tenure::memory::{Memory, Native, Ordering, Threads};
 use tenure::pool::list::{self, List};
 use tenure::pool::{AcquireError, BufferPool, Magazines, TaggedStack};
+use waits::Waits;
 
 const SLOTS: usize = 64;
 
@@ -289,11 +292,15 @@ fn a_child_uses_a_pool_in_which_a_lost_thread_began_to_wait() {
     for has_a_number in [true, false] {
         let pool = idle_buffers();
         in_the_middle_of(&pool, wait, has_a_number, |pool| {
+            // The other thread was closing the list of the small ones.
+            let small = SIZE / 2;
+            let in_turn = |size| pool.acquire_timeout(size, Duration::MAX);
+            let first = if has_a_number { in_turn(small) } else { pool.acquire(small) };
+            drop(first.expect("it is idle, or there is room"));
             let all = [(); 4].map(|()| pool.acquire(SIZE).expect("it is idle, or there is room"));
             assert!(pool.acquire_timeout(SIZE, Duration::ZERO).is_err());
             drop(all);
-            let all = [(); 4].map(|()| pool.acquire_timeout(SIZE, Duration::MAX).unwrap());
-            drop(all);
+            drop([(); 4].map(|()| in_turn(SIZE).unwrap()));
             assert_eq!(pool.trim(), 4 * SIZE as u64);
         });
         assert_eq!(pool.trim(), 4 * SIZE as u64, "in the parent no thread is lost");
@@ -301,22 +308,23 @@ fn a_child_uses_a_pool_in_which_a_lost_thread_began_to_wait() {
 }
 
 #[test]
-fn a_child_has_the_turn_of_a_thread_that_waits_in_the_parent() {
+fn a_child_waits_for_no_turn_that_was_taken_in_the_parent() {
     let pool = BufferPool::builder().classes(SIZE, 1).limit(SIZE as u64).build().unwrap();
-    let only = pool.acquire(SIZE).unwrap();
+    let mut only = Some(pool.acquire(SIZE).unwrap());
     let other = pool.clone();
-    let waits = thread::spawn(move || drop(other.acquire_timeout(SIZE, Duration::MAX).unwrap()));
-    // In the queue: what is not idle is refused without a look.
-    thread::sleep(Duration::from_millis(20));
-    let mut only = Some(only);
+    let mut waits = Waits::queued(async move { other.acquire_async(SIZE).await.map(drop) });
     let status = in_child(|| {
         drop(only.take());
         drop(pool.acquire(SIZE).expect("it is idle"));
-        drop(pool.acquire_timeout(SIZE, Duration::MAX).unwrap());
+        let again = pool.acquire_timeout(SIZE, Duration::MAX).unwrap();
+        // Polled again, it has a turn here.
+        assert_eq!(waits.poll(), None);
+        drop(again);
+        assert!(waits.is_woken() && waits.poll() == Some(Ok(())));
     });
     expect_well(0, status);
     drop(only);
-    waits.join().unwrap();
+    assert_eq!(waits.result(), Ok(()));
 }
 
 #[test]

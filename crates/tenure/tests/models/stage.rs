@@ -158,6 +158,17 @@ pub(crate) fn spawn<R: 'static>(thread: impl FnOnce() -> R + 'static) -> JoinHan
     }))
 }
 
+/// Runs `body` on a thread whose stack has room for whole pools; loom's first has none.
+pub(crate) fn on_a_large_stack(body: fn()) {
+    let clock = clocks::spawning();
+    let thread = loom::thread::Builder::new().stack_size(1 << 17).spawn(move || {
+        clocks::spawned(clock);
+        body();
+        ((), clocks::spawning())
+    });
+    JoinHandle(thread.expect("loom's threads are coroutines")).join().unwrap();
+}
+
 pub(crate) struct JoinHandle<R>(loom::thread::JoinHandle<(R, clocks::Clock)>);
 
 impl<R> JoinHandle<R> {

@@ -248,7 +248,8 @@ impl<C: Contents<L>, L: List> Turn<'_, C, L> {
                 swap(&mut waiter.waker, &mut waker);
                 return Poll::Pending;
             }
-            if !pool.is_held() {
+            if queue.waiting.is_empty() {
+                // Also if a lost thread was holding it.
                 stock = pool.hold();
             }
             queue.last += 1;
@@ -265,6 +266,9 @@ impl<C: Contents<L>, L: List> Turn<'_, C, L> {
             }
         });
         wakes.wake();
+        if result.is_ready() {
+            self.number = 0;
+        }
         result
     }
 }

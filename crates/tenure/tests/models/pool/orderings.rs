@@ -14,6 +14,7 @@ use crate::memory::{InOrder, Loom};
 use crate::needed::{Needed, Room, fails_without, needed, tests_of};
 use crate::slots::unshared_under_lookups;
 use crate::stage::Failure::{self, Claim, FieldRace, MemoryRace, ValueRace};
+use crate::stage::on_a_large_stack;
 use crate::weakening::{File, file};
 use tenure::pool::list::{Magazines, Scan, TaggedStack};
 
@@ -88,11 +89,11 @@ const NEEDED: &[Needed] = needed! {
         => MemoryRace, Some(2), closed_under_a_release::<Small>(1);
 
     BLOCK "is_only_holder" Acquire "load"
-        => FieldRace, Some(3), holders_go::<Loom>();
+        => FieldRace, Some(3), on_a_large_stack(holders_go::<Loom>);
     BLOCK "put_one" AcqRel "fetch_sub" to Release
-        => FieldRace, Some(3), holders_go::<Loom>();
+        => FieldRace, Some(3), on_a_large_stack(holders_go::<Loom>);
     BLOCK "put_one" AcqRel "fetch_sub" to Acquire
-        => FieldRace, Some(3), holders_go::<Loom>();
+        => FieldRace, Some(3), on_a_large_stack(holders_go::<Loom>);
 
     LIFECYCLE "Pool::add" Release "compare_exchange_weak"
         => Claim(IDLE_OR_ROOM), Some(2), acquired_at_the_limit::<Loom>();
