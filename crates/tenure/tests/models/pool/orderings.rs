@@ -113,7 +113,7 @@ const KEYS: Room = Room {
     files: &[TICKET],
     needed: needed! {
         TICKET "TicketRef::get_acquire" Acquire "add" under (SLOTS, "SlotPool::get")
-            => ValueRace, Some(2), unshared_under_lookups::<InOrder>(1);
+            => ValueRace, Some(2), on_a_large_stack(|| unshared_under_lookups::<InOrder>(1));
     },
     kept: &[],
     tests: &["slots::"],
