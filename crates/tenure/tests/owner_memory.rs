@@ -40,6 +40,8 @@ fn come_and_go(times: usize, shared: &Sender<Shared<[u8; VALUE]>>, done: &Receiv
         let counter = Counter::new();
         counter.add(1);
         let kept = owners[1].share();
+        drop(owners[2].close());
+        assert!(owners[2].try_share().is_none());
         drop(owners);
         drop(kept);
         (0..3).for_each(|_| done.recv().unwrap());

@@ -3,6 +3,7 @@
 use super::refs::{GetPut, still_held};
 use super::workers::{Value, nameless};
 use super::{Group, Host, Member, Operation, Scenario, Variant};
+use arc_swap::ArcSwap;
 use std::hint::black_box;
 use std::sync::Arc;
 use tenure::cells::{Table, ThreadRef, ThreadSum};
@@ -137,6 +138,11 @@ pub(super) fn extend(group: &mut Group) {
                 black_box(tenure::sync::Arc::clone(it).read());
             },
         ),
+        Variant::step(
+            "arc-swap load",
+            || Isolated::new(ArcSwap::from_pointee(Value::<Native>::new())),
+            |it| _ = black_box(it.load().read()),
+        ),
         Variant::step("Shared", shared, |(_, it)| _ = black_box(Shared::clone(it).read())),
     ];
     let ended = vec![
@@ -161,7 +167,8 @@ pub(super) fn extend(group: &mut Group) {
         Scenario::new(
             "owner/clone",
             "clone + drop of a pointer to one object",
-            "One operation clones a pointer, reads the object and drops the clone.",
+            "One operation clones a pointer, reads the object and drops the clone. arc-swap: it takes a \
+             guard, for an object that may be replaced.",
             "std Arc",
             cloned,
         ),
