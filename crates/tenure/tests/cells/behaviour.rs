@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 use std::fmt::Display;
-use std::panic::{AssertUnwindSafe, RefUnwindSafe, UnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, RefUnwindSafe, UnwindSafe, catch_unwind, resume_unwind};
 use std::pin::pin;
 use std::rc::Rc;
 use std::sync::mpsc::channel;
@@ -106,28 +106,24 @@ impl Drop for Panics {
 
 #[test]
 fn a_destructor_that_panics_leaks_nothing_and_is_waited_for() {
-    let drops = |drop: fn(Owner<Panics>, Owner<Panics>)| {
-        let ((one, one_there), (two, two_there)) = (Token::new(), Token::new());
-        let owners = (Owner::new(Panics(one)), Owner::new(Panics(two)));
-        let panics = catch_unwind(AssertUnwindSafe(|| drop(owners.0, owners.1)));
-        (panics.is_err(), one_there(), two_there())
-    };
-    assert_eq!(
-        drops(|one, two| {
-            std::mem::forget(two);
-            drop(one);
-        }),
-        (true, 0, 1)
-    );
-    let shared_then_dropped = |one: Owner<Panics>, two| {
-        std::mem::forget(two);
-        let shared = one.share();
-        let closing = one.close();
-        let panics = catch_unwind(AssertUnwindSafe(|| drop(shared)));
-        closing.wait();
-        assert!(panics.is_ok());
-    };
-    assert_eq!(drops(shared_then_dropped), (true, 0, 1));
+    let ends: [fn(Owner<Panics>); 3] = [
+        drop,
+        |owner| Owner::drop_all([owner]),
+        |owner| {
+            let shared = owner.share();
+            let closing = owner.close();
+            drop(owner);
+            let panics = catch_unwind(AssertUnwindSafe(|| drop(shared)));
+            closing.wait();
+            panics.unwrap_or_else(|panic| resume_unwind(panic));
+        },
+    ];
+    for end in ends {
+        let (token, there) = Token::new();
+        let owner = Owner::new(Panics(token));
+        assert!(catch_unwind(AssertUnwindSafe(|| end(owner))).is_err());
+        assert_eq!(there(), 0);
+    }
 }
 
 struct Wakes(Mutex<u32>);
