@@ -166,9 +166,10 @@ impl<L: FreeList> PooledBuf<L> {
     /// [`compact`](Self::compact).
     #[inline]
     pub fn append(&mut self, bytes: &[u8]) -> usize {
-        let fits = bytes.len().min(self.spare());
-        self.next(fits).copy_from_slice(&bytes[..fits]);
-        self.lengthen(fits);
+        let end = self.extent().end;
+        let fits = bytes.len().min(self.capacity() - end);
+        self.expose(end, end + fits).copy_from_slice(&bytes[..fits]);
+        self.change(|extent| extent.end = end + fits);
         fits
     }
 
