@@ -111,6 +111,12 @@ async fn run() {
     drop(cancelled);
     assert_eq!(waiting.await.expect("it is not cancelled"), 200);
 
+    // An administrator's change, unless another one was made since they looked.
+    let seen = server.config.context();
+    assert!(server.config.compare_and_store(&seen, config(201)).is_ok());
+    assert!(server.config.compare_and_store(&seen, config(202)).is_err());
+    assert_eq!(server.serve(7).await, 201);
+
     // What a task does once a minute, so that no request ends a tenant.
     server.tenants.sweep();
     server.serve(7).await;

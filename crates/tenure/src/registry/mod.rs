@@ -120,9 +120,9 @@
 //!   the 16,384th nested lookup of a thread panics.
 //! - **`create` must not wait for its own key.** Acquiring it in the same thread panics, and in the same task it waits
 //!   for ever. Two threads that each create what the other one wants deadlock.
-//! - **Creation and end are not a fast path**: a locked map of weak pointers is faster at them
+//! - **Creation and end are not a fast path**: a locked map of weak pointers is faster at them on one thread
 //!   (`tenure bench registry/churn`). They write two lines that all creations share, and every 64 removals need a heavy
-//!   barrier.
+//!   barrier. Objects that come and go with each request should [linger](self#objects-that-linger).
 //! - **A forgotten [`Ref`]** (`mem::forget`) leaks its object, and all of the registry's memory.
 //!
 //! A forked child can use a registry, and never waits for lost threads. If one of them was creating an object, or a task
@@ -135,7 +135,7 @@
 //! |---|---|---|---|---|
 //! | a lookup that hits | lock, upgrade loop, unlock: two lines | read-lock a shard, upgrade loop, unlock: two lines | no lock, but it records each use | one get of the count, no lock |
 //! | created once | under the lock of all keys | under a shard's lock | yes | by one thread or task; others wait for this key alone |
-//! | an unused object | its entry stays, unless a destructor removes it | the same | the cache keeps it | leaves the map at once, without a sweep |
+//! | an unused object | its entry stays, unless a destructor removes it | the same | the cache keeps it | leaves the map at once, without a sweep; or lingers |
 //! | a destructor that uses the map | deadlocks if the lock is held | the same | | may do so |
 //!
 //! `tenure bench registry` measures them.

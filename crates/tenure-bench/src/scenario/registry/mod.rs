@@ -5,7 +5,7 @@ mod turns;
 
 use super::refs::Bare;
 use super::{Group, Scenario, Variant};
-use tables::{Cached, Locked, Registered, Sharded};
+use tables::{Cached, Lingering, Locked, Registered, Sharded};
 use tenure::count::TicketRef;
 use tenure::line::Isolated;
 use tenure::memory::Native;
@@ -58,13 +58,14 @@ pub(super) fn group() -> Group {
                 "an object comes and goes",
                 "One operation acquires a key that no thread holds, which creates the object, reads it, and drops \
                  the only reference, which destroys it. Each thread has 64 keys of its own, and 1,024 \
-                 other objects are there all the time.",
+                 other objects are there all the time. Where objects linger it stays, and is found again.",
                 "mutex map",
                 vec![
                     churn::<Locked>("mutex map"),
                     churn::<Sharded>("dashmap"),
                     churn::<Registered<TicketRef>>("registry"),
                     churn::<Registered<Isolating>>("registry, isolated"),
+                    churn::<Lingering>("registry, lingering"),
                 ],
             )
             .with_rivals(&["dashmap"]),

@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::hash::RandomState;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use tenure::count::TicketRef;
 use tenure::memory::Native;
 use tenure::registry::{Ref, Registry, RegistryCount};
 
@@ -33,6 +34,25 @@ impl<C: RegistryCount> Table for Registered<C> {
     #[inline(always)]
     fn read(held: &Self::Held) -> u64 {
         held.read()
+    }
+}
+
+/// Objects stay, as there is room for all.
+pub(super) struct Lingering(Registered<TicketRef>);
+
+impl Table for Lingering {
+    type Held = <Registered<TicketRef> as Table>::Held;
+
+    fn new() -> Self {
+        Self(Registered(Registry::with_linger(1 << 16)))
+    }
+    #[inline(always)]
+    fn acquire(&self, key: u64) -> Self::Held {
+        self.0.acquire(key)
+    }
+    #[inline(always)]
+    fn read(held: &Self::Held) -> u64 {
+        Registered::<TicketRef>::read(held)
     }
 }
 
@@ -170,10 +190,11 @@ mod tests {
         assert!(locked.lock().is_empty());
         let sharded = has_one_object_per_key::<Sharded>(arc);
         assert!(sharded.0.is_empty());
-        let registered = has_one_object_per_key::<Registered<tenure::count::TicketRef>>(|held| {
-            (&raw const **held).addr()
-        });
+        let address = |held: &<Lingering as Table>::Held| (&raw const **held).addr();
+        let registered = has_one_object_per_key::<Registered<TicketRef>>(address);
         assert!(registered.0.is_empty());
+        let lingering = has_one_object_per_key::<Lingering>(address);
+        assert_eq!(lingering.0.0.len(), 2);
         has_one_object_per_key::<Cached>(arc);
     }
 }
