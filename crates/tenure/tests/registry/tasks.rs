@@ -123,6 +123,7 @@ fn a_task_that_gives_up_waiting_takes_no_turn_with_it() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "there a waker does not equal its clone")]
 fn a_task_that_is_polled_often_is_woken_once() {
     let objects = Objects::new();
     let creating = Task::begun(&objects, Ok(1));
