@@ -196,9 +196,9 @@ impl<C: Contents<L>, L: List> Pool<C, L> {
         self.account.held.load(Ordering::Relaxed) & !WAITING
     }
 
-    /// `held` and other contents of `size`, if the limit allows them.
+    /// `held` and other contents of `size`, if the limit allows them, and leave the bit [`WAITING`].
     fn with_another(&self, held: u64, size: u64) -> Option<u64> {
-        held.checked_add(size).filter(|&sum| sum <= self.limit)
+        held.checked_add(size).filter(|&sum| sum <= self.limit.min(WAITING - 1))
     }
 
     /// `None` at the limit, and while an acquire waits.
@@ -345,7 +345,9 @@ impl<C: Contents<L>, L: List> Shared<Pool<C, L>, L::Memory> {
                     orphans.empty();
                 }
                 drop(held);
-                orphans.empty();
+                while orphans.empty_next() {
+                    self.serve_if_held();
+                }
                 trimmed += taken as u64 * class.size;
                 if taken < most {
                     break;

@@ -76,7 +76,8 @@
 //!   may make objects although others are idle.
 //! - **A fork while another thread closes a pool** leaves it half closed in the child: close it again. After a fork
 //!   during a trim, no thread of the child keeps slots until the child trims, and slots in the trimming thread's hands
-//!   leak. Acquires that wait in the parent have no turn in the child; a future that the child has must be polled again.
+//!   leak. Acquires that wait in the parent have no turn in the child; a future that the child has must be polled again, and
+//!   what it was given but had not been polled for leaks.
 //!   Without `std` forks go unnoticed: a child may wait forever for a thread of the parent.
 //!
 //! # What the published list got wrong

@@ -3,7 +3,10 @@
 
 use crate::support::beside_a_sleeper;
 use crate::waits::Waits;
+use std::pin::pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 use std::time::Duration;
 use tenure::pool::{AcquireError, BufferPool, FreeList, PooledBuf, SlotMut, SlotPool};
@@ -169,6 +172,44 @@ fn a_thread_waits_as_long_as_it_says<L: FreeList>() {
     });
 }
 
+fn a_waker_may_own_what_is_waited_for<L: FreeList>() {
+    struct Owns<L: FreeList>(#[allow(dead_code, reason = "dropped")] PooledBuf<L>);
+
+    impl<L: FreeList> Wake for Owns<L> {
+        fn wake(self: Arc<Self>) {}
+    }
+    let pool = pool::<L>(1);
+    let waker = Waker::from(Arc::new(Owns(pool.acquire(1).unwrap())));
+    let mut waits = pin!(future(&pool, 1));
+    let mut poll = |waker: &Waker| waits.as_mut().poll(&mut Context::from_waker(waker));
+    assert!(poll(&waker).is_pending());
+    drop(waker);
+    // The queue has the last waker, and drops it for another.
+    assert!(poll(Waker::noop()).is_pending());
+    assert!(matches!(poll(Waker::noop()), Poll::Ready(Ok(_))));
+}
+
+fn a_waker_that_panics_keeps_no_one_from_being_woken<L: FreeList>() {
+    struct Panics;
+
+    impl Wake for Panics {
+        fn wake(self: Arc<Self>) {
+            panic!("a waker's");
+        }
+    }
+    let pool = pool::<L>(2);
+    let large = pool.acquire(2 * SIZE).unwrap();
+    let mut first = pin!(future(&pool, 1));
+    let panics = Waker::from(Arc::new(Panics));
+    assert!(first.as_mut().poll(&mut Context::from_waker(&panics)).is_pending());
+    let second = Waits::queued(future(&pool, 1));
+    let release = std::panic::AssertUnwindSafe(|| drop(large));
+    assert!(std::panic::catch_unwind(release).is_err());
+    let first = first.poll(&mut Context::from_waker(Waker::noop()));
+    assert!(matches!(first, Poll::Ready(Ok(_))));
+    assert!(second.result().is_ok());
+}
+
 /// More threads than buffers, that wait, give up, trim, and ask without waiting.
 fn threads_that_wait_all_have_their_turn<L: FreeList>() {
     const BUFFERS: usize = 3;
@@ -218,6 +259,8 @@ claims! {
     what_never_comes_is_an_error_at_once,
     objects_are_waited_for_too,
     a_thread_waits_as_long_as_it_says,
+    a_waker_may_own_what_is_waited_for,
+    a_waker_that_panics_keeps_no_one_from_being_woken,
     threads_that_wait_all_have_their_turn,
 }
 

@@ -212,11 +212,12 @@ impl<L: FreeList> BufferPool<L> {
         }
     }
 
-    /// As [`acquire`](Self::acquire), but at the limit it waits for its turn: first come, first served.
+    /// As [`acquire`](Self::acquire), but at the limit it waits for its turn: first polled, first served.
     ///
     /// Drops of buffers, [`trim`](Self::trim) and [`close`](Self::close) wake the task, on any runtime. Dropping the
     /// future leaves the queue; a buffer that was meant for it goes to the next. While an acquire waits, room gathers
-    /// for it: other acquires are refused, or wait behind it.
+    /// for it: other acquires are refused, or wait behind it. So poll it or drop it: a future that is left alone keeps its
+    /// turn.
     ///
     /// A task that waits for a second buffer while it keeps a first may wait for ever, if others do so too.
     ///
@@ -275,6 +276,10 @@ impl<L: FreeList> BufferPool<L> {
         capacity: usize,
         timeout: core::time::Duration,
     ) -> Result<PooledBuf<L>, AcquireError> {
+        match self.acquire(capacity) {
+            Err(AcquireError::LimitReached { .. }) => {}
+            result => return result,
+        }
         let acquired = block_on(self.acquire_async(capacity), timeout);
         acquired.unwrap_or_else(|| Err(self.error(&Refused::Limit, capacity)))
     }
@@ -351,7 +356,7 @@ impl<L: FreeList> BufferPool<L> {
 
 type Class<L> = super::lifecycle::Class<Blocks, L>;
 
-/// No code of users runs in here, so no panic leaves anything half done.
+/// Of users' code only wakers run in here, without a lock, so no panic leaves anything half done.
 impl<L: FreeList> UnwindSafe for BufferPool<L> {}
 /// As above.
 impl<L: FreeList> RefUnwindSafe for BufferPool<L> {}

@@ -13,8 +13,8 @@ use core::slice;
 /// The memory returns to the pool with the last of the buffer and its parts, on any thread. With the feature `bytes`,
 /// `Bytes::from_owner` makes it a `Bytes`.
 ///
-/// Cost: a clone is an atomic add on a word that all parts of the buffer share, a drop at most a load and a
-/// subtraction.
+/// Cost: a clone is an atomic add on a word that all parts of the buffer share, a drop a load and a subtraction. The last
+/// one zeroes and releases the buffer.
 pub struct PooledBytes<L: FreeList = DefaultList> {
     /// A holder of its block.
     slot: NonNull<Slot<L>>,

@@ -125,13 +125,13 @@ impl<L: FreeList> PooledBuf<L> {
         block::is_only_holder(unsafe { self.slot.as_ref() })
     }
 
-    /// Empties the buffer: all of it is spare, but what was [split off](Self::split_to) and still exists. Zeroes
-    /// nothing yet.
+    /// Empties the buffer: all of it is spare; while a [part](Self::split_to) exists, all that was contents or spare.
+    /// Zeroes nothing yet.
     #[inline]
     pub fn clear(&mut self) {
-        let end = self.extent().end;
-        let empty = if self.is_whole() { 0 } else { end };
-        self.set_contents(empty, empty);
+        // Parts lie in front of the contents.
+        let start = if self.is_whole() { 0 } else { self.extent().start };
+        self.set_contents(start, start);
     }
 
     /// Keeps the first `len` bytes of the contents. Does nothing if there are not more.
@@ -144,8 +144,8 @@ impl<L: FreeList> PooledBuf<L> {
     ///
     /// # Panics
     ///
-    /// If `len` is more than the capacity, less what was [split off](Self::split_to) and still exists: a pooled buffer
-    /// does not grow.
+    /// If `len` is more than the capacity: a pooled buffer does not grow. While a [part](Self::split_to) exists, if it
+    /// is more than contents and [spare](Self::spare) bytes.
     #[track_caller]
     pub fn resize(&mut self, len: usize, value: u8) {
         if len <= self.len() {

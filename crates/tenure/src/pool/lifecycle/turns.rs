@@ -16,7 +16,8 @@
 //!    word: who subtracts sees `WAITING`, or the thread that sets it sees the room.
 //! 2. **Grants go to the first alone**, as a slot of its class or as room, taken from idle contents if need be. While
 //!    the first cannot have what it wants, room gathers for it: other acquires are refused, or wait behind it.
-//! 3. **What is granted has an owner**: the `Turn`, whose drop passes it on.
+//! 3. **What is granted has an owner**: the `Turn`, whose drop passes it on. In a fork's child it is lost, if it was not
+//!    polled before.
 //! 4. **The lock** guards the queue, and excludes acquires at the limit while a stock is in hand: those would not see
 //!    it as idle. It is taken before those of the lists. User code (wakers, drops) runs when it is released.
 //! 5. When the queue is empty, the lists open, and get what is left of the stock.
@@ -24,7 +25,7 @@
 use super::super::lock::Held;
 use super::{Class, Contents, List, Lock, Memory, Orphans, Pool, Refused, Reserved, Shared, Slot};
 use crate::memory::{Atomic, Ordering, Plain, Threads};
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 use core::future::poll_fn;
 use core::mem::{forget, replace, swap};
@@ -68,13 +69,26 @@ enum Grant {
     Room,
 }
 
-/// To be woken when the lock is released.
+/// To be woken when the lock is released, the first first.
 #[derive(Default)]
-struct Wakes(Vec<Waker>);
+struct Wakes(VecDeque<Waker>);
 
 impl Wakes {
-    fn wake(self) {
-        self.0.into_iter().for_each(Waker::wake);
+    fn wake(mut self) {
+        self.wake_all();
+    }
+
+    fn wake_all(&mut self) {
+        while let Some(waker) = self.0.pop_front() {
+            waker.wake();
+        }
+    }
+}
+
+impl Drop for Wakes {
+    /// Wakes those that a panic left, of a waker or another drop.
+    fn drop(&mut self) {
+        self.wake_all();
     }
 }
 
@@ -113,16 +127,9 @@ impl<C: Contents<L>, L: List> Pool<C, L> {
 
     /// Calls `look` under the lock, unless an acquire waits: `None`.
     pub(super) fn unless_held<R>(&self, look: impl FnOnce() -> Option<R>) -> Option<R> {
-        let mut wakes = Wakes::default();
-        let result = self.account.turns.with(|queue| {
-            if self.is_held() {
-                // Opens what a fork left held.
-                self.settle(queue, &mut [], &mut wakes);
-            }
-            if self.is_held() { None } else { look() }
-        });
-        wakes.wake();
-        result
+        // Opens what a fork left held. Before the look, for a waker may panic.
+        self.serve_if_held();
+        self.account.turns.with(|_| if self.is_held() { None } else { look() })
     }
 
     /// Passes on a slot that its list refused; or ends its contents, if the pool is closed.
@@ -179,7 +186,7 @@ impl<C: Contents<L>, L: List> Pool<C, L> {
             };
             let (number, waiter) = first.remove_entry();
             queue.granted.insert(number, grant);
-            wakes.0.push(waiter.waker);
+            wakes.0.push_back(waiter.waker);
         }
         let was_held = self.is_held();
         if was_held {
@@ -233,8 +240,8 @@ struct Turn<'a, C: Contents<L>, L: List> {
 
 impl<C: Contents<L>, L: List> Turn<'_, C, L> {
     fn poll(&mut self, context: &Context<'_>) -> Poll<Option<Grant>> {
-        // Cloned, and what it replaces dropped, while the lock is free.
-        let mut waker = context.waker().clone();
+        // Wakers are cloned and dropped while the lock is free: the closure has them by reference.
+        let (mut waker, mut own) = (Some(context.waker().clone()), None);
         let (mut stock, mut wakes) = (Vec::new(), Wakes::default());
         let (pool, number) = (self.pool, &mut self.number);
         let result = pool.account.turns.with(|queue| {
@@ -244,8 +251,8 @@ impl<C: Contents<L>, L: List> Turn<'_, C, L> {
             if pool.is_closed() {
                 return Poll::Ready(None);
             }
-            if let Some(waiter) = queue.waiting.get_mut(number) {
-                swap(&mut waiter.waker, &mut waker);
+            if let (Some(waiter), Some(waker)) = (queue.waiting.get_mut(number), &mut waker) {
+                swap(&mut waiter.waker, waker);
                 return Poll::Pending;
             }
             if queue.waiting.is_empty() {
@@ -254,18 +261,20 @@ impl<C: Contents<L>, L: List> Turn<'_, C, L> {
             }
             queue.last += 1;
             *number = queue.last;
-            queue.waiting.insert(*number, Waiter { class: self.class, waker });
+            let waiter = waker.take().map(|waker| Waiter { class: self.class, waker });
+            queue.waiting.extend(waiter.map(|waiter| (*number, waiter)));
             pool.settle(queue, &mut stock, &mut wakes);
-            match queue.granted.remove(number) {
-                Some(grant) => {
-                    // Its own, the last.
-                    wakes.0.pop();
-                    Poll::Ready(Some(grant))
-                }
-                None => Poll::Pending,
+            if queue.granted.contains_key(number) {
+                // Its own, the last.
+                own = wakes.0.pop_back();
             }
+            Poll::Pending
         });
         wakes.wake();
+        if own.is_some() {
+            // Taken when nothing can panic any more, and it has an owner.
+            return self.poll(context);
+        }
         if result.is_ready() {
             self.number = 0;
         }
@@ -304,11 +313,10 @@ impl<C: Contents<L>, L: List> Shared<Pool<C, L>, L::Memory> {
         if let Some(slot) = class.table.reuse() {
             return Ok(slot);
         }
-        if self.is_closed() {
-            return Err(Refused::Closed);
-        }
-        if let Some(reserved) = self.reserve(class.size) {
-            return self.fill(class, reserved);
+        // Without closing the lists, if it need not wait.
+        match self.acquire_slowly(asked, asked) {
+            Err(Refused::Limit) => {}
+            result => return result,
         }
         let mut turn = Turn { pool: self, class: asked, number: 0 };
         match poll_fn(move |context| turn.poll(context)).await {

@@ -294,6 +294,10 @@ impl<T, L: FreeList> SlotPool<T, L> {
         &self,
         timeout: core::time::Duration,
     ) -> Result<SlotMut<T, L>, AcquireError> {
+        match self.acquire() {
+            Err(AcquireError::Exhausted { .. }) => {}
+            result => return result,
+        }
         let acquired = block_on(self.acquire_async(), timeout);
         acquired.unwrap_or_else(|| Err(self.error(&Refused::Limit)))
     }
