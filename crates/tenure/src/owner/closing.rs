@@ -1,5 +1,6 @@
 //! [`Closing`]: waits for the end of a value.
 
+use crate::wake::wake_all;
 use alloc::collections::BTreeMap;
 use core::fmt;
 use core::future::Future;
@@ -67,7 +68,7 @@ impl Ended {
         waiting.has_ended = true;
         let wakers = core::mem::take(&mut waiting.wakers);
         drop(waiting);
-        wakers.into_values().for_each(Waker::wake);
+        wake_all(wakers.into_values());
     }
 }
 

@@ -19,19 +19,24 @@
 //!    wanted; any other one is cold from then on, and takes the next place.
 //! 5. **A closed place** stays closed, so a thread that comes later keeps its reference. The last handle closes all:
 //!    entries keep the core, which has the ring, and would never go.
+//! 6. **Making room does not nest**: while a thread ends an object that made room, the references that it drops do not
+//!    go to the ring, and stray entries stay so. Otherwise each object that takes a place could end another one in
+//!    the middle of the last one's destructor, and the stack would be as deep as the ring is long.
 //!
 //! The drop of a reference loads the state, on the line of the entry that the count or the value is on. All else is for
 //! the first drop after a sweep or a lap of the ring.
 
 use super::Core;
 use super::entry::Entry;
-use super::machine::RegistryCount;
+use super::machine::{Machine, RegistryCount};
 use crate::line::Isolated;
 use crate::memory::{Atomic, Memory, Ordering, Pointer};
 use crate::shared::Shared;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use core::mem;
+use core::cell::Cell;
+use core::marker::PhantomData;
+use core::mem::{self, ManuallyDrop};
 use core::ptr::{self, NonNull};
 
 type Place<K, V, C> = <<C as RegistryCount>::Machine as Memory>::Pointer<Entry<K, V, C>>;
@@ -60,18 +65,21 @@ struct Closed;
 fn swap<T, P: Pointer<T>>(place: &P, new: *mut T) -> Result<*mut T, Closed> {
     // Relaxed, here and on failure: compared only.
     let mut found = place.load(Ordering::Relaxed);
-    while found != new {
+    loop {
         if found == closed() {
             return Err(Closed);
+        }
+        if found == new {
+            return Ok(found);
         }
         // Release: what this thread did with the entry comes before the end that the next owner makes. Acquire: so
         // does what the last owner did.
         match place.compare_exchange(found, new, Ordering::AcqRel, Ordering::Relaxed) {
-            Ok(_) => break,
+            // Not `found`, which may be an earlier one at the same address.
+            Ok(taken) => return Ok(taken),
             Err(other) => found = other,
         }
     }
-    Ok(found)
 }
 
 impl<K, V, C: RegistryCount> Ring<K, V, C> {
@@ -91,12 +99,13 @@ impl<K, V, C: RegistryCount> Ring<K, V, C> {
             // Relaxed: any place will do.
             let number = self.taken.fetch_add(1, Ordering::Relaxed);
             let place = &self.places[(number % self.places.len() as u64) as usize];
-            let Ok(before) = swap(place, kept.0.as_ptr()) else { return };
+            let Ok(before) = swap(place, kept.0.as_ptr()) else { return kept.put() };
             mem::forget(kept);
             let Some(before) = NonNull::new(before) else { return };
             kept = Kept(before);
             if kept.entry().was_cold() || chance == CHANCES {
-                return kept.leave();
+                let _making = MakingRoom::<C::Machine>::new();
+                return drop(kept);
             }
         }
     }
@@ -129,18 +138,21 @@ impl<K, V, C: RegistryCount> Ring<K, V, C> {
                 self.keep(kept);
             }
         }
-        cold.into_iter().for_each(Kept::leave);
+        // The vector drops all of them, whichever destructor panics.
+        drop(cold);
     }
 
     /// Takes all entries out.
     pub(super) fn trim(&self) {
-        let all = self.places.iter().filter_map(|place| Self::take(place, ptr::null_mut()));
-        Vec::from_iter(all).into_iter().for_each(Kept::leave);
+        // As in `sweep`.
+        drop(Vec::from_iter(
+            self.places.iter().filter_map(|place| Self::take(place, ptr::null_mut())),
+        ));
     }
 
     /// Takes all entries out, and closes the places.
     pub(super) fn close(&self) {
-        // The vector drops all of them, whichever destructor panics.
+        // As in `sweep`.
         drop(Vec::from_iter(self.places.iter().filter_map(|place| Self::take(place, closed()))));
     }
 }
@@ -151,16 +163,37 @@ impl<K, V, C: RegistryCount> Kept<K, V, C> {
         unsafe { self.0.as_ref() }
     }
 
-    /// Rule 3.
-    fn leave(self) {
-        self.entry().transition_to_stray();
+    /// For a closed ring: the entry is not marked, since it can linger no more.
+    fn put(self) {
+        // SAFETY: the reference is this one's, which is not dropped.
+        unsafe { Entry::put_and_end(ManuallyDrop::new(self).0) };
     }
 }
 
 impl<K, V, C: RegistryCount> Drop for Kept<K, V, C> {
+    /// Rule 3.
     fn drop(&mut self) {
+        self.entry().transition_to_stray();
         // SAFETY: the reference is this one's.
         unsafe { Entry::put_and_end(self.0) };
+    }
+}
+
+/// Rule 6: the calling thread ends an object that made room.
+struct MakingRoom<M: Machine> {
+    did_before: bool,
+    machine: PhantomData<M>,
+}
+
+impl<M: Machine> MakingRoom<M> {
+    fn new() -> Self {
+        Self { did_before: M::makes_room(|makes| makes.replace(true)), machine: PhantomData }
+    }
+}
+
+impl<M: Machine> Drop for MakingRoom<M> {
+    fn drop(&mut self) {
+        M::makes_room(|makes| makes.set(self.did_before));
     }
 }
 
@@ -172,6 +205,10 @@ impl<K, V, C: RegistryCount> Drop for Kept<K, V, C> {
 #[cold]
 #[inline(never)]
 pub(super) unsafe fn give<K, V, C: RegistryCount>(entry: NonNull<Entry<K, V, C>>) -> bool {
+    if C::Machine::makes_room(Cell::get) {
+        // Rule 6.
+        return false;
+    }
     // SAFETY: the caller's reference keeps it, up to `keep`.
     let was_stray = unsafe { entry.as_ref() }.transition_to_used();
     if was_stray {

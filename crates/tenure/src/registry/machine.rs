@@ -7,6 +7,7 @@ use crate::count::{RcuRef, RefCount, TicketRef};
 use crate::line::Isolated;
 use crate::memory::{Atomic, Memory, Native, Ordering, Pointer, Threads, forks};
 use alloc::sync::Arc;
+use core::cell::Cell;
 use core::future::Future;
 use core::mem;
 use core::pin::Pin;
@@ -59,6 +60,9 @@ pub unsafe trait Machine: Threads {
 
     /// Runs a future on the calling thread, which sleeps until it is woken.
     fn block_on<F: Future + Unpin>(future: F) -> F::Output;
+
+    /// Whether the calling thread ends a lingering object to make room for another.
+    fn makes_room<R>(access: impl FnOnce(&Cell<bool>) -> R) -> R;
 }
 
 /// Who creates an entry's value, if any does.
@@ -100,6 +104,11 @@ unsafe impl Machine for Native {
                 Poll::Pending => sleeper.sleep(),
             }
         }
+    }
+
+    fn makes_room<R>(access: impl FnOnce(&Cell<bool>) -> R) -> R {
+        thread_local!(static MAKES_ROOM: Cell<bool> = const { Cell::new(false) });
+        MAKES_ROOM.with(access)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::memory::{Memory, Ordering, Plain, Pointer};
 use crate::shared::Shared;
+use crate::wake::wake_all;
 use alloc::boxed::Box;
 use core::ptr;
 use core::task::Waker;
@@ -60,15 +61,11 @@ impl<M: Memory> Waiters<M> {
     /// By the one that ends a turn, and has seen that others wait.
     #[cold]
     pub(super) fn wake(&self) {
-        for waiter in self.take() {
-            let waker = waiter.waker(Waker::clone);
-            // Before the call: see `add`.
-            drop(waiter);
-            waker.wake();
-        }
+        // Drops the waiter's reference before the waker is called: see `add`.
+        wake_all(self.take().map(|waiter| waiter.waker(Waker::clone)));
     }
 
-    fn take(&self) -> impl Iterator<Item = Shared<Waiter<M>, M>> + use<M> {
+    fn take(&self) -> List<M> {
         // Relaxed, here and on failure: compared only.
         let mut first = self.0.load(Ordering::Relaxed);
         while !first.is_null() {
@@ -83,17 +80,32 @@ impl<M: Memory> Waiters<M> {
                 Err(found) => first = found,
             }
         }
-        core::iter::from_fn(move || {
-            // SAFETY: from a box in `add`, and this thread has taken the list.
-            let listed = (!first.is_null()).then(|| unsafe { Box::from_raw(first) })?;
-            first = listed.next;
-            Some(listed.waiter)
-        })
+        List(first)
     }
 }
 
 impl<M: Memory> Drop for Waiters<M> {
     fn drop(&mut self) {
-        self.take().for_each(drop);
+        drop(self.take());
+    }
+}
+
+/// What was taken: of this thread alone.
+struct List<M: Memory>(*mut Listed<M>);
+
+impl<M: Memory> Iterator for List<M> {
+    type Item = Shared<Waiter<M>, M>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        // SAFETY: from a box in `add`, and in this list alone.
+        let listed = (!self.0.is_null()).then(|| unsafe { Box::from_raw(self.0) })?;
+        self.0 = listed.next;
+        Some(listed.waiter)
+    }
+}
+
+impl<M: Memory> Drop for List<M> {
+    fn drop(&mut self) {
+        self.for_each(drop);
     }
 }

@@ -229,6 +229,26 @@ fn all_who_close_are_woken_but_those_that_stopped_waiting() {
 }
 
 #[test]
+fn a_waker_that_panics_keeps_no_other_from_being_woken() {
+    struct Panics;
+    impl Wake for Panics {
+        fn wake(self: Arc<Self>) {
+            panic!("in a waker");
+        }
+    }
+    let owner = Owner::new(());
+    let shared = owner.share();
+    let wakes = Arc::new(Wakes(Mutex::new(0)));
+    let wakers = [Waker::from(wakes.clone()), Arc::new(Panics).into(), wakes.clone().into()];
+    let mut closings = wakers.each_ref().map(|_| owner.close());
+    for (closing, waker) in closings.iter_mut().zip(&wakers) {
+        assert_eq!(pin!(closing).poll(&mut Context::from_waker(waker)), Poll::Pending);
+    }
+    assert!(catch_unwind(AssertUnwindSafe(|| drop(shared))).is_err());
+    assert_eq!(*wakes.0.lock().unwrap(), 2);
+}
+
+#[test]
 fn an_arc_gives_its_value_if_it_is_alone() {
     use tenure::sync::Arc;
 

@@ -138,6 +138,43 @@ fn destructors_that_panic_leave_no_lingering_object_behind() {
 }
 
 #[test]
+fn objects_in_use_linger_again_after_a_trim_in_which_a_destructor_panics() {
+    struct Panics(bool);
+    impl Drop for Panics {
+        fn drop(&mut self) {
+            assert!(!self.0, "in a destructor");
+        }
+    }
+    let objects = Registry::<u32, Panics>::with_linger(3);
+    drop(objects.acquire(&0, || Panics(true)));
+    let held = [1, 2].map(|key| objects.acquire(&key, || Panics(false)));
+    drop(held.clone());
+    assert!(catch_unwind(AssertUnwindSafe(|| objects.trim())).is_err());
+    drop(held);
+    assert_eq!(objects.len(), 2);
+}
+
+#[test]
+fn objects_that_keep_others_make_room_without_nesting() {
+    const OBJECTS: u32 = if cfg!(miri) { 20 } else { 20_000 };
+    struct Node {
+        _parent: Option<Ref<u32, Node>>,
+    }
+    let on_a_small_stack = || {
+        let objects = Registry::<u32, Node>::with_linger(OBJECTS as usize);
+        for key in 0..OBJECTS {
+            // Not dropped before its child is, so it lingers when that makes room.
+            let parent = objects.acquire(&key, || Node { _parent: None });
+            drop(objects.acquire(&(OBJECTS + key), || Node { _parent: Some(parent) }));
+        }
+        objects.sweep();
+        drop(objects.acquire(&u32::MAX, || Node { _parent: None }));
+        assert_eq!(objects.len(), 2 * OBJECTS as usize - 1, "a child and its parent have gone");
+    };
+    thread::Builder::new().stack_size(2 << 20).spawn(on_a_small_stack).unwrap().join().unwrap();
+}
+
+#[test]
 fn a_server_with_places_for_all_its_tenants_creates_each_of_them_once() {
     const TENANTS: u32 = 100;
     let tenants: Registry<u32, u32> = Registry::with_linger(TENANTS as usize);

@@ -143,6 +143,27 @@ fn a_task_that_is_polled_often_is_woken_once() {
 }
 
 #[test]
+fn a_waker_that_panics_keeps_no_other_task_from_being_woken() {
+    struct Panics;
+    impl Wake for Panics {
+        fn wake(self: Arc<Self>) {
+            panic!("in a waker");
+        }
+    }
+    let objects = Objects::new();
+    let creating = Task::begun(&objects, Ok(1));
+    let first = Task::begun(&objects, Ok(2));
+    let mut panics = Task::new(&objects, Ok(3));
+    let waker = Waker::from(Arc::new(Panics));
+    assert!(panics.future.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+    let mut last = Task::begun(&objects, Ok(4));
+    assert!(catch_unwind(AssertUnwindSafe(|| drop(creating))).is_err());
+    assert_eq!((first.woken(), last.woken()), (1, 1));
+    assert!(last.poll().is_none(), "its own `create` waits");
+    assert_eq!(*last.acquired(), 4);
+}
+
+#[test]
 fn all_that_wait_go_with_the_registry() {
     let objects = Objects::new();
     let creating = Task::begun(&objects, Ok(1));

@@ -44,6 +44,13 @@ unsafe impl Machine for Loom {
             }
         }
     }
+    fn makes_room<R>(access: impl FnOnce(&Cell<bool>) -> R) -> R {
+        MAKES_ROOM.with(access)
+    }
+}
+
+loom::thread_local! {
+    static MAKES_ROOM: Cell<bool> = Cell::new(false);
 }
 
 thread_local! {

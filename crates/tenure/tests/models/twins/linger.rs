@@ -56,7 +56,7 @@ impl<F: Flaw> Ring<F> {
         let mut found = self.place.load(Ordering::Relaxed);
         while found != closed() {
             match self.place.compare_exchange(found, new, Ordering::AcqRel, Ordering::Relaxed) {
-                Ok(_) => return Some(found),
+                Ok(taken) => return Some(taken),
                 Err(other) => found = other,
             }
         }
