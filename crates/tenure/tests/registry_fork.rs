@@ -12,7 +12,7 @@ use std::cell::Cell;
 use std::hash::{Hash, Hasher};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Barrier};
-use std::task::{Context, Waker};
+use std::task::{Context, Poll, Waker};
 use std::thread;
 use tenure::count::{RcuRef, TicketRef};
 use tenure::memory::{Memory, Native, Ordering};
@@ -149,6 +149,33 @@ fn a_child_creates_the_object_that_a_task_was_creating() {
     let status = in_child(|| {
         let object = objects.acquire(&1, || 2);
         assert_eq!((*object, *objects.acquire(&1, || 3)), (2, 2));
+    });
+    expect_well(0, status);
+}
+
+#[test]
+fn a_task_that_begins_to_create_in_the_child_is_not_lost() {
+    let objects: Registry<u32, u32> = Registry::new();
+    let context = &mut Context::from_waker(Waker::noop());
+    let mut first = Box::pin(objects.acquire_async(&1, std::future::pending()));
+    assert!(first.as_mut().poll(context).is_pending());
+    let mut is_pending = false;
+    let create = std::future::poll_fn(|_| {
+        is_pending = !is_pending;
+        if is_pending { Poll::Pending } else { Poll::Ready(2) }
+    });
+    let mut second = Box::pin(objects.acquire_async(&1, create));
+    assert!(second.as_mut().poll(context).is_pending());
+    // Leaves the entry to the second task, which takes the turn in the child.
+    drop(first);
+    let status = in_child(|| {
+        assert!(second.as_mut().poll(context).is_pending());
+        let mut third = Box::pin(objects.acquire_async(&1, async { 3 }));
+        assert!(third.as_mut().poll(context).is_pending(), "a key has two objects");
+        let Poll::Ready(object) = second.as_mut().poll(context) else { panic!("it waits once") };
+        assert!(
+            matches!(third.as_mut().poll(context), Poll::Ready(theirs) if Ref::ptr_eq(&theirs, &object))
+        );
     });
     expect_well(0, status);
 }

@@ -13,6 +13,9 @@ use std::thread::{self, Thread};
 /// Done when a closed value has been dropped: from [`Owner::close`](super::Owner::close).
 ///
 /// A future; or [`wait`](Self::wait), without one. Dropping it waits for nothing.
+///
+/// Not for the child of a fork that came later: a lost thread may hold its lock. Nor can that child drop the last
+/// [`Shared`](super::Shared) of an owner that its parent was closing, or close that owner again.
 pub struct Closing {
     state: Arc<State>,
     number: u64,

@@ -169,10 +169,12 @@ impl<K, V, C: RegistryCount> Entry<K, V, C> {
             if state & CREATING != 0 {
                 return Taken::No;
             }
+            self.creator.forget_lost();
             let taken = state | CREATING;
-            // Acquire: pairs with the Release in `fail_turn`: what the last `create` did. Relaxed: looks again.
+            // Acquire: pairs with the Release in `fail_turn`: what the last `create` did. Release: pairs with the
+            // Acquire in `is_lost`: the call above. Relaxed: looks again.
             let relaxed = Ordering::Relaxed;
-            if self.state.compare_exchange(state, taken, Ordering::Acquire, relaxed).is_ok() {
+            if self.state.compare_exchange(state, taken, Ordering::AcqRel, relaxed).is_ok() {
                 self.creator.begin(by == By::Thread);
                 return Taken::Turn;
             }
@@ -226,7 +228,9 @@ impl<K, V, C: RegistryCount> Entry<K, V, C> {
 
     /// Whether the thread that was to make the value was lost in a fork.
     pub(super) fn is_lost(&self) -> bool {
-        !self.is_ready() && self.creator.is_lost()
+        // Acquire: pairs with the Release in `take_turn`.
+        let state = self.state.load(Ordering::Acquire);
+        state & (READY | CREATING) == CREATING && self.creator.is_lost()
     }
 
     /// Values that hold references to others nest their destructors here: so this frame is kept to one pointer.

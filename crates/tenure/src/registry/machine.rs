@@ -70,6 +70,9 @@ pub trait Creator: Send + Sync {
     /// No one does.
     fn new() -> Self;
 
+    /// By a thread that has seen that no one does: the next one is of this process.
+    fn forget_lost(&self);
+
     /// The calling thread does from now on, or a task that it runs.
     fn begin(&self, is_thread: bool);
 
@@ -148,7 +151,8 @@ pub struct ThreadOrTask {
     address: <Native as Memory>::Pointer<()>,
     /// The thread's number plus one, or [`NONE`]. A task has none: a fork leaves the threads behind that run it.
     thread: <Native as Memory>::AtomicU32,
-    /// [`forks`] when this was made or last ended: a thread lost before that is not the creator.
+    /// [`forks`] when this was made or last ended, or was last seen to have ended: a thread lost before that is not the
+    /// creator.
     forks: <Native as Memory>::AtomicU32,
 }
 
@@ -167,6 +171,11 @@ impl Creator for ThreadOrTask {
             thread: Atomic::new(NONE),
             forks: Atomic::new(forks()),
         }
+    }
+
+    fn forget_lost(&self) {
+        // Relaxed: published by the exchange that takes the turn. Others may store the same.
+        self.forks.store(forks(), Ordering::Relaxed);
     }
 
     fn begin(&self, is_thread: bool) {

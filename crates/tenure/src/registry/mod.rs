@@ -98,9 +98,11 @@
 //!
 //! The registry has a reference of its own to such an object. It has 1,000 places for them here, 8 bytes each, in which
 //! objects come in the order of their first uses. One that finds no empty place takes that of an object which was not
-//! used since the last lap or sweep, and ends it there and then. With enough places, and a sweep now and then, no
-//! request runs a destructor. A look-up costs as much as without linger; the first drop of a reference after a sweep or
-//! a lap costs one more atomic operation.
+//! used since the last lap or sweep. It passes eight that were, at most: the ninth goes, however recent its use. The
+//! drop that makes room ends that object there and then, at the cost of up to nine exchanges and the destructor. What
+//! only that object kept ends with it, and does not linger. With enough places, and a sweep now and then, no request
+//! runs a destructor. A look-up costs as much as without linger; the first drop of a reference after a sweep or a lap
+//! costs one more atomic operation.
 //!
 //! All objects end with the last handle to the registry, but for those in use. So a lingering object must not have a
 //! handle to its own registry: neither would end.
@@ -118,16 +120,22 @@
 //! - **The map keeps its buckets**: 48 to 96 bytes for each object of the largest number there ever was.
 //! - **Comparing keys should be quick**: it runs under a guard, which delays freeing. It may look up other keys, but
 //!   the 16,384th nested lookup of a thread panics.
-//! - **`create` must not wait for its own key.** Acquiring it in the same thread panics, and in the same task it waits
-//!   for ever. Two threads that each create what the other one wants deadlock.
+//! - **`create` must not wait for its own key.** Acquiring it in the same thread panics. In the same task, or by a future
+//!   that a blocking `create` runs to its end, it waits for ever. Two threads that each create what the other one wants
+//!   deadlock.
+//! - **A task that creates and is not polled holds up its key.** A blocking acquire on the thread that is to poll it
+//!   waits for ever.
+//! - **A wait that is given up leaves about 100 bytes** in the entry until the turn to create ends. If a `create` may hang
+//!   while requests time out, give it a timeout too.
 //! - **Creation and end are not a fast path**: a locked map of weak pointers is faster at them on one thread
 //!   (`tenure bench registry/churn`). They write two lines that all creations share, and every 64 removals need a heavy
 //!   barrier. Objects that come and go with each request should [linger](self#objects-that-linger).
 //! - **A forgotten [`Ref`]** (`mem::forget`) leaks its object, and all of the registry's memory.
 //!
-//! A forked child can use a registry, and never waits for lost threads. If one of them was creating an object, or a task
-//! was, the next acquire of the key creates another. Their references, and entries that they were creating or had removed, leak. The
-//! destructor of a thread-local may use a registry, however late it runs.
+//! A forked child can use a registry. An acquire that it begins never waits for lost threads; one that began before the
+//! fork may wait for ever. If a lost thread was creating an object, or a task was, the next acquire of the key creates
+//! another. Their references, and entries that they were creating or had removed, leak. The destructor of a thread-local
+//! may use a registry, however late it runs.
 //!
 //! # Instead of a map of weak pointers
 //!
@@ -509,7 +517,7 @@ where
 
     /// References to all objects that are there during the whole call, and perhaps to some that come or go meanwhile.
     ///
-    /// Cost: a get for each object.
+    /// Cost: a get for each object. Their drops count as a use of every object that [lingers](self#objects-that-linger).
     #[must_use]
     pub fn snapshot(&self) -> Vec<Ref<K, V, C>> {
         let mut objects = Vec::with_capacity(self.len());
@@ -529,7 +537,8 @@ where
         self.core.ring.sweep();
     }
 
-    /// Ends all lingering objects that are not in use. Those in use linger again, once a reference is dropped.
+    /// Ends all lingering objects that are not in use. Those in use linger again, once a reference is dropped: so do
+    /// those that only lingering objects used.
     pub fn trim(&self) {
         self.core.ring.trim();
     }

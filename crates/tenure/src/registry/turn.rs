@@ -5,13 +5,13 @@
 //! 2. **A waiter** hangs its waker on the entry, sets `AWAITED`, and looks at the state which that finds. If the turn is
 //!    over by then, it looks again. Otherwise the turn's owner finds the bit when it ends the turn.
 //! 3. **The end of a turn wakes all**, so none depends on another that was woken: that one may be dropped before it runs.
-//! 4. **A waker stays** until a turn ends, or the entry goes. If its task does not wait any more, it is woken in vain.
+//! 4. **A waker stays** until a turn ends, or its wait: also one that is given up, or whose two steps of rule 2 the end of
+//!    the turn came between. Its place in the list stays until a turn ends, or the entry goes.
 
 use super::entry::{By, Entry, Taken};
 use super::machine::{Creator, Machine, RegistryCount};
 use super::reference::Ref;
-use super::waiters::Waiter;
-use crate::shared::Shared;
+use super::waiters::Listing;
 use core::future::Future;
 use core::mem::ManuallyDrop;
 use core::pin::Pin;
@@ -53,13 +53,13 @@ pub(super) struct Wait<K, V, C: RegistryCount> {
     /// Taken when the wait is over.
     object: Option<Ref<K, V, C>>,
     by: By,
-    waiter: Option<Shared<Waiter<C::Machine>, C::Machine>>,
+    listing: Option<Listing<C::Machine>>,
 }
 
 impl<K, V, C: RegistryCount> Wait<K, V, C> {
     /// For an entry that may not be ready.
     pub(super) fn new(object: Ref<K, V, C>, by: By) -> Self {
-        Self { object: Some(object), by, waiter: None }
+        Self { object: Some(object), by, listing: None }
     }
 
     /// Blocks the calling thread.
@@ -91,7 +91,7 @@ impl<K, V, C: RegistryCount> Future for Wait<K, V, C> {
                 Taken::No => {}
             }
             // Rule 2.
-            object.entry().waiters.add(&mut self.waiter, context.waker());
+            object.entry().waiters.add(&mut self.listing, context.waker());
             if object.entry().transition_to_awaited() {
                 self.object = Some(object);
                 return Poll::Pending;

@@ -1,6 +1,6 @@
 //! [`Waiters`]: whom the end of a turn wakes.
 
-use crate::memory::{Memory, Ordering, Plain, Pointer};
+use crate::memory::{Atomic, Memory, Ordering, Plain, Pointer};
 use crate::shared::Shared;
 use crate::wake::wake_all;
 use alloc::boxed::Box;
@@ -15,17 +15,38 @@ struct Listed<M: Memory> {
     next: *mut Self,
 }
 
-pub(super) struct Waiter<M: Memory>(M::Plain<Waker>);
+struct Waiter<M: Memory> {
+    /// Of the thread that takes it.
+    waker: M::Plain<Option<Waker>>,
+    is_taken: M::AtomicU32,
+}
 
-// SAFETY: the waker is not written again.
+// SAFETY: one thread takes the waker, and any may drop it.
 unsafe impl<M: Memory> Send for Waiter<M> {}
 // SAFETY: as above.
 unsafe impl<M: Memory> Sync for Waiter<M> {}
 
 impl<M: Memory> Waiter<M> {
-    fn waker<R>(&self, look: impl FnOnce(&Waker) -> R) -> R {
-        // SAFETY: nothing writes it any more.
-        self.0.with(|waker| look(unsafe { &*waker }))
+    fn take(&self) -> Option<Waker> {
+        // Relaxed: the list passes the waker on, and the wait has it.
+        if self.is_taken.fetch_or(1, Ordering::Relaxed) != 0 {
+            return None;
+        }
+        // SAFETY: this thread alone has set the bit.
+        self.waker.with_mut(|waker| unsafe { (*waker).take() })
+    }
+}
+
+/// A waiter that was added to a list. Dropped, it leaves no waker there.
+pub(super) struct Listing<M: Memory> {
+    waiter: Shared<Waiter<M>, M>,
+    /// To compare: another thread may be taking the waiter's own.
+    waker: Waker,
+}
+
+impl<M: Memory> Drop for Listing<M> {
+    fn drop(&mut self) {
+        drop(self.waiter.take());
     }
 }
 
@@ -34,19 +55,21 @@ impl<M: Memory> Waiters<M> {
         Self(Pointer::new(ptr::null_mut()))
     }
 
-    /// Adds the waker, unless `waiter` is of this waker and still in the list. Its reference goes before it is woken: a
-    /// task that is woken adds itself again, and one that is polled in vain does not.
-    pub(super) fn add(&self, waiter: &mut Option<Shared<Waiter<M>, M>>, waker: &Waker) {
-        let waits = |waiter: &Shared<Waiter<M>, M>| {
-            waiter.references() > 1 && waiter.waker(|known| known.will_wake(waker))
+    /// Adds the waker, unless `listing` is of this waker and still in the list. The list's reference goes before it is
+    /// woken: a task that is woken adds itself again, and one that is polled in vain does not.
+    pub(super) fn add(&self, listing: &mut Option<Listing<M>>, waker: &Waker) {
+        let waits = |listing: &Listing<M>| {
+            listing.waiter.references() > 1 && listing.waker.will_wake(waker)
         };
-        if waiter.as_ref().is_some_and(waits) {
+        if listing.as_ref().is_some_and(waits) {
             return;
         }
-        let new = waiter.insert(Shared::new(Waiter(Plain::new(waker.clone()))));
+        let is_taken = Atomic::new(0);
+        let new = Shared::new(Waiter { waker: Plain::new(Some(waker.clone())), is_taken });
+        *listing = Some(Listing { waiter: new.clone(), waker: waker.clone() });
         // Relaxed, here and on failure: compared only; `take` acquires the whole list.
         let mut first = self.0.load(Ordering::Relaxed);
-        let listed = Box::into_raw(Box::new(Listed { waiter: new.clone(), next: first }));
+        let listed = Box::into_raw(Box::new(Listed { waiter: new, next: first }));
         loop {
             // SAFETY: it is in no list yet.
             unsafe { (*listed).next = first };
@@ -62,7 +85,7 @@ impl<M: Memory> Waiters<M> {
     #[cold]
     pub(super) fn wake(&self) {
         // Drops the waiter's reference before the waker is called: see `add`.
-        wake_all(self.take().map(|waiter| waiter.waker(Waker::clone)));
+        wake_all(self.take().filter_map(|waiter| waiter.take()));
     }
 
     fn take(&self) -> List<M> {

@@ -139,7 +139,7 @@ fn a_task_that_is_polled_often_is_woken_once() {
     let before = std::mem::take(&mut waiting.woken);
     assert!(waiting.poll().is_none());
     drop(creating);
-    assert_eq!((waiting.woken(), before.0.load(Ordering::Relaxed)), (1, 2));
+    assert_eq!((waiting.woken(), before.0.load(Ordering::Relaxed)), (1, 1));
 }
 
 #[test]
@@ -161,6 +161,17 @@ fn a_waker_that_panics_keeps_no_other_task_from_being_woken() {
     assert_eq!((first.woken(), last.woken()), (1, 1));
     assert!(last.poll().is_none(), "its own `create` waits");
     assert_eq!(*last.acquired(), 4);
+}
+
+#[test]
+fn a_task_that_gives_up_waiting_leaves_no_waker() {
+    let objects = Objects::new();
+    let creating = Task::begun(&objects, Ok(1));
+    let waiting = Task::begun(&objects, Ok(2));
+    let waker = Arc::downgrade(&waiting.woken);
+    drop(waiting);
+    assert_eq!(waker.strong_count(), 0, "the turn keeps it");
+    drop(creating);
 }
 
 #[test]

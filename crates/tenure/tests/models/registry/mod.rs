@@ -72,6 +72,7 @@ impl Creator for AnyCreator {
     fn new() -> Self {
         Self
     }
+    fn forget_lost(&self) {}
     fn begin(&self, _is_thread: bool) {}
     fn end(&self) {}
     fn is_this_thread(&self) -> bool {

@@ -111,7 +111,11 @@ const NO_MODEL: &str =
 const LATE: &str = "it also acquires what the last owner of a place did: whoever ends the object passes fences, and loom's \
      acquire what any thread has seen that passed something on to this one";
 
-const BETWEEN: &str = "for a turn between the look and the exchange: the look before acquires what all earlier ones did";
+const BETWEEN: &str = "Acquire for a turn between the look and the exchange: the look before acquires what all earlier ones did. \
+     Release for a child: no model forks";
+
+const FORKED: &str =
+    "for a child, in which another thread may take a new creator for a lost one: no model forks";
 
 const ADDED_LATE: &str = "for a waker that is added while the end of an earlier turn wakes others: for all else the state has it";
 
@@ -120,7 +124,8 @@ const ROOM: Room = Room {
     needed: NEEDED,
     kept: &[
         ((COLLECTOR.0, "Collector::borrow", Ordering::Release, "store"), NO_MODEL),
-        ((ENTRY.0, "Entry::take_turn", Ordering::Acquire, "compare_exchange"), BETWEEN),
+        ((ENTRY.0, "Entry::take_turn", Ordering::AcqRel, "compare_exchange"), BETWEEN),
+        ((ENTRY.0, "Entry::is_lost", Ordering::Acquire, "load"), FORKED),
         ((WAITERS.0, "Waiters::add", Ordering::Release, "compare_exchange"), ADDED_LATE),
         ((WAITERS.0, "Waiters::take", Ordering::Acquire, "compare_exchange"), ADDED_LATE),
         ((LINGER.0, "swap", Ordering::AcqRel, "compare_exchange"), LATE),

@@ -2,7 +2,7 @@
 
 use super::super::memory::{Loom, set_number};
 use super::super::stage::{Preemptions, Value, passes, spawn};
-use super::{Act, KEY, ObjectRef, Stage, acquire};
+use super::{Act, KEY, ObjectRef, Sleeper, Stage, acquire};
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -114,6 +114,32 @@ pub(super) fn what_a_dropped_create_did() {
     assert_eq!(did.look(), 3);
 }
 
+/// The object is there ‖ a task waits for it. Both keep it, and no waker stays in its entry.
+fn no_waker_stays() {
+    let stage = Arc::new(Stage::<C>::new());
+    let mut creating = task(&stage);
+    assert!(poll(&mut creating).is_pending());
+    let thread = spawn({
+        let mut waiting = task(&stage);
+        move || {
+            set_number(1);
+            let sleeper = Arc::new(Sleeper::default());
+            let waker = Waker::from(sleeper.clone());
+            loop {
+                match waiting.as_mut().poll(&mut Context::from_waker(&waker)) {
+                    Poll::Ready(object) => return (object, sleeper),
+                    Poll::Pending => sleeper.sleep(),
+                }
+            }
+        }
+    });
+    let Poll::Ready(mine) = poll(&mut creating) else { unreachable!("it waits once") };
+    let (theirs, sleeper) = thread.join().unwrap();
+    assert_eq!(Arc::strong_count(&sleeper), 1, "a waker stays");
+    stage.use_it(mine);
+    stage.use_it(theirs);
+}
+
 use End::{Dropped, Object};
 
 const TWO: Preemptions = Some(2);
@@ -127,5 +153,6 @@ tests! {
         passes(TWO, || the_end_of_a_turn_under(Dropped, acquire_in_a_task));
     a_task_that_gives_up_waiting_is_not_the_only_one_to_be_woken =>
         passes(Some(1), || the_end_of_a_turn_under(Dropped, wait_and_give_up));
+    no_waker_stays_with_an_object => passes(TWO, no_waker_stays);
     what_a_dropped_create_did_is_seen_by_the_next => passes(TWO, what_a_dropped_create_did);
 }
