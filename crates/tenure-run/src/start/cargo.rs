@@ -241,8 +241,6 @@ fn flags(installed: &Installed, allow_mismatch: bool) -> Vec<String> {
         format!("-Clink-arg=-Wl,-rpath,{}", installed.folder.display()),
         "-Cforce-frame-pointers=yes".to_owned(),
         "-Cllvm-args=-tsan-instrument-func-entry-exit=0".to_owned(),
-        // Where a thread finds its line gone is the load of an update, not its store.
-        "-Cllvm-args=-tsan-instrument-read-before-write=1".to_owned(),
         // Without it an atomic's method is a function of its own in debug builds, and all callers are one.
         "-Zinline-mir=yes".to_owned(),
         // Behind the flags of every profile, so it counts for all, dependencies included.

@@ -35,7 +35,7 @@ done
 set -- "$@" -fsanitize=thread -g -fno-omit-frame-pointer -fno-plt
 case $(readlink -f "$real") in
 *clang*)
-    set -- "$@" -mllvm -tsan-instrument-func-entry-exit=0 -mllvm -tsan-instrument-read-before-write=1 -Qunused-arguments
+    set -- "$@" -mllvm -tsan-instrument-func-entry-exit=0 -Qunused-arguments
     [ -z "$links" ] || set -- -fno-sanitize-link-runtime "$library/libtsan.so.2" "-Wl,-rpath,$library" "$@"
     ;;
 *)
