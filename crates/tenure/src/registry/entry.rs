@@ -73,7 +73,7 @@ pub(super) struct Entry<K, V, C: RegistryCount> {
     link: Link<C::Machine>,
     value: <C::Machine as Memory>::Plain<MaybeUninit<V>>,
     pub(super) key: K,
-    /// Whoever has the turn to create.
+    /// The thread or task that has the turn to create.
     pub(super) creator: <C::Machine as Machine>::Creator,
     pub(super) waiters: Waiters<C::Machine>,
 }
@@ -340,7 +340,7 @@ unsafe impl<K, V, C: RegistryCount> Element for Entry<K, V, C> {
 pub(super) struct Spare<K, V, C: RegistryCount>(pub(super) NonNull<Entry<K, V, C>>);
 
 impl<K, V, C: RegistryCount> Spare<K, V, C> {
-    /// Whoever inserts it has the turn.
+    /// The thread that inserts it has the turn.
     pub(super) fn new(key: K, order: u64, core: Shared<Core<K, V, C>, C::Machine>, by: By) -> Self {
         let creator = <C::Machine as Machine>::Creator::new();
         creator.begin(by == By::Thread);

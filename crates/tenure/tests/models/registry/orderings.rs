@@ -108,8 +108,9 @@ const NEEDED: &[Needed] = needed! {
 const NO_MODEL: &str =
     "as in `enter`, by a thread whose thread-locals are being destroyed: no model has one";
 
-const LATE: &str = "it also acquires what the last owner of a place did: whoever ends the object passes fences, and loom's \
-     acquire what any thread has seen that passed something on to this one";
+const LATE: &str = "it also acquires what the last owner of a place did: the thread that ends the \
+    object passes fences, and loom's acquire what any thread has seen that passed something on to \
+    this one";
 
 const BETWEEN: &str = "Acquire for a turn between the look and the exchange: the look before acquires what all earlier ones did. \
      Release for a child: no model forks";
