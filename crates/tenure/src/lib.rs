@@ -122,7 +122,7 @@ pub mod registry;
 mod segments;
 #[cfg(all(feature = "alloc", target_has_atomic = "64"))]
 mod shared;
-#[cfg(all(feature = "std", target_has_atomic = "64"))]
+#[cfg(all(feature = "alloc", target_has_atomic = "64"))]
 mod wake;
 
 pub use memory::use_full_fences;

@@ -77,7 +77,7 @@ impl Engine {
         match kind {
             _ if buffer.0.is_empty() => {
                 let waits = kind == Kind::Buffered && !hit;
-                waits.then(|| self.buffer(cpu, address, bytes))
+                waits.then(|| self.buffer(cpu, line, address, bytes))
             }
             Kind::Load if buffer.holds(address, bytes) => {
                 let start = self.cpus[cpu].clock;
@@ -86,14 +86,16 @@ impl Engine {
                 Some(Step::Done)
             }
             Kind::Load => None,
-            Kind::Buffered if buffer.0.len() < CAPACITY => Some(self.buffer(cpu, address, bytes)),
+            Kind::Buffered if buffer.0.len() < CAPACITY => {
+                Some(self.buffer(cpu, line, address, bytes))
+            }
             Kind::Buffered => Some(self.drain(cpu, CAPACITY - 1)),
             Kind::Store | Kind::Add | Kind::Exchange => Some(self.drain(cpu, 0)),
         }
     }
 
     /// Puts a store in the buffer. It is counted when it reaches its line.
-    pub(super) fn buffer(&mut self, cpu: usize, address: usize, bytes: usize) -> Step {
+    fn buffer(&mut self, cpu: usize, line: u32, address: usize, bytes: usize) -> Step {
         let buffer = cpu + self.plan.threads;
         if self.cpus[buffer].status == Status::Finished {
             let clock = self.cpus[cpu].clock;
@@ -106,7 +108,6 @@ impl Engine {
         state.touched = address;
         let start = state.clock;
         if let Some(asked_at) = state.asked_at.take().filter(|_| self.is_measured(start)) {
-            let line = self.line_of(address);
             self.lines[line as usize].counts.spot(address, bytes).waited += start - asked_at;
         }
         self.spend(cpu, self.costs.hit);
@@ -173,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_load_finds_what_is_buffered_and_nothing_else_does_the_read_modify_write_without() {
+    fn a_load_finds_what_is_buffered_and_a_read_modify_write_waits_for_it() {
         let after_a_store = |offset: usize, kind| {
             beside_a_writer(move |cpu, at| {
                 cpu.access(at[0], 8, Kind::Buffered);

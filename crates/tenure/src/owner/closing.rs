@@ -1,14 +1,13 @@
 //! [`Closing`]: waits for the end of a value.
 
-use crate::wake::wake_all;
+use crate::wake::{block_on, wake_all};
 use alloc::collections::BTreeMap;
 use core::fmt;
 use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
+use core::time::Duration;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::task::Wake;
-use std::thread::{self, Thread};
 
 /// Done when a closed value has been dropped: from [`Owner::close`](super::Owner::close).
 ///
@@ -77,17 +76,8 @@ impl Ended {
 
 impl Closing {
     /// Blocks the thread until the value has been dropped. For ever if this thread has a handle to it.
-    pub fn wait(mut self) {
-        struct Unpark(Thread);
-        impl Wake for Unpark {
-            fn wake(self: Arc<Self>) {
-                self.0.unpark();
-            }
-        }
-        let waker = Waker::from(Arc::new(Unpark(thread::current())));
-        while Pin::new(&mut self).poll(&mut Context::from_waker(&waker)).is_pending() {
-            thread::park();
-        }
+    pub fn wait(self) {
+        block_on(self, Duration::MAX);
     }
 }
 

@@ -33,8 +33,6 @@ use core::iter::once;
 use core::mem::forget;
 use core::ops::Deref;
 use core::ptr::{self, NonNull};
-#[cfg(feature = "std")]
-pub(crate) use turns::block_on;
 use turns::{Serve, Turns, WAITING};
 
 /// How many quiet contents a trim frees before it releases the lock for others.

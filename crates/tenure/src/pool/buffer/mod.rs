@@ -14,12 +14,12 @@ pub use part::PooledBytes;
 pub use pooled::PooledBuf;
 
 use super::error::AcquireError;
-#[cfg(feature = "std")]
-use super::lifecycle::block_on;
 use super::lifecycle::{Handle, Refused};
 use super::statistics::{BufferCounts, BufferStatistics};
 use super::{DefaultList, FreeList};
 use crate::memory::{Atomic, Ordering};
+#[cfg(feature = "std")]
+use crate::wake::block_on;
 use block::{Blocks, OutOfMemory, Slot};
 use core::fmt;
 use core::panic::{RefUnwindSafe, UnwindSafe};
@@ -276,10 +276,6 @@ impl<L: FreeList> BufferPool<L> {
         capacity: usize,
         timeout: core::time::Duration,
     ) -> Result<PooledBuf<L>, AcquireError> {
-        match self.acquire(capacity) {
-            Err(AcquireError::LimitReached { .. }) => {}
-            result => return result,
-        }
         let acquired = block_on(self.acquire_async(capacity), timeout);
         acquired.unwrap_or_else(|| Err(self.error(&Refused::Limit, capacity)))
     }

@@ -25,6 +25,7 @@
 use super::super::lock::Held;
 use super::{Class, Contents, List, Lock, Memory, Orphans, Pool, Refused, Reserved, Shared, Slot};
 use crate::memory::{Atomic, Ordering, Plain, Threads};
+use crate::wake::wake_all;
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 use core::future::poll_fn;
@@ -69,26 +70,13 @@ enum Grant {
     Room,
 }
 
-/// To be woken when the lock is released, the first first.
+/// Woken when this is dropped, after the lock was released, the first first.
 #[derive(Default)]
 struct Wakes(VecDeque<Waker>);
 
-impl Wakes {
-    fn wake(mut self) {
-        self.wake_all();
-    }
-
-    fn wake_all(&mut self) {
-        while let Some(waker) = self.0.pop_front() {
-            waker.wake();
-        }
-    }
-}
-
 impl Drop for Wakes {
-    /// Wakes those that a panic left, of a waker or another drop.
     fn drop(&mut self) {
-        self.wake_all();
+        wake_all(self.0.drain(..));
     }
 }
 
@@ -151,7 +139,7 @@ impl<C: Contents<L>, L: List> Pool<C, L> {
     fn serve(&self, stock: &mut [Orphans<'_, C, L>]) {
         let mut wakes = Wakes::default();
         self.account.turns.with(|queue| self.settle(queue, stock, &mut wakes));
-        wakes.wake();
+        drop(wakes);
     }
 
     /// Closes the lists, and returns what was idle, by class.
@@ -217,7 +205,7 @@ impl<C: Contents<L>, L: List> Pool<C, L> {
             wakes.0.extend(waiters.into_values().map(|waiter| waiter.waker));
             stock
         });
-        wakes.wake();
+        drop(wakes);
         stock
     }
 }
@@ -270,7 +258,7 @@ impl<C: Contents<L>, L: List> Turn<'_, C, L> {
             }
             Poll::Pending
         });
-        wakes.wake();
+        drop(wakes);
         if own.is_some() {
             // Taken when nothing can panic any more, and it has an owner.
             return self.poll(context);
@@ -299,7 +287,7 @@ impl<C: Contents<L>, L: List> Drop for Turn<'_, C, L> {
             self.pool.settle(queue, &mut stock, &mut wakes);
         });
         drop(left);
-        wakes.wake();
+        drop(wakes);
     }
 }
 
@@ -327,38 +315,6 @@ impl<C: Contents<L>, L: List> Shared<Pool<C, L>, L::Memory> {
             }
             Some(Grant::Room) => self.fill(class, Reserved { pool: self, size: class.size }),
             None => Err(Refused::Closed),
-        }
-    }
-}
-
-/// The result of `future`, unless it takes longer.
-#[cfg(feature = "std")]
-pub(crate) fn block_on<R>(
-    future: impl Future<Output = R>,
-    timeout: core::time::Duration,
-) -> Option<R> {
-    use std::task::Wake;
-    use std::thread::{self, Thread};
-    use std::time::Instant;
-
-    struct Unpark(Thread);
-    impl Wake for Unpark {
-        fn wake(self: alloc::sync::Arc<Self>) {
-            self.0.unpark();
-        }
-    }
-    // `None`: for ever.
-    let end = Instant::now().checked_add(timeout);
-    let waker = Waker::from(alloc::sync::Arc::new(Unpark(thread::current())));
-    let mut future = core::pin::pin!(future);
-    loop {
-        if let Poll::Ready(result) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
-            return Some(result);
-        }
-        match end.map(|end| end.saturating_duration_since(Instant::now())) {
-            Some(left) if left.is_zero() => return None,
-            Some(left) => thread::park_timeout(left),
-            None => thread::park(),
         }
     }
 }

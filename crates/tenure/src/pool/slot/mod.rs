@@ -37,12 +37,12 @@ pub use guard::{SlotMut, SlotRef};
 pub use key::SlotKey;
 
 use super::error::AcquireError;
-#[cfg(feature = "std")]
-use super::lifecycle::block_on;
 use super::lifecycle::{Handle, Part, Refused};
 use super::statistics::SlotStatistics;
 use super::table::Table;
 use super::{DefaultList, FreeList};
+#[cfg(feature = "std")]
+use crate::wake::block_on;
 use core::convert::Infallible;
 use core::fmt;
 use core::panic::{RefUnwindSafe, UnwindSafe};
@@ -294,10 +294,6 @@ impl<T, L: FreeList> SlotPool<T, L> {
         &self,
         timeout: core::time::Duration,
     ) -> Result<SlotMut<T, L>, AcquireError> {
-        match self.acquire() {
-            Err(AcquireError::Exhausted { .. }) => {}
-            result => return result,
-        }
         let acquired = block_on(self.acquire_async(), timeout);
         acquired.unwrap_or_else(|| Err(self.error(&Refused::Limit)))
     }
