@@ -84,7 +84,7 @@ mod tests {
         assert_eq!(ids(&["dst/packet", "refs/get"]), ["refs/get", "dst/packet"]);
         assert_eq!(ids(&["dst", "dst/cells"]), ["dst/cells", "dst/packet"]);
         assert_eq!(ids(&["pool/churn"]), ["pool/churn"]);
-        assert_eq!(ids(&[]).len(), 32);
+        assert_eq!(ids(&[]).len(), 33);
     }
 
     #[test]

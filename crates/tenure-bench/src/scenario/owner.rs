@@ -1,11 +1,14 @@
 //! Group `owner`: references that are counted on lines of each thread, beside one count that all share.
 
+mod by_cpu;
+
 use super::refs::{GetPut, still_held};
 use super::workers::{Value, nameless};
 use super::{Group, Host, Member, Operation, Scenario, Variant};
 use arc_swap::ArcSwap;
 use std::hint::black_box;
-use std::sync::Arc;
+use std::sync::{Arc, Barrier};
+use std::thread;
 use tenure::cells::{Table, ThreadRef, ThreadSum};
 use tenure::count::TicketRef;
 use tenure::counter::Counter;
@@ -181,10 +184,43 @@ pub(super) fn extend(group: &mut Group) {
             ended,
         )
         .unshared(),
+        Scenario::new(
+            "owner/sum",
+            "read a counter",
+            "One operation sums a counter that 64 or 512 threads have added to, all at once. By CPU, here and \
+             above: the alternative, an atomic addition to a word of the CPU that runs the thread, known by \
+             rseq(2). There is no such row where the C library has not registered that.",
+            "64 threads",
+            vec![sum_of(64, "64 threads"), sum_of(512, "512 threads")],
+        )
+        .unshared(),
     ]);
-    let count = group.scenarios.iter_mut().find(|scenario| scenario.id == "owner/count");
-    let counter = Variant::step("Counter", Counter::new, |counter| counter.add(1));
-    count.expect("it is in the group").variants.push(counter);
+    let mut add = |id, variant| {
+        let scenario = group.scenarios.iter_mut().find(|scenario| scenario.id == id);
+        scenario.expect("it is in the group").variants.push(variant);
+    };
+    add("owner/count", Variant::step("Counter", Counter::new, |counter| counter.add(1)));
+    let ids = ["owner/get-put", "owner/count", "owner/sum"];
+    for (id, by_cpu) in ids.into_iter().zip(by_cpu::variants().into_iter().flatten()) {
+        add(id, by_cpu);
+    }
+}
+
+fn sum_of(threads: usize, name: &'static str) -> Variant {
+    let added = move || {
+        let (counter, all) = (SumByThread::<Native>::prepare(), Barrier::new(threads));
+        thread::scope(|scope| {
+            for _ in 0..threads {
+                scope.spawn(|| {
+                    counter.step(&mut 0);
+                    // No thread takes the number of one that has ended.
+                    all.wait();
+                });
+            }
+        });
+        counter
+    };
+    Variant::step(name, added, |counter| _ = black_box(counter.sum.sum(&counter.table)))
 }
 
 fn shared() -> (Owner<Value<Native>>, Shared<Value<Native>>) {
