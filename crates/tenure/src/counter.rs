@@ -1,4 +1,10 @@
-//! [`Counter`]: events, counted on lines that no two threads share.
+//! [`Counter`], [`Gauge`] and [`Histogram`]: statistics, counted on lines that no two threads share.
+
+mod gauge;
+mod histogram;
+
+pub use gauge::Gauge;
+pub use histogram::Histogram;
 
 use crate::cells::{CELLS, ThreadSum};
 use core::fmt;
@@ -28,8 +34,8 @@ use core::fmt;
 /// allocates. [`sum`](Self::sum) reads a line for each thread. Memory: 8 bytes for each thread that adds, and a line.
 /// Without `std` no thread has a number, and `add` is an atomic add on that line.
 ///
-/// With the feature `metrics`, recorders of that facade hand it out as their counters: `metrics::Counter::from_arc`.
-/// There is no gauge and no maximum by thread: a word that any thread may set is one word.
+/// With the feature `metrics`, recorders of that facade hand it out as their counters: `metrics::Counter::from_arc`. Its
+/// gauges can be set, and its histograms record fractions, so [`Gauge`] and [`Histogram`] are none of them.
 ///
 /// A signal handler must not add to a counter that the interrupted thread may be adding to: one of the two would be
 /// lost.

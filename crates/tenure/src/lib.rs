@@ -8,7 +8,7 @@
 //! |---|---|
 //! | [`count`] | reference counts whose get and put are one unconditional atomic add |
 //! | [`owner`] | a value with one owner, and pointers to it that are cloned and dropped without a shared count |
-//! | [`counter`] | counters that every thread adds to on lines of its own |
+//! | [`counter`] | counters, gauges and histograms that every thread adds to on lines of its own |
 //! | [`arc`] and [`sync`] | `Arc` and `Weak` with std's API on such a count: `upgrade` and `downgrade` are one add each (the first downgrade of a value: two) |
 //! | [`pool`] | buffers and objects that are used again, in O(1) and without a line that all threads write |
 //! | [`registry`](mod@registry) | one live object per key, created on first use, gone with its last reference |

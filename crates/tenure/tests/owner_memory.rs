@@ -1,4 +1,4 @@
-//! What owners, their pointers and counters ask of the allocator: it does not grow with what came and went.
+//! What owners, their pointers, counters, gauges and histograms ask of the allocator: it does not grow with what came and went.
 #![cfg(feature = "std")]
 #![allow(clippy::disallowed_types, reason = "the allocator's own count, in a static")]
 
@@ -6,7 +6,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
-use tenure::counter::Counter;
+use tenure::counter::{Counter, Gauge, Histogram};
 use tenure::owner::{Owner, Shared};
 
 struct Accountant;
@@ -39,6 +39,9 @@ fn come_and_go(times: usize, shared: &Sender<Shared<[u8; VALUE]>>, done: &Receiv
         owners.iter().for_each(|owner| shared.send(owner.share()).unwrap());
         let counter = Counter::new();
         counter.add(1);
+        let (gauge, histogram) = (Gauge::new(), Histogram::new([1]));
+        gauge.add(-1);
+        (0..3).for_each(|value| histogram.record(value));
         let kept = owners[1].share();
         drop(owners[2].close());
         assert!(owners[2].try_share().is_none());

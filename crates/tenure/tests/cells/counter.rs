@@ -1,7 +1,8 @@
-//! Counters.
+//! Counters, gauges and histograms.
 
+use std::sync::Barrier;
 use std::thread;
-use tenure::counter::Counter;
+use tenure::counter::{Counter, Gauge, Histogram};
 
 #[test]
 fn what_threads_add_is_in_the_sum_after_they_have_ended() {
@@ -58,6 +59,85 @@ fn what_is_added_when_the_thread_has_no_number_any_more_counts() {
     .join()
     .unwrap();
     assert_eq!(COUNTER.sum(), 2);
+}
+
+#[test]
+fn a_gauge_is_exact_when_no_thread_adds_whichever_thread_takes_back() {
+    static GAUGE: Gauge = Gauge::new();
+    let (turns, threads) = (100, 4);
+    let rest = Barrier::new(threads);
+    thread::scope(|scope| {
+        for thread in 0..threads {
+            let rest = &rest;
+            scope.spawn(move || {
+                // Even threads raise what odd ones lower, so that half of the cells are negative.
+                let sign = if thread % 2 == 0 { 1 } else { -1 };
+                for turn in 1..=turns {
+                    GAUGE.add(sign * turn);
+                    if turn == turns / 2 {
+                        GAUGE.add(1);
+                        rest.wait();
+                        assert_eq!(GAUGE.sum(), threads as i64);
+                        rest.wait();
+                    }
+                }
+            });
+        }
+    });
+    assert_eq!(GAUGE.sum(), 4);
+    let other = Gauge::default();
+    other.add(i64::MIN);
+    other.add(-1);
+    assert_eq!(format!("{other:?}"), format!("Gauge({})", i64::MAX));
+}
+
+#[test]
+fn a_histogram_has_what_all_threads_recorded() {
+    static VALUES: Histogram<3> = Histogram::new([0, 9, 99]);
+    let values = |thread: u64| (0..300).map(move |n| n * n % 200 + thread);
+    thread::scope(|scope| {
+        for thread in 0..4 {
+            scope.spawn(move || values(thread).for_each(|value| VALUES.record(value)));
+        }
+    });
+    let all = Vec::from_iter((0..4).flat_map(values));
+    let expected = [0, 9, 99, u64::MAX]
+        .map(|bound| (bound, all.iter().filter(|&&value| value <= bound).count() as u64));
+    assert!(expected.iter().zip(&expected[1..]).all(|(one, next)| one.1 < next.1), "all are used");
+    assert_eq!(Vec::from_iter(VALUES.buckets()), expected);
+    assert_eq!((VALUES.count(), VALUES.sum()), (1_200, all.iter().sum()));
+
+    let none = Histogram::new([]);
+    none.record(u64::MAX);
+    none.record(2);
+    assert_eq!((none.count(), none.sum()), (2, 1));
+    assert_eq!(format!("{none:?}"), format!("{{{}: 2}}", u64::MAX));
+}
+
+#[test]
+fn a_histograms_buckets_never_fall_while_threads_record() {
+    let (histogram, most) = (Histogram::new([3, 5]), 20_000);
+    thread::scope(|scope| {
+        let adders =
+            [(); 2].map(|()| scope.spawn(|| (0..most).for_each(|n| histogram.record(n % 8))));
+        let mut before = vec![(0, 0); 3];
+        while !adders.iter().all(thread::ScopedJoinHandle::is_finished) {
+            let now = Vec::from_iter(histogram.buckets());
+            assert!(now.is_sorted_by_key(|bucket| bucket.1), "{now:?}");
+            assert!(before.iter().zip(&now).all(|(before, now)| before.1 <= now.1), "{now:?}");
+            before = now;
+        }
+    });
+    assert_eq!(Vec::from_iter(histogram.buckets()), [(3, 20_000), (5, 30_000), (u64::MAX, 40_000)]);
+}
+
+#[test]
+fn bounds_that_do_not_rise_are_refused() {
+    for bounds in [[1, 1], [2, 1]] {
+        let panic = std::panic::catch_unwind(|| Histogram::new(bounds)).unwrap_err();
+        let said = panic.downcast_ref::<&str>();
+        assert_eq!(said, Some(&"each bound is greater than the one before it"));
+    }
 }
 
 /// A recorder as programs have them: a table of counters by name.
