@@ -10,6 +10,7 @@ tenure() { cargo --config ci/release.toml run --release -- "$@"; }
 tenure sim refs --cpus 1..192 --report "$out/report" | tee "$out/text"
 grep -q 'ends at 112' "$out/text" || { echo "the text does not say that the machine ends at 112 CPUs" >&2; exit 1; }
 grep -q '<svg' "$out"/report/*.html || { echo "the report has no picture" >&2; exit 1; }
+tenure sim examples/state_cost.toml --cpus 1,64 --report "$out/report" >/dev/null
 
 for run in 1 2; do
     tenure sim --cpus 1..192 --seed 7 --us 10 --json - >"$out/$run.json"

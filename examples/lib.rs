@@ -6,6 +6,7 @@
 //! | `tokio_server` | state that all tasks of a server share: `Arc`, and a limit that is replaced while it runs |
 //! | `buffers` | requests of many clients that wait for one of 4 buffers: `BufferPool` under tokio |
 //! | `app_state` | the state of a web program, on axum and tokio: `Owner`, `Shared` and `Counter` |
+//! | `state_cost` | what such a state costs each request, as an `Arc` and as a `Shared` |
 //! | `connection_pool` | connections that are made once and used again: `SlotPool` |
 //! | `config` | a configuration that all threads read and one replaces: `Cached` |
 //! | `sessions` | one session per user, shared by all of that user's connections: `Registry` |
