@@ -213,6 +213,10 @@ impl<T, S: Revoking> Batch<T, S> {
 
     #[inline]
     pub(super) fn find(&self, address: *mut Block<T, S>) -> Option<NonNull<Block<T, S>>> {
+        // Most slots of readers that sleep have none.
+        if address.is_null() {
+            return None;
+        }
         let chained = |&block: &NonNull<Block<T, S>>| {
             // SAFETY: the batch owns its blocks.
             let header = unsafe { Block::header(block) };
