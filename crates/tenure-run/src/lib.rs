@@ -4,12 +4,11 @@
 //! several of them use. This crate builds and starts the program, reads the counts while it runs, and works out how
 //! often each line *could* have changed hands: what happened to happen depends on the machine and its load.
 
-pub mod contend;
 pub mod find;
+mod head;
 mod instrumented;
 #[cfg(target_os = "linux")]
 mod observe;
-pub mod record;
 #[cfg(target_os = "linux")]
 mod start;
 #[cfg(target_os = "linux")]
@@ -19,7 +18,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-pub use record::{Ended, Recording};
+pub use tenure_contend::record::{self, Ended, Recording};
 pub use tenure_types::Error;
 
 /// What is to be run, and how.

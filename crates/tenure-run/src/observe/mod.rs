@@ -1,6 +1,5 @@
 //! The observer: reads the segments of a running program in even steps, and sums up what could have happened in each.
 
-mod possible;
 mod process;
 mod reader;
 #[cfg(test)]
@@ -12,7 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::record;
+use tenure_contend::record;
 
 use process::Observed;
 

@@ -9,9 +9,9 @@ use rustc_hash::FxHashMap;
 use rustix::time::{ClockId, clock_gettime};
 use tenure_probe::segment::{Entry, Failure, Line, Module, Thread};
 
-use super::possible::Share;
 use super::reader::{Reader, WithTail};
-use crate::record::{self, Possible};
+use tenure_contend::possible::Share;
+use tenure_contend::record::{self, Possible};
 
 #[derive(Debug)]
 pub(crate) struct Observed {

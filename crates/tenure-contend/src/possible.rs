@@ -14,12 +14,17 @@ const TRANSFER_NANOSECONDS: u64 = 25;
 
 /// What a thread did to some bytes of a line within a bucket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Share {
-    pub(crate) thread: u32,
-    pub(crate) offset: u8,
-    pub(crate) size: u8,
-    pub(crate) writes: bool,
-    pub(crate) count: u64,
+pub struct Share {
+    /// Its number.
+    pub thread: u32,
+    /// From the line's start.
+    pub offset: u8,
+    /// Bytes.
+    pub size: u8,
+    /// Whether it wrote them.
+    pub writes: bool,
+    /// How often.
+    pub count: u64,
 }
 
 impl Share {
@@ -36,7 +41,7 @@ impl Share {
 
 impl Possible {
     /// Adds a bucket that took this time.
-    pub(crate) fn add(&mut self, shares: &[Share], nanoseconds: u64) {
+    pub fn add(&mut self, shares: &[Share], nanoseconds: u64) {
         let changes = changes(shares.iter());
         if changes == 0 {
             return;

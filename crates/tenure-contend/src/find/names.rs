@@ -12,10 +12,12 @@ use crate::record::{Module, Process};
 
 /// The programs and libraries of a run, each opened once.
 #[derive(Debug, Default)]
-pub(super) struct Programs(RefCell<HashMap<String, Option<Rc<Program>>>>);
+pub struct Programs(RefCell<HashMap<String, Option<Rc<Program>>>>);
 
 impl Programs {
-    pub(super) fn open(&self, path: &str) -> Option<Rc<Program>> {
+    /// A program by its path; `None` if it cannot be read.
+    #[must_use]
+    pub fn open(&self, path: &str) -> Option<Rc<Program>> {
         let mut programs = self.0.borrow_mut();
         // A file without names, or that has gone, is no failure: the report has addresses then.
         let open = || Program::open(Path::new(path)).ok().map(Rc::new);

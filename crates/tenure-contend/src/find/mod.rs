@@ -1,16 +1,15 @@
 //! From a recording to a report: names, words in the model of findings, and what mending would give.
 
-mod names;
+pub(crate) mod names;
 mod pattern;
 mod program;
-mod run;
 mod value;
 mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use tenure_find::{
-    Confidence, Finding, Kind, Level, Observed, Report, Role, Sharing, Source, Storage, Word,
+    Confidence, Finding, Kind, Level, Observed, Report, Role, Run, Sharing, Source, Storage, Word,
 };
 use tenure_sim::Machine;
 use tenure_types::code::Place;
@@ -18,7 +17,8 @@ use tenure_types::code::Place;
 use crate::contend::{self, Contended};
 use crate::record::{Line, Process, Recording};
 
-use names::{Names, Programs};
+use names::Names;
+pub use names::Programs;
 use pattern::{Memory, Mended, Recorded};
 use program::Part;
 use words::{Groups, Named};
@@ -26,22 +26,23 @@ use words::{Groups, Named};
 /// The machine that mending is predicted on, unless the user names another.
 pub const MACHINE: &str = "epyc-2s-256";
 
-/// What was found in a run of this command, the worst first. For as many of them as `predicted` says, the simulator
-/// predicts what mending them would give on a machine; that takes a second or so for each.
+/// What was found, the worst first; `run` is the head of the report. For as many findings as `predicted` says, the
+/// simulator predicts what mending them would give on a machine; that takes a second or so for each.
 #[must_use]
 pub fn report(
     recording: &Recording,
-    command: &str,
+    programs: &Programs,
+    mut run: Run,
     line_bytes: u32,
     predicted: usize,
     machine: &Machine,
 ) -> Report {
-    let programs = Programs::default();
+    let command = run.command.clone();
     let names: Vec<_> =
-        recording.processes.iter().map(|process| Names::new(process, &programs)).collect();
+        recording.processes.iter().map(|process| Names::new(process, programs)).collect();
     let groups: Vec<_> =
         recording.processes.iter().zip(&names).map(|(it, names)| Groups::of(it, names)).collect();
-    let all_accesses = run::contended(recording);
+    let all_accesses = recording.contended();
     let mut found: Vec<(u64, usize, Finding, Option<Recorded>)> = Vec::new();
     for (at, process) in recording.processes.iter().enumerate() {
         for contended in contend::contended(process) {
@@ -55,7 +56,6 @@ pub fn report(
         }
     }
     found.sort_by_key(|(changes, ..)| std::cmp::Reverse(*changes));
-    let mut run = run::run(recording, command, &programs);
     let worst = found.first().map(|(_, process, ..)| *process);
     if found.iter().any(|(_, process, ..)| Some(*process) != worst) {
         let only = "The prediction for the whole program is of the process with the worst line.";

@@ -6,12 +6,12 @@ use std::path::Path;
 use tenure_find::{Ended, Run};
 use tenure_types::code::Program;
 
-use super::names::Programs;
+use tenure_contend::find::Programs;
 use crate::instrumented::Instrumentation;
-use crate::record::{self, Module, Recording};
+use tenure_contend::record::{self, Module, Recording};
 
 /// The head, without a forecast.
-pub(super) fn run(recording: &Recording, command: &str, programs: &Programs) -> Run {
+pub(crate) fn run(recording: &Recording, command: &str, programs: &Programs) -> Run {
     let processes = &recording.processes;
     let threads = || processes.iter().flat_map(|process| &process.threads);
     Run {
@@ -19,23 +19,18 @@ pub(super) fn run(recording: &Recording, command: &str, programs: &Programs) -> 
         ended: match recording.ended {
             record::Ended::Exited(status) => Ended::Exited { status },
             record::Ended::Killed(signal) => Ended::Killed { signal: signal_name(signal) },
+            record::Ended::Running => Ended::Running,
         },
         seconds: seconds(recording),
         processes: processes.len() as u64,
         threads: threads().count() as u64,
         accesses: threads().map(|thread| thread.accesses).sum(),
-        contended: contended(recording),
+        contended: recording.contended(),
         dropped: processes.iter().map(|process| process.dropped).sum(),
         missing: missing(recording, programs),
         forecast: None,
         pattern: None,
     }
-}
-
-/// Accesses to contended lines.
-pub(super) fn contended(recording: &Recording) -> u64 {
-    let lines = recording.processes.iter().flat_map(|process| &process.lines);
-    lines.flat_map(|line| &line.entries).map(|entry| entry.count).sum()
 }
 
 /// How long instrumented processes ran, one after the other or at the same time: a build before them does not count.

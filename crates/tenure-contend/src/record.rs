@@ -1,8 +1,8 @@
-//! What a run recorded.
+//! What the threads of a program did to cache lines, as a witness recorded it.
 
 use std::ops::Range;
 
-use tenure_probe::segment::Access;
+pub use tenure_probe::segment::Access;
 
 /// How a program ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,6 +11,8 @@ pub enum Ended {
     Exited(i32),
     /// By this signal.
     Killed(i32),
+    /// It had not ended when the recording did.
+    Running,
 }
 
 impl Ended {
@@ -20,6 +22,7 @@ impl Ended {
         let number = match self {
             Self::Exited(status) => status,
             Self::Killed(signal) => 128 + signal,
+            Self::Running => 0,
         };
         // A status has eight bits.
         number.to_le_bytes()[0]
@@ -37,6 +40,15 @@ pub struct Recording {
     pub cpu_seconds: f64,
     /// Those that contain instrumented code, in the order of their process numbers.
     pub processes: Vec<Process>,
+}
+
+impl Recording {
+    /// Accesses to contended lines.
+    #[must_use]
+    pub fn contended(&self) -> u64 {
+        let lines = self.processes.iter().flat_map(|process| &process.lines);
+        lines.flat_map(|line| &line.entries).map(|entry| entry.count).sum()
+    }
 }
 
 /// A process image: what one `exec`, or one `fork`, began.
