@@ -11,6 +11,7 @@ use crate::load::Load;
 use crate::run::Run;
 #[cfg(target_os = "linux")]
 use crate::serve::Serve;
+use crate::watch::Watch;
 use crate::values::{line, microseconds, seconds, threads};
 
 /// Find shared objects that slow down as cores are added, and measure what mends them
@@ -41,6 +42,23 @@ pub(crate) enum Command {
                       check failed; 2 on wrong usage, or if the program cannot be run or recorded."
     )]
     Run(Run),
+    /// Watch a program that runs, and find the cache lines that its threads contend for
+    ///
+    /// The program stays as it is: no rebuild, no restart, no performance counters. The clock samples
+    /// threads where they wait, and breakpoints in the other threads tell who else touches that line. Lines are ranked
+    /// by the processor time that they cost, at most. A program that is named behind -- is started, and
+    /// watched to its end or for the time given.
+    #[command(
+        override_usage = "tenure watch [OPTIONS] <--pid N | --check | -- PROGRAM...>",
+        after_help = "Examples:\n  \
+                      tenure watch --pid $(pidof server) --for 30s\n  \
+                      tenure watch --pid 1234 --html watch.html --json watch.json\n  \
+                      tenure watch -- ./server --port 8080\n  \
+                      tenure watch --check\n\n\
+                      Exit status: 0; that of a program that was started; 2 on wrong usage, or if the program cannot \
+                      be watched."
+    )]
+    Watch(Watch),
     /// Find fields that share a cache line with a word that many CPUs write
     ///
     /// Reads the debugging information of a program, a library or the running kernel, and ranks the

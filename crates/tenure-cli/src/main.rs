@@ -7,6 +7,7 @@
 mod args;
 mod bench;
 mod failure;
+mod found;
 mod interrupt;
 mod layout;
 #[cfg(target_os = "linux")]
@@ -18,6 +19,7 @@ mod run;
 mod serve;
 mod sim;
 mod values;
+mod watch;
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -67,6 +69,7 @@ fn run(arguments: Arguments, by_cargo: bool) -> Result<(), Failure> {
         #[cfg(target_os = "linux")]
         Command::Load(arguments) => load::run(&arguments),
         Command::Run(arguments) => run::run(&arguments, by_cargo),
+        Command::Watch(arguments) => watch::run(&arguments),
         Command::Sim(arguments) => sim::run(&arguments),
         #[cfg(target_os = "linux")]
         Command::Serve(arguments) => serve::run(&arguments),

@@ -2,18 +2,18 @@
 
 use std::cell::Cell;
 use std::ffi::OsString;
-use std::fs;
-use std::io::{IsTerminal, Write, stderr};
+use std::io::{IsTerminal, stderr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
 use tenure_bench::simulate::machine;
-use tenure_find::{Budget, Report, Source, diff, html, json, terminal};
+use tenure_find::{Budget, diff, json};
 use tenure_report::words::whole;
 use tenure_run::{Request, Watch, find};
 
 use crate::failure::Failure;
+use crate::found::{self, Output, Text};
 use crate::output::{self, Json};
 use crate::values::{run_line, size};
 
@@ -75,11 +75,9 @@ pub(crate) struct Run {
 /// Runs a command. With `by_cargo`, options that are not ours are those of `cargo run`.
 pub(crate) fn run(arguments: &Run, by_cargo: bool) -> Result<(), Failure> {
     let json_output = Json::of(arguments.json.as_ref());
-    if arguments.html.is_some() && arguments.html == arguments.json {
-        return Err(Failure::input("--json and --html cannot write the same file"));
-    }
+    found::check_apart(arguments.json.as_deref(), arguments.html.as_deref())?;
     output::check_all(json_output, arguments.html.as_deref())?;
-    arguments.patterns.as_deref().map(check_folder).transpose()?;
+    arguments.patterns.as_deref().map(found::check_folder).transpose()?;
     let budget =
         arguments.check.as_deref().map(Budget::read).transpose().map_err(Failure::input)?;
     let old = arguments.diff.as_deref().map(json::read).transpose().map_err(Failure::input)?;
@@ -114,7 +112,14 @@ pub(crate) fn run(arguments: &Run, by_cargo: bool) -> Result<(), Failure> {
     report.scope.top = top as u64;
     let is_build =
         recording.processes.is_empty() && (arguments.cc || only_builds(&arguments.command));
-    deliver(arguments, json_output, &report, is_build)?;
+    // Standard output is the program's.
+    let output = Output {
+        json: json_output,
+        html: arguments.html.as_deref(),
+        patterns: arguments.patterns.as_deref(),
+        text: if is_build { Text::None } else { Text::Stderr },
+    };
+    output.deliver(&report)?;
     match recording.ended.status() {
         0 if report.checks.iter().any(|check| !check.passed) => Err(Failure::Check),
         0 => Ok(()),
@@ -131,65 +136,6 @@ fn only_builds(command: &[OsString]) -> bool {
     Path::new(cargo).file_stem().is_some_and(|name| name == "cargo")
         && (verb.is_some_and(|verb| verb == "build" || verb == "b")
             || words().any(|word| word == "--no-run"))
-}
-
-fn deliver(
-    arguments: &Run,
-    json_output: Json<'_>,
-    report: &Report,
-    quiet: bool,
-) -> Result<(), Failure> {
-    if let Some(path) = json_output.file() {
-        output::write(path, &json::render(report))?;
-    }
-    if let Some(path) = &arguments.html {
-        output::write(path, &html::render(report))?;
-    }
-    let written = arguments.patterns.as_deref().map(|folder| write_patterns(folder, report));
-    let written = written.transpose()?.flatten();
-    if json_output == Json::Stdout {
-        return output::print(&json::render(report));
-    }
-    if !quiet {
-        // Standard output is the program's. A reader that has gone is no failure.
-        let text = terminal::render(report, output::style_of(&console::Term::stderr()));
-        let _ = stderr().lock().write_all(text.as_bytes());
-    }
-    if let Some(example) = written {
-        eprintln!(
-            "\ntenure: to simulate other machines: tenure sim {} --cpus 1..128",
-            example.display()
-        );
-    }
-    Ok(())
-}
-
-/// Makes a directory for patterns, and refuses one that has others: they would seem to be of this run.
-fn check_folder(folder: &Path) -> Result<(), Failure> {
-    let failed = |error| Failure::unwritable(folder, &error);
-    fs::create_dir_all(folder).map_err(failed)?;
-    let is_pattern = |entry: fs::DirEntry| entry.path().extension().is_some_and(|it| it == "toml");
-    if fs::read_dir(folder).map_err(failed)?.flatten().any(is_pattern) {
-        return Err(Failure::Input(format!(
-            "{} has the patterns of another run; name an empty directory with --patterns",
-            folder.display()
-        )));
-    }
-    output::check(&folder.join("1.toml"))
-}
-
-/// Writes the pattern of each finding, and that of the whole program; returns the worst finding's file.
-fn write_patterns(folder: &Path, report: &Report) -> Result<Option<PathBuf>, Failure> {
-    let Source::Run(run) = &report.source else { return Ok(None) };
-    let findings = report.findings.iter().map(|it| (it.rank.to_string(), &it.pattern));
-    let mut first = None;
-    for (name, pattern) in findings.chain([("program".to_owned(), &run.pattern)]) {
-        let Some(pattern) = pattern else { continue };
-        let path = folder.join(name + ".toml");
-        output::write(&path, pattern)?;
-        first.get_or_insert(path);
-    }
-    Ok(first)
 }
 
 /// Shows how the run goes in the title of the terminal, where it is not in the way of the program's own output.

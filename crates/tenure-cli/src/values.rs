@@ -1,5 +1,7 @@
 //! Parsers of options. An error is a line that shows a good value.
 
+use std::time::Duration;
+
 use tenure_bench::run::MOST_THREADS;
 use tenure_bench::simulate::run::MOST_US;
 
@@ -60,6 +62,36 @@ pub(crate) fn seconds(text: &str) -> Result<f64, String> {
     }
 }
 
+/// `30s`, `500ms`, `2m`; a number alone is seconds.
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
+    let text = text.trim();
+    let (number, unit) = text.split_at(text.trim_end_matches(|c: char| c.is_alphabetic()).len());
+    let unit = match unit {
+        "ms" => 1e-3,
+        "" | "s" => 1.0,
+        "m" | "min" => 60.0,
+        "h" => 3600.0,
+        _ => f64::NAN,
+    };
+    let seconds = number.trim().parse::<f64>().unwrap_or(f64::NAN) * unit;
+    let duration = Duration::try_from_secs_f64(seconds).ok().filter(|it| !it.is_zero());
+    duration.ok_or_else(|| "a time is a number above 0 with a unit, such as `30s`".to_owned())
+}
+
+pub(crate) fn rate(text: &str) -> Result<u64, String> {
+    match text.trim().parse() {
+        Ok(rate) if (1..=10_000).contains(&rate) => Ok(rate),
+        _ => Err("samples a second are a whole number from 1 to 10000".to_owned()),
+    }
+}
+
+pub(crate) fn looks(text: &str) -> Result<f64, String> {
+    match text.trim().parse::<f64>() {
+        Ok(looks) if looks.is_finite() && (0.1..=100.0).contains(&looks) => Ok(looks),
+        _ => Err("breakpoints a second are a number from 0.1 to 100".to_owned()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -80,5 +112,17 @@ mod tests {
         for bad in ["0", "-1", "inf", "NaN", "soon", ""] {
             assert!(seconds(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn times_have_units() {
+        for (text, milliseconds) in [("30s", 30_000), ("500ms", 500), ("2m", 120_000), ("1.5", 1500)] {
+            assert_eq!(duration(text).unwrap(), Duration::from_millis(milliseconds), "{text}");
+        }
+        for bad in ["", "0s", "-1s", "5 weeks", "s", "1e300h"] {
+            assert!(duration(bad).is_err(), "{bad}");
+        }
+        assert!(rate("100").is_ok() && rate("0").is_err() && looks("20").is_ok());
+        assert!(looks("0").is_err() && looks("NaN").is_err());
     }
 }

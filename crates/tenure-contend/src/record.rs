@@ -13,6 +13,8 @@ pub enum Ended {
     Killed(i32),
     /// It had not ended when the recording did.
     Running,
+    /// It ended; how is not known.
+    Unknown,
 }
 
 impl Ended {
@@ -22,7 +24,7 @@ impl Ended {
         let number = match self {
             Self::Exited(status) => status,
             Self::Killed(signal) => 128 + signal,
-            Self::Running => 0,
+            Self::Running | Self::Unknown => 0,
         };
         // A status has eight bits.
         number.to_le_bytes()[0]
@@ -125,6 +127,21 @@ pub struct Line {
     pub entries: Vec<Entry>,
     /// What could have happened to it.
     pub possible: Possible,
+    /// What samples and breakpoints showed, where these were all that there was.
+    pub watched: Option<Watched>,
+}
+
+/// What was seen of a line from outside.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Watched {
+    /// Samples of threads that had just touched it.
+    pub samples: u64,
+    /// How often breakpoints were set on it in other threads.
+    pub looks: u64,
+    /// The looks that met a thread other than the one sampled.
+    pub met: u64,
+    /// The part of the program's processor time that it cost, at most.
+    pub cost: f64,
 }
 
 impl Line {
@@ -184,4 +201,22 @@ pub struct Possible {
     pub capped: u64,
     /// Buckets with changes.
     pub buckets: u32,
+}
+
+/// The name of a signal: `SIGTERM`.
+#[must_use]
+pub fn signal_name(number: i32) -> String {
+    const NAMES: [(i32, &str); 9] = [
+        (1, "SIGHUP"),
+        (2, "SIGINT"),
+        (3, "SIGQUIT"),
+        (4, "SIGILL"),
+        (6, "SIGABRT"),
+        (8, "SIGFPE"),
+        (9, "SIGKILL"),
+        (11, "SIGSEGV"),
+        (15, "SIGTERM"),
+    ];
+    let name = NAMES.iter().find(|(known, _)| *known == number);
+    name.map_or_else(|| format!("signal {number}"), |(_, name)| (*name).to_owned())
 }

@@ -49,5 +49,5 @@ pub use error::Error;
 pub use model::{
     Cell, Change, Check, Code, Confidence, Curve, Difference, Embedder, Ended, Finding, Forecast,
     Kind, Level, Line, Move, Observed, Operation, Point, Repair, Report, Role, Run, SCHEMA, Scope,
-    Sharing, Signal, Source, Storage, Suggestion, TypeMap, Types, Unmended, Use, Word,
+    Sharing, Signal, Source, Storage, Suggestion, TypeMap, Types, Unmended, Use, Watched, Word,
 };

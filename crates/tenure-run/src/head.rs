@@ -18,8 +18,9 @@ pub(crate) fn run(recording: &Recording, command: &str, programs: &Programs) -> 
         command: command.to_owned(),
         ended: match recording.ended {
             record::Ended::Exited(status) => Ended::Exited { status },
-            record::Ended::Killed(signal) => Ended::Killed { signal: signal_name(signal) },
+            record::Ended::Killed(signal) => Ended::Killed { signal: record::signal_name(signal) },
             record::Ended::Running => Ended::Running,
+            record::Ended::Unknown => Ended::Unknown,
         },
         seconds: seconds(recording),
         processes: processes.len() as u64,
@@ -28,6 +29,7 @@ pub(crate) fn run(recording: &Recording, command: &str, programs: &Programs) -> 
         contended: recording.contended(),
         dropped: processes.iter().map(|process| process.dropped).sum(),
         missing: missing(recording, programs),
+        watched: None,
         forecast: None,
         pattern: None,
     }
@@ -41,22 +43,6 @@ fn seconds(recording: &Recording) -> f64 {
     } else {
         recording.seconds.min(one_by_one)
     }
-}
-
-fn signal_name(number: i32) -> String {
-    const NAMES: [(i32, &str); 9] = [
-        (1, "SIGHUP"),
-        (2, "SIGINT"),
-        (3, "SIGQUIT"),
-        (4, "SIGILL"),
-        (6, "SIGABRT"),
-        (8, "SIGFPE"),
-        (9, "SIGKILL"),
-        (11, "SIGSEGV"),
-        (15, "SIGTERM"),
-    ];
-    let name = NAMES.iter().find(|(known, _)| *known == number);
-    name.map_or_else(|| format!("signal {number}"), |(_, name)| (*name).to_owned())
 }
 
 /// What of a run was not seen, and why: each a sentence.

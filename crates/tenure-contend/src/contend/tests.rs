@@ -27,6 +27,7 @@ fn line(address: u64, allocation: Option<(u64, i64)>, did: &[Did]) -> Line {
         }),
         entries: entries.collect(),
         possible: Possible { changes: MILLION, same_word: 0, capped: MILLION, buckets: 20 },
+        ..Line::default()
     }
 }
 

@@ -15,7 +15,7 @@ use tenure_sim::Machine;
 use tenure_types::code::Place;
 
 use crate::contend::{self, Contended};
-use crate::record::{Line, Process, Recording};
+use crate::record::{Line, Process, Recording, Watched};
 
 use names::Names;
 pub use names::Programs;
@@ -43,19 +43,24 @@ pub fn report(
     let groups: Vec<_> =
         recording.processes.iter().zip(&names).map(|(it, names)| Groups::of(it, names)).collect();
     let all_accesses = recording.contended();
-    let mut found: Vec<(u64, usize, Finding, Option<Recorded>)> = Vec::new();
+    let mut found: Vec<(Order, usize, Finding, Option<Recorded>)> = Vec::new();
     for (at, process) in recording.processes.iter().enumerate() {
         for contended in contend::contended(process) {
             if contended.is_ordered(&|code| names[at].is_rust(code)) {
                 continue;
             }
             let (mut finding, recorded) = finding(process, &contended, &names[at], &groups[at]);
-            let accesses = finding.observed.as_ref().map_or(0, |observed| observed.accesses);
-            finding.score = 100.0 * accesses as f64 / all_accesses.max(1) as f64;
-            found.push((contended.possible.capped, at, finding, recorded));
+            let observed = finding.observed.as_ref();
+            let accesses = observed.map_or(0, |observed| observed.accesses);
+            let cost = observed.and_then(|observed| observed.cost);
+            let share = cost.unwrap_or(accesses as f64 / all_accesses.max(1) as f64);
+            finding.score = 100.0 * share;
+            // What was seen to cost time says more than what could have happened.
+            let order = (cost.map(|cost| (cost * 1e9) as u64), contended.possible.capped);
+            found.push((order, at, finding, recorded));
         }
     }
-    found.sort_by_key(|(changes, ..)| std::cmp::Reverse(*changes));
+    found.sort_by_key(|(order, ..)| std::cmp::Reverse(*order));
     let worst = found.first().map(|(_, process, ..)| *process);
     if found.iter().any(|(_, process, ..)| Some(*process) != worst) {
         let only = "The prediction for the whole program is of the process with the worst line.";
@@ -82,6 +87,9 @@ pub fn report(
     }
     Report::new(Source::Run(run), line_bytes.into(), findings)
 }
+
+/// What the worst has most of: the cost where it was measured, and possible changes of ownership.
+type Order = (Option<u64>, u64);
 
 /// A finding without its rank, score and repairs, and its pattern if it has one.
 fn finding(
@@ -118,13 +126,23 @@ fn finding(
         confidence: Confidence {
             level: Level::High,
             placements: 1.0,
-            why: format!("threads used it in {} intervals of 50 ms", contended.possible.buckets),
+            why: why(process, contended),
         },
         repairs: Vec::new(),
         forecast: None,
         pattern: None,
     };
     (finding, pattern)
+}
+
+fn why(process: &Process, contended: &Contended) -> String {
+    let watched = contended.lines.iter().filter_map(|&line| process.lines[line].watched);
+    match watched.max_by_key(|watched| watched.met) {
+        None => format!("threads used it in {} intervals of 50 ms", contended.possible.buckets),
+        Some(Watched { looks, met, .. }) => {
+            format!("{met} of {looks} looks by breakpoints met other threads on it")
+        }
+    }
 }
 
 fn memory(process: &Process, contended: &Contended, named: &Named, observed: &Observed) -> Memory {
@@ -216,6 +234,10 @@ fn observed(
         },
         accesses: lines().flat_map(|line| &line.entries).map(|entry| entry.count).sum(),
         possible_changes: contended.possible.capped,
+        cost: {
+            let watched = lines().filter_map(|line| line.watched);
+            watched.map(|watched| watched.cost).reduce(std::ops::Add::add)
+        },
     }
 }
 

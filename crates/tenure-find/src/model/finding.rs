@@ -242,6 +242,9 @@ pub struct Observed {
     pub accesses: u64,
     /// How often its owner could have changed if every thread had had a CPU of its own: at worst.
     pub possible_changes: u64,
+    /// Of a program that was watched as it is: the part of its processor time that the line costs, at most.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<f64>,
 }
 
 /// What a line is a part of.

@@ -115,6 +115,9 @@ pub struct Run {
     pub dropped: u64,
     /// What was not seen, and why: each a sentence.
     pub missing: Vec<String>,
+    /// Of a program that was watched as it is: from what its accesses were estimated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub watched: Option<Watched>,
     /// Predicted throughput of the whole program: as it is, with the first, the first three and all repairs. An upper
     /// bound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -122,6 +125,21 @@ pub struct Run {
     /// What threads do to all lines that have a pattern, as a pattern file for `tenure sim`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pattern: Option<String>,
+}
+
+/// What watching a program did.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Watched {
+    /// Samples of running threads.
+    pub samples: u64,
+    /// Of those, the ones whose access to memory is known.
+    pub attributed: u64,
+    /// How often breakpoints were set on a line.
+    pub looks: u64,
+    /// Breakpoints that were hit.
+    pub traps: u64,
+    /// The part of the program's processor time that this took, about.
+    pub overhead: f64,
 }
 
 /// How a program ended.
@@ -140,6 +158,8 @@ pub enum Ended {
     },
     /// It had not ended when the report was made.
     Running,
+    /// It ended; how is not known.
+    Unknown,
 }
 
 /// What was asked for and how much of it is here.

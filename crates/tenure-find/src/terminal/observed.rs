@@ -35,10 +35,14 @@ pub(super) fn render(text: &mut Text, report: &Report, run: &Run) {
     }
     if !report.findings.is_empty() {
         text.blank();
-        text.quiet(
-            "The shares are of all accesses to contended lines. Words that are written (!) and that suffer beside \
+        let shares = match &run.watched {
+            None => "The shares are of all accesses to contended lines.",
+            Some(_) => "The shares are of the program's processor time, at most.",
+        };
+        text.quiet(&format!(
+            "{shares} Words that are written (!) and that suffer beside \
              them (*), their offsets, and who uses them how often per second and thread:",
-        );
+        ));
     }
     for finding in &report.findings {
         let Some(observed) = &finding.observed else { continue };

@@ -16,6 +16,19 @@ pub(super) fn run(run: &Run) -> String {
         1 => String::new(),
         more => format!("{} processes, ", whole(more)),
     };
+    if let Some(watched) = &run.watched {
+        return format!(
+            "{ended} after {} s, {}; {} samples, {} of them with their access; {} by breakpoints, {} hits; watching \
+             took about {} of its processor time",
+            number(run.seconds),
+            count_of(run.threads, "thread"),
+            whole(watched.samples),
+            share(ratio(watched.attributed, watched.samples)),
+            count_of(watched.looks, "look"),
+            whole(watched.traps),
+            share(watched.overhead),
+        );
+    }
     format!(
         "{ended} after {} s, {processes}{}; {} accesses counted, {} of them to contended lines",
         number(run.seconds),
@@ -30,6 +43,7 @@ pub(crate) fn ended(run: &Run) -> String {
         Ended::Exited { status } => format!("exited with {status}"),
         Ended::Killed { signal } => format!("was ended by {signal}"),
         Ended::Running => "was still running".to_owned(),
+        Ended::Unknown => "ended".to_owned(),
     }
 }
 
@@ -220,6 +234,14 @@ pub(crate) fn per_second(count: u64, seconds: f64) -> f64 {
 
 /// What is known of a line, and how sure that is: a sentence or two.
 pub(crate) fn evidence(finding: &Finding, observed: &Observed) -> String {
+    if let Some(cost) = observed.cost {
+        return format!(
+            "At most {} of the program's processor time. Confidence {}: {}.",
+            share(cost),
+            level(finding.confidence.level),
+            finding.confidence.why,
+        );
+    }
     format!(
         "{} of all accesses to contended lines ({}). {} changes of owner were possible. Confidence {}: {}.",
         share(finding.score / 100.0),

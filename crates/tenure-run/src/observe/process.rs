@@ -123,6 +123,7 @@ impl Observed {
             allocation: self.allocation(line, objects.get(&line.index)),
             entries: entries.remove(&line.index).unwrap_or_default(),
             possible: self.possible.get(&line.index).copied().unwrap_or_default(),
+            watched: None,
         });
         record::Process {
             pid: reader.header.pid,

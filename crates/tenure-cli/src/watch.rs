@@ -1,0 +1,130 @@
+//! `tenure watch`.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use tenure_bench::simulate::machine;
+use tenure_find::{diff, json};
+use tenure_watch::{Request, Target, Watched};
+
+use crate::failure::Failure;
+use crate::found::{self, Output, Text};
+use crate::interrupt::Interrupt;
+use crate::output::{self, Json};
+use crate::values::{duration, looks, rate, run_line};
+
+#[derive(Debug, Args)]
+pub(crate) struct Watch {
+    /// Watch the process with this number
+    #[arg(long, value_name = "N", conflicts_with = "command")]
+    pid: Option<u32>,
+
+    /// Watch for this long, such as `30s`, `500ms` or `2m` [default: to the program's end, or to Ctrl-C]
+    #[arg(long = "for", value_name = "TIME", value_parser = duration)]
+    time: Option<Duration>,
+
+    /// Sample each thread that runs N times a second
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = rate)]
+    rate: u64,
+
+    /// Set breakpoints on a line at most N times a second
+    #[arg(long, value_name = "N", default_value_t = 20.0, value_parser = looks)]
+    arms: f64,
+
+    /// Say whether programs can be watched on this machine, and end
+    #[arg(long, conflicts_with_all = ["pid", "command"])]
+    check: bool,
+
+    /// Report at most N findings
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    top: usize,
+
+    /// Size of a cache line in bytes: 64 or 128
+    #[arg(long, value_name = "BYTES", default_value_t = 64, value_parser = run_line)]
+    line: u32,
+
+    /// Write the access patterns to DIR, for `tenure sim`: of each finding, and of the program
+    #[arg(long, value_name = "DIR")]
+    patterns: Option<PathBuf>,
+
+    /// Machine to predict the gains on: a built-in one (see `tenure sim --list`), or a file that describes one
+    #[arg(long, value_name = "NAME | FILE.toml", default_value = tenure_run::find::MACHINE)]
+    machine: String,
+
+    /// Show what differs from an older report, written by --json
+    #[arg(long, value_name = "OLD.json")]
+    diff: Option<PathBuf>,
+
+    /// Write everything as JSON to FILE, or to standard output in place of text with `-`
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+
+    /// Write an HTML page with a map of each line
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+
+    /// The program to start and watch, with its arguments
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "PROGRAM")]
+    command: Vec<OsString>,
+}
+
+pub(crate) fn run(arguments: &Watch) -> Result<(), Failure> {
+    if arguments.check {
+        let lines = tenure_watch::check().map_err(Failure::input)?;
+        return output::print(&(lines.join("\n") + "\n"));
+    }
+    let target = match arguments.pid {
+        Some(pid) => Target::Process(pid),
+        None if arguments.command.is_empty() => {
+            let line = "nothing to watch: name a process with --pid, or a program behind --";
+            return Err(Failure::input(line));
+        }
+        None => Target::Command(arguments.command.clone()),
+    };
+    let json_output = Json::of(arguments.json.as_ref());
+    found::check_apart(arguments.json.as_deref(), arguments.html.as_deref())?;
+    output::check_all(json_output, arguments.html.as_deref())?;
+    arguments.patterns.as_deref().map(found::check_folder).transpose()?;
+    let old = arguments.diff.as_deref().map(json::read).transpose().map_err(Failure::input)?;
+    let machine = machine::find(&arguments.machine).map_err(Failure::input)?;
+    let interrupt = Interrupt::catch()?;
+    let is_started = matches!(target, Target::Command(_));
+    let request = Request {
+        target,
+        duration: arguments.time,
+        rate: arguments.rate,
+        arms: arguments.arms,
+        line_bytes: arguments.line,
+    };
+    let mut watched =
+        tenure_watch::watch(&request, &|| interrupt.came()).map_err(Failure::input)?;
+    let top = arguments.top;
+    let mut report = tenure_watch::report(&watched, arguments.line, top, &machine);
+    if let Some(old) = old {
+        report.changes = Some(diff::changes(&old, &report).map_err(Failure::input)?);
+    }
+    report.findings.truncate(top);
+    report.scope.top = top as u64;
+    let output = Output {
+        json: json_output,
+        html: arguments.html.as_deref(),
+        patterns: arguments.patterns.as_deref(),
+        // The standard output of a program that was started is its own.
+        text: if is_started { Text::Stderr } else { Text::Stdout },
+    };
+    output.deliver(&report)?;
+    match (is_started, ended(&mut watched, &interrupt)) {
+        (true, status) if status != 0 => Err(Failure::Program(status)),
+        _ => Ok(()),
+    }
+}
+
+/// The status of a program that was started, when it has ended.
+fn ended(watched: &mut Watched, interrupt: &Interrupt) -> u8 {
+    match &mut watched.started {
+        None => watched.recording.ended.status(),
+        Some(started) => started.wait(&|| interrupt.came()).status(),
+    }
+}

@@ -1,0 +1,105 @@
+//! A look at a line: breakpoints on four of its words in several threads, for a few milliseconds.
+
+use std::io;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::sys::guard::Guard;
+use crate::sys::perf::{Event, Ring};
+use crate::sys::Sample;
+
+/// The debug registers of a thread.
+pub(crate) const WORDS: usize = 4;
+
+/// Threads that are watched at a time.
+pub(crate) const THREADS: usize = 8;
+
+/// How long a look takes.
+const LOOK: Duration = Duration::from_millis(5);
+
+/// How often signals of guarded threads are looked for meanwhile.
+const STEP: Duration = Duration::from_micros(500);
+
+/// A breakpoint turns itself off after so many hits: two in a row tell a lock's taking from its release.
+const HITS: i32 = 2;
+
+/// What a look has shown.
+#[derive(Debug, Default)]
+pub(crate) struct Seen {
+    pub(crate) hits: Vec<Sample>,
+    /// Word, thread, and nanoseconds for which the word was watched while the thread ran.
+    pub(crate) exposed: Vec<(u64, u32, u64)>,
+}
+
+/// A thread with breakpoints.
+struct Armed {
+    tid: u32,
+    ring: Ring,
+    words: Vec<(u64, Event)>,
+}
+
+/// Looks at these words in these threads. Threads that end meanwhile, and those whose debug registers are taken, are
+/// left out.
+///
+/// # Errors
+///
+/// A thread that exists may not be traced, where that is needed.
+pub(crate) fn look(words: &[u64], threads: &[u32], mut guard: Option<&mut Guard>) -> io::Result<Seen> {
+    let mut armed = Vec::new();
+    for &tid in threads {
+        if let Some(guard) = &mut guard {
+            match guard.seize(tid) {
+                Ok(()) => {}
+                Err(error) if is_passing(&error) => continue,
+                Err(error) => {
+                    drop(armed);
+                    guard.release();
+                    return Err(error);
+                }
+            }
+        }
+        armed.extend(arm(tid, words).ok());
+    }
+    for thread in &armed {
+        // It fails for a thread that has ended.
+        let _ = thread.ring.event.enable();
+    }
+    let start = Instant::now();
+    while start.elapsed() < LOOK {
+        thread::sleep(STEP);
+        if let Some(guard) = &mut guard {
+            guard.tend();
+        }
+    }
+    let mut seen = Seen::default();
+    for thread in armed {
+        let Armed { tid, mut ring, words } = thread;
+        for (word, event) in words {
+            if let Ok(nanoseconds) = event.running() {
+                seen.exposed.push((word, tid, nanoseconds));
+            }
+        }
+        ring.drain(|sample| seen.hits.push(sample));
+    }
+    // No thread has breakpoints any more.
+    if let Some(guard) = guard {
+        guard.release();
+    }
+    Ok(seen)
+}
+
+/// The thread has ended, or has not been released yet.
+fn is_passing(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::WouldBlock || error.raw_os_error() == Some(nix::libc::ESRCH)
+}
+
+fn arm(tid: u32, words: &[u64]) -> io::Result<Armed> {
+    let ring = Ring::new(Event::leader(tid)?, 1)?;
+    let mut armed = Vec::new();
+    for &word in words {
+        let event = Event::breakpoint(tid, word, &ring.event, HITS)?;
+        event.write_to(&ring)?;
+        armed.push((word, event));
+    }
+    Ok(Armed { tid, ring, words: armed })
+}

@@ -1,0 +1,102 @@
+//! What keeps a process from being watched, and what to do about it: a line each.
+
+use std::fs;
+use std::io;
+
+use tenure_types::Error;
+
+use crate::sys::guard::{self, Guard};
+use crate::sys::perf::{Event, Ring};
+
+/// Why samples were refused.
+pub(crate) fn refused(pid: u32, error: &io::Error) -> Error {
+    let paranoid = read("/proc/sys/kernel/perf_event_paranoid").and_then(|text| text.parse().ok());
+    let paranoid: i32 = paranoid.unwrap_or(2);
+    Error::new(match error.raw_os_error() {
+        Some(nix::libc::ENOSYS) => {
+            "this kernel has no perf events; `tenure run` needs none".to_owned()
+        }
+        Some(nix::libc::EMFILE | nix::libc::ENFILE) => {
+            "there are too few file descriptors for a sampler for each CPU; raise `ulimit -n`".to_owned()
+        }
+        Some(nix::libc::ESRCH) => format!("process {pid} has ended"),
+        Some(nix::libc::EACCES | nix::libc::EPERM) if paranoid > 2 => format!(
+            "the kernel refuses perf events (perf_event_paranoid is {paranoid}); run `tenure` as root, or do \
+             `sysctl kernel.perf_event_paranoid=2`"
+        ),
+        Some(nix::libc::EPERM) if is_filtered() => {
+            "seccomp refuses perf events, as in Docker's containers; start the container with --cap-add PERFMON"
+                .to_owned()
+        }
+        Some(nix::libc::EACCES | nix::libc::EPERM) => {
+            format!("process {pid} may not be watched by this user; run `tenure` as its user or as root")
+        }
+        _ => format!("cannot sample process {pid}: {error}"),
+    })
+}
+
+/// Why a thread could not be traced.
+pub(crate) fn untraced(pid: u32, error: &io::Error) -> Error {
+    let tracer = read(&format!("/proc/{pid}/status")).and_then(|status| {
+        let tracer = status.lines().find_map(|line| line.strip_prefix("TracerPid:"))?;
+        tracer.trim().parse::<u32>().ok().filter(|tracer| *tracer != 0)
+    });
+    let scope = read("/proc/sys/kernel/yama/ptrace_scope").unwrap_or_default();
+    Error::new(match tracer {
+        Some(tracer) => format!("process {pid} is traced by process {tracer}; end that first"),
+        None if error.raw_os_error() == Some(nix::libc::EPERM) && scope != "0" && !scope.is_empty() => format!(
+            "virtual machines need ptrace for breakpoints, and ptrace_scope is {scope}; run `tenure` as root, or start \
+             the program by `tenure watch -- PROGRAM`"
+        ),
+        None => format!("cannot trace process {pid}: {error}; run `tenure` as root"),
+    })
+}
+
+fn read(path: &str) -> Option<String> {
+    Some(fs::read_to_string(path).ok()?.trim_end().to_owned())
+}
+
+fn is_filtered() -> bool {
+    let status = read("/proc/self/status").unwrap_or_default();
+    status.lines().any(|line| line.strip_prefix("Seccomp:").is_some_and(|mode| mode.trim() == "2"))
+}
+
+/// Whether programs can be watched here: a line for each thing that it takes.
+///
+/// # Errors
+///
+/// One of them is missing; the error says what to do.
+pub(crate) fn check() -> Result<Vec<String>, Error> {
+    let own = std::process::id();
+    let mut lines = Vec::new();
+    let clock = Event::clock(own, 0, 100).map_err(|error| refused(own, &error))?;
+    Ring::new(clock, 1).map_err(|error| refused(own, &error))?;
+    lines.push("samples: perf events work".to_owned());
+    let leader = Event::leader(own).map_err(|error| refused(own, &error))?;
+    let word = Box::new(0_u64);
+    let address = std::ptr::from_ref(&*word) as u64;
+    Event::breakpoint(own, address & !7, &leader, 1).map_err(|error| {
+        Error::new(format!("breakpoints do not work here: {error}; `tenure run` needs none"))
+    })?;
+    lines.push("breakpoints: perf events work".to_owned());
+    if guard::is_needed() {
+        can_trace()?;
+        lines.push("virtual machine: threads with breakpoints are traced, which works".to_owned());
+    }
+    Ok(lines)
+}
+
+/// Traces a child for a moment.
+fn can_trace() -> Result<(), Error> {
+    let mut child = std::process::Command::new("sleep")
+        .arg("10")
+        .spawn()
+        .map_err(|error| Error::new(format!("cannot run `sleep`: {error}")))?;
+    let mut guard = Guard::default();
+    let traced = guard.seize(child.id()).map_err(|error| untraced(child.id(), &error));
+    drop(guard);
+    // It has ended if this fails.
+    let _ = child.kill();
+    let _ = child.wait();
+    traced
+}

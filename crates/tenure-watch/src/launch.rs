@@ -1,0 +1,96 @@
+//! From a request to what was recorded: attaches or starts, steps, and lets go.
+
+use std::ffi::OsString;
+use std::process::{Child, Command};
+use std::time::Instant;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use tenure_contend::record::Ended;
+use tenure_types::Error;
+
+use crate::session::Session;
+use crate::sys::process::Process;
+use crate::{Request, Started, Target, Watched};
+
+pub(crate) fn watch(request: &Request, is_stopped: &dyn Fn() -> bool) -> Result<Watched, Error> {
+    raise_limit();
+    let started = match &request.target {
+        Target::Process(_) => None,
+        Target::Command(words) => Some(start(words)?),
+    };
+    let pid = match (&request.target, &started) {
+        (Target::Process(pid), _) => *pid,
+        (Target::Command(_), child) => child.as_ref().map_or(0, Child::id),
+    };
+    let session = Process::open(pid).and_then(|process| Session::start(process, request));
+    let mut session = match (session, started.as_ref()) {
+        (Ok(session), _) => session,
+        (Err(error), None) => return Err(error),
+        // A program that cannot be watched is not left behind.
+        (Err(error), Some(_)) => {
+            let _ = kill(Pid::from_raw(pid.cast_signed()), Signal::SIGTERM);
+            return Err(error);
+        }
+    };
+    let name = session.name();
+    let start = Instant::now();
+    let is_late = || request.duration.is_some_and(|duration| start.elapsed() >= duration);
+    let mut is_over = false;
+    while !is_over && !is_stopped() && !is_late() {
+        session.step()?;
+        is_over = session.is_over();
+    }
+    session.release();
+    let (ended, started) = match (is_over, started, session.taken_status()) {
+        (false, child, _) => (Ended::Running, child),
+        (true, None, _) => (Ended::Unknown, None),
+        (true, Some(_), Some(ended)) => (ended, None),
+        (true, Some(mut child), None) => (reaped(&mut child), None),
+    };
+    let (recording, counts) = session.finish(ended);
+    Ok(Watched { recording, name, counts, started: started.map(Started) })
+}
+
+fn start(words: &[OsString]) -> Result<Child, Error> {
+    let Some((program, arguments)) = words.split_first() else {
+        return Err(Error::new("nothing to watch: name a process with --pid, or a program behind --"));
+    };
+    Command::new(program).args(arguments).spawn().map_err(|error| {
+        Error::new(format!("cannot run {}: {error}; name it by its path", program.display()))
+    })
+}
+
+impl Started {
+    /// Waits for the program's end. It is asked to end once `is_stopped` says so.
+    pub fn wait(&mut self, is_stopped: &dyn Fn() -> bool) -> Ended {
+        let mut is_asked = false;
+        while matches!(self.0.try_wait(), Ok(None)) {
+            if is_stopped() && !is_asked {
+                is_asked = true;
+                // It fails for a program that has ended.
+                let _ = kill(Pid::from_raw(self.0.id().cast_signed()), Signal::SIGTERM);
+            }
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        reaped(&mut self.0)
+    }
+}
+
+fn reaped(child: &mut Child) -> Ended {
+    use std::os::unix::process::ExitStatusExt;
+    match child.wait().map(|status| (status.code(), status.signal())) {
+        Ok((Some(code), _)) => Ended::Exited(code),
+        Ok((None, Some(signal))) => Ended::Killed(signal),
+        _ => Ended::Unknown,
+    }
+}
+
+/// A sampler takes a file descriptor for each thread and CPU.
+fn raise_limit() {
+    use nix::sys::resource::{Resource, getrlimit, setrlimit};
+    if let Ok((_, hard)) = getrlimit(Resource::RLIMIT_NOFILE) {
+        // What it is stays if it may not be raised.
+        let _ = setrlimit(Resource::RLIMIT_NOFILE, hard, hard);
+    }
+}

@@ -1,0 +1,136 @@
+//! Watches a program that runs, as it is, and finds the cache lines that its threads contend for.
+//!
+//! It takes no performance counters and no other build. The clock interrupts threads where they wait for a line, and
+//! breakpoints in the other threads tell who else touches it. `docs/watch.md` describes the method and its limits.
+//!
+//! It works on Linux on x86-64.
+
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod arm;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod check;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod code;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod launch;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod lines;
+mod report;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod session;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod sys;
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+pub use report::report;
+use tenure_contend::record::Recording;
+pub use tenure_types::Error;
+
+/// What to watch, and how.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// The process, or a program to start.
+    pub target: Target,
+    /// How long; to the program's end if there is none.
+    pub duration: Option<Duration>,
+    /// Samples a second of each thread that runs.
+    pub rate: u64,
+    /// Looks by breakpoints a second, at most.
+    pub arms: f64,
+    /// Bytes of a line: 64 or 128.
+    pub line_bytes: u32,
+}
+
+/// The program to watch.
+#[derive(Debug, Clone)]
+pub enum Target {
+    /// One that runs.
+    Process(u32),
+    /// One to start, with its arguments.
+    Command(Vec<OsString>),
+}
+
+/// What was watched.
+#[derive(Debug)]
+pub struct Watched {
+    /// What threads did, estimated from samples and hits.
+    pub recording: Recording,
+    /// The program, as a reader calls it.
+    pub name: String,
+    /// What watching did.
+    pub counts: Counts,
+    /// The program, if it was started and still runs.
+    pub started: Option<Started>,
+}
+
+/// A program that was started.
+#[derive(Debug)]
+pub struct Started(#[cfg_attr(not(all(target_os = "linux", target_arch = "x86_64")), expect(dead_code))] std::process::Child);
+
+/// What watching did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counts {
+    /// Samples.
+    pub samples: u64,
+    /// Of those, the ones whose access is known.
+    pub attributed: u64,
+    /// Looks at lines by breakpoints.
+    pub looks: u64,
+    /// Breakpoints that were hit.
+    pub traps: u64,
+    /// Signals that would have ended the program, since the hypervisor lost a trap's reason.
+    pub kept: u64,
+    /// Samples that found no room.
+    pub lost: u64,
+    /// Threads that were not sampled, since there were too many.
+    pub left_out: u64,
+}
+
+/// Watches until the time is over, the program ends, or `is_stopped` says so.
+///
+/// # Errors
+///
+/// The process does not exist or is of a kind that cannot be watched; the kernel refuses; the program cannot be
+/// started; this is not Linux on x86-64. The error says what to do.
+pub fn watch(request: &Request, is_stopped: &dyn Fn() -> bool) -> Result<Watched, Error> {
+    #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+    {
+        launch::watch(request, is_stopped)
+    }
+    #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
+    {
+        let _ = (request, is_stopped);
+        Err(elsewhere())
+    }
+}
+
+/// Whether programs can be watched here: a line for each thing that it takes.
+///
+/// # Errors
+///
+/// One of them is missing; the error says what to do.
+pub fn check() -> Result<Vec<String>, Error> {
+    #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+    {
+        check::check()
+    }
+    #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
+    {
+        Err(elsewhere())
+    }
+}
+
+#[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
+fn elsewhere() -> Error {
+    Error::new("programs can be watched on Linux on x86-64 only; use `tenure run`, or watch there")
+}
+
+#[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
+impl Started {
+    /// Waits for the program's end.
+    pub fn wait(&mut self, _: &dyn Fn() -> bool) -> tenure_contend::record::Ended {
+        tenure_contend::record::Ended::Unknown
+    }
+}

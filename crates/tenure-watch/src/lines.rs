@@ -1,0 +1,241 @@
+//! What samples and breakpoints have shown of each line.
+
+use std::collections::BTreeMap;
+
+use rustc_hash::FxHashMap;
+use tenure_contend::possible::Share;
+use tenure_contend::record::{self, Access, Entry, Possible};
+
+use crate::code::Touch;
+
+/// An access to a contended line takes as long, about. A thread whose samples all lie there does one after another.
+const ACCESS_SECONDS: f64 = 100e-9;
+
+/// Bytes of a word that is watched.
+const WORD: u8 = 8;
+
+/// All lines that were seen.
+#[derive(Debug)]
+pub(crate) struct Lines {
+    line_bytes: u64,
+    lines: FxHashMap<u64, Line>,
+    /// By thread: all samples, also those that touched nothing.
+    samples: FxHashMap<u32, u64>,
+}
+
+/// What is known of one line.
+#[derive(Debug, Default)]
+pub(crate) struct Line {
+    seen: BTreeMap<Key, Seen>,
+    /// By thread and word: nanoseconds for which it was watched while the thread ran.
+    exposed: FxHashMap<(u32, u8), u64>,
+    pub(crate) samples: u64,
+    /// The last sample's thread and CPU.
+    pub(crate) last: (u32, u32),
+    pub(crate) arms: u64,
+    /// Arms in which another thread than the one sampled was met.
+    pub(crate) met: u64,
+    /// The same, on another CPU.
+    pub(crate) met_apart: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Key {
+    thread: u32,
+    offset: u8,
+    size: u8,
+    access: Access,
+    code: u64,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Seen {
+    samples: u64,
+    hits: u64,
+}
+
+impl Key {
+    fn word(self) -> u8 {
+        self.offset / WORD
+    }
+}
+
+impl Lines {
+    pub(crate) fn new(line_bytes: u64) -> Self {
+        Self { line_bytes, lines: FxHashMap::default(), samples: FxHashMap::default() }
+    }
+
+    /// A thread was sampled.
+    pub(crate) fn sampled(&mut self, thread: u32, cpu: u32, touch: Option<&Touch>) {
+        *self.samples.entry(thread).or_default() += 1;
+        let Some(touch) = touch else { return };
+        let (start, key) = self.key(thread, touch);
+        let line = self.lines.entry(start).or_default();
+        line.seen.entry(key).or_default().samples += 1;
+        line.samples += 1;
+        line.last = (thread, cpu);
+    }
+
+    /// A thread met a breakpoint.
+    pub(crate) fn hit(&mut self, thread: u32, touch: &Touch) {
+        let (start, key) = self.key(thread, touch);
+        self.lines.entry(start).or_default().seen.entry(key).or_default().hits += 1;
+    }
+
+    /// A thread had breakpoints on a word for this time.
+    pub(crate) fn exposed(&mut self, address: u64, thread: u32, nanoseconds: u64) {
+        let start = address - address % self.line_bytes;
+        let word = offset(address - start) / WORD;
+        let line = self.lines.entry(start).or_default();
+        *line.exposed.entry((thread, word)).or_default() += nanoseconds;
+    }
+
+    fn key(&self, thread: u32, touch: &Touch) -> (u64, Key) {
+        let inside = touch.address % self.line_bytes;
+        let &Touch { access, code, size, .. } = touch;
+        (touch.address - inside, Key { thread, offset: offset(inside), size, access, code })
+    }
+
+    pub(crate) fn get_mut(&mut self, start: u64) -> Option<&mut Line> {
+        self.lines.get_mut(&start)
+    }
+
+    /// The line to look at next: the one with most samples for each look so far. A line that no second thread was met
+    /// on soon is looked at rarely.
+    pub(crate) fn next(&self) -> Option<u64> {
+        let worth = |line: &Line| {
+            let looks = (1 + line.arms) as f64;
+            let doubt = if line.met == 0 { looks } else { 1.0 };
+            line.samples as f64 / (looks * doubt)
+        };
+        let sampled = self.lines.iter().filter(|(_, line)| line.samples > 0);
+        let best = sampled.max_by(|(one, a), (other, b)| {
+            worth(a).total_cmp(&worth(b)).then(other.cmp(one))
+        });
+        best.map(|(start, _)| *start)
+    }
+
+    /// Up to `most` words of a line to watch: those that are known to be used, and others in turn.
+    pub(crate) fn words(&self, start: u64, most: usize) -> Vec<u64> {
+        let Some(line) = self.lines.get(&start) else { return Vec::new() };
+        let count = self.line_bytes / u64::from(WORD);
+        let mut known: BTreeMap<u8, u64> = BTreeMap::new();
+        for (key, seen) in &line.seen {
+            *known.entry(key.word()).or_default() += seen.samples + seen.hits;
+        }
+        let mut known: Vec<_> = known.into_iter().collect();
+        known.sort_by_key(|(_, uses)| std::cmp::Reverse(*uses));
+        let looks = usize::try_from(line.arms).unwrap_or(0);
+        let first = known.first().map(|(word, _)| u64::from(*word));
+        let mut words: Vec<u64> = first.into_iter().collect();
+        // The most used one always, the other known ones and the rest in turn.
+        let others: Vec<u64> = known.iter().skip(1).map(|(word, _)| u64::from(*word)).collect();
+        let turn = |list: &[u64], wanted: usize| -> Vec<u64> {
+            (0..wanted.min(list.len())).map(|at| list[(looks * wanted + at) % list.len()]).collect()
+        };
+        words.extend(turn(&others, most / 2 - 1));
+        let rest: Vec<u64> = (0..count).filter(|word| !words.contains(word)).collect();
+        words.extend(turn(&rest, most - words.len()));
+        words.into_iter().map(|word| start + word * u64::from(WORD)).collect()
+    }
+
+    /// What was found, for threads with these numbers, which ran for so many nanoseconds each.
+    pub(crate) fn recorded(
+        &self,
+        threads: &FxHashMap<u32, (u32, u64)>,
+        nanoseconds: u64,
+    ) -> Vec<record::Line> {
+        let all: u64 = self.samples.values().sum();
+        let met = self.lines.iter().filter(|(_, line)| line.met > 0);
+        let mut lines: Vec<_> = met
+            .map(|(address, line)| {
+                let entries = line.entries(threads, &self.samples);
+                let shares: Vec<_> = entries.iter().map(share).collect();
+                let mut possible = Possible::default();
+                possible.add(&shares, nanoseconds);
+                let share = line.samples as f64 / all.max(1) as f64;
+                let watched = record::Watched {
+                    samples: line.samples,
+                    looks: line.arms,
+                    met: line.met,
+                    cost: share * line.met_apart as f64 / line.arms.max(1) as f64,
+                };
+                record::Line {
+                    address: *address,
+                    allocation: None,
+                    entries,
+                    possible,
+                    watched: Some(watched),
+                }
+            })
+            .collect();
+        lines.sort_by_key(|line| line.address);
+        lines
+    }
+
+    /// The part of a thread's samples that lie on lines where several threads were met.
+    pub(crate) fn waited(&self, thread: u32) -> f64 {
+        let met = self.lines.values().filter(|line| line.met > 0).flat_map(|line| &line.seen);
+        let on_them: u64 =
+            met.filter(|(key, _)| key.thread == thread).map(|(_, seen)| seen.samples).sum();
+        let all = self.samples.get(&thread).copied().unwrap_or(0);
+        on_them as f64 / all.max(1) as f64
+    }
+}
+
+impl Line {
+    fn entries(
+        &self,
+        threads: &FxHashMap<u32, (u32, u64)>,
+        samples: &FxHashMap<u32, u64>,
+    ) -> Vec<Entry> {
+        let mut entries = Vec::new();
+        // Plain code that touches a word which others touch by atomic instructions loads and stores it.
+        let atomic: Vec<u8> = self
+            .seen
+            .keys()
+            .filter(|key| !matches!(key.access, Access::Read | Access::Write))
+            .map(|key| key.word())
+            .collect();
+        let mut words: BTreeMap<(u32, u8), Seen> = BTreeMap::new();
+        for (key, seen) in &self.seen {
+            let word = words.entry((key.thread, key.word())).or_default();
+            word.samples += seen.samples;
+            word.hits += seen.hits;
+        }
+        for (key, seen) in &self.seen {
+            let Some((id, ran)) = threads.get(&key.thread) else { continue };
+            let place = (key.thread, key.word());
+            let of_word = words[&place];
+            let exposed = self.exposed.get(&place).copied().unwrap_or(0);
+            let by_hits = of_word.hits as f64 / (exposed.max(1) as f64 / 1e9);
+            let by_hits = if exposed == 0 { 0.0 } else { by_hits };
+            // Hits cannot come faster than traps are handled. What a thread waits for it does as often as it can.
+            let of_thread = samples.get(&key.thread).copied().unwrap_or(0).max(1);
+            let by_samples = of_word.samples as f64 / of_thread as f64 / ACCESS_SECONDS;
+            let rate = by_hits.max(by_samples);
+            let part = (seen.samples + seen.hits) as f64
+                / (of_word.samples + of_word.hits).max(1) as f64;
+            let access = match key.access {
+                Access::Read if atomic.contains(&key.word()) => Access::Load,
+                Access::Write if atomic.contains(&key.word()) => Access::Store,
+                access => access,
+            };
+            let count = (rate * part * *ran as f64 / 1e9).round() as u64;
+            if count > 0 {
+                let &Key { offset, size, code, .. } = key;
+                entries.push(Entry { thread: *id, offset, size, access, code, count });
+            }
+        }
+        entries
+    }
+}
+
+fn share(entry: &Entry) -> Share {
+    let &Entry { thread, offset, size, count, .. } = entry;
+    Share { thread, offset, size, writes: entry.access.writes(), count }
+}
+
+fn offset(inside: u64) -> u8 {
+    u8::try_from(inside).expect("less than a line")
+}

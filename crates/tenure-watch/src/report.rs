@@ -1,0 +1,81 @@
+//! From what was watched to a report.
+
+use tenure_contend::find::{self, Programs};
+use tenure_contend::record;
+use tenure_find::{Ended, Report, Run};
+use tenure_sim::Machine;
+
+use crate::Watched;
+
+/// What was found, the worst first. For as many findings as `predicted` says, the simulator predicts what mending them
+/// would give on a machine; that takes a second or so for each.
+#[must_use]
+pub fn report(watched: &Watched, line_bytes: u32, predicted: usize, machine: &Machine) -> Report {
+    let recording = &watched.recording;
+    let threads = || recording.processes.iter().flat_map(|process| &process.threads);
+    let run = Run {
+        command: watched.name.clone(),
+        ended: match recording.ended {
+            record::Ended::Exited(status) => Ended::Exited { status },
+            record::Ended::Killed(signal) => Ended::Killed { signal: record::signal_name(signal) },
+            record::Ended::Running => Ended::Running,
+            record::Ended::Unknown => Ended::Unknown,
+        },
+        seconds: recording.seconds,
+        processes: recording.processes.len() as u64,
+        threads: threads().count() as u64,
+        accesses: recording.contended(),
+        contended: recording.contended(),
+        dropped: 0,
+        missing: missing(watched),
+        watched: Some(tenure_find::Watched {
+            samples: watched.counts.samples,
+            attributed: watched.counts.attributed,
+            looks: watched.counts.looks,
+            traps: watched.counts.traps,
+            overhead: overhead(watched),
+        }),
+        forecast: None,
+        pattern: None,
+    };
+    find::report(recording, &Programs::default(), run, line_bytes, predicted, machine)
+}
+
+/// The part of the program's processor time that watching took, about.
+fn overhead(watched: &Watched) -> f64 {
+    /// What a sample and a trap take of the thread that they interrupt.
+    const SAMPLE: f64 = 40e-6;
+    const TRAP: f64 = 17e-6;
+    /// What the breakpoints of a look take of the threads that get them.
+    const LOOK: f64 = 100e-6;
+    let counts = &watched.counts;
+    let took = counts.samples as f64 * SAMPLE
+        + counts.traps as f64 * TRAP
+        + counts.looks as f64 * LOOK;
+    took / watched.recording.cpu_seconds.max(1e-3)
+}
+
+/// What was not seen, and why: each a sentence.
+fn missing(watched: &Watched) -> Vec<String> {
+    let mut all = Vec::new();
+    let counts = &watched.counts;
+    if counts.samples == 0 {
+        all.push("No thread ran: there are no samples.".to_owned());
+    }
+    if counts.lost > 0 {
+        all.push(format!("{} samples found no room.", counts.lost));
+    }
+    if counts.left_out > 0 {
+        all.push(format!(
+            "{} threads were not sampled, since each takes file descriptors: raise `ulimit -n`.",
+            counts.left_out
+        ));
+    }
+    if counts.kept > 0 {
+        all.push(format!(
+            "This virtual machine lost the reason of {} traps; `tenure` kept the signals from the program.",
+            counts.kept
+        ));
+    }
+    all
+}

@@ -1,0 +1,255 @@
+//! What `/proc` says of a process.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::PathBuf;
+
+use tenure_contend::record::Module;
+use tenure_types::Error;
+
+/// The CPUs that are there.
+pub(crate) fn cpus() -> Vec<u32> {
+    let online = fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
+    let cpus = ranges(online.trim());
+    if cpus.is_empty() { vec![0] } else { cpus }
+}
+
+/// `0-3,6`.
+fn ranges(list: &str) -> Vec<u32> {
+    list.split(',')
+        .filter_map(|range| {
+            let (first, last) = range.split_once('-').unwrap_or((range, range));
+            Some(first.parse().ok()?..=last.parse().ok()?)
+        })
+        .flatten()
+        .collect()
+}
+
+/// Whether the thread has a SIGTRAP that has not been handed out.
+pub(crate) fn has_trap_pending(tid: u32) -> bool {
+    let status = fs::read_to_string(format!("/proc/{tid}/status")).unwrap_or_default();
+    let pending = status.lines().find_map(|line| line.strip_prefix("SigPnd:"));
+    let pending = pending.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    pending.is_some_and(|mask| mask & (1 << 4) != 0)
+}
+
+/// A process that can be watched.
+#[derive(Debug)]
+pub(crate) struct Process {
+    pub(crate) pid: u32,
+    /// Where it may be read.
+    memory: Option<File>,
+    maps: Vec<Map>,
+}
+
+/// A part of its address space.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Map {
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+    offset: u64,
+    is_code: bool,
+    path: String,
+}
+
+impl Process {
+    /// Looks at a process.
+    ///
+    /// # Errors
+    ///
+    /// It does not exist or has no code of its own, cannot be read, or is of a kind that cannot be watched. In a line.
+    pub(crate) fn open(pid: u32) -> Result<Self, Error> {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).map_err(|_| {
+            Error::new(format!(
+                "there is no process {pid}; `ps -e` lists those that there are"
+            ))
+        })?;
+        check_kind(pid, &stat)?;
+        check_owner(pid)?;
+        check_program(pid)?;
+        let mut process =
+            Self { pid, memory: File::open(format!("/proc/{pid}/mem")).ok(), maps: Vec::new() };
+        process.read_maps();
+        Ok(process)
+    }
+
+    /// Its threads, the first one first.
+    pub(crate) fn threads(&self) -> Vec<u32> {
+        let entries = fs::read_dir(format!("/proc/{}/task", self.pid)).into_iter().flatten();
+        let mut threads: Vec<u32> =
+            entries.flatten().filter_map(|it| it.file_name().to_str()?.parse().ok()).collect();
+        threads.sort_unstable_by_key(|tid| (*tid != self.pid, *tid));
+        threads
+    }
+
+    pub(crate) fn is_alive(&self) -> bool {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.pid)).unwrap_or_default();
+        // The first thread may have ended before others.
+        let has_ended = |rest: &str| rest.starts_with(['Z', 'X']) && self.threads().len() < 2;
+        stat.rsplit_once(") ").is_some_and(|(_, rest)| !has_ended(rest))
+    }
+
+    /// The program's file.
+    pub(crate) fn program(&self) -> Option<String> {
+        let path = fs::read_link(format!("/proc/{}/exe", self.pid)).ok()?;
+        Some(path.to_str()?.trim_end_matches(" (deleted)").to_owned())
+    }
+
+    /// A thread's name, and nanoseconds that it has run.
+    pub(crate) fn thread(&self, tid: u32) -> Option<(String, u64)> {
+        let ask = |what| fs::read_to_string(format!("/proc/{}/task/{tid}/{what}", self.pid)).ok();
+        let ran = ask("schedstat")?.split(' ').next()?.parse().ok()?;
+        Some((ask("comm")?.trim_end_matches('\n').to_owned(), ran))
+    }
+
+    /// Reads where its memory is. Whether there is other code than before.
+    pub(crate) fn read_maps(&mut self) -> bool {
+        let maps = fs::read_to_string(format!("/proc/{}/maps", self.pid)).unwrap_or_default();
+        let maps: Vec<Map> = maps.lines().filter_map(parsed).collect();
+        // What was known of a process that has ended is kept.
+        if maps.is_empty() {
+            return false;
+        }
+        let code = |maps: &[Map]| -> Vec<(u64, u64, String)> {
+            let code = maps.iter().filter(|map| map.is_code);
+            code.map(|map| (map.start, map.end, map.path.clone())).collect()
+        };
+        let is_other = code(&maps) != code(&self.maps);
+        self.maps = maps;
+        is_other
+    }
+
+    pub(crate) fn map(&self, address: u64) -> Option<&Map> {
+        let behind = self.maps.partition_point(|map| map.start <= address);
+        self.maps[..behind].last().filter(|map| address < map.end)
+    }
+
+    /// Bytes of its code; from the program's file where its memory may not be read.
+    pub(crate) fn read(&self, address: u64, bytes: &mut [u8]) -> io::Result<()> {
+        if let Some(memory) = &self.memory
+            && memory.read_exact_at(bytes, address).is_ok()
+        {
+            return Ok(());
+        }
+        let map = self.map(address).filter(|map| map.is_code && map.path.starts_with('/'));
+        let map = map.ok_or(io::ErrorKind::NotFound)?;
+        File::open(self.file(&map.path))?.read_exact_at(bytes, address - map.start + map.offset)
+    }
+
+    /// A file of the process, which may have another root.
+    fn file(&self, path: &str) -> PathBuf {
+        let inside = PathBuf::from(format!("/proc/{}/root{path}", self.pid));
+        let is_same = |path: &PathBuf| {
+            let [one, other] = [fs::metadata(path).ok()?, fs::metadata(&inside).ok()?];
+            Some((one.dev(), one.ino()) == (other.dev(), other.ino()))
+        };
+        let path = PathBuf::from(path);
+        match is_same(&path) {
+            Some(false) => inside,
+            _ => path,
+        }
+    }
+
+    /// The program and its libraries.
+    pub(crate) fn modules(&self) -> Vec<Module> {
+        let code = self.maps.iter().filter(|map| map.is_code && map.path.starts_with('/'));
+        let mut modules: Vec<Module> = code.filter_map(|map| self.module(map)).collect();
+        modules.sort_by_key(|module| module.start);
+        modules.dedup();
+        modules
+    }
+
+    fn module(&self, code: &Map) -> Option<Module> {
+        use object::{Object as _, ObjectSegment as _, SegmentFlags, elf};
+        let path = self.file(&code.path);
+        let cache = object::ReadCache::new(File::open(&path).ok()?);
+        let file = object::File::parse(&cache).ok()?;
+        // Segments may share pages of the file: the one that is code is meant.
+        let is_code = |segment: &object::Segment<'_, '_, _>| {
+            matches!(segment.flags(), SegmentFlags::Elf { p_flags, .. } if p_flags.0 & elf::PF_X.0 != 0)
+        };
+        let segment = file.segments().filter(is_code).find(|segment| {
+            let (start, length) = segment.file_range();
+            start < code.offset + (code.end - code.start) && code.offset < start + length
+        })?;
+        let (in_file, _) = segment.file_range();
+        let in_memory = segment.address().wrapping_add(code.offset.wrapping_sub(in_file));
+        let bias = code.start.wrapping_sub(in_memory);
+        let first = file.segments().map(|it| it.address()).min()?;
+        let last = file.segments().map(|it| it.address() + it.size()).max()?;
+        Some(Module {
+            path: path.to_str()?.to_owned(),
+            start: bias.wrapping_add(first),
+            end: bias.wrapping_add(last),
+            bias,
+        })
+    }
+}
+
+/// A line of `/proc/PID/maps`.
+fn parsed(line: &str) -> Option<Map> {
+    let mut words = line.split_ascii_whitespace();
+    let (start, end) = words.next()?.split_once('-')?;
+    let (flags, offset) = (words.next()?, words.next()?);
+    let path = line.find('/').or_else(|| line.find('[')).map_or("", |at| &line[at..]);
+    let number = |text| u64::from_str_radix(text, 16).ok();
+    Some(Map {
+        start: number(start)?,
+        end: number(end)?,
+        offset: number(offset)?,
+        is_code: flags.contains('x'),
+        path: path.to_owned(),
+    })
+}
+
+/// Refuses what has no threads that run a program.
+fn check_kind(pid: u32, stat: &str) -> Result<(), Error> {
+    /// `PF_KTHREAD`.
+    const KERNEL: u32 = 0x0020_0000;
+    // The name is in brackets, and may have some itself.
+    let mut rest = stat.rsplit_once(") ").map_or("", |(_, rest)| rest).split(' ');
+    let state = rest.next().unwrap_or_default();
+    let flags: u32 = rest.nth(5).and_then(|flags| flags.parse().ok()).unwrap_or(0);
+    if flags & KERNEL != 0 {
+        return Err(Error::new(format!(
+            "process {pid} is a thread of the kernel; name a program that runs"
+        )));
+    }
+    if matches!(state, "Z" | "X") {
+        return Err(Error::new(format!(
+            "process {pid} has ended, and waits for its parent; name a program that runs"
+        )));
+    }
+    Ok(())
+}
+
+fn check_owner(pid: u32) -> Result<(), Error> {
+    let Ok(owner) = fs::metadata(format!("/proc/{pid}")).map(|it| it.uid()) else { return Ok(()) };
+    let own = rustix::process::geteuid().as_raw();
+    // The files are root's too where a program has changed its user, or has secrets.
+    if own == 0 || fs::read_link(format!("/proc/{pid}/exe")).is_ok() {
+        return Ok(());
+    }
+    Err(Error::new(if owner == own || owner == 0 {
+        format!("process {pid} may only be watched by root; run `tenure` as root")
+    } else {
+        format!("process {pid} is of the user {owner}; run `tenure` as that user or as root")
+    }))
+}
+
+fn check_program(pid: u32) -> Result<(), Error> {
+    let mut head = [0; 20];
+    let read = File::open(format!("/proc/{pid}/exe")).and_then(|it| it.read_exact_at(&mut head, 0));
+    let machine = u16::from_le_bytes([head[18], head[19]]);
+    match read {
+        Ok(()) if head[4] == 1 => Err(Error::new(format!(
+            "process {pid} is a 32-bit program; only 64-bit ones can be watched"
+        ))),
+        Ok(()) if machine != object::elf::EM_X86_64.0 => Err(Error::new(format!(
+            "process {pid} is not a program for x86-64; only those can be watched here"
+        ))),
+        // A file that cannot be read says nothing.
+        _ => Ok(()),
+    }
+}
