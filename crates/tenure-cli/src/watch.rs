@@ -99,7 +99,7 @@ pub(crate) fn run(arguments: &Watch) -> Result<(), Failure> {
         line_bytes: arguments.line,
     };
     let mut watched =
-        tenure_watch::watch(&request, &|| interrupt.came()).map_err(Failure::input)?;
+        tenure_watch::watch(&request, &|_| interrupt.came()).map_err(Failure::input)?;
     let top = arguments.top;
     let mut report = tenure_watch::report(&watched, arguments.line, top, &machine);
     if let Some(old) = old {

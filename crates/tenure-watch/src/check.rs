@@ -11,28 +11,32 @@ use crate::sys::perf::{Event, Ring};
 /// Why samples were refused.
 pub(crate) fn refused(pid: u32, error: &io::Error) -> Error {
     let paranoid = read("/proc/sys/kernel/perf_event_paranoid").and_then(|text| text.parse().ok());
-    let paranoid: i32 = paranoid.unwrap_or(2);
-    Error::new(match error.raw_os_error() {
+    Error::new(reason(pid, error, paranoid.unwrap_or(2), is_filtered()))
+}
+
+fn reason(pid: u32, error: &io::Error, paranoid: i32, is_filtered: bool) -> String {
+    match error.raw_os_error() {
         Some(nix::libc::ENOSYS) => {
             "this kernel has no perf events; `tenure run` needs none".to_owned()
         }
         Some(nix::libc::EMFILE | nix::libc::ENFILE) => {
-            "there are too few file descriptors for a sampler for each CPU; raise `ulimit -n`".to_owned()
+            "there are too few file descriptors for a sampler for each CPU; raise `ulimit -n`"
+                .to_owned()
         }
         Some(nix::libc::ESRCH) => format!("process {pid} has ended"),
         Some(nix::libc::EACCES | nix::libc::EPERM) if paranoid > 2 => format!(
-            "the kernel refuses perf events (perf_event_paranoid is {paranoid}); run `tenure` as root, or do \
-             `sysctl kernel.perf_event_paranoid=2`"
+            "the kernel refuses perf events (perf_event_paranoid is {paranoid}); run `tenure` as root, or do `sysctl \
+             kernel.perf_event_paranoid=2`"
         ),
-        Some(nix::libc::EPERM) if is_filtered() => {
+        Some(nix::libc::EPERM) if is_filtered => {
             "seccomp refuses perf events, as in Docker's containers; start the container with --cap-add PERFMON"
                 .to_owned()
         }
-        Some(nix::libc::EACCES | nix::libc::EPERM) => {
-            format!("process {pid} may not be watched by this user; run `tenure` as its user or as root")
-        }
+        Some(nix::libc::EACCES | nix::libc::EPERM) => format!(
+            "process {pid} may not be watched by this user; run `tenure` as its user or as root"
+        ),
         _ => format!("cannot sample process {pid}: {error}"),
-    })
+    }
 }
 
 /// Why a thread could not be traced.
@@ -99,4 +103,26 @@ fn can_trace() -> Result<(), Error> {
     let _ = child.kill();
     let _ = child.wait();
     traced
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_says_what_to_do() {
+        use nix::libc::{EACCES, EMFILE, EPERM, ESRCH};
+        for (number, paranoid, is_filtered, advice) in [
+            (EACCES, 4, false, "sysctl kernel.perf_event_paranoid=2"),
+            (EPERM, 2, true, "--cap-add PERFMON"),
+            (EACCES, 2, false, "run `tenure` as its user or as root"),
+            (EMFILE, 2, false, "raise `ulimit -n`"),
+            (ESRCH, 2, false, "has ended"),
+        ] {
+            let error = io::Error::from_raw_os_error(number);
+            let line = reason(7, &error, paranoid, is_filtered);
+            assert!(line.ends_with(advice) || line.contains(advice), "{line}");
+            assert!(!line.contains('\n'), "{line}");
+        }
+    }
 }

@@ -11,9 +11,12 @@ use tenure_types::Error;
 
 use crate::session::Session;
 use crate::sys::process::Process;
-use crate::{Request, Started, Target, Watched};
+use crate::{Progress, Request, Started, Target, Watched};
 
-pub(crate) fn watch(request: &Request, is_stopped: &dyn Fn() -> bool) -> Result<Watched, Error> {
+pub(crate) fn watch(
+    request: &Request,
+    is_stopped: &dyn Fn(&Progress) -> bool,
+) -> Result<Watched, Error> {
     raise_limit();
     let started = match &request.target {
         Target::Process(_) => None,
@@ -36,8 +39,9 @@ pub(crate) fn watch(request: &Request, is_stopped: &dyn Fn() -> bool) -> Result<
     let name = session.name();
     let start = Instant::now();
     let is_late = || request.duration.is_some_and(|duration| start.elapsed() >= duration);
+    let progress = |session: &Session| Progress { elapsed: start.elapsed(), counts: session.counts };
     let mut is_over = false;
-    while !is_over && !is_stopped() && !is_late() {
+    while !is_over && !is_late() && !is_stopped(&progress(&session)) {
         session.step()?;
         is_over = session.is_over();
     }

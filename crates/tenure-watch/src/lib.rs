@@ -86,15 +86,29 @@ pub struct Counts {
     pub lost: u64,
     /// Threads that were not sampled, since there were too many.
     pub left_out: u64,
+    /// Samples of processes that the program has started, which are not watched.
+    pub foreign: u64,
 }
 
-/// Watches until the time is over, the program ends, or `is_stopped` says so.
+/// How far it has come.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Progress {
+    /// Since the beginning.
+    pub elapsed: Duration,
+    /// What watching did so far.
+    pub counts: Counts,
+}
+
+/// Watches until the time is over, the program ends, or `is_stopped` says so, which is asked every few milliseconds.
 ///
 /// # Errors
 ///
 /// The process does not exist or is of a kind that cannot be watched; the kernel refuses; the program cannot be
 /// started; this is not Linux on x86-64. The error says what to do.
-pub fn watch(request: &Request, is_stopped: &dyn Fn() -> bool) -> Result<Watched, Error> {
+pub fn watch(
+    request: &Request,
+    is_stopped: &dyn Fn(&Progress) -> bool,
+) -> Result<Watched, Error> {
     #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
     {
         launch::watch(request, is_stopped)

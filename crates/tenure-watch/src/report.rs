@@ -59,7 +59,7 @@ fn overhead(watched: &Watched) -> f64 {
 fn missing(watched: &Watched) -> Vec<String> {
     let mut all = Vec::new();
     let counts = &watched.counts;
-    if counts.samples == 0 {
+    if counts.samples == 0 && counts.foreign == 0 {
         all.push("No thread ran: there are no samples.".to_owned());
     }
     if counts.lost > 0 {
@@ -70,6 +70,11 @@ fn missing(watched: &Watched) -> Vec<String> {
             "{} threads were not sampled, since each takes file descriptors: raise `ulimit -n`.",
             counts.left_out
         ));
+    }
+    if counts.foreign > 0 {
+        all.push(
+            "The program has started others, which ran too: watch those with --pid.".to_owned(),
+        );
     }
     if counts.kept > 0 {
         all.push(format!(

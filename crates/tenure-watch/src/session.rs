@@ -161,7 +161,10 @@ impl Session {
         }
         let pid = self.process.pid;
         // A child of the process inherits its samplers.
-        for sample in samples.into_iter().filter(|sample| sample.pid == pid) {
+        let all = samples.len();
+        samples.retain(|sample| sample.pid == pid);
+        self.counts.foreign += (all - samples.len()) as u64;
+        for sample in samples {
             self.counts.samples += 1;
             let touch = self.code.touched(&sample, &self.process);
             self.counts.attributed += u64::from(touch.is_some());
@@ -275,9 +278,10 @@ impl Session {
 
     /// The program, as a reader calls it.
     pub(crate) fn name(&self) -> String {
-        let name = self.process.program().unwrap_or_default();
-        let name = name.rsplit('/').next().unwrap_or_default();
-        format!("{name} (process {})", self.process.pid)
+        let pid = self.process.pid;
+        let program = self.process.program().or_else(|| Some(self.process.thread(pid)?.0));
+        let program = program.unwrap_or_default();
+        format!("{} (process {pid})", program.rsplit('/').next().unwrap_or_default())
     }
 
     /// Lets all threads go.

@@ -1,0 +1,130 @@
+//! A program that is watched lives on, whatever becomes of the one who watches.
+
+use std::fs;
+use std::process::Command;
+use std::sync::Mutex;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tenure_contend::record::Ended;
+use tenure_watch::{Request, Target, watch};
+
+use crate::{Running, can_watch, request};
+
+/// Not a test: two threads that take a lock for a while, in a process of their own.
+#[test]
+#[ignore = "the program that other tests watch"]
+fn busy() {
+    let lock = Mutex::new(0_u64);
+    let start = Instant::now();
+    thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while start.elapsed() < Duration::from_secs(60) {
+                    *lock.lock().unwrap() += 1;
+                }
+            });
+        }
+    });
+}
+
+/// Not a test: watches the process that `TENURE_PID` names until it is killed.
+#[test]
+#[ignore = "the watcher that other tests kill"]
+fn watcher() {
+    let pid = std::env::var("TENURE_PID").unwrap().parse().unwrap();
+    watch(&Request { arms: 100.0, ..request(pid) }, &|_| false).unwrap();
+}
+
+fn this(test: &str) -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--ignored", "--exact", test]);
+    command
+}
+
+/// Waits until the program is as busy as it will be.
+fn busy_program() -> Running {
+    let program = Running::start(&mut this("life::busy"));
+    let tasks = format!("/proc/{}/task", program.0.id());
+    while fs::read_dir(&tasks).unwrap().count() < 4 {
+        thread::sleep(Duration::from_millis(1));
+    }
+    program
+}
+
+fn is_traced(pid: u32) -> bool {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task")).unwrap().flatten();
+    let status = tasks.filter_map(|task| fs::read_to_string(task.path().join("status")).ok());
+    status.into_iter().any(|status| !status.contains("TracerPid:\t0\n"))
+}
+
+#[test]
+fn a_program_lives_on_when_its_watcher_is_killed() {
+    if !can_watch() {
+        return;
+    }
+    let mut program = busy_program();
+    let pid = program.0.id();
+    for milliseconds in [150, 200, 250, 300] {
+        let watcher = Running::start(this("life::watcher").env("TENURE_PID", pid.to_string()));
+        thread::sleep(Duration::from_millis(milliseconds));
+        drop(watcher);
+    }
+    assert!(!is_traced(pid));
+    thread::sleep(Duration::from_millis(200));
+    assert_eq!(program.0.try_wait().unwrap(), None);
+}
+
+#[test]
+fn watching_ends_with_its_time_and_with_the_program() {
+    if !can_watch() {
+        return;
+    }
+    let program = busy_program();
+    let pid = program.0.id();
+    let short = Request { duration: Some(Duration::from_millis(300)), ..request(pid) };
+    let watched = watch(&short, &|_| false).unwrap();
+    assert_eq!(watched.recording.ended, Ended::Running);
+    assert!(watched.counts.samples > 0 && !is_traced(pid), "{:?}", watched.counts);
+    let killer = thread::spawn(move || {
+        thread::sleep(Duration::from_millis(300));
+        drop(program);
+    });
+    let watched = watch(&request(pid), &|_| false).unwrap();
+    assert_eq!(watched.recording.ended, Ended::Unknown);
+    killer.join().unwrap();
+}
+
+#[test]
+fn a_program_that_is_started_keeps_its_status() {
+    if !can_watch() {
+        return;
+    }
+    for (script, ended) in [("exit 3", Ended::Exited(3)), ("kill -TERM $$", Ended::Killed(15))] {
+        let words = ["sh", "-c", &format!("sleep 0.1; {script}")].map(Into::into);
+        let target = Target::Command(words.to_vec());
+        let watched = watch(&Request { target, ..request(0) }, &|_| false).unwrap();
+        assert_eq!(watched.recording.ended, ended, "{script}");
+        assert!(watched.started.is_none());
+    }
+}
+
+#[test]
+fn what_cannot_be_watched_is_refused_in_a_line() {
+    let mut ended = Command::new("true").spawn().unwrap();
+    thread::sleep(Duration::from_millis(200));
+    let kernel = fs::read_to_string("/proc/2/comm").is_ok_and(|name| name == "kthreadd\n");
+    let no_process = u32::MAX >> 1;
+    for (pid, words) in [
+        (no_process, "there is no process 2147483647"),
+        (ended.id(), "has ended, and waits for its parent"),
+        (if kernel { 2 } else { no_process }, if kernel { "thread of the kernel" } else { "" }),
+    ] {
+        let line = watch(&request(pid), &|_| false).unwrap_err().to_string();
+        assert!(line.contains(words) && !line.contains('\n'), "{line}");
+    }
+    ended.wait().unwrap();
+    let target = Target::Command(vec!["/no/such/program".into()]);
+    let line = watch(&Request { target, ..request(0) }, &|_| false).unwrap_err().to_string();
+    assert!(line.starts_with("cannot run /no/such/program: "), "{line}");
+}
