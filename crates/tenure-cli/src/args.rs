@@ -11,8 +11,8 @@ use crate::load::Load;
 use crate::run::Run;
 #[cfg(target_os = "linux")]
 use crate::serve::Serve;
-use crate::watch::Watch;
 use crate::values::{line, microseconds, seconds, threads};
+use crate::watch::Watch;
 
 /// Find shared objects that slow down as cores are added, and measure what mends them
 #[derive(Debug, Parser)]

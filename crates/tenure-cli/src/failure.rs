@@ -99,7 +99,9 @@ fn valid_values(error: &clap::Error) -> Option<String> {
 fn help() -> String {
     let mut words = std::env::args().skip(1);
     match words.next().as_deref() {
-        Some(command @ ("bench" | "layout" | "run" | "sim" | "watch")) => format!("tenure {command} --help"),
+        Some(command @ ("bench" | "layout" | "run" | "sim" | "watch")) => {
+            format!("tenure {command} --help")
+        }
         Some(command @ ("serve" | "load")) => match words.next().as_deref() {
             Some(protocol @ ("memcached" | "http")) => {
                 format!("tenure {command} {protocol} --help")

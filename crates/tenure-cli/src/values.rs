@@ -116,7 +116,9 @@ mod tests {
 
     #[test]
     fn times_have_units() {
-        for (text, milliseconds) in [("30s", 30_000), ("500ms", 500), ("2m", 120_000), ("1.5", 1500)] {
+        for (text, milliseconds) in
+            [("30s", 30_000), ("500ms", 500), ("2m", 120_000), ("1.5", 1500)]
+        {
             assert_eq!(duration(text).unwrap(), Duration::from_millis(milliseconds), "{text}");
         }
         for bad in ["", "0s", "-1s", "5 weeks", "s", "1e300h"] {

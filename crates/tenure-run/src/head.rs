@@ -6,8 +6,8 @@ use std::path::Path;
 use tenure_find::{Ended, Run};
 use tenure_types::code::Program;
 
-use tenure_contend::find::Programs;
 use crate::instrumented::Instrumentation;
+use tenure_contend::find::Programs;
 use tenure_contend::record::{self, Module, Recording};
 
 /// The head, without a forecast.

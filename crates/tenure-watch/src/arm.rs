@@ -4,9 +4,9 @@ use std::io;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::sys::Sample;
 use crate::sys::guard::Guard;
 use crate::sys::perf::{Event, Ring};
-use crate::sys::Sample;
 
 /// The debug registers of a thread.
 pub(crate) const WORDS: usize = 4;
@@ -44,7 +44,11 @@ struct Armed {
 /// # Errors
 ///
 /// A thread that exists may not be traced, where that is needed.
-pub(crate) fn look(words: &[u64], threads: &[u32], mut guard: Option<&mut Guard>) -> io::Result<Seen> {
+pub(crate) fn look(
+    words: &[u64],
+    threads: &[u32],
+    mut guard: Option<&mut Guard>,
+) -> io::Result<Seen> {
     let mut armed = Vec::new();
     for &tid in threads {
         if let Some(guard) = &mut guard {

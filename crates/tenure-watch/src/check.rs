@@ -48,10 +48,15 @@ pub(crate) fn untraced(pid: u32, error: &io::Error) -> Error {
     let scope = read("/proc/sys/kernel/yama/ptrace_scope").unwrap_or_default();
     Error::new(match tracer {
         Some(tracer) => format!("process {pid} is traced by process {tracer}; end that first"),
-        None if error.raw_os_error() == Some(nix::libc::EPERM) && scope != "0" && !scope.is_empty() => format!(
-            "virtual machines need ptrace for breakpoints, and ptrace_scope is {scope}; run `tenure` as root, or start \
+        None if error.raw_os_error() == Some(nix::libc::EPERM)
+            && scope != "0"
+            && !scope.is_empty() =>
+        {
+            format!(
+                "virtual machines need ptrace for breakpoints, and ptrace_scope is {scope}; run `tenure` as root, or start \
              the program by `tenure watch -- PROGRAM`"
-        ),
+            )
+        }
         None => format!("cannot trace process {pid}: {error}; run `tenure` as root"),
     })
 }

@@ -199,15 +199,31 @@ mod tests {
     fn an_instruction_says_what_it_does_and_where() {
         for (about, bytes, expected) in [
             ("mov rax, [rbx+8]", &[0x48, 0x8b, 0x43, 0x08][..], Some((Access::Read, 8, 0x2008))),
-            ("mov [rdi+rcx*4], eax", &[0x89, 0x04, 0x8f], Some((Access::Write, 4, 0x6000 + 4 * 0x3000))),
+            (
+                "mov [rdi+rcx*4], eax",
+                &[0x89, 0x04, 0x8f],
+                Some((Access::Write, 4, 0x6000 + 4 * 0x3000)),
+            ),
             ("lock inc qword [r9]", &[0xf0, 0x49, 0xff, 0x01], Some((Access::Add, 8, 0xb000))),
-            ("lock xadd [rsi], rax", &[0xf0, 0x48, 0x0f, 0xc1, 0x06], Some((Access::Add, 8, 0x5000))),
-            ("lock cmpxchg [rdx], ecx", &[0xf0, 0x0f, 0xb1, 0x0a], Some((Access::CompareExchange, 4, 0x4000))),
+            (
+                "lock xadd [rsi], rax",
+                &[0xf0, 0x48, 0x0f, 0xc1, 0x06],
+                Some((Access::Add, 8, 0x5000)),
+            ),
+            (
+                "lock cmpxchg [rdx], ecx",
+                &[0xf0, 0x0f, 0xb1, 0x0a],
+                Some((Access::CompareExchange, 4, 0x4000)),
+            ),
             ("xchg [rdx], ecx", &[0x87, 0x0a], Some((Access::Exchange, 4, 0x4000))),
             ("lock or [rdx], ecx", &[0xf0, 0x09, 0x0a], Some((Access::Exchange, 4, 0x4000))),
             ("add [rdx], ecx", &[0x01, 0x0a], Some((Access::Write, 4, 0x4000))),
             ("cmp byte [rdx], 0", &[0x80, 0x3a, 0x00], Some((Access::Read, 1, 0x4000))),
-            ("mov eax, [rip+0x10]", &[0x8b, 0x05, 0x10, 0, 0, 0], Some((Access::Read, 4, 0x40_0050))),
+            (
+                "mov eax, [rip+0x10]",
+                &[0x8b, 0x05, 0x10, 0, 0, 0],
+                Some((Access::Read, 4, 0x40_0050)),
+            ),
             ("add r13, 1", &[0x49, 0x83, 0xc5, 0x01], None),
             ("lea rax, [rbx]", &[0x48, 0x8d, 0x03], None),
             ("mov rax, fs:[0]", &[0x64, 0x48, 0x8b, 0x04, 0x25, 0, 0, 0, 0], None),
@@ -215,8 +231,9 @@ mod tests {
         ] {
             let end = 0x40_0040;
             let instruction = decoded(bytes, end - bytes.len() as u64);
-            let found = access(&instruction)
-                .and_then(|(access, size)| Some((access, size, address(&instruction, &registers())?)));
+            let found = access(&instruction).and_then(|(access, size)| {
+                Some((access, size, address(&instruction, &registers())?))
+            });
             assert_eq!(found, expected, "{about}");
         }
     }
@@ -232,9 +249,9 @@ mod tests {
     fn the_instruction_before_an_address_is_found_by_vote() {
         // A function as compilers write it: each of its instructions is found by its end.
         let code = [
-            0x55, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xec, 0x10, 0x48, 0x89, 0x7d, 0xf8, 0x48, 0x8b, 0x45,
-            0xf8, 0xf0, 0x48, 0xff, 0x00, 0x48, 0x8b, 0x45, 0xf8, 0x48, 0x8b, 0x40, 0x08, 0x48, 0x01,
-            0xc3, 0xf0, 0x48, 0x83, 0x40, 0x40, 0x01, 0xeb, 0xe9,
+            0x55, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xec, 0x10, 0x48, 0x89, 0x7d, 0xf8, 0x48, 0x8b,
+            0x45, 0xf8, 0xf0, 0x48, 0xff, 0x00, 0x48, 0x8b, 0x45, 0xf8, 0x48, 0x8b, 0x40, 0x08,
+            0x48, 0x01, 0xc3, 0xf0, 0x48, 0x83, 0x40, 0x40, 0x01, 0xeb, 0xe9,
         ];
         let mut decoder = Decoder::with_ip(64, &code, 0x40_0000, DecoderOptions::NONE);
         let mut checked = 0;

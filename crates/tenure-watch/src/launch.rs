@@ -39,7 +39,8 @@ pub(crate) fn watch(
     let name = session.name();
     let start = Instant::now();
     let is_late = || request.duration.is_some_and(|duration| start.elapsed() >= duration);
-    let progress = |session: &Session| Progress { elapsed: start.elapsed(), counts: session.counts };
+    let progress =
+        |session: &Session| Progress { elapsed: start.elapsed(), counts: session.counts };
     let mut is_over = false;
     while !is_over && !is_late() && !is_stopped(&progress(&session)) {
         session.step()?;
@@ -58,7 +59,9 @@ pub(crate) fn watch(
 
 fn start(words: &[OsString]) -> Result<Child, Error> {
     let Some((program, arguments)) = words.split_first() else {
-        return Err(Error::new("nothing to watch: name a process with --pid, or a program behind --"));
+        return Err(Error::new(
+            "nothing to watch: name a process with --pid, or a program behind --",
+        ));
     };
     Command::new(program).args(arguments).spawn().map_err(|error| {
         Error::new(format!("cannot run {}: {error}; name it by its path", program.display()))

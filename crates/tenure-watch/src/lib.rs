@@ -67,7 +67,10 @@ pub struct Watched {
 
 /// A program that was started.
 #[derive(Debug)]
-pub struct Started(#[cfg_attr(not(all(target_os = "linux", target_arch = "x86_64")), expect(dead_code))] std::process::Child);
+pub struct Started(
+    #[cfg_attr(not(all(target_os = "linux", target_arch = "x86_64")), expect(dead_code))]
+    std::process::Child,
+);
 
 /// What watching did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -105,10 +108,7 @@ pub struct Progress {
 ///
 /// The process does not exist or is of a kind that cannot be watched; the kernel refuses; the program cannot be
 /// started; this is not Linux on x86-64. The error says what to do.
-pub fn watch(
-    request: &Request,
-    is_stopped: &dyn Fn(&Progress) -> bool,
-) -> Result<Watched, Error> {
+pub fn watch(request: &Request, is_stopped: &dyn Fn(&Progress) -> bool) -> Result<Watched, Error> {
     #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
     {
         launch::watch(request, is_stopped)

@@ -109,9 +109,8 @@ impl Lines {
             line.samples as f64 / (looks * doubt)
         };
         let sampled = self.lines.iter().filter(|(_, line)| line.samples > 0);
-        let best = sampled.max_by(|(one, a), (other, b)| {
-            worth(a).total_cmp(&worth(b)).then(other.cmp(one))
-        });
+        let best = sampled
+            .max_by(|(one, a), (other, b)| worth(a).total_cmp(&worth(b)).then(other.cmp(one)));
         best.map(|(start, _)| *start)
     }
 
@@ -214,8 +213,8 @@ impl Line {
             let of_thread = samples.get(&key.thread).copied().unwrap_or(0).max(1);
             let by_samples = of_word.samples as f64 / of_thread as f64 / ACCESS_SECONDS;
             let rate = by_hits.max(by_samples);
-            let part = (seen.samples + seen.hits) as f64
-                / (of_word.samples + of_word.hits).max(1) as f64;
+            let part =
+                (seen.samples + seen.hits) as f64 / (of_word.samples + of_word.hits).max(1) as f64;
             let access = match key.access {
                 Access::Read if atomic.contains(&key.word()) => Access::Load,
                 Access::Write if atomic.contains(&key.word()) => Access::Store,

@@ -49,9 +49,8 @@ fn overhead(watched: &Watched) -> f64 {
     /// What the breakpoints of a look take of the threads that get them.
     const LOOK: f64 = 100e-6;
     let counts = &watched.counts;
-    let took = counts.samples as f64 * SAMPLE
-        + counts.traps as f64 * TRAP
-        + counts.looks as f64 * LOOK;
+    let took =
+        counts.samples as f64 * SAMPLE + counts.traps as f64 * TRAP + counts.looks as f64 * LOOK;
     took / watched.recording.cpu_seconds.max(1e-3)
 }
 

@@ -301,13 +301,11 @@ impl Session {
         self.counts.lost = self.rings.iter().map(|ring| ring.lost).sum();
         self.counts.kept = self.guard.as_ref().map_or(0, |guard| guard.kept);
         let seconds = self.start.elapsed();
-        let mut threads: Vec<Thread> = self.threads.iter().map(|(tid, it)| self.thread(*tid, it)).collect();
+        let mut threads: Vec<Thread> =
+            self.threads.iter().map(|(tid, it)| self.thread(*tid, it)).collect();
         threads.sort_by_key(|thread| thread.id);
-        let ran: FxHashMap<u32, (u32, u64)> = self
-            .threads
-            .iter()
-            .map(|(tid, it)| (*tid, (it.id, it.ran[1] - it.ran[0])))
-            .collect();
+        let ran: FxHashMap<u32, (u32, u64)> =
+            self.threads.iter().map(|(tid, it)| (*tid, (it.id, it.ran[1] - it.ran[0]))).collect();
         let nanoseconds = u64::try_from(seconds.as_nanos()).unwrap_or(u64::MAX);
         let lines = self.lines.recorded(&ran, nanoseconds);
         for entry in lines.iter().flat_map(|line| &line.entries) {

@@ -10,6 +10,8 @@ mod run;
 mod serve;
 mod sim;
 mod support;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod watch;
 
 use support::{is_refused, tenure, tenure_in, text};
 
@@ -25,7 +27,11 @@ fn help_names_every_option_and_goes_to_standard_output() {
         ("", "load serve"),
     ];
     let everywhere = [
-        ("", "bench layout run sim"),
+        ("", "bench layout run sim watch"),
+        (
+            "watch",
+            "PROGRAM --pid --for --rate --arms --check --top --line --patterns --machine --diff --json --html",
+        ),
         (
             "run",
             "COMMAND --cc --build-std --top --line --memory --keep --patterns --check --diff --json --html",

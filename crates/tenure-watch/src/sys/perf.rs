@@ -58,12 +58,7 @@ impl Event {
     }
 
     /// A breakpoint on accesses to a word. It turns itself off after `most` of them.
-    pub(crate) fn breakpoint(
-        tid: u32,
-        address: u64,
-        leader: &Self,
-        most: i32,
-    ) -> io::Result<Self> {
+    pub(crate) fn breakpoint(tid: u32, address: u64, leader: &Self, most: i32) -> io::Result<Self> {
         let mut attributes = attributes(bindings::PERF_TYPE_BREAKPOINT);
         attributes.bp_type = bindings::HW_BREAKPOINT_RW;
         attributes.__bindgen_anon_3.bp_addr = address;
@@ -220,9 +215,8 @@ impl Fields<'_> {
     /// Two of half the size.
     fn pair(&mut self) -> [u32; 2] {
         let both = self.long().to_ne_bytes();
-        let half = |at: usize| {
-            u32::from_ne_bytes([both[at], both[at + 1], both[at + 2], both[at + 3]])
-        };
+        let half =
+            |at: usize| u32::from_ne_bytes([both[at], both[at + 1], both[at + 2], both[at + 3]]);
         [half(0), half(4)]
     }
 }

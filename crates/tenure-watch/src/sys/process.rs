@@ -61,9 +61,7 @@ impl Process {
     /// It does not exist or has no code of its own, cannot be read, or is of a kind that cannot be watched. In a line.
     pub(crate) fn open(pid: u32) -> Result<Self, Error> {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).map_err(|_| {
-            Error::new(format!(
-                "there is no process {pid}; `ps -e` lists those that there are"
-            ))
+            Error::new(format!("there is no process {pid}; `ps -e` lists those that there are"))
         })?;
         check_kind(pid, &stat)?;
         check_owner(pid)?;
@@ -166,9 +164,7 @@ impl Process {
         let cache = object::ReadCache::new(File::open(&path).ok()?);
         let file = object::File::parse(&cache).ok()?;
         // Segments may share pages of the file: the one that is code is meant.
-        let is_code = |segment: &object::Segment<'_, '_, _>| {
-            matches!(segment.flags(), SegmentFlags::Elf { p_flags, .. } if p_flags.0 & elf::PF_X.0 != 0)
-        };
+        let is_code = |segment: &object::Segment<'_, '_, _>| matches!(segment.flags(), SegmentFlags::Elf { p_flags, .. } if p_flags.0 & elf::PF_X.0 != 0);
         let segment = file.segments().filter(is_code).find(|segment| {
             let (start, length) = segment.file_range();
             start < code.offset + (code.end - code.start) && code.offset < start + length

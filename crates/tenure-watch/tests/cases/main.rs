@@ -67,7 +67,9 @@ fn request(pid: u32) -> Request {
 /// Watches until lines were looked at so often, however long that takes on a busy machine.
 fn report(program: &Path, case: &str, looks: u64) -> Report {
     let running = Running::start(Command::new(program).arg(case));
-    let is_enough = |it: &Progress| it.counts.looks >= looks || it.elapsed.as_secs() > 5 && it.counts.samples == 0;
+    let is_enough = |it: &Progress| {
+        it.counts.looks >= looks || it.elapsed.as_secs() > 5 && it.counts.samples == 0
+    };
     // A control may have nothing to look at.
     let is_enough = |it: &Progress| is_enough(it) || it.counts.samples > 1000;
     let watched = watch(&request(running.0.id()), &is_enough).unwrap();
@@ -147,7 +149,8 @@ fn all_cases_again_and_again() {
     for level in ["-O0", "-O2"] {
         let [cases, more] = [false, true].map(|is_own| built(level, is_own));
         let program = |case: &str| {
-            let own = ["spinning", "loop", "neighbours", "thread_local_word", "misses", "work", "flag"];
+            let own =
+                ["spinning", "loop", "neighbours", "thread_local_word", "misses", "work", "flag"];
             if own.contains(&case) { &more } else { &cases }
         };
         for case in SOME.iter().chain(&OTHERS) {
