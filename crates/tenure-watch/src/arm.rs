@@ -14,6 +14,9 @@ pub(crate) const WORDS: usize = 4;
 /// Threads that are watched at a time.
 pub(crate) const THREADS: usize = 8;
 
+/// File descriptors that a look takes, and some to spare.
+pub(crate) const DESCRIPTORS: usize = THREADS * (WORDS + 1) + 24;
+
 /// How long a look takes.
 const LOOK: Duration = Duration::from_millis(5);
 

@@ -6,35 +6,34 @@ use std::time::Instant;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use tenure_contend::record::Ended;
+use tenure_contend::record::{Ended, Recording};
 use tenure_types::Error;
 
 use crate::session::Session;
 use crate::sys::process::Process;
-use crate::{Progress, Request, Started, Target, Watched};
+use crate::{Counts, Progress, Request, Started, Target, Watched};
 
 pub(crate) fn watch(
     request: &Request,
     is_stopped: &dyn Fn(&Progress) -> bool,
 ) -> Result<Watched, Error> {
-    raise_limit();
-    let started = match &request.target {
+    let mut started = match &request.target {
         Target::Process(_) => None,
         Target::Command(words) => Some(start(words)?),
     };
+    raise_limit();
     let pid = match (&request.target, &started) {
         (Target::Process(pid), _) => *pid,
         (Target::Command(_), child) => child.as_ref().map_or(0, Child::id),
     };
     let session = Process::open(pid).and_then(|process| Session::start(process, request));
-    let mut session = match (session, started.as_ref()) {
-        (Ok(session), _) => session,
-        (Err(error), None) => return Err(error),
-        // A program that cannot be watched is not left behind.
-        (Err(error), Some(_)) => {
-            let _ = kill(Pid::from_raw(pid.cast_signed()), Signal::SIGTERM);
-            return Err(error);
+    let mut session = match (session, started.take()) {
+        (Ok(session), child) => {
+            started = child;
+            session
         }
+        (Err(error), None) => return Err(error),
+        (Err(error), Some(child)) => return unwatched(request, child, error),
     };
     let name = session.name();
     let start = Instant::now();
@@ -55,6 +54,23 @@ pub(crate) fn watch(
     };
     let (recording, counts) = session.finish(ended);
     Ok(Watched { recording, name, counts, started: started.map(Started) })
+}
+
+/// What is left of a program that was started, and cannot be watched: it has ended before it could be, or is ended.
+fn unwatched(request: &Request, mut child: Child, error: Error) -> Result<Watched, Error> {
+    if matches!(child.try_wait(), Ok(None)) {
+        let _ = kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGTERM);
+        reaped(&mut child);
+        return Err(error);
+    }
+    let name = match &request.target {
+        Target::Command(words) => words.first().map(|word| word.to_string_lossy().into_owned()),
+        Target::Process(_) => None,
+    };
+    let ended = reaped(&mut child);
+    let recording = Recording { ended, seconds: 0.0, cpu_seconds: 0.0, processes: Vec::new() };
+    let (name, counts) = (name.unwrap_or_default(), Counts::default());
+    Ok(Watched { recording, name, counts, started: None })
 }
 
 fn start(words: &[OsString]) -> Result<Child, Error> {

@@ -89,6 +89,8 @@ pub struct Counts {
     pub lost: u64,
     /// Threads that were not sampled, since there were too many.
     pub left_out: u64,
+    /// Looks that could set no breakpoint.
+    pub unarmed: u64,
     /// Samples of processes that the program has started, which are not watched.
     pub foreign: u64,
 }

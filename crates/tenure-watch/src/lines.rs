@@ -11,6 +11,9 @@ use crate::code::Touch;
 /// An access to a contended line takes as long, about. A thread whose samples all lie there does one after another.
 const ACCESS_SECONDS: f64 = 100e-9;
 
+/// Behind the last address that a program can have.
+const USER_END: u64 = 1 << 47;
+
 /// Bytes of a word that is watched.
 const WORD: u8 = 8;
 
@@ -68,7 +71,7 @@ impl Lines {
     /// A thread was sampled.
     pub(crate) fn sampled(&mut self, thread: u32, cpu: u32, touch: Option<&Touch>) {
         *self.samples.entry(thread).or_default() += 1;
-        let Some(touch) = touch else { return };
+        let Some(touch) = touch.filter(|touch| touch.address < USER_END) else { return };
         let (start, key) = self.key(thread, touch);
         let line = self.lines.entry(start).or_default();
         line.seen.entry(key).or_default().samples += 1;
@@ -88,6 +91,19 @@ impl Lines {
         let word = offset(address - start) / WORD;
         let line = self.lines.entry(start).or_default();
         *line.exposed.entry((thread, word)).or_default() += nanoseconds;
+    }
+
+    /// Samples of a thread.
+    pub(crate) fn samples(&self, thread: u32) -> u64 {
+        self.samples.get(&thread).copied().unwrap_or(0)
+    }
+
+    /// Forgets lines of one sample when there are too many.
+    pub(crate) fn prune(&mut self) {
+        const MOST: usize = 1 << 15;
+        if self.lines.len() > MOST {
+            self.lines.retain(|_, line| line.samples > 1 || line.met > 0);
+        }
     }
 
     fn key(&self, thread: u32, touch: &Touch) -> (u64, Key) {

@@ -70,6 +70,12 @@ fn missing(watched: &Watched) -> Vec<String> {
             counts.left_out
         ));
     }
+    if counts.unarmed * 2 > counts.looks {
+        all.push(format!(
+            "No breakpoint could be set in {} of {} looks: a debugger may have them.",
+            counts.unarmed, counts.looks
+        ));
+    }
     if counts.foreign > 0 {
         all.push(
             "The program has started others, which ran too: watch those with --pid.".to_owned(),

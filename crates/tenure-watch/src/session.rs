@@ -46,6 +46,7 @@ pub(crate) struct Session {
     turn: usize,
     pub(crate) counts: Counts,
     line_bytes: u32,
+    rate: u64,
 }
 
 /// What is known of a thread.
@@ -81,6 +82,7 @@ impl Session {
             turn: 0,
             counts: Counts::default(),
             line_bytes: request.line_bytes,
+            rate: request.rate.max(1),
         };
         session.sample(request.rate)?;
         Ok(session)
@@ -109,6 +111,10 @@ impl Session {
                     }
                 }
             }
+        }
+        if self.counts.left_out > 0 {
+            // Breakpoints take descriptors too.
+            self.clocks.truncate(self.clocks.len().saturating_sub(arm::DESCRIPTORS));
         }
         if self.rings.is_empty() {
             return Err(Error::new(format!("process {} has ended", self.process.pid)));
@@ -146,8 +152,7 @@ impl Session {
         if let Some(guard) = &mut self.guard {
             guard.tend();
         }
-        let is_free = self.guard.as_ref().is_none_or(Guard::is_idle);
-        if Instant::now() >= self.next_look && is_free {
+        if Instant::now() >= self.next_look {
             self.look()?;
             self.next_look = Instant::now() + self.period;
         }
@@ -192,6 +197,8 @@ impl Session {
         if self.process.read_maps() {
             self.code.clear();
         }
+        self.recent.retain(|_, last| last.elapsed() < RECENT);
+        self.lines.prune();
         let elapsed = now - self.start;
         for tid in self.process.threads() {
             let Some((name, ran)) = self.process.thread(tid) else { continue };
@@ -202,9 +209,6 @@ impl Session {
                 seen: [elapsed; 2],
                 ..Known::default()
             });
-            if known.name.is_empty() {
-                known.ran[0] = ran.min(known.ran[0].max(ran));
-            }
             known.name = name;
             known.ran[1] = ran;
             known.seen[1] = elapsed;
@@ -222,6 +226,7 @@ impl Session {
         let seen = arm::look(&words, &threads, self.guard.as_mut())
             .map_err(|error| check::untraced(self.process.pid, &error))?;
         self.counts.looks += 1;
+        self.counts.unarmed += u64::from(seen.exposed.is_empty());
         self.counts.traps += seen.hits.len() as u64;
         let (mut met, mut apart) = (false, false);
         for hit in &seen.hits {
@@ -305,7 +310,7 @@ impl Session {
             self.threads.iter().map(|(tid, it)| self.thread(*tid, it)).collect();
         threads.sort_by_key(|thread| thread.id);
         let ran: FxHashMap<u32, (u32, u64)> =
-            self.threads.iter().map(|(tid, it)| (*tid, (it.id, it.ran[1] - it.ran[0]))).collect();
+            self.threads.iter().map(|(tid, it)| (*tid, (it.id, self.ran(*tid, it)))).collect();
         let nanoseconds = u64::try_from(seconds.as_nanos()).unwrap_or(u64::MAX);
         let lines = self.lines.recorded(&ran, nanoseconds);
         for entry in lines.iter().flat_map(|line| &line.entries) {
@@ -335,8 +340,14 @@ impl Session {
         (recording, self.counts)
     }
 
+    /// Nanoseconds that a thread ran while it was watched. One that ended soon was never asked.
+    fn ran(&self, tid: u32, known: &Known) -> u64 {
+        let sampled = self.lines.samples(tid) * 1_000_000_000 / self.rate;
+        known.ran[1].saturating_sub(known.ran[0]).max(sampled)
+    }
+
     fn thread(&self, tid: u32, known: &Known) -> Thread {
-        let cpu = known.ran[1] - known.ran[0];
+        let cpu = self.ran(tid, known);
         let lived = known.seen[1].saturating_sub(known.seen[0]).max(Duration::from_millis(1));
         let stack = self.process.map(known.stack).map_or(0..0, |map| map.start..map.end);
         Thread {

@@ -46,12 +46,14 @@ pub(crate) fn is_needed() -> bool {
 impl Guard {
     /// Begins to trace a thread. It is not stopped.
     pub(crate) fn seize(&mut self, tid: u32) -> io::Result<()> {
-        if let Some(state) = self.threads.get(&tid) {
-            // One that has not stopped since it was last released is still traced; it stops once.
-            debug_assert_eq!(*state, State::Stopping);
+        if self.threads.contains_key(&tid) {
+            // It has not stopped since it was released, as threads that sleep in the kernel do not.
             return Err(io::ErrorKind::WouldBlock.into());
         }
-        ptrace::seize(of(tid), ptrace::Options::empty())?;
+        match ptrace::seize(of(tid), ptrace::Options::empty()) {
+            Err(Errno::EPERM) if process::is_ending(tid) => return Err(Errno::ESRCH.into()),
+            result => result?,
+        }
         self.threads.insert(tid, State::Guarded);
         Ok(())
     }
@@ -85,7 +87,7 @@ impl Guard {
         }
     }
 
-    pub(crate) fn is_idle(&self) -> bool {
+    fn is_idle(&self) -> bool {
         self.threads.is_empty()
     }
 

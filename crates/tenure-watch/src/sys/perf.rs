@@ -165,7 +165,9 @@ impl Ring {
             let record = self.copy(at, length);
             match u32::from_ne_bytes(record[..4].try_into().expect("four bytes")) {
                 bindings::PERF_RECORD_SAMPLE => sample(parsed(&record[HEADER..])),
-                bindings::PERF_RECORD_LOST => lost += Fields(&record[HEADER + 8..]).long(),
+                bindings::PERF_RECORD_LOST => {
+                    lost += Fields(record.get(HEADER + 8..).unwrap_or_default()).long();
+                }
                 _ => {}
             }
             at += length as u64;

@@ -34,6 +34,21 @@ pub(crate) fn has_trap_pending(tid: u32) -> bool {
     pending.is_some_and(|mask| mask & (1 << 4) != 0)
 }
 
+/// Whether a thread has ended, or is about to.
+pub(crate) fn is_ending(tid: u32) -> bool {
+    /// `PF_EXITING`.
+    const EXITING: u32 = 0x4;
+    let stat = fs::read_to_string(format!("/proc/{tid}/stat")).unwrap_or_default();
+    state_and_flags(&stat).is_none_or(|(state, flags)| flags & EXITING != 0 || state == "Z")
+}
+
+/// The state and the flags of a thread, from its `stat`.
+fn state_and_flags(stat: &str) -> Option<(&str, u32)> {
+    // The name is in brackets, and may have some itself.
+    let mut rest = stat.rsplit_once(") ")?.1.split(' ');
+    Some((rest.next()?, rest.nth(5)?.parse().ok()?))
+}
+
 /// A process that can be watched.
 #[derive(Debug)]
 pub(crate) struct Process {
@@ -203,10 +218,7 @@ fn parsed(line: &str) -> Option<Map> {
 fn check_kind(pid: u32, stat: &str) -> Result<(), Error> {
     /// `PF_KTHREAD`.
     const KERNEL: u32 = 0x0020_0000;
-    // The name is in brackets, and may have some itself.
-    let mut rest = stat.rsplit_once(") ").map_or("", |(_, rest)| rest).split(' ');
-    let state = rest.next().unwrap_or_default();
-    let flags: u32 = rest.nth(5).and_then(|flags| flags.parse().ok()).unwrap_or(0);
+    let (state, flags) = state_and_flags(stat).unwrap_or_default();
     if flags & KERNEL != 0 {
         return Err(Error::new(format!(
             "process {pid} is a thread of the kernel; name a program that runs"

@@ -107,6 +107,12 @@ fn a_program_that_is_started_keeps_its_status() {
         assert_eq!(watched.recording.ended, ended, "{script}");
         assert!(watched.started.is_none());
     }
+    // It may have ended before it can be watched.
+    for _ in 0..10 {
+        let target = Target::Command(vec!["true".into()]);
+        let watched = watch(&Request { target, ..request(0) }, &|_| false).unwrap();
+        assert_eq!(watched.recording.ended, Ended::Exited(0));
+    }
 }
 
 #[test]
