@@ -53,9 +53,9 @@ static void *use(void *argument) {
     return NULL;
 }
 static void neighbours(void) {
-    Word *objects[THREADS];
+    Word *objects[THREADS] = {NULL, malloc(16)};
     do {
-        objects[0] = malloc(16);
+        objects[0] = objects[1];
         objects[1] = malloc(16);
     } while ((uintptr_t)objects[0] / LINE != (uintptr_t)objects[1] / LINE);
     run(use, objects, sizeof objects[0]);
