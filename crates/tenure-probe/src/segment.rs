@@ -119,7 +119,7 @@ impl Kind {
     pub const fn stride(self) -> usize {
         match self {
             Self::Modules => 512,
-            Self::Threads => 192,
+            Self::Threads => 320,
             Self::Classes => size_of::<Class>() + MOST_FRAMES * 8,
             Self::Lines => size_of::<Line>(),
             Self::Entries => size_of::<Entry>(),

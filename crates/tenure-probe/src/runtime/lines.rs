@@ -136,7 +136,7 @@ pub(super) extern "C" fn note_shared(
     let is_contended = who & STATE == CONTENDED;
     // What is atomic is timed as a whole, with the operation.
     let is_timed_here = is_contended && matches!(access, Access::Read | Access::Write);
-    let since = if is_timed_here { waits::since(local) } else { 0 };
+    let since = if is_timed_here { waits::since(local, access == Access::Write) } else { 0 };
     if !is_contended || !local.counts_again(who & !STATE, place, code) {
         note_rare(local, address, size, access, code);
     }
@@ -145,7 +145,7 @@ pub(super) extern "C" fn note_shared(
         // SAFETY: the program is about to access this address, as `access` says.
         unsafe { sys::fetch(address, access.writes()) };
         if since != 0 {
-            waits::add(since);
+            waits::add(since, code, true);
         }
     }
 }

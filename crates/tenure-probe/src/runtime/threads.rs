@@ -324,7 +324,7 @@ impl Local {
 
     /// Takes back what the runtime has timed itself, and returns the time between its accesses.
     pub(super) fn take_times(&self) -> u64 {
-        self.times.set_timed_until(0);
+        self.times.forget();
         let record = self.record.get();
         // SAFETY: as in `accesses`.
         unsafe {

@@ -15,7 +15,17 @@ pub(super) struct Times {
     failed: Cell<u64>,
     /// When the last access that was timed ended; 0 if the thread has used a contended line since, or has waited.
     timed_until: Cell<u64>,
+    /// Its place in `shortest`, and whether it was a plain one.
+    site: Cell<u8>,
+    is_plain: Cell<bool>,
+    /// What an access takes, on average over some.
+    usual: Cell<u32>,
+    /// The shortest time from an access to the next, by the access's instruction.
+    shortest: [Cell<u32>; SITES],
 }
+
+/// Instructions that are told apart, as far as their hashes differ.
+const SITES: usize = 32;
 
 impl Times {
     pub(super) fn new(seed: u32) -> Self {
@@ -24,6 +34,10 @@ impl Times {
             random: Cell::new(seed),
             failed: Cell::new(0),
             timed_until: Cell::new(0),
+            site: Cell::new(0),
+            is_plain: Cell::new(false),
+            usual: Cell::new(0),
+            shortest: [const { Cell::new(u32::MAX) }; SITES],
         }
     }
 
@@ -64,7 +78,81 @@ impl Times {
         self.timed_until.get()
     }
 
-    pub(super) fn set_timed_until(&self, time: u64) {
-        self.timed_until.set(time);
+    /// Forgets that, as other things than work come next.
+    pub(super) fn interrupt(&self) {
+        self.timed_until.set(0);
+    }
+
+    /// Forgets all that was timed.
+    pub(super) fn forget(&self) {
+        self.interrupt();
+        self.usual.set(0);
+        self.shortest.iter().for_each(|shortest| shortest.set(u32::MAX));
+    }
+
+    /// An access took so many nanoseconds.
+    pub(super) fn add_usual(&self, took: u64) {
+        let usual = self.usual.get();
+        self.usual.set(usual - usual / 8 + took as u32 / 8);
+    }
+
+    /// This instruction's access, a plain one or not, was timed, until now.
+    pub(super) fn begin_between(&self, now: u64, code: u64, is_plain: bool) {
+        self.timed_until.set(now);
+        // Fibonacci hashing: the upper bits are good.
+        self.site.set((code.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 59) as u8);
+        self.is_plain.set(is_plain);
+    }
+
+    /// How much of the time from that access until now, when there is another one, was work. Behind a look at the clock the
+    /// processor foresees less of the program than it does without: of what is over the shortest such time, as much as
+    /// `clock` is no work. And a plain access is done after it was timed, when another thread may have taken its line again;
+    /// the read of `x += 1` is done before its write, and not seen.
+    pub(super) fn end_between(&self, now: u64, is_plain_write: bool, clock: u64) -> u64 {
+        let took = now.wrapping_sub(self.timed_until.replace(0));
+        let shortest = &self.shortest[usize::from(self.site.get()) % SITES];
+        let least = took.min(u64::from(shortest.get()));
+        shortest.set(u32::try_from(least).unwrap_or(u32::MAX));
+        let wait =
+            if self.is_plain.get() || is_plain_write { 2 * u64::from(self.usual.get()) } else { 0 };
+        least + (took - least).saturating_sub(clock.max(wait))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How much of each of these times was work, from accesses of one instruction.
+    fn work<const N: usize>(
+        times: &Times,
+        is_plain: bool,
+        is_plain_write: bool,
+        took: [u64; N],
+    ) -> [u64; N] {
+        took.map(|took| {
+            times.begin_between(1000, 7, is_plain);
+            times.end_between(1000 + took, is_plain_write, 25)
+        })
+    }
+
+    #[test]
+    fn what_is_over_the_shortest_time_by_a_look_at_the_clock_is_no_work() {
+        let times = Times::new(1);
+        assert_eq!(work(&times, false, false, [60, 50, 75, 175, 50]), [60, 50, 50, 150, 50]);
+        times.forget();
+        assert_eq!(work(&times, false, false, [75]), [75]);
+    }
+
+    #[test]
+    fn a_plain_access_may_wait_for_its_line_outside_of_the_runtime() {
+        for (is_plain, is_plain_write) in [(true, false), (false, true)] {
+            let times = Times::new(1);
+            (0..1000).for_each(|_| times.add_usual(100));
+            let usual = u64::from(times.usual.get());
+            assert!((90..=100).contains(&usual), "{usual}");
+            let took = [50, 50 + 2 * usual, 60 + 2 * usual];
+            assert_eq!(work(&times, is_plain, is_plain_write, took), [50, 50, 60]);
+        }
     }
 }

@@ -26,29 +26,33 @@ static BETWEEN: AtomicU64 = AtomicU64::new(0);
 
 /// Does an access, which gets to know whether its line is contended, and times it if that is so and its turn has come.
 #[inline(always)]
-pub(super) fn timed<R>(address: usize, access: impl FnOnce(bool) -> R) -> R {
-    timed_if(|| shadow::is_contended(address), access)
+pub(super) fn timed<R>(address: usize, code: u64, access: impl FnOnce(bool) -> R) -> R {
+    timed_if(|| shadow::is_contended(address), code, access)
 }
 
 #[inline(always)]
-fn timed_if<R>(is_contended: impl FnOnce() -> bool, access: impl FnOnce(bool) -> R) -> R {
+fn timed_if<R>(
+    is_contended: impl FnOnce() -> bool,
+    code: u64,
+    access: impl FnOnce(bool) -> R,
+) -> R {
     let local = threads::current().filter(|_| is_contended());
-    let since = local.map_or(0, since);
+    let since = local.map_or(0, |local| since(local, false));
     let result = access(local.is_some());
     if since != 0 {
-        add(since);
+        add(since, code, false);
     }
     result
 }
 
-/// The time, if this access to a contended line is to be timed; otherwise 0.
+/// The time, if this access to a contended line, a plain write or not, is to be timed; otherwise 0.
 #[inline(always)]
-pub(super) fn since(local: &Local) -> u64 {
+pub(super) fn since(local: &Local, is_plain_write: bool) -> u64 {
     if local.times.has_failed() {
         end_failure(local);
     }
     if local.times.timed_until() != 0 {
-        end_between(local);
+        end_between(local, is_plain_write);
     }
     if local.times.is_due() { sys::now() } else { 0 }
 }
@@ -58,7 +62,7 @@ pub(super) fn since(local: &Local) -> u64 {
 #[cold]
 pub(super) fn failed(address: usize) {
     if let Some(local) = threads::current() {
-        local.times.set_timed_until(0);
+        local.times.interrupt();
         if shadow::is_contended(address) && local.times.is_due() {
             local.times.set_failed(sys::cpu_time());
         }
@@ -66,9 +70,8 @@ pub(super) fn failed(address: usize) {
 }
 
 #[cold]
-fn end_between(local: &Local) {
-    let took = sys::now().wrapping_sub(local.times.timed_until());
-    local.times.set_timed_until(0);
+fn end_between(local: &Local, is_plain_write: bool) {
+    let took = local.times.end_between(sys::now(), is_plain_write, CLOCK.load(Relaxed));
     let took = took.saturating_sub(BETWEEN.load(Relaxed));
     local.add_between(took * u64::from(TIMED_EVERY), took >= LONGEST);
 }
@@ -87,44 +90,47 @@ fn add_sample(local: &Local, took: u64, clock: u64) {
 /// Does something that threads do only because others are in their way.
 pub(super) fn waited<R>(what: impl FnOnce() -> R) -> R {
     let Some(local) = threads::current() else { return what() };
-    local.times.set_timed_until(0);
+    local.times.interrupt();
     let start = sys::cpu_time();
     let result = what();
     local.add_wait(sys::cpu_time().saturating_sub(start) + PROCESSOR_CLOCK.load(Relaxed));
     result
 }
 
-/// Adds the time of an access that began then.
+/// Adds the time of this instruction's access, a plain one or not, that began then.
 #[cold]
-pub(super) fn add(since: u64) {
+pub(super) fn add(since: u64, code: u64, is_plain: bool) {
     let Some(local) = threads::current() else { return };
     let now = sys::now();
-    local.times.set_timed_until(now);
     let took = now.wrapping_sub(since);
+    local.times.begin_between(now, code, is_plain);
     if took < LONGEST {
+        local.times.add_usual(took);
         add_sample(local, took, CLOCK.load(Relaxed));
     }
 }
 
-/// Measures what recording adds to an access to memory that the thread has to itself, which is what `access` records. Best
-/// of some tries, as the thread may be switched out in any of them.
+/// Measures what recording adds to an access to memory that the thread has to itself, which is what `access` records: a few
+/// accesses behind a look at the clock, as between accesses to contended lines. Medians, as the thread may be switched out.
 pub(super) fn measure(access: impl Fn(usize)) {
-    const TRIES: usize = 8;
-    const ACCESSES: usize = 256;
+    const TRIES: usize = 128;
+    const ACCESSES: usize = 16;
     let Some(local) = threads::current() else { return };
-    let best = |of: &dyn Fn()| {
-        let tries = (0..TRIES).map(|_| {
+    let median = |of: &dyn Fn()| {
+        let mut tries = [0; TRIES];
+        for took in &mut tries {
             let start = sys::now();
             of();
-            sys::now() - start
-        });
-        tries.min().unwrap_or(0)
+            *took = sys::now() - start;
+        }
+        tries.sort_unstable();
+        tries[TRIES / 2]
     };
-    let clock = best(&|| {});
+    let clock = median(&|| {});
     CLOCK.store(clock, Relaxed);
-    PROCESSOR_CLOCK.store(best(&|| _ = sys::cpu_time()), Relaxed);
+    PROCESSOR_CLOCK.store(median(&|| _ = sys::cpu_time()), Relaxed);
     let memory = [0_u64; 32];
-    let all = best(&|| {
+    let all = median(&|| {
         for at in 0..ACCESSES {
             access(&raw const memory[at % memory.len()] as usize);
         }
@@ -139,7 +145,7 @@ fn measure_between(local: &Local) {
     const ACCESSES: u64 = 4096;
     extern "C" fn access(address: usize) {
         // This memory is not contended, but the program's is.
-        timed_if(|| !shadow::is_contended(address), |_| ());
+        timed_if(|| !shadow::is_contended(address), 0, |_| ());
     }
     let access: extern "C" fn(usize) = black_box(access);
     let memory = 0_u64;

@@ -21,7 +21,7 @@ macro_rules! atomics {
         unsafe extern "C" fn $load(address: *mut $word, order: c_int) -> $word {
             let code = sys::caller();
             // SAFETY: the program loads from this address atomically.
-            timed(address as usize, |_| unsafe {
+            timed(address as usize, code, |_| unsafe {
                 note(address as usize, size_of::<$word>() as u8, Access::Load, code);
                 let atomic = <$atomic>::from_ptr(address);
                 match order {
@@ -36,7 +36,7 @@ macro_rules! atomics {
         unsafe extern "C" fn $store(address: *mut $word, value: $word, order: c_int) {
             let code = sys::caller();
             // SAFETY: the program stores to this address atomically.
-            timed(address as usize, |is_contended| unsafe {
+            timed(address as usize, code, |is_contended| unsafe {
                 note(address as usize, size_of::<$word>() as u8, Access::Store, code);
                 if is_contended {
                     sys::fetch(address as usize, true);
@@ -83,7 +83,7 @@ macro_rules! atomics {
     // In the exported function itself, whose frame it notes.
     (@compare $atomic:ty, $address:ident, $expected:expr, $new:ident) => {{
         let code = sys::caller();
-        let result = timed($address as usize, |_| {
+        let result = timed($address as usize, code, |_| {
             let result = <$atomic>::from_ptr($address).compare_exchange($expected, $new, SeqCst, SeqCst);
             let access = if result.is_ok() { Access::CompareExchange } else { Access::Failed };
             note($address as usize, size_of_val(&$new) as u8, access, code);
@@ -100,7 +100,7 @@ macro_rules! atomics {
             unsafe extern "C" fn $name(address: *mut $word, value: $word, _: c_int) -> $word {
                 let code = sys::caller();
                 // SAFETY: the program changes this word atomically.
-                timed(address as usize, |_| unsafe {
+                timed(address as usize, code, |_| unsafe {
                     note(address as usize, size_of::<$word>() as u8, Access::$access, code);
                     <$atomic>::from_ptr(address).$method(value, SeqCst)
                 })

@@ -139,7 +139,7 @@ macro_rules! locks {
                         return real(lock);
                     }
                     let code = sys::caller();
-                    waits::timed(lock as usize, |_| {
+                    waits::timed(lock as usize, code, |_| {
                         lines::note(lock as usize, 4, $access, code);
                         real(lock)
                     })
