@@ -12,7 +12,8 @@ in an iteration (--rounds: of about 0.7 ns). A repair that the report does not o
 The programs are built, or taken from --programs, where --build puts them: for a machine without a compiler.
 
 Exits with 1 unless at least 80 % of the predictions are within 1.5 times of what was measured.
-Not a part of .ci/run, since it measures: run it where nothing else runs.
+Not a part of .ci/run, since it measures: run it where nothing else runs, with an optimised tenure (--tenure), which measures
+the machine.
 """
 
 import argparse

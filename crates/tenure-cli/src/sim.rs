@@ -62,6 +62,9 @@ fn calibrate(path: &Path) -> Result<(), Failure> {
         return Err(Failure::input(line));
     }
     output::check(path)?;
+    if cfg!(debug_assertions) {
+        eprintln!("warning: this build is not optimised, so the machine will seem slower than it is; build with --release");
+    }
     let machine = calibrate::this_machine(&Bar::new());
     let machine = machine.map_err(Failure::input)?;
     output::write(path, &machine.to_toml())?;
