@@ -63,7 +63,9 @@ fn calibrate(path: &Path) -> Result<(), Failure> {
     }
     output::check(path)?;
     if cfg!(debug_assertions) {
-        eprintln!("warning: this build is not optimised, so the machine will seem slower than it is; build with --release");
+        eprintln!(
+            "warning: this build is not optimised, so the machine will seem slower than it is; build with --release"
+        );
     }
     let machine = calibrate::this_machine(&Bar::new());
     let machine = machine.map_err(Failure::input)?;

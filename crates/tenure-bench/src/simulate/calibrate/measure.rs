@@ -5,7 +5,7 @@
 
 use crate::runner::{self, Plan};
 use crate::scenario::{Looped, Place, Scenario, Variant};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tenure::line::Isolated;
 use tenure::memory::{Atomic, Memory, Native, Ordering};
 use tenure_report::affinity;
@@ -58,9 +58,10 @@ impl Ball {
     }
 }
 
-/// Rounds, and steps of each CPU in one.
+/// Rounds, steps of each CPU in one, and the time from one to the next: the host of virtual CPUs moves them for moments.
 const ROUNDS: u32 = 60;
 const STEPS: u32 = 1_000;
+const APART: Duration = Duration::from_millis(3);
 
 /// One way of a ping-pong between two CPUs.
 pub(super) fn ping_pong(ball: Ball, pair: [usize; 2]) -> f64 {
@@ -83,12 +84,15 @@ fn together(cpus: &[usize], step: impl Fn(u32) + Sync) -> f64 {
     let run = |me: u32, cpu: usize| -> Vec<(f64, bool)> {
         affinity::pin(cpu);
         let round = |round: u32| {
+            std::thread::sleep(APART);
             // Relaxed: only the number counts.
             begun.fetch_add(1, Ordering::Relaxed);
             let switches = affinity::involuntary_switches();
             while begun.load(Ordering::Relaxed) < (round + 1) * all {
                 std::hint::spin_loop();
             }
+            // A core that has slept is slow at first.
+            (0..STEPS).for_each(|_| step(me));
             let start = Instant::now();
             (0..STEPS).for_each(|_| step(me));
             let ns = start.elapsed().as_nanos() as f64 / f64::from(STEPS);
