@@ -65,6 +65,18 @@ mod tests {
     }
 
     #[test]
+    fn a_share_says_what_it_is_a_share_of() {
+        let mut report = fixtures::run();
+        assert!(render(&report).contains("of contended accesses"));
+        for observed in report.findings.iter_mut().filter_map(|it| it.observed.as_mut()) {
+            observed.cost = Some(0.5);
+        }
+        let page = render(&report);
+        assert!(page.contains("of processor time, at most"));
+        assert!(!page.contains("of contended accesses"));
+    }
+
+    #[test]
     fn the_data_in_the_page_is_the_report() {
         for (name, report) in fixtures::all() {
             let page = render(&report);

@@ -57,6 +57,7 @@ struct FindingView<'a> {
     /// What a search looks at.
     words: String,
     shown_score: String,
+    score_of: &'static str,
     percent: String,
     role: &'static str,
     how: String,
@@ -179,6 +180,7 @@ impl<'a> FindingView<'a> {
             title,
             seen,
             shown_score,
+            score_of: words::score_of(finding),
             percent: percent(finding.score / 100.0),
             role: words::role(finding.contended.role),
             how: words::sharing(finding),

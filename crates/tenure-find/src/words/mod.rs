@@ -35,6 +35,15 @@ pub(super) fn score(score: f64) -> String {
     if score.is_finite() { format!("{score:.0}") } else { "–".to_owned() }
 }
 
+/// What a score is a part of.
+pub(super) fn score_of(finding: &Finding) -> &'static str {
+    match &finding.observed {
+        Some(observed) if observed.cost.is_some() => "of processor time, at most",
+        Some(_) => "of contended accesses",
+        None => "score of 100",
+    }
+}
+
 pub(super) fn role(role: Role) -> &'static str {
     match role {
         Role::Count => "count",
