@@ -31,6 +31,17 @@ impl Ended {
     }
 }
 
+impl From<Ended> for tenure_find::Ended {
+    fn from(ended: Ended) -> Self {
+        match ended {
+            Ended::Exited(status) => Self::Exited { status },
+            Ended::Killed(signal) => Self::Killed { signal: signal_name(signal) },
+            Ended::Running => Self::Running,
+            Ended::Unknown => Self::Unknown,
+        }
+    }
+}
+
 /// What a run recorded, of all its processes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Recording {
@@ -204,8 +215,7 @@ pub struct Possible {
 }
 
 /// The name of a signal: `SIGTERM`.
-#[must_use]
-pub fn signal_name(number: i32) -> String {
+fn signal_name(number: i32) -> String {
     const NAMES: [(i32, &str); 9] = [
         (1, "SIGHUP"),
         (2, "SIGINT"),

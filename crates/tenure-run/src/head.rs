@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use tenure_find::{Ended, Run};
+use tenure_find::Run;
 use tenure_types::code::Program;
 
 use crate::instrumented::Instrumentation;
 use tenure_contend::find::Programs;
-use tenure_contend::record::{self, Module, Recording};
+use tenure_contend::record::{Module, Recording};
 
 /// The head, without a forecast.
 pub(crate) fn run(recording: &Recording, command: &str, programs: &Programs) -> Run {
@@ -16,12 +16,7 @@ pub(crate) fn run(recording: &Recording, command: &str, programs: &Programs) -> 
     let threads = || processes.iter().flat_map(|process| &process.threads);
     Run {
         command: command.to_owned(),
-        ended: match recording.ended {
-            record::Ended::Exited(status) => Ended::Exited { status },
-            record::Ended::Killed(signal) => Ended::Killed { signal: record::signal_name(signal) },
-            record::Ended::Running => Ended::Running,
-            record::Ended::Unknown => Ended::Unknown,
-        },
+        ended: recording.ended.into(),
         seconds: seconds(recording),
         processes: processes.len() as u64,
         threads: threads().count() as u64,
@@ -120,6 +115,7 @@ fn listed(names: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tenure_contend::record;
 
     #[test]
     fn a_build_before_the_run_takes_none_of_its_time() {

@@ -1,8 +1,7 @@
 //! From what was watched to a report.
 
 use tenure_contend::find::{self, Programs};
-use tenure_contend::record;
-use tenure_find::{Ended, Report, Run};
+use tenure_find::{Report, Run};
 use tenure_sim::Machine;
 
 use crate::Watched;
@@ -15,12 +14,7 @@ pub fn report(watched: &Watched, line_bytes: u32, predicted: usize, machine: &Ma
     let threads = || recording.processes.iter().flat_map(|process| &process.threads);
     let run = Run {
         command: watched.name.clone(),
-        ended: match recording.ended {
-            record::Ended::Exited(status) => Ended::Exited { status },
-            record::Ended::Killed(signal) => Ended::Killed { signal: record::signal_name(signal) },
-            record::Ended::Running => Ended::Running,
-            record::Ended::Unknown => Ended::Unknown,
-        },
+        ended: recording.ended.into(),
         seconds: recording.seconds,
         processes: recording.processes.len() as u64,
         threads: threads().count() as u64,

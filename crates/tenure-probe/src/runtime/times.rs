@@ -24,7 +24,7 @@ pub(super) struct Times {
     shortest: [Cell<u32>; SITES],
 }
 
-/// Instructions that are told apart, as far as their hashes differ.
+/// Places in `shortest`. Instructions whose hashes are equal share one.
 const SITES: usize = 32;
 
 impl Times {
