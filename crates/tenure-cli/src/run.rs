@@ -8,13 +8,12 @@ use std::time::Duration;
 
 use clap::Args;
 use tenure_bench::simulate::machine;
-use tenure_find::{Budget, diff, json};
+use tenure_find::Budget;
 use tenure_report::words::whole;
 use tenure_run::{Request, Watch, find};
 
 use crate::failure::Failure;
-use crate::found::{self, Output, Text};
-use crate::output::{self, Json};
+use crate::found::{Options, Text};
 use crate::values::{run_line, size};
 
 #[derive(Debug, Args)]
@@ -43,29 +42,12 @@ pub(crate) struct Run {
     #[arg(long, value_name = "DIR")]
     keep: Option<PathBuf>,
 
-    /// Write the access patterns to DIR, for `tenure sim`: of each finding, and of the program
-    #[arg(long, value_name = "DIR")]
-    patterns: Option<PathBuf>,
-
-    /// Machine to predict the gains on: a built-in one (see `tenure sim --list`), or a file that describes one
-    #[arg(long, value_name = "NAME | FILE.toml", default_value = find::MACHINE)]
-    machine: String,
-
     /// Check the findings against a budget, and exit with 1 if a line is not allowed
     #[arg(long, value_name = "BUDGET.toml")]
     check: Option<PathBuf>,
 
-    /// Show what differs from an older report, written by --json
-    #[arg(long, value_name = "OLD.json")]
-    diff: Option<PathBuf>,
-
-    /// Write everything as JSON to FILE, or to standard output in place of text with `-`
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
-
-    /// Write an HTML page with a map of each line
-    #[arg(long, value_name = "FILE")]
-    html: Option<PathBuf>,
+    #[command(flatten)]
+    found: Options,
 
     /// What to run: `cargo run`, `test` or `bench`, or an instrumented program, with arguments
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
@@ -74,20 +56,16 @@ pub(crate) struct Run {
 
 /// Runs a command. With `by_cargo`, options that are not ours are those of `cargo run`.
 pub(crate) fn run(arguments: &Run, by_cargo: bool) -> Result<(), Failure> {
-    let json_output = Json::of(arguments.json.as_ref());
-    found::check_apart(arguments.json.as_deref(), arguments.html.as_deref())?;
-    output::check_all(json_output, arguments.html.as_deref())?;
-    arguments.patterns.as_deref().map(found::check_folder).transpose()?;
+    let output = arguments.found.check()?;
     let budget =
         arguments.check.as_deref().map(Budget::read).transpose().map_err(Failure::input)?;
-    let old = arguments.diff.as_deref().map(json::read).transpose().map_err(Failure::input)?;
     let mut command = arguments.command.clone();
     let names_none = command.first().is_none_or(|it| it.as_encoded_bytes().starts_with(b"-"));
     if by_cargo && names_none {
         command.splice(0..0, ["cargo".into(), "run".into()]);
     }
     let words: Vec<_> = command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-    let machine = machine::find(&arguments.machine).map_err(Failure::input)?;
+    let machine = machine::find(&arguments.found.machine).map_err(Failure::input)?;
     let request = Request {
         command,
         cc: arguments.cc,
@@ -105,21 +83,11 @@ pub(crate) fn run(arguments: &Run, by_cargo: bool) -> Result<(), Failure> {
     if let Some(budget) = budget {
         report.checks = budget.check(&report);
     }
-    if let Some(old) = old {
-        report.changes = Some(diff::changes(&old, &report).map_err(Failure::input)?);
-    }
-    report.findings.truncate(top);
-    report.scope.top = top as u64;
     let is_build =
         recording.processes.is_empty() && (arguments.cc || only_builds(&arguments.command));
     // Standard output is the program's.
-    let output = Output {
-        json: json_output,
-        html: arguments.html.as_deref(),
-        patterns: arguments.patterns.as_deref(),
-        text: if is_build { Text::None } else { Text::Stderr },
-    };
-    output.deliver(&report)?;
+    let text = if is_build { Text::None } else { Text::Stderr };
+    output.deliver(&mut report, top, text)?;
     match recording.ended.status() {
         0 if report.checks.iter().any(|check| !check.passed) => Err(Failure::Check),
         0 => Ok(()),

@@ -1,18 +1,16 @@
 //! `tenure watch`.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
 use tenure_bench::simulate::machine;
-use tenure_find::{diff, json};
 use tenure_watch::{Request, Target, Watched};
 
 use crate::failure::Failure;
-use crate::found::{self, Output, Text};
+use crate::found::{Options, Text};
 use crate::interrupt::Interrupt;
-use crate::output::{self, Json};
+use crate::output;
 use crate::values::{duration, looks, rate, run_line};
 
 #[derive(Debug, Args)]
@@ -45,25 +43,8 @@ pub(crate) struct Watch {
     #[arg(long, value_name = "BYTES", default_value_t = 64, value_parser = run_line)]
     line: u32,
 
-    /// Write the access patterns to DIR, for `tenure sim`: of each finding, and of the program
-    #[arg(long, value_name = "DIR")]
-    patterns: Option<PathBuf>,
-
-    /// Machine to predict the gains on: a built-in one (see `tenure sim --list`), or a file that describes one
-    #[arg(long, value_name = "NAME | FILE.toml", default_value = tenure_run::find::MACHINE)]
-    machine: String,
-
-    /// Show what differs from an older report, written by --json
-    #[arg(long, value_name = "OLD.json")]
-    diff: Option<PathBuf>,
-
-    /// Write everything as JSON to FILE, or to standard output in place of text with `-`
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
-
-    /// Write an HTML page with a map of each line
-    #[arg(long, value_name = "FILE")]
-    html: Option<PathBuf>,
+    #[command(flatten)]
+    found: Options,
 
     /// The program to start and watch, with its arguments
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "PROGRAM")]
@@ -83,12 +64,8 @@ pub(crate) fn run(arguments: &Watch) -> Result<(), Failure> {
         }
         None => Target::Command(arguments.command.clone()),
     };
-    let json_output = Json::of(arguments.json.as_ref());
-    found::check_apart(arguments.json.as_deref(), arguments.html.as_deref())?;
-    output::check_all(json_output, arguments.html.as_deref())?;
-    arguments.patterns.as_deref().map(found::check_folder).transpose()?;
-    let old = arguments.diff.as_deref().map(json::read).transpose().map_err(Failure::input)?;
-    let machine = machine::find(&arguments.machine).map_err(Failure::input)?;
+    let output = arguments.found.check()?;
+    let machine = machine::find(&arguments.found.machine).map_err(Failure::input)?;
     let interrupt = Interrupt::catch()?;
     let is_started = matches!(target, Target::Command(_));
     let request = Request {
@@ -102,19 +79,9 @@ pub(crate) fn run(arguments: &Watch) -> Result<(), Failure> {
         tenure_watch::watch(&request, &|_| interrupt.came()).map_err(Failure::input)?;
     let top = arguments.top;
     let mut report = tenure_watch::report(&watched, arguments.line, top, &machine);
-    if let Some(old) = old {
-        report.changes = Some(diff::changes(&old, &report).map_err(Failure::input)?);
-    }
-    report.findings.truncate(top);
-    report.scope.top = top as u64;
-    let output = Output {
-        json: json_output,
-        html: arguments.html.as_deref(),
-        patterns: arguments.patterns.as_deref(),
-        // The standard output of a program that was started is its own.
-        text: if is_started { Text::Stderr } else { Text::Stdout },
-    };
-    output.deliver(&report)?;
+    // The standard output of a program that was started is its own.
+    let text = if is_started { Text::Stderr } else { Text::Stdout };
+    output.deliver(&mut report, top, text)?;
     match (is_started, ended(&mut watched, &interrupt)) {
         (true, status) if status != 0 => Err(Failure::Program(status)),
         _ => Ok(()),
