@@ -1,8 +1,11 @@
 //! A look at a line: breakpoints on four of its words in several threads, for a few milliseconds.
 
 use std::io;
+use std::os::fd::OwnedFd;
 use std::thread;
 use std::time::{Duration, Instant};
+
+use rustix::event::EventfdFlags;
 
 use crate::sys::Sample;
 use crate::sys::guard::Guard;
@@ -14,11 +17,11 @@ pub(crate) const WORDS: usize = 4;
 /// Threads that are watched at a time.
 pub(crate) const THREADS: usize = 8;
 
-/// File descriptors that a look takes, and some to spare.
-pub(crate) const DESCRIPTORS: usize = THREADS * (WORDS + 1) + 24;
+/// File descriptors that a look takes, and those for files that are read.
+const DESCRIPTORS: usize = THREADS * (WORDS + 1) + 24;
 
 /// How long a look takes.
-const LOOK: Duration = Duration::from_millis(5);
+pub(crate) const LOOK: Duration = Duration::from_millis(5);
 
 /// How often signals of guarded threads are looked for meanwhile.
 const STEP: Duration = Duration::from_micros(500);
@@ -26,9 +29,17 @@ const STEP: Duration = Duration::from_micros(500);
 /// A breakpoint turns itself off after so many hits: two in a row tell a lock's taking from its release.
 const HITS: i32 = 2;
 
+/// Holds the file descriptors that a look takes, until it is dropped; `None` if there are not so many.
+pub(crate) fn spare_descriptors() -> Option<Vec<OwnedFd>> {
+    let first = rustix::event::eventfd(0, EventfdFlags::CLOEXEC).ok()?;
+    (0..DESCRIPTORS).map(|_| first.try_clone().ok()).collect()
+}
+
 /// What a look has shown.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
+    /// Threads that had breakpoints.
+    pub(crate) armed: usize,
     pub(crate) hits: Vec<Sample>,
     /// Word, thread, and nanoseconds for which the word was watched while the thread ran.
     pub(crate) exposed: Vec<(u64, u32, u64)>,
@@ -78,7 +89,7 @@ pub(crate) fn look(
             guard.tend();
         }
     }
-    let mut seen = Seen::default();
+    let mut seen = Seen { armed: armed.len(), ..Seen::default() };
     for thread in armed {
         let Armed { tid, mut ring, words } = thread;
         for (word, event) in words {

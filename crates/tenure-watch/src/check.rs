@@ -7,6 +7,9 @@ use tenure_types::Error;
 
 use crate::sys::guard::{self, Guard};
 use crate::sys::perf::{Event, Ring};
+use crate::sys::process;
+use crate::sys::specimen::Specimen;
+use crate::sys::tracer::Tracer;
 
 /// Why samples were refused.
 pub(crate) fn refused(pid: u32, error: &io::Error) -> Error {
@@ -70,17 +73,32 @@ fn is_filtered() -> bool {
     status.lines().any(|line| line.strip_prefix("Seccomp:").is_some_and(|mode| mode.trim() == "2"))
 }
 
+/// Whether perf events work here.
+pub(crate) fn perf() -> Result<(), Error> {
+    let own = std::process::id();
+    let refused = |error| refused(own, &error);
+    Ring::new(Event::clock(own, process::cpus()[0], 100).map_err(refused)?, 1).map_err(refused)?;
+    Ok(())
+}
+
 /// Whether programs can be watched here: a line for each thing that it takes.
 ///
 /// # Errors
 ///
 /// One of them is missing; the error says what to do.
 pub(crate) fn check() -> Result<Vec<String>, Error> {
+    let Err(reason) = perf() else { return check_perf() };
+    check_tracer()
+        .map_err(|error| Error::new(format!("{reason}; and ptrace does not do: {error}")))?;
+    Ok(vec![
+        format!("perf events: {reason}"),
+        "samples and breakpoints: ptrace works, and is used in their place".to_owned(),
+    ])
+}
+
+fn check_perf() -> Result<Vec<String>, Error> {
     let own = std::process::id();
-    let mut lines = Vec::new();
-    let clock = Event::clock(own, 0, 100).map_err(|error| refused(own, &error))?;
-    Ring::new(clock, 1).map_err(|error| refused(own, &error))?;
-    lines.push("samples: perf events work".to_owned());
+    let mut lines = vec!["samples: perf events work".to_owned()];
     let leader = Event::leader(own).map_err(|error| refused(own, &error))?;
     let word = Box::new(0_u64);
     let address = std::ptr::from_ref(&*word) as u64;
@@ -93,6 +111,22 @@ pub(crate) fn check() -> Result<Vec<String>, Error> {
         lines.push("virtual machine: threads with breakpoints are traced, which works".to_owned());
     }
     Ok(lines)
+}
+
+/// Sets breakpoints in a child that touches a word.
+fn check_tracer() -> io::Result<()> {
+    let specimen = Specimen::start()?;
+    specimen.touch(true);
+    let mut tracer = Tracer::start()?;
+    for _ in 0..100 {
+        let answer = tracer.look(&[specimen.line()], &[specimen.pid], 5_000_000)?;
+        match answer.errors[0] {
+            0 if answer.samples.is_empty() => {}
+            0 => return Ok(()),
+            error => return Err(io::Error::from_raw_os_error(error)),
+        }
+    }
+    Err(io::Error::other("no breakpoint was met"))
 }
 
 /// Traces a child for a moment.

@@ -1,32 +1,54 @@
 //! From a request to what was recorded: attaches or starts, steps, and lets go.
 
 use std::ffi::OsString;
+use std::num::NonZeroU64;
+use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use nix::libc;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tenure_contend::record::{Ended, Recording};
 use tenure_types::Error;
 
+use crate::backend::Backend;
+use crate::backend::perf::Perf;
+use crate::backend::traced::Traced;
+use crate::check;
+use crate::cost;
 use crate::session::Session;
 use crate::sys::process::Process;
-use crate::{Counts, Progress, Request, Started, Target, Watched};
+use crate::sys::tracer::Tracer;
+use crate::{Cost, Counts, Progress, Request, Started, Target, Watched};
 
 pub(crate) fn watch(
     request: &Request,
     is_stopped: &dyn Fn(&Progress) -> bool,
 ) -> Result<Watched, Error> {
+    // Short waits for threads that stop are as short as they say.
+    let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
+    raise_limit();
+    let tracer = if check::perf().is_ok() { None } else { Some(tracer()?) };
+    let cost = match &tracer {
+        None => cost::measured(|_, rate| Ok(Perf::new(rate))),
+        Some(_) => cost::measured(|pid, rate| Ok(Traced::new(Tracer::start()?, pid, rate))),
+    };
     let mut started = match &request.target {
         Target::Process(_) => None,
-        Target::Command(words) => Some(start(words)?),
+        Target::Command(words) => Some(start(words, tracer.as_ref().map(|tracer| tracer.pid))?),
     };
-    raise_limit();
     let pid = match (&request.target, &started) {
         (Target::Process(pid), _) => *pid,
         (Target::Command(_), child) => child.as_ref().map_or(0, Child::id),
     };
-    let session = Process::open(pid).and_then(|process| Session::start(process, request));
+    let before = own_time();
+    let is_traced = tracer.is_some();
+    let backend: Box<dyn Backend> = match tracer {
+        None => Box::new(Perf::new(request.rate)),
+        Some(tracer) => Box::new(Traced::new(tracer, pid, request.rate)),
+    };
+    let session = Process::open(pid).and_then(|process| Session::start(process, backend, request));
     let mut session = match (session, started.take()) {
         (Ok(session), child) => {
             started = child;
@@ -52,8 +74,10 @@ pub(crate) fn watch(
         (true, Some(_), Some(ended)) => (ended, None),
         (true, Some(mut child), None) => (reaped(&mut child), None),
     };
+    let own = own_time().saturating_sub(before) + session.own();
     let (recording, counts) = session.finish(ended);
-    Ok(Watched { recording, name, counts, started: started.map(Started) })
+    let started = started.map(Started);
+    Ok(Watched { recording, name, counts, cost, own, is_traced, started })
 }
 
 /// What is left of a program that was started, and cannot be watched: it has ended before it could be, or is ended.
@@ -70,16 +94,33 @@ fn unwatched(request: &Request, mut child: Child, error: Error) -> Result<Watche
     let ended = reaped(&mut child);
     let recording = Recording { ended, seconds: 0.0, cpu_seconds: 0.0, processes: Vec::new() };
     let (name, counts) = (name.unwrap_or_default(), Counts::default());
-    Ok(Watched { recording, name, counts, started: None })
+    let (cost, own) = (Cost::default(), Duration::ZERO);
+    Ok(Watched { recording, name, counts, cost, own, is_traced: false, started: None })
 }
 
-fn start(words: &[OsString]) -> Result<Child, Error> {
+fn tracer() -> Result<Tracer, Error> {
+    Tracer::start()
+        .map_err(|error| Error::new(format!("cannot start a process to trace with: {error}")))
+}
+
+/// Starts a program, which `tracer` may trace.
+fn start(words: &[OsString], tracer: Option<u32>) -> Result<Child, Error> {
     let Some((program, arguments)) = words.split_first() else {
         return Err(Error::new(
             "nothing to watch: name a process with --pid, or a program behind --",
         ));
     };
-    Command::new(program).args(arguments).spawn().map_err(|error| {
+    let mut command = Command::new(program);
+    if let Some(tracer) = tracer {
+        let allow = move || {
+            // SAFETY: it takes numbers only. It fails where it is not needed.
+            unsafe { libc::prctl(libc::PR_SET_PTRACER, libc::c_ulong::from(tracer)) };
+            Ok(())
+        };
+        // SAFETY: it makes a system call only.
+        unsafe { command.pre_exec(allow) };
+    }
+    command.args(arguments).spawn().map_err(|error| {
         Error::new(format!("cannot run {}: {error}; name it by its path", program.display()))
     })
 }
@@ -107,6 +148,15 @@ fn reaped(child: &mut Child) -> Ended {
         Ok((None, Some(signal))) => Ended::Killed(signal),
         _ => Ended::Unknown,
     }
+}
+
+/// Processor time of this process so far.
+fn own_time() -> Duration {
+    use nix::sys::resource::{UsageWho, getrusage};
+    use nix::sys::time::TimeValLike;
+    let Ok(usage) = getrusage(UsageWho::RUSAGE_SELF) else { return Duration::ZERO };
+    let microseconds = (usage.user_time() + usage.system_time()).num_microseconds();
+    Duration::from_micros(microseconds.cast_unsigned())
 }
 
 /// A sampler takes a file descriptor for each thread and CPU.

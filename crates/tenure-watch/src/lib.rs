@@ -8,9 +8,13 @@
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod arm;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod backend;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod check;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod code;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod cost;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod launch;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
@@ -61,6 +65,12 @@ pub struct Watched {
     pub name: String,
     /// What watching did.
     pub counts: Counts,
+    /// What that took of the program each time.
+    pub cost: Cost,
+    /// Processor time that watching took for itself.
+    pub own: Duration,
+    /// Whether ptrace did all, since the kernel refuses perf events.
+    pub is_traced: bool,
     /// The program, if it was started and still runs.
     pub started: Option<Started>,
 }
@@ -72,6 +82,17 @@ pub struct Started(
     std::process::Child,
 );
 
+/// What watching takes of a thread that runs, in seconds, as measured on this machine at the start.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Cost {
+    /// A sample.
+    pub sample: f64,
+    /// Breakpoints that are set and taken away.
+    pub arm: f64,
+    /// A hit.
+    pub trap: f64,
+}
+
 /// What watching did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
@@ -81,6 +102,8 @@ pub struct Counts {
     pub attributed: u64,
     /// Looks at lines by breakpoints.
     pub looks: u64,
+    /// Threads that had breakpoints, in all looks together.
+    pub armed: u64,
     /// Breakpoints that were hit.
     pub traps: u64,
     /// Signals that would have ended the program, since the hypervisor lost a trap's reason.

@@ -22,29 +22,29 @@ pub fn report(watched: &Watched, line_bytes: u32, predicted: usize, machine: &Ma
         contended: recording.contended(),
         dropped: 0,
         missing: missing(watched),
-        watched: Some(tenure_find::Watched {
+        watched: Some(Box::new(tenure_find::Watched {
             samples: watched.counts.samples,
             attributed: watched.counts.attributed,
             looks: watched.counts.looks,
             traps: watched.counts.traps,
             overhead: overhead(watched),
-        }),
+            sample_us: watched.cost.sample * 1e6,
+            arm_us: watched.cost.arm * 1e6,
+            trap_us: watched.cost.trap * 1e6,
+            own: watched.own.as_secs_f64() / recording.seconds.max(1e-3),
+        })),
         forecast: None,
         pattern: None,
     };
     find::report(recording, &Programs::default(), run, line_bytes, predicted, machine)
 }
 
-/// The part of the program's processor time that watching took, about.
+/// The part of the program's processor time that watching took.
 fn overhead(watched: &Watched) -> f64 {
-    /// What a sample and a trap take of the thread that they interrupt.
-    const SAMPLE: f64 = 40e-6;
-    const TRAP: f64 = 17e-6;
-    /// What the breakpoints of a look take of the threads that get them.
-    const LOOK: f64 = 100e-6;
-    let counts = &watched.counts;
-    let took =
-        counts.samples as f64 * SAMPLE + counts.traps as f64 * TRAP + counts.looks as f64 * LOOK;
+    let Watched { counts, cost, .. } = watched;
+    let took = counts.samples as f64 * cost.sample
+        + counts.armed as f64 * cost.arm
+        + counts.traps as f64 * cost.trap;
     took / watched.recording.cpu_seconds.max(1e-3)
 }
 
@@ -54,6 +54,12 @@ fn missing(watched: &Watched) -> Vec<String> {
     let counts = &watched.counts;
     if counts.samples == 0 && counts.foreign == 0 {
         all.push("No thread ran: there are no samples.".to_owned());
+    }
+    if watched.is_traced {
+        all.push(
+            "The kernel refuses perf events here: ptrace took the samples and set the breakpoints."
+                .to_owned(),
+        );
     }
     if counts.lost > 0 {
         all.push(format!("{} samples found no room.", counts.lost));

@@ -2,26 +2,25 @@
 
 use std::time::{Duration, Instant};
 
+use nix::sys::wait::WaitStatus;
 use rustc_hash::{FxHashMap, FxHashSet};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tenure_contend::record::{self, Ended, Recording, Thread};
 use tenure_types::Error;
 
 use crate::arm;
+use crate::backend::{Backend, Trouble};
 use crate::check;
 use crate::code::Code;
 use crate::lines::Lines;
-use crate::sys::guard::{self, Guard};
-use crate::sys::perf::{Event, Ring};
 use crate::sys::process::{self, Process};
 use crate::sys::{Registers, Sample};
 use crate::{Counts, Request};
 
-/// Pages of a ring: at 100 samples a second it fills in half a minute.
-const PAGES: usize = 64;
-
 /// How often threads are listed.
 const LISTED: Duration = Duration::from_millis(200);
+
+/// How often a thread is asked for its name.
+const NAMED: u8 = 3;
 
 /// A thread that was sampled within this time is one that runs.
 const RECENT: Duration = Duration::from_secs(1);
@@ -29,11 +28,7 @@ const RECENT: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(crate) struct Session {
     process: Process,
-    /// One for each CPU.
-    rings: Vec<Ring>,
-    /// The samplers that write to them.
-    clocks: Vec<Event>,
-    guard: Option<Guard>,
+    backend: Box<dyn Backend>,
     code: Code,
     lines: Lines,
     threads: FxHashMap<u32, Known>,
@@ -54,6 +49,8 @@ pub(crate) struct Session {
 struct Known {
     id: u32,
     name: String,
+    /// How often it was asked for.
+    names: u8,
     /// Nanoseconds that it had run when it was first seen, and that it has.
     ran: [u64; 2],
     seen: [Duration; 2],
@@ -63,14 +60,15 @@ struct Known {
 
 impl Session {
     /// Begins to sample a process.
-    pub(crate) fn start(process: Process, request: &Request) -> Result<Self, Error> {
-        let guard = guard::is_needed().then(Guard::default);
+    pub(crate) fn start(
+        process: Process,
+        backend: Box<dyn Backend>,
+        request: &Request,
+    ) -> Result<Self, Error> {
         let now = Instant::now();
         let mut session = Self {
             process,
-            rings: Vec::new(),
-            clocks: Vec::new(),
-            guard,
+            backend,
             code: Code::default(),
             lines: Lines::new(request.line_bytes.into()),
             threads: FxHashMap::default(),
@@ -84,54 +82,25 @@ impl Session {
             line_bytes: request.line_bytes,
             rate: request.rate.max(1),
         };
-        session.sample(request.rate)?;
+        session.attach()?;
         Ok(session)
     }
 
-    /// Opens a sampler for each thread and CPU. Threads that begin later inherit them.
-    fn sample(&mut self, rate: u64) -> Result<(), Error> {
-        let cpus = process::cpus();
+    /// Samples all threads.
+    fn attach(&mut self) -> Result<(), Error> {
         let mut known = FxHashSet::default();
-        // A thread may begin another one before it has samplers.
+        // A thread may begin another one before it is sampled.
         loop {
-            let new: Vec<u32> =
-                self.process.threads().into_iter().filter(|tid| known.insert(*tid)).collect();
+            let mut new = self.process.threads();
+            new.retain(|tid| known.insert(*tid));
             if new.is_empty() {
                 break;
             }
-            for tid in new {
-                if let Err(error) = self.sample_thread(tid, &cpus, rate) {
-                    match error.raw_os_error() {
-                        // It has ended.
-                        Some(nix::libc::ESRCH) => {}
-                        Some(nix::libc::EMFILE | nix::libc::ENFILE) if !self.clocks.is_empty() => {
-                            self.counts.left_out += 1;
-                        }
-                        _ => return Err(check::refused(self.process.pid, &error)),
-                    }
-                }
-            }
+            let attached = self.backend.attach(&new);
+            attached.map_err(|error| check::refused(self.process.pid, &error))?;
         }
-        if self.counts.left_out > 0 {
-            // Breakpoints take descriptors too.
-            self.clocks.truncate(self.clocks.len().saturating_sub(arm::DESCRIPTORS));
-        }
-        if self.rings.is_empty() {
+        if !self.process.is_alive() {
             return Err(Error::new(format!("process {} has ended", self.process.pid)));
-        }
-        Ok(())
-    }
-
-    fn sample_thread(&mut self, tid: u32, cpus: &[u32], rate: u64) -> std::io::Result<()> {
-        for (at, &cpu) in cpus.iter().enumerate() {
-            let clock = Event::clock(tid, cpu, rate)?;
-            match self.rings.get(at) {
-                Some(ring) => {
-                    clock.write_to(ring)?;
-                    self.clocks.push(clock);
-                }
-                None => self.rings.push(Ring::new(clock, PAGES)?),
-            }
         }
         Ok(())
     }
@@ -141,17 +110,10 @@ impl Session {
         let now = Instant::now();
         if now >= self.next_list {
             self.list(now);
-            self.next_list = now + LISTED;
+            // Of a thousand threads it takes milliseconds.
+            self.next_list = now + LISTED.max(now.elapsed() * 50);
         }
-        let timeout = Timespec::try_from(Duration::from_millis(10)).ok();
-        // The rings are read in even steps; only a full one would wake this thread.
-        let mut handles: Vec<_> =
-            self.rings.iter().map(|ring| PollFd::new(&ring.event, PollFlags::empty())).collect();
-        let _ = poll(&mut handles, timeout.as_ref());
-        self.drain();
-        if let Some(guard) = &mut self.guard {
-            guard.tend();
-        }
+        self.drain()?;
         if Instant::now() >= self.next_look {
             self.look()?;
             self.next_look = Instant::now() + self.period;
@@ -159,11 +121,10 @@ impl Session {
         Ok(())
     }
 
-    fn drain(&mut self) {
+    fn drain(&mut self) -> Result<(), Error> {
         let mut samples = Vec::new();
-        for ring in &mut self.rings {
-            ring.drain(|sample| samples.push(sample));
-        }
+        let collected = self.backend.collect(&mut samples);
+        collected.map_err(|error| check::untraced(self.process.pid, &error))?;
         let pid = self.process.pid;
         // A child of the process inherits its samplers.
         let all = samples.len();
@@ -177,6 +138,7 @@ impl Session {
             self.recent.insert(sample.tid, Instant::now());
             self.note(&sample);
         }
+        Ok(())
     }
 
     fn note(&mut self, sample: &Sample) {
@@ -200,8 +162,10 @@ impl Session {
         self.recent.retain(|_, last| last.elapsed() < RECENT);
         self.lines.prune();
         let elapsed = now - self.start;
+        let mut all = Vec::new();
         for tid in self.process.threads() {
-            let Some((name, ran)) = self.process.thread(tid) else { continue };
+            let Some(ran) = process::ran(self.process.pid, tid) else { continue };
+            all.push((tid, ran));
             let id = self.threads.len() as u32 + 1;
             let known = self.threads.entry(tid).or_insert_with(|| Known {
                 id,
@@ -209,10 +173,15 @@ impl Session {
                 seen: [elapsed; 2],
                 ..Known::default()
             });
-            known.name = name;
+            // A thread may name itself once it runs; a program's have the name of their parent until then.
+            if known.names < NAMED {
+                known.name = process::name(self.process.pid, tid).unwrap_or_default();
+                known.names += 1;
+            }
             known.ran[1] = ran;
             known.seen[1] = elapsed;
         }
+        self.backend.list(&all);
     }
 
     /// Looks at the line that promises most.
@@ -223,9 +192,12 @@ impl Session {
         let (sampled, cpu) = line.last;
         line.arms += 1;
         let threads = self.threads_to_watch(sampled);
-        let seen = arm::look(&words, &threads, self.guard.as_mut())
+        let seen = self
+            .backend
+            .look(&words, &threads)
             .map_err(|error| check::untraced(self.process.pid, &error))?;
         self.counts.looks += 1;
+        self.counts.armed += seen.armed as u64;
         self.counts.unarmed += u64::from(seen.exposed.is_empty());
         self.counts.traps += seen.hits.len() as u64;
         let (mut met, mut apart) = (false, false);
@@ -272,11 +244,9 @@ impl Session {
 
     /// A child's first thread that was waited for as one that is traced.
     pub(crate) fn taken_status(&self) -> Option<Ended> {
-        use nix::sys::wait::WaitStatus;
-        let guard = self.guard.as_ref()?;
-        match guard.ended.get(&self.process.pid)? {
-            WaitStatus::Exited(_, status) => Some(Ended::Exited(*status)),
-            WaitStatus::Signaled(_, signal, _) => Some(Ended::Killed(*signal as i32)),
+        match self.backend.taken_status(self.process.pid)? {
+            WaitStatus::Exited(_, status) => Some(Ended::Exited(status)),
+            WaitStatus::Signaled(_, signal, _) => Some(Ended::Killed(signal as i32)),
             _ => None,
         }
     }
@@ -284,27 +254,28 @@ impl Session {
     /// The program, as a reader calls it.
     pub(crate) fn name(&self) -> String {
         let pid = self.process.pid;
-        let program = self.process.program().or_else(|| Some(self.process.thread(pid)?.0));
+        let program = self.process.program().or_else(|| process::name(pid, pid));
         let program = program.unwrap_or_default();
         format!("{} (process {pid})", program.rsplit('/').next().unwrap_or_default())
     }
 
+    /// Processor time that other processes of ours took for it.
+    pub(crate) fn own(&self) -> Duration {
+        self.backend.own()
+    }
+
     /// Lets all threads go.
     pub(crate) fn release(&mut self) {
-        self.clocks.clear();
-        if let Some(guard) = &mut self.guard {
-            guard.finish();
-        }
+        self.backend.release();
     }
 
     /// What was recorded.
     pub(crate) fn finish(mut self, ended: Ended) -> (Recording, Counts) {
-        self.drain();
         if self.process.is_alive() {
             self.list(Instant::now());
         }
-        self.counts.lost = self.rings.iter().map(|ring| ring.lost).sum();
-        self.counts.kept = self.guard.as_ref().map_or(0, |guard| guard.kept);
+        let Trouble { lost, left_out, kept } = self.backend.trouble();
+        self.counts = Counts { lost, left_out, kept, ..self.counts };
         let seconds = self.start.elapsed();
         let mut threads: Vec<Thread> =
             self.threads.iter().map(|(tid, it)| self.thread(*tid, it)).collect();

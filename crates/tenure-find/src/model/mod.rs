@@ -117,7 +117,7 @@ pub struct Run {
     pub missing: Vec<String>,
     /// Of a program that was watched as it is: from what its accesses were estimated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub watched: Option<Watched>,
+    pub watched: Option<Box<Watched>>,
     /// Predicted throughput of the whole program: as it is, with the first, the first three and all repairs. An upper
     /// bound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -138,8 +138,16 @@ pub struct Watched {
     pub looks: u64,
     /// Breakpoints that were hit.
     pub traps: u64,
-    /// The part of the program's processor time that this took, about.
+    /// The part of the program's processor time that this took: the sum of these, each as often as it was done.
     pub overhead: f64,
+    /// Microseconds that a sample takes of a thread, as measured.
+    pub sample_us: f64,
+    /// Microseconds that setting breakpoints, and taking them away, takes of a thread that runs.
+    pub arm_us: f64,
+    /// Microseconds that a hit takes of a thread.
+    pub trap_us: f64,
+    /// Processor seconds that the watcher took for itself, by second.
+    pub own: f64,
 }
 
 /// How a program ended.

@@ -19,7 +19,8 @@ pub(super) fn run(run: &Run) -> String {
     if let Some(watched) = &run.watched {
         return format!(
             "{ended} after {} s, {}; {} samples, {} of them with their access; {} by breakpoints, {} hits; watching \
-             took about {} of its processor time",
+             took {} of its processor time ({} µs a sample, {} a thread with breakpoints, {} a hit) and {} of a CPU \
+             itself",
             number(run.seconds),
             count_of(run.threads, "thread"),
             whole(watched.samples),
@@ -27,6 +28,10 @@ pub(super) fn run(run: &Run) -> String {
             count_of(watched.looks, "look"),
             whole(watched.traps),
             share(watched.overhead),
+            number(watched.sample_us),
+            number(watched.arm_us),
+            number(watched.trap_us),
+            share(watched.own),
         );
     }
     format!(

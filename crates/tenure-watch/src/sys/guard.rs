@@ -10,6 +10,8 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 use nix::sys::ptrace;
@@ -18,6 +20,12 @@ use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 
 use super::process;
+
+/// How long threads that run take to stop, at most, unless others have their CPU.
+const SOON: Duration = Duration::from_millis(1);
+
+/// How often it is looked whether they have.
+const STEP: Duration = Duration::from_micros(10);
 
 /// The threads that are traced.
 #[derive(Debug, Default)]
@@ -65,9 +73,19 @@ impl Guard {
         }
     }
 
-    /// Asks all threads to stop, so that they can be released. Those that do not at once are released by a later
+    /// Asks all threads to stop, and releases them. Those that do not stop soon are released by a later
     /// [`tend`](Self::tend).
     pub(crate) fn release(&mut self) {
+        self.interrupt();
+        let start = Instant::now();
+        // A thread that has stopped waits until it is released.
+        while !self.is_idle() && start.elapsed() < SOON {
+            thread::sleep(STEP);
+            self.tend();
+        }
+    }
+
+    fn interrupt(&mut self) {
         for (tid, state) in &mut self.threads {
             // It fails for a thread that has ended.
             let _ = ptrace::interrupt(of(*tid));
@@ -82,8 +100,8 @@ impl Guard {
             if self.is_idle() {
                 return;
             }
-            self.release();
-            std::thread::sleep(std::time::Duration::from_millis(1));
+            self.interrupt();
+            thread::sleep(Duration::from_millis(1));
         }
     }
 
@@ -152,22 +170,22 @@ impl Drop for Guard {
 }
 
 /// `PTRACE_EVENT_STOP`: a thread that was asked to stop, or whose process is stopped.
-const STOP: i32 = 128;
+pub(super) const STOP: i32 = 128;
 
-fn of(tid: u32) -> Pid {
+pub(super) fn of(tid: u32) -> Pid {
     Pid::from_raw(tid.cast_signed())
 }
 
 /// Whether a SIGTRAP is what becomes of a breakpoint's trap without a reason. A breakpoint instruction's own has another
 /// code, and so have those that programs send.
-fn is_lost_trap(tid: u32) -> bool {
+pub(super) fn is_lost_trap(tid: u32) -> bool {
     const TRAP_BRKPT: i32 = 1;
     const TRAP_HWBKPT: i32 = 4;
     ptrace::getsiginfo(of(tid)).is_ok_and(|it| matches!(it.si_code, TRAP_BRKPT | TRAP_HWBKPT))
 }
 
 /// Leaves a stopped program stopped.
-fn listen(tid: u32) -> io::Result<()> {
+pub(super) fn listen(tid: u32) -> io::Result<()> {
     // SAFETY: the request takes no addresses, and fails for threads that are not traced.
     let result = unsafe {
         nix::libc::ptrace(

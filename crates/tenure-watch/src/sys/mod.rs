@@ -1,8 +1,11 @@
 //! What the kernel is asked for: samples, breakpoints, and what `/proc` says of a process.
 
+mod child;
 pub(crate) mod guard;
 pub(crate) mod perf;
 pub(crate) mod process;
+pub(crate) mod specimen;
+pub(crate) mod tracer;
 
 /// The general registers of a thread, in the order of perf's masks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -34,12 +34,30 @@ pub(crate) fn has_trap_pending(tid: u32) -> bool {
     pending.is_some_and(|mask| mask & (1 << 4) != 0)
 }
 
+/// Nanoseconds that a thread has run.
+pub(crate) fn ran(pid: u32, tid: u32) -> Option<u64> {
+    let ran = fs::read_to_string(format!("/proc/{pid}/task/{tid}/schedstat")).ok()?;
+    ran.split(' ').next()?.parse().ok()
+}
+
+/// A thread's name.
+pub(crate) fn name(pid: u32, tid: u32) -> Option<String> {
+    let name = fs::read_to_string(format!("/proc/{pid}/task/{tid}/comm")).ok()?;
+    Some(name.trim_end_matches('\n').to_owned())
+}
+
 /// Whether a thread has ended, or is about to.
 pub(crate) fn is_ending(tid: u32) -> bool {
     /// `PF_EXITING`.
     const EXITING: u32 = 0x4;
     let stat = fs::read_to_string(format!("/proc/{tid}/stat")).unwrap_or_default();
     state_and_flags(&stat).is_none_or(|(state, flags)| flags & EXITING != 0 || state == "Z")
+}
+
+/// Whether a thread has a CPU, or waits for one.
+pub(crate) fn is_running(pid: u32, tid: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/task/{tid}/stat")).unwrap_or_default();
+    state_and_flags(&stat).is_some_and(|(state, _)| state == "R")
 }
 
 /// The state and the flags of a thread, from its `stat`.
@@ -107,13 +125,6 @@ impl Process {
     pub(crate) fn program(&self) -> Option<String> {
         let path = fs::read_link(format!("/proc/{}/exe", self.pid)).ok()?;
         Some(path.to_str()?.trim_end_matches(" (deleted)").to_owned())
-    }
-
-    /// A thread's name, and nanoseconds that it has run.
-    pub(crate) fn thread(&self, tid: u32) -> Option<(String, u64)> {
-        let ask = |what| fs::read_to_string(format!("/proc/{}/task/{tid}/{what}", self.pid)).ok();
-        let ran = ask("schedstat")?.split(' ').next()?.parse().ok()?;
-        Some((ask("comm")?.trim_end_matches('\n').to_owned(), ran))
     }
 
     /// Reads where its memory is. Whether there is other code than before.

@@ -36,14 +36,14 @@ fn watcher() {
     watch(&Request { arms: 100.0, ..request(pid) }, &|_| false).unwrap();
 }
 
-fn this(test: &str) -> Command {
+pub(crate) fn this(test: &str) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--ignored", "--exact", test]);
     command
 }
 
 /// Waits until the program is as busy as it will be.
-fn busy_program() -> Running {
+pub(crate) fn busy_program() -> Running {
     let program = Running::start(&mut this("life::busy"));
     let tasks = format!("/proc/{}/task", program.0.id());
     while fs::read_dir(&tasks).unwrap().count() < 4 {
@@ -52,7 +52,7 @@ fn busy_program() -> Running {
     program
 }
 
-fn is_traced(pid: u32) -> bool {
+pub(crate) fn is_traced(pid: u32) -> bool {
     let tasks = fs::read_dir(format!("/proc/{pid}/task")).unwrap().flatten();
     let status = tasks.filter_map(|task| fs::read_to_string(task.path().join("status")).ok());
     status.into_iter().any(|status| !status.contains("TracerPid:\t0\n"))

@@ -3,6 +3,7 @@
 #![cfg(not(sanitized))]
 
 mod life;
+mod traced;
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};

@@ -1,0 +1,63 @@
+//! How a program is watched: by perf events, or by ptrace alone where the kernel refuses those.
+
+pub(crate) mod perf;
+pub(crate) mod traced;
+
+use std::io;
+use std::time::Duration;
+
+use nix::sys::wait::WaitStatus;
+
+use crate::arm::Seen;
+use crate::sys::Sample;
+
+/// Samples threads and sets breakpoints in them.
+pub(crate) trait Backend: std::fmt::Debug {
+    /// Begins to sample threads. Those that they begin later are sampled too.
+    ///
+    /// # Errors
+    ///
+    /// The kernel refuses that.
+    fn attach(&mut self, threads: &[u32]) -> io::Result<()>;
+
+    /// Takes note of the threads that there are, and of nanoseconds that each has run, a few times a second.
+    fn list(&mut self, threads: &[(u32, u64)]);
+
+    /// Waits for some milliseconds, and takes the samples.
+    ///
+    /// # Errors
+    ///
+    /// A thread that exists may not be traced, where that is needed.
+    fn collect(&mut self, samples: &mut Vec<Sample>) -> io::Result<()>;
+
+    /// Sets breakpoints on these words in these threads for [`arm::LOOK`](crate::arm::LOOK). Threads that end meanwhile,
+    /// and those whose debug registers are taken, are left out.
+    ///
+    /// # Errors
+    ///
+    /// A thread that exists may not be traced, where that is needed.
+    fn look(&mut self, words: &[u64], threads: &[u32]) -> io::Result<Seen>;
+
+    /// Lets all threads go.
+    fn release(&mut self);
+
+    /// What went wrong so far.
+    fn trouble(&self) -> Trouble;
+
+    /// Processor time that other processes of ours took for it.
+    fn own(&self) -> Duration;
+
+    /// How a child of this process ended, if waiting for its first thread took the status.
+    fn taken_status(&self, pid: u32) -> Option<WaitStatus>;
+}
+
+/// What went wrong, without an end to watching.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Trouble {
+    /// Samples that found no room.
+    pub(crate) lost: u64,
+    /// Threads without a sampler.
+    pub(crate) left_out: u64,
+    /// Signals that were kept from threads.
+    pub(crate) kept: u64,
+}

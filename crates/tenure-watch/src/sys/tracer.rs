@@ -1,0 +1,475 @@
+//! ptrace without perf events: a process of our own samples threads, and sets breakpoints in their debug registers.
+//!
+//! Breakpoints that ptrace has set stay when the tracer is killed, and the next hit ends the program. So the tracer is a
+//! child that ends by itself, with nothing left behind, once the descriptor to its parent is closed. It is in a session
+//! of its own: what is sent to the parent's terminal does not reach it.
+//!
+//! It has a copy of the parent's memory, where other threads may have held locks. So it allocates nothing.
+
+use std::io::{self, Read, Write};
+use std::mem::offset_of;
+use std::os::fd::AsRawFd;
+use std::os::unix::net::UnixStream;
+
+use nix::errno::Errno;
+use nix::libc;
+use nix::sys::ptrace;
+use nix::sys::signal::Signal;
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+
+use super::child::{self, Shared, now};
+use super::guard::{STOP, is_lost_trap, listen, of};
+use super::{Registers, Sample};
+
+/// Debug registers for addresses.
+const WORDS: usize = 4;
+
+/// Threads of a request.
+pub(crate) const THREADS: usize = 64;
+
+/// Hits of a word after which its breakpoint is taken away: two in a row tell a lock's taking from its release.
+const HITS: u8 = 2;
+
+/// How long a thread may take to stop before others are not kept waiting: it may have no CPU.
+const PATIENCE: u64 = 50_000_000;
+
+/// How often one that took longer is looked for, in milliseconds.
+const STEP: i32 = 1;
+
+/// What the tracer is asked for, and what it answers. Both processes have it; whose turn it is says the stream.
+#[repr(C)]
+struct Exchange {
+    threads: [u32; THREADS],
+    count: usize,
+    words: [u64; WORDS],
+    /// 0: no words but a sample of each thread.
+    nanoseconds: u64,
+    samples: [Sample; WORDS * THREADS],
+    taken: usize,
+    /// By thread and word: how long it was watched while the thread ran.
+    exposed: [[u64; WORDS]; THREADS],
+    /// An error number by thread; 0 of those that were traced.
+    errors: [i32; THREADS],
+    /// Signals that were kept from threads, in all.
+    kept: u64,
+}
+
+/// The parent's side.
+#[derive(Debug)]
+pub(crate) struct Tracer {
+    pub(crate) pid: u32,
+    stream: UnixStream,
+    exchange: Shared<Exchange>,
+}
+
+/// What came of a request.
+pub(crate) struct Answer<'a> {
+    pub(crate) samples: &'a [Sample],
+    pub(crate) exposed: &'a [[u64; WORDS]],
+    pub(crate) errors: &'a [i32],
+    pub(crate) kept: u64,
+}
+
+impl Tracer {
+    pub(crate) fn start() -> io::Result<Self> {
+        // SAFETY: it is made of numbers, and of `Option`s of numbers, which are `None` if zero or hold any numbers.
+        let exchange = unsafe { Shared::<Exchange>::zeroed() }?;
+        let (stream, other) = UnixStream::pair()?;
+        let (at, fd) = (exchange.as_ptr(), other.as_raw_fd());
+        // SAFETY: `serve` allocates nothing, takes no lock and does not return. The child has the mapping as well, and
+        // each process uses it only in its turn.
+        let pid = unsafe { child::start(Some(fd), || serve(&mut *at, fd)) }?;
+        Ok(Self { pid: pid.as_raw().cast_unsigned(), stream, exchange })
+    }
+
+    /// A sample of each of these threads; they should be running.
+    pub(crate) fn sample(&mut self, threads: &[u32]) -> io::Result<Answer<'_>> {
+        self.ask(threads, &[], 0)
+    }
+
+    /// Sets breakpoints on these words in these threads for a time.
+    pub(crate) fn look(
+        &mut self,
+        words: &[u64],
+        threads: &[u32],
+        nanoseconds: u64,
+    ) -> io::Result<Answer<'_>> {
+        self.ask(threads, words, nanoseconds)
+    }
+
+    fn ask(&mut self, threads: &[u32], words: &[u64], nanoseconds: u64) -> io::Result<Answer<'_>> {
+        let at = self.exchange.as_ptr();
+        // SAFETY: it is mapped as long as `self` lives, and the child waits for its turn.
+        let exchange = unsafe { &mut *at };
+        exchange.count = threads.len().min(THREADS);
+        exchange.threads[..exchange.count].copy_from_slice(&threads[..exchange.count]);
+        exchange.words = [0; WORDS];
+        exchange.words[..words.len()].copy_from_slice(words);
+        exchange.nanoseconds = nanoseconds;
+        self.stream.write_all(&[0])?;
+        self.stream.read_exact(&mut [0])?;
+        // SAFETY: as above; the child has given the turn back.
+        let exchange = unsafe { &*at };
+        Ok(Answer {
+            samples: &exchange.samples[..exchange.taken],
+            exposed: &exchange.exposed[..exchange.count],
+            errors: &exchange.errors[..exchange.count],
+            kept: exchange.kept,
+        })
+    }
+}
+
+impl Drop for Tracer {
+    fn drop(&mut self) {
+        // It fails if the child was killed.
+        let _ = self.stream.shutdown(std::net::Shutdown::Both);
+        let _ = waitpid(of(self.pid), None);
+    }
+}
+
+/// What the child does, to its end.
+fn serve(exchange: &mut Exchange, fd: i32) {
+    // SAFETY: these take no addresses but that of a set of signals, which is filled first.
+    unsafe {
+        libc::setsid();
+        let mut all = std::mem::zeroed();
+        libc::sigfillset(&raw mut all);
+        libc::sigprocmask(libc::SIG_BLOCK, &raw const all, std::ptr::null_mut());
+        libc::prctl(libc::PR_SET_TIMERSLACK, 1);
+    }
+    let mut slots = Slots([Slot::default(); THREADS]);
+    let mut turn = [0_u8];
+    loop {
+        while slots.are_used() && !is_readable(fd) {
+            slots.finish(exchange, now());
+        }
+        // SAFETY: there is room for the byte.
+        let got = unsafe { libc::read(fd, turn.as_mut_ptr().cast(), 1) };
+        match got {
+            1 => {}
+            -1 if Errno::last() == Errno::EINTR => continue,
+            _ => break,
+        }
+        exchange.taken = 0;
+        exchange.errors = [0; THREADS];
+        exchange.exposed = [[0; WORDS]; THREADS];
+        slots.serve(exchange);
+        // SAFETY: there is a byte. It fails if the parent has ended, which the next read shows.
+        unsafe { libc::write(fd, turn.as_ptr().cast(), 1) };
+    }
+    // A thread that sleeps in the kernel stops before it could meet a breakpoint.
+    while slots.0.iter().any(|slot| slot.tid != 0 && slot.control != 0) {
+        slots.finish(exchange, now() + PATIENCE);
+    }
+}
+
+/// A thread that is traced.
+#[derive(Debug, Clone, Copy, Default)]
+struct Slot {
+    /// 0 if there is none.
+    tid: u32,
+    /// Its place in the request; `None` once that is answered. The exchange is the parent's then.
+    at: Option<usize>,
+    /// Whether it has been asked to stop, to be released.
+    is_stopping: bool,
+    /// What its debug register 7 has: which breakpoints are on.
+    control: u64,
+    words: [u64; WORDS],
+    hits: [u8; WORDS],
+    /// Nanoseconds that it had run when its breakpoints were set.
+    ran: u64,
+}
+
+struct Slots([Slot; THREADS]);
+
+impl Slots {
+    fn are_used(&self) -> bool {
+        self.0.iter().any(|slot| slot.tid != 0)
+    }
+
+    fn serve(&mut self, exchange: &mut Exchange) {
+        let is_look = exchange.nanoseconds > 0;
+        for at in 0..exchange.count {
+            let tid = exchange.threads[at];
+            exchange.errors[at] = match self.seize(tid, at) {
+                Ok(()) => 0,
+                Err(error) => error as i32,
+            };
+        }
+        if is_look {
+            self.tend(exchange, now() + exchange.nanoseconds);
+            for slot in self.0.iter_mut().filter(|slot| slot.tid != 0) {
+                slot.is_stopping = true;
+                // It fails for a thread that has ended.
+                let _ = ptrace::interrupt(of(slot.tid));
+            }
+        }
+        self.finish(exchange, now() + PATIENCE);
+        for slot in &mut self.0 {
+            slot.at = None;
+        }
+    }
+
+    /// Begins to trace a thread, and asks it to stop.
+    fn seize(&mut self, tid: u32, at: usize) -> Result<(), Errno> {
+        // It has not stopped since it was asked to.
+        if self.0.iter().any(|slot| slot.tid == tid) {
+            return Err(Errno::EAGAIN);
+        }
+        let slot = self.0.iter_mut().find(|slot| slot.tid == 0).ok_or(Errno::EAGAIN)?;
+        ptrace::seize(of(tid), ptrace::Options::empty())?;
+        *slot = Slot { tid, at: Some(at), ..Slot::default() };
+        // It fails for a thread that has ended.
+        let _ = ptrace::interrupt(of(tid));
+        Ok(())
+    }
+
+    /// Handles what happens until a time.
+    fn tend(&mut self, exchange: &mut Exchange, end: u64) {
+        loop {
+            for slot in self.0.iter_mut().filter(|slot| slot.tid != 0) {
+                slot.tend(exchange);
+            }
+            if !wait(end) {
+                return;
+            }
+        }
+    }
+
+    /// Waits until all threads that were asked to stop have done so, up to a time.
+    fn finish(&mut self, exchange: &mut Exchange, end: u64) {
+        loop {
+            let mut is_idle = true;
+            for slot in self.0.iter_mut().filter(|slot| slot.tid != 0) {
+                slot.is_stopping = true;
+                slot.tend(exchange);
+                is_idle &= slot.tid == 0;
+            }
+            if is_idle || !wait(end) {
+                return;
+            }
+        }
+    }
+}
+
+impl Slot {
+    fn tend(&mut self, exchange: &mut Exchange) {
+        let flags = WaitPidFlag::WNOHANG | WaitPidFlag::__WALL;
+        while self.tid != 0 {
+            let status = match waitpid(of(self.tid), Some(flags)) {
+                Ok(WaitStatus::StillAlive) => return,
+                Err(Errno::EINTR) => continue,
+                Ok(status) => status,
+                Err(_) => WaitStatus::Exited(of(self.tid), 0),
+            };
+            let signal = match status {
+                WaitStatus::Exited(..) | WaitStatus::Signaled(..) => {
+                    self.tid = 0;
+                    return;
+                }
+                WaitStatus::Stopped(_, Signal::SIGTRAP) if is_lost_trap(self.tid) => {
+                    self.hit(exchange);
+                    None
+                }
+                WaitStatus::Stopped(_, signal) => Some(signal),
+                // The program is stopped, as by Ctrl-Z: it stays so.
+                WaitStatus::PtraceEvent(_, signal, STOP)
+                    if signal != Signal::SIGTRAP && !self.is_stopping =>
+                {
+                    let _ = listen(self.tid);
+                    continue;
+                }
+                _ => None,
+            };
+            // All these fail for a thread that was killed meanwhile.
+            if self.is_stopping {
+                self.stop(exchange, signal);
+            } else if self.control == 0 && self.hits == [0; WORDS] && !self.arm(exchange) {
+                let _ = ptrace::detach(of(self.tid), signal);
+                self.tid = 0;
+            } else {
+                let _ = ptrace::cont(of(self.tid), signal);
+            }
+        }
+    }
+
+    /// It has stopped, and is released.
+    fn stop(&mut self, exchange: &mut Exchange, signal: Option<Signal>) {
+        let is_sample = self.at.is_some() && exchange.nanoseconds == 0;
+        if is_sample {
+            self.sample(exchange, 0);
+        }
+        if self.control != 0 {
+            self.watched(exchange);
+            let _ = self.set(7, 0);
+            self.control = 0;
+        }
+        // A trap that has come, and has not been handed out, would end the thread.
+        if !is_sample && has_trap_pending(self.tid) {
+            let _ = ptrace::cont(of(self.tid), signal);
+            let _ = ptrace::interrupt(of(self.tid));
+            return;
+        }
+        let _ = ptrace::detach(of(self.tid), signal);
+        self.tid = 0;
+    }
+
+    /// Sets its breakpoints. Whether it could.
+    fn arm(&mut self, exchange: &mut Exchange) -> bool {
+        /// Eight bytes, read or written: four bits for each word, from this one on.
+        const BOTH: u64 = 0b1011;
+        const KINDS: usize = 16;
+        let Some(at) = self.at else { return false };
+        self.ran = ran(self.tid);
+        let mut control = 0;
+        self.words = exchange.words;
+        for (which, &word) in self.words.iter().enumerate().filter(|(_, word)| **word != 0) {
+            if let Err(error) = self.set(which, word) {
+                exchange.errors[at] = error as i32;
+                return false;
+            }
+            control |= 1 << (2 * which) | BOTH << (KINDS + 4 * which);
+        }
+        let _ = self.set(6, 0);
+        match self.set(7, control) {
+            Ok(()) => self.control = control,
+            Err(error) => exchange.errors[at] = error as i32,
+        }
+        self.control != 0
+    }
+
+    /// It has met breakpoints, unless the reason of its trap was lost.
+    fn hit(&mut self, exchange: &mut Exchange) {
+        let reason = ptrace::read_user(of(self.tid), register(6)).unwrap_or(0);
+        let _ = self.set(6, 0);
+        let mut control = self.control;
+        for which in (0..WORDS).filter(|which| reason & (1 << which) != 0) {
+            self.hits[which] += 1;
+            self.sample(exchange, self.words[which]);
+            if self.hits[which] >= HITS {
+                control &= !(1 << (2 * which));
+            }
+        }
+        if reason & 0xf == 0 && self.at.is_some() {
+            exchange.kept += 1;
+        }
+        if control != self.control {
+            self.watched(exchange);
+            let _ = self.set(7, control);
+            self.control = control;
+        }
+    }
+
+    /// Takes down for how long the words have been watched whose breakpoints are on.
+    fn watched(&self, exchange: &mut Exchange) {
+        let Some(at) = self.at else { return };
+        let ran = ran(self.tid).saturating_sub(self.ran);
+        for which in (0..WORDS).filter(|which| self.control & (1 << (2 * which)) != 0) {
+            exchange.exposed[at][which] = ran;
+        }
+    }
+
+    fn sample(&self, exchange: &mut Exchange, address: u64) {
+        /// The segment of 64-bit code.
+        const LONG: u64 = 0x33;
+        let Ok(it) = ptrace::getregs(of(self.tid)) else { return };
+        let is_call = it.orig_rax.cast_signed() >= 0;
+        // As those of a clock that stands still in the kernel.
+        if address == 0 && is_call || self.at.is_none() {
+            return;
+        }
+        let Some(sample) = exchange.samples.get_mut(exchange.taken) else { return };
+        let registers = Registers([
+            it.rax, it.rbx, it.rcx, it.rdx, it.rsi, it.rdi, it.rbp, it.rsp, it.rip, it.r8, it.r9,
+            it.r10, it.r11, it.r12, it.r13, it.r14, it.r15,
+        ]);
+        *sample = Sample {
+            pid: 0,
+            tid: self.tid,
+            cpu: cpu(self.tid),
+            ip: it.rip,
+            address,
+            registers: (it.cs == LONG).then_some(registers),
+        };
+        exchange.taken += 1;
+    }
+
+    fn set(&self, which: usize, value: u64) -> Result<(), Errno> {
+        ptrace::write_user(of(self.tid), register(which), value.cast_signed())
+    }
+}
+
+/// Where ptrace has a debug register.
+fn register(which: usize) -> ptrace::AddressType {
+    let at = offset_of!(libc::user, u_debugreg) + which * size_of::<u64>();
+    std::ptr::without_provenance_mut(at)
+}
+
+/// Waits a little for a request, or for the end of the stream.
+fn is_readable(fd: i32) -> bool {
+    let mut poll = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
+    // SAFETY: it is one struct.
+    unsafe { libc::poll(&raw mut poll, 1, STEP) > 0 }
+}
+
+/// Waits until a thread stops or ends. Whether it did before a time.
+fn wait(end: u64) -> bool {
+    let left = end.saturating_sub(now());
+    // SAFETY: the set is filled before it is read, and the time is a whole struct.
+    let result = unsafe {
+        let mut set = std::mem::zeroed();
+        libc::sigemptyset(&raw mut set);
+        libc::sigaddset(&raw mut set, libc::SIGCHLD);
+        let time = libc::timespec { tv_sec: 0, tv_nsec: left.min(999_999_999).cast_signed() };
+        libc::sigtimedwait(&raw const set, std::ptr::null_mut(), &raw const time)
+    };
+    left > 0 && (result > 0 || Errno::last() == Errno::EINTR)
+}
+
+/// Nanoseconds that a thread has run.
+fn ran(tid: u32) -> u64 {
+    let mut text = [0; 64];
+    let text = read(tid, "schedstat", &mut text);
+    text.split(' ').next().and_then(|ran| ran.parse().ok()).unwrap_or(0)
+}
+
+/// The CPU that a thread ran on last.
+fn cpu(tid: u32) -> u32 {
+    /// Behind the name.
+    const FIELD: usize = 36;
+    let mut text = [0; 512];
+    let text = read(tid, "stat", &mut text);
+    let fields = text.rsplit_once(") ").map_or("", |(_, fields)| fields);
+    fields.split(' ').nth(FIELD).and_then(|cpu| cpu.parse().ok()).unwrap_or(0)
+}
+
+/// Whether a thread has a SIGTRAP that has not been handed out.
+fn has_trap_pending(tid: u32) -> bool {
+    let mut text = [0; 4096];
+    let text = read(tid, "status", &mut text);
+    let pending = text.lines().find_map(|line| line.strip_prefix("SigPnd:"));
+    let pending = pending.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    pending.is_some_and(|mask| mask & (1 << 4) != 0)
+}
+
+/// The beginning of a thread's file in `/proc`, as far as there is room.
+fn read<'a>(tid: u32, file: &str, into: &'a mut [u8]) -> &'a str {
+    let mut path = [0; 64];
+    // The last byte stays zero.
+    let room = path.len() - 1;
+    if write!(&mut path[..room], "/proc/{tid}/{file}").is_err() {
+        return "";
+    }
+    // SAFETY: the path ends with a zero, and there is room for so many bytes.
+    let length = unsafe {
+        let fd = libc::open(path.as_ptr().cast(), libc::O_RDONLY | libc::O_CLOEXEC);
+        if fd < 0 {
+            return "";
+        }
+        let length = libc::read(fd, into.as_mut_ptr().cast(), into.len());
+        libc::close(fd);
+        length
+    };
+    let text = into.get(..usize::try_from(length).unwrap_or(0)).unwrap_or_default();
+    std::str::from_utf8(text).unwrap_or_default()
+}

@@ -1,0 +1,122 @@
+//! Where the kernel refuses perf events, ptrace does it all.
+
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+use std::thread;
+use std::time::Duration;
+
+use nix::libc;
+use tenure_watch::watch;
+
+use crate::life::{busy_program, is_traced, this};
+use crate::{Running, built, found, request};
+
+/// Not a test: watches a case until it has found it.
+#[test]
+#[ignore = "what other tests run where perf events are refused"]
+fn finder() {
+    let program = std::env::var("TENURE_PROGRAM").unwrap();
+    let lines = tenure_watch::check().unwrap();
+    assert!(lines.iter().any(|line| line.contains("ptrace works")), "{lines:?}");
+    let adjacent = crate::SOME.iter().find(|(case, ..)| *case == "adjacent").unwrap();
+    found(program.as_ref(), adjacent).unwrap();
+}
+
+/// Not a test: a process that is started, watched, and ends.
+#[test]
+#[ignore = "what other tests run where perf events are refused"]
+fn starter() {
+    use tenure_contend::record::Ended;
+    let words =
+        ["sh", "-c", "sleep 0.1; i=0; while [ $i -lt 20000 ]; do i=$((i + 1)); done; exit 3"];
+    let target = tenure_watch::Target::Command(words.map(Into::into).to_vec());
+    let watched = watch(&tenure_watch::Request { target, ..request(0) }, &|_| false).unwrap();
+    assert_eq!(watched.recording.ended, Ended::Exited(3));
+    assert!(watched.is_traced && watched.counts.samples > 0, "{watched:?}");
+}
+
+/// A command that may not open perf events, as in a container.
+fn without_perf(command: &mut Command) -> &mut Command {
+    let filter = || {
+        let statement = |code, jt, jf, k| libc::sock_filter { code, jt, jf, k };
+        let number = u32::try_from(libc::SYS_perf_event_open).expect("a small number");
+        let refused = libc::SECCOMP_RET_ERRNO | libc::EPERM.cast_unsigned();
+        let mut program = [
+            // The number of the system call: the first word.
+            statement((libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16, 0, 0, 0),
+            statement((libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16, 0, 1, number),
+            statement((libc::BPF_RET | libc::BPF_K) as u16, 0, 0, refused),
+            statement((libc::BPF_RET | libc::BPF_K) as u16, 0, 0, libc::SECCOMP_RET_ALLOW),
+        ];
+        let program = libc::sock_fprog { len: 4, filter: program.as_mut_ptr() };
+        // SAFETY: the program and what it points to live until the call returns.
+        let result = unsafe {
+            libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+            libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const program)
+        };
+        if result < 0 { Err(std::io::Error::last_os_error()) } else { Ok(()) }
+    };
+    // SAFETY: it makes system calls only.
+    unsafe { command.pre_exec(filter) }
+}
+
+/// Where ptrace is refused as well, nothing can be found.
+fn can_trace() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let is_traced = !status.contains("TracerPid:\t0\n");
+    let scope = std::fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").unwrap_or_default();
+    let can = !is_traced && scope.trim().parse().unwrap_or(0) < 3;
+    if !can {
+        eprintln!("skipped: ptrace is refused here");
+    }
+    can
+}
+
+fn output(command: &mut Command) -> (bool, String) {
+    let output = command.output().unwrap();
+    let text =
+        [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
+    (output.status.success(), text.join("\n"))
+}
+
+#[test]
+fn adjacent_counters_are_found_without_perf_events() {
+    if !can_trace() {
+        return;
+    }
+    let program = built("-O1", false);
+    let mut command = this("traced::finder");
+    let (is_found, text) = output(without_perf(command.env("TENURE_PROGRAM", program)));
+    assert!(is_found, "{text}");
+}
+
+#[test]
+fn a_program_that_is_started_without_perf_events_keeps_its_status() {
+    if !can_trace() {
+        return;
+    }
+    let (is_right, text) = output(without_perf(&mut this("traced::starter")));
+    assert!(is_right, "{text}");
+}
+
+/// ptrace leaves breakpoints behind, and the next hit would end the program.
+#[test]
+fn a_program_lives_on_when_its_watcher_without_perf_events_is_killed() {
+    if !can_trace() {
+        return;
+    }
+    let mut program = busy_program();
+    let pid = program.0.id();
+    for milliseconds in [1000, 1013, 1027, 1039] {
+        let mut command = this("life::watcher");
+        let watcher = Running::start(without_perf(command.env("TENURE_PID", pid.to_string())));
+        thread::sleep(Duration::from_millis(milliseconds));
+        drop(watcher);
+    }
+    // The tracer ends once it sees the end of its parent.
+    while is_traced(pid) {
+        thread::sleep(Duration::from_millis(1));
+    }
+    thread::sleep(Duration::from_millis(200));
+    assert_eq!(program.0.try_wait().unwrap(), None);
+}
