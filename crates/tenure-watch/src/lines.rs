@@ -11,6 +11,12 @@ use crate::code::Touch;
 /// An access to a contended line takes as long, about. A thread whose samples all lie there does one after another.
 const ACCESS_SECONDS: f64 = 100e-9;
 
+/// A hit for each of so many nanoseconds is as often as traps can be handled: the word may be in use far more often.
+const AT_ONCE: u64 = 200_000;
+
+/// With fewer hits on a word, its samples say better which instructions touch it.
+const ENOUGH_HITS: u64 = 8;
+
 /// Behind the last address that a program can have.
 const USER_END: u64 = 1 << 47;
 
@@ -30,8 +36,8 @@ pub(crate) struct Lines {
 #[derive(Debug, Default)]
 pub(crate) struct Line {
     seen: BTreeMap<Key, Seen>,
-    /// By thread and word: nanoseconds for which it was watched while the thread ran.
-    exposed: FxHashMap<(u32, u8), u64>,
+    /// By thread and word.
+    exposed: FxHashMap<(u32, u8), Exposed>,
     pub(crate) samples: u64,
     /// The last sample's thread and CPU.
     pub(crate) last: (u32, u32),
@@ -40,6 +46,27 @@ pub(crate) struct Line {
     pub(crate) met: u64,
     /// The same, on another CPU.
     pub(crate) met_apart: u64,
+}
+
+/// How a word was watched in a thread.
+#[derive(Debug, Clone, Copy, Default)]
+struct Exposed {
+    /// While the thread ran.
+    nanoseconds: u64,
+    looks: u64,
+    /// Those in which the word was hit again and again.
+    at_once: u64,
+    /// Hits of the look that is under way.
+    hits: u64,
+}
+
+impl Exposed {
+    fn add(&mut self, nanoseconds: u64) {
+        self.nanoseconds += nanoseconds;
+        self.looks += u64::from(nanoseconds > 0);
+        let hits = std::mem::take(&mut self.hits);
+        self.at_once += u64::from(hits > 0 && nanoseconds / hits < AT_ONCE);
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -82,7 +109,9 @@ impl Lines {
     /// A thread met a breakpoint.
     pub(crate) fn hit(&mut self, thread: u32, touch: &Touch) {
         let (start, key) = self.key(thread, touch);
-        self.lines.entry(start).or_default().seen.entry(key).or_default().hits += 1;
+        let line = self.lines.entry(start).or_default();
+        line.seen.entry(key).or_default().hits += 1;
+        line.exposed.entry((thread, key.word())).or_default().hits += 1;
     }
 
     /// A thread had breakpoints on a word for this time.
@@ -90,7 +119,7 @@ impl Lines {
         let start = address - address % self.line_bytes;
         let word = offset(address - start) / WORD;
         let line = self.lines.entry(start).or_default();
-        *line.exposed.entry((thread, word)).or_default() += nanoseconds;
+        line.exposed.entry((thread, word)).or_default().add(nanoseconds);
     }
 
     /// Samples of a thread.
@@ -213,24 +242,40 @@ impl Line {
             .map(|key| key.word())
             .collect();
         let mut words: BTreeMap<(u32, u8), Seen> = BTreeMap::new();
+        // What a thread waits for it does as often as it can.
+        let mut visits: BTreeMap<u32, f64> = BTreeMap::new();
         for (key, seen) in &self.seen {
             let word = words.entry((key.thread, key.word())).or_default();
             word.samples += seen.samples;
             word.hits += seen.hits;
+            if seen.samples > 0 {
+                let of_thread = samples.get(&key.thread).copied().unwrap_or(0).max(1);
+                *visits.entry(key.thread).or_default() +=
+                    seen.samples as f64 / of_thread as f64 / ACCESS_SECONDS;
+            }
         }
+        // A thread that only stores does not wait, and has no samples.
+        let unsampled = visits.values().copied().reduce(f64::min).unwrap_or(0.0);
         for (key, seen) in &self.seen {
             let Some((id, ran)) = threads.get(&key.thread) else { continue };
             let place = (key.thread, key.word());
             let of_word = words[&place];
-            let exposed = self.exposed.get(&place).copied().unwrap_or(0);
-            let by_hits = of_word.hits as f64 / (exposed.max(1) as f64 / 1e9);
-            let by_hits = if exposed == 0 { 0.0 } else { by_hits };
-            // Hits cannot come faster than traps are handled. What a thread waits for it does as often as it can.
-            let of_thread = samples.get(&key.thread).copied().unwrap_or(0).max(1);
-            let by_samples = of_word.samples as f64 / of_thread as f64 / ACCESS_SECONDS;
-            let rate = by_hits.max(by_samples);
-            let part =
-                (seen.samples + seen.hits) as f64 / (of_word.samples + of_word.hits).max(1) as f64;
+            let exposed = self.exposed.get(&place).copied().unwrap_or_default();
+            let by_hits = of_word.hits as f64 / (exposed.nanoseconds.max(1) as f64 / 1e9);
+            let by_hits = if exposed.nanoseconds == 0 { 0.0 } else { by_hits };
+            // Samples fall on the access that waits for the line, and not on those that follow while it is there: a
+            // lock, and not what it guards. So all words that are met at once are in use as often as the line.
+            let at_once = match exposed.looks {
+                0 => f64::from(u8::from(of_word.samples > 0)),
+                looks => exposed.at_once as f64 / looks as f64,
+            };
+            let of_line = visits.get(&key.thread).copied().unwrap_or(unsampled);
+            let rate = by_hits.max(at_once * of_line);
+            let (part, of_all) = match of_word.hits {
+                0..ENOUGH_HITS => (seen.samples + seen.hits, of_word.samples + of_word.hits),
+                hits => (seen.hits, hits),
+            };
+            let part = part as f64 / of_all.max(1) as f64;
             let access = match key.access {
                 Access::Read if atomic.contains(&key.word()) => Access::Load,
                 Access::Write if atomic.contains(&key.word()) => Access::Store,

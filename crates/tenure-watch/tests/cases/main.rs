@@ -13,31 +13,53 @@ use tenure_find::{Finding, Kind, Report};
 use tenure_sim::Machine;
 use tenure_watch::{Progress, Request, Target, watch};
 
-/// The case, what is wrong with it, and names that its finding has.
-type Expected<'a> = (&'a str, &'a [Kind], &'a [&'a str]);
+/// The case, what is wrong with it, and names that its finding has in C and in Rust.
+struct Case {
+    name: &'static str,
+    kinds: &'static [Kind],
+    names: [&'static [&'static str]; 2],
+    /// Whether it is one of this crate's, not of those of `tenure run`.
+    is_own: bool,
+}
+
+const fn case(
+    name: &'static str,
+    kinds: &'static [Kind],
+    c: &'static [&'static str],
+    rust: &'static [&'static str],
+) -> Case {
+    Case { name, kinds, names: [c, rust], is_own: false }
+}
 
 use Kind::{BesideReadMostly, FalseSharing, HotWord, Lock};
 
-/// Those that CI looks at.
-const SOME: [Expected<'_>; 5] = [
-    ("adjacent", &[FalseSharing], &["counters"]),
-    ("elements", &[FalseSharing], &["work"]),
-    ("beside", &[BesideReadMostly, FalseSharing], &["use"]),
-    ("one_word", &[HotWord], &["hot"]),
-    ("mutex", &[Lock], &["guarded", "mutex"]),
+const CASES: [Case; 10] = [
+    case("adjacent", &[FalseSharing], &["counters"], &["COUNTERS"]),
+    case("elements", &[FalseSharing], &["work"], &["work_at"]),
+    case("beside", &[BesideReadMostly], &["use"], &["beside"]),
+    case("two_locks", &[FalseSharing], &["locks", "one", "other"], &["LOCKS"]),
+    case("head_and_tail", &[FalseSharing], &["queue", "head", "tail"], &["pass_on"]),
+    // Its name in Rust is another.
+    case("one_word", &[HotWord], &["hot"], &["hot_arc"]),
+    case("mutex", &[Lock], &["guarded", "mutex"], &["mutex"]),
+    Case {
+        is_own: true,
+        ..case("spinning", &[Lock], &["spinlock", "held"], &["SPINLOCK", "held"])
+    },
+    Case { is_own: true, ..case("loop", &[HotWord], &["taken"], &["TAKEN"]) },
+    Case { is_own: true, ..case("neighbours", &[FalseSharing], &["use"], &["neighbours"]) },
 ];
 
-const OTHERS: [Expected<'_>; 5] = [
-    ("two_locks", &[FalseSharing], &["locks", "one", "other"]),
-    // Threads that take turns on few CPUs rarely meet at the other's word.
-    ("head_and_tail", &[FalseSharing, HotWord], &["queue", "head", "tail"]),
-    ("spinning", &[Lock, FalseSharing], &["spinlock", "held"]),
-    ("loop", &[HotWord], &["taken"]),
-    ("neighbours", &[FalseSharing], &["use"]),
+/// What there is nothing to say about, and whether it is one of this crate's.
+const SILENT: [(&str, bool); 7] = [
+    ("apart", false),
+    ("private_heap", false),
+    ("read_only", false),
+    ("work", true),
+    ("thread_local_word", true),
+    ("misses", true),
+    ("flag", true),
 ];
-
-const SILENT: [&str; 3] = ["apart", "private_heap", "work"];
-const SILENT_TOO: [&str; 4] = ["read_only", "thread_local_word", "misses", "flag"];
 
 /// A program that is killed in the end.
 struct Running(Child);
@@ -88,16 +110,59 @@ fn names(finding: &Finding) -> String {
     names.join(" ")
 }
 
+/// A program as a compiler made it.
+struct Build {
+    /// Cases of `tenure run`, and those of this crate.
+    programs: [PathBuf; 2],
+    is_rust: bool,
+    is_stripped: bool,
+}
+
+impl Build {
+    fn new(is_rust: bool, level: u8) -> Self {
+        let programs = [false, true].map(|is_own| built(is_rust, level, is_own));
+        Self { programs, is_rust, is_stripped: false }
+    }
+
+    fn stripped(&self) -> Self {
+        let strip = |program: &PathBuf| {
+            let stripped = program.with_extension("stripped");
+            let mut command = Command::new("strip");
+            command.arg("-o").arg(&stripped).arg(program);
+            assert!(command.status().unwrap().success());
+            stripped
+        };
+        let programs = self.programs.each_ref().map(strip);
+        Self { programs, is_stripped: true, ..*self }
+    }
+
+    fn program(&self, is_own: bool) -> &Path {
+        &self.programs[usize::from(is_own)]
+    }
+}
+
 /// Builds the cases of `tenure run`, or those of this crate.
-fn built(level: &str, is_own: bool) -> PathBuf {
-    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases");
-    let (name, source) = match is_own {
-        true => ("more", tests.join("more.c")),
-        false => ("cases", tests.join("../../../tenure-run/tests/cases/cases.c")),
+fn built(is_rust: bool, level: u8, is_own: bool) -> PathBuf {
+    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases");
+    let runs = own.join("../../../tenure-run/tests/cases");
+    let source = match (is_rust, is_own) {
+        (false, false) => runs.join("cases.c"),
+        (false, true) => own.join("more.c"),
+        (true, false) => runs.join("rust/src/main.rs"),
+        (true, true) => own.join("more.rs"),
     };
-    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}{level}"));
-    let mut command = Command::new("gcc");
-    command.args([level, "-g", "-pthread", "-DENDLESS", "-o"]).arg(&program).arg(source);
+    let language = if is_rust { "rust" } else { "c" };
+    let name = format!("{language}-{}-{level}", if is_own { "more" } else { "cases" });
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let mut command = Command::new(if is_rust { "rustc" } else { "gcc" });
+    match is_rust {
+        false => command.args([&format!("-O{level}"), "-pthread", "-DENDLESS"]),
+        true => command
+            .args(["--edition", "2021", "--cap-lints", "allow"])
+            .args(["--crate-name", "cases", "-C", &format!("opt-level={level}")])
+            .env("ENDLESS", "yes"),
+    };
+    command.arg("-g").arg("-o").arg(&program).arg(source);
     assert!(command.status().unwrap().success());
     program
 }
@@ -112,19 +177,29 @@ pub(crate) fn can_watch() -> bool {
 }
 
 /// Whether the case is found, and of its kind.
-fn found(program: &Path, (case, kinds, words): &Expected<'_>) -> Result<bool, String> {
-    let report = report(program, case, 40);
+fn found(build: &Build, case: &Case) -> Result<bool, String> {
+    let name = match (build.is_rust, case.name) {
+        (true, "one_word") => "hot_arc",
+        (_, name) => name,
+    };
+    let program = build.program(case.is_own);
+    let report = report(program, name, 40);
     let is_it = |finding: &&Finding| {
         let names = names(finding);
-        words.iter().all(|word| names.contains(word))
+        build.is_stripped
+            || case.names[usize::from(build.is_rust)].iter().all(|it| names.contains(it))
     };
     let found = report.findings.iter().find(is_it);
-    found
-        .map(|finding| kinds.contains(&finding.kind))
-        .ok_or_else(|| format!("{} {case}: {:#?}", program.display(), report.findings))
+    let all = || format!("{} {name}: {:#?}", program.display(), report.findings);
+    let is_right = found.map(|finding| case.kinds.contains(&finding.kind));
+    if is_right != Some(true) && std::env::var_os("TENURE_SHOW").is_some() {
+        println!("{}", all());
+    }
+    is_right.ok_or_else(all)
 }
 
-fn loud(program: &Path, case: &str) -> Option<String> {
+fn loud(build: &Build, (case, is_own): (&str, bool)) -> Option<String> {
+    let program = build.program(is_own);
     let report = report(program, case, 20);
     let is_silent = report.findings.is_empty();
     (!is_silent).then(|| format!("{} {case}, a control: {:#?}", program.display(), report.findings))
@@ -135,45 +210,50 @@ fn known_faults_are_found_and_controls_are_silent() {
     if !can_watch() {
         return;
     }
-    let [cases, more] = [false, true].map(|is_own| built("-O2", is_own));
+    let build = Build::new(false, 2);
     // The kind takes more hits than a busy machine has in so short a time: ci/watch.sh looks at it.
-    let mut all: Vec<String> = SOME.iter().filter_map(|case| found(&cases, case).err()).collect();
-    all.extend(SILENT.iter().filter_map(|case| {
-        let program = if *case == "work" { &more } else { &cases };
-        loud(program, case)
-    }));
+    let some = CASES.iter().filter(|case| !case.is_own && case.name != "head_and_tail");
+    let mut all: Vec<String> = some.filter_map(|case| found(&build, case).err()).collect();
+    let some = SILENT.iter().filter(|(case, _)| ["apart", "private_heap", "work"].contains(case));
+    all.extend(some.filter_map(|case| loud(&build, *case)));
     assert!(all.is_empty(), "{}", all.join("\n"));
 }
 
-/// `TENURE_RUNS` says how often each case is run.
+/// `TENURE_RUNS` says how often each case is run, `TENURE_CASES` which, and `TENURE_BUILDS` of which programs.
 #[test]
 #[ignore = "takes minutes; ci/watch.sh runs it by hand"]
 fn all_cases_again_and_again() {
     let runs: usize = std::env::var("TENURE_RUNS").map_or(20, |runs| runs.parse().unwrap());
-    let mut failures = 0;
-    for level in ["-O0", "-O2"] {
-        let [cases, more] = [false, true].map(|is_own| built(level, is_own));
-        let program = |case: &str| {
-            let own =
-                ["spinning", "loop", "neighbours", "thread_local_word", "misses", "work", "flag"];
-            if own.contains(&case) { &more } else { &cases }
-        };
-        for case in SOME.iter().chain(&OTHERS) {
-            let found: Vec<_> = (0..runs).map(|_| found(program(case.0), case)).collect();
+    let is_asked = |variable: &str, name: &str| {
+        std::env::var(variable).map_or(true, |names| names.split(' ').any(|it| it == name))
+    };
+    let (mut faults, mut kinds, mut failures) = (0, 0, 0);
+    for (name, is_rust, level, is_stripped) in [
+        ("c0", false, 0, false),
+        ("c2", false, 2, false),
+        ("c2-stripped", false, 2, true),
+        ("rust0", true, 0, false),
+        ("rust2", true, 2, false),
+        ("rust2-stripped", true, 2, true),
+    ] {
+        if !is_asked("TENURE_BUILDS", name) {
+            continue;
+        }
+        let build = Build::new(is_rust, level);
+        let build = if is_stripped { build.stripped() } else { build };
+        for case in CASES.iter().filter(|case| is_asked("TENURE_CASES", case.name)) {
+            let found: Vec<_> = (0..runs).map(|_| found(&build, case)).collect();
             let missed = found.iter().filter(|found| found.is_err()).count();
             let right = found.iter().filter(|found| **found == Ok(true)).count();
-            println!(
-                "{level} {}: found in {} of {runs}, with its kind in {right}",
-                case.0,
-                runs - missed
-            );
-            failures += missed;
+            println!("{name} {}: found {} of {runs}, kind right {right}", case.name, runs - missed);
+            (faults, kinds, failures) = (faults + runs, kinds + right, failures + missed);
         }
-        for case in SILENT.iter().chain(&SILENT_TOO) {
-            let loud = (0..runs).filter_map(|_| loud(program(case), case)).count();
-            println!("{level} {case}: silent in {} of {runs}", runs - loud);
+        for case in SILENT.iter().filter(|case| is_asked("TENURE_CASES", case.0)) {
+            let loud = (0..runs).filter_map(|_| loud(&build, *case)).count();
+            println!("{name} {}: silent {} of {runs}", case.0, runs - loud);
             failures += loud;
         }
     }
+    println!("kind right in {kinds} of {faults}");
     assert_eq!(failures, 0);
 }

@@ -15,8 +15,12 @@ pub const THREADS: usize = match option_env!("THREADS") {
     None => 2,
 };
 
-/// Iterations of each thread. ci/run_cost.py asks for more than a start takes.
-pub const TIMES: u64 = if option_env!("LONG").is_some() { 20_000_000 } else { 2_000_000 };
+/// Iterations of each thread. ci/run_cost.py asks for more than a start takes, and `tenure watch` ends the program.
+pub const TIMES: u64 = match (option_env!("LONG"), option_env!("ENDLESS")) {
+    (_, Some(_)) => 1 << 40,
+    (Some(_), None) => 20_000_000,
+    (None, None) => 2_000_000,
+};
 
 /// The same, unless slices are timed, and the rounds of work after each.
 static ITERATIONS: AtomicU64 = AtomicU64::new(TIMES);
