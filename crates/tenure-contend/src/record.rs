@@ -178,10 +178,12 @@ pub struct Allocation {
     pub size: u64,
     /// From the object's start to the line's; negative if the line starts before the object.
     pub line_offset: i64,
-    /// Return addresses, the innermost first.
+    /// Return addresses, the innermost first; none if the call was not seen.
     pub stack: Vec<u64>,
     /// Objects of this origin that were at this place of a line, one after the other.
     pub objects: u64,
+    /// The object's type, if that is what is known of it in place of a stack.
+    pub type_name: Option<String>,
 }
 
 /// How often one thread did one thing to one place by one instruction.

@@ -41,6 +41,10 @@ fn show(path: &std::path::Path, addresses: &[String]) -> Result<(), Error> {
                 frame.line
             );
         }
+        for pointed in program.pointed(address) {
+            let place = program.member(&pointed.object, pointed.offset, 1);
+            println!("    -> {}, {} +{}", pointed.object.type_name, place.path, pointed.offset);
+        }
         if let Some(object) = program.variable(address) {
             let place = program.member(&object, address - object.address, 1);
             let name = object.variable.unwrap_or_default();

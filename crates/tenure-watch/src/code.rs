@@ -12,6 +12,7 @@ use iced_x86::{
 use rustc_hash::FxHashMap;
 use tenure_contend::record::Access;
 
+use crate::callers::Callers;
 use crate::sys::process::Process;
 use crate::sys::{Registers, Sample};
 
@@ -21,7 +22,7 @@ const WINDOW: usize = 64;
 /// What an instruction did to memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Touch {
-    /// The address behind the instruction.
+    /// The address behind the instruction; that of the call where it is of a library.
     pub(crate) code: u64,
     pub(crate) access: Access,
     pub(crate) address: u64,
@@ -32,12 +33,28 @@ pub(crate) struct Touch {
 #[derive(Debug, Default)]
 pub(crate) struct Code {
     known: FxHashMap<u64, Option<Instruction>>,
+    callers: Callers,
 }
 
 impl Code {
     /// Forgets everything: the program has other code now.
     pub(crate) fn clear(&mut self) {
         self.known.clear();
+        self.callers = Callers::default();
+    }
+
+    /// An access as a reader finds it: in the program, where that calls a lock or an atomic operation.
+    fn found(&mut self, touch: Touch, sample: &Sample, process: &Process) -> Touch {
+        if self.callers.is_empty() {
+            self.callers.set(process.modules());
+        }
+        let Some(code) = self.callers.caller(sample) else { return touch };
+        let access = match touch.access {
+            Access::Read => Access::Load,
+            Access::Write => Access::Store,
+            access => access,
+        };
+        Touch { code, access, ..touch }
     }
 
     /// What the instruction before a sample touched; `None` if that was no memory, or a place that the registers do not
@@ -47,7 +64,8 @@ impl Code {
         let registers = sample.registers.as_ref()?;
         let (access, size) = access(&instruction)?;
         let address = address(&instruction, registers)?;
-        Some(Touch { code: sample.ip, access, address, size })
+        let touch = Touch { code: sample.ip, access, address, size };
+        Some(self.found(touch, sample, process))
     }
 
     /// What the instruction before a hit did to the word that it hit.
@@ -58,7 +76,8 @@ impl Code {
         let address = sample.registers.as_ref().and_then(|it| address(&instruction, it));
         let is_of_word = |it: &u64| *it < word.end && it + u64::from(size) > word.start;
         let address = address.filter(is_of_word).unwrap_or(word.start);
-        Some(Touch { code: sample.ip, access, address, size })
+        let touch = Touch { code: sample.ip, access, address, size };
+        Some(self.found(touch, sample, process))
     }
 
     fn before(&mut self, end: u64, process: &Process) -> Option<Instruction> {

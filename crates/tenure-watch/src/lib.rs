@@ -10,11 +10,15 @@ mod arm;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod backend;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod callers;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod check;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod code;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod cost;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod heap;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod launch;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]

@@ -7,6 +7,8 @@ use tenure_contend::possible::Share;
 use tenure_contend::record::{self, Access, Entry, Possible};
 
 use crate::code::Touch;
+use crate::heap::{self, Block};
+use crate::sys::process::Process;
 
 /// An access to a contended line takes as long, about. A thread whose samples all lie there does one after another.
 const ACCESS_SECONDS: f64 = 100e-9;
@@ -38,6 +40,8 @@ pub(crate) struct Line {
     seen: BTreeMap<Key, Seen>,
     /// By thread and word.
     exposed: FxHashMap<(u32, u8), Exposed>,
+    /// The block of the allocator that its most used word lies in.
+    block: Option<Block>,
     pub(crate) samples: u64,
     /// The last sample's thread and CPU.
     pub(crate) last: (u32, u32),
@@ -145,6 +149,17 @@ impl Lines {
         self.lines.get_mut(&start)
     }
 
+    /// Looks for the allocator's block, while it is likely to be there.
+    pub(crate) fn allocated(&mut self, start: u64, process: &Process) {
+        let Some(line) = self.lines.get_mut(&start) else { return };
+        if line.block.is_none() && process.is_anonymous(start) {
+            let uses = |(_, seen): &(&Key, &Seen)| seen.samples + seen.hits;
+            let Some((key, _)) = line.seen.iter().max_by_key(uses) else { return };
+            let address = start + u64::from(key.offset);
+            line.block = heap::block(address, &|address| process.word(address));
+        }
+    }
+
     /// The line to look at next: the one with most samples for each look so far. A line that no second thread was met
     /// on soon is looked at rarely.
     pub(crate) fn next(&self) -> Option<u64> {
@@ -206,7 +221,13 @@ impl Lines {
                 };
                 record::Line {
                     address: *address,
-                    allocation: None,
+                    allocation: line.block.map(|block| record::Allocation {
+                        size: block.size,
+                        line_offset: address.wrapping_sub(block.start).cast_signed(),
+                        stack: Vec::new(),
+                        objects: 1,
+                        type_name: None,
+                    }),
                     entries,
                     possible,
                     watched: Some(watched),

@@ -188,6 +188,7 @@ impl Session {
     fn look(&mut self) -> Result<(), Error> {
         let Some(start) = self.lines.next() else { return Ok(()) };
         let words = self.lines.words(start, arm::WORDS);
+        self.lines.allocated(start, &self.process);
         let Some(line) = self.lines.get_mut(start) else { return Ok(()) };
         let (sampled, cpu) = line.last;
         line.arms += 1;

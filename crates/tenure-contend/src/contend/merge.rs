@@ -8,20 +8,27 @@ use crate::record::{Line, Process};
 /// A use counts if it is at least this part of a line's accesses.
 const SIGNIFICANT: f64 = 0.02;
 
+/// A place in objects of one origin: its call stack or type, the object's size, and the offset.
+type Member<'a> = (&'a [u64], Option<&'a str>, u64, i64);
+
 /// The lines with possible changes, by finding, the worst line of each first.
 pub(super) fn merged(process: &Process) -> Vec<Vec<usize>> {
     let lines: Vec<usize> =
         (0..process.lines.len()).filter(|&line| process.lines[line].possible.changes > 0).collect();
     let mut sets = Sets::new(process.lines.len());
     // Objects of one origin: the same place in each. Arrays: the same code at different places of one object.
-    let mut by_member: HashMap<(&[u64], u64, i64), usize> = HashMap::new();
+    let mut by_member: HashMap<Member<'_>, usize> = HashMap::new();
     let mut by_object: HashMap<(u64, u64), usize> = HashMap::new();
     for &index in &lines {
         let line = &process.lines[index];
         for entry in significant(line).filter(|entry| entry.access.writes()) {
             if let (Some(allocation), Some(object)) = (&line.allocation, line.object()) {
                 let offset = line.start() + i64::from(entry.offset);
-                sets.join(index, &mut by_member, (&allocation.stack, allocation.size, offset));
+                let origin = (&*allocation.stack, allocation.type_name.as_deref());
+                if origin != (&[], None) {
+                    let key = (origin.0, origin.1, allocation.size, offset);
+                    sets.join(index, &mut by_member, key);
+                }
                 sets.join(index, &mut by_object, (object, entry.code));
             }
         }

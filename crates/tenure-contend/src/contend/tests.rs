@@ -24,6 +24,7 @@ fn line(address: u64, allocation: Option<(u64, i64)>, did: &[Did]) -> Line {
             line_offset,
             stack: vec![1, 2],
             objects: 1,
+            type_name: None,
         }),
         entries: entries.collect(),
         possible: Possible { changes: MILLION, same_word: 0, capped: MILLION, buckets: 20 },

@@ -1,6 +1,7 @@
 //! From a recording to a report: names, words in the model of findings, and what mending would give.
 
 pub(crate) mod names;
+mod objects;
 mod pattern;
 mod program;
 mod value;
@@ -38,15 +39,24 @@ pub fn report(
     machine: &Machine,
 ) -> Report {
     let command = run.command.clone();
-    let names: Vec<_> =
-        recording.processes.iter().map(|process| Names::new(process, programs)).collect();
+    let typed = |process: &Process| {
+        let mut typed = process.clone();
+        let known = objects::typed(&mut typed, &Names::new(process, programs));
+        (typed, known)
+    };
+    let (processes, known): (Vec<_>, Vec<_>) = recording.processes.iter().map(typed).unzip();
+    let names: Vec<_> = processes
+        .iter()
+        .zip(known)
+        .map(|(process, known)| Names::new(process, programs).with(known))
+        .collect();
     let groups: Vec<_> =
-        recording.processes.iter().zip(&names).map(|(it, names)| Groups::of(it, names)).collect();
+        processes.iter().zip(&names).map(|(it, names)| Groups::of(it, names)).collect();
     let all_accesses = recording.contended();
     let mut found: Vec<(Order, usize, Finding, Option<Recorded>)> = Vec::new();
-    for (at, process) in recording.processes.iter().enumerate() {
+    for (at, process) in processes.iter().enumerate() {
         for contended in contend::contended(process) {
-            if contended.is_ordered(&|code| names[at].is_rust(code)) {
+            if contended.is_ordered(&|code| names[at].has_no_races(code)) {
                 continue;
             }
             let (mut finding, recorded) = finding(process, &contended, &names[at], &groups[at]);

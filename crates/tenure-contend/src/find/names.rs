@@ -6,22 +6,38 @@ use std::path::Path;
 use std::rc::Rc;
 
 use tenure_find::Code;
-use tenure_types::code::{Access, Frame, Object, Program};
+use tenure_types::code::{Access, Frame, Object, Pointed, Program};
 
 use crate::record::{Module, Process};
 
 /// The programs and libraries of a run, each opened once.
 #[derive(Debug, Default)]
-pub struct Programs(RefCell<HashMap<String, Option<Rc<Program>>>>);
+pub struct Programs {
+    open: RefCell<HashMap<String, Option<Rc<Program>>>>,
+    /// By file, and address in it.
+    pointed: RefCell<HashMap<Place, Rc<[Pointed]>>>,
+}
+
+type Place = (String, u64);
+
+/// By the address of a line: the object that most of its accesses are to.
+pub(super) type Known = HashMap<u64, (Rc<Program>, Object)>;
 
 impl Programs {
     /// A program by its path; `None` if it cannot be read.
     #[must_use]
     pub fn open(&self, path: &str) -> Option<Rc<Program>> {
-        let mut programs = self.0.borrow_mut();
+        let mut programs = self.open.borrow_mut();
         // A file without names, or that has gone, is no failure: the report has addresses then.
         let open = || Program::open(Path::new(path)).ok().map(Rc::new);
         programs.entry(path.to_owned()).or_insert_with(open).clone()
+    }
+
+    /// Whether code of a program, or what is inlined there, is the user's: not of a standard library.
+    #[must_use]
+    pub fn is_own(&self, path: &str, return_address: u64) -> bool {
+        let program = self.open(path);
+        program.is_some_and(|program| program.frames(return_address).iter().any(is_own))
     }
 }
 
@@ -33,13 +49,20 @@ pub(super) struct Names<'a> {
     /// Of the directory in which the command runs: files in it are named without it.
     here: String,
     codes: RefCell<HashMap<u64, Option<Code>>>,
+    /// Objects that were not seen being allocated.
+    pub(super) known: Known,
 }
 
 impl<'a> Names<'a> {
     pub(super) fn new(process: &'a Process, programs: &'a Programs) -> Self {
         let here = std::env::current_dir().unwrap_or_default();
         let here = format!("{}/", here.display());
-        Self { process, programs, here, codes: RefCell::default() }
+        Self { process, programs, here, codes: RefCell::default(), known: Known::new() }
+    }
+
+    /// With objects that were not seen being allocated.
+    pub(super) fn with(self, known: Known) -> Self {
+        Self { known, ..self }
     }
 
     /// The module that an address lies in, and the address in its file.
@@ -69,10 +92,19 @@ impl<'a> Names<'a> {
         code
     }
 
-    /// Whether code is Rust: it has no data races.
-    pub(super) fn is_rust(&self, address: u64) -> bool {
+    /// Whether code is Rust.
+    fn is_rust(&self, address: u64) -> bool {
         let line = self.code(address).and_then(|code| code.line);
         line.is_some_and(|line| line.split(':').next().is_some_and(|file| file.ends_with(".rs")))
+    }
+
+    /// Whether code is Rust that does no atomic operation: a plain access.
+    pub(super) fn has_no_races(&self, address: u64) -> bool {
+        let is_atomic = || {
+            let frames = self.program(address).map(|(program, inside)| program.frames(inside));
+            frames.is_some_and(|frames| frames.first().is_some_and(is_atomic))
+        };
+        self.is_rust(address) && !is_atomic()
     }
 
     /// The frame to show, and whether it is the user's.
@@ -88,6 +120,17 @@ impl<'a> Names<'a> {
         // Without optimisation core's own functions pass all results on.
         let is_of_core = || program.frames(inside).pop().is_some_and(|frame| is_atomic(&frame));
         (!(uses && is_of_core())).then_some(uses)
+    }
+
+    /// What the instruction that ends at an address accesses.
+    pub(super) fn pointed(&self, code: u64) -> Option<(Rc<Program>, Rc<[Pointed]>)> {
+        let (module, inside) = self.module(code)?;
+        let program = self.programs.open(&module.path)?;
+        let mut known = self.programs.pointed.borrow_mut();
+        let pointed = known
+            .entry((module.path.clone(), inside))
+            .or_insert_with(|| program.pointed(inside).into());
+        Some((program, Rc::clone(pointed)))
     }
 
     fn code_of(&self, frame: &Frame) -> Code {

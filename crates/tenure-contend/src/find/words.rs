@@ -46,8 +46,17 @@ impl Named {
                 word.uses.iter().map(move |use_| (use_.code, offset, size))
             })
             .collect();
-        let found: Option<(Rc<Program>, Object)> =
-            names.allocation(&accesses, allocation.size, &allocation.stack);
+        let found: Option<(Rc<Program>, Object)> = match names.known.get(&worst.address) {
+            Some(known) => Some(known.clone()),
+            None => {
+                let found = names.allocation(&accesses, allocation.size, &allocation.stack);
+                // What only fits a block does not name it; a pointer to a count with a value of just that size does.
+                let is_count = |object: &Object| {
+                    ["Arc<", "Rc<"].iter().any(|start| object.type_name.starts_with(start))
+                };
+                found.filter(|(_, it)| !allocation.stack.is_empty() || is_count(it))
+            }
+        };
         let place = |word: &contend::Word| {
             let (program, object) = found.as_ref()?;
             Some((object.clone(), program.member(object, inside(word)?, word.size)))

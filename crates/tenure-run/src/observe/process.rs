@@ -172,6 +172,7 @@ impl Observed {
             line_offset,
             stack: class.stack(),
             objects: line.objects.max(1),
+            type_name: None,
         })
     }
 }

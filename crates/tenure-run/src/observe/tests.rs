@@ -198,7 +198,8 @@ fn a_line_has_its_allocation_and_a_process_its_threads_and_modules() {
     segment.put(modules, Kind::Modules, 1, &[(size_of::<Module>(), b"/lib/libc.so.6\0")]);
     segment.write(folder.path());
     let process = the_process(Observer::new(folder.path()));
-    let allocation = Allocation { size: 200, line_offset: 0x30, stack: vec![7, 9], objects: 3 };
+    let allocation =
+        Allocation { size: 200, line_offset: 0x30, stack: vec![7, 9], objects: 3, type_name: None };
     assert_eq!(process.lines[0].allocation, Some(allocation));
     assert_eq!(process.lines[1].allocation, None);
     assert_eq!((&*process.threads[0].name, process.threads[0].lived), ("worker-1", 50));

@@ -15,8 +15,8 @@ use crate::model::Malformed;
 use crate::read::file::MappedFile;
 use crate::read::object::{decompressed, has_dwarf, is_named, separate};
 
-/// What names of functions and lines take; the types are read elsewhere.
-const WANTED: [SectionId; 9] = [
+/// What names of functions and lines and places of variables take; the types are read elsewhere.
+const WANTED: [SectionId; 11] = [
     SectionId::DebugInfo,
     SectionId::DebugAbbrev,
     SectionId::DebugStr,
@@ -26,6 +26,8 @@ const WANTED: [SectionId; 9] = [
     SectionId::DebugAddr,
     SectionId::DebugRanges,
     SectionId::DebugRngLists,
+    SectionId::DebugLoc,
+    SectionId::DebugLocLists,
 ];
 
 /// The file that holds the debugging information, and where its sections are.

@@ -186,7 +186,7 @@ fn table(size: u64, bytes: u64) -> Option<(u64, u64)> {
 }
 
 /// Whether a type is one number or pointer, however wrapped: such a type fits everywhere.
-fn is_plain(model: &Model, ty: TypeId) -> bool {
+pub(super) fn is_plain(model: &Model, ty: TypeId) -> bool {
     member(model, ty, 0, model[ty].size).is_none_or(|found| found.fit == Fit::Exact)
 }
 

@@ -16,7 +16,9 @@ mod hints;
 mod image;
 mod layouts;
 mod lines;
+mod located;
 mod member;
+mod pointed;
 mod result;
 mod scopes;
 mod spans;
@@ -110,6 +112,17 @@ pub struct Access {
     pub offset: u64,
     /// Bytes accessed.
     pub size: u8,
+}
+
+/// An object that an instruction accesses.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pointed {
+    /// Its type and size; its address is not known.
+    pub object: Object,
+    /// Where in it the access begins.
+    pub offset: u64,
+    /// Whether the instruction is a call: then this is what its first argument points to.
+    pub is_argument: bool,
 }
 
 /// A member of an object.
@@ -239,8 +252,55 @@ impl Program {
     pub fn allocation(&self, accesses: &[Access], size: u64, stack: &[u64]) -> Option<Object> {
         let types = self.types()?;
         let (layout, evidence) = typed::find(&self.reader(), types, accesses, size, stack)?;
+        Some(self.object_of(types, layout, size, evidence))
+    }
+
+    /// What the instruction that ends at an address accesses, by the variables that its base register came from: of
+    /// functions inlined into each other there may be several. Of a call it is what the first argument points to. Only
+    /// what has several members is found, and on x86-64 alone.
+    #[must_use]
+    pub fn pointed(&self, end: u64) -> Vec<Pointed> {
+        self.try_pointed(end).unwrap_or_default()
+    }
+
+    fn try_pointed(&self, end: u64) -> Option<Vec<Pointed>> {
+        let text = self.text.get_or_init(|| Text::open(&self.path)).as_ref()?;
+        let reader = self.reader();
+        let function = located::Function::at(&reader, end.checked_sub(1)?)?;
+        let code = text.instructions(function.code.begin, end)?;
+        let types = self.types()?;
+        let traced = pointed::Traced { reader: &reader, types, function, code };
+        let is_argument = traced.is_call();
         let model = &types.model;
-        Some(Object {
+        let mut found = Vec::new();
+        for (ty, offset) in traced.accessed() {
+            let Ok(offset) = u64::try_from(offset) else { continue };
+            let is_inside = offset < model[ty].size || member::tail(model, ty).is_some();
+            let is_composite = matches!(model[ty].kind, Kind::Composite { .. });
+            // A number is what it is, however wrapped: it says nothing of what it is a part of.
+            if !is_composite || !is_inside || layouts::is_plain(model, ty) {
+                continue;
+            }
+            let object = self.object_of(types, Layout::whole(ty), model[ty].size, Evidence::Access);
+            let one = Pointed { object, offset, is_argument };
+            if !found.contains(&one) {
+                found.push(one);
+            }
+        }
+        Some(found)
+    }
+
+    /// So many of an object's type in a row.
+    #[must_use]
+    pub fn row(&self, object: &Object, count: u64) -> Object {
+        let stride = object.size;
+        let layout = object.layout.map(|layout| Layout::row(layout.ty, stride));
+        Object { size: stride.saturating_mul(count), layout, ..object.clone() }
+    }
+
+    fn object_of(&self, types: &Types, layout: Layout, size: u64, evidence: Evidence) -> Object {
+        let model = &types.model;
+        Object {
             variable: None,
             address: 0,
             size,
@@ -248,7 +308,7 @@ impl Program {
             declared: model[layout.ty].declared.clone(),
             evidence,
             layout: Some(layout),
-        })
+        }
     }
 
     /// The member that `size` bytes at an offset of an object lie in.

@@ -16,6 +16,9 @@ use crate::read::file::MappedFile;
 /// Instructions that are looked at for one call.
 const MOST_INSTRUCTIONS: usize = 200;
 
+/// A longer function is not decoded.
+const LONGEST: usize = 1 << 20;
+
 /// The instructions of a module.
 #[derive(Debug)]
 pub(super) struct Text {
@@ -50,6 +53,16 @@ impl Text {
             let bytes = self.file.bytes().get(range.clone())?.get(inside..)?;
             (!bytes.is_empty()).then_some(bytes)
         })
+    }
+
+    /// The instructions from an address to another where one ends; `None` if none does.
+    pub(super) fn instructions(&self, from: u64, to: u64) -> Option<Vec<Instruction>> {
+        let length = usize::try_from(to.checked_sub(from)?).ok().filter(|it| *it < LONGEST)?;
+        let bytes = self.from(from)?.get(..length)?;
+        let decoder = Decoder::with_ip(64, bytes, from, DecoderOptions::NONE);
+        let all: Vec<_> = decoder.into_iter().collect();
+        let is_whole = all.last().is_some_and(|it| !it.is_invalid() && it.next_ip() == to);
+        is_whole.then_some(all)
     }
 
     /// What becomes of the result of the call that returns to this address.

@@ -16,6 +16,7 @@ impl Registers {
     const COUNT: usize = 17;
     /// The bits of these in perf's mask. Between `ip` and `r8` are flags and segments.
     pub(crate) const MASK: u64 = 0xff_01ff;
+    pub(crate) const BP: usize = 6;
     pub(crate) const SP: usize = 7;
     pub(crate) const R8: usize = 9;
 }
@@ -32,4 +33,11 @@ pub(crate) struct Sample {
     pub(crate) address: u64,
     /// None of a 32-bit thread.
     pub(crate) registers: Option<Registers>,
+    /// The words from the stack pointer on; zeros behind what could be had.
+    pub(crate) stack: [u64; Self::STACK],
+}
+
+impl Sample {
+    /// So many that the samples of a look fit into a page.
+    pub(crate) const STACK: usize = 32;
 }

@@ -20,7 +20,8 @@ const SAMPLED: u32 = bindings::PERF_SAMPLE_IP
     | bindings::PERF_SAMPLE_TID
     | bindings::PERF_SAMPLE_ADDR
     | bindings::PERF_SAMPLE_CPU
-    | bindings::PERF_SAMPLE_REGS_USER;
+    | bindings::PERF_SAMPLE_REGS_USER
+    | bindings::PERF_SAMPLE_STACK_USER;
 
 /// The length of what a breakpoint watches.
 pub(crate) const WATCHED_BYTES: u64 = 8;
@@ -31,6 +32,7 @@ fn attributes(kind: bindings::perf_type_id) -> bindings::perf_event_attr {
         size: u32::try_from(size_of::<bindings::perf_event_attr>()).expect("a small struct"),
         sample_type: SAMPLED.into(),
         sample_regs_user: Registers::MASK,
+        sample_stack_user: u32::try_from(Sample::STACK * 8).expect("some words"),
         ..Default::default()
     };
     attributes.set_exclude_kernel(1);
@@ -235,7 +237,14 @@ fn parsed(record: &[u8]) -> Sample {
         registers.0.fill_with(|| fields.long());
         registers
     });
-    Sample { pid, tid, cpu, ip, address, registers }
+    let mut stack = [0; Sample::STACK];
+    // Behind the words stands how many of them are the stack's.
+    if fields.long() == Sample::STACK as u64 * 8 {
+        stack.fill_with(|| fields.long());
+        let had = usize::try_from(fields.long() / 8).unwrap_or(0);
+        stack[had.min(Sample::STACK)..].fill(0);
+    }
+    Sample { pid, tid, cpu, ip, address, registers, stack }
 }
 
 #[cfg(test)]
@@ -250,12 +259,16 @@ mod tests {
     fn a_sample_is_read_in_the_kernels_order() {
         let mut fields = vec![0x1000, 7 | 8 << 32, 0x2000, 3, 2];
         fields.extend(100..117);
+        fields.push(Sample::STACK as u64 * 8);
+        fields.extend(200..200 + Sample::STACK as u64);
+        fields.push(16);
         let sample = parsed(&record(&fields));
         assert_eq!((sample.ip, sample.pid, sample.tid, sample.cpu), (0x1000, 7, 8, 3));
         assert_eq!(sample.address, 0x2000);
         let registers = sample.registers.unwrap();
         assert_eq!((registers.0[0], registers.0[Registers::SP]), (100, 107));
         assert_eq!(registers.0[Registers::R8 + 7], 116);
+        assert_eq!(sample.stack[..3], [200, 201, 0]);
         assert_eq!(Registers::MASK.count_ones() as usize, registers.0.len());
     }
 

@@ -149,6 +149,18 @@ impl Process {
         self.maps[..behind].last().filter(|map| address < map.end)
     }
 
+    /// Whether an address lies in memory that the program allocates from.
+    pub(crate) fn is_anonymous(&self, address: u64) -> bool {
+        self.map(address).is_some_and(|map| map.path.is_empty() || map.path == "[heap]")
+    }
+
+    /// Eight bytes of its memory.
+    pub(crate) fn word(&self, address: u64) -> Option<u64> {
+        let mut bytes = [0; 8];
+        self.memory.as_ref()?.read_exact_at(&mut bytes, address).ok()?;
+        Some(u64::from_le_bytes(bytes))
+    }
+
     /// Bytes of its code; from the program's file where its memory may not be read.
     pub(crate) fn read(&self, address: u64, bytes: &mut [u8]) -> io::Result<()> {
         if let Some(memory) = &self.memory

@@ -17,37 +17,47 @@ use tenure_watch::{Progress, Request, Target, watch};
 struct Case {
     name: &'static str,
     kinds: &'static [Kind],
+    /// Of functions and variables: by these it is found.
     names: [&'static [&'static str]; 2],
+    /// Of types and members of heap objects.
+    types: [&'static [&'static str]; 2],
     /// Whether it is one of this crate's, not of those of `tenure run`.
     is_own: bool,
 }
 
-const fn case(
-    name: &'static str,
-    kinds: &'static [Kind],
-    c: &'static [&'static str],
-    rust: &'static [&'static str],
-) -> Case {
-    Case { name, kinds, names: [c, rust], is_own: false }
+type Names = &'static [&'static str];
+
+const fn case(name: &'static str, kinds: &'static [Kind], c: Names, rust: Names) -> Case {
+    Case { name, kinds, names: [c, rust], types: [&[], &[]], is_own: false }
+}
+
+impl Case {
+    const fn typed(self, c: Names, rust: Names) -> Self {
+        Self { types: [c, rust], ..self }
+    }
+
+    const fn own(self) -> Self {
+        Self { is_own: true, ..self }
+    }
 }
 
 use Kind::{BesideReadMostly, FalseSharing, HotWord, Lock};
 
 const CASES: [Case; 10] = [
     case("adjacent", &[FalseSharing], &["counters"], &["COUNTERS"]),
-    case("elements", &[FalseSharing], &["work"], &["work_at"]),
-    case("beside", &[BesideReadMostly], &["use"], &["beside"]),
+    case("elements", &[FalseSharing], &["work"], &["work_at"])
+        .typed(&["Worker", "done", "failed"], &["Worker", "done", "failed"]),
+    case("beside", &[BesideReadMostly], &["use"], &["beside"])
+        .typed(&["Session", "refs", "limit"], &["Session", "refs", "limit"]),
     case("two_locks", &[FalseSharing], &["locks", "one", "other"], &["LOCKS"]),
     case("head_and_tail", &[FalseSharing], &["queue", "head", "tail"], &["pass_on"]),
-    // Its name in Rust is another.
-    case("one_word", &[HotWord], &["hot"], &["hot_arc"]),
-    case("mutex", &[Lock], &["guarded", "mutex"], &["mutex"]),
-    Case {
-        is_own: true,
-        ..case("spinning", &[Lock], &["spinlock", "held"], &["SPINLOCK", "held"])
-    },
-    Case { is_own: true, ..case("loop", &[HotWord], &["taken"], &["TAKEN"]) },
-    Case { is_own: true, ..case("neighbours", &[FalseSharing], &["use"], &["neighbours"]) },
+    case("one_word", &[HotWord], &["hot"], &["hot_arc"]).typed(&[], &["Arc", "strong"]),
+    case("mutex", &[Lock], &["guarded", "mutex"], &["mutex"]).typed(&[], &["Mutex"]),
+    case("spinning", &[Lock], &["spinlock", "held"], &["SPINLOCK", "held"]).own(),
+    case("loop", &[HotWord], &["taken"], &["TAKEN"]).own(),
+    case("neighbours", &[FalseSharing], &["use"], &["neighbours"])
+        .typed(&[], &["Counter", "count"])
+        .own(),
 ];
 
 /// What there is nothing to say about, and whether it is one of this crate's.
@@ -176,26 +186,43 @@ pub(crate) fn can_watch() -> bool {
     check.is_ok()
 }
 
-/// Whether the case is found, and of its kind.
-fn found(build: &Build, case: &Case) -> Result<bool, String> {
+/// A case that was found.
+#[derive(Debug, Clone, Copy)]
+struct Found {
+    is_right: bool,
+    is_typed: bool,
+}
+
+fn found(build: &Build, case: &Case) -> Result<Found, String> {
+    let language = usize::from(build.is_rust);
     let name = match (build.is_rust, case.name) {
         (true, "one_word") => "hot_arc",
         (_, name) => name,
     };
     let program = build.program(case.is_own);
     let report = report(program, name, 40);
-    let is_it = |finding: &&Finding| {
+    let has = |finding: &Finding, wanted: &[&str]| {
         let names = names(finding);
-        build.is_stripped
-            || case.names[usize::from(build.is_rust)].iter().all(|it| names.contains(it))
+        wanted.iter().all(|it| names.contains(it))
     };
-    let found = report.findings.iter().find(is_it);
-    let all = || format!("{} {name}: {:#?}", program.display(), report.findings);
-    let is_right = found.map(|finding| case.kinds.contains(&finding.kind));
-    if is_right != Some(true) && std::env::var_os("TENURE_SHOW").is_some() {
-        println!("{}", all());
+    let is_kind = |finding: &Finding| case.kinds.contains(&finding.kind);
+    // Without names, what is wrong says which it is.
+    let is_it = |finding: &&Finding| match build.is_stripped {
+        true => is_kind(finding),
+        false => has(finding, case.names[language]),
+    };
+    let found: Vec<_> = report.findings.iter().filter(is_it).collect();
+    // There is a finding of the queue's slots, too.
+    let typed = found.iter().find(|finding| has(finding, case.types[language]));
+    let first = typed.or(found.first());
+    let is_right = first.is_some_and(|finding| is_kind(finding));
+    let is_typed = typed.is_some();
+    if !(is_right && (is_typed || build.is_stripped)) && std::env::var_os("TENURE_SHOW").is_some() {
+        println!("{} {name}: {:#?}", program.display(), report.findings);
     }
-    is_right.ok_or_else(all)
+    first
+        .map(|_| Found { is_right, is_typed })
+        .ok_or_else(|| format!("{} {name}: {:#?}", program.display(), report.findings))
 }
 
 fn loud(build: &Build, (case, is_own): (&str, bool)) -> Option<String> {
@@ -244,8 +271,14 @@ fn all_cases_again_and_again() {
         for case in CASES.iter().filter(|case| is_asked("TENURE_CASES", case.name)) {
             let found: Vec<_> = (0..runs).map(|_| found(&build, case)).collect();
             let missed = found.iter().filter(|found| found.is_err()).count();
-            let right = found.iter().filter(|found| **found == Ok(true)).count();
-            println!("{name} {}: found {} of {runs}, kind right {right}", case.name, runs - missed);
+            let count =
+                |wanted: fn(&Found) -> bool| found.iter().flatten().filter(|it| wanted(it)).count();
+            let (right, typed) = (count(|it| it.is_right), count(|it| it.is_typed));
+            println!(
+                "{name} {}: found {} of {runs}, kind right {right}, typed {typed}",
+                case.name,
+                runs - missed
+            );
             (faults, kinds, failures) = (faults + runs, kinds + right, failures + missed);
         }
         for case in SILENT.iter().filter(|case| is_asked("TENURE_CASES", case.0)) {

@@ -1,0 +1,131 @@
+//! Objects on lines that were watched, by what the code there says of them: nothing was seen being allocated.
+//!
+//! Each access whose base register is a known pointer votes for an object: its type, and where it starts. One access
+//! that is typed gives names to all words of the line.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::rc::Rc;
+
+use tenure_types::code::{Object, Program};
+
+use super::names::{Known, Names};
+use crate::record::{Allocation, Line, Process};
+
+/// An access with less than this part of the votes is no opinion.
+const SIGNIFICANT: f64 = 0.02;
+
+/// An allocation may have so many bytes less than its block has room for.
+const ROUNDED: u64 = 15;
+
+/// Notes in a process which objects its lines are parts of.
+pub(super) fn typed(process: &mut Process, names: &Names<'_>) -> Known {
+    let stacks: Vec<_> = process.threads.iter().map(|thread| thread.stack.clone()).collect();
+    let mut known = Known::new();
+    for line in &mut process.lines {
+        let is_traced = line.allocation.as_ref().is_some_and(|it| !it.stack.is_empty());
+        let is_on_stack = || stacks.iter().any(|stack| stack.contains(&line.address));
+        if line.watched.is_none() || is_traced || names.is_static(line.address) || is_on_stack() {
+            continue;
+        }
+        let Some(found) = best(line, names) else { continue };
+        line.allocation = Some(Allocation {
+            size: found.object.size,
+            line_offset: line.address.wrapping_sub(found.start).cast_signed(),
+            stack: Vec::new(),
+            objects: 1,
+            type_name: Some(found.object.type_name.clone()),
+        });
+        known.insert(line.address, (found.program, found.object));
+    }
+    known
+}
+
+/// An object that accesses voted for.
+struct Candidate {
+    program: Rc<Program>,
+    object: Object,
+    start: u64,
+    votes: u64,
+}
+
+impl Candidate {
+    /// Accesses to it, whether they know what it is or not.
+    fn covered(&self, line: &Line) -> u64 {
+        let holds = |address: u64| address.wrapping_sub(self.start) < self.object.size;
+        let inside =
+            line.entries.iter().filter(|entry| holds(line.address + u64::from(entry.offset)));
+        inside.map(|entry| entry.count).sum()
+    }
+}
+
+fn best(line: &Line, names: &Names<'_>) -> Option<Candidate> {
+    let mut all: BTreeMap<(String, u64, u64), Candidate> = BTreeMap::new();
+    // A function that is called touches what its argument points to first: a lock's other words lie behind.
+    let mut first: HashMap<u64, u8> = HashMap::new();
+    for entry in &line.entries {
+        let known = first.entry(entry.code).or_insert(entry.offset);
+        *known = entry.offset.min(*known);
+    }
+    for entry in &line.entries {
+        let address = line.address + u64::from(entry.offset);
+        let Some((program, pointed)) = names.pointed(entry.code) else { continue };
+        let is_first = first[&entry.code] == entry.offset;
+        for one in pointed.iter().filter(|one| is_first || !one.is_argument) {
+            let Some(start) = address.checked_sub(one.offset) else { continue };
+            let key = (one.object.type_name.clone(), one.object.size, start);
+            let new = || Candidate {
+                program: Rc::clone(&program),
+                object: one.object.clone(),
+                start,
+                votes: 0,
+            };
+            all.entry(key).or_insert_with(new).votes += entry.count;
+        }
+    }
+    let total: u64 = all.values().map(|candidate| candidate.votes).sum();
+    all.retain(|_, candidate| candidate.votes as f64 >= SIGNIFICANT * total as f64);
+    let rows = rows(&all, line.allocation.as_ref().map(|it| (line.address, it)));
+    let all = all.into_values().chain(rows);
+    // Of those that explain as much the smallest: what is around it may be anything.
+    all.max_by_key(|it| (it.covered(line), it.votes, u64::MAX - it.object.size))
+}
+
+/// Objects of one type without a gap between them are an array, as are those that fill a block.
+fn rows(
+    all: &BTreeMap<(String, u64, u64), Candidate>,
+    block: Option<(u64, &Allocation)>,
+) -> Vec<Candidate> {
+    let mut starts: BTreeMap<(&str, u64), BTreeSet<u64>> = BTreeMap::new();
+    for (name, size, start) in all.keys() {
+        starts.entry((name, *size)).or_default().insert(*start);
+    }
+    let block =
+        block.map(|(address, it)| (address.wrapping_sub(it.line_offset.cast_unsigned()), it.size));
+    let row = |((name, size), starts): ((&str, u64), BTreeSet<u64>)| {
+        let (first, last) = (*starts.first()?, *starts.last()?);
+        let sorted: Vec<_> = starts.iter().copied().collect();
+        let are_next = sorted.windows(2).any(|pair| pair[1] - pair[0] == size);
+        let are_even = sorted.iter().all(|start| (start - first).is_multiple_of(size));
+        let (start, count) = match block {
+            Some((start, room))
+                if (first - start.min(first)).is_multiple_of(size)
+                    && start <= first
+                    && last < start + room
+                    && room.saturating_sub(ROUNDED) >= 2 * size =>
+            {
+                (start, room / size)
+            }
+            _ if are_next => (first, (last - first) / size + 1),
+            _ => return None,
+        };
+        let votes = all
+            .iter()
+            .filter(|((known, bytes, _), _)| known == name && *bytes == size)
+            .map(|(_, candidate)| candidate.votes)
+            .sum();
+        let one = all.get(&(name.to_owned(), size, first)).filter(|_| are_even && count > 1)?;
+        let object = one.program.row(&one.object, count);
+        Some(Candidate { program: Rc::clone(&one.program), object, start, votes })
+    };
+    starts.into_iter().filter_map(row).collect()
+}
