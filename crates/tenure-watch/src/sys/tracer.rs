@@ -390,6 +390,7 @@ impl Slot {
             ip: it.rip,
             address,
             registers: (it.cs == LONG).then_some(registers),
+            stack: stack(self.tid, it.rsp),
         };
         exchange.taken += 1;
     }
@@ -397,6 +398,21 @@ impl Slot {
     fn set(&self, which: usize, value: u64) -> Result<(), Errno> {
         ptrace::write_user(of(self.tid), register(which), value.cast_signed())
     }
+}
+
+/// The words from an address on, as far as they can be read.
+fn stack(tid: u32, address: u64) -> [u64; Sample::STACK] {
+    let mut words = [0_u64; Sample::STACK];
+    let length = size_of_val(&words);
+    let local = libc::iovec { iov_base: words.as_mut_ptr().cast(), iov_len: length };
+    let start =
+        usize::try_from(address).map_or(std::ptr::null_mut(), std::ptr::without_provenance_mut);
+    let remote = libc::iovec { iov_base: start, iov_len: length };
+    // SAFETY: the kernel writes at most `length` bytes to `words`, and checks the other address.
+    unsafe {
+        libc::process_vm_readv(tid.cast_signed(), &raw const local, 1, &raw const remote, 1, 0)
+    };
+    words
 }
 
 /// Where ptrace has a debug register.

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use tenure_contend::record::Ended;
-use tenure_watch::{Request, Target, watch};
+use tenure_watch::{Progress, Request, Target, watch};
 
 use crate::{Running, can_watch, request};
 
@@ -86,13 +86,13 @@ fn watching_ends_with_its_time_and_with_the_program() {
     let watched = watch(&short, &|_| false).unwrap();
     assert_eq!(watched.recording.ended, Ended::Running);
     assert!(watched.counts.samples > 0 && !is_traced(pid), "{:?}", watched.counts);
-    let killer = thread::spawn(move || {
-        thread::sleep(Duration::from_millis(300));
-        drop(program);
-    });
-    let watched = watch(&request(pid), &|_| false).unwrap();
+    let program = std::cell::Cell::new(Some(program));
+    let end = |_: &Progress| {
+        drop(program.take());
+        false
+    };
+    let watched = watch(&request(pid), &end).unwrap();
     assert_eq!(watched.recording.ended, Ended::Unknown);
-    killer.join().unwrap();
 }
 
 #[test]

@@ -9,17 +9,16 @@ use nix::libc;
 use tenure_watch::watch;
 
 use crate::life::{busy_program, is_traced, this};
-use crate::{Running, built, found, request};
+use crate::{Build, CASES, Running, found, request};
 
 /// Not a test: watches a case until it has found it.
 #[test]
 #[ignore = "what other tests run where perf events are refused"]
 fn finder() {
-    let program = std::env::var("TENURE_PROGRAM").unwrap();
     let lines = tenure_watch::check().unwrap();
     assert!(lines.iter().any(|line| line.contains("ptrace works")), "{lines:?}");
-    let adjacent = crate::SOME.iter().find(|(case, ..)| *case == "adjacent").unwrap();
-    found(program.as_ref(), adjacent).unwrap();
+    let adjacent = CASES.iter().find(|case| case.name == "adjacent").unwrap();
+    found(&Build::new(false, 1), adjacent).unwrap();
 }
 
 /// Not a test: a process that is started, watched, and ends.
@@ -84,9 +83,7 @@ fn adjacent_counters_are_found_without_perf_events() {
     if !can_trace() {
         return;
     }
-    let program = built("-O1", false);
-    let mut command = this("traced::finder");
-    let (is_found, text) = output(without_perf(command.env("TENURE_PROGRAM", program)));
+    let (is_found, text) = output(without_perf(&mut this("traced::finder")));
     assert!(is_found, "{text}");
 }
 
