@@ -20,6 +20,8 @@ mod cost;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod heap;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod lanes;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod launch;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod lines;

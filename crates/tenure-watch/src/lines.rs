@@ -9,6 +9,7 @@ use tenure_contend::record::{self, Access, Entry, Possible};
 use crate::code::Touch;
 use crate::heap::{self, Block};
 use crate::sys::process::Process;
+use crate::lanes::{self, Lane, Life};
 
 /// An access to a contended line takes as long, about. A thread whose samples all lie there does one after another.
 const ACCESS_SECONDS: f64 = 100e-9;
@@ -198,17 +199,25 @@ impl Lines {
         words.into_iter().map(|word| start + word * u64::from(WORD)).collect()
     }
 
-    /// What was found, for threads with these numbers, which ran for so many nanoseconds each.
+    /// What was found, for threads with these numbers and lives; and who stands for others.
     pub(crate) fn recorded(
         &self,
-        threads: &FxHashMap<u32, (u32, u64)>,
+        threads: &FxHashMap<u32, (u32, Life)>,
         nanoseconds: u64,
-    ) -> Vec<record::Line> {
+    ) -> (Vec<record::Line>, Vec<Lane>) {
+        let lives = threads.values().copied().collect();
+        let mut lanes = Vec::new();
         let all: u64 = self.samples.values().sum();
         let met = self.lines.iter().filter(|(_, line)| line.met > 0);
         let mut lines: Vec<_> = met
-            .map(|(address, line)| {
-                let entries = line.entries(threads, &self.samples);
+            .filter_map(|(address, line)| {
+                let mut entries = line.entries(threads, &self.samples);
+                let of_line = lanes::merge(&mut entries, &lives);
+                // No two of its threads have lived at a time.
+                if of_line.len() < 2 {
+                    return None;
+                }
+                lanes.extend(of_line);
                 let shares: Vec<_> = entries.iter().map(share).collect();
                 let mut possible = Possible::default();
                 possible.add(&shares, nanoseconds);
@@ -219,7 +228,7 @@ impl Lines {
                     met: line.met,
                     cost: share * line.met_apart as f64 / line.arms.max(1) as f64,
                 };
-                record::Line {
+                Some(record::Line {
                     address: *address,
                     allocation: line.block.map(|block| record::Allocation {
                         size: block.size,
@@ -231,11 +240,11 @@ impl Lines {
                     entries,
                     possible,
                     watched: Some(watched),
-                }
+                })
             })
             .collect();
         lines.sort_by_key(|line| line.address);
-        lines
+        (lines, lanes)
     }
 
     /// The part of a thread's samples that lie on lines where several threads were met.
@@ -251,7 +260,7 @@ impl Lines {
 impl Line {
     fn entries(
         &self,
-        threads: &FxHashMap<u32, (u32, u64)>,
+        threads: &FxHashMap<u32, (u32, Life)>,
         samples: &FxHashMap<u32, u64>,
     ) -> Vec<Entry> {
         let mut entries = Vec::new();
@@ -278,7 +287,7 @@ impl Line {
         // A thread that only stores does not wait, and has no samples.
         let unsampled = visits.values().copied().reduce(f64::min).unwrap_or(0.0);
         for (key, seen) in &self.seen {
-            let Some((id, ran)) = threads.get(&key.thread) else { continue };
+            let Some((id, Life { ran, .. })) = threads.get(&key.thread) else { continue };
             let place = (key.thread, key.word());
             let of_word = words[&place];
             let exposed = self.exposed.get(&place).copied().unwrap_or_default();

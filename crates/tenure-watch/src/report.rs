@@ -66,7 +66,8 @@ fn missing(watched: &Watched) -> Vec<String> {
     }
     if counts.left_out > 0 {
         all.push(format!(
-            "{} threads were not sampled, since each takes file descriptors: raise `ulimit -n`.",
+            "{} threads had no samplers at first, since these take file descriptors; threads that run get those of \
+             threads that sleep. Raise `ulimit -n`.",
             counts.left_out
         ));
     }

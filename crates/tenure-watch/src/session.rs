@@ -11,6 +11,7 @@ use crate::arm;
 use crate::backend::{Backend, Trouble};
 use crate::check;
 use crate::code::Code;
+use crate::lanes::Life;
 use crate::lines::Lines;
 use crate::sys::process::{self, Process};
 use crate::sys::{Registers, Sample};
@@ -149,6 +150,7 @@ impl Session {
             seen: [elapsed; 2],
             ..Known::default()
         });
+        known.seen[1] = elapsed;
         if let Some(registers) = sample.registers {
             known.stack = registers.0[Registers::SP];
         }
@@ -202,11 +204,17 @@ impl Session {
         self.counts.unarmed += u64::from(seen.exposed.is_empty());
         self.counts.traps += seen.hits.len() as u64;
         let (mut met, mut apart) = (false, false);
+        // One that has ended left its words to others.
+        let is_there = process::ran(self.process.pid, sampled).is_some();
+        let meets = |hit: &Sample, is_else: &dyn Fn(u32) -> bool| {
+            let other = |it: &Sample| it.tid != hit.tid && is_else(it.cpu);
+            hit.tid != sampled && is_there && is_else(cpu) || seen.hits.iter().any(other)
+        };
         for hit in &seen.hits {
             let Some(touch) = self.code.hit(hit, &self.process) else { continue };
             self.lines.hit(hit.tid, &touch);
-            met |= hit.tid != sampled;
-            apart |= hit.tid != sampled && hit.cpu != cpu;
+            met |= meets(hit, &|_| true);
+            apart |= meets(hit, &|cpu| cpu != hit.cpu);
             self.note(hit);
         }
         for (word, tid, nanoseconds) in seen.exposed {
@@ -228,7 +236,10 @@ impl Session {
             .map(|(tid, _)| *tid)
             .collect();
         runs.sort_unstable();
-        let sleeps = self.process.threads().into_iter().filter(|tid| !runs.contains(tid));
+        let all = self.process.threads();
+        let are_there: FxHashSet<u32> = all.iter().copied().collect();
+        runs.retain(|tid| are_there.contains(tid));
+        let sleeps = all.into_iter().filter(|tid| runs.binary_search(tid).is_err());
         let mut others: Vec<u32> = runs.iter().copied().chain(sleeps).collect();
         others.retain(|tid| *tid != sampled);
         let among = runs.len().clamp(arm::THREADS.min(others.len()), others.len());
@@ -281,10 +292,17 @@ impl Session {
         let mut threads: Vec<Thread> =
             self.threads.iter().map(|(tid, it)| self.thread(*tid, it)).collect();
         threads.sort_by_key(|thread| thread.id);
-        let ran: FxHashMap<u32, (u32, u64)> =
-            self.threads.iter().map(|(tid, it)| (*tid, (it.id, self.ran(*tid, it)))).collect();
+        let lives: FxHashMap<u32, (u32, Life)> =
+            self.threads.iter().map(|(tid, it)| (*tid, (it.id, self.life(*tid, it)))).collect();
         let nanoseconds = u64::try_from(seconds.as_nanos()).unwrap_or(u64::MAX);
-        let lines = self.lines.recorded(&ran, nanoseconds);
+        let (lines, lanes) = self.lines.recorded(&lives, nanoseconds);
+        for lane in lanes {
+            let at = usize::try_from(lane.thread).unwrap_or(0).saturating_sub(1);
+            if let Some(thread) = threads.get_mut(at) {
+                thread.cpu = thread.cpu.max(lane.ran);
+                thread.lived = thread.lived.max(lane.last - lane.first);
+            }
+        }
         for entry in lines.iter().flat_map(|line| &line.entries) {
             let at = usize::try_from(entry.thread).unwrap_or(0).saturating_sub(1);
             if let Some(thread) = threads.get_mut(at) {
@@ -302,7 +320,7 @@ impl Session {
             seconds: seconds.as_secs_f64(),
             ..record::Process::default()
         };
-        let cpu_seconds = ran.values().map(|(_, ran)| *ran as f64 / 1e9).sum();
+        let cpu_seconds = lives.values().map(|(_, life)| life.ran as f64 / 1e9).sum();
         let recording = Recording {
             ended,
             seconds: seconds.as_secs_f64(),
@@ -316,6 +334,11 @@ impl Session {
     fn ran(&self, tid: u32, known: &Known) -> u64 {
         let sampled = self.lines.samples(tid) * 1_000_000_000 / self.rate;
         known.ran[1].saturating_sub(known.ran[0]).max(sampled)
+    }
+
+    fn life(&self, tid: u32, known: &Known) -> Life {
+        let [first, last] = known.seen.map(|it| u64::try_from(it.as_nanos()).unwrap_or(u64::MAX));
+        Life { first, last, ran: self.ran(tid, known) }
     }
 
     fn thread(&self, tid: u32, known: &Known) -> Thread {

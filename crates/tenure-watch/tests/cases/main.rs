@@ -2,6 +2,7 @@
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 #![cfg(not(sanitized))]
 
+mod crowd;
 mod life;
 mod traced;
 

@@ -1,0 +1,75 @@
+//! Many threads, and threads that live for milliseconds.
+
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+use nix::libc;
+use tenure_find::Kind;
+use tenure_watch::watch;
+
+use crate::life::this;
+use crate::{Running, can_watch, request};
+
+/// Tests that run at a time have a program each.
+fn program(name: &str) -> PathBuf {
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cases/crowd.c");
+    let program = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-of-threads"));
+    let mut command = Command::new("gcc");
+    command.args(["-O1", "-g", "-pthread", "-o"]).arg(&program).arg(source);
+    assert!(command.status().unwrap().success());
+    program
+}
+
+/// What is found in a case, after so many looks.
+fn report(program: &PathBuf, case: &str, looks: u64) -> tenure_find::Report {
+    let running = Running::start(Command::new(program).arg(case));
+    let is_enough = |it: &tenure_watch::Progress| {
+        it.counts.looks >= looks && it.elapsed > Duration::from_secs(2)
+    };
+    let watched = watch(&request(running.0.id()), &is_enough).unwrap();
+    let machine = tenure_sim::Machine::preset("epyc-2s-256").unwrap();
+    tenure_watch::report(&watched, 64, 0, &machine)
+}
+
+#[test]
+fn threads_that_follow_each_other_share_nothing_and_two_rows_of_them_share_a_line() {
+    if !can_watch() {
+        return;
+    }
+    let program = program("rows");
+    let found = report(&program, "successors", 40).findings;
+    assert!(found.is_empty(), "{found:#?}");
+    let found = report(&program, "rows", 60).findings;
+    let kinds: Vec<Kind> = found.iter().map(|finding| finding.kind).collect();
+    assert_eq!(kinds, [Kind::FalseSharing], "{found:#?}");
+}
+
+/// Not a test: watches a crowd with few file descriptors.
+#[test]
+#[ignore = "what another test runs with few file descriptors"]
+fn finder() {
+    let report = report(&program("crowd"), "crowd", 60);
+    let found = &report.findings;
+    assert!(found.iter().any(|finding| finding.kind == Kind::FalseSharing), "{found:#?}");
+    let tenure_find::Source::Run(run) = &report.source else { panic!("{report:?}") };
+    assert!(run.missing.iter().any(|line| line.contains("ulimit -n")), "{:?}", run.missing);
+}
+
+#[test]
+fn a_thousand_threads_are_watched_with_1024_file_descriptors() {
+    if !can_watch() {
+        return;
+    }
+    let mut command = this("crowd::finder");
+    let limit = || {
+        let limit = libc::rlimit { rlim_cur: 1024, rlim_max: 1024 };
+        // SAFETY: it is a whole struct.
+        let result = unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) };
+        if result < 0 { Err(std::io::Error::last_os_error()) } else { Ok(()) }
+    };
+    // SAFETY: it makes a system call only.
+    let output = unsafe { command.pre_exec(limit) }.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+}
