@@ -44,13 +44,10 @@ fn reason(pid: u32, error: &io::Error, paranoid: i32, is_filtered: bool) -> Stri
 
 /// Why a thread could not be traced.
 pub(crate) fn untraced(pid: u32, error: &io::Error) -> Error {
-    let tracer = read(&format!("/proc/{pid}/status")).and_then(|status| {
-        let tracer = status.lines().find_map(|line| line.strip_prefix("TracerPid:"))?;
-        tracer.trim().parse::<u32>().ok().filter(|tracer| *tracer != 0)
-    });
+    let tracer = process::tracer(pid);
     let scope = read("/proc/sys/kernel/yama/ptrace_scope").unwrap_or_default();
     Error::new(match tracer {
-        Some(tracer) => format!("process {pid} is traced by process {tracer}; end that first"),
+        Some(tracer) => traced(pid, tracer),
         None if error.raw_os_error() == Some(nix::libc::EPERM)
             && scope != "0"
             && !scope.is_empty() =>
@@ -62,6 +59,18 @@ pub(crate) fn untraced(pid: u32, error: &io::Error) -> Error {
         }
         None => format!("cannot trace process {pid}: {error}; run `tenure` as root"),
     })
+}
+
+fn traced(pid: u32, tracer: u32) -> String {
+    format!("process {pid} is traced by process {tracer}, such as a debugger; end that first")
+}
+
+/// Refuses a process that is traced already, where watching takes ptrace.
+pub(crate) fn untraceable(pid: u32, has_perf: bool) -> Result<(), Error> {
+    match process::tracer(pid) {
+        Some(tracer) if !has_perf || guard::is_needed() => Err(Error::new(traced(pid, tracer))),
+        _ => Ok(()),
+    }
 }
 
 fn read(path: &str) -> Option<String> {

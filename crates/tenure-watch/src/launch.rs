@@ -29,7 +29,12 @@ pub(crate) fn watch(
     // Short waits for threads that stop are as short as they say.
     let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
     raise_limit();
-    let tracer = if check::perf().is_ok() { None } else { Some(tracer()?) };
+    let has_perf = check::perf().is_ok();
+    if let Target::Process(pid) = request.target {
+        Process::open(pid)?;
+        check::untraceable(pid, has_perf)?;
+    }
+    let tracer = if has_perf { None } else { Some(tracer()?) };
     let cost = match &tracer {
         None => cost::measured(|_, rate| Ok(Perf::new(rate))),
         Some(_) => cost::measured(|pid, rate| Ok(Traced::new(Tracer::start()?, pid, rate))),

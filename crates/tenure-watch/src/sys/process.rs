@@ -93,9 +93,9 @@ impl Process {
     ///
     /// It does not exist or has no code of its own, cannot be read, or is of a kind that cannot be watched. In a line.
     pub(crate) fn open(pid: u32) -> Result<Self, Error> {
-        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).map_err(|_| {
-            Error::new(format!("there is no process {pid}; `ps -e` lists those that there are"))
-        })?;
+        check_proc()?;
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat"))
+            .map_err(|_| Error::new(missing(pid)))?;
         check_kind(pid, &stat)?;
         check_owner(pid)?;
         check_program(pid)?;
@@ -237,6 +237,49 @@ fn parsed(line: &str) -> Option<Map> {
     })
 }
 
+/// The process that traces this one.
+pub(crate) fn tracer(pid: u32) -> Option<u32> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let tracer = status.lines().find_map(|line| line.strip_prefix("TracerPid:"))?;
+    tracer.trim().parse().ok().filter(|tracer| *tracer != 0)
+}
+
+/// Refuses a `/proc` whose numbers are not those of this process.
+fn check_proc() -> Result<(), Error> {
+    let own: Option<u32> =
+        fs::read_link("/proc/self").ok().and_then(|it| it.to_str()?.parse().ok());
+    match own {
+        Some(own) if own == std::process::id() => Ok(()),
+        Some(_) => Err(Error::new(
+            "/proc is of another PID namespace; do `mount -t proc proc /proc` in this one, or run `tenure` in that one",
+        )),
+        None => Err(Error::new("/proc is not there; do `mount -t proc proc /proc`")),
+    }
+}
+
+/// Why there is no such process.
+fn missing(pid: u32) -> String {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let inner = entries.filter_map(|entry| {
+        let number: u32 = entry.file_name().to_str()?.parse().ok()?;
+        let status = fs::read_to_string(entry.path().join("status")).ok()?;
+        (number_inside(&status) == Some(pid)).then_some(number)
+    });
+    match inner.min() {
+        Some(number) => format!(
+            "there is no process {pid} here; process {number} has that number in its container: do `--pid {number}`"
+        ),
+        None => format!("there is no process {pid}; `ps -e` lists those that there are"),
+    }
+}
+
+/// The number that a process has in its own PID namespace, if that is not the one of `/proc`.
+fn number_inside(status: &str) -> Option<u32> {
+    let numbers = status.lines().find_map(|line| line.strip_prefix("NSpid:"))?;
+    let (_, inner) = numbers.trim().rsplit_once('\t')?;
+    inner.parse().ok()
+}
+
 /// Refuses what has no threads that run a program.
 fn check_kind(pid: u32, stat: &str) -> Result<(), Error> {
     /// `PF_KTHREAD`.
@@ -282,5 +325,23 @@ fn check_program(pid: u32) -> Result<(), Error> {
         ))),
         // A file that cannot be read says nothing.
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_in_a_container_has_two_numbers() {
+        assert_eq!(number_inside("Pid:\t300\nNSpid:\t300\t12\t7\n"), Some(7));
+        assert_eq!(number_inside("NSpid:\t300\n"), None);
+        assert_eq!(number_inside(""), None);
+    }
+
+    #[test]
+    fn a_name_with_brackets_does_not_hide_the_state() {
+        assert_eq!(state_and_flags("7 (a) b) R 1 2 3 4 5 6 7"), Some(("R", 6)));
+        assert_eq!(state_and_flags("7 (a"), None);
     }
 }

@@ -114,23 +114,3 @@ fn a_program_that_is_started_keeps_its_status() {
         assert_eq!(watched.recording.ended, Ended::Exited(0));
     }
 }
-
-#[test]
-fn what_cannot_be_watched_is_refused_in_a_line() {
-    let mut ended = Command::new("true").spawn().unwrap();
-    thread::sleep(Duration::from_millis(200));
-    let kernel = fs::read_to_string("/proc/2/comm").is_ok_and(|name| name == "kthreadd\n");
-    let no_process = u32::MAX >> 1;
-    for (pid, words) in [
-        (no_process, "there is no process 2147483647"),
-        (ended.id(), "has ended, and waits for its parent"),
-        (if kernel { 2 } else { no_process }, if kernel { "thread of the kernel" } else { "" }),
-    ] {
-        let line = watch(&request(pid), &|_| false).unwrap_err().to_string();
-        assert!(line.contains(words) && !line.contains('\n'), "{line}");
-    }
-    ended.wait().unwrap();
-    let target = Target::Command(vec!["/no/such/program".into()]);
-    let line = watch(&Request { target, ..request(0) }, &|_| false).unwrap_err().to_string();
-    assert!(line.starts_with("cannot run /no/such/program: "), "{line}");
-}

@@ -4,6 +4,7 @@
 
 mod crowd;
 mod life;
+mod refused;
 mod traced;
 
 use std::path::{Path, PathBuf};
