@@ -8,8 +8,8 @@ use tenure_contend::record::{self, Access, Entry, Possible};
 
 use crate::code::Touch;
 use crate::heap::{self, Block};
-use crate::sys::process::Process;
 use crate::lanes::{self, Lane, Life};
+use crate::sys::process::Process;
 
 /// An access to a contended line takes as long, about. A thread whose samples all lie there does one after another.
 const ACCESS_SECONDS: f64 = 100e-9;

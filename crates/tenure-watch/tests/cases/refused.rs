@@ -99,7 +99,7 @@ fn a_program_in_another_pid_namespace_is_watched() {
     if !can_watch() {
         return;
     }
-    let program = built("-O3", false);
+    let program = built(false, 3, false);
     let mut command = Command::new("unshare");
     command.args(["--pid", "--fork", "--kill-child"]).arg(program).arg("one_word");
     let unshare = Running::start(&mut command);
