@@ -7,18 +7,32 @@
 //! ```
 //!
 //! - `strong` counts the `Arc`s. Its verdict destroys the **value**.
-//! - `weak` counts the `Weak`s, and one more that all `Arc`s own together. Its last put frees the **allocation**.
+//! - `weak` counts the `Weak`s, and one more that all `Arc`s own together. Its last put frees the **allocation**. It has
+//!   the count less one in bits 1 to 62, [`PUBLISHED`] in bit 0 and [`LOCKED`] in its sign: one test of the sign finds
+//!   the last put, and one comparison with zero a downgrade that has more to do.
 //!
 //! The last drop of an `Arc` settles the strong verdict, drops the value and gives up the common weak reference. Until
 //! the first downgrade publishes it, `strong` is private, and the last drop is one subtraction. If no `Weak` is left at
 //! the end, a load sees that, and the common reference needs no operation of its own.
 //!
+//! # Published
+//!
+//! A downgrade that finds no other `Weak` has to know that `strong` is marked. It is, if it finds [`PUBLISHED`]: then one
+//! add is all. The first downgrade marks `strong`. One that finds no other `Weak` and `strong` marked sets the bit, which
+//! stays.
+//!
+//! The bit may be Relaxed. The last drop need not see it, only that `strong` is marked, and finds that in the word that
+//! it subtracts from: the mark was set for an `Arc`, so it comes before the put of that `Arc` in the order of that word,
+//! and the last put comes after all others. Who finds the bit knows that there is a mark, and that is enough. It is
+//! never taken back: a value that is born again is born marked.
+//!
 //! # The lock in the weak count
 //!
 //! `get_mut` has to know that there is one `Arc` and no `Weak`. Those are two words, and between two loads a `Weak`
-//! could be upgraded and dropped. So, as in std, it locks the weak count by its sign bit, and only from the value "no
-//! `Weak`". No downgrade returns while it is locked: a downgrade adds first, finds the word negative, and waits for a
-//! few instructions. Its caller owns an `Arc`, so the holder of the lock finds `strong` above one.
+//! could be upgraded and dropped. So, as in std, it locks the weak count by its sign bit, and only if there is no `Weak`.
+//! No downgrade returns while it is locked: a downgrade adds first, finds the word negative, and waits for a few
+//! instructions. Its caller owns an `Arc`, so the holder of the lock finds `strong` above one. No `Weak` is dropped
+//! meanwhile, as none exists.
 //!
 //! The unlock and the downgrade are Relaxed on this word. Suppose that the holder of the lock misses the downgrade's
 //! `Arc`: its look at `strong` reads one. That value is no older than the `Arc`, which is a clone of one that the
@@ -28,15 +42,18 @@
 //!
 //! # Widths
 //!
-//! `weak` has 63 bits: one clone per nanosecond overflows it after 292 years, so nothing tests for it. `strong` has 31
+//! `weak` has 62 bits: one clone per nanosecond overflows it after 146 years, so nothing tests for it. `strong` has 31
 //! and saturates: see [`TicketRef`].
 
 use crate::count::{Get, Put, TicketRef};
 use crate::memory::{Atomic, Memory, Native, Ordering, Patience, Threads};
 use core::fmt;
 
-/// The common weak reference of all `Arc`s.
-const COMMON: u64 = 1;
+/// Only the common weak reference of all `Arc`s.
+const COMMON: u64 = 0;
+/// `strong` is marked.
+const PUBLISHED: u64 = 1;
+const WEAK: u64 = 2;
 const LOCKED: u64 = 1 << 63;
 
 /// The strong and weak count of an `Arc`, for models and for smart pointers of one's own. Value and allocation are the
@@ -86,7 +103,7 @@ impl<M: Memory> Counts<M> {
     /// The counts of a value that does not exist yet: upgrades fail until [`born`](Self::born).
     #[must_use]
     pub fn unborn_in() -> Self {
-        Self { strong: TicketRef::dead_in(), weak: Atomic::new(COMMON) }
+        Self { strong: TicketRef::dead_in(), weak: Atomic::new(COMMON | PUBLISHED) }
     }
 
     /// Makes the caller the owner of the first `Arc` to a value that exists now. Once, after
@@ -124,7 +141,7 @@ impl<M: Memory> Counts<M> {
     #[inline(always)]
     pub fn clone_weak(&self) {
         // Relaxed: the caller's Weak orders everything. The count is not locked, since a Weak exists.
-        self.weak.fetch_add(1, Ordering::Relaxed);
+        self.weak.fetch_add(WEAK, Ordering::Relaxed);
     }
 
     /// Gives a `Weak` up. One subtraction. `true`: the caller frees the allocation.
@@ -132,7 +149,8 @@ impl<M: Memory> Counts<M> {
     #[inline(always)]
     pub fn drop_weak(&self) -> bool {
         // Release: pairs with the Acquire in `only_common` and below: the free comes after every Weak's last access.
-        if self.weak.fetch_sub(1, Ordering::Release) != 1 {
+        let left = self.weak.fetch_sub(WEAK, Ordering::Release).wrapping_sub(WEAK);
+        if left as i64 >= 0 {
             return false;
         }
         // Acquire: pairs with the Release above. A load, since ThreadSanitizer does not model fences.
@@ -179,14 +197,19 @@ impl<M: Memory> Counts<M> {
     #[inline(always)]
     pub(crate) fn only_common(&self) -> bool {
         // Acquire: pairs with the Release in `drop_weak`.
-        self.weak.load(Ordering::Acquire) == COMMON
+        self.weak.load(Ordering::Acquire) <= COMMON | PUBLISHED
     }
 
     fn try_lock(&self) -> bool {
+        // Relaxed: compared below.
+        let found = self.weak.load(Ordering::Relaxed);
+        if found > COMMON | PUBLISHED {
+            return false;
+        }
         // Acquire: pairs with the Release in `drop_weak`: an upgrade through a Weak that is gone shows in the strong
-        // count, which is read next. Relaxed on failure: nothing is done.
+        // count, which is read next. Relaxed on failure: nothing is done. It fails if another Arc was downgraded.
         self.weak
-            .compare_exchange(COMMON, COMMON | LOCKED, Ordering::Acquire, Ordering::Relaxed)
+            .compare_exchange(found, found | LOCKED, Ordering::Acquire, Ordering::Relaxed)
             .is_ok()
     }
 
@@ -200,8 +223,8 @@ impl<M: Memory> Counts<M> {
     #[must_use]
     pub fn weak_count(&self) -> usize {
         // Acquire: comes before the look at `strong` in `Weak::weak_count`.
-        let weak = self.weak.load(Ordering::Acquire) & !LOCKED;
-        usize::try_from(weak.saturating_sub(COMMON)).unwrap_or(usize::MAX)
+        let weak = (self.weak.load(Ordering::Acquire) & !LOCKED) / WEAK;
+        usize::try_from(weak).unwrap_or(usize::MAX)
     }
 
     /// Whether every upgrade from now on fails. Writes nothing. Stronger than a strong count of zero, which a pending
@@ -215,21 +238,20 @@ impl<M: Memory> Counts<M> {
 
 /// What may wait for another thread.
 impl<M: Threads> Counts<M> {
-    /// A `Weak` from an `Arc` that the caller owns. One add; a load more if no other `Weak` exists; the first one ever
-    /// also marks `strong`.
+    /// A `Weak` from an `Arc` that the caller owns. One add. The first one ever also marks `strong`, and the first after
+    /// it that finds no other `Weak` notes that.
     #[inline(always)]
     pub fn downgrade(&self) {
         // Relaxed: see the module.
-        let old = self.weak.fetch_add(1, Ordering::Relaxed);
-        // Neither the first Weak nor locked, in one comparison.
-        if old.wrapping_sub(COMMON + 1) >= LOCKED - (COMMON + 1) {
+        let old = self.weak.fetch_add(WEAK, Ordering::Relaxed);
+        // Locked, or neither published nor beside another Weak.
+        if old as i64 <= COMMON as i64 {
             self.downgrade_slow(old);
         }
     }
 
-    /// The first of the Weaks that exist, or one that meets the lock. A downgrade that finds another Weak need not wait
-    /// for its maker to publish: the maker owns an Arc until it has, so `strong` is published before it can cross to
-    /// zero.
+    /// A downgrade that finds another Weak need not wait for its maker to publish: the maker owns an Arc until it has,
+    /// so `strong` is published before it can cross to zero.
     #[cold]
     #[inline(never)]
     fn downgrade_slow(&self, old: u64) {
@@ -240,8 +262,9 @@ impl<M: Threads> Counts<M> {
                 patience.wait::<M>();
             }
         }
-        if old & !LOCKED == COMMON {
-            self.strong.publish();
+        if old & !LOCKED == COMMON && self.strong.publish() {
+            // Relaxed: see the module.
+            self.weak.fetch_or(PUBLISHED, Ordering::Relaxed);
         }
     }
 

@@ -7,8 +7,8 @@ use core::mem;
 impl<T: ?Sized> Arc<T> {
     /// The value, for writing, if this is the only `Arc` and there is no `Weak`.
     ///
-    /// One load if there never was a `Weak`, two if another `Arc` is seen. Otherwise one compare-exchange, and a load
-    /// and a subtraction more if no `Weak` is left; a downgrade of another `Arc` waits meanwhile.
+    /// One load if there never was a `Weak`, two if another `Arc` is seen, three if a `Weak` is. Otherwise a
+    /// compare-exchange, a load and a subtraction more; a downgrade of another `Arc` waits meanwhile.
     ///
     /// ```
     /// use tenure::sync::Arc;

@@ -14,10 +14,12 @@ enum Stopping {}
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Operation {
+    /// The thread's load of this number, from 1.
+    Load(u32),
     Subtraction,
     CompareExchange,
 }
-use Operation::{CompareExchange, Subtraction};
+use Operation::{CompareExchange, Load, Subtraction};
 
 /// Where a thread stops, before its next operation of a kind. By the library's atomics, which ThreadSanitizer sees.
 #[derive(Clone)]
@@ -60,6 +62,7 @@ thread_local! {
     static STOPS: RefCell<VecDeque<Stop>> = const { RefCell::new(VecDeque::new()) };
     /// The thread that goes on when the calling thread yields.
     static PREEMPTED: RefCell<Option<Stop>> = const { RefCell::new(None) };
+    static LOADS: Cell<u32> = const { Cell::new(0) };
     static SPINS: Cell<u32> = const { Cell::new(0) };
     static YIELDS: Cell<u32> = const { Cell::new(0) };
 }
@@ -128,6 +131,8 @@ impl Atomic<u64> for Word {
         Self(Atomic::new(value))
     }
     fn load(&self, order: Ordering) -> u64 {
+        LOADS.set(LOADS.get() + 1);
+        come_by(Load(LOADS.get()));
         self.0.load(order)
     }
     fn store(&self, value: u64, order: Ordering) {
@@ -195,7 +200,8 @@ fn try_take_lets_a_drop_run_that_its_upgrade_overtook() {
 fn a_downgrade_lets_a_get_mut_run_that_holds_the_lock() {
     let counts = Counts::<Stopping>::new_in();
     counts.downgrade();
-    let (unlocked, locked) = (Stop::before(CompareExchange), Stop::before(Subtraction));
+    // The first two are those of `strong`.
+    let (unlocked, locked) = (Stop::before(Load(3)), Stop::before(Subtraction));
     thread::scope(|scope| {
         let (counts, stops) = (&counts, [unlocked.clone(), locked.clone()]);
         let unique = scope.spawn(move || {

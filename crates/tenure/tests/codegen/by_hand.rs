@@ -111,8 +111,8 @@ pub fn arc_drop(counts: &Counts) -> Put {
 
 #[unsafe(no_mangle)]
 pub fn arc_downgrade(counts: &Counts) {
-    let old = counts.weak.fetch_add(1, Relaxed);
-    if old as i64 <= 1 {
+    let old = counts.weak.fetch_add(2, Relaxed);
+    if old as i64 <= 0 {
         cold_first(counts, old);
     }
 }
@@ -125,7 +125,7 @@ pub fn weak_upgrade(counts: &Counts) -> Get {
 
 #[unsafe(no_mangle)]
 pub fn weak_clone(counts: &Counts) {
-    counts.weak.fetch_add(1, Relaxed);
+    counts.weak.fetch_add(2, Relaxed);
 }
 
 // Controls: not the same as their namesakes.

@@ -13,6 +13,13 @@ use super::memory::{InOrder, Loom};
 use super::stage::{ALL, Heap, JoinHandle, Value, join_all, passes, spawn};
 use tenure::arc::Counts;
 
+/// After Weaks that came and went: the first published the strong count, the second found it published.
+fn after_weaks<C: ArcCounts>(count: usize) -> (Strong<C>, Allocation<C>) {
+    let (strong, allocation) = Strong::<C>::new();
+    (0..count).for_each(|_| strong.downgrade().drop());
+    (strong, allocation)
+}
+
 /// The end of every model: the last `Arc` of this thread goes ‖ `threads`.
 fn end<C: ArcCounts, R>(
     strong: Strong<C>,
@@ -67,10 +74,10 @@ pub(crate) fn clones_drop<C: ArcCounts>() {
     end(strong, threads, &allocation);
 }
 
-/// Each of the first `Weak`s publishes the strong count, or relies on the other to do so before it goes ‖ drop of a
-/// third `Arc`.
-pub(crate) fn first_downgrades<C: ArcCounts>() {
-    let (strong, allocation) = Strong::<C>::new();
+/// Each of the first `Weak`s publishes the strong count, or finds it published, or relies on the other to do so before it
+/// goes ‖ drop of a third `Arc`.
+pub(crate) fn first_downgrades<C: ArcCounts>(earlier: usize) {
+    let (strong, allocation) = after_weaks::<C>(earlier);
     let threads = [(); 2].map(|()| {
         let clone = strong.clone();
         spawn(move || clone.go_and_come_back())
@@ -110,8 +117,8 @@ fn unique_and_take_under_weaks_that_come_and_go<C: ArcCounts>() {
 }
 
 /// make_mut as `Arc` does it, step by step ‖ an `Arc` that makes a `Weak`, goes, and comes back.
-fn make_mut_under_downgrade() {
-    let (strong, allocation) = Strong::<Counts<Loom>>::new();
+fn make_mut_under_downgrade(earlier: usize) {
+    let (strong, allocation) = after_weaks::<Counts<Loom>>(earlier);
     let other = strong.clone();
     let thread = spawn(move || other.go_and_come_back());
     let Inner { counts, value } = &*strong.0;
@@ -160,8 +167,8 @@ pub(crate) fn born_under_upgrades<C: ArcCounts>(visitors: usize) {
 }
 
 /// The `Arc` makes a `Weak`, goes, and comes back through it.
-pub(crate) fn unique_under_downgrade<C: ArcCounts>() {
-    let (mut strong, allocation) = Strong::<C>::new();
+pub(crate) fn unique_under_downgrade<C: ArcCounts>(earlier: usize) {
+    let (mut strong, allocation) = after_weaks::<C>(earlier);
     let other = strong.clone();
     let thread = spawn(move || other.go_and_come_back());
     strong.write_if_unique();
@@ -169,8 +176,8 @@ pub(crate) fn unique_under_downgrade<C: ArcCounts>() {
 }
 
 /// The race that the lock prevents: the `Weak` becomes an `Arc`.
-pub(crate) fn unique_under_upgrade<C: ArcCounts>() {
-    let (mut strong, allocation) = Strong::<C>::new();
+pub(crate) fn unique_under_upgrade<C: ArcCounts>(earlier: usize) {
+    let (mut strong, allocation) = after_weaks::<C>(earlier);
     let weak = strong.downgrade();
     let thread = spawn(move || {
         let upgraded = weak.upgrade();
@@ -212,8 +219,8 @@ fn two_unique<C: ArcCounts>() {
     end(strong, threads, &allocation);
 }
 
-fn unique_in_the_end<C: ArcCounts>() {
-    let (mut strong, allocation) = Strong::<C>::new();
+fn unique_in_the_end<C: ArcCounts>(earlier: usize) {
+    let (mut strong, allocation) = after_weaks::<C>(earlier);
     let clone = strong.clone();
     let weak = strong.downgrade();
     let threads = [spawn(move || clone.drop()), spawn(move || weak.visit_and_drop())];
@@ -309,12 +316,18 @@ tests! {
         passes(ALL, drop_upgrade_downgrade::<Counts<Loom>>);
     the_last_clone_frees_after_all_touches => passes(ALL, clones_drop::<Counts<Loom>>);
     of_two_first_weaks_each_can_rely_on_the_other_to_publish =>
-        passes(Some(3), first_downgrades::<Counts<Loom>>);
+        passes(Some(3), || first_downgrades::<Counts<Loom>>(0));
+    a_weak_that_finds_the_strong_count_published_says_so_to_all =>
+        passes(Some(3), || first_downgrades::<Counts<Loom>>(1)),
+        passes(Some(3), || first_downgrades::<Counts<Loom>>(2));
     first_weaks_of_a_borrowed_arc_can_be_used_before_the_other_is_published =>
         passes(Some(3), first_downgrades_of_a_borrowed_arc::<Counts<Loom>>);
     weaks_that_come_and_go_never_let_two_have_the_value =>
         passes(Some(4), unique_and_take_under_weaks_that_come_and_go::<Counts<Loom>>);
-    make_mut_writes_or_moves_what_no_other_reaches => passes(Some(4), make_mut_under_downgrade);
+    make_mut_writes_or_moves_what_no_other_reaches =>
+        passes(Some(4), || make_mut_under_downgrade(0)),
+        passes(Some(3), || make_mut_under_downgrade(1)),
+        passes(Some(3), || make_mut_under_downgrade(2));
     get_mut_of_what_never_had_a_weak_comes_after_every_clone =>
         passes(ALL, unshared_after_a_clone::<Counts<Loom>>);
     an_upgrade_that_succeeds_sees_the_value_that_was_born =>
@@ -322,12 +335,18 @@ tests! {
     two_upgrades_that_succeed_see_the_value_that_was_born =>
         passes(Some(4), || born_under_upgrades::<Counts<InOrder>>(2));
     get_mut_is_alone_although_another_arc_makes_a_weak_and_goes =>
-        passes(ALL, unique_under_downgrade::<Counts<Loom>>);
-    get_mut_is_alone_although_a_weak_becomes_an_arc => passes(ALL, unique_under_upgrade::<Counts<Loom>>);
+        passes(ALL, || unique_under_downgrade::<Counts<Loom>>(0)),
+        passes(ALL, || unique_under_downgrade::<Counts<Loom>>(1)),
+        passes(ALL, || unique_under_downgrade::<Counts<Loom>>(2));
+    get_mut_is_alone_although_a_weak_becomes_an_arc =>
+        passes(ALL, || unique_under_upgrade::<Counts<Loom>>(0)),
+        passes(ALL, || unique_under_upgrade::<Counts<Loom>>(2));
     get_mut_is_alone_although_a_drop_that_it_overtook_has_not_ended =>
         passes(ALL, unique_by_an_upgrade::<Counts<Loom>>);
     of_two_get_muts_none_is_given_what_the_other_shares => passes(Some(4), two_unique::<Counts<Loom>>);
-    the_only_owner_left_gets_the_value => passes(ALL, unique_in_the_end::<Counts<Loom>>);
+    the_only_owner_left_gets_the_value =>
+        passes(ALL, || unique_in_the_end::<Counts<Loom>>(0)),
+        passes(Some(4), || unique_in_the_end::<Counts<Loom>>(2));
     try_unwrap_takes_from_no_other => passes(Some(5), take_under_upgrade_and_drop::<Counts<Loom>>);
     two_try_unwraps_do_not_wait_for_each_other => passes(ALL, two_takes::<Counts<Loom>>);
     try_unwrap_waits_for_the_drop_that_its_upgrade_overtook => passes(ALL, take_by_an_upgrade);

@@ -29,18 +29,18 @@ impl<M: Memory> TicketRef<M> {
         Self { word: Atomic::new(ONE_WORD) }
     }
 
-    /// From now on callers without a reference may get. The caller owns one. A load, and one operation more the first
-    /// time.
-    #[inline]
-    pub(crate) fn publish(&self) {
+    /// From now on callers without a reference may get. The caller owns one. Returns whether they might before.
+    pub(crate) fn publish(&self) -> bool {
         // Relaxed: in the order of this word the mark comes before the put of the caller's reference, which is all that
         // a last put has to know. The same goes for a mark found.
-        if self.word.load(Ordering::Relaxed) as u32 == PRIVATE {
+        let public = self.word.load(Ordering::Relaxed) as u32 != PRIVATE;
+        if !public {
             // The load may be old, and another thread have published since. Setting the bit again changes nothing: the
             // load is no older than the caller's reference, and the word has not crossed to zero since, so no ticket
             // has moved.
             self.word.fetch_or(word(0, NO_TICKETS), Ordering::Relaxed);
         }
+        public
     }
 
     /// Whether the count is private and the caller's reference, held exclusively, the only one: no other thread can

@@ -34,9 +34,9 @@ const NEEDED: &[Needed] = needed! {
     COUNTS "Counts::only_common" Acquire "load"
         => MemoryRace, Some(2), drop_upgrade_drop_weak::<Counts<Loom>>();
     COUNTS "Counts::is_unique" Acquire "read_with"
-        => ValueRace, Some(2), unique_under_upgrade::<Counts<Loom>>();
+        => ValueRace, Some(2), unique_under_upgrade::<Counts<Loom>>(0);
     COUNTS "Counts::try_lock" Acquire "compare_exchange"
-        => ValueRace, Some(2), unique_under_upgrade::<Counts<Loom>>();
+        => ValueRace, Some(2), unique_under_upgrade::<Counts<Loom>>(0);
     COUNTS "Counts::weak_count" Acquire "load"
         => TWO_OF_TWO, ALL, weaks_counted_under_the_last_drop();
 

@@ -24,6 +24,10 @@ pub(crate) trait Flaw: 'static {
     /// Whether the strong count is private until the first `Weak`.
     const PRIVATE: bool = true;
     const PUBLISHES: bool = true;
+    /// Whether "published" is set in the weak count without losing what others add.
+    const NOTES_BY_OR: bool = true;
+    /// Whether the last put is told from the number of Weaks alone.
+    const LAST_BY_NUMBER: bool = true;
     const LOOKS_FOR_WEAKS: bool = true;
 }
 
@@ -36,9 +40,13 @@ flaws! {
     SoundWithoutPrivacy { PRIVATE: bool = false }
     /// The last drop takes a value for its own that a `Weak` can still reach.
     NeverPublishes { PUBLISHES: bool = false }
+    NotesByStore { NOTES_BY_OR: bool = false }
+    LastByWord { LAST_BY_NUMBER: bool = false }
     FreesUnderWeaks { LOOKS_FOR_WEAKS: bool = false }
 }
 
+const PUBLISHED: u64 = 1;
+const WEAK: u64 = 2;
 const LOCKED: u64 = 1 << 63;
 
 pub(crate) struct ArcTwin<F, C = Sound, const SWAP_TO_STORE: bool = false> {
@@ -50,11 +58,11 @@ pub(crate) struct ArcTwin<F, C = Sound, const SWAP_TO_STORE: bool = false> {
 impl<F: Flaw, C: ticket::Flaw, const S: bool> ArcCounts for ArcTwin<F, C, S> {
     fn one() -> Self {
         let strong = if F::PRIVATE { TicketTwin::private() } else { TicketTwin::one() };
-        Self { strong, weak: Atomic::new(1), flaw: PhantomData }
+        Self { strong, weak: Atomic::new(0), flaw: PhantomData }
     }
 
     fn unborn() -> Self {
-        Self { strong: TicketTwin::dead(), weak: Atomic::new(1), flaw: PhantomData }
+        Self { strong: TicketTwin::dead(), weak: Atomic::new(0), flaw: PhantomData }
     }
 
     fn born(&self) {
@@ -74,18 +82,27 @@ impl<F: Flaw, C: ticket::Flaw, const S: bool> ArcCounts for ArcTwin<F, C, S> {
     }
 
     fn downgrade(&self) {
-        let old = self.weak.fetch_add(1, Ordering::Relaxed);
+        let old = self.weak.fetch_add(WEAK, Ordering::Relaxed);
         let locked = old & LOCKED != 0;
         while F::DOWNGRADE_WAITS && locked && self.weak.load(Ordering::Relaxed) & LOCKED != 0 {
             Loom::<S>::spin_hint();
         }
-        if F::PRIVATE && F::PUBLISHES && old & !LOCKED == 1 {
-            self.strong.publish();
+        if F::PRIVATE && old & !LOCKED == 0 && (!F::PUBLISHES || self.strong.publish()) {
+            if F::NOTES_BY_OR {
+                self.weak.fetch_or(PUBLISHED, Ordering::Relaxed);
+            } else {
+                self.weak.store((old + WEAK) | PUBLISHED, Ordering::Relaxed);
+            }
         }
     }
 
     fn drop_weak(&self) -> bool {
-        let last = self.weak.fetch_sub(1, Ordering::Release) == 1;
+        let left = self.weak.fetch_sub(WEAK, Ordering::Release).wrapping_sub(WEAK);
+        let last = if F::LAST_BY_NUMBER {
+            left >= 0_u64.wrapping_sub(WEAK)
+        } else {
+            left == 0_u64.wrapping_sub(WEAK)
+        };
         if last {
             self.weak.load(Ordering::Acquire);
         }
@@ -93,17 +110,18 @@ impl<F: Flaw, C: ticket::Flaw, const S: bool> ArcCounts for ArcTwin<F, C, S> {
     }
 
     fn drop_common(&self) -> bool {
-        !F::LOOKS_FOR_WEAKS || self.weak.load(Ordering::Acquire) == 1 || self.drop_weak()
+        !F::LOOKS_FOR_WEAKS || self.weak.load(Ordering::Acquire) <= PUBLISHED || self.drop_weak()
     }
 
     fn is_unique(&self) -> bool {
-        let no_weak = || self.weak.load(Ordering::Acquire) == 1;
+        let no_weak = || self.weak.load(Ordering::Acquire) <= PUBLISHED;
         let one_strong = || self.strong.references(Ordering::Acquire) == 1;
         match F::UNIQUE {
             Unique::Locked if F::PRIVATE && self.strong.is_private_one() => true,
             Unique::Locked => {
                 let (taken, refused) = (Ordering::Acquire, Ordering::Relaxed);
-                if self.weak.compare_exchange(1, 1 | LOCKED, taken, refused).is_err() {
+                let found = self.weak.load(refused) & PUBLISHED;
+                if self.weak.compare_exchange(found, found | LOCKED, taken, refused).is_err() {
                     return false;
                 }
                 let unique = one_strong();

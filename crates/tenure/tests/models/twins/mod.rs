@@ -58,8 +58,8 @@ use super::ticket::{
     freed_at_once_by_its_holders, freed_at_once_under_lookups, reused_under_failed_gets,
 };
 use arc::{
-    ArcTwin, DowngradesUnderTheLock, FreesUnderWeaks, NeverPublishes, ReadsStrongThenWeak,
-    ReadsWeakThenStrong, SoundArc, SoundWithoutPrivacy,
+    ArcTwin, DowngradesUnderTheLock, FreesUnderWeaks, LastByWord, NeverPublishes, NotesByStore,
+    ReadsStrongThenWeak, ReadsWeakThenStrong, SoundArc, SoundWithoutPrivacy,
 };
 use cells::{
     CellsTwin, CountsTwice, KeepsCells, KeepsItsCell, LooksAndLeaves, LooksFirst, NoBias,
@@ -99,26 +99,32 @@ tests! {
         passes(Some(4), drop_upgrade_drop_weak::<ArcTwin<SoundArc>>),
         passes(Some(3), drop_upgrade_upgrade::<ArcTwin<SoundArc>>),
         passes(ALL, clones_drop::<ArcTwin<SoundArc>>),
-        passes(ALL, unique_under_downgrade::<ArcTwin<SoundArc>>),
-        passes(ALL, unique_under_downgrade::<ArcTwin<SoundWithoutPrivacy>>),
-        passes(ALL, unique_under_upgrade::<ArcTwin<SoundArc>>),
+        passes(ALL, || unique_under_downgrade::<ArcTwin<SoundArc>>(0)),
+        passes(ALL, || unique_under_downgrade::<ArcTwin<SoundWithoutPrivacy>>(0)),
+        passes(ALL, || unique_under_upgrade::<ArcTwin<SoundArc>>(0)),
         passes(ALL, || born_under_upgrades::<ArcTwin<SoundArc, Sound, true>>(1)),
-        passes(Some(3), first_downgrades::<ArcTwin<SoundArc>>),
+        passes(Some(3), || first_downgrades::<ArcTwin<SoundArc>>(0)),
+        passes(Some(3), || first_downgrades::<ArcTwin<SoundArc>>(1)),
+        passes(ALL, || unique_under_downgrade::<ArcTwin<SoundArc>>(2)),
         passes(ALL, unshared_after_a_clone::<ArcTwin<SoundArc>>);
     a_first_weak_that_does_not_publish_reaches_a_value_that_is_gone =>
-        fails(Some(2), Claim("a holder sees no value"), first_downgrades::<ArcTwin<NeverPublishes>>);
+        fails(Some(2), Claim("a holder sees no value"), || first_downgrades::<ArcTwin<NeverPublishes>>(0));
+    noting_that_it_is_published_by_a_store_loses_a_weak =>
+        fails(Some(2), Claim("the allocation leaks"), || first_downgrades::<ArcTwin<NotesByStore>>(1));
+    a_last_weak_that_does_not_expect_the_note_frees_nothing =>
+        fails(Some(2), Claim("the allocation leaks"), || first_downgrades::<ArcTwin<LastByWord>>(2));
     publishing_twice_by_adding_makes_a_reference_that_is_never_put =>
-        fails(Some(3), Claim("the value leaks"), first_downgrades::<ArcTwin<SoundArc, PublishesByAdd>>);
+        fails(Some(3), Claim("the value leaks"), || first_downgrades::<ArcTwin<SoundArc, PublishesByAdd>>(0));
     the_last_arc_that_does_not_look_for_weaks_frees_under_them =>
         fails(Some(1), MemoryRace, drop_upgrade_drop_weak::<ArcTwin<FreesUnderWeaks>>);
     a_strong_count_without_tickets_frees_the_allocation_under_a_drop =>
         fails(Some(2), MemoryRace, drop_upgrade_upgrade::<ArcTwin<SoundArc, NoTickets>>);
     get_mut_that_reads_weak_then_strong_shares_what_it_gives =>
-        fails(Some(2), ValueRace, unique_under_downgrade::<ArcTwin<ReadsWeakThenStrong>>);
+        fails(Some(2), ValueRace, || unique_under_downgrade::<ArcTwin<ReadsWeakThenStrong>>(0));
     get_mut_that_reads_strong_then_weak_shares_what_it_gives =>
-        fails(Some(2), ValueRace, unique_under_upgrade::<ArcTwin<ReadsStrongThenWeak>>);
+        fails(Some(2), ValueRace, || unique_under_upgrade::<ArcTwin<ReadsStrongThenWeak>>(0));
     a_downgrade_that_does_not_wait_makes_get_mut_share_what_it_gives =>
-        fails(Some(2), ValueRace, unique_under_downgrade::<ArcTwin<DowngradesUnderTheLock>>);
+        fails(Some(2), ValueRace, || unique_under_downgrade::<ArcTwin<DowngradesUnderTheLock>>(0));
 }
 
 tests! {

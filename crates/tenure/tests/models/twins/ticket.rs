@@ -51,13 +51,14 @@ impl<F: Flaw, const S: bool> TicketTwin<F, S> {
         Self::holding(0)
     }
 
-    pub(crate) fn publish(&self) {
+    pub(crate) fn publish(&self) -> bool {
         let is_private = self.word.load(Ordering::Relaxed) & u64::from(u32::MAX) == 0;
         if is_private && F::PUBLISH_BY_OR {
             self.word.fetch_or(NO_TICKETS, Ordering::Relaxed);
         } else if is_private {
             self.word.fetch_add(NO_TICKETS, Ordering::Relaxed);
         }
+        !is_private
     }
 
     pub(crate) fn is_private_one(&self) -> bool {
