@@ -62,6 +62,8 @@ pub(super) struct Store<C: RefCount + 'static> {
     crawls: Relaxed<u32>,
     /// The most items at once since memory of the map was last given back.
     most_items: Relaxed<u64>,
+    /// The last second in which house-keeping gives back memory of the map.
+    trims_until: Relaxed<u32>,
     pub(super) watchers: Watchers,
     /// As memcached counts.
     largest: usize,
@@ -90,6 +92,7 @@ impl<C: RefCount + 'static> Store<C> {
             crawl: Lock::new(Crawl::new()),
             crawls: Relaxed::new(config.crawl.into()),
             most_items: Relaxed::default(),
+            trims_until: Relaxed::default(),
             watchers: Watchers::default(),
             largest,
             flushed_time: Relaxed::default(),
@@ -249,8 +252,7 @@ impl<'a, C: RefCount + 'static> Visit<'a, C> {
     /// Otherwise the few entries that a flush keeps back would wait for a thread that reuses this one's number, and
     /// those unlinked while the map grew for a thread that continues the growth.
     pub(super) fn leave(self, threads: usize) {
-        // Iterating makes the map complete a growth.
-        let _ = self.store.map.iter(&self.guard).next();
+        self.settle_index();
         for _ in 0..threads {
             // A flush needs an entry of the batch for each reading thread, or keeps the batch back.
             // SAFETY: no thread reads through the pointer, and its destructor does nothing.

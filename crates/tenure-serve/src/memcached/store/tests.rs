@@ -83,3 +83,51 @@ fn a_full_shard_makes_others_give_way() {
     assert_eq!(all.len(), 1);
     assert!(visit.find(visit.key(b"large")).is_some());
 }
+
+#[test]
+fn blocks_that_many_items_left_are_emptied_without_a_store() {
+    let workers = Workers::new();
+    let worker = workers.join();
+    let limit = 4 << 20;
+    let all = Store::<TicketRef>::new(&config(limit), 1 << 20);
+    let visit = all.visit(&worker, 100);
+    let value = "x".repeat(1000);
+    let names: Vec<_> = (0..3000).map(|number| format!("key{number}")).collect();
+    names.iter().for_each(|name| drop(store(&visit, name, &value)));
+    for name in names.iter().filter(|name| !name.ends_with('0')) {
+        assert_eq!(visit.delete(visit.key(name.as_bytes()), None, ""), Removal::Done);
+    }
+    drop(visit);
+    all.visit(&worker, 100).settle();
+    let gaps = || all.arena.figures().blocks - all.arena.live();
+    assert!(gaps() > limit / 2, "{} bytes", gaps());
+    for _ in 0..3 {
+        all.visit(&worker, 101).keep_house();
+    }
+    assert!(gaps() < limit / 8, "{} bytes", gaps());
+    assert!(names.iter().step_by(10).all(|name| {
+        let visit = all.visit(&worker, 101);
+        visit.find(visit.key(name.as_bytes())).is_some()
+    }));
+}
+
+#[test]
+fn what_was_unlinked_while_the_map_grew_goes_without_a_store() {
+    let workers = Workers::new();
+    let worker = workers.join();
+    let all = Store::<TicketRef>::new(&config(64 << 20), 1 << 20);
+    for number in 0..5000 {
+        let visit = all.visit(&worker, 100);
+        for number in [number, number / 2] {
+            drop(store(&visit, &format!("key{number}"), "value"));
+        }
+        drop(visit);
+        if number % 16 == 0 {
+            // The old table goes in the first second, what it kept in the next.
+            for _ in 0..2 {
+                all.visit(&worker, 100).keep_house();
+            }
+            assert_eq!(all.alive().0, all.len() as u64);
+        }
+    }
+}

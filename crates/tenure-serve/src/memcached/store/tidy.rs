@@ -13,6 +13,10 @@ use crate::process::return_to_system;
 /// are equally full, sixteen are emptied to gain one.
 const BLOCKS: usize = 20;
 
+/// Blocks emptied once a second: what was unlinked goes late where threads wait for a CPU, and then no new block is
+/// taken for it. 8 MiB, a few milliseconds.
+const BLOCKS_A_SECOND: usize = 128;
+
 /// The limit's part that free cells of used blocks may take.
 const SPARE: u64 = 16;
 
@@ -22,18 +26,29 @@ const SLOT: u64 = 24;
 /// The map of so few items is not worth a trim.
 const FEW: u64 = 4096;
 
+/// The map of more items grows and shrinks with their changes alone: to copy its table at once takes over 10 ms.
+const MANY: u64 = 1 << 19;
+
+/// After so many seconds the collector has freed what a trim came too early for.
+const FREED_AFTER: u32 = 3;
+
 /// Most bytes that go back to the system at once: 4,096 calls.
 const GIVEN: u64 = 256 << 20;
 
 impl<C: RefCount + 'static> Visit<'_, C> {
-    /// Empties blocks after one was taken.
+    /// After a block was taken.
     #[cold]
     pub(super) fn tidy(&self) {
+        self.empty_blocks(BLOCKS);
+    }
+
+    /// Empties up to `most` blocks.
+    fn empty_blocks(&self, most: usize) {
         self.trim_index();
         let arena = &self.store.arena;
         let mut cells = Vec::new();
         let mut unlinked = 0;
-        for _ in 0..BLOCKS {
+        for _ in 0..most {
             if arena.spare() <= self.store.limit() / SPARE || !arena.sparse(&mut cells) {
                 break;
             }
@@ -62,18 +77,31 @@ impl<C: RefCount + 'static> Visit<'_, C> {
         let most = self.store.most_items.update(|most| most.max(items));
         // Only the thread that lowers it trims.
         if items < most / 2 && most > FEW && self.store.most_items.replace(most, items) {
+            self.store.trims_until.set(self.now + FREED_AFTER);
             return_to_system();
         }
+    }
+
+    /// Has the map complete a change of its size. Until then it keeps two tables, and entries unlinked meanwhile.
+    pub(super) fn settle_index(&self) {
+        // Iterating does it.
+        let _ = self.store.map.iter(&self.guard).next();
     }
 
     /// Once a second: enforces a lowered limit without a store, and returns unused memory.
     pub(crate) fn keep_house(&self) {
         let evicted = self.make_room(None);
         self.add_unlinked(evicted);
-        self.trim_index();
+        if self.store.most_ever.get() <= MANY {
+            self.settle_index();
+        }
+        self.empty_blocks(BLOCKS_A_SECOND);
+        self.settle();
+        if self.now <= self.store.trims_until.get() {
+            return_to_system();
+        }
         let kept = self.store.raise_room();
         self.store.arena.give_back(kept, GIVEN);
-        self.settle();
     }
 
     /// Copies the linked item that has a cell to other cells. Returns the unlinked bytes.
