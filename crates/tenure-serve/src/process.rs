@@ -26,3 +26,13 @@ pub(crate) fn return_to_system() {
         libc::malloc_trim(0);
     }
 }
+
+/// Has the allocator map each large piece of memory by itself, so that freeing it returns it to the system. glibc's stops
+/// that after the first one is freed, and then tables of a map lie between small pieces that stay.
+pub(crate) fn map_large_pieces() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    // SAFETY: the function takes two numbers.
+    unsafe {
+        libc::mallopt(libc::M_MMAP_THRESHOLD, 512 << 10);
+    }
+}

@@ -206,6 +206,7 @@ impl<C: RefCount + 'static, P: RegistryCount> Cache<C, P> {
     /// An empty cache. Its counts are those of the type; those of `config` are for [`with_cell`].
     #[must_use]
     pub fn new(config: &Config) -> Self {
+        crate::process::map_large_pieces();
         // Half of the memory: one value must not evict all others.
         let half = usize::try_from(config.memory / 2).unwrap_or(usize::MAX);
         let largest = config.largest_item.min(1 << 30).min(half);
