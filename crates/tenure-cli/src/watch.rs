@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use clap::Args;
 use tenure_bench::simulate::machine;
-use tenure_watch::{Request, Target, Watched};
+use tenure_watch::{Options, Request, Target, Watched};
 
 use crate::failure::Failure;
-use crate::found::{Options, Text};
+use crate::found::{self, Text};
 use crate::interrupt::Interrupt;
 use crate::output;
 use crate::values::{duration, looks, rate, run_line};
@@ -44,7 +44,7 @@ pub(crate) struct Watch {
     line: u32,
 
     #[command(flatten)]
-    found: Options,
+    found: found::Options,
 
     /// The program to start and watch, with its arguments
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "PROGRAM")]
@@ -71,9 +71,7 @@ pub(crate) fn run(arguments: &Watch) -> Result<(), Failure> {
     let request = Request {
         target,
         duration: arguments.time,
-        rate: arguments.rate,
-        arms: arguments.arms,
-        line_bytes: arguments.line,
+        options: Options { rate: arguments.rate, arms: arguments.arms, line_bytes: arguments.line },
     };
     let mut watched =
         tenure_watch::watch(&request, &|_| interrupt.came()).map_err(Failure::input)?;

@@ -7,6 +7,7 @@ use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 use nix::libc;
+use nix::sys::resource::UsageWho;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tenure_contend::record::{Ended, Recording};
@@ -18,7 +19,8 @@ use crate::backend::traced::Traced;
 use crate::check;
 use crate::cost;
 use crate::session::Session;
-use crate::sys::process::Process;
+use crate::sys::guard::{self, Guard};
+use crate::sys::process::{self, Process};
 use crate::sys::tracer::Tracer;
 use crate::{Cost, Counts, Progress, Request, Started, Target, Watched};
 
@@ -36,7 +38,7 @@ pub(crate) fn watch(
     }
     let tracer = if has_perf { None } else { Some(tracer()?) };
     let cost = match &tracer {
-        None => cost::measured(|_, rate| Ok(Perf::new(rate))),
+        None => cost::measured(|_, rate| Ok(Perf::new(rate, guard()))),
         Some(_) => cost::measured(|pid, rate| Ok(Traced::new(Tracer::start()?, pid, rate))),
     };
     let mut started = match &request.target {
@@ -47,13 +49,14 @@ pub(crate) fn watch(
         (Target::Process(pid), _) => *pid,
         (Target::Command(_), child) => child.as_ref().map_or(0, Child::id),
     };
-    let before = own_time();
+    let before = process::own_time(UsageWho::RUSAGE_SELF);
     let is_traced = tracer.is_some();
     let backend: Box<dyn Backend> = match tracer {
-        None => Box::new(Perf::new(request.rate)),
-        Some(tracer) => Box::new(Traced::new(tracer, pid, request.rate)),
+        None => Box::new(Perf::new(request.options.rate, guard())),
+        Some(tracer) => Box::new(Traced::new(tracer, pid, request.options.rate)),
     };
-    let session = Process::open(pid).and_then(|process| Session::start(process, backend, request));
+    let session =
+        Process::open(pid).and_then(|process| Session::start(process, backend, request.options));
     let mut session = match (session, started.take()) {
         (Ok(session), child) => {
             started = child;
@@ -79,8 +82,8 @@ pub(crate) fn watch(
         (true, Some(_), Some(ended)) => (ended, None),
         (true, Some(mut child), None) => (reaped(&mut child), None),
     };
-    let own = own_time().saturating_sub(before) + session.own();
-    let (recording, counts) = session.finish(ended);
+    let own = process::own_time(UsageWho::RUSAGE_SELF).saturating_sub(before) + session.own();
+    let (recording, counts) = session.recorded(ended);
     let started = started.map(Started);
     Ok(Watched { recording, name, counts, cost, own, is_traced, started })
 }
@@ -101,6 +104,11 @@ fn unwatched(request: &Request, mut child: Child, error: Error) -> Result<Watche
     let (name, counts) = (name.unwrap_or_default(), Counts::default());
     let (cost, own) = (Cost::default(), Duration::ZERO);
     Ok(Watched { recording, name, counts, cost, own, is_traced: false, started: None })
+}
+
+/// What keeps a program alive where traps lose their reason.
+fn guard() -> Option<Guard> {
+    guard::is_needed().then(Guard::default)
 }
 
 fn tracer() -> Result<Tracer, Error> {
@@ -153,15 +161,6 @@ fn reaped(child: &mut Child) -> Ended {
         Ok((None, Some(signal))) => Ended::Killed(signal),
         _ => Ended::Unknown,
     }
-}
-
-/// Processor time of this process so far.
-fn own_time() -> Duration {
-    use nix::sys::resource::{UsageWho, getrusage};
-    use nix::sys::time::TimeValLike;
-    let Ok(usage) = getrusage(UsageWho::RUSAGE_SELF) else { return Duration::ZERO };
-    let microseconds = (usage.user_time() + usage.system_time()).num_microseconds();
-    Duration::from_micros(microseconds.cast_unsigned())
 }
 
 /// A sampler takes a file descriptor for each thread and CPU.

@@ -25,6 +25,8 @@ mod lanes;
 mod launch;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod lines;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod own;
 mod report;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod session;
@@ -34,6 +36,8 @@ mod sys;
 use std::ffi::OsString;
 use std::time::Duration;
 
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+pub use own::Session;
 pub use report::report;
 use tenure_contend::record::Recording;
 pub use tenure_types::Error;
@@ -45,12 +49,25 @@ pub struct Request {
     pub target: Target,
     /// How long; to the program's end if there is none.
     pub duration: Option<Duration>,
+    /// How often.
+    pub options: Options,
+}
+
+/// How often threads are looked at.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Options {
     /// Samples a second of each thread that runs.
     pub rate: u64,
     /// Looks by breakpoints a second, at most.
     pub arms: f64,
     /// Bytes of a line: 64 or 128.
     pub line_bytes: u32,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { rate: 100, arms: 20.0, line_bytes: 64 }
+    }
 }
 
 /// The program to watch.

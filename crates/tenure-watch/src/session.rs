@@ -15,7 +15,7 @@ use crate::lanes::Life;
 use crate::lines::Lines;
 use crate::sys::process::{self, Process};
 use crate::sys::{Registers, Sample};
-use crate::{Counts, Request};
+use crate::{Counts, Options};
 
 /// How often threads are listed.
 const LISTED: Duration = Duration::from_millis(200);
@@ -64,24 +64,24 @@ impl Session {
     pub(crate) fn start(
         process: Process,
         backend: Box<dyn Backend>,
-        request: &Request,
+        options: Options,
     ) -> Result<Self, Error> {
         let now = Instant::now();
         let mut session = Self {
             process,
             backend,
             code: Code::default(),
-            lines: Lines::new(request.line_bytes.into()),
+            lines: Lines::new(options.line_bytes.into()),
             threads: FxHashMap::default(),
             recent: FxHashMap::default(),
             start: now,
-            period: Duration::from_secs_f64(1.0 / request.arms.max(0.01)),
+            period: Duration::from_secs_f64(1.0 / options.arms.max(0.01)),
             next_look: now,
             next_list: now,
             turn: 0,
             counts: Counts::default(),
-            line_bytes: request.line_bytes,
-            rate: request.rate.max(1),
+            line_bytes: options.line_bytes,
+            rate: options.rate.max(1),
         };
         session.attach()?;
         Ok(session)
@@ -281,8 +281,8 @@ impl Session {
         self.backend.release();
     }
 
-    /// What was recorded.
-    pub(crate) fn finish(mut self, ended: Ended) -> (Recording, Counts) {
+    /// What was recorded so far.
+    pub(crate) fn recorded(&mut self, ended: Ended) -> (Recording, Counts) {
         if self.process.is_alive() {
             self.list(Instant::now());
         }

@@ -10,7 +10,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use super::{Backend, Trouble};
 use crate::arm::{self, Seen};
 use crate::sys::Sample;
-use crate::sys::guard::{self, Guard};
+use crate::sys::guard::Guard;
 use crate::sys::perf::{Event, Ring};
 use crate::sys::process;
 
@@ -37,14 +37,14 @@ pub(crate) struct Perf {
 }
 
 impl Perf {
-    /// `rate` samples a second of each thread that runs.
-    pub(crate) fn new(rate: u64) -> Self {
+    /// `rate` samples a second of each thread that runs. `guard` has those that have breakpoints.
+    pub(crate) fn new(rate: u64, guard: Option<Guard>) -> Self {
         Self {
             cpus: process::cpus(),
             rate,
             rings: Vec::new(),
             clocks: FxHashMap::default(),
-            guard: guard::is_needed().then(Guard::default),
+            guard,
             left_out: 0,
             sampled: FxHashSet::default(),
             ran: FxHashMap::default(),

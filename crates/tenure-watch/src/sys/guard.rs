@@ -176,12 +176,17 @@ pub(super) fn of(tid: u32) -> Pid {
     Pid::from_raw(tid.cast_signed())
 }
 
-/// Whether a SIGTRAP is what becomes of a breakpoint's trap without a reason. A breakpoint instruction's own has another
-/// code, and so have those that programs send.
+/// Whether a SIGTRAP is what becomes of a breakpoint's trap without a reason.
 pub(super) fn is_lost_trap(tid: u32) -> bool {
+    ptrace::getsiginfo(of(tid)).is_ok_and(|it| is_lost(it.si_code))
+}
+
+/// The same, of the code of a signal. A breakpoint instruction's own has another one, and so have those that programs
+/// send.
+pub(super) fn is_lost(code: i32) -> bool {
     const TRAP_BRKPT: i32 = 1;
     const TRAP_HWBKPT: i32 = 4;
-    ptrace::getsiginfo(of(tid)).is_ok_and(|it| matches!(it.si_code, TRAP_BRKPT | TRAP_HWBKPT))
+    matches!(code, TRAP_BRKPT | TRAP_HWBKPT)
 }
 
 /// Leaves a stopped program stopped.

@@ -2,6 +2,7 @@
 
 mod child;
 pub(crate) mod guard;
+pub(crate) mod lost;
 pub(crate) mod perf;
 pub(crate) mod process;
 pub(crate) mod specimen;

@@ -4,7 +4,10 @@ use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::PathBuf;
+use std::time::Duration;
 
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::TimeValLike;
 use tenure_contend::record::Module;
 use tenure_types::Error;
 
@@ -32,6 +35,13 @@ pub(crate) fn has_trap_pending(tid: u32) -> bool {
     let pending = status.lines().find_map(|line| line.strip_prefix("SigPnd:"));
     let pending = pending.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
     pending.is_some_and(|mask| mask & (1 << 4) != 0)
+}
+
+/// Processor time of this process, or of this thread, so far.
+pub(crate) fn own_time(of: UsageWho) -> Duration {
+    let Ok(usage) = getrusage(of) else { return Duration::ZERO };
+    let microseconds = (usage.user_time() + usage.system_time()).num_microseconds();
+    Duration::from_micros(microseconds.cast_unsigned())
 }
 
 /// Nanoseconds that a thread has run.
@@ -71,6 +81,8 @@ fn state_and_flags(stat: &str) -> Option<(&str, u32)> {
 #[derive(Debug)]
 pub(crate) struct Process {
     pub(crate) pid: u32,
+    /// A thread that is not watched, since it is the one that watches.
+    pub(crate) except: Option<u32>,
     /// Where it may be read.
     memory: Option<File>,
     maps: Vec<Map>,
@@ -99,8 +111,12 @@ impl Process {
         check_kind(pid, &stat)?;
         check_owner(pid)?;
         check_program(pid)?;
-        let mut process =
-            Self { pid, memory: File::open(format!("/proc/{pid}/mem")).ok(), maps: Vec::new() };
+        let mut process = Self {
+            pid,
+            except: None,
+            memory: File::open(format!("/proc/{pid}/mem")).ok(),
+            maps: Vec::new(),
+        };
         process.read_maps();
         Ok(process)
     }
@@ -110,6 +126,7 @@ impl Process {
         let entries = fs::read_dir(format!("/proc/{}/task", self.pid)).into_iter().flatten();
         let mut threads: Vec<u32> =
             entries.flatten().filter_map(|it| it.file_name().to_str()?.parse().ok()).collect();
+        threads.retain(|tid| Some(*tid) != self.except);
         threads.sort_unstable_by_key(|tid| (*tid != self.pid, *tid));
         threads
     }

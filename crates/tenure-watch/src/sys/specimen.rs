@@ -1,6 +1,7 @@
 //! A process of our own that runs while it is measured what watching takes of one.
 //!
-//! It does nothing but look at the clock. What it misses between two looks is what an interrupt took, or a stop.
+//! It does nothing but look at the clock. Of its processor time, what passes between two looks that follow each other at once is
+//! its own; the rest is what interrupts took.
 
 use std::io;
 #[allow(clippy::disallowed_types, reason = "shared with another process")]
@@ -17,8 +18,8 @@ use super::child::{self, now};
 /// Less passes between two looks at the clock.
 const GAP: u64 = 1_000;
 
-/// As long as this, it was another program's turn.
-const PREEMPTED: u64 = 300_000;
+/// Looks at the clock between those whether the parent is there.
+const CHECKED: u32 = 1 << 20;
 
 #[derive(Debug)]
 pub(crate) struct Specimen {
@@ -31,11 +32,8 @@ pub(crate) struct Specimen {
 #[allow(clippy::disallowed_types, reason = "shared with another process")]
 struct Measured {
     words: [AtomicU64; 16],
-    /// Nanoseconds that it missed so far, and in which it did not run.
-    missed: AtomicU64,
-    preempted: AtomicU64,
-    /// Its last look at the clock.
-    last: AtomicU64,
+    /// Nanoseconds so far between looks at the clock that followed each other at once.
+    clean: AtomicU64,
     touches: AtomicBool,
 }
 
@@ -68,23 +66,30 @@ impl Specimen {
 
     /// What it missed meanwhile.
     pub(crate) fn missed(&self, meanwhile: impl FnOnce()) -> Missed {
-        let shared = self.shared();
-        // Relaxed: if one is older than another, that is a part of a microsecond.
-        let read = || {
-            let [missed, preempted, last] = [&shared.missed, &shared.preempted, &shared.last]
-                .map(|it| it.load(Ordering::Relaxed));
-            (missed, last.saturating_sub(preempted))
-        };
-        let before = read();
+        // Relaxed: a look more or less does not matter.
+        let clean = || self.shared().clean.load(Ordering::Relaxed);
+        let before = (self.ran(), clean());
         meanwhile();
-        let after = read();
-        let seconds =
-            |before, after: u64| Duration::from_nanos(after.saturating_sub(before)).as_secs_f64();
-        Missed { missed: seconds(before.0, after.0), ran: seconds(before.1, after.1) }
+        let after = (self.ran(), clean());
+        let ran = Duration::from_nanos(after.0.saturating_sub(before.0)).as_secs_f64();
+        let clean = Duration::from_nanos(after.1 - before.1).as_secs_f64();
+        Missed { missed: ran - clean, ran }
+    }
+
+    /// Nanoseconds of processor time.
+    fn ran(&self) -> u64 {
+        let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        // SAFETY: both calls write to what they are given.
+        unsafe {
+            let mut clock = 0;
+            libc::clock_getcpuclockid(self.pid.cast_signed(), &raw mut clock);
+            libc::clock_gettime(clock, &raw mut time);
+        }
+        time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_nsec.cast_unsigned()
     }
 }
 
-/// What a process missed, and for how long it ran, in seconds.
+/// Processor time that a process missed, and all that it had, in seconds.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Missed {
     pub(crate) missed: f64,
@@ -108,6 +113,7 @@ fn run(shared: &Measured, parent: u32) -> ! {
     // SAFETY: it takes numbers only, and fails where it is not needed.
     unsafe { libc::prctl(libc::PR_SET_PTRACER, libc::PR_SET_PTRACER_ANY) };
     let mut last = now();
+    let mut looks = 0_u32;
     loop {
         // Relaxed, here and below: each is a number or a flag of its own.
         if shared.touches.load(Ordering::Relaxed) {
@@ -115,19 +121,18 @@ fn run(shared: &Measured, parent: u32) -> ! {
         }
         let time = now();
         let gap = time.saturating_sub(last);
-        if gap >= PREEMPTED {
-            shared.preempted.fetch_add(gap, Ordering::Relaxed);
-        } else if gap > GAP {
-            shared.missed.fetch_add(gap, Ordering::Relaxed);
-        }
-        shared.last.store(time, Ordering::Relaxed);
-        // The parent may have ended before its end was asked to be signalled.
-        if gap >= PREEMPTED
-            && rustix::process::getppid()
-                .is_none_or(|it| it.as_raw_nonzero().get().cast_unsigned() != parent)
-        {
-            child::end();
+        if gap < GAP {
+            shared.clean.fetch_add(gap, Ordering::Relaxed);
         }
         last = time;
+        looks = looks.wrapping_add(1);
+        // It may have ended before its end was asked to be signalled.
+        let is_orphan = || {
+            let it = rustix::process::getppid().map(|it| it.as_raw_nonzero().get().cast_unsigned());
+            it != Some(parent)
+        };
+        if looks.is_multiple_of(CHECKED) && is_orphan() {
+            child::end();
+        }
     }
 }

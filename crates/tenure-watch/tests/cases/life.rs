@@ -33,7 +33,9 @@ fn busy() {
 #[ignore = "the watcher that other tests kill"]
 fn watcher() {
     let pid = std::env::var("TENURE_PID").unwrap().parse().unwrap();
-    watch(&Request { arms: 100.0, ..request(pid) }, &|_| false).unwrap();
+    let request = request(pid);
+    let options = tenure_watch::Options { arms: 100.0, ..request.options };
+    watch(&Request { options, ..request }, &|_| false).unwrap();
 }
 
 pub(crate) fn this(test: &str) -> Command {

@@ -4,6 +4,7 @@
 
 mod crowd;
 mod life;
+mod own;
 mod refused;
 mod traced;
 
@@ -13,7 +14,7 @@ use std::time::Duration;
 
 use tenure_find::{Finding, Kind, Report};
 use tenure_sim::Machine;
-use tenure_watch::{Progress, Request, Target, watch};
+use tenure_watch::{Options, Progress, Request, Target, watch};
 
 /// The case, what is wrong with it, and names that its finding has in C and in Rust.
 struct Case {
@@ -93,9 +94,7 @@ fn request(pid: u32) -> Request {
     Request {
         target: Target::Process(pid),
         duration: Some(Duration::from_secs(60)),
-        rate: 500,
-        arms: 50.0,
-        line_bytes: 64,
+        options: Options { rate: 500, arms: 50.0, line_bytes: 64 },
     }
 }
 
