@@ -55,7 +55,7 @@ class Memcached:
         self.processes = [subprocess.Popen(command)]
         self.pid = self.processes[0].pid
         time.sleep(0.5)
-        load = [TENURE, "load", "memcached", f"127.0.0.1:{port}", "--threads", "1", "--seconds", "100000"]
+        load = [TENURE, "load", "memcached", f"127.0.0.1:{port}", "--threads", "1", "--seconds", "3600"]
         self.processes.append(subprocess.Popen(load, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
         self.connection = socket.create_connection(("127.0.0.1", port)).makefile("rw", newline="\r\n")
         time.sleep(3)
