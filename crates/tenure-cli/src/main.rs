@@ -16,6 +16,8 @@ mod output;
 mod progress;
 mod run;
 #[cfg(target_os = "linux")]
+mod screen;
+#[cfg(target_os = "linux")]
 mod serve;
 mod sim;
 mod values;

@@ -5,13 +5,35 @@ use std::time::Duration;
 
 use clap::Args;
 use tenure_bench::simulate::machine;
-use tenure_watch::{Options, Request, Target, Watched};
+use tenure_find::terminal;
+use tenure_watch::{Options, Programs, Progress, Request, Target, Watched};
 
 use crate::failure::Failure;
 use crate::found::{self, Text};
 use crate::interrupt::Interrupt;
 use crate::output;
+#[cfg(target_os = "linux")]
+use crate::screen::Screen;
 use crate::values::{duration, looks, rate, run_line};
+
+/// Programs are watched on Linux alone.
+#[cfg(not(target_os = "linux"))]
+enum Screen {}
+
+#[cfg(not(target_os = "linux"))]
+impl Screen {
+    fn open() -> Option<Self> {
+        None
+    }
+
+    fn is_left(&self) -> bool {
+        match *self {}
+    }
+
+    fn refresh(&self, _: impl FnOnce() -> String) {
+        match *self {}
+    }
+}
 
 #[derive(Debug, Args)]
 pub(crate) struct Watch {
@@ -73,10 +95,25 @@ pub(crate) fn run(arguments: &Watch) -> Result<(), Failure> {
         duration: arguments.time,
         options: Options { rate: arguments.rate, arms: arguments.arms, line_bytes: arguments.line },
     };
-    let mut watched =
-        tenure_watch::watch(&request, &|_| interrupt.came()).map_err(Failure::input)?;
     let top = arguments.top;
-    let mut report = tenure_watch::report(&watched, arguments.line, top, &machine);
+    let programs = Programs::default();
+    // A program that was started writes to the terminal itself.
+    let screen = if is_started { None } else { Screen::open() };
+    let is_stopped = |progress: &Progress<'_>| {
+        let Some(screen) = &screen else { return interrupt.came() };
+        screen.refresh(|| {
+            let mut report =
+                tenure_watch::report(&progress.watched(), &programs, arguments.line, 0, &machine);
+            report.findings.truncate(top);
+            terminal::render(&report, output::style())
+        });
+        interrupt.came() || screen.is_left()
+    };
+    let watched = tenure_watch::watch(&request, &is_stopped);
+    // The report, or an error, is for the screen before.
+    drop(screen);
+    let mut watched = watched.map_err(Failure::input)?;
+    let mut report = tenure_watch::report(&watched, &programs, arguments.line, top, &machine);
     // The standard output of a program that was started is its own.
     let text = if is_started { Text::Stderr } else { Text::Stdout };
     output.deliver(&mut report, top, text)?;

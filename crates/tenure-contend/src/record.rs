@@ -73,6 +73,8 @@ pub struct Process {
     pub program: Option<String>,
     /// The program and its libraries.
     pub modules: Vec<Module>,
+    /// Code outside of these that has a name, as far as it is needed.
+    pub functions: Vec<Function>,
     /// In the order of their first accesses.
     pub threads: Vec<Thread>,
     /// Contended ones.
@@ -100,6 +102,17 @@ pub struct Module {
     pub end: u64,
     /// What was added to the addresses in the file.
     pub bias: u64,
+}
+
+/// A function that the process has compiled itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Function {
+    /// Its first address.
+    pub start: u64,
+    /// Behind its last address.
+    pub end: u64,
+    /// As the one who compiled it says.
+    pub name: String,
 }
 
 /// A thread.

@@ -4,20 +4,24 @@
 //! address is. Functions of the C and C++ libraries are known by their files, those of Rust's and of locks by their
 //! symbols.
 
+use std::cell::RefCell;
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use gimli::{
     BaseAddresses, CfaRule, EhFrame, LittleEndian, Register, RegisterRule, UnwindContext,
     UnwindSection as _,
 };
-use object::{Object as _, ObjectSection as _, ObjectSymbol as _, SymbolKind};
+use object::{Object as _, ObjectSection as _, ObjectSymbol as _, SymbolIndex, SymbolKind};
 use rustc_hash::FxHashMap;
 use tenure_contend::find::Programs;
 use tenure_contend::record::Module;
 
 use crate::sys::{Registers, Sample};
+
+const BP: Register = Register(6);
+const SP: Register = Register(7);
 
 /// Calls that are gone up, at most.
 const MOST: usize = 6;
@@ -36,7 +40,7 @@ const LIBRARIES: [&str; 9] = [
 ];
 
 /// What their functions' names begin with where they are linked into the program.
-const FUNCTIONS: [&str; 17] = [
+const FUNCTIONS: [&str; 20] = [
     "std::",
     "core::",
     "alloc::",
@@ -54,6 +58,9 @@ const FUNCTIONS: [&str; 17] = [
     "realloc",
     "_int_",
     "_ZNSt",
+    "sync.",
+    "sync/atomic.",
+    "runtime.",
 ];
 
 /// The modules of a process, as far as they were asked.
@@ -69,11 +76,22 @@ pub(crate) struct Callers {
 /// What a module's file says.
 #[derive(Debug, Default)]
 struct Unwound {
+    path: PathBuf,
     /// `.eh_frame`, and where it lies.
     frames: (u64, Vec<u8>),
-    /// Functions that are not the program's, by address.
-    foreign: Vec<(u64, u64)>,
+    /// By address in the file: where the caller's stack begins, and where its `rbp` was saved.
+    rules: RefCell<FxHashMap<u64, Option<Rule>>>,
+    /// Functions by address: where they begin and end.
+    functions: Vec<(u64, u64, SymbolIndex)>,
     is_library: bool,
+}
+
+/// The caller's stack pointer is so far from a register; its `rbp` was saved so far from that.
+#[derive(Debug, Clone, Copy)]
+struct Rule {
+    register: Register,
+    offset: i64,
+    frame: Option<i64>,
 }
 
 impl Callers {
@@ -158,30 +176,46 @@ impl Unwound {
         let frames = section.and_then(|it| Some((it.address(), it.data().ok()?.to_vec())));
         let name = path.file_name()?.to_str()?;
         let is_library = LIBRARIES.iter().any(|it| name.starts_with(it));
-        let is_named = |name: &str| {
-            let name = rustc_demangle::demangle(name).to_string();
-            let name = name.trim_start_matches(['<', '&', '*', '(', ' ']);
-            FUNCTIONS.iter().any(|start| name.starts_with(start))
-        };
         let symbols = file.symbols().filter(|_| !is_library);
-        let mut foreign: Vec<_> = symbols
-            .filter(|it| it.kind() == SymbolKind::Text && it.name().is_ok_and(is_named))
-            .map(|it| (it.address(), it.address() + it.size()))
+        let mut functions: Vec<_> = symbols
+            .filter(|it| it.kind() == SymbolKind::Text)
+            .map(|it| (it.address(), it.address() + it.size(), it.index()))
             .collect();
-        foreign.sort_unstable();
-        Some(Self { frames: frames.unwrap_or_default(), foreign, is_library })
+        functions.sort_unstable_by_key(|(start, ..)| *start);
+        let (path, frames) = (path.to_owned(), frames.unwrap_or_default());
+        Some(Self { path, frames, functions, is_library, ..Self::default() })
     }
 
+    /// Whether a return address is of a function that is not the program's.
     fn is_foreign(&self, address: u64) -> bool {
+        self.is_library || self.function(address).is_some_and(|name| is_of_language(&name))
+    }
+
+    fn function(&self, address: u64) -> Option<String> {
         // A return address may be the function's end.
-        let address = address.saturating_sub(1);
-        let behind = self.foreign.partition_point(|(start, _)| *start <= address);
-        self.is_library || self.foreign[..behind].last().is_some_and(|(_, end)| address < *end)
+        let address = address.checked_sub(1)?;
+        let behind = self.functions.partition_point(|(start, ..)| *start <= address);
+        let (.., index) = self.functions[..behind].last().filter(|(_, end, _)| address < *end)?;
+        let cache = object::ReadCache::new(File::open(&self.path).ok()?);
+        let file = object::File::parse(&cache).ok()?;
+        let symbol = file.symbol_by_index(*index).ok()?;
+        Some(rustc_demangle::demangle(symbol.name().ok()?).to_string())
     }
 
     fn step(&self, address: u64, stack: u64, frame: u64) -> Option<Step> {
-        const BP: Register = Register(6);
-        const SP: Register = Register(7);
+        if self.frames.1.is_empty() {
+            // Go has frame pointers, and no such tables.
+            return Some(Step { canonical: frame.checked_add(16)?, frame: Some(frame) });
+        }
+        let read = || self.rule(address);
+        let rule = (*self.rules.borrow_mut().entry(address).or_insert_with(read))?;
+        let from = if rule.register == SP { stack } else { frame };
+        let canonical = from.wrapping_add_signed(rule.offset);
+        let frame = rule.frame.map(|offset| canonical.wrapping_add_signed(offset));
+        Some(Step { canonical, frame })
+    }
+
+    fn rule(&self, address: u64) -> Option<Rule> {
         let (start, bytes) = &self.frames;
         let section = EhFrame::new(bytes, LittleEndian);
         let bases = BaseAddresses::default().set_eh_frame(*start);
@@ -189,19 +223,61 @@ impl Unwound {
         let row = section
             .unwind_info_for_address(&bases, &mut context, address, EhFrame::cie_from_offset)
             .ok()?;
-        let canonical = match row.cfa() {
-            CfaRule::RegisterAndOffset { register: SP, offset } => {
-                stack.wrapping_add_signed(*offset)
-            }
-            CfaRule::RegisterAndOffset { register: BP, offset } => {
-                frame.wrapping_add_signed(*offset)
-            }
-            _ => return None,
+        let (register, offset) = match row.cfa() {
+            CfaRule::RegisterAndOffset { register, offset } => (*register, *offset),
+            CfaRule::Expression(_) => return None,
         };
         let frame = match row.register(BP) {
-            Some(RegisterRule::Offset(offset)) => Some(canonical.wrapping_add_signed(offset)),
+            Some(RegisterRule::Offset(offset)) => Some(offset),
             _ => None,
         };
-        Some(Step { canonical, frame })
+        [BP, SP].contains(&register).then_some(Rule { register, offset, frame })
+    }
+}
+
+fn is_of_language(function: &str) -> bool {
+    let name = function.trim_start_matches(['<', '&', '*', '(', ' ']);
+    FUNCTIONS.iter().any(|start| name.starts_with(start))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_of_languages_and_locks_are_not_the_programs() {
+        for name in [
+            "core::sync::atomic::AtomicU64::fetch_add",
+            "<std::sync::mutex::Mutex<T> as core::fmt::Debug>::fmt",
+            "<&alloc::vec::Vec<u8>>::len",
+            "parking_lot::raw_mutex::RawMutex::lock_slow",
+            "pthread_mutex_lock",
+            "sync.(*Mutex).Lock",
+        ] {
+            assert!(is_of_language(name), "{name}");
+        }
+        for name in
+            ["main", "server::accept", "<server::Peer as core::ops::Drop>::drop", "main.run"]
+        {
+            assert!(!is_of_language(name), "{name}");
+        }
+    }
+
+    /// This test's own file has tables and symbols.
+    #[test]
+    fn a_file_says_how_to_go_up_from_an_address() {
+        let file = Unwound::open(&std::env::current_exe().unwrap()).unwrap();
+        let (start, end, _) = *file
+            .functions
+            .iter()
+            .find(|(start, ..)| {
+                let name = file.function(start + 1).unwrap_or_default();
+                name.contains("a_file_says_how_to_go_up_from_an_address")
+            })
+            .unwrap();
+        assert!(start < end && !file.is_foreign(start + 1));
+        // At its first instruction the return address lies on top of the stack.
+        let step = file.step(start, 0x1000, 0x2000).unwrap();
+        assert_eq!((step.canonical, step.frame), (0x1008, None));
     }
 }

@@ -26,7 +26,7 @@ use crate::{Cost, Counts, Progress, Request, Started, Target, Watched};
 
 pub(crate) fn watch(
     request: &Request,
-    is_stopped: &dyn Fn(&Progress) -> bool,
+    is_stopped: &dyn Fn(&Progress<'_>) -> bool,
 ) -> Result<Watched, Error> {
     // Short waits for threads that stop are as short as they say.
     let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
@@ -68,10 +68,17 @@ pub(crate) fn watch(
     let name = session.name();
     let start = Instant::now();
     let is_late = || request.duration.is_some_and(|duration| start.elapsed() >= duration);
-    let progress =
-        |session: &Session| Progress { elapsed: start.elapsed(), counts: session.counts };
+    let is_stopped = |session: &Session| {
+        let now = || {
+            let own = own_time().saturating_sub(before) + session.own();
+            let (recording, counts) = session.recorded(Ended::Running);
+            Watched { recording, name: name.clone(), counts, cost, own, is_traced, started: None }
+        };
+        let elapsed = start.elapsed();
+        is_stopped(&Progress { elapsed, counts: session.counts, now: &now })
+    };
     let mut is_over = false;
-    while !is_over && !is_late() && !is_stopped(&progress(&session)) {
+    while !is_over && !is_late() && !is_stopped(&session) {
         session.step()?;
         is_over = session.is_over();
     }

@@ -20,6 +20,8 @@ mod cost;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod heap;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod jit;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod lanes;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod launch;
@@ -39,6 +41,7 @@ use std::time::Duration;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 pub use own::Session;
 pub use report::report;
+pub use tenure_contend::find::Programs;
 use tenure_contend::record::Recording;
 pub use tenure_types::Error;
 
@@ -142,12 +145,30 @@ pub struct Counts {
 }
 
 /// How far it has come.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Progress {
+pub struct Progress<'a> {
     /// Since the beginning.
     pub elapsed: Duration,
     /// What watching did so far.
     pub counts: Counts,
+    now: &'a dyn Fn() -> Watched,
+}
+
+impl Progress<'_> {
+    /// What was watched so far.
+    #[must_use]
+    pub fn watched(&self) -> Watched {
+        (self.now)()
+    }
+}
+
+impl std::fmt::Debug for Progress<'_> {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { elapsed, counts, now: _ } = self;
+        out.debug_struct("Progress")
+            .field("elapsed", elapsed)
+            .field("counts", counts)
+            .finish_non_exhaustive()
+    }
 }
 
 /// Watches until the time is over, the program ends, or `is_stopped` says so, which is asked every few milliseconds.
@@ -156,7 +177,10 @@ pub struct Progress {
 ///
 /// The process does not exist or is of a kind that cannot be watched; the kernel refuses; the program cannot be
 /// started; this is not Linux on x86-64. The error says what to do.
-pub fn watch(request: &Request, is_stopped: &dyn Fn(&Progress) -> bool) -> Result<Watched, Error> {
+pub fn watch(
+    request: &Request,
+    is_stopped: &dyn Fn(&Progress<'_>) -> bool,
+) -> Result<Watched, Error> {
     #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
     {
         launch::watch(request, is_stopped)

@@ -329,3 +329,73 @@ fn share(entry: &Entry) -> Share {
 fn offset(inside: u64) -> u8 {
     u8::try_from(inside).expect("less than a line")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LINE: u64 = 0x1000;
+
+    fn touch(access: Access, word: u64, code: u64) -> Touch {
+        Touch { code, access, address: LINE + word * 8, size: 8 }
+    }
+
+    /// A look at a word that a thread hits twice, after so many nanoseconds each.
+    fn look(lines: &mut Lines, thread: u32, touch: &Touch, nanoseconds: u64) {
+        lines.hit(thread, touch);
+        lines.hit(thread, touch);
+        lines.exposed(touch.address, thread, 2 * nanoseconds);
+    }
+
+    /// How often a second each thread did each thing: two threads that run for a second.
+    fn rates(lines: &Lines) -> BTreeMap<(u32, Access, u8), f64> {
+        let threads: FxHashMap<_, _> =
+            [1, 2].map(|id| (id, (id, 1_000_000_000))).into_iter().collect();
+        let line = &lines.lines[&LINE];
+        let entries = line.entries(&threads, &lines.samples);
+        entries
+            .into_iter()
+            .map(|it| ((it.thread, it.access, it.offset / 8), it.count as f64))
+            .collect()
+    }
+
+    #[test]
+    fn words_that_are_met_at_once_are_in_use_as_often_as_the_line() {
+        let mut lines = Lines::new(64);
+        let (take, add) = (touch(Access::CompareExchange, 0, 1), touch(Access::Write, 1, 2));
+        // Half of the samples lie on the lock, and none on what it guards.
+        for sample in 0..100 {
+            lines.sampled(1, 0, Some(&take).filter(|_| sample % 2 == 0));
+        }
+        for _ in 0..10 {
+            look(&mut lines, 1, &take, 30_000);
+            look(&mut lines, 1, &add, 30_000);
+            // The other thread only stores, which takes no time that samples show.
+            look(&mut lines, 2, &touch(Access::Write, 2, 3), 30_000);
+        }
+        let rates = rates(&lines);
+        assert_eq!(rates[&(1, Access::CompareExchange, 0)], 5e6);
+        assert_eq!(rates[&(1, Access::Write, 1)], 5e6);
+        assert_eq!(rates[&(2, Access::Write, 2)], 5e6);
+    }
+
+    #[test]
+    fn a_word_that_is_met_late_is_in_use_as_often_as_it_was_met() {
+        let mut lines = Lines::new(64);
+        for _ in 0..100 {
+            lines.sampled(1, 0, Some(&touch(Access::Read, 0, 1)));
+        }
+        let rare = touch(Access::Write, 0, 2);
+        for _ in 0..10 {
+            look(&mut lines, 1, &touch(Access::Read, 0, 1), 10_000);
+            look(&mut lines, 2, &rare, 1_000_000);
+        }
+        let rates = rates(&lines);
+        assert_eq!(rates[&(2, Access::Write, 0)], 1000.0);
+        assert!(rates[&(1, Access::Read, 0)] > 1e6);
+        // One look of several that meets it at once says how much of the time it is busy.
+        look(&mut lines, 2, &rare, 1_000);
+        let busy = self::rates(&lines)[&(2, Access::Write, 0)];
+        assert!(busy > 5e5 && busy < 2e6, "{busy}");
+    }
+}

@@ -7,9 +7,16 @@ use tenure_sim::Machine;
 use crate::Watched;
 
 /// What was found, the worst first. For as many findings as `predicted` says, the simulator predicts what mending them
-/// would give on a machine; that takes a second or so for each.
+/// would give on a machine; that takes a second or so for each. `programs` keeps what was read of files from one report
+/// to the next.
 #[must_use]
-pub fn report(watched: &Watched, line_bytes: u32, predicted: usize, machine: &Machine) -> Report {
+pub fn report(
+    watched: &Watched,
+    programs: &Programs,
+    line_bytes: u32,
+    predicted: usize,
+    machine: &Machine,
+) -> Report {
     let recording = &watched.recording;
     let threads = || recording.processes.iter().flat_map(|process| &process.threads);
     let run = Run {
@@ -36,7 +43,7 @@ pub fn report(watched: &Watched, line_bytes: u32, predicted: usize, machine: &Ma
         forecast: None,
         pattern: None,
     };
-    find::report(recording, &Programs::default(), run, line_bytes, predicted, machine)
+    find::report(recording, programs, run, line_bytes, predicted, machine)
 }
 
 /// The part of the program's processor time that watching took.

@@ -11,6 +11,7 @@ use crate::arm;
 use crate::backend::{Backend, Trouble};
 use crate::check;
 use crate::code::Code;
+use crate::jit;
 use crate::lanes::Life;
 use crate::lines::Lines;
 use crate::sys::process::{self, Process};
@@ -286,8 +287,13 @@ impl Session {
         if self.process.is_alive() {
             self.list(Instant::now());
         }
+        self.recorded(ended)
+    }
+
+    /// What was recorded so far.
+    pub(crate) fn recorded(&self, ended: Ended) -> (Recording, Counts) {
         let Trouble { lost, left_out, kept } = self.backend.trouble();
-        self.counts = Counts { lost, left_out, kept, ..self.counts };
+        let counts = Counts { lost, left_out, kept, ..self.counts };
         let seconds = self.start.elapsed();
         let mut threads: Vec<Thread> =
             self.threads.iter().map(|(tid, it)| self.thread(*tid, it)).collect();
@@ -309,11 +315,19 @@ impl Session {
                 thread.accesses += entry.count;
             }
         }
+        let codes = lines.iter().flat_map(|line| &line.entries).map(|entry| entry.code);
         let modules = self.process.modules();
+        let is_own = |code: &u64| modules.iter().any(|it| (it.start..it.end).contains(code));
+        let compiled: Vec<u64> = codes.filter(|code| !is_own(code)).collect();
+        let functions = match compiled.is_empty() {
+            true => Vec::new(),
+            false => jit::functions(self.process.pid, &compiled),
+        };
         let process = record::Process {
             pid: self.process.pid,
             program: self.process.program(),
             modules,
+            functions,
             threads,
             lines,
             line_bytes: self.line_bytes,
@@ -327,7 +341,7 @@ impl Session {
             cpu_seconds,
             processes: vec![process],
         };
-        (recording, self.counts)
+        (recording, counts)
     }
 
     /// Nanoseconds that a thread ran while it was watched. One that ended soon was never asked.
@@ -345,6 +359,12 @@ impl Session {
         let cpu = self.ran(tid, known);
         let lived = known.seen[1].saturating_sub(known.seen[0]).max(Duration::from_millis(1));
         let stack = self.process.map(known.stack).map_or(0..0, |map| map.start..map.end);
+        // Where several have theirs, as Go's, it is memory like any other.
+        let is_shared = || {
+            let others = self.threads.iter().filter(|(other, _)| **other != tid);
+            others.into_iter().any(|(_, other)| stack.contains(&other.stack))
+        };
+        let stack = if is_shared() { 0..0 } else { stack };
         Thread {
             id: known.id,
             name: known.name.clone(),

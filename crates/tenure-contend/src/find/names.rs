@@ -8,7 +8,7 @@ use std::rc::Rc;
 use tenure_find::Code;
 use tenure_types::code::{Access, Frame, Object, Pointed, Program};
 
-use crate::record::{Module, Process};
+use crate::record::{Function, Module, Process};
 
 /// The programs and libraries of a run, each opened once.
 #[derive(Debug, Default)]
@@ -88,8 +88,24 @@ impl<'a> Names<'a> {
             return known.clone();
         }
         let code = self.frame(address).map(|(frame, _)| self.code_of(&frame));
+        let code = code.or_else(|| self.unnamed(address));
         self.codes.borrow_mut().insert(address, code.clone());
         code
+    }
+
+    /// Code without debugging information and symbols: by what compiled it, or by its place in a file or in memory.
+    fn unnamed(&self, address: u64) -> Option<Code> {
+        let inside = address.checked_sub(1)?;
+        let of = |it: &&Function| (it.start..it.end).contains(&inside);
+        let function = match (self.process.functions.iter().find(of), self.module(address)) {
+            (Some(function), _) => function.name.clone(),
+            (None, Some((module, inside))) => {
+                let file = module.path.rsplit('/').next().unwrap_or_default();
+                format!("{file}+{inside:#x}")
+            }
+            (None, None) => format!("{address:#x}"),
+        };
+        Some(Code { function, line: None })
     }
 
     /// Whether code is Rust.
@@ -216,7 +232,12 @@ fn is_own(frame: &Frame) -> bool {
     let Some(file) = &frame.file else { return false };
     // rustc names its own files by what is left of the path they were compiled at.
     let starts = ["/rustc/", "library/", "/usr/include/", "/usr/lib/"];
-    !starts.iter().any(|start| file.starts_with(start)) && !file.contains("/lib/rustlib/src/")
+    // Go's own files are where it is installed.
+    let of_go = ["/src/runtime/", "/src/sync/", "/src/internal/"];
+    let is_of_go = || file.ends_with(".go") && of_go.iter().any(|folder| file.contains(folder));
+    !starts.iter().any(|start| file.starts_with(start))
+        && !file.contains("/lib/rustlib/src/")
+        && !is_of_go()
 }
 
 #[cfg(test)]
@@ -243,5 +264,27 @@ mod tests {
             assert_eq!(shown, expected);
         }
         assert!(is_atomic(&frame(&atomic)) && !is_atomic(&frame(&lock)));
+    }
+
+    #[test]
+    fn code_without_names_has_those_of_its_compiler_or_its_place() {
+        let function =
+            |start, name: &str| Function { start, end: start + 16, name: name.to_owned() };
+        let process = Process {
+            modules: vec![Module {
+                path: "/nowhere/libz.so.1".to_owned(),
+                start: 0x1000,
+                end: 0x2000,
+                bias: 0x1000,
+            }],
+            functions: vec![function(0x9000, "LazyCompile:*add server.js:10")],
+            ..Process::default()
+        };
+        let programs = Programs::default();
+        let names = Names::new(&process, &programs);
+        let named = |address| names.code(address).unwrap().function;
+        assert_eq!(named(0x9010), "LazyCompile:*add server.js:10");
+        assert_eq!(named(0x1234), "libz.so.1+0x234");
+        assert_eq!(named(0x9011), "0x9011");
     }
 }

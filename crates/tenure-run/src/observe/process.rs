@@ -126,6 +126,7 @@ impl Observed {
             watched: None,
         });
         record::Process {
+            functions: Vec::new(),
             pid: reader.header.pid,
             program: reader.modules.first().map(WithTail::path),
             modules: reader.modules.iter().map(recorded_module).collect(),

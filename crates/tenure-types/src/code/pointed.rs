@@ -83,20 +83,30 @@ impl Traced<'_, '_> {
     fn pointers(&self, mut at: usize, register: Register, steps: usize) -> Vec<Pointer> {
         let mut delta = 0_i64;
         let first = at.saturating_sub(FAR);
+        let Some(access) = self.code.get(at).map(Instruction::ip) else { return Vec::new() };
         let mut info = InstructionInfoFactory::new();
         loop {
             let Some(here) = self.code.get(at).map(Instruction::ip) else { return Vec::new() };
-            let found: Vec<_> =
-                self.variables(here, Place::In(register)).map(|ty| (ty, delta)).collect();
+            let variables = self.function.variables.iter();
+            let found: Vec<_> = variables
+                .filter(|it| it.place == Place::In(register) && it.holds(here))
+                .filter_map(|it| Some((self.pointee(it.ty)?, delta)))
+                .collect();
             if !found.is_empty() || at == first || steps == 0 {
                 return found;
             }
             at -= 1;
             let before = &self.code[at];
-            let ends = [FlowControl::UnconditionalBranch, FlowControl::Return];
-            let is_call =
-                matches!(before.flow_control(), FlowControl::Call | FlowControl::IndirectCall);
-            if ends.contains(&before.flow_control()) || is_call && LOST.contains(&register) {
+            let is_lost = match before.flow_control() {
+                FlowControl::Return => true,
+                // Into a loop, which begins with its end.
+                FlowControl::UnconditionalBranch => {
+                    !(before.next_ip()..=access).contains(&before.near_branch_target())
+                }
+                FlowControl::Call | FlowControl::IndirectCall => LOST.contains(&register),
+                _ => false,
+            };
+            if is_lost {
                 return Vec::new();
             }
             let writes = info.info(before).used_registers().iter().any(|used| {
@@ -140,12 +150,26 @@ impl Traced<'_, '_> {
             return pointed.map(|ty| (ty, 0)).into_iter().collect();
         }
         let Some((base, offset)) = memory(load) else { return Vec::new() };
-        let mut found: Vec<Pointer> =
-            self.variables(load.ip(), Place::Near(base, offset)).map(|ty| (ty, 0)).collect();
-        if let Some(frame) = self.frame(at, base) {
-            let place = Place::InFrame(offset.saturating_add(frame));
-            found.extend(self.variables(load.ip(), place).map(|ty| (ty, 0)));
-        }
+        let frame = self.frame(at, base).map(|frame| offset.saturating_add(frame));
+        let here = self.function.variables.iter().filter(|it| it.holds(load.ip()));
+        let mut found: Vec<Pointer> = here
+            .filter_map(|variable| {
+                let inside = match variable.place {
+                    Place::Near(register, start) if register == base => offset.checked_sub(start),
+                    Place::InFrame(start) => frame?.checked_sub(start),
+                    _ => None,
+                };
+                match inside? {
+                    0 => self.pointee(variable.ty),
+                    // A member of a variable, as of a closure's.
+                    inside => match self.types.of_entry(self.reader, variable.ty)? {
+                        (ty, 0) => self.member(ty, inside),
+                        _ => None,
+                    },
+                }
+            })
+            .map(|ty| (ty, 0))
+            .collect();
         // Without optimisation values are put aside in the frame.
         if found.is_empty()
             && let Some((stored, from)) = self.stored(at, base, offset)
@@ -204,20 +228,11 @@ impl Traced<'_, '_> {
         }
     }
 
-    /// What the variables at a place point to.
-    fn variables(&self, address: u64, place: Place) -> impl Iterator<Item = TypeId> {
-        let here = self.function.variables.iter();
-        let here = here.filter(move |it| it.place == place && it.holds(address));
-        here.filter_map(|it| self.pointee(it.ty))
-    }
-
     /// What a variable of a type points to, if it is one pointer.
     fn pointee(&self, ty: usize) -> Option<TypeId> {
         match self.types.of_entry(self.reader, ty)? {
             (ty, 1) => Some(self.types.model.resolved(ty)),
-            (ty, 0) => self
-                .member(ty, 0)
-                .filter(|_| self.types.model[self.types.model.resolved(ty)].size == 8),
+            (ty, 0) => self.member(ty, 0),
             _ => None,
         }
     }

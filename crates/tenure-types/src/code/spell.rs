@@ -19,11 +19,20 @@ pub(super) fn demangled(symbol: &str) -> String {
         let _ = cpp.structured_demangle(&mut text, &DemangleOptions::new().no_params());
     }
     if text.0.is_empty() {
-        // gcc marks copies of a function: `step.constprop.0`.
-        let plain = symbol.split_once('.').map_or(symbol, |(plain, _)| plain);
-        return cut(if plain.is_empty() { symbol } else { plain }).to_owned();
+        return cut(without_mark(symbol)).to_owned();
     }
     text.0
+}
+
+/// Compilers mark copies of a function, and variables of functions: `step.constprop.0`, `count.1`. Go has dots in names.
+fn without_mark(symbol: &str) -> &str {
+    let marks = ["cold", "constprop", "isra", "llvm", "localalias", "lto_priv", "part"];
+    let is_mark = |part: &str| {
+        marks.contains(&part) || part.starts_with(|first: char| first.is_ascii_digit())
+    };
+    let dots = symbol.match_indices('.').map(|(at, _)| at).filter(|at| *at > 0);
+    let behind = |at: usize| symbol[at + 1..].split('.').next().unwrap_or_default();
+    dots.into_iter().find(|at| is_mark(behind(*at))).map_or(symbol, |at| &symbol[..at])
 }
 
 /// A function by its symbol, with the type it is a method of: `Session::get`, `accept`, `run::{closure}`.
@@ -201,6 +210,8 @@ mod tests {
             ("_Z6acceptv", "accept"),
             ("main", "main"),
             ("step.constprop.0", "step"),
+            ("main.(*Server).handle", "main.(*Server).handle"),
+            ("main.run.func1", "main.run.func1"),
             ("_ZNSt6atomicIiE9fetch_addEiSt12memory_order", "atomic::fetch_add"),
         ] {
             assert_eq!(function(symbol), expected, "{symbol}");

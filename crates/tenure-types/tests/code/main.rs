@@ -10,5 +10,7 @@ mod frames;
 mod hostile;
 // Elsewhere the code behind a call is not read.
 #[cfg(target_arch = "x86_64")]
+mod pointed;
+#[cfg(target_arch = "x86_64")]
 mod results;
 mod variables;

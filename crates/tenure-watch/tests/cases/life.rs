@@ -89,7 +89,7 @@ fn watching_ends_with_its_time_and_with_the_program() {
     assert_eq!(watched.recording.ended, Ended::Running);
     assert!(watched.counts.samples > 0 && !is_traced(pid), "{:?}", watched.counts);
     let program = std::cell::Cell::new(Some(program));
-    let end = |_: &Progress| {
+    let end = |_: &Progress<'_>| {
         drop(program.take());
         false
     };

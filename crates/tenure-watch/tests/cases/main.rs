@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use tenure_find::{Finding, Kind, Report};
 use tenure_sim::Machine;
-use tenure_watch::{Options, Progress, Request, Target, watch};
+use tenure_watch::{Options, Programs, Progress, Request, Target, watch};
 
 /// The case, what is wrong with it, and names that its finding has in C and in Rust.
 struct Case {
@@ -101,14 +101,14 @@ fn request(pid: u32) -> Request {
 /// Watches until lines were looked at so often, however long that takes on a busy machine.
 fn report(program: &Path, case: &str, looks: u64) -> Report {
     let running = Running::start(Command::new(program).arg(case));
-    let is_enough = |it: &Progress| {
+    let is_enough = |it: &Progress<'_>| {
         it.counts.looks >= looks || it.elapsed.as_secs() > 5 && it.counts.samples == 0
     };
     // A control may have nothing to look at.
-    let is_enough = |it: &Progress| is_enough(it) || it.counts.samples > 1000;
+    let is_enough = |it: &Progress<'_>| is_enough(it) || it.counts.samples > 1000;
     let watched = watch(&request(running.0.id()), &is_enough).unwrap();
     let machine = Machine::preset("epyc-2s-256").unwrap();
-    tenure_watch::report(&watched, 64, 0, &machine)
+    tenure_watch::report(&watched, &Programs::default(), 64, 0, &machine)
 }
 
 /// All names in a finding.
