@@ -103,6 +103,11 @@ impl Callers {
         self.modules.is_empty()
     }
 
+    /// Whether a sample was taken in a function of a library for C and C++.
+    pub(crate) fn is_of_library(&mut self, sample: &Sample) -> bool {
+        self.file(sample.ip).is_some_and(|(_, file)| file.is_library)
+    }
+
     /// The return address in the program's own code, if a sample was taken in a function that is not the program's.
     pub(crate) fn caller(&mut self, sample: &Sample) -> Option<u64> {
         if !self.is_foreign(sample.ip) {

@@ -49,10 +49,11 @@ impl Code {
             self.callers.set(process.modules());
         }
         let Some(code) = self.callers.caller(sample) else { return touch };
-        let access = match touch.access {
-            Access::Read => Access::Load,
-            Access::Write => Access::Store,
-            access => access,
+        // Without optimisation Rust's atomic operations are calls. A lock of the C library has plain words beside it.
+        let access = match (touch.access, self.callers.is_of_library(sample)) {
+            (Access::Read, false) => Access::Load,
+            (Access::Write, false) => Access::Store,
+            (access, _) => access,
         };
         Touch { code, access, ..touch }
     }

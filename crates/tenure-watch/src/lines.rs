@@ -349,8 +349,8 @@ mod tests {
 
     /// How often a second each thread did each thing: two threads that run for a second.
     fn rates(lines: &Lines) -> BTreeMap<(u32, Access, u8), f64> {
-        let threads: FxHashMap<_, _> =
-            [1, 2].map(|id| (id, (id, 1_000_000_000))).into_iter().collect();
+        let life = Life { first: 0, last: 1_000_000_000, ran: 1_000_000_000 };
+        let threads = [1, 2].map(|id| (id, (id, life))).into_iter().collect();
         let line = &lines.lines[&LINE];
         let entries = line.entries(&threads, &lines.samples);
         entries

@@ -361,7 +361,10 @@ impl Session {
         let stack = self.process.map(known.stack).map_or(0..0, |map| map.start..map.end);
         // Where several have theirs, as Go's, it is memory like any other.
         let is_shared = || {
-            let others = self.threads.iter().filter(|(other, _)| **other != tid);
+            let others = self.threads.iter().filter(|(other, it)| {
+                // A later thread may have the same stack.
+                **other != tid && it.seen[0] <= known.seen[1] && known.seen[0] <= it.seen[1]
+            });
             others.into_iter().any(|(_, other)| stack.contains(&other.stack))
         };
         let stack = if is_shared() { 0..0 } else { stack };

@@ -25,12 +25,12 @@ fn program(name: &str) -> PathBuf {
 /// What is found in a case, after so many looks.
 fn report(program: &PathBuf, case: &str, looks: u64) -> tenure_find::Report {
     let running = Running::start(Command::new(program).arg(case));
-    let is_enough = |it: &tenure_watch::Progress| {
+    let is_enough = |it: &tenure_watch::Progress<'_>| {
         it.counts.looks >= looks && it.elapsed > Duration::from_secs(2)
     };
     let watched = watch(&request(running.0.id()), &is_enough).unwrap();
     let machine = tenure_sim::Machine::preset("epyc-2s-256").unwrap();
-    tenure_watch::report(&watched, 64, 0, &machine)
+    tenure_watch::report(&watched, &tenure_watch::Programs::default(), 64, 0, &machine)
 }
 
 #[test]

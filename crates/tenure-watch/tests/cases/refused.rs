@@ -114,7 +114,7 @@ fn a_program_in_another_pid_namespace_is_watched() {
         thread::sleep(Duration::from_millis(1));
     }
     let Some(pid) = pid else { return eprintln!("skipped: there are no PID namespaces here") };
-    let is_enough = |it: &tenure_watch::Progress| it.counts.looks >= 20;
+    let is_enough = |it: &tenure_watch::Progress<'_>| it.counts.looks >= 20;
     let watched = watch(&request(pid), &is_enough).unwrap();
     let lines = watched.recording.processes.iter().flat_map(|it| &it.lines).count();
     assert!(lines > 0, "{:?}", watched.counts);

@@ -11,7 +11,7 @@ struct owner {
 };
 
 static struct peer one;
-static struct peer *current = &one;
+struct peer *current = &one;
 
 /* An instruction with the operand that the compiler chose, and its end. */
 #define ADD(place, name) __asm__ volatile("lock incq %0\nend_" #name ":" : "+m"(place))
