@@ -70,8 +70,9 @@ pub(crate) fn watch(
     let is_late = || request.duration.is_some_and(|duration| start.elapsed() >= duration);
     let is_stopped = |session: &Session| {
         let now = || {
-            let own = own_time().saturating_sub(before) + session.own();
-            let (recording, counts) = session.recorded(Ended::Running);
+            let own = process::own_time(UsageWho::RUSAGE_SELF);
+            let own = own.saturating_sub(before) + session.own();
+            let (recording, counts) = session.so_far(Ended::Running);
             Watched { recording, name: name.clone(), counts, cost, own, is_traced, started: None }
         };
         let elapsed = start.elapsed();

@@ -287,11 +287,11 @@ impl Session {
         if self.process.is_alive() {
             self.list(Instant::now());
         }
-        self.recorded(ended)
+        self.so_far(ended)
     }
 
-    /// What was recorded so far.
-    pub(crate) fn recorded(&self, ended: Ended) -> (Recording, Counts) {
+    /// The same, with what was known of threads a moment ago.
+    pub(crate) fn so_far(&self, ended: Ended) -> (Recording, Counts) {
         let Trouble { lost, left_out, kept } = self.backend.trouble();
         let counts = Counts { lost, left_out, kept, ..self.counts };
         let seconds = self.start.elapsed();
