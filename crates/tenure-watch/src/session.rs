@@ -15,7 +15,7 @@ use crate::jit;
 use crate::lanes::Life;
 use crate::lines::Lines;
 use crate::sys::process::{self, Process};
-use crate::sys::{Registers, Sample};
+use crate::sys::{Registers, Sample, now};
 use crate::{Counts, Options};
 
 /// How often threads are listed.
@@ -55,7 +55,8 @@ struct Known {
     names: u8,
     /// Nanoseconds that it had run when it was first seen, and that it has.
     ran: [u64; 2],
-    seen: [Duration; 2],
+    /// When it was seen first and last, by the clock of samples.
+    seen: [u64; 2],
     /// Where its stack was.
     stack: u64,
 }
@@ -111,7 +112,7 @@ impl Session {
     pub(crate) fn step(&mut self) -> Result<(), Error> {
         let now = Instant::now();
         if now >= self.next_list {
-            self.list(now);
+            self.list();
             // Of a thousand threads it takes milliseconds.
             self.next_list = now + LISTED.max(now.elapsed() * 50);
         }
@@ -145,35 +146,35 @@ impl Session {
 
     fn note(&mut self, sample: &Sample) {
         let id = self.threads.len() as u32 + 1;
-        let elapsed = self.start.elapsed();
         let known = self.threads.entry(sample.tid).or_insert_with(|| Known {
             id,
-            seen: [elapsed; 2],
+            seen: [sample.time; 2],
             ..Known::default()
         });
-        known.seen[1] = elapsed;
+        known.seen[0] = known.seen[0].min(sample.time);
+        known.seen[1] = known.seen[1].max(sample.time);
         if let Some(registers) = sample.registers {
             known.stack = registers.0[Registers::SP];
         }
     }
 
     /// Asks for the threads' names and times.
-    fn list(&mut self, now: Instant) {
+    fn list(&mut self) {
         if self.process.read_maps() {
             self.code.clear();
         }
         self.recent.retain(|_, last| last.elapsed() < RECENT);
         self.lines.prune();
-        let elapsed = now - self.start;
         let mut all = Vec::new();
         for tid in self.process.threads() {
             let Some(ran) = process::ran(self.process.pid, tid) else { continue };
+            let time = now();
             all.push((tid, ran));
             let id = self.threads.len() as u32 + 1;
             let known = self.threads.entry(tid).or_insert_with(|| Known {
                 id,
                 ran: [ran; 2],
-                seen: [elapsed; 2],
+                seen: [time; 2],
                 ..Known::default()
             });
             // A thread may name itself once it runs; a program's have the name of their parent until then.
@@ -182,7 +183,7 @@ impl Session {
                 known.names += 1;
             }
             known.ran[1] = ran;
-            known.seen[1] = elapsed;
+            known.seen[1] = known.seen[1].max(time);
         }
         self.backend.list(&all);
     }
@@ -285,7 +286,7 @@ impl Session {
     /// What was recorded so far.
     pub(crate) fn recorded(&mut self, ended: Ended) -> (Recording, Counts) {
         if self.process.is_alive() {
-            self.list(Instant::now());
+            self.list();
         }
         self.so_far(ended)
     }
@@ -351,13 +352,13 @@ impl Session {
     }
 
     fn life(&self, tid: u32, known: &Known) -> Life {
-        let [first, last] = known.seen.map(|it| u64::try_from(it.as_nanos()).unwrap_or(u64::MAX));
+        let [first, last] = known.seen;
         Life { first, last, ran: self.ran(tid, known) }
     }
 
     fn thread(&self, tid: u32, known: &Known) -> Thread {
         let cpu = self.ran(tid, known);
-        let lived = known.seen[1].saturating_sub(known.seen[0]).max(Duration::from_millis(1));
+        let lived = (known.seen[1] - known.seen[0]).max(1_000_000);
         let stack = self.process.map(known.stack).map_or(0..0, |map| map.start..map.end);
         // Where several have theirs, as Go's, it is memory like any other.
         let is_shared = || {
@@ -371,7 +372,7 @@ impl Session {
         Thread {
             id: known.id,
             name: known.name.clone(),
-            lived: u64::try_from(lived.as_nanos()).unwrap_or(u64::MAX),
+            lived,
             cpu,
             stack,
             waited: (cpu as f64 * self.lines.waited(tid)) as u64,

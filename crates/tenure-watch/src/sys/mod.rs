@@ -8,6 +8,8 @@ pub(crate) mod process;
 pub(crate) mod specimen;
 pub(crate) mod tracer;
 
+pub(crate) use child::now;
+
 /// The general registers of a thread, in the order of perf's masks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Registers(pub(crate) [u64; Self::COUNT]);
@@ -28,6 +30,8 @@ pub(crate) struct Sample {
     pub(crate) pid: u32,
     pub(crate) tid: u32,
     pub(crate) cpu: u32,
+    /// Of the clock of [`now`].
+    pub(crate) time: u64,
     /// The instruction that would have been next.
     pub(crate) ip: u64,
     /// Of a breakpoint: where it is.

@@ -18,6 +18,7 @@ pub(crate) struct Event(OwnedFd);
 /// Each sample has these, in this order.
 const SAMPLED: u32 = bindings::PERF_SAMPLE_IP
     | bindings::PERF_SAMPLE_TID
+    | bindings::PERF_SAMPLE_TIME
     | bindings::PERF_SAMPLE_ADDR
     | bindings::PERF_SAMPLE_CPU
     | bindings::PERF_SAMPLE_REGS_USER
@@ -35,6 +36,8 @@ fn attributes(kind: bindings::perf_type_id) -> bindings::perf_event_attr {
         sample_stack_user: u32::try_from(Sample::STACK * 8).expect("some words"),
         ..Default::default()
     };
+    attributes.clockid = nix::libc::CLOCK_MONOTONIC;
+    attributes.set_use_clockid(1);
     attributes.set_exclude_kernel(1);
     attributes.set_exclude_hv(1);
     attributes
@@ -229,6 +232,7 @@ fn parsed(record: &[u8]) -> Sample {
     let mut fields = Fields(record);
     let ip = fields.long();
     let [pid, tid] = fields.pair();
+    let time = fields.long();
     let address = fields.long();
     let [cpu, _] = fields.pair();
     let is_64_bit = fields.long() == u64::from(bindings::PERF_SAMPLE_REGS_ABI_64);
@@ -244,7 +248,7 @@ fn parsed(record: &[u8]) -> Sample {
         let had = usize::try_from(fields.long() / 8).unwrap_or(0);
         stack[had.min(Sample::STACK)..].fill(0);
     }
-    Sample { pid, tid, cpu, ip, address, registers, stack }
+    Sample { pid, tid, cpu, time, ip, address, registers, stack }
 }
 
 #[cfg(test)]
@@ -257,14 +261,14 @@ mod tests {
 
     #[test]
     fn a_sample_is_read_in_the_kernels_order() {
-        let mut fields = vec![0x1000, 7 | 8 << 32, 0x2000, 3, 2];
+        let mut fields = vec![0x1000, 7 | 8 << 32, 5, 0x2000, 3, 2];
         fields.extend(100..117);
         fields.push(Sample::STACK as u64 * 8);
         fields.extend(200..200 + Sample::STACK as u64);
         fields.push(16);
         let sample = parsed(&record(&fields));
         assert_eq!((sample.ip, sample.pid, sample.tid, sample.cpu), (0x1000, 7, 8, 3));
-        assert_eq!(sample.address, 0x2000);
+        assert_eq!((sample.time, sample.address), (5, 0x2000));
         let registers = sample.registers.unwrap();
         assert_eq!((registers.0[0], registers.0[Registers::SP]), (100, 107));
         assert_eq!(registers.0[Registers::R8 + 7], 116);
@@ -274,7 +278,7 @@ mod tests {
 
     #[test]
     fn a_thread_without_registers_and_a_record_that_is_cut_are_no_error() {
-        assert_eq!(parsed(&record(&[1, 2, 3, 4, 0])).registers, None);
+        assert_eq!(parsed(&record(&[1, 2, 3, 4, 5, 0])).registers, None);
         assert_eq!(parsed(&record(&[1, 2])[..12]), Sample { ip: 1, ..Sample::default() });
     }
 
@@ -290,6 +294,7 @@ mod tests {
             rings.push(Ring::new(event, 1).unwrap());
         }
         let mut samples = Vec::new();
+        let begun = super::super::now();
         let start = std::time::Instant::now();
         while samples.len() < 100 && start.elapsed().as_secs() < 30 {
             for ring in &mut rings {
@@ -298,5 +303,7 @@ mod tests {
         }
         assert!(samples.len() >= 100, "{}", samples.len());
         assert!(samples.iter().all(|it| it.tid == tid && it.pid == std::process::id()));
+        let while_sampled = begun..super::super::now();
+        assert!(samples.iter().all(|it| while_sampled.contains(&it.time)));
     }
 }

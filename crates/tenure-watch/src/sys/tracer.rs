@@ -387,6 +387,7 @@ impl Slot {
             pid: 0,
             tid: self.tid,
             cpu: cpu(self.tid),
+            time: now(),
             ip: it.rip,
             address,
             registers: (it.cs == LONG).then_some(registers),

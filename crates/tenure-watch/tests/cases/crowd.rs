@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use nix::libc;
-use tenure_find::Kind;
+use tenure_find::{Finding, Kind};
 use tenure_watch::watch;
 
 use crate::life::this;
@@ -39,9 +39,17 @@ fn threads_that_follow_each_other_share_nothing_and_two_rows_of_them_share_a_lin
         return;
     }
     let program = program("rows");
-    let found = report(&program, "successors", 40).findings;
-    assert!(found.is_empty(), "{found:#?}");
-    let found = report(&program, "rows", 60).findings;
+    // What the C library does for a thread that begins and ends takes less.
+    let costs =
+        |it: &Finding| it.observed.as_ref().and_then(|it| it.cost).is_some_and(|it| it > 0.01);
+    let found = |case, looks| {
+        let mut found = report(&program, case, looks).findings;
+        found.retain(costs);
+        found
+    };
+    let none = found("successors", 40);
+    assert!(none.is_empty(), "{none:#?}");
+    let found = found("rows", 60);
     let kinds: Vec<Kind> = found.iter().map(|finding| finding.kind).collect();
     assert_eq!(kinds, [Kind::FalseSharing], "{found:#?}");
 }
