@@ -3,9 +3,9 @@
 //! No thread can trace its own process, so the signal that [`guard`](super::guard) keeps from others is handled here.
 
 use std::io;
-use std::sync::OnceLock;
 #[allow(clippy::disallowed_types, reason = "a signal's handler may run on any thread")]
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use nix::libc::siginfo_t;
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, raise, sigaction};
@@ -20,6 +20,9 @@ static BEFORE: OnceLock<SigAction> = OnceLock::new();
 
 /// Handles the signal from now on, to this process's end. Others of its kind do what they did before.
 pub(crate) fn handle() -> io::Result<()> {
+    /// Of two threads at once the second would take this handler for what was there before.
+    static TURN: Mutex<()> = Mutex::new(());
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     if BEFORE.get().is_some() {
         return Ok(());
     }
@@ -27,7 +30,6 @@ pub(crate) fn handle() -> io::Result<()> {
     let action = SigAction::new(SigHandler::SigAction(handler), flags, SigSet::empty());
     // SAFETY: the handler only uses atomics, and what may be called in one.
     let before = unsafe { sigaction(Signal::SIGTRAP, &action) }?;
-    // Two threads that come at once find each other's.
     let _ = BEFORE.set(before);
     Ok(())
 }
