@@ -21,8 +21,9 @@ assert rows and all(row["ns_per_op"]["median"] > 0 for row in rows)
 print(f"{len(rows)} rows")
 PYTHON
 
-# Whole servers: each cell answers, and so do memcached and nginx where they are installed.
-tenure bench e2e --quick --report "$out/report" --json - >"$out/e2e.json"
+# Whole servers: each cell answers, and so do memcached and nginx where they are installed. For longer than a quick run
+# does: beside compilers a server may have no turn in a tenth of a second.
+tenure bench e2e --quick --seconds 0.4 --report "$out/report" --json - >"$out/e2e.json"
 python3 - "$out/e2e.json" <<'PYTHON'
 import json, sys
 report = json.load(open(sys.argv[1]))
