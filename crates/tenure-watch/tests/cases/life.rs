@@ -84,7 +84,7 @@ fn watching_ends_with_its_time_and_with_the_program() {
     }
     let program = busy_program();
     let pid = program.0.id();
-    let short = Request { duration: Some(Duration::from_millis(300)), ..request(pid) };
+    let short = Request { duration: Some(Duration::from_secs(2)), ..request(pid) };
     let watched = watch(&short, &|_| false).unwrap();
     assert_eq!(watched.recording.ended, Ended::Running);
     assert!(watched.counts.samples > 0 && !is_traced(pid), "{:?}", watched.counts);

@@ -27,7 +27,7 @@ fn finder() {
 fn starter() {
     use tenure_contend::record::Ended;
     let words =
-        ["sh", "-c", "sleep 0.1; i=0; while [ $i -lt 20000 ]; do i=$((i + 1)); done; exit 3"];
+        ["sh", "-c", "sleep 0.1; i=0; while [ $i -lt 200000 ]; do i=$((i + 1)); done; exit 3"];
     let target = tenure_watch::Target::Command(words.map(Into::into).to_vec());
     let watched = watch(&tenure_watch::Request { target, ..request(0) }, &|_| false).unwrap();
     assert_eq!(watched.recording.ended, Ended::Exited(3));
