@@ -1,8 +1,11 @@
 //! Threads that follow each other on the words of a line, and count as one there.
 //!
 //! A thread that lives for milliseconds leaves its stack and its objects to the next. Counted apart, the two would share each
-//! word that both used. So a thread takes the place of one that had ended before it began, by preference of one that used
-//! the same words.
+//! word that both used. So a thread takes the place of one that used the same words and had ended before it began. Then
+//! those that have never met count as one, too. Not at once: a thread is rarely seen on a busy machine, so one that lives
+//! beside it on other words may seem to come after it.
+
+use std::cmp::Reverse;
 
 use rustc_hash::FxHashMap;
 use tenure_contend::record::Entry;
@@ -26,6 +29,34 @@ pub(crate) struct Lane {
     pub(crate) last: u64,
     pub(crate) ran: u64,
     words: u64,
+    /// When each of its threads was seen first and last, in that order.
+    seen: Vec<(u64, u64)>,
+}
+
+impl Lane {
+    /// Whether threads of both were there at a time.
+    fn meets(&self, other: &Self) -> bool {
+        let (mut ours, mut theirs) = (self.seen.iter().peekable(), other.seen.iter().peekable());
+        while let (Some(our), Some(their)) = (ours.peek(), theirs.peek()) {
+            if our.1 < their.0 {
+                ours.next();
+            } else if their.1 < our.0 {
+                theirs.next();
+            } else {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Has this one, which began earlier, stand for another one's threads, too.
+    fn join(&mut self, other: Self) {
+        self.last = self.last.max(other.last);
+        self.ran += other.ran;
+        self.words |= other.words;
+        self.seen.extend(other.seen);
+        self.seen.sort_unstable();
+    }
 }
 
 /// Has each lane's first thread do what its successors did. The lanes come back in the order of their beginnings.
@@ -41,23 +72,30 @@ pub(crate) fn merge(entries: &mut Vec<Entry>, lives: &FxHashMap<u32, Life>) -> V
     let mut places: FxHashMap<u32, usize> = FxHashMap::default();
     for thread in threads {
         let (Life { first, last, ran }, words) = (life(&thread), words[&thread]);
-        let ended = lanes.iter().enumerate().filter(|(_, lane)| lane.last < first);
-        let place = ended.max_by_key(|(place, lane)| {
-            ((lane.words & words).count_ones(), std::cmp::Reverse(*place))
-        });
-        let place = place.map(|(place, _)| place).unwrap_or(lanes.len());
+        let common = |lane: &Lane| (lane.words & words).count_ones();
+        let ended = lanes.iter().enumerate();
+        let ended = ended.filter(|(_, lane)| lane.last < first && common(lane) > 0);
+        let place = ended.max_by_key(|(place, lane)| (common(lane), Reverse(*place)));
+        let place = place.map_or(lanes.len(), |(place, _)| place);
+        let lane = Lane { thread, first, last, ran, words, seen: vec![(first, last)] };
         match lanes.get_mut(place) {
-            Some(lane) => {
-                lane.last = last;
-                lane.ran += ran;
-                lane.words |= words;
-            }
-            None => lanes.push(Lane { thread, first, last, ran, words }),
+            Some(before) => before.join(lane),
+            None => lanes.push(lane),
         }
         places.insert(thread, place);
     }
+    let mut apart: Vec<Lane> = Vec::new();
+    let mut stands = Vec::new();
+    for lane in lanes {
+        let place = apart.iter().position(|other| !other.meets(&lane)).unwrap_or(apart.len());
+        match apart.get_mut(place) {
+            Some(before) => before.join(lane),
+            None => apart.push(lane),
+        }
+        stands.push(place);
+    }
     for entry in entries.iter_mut() {
-        entry.thread = lanes[places[&entry.thread]].thread;
+        entry.thread = apart[stands[places[&entry.thread]]].thread;
     }
     let key = |it: &Entry| (it.thread, it.offset, it.size, it.access, it.code);
     entries.sort_by_key(key);
@@ -66,7 +104,7 @@ pub(crate) fn merge(entries: &mut Vec<Entry>, lives: &FxHashMap<u32, Life>) -> V
         one.count += if is_same { other.count } else { 0 };
         is_same
     });
-    lanes
+    apart
 }
 
 #[cfg(test)]
@@ -101,6 +139,24 @@ mod tests {
         assert_eq!(
             merged(&[(1, 0), (2, 0)], &[(1, 0, 5), (2, 5, 9)]),
             (vec![(1, 0, 10), (2, 0, 10)], 2)
+        );
+    }
+
+    #[test]
+    fn threads_in_turn_on_two_words_are_one() {
+        let lives = [(1, 0, 1), (2, 2, 3), (3, 4, 5), (4, 6, 7)];
+        assert_eq!(
+            merged(&[(1, 0), (2, 8), (3, 0), (4, 8)], &lives),
+            (vec![(1, 0, 20), (1, 8, 20)], 1)
+        );
+    }
+
+    #[test]
+    fn a_thread_that_seems_to_follow_one_on_another_word_takes_no_place_of_its_row() {
+        let lives = [(1, 0, 1), (2, 2, 5), (3, 4, 9), (4, 6, 7)];
+        assert_eq!(
+            merged(&[(1, 0), (2, 8), (3, 0), (4, 8)], &lives),
+            (vec![(1, 0, 20), (2, 8, 20)], 2)
         );
     }
 

@@ -167,8 +167,9 @@ impl Session {
         self.lines.prune();
         let mut all = Vec::new();
         for tid in self.process.threads() {
-            let Some(ran) = process::ran(self.process.pid, tid) else { continue };
+            // It was there before, and is behind this: later it may have ended, and have a successor.
             let time = now();
+            let Some(ran) = process::ran(self.process.pid, tid) else { continue };
             all.push((tid, ran));
             let id = self.threads.len() as u32 + 1;
             let known = self.threads.entry(tid).or_insert_with(|| Known {

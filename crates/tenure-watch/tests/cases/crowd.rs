@@ -49,10 +49,11 @@ fn threads_that_follow_each_other_share_nothing_and_two_rows_of_them_share_a_lin
     };
     let none = found("successors", 40);
     assert!(none.is_empty(), "{none:#?}");
-    let found = found("rows", 60);
+    // On a busy machine the two rows are rarely there at a time.
+    let mut seen = [60, 240, 960].into_iter().map(|looks| found("rows", looks));
+    let found = seen.find(|found| !found.is_empty()).unwrap_or_default();
     let kinds: Vec<Kind> = found.iter().map(|finding| finding.kind).collect();
-    // A row that gets no CPU for long counts as two: its word is a hot one then.
-    assert!(matches!(kinds[..], [Kind::FalseSharing | Kind::HotWord]), "{found:#?}");
+    assert_eq!(kinds, [Kind::FalseSharing], "{found:#?}");
 }
 
 /// Not a test: watches a crowd with few file descriptors.
