@@ -31,7 +31,11 @@ fn ranges(list: &str) -> Vec<u32> {
 
 /// Whether the thread has a SIGTRAP that has not been handed out.
 pub(crate) fn has_trap_pending(tid: u32) -> bool {
-    let status = fs::read_to_string(format!("/proc/{tid}/status")).unwrap_or_default();
+    trap_in(&fs::read_to_string(format!("/proc/{tid}/status")).unwrap_or_default())
+}
+
+/// The same, from the thread's `status`. Allocates nothing.
+pub(super) fn trap_in(status: &str) -> bool {
     let pending = status.lines().find_map(|line| line.strip_prefix("SigPnd:"));
     let pending = pending.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
     pending.is_some_and(|mask| mask & (1 << 4) != 0)

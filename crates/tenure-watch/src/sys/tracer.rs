@@ -19,7 +19,7 @@ use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 
 use super::child::{self, Shared, now};
 use super::guard::{STOP, is_lost_trap, listen, of};
-use super::{Registers, Sample};
+use super::{Registers, Sample, process};
 
 /// Debug registers for addresses.
 const WORDS: usize = 4;
@@ -463,10 +463,7 @@ fn cpu(tid: u32) -> u32 {
 /// Whether a thread has a SIGTRAP that has not been handed out.
 fn has_trap_pending(tid: u32) -> bool {
     let mut text = [0; 4096];
-    let text = read(tid, "status", &mut text);
-    let pending = text.lines().find_map(|line| line.strip_prefix("SigPnd:"));
-    let pending = pending.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
-    pending.is_some_and(|mask| mask & (1 << 4) != 0)
+    process::trap_in(read(tid, "status", &mut text))
 }
 
 /// The beginning of a thread's file in `/proc`, as far as there is room.

@@ -71,7 +71,7 @@ fn a_32_bit_program_is_refused() {
     assert!(line.contains("is a 32-bit program"), "{line}");
 }
 
-/// Not a test: what a user without rights is told of the process that `TENURE_PID` names.
+/// Not a test: a user without rights is refused the process that `TENURE_PID` names.
 #[test]
 #[ignore = "what another test runs as another user"]
 fn stranger() {

@@ -26,7 +26,7 @@ pub(crate) trait Flaw: 'static {
     const PUBLISHES: bool = true;
     /// Whether "published" is set in the weak count without losing what others add.
     const NOTES_BY_OR: bool = true;
-    /// Whether the last put is told from the number of Weaks alone.
+    /// Whether the number of Weaks alone says which put is the last.
     const LAST_BY_NUMBER: bool = true;
     const LOOKS_FOR_WEAKS: bool = true;
 }
