@@ -191,7 +191,7 @@ pub(crate) struct Layout {
     #[arg(long = "in", value_name = "PATTERN")]
     pub(crate) declared_in: Vec<String>,
 
-    /// Report at most N findings [default: 20; none with --check]
+    /// Report at most N findings [default: 20; all of types that are named; none with --check]
     #[arg(long, value_name = "N")]
     pub(crate) top: Option<usize>,
 

@@ -26,6 +26,7 @@
 //! # let report = tenure_find::Report::new(
 //! #     tenure_find::Source::Types(tenure_find::Types {
 //! #         path: String::new(), format: String::new(), units: 0, composites: 0, contended: 0, statics: 0,
+//! #         skipped: Vec::new(),
 //! #     }), 64, Vec::new());
 //! let budget = tenure_find::Budget::parse("[[allow]]\nmember = 'Session.refs'", "budget.toml")?;
 //! let checks = budget.check(&report);

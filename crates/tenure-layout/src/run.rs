@@ -131,6 +131,7 @@ fn read_types(request: &Request, layouts: &Layouts<'_>) -> Types {
         composites: composites().count() as u64,
         contended: composites().filter(|(id, _, _)| layouts.is_contended(*id)).count() as u64,
         statics: model.statics().len() as u64,
+        skipped: model.skipped().to_vec(),
     }
 }
 

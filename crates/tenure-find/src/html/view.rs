@@ -62,6 +62,8 @@ struct FindingView<'a> {
     role: &'static str,
     how: String,
     sure: String,
+    /// Of each victim: its class, and its sign.
+    signs: Vec<(&'static str, &'static str)>,
     /// The factors of the signals, as widths.
     widths: Vec<String>,
     map: Option<Map>,
@@ -185,6 +187,13 @@ impl<'a> FindingView<'a> {
             role: words::role(finding.contended.role),
             how: words::sharing(finding),
             sure: words::confidence(&finding.confidence),
+            signs: finding
+                .victims
+                .iter()
+                .map(|it| {
+                    (if it.role.is_contended() { "contended" } else { "victim" }, words::sign(it))
+                })
+                .collect(),
             widths: finding.signals.iter().map(|signal| percent(signal.factor)).collect(),
             map: now(report, finding, own, &anchor),
             order: own.map(|found| Order::of(report, found, order_anchor, false)),

@@ -92,6 +92,9 @@ pub struct Types {
     pub contended: u64,
     /// Variables with fixed addresses.
     pub statics: u64,
+    /// Units that are malformed and were left out, each with what is wrong.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub skipped: Vec<String>,
 }
 
 /// The run that was observed.

@@ -6,7 +6,7 @@ use super::map::look;
 use super::text::{Styled, Text, cut};
 use crate::picture::State;
 use crate::words;
-use crate::{Difference, Finding, Report, Suggestion};
+use crate::{Difference, Finding, Report, Suggestion, Word};
 
 /// Columns of rank and score, which stand alone so that the eye can run down.
 pub(super) const INDENT: usize = 12;
@@ -79,8 +79,8 @@ fn victims(text: &mut Text, finding: &Finding) {
         .iter()
         .take(NAMED)
         .map(|victim| {
-            let name = format!("*{}", cut(&victim.path, room));
-            Styled::new(&name, |name| style.text(look(State::Victim), name))
+            let name = format!("{}{}", words::sign(victim), cut(&victim.path, room));
+            Styled::new(&name, |name| style.text(look(state(victim)), name))
                 .and(&Styled::new(&format!(" {}", victim.offset), |at| style.quiet(at)))
         })
         .collect();
@@ -90,6 +90,11 @@ fn victims(text: &mut Text, finding: &Finding) {
         items.push(Styled::new(&more, |more| style.text(Look::new().dim(), more)));
     }
     text.items(&items, "  ", INDENT);
+}
+
+/// A contended neighbour is a culprit as well.
+pub(super) fn state(victim: &Word) -> State {
+    if victim.role.is_contended() { State::Contended } else { State::Victim }
 }
 
 /// What differs from an older report.

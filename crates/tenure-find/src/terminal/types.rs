@@ -1,5 +1,6 @@
 //! Types that were asked for, in full.
 
+use super::list::state;
 use super::map::{self, look};
 use super::suggestion;
 use super::text::{Styled, Text, cut};
@@ -114,7 +115,9 @@ fn victims(text: &mut Text, finding: &Finding) {
         let name = cut(&victim.path, name_room);
         let space = name_room - super::text::measured(&name);
         let left = Styled::plain("    ")
-            .and(&Styled::new(&format!("*{name}"), |name| style.text(look(State::Victim), name)))
+            .and(&Styled::new(&format!("{}{name}", words::sign(victim)), |name| {
+                style.text(look(state(victim)), name)
+            }))
             .and(&Styled::plain(&" ".repeat(space)))
             .and(&Styled::plain(&format!("{:>6}", victim.offset)))
             .and(&Styled::new(&format!("  {:.1}  ", victim.weight.unwrap_or(0.0)), |weight| {

@@ -76,6 +76,11 @@ pub(super) fn sharing(finding: &Finding) -> String {
     }
 }
 
+/// Of a neighbour: contended ones are culprits as well.
+pub(super) fn sign(victim: &Word) -> &'static str {
+    if victim.role.is_contended() { "!" } else { "*" }
+}
+
 /// The kind of sharing in a word, for a search.
 pub(super) fn kind(sharing: &Sharing) -> &'static str {
     match sharing {
@@ -136,7 +141,12 @@ fn types(types: &Types, line_bytes: u64) -> String {
         parts.push(count_of(types.statics, "variable"));
     }
     parts.push(format!("lines of {line_bytes} bytes"));
-    parts.join(", ")
+    let mut sentence = parts.join(", ");
+    if let Some(first) = types.skipped.first() {
+        let many = count_of(types.skipped.len() as u64, "malformed unit");
+        sentence += &format!("; {many} left out, the first: {first}");
+    }
+    sentence
 }
 
 pub(super) fn found(report: &Report) -> String {

@@ -60,6 +60,8 @@ impl Inside {
 struct Shared {
     /// By type, how many types point to it.
     pointed: Vec<u32>,
+    /// By type, how many variables are of it, or arrays of it.
+    variables: Vec<u32>,
     /// By type, those that embed it by value, as a named member.
     embedded: Vec<Vec<TypeId>>,
     /// By type, whether it waits for a grace period by a member.
@@ -128,6 +130,13 @@ impl<'a> Layouts<'a> {
         self.shared().pointed[id.index()]
     }
 
+    /// Whether a type is there for one variable or an array: no other type refers to it.
+    pub(crate) fn is_global(&self, id: TypeId) -> bool {
+        self.shared().variables[id.index()] == 1
+            && self.pointed_from(id) == 0
+            && self.embedders(id).is_empty()
+    }
+
     /// The types that embed this one by value as a named member, each once.
     pub(crate) fn embedders(&self, id: TypeId) -> &[TypeId] {
         &self.shared().embedded[id.index()]
@@ -177,6 +186,7 @@ impl Shared {
         let count = model.types().len();
         let mut shared = Self {
             pointed: vec![0; count],
+            variables: vec![0; count],
             embedded: vec![Vec::new(); count],
             grace: vec![false; count],
         };
@@ -193,10 +203,7 @@ impl Shared {
             while let Some(at) = work.pop() {
                 let Kind::Composite { members, .. } = &model[at].kind else { continue };
                 for member in members {
-                    let mut to = model.resolved(member.ty);
-                    while let Kind::Array { element, .. } = model[to].kind {
-                        to = model.resolved(element);
-                    }
+                    let to = innermost(model, member.ty);
                     match &model[to].kind {
                         Kind::Pointer(Some(target)) => {
                             let target = model.resolved(*target);
@@ -221,6 +228,9 @@ impl Shared {
                 }
             }
         }
+        for variable in model.statics() {
+            shared.variables[innermost(model, variable.ty).index()] += 1;
+        }
         // An embedded type's grace period holds for the outer type too.
         let mut work: Vec<TypeId> =
             model.iter().map(|(id, _)| id).filter(|id| shared.grace[id.index()]).collect();
@@ -233,6 +243,15 @@ impl Shared {
         }
         shared
     }
+}
+
+/// The element of an array of arrays; else the type itself.
+fn innermost(model: &Model, id: TypeId) -> TypeId {
+    let mut at = model.resolved(id);
+    while let Kind::Array { element, .. } = model[at].kind {
+        at = model.resolved(element);
+    }
+    at
 }
 
 pub(crate) fn share(line_bytes: u64, a: (u64, u64), b: (u64, u64)) -> bool {

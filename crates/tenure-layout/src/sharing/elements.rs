@@ -4,7 +4,7 @@
 //! line.
 
 use super::score::{Embedding, Lifetime, Signals};
-use super::{Array, Found, Site, Sufferer, signals, weight, worst_first};
+use super::{Array, Found, Site, Sufferer, signals, together, weight, worst_first};
 use crate::lines::{Layouts, Leaf};
 use tenure_types::model::{Kind, TypeId};
 
@@ -16,7 +16,7 @@ const MOST_LOOKS: usize = 1 << 18;
 /// Elements of one line that count: writers take turns.
 const MOST_BESIDE: u32 = 3;
 
-/// Arrays whose neighbouring elements share a line, each with its worst word.
+/// Arrays whose neighbouring elements share a line.
 pub(super) fn find(layouts: &Layouts<'_>) -> Vec<Found> {
     let model = layouts.model;
     let mut found = Vec::new();
@@ -66,7 +66,7 @@ fn in_array(
     count: u64,
 ) -> Option<Found> {
     let leaves = layouts.value(element);
-    let mut worst: Option<Found> = None;
+    let mut found = Vec::new();
     let most = MOST_LOOKS / leaves.len().max(1) + 1;
     for word in leaves.iter().filter(|leaf| leaf.role.is_contended()).take(most) {
         let mut victims = Vec::new();
@@ -88,15 +88,14 @@ fn in_array(
             beside,
             weights: alone.weights * f64::from(beside),
             lifetime: if is_static { Lifetime::Static } else { alone.lifetime },
+            is_global: is_static,
             ..alone
         };
         let score = signals.score();
-        if worst.as_ref().is_none_or(|worst| worst.score < score) {
-            let site = Site::Elements { array, element, stride, count };
-            worst = Some(Found { site, word: *word, victims, signals, score });
-        }
+        let site = Site::Elements { array, element, stride, count };
+        found.push(Found { site, word: *word, victims, signals, score });
     }
-    worst
+    (!found.is_empty()).then(|| together(found))
 }
 
 fn beside(layouts: &Layouts<'_>, stride: u64) -> u32 {

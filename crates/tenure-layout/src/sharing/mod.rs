@@ -15,9 +15,9 @@
 //! | signal | says | from |
 //! |---|---|---|
 //! | `word` | the use of the contended word. All users of the object write a count, and its neighbours are innocent; a lock's writers are about to use its neighbours | 1 for a count, 0.8 for a word that rules call `written`, 0.6 for another atomic, 0.25 for a lock, 0.2 for a sequence count; 0.6 for these two beside other elements and variables, which they do not guard |
-//! | `neighbours` | how many on the line are likely to be read meanwhile: *s* / (*s* + 1.5), *s* being the sum of the victims' weights; in an array those of up to 3 elements beside one on the line | see below |
+//! | `neighbours` | how many on the line are likely to be read meanwhile: *s* / (*s* + 1.5), *s* being the sum of the victims' weights; in an array those of up to 3 elements beside one on the line. Each contended word of the line adds its own, in parts of the first | see below |
 //! | `lifetime` | whether readers find the object without a lock | 1 with a member by which it waits for a grace period, and for variables; 0.85 with a count, 0.7 else |
-//! | `reach` | how many other types point to the object, to the struct that it starts with if that is the embedded one, or embed it | 0.4 for none, up to 1 with their logarithm; 0.5 for variables |
+//! | `reach` | how many other types point to the object, to the struct that it starts with if that is the embedded one, or embed it | 0.4 for none, up to 1 with their logarithm; 1 for the type of one global object, 0.5 between variables |
 //! | `embedding` | whether one repair helps many, or many are hurt | 1 for a type that starts others, 0.9 for one that others embed elsewhere and for arrays and variables, 0.8 else |
 //! | `placement` | the share of possible addresses at which the two meet | 0.5, and half of that share |
 //!
@@ -104,6 +104,31 @@ fn worst_first(victims: &mut [Sufferer]) {
     });
 }
 
+/// Joins the findings of one line: the word that hurts most, with what the others do there beside it.
+fn together(mut of_line: Vec<Found>) -> Found {
+    let worst = (0..of_line.len())
+        .max_by(|&a, &b| order(&of_line[b], &of_line[a]))
+        .expect("a line's findings are joined once there is one");
+    let mut whole = of_line.swap_remove(worst);
+    for other in of_line {
+        let share = word_weight(other.word.role) / word_weight(whole.word.role);
+        whole.signals.weights += share * other.signals.weights;
+        whole.signals.culprits += 1;
+        for victim in other.victims {
+            let known = |one: &Sufferer| {
+                (one.variable, one.leaf.range()) == (victim.variable, victim.leaf.range())
+            };
+            if victim.leaf.range() != whole.word.range() && !whole.victims.iter().any(known) {
+                whole.victims.push(victim);
+            }
+        }
+    }
+    worst_first(&mut whole.victims);
+    whole.signals.victims = whole.victims.len();
+    whole.score = whole.signals.score();
+    whole
+}
+
 /// Of a finding in a type or, with `inner`, through the type that it starts with: pointers to that one point to both.
 fn signals(
     layouts: &Layouts<'_>,
@@ -114,21 +139,25 @@ fn signals(
     placements: f64,
 ) -> Signals {
     let pointed = |id| layouts.pointed_from(id);
+    let is_global = layouts.is_global(id);
     Signals {
         word,
         weights: victims.iter().map(|victim| victim.weight).sum(),
         victims: victims.len(),
         lifetime: match word {
             _ if layouts.waits_for_readers(id) => Lifetime::GracePeriod,
+            _ if is_global => Lifetime::Static,
             Role::Count => Lifetime::Counted,
             _ => Lifetime::Unknown,
         },
         pointed: pointed(id).saturating_add(inner.map_or(0, pointed)),
         embedders: layouts.embedders(id).len(),
+        is_global,
         embedding,
         placements,
         strangers: false,
         beside: 1,
+        culprits: 1,
     }
 }
 
@@ -169,7 +198,10 @@ pub fn find(layouts: &Layouts<'_>) -> Vec<Found> {
     let composites: Vec<TypeId> = layouts
         .model
         .composites()
-        .filter(|(id, ty, _)| !ty.name.is_empty() && layouts.is_contended(*id))
+        .filter(|(id, ty, _)| {
+            // A type with a role is looked at as a whole.
+            !ty.name.is_empty() && layouts.roles.of_type(*id).is_none() && layouts.is_contended(*id)
+        })
         .map(|(id, _, _)| id)
         .collect();
     let mut all: Vec<Found> =

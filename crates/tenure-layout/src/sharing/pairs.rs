@@ -1,5 +1,5 @@
 use super::score::Embedding;
-use super::{Found, Site, Sufferer, signals, weight, worst_first};
+use super::{Found, Site, Sufferer, signals, together, weight, worst_first};
 use crate::lines::{Flat, Layouts, Leaf, ROOT, share};
 use tenure_types::model::{Kind, TypeId};
 
@@ -9,10 +9,10 @@ const ALLOCATED: u64 = 16;
 /// Around the words of one type. The largest of Linux take a few thousand.
 const MOST_AROUND: usize = 1 << 18;
 
-/// The worst finding of each line and embedding.
+/// One finding for each line and embedding, of all its contended words.
 pub(crate) fn in_type(layouts: &Layouts<'_>, id: TypeId) -> Vec<Found> {
     let flat = layouts.flat(id);
-    let mut found: Vec<(u64, Found)> = Vec::new();
+    let mut found: Vec<(u64, Vec<Found>)> = Vec::new();
     let mut looked = 0;
     for word in flat.leaves.iter().filter(|leaf| leaf.role.is_contended()) {
         let around: Vec<&Leaf> = flat.around(word, layouts.line_bytes).collect();
@@ -22,18 +22,13 @@ pub(crate) fn in_type(layouts: &Layouts<'_>, id: TypeId) -> Vec<Found> {
         }
         for one in of_word(layouts, id, &flat, word, &around) {
             let line = layouts.line_of(word.offset);
-            let Site::Type { through, .. } = one.site else { continue };
-            let same = |(at, other): &&mut (u64, Found)| {
-                *at == line && matches!(other.site, Site::Type { through: t, .. } if t == through)
-            };
-            match found.iter_mut().find(same) {
-                Some((_, other)) if other.score >= one.score => {}
-                Some((_, other)) => *other = one,
-                None => found.push((line, one)),
+            match found.iter_mut().find(|(at, others)| *at == line && others[0].site == one.site) {
+                Some((_, others)) => others.push(one),
+                None => found.push((line, vec![one])),
             }
         }
     }
-    found.into_iter().map(|(_, found)| found).collect()
+    found.into_iter().map(|(_, of_line)| together(of_line)).collect()
 }
 
 /// One for a word's neighbours in the type itself, and one for each embedding.

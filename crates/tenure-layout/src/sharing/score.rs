@@ -11,12 +11,15 @@ pub(crate) struct Signals {
     pub(crate) lifetime: Lifetime,
     pub(crate) pointed: u32,
     pub(crate) embedders: usize,
+    pub(crate) is_global: bool,
     pub(crate) embedding: Embedding,
     pub(crate) placements: f64,
     /// The neighbours are other elements or other variables.
     pub(crate) strangers: bool,
     /// The number of elements with the victims.
     pub(crate) beside: u32,
+    /// Contended words of the line: `weights` has the sum over all, in terms of `word`.
+    pub(crate) culprits: u32,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,6 +64,7 @@ impl Signals {
         };
         let reach = match self.lifetime {
             // Any thread can reach a variable; how many do is unknown.
+            _ if self.is_global => 1.0,
             Lifetime::Static => 0.5,
             _ => {
                 let embedders = u32::try_from(self.embedders).unwrap_or(u32::MAX);
@@ -91,8 +95,14 @@ impl Signals {
             1 => String::new(),
             beside => format!(" in each of {beside} elements"),
         };
-        let neighbours =
-            format!("{} neighbour{plural}{each}, weights {:.1} in all", self.victims, self.weights);
+        let of = match self.culprits {
+            1 => String::new(),
+            many => format!(" beside {many} contended words"),
+        };
+        let neighbours = format!(
+            "{} neighbour{plural}{each}, weights {:.1} in all{of}",
+            self.victims, self.weights
+        );
         let lifetime = match self.lifetime {
             Lifetime::GracePeriod => "freed after a grace period: readers need no lock to find it",
             Lifetime::Counted => "counted: several threads hold it at once",
@@ -108,6 +118,7 @@ impl Signals {
             count => format!("{count} types embed it"),
         };
         let reach = match (self.lifetime, self.pointed, self.embedders) {
+            _ if self.is_global => "one global object: any thread can reach it".to_owned(),
             (Lifetime::Static, ..) => "a variable: any thread can reach it".to_owned(),
             (_, 0, 0) => "no other type refers to it".to_owned(),
             (_, _, 0) => point,

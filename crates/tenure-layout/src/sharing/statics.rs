@@ -1,13 +1,13 @@
 use super::score::{Embedding, Lifetime, Signals};
-use super::{Found, Site, Sufferer, weight, worst_first};
+use super::{Found, Site, Sufferer, together, weight, worst_first};
 use crate::lines::{Layouts, Leaf};
 use tenure_find::Role;
 use tenure_types::model::{Kind, Static};
 
-/// The worst finding of each line.
+/// One finding for each line, of all its contended words.
 pub(super) fn find(layouts: &Layouts<'_>) -> Vec<Found> {
     let statics = layouts.model.statics();
-    let mut found: Vec<((&str, u64), Found)> = Vec::new();
+    let mut found: Vec<((&str, u64), Vec<Found>)> = Vec::new();
     for (index, variable) in statics.iter().enumerate() {
         if !is_contended(layouts, index) {
             continue;
@@ -23,6 +23,7 @@ pub(super) fn find(layouts: &Layouts<'_>) -> Vec<Found> {
             if victims.is_empty() {
                 continue;
             }
+            let strangers = !victims.iter().all(|victim| victim.why.is_guarded());
             let signals = Signals {
                 word: word.role,
                 weights: victims.iter().map(|victim| victim.weight).sum(),
@@ -30,10 +31,12 @@ pub(super) fn find(layouts: &Layouts<'_>) -> Vec<Found> {
                 lifetime: Lifetime::Static,
                 pointed: 0,
                 embedders: 0,
+                is_global: false,
                 embedding: Embedding::Inside,
                 placements: 1.0,
-                strangers: true,
+                strangers,
                 beside: 1,
+                culprits: 1,
             };
             let score = signals.score();
             let site = Site::Statics { index };
@@ -41,13 +44,12 @@ pub(super) fn find(layouts: &Layouts<'_>) -> Vec<Found> {
             let line = (&*variable.section, layouts.line_of(word.offset));
             // Sorted by address: another word of the line is near the end.
             match found.iter_mut().rev().take(64).find(|(at, _)| *at == line) {
-                Some((_, other)) if other.score >= score => {}
-                Some((_, other)) => *other = one,
-                None => found.push((line, one)),
+                Some((_, others)) => others.push(one),
+                None => found.push((line, vec![one])),
             }
         }
     }
-    found.into_iter().map(|(_, found)| found).collect()
+    found.into_iter().map(|(_, of_line)| together(of_line)).collect()
 }
 
 fn is_contended(layouts: &Layouts<'_>, index: usize) -> bool {
@@ -91,11 +93,19 @@ fn neighbours(layouts: &Layouts<'_>, index: usize, word: &Leaf) -> Vec<Sufferer>
             && own.address < variable.address.saturating_add(size);
         let near = layouts.share(word.range(), (variable.address, size));
         if near && !overlaps && !is_constant(layouts, variable) {
+            let guards =
+                matches!(word.role, Role::Lock | Role::Sequence) && is_of_its_file(own, variable);
             // A large variable is one neighbour, whatever its members.
             let worst = leaves(layouts, other)
                 .into_iter()
                 .filter(|leaf| layouts.share(word.range(), leaf.range()))
-                .filter_map(|leaf| weight::of_stranger(layouts, &leaf).map(|found| (leaf, found)))
+                .filter_map(|leaf| {
+                    let found = match guards {
+                        true => weight::of(layouts, word.role, &leaf),
+                        false => weight::of_stranger(layouts, &leaf),
+                    };
+                    found.map(|found| (leaf, found))
+                })
                 .max_by(|(_, (a, _)), (_, (b, _))| a.total_cmp(b));
             if let Some((leaf, (weight, why))) = worst {
                 victims.push(Sufferer { leaf, weight, why, variable: other });
@@ -116,6 +126,15 @@ fn neighbours(layouts: &Layouts<'_>, index: usize, word: &Leaf) -> Vec<Sufferer>
     }
     worst_first(&mut victims);
     victims
+}
+
+/// A lock guards variables of its own file or, where that is not known, of its own module.
+fn is_of_its_file(lock: &Static, other: &Static) -> bool {
+    let module = |variable: &Static| Some(variable.name.rsplit_once("::")?.0.to_owned());
+    match (&lock.declared, &other.declared) {
+        (Some(lock), Some(other)) => lock.file == other.file,
+        _ => module(lock).is_some_and(|lock| module(other) == Some(lock)),
+    }
 }
 
 fn is_constant(layouts: &Layouts<'_>, variable: &Static) -> bool {

@@ -4,9 +4,6 @@ use crate::lines::{Layouts, Leaf};
 use tenure_find::Role;
 use tenure_types::model::{Kind, Qualifier, TypeId};
 
-/// Lighter neighbours are not worth a line of text.
-const LEAST: f64 = 0.05;
-
 /// Of a lock's neighbours: their reader has just written the lock.
 const GUARDED: f64 = 0.15;
 
@@ -19,6 +16,10 @@ const CONTENDED: &str = "contended too: each takes the line from the other";
 pub(crate) struct Why(&'static str, &'static str);
 
 impl Why {
+    pub(crate) fn is_guarded(self) -> bool {
+        !self.1.is_empty()
+    }
+
     pub(crate) fn words(self) -> String {
         [self.0, self.1].concat()
     }
@@ -40,7 +41,7 @@ pub(crate) fn of(layouts: &Layouts<'_>, word: Role, neighbour: &Leaf) -> Option<
         Role::Sequence if guarded => (weight * GUARDED, ", read under the sequence count"),
         _ => (weight, ""),
     };
-    (weight >= LEAST).then_some((weight, Why(what, guard)))
+    Some((weight, Why(what, guard)))
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]

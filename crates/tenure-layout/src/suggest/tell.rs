@@ -210,10 +210,11 @@ fn summary(
     }
     let moving: Vec<&Embedder> = embedders.iter().filter(|one| !one.moves.is_empty()).collect();
     for one in moving.iter().take(MOST_NAMED) {
-        clauses.push(format!("{} within {}", listed(&names(&one.moves)), one.type_name));
+        clauses.push(format!("move {} within {}", listed(&names(&one.moves)), one.type_name));
     }
     if moving.len() > MOST_NAMED {
-        clauses.push(format!("members of {}", counted(moving.len() - MOST_NAMED, "more type")));
+        let more = counted(moving.len() - MOST_NAMED, "more type");
+        clauses.push(format!("move members of {more}"));
     }
     let cost = match after.cmp(&before) {
         Ordering::Equal => format!("no type grows: {name} stays at {before} bytes"),

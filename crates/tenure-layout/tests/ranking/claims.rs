@@ -1,4 +1,8 @@
 use tenure_find::{Finding, Level, Sharing};
+use tenure_layout::knowledge::Knowledge;
+use tenure_layout::lines::Layouts;
+use tenure_layout::rules::Rules;
+use tenure_layout::sharing;
 use tenure_types::model::{Kind, Qualifier, Shape, Static};
 
 use super::{Maker, composite, findings_of};
@@ -44,6 +48,71 @@ fn where_nothing_suffers_there_is_no_finding() {
         let found = findings_of(&maker.finish());
         assert!(found.is_empty(), "{found:#?}");
     }
+}
+
+#[test]
+fn every_contended_word_of_a_line_counts() {
+    let mut maker = Maker::new();
+    let (count, lock, pointer) = (maker.count, maker.lock, maker.pointer);
+    maker.add("one", 64, &[("refs", 0, count), ("next", 8, pointer)]);
+    maker.add("two", 64, &[("refs", 0, count), ("lock", 4, lock), ("next", 8, pointer)]);
+    maker.add("three", 64, &[("refs", 0, count), ("pins", 4, count), ("next", 8, pointer)]);
+    // Its second half is on the line of what the count does not reach.
+    let wide = maker.add("mutex", 32, &[("word", 0, pointer)]);
+    maker.add("across", 128, &[("refs", 0, count), ("lock", 48, wide), ("ops", 96, pointer)]);
+    let found = findings_of(&maker.finish());
+    assert!(score(&found, "two") > score(&found, "one"), "{found:#?}");
+    assert!(score(&found, "three") > score(&found, "two"), "{found:#?}");
+    let across = found.iter().find(|finding| finding.type_name == "across").unwrap();
+    assert_eq!(across.contended.path, "refs");
+    let suffers = |path| across.victims.iter().any(|victim| victim.path == path);
+    assert!(suffers("lock") && suffers("ops"), "{across:#?}");
+}
+
+#[test]
+fn a_light_neighbour_is_told_as_well() {
+    let mut maker = Maker::new();
+    let lock = maker.lock;
+    let link = maker.builder.reserve();
+    let to = maker.builder.add("", 8, Kind::Pointer(Some(link)));
+    let links = composite(Shape::Struct, &[("next", 0, to), ("prev", 8, to)]);
+    maker.builder.set(link, tenure_types::model::Type::new("list_head", 16, links));
+    maker.add("queue", 24, &[("lock", 0, lock), ("list", 8, link)]);
+    let found = findings_of(&maker.finish());
+    assert_eq!(found[0].victims[0].path, "list", "{found:#?}");
+}
+
+#[test]
+fn a_struct_that_a_variable_is_ranks_with_those_that_pointers_reach() {
+    let found = |is_global: bool| {
+        let mut maker = Maker::new();
+        let (pointer, int) = (maker.pointer, maker.int);
+        let word = maker.add("atomic_t", 8, &[("word", 0, int)]);
+        let words: Vec<_> = (0..8).map(|at| ("hits", 8 * at, word)).collect();
+        let stats = maker.add("stats", 64, &words);
+        maker.add("session", 16, &[("refs", 0, maker.count), ("next", 8, pointer)]);
+        if is_global {
+            let (name, section) = ("stats".into(), ".bss".into());
+            let variable = Static { name, section, address: 0x1000, ty: stats, declared: None };
+            maker.builder.push_static(variable);
+        }
+        findings_of(&maker.finish())
+    };
+    let (global, other) = (found(true), found(false));
+    assert!(score(&global, "stats") > 2.0 * score(&other, "stats"), "{global:#?}");
+    assert!(score(&global, "stats") > score(&global, "session"), "{global:#?}");
+}
+
+#[test]
+fn a_type_that_a_rule_knows_as_a_whole_has_no_findings_inside() {
+    let mut maker = Maker::new();
+    let (count, pointer) = (maker.count, maker.pointer);
+    maker.add("crypto_alg", 16, &[("cra_refcnt", 0, count), ("next", 8, pointer)]);
+    let model = maker.finish();
+    assert_eq!(findings_of(&model).len(), 1);
+    let rules = Rules::parse("[types]\n\"crypto_alg\" = \"cold\"", "rules.toml").unwrap();
+    let roles = Knowledge::builtin().with(&rules).roles(&model);
+    assert!(sharing::find(&Layouts::new(&model, &roles, 64)).is_empty());
 }
 
 #[test]
@@ -188,6 +257,28 @@ fn variables_on_one_line_are_found_and_those_on_the_next_are_not() {
     let names: Vec<_> = finding.victims.iter().map(|victim| &*victim.path).collect();
     assert_eq!(names, ["config"]);
     assert_eq!(finding.confidence.level, Level::High);
+}
+
+#[test]
+fn a_lock_guards_the_variables_of_its_own_file() {
+    let found = |file: &str| {
+        let mut maker = Maker::new();
+        let declared = |file: &str| {
+            let file = file.into();
+            Some(tenure_types::model::Declared { file, line: 1 })
+        };
+        for (name, address, ty, file) in
+            [("lock", 0x1000, maker.lock, "a.c"), ("list", 0x1008, maker.pointer, file)]
+        {
+            let (name, section, declared) = (name.into(), ".data".into(), declared(file));
+            maker.builder.push_static(Static { name, section, address, ty, declared });
+        }
+        findings_of(&maker.finish()).remove(0)
+    };
+    let (own, other) = (found("a.c"), found("b.c"));
+    assert!(own.victims[0].why.contains("guarded"), "{own:#?}");
+    assert!(!other.victims[0].why.contains("guarded"), "{other:#?}");
+    assert!(own.score < other.score / 5.0, "{own:#?}");
 }
 
 #[test]

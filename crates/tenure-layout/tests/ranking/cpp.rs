@@ -18,9 +18,10 @@ fn paths(finding: &Finding) -> Vec<&str> {
 }
 
 #[test]
-fn an_atomic_count_beside_what_everybody_reads_comes_first() {
+fn threads_counters_and_a_count_beside_what_everybody_reads_come_first() {
     let report = contended();
-    let worst = &report.findings[0];
+    let [counters, worst, ..] = report.findings.as_slice() else { panic!("{report:#?}") };
+    assert_eq!(counters.type_name, "server::PerThread");
     assert_eq!(worst.type_name, "server::Session");
     assert_eq!((&*worst.contended.path, worst.contended.role), ("refs", Role::Count));
     assert_eq!(paths(worst), ["close", "handler", "id"]);

@@ -150,7 +150,7 @@ impl Builder {
         statics
             .dedup_by(|a, b| a.section == b.section && a.address == b.address && a.name == b.name);
         types.shrink_to_fit();
-        let mut model = Model { format, units, types, statics };
+        let mut model = Model { format, units, types, statics, skipped: Vec::new() };
         naming::name(&mut model);
         Ok(model)
     }

@@ -177,6 +177,7 @@ pub struct Model {
     pub(super) units: u64,
     pub(super) types: Vec<Type>,
     pub(super) statics: Vec<Static>,
+    pub(super) skipped: Vec<String>,
 }
 
 impl Model {
@@ -190,6 +191,16 @@ impl Model {
     #[must_use]
     pub fn units(&self) -> u64 {
         self.units
+    }
+
+    /// What is wrong with the units that were left out.
+    #[must_use]
+    pub fn skipped(&self) -> &[String] {
+        &self.skipped
+    }
+
+    pub(crate) fn without(self, skipped: Vec<String>) -> Self {
+        Self { skipped, ..self }
     }
 
     /// Each once.
@@ -242,21 +253,7 @@ impl Model {
         }
         match &ty.kind {
             Kind::Pointer(None) => "void *".to_owned(),
-            // A pointer may lead back to where it is: no further than its target.
-            Kind::Pointer(Some(to)) => match (&self[*to].kind, self[*to].name.is_empty()) {
-                (_, false) => format!("{} *", self[*to].name),
-                (Kind::Function, _) => "(function) *".to_owned(),
-                (Kind::Qualified(..) | Kind::Pointer(_), _) => {
-                    let to = &self[self.resolved(*to)];
-                    match to.kind {
-                        _ if !to.name.is_empty() => format!("{} *", to.name),
-                        Kind::Pointer(_) => "(pointer) *".to_owned(),
-                        Kind::Function => "(function) *".to_owned(),
-                        _ => "(…) *".to_owned(),
-                    }
-                }
-                _ => "(…) *".to_owned(),
-            },
+            Kind::Pointer(Some(to)) => format!("{} *", self.pointee(*to)),
             Kind::Array { .. } => {
                 let (mut at, mut counts) = (id, String::new());
                 while let Kind::Array { element, count } = self[at].kind
@@ -268,19 +265,39 @@ impl Model {
                 self.spelled(at) + &counts
             }
             Kind::Alias(of) | Kind::Qualified(Qualifier::Other, of) => self.spelled(*of),
-            Kind::Qualified(qualifier, of) => {
-                let word = match qualifier {
-                    Qualifier::Const => "const",
-                    Qualifier::Volatile => "volatile",
-                    _ => "_Atomic",
-                };
-                format!("{word} {}", self.spelled(*of))
-            }
+            Kind::Qualified(qualifier, of) => format!("{} {}", qualifier.word(), self.spelled(*of)),
             Kind::Composite { shape: Shape::Union, .. } => "{anonymous union}".to_owned(),
             Kind::Composite { .. } => "{anonymous struct}".to_owned(),
             Kind::Scalar(_) => "{number}".to_owned(),
             Kind::Function => "{function}".to_owned(),
             Kind::Opaque => "void".to_owned(),
+        }
+    }
+}
+
+impl Model {
+    /// A pointer may lead back to where it is: no further than its target.
+    fn pointee(&self, id: TypeId) -> String {
+        let ty = &self[id];
+        match ty.kind {
+            _ if !ty.name.is_empty() => ty.name.to_string(),
+            Kind::Alias(of) | Kind::Qualified(Qualifier::Other, of) => self.pointee(of),
+            Kind::Qualified(qualifier, of) => format!("{} {}", qualifier.word(), self.pointee(of)),
+            Kind::Pointer(_) => "(pointer)".to_owned(),
+            Kind::Function => "(function)".to_owned(),
+            Kind::Opaque => "void".to_owned(),
+            _ => "(…)".to_owned(),
+        }
+    }
+}
+
+impl Qualifier {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Const => "const",
+            Self::Volatile => "volatile",
+            Self::Atomic => "_Atomic",
+            Self::Other => "",
         }
     }
 }
@@ -341,6 +358,25 @@ mod tests {
         let model = builder.finish(Format::Btf, 1).unwrap();
         assert_eq!(model.spelled(rows), "int[2][3]");
         assert_eq!(model.spelled(constant), "const int[2][3]");
+    }
+
+    #[test]
+    fn pointers_are_spelled_with_the_qualifiers_of_their_targets() {
+        let mut builder = Builder::new();
+        let void = builder.add("", 0, Kind::Opaque);
+        let byte = builder.add("char", 1, Kind::Scalar(Scalar::Integer));
+        let pointer = |builder: &mut Builder, qualifier, to| {
+            let to = builder.add("", 0, Kind::Qualified(qualifier, to));
+            builder.add("", 8, Kind::Pointer(Some(to)))
+        };
+        let all = [
+            pointer(&mut builder, Qualifier::Const, void),
+            pointer(&mut builder, Qualifier::Volatile, byte),
+            pointer(&mut builder, Qualifier::Other, byte),
+        ];
+        let model = builder.finish(Format::Btf, 1).unwrap();
+        let spelled = all.map(|id| model.spelled(id));
+        assert_eq!(spelled, ["const void *", "volatile char *", "char *"]);
     }
 
     #[test]

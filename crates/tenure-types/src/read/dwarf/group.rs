@@ -37,18 +37,27 @@ pub(super) fn read<'d>(
         fresh.sort_unstable();
         fresh.dedup();
         fresh.retain(|job| !scanned.contains_key(job));
-        let tables: Result<Vec<(usize, Table<'d>)>, Fault> = fresh
+        let empty = || {
+            let mut table = Table::default();
+            table.clear();
+            table
+        };
+        let read = |job: usize| {
+            let mut table = empty();
+            scan::scan(&program.open(job, false)?, &mut table)?;
+            Ok(table)
+        };
+        let tables: Vec<(usize, Table<'d>)> = fresh
             .par_iter()
-            .map(|&job| {
-                let mut table = Table::default();
-                table.clear();
-                let unit = program.open(job, false)?;
-                scan::scan(&unit, &mut table)
-                    .map_err(|fault| program.located(fault, &program.jobs[job]))?;
-                Ok((job, table))
+            .map(|&job| match read(job) {
+                Ok(table) => (job, table),
+                Err(fault) => {
+                    program.skip(job, fault);
+                    (job, empty())
+                }
             })
             .collect();
-        scanned.extend(tables?);
+        scanned.extend(tables);
         last = std::mem::take(&mut fresh);
     }
 

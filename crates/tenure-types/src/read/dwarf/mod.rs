@@ -10,7 +10,7 @@
 //!
 //! Limits:
 //!
-//! - A malformed unit fails the whole read: a report about the rest would look complete.
+//! - A malformed unit is left out, and the model says so ([`Model::skipped`]). If no unit is sound, the read fails.
 //! - Tables that no compiler writes are refused, so that time and memory stay proportional to the input: more than 128
 //!   attributes in an abbreviation, more than 65,536 rows in a unit that take less than 3 bytes each, names of more
 //!   than 256 times the unit's length or 4 times the file's, an abbreviation table of more than a megabyte.
@@ -29,7 +29,8 @@ mod store;
 mod table;
 mod unit;
 
-use std::sync::Mutex;
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
 
 use gimli::{DwarfFileType, UnitType};
 use rayon::iter::{ParallelBridge as _, ParallelIterator as _};
@@ -68,8 +69,12 @@ pub(super) fn parse(objects: &[Object<'_>], progress: &dyn Progress) -> Result<M
     let (found, store) = found?;
     let units = found.iter().map(|one| one.translation_units).sum();
     let builder = merge::merge(found, store, total)?;
+    let skipped = program.skipped();
     drop(program);
-    builder.finish(Format::Dwarf, units)
+    match skipped.first() {
+        Some(first) if builder.is_empty() => Err(Malformed::new(first)),
+        _ => Ok(builder.finish(Format::Dwarf, units)?.without(skipped)),
+    }
 }
 
 #[derive(Debug)]
@@ -80,6 +85,8 @@ struct Program<'d> {
     /// From here on units are read only if others refer to them.
     on_demand: Position,
     signatures: Signatures,
+    /// By job: malformed, and left out.
+    skipped: Mutex<BTreeMap<usize, Fault>>,
 }
 
 #[derive(Debug, Default)]
@@ -137,7 +144,8 @@ impl<'d> Program<'d> {
                 signatures.entry(type_signature.0).or_insert(at);
             }
         }
-        Ok(Self { sources, files, jobs, on_demand, signatures })
+        let skipped = Mutex::default();
+        Ok(Self { sources, files, jobs, on_demand, signatures, skipped })
     }
 
     fn read(&self, progress: &dyn Progress) -> Result<(Vec<Found<'d>>, Store<'d>), Fault> {
@@ -155,14 +163,27 @@ impl<'d> Program<'d> {
             })
             .collect();
         let mut found: Vec<Found<'d>> = found?.into_iter().flatten().collect();
-        let deferred = deferred.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let deferred = deferred.into_inner().unwrap_or_else(PoisonError::into_inner);
         if !deferred.is_empty() {
             found.push(group::read(self, deferred, &store)?);
         }
         Ok((found, store))
     }
 
-    /// None if the unit refers to others, and is deferred.
+    fn skip(&self, job: usize, fault: Fault) {
+        let fault = self.located(fault, &self.jobs[job]);
+        self.skipped.lock().unwrap_or_else(PoisonError::into_inner).insert(job, fault);
+    }
+
+    fn skipped(&self) -> Vec<String> {
+        let mut skipped = self.skipped.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut *skipped)
+            .into_values()
+            .map(|fault| Malformed::from(fault).to_string())
+            .collect()
+    }
+
+    /// None if the unit refers to others, and is deferred, or if it is malformed.
     fn read_unit(
         &self,
         index: usize,
@@ -171,7 +192,13 @@ impl<'d> Program<'d> {
         deferred: &Mutex<Vec<Deferred<'d>>>,
     ) -> Result<Option<Found<'d>>, Fault> {
         let job = &self.jobs[index];
-        let unit = self.open(index, false)?;
+        let unit = match self.open(index, false) {
+            Ok(unit) => unit,
+            Err(fault) => {
+                self.skip(index, fault);
+                return Ok(None);
+            }
+        };
         let order = u32::try_from(index).unwrap_or(u32::MAX);
         let translation_units = u64::from(unit.is_translation_unit());
         if unit.root.split.is_some() {
@@ -183,15 +210,21 @@ impl<'d> Program<'d> {
         }
         let Scratch { table, contents } = scratch;
         table.clear();
-        scan::scan(&unit, table)?;
+        if let Err(fault) = scan::scan(&unit, table) {
+            self.skip(index, fault);
+            return Ok(None);
+        }
         if !table.foreign.is_empty() {
             let table = std::mem::take(table);
-            let mut deferred = deferred.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            let mut deferred = deferred.lock().unwrap_or_else(PoisonError::into_inner);
             deferred.push(Deferred { job: index, table });
             return Ok(None);
         }
         table.link();
-        contents.settle(table)?;
+        if let Err(fault) = contents.settle(table) {
+            self.skip(index, fault);
+            return Ok(None);
+        }
         let around = Alone { unit: &unit, files: None };
         let mut found = Emit::new(table, contents, store, around, order).run()?;
         found.translation_units = translation_units;

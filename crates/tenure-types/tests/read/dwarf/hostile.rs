@@ -108,6 +108,25 @@ fn a_struct_that_contains_itself_is_refused() {
 }
 
 #[test]
+fn a_malformed_unit_is_left_out_and_said() {
+    let mut assembler = started();
+    let of = [(DW_AT_name, DW_FORM_string), (DW_AT_byte_size, DW_FORM_data1)];
+    let structure = assembler.abbreviation(DW_TAG_structure_type, false, &of);
+    assembler.unit(&[1, structure, b'a', 0, 8, 0]);
+    // An abbreviation that is not there.
+    assembler.unit(&[1, structure, b'b', 0, 8, 99, 0]);
+    assembler.unit(&[1, structure, b'c', 0, 8, 0]);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("hostile");
+    fs::write(&file, assembler.finish()).unwrap();
+    let model = try_read(&file).unwrap();
+    let names: Vec<_> = model.composites().map(|(_, ty, _)| &*ty.name).collect();
+    assert_eq!(names, ["a", "c"]);
+    let [skipped] = model.skipped() else { panic!("{:?}", model.skipped()) };
+    assert!(skipped.contains("unit at .debug_info offset"), "{skipped}");
+}
+
+#[test]
 fn pointers_and_qualifiers_in_circles_end() {
     let to = [(DW_AT_type, DW_FORM_ref4)];
     let circle = |tag| {
