@@ -15,6 +15,9 @@ use crate::knowledge::Roles;
 use tenure_find::Role;
 use tenure_types::model::{Bits, Kind, Member, Model, Shape, TypeId};
 
+/// malloc's least alignment of objects of at least that size, on 64-bit systems.
+const ALLOCATED: u64 = 16;
+
 /// A model with what is known of it.
 #[derive(Debug)]
 pub struct Layouts<'a> {
@@ -66,6 +69,8 @@ struct Shared {
     embedded: Vec<Vec<TypeId>>,
     /// By type, whether it waits for a grace period by a member.
     grace: Vec<bool>,
+    /// The types are a kernel's: its slabs align objects that fill lines.
+    slabs: bool,
 }
 
 impl<'a> Layouts<'a> {
@@ -142,6 +147,20 @@ impl<'a> Layouts<'a> {
         &self.shared().embedded[id.index()]
     }
 
+    /// Whether a kernel's slab aligns objects of the type to lines: they fill lines, and no other type embeds them.
+    pub(crate) fn fills_slabs(&self, id: TypeId) -> bool {
+        let size = self.size_of(id);
+        let fills = size > 0 && size.is_multiple_of(self.line_bytes);
+        fills && self.shared().slabs && self.embedders(id).is_empty()
+    }
+
+    /// Objects of the type start at multiples of this.
+    pub(crate) fn starts(&self, id: TypeId) -> u64 {
+        let line = if self.fills_slabs(id) { self.line_bytes } else { 1 };
+        let allocated = if self.size_of(id) >= ALLOCATED { ALLOCATED } else { 1 };
+        self.model[id].align.max(allocated).max(line)
+    }
+
     /// Whether values are freed after a grace period, so that readers may find them without a lock.
     pub(crate) fn waits_for_readers(&self, id: TypeId) -> bool {
         self.shared().grace[id.index()]
@@ -189,6 +208,7 @@ impl Shared {
             variables: vec![0; count],
             embedded: vec![Vec::new(); count],
             grace: vec![false; count],
+            slabs: model.composites().any(|(_, ty, _)| &*ty.name == "kmem_cache"),
         };
         // The last type that pointed or embedded, so that each counts once.
         let mut last = vec![None; count];

@@ -22,7 +22,7 @@
 //! | `placement` | the share of possible addresses at which the two meet | 0.5, and half of that share |
 //!
 //! A victim's weight is 1 where rules say `read_mostly`; otherwise it comes from its type: a function pointer or
-//! something constant 0.9, a pointer 0.7, a number 0.4, anything larger 0.3, the links of a list 0.1, another contended
+//! something constant 0.9, a pointer 0.7, a number 0.4, anything larger 0.3, a link of a hash table or tree that lookups walk 0.5, the links of a list 0.1, another contended
 //! word 0.2 (a lock) or 0.5, and 0.8 in another element or variable. Cold members have none. What a lock guards counts
 //! for 0.15 of that, because its reader holds the lock and so the line; a lock does not guard what is `read_mostly`,
 //! atomic, or a lock itself.
@@ -49,8 +49,8 @@ pub(crate) use score::word_weight;
 use score::{Embedding, Lifetime, Signals};
 use tenure_find::Role;
 use tenure_types::model::TypeId;
-pub(crate) use weight::Victimhood;
 use weight::Why;
+pub(crate) use weight::{Victimhood, is_walked};
 
 /// A finding, not yet in words: see [`findings`].
 #[derive(Debug, Clone)]
@@ -110,7 +110,15 @@ fn together(mut of_line: Vec<Found>) -> Found {
         .max_by(|&a, &b| order(&of_line[b], &of_line[a]))
         .expect("a line's findings are joined once there is one");
     let mut whole = of_line.swap_remove(worst);
+    let listed = whole.victims.clone();
     for other in of_line {
+        // In bytes of others: an alternative of a union, which is not there at the same time.
+        let range = other.word.range();
+        let hidden = matches!(whole.site, Site::Type { .. })
+            && listed.iter().all(|victim| victim.leaf.range() != range);
+        if hidden {
+            continue;
+        }
         let share = word_weight(other.word.role) / word_weight(whole.word.role);
         whole.signals.weights += share * other.signals.weights;
         whole.signals.culprits += 1;

@@ -3,9 +3,6 @@ use super::{Found, Site, Sufferer, signals, together, weight, worst_first};
 use crate::lines::{Flat, Layouts, Leaf, ROOT, share};
 use tenure_types::model::{Kind, TypeId};
 
-/// malloc's least alignment of objects of at least that size, on 64-bit systems.
-const ALLOCATED: u64 = 16;
-
 /// Around the words of one type. The largest of Linux take a few thousand.
 const MOST_AROUND: usize = 1 << 18;
 
@@ -73,12 +70,12 @@ fn rate(
 ) -> Found {
     let mut victims = one_for_each_byte(victims);
     worst_first(&mut victims);
-    let (align, size) = (layouts.model[id].align, layouts.size_of(id));
+    let step = layouts.starts(id);
     let weights: f64 = victims.iter().map(|victim| victim.weight).sum();
     let placements = victims
         .iter()
         .map(|victim| {
-            let at = placements(layouts.line_bytes, align, size, word.range(), victim.leaf.range());
+            let at = placements(layouts.line_bytes, step, word.range(), victim.leaf.range());
             victim.weight * at
         })
         .sum::<f64>()
@@ -127,8 +124,10 @@ fn embedding(layouts: &Layouts<'_>, id: TypeId, flat: &Flat, through: Option<usi
     }
 }
 
-/// Of victims that overlap (alternatives of a union, bit fields of one byte), the heaviest.
+/// Of victims that overlap (alternatives of a union, bit fields of one byte), the heaviest. Of equal ones the first in
+/// the source: later alternatives are mostly for objects that are made or freed.
 fn one_for_each_byte(mut victims: Vec<Sufferer>) -> Vec<Sufferer> {
+    victims.reverse();
     victims.sort_by(|a, b| {
         (a.leaf.offset.cmp(&b.leaf.offset)).then_with(|| b.weight.total_cmp(&a.weight))
     });
@@ -146,9 +145,8 @@ fn one_for_each_byte(mut victims: Vec<Sufferer>) -> Vec<Sufferer> {
     kept
 }
 
-/// The share of the allowed addresses at which two ranges share a line.
-fn placements(line_bytes: u64, align: u64, size: u64, a: (u64, u64), b: (u64, u64)) -> f64 {
-    let step = align.max(if size >= ALLOCATED { ALLOCATED } else { 1 });
+/// The share of the addresses that are multiples of `step` at which two ranges share a line.
+fn placements(line_bytes: u64, step: u64, a: (u64, u64), b: (u64, u64)) -> f64 {
     if step >= line_bytes {
         return 1.0;
     }
@@ -169,12 +167,12 @@ mod tests {
 
     #[test]
     fn an_object_aligned_to_a_line_has_one_placement() {
-        assert_eq!(placements(64, 64, 128, (64, 4), (80, 8)), 1.0);
+        assert_eq!(placements(64, 64, (64, 4), (80, 8)), 1.0);
     }
 
     #[test]
     fn the_further_apart_the_fewer_placements() {
-        let of = |distance: u64| placements(64, 8, 176, (64, 4), (64 + distance, 4));
+        let of = |distance: u64| placements(64, 16, (64, 4), (64 + distance, 4));
         assert_eq!(of(16), 0.75);
         assert_eq!(of(48), 0.25);
         assert_eq!(of(4), 1.0);

@@ -153,6 +153,9 @@ fn confidence(layouts: &Layouts<'_>, found: &Found) -> Confidence {
         Site::Type { id, .. } if of(id) >= line => {
             (Level::High, format!("aligned to {} bytes: every object starts on a line", of(id)))
         }
+        Site::Type { id, .. } if layouts.fills_slabs(id) => {
+            (Level::High, "it fills lines: a slab starts every object on one".to_owned())
+        }
         Site::Type { .. } if found.signals.placements >= 1.0 => {
             (Level::High, "on one line wherever the object lies".to_owned())
         }

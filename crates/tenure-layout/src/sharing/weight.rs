@@ -10,6 +10,10 @@ const GUARDED: f64 = 0.15;
 /// Larger bundles of pointers are not the links of a list or a tree.
 const LARGEST_LINKS: u64 = 24;
 
+/// The kernel's links of hash tables and trees: a lookup reads those of all objects on its way.
+const WALKED: [&str; 6] =
+    ["hlist_node", "hlist_bl_node", "hlist_nulls_node", "rhash_head", "rhlist_head", "rb_node"];
+
 const CONTENDED: &str = "contended too: each takes the line from the other";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,6 +80,7 @@ fn by_type(layouts: &Layouts<'_>, id: TypeId) -> (f64, &'static str) {
         return (0.9, "constant: only ever read");
     }
     match &model[model.resolved(id)].kind {
+        _ if is_walked(layouts, id) => (0.5, "a link that lookups of others walk"),
         Kind::Pointer(_) if points(layouts, id) => (0.7, "a pointer: read to be followed"),
         Kind::Pointer(_) => (0.9, "points to a function: only ever read"),
         Kind::Scalar(_) => (0.4, "a number"),
@@ -88,6 +93,10 @@ fn by_type(layouts: &Layouts<'_>, id: TypeId) -> (f64, &'static str) {
         }
         _ => (0.3, "several values"),
     }
+}
+
+pub(crate) fn is_walked(layouts: &Layouts<'_>, id: TypeId) -> bool {
+    WALKED.contains(&&*layouts.model[layouts.model.resolved(id)].name)
 }
 
 fn points(layouts: &Layouts<'_>, id: TypeId) -> bool {

@@ -11,6 +11,7 @@
 //! - Bit fields move as runs, to where a compiler keeps their distances.
 //! - The embedded struct that a type starts with stays at its start, because pointers are cast; base classes stay, and
 //!   so does everything up to a pinned member.
+//! - A link that lookups walk stays on its line, with what they read next.
 //! - Members between two markers (`__cacheline_group_begin__…`) stay between them.
 //!
 //! The notes say what is left on the line and what padding would cost, and what to check after a change of order:

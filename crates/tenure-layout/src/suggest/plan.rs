@@ -65,6 +65,13 @@ impl Part {
         })
     }
 
+    /// Whether a link that lookups walk leaves its line.
+    fn tears(&self, placed: &Placed, line_bytes: u64) -> bool {
+        let leaves =
+            |(unit, at): (&Unit, &u64)| unit.walked && unit.offset / line_bytes != at / line_bytes;
+        self.units.units.iter().zip(&placed.offsets).any(leaves)
+    }
+
     /// All but the longest run that keeps its order.
     pub(super) fn moved(&self) -> Vec<usize> {
         // Patience: `tails[n]` ends the run of length n + 1 that ends lowest.
@@ -116,6 +123,7 @@ impl Plan {
         // The embedded type may grow into a gap of those that embed it; alone it may not.
         if placed.size > part.units.size && (index > 0 || self.parts.len() == 1)
             || !part.is_legal(&placed)
+            || part.tears(&placed, self.line_bytes)
         {
             return None;
         }

@@ -1,7 +1,7 @@
 //! The pieces of a type that may change places.
 
 use crate::lines::Layouts;
-use crate::sharing::Victimhood;
+use crate::sharing::{Victimhood, is_walked};
 use tenure_find::Role;
 use tenure_types::model::{Format, Kind, Member, Shape, TypeId};
 
@@ -28,6 +28,8 @@ pub(super) struct Unit {
     pub(super) fields: Vec<Field>,
     /// It stays, and so does all before it.
     pub(super) fixed: bool,
+    /// A link that lookups walk: it stays on its line, with what they read next.
+    pub(super) walked: bool,
     /// Between markers of the source; units change places only within one group.
     pub(super) group: usize,
     pub(super) pieces: Vec<Piece>,
@@ -124,6 +126,7 @@ impl Units {
             let marker = unit.size == 0;
             group += usize::from(marker);
             unit.group = group;
+            unit.walked = is_walked(layouts, member.ty);
             unit.fixed = last_pinned.is_some_and(|pin| unit.members.start <= pin)
                 || member.inherited
                 || marker && index == last
@@ -230,6 +233,7 @@ fn joined(layouts: &Layouts<'_>, members: &[Member]) -> Result<Vec<Unit>, Stuck>
             bits: member.bits.is_some(),
             fields,
             fixed: false,
+            walked: false,
             group: 0,
             pieces: Vec::new(),
         });
@@ -281,6 +285,7 @@ pub(super) mod tests {
             bits: true,
             fields,
             fixed: false,
+            walked: false,
             group: 0,
             pieces: Vec::new(),
         }

@@ -260,6 +260,63 @@ fn variables_on_one_line_are_found_and_those_on_the_next_are_not() {
 }
 
 #[test]
+fn of_alternatives_that_weigh_the_same_the_first_is_named() {
+    let mut maker = Maker::new();
+    let count = maker.count;
+    // Known, and so told apart.
+    let table = maker.add("file_operations", 8, &[("open", 0, maker.pointer)]);
+    let ops = maker.builder.add("", 8, Kind::Pointer(Some(table)));
+    let either = composite(Shape::Union, &[("i_fop", 0, ops), ("free_inode", 0, ops)]);
+    let either = maker.builder.add("", 8, either);
+    maker.add("inode", 16, &[("i_count", 0, count), ("", 8, either)]);
+    let found = findings_of(&maker.finish());
+    assert!(found[0].victims.iter().any(|victim| victim.path.contains("i_fop")), "{found:#?}");
+}
+
+#[test]
+fn a_link_that_lookups_walk_weighs_more_than_one_of_a_list() {
+    let weight = |name: &str| {
+        let mut maker = Maker::new();
+        let count = maker.count;
+        let link = maker.builder.reserve();
+        let to = maker.builder.add("", 8, Kind::Pointer(Some(link)));
+        let links = composite(Shape::Struct, &[("next", 0, to), ("pprev", 8, to)]);
+        maker.builder.set(link, tenure_types::model::Type::new(name, 16, links));
+        maker.add("entry", 24, &[("refs", 0, count), ("link", 8, link)]);
+        findings_of(&maker.finish())[0].victims[0].weight.unwrap()
+    };
+    assert!(weight("hlist_bl_node") > 4.0 * weight("list_head"));
+}
+
+#[test]
+fn in_a_kernel_objects_that_fill_lines_start_on_one() {
+    let confidence = |is_kernel: bool, size: u64| {
+        let mut maker = Maker::new();
+        let (count, pointer) = (maker.count, maker.pointer);
+        if is_kernel {
+            maker.add("kmem_cache", 8, &[("size", 0, pointer)]);
+        }
+        // No gap, or an alignment would be inferred.
+        let count_of = (size - 8) / 8;
+        let rest = maker.builder.add("", 0, Kind::Array { element: pointer, count: count_of });
+        let rest = [("refs", 0, count), ("id", 4, maker.int), ("rest", 8, rest)];
+        maker.add("object", size, &rest);
+        findings_of(&maker.finish())[0].confidence.clone()
+    };
+    assert!(confidence(true, 128).why.contains("slab"));
+    assert!(!confidence(true, 136).why.contains("slab"));
+    assert!(!confidence(false, 128).why.contains("slab"));
+}
+
+#[test]
+fn space_that_only_fills_a_line_suffers_nothing() {
+    let mut maker = Maker::new();
+    let (count, int) = (maker.count, maker.int);
+    maker.add("dict", 64, &[("refs", 0, count), ("cachelineFiller", 4, int)]);
+    assert!(findings_of(&maker.finish()).is_empty());
+}
+
+#[test]
 fn a_lock_guards_the_variables_of_its_own_file() {
     let found = |file: &str| {
         let mut maker = Maker::new();

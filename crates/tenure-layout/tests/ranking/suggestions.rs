@@ -147,3 +147,29 @@ fn a_proposal_leaves_alone_what_has_nothing_to_do_with_its_type() {
     assert_eq!(found.embedders[0].type_name, "outer");
     assert!(found.embedders[0].moves.is_empty(), "{:#?}", found.embedders[0].moves);
 }
+
+#[test]
+fn a_link_that_lookups_walk_stays_on_its_line() {
+    let moved = |name: &str| {
+        let mut maker = Maker::new();
+        let (count, pointer) = (maker.count, maker.pointer);
+        let link = maker.add(name, 16, &[("a", 0, pointer), ("b", 8, pointer)]);
+        let cold = maker.add("callback_head", 16, &[("next", 0, pointer), ("func", 8, pointer)]);
+        let members = [
+            ("refs", 0, count),
+            ("id", 4, maker.int),
+            ("link", 8, link),
+            ("next", 24, pointer),
+            ("ops", 32, pointer),
+            ("name", 40, pointer),
+            ("rcu", 48, cold),
+            ("work", 64, cold),
+            ("free", 80, cold),
+            ("late", 96, cold),
+        ];
+        let id = maker.add("entry", 112, &members);
+        lines(&proposal(&maker.finish(), id).after, "link") == [1]
+    };
+    assert!(moved("values"));
+    assert!(!moved("hlist_node"));
+}
