@@ -227,6 +227,10 @@ pub(crate) struct Layout {
     #[arg(long, value_name = "FILE", conflicts_with = "kernel")]
     pub(crate) base: Option<PathBuf>,
 
+    /// Do not read the program's code: judge words by their types and names alone, which is faster
+    #[arg(long)]
+    pub(crate) no_code: bool,
+
     /// Size of a cache line in bytes
     #[arg(long, value_name = "BYTES", default_value_t = tenure_layout::LINE_BYTES, value_parser = line)]
     pub(crate) line: u64,

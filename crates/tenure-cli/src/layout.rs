@@ -69,6 +69,7 @@ fn request(arguments: &Layout) -> Result<Request, Failure> {
         pins: arguments.pins.clone(),
         rules: arguments.rules.clone(),
         check: arguments.check.clone(),
+        code: !arguments.no_code,
         line_bytes: arguments.line,
     })
 }

@@ -23,6 +23,7 @@
 //!     pins: Vec::new(),
 //!     rules: Vec::new(),
 //!     check: None,
+//!     code: true,
 //!     line_bytes: tenure_layout::LINE_BYTES,
 //! };
 //! let (_model, report) = run(&request, &())?;
@@ -42,6 +43,7 @@
 //! | [`sharing`] | findings and their scores, signal by signal |
 //! | [`suggest`](mod@suggest) | a better order |
 //! | [`check`](mod@check) | assertions for CI |
+//! | [`evidence`] | what the program's code does to members, and what follows |
 //! | [`rules`] | the rules file: knowledge of types and members, and checks |
 //! | [`knowledge`] | the built-in knowledge |
 //! | [`lines`] | members on lines |
@@ -50,10 +52,11 @@
 //!
 //! - Lines are counted from the start of a type. Elsewhere other members meet; each finding says at what share of the
 //!   possible addresses it holds.
-//! - Types, names and rules are all that is known; the program does not run. A score ranks, it measures nothing.
+//! - Types, names, code and rules are all that is known; the program does not run. A score ranks, it measures nothing.
 //! - Arrays on the heap (`Vec`, `new T[n]`) are found only if another array of the same type is a member or a variable.
 
 pub mod check;
+pub mod evidence;
 pub mod knowledge;
 pub mod lines;
 pub mod rules;

@@ -8,12 +8,14 @@ use tenure_report::Progress;
 
 use crate::Error;
 use crate::check;
+use crate::evidence::Evidence;
 use crate::knowledge::Knowledge;
 use crate::lines::Layouts;
 use crate::rules::{Glob, Rules};
 use crate::sharing::{self, Found};
 use crate::suggest::{Pins, suggest};
-use tenure_find::{Report, Scope, Source, Suggestion, Types, Unmended};
+use tenure_find::{CodeRead, OperandShare, Report, Scope, Source, Suggestion, Types, Unmended};
+use tenure_types::code::sweep::{self, Operands, Sweep};
 use tenure_types::model::{Format, Kind, Model, TypeId};
 use tenure_types::read::{self, Input};
 
@@ -41,6 +43,8 @@ pub struct Request {
     pub rules: Vec<PathBuf>,
     /// A file with checks, whose rules count as well.
     pub check: Option<PathBuf>,
+    /// Whether to read the program's code too: what it does to members.
+    pub code: bool,
     /// Of a cache line.
     pub line_bytes: u64,
 }
@@ -57,8 +61,14 @@ pub struct Request {
 /// [`Request::line_bytes`] is not a power of two.
 pub fn run(request: &Request, progress: &dyn Progress) -> Result<(Model, Report), Error> {
     let (knowledge, checks) = knowledge(request)?;
-    let model = read::read(&request.input, &request.options, progress)?;
-    let report = analyse(request, &knowledge, checks.as_ref(), &model, progress)?;
+    let (model, sweep) = match request.code {
+        true => sweep::read(&request.input, &request.options, progress)?,
+        false => {
+            let model = read::read(&request.input, &request.options, progress)?;
+            (model, Err("it was not asked for".to_owned()))
+        }
+    };
+    let report = analyse(request, &knowledge, checks.as_ref(), &model, &sweep, progress)?;
     Ok((model, report))
 }
 
@@ -67,10 +77,12 @@ fn analyse(
     knowledge: &Knowledge,
     checks: Option<&Rules>,
     model: &Model,
+    sweep: &Result<Sweep, String>,
     progress: &dyn Progress,
 ) -> Result<Report, Error> {
-    let roles = knowledge.roles(model);
-    let layouts = Layouts::new(model, &roles, request.line_bytes);
+    let evidence = sweep.as_ref().ok().map(|sweep| Evidence::new(model, sweep));
+    let roles = knowledge.roles_with(model, evidence.as_ref());
+    let layouts = Layouts::new(model, &roles, request.line_bytes).with_evidence(evidence.as_ref());
     let asked = Asked::of(request, model)?;
     let pins = Pins::new(&request.pins);
     if let Some(pin) = pins.unknown(&layouts).first() {
@@ -84,7 +96,7 @@ fn analyse(
     }
     let reported = &wanted[..wanted.len().min(request.top)];
     let types = asked.types_of(reported);
-    let source = Source::Types(read_types(request, &layouts));
+    let source = Source::Types(read_types(request, &layouts, sweep));
     let mut report = Report::new(source, request.line_bytes, sharing::findings(&layouts, reported));
     report.scope = Scope {
         types: request.types.clone(),
@@ -117,7 +129,7 @@ fn knowledge(request: &Request) -> Result<(Knowledge, Option<Rules>), Error> {
     Ok((knowledge.with(&rules), Some(rules)))
 }
 
-fn read_types(request: &Request, layouts: &Layouts<'_>) -> Types {
+fn read_types(request: &Request, layouts: &Layouts<'_>, sweep: &Result<Sweep, String>) -> Types {
     let model = layouts.model;
     let composites = || model.composites().filter(|(_, ty, _)| !ty.name.is_empty());
     Types {
@@ -132,6 +144,30 @@ fn read_types(request: &Request, layouts: &Layouts<'_>) -> Types {
         contended: composites().filter(|(id, _, _)| layouts.is_contended(*id)).count() as u64,
         statics: model.statics().len() as u64,
         skipped: model.skipped().to_vec(),
+        code: request.code.then(|| code(sweep)),
+    }
+}
+
+fn code(sweep: &Result<Sweep, String>) -> CodeRead {
+    let sweep = match sweep {
+        Ok(sweep) => sweep,
+        Err(why) => return CodeRead { unread: Some(why.clone()), ..CodeRead::default() },
+    };
+    let total = sweep.total();
+    let of = |(language, operands): &(&str, Operands)| OperandShare {
+        language: (*language).to_owned(),
+        operands: operands.all(),
+        attributed: operands.attributed,
+        plain: operands.plain,
+    };
+    CodeRead {
+        unread: None,
+        functions: sweep.functions.len() as u64,
+        operands: sweep.operands.iter().map(of).collect(),
+        locked: total.locked,
+        locked_unknown: total.locked_unknown,
+        unknown_in: sweep.unattributed.iter().map(|(name, _)| name.to_string()).collect(),
+        skipped: sweep.skipped,
     }
 }
 

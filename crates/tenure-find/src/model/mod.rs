@@ -95,6 +95,44 @@ pub struct Types {
     /// Units that are malformed and were left out, each with what is wrong.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub skipped: Vec<String>,
+    /// What was read of the program's code, if that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<CodeRead>,
+}
+
+/// What was read of a program's code.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CodeRead {
+    /// Why nothing was: words and neighbours are judged by types and names alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unread: Option<String>,
+    /// Functions, each name once.
+    pub functions: u64,
+    /// Operands in memory, by the language of their unit.
+    pub operands: Vec<OperandShare>,
+    /// Atomic operands.
+    pub locked: u64,
+    /// Atomic operands of which it is not known what they are of.
+    pub locked_unknown: u64,
+    /// The functions with most of those.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unknown_in: Vec<String>,
+    /// Units of which not all code could be read.
+    pub skipped: u64,
+}
+
+/// Operands of one language that other threads may share: not those on the stack, of the thread or CPU itself, or in
+/// constants.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct OperandShare {
+    /// `C`, `C++`, `Rust` or `other`.
+    pub language: String,
+    /// All of them.
+    pub operands: u64,
+    /// Those that belong to a member or variable.
+    pub attributed: u64,
+    /// Those that belong to a number or pointer of which no more is known.
+    pub plain: u64,
 }
 
 /// The run that was observed.

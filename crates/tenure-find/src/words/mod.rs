@@ -7,8 +7,8 @@ use std::cmp::Ordering;
 pub(super) use tenure_report::words::{counted, grouped, scaled};
 
 use crate::{
-    Change, Check, Confidence, Difference, Finding, Level, Report, Role, Sharing, Source,
-    Suggestion, TypeMap, Types, Word,
+    Change, Check, CodeRead, Confidence, Difference, Finding, Level, OperandShare, Report, Role,
+    Sharing, Source, Suggestion, TypeMap, Types, Word,
 };
 
 pub(super) fn whole(value: u64) -> String {
@@ -145,6 +145,42 @@ fn types(types: &Types, line_bytes: u64) -> String {
     if let Some(first) = types.skipped.first() {
         let many = count_of(types.skipped.len() as u64, "malformed unit");
         sentence += &format!("; {many} left out, the first: {first}");
+    }
+    if let Some(code) = &types.code {
+        sentence += &format!(". {}", self::code(code));
+    }
+    sentence
+}
+
+/// More unknown atomic operands than this, in per cent, may hide contended words.
+const MOST_UNKNOWN: u64 = 20;
+
+fn code(code: &CodeRead) -> String {
+    if let Some(why) = &code.unread {
+        return format!("Code not read: {why}");
+    }
+    let percent = |part: u64, all: u64| part * 100 / all.max(1);
+    let of = |share: &OperandShare| {
+        format!("{} % in {}", percent(share.attributed, share.operands), share.language)
+    };
+    let known: Vec<String> = code.operands.iter().map(of).collect();
+    let mut sentence = format!("Code of {}", count_of(code.functions, "function"));
+    if !known.is_empty() {
+        sentence += &format!(
+            ": of the operands that threads may share, the member or variable is known of {}",
+            known.join(", ")
+        );
+    }
+    if code.skipped > 0 {
+        sentence += &format!("; {} not read in full", count_of(code.skipped, "unit"));
+    }
+    if percent(code.locked_unknown, code.locked) > MOST_UNKNOWN {
+        sentence += &format!(
+            ". Contended words may be missing: of {}, {} are of nothing known, most in {}",
+            count_of(code.locked, "atomic operand"),
+            whole(code.locked_unknown),
+            code.unknown_in.iter().take(3).cloned().collect::<Vec<_>>().join(", ")
+        );
     }
     sentence
 }

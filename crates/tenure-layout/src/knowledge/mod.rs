@@ -33,6 +33,7 @@ use std::sync::LazyLock;
 pub use roles::Roles;
 pub(crate) use roles::{GROUP_BEGIN, GROUP_END};
 
+use crate::evidence::Evidence;
 use crate::rules::{AtomicPattern, Glob, MemberPattern, Rules, Specificity};
 use table::{Precedence, Table};
 use tenure_find::Role;
@@ -151,7 +152,13 @@ impl Knowledge {
     /// Looks up a model's types, members and variables, each once.
     #[must_use]
     pub fn roles(&self, model: &Model) -> Roles {
-        Roles::new(self, model)
+        Roles::new(self, model, None)
+    }
+
+    /// The same, and what the code shows where no rule is for the very type or member.
+    #[must_use]
+    pub fn roles_with(&self, model: &Model, evidence: Option<&Evidence>) -> Roles {
+        Roles::new(self, model, evidence)
     }
 }
 

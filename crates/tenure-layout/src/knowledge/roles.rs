@@ -2,6 +2,7 @@ use rustc_hash::FxHashMap;
 
 use super::table::{Precedence, Table};
 use super::{Knowledge, Typed};
+use crate::evidence::Evidence;
 use crate::rules::Elements;
 use tenure_find::Role;
 use tenure_types::model::{Kind, Member, Model, Name, Qualifier, Static, TypeId};
@@ -27,6 +28,8 @@ enum Of {
     /// The target of a pointer, or `const`.
     Pointer,
     Group,
+    /// What the code does with it.
+    Code,
     Type,
     Section,
     Name,
@@ -61,11 +64,13 @@ impl Claim {
 type Certain = FxHashMap<TypeId, Vec<(usize, Precedence, Role)>>;
 
 impl Roles {
-    pub(super) fn new(knowledge: &Knowledge, model: &Model) -> Self {
+    pub(super) fn new(knowledge: &Knowledge, model: &Model, evidence: Option<&Evidence>) -> Self {
         let claims = Types::new(knowledge, model).claims();
         let certain = Certain::default();
         let mut members = Members {
             knowledge,
+            model,
+            evidence,
             types: &claims,
             certain: certain.clone(),
             certain_atomics: certain,
@@ -87,8 +92,11 @@ impl Roles {
             roles.first[id.index()] = roles.members.len();
             members.of_composite(id, of, &mut roles.members);
         }
-        let variable = |one| of_variable(knowledge, &claims, one);
-        roles.statics = model.statics().iter().map(variable).collect();
+        let variable = |(index, one): (usize, &Static)| {
+            let of_code = evidence.and_then(|known| known.role_of_static(model, index));
+            of_variable(knowledge, &claims, one, of_code)
+        };
+        roles.statics = model.statics().iter().enumerate().map(variable).collect();
         roles
     }
 
@@ -202,6 +210,8 @@ fn collect(certain: &mut Certain, rules: &Typed, model: &Model, id: TypeId, name
 
 struct Members<'a> {
     knowledge: &'a Knowledge,
+    model: &'a Model,
+    evidence: Option<&'a Evidence>,
     types: &'a [Option<Claim>],
     certain: Certain,
     certain_atomics: Certain,
@@ -224,8 +234,10 @@ impl Members<'_> {
             let named = named.map(Claim::new(Of::Name));
             let of_type = self.types[member.ty.index()];
             let claim = Claim::better(Claim::better(named, of_type), group);
-            roles.push(claim.map(|claim| match (claim.of, claim.role) {
-                (Of::Type, Role::Atomic) => self.atomic(id, index, member),
+            let of_code = self.evidence.and_then(|known| known.role_of(self.model, id, member));
+            let of_code = of_code.map(|role| Claim::given(Of::Code, role));
+            roles.push(Claim::better(claim, of_code).map(|claim| match (claim.of, claim.role) {
+                (Of::Type | Of::Code, Role::Atomic) => self.atomic(id, index, member),
                 (_, role) => role,
             }));
         }
@@ -250,11 +262,18 @@ fn by_name(
     certain.chain(of_name).max_by_key(|(precedence, _)| *precedence)
 }
 
-fn of_variable(knowledge: &Knowledge, types: &[Option<Claim>], variable: &Static) -> Option<Role> {
+fn of_variable(
+    knowledge: &Knowledge,
+    types: &[Option<Claim>],
+    variable: &Static,
+    of_code: Option<Role>,
+) -> Option<Role> {
     let named = knowledge.statics.best(&variable.name).map(Claim::new(Of::Name));
     let section = knowledge.sections.best(&variable.section).map(Claim::new(Of::Section));
-    let claim = Claim::better(Claim::better(named, section), types[variable.ty.index()])?;
-    if (claim.of, claim.role) != (Of::Type, Role::Atomic) {
+    let claim = Claim::better(Claim::better(named, section), types[variable.ty.index()]);
+    let of_code = of_code.map(|role| Claim::given(Of::Code, role));
+    let claim = Claim::better(claim, of_code)?;
+    if !matches!((claim.of, claim.role), (Of::Type | Of::Code, Role::Atomic)) {
         return Some(claim.role);
     }
     // Without its path, as members' names.

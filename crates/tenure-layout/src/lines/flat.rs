@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use super::Layouts;
+use crate::evidence::Uses;
 use tenure_find::Role;
 use tenure_types::model::{Kind, Member, Shape, TypeId};
 
@@ -294,6 +295,29 @@ impl Flat {
             at = self.steps[at].parent;
         }
         found
+    }
+
+    /// What the code does with a leaf, wherever it is a part of the spread-out type or of an embedded one; `None` where
+    /// the code is not known.
+    pub(crate) fn uses(&self, layouts: &Layouts<'_>, leaf: &Leaf) -> Option<Uses> {
+        let model = layouts.model;
+        let offset = |owner: TypeId, member: usize| match &model[owner].kind {
+            Kind::Composite { members, .. } => members.get(member).map_or(0, |one| one.offset),
+            _ => 0,
+        };
+        // As the program has them, however they are arranged here; of an array, its first element.
+        let mut inside = offset(leaf.owner, leaf.member);
+        let mut at = leaf.step;
+        let mut way = vec![(self.steps[at].ty, inside)];
+        while at != ROOT {
+            let step = &self.steps[at];
+            let outer = self.steps[step.parent].ty;
+            inside = inside.saturating_add(offset(outer, step.member));
+            way.push((outer, inside));
+            at = step.parent;
+        }
+        let way = way.into_iter().rev().map(|(ty, inside)| (ty, model[ty].size, inside));
+        layouts.evidence.map(|evidence| evidence.of_member(way, leaf.size))
     }
 
     /// As the source would spell it.

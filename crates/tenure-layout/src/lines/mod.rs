@@ -11,6 +11,7 @@ pub(crate) use flat::{Flat, Leaf, ROOT};
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
+use crate::evidence::Evidence;
 use crate::knowledge::Roles;
 use tenure_find::Role;
 use tenure_types::model::{Bits, Kind, Member, Model, Shape, TypeId};
@@ -27,6 +28,8 @@ pub struct Layouts<'a> {
     pub roles: &'a Roles,
     /// A power of two.
     pub line_bytes: u64,
+    /// What the code does with members, if it was read.
+    pub evidence: Option<&'a Evidence>,
     facts: Arc<Facts>,
     arranged: HashMap<TypeId, Arranged>,
 }
@@ -87,13 +90,19 @@ impl<'a> Layouts<'a> {
             look_inside(model, roles, &mut inside, id);
         }
         let facts = Arc::new(Facts { inside, shared: OnceLock::new() });
-        Self { model, roles, line_bytes, facts, arranged: HashMap::new() }
+        Self { model, roles, line_bytes, evidence: None, facts, arranged: HashMap::new() }
+    }
+
+    /// With what the code does.
+    #[must_use]
+    pub fn with_evidence(self, evidence: Option<&'a Evidence>) -> Self {
+        Self { evidence, ..self }
     }
 
     /// With some types in another order; if one changes size, every type that embeds it must be among them.
     pub(crate) fn arranged(&self, arranged: HashMap<TypeId, Arranged>) -> Layouts<'a> {
-        let Self { model, roles, line_bytes, .. } = *self;
-        Layouts { model, roles, line_bytes, facts: Arc::clone(&self.facts), arranged }
+        let Self { model, roles, line_bytes, evidence, .. } = *self;
+        Layouts { model, roles, line_bytes, evidence, facts: Arc::clone(&self.facts), arranged }
     }
 
     pub(crate) fn size_of(&self, id: TypeId) -> u64 {

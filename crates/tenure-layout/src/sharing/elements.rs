@@ -66,15 +66,19 @@ fn in_array(
     count: u64,
 ) -> Option<Found> {
     let leaves = layouts.value(element);
+    let flat = layouts.flat(element);
     let mut found = Vec::new();
     let most = MOST_LOOKS / leaves.len().max(1) + 1;
     for word in leaves.iter().filter(|leaf| leaf.role.is_contended()).take(most) {
         let mut victims = Vec::new();
+        let uses = flat.uses(layouts, word);
         for leaf in &leaves {
-            let Some((weight, why)) = weight::of_stranger(layouts, leaf) else { continue };
+            let Some(said) = weight::of_stranger(layouts, leaf) else { continue };
             let share = meetings(layouts, start, stride, count, word, leaf);
             if share > 0.0 {
-                victims.push((share, Sufferer { leaf: *leaf, weight, why, variable: 0 }));
+                let seen = uses.as_ref().zip(flat.uses(layouts, leaf));
+                let seen = seen.as_ref().map(|(word, leaf)| (*word, leaf));
+                victims.push((share, Sufferer::new(layouts, leaf, said, seen, 0)));
             }
         }
         let Some(most) = victims.iter().map(|(share, _)| *share).reduce(f64::max) else { continue };
@@ -87,6 +91,7 @@ fn in_array(
             strangers: true,
             beside,
             weights: alone.weights * f64::from(beside),
+            code: uses.as_ref().map(|uses| uses.heat(layouts.evidence)),
             lifetime: if is_static { Lifetime::Static } else { alone.lifetime },
             is_global: is_static,
             ..alone

@@ -10,7 +10,7 @@
 //!
 //! # The score
 //!
-//! A finding's score is 100 times the product of its signals, each between 0 and 1 and printed with its reason:
+//! A finding's score is 100 times the product of its signals, each from 0 to 1 and printed with its reason:
 //!
 //! | signal | says | from |
 //! |---|---|---|
@@ -19,6 +19,7 @@
 //! | `lifetime` | whether readers find the object without a lock | 1 with a member by which it waits for a grace period, and for variables; 0.85 with a count, 0.7 else |
 //! | `reach` | how many other types point to the object, to the struct that it starts with if that is the embedded one, or embed it | 0.4 for none, up to 1 with their logarithm; 1 for the type of one global object, 0.5 between variables |
 //! | `embedding` | whether one repair helps many, or many are hurt | 1 for a type that starts others, 0.9 for one that others embed elsewhere and for arrays and variables, 0.8 else |
+//! | `code` | how many functions change the word, and in loops; those that begin or end an object count for a quarter. Only where the code was read | 0.25 for none, up to 1 with their logarithm; 0.7 of that if none does so atomically |
 //! | `placement` | the share of possible addresses at which the two meet | 0.5, and half of that share |
 //!
 //! A victim's weight is 1 where rules say `read_mostly`; otherwise it comes from its type: a function pointer or
@@ -27,12 +28,17 @@
 //! for 0.15 of that, because its reader holds the lock and so the line; a lock does not guard what is `read_mostly`,
 //! atomic, or a lock itself.
 //!
+//! Where the code was read, a neighbour's weight is the mean of that and of 0.2 to 1 with the logarithm of the functions that read
+//! it, and 0.3 of it if none does. The share of readers that do not take the lock beside them undoes half as much of what a lock
+//! takes away, and makes the lock as bad as another atomic word by the same measure.
+//!
 //! The signals are those by which kernel developers repaired such structs (kind of atomic, read-mostly or written
 //! neighbours, cold fields, embedding, alignment). The numbers are judgement, not measurement: they only rank.
 
 mod elements;
 mod pairs;
 mod score;
+mod seen;
 mod statics;
 mod tell;
 mod weight;
@@ -43,6 +49,7 @@ use std::cmp::Ordering;
 
 use rayon::prelude::*;
 
+use crate::evidence::Uses;
 use crate::lines::{Layouts, Leaf};
 pub(crate) use pairs::in_type;
 pub(crate) use score::word_weight;
@@ -93,8 +100,29 @@ pub(crate) struct Sufferer {
     pub(crate) leaf: Leaf,
     pub(crate) weight: f64,
     pub(crate) why: Why,
+    /// Of a lock's neighbour: the share of its readers that do not take the lock, as far as that can be told.
+    pub(crate) unguarded: f64,
     /// For [`Site::Statics`]: the variable's place among all.
     pub(crate) variable: usize,
+}
+
+impl Sufferer {
+    /// From what types say of a neighbour, and what code does to the word and to it, if that is known.
+    fn new(
+        layouts: &Layouts<'_>,
+        leaf: &Leaf,
+        (weight, why): (f64, Why),
+        seen: Option<(&Uses, &Uses)>,
+        variable: usize,
+    ) -> Self {
+        let (weight, unguarded) = match layouts.evidence.zip(seen) {
+            Some((evidence, (word, own))) => {
+                seen::weighed(evidence, (weight, why), leaf, word, own)
+            }
+            None => (weight, 0.0),
+        };
+        Self { leaf: *leaf, weight, why, unguarded, variable }
+    }
 }
 
 /// Of equal weights, the one in front.
@@ -137,6 +165,13 @@ fn together(mut of_line: Vec<Found>) -> Found {
     whole
 }
 
+/// Of all victims, by their weights.
+fn unguarded(victims: &[Sufferer]) -> f64 {
+    let all: f64 = victims.iter().map(|victim| victim.weight).sum();
+    let of = |victim: &Sufferer| victim.weight * victim.unguarded;
+    if all > 0.0 { victims.iter().map(of).sum::<f64>() / all } else { 0.0 }
+}
+
 /// Of a finding in a type or, with `inner`, through the type that it starts with: pointers to that one point to both.
 fn signals(
     layouts: &Layouts<'_>,
@@ -150,6 +185,7 @@ fn signals(
     let is_global = layouts.is_global(id);
     Signals {
         word,
+        unguarded: unguarded(victims),
         weights: victims.iter().map(|victim| victim.weight).sum(),
         victims: victims.len(),
         lifetime: match word {
@@ -163,6 +199,7 @@ fn signals(
         is_global,
         embedding,
         placements,
+        code: None,
         strangers: false,
         beside: 1,
         culprits: 1,

@@ -39,10 +39,13 @@ fn of_word(
     let mut groups: Vec<(Option<usize>, Vec<Sufferer>)> = Vec::new();
     // Not alternatives of a union, which are never there at the same time, nor the word itself.
     let beside = |leaf: &&&Leaf| leaf.end() <= word.offset || word.end() <= leaf.offset;
+    let uses = flat.uses(layouts, word);
     for &leaf in around.iter().filter(beside) {
         let Some(through) = apart(layouts, flat, word, leaf) else { continue };
-        let Some((weight, why)) = weight::of(layouts, word.role, leaf) else { continue };
-        let one = Sufferer { leaf: *leaf, weight, why, variable: 0 };
+        let Some(said) = weight::of(layouts, word.role, leaf) else { continue };
+        let seen = uses.as_ref().zip(flat.uses(layouts, leaf));
+        let seen = seen.as_ref().map(|(word, leaf)| (*word, leaf));
+        let one = Sufferer::new(layouts, leaf, said, seen, 0);
         match groups.iter_mut().find(|(group, _)| *group == through) {
             Some((_, victims)) => victims.push(one),
             None => groups.push((through, vec![one])),
@@ -55,7 +58,11 @@ fn of_word(
             let embedding = embedding(layouts, id, flat, through);
             let start = through.map(|step| flat.embedded(step)).filter(|(_, offset)| *offset == 0);
             let inner = start.map(|(ty, _)| ty);
-            rate(layouts, site, (id, inner), *word, victims, embedding)
+            let code = uses.as_ref().map(|uses| uses.heat(layouts.evidence));
+            let mut one = rate(layouts, site, (id, inner), *word, victims, embedding);
+            one.signals.code = code;
+            one.score = one.signals.score();
+            one
         })
         .collect()
 }

@@ -5,6 +5,8 @@ use tenure_find::{Role, Signal};
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Signals {
     pub(crate) word: Role,
+    /// Of a lock: how much its neighbours are read without it, from 0 to 1.
+    pub(crate) unguarded: f64,
     /// Over all elements of [`beside`](Self::beside).
     pub(crate) weights: f64,
     pub(crate) victims: usize,
@@ -14,6 +16,8 @@ pub(crate) struct Signals {
     pub(crate) is_global: bool,
     pub(crate) embedding: Embedding,
     pub(crate) placements: f64,
+    /// What the code does to the word; `None` where it was not read.
+    pub(crate) code: Option<f64>,
     /// The neighbours are other elements or other variables.
     pub(crate) strangers: bool,
     /// The number of elements with the victims.
@@ -40,7 +44,7 @@ pub(crate) enum Embedding {
 
 impl Signals {
     pub(crate) fn score(&self) -> f64 {
-        100.0 * self.factors().iter().product::<f64>()
+        100.0 * self.factors().iter().product::<f64>() * self.code.unwrap_or(1.0)
     }
 
     pub(crate) fn words(&self) -> Vec<Signal> {
@@ -53,6 +57,10 @@ impl Signals {
         let word = match self.word {
             // A lock guards its own element: the neighbours suffer as from any atomic.
             Role::Lock | Role::Sequence if self.strangers => word_weight(Role::Atomic),
+            role @ (Role::Lock | Role::Sequence) => {
+                let others = word_weight(Role::Atomic);
+                word_weight(role) + (others - word_weight(role)) * self.unguarded
+            }
             role => word_weight(role),
         };
         // The second neighbour costs less than the first: one miss brings the line for both.

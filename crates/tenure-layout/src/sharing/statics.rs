@@ -1,5 +1,6 @@
 use super::score::{Embedding, Lifetime, Signals};
-use super::{Found, Site, Sufferer, together, weight, worst_first};
+use super::{Found, Site, Sufferer, together, unguarded, weight, worst_first};
+use crate::evidence::Uses;
 use crate::lines::{Layouts, Leaf};
 use tenure_find::Role;
 use tenure_types::model::{Kind, Static};
@@ -26,6 +27,7 @@ pub(super) fn find(layouts: &Layouts<'_>) -> Vec<Found> {
             let strangers = !victims.iter().all(|victim| victim.why.is_guarded());
             let signals = Signals {
                 word: word.role,
+                unguarded: unguarded(&victims),
                 weights: victims.iter().map(|victim| victim.weight).sum(),
                 victims: victims.len(),
                 lifetime: Lifetime::Static,
@@ -34,6 +36,7 @@ pub(super) fn find(layouts: &Layouts<'_>) -> Vec<Found> {
                 is_global: false,
                 embedding: Embedding::Inside,
                 placements: 1.0,
+                code: code(layouts, index, word),
                 strangers,
                 beside: 1,
                 culprits: 1,
@@ -50,6 +53,18 @@ pub(super) fn find(layouts: &Layouts<'_>) -> Vec<Found> {
         }
     }
     found.into_iter().map(|(_, of_line)| together(of_line)).collect()
+}
+
+/// How much the code does to a word of a variable.
+fn code(layouts: &Layouts<'_>, index: usize, word: &Leaf) -> Option<f64> {
+    uses(layouts, index, word).map(|uses| uses.heat(layouts.evidence))
+}
+
+/// What the code does to a part of a variable.
+pub(super) fn uses(layouts: &Layouts<'_>, index: usize, leaf: &Leaf) -> Option<Uses> {
+    let start = layouts.model.statics()[index].address;
+    let inside = leaf.offset.saturating_sub(start);
+    Some(layouts.evidence?.of_static(index, inside, leaf.size))
 }
 
 fn is_contended(layouts: &Layouts<'_>, index: usize) -> bool {
@@ -80,6 +95,7 @@ fn neighbours(layouts: &Layouts<'_>, index: usize, word: &Leaf) -> Vec<Sufferer>
     let statics = layouts.model.statics();
     let own = &statics[index];
     let mut victims = Vec::new();
+    let word_uses = uses(layouts, index, word);
     let mut look = |other: usize| -> bool {
         let variable = &statics[other];
         let size = layouts.size_of(variable.ty);
@@ -104,12 +120,12 @@ fn neighbours(layouts: &Layouts<'_>, index: usize, word: &Leaf) -> Vec<Sufferer>
                         true => weight::of(layouts, word.role, &leaf),
                         false => weight::of_stranger(layouts, &leaf),
                     };
-                    found.map(|found| (leaf, found))
+                    let seen = word_uses.as_ref().zip(uses(layouts, other, &leaf));
+                    let seen = seen.as_ref().map(|(word, leaf)| (*word, leaf));
+                    found.map(|said| Sufferer::new(layouts, &leaf, said, seen, other))
                 })
-                .max_by(|(_, (a, _)), (_, (b, _))| a.total_cmp(b));
-            if let Some((leaf, (weight, why))) = worst {
-                victims.push(Sufferer { leaf, weight, why, variable: other });
-            }
+                .max_by(|a, b| a.weight.total_cmp(&b.weight));
+            victims.extend(worst);
         }
         near
     };

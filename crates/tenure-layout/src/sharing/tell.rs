@@ -1,6 +1,7 @@
-use super::{Array, Found, Site, Sufferer};
+use super::{Array, Found, Site, Sufferer, statics};
+use crate::evidence::{Evidence, Uses};
 use crate::lines::{Flat, Layouts, Leaf};
-use tenure_find::{Confidence, Finding, Kind as Problem, Level, Sharing, Word};
+use tenure_find::{Confidence, Finding, Kind as Problem, Level, Sharing, Signal, Word};
 use tenure_types::model::{Kind, TypeId};
 
 /// Puts findings into words, with their ranks. Slow for many: filter first.
@@ -20,7 +21,7 @@ fn finding(layouts: &Layouts<'_>, rank: usize, found: &Found) -> Finding {
         contended: teller.word(),
         victims: found.victims.iter().map(|victim| teller.victim(victim)).collect(),
         score: found.score,
-        signals: found.signals.words(),
+        signals: teller.signals(),
         observed: None,
         confidence: confidence(layouts, found),
         repairs: Vec::new(),
@@ -86,20 +87,47 @@ impl<'a> Teller<'a> {
         }
     }
 
-    fn word(&self) -> Word {
-        let variable = match self.found.site {
+    /// What the code does to a leaf, if it was read.
+    fn uses(&self, leaf: &Leaf, variable: usize) -> Option<(&'a Evidence, Uses)> {
+        let uses = match (self.found.site, &self.flat) {
+            (Site::Statics { .. }, _) => statics::uses(self.layouts, variable, leaf),
+            (_, Some(flat)) => flat.uses(self.layouts, leaf),
+            _ => None,
+        };
+        self.layouts.evidence.zip(uses)
+    }
+
+    fn signals(&self) -> Vec<Signal> {
+        let mut signals = self.found.signals.words();
+        if let (Some(factor), Some((evidence, uses))) =
+            (self.found.signals.code, self.uses(&self.found.word, self.variable()))
+        {
+            let seen = uses.changed(evidence).or_else(|| uses.words(evidence));
+            let seen = seen.unwrap_or_else(|| "no code was seen to use it".to_owned());
+            signals.push(Signal { name: "code".to_owned(), factor, seen });
+        }
+        signals
+    }
+
+    fn variable(&self) -> usize {
+        match self.found.site {
             Site::Statics { index } => index,
             _ => 0,
-        };
-        self.word_of(&self.found.word, 0, variable)
+        }
+    }
+
+    fn word(&self) -> Word {
+        self.word_of(&self.found.word, 0, self.variable())
     }
 
     fn victim(&self, victim: &Sufferer) -> Word {
-        Word {
-            weight: Some(victim.weight),
-            why: victim.why.words(),
-            ..self.word_of(&victim.leaf, 1, victim.variable)
+        let mut why = victim.why.words();
+        if let Some((evidence, uses)) = self.uses(&victim.leaf, victim.variable) {
+            let seen = uses.words(evidence);
+            why += "; ";
+            why += seen.as_deref().unwrap_or("no code was seen to use it");
         }
+        Word { weight: Some(victim.weight), why, ..self.word_of(&victim.leaf, 1, victim.variable) }
     }
 
     fn word_of(&self, leaf: &Leaf, element: u64, variable: usize) -> Word {

@@ -5,7 +5,7 @@ use tenure_find::Role;
 use tenure_types::model::{Kind, Qualifier, TypeId};
 
 /// Of a lock's neighbours: their reader has just written the lock.
-const GUARDED: f64 = 0.15;
+pub(super) const GUARDED: f64 = 0.15;
 
 /// Larger bundles of pointers are not the links of a list or a tree.
 const LARGEST_LINKS: u64 = 24;

@@ -29,6 +29,7 @@ fn request(fixture: &str, types: &[&str]) -> Request {
         pins: Vec::new(),
         rules: Vec::new(),
         check: None,
+        code: false,
         line_bytes: 64,
     }
 }

@@ -49,13 +49,21 @@ enum Piece {
 
 impl Image {
     pub(super) fn open(path: &Path) -> Result<Self, Error> {
+        Self::open_with(path, None)
+    }
+
+    /// With debugging information from another file, if one is named.
+    pub(super) fn open_with(path: &Path, debug_file: Option<&Path>) -> Result<Self, Error> {
         let file = MappedFile::open(path)?;
         let object = parse(&file)?;
         let mut symbols = Symbols::default();
         symbols.extend(&object, file.bytes().len());
-        if !has_dwarf(&object, false)
-            && let Some(separate) = separate::find(path, &object)
-        {
+        let separate = match debug_file {
+            Some(path) => Some(MappedFile::open(path)?),
+            None if has_dwarf(&object, false) => None,
+            None => separate::find(path, &object),
+        };
+        if let Some(separate) = separate {
             let object = parse(&separate)?;
             symbols.extend(&object, separate.bytes().len());
             let (endian, sections) = sections(&separate, &object)?;

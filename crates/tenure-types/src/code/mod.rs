@@ -23,6 +23,7 @@ mod result;
 mod scopes;
 mod spans;
 mod spell;
+pub mod sweep;
 mod symbols;
 mod typed;
 mod types;

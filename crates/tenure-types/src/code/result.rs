@@ -46,8 +46,13 @@ impl Text {
         Some(Self { file, sections })
     }
 
+    /// Bytes of code.
+    pub(super) fn length(&self) -> usize {
+        self.sections.iter().map(|(_, range)| range.len()).sum()
+    }
+
     /// The bytes from an address to the end of its section.
-    fn from(&self, address: u64) -> Option<&[u8]> {
+    pub(super) fn from(&self, address: u64) -> Option<&[u8]> {
         self.sections.iter().find_map(|(start, range)| {
             let inside = usize::try_from(address.checked_sub(*start)?).ok()?;
             let bytes = self.file.bytes().get(range.clone())?.get(inside..)?;

@@ -48,6 +48,18 @@ pub(super) struct UnitEntry {
 impl Units {
     /// Reads the root entry of every unit.
     pub(super) fn of(image: &Image) -> Self {
+        let mut units = Self::headers_of(image);
+        let found = units.ranges_of_all(image, &image.dwarf());
+        units.ranges = found;
+        units
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Without the addresses that they cover.
+    pub(super) fn headers_of(image: &Image) -> Self {
         let dwarf = image.dwarf();
         let mut units = Self::default();
         let mut headers = dwarf.units();
@@ -72,8 +84,6 @@ impl Units {
             let end = tables.get(next).copied().unwrap_or(usize::MAX);
             unit.table.end = end.min(start.saturating_add(LONGEST_TABLE));
         }
-        let found = units.ranges_of_all(image, &dwarf);
-        units.ranges = found;
         units
     }
 
@@ -160,6 +170,12 @@ impl<'a> Reader<'a> {
             entry.open(&self.dwarf, abbreviations).map(Rc::new)
         });
         unit.clone()
+    }
+
+    /// A unit that no other question is about: nothing of it is kept.
+    pub(super) fn unit_once(&self, which: usize) -> Option<Unit<'a>> {
+        let entry = self.kept(which);
+        entry.open(&self.dwarf, entry.parse_abbreviations(&self.dwarf)?)
     }
 
     /// The unit that an entry lies in, by its place in `.debug_info`.

@@ -21,6 +21,7 @@ use std::path::{Path, PathBuf};
 use ::object::read::archive::ArchiveFile;
 use ::object::{File, ObjectKind};
 
+pub(crate) use self::dwarf::EntryTypes;
 use self::file::MappedFile;
 use self::object::{Sections, separate};
 use tenure_report::Progress;
@@ -78,6 +79,32 @@ pub struct Options {
 /// # Ok::<(), tenure_types::Error>(())
 /// ```
 pub fn read(input: &Input, options: &Options, progress: &dyn Progress) -> Result<Model, Error> {
+    let how = How { keep_entries: false, progress };
+    read_how(input, options, how).map(|(model, _)| model)
+}
+
+/// The same, and the types by their entries in DWARF; of BTF, none.
+pub(crate) fn read_entries(
+    input: &Input,
+    options: &Options,
+    progress: &dyn Progress,
+) -> Result<(Model, EntryTypes), Error> {
+    read_how(input, options, How { keep_entries: true, progress })
+}
+
+#[derive(Clone, Copy)]
+struct How<'p> {
+    keep_entries: bool,
+    progress: &'p dyn Progress,
+}
+
+type Found = (Model, EntryTypes);
+
+fn without_entries(model: Model) -> Found {
+    (model, EntryTypes::default())
+}
+
+fn read_how(input: &Input, options: &Options, how: How<'_>) -> Result<Found, Error> {
     let path = input.path();
     if *input == Input::Kernel && !path.exists() {
         return Err(Error::new(format!(
@@ -93,7 +120,7 @@ pub fn read(input: &Input, options: &Options, progress: &dyn Progress) -> Result
                  a vmlinux",
                 path.display()
             ))),
-            _ => raw_btf(&file, options),
+            _ => raw_btf(&file, options).map(without_entries),
         };
     }
     let archive = ArchiveFile::parse(file.bytes());
@@ -103,7 +130,7 @@ pub fn read(input: &Input, options: &Options, progress: &dyn Progress) -> Result
                 "{} is a static library, which has no BTF; leave --format away to read its DWARF",
                 path.display()
             ))),
-            _ => library(&file, &archive, progress),
+            _ => library(&file, &archive, how),
         };
     }
     let object = File::parse(file.bytes()).map_err(|error| {
@@ -116,18 +143,19 @@ pub fn read(input: &Input, options: &Options, progress: &dyn Progress) -> Result
             path.display()
         ))
     })?;
-    program(&file, &object, options, progress)
+    program(&file, &object, options, how)
 }
 
 fn program(
     file: &MappedFile,
     object: &File<'_>,
     options: &Options,
-    progress: &dyn Progress,
-) -> Result<Model, Error> {
+    how: How<'_>,
+) -> Result<Found, Error> {
     let path = file.path();
     if options.format == Some(Format::Btf) {
-        return object_btf(file, object, options)?.ok_or_else(|| {
+        let model = object_btf(file, object, options)?.map(without_entries);
+        return model.ok_or_else(|| {
             Error::new(format!(
                 "{} has no section .BTF; leave --format away to read its DWARF, or give a kernel",
                 path.display()
@@ -136,18 +164,18 @@ fn program(
     }
     if let Some(separate) = &options.debug_file {
         let separate = MappedFile::open(separate)?;
-        return separate_dwarf(&separate, progress);
+        return separate_dwarf(&separate, how);
     }
     if self::object::has_dwarf(object, false) {
-        return dwarf_of(file, object, progress);
+        return dwarf_of(file, object, how);
     }
     if let Some(separate) = separate::find(path, object) {
-        return separate_dwarf(&separate, progress);
+        return separate_dwarf(&separate, how);
     }
     if options.format.is_none()
         && let Some(model) = object_btf(file, object, options)?
     {
-        return Ok(model);
+        return Ok(without_entries(model));
     }
     Err(no_dwarf(path, "has no debugging information"))
 }
@@ -160,17 +188,17 @@ fn no_dwarf(path: &Path, what: &str) -> Error {
     ))
 }
 
-fn separate_dwarf(file: &MappedFile, progress: &dyn Progress) -> Result<Model, Error> {
+fn separate_dwarf(file: &MappedFile, how: How<'_>) -> Result<Found, Error> {
     let object = File::parse(file.bytes()).map_err(|error| {
         Error::new(format!("{} is not an object file: {error}", file.path().display()))
     })?;
     if !self::object::has_dwarf(&object, false) {
         return Err(no_dwarf(file.path(), "has no debugging information"));
     }
-    dwarf_of(file, &object, progress)
+    dwarf_of(file, &object, how)
 }
 
-fn dwarf_of(file: &MappedFile, object: &File<'_>, progress: &dyn Progress) -> Result<Model, Error> {
+fn dwarf_of(file: &MappedFile, object: &File<'_>, how: How<'_>) -> Result<Found, Error> {
     let malformed = |what: Malformed| Error::malformed(file.path(), &what);
     let sections = Sections::load(object, file.bytes().len(), false).map_err(malformed)?;
     let supplement = separate::supplement(file.path(), object)?;
@@ -182,14 +210,14 @@ fn dwarf_of(file: &MappedFile, object: &File<'_>, progress: &dyn Progress) -> Re
         file: Some(file),
         splits: None,
     };
-    complete(file, &[object], progress)
+    complete(file, &[object], how)
 }
 
 fn complete(
     file: &MappedFile,
     objects: &[dwarf::Object<'_>],
-    progress: &dyn Progress,
-) -> Result<Model, Error> {
+    how: How<'_>,
+) -> Result<Found, Error> {
     let malformed = |what: Malformed| Error::malformed(file.path(), &what);
     let missing = dwarf::missing(objects).map_err(malformed)?;
     let split = split::find(file.path(), &missing)?;
@@ -206,14 +234,14 @@ fn complete(
             splits: Some(dwarf::Splits { units: &split.units, is_package: split.is_package }),
         });
     let all: Vec<dwarf::Object<'_>> = objects.iter().copied().chain(split).collect();
-    let model = dwarf::parse(&all, progress).map_err(malformed)?;
+    let (model, entries) = dwarf::parse(&all, how.keep_entries, how.progress).map_err(malformed)?;
     if model.types().is_empty() {
         return Err(Error::new(format!(
             "{} has line numbers but no types; compile it with -g (Rust: debug = true)",
             file.path().display()
         )));
     }
-    Ok(model)
+    Ok((model, entries))
 }
 
 fn supplementary(file: &MappedFile) -> Result<Sections<'_>, Error> {
@@ -223,11 +251,7 @@ fn supplementary(file: &MappedFile) -> Result<Sections<'_>, Error> {
         .map_err(|what| Error::malformed(file.path(), &what))
 }
 
-fn library(
-    file: &MappedFile,
-    archive: &ArchiveFile<'_>,
-    progress: &dyn Progress,
-) -> Result<Model, Error> {
+fn library(file: &MappedFile, archive: &ArchiveFile<'_>, how: How<'_>) -> Result<Found, Error> {
     let malformed = |what: Malformed| Error::malformed(file.path(), &what);
     let wrong = |error: ::object::Error| malformed(Malformed::new(error.to_string()));
     if archive.is_thin() {
@@ -269,7 +293,7 @@ fn library(
             splits: None,
         })
         .collect();
-    complete(file, &objects, progress)
+    complete(file, &objects, how)
 }
 
 fn raw_btf(file: &MappedFile, options: &Options) -> Result<Model, Error> {

@@ -13,4 +13,6 @@ mod hostile;
 mod pointed;
 #[cfg(target_arch = "x86_64")]
 mod results;
+#[cfg(target_arch = "x86_64")]
+mod sweep;
 mod variables;

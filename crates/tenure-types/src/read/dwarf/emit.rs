@@ -67,7 +67,20 @@ impl<'e, 'd, S: Surroundings<'d>> Emit<'e, 'd, S> {
         for index in 0..self.table.variables.len() {
             self.variable(&self.table.variables[index])?;
         }
+        if self.store.keeps_entries() {
+            self.entries()?;
+        }
         Ok(self.found)
+    }
+
+    fn entries(&mut self) -> Result<(), Fault> {
+        for (index, entry) in (0..).zip(&self.table.entries) {
+            let identity = self.identity(self.table.settled(index))?;
+            if let Some(number) = self.store.number(identity) {
+                self.found.entries.push((entry.at, number));
+            }
+        }
+        Ok(())
     }
 
     fn root(&mut self, index: u32, entry: &Entry<'d>, content: Digest) -> Result<Root<'d>, Fault> {

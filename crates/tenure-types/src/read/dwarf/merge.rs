@@ -3,6 +3,7 @@ use std::collections::HashMap;
 use super::content::VOID;
 use super::digest::{Digest, Map};
 use super::fault::Fault;
+use super::kept::EntryTypes;
 use super::store::{Derived, Found, Root, Sharded, Store, Text};
 use super::table::What;
 use crate::model::{
@@ -21,7 +22,9 @@ pub(super) fn merge(
     mut found: Vec<Found<'_>>,
     store: Store<'_>,
     length: u64,
-) -> Result<Builder, Fault> {
+) -> Result<(Builder, EntryTypes), Fault> {
+    let mut store = store;
+    let numbers = store.take_numbers();
     found.sort_unstable_by_key(|one| one.order);
     let (firsts, derived) = store.into_parts();
     if firsts.len().saturating_add(derived.len()) > MOST_TYPES {
@@ -64,7 +67,16 @@ pub(super) fn merge(
             merge.builder.push_static(variable);
         }
     }
-    Ok(merge.builder)
+    let mut types = Vec::new();
+    for (identity, number) in numbers {
+        let at = number as usize;
+        if types.len() <= at {
+            types.resize(at + 1, None);
+        }
+        types[at] = Some(merge.id(identity)?);
+    }
+    let units = found.into_iter().map(|one| one.entries);
+    Ok((merge.builder, EntryTypes::new(units, &types)))
 }
 
 struct Merge<'m, 'd> {

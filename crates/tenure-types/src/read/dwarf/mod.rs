@@ -21,6 +21,7 @@ mod digest;
 mod emit;
 mod fault;
 mod group;
+mod kept;
 mod merge;
 mod scan;
 mod source;
@@ -38,6 +39,7 @@ use rayon::iter::{ParallelBridge as _, ParallelIterator as _};
 use self::content::Contents;
 use self::emit::{Emit, Surroundings};
 use self::fault::Fault;
+pub(crate) use self::kept::EntryTypes;
 use self::source::{Job, Source, dwarf_of};
 pub(super) use self::split::{Missing, SplitUnit, Splits, missing};
 use self::store::{Found, Store};
@@ -60,20 +62,26 @@ pub(super) struct Object<'d> {
     pub(super) splits: Option<Splits<'d>>,
 }
 
-pub(super) fn parse(objects: &[Object<'_>], progress: &dyn Progress) -> Result<Model, Malformed> {
+/// With `keep_entries` also where the entries of types are; else that is empty.
+pub(super) fn parse(
+    objects: &[Object<'_>],
+    keep_entries: bool,
+    progress: &dyn Progress,
+) -> Result<(Model, EntryTypes), Malformed> {
     let program = Program::of(objects)?;
     let total = program.jobs.iter().map(|job| job.header.length_including_self() as u64).sum();
     progress.begin("reading types", total);
-    let found = program.read(progress);
+    let found = program.read(keep_entries, progress);
     progress.end();
     let (found, store) = found?;
     let units = found.iter().map(|one| one.translation_units).sum();
-    let builder = merge::merge(found, store, total)?;
+    let (builder, mut entries) = merge::merge(found, store, total)?;
+    entries.supplement = program.sources.first().and_then(|source| source.supplement_base);
     let skipped = program.skipped();
     drop(program);
     match skipped.first() {
         Some(first) if builder.is_empty() => Err(Malformed::new(first)),
-        _ => Ok(builder.finish(Format::Dwarf, units)?.without(skipped)),
+        _ => Ok((builder.finish(Format::Dwarf, units)?.without(skipped), entries)),
     }
 }
 
@@ -148,8 +156,12 @@ impl<'d> Program<'d> {
         Ok(Self { sources, files, jobs, on_demand, signatures, skipped })
     }
 
-    fn read(&self, progress: &dyn Progress) -> Result<(Vec<Found<'d>>, Store<'d>), Fault> {
-        let store = Store::new();
+    fn read(
+        &self,
+        keep_entries: bool,
+        progress: &dyn Progress,
+    ) -> Result<(Vec<Found<'d>>, Store<'d>), Fault> {
+        let store = Store::new(keep_entries);
         let deferred = Mutex::new(Vec::new());
         let jobs = self.jobs.iter().take_while(|job| job.start < self.on_demand);
         // A bridge hands the units out in order, so that the first ones' types stay.

@@ -12,7 +12,7 @@ use std::collections::hash_map::Entry as MapEntry;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::digest::{Digest, Map};
-use super::table::What;
+use super::table::{Position, What};
 use crate::model::{Bits, Name, Qualifier};
 
 /// A name with its path.
@@ -87,6 +87,8 @@ pub(super) struct Found<'d> {
     pub(super) translation_units: u64,
     pub(super) roots: Vec<Root<'d>>,
     pub(super) statics: Vec<RootStatic<'d>>,
+    /// If asked for: where entries of types are, with the numbers of their identities.
+    pub(super) entries: Vec<(Position, u32)>,
 }
 
 /// Enough locks that few threads meet.
@@ -96,11 +98,14 @@ const SHARDS: usize = 64;
 pub(super) struct Store<'d> {
     firsts: Vec<Mutex<Map<u32>>>,
     derived: Vec<Mutex<Map<Derived<'d>>>>,
+    /// The identities of entries, by shard in the order in which they came; none if those are not kept.
+    numbers: Option<Vec<Mutex<Map<u32>>>>,
 }
 
 impl<'d> Store<'d> {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(keep_entries: bool) -> Self {
         Self {
+            numbers: keep_entries.then(|| (0..SHARDS).map(|_| Mutex::default()).collect()),
             firsts: (0..SHARDS).map(|_| Mutex::default()).collect(),
             derived: (0..SHARDS).map(|_| Mutex::default()).collect(),
         }
@@ -128,6 +133,27 @@ impl<'d> Store<'d> {
         let mut shard =
             self.derived[shard(identity)].lock().unwrap_or_else(PoisonError::into_inner);
         shard.entry(identity).or_insert_with(make);
+    }
+
+    pub(super) fn keeps_entries(&self) -> bool {
+        self.numbers.is_some()
+    }
+
+    /// A small number for an identity. Which one depends on timing.
+    pub(super) fn number(&self, identity: Digest) -> Option<u32> {
+        let which = shard(identity);
+        let mut shard =
+            self.numbers.as_ref()?[which].lock().unwrap_or_else(PoisonError::into_inner);
+        let next = shard.len() * SHARDS + which;
+        Some(*shard.entry(identity).or_insert(u32::try_from(next).ok()?))
+    }
+
+    /// Takes the identities that have numbers, each with its own.
+    pub(super) fn take_numbers(&mut self) -> Vec<(Digest, u32)> {
+        let shards = self.numbers.take().unwrap_or_default().into_iter();
+        let open =
+            |mutex: Mutex<Map<u32>>| mutex.into_inner().unwrap_or_else(PoisonError::into_inner);
+        shards.flat_map(open).collect()
     }
 
     pub(super) fn into_parts(self) -> (Sharded<u32>, Sharded<Derived<'d>>) {

@@ -1,0 +1,241 @@
+//! What the program's code does to each member: how many instructions of which functions read it, write it, add to it
+//! atomically or compare-exchange it.
+//!
+//! [`sweep`](tenure_types::code::sweep) counts by the outermost type that is known of an object. Here a use counts for each
+//! type on the way to the member as well: what is done to `inet_sock.sk.sk_drops` is done to `sock.sk_drops`.
+//!
+//! What is concluded, and from what:
+//!
+//! | conclusion | from |
+//! |---|---|
+//! | a contended word, whatever its type | an atomic addition or compare-exchange that some function other than a [setup](Function::is_setup) has |
+//! | read-mostly | [`MANY`] functions read it, and a setup or at most one function in [`MANY`] of those writes it |
+//! | not guarded by a lock beside it | functions read it that do not take the lock. One that is called with the lock held counts as well: so this is a hint, and counts half |
+//! | takes a lock | the function changes the lock's word atomically, or passes its address to a function whose name says that it locks |
+
+mod function;
+mod uses;
+
+pub use function::Function;
+pub use uses::Uses;
+
+use rustc_hash::FxHashMap;
+
+use tenure_find::Role;
+use tenure_types::code::sweep::{Counts, Part, Subject, Sweep};
+use tenure_types::model::{Kind, Member, Model, TypeId};
+
+/// Functions that make a reader frequent.
+pub(crate) const MANY: usize = 6;
+
+/// The longest access of one instruction.
+const LONGEST: u32 = 64;
+
+/// Types on the way to a member, with the alternatives of unions.
+const MOST_LEVELS: usize = 64;
+
+/// Smaller types say nothing of the object that they are a part of: links, and wrappers of a number.
+const LEAST_TELLING: u64 = 32;
+
+/// Uses of all members and variables.
+#[derive(Debug)]
+pub struct Evidence {
+    /// The functions, by name.
+    pub functions: Vec<Function>,
+    /// By type and offset.
+    rows: Vec<Row>,
+    types: FxHashMap<TypeId, (usize, usize)>,
+    /// By variable and offset.
+    of_statics: Vec<(u32, Row)>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Row {
+    ty: TypeId,
+    offset: u32,
+    size: u32,
+    function: u32,
+    /// Nothing is known of what the object is a part of.
+    direct: bool,
+    counts: Counts,
+}
+
+impl Row {
+    fn overlaps(&self, offset: u64, size: u64) -> bool {
+        let (start, end) = (u64::from(self.offset), u64::from(self.offset) + u64::from(self.size));
+        start < offset.saturating_add(size) && offset < end
+    }
+}
+
+impl Evidence {
+    /// Files what was counted under every type on the way to a member.
+    #[must_use]
+    pub fn new(model: &Model, sweep: &Sweep) -> Self {
+        let mut evidence = Self {
+            functions: sweep.functions.iter().map(|name| Function::new(name.clone())).collect(),
+            rows: Vec::with_capacity(sweep.uses.len() * 2),
+            types: FxHashMap::default(),
+            of_statics: Vec::new(),
+        };
+        let mut levels = Vec::new();
+        let mut last: Option<Part> = None;
+        for one in &sweep.uses {
+            let (function, counts) = (one.function, one.counts);
+            let Part { subject, offset, size } = one.part;
+            if last.replace(one.part) != Some(one.part) {
+                levels.clear();
+                let ty = match subject {
+                    Subject::Type(ty) => ty,
+                    Subject::Static(index) => model.statics()[index as usize].ty,
+                };
+                descend(model, ty, offset.into(), size.into(), &mut levels);
+            }
+            let direct = matches!(subject, Subject::Type(_));
+            for (nth, (ty, offset)) in levels.iter().enumerate() {
+                let direct = direct && nth == 0;
+                evidence.rows.push(Row {
+                    ty: *ty,
+                    offset: *offset,
+                    size,
+                    function,
+                    direct,
+                    counts,
+                });
+            }
+            if let Subject::Static(index) = subject {
+                let ty = model.statics()[index as usize].ty;
+                let row = Row { ty, offset, size, function, direct: false, counts };
+                evidence.of_statics.push((index, row));
+            }
+        }
+        evidence.rows.sort_unstable_by_key(|row| (row.ty, row.offset, row.size, row.function));
+        evidence.of_statics.sort_by_key(|(index, row)| (*index, row.offset, row.function));
+        let mut start = 0;
+        for rows in evidence.rows.chunk_by(|a, b| a.ty == b.ty) {
+            evidence.types.insert(rows[0].ty, (start, start + rows.len()));
+            start += rows.len();
+        }
+        evidence
+    }
+
+    /// What is done to some bytes of a type's objects, whatever these are a part of.
+    #[must_use]
+    pub fn of_type(&self, ty: TypeId, offset: u64, size: u64) -> Uses {
+        let mut uses = Uses::default();
+        self.add(ty, offset, size, false, &mut uses);
+        uses.finish()
+    }
+
+    /// What is done to a member of an object: through each of the types on the way to it, the outermost first, each with
+    /// the member's offset in it.
+    pub(crate) fn of_member(
+        &self,
+        way: impl Iterator<Item = (TypeId, u64, u64)>,
+        size: u64,
+    ) -> Uses {
+        let mut uses = Uses::default();
+        for (nth, (ty, bytes, offset)) in way.enumerate() {
+            if nth == 0 || bytes >= LEAST_TELLING {
+                self.add(ty, offset, size, nth > 0, &mut uses);
+            }
+        }
+        uses.finish()
+    }
+
+    /// What is done to some bytes of a variable.
+    #[must_use]
+    pub fn of_static(&self, index: usize, offset: u64, size: u64) -> Uses {
+        let mut uses = Uses::default();
+        let start = self.of_statics.partition_point(|(at, _)| (*at as usize) < index);
+        for (at, row) in &self.of_statics[start..] {
+            if *at as usize != index {
+                break;
+            }
+            if row.overlaps(offset, size) {
+                uses.note(row.function, &row.counts);
+            }
+        }
+        uses.finish()
+    }
+
+    /// What a member of a number or pointer is by its uses, if these are telling.
+    pub(crate) fn role_of(&self, model: &Model, owner: TypeId, member: &Member) -> Option<Role> {
+        if !self.knows(owner) || !is_word(model, member.ty) {
+            return None;
+        }
+        let uses = self.of_type(owner, member.offset, model.bytes_of(member));
+        // What a small type is a part of is not known: the links of a list are changed in a hundred ways.
+        if model[owner].size < LEAST_TELLING {
+            let (changers, writers) = (uses.changers().count(), uses.writers().count());
+            return (uses.is_contended(self) && 2 * changers >= writers).then_some(Role::Atomic);
+        }
+        self.role(&uses)
+    }
+
+    /// The same of a variable.
+    pub(crate) fn role_of_static(&self, model: &Model, index: usize) -> Option<Role> {
+        let ty = model.statics()[index].ty;
+        is_word(model, ty).then(|| self.role(&self.of_static(index, 0, model[ty].size))).flatten()
+    }
+
+    fn role(&self, uses: &Uses) -> Option<Role> {
+        if uses.is_read_mostly(self) {
+            return Some(Role::ReadMostly);
+        }
+        uses.is_contended(self).then_some(Role::Atomic)
+    }
+
+    /// Whether any code is known to use objects of a type.
+    #[must_use]
+    pub fn knows(&self, ty: TypeId) -> bool {
+        self.types.contains_key(&ty)
+    }
+
+    fn add(&self, ty: TypeId, offset: u64, size: u64, only_direct: bool, uses: &mut Uses) {
+        let Some((start, end)) = self.types.get(&ty) else { return };
+        let rows = &self.rows[*start..*end];
+        let first =
+            rows.partition_point(|row| u64::from(row.offset) + u64::from(LONGEST) <= offset);
+        let near = rows[first..].iter();
+        for row in near.take_while(|row| u64::from(row.offset) < offset.saturating_add(size)) {
+            if row.overlaps(offset, size) && (row.direct || !only_direct) {
+                uses.note(row.function, &row.counts);
+            }
+        }
+    }
+}
+
+fn is_word(model: &Model, ty: TypeId) -> bool {
+    matches!(model[model.resolved(ty)].kind, Kind::Scalar(_) | Kind::Pointer(_))
+}
+
+/// The composites on the way to some bytes, each with where these begin in it.
+fn descend(model: &Model, ty: TypeId, offset: u64, size: u64, levels: &mut Vec<(TypeId, u32)>) {
+    let mut open = vec![(ty, offset)];
+    while let Some((ty, offset)) = open.pop() {
+        let ty = model.resolved(ty);
+        match &model[ty].kind {
+            Kind::Array { element, .. } => {
+                let inside = offset.checked_rem(model[*element].size);
+                open.extend(inside.map(|inside| (*element, inside)));
+            }
+            Kind::Composite { members, .. } => {
+                let Ok(at) = u32::try_from(offset) else { continue };
+                levels.push((ty, at));
+                if levels.len() >= MOST_LEVELS {
+                    return;
+                }
+                let after = members.partition_point(|member| member.offset <= offset);
+                open.extend(members[..after].iter().rev().take(MOST_LEVELS).filter_map(|member| {
+                    let inside = offset - member.offset;
+                    let holds = inside.saturating_add(size) <= model.bytes_of(member);
+                    (holds && member.bits.is_none()).then_some((member.ty, inside))
+                }));
+            }
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

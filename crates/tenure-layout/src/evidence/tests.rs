@@ -1,0 +1,146 @@
+use super::*;
+use tenure_types::code::sweep::Use;
+use tenure_types::model::{Builder, Format, Member, Scalar, Shape, Static};
+
+/// `outer` has an `inner` at 8; both have an `int` `count` at 0 and a pointer `ops` at 32 and 40.
+struct Program {
+    model: Model,
+    inner: TypeId,
+    outer: TypeId,
+    link: TypeId,
+}
+
+fn program() -> Program {
+    let mut builder = Builder::new();
+    let int = builder.add("int", 4, Kind::Scalar(Scalar::Integer));
+    let pointer = builder.add("", 8, Kind::Pointer(None));
+    let composite = |members: &[(&str, u64, TypeId)]| Kind::Composite {
+        shape: Shape::Struct,
+        members: members.iter().map(|(name, at, ty)| Member::new(*name, *at, *ty)).collect(),
+    };
+    let inner = builder.add("inner", 40, composite(&[("count", 0, int), ("ops", 32, pointer)]));
+    let link = builder.add("link", 16, composite(&[("next", 0, pointer), ("prev", 8, pointer)]));
+    let members =
+        [("count", 0, int), ("inner", 8, inner), ("ops", 48, pointer), ("link", 56, link)];
+    let outer = builder.add("outer", 72, composite(&members));
+    let (name, section) = ("hits".into(), ".bss".into());
+    builder.push_static(Static { name, section, address: 64, ty: int, declared: None });
+    let model = builder.finish(Format::Dwarf, 1).unwrap();
+    Program { model, inner, outer, link }
+}
+
+/// Functions with what each does to a part: reads, writes, additions, compare-exchanges.
+fn sweep(all: &[(&str, Subject, u32, [u32; 4])]) -> Sweep {
+    let mut sweep = Sweep::default();
+    let mut names: Vec<&str> = all.iter().map(|one| one.0).collect();
+    names.sort_unstable();
+    names.dedup();
+    sweep.functions = names.iter().map(|name| (*name).into()).collect();
+    for (name, subject, offset, [reads, writes, adds, exchanges]) in all.iter().copied() {
+        let function = u32::try_from(names.binary_search(&name).unwrap()).unwrap();
+        let weight = reads + writes + adds + exchanges;
+        let counts = Counts { reads, writes, adds, exchanges, locks: 0, weight };
+        let part = Part { subject, offset, size: 4 };
+        sweep.uses.push(Use { part, function, counts });
+    }
+    sweep.uses.sort_by_key(|one| (one.part, one.function));
+    sweep
+}
+
+fn member(model: &Model, owner: TypeId, name: &str) -> Member {
+    let Kind::Composite { members, .. } = &model[owner].kind else { panic!("no members") };
+    members.iter().find(|member| &*member.name == name).unwrap().clone()
+}
+
+const ADD: [u32; 4] = [0, 0, 1, 0];
+const READ: [u32; 4] = [1, 0, 0, 0];
+const WRITE: [u32; 4] = [0, 1, 0, 0];
+
+#[test]
+fn a_number_that_is_added_to_atomically_is_contended_in_every_type_on_the_way() {
+    let Program { model, inner, outer, .. } = program();
+    let sweep =
+        sweep(&[("accept", Subject::Type(outer), 8, ADD), ("hit", Subject::Static(0), 0, ADD)]);
+    let evidence = Evidence::new(&model, &sweep);
+    let role = |owner, name| evidence.role_of(&model, owner, &member(&model, owner, name));
+    assert_eq!(role(inner, "count"), Some(Role::Atomic));
+    assert_eq!(role(outer, "count"), None);
+    assert_eq!(evidence.role_of_static(&model, 0), Some(Role::Atomic));
+    let uses = evidence.of_type(inner, 0, 4);
+    assert_eq!(
+        uses.changed(&evidence).unwrap(),
+        "added to by 1 locked instruction in 1 function: accept"
+    );
+}
+
+#[test]
+fn what_only_a_setup_changes_is_not_contended_and_if_many_read_it_read_mostly() {
+    let Program { model, outer, .. } = program();
+    let readers = ["a", "b", "c", "d", "e", "f"].map(|name| (name, Subject::Type(outer), 0, READ));
+    let mut all = readers.to_vec();
+    all.push(("outer_init", Subject::Type(outer), 0, ADD));
+    let role = |all: &[(&str, Subject, u32, [u32; 4])]| {
+        let evidence = Evidence::new(&model, &sweep(all));
+        evidence.role_of(&model, outer, &member(&model, outer, "count"))
+    };
+    assert_eq!(role(&all), Some(Role::ReadMostly));
+    assert_eq!(role(&all[1..]), None, "five readers are not many");
+    all.push(("steal", Subject::Type(outer), 0, WRITE));
+    assert_eq!(role(&all), Some(Role::ReadMostly), "one writer for six readers");
+    all.push(("give", Subject::Type(outer), 0, WRITE));
+    assert_eq!(role(&all), None);
+}
+
+#[test]
+fn what_is_known_of_an_embedded_type_by_itself_counts_for_what_embeds_it_if_it_is_large() {
+    let Program { model, inner, outer, link } = program();
+    let all = [("f", Subject::Type(inner), 0, READ), ("g", Subject::Type(link), 0, READ)];
+    let evidence = Evidence::new(&model, &sweep(&all));
+    let through = |ty, at, inside| {
+        let way = [(outer, 72, at), (ty, model[ty].size, inside)];
+        evidence.of_member(way.into_iter(), 4).readers().count()
+    };
+    assert_eq!((through(inner, 8, 0), through(link, 56, 0)), (1, 0));
+}
+
+#[test]
+fn a_small_type_is_contended_only_if_most_of_its_writers_are_atomic() {
+    let Program { model, link, .. } = program();
+    let of = |writers: usize| {
+        let names: Vec<String> = (0..writers).map(|at| format!("w{at}")).collect();
+        let mut all: Vec<_> =
+            names.iter().map(|name| (&**name, Subject::Type(link), 0, WRITE)).collect();
+        all.push(("add", Subject::Type(link), 0, ADD));
+        Evidence::new(&model, &sweep(&all)).role_of(&model, link, &member(&model, link, "next"))
+    };
+    assert_eq!((of(1), of(2)), (Some(Role::Atomic), None));
+}
+
+#[test]
+fn readers_that_do_not_take_the_lock_are_a_share_of_those_in_use() {
+    let Program { model, outer, .. } = program();
+    let all = [
+        ("take", Subject::Type(outer), 0, ADD),
+        ("take", Subject::Type(outer), 48, READ),
+        ("peek", Subject::Type(outer), 48, READ),
+        ("outer_free", Subject::Type(outer), 48, READ),
+    ];
+    let evidence = Evidence::new(&model, &sweep(&all));
+    let (lock, ops) = (evidence.of_type(outer, 0, 4), evidence.of_type(outer, 48, 8));
+    assert!((ops.read_without(&evidence, &lock) - 0.5).abs() < 1e-9);
+    let none = Uses::default();
+    assert!(ops.read_without(&evidence, &none).abs() < 1e-9, "no function takes it");
+}
+
+#[test]
+fn heat_grows_with_functions_and_is_little_for_what_begins_or_ends_an_object() {
+    let Program { model, outer, .. } = program();
+    let heat = |names: &[&str]| {
+        let all: Vec<_> = names.iter().map(|name| (*name, Subject::Type(outer), 0, ADD)).collect();
+        let evidence = Evidence::new(&model, &sweep(&all));
+        evidence.of_type(outer, 0, 4).heat(Some(&evidence))
+    };
+    let (none, cold, one, many) =
+        (heat(&[]), heat(&["dev_open", "dev_close"]), heat(&["get"]), heat(&["a", "b", "c", "d"]));
+    assert!(none < cold && cold < one && one < many && many <= 1.0, "{none} {cold} {one} {many}");
+}

@@ -1,0 +1,61 @@
+//! What lies at fixed addresses: variables, and what is never written.
+
+use object::{File, Object as _, ObjectSection as _};
+
+use crate::model::{Model, Static, TypeId};
+
+/// Variables of no bytes may lie between an address and the variable that holds it.
+const FAR: usize = 32;
+
+#[derive(Debug)]
+pub(super) struct Memory {
+    /// By address: its end, its place among the model's, and its type.
+    variables: Vec<(u64, u64, u32, TypeId)>,
+    /// By address.
+    constants: Vec<(u64, u64)>,
+    /// Whether instructions hold addresses, as those of programs that lie where the linker put them.
+    pub(super) is_fixed: bool,
+}
+
+impl Memory {
+    pub(super) fn new(model: &Model, object: &File<'_>) -> Self {
+        let of = |(index, one): (u32, &Static)| {
+            let size = model[one.ty].size;
+            (one.address, one.address.saturating_add(size), index, one.ty)
+        };
+        let mut variables: Vec<_> =
+            (0..).zip(model.statics()).map(of).filter(|(start, end, ..)| start < end).collect();
+        variables.sort_unstable();
+        let constant = |section: object::Section<'_, '_>| {
+            let name = section.name_bytes().unwrap_or_default();
+            let is_named = |part: &[u8]| name.windows(part.len()).any(|it| it == part);
+            let is_constant =
+                matches!(
+                    section.kind(),
+                    object::SectionKind::Text
+                        | object::SectionKind::ReadOnlyData
+                        | object::SectionKind::ReadOnlyString
+                        | object::SectionKind::ReadOnlyDataWithRel
+                ) || [&b"rodata"[..], b".got", b".data.rel.ro"].into_iter().any(is_named);
+            let end = section.address().saturating_add(section.size());
+            (is_constant && section.address() != 0).then_some((section.address(), end))
+        };
+        let mut constants: Vec<_> = object.sections().filter_map(constant).collect();
+        constants.sort_unstable();
+        let is_fixed = object.kind() == object::ObjectKind::Executable;
+        Self { variables, constants, is_fixed }
+    }
+
+    /// The variable at an address: its place among the model's, its type, and how far inside the address is.
+    pub(super) fn variable(&self, address: u64) -> Option<(u32, TypeId, u64)> {
+        let after = self.variables.partition_point(|(start, ..)| *start <= address);
+        let near = self.variables[..after].iter().rev().take(FAR);
+        let (start, _, index, ty) = near.into_iter().find(|(_, end, ..)| address < *end)?;
+        Some((*index, *ty, address - start))
+    }
+
+    pub(super) fn is_constant(&self, address: u64) -> bool {
+        let after = self.constants.partition_point(|(start, _)| *start <= address);
+        self.constants[..after].last().is_some_and(|(_, end)| address < *end)
+    }
+}

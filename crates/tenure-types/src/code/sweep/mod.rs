@@ -1,0 +1,299 @@
+//! What all of a program's code does to members and variables: a count of the instructions that read, write and
+//! atomically change each, by function.
+//!
+//! Every function that has debugging information is decoded once. An operand in memory belongs to the type that its base
+//! register points to, by the locations of variables in DWARF and by what registers were loaded from (`walk` says how), or
+//! to the variable at its address. Unit after unit, on all cores; only counters are kept.
+//!
+//! Operands on the stack, of the thread or CPU itself (`fs`, `gs`) and in constants are not shared, and not counted. Of the
+//! rest [`Operands`] says how many were attributed.
+//!
+//! Not read: code for other processors than x86-64, object files, split DWARF, and functions without an entry.
+
+mod fields;
+mod memory;
+mod names;
+mod place;
+mod registers;
+mod tally;
+mod unit;
+mod walk;
+
+use std::sync::{Mutex, PoisonError};
+
+use object::{Architecture, File, ObjectKind};
+use rayon::prelude::*;
+use rustc_hash::FxHashMap;
+
+pub use self::tally::{Counts, Operands, Part, Subject, Use};
+
+use self::fields::Fields;
+use self::memory::Memory;
+use self::tally::Tally;
+use self::walk::{Around, Scratch, walk};
+use super::image::Image;
+use super::result::Text;
+use super::units::{Reader, Units};
+use crate::Error;
+use crate::model::{Format, Model, Name};
+use crate::read::file::MappedFile;
+use crate::read::{EntryTypes, Input, Options, read_entries};
+use tenure_report::Progress;
+
+/// What the code of a program does.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Sweep {
+    /// Names of functions, as people say them, each once.
+    pub functions: Vec<Name>,
+    /// By part, then function.
+    pub uses: Vec<Use>,
+    /// By language: `C`, `C++`, `Rust`, `other`.
+    pub operands: Vec<(&'static str, Operands)>,
+    /// The functions with the most atomic operands that are not known to be of anything, and how many each has.
+    pub unattributed: Vec<(Name, u64)>,
+    /// Units, or parts of them, that could not be read.
+    pub skipped: u64,
+}
+
+/// How many functions are listed.
+const MOST_LISTED: usize = 8;
+
+impl Sweep {
+    /// Of all languages.
+    #[must_use]
+    pub fn total(&self) -> Operands {
+        let mut total = Operands::default();
+        self.operands.iter().for_each(|(_, one)| total.add(one));
+        total
+    }
+}
+
+/// Reads the types of a file, and what its code does. The second is a reason in words if the code cannot be read.
+///
+/// # Errors
+///
+/// As [`read`](crate::read::read).
+pub fn read(
+    input: &Input,
+    options: &Options,
+    progress: &dyn Progress,
+) -> Result<(Model, Result<Sweep, String>), Error> {
+    let (model, entries) = read_entries(input, options, progress)?;
+    let sweep = sweep(input, options, &model, &entries, progress);
+    Ok((model, sweep))
+}
+
+fn sweep(
+    input: &Input,
+    options: &Options,
+    model: &Model,
+    entries: &EntryTypes,
+    progress: &dyn Progress,
+) -> Result<Sweep, String> {
+    let Input::File(path) = input else {
+        return Err("the running kernel shows its types and no code; name its vmlinux".to_owned());
+    };
+    if model.format() == Format::Btf || entries.is_empty() {
+        return Err("only DWARF says where variables are".to_owned());
+    }
+    let file = MappedFile::open(path).map_err(|error| error.to_string())?;
+    let object = File::parse(file.bytes()).map_err(|error| error.to_string())?;
+    use object::Object as _;
+    if object.architecture() != Architecture::X86_64 {
+        return Err(format!("code for {:?} is not read, only for x86-64", object.architecture()));
+    }
+    if object.kind() == ObjectKind::Relocatable {
+        return Err("the code of object files is not read; name the linked program".to_owned());
+    }
+    let text = Text::open(path).filter(|text| text.length() > 0);
+    let text = text.ok_or("the file holds no code; name the program itself")?;
+    let memory = Memory::new(model, &object);
+    let image = Image::open_with(path, options.debug_file.as_deref());
+    let image = image.map_err(|error| error.to_string())?;
+    let units = Units::headers_of(&image);
+    let shared =
+        Shared { model, entries, image: &image, units: &units, text: &text, memory: &memory };
+    progress.begin("reading code", units.count() as u64);
+    // Functions may share code: a hostile file could have each instruction decoded again and again.
+    let budget = Mutex::new((text.length() as u64).saturating_mul(4));
+    let found: Vec<Found> = (0..units.count())
+        .into_par_iter()
+        .map_init(
+            || (Fields::new(model), Scratch::new()),
+            |(fields, scratch), which| {
+                let found = shared.unit(which, fields, scratch, &budget);
+                progress.advance(1);
+                found
+            },
+        )
+        .collect();
+    progress.end();
+    Ok(gather(found))
+}
+
+struct Shared<'s> {
+    model: &'s Model,
+    entries: &'s EntryTypes,
+    image: &'s Image,
+    units: &'s Units,
+    text: &'s Text,
+    memory: &'s Memory,
+}
+
+/// Of one unit.
+#[derive(Default)]
+struct Found {
+    names: Vec<Box<str>>,
+    /// Functions are places among the names.
+    uses: Vec<Use>,
+    language: &'static str,
+    operands: Operands,
+    locked_unknown: Vec<(u32, u64)>,
+    is_cut: bool,
+}
+
+impl Shared<'_> {
+    fn unit(
+        &self,
+        which: usize,
+        fields: &Fields<'_>,
+        scratch: &mut Scratch,
+        budget: &Mutex<u64>,
+    ) -> Found {
+        debug_assert!(std::ptr::eq(fields.model, self.model));
+        let mut found = Found::default();
+        let reader = Reader::new(self.image, self.units);
+        let Some(unit) = reader.unit_once(which) else {
+            found.is_cut = true;
+            return found;
+        };
+        let (code, is_cut) = unit::read(&reader, &unit, self.entries, fields);
+        found.is_cut = is_cut;
+        found.language = language(code.language);
+        let symbols = &self.image.symbols;
+        let known = std::cell::RefCell::new(FxHashMap::default());
+        let takes_lock = |address: u64| {
+            *known.borrow_mut().entry(address).or_insert_with(|| {
+                symbols
+                    .function(address)
+                    .is_some_and(|symbol| names::takes_lock(&symbols.name(symbol)))
+            })
+        };
+        let around = Around {
+            fields,
+            memory: self.memory,
+            text: self.text,
+            calls: &code.calls,
+            results: &code.results,
+            takes_lock: &takes_lock,
+        };
+        for function in &code.functions {
+            let bytes: u64 = function.ranges.iter().map(|range| range.end - range.begin).sum();
+            if !spend(budget, bytes) {
+                found.is_cut = true;
+                break;
+            }
+            let tally = walk(&around, function, scratch);
+            found.take(&function.name, &tally);
+        }
+        found
+    }
+}
+
+/// Whether so much more may be decoded.
+fn spend(budget: &Mutex<u64>, bytes: u64) -> bool {
+    let mut left = budget.lock().unwrap_or_else(PoisonError::into_inner);
+    let rest = left.checked_sub(bytes);
+    *left = rest.unwrap_or(*left);
+    rest.is_some()
+}
+
+impl Found {
+    fn take(&mut self, name: &str, tally: &Tally) {
+        let function = u32::try_from(self.names.len()).unwrap_or(u32::MAX);
+        self.names.push(name.into());
+        self.operands.add(&tally.operands);
+        if tally.operands.locked_unknown > 0 {
+            self.locked_unknown.push((function, tally.operands.locked_unknown));
+        }
+        let uses = tally.parts.iter();
+        self.uses.extend(uses.map(|(part, counts)| Use { part: *part, function, counts: *counts }));
+    }
+}
+
+fn language(code: Option<u64>) -> &'static str {
+    let code = code.and_then(|code| u16::try_from(code).ok()).map(gimli::DwLang);
+    match code {
+        Some(
+            gimli::DW_LANG_C
+            | gimli::DW_LANG_C89
+            | gimli::DW_LANG_C99
+            | gimli::DW_LANG_C11
+            | gimli::DW_LANG_C17,
+        ) => "C",
+        Some(
+            gimli::DW_LANG_C_plus_plus
+            | gimli::DW_LANG_C_plus_plus_03
+            | gimli::DW_LANG_C_plus_plus_11
+            | gimli::DW_LANG_C_plus_plus_14
+            | gimli::DW_LANG_C_plus_plus_17
+            | gimli::DW_LANG_C_plus_plus_20,
+        ) => "C++",
+        Some(gimli::DW_LANG_Rust) => "Rust",
+        _ => "other",
+    }
+}
+
+/// One function of each name: copies of an inline function, or of a generic one, count once.
+fn gather(found: Vec<Found>) -> Sweep {
+    let mut sweep = Sweep::default();
+    let mut numbers: FxHashMap<Box<str>, u32> = FxHashMap::default();
+    let mut operands: FxHashMap<&'static str, Operands> = FxHashMap::default();
+    let mut unknown: FxHashMap<u32, u64> = FxHashMap::default();
+    for unit in found {
+        sweep.skipped += u64::from(unit.is_cut);
+        if unit.operands.all() > 0 {
+            operands.entry(unit.language).or_default().add(&unit.operands);
+        }
+        let mut of_unit = Vec::with_capacity(unit.names.len());
+        for name in unit.names {
+            let next = u32::try_from(numbers.len()).unwrap_or(u32::MAX);
+            of_unit.push(*numbers.entry(name).or_insert(next));
+        }
+        for (function, count) in unit.locked_unknown {
+            *unknown.entry(of_unit[function as usize]).or_default() += count;
+        }
+        let uses = unit.uses.into_iter();
+        sweep.uses.extend(uses.map(|one| Use { function: of_unit[one.function as usize], ..one }));
+    }
+    // Numbers in the order of names: the same whatever the order of units.
+    let mut names: Vec<(Box<str>, u32)> = numbers.into_iter().collect();
+    names.par_sort_unstable();
+    let mut places = vec![0; names.len()];
+    for (place, (name, number)) in (0..).zip(&names) {
+        places[*number as usize] = place;
+        sweep.functions.push(Name::from(&**name));
+    }
+    for one in &mut sweep.uses {
+        one.function = places[one.function as usize];
+    }
+    sweep.uses.par_sort_unstable_by_key(|one| (one.part, one.function));
+    sweep.uses.dedup_by(|later, earlier| {
+        let same = (later.part, later.function) == (earlier.part, earlier.function);
+        if same {
+            earlier.counts.add(&later.counts);
+        }
+        same
+    });
+    sweep.uses.shrink_to_fit();
+    sweep.operands = operands.into_iter().collect();
+    sweep.operands.sort_by_key(|(language, _)| *language);
+    let named = |(number, count): (u32, u64)| {
+        (sweep.functions[places[number as usize] as usize].clone(), count)
+    };
+    let mut unattributed: Vec<(Name, u64)> = unknown.into_iter().map(named).collect();
+    unattributed.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    unattributed.truncate(MOST_LISTED);
+    sweep.unattributed = unattributed;
+    sweep
+}

@@ -1,0 +1,130 @@
+//! What is known of registers and of a function's frame at one place of its code.
+
+use crate::model::TypeId;
+
+use super::super::located::Register;
+
+/// Words of a frame that are remembered.
+const MOST_SLOTS: usize = 64;
+
+pub(super) const REGISTERS: usize = 16;
+pub(super) const BP: Register = 6;
+pub(super) const SP: Register = 7;
+
+/// What a register has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Value {
+    Unknown,
+    /// 0: a pointer that leads nowhere on this path.
+    Null,
+    /// An address of the frame: so far from where the stack pointer was before the call.
+    Frame(i64),
+    /// One of the stack.
+    Stack,
+    /// The address of an object, and so many bytes more.
+    Object {
+        ty: TypeId,
+        at: i64,
+    },
+    /// A fixed address.
+    Fixed(u64),
+}
+
+impl Value {
+    pub(super) fn plus(self, more: i64) -> Self {
+        match self {
+            Self::Frame(at) => at.checked_add(more).map_or(Self::Stack, Self::Frame),
+            Self::Object { ty, at } => match at.checked_add(more) {
+                Some(at) => Self::Object { ty, at },
+                None => Self::Unknown,
+            },
+            Self::Fixed(at) => Self::Fixed(at.wrapping_add_signed(more)),
+            Self::Null if more != 0 => Self::Unknown,
+            same => same,
+        }
+    }
+
+    /// And an unknown number of elements.
+    pub(super) fn plus_index(self) -> Self {
+        match self {
+            Self::Frame(_) => Self::Stack,
+            Self::Null => Self::Unknown,
+            same => same,
+        }
+    }
+
+    /// On both of two paths.
+    fn meet(self, other: Self) -> Self {
+        match (self, other) {
+            (a, b) if a == b => a,
+            (Self::Null, one) | (one, Self::Null) => one,
+            (Self::Frame(_) | Self::Stack, Self::Frame(_) | Self::Stack) => Self::Stack,
+            _ => Self::Unknown,
+        }
+    }
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct State {
+    registers: [Value; REGISTERS],
+    /// Words of the frame.
+    slots: Vec<(i64, Value)>,
+}
+
+impl State {
+    /// At a function's first instruction.
+    pub(super) fn entry() -> Self {
+        let mut state = Self { registers: [Value::Unknown; REGISTERS], slots: Vec::new() };
+        state.set(SP, Value::Frame(-8));
+        state
+    }
+
+    pub(super) fn get(&self, register: Register) -> Value {
+        self.registers.get(usize::from(register)).copied().unwrap_or(Value::Unknown)
+    }
+
+    pub(super) fn set(&mut self, register: Register, value: Value) {
+        if let Some(place) = self.registers.get_mut(usize::from(register)) {
+            *place = value;
+        }
+    }
+
+    /// Registers of a set, as bits, are written with something.
+    pub(super) fn forget(&mut self, registers: u16) {
+        for register in 0..REGISTERS as u16 {
+            if registers >> register & 1 == 1 {
+                let is_stack = register == SP;
+                self.set(register, if is_stack { Value::Stack } else { Value::Unknown });
+            }
+        }
+    }
+
+    pub(super) fn slot(&self, at: i64) -> Value {
+        let found = self.slots.iter().find(|(known, _)| *known == at);
+        found.map_or(Value::Unknown, |(_, value)| *value)
+    }
+
+    /// Bytes of the frame are written.
+    pub(super) fn store(&mut self, at: i64, size: i64, value: Value) {
+        let end = at.saturating_add(size);
+        self.slots.retain(|(slot, _)| *slot >= end || slot.saturating_add(8) <= at);
+        if size == 8 && value != Value::Unknown && self.slots.len() < MOST_SLOTS {
+            self.slots.push((at, value));
+        }
+    }
+
+    pub(super) fn forget_slots(&mut self) {
+        self.slots.clear();
+    }
+
+    /// What holds whichever of two paths led here.
+    pub(super) fn meet(&mut self, other: &Self) {
+        for (mine, other) in self.registers.iter_mut().zip(&other.registers) {
+            *mine = mine.meet(*other);
+        }
+        self.slots.retain_mut(|(at, value)| {
+            *value = value.meet(other.slot(*at));
+            *value != Value::Unknown
+        });
+    }
+}

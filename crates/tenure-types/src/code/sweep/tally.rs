@@ -1,0 +1,133 @@
+//! Counters of accesses, and what they are of.
+
+use rustc_hash::FxHashMap;
+
+use crate::model::TypeId;
+
+/// Of what something is a part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Subject {
+    /// Objects of a type, the outermost that is known of them.
+    Type(TypeId),
+    /// The variable with this place among [`Model::statics`](crate::model::Model::statics).
+    Static(u32),
+}
+
+/// Bytes of a type's objects, or of a variable. In an array they are those of its first element.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Part {
+    /// The outermost thing that is known.
+    pub subject: Subject,
+    /// From its start.
+    pub offset: u32,
+    /// How many bytes.
+    pub size: u32,
+}
+
+/// What an instruction does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Access {
+    Read,
+    /// And what reads and writes back without being atomic.
+    Write,
+    Add,
+    Exchange,
+    /// Passes its address to a function that takes a lock.
+    Lock,
+}
+
+/// How often something is accessed: numbers of instructions.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Reads.
+    pub reads: u32,
+    /// Writes, and what reads and writes without being atomic.
+    pub writes: u32,
+    /// Atomic operations that always write: additions, exchanges, bits set.
+    pub adds: u32,
+    /// Atomic compare-exchanges.
+    pub exchanges: u32,
+    /// Calls of a function whose name says that it takes a lock, with this address.
+    pub locks: u32,
+    /// All of them, each four times as heavy for every loop around it, up to three.
+    pub weight: u32,
+}
+
+impl Counts {
+    pub(super) fn note(&mut self, access: Access, weight: u32) {
+        let count = match access {
+            Access::Read => &mut self.reads,
+            Access::Write => &mut self.writes,
+            Access::Add => &mut self.adds,
+            Access::Exchange => &mut self.exchanges,
+            Access::Lock => &mut self.locks,
+        };
+        *count = count.saturating_add(1);
+        self.weight = self.weight.saturating_add(weight);
+    }
+
+    /// Adds others to these.
+    pub fn add(&mut self, other: &Self) {
+        let Self { reads, writes, adds, exchanges, locks, weight } = self;
+        for (mine, other) in [
+            (reads, other.reads),
+            (writes, other.writes),
+            (adds, other.adds),
+            (exchanges, other.exchanges),
+            (locks, other.locks),
+            (weight, other.weight),
+        ] {
+            *mine = mine.saturating_add(other);
+        }
+    }
+}
+
+/// What one function does with some bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Use {
+    /// The bytes.
+    pub part: Part,
+    /// The function's place in [`Sweep::functions`](super::Sweep::functions).
+    pub function: u32,
+    /// How often.
+    pub counts: Counts,
+}
+
+/// Operands of instructions that may be shared with other threads: not those on the stack, of the thread or CPU itself,
+/// or in constants.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Operands {
+    /// Found to be of a composite's objects, or of a variable.
+    pub attributed: u64,
+    /// Behind a pointer to a number or to another pointer.
+    pub plain: u64,
+    /// All others.
+    pub unknown: u64,
+    /// Atomic ones, of all.
+    pub locked: u64,
+    /// Atomic ones of the unknown.
+    pub locked_unknown: u64,
+}
+
+impl Operands {
+    pub(super) fn add(&mut self, other: &Self) {
+        self.attributed += other.attributed;
+        self.plain += other.plain;
+        self.unknown += other.unknown;
+        self.locked += other.locked;
+        self.locked_unknown += other.locked_unknown;
+    }
+
+    /// All.
+    #[must_use]
+    pub fn all(&self) -> u64 {
+        self.attributed + self.plain + self.unknown
+    }
+}
+
+/// Of one function.
+#[derive(Debug, Default)]
+pub(super) struct Tally {
+    pub(super) parts: FxHashMap<Part, Counts>,
+    pub(super) operands: Operands,
+}
