@@ -93,7 +93,12 @@ pub(crate) fn run(arguments: &Watch) -> Result<(), Failure> {
     let request = Request {
         target,
         duration: arguments.time,
-        options: Options { rate: arguments.rate, arms: arguments.arms, line_bytes: arguments.line },
+        options: Options {
+            rate: arguments.rate,
+            arms: arguments.arms,
+            line_bytes: arguments.line,
+            ..Options::default()
+        },
     };
     let top = arguments.top;
     let programs = Programs::default();

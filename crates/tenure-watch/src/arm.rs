@@ -47,7 +47,6 @@ pub(crate) struct Seen {
 
 /// A thread with breakpoints.
 struct Armed {
-    tid: u32,
     ring: Ring,
     words: Vec<(u64, Event)>,
 }
@@ -63,47 +62,55 @@ pub(crate) fn look(
     threads: &[u32],
     mut guard: Option<&mut Guard>,
 ) -> io::Result<Seen> {
-    let mut armed = Vec::new();
+    let mut armed: Vec<(u32, Option<Armed>)> = Vec::new();
+    let mut refused = None;
     for &tid in threads {
-        if let Some(guard) = &mut guard {
-            match guard.seize(tid) {
-                Ok(()) => {}
-                Err(error) if is_passing(&error) => continue,
-                Err(error) => {
-                    drop(armed);
-                    guard.release();
-                    return Err(error);
-                }
+        match guard.as_mut().map_or(Ok(()), |guard| guard.seize(tid)) {
+            Ok(()) => armed.push((tid, arm(tid, words).ok())),
+            Err(error) if is_passing(&error) => {}
+            Err(error) => {
+                refused = Some(error);
+                break;
             }
         }
-        armed.extend(arm(tid, words).ok());
     }
-    for thread in &armed {
+    for thread in armed.iter().filter_map(|(_, armed)| armed.as_ref()) {
         // It fails for a thread that has ended.
         let _ = thread.ring.event.enable();
     }
     let start = Instant::now();
-    while start.elapsed() < LOOK {
+    while refused.is_none() && start.elapsed() < LOOK {
         thread::sleep(STEP);
         if let Some(guard) = &mut guard {
             guard.tend();
         }
     }
-    let mut seen = Seen { armed: armed.len(), ..Seen::default() };
-    for thread in armed {
-        let Armed { tid, mut ring, words } = thread;
-        for (word, event) in words {
-            if let Ok(nanoseconds) = event.running() {
-                seen.exposed.push((word, tid, nanoseconds));
+    let mut seen = Seen::default();
+    for (tid, armed) in armed {
+        match &mut guard {
+            Some(guard) => guard.release(tid, || seen.take(tid, armed)),
+            None => {
+                // One interrupt of its CPU, in place of one for each word that is read.
+                let _ = armed.as_ref().map(|armed| armed.ring.event.disable());
+                seen.take(tid, armed);
             }
         }
-        ring.drain(|sample| seen.hits.push(sample));
     }
-    // No thread has breakpoints any more.
-    if let Some(guard) = guard {
-        guard.release();
+    refused.map_or(Ok(seen), Err)
+}
+
+impl Seen {
+    /// What a thread has met. It has no breakpoints afterwards.
+    fn take(&mut self, tid: u32, armed: Option<Armed>) {
+        let Some(Armed { mut ring, words }) = armed else { return };
+        self.armed += 1;
+        for (word, event) in words {
+            if let Ok(nanoseconds) = event.running() {
+                self.exposed.push((word, tid, nanoseconds));
+            }
+        }
+        ring.drain(|sample| self.hits.push(sample));
     }
-    Ok(seen)
 }
 
 /// The thread has ended, or has not been released yet.
@@ -119,5 +126,5 @@ fn arm(tid: u32, words: &[u64]) -> io::Result<Armed> {
         event.write_to(&ring)?;
         armed.push((word, event));
     }
-    Ok(Armed { tid, ring, words: armed })
+    Ok(Armed { ring, words: armed })
 }

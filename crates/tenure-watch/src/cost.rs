@@ -2,17 +2,13 @@
 
 use std::io;
 use std::thread;
-use std::time::Duration;
 
 use crate::backend::Backend;
 use crate::sys::specimen::{Missed, Specimen};
 use crate::{Cost, arm};
 
 /// How often each thing is measured.
-const ROUNDS: usize = 8;
-
-/// How long nothing is done to it.
-const IDLE: Duration = Duration::from_millis(20);
+const ROUNDS: usize = 9;
 
 /// Samples a second meanwhile.
 const RATE: u64 = 2_000;
@@ -23,63 +19,66 @@ pub(crate) fn measured<B: Backend>(backend: impl Fn(u32, u64) -> io::Result<B>) 
     measure(backend).unwrap_or_default()
 }
 
-/// What was missed, and because of how much.
+/// What was missed in rounds of the same kind, and because of how much.
 #[derive(Default)]
-struct Sum {
-    missed: f64,
-    count: f64,
+struct Rounds {
+    missed: Vec<f64>,
+    counts: Vec<f64>,
 }
 
-impl Sum {
-    /// `idle`: what is missed by second without us.
-    fn add(&mut self, Missed { missed, ran }: Missed, idle: f64, count: usize) {
-        self.missed += missed - idle * ran;
-        self.count += count as f64;
+impl Rounds {
+    fn add(&mut self, missed: Missed, count: usize) {
+        self.missed.push(missed.missed);
+        self.counts.push(count as f64);
     }
 
-    fn each(&self) -> f64 {
-        if self.count > 0.0 { (self.missed / self.count).max(0.0) } else { 0.0 }
+    /// What each took, where `without` was missed anyway. On a busy machine some rounds are far off.
+    fn each(&mut self, without: f64) -> f64 {
+        let (missed, count) = (median(&mut self.missed), median(&mut self.counts));
+        if count > 0.0 { ((missed - without) / count).max(0.0) } else { 0.0 }
     }
+}
+
+fn median(all: &mut [f64]) -> f64 {
+    all.sort_by(f64::total_cmp);
+    all.get(all.len() / 2).copied().unwrap_or(0.0)
 }
 
 fn measure<B: Backend>(backend: impl Fn(u32, u64) -> io::Result<B>) -> io::Result<Cost> {
     let specimen = Specimen::start()?;
     let pid = specimen.pid;
-    let Missed { missed, ran } = specimen.missed(|| thread::sleep(IDLE));
-    let idle = if ran > 0.0 { missed / ran } else { 0.0 };
-
     let mut sampler = backend(pid, RATE)?;
     sampler.attach(&[pid])?;
-    let mut sample = Sum::default();
-    for _ in 0..ROUNDS / 2 {
+    let mut sample = Rounds::default();
+    for _ in 0..ROUNDS {
         let mut samples = Vec::new();
         let mut collected = Ok(());
-        let missed = specimen.missed(|| collected = sampler.collect(&mut samples));
+        let missed = specimen.missed(|| collected = sampler.collect(arm::LOOK, &mut samples));
         collected?;
-        sample.add(missed, idle, samples.len());
+        sample.add(missed, samples.iter().filter(|sample| sample.pid == pid).count());
     }
-    sampler.release();
+    drop(sampler);
 
     let mut looker = backend(pid, 1)?;
     let words: Vec<u64> = (0..arm::WORDS as u64).map(|at| specimen.line() + 8 * at).collect();
-    let (mut arm, mut trap) = (Sum::default(), Sum::default());
-    for round in 0..2 * ROUNDS {
-        let touches = round % 2 == 1;
-        specimen.touch(touches);
-        let mut seen = Ok(arm::Seen::default());
-        let missed = specimen.missed(|| seen = looker.look(&words, &[pid]));
-        let seen = seen?;
-        // It may have had no turn, on a busy machine.
-        if seen.armed == 0 || missed.ran < arm::LOOK.as_secs_f64() / 2.0 {
-            continue;
+    let (mut nothing, mut arm, mut trap) =
+        (Rounds::default(), Rounds::default(), Rounds::default());
+    for _ in 0..ROUNDS {
+        nothing.add(specimen.missed(|| thread::sleep(arm::LOOK)), 1);
+        for (touches, rounds) in [(false, &mut arm), (true, &mut trap)] {
+            specimen.touch(touches);
+            let mut seen = Ok(arm::Seen::default());
+            let missed = specimen.missed(|| seen = looker.look(&words, &[pid]));
+            let seen = seen?;
+            // It may have had no turn, on a busy machine.
+            if seen.armed > 0 && missed.ran >= arm::LOOK.as_secs_f64() / 2.0 {
+                rounds.add(missed, if touches { seen.hits.len() } else { 1 });
+            }
         }
-        if !touches {
-            arm.add(missed, idle, 1);
-        } else if !seen.hits.is_empty() {
-            trap.add(missed, idle, seen.hits.len());
-            trap.missed -= arm.each();
-        }
+        specimen.touch(false);
     }
     looker.release();
-    Ok(Cost { sample: sample.each(), arm: arm.each(), trap: trap.each() })
+    let nothing = nothing.each(0.0);
+    let arm = arm.each(nothing);
+    Ok(Cost { sample: sample.each(nothing), arm, trap: trap.each(nothing + arm) })
 }

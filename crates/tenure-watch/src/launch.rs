@@ -55,8 +55,8 @@ pub(crate) fn watch(
         None => Box::new(Perf::new(request.options.rate, guard())),
         Some(tracer) => Box::new(Traced::new(tracer, pid, request.options.rate)),
     };
-    let session =
-        Process::open(pid).and_then(|process| Session::start(process, backend, request.options));
+    let session = Process::open(pid)
+        .and_then(|process| Session::start(process, backend, request.options, cost));
     let mut session = match (session, started.take()) {
         (Ok(session), child) => {
             started = child;

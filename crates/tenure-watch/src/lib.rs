@@ -63,13 +63,15 @@ pub struct Options {
     pub rate: u64,
     /// Looks by breakpoints a second, at most.
     pub arms: f64,
+    /// Looks may take so much of the program's processor time, as a part of it. What they take was measured at the start.
+    pub share: f64,
     /// Bytes of a line: 64 or 128.
     pub line_bytes: u32,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { rate: 100, arms: 20.0, line_bytes: 64 }
+        Self { rate: 100, arms: 20.0, share: 0.005, line_bytes: 64 }
     }
 }
 
@@ -138,6 +140,8 @@ pub struct Counts {
     pub lost: u64,
     /// Threads that were not sampled, since there were too many.
     pub left_out: u64,
+    /// Looks that waited, since those before had taken as much as looks may.
+    pub held: u64,
     /// Looks that could set no breakpoint.
     pub unarmed: u64,
     /// Samples of processes that the program has started, which are not watched.
@@ -171,7 +175,7 @@ impl std::fmt::Debug for Progress<'_> {
     }
 }
 
-/// Watches until the time is over, the program ends, or `is_stopped` says so, which is asked every few milliseconds.
+/// Watches until the time is over, the program ends, or `is_stopped` says so, which is asked some twenty times a second.
 ///
 /// # Errors
 ///

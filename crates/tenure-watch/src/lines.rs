@@ -20,6 +20,12 @@ const AT_ONCE: u64 = 200_000;
 /// With fewer hits on a word, its samples say better which instructions touch it.
 const ENOUGH_HITS: u64 = 8;
 
+/// A line on which threads were met in so many looks is known, and after so many looks without that it is known to be
+/// private. From then on, the more is known the later comes the next look.
+const KNOWN: u64 = 40;
+const PRIVATE: u64 = 160;
+const MOST_PATIENCE: u64 = 40;
+
 /// Behind the last address that a program can have.
 const USER_END: u64 = 1 << 47;
 
@@ -173,6 +179,16 @@ impl Lines {
         let best = sampled
             .max_by(|(one, a), (other, b)| worth(a).total_cmp(&worth(b)).then(other.cmp(one)));
         best.map(|(start, _)| *start)
+    }
+
+    /// How many times as long a look at a line may wait as one at a line that is hardly known.
+    pub(crate) fn patience(&self, start: u64) -> u32 {
+        let Some(line) = self.lines.get(&start) else { return 1 };
+        let known = match line.met {
+            0 => line.arms / PRIVATE,
+            met => met / KNOWN,
+        };
+        u32::try_from(known.clamp(1, MOST_PATIENCE)).unwrap_or(1)
     }
 
     /// Up to `most` words of a line to watch: those that are known to be used, and others in turn.

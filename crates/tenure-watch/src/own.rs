@@ -65,7 +65,7 @@ impl Session {
         process.except = Some(rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned());
         let before = process::own_time(UsageWho::RUSAGE_THREAD);
         let backend = Box::new(Perf::new(options.rate, None));
-        let inner = session::Session::start(process, backend, options)?;
+        let inner = session::Session::start(process, backend, options, cost)?;
         Ok(Self { inner, cost, before })
     }
 

@@ -71,6 +71,12 @@ fn missing(watched: &Watched) -> Vec<String> {
     if counts.lost > 0 {
         all.push(format!("{} samples found no room.", counts.lost));
     }
+    if counts.held > counts.looks {
+        all.push(
+            "Looks waited, to take no more of the program's processor time than they may."
+                .to_owned(),
+        );
+    }
     if counts.left_out > 0 {
         all.push(format!(
             "{} threads had no samplers at first, since these take file descriptors; threads that run get those of \

@@ -2,7 +2,6 @@
 
 use std::time::{Duration, Instant};
 
-use nix::sys::wait::WaitStatus;
 use rustc_hash::{FxHashMap, FxHashSet};
 use tenure_contend::record::{self, Ended, Recording, Thread};
 use tenure_types::Error;
@@ -16,16 +15,29 @@ use crate::lanes::Life;
 use crate::lines::Lines;
 use crate::sys::process::{self, Process};
 use crate::sys::{Registers, Sample, now};
-use crate::{Counts, Options};
+use crate::{Cost, Counts, Options};
 
 /// How often threads are listed.
 const LISTED: Duration = Duration::from_millis(200);
 
+/// Between two steps, at least and at most.
+const SHORTEST: Duration = Duration::from_millis(5);
+const LONGEST: Duration = Duration::from_millis(50);
+
 /// How often a thread is asked for its name.
 const NAMED: u8 = 3;
 
-/// A thread that was sampled within this time is one that runs.
+/// A thread that was sampled, or that began, within this time is one that runs.
 const RECENT: Duration = Duration::from_secs(1);
+
+/// One that runs for so many nanoseconds between two lists does, too.
+const RUNS: u64 = 1_000_000;
+
+/// One that sleeps has breakpoints in one of so many looks: they wake it.
+const SLEEPS: u64 = 4;
+
+/// Looks may take so much of the program's processor time before there is any, in seconds.
+const FIRST: f64 = 0.05;
 
 #[derive(Debug)]
 pub(crate) struct Session {
@@ -34,10 +46,16 @@ pub(crate) struct Session {
     code: Code,
     lines: Lines,
     threads: FxHashMap<u32, Known>,
-    /// When each was sampled last.
+    /// When each was known to run last.
     recent: FxHashMap<u32, Instant>,
     start: Instant,
     period: Duration,
+    cost: Cost,
+    /// What looks took of the program's processor time, in seconds, and what they may take.
+    taken: f64,
+    share: f64,
+    /// Processes that others were found to be: whether the program has started them.
+    started: FxHashMap<u32, bool>,
     next_look: Instant,
     next_list: Instant,
     turn: usize,
@@ -67,6 +85,7 @@ impl Session {
         process: Process,
         backend: Box<dyn Backend>,
         options: Options,
+        cost: Cost,
     ) -> Result<Self, Error> {
         let now = Instant::now();
         let mut session = Self {
@@ -78,6 +97,10 @@ impl Session {
             recent: FxHashMap::default(),
             start: now,
             period: Duration::from_secs_f64(1.0 / options.arms.max(0.01)),
+            cost,
+            taken: 0.0,
+            share: options.share,
+            started: FxHashMap::default(),
             next_look: now,
             next_list: now,
             turn: 0,
@@ -116,24 +139,28 @@ impl Session {
             // Of a thousand threads it takes milliseconds.
             self.next_list = now + LISTED.max(now.elapsed() * 50);
         }
-        self.drain()?;
+        let next = self.next_look.min(self.next_list).saturating_duration_since(Instant::now());
+        self.drain(next.clamp(SHORTEST, LONGEST))?;
         if Instant::now() >= self.next_look {
-            self.look()?;
-            self.next_look = Instant::now() + self.period;
+            let patience = self.look()?;
+            self.next_look = Instant::now() + self.period * patience;
         }
         Ok(())
     }
 
-    fn drain(&mut self) -> Result<(), Error> {
+    fn drain(&mut self, wait: Duration) -> Result<(), Error> {
         let mut samples = Vec::new();
-        let collected = self.backend.collect(&mut samples);
+        let collected = self.backend.collect(wait, &mut samples);
         collected.map_err(|error| check::untraced(self.process.pid, &error))?;
         let pid = self.process.pid;
-        // A child of the process inherits its samplers.
-        let all = samples.len();
-        samples.retain(|sample| sample.pid == pid);
-        self.counts.foreign += (all - samples.len()) as u64;
         for sample in samples {
+            if sample.pid != pid {
+                self.counts.foreign += u64::from(self.has_started(sample.pid));
+                continue;
+            }
+            if Some(sample.tid) == self.process.except {
+                continue;
+            }
             self.counts.samples += 1;
             let touch = self.code.touched(&sample, &self.process);
             self.counts.attributed += u64::from(touch.is_some());
@@ -142,6 +169,13 @@ impl Session {
             self.note(&sample);
         }
         Ok(())
+    }
+
+    /// Whether the program has started another process, which then inherits its samplers.
+    fn has_started(&mut self, other: u32) -> bool {
+        let pid = self.process.pid;
+        let has_all = self.backend.has_all_processes();
+        *self.started.entry(other).or_insert_with(|| !has_all || process::descends(other, pid))
     }
 
     fn note(&mut self, sample: &Sample) {
@@ -172,12 +206,14 @@ impl Session {
             let Some(ran) = process::ran(self.process.pid, tid) else { continue };
             all.push((tid, ran));
             let id = self.threads.len() as u32 + 1;
-            let known = self.threads.entry(tid).or_insert_with(|| Known {
-                id,
-                ran: [ran; 2],
-                seen: [time; 2],
-                ..Known::default()
+            let mut is_new = false;
+            let known = self.threads.entry(tid).or_insert_with(|| {
+                is_new = true;
+                Known { id, ran: [ran; 2], seen: [time; 2], ..Known::default() }
             });
+            if is_new || ran.saturating_sub(known.ran[1]) > RUNS {
+                self.recent.insert(tid, Instant::now());
+            }
             // A thread may name itself once it runs; a program's have the name of their parent until then.
             if known.names < NAMED {
                 known.name = process::name(self.process.pid, tid).unwrap_or_default();
@@ -189,12 +225,22 @@ impl Session {
         self.backend.list(&all);
     }
 
-    /// Looks at the line that promises most.
-    fn look(&mut self) -> Result<(), Error> {
-        let Some(start) = self.lines.next() else { return Ok(()) };
+    /// What looks may take so far, in seconds of the program's processor time.
+    fn allowed(&self) -> f64 {
+        let ran: u64 = self.threads.values().map(|it| it.ran[1].saturating_sub(it.ran[0])).sum();
+        FIRST + self.share * ran as f64 / 1e9
+    }
+
+    /// Looks at the line that promises most. The next look may wait so many times as long as at a line that is hardly known.
+    fn look(&mut self) -> Result<u32, Error> {
+        let Some(start) = self.lines.next() else { return Ok(1) };
+        if self.taken > self.allowed() {
+            self.counts.held += 1;
+            return Ok(1);
+        }
         let words = self.lines.words(start, arm::WORDS);
         self.lines.allocated(start, &self.process);
-        let Some(line) = self.lines.get_mut(start) else { return Ok(()) };
+        let Some(line) = self.lines.get_mut(start) else { return Ok(1) };
         let (sampled, cpu) = line.last;
         line.arms += 1;
         let threads = self.threads_to_watch(sampled);
@@ -206,6 +252,7 @@ impl Session {
         self.counts.armed += seen.armed as u64;
         self.counts.unarmed += u64::from(seen.exposed.is_empty());
         self.counts.traps += seen.hits.len() as u64;
+        self.taken += seen.armed as f64 * self.cost.arm + seen.hits.len() as f64 * self.cost.trap;
         let (mut met, mut apart) = (false, false);
         // One that has ended left its words to others.
         let is_there = process::ran(self.process.pid, sampled).is_some();
@@ -227,10 +274,10 @@ impl Session {
             line.met += u64::from(met);
             line.met_apart += u64::from(apart);
         }
-        Ok(())
+        Ok(self.lines.patience(start))
     }
 
-    /// The thread that was sampled, and others: those that run, in turn, and if there are few all.
+    /// The thread that was sampled, and others: those that run, in turn, and now and then one that sleeps.
     fn threads_to_watch(&mut self, sampled: u32) -> Vec<u32> {
         let mut runs: Vec<u32> = self
             .recent
@@ -239,18 +286,23 @@ impl Session {
             .map(|(tid, _)| *tid)
             .collect();
         runs.sort_unstable();
-        let all = self.process.threads();
+        let mut all = self.process.threads();
         let are_there: FxHashSet<u32> = all.iter().copied().collect();
         runs.retain(|tid| are_there.contains(tid));
-        let sleeps = all.into_iter().filter(|tid| runs.binary_search(tid).is_err());
-        let mut others: Vec<u32> = runs.iter().copied().chain(sleeps).collect();
-        others.retain(|tid| *tid != sampled);
-        let among = runs.len().clamp(arm::THREADS.min(others.len()), others.len());
-        let wanted = (arm::THREADS - 1).min(among);
-        let first = self.turn;
+        // One that is not known yet has just begun.
+        runs.extend(all.iter().filter(|tid| !self.threads.contains_key(tid)));
+        runs.retain(|tid| *tid != sampled);
+        all.retain(|tid| *tid != sampled && !runs.contains(tid));
+        let wanted = (arm::THREADS - 1).min(runs.len());
+        let mut threads = vec![sampled];
+        threads.extend((0..wanted).map(|at| runs[(self.turn + at) % runs.len()]));
         self.turn = self.turn.wrapping_add(wanted);
-        let others = (0..wanted).map(|at| others[(first + at) % among]);
-        std::iter::once(sampled).chain(others).collect()
+        let sleeps = !all.is_empty() && threads.len() < arm::THREADS;
+        if sleeps && self.counts.looks.is_multiple_of(SLEEPS) {
+            let turn = usize::try_from(self.counts.looks / SLEEPS).unwrap_or(0);
+            threads.push(all[turn % all.len()]);
+        }
+        threads
     }
 
     pub(crate) fn is_over(&self) -> bool {
@@ -259,11 +311,7 @@ impl Session {
 
     /// A child's first thread that was waited for as one that is traced.
     pub(crate) fn taken_status(&self) -> Option<Ended> {
-        match self.backend.taken_status(self.process.pid)? {
-            WaitStatus::Exited(_, status) => Some(Ended::Exited(status)),
-            WaitStatus::Signaled(_, signal, _) => Some(Ended::Killed(signal as i32)),
-            _ => None,
-        }
+        self.backend.taken_status(self.process.pid)
     }
 
     /// The program, as a reader calls it.

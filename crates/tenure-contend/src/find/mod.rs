@@ -39,17 +39,13 @@ pub fn report(
     machine: &Machine,
 ) -> Report {
     let command = run.command.clone();
-    let typed = |process: &Process| {
-        let mut typed = process.clone();
-        let known = objects::typed(&mut typed, &Names::new(process, programs));
-        (typed, known)
+    let mut processes = recording.processes.clone();
+    let typed = |(process, recorded)| {
+        let names = Names::new(recorded, programs);
+        let known = objects::typed(process, &names);
+        names.with(known)
     };
-    let (processes, known): (Vec<_>, Vec<_>) = recording.processes.iter().map(typed).unzip();
-    let names: Vec<_> = processes
-        .iter()
-        .zip(known)
-        .map(|(process, known)| Names::new(process, programs).with(known))
-        .collect();
+    let names: Vec<_> = processes.iter_mut().zip(&recording.processes).map(typed).collect();
     let groups: Vec<_> =
         processes.iter().zip(&names).map(|(it, names)| Groups::of(it, names)).collect();
     let all_accesses = recording.contended();

@@ -6,7 +6,7 @@ pub(crate) mod traced;
 use std::io;
 use std::time::Duration;
 
-use nix::sys::wait::WaitStatus;
+use tenure_contend::record::Ended;
 
 use crate::arm::Seen;
 use crate::sys::Sample;
@@ -23,12 +23,17 @@ pub(crate) trait Backend: std::fmt::Debug {
     /// Takes note of the threads that there are, and of nanoseconds that each has run, a few times a second.
     fn list(&mut self, threads: &[(u32, u64)]);
 
-    /// Waits for some milliseconds, and takes the samples.
+    /// Waits for some time, and takes the samples, also those of other processes.
     ///
     /// # Errors
     ///
     /// A thread that exists may not be traced, where that is needed.
-    fn collect(&mut self, samples: &mut Vec<Sample>) -> io::Result<()>;
+    fn collect(&mut self, wait: Duration, samples: &mut Vec<Sample>) -> io::Result<()>;
+
+    /// Whether there are samples of processes that have nothing to do with the one that is watched.
+    fn has_all_processes(&self) -> bool {
+        false
+    }
 
     /// Sets breakpoints on these words in these threads for [`arm::LOOK`](crate::arm::LOOK). Threads that end meanwhile,
     /// and those whose debug registers are taken, are left out.
@@ -48,7 +53,7 @@ pub(crate) trait Backend: std::fmt::Debug {
     fn own(&self) -> Duration;
 
     /// How a child of this process ended, if waiting for its first thread took the status.
-    fn taken_status(&self, pid: u32) -> Option<WaitStatus>;
+    fn taken_status(&self, pid: u32) -> Option<Ended>;
 }
 
 /// What went wrong, without an end to watching.

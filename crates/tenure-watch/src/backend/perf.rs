@@ -1,11 +1,14 @@
-//! Perf events: each thread's clock takes samples, and perf sets the breakpoints.
+//! Perf events: the clocks of CPUs take samples, or where that is not allowed the clocks of threads; and perf sets the breakpoints.
+//!
+//! A thread's clock is started and stopped when threads take turns, which takes as long as the turn itself. A CPU's is not, but needs
+//! rights.
 
 use std::io;
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
-use nix::sys::wait::WaitStatus;
 use rustc_hash::{FxHashMap, FxHashSet};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use tenure_contend::record::Ended;
 
 use super::{Backend, Trouble};
 use crate::arm::{self, Seen};
@@ -14,11 +17,14 @@ use crate::sys::guard::Guard;
 use crate::sys::perf::{Event, Ring};
 use crate::sys::process;
 
-/// Pages of a ring: at 100 samples a second it fills in half a minute.
+/// Pages of a ring: they have room for five hundred samples.
 const PAGES: usize = 64;
 
-/// How often rings are read.
-const STEP: Duration = Duration::from_millis(10);
+/// How often threads are looked for that have not stopped yet.
+const STEP: Duration = Duration::from_millis(1);
+
+/// With more, samples of other programs would take too much of ours.
+const MOST_CPUS: usize = 64;
 
 #[derive(Debug)]
 pub(crate) struct Perf {
@@ -28,6 +34,8 @@ pub(crate) struct Perf {
     rings: Vec<Ring>,
     /// By thread: the samplers that write to them.
     clocks: FxHashMap<u32, Vec<Event>>,
+    /// Whether they are the clocks of CPUs. Then there are no others.
+    is_wide: bool,
     guard: Option<Guard>,
     /// Threads that found no file descriptors for samplers at first.
     left_out: u64,
@@ -44,11 +52,26 @@ impl Perf {
             rate,
             rings: Vec::new(),
             clocks: FxHashMap::default(),
+            is_wide: false,
             guard,
             left_out: 0,
             sampled: FxHashSet::default(),
             ran: FxHashMap::default(),
         }
+    }
+
+    /// Samples what the CPUs run. Whether that is allowed.
+    fn attach_all(&mut self) -> bool {
+        if self.cpus.len() > MOST_CPUS {
+            return false;
+        }
+        let ring = |&cpu: &u32| Ring::new(Event::clock_of_cpu(cpu, self.rate)?, PAGES);
+        match self.cpus.iter().map(ring).collect::<io::Result<Vec<Ring>>>() {
+            Ok(rings) => self.rings = rings,
+            Err(_) => return false,
+        }
+        self.is_wide = true;
+        true
     }
 
     fn attach_one(&mut self, tid: u32) -> io::Result<()> {
@@ -112,6 +135,9 @@ fn is_full(error: &io::Error) -> bool {
 
 impl Backend for Perf {
     fn attach(&mut self, threads: &[u32]) -> io::Result<()> {
+        if self.is_wide || self.rings.is_empty() && self.attach_all() {
+            return Ok(());
+        }
         // Breakpoints take descriptors too.
         let spare = arm::spare_descriptors();
         for &tid in threads {
@@ -135,22 +161,29 @@ impl Backend for Perf {
         }
     }
 
-    fn collect(&mut self, samples: &mut Vec<Sample>) -> io::Result<()> {
-        let timeout = Timespec::try_from(STEP).ok();
-        // The rings are read in even steps; only a full one would wake this thread.
-        let mut handles: Vec<_> =
-            self.rings.iter().map(|ring| PollFd::new(&ring.event, PollFlags::empty())).collect();
-        let _ = poll(&mut handles, timeout.as_ref());
+    fn collect(&mut self, wait: Duration, samples: &mut Vec<Sample>) -> io::Result<()> {
+        // The rings fill in half of that, at most.
+        let room = Duration::from_secs(100) / u32::try_from(self.rate).unwrap_or(u32::MAX);
+        let end = Instant::now() + wait.min(room);
+        // A thread that stops late waits until it is released.
+        if let Some(guard) = &mut self.guard {
+            while !guard.is_idle() && Instant::now() < end {
+                thread::sleep(STEP);
+                guard.tend();
+            }
+        }
+        thread::sleep(end.saturating_duration_since(Instant::now()));
         for ring in &mut self.rings {
             ring.drain(|sample| samples.push(sample));
         }
         if self.left_out > 0 {
             self.sampled.extend(samples.iter().map(|sample| sample.tid));
         }
-        if let Some(guard) = &mut self.guard {
-            guard.tend();
-        }
         Ok(())
+    }
+
+    fn has_all_processes(&self) -> bool {
+        self.is_wide
     }
 
     fn look(&mut self, words: &[u64], threads: &[u32]) -> io::Result<Seen> {
@@ -176,7 +209,7 @@ impl Backend for Perf {
         Duration::ZERO
     }
 
-    fn taken_status(&self, pid: u32) -> Option<WaitStatus> {
+    fn taken_status(&self, pid: u32) -> Option<Ended> {
         self.guard.as_ref()?.ended.get(&pid).copied()
     }
 }

@@ -5,7 +5,7 @@ use std::io;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use nix::sys::wait::WaitStatus;
+use tenure_contend::record::Ended;
 
 use super::{Backend, Trouble};
 use crate::arm::{self, Seen};
@@ -64,7 +64,7 @@ impl Backend for Traced {
         self.threads = threads.iter().map(|(tid, _)| *tid).collect();
     }
 
-    fn collect(&mut self, samples: &mut Vec<Sample>) -> io::Result<()> {
+    fn collect(&mut self, _: Duration, samples: &mut Vec<Sample>) -> io::Result<()> {
         thread::sleep(self.next.saturating_duration_since(Instant::now()));
         self.next = Instant::now() + self.period;
         let running = self.running();
@@ -108,7 +108,7 @@ impl Backend for Traced {
         Duration::from_nanos(process::ran(pid, pid).unwrap_or(0))
     }
 
-    fn taken_status(&self, _: u32) -> Option<WaitStatus> {
+    fn taken_status(&self, _: u32) -> Option<Ended> {
         None
     }
 }

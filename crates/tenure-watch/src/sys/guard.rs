@@ -5,7 +5,8 @@
 //! program's own, and sends it SIGTRAP, which ends it. So on virtual machines a thread is traced by `ptrace` while it
 //! has breakpoints, and this signal is kept from it. Tracing does not stop the thread; only signals do.
 //!
-//! Breakpoints have to be closed before their threads are released. When this process is killed, the kernel does the
+//! Breakpoints have to be closed before their threads are released, and are while these are stopped: otherwise each close would
+//! interrupt the thread's CPU, which takes ten times as long on a virtual machine as on others. When this process is killed, the kernel does the
 //! same: it closes descriptors before it ends tracing.
 
 use std::collections::BTreeMap;
@@ -14,17 +15,20 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
+use nix::libc;
 use nix::sys::ptrace;
-use nix::sys::signal::Signal;
-use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
-use nix::unistd::Pid;
+use tenure_contend::record::Ended;
 
 use super::process;
+use super::tracee::{self, Change, has_trap_pending, is_lost_trap, of};
 
 /// How long threads that run take to stop, at most, unless others have their CPU.
 const SOON: Duration = Duration::from_millis(1);
 
-/// How often it is looked whether they have.
+/// A thread that runs takes no longer than so many looks at it, each a system call.
+const AT_ONCE: u32 = 20;
+
+/// How often it is looked whether others have.
 const STEP: Duration = Duration::from_micros(10);
 
 /// The threads that are traced.
@@ -34,7 +38,7 @@ pub(crate) struct Guard {
     /// Signals that were kept from threads.
     pub(crate) kept: u64,
     /// The status of a child of ours that has ended: a wait for its first thread takes it.
-    pub(crate) ended: BTreeMap<u32, WaitStatus>,
+    pub(crate) ended: BTreeMap<u32, Ended>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,6 +46,13 @@ enum State {
     Guarded,
     /// It has been asked to stop, to be released.
     Stopping,
+}
+
+/// How a thread has stopped: with a signal that it is to have, or because it was asked to.
+struct Stop {
+    /// 0 if there is none.
+    signal: i32,
+    is_asked: bool,
 }
 
 /// Whether traps may lose their reason here.
@@ -66,32 +77,42 @@ impl Guard {
         Ok(())
     }
 
-    /// Lets threads go on that signals have stopped.
+    /// Lets threads go on that signals have stopped, and those go that have stopped to be released.
     pub(crate) fn tend(&mut self) {
         for tid in self.threads.keys().copied().collect::<Vec<_>>() {
-            self.tend_one(tid);
+            if let Some(stop) = self.tend_one(tid) {
+                self.let_go(tid, stop);
+            }
         }
     }
 
-    /// Asks all threads to stop, and releases them. Those that do not stop soon are released by a later
-    /// [`tend`](Self::tend).
-    pub(crate) fn release(&mut self) {
-        self.interrupt();
+    /// Stops a thread, has its breakpoints taken away, and releases it. While it is stopped, that takes no interrupts of
+    /// its CPU. One that does not stop soon is released by a later [`tend`](Self::tend).
+    pub(crate) fn release(&mut self, tid: u32, disarm: impl FnOnce()) {
+        self.interrupt(tid);
         let start = Instant::now();
-        // A thread that has stopped waits until it is released.
-        while !self.is_idle() && start.elapsed() < SOON {
-            thread::sleep(STEP);
-            self.tend();
+        let mut tries = 0;
+        let stop = loop {
+            let stop = self.tend_one(tid);
+            if stop.is_some() || !self.threads.contains_key(&tid) || start.elapsed() >= SOON {
+                break stop;
+            }
+            tries += 1;
+            if tries > AT_ONCE {
+                thread::sleep(STEP);
+            }
+        };
+        disarm();
+        if let Some(stop) = stop {
+            self.let_go(tid, stop);
         }
     }
 
-    fn interrupt(&mut self) {
-        for (tid, state) in &mut self.threads {
-            // It fails for a thread that has ended.
-            let _ = ptrace::interrupt(of(*tid));
+    fn interrupt(&mut self, tid: u32) {
+        if let Some(state) = self.threads.get_mut(&tid) {
             *state = State::Stopping;
+            tracee::interrupt(tid);
         }
-        self.tend();
     }
 
     /// Releases all threads. Those that sleep in the kernel are released by it, at the end of this process.
@@ -100,66 +121,64 @@ impl Guard {
             if self.is_idle() {
                 return;
             }
-            self.interrupt();
+            for tid in self.threads.keys().copied().collect::<Vec<_>>() {
+                self.interrupt(tid);
+            }
+            self.tend();
             thread::sleep(Duration::from_millis(1));
         }
     }
 
-    fn is_idle(&self) -> bool {
+    /// Whether no thread is traced.
+    pub(crate) fn is_idle(&self) -> bool {
         self.threads.is_empty()
     }
 
-    fn tend_one(&mut self, tid: u32) {
-        // As a thread of another process, it is waited for by its number alone.
-        let flags = WaitPidFlag::WNOHANG | WaitPidFlag::__WALL;
+    /// Lets a thread go on that a signal has stopped. One that was asked to stop, and has, is the caller's to let go.
+    fn tend_one(&mut self, tid: u32) -> Option<Stop> {
         loop {
-            let state = self.threads.get(&tid).copied();
-            let status = match waitpid(of(tid), Some(flags)) {
-                Ok(WaitStatus::StillAlive) => return,
-                Ok(status) => status,
-                Err(Errno::EINTR) => continue,
-                Err(_) => {
+            let stopping = self.threads.get(&tid) == Some(&State::Stopping);
+            let stop = match tracee::changed(tid) {
+                Change::None => return None,
+                Change::Gone => {
                     self.threads.remove(&tid);
-                    return;
+                    return None;
                 }
-            };
-            let stopping = state == Some(State::Stopping);
-            let signal = match status {
-                WaitStatus::Stopped(_, Signal::SIGTRAP) if is_lost_trap(tid) => {
+                Change::Ended(ended) => {
+                    self.ended.insert(tid, ended);
+                    self.threads.remove(&tid);
+                    return None;
+                }
+                Change::Signal(libc::SIGTRAP) if is_lost_trap(tid) => {
                     self.kept += 1;
-                    None
+                    Stop { signal: 0, is_asked: false }
                 }
-                WaitStatus::Stopped(_, signal) => Some(signal),
-                // The program is stopped, as by Ctrl-Z: it stays so.
-                WaitStatus::PtraceEvent(_, signal, STOP) if signal != Signal::SIGTRAP => {
-                    if !stopping {
-                        let _ = listen(tid);
-                        continue;
-                    }
-                    None
-                }
-                // A trap that has come, and has not been handed out, would end the thread.
-                WaitStatus::PtraceEvent(..) if stopping && process::has_trap_pending(tid) => {
-                    let _ = ptrace::cont(of(tid), None);
-                    let _ = ptrace::interrupt(of(tid));
+                Change::Signal(signal) => Stop { signal, is_asked: false },
+                // The program stays stopped.
+                Change::Stopped if !stopping => {
+                    tracee::listen(tid);
                     continue;
                 }
-                WaitStatus::PtraceEvent(..) => None,
-                WaitStatus::Exited(..) | WaitStatus::Signaled(..) => {
-                    self.ended.insert(tid, status);
-                    self.threads.remove(&tid);
-                    return;
-                }
-                _ => None,
+                Change::Stopped => Stop { signal: 0, is_asked: false },
+                Change::Asked => Stop { signal: 0, is_asked: true },
             };
-            // Both fail for a thread that was killed meanwhile.
             if stopping {
-                let _ = ptrace::detach(of(tid), signal);
-                self.threads.remove(&tid);
-                return;
+                return Some(stop);
             }
-            let _ = ptrace::cont(of(tid), signal);
+            tracee::go_on(tid, stop.signal);
         }
+    }
+
+    /// Ends the tracing of a thread that has stopped and has no breakpoints any more.
+    fn let_go(&mut self, tid: u32, Stop { signal, is_asked }: Stop) {
+        if is_asked && has_trap_pending(tid) {
+            // A trap that has come, and has not been handed out, would end the thread.
+            tracee::go_on(tid, 0);
+            tracee::interrupt(tid);
+            return;
+        }
+        tracee::detach(tid, signal);
+        self.threads.remove(&tid);
     }
 }
 
@@ -167,38 +186,4 @@ impl Drop for Guard {
     fn drop(&mut self) {
         self.finish();
     }
-}
-
-/// `PTRACE_EVENT_STOP`: a thread that was asked to stop, or whose process is stopped.
-pub(super) const STOP: i32 = 128;
-
-pub(super) fn of(tid: u32) -> Pid {
-    Pid::from_raw(tid.cast_signed())
-}
-
-/// Whether a SIGTRAP is what becomes of a breakpoint's trap without a reason.
-pub(super) fn is_lost_trap(tid: u32) -> bool {
-    ptrace::getsiginfo(of(tid)).is_ok_and(|it| is_lost(it.si_code))
-}
-
-/// The same, of the code of a signal. A breakpoint instruction's own has another one, and so have those that programs
-/// send.
-pub(super) fn is_lost(code: i32) -> bool {
-    const TRAP_BRKPT: i32 = 1;
-    const TRAP_HWBKPT: i32 = 4;
-    matches!(code, TRAP_BRKPT | TRAP_HWBKPT)
-}
-
-/// Leaves a stopped program stopped.
-pub(super) fn listen(tid: u32) -> io::Result<()> {
-    // SAFETY: the request takes no addresses, and fails for threads that are not traced.
-    let result = unsafe {
-        nix::libc::ptrace(
-            nix::libc::PTRACE_LISTEN,
-            tid.cast_signed(),
-            std::ptr::null_mut::<()>(),
-            std::ptr::null_mut::<()>(),
-        )
-    };
-    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }

@@ -10,7 +10,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use nix::libc::siginfo_t;
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, raise, sigaction};
 
-use super::guard::is_lost;
+use super::tracee::is_lost;
 
 #[allow(clippy::disallowed_types, reason = "a signal's handler may run on any thread")]
 static LOST: AtomicU64 = AtomicU64::new(0);

@@ -6,6 +6,7 @@ pub(crate) mod lost;
 pub(crate) mod perf;
 pub(crate) mod process;
 pub(crate) mod specimen;
+mod tracee;
 pub(crate) mod tracer;
 
 pub(crate) use child::now;

@@ -51,7 +51,16 @@ impl Event {
         attributes.__bindgen_anon_1.sample_freq = rate;
         attributes.set_freq(1);
         attributes.set_inherit(1);
-        Self::open(&mut attributes, tid, cpu.cast_signed(), None)
+        Self::open(&mut attributes, Some(tid), cpu.cast_signed(), None)
+    }
+
+    /// The clock of a CPU, whatever runs there. Unlike a thread's, it takes nothing when threads take turns.
+    pub(crate) fn clock_of_cpu(cpu: u32, rate: u64) -> io::Result<Self> {
+        let mut attributes = attributes(bindings::PERF_TYPE_SOFTWARE);
+        attributes.config = bindings::PERF_COUNT_SW_CPU_CLOCK.into();
+        attributes.__bindgen_anon_1.sample_freq = rate;
+        attributes.set_freq(1);
+        Self::open(&mut attributes, None, cpu.cast_signed(), None)
     }
 
     /// The leader of a thread's breakpoints: none of them is on before it is.
@@ -59,7 +68,7 @@ impl Event {
         let mut attributes = attributes(bindings::PERF_TYPE_SOFTWARE);
         attributes.config = bindings::PERF_COUNT_SW_DUMMY.into();
         attributes.set_disabled(1);
-        Self::open(&mut attributes, tid, -1, None)
+        Self::open(&mut attributes, Some(tid), -1, None)
     }
 
     /// A breakpoint on accesses to a word. It turns itself off after `most` of them.
@@ -70,7 +79,7 @@ impl Event {
         attributes.__bindgen_anon_4.bp_len = WATCHED_BYTES;
         attributes.__bindgen_anon_1.sample_period = 1;
         attributes.read_format = bindings::PERF_FORMAT_TOTAL_TIME_RUNNING.into();
-        let event = Self::open(&mut attributes, tid, -1, Some(leader))?;
+        let event = Self::open(&mut attributes, Some(tid), -1, Some(leader))?;
         // SAFETY: the descriptor is open, and the argument is a number.
         done(unsafe { ioctls::REFRESH(event.0.as_raw_fd(), most) })?;
         Ok(event)
@@ -78,14 +87,15 @@ impl Event {
 
     fn open(
         attributes: &mut bindings::perf_event_attr,
-        tid: u32,
+        tid: Option<u32>,
         cpu: i32,
         leader: Option<&Self>,
     ) -> io::Result<Self> {
+        let tid = tid.map_or(-1, u32::cast_signed);
         let leader = leader.map_or(-1, |leader| leader.0.as_raw_fd());
         let flags = bindings::PERF_FLAG_FD_CLOEXEC.into();
         // SAFETY: `attributes` is a whole struct that says its size; the kernel checks the rest.
-        let fd = unsafe { perf_event_open(attributes, tid.cast_signed(), cpu, leader, flags) };
+        let fd = unsafe { perf_event_open(attributes, tid, cpu, leader, flags) };
         done(fd)?;
         // SAFETY: the kernel has just opened it, and nothing else knows it.
         Ok(Self(unsafe { OwnedFd::from_raw_fd(fd) }))
@@ -94,6 +104,12 @@ impl Event {
     pub(crate) fn enable(&self) -> io::Result<()> {
         // SAFETY: the descriptor is open, and the argument is a number.
         done(unsafe { ioctls::ENABLE(self.0.as_raw_fd(), 0) })
+    }
+
+    /// Also turns off those that it leads.
+    pub(crate) fn disable(&self) -> io::Result<()> {
+        // SAFETY: the descriptor is open, and the argument is a number.
+        done(unsafe { ioctls::DISABLE(self.0.as_raw_fd(), 0) })
     }
 
     /// Has samples written to another event's ring.
@@ -161,13 +177,15 @@ impl Ring {
         // Relaxed: only this thread writes it.
         let mut at = tail.load(Ordering::Relaxed);
         let mut lost = 0;
+        let mut record = Vec::new();
         while at + HEADER as u64 <= end {
-            let header = self.copy(at, HEADER);
+            self.copy(at, HEADER, &mut record);
+            let header = &record;
             let length = usize::from(u16::from_ne_bytes([header[6], header[7]]));
             if length < HEADER || at + length as u64 > end {
                 break;
             }
-            let record = self.copy(at, length);
+            self.copy(at, length, &mut record);
             match u32::from_ne_bytes(record[..4].try_into().expect("four bytes")) {
                 bindings::PERF_RECORD_SAMPLE => sample(parsed(&record[HEADER..])),
                 bindings::PERF_RECORD_LOST => {
@@ -189,14 +207,19 @@ impl Ring {
         unsafe { AtomicU64::from_ptr(self.base.as_ptr().add(offset).cast()) }
     }
 
-    fn copy(&self, from: u64, length: usize) -> Vec<u8> {
-        let mask = self.room as u64 - 1;
-        let byte = |at: u64| {
-            let inside = usize::try_from(at & mask).expect("less than the room");
-            // SAFETY: behind the first page are `room` bytes; the kernel does not write those between tail and head.
-            unsafe { self.base.as_ptr().add(self.page + inside).read() }
-        };
-        (from..from + length as u64).map(byte).collect()
+    /// What lies between tail and head goes on at the beginning of the room.
+    fn copy(&self, from: u64, length: usize, into: &mut Vec<u8>) {
+        let first = usize::try_from(from & (self.room as u64 - 1)).expect("less than the room");
+        let to_end = length.min(self.room - first);
+        into.clear();
+        for (start, length) in [(first, to_end), (0, length - to_end)] {
+            // SAFETY: behind the first page are `room` bytes, of which these are; a record is no longer than the room.
+            // The kernel does not write those between tail and head.
+            let part = unsafe {
+                std::slice::from_raw_parts(self.base.as_ptr().add(self.page + start), length)
+            };
+            into.extend_from_slice(part);
+        }
     }
 }
 

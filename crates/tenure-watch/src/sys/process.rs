@@ -29,18 +29,6 @@ fn ranges(list: &str) -> Vec<u32> {
         .collect()
 }
 
-/// Whether the thread has a SIGTRAP that has not been handed out.
-pub(crate) fn has_trap_pending(tid: u32) -> bool {
-    trap_in(&fs::read_to_string(format!("/proc/{tid}/status")).unwrap_or_default())
-}
-
-/// The same, from the thread's `status`. Allocates nothing.
-pub(super) fn trap_in(status: &str) -> bool {
-    let pending = status.lines().find_map(|line| line.strip_prefix("SigPnd:"));
-    let pending = pending.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
-    pending.is_some_and(|mask| mask & (1 << 4) != 0)
-}
-
 /// Processor time of this process, or of this thread, so far.
 pub(crate) fn own_time(of: UsageWho) -> Duration {
     let Ok(usage) = getrusage(of) else { return Duration::ZERO };
@@ -72,6 +60,15 @@ pub(crate) fn is_ending(tid: u32) -> bool {
 pub(crate) fn is_running(pid: u32, tid: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/task/{tid}/stat")).unwrap_or_default();
     state_and_flags(&stat).is_some_and(|(state, _)| state == "R")
+}
+
+/// Whether a process was started by another one, or by one that this has started.
+pub(crate) fn descends(pid: u32, from: u32) -> bool {
+    let parent = |pid: &u32| -> Option<u32> {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        stat.rsplit_once(") ")?.1.split(' ').nth(1)?.parse().ok().filter(|parent| *parent > 0)
+    };
+    std::iter::successors(parent(&pid), parent).any(|parent| parent == from)
 }
 
 /// The state and the flags of a thread, from its `stat`.

@@ -1,11 +1,12 @@
 //! A process of our own that runs while it is measured what watching takes of one.
 //!
 //! It does nothing but look at the clock. Of its processor time, what passes between two looks that follow each other at once is
-//! its own; the rest is what interrupts took.
+//! its own; the rest is what interrupts took. It looks at that time itself: others see it as it was at the last tick.
 
 use std::io;
 #[allow(clippy::disallowed_types, reason = "shared with another process")]
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
 use std::time::Duration;
 
 use nix::libc;
@@ -17,6 +18,9 @@ use super::child::{self, now};
 
 /// Less passes between two looks at the clock.
 const GAP: u64 = 1_000;
+
+/// For the next look at the clock.
+const SOON: Duration = Duration::from_micros(100);
 
 /// Looks at the clock between those whether the parent is there.
 const CHECKED: u32 = 1 << 20;
@@ -32,8 +36,9 @@ pub(crate) struct Specimen {
 #[allow(clippy::disallowed_types, reason = "shared with another process")]
 struct Measured {
     words: [AtomicU64; 16],
-    /// Nanoseconds so far between looks at the clock that followed each other at once.
-    clean: AtomicU64,
+    /// Nanoseconds of processor time so far, and those of them that interrupts took.
+    ran: AtomicU64,
+    missed: AtomicU64,
     touches: AtomicBool,
 }
 
@@ -66,27 +71,24 @@ impl Specimen {
 
     /// What it missed meanwhile.
     pub(crate) fn missed(&self, meanwhile: impl FnOnce()) -> Missed {
-        // Relaxed: a look more or less does not matter.
-        let clean = || self.shared().clean.load(Ordering::Relaxed);
-        let before = (self.ran(), clean());
+        // Relaxed: a gap more or less does not matter.
+        let read =
+            || [&self.shared().ran, &self.shared().missed].map(|it| it.load(Ordering::Relaxed));
+        let before = read();
         meanwhile();
-        let after = (self.ran(), clean());
-        let ran = Duration::from_nanos(after.0.saturating_sub(before.0)).as_secs_f64();
-        let clean = Duration::from_nanos(after.1 - before.1).as_secs_f64();
-        Missed { missed: ran - clean, ran }
+        // The end of what was done shows at the next look.
+        thread::sleep(SOON);
+        let after = read();
+        let [ran, missed] =
+            [0, 1].map(|at| Duration::from_nanos(after[at] - before[at]).as_secs_f64());
+        Missed { missed, ran }
     }
+}
 
-    /// Nanoseconds of processor time.
-    fn ran(&self) -> u64 {
-        let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-        // SAFETY: both calls write to what they are given.
-        unsafe {
-            let mut clock = 0;
-            libc::clock_getcpuclockid(self.pid.cast_signed(), &raw mut clock);
-            libc::clock_gettime(clock, &raw mut time);
-        }
-        time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_nsec.cast_unsigned()
-    }
+/// Nanoseconds of processor time of this process, which has one thread.
+fn ran() -> u64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_nsec.cast_unsigned()
 }
 
 /// Processor time that a process missed, and all that it had, in seconds.
@@ -114,15 +116,24 @@ fn run(shared: &Measured, parent: u32) -> ! {
     unsafe { libc::prctl(libc::PR_SET_PTRACER, libc::PR_SET_PTRACER_ANY) };
     let mut last = now();
     let mut looks = 0_u32;
+    // Processor time at the last gap, and what passed since then without one.
+    let (mut before, mut clean) = (ran(), 0);
     loop {
         // Relaxed, here and below: each is a number or a flag of its own.
         if shared.touches.load(Ordering::Relaxed) {
             shared.words[0].store(last, Ordering::Relaxed);
         }
-        let time = now();
+        let mut time = now();
         let gap = time.saturating_sub(last);
         if gap < GAP {
-            shared.clean.fetch_add(gap, Ordering::Relaxed);
+            clean += gap;
+        } else {
+            let after = ran();
+            let taken = after.saturating_sub(before);
+            shared.missed.fetch_add(taken.saturating_sub(clean), Ordering::Relaxed);
+            shared.ran.fetch_add(taken, Ordering::Relaxed);
+            (before, clean) = (after, 0);
+            time = now();
         }
         last = time;
         looks = looks.wrapping_add(1);

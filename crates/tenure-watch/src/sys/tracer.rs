@@ -14,12 +14,11 @@ use std::os::unix::net::UnixStream;
 use nix::errno::Errno;
 use nix::libc;
 use nix::sys::ptrace;
-use nix::sys::signal::Signal;
-use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::sys::wait::waitpid;
 
 use super::child::{self, Shared, now};
-use super::guard::{STOP, is_lost_trap, listen, of};
-use super::{Registers, Sample, process};
+use super::tracee::{self, Change, has_trap_pending, is_lost_trap, of};
+use super::{Registers, Sample};
 
 /// Debug registers for addresses.
 const WORDS: usize = 4;
@@ -200,8 +199,7 @@ impl Slots {
             self.tend(exchange, now() + exchange.nanoseconds);
             for slot in self.0.iter_mut().filter(|slot| slot.tid != 0) {
                 slot.is_stopping = true;
-                // It fails for a thread that has ended.
-                let _ = ptrace::interrupt(of(slot.tid));
+                tracee::interrupt(slot.tid);
             }
         }
         self.finish(exchange, now() + PATIENCE);
@@ -219,8 +217,7 @@ impl Slots {
         let slot = self.0.iter_mut().find(|slot| slot.tid == 0).ok_or(Errno::EAGAIN)?;
         ptrace::seize(of(tid), ptrace::Options::empty())?;
         *slot = Slot { tid, at: Some(at), ..Slot::default() };
-        // It fails for a thread that has ended.
-        let _ = ptrace::interrupt(of(tid));
+        tracee::interrupt(tid);
         Ok(())
     }
 
@@ -254,47 +251,38 @@ impl Slots {
 
 impl Slot {
     fn tend(&mut self, exchange: &mut Exchange) {
-        let flags = WaitPidFlag::WNOHANG | WaitPidFlag::__WALL;
         while self.tid != 0 {
-            let status = match waitpid(of(self.tid), Some(flags)) {
-                Ok(WaitStatus::StillAlive) => return,
-                Err(Errno::EINTR) => continue,
-                Ok(status) => status,
-                Err(_) => WaitStatus::Exited(of(self.tid), 0),
-            };
-            let signal = match status {
-                WaitStatus::Exited(..) | WaitStatus::Signaled(..) => {
+            let signal = match tracee::changed(self.tid) {
+                Change::None => return,
+                Change::Ended(_) | Change::Gone => {
                     self.tid = 0;
                     return;
                 }
-                WaitStatus::Stopped(_, Signal::SIGTRAP) if is_lost_trap(self.tid) => {
+                Change::Signal(libc::SIGTRAP) if is_lost_trap(self.tid) => {
                     self.hit(exchange);
-                    None
+                    0
                 }
-                WaitStatus::Stopped(_, signal) => Some(signal),
-                // The program is stopped, as by Ctrl-Z: it stays so.
-                WaitStatus::PtraceEvent(_, signal, STOP)
-                    if signal != Signal::SIGTRAP && !self.is_stopping =>
-                {
-                    let _ = listen(self.tid);
+                Change::Signal(signal) => signal,
+                // The program stays stopped.
+                Change::Stopped if !self.is_stopping => {
+                    tracee::listen(self.tid);
                     continue;
                 }
-                _ => None,
+                Change::Stopped | Change::Asked => 0,
             };
-            // All these fail for a thread that was killed meanwhile.
             if self.is_stopping {
                 self.stop(exchange, signal);
             } else if self.control == 0 && self.hits == [0; WORDS] && !self.arm(exchange) {
-                let _ = ptrace::detach(of(self.tid), signal);
+                tracee::detach(self.tid, signal);
                 self.tid = 0;
             } else {
-                let _ = ptrace::cont(of(self.tid), signal);
+                tracee::go_on(self.tid, signal);
             }
         }
     }
 
     /// It has stopped, and is released.
-    fn stop(&mut self, exchange: &mut Exchange, signal: Option<Signal>) {
+    fn stop(&mut self, exchange: &mut Exchange, signal: i32) {
         let is_sample = self.at.is_some() && exchange.nanoseconds == 0;
         if is_sample {
             self.sample(exchange, 0);
@@ -306,11 +294,11 @@ impl Slot {
         }
         // A trap that has come, and has not been handed out, would end the thread.
         if !is_sample && has_trap_pending(self.tid) {
-            let _ = ptrace::cont(of(self.tid), signal);
-            let _ = ptrace::interrupt(of(self.tid));
+            tracee::go_on(self.tid, signal);
+            tracee::interrupt(self.tid);
             return;
         }
-        let _ = ptrace::detach(of(self.tid), signal);
+        tracee::detach(self.tid, signal);
         self.tid = 0;
     }
 
@@ -458,12 +446,6 @@ fn cpu(tid: u32) -> u32 {
     let text = read(tid, "stat", &mut text);
     let fields = text.rsplit_once(") ").map_or("", |(_, fields)| fields);
     fields.split(' ').nth(FIELD).and_then(|cpu| cpu.parse().ok()).unwrap_or(0)
-}
-
-/// Whether a thread has a SIGTRAP that has not been handed out.
-fn has_trap_pending(tid: u32) -> bool {
-    let mut text = [0; 4096];
-    process::trap_in(read(tid, "status", &mut text))
 }
 
 /// The beginning of a thread's file in `/proc`, as far as there is room.

@@ -94,7 +94,7 @@ fn request(pid: u32) -> Request {
     Request {
         target: Target::Process(pid),
         duration: Some(Duration::from_secs(60)),
-        options: Options { rate: 500, arms: 50.0, line_bytes: 64 },
+        options: Options { rate: 500, arms: 50.0, share: 1.0, line_bytes: 64 },
     }
 }
 

@@ -36,18 +36,40 @@ fn starter() {
 
 /// A command that may not open perf events, as in a container.
 fn without_perf(command: &mut Command) -> &mut Command {
-    let filter = || {
-        let statement = |code, jt, jf, k| libc::sock_filter { code, jt, jf, k };
-        let number = u32::try_from(libc::SYS_perf_event_open).expect("a small number");
+    without(command, false)
+}
+
+/// The same, or one that may open those of threads, but not of CPUs.
+pub(crate) fn without(command: &mut Command, of_cpus: bool) -> &mut Command {
+    let filter = move || {
+        let load = |at| libc::sock_filter {
+            code: (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16,
+            jt: 0,
+            jf: 0,
+            k: at,
+        };
+        let skip_unless = |value, jf| libc::sock_filter {
+            code: (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16,
+            jt: 0,
+            jf,
+            k: value,
+        };
+        let answer =
+            |k| libc::sock_filter { code: (libc::BPF_RET | libc::BPF_K) as u16, jt: 0, jf: 0, k };
+        /// Where the system call's number is, and its second argument, the thread.
+        const NUMBER: u32 = 0;
+        const THREAD: u32 = 24;
+        let open = u32::try_from(libc::SYS_perf_event_open).expect("a small number");
         let refused = libc::SECCOMP_RET_ERRNO | libc::EPERM.cast_unsigned();
         let mut program = [
-            // The number of the system call: the first word.
-            statement((libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16, 0, 0, 0),
-            statement((libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16, 0, 1, number),
-            statement((libc::BPF_RET | libc::BPF_K) as u16, 0, 0, refused),
-            statement((libc::BPF_RET | libc::BPF_K) as u16, 0, 0, libc::SECCOMP_RET_ALLOW),
+            load(NUMBER),
+            skip_unless(open, 3),
+            load(if of_cpus { THREAD } else { NUMBER }),
+            skip_unless(if of_cpus { u32::MAX } else { open }, 1),
+            answer(refused),
+            answer(libc::SECCOMP_RET_ALLOW),
         ];
-        let program = libc::sock_fprog { len: 4, filter: program.as_mut_ptr() };
+        let program = libc::sock_fprog { len: 6, filter: program.as_mut_ptr() };
         // SAFETY: the program and what it points to live until the call returns.
         let result = unsafe {
             libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
