@@ -186,10 +186,14 @@ pub(crate) struct Layout {
     #[arg(value_name = "TYPE")]
     pub(crate) types: Vec<OsString>,
 
-    /// Report only types declared in matching files, such as `*/include/net/*` (repeatable). Needs DWARF
-    /// of C or C++; rustc does not record files, so name types instead: `mycrate::*`
+    /// Report only types declared in matching files, such as `*/include/net/*`, or in Rust those of a crate
+    /// or module, such as `server::session` (repeatable). Needs DWARF
     #[arg(long = "in", value_name = "PATTERN")]
     pub(crate) declared_in: Vec<String>,
+
+    /// List findings of dependencies and standard libraries as well
+    #[arg(long)]
+    pub(crate) all: bool,
 
     /// Report at most N findings [default: 20; all of types that are named; none with --check]
     #[arg(long, value_name = "N")]

@@ -65,6 +65,7 @@ fn request(arguments: &Layout) -> Result<Request, Failure> {
         }),
         types: types.iter().map(|word| text(word)).collect::<Result<_, _>>()?,
         declared_in: arguments.declared_in.clone(),
+        all: arguments.all,
         suggest,
         pins: arguments.pins.clone(),
         rules: arguments.rules.clone(),

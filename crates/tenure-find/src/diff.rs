@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::words::observed::{per_second, title};
-use crate::{Change, Difference, Error, Finding, Report, Sharing, Source, Storage, words};
+use crate::{Change, Difference, Error, Finding, Origin, Report, Sharing, Source, Storage, words};
 
 /// A rate of a run has to change by this factor: less is noise.
 const FACTOR: f64 = 1.5;
@@ -88,8 +88,14 @@ fn measure(report: &Report, finding: &Finding) -> f64 {
 
 /// Whether the report would have the finding if it were there.
 fn is_covered(report: &Report, finding: &Finding) -> bool {
-    let shown = report.findings.len() as u64;
-    report.scope.findings <= shown || finding.rank <= shown
+    let left_out = match finding.origin {
+        Origin::Yours => 0,
+        Origin::Dependency => report.scope.dependencies,
+        Origin::Standard => report.scope.standard,
+    };
+    let last = report.findings.iter().map(|finding| finding.rank).max();
+    left_out == 0
+        && (report.scope.findings <= report.findings.len() as u64 || Some(finding.rank) <= last)
 }
 
 fn is_same(one: &Finding, other: &Finding) -> bool {

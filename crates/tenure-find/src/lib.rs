@@ -48,7 +48,7 @@ pub use budget::Budget;
 pub use error::Error;
 pub use model::{
     Cell, Change, Check, Code, CodeRead, Confidence, Curve, Difference, Embedder, Ended, Finding,
-    Forecast, Kind, Level, Line, Move, Observed, OperandShare, Operation, Point, Repair, Report,
-    Role, Run, SCHEMA, Scope, Sharing, Signal, Source, Storage, Suggestion, TypeMap, Types,
+    Forecast, Kind, Level, Line, Move, Observed, OperandShare, Operation, Origin, Point, Repair,
+    Report, Role, Run, SCHEMA, Scope, Sharing, Signal, Source, Storage, Suggestion, TypeMap, Types,
     Unmended, Use, Watched, Word,
 };

@@ -43,6 +43,8 @@ pub(super) struct Block {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
     Contended,
+    /// A contended word in a suggested order.
+    Settled,
     /// It shares a line with such a word and is likely read meanwhile.
     Victim,
     Relieved,
@@ -185,7 +187,11 @@ impl Picture {
 }
 
 pub(super) fn is_marked(block: &Block) -> bool {
-    block.moved || matches!(block.state, State::Contended | State::Victim | State::Relieved)
+    block.moved
+        || matches!(
+            block.state,
+            State::Contended | State::Settled | State::Victim | State::Relieved
+        )
 }
 
 /// The lines on which two maps of one type differ.
@@ -221,6 +227,7 @@ fn blocks(line: &Line, marks: &Marks<'_>, beside: &HashSet<&str>) -> Vec<Block> 
     let contended = has_word(line);
     let state = |cell: &Cell| match cell.role {
         _ if cell.hole => State::Hole,
+        role if role.is_contended() && marks.after => State::Settled,
         role if role.is_contended() => State::Contended,
         _ if contended && marks.suffers(&cell.path) => State::Victim,
         _ if marks.after && !beside.contains(&*cell.path) && marks.suffers(&cell.path) => {
@@ -352,6 +359,7 @@ mod tests {
         let before = Picture::of(outer.before.as_ref().unwrap(), 64, &marks, 16, all);
         let after = Picture::of(outer.after.as_ref().unwrap(), 64, &marks.after(), 16, all);
         assert_eq!(block(&before, "dst.__refcnt").state, State::Contended);
+        assert_eq!(block(&after, "dst.__refcnt").state, State::Settled);
         for path in ["rt_genid", "dst.lwtstate"] {
             assert_eq!(block(&before, path).state, State::Victim);
             assert_eq!(block(&after, path).state, State::Relieved);

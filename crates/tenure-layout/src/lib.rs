@@ -18,6 +18,7 @@
 //!     options: Options::default(),
 //!     types: vec!["rtable".to_owned()],
 //!     declared_in: Vec::new(),
+//!     all: false,
 //!     top: 20,
 //!     suggest: true,
 //!     pins: Vec::new(),
@@ -59,6 +60,9 @@ pub mod check;
 pub mod evidence;
 pub mod knowledge;
 pub mod lines;
+mod listed;
+mod names;
+mod origin;
 pub mod rules;
 pub mod run;
 pub mod sharing;

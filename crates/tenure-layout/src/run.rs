@@ -11,10 +11,14 @@ use crate::check;
 use crate::evidence::Evidence;
 use crate::knowledge::Knowledge;
 use crate::lines::Layouts;
+use crate::listed::{self, Listed};
+use crate::names;
 use crate::rules::{Glob, Rules};
 use crate::sharing::{self, Found};
 use crate::suggest::{Pins, suggest};
-use tenure_find::{CodeRead, OperandShare, Report, Scope, Source, Suggestion, Types, Unmended};
+use tenure_find::{
+    CodeRead, OperandShare, Origin, Report, Scope, Source, Suggestion, Types, Unmended,
+};
 use tenure_types::code::sweep::{self, Operands, Sweep};
 use tenure_types::model::{Format, Kind, Model, TypeId};
 use tenure_types::read::{self, Input};
@@ -31,8 +35,10 @@ pub struct Request {
     pub options: read::Options,
     /// Patterns of type names (`*` for anything); empty for all types.
     pub types: Vec<String>,
-    /// Patterns of the declaring files; empty for all.
+    /// Patterns of the declaring files or, in Rust, of crates and modules; empty for all.
     pub declared_in: Vec<String>,
+    /// Also findings of dependencies and standard libraries, where nothing is asked for by name.
+    pub all: bool,
     /// The most findings to report.
     pub top: usize,
     /// Whether to propose repairs of the reported types.
@@ -89,19 +95,31 @@ fn analyse(
         return Err(Error::new(format!("--pin {pin}: no type has such a member")));
     }
     let found = sharing::find(&layouts);
-    let wanted: Vec<(usize, &Found)> =
-        (1..).zip(&found).filter(|(_, found)| asked.wants(&layouts, found)).collect();
+    let listed = listed::list(&layouts, &found);
+    let mut wanted: Vec<Listed<'_>> =
+        listed.into_iter().filter(|one| asked.wants(&layouts, one.found)).collect();
+    wanted.sort_by_key(|one| one.origin);
+    let of = |origin| wanted.iter().filter(|one| one.origin == origin).count() as u64;
+    let (dependencies, standard) = match request.all || asked.names_some() {
+        true => (0, 0),
+        false => (of(Origin::Dependency), of(Origin::Standard)),
+    };
+    if dependencies + standard > 0 {
+        wanted.retain(|one| one.origin == Origin::Yours);
+    }
     if wanted.is_empty() && !asked.files.is_empty() {
         asked.is_declared_somewhere(request, model)?;
     }
     let reported = &wanted[..wanted.len().min(request.top)];
     let types = asked.types_of(reported);
     let source = Source::Types(read_types(request, &layouts, sweep));
-    let mut report = Report::new(source, request.line_bytes, sharing::findings(&layouts, reported));
+    let mut report = Report::new(source, request.line_bytes, listed::findings(&layouts, reported));
     report.scope = Scope {
         types: request.types.clone(),
         findings: wanted.len() as u64,
         top: request.top as u64,
+        dependencies,
+        standard,
     };
     report.maps = types.iter().map(|&id| layouts.map(id)).collect();
     if request.suggest {
@@ -186,7 +204,13 @@ impl Asked {
         for word in &request.types {
             let glob = Glob::new(word);
             let before = types.len();
-            let named = model.composites().filter(|(_, ty, _)| glob.matches(&ty.name));
+            let spelled = |name: &str| {
+                let short = names::shortened(name);
+                [name, &short, names::held(name), names::held(&short)]
+                    .into_iter()
+                    .any(|name| glob.matches(name))
+            };
+            let named = model.composites().filter(|(_, ty, _)| spelled(&ty.name));
             types.extend(named.map(|(id, _, _)| id));
             if types.len() == before {
                 return Err(unknown_type(word, model));
@@ -197,14 +221,33 @@ impl Asked {
         Ok(Self { types: Some(types), files })
     }
 
+    fn names_some(&self) -> bool {
+        self.types.is_some() || !self.files.is_empty()
+    }
+
+    /// Whether a type is in a module that was asked for, or in one inside.
+    fn in_modules(&self, name: &str) -> bool {
+        let module = names::module(name);
+        let ends = module.match_indices("::").map(|(at, _)| at).chain([module.len()]);
+        let mut paths = ends.map(|end| &module[..end]).filter(|path| !path.is_empty());
+        paths.any(|path| self.files.iter().any(|glob| glob.matches(path)))
+    }
+
     fn is_declared_somewhere(&self, request: &Request, model: &Model) -> Result<(), Error> {
+        if model.composites().any(|(_, ty, _)| self.in_modules(&ty.name)) {
+            return Ok(());
+        }
         let mut files = model.composites().filter_map(|(_, ty, _)| ty.declared.as_ref()).peekable();
         let why = match (model.format(), files.peek()) {
             (Format::Btf, _) => "BTF does not say where types are declared; DWARF does".to_owned(),
             (Format::Dwarf, None) => {
-                "this DWARF does not say where types are declared (rustc leaves it \
-                                      out); name types instead, as in `mycrate::*`"
-                    .to_owned()
+                let mut crates: Vec<_> = model.crates().iter().map(|(name, _)| &**name).collect();
+                crates.dedup();
+                format!(
+                    "rustc does not say where types are declared, and no crate or module is like `{}`; crates are {}",
+                    request.declared_in.join("`, `"),
+                    crates.join(", ")
+                )
             }
             (Format::Dwarf, Some(first)) => {
                 let example = first.file.clone();
@@ -221,9 +264,11 @@ impl Asked {
     }
 
     fn wants(&self, layouts: &Layouts<'_>, found: &Found) -> bool {
-        let declared = || found.type_id().and_then(|id| layouts.model[id].declared.as_ref());
-        let in_files =
-            || declared().is_some_and(|at| self.files.iter().any(|file| file.matches(&at.file)));
+        let (name, declared) = found.subject(layouts);
+        let in_files = || {
+            declared.is_some_and(|at| self.files.iter().any(|file| file.matches(&at.file)))
+                || self.in_modules(name)
+        };
         if !self.files.is_empty() && !in_files() {
             return false;
         }
@@ -233,8 +278,8 @@ impl Asked {
     }
 
     /// The types to draw: those requested, or those of the findings.
-    fn types_of(&self, reported: &[(usize, &Found)]) -> Vec<TypeId> {
-        let of_findings = reported.iter().filter_map(|(_, found)| found.type_id());
+    fn types_of(&self, reported: &[Listed<'_>]) -> Vec<TypeId> {
+        let of_findings = reported.iter().filter_map(|one| one.found.type_id());
         let mut all: Vec<TypeId> = match &self.types {
             Some(types) if types.len() <= MOST_MAPS => types.clone(),
             Some(types) => of_findings.filter(|id| types.contains(id)).collect(),
@@ -269,7 +314,7 @@ fn repairs(
         .map(|&id| {
             let result = suggest(layouts, id, pins);
             progress.advance(1);
-            result.map_err(|why| Unmended { type_name: layouts.model.spelled(id), why })
+            result.map_err(|why| Unmended { type_name: layouts.spelled(id), why })
         })
         .collect();
     progress.end();

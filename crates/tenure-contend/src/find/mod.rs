@@ -128,6 +128,8 @@ fn finding(
         victims,
         score: 0.0,
         signals: Vec::new(),
+        origin: tenure_find::Origin::Yours,
+        instances: 1,
         observed: Some(observed),
         confidence: Confidence {
             level: Level::High,

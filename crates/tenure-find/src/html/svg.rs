@@ -99,7 +99,7 @@ pub(super) fn told(block: &Block) -> String {
 
 pub(super) fn says(block: &Block) -> impl Iterator<Item = &'static str> {
     let state = match block.state {
-        State::Contended => "contended",
+        State::Contended | State::Settled => "contended",
         State::Victim => "suffers",
         State::Relieved => "suffers no longer",
         _ => "",
@@ -225,7 +225,11 @@ impl Canvas {
         } else {
             String::new()
         };
-        let weight = if block.state == State::Contended { " font-weight=\"700\"" } else { "" };
+        let weight = if matches!(block.state, State::Contended | State::Settled) {
+            " font-weight=\"700\""
+        } else {
+            ""
+        };
         let ink = if look.text == "ink" {
             String::new()
         } else {

@@ -8,7 +8,7 @@ use tenure_report::html::Colour;
 use crate::picture::{Block, State};
 
 /// What maps and checks need beside the colours of every page.
-pub(super) const COLOURS: [Colour; 11] = [
+pub(super) const COLOURS: [Colour; 12] = [
     Colour::new("contended", "#a8200d", "#ff9a86"),
     Colour::new("victim", "#855300", "#f2b632"),
     Colour::new("relieved", "#00693e", "#58c993"),
@@ -16,6 +16,7 @@ pub(super) const COLOURS: [Colour; 11] = [
     Colour::new("moved", "#7636ad", "#cfa8fa"),
     Colour::new("plain", "#7f878f", "#7f8891"),
     Colour::new("on-contended", "#ffffff", "#14181d"),
+    Colour::new("pale-contended", "#fbe3df", "#4a1d16"),
     Colour::new("pale-victim", "#ffe6ad", "#4d3800"),
     Colour::new("pale-relieved", "#cdf0dd", "#0d402a"),
     Colour::new("pale-read-mostly", "#d8eafb", "#12344f"),
@@ -35,6 +36,7 @@ pub(super) fn look(block: &Block) -> Look {
     let look = |fill, stroke, text, sign| Look { fill, stroke, text, sign };
     let found = match block.state {
         State::Contended => look("contended", "", "on-contended", "!"),
+        State::Settled => look("pale-contended", "contended", "ink", "!"),
         State::Victim => look("pale-victim", "victim", "ink", "*"),
         State::Relieved => look("pale-relieved", "relieved", "ink", "✓"),
         State::ReadMostly => look("pale-read-mostly", "read-mostly", "ink", "="),
@@ -66,6 +68,7 @@ mod tests {
     fn text_on_cells_has_the_contrast_of_aa() {
         for (text, fill) in [
             ("on-contended", "contended"),
+            ("ink", "pale-contended"),
             ("ink", "pale-victim"),
             ("ink", "pale-relieved"),
             ("ink", "pale-read-mostly"),
@@ -80,6 +83,7 @@ mod tests {
     #[test]
     fn borders_stand_out_from_what_they_surround() {
         for (stroke, fill) in [
+            ("contended", "pale-contended"),
             ("victim", "pale-victim"),
             ("relieved", "pale-relieved"),
             ("read-mostly", "pale-read-mostly"),

@@ -10,7 +10,9 @@ use tenure_report::words::marked;
 use super::observed::{Head, Seen};
 use super::svg::{self, Alternative};
 use crate::picture::{Block, Marks, Picture, State, differing, is_marked};
-use crate::{Check, Embedder, Finding, Move, Report, Source, Suggestion, TypeMap, maps, words};
+use crate::{
+    Check, Embedder, Finding, Move, Origin, Report, Source, Suggestion, TypeMap, maps, words,
+};
 
 /// The most lines that a map shows in full; of more, those that matter.
 const MOST_LINES: usize = 8;
@@ -56,9 +58,14 @@ struct FindingView<'a> {
     seen: Option<Seen>,
     /// What a search looks at.
     words: String,
+    /// Of a run: a share, its words, and a width. From types a level: a score only orders.
     shown_score: String,
     score_of: &'static str,
-    percent: String,
+    percent: Option<String>,
+    /// `of 205`, and the heading of another origin than the one before.
+    of_all: String,
+    heading: Option<&'static str>,
+    instances: String,
     role: &'static str,
     how: String,
     sure: String,
@@ -175,7 +182,7 @@ impl<'a> FindingView<'a> {
             Some(_) => {
                 (words::observed::title(finding), words::observed::share(finding.score / 100.0))
             }
-            None => (finding.type_name.clone(), words::score(finding.score)),
+            None => (finding.type_name.clone(), words::grade(finding.score).to_owned()),
         };
         Self {
             words: search(finding, seen.as_ref()),
@@ -183,7 +190,14 @@ impl<'a> FindingView<'a> {
             seen,
             shown_score,
             score_of: words::score_of(finding),
-            percent: percent(finding.score / 100.0),
+            percent: finding.observed.is_some().then(|| percent(finding.score / 100.0)),
+            of_all: words::whole(words::ranked(report)),
+            heading: index
+                .checked_sub(1)
+                .map_or(Origin::Yours, |before| report.findings[before].origin)
+                .ne(&finding.origin)
+                .then(|| words::origin(finding.origin)),
+            instances: words::instances(finding),
             role: words::role(finding.contended.role),
             how: words::sharing(finding),
             sure: words::confidence(&finding.confidence),
@@ -276,6 +290,7 @@ impl Map {
         let mut description = format!("{extent}.");
         for (state, what) in [
             (State::Contended, "contended"),
+            (State::Settled, "contended"),
             (State::Victim, "suffering"),
             (State::Relieved, "suffering no longer"),
         ] {
@@ -373,6 +388,7 @@ fn legend(report: &Report) -> Vec<(String, &'static str)> {
     let mended = !report.suggestions.is_empty();
     [
         (true, State::Contended, false, "contended: many CPUs write it"),
+        (mended, State::Settled, false, "contended, in the better order"),
         (true, State::Victim, false, "suffers: likely read meanwhile"),
         (mended, State::Relieved, false, "suffers no longer"),
         (mended, State::Plain, true, "moves"),

@@ -31,6 +31,12 @@ pub struct Finding {
     /// From types: why the score is what it is, namely their product times 100.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub signals: Vec<Signal>,
+    /// From types: whose the type is.
+    #[serde(default)]
+    pub origin: Origin,
+    /// From types: instances of one generic type that have this finding, of which it is the worst.
+    #[serde(default = "one")]
+    pub instances: u64,
     /// What a run showed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed: Option<Observed>,
@@ -55,6 +61,25 @@ impl Finding {
         words.sort_by_key(|word| word.offset);
         words
     }
+}
+
+fn one() -> u64 {
+    1
+}
+
+/// Whose a type is.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Origin {
+    /// The program's own, as far as is known.
+    #[default]
+    Yours,
+    /// A dependency's: of another crate's registry, or a system header.
+    Dependency,
+    /// Of a standard library.
+    Standard,
 }
 
 /// What is wrong with a line.

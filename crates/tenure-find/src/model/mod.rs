@@ -7,8 +7,8 @@ mod finding;
 mod map;
 
 pub use finding::{
-    Code, Confidence, Curve, Finding, Forecast, Kind, Level, Observed, Operation, Point, Repair,
-    Sharing, Signal, Storage, Use, Word,
+    Code, Confidence, Curve, Finding, Forecast, Kind, Level, Observed, Operation, Origin, Point,
+    Repair, Sharing, Signal, Storage, Use, Word,
 };
 pub use map::{Cell, Embedder, Line, Move, Suggestion, TypeMap, Unmended};
 
@@ -31,7 +31,7 @@ pub struct Report {
     pub line_bytes: u64,
     /// What was asked for and how much of it is here.
     pub scope: Scope,
-    /// From the worst down.
+    /// From the worst down, the program's own before those of dependencies and standard libraries.
     pub findings: Vec<Finding>,
     /// The maps of the types that findings and suggestions name, and of those asked for.
     pub maps: Vec<TypeMap>,
@@ -56,7 +56,13 @@ impl Report {
             tenure: env!("CARGO_PKG_VERSION").to_owned(),
             source,
             line_bytes,
-            scope: Scope { types: Vec::new(), findings: count, top: count },
+            scope: Scope {
+                types: Vec::new(),
+                findings: count,
+                top: count,
+                dependencies: 0,
+                standard: 0,
+            },
             findings,
             maps: Vec::new(),
             suggestions: Vec::new(),
@@ -220,6 +226,12 @@ pub struct Scope {
     pub findings: u64,
     /// The most that were asked for.
     pub top: u64,
+    /// Findings of dependencies that were left out.
+    #[serde(default)]
+    pub dependencies: u64,
+    /// Findings of standard libraries that were left out.
+    #[serde(default)]
+    pub standard: u64,
 }
 
 /// What is known of a member or word.

@@ -6,7 +6,7 @@ use super::map::look;
 use super::text::{Styled, Text, cut};
 use crate::picture::State;
 use crate::words;
-use crate::{Difference, Finding, Report, Suggestion, Word};
+use crate::{Difference, Finding, Origin, Report, Suggestion, Word};
 
 /// Columns of rank and score, which stand alone so that the eye can run down.
 pub(super) const INDENT: usize = 12;
@@ -16,12 +16,18 @@ const NAMED: usize = 5;
 pub(super) fn render(text: &mut Text, report: &Report) {
     if !report.findings.is_empty() {
         text.quiet(
-            "Rank, score of 100, type; the contended word (!) and what suffers beside it (*), with offsets.",
+            "Rank among all, score of 100, type; the contended word (!) and what suffers beside it (*), with offsets.",
         );
     }
     let mut mended: Vec<&str> = Vec::new();
+    let mut last = Origin::Yours;
     for finding in &report.findings {
         text.blank();
+        if finding.origin != last {
+            last = finding.origin;
+            text.strong(words::origin(last));
+            text.blank();
+        }
         headline(text, finding);
         contended(text, finding);
         victims(text, finding);
@@ -47,8 +53,10 @@ fn headline(text: &mut Text, finding: &Finding) {
     let style = text.style();
     let place = format!("{:>4}. {:>4}  ", finding.rank, words::score(finding.score));
     let room = text.width().saturating_sub(INDENT);
+    let instances = words::instances(finding);
+    let room = room.saturating_sub(instances.len());
     let name = Styled::new(&cut(&finding.type_name, room), |name| style.strong(name));
-    let left = Styled::plain(&place).and(&name);
+    let left = Styled::plain(&place).and(&name).and(&Styled::plain(&instances));
     text.line_with(&left, finding.declared.as_deref().unwrap_or_default(), INDENT);
 }
 

@@ -29,8 +29,9 @@ pub(super) fn render(text: &mut Text, picture: &Picture) {
 }
 
 pub(super) fn legend(text: &mut Text, pictures: &[&Picture]) {
-    const STATES: [(State, &str); 6] = [
+    const STATES: [(State, &str); 7] = [
         (State::Contended, "contended"),
+        (State::Settled, "contended, in the better order"),
         (State::Victim, "suffers"),
         (State::Relieved, "suffers no longer"),
         (State::ReadMostly, "read-mostly"),
@@ -56,7 +57,7 @@ pub(super) fn legend(text: &mut Text, pictures: &[&Picture]) {
 
 pub(super) fn sign(state: State) -> &'static str {
     match state {
-        State::Contended => "!",
+        State::Contended | State::Settled => "!",
         State::Victim => "*",
         State::Relieved => "✓",
         State::ReadMostly => "=",
@@ -69,6 +70,7 @@ pub(super) fn sign(state: State) -> &'static str {
 pub(super) fn look(state: State) -> Look {
     match state {
         State::Contended => Look::new().red().bold(),
+        State::Settled => Look::new().red(),
         State::Victim => Look::new().yellow(),
         State::Relieved => Look::new().green(),
         State::ReadMostly => Look::new().cyan(),

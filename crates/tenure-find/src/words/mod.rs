@@ -7,8 +7,8 @@ use std::cmp::Ordering;
 pub(super) use tenure_report::words::{counted, grouped, scaled};
 
 use crate::{
-    Change, Check, CodeRead, Confidence, Difference, Finding, Level, OperandShare, Report, Role,
-    Sharing, Source, Suggestion, TypeMap, Types, Word,
+    Change, Check, CodeRead, Confidence, Difference, Finding, Level, OperandShare, Origin, Report,
+    Role, Scope, Sharing, Source, Suggestion, TypeMap, Types, Word,
 };
 
 pub(super) fn whole(value: u64) -> String {
@@ -35,12 +35,28 @@ pub(super) fn score(score: f64) -> String {
     if score.is_finite() { format!("{score:.0}") } else { "–".to_owned() }
 }
 
+/// A score in a word: it orders, and measures nothing.
+pub(super) fn grade(score: f64) -> &'static str {
+    match score {
+        40.0.. => "high",
+        15.0.. => "medium",
+        _ => "low",
+    }
+}
+
+/// All findings that have a rank, shown or not.
+pub(super) fn ranked(report: &Report) -> u64 {
+    let last = report.findings.iter().map(|finding| finding.rank).max().unwrap_or(0);
+    let Scope { findings, dependencies, standard, .. } = report.scope;
+    findings.saturating_add(dependencies).saturating_add(standard).max(last)
+}
+
 /// What a score is a part of.
 pub(super) fn score_of(finding: &Finding) -> &'static str {
     match &finding.observed {
         Some(observed) if observed.cost.is_some() => "of processor time, at most",
         Some(_) => "of contended accesses",
-        None => "score of 100",
+        None => "likely harm",
     }
 }
 
@@ -196,6 +212,42 @@ pub(super) fn found(report: &Report) -> String {
         [only] => format!(" in {only}"),
         [init @ .., last] => format!(" in {} and {last}", init.join(", ")),
     };
+    let left = left_out(&report.scope);
+    if all == 0 && !left.is_empty() {
+        return format!("No finding in types of the program's own.{left}");
+    }
+    format!("{}{}", summed(all, shown, &within), left)
+}
+
+fn left_out(scope: &Scope) -> String {
+    let of = |count: u64, whose: &str| (count > 0).then(|| format!("{} {whose}", whole(count)));
+    let counts =
+        [of(scope.dependencies, "of dependencies"), of(scope.standard, "of standard libraries")];
+    let counts: Vec<String> = counts.into_iter().flatten().collect();
+    match counts.as_slice() {
+        [] => String::new(),
+        counts => format!(" --all adds {}.", counts.join(" and ")),
+    }
+}
+
+/// A heading over the findings of one origin.
+pub(super) fn origin(origin: Origin) -> &'static str {
+    match origin {
+        Origin::Yours => "Yours",
+        Origin::Dependency => "Dependencies",
+        Origin::Standard => "Standard library",
+    }
+}
+
+/// `, 3 more instances`.
+pub(super) fn instances(finding: &Finding) -> String {
+    match finding.instances {
+        0 | 1 => String::new(),
+        many => format!(" and {}", count_of(many - 1, "more instance")),
+    }
+}
+
+fn summed(all: u64, shown: u64, within: &str) -> String {
     match (all, shown) {
         (0, _) => {
             format!(

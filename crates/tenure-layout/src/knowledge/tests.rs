@@ -85,7 +85,7 @@ fn members_as_compilers_write_them_are_known() {
         ("sock", "sk_drops", "atomic_t", Role::Atomic),
         ("dst_entry", "__pad", "int", Role::Cold),
         ("std::_Sp_counted_base<(__gnu_cxx::_Lock_policy)2>", "_M_use_count", "int", Role::Count),
-        ("alloc::sync::ArcInner<u32>", "weak", "usize", Role::Count),
+        ("alloc::sync::ArcInner<u32>", "weak", "usize", Role::Cold),
         ("bytes::bytes::Shared", "ref_cnt", "core::sync::atomic::AtomicUsize", Role::Count),
         ("spin::mutex::spin::SpinMutex<u32, spin::relax::Spin>", "lock", "bool", Role::Lock),
         ("S", "_vptr.S", "int", Role::ReadMostly),

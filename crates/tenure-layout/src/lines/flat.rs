@@ -365,7 +365,7 @@ fn append(
 ) {
     if let Kind::Composite { members, .. } = &layouts.model[owner].kind
         && let Some(member) = members.get(member)
-        && !member.inherited
+        && (!member.inherited || layouts.is_discriminant(owner, member))
     {
         let nameless = member.name.is_empty().then(|| layouts.nameless(owner, member));
         let name = nameless.as_deref().unwrap_or(&member.name);

@@ -23,7 +23,7 @@ impl Layouts<'_> {
             lines.take(&span);
         }
         TypeMap {
-            name: self.model.spelled(id),
+            name: self.spelled(id),
             shape: shape.to_owned(),
             size,
             align: ty.align,
@@ -78,7 +78,7 @@ fn spans(layouts: &Layouts<'_>, flat: &Flat, size: u64) -> Vec<Span> {
         }
         spans.push(Span {
             path: flat.path(layouts, leaf),
-            type_name: layouts.model.spelled(leaf.ty),
+            type_name: layouts.spelled(leaf.ty),
             offset: from,
             size: to - from,
             role: leaf.role,

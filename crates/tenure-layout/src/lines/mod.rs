@@ -13,6 +13,7 @@ use std::sync::{Arc, OnceLock};
 
 use crate::evidence::Evidence;
 use crate::knowledge::Roles;
+use crate::names;
 use tenure_find::Role;
 use tenure_types::model::{Bits, Kind, Member, Model, Shape, TypeId};
 
@@ -183,6 +184,20 @@ impl<'a> Layouts<'a> {
     pub(crate) fn whole(&self, role: Option<Role>, id: TypeId) -> Option<Role> {
         let is_array = || matches!(self.model[self.model.resolved(id)].kind, Kind::Array { .. });
         role.filter(|role| !role.is_contended() || !is_array())
+    }
+
+    /// Of an enum with data.
+    pub(crate) fn is_discriminant(&self, owner: TypeId, member: &Member) -> bool {
+        let variants =
+            matches!(self.model[owner].kind, Kind::Composite { shape: Shape::Variants, .. });
+        let ty = self.model.resolved(member.ty);
+        variants && !matches!(self.model[ty].kind, Kind::Composite { .. })
+    }
+
+    /// A type's name for people, without the parameters that are the default everywhere.
+    #[must_use]
+    pub fn spelled(&self, id: TypeId) -> String {
+        names::shortened(&self.model.spelled(id))
     }
 
     /// Names a member without a name by the first named member inside.

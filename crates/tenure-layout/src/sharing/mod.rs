@@ -55,7 +55,7 @@ pub(crate) use pairs::in_type;
 pub(crate) use score::word_weight;
 use score::{Embedding, Lifetime, Signals};
 use tenure_find::Role;
-use tenure_types::model::TypeId;
+use tenure_types::model::{Declared, TypeId};
 use weight::Why;
 pub(crate) use weight::{Victimhood, is_walked};
 
@@ -216,6 +216,33 @@ impl Found {
             Site::Type { id, .. } | Site::Elements { element: id, .. } => Some(id),
             Site::Statics { .. } => None,
         }
+    }
+
+    /// The name and declaration of the type to mend, or of the variable.
+    pub(crate) fn subject<'m>(&self, layouts: &Layouts<'m>) -> (&'m str, Option<&'m Declared>) {
+        let model = layouts.model;
+        match (self.site, self.type_id()) {
+            (_, Some(id)) => (&model[id].name, model[id].declared.as_ref()),
+            (
+                Site::Statics { index } | Site::Elements { array: Array::Static(index), .. },
+                None,
+            ) => {
+                let variable = &model.statics()[index];
+                (&variable.name, variable.declared.as_ref())
+            }
+            _ => ("", None),
+        }
+    }
+
+    /// The same for the same finding in instances of one generic type: how the words meet, and the word.
+    pub(crate) fn kind(&self, layouts: &Layouts<'_>) -> (u8, String) {
+        let (kind, ty) = match self.site {
+            Site::Type { id, through: None } => (0, id),
+            Site::Type { id, .. } => (1, id),
+            Site::Elements { element, .. } => (2, element),
+            Site::Statics { .. } => return (3, String::new()),
+        };
+        (kind, layouts.flat(ty).path(layouts, &self.word))
     }
 
     /// The type with the array whose elements share a line.

@@ -1,7 +1,7 @@
 use super::{Array, Found, Site, Sufferer, statics};
 use crate::evidence::{Evidence, Uses};
 use crate::lines::{Flat, Layouts, Leaf};
-use tenure_find::{Confidence, Finding, Kind as Problem, Level, Sharing, Signal, Word};
+use tenure_find::{Confidence, Finding, Kind as Problem, Level, Origin, Sharing, Signal, Word};
 use tenure_types::model::{Kind, TypeId};
 
 /// Puts findings into words, with their ranks. Slow for many: filter first.
@@ -22,6 +22,8 @@ fn finding(layouts: &Layouts<'_>, rank: usize, found: &Found) -> Finding {
         victims: found.victims.iter().map(|victim| teller.victim(victim)).collect(),
         score: found.score,
         signals: teller.signals(),
+        origin: Origin::Yours,
+        instances: 1,
         observed: None,
         confidence: confidence(layouts, found),
         repairs: Vec::new(),
@@ -48,7 +50,7 @@ impl<'a> Teller<'a> {
     fn type_name(&self) -> String {
         let model = self.layouts.model;
         match (self.found.type_id(), self.found.site) {
-            (Some(id), _) => model.spelled(id),
+            (Some(id), _) => self.layouts.spelled(id),
             (None, Site::Statics { index }) => model.statics()[index].section.to_string(),
             (None, Site::Elements { array, .. }) => self.array(array),
             (None, Site::Type { .. }) => String::new(),
@@ -61,7 +63,7 @@ impl<'a> Teller<'a> {
             (Site::Type { through: Some(step), .. }, Some(flat)) => {
                 let (inner, offset) = flat.embedded(step);
                 let member = flat.path_of(self.layouts, step);
-                Sharing::Embedding { inner: model.spelled(inner), member, offset }
+                Sharing::Embedding { inner: self.layouts.spelled(inner), member, offset }
             }
             (Site::Elements { array, stride, count, .. }, _) => {
                 Sharing::Elements { array: self.array(array), stride, count }
@@ -79,9 +81,9 @@ impl<'a> Teller<'a> {
         match array {
             Array::Member { owner, member } => match &model[owner].kind {
                 Kind::Composite { members, .. } => {
-                    format!("{}.{}", model.spelled(owner), members[member].name)
+                    format!("{}.{}", self.layouts.spelled(owner), members[member].name)
                 }
-                _ => model.spelled(owner),
+                _ => self.layouts.spelled(owner),
             },
             Array::Static(index) => model.statics()[index].name.to_string(),
         }
@@ -136,7 +138,7 @@ impl<'a> Teller<'a> {
             path,
             offset: i64::try_from(offset).unwrap_or(i64::MAX),
             size: leaf.size,
-            type_name: self.layouts.model.spelled(leaf.ty),
+            type_name: self.layouts.spelled(leaf.ty),
             role: leaf.role,
             weight: None,
             why: String::new(),

@@ -43,7 +43,7 @@ pub(super) fn suggestion(layouts: &Layouts<'_>, plan: &Plan) -> Option<Suggestio
         .chain(unchanged(layouts, plan))
         .collect();
     Some(Suggestion {
-        type_name: layouts.model.spelled(id),
+        type_name: layouts.spelled(id),
         summary: summary(
             &layouts.model[id].name,
             (first.units.size, placed.size),
@@ -62,7 +62,7 @@ pub(super) fn suggestion(layouts: &Layouts<'_>, plan: &Plan) -> Option<Suggestio
 }
 
 pub(super) fn stuck(layouts: &Layouts<'_>, id: TypeId, stuck: Stuck) -> String {
-    let name = layouts.model.spelled(id);
+    let name = layouts.spelled(id);
     match stuck {
         Stuck::NotAStruct => format!("{name} is no struct: its members lie over each other."),
         Stuck::TooMany => {
@@ -76,7 +76,7 @@ pub(super) fn stuck(layouts: &Layouts<'_>, id: TypeId, stuck: Stuck) -> String {
 }
 
 pub(super) fn no_order(layouts: &Layouts<'_>, id: TypeId) -> String {
-    let name = layouts.model.spelled(id);
+    let name = layouts.spelled(id);
     let Some(worst) = in_type(layouts, id).into_iter().max_by(|a, b| a.score.total_cmp(&b.score))
     else {
         return format!("{name} has nothing beside a contended word.");
@@ -146,7 +146,7 @@ fn embedder(layouts: &Layouts<'_>, after: &Layouts<'_>, part: &Part, inner: u64)
     let moves = moves(layouts, part, &placed);
     let shown = !moves.is_empty();
     Embedder {
-        type_name: layouts.model.spelled(part.id),
+        type_name: layouts.spelled(part.id),
         size_before: part.units.size,
         size_after: placed.size,
         before: shown.then(|| layouts.map(part.id)),
@@ -159,7 +159,7 @@ fn embedder(layouts: &Layouts<'_>, after: &Layouts<'_>, part: &Part, inner: u64)
 fn unchanged<'p>(layouts: &'p Layouts<'_>, plan: &'p Plan) -> impl Iterator<Item = Embedder> + 'p {
     let others = layouts.embedders(plan.parts[0].id).iter();
     others.filter(|outer| plan.parts.iter().all(|part| part.id != **outer)).map(|&outer| Embedder {
-        type_name: layouts.model.spelled(outer),
+        type_name: layouts.spelled(outer),
         size_before: layouts.size_of(outer),
         size_after: layouts.size_of(outer),
         moves: Vec::new(),
@@ -176,7 +176,7 @@ fn notes(layouts: &Layouts<'_>, after: &Layouts<'_>, plan: &Plan, ids: &[TypeId]
         let flat = after.flat(id);
         let names: Vec<String> =
             worst.victims.iter().map(|victim| flat.path(after, &victim.leaf)).collect();
-        let type_name = layouts.model.spelled(id);
+        let type_name = layouts.spelled(id);
         notes.push(format!(
             "Still beside `{}` in {type_name}: {} (score {:.0}).",
             flat.path(after, &worst.word),

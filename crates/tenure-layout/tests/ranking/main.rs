@@ -24,6 +24,7 @@ fn request(fixture: &str, types: &[&str]) -> Request {
         options: Options::default(),
         types: types.iter().map(|&word| word.to_owned()).collect(),
         declared_in: Vec::new(),
+        all: true,
         top: 1000,
         suggest: false,
         pins: Vec::new(),

@@ -7,10 +7,11 @@ use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
 
-use tenure_find::{Finding, Report, Role, Sharing, Source};
+use tenure_find::{Finding, Origin, Report, Role, Sharing, Source};
 use tenure_types::read::Input;
 
 use super::{find, report, request};
+use tenure_layout::run::run;
 
 #[allow(clippy::disallowed_types)]
 type Word = AtomicU64;
@@ -40,6 +41,15 @@ struct Config {
     limit: u64,
 }
 
+/// Two instances.
+struct Slot<T> {
+    refs: Word,
+    next: T,
+}
+
+static SLOTS: (Slot<u8>, Slot<u16>) =
+    (Slot { refs: Word::new(0), next: 1 }, Slot { refs: Word::new(0), next: 2 });
+
 /// Keeps everything in the executable.
 fn use_all() {
     for worker in &WORKERS {
@@ -49,6 +59,8 @@ fn use_all() {
         *stripe.lock().unwrap() += 1;
     }
     SHARED.hits.fetch_add(SHARED.limit + SHARED.next.is_some() as u64, Ordering::Relaxed);
+    SLOTS.0.refs.fetch_add(u64::from(SLOTS.0.next), Ordering::Relaxed);
+    SLOTS.1.refs.fetch_add(u64::from(SLOTS.1.next), Ordering::Relaxed);
     let config = black_box(Arc::new(Config { name: "a", limit: 3 }));
     black_box((config.name, config.limit));
 }
@@ -61,6 +73,54 @@ static OWN: LazyLock<Report> = LazyLock::new(|| {
     request.top = usize::MAX;
     report(&request)
 });
+
+#[test]
+fn findings_are_told_by_whose_they_are_and_the_first_list_has_the_program_s_own() {
+    let mut request = request("", &[]);
+    request.input = Input::File(std::env::current_exe().unwrap());
+    request.top = usize::MAX;
+    request.all = false;
+    let first = report(&request);
+    let of = |report: &Report, origin| {
+        report.findings.iter().filter(|finding| finding.origin == origin).count() as u64
+    };
+    let counts = |report: &Report| {
+        [Origin::Yours, Origin::Dependency, Origin::Standard].map(|origin| of(report, origin))
+    };
+    let [yours, dependencies, standard] = counts(&OWN);
+    assert!(yours > 0 && standard > 0, "{:?}", counts(&OWN));
+    assert_eq!(counts(&first), [yours, 0, 0]);
+    assert_eq!((first.scope.dependencies, first.scope.standard), (dependencies, standard));
+    let config = find(&first, "T of an Arc", |finding| finding.type_name.contains("own::Config>"));
+    assert!(config.type_name.starts_with("alloc::sync::ArcInner<"), "{config:#?}");
+
+    request.declared_in = vec!["ranking::own".to_owned()];
+    let module = report(&request);
+    assert!(!module.findings.is_empty());
+    // Variables are of a section.
+    let named = |finding: &&Finding| finding.type_name.contains("::");
+    let mut named = module.findings.iter().filter(named);
+    assert!(named.all(|finding| finding.type_name.contains("ranking::own::")));
+    request.declared_in = vec!["nowhere".to_owned()];
+    let error = run(&request, &()).unwrap_err().to_string();
+    assert!(error.contains("crates are") && error.contains("ranking"), "{error}");
+}
+
+#[test]
+fn instances_of_one_generic_type_are_one_finding() {
+    let slots = OWN.findings.iter().filter(|finding| {
+        finding.type_name.contains("own::Slot<") && finding.sharing == Sharing::Within
+    });
+    let [slot] = slots.collect::<Vec<_>>()[..] else { panic!("not one") };
+    assert_eq!(slot.instances, 2);
+}
+
+#[test]
+fn every_word_has_a_name() {
+    for finding in &OWN.findings {
+        assert!(finding.words().iter().all(|word| !word.path.is_empty()), "{finding:#?}");
+    }
+}
 
 fn in_array(finding: &Finding, name: &str, bytes: u64) -> bool {
     matches!(&finding.sharing, Sharing::Elements { array, stride, .. } if array.ends_with(name) && *stride == bytes)

@@ -150,7 +150,8 @@ impl Builder {
         statics
             .dedup_by(|a, b| a.section == b.section && a.address == b.address && a.name == b.name);
         types.shrink_to_fit();
-        let mut model = Model { format, units, types, statics, skipped: Vec::new() };
+        let mut model =
+            Model { format, units, types, statics, skipped: Vec::new(), crates: Vec::new() };
         naming::name(&mut model);
         Ok(model)
     }

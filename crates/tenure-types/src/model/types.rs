@@ -178,6 +178,7 @@ pub struct Model {
     pub(super) types: Vec<Type>,
     pub(super) statics: Vec<Static>,
     pub(super) skipped: Vec<String>,
+    pub(super) crates: Vec<(String, String)>,
 }
 
 impl Model {
@@ -199,8 +200,14 @@ impl Model {
         &self.skipped
     }
 
-    pub(crate) fn without(self, skipped: Vec<String>) -> Self {
-        Self { skipped, ..self }
+    /// Rust's crates with units of their own: the name, and the path of the crate's root.
+    #[must_use]
+    pub fn crates(&self) -> &[(String, String)] {
+        &self.crates
+    }
+
+    pub(crate) fn with(self, skipped: Vec<String>, crates: Vec<(String, String)>) -> Self {
+        Self { skipped, crates, ..self }
     }
 
     /// Each once.

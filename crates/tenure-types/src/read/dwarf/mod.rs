@@ -30,7 +30,7 @@ mod store;
 mod table;
 mod unit;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
 
 use gimli::{DwarfFileType, UnitType};
@@ -78,10 +78,11 @@ pub(super) fn parse(
     let (builder, mut entries) = merge::merge(found, store, total)?;
     entries.supplement = program.sources.first().and_then(|source| source.supplement_base);
     let skipped = program.skipped();
-    drop(program);
+    let crates = program.crates.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let crates = crates.into_iter().collect();
     match skipped.first() {
         Some(first) if builder.is_empty() => Err(Malformed::new(first)),
-        _ => Ok((builder.finish(Format::Dwarf, units)?.without(skipped), entries)),
+        _ => Ok((builder.finish(Format::Dwarf, units)?.with(skipped, crates), entries)),
     }
 }
 
@@ -95,6 +96,8 @@ struct Program<'d> {
     signatures: Signatures,
     /// By job: malformed, and left out.
     skipped: Mutex<BTreeMap<usize, Fault>>,
+    /// Rust's, with the paths of their roots.
+    crates: Mutex<BTreeSet<(String, String)>>,
 }
 
 #[derive(Debug, Default)]
@@ -152,8 +155,8 @@ impl<'d> Program<'d> {
                 signatures.entry(type_signature.0).or_insert(at);
             }
         }
-        let skipped = Mutex::default();
-        Ok(Self { sources, files, jobs, on_demand, signatures, skipped })
+        let (skipped, crates) = (Mutex::default(), Mutex::default());
+        Ok(Self { sources, files, jobs, on_demand, signatures, skipped, crates })
     }
 
     fn read(
@@ -213,6 +216,9 @@ impl<'d> Program<'d> {
         };
         let order = u32::try_from(index).unwrap_or(u32::MAX);
         let translation_units = u64::from(unit.is_translation_unit());
+        if let Some(one) = unit.of_crate() {
+            self.crates.lock().unwrap_or_else(PoisonError::into_inner).insert(one);
+        }
         if unit.root.split.is_some() {
             // Its entries are in another file that is read.
             return Ok(Some(Found { order, translation_units, ..Found::default() }));

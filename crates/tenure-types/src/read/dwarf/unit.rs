@@ -131,6 +131,19 @@ impl<'r, 'd> Unit<'r, 'd> {
         Ok(())
     }
 
+    /// The crate that rustc compiled the unit of, and the path of the crate's root. A unit is called
+    /// `src/lib.rs/@/name.hash-cgu.0`.
+    pub(super) fn of_crate(&self) -> Option<(String, String)> {
+        let name = self.root.name?.to_string_lossy();
+        let (path, unit) = name.split_once("/@/")?;
+        let krate = unit.split('.').next()?.to_owned();
+        let path = match (path.starts_with('/'), &self.root.directory) {
+            (false, Some(directory)) => format!("{}/{path}", directory.to_string_lossy()),
+            _ => path.to_owned(),
+        };
+        Some((krate, path))
+    }
+
     pub(super) fn is_translation_unit(&self) -> bool {
         self.job.is_translation_unit()
             && !self.root.partial

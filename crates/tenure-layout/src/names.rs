@@ -1,0 +1,162 @@
+//! Names of generic types: what they hold, whose they are, and how to spell them short.
+
+/// An object and its counts, made by the language's library: the object's own, for whoever looks for it.
+const HOLDERS: [&str; 5] = [
+    "alloc::sync::ArcInner<",
+    "triomphe::arc::ArcInner<",
+    "servo_arc::ArcInner<",
+    "std::_Sp_counted_ptr_inplace<",
+    "std::__1::__shared_ptr_emplace<",
+];
+
+/// Parameters that nearly every program leaves at their default.
+const DEFAULTS: [&str; 8] = [
+    "alloc::alloc::Global",
+    "std::hash::random::RandomState",
+    "std::allocator<",
+    "std::char_traits<",
+    "std::default_delete<",
+    "std::less<",
+    "std::hash<",
+    "std::equal_to<",
+];
+
+/// The type that is counted: `T` of `alloc::sync::ArcInner<T>`; of other types the whole name.
+pub(crate) fn held(name: &str) -> &str {
+    let Some(rest) = HOLDERS.iter().find_map(|holder| name.strip_prefix(holder)) else {
+        return name;
+    };
+    rest.split_at(end_of_argument(rest)).0
+}
+
+/// The name without its parameters, except for what it holds: instances of one generic type have the same.
+pub(crate) fn generic(name: &str) -> String {
+    let inner = held(name);
+    let mut depth = 0_usize;
+    let mut before = ' ';
+    let mut short = String::new();
+    for c in inner.chars() {
+        match c {
+            '<' => depth += 1,
+            '>' if before != '-' => depth = depth.saturating_sub(1),
+            _ if depth == 0 => short.push(c),
+            _ => {}
+        }
+        before = c;
+    }
+    if inner.len() == name.len() { short } else { format!("counted {short}") }
+}
+
+/// The path before the last step: `server::session` of `server::session::State<T>`.
+pub(crate) fn module(name: &str) -> String {
+    let whole = generic(held(name));
+    let path = whole.trim_start_matches(|c: char| !c.is_alphanumeric() && c != '_');
+    path.rsplit_once("::").map_or_else(String::new, |(module, _)| module.to_owned())
+}
+
+/// The first step of a path, if there are several.
+pub(crate) fn first(name: &str) -> &str {
+    let path = held(name).trim_start_matches(|c: char| !c.is_alphanumeric() && c != '_');
+    let end = path.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(path.len());
+    if path[end..].starts_with("::") { &path[..end] } else { "" }
+}
+
+/// Without parameters that are the default: `Vec<u8>` for `Vec<u8, alloc::alloc::Global>`.
+pub(crate) fn shortened(name: &str) -> String {
+    let mut short = String::with_capacity(name.len());
+    let mut rest = name;
+    while let Some(at) = rest.find(", ") {
+        let argument = &rest[at + 2..];
+        let end = end_of_argument(argument);
+        short.push_str(&rest[..at]);
+        let is_default = DEFAULTS.iter().any(|default| match default.strip_suffix('<') {
+            Some(_) => argument.starts_with(default),
+            None => argument[..end].trim_end() == *default,
+        });
+        if is_default {
+            rest = &argument[end..];
+        } else {
+            short.push_str(", ");
+            rest = argument;
+        }
+    }
+    short.push_str(rest);
+    short
+}
+
+/// Where a parameter ends that begins at the start: at the next comma or the closing bracket.
+fn end_of_argument(text: &str) -> usize {
+    let mut depth = 0_usize;
+    let mut before = ' ';
+    for (at, c) in text.char_indices() {
+        match c {
+            '<' | '(' | '[' | '{' => depth += 1,
+            '>' if before == '-' => {}
+            ',' if depth == 0 => return at,
+            '>' | ')' | ']' | '}' if depth == 0 => return at,
+            '>' | ')' | ']' | '}' => depth -= 1,
+            _ => {}
+        }
+        before = c;
+    }
+    text.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_counted_object_is_found_by_its_own_name() {
+        assert_eq!(
+            held("alloc::sync::ArcInner<server::State<u8, fn(u8) -> u8>>"),
+            "server::State<u8, fn(u8) -> u8>"
+        );
+        assert_eq!(
+            held("std::_Sp_counted_ptr_inplace<Session, std::allocator<Session>, 2>"),
+            "Session"
+        );
+        assert_eq!(
+            held("server::State<alloc::sync::ArcInner<u8>>"),
+            "server::State<alloc::sync::ArcInner<u8>>"
+        );
+    }
+
+    #[test]
+    fn instances_of_one_type_have_one_generic_name() {
+        assert_eq!(generic("tokio::Cell<a::b<c>, d>"), "tokio::Cell");
+        assert_eq!(generic("f<fn(u8) -> u8>::g"), "f::g");
+        assert_ne!(generic("alloc::sync::ArcInner<a::B>"), generic("alloc::sync::ArcInner<a::C>"));
+        assert_ne!(generic("alloc::sync::ArcInner<a::B>"), generic("a::B"));
+    }
+
+    #[test]
+    fn crates_and_modules_are_those_of_what_is_held() {
+        for (name, krate, path) in [
+            ("server::session::State<u8>", "server", "server::session"),
+            ("alloc::sync::ArcInner<server::State>", "server", "server"),
+            ("(&server::State, u8)", "server", "server"),
+            ("session", "", ""),
+        ] {
+            assert_eq!((first(name), &*module(name)), (krate, path), "{name}");
+        }
+    }
+
+    #[test]
+    fn default_parameters_are_not_spelled() {
+        for (name, short) in [
+            ("Vec<Arc<u8, alloc::alloc::Global>, alloc::alloc::Global>", "Vec<Arc<u8>>"),
+            (
+                "HashMap<u8, u8, std::hash::random::RandomState, alloc::alloc::Global>",
+                "HashMap<u8, u8>",
+            ),
+            ("std::vector<Session, std::allocator<Session> >", "std::vector<Session>"),
+            (
+                "a::Global<u8, alloc::alloc::GlobalThing>",
+                "a::Global<u8, alloc::alloc::GlobalThing>",
+            ),
+        ] {
+            assert_eq!(shortened(name), short);
+        }
+    }
+}

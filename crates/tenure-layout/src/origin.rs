@@ -1,0 +1,62 @@
+//! Whose a type or variable is: the program's, a dependency's, or a standard library's.
+
+use std::collections::HashMap;
+
+use crate::names;
+use tenure_find::Origin;
+use tenure_types::model::{Declared, Model};
+
+/// Crates of Rust's own, and namespaces of C++'s.
+const STANDARD: [&str; 10] = [
+    "std",
+    "core",
+    "alloc",
+    "proc_macro",
+    "test",
+    "panic_unwind",
+    "compiler_builtins",
+    "__gnu_cxx",
+    "__gnu_pbds",
+    "__cxxabiv1",
+];
+
+/// Where cargo keeps the sources of dependencies, and systems those of headers.
+const ELSEWHERE: [&str; 5] =
+    ["/registry/src/", "/git/checkouts/", "/vendor/", "/rust/deps/", "/usr/include/"];
+
+const OF_THE_COMPILER: [&str; 4] = ["/rustc/", "/rustlib/src/", "/usr/include/c++/", "/usr/lib/"];
+
+#[derive(Debug)]
+pub(crate) struct Origins<'m> {
+    /// Of Rust's crates.
+    crates: HashMap<&'m str, Origin>,
+}
+
+impl<'m> Origins<'m> {
+    pub(crate) fn of(model: &'m Model) -> Self {
+        let crates = model.crates().iter().map(|(name, path)| (&**name, of_file(path)));
+        Self { crates: crates.collect() }
+    }
+
+    pub(crate) fn origin(&self, name: &str, declared: Option<&Declared>) -> Origin {
+        let first = names::first(name);
+        match (self.crates.get(first), declared) {
+            _ if STANDARD.contains(&first) => Origin::Standard,
+            (Some(origin), _) => *origin,
+            (None, Some(at)) => of_file(&at.file),
+            (None, None) if self.crates.is_empty() => Origin::Yours,
+            (None, None) if first.is_empty() => Origin::Standard,
+            (None, None) => Origin::Dependency,
+        }
+    }
+}
+
+fn of_file(path: &str) -> Origin {
+    if OF_THE_COMPILER.iter().any(|part| path.contains(part)) {
+        Origin::Standard
+    } else if ELSEWHERE.iter().any(|part| path.contains(part)) {
+        Origin::Dependency
+    } else {
+        Origin::Yours
+    }
+}
