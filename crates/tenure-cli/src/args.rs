@@ -215,8 +215,8 @@ pub(crate) struct Layout {
     #[arg(long, value_name = "RULES.toml")]
     pub(crate) check: Option<PathBuf>,
 
-    /// Compare with a report that --json wrote earlier
-    #[arg(long, value_name = "OLD.json")]
+    /// Compare with an older build, or with a report that --json wrote: findings that came, went, moved
+    #[arg(long, value_name = "OLD")]
     pub(crate) diff: Option<PathBuf>,
 
     /// Format to read if the file has both [default: dwarf]

@@ -1,6 +1,9 @@
 use std::ffi::OsStr;
+use std::fs::File;
+use std::io::Read as _;
+use std::path::Path;
 
-use tenure_find::{diff, html, json, terminal};
+use tenure_find::{Report, diff, html, json, terminal};
 use tenure_layout::run::{self, Request};
 use tenure_types::model::Format;
 use tenure_types::read::{Input, Options};
@@ -16,17 +19,41 @@ pub(crate) fn run(arguments: &Layout) -> Result<(), Failure> {
     let json = Json::of(arguments.json.as_ref());
     let request = request(arguments)?;
     output::check_all(json, arguments.html.as_deref())?;
-    let old = arguments.diff.as_deref().map(json::read).transpose().map_err(Failure::input)?;
-    let (model, mut report) = run::run(&request, &Bar::new()).map_err(Failure::input)?;
+    let old = arguments.diff.as_deref().map(|path| older(path, &request)).transpose()?;
+    // What differs may be anywhere in the list; it is cut afterwards.
+    let top = if old.is_some() && !request.suggest { usize::MAX } else { request.top };
+    let (model, mut report) =
+        run::run(&Request { top, ..request.clone() }, &Bar::new()).map_err(Failure::input)?;
     // The process ends next: do not free half a million allocations one by one.
     std::mem::forget(model);
 
     let changes = old.map(|old| diff::changes(&old, &report)).transpose();
     report.changes = changes.map_err(Failure::input)?;
+    report.cut(request.top);
     let (page, html) = (arguments.html.as_deref(), || html::render(&report));
     let text = |style| terminal::render(&report, style);
     output::deliver(json, &json::render(&report), page, html, text)?;
     if report.checks.iter().all(|check| check.passed) { Ok(()) } else { Err(Failure::Check) }
+}
+
+/// A report that `--json` wrote, or that of an older build.
+fn older(path: &Path, request: &Request) -> Result<Report, Failure> {
+    let mut start = Vec::new();
+    let is_json = File::open(path)
+        .and_then(|file| file.take(64).read_to_end(&mut start))
+        .is_ok_and(|_| start.trim_ascii_start().starts_with(b"{"));
+    if is_json {
+        return json::read(path).map_err(Failure::input);
+    }
+    let older = Request {
+        input: Input::File(path.to_owned()),
+        options: Options { debug_file: None, ..request.options.clone() },
+        top: usize::MAX,
+        suggest: false,
+        check: None,
+        ..request.clone()
+    };
+    run::run(&older, &Bar::new()).map(|(_, report)| report).map_err(Failure::input)
 }
 
 fn request(arguments: &Layout) -> Result<Request, Failure> {

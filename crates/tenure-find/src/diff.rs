@@ -11,7 +11,7 @@ const FACTOR: f64 = 1.5;
 /// A score has to change by this much: less does not show.
 const POINTS: f64 = 0.5;
 
-/// What differs in `new`: what is new first, then what is worse, better, and gone.
+/// What differs in `new`: what is new first, then what is worse, better, moved, and gone.
 ///
 /// Findings are the same if they are of the same object and have a word in common. A report that was cut off after its
 /// worst findings says nothing of those that would come after them.
@@ -41,9 +41,12 @@ pub fn changes(old: &Report, new: &Report) -> Result<Vec<Change>, Error> {
             }
             continue;
         };
-        let before = measure(old, left.remove(at));
+        let earlier = left.remove(at);
+        let before = measure(old, earlier);
         if let Some(difference) = judged(new, before, after) {
             changes.push(change(difference, finding, Some(before), Some(after)));
+        } else if let Some((from, to)) = moved(earlier, finding) {
+            changes.push(change(Difference::Moved, finding, Some(from), Some(to)));
         }
     }
     for finding in left.into_iter().filter(|finding| is_covered(new, finding)) {
@@ -76,6 +79,15 @@ fn judged(report: &Report, before: f64, after: f64) -> Option<Difference> {
         (_, true) => Some(Difference::Better),
         _ => None,
     }
+}
+
+/// The offsets of the contended word, if it is another one in the type.
+#[allow(clippy::cast_precision_loss)] // No type is that large.
+fn moved(before: &Finding, after: &Finding) -> Option<(f64, f64)> {
+    let is_in_type = matches!(after.sharing, Sharing::Within | Sharing::Embedding { .. });
+    let (from, to) = (before.contended.offset, after.contended.offset);
+    let of_types = is_in_type && after.observed.is_none();
+    (of_types && from != to).then_some((from as f64, to as f64))
 }
 
 /// Possible changes of owner per second, or the score.
@@ -163,6 +175,19 @@ mod tests {
         );
         assert_eq!(found[0].1, "Session.refs and Session.limits");
         assert_eq!(found[1].1, "STATS[0].served, STATS[1].served and 2 more");
+    }
+
+    #[test]
+    fn what_is_as_bad_at_another_offset_has_moved() {
+        let (old, mut new) = (fixtures::route(), fixtures::route());
+        new.findings[0].contended.offset += 64;
+        let changes = changes(&old, &new).unwrap();
+        let [moved] = changes.as_slice() else { panic!("{changes:?}") };
+        assert_eq!(
+            (moved.change, moved.before, moved.after),
+            (Difference::Moved, Some(64.0), Some(128.0))
+        );
+        assert_eq!(words::measures(&new, moved), "at 64 → 128");
     }
 
     #[test]

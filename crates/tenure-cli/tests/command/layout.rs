@@ -82,6 +82,17 @@ fn a_report_is_compared_with_an_older_one() {
 }
 
 #[test]
+fn a_program_is_compared_with_an_older_build_to_its_last_finding() {
+    let output =
+        tenure(&["layout", "--diff", &fixture("before"), &fixture("repaired"), "--top", "1"]);
+    let said = text(&output.stdout);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert!(said.contains("Compared with the older report") && said.contains("better"), "{said}");
+    assert!(said.contains("rtable: "), "{said}");
+    assert!(!said.contains("\n   2. "), "{said}");
+}
+
+#[test]
 fn a_check_that_fails_ends_with_1_and_says_where() {
     let (_folder, path) = rules(APART);
     let output = tenure(&["layout", &fixture("before"), "--check", word(&path)]);
@@ -136,7 +147,8 @@ fn what_cannot_be_done_is_refused_in_one_line() {
     refused(&["--kernel", "--base", &before], &["--kernel", "--base"]);
     refused(&[&before, "--rules", "/no/such/rules.toml"], &["/no/such/rules.toml"]);
     refused(&[&before, "--diff", "/no/such/old.json"], &["/no/such/old.json"]);
-    refused(&[&before, "--diff", &before], &["before.btf"]);
+    let neither = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
+    refused(&[&before, "--diff", neither], &["Cargo.toml", "neither an object file"]);
     refused(&[&before, "--json", "/proc/no/such"], &["/proc/no/such"]);
     let (folder, path) = rules("[types]\n\"a\" = \"cuont\"\n");
     refused(&[&before, "--rules", word(&path)], &["rules.toml", "cuont", "count"]);

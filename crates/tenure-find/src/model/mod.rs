@@ -73,6 +73,16 @@ impl Report {
     }
 }
 
+impl Report {
+    /// Leaves out all but the first `top` findings, and the maps that only the others name.
+    pub fn cut(&mut self, top: usize) {
+        let cut: Vec<Finding> = self.findings.drain(top.min(self.findings.len())..).collect();
+        self.scope.top = top as u64;
+        let names = |all: &[Finding], name: &str| all.iter().any(|one| one.type_name == name);
+        self.maps.retain(|map| names(&self.findings, &map.name) || !names(&cut, &map.name));
+    }
+}
+
 /// Where findings come from.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
@@ -284,7 +294,8 @@ pub struct Change {
     pub change: Difference,
     /// The finding.
     pub finding: String,
-    /// Its measure in the older report: a score, or possible changes of ownership per second of a run.
+    /// Its measure in the older report: a score, or possible changes of ownership per second of a run. Of what moved,
+    /// the contended word's offset.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<f64>,
     /// The same, in this report.
@@ -304,6 +315,8 @@ pub enum Difference {
     Worse,
     /// It is better than it was.
     Better,
+    /// From types: it is as bad as it was, at another offset.
+    Moved,
     /// This report does not have it.
     Gone,
 }

@@ -115,6 +115,7 @@ pub(super) fn changes(text: &mut Text, report: &Report) {
         let look = match change.change {
             Difference::New | Difference::Worse => Look::new().red().bold(),
             Difference::Better | Difference::Gone => Look::new().green(),
+            Difference::Moved => Look::new(),
         };
         let word = format!("{:6}", words::difference(change.change));
         let name = cut(&change.finding, text.width().saturating_sub(10));

@@ -301,7 +301,13 @@ pub(super) fn changes(changes: &[Change]) -> String {
     if changes.is_empty() {
         return "Nothing differs from the older report.".to_owned();
     }
-    let all = [Difference::New, Difference::Worse, Difference::Better, Difference::Gone];
+    let all = [
+        Difference::New,
+        Difference::Worse,
+        Difference::Better,
+        Difference::Moved,
+        Difference::Gone,
+    ];
     let count = |one: Difference| {
         let count = changes.iter().filter(|change| change.change == one).count();
         (count > 0).then(|| format!("{} {}", whole(count as u64), difference(one)))
@@ -315,6 +321,7 @@ pub(super) fn difference(difference: Difference) -> &'static str {
         Difference::New => "new",
         Difference::Worse => "worse",
         Difference::Better => "better",
+        Difference::Moved => "moved",
         Difference::Gone => "gone",
     }
 }
@@ -322,6 +329,7 @@ pub(super) fn difference(difference: Difference) -> &'static str {
 /// `score 12 → 20`, or `130 k → 410 k changes of owner/s`.
 pub(super) fn measures(report: &Report, change: &Change) -> String {
     let (figure, before, after): (fn(f64) -> String, _, _) = match report.source {
+        _ if change.change == Difference::Moved => (score, "at ", ""),
         Source::Types(_) => (score, "score ", ""),
         Source::Run(_) => (scaled, "", " changes of owner/s"),
     };

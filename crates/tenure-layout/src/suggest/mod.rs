@@ -14,7 +14,7 @@
 //! - A link that lookups walk stays on its line, with what they read next.
 //! - Members between two markers (`__cacheline_group_begin__…`) stay between them.
 //!
-//! The notes say what is left on the line and what padding would cost, and what to check after a change of order:
+//! The notes say what is left on the line, what aligning the word or splitting it off would cost an object, and what to check after a change of order:
 //! initialisers without names, offsets in assembly or in a wire format, ABIs.
 
 mod plan;

@@ -11,6 +11,9 @@ use tenure_types::model::{Format, Kind, Member, TypeId};
 
 const MOST_NAMED: usize = 4;
 
+/// Bytes, on 64-bit systems.
+const POINTER: u64 = 8;
+
 /// For orders that C and C++ take from the source.
 const INITIALISERS: &str = "A new order also changes what initialises the members by place: look for \
     initialisers without names, `memcpy` and `memset` of parts, offsets in assembly, and in C++ constructors \
@@ -81,13 +84,23 @@ pub(super) fn no_order(layouts: &Layouts<'_>, id: TypeId) -> String {
     else {
         return format!("{name} has nothing beside a contended word.");
     };
-    let (line, size) = (layouts.line_bytes, layouts.size_of(id));
-    let alone = size.next_multiple_of(line) + line;
-    let path = layouts.flat(id).path(layouts, &worst.word);
     format!(
-        "No small set of moves makes {name} clearly better without enlarging a type. A line of its own \
-         for `{path}` would take {} bytes more ({size} to {alone}).",
-        alone - size
+        "No small set of moves makes {name} clearly better without enlarging a type. {}",
+        apart(layouts, id, &worst)
+    )
+}
+
+/// What it costs to keep a finding's word off the lines of its neighbours by other means than order.
+fn apart(layouts: &Layouts<'_>, id: TypeId, found: &Found) -> String {
+    let (line, size) = (layouts.line_bytes, layouts.size_of(id));
+    let others = size.saturating_sub(found.word.size);
+    let alone = others.next_multiple_of(line) + found.word.size.next_multiple_of(line);
+    let pointer = (others + POINTER).next_multiple_of(layouts.model[id].align);
+    let path = layouts.flat(id).path(layouts, &found.word);
+    format!(
+        "`{path}` aligned to a line at the end takes {} bytes more an object ({size} to {alone}); split off behind a \
+         pointer, the object takes {pointer}, another line holds the word, and each use follows the pointer.",
+        alone.saturating_sub(size)
     )
 }
 
@@ -183,7 +196,10 @@ fn notes(layouts: &Layouts<'_>, after: &Layouts<'_>, plan: &Plan, ids: &[TypeId]
             listed(&names),
             worst.score
         ));
-        if notes.len() == MOST_NAMED {
+        if id == ids[0] {
+            notes.push(apart(after, id, worst));
+        }
+        if notes.len() >= MOST_NAMED {
             break;
         }
     }

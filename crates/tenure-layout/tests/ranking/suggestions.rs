@@ -173,3 +173,13 @@ fn a_link_that_lookups_walk_stays_on_its_line() {
     assert!(moved("values"));
     assert!(!moved("hlist_node"));
 }
+
+#[test]
+fn what_order_does_not_mend_has_a_price_for_each_object() {
+    let report = suggestions(&["dst_entry"], &[]);
+    let found = report.suggestions.iter().find(|one| one.type_name == "dst_entry").unwrap();
+    // 108 bytes of others fill two lines, and the count has the third.
+    let price =
+        "`__refcnt` aligned to a line at the end takes 80 bytes more an object (112 to 192)";
+    assert!(found.notes.iter().any(|note| note.starts_with(price)), "{:#?}", found.notes);
+}
