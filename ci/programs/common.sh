@@ -71,5 +71,13 @@ under() {
     [ "$code" = 0 ] || [ "$code" = 143 ] || { echo "$name: the server ended with $code" >&2; exit 1; }
 }
 
+# watched NAME LOAD: watches the server that `under` has started, as it is, while LOAD runs: to $work/NAME.txt and $work/NAME.json.
+watched() {
+    "$tenure" watch --pid "$server" --for 5s --json "$work/$1.json" >"$work/$1.txt" &
+    local watcher=$!
+    "$2"
+    wait "$watcher"
+}
+
 # Takes the rate of `tenure load --json -`.
 rate() { python3 -c 'import json, sys; print(json.load(sys.stdin)["ops_per_second"])'; }

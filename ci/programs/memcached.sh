@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Debian's source of memcached 1.6.18: its locks of items and of lists lie in arrays of 40-byte mutexes, three to two lines.
-# Mended: each has a line. MEMCACHED_SOURCE names the source; without it apt fetches it. Needs libevent-dev.
+# Mended: each has a line. `tenure watch` finds the locks of lists in the program as it is. MEMCACHED_SOURCE names the source;
+# without it apt fetches it. Needs libevent-dev.
 source "$(dirname "$0")/common.sh"
 source=${MEMCACHED_SOURCE:-$work/source}
 if [ ! -e "$source/configure" ]; then
@@ -47,3 +48,7 @@ silent after false_sharing item_lock
 as_it_is() { under load "$work/native/memcached" "${words[@]}"; }
 mended() { under load "$work/native-mended/memcached" "${words[@]}"; }
 compare as_it_is mended
+watch() { watched watched load_longer; }
+load_longer() { "$tenure" load memcached "127.0.0.1:$port" --ratio 1:9 --threads 1 --seconds 7 --json - >/dev/null; }
+under watch "$work/native/memcached" "${words[@]}"
+found watched lru_locks

@@ -10,6 +10,9 @@ use crate::{Cost, arm};
 /// How often each thing is measured.
 const ROUNDS: usize = 9;
 
+/// How often that is tried.
+const MOST_ROUNDS: usize = 27;
+
 /// Samples a second meanwhile.
 const RATE: u64 = 2_000;
 
@@ -27,9 +30,16 @@ struct Rounds {
 }
 
 impl Rounds {
+    /// On a busy machine it may have had no turn.
     fn add(&mut self, missed: Missed, count: usize) {
-        self.missed.push(missed.missed);
-        self.counts.push(count as f64);
+        if count > 0 && missed.ran >= arm::LOOK.as_secs_f64() / 2.0 {
+            self.missed.push(missed.missed);
+            self.counts.push(count as f64);
+        }
+    }
+
+    fn is_enough(&self) -> bool {
+        self.missed.len() >= ROUNDS
     }
 
     /// What each took, where `without` was missed anyway. On a busy machine some rounds are far off.
@@ -50,7 +60,10 @@ fn measure<B: Backend>(backend: impl Fn(u32, u64) -> io::Result<B>) -> io::Resul
     let mut sampler = backend(pid, RATE)?;
     sampler.attach(&[pid])?;
     let mut sample = Rounds::default();
-    for _ in 0..ROUNDS {
+    for _ in 0..MOST_ROUNDS {
+        if sample.is_enough() {
+            break;
+        }
         let mut samples = Vec::new();
         let mut collected = Ok(());
         let missed = specimen.missed(|| collected = sampler.collect(arm::LOOK, &mut samples));
@@ -63,17 +76,17 @@ fn measure<B: Backend>(backend: impl Fn(u32, u64) -> io::Result<B>) -> io::Resul
     let words: Vec<u64> = (0..arm::WORDS as u64).map(|at| specimen.line() + 8 * at).collect();
     let (mut nothing, mut arm, mut trap) =
         (Rounds::default(), Rounds::default(), Rounds::default());
-    for _ in 0..ROUNDS {
+    for _ in 0..MOST_ROUNDS {
+        if nothing.is_enough() && arm.is_enough() && trap.is_enough() {
+            break;
+        }
         nothing.add(specimen.missed(|| thread::sleep(arm::LOOK)), 1);
         for (touches, rounds) in [(false, &mut arm), (true, &mut trap)] {
             specimen.touch(touches);
             let mut seen = Ok(arm::Seen::default());
             let missed = specimen.missed(|| seen = looker.look(&words, &[pid]));
             let seen = seen?;
-            // It may have had no turn, on a busy machine.
-            if seen.armed > 0 && missed.ran >= arm::LOOK.as_secs_f64() / 2.0 {
-                rounds.add(missed, if touches { seen.hits.len() } else { 1 });
-            }
+            rounds.add(missed, if touches { seen.hits.len() } else { seen.armed });
         }
         specimen.touch(false);
     }
