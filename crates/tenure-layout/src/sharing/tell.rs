@@ -63,7 +63,12 @@ impl<'a> Teller<'a> {
             (Site::Type { through: Some(step), .. }, Some(flat)) => {
                 let (inner, offset) = flat.embedded(step);
                 let member = flat.path_of(self.layouts, step);
-                Sharing::Embedding { inner: self.layouts.spelled(inner), member, offset }
+                // Without a name of its own it has that of the member that holds it.
+                let inner = match &*model[inner].name {
+                    "" => format!("{}.{member}", self.type_name()),
+                    _ => self.layouts.spelled(inner),
+                };
+                Sharing::Embedding { inner, member, offset }
             }
             (Site::Elements { array, stride, count, .. }, _) => {
                 Sharing::Elements { array: self.array(array), stride, count }

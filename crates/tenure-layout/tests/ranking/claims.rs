@@ -260,6 +260,16 @@ fn variables_on_one_line_are_found_and_those_on_the_next_are_not() {
 }
 
 #[test]
+fn a_part_without_a_name_is_called_by_the_member_that_holds_it() {
+    let mut maker = Maker::new();
+    let part = maker.add("", 8, &[("refs", 0, maker.count)]);
+    maker.add("pool", 16, &[("inside", 0, part), ("next", 8, maker.pointer)]);
+    let found = findings_of(&maker.finish());
+    let Sharing::Embedding { inner, .. } = &found[0].sharing else { panic!("{found:#?}") };
+    assert_eq!(inner, "pool.inside");
+}
+
+#[test]
 fn of_alternatives_that_weigh_the_same_the_first_is_named() {
     let mut maker = Maker::new();
     let count = maker.count;
