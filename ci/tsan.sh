@@ -10,8 +10,9 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source ci/sanitizer.sh
 
-# halt_on_error: the first report fails the test, where its output is still near.
-export TSAN_OPTIONS="halt_on_error=1 second_deadlock_stack=1 suppressions=$PWD/ci/tsan.supp"
+# halt_on_error: the first report fails the test, where its output is still near. atexit_sleep_ms: 1,000 otherwise, in which
+# other threads go on, and tests/lazy_exit.rs ends 160 processes.
+export TSAN_OPTIONS="halt_on_error=1 second_deadlock_stack=1 atexit_sleep_ms=20 suppressions=$PWD/ci/tsan.supp"
 # Left out: what has one thread (counts, models, interruptions, random operations), and what has threads that meet in
 # std's channels, scopes and `Arc`s. The races of counts, pools and registries are stress/'s subject.
 LEFT_OUT='^(count|pool(_buffers_memory)?|registry)$' sanitize thread \

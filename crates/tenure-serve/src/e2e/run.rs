@@ -102,7 +102,8 @@ pub fn run(request: &Request, progress: &dyn Progress) -> Result<Report, String>
         for _ in 0..rounds {
             random.shuffle(&mut driven);
             for cell in &mut driven {
-                let sample = (cell.round)()?;
+                let sample =
+                    (cell.round)().map_err(|why| format!("{}: {}: {why}", one.id, cell.name))?;
                 cell.samples.push(sample);
                 progress.advance(1);
             }
@@ -180,7 +181,8 @@ fn servers(
                 warmup: Duration::ZERO,
                 ..plan.settings
             };
-            drive(&load::memcached::Plan { settings, preload: true, ..plan }.into())?;
+            drive(&load::memcached::Plan { settings, preload: true, ..plan }.into())
+                .map_err(|why| format!("{}: {name}: {why}", scenario.id))?;
         }
         let plan = plan(generator(scenario.load, request.generator));
         let plan = plan.expect("a scenario with servers has a load");
@@ -258,7 +260,7 @@ fn drive(plan: &load::Plan) -> Result<Outcome, String> {
             }
             None => "no request was answered in the time measured; give more with --seconds",
         };
-        return Err(format!("a server at {} failed: {why}", outcome.request.address));
+        return Err(format!("the server at {} failed: {why}", outcome.request.address));
     }
 }
 
