@@ -29,6 +29,7 @@ mod quarantine;
 #[cfg(feature = "registry")]
 mod registry;
 mod slots;
+mod stacks;
 mod stage;
 mod ticket;
 mod twins;
