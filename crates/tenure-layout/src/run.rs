@@ -186,6 +186,7 @@ fn code(sweep: &Result<Sweep, String>) -> CodeRead {
         locked_unknown: total.locked_unknown,
         unknown_in: sweep.unattributed.iter().map(|(name, _)| name.to_string()).collect(),
         skipped: sweep.skipped,
+        blind: sweep.blind,
     }
 }
 

@@ -135,6 +135,10 @@ pub struct CodeRead {
     pub unknown_in: Vec<String>,
     /// Units of which not all code could be read.
     pub skipped: u64,
+    /// Functions that were compiled without the places of their variables, such as those of Rust's standard library. Their
+    /// operands are not counted.
+    #[serde(default)]
+    pub blind: u64,
 }
 
 /// Operands of one language that other threads may share: not those on the stack, of the thread or CPU itself, or in

@@ -187,6 +187,10 @@ fn code(code: &CodeRead) -> String {
             known.join(", ")
         );
     }
+    if code.blind > 0 {
+        let blind = count_of(code.blind, "function");
+        sentence += &format!("; {blind} without the places of variables");
+    }
     if code.skipped > 0 {
         sentence += &format!("; {} not read in full", count_of(code.skipped, "unit"));
     }

@@ -37,6 +37,9 @@ const MOST_LEVELS: usize = 64;
 /// Smaller types say nothing of the object that they are a part of: links, and wrappers of a number.
 const LEAST_TELLING: u64 = 32;
 
+/// A node of a tree has three.
+const LEAST_MEMBERS: usize = 4;
+
 /// Uses of all members and variables.
 #[derive(Debug)]
 pub struct Evidence {
@@ -165,7 +168,7 @@ impl Evidence {
         }
         let uses = self.of_type(owner, member.offset, model.bytes_of(member));
         // What a small type is a part of is not known: the links of a list are changed in a hundred ways.
-        if model[owner].size < LEAST_TELLING {
+        if !is_telling(model, owner) {
             let (changers, writers) = (uses.changers().count(), uses.writers().count());
             return (uses.is_contended(self) && 2 * changers >= writers).then_some(Role::Atomic);
         }
@@ -203,6 +206,15 @@ impl Evidence {
             }
         }
     }
+}
+
+/// Whether a type is more than links or a wrapper, by its size or the number of its members.
+fn is_telling(model: &Model, ty: TypeId) -> bool {
+    let members = match &model[ty].kind {
+        Kind::Composite { members, .. } => members.len(),
+        _ => 0,
+    };
+    model[ty].size >= LEAST_TELLING || members >= LEAST_MEMBERS
 }
 
 fn is_word(model: &Model, ty: TypeId) -> bool {

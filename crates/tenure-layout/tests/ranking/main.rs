@@ -1,6 +1,8 @@
 //! Findings, ranks and proposals: on the layouts of Linux's routes, and on models made for one claim each.
 
 mod claims;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod code;
 mod cpp;
 mod fuzz;
 mod own;

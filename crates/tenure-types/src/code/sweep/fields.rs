@@ -31,6 +31,9 @@ impl<'m> Fields<'m> {
             return *known;
         }
         let found = pointer(self.model, ty, offset, &mut 0).map(|to| self.model.resolved(to));
+        // `void *` says nothing.
+        let found =
+            found.filter(|to| !matches!(self.model[*to].kind, Kind::Opaque | Kind::Function));
         let mut pointers = self.pointers.borrow_mut();
         if pointers.len() >= MOST_KNOWN {
             pointers.clear();

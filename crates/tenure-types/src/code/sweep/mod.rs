@@ -53,6 +53,9 @@ pub struct Sweep {
     pub unattributed: Vec<(Name, u64)>,
     /// Units, or parts of them, that could not be read.
     pub skipped: u64,
+    /// Functions of units that do not say where variables are, as Rust's precompiled standard library. Of those only what is
+    /// done to variables at fixed addresses is known, and only that is counted.
+    pub blind: u64,
 }
 
 /// How many functions are listed.
@@ -150,6 +153,7 @@ struct Found {
     operands: Operands,
     locked_unknown: Vec<(u32, u64)>,
     is_cut: bool,
+    blind: u64,
 }
 
 impl Shared<'_> {
@@ -193,7 +197,11 @@ impl Shared<'_> {
                 found.is_cut = true;
                 break;
             }
-            let tally = walk(&around, function, scratch);
+            let mut tally = walk(&around, function, scratch);
+            if !code.has_variables {
+                tally.operands = tally.operands.only_known();
+                found.blind += 1;
+            }
             found.take(&function.name, &tally);
         }
         found
@@ -252,6 +260,7 @@ fn gather(found: Vec<Found>) -> Sweep {
     let mut unknown: FxHashMap<u32, u64> = FxHashMap::default();
     for unit in found {
         sweep.skipped += u64::from(unit.is_cut);
+        sweep.blind += unit.blind;
         if unit.operands.all() > 0 {
             operands.entry(unit.language).or_default().add(&unit.operands);
         }

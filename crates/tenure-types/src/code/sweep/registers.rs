@@ -64,7 +64,7 @@ impl Value {
     }
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct State {
     registers: [Value; REGISTERS],
     /// Words of the frame.

@@ -110,6 +110,12 @@ pub struct Operands {
 }
 
 impl Operands {
+    /// Those that are attributed, where no others could be.
+    pub(super) fn only_known(self) -> Self {
+        let locked = self.locked - self.locked_unknown;
+        Self { plain: 0, unknown: 0, locked, locked_unknown: 0, ..self }
+    }
+
     pub(super) fn add(&mut self, other: &Self) {
         self.attributed += other.attributed;
         self.plain += other.plain;

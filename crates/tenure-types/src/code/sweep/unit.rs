@@ -68,6 +68,8 @@ pub(super) struct Code {
     /// What functions of the unit return points to such an object, by where they begin.
     pub(super) results: FxHashMap<u64, TypeId>,
     pub(super) language: Option<u64>,
+    /// Whether it says where variables are; units that were compiled with line tables alone do not.
+    pub(super) has_variables: bool,
 }
 
 /// An entry of this file or, with `supplementary`, of the one that `dwz` made.
@@ -351,7 +353,8 @@ impl<'a> Scan<'_, 'a> {
                 calls.insert(*returns, *callee);
             }
         }
-        Code { functions, calls, results, language: self.language }
+        let has_variables = !self.variables.is_empty();
+        Code { functions, calls, results, language: self.language, has_variables }
     }
 
     fn claim(

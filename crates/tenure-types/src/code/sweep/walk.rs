@@ -2,7 +2,8 @@
 //!
 //! Where DWARF has a variable in a register, its type says what the register points to. Between, values are followed
 //! through moves, additions, loads of pointers, the stack, and results of calls. Where paths meet, only what holds on both is
-//! kept; at the start of a loop what the loop writes is forgotten.
+//! kept. A function with loops is passed over again until what holds at their starts no longer changes; if that takes long,
+//! what a loop writes is forgotten there.
 
 use iced_x86::{
     Code, Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory,
@@ -31,6 +32,9 @@ const MOST_ACTIVE: usize = 512;
 
 /// Steps over all loops of a function, together; what lies behind is taken to write everything.
 const MOST_IN_LOOPS: usize = 1 << 22;
+
+/// Passes over a function until what holds in its loops is known.
+const MOST_PASSES: usize = 4;
 
 /// Loops around an instruction that make it heavier.
 const DEEPEST: u32 = 3;
@@ -76,46 +80,51 @@ pub(super) struct Around<'w> {
 
 /// Memory that each function uses again.
 pub(super) struct Scratch {
+    /// Of all ranges of the function, one after the other.
     code: Vec<Instruction>,
     facts: Vec<Fact>,
+    /// Where each range begins and ends in them.
+    parts: Vec<(usize, usize)>,
     loops: Vec<(usize, usize)>,
     depths: Vec<u32>,
+    /// What loops write, by where they begin.
     kills: FxHashMap<u64, u16>,
     pending: FxHashMap<u64, State>,
+    /// What is known where loops begin again: from the pass before, and from this one.
+    backs: FxHashMap<u64, State>,
+    new_backs: FxHashMap<u64, State>,
     active: Vec<Claim>,
     info: InstructionInfoFactory,
 }
 
+/// How a pass takes the start of a loop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Pass {
+    /// As if nothing changed in loops: to learn what changes.
+    First,
+    /// With what the pass before knew where loops begin again.
+    Again,
+    /// Loops overwrite what they write.
+    Sure,
+}
+
 pub(super) fn walk(around: &Around<'_>, function: &Function, scratch: &mut Scratch) -> Tally {
-    scratch.pending.clear();
-    let mut tally = Tally::default();
-    let mut at_jump = None;
-    for (nth, range) in function.ranges.iter().enumerate() {
-        let length = usize::try_from(range.end - range.begin).unwrap_or(LONGEST).min(LONGEST);
-        let Some(bytes) = around.text.from(range.begin) else { continue };
-        let bytes = &bytes[..bytes.len().min(length)];
-        scratch.code.clear();
-        let decoder = Decoder::with_ip(64, bytes, range.begin, DecoderOptions::NONE);
-        scratch.code.extend(decoder.into_iter().take_while(|it| !it.is_invalid()));
-        scratch.look_ahead();
-        let state = if nth == 0 { Some(State::entry()) } else { None };
-        let mut walker = Walker {
-            around,
-            claims: &function.claims,
-            next: 0,
-            active: std::mem::take(&mut scratch.active),
-            at_jump: at_jump.take(),
-            steady: Value::Stack,
-            state,
-            bare: State::entry(),
-            tally: &mut tally,
-        };
-        walker.active.clear();
-        walker.run(scratch);
-        at_jump = walker.at_jump.take();
-        scratch.active = std::mem::take(&mut walker.active);
+    scratch.decode(around, function);
+    let mut pass = Pass::First;
+    if scratch.loops.is_empty() {
+        return scratch.pass(around, function, pass);
     }
-    tally
+    let passes = if scratch.loops.len() < MOST_PENDING { MOST_PASSES } else { 0 };
+    for _ in 0..passes {
+        let tally = scratch.pass(around, function, pass);
+        // Nothing changed: what was taken to hold in loops does.
+        if pass == Pass::Again && scratch.backs == scratch.new_backs {
+            return tally;
+        }
+        std::mem::swap(&mut scratch.backs, &mut scratch.new_backs);
+        pass = Pass::Again;
+    }
+    scratch.pass(around, function, Pass::Sure)
 }
 
 impl Scratch {
@@ -123,36 +132,59 @@ impl Scratch {
         Self {
             code: Vec::new(),
             facts: Vec::new(),
+            parts: Vec::new(),
             loops: Vec::new(),
             depths: Vec::new(),
             kills: FxHashMap::default(),
             pending: FxHashMap::default(),
+            backs: FxHashMap::default(),
+            new_backs: FxHashMap::default(),
             active: Vec::new(),
             info: InstructionInfoFactory::new(),
         }
     }
 
-    /// Finds loops, and what instructions write.
-    fn look_ahead(&mut self) {
+    /// Decodes a function, and finds loops and what instructions write.
+    fn decode(&mut self, around: &Around<'_>, function: &Function) {
+        self.code.clear();
         self.facts.clear();
+        self.parts.clear();
         self.loops.clear();
-        self.depths.clear();
         self.kills.clear();
-        let Some(first) = self.code.first().map(Instruction::ip) else { return };
-        for (index, one) in self.code.iter().enumerate() {
-            let fact = fact(&mut self.info, one);
-            self.facts.push(fact);
+        for range in &function.ranges {
+            let length = usize::try_from(range.end - range.begin).unwrap_or(LONGEST).min(LONGEST);
+            let Some(bytes) = around.text.from(range.begin) else { continue };
+            let bytes = &bytes[..bytes.len().min(length)];
+            let start = self.code.len();
+            let decoder = Decoder::with_ip(64, bytes, range.begin, DecoderOptions::NONE);
+            self.code.extend(decoder.into_iter().take_while(|it| !it.is_invalid()));
+            if start < self.code.len() {
+                self.parts.push((start, self.code.len()));
+                self.find_loops(start);
+            }
+        }
+        self.measure_loops();
+    }
+
+    fn find_loops(&mut self, start: usize) {
+        let code = &self.code[start..];
+        let first = code[0].ip();
+        for (index, one) in code.iter().enumerate() {
+            self.facts.push(fact(&mut self.info, one));
             let flow = one.flow_control();
             if !matches!(flow, FlowControl::ConditionalBranch | FlowControl::UnconditionalBranch) {
                 continue;
             }
             let target = one.near_branch_target();
             if (first..=one.ip()).contains(&target)
-                && let Ok(start) = self.code.binary_search_by_key(&target, Instruction::ip)
+                && let Ok(head) = code[..=index].binary_search_by_key(&target, Instruction::ip)
             {
-                self.loops.push((start, index));
+                self.loops.push((start + head, start + index));
             }
         }
+    }
+
+    fn measure_loops(&mut self) {
         // Of several jumps back to one place the last is the loop's end.
         self.loops.sort_unstable();
         self.loops.dedup_by(|later, earlier| {
@@ -178,10 +210,37 @@ impl Scratch {
             self.kills.insert(self.code[start].ip(), writes & EVERY);
         }
         let mut depth = 0_i32;
+        self.depths.clear();
         self.depths.extend(changes.iter().take(self.code.len()).map(|change| {
             depth += change;
             depth.unsigned_abs()
         }));
+    }
+
+    fn pass(&mut self, around: &Around<'_>, function: &Function, pass: Pass) -> Tally {
+        self.pending.clear();
+        self.new_backs.clear();
+        let mut tally = Tally::default();
+        let mut at_jump = None;
+        for nth in 0..self.parts.len() {
+            let mut walker = Walker {
+                around,
+                pass,
+                claims: &function.claims,
+                next: 0,
+                active: std::mem::take(&mut self.active),
+                at_jump: at_jump.take(),
+                steady: Value::Stack,
+                state: if nth == 0 { Some(State::entry()) } else { None },
+                bare: State::entry(),
+                tally: &mut tally,
+            };
+            walker.active.clear();
+            walker.run(self, self.parts[nth]);
+            at_jump = walker.at_jump.take();
+            self.active = std::mem::take(&mut walker.active);
+        }
+        tally
     }
 }
 
@@ -219,6 +278,7 @@ fn fact(info: &mut InstructionInfoFactory, one: &Instruction) -> Fact {
 
 struct Walker<'w, 't> {
     around: &'w Around<'w>,
+    pass: Pass,
     claims: &'w [Claim],
     next: usize,
     active: Vec<Claim>,
@@ -233,8 +293,8 @@ struct Walker<'w, 't> {
 }
 
 impl Walker<'_, '_> {
-    fn run(&mut self, scratch: &mut Scratch) {
-        for index in 0..scratch.code.len() {
+    fn run(&mut self, scratch: &mut Scratch, (start, end): (usize, usize)) {
+        for index in start..end {
             let one = scratch.code[index];
             let fact = scratch.facts[index];
             self.arrive(one.ip(), scratch);
@@ -265,6 +325,16 @@ impl Walker<'_, '_> {
         }
         let jumped = scratch.pending.remove(&ip);
         let kills = scratch.kills.get(&ip).copied();
+        // Where a loop begins again; if it is entered at its end, that alone leads here.
+        let back = kills.and_then(|_| scratch.backs.get(&ip)).filter(|_| self.pass == Pass::Again);
+        let jumped = match (jumped, back) {
+            (Some(mut state), Some(back)) => {
+                state.meet(back);
+                Some(state)
+            }
+            (None, Some(back)) => Some(back.clone()),
+            (jumped, None) => jumped,
+        };
         match (&mut self.state, jumped) {
             (Some(state), Some(other)) => state.meet(&other),
             (Some(_), None) => {}
@@ -272,7 +342,7 @@ impl Walker<'_, '_> {
             (None, None) => {
                 let mut state = match (&self.at_jump, kills) {
                     (Some(state), _) => state.clone(),
-                    // A loop that is entered at its end.
+                    // A loop that is entered at its end: nothing more is known in the first pass.
                     (None, Some(_)) => self.bare.clone(),
                     (None, None) => {
                         let mut state = self.bare.clone();
@@ -286,7 +356,9 @@ impl Walker<'_, '_> {
                 self.state = Some(state);
             }
         }
-        if let (Some(state), Some(kills)) = (&mut self.state, kills) {
+        if let (Some(state), Some(kills)) = (&mut self.state, kills)
+            && self.pass == Pass::Sure
+        {
             state.forget(kills);
             state.forget_slots();
         }
@@ -299,10 +371,11 @@ impl Walker<'_, '_> {
             FlowControl::ConditionalBranch | FlowControl::UnconditionalBranch => {
                 let target = one.near_branch_target();
                 let is_back = target <= one.ip() && scratch.kills.contains_key(&target);
-                if let Some(pending) = scratch.pending.get_mut(&target) {
-                    pending.meet(state);
-                } else if !is_back && scratch.pending.len() < MOST_PENDING {
-                    scratch.pending.insert(target, state.clone());
+                let known = if is_back { &mut scratch.new_backs } else { &mut scratch.pending };
+                if let Some(known) = known.get_mut(&target) {
+                    known.meet(state);
+                } else if known.len() < MOST_PENDING {
+                    known.insert(target, state.clone());
                 }
                 if one.flow_control() == FlowControl::UnconditionalBranch {
                     self.bare = self.state.take().unwrap_or_else(State::entry);
@@ -556,7 +629,10 @@ impl Walker<'_, '_> {
             Code::Dec_rm64 if to.is_some() => of(one.op0_register()).plus(-1),
             Code::Add_r64_rm64 | Code::Add_rm64_r64 if to.is_some() => {
                 let mine = of(one.op0_register());
-                let other = if is_register { of(one.op1_register()) } else { Value::Unknown };
+                let other = match is_register {
+                    true => of(one.op1_register()),
+                    false => self.loaded(self.operand(one)),
+                };
                 match mine {
                     Value::Unknown | Value::Null => other.plus_index(),
                     _ => mine.plus_index(),

@@ -1,0 +1,123 @@
+//! What the code of a program of C shows that its types do not: compiled here, on x86-64 alone.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use super::{find, report, request};
+use tempfile::TempDir;
+use tenure_find::{Finding, Report, Role, Source};
+use tenure_layout::run::Request;
+use tenure_types::read::Input;
+
+/// Counters that are plain numbers, a table of functions, a number under a lock, and a count that only opens touch.
+const PROGRAM: &str = r"
+struct ops { int (*read)(void); };
+struct session { int refs; int limit; const struct ops *ops; volatile long hits; };
+struct queue { int lock_word; int closed; void *first; long length; };
+struct device { int users; int flags; void *name; };
+#define API __attribute__((noinline, noclone))
+API void lock(int *word) { while (__atomic_exchange_n(word, 1, __ATOMIC_ACQUIRE)); }
+API void get(struct session *s) { __atomic_fetch_add(&s->refs, 1, __ATOMIC_RELAXED); }
+API void put(struct session *s) { __atomic_fetch_sub(&s->refs, 1, __ATOMIC_RELEASE); }
+API int limit(struct session *s) { return s->limit; }
+API int read0(struct session *s) { return s->ops->read(); }
+API int read1(struct session *s) { return s->ops->read() + 1; }
+API int read2(struct session *s) { return s->ops->read() + 2; }
+API int read3(struct session *s) { return s->ops->read() + 3; }
+API int read4(struct session *s) { return s->ops->read() + 4; }
+API int read5(struct session *s) { return s->ops->read() + 5; }
+API void session_init(struct session *s, const struct ops *ops) { s->ops = ops; s->limit = 9; }
+API void hit(struct session *s) { s->hits++; }
+API void push(struct queue *q, void *p) { lock(&q->lock_word); q->first = p; q->length++; }
+API void *pop(struct queue *q) { lock(&q->lock_word); q->length--; return q->first; }
+API int is_closed(struct queue *q) { return q->closed; }
+API int is_open(struct queue *q) { return !q->closed; }
+API void device_open(struct device *d) { __atomic_fetch_add(&d->users, 1, __ATOMIC_RELAXED); }
+API void device_close(struct device *d) { __atomic_fetch_sub(&d->users, 1, __ATOMIC_RELAXED); }
+API void *name_of(struct device *d) { return d->name; }
+int main(int count, char **all) { return count > 99 ? read0((struct session *)all) : 0; }
+";
+
+struct Compiled {
+    _folder: TempDir,
+    path: PathBuf,
+}
+
+/// None without gcc.
+fn compiled() -> Option<Compiled> {
+    let folder = tempfile::tempdir().unwrap();
+    let (source, path) = (folder.path().join("program.c"), folder.path().join("program"));
+    fs::write(&source, PROGRAM).unwrap();
+    let output =
+        Command::new("gcc").args(["-g", "-O2", "-o"]).arg(&path).arg(&source).output().ok()?;
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    Some(Compiled { _folder: folder, path })
+}
+
+fn asked(program: &Compiled, code: bool) -> Request {
+    Request { input: Input::File(program.path.clone()), code, ..request("", &[]) }
+}
+
+fn of_type<'r>(report: &'r Report, name: &str) -> &'r Finding {
+    find(report, name, |finding| finding.type_name == name)
+}
+
+#[test]
+fn a_plain_number_that_is_added_to_atomically_is_contended_and_the_code_says_why() {
+    let Some(program) = compiled() else { return };
+    let report = report(&asked(&program, true));
+    let session = of_type(&report, "session");
+    assert_eq!((&*session.contended.path, session.contended.role), ("refs", Role::Count));
+    let signal = session.signals.iter().find(|signal| signal.name == "code").unwrap();
+    assert_eq!(signal.seen, "added to by 2 locked instructions in 2 functions: get, put");
+    let ops = session.victims.iter().find(|victim| victim.path == "ops").unwrap();
+    assert_eq!(ops.role, Role::ReadMostly, "{ops:?}");
+    assert!(ops.why.ends_with("read in 6 functions, written in 1: session_init"), "{}", ops.why);
+    let Source::Types(types) = &report.source else { panic!("types") };
+    let code = types.code.as_ref().unwrap();
+    assert_eq!((code.unread.as_ref(), code.locked_unknown, code.skipped), (None, 0, 0));
+    assert_eq!(code.operands[0].language, "C");
+}
+
+#[test]
+fn without_the_code_nothing_is_known_of_them() {
+    let Some(program) = compiled() else { return };
+    let report = report(&asked(&program, false));
+    assert_eq!(report.findings, []);
+    let Source::Types(types) = &report.source else { panic!("types") };
+    assert_eq!(types.code, None);
+}
+
+#[test]
+fn what_is_read_without_the_lock_weighs_more_than_what_is_read_with_it() {
+    let Some(program) = compiled() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let rules = folder.path().join("rules.toml");
+    fs::write(&rules, "[members]\n\"queue.lock_word\" = \"lock\"\n").unwrap();
+    let report = report(&Request { rules: vec![rules], ..asked(&program, true) });
+    let queue = of_type(&report, "queue");
+    let weight = |path: &str| {
+        let found = queue.victims.iter().find(|victim| victim.path == path).unwrap();
+        found.weight.unwrap()
+    };
+    assert!(weight("closed") > 2.0 * weight("length"), "{:?}", queue.victims);
+    assert!(weight("closed") > 2.0 * weight("first"), "{:?}", queue.victims);
+}
+
+#[test]
+fn a_count_that_only_opens_and_closes_touch_is_not_contended() {
+    let Some(program) = compiled() else { return };
+    let report = report(&asked(&program, true));
+    assert!(report.findings.iter().all(|finding| finding.type_name != "device"));
+}
+
+#[test]
+fn a_rule_comes_before_what_the_code_shows() {
+    let Some(program) = compiled() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let rules = folder.path().join("rules.toml");
+    fs::write(&rules, "[members]\n\"session.refs\" = \"cold\"\n").unwrap();
+    let report = report(&Request { rules: vec![rules], ..asked(&program, true) });
+    assert!(report.findings.iter().all(|finding| finding.contended.path != "refs"));
+}
