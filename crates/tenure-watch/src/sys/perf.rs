@@ -54,12 +54,14 @@ impl Event {
         Self::open(&mut attributes, Some(tid), cpu.cast_signed(), None)
     }
 
-    /// The clock of a CPU, whatever runs there. Unlike a thread's, it takes nothing when threads take turns.
+    /// The clock of a CPU, whatever runs there: about `rate` samples a second. Unlike a thread's, it takes nothing when
+    /// threads take turns.
     pub(crate) fn clock_of_cpu(cpu: u32, rate: u64) -> io::Result<Self> {
+        // In step with the scheduler's ticks, it would never meet a thread that gives way as soon as it has its turn.
+        let period = 1_000_000_000 / rate.max(1) * 1000 / 1017;
         let mut attributes = attributes(bindings::PERF_TYPE_SOFTWARE);
         attributes.config = bindings::PERF_COUNT_SW_CPU_CLOCK.into();
-        attributes.__bindgen_anon_1.sample_freq = rate;
-        attributes.set_freq(1);
+        attributes.__bindgen_anon_1.sample_period = period;
         Self::open(&mut attributes, None, cpu.cast_signed(), None)
     }
 
