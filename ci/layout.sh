@@ -20,14 +20,16 @@ fi
 # on what ci/test.sh compiles, too.
 cargo --config 'profile.dev.package.tenure-examples.debug="full"' build --workspace --example tokio_server
 program=${CARGO_TARGET_DIR:-target}/debug/examples/tokio_server
-tenure layout "$program" --top 1000 --html "$out/layout.html" --json - >"$out/layout.json"
+tenure layout "$program" --all --top 1000 --html "$out/layout.html" --json - >"$out/layout.json"
 python3 - "$out/layout.json" <<'PYTHON'
 import json, sys
 report = json.load(open(sys.argv[1]))
 assert report["schema"] == "tenure-find/1", report["schema"]
 findings = report["findings"]
 assert findings and all(f["victims"] and f["signals"] for f in findings)
-assert [f["score"] for f in findings] == sorted((f["score"] for f in findings), reverse=True)
+whose = ["yours", "dependency", "standard"]
+order = [(whose.index(f["origin"]), -f["score"]) for f in findings]
+assert order == sorted(order) and {whose for whose, _ in order} == {0, 1, 2}, order
 print(f"{len(findings)} of {report['scope']['findings']} findings in {report['source']['composites']} types")
 PYTHON
 grep -q 'ArcInner' "$out/layout.html" || { echo "the page shows no map of an Arc" >&2; exit 1; }
