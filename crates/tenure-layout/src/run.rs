@@ -86,7 +86,10 @@ fn analyse(
     sweep: &Result<Sweep, String>,
     progress: &dyn Progress,
 ) -> Result<Report, Error> {
-    let evidence = sweep.as_ref().ok().map(|sweep| Evidence::new(model, sweep));
+    let mut evidence = sweep.as_ref().ok().map(|sweep| Evidence::new(model, sweep));
+    if let Some(evidence) = &mut evidence {
+        evidence.misses_words = code(sweep).misses_words();
+    }
     let roles = knowledge.roles_with(model, evidence.as_ref());
     let layouts = Layouts::new(model, &roles, request.line_bytes).with_evidence(evidence.as_ref());
     let asked = Asked::of(request, model)?;

@@ -141,6 +141,17 @@ pub struct CodeRead {
     pub blind: u64,
 }
 
+impl CodeRead {
+    /// More unknown atomic operands than this, in per cent, may hide contended words.
+    const MOST_UNKNOWN: u64 = 20;
+
+    /// Whether so much is unknown that code which is not seen to use a word says nothing.
+    #[must_use]
+    pub fn misses_words(&self) -> bool {
+        self.locked_unknown * 100 > self.locked * Self::MOST_UNKNOWN
+    }
+}
+
 /// Operands of one language that other threads may share: not those on the stack, of the thread or CPU itself, or in
 /// constants.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -168,9 +168,6 @@ fn types(types: &Types, line_bytes: u64) -> String {
     sentence
 }
 
-/// More unknown atomic operands than this, in per cent, may hide contended words.
-const MOST_UNKNOWN: u64 = 20;
-
 fn code(code: &CodeRead) -> String {
     if let Some(why) = &code.unread {
         return format!("Code not read: {why}");
@@ -194,7 +191,7 @@ fn code(code: &CodeRead) -> String {
     if code.skipped > 0 {
         sentence += &format!("; {} not read in full", count_of(code.skipped, "unit"));
     }
-    if percent(code.locked_unknown, code.locked) > MOST_UNKNOWN {
+    if code.misses_words() {
         sentence += &format!(
             ". Contended words may be missing: of {}, {} are of nothing known, most in {}",
             count_of(code.locked, "atomic operand"),

@@ -50,6 +50,8 @@ pub struct Evidence {
     types: FxHashMap<TypeId, (usize, usize)>,
     /// By variable and offset.
     of_statics: Vec<(u32, Row)>,
+    /// What is not seen to be used may be used by code of which too little is known.
+    pub(crate) misses_words: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -79,6 +81,7 @@ impl Evidence {
             rows: Vec::with_capacity(sweep.uses.len() * 2),
             types: FxHashMap::default(),
             of_statics: Vec::new(),
+            misses_words: false,
         };
         let mut levels = Vec::new();
         let mut last: Option<Part> = None;

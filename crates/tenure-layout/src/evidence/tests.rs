@@ -144,3 +144,10 @@ fn heat_grows_with_functions_and_is_little_for_what_begins_or_ends_an_object() {
         (heat(&[]), heat(&["dev_open", "dev_close"]), heat(&["get"]), heat(&["a", "b", "c", "d"]));
     assert!(none < cold && cold < one && one < many && many <= 1.0, "{none} {cold} {one} {many}");
 }
+
+#[test]
+fn code_that_is_hardly_known_makes_no_word_cold() {
+    let Program { model, outer, .. } = program();
+    let evidence = Evidence { misses_words: true, ..Evidence::new(&model, &sweep(&[])) };
+    assert!((evidence.of_type(outer, 0, 4).heat(Some(&evidence)) - 1.0).abs() < 1e-9);
+}

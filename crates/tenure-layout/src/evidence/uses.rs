@@ -46,9 +46,9 @@ impl Uses {
     }
 
     /// How much they are written, from 0 to 1: how many functions change them, and in loops. Those that only run when an
-    /// object begins or ends count for a quarter.
+    /// object begins or ends count for a quarter. 1 where the code is not known well enough.
     pub(crate) fn heat(&self, evidence: Option<&Evidence>) -> f64 {
-        let Some(evidence) = evidence else { return 1.0 };
+        let Some(evidence) = evidence.filter(|evidence| !evidence.misses_words) else { return 1.0 };
         let writes =
             |counts: &Counts| counts.writes + counts.adds + counts.exchanges + counts.locks > 0;
         let is_atomic = self.atomics() + self.counts.locks > 0;
