@@ -10,11 +10,14 @@
 //!
 //! Not read: code for other processors than x86-64, object files, split DWARF, and functions without an entry.
 
+mod decoded;
 mod fields;
 mod memory;
 mod names;
+mod operand;
 mod place;
 mod registers;
+mod step;
 mod tally;
 mod unit;
 mod walk;

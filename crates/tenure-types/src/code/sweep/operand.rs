@@ -1,0 +1,216 @@
+//! Where operands in memory are, what values lie there, and what is counted of them.
+
+use iced_x86::{Instruction, Register as Name};
+
+use super::super::located::Register;
+use super::decoded::number;
+use super::place::Base;
+use super::registers::{State, Value};
+use super::tally::{Access, Part, Subject};
+use super::unit::What;
+use super::walk::Walker;
+use crate::model::{Kind, TypeId};
+
+/// Where a memory operand is.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Where {
+    /// Of the thread's or CPU's own.
+    Own,
+    Stack(Option<i64>),
+    Pointed(TypeId, i64),
+    Fixed(u64),
+    Unknown,
+}
+
+impl Walker<'_, '_> {
+    pub(super) fn state(&self) -> &State {
+        self.state.as_ref().unwrap_or(&self.bare)
+    }
+
+    pub(super) fn value(&self, register: Register) -> Value {
+        let mut best = self.state().get(register);
+        if matches!(best, Value::Frame(_) | Value::Stack | Value::Fixed(_)) {
+            return best;
+        }
+        for claim in &self.active {
+            let (ty, at) = match claim.what {
+                What::Points { register: of, to, at } if of == register => (to, at),
+                What::Holds { base: Base::Register(of), at, ty, inside } if of == register => {
+                    let inside = i64::try_from(inside).unwrap_or(0);
+                    (self.around.fields.model.resolved(ty), inside.saturating_sub(at))
+                }
+                _ => continue,
+            };
+            best = self.better(best, Value::Object { ty, at });
+        }
+        best
+    }
+
+    /// Of two things that are both said of an address, the one that says more: the outermost object.
+    fn better(&self, known: Value, new: Value) -> Value {
+        let size = |value| match value {
+            Value::Object { ty, .. } => {
+                let model = self.around.fields.model;
+                (u64::from(matches!(model[ty].kind, Kind::Composite { .. })), model[ty].size)
+            }
+            _ => (0, 0),
+        };
+        match (known, new) {
+            (Value::Object { .. }, new) if size(new) > size(known) => new,
+            (Value::Object { .. }, _) => known,
+            _ => new,
+        }
+    }
+
+    /// The address of the memory operand.
+    pub(super) fn operand(&self, one: &Instruction) -> Where {
+        let (base, index) = (one.memory_base(), one.memory_index());
+        if matches!(one.segment_prefix(), Name::FS | Name::GS) {
+            return Where::Own;
+        }
+        let more = one.memory_displacement64();
+        if one.is_ip_rel_memory_operand() {
+            return Where::Fixed(one.ip_rel_memory_address());
+        }
+        let mut value = match number(base) {
+            Some(base) => self.value(base),
+            None if base == Name::None => Value::Unknown,
+            None => return Where::Unknown,
+        };
+        if let Some(index) = number(index) {
+            if value == Value::Unknown && one.memory_index_scale() == 1 {
+                value = self.value(index);
+            }
+            value = value.plus_index();
+            if let Value::Object { ty, at } = value
+                && !self.is_row(ty, at.saturating_add(more.cast_signed()), one.memory_index_scale())
+            {
+                return Where::Unknown;
+            }
+        }
+        match value.plus(more.cast_signed()) {
+            Value::Frame(at) => Where::Stack(Some(at)),
+            Value::Stack => Where::Stack(None),
+            Value::Object { ty, at } => Where::Pointed(ty, at),
+            Value::Fixed(address) => Where::Fixed(address),
+            // An element of a variable that is an array, or a variable of the lowest 2 GiB.
+            Value::Unknown | Value::Null => {
+                let memory = self.around.memory;
+                match memory.variable(more) {
+                    Some(_) if memory.is_fixed => Where::Fixed(more),
+                    _ if base == Name::None && index == Name::None => Where::Fixed(more),
+                    _ => Where::Unknown,
+                }
+            }
+        }
+    }
+
+    /// Whether an index with a scale may lead from one value to the next: then the first stands for all.
+    fn is_row(&self, ty: TypeId, at: i64, scale: u32) -> bool {
+        let fields = self.around.fields;
+        // An index that counts bytes was multiplied before.
+        let is_element = scale == 1 || fields.model[ty].size == u64::from(scale);
+        is_element || fields.is_in_array(ty, at)
+    }
+
+    pub(super) fn note(&mut self, place: Where, access: Access, size: u32, weight: u32) {
+        let part = match place {
+            Where::Own | Where::Stack(_) => return,
+            Where::Fixed(address) => match self.around.memory.variable(address) {
+                Some((index, ty, inside)) => {
+                    let inside = i64::try_from(inside).unwrap_or(i64::MAX);
+                    let offset = self.around.fields.first_like(ty, inside);
+                    offset.map(|offset| (Subject::Static(index), offset))
+                }
+                None if self.around.memory.is_constant(address) => return,
+                None => None,
+            },
+            Where::Pointed(ty, at) => match self.around.fields.model[ty].kind {
+                Kind::Composite { .. } => {
+                    let offset = self.around.fields.first_like(ty, at);
+                    offset.map(|offset| (Subject::Type(ty), offset))
+                }
+                Kind::Scalar(_) | Kind::Pointer(_) | Kind::Array { .. }
+                    if access != Access::Lock =>
+                {
+                    let operands = &mut self.tally.operands;
+                    operands.plain += 1;
+                    operands.locked += u64::from(matches!(access, Access::Add | Access::Exchange));
+                    return;
+                }
+                _ => None,
+            },
+            Where::Unknown => None,
+        };
+        let part = part.and_then(|(subject, offset)| {
+            Some(Part { subject, offset: u32::try_from(offset).ok()?, size })
+        });
+        if access != Access::Lock {
+            let operands = &mut self.tally.operands;
+            let locked = u64::from(matches!(access, Access::Add | Access::Exchange));
+            operands.locked += locked;
+            match part {
+                Some(_) => operands.attributed += 1,
+                None => {
+                    operands.unknown += 1;
+                    operands.locked_unknown += locked;
+                }
+            }
+        }
+        if let Some(part) = part {
+            self.tally.parts.entry(part).or_default().note(access, weight);
+        }
+    }
+
+    /// What is loaded from a place, if that is a pointer.
+    pub(super) fn loaded(&self, place: Where) -> Value {
+        let fields = self.around.fields;
+        let pointee = |ty, at| match fields.pointee(ty, at) {
+            Some(ty) => Value::Object { ty, at: 0 },
+            None => Value::Unknown,
+        };
+        match place {
+            Where::Stack(Some(at)) => self.in_frame(at),
+            // A row of objects: as its first one.
+            Where::Pointed(ty, at) => match fields.model[ty].kind {
+                Kind::Composite { .. } => match fields.first_like(ty, at) {
+                    Some(first) => pointee(ty, i64::try_from(first).unwrap_or(-1)),
+                    None => Value::Unknown,
+                },
+                _ => pointee(ty, 0),
+            },
+            Where::Fixed(address) => match self.around.memory.variable(address) {
+                Some((_, ty, inside)) => pointee(ty, i64::try_from(inside).unwrap_or(-1)),
+                None => Value::Unknown,
+            },
+            _ => Value::Unknown,
+        }
+    }
+
+    pub(super) fn in_frame(&self, at: i64) -> Value {
+        let state = self.state();
+        let start = |base, more: i64| match base {
+            Base::Frame => Some(more),
+            Base::Register(register) => match state.get(register) {
+                Value::Frame(from) => from.checked_add(more),
+                _ => None,
+            },
+        };
+        let mut best = state.slot(at);
+        for claim in &self.active {
+            let found = match claim.what {
+                What::Holds { base, at: more, ty, inside } => start(base, more)
+                    .and_then(|start| at.checked_sub(start)?.checked_add_unsigned(inside))
+                    .and_then(|inside| self.around.fields.pointee(ty, inside)),
+                What::Leads { base, at: more, to } => {
+                    start(base, more).filter(|start| *start == at).map(|_| to)
+                }
+                What::Points { .. } => None,
+            };
+            if let Some(ty) = found {
+                best = self.better(best, Value::Object { ty, at: 0 });
+            }
+        }
+        best
+    }
+}

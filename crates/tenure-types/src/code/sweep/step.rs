@@ -1,0 +1,230 @@
+//! What registers and the stack hold behind an instruction.
+
+use iced_x86::{Code, FlowControl, Instruction, Mnemonic, OpKind};
+
+use super::super::located::Register;
+use super::decoded::{Fact, LOST, number};
+use super::operand::Where;
+use super::registers::{BP, SP, Value};
+use super::tally::Access;
+use super::walk::Walker;
+
+const RESULT: Register = 0;
+const FIRST_ARGUMENT: Register = 5;
+
+impl Walker<'_, '_> {
+    pub(super) fn step(&mut self, one: &Instruction, fact: Fact, weight: u32) {
+        if matches!(one.flow_control(), FlowControl::Call | FlowControl::IndirectCall) {
+            self.call(one, weight);
+            return;
+        }
+        let memory = self.around.memory;
+        let is_fixed = |address| memory.is_fixed && memory.variable(address).is_some();
+        let of = |register| number(register).map_or(Value::Unknown, |it| self.value(it));
+        let to = number(one.op0_register()).filter(|_| one.op0_kind() == OpKind::Register);
+        let is_register = one.op1_kind() == OpKind::Register;
+        let is_memory = one.op1_kind() == OpKind::Memory;
+        // What is stored at which place of the frame.
+        let mut stored = None;
+        let value = match one.code() {
+            Code::Mov_r64_rm64 | Code::Mov_rm64_r64 if is_register && to.is_some() => {
+                of(one.op1_register())
+            }
+            Code::Mov_r64_rm64 if is_memory => self.loaded(self.operand(one)),
+            Code::Mov_rm64_r64 => {
+                stored = Some(of(one.op1_register()));
+                Value::Unknown
+            }
+            Code::Mov_r64_imm64 | Code::Mov_rm64_imm32 | Code::Mov_r32_imm32
+                if is_fixed(one.immediate(1)) && to.is_some() =>
+            {
+                Value::Fixed(one.immediate(1))
+            }
+            Code::Lea_r64_m => match self.operand(one) {
+                Where::Stack(Some(at)) => Value::Frame(at),
+                Where::Stack(None) => Value::Stack,
+                Where::Pointed(ty, at) => Value::Object { ty, at },
+                Where::Fixed(address) if one.is_ip_rel_memory_operand() || is_fixed(address) => {
+                    Value::Fixed(address)
+                }
+                _ => Value::Unknown,
+            },
+            Code::Add_rm64_imm8 | Code::Add_rm64_imm32 | Code::Add_RAX_imm32 if to.is_some() => {
+                of(one.op0_register()).plus(one.immediate(1).cast_signed())
+            }
+            Code::Sub_rm64_imm8 | Code::Sub_rm64_imm32 | Code::Sub_RAX_imm32 if to.is_some() => {
+                of(one.op0_register()).plus(one.immediate(1).cast_signed().wrapping_neg())
+            }
+            Code::Inc_rm64 if to.is_some() => of(one.op0_register()).plus(1),
+            Code::Dec_rm64 if to.is_some() => of(one.op0_register()).plus(-1),
+            Code::Add_r64_rm64 | Code::Add_rm64_r64 if to.is_some() => {
+                let mine = of(one.op0_register());
+                let other = match is_register {
+                    true => of(one.op1_register()),
+                    false => self.loaded(self.operand(one)),
+                };
+                match mine {
+                    Value::Unknown | Value::Null => other.plus_index(),
+                    _ => mine.plus_index(),
+                }
+            }
+            // Aligned, or without the bits that a pointer has for other ends.
+            Code::And_rm64_imm8 | Code::And_rm64_imm32 | Code::And_RAX_imm32 if to.is_some() => {
+                match of(one.op0_register()) {
+                    Value::Frame(_) => Value::Stack,
+                    value @ (Value::Object { .. } | Value::Stack) => value,
+                    _ => Value::Unknown,
+                }
+            }
+            Code::Xor_rm32_r32 | Code::Xor_r32_rm32 | Code::Xor_rm64_r64 | Code::Xor_r64_rm64
+                if is_register && one.op0_register() == one.op1_register() =>
+            {
+                Value::Null
+            }
+            Code::Mov_r32_imm32 | Code::Mov_rm64_imm32 if one.immediate(1) == 0 && to.is_some() => {
+                Value::Null
+            }
+            Code::Xchg_rm64_r64 | Code::Xchg_r64_RAX if is_register && to.is_some() => {
+                let (mine, other) = (of(one.op0_register()), of(one.op1_register()));
+                if let (Some(with), Some(state)) = (number(one.op1_register()), &mut self.state) {
+                    state.set(with, mine);
+                }
+                other
+            }
+            Code::Push_r64 => {
+                let value = of(one.op0_register());
+                self.push(value);
+                return;
+            }
+            Code::Pop_r64 => {
+                let value = match self.state().get(SP) {
+                    Value::Frame(at) => self.in_frame(at),
+                    _ => Value::Unknown,
+                };
+                if let (Some(state), Some(to)) = (&mut self.state, to) {
+                    let top = state.get(SP).plus(8);
+                    state.set(SP, top);
+                    state.set(to, value);
+                }
+                return;
+            }
+            code => match one.mnemonic() {
+                Mnemonic::Push | Mnemonic::Pushfq => {
+                    self.push(Value::Unknown);
+                    return;
+                }
+                Mnemonic::Popfq => {
+                    let Some(state) = &mut self.state else { return };
+                    let top = state.get(SP).plus(8);
+                    state.set(SP, top);
+                    return;
+                }
+                Mnemonic::Leave => {
+                    let frame = self.state().get(BP);
+                    let saved = match frame {
+                        Value::Frame(at) => self.state().slot(at),
+                        _ => Value::Unknown,
+                    };
+                    if let Some(state) = &mut self.state {
+                        state.set(SP, frame.plus(8));
+                        state.set(BP, saved);
+                    }
+                    return;
+                }
+                // The other is 0, where the result is not followed; else there are two of a kind.
+                _ if is_conditional(code) => {
+                    let other = if is_register {
+                        of(one.op1_register())
+                    } else {
+                        self.loaded(self.operand(one))
+                    };
+                    match (of(one.op0_register()), other) {
+                        (mine, other) if mine == other => mine,
+                        (Value::Unknown | Value::Null, other @ Value::Object { .. }) => other,
+                        (mine @ Value::Object { .. }, Value::Unknown | Value::Null) => mine,
+                        _ => Value::Unknown,
+                    }
+                }
+                _ => Value::Unknown,
+            },
+        };
+        let is_store = matches!(fact.access, Some(access) if access != Access::Read);
+        let frame = match self.operand(one) {
+            Where::Stack(at) if is_store => at,
+            _ => None,
+        };
+        let Some(state) = &mut self.state else { return };
+        if let Some(at) = frame {
+            state.store(at, fact.size.into(), stored.unwrap_or(Value::Unknown));
+        }
+        state.forget(match to {
+            Some(to) => fact.writes & !(1 << to),
+            None => fact.writes,
+        });
+        if let Some(to) = to
+            && fact.writes >> to & 1 == 1
+        {
+            state.set(to, if to == SP && value == Value::Unknown { Value::Stack } else { value });
+        }
+    }
+
+    fn push(&mut self, value: Value) {
+        let Some(state) = &mut self.state else { return };
+        let top = state.get(SP).plus(-8);
+        state.set(SP, top);
+        if let Value::Frame(at) = top {
+            state.store(at, 8, value);
+        }
+    }
+
+    fn call(&mut self, one: &Instruction, weight: u32) {
+        let callee = self.around.calls.get(&one.next_ip());
+        let takes_lock = match callee {
+            Some(callee) if callee.is_named => callee.takes_lock,
+            _ => {
+                one.flow_control() == FlowControl::Call
+                    && (self.around.takes_lock)(one.near_branch_target())
+            }
+        };
+        if takes_lock {
+            let place = match self.value(FIRST_ARGUMENT) {
+                Value::Object { ty, at } => Where::Pointed(ty, at),
+                Value::Fixed(address) => Where::Fixed(address),
+                _ => Where::Own,
+            };
+            self.note(place, Access::Lock, 1, weight);
+        }
+        let is_direct = one.flow_control() == FlowControl::Call;
+        let result = callee.and_then(|callee| callee.returns).or_else(|| {
+            is_direct.then(|| self.around.results.get(&one.near_branch_target()).copied())?
+        });
+        let Some(state) = &mut self.state else { return };
+        state.forget(LOST);
+        if let Some(ty) = result {
+            state.set(RESULT, Value::Object { ty, at: 0 });
+        }
+    }
+}
+
+fn is_conditional(code: Code) -> bool {
+    let mnemonic = code.mnemonic();
+    matches!(
+        mnemonic,
+        Mnemonic::Cmova
+            | Mnemonic::Cmovae
+            | Mnemonic::Cmovb
+            | Mnemonic::Cmovbe
+            | Mnemonic::Cmove
+            | Mnemonic::Cmovg
+            | Mnemonic::Cmovge
+            | Mnemonic::Cmovl
+            | Mnemonic::Cmovle
+            | Mnemonic::Cmovne
+            | Mnemonic::Cmovno
+            | Mnemonic::Cmovnp
+            | Mnemonic::Cmovns
+            | Mnemonic::Cmovo
+            | Mnemonic::Cmovp
+            | Mnemonic::Cmovs
+    )
+}
