@@ -2,6 +2,7 @@
 
 use std::io;
 use std::thread;
+use std::time::Instant;
 
 use crate::backend::Backend;
 use crate::sys::specimen::{Missed, Specimen};
@@ -16,8 +17,8 @@ const MOST_ROUNDS: usize = 27;
 /// Samples a second meanwhile.
 const RATE: u64 = 2_000;
 
-/// Measures for about a fifth of a second. `backend` makes one for a process and so many samples a second. What cannot be measured
-/// is zero.
+/// Measures for about a quarter of a second, longer on a busy machine. `backend` makes one for a process and so many samples a
+/// second. What cannot be measured is zero.
 pub(crate) fn measured<B: Backend>(backend: impl Fn(u32, u64) -> io::Result<B>) -> Cost {
     measure(backend).unwrap_or_default()
 }
@@ -66,7 +67,13 @@ fn measure<B: Backend>(backend: impl Fn(u32, u64) -> io::Result<B>) -> io::Resul
         }
         let mut samples = Vec::new();
         let mut collected = Ok(());
-        let missed = specimen.missed(|| collected = sampler.collect(arm::LOOK, &mut samples));
+        // ptrace takes one sample in each call.
+        let missed = specimen.missed(|| {
+            let start = Instant::now();
+            while collected.is_ok() && start.elapsed() < arm::LOOK {
+                collected = sampler.collect(arm::LOOK, &mut samples);
+            }
+        });
         collected?;
         sample.add(missed, samples.iter().filter(|sample| sample.pid == pid).count());
     }

@@ -396,6 +396,17 @@ mod tests {
     }
 
     #[test]
+    fn a_line_that_is_known_is_looked_at_less_often() {
+        let patience = |arms, met| {
+            let mut lines = Lines::new(64);
+            lines.lines.insert(LINE, Line { arms, met, ..Line::default() });
+            lines.patience(LINE)
+        };
+        assert_eq!([patience(159, 0), patience(320, 0)], [1, 2]);
+        assert_eq!([patience(80, 39), patience(80, 80), patience(4000, 4000)], [1, 2, 40]);
+    }
+
+    #[test]
     fn a_word_that_is_met_late_is_in_use_as_often_as_it_was_met() {
         let mut lines = Lines::new(64);
         for _ in 0..100 {

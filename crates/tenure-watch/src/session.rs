@@ -30,7 +30,7 @@ const NAMED: u8 = 3;
 /// A thread that was sampled, or that began, within this time is one that runs.
 const RECENT: Duration = Duration::from_secs(1);
 
-/// One that runs for so many nanoseconds between two lists does, too.
+/// A thread that runs for so many nanoseconds between two lists counts as running.
 const RUNS: u64 = 1_000_000;
 
 /// One that sleeps has breakpoints in one of so many looks: they wake it.
@@ -38,6 +38,10 @@ const SLEEPS: u64 = 4;
 
 /// Looks may take so much of the program's processor time before there is any, in seconds.
 const FIRST: f64 = 0.05;
+
+/// Where the machine was too busy to measure, looks are limited as on a slow virtual machine. In seconds.
+const UNMEASURED_ARM: f64 = 300e-6;
+const UNMEASURED_TRAP: f64 = 30e-6;
 
 #[derive(Debug)]
 pub(crate) struct Session {
@@ -50,11 +54,12 @@ pub(crate) struct Session {
     recent: FxHashMap<u32, Instant>,
     start: Instant,
     period: Duration,
+    /// By which it limits looks.
     cost: Cost,
     /// What looks took of the program's processor time, in seconds, and what they may take.
     taken: f64,
     share: f64,
-    /// Processes that others were found to be: whether the program has started them.
+    /// By process: whether the watched program has started it.
     started: FxHashMap<u32, bool>,
     next_look: Instant,
     next_list: Instant,
@@ -88,6 +93,12 @@ impl Session {
         cost: Cost,
     ) -> Result<Self, Error> {
         let now = Instant::now();
+        let or = |measured: f64, unmeasured| if measured > 0.0 { measured } else { unmeasured };
+        let cost = Cost {
+            arm: or(cost.arm, UNMEASURED_ARM),
+            trap: or(cost.trap, UNMEASURED_TRAP),
+            ..cost
+        };
         let mut session = Self {
             process,
             backend,
@@ -131,7 +142,7 @@ impl Session {
         Ok(())
     }
 
-    /// Watches for a few milliseconds.
+    /// Looks at a line if it is time, waits for up to 50 ms, and takes the samples.
     pub(crate) fn step(&mut self) -> Result<(), Error> {
         let now = Instant::now();
         if now >= self.next_list {
@@ -139,13 +150,13 @@ impl Session {
             // Of a thousand threads it takes milliseconds.
             self.next_list = now + LISTED.max(now.elapsed() * 50);
         }
-        let next = self.next_look.min(self.next_list).saturating_duration_since(Instant::now());
-        self.drain(next.clamp(SHORTEST, LONGEST))?;
         if Instant::now() >= self.next_look {
             let patience = self.look()?;
             self.next_look = Instant::now() + self.period * patience;
         }
-        Ok(())
+        let next = self.next_look.min(self.next_list).saturating_duration_since(Instant::now());
+        // Last: it releases threads that stopped late, before the caller takes its time.
+        self.drain(next.clamp(SHORTEST, LONGEST))
     }
 
     fn drain(&mut self, wait: Duration) -> Result<(), Error> {
@@ -171,7 +182,7 @@ impl Session {
         Ok(())
     }
 
-    /// Whether the program has started another process, which then inherits its samplers.
+    /// Whether the program has started another process. With clocks of threads only such processes have samples.
     fn has_started(&mut self, other: u32) -> bool {
         let pid = self.process.pid;
         let has_all = self.backend.has_all_processes();
@@ -199,6 +210,8 @@ impl Session {
         }
         self.recent.retain(|_, last| last.elapsed() < RECENT);
         self.lines.prune();
+        // Another process may have such a number by now.
+        self.started.retain(|_, is_started| *is_started);
         let mut all = Vec::new();
         for tid in self.process.threads() {
             // It was there before, and is behind this: later it may have ended, and have a successor.
@@ -292,7 +305,8 @@ impl Session {
         // One that is not known yet has just begun.
         runs.extend(all.iter().filter(|tid| !self.threads.contains_key(tid)));
         runs.retain(|tid| *tid != sampled);
-        all.retain(|tid| *tid != sampled && !runs.contains(tid));
+        let do_run: FxHashSet<u32> = runs.iter().copied().collect();
+        all.retain(|tid| *tid != sampled && !do_run.contains(tid));
         let wanted = (arm::THREADS - 1).min(runs.len());
         let mut threads = vec![sampled];
         threads.extend((0..wanted).map(|at| runs[(self.turn + at) % runs.len()]));

@@ -23,7 +23,7 @@ const PAGES: usize = 64;
 /// How often threads are looked for that have not stopped yet.
 const STEP: Duration = Duration::from_millis(1);
 
-/// With more, samples of other programs would take too much of ours.
+/// With more CPUs, `tenure` would spend too much time on samples of other programs.
 const MOST_CPUS: usize = 64;
 
 #[derive(Debug)]
@@ -49,7 +49,7 @@ impl Perf {
     pub(crate) fn new(rate: u64, guard: Option<Guard>) -> Self {
         Self {
             cpus: process::cpus(),
-            rate,
+            rate: rate.max(1),
             rings: Vec::new(),
             clocks: FxHashMap::default(),
             is_wide: false,
@@ -162,7 +162,7 @@ impl Backend for Perf {
     }
 
     fn collect(&mut self, wait: Duration, samples: &mut Vec<Sample>) -> io::Result<()> {
-        // The rings fill in half of that, at most.
+        // In this time a ring gets a hundred samples, a fifth of its room.
         let room = Duration::from_secs(100) / u32::try_from(self.rate).unwrap_or(u32::MAX);
         let end = Instant::now() + wait.min(room);
         // A thread that stops late waits until it is released.

@@ -5,9 +5,9 @@
 //! program's own, and sends it SIGTRAP, which ends it. So on virtual machines a thread is traced by `ptrace` while it
 //! has breakpoints, and this signal is kept from it. Tracing does not stop the thread; only signals do.
 //!
-//! Breakpoints have to be closed before their threads are released, and are while these are stopped: otherwise each close would
-//! interrupt the thread's CPU, which takes ten times as long on a virtual machine as on others. When this process is killed, the kernel does the
-//! same: it closes descriptors before it ends tracing.
+//! Breakpoints are closed before their thread is released, while it is stopped. Closing one of a running thread interrupts its
+//! CPU, which takes ten times as long on a virtual machine. If this process is killed, the kernel keeps that order: it closes
+//! descriptors before it ends tracing.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -25,10 +25,10 @@ use super::tracee::{self, Change, has_trap_pending, is_lost_trap, of};
 /// How long threads that run take to stop, at most, unless others have their CPU.
 const SOON: Duration = Duration::from_millis(1);
 
-/// A thread that runs takes no longer than so many looks at it, each a system call.
+/// How often to ask at once whether a thread has stopped. One that has a CPU needs no more.
 const AT_ONCE: u32 = 20;
 
-/// How often it is looked whether others have.
+/// How long to sleep between later checks.
 const STEP: Duration = Duration::from_micros(10);
 
 /// The threads that are traced.

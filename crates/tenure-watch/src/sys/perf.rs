@@ -1,4 +1,4 @@
-//! perf events: the clock that samples a thread, and the breakpoints that tell who touches a word.
+//! perf events: the clock that samples a thread or a CPU, and the breakpoints that tell who touches a word.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -11,7 +11,7 @@ use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
 use super::{Registers, Sample};
 
-/// A perf event of one thread. It is gone when its descriptor is closed, also by the end of this process.
+/// A perf event of a thread or of a CPU. It is gone when its descriptor is closed, also by the end of this process.
 #[derive(Debug)]
 pub(crate) struct Event(OwnedFd);
 

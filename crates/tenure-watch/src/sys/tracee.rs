@@ -1,5 +1,4 @@
-//! A traced thread: what it stops with, also if that is a real-time signal, which `nix` does not know. Nothing here allocates, but
-//! what asks `/proc`.
+//! A traced thread: what it stops with, also if that is a real-time signal, which `nix` does not know. Nothing here allocates.
 
 use nix::errno::Errno;
 use nix::libc;
@@ -105,7 +104,7 @@ pub(super) fn is_lost(code: i32) -> bool {
     matches!(code, TRAP_BRKPT | TRAP_HWBKPT)
 }
 
-/// Whether a stopped thread has a SIGTRAP that has not been handed out. That takes less than a look into `/proc`.
+/// Whether a stopped thread has a lost trap that has not been handed out.
 pub(super) fn has_trap_pending(tid: u32) -> bool {
     #[repr(C)]
     struct Arguments {
@@ -129,7 +128,7 @@ pub(super) fn has_trap_pending(tid: u32) -> bool {
         };
         // A thread that was killed meanwhile has none.
         let count = usize::try_from(count).unwrap_or(0).min(signals.len());
-        if signals[..count].iter().any(|signal| signal.si_signo == libc::SIGTRAP) {
+        if signals[..count].iter().any(|it| it.si_signo == libc::SIGTRAP && is_lost(it.si_code)) {
             return true;
         }
         if count < signals.len() {

@@ -98,6 +98,18 @@ fn watching_ends_with_its_time_and_with_the_program() {
 }
 
 #[test]
+fn looks_wait_once_they_have_taken_what_they_may() {
+    if !can_watch() {
+        return;
+    }
+    let program = busy_program();
+    let request = request(program.0.id());
+    let options = tenure_watch::Options { arms: 10_000.0, share: 0.0, ..request.options };
+    let watched = watch(&Request { options, ..request }, &|it| it.counts.held > 0).unwrap();
+    assert!(watched.counts.looks > 0 && watched.counts.held > 0, "{:?}", watched.counts);
+}
+
+#[test]
 fn a_program_that_is_started_keeps_its_status() {
     if !can_watch() {
         return;
