@@ -50,10 +50,11 @@ fn older(path: &Path, request: &Request) -> Result<Report, Failure> {
         options: Options { debug_file: None, ..request.options.clone() },
         top: usize::MAX,
         suggest: false,
-        check: None,
+        pins: Vec::new(),
         ..request.clone()
     };
-    run::run(&older, &Bar::new()).map(|(_, report)| report).map_err(Failure::input)
+    let report = run::run(&older, &Bar::new()).map(|(_, report)| report);
+    report.map_err(|error| Failure::input(format!("--diff {}: {error}", path.display())))
 }
 
 fn request(arguments: &Layout) -> Result<Request, Failure> {

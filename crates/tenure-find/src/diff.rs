@@ -105,9 +105,10 @@ fn is_covered(report: &Report, finding: &Finding) -> bool {
         Origin::Dependency => report.scope.dependencies,
         Origin::Standard => report.scope.standard,
     };
-    let last = report.findings.iter().map(|finding| finding.rank).max();
+    let place = |finding: &Finding| (finding.origin, finding.rank);
+    let last = report.findings.iter().map(place).max();
     left_out == 0
-        && (report.scope.findings <= report.findings.len() as u64 || Some(finding.rank) <= last)
+        && (report.scope.findings <= report.findings.len() as u64 || Some(place(finding)) <= last)
 }
 
 fn is_same(one: &Finding, other: &Finding) -> bool {

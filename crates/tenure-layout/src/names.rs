@@ -1,6 +1,6 @@
 //! Names of generic types: what they hold, whose they are, and how to spell them short.
 
-/// An object and its counts, made by the language's library: the object's own, for whoever looks for it.
+/// An object and its counts, as the library lays them out: findings in it are listed under the object's own name.
 const HOLDERS: [&str; 5] = [
     "alloc::sync::ArcInner<",
     "triomphe::arc::ArcInner<",

@@ -6,19 +6,12 @@ use crate::names;
 use tenure_find::Origin;
 use tenure_types::model::{Declared, Model};
 
-/// Crates of Rust's own, and namespaces of C++'s.
-const STANDARD: [&str; 10] = [
-    "std",
-    "core",
-    "alloc",
-    "proc_macro",
-    "test",
-    "panic_unwind",
-    "compiler_builtins",
-    "__gnu_cxx",
-    "__gnu_pbds",
-    "__cxxabiv1",
-];
+/// Crates of Rust's own; in C++ anybody may call a namespace so.
+const RUST: [&str; 6] =
+    ["core", "alloc", "proc_macro", "test", "panic_unwind", "compiler_builtins"];
+
+/// Namespaces of C++'s own, and Rust's `std`.
+const STANDARD: [&str; 4] = ["std", "__gnu_cxx", "__gnu_pbds", "__cxxabiv1"];
 
 /// Where cargo keeps the sources of dependencies, and systems those of headers.
 const ELSEWHERE: [&str; 5] =
@@ -42,6 +35,7 @@ impl<'m> Origins<'m> {
         let first = names::first(name);
         match (self.crates.get(first), declared) {
             _ if STANDARD.contains(&first) => Origin::Standard,
+            _ if RUST.contains(&first) && !self.crates.is_empty() => Origin::Standard,
             (Some(origin), _) => *origin,
             (None, Some(at)) => of_file(&at.file),
             (None, None) if self.crates.is_empty() => Origin::Yours,

@@ -148,7 +148,7 @@ impl CodeRead {
     /// Whether so much is unknown that code which is not seen to use a word says nothing.
     #[must_use]
     pub fn misses_words(&self) -> bool {
-        self.locked_unknown * 100 > self.locked * Self::MOST_UNKNOWN
+        self.locked_unknown.saturating_mul(100) > self.locked.saturating_mul(Self::MOST_UNKNOWN)
     }
 }
 

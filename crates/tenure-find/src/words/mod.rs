@@ -172,7 +172,7 @@ fn code(code: &CodeRead) -> String {
     if let Some(why) = &code.unread {
         return format!("Code not read: {why}");
     }
-    let percent = |part: u64, all: u64| part * 100 / all.max(1);
+    let percent = |part: u64, all: u64| part.saturating_mul(100) / all.max(1);
     let of = |share: &OperandShare| {
         format!("{} % in {}", percent(share.attributed, share.operands), share.language)
     };
@@ -240,7 +240,7 @@ pub(super) fn origin(origin: Origin) -> &'static str {
     }
 }
 
-/// `, 3 more instances`.
+/// ` and 3 more instances`.
 pub(super) fn instances(finding: &Finding) -> String {
     match finding.instances {
         0 | 1 => String::new(),

@@ -59,9 +59,11 @@ impl Function {
 
 fn is_setup(name: &str) -> bool {
     let parts: Vec<&str> = name.split("::").collect();
-    let last = parts.iter().rev().find(|part| !part.starts_with('{')).copied().unwrap_or(name);
+    let is_named = |part: &&str| !part.starts_with('{');
+    let at = parts.iter().rposition(is_named).unwrap_or(parts.len() - 1);
+    let last = parts[at];
     // Of C++, and C++'s destructors.
-    let is_constructor = parts.len() > 1 && parts[parts.len() - 2] == last;
+    let is_constructor = at > 0 && parts[at - 1] == last;
     is_constructor || last.starts_with('~') || words(last).any(|word| SETUP.contains(&&*word))
 }
 
@@ -101,7 +103,16 @@ mod tests {
         ] {
             assert!(is_setup(name), "{name}");
         }
-        for name in ["conn_accept", "renew", "tcp_v4_rcv", "Session::get", "newline", ""] {
+        for name in [
+            "conn_accept",
+            "renew",
+            "tcp_v4_rcv",
+            "Session::get",
+            "handle::{closure}",
+            "Session::get::{closure}",
+            "newline",
+            "",
+        ] {
             assert!(!is_setup(name), "{name}");
         }
     }

@@ -160,7 +160,7 @@ impl Uses {
         Some(format!("{verb} by {all} in {in_all}: {names}"))
     }
 
-    /// Who reads and who writes them, in words; `None` if no code is known to use them.
+    /// Their readers and writers, in words; `None` if no code is known to use them.
     pub(crate) fn words(&self, evidence: &Evidence) -> Option<String> {
         let (readers, writers) = (self.readers().count(), self.writers().count());
         let read = match readers {

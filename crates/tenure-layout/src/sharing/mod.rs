@@ -22,15 +22,16 @@
 //! | `code` | how many functions change the word, and in loops; those that begin or end an object count for a quarter. Only where the code was read | 0.25 for none, up to 1 with their logarithm; 0.7 of that if none does so atomically |
 //! | `placement` | the share of possible addresses at which the two meet | 0.5, and half of that share |
 //!
-//! A victim's weight is 1 where rules say `read_mostly`; otherwise it comes from its type: a function pointer or
+//! A victim's weight is 1 where rules or the code say `read_mostly`; otherwise it comes from its type: a function pointer or
 //! something constant 0.9, a pointer 0.7, a number 0.4, anything larger 0.3, a link of a hash table or tree that lookups walk 0.5, the links of a list 0.1, another contended
 //! word 0.2 (a lock) or 0.5, and 0.8 in another element or variable. Cold members have none. What a lock guards counts
 //! for 0.15 of that, because its reader holds the lock and so the line; a lock does not guard what is `read_mostly`,
 //! atomic, or a lock itself.
 //!
 //! Where the code was read, a neighbour's weight is the mean of that and of 0.2 to 1 with the logarithm of the functions that read
-//! it, and 0.3 of it if none does. The share of readers that do not take the lock beside them undoes half as much of what a lock
-//! takes away, and makes the lock as bad as another atomic word by the same measure.
+//! it, and 0.3 of it if none does and it is not contended itself. The share of readers that do not take the lock beside them undoes half as much of what a lock
+//! takes away, and makes the lock as bad as another atomic word by the same measure. Where more than a fifth of the atomic
+//! operands are of nothing known, `code` is 1, and a neighbour that no code reads keeps its weight.
 //!
 //! The signals are those by which kernel developers repaired such structs (kind of atomic, read-mostly or written
 //! neighbours, cold fields, embedding, alignment). The numbers are judgement, not measurement: they only rank.
@@ -100,7 +101,7 @@ pub(crate) struct Sufferer {
     pub(crate) leaf: Leaf,
     pub(crate) weight: f64,
     pub(crate) why: Why,
-    /// Of a lock's neighbour: the share of its readers that do not take the lock, as far as that can be told.
+    /// Of a lock's neighbour: the share of its readers that do not take the lock, as far as the code shows it.
     pub(crate) unguarded: f64,
     /// For [`Site::Statics`]: the variable's place among all.
     pub(crate) variable: usize,

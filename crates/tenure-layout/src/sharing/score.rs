@@ -1,4 +1,4 @@
-//! A score: the product of six signals, each with its words. The parent module's table has the numbers.
+//! A score: the product of up to seven signals, each with its words. The parent module's table has the numbers.
 
 use tenure_find::{Role, Signal};
 

@@ -32,7 +32,7 @@ impl Why {
 pub(crate) fn of(layouts: &Layouts<'_>, word: Role, neighbour: &Leaf) -> Option<(f64, Why)> {
     let (weight, what) = match neighbour.role {
         Role::Cold => return None,
-        Role::ReadMostly => (1.0, "read-mostly, says a rule"),
+        Role::ReadMostly => (1.0, "read-mostly"),
         Role::Written => (0.5, "written too, says a rule"),
         Role::Count | Role::Atomic => (0.5, CONTENDED),
         Role::Lock | Role::Sequence => (0.2, "a lock beside it"),

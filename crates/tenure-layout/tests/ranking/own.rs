@@ -75,7 +75,7 @@ static OWN: LazyLock<Report> = LazyLock::new(|| {
 });
 
 #[test]
-fn findings_are_told_by_whose_they_are_and_the_first_list_has_the_program_s_own() {
+fn findings_have_an_origin_and_the_first_list_has_the_program_s_own() {
     let mut request = request("", &[]);
     request.input = Input::File(std::env::current_exe().unwrap());
     request.top = usize::MAX;

@@ -68,10 +68,12 @@ impl Decoded {
         self.parts.clear();
         self.loops.clear();
         self.kills.clear();
+        let mut left = LONGEST;
         for range in &function.ranges {
-            let length = usize::try_from(range.end - range.begin).unwrap_or(LONGEST).min(LONGEST);
+            let length = usize::try_from(range.end - range.begin).unwrap_or(left).min(left);
             let Some(bytes) = text.from(range.begin) else { continue };
             let bytes = &bytes[..bytes.len().min(length)];
+            left -= bytes.len();
             let start = self.code.len();
             let decoder = Decoder::with_ip(64, bytes, range.begin, DecoderOptions::NONE);
             self.code.extend(decoder.into_iter().take_while(|it| !it.is_invalid()));

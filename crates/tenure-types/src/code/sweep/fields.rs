@@ -85,8 +85,10 @@ fn pointer(model: &Model, ty: TypeId, offset: u64, tried: &mut u32) -> Option<Ty
         Kind::Composite { members, .. } => members.iter().find_map(|member| {
             *tried += 1;
             let inside = offset.checked_sub(member.offset)?;
-            let is_tried = *tried < MOST_TRIED && inside < model.bytes_of(member);
-            pointer(model, member.ty, inside, tried).filter(|_| is_tried)
+            if *tried >= MOST_TRIED || inside >= model.bytes_of(member) {
+                return None;
+            }
+            pointer(model, member.ty, inside, tried)
         }),
         _ => None,
     }

@@ -99,11 +99,15 @@ fn sweep(
     let Input::File(path) = input else {
         return Err("the running kernel shows its types and no code; name its vmlinux".to_owned());
     };
-    if model.format() == Format::Btf || entries.is_empty() {
-        return Err("only DWARF says where variables are".to_owned());
+    if model.format() == Format::Btf {
+        return Err("only DWARF says where variables are; this is BTF".to_owned());
+    }
+    if entries.is_empty() {
+        return Err("no entry of its DWARF has a type".to_owned());
     }
     let file = MappedFile::open(path).map_err(|error| error.to_string())?;
-    let object = File::parse(file.bytes()).map_err(|error| error.to_string())?;
+    let object = File::parse(file.bytes())
+        .map_err(|_| "it is no single program or library; name the linked program".to_owned())?;
     use object::Object as _;
     if object.architecture() != Architecture::X86_64 {
         return Err(format!("code for {:?} is not read, only for x86-64", object.architecture()));
@@ -134,6 +138,11 @@ fn sweep(
         )
         .collect();
     progress.end();
+    if found.iter().all(|unit| !unit.is_cut && unit.blind == unit.names.len() as u64) {
+        return Err("no unit says where the variables of its functions are; split DWARF \
+                    (-gsplit-dwarf) is not read"
+            .to_owned());
+    }
     Ok(gather(found))
 }
 
@@ -195,7 +204,8 @@ impl Shared<'_> {
             takes_lock: &takes_lock,
         };
         for function in &code.functions {
-            let bytes: u64 = function.ranges.iter().map(|range| range.end - range.begin).sum();
+            let lengths = function.ranges.iter().map(|range| range.end - range.begin);
+            let bytes = lengths.fold(0, u64::saturating_add);
             if !spend(budget, bytes) {
                 found.is_cut = true;
                 break;

@@ -6,15 +6,19 @@ use super::super::spell;
 const TAKES: [&str; 9] =
     ["lock", "rdlock", "wrlock", "trylock", "spinlock", "timedlock", "down", "rlock", "wlock"];
 
+/// Words of functions that are about a lock, and do not take it.
+const OTHERWISE: [&str; 4] = ["init", "destroy", "held", "assert"];
+
 /// Whether a function takes a lock, by a symbol.
 pub(super) fn takes_lock(symbol: &str) -> bool {
     let name = spell::function(symbol);
-    let last = name.rsplit("::").next().unwrap_or(&name);
+    let last = name.rsplit("::").next().unwrap_or(&name).to_ascii_lowercase();
     let words = || last.split(|letter: char| !letter.is_alphabetic());
     let first = words().find(|word| !word.is_empty()).unwrap_or_default();
     // `down_read`, and not `shut_down`.
     let takes = |word: &str| TAKES.contains(&word) && (word != "down" || first == "down");
-    words().any(takes) && !words().any(|word| word.ends_with("unlock"))
+    let does_not = |word: &str| word.ends_with("unlock") || OTHERWISE.contains(&word);
+    words().any(takes) && !words().any(does_not)
 }
 
 #[cfg(test)]
@@ -31,11 +35,20 @@ mod tests {
             "down_read",
             "_ZNSt5mutex4lockEv",
             "ngx_spinlock",
+            "leveldb::port::Mutex::Lock",
         ] {
             assert!(takes_lock(name), "{name}");
         }
-        for name in ["mutex_unlock", "clock_gettime", "block_write", "shut_down", "rwlock_init", ""]
-        {
+        for name in [
+            "mutex_unlock",
+            "clock_gettime",
+            "block_write",
+            "shut_down",
+            "rwlock_init",
+            "__raw_spin_lock_init",
+            "lock_is_held",
+            "",
+        ] {
             assert!(!takes_lock(name), "{name}");
         }
     }

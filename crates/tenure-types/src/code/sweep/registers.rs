@@ -117,7 +117,7 @@ impl State {
         self.slots.clear();
     }
 
-    /// What holds whichever of two paths led here.
+    /// Keeps what holds on both of two paths.
     pub(super) fn meet(&mut self, other: &Self) {
         for (mine, other) in self.registers.iter_mut().zip(&other.registers) {
             *mine = mine.meet(*other);

@@ -85,11 +85,7 @@ impl Walker<'_, '_> {
                 Value::Null
             }
             Code::Xchg_rm64_r64 | Code::Xchg_r64_RAX if is_register && to.is_some() => {
-                let (mine, other) = (of(one.op0_register()), of(one.op1_register()));
-                if let (Some(with), Some(state)) = (number(one.op1_register()), &mut self.state) {
-                    state.set(with, mine);
-                }
-                other
+                of(one.op1_register())
             }
             Code::Push_r64 => {
                 let value = of(one.op0_register());

@@ -19,6 +19,9 @@ const MOST_ATTRIBUTES: usize = 128;
 /// Places of one function's variables.
 const MOST_CLAIMS: usize = 1 << 16;
 
+/// Places of all variables of a unit that are read.
+const MOST_PLACES: usize = 1 << 22;
+
 /// How often an entry may refer to another for what it lacks.
 const MOST_ORIGINS: usize = 16;
 
@@ -320,11 +323,12 @@ impl<'a> Scan<'_, 'a> {
 
     fn finish(self, entries: &EntryTypes, fields: &Fields<'_>) -> Code {
         let mut claims: Vec<Vec<Claim>> = self.functions.iter().map(|_| Vec::new()).collect();
+        let mut left = MOST_PLACES;
         for variable in &self.variables {
             let claims = &mut claims[variable.function];
             let Some(ty) = self.type_of(self.metas[variable.meta], entries) else { continue };
             if claims.len() < MOST_CLAIMS && may_lead(fields, ty) {
-                self.claim(variable, ty, fields, claims);
+                self.claim(variable, ty, fields, claims, &mut left);
             }
         }
         let functions = self.functions.iter().zip(claims).map(|(open, mut claims)| {
@@ -338,10 +342,10 @@ impl<'a> Scan<'_, 'a> {
             Some((open.ranges.first()?.begin, fields.pointee(ty, 0)?))
         };
         let results = self.functions.iter().filter_map(result).collect();
-        let mut known: FxHashMap<usize, Callee> = FxHashMap::default();
+        let mut known: FxHashMap<(usize, bool), Callee> = FxHashMap::default();
         let mut calls = FxHashMap::default();
         for (returns, origin) in &self.calls {
-            let callee = known.entry(origin.at).or_insert_with(|| {
+            let callee = known.entry((origin.at, origin.supplementary)).or_insert_with(|| {
                 let Some(meta) = self.own(*origin) else { return Callee::default() };
                 let ty = self.type_of(meta, entries);
                 let returns = ty.and_then(|ty| fields.pointee(ty, 0));
@@ -363,9 +367,14 @@ impl<'a> Scan<'_, 'a> {
         ty: TypeId,
         fields: &Fields<'_>,
         claims: &mut Vec<Claim>,
+        left: &mut usize,
     ) {
         let frame = self.functions[variable.function].frame;
         let mut note = |range: Range, expression| {
+            if *left == 0 || claims.len() >= MOST_CLAIMS {
+                return false;
+            }
+            *left -= 1;
             // Nothing is said where it is not understood.
             let _ = places(self.unit, expression, frame, |inside, place| {
                 let what = match place {
@@ -383,22 +392,17 @@ impl<'a> Scan<'_, 'a> {
                 };
                 claims.extend(what.map(|what| Claim { range, what }));
             });
+            true
         };
         if let AttributeValue::Exprloc(expression) = variable.location {
-            for range in &self.blocks[variable.block] {
-                note(*range, expression);
-            }
+            let _ = self.blocks[variable.block].iter().all(|range| note(*range, expression));
             return;
         }
         let lists = &self.reader.dwarf;
         let Ok(Some(mut list)) = lists.attr_locations(self.unit, variable.location) else { return };
-        let mut left = MOST_CLAIMS;
-        while left > 0
-            && let Ok(Some(entry)) = list.next()
-        {
-            left -= 1;
-            note(entry.range, entry.data);
-        }
+        while let Ok(Some(entry)) = list.next()
+            && note(entry.range, entry.data)
+        {}
     }
 }
 

@@ -103,6 +103,7 @@ impl Scratch {
                 claims: &function.claims,
                 next: 0,
                 active: std::mem::take(&mut self.active),
+                ends: u64::MAX,
                 at_jump: at_jump.take(),
                 steady: Value::Stack,
                 state: if nth == 0 { Some(State::entry()) } else { None },
@@ -124,6 +125,8 @@ pub(super) struct Walker<'w, 't> {
     claims: &'w [Claim],
     next: usize,
     pub(super) active: Vec<Claim>,
+    /// Where the first of them ends.
+    ends: u64,
     /// At the last jump to an address that is not known.
     at_jump: Option<State>,
     /// The stack pointer behind the prologue.
@@ -152,17 +155,17 @@ impl Walker<'_, '_> {
 
     /// What is known before the instruction at an address.
     fn arrive(&mut self, ip: u64, scratch: &mut Scratch) {
-        if let Some(claim) = self.claims.get(self.next)
+        if ip >= self.ends {
+            self.active.retain(|claim| ip < claim.range.end);
+            self.ends = self.active.iter().map(|claim| claim.range.end).min().unwrap_or(u64::MAX);
+        }
+        while let Some(claim) = self.claims.get(self.next)
             && claim.range.begin <= ip
         {
-            self.active.retain(|claim| ip < claim.range.end);
-            while let Some(claim) = self.claims.get(self.next)
-                && claim.range.begin <= ip
-            {
-                self.next += 1;
-                if ip < claim.range.end && self.active.len() < MOST_ACTIVE {
-                    self.active.push(*claim);
-                }
+            self.next += 1;
+            if ip < claim.range.end && self.active.len() < MOST_ACTIVE {
+                self.active.push(*claim);
+                self.ends = self.ends.min(claim.range.end);
             }
         }
         let jumped = scratch.pending.remove(&ip);
