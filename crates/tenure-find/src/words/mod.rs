@@ -180,7 +180,7 @@ fn code(code: &CodeRead) -> String {
     let mut sentence = format!("Code of {}", count_of(code.functions, "function"));
     if !known.is_empty() {
         sentence += &format!(
-            ": of the operands that threads may share, the member or variable is known of {}",
+            ": of the operands that threads may share, {} have a known member or variable",
             known.join(", ")
         );
     }
