@@ -9,7 +9,7 @@
 //! | conclusion | from |
 //! |---|---|
 //! | a contended word, whatever its type | an atomic addition or compare-exchange that some function other than a [setup](Function::is_setup) has |
-//! | read-mostly | [`MANY`] functions read it, and a setup or at most one function in [`MANY`] of those writes it |
+//! | read-mostly | at least six functions read it, and only setups write it, or at most one function for six that read it |
 //! | not guarded by a lock beside it | functions read it that do not take the lock. One that is called with the lock held counts as well: so this is a hint, and counts half |
 //! | takes a lock | the function changes the lock's word atomically, or passes its address to a function whose name says that it locks |
 
