@@ -197,6 +197,15 @@ impl Evidence {
         self.types.contains_key(&ty)
     }
 
+    fn is_setup(&self, function: u32) -> bool {
+        self.functions[function as usize].is_setup
+    }
+
+    /// How much a function counts.
+    fn weight(&self, function: u32) -> f64 {
+        if self.is_setup(function) { 0.25 } else { 1.0 }
+    }
+
     fn add(&self, ty: TypeId, offset: u64, size: u64, only_direct: bool, uses: &mut Uses) {
         let Some((start, end)) = self.types.get(&ty) else { return };
         let rows = &self.rows[*start..*end];

@@ -55,8 +55,7 @@ impl Uses {
         let of = |(function, counts): &(u32, Counts)| {
             let all = counts.reads + counts.writes + counts.adds + counts.exchanges + counts.locks;
             let in_loop = if counts.weight > all { 1.5 } else { 1.0 };
-            let is_setup = evidence.functions[*function as usize].is_setup;
-            in_loop * if is_setup { 0.25 } else { 1.0 }
+            in_loop * evidence.weight(*function)
         };
         let functions: f64 = self.by.iter().filter(|(_, it)| writes(it)).map(of).sum();
         let heat = (0.25 + 0.15 * (1.0 + functions).log2()).min(1.0);
@@ -65,19 +64,15 @@ impl Uses {
 
     /// How many functions read them; those that only run when an object begins or ends count for a quarter.
     pub(crate) fn readers_weighed(&self, evidence: &Evidence) -> f64 {
-        let of = |function: u32| {
-            if evidence.functions[function as usize].is_setup { 0.25 } else { 1.0 }
-        };
-        self.readers().map(of).sum()
+        self.readers().map(|function| evidence.weight(function)).sum()
     }
 
     /// The share of readers that do not take a lock, of those that do not only run when an object begins or ends; 0 if no
     /// function is seen to take it.
     pub(crate) fn read_without(&self, evidence: &Evidence, lock: &Self) -> f64 {
         let takers: Vec<u32> = lock.takers().collect();
-        let is_hot = |function: &u32| !evidence.functions[*function as usize].is_setup;
         let (mut without, mut all) = (0.0, 0.0);
-        for function in self.readers().filter(is_hot) {
+        for function in self.readers().filter(|function| !evidence.is_setup(*function)) {
             all += 1.0;
             if takers.binary_search(&function).is_err() {
                 without += 1.0;
@@ -113,15 +108,15 @@ impl Uses {
     /// Whether they are changed atomically by more than the beginning or end of something.
     #[must_use]
     pub fn is_contended(&self, evidence: &Evidence) -> bool {
-        self.changers().any(|function| !evidence.functions[function as usize].is_setup)
+        self.changers().any(|function| !evidence.is_setup(function))
     }
 
     /// Whether they are read far and wide, and hardly written.
     #[must_use]
     pub fn is_read_mostly(&self, evidence: &Evidence) -> bool {
-        let is_setup = |function: u32| evidence.functions[function as usize].is_setup;
-        let readers = self.readers().filter(|function| !is_setup(*function)).count();
-        let writers = self.writers().filter(|function| !is_setup(*function)).count();
+        let is_hot = |function: &u32| !evidence.is_setup(*function);
+        let readers = self.readers().filter(is_hot).count();
+        let writers = self.writers().filter(is_hot).count();
         readers >= MANY && writers * MANY <= readers
     }
 
