@@ -7,12 +7,11 @@ use std::time::{Duration, Instant};
 
 use rustix::event::EventfdFlags;
 
+use crate::arch::HITS;
+pub(crate) use crate::arch::WORDS;
 use crate::sys::Sample;
 use crate::sys::guard::Guard;
 use crate::sys::perf::{Event, Ring};
-
-/// The debug registers of a thread.
-pub(crate) const WORDS: usize = 4;
 
 /// Threads that are watched at a time.
 pub(crate) const THREADS: usize = 8;
@@ -25,9 +24,6 @@ pub(crate) const LOOK: Duration = Duration::from_millis(5);
 
 /// How often signals of guarded threads are looked for meanwhile.
 const STEP: Duration = Duration::from_micros(500);
-
-/// A breakpoint turns itself off after so many hits: two in a row tell a lock's taking from its release.
-const HITS: i32 = 2;
 
 /// Holds the file descriptors that a look takes, until it is dropped; `None` if there are not so many.
 pub(crate) fn spare_descriptors() -> Option<Vec<OwnedFd>> {
@@ -122,7 +118,7 @@ fn arm(tid: u32, words: &[u64]) -> io::Result<Armed> {
     let ring = Ring::new(Event::leader(tid)?, 1)?;
     let mut armed = Vec::new();
     for &word in words {
-        let event = Event::breakpoint(tid, word, &ring.event, HITS)?;
+        let event = Event::breakpoint(tid, word, &ring.event, HITS.into())?;
         event.write_to(&ring)?;
         armed.push((word, event));
     }

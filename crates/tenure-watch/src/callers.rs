@@ -18,10 +18,8 @@ use rustc_hash::FxHashMap;
 use tenure_contend::find::Programs;
 use tenure_contend::record::Module;
 
-use crate::sys::{Registers, Sample};
-
-const BP: Register = Register(6);
-const SP: Register = Register(7);
+use crate::arch::{FRAME, RETURN, Registers, STACK, VENDOR, code_address};
+use crate::sys::Sample;
 
 /// Calls that are gone up, at most.
 const MOST: usize = 6;
@@ -40,7 +38,7 @@ const LIBRARIES: [&str; 9] = [
 ];
 
 /// What their functions' names begin with where they are linked into the program.
-const FUNCTIONS: [&str; 20] = [
+const FUNCTIONS: [&str; 21] = [
     "std::",
     "core::",
     "alloc::",
@@ -48,6 +46,7 @@ const FUNCTIONS: [&str; 20] = [
     "lock_api::",
     "__rust_",
     "__rustc",
+    "__aarch64_",
     "pthread_",
     "__pthread_",
     "___pthread_",
@@ -79,19 +78,21 @@ struct Unwound {
     path: PathBuf,
     /// `.eh_frame`, and where it lies.
     frames: (u64, Vec<u8>),
-    /// By address in the file: where the caller's stack begins, and where its `rbp` was saved.
+    /// By address in the file: where the caller's stack begins, and where its registers were saved.
     rules: RefCell<FxHashMap<u64, Option<Rule>>>,
     /// Functions by address: where they begin and end.
     functions: Vec<(u64, u64, SymbolIndex)>,
     is_library: bool,
 }
 
-/// The caller's stack pointer is so far from a register; its `rbp` was saved so far from that.
+/// The caller's stack pointer is so far from a register; its frame pointer and the return address were saved so far from
+/// that, if they were.
 #[derive(Debug, Clone, Copy)]
 struct Rule {
     register: Register,
     offset: i64,
     frame: Option<i64>,
+    back: Option<i64>,
 }
 
 impl Callers {
@@ -103,23 +104,25 @@ impl Callers {
         self.modules.is_empty()
     }
 
-    /// Whether a sample was taken in a function of a library for C and C++.
-    pub(crate) fn is_of_library(&mut self, sample: &Sample) -> bool {
-        self.file(sample.ip).is_some_and(|(_, file)| file.is_library)
+    /// Whether a return address is of a function of a library for C and C++.
+    pub(crate) fn is_of_library(&mut self, code: u64) -> bool {
+        self.file(code).is_some_and(|(_, file)| file.is_library)
     }
 
-    /// The return address in the program's own code, if a sample was taken in a function that is not the program's.
-    pub(crate) fn caller(&mut self, sample: &Sample) -> Option<u64> {
-        if !self.is_foreign(sample.ip) {
+    /// The return address in the program's own code, if the access of a sample, which ends at an address, is of a function
+    /// that is not the program's.
+    pub(crate) fn caller(&mut self, end: u64, sample: &Sample) -> Option<u64> {
+        if !self.is_foreign(end) {
             return None;
         }
         let registers = sample.registers.as_ref()?;
         let (mut code, mut stack) = (sample.ip, registers.0[Registers::SP]);
         let mut frame = registers.0[Registers::BP];
+        let mut link = registers.link();
         for _ in 0..MOST {
             let (module, file) = self.file(code)?;
             let inside = code.wrapping_sub(module.bias);
-            let step = file.step(inside, stack, frame)?;
+            let step = file.step(inside, stack, frame, link.is_some())?;
             let word = |address: u64| {
                 let at = address.checked_sub(registers.0[Registers::SP])? / 8;
                 sample
@@ -128,7 +131,13 @@ impl Callers {
                     .copied()
                     .filter(|_| address.is_multiple_of(8))
             };
-            let back = word(step.canonical - 8)?;
+            let back = match step.back {
+                Some(saved) => word(saved)?,
+                None => link?,
+            };
+            let back = code_address(back);
+            // It is the return address of the innermost function alone.
+            link = None;
             if let Some(saved) = step.frame {
                 frame = word(saved)?;
             }
@@ -169,8 +178,9 @@ impl Callers {
 struct Step {
     /// The stack pointer before the call.
     canonical: u64,
-    /// Where the caller's `rbp` was saved.
+    /// Where the caller's frame pointer and the return address were saved, if they were.
     frame: Option<u64>,
+    back: Option<u64>,
 }
 
 impl Unwound {
@@ -207,22 +217,28 @@ impl Unwound {
         Some(rustc_demangle::demangle(symbol.name().ok()?).to_string())
     }
 
-    fn step(&self, address: u64, stack: u64, frame: u64) -> Option<Step> {
+    /// From a function that has called no other one yet if `is_leaf`.
+    fn step(&self, address: u64, stack: u64, frame: u64, is_leaf: bool) -> Option<Step> {
         if self.frames.1.is_empty() {
             // Go has frame pointers, and no such tables.
-            return Some(Step { canonical: frame.checked_add(16)?, frame: Some(frame) });
+            let canonical = frame.checked_add(16)?;
+            return Some(Step { canonical, frame: Some(frame), back: Some(canonical - 8) });
         }
         let read = || self.rule(address);
-        let rule = (*self.rules.borrow_mut().entry(address).or_insert_with(read))?;
-        let from = if rule.register == SP { stack } else { frame };
+        let Some(rule) = *self.rules.borrow_mut().entry(address).or_insert_with(read) else {
+            // Functions in assembly may have no tables, and save nothing.
+            return is_leaf.then_some(Step { canonical: stack, frame: None, back: None });
+        };
+        let from = if rule.register == STACK { stack } else { frame };
         let canonical = from.wrapping_add_signed(rule.offset);
-        let frame = rule.frame.map(|offset| canonical.wrapping_add_signed(offset));
-        Some(Step { canonical, frame })
+        let saved = |offset: i64| canonical.wrapping_add_signed(offset);
+        Some(Step { canonical, frame: rule.frame.map(saved), back: rule.back.map(saved) })
     }
 
     fn rule(&self, address: u64) -> Option<Rule> {
         let (start, bytes) = &self.frames;
-        let section = EhFrame::new(bytes, LittleEndian);
+        let mut section = EhFrame::new(bytes, LittleEndian);
+        section.set_vendor(VENDOR);
         let bases = BaseAddresses::default().set_eh_frame(*start);
         let mut context = UnwindContext::new();
         let row = section
@@ -232,11 +248,12 @@ impl Unwound {
             CfaRule::RegisterAndOffset { register, offset } => (*register, *offset),
             CfaRule::Expression(_) => return None,
         };
-        let frame = match row.register(BP) {
+        let saved = |register| match row.register(register) {
             Some(RegisterRule::Offset(offset)) => Some(offset),
             _ => None,
         };
-        [BP, SP].contains(&register).then_some(Rule { register, offset, frame })
+        let (frame, back) = (saved(FRAME), saved(RETURN));
+        [FRAME, STACK].contains(&register).then_some(Rule { register, offset, frame, back })
     }
 }
 
@@ -281,8 +298,10 @@ mod tests {
             })
             .unwrap();
         assert!(start < end && !file.is_foreign(start + 1));
-        // At its first instruction the return address lies on top of the stack.
-        let step = file.step(start, 0x1000, 0x2000).unwrap();
-        assert_eq!((step.canonical, step.frame), (0x1008, None));
+        // At its first instruction the return address lies on top of the stack, or is in a register.
+        let is_on_stack = Registers::default().link().is_none();
+        let (canonical, back) = if is_on_stack { (0x1008, Some(0x1000)) } else { (0x1000, None) };
+        let step = file.step(start, 0x1000, 0x2000, !is_on_stack).unwrap();
+        assert_eq!((step.canonical, step.frame, step.back), (canonical, None, back));
     }
 }

@@ -6,6 +6,8 @@
 //! It works on Linux on x86-64.
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod arch;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod arm;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod backend;

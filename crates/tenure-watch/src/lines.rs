@@ -6,6 +6,7 @@ use rustc_hash::FxHashMap;
 use tenure_contend::possible::Share;
 use tenure_contend::record::{self, Access, Entry, Possible};
 
+use crate::arch::USER_END;
 use crate::code::Touch;
 use crate::heap::{self, Block};
 use crate::lanes::{self, Lane, Life};
@@ -25,9 +26,6 @@ const ENOUGH_HITS: u64 = 8;
 const KNOWN: u64 = 40;
 const PRIVATE: u64 = 160;
 const MOST_PATIENCE: u64 = 40;
-
-/// Behind the last address that a program can have.
-const USER_END: u64 = 1 << 47;
 
 /// Bytes of a word that is watched.
 const WORD: u8 = 8;

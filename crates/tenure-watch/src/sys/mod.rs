@@ -11,19 +11,7 @@ pub(crate) mod tracer;
 
 pub(crate) use child::now;
 
-/// The general registers of a thread, in the order of perf's masks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Registers(pub(crate) [u64; Self::COUNT]);
-
-impl Registers {
-    /// `ax bx cx dx si di bp sp`, `ip`, and `r8` to `r15`.
-    const COUNT: usize = 17;
-    /// The bits of these in perf's mask. Between `ip` and `r8` are flags and segments.
-    pub(crate) const MASK: u64 = 0xff_01ff;
-    pub(crate) const BP: usize = 6;
-    pub(crate) const SP: usize = 7;
-    pub(crate) const R8: usize = 9;
-}
+pub(crate) use crate::arch::Registers;
 
 /// What a thread did when its clock ticked, or when it met a breakpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -33,7 +21,7 @@ pub(crate) struct Sample {
     pub(crate) cpu: u32,
     /// Of the clock of [`now`].
     pub(crate) time: u64,
-    /// The instruction that would have been next.
+    /// The instruction that would have been next; of a breakpoint that comes before the access, the one that does it.
     pub(crate) ip: u64,
     /// Of a breakpoint: where it is.
     pub(crate) address: u64,

@@ -11,6 +11,8 @@ use nix::sys::time::TimeValLike;
 use tenure_contend::record::Module;
 use tenure_types::Error;
 
+use crate::arch;
+
 /// The CPUs that are there.
 pub(crate) fn cpus() -> Vec<u32> {
     let online = fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
@@ -338,8 +340,9 @@ fn check_program(pid: u32) -> Result<(), Error> {
         Ok(()) if head[4] == 1 => Err(Error::new(format!(
             "process {pid} is a 32-bit program; only 64-bit ones can be watched"
         ))),
-        Ok(()) if machine != object::elf::EM_X86_64.0 => Err(Error::new(format!(
-            "process {pid} is not a program for x86-64; only those can be watched here"
+        Ok(()) if machine != arch::MACHINE => Err(Error::new(format!(
+            "process {pid} is not a program for {}; only those can be watched here",
+            arch::NAME
         ))),
         // A file that cannot be read says nothing.
         _ => Ok(()),

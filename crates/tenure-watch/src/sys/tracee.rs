@@ -6,6 +6,8 @@ use nix::sys::ptrace;
 use nix::unistd::Pid;
 use tenure_contend::record::Ended;
 
+use crate::arch;
+
 /// What has become of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Change {
@@ -96,12 +98,9 @@ pub(super) fn is_lost_trap(tid: u32) -> bool {
     ptrace::getsiginfo(of(tid)).is_ok_and(|it| is_lost(it.si_code))
 }
 
-/// The same, of the code of a signal. A breakpoint instruction's own has another one, and so have those that programs
-/// send.
+/// The same, of the code of a signal. Those that programs send have another one.
 pub(super) fn is_lost(code: i32) -> bool {
-    const TRAP_BRKPT: i32 = 1;
-    const TRAP_HWBKPT: i32 = 4;
-    matches!(code, TRAP_BRKPT | TRAP_HWBKPT)
+    arch::TRAPS.contains(&code)
 }
 
 /// Whether a stopped thread has a lost trap that has not been handed out.

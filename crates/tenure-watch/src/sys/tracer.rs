@@ -7,7 +7,6 @@
 //! It has a copy of the parent's memory, where other threads may have held locks. So it allocates nothing.
 
 use std::io::{self, Read, Write};
-use std::mem::offset_of;
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 
@@ -16,18 +15,13 @@ use nix::libc;
 use nix::sys::ptrace;
 use nix::sys::wait::waitpid;
 
+use super::Sample;
 use super::child::{self, Shared, now};
 use super::tracee::{self, Change, has_trap_pending, is_lost_trap, of};
-use super::{Registers, Sample};
-
-/// Debug registers for addresses.
-const WORDS: usize = 4;
+use crate::arch::{HITS, WORDS, traced};
 
 /// Threads of a request.
 pub(crate) const THREADS: usize = 64;
-
-/// Hits of a word after which its breakpoint is taken away: two in a row tell a lock's taking from its release.
-const HITS: u8 = 2;
 
 /// How long a thread may take to stop before others are not kept waiting: it may have no CPU.
 const PATIENCE: u64 = 50_000_000;
@@ -157,7 +151,7 @@ fn serve(exchange: &mut Exchange, fd: i32) {
         unsafe { libc::write(fd, turn.as_ptr().cast(), 1) };
     }
     // A thread that sleeps in the kernel stops before it could meet a breakpoint.
-    while slots.0.iter().any(|slot| slot.tid != 0 && slot.control != 0) {
+    while slots.0.iter().any(|slot| slot.tid != 0 && slot.armed != 0) {
         slots.finish(exchange, now() + PATIENCE);
     }
 }
@@ -171,8 +165,8 @@ struct Slot {
     at: Option<usize>,
     /// Whether it has been asked to stop, to be released.
     is_stopping: bool,
-    /// What its debug register 7 has: which breakpoints are on.
-    control: u64,
+    /// Which breakpoints are on: a bit for each word.
+    armed: u8,
     words: [u64; WORDS],
     hits: [u8; WORDS],
     /// Nanoseconds that it had run when its breakpoints were set.
@@ -272,7 +266,7 @@ impl Slot {
             };
             if self.is_stopping {
                 self.stop(exchange, signal);
-            } else if self.control == 0 && self.hits == [0; WORDS] && !self.arm(exchange) {
+            } else if self.armed == 0 && self.hits == [0; WORDS] && !self.arm(exchange) {
                 tracee::detach(self.tid, signal);
                 self.tid = 0;
             } else {
@@ -287,10 +281,9 @@ impl Slot {
         if is_sample {
             self.sample(exchange, 0);
         }
-        if self.control != 0 {
+        if self.armed != 0 {
             self.watched(exchange);
-            let _ = self.set(7, 0);
-            self.control = 0;
+            self.keep(0);
         }
         // A trap that has come, and has not been handed out, would end the thread.
         if !is_sample && has_trap_pending(self.tid) {
@@ -304,47 +297,39 @@ impl Slot {
 
     /// Sets its breakpoints. Whether it could.
     fn arm(&mut self, exchange: &mut Exchange) -> bool {
-        /// Eight bytes, read or written: four bits for each word, from this one on.
-        const BOTH: u64 = 0b1011;
-        const KINDS: usize = 16;
         let Some(at) = self.at else { return false };
         self.ran = ran(self.tid);
-        let mut control = 0;
         self.words = exchange.words;
-        for (which, &word) in self.words.iter().enumerate().filter(|(_, word)| **word != 0) {
-            if let Err(error) = self.set(which, word) {
-                exchange.errors[at] = error as i32;
-                return false;
-            }
-            control |= 1 << (2 * which) | BOTH << (KINDS + 4 * which);
-        }
-        let _ = self.set(6, 0);
-        match self.set(7, control) {
-            Ok(()) => self.control = control,
+        match traced::arm(of(self.tid), &self.words) {
+            Ok(armed) => self.armed = armed,
             Err(error) => exchange.errors[at] = error as i32,
         }
-        self.control != 0
+        self.armed != 0
+    }
+
+    /// Takes away all its breakpoints but these.
+    fn keep(&mut self, armed: u8) {
+        let _ = traced::keep(of(self.tid), &self.words, armed);
+        self.armed = armed;
     }
 
     /// It has met breakpoints, unless the reason of its trap was lost.
     fn hit(&mut self, exchange: &mut Exchange) {
-        let reason = ptrace::read_user(of(self.tid), register(6)).unwrap_or(0);
-        let _ = self.set(6, 0);
-        let mut control = self.control;
-        for which in (0..WORDS).filter(|which| reason & (1 << which) != 0) {
+        let met = traced::met(of(self.tid), &self.words, self.armed);
+        let mut armed = self.armed;
+        for which in (0..WORDS).filter(|which| met & (1 << which) != 0) {
             self.hits[which] += 1;
             self.sample(exchange, self.words[which]);
             if self.hits[which] >= HITS {
-                control &= !(1 << (2 * which));
+                armed &= !(1 << which);
             }
         }
-        if reason & 0xf == 0 && self.at.is_some() {
+        if met == 0 && self.at.is_some() {
             exchange.kept += 1;
         }
-        if control != self.control {
+        if armed != self.armed {
             self.watched(exchange);
-            let _ = self.set(7, control);
-            self.control = control;
+            self.keep(armed);
         }
     }
 
@@ -352,40 +337,29 @@ impl Slot {
     fn watched(&self, exchange: &mut Exchange) {
         let Some(at) = self.at else { return };
         let ran = ran(self.tid).saturating_sub(self.ran);
-        for which in (0..WORDS).filter(|which| self.control & (1 << (2 * which)) != 0) {
+        for which in (0..WORDS).filter(|which| self.armed & (1 << which) != 0) {
             exchange.exposed[at][which] = ran;
         }
     }
 
     fn sample(&self, exchange: &mut Exchange, address: u64) {
-        /// The segment of 64-bit code.
-        const LONG: u64 = 0x33;
-        let Ok(it) = ptrace::getregs(of(self.tid)) else { return };
-        let is_call = it.orig_rax.cast_signed() >= 0;
+        let Some(stopped) = traced::stopped(of(self.tid)) else { return };
         // As those of a clock that stands still in the kernel.
-        if address == 0 && is_call || self.at.is_none() {
+        if address == 0 && stopped.is_call || self.at.is_none() {
             return;
         }
         let Some(sample) = exchange.samples.get_mut(exchange.taken) else { return };
-        let registers = Registers([
-            it.rax, it.rbx, it.rcx, it.rdx, it.rsi, it.rdi, it.rbp, it.rsp, it.rip, it.r8, it.r9,
-            it.r10, it.r11, it.r12, it.r13, it.r14, it.r15,
-        ]);
         *sample = Sample {
             pid: 0,
             tid: self.tid,
             cpu: cpu(self.tid),
             time: now(),
-            ip: it.rip,
+            ip: stopped.ip,
             address,
-            registers: (it.cs == LONG).then_some(registers),
-            stack: stack(self.tid, it.rsp),
+            registers: stopped.registers,
+            stack: stack(self.tid, stopped.stack),
         };
         exchange.taken += 1;
-    }
-
-    fn set(&self, which: usize, value: u64) -> Result<(), Errno> {
-        ptrace::write_user(of(self.tid), register(which), value.cast_signed())
     }
 }
 
@@ -402,12 +376,6 @@ fn stack(tid: u32, address: u64) -> [u64; Sample::STACK] {
         libc::process_vm_readv(tid.cast_signed(), &raw const local, 1, &raw const remote, 1, 0)
     };
     words
-}
-
-/// Where ptrace has a debug register.
-fn register(which: usize) -> ptrace::AddressType {
-    let at = offset_of!(libc::user, u_debugreg) + which * size_of::<u64>();
-    std::ptr::without_provenance_mut(at)
 }
 
 /// Waits a little for a request, or for the end of the stream.

@@ -1,0 +1,24 @@
+//! What depends on the processor: its registers and instructions, what a thread that stops has done, and how ptrace sets
+//! breakpoints.
+
+mod x86_64;
+
+use x86_64 as this;
+
+pub(crate) use this::{
+    FRAME, HITS, Instruction, MACHINE, NAME, RETURN, Registers, STACK, TRAPS, USER_END, VENDOR,
+    code_address, traced,
+};
+
+/// The debug registers of a thread, at most.
+pub(crate) const WORDS: usize = 4;
+
+/// What a thread has stopped for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Stop {
+    Clock,
+    Breakpoint,
+}
+
+/// Reads bytes of code. Whether all of them could be read.
+pub(crate) type Read<'a> = &'a dyn Fn(u64, &mut [u8]) -> bool;

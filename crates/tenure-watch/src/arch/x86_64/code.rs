@@ -1,0 +1,247 @@
+//! Instructions: which one a thread has executed last, what it did to memory, and where.
+//!
+//! The instruction is the one that ends where the thread would go on. Where it begins is not written anywhere: all places
+//! before it are tried, and those from which decoding arrives at its end vote. The code falls into step within a few
+//! instructions.
+
+use iced_x86::{
+    Code as Opcode, Decoder, DecoderOptions, Instruction as Decoded, InstructionInfoFactory,
+    Mnemonic, OpAccess, OpKind, Register,
+};
+use rustc_hash::FxHashMap;
+use tenure_contend::record::Access;
+
+use super::Registers;
+use crate::arch::{Read, Stop};
+
+/// Bytes before an instruction's end from which decoding is tried.
+const WINDOW: usize = 64;
+
+/// An instruction that accesses memory.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Instruction {
+    decoded: Decoded,
+    pub(crate) access: Access,
+    /// Bytes.
+    pub(crate) size: u8,
+}
+
+impl Instruction {
+    /// The one that a thread has waited for, or that has met a breakpoint. A clock interrupts a thread once the instruction
+    /// that waited has retired, and a breakpoint once the access is done: it is the one before, for both.
+    pub(crate) fn met(_: Stop, ip: u64, read: Read<'_>) -> Option<Self> {
+        let mut bytes = [0; WINDOW];
+        // What is mapped begins at a page: less can be had there.
+        let inside = usize::try_from(ip % 4096).ok()?.clamp(1, WINDOW);
+        let bytes = &mut bytes[WINDOW - inside..];
+        let decoded = read(ip.wrapping_sub(inside as u64), bytes).then(|| before(bytes, ip))??;
+        let (access, size) = access(&decoded)?;
+        Some(Self { decoded, access, size })
+    }
+
+    /// The address behind it.
+    pub(crate) fn end(&self) -> u64 {
+        self.decoded.next_ip()
+    }
+
+    /// Where it accessed memory, by the registers of the thread that has stopped; `None` if they do not tell that any more.
+    pub(crate) fn address(&self, registers: &Registers) -> Option<u64> {
+        address(&self.decoded, registers)
+    }
+}
+
+/// The instruction that ends with these bytes, by vote.
+fn before(bytes: &[u8], end: u64) -> Option<Decoded> {
+    let start = end - bytes.len() as u64;
+    // For each place: where the last instruction begins if decoding starts there.
+    let mut last: Vec<Option<usize>> = vec![None; bytes.len()];
+    let mut votes: FxHashMap<usize, usize> = FxHashMap::default();
+    for at in (0..bytes.len()).rev() {
+        let instruction = decoded(&bytes[at..], start + at as u64);
+        if instruction.is_invalid() {
+            continue;
+        }
+        let next = at + instruction.len();
+        last[at] = if next == bytes.len() { Some(at) } else { last.get(next).copied().flatten() };
+        if let Some(begin) = last[at] {
+            *votes.entry(begin).or_default() += 1;
+        }
+    }
+    // Of as many votes the longest: a prefix belongs to its instruction.
+    let (begin, _) = votes.into_iter().max_by_key(|(begin, votes)| (*votes, usize::MAX - begin))?;
+    Some(decoded(&bytes[begin..], start + begin as u64))
+}
+
+fn decoded(bytes: &[u8], address: u64) -> Decoded {
+    Decoder::with_ip(64, bytes, address, DecoderOptions::NONE).decode()
+}
+
+/// What an instruction does to memory that is not its thread's stack, and to how many bytes.
+fn access(instruction: &Decoded) -> Option<(Access, u8)> {
+    memory_operand(instruction)?;
+    let mut factory = InstructionInfoFactory::new();
+    let info = factory.info(instruction);
+    let used = info.used_memory().first()?;
+    let (mut reads, mut writes) = (false, false);
+    match used.access() {
+        OpAccess::Read | OpAccess::CondRead => reads = true,
+        OpAccess::Write | OpAccess::CondWrite => writes = true,
+        OpAccess::ReadWrite | OpAccess::ReadCondWrite => (reads, writes) = (true, true),
+        OpAccess::None | OpAccess::NoMemAccess => return None,
+    }
+    let is_locked = instruction.has_lock_prefix() || instruction.mnemonic() == Mnemonic::Xchg;
+    let access = match (instruction.mnemonic(), is_locked) {
+        (Mnemonic::Cmpxchg | Mnemonic::Cmpxchg8b | Mnemonic::Cmpxchg16b, true) => {
+            Access::CompareExchange
+        }
+        (Mnemonic::Add | Mnemonic::Sub | Mnemonic::Inc | Mnemonic::Dec | Mnemonic::Xadd, true) => {
+            Access::Add
+        }
+        (_, true) => Access::Exchange,
+        (_, false) if writes => Access::Write,
+        (_, false) if reads => Access::Read,
+        _ => return None,
+    };
+    let size = u8::try_from(used.memory_size().size()).unwrap_or(u8::MAX);
+    Some((access, size.max(1)))
+}
+
+/// The operand that is memory; `None` for the stack's top, for strings, and for what a thread has to itself.
+fn memory_operand(instruction: &Decoded) -> Option<u32> {
+    let is_memory = |at: &u32| instruction.op_kind(*at) == OpKind::Memory;
+    let operand = (0..instruction.op_count()).find(is_memory)?;
+    let is_own = matches!(instruction.memory_segment(), Register::FS | Register::GS);
+    let is_none = matches!(instruction.mnemonic(), Mnemonic::Lea | Mnemonic::Nop);
+    let is_vector = instruction.memory_index().is_vector_register();
+    (!is_own && !is_none && !is_vector && instruction.code() != Opcode::INVALID).then_some(operand)
+}
+
+/// Where an instruction accessed memory, by the registers behind it.
+fn address(instruction: &Decoded, registers: &Registers) -> Option<u64> {
+    let operand = memory_operand(instruction)?;
+    let mut factory = InstructionInfoFactory::new();
+    let info = factory.info(instruction);
+    let overwrites = |register: Register| {
+        info.used_registers().iter().any(|used| {
+            let writes = !matches!(used.access(), OpAccess::Read | OpAccess::CondRead);
+            writes && used.register().full_register() == register.full_register()
+        })
+    };
+    instruction.virtual_address(operand, 0, |register, _, _| match register {
+        Register::ES | Register::CS | Register::SS | Register::DS => Some(0),
+        _ if overwrites(register) => None,
+        _ => value(register, registers),
+    })
+}
+
+fn value(register: Register, registers: &Registers) -> Option<u64> {
+    /// In the order of perf's masks.
+    const FIRST: [Register; 8] = [
+        Register::RAX,
+        Register::RBX,
+        Register::RCX,
+        Register::RDX,
+        Register::RSI,
+        Register::RDI,
+        Register::RBP,
+        Register::RSP,
+    ];
+    let full = register.full_register();
+    let at = match FIRST.iter().position(|it| *it == full) {
+        Some(at) => at,
+        None if (Register::R8..=Register::R15).contains(&full) => {
+            Registers::R8 + (full as usize - Register::R8 as usize)
+        }
+        None => return None,
+    };
+    let whole = registers.0[at];
+    // Addresses of 32 bits.
+    Some(if register.size() == 4 { whole & 0xffff_ffff } else { whole })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn registers() -> Registers {
+        let mut registers = Registers::default();
+        for (at, register) in registers.0.iter_mut().enumerate() {
+            *register = 0x1000 * (at as u64 + 1);
+        }
+        registers
+    }
+
+    #[test]
+    fn an_instruction_says_what_it_does_and_where() {
+        for (about, bytes, expected) in [
+            ("mov rax, [rbx+8]", &[0x48, 0x8b, 0x43, 0x08][..], Some((Access::Read, 8, 0x2008))),
+            (
+                "mov [rdi+rcx*4], eax",
+                &[0x89, 0x04, 0x8f],
+                Some((Access::Write, 4, 0x6000 + 4 * 0x3000)),
+            ),
+            ("lock inc qword [r9]", &[0xf0, 0x49, 0xff, 0x01], Some((Access::Add, 8, 0xb000))),
+            (
+                "lock xadd [rsi], rax",
+                &[0xf0, 0x48, 0x0f, 0xc1, 0x06],
+                Some((Access::Add, 8, 0x5000)),
+            ),
+            (
+                "lock cmpxchg [rdx], ecx",
+                &[0xf0, 0x0f, 0xb1, 0x0a],
+                Some((Access::CompareExchange, 4, 0x4000)),
+            ),
+            ("xchg [rdx], ecx", &[0x87, 0x0a], Some((Access::Exchange, 4, 0x4000))),
+            ("lock or [rdx], ecx", &[0xf0, 0x09, 0x0a], Some((Access::Exchange, 4, 0x4000))),
+            ("add [rdx], ecx", &[0x01, 0x0a], Some((Access::Write, 4, 0x4000))),
+            ("cmp byte [rdx], 0", &[0x80, 0x3a, 0x00], Some((Access::Read, 1, 0x4000))),
+            (
+                "mov eax, [rip+0x10]",
+                &[0x8b, 0x05, 0x10, 0, 0, 0],
+                Some((Access::Read, 4, 0x40_0050)),
+            ),
+            ("add r13, 1", &[0x49, 0x83, 0xc5, 0x01], None),
+            ("lea rax, [rbx]", &[0x48, 0x8d, 0x03], None),
+            ("mov rax, fs:[0]", &[0x64, 0x48, 0x8b, 0x04, 0x25, 0, 0, 0, 0], None),
+            ("push rax", &[0x50], None),
+        ] {
+            let end = 0x40_0040;
+            let instruction = decoded(bytes, end - bytes.len() as u64);
+            let found = access(&instruction).and_then(|(access, size)| {
+                Some((access, size, address(&instruction, &registers())?))
+            });
+            assert_eq!(found, expected, "{about}");
+        }
+    }
+
+    #[test]
+    fn a_base_that_the_instruction_overwrote_is_gone() {
+        let instruction = decoded(&[0x48, 0x8b, 0x00], 0x40_0000);
+        assert_eq!(access(&instruction), Some((Access::Read, 8)));
+        assert_eq!(address(&instruction, &registers()), None);
+    }
+
+    #[test]
+    fn the_instruction_before_an_address_is_found_by_vote() {
+        // A function as compilers write it: each of its instructions is found by its end.
+        let code = [
+            0x55, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xec, 0x10, 0x48, 0x89, 0x7d, 0xf8, 0x48, 0x8b,
+            0x45, 0xf8, 0xf0, 0x48, 0xff, 0x00, 0x48, 0x8b, 0x45, 0xf8, 0x48, 0x8b, 0x40, 0x08,
+            0x48, 0x01, 0xc3, 0xf0, 0x48, 0x83, 0x40, 0x40, 0x01, 0xeb, 0xe9,
+        ];
+        let mut decoder = Decoder::with_ip(64, &code, 0x40_0000, DecoderOptions::NONE);
+        let mut checked = 0;
+        while decoder.can_decode() {
+            let instruction = decoder.decode();
+            let end = usize::try_from(instruction.next_ip() - 0x40_0000).unwrap();
+            if end < 16 {
+                continue;
+            }
+            let found = before(&code[..end], instruction.next_ip()).unwrap();
+            assert_eq!(found.ip(), instruction.ip(), "{:?}", instruction.mnemonic());
+            checked += 1;
+        }
+        assert!(checked > 5);
+        assert_eq!(before(&[0x06; 8], 0x40_0000), None);
+    }
+}
