@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use crate::words;
-use crate::{Cell, Finding, Line, Observed, Report, Role, Sharing, TypeMap, Word};
+use crate::{Cell, Finding, Line, Observed, Report, Role, Sharing, Storage, TypeMap, Word};
 
 const MOST_LINES: u64 = 8;
 
@@ -37,12 +37,16 @@ fn observed_line<'a>(
     observed: &Observed,
     line_bytes: u64,
 ) -> Cow<'a, TypeMap> {
+    // Words of elements are counted from the element on, and of variables from the line on.
+    let is_variable = matches!(observed.storage, Storage::Static { .. });
     let start = match finding.sharing {
-        Sharing::Statics { .. } => 0,
+        Sharing::Elements { .. } => 0,
+        _ if is_variable => 0,
         _ => observed.line_offset,
     };
     let own = matches!(finding.sharing, Sharing::Within | Sharing::Embedding { .. });
-    let is_aligned = u64::try_from(start).is_ok_and(|start| start.is_multiple_of(line_bytes));
+    let is_aligned = u64::try_from(observed.line_offset)
+        .is_ok_and(|from| from == 0 || !is_variable && from.is_multiple_of(line_bytes));
     match named(report, &finding.type_name, None).filter(|_| own && is_aligned) {
         Some(map) => Cow::Borrowed(map),
         None => Cow::Owned(of_words(finding, start, line_bytes)),
@@ -98,18 +102,20 @@ fn elements(
 
 /// One line with the words of a finding, which are all that is known of it. `start` is the line's offset.
 fn of_words(finding: &Finding, start: i64, line_bytes: u64) -> TypeMap {
-    let on_line = |offset: i64| {
-        let offset = i128::from(offset) - i128::from(start);
-        u64::try_from(offset.max(0)).unwrap_or(u64::MAX)
-    };
-    let known = finding.words().into_iter().map(|word| Cell {
-        path: words::named(word),
-        type_name: word.type_name.clone(),
-        offset: on_line(word.offset),
-        size: word.size,
-        role: word.role,
-        hole: false,
-        continued: false,
+    // From the line on; lines before it have words, too.
+    let on_line = |at: i128| u64::try_from(at.max(0)).unwrap_or(u64::MAX);
+    let known = finding.words().into_iter().map(|word| {
+        let at = i128::from(word.offset) - i128::from(start);
+        let offset = on_line(at);
+        Cell {
+            path: words::named(word),
+            type_name: word.type_name.clone(),
+            offset,
+            size: on_line(at + i128::from(word.size)) - offset,
+            role: word.role,
+            hole: false,
+            continued: at < 0,
+        }
     });
     let mut cells: Vec<Cell> = Vec::new();
     let mut end = 0;
@@ -221,6 +227,29 @@ mod tests {
         let [line] = map.lines.as_slice() else { panic!("{map:?}") };
         assert_eq!(line.cells.iter().map(|cell| cell.size).sum::<u64>(), 64);
         assert!(line.cells.iter().any(|cell| cell.role.is_contended()));
+    }
+
+    #[test]
+    fn a_variables_words_are_drawn_where_they_lie_on_its_line() {
+        let mut report = fixtures::run();
+        let finding = &mut report.findings[0];
+        finding.type_name.clear();
+        finding.victims.clear();
+        let observed = finding.observed.as_mut().unwrap();
+        observed.storage = Storage::Static { name: "locks".to_owned() };
+        observed.line_offset = 5248;
+        for (offset, expected) in [
+            (32, &[(0, 32), (32, 4), (36, 28)][..]),
+            (-2, &[(0, 2), (2, 62)]),
+            (-64, &[(0, 64)]),
+            (64, &[(0, 64)]),
+        ] {
+            let finding = &mut report.findings[0];
+            (finding.contended.offset, finding.contended.size) = (offset, 4);
+            let map = of_finding(&report, &report.findings[0]).unwrap();
+            let cells: Vec<_> = map.lines[0].cells.iter().map(|it| (it.offset, it.size)).collect();
+            assert_eq!(cells, expected);
+        }
     }
 
     #[test]

@@ -34,6 +34,8 @@ const WORD: u8 = 8;
 #[derive(Debug)]
 pub(crate) struct Lines {
     line_bytes: u64,
+    /// Threads cannot meet on different CPUs.
+    has_one_cpu: bool,
     lines: FxHashMap<u64, Line>,
     /// By thread: all samples, also those that touched nothing.
     samples: FxHashMap<u32, u64>,
@@ -100,8 +102,9 @@ impl Key {
 }
 
 impl Lines {
-    pub(crate) fn new(line_bytes: u64) -> Self {
-        Self { line_bytes, lines: FxHashMap::default(), samples: FxHashMap::default() }
+    pub(crate) fn new(line_bytes: u64, has_one_cpu: bool) -> Self {
+        let (lines, samples) = (FxHashMap::default(), FxHashMap::default());
+        Self { line_bytes, has_one_cpu, lines, samples }
     }
 
     /// A thread was sampled.
@@ -222,7 +225,9 @@ impl Lines {
         let lives = threads.values().copied().collect();
         let mut lanes = Vec::new();
         let all: u64 = self.samples.values().sum();
-        let met = self.lines.iter().filter(|(_, line)| line.met > 0);
+        // Threads that share a CPU, or follow each other on memory that is used again, cost each other nothing.
+        let is_met = |line: &Line| line.met_apart > 0 || self.has_one_cpu && line.met > 0;
+        let met = self.lines.iter().filter(|(_, line)| is_met(line));
         let mut lines: Vec<_> = met
             .filter_map(|(address, line)| {
                 let mut entries = line.entries(threads, &self.samples);
@@ -375,7 +380,7 @@ mod tests {
 
     #[test]
     fn words_that_are_met_at_once_are_in_use_as_often_as_the_line() {
-        let mut lines = Lines::new(64);
+        let mut lines = Lines::new(64, false);
         let (take, add) = (touch(Access::CompareExchange, 0, 1), touch(Access::Write, 1, 2));
         // Half of the samples lie on the lock, and none on what it guards.
         for sample in 0..100 {
@@ -394,9 +399,26 @@ mod tests {
     }
 
     #[test]
+    fn a_line_whose_threads_never_met_on_different_cpus_is_no_finding_unless_there_is_one_cpu() {
+        let life = Life { first: 0, last: 1_000_000_000, ran: 1_000_000_000 };
+        let threads = [1, 2].map(|id| (id, (id, life))).into_iter().collect();
+        for (has_one_cpu, met_apart, expected) in [(false, 0, 0), (false, 1, 1), (true, 0, 1)] {
+            let mut lines = Lines::new(64, has_one_cpu);
+            for thread in [1, 2] {
+                let add = touch(Access::Add, thread, 1);
+                lines.sampled(thread as u32, 0, Some(&add));
+                look(&mut lines, thread as u32, &add, 30_000);
+            }
+            let line = lines.get_mut(LINE).unwrap();
+            (line.arms, line.met, line.met_apart) = (2, 2, met_apart);
+            assert_eq!(lines.recorded(&threads, 1_000_000_000).0.len(), expected);
+        }
+    }
+
+    #[test]
     fn a_line_that_is_known_is_looked_at_less_often() {
         let patience = |arms, met| {
-            let mut lines = Lines::new(64);
+            let mut lines = Lines::new(64, false);
             lines.lines.insert(LINE, Line { arms, met, ..Line::default() });
             lines.patience(LINE)
         };
@@ -406,7 +428,7 @@ mod tests {
 
     #[test]
     fn a_word_that_is_met_late_is_in_use_as_often_as_it_was_met() {
-        let mut lines = Lines::new(64);
+        let mut lines = Lines::new(64, false);
         for _ in 0..100 {
             lines.sampled(1, 0, Some(&touch(Access::Read, 0, 1)));
         }

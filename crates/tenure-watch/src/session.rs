@@ -103,7 +103,7 @@ impl Session {
             process,
             backend,
             code: Code::default(),
-            lines: Lines::new(options.line_bytes.into()),
+            lines: Lines::new(options.line_bytes.into(), process::cpus().len() == 1),
             threads: FxHashMap::default(),
             recent: FxHashMap::default(),
             start: now,

@@ -1,5 +1,6 @@
 //! From a recording to a report: names, words in the model of findings, and what mending would give.
 
+mod language;
 pub(crate) mod names;
 mod objects;
 mod pattern;
@@ -77,7 +78,9 @@ pub fn report(
         finding.rank = at as u64 + 1;
         if let Some(mut recorded) = recorded.filter(|_| at < predicted) {
             recorded.pattern.about = format!("Finding {} of `{command}`", finding.rank);
-            let Mended { repairs, forecast, best } = pattern::mended(&recorded.pattern, machine);
+            let Mended { mut repairs, forecast, best } =
+                pattern::mended(&recorded.pattern, machine);
+            language::translate(&mut repairs, &finding);
             (finding.repairs, finding.forecast) = (repairs, forecast);
             finding.pattern = Some(recorded.pattern.to_toml());
             // Processes do not share their lines.

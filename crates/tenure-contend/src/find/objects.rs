@@ -90,7 +90,7 @@ fn best(line: &Line, names: &Names<'_>) -> Option<Candidate> {
     all.max_by_key(|it| (it.covered(line), it.votes, u64::MAX - it.object.size))
 }
 
-/// Objects of one type without a gap between them are an array, as are those that fill a block.
+/// Objects of one type without a gap between them are an array, as are those in a block that they would fill.
 fn rows(
     all: &BTreeMap<(String, u64, u64), Candidate>,
     block: Option<(u64, &Allocation)>,
@@ -102,30 +102,57 @@ fn rows(
     let block =
         block.map(|(address, it)| (address.wrapping_sub(it.line_offset.cast_unsigned()), it.size));
     let row = |((name, size), starts): ((&str, u64), BTreeSet<u64>)| {
-        let (first, last) = (*starts.first()?, *starts.last()?);
-        let sorted: Vec<_> = starts.iter().copied().collect();
-        let are_next = sorted.windows(2).any(|pair| pair[1] - pair[0] == size);
-        let are_even = sorted.iter().all(|start| (start - first).is_multiple_of(size));
-        let (start, count) = match block {
-            Some((start, room))
-                if (first - start.min(first)).is_multiple_of(size)
-                    && start <= first
-                    && last < start + room
-                    && room.saturating_sub(ROUNDED) >= 2 * size =>
-            {
-                (start, room / size)
-            }
-            _ if are_next => (first, (last - first) / size + 1),
-            _ => return None,
-        };
+        let first = *starts.first()?;
+        let (start, count) = extent(&starts, size, block)?;
         let votes = all
             .iter()
             .filter(|((known, bytes, _), _)| known == name && *bytes == size)
             .map(|(_, candidate)| candidate.votes)
             .sum();
-        let one = all.get(&(name.to_owned(), size, first)).filter(|_| are_even && count > 1)?;
+        let one = all.get(&(name.to_owned(), size, first))?;
         let object = one.program.row(&one.object, count);
         Some(Candidate { program: Rc::clone(&one.program), object, start, votes })
     };
     starts.into_iter().filter_map(row).collect()
+}
+
+/// Where an array of objects that were seen begins, and how many it has; `block` is the start and the room of theirs.
+fn extent(starts: &BTreeSet<u64>, size: u64, block: Option<(u64, u64)>) -> Option<(u64, u64)> {
+    let (first, last) = (*starts.first()?, *starts.last()?);
+    // One object fits into many blocks by chance.
+    if first == last || !starts.iter().all(|start| (start - first).is_multiple_of(size)) {
+        return None;
+    }
+    let are_next = || starts.iter().any(|start| starts.contains(&(start + size)));
+    match block {
+        Some((start, room))
+            if start <= first
+                && (first - start).is_multiple_of(size)
+                && last < start + room
+                && room.saturating_sub(ROUNDED) >= 2 * size =>
+        {
+            Some((start, room / size))
+        }
+        _ => are_next().then(|| (first, (last - first) / size + 1)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn objects_of_one_type_are_an_array_if_several_were_seen() {
+        for (about, starts, block, expected) in [
+            ("one after the other", &[0x1000, 0x1018, 0x1030][..], None, Some((0x1000, 3))),
+            ("with a gap", &[0x1000, 0x1030], None, None),
+            ("with a gap, in a block", &[0x1018, 0x1048], Some((0x1000, 168)), Some((0x1000, 7))),
+            ("one, in a block that seven would fill", &[0x1090], Some((0x1000, 168)), None),
+            ("behind a head", &[0x1010, 0x1028], Some((0x1000, 168)), Some((0x1010, 2))),
+            ("not a multiple apart", &[0x1000, 0x1020, 0x1038], None, None),
+        ] {
+            let starts = starts.iter().copied().collect();
+            assert_eq!(extent(&starts, 24, block), expected, "{about}");
+        }
+    }
 }

@@ -17,9 +17,10 @@ pub(super) fn run(run: &Run) -> String {
         more => format!("{} processes, ", whole(more)),
     };
     if let Some(watched) = &run.watched {
+        let costs = [watched.sample_us, watched.arm_us, watched.trap_us];
         return format!(
             "{ended} after {} s, {}; {} samples, {} of them with their access; {} by breakpoints, {} hits; watching \
-             took {} of its processor time ({} µs a sample, {} a thread with breakpoints, {} a hit) and {} of a CPU \
+             took {}{} of its processor time ({} a sample, {} a thread with breakpoints, {} a hit) and {} of a CPU \
              itself",
             number(run.seconds),
             count_of(run.threads, "thread"),
@@ -27,10 +28,11 @@ pub(super) fn run(run: &Run) -> String {
             share(ratio(watched.attributed, watched.samples)),
             count_of(watched.looks, "look"),
             whole(watched.traps),
+            if costs.iter().all(|cost| *cost > 0.0) { "" } else { "at least " },
             share(watched.overhead),
-            number(watched.sample_us),
-            number(watched.arm_us),
-            number(watched.trap_us),
+            microseconds(watched.sample_us),
+            microseconds(watched.arm_us),
+            microseconds(watched.trap_us),
             share(watched.own),
         );
     }
@@ -41,6 +43,11 @@ pub(super) fn run(run: &Run) -> String {
         scaled_whole(run.accesses),
         share(ratio(run.contended, run.accesses)),
     )
+}
+
+/// What it takes; nothing was measured where the machine was too busy.
+fn microseconds(cost: f64) -> String {
+    if cost > 0.0 { format!("{} µs", number(cost)) } else { "an unknown time".to_owned() }
 }
 
 pub(crate) fn ended(run: &Run) -> String {

@@ -6,7 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { LINE = 64, SLEEPERS = 1000, LIFE_MS = 10 };
+enum { LINE = 64, SLEEPERS = 1000, PASSERS_A_SECOND = 200, LIFE_MS = 10 };
 
 typedef volatile uint64_t Word;
 
@@ -63,7 +63,14 @@ static void *sleep_on(void *unused) {
     return unused;
 }
 
-/* Two counters on a line, beside 1,000 threads that sleep and others that live for milliseconds. */
+static void *pass_by(void *unused) {
+    Word own = 0;
+    usleep(1000);
+    add(&own);
+    return unused;
+}
+
+/* Two counters on a line, beside 1,000 threads that sleep and 200 a second that live for a millisecond. */
 static void crowd(void) {
     pthread_attr_t small;
     pthread_attr_init(&small);
@@ -73,11 +80,12 @@ static void crowd(void) {
         pthread_create(&thread, &small, sleep_on, NULL);
     for (int i = 0; i < 2; i++)
         pthread_create(&thread, NULL, endless, (void *)&slots.words[i]);
-    for (;;) {
-        pthread_create(&thread, &small, sleep_on, NULL);
-        pthread_cancel(thread);
+    const uint64_t second = 1000000000;
+    for (uint64_t next = now();; next += second / PASSERS_A_SECOND) {
+        struct timespec until = {.tv_sec = next / second, .tv_nsec = next % second};
+        clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
+        pthread_create(&thread, &small, pass_by, NULL);
         pthread_join(thread, NULL);
-        usleep(5000);
     }
 }
 

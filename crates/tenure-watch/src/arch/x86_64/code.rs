@@ -29,12 +29,17 @@ pub(crate) struct Instruction {
 impl Instruction {
     /// The one that a thread has waited for, or that has met a breakpoint. A clock interrupts a thread once the instruction
     /// that waited has retired, and a breakpoint once the access is done: it is the one before, for both.
-    pub(crate) fn met(_: Stop, ip: u64, read: Read<'_>) -> Option<Self> {
+    pub(crate) fn met(stop: Stop, ip: u64, read: Read<'_>) -> Option<Self> {
         let mut bytes = [0; WINDOW];
         // What is mapped begins at a page: less can be had there.
         let inside = usize::try_from(ip % 4096).ok()?.clamp(1, WINDOW);
         let bytes = &mut bytes[WINDOW - inside..];
         let decoded = read(ip.wrapping_sub(inside as u64), bytes).then(|| before(bytes, ip))??;
+        if stop == Stop::Clock && is_fence(&decoded) {
+            // It waits for the store before it.
+            let before = Self::met(Stop::Breakpoint, decoded.ip(), read)?;
+            return before.access.writes().then_some(before);
+        }
         let (access, size) = access(&decoded)?;
         Some(Self { decoded, access, size })
     }
@@ -74,6 +79,17 @@ fn before(bytes: &[u8], end: u64) -> Option<Decoded> {
 
 fn decoded(bytes: &[u8], address: u64) -> Decoded {
     Decoder::with_ip(64, bytes, address, DecoderOptions::NONE).decode()
+}
+
+/// Whether an instruction does nothing but wait for stores. Compilers also write `lock add [rsp-64], 0` for that.
+fn is_fence(instruction: &Decoded) -> bool {
+    let is_of_nothing = || {
+        matches!(instruction.mnemonic(), Mnemonic::Add | Mnemonic::Or)
+            && instruction.has_lock_prefix()
+            && instruction.memory_base() == Register::RSP
+            && instruction.try_immediate(1).is_ok_and(|it| it == 0)
+    };
+    instruction.mnemonic() == Mnemonic::Mfence || is_of_nothing()
 }
 
 /// What an instruction does to memory that is not its thread's stack, and to how many bytes.
@@ -211,6 +227,36 @@ mod tests {
                 Some((access, size, address(&instruction, &registers())?))
             });
             assert_eq!(found, expected, "{about}");
+        }
+    }
+
+    #[test]
+    fn a_thread_at_a_fence_has_waited_for_the_store_before_it() {
+        let store = Some((Access::Write, 0x40_0004));
+        let fence = |fence: &[u8]| [&[0x4c, 0x89, 0x56, 0x10], fence].concat();
+        for (about, bytes, expected) in [
+            ("mfence", fence(&[0x0f, 0xae, 0xf0]), store),
+            ("lock add dword [rsp-64], 0", fence(&[0xf0, 0x83, 0x44, 0x24, 0xc0, 0]), store),
+            ("lock or qword [rsp], 0", fence(&[0xf0, 0x48, 0x83, 0x0c, 0x24, 0]), store),
+            ("after a load", [&[0x4c, 0x8b, 0x56, 0x10], &[0x0f, 0xae, 0xf0][..]].concat(), None),
+            (
+                "lock add dword [rsp-64], 1",
+                fence(&[0xf0, 0x83, 0x44, 0x24, 0xc0, 1]),
+                Some((Access::Add, 0x40_000a)),
+            ),
+        ] {
+            let start = 0x40_0000;
+            let read = |from: u64, into: &mut [u8]| {
+                into.fill(0x90);
+                for (at, byte) in (from..).zip(into) {
+                    let at = at.checked_sub(start).and_then(|at| usize::try_from(at).ok());
+                    *byte = at.and_then(|at| bytes.get(at).copied()).unwrap_or(*byte);
+                }
+                true
+            };
+            let end = start + bytes.len() as u64;
+            let found = Instruction::met(Stop::Clock, end, &read);
+            assert_eq!(found.map(|it| (it.access, it.end())), expected, "{about}");
         }
     }
 
