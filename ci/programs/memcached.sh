@@ -26,13 +26,7 @@ build() {
             { echo "memcached: $copy cannot be built; see $copy.log" >&2; exit 1; }
     fi
 }
-mend() {
-    local lock='typedef struct { pthread_mutex_t lock; } __attribute__((aligned(64))) padded_lock;'
-    sed -i -E 's/&(lru_locks|item_locks)\[([^]]*)\]/\&\1[\2].lock/g' "$1"/{crawler,items,thread}.c
-    sed -i "s/^extern pthread_mutex_t lru_locks/$lock\nextern padded_lock lru_locks/" "$1/items.h"
-    sed -i -e 's/^pthread_mutex_t lru_locks/padded_lock lru_locks/' -e 's/^static pthread_mutex_t \*item/static padded_lock *item/' \
-        -e 's/calloc(item_lock_count, sizeof(pthread_mutex_t))/aligned_alloc(64, item_lock_count * sizeof(padded_lock))/' "$1/thread.c"
-}
+mend() { sed -E -i -f "$programs/memcached.sed" "$1"/{crawler,items,thread}.c "$1/items.h"; }
 build native make
 build native-mended make
 build recorded "$tenure" run --cc -- make

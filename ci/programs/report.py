@@ -61,4 +61,5 @@ def main():
         print(f"silent in what was mended ({report['scope']['findings']} other findings)")
 
 
-main()
+if __name__ == "__main__":
+    main()
