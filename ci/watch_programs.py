@@ -190,13 +190,15 @@ def redis():
         yield pid
 
 
-# Gets that find their keys in memory.
-DB_BENCH = ["--benchmarks=fillseq,readrandom", "--threads=2", "--num=100", "--write_buffer_size=268435456"]
+def db_bench(way, keys, reads):
+    """Two threads that get keys, which are all in memory. The fewer keys, the less there is to do but to share."""
+    program = built("leveldb", make_leveldb, way) / "db_bench"
+    words = ["--benchmarks=fillseq,readrandom", "--threads=2", "--write_buffer_size=268435456", f"--db={WORK / 'db'}"]
+    return program, *words, f"--num={keys}", f"--reads={reads}"
 
 
 def leveldb():
-    folder = built("leveldb", make_leveldb)
-    return running(folder / "db_bench", *DB_BENCH, "--reads=1000000000", f"--db={WORK / 'db'}")
+    return running(*db_bench("plain", 100, 1000000000))
 
 
 @contextlib.contextmanager
@@ -331,14 +333,21 @@ class Memcached:
 
 
 class LevelDb:
-    about = "LevelDB's MemTable.refs_ on a line of its own, db_bench's readrandom with two threads, gets a second"
+    """Gets by second."""
+
+    about = "LevelDB's MemTable.refs_ on a line of its own, db_bench's readrandom, two threads, 100 keys, gets a second"
+    keys, reads = 100, 2000000
 
     def __init__(self, _, way):
-        self.program = built("leveldb", make_leveldb, way) / "db_bench"
+        self.command = db_bench(way, self.keys, self.reads)
 
     def run(self):
-        output = call(self.program, *DB_BENCH, "--reads=2000000", f"--db={WORK / 'db'}")
-        return 1e6 / float(re.search(r"readrandom *: *([0-9.]+) micros/op", output)[1])
+        return 1e6 / float(re.search(r"readrandom *: *([0-9.]+) micros/op", call(*self.command))[1])
+
+
+class LargerLevelDb(LevelDb):
+    about = "the same, 100,000 keys"
+    keys, reads = 100000, 700000
 
 
 def interval(ratios):
@@ -367,7 +376,7 @@ def compare(kind, pairs, other):
 
 def show_mended(pairs, wanted):
     print("| what | against | pairs | ratio, quartiles | median, 95 % |\n|---|---|---:|---|---|")
-    for name, kind in {"memcached": Memcached, "leveldb": LevelDb}.items():
+    for name, kind in {"memcached": Memcached, "leveldb": LevelDb, "leveldb-larger": LargerLevelDb}.items():
         if not wanted or name in wanted:
             for other in ("mended", "plain"):
                 compare(kind, pairs, other)
