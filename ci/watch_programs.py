@@ -11,7 +11,7 @@ they were, in pairs of runs that take turns. Beside that it compares each progra
 Usage: ci/watch_programs.py [PROGRAM...]                      (all without arguments)
        ci/watch_programs.py --mended [PAIRS [PROGRAM...]]     (16 pairs)
 
-TENURE names the command, SECONDS how long each program is watched (10), SOURCES a directory with sources to take in place
+TENURE names the command, SECONDS how long each program is watched (20), SOURCES a directory with sources to take in place
 of Debian's, such as memcached-1.6.18.
 """
 
@@ -37,7 +37,7 @@ import report  # noqa: E402
 TARGET = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")).resolve()
 TENURE = os.path.abspath(os.environ.get("TENURE", TARGET / "release/tenure"))
 WORK = TARGET / "programs/watched"
-SECONDS = float(os.environ.get("SECONDS", "10"))
+SECONDS = float(os.environ.get("SECONDS", "20"))
 JOBS = f"-j{os.cpu_count()}"
 # Which files of a package its .sed is for.
 MENDED = {"memcached": ["crawler.c", "items.c", "items.h", "thread.c"], "leveldb": ["db/memtable.h"]}
@@ -265,7 +265,7 @@ PROGRAMS = {
     "leveldb": ("LevelDB's db_bench, two threads that read", leveldb, [["MemTable", "refs_"]]),
     "own-memcached": ("tenure serve memcached --threads 4; gets and sets 9:1", own_memcached, []),
     "own-http": ("tenure serve http --threads 4", own_http, []),
-    "axum": ("axum on tokio, state in an Arc", axum, [["Arc", "strong"]]),
+    "axum": ("axum on tokio, state in an Arc", axum, []),
     "tokio": ("tokio 1.29.1's mpsc::channel, three senders", channel, [[r"tail_position|semaphore|rx_"]]),
     "crossbeam": ("crossbeam-utils 0.8.17's AtomicCell<[u8; 40]>", cells, [["LOCKS"]]),
     "go": ("Go: workers on a channel, tallies in an array", go, [["main.work"]]),
@@ -290,7 +290,8 @@ def told(finding):
     if not names:
         uses = [use["code"] for word in words for use in word.get("uses", []) if use.get("code")]
         names = [f"a word of {code['function']}" for code in uses]
-    names = list(dict.fromkeys(names))
+    # A lock of the C library is one word here.
+    names = list(dict.fromkeys(re.sub(r"\.?__data\.__\w+$", "", name) for name in names))
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""
     share = finding["observed"]["cost"] or 0
     return f"{', '.join(names[:3])}{more}: {finding['kind'].replace('_', ' ')}, {share:.1%}"
@@ -347,7 +348,7 @@ class LevelDb:
 
 class LargerLevelDb(LevelDb):
     about = "the same, 100,000 keys"
-    keys, reads = 100000, 700000
+    keys, reads = 100000, 200000
 
 
 def interval(ratios):

@@ -1,5 +1,7 @@
 //! What a run showed, in words.
 
+use std::collections::BTreeSet;
+
 use tenure_report::words::{number, scaled};
 
 use super::{count_of, level, ratio, role, whole};
@@ -148,19 +150,32 @@ fn is_outside(finding: &Finding, word: &Word) -> bool {
 pub(crate) fn title(finding: &Finding) -> String {
     let base = object(finding).unwrap_or_default();
     let words = written_first(finding);
-    let name = |word: &&Word| match (base.as_str(), word.path.as_str()) {
+    let name = |word: &&Word| match (base.as_str(), of_lock(&word.path)) {
         _ if is_outside(finding, word) => format!("its neighbour at {:+}", word.offset),
-        (base, "") => format!("{base} {:+}", word.offset).trim_start().to_owned(),
+        (base, "") if word.path.is_empty() => {
+            format!("{base} {:+}", word.offset).trim_start().to_owned()
+        }
+        (base, "") => base.to_owned(),
         ("", path) => short(path, 1),
         (base, path) if path.starts_with('[') => format!("{base}{path}"),
         (base, path) => format!("{base}.{path}"),
     };
-    let names: Vec<String> = words.iter().map(name).collect();
+    let mut names: Vec<String> = words.iter().map(name).collect();
+    let mut seen = BTreeSet::new();
+    names.retain(|name| seen.insert(name.clone()));
     match names.as_slice() {
         [] => String::new(),
         [only] => only.clone(),
         [one, two] => format!("{one} and {two}"),
         [one, two, rest @ ..] => format!("{one}, {two} and {} more", rest.len()),
+    }
+}
+
+/// The path of a lock of the C library that a word is a member of; of other words their own.
+fn of_lock(path: &str) -> &str {
+    match path.split_once("__data.__") {
+        Some((lock, _)) => lock.trim_end_matches('.'),
+        None => path,
     }
 }
 
@@ -465,6 +480,22 @@ mod tests {
             assert!(title.ends_with(&format!(" and its neighbour at {offset:+}")), "{title}");
         }
         assert!(title_with(session, 192).ends_with(" and Session +192"));
+    }
+
+    #[test]
+    fn a_lock_of_the_c_library_is_one_name() {
+        for (path, victim, expected) in [
+            ("[132].__data.__lock", "[132].__data.__owner", "Session[132]"),
+            ("__data.__lock", "__data.__nusers", "Session"),
+            ("mutex.__data.__lock", "next", "Session.mutex and Session.next"),
+        ] {
+            let mut report = fixtures::run();
+            let session = &mut report.findings[0];
+            session.victims.truncate(1);
+            path.clone_into(&mut session.contended.path);
+            victim.clone_into(&mut session.victims[0].path);
+            assert_eq!(title(session), expected);
+        }
     }
 
     #[test]
