@@ -98,15 +98,35 @@ fn request(pid: u32) -> Request {
     }
 }
 
-/// Watches until lines were looked at so often, however long that takes on a busy machine.
-fn report(program: &Path, case: &str, looks: u64) -> Report {
+/// How long a case is watched.
+#[derive(Debug, Clone, Copy)]
+enum Long {
+    /// Until lines were looked at so often, however long that takes on a busy machine.
+    Looks(u64),
+    /// As a person would watch it, for so many seconds.
+    Seconds(u64),
+}
+
+fn report(program: &Path, case: &str, long: Long) -> Report {
     let running = Running::start(Command::new(program).arg(case));
-    let is_enough = |it: &Progress<'_>| {
-        it.counts.looks >= looks || it.elapsed.as_secs() > 5 && it.counts.samples == 0
+    let request = match long {
+        Long::Looks(_) => request(running.0.id()),
+        Long::Seconds(seconds) => Request {
+            duration: Some(Duration::from_secs(seconds)),
+            options: Options::default(),
+            ..request(running.0.id())
+        },
     };
-    // A control may have nothing to look at.
-    let is_enough = |it: &Progress<'_>| is_enough(it) || it.counts.samples > 1000;
-    let watched = watch(&request(running.0.id()), &is_enough).unwrap();
+    let is_enough = |it: &Progress<'_>| match long {
+        // A control may have nothing to look at.
+        Long::Looks(looks) => {
+            it.counts.looks >= looks
+                || it.counts.samples > 1000
+                || it.elapsed.as_secs() > 5 && it.counts.samples == 0
+        }
+        Long::Seconds(_) => false,
+    };
+    let watched = watch(&request, &is_enough).unwrap();
     let machine = Machine::preset("epyc-2s-256").unwrap();
     tenure_watch::report(&watched, &Programs::default(), 64, 0, &machine)
 }
@@ -194,14 +214,14 @@ struct Found {
     is_typed: bool,
 }
 
-fn found(build: &Build, case: &Case) -> Result<Found, String> {
+fn found(build: &Build, case: &Case, long: Long) -> Result<Found, String> {
     let language = usize::from(build.is_rust);
     let name = match (build.is_rust, case.name) {
         (true, "one_word") => "hot_arc",
         (_, name) => name,
     };
     let program = build.program(case.is_own);
-    let report = report(program, name, 40);
+    let report = report(program, name, long);
     let has = |finding: &Finding, wanted: &[&str]| {
         let names = names(finding);
         wanted.iter().all(|it| names.contains(it))
@@ -226,9 +246,9 @@ fn found(build: &Build, case: &Case) -> Result<Found, String> {
         .ok_or_else(|| format!("{} {name}: {:#?}", program.display(), report.findings))
 }
 
-fn loud(build: &Build, (case, is_own): (&str, bool)) -> Option<String> {
+fn loud(build: &Build, (case, is_own): (&str, bool), long: Long) -> Option<String> {
     let program = build.program(is_own);
-    let report = report(program, case, 20);
+    let report = report(program, case, long);
     let is_silent = report.findings.is_empty();
     (!is_silent).then(|| format!("{} {case}, a control: {:#?}", program.display(), report.findings))
 }
@@ -241,17 +261,23 @@ fn known_faults_are_found_and_controls_are_silent() {
     let build = Build::new(false, 2);
     // The kind takes more hits than a busy machine has in so short a time: ci/watch.sh looks at it.
     let some = CASES.iter().filter(|case| !case.is_own && case.name != "head_and_tail");
-    let mut all: Vec<String> = some.filter_map(|case| found(&build, case).err()).collect();
+    let mut all: Vec<String> =
+        some.filter_map(|case| found(&build, case, Long::Looks(40)).err()).collect();
     let some = SILENT.iter().filter(|(case, _)| ["apart", "private_heap", "work"].contains(case));
-    all.extend(some.filter_map(|case| loud(&build, *case)));
+    all.extend(some.filter_map(|case| loud(&build, *case, Long::Looks(20))));
     assert!(all.is_empty(), "{}", all.join("\n"));
 }
 
-/// `TENURE_RUNS` says how often each case is run, `TENURE_CASES` which, and `TENURE_BUILDS` of which programs.
+/// `TENURE_RUNS` says how often each fault is run and `TENURE_CONTROLS` each control, `TENURE_CASES` which, and
+/// `TENURE_BUILDS` of which programs.
 #[test]
 #[ignore = "takes minutes; ci/watch.sh runs it by hand"]
 fn all_cases_again_and_again() {
-    let runs: usize = std::env::var("TENURE_RUNS").map_or(20, |runs| runs.parse().unwrap());
+    const AS_ASKED: Long = Long::Seconds(4);
+    let number = |variable: &str, otherwise: usize| {
+        std::env::var(variable).map_or(otherwise, |number| number.parse().unwrap())
+    };
+    let (runs, controls) = (number("TENURE_RUNS", 20), number("TENURE_CONTROLS", 100));
     let is_asked = |variable: &str, name: &str| {
         std::env::var(variable).map_or(true, |names| names.split(' ').any(|it| it == name))
     };
@@ -270,7 +296,7 @@ fn all_cases_again_and_again() {
         let build = Build::new(is_rust, level);
         let build = if is_stripped { build.stripped() } else { build };
         for case in CASES.iter().filter(|case| is_asked("TENURE_CASES", case.name)) {
-            let found: Vec<_> = (0..runs).map(|_| found(&build, case)).collect();
+            let found: Vec<_> = (0..runs).map(|_| found(&build, case, AS_ASKED)).collect();
             let missed = found.iter().filter(|found| found.is_err()).count();
             let count =
                 |wanted: fn(&Found) -> bool| found.iter().flatten().filter(|it| wanted(it)).count();
@@ -283,9 +309,11 @@ fn all_cases_again_and_again() {
             (faults, kinds, failures) = (faults + runs, kinds + right, failures + missed);
         }
         for case in SILENT.iter().filter(|case| is_asked("TENURE_CASES", case.0)) {
-            let loud = (0..runs).filter_map(|_| loud(&build, *case)).count();
-            println!("{name} {}: silent {} of {runs}", case.0, runs - loud);
-            failures += loud;
+            let loud: Vec<_> =
+                (0..controls).filter_map(|_| loud(&build, *case, AS_ASKED)).collect();
+            println!("{name} {}: silent {} of {controls}", case.0, controls - loud.len());
+            loud.iter().take(1).for_each(|finding| println!("{finding}"));
+            failures += loud.len();
         }
     }
     println!("kind right in {kinds} of {faults}");
