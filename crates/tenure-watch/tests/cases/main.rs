@@ -298,6 +298,8 @@ fn all_cases_again_and_again() {
         for case in CASES.iter().filter(|case| is_asked("TENURE_CASES", case.name)) {
             let found: Vec<_> = (0..runs).map(|_| found(&build, case, AS_ASKED)).collect();
             let missed = found.iter().filter(|found| found.is_err()).count();
+            let shown = found.iter().find_map(|found| found.as_ref().err());
+            shown.into_iter().for_each(|found| println!("{found}"));
             let count =
                 |wanted: fn(&Found) -> bool| found.iter().flatten().filter(|it| wanted(it)).count();
             let (right, typed) = (count(|it| it.is_right), count(|it| it.is_typed));
