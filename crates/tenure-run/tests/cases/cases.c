@@ -8,12 +8,12 @@
 
 /* ci/run_cost.py asks for more than a start takes. */
 #ifdef LONG
-enum { TIMES = 20000000 };
+static const uint64_t TIMES = 20000000;
 /* For `tenure watch`, which ends it. */
 #elif defined(ENDLESS)
-enum { TIMES = INT32_MAX };
+static const uint64_t TIMES = UINT64_MAX;
 #else
-enum { TIMES = 2000000 };
+static const uint64_t TIMES = 2000000;
 #endif
 enum { THREADS = 2, LINE = 64 };
 
@@ -48,7 +48,7 @@ static void run(void *(*work)(void *), void *arguments, size_t stride) {
 
 static void *count(void *argument) {
     Word *word = (Word *)argument;
-    for (int i = 0; i < TIMES; i++)
+    for (uint64_t i = 0; i < TIMES; i++)
         *word = *word + 1;
     return NULL;
 }
@@ -65,7 +65,7 @@ struct Worker {
 };
 static void *work(void *argument) {
     struct Worker *worker = (struct Worker *)argument;
-    for (int i = 0; i < TIMES; i++) {
+    for (uint64_t i = 0; i < TIMES; i++) {
         worker->done = worker->done + 1;
         if (worker->done % 8 == 0)
             worker->failed = worker->failed + 1;
@@ -87,7 +87,7 @@ struct Session {
 static void *use(void *argument) {
     struct Session *session = (struct Session *)argument;
     uint64_t sum = 0;
-    for (int i = 0; i < TIMES; i++) {
+    for (uint64_t i = 0; i < TIMES; i++) {
         add(&session->refs);
         sum += session->limit + session->flags;
     }
@@ -107,7 +107,7 @@ static struct {
 } locks __attribute__((aligned(LINE))) = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER};
 static void *lock(void *argument) {
     pthread_mutex_t *mutex = (pthread_mutex_t *)argument;
-    for (int i = 0; i < TIMES; i++) {
+    for (uint64_t i = 0; i < TIMES; i++) {
         pthread_mutex_lock(mutex);
         pthread_mutex_unlock(mutex);
     }
@@ -152,7 +152,7 @@ static void head_and_tail(void) {
 /* True sharing: one word, and a counter under a lock. */
 static Word hot __attribute__((aligned(LINE)));
 static void *hit(void *argument) {
-    for (int i = 0; i < TIMES; i++)
+    for (uint64_t i = 0; i < TIMES; i++)
         add((Word *)argument);
     return NULL;
 }
@@ -165,7 +165,7 @@ struct Guarded {
 static struct Guarded guarded __attribute__((aligned(LINE))) = {PTHREAD_MUTEX_INITIALIZER, 0};
 static void *increment(void *argument) {
     struct Guarded *of = (struct Guarded *)argument;
-    for (int i = 0; i < TIMES; i++) {
+    for (uint64_t i = 0; i < TIMES; i++) {
         pthread_mutex_lock(&of->mutex);
         of->value++;
         pthread_mutex_unlock(&of->mutex);
@@ -190,7 +190,7 @@ static void apart(void) { run(count, (void *)padded, sizeof padded[0]); }
 static Word table[8] __attribute__((aligned(LINE)));
 static void *read_all(void *argument) {
     uint64_t sum = 0;
-    for (int i = 0; i < TIMES; i++)
+    for (uint64_t i = 0; i < TIMES; i++)
         sum += ((Word *)argument)[i % 8];
     return (void *)(uintptr_t)(sum & 1);
 }
@@ -202,7 +202,7 @@ static void read_only(void) {
 
 static void *own_heap(void *argument) {
     (void)argument;
-    for (int i = 0; i < TIMES / 100; i++) {
+    for (uint64_t i = 0; i < TIMES / 100; i++) {
         Word *words = (Word *)malloc(LINE);
         for (int j = 0; j < 100; j++)
             words[j % 8] = j;
@@ -214,7 +214,7 @@ static void private_heap(void) { run(own_heap, NULL, 0); }
 
 static void *finish(void *argument) {
     Word *words = (Word *)argument;
-    for (int i = 0; i < TIMES; i++)
+    for (uint64_t i = 0; i < TIMES; i++)
         words[i % 8] = words[i % 8] + 1;
     return NULL;
 }
@@ -240,7 +240,7 @@ static void *reuse_one(void *argument) {
         /* One at a time, so that the allocator gives both threads the same memory. */
         pthread_mutex_lock(&pool_lock);
         Word *words = (Word *)malloc(4096);
-        for (int j = 0; j < TIMES / 20; j++)
+        for (uint64_t j = 0; j < TIMES / 20; j++)
             words[j % 512] = j;
         free((void *)words);
         pthread_mutex_unlock(&pool_lock);

@@ -3,10 +3,13 @@
 //! The instruction is the one that ends where the thread would go on. Where it begins is not written anywhere: all places
 //! before it are tried, and those from which decoding arrives at its end vote. The code falls into step within a few
 //! instructions.
+//!
+//! Processors retire several instructions at once, so that the clock may interrupt a thread a few of them later: in a short loop
+//! where the next turn begins.
 
 use iced_x86::{
-    Code as Opcode, Decoder, DecoderOptions, Instruction as Decoded, InstructionInfoFactory,
-    Mnemonic, OpAccess, OpKind, Register,
+    Code as Opcode, Decoder, DecoderOptions, FlowControl, Instruction as Decoded,
+    InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register,
 };
 use rustc_hash::FxHashMap;
 use tenure_contend::record::Access;
@@ -16,6 +19,15 @@ use crate::arch::{Read, Stop};
 
 /// Bytes before an instruction's end from which decoding is tried.
 const WINDOW: usize = 64;
+
+/// Bytes of a loop that are looked through.
+const TURN: usize = 128;
+
+/// Instructions that retire at once, at most: Golden Cove's.
+const AT_ONCE: usize = 8;
+
+/// Code begins and ends with a page.
+const PAGE: u64 = 4096;
 
 /// An instruction that accesses memory.
 #[derive(Debug, Clone, Copy)]
@@ -32,7 +44,7 @@ impl Instruction {
     pub(crate) fn met(stop: Stop, ip: u64, read: Read<'_>) -> Option<Self> {
         let mut bytes = [0; WINDOW];
         // What is mapped begins at a page: less can be had there.
-        let inside = usize::try_from(ip % 4096).ok()?.clamp(1, WINDOW);
+        let inside = usize::try_from(ip % PAGE).ok()?.clamp(1, WINDOW);
         let bytes = &mut bytes[WINDOW - inside..];
         let decoded = read(ip.wrapping_sub(inside as u64), bytes).then(|| before(bytes, ip))??;
         if stop == Stop::Clock && is_fence(&decoded) {
@@ -40,8 +52,8 @@ impl Instruction {
             let before = Self::met(Stop::Breakpoint, decoded.ip(), read)?;
             return before.access.writes().then_some(before);
         }
-        let (access, size) = access(&decoded)?;
-        Some(Self { decoded, access, size })
+        let of = |decoded| access(&decoded).map(|(access, size)| Self { decoded, access, size });
+        of(decoded).or_else(|| of((stop == Stop::Clock).then(|| in_turn(ip, read))??))
     }
 
     /// The address behind it.
@@ -75,6 +87,37 @@ fn before(bytes: &[u8], end: u64) -> Option<Decoded> {
     // Of as many votes the longest: a prefix belongs to its instruction.
     let (begin, _) = votes.into_iter().max_by_key(|(begin, votes)| (*votes, usize::MAX - begin))?;
     Some(decoded(&bytes[begin..], start + begin as u64))
+}
+
+/// The last access of a loop's turn, if the loop begins here, and the instructions behind that retire with it.
+fn in_turn(ip: u64, read: Read<'_>) -> Option<Decoded> {
+    let mut bytes = [0; TURN];
+    let inside = usize::try_from(PAGE - ip % PAGE).ok()?.min(TURN);
+    let bytes = &mut bytes[..inside];
+    let mut turn = Vec::new();
+    let mut decoder =
+        Decoder::with_ip(64, read(ip, bytes).then_some(&*bytes)?, ip, DecoderOptions::NONE);
+    loop {
+        let one = decoder.decode();
+        match one.flow_control() {
+            FlowControl::ConditionalBranch | FlowControl::UnconditionalBranch
+                if one.near_branch_target() == ip =>
+            {
+                break;
+            }
+            // Not taken in a turn.
+            FlowControl::Next | FlowControl::ConditionalBranch if !one.is_invalid() => {
+                turn.push(one)
+            }
+            _ => return None,
+        }
+    }
+    let at_once = &turn[turn.len().saturating_sub(AT_ONCE - 1)..];
+    let at = at_once.iter().rposition(|one| access(one).is_some())?;
+    let (one, later) = (at_once[at], &at_once[at + 1..]);
+    let base = [one.memory_base(), one.memory_index()];
+    let is_there = !later.iter().any(|later| base.iter().any(|base| overwrites(later, *base)));
+    is_there.then_some(one)
 }
 
 fn decoded(bytes: &[u8], address: u64) -> Decoded {
@@ -135,18 +178,19 @@ fn memory_operand(instruction: &Decoded) -> Option<u32> {
 /// Where an instruction accessed memory, by the registers behind it.
 fn address(instruction: &Decoded, registers: &Registers) -> Option<u64> {
     let operand = memory_operand(instruction)?;
-    let mut factory = InstructionInfoFactory::new();
-    let info = factory.info(instruction);
-    let overwrites = |register: Register| {
-        info.used_registers().iter().any(|used| {
-            let writes = !matches!(used.access(), OpAccess::Read | OpAccess::CondRead);
-            writes && used.register().full_register() == register.full_register()
-        })
-    };
     instruction.virtual_address(operand, 0, |register, _, _| match register {
         Register::ES | Register::CS | Register::SS | Register::DS => Some(0),
-        _ if overwrites(register) => None,
+        _ if overwrites(instruction, register) => None,
         _ => value(register, registers),
+    })
+}
+
+/// Whether a register has another value behind an instruction.
+fn overwrites(instruction: &Decoded, register: Register) -> bool {
+    let mut factory = InstructionInfoFactory::new();
+    factory.info(instruction).used_registers().iter().any(|used| {
+        let writes = !matches!(used.access(), OpAccess::Read | OpAccess::CondRead);
+        writes && used.register().full_register() == register.full_register()
     })
 }
 
@@ -245,18 +289,47 @@ mod tests {
                 Some((Access::Add, 0x40_000a)),
             ),
         ] {
-            let start = 0x40_0000;
-            let read = |from: u64, into: &mut [u8]| {
-                into.fill(0x90);
-                for (at, byte) in (from..).zip(into) {
-                    let at = at.checked_sub(start).and_then(|at| usize::try_from(at).ok());
-                    *byte = at.and_then(|at| bytes.get(at).copied()).unwrap_or(*byte);
-                }
-                true
-            };
-            let end = start + bytes.len() as u64;
-            let found = Instruction::met(Stop::Clock, end, &read);
-            assert_eq!(found.map(|it| (it.access, it.end())), expected, "{about}");
+            let end = START + bytes.len() as u64;
+            assert_eq!(met(&bytes, end), expected, "{about}");
+        }
+    }
+
+    const START: u64 = 0x40_0000;
+
+    /// What a clock meets in code that stands alone, and the address behind it.
+    fn met(code: &[u8], ip: u64) -> Option<(Access, u64)> {
+        let read = |from: u64, into: &mut [u8]| {
+            into.fill(0x90);
+            for (at, byte) in (from..).zip(into) {
+                let at = at.checked_sub(START).and_then(|at| usize::try_from(at).ok());
+                *byte = at.and_then(|at| code.get(at).copied()).unwrap_or(*byte);
+            }
+            true
+        };
+        Instruction::met(Stop::Clock, ip, &read).map(|it| (it.access, it.end()))
+    }
+
+    #[test]
+    fn a_thread_where_a_loop_begins_has_waited_in_the_turn_before() {
+        let turn = |turn: &[u8]| {
+            let back = -2 - i8::try_from(turn.len()).unwrap();
+            [&[0x90], turn, &[0x75, back.cast_unsigned()]].concat()
+        };
+        let add = [0x48, 0x8b, 0x07, 0x48, 0x83, 0xc0, 0x01, 0x48, 0x89, 0x07];
+        let count = [0x48, 0x83, 0xea, 0x01];
+        for (about, code, expected) in [
+            (
+                "mov rax, [rdi]; add rax, 1; mov [rdi], rax; sub rdx, 1; jne",
+                turn(&[&add[..], &count].concat()),
+                Some((Access::Write, START + 11)),
+            ),
+            ("add rdi, 8 behind it", turn(&[&add[..], &[0x48, 0x83, 0xc7, 0x08]].concat()), None),
+            ("far behind it", turn(&[&add[..], &count.repeat(8)].concat()), None),
+            ("a call in between", turn(&[&add[..], &[0xff, 0xd0], &count].concat()), None),
+            ("no access", turn(&count), None),
+            ("no loop", [&[0x90], &add[..]].concat(), None),
+        ] {
+            assert_eq!(met(&code, START + 1), expected, "{about}");
         }
     }
 
