@@ -114,11 +114,20 @@ fn is_passing(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::WouldBlock || error.raw_os_error() == Some(nix::libc::ESRCH)
 }
 
+/// There are no more debug registers.
+fn is_full(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(nix::libc::ENOSPC)
+}
+
 fn arm(tid: u32, words: &[u64]) -> io::Result<Armed> {
     let ring = Ring::new(Event::leader(tid)?, 1)?;
     let mut armed = Vec::new();
     for &word in words {
-        let event = Event::breakpoint(tid, word, &ring.event, HITS.into())?;
+        let event = match Event::breakpoint(tid, word, &ring.event, HITS.into()) {
+            // The processor has fewer, or a debugger has the others.
+            Err(error) if is_full(&error) && !armed.is_empty() => break,
+            event => event?,
+        };
         event.write_to(&ring)?;
         armed.push((word, event));
     }

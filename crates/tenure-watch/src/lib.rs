@@ -3,44 +3,44 @@
 //! It takes no performance counters and no other build. The clock interrupts threads where they wait for a line, and
 //! breakpoints in the other threads tell who else touches it. `docs/watch.md` describes the method and its limits.
 //!
-//! It works on Linux on x86-64.
+//! It works on Linux on x86-64. For aarch64 it is written and its decoding is tested, but it has not run on hardware.
 
-#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod arch;
-#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod arm;
-#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod backend;
-#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod callers;
-#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod check;
-#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod code;
-#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod cost;
-#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod heap;
-#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod jit;
-#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod lanes;
-#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod launch;
-#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod lines;
-#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod own;
 mod report;
-#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod session;
-#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod sys;
 
 use std::ffi::OsString;
 use std::time::Duration;
 
-#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub use own::Session;
 pub use report::report;
 pub use tenure_contend::find::Programs;
@@ -108,7 +108,10 @@ pub struct Watched {
 /// A program that was started.
 #[derive(Debug)]
 pub struct Started(
-    #[cfg_attr(not(all(target_os = "linux", target_arch = "x86_64")), expect(dead_code))]
+    #[cfg_attr(
+        not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))),
+        expect(dead_code)
+    )]
     std::process::Child,
 );
 
@@ -182,16 +185,16 @@ impl std::fmt::Debug for Progress<'_> {
 /// # Errors
 ///
 /// The process does not exist or is of a kind that cannot be watched; the kernel refuses; the program cannot be
-/// started; this is not Linux on x86-64. The error says what to do.
+/// started; this is not Linux on x86-64 or aarch64. The error says what to do.
 pub fn watch(
     request: &Request,
     is_stopped: &dyn Fn(&Progress<'_>) -> bool,
 ) -> Result<Watched, Error> {
-    #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+    #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
     {
         launch::watch(request, is_stopped)
     }
-    #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
+    #[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
     {
         let _ = (request, is_stopped);
         Err(elsewhere())
@@ -204,22 +207,24 @@ pub fn watch(
 ///
 /// One of them is missing; the error says what to do.
 pub fn check() -> Result<Vec<String>, Error> {
-    #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+    #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
     {
         check::check()
     }
-    #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
+    #[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
     {
         Err(elsewhere())
     }
 }
 
-#[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
+#[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
 fn elsewhere() -> Error {
-    Error::new("programs can be watched on Linux on x86-64 only; use `tenure run`, or watch there")
+    Error::new(
+        "programs can be watched on Linux on x86-64 and aarch64 only; use `tenure run`, or watch there",
+    )
 }
 
-#[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
+#[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
 impl Started {
     /// Waits for the program's end.
     pub fn wait(&mut self, _: &dyn Fn() -> bool) -> tenure_contend::record::Ended {

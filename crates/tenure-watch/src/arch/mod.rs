@@ -1,8 +1,16 @@
 //! What depends on the processor: its registers and instructions, what a thread that stops has done, and how ptrace sets
 //! breakpoints.
 
+// Its decoding is tested on other processors too.
+#[cfg(any(target_arch = "aarch64", test))]
+#[cfg_attr(not(target_arch = "aarch64"), expect(dead_code, unused_imports))]
+mod aarch64;
+#[cfg(target_arch = "x86_64")]
 mod x86_64;
 
+#[cfg(target_arch = "aarch64")]
+use aarch64 as this;
+#[cfg(target_arch = "x86_64")]
 use x86_64 as this;
 
 pub(crate) use this::{

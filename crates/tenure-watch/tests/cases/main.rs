@@ -1,5 +1,5 @@
 //! What has to be found in small programs as compilers make them, and what must not.
-#![cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#![cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 #![cfg(not(sanitized))]
 
 mod crowd;

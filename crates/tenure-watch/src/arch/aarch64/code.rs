@@ -1,0 +1,283 @@
+//! Instructions: which one a thread has executed last or is about to, what that does to memory, and where.
+//!
+//! All are four bytes long, so the one before an address is known. A clock interrupts a thread between two, once the one that
+//! waited is done. A breakpoint traps before the access. Barriers wait for what comes before them.
+
+use tenure_contend::record::Access;
+use yaxpeax_arm::armv8::a64::Opcode;
+
+use super::memory::{Memory, decoded, is_load_exclusive};
+use super::{Registers, exclusive};
+use crate::arch::{Read, Stop};
+
+/// Bytes.
+const LENGTH: u64 = 4;
+
+/// An instruction that accesses memory, or an atomic operation of several.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Instruction {
+    /// Its address; of several that of the first.
+    at: u64,
+    memory: Memory,
+    /// Whether it is done, and has changed registers.
+    is_done: bool,
+    pub(crate) access: Access,
+    /// Bytes.
+    pub(crate) size: u8,
+}
+
+impl Instruction {
+    /// The one that a thread has waited for, or that has met a breakpoint.
+    pub(crate) fn met(stop: Stop, ip: u64, read: Read<'_>) -> Option<Self> {
+        let word = |at: u64| {
+            let mut bytes = [0; 4];
+            (at.is_multiple_of(LENGTH) && read(at, &mut bytes)).then(|| u32::from_le_bytes(bytes))
+        };
+        if stop == Stop::Breakpoint {
+            return Self::of(ip, false, &word);
+        }
+        let before = ip.checked_sub(LENGTH)?;
+        match barrier(decoded(word(before)?)?.opcode) {
+            Some(waits_for) => {
+                let before = Self::of(before.checked_sub(LENGTH)?, true, &word)?;
+                waits_for(before.access).then_some(before)
+            }
+            None => Self::of(before, true, &word).or_else(|| Self::again(ip, &word)),
+        }
+    }
+
+    /// What is at an address.
+    fn of(at: u64, is_done: bool, word: &dyn Fn(u64) -> Option<u32>) -> Option<Self> {
+        let alone = || Some((at, Memory::of(&decoded(word(at)?)?)?));
+        let (at, memory) = exclusive::around(at, word).or_else(alone)?;
+        let Memory { access, size, .. } = memory;
+        Some(Self { at, memory, is_done, access, size })
+    }
+
+    /// An atomic operation that is about to begin. It has failed before, most likely.
+    fn again(at: u64, word: &dyn Fn(u64) -> Option<u32>) -> Option<Self> {
+        let is_load = is_load_exclusive(decoded(word(at)?)?.opcode);
+        Self::of(at, false, word).filter(|it| is_load && it.access != Access::Load)
+    }
+
+    /// The address behind it.
+    pub(crate) fn end(&self) -> u64 {
+        self.at + LENGTH
+    }
+
+    /// Where it accesses memory, by the registers of the thread that has stopped; `None` if they do not tell that any more.
+    pub(crate) fn address(&self, registers: &Registers) -> Option<u64> {
+        self.memory.address(self.at, self.is_done, registers)
+    }
+}
+
+/// Of a barrier: for which accesses before it a thread waits there.
+fn barrier(opcode: Opcode) -> Option<fn(Access) -> bool> {
+    /// The kinds of accesses, in the last two bits.
+    const KINDS: u8 = 0b11;
+    const LOADS: u8 = 0b01;
+    let (Opcode::DMB(which) | Opcode::DSB(which)) = opcode else { return None };
+    Some(match which & KINDS {
+        LOADS => |access| access != Access::Write && access != Access::Store,
+        _ => Access::writes,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Access as A;
+
+    const START: u64 = 0x40_0000;
+    const NOP: u32 = 0xd503_201f;
+    const RET: u32 = 0xd65f_03c0;
+
+    /// An access: what it does, to how many bytes, where, and how many instructions from the start its first one is.
+    type Expected = Option<(Access, u8, u64, u64)>;
+
+    /// What is met by a thread that would go on with one of these instructions. Register `n` has 0x1000 * (n + 1).
+    fn met(stop: Stop, code: &[u32], next: u64) -> Expected {
+        let read = |at: u64, into: &mut [u8]| {
+            let index = usize::try_from(at.wrapping_sub(START) / LENGTH).unwrap_or(usize::MAX);
+            // As where no code is mapped.
+            let Some(word) = code.get(index) else { return false };
+            into.copy_from_slice(&word.to_le_bytes());
+            true
+        };
+        let mut registers = Registers::default();
+        for (at, register) in registers.0.iter_mut().enumerate() {
+            *register = 0x1000 * (at as u64 + 1);
+        }
+        let found = Instruction::met(stop, START + next * LENGTH, &read)?;
+        let first = (found.end() - LENGTH - START) / LENGTH;
+        Some((found.access, found.size, found.address(&registers)?, first))
+    }
+
+    #[test]
+    fn a_clock_interrupts_behind_an_access_and_a_breakpoint_traps_before_it() {
+        let code = [
+            NOP,
+            0xf940_0000, // ldr x0, [x0]
+            0xf840_8c22, // ldr x2, [x1, #8]!
+            0xf900_0064, // str x4, [x3]
+            RET,
+        ];
+        let clock: Vec<_> = (0..5).map(|next| met(Stop::Clock, &code, next)).collect();
+        // The second one has overwritten its base, and the third one has moved its.
+        let moved = Some((A::Read, 8, 0x2000, 2));
+        assert_eq!(clock, [None, None, None, moved, Some((A::Write, 8, 0x4000, 3))]);
+        let breakpoint: Vec<_> = (0..5).map(|at| met(Stop::Breakpoint, &code, at)).collect();
+        let (first, second) = (Some((A::Read, 8, 0x1000, 1)), Some((A::Read, 8, 0x2008, 2)));
+        assert_eq!(breakpoint, [None, first, second, Some((A::Write, 8, 0x4000, 3)), None]);
+        assert_eq!(Instruction::met(Stop::Clock, 2, &|_, _| true).map(|it| it.access), None);
+    }
+
+    /// As compilers write them for processors without other atomic instructions.
+    #[test]
+    fn a_load_and_a_store_exclusive_are_one_operation_wherever_a_thread_stops_in_it() {
+        for (about, code, length, expected) in [
+            (
+                "gcc: add",
+                // ldaxr x0, [x1]; add x2, x0, #1; stlxr w3, x2, [x1]; cbnz w3, -12
+                &[0xc85f_fc20, 0x9100_0402, 0xc803_fc22, 0x35ff_ffa3][..],
+                4,
+                (A::Add, 8, 0x2000, 1),
+            ),
+            (
+                "gcc: sub",
+                // ldxr w2, [x0]; sub w3, w2, w1; stxr w4, w3, [x0]; cbnz w4, -12
+                &[0x885f_7c02, 0x4b01_0043, 0x8804_7c03, 0x35ff_ffa4],
+                4,
+                (A::Add, 4, 0x1000, 1),
+            ),
+            (
+                "gcc: or",
+                // ldaxr x0, [x1]; orr x2, x0, #4; stlxr w3, x2, [x1]; cbnz w3, -12
+                &[0xc85f_fc20, 0xb27e_0002, 0xc803_fc22, 0x35ff_ffa3],
+                4,
+                (A::Exchange, 8, 0x2000, 1),
+            ),
+            (
+                "gcc: exchange",
+                // ldaxr x0, [x2]; stlxr w3, x1, [x2]; cbnz w3, -8
+                &[0xc85f_fc40, 0xc803_fc41, 0x35ff_ffc3],
+                3,
+                (A::Exchange, 8, 0x3000, 1),
+            ),
+            (
+                "rustc: max",
+                // ldaxr x8, [x0]; cmp x8, #7; csel x10, x8, x9, hi; stlxr w11, x10, [x0]; cbnz w11, -16
+                &[0xc85f_fc08, 0xf100_1d1f, 0x9a89_810a, 0xc80b_fc0a, 0x35ff_ff8b],
+                5,
+                (A::Exchange, 8, 0x1000, 1),
+            ),
+            (
+                "gcc: compare-exchange",
+                // ldaxr x3, [x0]; cmp x3, x1; b.ne +16; stlxr w4, x2, [x0]; cbnz w4, -16
+                &[0xc85f_fc03, 0xeb01_007f, 0x5400_0061, 0xc804_fc02, 0x35ff_ff84],
+                5,
+                (A::CompareExchange, 8, 0x1000, 1),
+            ),
+            (
+                "gcc: compare-exchange that may fail",
+                // ldaxr x3, [x0]; cmp x3, x1; b.ne +8; stlxr w4, x2, [x0]; cmp w4, #0
+                &[0xc85f_fc03, 0xeb01_007f, 0x5400_0061, 0xc804_fc02, 0x7100_009f],
+                4,
+                (A::CompareExchange, 8, 0x1000, 1),
+            ),
+            (
+                "gcc: compare-exchange of 16 bytes",
+                // ldxp x2, x3, [x0]; cmp x2, x6; ccmp x3, x7, #0, eq; b.ne +12; stlxp w1, x8, x9, [x0]; cbnz w1, -20
+                &[0xc87f_0c02, 0xeb06_005f, 0xfa47_0060, 0x5400_0061, 0xc821_a408, 0x35ff_ff61],
+                6,
+                (A::CompareExchange, 16, 0x1000, 1),
+            ),
+        ] {
+            let code = [&[NOP], code, &[NOP, RET]].concat();
+            // From the first instruction, which is where it goes on after it has failed, to the one behind the last.
+            for next in 1..=length + 1 {
+                assert_eq!(met(Stop::Clock, &code, next), Some(expected), "{about}, {next}");
+            }
+            assert_eq!(met(Stop::Clock, &code, length + 2), None, "{about}");
+            for at in 1..=length {
+                assert_eq!(met(Stop::Breakpoint, &code, at), Some(expected), "{about}, {at}");
+            }
+            assert_eq!(met(Stop::Breakpoint, &code, 0), None, "{about}");
+        }
+    }
+
+    #[test]
+    fn what_only_looks_like_an_operation_is_its_instructions() {
+        let load = Some((A::Load, 8, 0x2000, 0));
+        for (about, code, next, expected) in [
+            // As locks that wait for an event.
+            ("no store", [0xc85f_fc20, 0xb500_0040, 0xd503_205f, RET], 1, load),
+            ("no store, behind it", [0xc85f_fc20, 0xb500_0040, 0xd503_205f, RET], 3, None),
+            // stxr w3, x2, [x5]
+            ("another place", [0xc85f_fc20, 0xc803_7ca2, 0x35ff_ffc3, RET], 1, load),
+            // ldr x2, [x6]
+            (
+                "an access in between",
+                [0xc85f_fc20, 0xf940_00c2, 0xc803_fc22, RET],
+                2,
+                Some((A::Read, 8, 0x7000, 1)),
+            ),
+            ("an end in between", [0xc85f_fc20, RET, 0xc803_fc22, 0x35ff_ffa3], 1, load),
+            (
+                "a store alone",
+                [NOP, 0xc803_fc22, 0x35ff_ffe3, RET],
+                2,
+                Some((A::Store, 8, 0x2000, 1)),
+            ),
+        ] {
+            assert_eq!(met(Stop::Clock, &code, next), expected, "{about}");
+        }
+    }
+
+    #[test]
+    fn a_thread_that_enters_an_operation_has_waited_for_the_access_before_it() {
+        // str x4, [x3]
+        let code = [0xf900_0064, 0xc85f_fc20, 0x9100_0402, 0xc803_fc22, 0x35ff_ffa3];
+        assert_eq!(met(Stop::Clock, &code, 1), Some((A::Write, 8, 0x4000, 0)));
+        assert_eq!(met(Stop::Clock, &code, 2), Some((A::Add, 8, 0x2000, 1)));
+    }
+
+    #[test]
+    fn a_thread_at_a_barrier_has_waited_for_what_it_orders() {
+        const LOAD: u32 = 0xf940_0064; // ldr x4, [x3]
+        const STORE: u32 = 0xf900_0064; // str x4, [x3]
+        const ALL: u32 = 0xd503_3bbf; // dmb ish
+        const LOADS: u32 = 0xd503_39bf; // dmb ishld
+        const STORES: u32 = 0xd503_3abf; // dmb ishst
+        let (load, store) = (Some((A::Read, 8, 0x4000, 0)), Some((A::Write, 8, 0x4000, 0)));
+        for (about, code, expected) in [
+            ("dmb ish, store", [STORE, ALL], store),
+            ("dmb ish, load", [LOAD, ALL], None),
+            ("dmb ishst, store", [STORE, STORES], store),
+            ("dmb ishld, load", [LOAD, LOADS], load),
+            ("dmb ishld, store", [STORE, LOADS], None),
+            ("dsb sy, store", [STORE, 0xd503_3f9f], store),
+            ("dmb ish, no access", [NOP, ALL], None),
+            ("isb, store", [STORE, 0xd503_3fdf], None),
+        ] {
+            assert_eq!(met(Stop::Clock, &code, 2), expected, "{about}");
+        }
+        // As gcc's `__sync_fetch_and_add`.
+        let code = [0xc85f_7c20, 0x9100_0402, 0xc803_fc22, 0x35ff_ffa3, ALL];
+        assert_eq!(met(Stop::Clock, &code, 5), Some((A::Add, 8, 0x2000, 0)));
+    }
+
+    /// As `__aarch64_ldadd8_acq_rel` and its like, which compilers call.
+    #[test]
+    fn an_atomic_instruction_is_one_operation() {
+        for (about, word, expected) in [
+            ("ldaddal x0, x0, [x1]", 0xf8e0_0020, (A::Add, 8, 0x2000, 0)),
+            ("casal x0, x1, [x2]", 0xc8e0_fc41, (A::CompareExchange, 8, 0x3000, 0)),
+            ("swpal w0, w0, [x1]", 0xb8e0_8020, (A::Exchange, 4, 0x2000, 0)),
+        ] {
+            let code = [word, RET];
+            assert_eq!(met(Stop::Clock, &code, 1), Some(expected), "{about}");
+            assert_eq!(met(Stop::Breakpoint, &code, 0), Some(expected), "{about}");
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! Atomic operations that are a loop: a load exclusive, what becomes of the value, and a store exclusive that fails if the
+//! line was taken away in between.
+//!
+//! ```text
+//!     1:  ldaxr  w1, [x0]       <- the first instruction
+//!         add    w1, w1, #1
+//!         stlxr  w2, w1, [x0]
+//!         cbnz   w2, 1b         <- the last one
+//! ```
+//!
+//! A thread that is met anywhere in it waits for that one line. What lies between load and store says what it does.
+
+use tenure_contend::record::Access;
+use yaxpeax_arm::armv8::a64::{Instruction, Opcode, Operand};
+
+use super::memory::{Memory, decoded, is_load_exclusive, is_store_exclusive};
+
+/// Instructions from load to store, at most.
+const MOST: u64 = 16;
+
+/// Behind the store: a comparison, and the branch to the load.
+const BEHIND: u64 = 3;
+
+/// Bytes of an instruction.
+const STEP: u64 = 4;
+
+/// The operation that an instruction at an address is a part of, and where that begins.
+pub(super) fn around(place: u64, word: &dyn Fn(u64) -> Option<u32>) -> Option<(u64, Memory)> {
+    for back in 0..MOST {
+        let at = place.checked_sub(back * STEP)?;
+        let instruction = decoded(word(at)?)?;
+        if is_load_exclusive(instruction.opcode) {
+            let (memory, last) = operation(at, &instruction, word)?;
+            return (place <= last).then_some((at, memory));
+        }
+        let is_other =
+            Memory::of(&instruction).is_some() && !is_store_exclusive(instruction.opcode);
+        if is_other || leaves(instruction.opcode) {
+            return None;
+        }
+    }
+    None
+}
+
+/// What begins with a load exclusive, and its last instruction.
+fn operation(
+    start: u64,
+    load: &Instruction,
+    word: &dyn Fn(u64) -> Option<u32>,
+) -> Option<(Memory, u64)> {
+    let loaded = Memory::of(load)?;
+    let mut access = Access::Exchange;
+    for at in (1..MOST).map(|step| start + step * STEP) {
+        let instruction = decoded(word(at)?)?;
+        let opcode = instruction.opcode;
+        if is_store_exclusive(opcode) {
+            Memory::of(&instruction).filter(|stored| stored.is_where(&loaded))?;
+            return Some((loaded.with(access), last(at, word)));
+        }
+        if Memory::of(&instruction).is_some() || leaves(opcode) {
+            return None;
+        }
+        match opcode {
+            // It leaves if the value is not the expected one.
+            _ if is_condition(opcode) => access = Access::CompareExchange,
+            Opcode::ADD | Opcode::SUB if access == Access::Exchange => access = Access::Add,
+            _ => {}
+        }
+    }
+    None
+}
+
+/// The branch to the load behind a store, or that store.
+fn last(store: u64, word: &dyn Fn(u64) -> Option<u32>) -> u64 {
+    let is_back = |at: &u64| {
+        let Some(instruction) = word(*at).and_then(decoded) else { return false };
+        let is_back = |it: &Operand| matches!(it, Operand::PCOffset(offset) if *offset < 0);
+        is_condition(instruction.opcode) && instruction.operands.iter().any(is_back)
+    };
+    (1..=BEHIND).map(|step| store + step * STEP).find(is_back).unwrap_or(store)
+}
+
+fn is_condition(opcode: Opcode) -> bool {
+    use Opcode as O;
+    matches!(opcode, O::Bcc(_) | O::BCcc(_) | O::CBZ | O::CBNZ | O::TBZ | O::TBNZ)
+}
+
+/// Whether the next instruction is not the one behind it.
+fn leaves(opcode: Opcode) -> bool {
+    use Opcode as O;
+    matches!(opcode, O::B | O::BR | O::BL | O::BLR | O::RET | O::SVC)
+}

@@ -1,0 +1,82 @@
+//! aarch64. It has not run on hardware: what it does on a processor is from Arm's and Linux's descriptions.
+
+mod code;
+mod exclusive;
+mod memory;
+pub(crate) mod traced;
+
+pub(crate) use code::Instruction;
+
+use gimli::{Register, Vendor};
+
+/// As a person calls it.
+pub(crate) const NAME: &str = "aarch64";
+
+/// What an ELF file of its programs says.
+pub(crate) const MACHINE: u16 = object::elf::EM_AARCH64.0;
+
+/// Behind the last address that a program can have: of 52 bits, on kernels that have so many.
+pub(crate) const USER_END: u64 = 1 << 52;
+
+/// A breakpoint turns itself off after so many hits. It traps before the access, and the kernel's step over that makes the
+/// store of a load and store exclusive fail: a second hit would be the same access, for ever.
+pub(crate) const HITS: u8 = 1;
+
+/// The code of a SIGTRAP that comes of a watchpoint: `TRAP_HWBKPT`. That of a breakpoint instruction has another one.
+pub(crate) const TRAPS: &[i32] = &[4];
+
+/// DWARF's numbers of `x29`, `sp` and `x30`.
+pub(crate) const FRAME: Register = Register(29);
+pub(crate) const STACK: Register = Register(31);
+pub(crate) const RETURN: Register = Register(30);
+pub(crate) const VENDOR: Vendor = Vendor::AArch64;
+
+/// The general registers of a thread, in the order of perf's masks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Registers(pub(crate) [u64; Self::COUNT]);
+
+impl Registers {
+    /// `x0` to `x30`, `sp` and `pc`.
+    pub(crate) const COUNT: usize = 33;
+    /// The bits of these in perf's mask.
+    pub(crate) const MASK: u64 = (1 << Self::COUNT) - 1;
+    pub(crate) const BP: usize = 29;
+    pub(crate) const SP: usize = 31;
+    const LINK: usize = 30;
+    const PC: usize = 32;
+
+    /// The return address of a function that has called no other one yet.
+    pub(crate) fn link(&self) -> Option<u64> {
+        Some(self.0[Self::LINK])
+    }
+}
+
+// The standard library has none of so many.
+impl Default for Registers {
+    fn default() -> Self {
+        Self([0; Self::COUNT])
+    }
+}
+
+/// The address that a word of the stack holds, if it is one of code: without the signature of a return address, which
+/// lies above the 48 bits that code is in.
+pub(crate) fn code_address(word: u64) -> u64 {
+    word & ((1 << 48) - 1)
+}
+
+/// The address that an access with this one goes to: the processor ignores the first byte.
+fn data_address(pointer: u64) -> u64 {
+    pointer & (u64::MAX >> 8)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn signatures_and_tags_are_no_part_of_an_address() {
+        assert_eq!(code_address(0x003c_aaaa_d5c0_1234), 0xaaaa_d5c0_1234);
+        assert_eq!(data_address(0x5a00_ffff_8000_0010), 0xffff_8000_0010);
+        assert_eq!(data_address(0xffff_8000_0010), 0xffff_8000_0010);
+    }
+}

@@ -1,0 +1,189 @@
+//! A traced thread that has stopped: its registers, and watchpoints in its debug registers. Nothing here allocates.
+
+use std::mem::offset_of;
+
+use nix::errno::Errno;
+use nix::libc;
+use nix::sys::ptrace;
+use nix::unistd::Pid;
+
+use super::{Registers, data_address};
+use crate::arch::WORDS;
+
+/// Where a thread has stopped.
+pub(crate) struct Stopped {
+    pub(crate) ip: u64,
+    pub(crate) stack: u64,
+    /// None of a 32-bit thread.
+    pub(crate) registers: Option<Registers>,
+    /// Whether it is in the kernel.
+    pub(crate) is_call: bool,
+}
+
+/// The sets of registers that `PTRACE_GETREGSET` knows: `NT_PRSTATUS` and `NT_ARM_HW_WATCH`.
+const GENERAL: usize = 1;
+const WATCH: usize = 0x403;
+
+/// `struct user_pt_regs`.
+#[repr(C)]
+#[derive(Default)]
+struct General {
+    registers: Registers,
+    /// Flags.
+    _state: u64,
+}
+
+/// `struct user_hwdebug_state`.
+#[repr(C)]
+#[derive(Default)]
+struct Watch {
+    /// The last byte: how many there are.
+    info: u32,
+    padding: u32,
+    slots: [Slot; 16],
+}
+
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Slot {
+    address: u64,
+    control: u32,
+    padding: u32,
+}
+
+/// Of a watchpoint on eight bytes, read or written by a program: the bytes, what is done to them, by whom, and that it is on.
+const ON: u32 = 0xff << 5 | 0b11 << 3 | 0b10 << 1 | 1;
+
+pub(crate) fn stopped(thread: Pid) -> Option<Stopped> {
+    let mut general = General::default();
+    let length = size_of::<General>();
+    let is_whole = get(thread, GENERAL, &mut general).ok()? == length;
+    let registers = general.registers;
+    let ip = registers.0[Registers::PC];
+    Some(Stopped {
+        ip,
+        stack: registers.0[Registers::SP],
+        registers: is_whole.then_some(registers),
+        is_call: is_call(thread, ip),
+    })
+}
+
+/// Whether a thread was in a call when it stopped, by its instructions: the kernel does not say that any more then. It stops
+/// behind a call, or where it would call once more.
+fn is_call(thread: Pid, ip: u64) -> bool {
+    /// `svc #0`.
+    const CALL: u32 = 0xd400_0001;
+    let before = usize::try_from(ip.wrapping_sub(4));
+    let before = before.map_or(std::ptr::null_mut(), std::ptr::without_provenance_mut);
+    let both = ptrace::read(thread, before).map_or(0, i64::cast_unsigned);
+    [both as u32, (both >> 32) as u32].contains(&CALL)
+}
+
+/// Sets watchpoints on those words that are not zero, as far as there are so many. Which were set: a bit for each.
+pub(crate) fn arm(thread: Pid, words: &[u64; WORDS]) -> Result<u8, Errno> {
+    let mut watch = Watch::default();
+    get(thread, WATCH, &mut watch)?;
+    let count = usize::try_from(watch.info & 0xff).unwrap_or(0).min(WORDS);
+    let armed = (0..count).filter(|which| words[*which] != 0).map(|which| 1 << which).sum();
+    if armed == 0 {
+        return Err(Errno::ENOSPC);
+    }
+    keep(thread, words, armed)?;
+    Ok(armed)
+}
+
+/// Takes away all watchpoints but these.
+pub(crate) fn keep(thread: Pid, words: &[u64; WORDS], armed: u8) -> Result<(), Errno> {
+    let (mut watch, length) = watched(words, armed);
+    let request = libc::PTRACE_SETREGSET;
+    // SAFETY: it is a whole struct of so many bytes or more.
+    unsafe { transfer(request, thread, WATCH, (&raw mut watch).cast(), length) }?;
+    Ok(())
+}
+
+/// Registers with watchpoints on these words, and how many of their bytes are meant: those behind the last word are left alone.
+fn watched(words: &[u64; WORDS], armed: u8) -> (Watch, usize) {
+    let mut watch = Watch::default();
+    for (which, slot) in watch.slots.iter_mut().take(WORDS).enumerate() {
+        if armed & 1 << which != 0 {
+            *slot = Slot { address: words[which], control: ON, padding: 0 };
+        }
+    }
+    let count = words.iter().rposition(|word| *word != 0).map_or(0, |last| last + 1);
+    (watch, offset_of!(Watch, slots) + count * size_of::<Slot>())
+}
+
+/// The watchpoint that a thread has met, a bit for it; none if there is none.
+pub(crate) fn met(thread: Pid, words: &[u64; WORDS], armed: u8) -> u8 {
+    let information = ptrace::getsiginfo(thread);
+    // SAFETY: the kernel fills it for a trap, and it is a number else.
+    let address = information.map_or(0, |it| unsafe { it.si_addr() }.addr() as u64);
+    nearest(data_address(address), words, armed)
+}
+
+/// The watchpoint that an access has met: the one at its address, or the one nearest to it. An access of several words may
+/// begin before the one that is watched. There must be one: a thread whose watchpoint stays on would meet it for ever.
+fn nearest(address: u64, words: &[u64; WORDS], armed: u8) -> u8 {
+    let distance = |which: &usize| {
+        let word = words[*which];
+        word.saturating_sub(address).max(address.saturating_sub(word + 7))
+    };
+    let on = (0..WORDS).filter(|which| armed & 1 << which != 0);
+    on.min_by_key(distance).map_or(0, |which| 1 << which)
+}
+
+/// Reads a set of a thread's registers. How many bytes there were.
+fn get<T>(thread: Pid, set: usize, into: &mut T) -> Result<usize, Errno> {
+    let request = libc::PTRACE_GETREGSET;
+    // SAFETY: there is room for so many bytes, and the structs here are made of numbers.
+    unsafe { transfer(request, thread, set, (&raw mut *into).cast(), size_of::<T>()) }
+}
+
+/// # Safety
+///
+/// There is so much memory, and whatever is written there is a value.
+unsafe fn transfer(
+    request: libc::c_uint,
+    thread: Pid,
+    set: usize,
+    memory: *mut libc::c_void,
+    length: usize,
+) -> Result<usize, Errno> {
+    let mut vector = libc::iovec { iov_base: memory, iov_len: length };
+    let set = std::ptr::without_provenance_mut::<libc::c_void>(set);
+    // SAFETY: the kernel reads or writes no more than the vector says, for which the caller answers, and the vector itself.
+    let result = unsafe { libc::ptrace(request, thread.as_raw(), set, &raw mut vector) };
+    Errno::result(result)?;
+    Ok(vector.iov_len)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WORDS_OF_A_LINE: [u64; WORDS] = [0x1000, 0x1010, 0x1038, 0];
+
+    #[test]
+    fn the_watchpoint_that_was_met_is_the_one_that_the_access_covers() {
+        for (about, address, armed, expected) in [
+            ("its first byte", 0x1000, 0b0111, 0b0001),
+            ("its last byte", 0x1017, 0b0111, 0b0010),
+            ("a pair that begins before it", 0x1008, 0b0110, 0b0010),
+            ("a vector that begins far before it", 0x1020, 0b0100, 0b0100),
+            ("one that is off", 0x1000, 0b0110, 0b0010),
+            ("none is on", 0x1000, 0, 0),
+        ] {
+            assert_eq!(nearest(address, &WORDS_OF_A_LINE, armed), expected, "{about}");
+        }
+    }
+
+    #[test]
+    fn registers_are_laid_out_as_the_kernel_has_them() {
+        let (watch, length) = watched(&WORDS_OF_A_LINE, 0b0101);
+        let on = |address| Slot { address, control: 0x1ffd, padding: 0 };
+        assert_eq!(watch.slots[..4], [on(0x1000), Slot::default(), on(0x1038), Slot::default()]);
+        assert_eq!(length, 8 + 3 * 16);
+        assert_eq!(size_of::<General>(), 34 * 8);
+        assert_eq!(size_of::<Watch>(), 8 + 16 * 16);
+    }
+}
