@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # The code compiles, without a warning, for machines that are not at hand: `cargo check` needs neither their linker nor
-# their C compiler. The workspace for Windows, Apple's systems and Linux with 32 bits; the library's tests for the first
-# and the last; what knows the architecture (the library, the simulator, the servers, the runtime of `tenure run`) for
-# Linux on Arm; the library without std where atomics have 32 bits at most.
+# their C compiler. The workspace for Windows, Apple's systems, and Linux with 32 bits and on Arm; the library's tests for
+# the first and for 32 bits; the tests of `tenure watch`, all features of the library, the simulator and the servers, and
+# the runtime of `tenure run` for Linux on Arm; the library without std where atomics have 32 bits at most.
 #
 # Rustup installs the targets. Where it cannot have the first of a class it takes the next; none of a class is a failure.
 #
@@ -59,8 +59,10 @@ for class in "${classes[@]}"; do
         windows | bits32) all+=(--target "$target") tested+=(--target "$target") ;;
         apple) all+=(--target "$target") ;;
         arm64)
+            all+=(--target "$target")
             check --package tenure --package tenure-sim --package tenure-serve --all-features --target "$target"
-            echo "targets: the library, the simulator and the servers compile for $target"
+            check --package tenure-watch --all-targets --target "$target"
+            echo "targets: the library, the simulator, the servers and the tests of \`tenure watch\` compile for $target"
             runtime
             ;;
         bare)

@@ -187,6 +187,9 @@ fn access(opcode: Opcode) -> Option<(Access, Option<u8>)> {
         O::LDPSW => (Access::Read, Some(8)),
         O::STR | O::STUR | O::STTR | O::STP | O::STNP => (Access::Write, None),
         O::ST1 | O::ST2 | O::ST3 | O::ST4 => (Access::Write, None),
+        // With a tag they also write zeros.
+        O::STZG => (Access::Write, Some(16)),
+        O::STZ2G => (Access::Write, Some(32)),
         O::STRB | O::STURB | O::STTRB => (Access::Write, Some(1)),
         O::STRH | O::STURH | O::STTRH => (Access::Write, Some(2)),
 
@@ -320,6 +323,7 @@ mod tests {
             ("st2 {v0.h, v1.h}[3], [x0], #4", 0x0dbf_5800, moved(A::Write, 4, 0x1000, 0xffc)),
             ("ld1r {v0.2d}, [x0]", 0x4d40_cc00, same(A::Read, 8, 0x1000)),
             ("ld4r {v0.8b-v3.8b}, [x7], x2", 0x0de2_e0e0, moved(A::Read, 4, 0x8000, 0x5000)),
+            ("stz2g x0, [x1], #32", 0xd9e0_2420, moved(A::Write, 32, 0x2000, 0x1fe0)),
             ("ldar x0, [x1]", 0xc8df_fc20, same(A::Load, 8, 0x2000)),
             ("ldarb w0, [x1]", 0x08df_fc20, same(A::Load, 1, 0x2000)),
             ("ldapr w0, [x1]", 0xb8bf_c020, same(A::Load, 4, 0x2000)),
