@@ -1,17 +1,24 @@
 //! Instructions: which one a thread has executed last or is about to, what that does to memory, and where.
 //!
 //! All are four bytes long, so the one before an address is known. A clock interrupts a thread between two, once the one that
-//! waited is done. A breakpoint traps before the access. Barriers wait for what comes before them.
+//! waited is done, or a few later: in a short loop where the next turn begins. A breakpoint traps before the access. Barriers
+//! wait for what comes before them.
 
 use tenure_contend::record::Access;
-use yaxpeax_arm::armv8::a64::Opcode;
+use yaxpeax_arm::armv8::a64::{Opcode, Operand};
 
-use super::memory::{Memory, decoded, is_load_exclusive};
+use super::memory::{Memory, changed, decoded};
 use super::{Registers, exclusive};
 use crate::arch::{Read, Stop};
 
 /// Bytes.
 const LENGTH: u64 = 4;
+
+/// Instructions of a loop that are looked through.
+const TURN: u64 = 32;
+
+/// Instructions that retire at once, at most: as many as on x86-64.
+const AT_ONCE: usize = 8;
 
 /// An instruction that accesses memory, or an atomic operation of several.
 #[derive(Debug, Clone, Copy)]
@@ -37,13 +44,11 @@ impl Instruction {
             return Self::of(ip, false, &word);
         }
         let before = ip.checked_sub(LENGTH)?;
-        match barrier(decoded(word(before)?)?.opcode) {
-            Some(waits_for) => {
-                let before = Self::of(before.checked_sub(LENGTH)?, true, &word)?;
-                waits_for(before.access).then_some(before)
-            }
-            None => Self::of(before, true, &word).or_else(|| Self::again(ip, &word)),
+        if let Some(waits_for) = word(before).and_then(decoded).and_then(|it| barrier(it.opcode)) {
+            let before = Self::of(before.checked_sub(LENGTH)?, true, &word)?;
+            return waits_for(before.access).then_some(before);
         }
+        Self::of(before, true, &word).or_else(|| Self::in_turn(ip, &word))
     }
 
     /// What is at an address.
@@ -54,10 +59,26 @@ impl Instruction {
         Some(Self { at, memory, is_done, access, size })
     }
 
-    /// An atomic operation that is about to begin. It has failed before, most likely.
-    fn again(at: u64, word: &dyn Fn(u64) -> Option<u32>) -> Option<Self> {
-        let is_load = is_load_exclusive(decoded(word(at)?)?.opcode);
-        Self::of(at, false, word).filter(|it| is_load && it.access != Access::Load)
+    /// The last access of a loop's turn, if the loop begins here, and the instructions behind that retire with it.
+    fn in_turn(start: u64, word: &dyn Fn(u64) -> Option<u32>) -> Option<Self> {
+        let mut turn = Vec::new();
+        for at in (0..TURN).map(|step| start + step * LENGTH) {
+            let one = decoded(word(at)?)?;
+            let is_back = |it: &Operand| matches!(it, Operand::PCOffset(offset) if at.wrapping_add_signed(*offset) == start);
+            if exclusive::branches(one.opcode) && one.operands.iter().any(is_back) {
+                break;
+            }
+            // A condition of another branch is not met in a turn.
+            if exclusive::leaves(one.opcode) || at == start + (TURN - 1) * LENGTH {
+                return None;
+            }
+            turn.push((at, one));
+        }
+        let at_once = &turn[turn.len().saturating_sub(AT_ONCE - 1)..];
+        let last = at_once.iter().rposition(|(_, one)| Memory::of(one).is_some())?;
+        let found = Self::of(at_once[last].0, true, word)?;
+        let is_gone = |(_, later): &(u64, _)| changed(later) & found.memory.registers() != 0;
+        (!at_once[last + 1..].iter().any(is_gone)).then_some(found)
     }
 
     /// The address behind it.
@@ -194,8 +215,10 @@ mod tests {
             ),
         ] {
             let code = [&[NOP], code, &[NOP, RET]].concat();
-            // From the first instruction, which is where it goes on after it has failed, to the one behind the last.
-            for next in 1..=length + 1 {
+            // Where it begins it goes on after it has failed. A thread behind the last one has waited as well.
+            let is_loop = about != "gcc: compare-exchange that may fail";
+            assert_eq!(met(Stop::Clock, &code, 1), is_loop.then_some(expected), "{about}");
+            for next in 2..=length + 1 {
                 assert_eq!(met(Stop::Clock, &code, next), Some(expected), "{about}, {next}");
             }
             assert_eq!(met(Stop::Clock, &code, length + 2), None, "{about}");
@@ -265,6 +288,35 @@ mod tests {
         // As gcc's `__sync_fetch_and_add`.
         let code = [0xc85f_7c20, 0x9100_0402, 0xc803_fc22, 0x35ff_ffa3, ALL];
         assert_eq!(met(Stop::Clock, &code, 5), Some((A::Add, 8, 0x2000, 0)));
+    }
+
+    #[test]
+    fn a_thread_where_a_loop_begins_has_waited_in_the_turn_before() {
+        // ldr x4, [x3]; add x4, x4, #1; str x4, [x3]
+        const ADD: [u32; 3] = [0xf940_0064, 0x9100_0484, 0xf900_0064];
+        const COUNT: u32 = 0xf100_0442; // subs x2, x2, #1
+        let turn = |behind: &[u32]| {
+            let back = (-3 - i32::try_from(behind.len()).unwrap()).cast_unsigned() & 0x7_ffff;
+            // b.ne
+            [&[NOP], &ADD[..], behind, &[0x5400_0001 | back << 5]].concat()
+        };
+        let store = Some((A::Write, 8, 0x4000, 3));
+        for (about, code, expected) in [
+            ("a count behind it", turn(&[COUNT]), store),
+            ("nothing behind it", turn(&[]), store),
+            ("far behind it", turn(&[COUNT; 7]), None),
+            ("add x3, x3, #8 behind it", turn(&[0x9100_2063]), None),
+            (
+                "ldr x9, [x3], #8 behind it",
+                turn(&[0xf840_8469, NOP]),
+                Some((A::Read, 8, 0x3ff8, 4)),
+            ),
+            ("a call behind it", turn(&[0xd63f_00a0]), None),
+            ("no loop", [&[NOP], &ADD[..], &[RET]].concat(), None),
+            ("a loop without an end", [NOP; 64].to_vec(), None),
+        ] {
+            assert_eq!(met(Stop::Clock, &code, 1), expected, "{about}");
+        }
     }
 
     /// As `__aarch64_ldadd8_acq_rel` and its like, which compilers call.

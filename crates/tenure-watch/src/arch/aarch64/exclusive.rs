@@ -85,8 +85,13 @@ fn is_condition(opcode: Opcode) -> bool {
     matches!(opcode, O::Bcc(_) | O::BCcc(_) | O::CBZ | O::CBNZ | O::TBZ | O::TBNZ)
 }
 
+/// Whether an instruction says itself where a thread may go on.
+pub(super) fn branches(opcode: Opcode) -> bool {
+    is_condition(opcode) || opcode == Opcode::B
+}
+
 /// Whether the next instruction is not the one behind it.
-fn leaves(opcode: Opcode) -> bool {
+pub(super) fn leaves(opcode: Opcode) -> bool {
     use Opcode as O;
     matches!(opcode, O::B | O::BR | O::BL | O::BLR | O::RET | O::SVC)
 }

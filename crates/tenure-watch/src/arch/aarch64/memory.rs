@@ -47,6 +47,17 @@ impl Memory {
         self.place == other.place
     }
 
+    /// The general registers that say where it is, a bit for each.
+    pub(super) fn registers(&self) -> u32 {
+        match self.place {
+            Operand::RegPreIndex(base, ..) | Operand::RegPostIndex(base, _) => 1 << base,
+            Operand::RegPostIndexReg(base, index) | Operand::RegRegOffset(base, index, ..) => {
+                1 << base | 1 << index
+            }
+            _ => 0,
+        }
+    }
+
     /// Where it is for an instruction at an address, by the registers before it, or behind it if it is done; `None` if
     /// those do not tell any more.
     pub(super) fn address(&self, at: u64, is_done: bool, registers: &Registers) -> Option<u64> {
@@ -156,6 +167,21 @@ fn overwritten(access: Access, instruction: &Instruction) -> u32 {
         Access::CompareExchange => bits(0),
         _ => 0,
     }
+}
+
+/// The general registers that may have another value behind an instruction.
+pub(super) fn changed(instruction: &Instruction) -> u32 {
+    let moved = |operand: &Operand| match *operand {
+        Operand::RegPreIndex(base, _, true) | Operand::RegPostIndex(base, _) => 1 << base,
+        Operand::RegPostIndexReg(base, _) => 1 << base,
+        _ => 0,
+    };
+    let first = match (Memory::of(instruction), instruction.operands[0]) {
+        (Some(memory), _) => memory.overwritten,
+        (None, Operand::RegisterOrSP(_, number)) => 1 << number,
+        (None, first) => value(&first).map_or(0, |(_, bits)| bits),
+    };
+    instruction.operands.iter().map(moved).fold(first, |all, bits| all | bits)
 }
 
 pub(super) fn is_load_exclusive(opcode: Opcode) -> bool {
