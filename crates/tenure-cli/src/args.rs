@@ -74,6 +74,7 @@ pub(crate) enum Command {
                       tenure layout --kernel\n  \
                       tenure layout ./server --in '*/src/*'\n  \
                       tenure layout ./server 'Session*' --suggest\n  \
+                      tenure layout ./server --perf perf.data\n  \
                       tenure layout ./server --check rules.toml\n\n\
                       `cargo doc -p tenure-layout --open` explains the score (module `sharing`) and \
                       rules files (module `rules`).\n\
@@ -230,6 +231,11 @@ pub(crate) struct Layout {
     /// BTF of the kernel that a module was built for [default: the running kernel's]
     #[arg(long, value_name = "FILE", conflicts_with = "kernel")]
     pub(crate) base: Option<PathBuf>,
+
+    /// Read what perf has measured of the program: a perf.data file of perf c2c record or perf mem record, or what
+    /// perf script printed (`-` for standard input). What was measured comes first
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["kernel", "no_code"])]
+    pub(crate) perf: Option<PathBuf>,
 
     /// Do not read the program's code: judge words by their types and names alone, which is faster
     #[arg(long)]

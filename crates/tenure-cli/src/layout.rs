@@ -51,6 +51,7 @@ fn older(path: &Path, request: &Request) -> Result<Report, Failure> {
         top: usize::MAX,
         suggest: false,
         pins: Vec::new(),
+        perf: None,
         ..request.clone()
     };
     let report = run::run(&older, &Bar::new()).map(|(_, report)| report);
@@ -99,6 +100,7 @@ fn request(arguments: &Layout) -> Result<Request, Failure> {
         rules: arguments.rules.clone(),
         check: arguments.check.clone(),
         code: !arguments.no_code,
+        perf: arguments.perf.clone(),
         line_bytes: arguments.line,
     })
 }

@@ -25,7 +25,7 @@
 //! ```
 //! # let report = tenure_find::Report::new(
 //! #     tenure_find::Source::Types(tenure_find::Types {
-//! #         path: String::new(), format: String::new(), units: 0, composites: 0, contended: 0, statics: 0, code: None,
+//! #         path: String::new(), format: String::new(), units: 0, composites: 0, contended: 0, statics: 0, code: None, recorded: None,
 //! #         skipped: Vec::new(),
 //! #     }), 64, Vec::new());
 //! let budget = tenure_find::Budget::parse("[[allow]]\nmember = 'Session.refs'", "budget.toml")?;

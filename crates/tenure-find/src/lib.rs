@@ -47,8 +47,8 @@ mod hostile;
 pub use budget::Budget;
 pub use error::Error;
 pub use model::{
-    Cell, Change, Check, Code, CodeRead, Confidence, Curve, Difference, Embedder, Ended, Finding,
-    Forecast, Kind, Level, Line, Move, Observed, OperandShare, Operation, Origin, Point, Repair,
-    Report, Role, Run, SCHEMA, Scope, Sharing, Signal, Source, Storage, Suggestion, TypeMap, Types,
-    Unmended, Use, Watched, Word,
+    Cell, Change, Check, Code, CodeRead, Confidence, Curve, Difference, Elsewhere, Embedder, Ended,
+    Finding, Forecast, Kind, Level, Line, Measured, MeasuredMember, Move, Observed, OperandShare,
+    Operation, Origin, Point, Recorded, Repair, Report, Role, Run, SCHEMA, Scope, Sharing, Signal,
+    Source, Storage, Suggestion, TypeMap, Types, Unmended, Use, Watched, Word,
 };

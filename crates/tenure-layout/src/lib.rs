@@ -25,6 +25,7 @@
 //!     rules: Vec::new(),
 //!     check: None,
 //!     code: true,
+//!     perf: None,
 //!     line_bytes: tenure_layout::LINE_BYTES,
 //! };
 //! let (_model, report) = run(&request, &())?;
@@ -56,11 +57,13 @@
 //! - Types, names, code and rules are all that is known; the program does not run. A score ranks, it measures nothing.
 //! - Arrays on the heap (`Vec`, `new T[n]`) are found only if another array of the same type is a member or a variable.
 
+mod asked;
 pub mod check;
 pub mod evidence;
 pub mod knowledge;
 pub mod lines;
 mod listed;
+mod measured;
 mod names;
 mod origin;
 pub mod rules;

@@ -19,8 +19,11 @@ pub(crate) struct Listed<'f> {
 }
 
 /// By rank.
-pub(crate) fn list<'f>(layouts: &Layouts<'_>, found: &'f [Found]) -> Vec<Listed<'f>> {
-    let origins = Origins::of(layouts.model);
+pub(crate) fn list<'f>(
+    layouts: &Layouts<'_>,
+    origins: &Origins<'_>,
+    found: &'f [Found],
+) -> Vec<Listed<'f>> {
     let mut listed: Vec<Listed<'f>> = Vec::new();
     let mut first = HashMap::new();
     for one in found {
@@ -43,13 +46,7 @@ pub(crate) fn list<'f>(layouts: &Layouts<'_>, found: &'f [Found]) -> Vec<Listed<
     listed
 }
 
-pub(crate) fn findings(layouts: &Layouts<'_>, listed: &[Listed<'_>]) -> Vec<Finding> {
-    let ranked: Vec<_> = listed.iter().map(|one| (one.rank, one.found)).collect();
-    let findings = sharing::findings(layouts, &ranked);
-    let with = |(finding, one): (Finding, &Listed<'_>)| Finding {
-        origin: one.origin,
-        instances: one.instances,
-        ..finding
-    };
-    findings.into_iter().zip(listed).map(with).collect()
+pub(crate) fn finding(layouts: &Layouts<'_>, one: &Listed<'_>) -> Finding {
+    let mut findings = sharing::findings(layouts, &[(one.rank, one.found)]);
+    Finding { origin: one.origin, instances: one.instances, ..findings.remove(0) }
 }

@@ -7,14 +7,16 @@ use rayon::prelude::*;
 use tenure_report::Progress;
 
 use crate::Error;
+use crate::asked::Asked;
 use crate::check;
 use crate::evidence::Evidence;
 use crate::knowledge::Knowledge;
 use crate::lines::Layouts;
-use crate::listed::{self, Listed};
-use crate::names;
-use crate::rules::{Glob, Rules};
-use crate::sharing::{self, Found};
+use crate::listed;
+use crate::measured::{Entry, Joined, Recording, What, entries};
+use crate::origin::Origins;
+use crate::rules::Rules;
+use crate::sharing;
 use crate::suggest::{Pins, suggest};
 use tenure_find::{
     CodeRead, OperandShare, Origin, Report, Scope, Source, Suggestion, Types, Unmended,
@@ -22,9 +24,6 @@ use tenure_find::{
 use tenure_types::code::sweep::{self, Operands, Sweep};
 use tenure_types::model::{Format, Kind, Model, TypeId};
 use tenure_types::read::{self, Input};
-
-/// With more types, only those with findings get a map.
-const MOST_MAPS: usize = 64;
 
 /// What to analyse.
 #[derive(Debug, Clone)]
@@ -51,6 +50,9 @@ pub struct Request {
     pub check: Option<PathBuf>,
     /// Whether to read the program's code too: what it does to members.
     pub code: bool,
+    /// What `perf` has recorded of the program: a `perf.data` file, or what `perf script` printed; `-` is standard input.
+    /// It needs the code.
+    pub perf: Option<PathBuf>,
     /// Of a cache line.
     pub line_bytes: u64,
 }
@@ -60,30 +62,57 @@ pub struct Request {
 /// # Errors
 ///
 /// Unreadable or malformed input, a mistake in a rules file, a pattern that matches no type, a pin that names no
-/// member.
+/// member; a recording that is none, or not of this program.
 ///
 /// # Panics
 ///
 /// [`Request::line_bytes`] is not a power of two.
 pub fn run(request: &Request, progress: &dyn Progress) -> Result<(Model, Report), Error> {
     let (knowledge, checks) = knowledge(request)?;
+    let recording = recording(request)?;
+    let code = recording.as_ref().map_or_else(Vec::new, Recording::code);
     let (model, sweep) = match request.code {
-        true => sweep::read(&request.input, &request.options, progress)?,
+        true => sweep::read_at(&request.input, &request.options, &code, progress)?,
         false => {
             let model = read::read(&request.input, &request.options, progress)?;
             (model, Err("it was not asked for".to_owned()))
         }
     };
-    let report = analyse(request, &knowledge, checks.as_ref(), &model, &sweep, progress)?;
+    if let (Some(path), Err(why)) = (&request.perf, &sweep) {
+        return Err(Error::new(format!(
+            "--perf {}: the code tells types, and {why}",
+            path.display()
+        )));
+    }
+    let read = Read { model: &model, sweep: &sweep, recording: recording.as_ref() };
+    let report = analyse(request, &knowledge, checks.as_ref(), read, progress)?;
     Ok((model, report))
+}
+
+/// What was read.
+#[derive(Clone, Copy)]
+struct Read<'r> {
+    model: &'r Model,
+    sweep: &'r Result<Sweep, String>,
+    recording: Option<&'r Recording>,
+}
+
+fn recording(request: &Request) -> Result<Option<Recording>, Error> {
+    match (&request.perf, &request.input) {
+        (Some(path), Input::File(program)) => Recording::read(path, program).map(Some),
+        (Some(path), Input::Kernel) => Err(Error::new(format!(
+            "--perf {}: the code tells types, and the running kernel shows none; name its vmlinux",
+            path.display()
+        ))),
+        (None, _) => Ok(None),
+    }
 }
 
 fn analyse(
     request: &Request,
     knowledge: &Knowledge,
     checks: Option<&Rules>,
-    model: &Model,
-    sweep: &Result<Sweep, String>,
+    Read { model, sweep, recording }: Read<'_>,
     progress: &dyn Progress,
 ) -> Result<Report, Error> {
     let mut evidence = sweep.as_ref().ok().map(|sweep| Evidence::new(model, sweep));
@@ -92,31 +121,53 @@ fn analyse(
     }
     let roles = knowledge.roles_with(model, evidence.as_ref());
     let layouts = Layouts::new(model, &roles, request.line_bytes).with_evidence(evidence.as_ref());
-    let asked = Asked::of(request, model)?;
+    let asked = Asked::of(&request.types, &request.declared_in, model)?;
     let pins = Pins::new(&request.pins);
     if let Some(pin) = pins.unknown(&layouts).first() {
         return Err(Error::new(format!("--pin {pin}: no type has such a member")));
     }
-    let found = sharing::find(&layouts);
-    let listed = listed::list(&layouts, &found);
-    let mut wanted: Vec<Listed<'_>> =
-        listed.into_iter().filter(|one| asked.wants(&layouts, one.found)).collect();
-    wanted.sort_by_key(|one| one.origin);
-    let of = |origin| wanted.iter().filter(|one| one.origin == origin).count() as u64;
+    let mut found = sharing::find(&layouts);
+    let at = sweep.as_ref().map_or(&[][..], |sweep| &sweep.at);
+    let joined = recording.map(|recording| Joined::new(&layouts, recording, at, &mut found));
+    let origins = Origins::of(model);
+    let listed = listed::list(&layouts, &origins, &found);
+    let mut wanted: Vec<Entry<'_>> = match &joined {
+        Some(joined) => joined.entries(listed, &origins),
+        None => entries(listed),
+    };
+    wanted.retain(|one| asked.wants(&layouts, one));
+    wanted.sort_by_key(Entry::section);
+    let of = |section| wanted.iter().filter(|one| one.section() == section).count() as u64;
     let (dependencies, standard) = match request.all || asked.names_some() {
         true => (0, 0),
-        false => (of(Origin::Dependency), of(Origin::Standard)),
+        false => (of(Some(Origin::Dependency)), of(Some(Origin::Standard))),
     };
     if dependencies + standard > 0 {
-        wanted.retain(|one| one.origin == Origin::Yours);
+        wanted.retain(|one| one.section() <= Some(Origin::Yours));
     }
-    if wanted.is_empty() && !asked.files.is_empty() {
-        asked.is_declared_somewhere(request, model)?;
+    if wanted.is_empty() {
+        asked.is_declared_somewhere(model)?;
     }
     let reported = &wanted[..wanted.len().min(request.top)];
     let types = asked.types_of(reported);
-    let source = Source::Types(read_types(request, &layouts, sweep));
-    let mut report = Report::new(source, request.line_bytes, listed::findings(&layouts, reported));
+    let mut read = read_types(request, &layouts, sweep);
+    if let (Some(joined), Some(path)) = (&joined, &request.perf) {
+        read.recorded = Some(Box::new(joined.recorded(path.display().to_string())));
+    }
+    let finding = |entry: &Entry<'_>| match (&entry.what, &joined) {
+        (What::Own(own), Some(joined)) => joined.finding(entry, own),
+        (What::Own(_), None) => unreachable!("only a recording has findings of its own"),
+        (What::Listed(one), joined) => {
+            let mut finding = listed::finding(&layouts, one);
+            finding.rank = entry.rank as u64;
+            if let Some(joined) = joined {
+                joined.add_to(&mut finding, one.found);
+            }
+            finding
+        }
+    };
+    let findings = reported.iter().map(finding).collect();
+    let mut report = Report::new(Source::Types(read), request.line_bytes, findings);
     report.scope = Scope {
         types: request.types.clone(),
         findings: wanted.len() as u64,
@@ -125,6 +176,12 @@ fn analyse(
         standard,
     };
     report.maps = types.iter().map(|&id| layouts.map(id)).collect();
+    for (finding, entry) in report.findings.iter().zip(reported) {
+        let of_type = entry.type_id().and_then(|id| types.iter().position(|other| *other == id));
+        if let (What::Own(_), Some(at)) = (&entry.what, of_type) {
+            Joined::mark(finding, &mut report.maps[at]);
+        }
+    }
     if request.suggest {
         (report.suggestions, report.unmended) = repairs(&layouts, &types, &pins, progress);
     }
@@ -166,6 +223,7 @@ fn read_types(request: &Request, layouts: &Layouts<'_>, sweep: &Result<Sweep, St
         statics: model.statics().len() as u64,
         skipped: model.skipped().to_vec(),
         code: request.code.then(|| code(sweep)),
+        recorded: None,
     }
 }
 
@@ -191,118 +249,6 @@ fn code(sweep: &Result<Sweep, String>) -> CodeRead {
         skipped: sweep.skipped,
         blind: sweep.blind,
     }
-}
-
-struct Asked {
-    types: Option<Vec<TypeId>>,
-    files: Vec<Glob>,
-}
-
-impl Asked {
-    fn of(request: &Request, model: &Model) -> Result<Self, Error> {
-        let files = request.declared_in.iter().map(|word| Glob::new(word)).collect();
-        if request.types.is_empty() {
-            return Ok(Self { types: None, files });
-        }
-        let mut types = Vec::new();
-        for word in &request.types {
-            let glob = Glob::new(word);
-            let before = types.len();
-            let spelled = |name: &str| {
-                let short = names::shortened(name);
-                [name, &short, names::held(name), names::held(&short)]
-                    .into_iter()
-                    .any(|name| glob.matches(name))
-            };
-            let named = model.composites().filter(|(_, ty, _)| spelled(&ty.name));
-            types.extend(named.map(|(id, _, _)| id));
-            if types.len() == before {
-                return Err(unknown_type(word, model));
-            }
-        }
-        let mut seen = std::collections::HashSet::new();
-        types.retain(|id| seen.insert(*id));
-        Ok(Self { types: Some(types), files })
-    }
-
-    fn names_some(&self) -> bool {
-        self.types.is_some() || !self.files.is_empty()
-    }
-
-    /// Whether a type is in a module that was asked for, or in one inside.
-    fn in_modules(&self, name: &str) -> bool {
-        let module = names::module(name);
-        let ends = module.match_indices("::").map(|(at, _)| at).chain([module.len()]);
-        let mut paths = ends.map(|end| &module[..end]).filter(|path| !path.is_empty());
-        paths.any(|path| self.files.iter().any(|glob| glob.matches(path)))
-    }
-
-    fn is_declared_somewhere(&self, request: &Request, model: &Model) -> Result<(), Error> {
-        if model.composites().any(|(_, ty, _)| self.in_modules(&ty.name)) {
-            return Ok(());
-        }
-        let mut files = model.composites().filter_map(|(_, ty, _)| ty.declared.as_ref()).peekable();
-        let why = match (model.format(), files.peek()) {
-            (Format::Btf, _) => "BTF does not say where types are declared; DWARF does".to_owned(),
-            (Format::Dwarf, None) => {
-                let mut crates: Vec<_> = model.crates().iter().map(|(name, _)| &**name).collect();
-                crates.dedup();
-                format!(
-                    "rustc does not say where types are declared, and no crate or module is like `{}`; crates are {}",
-                    request.declared_in.join("`, `"),
-                    crates.join(", ")
-                )
-            }
-            (Format::Dwarf, Some(first)) => {
-                let example = first.file.clone();
-                if files.any(|at| self.files.iter().any(|file| file.matches(&at.file))) {
-                    return Ok(());
-                }
-                let patterns = request.declared_in.join("`, `");
-                format!(
-                    "no type is declared in a file like `{patterns}`; files are spelled like `{example}`"
-                )
-            }
-        };
-        Err(Error::new(format!("--in: {why}")))
-    }
-
-    fn wants(&self, layouts: &Layouts<'_>, found: &Found) -> bool {
-        let (name, declared) = found.subject(layouts);
-        let in_files = || {
-            declared.is_some_and(|at| self.files.iter().any(|file| file.matches(&at.file)))
-                || self.in_modules(name)
-        };
-        if !self.files.is_empty() && !in_files() {
-            return false;
-        }
-        let Some(types) = &self.types else { return true };
-        let concerned = [found.type_id(), found.array_owner(), found.inner(layouts)];
-        concerned.into_iter().flatten().any(|id| types.contains(&id))
-    }
-
-    /// The types to draw: those requested, or those of the findings.
-    fn types_of(&self, reported: &[Listed<'_>]) -> Vec<TypeId> {
-        let of_findings = reported.iter().filter_map(|one| one.found.type_id());
-        let mut all: Vec<TypeId> = match &self.types {
-            Some(types) if types.len() <= MOST_MAPS => types.clone(),
-            Some(types) => of_findings.filter(|id| types.contains(id)).collect(),
-            None => of_findings.collect(),
-        };
-        let mut seen = std::collections::HashSet::new();
-        all.retain(|id| seen.insert(*id));
-        all
-    }
-}
-
-fn unknown_type(word: &str, model: &Model) -> Error {
-    let names = model.composites().map(|(_, ty, _)| &*ty.name);
-    let close = crate::rules::closest(word, names.filter(|name| !name.is_empty()));
-    let hint = match close {
-        Some(name) => format!("did you mean `{name}`?"),
-        None => "`*` stands for anything, as in `dst_*`".to_owned(),
-    };
-    Error::new(format!("no struct, class or union matches `{word}`; {hint}"))
 }
 
 fn repairs(

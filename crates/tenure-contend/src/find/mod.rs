@@ -134,6 +134,7 @@ fn finding(
         origin: tenure_find::Origin::Yours,
         instances: 1,
         observed: Some(observed),
+        measured: None,
         confidence: Confidence {
             level: Level::High,
             placements: 1.0,

@@ -201,6 +201,7 @@ pub(super) fn words(
                 weight: None,
                 why: String::new(),
                 uses,
+                measured: None,
             };
             (word, written)
         })

@@ -10,9 +10,7 @@ use tenure_report::words::marked;
 use super::observed::{Head, Seen};
 use super::svg::{self, Alternative};
 use crate::picture::{Block, Marks, Picture, State, differing, is_marked};
-use crate::{
-    Check, Embedder, Finding, Move, Origin, Report, Source, Suggestion, TypeMap, maps, words,
-};
+use crate::{Check, Embedder, Finding, Move, Report, Source, Suggestion, TypeMap, maps, words};
 
 /// The most lines that a map shows in full; of more, those that matter.
 const MOST_LINES: usize = 8;
@@ -41,6 +39,8 @@ pub(super) struct Page<'a> {
     /// In a sentence, and one by one: the word, the finding, the figures.
     change_summary: Option<String>,
     changes: Vec<(&'static str, &'a str, String)>,
+    measured: Vec<(String, [String; 5])>,
+    columns: [&'static str; 5],
     findings: Vec<FindingView<'a>>,
     /// Suggestions for types without a finding.
     others: Vec<Order<'a>>,
@@ -65,6 +65,9 @@ struct FindingView<'a> {
     /// `of 205`, and the heading of another origin than the one before.
     of_all: String,
     heading: Option<&'static str>,
+    measured: Option<String>,
+    /// Of each victim.
+    whys: Vec<String>,
     instances: String,
     role: &'static str,
     how: String,
@@ -153,6 +156,10 @@ impl<'a> Page<'a> {
                 .flatten()
                 .map(|it| (words::difference(it.change), &*it.finding, words::measures(report, it)))
                 .collect(),
+            measured: words::measured::recorded(report)
+                .map(words::measured::members)
+                .unwrap_or_default(),
+            columns: words::measured::COLUMNS,
             findings,
             others,
             unmended: report.unmended.iter().map(|it| marked(&it.why)).collect(),
@@ -182,21 +189,27 @@ impl<'a> FindingView<'a> {
             Some(_) => {
                 (words::observed::title(finding), words::observed::share(finding.score / 100.0))
             }
-            None => (finding.type_name.clone(), words::grade(finding.score).to_owned()),
+            None => {
+                let grade = || words::grade(finding.score).to_owned();
+                let share = words::measured::share(report, finding).map(words::observed::share);
+                (finding.type_name.clone(), share.unwrap_or_else(grade))
+            }
         };
         Self {
             words: search(finding, seen.as_ref()),
             title,
             seen,
             shown_score,
-            score_of: words::score_of(finding),
+            score_of: words::score_of(report, finding),
             percent: finding.observed.is_some().then(|| percent(finding.score / 100.0)),
             of_all: words::whole(words::ranked(report)),
             heading: index
                 .checked_sub(1)
-                .map_or(Origin::Yours, |before| report.findings[before].origin)
-                .ne(&finding.origin)
-                .then(|| words::origin(finding.origin)),
+                .map_or("Yours", |before| words::section(report, &report.findings[before]))
+                .ne(words::section(report, finding))
+                .then(|| words::section(report, finding)),
+            measured: words::measured::finding(report, finding),
+            whys: finding.victims.iter().map(words::why).collect(),
             instances: words::instances(finding),
             role: words::role(finding.contended.role),
             how: words::sharing(finding),

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Role;
+use super::{Measured, Role};
 
 /// A contended cache line.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -40,6 +40,9 @@ pub struct Finding {
     /// What a run showed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed: Option<Observed>,
+    /// From types with a recording of `perf`: samples of its words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub measured: Option<Measured>,
     /// How sure it is.
     pub confidence: Confidence,
     /// What would mend it, the best first.
@@ -167,6 +170,9 @@ pub struct Word {
     /// In a run: who did what with it, the most frequent first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub uses: Vec<Use>,
+    /// From types with a recording of `perf`: its samples, if there are any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub measured: Option<Measured>,
 }
 
 /// What a group of threads did with a word at one place of the code.

@@ -5,12 +5,14 @@
 
 mod finding;
 mod map;
+mod measured;
 
 pub use finding::{
     Code, Confidence, Curve, Finding, Forecast, Kind, Level, Observed, Operation, Origin, Point,
     Repair, Sharing, Signal, Storage, Use, Word,
 };
 pub use map::{Cell, Embedder, Line, Move, Suggestion, TypeMap, Unmended};
+pub use measured::{Elsewhere, Measured, MeasuredMember, Recorded};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -31,7 +33,8 @@ pub struct Report {
     pub line_bytes: u64,
     /// What was asked for and how much of it is here.
     pub scope: Scope,
-    /// From the worst down, the program's own before those of dependencies and standard libraries.
+    /// From the worst down: first those that a recording of `perf` has measured, then the program's own before those of
+    /// dependencies and standard libraries.
     pub findings: Vec<Finding>,
     /// The maps of the types that findings and suggestions name, and of those asked for.
     pub maps: Vec<TypeMap>,
@@ -114,6 +117,9 @@ pub struct Types {
     /// What was read of the program's code, if that was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<CodeRead>,
+    /// What `perf` has measured, if a recording was given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recorded: Option<Box<Recorded>>,
 }
 
 /// What was read of a program's code.

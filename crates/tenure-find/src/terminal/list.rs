@@ -6,7 +6,7 @@ use super::map::look;
 use super::text::{Styled, Text, cut};
 use crate::picture::State;
 use crate::words;
-use crate::{Difference, Finding, Origin, Report, Suggestion, Word};
+use crate::{Difference, Finding, Report, Suggestion, Word};
 
 /// Columns of rank and score, which stand alone so that the eye can run down.
 pub(super) const INDENT: usize = 12;
@@ -20,17 +20,22 @@ pub(super) fn render(text: &mut Text, report: &Report) {
         );
     }
     let mut mended: Vec<&str> = Vec::new();
-    let mut last = Origin::Yours;
+    // Most reports have one section alone, which needs no heading.
+    let mut last = "Yours";
     for finding in &report.findings {
         text.blank();
-        if finding.origin != last {
-            last = finding.origin;
-            text.strong(words::origin(last));
+        let section = words::section(report, finding);
+        if section != last {
+            last = section;
+            text.strong(section);
             text.blank();
         }
         headline(text, finding);
         contended(text, finding);
         victims(text, finding);
+        if let Some(measured) = words::measured::finding(report, finding) {
+            text.wrapped(&measured, &" ".repeat(INDENT));
+        }
         let name = finding.type_name.as_str();
         let suggestion = report.suggestions.iter().find(|found| found.type_name == name);
         if let Some(suggestion) = suggestion.filter(|_| !mended.contains(&name)) {
@@ -51,7 +56,7 @@ fn repair(text: &mut Text, suggestion: &Suggestion) {
 
 fn headline(text: &mut Text, finding: &Finding) {
     let style = text.style();
-    let place = format!("{:>4}. {:>4}  ", finding.rank, words::score(finding.score));
+    let place = format!("{:>4}. {:>4}  ", finding.rank, words::score_of_finding(finding));
     let room = text.width().saturating_sub(INDENT);
     let instances = words::instances(finding);
     let room = room.saturating_sub(instances.len());

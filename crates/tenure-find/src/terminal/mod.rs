@@ -5,6 +5,7 @@
 
 mod list;
 mod map;
+mod measured;
 mod observed;
 mod suggestion;
 mod text;
@@ -30,6 +31,7 @@ pub fn render(report: &Report, style: Style) -> String {
     if !only_checks {
         text.blank();
         text.wrapped(&words::found(report), "");
+        measured::render(&mut text, report);
         match &report.source {
             Source::Run(run) => observed::render(&mut text, report, run),
             Source::Types(_) if report.scope.types.is_empty() => list::render(&mut text, report),

@@ -48,7 +48,7 @@ fn one(text: &mut Text, report: &Report, name: &str) {
     text.line_with(&Styled::new(&title, |title| style.strong(title)), declared, 0);
     text.line(&style.quiet(&"─".repeat(text.width().min(110))));
     for finding in &findings {
-        explain(text, finding, report.line_bytes);
+        explain(text, report, finding);
     }
     if findings.is_empty() {
         text.wrapped(
@@ -84,10 +84,11 @@ fn draw(text: &mut Text, report: &Report, map: &TypeMap, findings: &[&Finding]) 
     map::legend(text, &[&picture]);
 }
 
-fn explain(text: &mut Text, finding: &Finding, line_bytes: u64) {
+fn explain(text: &mut Text, report: &Report, finding: &Finding) {
     let style = text.style();
-    let word = &finding.contended;
-    let heading = format!("Rank {}, score {} of 100", finding.rank, words::score(finding.score));
+    let (word, line_bytes) = (&finding.contended, report.line_bytes);
+    let score = words::score_of_finding(finding);
+    let heading = format!("Rank {}, score {score} of 100", finding.rank);
     let confidence = format!("confidence {}", words::level(finding.confidence.level));
     text.line_with(&Styled::new(&heading, |text| style.strong(text)), &confidence, 2);
     let name = cut(&format!("!{}", word.path), text.width().saturating_sub(2));
@@ -100,9 +101,14 @@ fn explain(text: &mut Text, finding: &Finding, line_bytes: u64) {
     );
     let sentence = style.wrapped(&sentence, "  ");
     text.line(&sentence.replacen(&name, &style.text(look(State::Contended), &name), 1));
+    if let Some(measured) = words::measured::finding(report, finding) {
+        text.wrapped(&format!("{measured}."), "  ");
+    }
     victims(text, finding);
     text.blank();
-    signals(text, finding);
+    if !finding.signals.is_empty() {
+        signals(text, finding);
+    }
     text.wrapped(&format!("Confidence: {}.", finding.confidence.why), "  ");
     text.blank();
 }
@@ -124,13 +130,14 @@ fn victims(text: &mut Text, finding: &Finding) {
                 style.quiet(weight)
             }));
         let room = text.width().saturating_sub(left.width);
-        if super::text::measured(&victim.why) <= room {
-            let rest = format!("{} ({})", victim.why, victim.type_name);
-            let rest = if super::text::measured(&rest) <= room { &rest } else { &victim.why };
+        let why = words::why(victim);
+        if super::text::measured(&why) <= room {
+            let rest = format!("{why} ({})", victim.type_name);
+            let rest = if super::text::measured(&rest) <= room { &rest } else { &why };
             text.line(&format!("{}{rest}", left.text));
         } else {
             text.line(&left.text);
-            text.wrapped(&victim.why, "      ");
+            text.wrapped(&why, "      ");
         }
     }
 }

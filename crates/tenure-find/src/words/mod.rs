@@ -1,5 +1,6 @@
 //! Findings in words: the same in a terminal and in HTML.
 
+pub(super) mod measured;
 pub(super) mod observed;
 
 use std::cmp::Ordering;
@@ -35,6 +36,11 @@ pub(super) fn score(score: f64) -> String {
     if score.is_finite() { format!("{score:.0}") } else { "–".to_owned() }
 }
 
+/// The score of a finding: none of what only measuring shows.
+pub(super) fn score_of_finding(finding: &Finding) -> String {
+    if finding.signals.is_empty() { "–".to_owned() } else { score(finding.score) }
+}
+
 /// A score in a word: it orders, and measures nothing.
 pub(super) fn grade(score: f64) -> &'static str {
     match score {
@@ -51,9 +57,10 @@ pub(super) fn ranked(report: &Report) -> u64 {
     findings.saturating_add(dependencies).saturating_add(standard).max(last)
 }
 
-/// What a score is a part of.
-pub(super) fn score_of(finding: &Finding) -> &'static str {
+/// What a score, or what is shown in its place, is a part of.
+pub(super) fn score_of(report: &Report, finding: &Finding) -> &'static str {
     match &finding.observed {
+        _ if measured::share(report, finding).is_some() => measured::share_of(report),
         Some(observed) if observed.cost.is_some() => "of processor time, at most",
         Some(_) => "of contended accesses",
         None => "likely harm",
@@ -95,6 +102,13 @@ pub(super) fn sharing(finding: &Finding) -> String {
 /// Of a neighbour: contended ones are culprits as well.
 pub(super) fn sign(victim: &Word) -> &'static str {
     if victim.role.is_contended() { "!" } else { "*" }
+}
+
+/// Why a neighbour counts: what was measured of it, and where its weight comes from.
+pub(super) fn why(victim: &Word) -> String {
+    let measured = victim.measured.as_ref().map(measured::word);
+    let parts = measured.into_iter().chain([victim.why.clone()]);
+    parts.filter(|part| !part.is_empty()).collect::<Vec<_>>().join("; ")
 }
 
 /// The kind of sharing in a word, for a search.
@@ -165,6 +179,9 @@ fn types(types: &Types, line_bytes: u64) -> String {
     if let Some(code) = &types.code {
         sentence += &format!(". {}", self::code(code));
     }
+    if let Some(recorded) = &types.recorded {
+        sentence += &format!(". {}", measured::source(recorded));
+    }
     sentence
 }
 
@@ -231,9 +248,12 @@ fn left_out(scope: &Scope) -> String {
     }
 }
 
-/// A heading over the findings of one origin.
-pub(super) fn origin(origin: Origin) -> &'static str {
-    match origin {
+/// A heading over the findings that were measured, or over those of one origin.
+pub(super) fn section(report: &Report, finding: &Finding) -> &'static str {
+    if measured::share(report, finding).is_some() {
+        return "Measured";
+    }
+    match finding.origin {
         Origin::Yours => "Yours",
         Origin::Dependency => "Dependencies",
         Origin::Standard => "Standard library",

@@ -35,7 +35,7 @@ const LONGEST: u32 = 64;
 const MOST_LEVELS: usize = 64;
 
 /// Smaller types say nothing of the object that they are a part of: links, and wrappers of a number.
-const LEAST_TELLING: u64 = 32;
+pub(crate) const LEAST_TELLING: u64 = 32;
 
 /// A node of a tree has three.
 const LEAST_MEMBERS: usize = 4;
@@ -234,7 +234,13 @@ fn is_word(model: &Model, ty: TypeId) -> bool {
 }
 
 /// The composites on the way to some bytes, each with where these begin in it.
-fn descend(model: &Model, ty: TypeId, offset: u64, size: u64, levels: &mut Vec<(TypeId, u32)>) {
+pub(crate) fn descend(
+    model: &Model,
+    ty: TypeId,
+    offset: u64,
+    size: u64,
+    levels: &mut Vec<(TypeId, u32)>,
+) {
     let mut open = vec![(ty, offset)];
     while let Some((ty, offset)) = open.pop() {
         let ty = model.resolved(ty);

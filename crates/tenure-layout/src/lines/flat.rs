@@ -300,12 +300,18 @@ impl Flat {
     /// What the code does with a leaf, wherever it is a part of the spread-out type or of an embedded one; `None` where
     /// the code is not known.
     pub(crate) fn uses(&self, layouts: &Layouts<'_>, leaf: &Leaf) -> Option<Uses> {
+        let evidence = layouts.evidence?;
+        Some(evidence.of_member(self.way(layouts, leaf).into_iter(), leaf.size))
+    }
+
+    /// The types on the way to a leaf, the outermost first, each with its size and where the leaf begins in it: as the
+    /// program has them, however they are arranged here; of an array, in its first element.
+    pub(crate) fn way(&self, layouts: &Layouts<'_>, leaf: &Leaf) -> Vec<(TypeId, u64, u64)> {
         let model = layouts.model;
         let offset = |owner: TypeId, member: usize| match &model[owner].kind {
             Kind::Composite { members, .. } => members.get(member).map_or(0, |one| one.offset),
             _ => 0,
         };
-        // As the program has them, however they are arranged here; of an array, its first element.
         let mut inside = offset(leaf.owner, leaf.member);
         let mut at = leaf.step;
         let mut way = vec![(self.steps[at].ty, inside)];
@@ -316,8 +322,14 @@ impl Flat {
             way.push((outer, inside));
             at = step.parent;
         }
-        let way = way.into_iter().rev().map(|(ty, inside)| (ty, model[ty].size, inside));
-        layouts.evidence.map(|evidence| evidence.of_member(way, leaf.size))
+        way.into_iter().rev().map(|(ty, inside)| (ty, model[ty].size, inside)).collect()
+    }
+
+    /// What lies at an offset.
+    pub(crate) fn at(&self, offset: u64) -> Option<&Leaf> {
+        let first = self.ends.partition_point(|&end| end <= offset);
+        let near = self.leaves.get(first..).unwrap_or_default().iter();
+        near.take_while(|leaf| leaf.offset <= offset).find(|leaf| offset < leaf.end())
     }
 
     /// As the source would spell it.

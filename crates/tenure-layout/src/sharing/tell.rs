@@ -25,6 +25,7 @@ fn finding(layouts: &Layouts<'_>, rank: usize, found: &Found) -> Finding {
         origin: Origin::Yours,
         instances: 1,
         observed: None,
+        measured: None,
         confidence: confidence(layouts, found),
         repairs: Vec::new(),
         forecast: None,
@@ -148,6 +149,7 @@ impl<'a> Teller<'a> {
             weight: None,
             why: String::new(),
             uses: Vec::new(),
+            measured: None,
         }
     }
 

@@ -6,6 +6,8 @@ mod code;
 mod cpp;
 mod fuzz;
 mod own;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod perf;
 mod properties;
 mod routes;
 mod suggestions;
@@ -33,6 +35,7 @@ fn request(fixture: &str, types: &[&str]) -> Request {
         rules: Vec::new(),
         check: None,
         code: false,
+        perf: None,
         line_bytes: 64,
     }
 }

@@ -16,6 +16,7 @@ mod hints;
 mod image;
 mod layouts;
 mod lines;
+mod loaded;
 mod located;
 mod member;
 mod pointed;
@@ -34,6 +35,7 @@ use std::sync::OnceLock;
 
 use self::image::Image;
 use self::layouts::Layout;
+pub use self::loaded::Loaded;
 use self::result::{Fate, Text};
 use self::types::Types;
 use self::units::{Reader, Units};

@@ -26,7 +26,7 @@ use std::sync::{Mutex, PoisonError};
 
 use object::{Architecture, File, ObjectKind};
 use rayon::prelude::*;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 pub use self::tally::{Counts, Operands, Part, Subject, Use};
 
@@ -59,6 +59,8 @@ pub struct Sweep {
     /// Functions of units that do not say where variables are, as Rust's precompiled standard library. Of those only what is
     /// done to variables at fixed addresses is known, and only that is counted.
     pub blind: u64,
+    /// What the instructions access that [`read_at`] was asked about, as far as that is known: by address, each once.
+    pub at: Vec<(u64, Part)>,
 }
 
 /// How many functions are listed.
@@ -84,16 +86,30 @@ pub fn read(
     options: &Options,
     progress: &dyn Progress,
 ) -> Result<(Model, Result<Sweep, String>), Error> {
+    read_at(input, options, &[], progress)
+}
+
+/// The same, and what the instructions at some addresses access: see [`Sweep::at`].
+///
+/// # Errors
+///
+/// As [`read`](crate::read::read).
+pub fn read_at(
+    input: &Input,
+    options: &Options,
+    addresses: &[u64],
+    progress: &dyn Progress,
+) -> Result<(Model, Result<Sweep, String>), Error> {
     let (model, entries) = read_entries(input, options, progress)?;
-    let sweep = sweep(input, options, &model, &entries, progress);
+    let sweep = sweep(input, options, (&model, &entries), addresses, progress);
     Ok((model, sweep))
 }
 
 fn sweep(
     input: &Input,
     options: &Options,
-    model: &Model,
-    entries: &EntryTypes,
+    (model, entries): (&Model, &EntryTypes),
+    addresses: &[u64],
     progress: &dyn Progress,
 ) -> Result<Sweep, String> {
     let Input::File(path) = input else {
@@ -121,8 +137,16 @@ fn sweep(
     let image = Image::open_with(path, options.debug_file.as_deref());
     let image = image.map_err(|error| error.to_string())?;
     let units = Units::headers_of(&image);
-    let shared =
-        Shared { model, entries, image: &image, units: &units, text: &text, memory: &memory };
+    let asked = addresses.iter().copied().collect();
+    let shared = Shared {
+        model,
+        entries,
+        image: &image,
+        units: &units,
+        text: &text,
+        memory: &memory,
+        asked,
+    };
     progress.begin("reading code", units.count() as u64);
     // Functions may share code: a hostile file could have each instruction decoded again and again.
     let budget = Mutex::new((text.length() as u64).saturating_mul(4));
@@ -153,6 +177,8 @@ struct Shared<'s> {
     units: &'s Units,
     text: &'s Text,
     memory: &'s Memory,
+    /// Addresses of instructions.
+    asked: FxHashSet<u64>,
 }
 
 /// Of one unit.
@@ -166,6 +192,7 @@ struct Found {
     locked_unknown: Vec<(u32, u64)>,
     is_cut: bool,
     blind: u64,
+    at: Vec<(u64, Part)>,
 }
 
 impl Shared<'_> {
@@ -202,6 +229,7 @@ impl Shared<'_> {
             calls: &code.calls,
             results: &code.results,
             takes_lock: &takes_lock,
+            asked: &self.asked,
         };
         for function in &code.functions {
             let lengths = function.ranges.iter().map(|range| range.end - range.begin);
@@ -237,6 +265,7 @@ impl Found {
         if tally.operands.locked_unknown > 0 {
             self.locked_unknown.push((function, tally.operands.locked_unknown));
         }
+        self.at.extend(&tally.at);
         let uses = tally.parts.iter();
         self.uses.extend(uses.map(|(part, counts)| Use { part: *part, function, counts: *counts }));
     }
@@ -274,6 +303,7 @@ fn gather(found: Vec<Found>) -> Sweep {
     for unit in found {
         sweep.skipped += u64::from(unit.is_cut);
         sweep.blind += unit.blind;
+        sweep.at.extend(unit.at);
         if unit.operands.all() > 0 {
             operands.entry(unit.language).or_default().add(&unit.operands);
         }
@@ -308,6 +338,8 @@ fn gather(found: Vec<Found>) -> Sweep {
         same
     });
     sweep.uses.shrink_to_fit();
+    sweep.at.sort_unstable();
+    sweep.at.dedup_by_key(|(address, _)| *address);
     sweep.operands = operands.into_iter().collect();
     sweep.operands.sort_by_key(|(language, _)| *language);
     let named = |(number, count): (u32, u64)| {

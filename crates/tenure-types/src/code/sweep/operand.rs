@@ -113,16 +113,23 @@ impl Walker<'_, '_> {
         is_element || fields.is_in_array(ty, at)
     }
 
-    pub(super) fn note(&mut self, place: Where, access: Access, size: u32, weight: u32) {
+    /// Counts an access, and returns what it is of.
+    pub(super) fn note(
+        &mut self,
+        place: Where,
+        access: Access,
+        size: u32,
+        weight: u32,
+    ) -> Option<Part> {
         let part = match place {
-            Where::Own | Where::Stack(_) => return,
+            Where::Own | Where::Stack(_) => return None,
             Where::Fixed(address) => match self.around.memory.variable(address) {
                 Some((index, ty, inside)) => {
                     let inside = i64::try_from(inside).unwrap_or(i64::MAX);
                     let offset = self.around.fields.first_like(ty, inside);
                     offset.map(|offset| (Subject::Static(index), offset))
                 }
-                None if self.around.memory.is_constant(address) => return,
+                None if self.around.memory.is_constant(address) => return None,
                 None => None,
             },
             Where::Pointed(ty, at) => match self.around.fields.model[ty].kind {
@@ -136,7 +143,7 @@ impl Walker<'_, '_> {
                     let operands = &mut self.tally.operands;
                     operands.plain += 1;
                     operands.locked += u64::from(matches!(access, Access::Add | Access::Exchange));
-                    return;
+                    return None;
                 }
                 _ => None,
             },
@@ -160,6 +167,7 @@ impl Walker<'_, '_> {
         if let Some(part) = part {
             self.tally.parts.entry(part).or_default().note(access, weight);
         }
+        part
     }
 
     /// What is loaded from a place, if that is a pointer.

@@ -136,4 +136,6 @@ impl Operands {
 pub(super) struct Tally {
     pub(super) parts: FxHashMap<Part, Counts>,
     pub(super) operands: Operands,
+    /// What the instructions access that were asked about.
+    pub(super) at: Vec<(u64, Part)>,
 }

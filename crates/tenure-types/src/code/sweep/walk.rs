@@ -6,7 +6,7 @@
 //! what a loop writes is forgotten there.
 
 use iced_x86::{FlowControl, Instruction};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::super::result::Text;
 use super::decoded::{Decoded, EVERY};
@@ -38,6 +38,8 @@ pub(super) struct Around<'w> {
     pub(super) results: &'w FxHashMap<u64, TypeId>,
     /// Whether the function at an address takes a lock, by its symbol.
     pub(super) takes_lock: &'w dyn Fn(u64) -> bool,
+    /// Instructions of which it is to be told what they access.
+    pub(super) asked: &'w FxHashSet<u64>,
 }
 
 /// Memory that each function uses again.
@@ -146,7 +148,10 @@ impl Walker<'_, '_> {
             let weight = 1 << (2 * scratch.decoded.depths[index].min(DEEPEST));
             if let Some(access) = fact.access {
                 let place = self.operand(&one);
-                self.note(place, access, fact.size, weight);
+                let part = self.note(place, access, fact.size, weight);
+                if self.around.asked.contains(&one.ip()) {
+                    self.tally.at.extend(part.map(|part| (one.ip(), part)));
+                }
             }
             self.step(&one, fact, weight);
             self.leave(&one, scratch);

@@ -1,0 +1,198 @@
+//! A recording of `perf`, and what it says of one program: samples by instruction and by address of data.
+
+use std::io::Read as _;
+use std::path::Path;
+
+use rustc_hash::FxHashMap;
+
+use super::file::{self, File, Step};
+use super::sample::Sample;
+use super::space::{Place, Program, Spaces};
+use super::text::{self, Line, Said};
+use crate::Error;
+use tenure_find::Measured;
+
+/// Stands for standard input.
+const INPUT: &str = "-";
+
+/// What prints all that is needed.
+const PRINT: &str =
+    "perf script --show-mmap-events -F pid,tid,ip,sym,symoff,dso,addr,data_src,weight";
+
+/// Other programs that an error or a report names.
+const NAMED: usize = 3;
+
+/// What a recording says of one program.
+#[derive(Debug, Default)]
+pub(crate) struct Recording {
+    /// Samples that have an address of data.
+    pub(crate) samples: u64,
+    /// By instruction, and by the address of data if that may lie in the program; both as the file has them.
+    pub(crate) by: FxHashMap<(u64, Option<u64>), Measured>,
+    /// Where most of the other samples are, and how many.
+    pub(crate) elsewhere: Vec<(String, u64)>,
+}
+
+impl Recording {
+    /// Reads a recording, of a file or of standard input (`-`).
+    ///
+    /// # Errors
+    ///
+    /// It is none, or cut, or has no addresses of data, or no sample in the program.
+    pub(crate) fn read(path: &Path, program: &Path) -> Result<Self, Error> {
+        let name = match path.to_str() {
+            Some(INPUT) => "standard input".to_owned(),
+            _ => path.display().to_string(),
+        };
+        let program = Program::open(program)?;
+        let bytes = match path.to_str() {
+            Some(INPUT) => {
+                let mut bytes = Vec::new();
+                std::io::stdin().lock().read_to_end(&mut bytes).map(|_| bytes)
+            }
+            _ => std::fs::read(path),
+        };
+        let bytes = bytes.map_err(|error| Error::unreadable(path, &error))?;
+        Self::of(&bytes, &program).map_err(|what| Error::new(format!("--perf: {name} {what}")))
+    }
+
+    /// The error is what is wrong, behind the recording's name.
+    pub(super) fn of(bytes: &[u8], program: &Program) -> Result<Self, String> {
+        let mut gather = Gather {
+            spaces: Spaces::new(program),
+            recording: Self::default(),
+            elsewhere: FxHashMap::default(),
+        };
+        if file::is_one(bytes) {
+            let file = File::read(bytes)?;
+            if !file.has_addresses() {
+                return Err(
+                    "has no addresses of data: record with perf c2c record, perf mem record or perf record -d"
+                        .to_owned(),
+                );
+            }
+            for step in file.steps() {
+                match step {
+                    Step::Change(change) => gather.spaces.change(&change),
+                    Step::Sample(sample) => {
+                        let place = gather.spaces.code(Some(sample.pid), sample.ip);
+                        gather.take(&sample, Some(sample.pid), place);
+                    }
+                }
+            }
+        } else {
+            gather.text(bytes)?;
+        }
+        gather.finish(program)
+    }
+
+    /// Addresses of instructions, each once.
+    pub(crate) fn code(&self) -> Vec<u64> {
+        let mut code: Vec<u64> = self.by.keys().map(|(code, _)| *code).collect();
+        code.sort_unstable();
+        code.dedup();
+        code
+    }
+
+    /// Of all samples in the program.
+    pub(crate) fn total(&self) -> Measured {
+        let mut total = Measured::default();
+        self.by.values().for_each(|one| total.add(one));
+        total
+    }
+}
+
+struct Gather<'p> {
+    spaces: Spaces<'p>,
+    recording: Recording,
+    elsewhere: FxHashMap<String, u64>,
+}
+
+impl Gather<'_> {
+    fn take(&mut self, sample: &Sample, pid: Option<u32>, place: Place) {
+        self.recording.samples += 1;
+        let code = match place {
+            Place::Here(code) => code,
+            Place::There(name) => {
+                *self.elsewhere.entry(self.spaces.name(name).to_owned()).or_default() += 1;
+                return;
+            }
+            Place::Unknown => return,
+        };
+        let data = self.spaces.data(pid, sample.address);
+        let is_hitm = sample.source.is_hitm();
+        self.recording.by.entry((code, data)).or_default().add(&Measured {
+            samples: 1,
+            loads: sample.source.is_load().into(),
+            stores: sample.source.is_store().into(),
+            hitm: is_hitm.into(),
+            remote_hitm: (is_hitm && sample.source.is_remote()).into(),
+            weight: sample.weight,
+        });
+    }
+
+    fn text(&mut self, bytes: &[u8]) -> Result<(), String> {
+        let text = std::str::from_utf8(bytes);
+        let neither = "is neither a perf.data file nor what perf script prints, such as with ";
+        let neither = [neither, PRINT].concat();
+        let text = text.map_err(|_| neither.clone())?;
+        let mut is_script = false;
+        for line in text.lines() {
+            match text::line(line) {
+                Some(Line::Change(change)) => {
+                    is_script = true;
+                    self.spaces.change(&change);
+                }
+                Some(Line::Sample(said)) => {
+                    is_script = true;
+                    let place = self.place(&said);
+                    self.take(&said.sample, said.pid, place);
+                }
+                None => {}
+            }
+        }
+        match (is_script, self.recording.samples) {
+            (false, _) => Err(neither),
+            (true, 0) => Err(format!("has no sample with data_src; print it with {PRINT}")),
+            _ => Ok(()),
+        }
+    }
+
+    /// By the mappings that the text has; else by the symbol.
+    fn place(&mut self, said: &Said<'_>) -> Place {
+        let place = self.spaces.code(said.pid, said.sample.ip);
+        if place != Place::Unknown {
+            return place;
+        }
+        let place = said.file.map_or(Place::Unknown, |file| self.spaces.file(file));
+        match (place, said.symbol) {
+            (Place::There(_), _) => place,
+            (_, Some((name, offset))) => self.spaces.symbol(name, offset),
+            _ => Place::Unknown,
+        }
+    }
+
+    fn finish(self, program: &Program) -> Result<Recording, String> {
+        let Self { spaces, mut recording, elsewhere } = self;
+        let mut elsewhere: Vec<(String, u64)> = elsewhere.into_iter().collect();
+        elsewhere.sort_unstable_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+        elsewhere.truncate(NAMED);
+        if recording.samples == 0 {
+            return Err("holds no samples".to_owned());
+        }
+        if recording.by.is_empty() {
+            let named: Vec<String> =
+                elsewhere.iter().map(|(name, count)| format!("{name} ({count})")).collect();
+            let why = match (spaces.other_build, named.as_slice()) {
+                (true, _) => "it was recorded with another build of it".to_owned(),
+                (_, []) => "where they are is not told: with perf script, add --show-mmap-events"
+                    .to_owned(),
+                (_, named) => format!("most are in {}", named.join(", ")),
+            };
+            let (count, program) = (recording.samples, program.path.display());
+            return Err(format!("has {count} samples and none in {program}: {why}"));
+        }
+        recording.elsewhere = elsewhere;
+        Ok(recording)
+    }
+}

@@ -1,0 +1,332 @@
+//! Which file lies where in the memory of which process, as a recording tells it.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use rustc_hash::FxHashMap;
+
+use crate::Error;
+use tenure_types::code::Loaded;
+
+/// Mappings of one process. A browser has two thousand.
+const MOST_AREAS: usize = 1 << 14;
+
+/// Mappings that are copied for forked processes, in all.
+const MOST_COPIES: usize = 1 << 24;
+
+/// The process that the kernel's mapping names, and where its addresses begin.
+const KERNEL: u32 = u32::MAX;
+const KERNEL_HALF: u64 = 1 << 63;
+
+/// What perf calls the kernel's mapping: a symbol's name follows, whose address the mapping's offset is.
+const KERNEL_NAME: &str = "[kernel.kallsyms]";
+
+/// A file, or a part of it, that a process has mapped.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Mapping {
+    pub(super) pid: u32,
+    pub(super) start: u64,
+    pub(super) length: u64,
+    /// In the file.
+    pub(super) offset: u64,
+    pub(super) is_code: bool,
+    pub(super) path: String,
+    pub(super) build_id: Option<Vec<u8>>,
+}
+
+/// What changes where files lie.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Change {
+    Map(Mapping),
+    Fork { parent: u32, child: u32 },
+    Exec(u32),
+}
+
+/// The program that is asked about.
+#[derive(Debug)]
+pub(super) struct Program {
+    pub(super) path: PathBuf,
+    pub(super) loaded: Loaded,
+}
+
+impl Program {
+    pub(super) fn open(path: &Path) -> Result<Self, Error> {
+        Ok(Self { path: path.to_owned(), loaded: Loaded::open(path)? })
+    }
+
+    /// Whether a mapped file is the program: by the build if that is known of both, else by the name.
+    fn is(&self, path: &str, build_id: Option<&[u8]>) -> Whose {
+        let name = |path: &Path| path.file_name().map(ToOwned::to_owned);
+        let same_name = || name(Path::new(path)).is_some_and(|it| Some(it) == name(&self.path));
+        match (build_id, &self.loaded.build_id) {
+            // perf fills up short ones with zeros.
+            (Some(theirs), Some(ours)) if theirs.starts_with(ours) => Whose::Ours,
+            (Some(_), Some(_)) if same_name() => Whose::OtherBuild,
+            (Some(_), Some(_)) => Whose::Other,
+            _ if same_name() => Whose::Ours,
+            _ => Whose::Other,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Whose {
+    Ours,
+    /// Of the same name.
+    OtherBuild,
+    Other,
+}
+
+/// Where an instruction of a sample lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    /// In the program, at an address of its file.
+    Here(u64),
+    /// In a file that is mapped there: see [`Spaces::name`].
+    There(usize),
+    Unknown,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Space {
+    /// By start.
+    areas: BTreeMap<u64, Area>,
+    /// By how much the program's addresses are moved, if it is mapped.
+    bias: Option<u64>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Area {
+    end: u64,
+    name: usize,
+    bias: Option<u64>,
+}
+
+/// The memory of all processes.
+#[derive(Debug)]
+pub(super) struct Spaces<'p> {
+    program: &'p Program,
+    names: Vec<String>,
+    by_name: FxHashMap<String, usize>,
+    of: FxHashMap<u32, Rc<Space>>,
+    copies_left: usize,
+    /// A file of the program's name is another build.
+    pub(super) other_build: bool,
+}
+
+impl<'p> Spaces<'p> {
+    pub(super) fn new(program: &'p Program) -> Self {
+        Self {
+            program,
+            names: Vec::new(),
+            by_name: FxHashMap::default(),
+            of: FxHashMap::default(),
+            copies_left: MOST_COPIES,
+            other_build: false,
+        }
+    }
+
+    pub(super) fn name(&self, name: usize) -> &str {
+        &self.names[name]
+    }
+
+    pub(super) fn change(&mut self, change: &Change) {
+        match change {
+            Change::Fork { parent, child } => {
+                if let Some(space) = self.of.get(parent).filter(|_| parent != child) {
+                    self.of.insert(*child, Rc::clone(space));
+                }
+            }
+            Change::Exec(pid) => {
+                self.of.remove(pid);
+            }
+            Change::Map(mapping) => self.map(mapping),
+        }
+    }
+
+    fn map(&mut self, mapping: &Mapping) {
+        let (start, end) = (mapping.start, mapping.start.saturating_add(mapping.length));
+        let whose = self.program.is(&mapping.path, mapping.build_id.as_deref());
+        let bias = match mapping.path.strip_prefix(KERNEL_NAME) {
+            Some(symbol) => self.kernel_bias(mapping, symbol),
+            None if whose == Whose::Ours => {
+                let loaded = &self.program.loaded;
+                loaded.bias_of(start, mapping.offset, mapping.length, mapping.is_code)
+            }
+            None => None,
+        };
+        self.other_build |= whose == Whose::OtherBuild;
+        let name = self.number(&mapping.path);
+        let space = self.of.entry(mapping.pid).or_default();
+        if Rc::strong_count(space) > 1 {
+            match self.copies_left.checked_sub(space.areas.len()) {
+                Some(left) => self.copies_left = left,
+                None => *space = Rc::default(),
+            }
+        }
+        let space = Rc::make_mut(space);
+        if space.areas.len() >= MOST_AREAS {
+            return;
+        }
+        let covered: Vec<u64> = space.areas.range(start..end).map(|(start, _)| *start).collect();
+        for start in covered {
+            space.areas.remove(&start);
+        }
+        space.areas.insert(start, Area { end, name, bias });
+        space.bias = bias.or(space.bias);
+    }
+
+    /// By how much the kernel was moved when it started: its mapping says where one symbol is.
+    fn kernel_bias(&self, mapping: &Mapping, symbol: &str) -> Option<u64> {
+        let loaded = &self.program.loaded;
+        let ours = loaded.build_id.as_ref();
+        let is_other =
+            mapping.build_id.as_ref().zip(ours).is_some_and(|(it, our)| !it.starts_with(our));
+        let address = loaded.symbol(symbol).filter(|_| !is_other)?;
+        Some(mapping.offset.wrapping_sub(address))
+    }
+
+    fn number(&mut self, path: &str) -> usize {
+        if let Some(known) = self.by_name.get(path) {
+            return *known;
+        }
+        self.names.push(path.to_owned());
+        self.by_name.insert(path.to_owned(), self.names.len() - 1);
+        self.names.len() - 1
+    }
+
+    /// The memory of a process. Where the process is not known, that of the one that has the program.
+    fn space(&self, pid: Option<u32>, address: u64) -> Option<&Space> {
+        if address >= KERNEL_HALF {
+            return self.of.get(&KERNEL).map(|space| &**space);
+        }
+        if let Some(pid) = pid {
+            return self.of.get(&pid).map(|space| &**space);
+        }
+        let mut with = self.of.values().filter(|space| space.bias.is_some());
+        let first = with.next()?;
+        with.all(|other| other.bias == first.bias).then_some(first)
+    }
+
+    /// Where an instruction lies.
+    pub(super) fn code(&self, pid: Option<u32>, ip: u64) -> Place {
+        let Some(space) = self.space(pid, ip) else {
+            // Nothing is told of mappings: a program with fixed addresses needs none.
+            let is_fixed = self.of.is_empty() && self.program.loaded.has_code(ip);
+            return if is_fixed { Place::Here(ip) } else { Place::Unknown };
+        };
+        let Some((_, area)) =
+            space.areas.range(..=ip).next_back().filter(|(_, area)| ip < area.end)
+        else {
+            return Place::Unknown;
+        };
+        match area.bias {
+            Some(bias) => Place::Here(ip.wrapping_sub(bias)),
+            None => Place::There(area.name),
+        }
+    }
+
+    /// Whether a file that a line names is another program.
+    pub(super) fn file(&mut self, path: &str) -> Place {
+        match self.program.is(path, None) {
+            Whose::Other => Place::There(self.number(path)),
+            _ => Place::Unknown,
+        }
+    }
+
+    /// The instruction behind a symbol of the program.
+    pub(super) fn symbol(&self, name: &str, offset: u64) -> Place {
+        let address = self.program.loaded.symbol(name).and_then(|at| at.checked_add(offset));
+        address.map_or(Place::Unknown, Place::Here)
+    }
+
+    /// An address of data, as the program's file has it, if the program lies in that process.
+    pub(super) fn data(&self, pid: Option<u32>, address: u64) -> Option<u64> {
+        match self.space(pid, address) {
+            Some(space) => space.bias.map(|bias| address.wrapping_sub(bias)),
+            None => self.of.is_empty().then_some(address),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn this() -> Program {
+        Program::open(&std::env::current_exe().unwrap()).unwrap()
+    }
+
+    /// The program's code, moved by so much, in a process.
+    fn mapped(program: &Program, pid: u32, bias: u64) -> (Change, u64) {
+        let entry = program.loaded.symbol("main").unwrap();
+        let path = program.path.display().to_string();
+        let build_id = program.loaded.build_id.clone();
+        let offset = (0..1 << 32)
+            .step_by(1 << 12)
+            .find(|page| program.loaded.address_of(page + (entry & 0xfff), true) == Some(entry));
+        let offset = offset.unwrap();
+        let start = (entry & !0xfff) + bias;
+        let mapping =
+            Mapping { pid, start, length: 1 << 12, offset, is_code: true, path, build_id };
+        (Change::Map(mapping), entry)
+    }
+
+    #[test]
+    fn an_address_of_a_process_becomes_the_file_s_own() {
+        let program = this();
+        let mut spaces = Spaces::new(&program);
+        let (map, entry) = mapped(&program, 7, 0x5500_0000_0000);
+        spaces.change(&map);
+        assert_eq!(spaces.code(Some(7), entry + 0x5500_0000_0000), Place::Here(entry));
+        assert_eq!(spaces.code(None, entry + 0x5500_0000_0000), Place::Here(entry));
+        assert_eq!(spaces.code(Some(8), entry + 0x5500_0000_0000), Place::Unknown);
+        assert_eq!(spaces.data(Some(7), 0x5500_0000_1234), Some(0x1234));
+    }
+
+    #[test]
+    fn a_forked_child_has_its_parent_s_mappings_until_it_runs_another_program() {
+        let program = this();
+        let mut spaces = Spaces::new(&program);
+        let (map, entry) = mapped(&program, 7, 0x1000_0000);
+        spaces.change(&map);
+        spaces.change(&Change::Fork { parent: 7, child: 9 });
+        assert_eq!(spaces.code(Some(9), entry + 0x1000_0000), Place::Here(entry));
+        spaces.change(&Change::Exec(9));
+        assert_eq!(spaces.code(Some(9), entry + 0x1000_0000), Place::Unknown);
+        assert_eq!(spaces.code(Some(7), entry + 0x1000_0000), Place::Here(entry));
+    }
+
+    #[test]
+    fn a_file_of_the_same_name_with_another_build_id_is_another_program() {
+        let mut program = this();
+        program.loaded.build_id = Some(vec![7; 20]);
+        let mut spaces = Spaces::new(&program);
+        let (map, entry) = mapped(&program, 7, 0x1000_0000);
+        let Change::Map(map) = map else { unreachable!() };
+        spaces.change(&Change::Map(Mapping { build_id: Some(vec![1; 20]), ..map }));
+        assert!(matches!(spaces.code(Some(7), entry + 0x1000_0000), Place::There(_)));
+        assert!(spaces.other_build);
+    }
+
+    #[test]
+    fn the_kernel_is_moved_by_where_its_mapping_says_that_a_symbol_is() {
+        let mut program = this();
+        program.loaded.build_id = None;
+        let main = program.loaded.symbol("main").unwrap();
+        let text = 0xffff_ffff_8100_0000;
+        let mut spaces = Spaces::new(&program);
+        spaces.change(&Change::Map(Mapping {
+            pid: KERNEL,
+            start: text,
+            length: 1 << 24,
+            offset: text,
+            is_code: true,
+            path: format!("{KERNEL_NAME}main"),
+            build_id: None,
+        }));
+        assert_eq!(spaces.code(Some(7), text + 64), Place::Here(main + 64));
+        assert_eq!(spaces.data(Some(7), text + 4096), Some(main + 4096));
+    }
+}
