@@ -200,7 +200,8 @@ pub(crate) struct Layout {
     #[arg(long, value_name = "N")]
     pub(crate) top: Option<usize>,
 
-    /// Propose a better order of members, and show what it costs
+    /// Propose a better layout: another order of members, lines of its own for the contended word, or splitting it
+    /// off; each with its price in bytes per object
     #[arg(long)]
     pub(crate) suggest: bool,
 

@@ -47,8 +47,9 @@ mod hostile;
 pub use budget::Budget;
 pub use error::Error;
 pub use model::{
-    Cell, Change, Check, Code, CodeRead, Confidence, Curve, Difference, Elsewhere, Embedder, Ended,
-    Finding, Forecast, Kind, Level, Line, Measured, MeasuredMember, Move, Observed, OperandShare,
-    Operation, Origin, Point, Recorded, Repair, Report, Role, Run, SCHEMA, Scope, Sharing, Signal,
-    Source, Storage, Suggestion, TypeMap, Types, Unmended, Use, Watched, Word,
+    Alternative, Cell, Change, Check, Code, CodeRead, Confidence, Curve, Difference, Elsewhere,
+    Embedder, Ended, Finding, Forecast, Kind, Level, Line, Means, Measured, MeasuredMember, Move,
+    Observed, OperandShare, Operation, Origin, Point, Recorded, Repair, Report, Role, Run, SCHEMA,
+    Scope, Sharing, Signal, Source, Storage, Suggestion, TypeMap, Types, Unmended, Use, Watched,
+    Word,
 };

@@ -257,7 +257,7 @@ fn repairs(
     pins: &Pins,
     progress: &dyn Progress,
 ) -> (Vec<Suggestion>, Vec<Unmended>) {
-    progress.begin("looking for better orders", types.len() as u64);
+    progress.begin("looking for better layouts", types.len() as u64);
     let results: Vec<_> = types
         .par_iter()
         .filter(|&&id| matches!(layouts.model[id].kind, Kind::Composite { .. }))

@@ -105,6 +105,7 @@ struct Member {
 struct Order<'a> {
     anchor: String,
     type_name: &'a str,
+    heading: &'static str,
     summary: Pieces,
     scores: String,
     moves: Vec<(&'a Move, &'a str)>,
@@ -113,6 +114,8 @@ struct Order<'a> {
     undrawn: Option<String>,
     sizes: Vec<(&'a str, String, String, String)>,
     notes: Vec<Pieces>,
+    /// By other means.
+    others: Vec<Pieces>,
 }
 
 impl<'a> Page<'a> {
@@ -375,6 +378,7 @@ impl<'a> Order<'a> {
         Self {
             anchor,
             type_name: &suggestion.type_name,
+            heading: words::means(suggestion.means),
             summary: marked(&suggestion.summary),
             scores: format!(
                 "Score of all that it touches: {} → {}",
@@ -386,6 +390,7 @@ impl<'a> Order<'a> {
             undrawn: (undrawn > 0).then(|| words::count_of(undrawn, "more type")),
             sizes: words::sizes(suggestion).collect(),
             notes: suggestion.notes.iter().map(|note| marked(note)).collect(),
+            others: words::alternatives(suggestion).map(|other| marked(&other)).collect(),
         }
     }
 }
@@ -401,7 +406,7 @@ fn legend(report: &Report) -> Vec<(String, &'static str)> {
     let mended = !report.suggestions.is_empty();
     [
         (true, State::Contended, false, "contended: many CPUs write it"),
-        (mended, State::Settled, false, "contended, in the better order"),
+        (mended, State::Settled, false, "contended, in the better layout"),
         (true, State::Victim, false, "suffers: likely read meanwhile"),
         (mended, State::Relieved, false, "suffers no longer"),
         (mended, State::Plain, true, "moves"),

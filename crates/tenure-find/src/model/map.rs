@@ -1,4 +1,4 @@
-//! Line maps of types, and better orders for their members.
+//! Line maps of types, and better layouts of their members.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -66,12 +66,33 @@ fn is_false(flag: &bool) -> bool {
     !flag
 }
 
-/// A new order of a type's members.
+/// How a contended word is kept apart from its neighbours.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Means {
+    /// By the order of the members alone.
+    #[default]
+    Order,
+    /// By alignment: it has lines of its own in the object.
+    Align,
+    /// It lies elsewhere, and the object has a pointer to it.
+    Split,
+}
+
+/// A new layout of a type: the one that is recommended, and the others in a line each.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Suggestion {
     /// The type.
     #[serde(rename = "type")]
     pub type_name: String,
+    /// By what it helps.
+    #[serde(default)]
+    pub means: Means,
+    /// Bytes that an object takes more; of what is split off with the line that holds it.
+    #[serde(default)]
+    pub price: i64,
     /// In a sentence: what moves where and why, and what it costs.
     pub summary: String,
     /// Members that change place, in their new order.
@@ -92,6 +113,24 @@ pub struct Suggestion {
     /// What still shares a line with a contended word afterwards, and what to look after when
     /// applying the change. Each a sentence.
     pub notes: Vec<String>,
+    /// The best by other means.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub alternatives: Vec<Alternative>,
+}
+
+/// A layout that was built and scored, and is not drawn.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Alternative {
+    /// By what it helps.
+    pub means: Means,
+    /// In a sentence: what to do, and what it costs.
+    pub summary: String,
+    /// Bytes of an object, without what is split off.
+    pub size: u64,
+    /// As [`Suggestion::price`].
+    pub price: i64,
+    /// As [`Suggestion::score_after`].
+    pub score_after: f64,
 }
 
 /// A renderer draws at most this many embedding types, and lists the moves and sizes of the others.
@@ -111,7 +150,7 @@ impl Suggestion {
     }
 }
 
-/// A type for which no better order was found.
+/// A type for which no better layout was found.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Unmended {
     /// The type.

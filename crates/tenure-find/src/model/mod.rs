@@ -11,7 +11,7 @@ pub use finding::{
     Code, Confidence, Curve, Finding, Forecast, Kind, Level, Observed, Operation, Origin, Point,
     Repair, Sharing, Signal, Storage, Use, Word,
 };
-pub use map::{Cell, Embedder, Line, Move, Suggestion, TypeMap, Unmended};
+pub use map::{Alternative, Cell, Embedder, Line, Means, Move, Suggestion, TypeMap, Unmended};
 pub use measured::{Elsewhere, Measured, MeasuredMember, Recorded};
 
 use schemars::JsonSchema;
@@ -38,9 +38,9 @@ pub struct Report {
     pub findings: Vec<Finding>,
     /// The maps of the types that findings and suggestions name, and of those asked for.
     pub maps: Vec<TypeMap>,
-    /// Better orders of members, if they were asked for.
+    /// Better layouts of types, if they were asked for.
     pub suggestions: Vec<Suggestion>,
-    /// The types for which a better order was asked for and none was found.
+    /// The types for which a better layout was asked for and none was found.
     pub unmended: Vec<Unmended>,
     /// What the checks of a rules file or a budget said, if there was one.
     pub checks: Vec<Check>,

@@ -45,7 +45,7 @@ pub(super) fn render(text: &mut Text, report: &Report) {
     }
 }
 
-/// Says that there is a better order; its maps are shown when the type is asked for.
+/// Says that there is a better layout; its maps are shown when the type is asked for.
 fn repair(text: &mut Text, suggestion: &Suggestion) {
     let style = text.style();
     let lines = style.wrapped(&format!("→ {}", words::gain(suggestion)), &" ".repeat(INDENT));

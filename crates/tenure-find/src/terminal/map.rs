@@ -31,7 +31,7 @@ pub(super) fn render(text: &mut Text, picture: &Picture) {
 pub(super) fn legend(text: &mut Text, pictures: &[&Picture]) {
     const STATES: [(State, &str); 7] = [
         (State::Contended, "contended"),
-        (State::Settled, "contended, in the better order"),
+        (State::Settled, "contended, in the better layout"),
         (State::Victim, "suffers"),
         (State::Relieved, "suffers no longer"),
         (State::ReadMostly, "read-mostly"),

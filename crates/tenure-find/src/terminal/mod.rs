@@ -58,8 +58,8 @@ fn closing(text: &mut Text, report: &Report) {
     let Some(worst) = report.findings.iter().find(of_type) else { return };
     let was_asked = !report.suggestions.is_empty() || !report.unmended.is_empty();
     let next = match (report.scope.types.is_empty(), was_asked) {
-        (true, _) => "The lines of a type, and a better order for its members:",
-        (false, false) => "A better order for its members:",
+        (true, _) => "The lines of a type, and a better layout:",
+        (false, false) => "A better layout:",
         (false, true) => return,
     };
     text.blank();

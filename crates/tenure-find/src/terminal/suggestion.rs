@@ -1,4 +1,4 @@
-//! A better order, before and after.
+//! A better layout, before and after.
 
 use super::map::{self, Canvas};
 use super::text::{Styled, Text, cut, measured};
@@ -22,7 +22,7 @@ pub(super) fn render_others(text: &mut Text, report: &Report) {
     // A ranking says what there is, not what there is not.
     if !report.unmended.is_empty() && !report.scope.types.is_empty() {
         text.blank();
-        text.strong("Without a better order");
+        text.strong("Without a better layout");
         for one in &report.unmended {
             text.bullet(&one.why);
         }
@@ -32,7 +32,7 @@ pub(super) fn render_others(text: &mut Text, report: &Report) {
 pub(super) fn render(text: &mut Text, report: &Report, suggestion: &Suggestion) {
     let style = text.style();
     text.blank();
-    let heading = Styled::new("A better order", |heading| style.strong(heading));
+    let heading = Styled::new(words::means(suggestion.means), |heading| style.strong(heading));
     let scores = format!(
         "score of all that it touches: {} → {}",
         words::score(suggestion.score_before),
@@ -52,8 +52,8 @@ pub(super) fn render(text: &mut Text, report: &Report, suggestion: &Suggestion) 
     }
     map::legend(text, &pictures.iter().collect::<Vec<_>>());
     sizes(text, suggestion);
-    for note in &suggestion.notes {
-        text.bullet(note);
+    for note in suggestion.notes.iter().cloned().chain(words::alternatives(suggestion)) {
+        text.bullet(&note);
     }
 }
 

@@ -8,8 +8,8 @@ use std::cmp::Ordering;
 pub(super) use tenure_report::words::{counted, grouped, scaled};
 
 use crate::{
-    Change, Check, CodeRead, Confidence, Difference, Finding, Level, OperandShare, Origin, Report,
-    Role, Scope, Sharing, Source, Suggestion, TypeMap, Types, Word,
+    Change, Check, CodeRead, Confidence, Difference, Finding, Level, Means, OperandShare, Origin,
+    Report, Role, Scope, Sharing, Source, Suggestion, TypeMap, Types, Word,
 };
 
 pub(super) fn whole(value: u64) -> String {
@@ -367,19 +367,48 @@ pub(super) fn ordered(checks: &[Check]) -> impl Iterator<Item = &Check> {
     of(false).chain(of(true))
 }
 
+/// A heading over a layout, by what it helps.
+pub(super) fn means(means: Means) -> &'static str {
+    match means {
+        Means::Order => "A better order",
+        Means::Align => "Lines of its own",
+        Means::Split => "Split off",
+    }
+}
+
 pub(super) fn gain(suggestion: &Suggestion) -> String {
     let grows = suggestion.embedders.iter().filter(|it| it.size_after > it.size_before).count()
         + usize::from(suggestion.after.size > suggestion.before.size);
-    let cost = match grows {
-        0 => "no type grows".to_owned(),
-        1 => "1 type grows".to_owned(),
-        many => format!("{} types grow", whole(many as u64)),
+    let cost = match (suggestion.means, grows) {
+        (Means::Align | Means::Split, _) => price(suggestion.price),
+        (_, 0) => "no type grows".to_owned(),
+        (_, 1) => "1 type grows".to_owned(),
+        (_, many) => format!("{} types grow", whole(many as u64)),
+    };
+    let how = match suggestion.means {
+        Means::Order => "A better order takes",
+        Means::Align => "Lines of its own take",
+        Means::Split => "Splitting it off takes",
     };
     format!(
-        "A better order takes the scores of all that it touches from {} to {}; {cost}.",
+        "{how} the scores of all that it touches from {} to {}; {cost}.",
         score(suggestion.score_before),
         score(suggestion.score_after)
     )
+}
+
+/// `+80 bytes an object`.
+fn price(bytes: i64) -> String {
+    let sign = if bytes < 0 { "−" } else { "+" };
+    format!("{sign}{} an object", count_of(bytes.unsigned_abs(), "byte"))
+}
+
+/// What else would help, one sentence each.
+pub(super) fn alternatives(suggestion: &Suggestion) -> impl Iterator<Item = String> {
+    suggestion
+        .alternatives
+        .iter()
+        .map(|other| format!("Or: {} Score {}.", other.summary, score(other.score_after)))
 }
 
 /// The type and all that embed it: name, size before, size after, change.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::Layouts;
+use super::{Away, Layouts, POINTER};
 use crate::evidence::Uses;
 use tenure_find::Role;
 use tenure_types::model::{Kind, Member, Shape, TypeId};
@@ -119,6 +119,14 @@ impl Layouts<'_> {
         for (index, member) in members.iter().enumerate() {
             let offset = base.saturating_add(self.offset_of(owner, index, member));
             let place = Place { step, owner, member: index, offset };
+            match self.away(owner, index) {
+                Some(Away::Pointer) => {
+                    place.leaf(flat, member.ty, POINTER, Role::ReadMostly, None);
+                    continue;
+                }
+                Some(Away::Nothing) => continue,
+                None => {}
+            }
             match self.role_of(owner, index, member) {
                 Some(role) => place.leaf(flat, member.ty, self.bytes_of(member), role, None),
                 None => self.spread_member(flat, place, member),

@@ -26,7 +26,7 @@ impl Layouts<'_> {
             name: self.spelled(id),
             shape: shape.to_owned(),
             size,
-            align: ty.align,
+            align: self.align_of(id),
             declared: self.declared(id),
             line_count: size.div_ceil(self.line_bytes),
             lines: lines.lines,
@@ -78,7 +78,10 @@ fn spans(layouts: &Layouts<'_>, flat: &Flat, size: u64) -> Vec<Span> {
         }
         spans.push(Span {
             path: flat.path(layouts, leaf),
-            type_name: layouts.spelled(leaf.ty),
+            type_name: match layouts.away(leaf.owner, leaf.member) {
+                Some(_) => format!("{} *", layouts.spelled(leaf.ty)),
+                None => layouts.spelled(leaf.ty),
+            },
             offset: from,
             size: to - from,
             role: leaf.role,

@@ -35,13 +35,26 @@ pub struct Layouts<'a> {
     arranged: HashMap<TypeId, Arranged>,
 }
 
-/// A composite in another order.
+/// A composite in another layout.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Arranged {
     /// Of its members, in the model's order.
     pub(crate) offsets: Vec<u64>,
     pub(crate) size: u64,
+    pub(crate) align: u64,
+    /// Members that are split off. The first has left a pointer at its place.
+    pub(crate) away: Vec<usize>,
 }
+
+/// What a split-off member has left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Away {
+    Pointer,
+    Nothing,
+}
+
+/// Bytes, on 64-bit systems.
+pub(crate) const POINTER: u64 = 8;
 
 #[derive(Debug)]
 struct Facts {
@@ -126,6 +139,16 @@ impl<'a> Layouts<'a> {
         self.arranged.get(&owner).map_or(member.offset, |arranged| arranged.offsets[index])
     }
 
+    pub(crate) fn align_of(&self, id: TypeId) -> u64 {
+        self.arranged.get(&id).map_or(self.model[id].align, |arranged| arranged.align)
+    }
+
+    fn away(&self, owner: TypeId, index: usize) -> Option<Away> {
+        let away = &self.arranged.get(&owner)?.away;
+        let place = away.iter().position(|member| *member == index)?;
+        Some(if place == 0 { Away::Pointer } else { Away::Nothing })
+    }
+
     /// Whether a value holds a contended word.
     #[must_use]
     pub fn is_contended(&self, id: TypeId) -> bool {
@@ -168,7 +191,7 @@ impl<'a> Layouts<'a> {
     pub(crate) fn starts(&self, id: TypeId) -> u64 {
         let line = if self.fills_slabs(id) { self.line_bytes } else { 1 };
         let allocated = if self.size_of(id) >= ALLOCATED { ALLOCATED } else { 1 };
-        self.model[id].align.max(allocated).max(line)
+        self.align_of(id).max(allocated).max(line)
     }
 
     /// Whether values are freed after a grace period, so that readers may find them without a lock.

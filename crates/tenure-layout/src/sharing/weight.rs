@@ -55,6 +55,11 @@ pub(crate) struct Victimhood {
 }
 
 impl Victimhood {
+    /// Of what is no victim.
+    pub(crate) fn none() -> Self {
+        Self { open: 0.0, guarded: 0.0 }
+    }
+
     pub(crate) fn of(layouts: &Layouts<'_>, leaf: &Leaf) -> Self {
         let beside = |word| of(layouts, word, leaf).map_or(0.0, |(weight, _)| weight);
         Self { open: beside(Role::Count), guarded: beside(Role::Lock) }

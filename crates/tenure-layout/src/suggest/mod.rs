@@ -1,33 +1,47 @@
-//! A better order of members, and its cost.
+//! A better layout of a type, and its cost.
 //!
-//! [`suggest`] looks for an order of a type's members, and of the members of types that embed it, with fewer and less
-//! important members on the line of a contended word. It follows what reviewers ask for:
+//! [`suggest`] builds up to three layouts in which fewer and less important members lie on the line of a contended word, scores
+//! them by the code that found the fault, and recommends one:
+//!
+//! 1. *Order*: members change places, and no type grows.
+//! 2. *Align*: the contended word, or all of them, get lines of their own. Each object takes more.
+//! 3. *Split*: they lie elsewhere, on a line of their own, and the object has a pointer to them.
+//!
+//! An order is recommended if there is one; else alignment, else splitting off. The others are said in a line each, with their
+//! price.
+//!
+//! An order follows what reviewers ask for:
 //!
 //! - No type grows. Cold and rarely read members take the places on the contended line: padding would cost memory in
 //!   every object and in every type around it.
 //! - Few members move: each has a price, at most eight move in one type, and a gain below 15 % of the score is not
 //!   proposed.
+//! - What functions use together stays together, as the code shows it: a line more that a function touches has a price.
 //! - In a type that embeds the one to mend only pairs across the embedding count; no line of it may get worse.
 //! - Bit fields move as runs, to where a compiler keeps their distances.
 //! - The embedded struct that a type starts with stays at its start, because pointers are cast; base classes stay, and
 //!   so does everything up to a pinned member.
-//! - A link that lookups walk stays on its line, with what they read next.
+//! - A link that lookups walk stays on its line, and so does the key that they compare.
 //! - Members between two markers (`__cacheline_group_begin__…`) stay between them.
 //!
-//! The notes say what is left on the line, what aligning the word or splitting it off would cost an object, and what to check after a change of order:
-//! initialisers without names, offsets in assembly or in a wire format, ABIs.
+//! The notes say what is left on the line, and what to check after a change: initialisers without names, offsets in assembly
+//! or in a wire format, ABIs.
 
+mod apart;
 mod plan;
 mod search;
 mod tell;
+mod together;
 mod units;
+mod words;
 
 use std::collections::HashMap;
 
 use crate::lines::{Arranged, Layouts};
 use plan::{Part, Plan};
-use tenure_find::Suggestion;
+use tenure_find::{Means, Suggestion};
 use tenure_types::model::{Kind, TypeId};
+use together::Together;
 use units::{Stuck, Units};
 
 const MOST_PARTS: usize = 12;
@@ -70,15 +84,52 @@ impl Pins {
     }
 }
 
-/// Looks for a better order of a type's members.
+/// Looks for a better layout of a type's members, and recommends one.
 ///
 /// # Errors
 ///
 /// The reason why there is none, as a sentence.
 pub fn suggest(layouts: &Layouts<'_>, id: TypeId, pins: &Pins) -> Result<Suggestion, String> {
-    let mut plan = plan(layouts, id, pins).map_err(|stuck| tell::stuck(layouts, id, stuck))?;
-    search::improve(&mut plan);
-    tell::suggestion(layouts, &plan).ok_or_else(|| tell::no_order(layouts, id))
+    let mut all = each(layouts, id, pins)?.into_iter();
+    let Some(mut first) = all.next() else { return Err(words::nothing(layouts, id)) };
+    first.alternatives = all.map(words::alternative).collect();
+    Ok(first)
+}
+
+/// The best layout by each means, the one to recommend first.
+///
+/// # Errors
+///
+/// The reason why the members are left where they are, as a sentence.
+pub fn each(layouts: &Layouts<'_>, id: TypeId, pins: &Pins) -> Result<Vec<Suggestion>, String> {
+    let plan = plan(layouts, id, pins).map_err(|stuck| words::stuck(layouts, id, stuck))?;
+    let improved = |mut plan: Plan| {
+        search::improve(&mut plan);
+        tell::suggestion(layouts, &plan, Means::Order)
+    };
+    let best = |plans: Vec<Plan>, means: Means| {
+        let all = plans.iter().filter_map(|plan| tell::suggestion(layouts, plan, means));
+        // The best score; of equals the cheapest.
+        all.min_by(|a, b| {
+            let moves = |one: &Suggestion| one.moves.len();
+            a.score_after
+                .total_cmp(&b.score_after)
+                .then_with(|| a.price.cmp(&b.price))
+                .then_with(|| moves(a).cmp(&moves(b)))
+        })
+    };
+    let order = improved(plan.clone());
+    let aligned = best(apart::aligned(&plan), Means::Align);
+    let split = best(apart::split(&plan), Means::Split);
+    let has_order = order.is_some();
+    let mut all: Vec<Suggestion> = [order, aligned, split].into_iter().flatten().collect();
+    if let Some(first) = all.first_mut().filter(|_| !has_order) {
+        let mut torn = plan;
+        torn.parts.iter_mut().for_each(|part| part.together.forget_functions());
+        let together = improved(torn).is_some();
+        first.notes.insert(0, words::no_order(layouts, id, together));
+    }
+    Ok(all)
 }
 
 fn plan(layouts: &Layouts<'_>, id: TypeId, pins: &Pins) -> Result<Plan, Stuck> {
@@ -87,8 +138,10 @@ fn plan(layouts: &Layouts<'_>, id: TypeId, pins: &Pins) -> Result<Plan, Stuck> {
         Units::of(layouts, id, &|member| pins.hold(name, member))
     };
     let part = |id: TypeId, units: Units, embeds: Vec<usize>| {
+        let mut units = units;
         let order = (0..units.units.len()).collect();
-        Part { id, units, order, embeds, bearable: f64::INFINITY }
+        let together = Together::of(layouts, id, &mut units.units);
+        Part { embeds, together, ..Part::new(id, units, order, layouts.line_bytes) }
     };
     let mut parts = vec![part(id, units(id)?, Vec::new())];
     let embedders = layouts.embedders(id);
@@ -137,7 +190,9 @@ fn arranged(layouts: &Layouts<'_>, plan: &Plan) -> HashMap<TypeId, Arranged> {
                 offsets[member] = at + (members[member].offset - unit.offset);
             }
         }
-        types.insert(part.id, Arranged { offsets, size: placed.size });
+        let units = part.away.iter().map(|unit| part.units.units[*unit].members.start);
+        let (size, align, away) = (placed.size, part.align(), units.collect());
+        types.insert(part.id, Arranged { offsets, size, align, away });
     }
     types
 }

@@ -1,3 +1,4 @@
+use super::together::Together;
 use super::units::{Piece, Unit, Units};
 use crate::sharing::word_weight;
 use tenure_types::model::TypeId;
@@ -17,6 +18,13 @@ pub(super) struct Part {
     pub(super) embeds: Vec<usize>,
     /// The most that its lines may cost: what they cost before.
     pub(super) bearable: f64,
+    /// What functions use together.
+    pub(super) together: Together,
+    /// Units that begin a line, which aligns the type to lines.
+    pub(super) starts: Vec<usize>,
+    pub(super) line_bytes: u64,
+    /// Units that are split off; the first is a pointer now.
+    pub(super) away: Vec<usize>,
 }
 
 /// The type to mend, first, and those that embed it.
@@ -36,6 +44,21 @@ pub(super) struct Placed {
 }
 
 impl Part {
+    pub(super) fn new(id: TypeId, units: Units, order: Vec<usize>, line_bytes: u64) -> Self {
+        let (embeds, together, starts, away) = Default::default();
+        Self {
+            id,
+            units,
+            order,
+            embeds,
+            bearable: f64::INFINITY,
+            together,
+            starts,
+            line_bytes,
+            away,
+        }
+    }
+
     /// Lays the units out. `inner` is the embedded type's present size.
     pub(super) fn place(&self, inner: Option<u64>) -> Placed {
         let mut offsets = vec![0; self.order.len()];
@@ -43,14 +66,23 @@ impl Part {
         for &index in &self.order {
             let unit = &self.units.units[index];
             let size = inner.filter(|_| self.embeds.contains(&index)).unwrap_or(unit.size);
-            offsets[index] = unit.start(end);
-            end = offsets[index] + size;
+            let start = match self.starts.contains(&index) {
+                true => end.next_multiple_of(self.line_bytes.max(unit.align)),
+                false => unit.start(end),
+            };
+            offsets[index] = start;
+            end = start.saturating_add(size);
         }
-        Placed { offsets, size: end.next_multiple_of(self.units.align) }
+        Placed { offsets, size: end.next_multiple_of(self.align()) }
+    }
+
+    pub(super) fn align(&self) -> u64 {
+        let line = if self.starts.is_empty() { 1 } else { self.line_bytes };
+        self.units.align.max(line)
     }
 
     /// Whether compilers lay the units out like this: two runs of bit fields that meet would become one.
-    fn is_legal(&self, placed: &Placed) -> bool {
+    pub(super) fn is_legal(&self, placed: &Placed) -> bool {
         let mut before: Option<usize> = None;
         self.order.iter().all(|&index| {
             let unit = &self.units.units[index];
@@ -70,6 +102,7 @@ impl Part {
         let leaves =
             |(unit, at): (&Unit, &u64)| unit.walked && unit.offset / line_bytes != at / line_bytes;
         self.units.units.iter().zip(&placed.offsets).any(leaves)
+            || self.together.tears(&placed.offsets, line_bytes)
     }
 
     /// All but the longest run that keeps its order.
@@ -138,7 +171,8 @@ impl Plan {
         }
         #[allow(clippy::cast_precision_loss)]
         let moves = PER_MOVE * moves as f64;
-        Some(lines.concerned + moves)
+        let apart = part.together.cost(&placed.offsets, self.line_bytes);
+        Some(lines.concerned + moves + apart)
     }
 
     pub(super) fn lines_now(&self, index: usize) -> f64 {
@@ -286,7 +320,7 @@ mod tests {
         let between = Unit { offset: 1, bits: false, fields: Vec::new(), ..flags.clone() };
         let units = vec![flags.clone(), between, Unit { offset: 2, ..flags }];
         let units = Units { units, size: 3, align: 1 };
-        let part = |order| Part { id, units: units.clone(), order, embeds: vec![], bearable: 0.0 };
+        let part = |order| Part::new(id, units.clone(), order, 64);
         let is_legal = |order| {
             let part = part(order);
             part.is_legal(&part.place(None))

@@ -18,6 +18,26 @@ enum Step {
 }
 
 pub(super) fn improve(plan: &mut Plan) {
+    // What functions use together has to move together, through orders that cost more. So the search also begins with what is
+    // best without that.
+    if plan.parts.iter().any(|part| part.together.work() > 0) {
+        let mut other = plan.clone();
+        other.parts.iter_mut().for_each(|part| part.together.forget_functions());
+        descend(&mut other);
+        for (part, with) in other.parts.iter_mut().zip(&plan.parts) {
+            part.together.clone_from(&with.together);
+        }
+        descend(&mut other);
+        descend(plan);
+        if other.cost(f64::INFINITY) < plan.cost(f64::INFINITY) {
+            *plan = other;
+        }
+    } else {
+        descend(plan);
+    }
+}
+
+fn descend(plan: &mut Plan) {
     let Some(mut cost) = plan.cost(f64::INFINITY) else { return };
     let mut work = 0;
     loop {
@@ -49,7 +69,7 @@ fn step(plan: &mut Plan, part: usize, cost: f64, work: &mut usize) -> Option<f64
     };
     let mut best: Option<(f64, Vec<usize>)> = None;
     let concerned = if part == 0 { plan.parts.as_slice() } else { &plan.parts[part..=part] };
-    let units: usize = concerned.iter().map(|part| part.order.len()).sum();
+    let units: usize = concerned.iter().map(|part| part.order.len() + part.together.work()).sum();
     for step in steps(plan, part) {
         *work += units;
         if *work >= MOST_WORK {

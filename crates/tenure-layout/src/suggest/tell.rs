@@ -1,18 +1,13 @@
-use std::cmp::Ordering;
+//! A layout before and after, with what it costs and what to look after.
 
 use super::arranged;
 use super::plan::{Part, Placed, Plan};
-use super::units::Stuck;
+use super::words::{self, MOST_NAMED};
 use crate::lines::Layouts;
 use crate::sharing::{Found, in_type};
-use tenure_find::{Embedder, Move, Suggestion};
+use tenure_find::{Embedder, Means, Move, Suggestion};
 use tenure_report::words::counted;
 use tenure_types::model::{Format, Kind, Member, TypeId};
-
-const MOST_NAMED: usize = 4;
-
-/// Bytes, on 64-bit systems.
-const POINTER: u64 = 8;
 
 /// For orders that C and C++ take from the source.
 const INITIALISERS: &str = "A new order also changes what initialises the members by place: look for \
@@ -23,12 +18,18 @@ const INITIALISERS: &str = "A new order also changes what initialises the member
 const REPR_C: &str = "Rust orders the fields of a struct by itself: write `#[repr(C)]` for this order, or \
     put the contended field into `tenure::line::Isolated`.";
 
+const ISOLATED: &str = "In Rust `tenure::line::Isolated` around the field does it, or `#[repr(C)]` and an aligned field.";
+
+const BOXED: &str = "In Rust the field is a `Box<tenure::line::Isolated<T>>`.";
+
+const ALLOCATED: &str = "The line is allocated and freed with the object, aligned to a line.";
+
 /// Of the score: smaller gains are not worth a change.
 const WORTHWHILE: f64 = 0.85;
 
 /// None if nothing moves or the gain is too small.
-pub(super) fn suggestion(layouts: &Layouts<'_>, plan: &Plan) -> Option<Suggestion> {
-    if plan.parts.iter().all(|part| part.moved().is_empty()) {
+pub(super) fn suggestion(layouts: &Layouts<'_>, plan: &Plan, means: Means) -> Option<Suggestion> {
+    if means == Means::Order && plan.parts.iter().all(|part| part.moved().is_empty()) {
         return None;
     }
     let after = layouts.arranged(arranged(layouts, plan));
@@ -40,19 +41,40 @@ pub(super) fn suggestion(layouts: &Layouts<'_>, plan: &Plan) -> Option<Suggestio
     }
     let (first, placed) = (&plan.parts[0], plan.parts[0].place(None));
     let moves = moves(layouts, first, &placed);
+    let is_resized = placed.size != first.units.size;
     let embedders: Vec<Embedder> = plan.parts[1..]
         .iter()
-        .map(|part| embedder(layouts, &after, part, placed.size))
-        .chain(unchanged(layouts, plan))
+        .map(|part| embedder(layouts, &after, part, (placed.size, means)))
+        .chain(unchanged(layouts, plan).filter(|_| !is_resized || means == Means::Order))
         .collect();
+    let line = layouts.line_bytes;
+    let held = if means == Means::Split { line } else { 0 };
+    let price = i64::try_from(placed.size.saturating_add(held)).ok()?
+        - i64::try_from(first.units.size).ok()?;
+    let model_name = &layouts.model[id].name;
+    let sizes = (first.units.size, placed.size);
+    let summary = match means {
+        Means::Order => words::order(model_name, sizes, &moves, &embedders),
+        _ => {
+            let apart = apart(plan);
+            let words: Vec<String> = apart.iter().map(|unit| name(layouts, first, *unit)).collect();
+            words::apart(means, model_name, &words, sizes, (line, price))
+        }
+    };
+    let mut notes = notes(layouts, &after, plan, &ids, means);
+    let others = layouts.embedders(id).len() + 1 - plan.parts.len();
+    if is_resized && means != Means::Order && others > 0 {
+        let others = counted(others, "more type");
+        notes.insert(
+            0,
+            format!("It changes the size of {others} too, which cannot be laid out here."),
+        );
+    }
     Some(Suggestion {
         type_name: layouts.spelled(id),
-        summary: summary(
-            &layouts.model[id].name,
-            (first.units.size, placed.size),
-            &moves,
-            &embedders,
-        ),
+        means,
+        price,
+        summary,
         order: order(layouts, first, &placed),
         moves,
         before: layouts.map(id),
@@ -60,48 +82,25 @@ pub(super) fn suggestion(layouts: &Layouts<'_>, plan: &Plan) -> Option<Suggestio
         embedders,
         score_before,
         score_after,
-        notes: notes(layouts, &after, plan, &ids),
+        notes,
+        alternatives: Vec::new(),
     })
 }
 
-pub(super) fn stuck(layouts: &Layouts<'_>, id: TypeId, stuck: Stuck) -> String {
-    let name = layouts.spelled(id);
-    match stuck {
-        Stuck::NotAStruct => format!("{name} is no struct: its members lie over each other."),
-        Stuck::TooMany => {
-            format!("{name} has too many members: they are left where they are.")
-        }
-        Stuck::Packed => format!(
-            "{name} is packed, has an empty base class, or is aligned in a way that the debugging information \
-             does not tell: its members are left where they are."
-        ),
+/// The units that are kept apart by other means than order.
+fn apart(plan: &Plan) -> Vec<usize> {
+    let part = &plan.parts[0];
+    if !part.away.is_empty() {
+        return part.away.clone();
     }
-}
-
-pub(super) fn no_order(layouts: &Layouts<'_>, id: TypeId) -> String {
-    let name = layouts.spelled(id);
-    let Some(worst) = in_type(layouts, id).into_iter().max_by(|a, b| a.score.total_cmp(&b.score))
-    else {
-        return format!("{name} has nothing beside a contended word.");
-    };
-    format!(
-        "No small set of moves makes {name} clearly better without enlarging a type. {}",
-        apart(layouts, id, &worst)
-    )
-}
-
-/// What it costs to keep a finding's word off the lines of its neighbours by other means than order.
-fn apart(layouts: &Layouts<'_>, id: TypeId, found: &Found) -> String {
-    let (line, size) = (layouts.line_bytes, layouts.size_of(id));
-    let others = size.saturating_sub(found.word.size);
-    let alone = others.next_multiple_of(line) + found.word.size.next_multiple_of(line);
-    let pointer = (others + POINTER).next_multiple_of(layouts.model[id].align);
-    let path = layouts.flat(id).path(layouts, &found.word);
-    format!(
-        "`{path}` aligned to a line at the end takes {} bytes more an object ({size} to {alone}); split off behind a \
-         pointer, the object takes {pointer}, another line holds the word, and each use follows the pointer.",
-        alone.saturating_sub(size)
-    )
+    let units = &part.units.units;
+    let is_contended = |at: &usize| units[*at].pieces.iter().any(|it| it.role.is_contended());
+    // From the first line of their own up to where the next begins.
+    let places = part.order.iter().copied();
+    let first = part.starts.iter().copied().find(|at| is_contended(at));
+    let from = places.clone().skip_while(|at| first.is_some_and(|first| first != *at));
+    let until = from.take_while(|at| first == Some(*at) || !part.starts.contains(at));
+    until.filter(is_contended).collect()
 }
 
 fn score(layouts: &Layouts<'_>, ids: &[TypeId]) -> f64 {
@@ -147,17 +146,27 @@ fn order(layouts: &Layouts<'_>, part: &Part, placed: &Placed) -> Vec<String> {
     };
     for &unit in &part.order {
         pad(&mut order, end, placed.offsets[unit]);
-        order.push(name(layouts, part, unit));
+        let split = part.away.iter().position(|away| *away == unit);
+        match split {
+            Some(0) => order.push(format!("*{}", name(layouts, part, unit))),
+            Some(_) => continue,
+            None => order.push(name(layouts, part, unit)),
+        }
         end = placed.offsets[unit] + part.units.units[unit].size;
     }
     pad(&mut order, end, placed.size);
     order
 }
 
-fn embedder(layouts: &Layouts<'_>, after: &Layouts<'_>, part: &Part, inner: u64) -> Embedder {
+fn embedder(
+    layouts: &Layouts<'_>,
+    after: &Layouts<'_>,
+    part: &Part,
+    (inner, means): (u64, Means),
+) -> Embedder {
     let placed = part.place(Some(inner));
     let moves = moves(layouts, part, &placed);
-    let shown = !moves.is_empty();
+    let shown = !moves.is_empty() && means == Means::Order;
     Embedder {
         type_name: layouts.spelled(part.id),
         size_before: part.units.size,
@@ -168,7 +177,14 @@ fn embedder(layouts: &Layouts<'_>, after: &Layouts<'_>, part: &Part, inner: u64)
     }
 }
 
-/// Embedding types that are no parts: the plan is not resizable, so their sizes stay.
+fn aligned(line: u64) -> String {
+    format!(
+        "`__attribute__((aligned({line})))`, or `alignas({line})`, at the words and at the member behind them does it; an \
+         allocator has to give such objects that alignment."
+    )
+}
+
+/// Embedding types that are no parts: an order keeps their sizes, since the plan is not resizable.
 fn unchanged<'p>(layouts: &'p Layouts<'_>, plan: &'p Plan) -> impl Iterator<Item = Embedder> + 'p {
     let others = layouts.embedders(plan.parts[0].id).iter();
     others.filter(|outer| plan.parts.iter().all(|part| part.id != **outer)).map(|&outer| Embedder {
@@ -181,7 +197,13 @@ fn unchanged<'p>(layouts: &'p Layouts<'_>, plan: &'p Plan) -> impl Iterator<Item
     })
 }
 
-fn notes(layouts: &Layouts<'_>, after: &Layouts<'_>, plan: &Plan, ids: &[TypeId]) -> Vec<String> {
+fn notes(
+    layouts: &Layouts<'_>,
+    after: &Layouts<'_>,
+    plan: &Plan,
+    ids: &[TypeId],
+    means: Means,
+) -> Vec<String> {
     let mut notes = Vec::new();
     for &id in ids {
         let left: Vec<Found> = in_type(after, id);
@@ -193,12 +215,9 @@ fn notes(layouts: &Layouts<'_>, after: &Layouts<'_>, plan: &Plan, ids: &[TypeId]
         notes.push(format!(
             "Still beside `{}` in {type_name}: {} (score {:.0}).",
             flat.path(after, &worst.word),
-            listed(&names),
+            words::listed(&names),
             worst.score
         ));
-        if id == ids[0] {
-            notes.push(apart(after, id, worst));
-        }
         if notes.len() >= MOST_NAMED {
             break;
         }
@@ -209,51 +228,14 @@ fn notes(layouts: &Layouts<'_>, after: &Layouts<'_>, plan: &Plan, ids: &[TypeId]
         None => layouts.model.format() == Format::Dwarf,
     };
     let rust = plan.parts.iter().any(rust);
-    notes.push(if rust { REPR_C } else { INITIALISERS }.to_owned());
-    notes
-}
-
-fn summary(
-    name: &str,
-    (before, after): (u64, u64),
-    moves: &[Move],
-    embedders: &[Embedder],
-) -> String {
-    let names = |moves: &[Move]| moves.iter().map(|one| one.member.clone()).collect::<Vec<_>>();
-    let mut clauses = Vec::new();
-    if !moves.is_empty() {
-        clauses.push(format!("move {} within {name}", listed(&names(moves))));
-    }
-    let moving: Vec<&Embedder> = embedders.iter().filter(|one| !one.moves.is_empty()).collect();
-    for one in moving.iter().take(MOST_NAMED) {
-        clauses.push(format!("move {} within {}", listed(&names(&one.moves)), one.type_name));
-    }
-    if moving.len() > MOST_NAMED {
-        let more = counted(moving.len() - MOST_NAMED, "more type");
-        clauses.push(format!("move members of {more}"));
-    }
-    let cost = match after.cmp(&before) {
-        Ordering::Equal => format!("no type grows: {name} stays at {before} bytes"),
-        Ordering::Less => format!("no type grows: {name} shrinks from {before} to {after} bytes"),
-        Ordering::Greater => {
-            format!("no type that embeds it grows: {name} goes from {before} to {after} bytes")
-        }
+    let note = match (rust, means) {
+        (true, Means::Order) => REPR_C,
+        (true, Means::Align) => ISOLATED,
+        (true, Means::Split) => BOXED,
+        (false, Means::Order) => INITIALISERS,
+        (false, Means::Align) => &aligned(layouts.line_bytes),
+        (false, Means::Split) => ALLOCATED,
     };
-    let mut sentence = format!("{}; {cost}.", clauses.join(", "));
-    if let Some(first) = sentence.get_mut(..1) {
-        first.make_ascii_uppercase();
-    }
-    sentence
-}
-
-/// `` `a`, `b` and 3 more ``.
-fn listed(names: &[String]) -> String {
-    let shown = if names.len() > MOST_NAMED + 1 { MOST_NAMED } else { names.len() };
-    let quoted: Vec<_> = names[..shown].iter().map(|name| format!("`{name}`")).collect();
-    match (quoted.as_slice(), names.len() - shown) {
-        ([], _) => String::new(),
-        ([only], 0) => only.clone(),
-        ([init @ .., last], 0) => format!("{} and {last}", init.join(", ")),
-        (all, more) => format!("{} and {more} more", all.join(", ")),
-    }
+    notes.push(note.to_owned());
+    notes
 }

@@ -39,23 +39,27 @@ API void *name_of(struct device *d) { return d->name; }
 int main(int count, char **all) { return count > 99 ? read0((struct session *)all) : 0; }
 ";
 
-struct Compiled {
+pub(super) struct Compiled {
     _folder: TempDir,
     path: PathBuf,
 }
 
-/// None without gcc.
 fn compiled() -> Option<Compiled> {
+    compile(PROGRAM)
+}
+
+/// None without gcc.
+pub(super) fn compile(program: &str) -> Option<Compiled> {
     let folder = tempfile::tempdir().unwrap();
     let (source, path) = (folder.path().join("program.c"), folder.path().join("program"));
-    fs::write(&source, PROGRAM).unwrap();
+    fs::write(&source, program).unwrap();
     let output =
         Command::new("gcc").args(["-g", "-O2", "-o"]).arg(&path).arg(&source).output().ok()?;
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     Some(Compiled { _folder: folder, path })
 }
 
-fn asked(program: &Compiled, code: bool) -> Request {
+pub(super) fn asked(program: &Compiled, code: bool) -> Request {
     Request { input: Input::File(program.path.clone()), code, ..request("", &[]) }
 }
 

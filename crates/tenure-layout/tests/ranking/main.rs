@@ -11,6 +11,8 @@ mod perf;
 mod properties;
 mod routes;
 mod suggestions;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod together;
 
 use tenure_find::{Finding, Report};
 use tenure_layout::knowledge::Knowledge;

@@ -1,9 +1,10 @@
 use proptest::prelude::*;
-use tenure_find::Word;
+use std::collections::BTreeMap;
+use tenure_find::{Cell, Means, TypeMap, Word};
 use tenure_layout::knowledge::Knowledge;
 use tenure_layout::lines::Layouts;
 use tenure_layout::sharing;
-use tenure_layout::suggest::{Pins, suggest};
+use tenure_layout::suggest::{Pins, each, suggest};
 use tenure_types::model::{Builder, Format, Kind, Member, Model, Scalar, Shape, Static, TypeId};
 
 use super::{Maker, findings_of};
@@ -150,15 +151,53 @@ proptest! {
     }
 
     #[test]
-    fn a_proposal_makes_no_type_larger_and_scores_lower(model in models()) {
+    fn an_order_makes_no_type_larger_and_every_proposal_scores_lower(model in models()) {
         let roles = Knowledge::builtin().roles(&model);
         let layouts = Layouts::new(&model, &roles, 64);
         for (id, ty, _) in model.composites() {
-            let Ok(found) = suggest(&layouts, id, &Pins::default()) else { continue };
-            prop_assert!(found.score_after < found.score_before);
-            prop_assert!(found.embedders.iter().all(|one| one.size_after <= one.size_before));
-            let grown = found.after.size > ty.size;
-            prop_assert!(!grown || !found.embedders.is_empty(), "{:?}", found);
+            for found in each(&layouts, id, &Pins::default()).unwrap_or_default() {
+                prop_assert!(found.score_after < found.score_before);
+                if found.means == Means::Order {
+                    prop_assert!(found.embedders.iter().all(|one| one.size_after <= one.size_before));
+                    let grown = found.after.size > ty.size;
+                    prop_assert!(!grown || !found.embedders.is_empty(), "{:?}", found);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_proposal_loses_no_member_keeps_alignments_and_costs_what_it_says(model in models()) {
+        let roles = Knowledge::builtin().roles(&model);
+        let layouts = Layouts::new(&model, &roles, 64);
+        for (id, ty, members) in model.composites() {
+            for found in each(&layouts, id, &Pins::default()).unwrap_or_default() {
+                let line = if found.means == Means::Split { 64 } else { 0 };
+                let price = i128::from(found.after.size) - i128::from(ty.size) + line;
+                prop_assert_eq!(i128::from(found.price), price);
+                prop_assert!(found.after.size.is_multiple_of(found.after.align.max(1)));
+                let cells: Vec<&Cell> = found.after.lines.iter().flat_map(|line| &line.cells).collect();
+                for member in members.iter().filter(|member| !member.name.is_empty()) {
+                    let is_it = |cell: &&&Cell| *cell.path == *member.name && !cell.continued;
+                    // Members of one without a name are spelled as if they were the type's own.
+                    if let [cell] = cells.iter().filter(is_it).collect::<Vec<_>>()[..] {
+                        let align = model[member.ty].align.min(ty.align);
+                        prop_assert_eq!(cell.offset % align.max(1), 0, "{:?}", found);
+                    }
+                }
+                // A larger member's map leaves lines out.
+                if found.means != Means::Split && ty.size <= 512 {
+                    let bytes = |map: &TypeMap| {
+                        let mut sums: BTreeMap<String, u64> = BTreeMap::new();
+                        for cell in map.lines.iter().flat_map(|line| &line.cells).filter(|cell| !cell.hole) {
+                            *sums.entry(cell.path.clone()).or_default() += cell.size;
+                        }
+                        sums
+                    };
+                    // A byte under two members would be one of them alone.
+                    prop_assert_eq!(bytes(&found.before), bytes(&found.after), "{:?}", found);
+                }
+            }
         }
     }
 }

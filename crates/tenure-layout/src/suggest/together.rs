@@ -1,0 +1,156 @@
+//! What functions use together: it stays on as few lines as it can.
+//!
+//! A function that reads two members pays for each line that they lie on. So the search counts the lines that functions
+//! touch, each function by how much it counts. And a lookup that walks a list compares a key in each object: the link and
+//! the key stay on one line.
+
+use std::collections::HashMap;
+
+use super::units::Unit;
+use crate::lines::Layouts;
+use tenure_types::model::{Kind, Member, TypeId};
+
+/// Functions of one type that are looked at: those that use most of it last, since they say least.
+const MOST_FUNCTIONS: usize = 256;
+
+/// Members that one function uses; more is a copy, or a dump.
+const MOST_USED: usize = 32;
+
+/// A function that runs when an object begins or ends counts for a quarter of another.
+const SETUP: f64 = 0.25;
+
+/// What a line more costs if all functions touch it; a count's number costs 0.4.
+const PER_LINE: f64 = 1.0;
+
+/// Units of a type that functions use together.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Together {
+    /// How much each counts, all together at most 1, and the units that it uses.
+    functions: Vec<(f64, Vec<usize>)>,
+    /// A link that lookups walk, and the key that they compare on its line.
+    keys: Vec<(usize, usize)>,
+}
+
+impl Together {
+    /// Marks links that the code shows to be walked.
+    pub(super) fn of(layouts: &Layouts<'_>, id: TypeId, units: &mut [Unit]) -> Self {
+        let mut together = Self::default();
+        together.find_functions(layouts, id, units);
+        together.find_keys(layouts, id, units);
+        together
+    }
+
+    fn find_functions(&mut self, layouts: &Layouts<'_>, id: TypeId, units: &mut [Unit]) {
+        let Some(evidence) = layouts.evidence else { return };
+        let mut used: HashMap<u32, Vec<usize>> = HashMap::new();
+        for (index, unit) in units.iter_mut().enumerate().filter(|(_, unit)| unit.size > 0) {
+            let uses = evidence.of_type(id, unit.offset, unit.size);
+            for function in uses.readers().chain(uses.writers()) {
+                let units = used.entry(function).or_default();
+                if units.last() != Some(&index) {
+                    units.push(index);
+                }
+            }
+            let counts = &uses.counts;
+            let all = counts.reads + counts.writes + counts.adds + counts.exchanges + counts.locks;
+            unit.walked |= counts.reads > 0 && counts.weight > all && leads_on(layouts, id, unit);
+        }
+        let setup = |function: u32| evidence.functions[function as usize].is_setup;
+        let mut functions: Vec<(f64, Vec<usize>, u32)> = used
+            .into_iter()
+            .filter(|(_, units)| units.len() <= MOST_USED)
+            .map(|(function, units)| (if setup(function) { SETUP } else { 1.0 }, units, function))
+            .collect();
+        let all: f64 = functions.iter().map(|(weight, ..)| weight).sum();
+        // One line is all that they can touch.
+        functions.retain(|(_, units, _)| units.len() > 1);
+        functions.sort_by(|a, b| {
+            b.0.total_cmp(&a.0).then_with(|| a.1.len().cmp(&b.1.len())).then_with(|| a.2.cmp(&b.2))
+        });
+        functions.truncate(MOST_FUNCTIONS);
+        let part = |(weight, units, _)| (weight / all, units);
+        self.functions = functions.into_iter().map(part).collect();
+    }
+
+    /// For each link that lookups walk: of the numbers on its line, the one that most of its readers read, or, where the code
+    /// is not known, the one right behind it.
+    fn find_keys(&mut self, layouts: &Layouts<'_>, id: TypeId, units: &[Unit]) {
+        let Kind::Composite { members, .. } = &layouts.model[id].kind else { return };
+        let line = |unit: &Unit| layouts.line_of(unit.offset);
+        for (link, unit) in units.iter().enumerate().filter(|(_, unit)| unit.walked) {
+            let may_be = |at: usize| {
+                let other = &units[at];
+                at != link
+                    && line(other) == line(unit)
+                    && !other.walked
+                    && is_number(layouts, &members[other.members.start])
+                    && !other.pieces.iter().any(|piece| piece.role.is_contended())
+            };
+            let readers = |at: &usize| {
+                let both =
+                    |(_, used): &&(f64, Vec<usize>)| used.contains(&link) && used.contains(at);
+                self.functions.iter().filter(both).count()
+            };
+            let key = match layouts.evidence {
+                Some(_) => {
+                    let near = |at: &usize| std::cmp::Reverse(at.abs_diff(link));
+                    let all = (0..units.len()).filter(|at| may_be(*at) && readers(at) > 0);
+                    all.max_by_key(|at| (readers(at), near(at)))
+                }
+                None => Some(link + 1).filter(|at| *at < units.len() && may_be(*at)),
+            };
+            self.keys.extend(key.map(|key| (link, key)));
+        }
+    }
+
+    /// Whether a link and its key lie on two lines.
+    pub(super) fn tears(&self, offsets: &[u64], line_bytes: u64) -> bool {
+        self.keys
+            .iter()
+            .any(|(link, key)| offsets[*link] / line_bytes != offsets[*key] / line_bytes)
+    }
+
+    /// What the lines cost that functions touch.
+    pub(super) fn cost(&self, offsets: &[u64], line_bytes: u64) -> f64 {
+        let mut lines: Vec<u64> = Vec::with_capacity(MOST_USED);
+        let of = |(weight, units): &(f64, Vec<usize>)| {
+            lines.clear();
+            for unit in units {
+                let line = offsets[*unit] / line_bytes;
+                if !lines.contains(&line) {
+                    lines.push(line);
+                }
+            }
+            #[allow(clippy::cast_precision_loss)] // They are few.
+            let touched = lines.len() as f64;
+            weight * touched
+        };
+        PER_LINE * self.functions.iter().map(of).sum::<f64>()
+    }
+
+    /// Leaves links and their keys.
+    pub(super) fn forget_functions(&mut self) {
+        self.functions.clear();
+    }
+
+    /// How many steps that takes.
+    pub(super) fn work(&self) -> usize {
+        self.functions.iter().map(|(_, units)| units.len()).sum()
+    }
+}
+
+/// Whether a unit is a pointer to the next object of its type.
+fn leads_on(layouts: &Layouts<'_>, id: TypeId, unit: &Unit) -> bool {
+    let model = layouts.model;
+    let Kind::Composite { members, .. } = &model[id].kind else { return false };
+    let member = &members[unit.members.start];
+    match model[model.resolved(member.ty)].kind {
+        Kind::Pointer(Some(to)) => model.resolved(to) == id,
+        _ => false,
+    }
+}
+
+fn is_number(layouts: &Layouts<'_>, member: &Member) -> bool {
+    let model = layouts.model;
+    matches!(model[model.resolved(member.ty)].kind, Kind::Scalar(_) | Kind::Array { .. })
+}
