@@ -145,6 +145,12 @@ fn what_cannot_be_done_is_refused_in_one_line() {
     refused(&[&before, ""], &["not the name of a type"]);
     refused(&[&before, "--in", "*"], &["--in", "BTF"]);
     refused(&["--kernel", "--base", &before], &["--kernel", "--base"]);
+    refused(&["--kernel", "--perf", "perf.data"], &["--kernel", "--perf"]);
+    refused(&[&before, "--perf", "perf.data", "--no-code"], &["--no-code", "--perf"]);
+    refused(&[&before, "--perf", "perf.data"], &["before.btf", "not a program"]);
+    let program = env!("CARGO_BIN_EXE_tenure");
+    refused(&[program, "--perf", "/no/such/perf.data"], &["cannot read /no/such/perf.data"]);
+    refused(&[program, "--perf", &before], &["before.btf", "neither a perf.data file"]);
     refused(&[&before, "--rules", "/no/such/rules.toml"], &["/no/such/rules.toml"]);
     refused(&[&before, "--diff", "/no/such/old.json"], &["/no/such/old.json"]);
     let neither = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");

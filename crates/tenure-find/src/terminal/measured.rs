@@ -44,4 +44,5 @@ pub(super) fn render(text: &mut Text, report: &Report) {
     if rows.len() > shown.len() {
         text.quiet_after("  ", &format!("and {} more", rows.len() - shown.len()));
     }
+    text.blank();
 }

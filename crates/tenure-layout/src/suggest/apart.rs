@@ -18,6 +18,7 @@ pub(super) fn aligned(plan: &Plan) -> Vec<Plan> {
     let mut found = Vec::new();
     for group in groups(&plan.parts[0]) {
         found.extend(in_place(plan, &group));
+        found.extend(in_front(plan, &group));
         found.extend(at_the_end(plan, &group));
     }
     found
@@ -53,6 +54,19 @@ fn in_place(plan: &Plan, group: &[usize]) -> Option<Plan> {
     let mut starts: Vec<usize> = behind.into_iter().collect();
     starts.extend((first > 0).then_some(first));
     with(plan, part.order.clone(), starts)
+}
+
+/// The words move in front of all others.
+fn in_front(plan: &Plan, group: &[usize]) -> Option<Plan> {
+    let units = &plan.parts[0].units.units;
+    let is_free = |at: &usize| !units[*at].fixed && units[*at].group == units[0].group;
+    if !group.iter().all(is_free) {
+        return None;
+    }
+    let rest: Vec<usize> = (0..units.len()).filter(|at| !group.contains(at)).collect();
+    let behind = rest.iter().copied().find(|at| units[*at].size > 0);
+    let order = group.iter().copied().chain(rest).collect();
+    with(plan, order, behind.into_iter().collect())
 }
 
 /// The words move behind all others.

@@ -46,6 +46,9 @@ use units::{Stuck, Units};
 
 const MOST_PARTS: usize = 12;
 
+/// Of the score before: a difference that is not worth bytes.
+const ABOUT: f64 = 0.1;
+
 /// Rounding between sums of the same figures in another order.
 const BEARABLE: f64 = 1e-9;
 
@@ -109,13 +112,13 @@ pub fn each(layouts: &Layouts<'_>, id: TypeId, pins: &Pins) -> Result<Vec<Sugges
     };
     let best = |plans: Vec<Plan>, means: Means| {
         let all = plans.iter().filter_map(|plan| tell::suggestion(layouts, plan, means));
-        // The best score; of equals the cheapest.
-        all.min_by(|a, b| {
-            let moves = |one: &Suggestion| one.moves.len();
-            a.score_after
-                .total_cmp(&b.score_after)
-                .then_with(|| a.price.cmp(&b.price))
-                .then_with(|| moves(a).cmp(&moves(b)))
+        let all: Vec<Suggestion> = all.collect();
+        let least = all.iter().map(|one| one.score_after).reduce(f64::min)?;
+        // The cheapest of those that are about as good as the best.
+        let is_good = |one: &Suggestion| one.score_after <= least + ABOUT * one.score_before;
+        all.into_iter().filter(is_good).min_by(|a, b| {
+            let cost = |one: &Suggestion| (one.price, one.moves.len());
+            cost(a).cmp(&cost(b)).then_with(|| a.score_after.total_cmp(&b.score_after))
         })
     };
     let order = improved(plan.clone());

@@ -56,7 +56,7 @@ pub(super) fn suggestion(layouts: &Layouts<'_>, plan: &Plan, means: Means) -> Op
     let summary = match means {
         Means::Order => words::order(model_name, sizes, &moves, &embedders),
         _ => {
-            let apart = apart(plan);
+            let apart = apart(first);
             let words: Vec<String> = apart.iter().map(|unit| name(layouts, first, *unit)).collect();
             words::apart(means, model_name, &words, sizes, (line, price))
         }
@@ -88,23 +88,31 @@ pub(super) fn suggestion(layouts: &Layouts<'_>, plan: &Plan, means: Means) -> Op
 }
 
 /// The units that are kept apart by other means than order.
-fn apart(plan: &Plan) -> Vec<usize> {
-    let part = &plan.parts[0];
+fn apart(part: &Part) -> Vec<usize> {
     if !part.away.is_empty() {
         return part.away.clone();
     }
     let units = &part.units.units;
     let is_contended = |at: &usize| units[*at].pieces.iter().any(|it| it.role.is_contended());
-    // From the first line of their own up to where the next begins.
-    let places = part.order.iter().copied();
-    let first = part.starts.iter().copied().find(|at| is_contended(at));
-    let from = places.clone().skip_while(|at| first.is_some_and(|first| first != *at));
-    let until = from.take_while(|at| first == Some(*at) || !part.starts.contains(at));
-    until.filter(is_contended).collect()
+    // A line begins with them, or behind them.
+    let starts = |at: &usize| part.starts.contains(at);
+    let mut runs: Vec<Vec<usize>> = vec![Vec::new()];
+    for at in &part.order {
+        if starts(at) {
+            runs.push(Vec::new());
+        }
+        if let Some(run) = runs.last_mut().filter(|_| units[*at].size > 0) {
+            run.push(*at);
+        }
+    }
+    let alone = runs.into_iter().find(|run| !run.is_empty() && run.iter().all(is_contended));
+    alone.unwrap_or_default()
 }
 
 fn score(layouts: &Layouts<'_>, ids: &[TypeId]) -> f64 {
-    ids.iter().flat_map(|&id| in_type(layouts, id)).map(|found| found.score).sum()
+    let found = ids.iter().flat_map(|&id| in_type(layouts, id));
+    // Not `sum`: of nothing that is -0.
+    found.fold(0.0, |sum, found| sum + found.score)
 }
 
 fn members<'a>(layouts: &Layouts<'a>, part: &Part) -> &'a [Member] {
