@@ -21,6 +21,12 @@
         count += it.hidden ? 0 : 1;
       });
       none.hidden = count > 0;
+      // A heading whose findings are all filtered out goes too.
+      all(".origin").forEach(function (heading) {
+        var it = heading.nextElementSibling;
+        while (it && it.matches("article[hidden]")) it = it.nextElementSibling;
+        heading.hidden = !(it && it.matches("article"));
+      });
       shown.textContent = words.length ? count + " of " + findings.length : "";
     };
     form.hidden = false;

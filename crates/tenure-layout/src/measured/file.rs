@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 
 use super::bytes::Bytes;
 use super::sample::{Event, Sample};
-use super::space::{Change, Mapping};
+use super::space::{Change, KERNEL_NAME, Mapping};
 
 const MAGIC: &[u8; 8] = b"PERFILE2";
 const SWAPPED: &[u8; 8] = b"2ELIFREP";
@@ -56,7 +56,8 @@ pub(super) struct File<'a> {
     /// By identifier, which event.
     ids: FxHashMap<u64, usize>,
     records: Vec<Record>,
-    build_ids: Vec<(String, Vec<u8>)>,
+    /// By path; the kernel's mapping is named after a symbol as well, which is left out here.
+    build_ids: FxHashMap<String, Vec<u8>>,
 }
 
 /// Where a record lies in the file.
@@ -88,7 +89,7 @@ impl<'a> File<'a> {
             events: Vec::new(),
             ids: FxHashMap::default(),
             records: Vec::new(),
-            build_ids: Vec::new(),
+            build_ids: FxHashMap::default(),
         };
         let cut = || "is truncated: its header is cut".to_owned();
         let word =
@@ -134,11 +135,8 @@ impl<'a> File<'a> {
 
     /// The build ID of what was mapped under a path, as far as the header says.
     pub(super) fn build_id(&self, path: &str) -> Option<&[u8]> {
-        // The kernel's mapping is named after a symbol as well.
-        let is = |(name, _): &&(String, Vec<u8>)| {
-            name == path || path.strip_prefix(&**name).is_some_and(|rest| rest.starts_with('_'))
-        };
-        self.build_ids.iter().find(is).map(|(_, id)| &**id)
+        let end = if path.starts_with(KERNEL_NAME) { KERNEL_NAME.len() } else { path.len() };
+        self.build_ids.get(&path[..end]).map(|id| &**id)
     }
 
     /// Samples and changes of mappings, in order.
@@ -240,7 +238,7 @@ impl<'a> File<'a> {
         // Since Linux 5.8 its length follows the longest; before, all had that length.
         let length = usize::from(id[20]);
         let length = if (1..=20).contains(&length) { length } else { 20 };
-        self.build_ids.push((body.text(), id[..length].to_vec()));
+        self.build_ids.insert(body.text(), id[..length].to_vec());
         Some(())
     }
 

@@ -20,7 +20,7 @@ const KERNEL: u32 = u32::MAX;
 const KERNEL_HALF: u64 = 1 << 63;
 
 /// What perf calls the kernel's mapping: a symbol's name follows, whose address the mapping's offset is.
-const KERNEL_NAME: &str = "[kernel.kallsyms]";
+pub(super) const KERNEL_NAME: &str = "[kernel.kallsyms]";
 
 /// A file, or a part of it, that a process has mapped.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -23,6 +23,7 @@ const PROGRAM: &str = r"
 struct session { long id; long refs; long limit; };
 struct plain { long padding[8]; long total; long seen; };
 struct plain2 { long first; long second; };
+struct wide { long first; char rest[8184]; };
 long lonely __attribute__((aligned(64)));
 long after[8] __attribute__((aligned(64)));
 #define API __attribute__((noinline, noclone))
@@ -31,7 +32,10 @@ API long limit(struct session *s) { return s->limit; }
 API void tally(struct plain *p) { p->total = 1; }
 API long seen(struct plain *p) { return p->seen; }
 API void mark(void) { lonely = 1; }
+API void touch(struct wide *w) { w->first = 1; }
+void *malloc(unsigned long);
 int main(int count, char **all) {
+  if (count == 1) { struct wide *w = malloc(64 * sizeof *w); for (int i = 0; i < 64; i++) touch(w + i); }
   if (count > 99) { get((void *)all); tally((void *)all); mark(); return limit((void *)all) + seen((void *)all); }
   return after[count & 7];
 }
@@ -226,6 +230,25 @@ fn a_pipe_and_the_text_that_perf_prints_say_the_same_as_the_file() {
         line("mark", lonely, STORE | HITM, store, 1),
     ];
     assert_eq!(program.report(text.concat().as_bytes()).findings, file.findings);
+}
+
+#[test]
+fn what_perf_itself_records_is_read() {
+    let Some(program) = Program::compiled() else { return };
+    let path = program.folder.path().join("recorded");
+    // Page faults have addresses on every machine, and no source.
+    let words = ["record", "-q", "-d", "-e", "page-faults", "-c", "1", "-o"];
+    let output = Command::new("perf").args(words).arg(&path).arg(&program.path).output();
+    if !output.as_ref().is_ok_and(|output| output.status.success()) {
+        println!("not run: perf is missing, or may not record: {output:?}");
+        return;
+    }
+    let report = program.report(&fs::read(&path).unwrap());
+    let recorded = recorded(&report);
+    let wide = recorded.members.iter().find(|one| one.type_name == "wide").unwrap();
+    assert_eq!(wide.path, "first");
+    assert!(wide.measured.samples > 0, "{wide:?}");
+    assert_eq!(recorded.program.hitm, 0);
 }
 
 #[test]
