@@ -1,15 +1,11 @@
 #!/usr/bin/env python3
-"""What `tenure watch` finds in real programs, and what mending two of these findings gives.
+"""What `tenure watch` finds in real programs. proof/ mends some of it, and measures.
 
 By hand, as root, on Debian: it takes from apt, cargo and Go what it needs, builds in target/programs with optimisation and
 debugging information, runs each program under load, and watches it. It prints a table, and exits with 1 if a finding
 is missing that should be there. The reports lie beside the programs.
 
-With --mended it builds memcached and LevelDB with one finding of each mended (ci/programs/*.sed), and compares them with what
-they were, in pairs of runs that take turns. Beside that it compares each program with itself, which shows the noise.
-
-Usage: ci/watch_programs.py [PROGRAM...]                      (all without arguments)
-       ci/watch_programs.py --mended [PAIRS [PROGRAM...]]     (16 pairs)
+Usage: ci/watch_programs.py [PROGRAM...]      (all without arguments)
 
 TENURE names the command, SECONDS how long each program is watched (20), SOURCES a directory with sources to take in place
 of Debian's, such as memcached-1.6.18.
@@ -17,111 +13,23 @@ of Debian's, such as memcached-1.6.18.
 
 import contextlib
 import json
-import math
 import os
 import pathlib
 import re
 import shutil
-import socket
-import statistics
-import subprocess
 import sys
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 HERE = ROOT / "ci/programs"
 sys.dont_write_bytecode = True
-sys.path.insert(0, str(HERE))
+sys.path[:0] = [str(HERE), str(ROOT / "proof")]
 import report  # noqa: E402
+from parts import debian  # noqa: E402
+from parts.shell import TARGET, TENURE, call, free_port, need, running, tenure  # noqa: E402
 
-TARGET = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")).resolve()
-TENURE = os.path.abspath(os.environ.get("TENURE", TARGET / "release/tenure"))
 WORK = TARGET / "programs/watched"
 SECONDS = float(os.environ.get("SECONDS", "20"))
-JOBS = f"-j{os.cpu_count()}"
-# Which files of a package its .sed is for.
-MENDED = {"memcached": ["crawler.c", "items.c", "items.h", "thread.c"], "leveldb": ["db/memtable.h"]}
-
-
-def call(*command, **options):
-    """What a command prints. If it fails, so does the script."""
-    words = [str(word) for word in command]
-    done = subprocess.run(words, capture_output=True, text=True, **options)
-    if done.returncode != 0:
-        sys.exit(f"watch_programs: {' '.join(words)}\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
-    return done.stdout
-
-
-def need(*packages):
-    """Installs packages of Debian's."""
-    is_missing = lambda package: subprocess.run(["dpkg", "-s", package], capture_output=True).returncode != 0
-    if missing := [package for package in packages if is_missing(package)]:
-        call("apt-get", "install", "-qq", "--yes", "-oDPkg::Lock::Timeout=600", *missing)
-
-
-def fetch(package, folder):
-    """The source that a package of Debian's was made of, without Debian's changes."""
-    given = os.environ.get("SOURCES")
-    if given and (found := sorted(pathlib.Path(given).glob(f"{package}-*/"))):
-        shutil.copytree(found[0], folder, symlinks=True)
-        return
-    need("ca-certificates", "xz-utils")
-    lists = WORK / "lists"
-    (lists / "partial").mkdir(parents=True, exist_ok=True)
-    release = re.search(r"^VERSION_CODENAME=(\w+)", pathlib.Path("/etc/os-release").read_text(), re.MULTILINE)[1]
-    mirror = "deb-src http://deb.debian.org/debian"
-    sources = WORK / "sources.list"
-    sources.write_text(f"{mirror} {release} main\n{mirror}-security {release}-security main\n")
-    apt = ["apt-get", "-qq", f"-oDir::Etc::SourceList={sources}", "-oDir::Etc::SourceParts=/dev/null"]
-    apt += [f"-oDir::State::Lists={lists}", "-oAPT::Sandbox::User=root"]
-    download = WORK / f"{package}.download"
-    shutil.rmtree(download, ignore_errors=True)
-    download.mkdir()
-    call(*apt, "update")
-    call(*apt, "source", "--download-only", "--only-source", package, cwd=download)
-    folder.mkdir(parents=True)
-    call("tar", "xf", next(download.glob("*.orig.tar.*")), "-C", folder, "--strip-components=1")
-
-
-def built(package, make, way="plain"):
-    """A folder with the package's source, which `make` has built there once."""
-    folder = WORK / f"{package}-{way}"
-    done = WORK / f"{package}-{way}.done"
-    if not done.exists():
-        WORK.mkdir(parents=True, exist_ok=True)
-        shutil.rmtree(folder, ignore_errors=True)
-        fetch(package, folder)
-        if way == "mended":
-            call("sed", "-E", "-i", "-f", HERE / f"{package}.sed", *MENDED[package], cwd=folder)
-        make(folder)
-        done.touch()
-    return folder
-
-
-def make_memcached(folder):
-    need("gcc", "make", "libevent-dev")
-    call("./configure", "CFLAGS=-O2 -g", cwd=folder)
-    call("make", "clean", cwd=folder)
-    call("make", JOBS, "memcached", cwd=folder)
-
-
-def make_redis(folder):
-    need("gcc", "make")
-    call("make", JOBS, "MALLOC=libc", "BUILD_TLS=no", "redis-server", "redis-benchmark", cwd=folder / "src")
-
-
-def make_leveldb(folder):
-    """Its own way builds the tests as well, which need more sources."""
-    need("g++", "libgmock-dev")
-    is_used = lambda path: not re.search(r"_test\.cc|leveldbutil|windows|^util/testutil", str(path))
-    sources = [path for part in ("db", "table", "util") for path in (folder / part).glob("*.cc")]
-    sources = [path.relative_to(folder) for path in sources]
-    sources = [*filter(is_used, sources), "util/testutil.cc", "benchmarks/db_bench.cc"]
-    options = ["-std=c++17", "-O2", "-g", "-DNDEBUG", "-DLEVELDB_PLATFORM_POSIX=1", "-I.", "-Iinclude", "-pthread"]
-    objects = [f"{str(path).replace('/', '-')}.o" for path in sources]
-    rules = "".join(f"{one}: {path}\n\tg++ {' '.join(options)} -c -o $@ $<\n" for one, path in zip(objects, sources))
-    (folder / "watched.mk").write_text(f"db_bench: {' '.join(objects)}\n\tg++ -pthread -o $@ $^\n{rules}")
-    call("make", JOBS, "-f", "watched.mk", cwd=folder)
 
 
 def crate(name, dependencies):
@@ -133,30 +41,6 @@ def crate(name, dependencies):
     (folder / "Cargo.toml").write_text(f"{lines}[profile.release]\ndebug = true\n")
     call("cargo", "build", "--quiet", "--release", "--target-dir", WORK / "target", cwd=folder)
     return WORK / "target/release" / name
-
-
-def free_port():
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return free.getsockname()[1]
-
-
-@contextlib.contextmanager
-def running(*command, port=None, **options):
-    """A program, until the block ends. If it is a server, it listens."""
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    process = subprocess.Popen([str(word) for word in command], **quiet, **options)
-    try:
-        while port:
-            if process.poll() is not None:
-                sys.exit(f"watch_programs: {command[0]} did not start")
-            with contextlib.suppress(ConnectionRefusedError), socket.create_connection(("127.0.0.1", port)):
-                break
-            time.sleep(0.1)
-        yield process.pid
-    finally:
-        process.kill()
-        process.wait()
 
 
 def load(protocol, port, *options):
@@ -177,12 +61,12 @@ def memcached_of_debian():
 
 
 def memcached_with_symbols():
-    return memcached(built("memcached", make_memcached) / "memcached")
+    return memcached(debian.built("memcached", WORK / "memcached", debian.make_memcached) / "memcached")
 
 
 @contextlib.contextmanager
 def redis():
-    folder, port = built("redis", make_redis) / "src", free_port()
+    folder, port = debian.built("redis", WORK / "redis", debian.make_redis) / "src", free_port()
     words = ["--port", port, "--save", "", "--io-threads", "3", "--io-threads-do-reads", "yes"]
     client = ["-p", port, "-t", "get,set", "-c", "50", "-P", "8", "-n", "1000000000", "-q"]
     server = running(folder / "redis-server", *words, port=port)
@@ -190,15 +74,11 @@ def redis():
         yield pid
 
 
-def db_bench(way, keys, reads):
-    """Two threads that get keys, which are all in memory. The fewer keys, the less there is to do but to share."""
-    program = built("leveldb", make_leveldb, way) / "db_bench"
-    words = ["--benchmarks=fillseq,readrandom", "--threads=2", "--write_buffer_size=268435456", f"--db={WORK / 'db'}"]
-    return program, *words, f"--num={keys}", f"--reads={reads}"
-
-
 def leveldb():
-    return running(*db_bench("plain", 100, 1000000000))
+    """Two threads that get keys, which are all in memory. The fewer keys, the less there is to do but to share."""
+    program = debian.built("leveldb", WORK / "leveldb", debian.make_leveldb) / "db_bench"
+    words = ["--benchmarks=fillseq,readrandom", "--threads=2", "--write_buffer_size=268435456", f"--db={WORK / 'db'}"]
+    return running(program, *words, "--num=100", "--reads=1000000000")
 
 
 @contextlib.contextmanager
@@ -316,81 +196,11 @@ def show(wanted):
     sys.exit(f"watch_programs: not found: {', '.join(missing)}" if missing else 0)
 
 
-class Memcached:
-    """Answers by second of the server's processor time. Both run all the time, and are asked in turn."""
-
-    about = "memcached's lru_locks and item_locks on lines of their own, gets and sets 9:1, answers a CPU second"
-
-    def __init__(self, stack, way):
-        self.port = free_port()
-        program = built("memcached", make_memcached, way) / "memcached"
-        words = ["-u", "root", "-l", "127.0.0.1", "-p", self.port, "-t", "4"]
-        self.pid = stack.enter_context(running(program, *words, port=self.port))
-
-    def run(self):
-        words = ["--ratio", "1:9", "--threads", "1", "--seconds", "2", "--warmup", "0.3", "--json", "-", "--pid", self.pid]
-        answers = json.loads(call(TENURE, "load", "memcached", f"127.0.0.1:{self.port}", *words))
-        return 1e9 / answers["server_cpu"]["ns_per_op"]
-
-
-class LevelDb:
-    """Gets by second."""
-
-    about = "LevelDB's MemTable.refs_ on a line of its own, db_bench's readrandom, two threads, 100 keys, gets a second"
-    keys, reads = 100, 2000000
-
-    def __init__(self, _, way):
-        self.command = db_bench(way, self.keys, self.reads)
-
-    def run(self):
-        return 1e6 / float(re.search(r"readrandom *: *([0-9.]+) micros/op", call(*self.command))[1])
-
-
-class LargerLevelDb(LevelDb):
-    about = "the same, 100,000 keys"
-    keys, reads = 100000, 200000
-
-
-def interval(ratios):
-    """Of the median, 95 %, from the order of the values."""
-    ratios, count = sorted(ratios), len(ratios)
-    chance = lambda below: sum(math.comb(count, it) for it in range(below)) / 2**count
-    place = max(it for it in range(1, count) if it == 1 or chance(it) <= 0.025)
-    return ratios[place - 1], ratios[count - place]
-
-
-def compare(kind, pairs, other):
-    with contextlib.ExitStack() as stack:
-        both = [kind(stack, "plain"), kind(stack, other)]
-        for one in both:
-            one.run()
-        ratios = []
-        for pair in range(pairs):
-            # Each comes first as often as the other.
-            order = both if pair % 2 == 0 else both[::-1]
-            rates = {one: one.run() for one in order}
-            ratios.append(rates[both[1]] / rates[both[0]])
-    quartiles = ", ".join(f"{it:.3f}" for it in statistics.quantiles(ratios, n=4))
-    least, most = interval(ratios)
-    print(f"| {kind.about} | {other} | {pairs} | {quartiles} | {least:.3f} to {most:.3f} |", flush=True)
-
-
-def show_mended(pairs, wanted):
-    print("| what | against | pairs | ratio, quartiles | median, 95 % |\n|---|---|---:|---|---|")
-    for name, kind in {"memcached": Memcached, "leveldb": LevelDb, "leveldb-larger": LargerLevelDb}.items():
-        if not wanted or name in wanted:
-            for other in ("mended", "plain"):
-                compare(kind, pairs, other)
-
-
 def main():
     words = sys.argv[1:]
-    if words[:1] == ["--mended"]:
-        return show_mended(int(words[1]) if len(words) > 1 else 16, words[2:])
     if unknown := [name for name in words if name not in PROGRAMS]:
         sys.exit(f"watch_programs: there is no {unknown[0]}; there are {' '.join(PROGRAMS)}")
-    if not os.path.exists(TENURE):
-        call("cargo", "build", "--quiet", "--release", "--package", "tenure-cli", cwd=ROOT)
+    tenure()
     show(words)
 
 

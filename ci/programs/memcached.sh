@@ -26,7 +26,7 @@ build() {
             { echo "memcached: $copy cannot be built; see $copy.log" >&2; exit 1; }
     fi
 }
-mend() { sed -E -i -f "$programs/memcached.sed" "$1"/{crawler,items,thread}.c "$1/items.h"; }
+mend() { sed -E -i -f "$root/proof/memcached/edit.sed" "$1"/{crawler,items,thread}.c "$1/items.h"; }
 build native make
 build native-mended make
 build recorded "$tenure" run --cc -- make

@@ -1,0 +1,52 @@
+"""Ratios of runs that take turns."""
+
+import math
+import os
+import re
+import statistics
+
+
+def interval(values):
+    """Of the median, at least 95 %, from the order of the values, of which it takes six."""
+    values, count = sorted(values), len(values)
+    chance = lambda below: sum(math.comb(count, it) for it in range(below)) / 2**count
+    place = max(it for it in range(1, count) if it == 1 or chance(it) <= 0.025)
+    return values[place - 1], values[count - place]
+
+
+def rounds(runs, count):
+    """The rates of each way, a list for each; a round has all of them, and every other one goes backwards."""
+    for run in runs.values():
+        run()
+    rates = {way: [] for way in runs}
+    for number in range(count):
+        order = list(runs) if number % 2 == 0 else list(runs)[::-1]
+        for way in order:
+            rates[way].append(runs[way]())
+    return rates
+
+
+def compared(rates, base):
+    """Median rate of each way; its ratio to the base within rounds, with interval, and whether that is resolved."""
+    table = {}
+    for way, values in rates.items():
+        ratios = [one / other for one, other in zip(values, rates[base])]
+        least, most = interval(ratios)
+        table[way] = {
+            "rate": statistics.median(values), "ratio": statistics.median(ratios), "least": least, "most": most,
+            "resolved": not least <= 1 <= most,
+        }
+    return table
+
+
+def last_number(output):
+    """What our own drivers print."""
+    return float(output.split()[-1])
+
+
+def first_match(pattern):
+    return lambda output: float(re.search(pattern, output)[1])
+
+
+def load():
+    return os.getloadavg()[0]

@@ -1,0 +1,85 @@
+"""A proof about a crate: it is used by a driver of ours, or by its own benchmark."""
+
+import re
+import subprocess
+
+from parts import crates, pairs
+from parts.shell import fail
+
+SECONDS = {"ps": 1e-12, "ns": 1e-9, "µs": 1e-6, "us": 1e-6, "ms": 1e-3, "s": 1}
+
+
+def criterion(bench, pattern):
+    """One benchmark of a crate that uses criterion, for a second: its file, arguments, and how to read operations per second."""
+    def read(output):
+        found = re.search(r"time: +\[\S+ \S+ (\S+) (\S+)", output)
+        return 1 / (float(found[1]) * SECONDS[found[2]])
+
+    return bench, ["--bench", pattern, "--warm-up-time", "0.3", "--measurement-time", "1", "--noplot", "--discard-baseline"], read
+
+
+class CrateProof:
+    """Subclasses, or the caller, say what is special; see proof/regex/proof.py."""
+
+    def __init__(self, here, about, crate, version, edit, dependencies, cases, record, tests, theirs=None, own=()):
+        """
+        about         what is proved, in a line
+        crate         its name and version as released
+        edit          a function of a Source
+        dependencies  lines of the driver's Cargo.toml
+        cases         by title, arguments of the driver, which prints a rate at last
+        record        by name, arguments of the driver, patterns of the finding, and the repair that the edit is
+        tests         arguments of `cargo test`
+        theirs        (title, version): a release of the crate with their own repair
+        own           by title, a benchmark of the crate: its file, arguments, and how its output is read
+        """
+        self.here, self.about, self.crate, self.version = here, about, crate, version
+        self.edit, self.dependencies, self.cases, self.record = edit, dependencies, cases, record
+        self.tests, self.theirs, self.own = tests, theirs, dict(own)
+        self.name = here.name
+        self.work = crates.WORK / self.name
+        self.programs, self.benches = {}, {}
+
+    def build(self):
+        ways = {"plain": (self.version, None), "tenure": (self.version, self.edit)}
+        if self.theirs:
+            ways[self.theirs[0]] = (self.theirs[1], None)
+        for number, (way, (version, edit)) in enumerate(ways.items()):
+            folder = self.work / f"{number}"
+            counts = crates.copied(self.crate, version, folder / self.crate, edit)
+            if way == "tenure":
+                self.counts = counts
+            name = f"{self.name}-{number}"
+            patched = [(self.crate, folder / self.crate)]
+            crates.program(folder / "driver", name, self.here / "driver.rs", self.dependencies, patched)
+            self.programs[way] = crates.build(folder / "driver", name)
+            for bench in dict.fromkeys(it[0] for it in self.own.values()):
+                self.benches[way, bench] = crates.bench(folder / self.crate, bench)
+
+    def records(self):
+        program = crates.build(self.work / "0/driver", f"{self.name}-0", instrumented=True)
+        return {name: ([program, *words], patterns, repair) for name, (words, patterns, repair) in self.record.items()}
+
+    def test(self, way):
+        folder = self.work / ("0" if way == "plain" else "1") / self.crate
+        words = ["cargo", "test", "--quiet", "--target-dir", str(crates.WORK / "target"), *self.tests]
+        done = subprocess.run(words, cwd=folder, capture_output=True, text=True, errors="replace")
+        passed, failed = (sum(map(int, re.findall(rf"(\d+) {word}", done.stdout))) for word in ("passed", "failed"))
+        if done.returncode != 0 and not failed:
+            fail(f"{' '.join(words)} in {folder}\n{done.stdout[-2000:]}{done.stderr[-3000:]}")
+        return f"{passed} passed, {failed} failed"
+
+    def benchmarks(self):
+        runner = lambda program, words, read: lambda: self.rate(program, words, read)
+        table = {}
+        for what, (bench, words, read) in self.own.items():
+            table[what] = {way: runner(self.benches[way, bench], words, read) for way in self.programs}
+        for what, words in self.cases.items():
+            table[what] = {way: runner(program, words, pairs.last_number) for way, program in self.programs.items()}
+        return table
+
+    def rate(self, program, words, read):
+        done = subprocess.run([program, *words], cwd=self.work, capture_output=True, text=True, errors="replace")
+        if done.returncode != 0:
+            fail(f"{program} {' '.join(words)}\n{done.stderr[-2000:]}")
+        return read(done.stdout)

@@ -1,0 +1,77 @@
+"""Commands, servers, and what is built once."""
+
+import contextlib
+import os
+import pathlib
+import shutil
+import socket
+import subprocess
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+TARGET = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")).resolve()
+TENURE = os.path.abspath(os.environ.get("TENURE", TARGET / "release/tenure"))
+JOBS = f"-j{os.cpu_count()}"
+
+
+def fail(message):
+    sys.exit(f"{pathlib.Path(sys.argv[0]).stem}: {message}")
+
+
+def call(*command, **options):
+    """What a command prints. If it fails, so does the script."""
+    words = [str(word) for word in command]
+    done = subprocess.run(words, capture_output=True, text=True, errors="replace", **options)
+    if done.returncode != 0:
+        fail(f"{' '.join(words)}\n{done.stdout[-3000:]}{done.stderr[-3000:]}")
+    return done.stdout
+
+
+def tenure():
+    """The command; without TENURE a release build of this checkout."""
+    if "TENURE" not in os.environ:
+        call("cargo", "build", "--quiet", "--release", "--package", "tenure-cli", cwd=ROOT)
+    return TENURE
+
+
+def need(*packages):
+    """Installs packages of Debian's."""
+    is_missing = lambda package: subprocess.run(["dpkg", "-s", package], capture_output=True).returncode != 0
+    if missing := [package for package in packages if is_missing(package)]:
+        call("apt-get", "install", "-qq", "--yes", "-oDPkg::Lock::Timeout=600", *missing)
+
+
+def once(folder, make):
+    """The folder, which `make` has filled. What an earlier call did not finish is made anew."""
+    done = folder.with_name(f"{folder.name}.done")
+    if not done.exists():
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        make(folder)
+        done.touch()
+    return folder
+
+
+def free_port():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
+
+
+@contextlib.contextmanager
+def running(*command, port=None, **options):
+    """A program, until the block ends. If it is a server, it listens."""
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    process = subprocess.Popen([str(word) for word in command], **{**quiet, **options})
+    try:
+        while port:
+            if process.poll() is not None:
+                fail(f"{command[0]} did not start")
+            with contextlib.suppress(ConnectionRefusedError), socket.create_connection(("127.0.0.1", port)):
+                break
+            time.sleep(0.1)
+        yield process.pid
+    finally:
+        process.kill()
+        process.wait()
