@@ -45,11 +45,22 @@ def built(package, folder, make, edit=None):
     return once(folder, fill)
 
 
-def make_memcached(folder):
+def make_memcached(folder, *under):
     need("gcc", "make", "libevent-dev")
     call("./configure", "CFLAGS=-O2 -g", cwd=folder)
     call("make", "clean", cwd=folder)
-    call("make", JOBS, "memcached", cwd=folder)
+    call(*under, "make", JOBS, "memcached", cwd=folder)
+
+
+def test_memcached(folder):
+    """Runs those of its own tests that take seconds and want items and lists."""
+    need("perl")
+    call("make", JOBS, "memcached-debug", "timedrun", "testapp", "sizes", cwd=folder)
+    tests = [f"t/{it}.t" for it in ("basic", "cas", "expirations", "flags", "incrdecr", "lru", "lru-crawler", "touch", "item_size_max")]
+    tests = [it for it in tests if (folder / it).exists()]
+    output = subprocess.run(["prove", "-Q", *tests], cwd=folder, capture_output=True, text=True, errors="replace").stdout
+    ran, result = re.search(r"Tests=(\d+)", output), re.search(r"Result: (\w+)", output)
+    return f"{ran[1] if ran else 0} tests in {len(tests)} files: {result[1] if result else 'no result'}"
 
 
 def make_redis(folder):

@@ -15,7 +15,7 @@ proof = CrateProof(
     pathlib.Path(__file__).parent,
     about="prometheus 0.14.0: counters that all threads add to; Counter in place of an atomic word",
     crate="prometheus", version="0.14.0", edit=edit,
-    dependencies='prometheus = { version = "=0.14.0", default-features = false }',
+    dependencies='prometheus = { path = "PATH", default-features = false }',
     own={
         "its own int_counter_no_labels_concurrent_write: one thread measured, four others add": criterion(
             "counter", "^int_counter_no_labels_concurrent_write$"),

@@ -18,7 +18,7 @@ proof = CrateProof(
     pathlib.Path(__file__).parent,
     about="regex-automata 0.3.7: one Regex that all threads use; SlotPool in place of its Mutex<Vec> of caches",
     crate="regex-automata", version="0.3.7", edit=edit, theirs=("0.3.8", "0.3.8"),
-    dependencies='regex-automata = "=0.3.7"',
+    dependencies='regex-automata = { path = "PATH" }',
     cases={
         "2 threads, 16 bytes, searches/s": ["2", "16"],
         "2 threads, 1,000 bytes": ["2", "1000"],
