@@ -92,7 +92,7 @@ def test_leveldb(folder):
     for test in ("write_batch", "skiplist", "recovery", "corruption", "fault_injection"):
         program = folder / f"{test}_test"
         if not program.exists():
-            call("g++", *LEVELDB, "-o", program, f"db/{test}_test.cc", *objects, "-lgmock", "-lgtest", cwd=folder)
+            call("g++", *LEVELDB, "-o", program, f"db/{test}_test.cc", "helpers/memenv/memenv.cc", *objects, "-lgmock", "-lgtest", cwd=folder)
         output = subprocess.run([program], cwd=folder, capture_output=True, text=True, errors="replace").stdout
         counts = [re.search(rf"\[  {word}  \] (\d+) test", output) for word in ("PASSED", "FAILED")]
         passed, failed = (sum_ + int(it[1] if it else 0) for sum_, it in zip((passed, failed), counts))

@@ -64,3 +64,13 @@ def gains(pattern, repair, folder):
             fail(f"{pattern} has no repair {repair}; it has {', '.join(rates)}")
         gains |= {f"{it}": mended[it] / rates["unchanged"][it] for it in cpus}
     return gains
+
+
+def whole(report):
+    """The predicted gain of the whole program with all repairs that the report offers, on the large machine."""
+    forecast = report["source"].get("forecast")
+    if not forecast or not forecast["repaired"]:
+        return {}
+    base = {point["cpus"]: point["per_second"] for point in forecast["as_is"]}
+    points = forecast["repaired"][-1]["points"]
+    return {f"{it['cpus']}": it["per_second"] / base[it["cpus"]] for it in points if it["cpus"] in (2, 64, 128)}
