@@ -26,11 +26,13 @@ def rounds(runs, count):
     return rates
 
 
-def compared(rates, base):
-    """Median rate of each way; its ratio to the base within rounds, with interval, and whether that is resolved."""
+def compared(rates, base, again):
+    """Median rate of each way, and the median of its ratios within rounds, with interval, and whether that is resolved: of the base's
+    second run to the first, and of the others to the mean of both."""
     table = {}
     for way, values in rates.items():
-        ratios = [one / other for one, other in zip(values, rates[base])]
+        both = zip(values, rates[base], rates[again])
+        ratios = [value / (one if way in (base, again) else math.sqrt(one * other)) for value, one, other in both]
         least, most = interval(ratios)
         table[way] = {
             "rate": statistics.median(values), "ratio": statistics.median(ratios), "least": least, "most": most,

@@ -27,5 +27,5 @@ proof = CrateProof(
         "1 thread, the owner, 16 bytes": ["1", "16", "owner"],
     },
     record={"shared": (["2", "16"], ["Pool"], OWN)},
-    tests=["--lib", "--test", "integration"],
+    tests=["--lib"],
 )

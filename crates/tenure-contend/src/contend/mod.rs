@@ -45,6 +45,16 @@ impl Contended {
     pub fn is_ordered(&self, has_no_races: &dyn Fn(u64) -> bool) -> bool {
         kind::is_ordered(&self.words, has_no_races)
     }
+
+    /// Learns which words count references, by their places in [`words`](Self::words), and judges again what is wrong.
+    pub fn name_counts(&mut self, process: &Process, is_count: impl Fn(usize) -> bool) {
+        for (at, word) in self.words.iter_mut().enumerate() {
+            word.counts_references = is_count(at);
+        }
+        if let Some(kind) = judged(process, &self.lines, &self.words, self.elements) {
+            self.kind = kind;
+        }
+    }
 }
 
 /// Elements of an array.
@@ -81,6 +91,8 @@ pub struct Word {
     pub size: u64,
     /// The most frequent first.
     pub uses: Vec<Use>,
+    /// Whether its name says that it counts references: see [`Contended::name_counts`].
+    pub counts_references: bool,
 }
 
 /// What threads do to a word by one instruction.
@@ -123,9 +135,12 @@ impl Word {
     }
 
     /// Whether it is a lock: one of the C library's, or a word that is taken by a compare-exchange and given back by
-    /// another operation.
+    /// another operation. An upgrade of a `Weak` and the drop after it are these too, so a name may say otherwise.
     #[must_use]
     pub fn is_lock(&self) -> bool {
+        if self.counts_references {
+            return false;
+        }
         let has = |wanted: &[Access]| self.uses.iter().any(|use_| wanted.contains(&use_.access));
         has(&[Access::Lock, Access::Unlock])
             || (has(&[Access::CompareExchange])
@@ -159,14 +174,21 @@ fn told(process: &Process, lines: Vec<usize>) -> Option<Contended> {
     let words = words::words(process, &lines);
     let allocation = process.lines[lines[0]].allocation.as_ref();
     let elements = words::elements(&words, allocation.map(|it| it.size));
-    let kind = match elements {
-        Some(Elements { owned: true, .. }) => Kind::FalseSharing,
-        _ => {
-            let starts = lines.iter().map(|&line| process.lines[line].start());
-            kind::kind(&words, starts.collect(), process.line_bytes.into())?
-        }
-    };
+    let kind = judged(process, &lines, &words, elements)?;
     Some(Contended { lines, possible, kind, words, elements })
+}
+
+fn judged(
+    process: &Process,
+    lines: &[usize],
+    words: &[Word],
+    elements: Option<Elements>,
+) -> Option<Kind> {
+    if let Some(Elements { owned: true, .. }) = elements {
+        return Some(Kind::FalseSharing);
+    }
+    let starts = lines.iter().map(|&line| process.lines[line].start());
+    kind::kind(words, starts.collect(), process.line_bytes.into())
 }
 
 #[cfg(test)]

@@ -248,6 +248,20 @@ fn a_large_array_of_locks_is_found_although_no_lock_is_used_much() {
 }
 
 #[test]
+fn a_count_of_references_is_no_lock_where_its_name_says_so() {
+    let did: Vec<_> = [1, 2]
+        .into_iter()
+        .flat_map(|thread| [(thread, 0, EXCHANGE, 1), (thread, 0, ADD, 2), (thread, 16, READ, 3)])
+        .collect();
+    let process = process(vec![line(0x1000, Some((64, 0)), &did)]);
+    let mut found = contended(&process).remove(0);
+    assert_eq!(found.kind, Kind::Lock);
+    found.name_counts(&process, |word| word == 0);
+    assert_eq!(found.kind, Kind::BesideReadMostly);
+    assert!(!found.words[0].is_lock());
+}
+
+#[test]
 fn a_word_that_is_hardly_used_does_not_make_false_sharing_of_its_neighbour() {
     for (count, kind) in [(MILLION / 100, Kind::Lock), (MILLION / 10, Kind::FalseSharing)] {
         let mut line = line(0x1000, Some((80, 0)), &[(1, 0, LOCK, 1), (2, 0, LOCK, 1)]);

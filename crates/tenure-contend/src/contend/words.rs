@@ -69,7 +69,7 @@ impl Disjoint {
 
     fn add(&mut self, offset: i64, end: i64) {
         let size = (end - offset).cast_unsigned();
-        self.0.insert(offset, Word { offset, size, uses: Vec::new() });
+        self.0.insert(offset, Word { offset, size, uses: Vec::new(), counts_references: false });
     }
 
     /// Has a word without uses include a range that overlaps no other.
@@ -113,7 +113,7 @@ pub(super) fn folded(words: &[Word], elements: Elements) -> Vec<Word> {
             outside.push(word.clone());
             continue;
         };
-        let empty = Word { offset, size: word.size, uses: Vec::new() };
+        let empty = Word { offset, uses: Vec::new(), ..*word };
         let into = folded.entry((offset, word.size)).or_insert(empty);
         for use_ in &word.uses {
             let same = |known: &&mut Use| known.access == use_.access && known.code == use_.code;

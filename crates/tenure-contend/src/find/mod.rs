@@ -52,11 +52,14 @@ pub fn report(
     let all_accesses = recording.contended();
     let mut found: Vec<(Order, usize, Finding, Option<Recorded>)> = Vec::new();
     for (at, process) in processes.iter().enumerate() {
-        for contended in contend::contended(process) {
+        for mut contended in contend::contended(process) {
             if contended.is_ordered(&|code| names[at].has_no_races(code)) {
                 continue;
             }
-            let (mut finding, recorded) = finding(process, &contended, &names[at], &groups[at]);
+            let named = Named::new(&contended, &process.lines[contended.lines[0]], &names[at]);
+            contended.name_counts(process, |word| named.is_count(word));
+            let (mut finding, recorded) =
+                finding(process, &contended, &named, &names[at], &groups[at]);
             let observed = finding.observed.as_ref();
             let accesses = observed.map_or(0, |observed| observed.accesses);
             let cost = observed.and_then(|observed| observed.cost);
@@ -104,17 +107,17 @@ type Order = (Option<u64>, u64);
 fn finding(
     process: &Process,
     contended: &Contended,
+    named: &Named,
     names: &Names<'_>,
     groups: &Groups<'_>,
 ) -> (Finding, Option<Recorded>) {
     let worst = &process.lines[contended.lines[0]];
-    let named = Named::new(contended, worst, names);
-    let shown = words::shown(contended, &named, worst, process.line_bytes);
-    let mut words = words::words(worst, contended, &shown, &named, names, groups);
-    let observed = observed(process, contended, &named, names, groups);
+    let shown = words::shown(contended, named, worst, process.line_bytes);
+    let mut words = words::words(worst, contended, &shown, named, names, groups);
+    let observed = observed(process, contended, named, names, groups);
     let paths = words.iter().map(|(word, _)| word.path.clone());
     let in_pattern: Vec<_> = shown.into_iter().zip(paths).collect();
-    let memory = memory(process, contended, &named, &observed);
+    let memory = memory(process, contended, named, &observed);
     let uses_result = |code: u64| names.uses_result(code);
     let pattern = pattern::pattern(&memory, &in_pattern, groups, &uses_result);
     // The word that moves the line most is the one to mend; the others suffer.
@@ -125,7 +128,7 @@ fn finding(
         rank: 0,
         type_name: named.type_name(),
         declared: named.declared(),
-        sharing: sharing(contended, worst, &named),
+        sharing: sharing(contended, worst, named),
         kind: kind(contended, &contended_word),
         contended: contended_word,
         victims,

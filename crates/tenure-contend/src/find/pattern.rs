@@ -375,7 +375,7 @@ mod tests {
             code: 0,
             threads: threads.iter().copied().collect(),
         });
-        (Word { offset, size: 8, uses: uses.collect() }, String::new())
+        (Word { offset, size: 8, uses: uses.collect(), counts_references: false }, String::new())
     }
 
     fn of(memory: &Memory, words: &[(Word, String)]) -> Pattern {
@@ -437,7 +437,8 @@ mod tests {
             access: segment::Access::Add,
             threads: POOL.iter().copied().collect(),
         };
-        let count = Word { offset: 0, size: 8, uses: vec![one(1), one(2)] };
+        let count =
+            Word { offset: 0, size: 8, uses: vec![one(1), one(2)], counts_references: false };
         let pattern = of(&memory(None), &[(count, "strong".to_owned())]);
         let add = Access { times: 2.0, operation: Operation::Add(0) };
         assert!(pattern.roles[0].steps.contains(&add), "{:?}", pattern.roles);

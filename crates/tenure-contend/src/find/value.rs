@@ -5,6 +5,11 @@ use tenure_sim::pattern::Value;
 
 use crate::contend::Word;
 
+/// Whether a member of this path is a count of an `Arc`: the last reference frees the object, whichever code that is.
+pub(super) fn counts_references(path: &str) -> bool {
+    matches!(path.rsplit('.').next(), Some("strong" | "weak"))
+}
+
 /// What is known of it from what threads do. Asks for return addresses whether the code there uses the result.
 pub(super) fn value(word: &Word, path: &str, uses_result: &dyn Fn(u64) -> Option<bool>) -> Value {
     // A lock's word is nothing else.
@@ -15,14 +20,12 @@ pub(super) fn value(word: &Word, path: &str, uses_result: &dyn Fn(u64) -> Option
     if has(Access::Exchange) {
         return Value::State;
     }
-    // The last reference frees the object, whichever code this is.
-    let is_count_of_references = matches!(path.rsplit('.').next(), Some("strong" | "weak"));
     let decides = || {
         let mut adds = word.uses.iter().filter(|use_| use_.access == Access::Add);
         adds.any(|use_| uses_result(use_.code) == Some(true))
     };
     // What a compare-exchange stores depends on what was there.
-    if is_count_of_references || has(Access::CompareExchange) || decides() {
+    if counts_references(path) || has(Access::CompareExchange) || decides() {
         Value::Number
     } else {
         Value::Unknown
@@ -50,6 +53,7 @@ mod tests {
             ("the index of a ticket", &[(Add, 1)], "tx.tail_position", Value::Number),
             ("the last one out frees it", &[(Add, 2), (Add, 1)], "refs", Value::Number),
             ("an `Arc` without code", &[(Add, 3)], "data.strong", Value::Number),
+            ("a `Weak` upgraded", &[(CompareExchange, 1), (Add, 2)], "strong", Value::Number),
             ("a loop", &[(Load, 2), (CompareExchange, 2), (Failed, 2)], "refs", Value::Number),
             ("tokio's AtomicWaker", &[(Exchange, 1), (Exchange, 2)], "state", Value::State),
             ("flags that are set beside a count", &[(Add, 2), (Exchange, 2)], "", Value::State),
@@ -58,7 +62,12 @@ mod tests {
             ("a flag", &[(Store, 1), (Load, 2)], "stop", Value::Unknown),
         ] {
             let one = |&(access, code)| Use { access, code, threads: BTreeMap::from([(1, 9)]) };
-            let word = Word { offset: 0, size: 8, uses: uses.iter().map(one).collect() };
+            let word = Word {
+                offset: 0,
+                size: 8,
+                uses: uses.iter().map(one).collect(),
+                counts_references: counts_references(path),
+            };
             assert_eq!(value(&word, path, &uses_result), expected, "{about}");
         }
     }

@@ -8,6 +8,7 @@ use tenure_probe::segment::Access;
 use tenure_types::code::{Object, Place, Program};
 
 use super::names::Names;
+use super::value::counts_references;
 use super::without_element;
 use crate::contend::{self, Contended, Elements};
 use crate::record::{Line, Process, Thread};
@@ -114,6 +115,11 @@ impl Named {
             variable if variable.is_empty() => self.type_name(),
             variable => variable,
         }
+    }
+
+    /// Whether a word counts references.
+    pub(super) fn is_count(&self, at: usize) -> bool {
+        self.places[at].as_ref().is_some_and(|(_, place)| counts_references(&place.path))
     }
 
     /// The path and the type of a word.
