@@ -3,7 +3,7 @@ import pathlib
 from parts import crates, debian
 from parts.edit import Source
 from parts.pairs import first_match
-from parts.shell import TENURE, call
+from parts.shell import TENURE, call, digest
 
 HERE = pathlib.Path(__file__).parent
 MICROS = first_match(r"readrandom *: *([0-9.]+) micros/op")
@@ -21,7 +21,7 @@ class LevelDb:
             source.sed(HERE / "edit.sed", "db/memtable.h")
             (self.work / "counts").write_text(" ".join(map(str, source.counts())))
 
-        mended = debian.built("leveldb", self.work / "tenure", debian.make_leveldb, edit)
+        mended = debian.built("leveldb", self.work / "tenure", debian.make_leveldb, edit, digest(HERE / "edit.sed"))
         self.counts = [int(it) for it in (self.work / "counts").read_text().split()]
         self.programs = {"plain": plain / "db_bench", "tenure": mended / "db_bench"}
 

@@ -3,7 +3,7 @@ import pathlib
 
 from parts import crates, debian
 from parts.edit import Source
-from parts.shell import TENURE, call, free_port, running
+from parts.shell import TENURE, call, digest, free_port, running
 
 HERE = pathlib.Path(__file__).parent
 
@@ -19,7 +19,7 @@ class Memcached:
             (self.work / "counts").write_text(" ".join(map(str, source.counts())))
 
         plain = debian.built("memcached", self.work / "plain", debian.make_memcached)
-        mended = debian.built("memcached", self.work / "tenure", debian.make_memcached, edit)
+        mended = debian.built("memcached", self.work / "tenure", debian.make_memcached, edit, digest(HERE / "edit.sed"))
         self.counts = [int(it) for it in (self.work / "counts").read_text().split()]
         self.programs = {"plain": plain / "memcached", "tenure": mended / "memcached"}
 

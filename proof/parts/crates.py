@@ -27,8 +27,8 @@ def released(name, version):
     return once(WORK / f"released/{name}-{version}", make) / "released"
 
 
-def copied(name, version, folder, edit=None):
-    """A copy that is a workspace of its own, and what an edit changed there: lines added and removed."""
+def copied(name, version, folder, edit=None, key=""):
+    """A copy that is a workspace of its own, and what an edit with that key changed there: lines added and removed."""
     counts = folder.with_name(f"{folder.name}.counts")
 
     def make(folder):
@@ -43,7 +43,7 @@ def copied(name, version, folder, edit=None):
         manifest += '\n[lints.rust]\ndangerous_implicit_autorefs = "allow"\n[workspace]\n'
         (folder / "Cargo.toml").write_text(manifest)
 
-    once(folder, make)
+    once(folder, make, key)
     return json.loads(counts.read_text())
 
 

@@ -34,15 +34,15 @@ def source(package, folder):
     call("tar", "xf", next(download.glob("*.orig.tar.*")), "-C", folder, "--strip-components=1")
 
 
-def built(package, folder, make, edit=None):
-    """The folder, with the package's source, which `make` has built there once. `edit` is given the folder before."""
+def built(package, folder, make, edit=None, key=""):
+    """The folder, with the package's source, which `make` has built there once. An edit with that key is given the folder before."""
     def fill(folder):
         source(package, folder)
         if edit:
             edit(folder)
         make(folder)
 
-    return once(folder, fill)
+    return once(folder, fill, key)
 
 
 def make_memcached(folder, *under):

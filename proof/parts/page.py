@@ -32,7 +32,7 @@ def of_proof(result):
     """The tables of a proof's page."""
     if "measure" not in result:
         return "Not measured yet.\n"
-    lines = [f"Measured {result['date']} on {result['cpus']} virtual CPUs; the edit adds {result['added']} lines and removes "
+    lines = [f"Measured {result['date']} on {result['cpus']} virtual CPUs, nice {result['nice']}; the edit adds {result['added']} lines and removes "
              f"{result['removed']}; {result['seconds'] / 60:.0f} minutes.", ""]
     if record := result.get("record"):
         lines += ["| recorded | finding | predicted gain where this line alone counts, on 2 CPUs / 64 / 128 | of the whole program, "

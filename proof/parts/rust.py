@@ -4,7 +4,7 @@ import re
 import subprocess
 
 from parts import crates, pairs
-from parts.shell import ROOT, fail
+from parts.shell import ROOT, digest, fail
 
 SECONDS = {"ps": 1e-12, "ns": 1e-9, "µs": 1e-6, "us": 1e-6, "ms": 1e-3, "s": 1}
 
@@ -56,7 +56,8 @@ class CrateProof:
             ways[self.theirs[0]] = (self.theirs[1], None)
         for number, (way, (version, edit)) in enumerate(ways.items()):
             folder = self.work / f"{number}"
-            counts = crates.copied(self.crate, version, folder / self.crate, edit)
+            key = digest(*sorted(file for file in self.here.iterdir() if file.suffix in (".py", ".rs"))) if edit else ""
+            counts = crates.copied(self.crate, version, folder / self.crate, edit, key)
             if way == "tenure":
                 self.counts = counts
             self.programs[way] = self.driver(number, version)

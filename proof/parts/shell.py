@@ -1,6 +1,7 @@
 """Commands, servers, and what is built once."""
 
 import contextlib
+import hashlib
 import os
 import pathlib
 import shutil
@@ -42,15 +43,21 @@ def need(*packages):
         call("apt-get", "install", "-qq", "--yes", "-oDPkg::Lock::Timeout=600", *missing)
 
 
-def once(folder, make):
-    """The folder, which `make` has filled. What an earlier call did not finish is made anew."""
+def once(folder, make, key=""):
+    """The folder, which `make` has filled. What an earlier call did not finish, or did with another key, is made anew."""
     done = folder.with_name(f"{folder.name}.done")
-    if not done.exists():
+    if not done.exists() or done.read_text() != key:
+        done.unlink(missing_ok=True)
         shutil.rmtree(folder, ignore_errors=True)
         folder.parent.mkdir(parents=True, exist_ok=True)
         make(folder)
-        done.touch()
+        done.write_text(key)
     return folder
+
+
+def digest(*files):
+    """A key that changes with the files."""
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
 
 
 def free_port():
