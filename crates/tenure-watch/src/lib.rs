@@ -3,7 +3,7 @@
 //! It takes no performance counters and no other build. The clock interrupts threads where they wait for a line, and
 //! breakpoints in the other threads tell who else touches it. `docs/watch.md` describes the method and its limits.
 //!
-//! It works on Linux on x86-64. For aarch64 it is written and its decoding is tested, but it has not run on hardware.
+//! It works on Linux on x86-64. On aarch64 it has run on an emulated machine, and not on hardware.
 
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod arch;

@@ -14,12 +14,16 @@ use aarch64 as this;
 use x86_64 as this;
 
 pub(crate) use this::{
-    FRAME, HITS, Instruction, MACHINE, NAME, RETURN, Registers, STACK, TRAPS, USER_END, VENDOR,
+    FRAME, Instruction, MACHINE, NAME, RETURN, Registers, STACK, TRAPS, USER_END, VENDOR,
     code_address, traced,
 };
 
 /// The debug registers of a thread, at most.
 pub(crate) const WORDS: usize = 4;
+
+/// A breakpoint turns itself off after so many hits: two in a row tell a lock's taking from its release, and a load from the
+/// store that follows it. There has to be an end: on aarch64 the kernel's step over a load exclusive makes its store fail.
+pub(crate) const HITS: u8 = 2;
 
 /// What a thread has stopped for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -169,6 +169,8 @@ struct Slot {
     armed: u8,
     words: [u64; WORDS],
     hits: [u8; WORDS],
+    /// Where it met each word last, if that was before the access.
+    met_at: [u64; WORDS],
     /// Nanoseconds that it had run when its breakpoints were set.
     ran: u64,
 }
@@ -309,7 +311,8 @@ impl Slot {
 
     /// Takes away all its breakpoints but these.
     fn keep(&mut self, armed: u8) {
-        let _ = traced::keep(of(self.tid), &self.words, armed);
+        let met = (0..WORDS).filter(|which| self.hits[*which] > 0).map(|which| 1 << which).sum();
+        let _ = traced::keep(of(self.tid), &self.words, armed, met);
         self.armed = armed;
     }
 
@@ -317,18 +320,28 @@ impl Slot {
     fn hit(&mut self, exchange: &mut Exchange) {
         let met = traced::met(of(self.tid), &self.words, self.armed);
         let mut armed = self.armed;
+        let stopped = || traced::stopped(of(self.tid)).map_or(0, |stopped| stopped.ip);
+        let ip = if traced::TRAPS_BEFORE { stopped() } else { 0 };
         for which in (0..WORDS).filter(|which| met & (1 << which) != 0) {
             self.hits[which] += 1;
-            self.sample(exchange, self.words[which]);
+            // A store that traps before it is done does so once more.
+            let is_same = traced::TRAPS_BEFORE && self.met_at[which] == ip;
+            self.met_at[which] = ip;
+            if !is_same {
+                self.sample(exchange, self.words[which]);
+            }
             if self.hits[which] >= HITS {
                 armed &= !(1 << which);
             }
         }
-        if met == 0 && self.at.is_some() {
+        // Where it comes before the access, a trap that was under way when its breakpoint went has none.
+        if met == 0 && self.at.is_some() && !traced::TRAPS_BEFORE {
             exchange.kept += 1;
         }
         if armed != self.armed {
             self.watched(exchange);
+        }
+        if armed != self.armed || traced::TRAPS_BEFORE {
             self.keep(armed);
         }
     }

@@ -1,4 +1,5 @@
-//! aarch64. It has not run on hardware: what it does on a processor is from Arm's and Linux's descriptions.
+//! aarch64. It has run on an emulated machine, and not on hardware: what a processor does is from Arm's and Linux's
+//! descriptions.
 
 mod code;
 mod exclusive;
@@ -17,10 +18,6 @@ pub(crate) const MACHINE: u16 = object::elf::EM_AARCH64.0;
 
 /// Behind the last address that a program can have: of 52 bits, on kernels that have so many.
 pub(crate) const USER_END: u64 = 1 << 52;
-
-/// A breakpoint turns itself off after so many hits. It traps before the access, and the kernel's step over that makes the
-/// store of a load and store exclusive fail: a second hit would be the same access, for ever.
-pub(crate) const HITS: u8 = 1;
 
 /// The code of a SIGTRAP that comes of a watchpoint: `TRAP_HWBKPT`. That of a breakpoint instruction has another one.
 pub(crate) const TRAPS: &[i32] = &[4];

@@ -10,6 +10,9 @@ use nix::unistd::Pid;
 use super::{Registers, data_address};
 use crate::arch::WORDS;
 
+/// A watchpoint traps before the access, and once more if the thread goes on while it is on.
+pub(crate) const TRAPS_BEFORE: bool = true;
+
 /// Where a thread has stopped.
 pub(crate) struct Stopped {
     pub(crate) ip: u64,
@@ -51,8 +54,11 @@ struct Slot {
     padding: u32,
 }
 
-/// Of a watchpoint on eight bytes, read or written by a program: the bytes, what is done to them, by whom, and that it is on.
-const ON: u32 = 0xff << 5 | 0b11 << 3 | 0b10 << 1 | 1;
+/// Of a watchpoint on eight bytes that a program stores to: the bytes, what is done to them, by whom, and that it is on.
+const STORED: u32 = 0xff << 5 | 0b10 << 3 | 0b10 << 1 | 1;
+
+/// The same where it loads as well.
+const BOTH: u32 = STORED | 0b01 << 3;
 
 pub(crate) fn stopped(thread: Pid) -> Option<Stopped> {
     let mut general = General::default();
@@ -88,13 +94,14 @@ pub(crate) fn arm(thread: Pid, words: &[u64; WORDS]) -> Result<u8, Errno> {
     if armed == 0 {
         return Err(Errno::ENOSPC);
     }
-    keep(thread, words, armed)?;
+    keep(thread, words, armed, 0)?;
     Ok(armed)
 }
 
-/// Takes away all watchpoints but these.
-pub(crate) fn keep(thread: Pid, words: &[u64; WORDS], armed: u8) -> Result<(), Errno> {
-    let (mut watch, length) = watched(words, armed);
+/// Takes away all watchpoints but these. Those that the thread has met see its stores alone from now on, so that it gets past
+/// a load.
+pub(crate) fn keep(thread: Pid, words: &[u64; WORDS], armed: u8, met: u8) -> Result<(), Errno> {
+    let (mut watch, length) = watched(words, armed, met);
     let request = libc::PTRACE_SETREGSET;
     // SAFETY: it is a whole struct of so many bytes or more.
     unsafe { transfer(request, thread, WATCH, (&raw mut watch).cast(), length) }?;
@@ -102,11 +109,12 @@ pub(crate) fn keep(thread: Pid, words: &[u64; WORDS], armed: u8) -> Result<(), E
 }
 
 /// Registers with watchpoints on these words, and how many of their bytes are meant: those behind the last word are left alone.
-fn watched(words: &[u64; WORDS], armed: u8) -> (Watch, usize) {
+fn watched(words: &[u64; WORDS], armed: u8, met: u8) -> (Watch, usize) {
     let mut watch = Watch::default();
     for (which, slot) in watch.slots.iter_mut().take(WORDS).enumerate() {
         if armed & 1 << which != 0 {
-            *slot = Slot { address: words[which], control: ON, padding: 0 };
+            let control = if met & 1 << which != 0 { STORED } else { BOTH };
+            *slot = Slot { address: words[which], control, padding: 0 };
         }
     }
     let count = words.iter().rposition(|word| *word != 0).map_or(0, |last| last + 1);
@@ -179,9 +187,10 @@ mod tests {
 
     #[test]
     fn registers_are_laid_out_as_the_kernel_has_them() {
-        let (watch, length) = watched(&WORDS_OF_A_LINE, 0b0101);
-        let on = |address| Slot { address, control: 0x1ffd, padding: 0 };
-        assert_eq!(watch.slots[..4], [on(0x1000), Slot::default(), on(0x1038), Slot::default()]);
+        let (watch, length) = watched(&WORDS_OF_A_LINE, 0b0101, 0b0110);
+        let on = |address, control| Slot { address, control, padding: 0 };
+        let (both, stored) = (on(0x1000, 0x1ffd), on(0x1038, 0x1ff5));
+        assert_eq!(watch.slots[..4], [both, Slot::default(), stored, Slot::default()]);
         assert_eq!(length, 8 + 3 * 16);
         assert_eq!(size_of::<General>(), 34 * 8);
         assert_eq!(size_of::<Watch>(), 8 + 16 * 16);

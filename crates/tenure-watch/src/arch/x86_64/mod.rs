@@ -16,9 +16,6 @@ pub(crate) const MACHINE: u16 = object::elf::EM_X86_64.0;
 /// Behind the last address that a program can have.
 pub(crate) const USER_END: u64 = 1 << 47;
 
-/// A breakpoint turns itself off after so many hits: two in a row tell a lock's taking from its release.
-pub(crate) const HITS: u8 = 2;
-
 /// The codes of a SIGTRAP that comes of a debug register: `TRAP_BRKPT` and `TRAP_HWBKPT`. That of a breakpoint instruction
 /// has another one.
 pub(crate) const TRAPS: &[i32] = &[1, 4];

@@ -10,6 +10,9 @@ use nix::unistd::Pid;
 use super::Registers;
 use crate::arch::WORDS;
 
+/// A breakpoint traps behind the access.
+pub(crate) const TRAPS_BEFORE: bool = false;
+
 /// Where a thread has stopped.
 pub(crate) struct Stopped {
     pub(crate) ip: u64,
@@ -44,12 +47,12 @@ pub(crate) fn arm(thread: Pid, words: &[u64; WORDS]) -> Result<u8, Errno> {
         armed |= 1 << which;
     }
     let _ = set(thread, 6, 0);
-    keep(thread, words, armed)?;
+    keep(thread, words, armed, 0)?;
     Ok(armed)
 }
 
 /// Takes away all breakpoints but these.
-pub(crate) fn keep(thread: Pid, _: &[u64; WORDS], armed: u8) -> Result<(), Errno> {
+pub(crate) fn keep(thread: Pid, _: &[u64; WORDS], armed: u8, _: u8) -> Result<(), Errno> {
     /// Eight bytes, read or written: four bits for each word, from this one on.
     const BOTH: u64 = 0b1011;
     const KINDS: usize = 16;
