@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 
@@ -19,6 +20,8 @@ OWN = "own"
 def record(command, folder, name, env=None):
     """Runs an instrumented program. Keeps the report as NAME.txt and NAME.json, and the patterns in NAME.patterns."""
     report, patterns = folder / f"{name}.json", folder / f"{name}.patterns"
+    report.unlink(missing_ok=True)
+    shutil.rmtree(patterns, ignore_errors=True)
     words = [TENURE, "run", "--json", report, "--patterns", patterns, "--", *command]
     done = subprocess.run([str(word) for word in words], capture_output=True, text=True, errors="replace", env=env)
     (folder / f"{name}.txt").write_text(done.stderr)
