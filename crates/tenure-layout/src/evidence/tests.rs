@@ -39,7 +39,7 @@ fn sweep(all: &[(&str, Subject, u32, [u32; 4])]) -> Sweep {
     for (name, subject, offset, [reads, writes, adds, exchanges]) in all.iter().copied() {
         let function = u32::try_from(names.binary_search(&name).unwrap()).unwrap();
         let weight = reads + writes + adds + exchanges;
-        let counts = Counts { reads, writes, adds, exchanges, locks: 0, weight };
+        let counts = Counts { reads, writes, adds, exchanges, weight, ..Counts::default() };
         let part = Part { subject, offset, size: 4 };
         sweep.uses.push(Use { part, function, counts });
     }

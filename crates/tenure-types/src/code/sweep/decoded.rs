@@ -29,6 +29,7 @@ pub(super) const EVERY: u16 = !(1 << SP);
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Fact {
     pub(super) writes: u16,
+    pub(super) reads: u16,
     pub(super) access: Option<Access>,
     pub(super) size: u32,
 }
@@ -43,6 +44,8 @@ pub(super) struct Decoded {
     pub(super) loops: Vec<(usize, usize)>,
     /// How many loops each instruction is in.
     pub(super) depths: Vec<u32>,
+    /// By instruction, the registers that the loops around it step, and what follows from them: sets, as bits.
+    pub(super) stepped: Vec<u16>,
     /// What loops write, by where they begin.
     pub(super) kills: FxHashMap<u64, u16>,
     info: InstructionInfoFactory,
@@ -56,6 +59,7 @@ impl Decoded {
             parts: Vec::new(),
             loops: Vec::new(),
             depths: Vec::new(),
+            stepped: Vec::new(),
             kills: FxHashMap::default(),
             info: InstructionInfoFactory::new(),
         }
@@ -115,6 +119,8 @@ impl Decoded {
         });
         let mut changes = vec![0_i32; self.code.len() + 1];
         let mut left = MOST_IN_LOOPS;
+        self.stepped.clear();
+        self.stepped.resize(self.code.len(), 0);
         for &(start, end) in &self.loops {
             changes[start] += 1;
             changes[end + 1] -= 1;
@@ -126,6 +132,8 @@ impl Decoded {
                 }
                 None => EVERY,
             };
+            let stepped = if writes == EVERY { EVERY } else { self.steps(start, end) };
+            self.stepped[start..=end].iter_mut().for_each(|all| *all |= stepped);
             self.kills.insert(self.code[start].ip(), writes & EVERY);
         }
         let mut depth = 0_i32;
@@ -137,14 +145,68 @@ impl Decoded {
     }
 }
 
+impl Decoded {
+    /// Registers from which a loop computes their own next values, and those that follow from them.
+    fn steps(&self, start: usize, end: usize) -> u16 {
+        let mut stepped = 0;
+        let mut words: Vec<(Name, u64)> = Vec::new();
+        // What is computed late in a turn is read early in the next.
+        for _ in 0..2 {
+            for (one, fact) in self.code[start..=end].iter().zip(&self.facts[start..=end]) {
+                let word = stack_word(one);
+                let is_step = is_step(one, *fact);
+                if is_step && fact.access == Some(Access::Update) && word.is_some() {
+                    words.extend(word);
+                }
+                let from = fact.reads & stepped != 0
+                    || (fact.access == Some(Access::Read)
+                        && word.is_some_and(|word| words.contains(&word)));
+                if from
+                    && let Some(word) = word
+                    && fact.access == Some(Access::Write)
+                {
+                    words.push(word);
+                } else if from || is_step {
+                    stepped |= fact.writes & EVERY;
+                }
+            }
+            words.sort_unstable();
+            words.dedup();
+        }
+        stepped
+    }
+}
+
+/// Whether an instruction computes a value from itself: the next one of a counter, or of a list's elements.
+fn is_step(one: &Instruction, fact: Fact) -> bool {
+    match one.mnemonic() {
+        Mnemonic::Inc | Mnemonic::Dec | Mnemonic::Add | Mnemonic::Sub | Mnemonic::Lea => {
+            fact.reads & fact.writes != 0 || fact.access == Some(Access::Update)
+        }
+        Mnemonic::Mov => fact.access == Some(Access::Read) && fact.reads & fact.writes != 0,
+        _ => false,
+    }
+}
+
+/// A word of the frame that is an operand.
+fn stack_word(one: &Instruction) -> Option<(Name, u64)> {
+    let is_frame = matches!(one.memory_base(), Name::RBP | Name::RSP);
+    (is_frame && one.memory_index() == Name::None)
+        .then(|| (one.memory_base(), one.memory_displacement64()))
+}
+
 fn fact(info: &mut InstructionInfoFactory, one: &Instruction) -> Fact {
     let info = info.info_options(one, InstructionInfoOptions::NO_MEMORY_USAGE);
-    let mut writes = 0;
+    let (mut writes, mut reads) = (0, 0);
     for used in info.used_registers() {
-        if !matches!(used.access(), OpAccess::Read | OpAccess::CondRead)
-            && let Some(register) = number(used.register())
-        {
-            writes |= 1 << register;
+        let Some(register) = number(used.register()) else { continue };
+        match used.access() {
+            OpAccess::Read | OpAccess::CondRead => reads |= 1 << register,
+            OpAccess::ReadWrite | OpAccess::ReadCondWrite => {
+                reads |= 1 << register;
+                writes |= 1 << register;
+            }
+            _ => writes |= 1 << register,
         }
     }
     if matches!(one.flow_control(), FlowControl::Call | FlowControl::IndirectCall) {
@@ -162,11 +224,12 @@ fn fact(info: &mut InstructionInfoFactory, one: &Instruction) -> Fact {
             _ if one.has_lock_prefix() && is_exchange => Some(Access::Exchange),
             _ if one.has_lock_prefix() || one.mnemonic() == Mnemonic::Xchg => Some(Access::Add),
             OpAccess::Read | OpAccess::CondRead => Some(Access::Read),
+            OpAccess::ReadWrite | OpAccess::ReadCondWrite => Some(Access::Update),
             _ => Some(Access::Write),
         };
     }
     let size = u32::try_from(one.memory_size().size()).unwrap_or(0).max(1);
-    Fact { writes, access, size }
+    Fact { writes, reads, access, size }
 }
 
 /// DWARF's number of a general register, or of the one that it is a part of.

@@ -48,6 +48,8 @@ use tenure_report::Progress;
 pub struct Sweep {
     /// Names of functions, as people say them, each once.
     pub functions: Vec<Name>,
+    /// Those that call a function whose name says that it takes a lock, in order.
+    pub lockers: Vec<u32>,
     /// By part, then function.
     pub uses: Vec<Use>,
     /// By language: `C`, `C++`, `Rust`, `other`.
@@ -190,6 +192,7 @@ struct Found {
     language: &'static str,
     operands: Operands,
     locked_unknown: Vec<(u32, u64)>,
+    lockers: Vec<u32>,
     is_cut: bool,
     blind: u64,
     at: Vec<(u64, Part)>,
@@ -266,6 +269,9 @@ impl Found {
             self.locked_unknown.push((function, tally.operands.locked_unknown));
         }
         self.at.extend(&tally.at);
+        if tally.takes_lock {
+            self.lockers.push(function);
+        }
         let uses = tally.parts.iter();
         self.uses.extend(uses.map(|(part, counts)| Use { part: *part, function, counts: *counts }));
     }
@@ -312,6 +318,7 @@ fn gather(found: Vec<Found>) -> Sweep {
             let next = u32::try_from(numbers.len()).unwrap_or(u32::MAX);
             of_unit.push(*numbers.entry(name).or_insert(next));
         }
+        sweep.lockers.extend(unit.lockers.iter().map(|function| of_unit[*function as usize]));
         for (function, count) in unit.locked_unknown {
             *unknown.entry(of_unit[function as usize]).or_default() += count;
         }
@@ -329,6 +336,11 @@ fn gather(found: Vec<Found>) -> Sweep {
     for one in &mut sweep.uses {
         one.function = places[one.function as usize];
     }
+    for locker in &mut sweep.lockers {
+        *locker = places[*locker as usize];
+    }
+    sweep.lockers.sort_unstable();
+    sweep.lockers.dedup();
     sweep.uses.par_sort_unstable_by_key(|one| (one.part, one.function));
     sweep.uses.dedup_by(|later, earlier| {
         let same = (later.part, later.function) == (earlier.part, earlier.function);

@@ -6,7 +6,7 @@ use super::super::located::Register;
 use super::decoded::number;
 use super::place::Base;
 use super::registers::{State, Value};
-use super::tally::{Access, Part, Subject};
+use super::tally::{Access, Part, Row, Subject};
 use super::unit::What;
 use super::walk::Walker;
 use crate::model::{Kind, TypeId};
@@ -17,8 +17,8 @@ pub(super) enum Where {
     /// Of the thread's or CPU's own.
     Own,
     Stack(Option<i64>),
-    Pointed(TypeId, i64),
-    Fixed(u64),
+    Pointed(TypeId, i64, Row),
+    Fixed(u64, Row),
     Unknown,
 }
 
@@ -29,7 +29,7 @@ impl Walker<'_, '_> {
 
     pub(super) fn value(&self, register: Register) -> Value {
         let mut best = self.state().get(register);
-        if matches!(best, Value::Frame(_) | Value::Stack | Value::Fixed(_)) {
+        if matches!(best, Value::Frame(_) | Value::Stack | Value::Fixed(..)) {
             return best;
         }
         for claim in &self.active {
@@ -41,7 +41,7 @@ impl Walker<'_, '_> {
                 }
                 _ => continue,
             };
-            best = self.better(best, Value::Object { ty, at });
+            best = self.better(best, Value::Object { ty, at, row: Row::Fixed });
         }
         best
     }
@@ -70,20 +70,25 @@ impl Walker<'_, '_> {
         }
         let more = one.memory_displacement64();
         if one.is_ip_rel_memory_operand() {
-            return Where::Fixed(one.ip_rel_memory_address());
+            return Where::Fixed(one.ip_rel_memory_address(), Row::Fixed);
         }
         let mut value = match number(base) {
             Some(base) => self.value(base),
             None if base == Name::None => Value::Unknown,
             None => return Where::Unknown,
         };
+        let mut row = number(base).map_or(Row::Fixed, |base| self.row(base, 1));
         if let Some(index) = number(index) {
-            if value == Value::Unknown && one.memory_index_scale() == 1 {
+            let scale = one.memory_index_scale();
+            // Which of the two is the address, their order does not say.
+            if scale == 1 && !value.is_address() && self.value(index).is_address() {
                 value = self.value(index);
+            } else {
+                row = self.row(index, scale);
             }
-            value = value.plus_index();
-            if let Value::Object { ty, at } = value
-                && !self.is_row(ty, at.saturating_add(more.cast_signed()), one.memory_index_scale())
+            value = value.plus_index(row);
+            if let Value::Object { ty, at, .. } = value
+                && !self.is_row(ty, at.saturating_add(more.cast_signed()), scale)
             {
                 return Where::Unknown;
             }
@@ -91,17 +96,32 @@ impl Walker<'_, '_> {
         match value.plus(more.cast_signed()) {
             Value::Frame(at) => Where::Stack(Some(at)),
             Value::Stack => Where::Stack(None),
-            Value::Object { ty, at } => Where::Pointed(ty, at),
-            Value::Fixed(address) => Where::Fixed(address),
+            Value::Object { ty, at, row } => Where::Pointed(ty, at, row),
+            Value::Fixed(address, row) => Where::Fixed(address, row),
             // An element of a variable that is an array, or a variable of the lowest 2 GiB.
-            Value::Unknown | Value::Null => {
+            Value::Unknown | Value::Null | Value::Own | Value::Scaled(_) => {
                 let memory = self.around.memory;
                 match memory.variable(more) {
-                    Some(_) if memory.is_fixed => Where::Fixed(more),
-                    _ if base == Name::None && index == Name::None => Where::Fixed(more),
+                    Some(_) if memory.is_fixed => Where::Fixed(more, row),
+                    _ if base == Name::None && index == Name::None => {
+                        Where::Fixed(more, Row::Fixed)
+                    }
                     _ => Where::Unknown,
                 }
             }
+        }
+    }
+
+    /// What chooses the element, if a register is an index and an element is so large.
+    pub(super) fn row(&self, index: Register, scale: u32) -> Row {
+        match self.state().get(index) {
+            value if value.is_address() => Row::Fixed,
+            Value::Unknown | Value::Null | Value::Own if scale == 1 => Row::Fixed,
+            _ if self.stepped >> index & 1 == 1 => Row::Swept,
+            Value::Scaled(row) => row,
+            Value::Own => Row::Own,
+            Value::Unknown => Row::Chosen,
+            _ => Row::Fixed,
         }
     }
 
@@ -123,7 +143,7 @@ impl Walker<'_, '_> {
     ) -> Option<Part> {
         let part = match place {
             Where::Own | Where::Stack(_) => return None,
-            Where::Fixed(address) => match self.around.memory.variable(address) {
+            Where::Fixed(address, _) => match self.around.memory.variable(address) {
                 Some((index, ty, inside)) => {
                     let inside = i64::try_from(inside).unwrap_or(i64::MAX);
                     let offset = self.around.fields.first_like(ty, inside);
@@ -132,7 +152,7 @@ impl Walker<'_, '_> {
                 None if self.around.memory.is_constant(address) => return None,
                 None => None,
             },
-            Where::Pointed(ty, at) => match self.around.fields.model[ty].kind {
+            Where::Pointed(ty, at, _) => match self.around.fields.model[ty].kind {
                 Kind::Composite { .. } => {
                     let offset = self.around.fields.first_like(ty, at);
                     offset.map(|offset| (Subject::Type(ty), offset))
@@ -142,7 +162,7 @@ impl Walker<'_, '_> {
                 {
                     let operands = &mut self.tally.operands;
                     operands.plain += 1;
-                    operands.locked += u64::from(matches!(access, Access::Add | Access::Exchange));
+                    operands.locked += u64::from(access.is_atomic());
                     return None;
                 }
                 _ => None,
@@ -154,7 +174,7 @@ impl Walker<'_, '_> {
         });
         if access != Access::Lock {
             let operands = &mut self.tally.operands;
-            let locked = u64::from(matches!(access, Access::Add | Access::Exchange));
+            let locked = u64::from(access.is_atomic());
             operands.locked += locked;
             match part {
                 Some(_) => operands.attributed += 1,
@@ -165,7 +185,11 @@ impl Walker<'_, '_> {
             }
         }
         if let Some(part) = part {
-            self.tally.parts.entry(part).or_default().note(access, weight);
+            let row = match place {
+                Where::Pointed(_, _, row) | Where::Fixed(_, row) => row,
+                _ => Row::Fixed,
+            };
+            self.tally.parts.entry(part).or_default().note(access, row, weight);
         }
         part
     }
@@ -174,20 +198,21 @@ impl Walker<'_, '_> {
     pub(super) fn loaded(&self, place: Where) -> Value {
         let fields = self.around.fields;
         let pointee = |ty, at| match fields.pointee(ty, at) {
-            Some(ty) => Value::Object { ty, at: 0 },
+            Some(ty) => Value::Object { ty, at: 0, row: Row::Fixed },
             None => Value::Unknown,
         };
         match place {
+            Where::Own => Value::Own,
             Where::Stack(Some(at)) => self.in_frame(at),
             // A row of objects: as its first one.
-            Where::Pointed(ty, at) => match fields.model[ty].kind {
+            Where::Pointed(ty, at, _) => match fields.model[ty].kind {
                 Kind::Composite { .. } => match fields.first_like(ty, at) {
                     Some(first) => pointee(ty, i64::try_from(first).unwrap_or(-1)),
                     None => Value::Unknown,
                 },
                 _ => pointee(ty, 0),
             },
-            Where::Fixed(address) => match self.around.memory.variable(address) {
+            Where::Fixed(address, _) => match self.around.memory.variable(address) {
                 Some((_, ty, inside)) => pointee(ty, i64::try_from(inside).unwrap_or(-1)),
                 None => Value::Unknown,
             },
@@ -216,7 +241,7 @@ impl Walker<'_, '_> {
                 What::Points { .. } => None,
             };
             if let Some(ty) = found {
-                best = self.better(best, Value::Object { ty, at: 0 });
+                best = self.better(best, Value::Object { ty, at: 0, row: Row::Fixed });
             }
         }
         best

@@ -3,6 +3,7 @@
 use crate::model::TypeId;
 
 use super::super::located::Register;
+use super::tally::Row;
 
 /// Words of a frame that are remembered.
 const MOST_SLOTS: usize = 64;
@@ -17,6 +18,10 @@ pub(super) enum Value {
     Unknown,
     /// 0: a pointer that leads nowhere on this path.
     Null,
+    /// Something that the thread or CPU itself has, as its number.
+    Own,
+    /// An index, multiplied by the size of an element.
+    Scaled(Row),
     /// An address of the frame: so far from where the stack pointer was before the call.
     Frame(i64),
     /// One of the stack.
@@ -25,30 +30,37 @@ pub(super) enum Value {
     Object {
         ty: TypeId,
         at: i64,
+        row: Row,
     },
     /// A fixed address.
-    Fixed(u64),
+    Fixed(u64, Row),
 }
 
 impl Value {
+    pub(super) fn is_address(self) -> bool {
+        matches!(self, Self::Object { .. } | Self::Fixed(..) | Self::Frame(_) | Self::Stack)
+    }
+
     pub(super) fn plus(self, more: i64) -> Self {
         match self {
             Self::Frame(at) => at.checked_add(more).map_or(Self::Stack, Self::Frame),
-            Self::Object { ty, at } => match at.checked_add(more) {
-                Some(at) => Self::Object { ty, at },
+            Self::Object { ty, at, row } => match at.checked_add(more) {
+                Some(at) => Self::Object { ty, at, row },
                 None => Self::Unknown,
             },
-            Self::Fixed(at) => Self::Fixed(at.wrapping_add_signed(more)),
+            Self::Fixed(at, row) => Self::Fixed(at.wrapping_add_signed(more), row),
             Self::Null if more != 0 => Self::Unknown,
             same => same,
         }
     }
 
     /// And an unknown number of elements.
-    pub(super) fn plus_index(self) -> Self {
+    pub(super) fn plus_index(self, which: Row) -> Self {
         match self {
             Self::Frame(_) => Self::Stack,
-            Self::Null => Self::Unknown,
+            Self::Null | Self::Own | Self::Scaled(_) => Self::Unknown,
+            Self::Object { ty, at, row } => Self::Object { ty, at, row: row.max(which) },
+            Self::Fixed(at, row) => Self::Fixed(at, row.max(which)),
             same => same,
         }
     }
@@ -58,6 +70,15 @@ impl Value {
         match (self, other) {
             (a, b) if a == b => a,
             (Self::Null, one) | (one, Self::Null) => one,
+            (Self::Scaled(row), Self::Scaled(which)) => Self::Scaled(row.min(which)),
+            (Self::Object { ty, at, row }, Self::Object { ty: other, at: there, row: which })
+                if (ty, at) == (other, there) =>
+            {
+                Self::Object { ty, at, row: row.min(which) }
+            }
+            (Self::Fixed(at, row), Self::Fixed(there, which)) if at == there => {
+                Self::Fixed(at, row.min(which))
+            }
             (Self::Frame(_) | Self::Stack, Self::Frame(_) | Self::Stack) => Self::Stack,
             _ => Self::Unknown,
         }

@@ -1,12 +1,12 @@
 //! What registers and the stack hold behind an instruction.
 
-use iced_x86::{Code, FlowControl, Instruction, Mnemonic, OpKind};
+use iced_x86::{Code, FlowControl, Instruction, Mnemonic, OpKind, Register as Name};
 
 use super::super::located::Register;
 use super::decoded::{Fact, LOST, number};
 use super::operand::Where;
 use super::registers::{BP, SP, Value};
-use super::tally::Access;
+use super::tally::{Access, Row};
 use super::walk::Walker;
 
 const RESULT: Register = 0;
@@ -31,6 +31,35 @@ impl Walker<'_, '_> {
                 of(one.op1_register())
             }
             Code::Mov_r64_rm64 if is_memory => self.loaded(self.operand(one)),
+            // A number of the thread's or CPU's own.
+            Code::Mov_r32_rm32
+            | Code::Mov_rm32_r32
+            | Code::Movsxd_r64_rm32
+            | Code::Movzx_r32_rm16
+            | Code::Movsx_r64_rm16
+            | Code::Movzx_r32_rm8
+                if to.is_some() =>
+            {
+                let from = match is_register {
+                    true => of(one.op1_register()),
+                    false => self.loaded(self.operand(one)),
+                };
+                match from {
+                    Value::Own | Value::Scaled(_) => from,
+                    _ => Value::Unknown,
+                }
+            }
+            Code::Shl_rm64_imm8 | Code::Shl_rm32_imm8 if to.is_some() => {
+                self.scaled(one.op0_register())
+            }
+            Code::Imul_r64_rm64_imm8
+            | Code::Imul_r64_rm64_imm32
+            | Code::Imul_r32_rm32_imm8
+            | Code::Imul_r32_rm32_imm32
+                if is_register =>
+            {
+                self.scaled(one.op1_register())
+            }
             Code::Mov_rm64_r64 => {
                 stored = Some(of(one.op1_register()));
                 Value::Unknown
@@ -38,15 +67,19 @@ impl Walker<'_, '_> {
             Code::Mov_r64_imm64 | Code::Mov_rm64_imm32 | Code::Mov_r32_imm32
                 if is_fixed(one.immediate(1)) && to.is_some() =>
             {
-                Value::Fixed(one.immediate(1))
+                Value::Fixed(one.immediate(1), Row::Fixed)
             }
             Code::Lea_r64_m => match self.operand(one) {
                 Where::Stack(Some(at)) => Value::Frame(at),
                 Where::Stack(None) => Value::Stack,
-                Where::Pointed(ty, at) => Value::Object { ty, at },
-                Where::Fixed(address) if one.is_ip_rel_memory_operand() || is_fixed(address) => {
-                    Value::Fixed(address)
+                Where::Pointed(ty, at, row) => Value::Object { ty, at, row },
+                Where::Fixed(address, row)
+                    if one.is_ip_rel_memory_operand() || is_fixed(address) =>
+                {
+                    Value::Fixed(address, row)
                 }
+                // Three, five or nine times an index.
+                _ if one.memory_index_scale() > 1 => self.scaled(one.memory_index()),
                 _ => Value::Unknown,
             },
             Code::Add_rm64_imm8 | Code::Add_rm64_imm32 | Code::Add_RAX_imm32 if to.is_some() => {
@@ -63,9 +96,15 @@ impl Walker<'_, '_> {
                     true => of(one.op1_register()),
                     false => self.loaded(self.operand(one)),
                 };
-                match mine {
-                    Value::Unknown | Value::Null => other.plus_index(),
-                    _ => mine.plus_index(),
+                let row = |register| number(register).map_or(Row::Fixed, |it| self.row(it, 1));
+                match (mine, other) {
+                    (Value::Scaled(_), Value::Unknown | Value::Own | Value::Scaled(_)) => mine,
+                    (Value::Unknown | Value::Own, Value::Scaled(_)) => other,
+                    (Value::Unknown | Value::Null | Value::Own | Value::Scaled(_), _) => {
+                        other.plus_index(row(one.op0_register()))
+                    }
+                    _ if is_register => mine.plus_index(row(one.op1_register())),
+                    _ => mine.plus_index(Row::Fixed),
                 }
             }
             // Aligned, or without the bits that a pointer has for other ends.
@@ -184,10 +223,11 @@ impl Walker<'_, '_> {
         };
         if takes_lock {
             let place = match self.value(FIRST_ARGUMENT) {
-                Value::Object { ty, at } => Where::Pointed(ty, at),
-                Value::Fixed(address) => Where::Fixed(address),
+                Value::Object { ty, at, row } => Where::Pointed(ty, at, row),
+                Value::Fixed(address, row) => Where::Fixed(address, row),
                 _ => Where::Own,
             };
+            self.tally.takes_lock = true;
             self.note(place, Access::Lock, 1, weight);
         }
         let is_direct = one.flow_control() == FlowControl::Call;
@@ -197,7 +237,15 @@ impl Walker<'_, '_> {
         let Some(state) = &mut self.state else { return };
         state.forget(LOST);
         if let Some(ty) = result {
-            state.set(RESULT, Value::Object { ty, at: 0 });
+            state.set(RESULT, Value::Object { ty, at: 0, row: Row::Fixed });
+        }
+    }
+
+    /// A multiple of what a register has.
+    fn scaled(&self, index: Name) -> Value {
+        match number(index).map_or(Row::Fixed, |index| self.row(index, 2)) {
+            Row::Fixed => Value::Unknown,
+            row => Value::Scaled(row),
         }
     }
 }

@@ -28,12 +28,37 @@ pub struct Part {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Access {
     Read,
-    /// And what reads and writes back without being atomic.
     Write,
+    /// Reads and writes back without being atomic.
+    Update,
     Add,
     Exchange,
     /// Passes its address to a function that takes a lock.
     Lock,
+}
+
+impl Access {
+    pub(super) fn is_atomic(self) -> bool {
+        matches!(self, Self::Add | Self::Exchange)
+    }
+
+    pub(super) fn writes(self) -> bool {
+        !matches!(self, Self::Read | Self::Lock)
+    }
+}
+
+/// Which element of an array an address is of, as far as the function shows it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Row {
+    /// One that the code names, or nothing is known.
+    #[default]
+    Fixed,
+    /// One after the other, as a loop steps through them.
+    Swept,
+    /// One that a variable chooses.
+    Chosen,
+    /// One that a variable of the thread or CPU itself chooses.
+    Own,
 }
 
 /// How often something is accessed: numbers of instructions.
@@ -43,38 +68,51 @@ pub struct Counts {
     pub reads: u32,
     /// Writes, and what reads and writes without being atomic.
     pub writes: u32,
+    /// Of the writes, those that also read what was there.
+    pub updates: u32,
     /// Atomic operations that always write: additions, exchanges, bits set.
     pub adds: u32,
     /// Atomic compare-exchanges.
     pub exchanges: u32,
     /// Calls of a function whose name says that it takes a lock, with this address.
     pub locks: u32,
+    /// Of all that write, those to an element of an array that a variable chooses, and no loop of the function steps.
+    pub chosen: u32,
+    /// Of these, those that a variable of the thread or CPU itself chooses.
+    pub own: u32,
     /// All of them, each four times as heavy for every loop around it, up to three.
     pub weight: u32,
 }
 
 impl Counts {
-    pub(super) fn note(&mut self, access: Access, weight: u32) {
+    pub(super) fn note(&mut self, access: Access, row: Row, weight: u32) {
+        let add = |count: &mut u32, is_so: bool| *count = count.saturating_add(is_so.into());
+        add(&mut self.updates, access == Access::Update);
+        add(&mut self.chosen, access.writes() && row >= Row::Chosen);
+        add(&mut self.own, access.writes() && row == Row::Own);
         let count = match access {
             Access::Read => &mut self.reads,
-            Access::Write => &mut self.writes,
+            Access::Write | Access::Update => &mut self.writes,
             Access::Add => &mut self.adds,
             Access::Exchange => &mut self.exchanges,
             Access::Lock => &mut self.locks,
         };
-        *count = count.saturating_add(1);
+        add(count, true);
         self.weight = self.weight.saturating_add(weight);
     }
 
     /// Adds others to these.
     pub fn add(&mut self, other: &Self) {
-        let Self { reads, writes, adds, exchanges, locks, weight } = self;
+        let Self { reads, writes, updates, adds, exchanges, locks, chosen, own, weight } = self;
         for (mine, other) in [
             (reads, other.reads),
             (writes, other.writes),
+            (updates, other.updates),
             (adds, other.adds),
             (exchanges, other.exchanges),
             (locks, other.locks),
+            (chosen, other.chosen),
+            (own, other.own),
             (weight, other.weight),
         ] {
             *mine = mine.saturating_add(other);
@@ -138,4 +176,6 @@ pub(super) struct Tally {
     pub(super) operands: Operands,
     /// What the instructions access that were asked about.
     pub(super) at: Vec<(u64, Part)>,
+    /// Whether it calls a function that takes a lock.
+    pub(super) takes_lock: bool,
 }

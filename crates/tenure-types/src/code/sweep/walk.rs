@@ -110,6 +110,7 @@ impl Scratch {
                 steady: Value::Stack,
                 state: if nth == 0 { Some(State::entry()) } else { None },
                 bare: State::entry(),
+                stepped: 0,
                 tally: &mut tally,
             };
             walker.active.clear();
@@ -136,6 +137,8 @@ pub(super) struct Walker<'w, 't> {
     /// `None` where nothing leads.
     pub(super) state: Option<State>,
     pub(super) bare: State,
+    /// Registers that the loops around the instruction step.
+    pub(super) stepped: u16,
     pub(super) tally: &'t mut Tally,
 }
 
@@ -145,6 +148,7 @@ impl Walker<'_, '_> {
             let one = scratch.decoded.code[index];
             let fact = scratch.decoded.facts[index];
             self.arrive(one.ip(), scratch);
+            self.stepped = scratch.decoded.stepped[index];
             let weight = 1 << (2 * scratch.decoded.depths[index].min(DEEPEST));
             if let Some(access) = fact.access {
                 let place = self.operand(&one);
