@@ -117,7 +117,11 @@ fn analyse(
 ) -> Result<Report, Error> {
     let mut evidence = sweep.as_ref().ok().map(|sweep| Evidence::new(model, sweep));
     if let Some(evidence) = &mut evidence {
-        evidence.misses_words = code(sweep).misses_words();
+        let code = code(sweep);
+        evidence.misses_words = code.misses_words();
+        #[allow(clippy::cast_precision_loss)] // Numbers of instructions.
+        let share = code.locked_unknown as f64 / code.locked.max(1) as f64;
+        evidence.unknown = share;
     }
     let roles = knowledge.roles_with(model, evidence.as_ref());
     let layouts = Layouts::new(model, &roles, request.line_bytes).with_evidence(evidence.as_ref());

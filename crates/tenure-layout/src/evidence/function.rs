@@ -48,12 +48,14 @@ pub struct Function {
     pub name: Name,
     /// Whether its name says that it runs when an object, or the program, begins or ends.
     pub is_setup: bool,
+    /// Whether it calls a function whose name says that it takes a lock.
+    pub takes_lock: bool,
 }
 
 impl Function {
-    pub(super) fn new(name: Name) -> Self {
+    pub(super) fn new(name: Name, takes_lock: bool) -> Self {
         let is_setup = is_setup(&name);
-        Self { name, is_setup }
+        Self { name, is_setup, takes_lock }
     }
 }
 

@@ -9,6 +9,8 @@
 //! | conclusion | from |
 //! |---|---|
 //! | a contended word, whatever its type | an atomic addition or compare-exchange that some function other than a [setup](Function::is_setup) has |
+//! | a plain word that many CPUs write | a number that functions other than setups read and write back: two that take a lock or, in a kernel, whose functions all CPUs run, three |
+//! | an element for each thread | a function other than a setup writes one that a variable chooses, and none of its loops steps |
 //! | read-mostly | at least six functions read it, and only setups write it, or at most one function for six that read it |
 //! | not guarded by a lock beside it | functions read it that do not take the lock. One that is called with the lock held counts as well: so this is a hint, and counts half |
 //! | takes a lock | the function changes the lock's word atomically, or passes its address to a function whose name says that it locks |
@@ -23,7 +25,10 @@ use rustc_hash::FxHashMap;
 
 use tenure_find::Role;
 use tenure_types::code::sweep::{Counts, Part, Subject, Sweep};
-use tenure_types::model::{Kind, Member, Model, TypeId};
+use tenure_types::model::{Kind, Member, Model, Name, Scalar, TypeId};
+
+/// Functions that update a plain word, if they take a lock; and where any function may run on any CPU.
+const UPDATERS: (usize, usize) = (2, 3);
 
 /// Functions that make a reader frequent.
 pub(crate) const MANY: usize = 6;
@@ -52,6 +57,10 @@ pub struct Evidence {
     of_statics: Vec<(u32, Row)>,
     /// What is not seen to be used may be used by code of which too little is known.
     pub(crate) misses_words: bool,
+    /// The share of atomic operands of which nothing is known, from 0 to 1.
+    pub(crate) unknown: f64,
+    /// Any function may run on any CPU.
+    is_kernel: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -76,12 +85,17 @@ impl Evidence {
     /// Files what was counted under every type on the way to a member.
     #[must_use]
     pub fn new(model: &Model, sweep: &Sweep) -> Self {
+        let function = |(index, name): (u32, &Name)| {
+            Function::new(name.clone(), sweep.lockers.binary_search(&index).is_ok())
+        };
         let mut evidence = Self {
-            functions: sweep.functions.iter().map(|name| Function::new(name.clone())).collect(),
+            functions: (0..).zip(&sweep.functions).map(function).collect(),
             rows: Vec::with_capacity(sweep.uses.len() * 2),
             types: FxHashMap::default(),
             of_statics: Vec::new(),
             misses_words: false,
+            unknown: 0.0,
+            is_kernel: is_kernel(model),
         };
         let mut levels = Vec::new();
         let mut last: Option<Part> = None;
@@ -130,6 +144,21 @@ impl Evidence {
         let mut uses = Uses::default();
         self.add(ty, offset, size, false, &mut uses);
         uses.finish()
+    }
+
+    /// What is done to some bytes of objects of which no more is known than their type.
+    pub(crate) fn of_direct(&self, ty: TypeId, offset: u64, size: u64) -> Uses {
+        let mut uses = Uses::default();
+        self.add(ty, offset, size, true, &mut uses);
+        uses.finish()
+    }
+
+    /// Types of which an element that a variable chooses is written.
+    pub(crate) fn chosen_types(&self) -> Vec<TypeId> {
+        let is_chosen = |row: &&Row| row.direct && row.counts.chosen > 0;
+        let mut types: Vec<TypeId> = self.rows.iter().filter(is_chosen).map(|row| row.ty).collect();
+        types.dedup();
+        types
     }
 
     /// What is done to a member of an object: through each of the types on the way to it, the outermost first, each with
@@ -184,6 +213,34 @@ impl Evidence {
         is_word(model, ty).then(|| self.role(&self.of_static(index, 0, model[ty].size))).flatten()
     }
 
+    /// Whether a member that has no role is a plain word that many CPUs write.
+    pub(crate) fn is_written(&self, model: &Model, owner: TypeId, member: &Member) -> bool {
+        self.knows(owner)
+            && member.bits.is_none()
+            && is_number(model, member.ty)
+            && self.are_updates(
+                &self.of_type(owner, member.offset, model.bytes_of(member)),
+                is_telling(model, owner),
+            )
+    }
+
+    /// The same of a variable.
+    pub(crate) fn is_static_written(&self, model: &Model, index: usize) -> bool {
+        let ty = model.statics()[index].ty;
+        is_number(model, ty) && self.are_updates(&self.of_static(index, 0, model[ty].size), true)
+    }
+
+    /// Whether some bytes that have no role are a plain word that many CPUs write. Of what may be a part of anything, only one
+    /// instruction that reads and writes counts.
+    pub(crate) fn are_updates(&self, uses: &Uses, is_telling: bool) -> bool {
+        let (mut with, mut all) = (0, 0);
+        for function in uses.updaters(!is_telling).filter(|function| !self.is_setup(*function)) {
+            all += 1;
+            with += usize::from(self.takes_lock(function));
+        }
+        with >= UPDATERS.0 || (self.is_kernel && all >= UPDATERS.1)
+    }
+
     fn role(&self, uses: &Uses) -> Option<Role> {
         if uses.is_read_mostly(self) {
             return Some(Role::ReadMostly);
@@ -199,6 +256,10 @@ impl Evidence {
 
     fn is_setup(&self, function: u32) -> bool {
         self.functions[function as usize].is_setup
+    }
+
+    fn takes_lock(&self, function: u32) -> bool {
+        self.functions[function as usize].takes_lock
     }
 
     /// How much a function counts.
@@ -227,6 +288,17 @@ fn is_telling(model: &Model, ty: TypeId) -> bool {
         _ => 0,
     };
     model[ty].size >= LEAST_TELLING || members >= LEAST_MEMBERS
+}
+
+/// Whether the types are a kernel's.
+pub(crate) fn is_kernel(model: &Model) -> bool {
+    model.composites().any(|(_, ty, _)| &*ty.name == "kmem_cache")
+}
+
+/// And no character.
+pub(crate) fn is_number(model: &Model, ty: TypeId) -> bool {
+    let ty = &model[model.resolved(ty)];
+    matches!(ty.kind, Kind::Scalar(Scalar::Integer)) && ty.size > 1
 }
 
 fn is_word(model: &Model, ty: TypeId) -> bool {

@@ -127,9 +127,9 @@ fn readers_that_do_not_take_the_lock_are_a_share_of_those_in_use() {
     ];
     let evidence = Evidence::new(&model, &sweep(&all));
     let (lock, ops) = (evidence.of_type(outer, 0, 4), evidence.of_type(outer, 48, 8));
-    assert!((ops.read_without(&evidence, &lock) - 0.5).abs() < 1e-9);
+    assert!((ops.read_without(&evidence, &lock, false) - 0.5).abs() < 1e-9);
     let none = Uses::default();
-    assert!(ops.read_without(&evidence, &none).abs() < 1e-9, "no function takes it");
+    assert!(ops.read_without(&evidence, &none, false).abs() < 1e-9, "no function takes it");
 }
 
 #[test]
@@ -148,6 +148,49 @@ fn heat_grows_with_functions_and_is_little_for_what_begins_or_ends_an_object() {
 #[test]
 fn code_that_is_hardly_known_makes_no_word_cold() {
     let Program { model, outer, .. } = program();
-    let evidence = Evidence { misses_words: true, ..Evidence::new(&model, &sweep(&[])) };
+    let evidence = Evidence { unknown: 1.0, ..Evidence::new(&model, &sweep(&[])) };
     assert!((evidence.of_type(outer, 0, 4).heat(Some(&evidence)) - 1.0).abs() < 1e-9);
+}
+
+#[test]
+fn a_plain_number_is_written_by_many_if_functions_that_take_a_lock_update_it() {
+    let Program { model, outer, .. } = program();
+    let of = |name| (name, Subject::Type(outer), 0, [1, 1, 0, 0]);
+    let all = [of("give"), of("outer_init"), of("take"), ("set", Subject::Type(outer), 0, WRITE)];
+    let is_written = |lockers: &[&str]| {
+        let mut sweep = sweep(&all);
+        let number = |name: &&str| sweep.functions.iter().position(|it| **it == **name).unwrap();
+        sweep.lockers = lockers.iter().map(number).map(|at| u32::try_from(at).unwrap()).collect();
+        let evidence = Evidence::new(&model, &sweep);
+        evidence.is_written(&model, outer, &member(&model, outer, "count"))
+    };
+    assert!(is_written(&["give", "take"]));
+    assert!(!is_written(&["give"]), "another thread may never run the other");
+    assert!(!is_written(&["give", "outer_init"]), "one of them begins an object");
+    assert!(!is_written(&["give", "set"]), "one of them does not read it");
+}
+
+#[test]
+fn a_word_that_is_swapped_once_and_written_in_many_functions_is_a_plain_one() {
+    let Program { model, outer, .. } = program();
+    let names = ["a", "b", "c", "d", "e"].map(|name| (name, Subject::Type(outer), 0, WRITE));
+    let is_contended = |writers: usize| {
+        let mut all = names[..writers].to_vec();
+        all.push(("swap", Subject::Type(outer), 0, ADD));
+        let evidence = Evidence::new(&model, &sweep(&all));
+        evidence.of_type(outer, 0, 4).is_contended(&evidence)
+    };
+    assert_eq!((is_contended(3), is_contended(4)), (true, false));
+}
+
+#[test]
+fn the_heat_of_an_atomic_word_is_of_those_that_change_it_atomically() {
+    let Program { model, outer, .. } = program();
+    let heat = |counts: [u32; 4]| {
+        let all = ["a", "b", "c"].map(|name| (name, Subject::Type(outer), 0, counts));
+        let all = [all.as_slice(), &[("swap", Subject::Type(outer), 0, ADD)]].concat();
+        let evidence = Evidence::new(&model, &sweep(&all));
+        evidence.of_type(outer, 0, 4).heat(Some(&evidence))
+    };
+    assert!(heat(WRITE) < heat(ADD), "plain writes are not atomic ones");
 }

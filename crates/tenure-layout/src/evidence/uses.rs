@@ -3,6 +3,9 @@ use std::cmp::Reverse;
 use super::{Evidence, MANY};
 use tenure_types::code::sweep::Counts;
 
+/// Of so many functions that write a contended word, one does so atomically.
+const ATOMIC: usize = 4;
+
 /// Functions that a reason names.
 const NAMED: usize = 3;
 
@@ -45,21 +48,42 @@ impl Uses {
         self.counts.adds.saturating_add(self.counts.exchanges)
     }
 
-    /// How much they are written, from 0 to 1: how many functions change them, and in loops. Those that only run when an
-    /// object begins or ends count for a quarter. 1 where the code is not known well enough.
+    /// How much they are written, from 0 to 1: how many functions change them, atomically if any does, and in loops. Those that
+    /// only run when an object begins or ends count for a quarter. The less is known of the code, the nearer to 1.
     pub(crate) fn heat(&self, evidence: Option<&Evidence>) -> f64 {
-        let Some(evidence) = evidence.filter(|evidence| !evidence.misses_words) else { return 1.0 };
-        let writes =
-            |counts: &Counts| counts.writes + counts.adds + counts.exchanges + counts.locks > 0;
-        let is_atomic = self.atomics() + self.counts.locks > 0;
+        let Some(evidence) = evidence else { return 1.0 };
+        let heat = self.known_heat(evidence);
+        heat + evidence.unknown * (1.0 - heat)
+    }
+
+    fn known_heat(&self, evidence: &Evidence) -> f64 {
+        let atomics = self.atomics() + self.counts.locks;
+        let changes = |counts: &Counts| match atomics {
+            0 => counts.writes > 0,
+            _ => counts.adds + counts.exchanges + counts.locks > 0,
+        };
         let of = |(function, counts): &(u32, Counts)| {
             let all = counts.reads + counts.writes + counts.adds + counts.exchanges + counts.locks;
             let in_loop = if counts.weight > all { 1.5 } else { 1.0 };
             in_loop * evidence.weight(*function)
         };
-        let functions: f64 = self.by.iter().filter(|(_, it)| writes(it)).map(of).sum();
+        let functions: f64 = self.by.iter().filter(|(_, it)| changes(it)).map(of).sum();
         let heat = (0.25 + 0.15 * (1.0 + functions).log2()).min(1.0);
-        if is_atomic || self.is_empty() { heat } else { 0.7 * heat }
+        // A single compare-exchange may be anything, as the first step of something that happens once.
+        let is_weak = atomics == 0 || (atomics == 1 && self.counts.exchanges == 1);
+        if is_weak && !self.is_empty() { 0.7 * heat } else { heat }
+    }
+
+    /// Of them, what is done by functions that write an element which a variable chooses, and that run more often than once.
+    pub(crate) fn chosen(&self, evidence: &Evidence) -> Self {
+        let is_chosen = |(function, counts): &&(u32, Counts)| {
+            counts.chosen > 0 && !evidence.is_setup(*function)
+        };
+        let mut chosen = Self::default();
+        for (function, counts) in self.by.iter().filter(is_chosen) {
+            chosen.note(*function, counts);
+        }
+        chosen
     }
 
     /// How many functions read them; those that only run when an object begins or ends count for a quarter.
@@ -68,13 +92,17 @@ impl Uses {
     }
 
     /// The share of readers that do not take a lock, of those that do not only run when an object begins or ends; 0 if no
-    /// function is seen to take it.
-    pub(crate) fn read_without(&self, evidence: &Evidence, lock: &Self) -> f64 {
-        let takers: Vec<u32> = lock.takers().collect();
+    /// function is seen to take it. Of a plain word: the share of those that neither write it nor take any lock.
+    pub(crate) fn read_without(&self, evidence: &Evidence, lock: &Self, is_plain: bool) -> f64 {
+        let takers: Vec<u32> =
+            if is_plain { lock.writers().collect() } else { lock.takers().collect() };
+        let takes = |function: &u32| {
+            takers.binary_search(function).is_ok() || (is_plain && evidence.takes_lock(*function))
+        };
         let (mut without, mut all) = (0.0, 0.0);
         for function in self.readers().filter(|function| !evidence.is_setup(*function)) {
             all += 1.0;
-            if takers.binary_search(&function).is_err() {
+            if !takes(&function) {
                 without += 1.0;
             }
         }
@@ -95,6 +123,13 @@ impl Uses {
         self.functions(|counts| counts.writes + counts.adds + counts.exchanges > 0)
     }
 
+    /// Functions that write back what they read, at once or later.
+    pub fn updaters(&self, at_once: bool) -> impl Iterator<Item = u32> {
+        self.functions(move |counts| {
+            counts.updates > 0 || (!at_once && counts.reads > 0 && counts.writes > 0)
+        })
+    }
+
     /// Functions that change them atomically.
     pub fn changers(&self) -> impl Iterator<Item = u32> {
         self.functions(|counts| counts.adds + counts.exchanges > 0)
@@ -105,10 +140,25 @@ impl Uses {
         self.functions(|counts| counts.locks + counts.adds + counts.exchanges > 0)
     }
 
-    /// Whether they are changed atomically by more than the beginning or end of something.
+    /// Whether they are changed atomically by more than the beginning or end of something, and by enough of those that write
+    /// them: a word that is swapped once is a plain one.
     #[must_use]
     pub fn is_contended(&self, evidence: &Evidence) -> bool {
-        self.changers().any(|function| !evidence.is_setup(function))
+        let is_hot = |function: &u32| !evidence.is_setup(*function);
+        let changers = self.changers().filter(is_hot).count();
+        changers > 0 && ATOMIC * changers >= self.writers().filter(is_hot).count()
+    }
+
+    /// The share of functions that use them and also take a lock; `None` if none is seen to take it.
+    pub(crate) fn used_with(&self, evidence: &Evidence, lock: &Self) -> Option<f64> {
+        let takers: Vec<u32> = lock.takers().collect();
+        let users = self.functions(|counts| counts.reads + counts.writes > 0);
+        let (mut with, mut all) = (0.0, 0.0);
+        for function in users.filter(|function| !evidence.is_setup(*function)) {
+            all += 1.0;
+            with += f64::from(u8::from(takers.binary_search(&function).is_ok()));
+        }
+        (!takers.is_empty() && all > 0.0).then(|| with / all)
     }
 
     /// Whether they are read far and wide, and hardly written.
@@ -139,9 +189,13 @@ impl Uses {
         names.join(", ") + more
     }
 
-    /// How they are changed atomically, in words; `None` if they are not.
+    /// How they are changed atomically or, of a lock, where it is taken, in words; `None` if they are not.
     pub(crate) fn changed(&self, evidence: &Evidence) -> Option<String> {
-        let Counts { adds, exchanges, .. } = self.counts;
+        let Counts { adds, exchanges, locks, .. } = self.counts;
+        if self.atomics() == 0 && locks > 0 {
+            let (functions, names) = (self.takers().count(), self.named(evidence, self.takers()));
+            return Some(format!("taken in {}: {names}", count(functions, "function")));
+        }
         let verb = match (adds, exchanges) {
             (0, 0) => return None,
             (_, 0) => "added to",
@@ -163,11 +217,19 @@ impl Uses {
             _ => format!("read in {}", count(readers, "function")),
         };
         let written = match writers {
-            0 if readers == 0 => return None,
+            0 if readers == 0 => return self.changed(evidence),
             0 => "not written".to_owned(),
             _ => format!("written in {writers}: {}", self.named(evidence, self.writers())),
         };
         Some(if read.is_empty() { written } else { format!("{read}, {written}") })
+    }
+
+    /// The functions that write an element which a variable chooses, in words.
+    pub(crate) fn chosen_words(&self, evidence: &Evidence) -> String {
+        let names = self.named(evidence, self.writers());
+        let functions = count(self.writers().count(), "function");
+        let whose = if self.counts.own > 0 { "the thread's own number" } else { "a variable" };
+        format!("{whose} chooses the element that is written in {functions}: {names}")
     }
 }
 

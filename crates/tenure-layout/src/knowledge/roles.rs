@@ -20,6 +20,14 @@ pub struct Roles {
     first: Vec<usize>,
     members: Vec<Option<Role>>,
     statics: Vec<Option<Role>>,
+    /// Of those that have no role, the plain words that many CPUs write, as the code shows.
+    written: Written,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Written {
+    members: Vec<bool>,
+    statics: Vec<bool>,
 }
 
 /// The subject of a rule, from the least to the most specific.
@@ -87,16 +95,26 @@ impl Roles {
             first: vec![0; claims.len()],
             members: Vec::new(),
             statics: Vec::new(),
+            written: Written::default(),
         };
         for (id, _, of) in model.composites() {
-            roles.first[id.index()] = roles.members.len();
+            let first = roles.members.len();
+            roles.first[id.index()] = first;
             members.of_composite(id, of, &mut roles.members);
+            let written = of.iter().zip(&roles.members[first..]).map(|(member, role)| {
+                role.is_none() && evidence.is_some_and(|it| it.is_written(model, id, member))
+            });
+            roles.written.members.extend(written);
         }
         let variable = |(index, one): (usize, &Static)| {
             let of_code = evidence.and_then(|known| known.role_of_static(model, index));
             of_variable(knowledge, &claims, one, of_code)
         };
         roles.statics = model.statics().iter().enumerate().map(variable).collect();
+        let written = |(index, role): (usize, &Option<Role>)| {
+            role.is_none() && evidence.is_some_and(|it| it.is_static_written(model, index))
+        };
+        roles.written.statics = roles.statics.iter().enumerate().map(written).collect();
         roles
     }
 
@@ -122,6 +140,16 @@ impl Roles {
     #[must_use]
     pub fn of_member(&self, composite: TypeId, index: usize) -> Option<Role> {
         self.members[self.first[composite.index()] + index]
+    }
+
+    /// Whether a composite's member without a role is a plain word that many CPUs write, as the code shows.
+    pub(crate) fn is_written(&self, composite: TypeId, index: usize) -> bool {
+        self.written.members[self.first[composite.index()] + index]
+    }
+
+    /// The same of a variable.
+    pub(crate) fn is_static_written(&self, index: usize) -> bool {
+        self.written.statics[index]
     }
 
     /// By a rule for the variable's name, its section or its type.

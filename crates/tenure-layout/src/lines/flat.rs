@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::{Away, Layouts, POINTER};
-use crate::evidence::Uses;
+use crate::evidence::{Uses, is_number};
 use tenure_find::Role;
 use tenure_types::model::{Kind, Member, Shape, TypeId};
 
@@ -187,7 +187,8 @@ impl Layouts<'_> {
         let inside = self.facts.inside[resolved.index()];
         let union =
             matches!(self.model[resolved].kind, Kind::Composite { shape: Shape::Union, .. });
-        inside.contended || inside.known || member.inherited || (member.name.is_empty() && !union)
+        let has_words = inside.contended || inside.known || inside.written;
+        has_words || member.inherited || (member.name.is_empty() && !union)
     }
 }
 
@@ -338,6 +339,20 @@ impl Flat {
         let first = self.ends.partition_point(|&end| end <= offset);
         let near = self.leaves.get(first..).unwrap_or_default().iter();
         near.take_while(|leaf| leaf.offset <= offset).find(|leaf| offset < leaf.end())
+    }
+
+    /// Whether a leaf without a role is a plain word that many CPUs write, as the code shows of it or of the word as a part of
+    /// this type.
+    pub(crate) fn is_written(&self, layouts: &Layouts<'_>, leaf: &Leaf) -> bool {
+        if layouts.is_written(leaf) {
+            return true;
+        }
+        let may_be = leaf.role == Role::Plain
+            && leaf.step != ROOT
+            && leaf.size <= 8
+            && is_number(layouts.model, leaf.ty);
+        let evidence = layouts.evidence.filter(|_| may_be);
+        evidence.zip(self.uses(layouts, leaf)).is_some_and(|(it, uses)| it.are_updates(&uses, true))
     }
 
     /// As the source would spell it.

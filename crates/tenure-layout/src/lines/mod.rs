@@ -11,7 +11,7 @@ pub(crate) use flat::{Flat, Leaf, ROOT};
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
-use crate::evidence::Evidence;
+use crate::evidence::{Evidence, is_kernel};
 use crate::knowledge::Roles;
 use crate::names;
 use tenure_find::Role;
@@ -68,11 +68,13 @@ struct Inside {
     /// A word that many CPUs write.
     contended: bool,
     known: bool,
+    /// A plain word that many CPUs write, as the code shows.
+    written: bool,
 }
 
 impl Inside {
     fn of(role: Role) -> Self {
-        Self { contended: role.is_contended(), known: true, visited: true }
+        Self { contended: role.is_contended(), known: true, visited: true, written: false }
     }
 }
 
@@ -154,6 +156,19 @@ impl<'a> Layouts<'a> {
     pub fn is_contended(&self, id: TypeId) -> bool {
         self.roles.of_type(id).is_some_and(Role::is_contended)
             || self.facts.inside[id.index()].contended
+    }
+
+    /// Whether a value holds a plain word that many CPUs write, as the code shows.
+    pub(crate) fn is_written_inside(&self, id: TypeId) -> bool {
+        self.facts.inside[id.index()].written
+    }
+
+    /// Whether a leaf is such a word.
+    pub(crate) fn is_written(&self, leaf: &Leaf) -> bool {
+        leaf.role == Role::Plain
+            && !leaf.is_whole()
+            && matches!(self.model[leaf.owner].kind, Kind::Composite { .. })
+            && self.roles.is_written(leaf.owner, leaf.member)
     }
 
     pub(crate) fn line_of(&self, offset: u64) -> u64 {
@@ -255,7 +270,7 @@ impl Shared {
             variables: vec![0; count],
             embedded: vec![Vec::new(); count],
             grace: vec![false; count],
-            slabs: model.composites().any(|(_, ty, _)| &*ty.name == "kmem_cache"),
+            slabs: is_kernel(model),
         };
         // The last type that pointed or embedded, so that each counts once.
         let mut last = vec![None; count];
@@ -342,6 +357,7 @@ fn look_inside(model: &Model, roles: &Roles, inside: &mut [Inside], id: TypeId) 
                 };
                 found.contended |= part.contended;
                 found.known |= part.known;
+                found.written |= part.written || roles.is_written(id, index);
             }
         }
         Kind::Alias(of) | Kind::Qualified(_, of) | Kind::Array { element: of, count: 1.. } => {

@@ -5,7 +5,8 @@
 
 use super::score::{Embedding, Lifetime, Signals};
 use super::{Array, Found, Site, Sufferer, signals, together, weight, worst_first};
-use crate::lines::{Layouts, Leaf};
+use crate::evidence::Uses;
+use crate::lines::{Flat, Layouts, Leaf};
 use tenure_types::model::{Kind, TypeId};
 
 /// Elements, after which the places where they meet lines are taken to repeat.
@@ -71,14 +72,14 @@ fn in_array(
     let most = MOST_LOOKS / leaves.len().max(1) + 1;
     for word in leaves.iter().filter(|leaf| leaf.role.is_contended()).take(most) {
         let mut victims = Vec::new();
-        let uses = flat.uses(layouts, word);
+        let uses = any_uses(layouts, &flat, array, word);
         for leaf in &leaves {
             let Some(said) = weight::of_stranger(layouts, leaf) else { continue };
             let share = meetings(layouts, start, stride, count, word, leaf);
             if share > 0.0 {
-                let seen = uses.as_ref().zip(flat.uses(layouts, leaf));
+                let seen = uses.as_ref().zip(any_uses(layouts, &flat, array, leaf));
                 let seen = seen.as_ref().map(|(word, leaf)| (*word, leaf));
-                victims.push((share, Sufferer::new(layouts, leaf, said, seen, 0)));
+                victims.push((share, Sufferer::new(layouts, word.role, leaf, said, seen, 0)));
             }
         }
         let Some(most) = victims.iter().map(|(share, _)| *share).reduce(f64::max) else { continue };
@@ -103,13 +104,41 @@ fn in_array(
     (!found.is_empty()).then(|| together(found))
 }
 
-fn beside(layouts: &Layouts<'_>, stride: u64) -> u32 {
+/// What the code does to a leaf of an array's elements.
+pub(super) fn uses(layouts: &Layouts<'_>, array: Array, leaf: &Leaf) -> Option<Uses> {
+    let evidence = layouts.evidence?;
+    Some(match array {
+        Array::Member { owner, member } => {
+            let Kind::Composite { members, .. } = &layouts.model[owner].kind else { return None };
+            let start = members.get(member)?.offset;
+            evidence.of_type(owner, start.saturating_add(leaf.offset), leaf.size)
+        }
+        Array::Static(index) => evidence.of_static(index, leaf.offset, leaf.size),
+        Array::Pointed => {
+            let at = if leaf.is_whole() { leaf.ty } else { leaf.owner };
+            evidence.of_direct(at, leaf.offset, leaf.size)
+        }
+    })
+}
+
+/// The same, wherever such an element lies; of a number, only in this array.
+pub(super) fn any_uses(
+    layouts: &Layouts<'_>,
+    flat: &Flat,
+    array: Array,
+    leaf: &Leaf,
+) -> Option<Uses> {
+    flat.uses(layouts, leaf).filter(|all| !all.is_empty()).or_else(|| uses(layouts, array, leaf))
+}
+
+/// How many elements of a line count.
+pub(super) fn beside(layouts: &Layouts<'_>, stride: u64) -> u32 {
     let room = (layouts.line_bytes / stride).saturating_sub(1);
     u32::try_from(room).unwrap_or(u32::MAX).clamp(1, MOST_BESIDE)
 }
 
 /// The share of elements whose word is on a line with this leaf of the next or previous element.
-fn meetings(
+pub(super) fn meetings(
     layouts: &Layouts<'_>,
     start: u64,
     stride: u64,

@@ -5,7 +5,8 @@
 //!
 //! - within a type,
 //! - through embedding: a pair that neither type shows by itself,
-//! - across neighbouring elements of an array,
+//! - across neighbouring elements of an array: of contended words, or of plain ones whose elements the code chooses by a
+//!   variable,
 //! - between neighbouring variables.
 //!
 //! # The score
@@ -36,6 +37,7 @@
 //! The signals are those by which kernel developers repaired such structs (kind of atomic, read-mostly or written
 //! neighbours, cold fields, embedding, alignment). The numbers are judgement, not measurement: they only rank.
 
+mod chosen;
 mod elements;
 mod pairs;
 mod score;
@@ -92,8 +94,13 @@ pub(crate) enum Site {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Array {
-    Member { owner: TypeId, member: usize },
+    Member {
+        owner: TypeId,
+        member: usize,
+    },
     Static(usize),
+    /// Behind a pointer: nothing is known but its elements.
+    Pointed,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -111,6 +118,7 @@ impl Sufferer {
     /// From what types say of a neighbour, and what code does to the word and to it, if that is known.
     fn new(
         layouts: &Layouts<'_>,
+        role: Role,
         leaf: &Leaf,
         (weight, why): (f64, Why),
         seen: Option<(&Uses, &Uses)>,
@@ -118,7 +126,7 @@ impl Sufferer {
     ) -> Self {
         let (weight, unguarded) = match layouts.evidence.zip(seen) {
             Some((evidence, (word, own))) => {
-                seen::weighed(evidence, (weight, why), leaf, word, own)
+                seen::weighed(evidence, (weight, why), role, leaf, word, own)
             }
             None => (weight, 0.0),
         };
@@ -140,7 +148,13 @@ fn together(mut of_line: Vec<Found>) -> Found {
         .expect("a line's findings are joined once there is one");
     let mut whole = of_line.swap_remove(worst);
     let listed = whole.victims.clone();
+    // Plain words of one line are written by the same: the worst stands for all.
+    let mut plain = whole.signals.is_plain;
+    of_line.sort_by(order);
     for other in of_line {
+        if other.signals.is_plain && std::mem::replace(&mut plain, true) {
+            continue;
+        }
         // In bytes of others: an alternative of a union, which is not there at the same time.
         let range = other.word.range();
         let hidden = matches!(whole.site, Site::Type { .. })
@@ -148,7 +162,7 @@ fn together(mut of_line: Vec<Found>) -> Found {
         if hidden {
             continue;
         }
-        let share = word_weight(other.word.role) / word_weight(whole.word.role);
+        let share = other.signals.word_weight() / whole.signals.word_weight();
         whole.signals.weights += share * other.signals.weights;
         whole.signals.culprits += 1;
         for victim in other.victims {
@@ -186,6 +200,8 @@ fn signals(
     let is_global = layouts.is_global(id);
     Signals {
         word,
+        is_plain: word == Role::Plain,
+        chosen: None,
         unguarded: unguarded(victims),
         weights: victims.iter().map(|victim| victim.weight).sum(),
         victims: victims.len(),
@@ -273,13 +289,16 @@ pub fn find(layouts: &Layouts<'_>) -> Vec<Found> {
         .composites()
         .filter(|(id, ty, _)| {
             // A type with a role is looked at as a whole.
-            !ty.name.is_empty() && layouts.roles.of_type(*id).is_none() && layouts.is_contended(*id)
+            !ty.name.is_empty()
+                && layouts.roles.of_type(*id).is_none()
+                && (layouts.is_contended(*id) || layouts.is_written_inside(*id))
         })
         .map(|(id, _, _)| id)
         .collect();
     let mut all: Vec<Found> =
         composites.par_iter().flat_map_iter(|&id| pairs::in_type(layouts, id)).collect();
     all.extend(elements::find(layouts));
+    all.extend(chosen::find(layouts));
     all.extend(statics::find(layouts));
     all.sort_by(order);
     all

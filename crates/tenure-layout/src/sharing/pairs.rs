@@ -11,7 +11,8 @@ pub(crate) fn in_type(layouts: &Layouts<'_>, id: TypeId) -> Vec<Found> {
     let flat = layouts.flat(id);
     let mut found: Vec<(u64, Vec<Found>)> = Vec::new();
     let mut looked = 0;
-    for word in flat.leaves.iter().filter(|leaf| leaf.role.is_contended()) {
+    let is_word = |leaf: &&Leaf| leaf.role.is_contended() || flat.is_written(layouts, leaf);
+    for word in flat.leaves.iter().filter(is_word) {
         let around: Vec<&Leaf> = flat.around(word, layouts.line_bytes).collect();
         looked += around.len();
         if looked > MOST_AROUND {
@@ -45,7 +46,7 @@ fn of_word(
         let Some(said) = weight::of(layouts, word.role, leaf) else { continue };
         let seen = uses.as_ref().zip(flat.uses(layouts, leaf));
         let seen = seen.as_ref().map(|(word, leaf)| (*word, leaf));
-        let one = Sufferer::new(layouts, leaf, said, seen, 0);
+        let one = Sufferer::new(layouts, word.role, leaf, said, seen, 0);
         match groups.iter_mut().find(|(group, _)| *group == through) {
             Some((_, victims)) => victims.push(one),
             None => groups.push((through, vec![one])),

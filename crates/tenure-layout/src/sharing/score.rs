@@ -2,9 +2,16 @@
 
 use tenure_find::{Role, Signal};
 
+/// Of a plain word: as much as a lock.
+const PLAIN: f64 = 0.25;
+
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Signals {
     pub(crate) word: Role,
+    /// A plain word that many CPUs write, as the code shows.
+    pub(crate) is_plain: bool,
+    /// How the code writes an element that a variable chooses.
+    pub(crate) chosen: Option<Chosen>,
     /// Of a lock: how much its neighbours are read without it, from 0 to 1.
     pub(crate) unguarded: f64,
     /// Over all elements of [`beside`](Self::beside).
@@ -34,6 +41,16 @@ pub(crate) enum Lifetime {
     Static,
 }
 
+/// How elements that a variable chooses are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Chosen {
+    /// The variable is the thread's or CPU's own.
+    Own,
+    /// They are read too, as a counter is.
+    Updated,
+    Stored,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Embedding {
     /// Other types start with it, or this finding is in one that starts with another.
@@ -47,6 +64,17 @@ impl Signals {
         100.0 * self.factors().iter().product::<f64>() * self.code.unwrap_or(1.0)
     }
 
+    /// How much the word hurts its neighbours.
+    pub(crate) fn word_weight(&self) -> f64 {
+        match self.chosen {
+            Some(Chosen::Own) => word_weight(Role::Atomic),
+            Some(Chosen::Updated) => 0.4,
+            Some(Chosen::Stored) => 0.2,
+            None if self.is_plain => PLAIN,
+            None => word_weight(self.word),
+        }
+    }
+
     pub(crate) fn words(&self) -> Vec<Signal> {
         let names = ["word", "neighbours", "lifetime", "reach", "embedding", "placement"];
         let all = names.into_iter().zip(self.factors()).zip(self.seen());
@@ -55,11 +83,13 @@ impl Signals {
 
     fn factors(&self) -> [f64; 6] {
         let word = match self.word {
+            _ if self.chosen.is_some() => self.word_weight(),
             // A lock guards its own element: the neighbours suffer as from any atomic.
             Role::Lock | Role::Sequence if self.strangers => word_weight(Role::Atomic),
-            role @ (Role::Lock | Role::Sequence) => {
+            // A plain word is most often written under a lock, which then guards its neighbours too.
+            Role::Lock | Role::Sequence | Role::Plain => {
                 let others = word_weight(Role::Atomic);
-                word_weight(role) + (others - word_weight(role)) * self.unguarded
+                self.word_weight() + (others - self.word_weight()) * self.unguarded
             }
             role => word_weight(role),
         };
@@ -91,11 +121,15 @@ impl Signals {
     /// In the order of [`factors`](Self::factors).
     fn seen(&self) -> [String; 6] {
         let word = match self.word {
+            _ if self.chosen == Some(Chosen::Own) => "each thread or CPU writes its own element",
+            _ if self.chosen == Some(Chosen::Updated) => "a variable chooses the element to update",
+            _ if self.chosen.is_some() => "a variable chooses the element to write",
             Role::Count => "a reference count: every user of the object writes it",
             Role::Lock if self.strangers => "a lock that does not guard these neighbours",
             Role::Lock => "a lock: the thread that takes it uses its neighbours next",
             Role::Sequence => "a sequence count: written by few",
             Role::Written => "written by many, says a rule",
+            Role::Plain => "a plain word that many functions write",
             _ => "an atomic word",
         };
         let plural = if self.victims == 1 { "" } else { "s" };

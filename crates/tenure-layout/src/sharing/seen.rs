@@ -3,18 +3,25 @@
 use super::weight::{GUARDED, Why};
 use crate::evidence::{Evidence, Uses};
 use crate::lines::Leaf;
+use tenure_find::Role;
 
 /// Of a neighbour that no code is seen to read, where the code of its type is known.
 const UNREAD: f64 = 0.3;
+
+/// Threads that wait for a lock read its word again and again, and take the line from the one that holds it: how much more what
+/// it guards suffers if very many functions take it. And from which heat on.
+const HOT: f64 = 0.25;
+const WARM: f64 = 0.6;
 
 /// How much a reader without the lock counts: it may be called with the lock held.
 const HINT: f64 = 0.5;
 
 /// A neighbour's weight by its type, made better by what the code does; and the share of its readers that do not take the
-/// word beside it, if that is a lock.
+/// word beside it, if that is a lock, or a plain word that is written under one.
 pub(super) fn weighed(
     evidence: &Evidence,
     (weight, why): (f64, Why),
+    role: Role,
     leaf: &Leaf,
     word: &Uses,
     neighbour: &Uses,
@@ -32,6 +39,7 @@ pub(super) fn weighed(
     if !why.is_guarded() {
         return (open, 0.0);
     }
-    let unguarded = HINT * neighbour.read_without(evidence, word);
-    (open * (GUARDED + (1.0 - GUARDED) * unguarded), unguarded)
+    let guarded = GUARDED + HOT * (word.heat(Some(evidence)) - WARM).max(0.0) / (1.0 - WARM);
+    let unguarded = HINT * neighbour.read_without(evidence, word, role == Role::Plain);
+    (open * (guarded + (1.0 - guarded) * unguarded), unguarded)
 }

@@ -10,11 +10,16 @@ pub(super) fn find(layouts: &Layouts<'_>) -> Vec<Found> {
     let statics = layouts.model.statics();
     let mut found: Vec<((&str, u64), Vec<Found>)> = Vec::new();
     for (index, variable) in statics.iter().enumerate() {
-        if !is_contended(layouts, index) {
+        if !has_words(layouts, index) {
             continue;
         }
         let mut before = None;
-        for word in leaves(layouts, index).iter().filter(|leaf| leaf.role.is_contended()) {
+        let is_word = |leaf: &&Leaf| {
+            leaf.role.is_contended()
+                || layouts.is_written(leaf)
+                || (leaf.is_whole() && layouts.roles.is_static_written(index))
+        };
+        for word in leaves(layouts, index).iter().filter(is_word) {
             // Words of one role on one line have the same neighbours.
             let lines = (layouts.line_of(word.offset), layouts.line_of(word.end() - 1), word.role);
             if before.replace(lines) == Some(lines) {
@@ -27,6 +32,8 @@ pub(super) fn find(layouts: &Layouts<'_>) -> Vec<Found> {
             let strangers = !victims.iter().all(|victim| victim.why.is_guarded());
             let signals = Signals {
                 word: word.role,
+                is_plain: word.role == Role::Plain,
+                chosen: None,
                 unguarded: unguarded(&victims),
                 weights: victims.iter().map(|victim| victim.weight).sum(),
                 victims: victims.len(),
@@ -67,10 +74,15 @@ pub(super) fn uses(layouts: &Layouts<'_>, index: usize, leaf: &Leaf) -> Option<U
     Some(layouts.evidence?.of_static(index, inside, leaf.size))
 }
 
-fn is_contended(layouts: &Layouts<'_>, index: usize) -> bool {
+fn has_words(layouts: &Layouts<'_>, index: usize) -> bool {
+    let ty = layouts.model.statics()[index].ty;
     match layouts.roles.of_static(index) {
         Some(role) => role.is_contended(),
-        None => layouts.is_contended(layouts.model.statics()[index].ty),
+        None => {
+            layouts.is_contended(ty)
+                || layouts.is_written_inside(ty)
+                || layouts.roles.is_static_written(index)
+        }
     }
 }
 
@@ -81,7 +93,7 @@ fn leaves(layouts: &Layouts<'_>, index: usize) -> Vec<Leaf> {
     if let Some(role) = layouts.whole(layouts.roles.of_static(index), variable.ty) {
         return vec![whole(role)];
     }
-    if !layouts.is_contended(variable.ty) {
+    if !layouts.is_contended(variable.ty) && !layouts.is_written_inside(variable.ty) {
         return vec![whole(Role::Plain)];
     }
     let mut leaves = layouts.value(variable.ty);
@@ -109,20 +121,24 @@ fn neighbours(layouts: &Layouts<'_>, index: usize, word: &Leaf) -> Vec<Sufferer>
             && own.address < variable.address.saturating_add(size);
         let near = layouts.share(word.range(), (variable.address, size));
         if near && !overlaps && !is_constant(layouts, variable) {
-            let guards =
-                matches!(word.role, Role::Lock | Role::Sequence) && is_of_its_file(own, variable);
+            let guards = |seen: Option<(&Uses, &Uses)>| match word.role {
+                Role::Lock | Role::Sequence => {
+                    is_of_its_file(own, variable) || is_used_with(layouts, seen)
+                }
+                role => role == Role::Plain,
+            };
             // A large variable is one neighbour, whatever its members.
             let worst = leaves(layouts, other)
                 .into_iter()
                 .filter(|leaf| layouts.share(word.range(), leaf.range()))
                 .filter_map(|leaf| {
-                    let found = match guards {
+                    let seen = word_uses.as_ref().zip(uses(layouts, other, &leaf));
+                    let seen = seen.as_ref().map(|(word, leaf)| (*word, leaf));
+                    let found = match guards(seen) {
                         true => weight::of(layouts, word.role, &leaf),
                         false => weight::of_stranger(layouts, &leaf),
                     };
-                    let seen = word_uses.as_ref().zip(uses(layouts, other, &leaf));
-                    let seen = seen.as_ref().map(|(word, leaf)| (*word, leaf));
-                    found.map(|said| Sufferer::new(layouts, &leaf, said, seen, other))
+                    found.map(|said| Sufferer::new(layouts, word.role, &leaf, said, seen, other))
                 })
                 .max_by(|a, b| a.weight.total_cmp(&b.weight));
             victims.extend(worst);
@@ -144,7 +160,13 @@ fn neighbours(layouts: &Layouts<'_>, index: usize, word: &Leaf) -> Vec<Sufferer>
     victims
 }
 
-/// A lock guards variables of its own file or, where that is not known, of its own module.
+/// A lock guards variables that are most often used where it is taken.
+fn is_used_with(layouts: &Layouts<'_>, seen: Option<(&Uses, &Uses)>) -> bool {
+    let Some((evidence, (lock, variable))) = layouts.evidence.zip(seen) else { return false };
+    variable.used_with(evidence, lock).is_some_and(|share| share >= 0.5)
+}
+
+/// And variables of its own file or, where that is not known, of its own module.
 fn is_of_its_file(lock: &Static, other: &Static) -> bool {
     let module = |variable: &Static| Some(variable.name.rsplit_once("::")?.0.to_owned());
     match (&lock.declared, &other.declared) {

@@ -1,7 +1,9 @@
-use super::{Array, Found, Site, Sufferer, statics};
+use super::{Array, Found, Site, Sufferer, elements, statics};
 use crate::evidence::{Evidence, Uses};
 use crate::lines::{Flat, Layouts, Leaf};
-use tenure_find::{Confidence, Finding, Kind as Problem, Level, Origin, Sharing, Signal, Word};
+use tenure_find::{
+    Confidence, Finding, Kind as Problem, Level, Origin, Role, Sharing, Signal, Word,
+};
 use tenure_types::model::{Kind, TypeId};
 
 /// Puts findings into words, with their ranks. Slow for many: filter first.
@@ -92,6 +94,10 @@ impl<'a> Teller<'a> {
                 _ => self.layouts.spelled(owner),
             },
             Array::Static(index) => model.statics()[index].name.to_string(),
+            Array::Pointed => match self.found.type_id() {
+                Some(id) => format!("{}[]", self.layouts.spelled(id)),
+                None => String::new(),
+            },
         }
     }
 
@@ -99,6 +105,12 @@ impl<'a> Teller<'a> {
     fn uses(&self, leaf: &Leaf, variable: usize) -> Option<(&'a Evidence, Uses)> {
         let uses = match (self.found.site, &self.flat) {
             (Site::Statics { .. }, _) => statics::uses(self.layouts, variable, leaf),
+            (Site::Elements { array, .. }, _) if self.found.signals.chosen.is_some() => {
+                elements::uses(self.layouts, array, leaf)
+            }
+            (Site::Elements { array, .. }, Some(flat)) => {
+                elements::any_uses(self.layouts, flat, array, leaf)
+            }
             (_, Some(flat)) => flat.uses(self.layouts, leaf),
             _ => None,
         };
@@ -110,7 +122,10 @@ impl<'a> Teller<'a> {
         if let (Some(factor), Some((evidence, uses))) =
             (self.found.signals.code, self.uses(&self.found.word, self.variable()))
         {
-            let seen = uses.changed(evidence).or_else(|| uses.words(evidence));
+            let chosen = self.found.signals.chosen.map(|_| uses.chosen(evidence));
+            let chosen = chosen.map(|uses| uses.chosen_words(evidence));
+            let changed = || uses.changed(evidence).or_else(|| uses.words(evidence));
+            let seen = chosen.or_else(changed);
             let seen = seen.unwrap_or_else(|| "no code was seen to use it".to_owned());
             signals.push(Signal { name: "code".to_owned(), factor, seen });
         }
@@ -125,7 +140,10 @@ impl<'a> Teller<'a> {
     }
 
     fn word(&self) -> Word {
-        self.word_of(&self.found.word, 0, self.variable())
+        let word = self.word_of(&self.found.word, 0, self.variable());
+        let is_plain = self.found.signals.is_plain;
+        let role = if is_plain { Role::Written } else { word.role };
+        Word { role, ..word }
     }
 
     fn victim(&self, victim: &Sufferer) -> Word {
@@ -135,7 +153,13 @@ impl<'a> Teller<'a> {
             why += "; ";
             why += seen.as_deref().unwrap_or("no code was seen to use it");
         }
-        Word { weight: Some(victim.weight), why, ..self.word_of(&victim.leaf, 1, victim.variable) }
+        let word = self.word_of(&victim.leaf, 1, victim.variable);
+        let is_written = self.flat.as_ref().map_or_else(
+            || self.layouts.is_written(&victim.leaf),
+            |flat| flat.is_written(self.layouts, &victim.leaf),
+        );
+        let role = if is_written { Role::Written } else { word.role };
+        Word { weight: Some(victim.weight), why, role, ..word }
     }
 
     fn word_of(&self, leaf: &Leaf, element: u64, variable: usize) -> Word {

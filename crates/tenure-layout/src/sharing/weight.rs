@@ -20,6 +20,9 @@ const CONTENDED: &str = "contended too: each takes the line from the other";
 pub(crate) struct Why(&'static str, &'static str);
 
 impl Why {
+    pub(crate) const WRITTEN: Self =
+        Self("written too, in its element: each takes the line from the other", "");
+
     pub(crate) fn is_guarded(self) -> bool {
         !self.1.is_empty()
     }
@@ -43,6 +46,8 @@ pub(crate) fn of(layouts: &Layouts<'_>, word: Role, neighbour: &Leaf) -> Option<
     let (weight, guard) = match word {
         Role::Lock if guarded => (weight * GUARDED, ", guarded by the lock"),
         Role::Sequence if guarded => (weight * GUARDED, ", read under the sequence count"),
+        // A plain word that many functions write.
+        Role::Plain if guarded => (weight * GUARDED, ", perhaps used by those that write the word"),
         _ => (weight, ""),
     };
     Some((weight, Why(what, guard)))

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use super::{find, report, request};
 use tempfile::TempDir;
-use tenure_find::{Finding, Report, Role, Source};
+use tenure_find::{Finding, Report, Role, Sharing, Source};
 use tenure_layout::run::Request;
 use tenure_types::read::Input;
 
@@ -36,6 +36,22 @@ API int is_open(struct queue *q) { return !q->closed; }
 API void device_open(struct device *d) { __atomic_fetch_add(&d->users, 1, __ATOMIC_RELAXED); }
 API void device_close(struct device *d) { __atomic_fetch_sub(&d->users, 1, __ATOMIC_RELAXED); }
 API void *name_of(struct device *d) { return d->name; }
+struct chunk { void *base; long free_bytes; };
+struct lone { void *base; long count; };
+struct worker { long done; void *queue; };
+struct pool { struct worker *workers; };
+long pending[16], swept[16];
+int pthread_mutex_lock(void *mutex);
+char mutex[40];
+API void take(struct chunk *c, long n) { pthread_mutex_lock(mutex); c->free_bytes -= n; }
+API void give(struct chunk *c, long n) { pthread_mutex_lock(mutex); c->free_bytes += n; }
+API void *base(struct chunk *c) { return c->base; }
+API void more(struct lone *l) { l->count++; }
+API void less(struct lone *l) { l->count--; }
+API void *base_of(struct lone *l) { return l->base; }
+API void finish(long id) { pending[id]++; }
+API void reset(void) { for (long id = 0; id < 16; id++) swept[id] += id; }
+API void work(struct pool *p, long id) { p->workers[id].done++; }
 int main(int count, char **all) { return count > 99 ? read0((struct session *)all) : 0; }
 ";
 
@@ -124,4 +140,37 @@ fn a_rule_comes_before_what_the_code_shows() {
     fs::write(&rules, "[members]\n\"session.refs\" = \"cold\"\n").unwrap();
     let report = report(&Request { rules: vec![rules], ..asked(&program, true) });
     assert!(report.findings.iter().all(|finding| finding.contended.path != "refs"));
+}
+
+#[test]
+fn a_plain_counter_that_several_functions_update_under_a_lock_is_contended() {
+    let Some(program) = compiled() else { return };
+    let report = report(&asked(&program, true));
+    let chunk = of_type(&report, "chunk");
+    assert_eq!((&*chunk.contended.path, chunk.contended.role), ("free_bytes", Role::Written));
+    assert_eq!(chunk.victims[0].path, "base");
+    let seen = |name: &str| &chunk.signals.iter().find(|signal| signal.name == name).unwrap().seen;
+    assert_eq!(seen("word"), "a plain word that many functions write");
+    assert_eq!(seen("code"), "written in 2: give, take");
+    assert!(report.findings.iter().all(|finding| finding.type_name != "lone"), "no lock is taken");
+}
+
+#[test]
+fn elements_that_a_variable_chooses_share_lines_and_those_that_a_loop_steps_through_do_not() {
+    let Some(program) = compiled() else { return };
+    let report = report(&asked(&program, true));
+    let elements = |array: &str| {
+        let is_of = |finding: &&Finding| match &finding.sharing {
+            Sharing::Elements { array: of, .. } => of == array,
+            _ => false,
+        };
+        report.findings.iter().find(is_of)
+    };
+    let pending = elements("pending").unwrap();
+    assert_eq!((&*pending.contended.path, pending.contended.role), ("[0]", Role::Written));
+    assert_eq!(pending.victims[0].path, "[1]");
+    let code = pending.signals.iter().find(|signal| signal.name == "code").unwrap();
+    assert_eq!(code.seen, "a variable chooses the element that is written in 1 function: finish");
+    assert_eq!(elements("worker[]").unwrap().contended.path, "[0].done");
+    assert_eq!(elements("swept"), None);
 }

@@ -14,5 +14,7 @@ mod pointed;
 #[cfg(target_arch = "x86_64")]
 mod results;
 #[cfg(target_arch = "x86_64")]
+mod rows;
+#[cfg(target_arch = "x86_64")]
 mod sweep;
 mod variables;

@@ -29,9 +29,9 @@ impl Swept {
         }
     }
 
-    /// What one function does to some bytes: reads, writes, additions, compare-exchanges, locks taken.
+    /// What one function does to some bytes.
     #[track_caller]
-    fn of_function(&self, function: &str, subject: &str, offset: u32) -> [u32; 5] {
+    pub(crate) fn sum(&self, function: &str, subject: &str, offset: u32) -> Counts {
         let uses = self.sweep.uses.iter().filter(|one| {
             &*self.sweep.functions[one.function as usize] == function
                 && self.subject(one.part.subject) == subject
@@ -39,6 +39,19 @@ impl Swept {
         });
         let mut sum = Counts::default();
         uses.for_each(|one| sum.add(&one.counts));
+        sum
+    }
+
+    /// Functions that call one that takes a lock.
+    pub(crate) fn lockers(&self) -> Vec<&str> {
+        let name = |function: &u32| &*self.sweep.functions[*function as usize];
+        self.sweep.lockers.iter().map(name).collect()
+    }
+
+    /// What one function does to some bytes: reads, writes, additions, compare-exchanges, locks taken.
+    #[track_caller]
+    fn of_function(&self, function: &str, subject: &str, offset: u32) -> [u32; 5] {
+        let sum = self.sum(function, subject, offset);
         [sum.reads, sum.writes, sum.adds, sum.exchanges, sum.locks]
     }
 }

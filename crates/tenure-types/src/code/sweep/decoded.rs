@@ -9,7 +9,8 @@ use rustc_hash::FxHashMap;
 use super::super::located::Register;
 use super::super::result::Text;
 use super::registers::SP;
-use super::tally::Access;
+use super::steps;
+use super::tally::{Access, Fact};
 use super::unit::Function;
 
 /// Bytes of one function that are decoded.
@@ -24,15 +25,6 @@ const NUMBERS: [Register; 16] = [0, 2, 1, 3, 7, 6, 4, 5, 8, 9, 10, 11, 12, 13, 1
 /// Those that a called function may overwrite: a set, as bits.
 pub(super) const LOST: u16 = 1 | 1 << 1 | 1 << 2 | 1 << 4 | 1 << 5 | 0xf << 8;
 pub(super) const EVERY: u16 = !(1 << SP);
-
-/// What an instruction does, whatever the state.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Fact {
-    pub(super) writes: u16,
-    pub(super) reads: u16,
-    pub(super) access: Option<Access>,
-    pub(super) size: u32,
-}
 
 /// One function at a time, in memory that the next one uses again.
 pub(super) struct Decoded {
@@ -132,8 +124,13 @@ impl Decoded {
                 }
                 None => EVERY,
             };
-            let stepped = if writes == EVERY { EVERY } else { self.steps(start, end) };
-            self.stepped[start..=end].iter_mut().for_each(|all| *all |= stepped);
+            if writes != EVERY {
+                steps::mark(
+                    &self.code[start..=end],
+                    &self.facts[start..=end],
+                    &mut self.stepped[start..=end],
+                );
+            }
             self.kills.insert(self.code[start].ip(), writes & EVERY);
         }
         let mut depth = 0_i32;
@@ -143,56 +140,6 @@ impl Decoded {
             depth.unsigned_abs()
         }));
     }
-}
-
-impl Decoded {
-    /// Registers from which a loop computes their own next values, and those that follow from them.
-    fn steps(&self, start: usize, end: usize) -> u16 {
-        let mut stepped = 0;
-        let mut words: Vec<(Name, u64)> = Vec::new();
-        // What is computed late in a turn is read early in the next.
-        for _ in 0..2 {
-            for (one, fact) in self.code[start..=end].iter().zip(&self.facts[start..=end]) {
-                let word = stack_word(one);
-                let is_step = is_step(one, *fact);
-                if is_step && fact.access == Some(Access::Update) && word.is_some() {
-                    words.extend(word);
-                }
-                let from = fact.reads & stepped != 0
-                    || (fact.access == Some(Access::Read)
-                        && word.is_some_and(|word| words.contains(&word)));
-                if from
-                    && let Some(word) = word
-                    && fact.access == Some(Access::Write)
-                {
-                    words.push(word);
-                } else if from || is_step {
-                    stepped |= fact.writes & EVERY;
-                }
-            }
-            words.sort_unstable();
-            words.dedup();
-        }
-        stepped
-    }
-}
-
-/// Whether an instruction computes a value from itself: the next one of a counter, or of a list's elements.
-fn is_step(one: &Instruction, fact: Fact) -> bool {
-    match one.mnemonic() {
-        Mnemonic::Inc | Mnemonic::Dec | Mnemonic::Add | Mnemonic::Sub | Mnemonic::Lea => {
-            fact.reads & fact.writes != 0 || fact.access == Some(Access::Update)
-        }
-        Mnemonic::Mov => fact.access == Some(Access::Read) && fact.reads & fact.writes != 0,
-        _ => false,
-    }
-}
-
-/// A word of the frame that is an operand.
-fn stack_word(one: &Instruction) -> Option<(Name, u64)> {
-    let is_frame = matches!(one.memory_base(), Name::RBP | Name::RSP);
-    (is_frame && one.memory_index() == Name::None)
-        .then(|| (one.memory_base(), one.memory_displacement64()))
 }
 
 fn fact(info: &mut InstructionInfoFactory, one: &Instruction) -> Fact {

@@ -18,6 +18,7 @@ mod operand;
 mod place;
 mod registers;
 mod step;
+mod steps;
 mod tally;
 mod unit;
 mod walk;

@@ -88,7 +88,7 @@ impl Walker<'_, '_> {
             }
             value = value.plus_index(row);
             if let Value::Object { ty, at, .. } = value
-                && !self.is_row(ty, at.saturating_add(more.cast_signed()), scale)
+                && !self.is_row(ty, at.saturating_add(more.cast_signed()), index, scale)
             {
                 return Where::Unknown;
             }
@@ -126,10 +126,12 @@ impl Walker<'_, '_> {
     }
 
     /// Whether an index with a scale may lead from one value to the next: then the first stands for all.
-    fn is_row(&self, ty: TypeId, at: i64, scale: u32) -> bool {
+    fn is_row(&self, ty: TypeId, at: i64, index: Register, scale: u32) -> bool {
         let fields = self.around.fields;
-        // An index that counts bytes was multiplied before.
-        let is_element = scale == 1 || fields.model[ty].size == u64::from(scale);
+        let (size, scale) = (fields.model[ty].size, u64::from(scale));
+        // An index that counts bytes was multiplied before, and one that counts parts of elements was too.
+        let is_multiple = matches!(self.state().get(index), Value::Scaled(_));
+        let is_element = scale == 1 || size == scale || (is_multiple && size.is_multiple_of(scale));
         is_element || fields.is_in_array(ty, at)
     }
 

@@ -3,10 +3,10 @@
 use iced_x86::{Code, FlowControl, Instruction, Mnemonic, OpKind, Register as Name};
 
 use super::super::located::Register;
-use super::decoded::{Fact, LOST, number};
+use super::decoded::{LOST, number};
 use super::operand::Where;
 use super::registers::{BP, SP, Value};
-use super::tally::{Access, Row};
+use super::tally::{Access, Fact, Row};
 use super::walk::Walker;
 
 const RESULT: Register = 0;
@@ -126,6 +126,10 @@ impl Walker<'_, '_> {
             Code::Xchg_rm64_r64 | Code::Xchg_r64_RAX if is_register && to.is_some() => {
                 of(one.op1_register())
             }
+            // The sign of a number of the thread's own.
+            Code::Cdqe if matches!(self.state().get(RESULT), Value::Own | Value::Scaled(_)) => {
+                return;
+            }
             Code::Push_r64 => {
                 let value = of(one.op0_register());
                 self.push(value);
@@ -188,7 +192,15 @@ impl Walker<'_, '_> {
             Where::Stack(at) if is_store => at,
             _ => None,
         };
+        // What the thread keeps for itself is its own from now on.
+        let kept = match (one.code(), self.operand(one)) {
+            (Code::Mov_rm32_r32 | Code::Mov_rm64_r64, Where::Own) => number(one.op1_register()),
+            _ => None,
+        };
         let Some(state) = &mut self.state else { return };
+        if let Some(kept) = kept.filter(|kept| state.get(*kept) == Value::Unknown) {
+            state.set(kept, Value::Own);
+        }
         if let Some(at) = frame {
             state.store(at, fact.size.into(), stored.unwrap_or(Value::Unknown));
         }

@@ -47,6 +47,15 @@ impl Access {
     }
 }
 
+/// What an instruction does, whatever the state.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Fact {
+    pub(super) writes: u16,
+    pub(super) reads: u16,
+    pub(super) access: Option<Access>,
+    pub(super) size: u32,
+}
+
 /// Which element of an array an address is of, as far as the function shows it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Row {
