@@ -1,67 +1,106 @@
 #!/usr/bin/env bash
-# Where `tenure layout` ranks what maintainers of Linux mended after 6.1: for each pair of words that they took apart, the
-# rank of the first finding that has both, one of them contended. And the first 20 findings, to judge by eye.
+# Where `tenure layout` ranks what others found on one line: in Linux 6.1, and in programs. The cases are in ci/recall/cases.toml;
+# ci/recall/ranks.py prints them with their ranks.
 #
-# By hand: fetches 0.8 GB by apt on Debian 12 (Linux 6.1 with debugging information), unless it is given.
+# By hand, on Debian 12: fetches 0.8 GB by apt (Linux 6.1 with debugging information), and builds the programs from Debian's
+# sources in target/recall: redis 6.0 of Debian 11, haproxy 2.6 of Debian 12, valkey 8.1 of Debian 13. What is there already is
+# taken as it is.
 #
-# Usage: ci/recall.sh [VMLINUX]
+# Usage: ci/recall.sh [VMLINUX]                   (Linux and all programs)
+#        ci/recall.sh PROGRAM=FILE...             (only these, built before: vmlinux=/boot/vmlinux redis=./redis-server)
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-vmlinux=${1:-}
-if [[ -z $vmlinux ]]; then
-    package=$(apt-cache depends linux-image-amd64-dbg | sed -n 's/^ *Depends: \(linux-image-6\.1\..*-dbg\)$/\1/p')
-    [[ -n $package ]] || { echo "recall: apt has no Linux 6.1 with debugging information; name a vmlinux" >&2; exit 2; }
-    (cd "$work" && apt-get download "$package" && dpkg-deb -x "$package"_*.deb .)
-    vmlinux=$(find "$work" -name 'vmlinux-*' -size +100M)
+work=$PWD/target/recall
+mkdir -p "$work"
+
+# Debian's kernel with debugging information.
+vmlinux() {
+    local file=$work/vmlinux package folder
+    if [[ ! -e $file ]]; then
+        package=$(apt-cache depends linux-image-amd64-dbg | sed -n 's/^ *Depends: \(linux-image-6\.1\..*-dbg\)$/\1/p')
+        [[ -n $package ]] || { echo "recall: apt has no Linux 6.1 with debugging information; name a vmlinux" >&2; exit 2; }
+        folder=$(mktemp -d -p "$work")
+        (cd "$folder" && apt-get download "$package" && dpkg-deb -x "$package"_*.deb .) >&2
+        mv "$(find "$folder" -name 'vmlinux-*' -size +100M)" "$file"
+        rm -r "$folder"
+    fi
+    echo "$file"
+}
+
+# The source of a package of some release of Debian's, without Debian's changes. Its newest revision may be of another mirror:
+# the source itself is enough.
+sources() {
+    local package=$1 release=$2 folder=$work/$1
+    local lists=$work/lists-$release
+    mkdir -p "$lists/partial" "$folder.download" "$folder"
+    echo "deb-src http://deb.debian.org/debian $release main" >"$lists.list"
+    local apt=(apt-get -qq "-oDir::Etc::SourceList=$lists.list" -oDir::Etc::SourceParts=/dev/null
+        "-oDir::State::Lists=$lists" -oAPT::Sandbox::User=root)
+    "${apt[@]}" update
+    (cd "$folder.download" && "${apt[@]}" source --download-only --only-source "$package" >&2) || true
+    tar xf "$(find "$folder.download" -name '*.orig.tar.*' ! -name '*.asc' | head -1)" -C "$folder" --strip-components=1
+}
+
+# A program: package, release, where it lies, and how it is made.
+built() {
+    local package=$1 release=$2 file=$work/$1/$3 place
+    shift 3
+    if [[ ! -e $file ]]; then
+        sources "$package" "$release"
+        place=$(dirname "$file")
+        make -C "$place" -j"$(nproc)" "$@" >&2
+    fi
+    echo "$file"
+}
+
+# What some crates and std put on one line, in the last versions that do.
+crates() {
+    local folder=$work/crates
+    mkdir -p "$folder/src"
+    cp ci/recall/crates.rs "$folder/src/main.rs"
+    cat >"$folder/Cargo.toml" <<'TOML'
+[package]
+name = "crates"
+version = "0.0.0"
+edition = "2021"
+
+[workspace]
+
+[dependencies]
+crossbeam-epoch = "=0.9.15"
+crossbeam-utils = "=0.8.17"
+dashmap = "=5.5.3"
+tokio = { version = "=1.28.2", features = ["rt-multi-thread", "sync"] }
+
+[profile.release]
+debug = 2
+TOML
+    cargo build --release --quiet --manifest-path "$folder/Cargo.toml" --target-dir "$folder/target" >&2
+    echo "$folder/target/release/crates"
+}
+
+# Needs libboost-dev.
+boost() {
+    g++ -O2 -g -pthread -o "$work/boost" ci/recall/boost.cpp >&2
+    echo "$work/boost"
+}
+
+cargo build --release --quiet -p tenure-cli
+
+programs=("$@")
+if [[ $# -eq 0 || $1 != *=* ]]; then
+    programs=("vmlinux=${1:-$(vmlinux)}"
+        "redis=$(built redis bullseye src/redis-server MALLOC=libc BUILD_TLS=no redis-server)"
+        "haproxy=$(built haproxy bookworm haproxy TARGET=linux-glibc DEBUG_CFLAGS=-g)"
+        "valkey=$(built valkey trixie src/valkey-server MALLOC=libc BUILD_TLS=no valkey-server)"
+        "crates=$(crates)"
+        "boost=$(boost)")
 fi
-
-cargo run --release -- layout "$vmlinux" --all --top 1000000 --json "$work/found.json" >/dev/null
-python3 - "$work/found.json" <<'PYTHON'
-import json, sys
-
-# The type, what is written, what suffers (alternatives), and the version with the repair.
-CASES = [
-    ("dentry", "d_lockref", "d_iname", "6.11"),
-    ("mm_struct", "mm_count", "membarrier_state", "6.5"),
-    ("file", "f_count", "f_op", "6.15"),
-    ("sock", "sk_drops", "sk_receive_queue sk_backlog sk_rx_dst sk_rcvbuf", "6.18"),
-    ("rq", "__lock", "nr_running", "7.0"),
-    ("address_space", "i_mmap_rwsem", "i_mmap", "6.9"),
-    ("pcpu_chunk", "free_bytes chunk_md", "base_addr", "6.5"),
-    ("Qdisc", "q.qlen state", "gso_skb", "6.19"),
-    ("inet_peer", "rate_tokens", "daddr refcnt", "6.14"),
-    ("dst_entry", "__refcnt __rcuref", "lwtstate", "6.4"),
-]
-CONTENDED = {"count", "atomic", "lock", "sequence", "written"}
-findings = json.load(open(sys.argv[1]))["findings"]
-
-
-def has(paths, words):
-    return any(f".{word}." in f".{path}." for path in paths for word in words.split())
-
-
-def rank(of, written, suffers):
-    for one in findings:
-        if of not in (one["type"], one["sharing"].get("inner")):
-            continue
-        beside = [word["path"] for word in one["victims"] if word["role"] not in CONTENDED]
-        contended = [word["path"] for word in one["victims"] if word["role"] in CONTENDED]
-        contended.append(one["contended"]["path"])
-        if has(contended, written) and has(contended + beside, suffers):
-            return one["rank"]
-    return None
-
-
-ranks = [rank(of, written, suffers) for of, written, suffers, _ in CASES]
-for (of, written, suffers, version), at in zip(CASES, ranks):
-    print(f"{at or 'not found':>9}  {of}: {written} beside {suffers} (apart since {version})")
-found = [at for at in ranks if at]
-first = sum(at <= 100 for at in found)
-print(f"{first} of {len(ranks)} among the first 100, {len(found)} among all {len(findings)}\n")
-for one in findings[:20]:
-    beside = " ".join(word["path"] for word in one["victims"][:4])
-    print(f"{one['rank']:>3}  {one['type']}: {one['contended']['path']} beside {beside}")
-PYTHON
+reports=()
+for program in "${programs[@]}"; do
+    report=$work/${program%%=*}.json
+    target/release/tenure layout "${program#*=}" --all --top 1000000 --json "$report" >/dev/null
+    reports+=("${program%%=*}=$report")
+done
+python3 ci/recall/ranks.py "${reports[@]}"

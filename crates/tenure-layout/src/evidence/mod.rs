@@ -8,7 +8,7 @@
 //!
 //! | conclusion | from |
 //! |---|---|
-//! | a contended word, whatever its type | an atomic addition or compare-exchange that some function other than a [setup](Function::is_setup) has |
+//! | a contended word, whatever its type | an atomic addition or compare-exchange that some function other than a [setup](Function::is_setup) has, at least one of four that write it |
 //! | a plain word that many CPUs write | a number that functions other than setups read and write back: two that take a lock or, in a kernel, whose functions all CPUs run, three |
 //! | an element for each thread | a function other than a setup writes one that a variable chooses, and none of its loops steps |
 //! | read-mostly | at least six functions read it, and only setups write it, or at most one function for six that read it |

@@ -194,3 +194,20 @@ fn the_heat_of_an_atomic_word_is_of_those_that_change_it_atomically() {
     };
     assert!(heat(WRITE) < heat(ADD), "plain writes are not atomic ones");
 }
+
+#[test]
+fn a_lock_guards_what_most_of_its_users_take_it_for() {
+    let Program { model, outer, .. } = program();
+    let all = [
+        ("take", Subject::Static(0), 0, ADD),
+        ("take", Subject::Type(outer), 48, WRITE),
+        ("also", Subject::Static(0), 0, ADD),
+        ("also", Subject::Type(outer), 48, READ),
+        ("peek", Subject::Type(outer), 48, READ),
+        ("outer_init", Subject::Type(outer), 48, WRITE),
+    ];
+    let evidence = Evidence::new(&model, &sweep(&all));
+    let (lock, ops) = (evidence.of_static(0, 0, 4), evidence.of_type(outer, 48, 8));
+    assert!((ops.used_with(&evidence, &lock).unwrap() - 2.0 / 3.0).abs() < 1e-9);
+    assert_eq!(ops.used_with(&evidence, &Uses::default()), None, "no function takes it");
+}

@@ -1,4 +1,4 @@
-//! Neighbouring elements of an array of plain words, where the code chooses an element by a variable.
+//! Neighbouring elements of an array of plain words, or behind a pointer, where the code chooses an element by a variable.
 //!
 //! `pending[id] = 0`, in a function that each thread runs with its own `id`: no word is atomic, no two threads write the same,
 //! and all write the same line. A loop that steps through the array is no sign of that. Arrays behind a pointer are found by
@@ -21,7 +21,7 @@ const LEAST_NUMBER: u64 = 4;
 
 const MOST_WORDS: usize = 64;
 
-/// Arrays whose elements have no contended word, and are written by index.
+/// Arrays whose elements have no contended word or lie behind a pointer, and are written by index.
 pub(super) fn find(layouts: &Layouts<'_>) -> Vec<Found> {
     let Some(evidence) = layouts.evidence else { return Vec::new() };
     let model = layouts.model;
@@ -44,7 +44,8 @@ pub(super) fn find(layouts: &Layouts<'_>) -> Vec<Found> {
     }
     for ty in evidence.chosen_types() {
         let is_composite = matches!(model[ty].kind, Kind::Composite { .. });
-        if is_composite && !model[ty].name.is_empty() && layouts.roles.of_type(ty).is_none() {
+        let may_be = layouts.roles.of_type(ty).is_none_or(Role::is_contended);
+        if is_composite && !model[ty].name.is_empty() && may_be {
             found.extend(in_array(layouts, evidence, Array::Pointed, 0, ty, 0));
         }
     }
@@ -75,7 +76,9 @@ fn in_array(
     count: u64,
 ) -> Option<Found> {
     let stride = layouts.size_of(element);
-    if stride == 0 || stride >= layouts.line_bytes || layouts.is_contended(element) {
+    // Of contended words every array is looked at, but for those behind a pointer.
+    let is_known = layouts.is_contended(element) && array != Array::Pointed;
+    if stride == 0 || stride >= layouts.line_bytes || is_known {
         return None;
     }
     let leaves = match layouts.model[element].kind {
@@ -116,7 +119,7 @@ fn in_array(
         let beside = beside(layouts, stride);
         let is_static = matches!(array, Array::Static(_));
         let signals = Signals {
-            is_plain: true,
+            is_plain: word.role == Role::Plain,
             chosen: Some(*how),
             strangers: true,
             beside,
@@ -136,6 +139,9 @@ fn in_array(
 /// How a leaf of an element that a variable chooses is written, if that may be one for each thread.
 fn how(model: &Model, array: Array, count: u64, leaf: &Leaf, uses: &Uses) -> Option<Chosen> {
     let is_number = match model[model.resolved(leaf.ty)].kind {
+        _ if leaf.role.is_contended() => true,
+        // Known to be something else.
+        _ if leaf.role != Role::Plain => return None,
         Kind::Scalar(Scalar::Integer | Scalar::Float) if leaf.size >= LEAST_NUMBER => true,
         Kind::Pointer(_) => false,
         _ => return None,
@@ -143,6 +149,7 @@ fn how(model: &Model, array: Array, count: u64, leaf: &Leaf, uses: &Uses) -> Opt
     if uses.is_empty() {
         return None;
     }
+    let is_contended = leaf.role.is_contended();
     if uses.counts.own > 0 {
         return Some(Chosen::Own);
     }
@@ -150,7 +157,7 @@ fn how(model: &Model, array: Array, count: u64, leaf: &Leaf, uses: &Uses) -> Opt
     if !is_number || count > MOST_THREADS {
         return None;
     }
-    if uses.updaters(false).next().is_some() || uses.atomics() > 0 {
+    if is_contended || uses.updaters(false).next().is_some() || uses.atomics() > 0 {
         return Some(Chosen::Updated);
     }
     (array != Array::Pointed).then_some(Chosen::Stored)

@@ -15,24 +15,26 @@
 //!
 //! | signal | says | from |
 //! |---|---|---|
-//! | `word` | the use of the contended word. All users of the object write a count, and its neighbours are innocent; a lock's writers are about to use its neighbours | 1 for a count, 0.8 for a word that rules call `written`, 0.6 for another atomic, 0.25 for a lock, 0.2 for a sequence count; 0.6 for these two beside other elements and variables, which they do not guard |
-//! | `neighbours` | how many on the line are likely to be read meanwhile: *s* / (*s* + 1.5), *s* being the sum of the victims' weights; in an array those of up to 3 elements beside one on the line. Each contended word of the line adds its own, in parts of the first | see below |
+//! | `word` | the use of the contended word. All users of the object write a count, and its neighbours are innocent; a lock's writers are about to use its neighbours | 1 for a count, 0.8 for a word that rules call `written`, 0.6 for another atomic, 0.25 for a lock and for a plain word that many functions write, 0.2 for a sequence count; 0.6 for locks and sequence counts beside other elements and variables, which they do not guard. Of elements that a variable chooses: 0.6 if it is the thread's own, else 0.4 if the element is read as well, 0.2 if not |
+//! | `neighbours` | how many on the line are likely to be read meanwhile: *s* / (*s* + 1.5), *s* being the sum of the victims' weights; in an array those of up to 3 elements beside one on the line. Each contended word of the line adds its own, in parts of the first; of plain words only the worst | see below |
 //! | `lifetime` | whether readers find the object without a lock | 1 with a member by which it waits for a grace period, and for variables; 0.85 with a count, 0.7 else |
 //! | `reach` | how many other types point to the object, to the struct that it starts with if that is the embedded one, or embed it | 0.4 for none, up to 1 with their logarithm; 1 for the type of one global object, 0.5 between variables |
 //! | `embedding` | whether one repair helps many, or many are hurt | 1 for a type that starts others, 0.9 for one that others embed elsewhere and for arrays and variables, 0.8 else |
-//! | `code` | how many functions change the word, and in loops; those that begin or end an object count for a quarter. Only where the code was read | 0.25 for none, up to 1 with their logarithm; 0.7 of that if none does so atomically |
+//! | `code` | how many functions change the word, atomically if any does, and in loops; those that begin or end an object count for a quarter. Only where the code was read | 0.25 for none, up to 1 with their logarithm; 0.7 of that if none does so atomically, or a single compare-exchange is all. Nearer to 1 by the share of atomic operands of which nothing is known |
 //! | `placement` | the share of possible addresses at which the two meet | 0.5, and half of that share |
 //!
 //! A victim's weight is 1 where rules or the code say `read_mostly`; otherwise it comes from its type: a function pointer or
 //! something constant 0.9, a pointer 0.7, a number 0.4, anything larger 0.3, a link of a hash table or tree that lookups walk 0.5, the links of a list 0.1, another contended
 //! word 0.2 (a lock) or 0.5, and 0.8 in another element or variable. Cold members have none. What a lock guards counts
-//! for 0.15 of that, because its reader holds the lock and so the line; a lock does not guard what is `read_mostly`,
-//! atomic, or a lock itself.
+//! for 0.15 of that, because its reader holds the lock and so the line; up to 0.4 if very many functions take the lock, because
+//! threads that wait for it take the line from its holder. A lock does not guard what is `read_mostly`, atomic, or a lock
+//! itself. Of variables it guards those of its own file, and those that most of their functions use with the lock taken. A plain word
+//! is most often written under a lock, so the same holds beside it: for readers that neither write it nor take a lock.
 //!
 //! Where the code was read, a neighbour's weight is the mean of that and of 0.2 to 1 with the logarithm of the functions that read
 //! it, and 0.3 of it if none does and it is not contended itself. The share of readers that do not take the lock beside them undoes half as much of what a lock
 //! takes away, and makes the lock as bad as another atomic word by the same measure. Where more than a fifth of the atomic
-//! operands are of nothing known, `code` is 1, and a neighbour that no code reads keeps its weight.
+//! operands are of nothing known, a neighbour that no code reads keeps its weight.
 //!
 //! The signals are those by which kernel developers repaired such structs (kind of atomic, read-mostly or written
 //! neighbours, cold fields, embedding, alignment). The numbers are judgement, not measurement: they only rank.
@@ -246,6 +248,9 @@ impl Found {
             ) => {
                 let variable = &model.statics()[index];
                 (&variable.name, variable.declared.as_ref())
+            }
+            (Site::Elements { array: Array::Pointed, element, .. }, None) => {
+                (&model[element].name, model[element].declared.as_ref())
             }
             _ => ("", None),
         }

@@ -55,7 +55,7 @@ impl<'a> Teller<'a> {
         match (self.found.type_id(), self.found.site) {
             (Some(id), _) => self.layouts.spelled(id),
             (None, Site::Statics { index }) => model.statics()[index].section.to_string(),
-            (None, Site::Elements { array, .. }) => self.array(array),
+            (None, Site::Elements { array, element, .. }) => self.array(array, element),
             (None, Site::Type { .. }) => String::new(),
         }
     }
@@ -73,8 +73,8 @@ impl<'a> Teller<'a> {
                 };
                 Sharing::Embedding { inner, member, offset }
             }
-            (Site::Elements { array, stride, count, .. }, _) => {
-                Sharing::Elements { array: self.array(array), stride, count }
+            (Site::Elements { array, element, stride, count }, _) => {
+                Sharing::Elements { array: self.array(array, element), stride, count }
             }
             (Site::Statics { index }, _) => {
                 let section = model.statics()[index].section.to_string();
@@ -84,7 +84,7 @@ impl<'a> Teller<'a> {
         }
     }
 
-    fn array(&self, array: Array) -> String {
+    fn array(&self, array: Array, element: TypeId) -> String {
         let model = self.layouts.model;
         match array {
             Array::Member { owner, member } => match &model[owner].kind {
@@ -94,10 +94,7 @@ impl<'a> Teller<'a> {
                 _ => self.layouts.spelled(owner),
             },
             Array::Static(index) => model.statics()[index].name.to_string(),
-            Array::Pointed => match self.found.type_id() {
-                Some(id) => format!("{}[]", self.layouts.spelled(id)),
-                None => String::new(),
-            },
+            Array::Pointed => format!("{}[]", self.layouts.spelled(element)),
         }
     }
 
