@@ -19,7 +19,7 @@ use crate::rules::Rules;
 use crate::sharing;
 use crate::suggest::{Pins, suggest};
 use tenure_find::{
-    CodeRead, OperandShare, Origin, Report, Scope, Source, Suggestion, Types, Unmended,
+    CodeRead, Finding, OperandShare, Origin, Report, Scope, Source, Suggestion, Types, Unmended,
 };
 use tenure_types::code::sweep::{self, Operands, Sweep};
 use tenure_types::model::{Format, Kind, Model, TypeId};
@@ -158,17 +158,15 @@ fn analyse(
     if let (Some(joined), Some(path)) = (&joined, &request.perf) {
         read.recorded = Some(Box::new(joined.recorded(path.display().to_string())));
     }
-    let finding = |entry: &Entry<'_>| match (&entry.what, &joined) {
-        (What::Own(own), Some(joined)) => joined.finding(entry, own),
-        (What::Own(_), None) => unreachable!("only a recording has findings of its own"),
-        (What::Listed(one), joined) => {
-            let mut finding = listed::finding(&layouts, one);
-            finding.rank = entry.rank as u64;
-            if let Some(joined) = joined {
-                joined.add_to(&mut finding, one.found);
-            }
-            finding
+    let finding = |entry: &Entry<'_>| {
+        let mut finding = match &entry.what {
+            What::Own(own) => own.finding.clone(),
+            What::Listed(one) => listed::finding(&layouts, one),
+        };
+        if let (What::Listed(one), Some(joined)) = (&entry.what, &joined) {
+            joined.add_to(&mut finding, one.found);
         }
+        Finding { rank: entry.rank as u64, ..finding }
     };
     let findings = reported.iter().map(finding).collect();
     let mut report = Report::new(Source::Types(read), request.line_bytes, findings);

@@ -56,7 +56,7 @@ fn repair(text: &mut Text, suggestion: &Suggestion) {
 
 fn headline(text: &mut Text, finding: &Finding) {
     let style = text.style();
-    let place = format!("{:>4}. {:>4}  ", finding.rank, words::score_of_finding(finding));
+    let place = format!("{:>4}. {:>4}  ", finding.rank, words::shown_score(finding));
     let room = text.width().saturating_sub(INDENT);
     let instances = words::instances(finding);
     let room = room.saturating_sub(instances.len());

@@ -87,7 +87,7 @@ fn draw(text: &mut Text, report: &Report, map: &TypeMap, findings: &[&Finding]) 
 fn explain(text: &mut Text, report: &Report, finding: &Finding) {
     let style = text.style();
     let (word, line_bytes) = (&finding.contended, report.line_bytes);
-    let score = words::score_of_finding(finding);
+    let score = words::shown_score(finding);
     let heading = format!("Rank {}, score {score} of 100", finding.rank);
     let confidence = format!("confidence {}", words::level(finding.confidence.level));
     text.line_with(&Styled::new(&heading, |text| style.strong(text)), &confidence, 2);

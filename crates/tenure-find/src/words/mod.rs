@@ -37,7 +37,7 @@ pub(super) fn score(score: f64) -> String {
 }
 
 /// The score of a finding: none of what only measuring shows.
-pub(super) fn score_of_finding(finding: &Finding) -> String {
+pub(super) fn shown_score(finding: &Finding) -> String {
     if finding.signals.is_empty() { "–".to_owned() } else { score(finding.score) }
 }
 

@@ -63,15 +63,14 @@ pub(crate) struct Entry<'f> {
 pub(crate) enum What<'f> {
     Listed(Listed<'f>),
     /// Measured alone.
-    Own(Own),
+    Own(Box<Own>),
 }
 
 /// A line of which no finding has a word.
 #[derive(Debug)]
 pub(crate) struct Own {
     subject: Subject,
-    /// The one that is stored to most first.
-    parts: Vec<usize>,
+    pub(crate) finding: Finding,
 }
 
 impl<'f> Entry<'f> {
@@ -131,11 +130,13 @@ impl<'a> Joined<'a> {
             let What::Listed(one) = &entry.what else { continue };
             entry.heat = self.by.of(&self.parts.sum(&self.parts_of(one.found)));
         }
-        for own in self.own() {
-            let heat = self.by.of(&self.parts.sum(&own.parts));
+        for parts in self.lines() {
+            let heat = self.by.of(&self.parts.sum(&parts));
+            let mut own = self.own(&parts);
             let (name, declared) = own.subject(self.layouts);
             let origin = origins.origin(name, declared);
-            entries.push(Entry { rank: 0, heat, origin, what: What::Own(own) });
+            own.finding.origin = origin;
+            entries.push(Entry { rank: 0, heat, origin, what: What::Own(Box::new(own)) });
         }
         entries.sort_by_key(|entry| std::cmp::Reverse(entry.heat));
         (1..).zip(&mut entries).for_each(|(rank, entry)| entry.rank = rank);
@@ -196,10 +197,10 @@ impl<'a> Joined<'a> {
     }
 
     /// A finding that measuring alone shows.
-    pub(crate) fn finding(&self, entry: &Entry<'_>, own: &Own) -> Finding {
+    fn own(&self, parts: &[usize]) -> Own {
         let layouts = self.layouts;
         let mut words: Vec<Word> = Vec::new();
-        for at in &own.parts {
+        for at in parts {
             let (part, measured) = self.parts.all()[*at];
             let (_, word) = self.word_of(&part);
             match words.iter_mut().find(|known| known.path == word.path) {
@@ -211,14 +212,14 @@ impl<'a> Joined<'a> {
         if !contended.role.is_contended() {
             contended.role = Role::Written;
         }
-        let (type_name, sharing) = match own.subject {
-            Subject::Type(id) => (layouts.spelled(id), Sharing::Within),
+        let (first, _) = self.parts.all()[parts[0]];
+        let (type_name, declared, sharing) = match first.subject {
+            Subject::Type(id) => (layouts.spelled(id), layouts.declared(id), Sharing::Within),
             Subject::Static(index) => {
                 let variable = &layouts.model.statics()[index as usize];
                 let section = variable.section.to_string();
-                let inside = u64::from(self.parts.all()[own.parts[0]].0.offset);
-                let address = variable.address.saturating_add(inside);
-                (section.clone(), Sharing::Statics { section, address })
+                let address = variable.address.saturating_add(first.offset.into());
+                (section.clone(), None, Sharing::Statics { section, address })
             }
         };
         let kind = match (words.is_empty(), contended.role) {
@@ -226,20 +227,20 @@ impl<'a> Joined<'a> {
             (true, Role::Lock) => Problem::Lock,
             (true, _) => Problem::HotWord,
         };
-        Finding {
-            rank: entry.rank as u64,
+        let finding = Finding {
+            rank: 0,
             type_name,
-            declared: own.type_id().and_then(|id| layouts.declared(id)),
+            declared,
             sharing,
             kind,
             contended,
             victims: words,
             score: 0.0,
             signals: Vec::new(),
-            origin: entry.origin,
+            origin: Origin::Yours,
             instances: 1,
             observed: None,
-            measured: self.measured(&own.parts),
+            measured: self.measured(parts),
             confidence: Confidence {
                 level: Level::High,
                 placements: 1.0,
@@ -248,7 +249,8 @@ impl<'a> Joined<'a> {
             repairs: Vec::new(),
             forecast: None,
             pattern: None,
-        }
+        };
+        Own { subject: first.subject, finding }
     }
 
     /// Marks the contended word of such a finding in its type's map, which types alone do not know as contended.
@@ -265,8 +267,8 @@ impl<'a> Joined<'a> {
         Some(self.parts.sum(parts)).filter(|sum| sum.samples > 0)
     }
 
-    /// Lines with HITM of which no finding has a word.
-    fn own(&self) -> Vec<Own> {
+    /// The parts of each line with HITM of which no finding has a word, the one that is stored to most first.
+    fn lines(&self) -> Vec<Vec<usize>> {
         let mut lines: BTreeMap<(Option<TypeId>, u64), Vec<usize>> = BTreeMap::new();
         for (at, (part, _)) in self.parts.all().iter().enumerate() {
             let (ty, start) = match part.subject {
@@ -282,16 +284,15 @@ impl<'a> Joined<'a> {
         lines.retain(|_, parts| {
             parts.iter().any(|at| hitm(at) > 0) && !parts.iter().any(|at| self.covered.contains(at))
         });
-        let of = |mut parts: Vec<usize>| {
+        for parts in lines.values_mut() {
             // The word that is stored to moves the line; those that are loaded wait for it.
             let key = |at: &usize| {
                 let Measured { stores, hitm, weight, .. } = self.parts.all()[*at].1;
                 (stores, hitm, weight)
             };
             parts.sort_by_key(|at| std::cmp::Reverse(key(at)));
-            Own { subject: self.parts.all()[parts[0]].0.subject, parts }
-        };
-        lines.into_values().map(of).collect()
+        }
+        lines.into_values().collect()
     }
 
     /// The type, and what lies at a part of it; of a variable, its name.

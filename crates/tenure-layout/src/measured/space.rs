@@ -250,7 +250,7 @@ impl<'p> Spaces<'p> {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::*;
 
@@ -263,11 +263,10 @@ mod tests {
         let entry = program.loaded.symbol("main").unwrap();
         let path = program.path.display().to_string();
         let build_id = program.loaded.build_id.clone();
-        let offset = (0..1 << 32)
-            .step_by(1 << 12)
-            .find(|page| program.loaded.address_of(page + (entry & 0xfff), true) == Some(entry));
-        let offset = offset.unwrap();
-        let start = (entry & !0xfff) + bias;
+        let page = entry & !0xfff;
+        let holds = |offset: &u64| program.loaded.bias_of(page, *offset, 1 << 12, true) == Some(0);
+        let offset = (0..1 << 32).step_by(1 << 12).find(holds).unwrap();
+        let start = page + bias;
         let mapping =
             Mapping { pid, start, length: 1 << 12, offset, is_code: true, path, build_id };
         (Change::Map(mapping), entry)

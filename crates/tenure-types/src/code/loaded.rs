@@ -65,19 +65,8 @@ impl Loaded {
         })
     }
 
-    /// The address that the file gives to the byte at an offset of it, in code or in data: linkers let segments share
-    /// pages of the file.
-    #[must_use]
-    pub fn address_of(&self, offset: u64, in_code: bool) -> Option<u64> {
-        let holds = |one: &&Segment| {
-            one.is_code == in_code
-                && offset.checked_sub(one.file).is_some_and(|in_it| in_it < one.file_size)
-        };
-        let found = self.segments.iter().find(holds)?;
-        found.address.checked_add(offset - found.file)
-    }
-
-    /// By how much a mapping moves the file's addresses: of so many bytes, beginning at an offset of the file.
+    /// By how much a mapping moves the file's addresses: of so many bytes, beginning at an offset of the file, as code or as
+    /// data, since linkers let segments share pages of the file.
     #[must_use]
     pub fn bias_of(&self, start: u64, offset: u64, length: u64, in_code: bool) -> Option<u64> {
         // The mapping begins with the page that the segment begins in.

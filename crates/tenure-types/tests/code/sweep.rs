@@ -6,6 +6,7 @@ use object::{Object as _, ObjectSection as _};
 
 use super::assembler::Assembler;
 use super::compile::{Sample, each};
+use tenure_types::code::Loaded;
 use tenure_types::code::sweep::{self, Counts, Subject, Sweep};
 use tenure_types::model::Model;
 use tenure_types::read::{Input, Options};
@@ -248,4 +249,20 @@ fn functions_that_share_their_code_are_not_decoded_again_and_again() {
     let options = Options { debug_file: Some(made), ..Options::default() };
     let (_, sweep) = sweep::read(&Input::File(stripped), &options, &()).unwrap();
     assert_eq!(sweep.unwrap().skipped, 1, "the unit is left at some point");
+}
+
+#[test]
+fn what_an_instruction_accesses_is_said_of_those_that_were_asked_about() {
+    each("sweep.c", true, |what, sample| {
+        let start = Loaded::open(&sample.path).unwrap().symbol("get").unwrap();
+        let asked: Vec<u64> = (start..start + 16).collect();
+        let input = Input::File(sample.path.clone());
+        let (model, sweep) = sweep::read_at(&input, &Options::default(), &asked, &()).unwrap();
+        let at = sweep.unwrap().at;
+        let [(address, part)] = at[..] else { panic!("{what}: {at:?}") };
+        let Subject::Type(id) = part.subject else { panic!("{what}: {part:?}") };
+        assert!(asked.contains(&address), "{what}");
+        assert_eq!((&*model[id].name, part.offset), ("session", REFS), "{what}");
+        assert!(Swept::of(sample).sweep.at.is_empty(), "{what}: nothing was asked");
+    });
 }

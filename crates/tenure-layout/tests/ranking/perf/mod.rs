@@ -86,10 +86,9 @@ impl Program {
 
     /// Where the code lies in the file.
     fn code(&self) -> u64 {
-        let main = self.loaded.symbol("main").unwrap();
-        let is_page =
-            |page: &u64| self.loaded.address_of(page + (main & 0xfff), true) == Some(main);
-        (0..1 << 20).step_by(1 << 12).find(is_page).unwrap()
+        let page = self.loaded.symbol("main").unwrap() & !0xfff;
+        let holds = |offset: &u64| self.loaded.bias_of(page, *offset, 1 << 12, true) == Some(0);
+        (0..1 << 20).step_by(1 << 12).find(holds).unwrap()
     }
 
     fn map(&self, writer: &mut Writer) {
