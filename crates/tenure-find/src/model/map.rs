@@ -90,7 +90,7 @@ pub struct Suggestion {
     /// By what it helps.
     #[serde(default)]
     pub means: Means,
-    /// Bytes that an object takes more; of what is split off with the line that holds it.
+    /// Bytes that an object takes more, with the lines that hold what is split off.
     #[serde(default)]
     pub price: i64,
     /// In a sentence: what moves where and why, and what it costs.

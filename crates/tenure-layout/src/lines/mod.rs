@@ -115,7 +115,7 @@ impl<'a> Layouts<'a> {
         Self { evidence, ..self }
     }
 
-    /// With some types in another order; if one changes size, every type that embeds it must be among them.
+    /// With some types in another layout. If one changes size, ask only for those types that embed it which are among them.
     pub(crate) fn arranged(&self, arranged: HashMap<TypeId, Arranged>) -> Layouts<'a> {
         let Self { model, roles, line_bytes, evidence, .. } = *self;
         Layouts { model, roles, line_bytes, evidence, facts: Arc::clone(&self.facts), arranged }

@@ -48,7 +48,10 @@ pub(super) fn suggestion(layouts: &Layouts<'_>, plan: &Plan, means: Means) -> Op
         .chain(unchanged(layouts, plan).filter(|_| !is_resized || means == Means::Order))
         .collect();
     let line = layouts.line_bytes;
-    let held = if means == Means::Split { line } else { 0 };
+    // What is split off, in lines of its own.
+    let away = first.away.iter().flat_map(|unit| first.units.units[*unit].members.clone());
+    let held = away.map(|at| layouts.bytes_of(&members(layouts, first)[at])).sum::<u64>();
+    let held = held.next_multiple_of(line);
     let price = i64::try_from(placed.size.saturating_add(held)).ok()?
         - i64::try_from(first.units.size).ok()?;
     let model_name = &layouts.model[id].name;
@@ -58,7 +61,7 @@ pub(super) fn suggestion(layouts: &Layouts<'_>, plan: &Plan, means: Means) -> Op
         _ => {
             let apart = apart(first);
             let words: Vec<String> = apart.iter().map(|unit| name(layouts, first, *unit)).collect();
-            words::apart(means, model_name, &words, sizes, (line, price))
+            words::apart(means, model_name, &words, sizes, (line, held, price))
         }
     };
     let mut notes = notes(layouts, &after, plan, &ids, means);

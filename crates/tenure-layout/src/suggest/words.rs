@@ -60,7 +60,7 @@ pub(super) fn apart(
     name: &str,
     words: &[String],
     (before, after): (u64, u64),
-    (line, price): (u64, i64),
+    (line, held, price): (u64, u64, i64),
 ) -> String {
     let (its, them) = if words.len() == 1 { ("its", "it") } else { ("their", "them") };
     let words = listed(words);
@@ -70,8 +70,8 @@ pub(super) fn apart(
     };
     match means {
         Means::Split => format!(
-            "Split {words} off to a line of {its} own, and leave a pointer to {them}: {size}, the line takes {line}, \
-             together {price:+} an object, and each use follows the pointer."
+            "Split {words} off to lines of {its} own, and leave a pointer to {them}: {size}, what is split off takes \
+             {held}, together {price:+} an object, and each use follows the pointer."
         ),
         _ => format!(
             "Give {words} lines of {its} own, aligned to {line} bytes: {size}, {price:+} an object."
