@@ -388,6 +388,8 @@ impl<'a> Joined<'a> {
                 Array::Static(index) => {
                     self.parts.of_static(index, leaf.offset, leaf.size, &mut parts);
                 }
+                // Objects of the element's type are all that is known: see above.
+                Array::Pointed => {}
                 Array::Member { owner, member } => {
                     let model = self.layouts.model;
                     if let Kind::Composite { members, .. } = &model[owner].kind
