@@ -10,7 +10,7 @@ mod run;
 mod serve;
 mod sim;
 mod support;
-#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod watch;
 
 use support::{is_refused, tenure, tenure_in, text};

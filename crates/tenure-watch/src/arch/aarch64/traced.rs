@@ -87,10 +87,8 @@ fn is_call(thread: Pid, ip: u64) -> bool {
 
 /// Sets watchpoints on those words that are not zero, as far as there are so many. Which were set: a bit for each.
 pub(crate) fn arm(thread: Pid, words: &[u64; WORDS]) -> Result<u8, Errno> {
-    let mut watch = Watch::default();
-    get(thread, WATCH, &mut watch)?;
-    let count = usize::try_from(watch.info & 0xff).unwrap_or(0).min(WORDS);
-    let armed = (0..count).filter(|which| words[*which] != 0).map(|which| 1 << which).sum();
+    let wanted = (0..slots(thread)?).filter(|which| words[*which] != 0);
+    let armed = wanted.map(|which| 1 << which).sum();
     if armed == 0 {
         return Err(Errno::ENOSPC);
     }
@@ -98,10 +96,17 @@ pub(crate) fn arm(thread: Pid, words: &[u64; WORDS]) -> Result<u8, Errno> {
     Ok(armed)
 }
 
+/// How many watchpoints there are; of more than can be used, so many.
+fn slots(thread: Pid) -> Result<usize, Errno> {
+    let mut watch = Watch::default();
+    get(thread, WATCH, &mut watch)?;
+    Ok(usize::try_from(watch.info & 0xff).unwrap_or(0).min(WORDS))
+}
+
 /// Takes away all watchpoints but these. Those that the thread has met see its stores alone from now on, so that it gets past
 /// a load.
 pub(crate) fn keep(thread: Pid, words: &[u64; WORDS], armed: u8, met: u8) -> Result<(), Errno> {
-    let (mut watch, length) = watched(words, armed, met);
+    let (mut watch, length) = watched(&words[..slots(thread)?], armed, met);
     let request = libc::PTRACE_SETREGSET;
     // SAFETY: it is a whole struct of so many bytes or more.
     unsafe { transfer(request, thread, WATCH, (&raw mut watch).cast(), length) }?;
@@ -109,12 +114,12 @@ pub(crate) fn keep(thread: Pid, words: &[u64; WORDS], armed: u8, met: u8) -> Res
 }
 
 /// Registers with watchpoints on these words, and how many of their bytes are meant: those behind the last word are left alone.
-fn watched(words: &[u64; WORDS], armed: u8, met: u8) -> (Watch, usize) {
+fn watched(words: &[u64], armed: u8, met: u8) -> (Watch, usize) {
     let mut watch = Watch::default();
-    for (which, slot) in watch.slots.iter_mut().take(WORDS).enumerate() {
+    for (which, (slot, &address)) in watch.slots.iter_mut().zip(words).enumerate() {
         if armed & 1 << which != 0 {
             let control = if met & 1 << which != 0 { STORED } else { BOTH };
-            *slot = Slot { address: words[which], control, padding: 0 };
+            *slot = Slot { address, control, padding: 0 };
         }
     }
     let count = words.iter().rposition(|word| *word != 0).map_or(0, |last| last + 1);
@@ -192,6 +197,9 @@ mod tests {
         let (both, stored) = (on(0x1000, 0x1ffd), on(0x1038, 0x1ff5));
         assert_eq!(watch.slots[..4], [both, Slot::default(), stored, Slot::default()]);
         assert_eq!(length, 8 + 3 * 16);
+        // A processor with two has no others, on or off.
+        let (watch, length) = watched(&WORDS_OF_A_LINE[..2], 0b0011, 0);
+        assert_eq!((watch.slots[2], length), (Slot::default(), 8 + 2 * 16));
         assert_eq!(size_of::<General>(), 34 * 8);
         assert_eq!(size_of::<Watch>(), 8 + 16 * 16);
     }
