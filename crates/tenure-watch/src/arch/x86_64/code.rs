@@ -107,7 +107,7 @@ fn in_turn(ip: u64, read: Read<'_>) -> Option<Decoded> {
             }
             // Not taken in a turn.
             FlowControl::Next | FlowControl::ConditionalBranch if !one.is_invalid() => {
-                turn.push(one)
+                turn.push(one);
             }
             _ => return None,
         }
