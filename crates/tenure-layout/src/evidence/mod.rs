@@ -27,8 +27,11 @@ use tenure_find::Role;
 use tenure_types::code::sweep::{Counts, Part, Subject, Sweep};
 use tenure_types::model::{Kind, Member, Model, Name, Scalar, TypeId};
 
-/// Functions that update a plain word, if they take a lock; and where any function may run on any CPU.
-const UPDATERS: (usize, usize) = (2, 3);
+/// Functions that take a lock and update a plain word.
+const UPDATERS: usize = 2;
+
+/// The same whether they take a lock or not, where any function may run on any CPU.
+const UPDATERS_OF_A_KERNEL: usize = 3;
 
 /// Functions that make a reader frequent.
 pub(crate) const MANY: usize = 6;
@@ -238,7 +241,7 @@ impl Evidence {
             all += 1;
             with += usize::from(self.takes_lock(function));
         }
-        with >= UPDATERS.0 || (self.is_kernel && all >= UPDATERS.1)
+        with >= UPDATERS || (self.is_kernel && all >= UPDATERS_OF_A_KERNEL)
     }
 
     fn role(&self, uses: &Uses) -> Option<Role> {

@@ -72,12 +72,12 @@ fn in_array(
     let most = MOST_LOOKS / leaves.len().max(1) + 1;
     for word in leaves.iter().filter(|leaf| leaf.role.is_contended()).take(most) {
         let mut victims = Vec::new();
-        let uses = any_uses(layouts, &flat, array, word);
+        let uses = any_uses(layouts, &flat, (array, element), word);
         for leaf in &leaves {
             let Some(said) = weight::of_stranger(layouts, leaf) else { continue };
             let share = meetings(layouts, start, stride, count, word, leaf);
             if share > 0.0 {
-                let seen = uses.as_ref().zip(any_uses(layouts, &flat, array, leaf));
+                let seen = uses.as_ref().zip(any_uses(layouts, &flat, (array, element), leaf));
                 let seen = seen.as_ref().map(|(word, leaf)| (*word, leaf));
                 victims.push((share, Sufferer::new(layouts, word.role, leaf, said, seen, 0)));
             }
@@ -105,7 +105,11 @@ fn in_array(
 }
 
 /// What the code does to a leaf of an array's elements.
-pub(super) fn uses(layouts: &Layouts<'_>, array: Array, leaf: &Leaf) -> Option<Uses> {
+pub(super) fn uses(
+    layouts: &Layouts<'_>,
+    (array, element): (Array, TypeId),
+    leaf: &Leaf,
+) -> Option<Uses> {
     let evidence = layouts.evidence?;
     Some(match array {
         Array::Member { owner, member } => {
@@ -114,10 +118,7 @@ pub(super) fn uses(layouts: &Layouts<'_>, array: Array, leaf: &Leaf) -> Option<U
             evidence.of_type(owner, start.saturating_add(leaf.offset), leaf.size)
         }
         Array::Static(index) => evidence.of_static(index, leaf.offset, leaf.size),
-        Array::Pointed => {
-            let at = if leaf.is_whole() { leaf.ty } else { leaf.owner };
-            evidence.of_direct(at, leaf.offset, leaf.size)
-        }
+        Array::Pointed => evidence.of_direct(element, leaf.offset, leaf.size),
     })
 }
 
@@ -125,7 +126,7 @@ pub(super) fn uses(layouts: &Layouts<'_>, array: Array, leaf: &Leaf) -> Option<U
 pub(super) fn any_uses(
     layouts: &Layouts<'_>,
     flat: &Flat,
-    array: Array,
+    array: (Array, TypeId),
     leaf: &Leaf,
 ) -> Option<Uses> {
     flat.uses(layouts, leaf).filter(|all| !all.is_empty()).or_else(|| uses(layouts, array, leaf))

@@ -102,11 +102,11 @@ impl<'a> Teller<'a> {
     fn uses(&self, leaf: &Leaf, variable: usize) -> Option<(&'a Evidence, Uses)> {
         let uses = match (self.found.site, &self.flat) {
             (Site::Statics { .. }, _) => statics::uses(self.layouts, variable, leaf),
-            (Site::Elements { array, .. }, _) if self.found.signals.chosen.is_some() => {
-                elements::uses(self.layouts, array, leaf)
+            (Site::Elements { array, element, .. }, _) if self.found.signals.chosen.is_some() => {
+                elements::uses(self.layouts, (array, element), leaf)
             }
-            (Site::Elements { array, .. }, Some(flat)) => {
-                elements::any_uses(self.layouts, flat, array, leaf)
+            (Site::Elements { array, element, .. }, Some(flat)) => {
+                elements::any_uses(self.layouts, flat, (array, element), leaf)
             }
             (_, Some(flat)) => flat.uses(self.layouts, leaf),
             _ => None,

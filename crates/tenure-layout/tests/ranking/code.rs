@@ -52,9 +52,10 @@ API void *base_of(struct lone *l) { return l->base; }
 API void finish(long id) { pending[id]++; }
 API void reset(void) { for (long id = 0; id < 16; id++) swept[id] += id; }
 API void work(struct pool *p, long id) { p->workers[id].done++; }
-struct cell { long hits; long id; };
+struct tally { long misses, hits; };
+struct cell { long id; struct tally tally; };
 struct cells { struct cell *all; };
-API void hit_cell(struct cells *c, long id) { __atomic_fetch_add(&c->all[id].hits, 1, __ATOMIC_RELAXED); }
+API void hit_cell(struct cells *c, long id) { __atomic_fetch_add(&c->all[id].tally.hits, 1, __ATOMIC_RELAXED); }
 int main(int count, char **all) { return count > 99 ? read0((struct session *)all) : 0; }
 ";
 
@@ -177,5 +178,5 @@ fn elements_that_a_variable_chooses_share_lines_and_those_that_a_loop_steps_thro
     assert_eq!(elements("worker[]").unwrap().contended.path, "[0].done");
     assert_eq!(elements("swept"), None);
     let cells = elements("cell[]").unwrap();
-    assert_eq!((&*cells.contended.path, cells.contended.role), ("[0].hits", Role::Atomic));
+    assert_eq!((&*cells.contended.path, cells.contended.role), ("[0].tally.hits", Role::Atomic));
 }
