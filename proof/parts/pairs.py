@@ -5,6 +5,8 @@ import os
 import re
 import statistics
 
+from parts.shell import fail
+
 
 def interval(values):
     """Of the median, at least 95 %, from the order of the values, of which it takes six."""
@@ -47,7 +49,13 @@ def last_number(output):
 
 
 def first_match(pattern):
-    return lambda output: float(re.search(pattern, output)[1])
+    """The groups of what a pattern matches first in an output."""
+    def read(output):
+        if found := re.search(pattern, output):
+            return found.groups()
+        return fail(f"{pattern!r} matches nothing in\n{output[-2000:]}")
+
+    return read
 
 
 def load():

@@ -12,8 +12,8 @@ SECONDS = {"ps": 1e-12, "ns": 1e-9, "µs": 1e-6, "us": 1e-6, "ms": 1e-3, "s": 1}
 def criterion(bench, pattern):
     """One benchmark of a crate that uses criterion, for a second: its file, arguments, and how to read operations per second."""
     def read(output):
-        found = re.search(r"time: +\[\S+ \S+ (\S+) (\S+)", output)
-        return 1 / (float(found[1]) * SECONDS[found[2]])
+        time, unit = pairs.first_match(r"time: +\[\S+ \S+ (\S+) (\S+)")(output)
+        return 1 / (float(time) * SECONDS[unit])
 
     return bench, ["--bench", pattern, "--warm-up-time", "0.3", "--measurement-time", "1", "--noplot", "--discard-baseline"], read
 
