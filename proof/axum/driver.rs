@@ -24,14 +24,19 @@ async fn greet<P: Deref<Target = App>>(State(app): State<P>) -> &'static str {
 fn run<P: Deref<Target = App> + Clone + Send + Sync + 'static>(words: &[String], app: P) {
     let router = Router::new().route("/", get(greet::<P>)).with_state(app);
     if words[1] == "serve" {
-        let workers = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_io().build().unwrap();
+        let workers = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .enable_io()
+            .build()
+            .unwrap();
         return workers.block_on(async {
             let listener = tokio::net::TcpListener::bind(&words[2]).await.unwrap();
             axum::serve(listener, router).await.unwrap();
         });
     }
     timed::rate(words[2].parse().expect("how many threads"), |_| {
-        let (runtime, router) = (tokio::runtime::Builder::new_current_thread().build().unwrap(), router.clone());
+        let (runtime, router) =
+            (tokio::runtime::Builder::new_current_thread().build().unwrap(), router.clone());
         move || {
             let request = Request::get("/").body(Body::empty()).unwrap();
             let response = runtime.block_on(router.clone().oneshot(request)).unwrap();

@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 /// Calls `work` once in each thread, then what it returned until the time is over. Prints operations per second.
 pub fn rate<W: FnMut()>(threads: usize, work: impl Fn(usize) -> W + Sync) {
-    let millis = std::env::var("MILLIS").map_or(500, |text| text.parse().expect("MILLIS is a number"));
+    let millis =
+        std::env::var("MILLIS").map_or(500, |text| text.parse().expect("MILLIS is a number"));
     let (start, is_over) = (Barrier::new(threads + 1), AtomicBool::new(false));
     let sum: f64 = std::thread::scope(|scope| {
         let each = (0..threads).map(|thread| {
