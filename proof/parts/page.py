@@ -33,7 +33,7 @@ def of_proof(result):
     if "measure" not in result:
         return "Not measured yet.\n"
     lines = [f"Measured {result['date']} on {result['cpus']} virtual CPUs, nice {result['nice']}; the edit adds {result['added']} lines and removes "
-             f"{result['removed']}; {result['seconds'] / 60:.0f} minutes.", ""]
+             f"{result['removed']}.", ""]
     if record := result.get("record"):
         lines += ["| recorded | finding | predicted gain where this line alone counts, on 2 CPUs / 64 / 128 | of the whole program, "
                   "with the report's repairs |", "|---|---|---|---|"]
@@ -55,7 +55,13 @@ def of_proof(result):
 
 
 def of_all(results):
-    lines = ["| program | benchmark | predicted, 2 CPUs / 64 / 128 | measured on 2 | to itself | lines + / - |", "|---|---|---|---|---|---|"]
+    measured = [result for result in results.values() if "measure" in result]
+    loads = [load for result in measured for it in result["measure"].values() for load in it["load"]]
+    if not measured:
+        return "Not measured yet.\n"
+    which = lambda key: " and ".join(sorted({f"{result[key]}" for result in measured}))
+    lines = [f"Measured {which('date')} on {which('cpus')} virtual CPUs, nice {which('nice')}, at a load of {min(loads):.0f} to {max(loads):.0f}.", ""]
+    lines += ["| program | benchmark | predicted, 2 CPUs / 64 / 128 | measured on 2 | to itself | lines + / - |", "|---|---|---|---|---|---|"]
     for name, result in results.items():
         if "measure" not in result:
             continue
