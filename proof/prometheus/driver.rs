@@ -1,11 +1,11 @@
-//! One counter that THREADS threads add to: `int` or `float`; or with `work`, a request of about NS nanoseconds between two additions.
+//! One counter that THREADS threads add to, `int` or `float`, with STEPS of work between two additions.
 
 use prometheus::{Counter, IntCounter};
 use std::hint::black_box;
 
 mod timed;
 
-/// Steps of a generator of random numbers, each about a nanosecond.
+/// Steps of a generator of random numbers, a few nanoseconds each.
 fn request(mut state: u64, steps: u64) -> u64 {
     for _ in 0..steps {
         state ^= state << 13;

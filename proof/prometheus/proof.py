@@ -27,7 +27,7 @@ proof = CrateProof(
     cases={
         "ours: IntCounter, 2 threads, additions/s": ["2", "int", "0"],
         "ours: Counter, 2 threads": ["2", "float", "0"],
-        "ours: IntCounter, 2 threads, 100 ns of work between": ["2", "int", "100"],
+        "ours: IntCounter, 2 threads, half a microsecond of work between": ["2", "int", "100"],
     },
     record={"int": (["2", "int", "0"], ["Value"], "cells"), "int-work": (["2", "int", "100"], ["Value"], "cells")},
     tests=["--lib"],
