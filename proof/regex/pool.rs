@@ -9,6 +9,8 @@ pub(super) struct Pool<T, F> {
     create: F,
 }
 
+// A `SlotPool` asks for more, since its objects can be shared. These are not.
+impl<T: UnwindSafe, F: UnwindSafe> UnwindSafe for Pool<T, F> {}
 impl<T: UnwindSafe, F: UnwindSafe + RefUnwindSafe> RefUnwindSafe for Pool<T, F> {}
 
 impl<T: Send + 'static, F> Pool<T, F> {
