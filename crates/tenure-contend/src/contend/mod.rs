@@ -135,15 +135,13 @@ impl Word {
     }
 
     /// Whether it is a lock: one of the C library's, or a word that is taken by a compare-exchange and given back by
-    /// another operation. An upgrade of a `Weak` and the drop after it are these too, so a name may say otherwise.
+    /// another operation. An upgrade of a `Weak` and the drop after it look like the latter, so a name may say otherwise.
     #[must_use]
     pub fn is_lock(&self) -> bool {
-        if self.counts_references {
-            return false;
-        }
         let has = |wanted: &[Access]| self.uses.iter().any(|use_| wanted.contains(&use_.access));
         has(&[Access::Lock, Access::Unlock])
-            || (has(&[Access::CompareExchange])
+            || (!self.counts_references
+                && has(&[Access::CompareExchange])
                 && has(&[Access::Add, Access::Exchange, Access::Store]))
     }
 }

@@ -59,6 +59,7 @@ mod tests {
             ("flags that are set beside a count", &[(Add, 2), (Exchange, 2)], "", Value::State),
             ("std's mutex", &[(CompareExchange, 1), (Exchange, 2)], "inner", Value::Unknown),
             ("a lock of the C library", &[(Lock, 1)], "lock", Value::Unknown),
+            ("the same by another name", &[(Lock, 1), (Add, 1)], "strong", Value::Unknown),
             ("a flag", &[(Store, 1), (Load, 2)], "stop", Value::Unknown),
         ] {
             let one = |&(access, code)| Use { access, code, threads: BTreeMap::from([(1, 9)]) };
