@@ -23,6 +23,11 @@ pub(crate) const WORDS: usize = 4;
 
 /// A breakpoint turns itself off after so many hits: two in a row tell a lock's taking from its release, and a load from the
 /// store that follows it. There has to be an end: on aarch64 the kernel's step over a load exclusive makes its store fail.
+///
+/// With ptrace it is less on aarch64, where a thread meets a breakpoint before the access, and once more as it goes on. A store
+/// or an atomic instruction takes both hits, for one sample: a lock's release is not met after its taking. A load exclusive
+/// and its store take both, for two samples of one operation. Behind a load the breakpoint is for stores alone, and the word
+/// counts as watched all the same: later loads are missed, so their rate is too low.
 pub(crate) const HITS: u8 = 2;
 
 /// What a thread has stopped for.

@@ -312,8 +312,10 @@ impl Slot {
     /// Takes away all its breakpoints but these.
     fn keep(&mut self, armed: u8) {
         let met = (0..WORDS).filter(|which| self.hits[*which] > 0).map(|which| 1 << which).sum();
-        let _ = traced::keep(of(self.tid), &self.words, armed, met);
-        self.armed = armed;
+        // Those that could not be taken away are on, and `stop` tries once more.
+        if traced::keep(of(self.tid), &self.words, armed, met).is_ok() {
+            self.armed = armed;
+        }
     }
 
     /// It has met breakpoints, unless the reason of its trap was lost.
@@ -323,8 +325,8 @@ impl Slot {
         let stopped = || traced::stopped(of(self.tid)).map_or(0, |stopped| stopped.ip);
         let ip = if traced::TRAPS_BEFORE { stopped() } else { 0 };
         for which in (0..WORDS).filter(|which| met & (1 << which) != 0) {
-            self.hits[which] += 1;
-            // A store that traps before it is done does so once more.
+            self.hits[which] = self.hits[which].saturating_add(1);
+            // A store that traps before it is done does so once more. A load exclusive and its store are two places.
             let is_same = traced::TRAPS_BEFORE && self.met_at[which] == ip;
             self.met_at[which] = ip;
             if !is_same {

@@ -30,6 +30,7 @@ pub(crate) const VENDOR: Vendor = Vendor::AArch64;
 
 /// The general registers of a thread, in the order of perf's masks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(transparent)]
 pub(crate) struct Registers(pub(crate) [u64; Self::COUNT]);
 
 impl Registers {

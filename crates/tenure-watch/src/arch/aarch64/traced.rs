@@ -23,9 +23,15 @@ pub(crate) struct Stopped {
     pub(crate) is_call: bool,
 }
 
-/// The sets of registers that `PTRACE_GETREGSET` knows: `NT_PRSTATUS` and `NT_ARM_HW_WATCH`.
-const GENERAL: usize = 1;
-const WATCH: usize = 0x403;
+/// A set of registers, as `PTRACE_GETREGSET` has it.
+///
+/// # Safety
+///
+/// Whatever bytes the kernel writes there are a value.
+unsafe trait Set: Default {
+    /// Which one it is, for the kernel.
+    const KIND: usize;
+}
 
 /// `struct user_pt_regs`.
 #[repr(C)]
@@ -36,6 +42,12 @@ struct General {
     _state: u64,
 }
 
+// SAFETY: it is made of integers.
+unsafe impl Set for General {
+    /// `NT_PRSTATUS`.
+    const KIND: usize = 1;
+}
+
 /// `struct user_hwdebug_state`.
 #[repr(C)]
 #[derive(Default)]
@@ -44,6 +56,12 @@ struct Watch {
     info: u32,
     padding: u32,
     slots: [Slot; 16],
+}
+
+// SAFETY: it is made of integers.
+unsafe impl Set for Watch {
+    /// `NT_ARM_HW_WATCH`.
+    const KIND: usize = 0x403;
 }
 
 #[repr(C)]
@@ -61,10 +79,8 @@ const STORED: u32 = 0xff << 5 | 0b10 << 3 | 0b10 << 1 | 1;
 const BOTH: u32 = STORED | 0b01 << 3;
 
 pub(crate) fn stopped(thread: Pid) -> Option<Stopped> {
-    let mut general = General::default();
-    let length = size_of::<General>();
-    let is_whole = get(thread, GENERAL, &mut general).ok()? == length;
-    let registers = general.registers;
+    let (General { registers, .. }, length) = get(thread).ok()?;
+    let is_whole = length == size_of::<General>();
     let ip = registers.0[Registers::PC];
     Some(Stopped {
         ip,
@@ -85,21 +101,25 @@ fn is_call(thread: Pid, ip: u64) -> bool {
     [both as u32, (both >> 32) as u32].contains(&CALL)
 }
 
-/// Sets watchpoints on those words that are not zero, as far as there are so many. Which were set: a bit for each.
+/// Sets watchpoints on those words that are not zero, as far as there are so many. Which were set: a bit for each; none after
+/// an error, as where a perf event has one of them.
 pub(crate) fn arm(thread: Pid, words: &[u64; WORDS]) -> Result<u8, Errno> {
     let wanted = (0..slots(thread)?).filter(|which| words[*which] != 0);
     let armed = wanted.map(|which| 1 << which).sum();
     if armed == 0 {
         return Err(Errno::ENOSPC);
     }
-    keep(thread, words, armed, 0)?;
-    Ok(armed)
+    let set = keep(thread, words, armed, 0);
+    if set.is_err() {
+        // The kernel sets one after the other, and those before the one that it refused are on. This gets as far.
+        let _ = keep(thread, words, 0, 0);
+    }
+    set.map(|()| armed)
 }
 
 /// How many watchpoints there are; of more than can be used, so many.
 fn slots(thread: Pid) -> Result<usize, Errno> {
-    let mut watch = Watch::default();
-    get(thread, WATCH, &mut watch)?;
+    let (watch, _) = get::<Watch>(thread)?;
     Ok(usize::try_from(watch.info & 0xff).unwrap_or(0).min(WORDS))
 }
 
@@ -109,7 +129,7 @@ pub(crate) fn keep(thread: Pid, words: &[u64; WORDS], armed: u8, met: u8) -> Res
     let (mut watch, length) = watched(&words[..slots(thread)?], armed, met);
     let request = libc::PTRACE_SETREGSET;
     // SAFETY: it is a whole struct of so many bytes or more.
-    unsafe { transfer(request, thread, WATCH, (&raw mut watch).cast(), length) }?;
+    unsafe { transfer(request, thread, Watch::KIND, (&raw mut watch).cast(), length) }?;
     Ok(())
 }
 
@@ -145,11 +165,14 @@ fn nearest(address: u64, words: &[u64; WORDS], armed: u8) -> u8 {
     on.min_by_key(distance).map_or(0, |which| 1 << which)
 }
 
-/// Reads a set of a thread's registers. How many bytes there were.
-fn get<T>(thread: Pid, set: usize, into: &mut T) -> Result<usize, Errno> {
+/// A set of a thread's registers, and how many bytes of it there were.
+fn get<T: Set>(thread: Pid) -> Result<(T, usize), Errno> {
+    let mut set = T::default();
     let request = libc::PTRACE_GETREGSET;
-    // SAFETY: there is room for so many bytes, and the structs here are made of numbers.
-    unsafe { transfer(request, thread, set, (&raw mut *into).cast(), size_of::<T>()) }
+    // SAFETY: there is room for so many bytes, and `Set` says that any of them are a value.
+    let length =
+        unsafe { transfer(request, thread, T::KIND, (&raw mut set).cast(), size_of::<T>()) }?;
+    Ok((set, length))
 }
 
 /// # Safety
