@@ -92,7 +92,7 @@ impl Instruction {
     }
 }
 
-/// Of a barrier: for which accesses before it a thread waits there.
+/// Which of the accesses before it a barrier waits for; `None` of other instructions.
 fn barrier(opcode: Opcode) -> Option<fn(Access) -> bool> {
     /// The kinds of accesses, in the last two bits.
     const KINDS: u8 = 0b11;
@@ -150,7 +150,13 @@ mod tests {
         let breakpoint: Vec<_> = (0..5).map(|at| met(Stop::Breakpoint, &code, at)).collect();
         let (first, second) = (Some((A::Read, 8, 0x1000, 1)), Some((A::Read, 8, 0x2008, 2)));
         assert_eq!(breakpoint, [None, first, second, Some((A::Write, 8, 0x4000, 3)), None]);
-        assert_eq!(Instruction::met(Stop::Clock, 2, &|_, _| true).map(|it| it.access), None);
+        // Between two instructions is none, whatever lies there.
+        let stores = |_: u64, into: &mut [u8]| {
+            into.copy_from_slice(&code[3].to_le_bytes());
+            true
+        };
+        let at = |ip: u64| Instruction::met(Stop::Clock, ip, &stores).map(|it| it.access);
+        assert_eq!((at(2), at(6), at(8)), (None, None, Some(A::Write)));
     }
 
     /// As compilers write them for processors without other atomic instructions.
@@ -246,6 +252,7 @@ mod tests {
                 Some((A::Read, 8, 0x7000, 1)),
             ),
             ("an end in between", [0xc85f_fc20, RET, 0xc803_fc22, 0x35ff_ffa3], 1, load),
+            ("retaa in between", [0xc85f_fc20, 0xd65f_0bff, 0xc803_fc22, 0x35ff_ffa3], 1, load),
             (
                 "a store alone",
                 [NOP, 0xc803_fc22, 0x35ff_ffe3, RET],
@@ -311,7 +318,22 @@ mod tests {
                 turn(&[0xf840_8469, NOP]),
                 Some((A::Read, 8, 0x3ff8, 4)),
             ),
-            ("a call behind it", turn(&[0xd63f_00a0]), None),
+            ("blr x5 behind it", turn(&[0xd63f_00a0]), None),
+            ("blraa x8, x9 behind it", turn(&[0xd73f_0909]), None),
+            ("blrab x8, x9 behind it", turn(&[0xd73f_0d09]), None),
+            ("blraaz x8 behind it", turn(&[0xd63f_091f]), None),
+            ("blrabz x8 behind it", turn(&[0xd63f_0d1f]), None),
+            ("braa x8, x9 behind it", turn(&[0xd71f_0909]), None),
+            ("braaz x8 behind it", turn(&[0xd61f_091f]), None),
+            ("retaa behind it", turn(&[0xd65f_0bff]), None),
+            ("retab behind it", turn(&[0xd65f_0fff]), None),
+            ("eret behind it", turn(&[0xd69f_03e0]), None),
+            ("svc #0 behind it", turn(&[0xd400_0001]), None),
+            ("hvc #0 behind it", turn(&[0xd400_0002]), None),
+            ("smc #0 behind it", turn(&[0xd400_0003]), None),
+            ("brk #1 behind it", turn(&[0xd420_0020]), None),
+            ("hlt #1 behind it", turn(&[0xd440_0020]), None),
+            ("udf #0 behind it", turn(&[0]), None),
             ("no loop", [&[NOP], &ADD[..], &[RET]].concat(), None),
             ("a loop without an end", [NOP; 64].to_vec(), None),
         ] {

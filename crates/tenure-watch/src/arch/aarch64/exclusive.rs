@@ -90,8 +90,18 @@ pub(super) fn branches(opcode: Opcode) -> bool {
     is_condition(opcode) || opcode == Opcode::B
 }
 
-/// Whether the next instruction is not the one behind it.
+/// Whether the next instruction is not the one behind it, or a call or the kernel comes between the two.
+#[rustfmt::skip]
 pub(super) fn leaves(opcode: Opcode) -> bool {
     use Opcode as O;
-    matches!(opcode, O::B | O::BR | O::BL | O::BLR | O::RET | O::SVC)
+    matches!(
+        opcode,
+        O::B | O::BR | O::BRAA | O::BRAAZ | O::BRAB | O::BRABZ
+            | O::BL | O::BLR | O::BLRAA | O::BLRAAZ | O::BLRAB | O::BLRABZ
+            | O::RET | O::RETAA | O::RETAB
+            | O::RETAASPPC | O::RETABSPPC | O::RETAASPPCR | O::RETABSPPCR
+            | O::ERET | O::ERETAA | O::ERETAB | O::DRPS
+            | O::SVC | O::HVC | O::SMC
+            | O::BRK | O::HLT | O::UDF | O::DCPS1 | O::DCPS2 | O::DCPS3
+    )
 }
