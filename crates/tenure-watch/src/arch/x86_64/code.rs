@@ -106,9 +106,8 @@ fn in_turn(ip: u64, read: Read<'_>) -> Option<Decoded> {
                 break;
             }
             // Not taken in a turn.
-            FlowControl::Next | FlowControl::ConditionalBranch if !one.is_invalid() => {
-                turn.push(one);
-            }
+            FlowControl::Next | FlowControl::ConditionalBranch => turn.push(one),
+            // Also what is no instruction.
             _ => return None,
         }
     }
@@ -326,6 +325,7 @@ mod tests {
             ("add rdi, 8 behind it", turn(&[&add[..], &[0x48, 0x83, 0xc7, 0x08]].concat()), None),
             ("far behind it", turn(&[&add[..], &count.repeat(8)].concat()), None),
             ("a call in between", turn(&[&add[..], &[0xff, 0xd0], &count].concat()), None),
+            ("no instruction in between", turn(&[&add[..], &[0x06], &count].concat()), None),
             ("no access", turn(&count), None),
             ("no loop", [&[0x90], &add[..]].concat(), None),
         ] {
