@@ -9,6 +9,8 @@
 # Usage: ci/recall.sh [VMLINUX]                   (Linux and all programs)
 #        ci/recall.sh PROGRAM=FILE...             (only these, built before: vmlinux=/boot/vmlinux redis=./redis-server)
 set -euo pipefail
+# Into $(...) as well.
+shopt -s inherit_errexit
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 work=$PWD/target/recall
@@ -90,12 +92,14 @@ cargo build --release --quiet -p tenure-cli
 
 programs=("$@")
 if [[ $# -eq 0 || $1 != *=* ]]; then
-    programs=("vmlinux=${1:-$(vmlinux)}"
-        "redis=$(built redis bullseye src/redis-server MALLOC=libc BUILD_TLS=no redis-server)"
-        "haproxy=$(built haproxy bookworm haproxy TARGET=linux-glibc DEBUG_CFLAGS=-g)"
-        "valkey=$(built valkey trixie src/valkey-server MALLOC=libc BUILD_TLS=no valkey-server)"
-        "crates=$(crates)"
-        "boost=$(boost)")
+    # One a line: of several $(...) in a list only the last one's failure counts.
+    kernel=${1:-$(vmlinux)}
+    redis=$(built redis bullseye src/redis-server MALLOC=libc BUILD_TLS=no redis-server)
+    haproxy=$(built haproxy bookworm haproxy TARGET=linux-glibc DEBUG_CFLAGS=-g)
+    valkey=$(built valkey trixie src/valkey-server MALLOC=libc BUILD_TLS=no valkey-server)
+    rust=$(crates)
+    cpp=$(boost)
+    programs=("vmlinux=$kernel" "redis=$redis" "haproxy=$haproxy" "valkey=$valkey" "crates=$rust" "boost=$cpp")
 fi
 reports=()
 for program in "${programs[@]}"; do
