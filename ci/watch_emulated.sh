@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# By hand, on Debian: the crate `tenure-watch` on an emulated aarch64 machine with Debian's kernel, as root with perf events
+# By hand, on Debian 12: the crate `tenure-watch` on an emulated aarch64 machine with Debian's kernel, as root with perf events
 # and as a user with ptrace. Both threads of each case are met with what they do, and those of the control are not; and every
 # program still runs afterwards. A trap takes milliseconds there, so rates mean nothing, and with them reports.
 #
