@@ -18,19 +18,22 @@ class Memcached:
             source.sed(HERE / "edit.sed", "crawler.c", "items.c", "items.h", "thread.c")
             (self.work / "counts").write_text(" ".join(map(str, source.counts())))
 
-        plain = debian.built("memcached", self.work / "plain", debian.make_memcached)
-        mended = debian.built("memcached", self.work / "tenure", debian.make_memcached, edit, digest(HERE / "edit.sed"))
+        plain = debian.built("memcached", self.work / "plain", debian.make_memcached, version="1.6.18")
+        mended = debian.built("memcached", self.work / "tenure", debian.make_memcached, edit, digest(HERE / "edit.sed"), "1.6.18")
         self.counts = [int(it) for it in (self.work / "counts").read_text().split()]
         self.programs = {"plain": plain / "memcached", "tenure": mended / "memcached"}
 
     def records(self):
         """The server ends by itself after the load: `tenure run` runs a shell that has both."""
         make = lambda folder: debian.make_memcached(folder, TENURE, "run", "--cc", "--")
-        program = debian.built("memcached", self.work / "recorded", make) / "memcached"
+        program = debian.built("memcached", self.work / "recorded", make, key=digest(TENURE), version="1.6.18") / "memcached"
         port = free_port()
         load = f"{TENURE} load memcached 127.0.0.1:{port} --ratio 1:9 --seconds 3 --json -"
         script = f"{program} -u root -l 127.0.0.1 -p {port} -t 4 & sleep 1; {load} >/dev/null; kill -TERM $!; wait $!"
         return {"sets-and-gets": (["sh", "-c", script], ["false_sharing", "item_lock"], None)}
+
+    def case(self, _):
+        return next(iter(self.benchmarks()))
 
     def test(self, way):
         """Its own tests of the text protocol's commands, in Perl."""

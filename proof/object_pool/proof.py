@@ -10,6 +10,7 @@ def edit(source):
     source.substitute("src/lib.rs", r"^mod linear_object_pool;\nmod linear_owned_reusable;\nmod linear_page;\nmod linear_reusable;",
                       '#[path = "tenure.rs"]\nmod linear_object_pool;')
     source.substitute("src/lib.rs", r"^mod page;\n", "")
+    source.remove(*(f"src/{it}.rs" for it in ("linear_object_pool", "linear_owned_reusable", "linear_page", "linear_reusable", "page")))
     source.substitute("src/lib.rs", r"^pub use linear_object_pool::LinearObjectPool;\npub use linear_owned_reusable::\w+;\npub use linear_reusable::\w+;",
                       "pub use linear_object_pool::{LinearObjectPool, LinearOwnedReusable, LinearReusable};")
 

@@ -43,7 +43,7 @@ def copied(name, version, folder, edit=None, key=""):
         manifest += '\n[lints.rust]\ndangerous_implicit_autorefs = "allow"\n[workspace]\n'
         (folder / "Cargo.toml").write_text(manifest)
 
-    once(folder, make, key)
+    once(folder, make, f"{name} {version} {key}")
     return json.loads(counts.read_text())
 
 

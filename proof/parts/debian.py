@@ -6,13 +6,17 @@ import re
 import shutil
 import subprocess
 
-from parts.shell import JOBS, call, need, once
+from parts.shell import JOBS, call, digest, fail, need, once
 
 
-def source(package, folder):
-    """The source that a package of Debian's was made of, without Debian's changes. SOURCES names a directory to take it from."""
+def source(package, folder, version=""):
+    """The source that a package of Debian's was made of, without Debian's changes, if its version begins so. SOURCES names a directory
+    to take it from."""
+    fits = lambda name: name == version or name.startswith(f"{version}." if version else "")
     given = os.environ.get("SOURCES")
     if given and (found := sorted(pathlib.Path(given).glob(f"{package}-*/"))):
+        if not fits(found[0].name.removeprefix(f"{package}-")):
+            fail(f"{found[0]} is not of {package} {version}")
         shutil.copytree(found[0], folder, symlinks=True)
         return
     need("ca-certificates", "xz-utils")
@@ -30,19 +34,24 @@ def source(package, folder):
     download.mkdir()
     call(*apt, "update")
     call(*apt, "source", "--download-only", "--only-source", package, cwd=download)
+    packed = next(download.glob("*.orig.tar.*"))
+    if not fits(packed.name.removeprefix(f"{package}_").split(".orig.")[0]):
+        fail(f"{packed.name} is not of {package} {version}: the proof is for Debian 12")
     folder.mkdir(parents=True)
-    call("tar", "xf", next(download.glob("*.orig.tar.*")), "-C", folder, "--strip-components=1")
+    call("tar", "xf", packed, "-C", folder, "--strip-components=1")
 
 
-def built(package, folder, make, edit=None, key=""):
-    """The folder, with the package's source, which `make` has built there once. An edit with that key is given the folder before."""
+def built(package, folder, make, edit=None, key="", version=""):
+    """The folder, with the package's source, which `make` has built there once. An edit is given the folder before. The key is that of
+    the edit, and of a command that `make` runs the compiler under."""
     def fill(folder):
-        source(package, folder)
+        source(package, folder, version)
         if edit:
             edit(folder)
         make(folder)
 
-    return once(folder, fill, key)
+    # The compilers' flags are in this file.
+    return once(folder, fill, f"{version} {digest(__file__)} {key}")
 
 
 def make_memcached(folder, *under):
@@ -95,5 +104,7 @@ def test_leveldb(folder):
             call("g++", *LEVELDB, "-o", program, f"db/{test}_test.cc", "helpers/memenv/memenv.cc", *objects, "-lgmock", "-lgtest", cwd=folder)
         output = subprocess.run([program], cwd=folder, capture_output=True, text=True, errors="replace").stdout
         counts = [re.search(rf"\[  {word}  \] (\d+) test", output) for word in ("PASSED", "FAILED")]
+        if not any(counts):
+            fail(f"{program} has no totals:\n{output[-2000:]}")
         passed, failed = (sum_ + int(it[1] if it else 0) for sum_, it in zip((passed, failed), counts))
     return f"{passed} passed, {failed} failed"

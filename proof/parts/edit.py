@@ -1,4 +1,7 @@
-"""Edits of others' sources, which name no more of them than finds the place. Each has to match exactly once."""
+"""Edits of others' sources, which name no more of them than finds the place.
+
+An edit that does not match as often as it says fails; a line of a sed script fails if it changes nothing.
+"""
 
 import difflib
 import re
@@ -28,16 +31,12 @@ class Source:
         """Adds lines behind the line that the pattern matches in."""
         self.substitute(path, rf"^(?=.*{pattern}).*\n", lambda match: match[0] + text)
 
-    def cut(self, path, first, last):
-        """Removes the lines from the first that one pattern matches to the next that the other does."""
-        self.substitute(path, rf"^(?=.*{first})(?:.*\n)*?(?=.*{last}).*\n", "")
-
     def sed(self, script, *paths):
-        """Runs a script of sed's extended expressions, each of which has to change something."""
+        """Runs a script of sed's extended expressions, one a line."""
         for path in paths:
             self.before.setdefault(path, (self.folder / path).read_text())
         for line in script.read_text().splitlines():
-            if line.startswith("s"):
+            if line.strip() and not line.startswith("#"):
                 old = [(self.folder / path).read_text() for path in paths]
                 call("sed", "-E", "-i", line, *paths, cwd=self.folder)
                 if old == [(self.folder / path).read_text() for path in paths]:
@@ -47,6 +46,12 @@ class Source:
         """Adds a file of ours."""
         self.before.setdefault(path, "")
         shutil.copyfile(file, self.folder / path)
+
+    def remove(self, *paths):
+        """Removes files that the crate no longer has as modules."""
+        for path in paths:
+            self.before.setdefault(path, (self.folder / path).read_text())
+            (self.folder / path).unlink()
 
     def depend(self, features=()):
         """Has the crate depend on the library."""
@@ -60,7 +65,9 @@ class Source:
         """Lines added and removed."""
         added = removed = 0
         for path, old in self.before.items():
-            lines = difflib.unified_diff(old.splitlines(), (self.folder / path).read_text().splitlines(), n=0, lineterm="")
+            file = self.folder / path
+            new = file.read_text() if file.exists() else ""
+            lines = difflib.unified_diff(old.splitlines(), new.splitlines(), n=0, lineterm="")
             lines = [line for line in lines if not line.startswith(("---", "+++", "@@"))]
             added += sum(line.startswith("+") for line in lines)
             removed += sum(line.startswith("-") for line in lines)

@@ -3,8 +3,10 @@
 import json
 import re
 
-from parts.shell import ROOT, TARGET, fail
+from parts.shell import ROOT, TARGET, digest, fail, own_sources
 
+# Figures of fewer rounds are not published.
+ROUNDS = 8
 BEGIN, END = "<!-- figures: proof/run --write -->", "<!-- end of figures -->"
 
 
@@ -20,8 +22,13 @@ def listed(gains):
 
 
 def predicted(result):
-    """Of what was recorded first."""
-    return listed(next(iter(result["record"].values()))["gains"]) if "record" in result else ""
+    """By the title of the case that was recorded."""
+    return {it["case"]: listed(it["gains"]) for it in result["record"].values()}
+
+
+def rounds(results):
+    counts = sorted({it["pairs"] for result in results for it in result["measure"].values()})
+    return f"{counts[0]} to {counts[-1]} rounds" if len(counts) > 1 else f"{counts[0]} rounds"
 
 
 def again(ways):
@@ -30,17 +37,14 @@ def again(ways):
 
 def of_proof(result):
     """The tables of a proof's page."""
-    if "measure" not in result:
-        return "Not measured yet.\n"
-    lines = [f"Measured {result['date']} on {result['cpus']} virtual CPUs, nice {result['nice']}; the edit adds {result['added']} lines and removes "
-             f"{result['removed']}.", ""]
-    if record := result.get("record"):
-        lines += ["| recorded | finding | predicted gain where this line alone counts, on 2 CPUs / 64 / 128 | of the whole program, "
-                  "with the report's repairs |", "|---|---|---|---|"]
-        for name, it in record.items():
-            lines.append(f"| {name} | {it['rank']}: {it['kind'].replace('_', ' ')}, {it['share']:.0f} % | "
-                         f"{it['repair']}: {listed(it['gains'])} | {listed(it['whole'])} |")
-        lines.append("")
+    lines = [f"Measured {result['date']} on {result['machine']}, {rounds([result])}, nice {result['nice']}. The edit adds {result['added']} lines and "
+             f"removes {result['removed']}.", ""]
+    lines += ["| recorded | finding | predicted gain where this line alone counts, on 2 CPUs / 64 / 128 | of the whole program, "
+              "with the report's repairs |", "|---|---|---|---|"]
+    for name, it in result["record"].items():
+        gains = f"{it['repair']}: {listed(it['gains'])}" if it["repair"] else "none"
+        lines.append(f"| {name} | {it['rank']}: {it['kind'].replace('_', ' ')}, {it['share']:.0f} % | {gains} | {listed(it['whole'])} |")
+    lines.append("")
     lines += ["| what | as it is | way | ratio (median's 95 %) | as it is, to itself | load |", "|---|---:|---|---|---|---|"]
     for what, it in result["measure"].items():
         ways = it["ways"]
@@ -55,20 +59,19 @@ def of_proof(result):
 
 
 def of_all(results):
-    measured = [result for result in results.values() if "measure" in result]
-    loads = [load for result in measured for it in result["measure"].values() for load in it["load"]]
-    if not measured:
-        return "Not measured yet.\n"
-    which = lambda key: " and ".join(sorted({f"{result[key]}" for result in measured}))
-    lines = [f"Measured {which('date')} on {which('cpus')} virtual CPUs, nice {which('nice')}, at a load of {min(loads):.0f} to {max(loads):.0f}.", ""]
+    measured = [it for result in results.values() for it in result["measure"].values()]
+    loads = [load for it in measured for load in it["load"]]
+    controls = [again(it["ways"])["resolved"] for it in measured]
+    which = lambda key: " and ".join(sorted({f"{result[key]}" for result in results.values()}))
+    lines = [f"Measured {which('date')} on {which('machine')}, {rounds(results.values())} (each page has its own), nice {which('nice')},", f"at a load of "
+             f"{min(loads):.0f} to {max(loads):.0f}. Of {len(controls)} controls {sum(controls)} leave out 1: 95 % lets expect one of 20.", ""]
     lines += ["| program | benchmark | predicted, 2 CPUs / 64 / 128 | measured on 2 | to itself | lines + / - |", "|---|---|---|---|---|---|"]
     for name, result in results.items():
-        if "measure" not in result:
-            continue
+        predictions = predicted(result)
         for number, (what, it) in enumerate(result["measure"].items()):
             start = f"[{name}]({name}/README.md)" if number == 0 else ""
-            gains, edit = (predicted(result), f"{result['added']} / {result['removed']}") if number == 0 else ("", "")
-            lines.append(f"| {start} | {what} | {gains} | {ratio(it['ways']['tenure'])} | {ratio(again(it['ways']))} | {edit} |")
+            edit = f"{result['added']} / {result['removed']}" if number == 0 else ""
+            lines.append(f"| {start} | {what} | {predictions.get(what, '')} | {ratio(it['ways']['tenure'])} | {ratio(again(it['ways']))} | {edit} |")
     return "\n".join(lines) + "\n"
 
 
@@ -80,9 +83,23 @@ def put(page, text):
     page.write_text(new)
 
 
-def write(names):
-    results = {name: TARGET / "proof" / name / "result.json" for name in names}
-    results = {name: json.loads(file.read_text()) for name, file in results.items() if file.exists()}
+def missing(folder, result):
+    """Why figures cannot be published, or nothing."""
+    now = digest(*own_sources(folder))
+    for step in ("record", "tests", "measure"):
+        if result.get("of", {}).get(step) != now:
+            return f"{step} of {folder.name}, as it is now"
+    if few := [it["pairs"] for it in result["measure"].values() if it["pairs"] < ROUNDS]:
+        return f"{ROUNDS} rounds of {folder.name}, but {few[0]}"
+    return None
+
+
+def write(proofs):
+    """Of all proofs, since one page has them all."""
+    results = {name: TARGET / "proof" / name / "result.json" for name in proofs}
+    results = {name: json.loads(file.read_text()) if file.exists() else {} for name, file in results.items()}
+    if lacks := [it for name, file in proofs.items() if (it := missing(file.parent, results[name]))]:
+        fail(f"nothing is written; not measured here: {'; '.join(lacks)}")
     for name, result in results.items():
         put(ROOT / "proof" / name / "README.md", of_proof(result))
     put(ROOT / "proof/README.md", of_all(results))

@@ -38,7 +38,8 @@ def compared(rates, base, again):
         least, most = interval(ratios)
         table[way] = {
             "rate": statistics.median(values), "ratio": statistics.median(ratios), "least": least, "most": most,
-            "resolved": not least <= 1 <= most,
+            # As it is printed.
+            "resolved": not round(least, 2) <= 1 <= round(most, 2),
         }
     return table
 

@@ -4,7 +4,7 @@ import re
 import subprocess
 
 from parts import crates, pairs
-from parts.shell import ROOT, digest, fail
+from parts.shell import ROOT, digest, fail, own_sources
 
 SECONDS = {"ps": 1e-12, "ns": 1e-9, "µs": 1e-6, "us": 1e-6, "ms": 1e-3, "s": 1}
 
@@ -56,7 +56,7 @@ class CrateProof:
             ways[self.theirs[0]] = (self.theirs[1], None)
         for number, (way, (version, edit)) in enumerate(ways.items()):
             folder = self.work / f"{number}"
-            key = digest(*sorted(file for file in self.here.iterdir() if file.suffix in (".py", ".rs"))) if edit else ""
+            key = digest(*own_sources(self.here)) if edit else ""
             counts = crates.copied(self.crate, version, folder / self.crate, edit, key)
             if way == "tenure":
                 self.counts = counts
@@ -81,6 +81,10 @@ class CrateProof:
         program = crates.build(self.work / "0/driver", f"{self.name}-0", instrumented=True)
         return {name: ([program, *named(words, "plain")], patterns, repair)
                 for name, (words, patterns, repair) in self.record.items()}
+
+    def case(self, record):
+        """The title of the case that was recorded."""
+        return next(what for what, words in self.cases.items() if words == self.record[record][0])
 
     def test(self, way):
         if not callable(self.edit):

@@ -12,7 +12,9 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 TARGET = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")).resolve()
-TENURE = os.path.abspath(os.environ.get("TENURE", TARGET / "release/tenure"))
+GIVEN = os.environ.get("TENURE")
+# A name without a slash is looked for in PATH.
+TENURE = os.path.abspath(shutil.which(GIVEN) or GIVEN) if GIVEN else str(TARGET / "release/tenure")
 JOBS = f"-j{os.cpu_count()}"
 
 
@@ -31,7 +33,7 @@ def call(*command, **options):
 
 def tenure():
     """The command; without TENURE a release build of this checkout."""
-    if "TENURE" not in os.environ:
+    if not GIVEN:
         call("cargo", "build", "--quiet", "--release", "--package", "tenure-cli", cwd=ROOT)
     return TENURE
 
@@ -40,6 +42,8 @@ def need(*packages):
     """Installs packages of Debian's."""
     is_missing = lambda package: subprocess.run(["dpkg", "-s", package], capture_output=True).returncode != 0
     if missing := [package for package in packages if is_missing(package)]:
+        # A fresh machine has no lists, or old ones.
+        call("apt-get", "-qq", "update")
         call("apt-get", "install", "-qq", "--yes", "-oDPkg::Lock::Timeout=600", *missing)
 
 
@@ -57,7 +61,12 @@ def once(folder, make, key=""):
 
 def digest(*files):
     """A key that changes with the files."""
-    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
+    return hashlib.sha256(b"".join(pathlib.Path(file).read_bytes() for file in files)).hexdigest()
+
+
+def own_sources(folder):
+    """What a proof consists of, but its page."""
+    return sorted(file for file in folder.iterdir() if file.suffix in (".py", ".rs", ".sed"))
 
 
 def free_port():

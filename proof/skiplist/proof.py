@@ -26,8 +26,6 @@ std::thread_local! {
 """)
 
 
-
-
 proof = CrateProof(
     pathlib.Path(__file__).parent,
     about="crossbeam-skiplist 0.1.3: a list's length and seed, which every insert writes; Gauge, and a seed for each thread",
