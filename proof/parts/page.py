@@ -63,8 +63,8 @@ def of_all(results):
     loads = [load for it in measured for load in it["load"]]
     controls = [again(it["ways"])["resolved"] for it in measured]
     which = lambda key: " and ".join(sorted({f"{result[key]}" for result in results.values()}))
-    lines = [f"Measured {which('date')} on {which('machine')}, {rounds(results.values())} (each page has its own), nice {which('nice')},", f"at a load of "
-             f"{min(loads):.0f} to {max(loads):.0f}. Of {len(controls)} controls {sum(controls)} leave out 1: 95 % lets expect one of 20.", ""]
+    lines = [f"Measured {which('date')} on {which('machine')}, {rounds(results.values())} (each page has its own), nice {which('nice')},",
+             f"at a load of {min(loads):.0f} to {max(loads):.0f}. Controls that leave out 1: {sum(controls)} of {len(controls)}, where 95 % lets expect one of 20.", ""]
     lines += ["| program | benchmark | predicted, 2 CPUs / 64 / 128 | measured on 2 | to itself | lines + / - |", "|---|---|---|---|---|---|"]
     for name, result in results.items():
         predictions = predicted(result)
