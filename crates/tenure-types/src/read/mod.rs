@@ -21,6 +21,7 @@ use std::path::{Path, PathBuf};
 use ::object::read::archive::ArchiveFile;
 use ::object::{File, ObjectKind};
 
+pub(crate) use self::btf::Prototype;
 pub(crate) use self::dwarf::EntryTypes;
 use self::file::MappedFile;
 use self::object::{Sections, separate};
@@ -79,29 +80,41 @@ pub struct Options {
 /// # Ok::<(), tenure_types::Error>(())
 /// ```
 pub fn read(input: &Input, options: &Options, progress: &dyn Progress) -> Result<Model, Error> {
-    let how = How { keep_entries: false, progress };
+    let how = How { keep_links: false, progress };
     read_how(input, options, how).map(|(model, _)| model)
 }
 
-/// The same, and the types by their entries in DWARF; of BTF, none.
-pub(crate) fn read_entries(
+/// The same, and what links the file's code to its types.
+pub(crate) fn read_linked(
     input: &Input,
     options: &Options,
     progress: &dyn Progress,
-) -> Result<(Model, EntryTypes), Error> {
-    read_how(input, options, How { keep_entries: true, progress })
+) -> Result<(Model, Links), Error> {
+    read_how(input, options, How { keep_links: true, progress })
+}
+
+/// What links a file's code to its types.
+#[derive(Debug)]
+pub(crate) enum Links {
+    /// The types by their entries in DWARF.
+    Entries(EntryTypes),
+    /// The declarations of functions in BTF.
+    Prototypes(Vec<Prototype>),
 }
 
 #[derive(Clone, Copy)]
 struct How<'p> {
-    keep_entries: bool,
+    keep_links: bool,
     progress: &'p dyn Progress,
 }
 
-type Found = (Model, EntryTypes);
+type Found = (Model, Links);
 
-fn without_entries(model: Model) -> Found {
-    (model, EntryTypes::default())
+impl How<'_> {
+    fn btf(self, bytes: &[u8], base: Option<&[u8]>) -> Result<Found, Malformed> {
+        let (model, prototypes) = btf::parse_with(bytes, base, self.keep_links)?;
+        Ok((model, Links::Prototypes(prototypes)))
+    }
 }
 
 fn read_how(input: &Input, options: &Options, how: How<'_>) -> Result<Found, Error> {
@@ -120,7 +133,7 @@ fn read_how(input: &Input, options: &Options, how: How<'_>) -> Result<Found, Err
                  a vmlinux",
                 path.display()
             ))),
-            _ => raw_btf(&file, options).map(without_entries),
+            _ => raw_btf(&file, options, how),
         };
     }
     let archive = ArchiveFile::parse(file.bytes());
@@ -154,8 +167,7 @@ fn program(
 ) -> Result<Found, Error> {
     let path = file.path();
     if options.format == Some(Format::Btf) {
-        let model = object_btf(file, object, options)?.map(without_entries);
-        return model.ok_or_else(|| {
+        return object_btf(file, object, options, how)?.ok_or_else(|| {
             Error::new(format!(
                 "{} has no section .BTF; leave --format away to read its DWARF, or give a kernel",
                 path.display()
@@ -173,9 +185,9 @@ fn program(
         return separate_dwarf(&separate, how);
     }
     if options.format.is_none()
-        && let Some(model) = object_btf(file, object, options)?
+        && let Some(found) = object_btf(file, object, options, how)?
     {
-        return Ok(without_entries(model));
+        return Ok(found);
     }
     Err(no_dwarf(path, "has no debugging information"))
 }
@@ -234,14 +246,14 @@ fn complete(
             splits: Some(dwarf::Splits { units: &split.units, is_package: split.is_package }),
         });
     let all: Vec<dwarf::Object<'_>> = objects.iter().copied().chain(split).collect();
-    let (model, entries) = dwarf::parse(&all, how.keep_entries, how.progress).map_err(malformed)?;
+    let (model, entries) = dwarf::parse(&all, how.keep_links, how.progress).map_err(malformed)?;
     if model.types().is_empty() {
         return Err(Error::new(format!(
             "{} has line numbers but no types; compile it with -g (Rust: debug = true)",
             file.path().display()
         )));
     }
-    Ok((model, entries))
+    Ok((model, Links::Entries(entries)))
 }
 
 fn supplementary(file: &MappedFile) -> Result<Sections<'_>, Error> {
@@ -296,7 +308,7 @@ fn library(file: &MappedFile, archive: &ArchiveFile<'_>, how: How<'_>) -> Result
     complete(file, &objects, how)
 }
 
-fn raw_btf(file: &MappedFile, options: &Options) -> Result<Model, Error> {
+fn raw_btf(file: &MappedFile, options: &Options, how: How<'_>) -> Result<Found, Error> {
     let path = file.path();
     let kernel = Path::new(KERNEL);
     let of_module = path.parent() == kernel.parent() && path.file_name() != kernel.file_name();
@@ -305,14 +317,15 @@ fn raw_btf(file: &MappedFile, options: &Options) -> Result<Model, Error> {
         (None, true) => Some(kernel),
         (None, false) => None,
     };
-    btf_on(path, file.bytes(), base)
+    btf_on(path, file.bytes(), base, how)
 }
 
 fn object_btf(
     file: &MappedFile,
     object: &File<'_>,
     options: &Options,
-) -> Result<Option<Model>, Error> {
+    how: How<'_>,
+) -> Result<Option<Found>, Error> {
     use ::object::Object as _;
     let malformed = |what: Malformed| Error::malformed(file.path(), &what);
     let Some(types) = self::object::btf(object, ".BTF").map_err(malformed)? else {
@@ -321,17 +334,17 @@ fn object_btf(
     // Newer kernels' modules keep a part of the kernel's types here.
     let kept = self::object::btf(object, ".BTF.base").map_err(malformed)?;
     if let (None, Some(kept)) = (&options.base, &kept) {
-        return btf::parse(&types, Some(kept)).map(Some).map_err(malformed);
+        return how.btf(&types, Some(kept)).map(Some).map_err(malformed);
     }
     let base = match &options.base {
         Some(base) => Some(base.as_path()),
         None if object.kind() == ObjectKind::Relocatable => Some(Path::new(KERNEL)),
         None => None,
     };
-    btf_on(file.path(), &types, base).map(Some)
+    btf_on(file.path(), &types, base, how).map(Some)
 }
 
-fn btf_on(path: &Path, bytes: &[u8], base: Option<&Path>) -> Result<Model, Error> {
+fn btf_on(path: &Path, bytes: &[u8], base: Option<&Path>, how: How<'_>) -> Result<Found, Error> {
     let malformed = |what: Malformed| match base {
         None => Error::malformed(path, &what),
         Some(base) => Error::new(format!(
@@ -340,16 +353,16 @@ fn btf_on(path: &Path, bytes: &[u8], base: Option<&Path>) -> Result<Model, Error
             base.display()
         )),
     };
-    let Some(base) = base else { return btf::parse(bytes, None).map_err(malformed) };
+    let Some(base) = base else { return how.btf(bytes, None).map_err(malformed) };
     let file = MappedFile::open(base)?;
     if btf::is_btf(file.bytes()) {
-        return btf::parse(bytes, Some(file.bytes())).map_err(malformed);
+        return how.btf(bytes, Some(file.bytes())).map_err(malformed);
     }
     let wrong = |what: Malformed| Error::malformed(base, &what);
     let object =
         File::parse(file.bytes()).map_err(|error| wrong(Malformed::new(error.to_string())))?;
     match self::object::btf(&object, ".BTF").map_err(wrong)? {
-        Some(types) => btf::parse(bytes, Some(&types)).map_err(malformed),
+        Some(types) => how.btf(bytes, Some(&types)).map_err(malformed),
         None => Err(Error::new(format!(
             "{} has no section .BTF to build on; give the kernel that the module was made for",
             base.display()

@@ -6,6 +6,12 @@ mod allocations;
 #[expect(dead_code, reason = "the readers' tests use all of it")]
 mod assembler;
 mod compile;
+#[cfg(target_arch = "x86_64")]
+mod declared;
+#[cfg(target_arch = "x86_64")]
+#[path = "../read/btf/encoder.rs"]
+#[expect(dead_code, reason = "the readers' tests use all of it")]
+mod encoder;
 mod frames;
 mod hostile;
 // Elsewhere the code behind a call is not read.

@@ -1,6 +1,7 @@
 //! What programs compiled here do to members and variables: exact counts.
 
 use std::fs;
+use std::path::Path;
 
 use object::{Object as _, ObjectSection as _};
 
@@ -13,14 +14,18 @@ use tenure_types::read::{Input, Options};
 
 pub(crate) struct Swept {
     model: Model,
-    sweep: Sweep,
+    pub(crate) sweep: Sweep,
 }
 
 impl Swept {
     pub(crate) fn of(sample: &Sample) -> Self {
-        let input = Input::File(sample.path.clone());
+        Self::read(&sample.path).unwrap()
+    }
+
+    pub(crate) fn read(path: &Path) -> Result<Self, String> {
+        let input = Input::File(path.to_owned());
         let (model, sweep) = sweep::read(&input, &Options::default(), &()).unwrap();
-        Self { model, sweep: sweep.unwrap() }
+        Ok(Self { model, sweep: sweep? })
     }
 
     fn subject(&self, subject: Subject) -> &str {
@@ -51,7 +56,7 @@ impl Swept {
 
     /// What one function does to some bytes: reads, writes, additions, compare-exchanges, locks taken.
     #[track_caller]
-    fn of_function(&self, function: &str, subject: &str, offset: u32) -> [u32; 5] {
+    pub(crate) fn of_function(&self, function: &str, subject: &str, offset: u32) -> [u32; 5] {
         let sum = self.sum(function, subject, offset);
         [sum.reads, sum.writes, sum.adds, sum.exchanges, sum.locks]
     }
@@ -182,7 +187,7 @@ fn stripped_programs_and_other_inputs_say_why_no_code_is_read() {
     assert!(why.contains("object files"), "{why}");
     let btf = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/btf/before.btf");
     let why = read(btf.as_ref()).unwrap().1.unwrap_err();
-    assert!(why.contains("only DWARF"), "{why}");
+    assert!(why.contains("BTF alone holds no code"), "{why}");
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! What lies at fixed addresses: variables, and what is never written.
 
-use object::{File, Object as _, ObjectSection as _};
+use object::{File, Object as _, ObjectSection as _, ObjectSymbol as _};
 
-use crate::model::{Model, Static, TypeId};
+use crate::model::{Format, Model, Static, TypeId};
 
 /// Variables of no bytes may lie between an address and the variable that holds it.
 const FAR: usize = 32;
@@ -15,6 +15,10 @@ pub(super) struct Memory {
     constants: Vec<(u64, u64)>,
     /// Whether instructions hold addresses, as those of programs that lie where the linker put them.
     pub(super) is_fixed: bool,
+    /// A function that a kernel's functions call first, for tracing. It keeps all registers.
+    hook: Option<u64>,
+    /// Whether code goes on behind `ud2`: a kernel's warnings are traps, from which it returns.
+    pub(super) returns_from_traps: bool,
 }
 
 impl Memory {
@@ -23,8 +27,10 @@ impl Memory {
             let size = model[one.ty].size;
             (one.address, one.address.saturating_add(size), index, one.ty)
         };
+        // BTF counts a variable's address from the start of its section.
+        let statics = if model.format() == Format::Btf { &[] } else { model.statics() };
         let mut variables: Vec<_> =
-            (0..).zip(model.statics()).map(of).filter(|(start, end, ..)| start < end).collect();
+            (0..).zip(statics).map(of).filter(|(start, end, ..)| start < end).collect();
         variables.sort_unstable();
         let constant = |section: object::Section<'_, '_>| {
             let name = section.name_bytes().unwrap_or_default();
@@ -43,7 +49,19 @@ impl Memory {
         let mut constants: Vec<_> = object.sections().filter_map(constant).collect();
         constants.sort_unstable();
         let is_fixed = object.kind() == object::ObjectKind::Executable;
-        Self { variables, constants, is_fixed }
+        let hook = object.symbol_by_name("__fentry__").map(|symbol| symbol.address());
+        Self {
+            variables,
+            constants,
+            is_fixed,
+            hook: hook.filter(|address| *address != 0),
+            returns_from_traps: object.section_by_name("__bug_table").is_some(),
+        }
+    }
+
+    /// Whether a call of the function at an address leaves all registers as they are.
+    pub(super) fn is_hook(&self, address: u64) -> bool {
+        self.hook == Some(address)
     }
 
     /// The variable at an address: its place among the model's, its type, and how far inside the address is.

@@ -1,15 +1,19 @@
 //! What all of a program's code does to members and variables: a count of the instructions that read, write and
 //! atomically change each, by function.
 //!
-//! Every function that has debugging information is decoded once. An operand in memory belongs to the type that its base
-//! register points to, by the locations of variables in DWARF and by what registers were loaded from (`walk` says how), or
-//! to the variable at its address. Unit after unit, on all cores; only counters are kept.
+//! Every function that has DWARF is decoded once. An operand in memory belongs to the type that its base register points to, by
+//! the locations of variables in DWARF and by what registers were loaded from (`walk` says how), or to the variable at its
+//! address. Unit after unit, on all cores; only counters are kept.
+//!
+//! Of a file that has BTF and no DWARF, as most kernels, every function with a symbol is decoded. Its prototype says what its
+//! arguments point to (`declared`). Nothing is known of variables.
 //!
 //! Operands on the stack, of the thread or CPU itself (`fs`, `gs`) and in constants are not shared, and not counted. Of the
 //! rest [`Operands`] says how many were attributed.
 //!
 //! Not read: code for other processors than x86-64, object files, split DWARF, and functions without an entry.
 
+mod declared;
 mod decoded;
 mod fields;
 mod memory;
@@ -23,6 +27,7 @@ mod tally;
 mod unit;
 mod walk;
 
+use std::cell::RefCell;
 use std::sync::{Mutex, PoisonError};
 
 use object::{Architecture, File, ObjectKind};
@@ -34,14 +39,16 @@ pub use self::tally::{Counts, Operands, Part, Subject, Use};
 use self::fields::Fields;
 use self::memory::Memory;
 use self::tally::Tally;
+use self::unit::{Code, Function};
 use self::walk::{Around, Scratch, walk};
 use super::image::Image;
 use super::result::Text;
+use super::symbols::Symbols;
 use super::units::{Reader, Units};
 use crate::Error;
-use crate::model::{Format, Model, Name};
+use crate::model::{Model, Name};
 use crate::read::file::MappedFile;
-use crate::read::{EntryTypes, Input, Options, read_entries};
+use crate::read::{EntryTypes, Input, Links, Options, Prototype, read_linked};
 use tenure_report::Progress;
 
 /// What the code of a program does.
@@ -103,30 +110,26 @@ pub fn read_at(
     addresses: &[u64],
     progress: &dyn Progress,
 ) -> Result<(Model, Result<Sweep, String>), Error> {
-    let (model, entries) = read_entries(input, options, progress)?;
-    let sweep = sweep(input, options, (&model, &entries), addresses, progress);
+    let (model, links) = read_linked(input, options, progress)?;
+    let sweep = sweep(input, options, (&model, &links), addresses, progress);
     Ok((model, sweep))
 }
 
 fn sweep(
     input: &Input,
     options: &Options,
-    (model, entries): (&Model, &EntryTypes),
+    (model, links): (&Model, &Links),
     addresses: &[u64],
     progress: &dyn Progress,
 ) -> Result<Sweep, String> {
     let Input::File(path) = input else {
         return Err("the running kernel shows its types and no code; name its vmlinux".to_owned());
     };
-    if model.format() == Format::Btf {
-        return Err("only DWARF says where variables are; this is BTF".to_owned());
-    }
-    if entries.is_empty() {
-        return Err("no entry of its DWARF has a type".to_owned());
-    }
     let file = MappedFile::open(path).map_err(|error| error.to_string())?;
-    let object = File::parse(file.bytes())
-        .map_err(|_| "it is no single program or library; name the linked program".to_owned())?;
+    let object = File::parse(file.bytes()).map_err(|_| match links {
+        Links::Entries(_) => "it is no single program or library; name the linked program",
+        Links::Prototypes(_) => "BTF alone holds no code; name the program or vmlinux that has it",
+    })?;
     use object::Object as _;
     if object.architecture() != Architecture::X86_64 {
         return Err(format!("code for {:?} is not read, only for x86-64", object.architecture()));
@@ -137,51 +140,37 @@ fn sweep(
     let text = Text::open(path).filter(|text| text.length() > 0);
     let text = text.ok_or("the file holds no code; name the program itself")?;
     let memory = Memory::new(model, &object);
-    let image = Image::open_with(path, options.debug_file.as_deref());
-    let image = image.map_err(|error| error.to_string())?;
-    let units = Units::headers_of(&image);
-    let asked = addresses.iter().copied().collect();
     let shared = Shared {
         model,
-        entries,
-        image: &image,
-        units: &units,
         text: &text,
         memory: &memory,
-        asked,
+        asked: addresses.iter().copied().collect(),
+        // Functions may share code: a hostile file could have each instruction decoded again and again.
+        budget: Mutex::new((text.length() as u64).saturating_mul(4)),
     };
-    progress.begin("reading code", units.count() as u64);
-    // Functions may share code: a hostile file could have each instruction decoded again and again.
-    let budget = Mutex::new((text.length() as u64).saturating_mul(4));
-    let found: Vec<Found> = (0..units.count())
-        .into_par_iter()
-        .map_init(
-            || (Fields::new(model), Scratch::new()),
-            |(fields, scratch), which| {
-                let found = shared.unit(which, fields, scratch, &budget);
-                progress.advance(1);
-                found
-            },
-        )
-        .collect();
-    progress.end();
-    if found.iter().all(|unit| !unit.is_cut && unit.blind == unit.names.len() as u64) {
-        return Err("no unit says where the variables of its functions are; split DWARF \
-                    (-gsplit-dwarf) is not read"
-            .to_owned());
-    }
+    let found = match links {
+        Links::Entries(entries) => {
+            let image = Image::open_with(path, options.debug_file.as_deref());
+            shared.units(&image.map_err(|error| error.to_string())?, entries, progress)?
+        }
+        Links::Prototypes(prototypes) => {
+            shared.declared((&object, file.bytes().len()), prototypes, progress)?
+        }
+    };
     Ok(gather(found))
 }
 
+/// Functions that are read at one time, where no unit holds them.
+const FUNCTIONS_AT_ONCE: usize = 256;
+
 struct Shared<'s> {
     model: &'s Model,
-    entries: &'s EntryTypes,
-    image: &'s Image,
-    units: &'s Units,
     text: &'s Text,
     memory: &'s Memory,
     /// Addresses of instructions.
     asked: FxHashSet<u64>,
+    /// Bytes of code that may still be decoded.
+    budget: Mutex<u64>,
 }
 
 /// Of one unit.
@@ -200,25 +189,87 @@ struct Found {
 }
 
 impl Shared<'_> {
-    fn unit(
+    /// By the units of DWARF.
+    fn units(
         &self,
-        which: usize,
-        fields: &Fields<'_>,
-        scratch: &mut Scratch,
-        budget: &Mutex<u64>,
-    ) -> Found {
-        debug_assert!(std::ptr::eq(fields.model, self.model));
-        let mut found = Found::default();
-        let reader = Reader::new(self.image, self.units);
-        let Some(unit) = reader.unit_once(which) else {
-            found.is_cut = true;
-            return found;
-        };
-        let (code, is_cut) = unit::read(&reader, &unit, self.entries, fields);
-        found.is_cut = is_cut;
-        found.language = language(code.language);
-        let symbols = &self.image.symbols;
-        let known = std::cell::RefCell::new(FxHashMap::default());
+        image: &Image,
+        entries: &EntryTypes,
+        progress: &dyn Progress,
+    ) -> Result<Vec<Found>, String> {
+        if entries.is_empty() {
+            return Err("no entry of its DWARF has a type".to_owned());
+        }
+        let units = Units::headers_of(image);
+        let found = self.each(units.count(), progress, |which, fields, scratch| {
+            let mut found = Found::default();
+            let reader = Reader::new(image, &units);
+            let Some(unit) = reader.unit_once(which) else {
+                found.is_cut = true;
+                return found;
+            };
+            let (code, is_cut) = unit::read(&reader, &unit, entries, fields);
+            found.is_cut = is_cut;
+            found.language = language(code.language);
+            self.walk(&code, &code.functions, &image.symbols, (fields, scratch), &mut found);
+            found
+        });
+        if found.iter().all(|unit| !unit.is_cut && unit.blind == unit.names.len() as u64) {
+            return Err("no unit says where the variables of its functions are; split DWARF \
+                        (-gsplit-dwarf) is not read"
+                .to_owned());
+        }
+        Ok(found)
+    }
+
+    /// By symbols, and the prototypes of BTF.
+    fn declared(
+        &self,
+        (object, length): (&File<'_>, usize),
+        prototypes: &[Prototype],
+        progress: &dyn Progress,
+    ) -> Result<Vec<Found>, String> {
+        let code = declared::read((object, length), prototypes, &Fields::new(self.model));
+        let code = code.ok_or("it has no symbol of a function that its BTF declares")?;
+        let mut symbols = Symbols::default();
+        symbols.extend(object, length);
+        let parts: Vec<_> = code.functions.chunks(FUNCTIONS_AT_ONCE).collect();
+        Ok(self.each(parts.len(), progress, |which, fields, scratch| {
+            let mut found = Found { language: "C", ..Found::default() };
+            self.walk(&code, parts[which], &symbols, (fields, scratch), &mut found);
+            found
+        }))
+    }
+
+    /// Parts of the work, on all cores.
+    fn each(
+        &self,
+        count: usize,
+        progress: &dyn Progress,
+        read: impl Fn(usize, &Fields<'_>, &mut Scratch) -> Found + Sync,
+    ) -> Vec<Found> {
+        progress.begin("reading code", count as u64);
+        let found = (0..count).into_par_iter().map_init(
+            || (Fields::new(self.model), Scratch::new()),
+            |(fields, scratch), which| {
+                let found = read(which, fields, scratch);
+                progress.advance(1);
+                found
+            },
+        );
+        let found = found.collect();
+        progress.end();
+        found
+    }
+
+    fn walk(
+        &self,
+        code: &Code,
+        functions: &[Function],
+        symbols: &Symbols,
+        (fields, scratch): (&Fields<'_>, &mut Scratch),
+        found: &mut Found,
+    ) {
+        let known = RefCell::new(FxHashMap::default());
         let takes_lock = |address: u64| {
             *known.borrow_mut().entry(address).or_insert_with(|| {
                 symbols
@@ -235,10 +286,10 @@ impl Shared<'_> {
             takes_lock: &takes_lock,
             asked: &self.asked,
         };
-        for function in &code.functions {
+        for function in functions {
             let lengths = function.ranges.iter().map(|range| range.end - range.begin);
             let bytes = lengths.fold(0, u64::saturating_add);
-            if !spend(budget, bytes) {
+            if !self.spend(bytes) {
                 found.is_cut = true;
                 break;
             }
@@ -249,16 +300,15 @@ impl Shared<'_> {
             }
             found.take(&function.name, &tally);
         }
-        found
     }
-}
 
-/// Whether so much more may be decoded.
-fn spend(budget: &Mutex<u64>, bytes: u64) -> bool {
-    let mut left = budget.lock().unwrap_or_else(PoisonError::into_inner);
-    let rest = left.checked_sub(bytes);
-    *left = rest.unwrap_or(*left);
-    rest.is_some()
+    /// Whether so much more may be decoded.
+    fn spend(&self, bytes: u64) -> bool {
+        let mut left = self.budget.lock().unwrap_or_else(PoisonError::into_inner);
+        let rest = left.checked_sub(bytes);
+        *left = rest.unwrap_or(*left);
+        rest.is_some()
+    }
 }
 
 impl Found {

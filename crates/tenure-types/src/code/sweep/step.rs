@@ -225,13 +225,14 @@ impl Walker<'_, '_> {
     }
 
     fn call(&mut self, one: &Instruction, weight: u32) {
+        let is_direct = one.flow_control() == FlowControl::Call;
+        if is_direct && self.around.memory.is_hook(one.near_branch_target()) {
+            return;
+        }
         let callee = self.around.calls.get(&one.next_ip());
         let takes_lock = match callee {
             Some(callee) if callee.is_named => callee.takes_lock,
-            _ => {
-                one.flow_control() == FlowControl::Call
-                    && (self.around.takes_lock)(one.near_branch_target())
-            }
+            _ => is_direct && (self.around.takes_lock)(one.near_branch_target()),
         };
         if takes_lock {
             let place = match self.value(FIRST_ARGUMENT) {
@@ -242,7 +243,6 @@ impl Walker<'_, '_> {
             self.tally.takes_lock = true;
             self.note(place, Access::Lock, 1, weight);
         }
-        let is_direct = one.flow_control() == FlowControl::Call;
         let result = callee.and_then(|callee| callee.returns).or_else(|| {
             is_direct.then(|| self.around.results.get(&one.near_branch_target()).copied())?
         });

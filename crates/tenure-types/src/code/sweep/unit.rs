@@ -52,6 +52,8 @@ pub(super) struct Function {
     pub(super) ranges: Vec<Range>,
     /// By where they begin.
     pub(super) claims: Vec<Claim>,
+    /// What registers point to at its first instruction, where no claim says so.
+    pub(super) arguments: Vec<(Register, TypeId)>,
 }
 
 /// What is called at some return address.
@@ -334,7 +336,8 @@ impl<'a> Scan<'_, 'a> {
         let functions = self.functions.iter().zip(claims).map(|(open, mut claims)| {
             claims.sort_by_key(|claim| claim.range.begin);
             let name = self.name_of(self.metas[open.meta]).unwrap_or_default();
-            Function { name: spell::function(&name), ranges: open.ranges.clone(), claims }
+            let (ranges, arguments) = (open.ranges.clone(), Vec::new());
+            Function { name: spell::function(&name), ranges, claims, arguments }
         });
         let functions = functions.collect();
         let result = |open: &Open| {

@@ -1,11 +1,11 @@
 //! One pass over a function's instructions: what each accesses, and what registers hold behind it.
 //!
-//! Where DWARF has a variable in a register, its type says what the register points to. Between, values are followed
-//! through moves, additions, loads of pointers, the stack, and results of calls. Where paths meet, only what holds on both is
-//! kept. A function with loops is passed over again until what holds at their starts no longer changes; if that takes long,
-//! what a loop writes is forgotten there.
+//! Where DWARF has a variable in a register, its type says what the register points to; without DWARF, a prototype says it of
+//! arguments at the first instruction. Between, values are followed through moves, additions, loads of pointers, the stack, and
+//! results of calls. Where paths meet, only what holds on both is kept. A function with loops is passed over again until what
+//! holds at their starts no longer changes; if that takes long, what a loop writes is forgotten there.
 
-use iced_x86::{FlowControl, Instruction};
+use iced_x86::{FlowControl, Instruction, Mnemonic};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::super::result::Text;
@@ -13,7 +13,7 @@ use super::decoded::{Decoded, EVERY};
 use super::fields::Fields;
 use super::memory::Memory;
 use super::registers::{BP, SP, State, Value};
-use super::tally::Tally;
+use super::tally::{Row, Tally};
 use super::unit::{Callee, Claim, Function};
 use crate::model::TypeId;
 
@@ -98,6 +98,11 @@ impl Scratch {
         self.new_backs.clear();
         let mut tally = Tally::default();
         let mut at_jump = None;
+        let mut entry = State::entry();
+        for &(register, ty) in &function.arguments {
+            entry.set(register, Value::Object { ty, at: 0, row: Row::Fixed });
+        }
+        let mut first = Some(entry);
         for nth in 0..self.decoded.parts.len() {
             let mut walker = Walker {
                 around,
@@ -108,8 +113,9 @@ impl Scratch {
                 ends: u64::MAX,
                 at_jump: at_jump.take(),
                 steady: Value::Stack,
-                state: if nth == 0 { Some(State::entry()) } else { None },
+                state: first.take(),
                 bare: State::entry(),
+                trapped: false,
                 stepped: 0,
                 tally: &mut tally,
             };
@@ -137,6 +143,8 @@ pub(super) struct Walker<'w, 't> {
     /// `None` where nothing leads.
     pub(super) state: Option<State>,
     pub(super) bare: State,
+    /// Whether the last instruction was a trap from which a kernel may return.
+    trapped: bool,
     /// Registers that the loops around the instruction step.
     pub(super) stepped: u16,
     pub(super) tally: &'t mut Tally,
@@ -147,7 +155,7 @@ impl Walker<'_, '_> {
         for index in start..end {
             let one = scratch.decoded.code[index];
             let fact = scratch.decoded.facts[index];
-            self.arrive(one.ip(), scratch);
+            self.arrive(&one, scratch);
             self.stepped = scratch.decoded.stepped[index];
             let weight = 1 << (2 * scratch.decoded.depths[index].min(DEEPEST));
             if let Some(access) = fact.access {
@@ -162,8 +170,9 @@ impl Walker<'_, '_> {
         }
     }
 
-    /// What is known before the instruction at an address.
-    fn arrive(&mut self, ip: u64, scratch: &mut Scratch) {
+    /// What is known before an instruction.
+    fn arrive(&mut self, one: &Instruction, scratch: &mut Scratch) {
+        let ip = one.ip();
         if ip >= self.ends {
             self.active.retain(|claim| ip < claim.range.end);
             self.ends = self.active.iter().map(|claim| claim.range.end).min().unwrap_or(u64::MAX);
@@ -193,6 +202,11 @@ impl Walker<'_, '_> {
             (Some(state), Some(other)) => state.meet(&other),
             (Some(_), None) => {}
             (None, Some(other)) => self.state = Some(other),
+            (None, None) if self.trapped && self.at_jump.is_none() => {
+                self.state = Some(self.bare.clone());
+            }
+            // No path leads through what aligns the next block: it must not take from what is known there.
+            (None, None) if is_padding(one) && kills.is_none() && self.at_jump.is_none() => {}
             (None, None) => {
                 let mut state = match (&self.at_jump, kills) {
                     (Some(state), _) => state.clone(),
@@ -220,6 +234,7 @@ impl Walker<'_, '_> {
 
     /// What is known behind an instruction, and where it jumps to.
     fn leave(&mut self, one: &Instruction, scratch: &mut Scratch) {
+        self.trapped = false;
         let Some(state) = &self.state else { return };
         match one.flow_control() {
             FlowControl::ConditionalBranch | FlowControl::UnconditionalBranch => {
@@ -239,10 +254,16 @@ impl Walker<'_, '_> {
                 self.at_jump = self.state.take();
             }
             FlowControl::Return | FlowControl::Exception => {
+                self.trapped = one.flow_control() == FlowControl::Exception
+                    && self.around.memory.returns_from_traps;
                 self.bare = self.state.take().unwrap_or_else(State::entry);
             }
             FlowControl::Call | FlowControl::IndirectCall => self.steady = state.get(SP),
             _ => {}
         }
     }
+}
+
+fn is_padding(one: &Instruction) -> bool {
+    matches!(one.mnemonic(), Mnemonic::Nop | Mnemonic::Int3)
 }

@@ -1,5 +1,6 @@
 use super::index::{FIRST, FUNCTION, Index, IntBits, NO_TYPE, VOID};
 use super::names::{Names, NoName};
+use super::prototypes::{self, Prototype};
 use super::record::{BtfKind, Record, TRIPLE, Words};
 use crate::model::{
     Bits, Builder, Format, Kind, Malformed, Member, Model, Name, Qualifier, Scalar, Shape, Static,
@@ -12,7 +13,11 @@ const BOOLEAN: u32 = 4 << 24;
 /// Of a `VAR` that another file defines.
 const EXTERN: u32 = 2;
 
-pub(super) fn model(index: &Index<'_>) -> Result<Model, Malformed> {
+/// With the prototypes of functions, if they are wanted.
+pub(super) fn model(
+    index: &Index<'_>,
+    with_prototypes: bool,
+) -> Result<(Model, Vec<Prototype>), Malformed> {
     let strings = |part: usize| index.parts.get(part).map_or(&[][..], |part| part.sections.strings);
     let (base, own) =
         if index.parts.len() > 1 { (strings(0), strings(1)) } else { (&[][..], strings(0)) };
@@ -41,7 +46,10 @@ pub(super) fn model(index: &Index<'_>) -> Result<Model, Malformed> {
             conversion.convert(&record)?;
         }
     }
-    conversion.builder.finish(Format::Btf, 1)
+    // Last: their names leave what bounds the names of types as it is.
+    let prototypes =
+        if with_prototypes { prototypes::read(index, &mut conversion.names) } else { Vec::new() };
+    Ok((conversion.builder.finish(Format::Btf, 1)?, prototypes))
 }
 
 struct Conversion<'i, 'a> {

@@ -48,8 +48,8 @@
 //!
 //! References out of bounds, in one line that names the type: sections, names and ids, strings without an end, members
 //! beyond their struct, a value of a variable or a tag, whatever [`Builder::finish`](crate::model::Builder::finish)
-//! refuses, and kinds above 19 unless the layout section of Linux 7.1 says how to skip them. Values of enumerations and
-//! parameters are not read, so not checked.
+//! refuses, and kinds above 19 unless the layout section of Linux 7.1 says how to skip them. Values of enumerations are not
+//! read, so not checked. Parameters are read for the code alone; a function whose parameters cannot be read is left out.
 //!
 //! Memory stays within a small multiple of the input: counts are checked against the bytes that are there, and names
 //! that overlap add up to at most a few times the strings.
@@ -58,11 +58,13 @@ mod convert;
 mod header;
 mod index;
 mod names;
+mod prototypes;
 mod record;
 
 use crate::model::{Malformed, Model};
 
 pub use header::is_btf;
+pub(crate) use prototypes::Prototype;
 
 /// Reads BTF; `base` is what a split one builds on, and its types come first in the model.
 ///
@@ -79,11 +81,20 @@ pub use header::is_btf;
 /// # Ok::<(), tenure_types::model::Malformed>(())
 /// ```
 pub fn parse(bytes: &[u8], base: Option<&[u8]>) -> Result<Model, Malformed> {
+    parse_with(bytes, base, false).map(|(model, _)| model)
+}
+
+/// The same, and the prototypes of functions if they are wanted.
+pub(crate) fn parse_with(
+    bytes: &[u8],
+    base: Option<&[u8]>,
+    with_prototypes: bool,
+) -> Result<(Model, Vec<Prototype>), Malformed> {
     let base = base
         .map(|bytes| header::Sections::of(bytes)?.whole())
         .transpose()
         .map_err(|error| Malformed::new(format!("its base: {error}")))?;
     let own = header::Sections::of(bytes)?;
     let own = if base.is_some() { own } else { own.whole()? };
-    convert::model(&index::Index::of(base, own)?)
+    convert::model(&index::Index::of(base, own)?, with_prototypes)
 }
