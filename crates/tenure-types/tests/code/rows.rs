@@ -33,10 +33,17 @@ fn an_element_that_a_variable_chooses_is_told_from_those_that_a_loop_steps_throu
             let found = writes(&swept, function, subject, offset);
             let is_so = [found[2].min(1), found[3].min(1)];
             assert_eq!(is_so, [chosen, own], "{what}: {function}");
-            // A compiler makes a pointer of a loop's index, and that is followed into no loop.
-            assert!(found[0] > 0 || function == "of_heap_loop", "{what}: {function}");
+            // A compiler may make a pointer of a loop's index, and that is followed into no loop.
+            let is_pointer = function == "of_heap_loop" && what.contains("-O2");
+            assert!(found[0] > 0 || is_pointer, "{what}: {function}");
         }
     });
+}
+
+#[test]
+fn a_conditional_move_between_elements_is_an_element_that_is_not_known() {
+    let Some(sample) = Sample::new("rows.c", &["-g", "-O2"]) else { return };
+    assert_eq!(writes(&Swept::of(&sample), "of_either", "counts", 0), [1, 0, 0, 0]);
 }
 
 #[test]
@@ -58,5 +65,6 @@ fn an_element_of_a_vec_that_is_chosen_is_told_from_all_in_turn() {
     let Some(sample) = Sample::new("rows.rs", &["-g", "-Copt-level=2"]) else { return };
     let swept = Swept::of(&sample);
     assert_eq!(writes(&swept, "Pool::finish", "rows::WorkerState", 0), [1, 1, 1, 0]);
-    assert_eq!(writes(&swept, "Pool::reset", "rows::WorkerState", STATE)[2], 0);
+    let reset = writes(&swept, "Pool::reset", "rows::WorkerState", STATE);
+    assert!(reset[0] > 0 && reset[1..] == [0, 0, 0], "{reset:?}");
 }

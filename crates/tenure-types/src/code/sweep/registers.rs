@@ -66,7 +66,7 @@ impl Value {
     }
 
     /// On both of two paths.
-    fn meet(self, other: Self) -> Self {
+    pub(super) fn meet(self, other: Self) -> Self {
         match (self, other) {
             (a, b) if a == b => a,
             (Self::Null, one) | (one, Self::Null) => one,

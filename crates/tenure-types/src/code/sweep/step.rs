@@ -178,10 +178,9 @@ impl Walker<'_, '_> {
                         self.loaded(self.operand(one))
                     };
                     match (of(one.op0_register()), other) {
-                        (mine, other) if mine == other => mine,
-                        (Value::Unknown | Value::Null, other @ Value::Object { .. }) => other,
-                        (mine @ Value::Object { .. }, Value::Unknown | Value::Null) => mine,
-                        _ => Value::Unknown,
+                        (Value::Unknown, one @ Value::Object { .. })
+                        | (one @ Value::Object { .. }, Value::Unknown) => one,
+                        (mine, other) => mine.meet(other),
                     }
                 }
                 _ => Value::Unknown,

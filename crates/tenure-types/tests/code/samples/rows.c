@@ -38,6 +38,14 @@ API void by_loop(void)
         counts[id] += id * id;
 }
 
+/* The first element, or one that a variable chooses. */
+API void of_either(long id, long which)
+{
+    long *one = counts, *other = &counts[id];
+    asm volatile("test %1, %1\n\tcmovne %2, %0" : "+r"(one) : "r"(which), "r"(other) : "cc");
+    *one = which;
+}
+
 API void by_list(struct worker *all, long step)
 {
     for (struct worker *at = all; at; at = at->queue)
@@ -81,5 +89,6 @@ int main(int count, char **all)
     by_own_first();
     by_name();
     by_loop();
+    of_either(count, count);
     return all[0] == (char *)counts;
 }
