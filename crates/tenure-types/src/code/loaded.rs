@@ -17,7 +17,8 @@ pub struct Loaded {
     /// By which builds of one program are told apart.
     pub build_id: Option<Vec<u8>>,
     segments: Vec<Segment>,
-    symbols: FxHashMap<Box<str>, u64>,
+    /// `None` for a name of several, as static functions may have.
+    symbols: FxHashMap<Box<str>, Option<u64>>,
 }
 
 #[derive(Debug)]
@@ -47,7 +48,7 @@ impl Loaded {
             };
             Segment { file, address: one.address(), file_size, is_code }
         };
-        let mut symbols = FxHashMap::default();
+        let mut symbols: FxHashMap<Box<str>, Option<u64>> = FxHashMap::default();
         // Names may share bytes of the file.
         let mut left = file.bytes().len().saturating_mul(4);
         for one in object.symbols().chain(object.dynamic_symbols()) {
@@ -55,7 +56,9 @@ impl Loaded {
             if one.is_definition() && name.len() <= LONGEST {
                 let Some(rest) = left.checked_sub(name.len()) else { break };
                 left = rest;
-                symbols.insert(name.into(), one.address());
+                let address = Some(one.address());
+                let known = symbols.entry(name.into()).or_insert(address);
+                *known = known.filter(|_| *known == address);
             }
         }
         Ok(Self {
@@ -91,9 +94,9 @@ impl Loaded {
         self.segments.iter().any(holds)
     }
 
-    /// The address of what a symbol names.
+    /// The address of what a symbol names, if it names one thing.
     #[must_use]
     pub fn symbol(&self, name: &str) -> Option<u64> {
-        self.symbols.get(name).copied()
+        self.symbols.get(name).copied().flatten()
     }
 }
