@@ -106,8 +106,9 @@ pub fn suggest(layouts: &Layouts<'_>, id: TypeId, pins: &Pins) -> Result<Suggest
 /// The reason why the members are left where they are, as a sentence.
 pub fn each(layouts: &Layouts<'_>, id: TypeId, pins: &Pins) -> Result<Vec<Suggestion>, String> {
     let plan = plan(layouts, id, pins).map_err(|stuck| words::stuck(layouts, id, stuck))?;
-    let improved = |mut plan: Plan| {
-        search::improve(&mut plan);
+    let mut work = 0;
+    let mut improved = |mut plan: Plan| {
+        search::improve(&mut plan, &mut work);
         tell::suggestion(layouts, &plan, Means::Order)
     };
     let best = |plans: Vec<Plan>, means: Means| {

@@ -6,7 +6,7 @@
 
 use super::plan::Plan;
 
-/// Placements of members over all orders tried. A struct of 30 members takes some hundred thousand.
+/// Placements of members over all orders tried for one type. A struct of 30 members takes some hundred thousand.
 const MOST_WORK: usize = 40_000_000;
 
 const LEAST_GAIN: f64 = 1e-9;
@@ -17,39 +17,41 @@ enum Step {
     Take { from: usize, to: usize },
 }
 
-pub(super) fn improve(plan: &mut Plan) {
+/// `work` counts what all searches for one type have done.
+pub(super) fn improve(plan: &mut Plan, work: &mut usize) {
     // What functions use together has to move together, through orders that cost more. So the search also begins with what is
     // best without that.
     if plan.parts.iter().any(|part| part.together.work() > 0) {
         let mut other = plan.clone();
         other.parts.iter_mut().for_each(|part| part.together.forget_functions());
-        descend(&mut other);
+        descend(&mut other, work);
         for (part, with) in other.parts.iter_mut().zip(&plan.parts) {
             part.together.clone_from(&with.together);
         }
-        descend(&mut other);
-        descend(plan);
-        if other.cost(f64::INFINITY) < plan.cost(f64::INFINITY) {
+        descend(&mut other, work);
+        descend(plan, work);
+        // What has no cost is no layout.
+        let costs = (other.cost(f64::INFINITY), plan.cost(f64::INFINITY));
+        if matches!(costs, (Some(others), Some(own)) if others < own) {
             *plan = other;
         }
     } else {
-        descend(plan);
+        descend(plan, work);
     }
 }
 
-fn descend(plan: &mut Plan) {
+fn descend(plan: &mut Plan, work: &mut usize) {
     let Some(mut cost) = plan.cost(f64::INFINITY) else { return };
-    let mut work = 0;
     loop {
         let mut better = false;
         // From the outside in: what is around an embedded type is easier to move than what all have.
         for part in (0..plan.parts.len()).rev() {
-            while let Some(lower) = step(plan, part, cost, &mut work) {
+            while let Some(lower) = step(plan, part, cost, work) {
                 cost = lower;
                 better = true;
             }
         }
-        if !better || work >= MOST_WORK {
+        if !better || *work >= MOST_WORK {
             return;
         }
     }
