@@ -51,6 +51,12 @@ impl Leaf {
         self.member == NO_MEMBER
     }
 
+    /// Whether both are one member: alternatives of a union may have the same bytes.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        let of = |leaf: &Self| (leaf.range(), leaf.step, leaf.owner, leaf.member);
+        of(self) == of(other)
+    }
+
     pub(crate) fn end(&self) -> u64 {
         self.offset.saturating_add(self.size)
     }

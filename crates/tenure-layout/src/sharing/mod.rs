@@ -56,9 +56,10 @@ use rayon::prelude::*;
 
 use crate::evidence::Uses;
 use crate::lines::{Layouts, Leaf};
-pub(crate) use pairs::in_type;
+pub(crate) use pairs::{in_type, placements};
 pub(crate) use score::word_weight;
 use score::{Embedding, Lifetime, Signals};
+pub(crate) use tell::confidence_of_type;
 use tenure_find::Role;
 use tenure_types::model::{Declared, TypeId};
 use weight::Why;
@@ -158,9 +159,8 @@ fn together(mut of_line: Vec<Found>) -> Found {
             continue;
         }
         // In bytes of others: an alternative of a union, which is not there at the same time.
-        let range = other.word.range();
         let hidden = matches!(whole.site, Site::Type { .. })
-            && listed.iter().all(|victim| victim.leaf.range() != range);
+            && !listed.iter().any(|victim| victim.leaf.is(&other.word));
         if hidden {
             continue;
         }
