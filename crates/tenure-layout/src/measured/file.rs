@@ -55,6 +55,8 @@ pub(super) struct File<'a> {
     events: Vec<Event>,
     /// By identifier, which event.
     ids: FxHashMap<u64, usize>,
+    /// How many more the file can have.
+    ids_left: usize,
     records: Vec<Record>,
     /// By path; the kernel's mapping is named after a symbol as well, which is left out here.
     build_ids: FxHashMap<String, Vec<u8>>,
@@ -88,6 +90,7 @@ impl<'a> File<'a> {
             bytes,
             events: Vec::new(),
             ids: FxHashMap::default(),
+            ids_left: bytes.0.len() / 8,
             records: Vec::new(),
             build_ids: FxHashMap::default(),
         };
@@ -181,7 +184,7 @@ impl<'a> File<'a> {
         }
     }
 
-    /// Whose a sample is.
+    /// The event that a sample is of.
     fn event_of(&self, mut sample: Bytes<'_>) -> &Event {
         let first = &self.events[0];
         if !first.has_identifier() {
@@ -201,16 +204,19 @@ impl<'a> File<'a> {
             let event = Event::of(Bytes(entry.take(length)?))?;
             let (ids, size) = (entry.u64()?, entry.u64()?);
             let ids = self.bytes.section(ids, size)?;
-            self.add_event(event, ids);
+            self.add_event(event, ids)?;
         }
         Some(())
     }
 
-    fn add_event(&mut self, event: Event, mut ids: Bytes<'_>) {
+    /// `None` if events name more identifiers than the file has room for.
+    fn add_event(&mut self, event: Event, mut ids: Bytes<'_>) -> Option<()> {
+        self.ids_left = self.ids_left.checked_sub(ids.0.len() / 8)?;
         while let Some(id) = ids.u64() {
             self.ids.insert(id, self.events.len());
         }
         self.events.push(event);
+        Some(())
     }
 
     /// Sections of features follow the data, in the order of their bits.
@@ -301,7 +307,30 @@ impl<'a> File<'a> {
         if self.events.len() as u64 >= MOST_EVENTS {
             return None;
         }
-        self.add_event(event, body);
-        Some(())
+        self.add_event(event, body)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_that_all_name_the_whole_file_as_their_identifiers_are_refused() {
+        const EACH: u64 = 144;
+        let count = 4;
+        let end = 104 + count * EACH;
+        let mut file = MAGIC.to_vec();
+        for word in [104, EACH, 104, count * EACH, end, 8, 0, 0, 0, 0, 0, 0] {
+            file.extend(word.to_le_bytes());
+        }
+        for _ in 0..count {
+            file.extend([0; 128]);
+            file.extend(0_u64.to_le_bytes());
+            file.extend((end + 8).to_le_bytes());
+        }
+        file.extend([0; 8]);
+        let error = File::read(&file).unwrap_err();
+        assert_eq!(error, "is malformed: its table of events is cut");
     }
 }

@@ -15,9 +15,9 @@ use tenure_find::Measured;
 /// Stands for standard input.
 const INPUT: &str = "-";
 
-/// What prints all that is needed.
-const PRINT: &str =
-    "perf script --show-mmap-events -F pid,tid,ip,sym,symoff,dso,addr,data_src,weight";
+/// The command that prints all that is read.
+const PRINT: &str = "perf script --show-mmap-events --show-task-events \
+    -F pid,tid,ip,sym,symoff,dso,addr,data_src,weight";
 
 /// Other programs that an error or a report names.
 const NAMED: usize = 3;
@@ -38,7 +38,7 @@ impl Recording {
     ///
     /// # Errors
     ///
-    /// It is none, or cut, or has no addresses of data, or no sample in the program.
+    /// The file is no recording, or is cut, or has no addresses of data, or no sample in the program.
     pub(crate) fn read(path: &Path, program: &Path) -> Result<Self, Error> {
         let name = match path.to_str() {
             Some(INPUT) => "standard input".to_owned(),
@@ -132,13 +132,12 @@ impl Gather<'_> {
     }
 
     fn text(&mut self, bytes: &[u8]) -> Result<(), String> {
-        let text = std::str::from_utf8(bytes);
         let neither = "is neither a perf.data file nor what perf script prints, such as with ";
         let neither = [neither, PRINT].concat();
-        let text = text.map_err(|_| neither.clone())?;
         let mut is_script = false;
-        for line in text.lines() {
-            match text::line(line) {
+        for line in bytes.split(|byte| *byte == b'\n') {
+            // A name of a process or file may have other bytes.
+            match text::line(&String::from_utf8_lossy(line)) {
                 Some(Line::Change(change)) => {
                     is_script = true;
                     self.spaces.change(&change);
@@ -185,8 +184,10 @@ impl Gather<'_> {
                 elsewhere.iter().map(|(name, count)| format!("{name} ({count})")).collect();
             let why = match (spaces.other_build, named.as_slice()) {
                 (true, _) => "it was recorded with another build of it".to_owned(),
-                (_, []) => "where they are is not told: with perf script, add --show-mmap-events"
-                    .to_owned(),
+                (_, []) => {
+                    "the recording does not say which files they are in; add --show-mmap-events"
+                        .to_owned()
+                }
                 (_, named) => format!("most are in {}", named.join(", ")),
             };
             let (count, program) = (recording.samples, program.path.display());

@@ -1,5 +1,6 @@
 //! Which file lies where in the memory of which process, as a recording tells it.
 
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -13,7 +14,7 @@ use tenure_types::code::Loaded;
 const MOST_AREAS: usize = 1 << 14;
 
 /// Mappings that are copied for forked processes, in all.
-const MOST_COPIES: usize = 1 << 24;
+const MOST_COPIES: usize = 1 << 20;
 
 /// The process that the kernel's mapping names, and where its addresses begin.
 const KERNEL: u32 = u32::MAX;
@@ -103,6 +104,26 @@ struct Area {
     bias: Option<u64>,
 }
 
+impl Space {
+    /// Removes what lies between two addresses, for another mapping.
+    fn clear(&mut self, start: u64, end: u64) {
+        let mut rest = None;
+        if let Some((_, before)) = self.areas.range_mut(..start).next_back()
+            && before.end > start
+        {
+            rest = Some(*before);
+            before.end = start;
+        }
+        let covered: Vec<u64> = self.areas.range(start..end).map(|(start, _)| *start).collect();
+        for start in covered {
+            rest = self.areas.remove(&start);
+        }
+        if let Some(rest) = rest.filter(|rest| rest.end > end && self.areas.len() < MOST_AREAS) {
+            self.areas.insert(end, rest);
+        }
+    }
+}
+
 /// The memory of all processes.
 #[derive(Debug)]
 pub(super) struct Spaces<'p> {
@@ -111,6 +132,8 @@ pub(super) struct Spaces<'p> {
     by_name: FxHashMap<String, usize>,
     of: FxHashMap<u32, Rc<Space>>,
     copies_left: usize,
+    /// The process that has the program, where no sample says its own: until the next change.
+    owner: OnceCell<Option<u32>>,
     /// A file of the program's name is another build.
     pub(super) other_build: bool,
 }
@@ -123,6 +146,7 @@ impl<'p> Spaces<'p> {
             by_name: FxHashMap::default(),
             of: FxHashMap::default(),
             copies_left: MOST_COPIES,
+            owner: OnceCell::new(),
             other_build: false,
         }
     }
@@ -132,6 +156,7 @@ impl<'p> Spaces<'p> {
     }
 
     pub(super) fn change(&mut self, change: &Change) {
+        self.owner = OnceCell::new();
         match change {
             Change::Fork { parent, child } => {
                 if let Some(space) = self.of.get(parent).filter(|_| parent != child) {
@@ -146,6 +171,9 @@ impl<'p> Spaces<'p> {
     }
 
     fn map(&mut self, mapping: &Mapping) {
+        if mapping.length == 0 {
+            return;
+        }
         let (start, end) = (mapping.start, mapping.start.saturating_add(mapping.length));
         let whose = self.program.is(&mapping.path, mapping.build_id.as_deref());
         let bias = match mapping.path.strip_prefix(KERNEL_NAME) {
@@ -166,24 +194,27 @@ impl<'p> Spaces<'p> {
             }
         }
         let space = Rc::make_mut(space);
-        if space.areas.len() >= MOST_AREAS {
-            return;
+        space.clear(start, end);
+        if space.areas.len() < MOST_AREAS {
+            space.areas.insert(start, Area { end, name, bias });
         }
-        let covered: Vec<u64> = space.areas.range(start..end).map(|(start, _)| *start).collect();
-        for start in covered {
-            space.areas.remove(&start);
+        // A program may also map its own file as data, at any address: to read its symbols, say.
+        if mapping.is_code {
+            space.bias = bias.or(space.bias);
         }
-        space.areas.insert(start, Area { end, name, bias });
-        space.bias = bias.or(space.bias);
     }
 
     /// By how much the kernel was moved when it started: its mapping says where one symbol is.
-    fn kernel_bias(&self, mapping: &Mapping, symbol: &str) -> Option<u64> {
+    fn kernel_bias(&mut self, mapping: &Mapping, symbol: &str) -> Option<u64> {
         let loaded = &self.program.loaded;
         let ours = loaded.build_id.as_ref();
         let is_other =
             mapping.build_id.as_ref().zip(ours).is_some_and(|(it, our)| !it.starts_with(our));
-        let address = loaded.symbol(symbol).filter(|_| !is_other)?;
+        let address = loaded.symbol(symbol)?;
+        if is_other {
+            self.other_build = true;
+            return None;
+        }
         Some(mapping.offset.wrapping_sub(address))
     }
 
@@ -204,15 +235,18 @@ impl<'p> Spaces<'p> {
         if let Some(pid) = pid {
             return self.of.get(&pid).map(|space| &**space);
         }
-        let mut with = self.of.values().filter(|space| space.bias.is_some());
-        let first = with.next()?;
-        with.all(|other| other.bias == first.bias).then_some(first)
+        let owner = self.owner.get_or_init(|| {
+            let mut with = self.of.iter().filter(|(_, space)| space.bias.is_some());
+            let (pid, first) = with.next()?;
+            with.all(|(_, other)| other.bias == first.bias).then_some(*pid)
+        });
+        self.of.get(&(*owner)?).map(|space| &**space)
     }
 
     /// Where an instruction lies.
     pub(super) fn code(&self, pid: Option<u32>, ip: u64) -> Place {
         let Some(space) = self.space(pid, ip) else {
-            // Nothing is told of mappings: a program with fixed addresses needs none.
+            // The recording has no mappings: a program with fixed addresses needs none.
             let is_fixed = self.of.is_empty() && self.program.loaded.has_code(ip);
             return if is_fixed { Place::Here(ip) } else { Place::Unknown };
         };
@@ -327,5 +361,89 @@ mod tests {
         }));
         assert_eq!(spaces.code(Some(7), text + 64), Place::Here(main + 64));
         assert_eq!(spaces.data(Some(7), text + 4096), Some(main + 4096));
+    }
+
+    #[test]
+    fn a_program_that_maps_its_own_file_as_data_is_not_moved_by_that() {
+        let program = this();
+        let mut spaces = Spaces::new(&program);
+        let (map, entry) = mapped(&program, 7, 0x1000_0000);
+        spaces.change(&map);
+        let Change::Map(map) = map else { unreachable!() };
+        let whole =
+            Mapping { start: 0x7000_0000_0000, length: 1 << 30, offset: 0, is_code: false, ..map };
+        spaces.change(&Change::Map(whole));
+        assert_eq!(spaces.data(Some(7), 0x1000_1234), Some(0x1234));
+        assert_eq!(spaces.code(Some(7), entry + 0x1000_0000), Place::Here(entry));
+    }
+
+    fn other(start: u64, length: u64, path: &str) -> Change {
+        Change::Map(Mapping {
+            pid: 7,
+            start,
+            length,
+            offset: 0,
+            is_code: true,
+            path: path.to_owned(),
+            build_id: None,
+        })
+    }
+
+    #[test]
+    fn a_mapping_hides_what_it_covers_and_no_more() {
+        let program = this();
+        let mut spaces = Spaces::new(&program);
+        for (start, length, path) in
+            [(0x1000, 0x9000, "whole"), (0x3000, 0x1000, "middle"), (0x5000, 0, "none")]
+        {
+            spaces.change(&other(start, length, path));
+        }
+        let at = |spaces: &Spaces<'_>, ip| match spaces.code(Some(7), ip) {
+            Place::There(name) => spaces.name(name).to_owned(),
+            place => format!("{place:?}"),
+        };
+        let found: Vec<String> = [0x1000, 0x2fff, 0x3000, 0x4000, 0x5000, 0x9fff, 0xa000]
+            .into_iter()
+            .map(|ip| at(&spaces, ip))
+            .collect();
+        assert_eq!(found, ["whole", "whole", "middle", "whole", "whole", "whole", "Unknown"]);
+        spaces.change(&other(0x2000, 0x2000, "over"));
+        assert_eq!(at(&spaces, 0x3000), "over");
+        assert_eq!(at(&spaces, 0x4000), "whole");
+        assert_eq!(at(&spaces, 0x1fff), "whole");
+    }
+
+    #[test]
+    fn of_more_mappings_than_are_kept_those_at_the_same_place_are_still_replaced() {
+        let program = this();
+        let mut spaces = Spaces::new(&program);
+        for nth in 0..=MOST_AREAS as u64 {
+            spaces.change(&other(nth << 12, 1 << 12, "old"));
+        }
+        spaces.change(&other(0, 1 << 12, "new"));
+        let Place::There(name) = spaces.code(Some(7), 0) else { panic!("not mapped") };
+        assert_eq!(spaces.name(name), "new");
+        let (map, _) = mapped(&program, 7, 0x5500_0000_0000);
+        spaces.change(&map);
+        assert_eq!(spaces.data(Some(7), 0x5500_0000_1234), Some(0x1234));
+    }
+
+    #[test]
+    fn a_kernel_of_another_build_is_one() {
+        let mut program = this();
+        program.loaded.build_id = Some(vec![7; 20]);
+        let mut spaces = Spaces::new(&program);
+        let text = 0xffff_ffff_8100_0000;
+        spaces.change(&Change::Map(Mapping {
+            pid: KERNEL,
+            start: text,
+            length: 1 << 24,
+            offset: text,
+            is_code: true,
+            path: format!("{KERNEL_NAME}main"),
+            build_id: Some(vec![1; 20]),
+        }));
+        assert!(matches!(spaces.code(Some(7), text + 64), Place::There(_)));
+        assert!(spaces.other_build);
     }
 }

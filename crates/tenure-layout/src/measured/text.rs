@@ -5,7 +5,8 @@
 //! ```
 //!
 //! Needed are `addr`, `data_src` and `ip`. `weight` follows the source; a symbol with an offset (`sym,symoff`), or the lines of
-//! `--show-mmap-events`, place the instruction in a file whose addresses are not fixed.
+//! `--show-mmap-events`, place the instruction in a file whose addresses are not fixed; those of `--show-task-events` say which
+//! processes have the mappings of others.
 
 use super::sample::Sample;
 use super::source::DataSource;
@@ -13,6 +14,9 @@ use super::space::{Change, Mapping};
 
 /// Begins the words for a source, behind its number.
 const SOURCE: &str = "|OP ";
+
+/// Fields of those words: the last first, which older versions lack.
+const FIELDS: [&str; 5] = ["|BLK", "|LCK", "|TLB", "|SNP", "|LVL"];
 
 /// Values of the last field of those words.
 const LAST: [&str; 7] = ["N/A", "No", "Yes", "Data", "Addr", "LCK", "BLK"];
@@ -40,46 +44,89 @@ pub(super) fn line(line: &str) -> Option<Line<'_>> {
     if let Some(at) = line.find("PERF_RECORD_MMAP") {
         return mapping(&line[at..]).map(|mapping| Line::Change(Change::Map(mapping)));
     }
+    if let Some((_, rest)) = line.split_once("PERF_RECORD_FORK(") {
+        return fork(rest).map(Line::Change);
+    }
+    if let Some((_, rest)) = line.split_once("PERF_RECORD_COMM exec: ") {
+        return pid(rest.rsplit_once(':')?.1).map(|pid| Line::Change(Change::Exec(pid)));
+    }
     said(line).map(Line::Sample)
+}
+
+/// `PERF_RECORD_FORK(9:9):(7:7)`: the child, and its parent.
+fn fork(text: &str) -> Option<Change> {
+    let (child, parent) = text.split_once("):(")?;
+    let pid = |text: &str| text.split_once(':')?.0.parse().ok();
+    Some(Change::Fork { parent: pid(parent)?, child: pid(child)? })
+}
+
+/// Of `7/8`, a process and its thread.
+fn pid(text: &str) -> Option<u32> {
+    let (pid, tid) = text.trim_end().split_once('/')?;
+    tid.parse::<u32>().ok().and(pid.parse().ok())
 }
 
 fn said(line: &str) -> Option<Said<'_>> {
     let (before, words) = line.split_at_checked(line.find(SOURCE)?)?;
     let mut before: Vec<&str> = before.split_whitespace().collect();
     let source = DataSource(hexadecimal(before.pop()?)?);
-    let rest = words.rsplit_once('|')?.1;
-    let mut rest = rest.split_whitespace().skip_while(|word| LAST.contains(word)).peekable();
+    // A symbol or path behind these words may have a `|` too.
+    let last = FIELDS.into_iter().find_map(|field| Some(words.find(field)? + field.len()))?;
+    let mut rest = &words[last..];
+    let mut first = word(&mut rest)?;
+    while LAST.contains(&first) {
+        first = word(&mut rest)?;
+    }
     let mut sample = Sample { source, address: address(&before)?, ..Sample::default() };
-    let first = rest.next()?;
     // A weight is decimal and has at most 32 bits; an address follows it.
     let weight = first.parse().ok().filter(|weight| *weight <= u64::from(u32::MAX));
-    let next = rest.peek().filter(|word| word.len() >= 4).and_then(|word| hexadecimal(word));
+    let mut behind = rest;
+    let next = word(&mut behind).filter(|word| word.len() >= 4).and_then(hexadecimal);
     match (weight, next) {
         (Some(weight), Some(ip)) => {
             sample.weight = weight;
             sample.ip = ip;
-            rest.next();
+            rest = behind;
         }
         _ => sample.ip = hexadecimal(first)?,
     }
-    let behind = line.get(line.len() - words.rsplit_once('|')?.1.len()..)?;
-    let file = behind.trim_end().strip_suffix(')').and_then(|it| Some(it.rsplit_once('(')?.1));
-    let symbol = rest.next().and_then(|word| {
-        let (name, offset) = word.rsplit_once("+0x")?;
-        Some((name, u64::from_str_radix(offset, 16).ok()?))
-    });
-    let pid = before.iter().find_map(|word| {
-        let (pid, tid) = word.split_once('/')?;
-        tid.parse::<u32>().ok().and(pid.parse().ok())
-    });
+    let (symbol, file) = place(rest);
+    let pid = before.iter().find_map(|word| pid(word));
     sample.pid = pid.unwrap_or(0);
     Some(Said { sample, pid, symbol, file })
 }
 
-/// Behind the name of the event or, without one, the time; else the first number that is long enough.
+/// The symbol with its offset, and the file: `touch(int, char)+0x10 (/srv/server)`.
+fn place(text: &str) -> (Option<(&str, u64)>, Option<&str>) {
+    let text = text.trim();
+    let file = text.strip_suffix(')').and_then(|inner| {
+        // A path may have spaces and brackets of its own: `(/srv/server (deleted))`.
+        let start = ["(/", "([", "("].into_iter().find_map(|it| match inner.starts_with(it) {
+            true => Some(0),
+            false => Some(inner.rfind(&[" ", it].concat())? + 1),
+        })?;
+        Some((start, &inner[start + 1..]))
+    });
+    let symbol = file.map_or(text, |(start, _)| text[..start].trim_end());
+    let symbol = symbol
+        .rsplit_once("+0x")
+        .and_then(|(name, offset)| Some((name, u64::from_str_radix(offset, 16).ok()?)));
+    (symbol, file.map(|(_, file)| file))
+}
+
+fn word<'t>(text: &mut &'t str) -> Option<&'t str> {
+    let (word, rest) = match text.trim_start() {
+        "" => return None,
+        start => start.split_at(start.find(char::is_whitespace).unwrap_or(start.len())),
+    };
+    *text = rest;
+    Some(word)
+}
+
+/// Behind the name of the event or, without one, the time; else behind the process; else the first number that is long enough.
 fn address(before: &[&str]) -> Option<u64> {
-    let start = before.iter().rposition(|word| word.len() > 1 && word.ends_with(':'));
-    match start {
+    let event = before.iter().rposition(|word| word.len() > 1 && word.ends_with(':'));
+    match event.or_else(|| before.iter().rposition(|word| pid(word).is_some())) {
         Some(at) => hexadecimal(before.get(at + 1)?),
         None => before.iter().filter(|word| word.len() >= 6).find_map(|word| hexadecimal(word)),
     }
@@ -188,5 +235,41 @@ mod tests {
         ] {
             assert_eq!(line(text), None, "{text}");
         }
+    }
+
+    #[test]
+    fn a_symbol_or_path_may_have_bars_spaces_and_brackets() {
+        let line = |place: &str| format!("812/812 1000 1068800842 {WORDS} 92 55c26a70a180 {place}");
+        for (place, symbol, file) in [
+            ("operator|+0x4 (/srv/server)", Some(("operator|", 4)), Some("/srv/server")),
+            ("touch+0x10 (/srv/a|b)", Some(("touch", 16)), Some("/srv/a|b")),
+            (
+                "a::f(int, char)+0x8 (/srv/a b (deleted))",
+                Some(("a::f(int, char)", 8)),
+                Some("/srv/a b (deleted)"),
+            ),
+            ("[unknown] ([vdso])", None, Some("[vdso]")),
+            ("(/srv/server)", None, Some("/srv/server")),
+            ("add+0x2", Some(("add", 2)), None),
+        ] {
+            let line = line(place);
+            let said = sample(&line);
+            assert_eq!((said.symbol, said.file), (symbol, file), "{place}");
+            assert_eq!((said.sample.ip, said.sample.weight), (0x55c2_6a70_a180, 92), "{place}");
+            assert_eq!((said.pid, said.sample.address), (Some(812), 0x1000), "{place}");
+        }
+    }
+
+    #[test]
+    fn a_fork_and_an_exec_are_read() {
+        for (text, change) in [
+            ("7/7 PERF_RECORD_FORK(9:10):(7:8)", Change::Fork { parent: 7, child: 9 }),
+            ("sh 7 6506.6: PERF_RECORD_FORK(9:9):(7:7)", Change::Fork { parent: 7, child: 9 }),
+            ("9/9 PERF_RECORD_COMM exec: a: b:9/9", Change::Exec(9)),
+        ] {
+            assert_eq!(line(text), Some(Line::Change(change)), "{text}");
+        }
+        assert_eq!(line("9/9 PERF_RECORD_COMM: name:9/9"), None);
+        assert_eq!(line("9/9 PERF_RECORD_EXIT(9:9):(7:7)"), None);
     }
 }
