@@ -78,11 +78,8 @@ pub fn run(request: &Request, progress: &dyn Progress) -> Result<(Model, Report)
             (model, Err("it was not asked for".to_owned()))
         }
     };
-    if let (Some(path), Err(why)) = (&request.perf, &sweep) {
-        return Err(Error::new(format!(
-            "--perf {}: the code tells types, and {why}",
-            path.display()
-        )));
+    if let (Some(_), Err(why)) = (&request.perf, &sweep) {
+        return Err(Error::new(format!("--perf needs the program's code: {why}")));
     }
     let read = Read { model: &model, sweep: &sweep, recording: recording.as_ref() };
     let report = analyse(request, &knowledge, checks.as_ref(), read, progress)?;
@@ -100,10 +97,9 @@ struct Read<'r> {
 fn recording(request: &Request) -> Result<Option<Recording>, Error> {
     match (&request.perf, &request.input) {
         (Some(path), Input::File(program)) => Recording::read(path, program).map(Some),
-        (Some(path), Input::Kernel) => Err(Error::new(format!(
-            "--perf {}: the code tells types, and the running kernel shows none; name its vmlinux",
-            path.display()
-        ))),
+        (Some(_), Input::Kernel) => Err(Error::new(
+            "--perf needs the program's code: pass vmlinux instead of --kernel".to_owned(),
+        )),
         (None, _) => Ok(None),
     }
 }
@@ -136,7 +132,7 @@ fn analyse(
     let origins = Origins::of(model);
     let listed = listed::list(&layouts, &origins, &found);
     let mut wanted: Vec<Entry<'_>> = match &joined {
-        Some(joined) => joined.entries(listed, &origins),
+        Some(joined) => joined.entries(listed, &origins, |one| asked.wants(&layouts, one)),
         None => entries(listed),
     };
     wanted.retain(|one| asked.wants(&layouts, one));

@@ -1,19 +1,18 @@
 //! Findings with what was measured: those that were measured come first, and what only measuring shows is a finding of its own.
 
 use std::collections::BTreeMap;
-use std::collections::HashSet;
 
-use super::parts::Parts;
+use super::parts::{Parts, Piece};
 use super::recording::Recording;
 use crate::lines::{Flat, Layouts, Leaf};
 use crate::listed::Listed;
 use crate::origin::Origins;
-use crate::sharing::{Array, Found, Site};
+use crate::sharing::{Array, Found, Site, confidence_of_type, placements};
 use tenure_find::{
     Cell, Confidence, Elsewhere, Finding, Kind as Problem, Level, Measured, MeasuredMember, Origin,
     Recorded, Role, Sharing, TypeMap, Word,
 };
-use tenure_types::code::sweep::{Part, Subject};
+use tenure_types::code::sweep::{Part, Subject, has_array_at};
 use tenure_types::model::{Declared, Kind, TypeId};
 
 /// Members in the list of all that were measured.
@@ -26,8 +25,6 @@ pub(crate) struct Joined<'a> {
     parts: Parts,
     /// Of which measure more is worse.
     by: By,
-    /// Those of which a finding has a word.
-    covered: HashSet<usize>,
 }
 
 /// The most telling measure that a recording has.
@@ -48,6 +45,17 @@ impl By {
     }
 }
 
+/// A line that was measured, as far as it is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Line {
+    /// Of a type's objects, counted from their start.
+    Of(TypeId, u64),
+    /// Of variables.
+    At(u64),
+    /// Of elements of arrays, as if they were the first: which they are is not known.
+    Element(Subject, u64),
+}
+
 /// A finding in the list.
 #[derive(Debug)]
 pub(crate) struct Entry<'f> {
@@ -66,7 +74,7 @@ pub(crate) enum What<'f> {
     Own(Box<Own>),
 }
 
-/// A line of which no finding has a word.
+/// A line most of whose HITM is of words that no finding has.
 #[derive(Debug)]
 pub(crate) struct Own {
     subject: Subject,
@@ -99,19 +107,18 @@ impl<'a> Joined<'a> {
         at: &[(u64, Part)],
         found: &mut Vec<Found>,
     ) -> Self {
-        let parts = Parts::new(layouts.model, recording, at);
+        let parts = Parts::new(layouts.model, recording, at, layouts.line_bytes);
         let total = recording.total();
         let by = match total {
             Measured { hitm: 1.., .. } => By::Hitm,
             Measured { weight: 1.., .. } => By::Weight,
             _ => By::Samples,
         };
-        let mut joined = Self { layouts, recording, parts, by, covered: HashSet::new() };
+        let joined = Self { layouts, recording, parts, by };
         let mut heated: Vec<(u64, Found)> = Vec::with_capacity(found.len());
         for one in found.drain(..) {
             let parts = joined.parts_of(&one);
             heated.push((joined.by.of(&joined.parts.sum(&parts)), one));
-            joined.covered.extend(parts);
         }
         // Stable: of equals the score decides.
         heated.sort_by_key(|(heat, _)| std::cmp::Reverse(*heat));
@@ -119,20 +126,26 @@ impl<'a> Joined<'a> {
         joined
     }
 
-    /// All findings in order, those that measuring alone shows among them.
+    /// All findings in order, those that measuring alone shows among them: of lines that none of the wanted ones accounts for.
     pub(crate) fn entries<'f>(
         &self,
         listed: Vec<Listed<'f>>,
         origins: &Origins<'_>,
+        wants: impl Fn(&Entry<'f>) -> bool,
     ) -> Vec<Entry<'f>> {
         let mut entries = entries(listed);
+        let mut covered = vec![false; self.parts.all().len()];
         for entry in &mut entries {
             let What::Listed(one) = &entry.what else { continue };
-            entry.heat = self.by.of(&self.parts.sum(&self.parts_of(one.found)));
+            let parts = self.parts_of(one.found);
+            entry.heat = self.by.of(&self.parts.sum(&parts));
+            if wants(entry) {
+                parts.iter().for_each(|part| covered[*part] = true);
+            }
         }
-        for parts in self.lines() {
+        for (line, parts) in self.lines(&covered) {
             let heat = self.by.of(&self.parts.sum(&parts));
-            let mut own = self.own(&parts);
+            let mut own = self.own(line, &parts);
             let (name, declared) = own.subject(self.layouts);
             let origin = origins.origin(name, declared);
             own.finding.origin = origin;
@@ -159,30 +172,29 @@ impl<'a> Joined<'a> {
     /// What the recording says of all.
     pub(crate) fn recorded(&self, path: String) -> Recorded {
         let mut attributed = Measured::default();
-        self.parts.all().iter().for_each(|(_, one)| attributed.add(one));
-        let mut order: Vec<usize> = (0..self.parts.all().len()).collect();
-        let key = |at: &usize| {
-            let Measured { hitm, weight, samples, .. } = self.parts.all()[*at].1;
-            std::cmp::Reverse((hitm, weight, samples))
-        };
-        order.sort_by_key(key);
-        let mut members: Vec<MeasuredMember> = Vec::new();
-        for at in order.into_iter().take(MOST_MEMBERS) {
-            let (part, measured) = self.parts.all()[at];
-            let (type_name, word) = self.word_of(&part);
-            let of = |known: &&mut MeasuredMember| {
-                (&known.type_name, &known.path) == (&type_name, &word.path)
-            };
-            match members.iter_mut().find(of) {
-                Some(known) => known.measured.add(&measured),
-                None => members.push(MeasuredMember {
-                    type_name,
-                    path: word.path,
-                    offset: u64::from(part.offset),
-                    measured,
-                }),
-            }
+        self.parts.all().iter().for_each(|one| attributed.add(&one.measured));
+        let mut members: BTreeMap<(String, String), (u64, Measured)> = BTreeMap::new();
+        for piece in self.parts.all() {
+            let (type_name, word) = self.word_of(piece);
+            let offset = u64::from(piece.part.offset);
+            let known = members
+                .entry((type_name, word.path))
+                .or_insert_with(|| (offset, Measured::default()));
+            known.0 = known.0.min(offset);
+            known.1.add(&piece.measured);
         }
+        let member = |((type_name, path), (offset, measured))| MeasuredMember {
+            type_name,
+            path,
+            offset,
+            measured,
+        };
+        let mut members: Vec<MeasuredMember> = members.into_iter().map(member).collect();
+        members.sort_by_key(|one| {
+            let Measured { hitm, weight, samples, .. } = one.measured;
+            std::cmp::Reverse((hitm, weight, samples))
+        });
+        members.truncate(MOST_MEMBERS);
         let elsewhere = self.recording.elsewhere.iter();
         Recorded {
             path,
@@ -197,28 +209,31 @@ impl<'a> Joined<'a> {
     }
 
     /// A finding that measuring alone shows.
-    fn own(&self, parts: &[usize]) -> Own {
+    fn own(&self, line: Line, parts: &[usize]) -> Own {
         let layouts = self.layouts;
         let mut words: Vec<Word> = Vec::new();
         for at in parts {
-            let (part, measured) = self.parts.all()[*at];
-            let (_, word) = self.word_of(&part);
+            let piece = &self.parts.all()[*at];
+            let (_, word) = self.word_of(piece);
             match words.iter_mut().find(|known| known.path == word.path) {
-                Some(known) => known.measured.get_or_insert_default().add(&measured),
-                None => words.push(Word { measured: Some(measured), ..word }),
+                Some(known) => known.measured.get_or_insert_default().add(&piece.measured),
+                None => words.push(Word { measured: Some(piece.measured), ..word }),
             }
         }
         let mut contended = words.remove(0);
         if !contended.role.is_contended() {
             contended.role = Role::Written;
         }
-        let (first, _) = self.parts.all()[parts[0]];
-        let (type_name, declared, sharing) = match first.subject {
+        let first = &self.parts.all()[parts[0]];
+        let subject = first.part.subject;
+        let (type_name, declared, sharing) = match subject {
             Subject::Type(id) => (layouts.spelled(id), layouts.declared(id), Sharing::Within),
             Subject::Static(index) => {
                 let variable = &layouts.model.statics()[index as usize];
                 let section = variable.section.to_string();
-                let address = variable.address.saturating_add(first.offset.into());
+                let offset = u64::from(first.part.offset);
+                let address = variable.address.saturating_add(offset);
+                let address = first.address.unwrap_or(address);
                 (section.clone(), None, Sharing::Statics { section, address })
             }
         };
@@ -227,6 +242,7 @@ impl<'a> Joined<'a> {
             (true, Role::Lock) => Problem::Lock,
             (true, _) => Problem::HotWord,
         };
+        let confidence = self.confidence(line, &contended, &words);
         let finding = Finding {
             rank: 0,
             type_name,
@@ -241,16 +257,44 @@ impl<'a> Joined<'a> {
             instances: 1,
             observed: None,
             measured: self.measured(parts),
-            confidence: Confidence {
-                level: Level::High,
-                placements: 1.0,
-                why: "loads of it found the line modified in another core's cache".to_owned(),
-            },
+            confidence,
             repairs: Vec::new(),
             forecast: None,
             pattern: None,
         };
-        Own { subject: first.subject, finding }
+        Own { subject, finding }
+    }
+
+    /// How certain it is that words lie on one line. That it is contended was measured.
+    fn confidence(&self, line: Line, contended: &Word, others: &[Word]) -> Confidence {
+        let layouts = self.layouts;
+        let found = "loads of it found the line modified in another core's cache";
+        let range = |word: &Word| (u64::try_from(word.offset).unwrap_or(0), word.size);
+        let mean = |ty: TypeId| {
+            let of = |other: &Word| {
+                let step = layouts.starts(ty);
+                placements(layouts.line_bytes, step, range(contended), range(other))
+            };
+            #[allow(clippy::cast_precision_loss)] // They are few.
+            let count = others.len() as f64;
+            if others.is_empty() { 1.0 } else { others.iter().map(of).sum::<f64>() / count }
+        };
+        match line {
+            Line::Of(id, _) if !others.is_empty() => confidence_of_type(layouts, id, mean(id)),
+            Line::Element(subject, _) => {
+                let ty = match subject {
+                    Subject::Type(id) => id,
+                    Subject::Static(index) => layouts.model.statics()[index as usize].ty,
+                };
+                let placements = mean(ty);
+                let level = if placements >= 0.5 { Level::Medium } else { Level::Low };
+                let why = format!("{found}; which element of the array it is, is not known");
+                Confidence { level, placements, why }
+            }
+            Line::Of(..) | Line::At(_) => {
+                Confidence { level: Level::High, placements: 1.0, why: found.to_owned() }
+            }
+        }
     }
 
     /// Marks the contended word of such a finding in its type's map, which types alone do not know as contended.
@@ -267,45 +311,65 @@ impl<'a> Joined<'a> {
         Some(self.parts.sum(parts)).filter(|sum| sum.samples > 0)
     }
 
-    /// The parts of each line with HITM of which no finding has a word, the one that is stored to most first.
-    fn lines(&self) -> Vec<Vec<usize>> {
-        let mut lines: BTreeMap<(Option<TypeId>, u64), Vec<usize>> = BTreeMap::new();
-        for (at, (part, _)) in self.parts.all().iter().enumerate() {
-            let (ty, start) = match part.subject {
-                Subject::Type(ty) => (Some(ty), 0),
-                Subject::Static(index) => {
-                    (None, self.layouts.model.statics()[index as usize].address)
-                }
-            };
-            let line = self.layouts.line_of(start.saturating_add(part.offset.into()));
-            lines.entry((ty, line)).or_default().push(at);
+    /// The parts of each line with HITM most of which no finding has, the one that is stored to most first.
+    fn lines(&self, covered: &[bool]) -> BTreeMap<Line, Vec<usize>> {
+        let mut lines: BTreeMap<Line, Vec<usize>> = BTreeMap::new();
+        for (at, piece) in self.parts.all().iter().enumerate() {
+            lines.entry(self.line(piece)).or_default().push(at);
         }
-        let hitm = |at: &usize| self.parts.all()[*at].1.hitm;
+        let hitm = |at: &usize| self.parts.all()[*at].measured.hitm;
         lines.retain(|_, parts| {
-            parts.iter().any(|at| hitm(at) > 0) && !parts.iter().any(|at| self.covered.contains(at))
+            let all: u64 = parts.iter().map(hitm).sum();
+            let known: u64 = parts.iter().filter(|at| covered[**at]).map(hitm).sum();
+            known < all.div_ceil(2)
         });
         for parts in lines.values_mut() {
             // The word that is stored to moves the line; those that are loaded wait for it.
             let key = |at: &usize| {
-                let Measured { stores, hitm, weight, .. } = self.parts.all()[*at].1;
+                let Measured { stores, hitm, weight, .. } = self.parts.all()[*at].measured;
                 (stores, hitm, weight)
             };
             parts.sort_by_key(|at| std::cmp::Reverse(key(at)));
         }
-        lines.into_values().collect()
+        lines
+    }
+
+    /// Where some bytes lie.
+    fn line(&self, piece: &Piece) -> Line {
+        let layouts = self.layouts;
+        let Part { subject, offset, .. } = piece.part;
+        let inside = u64::from(offset);
+        match (subject, piece.address) {
+            (_, Some(address)) => Line::At(layouts.line_of(address)),
+            (Subject::Type(id), None) if has_array_at(layouts.model, id, inside) => {
+                Line::Element(subject, layouts.line_of(inside))
+            }
+            (Subject::Type(id), None) => Line::Of(id, layouts.line_of(inside)),
+            (Subject::Static(index), None) => {
+                let variable = &layouts.model.statics()[index as usize];
+                match has_array_at(layouts.model, variable.ty, inside) {
+                    true => Line::Element(subject, layouts.line_of(inside)),
+                    false => Line::At(layouts.line_of(variable.address.saturating_add(inside))),
+                }
+            }
+        }
     }
 
     /// The type, and what lies at a part of it; of a variable, its name.
-    fn word_of(&self, part: &Part) -> (String, Word) {
+    fn word_of(&self, piece: &Piece) -> (String, Word) {
         let layouts = self.layouts;
+        let part = piece.part;
         let offset = u64::from(part.offset);
         let (ty, name, start) = match part.subject {
             Subject::Type(ty) => (ty, None, 0),
             Subject::Static(index) => {
                 let variable = &layouts.model.statics()[index as usize];
                 let role = layouts.roles.of_static(index as usize);
-                // Of a variable, from the start of its line.
-                let start = variable.address % layouts.line_bytes;
+                // From the start of the line: of an array, as if it began with the element that was sampled.
+                let inside = piece.address.map(|address| address.wrapping_sub(offset));
+                let start = inside.unwrap_or(variable.address);
+                let line = layouts.line_of(start.wrapping_add(offset)) * layouts.line_bytes;
+                let start = start.wrapping_sub(line).cast_signed();
                 (variable.ty, Some((variable.name.to_string(), role)), start)
             }
         };
@@ -326,8 +390,7 @@ impl<'a> Joined<'a> {
         let of_variable = name.and_then(|(_, role)| role);
         let word = Word {
             path,
-            offset: i64::try_from(start.saturating_add(leaf.map_or(offset, |leaf| leaf.offset)))
-                .unwrap_or(i64::MAX),
+            offset: start.saturating_add_unsigned(leaf.map_or(offset, |leaf| leaf.offset)),
             size: leaf.map_or_else(|| part.size.into(), |leaf| leaf.size),
             type_name: leaf.map_or_else(String::new, |leaf| layouts.spelled(leaf.ty)),
             role: of_variable.or(role).unwrap_or(Role::Plain),
@@ -378,7 +441,12 @@ impl<'a> Joined<'a> {
         let statics = self.layouts.model.statics();
         if let Site::Statics { .. } = found.site {
             let inside = leaf.offset.saturating_sub(statics[variable].address);
-            self.parts.of_static(variable, inside, leaf.size, &mut parts);
+            // The finding is of the lines that its word lies on, and an array goes on behind them.
+            let (first, size) = found.word.range();
+            let last = first.saturating_add(size.saturating_sub(1));
+            let lines = self.layouts.line_of(first)..=self.layouts.line_of(last);
+            let is_there = |address| lines.contains(&self.layouts.line_of(address));
+            self.parts.of_static(variable, (inside, leaf.size), is_there, &mut parts);
         }
         if let Some(flat) = flat.filter(|_| !leaf.is_whole()) {
             self.parts.of_member(&flat.way(self.layouts, leaf), leaf.size, &mut parts);
@@ -386,7 +454,8 @@ impl<'a> Joined<'a> {
         if let Site::Elements { array, .. } = found.site {
             match array {
                 Array::Static(index) => {
-                    self.parts.of_static(index, leaf.offset, leaf.size, &mut parts);
+                    let range = (leaf.offset, leaf.size);
+                    self.parts.of_static(index, range, |_| true, &mut parts);
                 }
                 // Objects of the element's type are all that is known: see above.
                 Array::Pointed => {}

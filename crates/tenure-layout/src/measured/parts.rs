@@ -7,8 +7,8 @@ use rustc_hash::FxHashMap;
 use super::recording::Recording;
 use crate::evidence::{LEAST_TELLING, descend};
 use tenure_find::Measured;
-use tenure_types::code::sweep::{Part, Subject};
-use tenure_types::model::{Kind, Model, TypeId};
+use tenure_types::code::sweep::{Part, Subject, first_like};
+use tenure_types::model::{Model, TypeId};
 
 /// How many variables before an address are looked at: those of no bytes may lie between.
 const NEAR: usize = 8;
@@ -16,11 +16,18 @@ const NEAR: usize = 8;
 /// What was measured of each part, filed under every type on the way to it.
 #[derive(Debug, Default)]
 pub(crate) struct Parts {
-    all: Vec<(Part, Measured)>,
+    all: Vec<Piece>,
     /// By type and offset.
     rows: Vec<Row>,
-    /// Of nothing known.
-    pub(crate) unknown: Measured,
+}
+
+/// What was measured of one part; of a variable, on one line.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Piece {
+    pub(crate) part: Part,
+    /// Of a variable: the lowest address that was sampled there. The part alone does not say which element of an array it is.
+    pub(crate) address: Option<u64>,
+    pub(crate) measured: Measured,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -35,29 +42,37 @@ struct Row {
 
 impl Parts {
     /// `at` says what the instructions access.
-    pub(crate) fn new(model: &Model, recording: &Recording, at: &[(u64, Part)]) -> Self {
+    pub(crate) fn new(
+        model: &Model,
+        recording: &Recording,
+        at: &[(u64, Part)],
+        line_bytes: u64,
+    ) -> Self {
         let at: FxHashMap<u64, Part> = at.iter().copied().collect();
         let mut variables: Vec<(u64, u32)> =
             model.statics().iter().map(|one| one.address).zip(0..).collect();
         variables.sort_unstable();
         let mut parts = Self::default();
-        let mut all: BTreeMap<Part, Measured> = BTreeMap::new();
+        let mut all: BTreeMap<(Part, Option<u64>), Piece> = BTreeMap::new();
         for ((code, data), measured) in &recording.by {
             let of_code = at.get(code).copied();
-            let variable = data.and_then(|data| variable(model, &variables, data));
-            let part = match (variable, of_code) {
+            let of_data = data.and_then(|data| variable(model, &variables, data));
+            let part = match (of_data, of_code) {
                 // An instruction says how many bytes, and the address which variable.
-                (Some(part), Some(code)) if part.subject == code.subject => Some(code),
-                (Some(part), _) => Some(part),
-                (None, part) => part,
+                (Some(part), Some(code)) if part.subject == code.subject => code,
+                (Some(part), _) | (None, Some(part)) => part,
+                (None, None) => continue,
             };
-            match part {
-                Some(part) => all.entry(part).or_default().add(measured),
-                None => parts.unknown.add(measured),
-            }
+            let address = data.filter(|_| of_data.is_some());
+            let line = address.map(|address| address / line_bytes);
+            let new = Piece { part, address, measured: Measured::default() };
+            let piece = all.entry((part, line)).or_insert(new);
+            piece.address = piece.address.min(address);
+            piece.measured.add(measured);
         }
         let mut levels = Vec::new();
-        for (nth, (part, measured)) in all.into_iter().enumerate() {
+        for (nth, piece) in all.into_values().enumerate() {
+            let part = piece.part;
             let (ty, direct) = match part.subject {
                 Subject::Type(ty) => (ty, true),
                 Subject::Static(index) => (model.statics()[index as usize].ty, false),
@@ -72,19 +87,19 @@ impl Parts {
                 part: nth,
             };
             parts.rows.extend(levels.iter().enumerate().map(row));
-            parts.all.push((part, measured));
+            parts.all.push(piece);
         }
         parts.rows.sort_unstable();
         parts
     }
 
-    pub(crate) fn all(&self) -> &[(Part, Measured)] {
+    pub(crate) fn all(&self) -> &[Piece] {
         &self.all
     }
 
     pub(super) fn sum(&self, parts: &[usize]) -> Measured {
         let mut sum = Measured::default();
-        parts.iter().for_each(|part| sum.add(&self.all[*part].1));
+        parts.iter().for_each(|part| sum.add(&self.all[*part].measured));
         sum
     }
 
@@ -107,15 +122,23 @@ impl Parts {
         found.dedup();
     }
 
-    /// The parts that are some bytes of a variable, or have them.
-    pub(super) fn of_static(&self, index: usize, offset: u64, size: u64, found: &mut Vec<usize>) {
-        let overlaps = |part: &Part| {
-            let start = u64::from(part.offset);
-            matches!(part.subject, Subject::Static(at) if at as usize == index)
+    /// The parts that are some bytes of a variable, or have them: those on some lines, if only these are asked for.
+    pub(super) fn of_static(
+        &self,
+        index: usize,
+        (offset, size): (u64, u64),
+        is_there: impl Fn(u64) -> bool,
+        found: &mut Vec<usize>,
+    ) {
+        let overlaps = |piece: &Piece| {
+            let Part { subject, offset: start, size: bytes } = piece.part;
+            let start = u64::from(start);
+            matches!(subject, Subject::Static(at) if at as usize == index)
                 && start < offset.saturating_add(size)
-                && offset < start + u64::from(part.size)
+                && offset < start + u64::from(bytes)
+                && piece.address.is_none_or(&is_there)
         };
-        let parts = self.all.iter().enumerate().filter(|(_, (part, _))| overlaps(part));
+        let parts = self.all.iter().enumerate().filter(|(_, piece)| overlaps(piece));
         found.extend(parts.map(|(nth, _)| nth));
         found.sort_unstable();
         found.dedup();
@@ -129,13 +152,7 @@ fn variable(model: &Model, variables: &[(u64, u32)], address: u64) -> Option<Par
     let (start, index) = near
         .copied()
         .find(|(start, index)| address - start < model[model.statics()[*index as usize].ty].size)?;
-    // Elements of an array are alike: the first stands for all.
-    let mut inside = address - start;
-    let mut ty = model.resolved(model.statics()[index as usize].ty);
-    while let Kind::Array { element, .. } = model[ty].kind {
-        inside = inside.checked_rem(model[element].size)?;
-        ty = model.resolved(element);
-    }
+    let inside = first_like(model, model.statics()[index as usize].ty, address - start)?;
     let offset = u32::try_from(inside).ok()?;
     Some(Part { subject: Subject::Static(index), offset, size: 1 })
 }

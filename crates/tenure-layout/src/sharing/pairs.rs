@@ -154,7 +154,7 @@ fn one_for_each_byte(mut victims: Vec<Sufferer>) -> Vec<Sufferer> {
 }
 
 /// The share of the addresses that are multiples of `step` at which two ranges share a line.
-fn placements(line_bytes: u64, step: u64, a: (u64, u64), b: (u64, u64)) -> f64 {
+pub(crate) fn placements(line_bytes: u64, step: u64, a: (u64, u64), b: (u64, u64)) -> f64 {
     if step >= line_bytes {
         return 1.0;
     }

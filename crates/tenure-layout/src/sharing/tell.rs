@@ -203,31 +203,34 @@ fn inside(value: &str, path: &str) -> String {
 }
 
 fn confidence(layouts: &Layouts<'_>, found: &Found) -> Confidence {
-    let line = layouts.line_bytes;
-    let percent = 100.0 * found.signals.placements;
-    let of = |id: TypeId| layouts.model[id].align;
+    let placements = found.signals.placements;
     let (level, why) = match found.site {
+        Site::Type { id, .. } => return confidence_of_type(layouts, id, placements),
         Site::Statics { .. } => (Level::High, "the linker fixed their addresses".to_owned()),
-        Site::Type { id, .. } if of(id) >= line => {
-            (Level::High, format!("aligned to {} bytes: every object starts on a line", of(id)))
-        }
-        Site::Type { id, .. } if layouts.fills_slabs(id) => {
-            (Level::High, "it fills lines: a slab starts every object on one".to_owned())
-        }
-        Site::Type { .. } if found.signals.placements >= 1.0 => {
-            (Level::High, "on one line wherever the object lies".to_owned())
-        }
-        Site::Type { .. } => {
-            let level = if found.signals.placements >= 0.5 { Level::Medium } else { Level::Low };
-            let why = format!(
-                "certain for an object that starts on a line, {percent:.0} % of all places otherwise"
-            );
-            (level, why)
-        }
         Site::Elements { stride, .. } => {
-            let level = if found.signals.placements >= 0.5 { Level::High } else { Level::Medium };
-            (level, format!("an element takes {stride} bytes of a line's {line}"))
+            let level = if placements >= 0.5 { Level::High } else { Level::Medium };
+            (level, format!("an element takes {stride} bytes of a line's {}", layouts.line_bytes))
         }
     };
-    Confidence { level, placements: found.signals.placements, why }
+    Confidence { level, placements, why }
+}
+
+/// How certain it is that members of a type share a line, if they do at a share of all placements.
+pub(crate) fn confidence_of_type(layouts: &Layouts<'_>, id: TypeId, placements: f64) -> Confidence {
+    let align = layouts.model[id].align;
+    let (level, why) = if align >= layouts.line_bytes {
+        (Level::High, format!("aligned to {align} bytes: every object starts on a line"))
+    } else if layouts.fills_slabs(id) {
+        (Level::High, "it fills lines: a slab starts every object on one".to_owned())
+    } else if placements >= 1.0 {
+        (Level::High, "on one line wherever the object lies".to_owned())
+    } else {
+        let level = if placements >= 0.5 { Level::Medium } else { Level::Low };
+        let percent = 100.0 * placements;
+        let why = format!(
+            "certain for an object that starts on a line, {percent:.0} % of all places otherwise"
+        );
+        (level, why)
+    };
+    Confidence { level, placements, why }
 }

@@ -8,7 +8,7 @@ use std::process::Command;
 
 use proptest::prelude::*;
 use tempfile::TempDir;
-use tenure_find::{Finding, Kind, Measured, Recorded, Report, Role, Source};
+use tenure_find::{Finding, Kind, Level, Measured, Recorded, Report, Role, Sharing, Source};
 use tenure_layout::run::{Request, run};
 use tenure_types::code::Loaded;
 use tenure_types::code::sweep::{self, Subject};
@@ -21,21 +21,32 @@ use super::request;
 /// A count beside a limit, two numbers that types do not know as contended, and a variable.
 const PROGRAM: &str = r"
 struct session { long id; long refs; long limit; };
-struct plain { long padding[8]; long total; long seen; };
+struct plain { long padding[8]; long total; long gap[5]; long seen; };
+struct callback_head { void *next, *func; };
+struct mixed { long hits; struct callback_head note; };
+struct pool { long top; long slots[64]; };
 struct plain2 { long first; long second; };
 struct wide { long first; char rest[8184]; };
 long lonely __attribute__((aligned(64)));
 long after[8] __attribute__((aligned(64)));
+struct { long bound; long hist[64]; } one __attribute__((aligned(64)));
 #define API __attribute__((noinline, noclone))
 API void get(struct session *s) { __atomic_fetch_add(&s->refs, 1, __ATOMIC_RELAXED); }
 API long limit(struct session *s) { return s->limit; }
 API void tally(struct plain *p) { p->total = 1; }
 API long seen(struct plain *p) { return p->seen; }
 API void mark(void) { lonely = 1; }
+API void hit(struct mixed *m) { __atomic_fetch_add(&m->hits, 1, __ATOMIC_RELAXED); }
+API void note(struct mixed *m) { m->note.func = m; }
+API long top(struct pool *p) { return p->top; }
+API long slot(struct pool *p, long at) { return p->slots[at]; }
+API void tick(void) { one.hist[40] = 1; }
+API long bound(void) { return one.bound; }
 API void touch(struct wide *w) { w->first = 1; }
 void *malloc(unsigned long);
 int main(int count, char **all) {
   if (count == 1) { struct wide *w = malloc(64 * sizeof *w); for (int i = 0; i < 64; i++) touch(w + i); }
+  if (count > 98) { hit((void *)all); note((void *)all); tick(); return top((void *)all) + slot((void *)all, count) + bound(); }
   if (count > 99) { get((void *)all); tally((void *)all); mark(); return limit((void *)all) + seen((void *)all); }
   return after[count & 7];
 }
@@ -59,7 +70,11 @@ impl Program {
         let (source, path) = (folder.path().join("server.c"), folder.path().join("server"));
         fs::write(&source, PROGRAM).unwrap();
         let words = ["-g", "-O2", "-pie", "-fPIE", "-Wl,--build-id", "-o"];
-        let output = Command::new("gcc").args(words).arg(&path).arg(&source).output().ok()?;
+        let output = Command::new("gcc").args(words).arg(&path).arg(&source).output();
+        let Ok(output) = output else {
+            eprintln!("skipped: gcc is not installed");
+            return None;
+        };
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let loaded = Loaded::open(&path).unwrap();
         Some(Self { folder, path, loaded })
@@ -183,6 +198,8 @@ fn what_was_measured_comes_first_and_a_line_that_only_measuring_shows_is_a_findi
     assert_eq!((&*plain.contended.path, plain.contended.role), ("total", Role::Written));
     assert_eq!((plain.victims.len(), &*plain.victims[0].path), (1, "seen"));
     assert_eq!(plain.kind, Kind::FalseSharing);
+    // Where an object lies is not known.
+    assert_eq!((plain.confidence.level, plain.confidence.placements), (Level::Low, 0.25));
     assert_eq!(plain.measured.map(|measured| measured.hitm), Some(7));
     let map = report.maps.iter().find(|map| map.name == "plain").unwrap();
     let cells: Vec<_> = map.lines.iter().flat_map(|line| &line.cells).collect();
@@ -196,6 +213,92 @@ fn a_variable_is_known_by_the_address_of_the_data() {
     let lonely = report.findings.iter().find(|one| one.contended.path == "lonely").unwrap();
     assert_eq!((lonely.kind, lonely.contended.offset), (Kind::HotWord, 0));
     assert_eq!(lonely.measured.map(|measured| measured.hitm), Some(1));
+}
+
+#[test]
+fn a_line_of_variables_is_the_one_that_was_sampled() {
+    let Some(program) = Program::compiled() else { return };
+    let mut writer = Writer::new();
+    program.map(&mut writer);
+    let one = program.variable("one");
+    let at = one + 8 + 8 * 40;
+    for _ in 0..3 {
+        writer.sample(PID, (program.access("tick"), at), STORE | HITM, 1);
+    }
+    // An instruction of which the code says nothing of this variable.
+    writer.sample(PID, (program.access("limit"), at + 8), LOAD | HITM, 1);
+    writer.sample(PID, (program.access("bound"), one), LOAD, 1);
+    let report = program.report(&writer.file());
+    let hist = report.findings.iter().find(|found| found.contended.path == "one.hist").unwrap();
+    assert_eq!((hist.kind, hist.victims.len(), hist.contended.offset), (Kind::HotWord, 0, 8));
+    assert_eq!(hist.measured.map(|measured| (measured.samples, measured.hitm)), Some((4, 4)));
+    let address = at - BIAS;
+    assert!(matches!(hist.sharing, Sharing::Statics { address: it, .. } if it == address));
+    let members: Vec<(&str, u64)> =
+        recorded(&report).members.iter().map(|one| (&*one.path, one.measured.samples)).collect();
+    assert_eq!(members, [("one.hist", 4), ("one.bound", 1)]);
+    writer.sample(PID, (program.access("tick"), one + 8), STORE, 1);
+    writer.sample(PID, (program.access("bound"), one), LOAD | HITM, 1);
+    let report = program.report(&writer.file());
+    let both = report.findings.iter().find(|found| found.kind == Kind::FalseSharing);
+    let bound = both.filter(|both| both.contended.path == "one.hist").unwrap();
+    assert_eq!((&*bound.victims[0].path, bound.contended.offset), ("one.bound", 8));
+    assert_eq!(bound.measured.map(|measured| (measured.samples, measured.hitm)), Some((3, 1)));
+}
+
+#[test]
+fn which_element_of_an_array_of_a_type_was_accessed_is_not_known() {
+    let Some(program) = Program::compiled() else { return };
+    let mut writer = Writer::new();
+    program.map(&mut writer);
+    writer.sample(PID, (program.access("slot"), HEAP + 8 + 8 * 40), LOAD | HITM, 1);
+    writer.sample(PID, (program.access("top"), HEAP), LOAD, 1);
+    let pool = program.report(&writer.file());
+    let pool = of(&pool, "pool");
+    assert_eq!((pool.kind, &*pool.contended.path), (Kind::HotWord, "slots"));
+    assert_eq!(pool.confidence.level, Level::Medium);
+}
+
+#[test]
+fn a_finding_hides_no_line_of_which_it_has_the_words_that_are_not_contended() {
+    let Some(program) = Program::compiled() else { return };
+    let mut writer = Writer::new();
+    program.map(&mut writer);
+    writer.sample(PID, (program.access("hit"), HEAP), STORE, 1);
+    for _ in 0..5 {
+        writer.sample(PID, (program.access("note"), HEAP + 16), STORE | HITM, 1);
+    }
+    let report = program.report(&writer.file());
+    let note = report.findings.iter().find(|found| found.contended.path == "note").unwrap();
+    assert_eq!((&*note.type_name, note.measured.map(|it| it.hitm)), ("mixed", Some(5)));
+}
+
+#[test]
+fn the_text_says_which_processes_have_the_program() {
+    let Some(program) = Program::compiled() else { return };
+    let start = BIAS + (program.loaded.symbol("main").unwrap() & !0xfff);
+    let child = PID + 1;
+    let sample = format!(
+        "{child}/{child} {HEAP:x} {:x} |OP LOAD|LVL L3 hit|SNP HitM|TLB N/A|LCK No|BLK  N/A 9 {:x} limit+0x0 (/srv/server)\n",
+        LOAD | HITM,
+        program.access("limit")
+    );
+    let text = [
+        format!(
+            "{PID}/{PID} PERF_RECORD_MMAP2 {PID}/{PID}: [{start:#x}(0x1000) @ {:#x} fe:00 9 1]: r-xp /srv/server\n",
+            program.code()
+        ),
+        format!("{PID}/{PID} PERF_RECORD_FORK({child}:{child}):({PID}:{PID})\n"),
+        sample.repeat(2),
+        format!("{child}/{child} PERF_RECORD_COMM exec: other:{child}/{child}\n"),
+        sample.replace("/srv/server", "/srv/other"),
+    ];
+    let mut bytes = text.concat().into_bytes();
+    // A name may have bytes that are no text.
+    bytes.extend(b"\xff\xfe 7/7 PERF_RECORD_COMM exec: \xff:7/7\n");
+    let report = program.report(&bytes);
+    assert_eq!(of(&report, "session").measured.map(|measured| measured.hitm), Some(2));
+    assert_eq!(recorded(&report).samples, 3);
 }
 
 #[test]
@@ -239,8 +342,7 @@ fn what_perf_itself_records_is_read() {
     let words = ["record", "-q", "-d", "-e", "page-faults", "-c", "1", "-o"];
     let output = Command::new("perf").args(words).arg(&path).arg(&program.path).output();
     if !output.as_ref().is_ok_and(|output| output.status.success()) {
-        println!("not run: perf is missing, or may not record: {output:?}");
-        return;
+        return eprintln!("skipped: perf is missing, or may not record: {output:?}");
     }
     let report = program.report(&fs::read(&path).unwrap());
     let recorded = recorded(&report);

@@ -42,15 +42,14 @@ impl<'m> Fields<'m> {
         found
     }
 
-    /// The offset of the first value like the one at an offset: elements of an array are alike. `None` outside of the
-    /// type, where a type that starts with this one may have something else.
+    /// See [`first_like`].
     pub(super) fn first_like(&self, ty: TypeId, offset: i64) -> Option<u64> {
         first_like(self.model, ty, u64::try_from(offset).ok()?)
     }
 
     /// Whether an array lies at an offset of a type.
     pub(super) fn is_in_array(&self, ty: TypeId, offset: i64) -> bool {
-        u64::try_from(offset).is_ok_and(|offset| is_in_array(self.model, ty, offset, &mut 0))
+        u64::try_from(offset).is_ok_and(|offset| has_array_at(self.model, ty, offset))
     }
 }
 
@@ -94,6 +93,12 @@ fn pointer(model: &Model, ty: TypeId, offset: u64, tried: &mut u32) -> Option<Ty
     }
 }
 
+/// Whether an array lies at an offset of a type, of which [`first_like`] takes the first element.
+#[must_use]
+pub fn has_array_at(model: &Model, ty: TypeId, offset: u64) -> bool {
+    is_in_array(model, ty, offset, &mut 0)
+}
+
 /// Recurses as deep as types nest.
 fn is_in_array(model: &Model, ty: TypeId, offset: u64, tried: &mut u32) -> bool {
     let ty = model.resolved(ty);
@@ -117,8 +122,12 @@ fn is_in_array(model: &Model, ty: TypeId, offset: u64, tried: &mut u32) -> bool 
     }
 }
 
+/// The offset of the first value like the one at an offset: elements of an array are alike. `None` outside of the type, where
+/// a type that starts with this one may have something else.
+///
 /// Recurses as deep as types nest.
-fn first_like(model: &Model, ty: TypeId, offset: u64) -> Option<u64> {
+#[must_use]
+pub fn first_like(model: &Model, ty: TypeId, offset: u64) -> Option<u64> {
     let ty = model.resolved(ty);
     let inside = |member: &Member| {
         let inner = first_like(model, member.ty, offset - member.offset)?;

@@ -34,6 +34,7 @@ use object::{Architecture, File, ObjectKind};
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 
+pub use self::fields::{first_like, has_array_at};
 pub use self::tally::{Counts, Operands, Part, Subject, Use};
 
 use self::fields::Fields;
