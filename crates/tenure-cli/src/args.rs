@@ -234,7 +234,7 @@ pub(crate) struct Layout {
     pub(crate) base: Option<PathBuf>,
 
     /// Read what perf has measured of the program: a perf.data file of perf c2c record or perf mem record, or what
-    /// perf script printed (`-` for standard input). What was measured comes first
+    /// perf script printed (`-` for standard input). Measured findings are listed first
     #[arg(long, value_name = "FILE", conflicts_with_all = ["kernel", "no_code"])]
     pub(crate) perf: Option<PathBuf>,
 

@@ -110,8 +110,8 @@ pub struct Suggestion {
     pub score_before: f64,
     /// The same, after.
     pub score_after: f64,
-    /// What still shares a line with a contended word afterwards, and what to look after when
-    /// applying the change. Each a sentence.
+    /// What still shares a line with a contended word afterwards, and what to check when applying
+    /// the change. Each a sentence.
     pub notes: Vec<String>,
     /// The best by other means.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -42,7 +42,7 @@ impl Measured {
 pub struct Recorded {
     /// Its path.
     pub path: String,
-    /// Samples with an address of data, of all programs.
+    /// Samples with an address of data: of all programs that were recorded, or that the text of `perf script` has.
     pub samples: u64,
     /// The samples in this program.
     pub program: Measured,

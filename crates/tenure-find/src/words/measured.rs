@@ -98,7 +98,7 @@ pub(crate) fn source(recorded: &Recorded) -> String {
     sentence
 }
 
-/// Rows of the table by type and member: the name, HITM, remote HITM, loads, stores, and weight.
+/// Rows of the table by type and member: the name, HITM, weight, samples, loads, and stores.
 pub(crate) fn members(recorded: &Recorded) -> Vec<(String, [String; 5])> {
     let row = |one: &MeasuredMember| {
         let Measured { loads, stores, hitm, remote_hitm, weight, .. } = one.measured;

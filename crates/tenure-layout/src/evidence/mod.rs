@@ -298,7 +298,7 @@ pub(crate) fn is_kernel(model: &Model) -> bool {
     model.composites().any(|(_, ty, _)| &*ty.name == "kmem_cache")
 }
 
-/// And no character.
+/// A number of more than one byte: no character.
 pub(crate) fn is_number(model: &Model, ty: TypeId) -> bool {
     let ty = &model[model.resolved(ty)];
     matches!(ty.kind, Kind::Scalar(Scalar::Integer)) && ty.size > 1

@@ -1,4 +1,4 @@
-//! A layout before and after, with what it costs and what to look after.
+//! A layout before and after, with what it costs and what to check.
 
 use super::arranged;
 use super::plan::{Part, Placed, Plan};

@@ -19,7 +19,7 @@ const MOST_USED: usize = 32;
 /// A function that runs when an object begins or ends counts for a quarter of another.
 const SETUP: f64 = 0.25;
 
-/// What a line more costs if all functions touch it; a count's number costs 0.4.
+/// The cost of one more line that all functions touch; a count's number costs 0.4.
 const PER_LINE: f64 = 1.0;
 
 /// Units of a type that functions use together.
