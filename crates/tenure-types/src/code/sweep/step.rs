@@ -74,7 +74,9 @@ impl Walker<'_, '_> {
                 Where::Stack(None) => Value::Stack,
                 Where::Pointed(ty, at, row) => Value::Object { ty, at, row },
                 Where::Fixed(address, row)
-                    if one.is_ip_rel_memory_operand() || is_fixed(address) =>
+                    if one.is_ip_rel_memory_operand()
+                        || matches!(of(one.memory_base()), Value::Fixed(..))
+                        || is_fixed(address) =>
                 {
                     Value::Fixed(address, row)
                 }
