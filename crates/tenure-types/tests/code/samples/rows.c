@@ -38,12 +38,12 @@ API void by_loop(void)
         counts[id] += id * id;
 }
 
-/* The first element, or one that a variable chooses. */
+/* The first element, or one that a variable chooses. The types of pointers would say more than the registers. */
 API void of_either(long id, long which)
 {
-    long *one = counts, *other = &counts[id];
+    unsigned long one = (unsigned long)counts, other = (unsigned long)&counts[id];
     asm volatile("test %1, %1\n\tcmovne %2, %0" : "+r"(one) : "r"(which), "r"(other) : "cc");
-    *one = which;
+    *(long *)one = which;
 }
 
 API void by_list(struct worker *all, long step)
