@@ -174,14 +174,14 @@ impl<'a> Joined<'a> {
         let mut attributed = Measured::default();
         self.parts.all().iter().for_each(|one| attributed.add(&one.measured));
         let mut members: BTreeMap<(String, String), (u64, Measured)> = BTreeMap::new();
-        for piece in self.parts.all() {
-            let (type_name, word) = self.word_of(piece);
-            let offset = u64::from(piece.part.offset);
+        for pieces in self.parts.all().chunk_by(|a, b| a.part == b.part) {
+            let (type_name, word) = self.word_of(&pieces[0]);
+            let offset = u64::from(pieces[0].part.offset);
             let known = members
                 .entry((type_name, word.path))
                 .or_insert_with(|| (offset, Measured::default()));
             known.0 = known.0.min(offset);
-            known.1.add(&piece.measured);
+            pieces.iter().for_each(|piece| known.1.add(&piece.measured));
         }
         let member = |((type_name, path), (offset, measured))| MeasuredMember {
             type_name,
