@@ -4,10 +4,10 @@
 //! and all write the same line. A loop that steps through the array is no sign of that. Arrays behind a pointer are found by
 //! what their elements are.
 
-use super::elements::{beside, meetings, uses};
-use super::score::{Chosen, Embedding, Lifetime, Signals};
+use super::elements::{finding, meetings, uses};
+use super::score::{Chosen, Signals};
 use super::weight::{self, Why};
-use super::{Array, Found, Site, Sufferer, signals, together, worst_first};
+use super::{Array, Found, Sufferer, together};
 use crate::evidence::{Evidence, Uses};
 use crate::lines::{Layouts, Leaf};
 use tenure_find::Role;
@@ -114,24 +114,14 @@ fn in_array(
         if victims.is_empty() {
             continue;
         }
-        worst_first(&mut victims);
-        let alone = signals(layouts, (element, None), word.role, &victims, Embedding::Inside, most);
-        let beside = beside(layouts, stride);
-        let is_static = matches!(array, Array::Static(_));
-        let signals = Signals {
+        let seen = |signals| Signals {
             is_plain: word.role == Role::Plain,
             chosen: Some(*how),
-            strangers: true,
-            beside,
-            weights: alone.weights * f64::from(beside),
             code: Some(uses.heat(Some(evidence))),
-            lifetime: if is_static { Lifetime::Static } else { alone.lifetime },
-            is_global: is_static,
-            ..alone
+            ..signals
         };
-        let score = signals.score();
-        let site = Site::Elements { array, element, stride, count };
-        found.push(Found { site, word: *word, victims, signals, score });
+        let array = (array, element, stride, count);
+        found.push(finding(layouts, array, word, victims, most, seen));
     }
     (!found.is_empty()).then(|| together(found))
 }

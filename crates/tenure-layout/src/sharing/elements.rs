@@ -83,25 +83,38 @@ fn in_array(
             }
         }
         let Some(most) = victims.iter().map(|(share, _)| *share).reduce(f64::max) else { continue };
-        let mut victims: Vec<Sufferer> = victims.into_iter().map(|(_, victim)| victim).collect();
-        worst_first(&mut victims);
-        let alone = signals(layouts, (element, None), word.role, &victims, Embedding::Inside, most);
-        let beside = beside(layouts, stride);
-        let is_static = matches!(array, Array::Static(_));
-        let signals = Signals {
-            strangers: true,
-            beside,
-            weights: alone.weights * f64::from(beside),
-            code: uses.as_ref().map(|uses| uses.heat(layouts.evidence)),
-            lifetime: if is_static { Lifetime::Static } else { alone.lifetime },
-            is_global: is_static,
-            ..alone
-        };
-        let score = signals.score();
-        let site = Site::Elements { array, element, stride, count };
-        found.push(Found { site, word: *word, victims, signals, score });
+        let victims = victims.into_iter().map(|(_, victim)| victim).collect();
+        let code = uses.as_ref().map(|uses| uses.heat(layouts.evidence));
+        let with_code = |signals| Signals { code, ..signals };
+        let array = (array, element, stride, count);
+        found.push(finding(layouts, array, word, victims, most, with_code));
     }
     (!found.is_empty()).then(|| together(found))
+}
+
+/// A word of each element, those that suffer from it, and the largest share of elements in which one does.
+pub(super) fn finding(
+    layouts: &Layouts<'_>,
+    (array, element, stride, count): (Array, TypeId, u64, u64),
+    word: &Leaf,
+    mut victims: Vec<Sufferer>,
+    most: f64,
+    seen: impl FnOnce(Signals) -> Signals,
+) -> Found {
+    worst_first(&mut victims);
+    let alone = signals(layouts, (element, None), word.role, &victims, Embedding::Inside, most);
+    let beside = beside(layouts, stride);
+    let is_static = matches!(array, Array::Static(_));
+    let signals = seen(Signals {
+        strangers: true,
+        beside,
+        weights: alone.weights * f64::from(beside),
+        lifetime: if is_static { Lifetime::Static } else { alone.lifetime },
+        is_global: is_static,
+        ..alone
+    });
+    let site = Site::Elements { array, element, stride, count };
+    Found { site, word: *word, victims, signals, score: signals.score() }
 }
 
 /// What the code does to a leaf of an array's elements.
@@ -133,7 +146,7 @@ pub(super) fn any_uses(
 }
 
 /// How many elements of a line count.
-pub(super) fn beside(layouts: &Layouts<'_>, stride: u64) -> u32 {
+fn beside(layouts: &Layouts<'_>, stride: u64) -> u32 {
     let room = (layouts.line_bytes / stride).saturating_sub(1);
     u32::try_from(room).unwrap_or(u32::MAX).clamp(1, MOST_BESIDE)
 }
