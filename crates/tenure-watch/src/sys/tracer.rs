@@ -150,8 +150,9 @@ fn serve(exchange: &mut Exchange, fd: i32) {
         // SAFETY: there is a byte. It fails if the parent has ended, which the next read shows.
         unsafe { libc::write(fd, turn.as_ptr().cast(), 1) };
     }
-    // A thread that sleeps in the kernel stops before it could meet a breakpoint.
-    while slots.0.iter().any(|slot| slot.tid != 0 && slot.armed != 0) {
+    // A thread that sleeps in the kernel stops before it could meet a breakpoint. One that has met one may stop late, and its
+    // trap would end it once it is not traced.
+    while slots.0.iter().any(|slot| slot.tid != 0 && slot.was_armed) {
         slots.finish(exchange, now() + PATIENCE);
     }
 }
@@ -167,6 +168,8 @@ struct Slot {
     is_stopping: bool,
     /// Which breakpoints are on: a bit for each word.
     armed: u8,
+    /// Whether there have been any: a trap may be under way.
+    was_armed: bool,
     words: [u64; WORDS],
     hits: [u8; WORDS],
     /// Where it met each word last, if that was before the access.
@@ -303,7 +306,7 @@ impl Slot {
         self.ran = ran(self.tid);
         self.words = exchange.words;
         match traced::arm(of(self.tid), &self.words) {
-            Ok(armed) => self.armed = armed,
+            Ok(armed) => (self.armed, self.was_armed) = (armed, armed != 0),
             Err(error) => exchange.errors[at] = error as i32,
         }
         self.armed != 0
