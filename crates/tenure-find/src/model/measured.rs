@@ -21,6 +21,16 @@ pub struct Measured {
 }
 
 impl Measured {
+    /// How much of the most telling measure that all samples have: HITM, else weight, else their number.
+    #[must_use]
+    pub fn telling(&self, all: &Self) -> u64 {
+        match all {
+            Self { hitm: 1.., .. } => self.hitm,
+            Self { weight: 1.., .. } => self.weight,
+            _ => self.samples,
+        }
+    }
+
     /// Adds others to these.
     pub fn add(&mut self, other: &Self) {
         let Self { samples, loads, stores, hitm, remote_hitm, weight } = self;

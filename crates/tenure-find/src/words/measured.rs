@@ -11,20 +11,12 @@ pub(crate) fn recorded(report: &Report) -> Option<&Recorded> {
     }
 }
 
-/// The most telling measure that a recording has, of some samples: HITM, else weight, else samples.
-fn telling(recorded: &Recorded, measured: &Measured) -> u64 {
-    match &recorded.program {
-        Measured { hitm: 1.., .. } => measured.hitm,
-        Measured { weight: 1.., .. } => measured.weight,
-        _ => measured.samples,
-    }
-}
-
-/// The share of a finding in that measure, if it has any.
+/// The share of a finding in the most telling measure, if it has any.
 pub(crate) fn share(report: &Report, finding: &Finding) -> Option<f64> {
     let (recorded, measured) = (recorded(report)?, finding.measured.as_ref()?);
-    let part = telling(recorded, measured);
-    (part > 0).then(|| ratio(part, telling(recorded, &recorded.program)))
+    let all = &recorded.program;
+    let part = measured.telling(all);
+    (part > 0).then(|| ratio(part, all.telling(all)))
 }
 
 /// What that measure is.

@@ -23,26 +23,8 @@ pub(crate) struct Joined<'a> {
     layouts: &'a Layouts<'a>,
     recording: &'a Recording,
     parts: Parts,
-    /// Of which measure more is worse.
-    by: By,
-}
-
-/// The most telling measure that a recording has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum By {
-    Hitm,
-    Weight,
-    Samples,
-}
-
-impl By {
-    fn of(self, measured: &Measured) -> u64 {
-        match self {
-            Self::Hitm => measured.hitm,
-            Self::Weight => measured.weight,
-            Self::Samples => measured.samples,
-        }
-    }
+    /// All samples of the program.
+    total: Measured,
 }
 
 /// A line that was measured, as far as it is known.
@@ -109,16 +91,11 @@ impl<'a> Joined<'a> {
     ) -> Self {
         let parts = Parts::new(layouts.model, recording, at, layouts.line_bytes);
         let total = recording.total();
-        let by = match total {
-            Measured { hitm: 1.., .. } => By::Hitm,
-            Measured { weight: 1.., .. } => By::Weight,
-            _ => By::Samples,
-        };
-        let joined = Self { layouts, recording, parts, by };
+        let joined = Self { layouts, recording, parts, total };
         let mut heated: Vec<(u64, Found)> = Vec::with_capacity(found.len());
         for one in found.drain(..) {
             let parts = joined.parts_of(&one);
-            heated.push((joined.by.of(&joined.parts.sum(&parts)), one));
+            heated.push((joined.parts.sum(&parts).telling(&total), one));
         }
         // Stable: of equals the score decides.
         heated.sort_by_key(|(heat, _)| std::cmp::Reverse(*heat));
@@ -138,13 +115,13 @@ impl<'a> Joined<'a> {
         for entry in &mut entries {
             let What::Listed(one) = &entry.what else { continue };
             let parts = self.parts_of(one.found);
-            entry.heat = self.by.of(&self.parts.sum(&parts));
+            entry.heat = self.parts.sum(&parts).telling(&self.total);
             if wants(entry) {
                 parts.iter().for_each(|part| covered[*part] = true);
             }
         }
         for (line, parts) in self.lines(&covered) {
-            let heat = self.by.of(&self.parts.sum(&parts));
+            let heat = self.parts.sum(&parts).telling(&self.total);
             let mut own = self.own(line, &parts);
             let (name, declared) = own.subject(self.layouts);
             let origin = origins.origin(name, declared);

@@ -14,7 +14,7 @@ const LONGEST: usize = 1 << 10;
 /// What is known of a module by which addresses of a process become the file's own.
 #[derive(Debug)]
 pub struct Loaded {
-    /// By which builds of one program are told apart.
+    /// Tells builds of one program apart.
     pub build_id: Option<Vec<u8>>,
     segments: Vec<Segment>,
     /// `None` for a name of several, as static functions may have.
