@@ -31,13 +31,18 @@ pub enum Kind {
 
 /// What is wrong with lines of that many bytes that start there; `None` if nothing is, since one thread has all of it or
 /// none writes.
-pub(super) fn kind(words: &[Word], starts: BTreeSet<i64>, line_bytes: i64) -> Option<Kind> {
+pub(super) fn kind(
+    words: &[Word],
+    starts: BTreeSet<i64>,
+    line_bytes: i64,
+    are_estimates: bool,
+) -> Option<Kind> {
     let mut has_read_mostly = false;
     for start in starts {
         // Only words on one line can be in each other's way.
         let first = words.partition_point(|word| word.end() <= start);
         let behind = words.partition_point(|word| word.offset < start + line_bytes);
-        match worst(&words[first..behind.max(first)]) {
+        match worst(&words[first..behind.max(first)], are_estimates) {
             Relation::Apart => return Some(Kind::FalseSharing),
             Relation::ReadMostly => has_read_mostly = true,
             Relation::Together => {}
@@ -53,11 +58,11 @@ pub(super) fn kind(words: &[Word], starts: BTreeSet<i64>, line_bytes: i64) -> Op
 }
 
 /// The worst relation between two of these words, which are on one line.
-fn worst(words: &[Word]) -> Relation {
+fn worst(words: &[Word], are_estimates: bool) -> Relation {
     let locks: Vec<_> = words.iter().filter(|word| word.is_lock()).collect();
     // What a lock guards is best beside it.
-    let free: Vec<_> =
-        words.iter().filter(|word| !locks.iter().any(|lock| is_guarded(word, lock))).collect();
+    let is_guarded = |word: &Word| locks.iter().any(|lock| is_guarded(word, lock, are_estimates));
+    let free: Vec<_> = words.iter().filter(|word| !is_guarded(word)).collect();
     let pairs = free
         .iter()
         .enumerate()
@@ -65,12 +70,15 @@ fn worst(words: &[Word]) -> Relation {
     pairs.max().unwrap_or(Relation::Together)
 }
 
-/// Whether the threads that take the lock use the word, as often as they take it. Such a word needs no atomic operation
-/// but loads: std's mutex has its `poison` flag read so.
-fn is_guarded(word: &Word, lock: &Word) -> bool {
+/// Whether the threads that take the lock use the word, as often as they take it; of estimates the same threads are enough, since
+/// one that waits for the lock tries it many times. Such a word needs no atomic operation but loads: std's mutex has its `poison`
+/// flag read so.
+fn is_guarded(word: &Word, lock: &Word, are_estimates: bool) -> bool {
     let is_plain = |use_: &Use| matches!(use_.access, Access::Read | Access::Write | Access::Load);
     let [users, takers] = [word.by_thread(|_| true), lock.by_thread(Access::writes)].map(shares);
-    !word.is_lock() && word.uses.iter().all(is_plain) && difference(&users, &takers) <= ALIKE
+    let are_alike =
+        difference(&users, &takers) <= ALIKE || are_estimates && users.keys().eq(takers.keys());
+    !word.is_lock() && word.uses.iter().all(is_plain) && are_alike
 }
 
 /// From harmless to worst.

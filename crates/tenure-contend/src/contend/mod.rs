@@ -186,7 +186,8 @@ fn judged(
         return Some(Kind::FalseSharing);
     }
     let starts = lines.iter().map(|&line| process.lines[line].start());
-    kind::kind(words, starts.collect(), process.line_bytes.into())
+    let are_estimates = lines.iter().any(|&line| process.lines[line].watched.is_some());
+    kind::kind(words, starts.collect(), process.line_bytes.into(), are_estimates)
 }
 
 #[cfg(test)]

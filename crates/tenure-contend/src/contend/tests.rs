@@ -1,7 +1,7 @@
 //! Findings of recordings that are written here.
 
 use super::*;
-use crate::record::{Allocation, Entry, Line, Thread};
+use crate::record::{Allocation, Entry, Line, Thread, Watched};
 
 const MILLION: u64 = 1_000_000;
 
@@ -114,6 +114,20 @@ fn what_is_wrong_follows_from_who_does_what() {
     ] {
         assert_eq!(the_finding(did).kind, kind, "{about}");
     }
+}
+
+#[test]
+fn a_lock_that_one_thread_tries_in_vain_guards_what_both_use() {
+    let did = [(1, 0, EXCHANGE, 1), (1, 0, ADD, 2), (1, 8, WRITE, 4), (1, 16, LOAD, 5)];
+    let mut line =
+        line(0x1000, Some((64, 0)), &[did, did.map(|it| (2, it.1, it.2, it.3))].concat());
+    line.entries[4].count = 8 * MILLION;
+    assert_eq!(contended(&process(vec![line.clone()]))[0].kind, Kind::FalseSharing, "counted");
+    line.watched = Some(Watched { samples: 100, looks: 50, met: 50, cost: 0.5 });
+    assert_eq!(contended(&process(vec![line.clone()]))[0].kind, Kind::Lock);
+    // The second thread takes the lock, and uses nothing beside it.
+    line.entries.truncate(6);
+    assert_eq!(contended(&process(vec![line]))[0].kind, Kind::FalseSharing);
 }
 
 #[test]
