@@ -123,23 +123,15 @@ impl Callers {
             let (module, file) = self.file(code)?;
             let inside = code.wrapping_sub(module.bias);
             let step = file.step(inside, stack, frame, link.is_some())?;
-            let word = |address: u64| {
-                let at = address.checked_sub(registers.0[Registers::SP])? / 8;
-                sample
-                    .stack
-                    .get(usize::try_from(at).ok()?)
-                    .copied()
-                    .filter(|_| address.is_multiple_of(8))
-            };
             let back = match step.back {
-                Some(saved) => word(saved)?,
+                Some(saved) => sample.word(saved)?,
                 None => link?,
             };
             let back = code_address(back);
             // It is the return address of the innermost function alone.
             link = None;
             if let Some(saved) = step.frame {
-                frame = word(saved)?;
+                frame = sample.word(saved)?;
             }
             stack = step.canonical;
             if !self.is_foreign(back) {

@@ -53,7 +53,7 @@ impl Code {
     /// more.
     pub(crate) fn touched(&mut self, sample: &Sample, process: &Process) -> Option<Touch> {
         let instruction = self.met(Stop::Clock, sample.ip, process)?;
-        let address = instruction.address(sample.registers.as_ref()?)?;
+        let address = address(&instruction, sample)?;
         Some(self.found(touch(&instruction, address), sample, process))
     }
 
@@ -61,7 +61,7 @@ impl Code {
     pub(crate) fn hit(&mut self, sample: &Sample, process: &Process) -> Option<Touch> {
         let instruction = self.met(Stop::Breakpoint, sample.ip, process)?;
         let word = sample.address..sample.address + WATCHED_BYTES;
-        let address = sample.registers.as_ref().and_then(|it| instruction.address(it));
+        let address = address(&instruction, sample);
         let is_of_word = |it: &u64| *it < word.end && it + u64::from(instruction.size) > word.start;
         let address = address.filter(is_of_word).unwrap_or(word.start);
         Some(self.found(touch(&instruction, address), sample, process))
@@ -71,6 +71,12 @@ impl Code {
         let read = |address, bytes: &mut [u8]| process.read(address, bytes).is_ok();
         *self.known.entry((stop, ip)).or_insert_with(|| Instruction::met(stop, ip, &read))
     }
+}
+
+fn address(instruction: &Instruction, sample: &Sample) -> Option<u64> {
+    // Zeros may be words that were not copied.
+    let stack = |at| sample.word(at).filter(|word| *word != 0);
+    instruction.address(sample.registers.as_ref()?, &stack)
 }
 
 fn touch(instruction: &Instruction, address: u64) -> Touch {

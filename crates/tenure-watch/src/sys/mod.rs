@@ -34,4 +34,11 @@ pub(crate) struct Sample {
 impl Sample {
     /// So many that the samples of a look fit into a page.
     pub(crate) const STACK: usize = 32;
+
+    /// A word of the stack.
+    pub(crate) fn word(&self, address: u64) -> Option<u64> {
+        let from = self.registers.as_ref()?.0[Registers::SP];
+        let at = usize::try_from(address.checked_sub(from)? / 8).ok()?;
+        self.stack.get(at).copied().filter(|_| address.is_multiple_of(8))
+    }
 }

@@ -87,7 +87,12 @@ impl Instruction {
     }
 
     /// Where it accesses memory, by the registers of the thread that has stopped; `None` if they do not tell that any more.
-    pub(crate) fn address(&self, registers: &Registers) -> Option<u64> {
+    /// The stack is not asked: on x86-64 it has what a load overwrote.
+    pub(crate) fn address(
+        &self,
+        registers: &Registers,
+        _stack: &dyn Fn(u64) -> Option<u64>,
+    ) -> Option<u64> {
         self.memory.address(self.at, self.is_done, registers)
     }
 }
@@ -131,7 +136,7 @@ mod tests {
         }
         let found = Instruction::met(stop, START + next * LENGTH, &read)?;
         let first = (found.end() - LENGTH - START) / LENGTH;
-        Some((found.access, found.size, found.address(&registers)?, first))
+        Some((found.access, found.size, found.address(&registers, &|_| None)?, first))
     }
 
     #[test]

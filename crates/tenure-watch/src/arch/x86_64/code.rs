@@ -33,6 +33,8 @@ const PAGE: u64 = 4096;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Instruction {
     decoded: Decoded,
+    /// The instruction before it, if that loaded the base which this one overwrote, from the stack: without optimisation.
+    load: Option<Decoded>,
     pub(crate) access: Access,
     /// Bytes.
     pub(crate) size: u8,
@@ -42,17 +44,19 @@ impl Instruction {
     /// The one that a thread has waited for, or that has met a breakpoint. A clock interrupts a thread once the instruction
     /// that waited has retired, and a breakpoint once the access is done: it is the one before, for both.
     pub(crate) fn met(stop: Stop, ip: u64, read: Read<'_>) -> Option<Self> {
-        let mut bytes = [0; WINDOW];
-        // What is mapped begins at a page: less can be had there.
-        let inside = usize::try_from(ip % PAGE).ok()?.clamp(1, WINDOW);
-        let bytes = &mut bytes[WINDOW - inside..];
-        let decoded = read(ip.wrapping_sub(inside as u64), bytes).then(|| before(bytes, ip))??;
+        let decoded = before(ip, read)?;
         if stop == Stop::Clock && is_fence(&decoded) {
             // It waits for the store before it.
             let before = Self::met(Stop::Breakpoint, decoded.ip(), read)?;
             return before.access.writes().then_some(before);
         }
-        let of = |decoded| access(&decoded).map(|(access, size)| Self { decoded, access, size });
+        let of = |decoded| {
+            let (access, size) = access(&decoded)?;
+            let base = decoded.memory_base();
+            let load = overwrites(&decoded, base).then(|| before(decoded.ip(), read)).flatten();
+            let load = load.filter(|load| is_load_from_stack(load, base));
+            Some(Self { decoded, load, access, size })
+        };
         of(decoded).or_else(|| of((stop == Stop::Clock).then(|| in_turn(ip, read))??))
     }
 
@@ -61,14 +65,29 @@ impl Instruction {
         self.decoded.next_ip()
     }
 
-    /// Where it accessed memory, by the registers of the thread that has stopped; `None` if they do not tell that any more.
-    pub(crate) fn address(&self, registers: &Registers) -> Option<u64> {
-        address(&self.decoded, registers)
+    /// Where it accessed memory, by the registers and the stack of the thread that has stopped; `None` if they do not tell that
+    /// any more.
+    pub(crate) fn address(
+        &self,
+        registers: &Registers,
+        stack: &dyn Fn(u64) -> Option<u64>,
+    ) -> Option<u64> {
+        let load = self.load.and_then(|load| stack(address(&load, registers, None)?));
+        address(&self.decoded, registers, load)
     }
 }
 
+/// The instruction before an address.
+fn before(end: u64, read: Read<'_>) -> Option<Decoded> {
+    let mut bytes = [0; WINDOW];
+    // What is mapped begins at a page: less can be had there.
+    let inside = usize::try_from(end % PAGE).ok()?.clamp(1, WINDOW);
+    let bytes = &mut bytes[WINDOW - inside..];
+    read(end.wrapping_sub(inside as u64), bytes).then(|| last(bytes, end))?
+}
+
 /// The instruction that ends with these bytes, by vote.
-fn before(bytes: &[u8], end: u64) -> Option<Decoded> {
+fn last(bytes: &[u8], end: u64) -> Option<Decoded> {
     let start = end - bytes.len() as u64;
     // For each place: where the last instruction begins if decoding starts there.
     let mut last: Vec<Option<usize>> = vec![None; bytes.len()];
@@ -174,12 +193,22 @@ fn memory_operand(instruction: &Decoded) -> Option<u32> {
     (!is_own && !is_none && !is_vector && instruction.code() != Opcode::INVALID).then_some(operand)
 }
 
-/// Where an instruction accessed memory, by the registers behind it.
-fn address(instruction: &Decoded, registers: &Registers) -> Option<u64> {
+/// Whether an instruction loads a register from a variable on the stack.
+fn is_load_from_stack(instruction: &Decoded, register: Register) -> bool {
+    instruction.mnemonic() == Mnemonic::Mov
+        && instruction.op0_register() == register
+        && matches!(instruction.memory_base(), Register::RSP | Register::RBP)
+        && instruction.memory_index() == Register::None
+}
+
+/// Where an instruction accessed memory, by the registers behind it, and by its base if it overwrote that and it is known.
+fn address(instruction: &Decoded, registers: &Registers, base: Option<u64>) -> Option<u64> {
     let operand = memory_operand(instruction)?;
     instruction.virtual_address(operand, 0, |register, _, _| match register {
         Register::ES | Register::CS | Register::SS | Register::DS => Some(0),
-        _ if overwrites(instruction, register) => None,
+        _ if overwrites(instruction, register) => {
+            base.filter(|_| register == instruction.memory_base())
+        }
         _ => value(register, registers),
     })
 }
@@ -267,7 +296,7 @@ mod tests {
             let end = 0x40_0040;
             let instruction = decoded(bytes, end - bytes.len() as u64);
             let found = access(&instruction).and_then(|(access, size)| {
-                Some((access, size, address(&instruction, &registers())?))
+                Some((access, size, address(&instruction, &registers(), None)?))
             });
             assert_eq!(found, expected, "{about}");
         }
@@ -297,6 +326,10 @@ mod tests {
 
     /// What a clock meets in code that stands alone, and the address behind it.
     fn met(code: &[u8], ip: u64) -> Option<(Access, u64)> {
+        instruction(code, ip).map(|it| (it.access, it.end()))
+    }
+
+    fn instruction(code: &[u8], ip: u64) -> Option<Instruction> {
         let read = |from: u64, into: &mut [u8]| {
             into.fill(0x90);
             for (at, byte) in (from..).zip(into) {
@@ -305,7 +338,7 @@ mod tests {
             }
             true
         };
-        Instruction::met(Stop::Clock, ip, &read).map(|it| (it.access, it.end()))
+        Instruction::met(Stop::Clock, ip, &read)
     }
 
     #[test]
@@ -337,7 +370,46 @@ mod tests {
     fn a_base_that_the_instruction_overwrote_is_gone() {
         let instruction = decoded(&[0x48, 0x8b, 0x00], 0x40_0000);
         assert_eq!(access(&instruction), Some((Access::Read, 8)));
-        assert_eq!(address(&instruction, &registers()), None);
+        assert_eq!(address(&instruction, &registers(), None), None);
+    }
+
+    #[test]
+    fn a_base_that_was_loaded_from_the_stack_is_still_there() {
+        // `registers` has 0x8000 in RSP and 0x7000 in RBP.
+        let stack =
+            |at: u64| [(0x8008, 0x1_0000), (0x6ff8, 0x2_0000)].into_iter().find(|it| it.0 == at);
+        let stack = |at: u64| stack(at).map(|it| it.1);
+        for (about, code, expected) in [
+            (
+                "mov rax, [rsp+8]; mov rax, [rax]",
+                &[0x48, 0x8b, 0x44, 0x24, 0x08, 0x48, 0x8b, 0x00][..],
+                Some(0x1_0000),
+            ),
+            (
+                "mov rax, [rbp-8]; mov al, [rax+4]",
+                &[0x48, 0x8b, 0x45, 0xf8, 0x8a, 0x40, 0x04],
+                Some(0x2_0004),
+            ),
+            (
+                "mov rax, [rsp+16]; mov rax, [rax]: not copied",
+                &[0x48, 0x8b, 0x44, 0x24, 0x10, 0x48, 0x8b, 0x00],
+                None,
+            ),
+            (
+                "mov rcx, [rsp+8]; mov rax, [rax]",
+                &[0x48, 0x8b, 0x4c, 0x24, 0x08, 0x48, 0x8b, 0x00],
+                None,
+            ),
+            ("mov rax, [rdi+8]; mov rax, [rax]", &[0x48, 0x8b, 0x47, 0x08, 0x48, 0x8b, 0x00], None),
+            (
+                "mov rax, [rsp+8]; mov rcx, [rax]",
+                &[0x48, 0x8b, 0x44, 0x24, 0x08, 0x48, 0x8b, 0x08],
+                Some(0x1000),
+            ),
+        ] {
+            let instruction = instruction(code, START + code.len() as u64).unwrap();
+            assert_eq!(instruction.address(&registers(), &stack), expected, "{about}");
+        }
     }
 
     #[test]
@@ -356,11 +428,11 @@ mod tests {
             if end < 16 {
                 continue;
             }
-            let found = before(&code[..end], instruction.next_ip()).unwrap();
+            let found = last(&code[..end], instruction.next_ip()).unwrap();
             assert_eq!(found.ip(), instruction.ip(), "{:?}", instruction.mnemonic());
             checked += 1;
         }
         assert!(checked > 5);
-        assert_eq!(before(&[0x06; 8], 0x40_0000), None);
+        assert_eq!(last(&[0x06; 8], 0x40_0000), None);
     }
 }
