@@ -1,6 +1,6 @@
 import pathlib
 
-from parts.rust import CrateProof
+from parts.rust import CrateProof, criterion
 
 PROVIDER, TRACER, SPAN = (f"src/trace/{it}.rs" for it in ("provider", "tracer", "span"))
 
@@ -88,7 +88,13 @@ proof = CrateProof(
     about="opentelemetry_sdk 0.23.0: a tracer that upgrades a Weak twice for each span; Owner and Shared, or sync::Weak alone",
     crate="opentelemetry_sdk", version="0.23.0", edit=edit, also=("sync::{Arc, Weak} alone", drop_in),
     dependencies='opentelemetry_sdk = { path = "PATH", features = ["trace"] }\nopentelemetry = "=VERSION"',
-    cases={"2 threads, one tracer, spans/s": ["2"], "8 threads": ["8"], "1 thread": ["1"]},
+    own={
+        "its own start-end-span/always-sample, 1 thread": criterion("trace", "^start-end-span/always-sample$"),
+        "its own start-end-span/never-sample, 1 thread": criterion("trace", "^start-end-span/never-sample$"),
+        "its own span_builder/simplest, 1 thread": criterion("span_builder", "^span_builder/simplest$"),
+    },
+    features=["testing"],
+    cases={"ours: 2 threads, one tracer, spans/s": ["2"], "ours: 8 threads": ["8"], "ours: 1 thread": ["1"]},
     record={"spans": (["2"], ["TracerProviderInner"], "own")},
     tests=["--lib", "--features", "testing,trace", "trace::"],
 )

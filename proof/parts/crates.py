@@ -71,9 +71,10 @@ def build(folder, name, instrumented=False, env=None):
     return WORK / "target" / host / "release" / name
 
 
-def bench(folder, name):
+def bench(folder, name, features=()):
     """The program of a crate's own benchmark."""
     words = ["cargo", "bench", "--no-run", "--bench", name, "--message-format", "json", "--target-dir", WORK / "target"]
+    words += ["--features", ",".join(features)]
     messages = [json.loads(line) for line in call(*words, cwd=folder).splitlines() if line.startswith("{")]
     # A copy, since another way's has the same name.
     made = next(it["executable"] for it in messages if it.get("executable") and it["target"]["name"] == name)

@@ -25,7 +25,8 @@ def named(words, way):
 class CrateProof:
     """Subclasses, or the caller, say what is special; see proof/regex/proof.py."""
 
-    def __init__(self, here, about, crate, version, edit, dependencies, cases, record, tests, theirs=None, own=(), also=None):
+    def __init__(self, here, about, crate, version, edit, dependencies, cases, record, tests, theirs=None, own=(), features=(),
+                 also=None):
         """
         about         what is proved, in a line
         crate         its name and version as released
@@ -38,10 +39,11 @@ class CrateProof:
         theirs        (title, version): a release of the crate with their own repair
         also          (title, edit): a smaller edit beside
         own           by title, a benchmark of the crate: its file, arguments, and how its output is read
+        features      of the crate that these benchmarks need
         """
         self.here, self.about, self.crate, self.version = here, about, crate, version
         self.edit, self.dependencies, self.cases, self.record = edit, dependencies, cases, record
-        self.tests, self.theirs, self.own, self.also = tests, theirs, dict(own), also
+        self.tests, self.theirs, self.own, self.features, self.also = tests, theirs, dict(own), features, also
         self.name = here.name
         self.work = crates.WORK / self.name
         self.programs, self.benches = {}, {}
@@ -62,7 +64,7 @@ class CrateProof:
                 self.counts = counts
             self.programs[way] = self.driver(number, version)
             for bench in dict.fromkeys(it[0] for it in self.own.values()):
-                self.benches[way, bench] = crates.bench(folder / self.crate, bench)
+                self.benches[way, bench] = crates.bench(folder / self.crate, bench, self.features)
 
     def build_driver_alone(self):
         crates.copied(self.crate, self.version, self.work / "0" / self.crate)
