@@ -31,7 +31,8 @@ use core::fmt;
 /// words of threads that ended still count.
 ///
 /// Cost: [`add`](Self::add) no atomic read-modify-write, and no line that another thread writes; a thread's first one
-/// allocates. [`sum`](Self::sum) reads a line for each thread. Memory: 8 bytes for each thread that adds, and a line.
+/// allocates. [`sum`](Self::sum) reads a line for each thread, and [`take`](Self::take) does that and one
+/// compare-exchange. Memory: 8 bytes for each thread that adds, and a line.
 /// Without `std` no thread has a number, and `add` is an atomic add on that line.
 ///
 /// With the feature `metrics`, recorders of that facade hand it out as their counters: `metrics::Counter::from_arc`. Its
@@ -54,11 +55,30 @@ impl Counter {
         self.0.add(&CELLS, n);
     }
 
-    /// What was added: all that happened before, and perhaps some of what happens during the call. While the program
-    /// only adds, a later sum is not less.
+    /// What was added and not [taken](Self::take): all that happened before, and perhaps some of what happens during the
+    /// call. While the program only adds, a later sum is not less.
     #[must_use]
     pub fn sum(&self) -> u64 {
         self.0.sum(&CELLS)
+    }
+
+    /// Takes the sum, so that the counter goes on from 0: for statistics that are sent as what was added since the last
+    /// time, and to reset a counter.
+    ///
+    /// ```
+    /// use tenure::counter::Counter;
+    ///
+    /// let requests = Counter::new();
+    /// requests.add(3);
+    /// assert_eq!(requests.take(), 3);
+    /// requests.add(1);
+    /// assert_eq!((requests.take(), requests.sum()), (1, 0));
+    /// ```
+    ///
+    /// Each addition is in what exactly one call takes, or in the sum, however many threads add and take. What is added
+    /// during the call may be in either.
+    pub fn take(&self) -> u64 {
+        self.0.take(&CELLS)
     }
 }
 

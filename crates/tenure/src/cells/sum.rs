@@ -64,17 +64,39 @@ impl<M: Threads> ThreadSum<M> {
         }
     }
 
-    /// What was added: all that happened before, and perhaps some of what happens during the call. While threads only
-    /// add, a later sum is not less.
+    /// What was added and not taken: all that happened before, and perhaps some of what happens during the call. While
+    /// threads only add, a later sum is not less.
     #[must_use]
     pub fn sum(&self, table: &Table<M>) -> u64 {
         let spot = self.spot();
         if spot == Spot::NONE {
             return 0;
         }
-        // Relaxed, here and below: as in `add_slowly`.
-        let cells = table.all(spot).map(|cell| cell.load(Ordering::Relaxed));
-        cells.fold(table.node(spot).rest.load(Ordering::Relaxed), u64::wrapping_add)
+        // Acquire: pairs with the Release in `take`: what was taken from the cells is found in them below.
+        let rest = table.node(spot).rest.load(Ordering::Acquire);
+        rest.wrapping_add(cells(table, spot))
+    }
+
+    /// Takes what was added. Each addition is in what one call takes, or in the sum.
+    ///
+    /// No thread may change another's cell. So what the cells had is subtracted from the shared word instead, if that is as
+    /// it was before they were read. If it changed and changed back, that is right as well: what is returned was subtracted.
+    pub fn take(&self, table: &Table<M>) -> u64 {
+        let spot = self.spot();
+        if spot == Spot::NONE {
+            return 0;
+        }
+        let rest = &table.node(spot).rest;
+        loop {
+            // Acquire: as in `sum`.
+            let found = rest.load(Ordering::Acquire);
+            let cells = cells(table, spot);
+            let left = cells.wrapping_neg();
+            // Release: pairs with the Acquire above, and in `sum`. Relaxed on failure: looked at again.
+            if rest.compare_exchange(found, left, Ordering::Release, Ordering::Relaxed).is_ok() {
+                return found.wrapping_add(cells);
+            }
+        }
     }
 
     /// Gives the place back.
@@ -89,6 +111,12 @@ impl<M: Threads> ThreadSum<M> {
         self.spot.store(Spot::NONE.raw(), Ordering::Relaxed);
         table.release(spot);
     }
+}
+
+/// What all threads have in their cells.
+fn cells<M: Threads>(table: &Table<M>, spot: Spot) -> u64 {
+    // Relaxed: as in `add_slowly`.
+    table.all(spot).map(|cell| cell.load(Ordering::Relaxed)).fold(0, u64::wrapping_add)
 }
 
 /// To the calling thread's cell.

@@ -32,7 +32,7 @@ pub(crate) struct Node<M: Memory> {
     pub(crate) state: M::AtomicU32,
     /// Of the free indices' stack.
     link: M::AtomicU32,
-    /// What is not in cells.
+    /// What is not in cells, less what was taken of them.
     pub(crate) rest: M::AtomicU64,
 }
 

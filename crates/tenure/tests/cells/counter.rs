@@ -32,12 +32,45 @@ fn sums_never_fall_while_threads_add() {
 }
 
 #[test]
+fn each_addition_is_taken_once_however_many_threads_add_and_take() {
+    let (counter, most) = (Counter::new(), 20_000);
+    assert_eq!(counter.take(), 0, "nothing was added");
+    let are_over = Counter::new();
+    let taken: u64 = thread::scope(|scope| {
+        let adders = [(); 2].map(|()| scope.spawn(|| (0..most).for_each(|_| counter.add(1))));
+        let takers = [(); 2].map(|()| {
+            scope.spawn(|| {
+                let mut taken = 0;
+                while are_over.sum() == 0 {
+                    let (now, rest) = (counter.take(), counter.sum());
+                    assert!(now.max(rest) <= 2 * most, "{now} and {rest} are more than was added");
+                    taken += now;
+                }
+                taken
+            })
+        });
+        adders.into_iter().for_each(|adder| adder.join().unwrap());
+        are_over.add(1);
+        takers.map(|taker| taker.join().unwrap()).iter().sum()
+    });
+    assert_eq!(taken + counter.take(), 2 * most);
+    assert_eq!((counter.take(), counter.sum()), (0, 0));
+    counter.add(u64::MAX);
+    assert_eq!(counter.take(), u64::MAX);
+}
+
+#[test]
 fn a_counter_in_the_place_of_another_begins_at_0() {
     for turn in 0..100 {
         let counter = Counter::default();
         counter.add(u64::MAX);
         thread::scope(|scope| _ = scope.spawn(|| counter.add(turn)));
         assert_eq!(counter.sum(), turn.wrapping_sub(1));
+        // What is left of the one before is not in the next.
+        if turn % 2 == 0 {
+            counter.take();
+            assert_eq!(counter.sum(), 0);
+        }
     }
     drop(Counter::new());
 }
@@ -59,6 +92,7 @@ fn what_is_added_when_the_thread_has_no_number_any_more_counts() {
     .join()
     .unwrap();
     assert_eq!(COUNTER.sum(), 2);
+    assert_eq!((COUNTER.take(), COUNTER.sum()), (2, 0));
 }
 
 #[test]

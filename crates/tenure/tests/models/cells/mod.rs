@@ -5,6 +5,7 @@
 //! words are late, and on [`InOrder`].
 
 mod orderings;
+pub(crate) mod sum;
 
 use super::clocks::judge;
 use super::memory::{
@@ -12,9 +13,7 @@ use super::memory::{
 };
 use super::quarantine;
 use super::stage::{ALL, Heap, JoinHandle, Value, passes, spawn};
-use std::cell::RefCell;
-use std::rc::Rc;
-use tenure::cells::{Table, ThreadRef, ThreadSum};
+use tenure::cells::{Table, ThreadRef};
 use tenure::count::Get;
 use tenure::memory::{Atomic, Memory, Ordering, Threads};
 
@@ -433,55 +432,6 @@ where
     end(&objects[0], [other]);
 }
 
-fn added_by_two<M: Threads>() {
-    judge::<M>();
-    set_number(0);
-    quarantine::keep();
-    let shared = Heap::new((Table::<M>::new_in(), ThreadSum::new_in()));
-    let other = {
-        let shared = shared.clone();
-        spawn(move || {
-            set_number(1);
-            shared.1.add(&shared.0, 2);
-            clear_number();
-            shared.1.add(&shared.0, 4);
-        })
-    };
-    shared.1.add(&shared.0, 1);
-    let sum = shared.1.sum(&shared.0);
-    assert!(sum & 1 == 1 && sum <= 7, "what was added before is not in the sum");
-    other.join().unwrap();
-    assert_eq!(shared.1.sum(&shared.0), 7, "an addition is lost");
-    shared.free();
-}
-
-/// A thread that added to one sum adds to the next one in its place.
-pub(crate) fn added_in_the_place_of_another<M: Threads>() {
-    judge::<M>();
-    set_number(0);
-    quarantine::keep();
-    let shared = Heap::new((Table::<M>::new_in(), ThreadSum::new_in(), M::AtomicU32::new(0)));
-    let first = Rc::new(RefCell::new(ThreadSum::new_in()));
-    let other = {
-        let (shared, first) = (shared.clone(), Rc::clone(&first));
-        spawn(move || {
-            set_number(1);
-            first.borrow().add(&shared.0, 5);
-            shared.2.store(1, Ordering::Release);
-            shared.1.add(&shared.0, 1);
-        })
-    };
-    let is_over = shared.2.load(Ordering::Acquire) == 1;
-    if is_over {
-        first.borrow_mut().retire(&shared.0);
-    }
-    shared.1.add(&shared.0, 2);
-    other.join().unwrap();
-    assert_eq!(shared.1.sum(&shared.0), 3, "it began with what was added to another");
-    assert_eq!(first.borrow().sum(&shared.0), if is_over { 0 } else { 5 });
-    shared.free();
-}
-
 type Late = Table<PointersInOrder>;
 type Ordered = Table<InOrder>;
 
@@ -533,10 +483,4 @@ tests! {
     two_counts_are_killed_with_one_barrier =>
         passes(Some(3), two_killed_at_once::<PointersInOrder>),
         passes(Some(3), two_killed_at_once::<InOrder>);
-    two_threads_add =>
-        passes(Some(2), added_by_two::<Loom>),
-        passes(Some(2), added_by_two::<InOrder>);
-    a_sum_begins_at_0_in_the_place_of_another =>
-        passes(Some(2), added_in_the_place_of_another::<Loom>),
-        passes(Some(2), added_in_the_place_of_another::<InOrder>);
 }

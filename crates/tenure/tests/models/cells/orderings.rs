@@ -1,10 +1,13 @@
 //! The orderings of cells, each with the model that fails without it.
 
+use super::sum::{
+    LACKS, NOT_ONCE, Shipping, added_in_the_place_of_another, summed_under_a_take, taken_by_two,
+};
 use super::{
-    Late, Ordered, added_in_the_place_of_another, cloned_and_put_under_a_kill,
-    left_while_the_last_puts, put_before_a_kill_elsewhere, put_by_the_killer_and_another,
-    put_elsewhere_under_a_kill, put_here_under_a_kill_elsewhere, put_without_a_number_under_a_kill,
-    two_killed_at_once, two_put_under_a_kill,
+    Late, Ordered, cloned_and_put_under_a_kill, left_while_the_last_puts,
+    put_before_a_kill_elsewhere, put_by_the_killer_and_another, put_elsewhere_under_a_kill,
+    put_here_under_a_kill_elsewhere, put_without_a_number_under_a_kill, two_killed_at_once,
+    two_put_under_a_kill,
 };
 use crate::memory::{Loom, PointersInOrder};
 use crate::needed::{Needed, Room, fails_without, needed, tests_of};
@@ -48,6 +51,12 @@ const NEEDED: &[Needed] = needed! {
         => BEGAN, Some(2), added_in_the_place_of_another::<Loom>();
     SUM "ThreadSum::first_spot" Acquire "compare_exchange failing"
         => BEGAN, Some(3), added_in_the_place_of_another::<Loom>();
+    SUM "ThreadSum::take" Release "compare_exchange"
+        => Claim(NOT_ONCE), Some(2), taken_by_two::<Shipping>();
+    SUM "ThreadSum::take" Acquire "load"
+        => Claim(NOT_ONCE), Some(2), taken_by_two::<Shipping>();
+    SUM "ThreadSum::sum" Acquire "load"
+        => Claim(LACKS), Some(2), summed_under_a_take::<Shipping>();
 };
 
 const ROOM: Room = Room {

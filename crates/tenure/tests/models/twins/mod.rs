@@ -34,6 +34,7 @@ mod registry;
 mod shootdown;
 mod slot;
 mod stack;
+mod sum;
 mod ticket;
 #[cfg(feature = "registry")]
 mod turn;
@@ -42,6 +43,7 @@ use super::arc::{
     born_under_upgrades, clones_drop, drop_upgrade_drop_weak, drop_upgrade_upgrade,
     first_downgrades, unique_under_downgrade, unique_under_upgrade, unshared_after_a_clone,
 };
+use super::cells::sum::{NOT_ONCE, taken_by_two};
 use super::cells::{
     cloned_and_put_under_a_kill, counted_again_after_a_kill, left_while_the_last_puts,
     put_after_the_number_was_handed_over, put_by_the_killer_and_another,
@@ -70,6 +72,7 @@ use rcuref::{REPORT, Rereads};
 use slot::{
     ANOTHER_USE, LOST, LeavesTheSlot, LooksOnce, looked_up_across_uses, unshared_under_a_lookup,
 };
+use sum::{Empties, SoundSum, SumTwin, TakesBlindly};
 use tenure::count::RcuRef;
 use ticket::{NoTickets, PublishesByAdd, RestoresByStore, Sound, TicketTwin};
 
@@ -179,4 +182,12 @@ tests! {
         fails(Some(3), Claim("got after the kill"), tried_after_a_second_kill::<CellsTwin<TriesBlindly>>);
     a_look_at_who_has_left_and_then_a_leave_frees_nothing =>
         fails(Some(2), Claim("the head leaks"), left_while_the_last_puts::<CellsTwin<LooksAndLeaves>>);
+}
+
+tests! {
+    the_sound_copy_of_a_sum_passes => passes(ALL, taken_by_two::<SumTwin<SoundSum>>);
+    two_that_subtract_blindly_take_the_same_addition =>
+        fails(Some(2), Claim(NOT_ONCE), taken_by_two::<SumTwin<TakesBlindly>>);
+    emptying_the_cell_of_another_loses_what_it_adds =>
+        fails(Some(2), Claim(NOT_ONCE), taken_by_two::<SumTwin<Empties>>);
 }
