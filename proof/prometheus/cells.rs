@@ -1,39 +1,39 @@
 //! Counters of which each thread adds to a word of its own.
 
 use crate::atomic64::{Atomic, AtomicF64 as StdAtomicF64};
-use std::sync::atomic::{AtomicU64 as StdAtomicU64, Ordering};
 use tenure::counter::Counter;
 
-/// Whole numbers. What was added by then is remembered when the value is set, since no thread can store to all words.
+/// Whole numbers.
 #[derive(Debug)]
-pub struct AtomicU64 {
-    added: Counter,
-    at_set: StdAtomicU64,
-}
+pub struct AtomicU64(Counter);
 
 impl Atomic for AtomicU64 {
     type T = u64;
 
     fn new(value: u64) -> Self {
-        Self { added: Counter::new(), at_set: StdAtomicU64::new(value.wrapping_neg()) }
+        let new = Self(Counter::new());
+        new.inc_by(value);
+        new
     }
 
+    /// A look between the two finds 0.
     fn set(&self, value: u64) {
-        self.at_set.store(self.added.sum().wrapping_sub(value), Ordering::Relaxed);
+        self.0.take();
+        self.inc_by(value);
     }
 
     fn get(&self) -> u64 {
-        self.added.sum().wrapping_sub(self.at_set.load(Ordering::Relaxed))
+        self.0.sum()
     }
 
     #[inline]
     fn inc_by(&self, delta: u64) {
-        self.added.add(delta);
+        self.0.add(delta);
     }
 
     #[inline]
     fn dec_by(&self, delta: u64) {
-        self.added.add(delta.wrapping_neg());
+        self.0.add(delta.wrapping_neg());
     }
 }
 
