@@ -36,6 +36,8 @@ enum Of {
     /// The target of a pointer, or `const`.
     Pointer,
     Group,
+    /// `_Atomic`: a clock that one function sets has it too.
+    Qualifier,
     /// What the code does with it.
     Code,
     Type,
@@ -194,7 +196,7 @@ impl<'a> Types<'a> {
                 Kind::Alias(of) | Kind::Array { element: of, .. } => of,
                 Kind::Qualified(qualifier, inner) => {
                     let otherwise = match qualifier {
-                        Qualifier::Atomic => Some(Claim::given(Of::Type, Role::Atomic)),
+                        Qualifier::Atomic => Some(Claim::given(Of::Qualifier, Role::Atomic)),
                         Qualifier::Const => Some(Claim::given(Of::Pointer, Role::ReadMostly)),
                         Qualifier::Volatile | Qualifier::Other => None,
                     };
@@ -265,7 +267,9 @@ impl Members<'_> {
             let of_code = self.evidence.and_then(|known| known.role_of(self.model, id, member));
             let of_code = of_code.map(|role| Claim::given(Of::Code, role));
             roles.push(Claim::better(claim, of_code).map(|claim| match (claim.of, claim.role) {
-                (Of::Type | Of::Code, Role::Atomic) => self.atomic(id, index, member),
+                (Of::Qualifier | Of::Type | Of::Code, Role::Atomic) => {
+                    self.atomic(id, index, member)
+                }
                 (_, role) => role,
             }));
         }
@@ -301,7 +305,7 @@ fn of_variable(
     let claim = Claim::better(Claim::better(named, section), types[variable.ty.index()]);
     let of_code = of_code.map(|role| Claim::given(Of::Code, role));
     let claim = Claim::better(claim, of_code)?;
-    if !matches!((claim.of, claim.role), (Of::Type | Of::Code, Role::Atomic)) {
+    if !matches!((claim.of, claim.role), (Of::Qualifier | Of::Type | Of::Code, Role::Atomic)) {
         return Some(claim.role);
     }
     // Without its path, as members' names.

@@ -56,6 +56,15 @@ struct tally { long misses, hits; };
 struct cell { long id; struct tally tally; };
 struct cells { struct cell *all; };
 API void hit_cell(struct cells *c, long id) { __atomic_fetch_add(&c->all[id].tally.hits, 1, __ATOMIC_RELAXED); }
+struct clock { _Atomic int now; _Atomic int ticks; void *name; void *next; };
+API int now0(struct clock *c) { return c->now; }
+API int now1(struct clock *c) { return c->now + 1; }
+API int now2(struct clock *c) { return c->now + 2; }
+API int now3(struct clock *c) { return c->now + 3; }
+API int now4(struct clock *c) { return c->now + 4; }
+API int now5(struct clock *c) { return c->now + 5; }
+API void set_clock(struct clock *c, int now) { __atomic_store_n(&c->now, now, __ATOMIC_RELAXED); }
+API void tick(struct clock *c) { c->ticks++; }
 int main(int count, char **all) { return count > 99 ? read0((struct session *)all) : 0; }
 ";
 
@@ -105,10 +114,21 @@ fn a_plain_number_that_is_added_to_atomically_is_contended_and_the_code_says_why
 }
 
 #[test]
+fn an_atomic_word_that_many_functions_read_and_one_sets_is_read_mostly() {
+    let Some(program) = compiled() else { return };
+    let report = report(&asked(&program, true));
+    let clock = of_type(&report, "clock");
+    assert_eq!((&*clock.contended.path, clock.contended.role), ("ticks", Role::Atomic));
+    let now = clock.victims.iter().find(|victim| victim.path == "now").unwrap();
+    assert_eq!(now.role, Role::ReadMostly, "{now:?}");
+}
+
+#[test]
 fn without_the_code_nothing_is_known_of_them() {
     let Some(program) = compiled() else { return };
     let report = report(&asked(&program, false));
-    assert_eq!(report.findings, []);
+    // But of those that the source calls atomic.
+    assert!(report.findings.iter().all(|finding| finding.type_name == "clock"));
     let Source::Types(types) = &report.source else { panic!("types") };
     assert_eq!(types.code, None);
 }
