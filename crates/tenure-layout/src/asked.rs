@@ -135,6 +135,11 @@ impl Asked {
 }
 
 fn unknown_type(word: &str, model: &Model) -> Error {
+    if model.statics().iter().any(|variable| *variable.name == *word) {
+        return Error::new(format!(
+            "`{word}` is a variable, and only types can be asked for; without a name, variables are listed too"
+        ));
+    }
     let names = model.composites().map(|(_, ty, _)| &*ty.name);
     let close = closest(word, names.filter(|name| !name.is_empty()));
     let hint = match close {

@@ -43,7 +43,7 @@
 //! |---|---|
 //! | [`run`](mod@run) | from a request to a report: start here |
 //! | [`sharing`] | findings and their scores, signal by signal |
-//! | [`suggest`](mod@suggest) | a better layout |
+//! | [`suggest`](mod@suggest) | a better layout, and what keeps elements and variables apart |
 //! | [`check`](mod@check) | assertions for CI |
 //! | [`evidence`] | what the program's code does to members, and what follows |
 //! | [`rules`] | the rules file: knowledge of types and members, and checks |

@@ -17,7 +17,7 @@ use crate::measured::{Entry, Joined, Recording, What, entries};
 use crate::origin::Origins;
 use crate::rules::Rules;
 use crate::sharing;
-use crate::suggest::{Pins, suggest};
+use crate::suggest::{Pins, apart_alone, suggest};
 use tenure_find::{
     CodeRead, Finding, OperandShare, Origin, Report, Scope, Source, Suggestion, Types, Unmended,
 };
@@ -161,6 +161,9 @@ fn analyse(
         };
         if let (What::Listed(one), Some(joined)) = (&entry.what, &joined) {
             joined.add_to(&mut finding, one.found);
+        }
+        if let (What::Listed(one), true) = (&entry.what, request.suggest) {
+            finding.repairs.extend(apart_alone(&layouts, one.found));
         }
         Finding { rank: entry.rank as u64, ..finding }
     };

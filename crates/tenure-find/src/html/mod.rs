@@ -95,6 +95,19 @@ mod tests {
     }
 
     #[test]
+    fn what_mends_elements_or_variables_is_on_the_page_with_what_to_write() {
+        let mut report = fixtures::ranking();
+        let (text, code) = ("Give `hits` a line of its own.".to_owned(), vec!["struct".to_owned()]);
+        let name = "apart".to_owned();
+        report.findings[0].repairs =
+            vec![crate::Repair { name, text, code, bytes: 56, per_thread: false }];
+        let page = render(&report);
+        assert!(
+            page.contains("<p>Give <code>hits</code> a line of its own.</p>\n<pre>struct</pre>")
+        );
+    }
+
+    #[test]
     fn every_finding_can_be_found_by_its_type_its_members_and_its_kind() {
         let report = fixtures::ranking();
         let page = render(&report);

@@ -78,6 +78,8 @@ struct FindingView<'a> {
     widths: Vec<String>,
     map: Option<Map>,
     order: Option<Order<'a>>,
+    /// What mends elements and variables, and what to write.
+    apart: Vec<(Pieces, String)>,
     /// Where the suggestion for the same type is.
     see: Option<String>,
 }
@@ -227,6 +229,13 @@ impl<'a> FindingView<'a> {
             widths: finding.signals.iter().map(|signal| percent(signal.factor)).collect(),
             map: now(report, finding, own, &anchor),
             order: own.map(|found| Order::of(report, found, order_anchor, false)),
+            apart: match report.source {
+                Source::Types(_) => {
+                    let apart = finding.repairs.iter();
+                    apart.map(|it| (marked(&it.text), it.code.join("\n"))).collect()
+                }
+                Source::Run(_) => Vec::new(),
+            },
             see,
             anchor,
             finding,

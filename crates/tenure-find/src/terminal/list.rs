@@ -6,7 +6,7 @@ use super::map::look;
 use super::text::{Styled, Text, cut};
 use crate::picture::State;
 use crate::words;
-use crate::{Difference, Finding, Report, Suggestion, Word};
+use crate::{Difference, Finding, Report, Word};
 
 /// Columns of rank and score, which stand alone so that the eye can run down.
 pub(super) const INDENT: usize = 12;
@@ -36,20 +36,31 @@ pub(super) fn render(text: &mut Text, report: &Report) {
         if let Some(measured) = words::measured::finding(report, finding) {
             text.wrapped(&measured, &" ".repeat(INDENT));
         }
+        apart(text, finding, INDENT);
         let name = finding.type_name.as_str();
         let suggestion = report.suggestions.iter().find(|found| found.type_name == name);
         if let Some(suggestion) = suggestion.filter(|_| !mended.contains(&name)) {
             mended.push(name);
-            repair(text, suggestion);
+            // Says that there is a better layout; its maps are shown when the type is asked for.
+            repair(text, &words::gain(suggestion), INDENT);
         }
     }
 }
 
-/// Says that there is a better layout; its maps are shown when the type is asked for.
-fn repair(text: &mut Text, suggestion: &Suggestion) {
+/// What mends elements and variables, which are of no type.
+pub(super) fn apart(text: &mut Text, finding: &Finding, indent: usize) {
+    for one in &finding.repairs {
+        repair(text, &one.text, indent);
+        let room = text.width().saturating_sub(indent + 2);
+        for line in &one.code {
+            text.line(&format!("{}  {}", " ".repeat(indent), cut(line, room)));
+        }
+    }
+}
+
+fn repair(text: &mut Text, words: &str, indent: usize) {
     let style = text.style();
-    let lines = style.wrapped(&format!("→ {}", words::gain(suggestion)), &" ".repeat(INDENT));
-    for line in lines.lines() {
+    for line in style.wrapped(&format!("→ {words}"), &" ".repeat(indent)).lines() {
         text.line(&style.text(look(State::Relieved), line));
     }
 }

@@ -136,6 +136,23 @@ mod tests {
     }
 
     #[test]
+    fn what_mends_elements_or_variables_is_said_with_what_to_write() {
+        let mut report = fixtures::ranking();
+        let (text, code) = ("Give `hits` a line of its own.".to_owned(), vec!["struct".to_owned()]);
+        let name = "apart".to_owned();
+        let repair = crate::Repair { name, text, code, bytes: 56, per_thread: false };
+        report.findings[0].repairs = vec![repair];
+        let listed = plain(&report, 80);
+        assert!(
+            listed.contains("→ Give `hits` a line of its own.\n              struct\n"),
+            "{listed}"
+        );
+        report.scope.types = vec![report.findings[0].type_name.clone()];
+        let told = plain(&report, 80);
+        assert!(told.contains("→ Give `hits` a line of its own.\n    struct\n"), "{told}");
+    }
+
+    #[test]
     fn a_type_is_told_with_every_signal_and_every_victim() {
         let report = fixtures::route();
         let text = plain(&report, 80);

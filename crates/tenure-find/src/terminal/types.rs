@@ -1,6 +1,6 @@
 //! Types that were asked for, in full.
 
-use super::list::state;
+use super::list::{apart, state};
 use super::map::{self, look};
 use super::suggestion;
 use super::text::{Styled, Text, cut};
@@ -110,6 +110,7 @@ fn explain(text: &mut Text, report: &Report, finding: &Finding) {
         signals(text, finding);
     }
     text.wrapped(&format!("Confidence: {}.", finding.confidence.why), "  ");
+    apart(text, finding, 2);
     text.blank();
 }
 

@@ -27,6 +27,7 @@
 //! The notes say what is left on the line, and what to check after a change: initialisers without names, offsets in assembly
 //! or in a wire format, ABIs.
 
+mod alone;
 mod apart;
 mod plan;
 mod search;
@@ -38,6 +39,7 @@ mod words;
 use std::collections::HashMap;
 
 use crate::lines::{Arranged, Layouts};
+pub(crate) use alone::apart as apart_alone;
 use plan::{Part, Plan};
 use tenure_find::{Means, Suggestion};
 use tenure_types::model::{Kind, TypeId};

@@ -1,5 +1,7 @@
 //! Findings, ranks and proposals: on the layouts of Linux's routes, and on models made for one claim each.
 
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod alone;
 mod claims;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod code;

@@ -1,0 +1,125 @@
+//! What mends elements of arrays and variables, and that it does: a program of C as it is, and as it is proposed.
+
+use super::code::{Compiled, asked, compile};
+use super::report;
+use tenure_find::{Finding, Repair, Report, Sharing};
+use tenure_layout::run::{Request, run};
+
+/// The section `words` begins on a line, so that its variables lie on one.
+const PROGRAM: &str = r#"
+#include <pthread.h>
+#include <stdatomic.h>
+#define API __attribute__((noinline, noclone))
+#define WORDS __attribute__((section("words")))
+STRIPES
+WORKER
+HITS
+struct slot { atomic_long done; long rest[6]; long last; };
+struct table { long size; struct slot slots[4] SLOTS; } table;
+long first WORDS __attribute__((aligned(64))) = 1, limit WORDS = 2;
+API void stripe(long id) { pthread_mutex_lock(&stripes[id] IT); pthread_mutex_unlock(&stripes[id] IT); }
+API void work(long id) { atomic_fetch_add(&workers[id].done, workers[id].id); }
+API void hit(void) { atomic_fetch_add(&hits IT, 1); }
+API void fill(long id) { atomic_fetch_add(&table.slots[id].done, table.slots[id].last + table.size); }
+API long left(void) { return limit + first - hits IT; }
+int main(int count, char **all) { stripe(count); work(count); fill(count); hit(); return left(); }
+"#;
+
+const AS_IT_IS: [(&str, &str); 5] = [
+    ("STRIPES", "pthread_mutex_t stripes[16];"),
+    ("WORKER", "struct worker { atomic_long done; long id; } workers[8];"),
+    ("HITS", "atomic_long hits WORDS = 3;"),
+    (" IT", ""),
+    (" SLOTS", ""),
+];
+
+const MENDED: [(&str, &str); 5] = [
+    ("STRIPES", "struct { pthread_mutex_t it; } __attribute__((aligned(64))) stripes[16];"),
+    (
+        "WORKER",
+        "struct worker { atomic_long done; long id; } __attribute__((aligned(64))) workers[8];",
+    ),
+    ("HITS", "struct { atomic_long it; } __attribute__((aligned(64))) hits WORDS = { 3 };"),
+    (" IT", ".it"),
+    (" SLOTS", " __attribute__((aligned(64)))"),
+];
+
+/// None without gcc.
+fn compiled(written: [(&str, &str); 5]) -> Option<Compiled> {
+    let fill = |text: String, (from, to): (&str, &str)| text.replace(from, to);
+    compile(&written.into_iter().fold(PROGRAM.to_owned(), fill))
+}
+
+fn suggested(written: [(&str, &str); 5]) -> Option<Report> {
+    Some(report(&Request { suggest: true, ..asked(&compiled(written)?, true) }))
+}
+
+fn place(finding: &Finding) -> Option<&str> {
+    match &finding.sharing {
+        Sharing::Elements { array, .. } => Some(array),
+        Sharing::Statics { section, .. } if section == "words" => Some(section),
+        _ => None,
+    }
+}
+
+fn of<'r>(report: &'r Report, wanted: &str) -> &'r [Repair] {
+    let found = report.findings.iter().find(|finding| place(finding) == Some(wanted));
+    &found.unwrap_or_else(|| panic!("no {wanted} in {:#?}", report.findings)).repairs
+}
+
+#[track_caller]
+fn says(repairs: &[Repair], text: &str, code: &[&str], bytes: u64) {
+    let [one] = repairs else { panic!("{repairs:#?}") };
+    assert_eq!((&*one.text, one.bytes), (text, bytes));
+    assert_eq!(one.code, code);
+}
+
+#[test]
+fn elements_and_variables_get_lines_of_their_own_at_a_price() {
+    let Some(report) = suggested(AS_IT_IS) else { return };
+    says(
+        of(&report, "stripes"),
+        "Give each element a line of its own: 16 of 64 bytes in place of 40, +384 bytes in all.",
+        &["struct { … } __attribute__((aligned(64))) stripes[16];"],
+        384,
+    );
+    says(
+        of(&report, "workers"),
+        "Align `worker` to 64 bytes: 8 of 64 bytes in place of 16, +384 bytes in all.",
+        &[],
+        384,
+    );
+    says(
+        of(&report, "table.slots"),
+        "Align the array to 64 bytes: its elements of 64 then have lines of their own.",
+        &[],
+        0,
+    );
+    says(
+        of(&report, "words"),
+        "Give `hits` a line of its own: +112 bytes at most.",
+        &["struct { … } __attribute__((aligned(64))) hits;"],
+        112,
+    );
+}
+
+#[test]
+fn what_is_proposed_leaves_no_such_finding() {
+    let Some(report) = suggested(MENDED) else { return };
+    let left: Vec<_> = report.findings.iter().filter_map(place).collect();
+    assert_eq!(left, [""; 0]);
+}
+
+#[test]
+fn nothing_is_proposed_unasked() {
+    let Some(program) = compiled(AS_IT_IS) else { return };
+    assert_eq!(of(&report(&asked(&program, true)), "stripes"), []);
+}
+
+#[test]
+fn asked_for_as_a_type_a_variable_is_said_to_be_one() {
+    let Some(program) = compiled(AS_IT_IS) else { return };
+    let request = Request { types: vec!["stripes".to_owned()], ..asked(&program, true) };
+    let error = run(&request, &()).unwrap_err().to_string();
+    assert!(error.starts_with("`stripes` is a variable"), "{error}");
+}
