@@ -10,7 +10,7 @@ use core::panic::{RefUnwindSafe, UnwindSafe};
 use core::ptr::NonNull;
 use core::slice;
 #[cfg(feature = "std")]
-use std::io::{BufRead, Read, Result, Write};
+use std::io::{BufRead, ErrorKind, Read, Result, Write};
 
 /// A byte buffer of a [`BufferPool`](super::BufferPool), to which it returns when dropped.
 ///
@@ -166,11 +166,21 @@ impl<L: FreeList> PooledBuf<L> {
     /// [`compact`](Self::compact).
     #[inline]
     pub fn append(&mut self, bytes: &[u8]) -> usize {
-        let end = self.extent().end;
-        let fits = bytes.len().min(self.capacity() - end);
-        self.expose(end, end + fits).copy_from_slice(&bytes[..fits]);
-        self.change(|extent| extent.end = end + fits);
-        fits
+        let fits = self.spare();
+        if bytes.len() > fits {
+            self.append_all(&bytes[..fits]);
+            return fits;
+        }
+        // The whole piece, not cut to `fits`: of a serialiser's short pieces the compiler knows the length.
+        self.append_all(bytes);
+        bytes.len()
+    }
+
+    /// Appends bytes that fit.
+    #[inline(always)]
+    fn append_all(&mut self, bytes: &[u8]) {
+        self.next(bytes.len()).copy_from_slice(bytes);
+        self.lengthen(bytes.len());
     }
 
     /// The spare bytes, to be written to and then [committed](Self::commit): zeros, or what this user left there, or
@@ -357,6 +367,15 @@ impl<L: FreeList> Write for PooledBuf<L> {
     #[inline]
     fn write(&mut self, bytes: &[u8]) -> Result<usize> {
         Ok(self.append(bytes))
+    }
+
+    /// What the provided method does, without its loop.
+    #[inline]
+    fn write_all(&mut self, bytes: &[u8]) -> Result<()> {
+        if self.append(bytes) < bytes.len() {
+            return Err(ErrorKind::WriteZero.into());
+        }
+        Ok(())
     }
 
     fn flush(&mut self) -> Result<()> {
