@@ -49,8 +49,11 @@ def simulated(pattern, machine, cpus, folder):
 
 def owned(pattern):
     """The pattern with each object once for each thread."""
-    text = re.sub(r"^\[\[object\]\]\n(name = .*)\n", r"[[object]]\n\1\nper_thread = true\nstride = 4096\n", pattern.read_text(),
-                  flags=re.MULTILINE)
+    def own(match):
+        kept = [line for line in match[1].splitlines(True) if line.split()[0] not in ("copies", "pick", "stride", "per_thread")]
+        return f"[[object]]\n{''.join(kept)}per_thread = true\nstride = 4096\n"
+
+    text = re.sub(r"^\[\[object\]\]\n((?:.+\n)*)", own, pattern.read_text(), flags=re.MULTILINE)
     file = pattern.with_suffix(".own.toml")
     file.write_text(text)
     return file
