@@ -1,0 +1,84 @@
+import os
+import pathlib
+import shutil
+
+from parts.edit import Source
+from parts.recorded import OWN
+from parts.rust import CrateProof
+from parts.shell import call, free_port, running
+
+HERE = pathlib.Path(__file__).parent
+SECONDS = 2
+ROUTER = ["WAY", "router", "2"]
+
+
+def edit():
+    """Lines added to and removed from the server as it is, in a file of its own."""
+    source = Source(HERE)
+    source.before["mended.rs"] = (HERE / "plain.rs").read_text()
+    return source.counts()
+
+
+def processor_seconds(pid):
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
+
+
+class Server(CrateProof):
+    """One program has all ways."""
+
+    def build(self):
+        super().build()
+        self.programs["locks"] = self.programs["plain"]
+
+    def driver(self, number, version):
+        to = self.work / f"{number}/driver/src"
+        to.mkdir(parents=True, exist_ok=True)
+        for name in ("plain.rs", "locks.rs", "mended.rs"):
+            # With its time, by which cargo knows what to compile.
+            shutil.copy2(HERE / name, to / name)
+        return super().driver(number, version)
+
+    def case(self, record):
+        """Of its findings the first of `plain` stands for all, beside the case."""
+        return super().case(record) if record == "state" else record
+
+    def benchmarks(self):
+        title = "over sockets: 2 workers, 64 connections, answers by the server's CPU second"
+        return super().benchmarks() | {title: {way: lambda way=way: self.answers(way) for way in self.programs}}
+
+    def answers(self, way):
+        """Which other programs disturb less than the rate."""
+        program, address = self.programs[way], f"127.0.0.1:{(port := free_port())}"
+        with running(program, way, "serve", address, port=port) as pid:
+            began = processor_seconds(pid)
+            output = call(program, way, "clients", address, env={**os.environ, "MILLIS": f"{SECONDS * 1000}"})
+            return float(output) * SECONDS / (processor_seconds(pid) - began)
+
+
+proof = Server(
+    HERE,
+    about="a server on axum 0.8.9 and hyper: state in a Shared, sessions in a Registry, buffers in a BufferPool",
+    crate="axum", version="0.8.9", edit=edit(),
+    dependencies="""axum = { path = "PATH", default-features = false, features = ["http1", "tokio"] }
+crossbeam-queue = "0.3"
+dashmap = "6"
+serde = { version = "1", features = ["derive"] }
+serde_json = "1"
+tenure = { path = "ROOT/crates/tenure", features = ["bytes", "registry"] }
+tokio = { version = "1", features = ["rt-multi-thread", "net", "time"] }
+tower = { version = "0.5", features = ["util"] }""",
+    cases={
+        "2 threads, requests through the router, requests/s": ROUTER,
+        "8 threads": ["WAY", "router", "8"],
+        "1 thread": ["WAY", "router", "1"],
+        "2 threads, all for one user": ["WAY", "one", "2"],
+    },
+    record={
+        "state": (ROUTER, ["Arc<App>", r"\nstrong\n"], "lazy"),
+        "buffers": (ROUTER, [r"data\.buffers\.tail"], OWN),
+        "sessions": (ROUTER, ["RawRwLock"], OWN),
+        "locks": (["locks", *ROUTER[1:]], [r"logins\.inner\.state"], OWN),
+    },
+    tests=[],
+)
