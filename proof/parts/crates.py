@@ -33,7 +33,9 @@ def copied(name, version, folder, edit=None, key=""):
 
     def make(folder):
         shutil.copytree(released(name, version), folder)
-        (folder / "Cargo.lock").unlink(missing_ok=True)
+        # The compiler is this machine's, not the one that the crate asks for.
+        for file in ("Cargo.lock", "rust-toolchain", "rust-toolchain.toml"):
+            (folder / file).unlink(missing_ok=True)
         source = Source(folder)
         if edit:
             edit(source)
