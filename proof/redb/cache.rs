@@ -8,6 +8,7 @@ use crate::tree_store::page_store::fast_hash::FastHasher64;
 use crate::tree_store::page_store::lru_cache::LRUCache;
 use std::hash::{BuildHasher, BuildHasherDefault};
 use std::ops::Deref;
+use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, RwLock, RwLockWriteGuard};
 use tenure::lazy::Cached;
@@ -16,7 +17,7 @@ use tenure::owner::{Owner, Shared};
 
 /// So many pay for a table, which takes barriers that interrupt the CPUs, and a clone of each page. A debug build pays at once, so
 /// that tests meet tables.
-const LOOKUPS: usize = if cfg!(debug_assertions) { 4 } else { 4096 };
+const LOOKUPS: usize = if cfg!(debug_assertions) { 4 } else { 16_384 };
 const LOOKUPS_BY_PAGE: usize = LOOKUPS / 256;
 
 type Pages = LRUCache<Arc<[u8]>>;
@@ -52,25 +53,40 @@ impl Table {
         }
         place
     }
-
-    fn page(&self, place: usize) -> &Arc<[u8]> {
-        &self.0[place].as_ref().expect("a page was found here").page
-    }
 }
 
-/// A page's memory, kept by its own count or by that of the table it is in.
+/// A page's memory, and what keeps it.
 #[derive(Clone)]
-pub(super) enum Memory {
-    Counted(Arc<[u8]>),
-    InTable(Shared<Table>, usize),
+pub(super) struct Memory {
+    bytes: NonNull<[u8]>,
+    keeper: Keeper,
 }
+
+#[derive(Clone)]
+enum Keeper {
+    Page(Arc<[u8]>),
+    Table(Shared<Table>, usize),
+}
+
+// SAFETY: the bytes are those of an `Arc<[u8]>`, which is `Send`.
+unsafe impl Send for Memory {}
+// SAFETY: as above.
+unsafe impl Sync for Memory {}
 
 impl Memory {
     pub(super) fn to_arc(&self) -> Arc<[u8]> {
-        match self {
-            Memory::Counted(page) => Arc::clone(page),
-            Memory::InTable(table, place) => Arc::clone(table.page(*place)),
+        match &self.keeper {
+            Keeper::Page(page) => Arc::clone(page),
+            Keeper::Table(table, place) => {
+                Arc::clone(&table.0[*place].as_ref().expect("a page was found here").page)
+            }
         }
+    }
+}
+
+impl From<Arc<[u8]>> for Memory {
+    fn from(page: Arc<[u8]>) -> Self {
+        Self { bytes: NonNull::from(&*page), keeper: Keeper::Page(page) }
     }
 }
 
@@ -78,10 +94,8 @@ impl Deref for Memory {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        match self {
-            Memory::Counted(page) => page,
-            Memory::InTable(table, place) => table.page(*place),
-        }
+        // SAFETY: the keeper has the page's `Arc`, or a table that has it and is never changed. A write needs the only `Arc`.
+        unsafe { self.bytes.as_ref() }
     }
 }
 
@@ -118,12 +132,13 @@ impl ReadCache {
     pub(super) fn get(&self, shard: usize, offset: u64) -> Option<Memory> {
         if let Some(table) = &self.tables.read()[shard] {
             let place = table.place(offset);
-            if let Some(Entry { is_used, .. }) = &table.0[place] {
+            if let Some(Entry { page, is_used, .. }) = &table.0[place] {
                 // Written once, then only read.
                 if !is_used.load(Ordering::Relaxed) {
                     is_used.store(true, Ordering::Relaxed);
                 }
-                return Some(Memory::InTable(table.clone(), place));
+                let keeper = Keeper::Table(table.clone(), place);
+                return Some(Memory { bytes: NonNull::from(&**page), keeper });
             }
         }
         let Shard { pages, lookups, .. } = &*self.shards[shard];
@@ -135,7 +150,7 @@ impl ReadCache {
         {
             self.replace(shard, &pages, Some(Owner::new(Table::new(&pages))));
         }
-        Some(Memory::Counted(page))
+        Some(Memory::from(page))
     }
 
     pub(super) fn write(&self, shard: usize) -> Writing<'_> {

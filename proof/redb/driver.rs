@@ -9,8 +9,8 @@ mod timed;
 
 const TABLE: TableDefinition<u64, &[u8]> = TableDefinition::new("pages");
 const VALUE: [u8; 150] = [1; 150];
-/// Before the time begins, by each thread: what is in use for long has been looked up often.
-const BEFORE: u64 = 300_000;
+/// Before the time begins, by all threads: what is in use for long has been looked up often.
+const BEFORE: usize = 1_200_000;
 
 fn database(keys: u64, is_small: bool) -> Database {
     // A leaf has about 13 keys, since they are inserted in order.
@@ -61,7 +61,7 @@ fn main() {
             black_box(value.value()[0]);
         };
         if !is_writer {
-            (0..BEFORE).for_each(|_| work());
+            (0..BEFORE / threads).for_each(|_| work());
         }
         work
     });
