@@ -1,11 +1,14 @@
+import json
 import os
 import pathlib
 import shutil
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
 
 from parts.edit import Source
 from parts.recorded import OWN
 from parts.rust import CrateProof
-from parts.shell import call, free_port, running
+from parts.shell import call, fail, free_port, running
 
 HERE = pathlib.Path(__file__).parent
 SECONDS = 2
@@ -42,6 +45,25 @@ class Server(CrateProof):
     def case(self, record):
         """Of its findings the first of `plain` stands for all, beside the case."""
         return super().case(record) if record == "state" else record
+
+    def test(self, way):
+        """Of the server: axum is as it was."""
+        port = free_port()
+
+        def ask(cookie):
+            try:
+                with urlopen(Request(f"http://127.0.0.1:{port}/", headers={"cookie": cookie})) as answer:
+                    page = json.load(answer)
+                    return page["user"], page["pages"], len(page["cart"])
+            except HTTPError as error:
+                return error.code
+
+        with running(self.programs[way], way, "serve", f"127.0.0.1:{port}", port=port):
+            answers = {cookie: ask(cookie) for cookie in ("session=7", "session=8", "session=64", "")} | {"again": ask("session=7")}
+        expected = {"session=7": ("user 7", 1, 8), "session=8": ("user 8", 1, 8), "session=64": 401, "": 401, "again": ("user 7", 2, 8)}
+        if answers != expected:
+            fail(f"{way} answers {answers}, not {expected}")
+        return f"{len(answers)} answers as they should be"
 
     def benchmarks(self):
         title = "over sockets: 2 workers, 64 connections, answers by the server's CPU second"
