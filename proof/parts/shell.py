@@ -25,7 +25,10 @@ def fail(message):
 def call(*command, **options):
     """What a command prints. If it fails, so does the script."""
     words = [str(word) for word in command]
-    done = subprocess.run(words, capture_output=True, text=True, errors="replace", **options)
+    try:
+        done = subprocess.run(words, capture_output=True, text=True, errors="replace", **options)
+    except OSError as error:
+        fail(f"{error.filename or words[0]}: {error.strerror}; proof/README.md says what a proof needs")
     if done.returncode != 0:
         fail(f"{' '.join(words)}\n{done.stdout[-3000:]}{done.stderr[-3000:]}")
     return done.stdout
