@@ -31,8 +31,8 @@ use core::fmt;
 /// words of threads that ended still count.
 ///
 /// Cost: [`add`](Self::add) no atomic read-modify-write, and no line that another thread writes; a thread's first one
-/// allocates. [`sum`](Self::sum) reads a line for each thread, and [`take`](Self::take) does that and one
-/// compare-exchange. Memory: 8 bytes for each thread that adds, and a line.
+/// allocates. [`sum`](Self::sum) reads a line for each thread. [`take`](Self::take) does that and one compare-exchange, and
+/// both again if meanwhile another thread takes, or adds without a number (without `std`, every add). Memory: 8 bytes for each thread that adds, and a line.
 /// Without `std` no thread has a number, and `add` is an atomic add on that line.
 ///
 /// With the feature `metrics`, recorders of that facade hand it out as their counters: `metrics::Counter::from_arc`. Its
@@ -56,14 +56,14 @@ impl Counter {
     }
 
     /// What was added and not [taken](Self::take): all that happened before, and perhaps some of what happens during the
-    /// call. While the program only adds, a later sum is not less.
+    /// call. What is taken during the call may still be in it. While the program only adds, a later sum is not less.
     #[must_use]
     pub fn sum(&self) -> u64 {
         self.0.sum(&CELLS)
     }
 
-    /// Takes the sum, so that the counter goes on from 0: for statistics that are sent as what was added since the last
-    /// time, and to reset a counter.
+    /// Returns the sum and goes on from 0, without losing an addition: for statistics that are sent as differences, and to
+    /// reset a counter.
     ///
     /// ```
     /// use tenure::counter::Counter;
@@ -75,8 +75,8 @@ impl Counter {
     /// assert_eq!((requests.take(), requests.sum()), (1, 0));
     /// ```
     ///
-    /// Each addition is in what exactly one call takes, or in the sum, however many threads add and take. What is added
-    /// during the call may be in either.
+    /// Exactly one call returns each addition, however many threads add and take; until then it is in the sum. What is
+    /// added during the call may be left to the next one.
     pub fn take(&self) -> u64 {
         self.0.take(&CELLS)
     }
@@ -107,7 +107,8 @@ impl metrics::CounterFn for Counter {
     }
 
     /// Adds what is missing up to `value`. Reads all threads' words, so it is dear, and for one thread: two that call it
-    /// at once may each add that.
+    /// at once may each add that. After a [`take`](Counter::take) all of `value` is missing, and is added again: use one or
+    /// the other.
     fn absolute(&self, value: u64) {
         self.add(value.saturating_sub(self.sum()));
     }

@@ -16,6 +16,9 @@ const RARELY: f64 = 0.02;
 /// Two words are used by the same threads if their shares differ by at most this in all.
 const ALIKE: f64 = 0.25;
 
+/// A thread that holds a lock uses a word at most so often for each try, by estimates.
+const USES_BY_TRY: u64 = 8;
+
 /// What is wrong with a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
@@ -70,15 +73,18 @@ fn worst(words: &[Word], are_estimates: bool) -> Relation {
     pairs.max().unwrap_or(Relation::Together)
 }
 
-/// Whether the threads that take the lock use the word, as often as they take it; of estimates the same threads are enough, since
-/// one that waits for the lock tries it many times. Such a word needs no atomic operation but loads: std's mutex has its `poison`
-/// flag read so.
+/// Whether the threads that take the lock use the word, as often as they take it. Of estimates it is enough that none uses the
+/// word far more often than it tries the lock: one that waits for the lock tries it many times. Such a word needs no atomic operation
+/// but loads: std's mutex has its `poison` flag read so.
 fn is_guarded(word: &Word, lock: &Word, are_estimates: bool) -> bool {
     let is_plain = |use_: &Use| matches!(use_.access, Access::Read | Access::Write | Access::Load);
-    let [users, takers] = [word.by_thread(|_| true), lock.by_thread(Access::writes)].map(shares);
-    let are_alike =
-        difference(&users, &takers) <= ALIKE || are_estimates && users.keys().eq(takers.keys());
-    !word.is_lock() && word.uses.iter().all(is_plain) && are_alike
+    let [uses, tries] = [word.by_thread(|_| true), lock.by_thread(Access::writes)];
+    let is_tried = |(thread, uses): (&u32, &u64)| {
+        tries.get(thread).is_some_and(|tries| *uses <= tries.saturating_mul(USES_BY_TRY))
+    };
+    let are_tried = uses.len() == tries.len() && uses.iter().all(is_tried);
+    let are_alike = || difference(&shares(uses.clone()), &shares(tries.clone())) <= ALIKE;
+    !word.is_lock() && word.uses.iter().all(is_plain) && (are_estimates && are_tried || are_alike())
 }
 
 /// From harmless to worst.

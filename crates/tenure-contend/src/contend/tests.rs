@@ -126,7 +126,12 @@ fn a_lock_that_one_thread_tries_in_vain_guards_what_both_use() {
     line.watched = Some(Watched { samples: 100, looks: 50, met: 50, cost: 0.5 });
     assert_eq!(contended(&process(vec![line.clone()]))[0].kind, Kind::Lock);
     // The second thread takes the lock, and uses nothing beside it.
-    line.entries.truncate(6);
+    let mut of_one = line.clone();
+    of_one.entries.truncate(6);
+    assert_eq!(contended(&process(vec![of_one]))[0].kind, Kind::FalseSharing);
+    // The first thread uses its word far more often than it takes the lock, and the second looks at it.
+    line.entries[2].count = 99 * MILLION;
+    line.entries[6].access = LOAD;
     assert_eq!(contended(&process(vec![line]))[0].kind, Kind::FalseSharing);
 }
 

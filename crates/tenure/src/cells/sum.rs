@@ -64,8 +64,8 @@ impl<M: Threads> ThreadSum<M> {
         }
     }
 
-    /// What was added and not taken: all that happened before, and perhaps some of what happens during the call. While
-    /// threads only add, a later sum is not less.
+    /// What was added and not taken: all that happened before, and perhaps some of what happens during the call. What is
+    /// taken during the call may still be in it. While threads only add, a later sum is not less.
     #[must_use]
     pub fn sum(&self, table: &Table<M>) -> u64 {
         let spot = self.spot();
@@ -77,7 +77,7 @@ impl<M: Threads> ThreadSum<M> {
         rest.wrapping_add(cells(table, spot))
     }
 
-    /// Takes what was added. Each addition is in what one call takes, or in the sum.
+    /// Takes what was added. One call returns each addition; until then it is in the sum.
     ///
     /// No thread may change another's cell. So what the cells had is subtracted from the shared word instead, if that is as
     /// it was before they were read. If it changed and changed back, that is right as well: what is returned was subtracted.

@@ -180,6 +180,7 @@ fn reading_consumes_from_the_front_and_writing_appends_until_it_is_full() {
 
     let error = buffer.write_all(&[1; SIZE + 1]).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::WriteZero);
+    assert_eq!(error.to_string(), "the pooled buffer is full");
     assert_eq!(buffer.write(b"more").unwrap(), 0);
     assert_eq!(buffer.len(), SIZE);
 }

@@ -87,7 +87,7 @@ impl Instruction {
     }
 
     /// Where it accesses memory, by the registers of the thread that has stopped; `None` if they do not tell that any more.
-    /// The stack is not asked: on x86-64 it has what a load overwrote.
+    /// Ignores the stack, which only x86-64 needs: to recover a base that the access overwrote.
     pub(crate) fn address(
         &self,
         registers: &Registers,

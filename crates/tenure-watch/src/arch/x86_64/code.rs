@@ -33,7 +33,7 @@ const PAGE: u64 = 4096;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Instruction {
     decoded: Decoded,
-    /// The instruction before it, if that loaded the base which this one overwrote, from the stack: without optimisation.
+    /// The instruction before it, if that loaded the overwritten base from the stack, as code without optimisation does.
     load: Option<Decoded>,
     pub(crate) access: Access,
     /// Bytes.
@@ -54,7 +54,9 @@ impl Instruction {
             let (access, size) = access(&decoded)?;
             let base = decoded.memory_base();
             let load = overwrites(&decoded, base).then(|| before(decoded.ip(), read)).flatten();
-            let load = load.filter(|load| is_load_from_stack(load, base));
+            let is_it =
+                |load: &Decoded| is_load_from_stack(load, base) && !is_target(&decoded, read);
+            let load = load.filter(is_it);
             Some(Self { decoded, load, access, size })
         };
         of(decoded).or_else(|| of((stop == Stop::Clock).then(|| in_turn(ip, read))??))
@@ -106,6 +108,27 @@ fn last(bytes: &[u8], end: u64) -> Option<Decoded> {
     // Of as many votes the longest: a prefix belongs to its instruction.
     let (begin, _) = votes.into_iter().max_by_key(|(begin, votes)| (*votes, usize::MAX - begin))?;
     Some(decoded(&bytes[begin..], start + begin as u64))
+}
+
+/// Whether a branch nearby leads to an instruction, so that another may have come before it than the one in front.
+fn is_target(instruction: &Decoded, read: Read<'_>) -> bool {
+    let leads_here = |one: &Decoded| one.near_branch_target() == instruction.ip();
+    let (mut at, start) = (instruction.ip(), instruction.ip().saturating_sub(WINDOW as u64));
+    while at > start {
+        match before(at, read) {
+            Some(one) if leads_here(&one) => return true,
+            Some(one) => at = one.ip(),
+            None => break,
+        }
+    }
+    let mut bytes = [0; TURN];
+    let inside = usize::try_from(PAGE - instruction.next_ip() % PAGE).unwrap_or(TURN).min(TURN);
+    let bytes = &mut bytes[..inside];
+    if !read(instruction.next_ip(), bytes) {
+        return false;
+    }
+    let mut behind = Decoder::with_ip(64, bytes, instruction.next_ip(), DecoderOptions::NONE);
+    behind.iter().any(|one| leads_here(&one))
 }
 
 /// The last access of a loop's turn, if the loop begins here, and the instructions behind that retire with it.
@@ -250,6 +273,7 @@ fn value(register: Register, registers: &Registers) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sys::Sample;
 
     fn registers() -> Registers {
         let mut registers = Registers::default();
@@ -374,41 +398,53 @@ mod tests {
     }
 
     #[test]
-    fn a_base_that_was_loaded_from_the_stack_is_still_there() {
-        // `registers` has 0x8000 in RSP and 0x7000 in RBP.
-        let stack =
-            |at: u64| [(0x8008, 0x1_0000), (0x6ff8, 0x2_0000)].into_iter().find(|it| it.0 == at);
-        let stack = |at: u64| stack(at).map(|it| it.1);
-        for (about, code, expected) in [
+    fn a_base_that_was_loaded_from_the_stack_is_read_back() {
+        let mut registers = registers();
+        registers.0[Registers::SP] = 0x8000;
+        registers.0[Registers::BP] = 0x8020;
+        let mut sample = Sample { registers: Some(registers), ..Sample::default() };
+        (sample.stack[1], sample.stack[3]) = (0x1_0000, 0x2_0000);
+        let load = [0x48, 0x8b, 0x44, 0x24, 0x08];
+        for (about, code, end, expected) in [
+            ("mov rax, [rsp+8]; mov rax, [rax]", &[0x48, 0x8b, 0x00][..], 8, Some(0x1_0000)),
+            ("mov rax, [rsp+8]; mov al, [rax+4]", &[0x8a, 0x40, 0x04], 8, Some(0x1_0004)),
+            ("mov rax, [rsp+8]; mov rcx, [rax]", &[0x48, 0x8b, 0x08], 8, Some(0x1000)),
+            ("mov rax, [rsp+8]; mov rdi, [rdi]", &[0x48, 0x8b, 0x3f], 8, None),
+            // A walk along a list begins there, and goes on by what it has loaded.
             (
-                "mov rax, [rsp+8]; mov rax, [rax]",
-                &[0x48, 0x8b, 0x44, 0x24, 0x08, 0x48, 0x8b, 0x00][..],
-                Some(0x1_0000),
-            ),
-            (
-                "mov rax, [rbp-8]; mov al, [rax+4]",
-                &[0x48, 0x8b, 0x45, 0xf8, 0x8a, 0x40, 0x04],
-                Some(0x2_0004),
-            ),
-            (
-                "mov rax, [rsp+16]; mov rax, [rax]: not copied",
-                &[0x48, 0x8b, 0x44, 0x24, 0x10, 0x48, 0x8b, 0x00],
+                "mov rax, [rsp+8]; again: mov rax, [rax+8]; cmp qword [rax], 0; je again",
+                &[0x48, 0x8b, 0x40, 0x08, 0x48, 0x83, 0x38, 0x00, 0x74, 0xf6],
+                9,
                 None,
             ),
+        ] {
+            let code = [&load[..], code].concat();
+            let instruction = instruction(&code, START + end).unwrap();
+            assert_eq!(instruction.address(&registers, &|at| sample.word(at)), expected, "{about}");
+        }
+        for (about, code, expected) in [
             (
-                "mov rcx, [rsp+8]; mov rax, [rax]",
-                &[0x48, 0x8b, 0x4c, 0x24, 0x08, 0x48, 0x8b, 0x00],
+                "mov rax, [rbp-8]; mov rax, [rax]",
+                &[0x48, 0x8b, 0x45, 0xf8, 0x48, 0x8b, 0x00][..],
+                Some(0x2_0000),
+            ),
+            (
+                "mov rax, [rsp-8]; mov rax, [rax]: below the stack",
+                &[0x48, 0x8b, 0x44, 0x24, 0xf8, 0x48, 0x8b, 0x00],
                 None,
             ),
             ("mov rax, [rdi+8]; mov rax, [rax]", &[0x48, 0x8b, 0x47, 0x08, 0x48, 0x8b, 0x00], None),
             (
-                "mov rax, [rsp+8]; mov rcx, [rax]",
-                &[0x48, 0x8b, 0x44, 0x24, 0x08, 0x48, 0x8b, 0x08],
-                Some(0x1000),
+                "mov rax, [rbp-8]; jmp there; mov rax, [rsp+8]; there: mov rax, [rax]",
+                &[
+                    0x48, 0x8b, 0x45, 0xf8, 0xeb, 0x05, 0x48, 0x8b, 0x44, 0x24, 0x08, 0x48, 0x8b,
+                    0x00,
+                ],
+                None,
             ),
         ] {
             let instruction = instruction(code, START + code.len() as u64).unwrap();
-            assert_eq!(instruction.address(&registers(), &stack), expected, "{about}");
+            assert_eq!(instruction.address(&registers, &|at| sample.word(at)), expected, "{about}");
         }
     }
 

@@ -10,7 +10,7 @@ use core::panic::{RefUnwindSafe, UnwindSafe};
 use core::ptr::NonNull;
 use core::slice;
 #[cfg(feature = "std")]
-use std::io::{BufRead, ErrorKind, Read, Result, Write};
+use std::io::{BufRead, Error, ErrorKind, Read, Result, Write};
 
 /// A byte buffer of a [`BufferPool`](super::BufferPool), to which it returns when dropped.
 ///
@@ -369,11 +369,11 @@ impl<L: FreeList> Write for PooledBuf<L> {
         Ok(self.append(bytes))
     }
 
-    /// What the provided method does, without its loop.
+    /// As the provided method, without its loop.
     #[inline]
     fn write_all(&mut self, bytes: &[u8]) -> Result<()> {
         if self.append(bytes) < bytes.len() {
-            return Err(ErrorKind::WriteZero.into());
+            return Err(Error::new(ErrorKind::WriteZero, "the pooled buffer is full"));
         }
         Ok(())
     }

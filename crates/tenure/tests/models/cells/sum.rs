@@ -65,7 +65,7 @@ fn added_by_two<S: Sums>() {
 pub(crate) const NOT_ONCE: &str = "an addition is not taken once";
 
 /// Both add and take, and one adds once more, without a number.
-pub(crate) fn taken_by_two<S: Sums>() {
+fn taken<S: Sums>(more: u64) {
     let shared = shared::<S>();
     shared.add(4);
     let other = {
@@ -75,17 +75,26 @@ pub(crate) fn taken_by_two<S: Sums>() {
             shared.add(2);
             let taken = shared.take();
             clear_number();
-            shared.add(1);
+            shared.add(more);
             taken
         })
     };
     let taken = shared.take();
     let others = other.join().unwrap();
-    // Who takes what another has taken leaves less than nothing, which overflows.
+    // A thread that takes what another has taken makes the sum negative, which overflows.
     let all = [taken, others, shared.take()].into_iter().try_fold(0, u64::checked_add);
-    assert_eq!(all, Some(7), "{NOT_ONCE}");
+    assert_eq!(all, Some(6 + more), "{NOT_ONCE}");
     assert_eq!(shared.sum(), 0);
     shared.free();
+}
+
+pub(crate) fn taken_by_two<S: Sums>() {
+    taken::<S>(1);
+}
+
+/// So much is added that the shared word is again what the other thread has read.
+fn taken_when_it_is_as_it_was<S: Sums>() {
+    taken::<S>(6);
 }
 
 pub(crate) const LACKS: &str = "a sum lacks what was taken from it";
@@ -140,6 +149,9 @@ tests! {
     two_threads_take =>
         passes(Some(2), taken_by_two::<Shipping>),
         passes(Some(2), taken_by_two::<Shipping<InOrder>>);
+    two_threads_take_and_the_shared_word_is_as_it_was =>
+        passes(Some(2), taken_when_it_is_as_it_was::<Shipping>),
+        passes(Some(2), taken_when_it_is_as_it_was::<Shipping<InOrder>>);
     one_takes_and_one_reads =>
         passes(Some(2), summed_under_a_take::<Shipping>),
         passes(Some(2), summed_under_a_take::<Shipping<InOrder>>);
