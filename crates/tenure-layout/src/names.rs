@@ -54,6 +54,11 @@ pub(crate) fn module(name: &str) -> String {
     path.rsplit_once("::").map_or_else(String::new, |(module, _)| module.to_owned())
 }
 
+/// The last step of a variable's path.
+pub(crate) fn last(name: &str) -> &str {
+    name.rsplit("::").next().unwrap_or(name)
+}
+
 /// The first step of a path, if there are several.
 pub(crate) fn first(name: &str) -> &str {
     let path = held(name).trim_start_matches(|c: char| !c.is_alphanumeric() && c != '_');

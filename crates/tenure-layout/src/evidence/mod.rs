@@ -11,7 +11,7 @@
 //! | a contended word, whatever its type | an atomic addition or compare-exchange that some function other than a [setup](Function::is_setup) has, at least one of four that write it |
 //! | a plain word that many CPUs write | a number that functions other than setups read and write back: two that take a lock or, in a kernel, whose functions all CPUs run, three |
 //! | an element for each thread | a function other than a setup writes one that a variable chooses, and none of its loops steps |
-//! | read-mostly | at least six functions read it, and only setups write it, or at most one function for six that read it |
+//! | read-mostly | at least six functions read it, and only setups write it, or at most one function for six that read it. An `_Atomic` word only if no function other than a setup adds to it or compare-exchanges it |
 //! | not guarded by a lock beside it | functions read it that do not take the lock. One that is called with the lock held counts as well: so this is a hint, and counts half |
 //! | takes a lock | the function changes the lock's word atomically, or passes its address to a function whose name says that it locks |
 
@@ -214,6 +214,17 @@ impl Evidence {
     pub(crate) fn role_of_static(&self, model: &Model, index: usize) -> Option<Role> {
         let ty = model.statics()[index].ty;
         is_word(model, ty).then(|| self.role(&self.of_static(index, 0, model[ty].size))).flatten()
+    }
+
+    /// Whether functions other than setups add to a member atomically, or compare-exchange it.
+    pub(crate) fn is_added_to(&self, model: &Model, owner: TypeId, member: &Member) -> bool {
+        self.of_type(owner, member.offset, model.bytes_of(member)).is_added_to(self)
+    }
+
+    /// The same of a variable.
+    pub(crate) fn is_static_added_to(&self, model: &Model, index: usize) -> bool {
+        let size = model[model.statics()[index].ty].size;
+        self.of_static(index, 0, size).is_added_to(self)
     }
 
     /// Whether a member that has no role is a plain word that many CPUs write.

@@ -149,6 +149,13 @@ impl Uses {
         changers > 0 && ATOMIC * changers >= self.writers().filter(is_hot).count()
     }
 
+    /// Whether they are changed atomically, by what is there, by more than the beginning or end of something. An exchange whatever
+    /// is there may be a store.
+    pub(crate) fn is_added_to(&self, evidence: &Evidence) -> bool {
+        let adds = |counts: &Counts| counts.adds > counts.swaps || counts.exchanges > 0;
+        self.functions(adds).any(|function| !evidence.is_setup(function))
+    }
+
     /// The share of functions that use them and also take a lock; `None` if none is seen to take it.
     pub(crate) fn used_with(&self, evidence: &Evidence, lock: &Self) -> Option<f64> {
         let takers: Vec<u32> = lock.takers().collect();

@@ -3,6 +3,7 @@ use rustc_hash::FxHashMap;
 use super::table::{Precedence, Table};
 use super::{Knowledge, Typed};
 use crate::evidence::Evidence;
+use crate::names;
 use crate::rules::Elements;
 use tenure_find::Role;
 use tenure_types::model::{Kind, Member, Model, Name, Qualifier, Static, TypeId};
@@ -36,7 +37,7 @@ enum Of {
     /// The target of a pointer, or `const`.
     Pointer,
     Group,
-    /// `_Atomic`: a clock that one function sets has it too.
+    /// `_Atomic`, or a number's typedef that says the same: a clock that one function sets has it too.
     Qualifier,
     /// What the code does with it.
     Code,
@@ -109,8 +110,12 @@ impl Roles {
             roles.written.members.extend(written);
         }
         let variable = |(index, one): (usize, &Static)| {
-            let of_code = evidence.and_then(|known| known.role_of_static(model, index));
-            of_variable(knowledge, &claims, one, of_code)
+            let claim = of_variable(knowledge, &claims, one);
+            let of_code = evidence.and_then(|known| {
+                let role = known.role_of_static(model, index)?;
+                by_code(claim, role, || known.is_static_added_to(model, index))
+            });
+            role_of_variable(knowledge, one, Claim::better(claim, of_code)?)
         };
         roles.statics = model.statics().iter().enumerate().map(variable).collect();
         let written = |(index, role): (usize, &Option<Role>)| {
@@ -173,10 +178,19 @@ struct Types<'a> {
 
 impl<'a> Types<'a> {
     fn new(knowledge: &'a Knowledge, model: &'a Model) -> Self {
-        let of = Claim::new(Of::Type);
+        let is_number = |id| {
+            let kind = &model[model.resolved(id)].kind;
+            matches!(kind, Kind::Scalar(_) | Kind::Pointer(_))
+        };
         let own = |ty: &tenure_types::model::Type| match ty.kind {
             Kind::Composite { .. } | Kind::Alias(_) | Kind::Scalar(_) if !ty.name.is_empty() => {
-                knowledge.types.best(&ty.name).map(&of)
+                let known = knowledge.types.best(&ty.name)?;
+                // `atomic_int` says what `_Atomic int` does.
+                let of = match ty.kind {
+                    Kind::Alias(id) if known.1 == Role::Atomic && is_number(id) => Of::Qualifier,
+                    _ => Of::Type,
+                };
+                Some(Claim::new(of)(known))
             }
             _ => None,
         };
@@ -264,8 +278,10 @@ impl Members<'_> {
             let named = named.map(Claim::new(Of::Name));
             let of_type = self.types[member.ty.index()];
             let claim = Claim::better(Claim::better(named, of_type), group);
-            let of_code = self.evidence.and_then(|known| known.role_of(self.model, id, member));
-            let of_code = of_code.map(|role| Claim::given(Of::Code, role));
+            let of_code = self.evidence.and_then(|known| {
+                let role = known.role_of(self.model, id, member)?;
+                by_code(claim, role, || known.is_added_to(self.model, id, member))
+            });
             roles.push(Claim::better(claim, of_code).map(|claim| match (claim.of, claim.role) {
                 (Of::Qualifier | Of::Type | Of::Code, Role::Atomic) => {
                     self.atomic(id, index, member)
@@ -294,21 +310,28 @@ fn by_name(
     certain.chain(of_name).max_by_key(|(precedence, _)| *precedence)
 }
 
-fn of_variable(
-    knowledge: &Knowledge,
-    types: &[Option<Claim>],
-    variable: &Static,
-    of_code: Option<Role>,
-) -> Option<Role> {
+/// What the code says, against what is known by name: an `_Atomic` counter stays one, however many read it.
+fn by_code(known: Option<Claim>, role: Role, is_added_to: impl Fn() -> bool) -> Option<Claim> {
+    let is_declared = known.is_some_and(|claim| claim.of == Of::Qualifier);
+    let is_counter = is_declared && role == Role::ReadMostly && is_added_to();
+    (!is_counter).then(|| Claim::given(Of::Code, role))
+}
+
+fn of_variable(knowledge: &Knowledge, types: &[Option<Claim>], variable: &Static) -> Option<Claim> {
     let named = knowledge.statics.best(&variable.name).map(Claim::new(Of::Name));
     let section = knowledge.sections.best(&variable.section).map(Claim::new(Of::Section));
-    let claim = Claim::better(Claim::better(named, section), types[variable.ty.index()]);
-    let of_code = of_code.map(|role| Claim::given(Of::Code, role));
-    let claim = Claim::better(claim, of_code)?;
+    Claim::better(Claim::better(named, section), types[variable.ty.index()])
+}
+
+fn role_of_variable(knowledge: &Knowledge, variable: &Static, claim: Claim) -> Option<Role> {
     if !matches!((claim.of, claim.role), (Of::Qualifier | Of::Type | Of::Code, Role::Atomic)) {
         return Some(claim.role);
     }
     // Without its path, as members' names.
-    let name = variable.name.rsplit("::").next().unwrap_or(&variable.name);
-    Some(knowledge.atomic_names.best(name).map_or(Role::Atomic, |(_, role)| role))
+    Some(
+        knowledge
+            .atomic_names
+            .best(names::last(&variable.name))
+            .map_or(Role::Atomic, |(_, role)| role),
+    )
 }

@@ -169,7 +169,8 @@ fn fact(info: &mut InstructionInfoFactory, one: &Instruction) -> Fact {
         access = match info.op_access(at) {
             OpAccess::None | OpAccess::NoMemAccess => None,
             _ if one.has_lock_prefix() && is_exchange => Some(Access::Exchange),
-            _ if one.has_lock_prefix() || one.mnemonic() == Mnemonic::Xchg => Some(Access::Add),
+            _ if one.mnemonic() == Mnemonic::Xchg => Some(Access::Swap),
+            _ if one.has_lock_prefix() => Some(Access::Add),
             OpAccess::Read | OpAccess::CondRead => Some(Access::Read),
             OpAccess::ReadWrite | OpAccess::ReadCondWrite => Some(Access::Update),
             _ => Some(Access::Write),

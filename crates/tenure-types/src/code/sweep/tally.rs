@@ -32,6 +32,8 @@ pub(super) enum Access {
     /// Reads and writes back without being atomic.
     Update,
     Add,
+    /// An exchange whatever is there, as compilers store to an atomic word too.
+    Swap,
     Exchange,
     /// Passes its address to a function that takes a lock.
     Lock,
@@ -39,7 +41,7 @@ pub(super) enum Access {
 
 impl Access {
     pub(super) fn is_atomic(self) -> bool {
-        matches!(self, Self::Add | Self::Exchange)
+        matches!(self, Self::Add | Self::Swap | Self::Exchange)
     }
 
     pub(super) fn writes(self) -> bool {
@@ -81,6 +83,8 @@ pub struct Counts {
     pub updates: u32,
     /// Atomic operations that always write: additions, exchanges, bits set.
     pub adds: u32,
+    /// Of these, exchanges whatever is there (`xchg`): most compilers store so to an `_Atomic` word.
+    pub swaps: u32,
     /// Atomic compare-exchanges.
     pub exchanges: u32,
     /// Calls of a function whose name says that it takes a lock, with this address.
@@ -97,12 +101,13 @@ impl Counts {
     pub(super) fn note(&mut self, access: Access, row: Row, weight: u32) {
         let add = |count: &mut u32, is_so: bool| *count = count.saturating_add(is_so.into());
         add(&mut self.updates, access == Access::Update);
+        add(&mut self.swaps, access == Access::Swap);
         add(&mut self.chosen, access.writes() && row >= Row::Chosen);
         add(&mut self.own, access.writes() && row == Row::Own);
         let count = match access {
             Access::Read => &mut self.reads,
             Access::Write | Access::Update => &mut self.writes,
-            Access::Add => &mut self.adds,
+            Access::Add | Access::Swap => &mut self.adds,
             Access::Exchange => &mut self.exchanges,
             Access::Lock => &mut self.locks,
         };
@@ -112,12 +117,14 @@ impl Counts {
 
     /// Adds others to these.
     pub fn add(&mut self, other: &Self) {
-        let Self { reads, writes, updates, adds, exchanges, locks, chosen, own, weight } = self;
+        let Self { reads, writes, updates, adds, swaps, exchanges, locks, chosen, own, weight } =
+            self;
         for (mine, other) in [
             (reads, other.reads),
             (writes, other.writes),
             (updates, other.updates),
             (adds, other.adds),
+            (swaps, other.swaps),
             (exchanges, other.exchanges),
             (locks, other.locks),
             (chosen, other.chosen),
