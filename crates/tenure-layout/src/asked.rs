@@ -135,9 +135,10 @@ impl Asked {
 }
 
 fn unknown_type(word: &str, model: &Model) -> Error {
-    if model.statics().iter().any(|variable| *variable.name == *word) {
+    let is_it = |name: &str| name == word || names::last(name) == word;
+    if model.statics().iter().any(|variable| is_it(&variable.name)) {
         return Error::new(format!(
-            "`{word}` is a variable, and only types can be asked for; without a name, variables are listed too"
+            "`{word}` is a variable, not a type; leave the name out to list variables too"
         ));
     }
     let names = model.composites().map(|(_, ty, _)| &*ty.name);
@@ -147,4 +148,25 @@ fn unknown_type(word: &str, model: &Model) -> Error {
         None => "`*` stands for anything, as in `dst_*`".to_owned(),
     };
     Error::new(format!("no struct, class or union matches `{word}`; {hint}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tenure_types::model::{Builder, Kind, Scalar, Static};
+
+    #[test]
+    fn a_variable_is_known_with_and_without_its_path() {
+        let mut builder = Builder::new();
+        let ty = builder.add("int", 4, Kind::Scalar(Scalar::Integer));
+        let (name, section) = ("server::stats::HITS".into(), ".bss".into());
+        builder.push_static(Static { name, section, address: 64, ty, declared: None });
+        let model = builder.finish(Format::Dwarf, 1).unwrap();
+        for (word, is_variable) in
+            [("server::stats::HITS", true), ("HITS", true), ("stats", false), ("TS", false)]
+        {
+            let error = unknown_type(word, &model).to_string();
+            assert_eq!(error.contains("is a variable, not a type"), is_variable, "{error}");
+        }
+    }
 }

@@ -272,8 +272,8 @@ fn summed(all: u64, shown: u64, within: &str) -> String {
     match (all, shown) {
         (0, _) => {
             format!(
-                "No member{within} shares a line with a contended word, as far as is known. (Of a \
-                 plain word that many CPUs write, a rules file can tell: --rules.)"
+                "No member{within} shares a line with a contended word, as far as is known. (To mark \
+                 plain words that many CPUs write, pass a rules file: --rules FILE.)"
             )
         }
         (all, 0) => format!("{}{within}; none of them is shown.", count_of(all, "finding")),
