@@ -34,6 +34,7 @@ pub mod terminal;
 
 mod clean;
 mod error;
+mod language;
 mod maps;
 mod model;
 mod picture;
@@ -46,6 +47,7 @@ mod hostile;
 
 pub use budget::Budget;
 pub use error::Error;
+pub use language::Language;
 pub use model::{
     Alternative, Cell, Change, Check, Code, CodeRead, Confidence, Curve, Difference, Elsewhere,
     Embedder, Ended, Finding, Forecast, Kind, Level, Line, Means, Measured, MeasuredMember, Move,

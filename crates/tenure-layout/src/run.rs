@@ -163,7 +163,7 @@ fn analyse(
             joined.add_to(&mut finding, one.found);
         }
         if let (What::Listed(one), true) = (&entry.what, request.suggest) {
-            finding.repairs.extend(apart_alone(&layouts, one.found));
+            finding.repairs.extend(apart_alone(&layouts, &origins, one.found));
         }
         Finding { rank: entry.rank as u64, ..finding }
     };

@@ -1,6 +1,6 @@
 //! What a repair says to write, in the program's language.
 
-use tenure_find::{Finding, Repair};
+use tenure_find::{Finding, Language, Repair};
 
 /// The library is of use to Rust only. C and C++ can align what has to lie apart.
 pub(super) fn translate(repairs: &mut [Repair], finding: &Finding) {
@@ -16,15 +16,14 @@ pub(super) fn translate(repairs: &mut [Repair], finding: &Finding) {
 
 /// For a repair of code at these lines, which are `file:line`; `None` if it may be Rust.
 fn elsewhere(lines: &[&str], repair: &str) -> Option<Option<&'static str>> {
-    const C: [&str; 9] = [".c", ".h", ".cc", ".hh", ".cpp", ".hpp", ".cxx", ".hxx", ".inl"];
-    let is_of = |line: &&str, ends: &[&str]| {
-        let file = line.split(':').next().unwrap_or_default();
-        ends.iter().any(|end| file.ends_with(end))
+    let has = |language| {
+        let mut files = lines.iter().map(|line| line.split(':').next().unwrap_or_default());
+        files.any(|file| Language::of_file(file) == Some(language))
     };
-    if lines.is_empty() || lines.iter().any(|line| is_of(line, &[".rs"])) {
+    if lines.is_empty() || has(Language::Rust) {
         return None;
     }
-    let has_alignment = lines.iter().any(|line| is_of(line, &C)) && repair.contains("apart");
+    let has_alignment = has(Language::C) && repair.contains("apart");
     Some(has_alignment.then_some("alignas(64) long refs; // and what follows it"))
 }
 

@@ -78,7 +78,7 @@ struct FindingView<'a> {
     widths: Vec<String>,
     map: Option<Map>,
     order: Option<Order<'a>>,
-    /// What mends elements and variables, and what to write.
+    /// Repairs of elements and variables, with the code to write.
     apart: Vec<(Pieces, String)>,
     /// Where the suggestion for the same type is.
     see: Option<String>,

@@ -340,7 +340,7 @@ pub struct Repair {
     /// What to write: a line or two.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub code: Vec<String>,
-    /// What it costs, in bytes an object or a thread.
+    /// What it costs, in bytes: of an object, of a thread, or of an array or variables in all. The text says which.
     pub bytes: u64,
     /// Whether the bytes are for each thread.
     #[serde(default)]

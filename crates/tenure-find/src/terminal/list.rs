@@ -47,7 +47,7 @@ pub(super) fn render(text: &mut Text, report: &Report) {
     }
 }
 
-/// What mends elements and variables, which are of no type.
+/// Repairs of elements and variables, with the code to write.
 pub(super) fn apart(text: &mut Text, finding: &Finding, indent: usize) {
     for one in &finding.repairs {
         repair(text, &one.text, indent);

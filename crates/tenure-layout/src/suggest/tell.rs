@@ -5,7 +5,7 @@ use super::plan::{Part, Placed, Plan};
 use super::words::{self, MOST_NAMED};
 use crate::lines::Layouts;
 use crate::sharing::{Found, in_type};
-use tenure_find::{Embedder, Means, Move, Suggestion};
+use tenure_find::{Embedder, Language, Means, Move, Suggestion};
 use tenure_report::words::counted;
 use tenure_types::model::{Format, Kind, Member, TypeId};
 
@@ -235,7 +235,7 @@ fn notes(
     }
     // Compilers of C and C++ note the declaration of all types, rustc of hardly any.
     let rust = |part: &Part| match &layouts.model[part.id].declared {
-        Some(declared) => declared.file.ends_with(".rs"),
+        Some(declared) => Language::of_file(&declared.file) == Some(Language::Rust),
         None => layouts.model.format() == Format::Dwarf,
     };
     let rust = plan.parts.iter().any(rust);

@@ -44,6 +44,19 @@ const MENDED: [(&str, &str); 5] = [
     (" SLOTS", " __attribute__((aligned(64)))"),
 ];
 
+/// An element type without a name, and arrays in structs: one of two dimensions, one of any length.
+const SHAPES: &str = r#"
+#include <stdatomic.h>
+#define API __attribute__((noinline, noclone))
+struct { atomic_long done; long id; } workers[8];
+struct grid { long size; atomic_long cells[4][16]; } grid;
+struct queue { long size; atomic_long waiting[]; } *queue;
+API void work(long id) { atomic_fetch_add(&workers[id].done, workers[id].id); }
+API void fill(long id) { atomic_fetch_add(&grid.cells[id][id], grid.size); }
+API void join(long id) { atomic_fetch_add(&queue->waiting[id], queue->size); }
+int main(int count, char **all) { work(count); fill(count); if (all[1]) join(count); return 0; }
+"#;
+
 /// None without gcc.
 fn compiled(written: [(&str, &str); 5]) -> Option<Compiled> {
     let fill = |text: String, (from, to): (&str, &str)| text.replace(from, to);
@@ -79,27 +92,51 @@ fn elements_and_variables_get_lines_of_their_own_at_a_price() {
     let Some(report) = suggested(AS_IT_IS) else { return };
     says(
         of(&report, "stripes"),
-        "Give each element a line of its own: 16 of 64 bytes in place of 40, +384 bytes in all.",
+        "Give each element a line of its own: 16 elements of 64 bytes instead of 40, +384 bytes in all.",
         &["struct { … } __attribute__((aligned(64))) stripes[16];"],
         384,
     );
     says(
         of(&report, "workers"),
-        "Align `worker` to 64 bytes: 8 of 64 bytes in place of 16, +384 bytes in all.",
+        "Align `worker` to 64 bytes: 8 elements of 64 bytes instead of 16, +384 bytes in this array.",
         &[],
         384,
     );
     says(
         of(&report, "table.slots"),
-        "Align the array to 64 bytes: its elements of 64 then have lines of their own.",
+        "Align the array to 64 bytes: each element (64 bytes) then has its own line, +56 bytes in each `table`.",
         &[],
-        0,
+        56,
     );
     says(
         of(&report, "words"),
         "Give `hits` a line of its own: +112 bytes at most.",
         &["struct { … } __attribute__((aligned(64))) hits;"],
         112,
+    );
+}
+
+#[test]
+fn a_type_without_a_name_is_not_named_and_a_member_is_at_its_owners_price() {
+    let Some(program) = compile(SHAPES) else { return };
+    let report = report(&Request { suggest: true, ..asked(&program, true) });
+    says(
+        of(&report, "workers"),
+        "Align the element type to 64 bytes: 8 elements of 64 bytes instead of 16, +384 bytes in all.",
+        &["struct { … } __attribute__((aligned(64))) workers[8];"],
+        384,
+    );
+    says(
+        of(&report, "grid.cells"),
+        "Give each element a line of its own: 64 elements of 64 bytes instead of 8, +3,640 bytes in each `grid`.",
+        &["struct { … } __attribute__((aligned(64))) cells[4][16];"],
+        3640,
+    );
+    says(
+        of(&report, "queue.waiting"),
+        "Give each element a line of its own: 64 bytes instead of 8, +56 bytes each.",
+        &[],
+        56,
     );
 }
 
