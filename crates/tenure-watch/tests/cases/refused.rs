@@ -114,8 +114,12 @@ fn a_program_in_another_pid_namespace_is_watched() {
         thread::sleep(Duration::from_millis(1));
     }
     let Some(pid) = pid else { return eprintln!("skipped: there are no PID namespaces here") };
-    let is_enough = |it: &tenure_watch::Progress<'_>| it.counts.looks >= 20;
+    let has_lines = |it: &tenure_watch::Watched| {
+        it.recording.processes.iter().any(|process| !process.lines.is_empty())
+    };
+    // On a busy machine both threads may be on one CPU for long, and do not meet.
+    let is_enough =
+        |it: &tenure_watch::Progress<'_>| it.counts.looks >= 20 && has_lines(&it.watched());
     let watched = watch(&request(pid), &is_enough).unwrap();
-    let lines = watched.recording.processes.iter().flat_map(|it| &it.lines).count();
-    assert!(lines > 0, "{:?}", watched.counts);
+    assert!(has_lines(&watched), "{:?}", watched.counts);
 }
