@@ -121,24 +121,23 @@ fn is_target(instruction: &Decoded, read: Read<'_>) -> bool {
             None => break,
         }
     }
-    let mut bytes = [0; TURN];
-    let inside = usize::try_from(PAGE - instruction.next_ip() % PAGE).unwrap_or(TURN).min(TURN);
+    from(instruction.next_ip(), &mut [0; TURN], read)
+        .is_some_and(|mut behind| behind.iter().any(|one| leads_here(&one)))
+}
+
+/// The instructions from an address on, as far as a loop is looked through.
+fn from<'b>(ip: u64, bytes: &'b mut [u8; TURN], read: Read<'_>) -> Option<Decoder<'b>> {
+    // What is mapped may end with the page.
+    let inside = usize::try_from(PAGE - ip % PAGE).ok()?.min(TURN);
     let bytes = &mut bytes[..inside];
-    if !read(instruction.next_ip(), bytes) {
-        return false;
-    }
-    let mut behind = Decoder::with_ip(64, bytes, instruction.next_ip(), DecoderOptions::NONE);
-    behind.iter().any(|one| leads_here(&one))
+    read(ip, bytes).then(|| Decoder::with_ip(64, bytes, ip, DecoderOptions::NONE))
 }
 
 /// The last access of a loop's turn, if the loop begins here, and the instructions behind that retire with it.
 fn in_turn(ip: u64, read: Read<'_>) -> Option<Decoded> {
     let mut bytes = [0; TURN];
-    let inside = usize::try_from(PAGE - ip % PAGE).ok()?.min(TURN);
-    let bytes = &mut bytes[..inside];
     let mut turn = Vec::new();
-    let mut decoder =
-        Decoder::with_ip(64, read(ip, bytes).then_some(&*bytes)?, ip, DecoderOptions::NONE);
+    let mut decoder = from(ip, &mut bytes, read)?;
     loop {
         let one = decoder.decode();
         match one.flow_control() {
