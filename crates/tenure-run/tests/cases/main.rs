@@ -37,6 +37,10 @@ const IN_RUST: [Expected<'_>; 7] = [
     ("mutex", Kind::Lock, &["Mutex"]),
 ];
 
+/// A case is over in 50 ms. On a busy machine one thread may have done its part before the other has a turn: then there is
+/// nothing to find.
+const TRIES: usize = 3;
+
 const SILENT: [&str; 5] = ["apart", "read_only", "private_heap", "hand_over", "reused"];
 
 fn run(cc: bool, words: &[&str]) -> Recording {
@@ -88,13 +92,17 @@ fn check(program: &Path, expected: &[Expected<'_>]) {
     let program = program.to_str().unwrap();
     let mut wrong = Vec::new();
     for (case, kind, words) in expected {
-        let report = report(program, case);
         let is_it = |finding: &Finding| {
             let names = names(finding);
             finding.kind == *kind && words.iter().all(|word| names.contains(word))
         };
-        if !report.findings.first().is_some_and(is_it) {
-            wrong.push(format!("{case}: {:#?}", report.findings));
+        let mut findings = Vec::new();
+        let is_found = (0..TRIES).any(|_| {
+            findings = report(program, case).findings;
+            findings.first().is_some_and(is_it)
+        });
+        if !is_found {
+            wrong.push(format!("{case}: {findings:#?}"));
         }
     }
     for case in SILENT {
