@@ -138,6 +138,8 @@ pub struct Thread {
     pub between: u64,
     /// The same where it was long enough for the thread to have slept, which may be a part of it.
     pub long_between: u64,
+    /// Nanoseconds that recording took beside accesses.
+    pub recording: u64,
 }
 
 /// A line that threads contend for.
@@ -214,6 +216,31 @@ pub struct Entry {
     pub code: u64,
     /// Times.
     pub count: u64,
+    /// How long the thread then did something else.
+    pub gaps: Gaps,
+}
+
+/// Times from an access to a line until the thread was back there, as far as they were taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Gaps {
+    /// How many.
+    pub count: u64,
+    /// Of all together. None counts for more than some microseconds, as the thread may have slept.
+    pub nanoseconds: u64,
+}
+
+impl Gaps {
+    /// Takes in those of others who do the same.
+    pub fn add(&mut self, others: Self) {
+        self.count += others.count;
+        self.nanoseconds += others.nanoseconds;
+    }
+
+    /// Nanoseconds of one, on average; `None` if none was taken.
+    #[must_use]
+    pub fn mean(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.nanoseconds as f64 / self.count as f64)
+    }
 }
 
 /// How often a line could have changed hands: what happened to happen says little on a busy machine.

@@ -14,7 +14,7 @@
 //! the same class. Read a block's `used` first and its records afterwards.
 
 /// The first bytes of a segment; the last is the version of the form.
-pub const MAGIC: [u8; 8] = *b"tenure\x00\x03";
+pub const MAGIC: [u8; 8] = *b"tenure\x00\x04";
 
 /// The size of a block.
 pub const BLOCK_BYTES: usize = 16 << 10;
@@ -119,7 +119,7 @@ impl Kind {
     pub const fn stride(self) -> usize {
         match self {
             Self::Modules => 512,
-            Self::Threads => 320,
+            Self::Threads => 384,
             Self::Classes => size_of::<Class>() + MOST_FRAMES * 8,
             Self::Lines => size_of::<Line>(),
             Self::Entries => size_of::<Entry>(),
@@ -172,6 +172,9 @@ record! {
         between: u64,
         /// The same where it was more: the thread may have slept. Grows.
         long_between: u64,
+        /// Nanoseconds that recording took beside accesses: of allocations, and of lines that are new to threads. Estimated
+        /// from some. Grows.
+        recording: u64,
         /// The function that it runs, if `pthread_create` was seen.
         routine: u64,
         /// From 1, in the order of first accesses.
@@ -258,8 +261,10 @@ record! {
         class: u32,
         /// From that object's start; 0 if its class is 0.
         into_object: u32,
-        /// Unused.
-        reserved: u32,
+        /// How many of its gaps were timed: a *gap* is the time until the thread accesses the line again. Grows.
+        gaps: u32,
+        /// What these took, in nanoseconds, of which no gap counts more than 20,000. Grows.
+        gaps_ns: u64,
     }
 }
 
@@ -351,9 +356,10 @@ mod tests {
             place: place(40, 8, Access::Add),
             class: 2,
             into_object: 16,
-            reserved: 0,
+            gaps: 5,
+            gaps_ns: 400,
         };
-        // SAFETY: the record has no padding (two u64 and six u32), so all of its bytes are initialised.
+        // SAFETY: the record has no padding (three u64 and six u32), so all of its bytes are initialised.
         let bytes = unsafe {
             core::slice::from_raw_parts((&raw const entry).cast::<u8>(), size_of::<Entry>())
         };

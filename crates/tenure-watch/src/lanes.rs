@@ -111,6 +111,7 @@ pub(crate) fn merge(entries: &mut Vec<Entry>, lives: &FxHashMap<u32, Life>) -> V
 mod tests {
     use super::*;
     use tenure_contend::record::Access::Write;
+    use tenure_contend::record::Gaps;
 
     fn merged(uses: &[(u32, u8)], lives: &[(u32, u64, u64)]) -> (Vec<(u32, u8, u64)>, usize) {
         let entry = |&(thread, offset): &(u32, u8)| Entry {
@@ -120,6 +121,7 @@ mod tests {
             access: Write,
             code: 1,
             count: 10,
+            gaps: Gaps::default(),
         };
         let mut entries: Vec<Entry> = uses.iter().map(entry).collect();
         let life =

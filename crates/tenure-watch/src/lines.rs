@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 use tenure_contend::possible::Share;
-use tenure_contend::record::{self, Access, Entry, Possible};
+use tenure_contend::record::{self, Access, Entry, Gaps, Possible};
 
 use crate::arch::USER_END;
 use crate::code::Touch;
@@ -333,7 +333,8 @@ impl Line {
             let count = (rate * part * *ran as f64 / 1e9).round() as u64;
             if count > 0 {
                 let &Key { offset, size, code, .. } = key;
-                entries.push(Entry { thread: *id, offset, size, access, code, count });
+                let gaps = Gaps::default();
+                entries.push(Entry { thread: *id, offset, size, access, code, count, gaps });
             }
         }
         entries

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use tenure_probe::segment::Access;
 
-use crate::record::{Possible, Process};
+use crate::record::{Gaps, Possible, Process};
 
 pub use kind::Kind;
 
@@ -104,6 +104,8 @@ pub struct Use {
     pub code: u64,
     /// How often, by [`Thread::id`](crate::record::Thread::id).
     pub threads: BTreeMap<u32, u64>,
+    /// How long they then did something else.
+    pub gaps: Gaps,
 }
 
 impl Use {

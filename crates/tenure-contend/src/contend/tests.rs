@@ -16,6 +16,7 @@ fn line(address: u64, allocation: Option<(u64, i64)>, did: &[Did]) -> Line {
         access,
         code,
         count: MILLION,
+        gaps: Gaps::default(),
     });
     Line {
         address,
@@ -325,6 +326,7 @@ fn a_copy_of_a_struct_does_not_make_its_members_one_word() {
         access: READ,
         code: 3,
         count: MILLION,
+        gaps: Gaps::default(),
     });
     let found = contended(&process(vec![line]));
     let words: Vec<_> =

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Elements, Use, Word};
-use crate::record::Process;
+use crate::record::{Gaps, Process};
 
 use tenure_probe::segment::Access;
 
@@ -12,7 +12,9 @@ const SIGNIFICANT: f64 = 0.005;
 
 /// The words of these lines, by offset in their objects, or by address.
 pub(super) fn words(process: &Process, lines: &[usize]) -> Vec<Word> {
-    let mut uses: BTreeMap<(i64, u64, Access, u64), BTreeMap<u32, u64>> = BTreeMap::new();
+    /// Offset, size, access and code.
+    type Key = (i64, u64, Access, u64);
+    let mut uses: BTreeMap<Key, (BTreeMap<u32, u64>, Gaps)> = BTreeMap::new();
     let mut by_code: BTreeMap<(Access, u64), u64> = BTreeMap::new();
     for &line in lines {
         let line = &process.lines[line];
@@ -23,7 +25,9 @@ pub(super) fn words(process: &Process, lines: &[usize]) -> Vec<Word> {
                 entry.access,
                 entry.code,
             );
-            *uses.entry(key).or_default().entry(entry.thread).or_default() += entry.count;
+            let (threads, gaps) = uses.entry(key).or_default();
+            *threads.entry(entry.thread).or_default() += entry.count;
+            gaps.add(entry.gaps);
             *by_code.entry((entry.access, entry.code)).or_default() += entry.count;
         }
     }
@@ -45,9 +49,9 @@ pub(super) fn words(process: &Process, lines: &[usize]) -> Vec<Word> {
             _ => {}
         }
     }
-    for ((offset, size, access, code), threads) in uses {
+    for ((offset, size, access, code), (threads, gaps)) in uses {
         for start in words.met(offset, size) {
-            words.at(start).uses.push(Use { access, code, threads: threads.clone() });
+            words.at(start).uses.push(Use { access, code, threads: threads.clone(), gaps });
         }
     }
     let mut words: Vec<Word> = words.0.into_values().collect();
@@ -122,6 +126,7 @@ pub(super) fn folded(words: &[Word], elements: Elements) -> Vec<Word> {
                     for (thread, count) in &use_.threads {
                         *known.threads.entry(*thread).or_default() += count;
                     }
+                    known.gaps.add(use_.gaps);
                 }
                 None => into.uses.push(use_.clone()),
             }

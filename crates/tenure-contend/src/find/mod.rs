@@ -5,6 +5,7 @@ pub(crate) mod names;
 mod objects;
 mod pattern;
 mod program;
+mod steps;
 mod value;
 mod words;
 

@@ -4,12 +4,13 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 use tenure_find::{Curve, Forecast, Operation as Did, Point, Repair};
-use tenure_sim::pattern::{self, Access, Copies, Object, Operation, Pattern, Role};
+use tenure_sim::pattern::{self, Copies, Object, Operation, Pattern, Role};
 use tenure_sim::{Machine, Simulation};
 
+use super::steps::{self, Counts};
 use super::value::value;
 use super::words::{Groups, operation};
-use crate::contend::{Elements, Use, Word};
+use crate::contend::{Elements, Word};
 
 /// The numbers of CPUs that are simulated, of those that the machine has.
 const CPUS: [usize; 4] = [2, 8, 64, 128];
@@ -56,9 +57,6 @@ pub(super) struct Members {
     /// How many accesses to the finding's lines.
     pub(super) accesses: f64,
 }
-
-/// How often per thread something is done to a word.
-type Counts = BTreeMap<(usize, Did), f64>;
 
 /// The pattern of these words; `None` if it cannot be simulated. Asks for return addresses whether the code there uses the
 /// result.
@@ -107,12 +105,13 @@ pub(super) fn pattern(
     }
     let mut members = Vec::new();
     for (name, threads, counts) in roles(words, groups) {
-        let iterations = iterations(words, &threads)?;
+        let iterations = steps::iterations(words, &threads)?;
         let accesses: f64 = counts.values().sum();
         let mut role = Role::pool(name);
         role.share = share(&threads, groups);
-        role.steps.extend(work(worked(&threads, groups) / iterations));
-        role.steps.extend(steps(words, &counts, &places, iterations));
+        let per_iteration = counts.into_iter().map(|(did, count)| (did, count / iterations));
+        let work = worked(&threads, groups) / iterations;
+        role.steps = steps::steps(words, &per_iteration.collect(), &places, &threads, work);
         pattern.role(role);
         members.push(Members { threads, iterations, accesses });
     }
@@ -125,12 +124,6 @@ pub(super) fn share(threads: &[u32], groups: &Groups<'_>) -> u32 {
         [one] if groups.is_single(*one) => 0,
         threads => u32::try_from(threads.len()).map_or(MOST_SHARE, |share| share.min(MOST_SHARE)),
     }
-}
-
-/// The step of so many nanoseconds of work per iteration, unless it is too little to matter.
-pub(super) fn work(nanoseconds: f64) -> Option<Access> {
-    let operation = Operation::Work(nanoseconds.min(1e8));
-    (nanoseconds >= 0.1).then_some(Access { times: 1.0, operation })
 }
 
 /// Nanoseconds that each of these threads worked, on average, without its accesses to contended lines.
@@ -189,82 +182,6 @@ pub(super) fn tell_apart<'a>(names: impl Iterator<Item = &'a mut String>) {
             known.insert(name.clone());
         }
     }
-}
-
-/// How many iterations each of these threads has done: as many as the write that they did most often by one instruction,
-/// or the read if they only read. A reference that is taken and put is two additions in an iteration.
-fn iterations(words: &[(Word, String)], threads: &[u32]) -> Option<f64> {
-    let most = |wanted: &dyn Fn(Did) -> bool| {
-        let uses = words.iter().flat_map(|(word, _)| &word.uses);
-        let uses = uses.filter(|use_| operation(use_.access).is_some_and(wanted));
-        let of_these =
-            |use_: &Use| threads.iter().filter_map(|thread| use_.threads.get(thread)).sum::<u64>();
-        uses.map(of_these).max().filter(|most| *most > 0)
-    };
-    most(&Did::writes).or_else(|| most(&|_| true)).map(|most| most as f64 / threads.len() as f64)
-}
-
-/// What is done in an iteration.
-fn steps(
-    words: &[(Word, String)],
-    counts: &Counts,
-    places: &BTreeMap<usize, usize>,
-    iterations: f64,
-) -> Vec<Access> {
-    let lock = places.keys().copied().find(|at| words[*at].0.is_lock());
-    let (mut free, mut taken, mut inside) = (Vec::new(), 0.0, Vec::new());
-    for (&at, &word) in places {
-        let times = |did: Did| rounded(counts.get(&(at, did)).copied().unwrap_or(0.0) / iterations);
-        if words[at].0.is_lock() {
-            // A lock of std's is taken by a compare-exchange, or by code that is not recorded if that has failed. It is
-            // given back by another operation each time.
-            let given_back = times(Did::Add) + times(Did::Exchange) + times(Did::Store);
-            let times = times(Did::Lock).max(times(Did::CompareExchange)).max(given_back);
-            if Some(at) == lock {
-                taken = times;
-            } else {
-                free.push(Access { times, operation: Operation::Lock(word, Vec::new()) });
-            }
-            continue;
-        }
-        let is_guarded = lock.is_some()
-            && words[at].0.uses.iter().all(|use_| {
-                matches!(operation(use_.access), Some(Did::Read | Did::Write | Did::Load))
-            });
-        // A compare-exchange begins with a load.
-        let mut loads = times(Did::Read) + times(Did::Load) - times(Did::CompareExchange);
-        if loads < 1e-4 && !is_guarded {
-            // Of an update LLVM has only the write recorded. It waits for the line where it loads.
-            loads = times(Did::Write);
-        }
-        let steps = [
-            (loads, Operation::Load(word)),
-            (times(Did::CompareExchange), Operation::CompareExchange(word)),
-            (times(Did::Add) + times(Did::Exchange), Operation::Add(word)),
-            (times(Did::Write) + times(Did::Store), Operation::Store(word)),
-        ];
-        let into = if is_guarded { &mut inside } else { &mut free };
-        into.extend(steps.into_iter().map(|(times, operation)| Access { times, operation }));
-    }
-    free.retain(|step| step.times > 1e-4);
-    if let Some(word) = lock.and_then(|at| places.get(&at)).filter(|_| taken > 1e-4) {
-        for step in &mut inside {
-            step.times /= taken;
-        }
-        inside.retain(|step| step.times > 1e-4);
-        free.push(Access { times: taken, operation: Operation::Lock(*word, inside) });
-    } else {
-        inside.retain(|step| step.times > 1e-4);
-        free.extend(inside);
-    }
-    free
-}
-
-/// A number close to a whole one is that: a few accesses at the start or the end were counted for one word and not for
-/// another.
-pub(super) fn rounded(times: f64) -> f64 {
-    let whole = times.round();
-    if (times - whole).abs() < 0.03 * whole { whole } else { times }
 }
 
 /// What would mend a line.
@@ -364,16 +281,19 @@ pub(super) fn points(
 #[cfg(test)]
 mod tests {
     use tenure_probe::segment;
+    use tenure_sim::pattern::Access;
 
     use super::*;
+    use crate::contend::Use;
     use crate::find::names::{Names, Programs};
-    use crate::record::{Process, Thread};
+    use crate::record::{Gaps, Process, Thread};
 
     fn word(offset: i64, uses: &[(segment::Access, &[(u32, u64)])]) -> (Word, String) {
         let uses = uses.iter().map(|(access, threads)| Use {
             access: *access,
             code: 0,
             threads: threads.iter().copied().collect(),
+            gaps: Gaps::default(),
         });
         (Word { offset, size: 8, uses: uses.collect(), counts_references: false }, String::new())
     }
@@ -436,6 +356,7 @@ mod tests {
             code,
             access: segment::Access::Add,
             threads: POOL.iter().copied().collect(),
+            gaps: Gaps::default(),
         };
         let count =
             Word { offset: 0, size: 8, uses: vec![one(1), one(2)], counts_references: false };

@@ -7,6 +7,7 @@ use tenure_sim::Machine;
 use tenure_sim::pattern::{Access, Operation, Pattern, Role};
 
 use super::pattern::{self, Recorded};
+use super::steps;
 use super::words::Groups;
 
 const CPUS: [usize; 7] = [2, 4, 8, 16, 32, 64, 128];
@@ -17,8 +18,6 @@ const SIMULATED_NS: f64 = 4.0 * pattern::SIMULATED_NS;
 /// Threads with less than this part of the most have no role. Each role takes a CPU, and there may be two.
 const SIGNIFICANT: f64 = 0.01;
 const MOST_ROLES: usize = 8;
-/// A step that is done less often per iteration does not matter.
-const LEAST_TIMES: f64 = 1e-4;
 
 /// A finding, as far as it can be simulated.
 pub(super) struct Part {
@@ -78,18 +77,16 @@ pub(super) fn pattern(parts: &[Part], mended: usize, groups: &Groups<'_>) -> Opt
         let most = members().map(|(part, role)| did(part, role).iterations).fold(0.0, f64::max);
         let mut role = Role::pool(class.name);
         role.share = pattern::share(&class.threads, groups);
-        role.steps.extend(pattern::work(pattern::worked(&class.threads, groups) / most));
-        for (part, its) in members() {
-            let part_of = pattern::rounded(did(part, its).iterations / most);
+        let work = pattern::worked(&class.threads, groups) / most;
+        let findings = members().map(|(part, its)| {
             let steps = patterns[part].roles[its].steps.iter();
-            // What the threads of one finding work contains what they do to the others.
-            let steps = steps.filter(|step| !matches!(step.operation, Operation::Work(_)));
-            role.steps.extend(steps.filter_map(|step| {
-                let times = step.times * part_of;
-                let operation = moved(&step.operation, firsts[part]);
-                (times >= LEAST_TIMES).then_some(Access { times, operation })
-            }));
-        }
+            let moved = steps.map(|step| Access {
+                operation: moved(&step.operation, firsts[part]),
+                ..step.clone()
+            });
+            (did(part, its).iterations / most, moved.collect())
+        });
+        role.steps = steps::together(work, findings);
         whole.role(role);
     }
     whole.check().is_ok().then_some(whole)

@@ -38,6 +38,7 @@ mod tests {
 
     use super::*;
     use crate::contend::Use;
+    use crate::record::Gaps;
 
     #[test]
     fn a_statistic_is_added_to_and_no_thread_uses_what_was_there() {
@@ -62,7 +63,12 @@ mod tests {
             ("the same by another name", &[(Lock, 1), (Add, 1)], "strong", Value::Unknown),
             ("a flag", &[(Store, 1), (Load, 2)], "stop", Value::Unknown),
         ] {
-            let one = |&(access, code)| Use { access, code, threads: BTreeMap::from([(1, 9)]) };
+            let one = |&(access, code)| Use {
+                access,
+                code,
+                threads: BTreeMap::from([(1, 9)]),
+                gaps: Gaps::default(),
+            };
             let word = Word {
                 offset: 0,
                 size: 8,

@@ -288,7 +288,7 @@ impl<'a> Groups<'a> {
         let Some(thread) = self.thread(thread) else { return 0.0 };
         let contended = self.contended.get(&thread.id).copied().unwrap_or(0);
         let least = thread.accesses.saturating_sub(contended) as f64 * ACCESS_NS;
-        let recorded = thread.accesses as f64 * self.access_ns;
+        let recorded = thread.accesses as f64 * self.access_ns + thread.recording as f64;
         let ran = (thread.cpu as f64 - recorded).max(least);
         let waited = thread.waited as f64;
         let between = (thread.between as f64 - recorded).clamp(least, ran);
@@ -371,7 +371,7 @@ pub(super) fn operation(access: Access) -> Option<Operation> {
 mod tests {
     use super::*;
     use crate::find::names::Programs;
-    use crate::record::Entry;
+    use crate::record::{Entry, Gaps};
 
     #[test]
     fn a_lock_of_the_c_library_is_no_number_of_another_type() {
@@ -410,8 +410,15 @@ mod tests {
                 long_between,
                 ..Thread::default()
             };
-            let entry =
-                Entry { thread: 1, offset: 0, size: 8, access: Access::Add, code: 0, count: 1000 };
+            let entry = Entry {
+                thread: 1,
+                offset: 0,
+                size: 8,
+                access: Access::Add,
+                code: 0,
+                count: 1000,
+                gaps: Gaps::default(),
+            };
             let line = Line { entries: vec![entry], ..Line::default() };
             let process = Process {
                 threads: vec![thread],
@@ -451,6 +458,7 @@ mod tests {
                 access: Access::Write,
                 code: 0,
                 count: 1,
+                gaps: Gaps::default(),
             };
             let entries = threads.iter().map(entry).collect();
             let line = Line { address, entries, ..Line::default() };

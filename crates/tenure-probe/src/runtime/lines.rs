@@ -136,8 +136,11 @@ pub(super) extern "C" fn note_shared(
     let is_contended = who & STATE == CONTENDED;
     // What is atomic is timed as a whole, with the operation.
     let is_timed_here = is_contended && matches!(access, Access::Read | Access::Write);
-    let since = if is_timed_here { waits::since(local, access == Access::Write) } else { 0 };
-    if !is_contended || !local.counts_again(who & !STATE, place, code) {
+    let since =
+        if is_timed_here { waits::since(local, address, access == Access::Write) } else { 0 };
+    if !is_contended {
+        waits::recording(|| note_rare(local, address, size, access, code));
+    } else if !local.entries.count_again(who & !STATE, place, code) {
         note_rare(local, address, size, access, code);
     }
     if is_timed_here {
@@ -145,7 +148,7 @@ pub(super) extern "C" fn note_shared(
         // SAFETY: the program is about to access this address, as `access` says.
         unsafe { sys::fetch(address, access.writes()) };
         if since != 0 {
-            waits::add(since, code, true);
+            waits::add(since, address, code, true);
         }
     }
 }

@@ -14,7 +14,9 @@
 //!      │
 //!  modules      the programs and libraries that are loaded
 //!      │
-//!  threads      a thread's record, its entries, its beginning and end
+//!  threads      a thread's record, its beginning and end
+//!      │
+//!  entries      what a thread does to contended lines
 //!      │
 //!  shadow       two words for each line, and the clock
 //!      │
@@ -42,6 +44,7 @@
 #[cfg(tenure_runtime)]
 mod interface;
 
+mod entries;
 mod heap;
 mod lines;
 mod modules;

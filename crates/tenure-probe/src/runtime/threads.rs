@@ -2,29 +2,25 @@
 //!
 //! A thread finds its record through the one thread-local word. The record lies in the segment, so that the observer
 //! sees the thread's accesses grow; what only the runtime needs lies behind it.
-//!
-//! An *entry* counts one thing that the thread does to one place by one instruction. It is found through a small array
-//! of recent ones, and behind that through a hash table that grows.
 
-use core::cell::{Cell, UnsafeCell};
+use core::cell::UnsafeCell;
 use core::ptr::null_mut;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use core::sync::atomic::{
-    AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, compiler_fence, fence,
+    AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, compiler_fence,
 };
 
+use super::entries::{self, Entries};
 use super::store::{self, Locked};
 use super::times::Times;
 use super::words::{self, User};
 use super::{shadow, sys};
-use crate::segment::{Entry, Kind, Thread};
+use crate::segment::{Kind, Thread};
 
 /// The thread-local word of a thread that is not recorded: it is being attached, or has ended.
 pub(super) const IGNORED: usize = 1;
 
 const THREADS: usize = words::THREADS as usize;
-const RECENT: usize = 2048;
-const FIRST_CAPACITY: u32 = 512;
 
 /// A thread's record, and what the runtime knows of the thread.
 #[repr(C, align(64))]
@@ -39,13 +35,8 @@ pub(super) struct Local {
     /// The clock's time then.
     birth: u16,
     busy: AtomicBool,
-    /// [`RECENT`] entries, by hash.
-    recent: *mut *mut Entry,
-    /// All entries, by hash; `capacity` is a power of two.
-    index: Cell<*mut *mut Entry>,
-    capacity: Cell<u32>,
-    len: Cell<u32>,
-    block: Cell<*mut u8>,
+    /// What it does to contended lines.
+    pub(super) entries: Entries,
     /// Which accesses to contended lines are timed.
     pub(super) times: Times,
 }
@@ -63,8 +54,6 @@ static BY_NUMBER: [AtomicPtr<Local>; THREADS] = [const { AtomicPtr::new(null_mut
 static LAST: AtomicU32 = AtomicU32::new(0);
 /// The block that the next thread's record goes into.
 static BLOCK: AtomicPtr<u8> = AtomicPtr::new(null_mut());
-/// Blocks of entries that threads have left when they ended, linked through their reserved words.
-static LEFT: AtomicPtr<u8> = AtomicPtr::new(null_mut());
 
 /// The stack of the thread that has forked, for the record that it gets in the child.
 static STACK: (AtomicUsize, AtomicUsize) = (AtomicUsize::new(0), AtomicUsize::new(0));
@@ -102,7 +91,7 @@ pub(super) fn restart() {
     }
     RECORDING.store(0, Relaxed);
     BLOCK.store(null_mut(), Relaxed);
-    LEFT.store(null_mut(), Relaxed);
+    entries::restart();
     for slot in &BY_NUMBER {
         if !slot.load(Relaxed).is_null() {
             slot.store(null_mut(), Relaxed);
@@ -142,13 +131,15 @@ pub(super) fn attach_born(
     // `stack` may allocate, and comes back into the runtime; so may a signal handler.
     sys::set_local(IGNORED);
     let stack = stack();
-    let recent = sys::reserve(RECENT * size_of::<*mut Entry>());
+    let Some(entries) = Entries::new() else {
+        store::drop_one();
+        return None;
+    };
     let lock = store::lock();
-    let record = if recent.is_null() { null_mut() } else { room(&lock) };
+    let record = room(&lock);
     if record.is_null() {
         drop(lock);
-        // SAFETY: reserved above, if at all, and not used yet. Programs may have more threads than mappings.
-        unsafe { sys::unmap(recent as usize, RECENT * size_of::<*mut Entry>()) };
+        entries.end();
         store::drop_one();
         return None;
     }
@@ -166,6 +157,7 @@ pub(super) fn attach_born(
                 waited: 0,
                 between: 0,
                 long_between: 0,
+                recording: 0,
                 routine,
                 id,
                 tid: sys::thread_number(),
@@ -180,11 +172,7 @@ pub(super) fn attach_born(
             // Stamps have 15 bits.
             birth: birth as u16,
             busy: AtomicBool::new(false),
-            recent: recent.cast(),
-            index: Cell::new(null_mut()),
-            capacity: Cell::new(0),
-            len: Cell::new(0),
-            block: Cell::new(null_mut()),
+            entries,
             times: Times::new(id),
         });
         store::publish(BLOCK.load(Relaxed));
@@ -232,23 +220,7 @@ pub(super) fn detach() {
         set(&raw mut (*record).cpu, sys::cpu_time());
         set(&raw mut (*record).ended, sys::now());
     }
-    let block = local.block.get();
-    if !block.is_null() {
-        let _lock = store::lock();
-        // SAFETY: the third word of a block belongs to the runtime; the lock keeps others out.
-        unsafe { block.add(8).cast::<*mut u8>().write(LEFT.load(Relaxed)) };
-        LEFT.store(block, Relaxed);
-    }
-    // SAFETY: both were reserved for this thread, which uses neither any more.
-    unsafe {
-        sys::unmap(local.recent as usize, RECENT * size_of::<*mut Entry>());
-        if local.capacity.get() > 0 {
-            sys::unmap(
-                local.index.get() as usize,
-                local.capacity.get() as usize * size_of::<*mut Entry>(),
-            );
-        }
-    }
+    local.entries.end();
 }
 
 /// Whether the thread of this number, modulo [`THREADS`], has ended and was created by `creator`.
@@ -308,7 +280,13 @@ impl Local {
     /// Adds to the time that the thread has waited.
     pub(super) fn add_wait(&self, nanoseconds: u64) {
         // SAFETY: as in `accesses`.
-        unsafe { add(&raw mut (*self.record.get()).waited, nanoseconds) };
+        unsafe { entries::add(&raw mut (*self.record.get()).waited, nanoseconds) };
+    }
+
+    /// Adds to the time that recording took beside accesses.
+    pub(super) fn add_recording(&self, nanoseconds: u64) {
+        // SAFETY: as in `accesses`.
+        unsafe { entries::add(&raw mut (*self.record.get()).recording, nanoseconds) };
     }
 
     /// Adds to the time between accesses to contended lines.
@@ -318,7 +296,7 @@ impl Local {
         unsafe {
             let sum =
                 if is_long { &raw mut (*record).long_between } else { &raw mut (*record).between };
-            add(sum, nanoseconds);
+            entries::add(sum, nanoseconds);
         }
     }
 
@@ -332,6 +310,7 @@ impl Local {
                 &raw mut (*record).between,
                 &raw mut (*record).long_between,
                 &raw mut (*record).waited,
+                &raw mut (*record).recording,
             ];
             sums.map(|sum| AtomicU64::from_ptr(sum).swap(0, Relaxed))[0]
         }
@@ -383,20 +362,6 @@ impl Local {
         Some(Busy(self))
     }
 
-    /// Counts an access to a contended line, if its entry is among the recent ones.
-    #[inline(always)]
-    pub(super) fn counts_again(&self, line: u32, place: u32, code: u64) -> bool {
-        // SAFETY: the array has RECENT elements, each null or one of this thread's entries, which stay mapped.
-        unsafe {
-            let entry = *self.recent(hash(line, place, code));
-            let found = !entry.is_null() && is(entry, line, place, code);
-            if found {
-                count_one(entry);
-            }
-            found
-        }
-    }
-
     /// Counts an access to a contended line. The first time, `object` says the class of the object that is accessed, and
     /// how far inside of it.
     pub(super) fn count(
@@ -406,169 +371,9 @@ impl Local {
         code: u64,
         object: impl FnOnce(&Locked) -> (u32, u32),
     ) {
-        let Some(_busy) = self.busy() else { return store::drop_one() };
-        let hash = hash(line, place, code);
-        let entry = self.find(line, place, code, hash, object);
-        if entry.is_null() {
-            return store::drop_one();
+        let busy = self.busy();
+        if busy.is_none() || !self.entries.count(self.id(), line, place, code, object) {
+            store::drop_one();
         }
-        // SAFETY: as in `counts_again`.
-        unsafe {
-            *self.recent(hash) = entry;
-            count_one(entry);
-        }
-    }
-
-    fn recent(&self, hash: u32) -> *mut *mut Entry {
-        self.recent.wrapping_add(hash as usize % RECENT)
-    }
-
-    /// The entry, made if need be; null if there is no room.
-    #[cold]
-    fn find(
-        &self,
-        line: u32,
-        place: u32,
-        code: u64,
-        hash: u32,
-        object: impl FnOnce(&Locked) -> (u32, u32),
-    ) -> *mut Entry {
-        if self.len.get() >= self.capacity.get() / 4 * 3 && !self.grow() {
-            return null_mut();
-        }
-        // SAFETY: the slot is inside of the index, and points to nothing or to an entry of this thread's.
-        unsafe {
-            let slot = slot(self.index.get(), self.capacity.get(), hash, |entry| {
-                is(entry, line, place, code)
-            });
-            if (*slot).is_null() {
-                // Acquire: pairs with the Release with which the line became contended. The observer that sees the
-                // entry sees the line's record.
-                fence(Acquire);
-                let (class, into_object) = object(&store::lock());
-                let thread = self.id();
-                let entry = self.append(Entry {
-                    count: 0,
-                    code,
-                    line,
-                    thread,
-                    place,
-                    class,
-                    into_object,
-                    reserved: 0,
-                });
-                if entry.is_null() {
-                    return entry;
-                }
-                *slot = entry;
-                self.len.set(self.len.get() + 1);
-            }
-            *slot
-        }
-    }
-
-    /// Doubles the index.
-    fn grow(&self) -> bool {
-        let (old, capacity) = (self.index.get(), self.capacity.get());
-        let new_capacity = (capacity * 2).max(FIRST_CAPACITY);
-        let new: *mut *mut Entry =
-            sys::reserve(new_capacity as usize * size_of::<*mut Entry>()).cast();
-        if new.is_null() {
-            return false;
-        }
-        // SAFETY: the old index has `capacity` slots, the new one more, and no other thread knows either.
-        unsafe {
-            for index in 0..capacity as usize {
-                let entry = *old.add(index);
-                if !entry.is_null() {
-                    let hash = hash((*entry).line, (*entry).place, (*entry).code);
-                    *slot(new, new_capacity, hash, |_| false) = entry;
-                }
-            }
-            if capacity > 0 {
-                sys::unmap(old as usize, capacity as usize * size_of::<*mut Entry>());
-            }
-        }
-        self.index.set(new);
-        self.capacity.set(new_capacity);
-        true
-    }
-
-    fn append(&self, entry: Entry) -> *mut Entry {
-        loop {
-            let block = self.block.get();
-            if !block.is_null() {
-                // SAFETY: the block is one of entries, and this thread's until it ends. The record is not seen before it
-                // is published.
-                unsafe {
-                    let record: *mut Entry = store::next_record(block, Kind::Entries).cast();
-                    if !record.is_null() {
-                        record.write(entry);
-                        store::publish(block);
-                        return record;
-                    }
-                }
-            }
-            let lock = store::lock();
-            let left = LEFT.load(Relaxed);
-            let block = if left.is_null() {
-                store::block(&lock, Kind::Entries)
-            } else {
-                // SAFETY: as in `detach`.
-                LEFT.store(unsafe { left.add(8).cast::<*mut u8>().read() }, Relaxed);
-                left
-            };
-            if block.is_null() {
-                return null_mut();
-            }
-            self.block.set(block);
-        }
-    }
-}
-
-/// Adds to a number of this thread's record, which the observer reads as a whole.
-unsafe fn add(sum: *mut u64, nanoseconds: u64) {
-    // SAFETY: the caller's record is mapped, and no other thread writes the number.
-    let sum = unsafe { AtomicU64::from_ptr(sum) };
-    sum.store(sum.load(Relaxed) + nanoseconds, Relaxed);
-}
-
-/// Counts an access of the thread that has the entry.
-unsafe fn count_one(entry: *mut Entry) {
-    // SAFETY: the caller's entry is mapped; the observer reads the number as a whole.
-    let count = unsafe { AtomicU64::from_ptr(&raw mut (*entry).count) };
-    count.store(count.load(Relaxed) + 1, Relaxed);
-}
-
-unsafe fn is(entry: *const Entry, line: u32, place: u32, code: u64) -> bool {
-    // SAFETY: the caller's entry is mapped, and these fields never change.
-    unsafe { (*entry).code == code && (*entry).line == line && (*entry).place == place }
-}
-
-fn hash(line: u32, place: u32, code: u64) -> u32 {
-    let mixed = code ^ u64::from(line) << 20 ^ u64::from(place) << 44;
-    (mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32
-}
-
-/// The slot where an entry with this hash is, or goes.
-///
-/// # Safety
-///
-/// The index has `capacity` slots, a power of two, of which one is empty; the others point to entries.
-unsafe fn slot(
-    index: *mut *mut Entry,
-    capacity: u32,
-    hash: u32,
-    wanted: impl Fn(*mut Entry) -> bool,
-) -> *mut *mut Entry {
-    let mut at = hash;
-    loop {
-        let slot = index.wrapping_add((at & (capacity - 1)) as usize);
-        // SAFETY: the slot is inside of the index.
-        let entry = unsafe { *slot };
-        if entry.is_null() || wanted(entry) {
-            return slot;
-        }
-        at = at.wrapping_add(1);
     }
 }

@@ -1,16 +1,49 @@
 //! Which accesses to contended lines a thread times, and what it has begun to time.
 
 use core::cell::Cell;
+use core::ptr::null_mut;
+
+use super::shadow::LINE_BYTES;
+use crate::segment::Entry;
 
 /// One in so many accesses to contended lines is timed, on average. At random, or a loop would have the same one timed
 /// each time.
 pub(super) const TIMED_EVERY: u32 = 16;
 
+/// Has one thing in [`TIMED_EVERY`] be timed.
+struct Draw {
+    /// Things until one is timed, and what the number of the next is drawn from.
+    left: Cell<u32>,
+    random: Cell<u32>,
+}
+
+impl Draw {
+    const fn new(seed: u32) -> Self {
+        Self { left: Cell::new(0), random: Cell::new(seed) }
+    }
+
+    #[inline(always)]
+    fn is_due(&self) -> bool {
+        let left = self.left.get();
+        self.left.set(left.wrapping_sub(1));
+        left == 0 && self.draw()
+    }
+
+    #[cold]
+    fn draw(&self) -> bool {
+        // Numerical Recipes' generator: its upper bits are good.
+        let random = self.random.get().wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        self.random.set(random);
+        self.left.set((random >> 16) % (2 * TIMED_EVERY - 1));
+        true
+    }
+}
+
 /// Of one thread.
 pub(super) struct Times {
-    /// Accesses to contended lines until one is timed, and what the number of the next is drawn from.
-    until_timed: Cell<u32>,
-    random: Cell<u32>,
+    /// Of the accesses to contended lines, and of what recording does beside accesses.
+    accesses: Draw,
+    recording: Draw,
     /// The processor time when a compare-exchange failed; 0 if none did, or its time is not taken.
     failed: Cell<u64>,
     /// When the last access that was timed ended; 0 if the thread has used a contended line since, or has waited.
@@ -18,6 +51,12 @@ pub(super) struct Times {
     /// Its place in `shortest`, and whether it was a plain one.
     site: Cell<u8>,
     is_plain: Cell<bool>,
+    /// The line to which the thread's return is timed, as its address over its size; 0 if there is none.
+    left_line: Cell<usize>,
+    /// When it left that line, by which entry's access, and whether that was a plain one.
+    left_at: Cell<u64>,
+    left_by: Cell<*mut Entry>,
+    left_plainly: Cell<bool>,
     /// What an access takes, on average over some.
     usual: Cell<u32>,
     /// The shortest time from an access to the next, by the access's instruction.
@@ -30,12 +69,16 @@ const SITES: usize = 32;
 impl Times {
     pub(super) fn new(seed: u32) -> Self {
         Self {
-            until_timed: Cell::new(0),
-            random: Cell::new(seed),
+            accesses: Draw::new(seed),
+            recording: Draw::new(seed),
             failed: Cell::new(0),
             timed_until: Cell::new(0),
             site: Cell::new(0),
             is_plain: Cell::new(false),
+            left_line: Cell::new(0),
+            left_at: Cell::new(0),
+            left_by: Cell::new(null_mut()),
+            left_plainly: Cell::new(false),
             usual: Cell::new(0),
             shortest: [const { Cell::new(u32::MAX) }; SITES],
         }
@@ -44,18 +87,12 @@ impl Times {
     /// Whether the next access to a contended line is to be timed: one in [`TIMED_EVERY`].
     #[inline(always)]
     pub(super) fn is_due(&self) -> bool {
-        let left = self.until_timed.get();
-        self.until_timed.set(left.wrapping_sub(1));
-        left == 0 && self.draw()
+        self.accesses.is_due()
     }
 
-    #[cold]
-    fn draw(&self) -> bool {
-        // Numerical Recipes' generator: its upper bits are good.
-        let random = self.random.get().wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        self.random.set(random);
-        self.until_timed.set((random >> 16) % (2 * TIMED_EVERY - 1));
-        true
+    /// Whether what recording does next, beside accesses, is to be timed: one in [`TIMED_EVERY`].
+    pub(super) fn is_recording_due(&self) -> bool {
+        self.recording.is_due()
     }
 
     /// Whether a compare-exchange has failed, and the time since then is taken.
@@ -81,6 +118,7 @@ impl Times {
     /// Forgets that, as other things than work come next.
     pub(super) fn interrupt(&self) {
         self.timed_until.set(0);
+        self.left_line.set(0);
     }
 
     /// Forgets all that was timed.
@@ -102,6 +140,37 @@ impl Times {
         // Fibonacci hashing: the upper bits are good.
         self.site.set((code.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 59) as u8);
         self.is_plain.set(is_plain);
+    }
+
+    /// Begins to time the gap behind an access to this address, unless another gap is being timed.
+    pub(super) fn begin_gap(&self, now: u64, address: usize, by: *mut Entry, is_plain: bool) {
+        if self.left_line.get() == 0 {
+            self.left_at.set(now);
+            self.left_by.set(by);
+            self.left_plainly.set(is_plain);
+            self.left_line.set(address / LINE_BYTES);
+        }
+    }
+
+    /// Whether an access to this address ends the gap that is being timed.
+    #[inline(always)]
+    pub(super) fn is_back(&self, address: usize) -> bool {
+        self.left_line.get() == address / LINE_BYTES
+    }
+
+    /// Whether a gap is being timed that has taken so long.
+    pub(super) fn is_away_for(&self, nanoseconds: u64, now: u64) -> bool {
+        self.left_line.get() != 0 && now.wrapping_sub(self.left_at.get()) >= nanoseconds
+    }
+
+    /// Ends the gap: by which entry's access it began, and what it took. Of a plain access's gap a part may be its wait, as in
+    /// [`end_between`](Self::end_between).
+    pub(super) fn end_gap(&self, now: u64, is_plain_write: bool) -> (*mut Entry, u64) {
+        self.left_line.set(0);
+        let took = now.wrapping_sub(self.left_at.get());
+        let is_plain = self.left_plainly.get() || is_plain_write;
+        let wait = if is_plain { 2 * u64::from(self.usual.get()) } else { 0 };
+        (self.left_by.get(), took.saturating_sub(wait))
     }
 
     /// How much of the time from that access until now, when there is another one, was work. Behind a look at the clock the
@@ -154,5 +223,23 @@ mod tests {
             let took = [50, 50 + 2 * usual, 60 + 2 * usual];
             assert_eq!(work(&times, is_plain, is_plain_write, took), [50, 50, 60]);
         }
+    }
+
+    #[test]
+    fn a_gap_ends_where_the_thread_is_back_at_the_line() {
+        let times = Times::new(1);
+        let mut entry = Entry::read(&[]);
+        let by: *mut Entry = &raw mut entry;
+        assert!(!times.is_back(0x1040) && !times.is_away_for(0, 1000));
+        times.begin_gap(1000, 0x1040, by, false);
+        // One at a time.
+        times.begin_gap(1010, 0x2000, null_mut(), false);
+        assert!(times.is_back(0x1078) && !times.is_back(0x1080) && !times.is_back(0x2000));
+        assert!(times.is_away_for(500, 1500) && !times.is_away_for(501, 1500));
+        assert_eq!(times.end_gap(1500, false), (by, 500));
+        assert!(!times.is_back(0x1040));
+        times.begin_gap(2000, 0x2000, by, false);
+        times.interrupt();
+        assert!(!times.is_back(0x2000));
     }
 }

@@ -4,12 +4,15 @@
 //! there without contention. So the time from an access to a contended line to the next is taken, and so is that of the
 //! access, which the observer subtracts from the processor time where a thread may have slept between the two. One access in 16
 //! is timed, because a look at the clock takes as long as the access. What a call of the runtime takes is measured at the
-//! start, by [`measure`].
+//! start, by [`measure`]; what recording does beside accesses is timed as well, by [`recording`].
+//!
+//! Where a thread's work lies among its accesses says the *gap* behind some of them: the time until it is back at the line.
 
 use core::hint::black_box;
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::Relaxed;
 
+use super::entries;
 use super::threads::{self, Local};
 use super::times::TIMED_EVERY;
 use super::{shadow, store, sys};
@@ -27,32 +30,34 @@ static BETWEEN: AtomicU64 = AtomicU64::new(0);
 /// Does an access, which gets to know whether its line is contended, and times it if that is so and its turn has come.
 #[inline(always)]
 pub(super) fn timed<R>(address: usize, code: u64, access: impl FnOnce(bool) -> R) -> R {
-    timed_if(|| shadow::is_contended(address), code, access)
+    timed_if(|| shadow::is_contended(address), address, code, access)
 }
 
 #[inline(always)]
 fn timed_if<R>(
     is_contended: impl FnOnce() -> bool,
+    address: usize,
     code: u64,
     access: impl FnOnce(bool) -> R,
 ) -> R {
     let local = threads::current().filter(|_| is_contended());
-    let since = local.map_or(0, |local| since(local, false));
+    let since = local.map_or(0, |local| since(local, address, false));
     let result = access(local.is_some());
     if since != 0 {
-        add(since, code, false);
+        add(since, address, code, false);
     }
     result
 }
 
 /// The time, if this access to a contended line, a plain write or not, is to be timed; otherwise 0.
 #[inline(always)]
-pub(super) fn since(local: &Local, is_plain_write: bool) -> u64 {
+pub(super) fn since(local: &Local, address: usize, is_plain_write: bool) -> u64 {
     if local.times.has_failed() {
         end_failure(local);
     }
-    if local.times.timed_until() != 0 {
-        end_between(local, is_plain_write);
+    let is_back = local.times.is_back(address);
+    if local.times.timed_until() != 0 || is_back {
+        end_between(local, is_back, is_plain_write);
     }
     if local.times.is_due() { sys::now() } else { 0 }
 }
@@ -70,21 +75,53 @@ pub(super) fn failed(address: usize) {
 }
 
 #[cold]
-fn end_between(local: &Local, is_plain_write: bool) {
-    let took = local.times.end_between(sys::now(), is_plain_write, CLOCK.load(Relaxed));
-    let took = took.saturating_sub(BETWEEN.load(Relaxed));
-    local.add_between(took * u64::from(TIMED_EVERY), took >= LONGEST);
+fn end_between(local: &Local, is_back: bool, is_plain_write: bool) {
+    let now = sys::now();
+    let nothing = BETWEEN.load(Relaxed);
+    if is_back {
+        end_gap(local, now.wrapping_sub(nothing), is_plain_write);
+    }
+    if local.times.timed_until() != 0 {
+        let took = local.times.end_between(now, is_plain_write, CLOCK.load(Relaxed));
+        let took = took.saturating_sub(nothing);
+        local.add_between(took * u64::from(TIMED_EVERY), took >= LONGEST);
+    }
+}
+
+fn end_gap(local: &Local, now: u64, is_plain_write: bool) {
+    let (entry, took) = local.times.end_gap(now, is_plain_write);
+    // SAFETY: `add` began the gap with an entry of this thread's, or with null.
+    unsafe { entries::add_gap(entry, took.min(LONGEST)) };
 }
 
 #[cold]
 fn end_failure(local: &Local) {
     let took = sys::cpu_time().saturating_sub(local.times.take_failed());
-    add_sample(local, took, PROCESSOR_CLOCK.load(Relaxed));
+    local.add_wait(for_all(took, PROCESSOR_CLOCK.load(Relaxed)));
 }
 
-/// Adds what was timed, for all that were not, and the two looks at the clock themselves, of which `took` contains one.
-fn add_sample(local: &Local, took: u64, clock: u64) {
-    local.add_wait(took.saturating_sub(clock) * u64::from(TIMED_EVERY) + 2 * clock);
+/// What was timed, for all that were not, and the two looks at the clock themselves, of which `took` contains one.
+fn for_all(took: u64, clock: u64) -> u64 {
+    took.saturating_sub(clock) * u64::from(TIMED_EVERY) + 2 * clock
+}
+
+/// Does what only recording needs, beside counting accesses.
+#[inline(always)]
+pub(super) fn recording<R>(what: impl FnOnce() -> R) -> R {
+    let due = threads::current().filter(|local| local.times.is_recording_due());
+    let since = due.map(|_| sys::now());
+    let result = what();
+    if let (Some(local), Some(since)) = (due, since) {
+        add_recording(local, sys::now().wrapping_sub(since));
+    }
+    result
+}
+
+#[cold]
+fn add_recording(local: &Local, took: u64) {
+    if took < LONGEST {
+        local.add_recording(for_all(took, CLOCK.load(Relaxed)));
+    }
 }
 
 /// Does something that threads do only because others are in their way.
@@ -97,16 +134,20 @@ pub(super) fn waited<R>(what: impl FnOnce() -> R) -> R {
     result
 }
 
-/// Adds the time of this instruction's access, a plain one or not, that began then.
+/// Adds the time of this instruction's access to an address, a plain one or not, that began then.
 #[cold]
-pub(super) fn add(since: u64, code: u64, is_plain: bool) {
+pub(super) fn add(since: u64, address: usize, code: u64, is_plain: bool) {
     let Some(local) = threads::current() else { return };
     let now = sys::now();
     let took = now.wrapping_sub(since);
     local.times.begin_between(now, code, is_plain);
+    if local.times.is_away_for(LONGEST, now) {
+        end_gap(local, now, false);
+    }
+    local.times.begin_gap(now, address, local.entries.last_of(code), is_plain);
     if took < LONGEST {
         local.times.add_usual(took);
-        add_sample(local, took, CLOCK.load(Relaxed));
+        local.add_wait(for_all(took, CLOCK.load(Relaxed)));
     }
 }
 
@@ -145,7 +186,7 @@ fn measure_between(local: &Local) {
     const ACCESSES: u64 = 4096;
     extern "C" fn access(address: usize) {
         // This memory is not contended, but the program's is.
-        timed_if(|| !shadow::is_contended(address), 0, |_| ());
+        timed_if(|| !shadow::is_contended(address), address, 0, |_| ());
     }
     let access: extern "C" fn(usize) = black_box(access);
     let memory = 0_u64;

@@ -8,13 +8,13 @@
 mod hostile;
 mod program;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
 
 use program::{Program, Segment, compilers, finish};
 use tenure_probe::library;
-use tenure_probe::segment::{Access, Failure, Line};
+use tenure_probe::segment::{Access, Entry, Failure, Line};
 
 const OPTIMISATIONS: [&str; 2] = ["-O0", "-O2"];
 
@@ -70,6 +70,31 @@ fn contended_lines_are_recorded_and_others_are_not() {
             matches!(heap[..], [line] if segment.classes[line.class as usize].size == 64),
             "{optimisation}: {heap:?}"
         );
+    }
+}
+
+#[test]
+fn it_is_timed_for_how_long_a_thread_stays_away_from_a_line() {
+    const ROUNDS: u64 = 100_000;
+    let program = Program::compile("visits.c", &["-O2"]);
+    let segment = program.run_well(&[&ROUNDS.to_string()]);
+    let line = segment.line(program.address("hot")).unwrap();
+    let entries = segment.entries.iter().filter(|entry| entry.line == line.index);
+    // By thread and, as the code lies in memory, by code.
+    let mut visits: BTreeMap<u32, BTreeMap<u64, Entry>> = BTreeMap::new();
+    for entry in entries.filter(|entry| entry.gaps > 100) {
+        assert!(u64::from(entry.gaps) * 4 < entry.count, "one in 16 is timed: {entry:?}");
+        visits.entry(entry.thread).or_default().insert(entry.code, *entry);
+    }
+    assert!(!visits.is_empty(), "{:?}", segment.entries);
+    for visit in visits.values() {
+        let means = visit.values().map(|entry| entry.gaps_ns / u64::from(entry.gaps));
+        let [first, second] = means.collect::<Vec<_>>()[..] else { panic!("{visit:?}") };
+        assert!(second > 4 * first && second <= 20_000, "{visit:?}");
+    }
+    // Allocations are recorded, which takes less time than the thread has had.
+    for thread in segment.threads.iter().filter(|thread| thread.ended != 0) {
+        assert!(thread.recording > 0 && thread.recording < thread.cpu, "{thread:?}");
     }
 }
 

@@ -11,7 +11,7 @@ use tenure_probe::segment::{Entry, Failure, Line, Module, Thread};
 
 use super::reader::{Reader, WithTail};
 use tenure_contend::possible::Share;
-use tenure_contend::record::{self, Possible};
+use tenure_contend::record::{self, Gaps, Possible};
 
 #[derive(Debug)]
 pub(crate) struct Observed {
@@ -159,6 +159,7 @@ impl Observed {
             waited: thread.waited,
             between: thread.between,
             long_between: thread.long_between,
+            recording: thread.recording,
         }
     }
 
@@ -234,6 +235,7 @@ fn recorded(entry: &Entry) -> Option<record::Entry> {
         access: entry.access()?,
         code: entry.code,
         count: entry.count,
+        gaps: Gaps { count: entry.gaps.into(), nanoseconds: entry.gaps_ns },
     })
 }
 

@@ -6,7 +6,7 @@ use core::ptr::null_mut;
 use core::sync::atomic::AtomicBool;
 use core::sync::atomic::Ordering::Relaxed;
 
-use crate::runtime::{heap, lines, shadow, sys};
+use crate::runtime::{heap, lines, shadow, sys, waits};
 
 unsafe extern "C" {
     fn __libc_malloc(size: usize) -> *mut c_void;
@@ -33,16 +33,18 @@ pub(super) fn start() {
 unsafe fn noted(new: *mut c_void, size: usize, frame: usize) -> *mut c_void {
     if shadow::is_there() {
         // SAFETY: the caller passes its own frame.
-        unsafe { heap::allocated(new as usize, size, frame) };
+        waits::recording(|| unsafe { heap::allocated(new as usize, size, frame) });
     }
     new
 }
 
 /// Forgets an allocation before the allocator may give it to another thread.
 fn forget(old: *mut c_void) -> Option<usize> {
-    let size = heap::freed(old as usize)?;
-    lines::forget(old as usize, size);
-    Some(size)
+    waits::recording(|| {
+        let size = heap::freed(old as usize)?;
+        lines::forget(old as usize, size);
+        Some(size)
+    })
 }
 
 #[unsafe(no_mangle)]

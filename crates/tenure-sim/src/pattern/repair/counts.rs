@@ -25,7 +25,11 @@ pub(super) fn one_add(pattern: &Pattern) -> Option<Repair> {
             Operation::CompareExchange(word) if is_count(*word) => {
                 Some(vec![Operation::Add(*word)])
             }
-            Operation::Lock(lock, _) => Some(vec![Operation::Add(*guarded.get(lock)?)]),
+            Operation::Lock(lock, inside) => {
+                let mut instead = vec![Operation::Add(*guarded.get(lock)?)];
+                instead.extend(work(inside));
+                Some(instead)
+            }
             _ => None,
         });
     }
@@ -49,6 +53,15 @@ pub(super) fn one_add(pattern: &Pattern) -> Option<Repair> {
     })
 }
 
+/// The work of a critical section, which is done in any case.
+fn work(inside: &[Access]) -> Option<Operation> {
+    let work = inside.iter().map(|step| match step.operation {
+        Operation::Work(nanoseconds) => step.times * nanoseconds,
+        _ => 0.0,
+    });
+    Some(work.sum()).filter(|all| *all > 0.0).map(Operation::Work)
+}
+
 /// Locks that guard one word alone, by their words: it is stored to at most once each time, is not used without the lock, and
 /// beside it only flags are read, as std's mutex has one.
 fn guarded_counts(pattern: &Pattern) -> BTreeMap<usize, usize> {
@@ -63,6 +76,7 @@ fn guarded_counts(pattern: &Pattern) -> BTreeMap<usize, usize> {
             let is_count = inside.iter().all(|step| match step.operation {
                 Operation::Load(word) => is_flag(word) || *count.get_or_insert(word) == word,
                 Operation::Store(word) => *count.get_or_insert(word) == word && step.times <= 1.0,
+                Operation::Work(_) => true,
                 _ => false,
             });
             let stores = inside.iter().any(|step| matches!(step.operation, Operation::Store(_)));
