@@ -65,6 +65,9 @@ pub(super) fn found(report: &Report, run: &Run) -> String {
     let shown = report.findings.len() as u64;
     match (report.scope.findings.max(shown), shown) {
         _ if run.processes == 0 => "Nothing was recorded: no instrumented program ran.".to_owned(),
+        (0, _) if run.contended > 0 => {
+            "No cache line changed hands often enough to matter.".to_owned()
+        }
         (0, _) => "No cache line was contended.".to_owned(),
         (1, 1) => "1 contended line.".to_owned(),
         (all, shown) if all == shown => format!("{} contended lines, the worst first.", whole(all)),

@@ -231,7 +231,12 @@ fn a_lock_that_guards_a_count_alone_can_go() {
     let alone = guarded(&[Operation::Load(COUNT), Operation::Store(COUNT)], &[]);
     let one_add = named(&alone, "one_add").unwrap();
     let add = Access { times: 1.0, operation: Operation::Add(COUNT) };
-    assert_eq!(one_add.pattern.roles[0].steps, [add]);
+    assert_eq!(one_add.pattern.roles[0].steps, [add.clone()]);
+    // What the addition itself takes stays.
+    let brief = Operation::Work(5.0);
+    let brief_too = guarded(&[brief.clone(), Operation::Store(COUNT)], &[]);
+    let work = Access { times: 1.0, operation: brief };
+    assert_eq!(named(&brief_too, "one_add").unwrap().pattern.roles[0].steps, [add, work]);
     let (one_add, cells) = (gain(&alone, "one_add", 16), gain(&alone, "cells", 16));
     assert!(one_add > 1.2 && cells > 5.0, "{one_add} {cells}");
     let store = Operation::Store(COUNT);

@@ -66,6 +66,8 @@ fn work(inside: &[Access]) -> Option<Operation> {
 /// beside it only flags are read, as std's mutex has one.
 fn guarded_counts(pattern: &Pattern) -> BTreeMap<usize, usize> {
     const FLAG: usize = 1;
+    /// Nanoseconds. What takes longer is more than an addition.
+    const BRIEF: f64 = 20.0;
     let mut counts: BTreeMap<usize, Option<usize>> = BTreeMap::new();
     let mut inside_of_locks = vec![0.0; pattern.words.len()];
     for role in &pattern.roles {
@@ -76,7 +78,7 @@ fn guarded_counts(pattern: &Pattern) -> BTreeMap<usize, usize> {
             let is_count = inside.iter().all(|step| match step.operation {
                 Operation::Load(word) => is_flag(word) || *count.get_or_insert(word) == word,
                 Operation::Store(word) => *count.get_or_insert(word) == word && step.times <= 1.0,
-                Operation::Work(_) => true,
+                Operation::Work(nanoseconds) => step.times * nanoseconds <= BRIEF,
                 _ => false,
             });
             let stores = inside.iter().any(|step| matches!(step.operation, Operation::Store(_)));
@@ -134,10 +136,11 @@ pub(super) fn cells(pattern: &Pattern) -> Option<Repair> {
     for role in &mut after.roles {
         role.steps = replaced(&role.steps, &|operation| {
             let cell = operation.word().and_then(|word| cell_of[word])?;
-            Some(vec![match operation {
-                Operation::Load(_) => Operation::LoadAll(cell),
-                _ => Operation::Add(cell),
-            }])
+            Some(match operation {
+                Operation::Load(_) => vec![Operation::LoadAll(cell)],
+                // No other thread writes it, so it needs no atomic addition.
+                _ => vec![Operation::Load(cell), Operation::Store(cell)],
+            })
         });
     }
     Some(Repair {
@@ -148,11 +151,8 @@ pub(super) fn cells(pattern: &Pattern) -> Option<Repair> {
         bytes,
         per_thread: true,
         library: Some(Library {
-            path: "tenure::line::Isolated",
-            code: [
-                "cells: Box<[Isolated<AtomicU64>]>, // one for each thread",
-                "cells[thread].fetch_add(1, Relaxed); // read: the sum of all",
-            ],
+            path: "tenure::counter::Counter",
+            code: ["use tenure::counter::Counter;", "served: Counter, // served.add(1), served.sum()"],
         }),
     })
 }

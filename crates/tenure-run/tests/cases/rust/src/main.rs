@@ -80,7 +80,8 @@ fn beside_cells() {
     let rest = Box::<Line<Session>>::default();
     run(|thread, all| {
         all.each(|_| {
-            cells[thread].0.fetch_add(1, Relaxed);
+            let cell = &cells[thread].0;
+            cell.store(cell.load(Relaxed) + 1, Relaxed);
             black_box(rest.0.limit.load(Relaxed) + rest.0.flags.load(Relaxed));
         });
     });
