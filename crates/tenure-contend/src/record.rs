@@ -216,7 +216,7 @@ pub struct Entry {
     pub code: u64,
     /// Times.
     pub count: u64,
-    /// How long the thread then did something else.
+    /// Of some of these times, how long the thread was then away from the line.
     pub gaps: Gaps,
 }
 
@@ -225,7 +225,7 @@ pub struct Entry {
 pub struct Gaps {
     /// How many.
     pub count: u64,
-    /// Of all together. None counts for more than some microseconds, as the thread may have slept.
+    /// Of all together: see [`gaps_ns`](tenure_probe::segment::Entry::gaps_ns).
     pub nanoseconds: u64,
 }
 

@@ -263,7 +263,8 @@ record! {
         into_object: u32,
         /// How many of its gaps were timed: a *gap* is the time until the thread accesses the line again. Grows.
         gaps: u32,
-        /// What these took, in nanoseconds, of which no gap counts more than 20,000. Grows.
+        /// What these took, in nanoseconds. Of a gap 20,000 count at most, and none that long counts behind what takes a lock: its
+        /// thread may have slept, and a lock is not held while its holder waits for a condition. Grows.
         gaps_ns: u64,
     }
 }
@@ -308,6 +309,12 @@ impl Access {
         Self::Unlock,
         Self::Exchange,
     ];
+
+    /// Whether it may take a lock.
+    #[must_use]
+    pub const fn takes(self) -> bool {
+        matches!(self, Self::Lock | Self::CompareExchange)
+    }
 
     /// Whether the line has to be this core's alone for it. A failed compare-exchange takes the line as a write does.
     #[must_use]

@@ -104,8 +104,8 @@ pub struct Use {
     pub code: u64,
     /// How often, by [`Thread::id`](crate::record::Thread::id).
     pub threads: BTreeMap<u32, u64>,
-    /// How long they then did something else.
-    pub gaps: Gaps,
+    /// How long each was then away from the line, as far as that was timed.
+    pub gaps: BTreeMap<u32, Gaps>,
 }
 
 impl Use {

@@ -14,7 +14,7 @@ const SIGNIFICANT: f64 = 0.005;
 pub(super) fn words(process: &Process, lines: &[usize]) -> Vec<Word> {
     /// Offset, size, access and code.
     type Key = (i64, u64, Access, u64);
-    let mut uses: BTreeMap<Key, (BTreeMap<u32, u64>, Gaps)> = BTreeMap::new();
+    let mut uses: BTreeMap<Key, BTreeMap<u32, (u64, Gaps)>> = BTreeMap::new();
     let mut by_code: BTreeMap<(Access, u64), u64> = BTreeMap::new();
     for &line in lines {
         let line = &process.lines[line];
@@ -25,8 +25,8 @@ pub(super) fn words(process: &Process, lines: &[usize]) -> Vec<Word> {
                 entry.access,
                 entry.code,
             );
-            let (threads, gaps) = uses.entry(key).or_default();
-            *threads.entry(entry.thread).or_default() += entry.count;
+            let (count, gaps) = uses.entry(key).or_default().entry(entry.thread).or_default();
+            *count += entry.count;
             gaps.add(entry.gaps);
             *by_code.entry((entry.access, entry.code)).or_default() += entry.count;
         }
@@ -49,9 +49,15 @@ pub(super) fn words(process: &Process, lines: &[usize]) -> Vec<Word> {
             _ => {}
         }
     }
-    for ((offset, size, access, code), (threads, gaps)) in uses {
+    for ((offset, size, access, code), by_thread) in uses {
+        let threads = by_thread.iter().map(|(&thread, (count, _))| (thread, *count));
+        let threads: BTreeMap<_, _> = threads.collect();
+        // Behind an access to several words the thread is away once.
+        let timed = by_thread.into_iter().filter(|(_, (_, gaps))| gaps.count > 0);
+        let mut gaps = timed.map(|(thread, (_, gaps))| (thread, gaps)).collect();
         for start in words.met(offset, size) {
-            words.at(start).uses.push(Use { access, code, threads: threads.clone(), gaps });
+            let (threads, gaps) = (threads.clone(), std::mem::take(&mut gaps));
+            words.at(start).uses.push(Use { access, code, threads, gaps });
         }
     }
     let mut words: Vec<Word> = words.0.into_values().collect();
@@ -126,7 +132,9 @@ pub(super) fn folded(words: &[Word], elements: Elements) -> Vec<Word> {
                     for (thread, count) in &use_.threads {
                         *known.threads.entry(*thread).or_default() += count;
                     }
-                    known.gaps.add(use_.gaps);
+                    for (thread, gaps) in &use_.gaps {
+                        known.gaps.entry(*thread).or_default().add(*gaps);
+                    }
                 }
                 None => into.uses.push(use_.clone()),
             }

@@ -7,7 +7,7 @@ use tenure_find::{Curve, Forecast, Operation as Did, Point, Repair};
 use tenure_sim::pattern::{self, Copies, Object, Operation, Pattern, Role};
 use tenure_sim::{Machine, Simulation};
 
-use super::steps::{self, Counts};
+use super::steps::{self, Counts, Work};
 use super::value::value;
 use super::words::{Groups, operation};
 use crate::contend::{Elements, Word};
@@ -110,7 +110,10 @@ pub(super) fn pattern(
         let mut role = Role::pool(name);
         role.share = share(&threads, groups);
         let per_iteration = counts.into_iter().map(|(did, count)| (did, count / iterations));
-        let work = worked(&threads, groups) / iterations;
+        let work = Work {
+            nanoseconds: worked(&threads, groups) / iterations,
+            part: mean(&threads, |thread| groups.work_part(thread)),
+        };
         role.steps = steps::steps(words, &per_iteration.collect(), &places, &threads, work);
         pattern.role(role);
         members.push(Members { threads, iterations, accesses });
@@ -128,7 +131,11 @@ pub(super) fn share(threads: &[u32], groups: &Groups<'_>) -> u32 {
 
 /// Nanoseconds that each of these threads worked, on average, without its accesses to contended lines.
 pub(super) fn worked(threads: &[u32], groups: &Groups<'_>) -> f64 {
-    threads.iter().map(|thread| groups.worked(*thread)).sum::<f64>() / threads.len() as f64
+    mean(threads, |thread| groups.worked(thread))
+}
+
+fn mean(threads: &[u32], of: impl Fn(u32) -> f64) -> f64 {
+    threads.iter().map(|thread| of(*thread)).sum::<f64>() / threads.len() as f64
 }
 
 /// Groups of threads that do the same, with what each does on average.
@@ -286,14 +293,14 @@ mod tests {
     use super::*;
     use crate::contend::Use;
     use crate::find::names::{Names, Programs};
-    use crate::record::{Gaps, Process, Thread};
+    use crate::record::{Process, Thread};
 
     fn word(offset: i64, uses: &[(segment::Access, &[(u32, u64)])]) -> (Word, String) {
         let uses = uses.iter().map(|(access, threads)| Use {
             access: *access,
             code: 0,
             threads: threads.iter().copied().collect(),
-            gaps: Gaps::default(),
+            gaps: BTreeMap::new(),
         });
         (Word { offset, size: 8, uses: uses.collect(), counts_references: false }, String::new())
     }
@@ -308,7 +315,7 @@ mod tests {
             ..Thread::default()
         };
         let threads = (1..=4).map(thread).collect();
-        let process = Process { threads, access_ns: 2.0, ..Process::default() };
+        let process = Process { threads, access_ns: 1.5, ..Process::default() };
         let programs = Programs::default();
         let groups = Groups::of(&process, &Names::new(&process, &programs));
         pattern(memory, words, &groups, &|_| None).expect("it can be simulated").pattern
@@ -356,7 +363,7 @@ mod tests {
             code,
             access: segment::Access::Add,
             threads: POOL.iter().copied().collect(),
-            gaps: Gaps::default(),
+            gaps: BTreeMap::new(),
         };
         let count =
             Word { offset: 0, size: 8, uses: vec![one(1), one(2)], counts_references: false };

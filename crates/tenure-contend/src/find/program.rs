@@ -81,8 +81,8 @@ pub(super) fn pattern(parts: &[Part], mended: usize, groups: &Groups<'_>) -> Opt
         let findings = members().map(|(part, its)| {
             let steps = patterns[part].roles[its].steps.iter();
             let moved = steps.map(|step| Access {
+                times: step.times,
                 operation: moved(&step.operation, firsts[part]),
-                ..step.clone()
             });
             (did(part, its).iterations / most, moved.collect())
         });
@@ -100,14 +100,14 @@ pub(super) fn forecast(parts: &[Part], groups: &Groups<'_>, machine: &Machine) -
     let as_is = points(0).filter(|points| !points.is_empty())?;
     let all = parts.iter().filter(|part| part.mended.is_some()).count();
     let mut repaired = Vec::new();
-    for (mended, name) in steps(all) {
+    for (mended, name) in stages(all) {
         repaired.push(Curve { name, points: points(mended)? });
     }
     Some(Forecast { machine: machine.name.clone(), as_is, repaired })
 }
 
 /// With how many of so many repairs the program is simulated.
-fn steps(all: usize) -> Vec<(usize, String)> {
+fn stages(all: usize) -> Vec<(usize, String)> {
     let mut steps = vec![(1, "the first repair".to_owned()), (3, "the first three".to_owned())];
     steps.retain(|(repairs, _)| *repairs < all);
     match all {
@@ -212,7 +212,7 @@ mod tests {
         };
         let mut threads: Vec<_> = (1..=6).map(thread).collect();
         threads[0].name = "server".to_owned();
-        let process = Process { threads, access_ns: 2.0, ..Process::default() };
+        let process = Process { threads, access_ns: 1.5, ..Process::default() };
         let programs = Programs::default();
         check(&Groups::of(&process, &Names::new(&process, &programs)));
     }

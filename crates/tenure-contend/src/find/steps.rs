@@ -1,7 +1,7 @@
 //! What a thread does in an iteration: its accesses to contended lines, and the work between them.
 //!
-//! In which order they come is not recorded. How long a thread stays away from a line after an access is, and so it is known
-//! how often it comes back in an iteration, and how long it holds a lock.
+//! Their order is not recorded. How long a thread was away from a line after an access is: so it is known how often it
+//! comes back in an iteration, and how long it holds a lock.
 
 use std::collections::BTreeMap;
 
@@ -11,16 +11,28 @@ use tenure_sim::pattern::{Access, Operation};
 
 use super::words::operation;
 use crate::contend::{Use, Word};
+use crate::record::Gaps;
 
 /// How often something is done to a word, by its place among the words.
 pub(super) type Counts = BTreeMap<(usize, Did), f64>;
 
 /// A step that is done less often per iteration does not matter.
 const LEAST_TIMES: f64 = 1e-4;
-/// So many nanoseconds of work neither.
+/// Nor does less work, in nanoseconds.
 const LEAST_WORK: f64 = 0.1;
-/// The pieces that a step is done in at most, with work between them.
+/// The most instructions that are told apart, and the most pieces that what one of them does is split into.
 const MOST_PIECES: usize = 8;
+
+/// What a thread works in an iteration.
+#[derive(Clone, Copy)]
+pub(super) struct Work {
+    pub(super) nanoseconds: f64,
+    /// The part of the recorded time that it was.
+    pub(super) part: f64,
+}
+
+/// What an instruction did to a word: how often, and the work behind it, if that was timed.
+type Site = (f64, Option<f64>);
 
 /// How many iterations each of these threads has done: as many as the write that they did most often by one instruction,
 /// or the read if they only read. A reference that is taken and put is two additions in an iteration.
@@ -38,18 +50,21 @@ fn count(use_: &Use, threads: &[u32]) -> u64 {
     threads.iter().filter_map(|thread| use_.threads.get(thread)).sum()
 }
 
-/// What these threads do in an iteration, as often as `counts` says, to the words that have a place in the pattern, with
-/// so many nanoseconds of work.
+/// What these threads do in an iteration, as often as `counts` says, to the words that have a place in the pattern.
 pub(super) fn steps(
     words: &[(Word, String)],
     counts: &Counts,
     places: &BTreeMap<usize, usize>,
     threads: &[u32],
-    work: f64,
+    work: Work,
 ) -> Vec<Access> {
     use Recorded::{Add, CompareExchange, Exchange, Load, Lock, Read, Store, Unlock, Write};
+    let sites = |word: &Word, by: &[Recorded]| sites(word, by, threads, work.part);
+    let released = |word: &Word| behind(&sites(word, &[Unlock, Add, Exchange, Store]));
     let lock = places.keys().copied().find(|at| words[*at].0.is_lock());
-    let (mut steps, mut guarded, mut locks) = (Vec::new(), Vec::new(), Vec::new());
+    let freed = lock.and_then(|at| released(&words[at].0)).unwrap_or(f64::INFINITY);
+    let (mut steps, mut locks) = (Vec::new(), Vec::new());
+    let (mut guarded, mut after) = (Vec::new(), Vec::new());
     for (&at, &place) in places {
         let word = &words[at].0;
         let times = |did: Did| rounded(counts.get(&(at, did)).copied().unwrap_or(0.0));
@@ -58,31 +73,42 @@ pub(super) fn steps(
             // given back by another operation each time.
             let given_back = times(Did::Add) + times(Did::Exchange) + times(Did::Store);
             let times = times(Did::Lock).max(times(Did::CompareExchange)).max(given_back);
-            let held = gap(&sites(word, &[Lock, CompareExchange], threads));
-            let free = gap(&sites(word, &[Unlock, Add, Exchange, Store], threads));
-            let inside = vec![Access { times: 1.0, operation: Operation::Work(held) }];
-            locks.push((Some(at) == lock, times, place, inside, free));
+            let held = behind(&sites(word, &[Lock, CompareExchange])).unwrap_or(0.0);
+            locks.push((Some(at) == lock, times, place, held, released(word)));
             continue;
         }
         let is_guarded = lock.is_some()
             && word.uses.iter().all(|use_| {
                 matches!(operation(use_.access), Some(Did::Read | Did::Write | Did::Load))
             });
+        let stores = times(Did::Write) + times(Did::Store);
         // A compare-exchange begins with a load.
-        let mut loads = times(Did::Read) + times(Did::Load) - times(Did::CompareExchange);
-        if loads < LEAST_TIMES && !is_guarded {
-            // Of an update LLVM has only the write recorded. It waits for the line where it loads.
-            loads = times(Did::Write);
+        let loads = times(Did::Read) + times(Did::Load) - times(Did::CompareExchange);
+        let (load, store) = (Operation::Load(place), Operation::Store(place));
+        // Of an update LLVM has only the write recorded. It waits for the line where it loads.
+        let is_update = loads < LEAST_TIMES && !is_guarded && times(Did::Write) > LEAST_TIMES;
+        let stored = if is_update { vec![load.clone(), store] } else { vec![store] };
+        let exchange = Operation::CompareExchange(place);
+        let adds = times(Did::Add) + times(Did::Exchange);
+        let all = [
+            (loads, vec![load], [Read, Load]),
+            (times(Did::CompareExchange), vec![exchange], [CompareExchange; 2]),
+            (adds, vec![Operation::Add(place)], [Add, Exchange]),
+            (stores, stored, [Write, Store]),
+        ];
+        let spread = all
+            .into_iter()
+            .filter(|(times, ..)| *times > LEAST_TIMES)
+            .flat_map(|(times, operations, by)| spread(times, &operations, &sites(word, &by)));
+        if !is_guarded {
+            steps.extend(spread);
+            continue;
         }
-        let into = if is_guarded { &mut guarded } else { &mut steps };
-        for (times, operation, by) in [
-            (loads, Operation::Load(place), [Read, Load]),
-            (times(Did::CompareExchange), Operation::CompareExchange(place), [CompareExchange; 2]),
-            (times(Did::Add) + times(Did::Exchange), Operation::Add(place), [Add, Exchange]),
-            (times(Did::Write) + times(Did::Store), Operation::Store(place), [Write, Store]),
-        ] {
-            if times > LEAST_TIMES {
-                spread(times, &operation, &sites(word, &by, threads), into);
+        // It may be used without the lock as well. Then its threads are away for longer than behind the lock's release.
+        for step in spread {
+            match step.operation {
+                Operation::Work(nanoseconds) if nanoseconds > freed => after.push(step),
+                _ => guarded.push(step),
             }
         }
     }
@@ -90,56 +116,111 @@ pub(super) fn steps(
     if !locks.iter().any(|(is_first, ..)| *is_first) {
         steps.append(&mut guarded);
     }
-    for (is_first, times, place, mut inside, free) in locks {
+    for (is_first, times, place, held, free) in locks {
+        let mut inside = vec![Access { times: 1.0, operation: Operation::Work(held) }];
         if is_first {
             guarded.iter_mut().for_each(|step| step.times /= times);
             guarded.retain(|step| step.times > LEAST_TIMES);
             inside.append(&mut guarded);
         }
-        steps.push(Access { times, operation: Operation::Lock(place, inside) });
-        steps.push(Access { times, operation: Operation::Work(free) });
+        steps.extend(spread(times, &[Operation::Lock(place, inside)], &[(times, free)]));
     }
-    match work_of(&steps) {
-        0.0 => std::iter::once(Access { times: 1.0, operation: Operation::Work(work) })
-            .chain(scaled(steps, 1.0))
-            .filter(matters)
-            .collect(),
-        timed => scaled(steps, work / timed),
-    }
+    steps.append(&mut after);
+    cleaned(fitted(steps, work.nanoseconds))
 }
 
-/// How often each instruction did something to a word, and the gap behind it, in the order of the code.
-fn sites(word: &Word, by: &[Recorded], threads: &[u32]) -> Vec<(f64, f64)> {
+/// The instructions that did this to a word, in the order of the code.
+fn sites(word: &Word, by: &[Recorded], threads: &[u32], part: f64) -> Vec<Site> {
     let mut uses: Vec<_> = word.uses.iter().filter(|use_| by.contains(&use_.access)).collect();
     uses.sort_by_key(|use_| use_.code);
-    let sites = uses.into_iter().map(|use_| {
-        let gap = use_.gaps.mean().unwrap_or(0.0);
-        (count(use_, threads) as f64, gap)
-    });
-    sites.filter(|(count, _)| *count > 0.0).collect()
+    let site = |use_: &Use| {
+        let mut gaps = Gaps::default();
+        threads.iter().filter_map(|thread| use_.gaps.get(thread)).for_each(|its| gaps.add(*its));
+        (count(use_, threads) as f64, gaps.mean().map(|gap| gap * part))
+    };
+    uses.into_iter().map(site).filter(|(count, _)| *count > 0.0).collect()
 }
 
-/// The gap behind these instructions, on average.
-fn gap(sites: &[(f64, f64)]) -> f64 {
-    let count: f64 = sites.iter().map(|(count, _)| count).sum();
-    let sum: f64 = sites.iter().map(|(count, gap)| count * gap).sum();
-    if count > 0.0 { sum / count } else { 0.0 }
+/// The work behind these instructions, on average over those that were timed.
+fn behind(sites: &[Site]) -> Option<f64> {
+    let timed = || sites.iter().filter_map(|(count, work)| Some((count, (*work)?)));
+    let count: f64 = timed().map(|(count, _)| count).sum();
+    let sum: f64 = timed().map(|(count, work)| count * work).sum();
+    (count > 0.0).then(|| sum / count)
 }
 
-/// Appends a step in pieces, each with the work behind it.
-fn spread(times: f64, operation: &Operation, sites: &[(f64, f64)], into: &mut Vec<Access>) {
-    let mean = gap(sites);
-    let together = [(1.0, mean)];
-    let sites = if sites.is_empty() || sites.len() > MOST_PIECES { &together } else { sites };
+/// Operations that are done so often, one after the other, by each instruction with the work behind it.
+fn spread(times: f64, operations: &[Operation], sites: &[Site]) -> Vec<Access> {
+    let mean = behind(sites).unwrap_or(0.0);
+    let as_one = [(1.0, Some(mean))];
+    let sites = if sites.is_empty() || sites.len() > MOST_PIECES { &as_one } else { sites };
     let all: f64 = sites.iter().map(|(count, _)| count).sum();
-    for (count, gap) in sites {
-        let times = rounded(times * count / all);
-        let pieces = if *gap > 0.0 { times.ceil().clamp(1.0, MOST_PIECES as f64) } else { 1.0 };
+    let mut steps = Vec::new();
+    for (count, work) in sites {
+        let (times, work) = (rounded(times * count / all), work.unwrap_or(mean));
+        let pieces = if work > 0.0 { times.ceil().clamp(1.0, MOST_PIECES as f64) } else { 1.0 };
         for _ in 0..pieces as usize {
-            let times = times / pieces;
-            into.push(Access { times, operation: operation.clone() });
-            into.push(Access { times, operation: Operation::Work(*gap) });
+            let all = operations.iter().cloned().chain([Operation::Work(work)]);
+            steps.extend(all.map(|operation| Access { times: times / pieces, operation }));
         }
+    }
+    steps
+}
+
+/// The steps with so much work, in nanoseconds. A gap may have been longer than the iteration, if the next one used another
+/// object, or longer than what is timed: so the longest ones that no lock is held in are cut, or get what is left.
+fn fitted(mut steps: Vec<Access>, work: f64) -> Vec<Access> {
+    let inside: f64 = steps.iter().map(held).sum();
+    if inside > work {
+        for step in &mut steps {
+            scale(step, work / inside);
+        }
+    }
+    let left = (work - inside).max(0.0);
+    let outside = steps.iter_mut().filter_map(|step| match &mut step.operation {
+        Operation::Work(nanoseconds) => Some((step.times, nanoseconds)),
+        _ => None,
+    });
+    let mut outside: Vec<_> = outside.collect();
+    outside.sort_by(|(_, one), (_, other)| other.total_cmp(one));
+    let sum: f64 = outside.iter().map(|(times, work)| times * **work).sum();
+    match outside.first_mut() {
+        Some((times, longest)) if sum <= left && **longest > 0.0 => {
+            **longest += (left - sum) / *times;
+        }
+        _ if sum <= left => {
+            let rest = Operation::Work(left - sum);
+            steps.insert(0, Access { times: 1.0, operation: rest });
+        }
+        _ => {
+            let level = level(&outside, left);
+            outside.iter_mut().for_each(|(_, work)| **work = work.min(level));
+        }
+    }
+    steps
+}
+
+/// To what the longest have to be cut so that all together are `left`: the longest first.
+fn level(all: &[(f64, &mut f64)], left: f64) -> f64 {
+    let (mut times_cut, mut rest) =
+        (0.0, all.iter().map(|(times, work)| times * **work).sum::<f64>());
+    for (at, (times, work)) in all.iter().enumerate() {
+        times_cut += times;
+        rest -= times * **work;
+        let level = (left - rest) / times_cut;
+        if all.get(at + 1).is_none_or(|(_, next)| level >= **next) {
+            return level.max(0.0);
+        }
+    }
+    0.0
+}
+
+/// Changes the work of a step, and that which is done while it holds a lock.
+fn scale(step: &mut Access, by: f64) {
+    match &mut step.operation {
+        Operation::Work(nanoseconds) => *nanoseconds *= by,
+        Operation::Lock(_, inside) => inside.iter_mut().for_each(|step| scale(step, by)),
+        _ => {}
     }
 }
 
@@ -157,16 +238,16 @@ fn held(step: &Access) -> f64 {
     step.times * work_of(step.operation.inside())
 }
 
-/// The steps with so many times as much work between them, where that is enough to matter. What is then done again and again
-/// is one step.
-fn scaled(steps: Vec<Access>, factor: f64) -> Vec<Access> {
+/// The steps that matter. What is done several times in a row is one step.
+fn cleaned(steps: Vec<Access>) -> Vec<Access> {
     let mut all: Vec<Access> = Vec::new();
     for mut step in steps {
-        step.operation = match step.operation {
-            Operation::Work(nanoseconds) => Operation::Work((factor * nanoseconds).min(1e8)),
-            Operation::Lock(word, inside) => Operation::Lock(word, scaled(inside, factor)),
-            other => other,
-        };
+        match &mut step.operation {
+            // What the simulator can do.
+            Operation::Work(nanoseconds) => *nanoseconds = nanoseconds.clamp(1e-3, 1e8),
+            Operation::Lock(_, inside) => *inside = cleaned(std::mem::take(inside)),
+            _ => {}
+        }
         match all.last_mut().filter(|last| last.operation == step.operation) {
             Some(last) => last.times = rounded(last.times + step.times),
             None => all.extend(Some(step).filter(matters)),
@@ -187,8 +268,8 @@ fn rounded(times: f64) -> f64 {
     if (times - whole).abs() < 0.03 * whole { whole } else { times }
 }
 
-/// One iteration of several findings with so many nanoseconds of work: the steps of each, so often, where they are in its own
-/// iteration.
+/// One iteration of several findings, with so many nanoseconds of work. Each finding's steps keep their places in its own
+/// iteration, and are done so often; which finding's come first is not known.
 pub(super) fn together(
     work: f64,
     findings: impl Iterator<Item = (f64, Vec<Access>)>,
@@ -210,24 +291,27 @@ pub(super) fn together(
     }
     placed.retain(|(_, step)| step.times >= LEAST_TIMES);
     placed.sort_by(|(one, _), (other, _)| one.total_cmp(other));
-    let outside = work - placed.iter().map(|(_, step)| held(step)).sum::<f64>();
+    // Of locks within locks both have the inner work.
+    let inside: f64 = placed.iter().map(|(_, step)| held(step)).sum();
+    if inside > work {
+        placed.iter_mut().for_each(|(_, step)| scale(step, work / inside));
+    }
+    let outside = (work - inside).max(0.0);
     let (mut steps, mut done) = (Vec::new(), 0.0);
     for (at, step) in placed.into_iter().map(|(at, step)| (at, Some(step))).chain([(1.0, None)]) {
-        let work =
-            Access { times: 1.0, operation: Operation::Work((at - done) * outside.max(0.0)) };
-        if matters(&work) {
-            steps.push(work);
+        let before = Access { times: 1.0, operation: Operation::Work((at - done) * outside) };
+        if matters(&before) {
+            steps.push(before);
             done = at;
         }
         steps.extend(step);
     }
-    steps
+    cleaned(steps)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::Gaps;
 
     const THREADS: &[u32] = &[1, 2];
 
@@ -237,12 +321,16 @@ mod tests {
             access,
             code,
             threads: THREADS.iter().map(|thread| (*thread, count)).collect(),
-            gaps: Gaps { count: 10, nanoseconds: 10 * gap },
+            gaps: THREADS
+                .iter()
+                .map(|thread| (*thread, Gaps { count: 10, nanoseconds: 10 * gap }))
+                .collect(),
         });
         (Word { offset, size: 8, uses: uses.collect(), counts_references: false }, String::new())
     }
 
-    fn of(words: &[(Word, String)], work: f64) -> Vec<Access> {
+    /// The steps of both threads, with so many nanoseconds of work, which were half of the recorded time.
+    fn of(words: &[(Word, String)], nanoseconds: f64) -> Vec<Access> {
         let iterations = iterations(words, THREADS).unwrap();
         let mut counts = Counts::new();
         for (at, (word, _)) in words.iter().enumerate() {
@@ -253,7 +341,7 @@ mod tests {
             }
         }
         let places = (0..words.len()).map(|at| (at, at)).collect();
-        steps(words, &counts, &places, THREADS, work)
+        steps(words, &counts, &places, THREADS, Work { nanoseconds, part: 0.5 })
     }
 
     fn step(times: f64, operation: Operation) -> Access {
@@ -271,10 +359,20 @@ mod tests {
     #[test]
     fn work_is_where_a_thread_was_away_from_the_line() {
         use Recorded::Add;
-        // The times are those under recording: of the work, 300 ns, each gap has its part.
-        let often = word(0, &[(Add, 1, 1000, 400), (Add, 2, 1000, 0), (Add, 3, 1000, 800)]);
-        let all = of(&[often], 300.0);
-        assert_eq!(all, [add(), work(100.0), step(2.0, Operation::Add(0)), work(200.0)]);
+        let often = [word(0, &[(Add, 1, 1000, 200), (Add, 2, 1000, 0), (Add, 3, 1000, 400)])];
+        let with = |first, second| [add(), work(first), step(2.0, Operation::Add(0)), work(second)];
+        assert_eq!(of(&often, 300.0), with(100.0, 200.0));
+        // A gap may have been longer than what is timed, or than the iteration.
+        assert_eq!(of(&often, 900.0), with(100.0, 800.0));
+        assert_eq!(of(&often, 250.0), with(100.0, 150.0));
+        assert_eq!(of(&often, 150.0), with(75.0, 75.0));
+    }
+
+    #[test]
+    fn each_threads_own_gaps_count() {
+        let mut both = word(0, &[(Recorded::Add, 1, 1000, 100)]);
+        both.0.uses[0].gaps.insert(3, Gaps { count: 1000, nanoseconds: 1000 * 20_000 });
+        assert_eq!(of(&[both], 50.0), [add(), work(50.0)]);
     }
 
     #[test]
@@ -287,7 +385,7 @@ mod tests {
     #[test]
     fn what_is_done_often_by_one_instruction_has_work_between() {
         use Recorded::{Add, Read};
-        let words = [word(0, &[(Add, 1, 1000, 0)]), word(8, &[(Read, 2, 3000, 50)])];
+        let words = [word(0, &[(Add, 1, 1000, 0)]), word(8, &[(Read, 2, 3000, 100)])];
         let read = || step(1.0, Operation::Load(1));
         let expected = [add(), read(), work(50.0), read(), work(50.0), read(), work(50.0)];
         assert_eq!(of(&words, 150.0), expected);
@@ -311,10 +409,57 @@ mod tests {
                 word(0, &[(by[0], 1, 1000, 20), (by[1], 2, 1000, 300)]),
                 word(8, &[(Write, 3, 1000, 80)]),
             ];
-            let inside = vec![work(10.0), step(1.0, Operation::Store(1)), work(40.0)];
-            let expected = [step(1.0, Operation::Lock(0, inside)), work(150.0)];
-            assert_eq!(of(&words, 200.0), expected);
+            let inside =
+                |first, second| vec![work(first), step(1.0, Operation::Store(1)), work(second)];
+            let lock = |first, second| step(1.0, Operation::Lock(0, inside(first, second)));
+            assert_eq!(of(&words, 200.0), [lock(10.0, 40.0), work(150.0)]);
+            assert_eq!(of(&words, 25.0), [lock(5.0, 20.0)]);
         }
+    }
+
+    #[test]
+    fn what_a_thread_does_between_two_critical_sections_is_not_under_the_lock() {
+        use Recorded::{Lock, Read, Unlock};
+        // It reads the word beside the lock, and is away for longer than behind the lock's release.
+        let words = [
+            word(0, &[(Lock, 1, 1000, 20), (Unlock, 2, 1000, 10)]),
+            word(8, &[(Read, 3, 1000, 2000)]),
+        ];
+        let inside = vec![work(10.0), step(1.0, Operation::Load(1))];
+        let lock = step(1.0, Operation::Lock(0, inside));
+        assert_eq!(of(&words, 1015.0), [lock, work(5.0), work(1000.0)]);
+    }
+
+    #[test]
+    fn a_lock_is_taken_again_and_again_with_work_between() {
+        use Recorded::{Add, Lock, Unlock};
+        let words = [
+            word(0, &[(Lock, 1, 2000, 20), (Unlock, 2, 2000, 100)]),
+            word(8, &[(Add, 3, 1000, 0)]),
+        ];
+        let lock = || step(1.0, Operation::Lock(0, vec![work(10.0)]));
+        // Without the lock's first, which is the most frequent.
+        let once = word(0, &[(Lock, 1, 1000, 20), (Unlock, 2, 1000, 100)]);
+        assert_eq!(of(&[once], 60.0), [lock(), work(50.0)]);
+        let half = |operation| step(0.5, operation);
+        assert_eq!(of(&words, 60.0), [half(Operation::Add(1)), lock(), work(50.0)]);
+    }
+
+    #[test]
+    fn an_update_waits_where_it_loads() {
+        let words = [word(0, &[(Recorded::Write, 1, 1000, 40), (Recorded::Write, 2, 1000, 60)])];
+        let [load, store] = [Operation::Load, Operation::Store].map(|it| step(1.0, it(0)));
+        let update = |nanoseconds| [load.clone(), store.clone(), work(nanoseconds)];
+        assert_eq!(of(&words, 50.0), [update(20.0), update(30.0)].concat());
+    }
+
+    #[test]
+    fn a_release_that_was_never_timed_leaves_the_work_outside() {
+        use Recorded::{Lock, Unlock};
+        let mut words = [word(0, &[(Lock, 1, 1000, 20), (Unlock, 2, 1000, 0)])];
+        words[0].0.uses[1].gaps.clear();
+        let lock = step(1.0, Operation::Lock(0, vec![work(10.0)]));
+        assert_eq!(of(&words, 100.0), [work(90.0), lock]);
     }
 
     #[test]
@@ -331,5 +476,8 @@ mod tests {
         let lock = |inside| step(1.0, Operation::Lock(0, vec![work(inside)]));
         let all = together(100.0, [(1.0, vec![work(30.0), lock(10.0)])].into_iter());
         assert_eq!(all, [work(90.0), lock(10.0)]);
+        // Both have the work of a lock within a lock.
+        let twice = [(1.0, vec![lock(80.0)]), (1.0, vec![lock(80.0)])];
+        assert_eq!(together(100.0, twice.into_iter()), [step(2.0, lock(50.0).operation)]);
     }
 }

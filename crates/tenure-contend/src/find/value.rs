@@ -38,7 +38,6 @@ mod tests {
 
     use super::*;
     use crate::contend::Use;
-    use crate::record::Gaps;
 
     #[test]
     fn a_statistic_is_added_to_and_no_thread_uses_what_was_there() {
@@ -67,7 +66,7 @@ mod tests {
                 access,
                 code,
                 threads: BTreeMap::from([(1, 9)]),
-                gaps: Gaps::default(),
+                gaps: BTreeMap::new(),
             };
             let word = Word {
                 offset: 0,

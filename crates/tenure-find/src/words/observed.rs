@@ -486,6 +486,21 @@ mod tests {
     }
 
     #[test]
+    fn lines_that_hardly_changed_hands_were_contended_all_the_same() {
+        let mut report = fixtures::run();
+        report.findings.clear();
+        report.scope.findings = 0;
+        let crate::Source::Run(mut run) = report.source.clone() else { panic!("{report:?}") };
+        for (contended, expected) in [
+            (0, "No cache line was contended."),
+            (1, "No cache line changed hands often enough to matter."),
+        ] {
+            run.contended = contended;
+            assert_eq!(found(&report, &run), expected);
+        }
+    }
+
+    #[test]
     fn a_lock_of_the_c_library_is_one_name() {
         for (path, victim, expected) in [
             ("[132].__data.__lock", "[132].__data.__owner", "Session[132]"),

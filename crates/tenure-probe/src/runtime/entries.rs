@@ -10,7 +10,7 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, fence};
 
 use super::store::{self, Locked};
 use super::sys;
-use crate::segment::{Entry, Kind};
+use crate::segment::{Access, Entry, Kind};
 
 const RECENT: usize = 2048;
 const FIRST_CAPACITY: u32 = 512;
@@ -27,7 +27,7 @@ pub(super) struct Entries {
     capacity: Cell<u32>,
     len: Cell<u32>,
     block: Cell<*mut u8>,
-    /// That of the last access to a contended line.
+    /// The entry of the last access to a contended line.
     last: Cell<*mut Entry>,
 }
 
@@ -214,7 +214,7 @@ impl Entries {
             let block = if left.is_null() {
                 store::block(&lock, Kind::Entries)
             } else {
-                // SAFETY: as in `detach`.
+                // SAFETY: as in `end`.
                 LEFT.store(unsafe { left.add(8).cast::<*mut u8>().read() }, Relaxed);
                 left
             };
@@ -226,20 +226,26 @@ impl Entries {
     }
 }
 
-/// Adds a gap to its entry, if there is one.
+/// Adds a gap to its entry, if there is one: see [`Entry::gaps_ns`].
 ///
 /// # Safety
 ///
 /// The entry is null, or one of the calling thread's.
-pub(super) unsafe fn add_gap(entry: *mut Entry, nanoseconds: u64) {
+pub(super) unsafe fn add_gap(entry: *mut Entry, took: u64, longest: u64) {
     if entry.is_null() {
         return;
     }
     // SAFETY: the caller's entry is mapped; the observer reads the numbers as wholes.
     unsafe {
-        add(&raw mut (*entry).gaps_ns, nanoseconds);
+        if took >= longest && (*entry).access().is_some_and(Access::takes) {
+            return;
+        }
         let gaps = AtomicU32::from_ptr(&raw mut (*entry).gaps);
-        gaps.store(gaps.load(Relaxed).wrapping_add(1), Relaxed);
+        // Four thousand million are enough for a mean.
+        if let Some(more) = gaps.load(Relaxed).checked_add(1) {
+            gaps.store(more, Relaxed);
+            add(&raw mut (*entry).gaps_ns, took.min(longest));
+        }
     }
 }
 

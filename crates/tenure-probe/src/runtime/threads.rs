@@ -1,4 +1,4 @@
-//! A thread's record and its entries; its beginning and its end.
+//! A thread's record; its beginning and its end.
 //!
 //! A thread finds its record through the one thread-local word. The record lies in the segment, so that the observer
 //! sees the thread's accesses grow; what only the runtime needs lies behind it.

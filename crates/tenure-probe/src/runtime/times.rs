@@ -70,7 +70,8 @@ impl Times {
     pub(super) fn new(seed: u32) -> Self {
         Self {
             accesses: Draw::new(seed),
-            recording: Draw::new(seed),
+            // Not in step with the accesses.
+            recording: Draw::new(seed ^ 0x9e37_79b9),
             failed: Cell::new(0),
             timed_until: Cell::new(0),
             site: Cell::new(0),
@@ -115,10 +116,10 @@ impl Times {
         self.timed_until.get()
     }
 
-    /// Forgets that, as other things than work come next.
+    /// Forgets that, and when a line was left, as other things than work come next.
     pub(super) fn interrupt(&self) {
         self.timed_until.set(0);
-        self.left_line.set(0);
+        self.forget_gap();
     }
 
     /// Forgets all that was timed.
@@ -142,6 +143,11 @@ impl Times {
         self.is_plain.set(is_plain);
     }
 
+    /// Forgets when a line was left, as the thread goes to sleep.
+    pub(super) fn forget_gap(&self) {
+        self.left_line.set(0);
+    }
+
     /// Begins to time the gap behind an access to this address, unless another gap is being timed.
     pub(super) fn begin_gap(&self, now: u64, address: usize, by: *mut Entry, is_plain: bool) {
         if self.left_line.get() == 0 {
@@ -160,17 +166,26 @@ impl Times {
 
     /// Whether a gap is being timed that has taken so long.
     pub(super) fn is_away_for(&self, nanoseconds: u64, now: u64) -> bool {
-        self.left_line.get() != 0 && now.wrapping_sub(self.left_at.get()) >= nanoseconds
+        self.left_line.get() != 0 && now.saturating_sub(self.left_at.get()) >= nanoseconds
     }
 
-    /// Ends the gap: by which entry's access it began, and what it took. Of a plain access's gap a part may be its wait, as in
-    /// [`end_between`](Self::end_between).
-    pub(super) fn end_gap(&self, now: u64, is_plain_write: bool) -> (*mut Entry, u64) {
+    /// Ends the gap: by which entry's access it began, and what it took, less `nothing`, which is what timing takes. A part of a
+    /// plain access's gap may be its wait, as in [`end_between`](Self::end_between).
+    pub(super) fn end_gap(
+        &self,
+        now: u64,
+        nothing: u64,
+        is_plain_write: bool,
+    ) -> (*mut Entry, u64) {
         self.left_line.set(0);
-        let took = now.wrapping_sub(self.left_at.get());
+        let took = now.saturating_sub(self.left_at.get()).saturating_sub(nothing);
         let is_plain = self.left_plainly.get() || is_plain_write;
-        let wait = if is_plain { 2 * u64::from(self.usual.get()) } else { 0 };
-        (self.left_by.get(), took.saturating_sub(wait))
+        (self.left_by.get(), if is_plain { took.saturating_sub(self.wait()) } else { took })
+    }
+
+    /// What a plain access may wait for its line outside of the runtime, which has fetched the line before.
+    fn wait(&self) -> u64 {
+        2 * u64::from(self.usual.get())
     }
 
     /// How much of the time from that access until now, when there is another one, was work. Behind a look at the clock the
@@ -182,8 +197,7 @@ impl Times {
         let shortest = &self.shortest[usize::from(self.site.get()) % SITES];
         let least = took.min(u64::from(shortest.get()));
         shortest.set(u32::try_from(least).unwrap_or(u32::MAX));
-        let wait =
-            if self.is_plain.get() || is_plain_write { 2 * u64::from(self.usual.get()) } else { 0 };
+        let wait = if self.is_plain.get() || is_plain_write { self.wait() } else { 0 };
         least + (took - least).saturating_sub(clock.max(wait))
     }
 }
@@ -236,8 +250,13 @@ mod tests {
         times.begin_gap(1010, 0x2000, null_mut(), false);
         assert!(times.is_back(0x1078) && !times.is_back(0x1080) && !times.is_back(0x2000));
         assert!(times.is_away_for(500, 1500) && !times.is_away_for(501, 1500));
-        assert_eq!(times.end_gap(1500, false), (by, 500));
+        assert_eq!(times.end_gap(1500, 20, false), (by, 480));
         assert!(!times.is_back(0x1040));
+        // Shorter than what timing takes, and begun by a signal handler since the clock was read.
+        for (begun, nothing) in [(1000, 501), (1600, 0)] {
+            times.begin_gap(begun, 0x1040, by, false);
+            assert_eq!(times.end_gap(1500, nothing, false), (by, 0));
+        }
         times.begin_gap(2000, 0x2000, by, false);
         times.interrupt();
         assert!(!times.is_back(0x2000));

@@ -6,7 +6,8 @@
 //! is timed, because a look at the clock takes as long as the access. What a call of the runtime takes is measured at the
 //! start, by [`measure`]; what recording does beside accesses is timed as well, by [`recording`].
 //!
-//! Where a thread's work lies among its accesses says the *gap* behind some of them: the time until it is back at the line.
+//! The *gap* behind an access is the time until the thread is back at the line. Some are timed, and say where among its
+//! accesses a thread's work lies.
 
 use core::hint::black_box;
 use core::sync::atomic::AtomicU64;
@@ -79,7 +80,7 @@ fn end_between(local: &Local, is_back: bool, is_plain_write: bool) {
     let now = sys::now();
     let nothing = BETWEEN.load(Relaxed);
     if is_back {
-        end_gap(local, now.wrapping_sub(nothing), is_plain_write);
+        end_gap(local, now, nothing, is_plain_write);
     }
     if local.times.timed_until() != 0 {
         let took = local.times.end_between(now, is_plain_write, CLOCK.load(Relaxed));
@@ -88,10 +89,10 @@ fn end_between(local: &Local, is_back: bool, is_plain_write: bool) {
     }
 }
 
-fn end_gap(local: &Local, now: u64, is_plain_write: bool) {
-    let (entry, took) = local.times.end_gap(now, is_plain_write);
+fn end_gap(local: &Local, now: u64, nothing: u64, is_plain_write: bool) {
+    let (entry, took) = local.times.end_gap(now, nothing, is_plain_write);
     // SAFETY: `add` began the gap with an entry of this thread's, or with null.
-    unsafe { entries::add_gap(entry, took.min(LONGEST)) };
+    unsafe { entries::add_gap(entry, took, LONGEST) };
 }
 
 #[cold]
@@ -108,18 +109,19 @@ fn for_all(took: u64, clock: u64) -> u64 {
 /// Does what only recording needs, beside counting accesses.
 #[inline(always)]
 pub(super) fn recording<R>(what: impl FnOnce() -> R) -> R {
-    let due = threads::current().filter(|local| local.times.is_recording_due());
-    let since = due.map(|_| sys::now());
+    let is_due = threads::current().is_some_and(|local| local.times.is_recording_due());
+    let since = is_due.then(sys::now);
     let result = what();
-    if let (Some(local), Some(since)) = (due, since) {
-        add_recording(local, sys::now().wrapping_sub(since));
+    if let Some(since) = since {
+        add_recording(sys::now().wrapping_sub(since));
     }
     result
 }
 
 #[cold]
-fn add_recording(local: &Local, took: u64) {
-    if took < LONGEST {
+fn add_recording(took: u64) {
+    // A forked child may have found out meanwhile that it has no record.
+    if let Some(local) = threads::current().filter(|_| took < LONGEST) {
         local.add_recording(for_all(took, CLOCK.load(Relaxed)));
     }
 }
@@ -142,7 +144,7 @@ pub(super) fn add(since: u64, address: usize, code: u64, is_plain: bool) {
     let took = now.wrapping_sub(since);
     local.times.begin_between(now, code, is_plain);
     if local.times.is_away_for(LONGEST, now) {
-        end_gap(local, now, false);
+        end_gap(local, now, 0, false);
     }
     local.times.begin_gap(now, address, local.entries.last_of(code), is_plain);
     if took < LONGEST {

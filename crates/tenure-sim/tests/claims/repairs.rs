@@ -234,9 +234,25 @@ fn a_lock_that_guards_a_count_alone_can_go() {
     assert_eq!(one_add.pattern.roles[0].steps, [add.clone()]);
     // What the addition itself takes stays.
     let brief = Operation::Work(5.0);
+    assert!(
+        named(
+            &guarded(&[Operation::Work(15.0), Operation::Store(COUNT), Operation::Work(15.0)], &[]),
+            "one_add"
+        )
+        .is_none()
+    );
     let brief_too = guarded(&[brief.clone(), Operation::Store(COUNT)], &[]);
     let work = Access { times: 1.0, operation: brief };
     assert_eq!(named(&brief_too, "one_add").unwrap().pattern.roles[0].steps, [add, work]);
+    // A thread's own cell needs no atomic addition.
+    let cells = named(&alone, "cells").unwrap().pattern;
+    let is_of_a_cell = |step: &Access| step.operation.word() == Some(cells.words.len() - 1);
+    let [Operation::Load(_), Operation::Store(_)] =
+        [0, 1].map(|at| cells.roles[0].steps[at].operation.clone())
+    else {
+        panic!("{:?}", cells.roles);
+    };
+    assert!(cells.roles[0].steps.iter().all(is_of_a_cell), "{:?}", cells.roles);
     let (one_add, cells) = (gain(&alone, "one_add", 16), gain(&alone, "cells", 16));
     assert!(one_add > 1.2 && cells > 5.0, "{one_add} {cells}");
     let store = Operation::Store(COUNT);

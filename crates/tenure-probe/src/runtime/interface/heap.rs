@@ -218,7 +218,7 @@ unsafe fn result(answer: isize) -> isize {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn munmap(address: usize, bytes: usize) -> c_int {
     if address.is_multiple_of(PAGE) {
-        lines::forget(address, bytes);
+        waits::recording(|| lines::forget(address, bytes));
     }
     // SAFETY: as the program's own call.
     unsafe { result(sys::unmap(address, bytes)) as c_int }
@@ -235,10 +235,10 @@ unsafe extern "C" fn mremap(
 ) -> isize {
     const MREMAP_FIXED: c_int = 2;
     if old.is_multiple_of(PAGE) {
-        lines::forget(old, old_bytes);
+        waits::recording(|| lines::forget(old, old_bytes));
     }
     if flags & MREMAP_FIXED != 0 && new.is_multiple_of(PAGE) {
-        lines::forget(new, new_bytes);
+        waits::recording(|| lines::forget(new, new_bytes));
     }
     // SAFETY: as the program's own call.
     unsafe { result(sys::remap(old, old_bytes, new_bytes, flags, new)) }

@@ -3,7 +3,7 @@
 use core::arch::naked_asm;
 use core::ffi::{c_int, c_long};
 
-use crate::runtime::{shadow, sys, waits};
+use crate::runtime::{shadow, sys, threads, waits};
 
 #[unsafe(no_mangle)]
 extern "C" fn sched_yield() -> c_int {
@@ -40,7 +40,8 @@ extern "C" fn failed(result: isize) -> c_long {
     -1
 }
 
-/// `syscall` of `futex`. A lock that is given back wakes a thread that waits for it.
+/// `syscall` of `futex`. A lock that is given back wakes a thread that waits for it. A thread that waits is not away from a line
+/// for its own work.
 unsafe extern "C" fn futex(
     _: c_long,
     word: usize,
@@ -50,11 +51,16 @@ unsafe extern "C" fn futex(
     other: usize,
     value_3: usize,
 ) -> c_long {
+    const WAIT: usize = 0;
     const WAKE: usize = 1;
+    const WAIT_BITSET: usize = 9;
     const OPERATION: usize = 127;
     let arguments = [word, operation, value, timeout, other, value_3];
     // SAFETY: the program's own call.
     let call = || unsafe { sys::futex(arguments) };
+    if let (WAIT | WAIT_BITSET, Some(local)) = (operation & OPERATION, threads::current()) {
+        local.times.forget_gap();
+    }
     let is_for_lock =
         operation & OPERATION == WAKE && shadow::is_there() && shadow::is_contended(word);
     let result = if is_for_lock { waits::waited(call) } else { call() };

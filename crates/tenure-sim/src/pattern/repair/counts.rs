@@ -27,7 +27,7 @@ pub(super) fn one_add(pattern: &Pattern) -> Option<Repair> {
             }
             Operation::Lock(lock, inside) => {
                 let mut instead = vec![Operation::Add(*guarded.get(lock)?)];
-                instead.extend(work(inside));
+                instead.extend(work(inside).map(Operation::Work));
                 Some(instead)
             }
             _ => None,
@@ -53,13 +53,13 @@ pub(super) fn one_add(pattern: &Pattern) -> Option<Repair> {
     })
 }
 
-/// The work of a critical section, which is done in any case.
-fn work(inside: &[Access]) -> Option<Operation> {
+/// Nanoseconds of work in a critical section, which is done in any case; `None` if there is none.
+fn work(inside: &[Access]) -> Option<f64> {
     let work = inside.iter().map(|step| match step.operation {
         Operation::Work(nanoseconds) => step.times * nanoseconds,
         _ => 0.0,
     });
-    Some(work.sum()).filter(|all| *all > 0.0).map(Operation::Work)
+    Some(work.sum()).filter(|all| *all > 0.0)
 }
 
 /// Locks that guard one word alone, by their words: it is stored to at most once each time, is not used without the lock, and
@@ -78,11 +78,12 @@ fn guarded_counts(pattern: &Pattern) -> BTreeMap<usize, usize> {
             let is_count = inside.iter().all(|step| match step.operation {
                 Operation::Load(word) => is_flag(word) || *count.get_or_insert(word) == word,
                 Operation::Store(word) => *count.get_or_insert(word) == word && step.times <= 1.0,
-                Operation::Work(nanoseconds) => step.times * nanoseconds <= BRIEF,
+                Operation::Work(_) => true,
                 _ => false,
             });
             let stores = inside.iter().any(|step| matches!(step.operation, Operation::Store(_)));
-            let count = count.filter(|_| is_count && stores);
+            let is_brief = work(inside).is_none_or(|of| of <= BRIEF);
+            let count = count.filter(|_| is_count && stores && is_brief);
             if *counts.entry(*lock).or_insert(count) != count {
                 counts.insert(*lock, None);
             }
@@ -145,14 +146,17 @@ pub(super) fn cells(pattern: &Pattern) -> Option<Repair> {
     }
     Some(Repair {
         name: "cells",
-        about: "Count in a cell for each thread, on a line of its own, and sum the cells when the count is read."
+        about: "Count in a cell for each thread, and sum the cells when the count is read."
             .to_owned(),
         pattern: after,
         bytes,
         per_thread: true,
         library: Some(Library {
             path: "tenure::counter::Counter",
-            code: ["use tenure::counter::Counter;", "served: Counter, // served.add(1), served.sum()"],
+            code: [
+                "use tenure::counter::Counter;",
+                "served: Counter, // served.add(1), served.sum(); a Gauge, if it also falls",
+            ],
         }),
     })
 }
