@@ -231,7 +231,7 @@ fn a_lock_that_guards_a_count_alone_can_go() {
     let alone = guarded(&[Operation::Load(COUNT), Operation::Store(COUNT)], &[]);
     let one_add = named(&alone, "one_add").unwrap();
     let add = Access { times: 1.0, operation: Operation::Add(COUNT) };
-    assert_eq!(one_add.pattern.roles[0].steps, [add.clone()]);
+    assert_eq!(one_add.pattern.roles[0].steps, std::slice::from_ref(&add));
     // What the addition itself takes stays.
     let brief = Operation::Work(5.0);
     assert!(
