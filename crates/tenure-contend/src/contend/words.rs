@@ -54,10 +54,11 @@ pub(super) fn words(process: &Process, lines: &[usize]) -> Vec<Word> {
         let threads: BTreeMap<_, _> = threads.collect();
         // Behind an access to several words the thread is away once.
         let timed = by_thread.into_iter().filter(|(_, (_, gaps))| gaps.count > 0);
-        let mut gaps = timed.map(|(thread, (_, gaps))| (thread, gaps)).collect();
+        let mut gaps: BTreeMap<_, _> = timed.map(|(thread, (_, gaps))| (thread, gaps)).collect();
         for start in words.met(offset, size) {
-            let (threads, gaps) = (threads.clone(), std::mem::take(&mut gaps));
-            words.at(start).uses.push(Use { access, code, threads, gaps });
+            let its = Use { access, code, threads: threads.clone(), gaps: gaps.clone() };
+            words.at(start).uses.push(its);
+            gaps.values_mut().for_each(|gaps| gaps.nanoseconds = 0);
         }
     }
     let mut words: Vec<Word> = words.0.into_values().collect();

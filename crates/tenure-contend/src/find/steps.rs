@@ -60,11 +60,8 @@ pub(super) fn steps(
 ) -> Vec<Access> {
     use Recorded::{Add, CompareExchange, Exchange, Load, Lock, Read, Store, Unlock, Write};
     let sites = |word: &Word, by: &[Recorded]| sites(word, by, threads, work.part);
-    let released = |word: &Word| behind(&sites(word, &[Unlock, Add, Exchange, Store]));
     let lock = places.keys().copied().find(|at| words[*at].0.is_lock());
-    let freed = lock.and_then(|at| released(&words[at].0)).unwrap_or(f64::INFINITY);
-    let (mut steps, mut locks) = (Vec::new(), Vec::new());
-    let (mut guarded, mut after) = (Vec::new(), Vec::new());
+    let (mut steps, mut guarded, mut locks) = (Vec::new(), Vec::new(), Vec::new());
     for (&at, &place) in places {
         let word = &words[at].0;
         let times = |did: Did| rounded(counts.get(&(at, did)).copied().unwrap_or(0.0));
@@ -72,15 +69,20 @@ pub(super) fn steps(
             // A lock of std's is taken by a compare-exchange, or by code that is not recorded if that has failed. It is
             // given back by another operation each time.
             let given_back = times(Did::Add) + times(Did::Exchange) + times(Did::Store);
-            let times = times(Did::Lock).max(times(Did::CompareExchange)).max(given_back);
-            let held = behind(&sites(word, &[Lock, CompareExchange])).unwrap_or(0.0);
-            locks.push((Some(at) == lock, times, place, held, released(word)));
+            let taken = times(Did::Lock).max(times(Did::CompareExchange));
+            let takes = sites(word, &[Lock, CompareExchange]);
+            let (times, held, free) = if given_back < taken / 4.0 && times(Did::Lock) == 0.0 {
+                // Both ways by a compare-exchange, as parking_lot does: it is held for less time than it is free.
+                let each = || takes.iter().filter_map(|(_, work)| *work);
+                ((taken + given_back) / 2.0, each().reduce(f64::min), each().reduce(f64::max))
+            } else {
+                let gives = sites(word, &[Unlock, Add, Exchange, Store]);
+                (taken.max(given_back), behind(&takes), behind(&gives))
+            };
+            locks.push((Some(at) == lock, times, place, held.unwrap_or(0.0), free));
             continue;
         }
-        let is_guarded = lock.is_some()
-            && word.uses.iter().all(|use_| {
-                matches!(operation(use_.access), Some(Did::Read | Did::Write | Did::Load))
-            });
+        let is_guarded = lock.is_some_and(|lock| is_guarded(word, &words[lock].0));
         let stores = times(Did::Write) + times(Did::Store);
         // A compare-exchange begins with a load.
         let loads = times(Did::Read) + times(Did::Load) - times(Did::CompareExchange);
@@ -100,16 +102,10 @@ pub(super) fn steps(
             .into_iter()
             .filter(|(times, ..)| *times > LEAST_TIMES)
             .flat_map(|(times, operations, by)| spread(times, &operations, &sites(word, &by)));
-        if !is_guarded {
+        if is_guarded {
+            guarded.extend(spread);
+        } else {
             steps.extend(spread);
-            continue;
-        }
-        // It may be used without the lock as well. Then its threads are away for longer than behind the lock's release.
-        for step in spread {
-            match step.operation {
-                Operation::Work(nanoseconds) if nanoseconds > freed => after.push(step),
-                _ => guarded.push(step),
-            }
         }
     }
     locks.retain(|(_, times, ..)| *times > LEAST_TIMES);
@@ -125,8 +121,16 @@ pub(super) fn steps(
         }
         steps.extend(spread(times, &[Operation::Lock(place, inside)], &[(times, free)]));
     }
-    steps.append(&mut after);
+    steps.retain(|step| step.times > LEAST_TIMES);
     cleaned(fitted(steps, work.nanoseconds))
+}
+
+/// Whether a lock on the line may guard a word: no thread changes the word atomically, or uses it and never the lock.
+fn is_guarded(word: &Word, lock: &Word) -> bool {
+    let plain =
+        |use_: &Use| matches!(operation(use_.access), Some(Did::Read | Did::Write | Did::Load));
+    let locks = |thread: &u32| lock.uses.iter().any(|use_| use_.threads.contains_key(thread));
+    word.uses.iter().all(|use_| plain(use_) && use_.threads.keys().all(locks))
 }
 
 /// The instructions that did this to a word, in the order of the code.
@@ -158,7 +162,7 @@ fn spread(times: f64, operations: &[Operation], sites: &[Site]) -> Vec<Access> {
     let mut steps = Vec::new();
     for (count, work) in sites {
         let (times, work) = (rounded(times * count / all), work.unwrap_or(mean));
-        let pieces = if work > 0.0 { times.ceil().clamp(1.0, MOST_PIECES as f64) } else { 1.0 };
+        let pieces = if work > 0.0 { times.round().clamp(1.0, MOST_PIECES as f64) } else { 1.0 };
         for _ in 0..pieces as usize {
             let all = operations.iter().cloned().chain([Operation::Work(work)]);
             steps.extend(all.map(|operation| Access { times: times / pieces, operation }));
@@ -168,7 +172,8 @@ fn spread(times: f64, operations: &[Operation], sites: &[Site]) -> Vec<Access> {
 }
 
 /// The steps with so much work, in nanoseconds. A gap may have been longer than the iteration, if the next one used another
-/// object, or longer than what is timed: so the longest ones that no lock is held in are cut, or get what is left.
+/// object, or longer than what is timed: so of those that no lock is held in the longest are cut, or the one that takes most
+/// gets what is left.
 fn fitted(mut steps: Vec<Access>, work: f64) -> Vec<Access> {
     let inside: f64 = steps.iter().map(held).sum();
     if inside > work {
@@ -183,11 +188,11 @@ fn fitted(mut steps: Vec<Access>, work: f64) -> Vec<Access> {
     });
     let mut outside: Vec<_> = outside.collect();
     outside.sort_by(|(_, one), (_, other)| other.total_cmp(one));
-    let sum: f64 = outside.iter().map(|(times, work)| times * **work).sum();
-    match outside.first_mut() {
-        Some((times, longest)) if sum <= left && **longest > 0.0 => {
-            **longest += (left - sum) / *times;
-        }
+    let taken = |(times, work): &(f64, &mut f64)| times * **work;
+    let sum: f64 = outside.iter().map(taken).sum();
+    let most = outside.iter_mut().max_by(|one, other| taken(one).total_cmp(&taken(other)));
+    match most {
+        Some((times, most)) if sum <= left && **most > 0.0 => **most += (left - sum) / *times,
         _ if sum <= left => {
             let rest = Operation::Work(left - sum);
             steps.insert(0, Access { times: 1.0, operation: rest });
@@ -418,16 +423,43 @@ mod tests {
     }
 
     #[test]
-    fn what_a_thread_does_between_two_critical_sections_is_not_under_the_lock() {
+    fn a_long_critical_section_stays_under_its_lock() {
         use Recorded::{Lock, Read, Unlock};
-        // It reads the word beside the lock, and is away for longer than behind the lock's release.
         let words = [
             word(0, &[(Lock, 1, 1000, 20), (Unlock, 2, 1000, 10)]),
             word(8, &[(Read, 3, 1000, 2000)]),
         ];
-        let inside = vec![work(10.0), step(1.0, Operation::Load(1))];
+        let inside = vec![work(10.0), step(1.0, Operation::Load(1)), work(1000.0)];
         let lock = step(1.0, Operation::Lock(0, inside));
-        assert_eq!(of(&words, 1015.0), [lock, work(5.0), work(1000.0)]);
+        assert_eq!(of(&words, 1015.0), [lock, work(5.0)]);
+        // Another thread reads the word, and never takes the lock.
+        let mut words = words;
+        words[1].0.uses[0].threads.insert(3, 1000);
+        let lock = step(1.0, Operation::Lock(0, vec![work(10.0)]));
+        let expected = [step(1.0, Operation::Load(1)), work(1000.0), lock, work(5.0)];
+        assert_eq!(of(&words, 1015.0), expected);
+    }
+
+    #[test]
+    fn a_lock_that_a_compare_exchange_gives_back_is_taken_half_as_often() {
+        use Recorded::{CompareExchange, Store};
+        let word = word(
+            0,
+            &[(CompareExchange, 1, 1000, 20), (CompareExchange, 2, 1000, 300), (Store, 3, 10, 0)],
+        );
+        let [lock, free] = &of(&[word], 160.0)[..] else { panic!() };
+        assert_eq!(lock.operation, Operation::Lock(0, vec![work(10.0)]));
+        assert!((lock.times - 1.0).abs() < 0.01 && (free.times - 1.0).abs() < 0.01);
+    }
+
+    #[test]
+    fn what_is_left_of_the_work_is_not_behind_a_rare_step() {
+        use Recorded::{Add, Read};
+        let words = [word(0, &[(Add, 1, 1000, 200)]), word(8, &[(Read, 2, 100, 400)])];
+        let seldom = |operation| step(0.1, operation);
+        let expected =
+            [add(), work(980.0), seldom(Operation::Load(1)), seldom(Operation::Work(200.0))];
+        assert_eq!(of(&words, 1000.0), expected);
     }
 
     #[test]

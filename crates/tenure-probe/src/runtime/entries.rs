@@ -51,8 +51,12 @@ impl Entries {
         })
     }
 
-    /// Leaves the entries to the observer, and the room behind them to other threads. The thread uses none from now on.
-    pub(super) fn end(&self) {
+    /// Leaves the entries to the observer, and the room behind them to other threads.
+    ///
+    /// # Safety
+    ///
+    /// No method is called any more.
+    pub(super) unsafe fn end(&self) {
         let block = self.block.get();
         if !block.is_null() {
             let _lock = store::lock();
@@ -60,7 +64,7 @@ impl Entries {
             unsafe { block.add(8).cast::<*mut u8>().write(LEFT.load(Relaxed)) };
             LEFT.store(block, Relaxed);
         }
-        // SAFETY: both were reserved for this thread, which uses neither any more.
+        // SAFETY: both were reserved for this thread, which uses neither any more: the caller's promise.
         unsafe {
             sys::unmap(self.recent as usize, RECENT * size_of::<*mut Entry>());
             if self.capacity.get() > 0 {
@@ -99,6 +103,7 @@ impl Entries {
     ) -> bool {
         let hash = hash(line, place, code);
         let entry = self.find(line, place, code, hash, thread, object);
+        self.last.set(entry);
         if entry.is_null() {
             return false;
         }
@@ -107,7 +112,6 @@ impl Entries {
             *self.recent(hash) = entry;
             count_one(entry);
         }
-        self.last.set(entry);
         true
     }
 

@@ -18,8 +18,11 @@ struct Draw {
 }
 
 impl Draw {
-    const fn new(seed: u32) -> Self {
-        Self { left: Cell::new(0), random: Cell::new(seed) }
+    fn new(seed: u32) -> Self {
+        let new = Self { left: Cell::new(0), random: Cell::new(seed) };
+        // The first is as any other.
+        new.draw();
+        new
     }
 
     #[inline(always)]

@@ -192,11 +192,12 @@ unsafe fn update(address: *mut u128, change: impl Fn(u128) -> u128) -> u128 {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __tsan_atomic128_load(address: *mut u128, _: c_int) -> u128 {
+    let code = sys::caller();
     // SAFETY: the program accesses this word atomically.
-    unsafe {
-        note(address as usize, 16, Access::Load, sys::caller());
+    timed(address as usize, code, |_| unsafe {
+        note(address as usize, 16, Access::Load, code);
         compare_exchange(address, 0, 0).0
-    }
+    })
 }
 
 /// Operations of 16 bytes that always take effect.
@@ -205,11 +206,12 @@ macro_rules! wide {
         $(
             #[unsafe(no_mangle)]
             unsafe extern "C" fn $name(address: *mut u128, $value: u128, _: c_int) -> u128 {
+                let code = sys::caller();
                 // SAFETY: the program accesses this word atomically.
-                unsafe {
-                    note(address as usize, 16, Access::$access, sys::caller());
+                timed(address as usize, code, |_| unsafe {
+                    note(address as usize, 16, Access::$access, code);
                     update(address, |$old| $new)
-                }
+                })
             }
         )*
     };
@@ -227,11 +229,27 @@ wide! {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __tsan_atomic128_store(address: *mut u128, value: u128, _: c_int) {
+    let code = sys::caller();
     // SAFETY: the program accesses this word atomically.
-    unsafe {
-        note(address as usize, 16, Access::Store, sys::caller());
+    timed(address as usize, code, |_| unsafe {
+        note(address as usize, 16, Access::Store, code);
         update(address, |_| value);
-    }
+    });
+}
+
+/// [`compare_exchange`] by the instruction whose call returns to `code`.
+///
+/// # Safety
+///
+/// As of [`compare_exchange`].
+unsafe fn noted(address: *mut u128, expected: u128, new: u128, code: u64) -> (u128, bool) {
+    // SAFETY: the caller's promise.
+    timed(address as usize, code, |_| unsafe {
+        let (found, done) = compare_exchange(address, expected, new);
+        let access = if done { Access::CompareExchange } else { Access::Failed };
+        note(address as usize, 16, access, code);
+        (found, done)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -243,12 +261,7 @@ unsafe extern "C" fn __tsan_atomic128_compare_exchange_val(
     _: c_int,
 ) -> u128 {
     // SAFETY: the program accesses this word atomically.
-    unsafe {
-        let (found, done) = compare_exchange(address, expected, new);
-        let access = if done { Access::CompareExchange } else { Access::Failed };
-        note(address as usize, 16, access, sys::caller());
-        found
-    }
+    unsafe { noted(address, expected, new, sys::caller()).0 }
 }
 
 #[unsafe(no_mangle)]
@@ -261,9 +274,7 @@ unsafe extern "C" fn __tsan_atomic128_compare_exchange_strong(
 ) -> c_int {
     // SAFETY: the program's atomic word and its own expected value.
     unsafe {
-        let (found, done) = compare_exchange(address, *expected, new);
-        let access = if done { Access::CompareExchange } else { Access::Failed };
-        note(address as usize, 16, access, sys::caller());
+        let (found, done) = noted(address, *expected, new, sys::caller());
         *expected = found;
         c_int::from(done)
     }
