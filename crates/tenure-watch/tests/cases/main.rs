@@ -246,6 +246,19 @@ fn found(build: &Build, case: &Case, long: Long) -> Result<Found, String> {
         .ok_or_else(|| format!("{} {name}: {:#?}", program.display(), report.findings))
 }
 
+/// What is reported where a fault is not found. On a busy machine both threads may have had one CPU all the time, and met
+/// nowhere: so there are some tries.
+fn missed(build: &Build, case: &Case) -> Option<String> {
+    const TRIES: usize = 3;
+    let mut tries = (0..TRIES).map(|_| found(build, case, Long::Looks(40)).err());
+    let mut last = None;
+    let is_missed = tries.all(|report| {
+        last = report;
+        last.is_some()
+    });
+    last.filter(|_| is_missed)
+}
+
 fn loud(build: &Build, (case, is_own): (&str, bool), long: Long) -> Option<String> {
     let program = build.program(is_own);
     let report = report(program, case, long);
@@ -261,8 +274,7 @@ fn known_faults_are_found_and_controls_are_silent() {
     let build = Build::new(false, 2);
     // The kind takes more hits than a busy machine has in so short a time: ci/watch.sh looks at it.
     let some = CASES.iter().filter(|case| !case.is_own && case.name != "head_and_tail");
-    let mut all: Vec<String> =
-        some.filter_map(|case| found(&build, case, Long::Looks(40)).err()).collect();
+    let mut all: Vec<String> = some.filter_map(|case| missed(&build, case)).collect();
     let some = SILENT.iter().filter(|(case, _)| ["apart", "private_heap", "work"].contains(case));
     all.extend(some.filter_map(|case| loud(&build, *case, Long::Looks(20))));
     assert!(all.is_empty(), "{}", all.join("\n"));
