@@ -20,7 +20,7 @@ pub(super) type Counts = BTreeMap<(usize, Did), f64>;
 const LEAST_TIMES: f64 = 1e-4;
 /// Nor does less work, in nanoseconds.
 const LEAST_WORK: f64 = 0.1;
-/// The most instructions that are told apart, and the most pieces that what one of them does is split into.
+/// At most so many instructions are told apart, and each one's accesses are split into at most so many pieces.
 const MOST_PIECES: usize = 8;
 
 /// What a thread works in an iteration.

@@ -250,13 +250,7 @@ fn found(build: &Build, case: &Case, long: Long) -> Result<Found, String> {
 /// nowhere: so there are some tries.
 fn missed(build: &Build, case: &Case) -> Option<String> {
     const TRIES: usize = 3;
-    let mut tries = (0..TRIES).map(|_| found(build, case, Long::Looks(40)).err());
-    let mut last = None;
-    let is_missed = tries.all(|report| {
-        last = report;
-        last.is_some()
-    });
-    last.filter(|_| is_missed)
+    (0..TRIES).try_fold(String::new(), |_, _| found(build, case, Long::Looks(40)).err())
 }
 
 fn loud(build: &Build, (case, is_own): (&str, bool), long: Long) -> Option<String> {
