@@ -30,6 +30,9 @@ const MOST_ROLES: usize = 6;
 /// The highest share that the simulator takes: a thread for each of the most CPUs.
 const MOST_SHARE: u32 = 1024;
 
+/// Bytes of a line of the simulator.
+const PATTERN_LINE: i64 = 64;
+
 /// The memory that a pattern is of.
 pub(super) struct Memory {
     pub(super) name: String,
@@ -73,7 +76,8 @@ pub(super) fn pattern(
             let count = usize::try_from(elements.count).ok()?;
             let copies =
                 if elements.owned { Copies::PerThread } else { Copies::Random(count.min(4096)) };
-            Object::several(&memory.name, copies, stride)
+            let phase = (elements.start - memory.line).rem_euclid(PATTERN_LINE);
+            Object::several(&memory.name, copies, stride).at_phase(usize::try_from(phase).ok()?)
         }
         None if memory.objects > 1 => {
             let copies = Copies::Random(usize::try_from(memory.objects.min(4096)).ok()?);
@@ -406,6 +410,20 @@ mod tests {
         let inside = vec![Access { times: 1.0, operation: Operation::Store(1) }];
         let lock = Access { times: 1.0, operation: Operation::Lock(0, inside) };
         assert!(pattern.roles[0].steps.contains(&lock), "{:?}", pattern.roles);
+    }
+
+    #[test]
+    fn elements_that_begin_within_a_line_scale_when_they_begin_at_one() {
+        use segment::Access::{Read, Write};
+        // As calloc places them: 64 bytes each, 16 bytes after a line's start.
+        let elements =
+            Some(Elements { start: 0, stride: 64, count: 3, size: Some(192), owned: true });
+        let memory = Memory { line: 48, ..memory(elements) };
+        let sum = |offset| word(offset, &[(Read, POOL), (Write, POOL)]);
+        let pattern = of(&memory, &[sum(24), sum(56)]);
+        assert_eq!(pattern.objects[0].phase, 16);
+        let mended = mended(&pattern, &machine());
+        assert_eq!((&*mended.repairs[0].name, mended.repairs[0].bytes), ("apart", 0));
     }
 
     #[test]

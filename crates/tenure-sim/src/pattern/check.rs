@@ -2,7 +2,7 @@
 
 use super::{Access, Copies, Operation, Pattern};
 use crate::error::Error;
-use crate::machine::MOST_CPUS;
+use crate::machine::{LINE_BYTES, MOST_CPUS};
 use std::collections::HashSet;
 
 /// The most objects, and the most words.
@@ -98,6 +98,13 @@ impl Pattern {
         for (at, object) in self.objects.iter().enumerate() {
             let wrong = |what: String| Err(Fault { place: Place::Object(at), what });
             let name = &object.name;
+            if object.phase >= LINE_BYTES {
+                return wrong(format!(
+                    "object '{name}' begins {} bytes after a line's start; it can be 0 to {}",
+                    object.phase,
+                    LINE_BYTES - 1
+                ));
+            }
             match object.copies {
                 Copies::Once if object.stride != 0 => {
                     return wrong(format!("object '{name}' exists once and needs no stride"));

@@ -34,6 +34,8 @@ struct FileObject {
     pick: Option<Pick>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     stride: Option<usize>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    phase: Option<usize>,
 }
 
 #[derive(Clone, Copy, Serialize, Deserialize)]
@@ -151,8 +153,9 @@ impl File {
         pattern.about.clone_from(&self.about);
         for object in &self.objects {
             let copies = object.get_ref().copies().map_err(at(&object.span()))?;
-            let FileObject { name, stride, .. } = object.get_ref();
-            pattern.object(Object::several(name.clone(), copies, stride.unwrap_or(0)));
+            let FileObject { name, stride, phase, .. } = object.get_ref();
+            let object = Object::several(name.clone(), copies, stride.unwrap_or(0));
+            pattern.object(object.at_phase(phase.unwrap_or(0)));
         }
         for word in &self.words {
             let FileWord { name, object, offset, size, value } = word.get_ref();
@@ -204,6 +207,7 @@ impl File {
                 copies,
                 pick,
                 stride: (object.copies != Copies::Once).then_some(object.stride),
+                phase: Some(object.phase).filter(|phase| *phase > 0),
             })
         };
         let word = |word: &Word| {

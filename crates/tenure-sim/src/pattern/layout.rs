@@ -1,6 +1,6 @@
 //! Where the words of a pattern lie, and which thread does what: the same whatever the host.
 
-use super::{Access, Copies, Operation, Pattern};
+use super::{Access, Copies, Object, Operation, Pattern};
 use crate::machine::LINE_BYTES;
 use std::cmp::Reverse;
 
@@ -33,7 +33,7 @@ impl Pattern {
         let mut next = FIRST;
         let mut bases = Vec::with_capacity(self.objects.len());
         for object in 0..self.objects.len() {
-            bases.push(next);
+            bases.push(next + self.objects[object].phase);
             next += self.footprint(object, threads);
         }
         bases
@@ -42,7 +42,8 @@ impl Pattern {
     /// Bytes of whole lines that all copies of an object take, with so many threads that use it.
     pub(super) fn footprint(&self, object: usize, threads: usize) -> usize {
         let copies = self.copies(object, threads);
-        let bytes = (copies - 1) * self.objects[object].stride + self.extent(object);
+        let Object { stride, phase, .. } = self.objects[object];
+        let bytes = phase + (copies - 1) * stride + self.extent(object);
         bytes.next_multiple_of(LINE_BYTES)
     }
 

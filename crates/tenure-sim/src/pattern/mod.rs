@@ -32,8 +32,8 @@
 //!
 //! Each thread does its role's steps in order, again and again. A step that is done 0.01 times per iteration is done
 //! in every hundredth one, in other iterations by other threads. An iteration uses one copy of each object: the
-//! thread's own, the next, or one picked at random. Every object begins at a line; words may straddle lines, and
-//! neighbouring copies may share one. No memory stands behind the addresses, so patterns can have any size.
+//! thread's own, the next, or one picked at random. An object begins at a line, or `phase` bytes after it; words may
+//! straddle lines, and neighbouring copies may share one. No memory stands behind the addresses, so patterns can have any size.
 //!
 //! A compare-exchange loop loads the word and repeats until no other thread has written in between. A lock spins for a
 //! while, then sleeps, as std's `Mutex` does.
@@ -71,6 +71,8 @@ pub struct Object {
     pub copies: Copies,
     /// Bytes from one copy to the next. 0 where there is one.
     pub stride: usize,
+    /// Bytes from a line's start to the first copy: 0 for an object that is aligned to a line.
+    pub phase: usize,
 }
 
 /// How many copies of an object there are, and which one an iteration uses.
@@ -200,13 +202,19 @@ impl Object {
     /// An object that exists once.
     #[must_use]
     pub fn once(name: impl Into<String>) -> Self {
-        Self { name: name.into(), copies: Copies::Once, stride: 0 }
+        Self { name: name.into(), copies: Copies::Once, stride: 0, phase: 0 }
     }
 
     /// An object of which there are several, `stride` bytes from each other.
     #[must_use]
     pub fn several(name: impl Into<String>, copies: Copies, stride: usize) -> Self {
-        Self { name: name.into(), copies, stride }
+        Self { name: name.into(), copies, stride, phase: 0 }
+    }
+
+    /// The same object where its first copy begins `phase` bytes after a line's start.
+    #[must_use]
+    pub fn at_phase(self, phase: usize) -> Self {
+        Self { phase, ..self }
     }
 }
 

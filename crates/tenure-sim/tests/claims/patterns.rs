@@ -331,9 +331,10 @@ mod random {
         fn object()(
             copies in copies(),
             stride in 40..130_usize,
+            phase in prop::sample::select(vec![0, 0, 16, 40]),
             gaps in prop::collection::vec(0..3_usize, 1..4),
-        ) -> (Copies, usize, Vec<usize>) {
-            (copies, stride, gaps)
+        ) -> (Copies, usize, usize, Vec<usize>) {
+            (copies, stride, phase, gaps)
         }
     }
 
@@ -355,11 +356,12 @@ mod random {
             objects in Just(objects),
         ) -> Pattern {
             let mut pattern = Pattern::new("random");
-            for (at, (copies, stride, gaps)) in objects.into_iter().enumerate() {
-                let object = pattern.object(match copies {
+            for (at, (copies, stride, phase, gaps)) in objects.into_iter().enumerate() {
+                let object = match copies {
                     Copies::Once => Object::once(format!("o{at}")),
                     _ => Object::several(format!("o{at}"), copies, stride),
-                });
+                };
+                let object = pattern.object(object.at_phase(phase));
                 let mut offset = 0;
                 for (word, gap) in gaps.into_iter().enumerate() {
                     offset += 4 * gap;

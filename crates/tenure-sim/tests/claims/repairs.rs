@@ -1,7 +1,7 @@
 //! Repairs of patterns: which apply, and what they give.
 
 use super::patterns::{counters, gain, named, names, on, session, xeon};
-use tenure_sim::pattern::{self, Access, Object, Operation, Pattern, Repair, Role, Value};
+use tenure_sim::pattern::{self, Access, Copies, Object, Operation, Pattern, Repair, Role, Value};
 
 fn together(pattern: &Pattern, cpus: usize, applies: &dyn Fn(&Repair) -> bool) -> Vec<Repair> {
     let simulation = xeon().simulation(cpus).duration_ns(50_000.0);
@@ -18,6 +18,49 @@ fn neighbours_in_an_array_share_falsely_until_they_are_padded() {
     assert!(gain(&packed, "apart", 8) > 5.0);
     assert_eq!(on(&repair.pattern, 8).report.transfers.all(), 0);
     assert!(names(&counters(64)).is_empty());
+}
+
+#[test]
+fn elements_as_large_as_a_line_share_falsely_unless_they_begin_at_one() {
+    let sums = |phase: usize| {
+        let mut pattern = Pattern::new("sums");
+        let object = Object::several("args", Copies::PerThread, 64).at_phase(phase);
+        let object = pattern.object(object);
+        let words = [24, 56].map(|offset| pattern.word(object, format!("{offset}"), offset, 8));
+        let role = Role::pool("worker").does(1.0, Operation::Work(10.0));
+        pattern.role(words.into_iter().fold(role, |role, word| {
+            role.does(1.0, Operation::Load(word)).does(1.0, Operation::Store(word))
+        }));
+        pattern
+    };
+    let packed = sums(16);
+    assert_eq!(names(&packed), ["apart"]);
+    let repair = named(&packed, "apart").unwrap();
+    // To align them costs nothing.
+    assert_eq!((repair.bytes, &repair.pattern), (0, &sums(0)));
+    let gain = gain(&packed, "apart", 8);
+    assert!(gain > 1.5, "{gain}");
+    assert!(names(&sums(0)).is_empty());
+    assert_eq!(Pattern::from_toml(&packed.to_toml()), Ok(packed));
+    assert!(sums(64).check().is_err());
+}
+
+#[test]
+fn words_of_an_object_that_begins_within_a_line_go_apart_as_they_lie() {
+    // Both roles' words are on one line, although byte 64 of the object is between them.
+    let mut pattern = Pattern::new("two ends");
+    let object = pattern.object(Object::once("o").at_phase(16));
+    let words = [48, 72].map(|offset| pattern.word(object, format!("{offset}"), offset, 8));
+    for word in words {
+        let role = Role::pool(format!("of {word}")).does(1.0, Operation::Work(10.0));
+        pattern.role(role.does(1.0, Operation::Add(word)));
+    }
+    let repair = named(&pattern, "apart").unwrap();
+    assert_eq!(repair.bytes, 64);
+    let line = |word: usize| repair.pattern.words[word].offset / 64;
+    assert_ne!(line(words[0]), line(words[1]), "{:?}", repair.pattern.words);
+    pattern.objects[0].phase = 0;
+    assert_eq!(named(&pattern, "apart"), None);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use super::{Library, Rate, Repair};
 use crate::machine::LINE_BYTES;
-use crate::pattern::{Copies, Pattern};
+use crate::pattern::{Copies, Object, Pattern};
 use std::collections::HashMap;
 
 /// A thread that uses one of two words this rarely, against the other, does not need them on one line.
@@ -114,37 +114,48 @@ fn rearranged(
         if written == 0.0 || summed > READS_ARE_RARE * written {
             continue;
         }
-        let size = pattern.extent(at);
-        let mut end = size.next_multiple_of(LINE_BYTES);
-        let mut is_split = false;
-        if splits {
-            let line = |word: usize| pattern.words[word].offset / LINE_BYTES;
-            for on in chunks(words, line) {
-                let mut groups = groups(&on);
-                groups.retain(|group| !group.is_empty());
-                groups.pop();
-                for group in groups {
-                    let first = end;
-                    for word in group {
-                        let word = &mut after.words[word];
-                        word.offset = first + word.offset % LINE_BYTES;
-                        end = end.max((word.offset + word.bytes).next_multiple_of(LINE_BYTES));
-                    }
-                    is_split = true;
-                }
-            }
-        }
-        if !is_split && !pads {
+        let place = |word: usize| object.phase + pattern.words[word].offset;
+        let away: Vec<Vec<usize>> = if splits {
+            let lines = chunks(words, |word| place(word) / LINE_BYTES);
+            lines.iter().flat_map(|on| all_but_last(groups(on))).collect()
+        } else {
+            Vec::new()
+        };
+        if away.is_empty() && !pads {
             continue;
         }
+        let size = pattern.extent(at);
+        // Copies that are padded begin at a line. Words that stay keep their places on lines.
+        let phase = if away.is_empty() { 0 } else { object.phase };
+        let before = (phase + size).next_multiple_of(LINE_BYTES);
+        let mut end = before;
+        after.objects[at].phase = 0;
+        for word in after.words.iter_mut().filter(|word| word.object == at) {
+            word.offset += phase;
+        }
+        for group in away {
+            let first = end;
+            for word in group {
+                let word = &mut after.words[word];
+                word.offset = first + word.offset % LINE_BYTES;
+                end = end.max((word.offset + word.bytes).next_multiple_of(LINE_BYTES));
+            }
+        }
         if object.copies == Copies::Once {
-            most = most.max(Some(end - size.next_multiple_of(LINE_BYTES)));
+            most = most.max(Some(end - before));
         } else {
             after.objects[at].stride = end;
             most = most.max(Some(end - size));
         }
     }
     most.map(|bytes| (after, bytes))
+}
+
+/// The groups that have words, without the last of them.
+fn all_but_last(mut groups: Vec<Vec<usize>>) -> Vec<Vec<usize>> {
+    groups.retain(|group| !group.is_empty());
+    groups.pop();
+    groups
 }
 
 /// Whether a line has words of two copies.
@@ -154,7 +165,8 @@ fn copies_meet(pattern: &Pattern, object: usize, words: &[usize]) -> bool {
     let mut owners = HashMap::new();
     for copy in 0..copies {
         for word in words.iter().map(|&word| &pattern.words[word]) {
-            let first = copy * pattern.objects[object].stride + word.offset;
+            let Object { stride, phase, .. } = pattern.objects[object];
+            let first = phase + copy * stride + word.offset;
             for line in first / LINE_BYTES..=(first + word.bytes - 1) / LINE_BYTES {
                 if owners.insert(line, copy).is_some_and(|other| other != copy) {
                     return true;
