@@ -8,6 +8,7 @@ mod forks;
 
 use at_end::at_end;
 use forks::{AtEnd, expect_well, in_child};
+use std::cell::Cell;
 use std::sync::{Arc, Barrier, Mutex, mpsc};
 use std::thread;
 use tenure::memory::{Native, Resident, Threads};
@@ -29,6 +30,25 @@ fn a_thread_that_forks_is_not_lost_though_it_asked_for_its_number_later() {
         })
     });
     expect_well(0, forked.join().unwrap());
+}
+
+#[test]
+fn a_thread_that_has_given_its_number_up_has_nothing_of_the_number() {
+    let mine = 0_u8;
+    let word = (&raw const mine).addr();
+    let (sender, receiver) = mpsc::channel();
+    thread::spawn(move || {
+        // Destroyed after the number, which is asked for later, is given up.
+        at_end(move || {
+            let word = Native::numbered_word(Cell::get).map(|word| word.addr());
+            sender.send((Native::thread(), word)).unwrap();
+        });
+        Native::thread().unwrap();
+        Native::numbered_word(|own| own.set(std::ptr::without_provenance(word)));
+    })
+    .join()
+    .unwrap();
+    assert_eq!(receiver.recv().unwrap(), (None, Some(0)), "it writes to the next thread's cells");
 }
 
 /// Runs `fork` in a thread that has given its number up; the children have to end well.

@@ -22,6 +22,8 @@ const STEPS: [Step; 5] = [Step::Clone, Step::Put, Step::CloneAndPut, Step::Try, 
 /// What threads 0 and 1 do first: whether they have a cell, and what it counts.
 #[derive(Debug, Clone, Copy)]
 enum Before {
+    /// No thread took a reference.
+    Unheld,
     /// Thread 0 took both references.
     Nothing,
     /// Each took one.
@@ -54,6 +56,7 @@ impl Stage {
             lasts: Cell::new(0),
         };
         let (gets, puts): (&[_], &[_]) = match before {
+            Before::Unheld => (&[], &[]),
             Before::Nothing => (&[0, 0], &[]),
             Before::Own => (&[0, 1], &[]),
             Before::Crossed => (&[0, 1, 1, 0], &[1, 0]),
@@ -88,6 +91,8 @@ impl Stage {
         if unsafe { self.count.try_get(&self.table) } == Get::Acquired {
             assert!(!was_killed, "got after the kill");
             self.held.set(self.held.get() + 1);
+        } else {
+            assert!(self.is_killed.get(), "dead before the kill");
         }
     }
 
@@ -151,11 +156,19 @@ struct Pair {
 impl Pair {
     fn all() -> impl Iterator<Item = Self> {
         let pairs = STEPS.into_iter().flat_map(|first| STEPS.map(|second| (first, second)));
-        pairs.flat_map(|(first, second)| {
-            [Before::Nothing, Before::Own, Before::Crossed].into_iter().flat_map(move |before| {
-                [Some(1), None].map(|thread| Self { before, first, second, thread })
-            })
-        })
+        let all = pairs.flat_map(|(first, second)| {
+            [Before::Unheld, Before::Nothing, Before::Own, Before::Crossed].into_iter().flat_map(
+                move |before| [Some(1), None].map(|thread| Self { before, first, second, thread }),
+            )
+        });
+        all.filter(|pair| pair.are_allowed())
+    }
+
+    /// Without a reference a thread can only try to get one.
+    fn are_allowed(self) -> bool {
+        let is_allowed = |step| matches!(step, Step::Try | Step::Kill);
+        !matches!(self.before, Before::Unheld)
+            || [self.first, self.second].into_iter().all(is_allowed)
     }
 
     /// Whether the first operation has that step.

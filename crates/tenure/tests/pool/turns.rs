@@ -147,8 +147,8 @@ fn objects_are_waited_for_too<L: FreeList>() {
     let (first, second) = (future(), future());
     drop(only);
     let first = first.result().unwrap();
-    // Room for another.
     SlotMut::discard(first);
+    assert!(second.is_woken(), "there is room for another object");
     let third = future();
     FAILS.store(true, Relaxed);
     let failed = std::panic::AssertUnwindSafe(|| drop(second.result()));

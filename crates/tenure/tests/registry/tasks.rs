@@ -123,6 +123,20 @@ fn a_task_that_gives_up_waiting_takes_no_turn_with_it() {
 }
 
 #[test]
+fn a_task_that_goes_on_waiting_is_woken_by_the_end_of_each_turn() {
+    let objects = Objects::new();
+    let [first, mut second, mut third] = [1, 2, 3].map(|value| Task::begun(&objects, Ok(value)));
+    drop(first);
+    assert_eq!((second.woken(), third.woken()), (1, 1));
+    assert!(second.poll().is_none(), "its own `create` waits");
+    assert!(third.poll().is_none());
+    drop(second);
+    assert_eq!(third.woken(), 2, "its waker left the list with the first turn");
+    assert!(third.poll().is_none());
+    assert_eq!(*third.acquired(), 3);
+}
+
+#[test]
 #[cfg_attr(miri, ignore = "there a waker does not equal its clone")]
 fn a_task_that_is_polled_often_is_woken_once() {
     let objects = Objects::new();

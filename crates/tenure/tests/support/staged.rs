@@ -47,14 +47,16 @@ thread_local! {
     static STORES: RefCell<VecDeque<Store>> = const { RefCell::new(VecDeque::new()) };
 }
 
-/// With each kind of barriers that is right.
+/// With each kind of barriers that is right, as a thread with a number and as one that has given it up.
 pub(crate) fn every_way(test: impl Fn()) {
     for barriers in [Barriers::Free, Barriers::Fences, Barriers::Late] {
-        with(barriers, &test);
+        for thread in [Some(0), None] {
+            as_thread(thread, || with(barriers, &test));
+        }
     }
 }
 
-/// With each kind of barriers, at the steps from 1 on, up to the first for which `test` returns false.
+/// In [every way](every_way), at the steps from 1 on, up to the first for which `test` returns false.
 pub(crate) fn every_step(test: impl Fn(u32) -> bool) {
     every_way(|| {
         let mut at = 1;
