@@ -1,16 +1,19 @@
-"""Mutation tests of the rooms in which a lost ordering or check is a bug that tests seldom see.
+"""Mutation tests of the library: what is wrong with a lost ordering, check or step is a bug that tests seldom see.
 
 A mutant is the source with one thing wrong:
 
 - in memory/native, which is not modelled: an ordering that is weaker (Acquire, Release and SeqCst become Relaxed, AcqRel
   becomes each half of itself), and a fence that is gone. Elsewhere the models weaken orderings by themselves:
   `ci/mutants.sh --orderings`;
-- a check that is gone: the condition of an `if` or `while` that never holds or (for `if`) always does, and each operand of
-  `&&` and `||` in one.
+- a check that is gone: a condition, or a comparison, that never holds or always does, and each operand of `&&` and `||`;
+- a step that is gone: a call, an assignment to a part of something, a guard.
 
 For each the tests of its room run, up to the first that fails. A mutant that survives them all is either a missing test,
 or not a bug: then it is in the list of exceptions with the reason, by file and source line, so that the entry
 survives when lines move. Which rooms there are, and which tests cover them: ROOMS, below.
+
+All mutants of a room are in one build (`mutations.py`), and a run switches to one of them. One that does not compile
+so is built by itself.
 """
 
 import argparse
@@ -19,7 +22,6 @@ import json
 import os
 import queue
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -28,10 +30,27 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
+from mutations import SELECT, VARIABLE, Mutation, blanked, mutations, written
+
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = "crates/tenure/src"
 EXCEPTIONS = Path(__file__).with_name("mutants.txt")
+# Seconds that one more build may take.
+BUILD = 300
 SEPARATOR = " :: "
+
+
+class Room(NamedTuple):
+    # In SOURCE.
+    files: list
+    # Arguments of `cargo test -p tenure` that cover it, the fastest first.
+    tests: list
+    # The module of tests/models that weakens its orderings; none if it has no orderings but Relaxed.
+    orderings: str | None = None
+
+
+def unit(*names):
+    return ["--lib", "--", *names]
 
 
 def tests(*names):
@@ -43,53 +62,74 @@ def models(*names):
     return ["--test", "models", "--", *names, "--skip", "orderings"]
 
 
-# A room: its files (in crates/tenure/src), and the arguments of `cargo test -p tenure` that cover it, the fastest first.
 ROOMS = {
-    "count": (
-        ["count/*.rs", "count/ticket/*.rs"],
-        [
-            ["--lib", *tests("count")],
-            models("counts::", "ticket::"),
-        ],
+    "count": Room(
+        ["count/**/*.rs"],
+        [["--lib", *tests("count")], models("counts::", "ticket::")],
+        "counts",
     ),
-    "arc": (
-        ["arc/*.rs"],
-        [
-            ["--lib", *tests("arc")],
-            models("arc::"),
-        ],
+    "arc": Room(["arc/*.rs"], [["--lib", *tests("arc")], models("arc::")], "counts"),
+    "cells": Room(
+        ["cells/*.rs"],
+        [tests("cells"), models("cells::"), tests("owner_fork", "owner_memory")],
+        "cells",
     ),
-    "pool/list": (
-        ["pool/list/*.rs", "pool/list/magazines/*.rs"],
-        [
-            ["--lib", *tests("pool", "pool_fork")],
-            models("pool::"),
-        ],
+    "owner": Room(
+        ["owner/*.rs"],
+        [tests("cells"), tests("owner_fork", "owner_memory"), ["--test", "stress", "--", "owner"]],
     ),
-    "lazy": (
-        ["lazy/*.rs", "lazy/shootdown/*.rs"],
-        [
-            ["--lib", *tests("lazy", "lazy_fences")],
-            models("lazy::"),
-            tests("lazy_fork"),
-        ],
+    "counter": Room(["counter.rs", "counter/*.rs"], [tests("cells")]),
+    "pool/list": Room(
+        ["pool/list/**/*.rs", "segments.rs"],
+        [["--lib", *tests("pool", "pool_fork")], models("pool::")],
+        "pool",
     ),
-    "registry": (
+    "pool/lifecycle": Room(
+        ["pool/*.rs", "pool/lifecycle/*.rs", "shared.rs", "wake.rs"],
+        [
+            unit("pool::"),
+            tests("pool", "pool_fork"),
+            models("pool::", "slots::"),
+            ["--test", "registry", "--", "tasks"],
+            ["--test", "stress", "--", "pool", "slots", "turns"],
+        ],
+        "pool",
+    ),
+    "pool/slot": Room(
+        ["pool/slot/*.rs"],
+        [unit("pool::"), tests("pool"), models("slots::"), ["--test", "stress", "--", "slots"]],
+        "pool",
+    ),
+    "pool/buffer": Room(
+        ["pool/buffer/*.rs"],
+        [unit("pool::"), tests("pool", "pool_buffers_memory"), models("pool::")],
+        "pool",
+    ),
+    "lazy": Room(
+        ["lazy/**/*.rs"],
+        [["--lib", *tests("lazy", "lazy_fences")], models("lazy::"), tests("lazy_fork", "lazy_exit")],
+        "lazy",
+    ),
+    "registry": Room(
         ["registry/*.rs"],
         [
-            ["--lib", *tests("registry")],
+            [*unit("registry::")],
+            tests("registry", "registry_fork"),
             models("registry::"),
             ["--test", "stress", "--", "registry"],
         ],
+        "registry",
     ),
-    "memory": (
-        ["memory/numbers.rs", "memory/native/**/*.rs"],
+    "memory": Room(
+        ["memory/**/*.rs"],
         [
             ["--lib", *tests("lazy", "pool", "lazy_fences")],
             tests("sandbox_entered_late", "lazy_fork", "pool_fork", "thread_numbers"),
             models("numbers::"),
         ],
+        "counts",
     ),
+    "line": Room(["line/*.rs", "fault.rs"], [unit("line::", "fault::"), tests("count", "lazy")]),
 }
 
 
@@ -99,9 +139,8 @@ class Mutant(NamedTuple):
     # Of the file.
     digest: str
     line: int
-    start: int
-    end: int
-    new: str
+    mutation: Mutation
+    # With a number, if there are several alike.
     how: str
     source: str
 
@@ -112,91 +151,41 @@ class Mutant(NamedTuple):
 # --- mutants ---
 
 
-def blanked(text):
-    """The text with comments, strings and characters replaced by spaces, and without unit tests."""
-    token = re.compile(
-        r'//[^\n]*|/\*.*?\*/|b?r(#*)".*?"\1|b?"(?:\\.|[^"\\])*"|\'(?:\\.[^\']*|[^\'\\])\'', re.S
-    )
-    text = token.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text)
-    unit_tests = re.search(r"#\[cfg\([^]]*\btest\b[^]]*\)\]\s*mod \w+ \{", text)
-    return text[: unit_tests.start()] if unit_tests else text
+def mutants_of(room, path):
+    text = path.read_text()
+    lines, seen = text.splitlines(), {}
+    digest = hashlib.sha256(text.encode()).hexdigest()[:16]
+    for mutation in mutations(blanked(text), "native" in path.parts):
+        line = text.count("\n", 0, mutation.start) + 1
+        source = lines[line - 1].strip()
+        if re.fullmatch(r"Ordering::\w+,", source):
+            # An argument by itself says little: the line that opens the call.
+            opens = (above for above in reversed(lines[: line - 1]) if above.endswith("("))
+            source = next(opens).strip()
+        number = seen[source, mutation.how] = seen.get((source, mutation.how), 0) + 1
+        how = f"{mutation.how}, number {number}" if number > 1 else mutation.how
+        yield Mutant(room, str(path.relative_to(ROOT)), digest, line, mutation, how, source)
 
 
-def matching(code, start, closes):
-    """Where the brackets that are open at `start` are closed, or `closes` is found outside of any."""
-    depth = 0
-    for at in range(start, len(code)):
-        if depth == 0 and code[at] in closes:
-            return at
-        depth += {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}.get(code[at], 0)
-    return len(code)
-
-
-def operands(condition):
-    """The operands of `&&` or `||` at the top of a condition: the operator, and where each of them is."""
-    for operator in ("||", "&&"):
-        ends, at, depth = [], 0, 0
-        while at < len(condition):
-            depth += {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}.get(condition[at], 0)
-            if depth == 0 and condition.startswith(operator, at):
-                ends.append(at)
-                at += 1
-            at += 1
-        if ends:
-            return operator, list(zip([0] + [end + 2 for end in ends], ends + [len(condition)]))
-    return None, []
-
-
-def of_orderings(code):
-    for found in re.finditer(r"\bOrdering::(Acquire|Release|AcqRel|SeqCst)\b", code):
-        statement = re.search(r"\b(?:compiler_)?fence\(\s*$", code[: found.start()])
-        if statement:
-            end = matching(code, found.end(), ")") + 1
-            yield statement.start(), end, "()", "no fence"
-        elif found[1] == "AcqRel":
-            for half in ("Acquire", "Release"):
-                yield *found.span(1), half, f"AcqRel to {half}"
-        elif not re.search(r"(?:=>|\|)\s*$", code[: found.start()]):
-            yield *found.span(1), "Relaxed", f"{found[1]} to Relaxed"
-
-
-def of_checks(code):
-    for found in re.finditer(r"\b(if|while)\s+(?!let\b)", code):
-        start, end = found.end(), matching(code, found.end(), "{")
-        # What the match arm's arrow comes after is a guard, whose body may have no brackets.
-        arrow = code.find("=>", start, end)
-        end = arrow if arrow >= 0 else end
-        condition = code[start:end].rstrip()
-        end = start + len(condition)
-        if not condition or "let " in condition:
-            continue
-        yield start, end, f"({condition}) && false", "never"
-        if found[1] == "if":
-            yield start, end, f"({condition}) || true", "always"
-        operator, parts = operands(condition)
-        for number, (first, last) in enumerate(parts, 1):
-            neutral = "true" if operator == "&&" else "false"
-            yield start + first, start + last, f" {neutral} ", f"without operand {number}"
+def is_source(path):
+    return path.name != "tests.rs"
 
 
 def mutants(rooms):
     for room in rooms:
-        paths = {path for glob in ROOMS[room][0] for path in (ROOT / SOURCE).glob(glob)}
-        for path in sorted(path for path in paths if path.name != "tests.rs"):
-            text = path.read_text()
-            code, lines, seen = blanked(text), text.splitlines(), {}
-            digest = hashlib.sha256(text.encode()).hexdigest()[:16]
-            weaker = of_orderings(code) if "native" in path.parts else ()
-            for start, end, new, how in sorted([*weaker, *of_checks(code)]):
-                line = text.count("\n", 0, start) + 1
-                source = lines[line - 1].strip()
-                if re.fullmatch(r"Ordering::\w+,", source):
-                    # An argument by itself says little: the line that opens the call.
-                    opens = (above for above in reversed(lines[: line - 1]) if above.endswith("("))
-                    source = next(opens).strip()
-                number = seen[source, how] = seen.get((source, how), 0) + 1
-                unique = f"{how}, number {number}" if number > 1 else how
-                yield Mutant(room, str(path.relative_to(ROOT)), digest, line, start, end, new, unique, source)
+        paths = {path for glob in ROOMS[room].files for path in (ROOT / SOURCE).glob(glob)}
+        for path in sorted(filter(is_source, paths)):
+            yield from mutants_of(room, path)
+
+
+def check_rooms():
+    """Every file has one."""
+    there = {path for path in (ROOT / SOURCE).rglob("*.rs") if is_source(path)}
+    mutated = {path for path in there if any(mutants_of("", path))}
+    in_rooms = [path for room in ROOMS.values() for glob in room.files for path in (ROOT / SOURCE).glob(glob)]
+    for path in sorted(mutated):
+        if in_rooms.count(path) != 1:
+            sys.exit(f"{path.relative_to(ROOT)} is in {in_rooms.count(path)} rooms of ROOMS in ci/{Path(__file__).name}: want 1")
 
 
 # --- exceptions ---
@@ -249,10 +238,11 @@ class Tree:
             path.write_bytes(content)
             path.chmod((ROOT / name).stat().st_mode)
 
-    def test(self, arguments, limit):
+    def test(self, arguments, limit=None, switched_on=0):
         """Runs the tests up to the first that fails. Returns the status (None: out of time), the output, the seconds."""
         environment = dict(os.environ, CARGO_TARGET_DIR=str(self.target), CARGO_TERM_COLOR="never")
         environment.setdefault("CARGO_PROFILE_DEV_DEBUG", "0")
+        environment[VARIABLE] = str(switched_on)
         began = time.monotonic()
         # A group of its own: what hangs is a grandchild.
         process = subprocess.Popen(
@@ -283,6 +273,38 @@ class Tree:
         RUNNING.discard(process)
         return None if late.is_set() else status, "".join(output), time.monotonic() - began
 
+    def build(self, room):
+        """Has all mutants of the room in it, but for those that do not compile so. Returns the numbers of the others."""
+        numbers = {mutant: number for number, mutant in enumerate(mutants([room]), 1)}
+        paths = sorted({mutant.path for mutant in numbers})
+        library = f"{SOURCE}/lib.rs"
+        self.write(library, (ROOT / library).read_bytes() + SELECT.encode())
+        while True:
+            for path in paths:
+                switched = [
+                    (mutant.mutation, f"crate::__mutant({number})")
+                    for mutant, number in numbers.items() if mutant.path == path
+                ]
+                self.write(path, written((ROOT / path).read_text(), switched).encode())
+            status, output, _ = self.test(["--lib", "--no-run", "--message-format", "short"])
+            if status == 0:
+                return numbers
+            at_fault = {
+                (path, int(line))
+                for path, line in re.findall(r"^(\S+\.rs):(\d+):\d+: error", output, re.M)
+            }
+            bad = [mutant for mutant in numbers if at_fault & set(places(mutant))]
+            if not bad:
+                sys.exit(f"{output}\n{room}: does not compile, and not for a mutant")
+            for mutant in bad:
+                del numbers[mutant]
+
+
+def places(mutant):
+    """The lines of the file on which it changes something."""
+    text = (ROOT / mutant.path).read_text()
+    return [(mutant.path, text.count("\n", 0, at) + 1) for at in mutant.mutation[:2]]
+
 
 def killer(output):
     """The test that failed, as far as the output says."""
@@ -293,16 +315,16 @@ def killer(output):
     return f"{found[1]}, which was ended by a signal" if found else "a test without a name"
 
 
-def judge(tree, mutant, limits):
-    """What became of the mutant: killed, hung, unbuildable or survived; by which test; in how many seconds."""
-    # The copy's, of which nothing has changed since it was made.
-    text = (tree.root / mutant.path).read_text()
-    mutated = text[: mutant.start] + mutant.new + text[mutant.end :]
-    tree.write(mutant.path, mutated.encode())
+def judge(tree, mutant, number, limits):
+    """What became of the mutant: killed, unbuildable or survived; by which test; in how many seconds."""
     took = 0
+    if not number:
+        alone = written((ROOT / mutant.path).read_text(), [(mutant.mutation, "true")])
+        before = (tree.root / mutant.path).read_bytes()
+        tree.write(mutant.path, alone.encode())
     try:
-        for arguments, limit in zip(ROOMS[mutant.room][1], limits):
-            status, output, seconds = tree.test(arguments, limit)
+        for arguments, limit in zip(ROOMS[mutant.room].tests, limits):
+            status, output, seconds = tree.test(arguments, limit + (0 if number else BUILD), number)
             took += seconds
             if status is None:
                 return "killed", f"out of time: {' '.join(arguments)}"[:100], took
@@ -312,7 +334,8 @@ def judge(tree, mutant, limits):
                 return "killed", killer(output), took
         return "survived", "", took
     finally:
-        tree.write(mutant.path, text.encode())
+        if not number:
+            tree.write(mutant.path, before)
 
 
 class Results:
@@ -325,7 +348,7 @@ class Results:
 
     @staticmethod
     def key(mutant):
-        return f"{mutant.digest} {mutant.start} {mutant.how}"
+        return f"{mutant.digest} {mutant.mutation.start} {mutant.how}"
 
     def get(self, mutant):
         found = self.known.get(self.key(mutant))
@@ -342,53 +365,70 @@ class Results:
 def limits_of(tree, room, limit):
     """The tests pass without a mutant, and how long they may take with one."""
     limits = []
-    for arguments in ROOMS[room][1]:
-        status, output, _ = tree.test(arguments, None)
+    for arguments in ROOMS[room].tests:
+        tree.test([*arguments[: (arguments + ["--"]).index("--")], "--no-run"])
+        status, output, seconds = tree.test(arguments)
         if status != 0:
             sys.exit(f"{output}\n{room}: the tests fail without a mutant: cargo test -p tenure {' '.join(arguments)}")
-        # Again, without what had to be built before.
-        _, _, seconds = tree.test(arguments, None)
-        limits.append(limit or 120 + 4 * seconds)
+        limits.append(limit or 30 + 4 * seconds)
     return limits
 
 
-def run(todo, where, jobs, limit, results):
-    work, said, failed = queue.Queue(), threading.Lock(), []
-    for mutant in todo:
-        work.put(mutant)
+def run(todo, tree, jobs, limit, results):
+    said, done = threading.Lock(), []
 
-    def worker(number):
-        tree, limits = Tree(where / str(number)), {}
-        while not failed:
+    def judge_and_say(mutant, number, limits):
+        result = what, by, seconds = judge(tree, mutant, number, limits)
+        results.put(mutant, result)
+        with said:
+            done.append(mutant)
+            of = f"{len(done)}/{len(todo)}"
+            print(f"{of} {seconds:.0f} s {mutant.path}:{mutant.line} {mutant.how}: {what} {by}".rstrip(), flush=True)
+
+    for room in dict.fromkeys(mutant.room for mutant in todo):
+        numbers = tree.build(room)
+        limits = limits_of(tree, room, limit)
+        here = [mutant for mutant in todo if mutant.room == room]
+        work, failed = queue.Queue(), []
+        for mutant in here:
+            if mutant in numbers:
+                work.put(mutant)
+
+        def worker():
             try:
-                mutant = work.get_nowait()
+                while not failed:
+                    mutant = work.get_nowait()
+                    judge_and_say(mutant, numbers[mutant], limits)
             except queue.Empty:
-                return
-            if mutant.room not in limits:
-                limits[mutant.room] = limits_of(tree, mutant.room, limit)
-            result = judge(tree, mutant, limits[mutant.room])
-            results.put(mutant, result)
-            with said:
-                what, by, seconds = result
-                of = f"{len(todo) - work.qsize()}/{len(todo)}"
-                print(f"{of} {seconds:.0f} s {mutant.path}:{mutant.line} {mutant.how}: {what} {by}".rstrip(), flush=True)
+                pass
+            except BaseException as error:
+                failed.append(error)
 
-    def guarded(number):
-        try:
-            worker(number)
-        except BaseException as error:
-            failed.append(error)
-
-    threads = [threading.Thread(target=guarded, args=(number,), daemon=True) for number in range(jobs)]
-    for thread in threads:
-        thread.start()
-    try:
+        threads = [threading.Thread(target=worker, daemon=True) for _ in range(jobs)]
+        for thread in threads:
+            thread.start()
         for thread in threads:
             thread.join()
-    finally:
-        end_what_runs()
-    if failed:
-        raise failed[0]
+        if failed:
+            raise failed[0]
+        for mutant in here:
+            if mutant not in numbers:
+                judge_and_say(mutant, 0, limits)
+        # For the next room.
+        for path in {mutant.path for mutant in mutants([room])}:
+            tree.write(path, (ROOT / path).read_bytes())
+
+
+def weaken(rooms):
+    """Has the models weaken the orderings of these rooms."""
+    without = [room for room in rooms if not ROOMS[room].orderings]
+    if without:
+        print(f"{', '.join(without)}: no orderings but Relaxed", flush=True)
+    modules = {ROOMS[room].orderings for room in rooms or ROOMS} - {None}
+    if not modules:
+        return 0
+    names = [f"{module}::orderings::each" for module in sorted(modules)]
+    return subprocess.call(["cargo", "test", "-p", "tenure", "--test", "models", "--", "--ignored", "--nocapture", *names], cwd=ROOT)
 
 
 def main():
@@ -397,17 +437,21 @@ def main():
         epilog=f"Rooms: {', '.join(ROOMS)}. Exit status: 1 if a mutant survives that ci/{EXCEPTIONS.name} does not argue.",
     )
     parser.add_argument("rooms", nargs="*", metavar="ROOM", help="mutate these rooms only")
+    parser.add_argument("--orderings", action="store_true", help="weaken orderings in the models instead: nothing to build")
     parser.add_argument("--list", action="store_true", help="list the mutants, and run nothing")
     parser.add_argument("--only", metavar="REGEX", help="take the mutants whose path, line or mutation matches")
-    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="run N mutants at a time, in N copies")
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="run N mutants at a time")
     parser.add_argument("--limit", type=float, metavar="SECONDS", help="end each test command after so long")
-    parser.add_argument("--work", type=Path, default=ROOT / "target/mutants", metavar="DIR", help="keep copies and results here")
+    parser.add_argument("--work", type=Path, default=ROOT / "target/mutants", metavar="DIR", help="keep the copy and the results here")
     parser.add_argument("--fresh", action="store_true", help="forget the results of earlier runs")
     chosen = parser.parse_args()
     unknown = [room for room in chosen.rooms if room not in ROOMS]
     if unknown:
         parser.error(f"no such room: {unknown[0]}; there are {', '.join(ROOMS)}")
 
+    check_rooms()
+    if chosen.orderings:
+        return weaken(chosen.rooms)
     argued = exceptions()
     every = list(mutants(chosen.rooms or ROOMS))
     found = [m for m in every if not chosen.only or re.search(chosen.only, f"{m.path}:{m.line} {m}")]
@@ -422,7 +466,10 @@ def main():
     todo = [mutant for mutant in found if not results.get(mutant)]
     print(f"{len(found)} mutants, {len(found) - len(todo)} of them known from earlier runs", flush=True)
     if todo:
-        run(todo, chosen.work, max(1, chosen.jobs), chosen.limit, results)
+        try:
+            run(todo, Tree(chosen.work), max(1, chosen.jobs), chosen.limit, results)
+        finally:
+            end_what_runs()
 
     survivors = [mutant for mutant in found if results.known[results.key(mutant)][0] == "survived"]
     killed = [mutant for mutant in found if results.known[results.key(mutant)][0] == "killed"]

@@ -4,7 +4,7 @@
 //! Stores of cells race with the killer's compare-exchanges, so the models run on [`PointersInOrder`], where only 32-bit
 //! words are late, and on [`InOrder`].
 
-mod orderings;
+pub(crate) mod orderings;
 pub(crate) mod sum;
 
 use super::clocks::judge;

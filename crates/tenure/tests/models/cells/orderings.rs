@@ -59,7 +59,7 @@ const NEEDED: &[Needed] = needed! {
         => Claim(LACKS), Some(2), summed_under_a_take::<Shipping>();
 };
 
-const ROOM: Room = Room {
+pub(crate) const ROOM: Room = Room {
     files: &[TABLE, REFERENCE, SUM],
     needed: NEEDED,
     // loom tries no load before another thread's compare-exchange that a load of that thread comes before.

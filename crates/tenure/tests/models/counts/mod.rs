@@ -1,7 +1,7 @@
 //! The three reference counts under every collision that their texts speak of. The memory outlives the model, as
 //! `RcuRef` asks for; `ticket.rs` frees it at once.
 
-mod orderings;
+pub(crate) mod orderings;
 
 use super::memory::Loom;
 use super::stage::{ALL, Count, Heap, Shipped, Value, join_all, passes, spawn};

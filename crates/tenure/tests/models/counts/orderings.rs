@@ -91,7 +91,7 @@ const NEEDED: &[Needed] = needed! {
 /// No execution reads what they acquire, but without it having the reference is undefined behaviour.
 const A_REFERENCE: &str = "the record behind is referred to, which needs its initialisation";
 
-const ROOM: Room = Room {
+pub(crate) const ROOM: Room = Room {
     files: &[COUNTS, TICKET, PRIVATE, RCUREF, INC_NOT_ZERO, NUMBERS],
     needed: NEEDED,
     kept: &[

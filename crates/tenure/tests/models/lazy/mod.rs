@@ -40,7 +40,7 @@ macro_rules! shootdowns {
 
 mod cached;
 mod ending;
-mod orderings;
+pub(crate) mod orderings;
 mod schemes;
 mod shootdown;
 

@@ -102,7 +102,7 @@ const NEEDED: &[Needed] = needed! {
         => LEAKS, Some(3), two_die_on_two_threads::<Late>();
 };
 
-const ROOM: Room = Room {
+pub(crate) const ROOM: Room = Room {
     files: &[PROTOCOL, COUNTING, CACHED, SHOOTDOWN, SLOT, RETIRE],
     needed: NEEDED,
     kept: &[],

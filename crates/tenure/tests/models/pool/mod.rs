@@ -33,7 +33,7 @@ macro_rules! on_both_machines {
 mod limit;
 pub(crate) mod lists;
 mod magazines;
-mod orderings;
+pub(crate) mod orderings;
 mod parts;
 mod turns;
 

@@ -101,7 +101,7 @@ const NEEDED: &[Needed] = needed! {
         => Claim(IDLE_OR_ROOM), Some(2), acquired_at_the_limit::<Loom>();
 };
 
-const ROOM: Room = Room {
+pub(crate) const ROOM: Room = Room {
     files: &[STACK, MAGAZINE, MAGAZINES, LOCK, SCAN, SEGMENTS, LIFECYCLE, TURNS, BLOCK],
     needed: NEEDED,
     kept: &[],

@@ -6,7 +6,7 @@
 
 pub(crate) mod linger;
 pub(crate) mod map;
-mod orderings;
+pub(crate) mod orderings;
 mod turn;
 
 use super::memory::{Loom, end_at_failure, set_number, unfenced};

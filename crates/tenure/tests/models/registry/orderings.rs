@@ -120,7 +120,7 @@ const FORKED: &str =
 
 const ADDED_LATE: &str = "for a waker that is added while the end of an earlier turn wakes others: for all else the state has it";
 
-const ROOM: Room = Room {
+pub(crate) const ROOM: Room = Room {
     files: &[COLLECTOR, ENTRY, LINGER, MAP, REGISTRY, STATISTICS, TURN, WAITERS],
     needed: NEEDED,
     kept: &[
