@@ -6,4 +6,5 @@
 pub mod contend;
 pub mod find;
 pub mod possible;
+pub mod proportion;
 pub mod record;

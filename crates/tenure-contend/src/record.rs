@@ -162,11 +162,13 @@ pub struct Line {
 pub struct Watched {
     /// Samples of threads that had just touched it.
     pub samples: u64,
+    /// All samples of the program of which it is known what they touched, if anything.
+    pub of: u64,
     /// How often breakpoints were set on it in other threads.
     pub looks: u64,
-    /// The looks that met a thread other than the one sampled.
+    /// The looks that met a thread other than the one sampled, on another CPU unless there is only one.
     pub met: u64,
-    /// The part of the program's processor time that it cost, at most.
+    /// The share of the time that could be seen which it cost, at most.
     pub cost: f64,
 }
 

@@ -49,9 +49,9 @@ pub use budget::Budget;
 pub use error::Error;
 pub use language::Language;
 pub use model::{
-    Alternative, Cell, Change, Check, Code, CodeRead, Confidence, Curve, Difference, Elsewhere,
-    Embedder, Ended, Finding, Forecast, Kind, Level, Line, Means, Measured, MeasuredMember, Move,
-    Observed, OperandShare, Operation, Origin, Point, Recorded, Repair, Report, Role, Run, SCHEMA,
-    Scope, Sharing, Signal, Source, Storage, Suggestion, TypeMap, Types, Unmended, Use, Watched,
-    Word,
+    Alternative, Cell, Change, Check, Code, CodeRead, Confidence, Coverage, Curve, Difference,
+    Elsewhere, Embedder, Ended, Evidence, Finding, Forecast, Kind, Level, Line, Means, Measured,
+    MeasuredMember, Move, Observed, OperandShare, Operation, Origin, Point, Recorded, Repair,
+    Report, Role, Run, SCHEMA, Scope, Sharing, Signal, Source, Storage, Suggestion, TypeMap, Types,
+    Unmended, Use, Watched, Word,
 };

@@ -19,6 +19,10 @@ pub(crate) struct Touch {
     pub(crate) size: u8,
 }
 
+/// The code cannot be read, or the registers do not tell any more what the instruction has accessed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Lost;
+
 /// The instructions that were met.
 #[derive(Debug, Default)]
 pub(crate) struct Code {
@@ -49,12 +53,18 @@ impl Code {
         Touch { code, access, ..touch }
     }
 
-    /// What a sampled thread has waited for; `None` if that was no memory, or a place that the registers do not tell any
-    /// more.
-    pub(crate) fn touched(&mut self, sample: &Sample, process: &Process) -> Option<Touch> {
-        let instruction = self.met(Stop::Clock, sample.ip, process)?;
-        let address = address(&instruction, sample)?;
-        Some(self.found(touch(&instruction, address), sample, process))
+    /// What a sampled thread has waited for; `None` if that was no memory.
+    pub(crate) fn touched(
+        &mut self,
+        sample: &Sample,
+        process: &Process,
+    ) -> Result<Option<Touch>, Lost> {
+        let Some(instruction) = self.met(Stop::Clock, sample.ip, process) else {
+            let is_readable = process.read(sample.ip.wrapping_sub(1), &mut [0]).is_ok();
+            return if is_readable { Ok(None) } else { Err(Lost) };
+        };
+        let address = address(&instruction, sample).ok_or(Lost)?;
+        Ok(Some(self.found(touch(&instruction, address), sample, process)))
     }
 
     /// What the instruction of a hit did to the word that it hit.

@@ -22,7 +22,7 @@ use crate::session::Session;
 use crate::sys::guard::{self, Guard};
 use crate::sys::process::{self, Process};
 use crate::sys::tracer::Tracer;
-use crate::{Cost, Counts, Progress, Request, Started, Target, Watched};
+use crate::{Cost, Counts, Coverage, Progress, Request, Started, Target, Watched};
 
 pub(crate) fn watch(
     request: &Request,
@@ -72,8 +72,9 @@ pub(crate) fn watch(
         let now = || {
             let own = process::own_time(UsageWho::RUSAGE_SELF);
             let own = own.saturating_sub(before) + session.own();
-            let (recording, counts) = session.so_far(Ended::Running);
-            Watched { recording, name: name.clone(), counts, cost, own, is_traced, started: None }
+            let (recording, counts, coverage) = session.so_far(Ended::Running);
+            let name = name.clone();
+            Watched { recording, name, counts, coverage, cost, own, is_traced, started: None }
         };
         let elapsed = start.elapsed();
         is_stopped(&Progress { elapsed, counts: session.counts, now: &now })
@@ -83,6 +84,7 @@ pub(crate) fn watch(
         session.step()?;
         is_over = session.is_over();
     }
+    session.ask_for_times();
     session.release();
     let (ended, started) = match (is_over, started, session.taken_status()) {
         (false, child, _) => (Ended::Running, child),
@@ -91,9 +93,9 @@ pub(crate) fn watch(
         (true, Some(mut child), None) => (reaped(&mut child), None),
     };
     let own = process::own_time(UsageWho::RUSAGE_SELF).saturating_sub(before) + session.own();
-    let (recording, counts) = session.recorded(ended);
+    let (recording, counts, coverage) = session.recorded(ended);
     let started = started.map(Started);
-    Ok(Watched { recording, name, counts, cost, own, is_traced, started })
+    Ok(Watched { recording, name, counts, coverage, cost, own, is_traced, started })
 }
 
 /// What is left of a program that was started, and cannot be watched: it has ended before it could be, or is ended.
@@ -109,9 +111,16 @@ fn unwatched(request: &Request, mut child: Child, error: Error) -> Result<Watche
     };
     let ended = reaped(&mut child);
     let recording = Recording { ended, seconds: 0.0, cpu_seconds: 0.0, processes: Vec::new() };
-    let (name, counts) = (name.unwrap_or_default(), Counts::default());
-    let (cost, own) = (Cost::default(), Duration::ZERO);
-    Ok(Watched { recording, name, counts, cost, own, is_traced: false, started: None })
+    Ok(Watched {
+        recording,
+        name: name.unwrap_or_default(),
+        counts: Counts::default(),
+        coverage: Coverage { excludes: 1.0, ..Coverage::default() },
+        cost: Cost::default(),
+        own: Duration::ZERO,
+        is_traced: false,
+        started: None,
+    })
 }
 
 /// What keeps a program alive where traps lose their reason.

@@ -95,6 +95,8 @@ pub struct Watched {
     pub name: String,
     /// What watching did.
     pub counts: Counts,
+    /// How much of the program could be seen.
+    pub coverage: Coverage,
     /// What that took of the program each time.
     pub cost: Cost,
     /// Processor time that watching took for itself.
@@ -133,6 +135,8 @@ pub struct Counts {
     pub samples: u64,
     /// Of those, the ones whose access is known.
     pub attributed: u64,
+    /// Of those, the ones that accessed memory at a place that is not known any more.
+    pub unaddressed: u64,
     /// Looks at lines by breakpoints.
     pub looks: u64,
     /// Threads that had breakpoints, in all looks together.
@@ -151,6 +155,19 @@ pub struct Counts {
     pub unarmed: u64,
     /// Samples of processes that the program has started, which are not watched.
     pub foreign: u64,
+}
+
+/// How much of a program could be seen, and what that excludes.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Coverage {
+    /// Processor time of the program while it was watched, in seconds.
+    pub cpu_seconds: f64,
+    /// Of that, the part in the kernel, where accesses are not seen.
+    pub kernel_seconds: f64,
+    /// No line beside those that were recorded costs more than this share of the time that could be seen, with 95 % confidence.
+    pub excludes: f64,
+    /// Memory that it can write and that other processes may have mapped as well: the files' names.
+    pub shared: Vec<String>,
 }
 
 /// How far it has come.

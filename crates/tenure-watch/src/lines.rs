@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 use tenure_contend::possible::Share;
+use tenure_contend::proportion::interval;
 use tenure_contend::record::{self, Access, Entry, Gaps, Possible};
 
 use crate::arch::USER_END;
-use crate::code::Touch;
+use crate::code::{Lost, Touch};
 use crate::heap::{self, Block};
 use crate::lanes::{self, Lane, Life};
 use crate::sys::process::Process;
@@ -37,8 +38,27 @@ pub(crate) struct Lines {
     /// Threads cannot meet on different CPUs.
     has_one_cpu: bool,
     lines: FxHashMap<u64, Line>,
-    /// By thread: all samples, also those that touched nothing.
-    samples: FxHashMap<u32, u64>,
+    /// By thread.
+    samples: FxHashMap<u32, Sampled>,
+}
+
+/// Samples of a thread.
+#[derive(Debug, Clone, Copy, Default)]
+struct Sampled {
+    all: u64,
+    /// Those of which it is known what they touched, if anything.
+    seen: u64,
+}
+
+/// What all lines together have shown.
+#[derive(Debug, Default)]
+pub(crate) struct Recorded {
+    /// Those that several threads were met on.
+    pub(crate) lines: Vec<record::Line>,
+    /// Threads that stand for others.
+    pub(crate) lanes: Vec<Lane>,
+    /// None of the other lines costs more than this share of the time that could be seen, with 95 % confidence.
+    pub(crate) excludes: f64,
 }
 
 /// What is known of one line.
@@ -57,6 +77,8 @@ pub(crate) struct Line {
     pub(crate) met: u64,
     /// The same, on another CPU.
     pub(crate) met_apart: u64,
+    /// How many arms it would have taken to watch as much, had each watched the whole line in all threads that run.
+    pub(crate) covered: f64,
 }
 
 /// How a word was watched in a thread.
@@ -108,9 +130,14 @@ impl Lines {
     }
 
     /// A thread was sampled.
-    pub(crate) fn sampled(&mut self, thread: u32, cpu: u32, touch: Option<&Touch>) {
-        *self.samples.entry(thread).or_default() += 1;
-        let Some(touch) = touch.filter(|touch| touch.address < USER_END) else { return };
+    pub(crate) fn sampled(&mut self, thread: u32, cpu: u32, touch: Result<Option<&Touch>, Lost>) {
+        let samples = self.samples.entry(thread).or_default();
+        samples.all += 1;
+        samples.seen += u64::from(touch.is_ok());
+        let Ok(Some(touch)) = touch else { return };
+        if touch.address >= USER_END {
+            return;
+        }
         let (start, key) = self.key(thread, touch);
         let line = self.lines.entry(start).or_default();
         line.seen.entry(key).or_default().samples += 1;
@@ -136,7 +163,11 @@ impl Lines {
 
     /// Samples of a thread.
     pub(crate) fn samples(&self, thread: u32) -> u64 {
-        self.samples.get(&thread).copied().unwrap_or(0)
+        self.samples.get(&thread).map_or(0, |samples| samples.all)
+    }
+
+    fn seen(&self, thread: u32) -> u64 {
+        self.samples.get(&thread).map_or(0, |samples| samples.seen)
     }
 
     /// Forgets lines of one sample when there are too many.
@@ -216,21 +247,22 @@ impl Lines {
         words.into_iter().map(|word| start + word * u64::from(WORD)).collect()
     }
 
-    /// What was found, for threads with these numbers and lives; and who stands for others.
+    /// What was found, for threads with these numbers and lives. What touches lines that other processes map as well is not seen.
     pub(crate) fn recorded(
         &self,
         threads: &FxHashMap<u32, (u32, Life)>,
         nanoseconds: u64,
-    ) -> (Vec<record::Line>, Vec<Lane>) {
+        is_shared: &dyn Fn(u64) -> bool,
+    ) -> Recorded {
         let lives = threads.values().copied().collect();
         let mut lanes = Vec::new();
-        let all: u64 = self.samples.values().sum();
+        let all: u64 = self.samples.values().map(|samples| samples.seen).sum();
         // Threads that share a CPU, or follow each other on memory that is used again, cost each other nothing.
         let is_met = |line: &Line| line.met_apart > 0 || self.has_one_cpu && line.met > 0;
         let met = self.lines.iter().filter(|(_, line)| is_met(line));
         let mut lines: Vec<_> = met
             .filter_map(|(address, line)| {
-                let mut entries = line.entries(threads, &self.samples);
+                let mut entries = line.entries(threads, &|thread| self.seen(thread));
                 let of_line = lanes::merge(&mut entries, &lives);
                 // No two of its threads have lived at a time.
                 if of_line.len() < 2 {
@@ -243,8 +275,9 @@ impl Lines {
                 let share = line.samples as f64 / all.max(1) as f64;
                 let watched = record::Watched {
                     samples: line.samples,
+                    of: all,
                     looks: line.arms,
-                    met: line.met,
+                    met: if self.has_one_cpu { line.met } else { line.met_apart },
                     cost: share * line.met_apart as f64 / line.arms.max(1) as f64,
                 };
                 Some(record::Line {
@@ -263,7 +296,11 @@ impl Lines {
             })
             .collect();
         lines.sort_by_key(|line| line.address);
-        (lines, lanes)
+        let is_known = |start: &u64| lines.binary_search_by_key(start, |line| line.address).is_ok();
+        let others = self.lines.iter().filter(|(start, _)| !is_known(start));
+        let most = others.map(|(start, line)| line.most(all, is_shared(*start)));
+        let [_, unsampled] = interval(0.0, all as f64);
+        Recorded { excludes: most.fold(unsampled, f64::max), lines, lanes }
     }
 
     /// The part of a thread's samples that lie on lines where several threads were met.
@@ -271,16 +308,24 @@ impl Lines {
         let met = self.lines.values().filter(|line| line.met > 0).flat_map(|line| &line.seen);
         let on_them: u64 =
             met.filter(|(key, _)| key.thread == thread).map(|(_, seen)| seen.samples).sum();
-        let all = self.samples.get(&thread).copied().unwrap_or(0);
-        on_them as f64 / all.max(1) as f64
+        on_them as f64 / self.seen(thread).max(1) as f64
     }
 }
 
 impl Line {
+    /// The most that it may cost of the time that could be seen, by so many samples in all: the part of them that lies here, times
+    /// the part of its arms that met another thread. Of both the upper end of an interval with 97.5 % on that side, so 95 % of both.
+    fn most(&self, all: u64, is_shared: bool) -> f64 {
+        let [_, sampled] = interval(self.samples as f64, all as f64);
+        let [_, met] = interval(self.met_apart as f64, self.covered.max(self.met_apart as f64));
+        // Other processes are not watched.
+        if is_shared { sampled } else { sampled * met }
+    }
+
     fn entries(
         &self,
         threads: &FxHashMap<u32, (u32, Life)>,
-        samples: &FxHashMap<u32, u64>,
+        samples: &dyn Fn(u32) -> u64,
     ) -> Vec<Entry> {
         let mut entries = Vec::new();
         // Plain code that touches a word which others touch by atomic instructions loads and stores it.
@@ -298,7 +343,7 @@ impl Line {
             word.samples += seen.samples;
             word.hits += seen.hits;
             if seen.samples > 0 {
-                let of_thread = samples.get(&key.thread).copied().unwrap_or(0).max(1);
+                let of_thread = samples(key.thread).max(1);
                 *visits.entry(key.thread).or_default() +=
                     seen.samples as f64 / of_thread as f64 / ACCESS_SECONDS;
             }
@@ -372,7 +417,7 @@ mod tests {
         let life = Life { first: 0, last: 1_000_000_000, ran: 1_000_000_000 };
         let threads = [1, 2].map(|id| (id, (id, life))).into_iter().collect();
         let line = &lines.lines[&LINE];
-        let entries = line.entries(&threads, &lines.samples);
+        let entries = line.entries(&threads, &|thread| lines.seen(thread));
         entries
             .into_iter()
             .map(|it| ((it.thread, it.access, it.offset / 8), it.count as f64))
@@ -385,7 +430,7 @@ mod tests {
         let (take, add) = (touch(Access::CompareExchange, 0, 1), touch(Access::Write, 1, 2));
         // Half of the samples lie on the lock, and none on what it guards.
         for sample in 0..100 {
-            lines.sampled(1, 0, Some(&take).filter(|_| sample % 2 == 0));
+            lines.sampled(1, 0, Ok(Some(&take).filter(|_| sample % 2 == 0)));
         }
         for _ in 0..10 {
             look(&mut lines, 1, &take, 30_000);
@@ -407,12 +452,39 @@ mod tests {
             let mut lines = Lines::new(64, has_one_cpu);
             for thread in [1, 2] {
                 let add = touch(Access::Add, thread, 1);
-                lines.sampled(thread as u32, 0, Some(&add));
+                lines.sampled(thread as u32, 0, Ok(Some(&add)));
                 look(&mut lines, thread as u32, &add, 30_000);
             }
             let line = lines.get_mut(LINE).unwrap();
             (line.arms, line.met, line.met_apart) = (2, 2, met_apart);
-            assert_eq!(lines.recorded(&threads, 1_000_000_000).0.len(), expected);
+            let recorded = lines.recorded(&threads, 1_000_000_000, &|_| false);
+            assert_eq!(recorded.lines.len(), expected);
+        }
+    }
+
+    #[test]
+    fn what_is_excluded_takes_samples_and_looks_and_no_line_that_other_processes_map() {
+        let excluded = |samples: u64, lost: u64, covered: f64, is_shared: bool| {
+            let mut lines = Lines::new(64, false);
+            for _ in 0..samples {
+                lines.sampled(1, 0, Ok(Some(&touch(Access::Read, 0, 1))));
+            }
+            (0..lost).for_each(|_| lines.sampled(1, 0, Err(Lost)));
+            if let Some(line) = lines.get_mut(LINE) {
+                line.covered = covered;
+            }
+            lines.recorded(&FxHashMap::default(), 1, &|_| is_shared).excludes
+        };
+        for (about, most, expected) in [
+            ("nothing was seen", excluded(0, 0, 0.0, false), 1.0..=1.0),
+            ("two samples, no look", excluded(2, 0, 0.0, false), 0.9..=1.0),
+            ("many samples, no look", excluded(219, 0, 0.0, false), 0.9..=1.0),
+            ("few samples, many looks", excluded(2, 0, 100.0, false), 0.0..=0.7),
+            ("many of both", excluded(400, 0, 100.0, false), 0.0..=0.04),
+            ("many of both, shared", excluded(400, 0, 100.0, true), 0.99..=1.0),
+            ("only samples that were lost", excluded(0, 400, 0.0, false), 1.0..=1.0),
+        ] {
+            assert!(expected.contains(&most), "{about}: {most}");
         }
     }
 
@@ -431,7 +503,7 @@ mod tests {
     fn a_word_that_is_met_late_is_in_use_as_often_as_it_was_met() {
         let mut lines = Lines::new(64, false);
         for _ in 0..100 {
-            lines.sampled(1, 0, Some(&touch(Access::Read, 0, 1)));
+            lines.sampled(1, 0, Ok(Some(&touch(Access::Read, 0, 1))));
         }
         let rare = touch(Access::Write, 0, 2);
         for _ in 0..10 {

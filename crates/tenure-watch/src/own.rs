@@ -84,12 +84,13 @@ impl Session {
 
     /// What it has seen since it began.
     pub fn watched(&mut self) -> Watched {
-        let (recording, mut counts) = self.inner.recorded(Ended::Running);
+        let (recording, mut counts, coverage) = self.inner.recorded(Ended::Running);
         counts.kept = lost::count();
         Watched {
             recording,
             name: self.inner.name(),
             counts,
+            coverage,
             cost: self.cost,
             own: process::own_time(UsageWho::RUSAGE_THREAD).saturating_sub(self.before),
             is_traced: false,

@@ -39,11 +39,24 @@ pub fn report(
             arm_us: watched.cost.arm * 1e6,
             trap_us: watched.cost.trap * 1e6,
             own: watched.own.as_secs_f64() / recording.seconds.max(1e-3),
+            coverage: Some(coverage(watched)),
         })),
         forecast: None,
         pattern: None,
     };
     find::report(recording, programs, run, line_bytes, predicted, machine)
+}
+
+fn coverage(watched: &Watched) -> tenure_find::Coverage {
+    let Watched { counts, coverage, .. } = watched;
+    let part = |part: f64, of: f64| if of > 0.0 { part / of } else { 0.0 };
+    tenure_find::Coverage {
+        cpu_seconds: coverage.cpu_seconds,
+        kernel: part(coverage.kernel_seconds, coverage.cpu_seconds),
+        unaddressed: part(counts.unaddressed as f64, counts.samples as f64),
+        excludes: coverage.excludes,
+        shared: coverage.shared.clone(),
+    }
 }
 
 /// The part of the program's processor time that watching took.
@@ -59,9 +72,6 @@ fn overhead(watched: &Watched) -> f64 {
 fn missing(watched: &Watched) -> Vec<String> {
     let mut all = Vec::new();
     let counts = &watched.counts;
-    if counts.samples == 0 && counts.foreign == 0 {
-        all.push("No thread ran: there are no samples.".to_owned());
-    }
     if watched.is_traced {
         all.push(
             "The kernel refuses perf events here: ptrace took the samples and set the breakpoints."

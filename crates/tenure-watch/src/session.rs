@@ -12,10 +12,11 @@ use crate::check;
 use crate::code::Code;
 use crate::jit;
 use crate::lanes::Life;
-use crate::lines::Lines;
-use crate::sys::process::{self, Process};
+use crate::lines::{Lines, Recorded};
+use crate::sys::perf::WATCHED_BYTES;
+use crate::sys::process::{self, Process, Times};
 use crate::sys::{Registers, Sample, now};
-use crate::{Cost, Counts, Options};
+use crate::{Cost, Counts, Coverage, Options};
 
 /// How often threads are listed.
 const LISTED: Duration = Duration::from_millis(200);
@@ -64,6 +65,8 @@ pub(crate) struct Session {
     next_look: Instant,
     next_list: Instant,
     turn: usize,
+    /// Processor time of the process when watching began, and when it was last asked for.
+    times: [Times; 2],
     pub(crate) counts: Counts,
     line_bytes: u32,
     rate: u64,
@@ -99,7 +102,9 @@ impl Session {
             trap: or(cost.trap, UNMEASURED_TRAP),
             ..cost
         };
+        let times = [process.times().unwrap_or_default(); 2];
         let mut session = Self {
+            times,
             process,
             backend,
             code: Code::default(),
@@ -174,8 +179,10 @@ impl Session {
             }
             self.counts.samples += 1;
             let touch = self.code.touched(&sample, &self.process);
-            self.counts.attributed += u64::from(touch.is_some());
-            self.lines.sampled(sample.tid, sample.cpu, touch.as_ref());
+            self.counts.attributed += u64::from(matches!(touch, Ok(Some(_))));
+            self.counts.unaddressed += u64::from(touch.is_err());
+            let touch = touch.as_ref().map(Option::as_ref).map_err(|lost| *lost);
+            self.lines.sampled(sample.tid, sample.cpu, touch);
             self.recent.insert(sample.tid, Instant::now());
             self.note(&sample);
         }
@@ -208,6 +215,7 @@ impl Session {
         if self.process.read_maps() {
             self.code.clear();
         }
+        self.ask_for_times();
         self.recent.retain(|_, last| last.elapsed() < RECENT);
         self.lines.prune();
         // Another process may have such a number by now.
@@ -238,6 +246,11 @@ impl Session {
         self.backend.list(&all);
     }
 
+    /// Also of a process that has ended and waits for its parent.
+    pub(crate) fn ask_for_times(&mut self) {
+        self.times[1] = self.process.times().unwrap_or(self.times[1]);
+    }
+
     /// What looks may take so far, in seconds of the program's processor time.
     fn allowed(&self) -> f64 {
         let ran: u64 = self.threads.values().map(|it| it.ran[1].saturating_sub(it.ran[0])).sum();
@@ -256,7 +269,7 @@ impl Session {
         let Some(line) = self.lines.get_mut(start) else { return Ok(1) };
         let (sampled, cpu) = line.last;
         line.arms += 1;
-        let threads = self.threads_to_watch(sampled);
+        let (threads, others) = self.threads_to_watch(sampled);
         let seen = self
             .backend
             .look(&words, &threads)
@@ -266,6 +279,11 @@ impl Session {
         self.counts.unarmed += u64::from(seen.exposed.is_empty());
         self.counts.traps += seen.hits.len() as u64;
         self.taken += seen.armed as f64 * self.cost.arm + seen.hits.len() as f64 * self.cost.trap;
+        // Without another thread that runs there is nothing to miss.
+        let pairs =
+            seen.exposed.iter().filter(|(_, tid, _)| others == 0 || *tid != sampled).count();
+        let of = u64::from(self.line_bytes) / WATCHED_BYTES * others.max(1) as u64;
+        let covered = (pairs as f64 / of as f64).min(1.0);
         let (mut met, mut apart) = (false, false);
         // One that has ended left its words to others.
         let is_there = process::ran(self.process.pid, sampled).is_some();
@@ -286,12 +304,13 @@ impl Session {
         if let Some(line) = self.lines.get_mut(start) {
             line.met += u64::from(met);
             line.met_apart += u64::from(apart);
+            line.covered += covered;
         }
         Ok(self.lines.patience(start))
     }
 
-    /// The thread that was sampled, and others: those that run, in turn, and now and then one that sleeps.
-    fn threads_to_watch(&mut self, sampled: u32) -> Vec<u32> {
+    /// The thread that was sampled, and others: those that run, in turn, and now and then one that sleeps. And how many others run.
+    fn threads_to_watch(&mut self, sampled: u32) -> (Vec<u32>, usize) {
         let mut runs: Vec<u32> = self
             .recent
             .iter()
@@ -316,7 +335,7 @@ impl Session {
             let turn = usize::try_from(self.counts.looks / SLEEPS).unwrap_or(0);
             threads.push(all[turn % all.len()]);
         }
-        threads
+        (threads, runs.len())
     }
 
     pub(crate) fn is_over(&self) -> bool {
@@ -347,7 +366,7 @@ impl Session {
     }
 
     /// What was recorded so far.
-    pub(crate) fn recorded(&mut self, ended: Ended) -> (Recording, Counts) {
+    pub(crate) fn recorded(&mut self, ended: Ended) -> (Recording, Counts, Coverage) {
         if self.process.is_alive() {
             self.list();
         }
@@ -355,7 +374,7 @@ impl Session {
     }
 
     /// The same, with what was known of threads a moment ago.
-    pub(crate) fn so_far(&self, ended: Ended) -> (Recording, Counts) {
+    pub(crate) fn so_far(&self, ended: Ended) -> (Recording, Counts, Coverage) {
         let Trouble { lost, left_out, kept } = self.backend.trouble();
         let counts = Counts { lost, left_out, kept, ..self.counts };
         let seconds = self.start.elapsed();
@@ -365,7 +384,9 @@ impl Session {
         let lives: FxHashMap<u32, (u32, Life)> =
             self.threads.iter().map(|(tid, it)| (*tid, (it.id, self.life(*tid, it)))).collect();
         let nanoseconds = u64::try_from(seconds.as_nanos()).unwrap_or(u64::MAX);
-        let (lines, lanes) = self.lines.recorded(&lives, nanoseconds);
+        let is_shared = |line| self.process.is_shared(line);
+        let Recorded { lines, lanes, excludes } =
+            self.lines.recorded(&lives, nanoseconds, &is_shared);
         for lane in lanes {
             let at = usize::try_from(lane.thread).unwrap_or(0).saturating_sub(1);
             if let Some(thread) = threads.get_mut(at) {
@@ -405,7 +426,14 @@ impl Session {
             cpu_seconds,
             processes: vec![process],
         };
-        (recording, counts)
+        let [before, now] = self.times;
+        let coverage = Coverage {
+            cpu_seconds: now.user + now.kernel - before.user - before.kernel,
+            kernel_seconds: now.kernel - before.kernel,
+            excludes,
+            shared: self.process.shared(),
+        };
+        (recording, counts, coverage)
     }
 
     /// Nanoseconds that a thread ran while it was watched. One that ended soon was never asked.

@@ -1,5 +1,6 @@
 //! From a recording to a report: names, words in the model of findings, and what mending would give.
 
+mod evidence;
 mod language;
 pub(crate) mod names;
 mod objects;
@@ -12,13 +13,13 @@ mod words;
 use std::collections::{BTreeMap, BTreeSet};
 
 use tenure_find::{
-    Confidence, Finding, Kind, Level, Observed, Report, Role, Run, Sharing, Source, Storage, Word,
+    Finding, Kind, Level, Observed, Report, Role, Run, Sharing, Source, Storage, Word,
 };
 use tenure_sim::Machine;
 use tenure_types::code::Place;
 
 use crate::contend::{self, Contended};
-use crate::record::{Line, Process, Recording, Watched};
+use crate::record::{Line, Process, Recording};
 
 use names::Names;
 pub use names::Programs;
@@ -67,7 +68,9 @@ pub fn report(
             let share = cost.unwrap_or(accesses as f64 / all_accesses.max(1) as f64);
             finding.score = 100.0 * share;
             // What was seen to cost time says more than what could have happened.
-            let order = (cost.map(|cost| (cost * 1e9) as u64), contended.possible.capped);
+            let is_sure = finding.confidence.level > Level::Low;
+            let cost = cost.map(|cost| (cost * 1e9) as u64);
+            let order = (is_sure, cost, contended.possible.capped);
             found.push((order, at, finding, recorded));
         }
     }
@@ -101,8 +104,9 @@ pub fn report(
     Report::new(Source::Run(run), line_bytes.into(), findings)
 }
 
-/// What the worst has most of: the cost where it was measured, and possible changes of ownership.
-type Order = (Option<u64>, u64);
+/// What the worst has most of: first those that are known well enough, by the cost where it was measured, and by possible changes of
+/// ownership.
+type Order = (bool, Option<u64>, u64);
 
 /// A finding without its rank, score and repairs, and its pattern if it has one.
 fn finding(
@@ -139,26 +143,12 @@ fn finding(
         instances: 1,
         observed: Some(observed),
         measured: None,
-        confidence: Confidence {
-            level: Level::High,
-            placements: 1.0,
-            why: why(process, contended),
-        },
+        confidence: evidence::confidence(process, contended),
         repairs: Vec::new(),
         forecast: None,
         pattern: None,
     };
     (finding, pattern)
-}
-
-fn why(process: &Process, contended: &Contended) -> String {
-    let watched = contended.lines.iter().filter_map(|&line| process.lines[line].watched);
-    match watched.max_by_key(|watched| watched.met) {
-        None => format!("threads used it in {} intervals of 50 ms", contended.possible.buckets),
-        Some(Watched { looks, met, .. }) => {
-            format!("{met} of {looks} looks by breakpoints met other threads on it")
-        }
-    }
 }
 
 fn memory(process: &Process, contended: &Contended, named: &Named, observed: &Observed) -> Memory {
@@ -254,6 +244,7 @@ fn observed(
             let watched = lines().filter_map(|line| line.watched);
             watched.map(|watched| watched.cost).reduce(std::ops::Add::add)
         },
+        evidence: evidence::of(process, contended),
     }
 }
 

@@ -72,7 +72,7 @@ mod tests {
             observed.cost = Some(0.5);
         }
         let page = render(&report);
-        assert!(page.contains("of processor time, at most"));
+        assert!(page.contains("of the time seen, at most"));
         assert!(!page.contains("of contended accesses"));
     }
 

@@ -273,9 +273,25 @@ pub struct Observed {
     pub accesses: u64,
     /// How often its owner could have changed if every thread had had a CPU of its own: at worst.
     pub possible_changes: u64,
-    /// Of a program that was watched as it is: the part of its processor time that the line costs, at most.
+    /// Of a program that was watched: the share of the time that could be seen which the line costs, at most.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<f64>,
+    /// What that rests on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<Evidence>,
+}
+
+/// The samples and looks that a finding of a watched program rests on.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Evidence {
+    /// Samples of threads that had just touched the line.
+    pub samples: u64,
+    /// Looks at the line: each sets breakpoints on some of its words, in some threads, for a few milliseconds.
+    pub looks: u64,
+    /// Looks that met another thread on the line, on another CPU unless there is only one.
+    pub met: u64,
+    /// The ends of the 95 % interval of the share that [`Observed::cost`] estimates.
+    pub share: [f64; 2],
 }
 
 /// What a line is a part of.
@@ -322,11 +338,12 @@ pub struct Confidence {
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Level {
-    /// From types: at fewer than half of the placements.
+    /// From types: at fewer than half of the placements. Of a watched program: the share is not even known to within a factor
+    /// of ten, or rests on one sample or one meeting.
     Low,
-    /// At most placements.
+    /// At most placements. Of a watched program: the share is known to within a factor of ten.
     Medium,
-    /// Wherever it lies.
+    /// Wherever it lies. Of a watched program: the share is known to within a factor of two. Of a run: every access was counted.
     High,
 }
 

@@ -8,8 +8,8 @@ mod map;
 mod measured;
 
 pub use finding::{
-    Code, Confidence, Curve, Finding, Forecast, Kind, Level, Observed, Operation, Origin, Point,
-    Repair, Sharing, Signal, Storage, Use, Word,
+    Code, Confidence, Curve, Evidence, Finding, Forecast, Kind, Level, Observed, Operation, Origin,
+    Point, Repair, Sharing, Signal, Storage, Use, Word,
 };
 pub use map::{Alternative, Cell, Embedder, Line, Means, Move, Suggestion, TypeMap, Unmended};
 pub use measured::{Elsewhere, Measured, MeasuredMember, Recorded};
@@ -226,6 +226,46 @@ pub struct Watched {
     pub trap_us: f64,
     /// Processor seconds that the watcher took for itself, by second.
     pub own: f64,
+    /// How much of the program could be seen, and what that excludes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub coverage: Option<Coverage>,
+}
+
+/// How much of a watched program could be seen, and what that excludes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Coverage {
+    /// Processor time of the program while it was watched, in seconds.
+    pub cpu_seconds: f64,
+    /// The share of that in the kernel, where accesses are not seen.
+    pub kernel: f64,
+    /// The share of the samples that accessed memory at a place which is not known any more.
+    pub unaddressed: f64,
+    /// No line without a finding costs more than this share of the time that could be seen, with 95 % confidence.
+    pub excludes: f64,
+    /// Memory that the program can write and that other processes may have mapped as well: the files' names. What they do
+    /// there is not seen.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shared: Vec<String>,
+}
+
+impl Coverage {
+    /// More than this of the time was not seen: nothing follows from what was.
+    pub(crate) const MOST_UNSEEN: f64 = 0.5;
+
+    /// A line that costs this much would be worth a person's time.
+    pub(crate) const WORTH_FINDING: f64 = 0.1;
+
+    /// The share of the program's processor time that could not be seen.
+    #[must_use]
+    pub fn unseen(&self) -> f64 {
+        1.0 - (1.0 - self.kernel) * (1.0 - self.unaddressed)
+    }
+
+    /// Whether too little was seen for silence to mean anything.
+    #[must_use]
+    pub fn is_too_little(&self) -> bool {
+        self.unseen() > Self::MOST_UNSEEN || self.excludes > Self::WORTH_FINDING
+    }
 }
 
 /// How a program ended.

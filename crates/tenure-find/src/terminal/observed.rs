@@ -6,6 +6,7 @@ use super::map::{self, look};
 use super::text::{Styled, Text, cut, measured};
 use crate::picture::{Marks, Picture, State, is_marked};
 use crate::words::observed::{self as words, Row};
+use crate::words::watched::rests_on;
 use crate::{Finding, Forecast, Level, Observed, Report, Run, maps};
 
 /// Columns of the rank.
@@ -37,7 +38,7 @@ pub(super) fn render(text: &mut Text, report: &Report, run: &Run) {
         text.blank();
         let shares = match &run.watched {
             None => "The shares are of all accesses to contended lines.",
-            Some(_) => "The shares are of the program's processor time, at most.",
+            Some(_) => "The shares are of the time that could be seen, at most.",
         };
         text.quiet(&format!(
             "{shares} Words that are written (!) and that suffer beside \
@@ -50,6 +51,9 @@ pub(super) fn render(text: &mut Text, report: &Report, run: &Run) {
         headline(text, finding);
         text.wrapped(&words::place(finding, observed, report.line_bytes), &margin());
         if report.scope.types.is_empty() {
+            if let Some(rests_on) = rests_on(observed) {
+                text.wrapped(&rests_on, &margin());
+            }
             brief(text, finding);
         } else {
             full(text, report, finding, observed);

@@ -2,6 +2,7 @@
 
 pub(super) mod measured;
 pub(super) mod observed;
+pub(super) mod watched;
 
 use std::cmp::Ordering;
 
@@ -20,6 +21,16 @@ pub(super) fn whole(value: u64) -> String {
 #[allow(clippy::cast_precision_loss)] // It is shown to three digits.
 pub(super) fn ratio(part: u64, of: u64) -> f64 {
     if of == 0 { 0.0 } else { part as f64 / of as f64 }
+}
+
+/// `41 %`; below ten with a decimal.
+pub(crate) fn share(share: f64) -> String {
+    let percent = 100.0 * share;
+    if percent.is_finite() && percent < 9.95 && percent > 0.0 {
+        format!("{percent:.1} %")
+    } else {
+        format!("{percent:.0} %")
+    }
 }
 
 pub(super) fn lines(count: u64) -> String {
@@ -61,7 +72,7 @@ pub(super) fn ranked(report: &Report) -> u64 {
 pub(super) fn score_of(report: &Report, finding: &Finding) -> &'static str {
     match &finding.observed {
         _ if measured::share(report, finding).is_some() => measured::share_of(report),
-        Some(observed) if observed.cost.is_some() => "of processor time, at most",
+        Some(observed) if observed.cost.is_some() => "of the time seen, at most",
         Some(_) => "of contended accesses",
         None => "likely harm",
     }

@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 
 use tenure_report::words::{number, scaled};
 
-use super::{count_of, level, ratio, role, whole};
+pub(crate) use super::share;
+use super::{count_of, level, ratio, role, watched, whole};
 use crate::{
-    Code, Curve, Ended, Finding, Forecast, Kind, Observed, Operation, Point, Repair, Report, Run,
-    Sharing, Storage, Use, Word,
+    Code, Curve, Ended, Finding, Forecast, Kind, Level, Observed, Operation, Point, Repair, Report,
+    Run, Sharing, Storage, Use, Word,
 };
 
 /// How a run went.
@@ -19,23 +20,11 @@ pub(super) fn run(run: &Run) -> String {
         more => format!("{} processes, ", whole(more)),
     };
     if let Some(watched) = &run.watched {
-        let costs = [watched.sample_us, watched.arm_us, watched.trap_us];
         return format!(
-            "{ended} after {} s, {}; {} samples, {} of them with their access; {} by breakpoints, {} hits; watching \
-             took {}{} of its processor time ({} a sample, {} a thread with breakpoints, {} a hit) and {} of a CPU \
-             itself",
+            "{ended} after {} s, {}; {}",
             number(run.seconds),
             count_of(run.threads, "thread"),
-            whole(watched.samples),
-            share(ratio(watched.attributed, watched.samples)),
-            count_of(watched.looks, "look"),
-            whole(watched.traps),
-            if costs.iter().all(|cost| *cost > 0.0) { "" } else { "at least " },
-            share(watched.overhead),
-            microseconds(watched.sample_us),
-            microseconds(watched.arm_us),
-            microseconds(watched.trap_us),
-            share(watched.own),
+            watched::did(watched)
         );
     }
     format!(
@@ -45,11 +34,6 @@ pub(super) fn run(run: &Run) -> String {
         scaled_whole(run.accesses),
         share(ratio(run.contended, run.accesses)),
     )
-}
-
-/// What it takes; nothing was measured where the machine was too busy.
-fn microseconds(cost: f64) -> String {
-    if cost > 0.0 { format!("{} µs", number(cost)) } else { "an unknown time".to_owned() }
 }
 
 pub(crate) fn ended(run: &Run) -> String {
@@ -63,16 +47,24 @@ pub(crate) fn ended(run: &Run) -> String {
 
 pub(super) fn found(report: &Report, run: &Run) -> String {
     let shown = report.findings.len() as u64;
-    match (report.scope.findings.max(shown), shown) {
+    let all = report.scope.findings.max(shown);
+    let doubtful =
+        report.findings.iter().filter(|it| it.confidence.level == Level::Low).count() as u64;
+    let coverage = run.watched.as_ref().and_then(|watched| watched.coverage.as_ref());
+    let found = match (all, shown) {
         _ if run.processes == 0 => "Nothing was recorded: no instrumented program ran.".to_owned(),
         (0, _) if run.contended > 0 => {
             "No cache line changed hands often enough to matter.".to_owned()
         }
+        (0, _) if coverage.is_some() => String::new(),
         (0, _) => "No cache line was contended.".to_owned(),
+        _ if doubtful > 0 && coverage.is_some() => watched::doubtful(all - doubtful, doubtful),
         (1, 1) => "1 contended line.".to_owned(),
         (all, shown) if all == shown => format!("{} contended lines, the worst first.", whole(all)),
         (all, shown) => format!("{} contended lines; {}.", whole(all), worst(shown)),
-    }
+    };
+    let excluded = run.watched.as_ref().and_then(|it| watched::excluded(it, all > 0));
+    [found, excluded.unwrap_or_default()].join(" ").trim().to_owned()
 }
 
 /// `these are the worst 20`.
@@ -92,6 +84,7 @@ pub(crate) fn missing(report: &Report, run: &Run) -> Vec<String> {
             whole(run.dropped)
         ));
     }
+    all.extend(run.watched.as_ref().and_then(|it| watched::shared(it)));
     all.extend(names(report));
     all
 }
@@ -123,16 +116,6 @@ fn names(report: &Report) -> Option<String> {
         part(members),
         part(lines)
     ))
-}
-
-/// `41 %`; below ten with a decimal.
-pub(crate) fn share(share: f64) -> String {
-    let percent = 100.0 * share;
-    if percent.is_finite() && percent < 9.95 && percent > 0.0 {
-        format!("{percent:.1} %")
-    } else {
-        format!("{percent:.0} %")
-    }
 }
 
 #[allow(clippy::cast_precision_loss)] // Two digits are shown.
@@ -265,8 +248,10 @@ pub(crate) fn per_second(count: u64, seconds: f64) -> f64 {
 /// What is known of a line, and how sure that is: a sentence or two.
 pub(crate) fn evidence(finding: &Finding, observed: &Observed) -> String {
     if let Some(cost) = observed.cost {
+        let interval = observed.evidence.as_ref().map(watched::interval);
+        let interval = interval.map(|it| format!(", {it}")).unwrap_or_default();
         return format!(
-            "At most {} of the program's processor time. Confidence {}: {}.",
+            "At most {} of the time that could be seen{interval}. Confidence {}: {}.",
             share(cost),
             level(finding.confidence.level),
             finding.confidence.why,

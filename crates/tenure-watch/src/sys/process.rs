@@ -98,7 +98,16 @@ pub(crate) struct Map {
     pub(crate) end: u64,
     offset: u64,
     is_code: bool,
+    /// Whether others that have mapped it see what this process writes there.
+    is_shared: bool,
     path: String,
+}
+
+/// Processor time of a process, in seconds.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Times {
+    pub(crate) user: f64,
+    pub(crate) kernel: f64,
 }
 
 impl Process {
@@ -141,6 +150,11 @@ impl Process {
         stat.rsplit_once(") ").is_some_and(|(_, rest)| !has_ended(rest))
     }
 
+    /// Processor time of all its threads so far, also of those that have ended.
+    pub(crate) fn times(&self) -> Option<Times> {
+        times(&fs::read_to_string(format!("/proc/{}/stat", self.pid)).ok()?)
+    }
+
     /// The program's file.
     pub(crate) fn program(&self) -> Option<String> {
         let path = fs::read_link(format!("/proc/{}/exe", self.pid)).ok()?;
@@ -172,6 +186,20 @@ impl Process {
     /// Whether an address lies in memory that the program allocates from.
     pub(crate) fn is_anonymous(&self, address: u64) -> bool {
         self.map(address).is_some_and(|map| map.path.is_empty() || map.path == "[heap]")
+    }
+
+    /// Whether other processes may write at an address, too.
+    pub(crate) fn is_shared(&self, address: u64) -> bool {
+        self.map(address).is_some_and(|map| map.is_shared)
+    }
+
+    /// The names of the memory that it can write and that other processes may have mapped, too.
+    pub(crate) fn shared(&self) -> Vec<String> {
+        let shared = self.maps.iter().filter(|map| map.is_shared);
+        let mut names: Vec<String> = shared.map(|map| map.path.clone()).collect();
+        names.sort();
+        names.dedup();
+        names
     }
 
     /// Eight bytes of its memory.
@@ -247,14 +275,35 @@ fn parsed(line: &str) -> Option<Map> {
     let (start, end) = words.next()?.split_once('-')?;
     let (flags, offset) = (words.next()?, words.next()?);
     let path = line.find('/').or_else(|| line.find('[')).map_or("", |at| &line[at..]);
+    // Rings of perf and io_uring (`anon_inode:[...]`), and devices, are shared with the kernel.
+    let is_of_kernel = || !path.starts_with('/') || path.starts_with("/dev/") && !is_memory(path);
     let number = |text| u64::from_str_radix(text, 16).ok();
     Some(Map {
         start: number(start)?,
         end: number(end)?,
         offset: number(offset)?,
         is_code: flags.contains('x'),
+        is_shared: flags.contains('w') && flags.contains('s') && !is_of_kernel(),
         path: path.to_owned(),
     })
+}
+
+/// Whether a file of `/dev` is memory, and no device.
+fn is_memory(path: &str) -> bool {
+    path.starts_with("/dev/shm/")
+        || path.starts_with("/dev/zero")
+        || path.starts_with("/dev/hugepages/")
+}
+
+/// Processor time, from a process's `stat`.
+fn times(stat: &str) -> Option<Times> {
+    let (_, rest) = stat.rsplit_once(") ")?;
+    let mut rest = rest.split(' ').skip(11);
+    let mut seconds = || {
+        let ticks: u32 = rest.next()?.parse().ok()?;
+        Some(f64::from(ticks) / rustix::param::clock_ticks_per_second() as f64)
+    };
+    Some(Times { user: seconds()?, kernel: seconds()? })
 }
 
 /// The process that traces this one.
@@ -358,6 +407,30 @@ mod tests {
         assert_eq!(number_inside("Pid:\t300\nNSpid:\t300\t12\t7\n"), Some(7));
         assert_eq!(number_inside("NSpid:\t300\n"), None);
         assert_eq!(number_inside(""), None);
+    }
+
+    #[test]
+    fn memory_that_processes_share_is_told_from_devices_and_from_the_rings_of_the_kernel() {
+        for (line, expected) in [
+            ("7f0000000000-7f0000001000 rw-s 00000000 00:01 9 /dev/zero (deleted)", true),
+            ("7f0000000000-7f0000001000 rw-s 00000000 00:1a 4 /dev/shm/PostgreSQL.1", true),
+            ("7f0000000000-7f0000001000 rw-s 00000000 00:01 4 /memfd:ring (deleted)", true),
+            ("7f0000000000-7f0000001000 rw-s 00000000 00:01 4 /SYSV00000000 (deleted)", true),
+            ("7f0000000000-7f0000001000 r--s 00000000 08:01 4 /usr/lib/locale/C.utf8", false),
+            ("7f0000000000-7f0000001000 rw-p 00000000 08:01 4 /usr/lib/libc.so.6", false),
+            ("7f0000000000-7f0000001000 rw-s 00000000 00:0e 4 anon_inode:[perf_event]", false),
+            ("7f0000000000-7f0000001000 rw-s 00000000 00:05 4 /dev/dri/card0", false),
+        ] {
+            assert_eq!(parsed(line).unwrap().is_shared, expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn times_are_read_behind_a_name_with_brackets() {
+        let ticks = rustix::param::clock_ticks_per_second();
+        let stat = format!("7 (a) b) R 1 2 3 4 5 6 7 8 9 10 {} {} 0", 3 * ticks, 2 * ticks);
+        let times = times(&stat).unwrap();
+        assert_eq!((times.user, times.kernel), (3.0, 2.0));
     }
 
     #[test]

@@ -1,0 +1,108 @@
+//! What a finding rests on, and how sure it is.
+
+use tenure_find::{Confidence, Evidence, Level};
+
+use crate::contend::Contended;
+use crate::proportion::interval;
+use crate::record::{Process, Watched};
+
+/// A share that is known to within this factor is known well.
+const WELL: f64 = 2.0;
+
+/// A share that is known to within this factor is known roughly.
+const ROUGHLY: f64 = 10.0;
+
+/// The samples and looks at a finding's lines; `None` if every access was counted.
+pub(super) fn of(process: &Process, contended: &Contended) -> Option<Evidence> {
+    let watched = contended.lines.iter().filter_map(|&line| process.lines[line].watched);
+    watched.reduce(together).map(evidence)
+}
+
+fn together(one: Watched, other: Watched) -> Watched {
+    Watched {
+        samples: one.samples + other.samples,
+        of: one.of.max(other.of),
+        looks: one.looks + other.looks,
+        met: one.met + other.met,
+        cost: one.cost + other.cost,
+    }
+}
+
+/// The share is a product: of the samples on the line, and of the looks that met another thread there. So is its interval.
+fn evidence(watched: Watched) -> Evidence {
+    let Watched { samples, of, looks, met, cost } = watched;
+    let [fewest, most] = interval(samples as f64, of as f64);
+    let [rarely, often] = interval(met as f64, looks as f64);
+    let share = [(fewest * rarely).min(cost), (most * often).max(cost)];
+    Evidence { samples, looks, met, share }
+}
+
+/// How sure a finding is, and why.
+pub(super) fn confidence(process: &Process, contended: &Contended) -> Confidence {
+    let (level, why) = match of(process, contended) {
+        None => {
+            let buckets = contended.possible.buckets;
+            (Level::High, format!("threads used it in {buckets} intervals of 50 ms"))
+        }
+        Some(evidence) => (level(&evidence), why(&evidence)),
+    };
+    Confidence { level, placements: 1.0, why }
+}
+
+fn level(evidence: &Evidence) -> Level {
+    let [low, high] = evidence.share;
+    match high / low {
+        // One sample, or one meeting, may be chance.
+        _ if evidence.samples < 2 || evidence.met < 2 => Level::Low,
+        ..WELL => Level::High,
+        ..ROUGHLY => Level::Medium,
+        _ => Level::Low,
+    }
+}
+
+fn why(evidence: &Evidence) -> String {
+    let &Evidence { samples, looks, met, .. } = evidence;
+    let plural = if samples == 1 { "" } else { "s" };
+    format!(
+        "{samples} sample{plural}, and {met} of {looks} looks by breakpoints met another thread on it"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(samples: u64, of: u64, met: u64, looks: u64) -> Evidence {
+        let cost = samples as f64 / of as f64 * met as f64 / looks as f64;
+        evidence(Watched { samples, of, looks, met, cost })
+    }
+
+    #[test]
+    fn one_sample_of_many_is_no_fact_however_many_looks_met_a_thread() {
+        for (about, evidence, expected) in [
+            ("each of bind9's four findings", of(1, 197, 9, 10), Level::Low),
+            ("one meeting", of(150, 197, 1, 50), Level::Low),
+            ("a few of both", of(10, 197, 8, 10), Level::Medium),
+            ("half of the samples, and most looks", of(100, 197, 45, 50), Level::High),
+            ("two samples are all that there are", of(2, 2, 2, 2), Level::Medium),
+        ] {
+            assert_eq!(level(&evidence), expected, "{about}: {evidence:?}");
+            let [low, high] = evidence.share;
+            assert!(0.0 < low && low < high && high <= 1.0, "{about}: {evidence:?}");
+        }
+    }
+
+    #[test]
+    fn the_interval_of_several_lines_has_their_cost_in_it() {
+        let line = |samples, met| Watched {
+            samples,
+            of: 100,
+            looks: 10,
+            met,
+            cost: samples as f64 / 100.0,
+        };
+        let both = evidence(together(line(40, 1), line(2, 10)));
+        assert_eq!((both.samples, both.looks, both.met), (42, 20, 11));
+        assert!(both.share[0] <= 0.42 && both.share[1] >= 0.42, "{both:?}");
+    }
+}

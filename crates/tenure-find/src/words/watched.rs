@@ -1,0 +1,265 @@
+//! What watching a program showed, how sure that is, and what it excludes, in words.
+
+use tenure_report::words::number;
+
+use super::{count_of, ratio, share, whole};
+use crate::{Coverage, Evidence, Observed, Watched};
+
+/// What watching did, and what it cost.
+pub(super) fn did(watched: &Watched) -> String {
+    let costs = [watched.sample_us, watched.arm_us, watched.trap_us];
+    let unaddressed = watched.coverage.as_ref().map_or(0.0, |coverage| coverage.unaddressed);
+    let lost = match unaddressed {
+        0.0 => String::new(),
+        lost => format!(" and {} without an address", share(lost)),
+    };
+    format!(
+        "{}, {} of them with their access{lost}; {} by breakpoints, {}; watching took {}{} of its processor time \
+         ({} a sample, {} a thread with breakpoints, {} a hit) and {} of a CPU itself",
+        count_of(watched.samples, "sample"),
+        share(ratio(watched.attributed, watched.samples)),
+        count_of(watched.looks, "look"),
+        count_of(watched.traps, "hit"),
+        if costs.iter().all(|cost| *cost > 0.0) { "" } else { "at least " },
+        share(watched.overhead),
+        microseconds(watched.sample_us),
+        microseconds(watched.arm_us),
+        microseconds(watched.trap_us),
+        share(watched.own),
+    )
+}
+
+/// What it takes; nothing was measured where the machine was too busy.
+fn microseconds(cost: f64) -> String {
+    if cost > 0.0 { format!("{} µs", number(cost)) } else { "an unknown time".to_owned() }
+}
+
+/// `12 to 31 % with 95 % confidence`.
+pub(super) fn interval(evidence: &Evidence) -> String {
+    let [low, high] = evidence.share.map(share);
+    format!("{} to {high} with 95 % confidence", low.trim_end_matches(" %"))
+}
+
+/// What a finding rests on: `100 samples, 45 of 50 looks met another thread: 12 to 31 % with 95 % confidence`.
+pub(crate) fn rests_on(observed: &Observed) -> Option<String> {
+    let evidence = observed.evidence.as_ref()?;
+    let &Evidence { samples, looks, met, .. } = evidence;
+    let (samples, looks) = (count_of(samples, "sample"), count_of(looks, "look"));
+    Some(format!("{samples}, {} of {looks} met another thread: {}", whole(met), interval(evidence)))
+}
+
+/// How many lines are contended, and how many only may be.
+pub(super) fn doubtful(sure: u64, doubtful: u64) -> String {
+    let were_seen = if doubtful == 1 { "it was seen" } else { "they were seen" };
+    match sure {
+        0 => format!(
+            "{} may be contended: {were_seen} too rarely to be sure.",
+            count_of(doubtful, "line")
+        ),
+        _ => format!(
+            "{}, and {} that may be: {were_seen} too rarely to be sure.",
+            count_of(sure, "contended line"),
+            whole(doubtful)
+        ),
+    }
+}
+
+/// What follows for the lines without a finding: a bound on what they cost, or that too little was seen to say, why, and what to
+/// do. `None` for reports of older versions.
+pub(super) fn excluded(watched: &Watched, has_findings: bool) -> Option<String> {
+    let coverage = watched.coverage.as_ref()?;
+    if coverage.is_too_little() {
+        let of = if has_findings { "other cache lines are" } else { "a cache line is" };
+        return Some(format!(
+            "Too little seen to say whether {of} contended. {}",
+            reasons(watched, coverage).join(" ")
+        ));
+    }
+    let (none, none_costs) = match has_findings {
+        true => ("", "No other line costs"),
+        false => ("No contended cache line was found: ", "none costs"),
+    };
+    let most = share(coverage.excludes);
+    let unseen = unseen(coverage).map(|unseen| format!(" {unseen}")).unwrap_or_default();
+    Some(format!(
+        "{none}{none_costs} more than {most} of the time that could be seen, with 95 % confidence.{unseen}"
+    ))
+}
+
+/// `12 % of the time could not be seen: 9.0 % was in the kernel, and 3.0 % in samples without an address.`
+fn unseen(coverage: &Coverage) -> Option<String> {
+    /// Less than this is shown as nothing.
+    const NOTHING: f64 = 0.0005;
+    let unaddressed = (1.0 - coverage.kernel) * coverage.unaddressed;
+    let parts =
+        [(coverage.kernel, "was in the kernel"), (unaddressed, "in samples without an address")];
+    let parts = parts.iter().filter(|(part, _)| *part >= NOTHING);
+    let parts: Vec<_> = parts.map(|(part, what)| format!("{} {what}", share(*part))).collect();
+    let all = share(coverage.unseen());
+    (!parts.is_empty())
+        .then(|| format!("{all} of the time could not be seen: {}.", parts.join(", and ")))
+}
+
+/// Why too little was seen, and what to do about it: each a sentence.
+fn reasons(watched: &Watched, coverage: &Coverage) -> Vec<String> {
+    /// The kernel's times have hundredths of a second.
+    const NOTHING: f64 = 0.02;
+    if coverage.cpu_seconds < NOTHING && watched.samples == 0 {
+        return vec!["The program used no processor time: watch it under load.".to_owned()];
+    }
+    let mut all = Vec::new();
+    let is_unseen = coverage.unseen() > Coverage::MOST_UNSEEN;
+    if is_unseen && coverage.kernel >= coverage.unaddressed {
+        all.push(format!(
+            "{} of the processor time was in the kernel, where `tenure watch` sees nothing: `perf top` as root shows what the \
+             kernel does.",
+            share(coverage.kernel)
+        ));
+    } else if is_unseen {
+        all.push(format!(
+            "{} of the samples accessed memory at an address that is not known any more: `tenure run` counts every access.",
+            share(coverage.unaddressed)
+        ));
+    }
+    let is_of_others = !coverage.shared.is_empty();
+    if coverage.excludes > Coverage::WORTH_FINDING {
+        let others = if is_of_others { ", or other processes cause that" } else { "" };
+        all.push(format!(
+            "With {} and {} a line may cost up to {} of the time{others}: watch longer (--for), under load, or more often \
+             (--rate, --arms).",
+            count_of(watched.samples, "sample"),
+            count_of(watched.looks, "look"),
+            share(coverage.excludes)
+        ));
+    }
+    all
+}
+
+/// Memory that other processes may write, too.
+pub(super) fn shared(watched: &Watched) -> Option<String> {
+    /// Names that a sentence has.
+    const MOST: usize = 3;
+    let shared = &watched.coverage.as_ref()?.shared;
+    let names = match shared.len() {
+        0 => return None,
+        all if all <= MOST => shared.join(", "),
+        all => format!("{} and {} more", shared[..MOST].join(", "), all - MOST),
+    };
+    Some(format!(
+        "Other processes may use memory that this one shares ({names}): what they do there was not seen."
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Source, fixtures};
+
+    fn watched(coverage: Coverage, samples: u64, looks: u64) -> Watched {
+        let Source::Run(run) = fixtures::watched().source else { panic!("a run") };
+        Watched { samples, looks, coverage: Some(coverage), ..*run.watched.unwrap() }
+    }
+
+    fn seen() -> Coverage {
+        Coverage {
+            cpu_seconds: 4.0,
+            kernel: 0.0,
+            unaddressed: 0.0,
+            excludes: 0.03,
+            shared: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn silence_comes_with_a_bound_and_with_what_could_not_be_seen() {
+        for (coverage, expected) in [
+            (
+                seen(),
+                "No contended cache line was found: none costs more than 3.0 % of the time that could be seen, with 95 % \
+                 confidence.",
+            ),
+            (
+                Coverage { kernel: 0.09, unaddressed: 0.0330, ..seen() },
+                "No contended cache line was found: none costs more than 3.0 % of the time that could be seen, with 95 % \
+                 confidence. 12 % of the time could not be seen: 9.0 % was in the kernel, and 3.0 % in samples without an \
+                 address.",
+            ),
+        ] {
+            assert_eq!(excluded(&watched(coverage, 400, 80), false).unwrap(), expected);
+        }
+    }
+
+    #[test]
+    fn too_little_seen_is_said_with_the_reason_and_what_to_do() {
+        for (coverage, samples, looks, why) in [
+            (
+                Coverage { excludes: 0.8, ..seen() },
+                2,
+                0,
+                "With 2 samples and 0 looks a line may cost up to 80 % of the time: watch longer",
+            ),
+            (Coverage { excludes: 1.0, ..seen() }, 219, 0, "With 219 samples and 0 looks"),
+            (
+                Coverage { kernel: 0.93, ..seen() },
+                5,
+                1,
+                "93 % of the processor time was in the kernel, where `tenure watch` sees nothing",
+            ),
+            (
+                Coverage { kernel: 0.3, unaddressed: 0.4, ..seen() },
+                400,
+                1,
+                "`tenure run` counts every access",
+            ),
+            (
+                Coverage { excludes: 0.9, shared: vec!["/dev/shm/a".to_owned()], ..seen() },
+                400,
+                100,
+                "or other processes cause that",
+            ),
+            (
+                Coverage { cpu_seconds: 0.0, excludes: 1.0, ..seen() },
+                0,
+                0,
+                "The program used no processor time: watch it under load.",
+            ),
+        ] {
+            let said = excluded(&watched(coverage, samples, looks), false).unwrap();
+            assert!(
+                said.starts_with("Too little seen to say whether a cache line is contended. "),
+                "{said}"
+            );
+            assert!(said.contains(why), "{said}");
+        }
+    }
+
+    #[test]
+    fn lines_that_rest_on_a_sample_are_no_facts() {
+        assert_eq!(
+            doubtful(0, 4),
+            "4 lines may be contended: they were seen too rarely to be sure."
+        );
+        assert_eq!(
+            doubtful(1, 1),
+            "1 contended line, and 1 that may be: it was seen too rarely to be sure."
+        );
+        let text =
+            crate::terminal::render(&fixtures::watched(), tenure_report::terminal::Style::PLAIN);
+        assert!(text.contains("confidence low"), "{text}");
+        assert!(text.contains("1 sample, 3 of 4 looks met another thread"), "{text}");
+    }
+
+    #[test]
+    fn memory_that_other_processes_map_is_named() {
+        let with = |names: &[&str]| {
+            let shared = names.iter().map(|it| (*it).to_owned()).collect();
+            shared_of(Coverage { shared, ..seen() })
+        };
+        fn shared_of(coverage: Coverage) -> Option<String> {
+            shared(&watched(coverage, 1, 1))
+        }
+        assert_eq!(with(&[]), None);
+        assert!(with(&["/dev/shm/a"]).unwrap().contains("(/dev/shm/a)"));
+        assert!(with(&["/a", "/b", "/c", "/d"]).unwrap().contains("(/a, /b, /c and 1 more)"));
+    }
+}
