@@ -136,9 +136,14 @@ impl<M: Threads> Table<M> {
         // Relaxed: as in `own`.
         let mut row = place.load(Ordering::Relaxed);
         if row.is_null() {
-            row = Box::into_raw(Box::new(Isolated::new(Segments::new())));
-            // Release: pairs with the Acquire in `all`: the row is initialised.
-            place.store(row, Ordering::Release);
+            let new = Box::new(Isolated::new(Segments::new()));
+            // Again: the allocator may have come here, and given this thread a row.
+            row = place.load(Ordering::Relaxed);
+            if row.is_null() {
+                row = Box::into_raw(new);
+                // Release: pairs with the Acquire in `all`: the row is initialised.
+                place.store(row, Ordering::Release);
+            }
         }
         if self.is_at_hand() {
             M::numbered_word(|word| word.set(row.cast_const().cast()));

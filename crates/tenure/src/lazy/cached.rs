@@ -370,7 +370,12 @@ impl<T, S: Revoking> Published<T, S> {
         if !place.load(Ordering::Relaxed).is_null() {
             return None;
         }
-        let (_, slot) = self.domain.inner().acquire_slot();
+        let (number, slot) = self.domain.inner().acquire_slot();
+        if !place.load(Ordering::Relaxed).is_null() {
+            // The allocator has read on this thread.
+            self.domain.inner().release_slot(number);
+            return None;
+        }
         place.store((&raw const *slot).cast_mut(), Ordering::Relaxed);
         Some(slot)
     }

@@ -1,9 +1,10 @@
 //! [`Closing`]: waits for the end of a value.
 
 use crate::wake::{block_on, wake_all};
-use alloc::collections::BTreeMap;
+use alloc::boxed::Box;
 use core::fmt;
 use core::future::Future;
+use core::mem;
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 use core::time::Duration;
@@ -20,6 +21,7 @@ pub struct Closing {
     number: u64,
 }
 
+/// Under its lock no user's code runs, nor the allocator, which may be one: it could come back to the lock.
 #[derive(Default)]
 struct State(Mutex<Waiting>);
 
@@ -27,8 +29,51 @@ struct State(Mutex<Waiting>);
 struct Waiting {
     has_ended: bool,
     closings: u64,
-    /// By the closing's number.
-    wakers: BTreeMap<u64, Waker>,
+    places: Places,
+}
+
+/// A list of the closings that are there: few.
+#[derive(Default)]
+struct Places(Option<Box<Place>>);
+
+struct Place {
+    /// Of the closing.
+    number: u64,
+    waker: Option<Waker>,
+    next: Places,
+}
+
+impl Places {
+    fn find(&mut self, number: u64) -> Option<&mut Place> {
+        let mut places = self.0.as_deref_mut();
+        while let Some(place) = places {
+            if place.number == number {
+                return Some(place);
+            }
+            places = place.next.0.as_deref_mut();
+        }
+        None
+    }
+
+    fn remove(&mut self, number: u64) -> Option<Box<Place>> {
+        let mut places = self;
+        while places.0.as_ref()?.number != number {
+            places = &mut places.0.as_mut()?.next;
+        }
+        let mut place = places.0.take()?;
+        places.0 = place.next.0.take();
+        Some(place)
+    }
+}
+
+impl Iterator for Places {
+    type Item = Option<Waker>;
+
+    fn next(&mut self) -> Option<Option<Waker>> {
+        let place = self.0.take()?;
+        self.0 = place.next.0;
+        Some(place.waker)
+    }
 }
 
 impl State {
@@ -47,10 +92,16 @@ impl Ending {
     }
 
     pub(super) fn closing(&self) -> Closing {
-        let state = Arc::clone(self.0.get_or_init(Arc::default));
+        // Made before the cell is locked to be initialised.
+        let state = self.0.get().cloned().unwrap_or_default();
+        let state = Arc::clone(self.0.get_or_init(|| state));
+        let mut place = Box::new(Place { number: 0, waker: None, next: Places::default() });
         let mut waiting = state.lock();
         waiting.closings += 1;
         let number = waiting.closings;
+        place.number = number;
+        place.next = mem::take(&mut waiting.places);
+        waiting.places = Places(Some(place));
         drop(waiting);
         Closing { state, number }
     }
@@ -68,9 +119,9 @@ impl Ended {
         let Some(state) = self.0 else { return };
         let mut waiting = state.lock();
         waiting.has_ended = true;
-        let wakers = core::mem::take(&mut waiting.wakers);
+        let places = mem::take(&mut waiting.places);
         drop(waiting);
-        wake_all(wakers.into_values());
+        wake_all(places.flatten());
     }
 }
 
@@ -85,14 +136,15 @@ impl Future for Closing {
     type Output = ();
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        let waker = context.waker().clone();
+        // Dropped when the lock is released: the waker of before, if it was polled.
+        let mut waker = Some(context.waker().clone());
         let mut waiting = self.state.lock();
         if waiting.has_ended {
             return Poll::Ready(());
         }
-        let old = waiting.wakers.insert(self.number, waker);
-        drop(waiting);
-        drop(old);
+        if let Some(place) = waiting.places.find(self.number) {
+            mem::swap(&mut place.waker, &mut waker);
+        }
         Poll::Pending
     }
 }
@@ -100,7 +152,7 @@ impl Future for Closing {
 impl Drop for Closing {
     fn drop(&mut self) {
         // Dropped when the lock is released.
-        let _waker = self.state.lock().wakers.remove(&self.number);
+        let _place = self.state.lock().places.remove(self.number);
     }
 }
 

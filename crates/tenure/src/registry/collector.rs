@@ -22,8 +22,8 @@
 //!   owner:   make the memory unreachable         heavy barrier    note the words that say `reading`
 //! ```
 //!
-//! 1. **A word** and a **retire list** are written by the thread that has their number: the list not while a function
-//!    that frees memory runs, which may retire more.
+//! 1. **A word** and a **retire list** are written by the thread that has their number: the list not while other code
+//!    runs that may retire more: functions that free memory, and the allocator.
 //! 2. **A reader that is not noted finds nothing of the batch**, as the barriers let at most one side miss the other's
 //!    store.
 //! 3. **Batches are freed in order.** A section that delays the first one was noted by the later ones too.
@@ -42,7 +42,7 @@ use crate::segments::Segments;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::marker::PhantomData;
-use core::mem::ManuallyDrop;
+use core::mem::{self, ManuallyDrop};
 
 /// Of a word: the number of guards. One more than fits is [refused](refuse).
 const DEPTH: u64 = (1 << 14) - 1;
@@ -52,6 +52,9 @@ const DUE: u64 = 1 << 14;
 const BORROWED: u64 = 1 << 15;
 /// The unit in which a word counts sections. If they wrap around, a batch waits for a section too many at worst.
 const SECTION: u64 = 1 << 16;
+
+/// A retire list that has no room gets room for as many. A thread may retire nothing for long, so it has none before.
+const MIN_ROOM: usize = 4;
 
 /// A scheme of grace periods.
 pub struct Collector<M: Threads> {
@@ -76,12 +79,13 @@ unsafe impl<M: Memory> Sync for Local<M> {}
 struct RetireList {
     /// Not in a batch yet.
     retired: Vec<Retired>,
-    /// The oldest first.
+    /// The oldest first. A call that frees memory takes them out.
     batches: VecDeque<Batch>,
-    /// A call further up the stack is freeing memory.
+    /// A call is freeing memory.
     is_freeing: bool,
 }
 
+#[derive(Clone, Copy)]
 struct Retired {
     memory: *mut (),
     free: unsafe fn(*mut ()),
@@ -171,20 +175,9 @@ impl<M: Threads> Collector<M> {
     /// Makes a batch if enough is retired, and frees the batches whose grace period is over. The calling thread has the
     /// number of `local`, and is not reading.
     fn collect(&self, local: &Local<M>) {
-        /// Clears `is_freeing`, also if a function that frees memory panics.
-        struct Freeing<'l, M: Memory>(&'l Local<M>);
-        impl<M: Memory> Drop for Freeing<'_, M> {
-            fn drop(&mut self) {
-                self.0.with_list(|list| list.is_freeing = false);
-            }
-        }
-
-        if local.with_list(|list| core::mem::replace(&mut list.is_freeing, true)) {
-            return;
-        }
-        let _freeing = Freeing(local);
+        let Some(mut freeing) = Freeing::begin(local) else { return };
         // Functions that free memory may retire enough for the next batch.
-        while let Some(retired) = local.with_list(|list| list.take_retired(self.batch)) {
+        while let Some(retired) = local.take_retired(self.batch) {
             // Pairs with the light barrier in `enter`.
             M::heavy_barrier();
             let sections = self.locals.snapshot().filter_map(|(thread, local)| {
@@ -193,10 +186,8 @@ impl<M: Threads> Collector<M> {
                 (word & DEPTH != 0).then_some(Section { thread, section: word / SECTION })
             });
             let batch = Batch { retired, sections: sections.collect() };
-            local.with_list(|list| list.batches.push_back(batch));
-            let next =
-                || local.with_list(|list| list.take_oldest(|section| self.has_ended(section)));
-            while let Some(free) = next() {
+            freeing.batches.push_back(batch);
+            while let Some(free) = freeing.take_oldest(|section| self.has_ended(section)) {
                 free.into_iter().for_each(Retired::free);
             }
         }
@@ -220,17 +211,64 @@ fn refuse() -> ! {
 }
 
 impl<M: Memory> Local<M> {
-    /// For the thread that has the number, or the owner of the collector. `act` must not come here again.
+    /// For the thread that has the number, or the owner of the collector. `act` must not come here again: it neither
+    /// allocates nor frees.
     fn with_list<R>(&self, act: impl FnOnce(&mut RetireList) -> R) -> R {
-        // SAFETY: rule 1: one thread, and `act` frees nothing, so it does not come here again.
+        // SAFETY: rule 1: one thread, which does not come here again: the allocator, which may, is not called.
         self.retire_list.with_mut(|list| act(unsafe { &mut *list }))
+    }
+
+    /// Adds to the list. Returns how many are in no batch yet.
+    fn add(&self, retired: Retired) -> usize {
+        let mut room = Vec::new();
+        loop {
+            match self.with_list(|list| list.push(retired, &mut room)) {
+                Ok(count) => return count,
+                Err(capacity) => room = Vec::with_capacity(capacity),
+            }
+        }
+    }
+
+    /// What is in no batch yet, if it is enough for one. For the call that frees.
+    fn take_retired(&self, batch: usize) -> Option<Vec<Retired>> {
+        if self.with_list(|list| list.retired.len()) < batch {
+            return None;
+        }
+        let next = Vec::with_capacity(batch);
+        Some(self.with_list(|list| mem::replace(&mut list.retired, next)))
     }
 }
 
 impl RetireList {
-    fn take_retired(&mut self, batch: usize) -> Option<Vec<Retired>> {
-        let next = || Vec::with_capacity(batch);
-        (self.retired.len() >= batch).then(|| core::mem::replace(&mut self.retired, next()))
+    /// Adds `retired`. If there is no room, moves to `room`, if that is larger; otherwise returns how large it has to be.
+    fn push(&mut self, retired: Retired, room: &mut Vec<Retired>) -> Result<usize, usize> {
+        let length = self.retired.len();
+        if length == self.retired.capacity() {
+            if room.capacity() <= length {
+                return Err((2 * length).max(MIN_ROOM));
+            }
+            // Does not allocate, as `room` is empty and large enough.
+            room.append(&mut self.retired);
+            mem::swap(room, &mut self.retired);
+        }
+        self.retired.push(retired);
+        Ok(length + 1)
+    }
+}
+
+/// The call that frees a thread's batches, which has them. Dropped, also by a panic, it puts back those that are left.
+struct Freeing<'l, M: Memory> {
+    local: &'l Local<M>,
+    batches: VecDeque<Batch>,
+}
+
+impl<'l, M: Memory> Freeing<'l, M> {
+    /// `None` if a call further up the stack frees.
+    fn begin(local: &'l Local<M>) -> Option<Self> {
+        local.with_list(|list| {
+            let begins = !mem::replace(&mut list.is_freeing, true);
+            begins.then(|| Self { local, batches: mem::take(&mut list.batches) })
+        })
     }
 
     /// The contents of the oldest batch, if its grace period is over.
@@ -246,6 +284,17 @@ impl RetireList {
     }
 }
 
+impl<M: Memory> Drop for Freeing<'_, M> {
+    fn drop(&mut self) {
+        let Self { local, batches } = self;
+        local.with_list(|list| {
+            // The list's own is empty, and has no memory.
+            mem::swap(&mut list.batches, batches);
+            list.is_freeing = false;
+        });
+    }
+}
+
 impl Retired {
     fn free(self) {
         // SAFETY: promised to `Guard::retire`, and the grace period is over.
@@ -258,7 +307,7 @@ impl<M: Threads> Drop for Collector<M> {
         for (thread, local) in self.locals.snapshot() {
             // A lost thread may have been changing its list: leak that.
             if !M::is_lost(thread as usize) {
-                let RetireList { retired, batches, .. } = local.with_list(core::mem::take);
+                let RetireList { retired, batches, .. } = local.with_list(mem::take);
                 let batches = batches.into_iter().flat_map(|batch| batch.retired);
                 batches.chain(retired).for_each(Retired::free);
             }
@@ -284,11 +333,7 @@ impl<M: Threads> Guard<'_, M> {
     ///
     /// Any thread may call `free`. Threads that begin a read section from now on do not find the memory.
     pub unsafe fn retire(&self, memory: *mut (), free: unsafe fn(*mut ())) {
-        let retired = self.local.with_list(|list| {
-            list.retired.push(Retired { memory, free });
-            list.retired.len()
-        });
-        if retired >= self.collector.batch {
+        if self.local.add(Retired { memory, free }) >= self.collector.batch {
             // Relaxed: this thread's own.
             let word = self.local.word.load(Ordering::Relaxed);
             // Release: as in `enter`.

@@ -8,7 +8,7 @@ use super::super::{Resident, Threads};
 use super::Native;
 use alloc::sync::Weak;
 use alloc::vec::Vec;
-use core::cell::{Cell, RefCell};
+use core::cell::Cell;
 use core::sync::atomic::{AtomicPtr, AtomicU32};
 use core::{mem, ptr};
 
@@ -20,6 +20,9 @@ static NUMBERS: Numbers<Native> = Numbers {
 
 /// The thread has given its number up. No number is as great.
 const ENDING: usize = 1 << (usize::BITS - 1);
+/// The thread is getting its number. What the allocator does meanwhile, it does without one: std's thread-locals must not be
+/// initialised by their own initialisation.
+const ASKING: usize = ENDING + 1;
 /// The thread has not asked for its number yet. No number is as great.
 const NOT_ASKED: usize = usize::MAX;
 
@@ -85,12 +88,13 @@ fn first_asked(number: usize) -> Option<usize> {
     if number != NOT_ASKED {
         return None;
     }
+    NUMBER.set(ASKING);
     EXIT.try_with(Exit::number).ok()
 }
 
 /// What waits for a thread's end, and its number.
 struct Exit {
-    residents: RefCell<Residents>,
+    residents: Cell<Residents>,
     /// Given up last.
     claim: Claim<Native>,
 }
@@ -100,7 +104,7 @@ impl Exit {
         count_forks();
         let claim = NUMBERS.claim(own_address());
         NUMBER.set(claim.number() as usize);
-        Self { residents: RefCell::default(), claim }
+        Self { residents: Cell::default(), claim }
     }
 
     fn number(&self) -> usize {
@@ -108,7 +112,11 @@ impl Exit {
     }
 
     fn add(&self, resident: Weak<dyn Resident>) {
-        self.residents.borrow_mut().add(resident);
+        let mut residents = self.residents.take();
+        residents.add(resident);
+        // What the allocator has added meanwhile.
+        let meanwhile = self.residents.replace(residents);
+        meanwhile.list.into_iter().for_each(|resident| self.add(resident));
     }
 }
 

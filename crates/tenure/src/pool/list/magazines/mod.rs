@@ -123,6 +123,15 @@ impl<M: Threads, const BATCH: usize> Magazines<M, BATCH> {
 
     /// Makes the calling thread the owner of `magazine`, unless the list is closed or gathered.
     fn adopt(&self, magazine: &Magazine<M, BATCH>) -> bool {
+        // Relaxed: a hint.
+        if self.owners.load(Ordering::Relaxed) & (CLOSED | GATHERED) != 0 {
+            return false;
+        }
+        M::at_exit(self.owner.clone());
+        if !magazine.is_shut(magazine::UNOWNED) {
+            // The allocator has used the list, and this thread is the owner by now.
+            return true;
+        }
         // Release: pairs with the Acquire in `shut_all`. If that is later, it finds the segment of this magazine;
         // otherwise this finds the bit.
         if self.owners.fetch_add(1, Ordering::Release) & (CLOSED | GATHERED) != 0 {
@@ -130,7 +139,6 @@ impl<M: Threads, const BATCH: usize> Magazines<M, BATCH> {
             self.owners.fetch_sub(1, Ordering::Relaxed);
             return false;
         }
-        M::at_exit(self.owner.clone());
         magazine.reopen(magazine::UNOWNED);
         true
     }
