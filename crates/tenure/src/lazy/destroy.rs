@@ -10,10 +10,15 @@
 //!
 //! # Why the address in the word is good
 //!
-//! A queue is closed before the call that opened it returns, also by a panic. So the word leads only to queues of calls
-//! that are under way on this thread. A queue that names this domain's address is of this type: while it is open the
-//! domain exists, so no other domain has that address. Lifetimes in `T` are good, too: the queue is empty before the
-//! call that opened it returns, and its caller had such a `T`.
+//! A queue is closed before the call that opened it returns, also by a panic: it is taken out of the list of the thread's
+//! queues, in which it may not be the first. With stackful coroutines a call may end, on its own stack, before one that
+//! began later. So the word leads only to queues of calls that are under way on this thread, running or suspended. A
+//! queue that is not found in the list was opened on another thread, by a coroutine that has moved since. That thread
+//! still has its address: the process is aborted.
+//!
+//! A queue that names this domain's address is of this type: while it is open the domain exists, so no other domain has
+//! that address. Lifetimes in `T` are good, too: the queue is empty before the call that opened it returns, and its
+//! caller had such a `T`.
 
 use super::protocol::{Block, Inner, Protocol};
 use crate::memory::{Memory, Ordering, Pointer};
@@ -25,7 +30,8 @@ use core::ptr::{self, NonNull};
 /// What queues of all types begin with.
 struct Open {
     domain: *const (),
-    below: *const Open,
+    /// An [`Open`], as the thread's word.
+    below: Cell<*const ()>,
 }
 
 /// Objects of one domain that this thread will destroy.
@@ -38,7 +44,7 @@ struct Queue<T, S: Protocol> {
 
 impl<T, S: Protocol> Queue<T, S> {
     fn new(domain: *const Inner<T, S>) -> Self {
-        let below = S::Memory::thread_word(Cell::get).unwrap_or(ptr::null()).cast();
+        let below = Cell::new(S::Memory::thread_word(Cell::get).unwrap_or(ptr::null()));
         let none = || Cell::new(ptr::null_mut());
         Self { open: Open { domain: domain.cast(), below }, first: none(), last: none() }
     }
@@ -56,7 +62,7 @@ impl<T, S: Protocol> Queue<T, S> {
                 // SAFETY: it is of this domain and so of this type: see the module.
                 return Some(unsafe { &*open.cast::<Self>() });
             }
-            open = queue.below;
+            open = queue.below.get().cast();
         }
         None
     }
@@ -102,9 +108,32 @@ impl<T, S: Protocol> Queue<T, S> {
 struct Close<'q, M: Memory>(&'q Open, PhantomData<M>);
 
 impl<M: Memory> Drop for Close<'_, M> {
+    /// Not inlined, where the compiler could take the word's address from before a switch of threads.
+    #[inline(never)]
     fn drop(&mut self) {
-        M::thread_word(|word| word.set(self.0.below.cast()));
+        let is_closed = M::thread_word(|mut word| {
+            while !ptr::addr_eq(word.get(), self.0) {
+                // SAFETY: the call that opened it is under way: see the module.
+                let Some(queue) = (unsafe { word.get().cast::<Open>().as_ref() }) else {
+                    return false;
+                };
+                word = &queue.below;
+            }
+            word.set(self.0.below.get());
+            true
+        });
+        if is_closed == Some(false) {
+            abort_on_another_thread();
+        }
     }
+}
+
+/// `extern "C"`, so that the panic aborts.
+extern "C" fn abort_on_another_thread() -> ! {
+    panic!(
+        "a destructor of an object of `tenure::lazy` ends on another thread than it began: \
+         a coroutine that is suspended in one must be resumed on the same thread"
+    )
 }
 
 /// Runs what is left when a destructor panics, as a vector does, or the iterator of blocks, which may be a user's.

@@ -61,8 +61,8 @@ pub unsafe trait Machine: Threads {
     /// Runs a future on the calling thread, which sleeps until it is woken.
     fn block_on<F: Future + Unpin>(future: F) -> F::Output;
 
-    /// Whether the calling thread ends a lingering object to make room for another.
-    fn makes_room<R>(access: impl FnOnce(&Cell<bool>) -> R) -> R;
+    /// In how many calls the calling thread ends a lingering object to make room for another.
+    fn makes_room<R>(access: impl FnOnce(&Cell<u32>) -> R) -> R;
 }
 
 /// Who creates an entry's value, if any does.
@@ -109,8 +109,8 @@ unsafe impl Machine for Native {
         }
     }
 
-    fn makes_room<R>(access: impl FnOnce(&Cell<bool>) -> R) -> R {
-        thread_local!(static MAKES_ROOM: Cell<bool> = const { Cell::new(false) });
+    fn makes_room<R>(access: impl FnOnce(&Cell<u32>) -> R) -> R {
+        thread_local!(static MAKES_ROOM: Cell<u32> = const { Cell::new(0) });
         MAKES_ROOM.with(access)
     }
 }

@@ -44,13 +44,13 @@ unsafe impl Machine for Loom {
             }
         }
     }
-    fn makes_room<R>(access: impl FnOnce(&Cell<bool>) -> R) -> R {
+    fn makes_room<R>(access: impl FnOnce(&Cell<u32>) -> R) -> R {
         MAKES_ROOM.with(access)
     }
 }
 
 loom::thread_local! {
-    static MAKES_ROOM: Cell<bool> = Cell::new(false);
+    static MAKES_ROOM: Cell<u32> = Cell::new(0);
 }
 
 thread_local! {
