@@ -65,7 +65,7 @@ fn look() {
         return;
     }
     let look = inner.looks.fetch_add(1, Relaxed);
-    let is_one = look >= inner.passes && (look < EACH || look.is_multiple_of(EVERY));
+    let is_one = look >= inner.passes && (look < EACH || look % EVERY == 0);
     if !is_one || inner.calls.load(Relaxed) >= MAX_CALLS {
         return INSIDE.set(false);
     }
