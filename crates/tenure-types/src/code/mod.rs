@@ -193,8 +193,8 @@ impl Program {
         Some(frames)
     }
 
-    /// Whether the code behind a call uses what the call returned; `None` where that cannot be told, as on other
-    /// processors than x86-64. What a function returns is used.
+    /// Whether the code after a call or an atomic instruction uses the result; `None` where that cannot be told, as on
+    /// other processors than x86-64. What a function returns is used.
     #[must_use]
     pub fn uses_result(&self, return_address: u64) -> Option<bool> {
         let text = self.text.get_or_init(|| Text::open(&self.path)).as_ref()?;

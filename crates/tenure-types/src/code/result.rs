@@ -1,13 +1,14 @@
-//! Whether the code behind a call uses what the call returned.
+//! Whether the code after a call, or after an atomic instruction, uses the result.
 //!
-//! On x86-64 that is in `rax`. The instructions behind the call are followed until they read it, overwrite it or leave
-//! the function.
+//! On x86-64 a call's is in `rax`, that of `lock xadd` in its register, and that of `lock dec` in the flags. The
+//! instructions after it are followed until they read it, overwrite it or leave the function.
 
 use std::ops::Range;
 use std::path::Path;
 
 use iced_x86::{
-    Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, OpAccess, Register,
+    Code, Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, Mnemonic,
+    OpAccess, Register,
 };
 use object::{Architecture, File, Object as _, ObjectSection as _, SectionKind};
 
@@ -70,13 +71,44 @@ impl Text {
         is_whole.then_some(all)
     }
 
-    /// What becomes of the result of the call that returns to this address.
+    /// What becomes of the result of the call or the atomic instruction that ends at this address.
     pub(super) fn fate(&self, address: u64) -> Fate {
         fate(|address| self.from(address), address)
     }
 }
 
-/// What becomes of the result of a call.
+/// Where a result is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Held {
+    /// In a register, by its full name.
+    Register(Register),
+    /// In the flags.
+    Flags,
+}
+
+/// Where the result is of what ends at an address; `None` if that cannot be told.
+fn held<'a>(code: impl Fn(u64) -> Option<&'a [u8]>, address: u64) -> Option<Held> {
+    const LONGEST_INSTRUCTION: u64 = 15;
+    let ending = |length: u64| {
+        let start = address.checked_sub(length)?;
+        let instruction = Decoder::with_ip(64, code(start)?, start, DecoderOptions::NONE).decode();
+        let is_whole = !instruction.is_invalid() && instruction.len() as u64 == length;
+        is_whole.then_some(instruction)
+    };
+    let all = || (1..=LONGEST_INSTRUCTION).rev().filter_map(ending);
+    let is_call = all().any(|it| it.code() == Code::Call_rel32_64);
+    match all().find(Instruction::has_lock_prefix) {
+        // Either may be a part of the other.
+        Some(_) if is_call => None,
+        Some(it) if it.mnemonic() == Mnemonic::Xadd => {
+            Some(Held::Register(it.op1_register().full_register()))
+        }
+        Some(_) => Some(Held::Flags),
+        None => Some(Held::Register(Register::RAX)),
+    }
+}
+
+/// What becomes of a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fate {
     /// An instruction reads it.
@@ -92,6 +124,7 @@ pub(super) enum Fate {
 /// `code` has the bytes from an address on.
 fn fate<'a>(code: impl Fn(u64) -> Option<&'a [u8]>, address: u64) -> Fate {
     let mut info = InstructionInfoFactory::new();
+    let Some(held) = held(&code, address) else { return Fate::Unknown };
     let (mut begun, mut next) = (vec![address], vec![address]);
     let mut left = MOST_INSTRUCTIONS;
     let mut fate = Fate::Lost;
@@ -105,8 +138,14 @@ fn fate<'a>(code: impl Fn(u64) -> Option<&'a [u8]>, address: u64) -> Fate {
             }
             left -= 1;
             let mut overwrites = false;
+            if held == Held::Flags {
+                if instruction.rflags_read() != 0 {
+                    return Fate::Used;
+                }
+                overwrites = instruction.rflags_modified() != 0;
+            }
             for register in info.info(&instruction).used_registers() {
-                if register.register().full_register() == Register::RAX {
+                if Held::Register(register.register().full_register()) == held {
                     match register.access() {
                         // A write to a part of the register leaves the rest.
                         OpAccess::Write => overwrites |= register.register().size() >= 4,
@@ -129,9 +168,15 @@ fn fate<'a>(code: impl Fn(u64) -> Option<&'a [u8]>, address: u64) -> Fate {
                     }
                 }
                 Left::No => {}
-                Left::ByCall => break,
+                Left::ByCall => match survives(held) {
+                    Some(true) => {}
+                    Some(false) => break,
+                    None => return Fate::Used,
+                },
                 Left::ByReturn => {
-                    fate = Fate::Returned;
+                    if held == Held::Register(Register::RAX) {
+                        fate = Fate::Returned;
+                    }
                     break;
                 }
                 Left::Nowhere => return Fate::Unknown,
@@ -139,6 +184,16 @@ fn fate<'a>(code: impl Fn(u64) -> Option<&'a [u8]>, address: u64) -> Fate {
         }
     }
     fate
+}
+
+/// Whether a result is still there after a call; `None` if it may be an argument.
+fn survives(held: Held) -> Option<bool> {
+    use Register::{R8, R9, R12, R13, R14, R15, RBP, RBX, RCX, RDI, RDX, RSI};
+    match held {
+        Held::Register(RBX | RBP | R12 | R13 | R14 | R15) => Some(true),
+        Held::Register(RDI | RSI | RDX | RCX | R8 | R9) => None,
+        _ => Some(false),
+    }
 }
 
 /// Where an instruction goes, other than on.
@@ -205,6 +260,63 @@ mod tests {
         ] {
             let at = |address: u64| code.get(usize::try_from(address.checked_sub(0x1000)?).ok()?..);
             assert_eq!(fate(at, 0x1000), expected, "{about}");
+        }
+    }
+
+    #[test]
+    fn the_result_of_an_atomic_instruction_is_in_its_register_or_in_the_flags() {
+        // What comes before the instruction is part of a longer function.
+        for (about, atomic, code, expected) in [
+            ("lock dec [rdi]; je", &[0xf0, 0xff, 0x0f][..], &[0x74, 0x00, 0xc3][..], Fate::Used),
+            ("lock dec [rdi]; ret", &[0xf0, 0xff, 0x0f], &[0xc3], Fate::Lost),
+            (
+                "lock inc [rdi]; add rbx, rax; je",
+                &[0xf0, 0xff, 0x07],
+                &[0x48, 0x01, 0xc3, 0x74, 0x00, 0xc3],
+                Fate::Lost,
+            ),
+            (
+                "lock sub dword [rdi+8], 1; mov rbx, rdi; sete al",
+                &[0xf0, 0x83, 0x6f, 0x08, 0x01],
+                &[0x48, 0x89, 0xfb, 0x0f, 0x94, 0xc0, 0xc3],
+                Fate::Used,
+            ),
+            (
+                "lock xadd [rdi], ecx; cmp ecx, 1",
+                &[0xf0, 0x0f, 0xc1, 0x0f],
+                &[0x83, 0xf9, 0x01, 0xc3],
+                Fate::Used,
+            ),
+            (
+                "lock xadd [rdi], rcx; mov eax, ebx; ret",
+                &[0xf0, 0x48, 0x0f, 0xc1, 0x0f],
+                &[0x89, 0xd8, 0xc3],
+                Fate::Lost,
+            ),
+            (
+                "lock xadd [rdi], rbx; call +0; mov rax, rbx",
+                &[0xf0, 0x48, 0x0f, 0xc1, 0x1f],
+                &[0xe8, 0, 0, 0, 0, 0x48, 0x89, 0xd8, 0xc3],
+                Fate::Used,
+            ),
+            (
+                "lock xadd [rdi], rsi; call +0",
+                &[0xf0, 0x48, 0x0f, 0xc1, 0x37],
+                &[0xe8, 0, 0, 0, 0, 0xc3],
+                Fate::Used,
+            ),
+            (
+                "mov eax, ebp; lock dec [rbx+8]",
+                &[0x89, 0xe8, 0xf0, 0xff, 0x4b, 0x08],
+                &[0xc3],
+                Fate::Unknown,
+            ),
+            ("call +0; test al, al", &[0xe8, 0, 0, 0, 0], &[0x84, 0xc0], Fate::Used),
+        ] {
+            let all = [&[0x90; 16][..], atomic, code].concat();
+            let at = |address: u64| all.get(usize::try_from(address.checked_sub(0x1000)?).ok()?..);
+            let end = 0x1010 + atomic.len() as u64;
+            assert_eq!(fate(at, end), expected, "{about}");
         }
     }
 
