@@ -59,8 +59,11 @@ struct FileWord {
 #[derive(Clone, Copy, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum FileValue {
+    Statistic,
+    References,
     Number,
     State,
+    Guard,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -165,8 +168,11 @@ impl File {
             let at = pattern.word(found, name.clone(), *offset, *size);
             pattern.words[at].value = match value {
                 None => Value::Unknown,
+                Some(FileValue::Statistic) => Value::Statistic,
+                Some(FileValue::References) => Value::References,
                 Some(FileValue::Number) => Value::Number,
                 Some(FileValue::State) => Value::State,
+                Some(FileValue::Guard) => Value::Guard,
             };
         }
         for role in &self.roles {
@@ -218,8 +224,11 @@ impl File {
                 size: word.bytes,
                 value: match word.value {
                     Value::Unknown => None,
+                    Value::Statistic => Some(FileValue::Statistic),
+                    Value::References => Some(FileValue::References),
                     Value::Number => Some(FileValue::Number),
                     Value::State => Some(FileValue::State),
+                    Value::Guard => Some(FileValue::Guard),
                 },
             })
         };

@@ -103,16 +103,22 @@ pub struct Word {
     pub value: Value,
 }
 
-/// What the value of a word is for. Repairs that would lose that do not apply.
+/// What the value of a word is for. Repairs that would lose that do not apply: see [`repairs`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Value {
-    /// Not known: it may be a statistic, which no thread acts on.
+    /// The pattern does not say: whether a repair applies is for its author to judge.
     #[default]
     Unknown,
-    /// A number that threads act on: a count of references, a ticket.
+    /// A statistic, which no thread acts on.
+    Statistic,
+    /// A number of references, which threads get and put: the last put ends the object.
+    References,
+    /// Another number that threads act on: a ticket, an index, a budget.
     Number,
     /// One of several states, or a pointer: no number.
     State,
+    /// A lock that also guards words which the pattern does not have.
+    Guard,
 }
 
 /// Threads that do the same.

@@ -84,7 +84,9 @@ fn a_count_beside_fields_that_are_read_has_every_repair_that_helps() {
 fn what_a_value_is_for_rules_repairs_out() {
     for (value, in_file, expected) in [
         (Value::Unknown, None, &["apart", "one_add", "cells", "lazy"][..]),
-        (Value::Number, Some("value = \"number\""), &["apart", "one_add", "lazy"]),
+        (Value::Statistic, Some("value = \"statistic\""), &["apart", "one_add", "cells"]),
+        (Value::References, Some("value = \"references\""), &["apart", "one_add", "lazy"]),
+        (Value::Number, Some("value = \"number\""), &["apart"]),
         (Value::State, Some("value = \"state\""), &["apart"]),
     ] {
         let mut pattern = session(Operation::CompareExchange);
@@ -158,6 +160,11 @@ fn what_is_read_under_a_lock_needs_none_unless_it_is_written_there() {
     {
         assert!(!names(&guarded(0.0, Some(other.clone()))).contains(&"read_unlocked"), "{other:?}");
     }
+    // It guards more than the pattern has.
+    let mut wide = guarded(0.0, None);
+    wide.words[0].value = Value::Guard;
+    assert!(!names(&wide).contains(&"read_unlocked"));
+    assert_eq!(Pattern::from_toml(&wide.to_toml()), Ok(wide));
     // Nothing is known of what it guards.
     let mut empty = guarded(0.0, None);
     empty.roles[0].steps[0].operation = Operation::Lock(0, Vec::new());

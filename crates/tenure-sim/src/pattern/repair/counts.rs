@@ -12,8 +12,11 @@ pub(super) fn one_add(pattern: &Pattern) -> Option<Repair> {
     const LOOP: &str = "Count by one fetch_add, which cannot fail, if the compare-exchange loop only adds or subtracts.";
     const LOCK: &str = "Count by one fetch_add without the lock, if it guards nothing but a count.";
     let totals = pattern.totals();
-    let is_count =
-        |word: usize| totals[word].exchanges > 0.0 && is_counted(pattern, word, &totals[word]);
+    let is_count = |word: usize| {
+        totals[word].exchanges > 0.0
+            && pattern.words[word].value.is_added_to()
+            && is_counted(&totals[word])
+    };
     let has_loop = (0..totals.len()).any(is_count);
     let guarded = guarded_counts(pattern);
     if !has_loop && guarded.is_empty() {
@@ -84,6 +87,7 @@ fn guarded_counts(pattern: &Pattern) -> BTreeMap<usize, usize> {
             let stores = inside.iter().any(|step| matches!(step.operation, Operation::Store(_)));
             let is_brief = work(inside).is_none_or(|of| of <= BRIEF);
             let count = count.filter(|_| is_count && stores && is_brief);
+            let count = count.filter(|word: &usize| pattern.words[*word].value.splits());
             if *counts.entry(*lock).or_insert(count) != count {
                 counts.insert(*lock, None);
             }
@@ -96,7 +100,10 @@ fn guarded_counts(pattern: &Pattern) -> BTreeMap<usize, usize> {
     }
     let totals = pattern.totals();
     let only_guarded = |word: usize| totals[word].all() <= inside_of_locks[word] * 1.001;
-    let only_lock = |lock: usize| totals[lock].all() <= totals[lock].locks * 1.001;
+    let only_lock = |lock: usize| {
+        pattern.words[lock].value != Value::Guard
+            && totals[lock].all() <= totals[lock].locks * 1.001
+    };
     let counts = counts.into_iter().filter_map(|(lock, count)| Some((lock, count?)));
     counts.filter(|(lock, count)| only_lock(*lock) && only_guarded(*count)).collect()
 }
@@ -108,8 +115,8 @@ pub(super) fn cells(pattern: &Pattern) -> Option<Repair> {
         let Rate { loads, sums, .. } = totals[word];
         let changes = totals[word].changes();
         is_once(pattern, word)
-            && pattern.words[word].value == Value::Unknown
-            && is_counted(pattern, word, &totals[word])
+            && pattern.words[word].value.splits()
+            && is_counted(&totals[word])
             && changes > 0.0
             && sums == 0.0
             && loads <= READS_ARE_RARE * changes
@@ -170,7 +177,8 @@ pub(super) fn lazy(pattern: &Pattern) -> Option<Repair> {
     let keeps = |role: usize, word: usize| {
         pattern.roles[role].share > 0
             && is_once(pattern, word)
-            && is_counted(pattern, word, &totals[word])
+            && pattern.words[word].value.is_kept()
+            && is_counted(&totals[word])
             && rates[role][word].changes() >= A_USE
     };
     let mut after = pattern.clone();
@@ -209,8 +217,8 @@ pub(super) fn lazy(pattern: &Pattern) -> Option<Repair> {
 }
 
 /// Whether a word is written by additions alone, as far as the pattern says.
-fn is_counted(pattern: &Pattern, word: usize, rate: &Rate) -> bool {
-    pattern.words[word].value != Value::State && rate.stores == 0.0 && rate.locks == 0.0
+fn is_counted(rate: &Rate) -> bool {
+    rate.stores == 0.0 && rate.locks == 0.0
 }
 
 fn is_once(pattern: &Pattern, word: usize) -> bool {

@@ -4,7 +4,7 @@ use super::apart::WRITES_ARE_RARE;
 use super::{KEPT, Repair};
 use crate::machine::LINE_BYTES;
 use crate::pattern::layout::visit;
-use crate::pattern::{Access, Copies, Object, Operation, Pattern};
+use crate::pattern::{Access, Copies, Object, Operation, Pattern, Value};
 
 /// Loads in place of each lock that guards words which are hardly ever written.
 pub(super) fn read_unlocked(pattern: &Pattern) -> Option<Repair> {
@@ -19,7 +19,9 @@ pub(super) fn read_unlocked(pattern: &Pattern) -> Option<Repair> {
     }
     let is_read = |word: usize| {
         let object = &pattern.objects[pattern.words[word].object];
-        object.copies == Copies::Once && locks[word].is_to_read()
+        object.copies == Copies::Once
+            && pattern.words[word].value != Value::Guard
+            && locks[word].is_to_read()
     };
     if !(0..locks.len()).any(is_read) {
         return None;

@@ -1,7 +1,7 @@
 //! Repairs: what helps against contention, as other patterns.
 //!
 //! Each repair knows when it applies, what it costs in memory, and how it is written. It does not know whether it
-//! pays: a simulation of its pattern does, and [`together`] compares.
+//! pays: a simulation of its pattern does, and [`together`] compares. The table of [`repairs`] has all conditions.
 
 mod apart;
 mod counts;
@@ -11,7 +11,7 @@ mod together;
 pub use together::together;
 
 use super::layout::visit;
-use super::{Access, Operation, Pattern};
+use super::{Access, Operation, Pattern, Value};
 
 /// A way to mend a pattern.
 #[derive(Debug, Clone, PartialEq)]
@@ -51,6 +51,19 @@ const KEPT: Library = Library {
 };
 
 /// All repairs that apply to a pattern, in a fixed order.
+///
+/// | repair | its words | its values | what threads do |
+/// |---|---|---|---|
+/// | `apart` | any | any | written, and used by other roles, or read by some; packed copies |
+/// | `read_mostly_apart` | any | any | written in at most 1 % of its accesses, beside a word that is written more |
+/// | `one_add` | changed by compare-exchange loops | unknown, statistic, references | no store, no lock |
+/// | `one_add` | a lock that guards one word, and nothing elsewhere | that word: unknown, statistic | one store each time, at most 20 ns of work, no use without the lock |
+/// | `cells` | once | unknown, statistic | additions, at most one load for 100; no store, no lock |
+/// | `lazy` | once | unknown, references | two additions an iteration in a pool; no store, no lock |
+/// | `read_unlocked` | a lock, once, that guards nothing elsewhere | of what it guards: any | loads, at most one holder in 100 stores; no other change inside |
+///
+/// A pattern that `tenure run` or `tenure watch` recorded never has an unknown value where threads add or
+/// compare-exchange.
 #[must_use]
 pub fn repairs(pattern: &Pattern) -> Vec<Repair> {
     if pattern.check().is_err() {
@@ -76,6 +89,24 @@ pub fn repairs(pattern: &Pattern) -> Vec<Repair> {
         }
     }
     repairs
+}
+
+/// The values of words that a repair leaves right.
+impl Value {
+    /// An addition that cannot fail, in place of a loop that adds: what else the loop may do is lost.
+    const fn is_added_to(self) -> bool {
+        matches!(self, Self::Unknown | Self::Statistic | Self::References)
+    }
+
+    /// Parts that no thread sums before it acts.
+    const fn splits(self) -> bool {
+        matches!(self, Self::Unknown | Self::Statistic)
+    }
+
+    /// A reference that a thread keeps, in place of one for each use.
+    const fn is_kept(self) -> bool {
+        matches!(self, Self::Unknown | Self::References)
+    }
 }
 
 impl Pattern {
