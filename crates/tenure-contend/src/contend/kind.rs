@@ -16,7 +16,7 @@ const RARELY: f64 = 0.02;
 /// Two words are used by the same threads if their shares differ by at most this in all.
 const ALIKE: f64 = 0.25;
 
-/// A thread that holds a lock uses a word at most so often for each try, by estimates.
+/// A thread that holds a lock uses a word at most so often for each try, by estimates or where the lock is elsewhere.
 const USES_BY_TRY: u64 = 8;
 
 /// What is wrong with a line.
@@ -131,14 +131,42 @@ fn relation(one: &Word, other: &Word) -> Relation {
 }
 
 /// Whether something else puts all writes in order, a lock or a hand-over: several threads write the same words, and
-/// none of the code can have a data race. Such a line follows what orders it, which is contended for itself.
-pub(super) fn is_ordered(words: &[Word], has_no_races: &dyn Fn(u64) -> bool) -> bool {
+/// none of the code can have a data race, or they take one of the locks, which are on other lines, as often. Such a line
+/// follows what orders it, which is contended for itself.
+pub(super) fn is_ordered(
+    words: &[Word],
+    has_no_races: &dyn Fn(u64) -> bool,
+    locks: &dyn Fn() -> Vec<Word>,
+) -> bool {
     let written = || words.iter().filter(|word| !is_read_mostly(word));
-    let is_plain = |use_: &Use| use_.access == Access::Write && has_no_races(use_.code);
-    let writes = || written().flat_map(|word| &word.uses).filter(|use_| use_.access.writes());
+    let writes = |word: &Word| word.uses.iter().filter(|use_| use_.access.writes()).count();
+    let plain = |word: &Word, wanted: &dyn Fn(u64) -> bool| {
+        let is_plain = |use_: &&Use| use_.access == Access::Write && wanted(use_.code);
+        word.uses.iter().filter(is_plain).count()
+    };
     let owners: BTreeSet<_> = written().map(owner).collect();
     // Words of two owners would need lines of their own.
-    writes().all(is_plain) && owners.contains(&None) && owners.len() <= 2
+    if !owners.contains(&None) || owners.len() > 2 {
+        return false;
+    }
+    if written().all(|word| plain(word, has_no_races) == writes(word)) {
+        return true;
+    }
+    if !written().all(|word| plain(word, &|_| true) == writes(word)) {
+        return false;
+    }
+    let locks = locks();
+    written().all(|word| locks.iter().any(|lock| is_guarded_from_afar(word, lock)))
+}
+
+/// Whether the threads that use a word take this lock, which is on another line, about as often.
+fn is_guarded_from_afar(word: &Word, lock: &Word) -> bool {
+    let [uses, takes] = [word.by_thread(|_| true), lock.by_thread(Access::takes)];
+    let is_as_often = |(thread, uses): (&u32, &u64)| {
+        let takes = takes.get(thread).copied().unwrap_or(0);
+        *uses <= takes.saturating_mul(USES_BY_TRY) && takes <= uses.saturating_mul(USES_BY_TRY)
+    };
+    uses.iter().all(is_as_often)
 }
 
 fn is_read_mostly(word: &Word) -> bool {

@@ -1,10 +1,11 @@
 //! From contended lines to what a reader mends: lines of one origin together, with their words and what is wrong.
 
 mod kind;
+mod lock;
 mod merge;
 mod words;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tenure_probe::segment::Access;
 
@@ -12,8 +13,8 @@ use crate::record::{Gaps, Possible, Process};
 
 pub use kind::Kind;
 
-/// A finding has at least so many possible changes of ownership, and so many per second: fewer cost less than a
-/// thousandth of the time.
+/// A finding has at least so many possible changes of ownership, and so many per second of its busiest thread's
+/// processor time: fewer cost less than a thousandth of it.
 const FEWEST_CHANGES: u64 = 1000;
 const FEWEST_PER_SECOND: f64 = 10_000.0;
 
@@ -30,6 +31,8 @@ pub struct Contended {
     pub words: Vec<Word>,
     /// Set if the words are alike: the elements of an array, or members that only look like it.
     pub elements: Option<Elements>,
+    /// Whether the lines could change hands too seldom to matter.
+    pub is_rare: bool,
 }
 
 impl Contended {
@@ -42,14 +45,19 @@ impl Contended {
     /// Whether a lock or a hand-over elsewhere puts all writes in order, so that the line is no cause of anything. Asks
     /// for addresses of code whether data races are impossible there.
     #[must_use]
-    pub fn is_ordered(&self, has_no_races: &dyn Fn(u64) -> bool) -> bool {
-        kind::is_ordered(&self.words, has_no_races)
+    pub fn is_ordered(&self, process: &Process, has_no_races: &dyn Fn(u64) -> bool) -> bool {
+        let locks = || {
+            let others = (0..process.lines.len()).filter(|line| !self.lines.contains(line));
+            let words = others.flat_map(|line| words::words(process, &[line]));
+            words.filter(Word::is_lock).collect()
+        };
+        kind::is_ordered(&self.words, has_no_races, &locks)
     }
 
-    /// Learns which words count references, by their places in [`words`](Self::words), and judges again what is wrong.
-    pub fn name_counts(&mut self, process: &Process, is_count: impl Fn(usize) -> bool) {
+    /// Learns what words are by their places in [`words`](Self::words), and judges again what is wrong.
+    pub fn name(&mut self, process: &Process, meaning: impl Fn(usize) -> Meaning) {
         for (at, word) in self.words.iter_mut().enumerate() {
-            word.counts_references = is_count(at);
+            word.meaning = meaning(at);
         }
         if let Some(kind) = judged(process, &self.lines, &self.words, self.elements) {
             self.kind = kind;
@@ -91,8 +99,20 @@ pub struct Word {
     pub size: u64,
     /// The most frequent first.
     pub uses: Vec<Use>,
-    /// Whether its name says that it counts references: see [`Contended::name_counts`].
-    pub counts_references: bool,
+    /// What its name and its code say it is: see [`Contended::name`].
+    pub meaning: Meaning,
+}
+
+/// What a word is, by its name and by that of the code that uses it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Meaning {
+    /// They do not say.
+    #[default]
+    Unknown,
+    /// It counts references.
+    References,
+    /// It is a lock.
+    Lock,
 }
 
 /// What threads do to a word by one instruction.
@@ -136,19 +156,14 @@ impl Word {
         all
     }
 
-    /// Whether it is a lock: one of the C library's, or a word that is taken by a compare-exchange and given back by
-    /// another operation. An upgrade of a `Weak` and the drop after it look like the latter, so a name may say otherwise.
+    /// Whether it is a lock: one of the C library's, or a word that threads take and give back as locks are.
     #[must_use]
     pub fn is_lock(&self) -> bool {
-        let has = |wanted: &[Access]| self.uses.iter().any(|use_| wanted.contains(&use_.access));
-        has(&[Access::Lock, Access::Unlock])
-            || (!self.counts_references
-                && has(&[Access::CompareExchange])
-                && has(&[Access::Add, Access::Exchange, Access::Store]))
+        lock::is_lock(self)
     }
 }
 
-/// The findings of a process, the worst first.
+/// The findings of a process, the worst first, also those that are too rare to matter.
 #[must_use]
 pub fn contended(process: &Process) -> Vec<Contended> {
     let mut all: Vec<_> =
@@ -166,16 +181,26 @@ fn told(process: &Process, lines: Vec<usize>) -> Option<Contended> {
         possible.capped += of_line.capped;
         possible.buckets += of_line.buckets;
     }
-    if possible.capped < FEWEST_CHANGES
-        || (possible.capped as f64) < FEWEST_PER_SECOND * process.seconds
-    {
-        return None;
-    }
+    let per_second = possible.capped as f64 / seconds(process, &lines);
+    let is_rare = possible.capped < FEWEST_CHANGES || per_second < FEWEST_PER_SECOND;
     let words = words::words(process, &lines);
     let allocation = process.lines[lines[0]].allocation.as_ref();
     let elements = words::elements(&words, allocation.map(|it| it.size));
     let kind = judged(process, &lines, &words, elements)?;
-    Some(Contended { lines, possible, kind, words, elements })
+    Some(Contended { lines, possible, kind, words, elements, is_rare })
+}
+
+/// The time of the thread that ran longest of those that use the lines: the processor's, without what recording took. On a
+/// busy machine a program takes longer, and does no more. Where no such time is known it is the process's.
+fn seconds(process: &Process, lines: &[usize]) -> f64 {
+    let users: BTreeSet<u32> = lines
+        .iter()
+        .flat_map(|&line| &process.lines[line].entries)
+        .map(|entry| entry.thread)
+        .collect();
+    let threads = process.threads.iter().filter(|thread| users.contains(&thread.id));
+    let ran = threads.filter_map(|thread| thread.ran(process.access_ns));
+    ran.reduce(f64::max).map_or(process.seconds, |ran| ran / 1e9)
 }
 
 fn judged(

@@ -118,6 +118,52 @@ fn what_is_wrong_follows_from_who_does_what() {
 }
 
 #[test]
+fn a_lock_is_taken_unseen_and_a_number_is_compared_first() {
+    const SWAP: Access = Access::Exchange;
+    // What two threads do to a word, each beside a word that they read.
+    for (about, did, is_lock) in [
+        ("parking_lot's mutex", &[(EXCHANGE, 0x1000), (EXCHANGE, 0x1900)][..], true),
+        ("the same where it waits", &[(EXCHANGE, 1), (EXCHANGE, 0x1900), (LOAD, 0x9000)], true),
+        ("its `try_lock`", &[(LOAD, 0x1000), (EXCHANGE, 0x1040), (EXCHANGE, 0x1900)], true),
+        ("std's mutex", &[(EXCHANGE, 0x1000), (SWAP, 0x1900)], true),
+        ("a spinlock that looks first", &[(LOAD, 1), (EXCHANGE, 0x40), (STORE, 0x90)], true),
+        ("a spinlock by an exchange", &[(SWAP, 1), (STORE, 0x90)], true),
+        ("the same, watched", &[(SWAP, 1), (WRITE, 0x90)], true),
+        ("Netty's count", &[(ADD, 1), (READ, 0x1000), (EXCHANGE, 0x1030)], false),
+        ("a budget", &[(LOAD, 0x1000), (EXCHANGE, 0x1030), (ADD, 0x2000)], false),
+        ("a budget without optimisation", &[(LOAD, 1), (EXCHANGE, 0x9000), (ADD, 0x5000)], false),
+        ("a count of references", &[(LOAD, 1), (EXCHANGE, 0x30), (ADD, 0x2000)], false),
+        ("two loops", &[(LOAD, 1), (EXCHANGE, 0x30), (LOAD, 0x901), (EXCHANGE, 0x930)], false),
+        ("a statistic", &[(ADD, 1)], false),
+    ] {
+        let of = |thread: u32| {
+            let did = did.iter().map(move |&(access, code)| (thread, 0, access, code));
+            did.chain([(thread, 16, READ, 0x7777)])
+        };
+        let found = the_finding(&of(1).chain(of(2)).collect::<Vec<_>>());
+        assert_eq!(found.words[0].is_lock(), is_lock, "{about}");
+        let kind = if is_lock { Kind::Lock } else { Kind::BesideReadMostly };
+        assert_eq!(found.kind, kind, "{about}");
+    }
+    // One thread sets what another clears.
+    let flag = the_finding(&[(1, 0, SWAP, 1), (2, 0, STORE, 2)]);
+    assert_eq!(flag.kind, Kind::HotWord);
+}
+
+#[test]
+fn a_lock_whose_code_says_so_needs_no_more_evidence() {
+    let did: Vec<_> = [1, 2]
+        .into_iter()
+        .flat_map(|thread| [(thread, 0, LOAD, 1), (thread, 0, EXCHANGE, 9), (thread, 0, ADD, 99)])
+        .collect();
+    let process = process(vec![line(0x1000, Some((64, 0)), &did)]);
+    let mut found = contended(&process).remove(0);
+    assert_eq!(found.kind, Kind::HotWord);
+    found.name(&process, |_| Meaning::Lock);
+    assert_eq!(found.kind, Kind::Lock);
+}
+
+#[test]
 fn a_lock_that_one_thread_tries_in_vain_guards_what_both_use() {
     let did = [(1, 0, EXCHANGE, 1), (1, 0, ADD, 2), (1, 8, WRITE, 4), (1, 16, LOAD, 5)];
     let mut line =
@@ -205,6 +251,38 @@ fn objects_in_memory_that_a_program_divides_itself_are_no_elements() {
 }
 
 #[test]
+fn words_at_odd_places_are_no_elements_of_a_byte() {
+    // Messages of 24 bytes with a tag of one byte, or with none: the same code writes at many places.
+    let slot = |at: i64| {
+        let tag = if at % 48 == 0 { 8 } else { 9 };
+        let line_offset = at / 64 * 64;
+        let place = u8::try_from(at - line_offset).unwrap();
+        let mut line = line(
+            0x10000 + line_offset.cast_unsigned(),
+            Some((24 * 64, line_offset)),
+            &[(1, place, STORE, 1), (2, place, STORE, 1), (1, place, LOAD, 3)],
+        );
+        let tags = [(1, tag), (2, tag), (1, tag + 8), (2, tag + 8)].map(|(thread, tag)| Entry {
+            thread,
+            offset: place + tag,
+            size: 1,
+            access: WRITE,
+            code: 2,
+            count: MILLION,
+            gaps: Gaps::default(),
+        });
+        line.entries.extend(tags);
+        line
+    };
+    let slots = (0..24 * 64).step_by(24).map(slot).filter(|line| {
+        line.entries.iter().all(|entry| u64::from(entry.offset) + u64::from(entry.size) <= 64)
+    });
+    let found = contended(&process(slots.collect()));
+    let strides: Vec<_> = found.iter().map(|it| it.elements.map(|it| it.stride)).collect();
+    assert_eq!(strides, [Some(24)], "{found:?}");
+}
+
+#[test]
 fn a_word_of_one_thread_that_other_code_writes_is_no_element() {
     let found = the_finding(&[(1, 0, ADD, 1), (2, 8, ADD, 2)]);
     assert_eq!(found.elements, None);
@@ -276,7 +354,7 @@ fn a_count_of_references_is_no_lock_where_its_name_says_so() {
     let process = process(vec![line(0x1000, Some((64, 0)), &did)]);
     let mut found = contended(&process).remove(0);
     assert_eq!(found.kind, Kind::Lock);
-    found.name_counts(&process, |word| word == 0);
+    found.name(&process, |_| Meaning::References);
     assert_eq!(found.kind, Kind::BesideReadMostly);
     assert!(!found.words[0].is_lock());
 }
@@ -300,7 +378,34 @@ fn plain_words_that_several_threads_write_are_ordered_elsewhere_where_races_are_
         ("words of two threads", &[(1, 0, WRITE, 1), (2, 8, WRITE, 2)], false),
         ("a thread's word, read by another", &[(1, 0, WRITE, 1), (2, 0, READ, 2)], false),
     ] {
-        assert_eq!(the_finding(did).is_ordered(&in_rust), is_ordered, "{about}");
+        let process = process(vec![line(0x1000, Some((64, 0)), did)]);
+        let found = contended(&process).remove(0);
+        assert_eq!(found.is_ordered(&process, &in_rust), is_ordered, "{about}");
+    }
+}
+
+#[test]
+fn plain_words_of_threads_that_take_a_lock_elsewhere_as_often_are_ordered_by_it() {
+    // As SQLite counts what it has allocated: a mutex of a table, and statistics in another variable.
+    let of = |thread: u32| [(thread, 0, READ, 1), (thread, 0, WRITE, 2), (thread, 8, READ, 3)];
+    let counted = line(0x1000, None, &[of(1), of(2)].concat());
+    let lock = |did: &[Did]| line(0x9000, None, did);
+    let both = [(1, 0, LOCK, 7), (1, 0, UNLOCK, 8), (2, 0, LOCK, 7), (2, 0, UNLOCK, 8)];
+    let rarely = |mut line: Line| {
+        line.entries.iter_mut().for_each(|entry| entry.count /= 100);
+        line
+    };
+    for (about, lines, is_ordered) in [
+        ("no lock", vec![counted.clone()], false),
+        ("a lock of both", vec![counted.clone(), lock(&both)], true),
+        ("a lock of one", vec![counted.clone(), lock(&both[..2])], false),
+        ("a lock that is hardly taken", vec![counted.clone(), rarely(lock(&both))], false),
+        ("no lock but a count", vec![counted, lock(&[(1, 0, ADD, 7), (2, 0, ADD, 7)])], false),
+    ] {
+        let process = process(lines);
+        let found = contended(&process);
+        let counted = found.iter().find(|found| found.lines == [0]).unwrap();
+        assert_eq!(counted.is_ordered(&process, &|_| false), is_ordered, "{about}");
     }
 }
 
@@ -335,14 +440,34 @@ fn a_copy_of_a_struct_does_not_make_its_members_one_word() {
 }
 
 #[test]
-fn what_costs_next_to_nothing_is_not_told() {
+fn what_costs_next_to_nothing_is_rare() {
     let mut few = line(0x1000, None, &[(1, 0, ADD, 1), (2, 8, ADD, 2)]);
+    let is_rare = |process: &Process| contended(process)[0].is_rare;
     few.possible = Possible { changes: 900, same_word: 0, capped: 900, buckets: 1 };
-    assert_eq!(contended(&process(vec![few.clone()])), []);
+    assert!(is_rare(&process(vec![few.clone()])));
     few.possible.capped = 100_000;
     let slow = Process { seconds: 20.0, ..process(vec![few.clone()]) };
-    assert_eq!(contended(&slow), [], "5,000 a second");
-    assert_eq!(contended(&process(vec![few])).len(), 1);
+    assert!(is_rare(&slow), "5,000 a second");
+    assert!(!is_rare(&process(vec![few])));
+}
+
+#[test]
+fn a_second_is_one_of_the_busiest_threads_processor_time() {
+    let mut few = line(0x1000, None, &[(1, 0, ADD, 1), (2, 8, ADD, 2)]);
+    few.possible.capped = 100_000;
+    let of = |[first, second, third]: [u64; 3], access_ns: f64| {
+        // A program that takes 20 s since the machine is busy.
+        let mut process = Process { seconds: 20.0, access_ns, ..process(vec![few.clone()]) };
+        for (thread, cpu) in process.threads.iter_mut().zip([first, second, third]) {
+            (thread.cpu, thread.accesses) = (cpu * 1_000_000_000, 4 * MILLION * MILLION / 1000);
+        }
+        contended(&process)[0].is_rare
+    };
+    assert!(!of([1, 9, 0], 0.0), "11,000 a second of the second thread");
+    assert!(of([1, 11, 0], 0.0), "9,000 a second");
+    assert!(!of([1, 9, 90], 0.0), "the third does not use the line");
+    assert!(!of([1, 19, 0], 1.9), "9.6 of 19 s are what recording took");
+    assert!(of([0, 0, 1], 0.0), "none of the two was seen running");
 }
 
 #[test]

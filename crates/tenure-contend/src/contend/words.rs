@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Elements, Use, Word};
+use super::{Elements, Meaning, Use, Word};
 use crate::record::{Gaps, Process};
 
 use tenure_probe::segment::Access;
@@ -80,7 +80,7 @@ impl Disjoint {
 
     fn add(&mut self, offset: i64, end: i64) {
         let size = (end - offset).cast_unsigned();
-        self.0.insert(offset, Word { offset, size, uses: Vec::new(), counts_references: false });
+        self.0.insert(offset, Word { offset, size, uses: Vec::new(), meaning: Meaning::Unknown });
     }
 
     /// Has a word without uses include a range that overlaps no other.
@@ -126,25 +126,36 @@ pub(super) fn folded(words: &[Word], elements: Elements) -> Vec<Word> {
         };
         let empty = Word { offset, uses: Vec::new(), ..*word };
         let into = folded.entry((offset, word.size)).or_insert(empty);
-        for use_ in &word.uses {
-            let same = |known: &&mut Use| known.access == use_.access && known.code == use_.code;
-            match into.uses.iter_mut().find(same) {
-                Some(known) => {
-                    for (thread, count) in &use_.threads {
-                        *known.threads.entry(*thread).or_default() += count;
-                    }
-                    for (thread, gaps) in &use_.gaps {
-                        known.gaps.entry(*thread).or_default().add(*gaps);
-                    }
-                }
-                None => into.uses.push(use_.clone()),
+        word.uses.iter().for_each(|use_| add(into, use_));
+    }
+    let mut words: Vec<Word> = Vec::new();
+    for word in folded.into_values() {
+        // Elements of several shapes, such as an enum's variants, have words at the same bytes.
+        match words.last_mut().filter(|last| last.end() > word.offset) {
+            Some(last) => {
+                last.size = (last.end().max(word.end()) - last.offset).cast_unsigned();
+                word.uses.iter().for_each(|use_| add(last, use_));
             }
+            None => words.push(word),
         }
     }
-    let mut words: Vec<_> = folded.into_values().collect();
     sort(&mut words);
     words.append(&mut outside);
     words
+}
+
+/// Counts a use as the word's.
+fn add(word: &mut Word, use_: &Use) {
+    let same = |known: &&mut Use| known.access == use_.access && known.code == use_.code;
+    let Some(known) = word.uses.iter_mut().find(same) else {
+        return word.uses.push(use_.clone());
+    };
+    for (thread, count) in &use_.threads {
+        *known.threads.entry(*thread).or_default() += count;
+    }
+    for (thread, gaps) in &use_.gaps {
+        known.gaps.entry(*thread).or_default().add(*gaps);
+    }
 }
 
 /// So many words that the same code writes are an array, also if no element belongs to a thread.
@@ -177,18 +188,29 @@ fn stride(words: &[&Word]) -> Option<(i64, bool)> {
         let places = words.iter().map(|word| word.offset.rem_euclid(stride));
         places.collect::<BTreeSet<_>>().len()
     };
+    // No word is larger than an element: words at odd places have a common divisor too.
+    let largest = words.iter().map(|word| word.size.cast_signed()).max().unwrap_or(0);
     for same in alike.values() {
         let (offsets, owners): (Vec<_>, BTreeSet<_>) =
             same.iter().filter_map(|&(offset, owner)| Some((offset, owner?))).unzip();
         let stride = distance(&offsets);
         // Elements that are all different are none: two of many objects in memory that the program divides itself.
-        if owners.len() > 1 && (places(stride) <= FEW || places(stride) * 3 <= words.len() * 2) {
+        if owners.len() > 1
+            && stride >= largest
+            && (places(stride) <= FEW || places(stride) * 3 <= words.len() * 2)
+        {
             return Some((stride, true));
         }
     }
-    let most = alike.values().max_by_key(|same| same.len()).filter(|same| same.len() >= MANY)?;
-    let stride = distance(&most.iter().map(|(offset, _)| *offset).collect::<Vec<_>>());
-    (places(stride) * MANY / 2 <= words.len()).then_some((stride, false))
+    let mut many: Vec<_> = alike.values().filter(|same| same.len() >= MANY).collect();
+    many.sort_by_key(|same| std::cmp::Reverse(same.len()));
+    let strides = many.into_iter().map(|same| {
+        let offsets: Vec<_> = same.iter().map(|(offset, _)| *offset).collect();
+        distance(&offsets)
+    });
+    let mut strides = strides.filter(|stride| *stride >= largest);
+    let stride = strides.find(|stride| places(*stride) * MANY / 2 <= words.len())?;
+    Some((stride, false))
 }
 
 /// The thread that does nearly all writes to a word.

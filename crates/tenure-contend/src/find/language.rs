@@ -1,30 +1,117 @@
-//! What a repair says to write, in the program's language.
+//! What a repair says to write: in the program's language, with the member's name and type, or nothing.
 
-use tenure_find::{Finding, Language, Repair};
+use tenure_find::{Finding, Language, Repair, Role, Sharing};
 
-/// The library is of use to Rust only. C and C++ can align what has to lie apart.
-pub(super) fn translate(repairs: &mut [Repair], finding: &Finding) {
+/// The library is of use to Rust only. C and C++ can align what has to lie apart. Where the language is another, or not
+/// known, what the repair does is said in words alone.
+pub(super) fn translate(repairs: &mut [Repair], finding: &Finding, line_bytes: u32) {
     let words = finding.words().into_iter().flat_map(|word| &word.uses);
     let lines: Vec<&str> =
         words.filter_map(|it| it.code.as_ref()).filter_map(|code| code.line.as_deref()).collect();
+    let language = language(&lines);
+    let place = Place::of(finding);
     for repair in repairs {
-        if let Some(code) = elsewhere(&lines, &repair.name) {
-            repair.code = code.map(str::to_owned).into_iter().collect();
+        let place = place.as_ref().filter(|_| repair.name.contains("apart"));
+        match (language, place) {
+            (Some(Language::Rust), _) => {
+                // What stands for the member is an example.
+                let is_example = |line: &String| line.contains(": Isolated<");
+                let has_name = place.is_some();
+                repair
+                    .code
+                    .retain(|line| has_name || !repair.name.contains("apart") || !is_example(line));
+                for line in repair.code.iter_mut().filter(|line| is_example(line)) {
+                    *line = place.map_or_else(|| line.clone(), Place::isolated);
+                }
+            }
+            (Some(Language::C), Some(place)) => repair.code = vec![place.aligned(line_bytes)],
+            _ => repair.code.clear(),
         }
     }
 }
 
-/// For a repair of code at these lines, which are `file:line`; `None` if it may be Rust.
-fn elsewhere(lines: &[&str], repair: &str) -> Option<Option<&'static str>> {
-    let has = |language| {
-        let mut files = lines.iter().map(|line| line.split(':').next().unwrap_or_default());
-        files.any(|file| Language::of_file(file) == Some(language))
-    };
-    if lines.is_empty() || has(Language::Rust) {
-        return None;
+/// The language of code at these lines, which are `file:line`. Libraries that Rust calls do not make it another's.
+fn language(lines: &[&str]) -> Option<Language> {
+    let files = lines.iter().map(|line| line.split(':').next().unwrap_or_default());
+    let all: Vec<_> = files.map(Language::of_file).collect();
+    let has = |language| all.contains(&Some(language));
+    // A file of a third language: none of the two is known to be the program's.
+    [Language::Rust, Language::C].into_iter().find(|language| has(*language))
+}
+
+/// What lies on a line of its own once a repair is made.
+#[derive(Debug)]
+enum Place<'a> {
+    /// A variable or member, and its type.
+    Member(&'a str, &'a str),
+    /// Each element of an array, which is a struct.
+    Struct(&'a str),
+    /// Each element of an array, which is a word.
+    Word(&'a str),
+}
+
+impl<'a> Place<'a> {
+    /// `None` if it has no name that can be written down.
+    fn of(finding: &'a Finding) -> Option<Self> {
+        let words = finding.words();
+        if let Sharing::Elements { .. } = finding.sharing {
+            let is_word = words.iter().all(|word| ["", "[n]"].contains(&word.path.as_str()));
+            let name = &*finding.type_name;
+            let place = if is_word { Self::Word(name) } else { Self::Struct(name) };
+            return (!finding.type_name.is_empty()).then_some(place);
+        }
+        // A lock stays with what it guards.
+        let word = words.iter().find(|word| word.role.is_contended() && word.role != Role::Lock)?;
+        let member = word.path.rsplit('.').next().filter(|name| is_name(name))?;
+        let type_name = Some(&word.type_name).filter(|name| !name.is_empty())?;
+        Some(Self::Member(member, type_name))
     }
-    let has_alignment = has(Language::C) && repair.contains("apart");
-    Some(has_alignment.then_some("alignas(64) long refs; // and what follows it"))
+
+    /// In Rust.
+    fn isolated(&self) -> String {
+        match self {
+            Self::Member(name, of) => {
+                let of = plain(of);
+                format!("{name}: Isolated<{of}>, // in place of {of}")
+            }
+            Self::Struct(of) | Self::Word(of) => {
+                let of = plain(of);
+                format!("Isolated<{of}> // as the array's element, in place of {of}")
+            }
+        }
+    }
+
+    /// In C and C++.
+    fn aligned(&self, line_bytes: u32) -> String {
+        match self {
+            Self::Member(name, of) => {
+                format!("alignas({line_bytes}) {of} {name}; // and so what follows it")
+            }
+            Self::Struct(of) => format!("alignas({line_bytes}) // before the first member of {of}"),
+            Self::Word(of) => {
+                format!("struct {{ alignas({line_bytes}) {of} value; }} // as the array's element")
+            }
+        }
+    }
+}
+
+fn is_name(name: &str) -> bool {
+    let is_letter = |it: char| it.is_alphabetic() || it == '_';
+    name.starts_with(is_letter) && name.chars().all(|it| is_letter(it) || it.is_numeric())
+}
+
+/// A type as a program has it that has imported it: without modules.
+fn plain(type_name: &str) -> String {
+    let of_path = |it: char| it.is_alphanumeric() || it == '_' || it == ':';
+    let mut plain = String::new();
+    let mut rest = type_name;
+    while let Some(first) = rest.chars().next() {
+        let end = rest.find(|it: char| !of_path(it)).unwrap_or(rest.len()).max(first.len_utf8());
+        let (path, after) = rest.split_at(end);
+        plain += path.rsplit("::").next().unwrap_or(path);
+        rest = after;
+    }
+    plain
 }
 
 #[cfg(test)]
@@ -32,17 +119,43 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_to_write_is_in_the_programs_language() {
-        let aligned = Some(Some("alignas(64) long refs; // and what follows it"));
-        for (lines, repair, expected) in [
-            (&["src/main.rs:3", "malloc.c:10"][..], "apart", None),
-            (&[], "apart", None),
-            (&["thread.c:71"], "apart", aligned),
-            (&["db/memtable.cc:20", "std_mutex.h:5"], "apart + one_add", aligned),
-            (&["thread.c:71"], "cells", Some(None)),
-            (&["main.go:11"], "apart", Some(None)),
+    fn the_language_is_that_of_the_files_if_it_is_known() {
+        use Language::{C, Rust};
+        for (lines, expected) in [
+            (&["src/main.rs:3", "malloc.c:10"][..], Some(Rust)),
+            (&["thread.c:71"], Some(C)),
+            (&["db/memtable.cc:20", "std_mutex.h:5"], Some(C)),
+            (&["main.go:11"], None),
+            (&["server.js:11"], None),
+            // A program without debugging information.
+            (&[], None),
         ] {
-            assert_eq!(elsewhere(lines, repair), expected, "{lines:?} {repair}");
+            assert_eq!(language(lines), expected, "{lines:?}");
+        }
+    }
+
+    #[test]
+    fn what_to_write_has_the_members_name_and_type_and_the_lines_size() {
+        let of = plain("core::sync::atomic::Atomic<alloc::Key, [u64; 2]>");
+        assert_eq!(of, "Atomic<Key, [u64; 2]>");
+        for (place, isolated, aligned) in [
+            (
+                Place::Member("in_count", "unsigned int"),
+                "in_count: Isolated<unsigned int>, // in place of unsigned int",
+                "alignas(128) unsigned int in_count; // and so what follows it",
+            ),
+            (
+                Place::Struct("Worker"),
+                "Isolated<Worker> // as the array's element, in place of Worker",
+                "alignas(128) // before the first member of Worker",
+            ),
+            (
+                Place::Word("long"),
+                "Isolated<long> // as the array's element, in place of long",
+                "struct { alignas(128) long value; } // as the array's element",
+            ),
+        ] {
+            assert_eq!((&*place.isolated(), &*place.aligned(128)), (isolated, aligned));
         }
     }
 }

@@ -15,6 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tenure_find::{
     Finding, Kind, Level, Observed, Report, Role, Run, Sharing, Source, Storage, Word,
 };
+use tenure_probe::segment::Access;
 use tenure_sim::Machine;
 use tenure_types::code::Place;
 
@@ -53,15 +54,22 @@ pub fn report(
         processes.iter().zip(&names).map(|(it, names)| Groups::of(it, names)).collect();
     let all_accesses = recording.contended();
     let mut found: Vec<(Order, usize, Finding, Option<Recorded>)> = Vec::new();
-    for (at, process) in processes.iter().enumerate() {
+    let mut rare = 0_u64;
+    for (at, (process, names)) in processes.iter().zip(&names).enumerate() {
         for mut contended in contend::contended(process) {
-            if contended.is_ordered(&|code| names[at].has_no_races(code)) {
+            if contended.is_rare {
+                let lines = contended.lines.iter().map(|&line| &process.lines[line]);
+                let entries = lines.flat_map(|line| &line.entries);
+                rare += entries.map(|entry| entry.count).sum::<u64>();
                 continue;
             }
-            let named = Named::new(&contended, &process.lines[contended.lines[0]], &names[at]);
-            contended.name_counts(process, |word| named.is_count(word));
-            let (mut finding, recorded) =
-                finding(process, &contended, &named, &names[at], &groups[at]);
+            if contended.is_ordered(process, &|code| names.has_no_races(code)) {
+                continue;
+            }
+            let named = Named::new(&contended, &process.lines[contended.lines[0]], names);
+            let words = contended.words.clone();
+            contended.name(process, |at| named.meaning(at, &words[at], names));
+            let (mut finding, recorded) = finding(process, &contended, &named, names, &groups[at]);
             let observed = finding.observed.as_ref();
             let accesses = observed.map_or(0, |observed| observed.accesses);
             let cost = observed.and_then(|observed| observed.cost);
@@ -74,6 +82,8 @@ pub fn report(
             found.push((order, at, finding, recorded));
         }
     }
+    run.missing.extend(too_rare(rare, all_accesses));
+    run.missing.extend(without_lines(&found, &processes));
     found.sort_by_key(|(order, ..)| std::cmp::Reverse(*order));
     let worst = found.first().map(|(_, process, ..)| *process);
     if found.iter().any(|(_, process, ..)| Some(*process) != worst) {
@@ -87,7 +97,7 @@ pub fn report(
             recorded.pattern.about = format!("Finding {} of `{command}`", finding.rank);
             let Mended { mut repairs, forecast, best } =
                 pattern::mended(&recorded.pattern, machine);
-            language::translate(&mut repairs, &finding);
+            language::translate(&mut repairs, &finding, line_bytes);
             (finding.repairs, finding.forecast) = (repairs, forecast);
             finding.pattern = Some(recorded.pattern.to_toml());
             // Processes do not share their lines.
@@ -102,6 +112,40 @@ pub fn report(
         run.pattern = program::pattern(&parts, 0, groups).map(|pattern| pattern.to_toml());
     }
     Report::new(Source::Run(run), line_bytes.into(), findings)
+}
+
+/// Says what to compile with -g, if none of the code has a line, and that would give it one.
+fn without_lines(
+    found: &[(Order, usize, Finding, Option<Recorded>)],
+    processes: &[Process],
+) -> Option<String> {
+    let mut words = found.iter().flat_map(|(_, _, finding, _)| finding.words());
+    let has_line = |use_: &tenure_find::Use| use_.code.as_ref().is_some_and(|it| it.line.is_some());
+    if words.any(|word| word.uses.iter().any(has_line)) {
+        return None;
+    }
+    let (_, process, ..) = found.first()?;
+    let process = &processes[*process];
+    // Code that a virtual machine compiles has no file.
+    let program = process.program.as_deref().filter(|_| process.functions.is_empty())?;
+    let name = program.rsplit('/').next().unwrap_or(program);
+    Some(format!(
+        "{name} has no debugging information: compile it with -g (Rust: debug = \"line-tables-only\" or more)."
+    ))
+}
+
+/// Says which part of the accesses to contended lines is to lines that change hands too seldom to be findings.
+fn too_rare(accesses: u64, of: u64) -> Option<String> {
+    /// A smaller part is nothing that a reader would look for.
+    const WORTH_SAYING: f64 = 0.1;
+    let part = accesses as f64 / of.max(1) as f64;
+    (part >= WORTH_SAYING).then(|| {
+        format!(
+            "{:.0} % of all accesses to contended lines are to lines that could change hands too seldom to matter: fewer \
+             than 1,000 times, or 10,000 times a second of processor time.",
+            100.0 * part
+        )
+    })
 }
 
 /// What the worst has most of: first those that are known well enough, by the cost where it was measured, and by possible changes of
@@ -169,6 +213,17 @@ fn memory(process: &Process, contended: &Contended, named: &Named, observed: &Ob
             _ => 1,
         },
         size: observed.size.unwrap_or(0),
+        written_elsewhere: {
+            let lines = process.lines.iter().enumerate();
+            let others = lines.filter(|(at, _)| !contended.lines.contains(at));
+            let mut written = BTreeMap::new();
+            for entry in others.flat_map(|(_, line)| &line.entries) {
+                if entry.access == Access::Write {
+                    *written.entry(entry.thread).or_default() += entry.count;
+                }
+            }
+            written
+        },
     }
 }
 

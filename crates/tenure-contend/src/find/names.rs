@@ -129,6 +129,13 @@ impl<'a> Names<'a> {
         shown(program.frames(inside))
     }
 
+    /// The function that changes a word at an address, other than those that do just one atomic operation.
+    pub(super) fn changing(&self, address: u64) -> Option<String> {
+        let (program, inside) = self.program(address)?;
+        let frame = program.frames(inside).into_iter().find(|frame| !is_atomic(frame))?;
+        Some(frame.function)
+    }
+
     /// Whether the code behind a call uses what it returned; `None` where that cannot be told.
     pub(super) fn uses_result(&self, address: u64) -> Option<bool> {
         let (program, inside) = self.program(address)?;
@@ -222,9 +229,11 @@ fn shown(mut frames: Vec<Frame>) -> Option<(Frame, bool)> {
     Some((frames.swap_remove(shown), own.is_some()))
 }
 
-/// Whether a frame is one of core's functions that do one atomic operation.
+/// Whether a frame is one of core's or libstdc++'s functions that do one atomic operation.
 fn is_atomic(frame: &Frame) -> bool {
-    !is_own(frame) && frame.file.as_ref().is_some_and(|file| file.ends_with("sync/atomic.rs"))
+    const FILES: [&str; 3] = ["sync/atomic.rs", "bits/atomic_base.h", "/atomic"];
+    let is_one = |file: &String| FILES.iter().any(|end| file.ends_with(end));
+    !is_own(frame) && frame.file.as_ref().is_some_and(is_one)
 }
 
 /// Whether a frame is of the program, not of the language's libraries.

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 use tenure_find::{Curve, Forecast, Operation as Did, Point, Repair};
-use tenure_sim::pattern::{self, Copies, Object, Operation, Pattern, Role};
+use tenure_sim::pattern::{self, Copies, Object, Operation, Pattern, Role, Value};
 use tenure_sim::{Machine, Simulation};
 
 use super::steps::{self, Counts, Work};
@@ -43,6 +43,26 @@ pub(super) struct Memory {
     /// How many objects there are, and the bytes of each.
     pub(super) objects: u64,
     pub(super) size: u64,
+    /// Plain writes of each thread to other contended lines.
+    pub(super) written_elsewhere: BTreeMap<u32, u64>,
+}
+
+impl Memory {
+    /// Whether threads that take this lock write elsewhere: then it may guard what they write there.
+    fn guards_more(&self, lock: &Word) -> bool {
+        /// As many writes, for each time that it is taken, leave what it guards read mostly.
+        const RARELY: f64 = 0.01;
+        let (mut takes, mut writes) = (0, 0);
+        let takers = lock.uses.iter().filter(|use_| use_.access.takes() || use_.access.writes());
+        let mut seen = BTreeSet::new();
+        for (thread, count) in takers.flat_map(|use_| &use_.threads) {
+            takes += count;
+            if seen.insert(*thread) {
+                writes += self.written_elsewhere.get(thread).copied().unwrap_or(0);
+            }
+        }
+        writes as f64 > RARELY * takes as f64
+    }
 }
 
 /// A pattern, and whom its roles stand for.
@@ -101,7 +121,10 @@ pub(super) fn pattern(
                 name = format!("{name}+{offset}");
             }
             let (offset, size) = (usize::try_from(offset).ok()?, usize::try_from(word.size).ok()?);
-            let value = value(word, &name, uses_result);
+            let value = match value(word, uses_result) {
+                Value::Unknown if word.is_lock() && memory.guards_more(word) => Value::Guard,
+                value => value,
+            };
             let place = pattern.word(object, name, offset, size);
             pattern.words[place].value = value;
             places.insert(at, place);
@@ -295,7 +318,7 @@ mod tests {
     use tenure_sim::pattern::Access;
 
     use super::*;
-    use crate::contend::Use;
+    use crate::contend::{Meaning, Use};
     use crate::find::names::{Names, Programs};
     use crate::record::{Process, Thread};
 
@@ -306,7 +329,7 @@ mod tests {
             threads: threads.iter().copied().collect(),
             gaps: BTreeMap::new(),
         });
-        (Word { offset, size: 8, uses: uses.collect(), counts_references: false }, String::new())
+        (Word { offset, size: 8, uses: uses.collect(), meaning: Meaning::Unknown }, String::new())
     }
 
     fn of(memory: &Memory, words: &[(Word, String)]) -> Pattern {
@@ -322,7 +345,7 @@ mod tests {
         let process = Process { threads, access_ns: 1.5, ..Process::default() };
         let programs = Programs::default();
         let groups = Groups::of(&process, &Names::new(&process, &programs));
-        pattern(memory, words, &groups, &|_| None).expect("it can be simulated").pattern
+        pattern(memory, words, &groups, &|_| Some(false)).expect("it can be simulated").pattern
     }
 
     fn machine() -> Machine {
@@ -337,6 +360,7 @@ mod tests {
             elements,
             objects: 1,
             size: 64,
+            written_elsewhere: BTreeMap::new(),
         }
     }
 
@@ -370,7 +394,7 @@ mod tests {
             gaps: BTreeMap::new(),
         };
         let count =
-            Word { offset: 0, size: 8, uses: vec![one(1), one(2)], counts_references: false };
+            Word { offset: 0, size: 8, uses: vec![one(1), one(2)], meaning: Meaning::References };
         let pattern = of(&memory(None), &[(count, "strong".to_owned())]);
         let add = Access { times: 2.0, operation: Operation::Add(0) };
         assert!(pattern.roles[0].steps.contains(&add), "{:?}", pattern.roles);
@@ -400,6 +424,22 @@ mod tests {
             of_semaphore.iter().all(|repair| !repair.name.contains("unlocked")),
             "{of_semaphore:?}"
         );
+    }
+
+    #[test]
+    fn a_lock_whose_holders_write_elsewhere_is_needed() {
+        use segment::Access::{Lock, Read, Unlock};
+        // A map in a mutex: its root is read, and its entries are written.
+        let mut lock = word(0, &[(Lock, POOL), (Unlock, POOL)]);
+        lock.0.size = 4;
+        let words = [lock, word(8, &[(Read, POOL)])];
+        let is_offered = |written: u64| {
+            let written_elsewhere = [(2, written), (9, MILLION)].into();
+            let pattern = of(&Memory { written_elsewhere, ..memory(None) }, &words);
+            pattern::repairs(&pattern).iter().any(|repair| repair.name == "read_unlocked")
+        };
+        assert!(is_offered(0));
+        assert!(!is_offered(MILLION / 2));
     }
 
     #[test]

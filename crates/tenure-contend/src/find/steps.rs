@@ -317,6 +317,7 @@ pub(super) fn together(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::contend::Meaning;
 
     const THREADS: &[u32] = &[1, 2];
 
@@ -331,7 +332,7 @@ mod tests {
                 .map(|thread| (*thread, Gaps { count: 10, nanoseconds: 10 * gap }))
                 .collect(),
         });
-        (Word { offset, size: 8, uses: uses.collect(), counts_references: false }, String::new())
+        (Word { offset, size: 8, uses: uses.collect(), meaning: Meaning::Unknown }, String::new())
     }
 
     /// The steps of both threads, with so many nanoseconds of work, which were half of the recorded time.

@@ -1,34 +1,118 @@
-//! What the value of a word is for: a statistic may be kept in parts, a number that threads act on may not.
+//! What a word is, by names and by what threads do: a repair is offered only where that is known (docs/run.md, "When a
+//! repair is offered").
+
+use std::collections::BTreeSet;
 
 use tenure_probe::segment::Access;
 use tenure_sim::pattern::Value;
 
-use crate::contend::Word;
+use crate::contend::{Meaning, Word};
 
-/// Whether a member of this path is a count of an `Arc`: the last reference frees the object, whichever code that is.
-pub(super) fn counts_references(path: &str) -> bool {
-    matches!(path.rsplit('.').next(), Some("strong" | "weak"))
+/// The names that are known of a word.
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    /// The member's path.
+    pub(super) path: String,
+    /// The member's type.
+    pub(super) type_name: String,
+    /// The functions that add to it.
+    pub(super) adding: Vec<String>,
+    /// The functions that exchange it, on a condition or not.
+    pub(super) exchanging: Vec<String>,
+}
+
+impl Known {
+    /// What the names say.
+    pub(super) fn meaning(&self) -> Meaning {
+        let types = self.type_name.split('<').next().unwrap_or_default();
+        let is_lock = || {
+            self.path.split('.').any(|member| parts(member).last().is_some_and(|it| is_lock(it)))
+                || self.exchanging.iter().map(String::as_str).chain([types]).any(names_a_lock)
+        };
+        if counts_references(&self.path) || self.adding.iter().any(|it| changes_references(it)) {
+            Meaning::References
+        } else if is_lock() {
+            Meaning::Lock
+        } else {
+            Meaning::Unknown
+        }
+    }
+}
+
+/// Whether a member of this path is a number of references: the last one frees the object, whichever code that is.
+fn counts_references(path: &str) -> bool {
+    const REFERENCES: [&str; 7] =
+        ["strong", "weak", "refs", "nrefs", "refcount", "refcnt", "references"];
+    const OF: [&str; 4] = ["ref", "use", "strong", "weak"];
+    let parts = parts(path.rsplit('.').next().unwrap_or_default());
+    let has = |wanted: &[&str]| parts.iter().any(|part| wanted.contains(&part.as_str()));
+    // `refs`, `refcount_`, `_M_use_count`, `refCnt`; not `weak_hits`.
+    matches!(&parts[..], [only] if REFERENCES.contains(&only.as_str()))
+        || has(&["refcount", "refcnt"])
+        || has(&["count", "cnt"]) && has(&OF)
+}
+
+/// Whether a function gets or puts references: `Arc::clone`, `obj_retain`, `Py_INCREF`.
+fn changes_references(function: &str) -> bool {
+    let parts = parts(function);
+    let has = |wanted: &[&str]| parts.iter().any(|part| wanted.contains(&part.as_str()));
+    has(&["retain", "incref", "decref", "addref", "refcount"])
+        || has(&["arc"]) && has(&["clone", "drop", "upgrade"])
+        || has(&["ref"]) && has(&["add", "inc", "dec"])
+}
+
+/// Whether a name has a part that only locks have: `RawMutex::lock`, `read_unlock`, but not `block` or `LockFree`.
+fn names_a_lock(name: &str) -> bool {
+    let parts = parts(name);
+    let is_free = |at: usize| parts.get(at + 1).is_some_and(|next| next == "free");
+    (0..parts.len()).any(|at| is_lock(&parts[at]) && !is_free(at))
+}
+
+fn is_lock(part: &str) -> bool {
+    let locks = ["lock", "unlock", "trylock", "mutex", "rwlock", "spinlock", "futex"];
+    locks.contains(&part)
+}
+
+/// The words that a name is made of, in lower case: of `RwLock::read_raw` rw, lock, read and raw.
+fn parts(name: &str) -> Vec<String> {
+    let mut parts = vec![String::new()];
+    let mut before = ' ';
+    for letter in name.chars() {
+        let begins = letter.is_uppercase() && before.is_lowercase();
+        match parts.last_mut() {
+            Some(part) if letter.is_alphanumeric() && !begins => part.extend(letter.to_lowercase()),
+            _ if letter.is_alphanumeric() => parts.push(letter.to_lowercase().collect()),
+            _ => parts.push(String::new()),
+        }
+        before = letter;
+    }
+    parts.retain(|part| !part.is_empty());
+    parts
 }
 
 /// What is known of it from what threads do. Asks for return addresses whether the code there uses the result.
-pub(super) fn value(word: &Word, path: &str, uses_result: &dyn Fn(u64) -> Option<bool>) -> Value {
+pub(super) fn value(word: &Word, uses_result: &dyn Fn(u64) -> Option<bool>) -> Value {
     // A lock's word is nothing else.
     if word.is_lock() {
         return Value::Unknown;
     }
-    let has = |wanted: Access| word.uses.iter().any(|use_| use_.access == wanted);
-    if has(Access::Exchange) {
+    let of = |wanted: Access| word.uses.iter().filter(move |use_| use_.access == wanted);
+    if word.meaning == Meaning::References {
+        return Value::References;
+    }
+    if of(Access::Exchange).next().is_some() {
         return Value::State;
     }
-    let decides = || {
-        let mut adds = word.uses.iter().filter(|use_| use_.access == Access::Add);
-        adds.any(|use_| uses_result(use_.code) == Some(true))
-    };
     // What a compare-exchange stores depends on what was there.
-    if counts_references(path) || has(Access::CompareExchange) || decides() {
-        Value::Number
-    } else {
-        Value::Unknown
+    if of(Access::CompareExchange).next().is_some() {
+        return Value::Number;
+    }
+    let results: BTreeSet<_> = of(Access::Add).map(|use_| uses_result(use_.code)).collect();
+    match results.iter().collect::<Vec<_>>()[..] {
+        [] => Value::Unknown,
+        [Some(false)] => Value::Statistic,
+        // Code that cannot be followed may act on what was there.
+        _ => Value::Number,
     }
 }
 
@@ -39,42 +123,89 @@ mod tests {
     use super::*;
     use crate::contend::Use;
 
+    fn word(uses: &[(Access, u64)], meaning: Meaning) -> Word {
+        let one = |&(access, code)| Use {
+            access,
+            code,
+            threads: BTreeMap::from([(1, 9)]),
+            gaps: BTreeMap::new(),
+        };
+        Word { offset: 0, size: 8, uses: uses.iter().map(one).collect(), meaning }
+    }
+
     #[test]
     fn a_statistic_is_added_to_and_no_thread_uses_what_was_there() {
         use Access::{Add, CompareExchange, Exchange, Failed, Load, Lock, Store};
+        use Meaning::{References, Unknown};
         let uses_result = |code: u64| match code {
             1 => Some(true),
             2 => Some(false),
             _ => None,
         };
-        for (about, uses, path, expected) in [
-            ("a statistic", &[(Add, 2), (Load, 1)][..], "served", Value::Unknown),
-            ("code that cannot be followed", &[(Add, 3)], "served", Value::Unknown),
-            ("the index of a ticket", &[(Add, 1)], "tx.tail_position", Value::Number),
-            ("the last one out frees it", &[(Add, 2), (Add, 1)], "refs", Value::Number),
-            ("an `Arc` without code", &[(Add, 3)], "data.strong", Value::Number),
-            ("a `Weak` upgraded", &[(CompareExchange, 1), (Add, 2)], "strong", Value::Number),
-            ("a loop", &[(Load, 2), (CompareExchange, 2), (Failed, 2)], "refs", Value::Number),
-            ("tokio's AtomicWaker", &[(Exchange, 1), (Exchange, 2)], "state", Value::State),
-            ("flags that are set beside a count", &[(Add, 2), (Exchange, 2)], "", Value::State),
-            ("std's mutex", &[(CompareExchange, 1), (Exchange, 2)], "inner", Value::Unknown),
-            ("a lock of the C library", &[(Lock, 1)], "lock", Value::Unknown),
-            ("the same by another name", &[(Lock, 1), (Add, 1)], "strong", Value::Unknown),
-            ("a flag", &[(Store, 1), (Load, 2)], "stop", Value::Unknown),
+        for (about, uses, meaning, expected) in [
+            ("a statistic", &[(Add, 2), (Load, 1)][..], Unknown, Value::Statistic),
+            ("code that cannot be followed", &[(Add, 3)], Unknown, Value::Number),
+            ("the same in part", &[(Add, 3), (Add, 2)], Unknown, Value::Number),
+            ("the index of a ticket", &[(Add, 1)], Unknown, Value::Number),
+            ("requests under way", &[(Add, 2), (Add, 1)], Unknown, Value::Number),
+            ("the last one out frees it", &[(Add, 2), (Add, 1)], References, Value::References),
+            ("an `Arc` without code", &[(Add, 3)], References, Value::References),
+            ("a `Weak` upgraded", &[(CompareExchange, 1), (Add, 2)], References, Value::References),
+            ("a budget", &[(Load, 2), (CompareExchange, 2), (Add, 2)], Unknown, Value::Number),
+            (
+                "the top of a deque",
+                &[(Load, 2), (CompareExchange, 2), (Failed, 2)],
+                Unknown,
+                Value::Number,
+            ),
+            ("tokio's AtomicWaker", &[(Exchange, 1), (Exchange, 2)], Unknown, Value::State),
+            (
+                "flags that are set beside a count",
+                &[(Add, 2), (Exchange, 2)],
+                Unknown,
+                Value::State,
+            ),
+            ("std's mutex", &[(CompareExchange, 1), (Exchange, 2)], Unknown, Value::Unknown),
+            ("a lock of the C library", &[(Lock, 1)], Unknown, Value::Unknown),
+            ("the same by another name", &[(Lock, 1), (Add, 1)], References, Value::Unknown),
+            ("a flag", &[(Store, 1), (Load, 2)], Unknown, Value::Unknown),
         ] {
-            let one = |&(access, code)| Use {
-                access,
-                code,
-                threads: BTreeMap::from([(1, 9)]),
-                gaps: BTreeMap::new(),
+            assert_eq!(value(&word(uses, meaning), &uses_result), expected, "{about}");
+        }
+    }
+
+    #[test]
+    fn names_say_what_counts_references_and_what_is_a_lock() {
+        use Meaning::{Lock, References, Unknown};
+        for (path, type_name, adding, exchanging, expected) in [
+            ("data.strong", "Atomic<usize>", "", "", References),
+            ("_M_use_count", "int", "", "", References),
+            ("refcount_", "std::atomic<unsigned>", "", "", References),
+            ("refCnt", "int", "", "", References),
+            ("ref_count.value", "Atomic<usize>", "", "", Unknown),
+            ("weak_hits", "Atomic<usize>", "", "", Unknown),
+            ("prefs", "long", "", "", Unknown),
+            ("", "", "Arc::clone", "", References),
+            ("", "", "Archive::clone", "", Unknown),
+            ("", "", "Py_INCREF", "", References),
+            ("inner.state", "Atomic<u32>", "", "RwLock::read", Lock),
+            ("raw.state", "Atomic<usize>", "", "RawRwLock::lock_shared", Lock),
+            // Only what exchanges it says that it is taken.
+            ("served", "Atomic<usize>", "Mutex::lock", "", Unknown),
+            ("item_lock", "int", "", "", Lock),
+            ("lock_stats.waits", "long", "", "", Unknown),
+            ("", "std::sys::sync::mutex::futex::Mutex", "", "", Lock),
+            ("", "", "", "block_on", Unknown),
+            ("top", "long", "", "lock_free::Queue::pop", Unknown),
+        ] {
+            let all = |name: &str| [name.to_owned()].into();
+            let known = Known {
+                path: path.to_owned(),
+                type_name: type_name.to_owned(),
+                adding: all(adding),
+                exchanging: all(exchanging),
             };
-            let word = Word {
-                offset: 0,
-                size: 8,
-                uses: uses.iter().map(one).collect(),
-                counts_references: counts_references(path),
-            };
-            assert_eq!(value(&word, path, &uses_result), expected, "{about}");
+            assert_eq!(known.meaning(), expected, "{known:?}");
         }
     }
 }

@@ -8,9 +8,9 @@ use tenure_probe::segment::Access;
 use tenure_types::code::{Object, Place, Program};
 
 use super::names::Names;
-use super::value::counts_references;
+use super::value::Known;
 use super::without_element;
-use crate::contend::{self, Contended, Elements};
+use crate::contend::{self, Contended, Elements, Meaning};
 use crate::record::{Line, Process, Thread};
 
 /// What is known of the memory that a finding's words lie in.
@@ -117,9 +117,20 @@ impl Named {
         }
     }
 
-    /// Whether a word counts references.
-    pub(super) fn is_count(&self, at: usize) -> bool {
-        self.places[at].as_ref().is_some_and(|(_, place)| counts_references(&place.path))
+    /// What a word is, by its name and those of the functions that change it.
+    pub(super) fn meaning(&self, at: usize, word: &contend::Word, names: &Names<'_>) -> Meaning {
+        let functions = |wanted: &[Access]| {
+            let uses = word.uses.iter().filter(|use_| wanted.contains(&use_.access));
+            uses.filter_map(|use_| names.changing(use_.code)).collect()
+        };
+        let place = self.places[at].as_ref().map(|(_, place)| place);
+        let known = Known {
+            path: place.map(|place| place.path.clone()).unwrap_or_default(),
+            type_name: place.map(|place| place.type_name.clone()).unwrap_or_default(),
+            adding: functions(&[Access::Add]),
+            exchanging: functions(&[Access::CompareExchange, Access::Exchange]),
+        };
+        known.meaning()
     }
 
     /// The path and the type of a word.
@@ -283,16 +294,10 @@ impl<'a> Groups<'a> {
 
     /// Nanoseconds that a thread would have run if no line had been contended, and nothing been recorded.
     pub(super) fn worked(&self, thread: u32) -> f64 {
-        /// What an access to a thread's own memory takes at least.
-        const ACCESS_NS: f64 = 0.3;
-        /// By so much each call makes the program itself slower: its registers are saved. In axum's router it is 0.6 ns.
-        const CALL_NS: f64 = 0.5;
         let Some(thread) = self.thread(thread) else { return 0.0 };
         let contended = self.contended.get(&thread.id).copied().unwrap_or(0);
-        let least = thread.accesses.saturating_sub(contended) as f64 * ACCESS_NS;
-        // Nothing is recorded of a program that is watched as it is.
-        let access = if self.access_ns > 0.0 { self.access_ns + CALL_NS } else { 0.0 };
-        let recorded = thread.accesses as f64 * access + thread.recording as f64;
+        let least = Thread::least(thread.accesses.saturating_sub(contended));
+        let recorded = thread.recorded(self.access_ns);
         let ran = (thread.cpu as f64 - recorded).max(least);
         let waited = thread.waited as f64;
         let between = (thread.between as f64 - recorded).clamp(least, ran);
@@ -343,6 +348,7 @@ impl<'a> Groups<'a> {
                 Use {
                     threads,
                     count: counts.len() as u64,
+                    ids: counts.keys().map(|&thread| thread.into()).collect(),
                     operation,
                     per_second: counts.values().sum::<u64>() as f64 / seconds,
                     code: code.map(|(function, line)| Code { function, line }),

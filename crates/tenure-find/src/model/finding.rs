@@ -182,6 +182,9 @@ pub struct Use {
     pub threads: String,
     /// How many of them did it.
     pub count: u64,
+    /// Their numbers within their process; none if they are not known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ids: Vec<u64>,
     /// What they did.
     pub operation: Operation,
     /// How often, per second and thread.

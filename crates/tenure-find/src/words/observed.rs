@@ -108,10 +108,8 @@ fn names(report: &Report) -> Option<String> {
         return None;
     }
     let part = |part: u64| share(ratio(part, all));
-    // Then there is no debugging information at all.
-    let advice = if lines == 0 { ": build with -g" } else { "" };
     Some(format!(
-        "Of these lines {} have a type, {} a member, {} a line of code{advice}.",
+        "Of these lines {} have a type, {} a member, {} a line of code.",
         part(typed),
         part(members),
         part(lines)
@@ -316,12 +314,10 @@ pub(crate) fn rows(finding: &Finding) -> Vec<Row<'_>> {
             None => groups.push(vec![word]),
         }
     }
-    // Elements of an array have threads of their own; the members of an object have all of them in common.
-    let have_their_own = matches!(finding.sharing, Sharing::Elements { .. });
-    groups.into_iter().map(|group| row(&group, have_their_own)).collect()
+    groups.into_iter().map(|group| row(&group)).collect()
 }
 
-fn row<'a>(group: &[&'a Word], have_their_own: bool) -> Row<'a> {
+fn row<'a>(group: &[&'a Word]) -> Row<'a> {
     let (first, last) = (group[0], group[group.len() - 1]);
     let both = |of: &dyn Fn(&Word) -> String| match group.len() {
         1 => of(first),
@@ -331,8 +327,11 @@ fn row<'a>(group: &[&'a Word], have_their_own: bool) -> Row<'a> {
     let mut uses = first.uses.clone();
     for (at, it) in uses.iter_mut().enumerate() {
         let all = group.iter().filter_map(|word| word.uses.get(at));
-        let add = if have_their_own { u64::saturating_add } else { u64::max };
-        it.count = all.clone().map(|it| it.count).fold(0, add);
+        // A thread that does it to several words is one.
+        let ids: BTreeSet<u64> = all.clone().flat_map(|it| &it.ids).copied().collect();
+        let most = all.clone().map(|it| it.count).fold(0, u64::max);
+        it.count = most.max(ids.len() as u64);
+        it.ids = ids.into_iter().collect();
         let sum: f64 = all.map(|it| it.per_second).sum();
         it.per_second = sum / per_second(group.len() as u64, 1.0);
     }
@@ -452,6 +451,21 @@ pub(crate) fn short(name: &str, parts: usize) -> String {
 mod tests {
     use super::*;
     use crate::fixtures;
+
+    #[test]
+    fn the_threads_of_several_words_are_those_that_use_any_of_them() {
+        let mut report = fixtures::run();
+        let counters = &mut report.findings[1];
+        let threads = |finding: &Finding| threads(&rows(finding)[0].uses[0]);
+        assert_eq!(threads(counters), "worker ×4", "an element each");
+        // Two members of the same elements, one of which a thread does not use.
+        let one = &mut counters.contended.uses[0];
+        (one.ids, one.count) = ((1..=4).collect(), 4);
+        counters.victims.truncate(1);
+        let other = &mut counters.victims[0].uses[0];
+        (other.ids, other.count) = ((2..=4).collect(), 3);
+        assert_eq!(threads(counters), "worker ×4");
+    }
 
     #[test]
     fn a_word_of_a_neighbour_is_not_named_after_the_object() {
