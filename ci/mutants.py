@@ -12,8 +12,8 @@ For each the tests of its room run, up to the first that fails. A mutant that su
 or not a bug: then it is in the list of exceptions with the reason, by file and source line, so that the entry
 survives when lines move. Which rooms there are, and which tests cover them: ROOMS, below.
 
-All mutants of a room are in one build (`mutations.py`), and a run switches to one of them. One that does not compile
-so is built by itself.
+All mutants are in one build (`mutations.py`), and a run switches to one of them. One that does not compile so is built
+by itself.
 """
 
 import argparse
@@ -58,8 +58,9 @@ def tests(*names):
 
 
 def models(*names):
-    # `orderings` weakens orderings by itself, and compares its list with the source: it would notice every mutant.
-    return ["--test", "models", "--", *names, "--skip", "orderings"]
+    # `orderings` weakens orderings by itself, and compares its list with the source: it would notice every mutant. Twins
+    # are copies.
+    return ["--test", "models", "--", *names, "--skip", "orderings", "--skip", "twins"]
 
 
 ROOMS = {
@@ -71,14 +72,14 @@ ROOMS = {
     "arc": Room(["arc/*.rs"], [["--lib", *tests("arc")], models("arc::")], "counts"),
     "cells": Room(
         ["cells/*.rs"],
-        [tests("cells"), models("cells::"), tests("owner_fork", "owner_memory")],
+        [tests("cells", "owner_memory"), models("cells::"), tests("owner_fork")],
         "cells",
     ),
     "owner": Room(
         ["owner/*.rs"],
-        [tests("cells"), tests("owner_fork", "owner_memory"), ["--test", "stress", "--", "owner"]],
+        [tests("cells", "owner_memory"), tests("owner_fork"), ["--test", "stress", "--", "owner"]],
     ),
-    "counter": Room(["counter.rs", "counter/*.rs"], [tests("cells")]),
+    "counter": Room(["counter.rs", "counter/*.rs"], [tests("cells", "owner_memory")]),
     "pool/list": Room(
         ["pool/list/**/*.rs", "segments.rs"],
         [["--lib", *tests("pool", "pool_fork")], models("pool::")],
@@ -87,8 +88,9 @@ ROOMS = {
     "pool/lifecycle": Room(
         ["pool/*.rs", "pool/lifecycle/*.rs", "shared.rs", "wake.rs"],
         [
+            tests("pool"),
             unit("pool::"),
-            tests("pool", "pool_fork"),
+            tests("pool_fork"),
             models("pool::", "slots::"),
             ["--test", "registry", "--", "tasks"],
             ["--test", "stress", "--", "pool", "slots", "turns"],
@@ -97,12 +99,12 @@ ROOMS = {
     ),
     "pool/slot": Room(
         ["pool/slot/*.rs"],
-        [unit("pool::"), tests("pool"), models("slots::"), ["--test", "stress", "--", "slots"]],
+        [tests("pool"), unit("pool::"), models("slots::"), ["--test", "stress", "--", "slots"]],
         "pool",
     ),
     "pool/buffer": Room(
         ["pool/buffer/*.rs"],
-        [unit("pool::"), tests("pool", "pool_buffers_memory"), models("pool::")],
+        [tests("pool"), unit("pool::"), tests("pool_buffers_memory"), models("pool::")],
         "pool",
     ),
     "lazy": Room(
@@ -113,8 +115,9 @@ ROOMS = {
     "registry": Room(
         ["registry/*.rs"],
         [
-            [*unit("registry::")],
-            tests("registry", "registry_fork"),
+            tests("registry"),
+            unit("registry::"),
+            tests("registry_fork"),
             models("registry::"),
             ["--test", "stress", "--", "registry"],
         ],
@@ -273,9 +276,9 @@ class Tree:
         RUNNING.discard(process)
         return None if late.is_set() else status, "".join(output), time.monotonic() - began
 
-    def build(self, room):
-        """Has all mutants of the room in it, but for those that do not compile so. Returns the numbers of the others."""
-        numbers = {mutant: number for number, mutant in enumerate(mutants([room]), 1)}
+    def build(self, rooms):
+        """Has all mutants of the rooms in it, but for those that do not compile so. Returns the numbers of the others."""
+        numbers = {mutant: number for number, mutant in enumerate(mutants(rooms), 1)}
         paths = sorted({mutant.path for mutant in numbers})
         library = f"{SOURCE}/lib.rs"
         self.write(library, (ROOT / library).read_bytes() + SELECT.encode())
@@ -289,21 +292,25 @@ class Tree:
             status, output, _ = self.test(["--lib", "--no-run", "--message-format", "short"])
             if status == 0:
                 return numbers
-            at_fault = {
-                (path, int(line))
-                for path, line in re.findall(r"^(\S+\.rs):(\d+):\d+: error", output, re.M)
-            }
-            bad = [mutant for mutant in numbers if at_fault & set(places(mutant))]
+            at_fault = re.findall(r"^(\S+\.rs):(\d+):\d+: error", output, re.M)
+            bad = {mutant for path, line in at_fault for mutant in culprits(numbers, path, int(line))}
             if not bad:
-                sys.exit(f"{output}\n{room}: does not compile, and not for a mutant")
+                sys.exit(f"{output}\nthe library does not compile, and not for a mutant")
             for mutant in bad:
                 del numbers[mutant]
 
 
-def places(mutant):
-    """The lines of the file on which it changes something."""
+def culprits(mutants, path, line):
+    """Those with an end on that line, or the steps near to it: it may be that a value is moved, or set, no more."""
+    here = [mutant for mutant in mutants if mutant.path == path]
+    on_line = [mutant for mutant in here if line in ends(mutant)]
+    steps = [mutant for mutant in here if mutant.how.startswith("no ") and abs(mutant.line - line) < 10]
+    return on_line or steps
+
+
+def ends(mutant):
     text = (ROOT / mutant.path).read_text()
-    return [(mutant.path, text.count("\n", 0, at) + 1) for at in mutant.mutation[:2]]
+    return [text.count("\n", 0, at) + 1 for at in mutant.mutation[:2]]
 
 
 def killer(output):
@@ -319,6 +326,7 @@ def judge(tree, mutant, number, limits):
     """What became of the mutant: killed, unbuildable or survived; by which test; in how many seconds."""
     took = 0
     if not number:
+        # Of the others in the file, none.
         alone = written((ROOT / mutant.path).read_text(), [(mutant.mutation, "true")])
         before = (tree.root / mutant.path).read_bytes()
         tree.write(mutant.path, alone.encode())
@@ -362,20 +370,22 @@ class Results:
             new.replace(self.file)
 
 
-def limits_of(tree, room, limit):
+def limits_of(tree, room, chosen):
     """The tests pass without a mutant, and how long they may take with one."""
     limits = []
-    for arguments in ROOMS[room].tests:
+    for arguments in ROOMS[room].tests[: 1 if chosen.quick else None]:
         tree.test([*arguments[: (arguments + ["--"]).index("--")], "--no-run"])
         status, output, seconds = tree.test(arguments)
         if status != 0:
             sys.exit(f"{output}\n{room}: the tests fail without a mutant: cargo test -p tenure {' '.join(arguments)}")
-        limits.append(limit or 30 + 4 * seconds)
+        limits.append(chosen.limit or 30 + 4 * seconds)
     return limits
 
 
-def run(todo, tree, jobs, limit, results):
+def run(todo, tree, chosen, results):
     said, done = threading.Lock(), []
+    rooms = list(dict.fromkeys(mutant.room for mutant in todo))
+    numbers = tree.build(rooms)
 
     def judge_and_say(mutant, number, limits):
         result = what, by, seconds = judge(tree, mutant, number, limits)
@@ -385,9 +395,8 @@ def run(todo, tree, jobs, limit, results):
             of = f"{len(done)}/{len(todo)}"
             print(f"{of} {seconds:.0f} s {mutant.path}:{mutant.line} {mutant.how}: {what} {by}".rstrip(), flush=True)
 
-    for room in dict.fromkeys(mutant.room for mutant in todo):
-        numbers = tree.build(room)
-        limits = limits_of(tree, room, limit)
+    for room in rooms:
+        limits = limits_of(tree, room, chosen)
         here = [mutant for mutant in todo if mutant.room == room]
         work, failed = queue.Queue(), []
         for mutant in here:
@@ -404,7 +413,7 @@ def run(todo, tree, jobs, limit, results):
             except BaseException as error:
                 failed.append(error)
 
-        threads = [threading.Thread(target=worker, daemon=True) for _ in range(jobs)]
+        threads = [threading.Thread(target=worker, daemon=True) for _ in range(max(1, chosen.jobs))]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -414,9 +423,6 @@ def run(todo, tree, jobs, limit, results):
         for mutant in here:
             if mutant not in numbers:
                 judge_and_say(mutant, 0, limits)
-        # For the next room.
-        for path in {mutant.path for mutant in mutants([room])}:
-            tree.write(path, (ROOT / path).read_bytes())
 
 
 def weaken(rooms):
@@ -440,6 +446,7 @@ def main():
     parser.add_argument("--orderings", action="store_true", help="weaken orderings in the models instead: nothing to build")
     parser.add_argument("--list", action="store_true", help="list the mutants, and run nothing")
     parser.add_argument("--only", metavar="REGEX", help="take the mutants whose path, line or mutation matches")
+    parser.add_argument("--quick", action="store_true", help="run the fastest tests of a room only: some that survive are killed by others")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="run N mutants at a time")
     parser.add_argument("--limit", type=float, metavar="SECONDS", help="end each test command after so long")
     parser.add_argument("--work", type=Path, default=ROOT / "target/mutants", metavar="DIR", help="keep the copy and the results here")
@@ -449,6 +456,8 @@ def main():
     if unknown:
         parser.error(f"no such room: {unknown[0]}; there are {', '.join(ROOMS)}")
 
+    # What runs is ended, too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     check_rooms()
     if chosen.orderings:
         return weaken(chosen.rooms)
@@ -467,7 +476,7 @@ def main():
     print(f"{len(found)} mutants, {len(found) - len(todo)} of them known from earlier runs", flush=True)
     if todo:
         try:
-            run(todo, Tree(chosen.work), max(1, chosen.jobs), chosen.limit, results)
+            run(todo, Tree(chosen.work), chosen, results)
         finally:
             end_what_runs()
 

@@ -4,7 +4,8 @@
 #
 # With --orderings: weakens each ordering instead, at run time in the models. Takes minutes, for lazy an hour.
 #
-# Usage: ci/mutants.sh [ROOM...] [--orderings] [--list] [--only REGEX] [--jobs N] [--limit SECONDS] [--work DIR] [--fresh]
+# Usage: ci/mutants.sh [ROOM...] [--orderings] [--list] [--only REGEX] [--quick] [--jobs N]
+#        [--limit SECONDS] [--work DIR] [--fresh]
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 exec python3 ci/mutants.py "$@"

@@ -6,7 +6,9 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
+use tenure::cells::{Table, ThreadSum};
 use tenure::counter::{Counter, Gauge, Histogram};
+use tenure::memory::Native;
 use tenure::owner::{Owner, Shared};
 
 struct Accountant;
@@ -80,6 +82,16 @@ fn nothing_is_left_of_owners_handles_and_counters_that_went() {
     (0..if cfg!(miri) { 3 } else { 300 }).for_each(|_| visit());
     let grown = BYTES.load(Relaxed) - before;
     assert!(grown < 300, "{grown} bytes are left of threads");
+
+    // Tables of their own go with their cells.
+    let before = BYTES.load(Relaxed);
+    for _ in 0..3 {
+        let (table, mut sum) = (Table::<Native>::new_in(), ThreadSum::new_in());
+        sum.add(&table, 1);
+        sum.retire(&table);
+    }
+    let grown = BYTES.load(Relaxed) - before;
+    assert!(grown < 300, "{grown} bytes are left of tables");
     drop(shared);
     other.join().unwrap();
 }

@@ -9,3 +9,4 @@ mod staged;
 mod behaviour;
 mod counter;
 mod interrupted;
+mod sums;

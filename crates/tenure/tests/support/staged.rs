@@ -4,9 +4,9 @@
 //! rest of the first. So every run sees each of these interleavings, with real memory and under every sanitizer. The
 //! models (`tests/models/`) have more: any number of switches, and weaker memory.
 //!
-//! Only here light barriers do nothing, and heavy ones interrupt. With [`Barriers::Late`] a store stays in a buffer of
-//! its thread, as on x86, for as long as it may: until that thread does an atomic read-modify-write or passes a fence,
-//! or another one passes a heavy barrier.
+//! Only here light barriers do nothing, and heavy ones interrupt. A store stays in a buffer of its thread, as on x86, for
+//! as long as it may: until that thread does an atomic read-modify-write or passes a fence, or another one passes a heavy
+//! barrier that interrupts. Only with [`Barriers::Free`] it takes effect at once.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -20,7 +20,7 @@ struct Other {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Barriers {
-    /// Light ones are not free.
+    /// Both kinds are fences: light ones are not free, and heavy ones interrupt no thread. Stores take effect late.
     Fences,
     /// Light ones are free; stores take effect at once.
     Free,
@@ -121,7 +121,7 @@ fn drain_own() {
 
 /// A store of this thread, which takes effect later if it may.
 fn store(address: usize, value: u64, perform: impl FnOnce() + 'static) {
-    if RUNS.get() && matches!(BARRIERS.get(), Barriers::Late | Barriers::Broken) {
+    if RUNS.get() && BARRIERS.get() != Barriers::Free {
         let (thread, perform) = (THREAD.get(), Box::new(perform));
         STORES.with_borrow_mut(|stores| {
             stores.push_back(Store { thread, address, value, perform });
@@ -283,7 +283,7 @@ unsafe impl Memory for Staged {
     fn heavy_barrier() {
         step();
         drain_own();
-        if BARRIERS.get() != Barriers::Broken {
+        if matches!(BARRIERS.get(), Barriers::Free | Barriers::Late) {
             drain(|_| true);
         }
     }
