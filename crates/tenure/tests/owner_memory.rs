@@ -46,6 +46,7 @@ fn come_and_go(times: usize, shared: &Sender<Shared<[u8; VALUE]>>, done: &Receiv
         (0..3).for_each(|value| histogram.record(value));
         let kept = owners[1].share();
         drop(owners[2].close());
+        drop(Owner::<[u8]>::from(Box::from([0; VALUE])));
         assert!(owners[2].try_share().is_none());
         drop(owners);
         drop(kept);

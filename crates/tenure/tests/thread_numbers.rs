@@ -40,7 +40,7 @@ fn a_thread_that_has_given_its_number_up_has_nothing_of_the_number() {
     thread::spawn(move || {
         // Destroyed after the number, which is asked for later, is given up.
         at_end(move || {
-            let word = Native::numbered_word(Cell::get).map(|word| word.addr());
+            let word = Native::numbered_word(Cell::get).map(<*const ()>::addr);
             sender.send((Native::thread(), word)).unwrap();
         });
         Native::thread().unwrap();

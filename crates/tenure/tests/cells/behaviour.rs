@@ -153,14 +153,40 @@ fn closing_is_ready_when_the_value_has_been_dropped() {
 #[test]
 fn a_thread_waits_for_the_end_and_not_without_one() {
     Owner::new(1).close().wait();
-    let owner = Owner::new(2);
+    let (token, there) = Token::new();
+    let owner = Owner::new(token);
     let shared = owner.share();
     let holder = thread::spawn(move || {
         thread::sleep(std::time::Duration::from_millis(20));
-        *shared
+        drop(shared);
     });
     owner.close().wait();
-    assert_eq!(holder.join().unwrap(), 2);
+    assert_eq!(there(), 0);
+    holder.join().unwrap();
+}
+
+/// When it is woken or dropped, it stops waiting for another end.
+struct Waits(Mutex<Option<Closing>>);
+
+impl Wake for Waits {
+    fn wake(self: Arc<Self>) {
+        drop(self.0.lock().unwrap().take());
+    }
+}
+
+#[test]
+fn a_waker_may_use_the_owner_that_wakes_or_drops_it() {
+    let owner = Owner::new(1);
+    let shared = owner.share();
+    let [mut replaced, mut woken] = [(); 2].map(|()| owner.close());
+    for closing in [&mut replaced, &mut woken] {
+        let waker = Waker::from(Arc::new(Waits(Mutex::new(Some(owner.close())))));
+        let poll = pin!(closing).poll(&mut Context::from_waker(&waker));
+        assert!(poll.is_pending());
+    }
+    assert!(pin!(replaced).poll(&mut Context::from_waker(Waker::noop())).is_pending());
+    drop(shared);
+    assert!(pin!(woken).poll(&mut Context::from_waker(Waker::noop())).is_ready());
 }
 
 #[test]
@@ -292,7 +318,8 @@ fn pointers_are_one_word_and_unsized_values_have_them() {
 fn pointers_are_what_their_values_are() {
     let owner = Owner::from(String::from("b"));
     let shared = owner.share();
-    assert!(*shared == "b" && shared == owner.share() && shared > Owner::new("a".into()).share());
+    let lesser = Owner::new("a".into()).share();
+    assert!(*shared == "b" && shared == owner.share() && shared != lesser && shared > lesser);
     assert_eq!((format!("{shared:?}"), shared.to_string()), ("\"b\"".into(), "b".into()));
     assert_eq!(format!("{shared:p}"), format!("{:p}", &raw const *shared));
     assert!(HashSet::from([shared.clone()]).contains(&*owner.share()));
