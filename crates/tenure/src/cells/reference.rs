@@ -186,9 +186,21 @@ impl<M: Threads> ThreadRef<M> {
         Put::Last
     }
 
+    /// # Panics
+    ///
+    /// If the table is not the count's, and that can be seen. Nothing has changed then.
+    fn check(self, table: &Table<M>) {
+        if !table.may_have(self.spot, self.node) {
+            refuse();
+        }
+    }
+
     /// Adds to the calling thread's cell. If `false`, it has to be counted on the shared word.
     #[inline(always)]
     fn add(self, table: &Table<M>, by: i64) -> bool {
+        if cfg!(debug_assertions) {
+            self.check(table);
+        }
         let Some(cell) = table.own(self.spot) else { return self.add_slowly(table, by) };
         // Relaxed: stored by this thread, or by one that had its number before; or emptied by a killer.
         let old = cell.load(Ordering::Relaxed) as i64;
@@ -214,6 +226,7 @@ impl<M: Threads> ThreadRef<M> {
         if self.node().state.load(Ordering::Relaxed) != LIVE {
             return false;
         }
+        self.check(table);
         let Some(cell) = table.own_or_grow(self.spot) else { return false };
         let old = cell.load(Ordering::Relaxed) as i64;
         let none = if M::light_is_free() { NONE } else { NONE_FENCED };
@@ -250,6 +263,7 @@ impl<M: Threads> ThreadRef<M> {
     ///
     /// The table is the count's, and the count is not [retired](Self::retire) during the call.
     pub unsafe fn kill(self, table: &Table<M>) -> Put {
+        self.check(table);
         if !self.transition_to_killed() {
             return Put::StillHeld;
         }
@@ -271,6 +285,7 @@ impl<M: Threads> ThreadRef<M> {
         mut items: Vec<T>,
         count: impl Fn(&T) -> Self,
     ) -> Vec<T> {
+        items.iter().for_each(|item| count(item).check(table));
         items.retain(|item| count(item).transition_to_killed());
         if !items.is_empty() {
             // As in `kill`.
@@ -318,6 +333,7 @@ impl<M: Threads> ThreadRef<M> {
     ///
     /// The table is the count's. The caller got [`Put::Last`], and no thread uses the count any more. Once.
     pub unsafe fn retire(self, table: &Table<M>) {
+        self.check(table);
         let node = self.node();
         // Relaxed, here and below: every use comes before, and the next count is made after.
         if node.state.load(Ordering::Relaxed) & LEFTOVERS != 0 {
@@ -327,6 +343,15 @@ impl<M: Threads> ThreadRef<M> {
         node.state.store(LIVE, Ordering::Relaxed);
         table.release(self.spot);
     }
+}
+
+#[cold]
+#[inline(never)]
+fn refuse() -> ! {
+    panic!(
+        "a `Shared` or `Owner` of another copy of the crate `tenure`, such as that of a plugin or of another version: \
+         share, clone and drop it in the code that is linked with the copy which made it"
+    )
 }
 
 /// Rule 3: empties a cell, and returns what it counted.

@@ -103,6 +103,13 @@ impl<M: Threads> Table<M> {
         self.nodes.0.at(spot).expect("it was acquired")
     }
 
+    /// Whether a place is of this table, as far as that can be seen: in a plugin with a copy of the library, [`CELLS`] is
+    /// another one. For slow paths.
+    pub(crate) fn may_have(&self, spot: Spot, node: NonNull<Node<M>>) -> bool {
+        let found = || self.nodes.0.at(spot).map(|found| NonNull::from(&**found));
+        !self.is_at_hand() || found() == Some(node)
+    }
+
     /// Gives a place back. The caller owns it, has made its cells, state and rest 0, and no thread uses them any more.
     pub(crate) fn release(&self, spot: Spot) {
         let is_open = self.free.push(spot.index(), &self.nodes).is_ok();

@@ -7,6 +7,7 @@
 mod staged;
 
 mod behaviour;
+mod copies;
 mod counter;
 mod interrupted;
 mod sums;
