@@ -39,7 +39,8 @@ use core::fmt;
 /// gauges can be set, and its histograms record fractions, so [`Gauge`] and [`Histogram`] are none of them.
 ///
 /// A signal handler must not add to a counter that the interrupted thread may be adding to: one of the two would be
-/// lost.
+/// lost. A [global allocator](crate#in-a-global-allocator) may use all of it. A [plugin](crate#plugins) must not: what it adds
+/// is lost, or is added to another counter.
 pub struct Counter(ThreadSum);
 
 impl Counter {

@@ -38,6 +38,37 @@
 //! A shared count still moves its cache line from core to core: those of [`count`] and [`arc`] remove the retries, not
 //! the move. [`owner`] and [`lazy`] remove both. `tenure bench` measures them on your machine.
 //!
+//! # In a global allocator
+//!
+//! A global allocator that counts or profiles may use the library. The library's own allocations call it too, in the middle
+//! of operations. So each module says what is allowed there:
+//!
+//! | module | in a global allocator |
+//! |---|---|
+//! | [`count`], [`arc`], [`line`](mod@line) | everything: no state of the thread is involved |
+//! | [`counter`], [`owner`], [`lazy`] | everything but [`Closing::wait`](owner::Closing::wait) |
+//! | [`registry`](mod@registry) | look-ups, and acquires of keys that the allocator alone creates: see its [limits](mod@registry#limits) |
+//! | [`pool`] | acquires and releases in a pool without a limit: see its [limits](pool#limits) |
+//!
+//! For all of them, the allocator
+//!
+//! - **guards itself against recursion**, by a thread-local flag without a destructor: what it uses here may allocate and
+//!   free;
+//! - **does not panic**, which is undefined behaviour for any allocator;
+//! - **does not end an object each time memory is freed**: the memory of that object would be freed next, and so on without
+//!   end.
+//!
+//! A thread's first use registers a destructor of a thread-local. Before Rust 1.93, and not on Linux with glibc, std may
+//! allocate for that, and abort if the allocator comes back to it.
+//!
+//! # Plugins
+//!
+//! A dynamic library that is linked with this crate has a *copy* of it, which numbers threads by itself and has its own
+//! cells. What has a part for each thread works in the copy that made it alone: owners and their [`Shared`](owner::Shared),
+//! counters, pools, registries, [`lazy`]. Another copy must not use it, even of the same version: an object may be freed
+//! while it is in use, and additions get lost. Pass an [`Arc`](arc::Arc) to a plugin, or functions of the program. Owners and their
+//! pointers panic where the mistake can be seen: with debug assertions at each use, otherwise at a thread's first one.
+//!
 //! # Features
 //!
 //! | feature | default | adds |

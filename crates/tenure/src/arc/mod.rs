@@ -86,6 +86,9 @@
 //! [`Arc::into_inner`] may return `None` for the only `Arc`.
 //!
 //! The memory goes with the last `Weak`, also if the value's destructor panics.
+//!
+//! A [global allocator](crate#in-a-global-allocator) may use everything here, and a [plugin](crate#plugins) of the same compiler may
+//! get an `Arc`.
 
 #[doc(hidden)]
 #[path = "unsize.rs"]

@@ -37,6 +37,11 @@
 //! they are initialised. A put is Release, and the verdict, which is Acquire, pairs with every earlier one: the
 //! destroyer sees all that any holder did.
 //!
+//! # In a global allocator
+//!
+//! Everything here may be used: counts allocate nothing. The [hook](crate::fault) of a fault that such an operation finds runs in
+//! the allocator.
+//!
 //! # Misuse
 //!
 //! An unused outcome is a warning: a failed get gave no reference, and the last put is a duty.

@@ -15,7 +15,7 @@ use core::fmt;
 /// assert_eq!(UNDER_WAY.sum(), 0);
 /// ```
 ///
-/// Cost, memory and signal handlers: as for a [`Counter`](super::Counter). There is no `set`: it would have to wait for
+/// Cost, memory, signal handlers, allocators and plugins: as for a [`Counter`](super::Counter). There is no `set`: it would have to wait for
 /// all threads, since each may be adding to its word. Where a gauge is set, use an atomic.
 pub struct Gauge(ThreadSum);
 

@@ -19,7 +19,8 @@ use core::fmt;
 /// The buckets are those of Prometheus: a value belongs to all bounds that are not less. Values are whole numbers, so
 /// that the sum does not depend on which thread recorded what; choose a unit that is small enough.
 ///
-/// Cost: [`record`](Self::record) a binary search and two [`Counter::add`]s. Memory: that of `N + 2` counters.
+/// Cost: [`record`](Self::record) a binary search and two [`Counter::add`]s. Memory: that of `N + 2` counters. Signal
+/// handlers, allocators and plugins: as for a [`Counter`].
 pub struct Histogram<const N: usize> {
     bounds: [u64; N],
     /// Values up to each bound that are above the bound before it.

@@ -49,6 +49,9 @@
 //! - **Where no thread is the owner**, and the value ends when its last user goes: an `Arc`, or a
 //!   [`Registry`](mod@crate::registry).
 //! - **Where the value is replaced** while it is in use: [`lazy::Cached`](crate::lazy::Cached).
+//! - **Where a [plugin](crate#plugins) gets it** that is linked with its own copy of this crate: pass an `Arc` there. A
+//!   [`Shared`] that such a plugin clones or drops is counted in cells that the owner does not know, so the value may be
+//!   dropped while the plugin uses it. It panics where that can be seen.
 //!
 //! # When the value is dropped
 //!
@@ -58,7 +61,8 @@
 //!
 //! A forgotten `Shared` keeps the value for ever. The child of a fork keeps what its parent's other threads had.
 //!
-//! A signal handler must not clone or drop a `Shared` of a value whose count the interrupted thread may be changing.
+//! A signal handler must not clone or drop a `Shared` of a value whose count the interrupted thread may be changing. A [global
+//! allocator](crate#in-a-global-allocator) may use everything but [`Closing::wait`].
 //!
 //! # In an async program
 //!

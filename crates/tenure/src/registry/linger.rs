@@ -47,6 +47,9 @@ pub(super) struct Ring<K, V, C: RegistryCount> {
     taken: Isolated<<C::Machine as Memory>::AtomicU64>,
 }
 
+/// 128 MiB of places: for a caller that wants no limit, too, memory that can be had.
+const MAX_PLACES: usize = 1 << 24;
+
 /// How many objects that are not cold a new one passes before it takes a place in any case.
 const CHANCES: usize = 8;
 
@@ -83,9 +86,9 @@ fn swap<T, P: Pointer<T>>(place: &P, new: *mut T) -> Result<*mut T, Closed> {
 }
 
 impl<K, V, C: RegistryCount> Ring<K, V, C> {
-    /// Without places no object lingers.
+    /// Without places no object lingers. There are [`MAX_PLACES`] at most.
     pub(super) fn new(places: usize) -> Self {
-        let places = (0..places).map(|_| Pointer::new(ptr::null_mut())).collect();
+        let places = (0..places.min(MAX_PLACES)).map(|_| Pointer::new(ptr::null_mut())).collect();
         Self { places, taken: Isolated::new(Atomic::new(0)) }
     }
 

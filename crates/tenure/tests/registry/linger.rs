@@ -192,3 +192,13 @@ fn a_server_with_places_for_all_its_tenants_creates_each_of_them_once() {
     let said = tenants.statistics();
     assert_eq!((said.created, said.destroyed, said.met_dead), (u64::from(TENANTS), 0, 0));
 }
+
+#[test]
+#[cfg_attr(miri, ignore = "makes millions of places")]
+fn a_registry_in_which_everything_is_to_linger_has_as_many_places_as_there_can_be() {
+    let objects: Registry<u32, u32> = Registry::with_linger(usize::MAX);
+    (0..100).for_each(|key| drop(objects.acquire(&key, || key)));
+    assert_eq!(objects.len(), 100);
+    objects.trim();
+    assert_eq!(objects.len(), 0);
+}
