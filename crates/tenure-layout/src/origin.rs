@@ -25,6 +25,12 @@ pub(crate) struct Origins<'m> {
     crates: HashMap<&'m str, Origin>,
 }
 
+/// Whether a type is of a standard library, by its name: what it does inside is done for all programs alike.
+pub(crate) fn is_standard(model: &Model, name: &str) -> bool {
+    let first = names::first(name);
+    STANDARD.contains(&first) || (RUST.contains(&first) && !model.crates().is_empty())
+}
+
 impl<'m> Origins<'m> {
     pub(crate) fn of(model: &'m Model) -> Self {
         let crates = model.crates().iter().map(|(name, path)| (&**name, of_file(path)));

@@ -41,12 +41,16 @@ const SETUP: [&str; 37] = [
     "main",
 ];
 
+/// Shorter words of a name are no abbreviation of anything.
+const LEAST_LETTERS: usize = 2;
+
 /// A function that uses members.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Function {
     /// As a person says it.
     pub name: Name,
-    /// Whether its name says that it runs when an object, or the program, begins or ends.
+    /// Whether its name says that it runs when some object, or the program, begins or ends. Which one, [`is_of`](Self::is_of)
+    /// says.
     pub is_setup: bool,
     /// Whether it calls a function whose name says that it takes a lock.
     pub takes_lock: bool,
@@ -57,6 +61,39 @@ impl Function {
         let is_setup = is_setup(&name);
         Self { name, is_setup, takes_lock }
     }
+
+    /// Whether its name speaks of a type or variable, or of nothing: `session_new` and `init` do for a `Session`, `new_cursor`
+    /// does not. A name abbreviates: `sk_alloc` is of a `sock`, `conn_open` of a `Connection`.
+    pub(super) fn is_of(&self, name: &str) -> bool {
+        let subject = words(last(name)).collect::<Vec<_>>();
+        let mut others = self.objects().peekable();
+        others.peek().is_none() || others.any(|word| abbreviates(&word, &subject))
+    }
+
+    /// The words of its name, and of the class that it is a method of, which are no verb of [`SETUP`].
+    fn objects(&self) -> impl Iterator<Item = String> {
+        let steps = self.name.split("::").filter(|step| !step.starts_with(['{', '(']));
+        let steps: Vec<&str> = steps.collect();
+        let own = steps[steps.len().saturating_sub(2)..].to_vec();
+        own.into_iter()
+            .flat_map(words)
+            .filter(|word| word.len() >= LEAST_LETTERS && !SETUP.contains(&&**word))
+    }
+}
+
+/// The last step of a path, without parameters.
+fn last(name: &str) -> &str {
+    let path = name.split('<').next().unwrap_or(name);
+    path.rsplit("::").next().unwrap_or(path)
+}
+
+/// Whether the letters of a word are, in their order, letters of a name from the start of one of its words on.
+fn abbreviates(word: &str, subject: &[String]) -> bool {
+    (0..subject.len()).any(|start| {
+        let mut letters = subject[start..].iter().flat_map(|word| word.chars());
+        subject[start].chars().next() == word.chars().next()
+            && word.chars().all(|letter| letters.any(|other| other == letter))
+    })
 }
 
 fn is_setup(name: &str) -> bool {
@@ -90,7 +127,7 @@ fn words(name: &str) -> impl Iterator<Item = String> {
 
 #[cfg(test)]
 mod tests {
-    use super::is_setup;
+    use super::{Function, is_setup};
 
     #[test]
     fn a_function_that_runs_once_is_known_by_its_name() {
@@ -116,6 +153,31 @@ mod tests {
             "",
         ] {
             assert!(!is_setup(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_function_that_begins_or_ends_an_object_names_it_or_none() {
+        let is_of = |function: &str, ty: &str| Function::new(function.into(), false).is_of(ty);
+        for (function, ty) in [
+            ("conn_new", "conn"),
+            ("conn_open", "server::Connection<u8>"),
+            ("sk_alloc", "inet_sock"),
+            ("__alloc_skb", "sk_buff"),
+            ("Session::new", "server::Session"),
+            ("Pool::~Pool", "Pool"),
+            ("main", "Table"),
+            ("init", "Table"),
+        ] {
+            assert!(is_of(function, ty), "{function} {ty}");
+        }
+        for (function, ty) in [
+            ("Db::NewCursor", "Table"),
+            ("leveldb::(anonymous namespace)::CleanupIteratorState", "leveldb::MemTable"),
+            ("leveldb::DBImpl::NewInternalIterator", "leveldb::MemTable"),
+            ("conn_new", "server"),
+        ] {
+            assert!(!is_of(function, ty), "{function} {ty}");
         }
     }
 }

@@ -8,6 +8,7 @@
 //!
 //! | conclusion | from |
 //! |---|---|
+//! | a setup | a function whose name has a word such as `init` or `free`. One whose name speaks of another object (`new_cursor`, of a table) counts in full where it changes what is there |
 //! | a contended word, whatever its type | an atomic addition or compare-exchange that some function other than a [setup](Function::is_setup) has, at least one of four that write it |
 //! | a plain word that many CPUs write | a number that functions other than setups read and write back: two that take a lock or, in a kernel, whose functions all CPUs run, three |
 //! | an element for each thread | a function other than a setup writes one that a variable chooses, and none of its loops steps |
@@ -74,6 +75,8 @@ struct Row {
     function: u32,
     /// Nothing is known of what the object is a part of.
     direct: bool,
+    /// The function only runs when such an object, or the program, begins or ends.
+    is_setup: bool,
     counts: Counts,
 }
 
@@ -113,21 +116,23 @@ impl Evidence {
                 };
                 descend(model, ty, offset.into(), size.into(), &mut levels);
             }
-            let direct = matches!(subject, Subject::Type(_));
+            let by = &evidence.functions[function as usize];
+            let variable = match subject {
+                Subject::Type(_) => None,
+                Subject::Static(index) => Some(&model.statics()[index as usize]),
+            };
+            let is_of = || {
+                let types = levels.iter().map(|(ty, _)| &model[*ty].name);
+                types.chain(variable.map(|it| &it.name)).any(|name| by.is_of(name))
+            };
+            let is_setup = by.is_setup && (!changes_what_is_there(&counts) || is_of());
             for (nth, (ty, offset)) in levels.iter().enumerate() {
-                let direct = direct && nth == 0;
-                evidence.rows.push(Row {
-                    ty: *ty,
-                    offset: *offset,
-                    size,
-                    function,
-                    direct,
-                    counts,
-                });
+                let (ty, offset, direct) = (*ty, *offset, variable.is_none() && nth == 0);
+                evidence.rows.push(Row { ty, offset, size, function, direct, is_setup, counts });
             }
-            if let Subject::Static(index) = subject {
-                let ty = model.statics()[index as usize].ty;
-                let row = Row { ty, offset, size, function, direct: false, counts };
+            if let (Subject::Static(index), Some(variable)) = (subject, variable) {
+                let (ty, direct) = (variable.ty, false);
+                let row = Row { ty, offset, size, function, direct, is_setup, counts };
                 evidence.of_statics.push((index, row));
             }
         }
@@ -190,7 +195,7 @@ impl Evidence {
                 break;
             }
             if row.overlaps(offset, size) {
-                uses.note(row.function, &row.counts);
+                uses.note(row.function, &row.counts, row.is_setup);
             }
         }
         uses.finish()
@@ -205,26 +210,26 @@ impl Evidence {
         // What a small type is a part of is not known: the links of a list are changed in a hundred ways.
         if !is_telling(model, owner) {
             let (changers, writers) = (uses.changers().count(), uses.writers().count());
-            return (uses.is_contended(self) && 2 * changers >= writers).then_some(Role::Atomic);
+            return (uses.is_contended() && 2 * changers >= writers).then_some(Role::Atomic);
         }
-        self.role(&uses)
+        role(&uses)
     }
 
     /// The same of a variable.
     pub(crate) fn role_of_static(&self, model: &Model, index: usize) -> Option<Role> {
         let ty = model.statics()[index].ty;
-        is_word(model, ty).then(|| self.role(&self.of_static(index, 0, model[ty].size))).flatten()
+        is_word(model, ty).then(|| role(&self.of_static(index, 0, model[ty].size))).flatten()
     }
 
     /// Whether functions other than setups add to a member atomically, or compare-exchange it.
     pub(crate) fn is_added_to(&self, model: &Model, owner: TypeId, member: &Member) -> bool {
-        self.of_type(owner, member.offset, model.bytes_of(member)).is_added_to(self)
+        self.of_type(owner, member.offset, model.bytes_of(member)).is_added_to()
     }
 
     /// The same of a variable.
     pub(crate) fn is_static_added_to(&self, model: &Model, index: usize) -> bool {
         let size = model[model.statics()[index].ty].size;
-        self.of_static(index, 0, size).is_added_to(self)
+        self.of_static(index, 0, size).is_added_to()
     }
 
     /// Whether a member that has no role is a plain word that many CPUs write.
@@ -248,18 +253,11 @@ impl Evidence {
     /// instruction that reads and writes counts.
     pub(crate) fn are_updates(&self, uses: &Uses, is_telling: bool) -> bool {
         let (mut with, mut all) = (0, 0);
-        for function in uses.updaters(!is_telling).filter(|function| !self.is_setup(*function)) {
+        for function in uses.updaters(!is_telling) {
             all += 1;
             with += usize::from(self.takes_lock(function));
         }
         with >= UPDATERS || (self.is_kernel && all >= UPDATERS_OF_A_KERNEL)
-    }
-
-    fn role(&self, uses: &Uses) -> Option<Role> {
-        if uses.is_read_mostly(self) {
-            return Some(Role::ReadMostly);
-        }
-        uses.is_contended(self).then_some(Role::Atomic)
     }
 
     /// Whether any code is known to use objects of a type.
@@ -268,17 +266,8 @@ impl Evidence {
         self.types.contains_key(&ty)
     }
 
-    fn is_setup(&self, function: u32) -> bool {
-        self.functions[function as usize].is_setup
-    }
-
     fn takes_lock(&self, function: u32) -> bool {
         self.functions[function as usize].takes_lock
-    }
-
-    /// How much a function counts.
-    fn weight(&self, function: u32) -> f64 {
-        if self.is_setup(function) { 0.25 } else { 1.0 }
     }
 
     fn add(&self, ty: TypeId, offset: u64, size: u64, only_direct: bool, uses: &mut Uses) {
@@ -289,10 +278,24 @@ impl Evidence {
         let near = rows[first..].iter();
         for row in near.take_while(|row| u64::from(row.offset) < offset.saturating_add(size)) {
             if row.overlaps(offset, size) && (row.direct || !only_direct) {
-                uses.note(row.function, &row.counts);
+                uses.note(row.function, &row.counts, row.is_setup);
             }
         }
     }
+}
+
+fn role(uses: &Uses) -> Option<Role> {
+    if uses.is_read_mostly() {
+        return Some(Role::ReadMostly);
+    }
+    uses.is_contended().then_some(Role::Atomic)
+}
+
+/// Whether a function updates what another had written: it did not begin the object, unless it first wrote the word itself.
+fn changes_what_is_there(counts: &Counts) -> bool {
+    let is_begun = counts.writes > counts.updates && counts.reads == 0;
+    let updates = counts.updates + counts.adds.saturating_sub(counts.swaps) + counts.exchanges;
+    !is_begun && (updates > 0 || (counts.reads > 0 && counts.writes > 0))
 }
 
 /// Whether a type is more than links or a wrapper, by its size or the number of its members.

@@ -140,8 +140,12 @@ fn heat_grows_with_functions_and_is_little_for_what_begins_or_ends_an_object() {
         let evidence = Evidence::new(&model, &sweep(&all));
         evidence.of_type(outer, 0, 4).heat(Some(&evidence))
     };
-    let (none, cold, one, many) =
-        (heat(&[]), heat(&["dev_open", "dev_close"]), heat(&["get"]), heat(&["a", "b", "c", "d"]));
+    let (none, cold, one, many) = (
+        heat(&[]),
+        heat(&["outer_open", "outer_close"]),
+        heat(&["get"]),
+        heat(&["a", "b", "c", "d"]),
+    );
     assert!(none < cold && cold < one && one < many && many <= 1.0, "{none} {cold} {one} {many}");
 }
 
@@ -178,7 +182,7 @@ fn a_word_that_is_swapped_once_and_written_in_many_functions_is_a_plain_one() {
         let mut all = names[..writers].to_vec();
         all.push(("swap", Subject::Type(outer), 0, ADD));
         let evidence = Evidence::new(&model, &sweep(&all));
-        evidence.of_type(outer, 0, 4).is_contended(&evidence)
+        evidence.of_type(outer, 0, 4).is_contended()
     };
     assert_eq!((is_contended(3), is_contended(4)), (true, false));
 }
@@ -208,6 +212,6 @@ fn a_lock_guards_what_most_of_its_users_take_it_for() {
     ];
     let evidence = Evidence::new(&model, &sweep(&all));
     let (lock, ops) = (evidence.of_static(0, 0, 4), evidence.of_type(outer, 48, 8));
-    assert!((ops.used_with(&evidence, &lock).unwrap() - 2.0 / 3.0).abs() < 1e-9);
-    assert_eq!(ops.used_with(&evidence, &Uses::default()), None, "no function takes it");
+    assert!((ops.used_with(&lock).unwrap() - 2.0 / 3.0).abs() < 1e-9);
+    assert_eq!(ops.used_with(&Uses::default()), None, "no function takes it");
 }

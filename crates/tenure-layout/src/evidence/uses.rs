@@ -12,24 +12,40 @@ const NAMED: usize = 3;
 /// What functions do with some bytes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Uses {
-    /// By function.
-    by: Vec<(u32, Counts)>,
+    by: Vec<By>,
     /// Of all functions.
     pub counts: Counts,
 }
 
+/// What one function does with them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct By {
+    function: u32,
+    counts: Counts,
+    /// It only runs when such an object, or the program, begins or ends.
+    is_setup: bool,
+}
+
+impl By {
+    /// How much the function counts.
+    fn weight(&self) -> f64 {
+        if self.is_setup { 0.25 } else { 1.0 }
+    }
+}
+
 impl Uses {
-    pub(super) fn note(&mut self, function: u32, counts: &Counts) {
-        self.by.push((function, *counts));
+    pub(super) fn note(&mut self, function: u32, counts: &Counts, is_setup: bool) {
+        self.by.push(By { function, counts: *counts, is_setup });
         self.counts.add(counts);
     }
 
     pub(super) fn finish(mut self) -> Self {
-        self.by.sort_unstable_by_key(|(function, _)| *function);
+        self.by.sort_unstable_by_key(|by| by.function);
         self.by.dedup_by(|later, earlier| {
-            let same = later.0 == earlier.0;
+            let same = later.function == earlier.function;
             if same {
-                earlier.1.add(&later.1);
+                earlier.counts.add(&later.counts);
+                earlier.is_setup &= later.is_setup;
             }
             same
         });
@@ -52,22 +68,23 @@ impl Uses {
     /// only run when an object begins or ends count for a quarter. The less is known of the code, the nearer to 1.
     pub(crate) fn heat(&self, evidence: Option<&Evidence>) -> f64 {
         let Some(evidence) = evidence else { return 1.0 };
-        let heat = self.known_heat(evidence);
+        let heat = self.known_heat();
         heat + evidence.unknown * (1.0 - heat)
     }
 
-    fn known_heat(&self, evidence: &Evidence) -> f64 {
+    fn known_heat(&self) -> f64 {
         let atomics = self.atomics() + self.counts.locks;
         let changes = |counts: &Counts| match atomics {
             0 => counts.writes > 0,
             _ => counts.adds + counts.exchanges + counts.locks > 0,
         };
-        let of = |(function, counts): &(u32, Counts)| {
+        let of = |by: &By| {
+            let counts = by.counts;
             let all = counts.reads + counts.writes + counts.adds + counts.exchanges + counts.locks;
             let in_loop = if counts.weight > all { 1.5 } else { 1.0 };
-            in_loop * evidence.weight(*function)
+            in_loop * by.weight()
         };
-        let functions: f64 = self.by.iter().filter(|(_, it)| changes(it)).map(of).sum();
+        let functions: f64 = self.by.iter().filter(|by| changes(&by.counts)).map(of).sum();
         let heat = (0.25 + 0.15 * (1.0 + functions).log2()).min(1.0);
         // A single compare-exchange may be anything, as the first step of something that happens once.
         let is_weak = atomics == 0 || (atomics == 1 && self.counts.exchanges == 1);
@@ -75,20 +92,17 @@ impl Uses {
     }
 
     /// Of them, what is done by functions that write an element which a variable chooses, and that run more often than once.
-    pub(crate) fn chosen(&self, evidence: &Evidence) -> Self {
-        let is_chosen = |(function, counts): &&(u32, Counts)| {
-            counts.chosen > 0 && !evidence.is_setup(*function)
-        };
+    pub(crate) fn chosen(&self) -> Self {
         let mut chosen = Self::default();
-        for (function, counts) in self.by.iter().filter(is_chosen) {
-            chosen.note(*function, counts);
+        for by in self.by.iter().filter(|by| by.counts.chosen > 0 && !by.is_setup) {
+            chosen.note(by.function, &by.counts, false);
         }
         chosen
     }
 
     /// How many functions read them; those that only run when an object begins or ends count for a quarter.
-    pub(crate) fn readers_weighed(&self, evidence: &Evidence) -> f64 {
-        self.readers().map(|function| evidence.weight(function)).sum()
+    pub(crate) fn readers_weighed(&self) -> f64 {
+        self.by.iter().filter(|by| by.counts.reads > 0).map(By::weight).sum()
     }
 
     /// The share of readers that do not take a lock, of those that do not only run when an object begins or ends; 0 if no
@@ -100,7 +114,7 @@ impl Uses {
             takers.binary_search(function).is_ok() || (is_plain && evidence.takes_lock(*function))
         };
         let (mut without, mut all) = (0.0, 0.0);
-        for function in self.readers().filter(|function| !evidence.is_setup(*function)) {
+        for function in self.hot(|counts| counts.reads > 0) {
             all += 1.0;
             if !takes(&function) {
                 without += 1.0;
@@ -110,7 +124,13 @@ impl Uses {
     }
 
     fn functions(&self, wanted: impl Fn(&Counts) -> bool) -> impl Iterator<Item = u32> {
-        self.by.iter().filter(move |(_, counts)| wanted(counts)).map(|(function, _)| *function)
+        self.by.iter().filter(move |by| wanted(&by.counts)).map(|by| by.function)
+    }
+
+    /// The same, of those that run more often than once for an object.
+    fn hot(&self, wanted: impl Fn(&Counts) -> bool) -> impl Iterator<Item = u32> {
+        let hot = self.by.iter().filter(|by| !by.is_setup);
+        hot.filter(move |by| wanted(&by.counts)).map(|by| by.function)
     }
 
     /// Functions that read them.
@@ -120,19 +140,19 @@ impl Uses {
 
     /// Functions that write them, in whatever way.
     pub fn writers(&self) -> impl Iterator<Item = u32> {
-        self.functions(|counts| counts.writes + counts.adds + counts.exchanges > 0)
+        self.functions(writes)
     }
 
-    /// Functions that write back what they read, at once or later.
+    /// Functions that write back what they read, at once or later, and not only when an object begins or ends.
     pub fn updaters(&self, at_once: bool) -> impl Iterator<Item = u32> {
-        self.functions(move |counts| {
+        self.hot(move |counts| {
             counts.updates > 0 || (!at_once && counts.reads > 0 && counts.writes > 0)
         })
     }
 
     /// Functions that change them atomically.
     pub fn changers(&self) -> impl Iterator<Item = u32> {
-        self.functions(|counts| counts.adds + counts.exchanges > 0)
+        self.functions(changes)
     }
 
     /// Functions that take a lock that lies there.
@@ -143,37 +163,38 @@ impl Uses {
     /// Whether they are changed atomically by more than the beginning or end of something, and by enough of those that write
     /// them: a word that is swapped once is a plain one.
     #[must_use]
-    pub fn is_contended(&self, evidence: &Evidence) -> bool {
-        let is_hot = |function: &u32| !evidence.is_setup(*function);
-        let changers = self.changers().filter(is_hot).count();
-        changers > 0 && ATOMIC * changers >= self.writers().filter(is_hot).count()
+    pub fn is_contended(&self) -> bool {
+        let changers = self.hot(changes).count();
+        changers > 0 && ATOMIC * changers >= self.hot(writes).count()
     }
 
     /// Whether they are changed atomically, by what is there, by more than the beginning or end of something. An exchange whatever
     /// is there may be a store.
-    pub(crate) fn is_added_to(&self, evidence: &Evidence) -> bool {
-        let adds = |counts: &Counts| counts.adds > counts.swaps || counts.exchanges > 0;
-        self.functions(adds).any(|function| !evidence.is_setup(function))
+    pub(crate) fn is_added_to(&self) -> bool {
+        self.hot(|counts| counts.adds > counts.swaps || counts.exchanges > 0).next().is_some()
     }
 
     /// The share of functions that use them and also take a lock; `None` if none is seen to take it.
-    pub(crate) fn used_with(&self, evidence: &Evidence, lock: &Self) -> Option<f64> {
+    pub(crate) fn used_with(&self, lock: &Self) -> Option<f64> {
         let takers: Vec<u32> = lock.takers().collect();
-        let users = self.functions(|counts| counts.reads + counts.writes > 0);
         let (mut with, mut all) = (0.0, 0.0);
-        for function in users.filter(|function| !evidence.is_setup(*function)) {
+        for function in self.hot(|counts| counts.reads + counts.writes > 0) {
             all += 1.0;
             with += f64::from(u8::from(takers.binary_search(&function).is_ok()));
         }
         (!takers.is_empty() && all > 0.0).then(|| with / all)
     }
 
+    /// Whether a function writes them that does not only run when an object begins or ends.
+    pub(crate) fn is_written(&self) -> bool {
+        self.hot(writes).next().is_some()
+    }
+
     /// Whether they are read far and wide, and hardly written.
     #[must_use]
-    pub fn is_read_mostly(&self, evidence: &Evidence) -> bool {
-        let is_hot = |function: &u32| !evidence.is_setup(*function);
-        let readers = self.readers().filter(is_hot).count();
-        let writers = self.writers().filter(is_hot).count();
+    pub fn is_read_mostly(&self) -> bool {
+        let readers = self.hot(|counts| counts.reads > 0).count();
+        let writers = self.hot(writes).count();
         readers >= MANY && writers * MANY <= readers
     }
 
@@ -185,8 +206,8 @@ impl Uses {
     ) -> String {
         let mut all: Vec<(Reverse<u32>, &str)> = functions
             .map(|function| {
-                let place = self.by.binary_search_by_key(&function, |(known, _)| *known);
-                let weight = place.map_or(0, |place| self.by[place].1.weight);
+                let place = self.by.binary_search_by_key(&function, |by| by.function);
+                let weight = place.map_or(0, |place| self.by[place].counts.weight);
                 (Reverse(weight), &*evidence.functions[function as usize].name)
             })
             .collect();
@@ -238,6 +259,14 @@ impl Uses {
         let whose = if self.counts.own > 0 { "the thread's own number" } else { "a variable" };
         format!("{whose} chooses the element that is written in {functions}: {names}")
     }
+}
+
+fn writes(counts: &Counts) -> bool {
+    counts.writes + counts.adds + counts.exchanges > 0
+}
+
+fn changes(counts: &Counts) -> bool {
+    counts.adds + counts.exchanges > 0
 }
 
 fn count(number: usize, what: &str) -> String {

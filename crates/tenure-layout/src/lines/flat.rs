@@ -340,6 +340,13 @@ impl Flat {
         way.into_iter().rev().map(|(ty, inside)| (ty, model[ty].size, inside)).collect()
     }
 
+    /// A leaf's place among all.
+    pub(crate) fn place(&self, leaf: &Leaf) -> Option<usize> {
+        let first = self.leaves.partition_point(|other| other.offset < leaf.offset);
+        let same = self.leaves[first..].iter().take_while(|other| other.offset == leaf.offset);
+        same.enumerate().find(|(_, other)| other.is(leaf)).map(|(nth, _)| first + nth)
+    }
+
     /// What lies at an offset.
     pub(crate) fn at(&self, offset: u64) -> Option<&Leaf> {
         let first = self.ends.partition_point(|&end| end <= offset);
@@ -347,18 +354,28 @@ impl Flat {
         near.take_while(|leaf| leaf.offset <= offset).find(|leaf| offset < leaf.end())
     }
 
-    /// Whether a leaf without a role is a plain word that many CPUs write, as the code shows of it or of the word as a part of
-    /// this type.
+    /// Whether a leaf without a role is a plain word that many CPUs write, as the code shows it of this type's objects. Of an
+    /// embedded type's objects it counts what is done to any of them only if all are parts of this one, or if this one begins
+    /// with it, since pointers are cast. Else each type with a string would have a word that all strings' functions write.
     pub(crate) fn is_written(&self, layouts: &Layouts<'_>, leaf: &Leaf) -> bool {
-        if layouts.is_written(leaf) {
+        if leaf.step == ROOT {
+            return layouts.is_written(leaf);
+        }
+        let is_word =
+            leaf.role == Role::Plain && leaf.size <= 8 && is_number(layouts.model, leaf.ty);
+        let Some(evidence) = layouts.evidence.filter(|_| is_word) else { return false };
+        let way = self.way(layouts, leaf);
+        let is_start =
+            way.iter().all(|(ty, _, inside)| *inside == way[0].2 && !layouts.is_standard(*ty));
+        if is_start && layouts.is_written(leaf) {
             return true;
         }
-        let may_be = leaf.role == Role::Plain
-            && leaf.step != ROOT
-            && leaf.size <= 8
-            && is_number(layouts.model, leaf.ty);
-        let evidence = layouts.evidence.filter(|_| may_be);
-        evidence.zip(self.uses(layouts, leaf)).is_some_and(|(it, uses)| it.are_updates(&uses, true))
+        let charged = way.iter().copied().enumerate().filter(|(nth, (ty, _, inside))| {
+            let begins = *inside == way[0].2 && !layouts.is_standard(*ty);
+            *nth == 0 || begins || layouts.has_one_place(*ty)
+        });
+        let uses = evidence.of_member(charged.map(|(_, step)| step), leaf.size);
+        evidence.are_updates(&uses, true)
     }
 
     /// As the source would spell it.

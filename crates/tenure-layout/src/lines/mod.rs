@@ -14,6 +14,7 @@ use std::sync::{Arc, OnceLock};
 use crate::evidence::{Evidence, is_kernel};
 use crate::knowledge::Roles;
 use crate::names;
+use crate::origin::is_standard;
 use tenure_find::Role;
 use tenure_types::model::{Bits, Kind, Member, Model, Shape, TypeId};
 
@@ -188,6 +189,17 @@ impl<'a> Layouts<'a> {
         self.shared().variables[id.index()] == 1
             && self.pointed_from(id) == 0
             && self.embedders(id).is_empty()
+    }
+
+    /// Whether all objects of a type are parts of those of another, as far as types and variables tell.
+    pub(crate) fn has_one_place(&self, id: TypeId) -> bool {
+        self.embedders(id).len() == 1
+            && self.shared().variables[id.index()] == 0
+            && !self.is_standard(id)
+    }
+
+    pub(crate) fn is_standard(&self, id: TypeId) -> bool {
+        is_standard(self.model, &self.model[id].name)
     }
 
     /// The types that embed this one by value as a named member, each once.

@@ -88,7 +88,7 @@ fn in_array(
     let written: Vec<(Leaf, Uses, Chosen)> = leaves
         .iter()
         .filter_map(|leaf| {
-            let uses = uses(layouts, (array, element), leaf)?.chosen(evidence);
+            let uses = uses(layouts, (array, element), leaf)?.chosen();
             let how = how(layouts.model, array, count, leaf, &uses)?;
             Some((*leaf, uses, how))
         })

@@ -27,7 +27,7 @@ pub(super) fn weighed(
     neighbour: &Uses,
 ) -> (f64, f64) {
     let open = if why.is_guarded() { weight / GUARDED } else { weight };
-    let readers = neighbour.readers_weighed(evidence);
+    let readers = neighbour.readers_weighed();
     let open = if leaf.role.is_contended() || (readers == 0.0 && evidence.misses_words) {
         open
     } else if readers == 0.0 {

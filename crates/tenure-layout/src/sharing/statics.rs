@@ -14,11 +14,16 @@ pub(super) fn find(layouts: &Layouts<'_>) -> Vec<Found> {
             continue;
         }
         let mut before = None;
-        let is_word = |leaf: &&Leaf| {
-            leaf.role.is_contended()
-                || layouts.is_written(leaf)
-                || (leaf.is_whole() && layouts.roles.is_static_written(index))
+        let flat = layouts.flat(variable.ty);
+        let is_written = |leaf: &Leaf| match leaf.is_whole() {
+            true => layouts.roles.is_static_written(index),
+            false if layouts.is_standard(variable.ty) => {
+                let uses = uses(layouts, index, leaf);
+                layouts.evidence.zip(uses).is_some_and(|(it, uses)| it.are_updates(&uses, true))
+            }
+            false => flat.is_written(layouts, leaf),
         };
+        let is_word = |leaf: &&Leaf| leaf.role.is_contended() || is_written(leaf);
         for word in leaves(layouts, index).iter().filter(is_word) {
             // Words of one role on one line have the same neighbours.
             let lines = (layouts.line_of(word.offset), layouts.line_of(word.end() - 1), word.role);
@@ -33,6 +38,7 @@ pub(super) fn find(layouts: &Layouts<'_>) -> Vec<Found> {
             let signals = Signals {
                 word: word.role,
                 is_plain: word.role == Role::Plain,
+                other_lock: false,
                 chosen: None,
                 unguarded: unguarded(&victims),
                 weights: victims.iter().map(|victim| victim.weight).sum(),
@@ -122,9 +128,7 @@ fn neighbours(layouts: &Layouts<'_>, index: usize, word: &Leaf) -> Vec<Sufferer>
         let near = layouts.share(word.range(), (variable.address, size));
         if near && !overlaps && !is_constant(layouts, variable) {
             let guards = |seen: Option<(&Uses, &Uses)>| match word.role {
-                Role::Lock | Role::Sequence => {
-                    is_of_its_file(own, variable) || is_used_with(layouts, seen)
-                }
+                Role::Lock | Role::Sequence => is_of_its_file(own, variable) || is_used_with(seen),
                 role => role == Role::Plain,
             };
             // A large variable is one neighbour, whatever its members.
@@ -161,9 +165,9 @@ fn neighbours(layouts: &Layouts<'_>, index: usize, word: &Leaf) -> Vec<Sufferer>
 }
 
 /// A lock guards variables that are most often used where it is taken.
-fn is_used_with(layouts: &Layouts<'_>, seen: Option<(&Uses, &Uses)>) -> bool {
-    let Some((evidence, (lock, variable))) = layouts.evidence.zip(seen) else { return false };
-    variable.used_with(evidence, lock).is_some_and(|share| share >= 0.5)
+fn is_used_with(seen: Option<(&Uses, &Uses)>) -> bool {
+    let share = seen.and_then(|(lock, variable)| variable.used_with(lock));
+    share.is_some_and(|share| share >= 0.5)
 }
 
 /// And variables of its own file or, where that is not known, of its own module.

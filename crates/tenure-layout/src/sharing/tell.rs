@@ -119,7 +119,7 @@ impl<'a> Teller<'a> {
         if let (Some(factor), Some((evidence, uses))) =
             (self.found.signals.code, self.uses(&self.found.word, self.variable()))
         {
-            let chosen = self.found.signals.chosen.map(|_| uses.chosen(evidence));
+            let chosen = self.found.signals.chosen.map(|_| uses.chosen());
             let chosen = chosen.map(|uses| uses.chosen_words(evidence));
             let changed = || uses.changed(evidence).or_else(|| uses.words(evidence));
             let seen = chosen.or_else(changed);

@@ -71,6 +71,18 @@ API int ticks3(struct clock *c) { return c->ticks + 3; }
 API int ticks4(struct clock *c) { return c->ticks + 4; }
 API int ticks5(struct clock *c) { return c->ticks + 5; }
 API void tick(struct clock *c) { c->ticks++; }
+struct table { long (*compare)(long); long users; };
+API long look_up(struct table *t, long key) { pthread_mutex_lock(mutex); t->users++; return t->compare(key); }
+API long new_cursor(struct table *t, long key) { pthread_mutex_lock(mutex); t->users++; return t->compare(key + 1); }
+struct text { char *bytes; long length, room; char few[16]; };
+struct user { void *ops; struct text name; void *next; };
+struct record { void *ops; struct text line; void *next; };
+API void grow(struct text *t) { pthread_mutex_lock(mutex); t->length++; }
+API void shrink(struct text *t) { pthread_mutex_lock(mutex); t->length--; }
+API void *next_user(struct user *u) { return u->ops ? u->next : 0; }
+API void push_letter(struct record *r) { pthread_mutex_lock(mutex); r->line.length++; }
+API void pop_letter(struct record *r) { pthread_mutex_lock(mutex); r->line.length--; }
+API void *next_record(struct record *r) { return r->ops ? r->next : 0; }
 int main(int count, char **all) { return count > 99 ? read0((struct session *)all) : 0; }
 ";
 
@@ -190,6 +202,28 @@ fn a_plain_counter_that_several_functions_update_under_a_lock_is_contended() {
     assert_eq!(seen("word"), "a plain word that many functions write");
     assert_eq!(seen("code"), "written in 2: give, take");
     assert!(report.findings.iter().all(|finding| finding.type_name != "lone"), "no lock is taken");
+}
+
+/// The functions of a table's cursors begin no table.
+#[test]
+fn a_function_that_begins_another_object_counts_where_it_updates() {
+    let Some(program) = compiled() else { return };
+    let report = report(&asked(&program, true));
+    let table = of_type(&report, "table");
+    assert_eq!((&*table.contended.path, table.contended.role), ("users", Role::Written));
+    assert_eq!(table.victims[0].path, "compare");
+}
+
+/// As of strings, whose functions write the length of any.
+#[test]
+fn what_an_embedded_types_functions_write_is_not_charged_to_each_type_that_embeds_one() {
+    let Some(program) = compiled() else { return };
+    let report = report(&asked(&program, true));
+    assert_eq!(of_type(&report, "text").contended.path, "length");
+    let record = of_type(&report, "record");
+    assert_eq!((&*record.contended.path, record.contended.role), ("line.length", Role::Written));
+    let user = report.findings.iter().find(|finding| finding.type_name == "user");
+    assert_eq!(user, None, "no function that writes a length is seen to have a user's");
 }
 
 #[test]
