@@ -4,6 +4,8 @@ mod bench;
 mod layout;
 #[cfg(target_os = "linux")]
 mod load;
+#[cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
+mod proposed;
 #[cfg(target_os = "linux")]
 mod run;
 #[cfg(target_os = "linux")]

@@ -15,7 +15,7 @@
 //!
 //! | signal | says | from |
 //! |---|---|---|
-//! | `word` | the use of the contended word. All users of the object write a count, and its neighbours are innocent; a lock's writers are about to use its neighbours | 1 for a count, 0.8 for a word that rules call `written`, 0.6 for another atomic, 0.25 for a lock and for a plain word that many functions write, 0.2 for a sequence count; 0.6 for locks and sequence counts beside other elements and variables, which they do not guard. Of elements that a variable chooses: 0.6 if it is the thread's own, else 0.4 if the element is read as well, 0.2 if not |
+//! | `word` | the use of the contended word. All users of the object write a count, and its neighbours are innocent; a lock's writers are about to use its neighbours | 1 for a count, 0.8 for a word that rules call `written`, 0.6 for another atomic, 0.25 for a lock and for a plain word that many functions write, 0.2 for a sequence count; 0.6 for locks and sequence counts beside other elements and variables, which they do not guard, and for a plain word that is written under another lock than its neighbours'. Of elements that a variable chooses: 0.6 if it is the thread's own, else 0.4 if the element is read as well, 0.2 if not |
 //! | `neighbours` | how many on the line are likely to be read meanwhile: *s* / (*s* + 1.5), *s* being the sum of the victims' weights; in an array those of up to 3 elements beside one on the line. Each contended word of the line adds its own, in parts of the first; of plain words only the worst | see below |
 //! | `lifetime` | whether readers find the object without a lock | 1 with a member by which it waits for a grace period, and for variables; 0.85 with a count, 0.7 else |
 //! | `reach` | how many other types point to the object, to the struct that it starts with if that is the embedded one, or embed it | 0.4 for none, up to 1 with their logarithm; 1 for the type of one global object, 0.5 between variables |
@@ -28,8 +28,9 @@
 //! word 0.2 (a lock) or 0.5, and 0.8 in another element or variable. Cold members have none. What a lock guards counts
 //! for 0.15 of that, because its reader holds the lock and so the line; up to 0.4 if very many functions take the lock, because
 //! threads that wait for it take the line from its holder. A lock does not guard what is `read_mostly`, atomic, or a lock
-//! itself. Of variables it guards those of its own file, and those that most of their functions use with the lock taken. A plain word
-//! is most often written under a lock, so the same holds beside it: for readers that neither write it nor take a lock.
+//! itself, nor what most functions use under another lock of the object: that counts in full, and so it does beside a plain word that is
+//! written under a third one. Of variables a lock guards those of its own file, and those that most of their functions use with the
+//! lock taken. A plain word is most often written under a lock, so the same holds beside it: for readers that neither write it nor take a lock.
 //!
 //! Where the code was read, a neighbour's weight is the mean of that and of 0.2 to 1 with the logarithm of the functions that read
 //! it, and 0.3 of it if none does and it is not contended itself. The share of readers that do not take the lock beside them undoes half as much of what a lock
@@ -41,6 +42,7 @@
 
 mod chosen;
 mod elements;
+mod guards;
 mod pairs;
 mod score;
 mod seen;
@@ -56,6 +58,7 @@ use rayon::prelude::*;
 
 use crate::evidence::Uses;
 use crate::lines::{Layouts, Leaf};
+pub(crate) use guards::{Guard, Guards};
 pub(crate) use pairs::{in_type, placements};
 pub(crate) use score::word_weight;
 use score::{Embedding, Lifetime, Signals};
@@ -111,7 +114,8 @@ pub(crate) struct Sufferer {
     pub(crate) leaf: Leaf,
     pub(crate) weight: f64,
     pub(crate) why: Why,
-    /// Of a lock's neighbour: the share of its readers that do not take the lock, as far as the code shows it.
+    /// Of a lock's neighbour: the share of its readers that do not take the lock, as far as the code shows it. 1 for what
+    /// another lock guards.
     pub(crate) unguarded: f64,
     /// For [`Site::Statics`]: the variable's place among all.
     pub(crate) variable: usize,
@@ -203,6 +207,7 @@ fn signals(
     Signals {
         word,
         is_plain: word == Role::Plain,
+        other_lock: false,
         chosen: None,
         unguarded: unguarded(victims),
         weights: victims.iter().map(|victim| victim.weight).sum(),
@@ -265,6 +270,11 @@ impl Found {
             Site::Statics { .. } => return (3, String::new()),
         };
         (kind, layouts.flat(ty).path(layouts, &self.word))
+    }
+
+    /// Whether neighbouring elements of an array meet, and no members of one object.
+    pub(crate) fn is_of_elements(&self) -> bool {
+        matches!(self.site, Site::Elements { .. })
     }
 
     /// The type with the array whose elements share a line.

@@ -1,71 +1,102 @@
 use super::score::Embedding;
-use super::{Found, Site, Sufferer, signals, together, weight, worst_first};
+use super::{Found, Guards, Site, Sufferer, signals, together, weight, worst_first};
 use crate::lines::{Flat, Layouts, Leaf, ROOT, share};
 use tenure_types::model::{Kind, TypeId};
 
 /// Around the words of one type. The largest of Linux take a few thousand.
 const MOST_AROUND: usize = 1 << 18;
 
-/// One finding for each line and embedding, of all its contended words.
+/// One finding for each line, of all its contended words.
 pub(crate) fn in_type(layouts: &Layouts<'_>, id: TypeId) -> Vec<Found> {
     let flat = layouts.flat(id);
     let mut found: Vec<(u64, Vec<Found>)> = Vec::new();
     let mut looked = 0;
-    let is_word = |leaf: &&Leaf| leaf.role.is_contended() || flat.is_written(layouts, leaf);
-    for word in flat.leaves.iter().filter(is_word) {
+    let guards = layouts.evidence.and_then(|_| Guards::of(layouts, &flat));
+    let is_under_lock = |leaf: &Leaf| {
+        guards.as_ref().is_some_and(|all| all.guard(&flat, leaf).is_written_under_lock())
+    };
+    for word in &flat.leaves {
+        let is_shared = word.role.is_contended() || flat.is_written(layouts, word);
+        if !is_shared && !is_under_lock(word) {
+            continue;
+        }
         let around: Vec<&Leaf> = flat.around(word, layouts.line_bytes).collect();
         looked += around.len();
         if looked > MOST_AROUND {
             break;
         }
-        for one in of_word(layouts, id, &flat, word, &around) {
-            let line = layouts.line_of(word.offset);
-            match found.iter_mut().find(|(at, others)| *at == line && others[0].site == one.site) {
-                Some((_, others)) => others.push(one),
-                None => found.push((line, vec![one])),
-            }
+        let whose = Whose { guards: guards.as_ref(), only_other_locks: !is_shared };
+        let Some(one) = of_word(layouts, id, &flat, word, (&around, whose)) else { continue };
+        let line = layouts.line_of(word.offset);
+        match found.iter_mut().find(|(at, _)| *at == line) {
+            Some((_, others)) => others.push(one),
+            None => found.push((line, vec![one])),
         }
     }
     found.into_iter().map(|(_, of_line)| together(of_line)).collect()
 }
 
-/// One for a word's neighbours in the type itself, and one for each embedding.
+/// Which neighbours count.
+#[derive(Clone, Copy)]
+struct Whose<'g> {
+    guards: Option<&'g Guards>,
+    /// Only those that another lock guards than the word.
+    only_other_locks: bool,
+}
+
+impl Whose<'_> {
+    fn is_of_other_lock(self, flat: &Flat, word: &Leaf, leaf: &Leaf) -> bool {
+        let Some(guards) = self.guards else { return false };
+        let (word, leaf) = (guards.guard(flat, word), guards.guard(flat, leaf));
+        leaf.lock == 0 && leaf.differs(word)
+    }
+}
+
+/// Of a word and its neighbours, through the embedding that brings most of them together.
 fn of_word(
     layouts: &Layouts<'_>,
     id: TypeId,
     flat: &Flat,
     word: &Leaf,
-    around: &[&Leaf],
-) -> Vec<Found> {
-    let mut groups: Vec<(Option<usize>, Vec<Sufferer>)> = Vec::new();
+    (around, whose): (&[&Leaf], Whose<'_>),
+) -> Option<Found> {
+    let mut victims: Vec<Sufferer> = Vec::new();
+    // How much each embedding brings together.
+    let mut embeddings: Vec<(Option<usize>, f64)> = Vec::new();
     // Not alternatives of a union, which are never there at the same time, nor the word itself.
     let beside = |leaf: &&&Leaf| leaf.end() <= word.offset || word.end() <= leaf.offset;
     let uses = flat.uses(layouts, word);
     for &leaf in around.iter().filter(beside) {
         let Some(through) = apart(layouts, flat, word, leaf) else { continue };
-        let Some(said) = weight::of(layouts, word.role, leaf) else { continue };
+        let is_of_other_lock = whose.is_of_other_lock(flat, word, leaf);
+        let said = match is_of_other_lock {
+            true => Some(weight::of_other_lock(layouts, leaf)),
+            false if whose.only_other_locks => None,
+            false => weight::of(layouts, word.role, leaf),
+        };
+        let Some(said) = said else { continue };
         let seen = uses.as_ref().zip(flat.uses(layouts, leaf));
         let seen = seen.as_ref().map(|(word, leaf)| (*word, leaf));
-        let one = Sufferer::new(layouts, word.role, leaf, said, seen, 0);
-        match groups.iter_mut().find(|(group, _)| *group == through) {
-            Some((_, victims)) => victims.push(one),
-            None => groups.push((through, vec![one])),
+        let mut one = Sufferer::new(layouts, word.role, leaf, said, seen, 0);
+        if is_of_other_lock {
+            one.unguarded = 1.0;
         }
+        match embeddings.iter_mut().find(|(other, _)| *other == through) {
+            Some((_, weight)) => *weight += one.weight,
+            None => embeddings.push((through, one.weight)),
+        }
+        victims.push(one);
     }
-    groups
-        .into_iter()
-        .map(|(through, victims)| {
-            let site = Site::Type { id, through };
-            let embedding = embedding(layouts, id, flat, through);
-            let start = through.map(|step| flat.embedded(step)).filter(|(_, offset)| *offset == 0);
-            let inner = start.map(|(ty, _)| ty);
-            let code = uses.as_ref().map(|uses| uses.heat(layouts.evidence));
-            let mut one = rate(layouts, site, (id, inner), *word, victims, embedding);
-            one.signals.code = code;
-            one.score = one.signals.score();
-            one
-        })
-        .collect()
+    let (through, _) = embeddings.into_iter().reduce(|a, b| if b.1 > a.1 { b } else { a })?;
+    let site = Site::Type { id, through };
+    let embedding = embedding(layouts, id, flat, through);
+    let start = through.map(|step| flat.embedded(step)).filter(|(_, offset)| *offset == 0);
+    let inner = start.map(|(ty, _)| ty);
+    let mut one = rate(layouts, site, (id, inner), *word, victims, embedding);
+    one.signals.code = uses.as_ref().map(|uses| uses.heat(layouts.evidence));
+    one.signals.other_lock = whose.only_other_locks;
+    one.score = one.signals.score();
+    Some(one)
 }
 
 fn rate(

@@ -10,6 +10,8 @@ pub(crate) struct Signals {
     pub(crate) word: Role,
     /// A plain word that many CPUs write, as the code shows.
     pub(crate) is_plain: bool,
+    /// A plain word that is written under one lock beside what is used under another.
+    pub(crate) other_lock: bool,
     /// How the code writes an element that a variable chooses.
     pub(crate) chosen: Option<Chosen>,
     /// Of a lock: how much its neighbours are read without it, from 0 to 1.
@@ -129,6 +131,7 @@ impl Signals {
             Role::Lock => "a lock: the thread that takes it uses its neighbours next",
             Role::Sequence => "a sequence count: written by few",
             Role::Written => "written by many, says a rule",
+            Role::Plain if self.other_lock => "a plain word that is written under another lock",
             Role::Plain => "a plain word that many functions write",
             _ => "an atomic word",
         };

@@ -17,18 +17,27 @@ const WALKED: [&str; 6] =
 const CONTENDED: &str = "contended too: each takes the line from the other";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Why(&'static str, &'static str);
+pub(crate) struct Why {
+    what: &'static str,
+    guard: &'static str,
+    is_guarded: bool,
+}
 
 impl Why {
     pub(crate) const WRITTEN: Self =
-        Self("written too, in its element: each takes the line from the other", "");
+        Self::open("written too, in its element: each takes the line from the other");
 
+    const fn open(what: &'static str) -> Self {
+        Self { what, guard: "", is_guarded: false }
+    }
+
+    /// Whether the word beside it, or its lock, guards it.
     pub(crate) fn is_guarded(self) -> bool {
-        !self.1.is_empty()
+        self.is_guarded
     }
 
     pub(crate) fn words(self) -> String {
-        [self.0, self.1].concat()
+        [self.what, self.guard].concat()
     }
 }
 
@@ -50,7 +59,13 @@ pub(crate) fn of(layouts: &Layouts<'_>, word: Role, neighbour: &Leaf) -> Option<
         Role::Plain if guarded => (weight * GUARDED, ", perhaps used by those that write the word"),
         _ => (weight, ""),
     };
-    Some((weight, Why(what, guard)))
+    Some((weight, Why { what, guard, is_guarded: !guard.is_empty() }))
+}
+
+/// Of what another lock guards than the word, or than the word's lock.
+pub(super) fn of_other_lock(layouts: &Layouts<'_>, neighbour: &Leaf) -> (f64, Why) {
+    let (weight, what) = by_type(layouts, neighbour.ty);
+    (weight, Why { what, guard: ", used under another lock", is_guarded: false })
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -81,7 +96,7 @@ impl Victimhood {
 /// Of a word in the next element of an array, or in another variable: neither guards the other.
 pub(crate) fn of_stranger(layouts: &Layouts<'_>, neighbour: &Leaf) -> Option<(f64, Why)> {
     let found = of(layouts, Role::Atomic, neighbour)?;
-    Some(if neighbour.role.is_contended() { (0.8, Why(CONTENDED, "")) } else { found })
+    Some(if neighbour.role.is_contended() { (0.8, Why::open(CONTENDED)) } else { found })
 }
 
 fn by_type(layouts: &Layouts<'_>, id: TypeId) -> (f64, &'static str) {

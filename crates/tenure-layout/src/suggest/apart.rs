@@ -2,97 +2,126 @@
 //!
 //! Of 27 repairs of false sharing in the kernel 17 aligned, padded or split off. Both means cost memory in every object, so the
 //! price stands beside each. What is tried: each contended word, and all of them together, since words that are written
-//! together are better on one line.
+//! together are better on one line. A lock takes along what it guards, and several locks have a line each.
 
 use super::plan::{Part, Placed, Plan};
-use super::units::{Piece, Unit};
+use super::units::Piece;
 use crate::lines::POINTER;
-use crate::sharing::Victimhood;
+use crate::sharing::{Guard, Victimhood};
 use tenure_find::Role;
 
 /// Sets of words that are tried.
 const MOST_GROUPS: usize = 16;
 
+/// Units that stay on one line.
+type Group = Vec<usize>;
+
 /// Layouts in which some contended words have lines of their own.
 pub(super) fn aligned(plan: &Plan) -> Vec<Plan> {
+    let groups = groups(&plan.parts[0]);
+    let mut tried: Vec<Vec<Group>> = groups.iter().map(|group| vec![group.clone()]).collect();
+    tried.extend(together(&plan.parts[0], &groups).map(|all| vec![all]));
+    if groups.len() > 1 {
+        tried.push(groups);
+    }
     let mut found = Vec::new();
-    for group in groups(&plan.parts[0]) {
-        found.extend(in_place(plan, &group));
-        found.extend(in_front(plan, &group));
-        found.extend(at_the_end(plan, &group));
+    for groups in &tried {
+        found.extend(in_place(plan, groups));
+        found.extend(in_front(plan, groups));
+        found.extend(at_the_end(plan, groups));
     }
     found
 }
 
 /// Layouts in which some contended words are elsewhere.
 pub(super) fn split(plan: &Plan) -> Vec<Plan> {
-    groups(&plan.parts[0]).iter().filter_map(|group| elsewhere(plan, group)).collect()
+    let mut groups = groups(&plan.parts[0]);
+    groups.extend(together(&plan.parts[0], &groups));
+    groups.iter().filter_map(|group| elsewhere(plan, group)).collect()
 }
 
-/// Units with contended words, each alone and all together.
-fn groups(part: &Part) -> Vec<Vec<usize>> {
-    let is_contended = |unit: &Unit| unit.pieces.iter().any(|piece| piece.role.is_contended());
-    let units = part.units.units.iter().enumerate();
-    let all: Vec<usize> = units.filter(|(_, unit)| is_contended(unit)).map(|(at, _)| at).collect();
-    let mut groups: Vec<Vec<usize>> =
-        all.iter().take(MOST_GROUPS).map(|unit| vec![*unit]).collect();
-    if all.len() > 1 {
-        groups.push(all);
+/// Units with contended words, each with what its locks guard, in their order.
+fn groups(part: &Part) -> Vec<Group> {
+    let units = &part.units.units;
+    let mut groups: Vec<Group> = Vec::new();
+    for (at, unit) in units.iter().enumerate().filter(|(_, unit)| unit.is_contended()) {
+        let locks = unit.locks();
+        let is_in = |other: usize| other == at || units[other].goes_with(locks);
+        let taken = |other: &usize| !groups.iter().any(|group| group.contains(other));
+        let group: Group = (0..units.len()).filter(|other| is_in(*other)).filter(taken).collect();
+        groups.push(group);
+        if groups.len() == MOST_GROUPS {
+            break;
+        }
     }
+    groups.retain(|group| !group.is_empty());
     groups
 }
 
+/// All groups as one, unless several locks would share its line.
+fn together(part: &Part, groups: &[Group]) -> Option<Group> {
+    let units = &part.units.units;
+    let locks = groups.iter().filter(|group| group.iter().any(|at| units[*at].locks() != 0));
+    let mut all = groups.concat();
+    all.sort_unstable();
+    (groups.len() > 1 && locks.count() < 2).then_some(all)
+}
+
 /// The words stay where they are, and lines begin in front of them and behind.
-fn in_place(plan: &Plan, group: &[usize]) -> Option<Plan> {
+fn in_place(plan: &Plan, groups: &[Group]) -> Option<Plan> {
     let part = &plan.parts[0];
-    let (first, last) = (*group.first()?, *group.last()?);
-    // Others lie between them.
-    if last - first + 1 != group.len() {
-        return None;
+    let mut starts = Vec::new();
+    for group in groups {
+        let (first, last) = (*group.first()?, *group.last()?);
+        // Others lie between them.
+        if last - first + 1 != group.len() {
+            return None;
+        }
+        starts.extend((last + 1..part.order.len()).find(|at| part.units.units[*at].size > 0));
+        starts.extend((first > 0).then_some(first));
     }
-    let behind = (last + 1..part.order.len()).find(|at| part.units.units[*at].size > 0);
-    let mut starts: Vec<usize> = behind.into_iter().collect();
-    starts.extend((first > 0).then_some(first));
-    with(plan, part.order.clone(), starts)
+    with(plan, part.order.clone(), starts, groups)
 }
 
 /// The words move in front of all others.
-fn in_front(plan: &Plan, group: &[usize]) -> Option<Plan> {
+fn in_front(plan: &Plan, groups: &[Group]) -> Option<Plan> {
     let units = &plan.parts[0].units.units;
+    let words = groups.concat();
     let is_free = |at: &usize| !units[*at].fixed && units[*at].group == units[0].group;
-    if !group.iter().all(is_free) {
+    if !words.iter().all(is_free) {
         return None;
     }
-    let rest: Vec<usize> = (0..units.len()).filter(|at| !group.contains(at)).collect();
+    let rest: Vec<usize> = (0..units.len()).filter(|at| !words.contains(at)).collect();
     let behind = rest.iter().copied().find(|at| units[*at].size > 0);
-    let order = group.iter().copied().chain(rest).collect();
-    with(plan, order, behind.into_iter().collect())
+    let starts = groups[1..].iter().map(|group| group[0]).chain(behind).collect();
+    with(plan, words.into_iter().chain(rest).collect(), starts, groups)
 }
 
 /// The words move behind all others.
-fn at_the_end(plan: &Plan, group: &[usize]) -> Option<Plan> {
+fn at_the_end(plan: &Plan, groups: &[Group]) -> Option<Plan> {
     let part = &plan.parts[0];
     let units = &part.units.units;
     let last_group = units.last()?.group;
+    let words = groups.concat();
     let is_free = |at: &usize| !units[*at].fixed && units[*at].group == last_group;
     // What ends the type, as an array of any length does, stays there.
-    if !group.iter().all(is_free) || units.last()?.size == 0 {
+    if !words.iter().all(is_free) || units.last()?.size == 0 {
         return None;
     }
-    let mut order: Vec<usize> = (0..units.len()).filter(|at| !group.contains(at)).collect();
-    order.extend(group);
-    with(plan, order, vec![group[0]])
+    let rest = (0..units.len()).filter(|at| !words.contains(at));
+    let order = rest.chain(words.iter().copied()).collect();
+    with(plan, order, groups.iter().map(|group| group[0]).collect(), groups)
 }
 
 /// A plan with that layout of its first part, and what embeds it laid out around it; none if what must stay moves.
-fn with(plan: &Plan, order: Vec<usize>, starts: Vec<usize>) -> Option<Plan> {
+fn with(plan: &Plan, order: Vec<usize>, starts: Vec<usize>, groups: &[Group]) -> Option<Plan> {
     if starts.is_empty() {
         return None;
     }
     let mut plan = plan.clone();
     let line = plan.line_bytes;
     let first = &mut plan.parts[0];
-    (first.order, first.starts) = (order, starts);
+    (first.order, first.starts, first.apart) = (order, starts, groups.to_vec());
     for outer in &mut plan.parts[1..] {
         for at in outer.embeds.clone() {
             let unit = &mut outer.units.units[at];
@@ -108,7 +137,7 @@ fn elsewhere(plan: &Plan, group: &[usize]) -> Option<Plan> {
     let part = &mut plan.parts[0];
     let may_go = |at: &usize| {
         let unit = &part.units.units[*at];
-        // A part of a struct with other members would take these along.
+        // A part of a struct with other members would take these along. And what a lock guards is with the object.
         !unit.fixed && !unit.bits && unit.pieces.iter().all(|piece| piece.role.is_contended())
     };
     if !group.iter().all(may_go) {
@@ -117,7 +146,8 @@ fn elsewhere(plan: &Plan, group: &[usize]) -> Option<Plan> {
     for (nth, at) in group.iter().enumerate() {
         let unit = &mut part.units.units[*at];
         let victim = Victimhood::none();
-        let pointer = Piece { offset: 0, size: POINTER, role: Role::ReadMostly, victim };
+        let (role, guard) = (Role::ReadMostly, Guard::default());
+        let pointer = Piece { offset: 0, size: POINTER, role, victim, guard };
         let is_pointer = nth == 0;
         unit.size = if is_pointer { POINTER } else { 0 };
         unit.align = if is_pointer { POINTER } else { 1 };
@@ -125,7 +155,7 @@ fn elsewhere(plan: &Plan, group: &[usize]) -> Option<Plan> {
         unit.pieces = if is_pointer { vec![pointer] } else { Vec::new() };
     }
     part.units.align = part.units.align.max(POINTER);
-    part.away = group.to_vec();
+    (part.away, part.apart) = (group.to_vec(), vec![group.to_vec()]);
     is_sound(&plan).then_some(plan)
 }
 

@@ -4,7 +4,8 @@
 //! them by the code that found the fault, and recommends one:
 //!
 //! 1. *Order*: members change places, and no type grows.
-//! 2. *Align*: the contended word, or all of them, get lines of their own. Each object takes more.
+//! 2. *Align*: the contended word, or all of them, get lines of their own. Each object takes more. A lock takes along what it
+//!    guards, or its line would be torn in two, and what several locks guard would meet.
 //! 3. *Split*: they lie elsewhere, on a line of their own, and the object has a pointer to them.
 //!
 //! An order is recommended if there is one; else alignment, else splitting off. The others are said in a line each, with their
@@ -47,6 +48,9 @@ use together::Together;
 use units::{Stuck, Units};
 
 const MOST_PARTS: usize = 12;
+
+/// Smaller scores show as 0: nothing is lost there.
+const LEAST_SCORE: f64 = 0.5;
 
 /// Of the score before: a difference that is not worth bytes.
 const ABOUT: f64 = 0.1;

@@ -1,6 +1,7 @@
 use super::together::Together;
 use super::units::{Piece, Unit, Units};
 use crate::sharing::word_weight;
+use tenure_find::Role;
 use tenure_types::model::TypeId;
 
 /// Beside a count's number at 0.4: a change has to be worth its review.
@@ -25,6 +26,8 @@ pub(super) struct Part {
     pub(super) line_bytes: u64,
     /// Units that are split off; the first is a pointer now.
     pub(super) away: Vec<usize>,
+    /// Units that have lines of their own, by line, or are split off.
+    pub(super) apart: Vec<Vec<usize>>,
 }
 
 /// The type to mend, first, and those that embed it.
@@ -45,7 +48,7 @@ pub(super) struct Placed {
 
 impl Part {
     pub(super) fn new(id: TypeId, units: Units, order: Vec<usize>, line_bytes: u64) -> Self {
-        let (embeds, together, starts, away) = Default::default();
+        let (embeds, together, starts, away, apart) = Default::default();
         Self {
             id,
             units,
@@ -56,6 +59,7 @@ impl Part {
             starts,
             line_bytes,
             away,
+            apart,
         }
     }
 
@@ -192,9 +196,10 @@ impl Plan {
         let first = self.parts[0].place(None);
         let spots = self.spots(&self.parts[index], &self.placed(index, &first), &first);
         let mut involved = vec![false; self.parts[index].units.units.len()];
-        for word in spots.contended() {
+        for word in spots.words() {
             for spot in spots.around(word, self.line_bytes) {
-                if index == 0 || word.inner.is_some() || spot.inner.is_some() {
+                let matters = word.piece.role.is_contended() || word.weight(spot) > 0.0;
+                if matters && (index == 0 || word.inner.is_some() || spot.inner.is_some()) {
                     involved[word.unit] = true;
                     involved[spot.unit] = true;
                 }
@@ -224,14 +229,14 @@ impl Plan {
     fn lines_of(&self, index: usize, placed: &Placed, first: &Placed) -> Lines {
         let spots = self.spots(&self.parts[index], placed, first);
         let mut lines = Lines { all: 0.0, concerned: 0.0 };
-        for word in spots.contended() {
+        for word in spots.words() {
             let (mut all, mut concerned) = (0.0, 0.0);
             for spot in spots.around(word, self.line_bytes) {
                 let told = word.inner.is_some_and(|base| {
                     spot.inner == Some(base) && base.is_multiple_of(self.line_bytes)
                 });
                 if !told && apart(word, spot) {
-                    let weight = spot.piece.victim.beside(word.piece.role);
+                    let weight = word.weight(spot);
                     all += weight;
                     if index == 0 || word.inner.is_some() || spot.inner.is_some() {
                         concerned += weight;
@@ -240,8 +245,12 @@ impl Plan {
             }
             // Without the score's discount: each neighbour less is worth the same, or a crowded line would never be
             // mended.
-            lines.all += word_weight(word.piece.role) * all;
-            lines.concerned += word_weight(word.piece.role) * concerned;
+            let hurts = match word.piece.role.is_contended() {
+                true => word_weight(word.piece.role),
+                false => word_weight(Role::Atomic),
+            };
+            lines.all += hurts * all;
+            lines.concerned += hurts * concerned;
         }
         lines
     }
@@ -266,6 +275,18 @@ impl Spot<'_> {
     fn end(&self) -> u64 {
         self.offset + self.piece.size
     }
+
+    /// What another spot suffers beside this one.
+    fn weight(&self, other: &Self) -> f64 {
+        // A lock of the embedded type is another than one around it, though their bits may be the same.
+        let differs = self.inner == other.inner && self.piece.guard.differs(other.piece.guard);
+        match differs {
+            true => other.piece.victim.beside(Role::Atomic),
+            false if self.piece.role.is_contended() => other.piece.victim.beside(self.piece.role),
+            // A plain word hurts only what its lock does not guard.
+            false => 0.0,
+        }
+    }
 }
 
 #[derive(Default)]
@@ -285,8 +306,11 @@ impl<'p> Spots<'p> {
         }
     }
 
-    fn contended(&self) -> impl Iterator<Item = &Spot<'p>> {
-        self.all.iter().filter(|spot| spot.piece.role.is_contended())
+    /// Contended words, and those that are written under one of several locks.
+    fn words(&self) -> impl Iterator<Item = &Spot<'p>> {
+        self.all.iter().filter(|spot| {
+            spot.piece.role.is_contended() || spot.piece.guard.is_written_under_lock()
+        })
     }
 
     /// On the word's lines, itself included.

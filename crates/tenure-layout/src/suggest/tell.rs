@@ -1,8 +1,8 @@
 //! A layout before and after, with what it costs and what to check.
 
-use super::arranged;
 use super::plan::{Part, Placed, Plan};
-use super::words::{self, MOST_NAMED};
+use super::words::{self, MOST_NAMED, Words};
+use super::{LEAST_SCORE, arranged};
 use crate::lines::Layouts;
 use crate::sharing::{Found, in_type};
 use tenure_find::{Embedder, Language, Means, Move, Suggestion};
@@ -36,7 +36,8 @@ pub(super) fn suggestion(layouts: &Layouts<'_>, plan: &Plan, means: Means) -> Op
     let id = plan.parts[0].id;
     let ids: Vec<TypeId> = plan.parts.iter().map(|part| part.id).collect();
     let (score_before, score_after) = (score(layouts, &ids), score(&after, &ids));
-    if score_before <= 0.0 || score_after > WORTHWHILE * score_before {
+    let hurts = ids.iter().flat_map(|id| in_type(layouts, *id)).any(|one| one.score >= LEAST_SCORE);
+    if !hurts || score_after > WORTHWHILE * score_before {
         return None;
     }
     let (first, placed) = (&plan.parts[0], plan.parts[0].place(None));
@@ -58,11 +59,7 @@ pub(super) fn suggestion(layouts: &Layouts<'_>, plan: &Plan, means: Means) -> Op
     let sizes = (first.units.size, placed.size);
     let summary = match means {
         Means::Order => words::order(model_name, sizes, &moves, &embedders),
-        _ => {
-            let apart = apart(first);
-            let words: Vec<String> = apart.iter().map(|unit| name(layouts, first, *unit)).collect();
-            words::apart(means, model_name, &words, sizes, (line, held, price))
-        }
+        _ => words::apart(means, model_name, &groups(layouts, first), sizes, (line, held, price)),
     };
     let mut notes = notes(layouts, &after, plan, &ids, means);
     let others = layouts.embedders(id).len() + 1 - plan.parts.len();
@@ -88,28 +85,6 @@ pub(super) fn suggestion(layouts: &Layouts<'_>, plan: &Plan, means: Means) -> Op
         notes,
         alternatives: Vec::new(),
     })
-}
-
-/// The units that are kept apart by other means than order.
-fn apart(part: &Part) -> Vec<usize> {
-    if !part.away.is_empty() {
-        return part.away.clone();
-    }
-    let units = &part.units.units;
-    let is_contended = |at: &usize| units[*at].pieces.iter().any(|it| it.role.is_contended());
-    // A line begins with them, or behind them.
-    let starts = |at: &usize| part.starts.contains(at);
-    let mut runs: Vec<Vec<usize>> = vec![Vec::new()];
-    for at in &part.order {
-        if starts(at) {
-            runs.push(Vec::new());
-        }
-        if let Some(run) = runs.last_mut().filter(|_| units[*at].size > 0) {
-            run.push(*at);
-        }
-    }
-    let alone = runs.into_iter().find(|run| !run.is_empty() && run.iter().all(is_contended));
-    alone.unwrap_or_default()
 }
 
 fn score(layouts: &Layouts<'_>, ids: &[TypeId]) -> f64 {
@@ -188,10 +163,30 @@ fn embedder(
     }
 }
 
-fn aligned(line: u64) -> String {
+/// The names of what is apart, by line.
+fn groups(layouts: &Layouts<'_>, part: &Part) -> Vec<Words> {
+    let words = |group: &Vec<usize>| {
+        let is_word = |unit: &&usize| part.units.units[**unit].is_contended();
+        let named = |unit: &usize| name(layouts, part, *unit);
+        let (words, guarded): (Vec<&usize>, Vec<&usize>) = group.iter().partition(is_word);
+        Words {
+            words: words.into_iter().map(named).collect(),
+            guarded: guarded.into_iter().map(named).collect(),
+        }
+    };
+    part.apart.iter().map(words).collect()
+}
+
+fn aligned(layouts: &Layouts<'_>, part: &Part) -> String {
+    let line = layouts.line_bytes;
+    let mut starts = part.starts.clone();
+    starts.sort_unstable_by_key(|unit| part.order.iter().position(|other| other == unit));
+    starts.dedup();
+    let starts: Vec<String> = starts.iter().map(|unit| name(layouts, part, *unit)).collect();
     format!(
-        "`__attribute__((aligned({line})))`, or `alignas({line})`, at the words and at the member behind them does it; an \
-         allocator has to give such objects that alignment."
+        "`__attribute__((aligned({line})))`, or `alignas({line})`, at {} does it; an allocator has to give such objects \
+         that alignment.",
+        words::listed(&starts)
     )
 }
 
@@ -218,7 +213,8 @@ fn notes(
     let mut notes = Vec::new();
     for &id in ids {
         let left: Vec<Found> = in_type(after, id);
-        let Some(worst) = left.iter().max_by(|a, b| a.score.total_cmp(&b.score)) else { continue };
+        let worst = left.iter().max_by(|a, b| a.score.total_cmp(&b.score));
+        let Some(worst) = worst.filter(|worst| worst.score >= LEAST_SCORE) else { continue };
         let flat = after.flat(id);
         let names: Vec<String> =
             worst.victims.iter().map(|victim| flat.path(after, &victim.leaf)).collect();
@@ -244,7 +240,7 @@ fn notes(
         (true, Means::Align) => ISOLATED,
         (true, Means::Split) => BOXED,
         (false, Means::Order) => INITIALISERS,
-        (false, Means::Align) => &aligned(layouts.line_bytes),
+        (false, Means::Align) => &aligned(layouts, &plan.parts[0]),
         (false, Means::Split) => ALLOCATED,
     };
     notes.push(note.to_owned());

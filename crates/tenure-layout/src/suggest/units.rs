@@ -1,7 +1,7 @@
 //! The pieces of a type that may change places.
 
 use crate::lines::Layouts;
-use crate::sharing::{Victimhood, is_walked};
+use crate::sharing::{Guard, Guards, Victimhood, is_walked};
 use tenure_find::Role;
 use tenure_types::model::{Format, Kind, Member, Shape, TypeId};
 
@@ -45,6 +45,20 @@ pub(super) struct Field {
 }
 
 impl Unit {
+    pub(super) fn is_contended(&self) -> bool {
+        self.pieces.iter().any(|piece| piece.role.is_contended())
+    }
+
+    /// The locks in it, as bits.
+    pub(super) fn locks(&self) -> u32 {
+        self.pieces.iter().fold(0, |locks, piece| locks | piece.guard.lock)
+    }
+
+    /// Whether all of it is guarded by some of these locks.
+    pub(super) fn goes_with(&self, locks: u32) -> bool {
+        !self.pieces.is_empty() && self.pieces.iter().all(|piece| piece.guard.nearest & locks != 0)
+    }
+
     pub(super) fn start(&self, end: u64) -> u64 {
         match self.fields.first() {
             // At the next byte, as units end with one.
@@ -78,6 +92,7 @@ pub(super) struct Piece {
     pub(super) size: u64,
     pub(super) role: Role,
     pub(super) victim: Victimhood,
+    pub(super) guard: Guard,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -170,6 +185,7 @@ impl Units {
 
     fn fill(&mut self, layouts: &Layouts<'_>, id: TypeId) {
         let flat = layouts.flat(id);
+        let guards = Guards::of(layouts, &flat);
         for leaf in &flat.leaves {
             let top = flat.top_member(leaf);
             if let Some(unit) = self.units.iter_mut().find(|unit| unit.members.contains(&top)) {
@@ -177,7 +193,9 @@ impl Units {
                 // Beyond the end of a malformed type.
                 if offset < unit.size && size <= unit.size - offset {
                     let (role, victim) = (leaf.role, Victimhood::of(layouts, leaf));
-                    unit.pieces.push(Piece { offset, size, role, victim });
+                    let guard = guards.as_ref().map(|all| all.guard(&flat, leaf));
+                    let guard = guard.unwrap_or_default();
+                    unit.pieces.push(Piece { offset, size, role, victim, guard });
                 }
             }
         }

@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 
+use super::LEAST_SCORE;
 use super::units::Stuck;
 use crate::lines::Layouts;
 use crate::sharing::in_type;
@@ -28,8 +29,14 @@ pub(super) fn stuck(layouts: &Layouts<'_>, id: TypeId, stuck: Stuck) -> String {
 /// Why there is no layout at all.
 pub(super) fn nothing(layouts: &Layouts<'_>, id: TypeId) -> String {
     let name = layouts.spelled(id);
-    if in_type(layouts, id).is_empty() {
+    let found = in_type(layouts, id);
+    if found.is_empty() {
         return format!("{name} has nothing beside a contended word.");
+    }
+    if found.iter().all(|one| one.score < LEAST_SCORE) {
+        return format!(
+            "What {name} has beside contended words hardly suffers: its score is 0, and there is nothing to gain."
+        );
     }
     format!("No small set of moves, and no line of its own, makes {name} clearly better.")
 }
@@ -54,16 +61,36 @@ pub(super) fn alternative(other: Suggestion) -> Alternative {
     Alternative { means, summary, size: after.size, price, score_after }
 }
 
+/// What one line holds.
+pub(super) struct Words {
+    /// Contended words.
+    pub(super) words: Vec<String>,
+    /// What the locks among them guard.
+    pub(super) guarded: Vec<String>,
+}
+
+impl Words {
+    fn listed(&self) -> String {
+        match self.guarded.is_empty() {
+            true => listed(&self.words),
+            false => format!("{} with {}", listed(&self.words), listed(&self.guarded)),
+        }
+    }
+}
+
 /// What words get lines of their own, or are split off, and the price.
 pub(super) fn apart(
     means: Means,
     name: &str,
-    words: &[String],
+    groups: &[Words],
     (before, after): (u64, u64),
     (line, held, price): (u64, u64, i64),
 ) -> String {
-    let (its, them) = if words.len() == 1 { ("its", "it") } else { ("their", "them") };
-    let words = listed(words);
+    let is_one =
+        groups.iter().map(|group| group.words.len() + group.guarded.len()).sum::<usize>() == 1;
+    let (its, them) = if is_one { ("its", "it") } else { ("their", "them") };
+    let words: Vec<String> = groups.iter().map(Words::listed).collect();
+    let words = if words.len() == 1 { words.concat() } else { words.join("; ") };
     let size = match after.cmp(&before) {
         Ordering::Equal => format!("{name} stays at {before} bytes"),
         _ => format!("{name} goes from {before} to {after} bytes"),

@@ -7,6 +7,8 @@ mod claims;
 mod code;
 mod cpp;
 mod fuzz;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod locks;
 mod own;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod perf;
