@@ -50,33 +50,13 @@ struct Span {
     size: u64,
     role: Role,
     hole: bool,
+    /// What comes before it is of the same member.
+    continued: bool,
 }
 
-fn spans(layouts: &Layouts<'_>, flat: &Flat, size: u64) -> Vec<Span> {
-    let mut spans: Vec<Span> = Vec::new();
-    let mut end = 0;
-    let hole = |from: u64, to: u64| Span {
-        path: String::new(),
-        type_name: String::new(),
-        offset: from,
-        size: to - from,
-        role: Role::Cold,
-        hole: true,
-    };
-    for leaf in in_order(flat) {
-        let from = leaf.offset.max(end);
-        let to = leaf.end().min(size);
-        if to <= from {
-            // An alternative of a union, or a bit field in bytes of others.
-            if let Some(last) = spans.last_mut().filter(|last| leaf.offset >= last.offset) {
-                also(layouts, flat, last, leaf);
-            }
-            continue;
-        }
-        if from > end {
-            spans.push(hole(end, from));
-        }
-        spans.push(Span {
+impl Span {
+    fn of(layouts: &Layouts<'_>, flat: &Flat, leaf: &Leaf, (from, to): (u64, u64)) -> Self {
+        Self {
             path: flat.path(layouts, leaf),
             type_name: match layouts.away(leaf.owner, leaf.member) {
                 Some(_) => format!("{} *", layouts.spelled(leaf.ty)),
@@ -86,13 +66,80 @@ fn spans(layouts: &Layouts<'_>, flat: &Flat, size: u64) -> Vec<Span> {
             size: to - from,
             role: leaf.role,
             hole: false,
-        });
-        end = to;
+            continued: from > leaf.offset,
+        }
+    }
+
+    fn hole(from: u64, to: u64) -> Self {
+        let (path, type_name) = Default::default();
+        let (offset, size, role) = (from, to - from, Role::Cold);
+        Self { path, type_name, offset, size, role, hole: true, continued: false }
+    }
+
+    fn end(&self) -> u64 {
+        self.offset + self.size
+    }
+}
+
+/// Contended words have their bytes; other alternatives of a union have what is left.
+fn spans(layouts: &Layouts<'_>, flat: &Flat, size: u64) -> Vec<Span> {
+    let leaves = in_order(flat);
+    let (contended, others): (Vec<&Leaf>, Vec<&Leaf>) =
+        leaves.into_iter().partition(|leaf| leaf.role.is_contended());
+    let words = cover(layouts, flat, contended, (Vec::new(), size));
+    let mut spans = cover(layouts, flat, others, (words, size));
+    let mut end = 0;
+    let mut holes = Vec::new();
+    for span in &spans {
+        if span.offset > end {
+            holes.push(Span::hole(end, span.offset));
+        }
+        end = span.end();
     }
     if size > end {
-        spans.push(hole(end, size));
+        holes.push(Span::hole(end, size));
     }
+    spans.extend(holes);
+    spans.sort_by_key(|span| span.offset);
     spans
+}
+
+/// Adds leaves, in their order, to spans that are there, in theirs.
+fn cover(
+    layouts: &Layouts<'_>,
+    flat: &Flat,
+    leaves: Vec<&Leaf>,
+    (mut there, size): (Vec<Span>, u64),
+) -> Vec<Span> {
+    let mut added: Vec<Span> = Vec::new();
+    for leaf in leaves {
+        let (mut from, to) = (leaf.offset, leaf.end().min(size));
+        from = added.last().map_or(from, |last| from.max(last.end()));
+        let mut is_shown = false;
+        while from < to {
+            let next = there.partition_point(|span| span.end() <= from);
+            let start = there.get(next).map_or(to, |span| span.offset.clamp(from, to));
+            if start > from {
+                added.push(Span::of(layouts, flat, leaf, (from, start)));
+                is_shown = true;
+            }
+            from = there.get(next).map_or(to, Span::end).max(start);
+        }
+        if is_shown {
+            continue;
+        }
+        // An alternative of a union, or a bit field in bytes of others.
+        let covers = |span: &&mut Span| span.offset <= leaf.offset && leaf.offset < span.end();
+        let of_words = there.partition_point(|span| span.end() <= leaf.offset);
+        let of_words = there.get_mut(of_words).filter(covers);
+        let of_others = added.partition_point(|span| span.end() <= leaf.offset);
+        if let Some(span) = of_words.or_else(|| added.get_mut(of_others).filter(covers)) {
+            also(layouts, flat, span, leaf);
+        }
+    }
+    there.extend(added);
+    there.sort_by_key(|span| span.offset);
+    there
 }
 
 /// By offset, then the contended first, then the largest.
@@ -110,7 +157,7 @@ fn also(layouts: &Layouts<'_>, flat: &Flat, span: &mut Span, leaf: &Leaf) {
         _ => false,
     };
     let path = flat.path(layouts, leaf);
-    if span.hole || span.path.ends_with('…') || span.path == path {
+    if span.path.ends_with('…') || span.path == path {
         return;
     }
     let separator = if bits { ", " } else { " | " };
@@ -134,7 +181,7 @@ impl Lines {
     }
 
     fn take(&mut self, span: &Span) {
-        let end = span.offset + span.size;
+        let end = span.end();
         let (first, last) = (span.offset / self.line_bytes, (end - 1) / self.line_bytes);
         let shown = [Some(first), (last != first).then_some(last)].into_iter().flatten();
         let between = (last - first > 1 && last - first <= 8).then(|| first + 1..last);
@@ -151,7 +198,7 @@ impl Lines {
                 size: stop - start,
                 role: span.role,
                 hole: span.hole,
-                continued: start > span.offset,
+                continued: span.continued || start > span.offset,
             });
         }
     }

@@ -5,7 +5,7 @@ use tenure_layout::rules::Rules;
 use tenure_layout::sharing;
 use tenure_types::model::{Kind, Qualifier, Shape, Static};
 
-use super::{Maker, composite, findings_of};
+use super::{Maker, composite, findings_of, with_layouts};
 
 fn score(findings: &[Finding], name: &str) -> f64 {
     findings.iter().find(|finding| finding.type_name == name).map_or(0.0, |finding| finding.score)
@@ -388,4 +388,50 @@ fn a_struct_without_a_name_behind_a_pointer_is_found_by_the_member_that_points_t
     maker.add("server", 8, &[("state", 0, to)]);
     let findings = findings_of(&maker.finish());
     assert!(findings.iter().any(|one| one.type_name == "server.state"), "{findings:?}");
+}
+
+#[test]
+fn a_line_is_one_finding_through_however_many_embedded_types() {
+    let mut maker = Maker::new();
+    let (count, int) = (maker.count, maker.int);
+    let rate = maker.add("rate", 8, &[("now", 0, count), ("before", 4, int)]);
+    let members = [
+        ("served", 0, count),
+        ("limit", 4, int),
+        ("per_second", 8, rate),
+        ("per_minute", 16, rate),
+        ("late", 64, rate),
+        ("name", 72, maker.pointer),
+    ];
+    maker.add("stats", 128, &members);
+    let all = findings_of(&maker.finish());
+    let lines: Vec<i64> = all
+        .iter()
+        .filter(|finding| finding.type_name == "stats")
+        .map(|finding| finding.contended.offset / 64)
+        .collect();
+    assert_eq!(lines.len(), 2, "{all:#?}");
+    assert!(lines.contains(&0) && lines.contains(&1), "{lines:?}");
+}
+
+#[test]
+fn a_contended_word_has_a_cell_of_its_own_among_the_alternatives_of_a_union() {
+    let mut maker = Maker::new();
+    let (count, pointer) = (maker.count, maker.pointer);
+    let links = maker.add("links", 16, &[("next", 0, pointer), ("previous", 8, pointer)]);
+    let counts = [("pad", 0, pointer), ("users", 8, count), ("mapped", 12, count)];
+    let counts = maker.add("counts", 16, &counts);
+    let members = [("links", 0, links), ("counts", 0, counts)];
+    let either = maker.builder.add("either", 16, composite(Shape::Union, &members));
+    let id = maker.add("object", 24, &[("either", 0, either), ("name", 16, pointer)]);
+    let model = maker.finish();
+    let map = with_layouts(&model, |layouts| layouts.map(id));
+    let cells: Vec<_> = map.lines.iter().flat_map(|line| &line.cells).collect();
+    let words: Vec<_> = cells.iter().filter(|cell| cell.role.is_contended()).collect();
+    let places: Vec<_> = words.iter().map(|cell| (&*cell.path, cell.offset, cell.size)).collect();
+    let expected = [("either.counts.users", 8, 4), ("either.counts.mapped", 12, 4)];
+    assert_eq!(places, expected, "{cells:#?}");
+    let ends =
+        cells.iter().scan(0, |end, cell| Some(std::mem::replace(end, cell.offset + cell.size)));
+    assert!(cells.iter().zip(ends).all(|(cell, end)| cell.offset == end), "{cells:#?}");
 }
