@@ -1,62 +1,95 @@
-//! Which findings and types a request is about.
+//! Which findings, types and variables a request is about.
 
 use std::collections::HashSet;
 
 use crate::Error;
 use crate::lines::Layouts;
 use crate::listed::Listed;
-use crate::measured::{Entry, What};
+use crate::measured::{Entry, Own, What};
 use crate::names;
 use crate::rules::{Glob, closest};
+use crate::sharing::{Array, Found, Site};
 use tenure_types::model::{Format, Model, TypeId};
 
 /// With more types, only those with findings get a map.
 const MOST_MAPS: usize = 64;
 
-/// Types and modules by name.
+/// Types, variables and modules by name.
 #[derive(Debug)]
 pub(crate) struct Asked {
-    types: Option<Vec<TypeId>>,
+    named: Option<Named>,
     files: Vec<Glob>,
     declared_in: String,
 }
 
-impl Asked {
-    /// Patterns of types, and of where types are declared.
-    pub(crate) fn of(
-        types: &[String],
-        declared_in: &[String],
-        model: &Model,
-    ) -> Result<Self, Error> {
-        let files = declared_in.iter().map(|word| Glob::new(word)).collect();
-        let declared_in = declared_in.join("`, `");
-        let words = types;
-        if words.is_empty() {
-            return Ok(Self { types: None, files, declared_in });
-        }
-        let mut types = Vec::new();
+#[derive(Debug, Default)]
+struct Named {
+    types: Vec<TypeId>,
+    /// Places among all.
+    variables: HashSet<usize>,
+}
+
+impl Named {
+    fn of(words: &[String], model: &Model) -> Result<Self, Error> {
+        let mut named = Self::default();
+        let mut seen = HashSet::new();
         for word in words {
             let glob = Glob::new(word);
-            let before = types.len();
             let spelled = |name: &str| {
                 let short = names::shortened(name);
                 [name, &short, names::held(name), names::held(&short)]
                     .into_iter()
                     .any(|name| glob.matches(name))
             };
-            let named = model.composites().filter(|(_, ty, _)| spelled(&ty.name));
-            types.extend(named.map(|(id, _, _)| id));
-            if types.len() == before {
-                return Err(unknown_type(word, model));
+            let types = model.composites().filter(|(_, ty, _)| spelled(&ty.name));
+            let types: Vec<TypeId> = types.map(|(id, _, _)| id).collect();
+            let is_it = |name: &str| glob.matches(name) || glob.matches(names::last(name));
+            let variables = model.statics().iter().enumerate().filter(|(_, one)| is_it(&one.name));
+            let variables: Vec<usize> = variables.map(|(index, _)| index).collect();
+            if types.is_empty() && variables.is_empty() {
+                return Err(unknown(word, model));
             }
+            named.types.extend(types.into_iter().filter(|id| seen.insert(*id)));
+            named.variables.extend(variables);
         }
-        let mut seen = HashSet::new();
-        types.retain(|id| seen.insert(*id));
-        Ok(Self { types: Some(types), files, declared_in })
+        Ok(named)
+    }
+
+    fn has(&self, layouts: &Layouts<'_>, found: &Found) -> bool {
+        let types = [found.type_id(), found.array_owner(), found.inner(layouts)];
+        let is_variable = match found.site {
+            Site::Elements { array: Array::Static(index), .. } => self.variables.contains(&index),
+            Site::Statics { index } => {
+                let beside = || found.victims.iter().map(|victim| victim.variable);
+                self.variables.contains(&index)
+                    || beside().any(|index| self.variables.contains(&index))
+            }
+            _ => false,
+        };
+        is_variable || types.into_iter().flatten().any(|id| self.types.contains(&id))
+    }
+
+    fn has_own(&self, own: &Own) -> bool {
+        own.type_id().is_some_and(|id| self.types.contains(&id))
+            || own.variable().is_some_and(|index| self.variables.contains(&index))
+    }
+}
+
+impl Asked {
+    /// Patterns of types and variables, and of where types are declared.
+    pub(crate) fn of(
+        words: &[String],
+        declared_in: &[String],
+        model: &Model,
+    ) -> Result<Self, Error> {
+        let files = declared_in.iter().map(|word| Glob::new(word)).collect();
+        let declared_in = declared_in.join("`, `");
+        let named = (!words.is_empty()).then(|| Named::of(words, model)).transpose()?;
+        Ok(Self { named, files, declared_in })
     }
 
     pub(crate) fn names_some(&self) -> bool {
-        self.types.is_some() || !self.files.is_empty()
+        self.named.is_some() || !self.files.is_empty()
     }
 
     /// Whether a type is in a module that was asked for, or in one inside.
@@ -102,12 +135,9 @@ impl Asked {
     }
 
     pub(crate) fn wants(&self, layouts: &Layouts<'_>, entry: &Entry<'_>) -> bool {
-        let ((name, declared), concerned) = match &entry.what {
-            What::Listed(Listed { found, .. }) => {
-                let concerned = [found.type_id(), found.array_owner(), found.inner(layouts)];
-                (found.subject(layouts), concerned)
-            }
-            What::Own(own) => (own.subject(layouts), [own.type_id(), None, None]),
+        let (name, declared) = match &entry.what {
+            What::Listed(Listed { found, .. }) => found.subject(layouts),
+            What::Own(own) => own.subject(layouts),
         };
         let in_files = || {
             declared.is_some_and(|at| self.files.iter().any(|file| file.matches(&at.file)))
@@ -116,38 +146,40 @@ impl Asked {
         if !self.files.is_empty() && !in_files() {
             return false;
         }
-        let Some(types) = &self.types else { return true };
-        concerned.into_iter().flatten().any(|id| types.contains(&id))
+        let Some(named) = &self.named else { return true };
+        match &entry.what {
+            What::Listed(Listed { found, .. }) => named.has(layouts, found),
+            What::Own(own) => named.has_own(own),
+        }
     }
 
     /// The types to draw: those requested, or those of the findings.
     pub(crate) fn types_of(&self, reported: &[Entry<'_>]) -> Vec<TypeId> {
         let of_findings = reported.iter().filter_map(Entry::type_id);
-        let mut all: Vec<TypeId> = match &self.types {
-            Some(types) if types.len() <= MOST_MAPS => types.clone(),
-            Some(types) => of_findings.filter(|id| types.contains(id)).collect(),
-            None => of_findings.collect(),
+        let mut all: Vec<TypeId> = match &self.named {
+            Some(named) if named.types.len() <= MOST_MAPS => named.types.clone(),
+            Some(named) => of_findings.clone().filter(|id| named.types.contains(id)).collect(),
+            None => of_findings.clone().collect(),
         };
+        // Of a named variable, what its elements look like.
+        if self.named.as_ref().is_some_and(|named| !named.variables.is_empty()) {
+            all.extend(of_findings);
+        }
         let mut seen = HashSet::new();
         all.retain(|id| seen.insert(*id));
         all
     }
 }
 
-fn unknown_type(word: &str, model: &Model) -> Error {
-    let is_it = |name: &str| name == word || names::last(name) == word;
-    if model.statics().iter().any(|variable| is_it(&variable.name)) {
-        return Error::new(format!(
-            "`{word}` is a variable, not a type; leave the name out to list variables too"
-        ));
-    }
-    let names = model.composites().map(|(_, ty, _)| &*ty.name);
-    let close = closest(word, names.filter(|name| !name.is_empty()));
+fn unknown(word: &str, model: &Model) -> Error {
+    let types = model.composites().map(|(_, ty, _)| &*ty.name);
+    let variables = model.statics().iter().map(|variable| names::last(&variable.name));
+    let close = closest(word, types.chain(variables).filter(|name| !name.is_empty()));
     let hint = match close {
         Some(name) => format!("did you mean `{name}`?"),
         None => "`*` stands for anything, as in `dst_*`".to_owned(),
     };
-    Error::new(format!("no struct, class or union matches `{word}`; {hint}"))
+    Error::new(format!("no struct, class, union or variable matches `{word}`; {hint}"))
 }
 
 #[cfg(test)]
@@ -162,11 +194,15 @@ mod tests {
         let (name, section) = ("server::stats::HITS".into(), ".bss".into());
         builder.push_static(Static { name, section, address: 64, ty, declared: None });
         let model = builder.finish(Format::Dwarf, 1).unwrap();
-        for (word, is_variable) in
-            [("server::stats::HITS", true), ("HITS", true), ("stats", false), ("TS", false)]
-        {
-            let error = unknown_type(word, &model).to_string();
-            assert_eq!(error.contains("is a variable, not a type"), is_variable, "{error}");
+        for word in ["server::stats::HITS", "HITS", "HI*"] {
+            let named = Named::of(&[word.to_owned()], &model).unwrap();
+            assert!(named.variables.contains(&0) && named.types.is_empty(), "{word}");
         }
+        for word in ["stats", "TS"] {
+            let error = Named::of(&[word.to_owned()], &model).unwrap_err().to_string();
+            assert!(error.starts_with("no struct, class, union or variable matches"), "{error}");
+        }
+        let error = Named::of(&["HITZ".to_owned()], &model).unwrap_err().to_string();
+        assert!(error.ends_with("did you mean `HITS`?"), "{error}");
     }
 }

@@ -32,7 +32,7 @@ pub struct Request {
     pub input: Input,
     /// How to read it.
     pub options: read::Options,
-    /// Patterns of type names (`*` for anything); empty for all types.
+    /// Patterns of the names of types and variables (`*` for anything); empty for all.
     pub types: Vec<String>,
     /// Patterns of the declaring files or, in Rust, of crates and modules; empty for all.
     pub declared_in: Vec<String>,
@@ -61,7 +61,7 @@ pub struct Request {
 ///
 /// # Errors
 ///
-/// Unreadable or malformed input, a mistake in a rules file, a pattern that matches no type, a pin that names no
+/// Unreadable or malformed input, a mistake in a rules file, a pattern that matches nothing, a pin that names no
 /// member; a recording that is none, or not of this program.
 ///
 /// # Panics
@@ -184,6 +184,14 @@ fn analyse(
         }
     }
     if request.suggest {
+        // What mends elements is said with the finding.
+        let is_of_elements = |id: TypeId| {
+            let mut of_type = reported.iter().filter(|entry| entry.type_id() == Some(id));
+            of_type
+                .any(|entry| matches!(&entry.what, What::Listed(one) if one.found.is_of_elements()))
+                && sharing::in_type(&layouts, id).is_empty()
+        };
+        let types: Vec<TypeId> = types.iter().copied().filter(|id| !is_of_elements(*id)).collect();
         (report.suggestions, report.unmended) = repairs(&layouts, &types, &pins, progress);
     }
     if let Some(rules) = checks {

@@ -465,6 +465,14 @@ impl Own {
         }
     }
 
+    /// Its place among all.
+    pub(crate) fn variable(&self) -> Option<usize> {
+        match self.subject {
+            Subject::Type(_) => None,
+            Subject::Static(index) => Some(index as usize),
+        }
+    }
+
     /// The name of what is to be mended, and where it is declared.
     pub(crate) fn subject<'m>(&self, layouts: &'m Layouts<'_>) -> (&'m str, Option<&'m Declared>) {
         match self.subject {

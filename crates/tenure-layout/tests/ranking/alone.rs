@@ -3,7 +3,7 @@
 use super::code::{Compiled, asked, compile};
 use super::report;
 use tenure_find::{Finding, Repair, Report, Sharing};
-use tenure_layout::run::{Request, run};
+use tenure_layout::run::Request;
 
 /// The section `words` begins on a line, so that its variables lie on one.
 const PROGRAM: &str = r#"
@@ -154,9 +154,21 @@ fn nothing_is_proposed_unasked() {
 }
 
 #[test]
-fn asked_for_as_a_type_a_variable_is_said_to_be_one() {
+fn a_variable_is_asked_for_by_its_name_in_the_list() {
     let Some(program) = compiled(AS_IT_IS) else { return };
-    let request = Request { types: vec!["stripes".to_owned()], ..asked(&program, true) };
-    let error = run(&request, &()).unwrap_err().to_string();
-    assert!(error.starts_with("`stripes` is a variable"), "{error}");
+    let of =
+        |name: &str| report(&Request { types: vec![name.to_owned()], ..asked(&program, true) });
+    for (name, found) in [("stripes", "stripes"), ("hits", "words"), ("first", "words")] {
+        let findings = of(name).findings;
+        assert!(findings.iter().any(|one| place(one) == Some(found)), "{name}: {findings:#?}");
+        assert!(findings.iter().all(|one| one.type_name != "worker"), "{name}: {findings:#?}");
+    }
+}
+
+#[test]
+fn what_mends_elements_is_not_said_to_be_nothing() {
+    let Some(report) = suggested(AS_IT_IS) else { return };
+    let why: Vec<&str> = report.unmended.iter().map(|one| &*one.why).collect();
+    assert!(why.iter().all(|why| !why.contains("nothing beside a contended word")), "{why:?}");
+    assert!(report.findings.iter().any(|one| one.type_name == "worker"));
 }
