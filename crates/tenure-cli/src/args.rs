@@ -183,7 +183,7 @@ pub(crate) struct Layout {
     #[arg(value_name = "FILE")]
     pub(crate) file: Option<OsString>,
 
-    /// Report only these types, in full and with their maps; `*` matches anything
+    /// Report only these types and variables, in full and with their maps; `*` matches anything
     #[arg(value_name = "TYPE")]
     pub(crate) types: Vec<OsString>,
 
@@ -217,7 +217,8 @@ pub(crate) struct Layout {
     #[arg(long, value_name = "RULES.toml")]
     pub(crate) check: Option<PathBuf>,
 
-    /// Compare with an older build, or with a report that --json wrote: findings that came, went, moved
+    /// Compare with an older build, or with a report that --json wrote: findings that came, went, moved. Exits with 1 if
+    /// one is new or worse
     #[arg(long, value_name = "OLD")]
     pub(crate) diff: Option<PathBuf>,
 

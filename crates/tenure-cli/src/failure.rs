@@ -13,7 +13,7 @@ pub(crate) const INTERRUPTED: u8 = 130;
 pub(crate) enum Failure {
     /// The line also says what to do instead.
     Input(String),
-    /// All worked, but a check failed. The result is printed.
+    /// All worked, but a check failed, or a finding is new or worse. The result is printed.
     Check,
     /// The program ended with this status. The report is printed.
     Program(u8),

@@ -21,7 +21,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "NAME | FILE.toml", default_value = tenure_run::find::MACHINE)]
     pub(crate) machine: String,
 
-    /// Show what differs from an older report, written by --json
+    /// Show what differs from an older report, written by --json. Exits with 1 if a finding is new or worse
     #[arg(long, value_name = "OLD.json")]
     diff: Option<PathBuf>,
 

@@ -33,7 +33,7 @@ pub(crate) fn run(arguments: &Layout) -> Result<(), Failure> {
     let (page, html) = (arguments.html.as_deref(), || html::render(&report));
     let text = |style| terminal::render(&report, style);
     output::deliver(json, &json::render(&report), page, html, text)?;
-    if report.checks.iter().all(|check| check.passed) { Ok(()) } else { Err(Failure::Check) }
+    if report.passes() { Ok(()) } else { Err(Failure::Check) }
 }
 
 /// A report that `--json` wrote, or that of an older build.
@@ -107,5 +107,7 @@ fn request(arguments: &Layout) -> Result<Request, Failure> {
 
 fn text(word: &OsStr) -> Result<String, Failure> {
     let text = word.to_str().filter(|text| !text.is_empty()).map(str::to_owned);
-    text.ok_or_else(|| Failure::input(format!("`{}` is not the name of a type", word.display())))
+    text.ok_or_else(|| {
+        Failure::input(format!("`{}` is not the name of a type or variable", word.display()))
+    })
 }

@@ -89,7 +89,7 @@ pub(crate) fn run(arguments: &Run, by_cargo: bool) -> Result<(), Failure> {
     let text = if is_build { Text::None } else { Text::Stderr };
     output.deliver(&mut report, top, text)?;
     match recording.ended.status() {
-        0 if report.checks.iter().any(|check| !check.passed) => Err(Failure::Check),
+        0 if !report.passes() => Err(Failure::Check),
         0 => Ok(()),
         status => Err(Failure::Program(status)),
     }

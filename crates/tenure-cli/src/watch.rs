@@ -124,6 +124,7 @@ pub(crate) fn run(arguments: &Watch) -> Result<(), Failure> {
     output.deliver(&mut report, top, text)?;
     match (is_started, ended(&mut watched, &interrupt)) {
         (true, status) if status != 0 => Err(Failure::Program(status)),
+        _ if !report.passes() => Err(Failure::Check),
         _ => Ok(()),
     }
 }

@@ -216,6 +216,20 @@ mod tests {
     }
 
     #[test]
+    fn a_report_passes_unless_something_is_new_or_worse() {
+        let passes = |old: &Report, mut new: Report| {
+            new.changes = Some(changes(old, &new).unwrap());
+            new.passes()
+        };
+        let (mut fewer, mut worse) = (run(), run());
+        fewer.findings.remove(0);
+        fewer.scope.findings -= 1;
+        worse.findings[0].observed.as_mut().unwrap().possible_changes *= 3;
+        assert!(passes(&run(), run()) && passes(&run(), fewer.clone()) && passes(&worse, run()));
+        assert!(!passes(&fewer, run()) && !passes(&run(), worse));
+    }
+
+    #[test]
     fn scores_of_types_are_compared_and_types_are_not_compared_with_runs() {
         let (old, mut new) = (fixtures::route(), fixtures::route());
         new.findings[0].score += 10.0;

@@ -90,6 +90,9 @@ fn a_program_is_compared_with_an_older_build_to_its_last_finding() {
     assert!(said.contains("Compared with the older report") && said.contains("better"), "{said}");
     assert!(said.contains("rtable: "), "{said}");
     assert!(!said.contains("\n   2. "), "{said}");
+    let worse = tenure(&["layout", "--diff", &fixture("repaired"), &fixture("before")]);
+    assert_eq!(worse.status.code(), Some(1), "{}", text(&worse.stderr));
+    assert!(text(&worse.stdout).contains("worse"), "{}", text(&worse.stdout));
 }
 
 #[test]

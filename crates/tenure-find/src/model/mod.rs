@@ -77,6 +77,13 @@ impl Report {
 }
 
 impl Report {
+    /// Whether no check failed and, if it was compared with an older report, no finding is new or worse.
+    #[must_use]
+    pub fn passes(&self) -> bool {
+        let is_bad = |one: &Change| matches!(one.change, Difference::New | Difference::Worse);
+        self.checks.iter().all(|check| check.passed) && !self.changes.iter().flatten().any(is_bad)
+    }
+
     /// Leaves out all but the first `top` findings, and the maps that only the others name.
     pub fn cut(&mut self, top: usize) {
         let cut: Vec<Finding> = self.findings.drain(top.min(self.findings.len())..).collect();

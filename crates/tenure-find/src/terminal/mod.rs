@@ -169,7 +169,7 @@ mod tests {
     #[test]
     fn nothing_found_is_said_in_a_sentence_and_recommends_nothing() {
         let text = plain(&fixtures::empty(), 80);
-        assert!(text.contains("No member shares a line with a contended word"), "{text}");
+        assert!(text.contains("Nothing shares a line with a contended word"), "{text}");
         assert!(!text.contains("--suggest"));
     }
 

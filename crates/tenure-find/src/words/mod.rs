@@ -283,7 +283,7 @@ fn summed(all: u64, shown: u64, within: &str) -> String {
     match (all, shown) {
         (0, _) => {
             format!(
-                "No member{within} shares a line with a contended word, as far as is known. (To mark \
+                "Nothing{within} shares a line with a contended word, as far as is known. (To mark \
                  plain words that many CPUs write, pass a rules file: --rules FILE.)"
             )
         }
