@@ -79,7 +79,8 @@ impl Code {
 
     fn met(&mut self, stop: Stop, ip: u64, process: &Process) -> Option<Instruction> {
         let read = |address, bytes: &mut [u8]| process.read(address, bytes).is_ok();
-        *self.known.entry((stop, ip)).or_insert_with(|| Instruction::met(stop, ip, &read))
+        let known = self.known.entry((stop, ip));
+        known.or_insert_with(|| Instruction::met(stop, ip, &read)).clone()
     }
 }
 

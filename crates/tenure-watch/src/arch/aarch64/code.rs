@@ -21,7 +21,7 @@ const TURN: u64 = 32;
 const AT_ONCE: usize = 8;
 
 /// An instruction that accesses memory, or an atomic operation of several.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Instruction {
     /// Its address; of several that of the first.
     at: u64,

@@ -1,24 +1,22 @@
 //! Instructions: which one a thread has executed last, what it did to memory, and where.
 //!
-//! The instruction is the one that ends where the thread would go on. Where it begins is not written anywhere: all places
-//! before it are tried, and those from which decoding arrives at its end vote. The code falls into step within a few
-//! instructions.
+//! The instruction is the one that ends where the thread would go on.
 //!
 //! Processors retire several instructions at once, so that the clock may interrupt a thread a few of them later: in a short loop
 //! where the next turn begins.
+
+use std::rc::Rc;
 
 use iced_x86::{
     Code as Opcode, Decoder, DecoderOptions, FlowControl, Instruction as Decoded,
     InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register,
 };
-use rustc_hash::FxHashMap;
 use tenure_contend::record::Access;
 
 use super::Registers;
+use super::decode::{PAGE, before};
+use super::trace::{Stopped, Trace, now, overwrites, segment};
 use crate::arch::{Read, Stop};
-
-/// Bytes before an instruction's end from which decoding is tried.
-const WINDOW: usize = 64;
 
 /// Bytes of a loop that are looked through.
 const TURN: usize = 128;
@@ -26,15 +24,12 @@ const TURN: usize = 128;
 /// Instructions that retire at once, at most: Golden Cove's.
 const AT_ONCE: usize = 8;
 
-/// Code begins and ends with a page.
-const PAGE: u64 = 4096;
-
 /// An instruction that accesses memory.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Instruction {
     decoded: Decoded,
-    /// The instruction before it, if that loaded the overwritten base from the stack, as code without optimisation does.
-    load: Option<Decoded>,
+    /// Where registers that its address is made of have other values by now: what was executed with it.
+    trace: Option<Rc<Trace>>,
     pub(crate) access: Access,
     /// Bytes.
     pub(crate) size: u8,
@@ -50,16 +45,16 @@ impl Instruction {
             let before = Self::met(Stop::Breakpoint, decoded.ip(), read)?;
             return before.access.writes().then_some(before);
         }
-        let of = |decoded| {
-            let (access, size) = access(&decoded)?;
-            let base = decoded.memory_base();
-            let load = overwrites(&decoded, base).then(|| before(decoded.ip(), read)).flatten();
-            let is_it =
-                |load: &Decoded| is_load_from_stack(load, base) && !is_target(&decoded, read);
-            let load = load.filter(is_it);
-            Some(Self { decoded, load, access, size })
-        };
-        of(decoded).or_else(|| of((stop == Stop::Clock).then(|| in_turn(ip, read))??))
+        Self::at_end(decoded, read)
+            .or_else(|| (stop == Stop::Clock).then(|| Self::in_turn(ip, read))?)
+    }
+
+    fn at_end(decoded: Decoded, read: Read<'_>) -> Option<Self> {
+        let (access, size) = access(&decoded)?;
+        let parts = [decoded.memory_base(), decoded.memory_index()];
+        let is_gone = parts.iter().any(|part| overwrites(&decoded, *part));
+        let trace = is_gone.then(|| Rc::new(Trace::to(decoded, read)));
+        Some(Self { decoded, trace, access, size })
     }
 
     /// The address behind it.
@@ -74,55 +69,40 @@ impl Instruction {
         registers: &Registers,
         stack: &dyn Fn(u64) -> Option<u64>,
     ) -> Option<u64> {
-        let load = self.load.and_then(|load| stack(address(&load, registers, None)?));
-        address(&self.decoded, registers, load)
+        let operand = memory_operand(&self.decoded)?;
+        let stopped = Stopped { registers, stack };
+        self.decoded.virtual_address(operand, 0, |register, _, _| {
+            segment(register).or_else(|| match &self.trace {
+                Some(trace) => trace.before(register, &stopped),
+                None => now(register, registers),
+            })
+        })
     }
-}
 
-/// The instruction before an address.
-fn before(end: u64, read: Read<'_>) -> Option<Decoded> {
-    let mut bytes = [0; WINDOW];
-    // What is mapped begins at a page: less can be had there.
-    let inside = usize::try_from(end % PAGE).ok()?.clamp(1, WINDOW);
-    let bytes = &mut bytes[WINDOW - inside..];
-    read(end.wrapping_sub(inside as u64), bytes).then(|| last(bytes, end))?
-}
-
-/// The instruction that ends with these bytes, by vote.
-fn last(bytes: &[u8], end: u64) -> Option<Decoded> {
-    let start = end - bytes.len() as u64;
-    // For each place: where the last instruction begins if decoding starts there.
-    let mut last: Vec<Option<usize>> = vec![None; bytes.len()];
-    let mut votes: FxHashMap<usize, usize> = FxHashMap::default();
-    for at in (0..bytes.len()).rev() {
-        let instruction = decoded(&bytes[at..], start + at as u64);
-        if instruction.is_invalid() {
-            continue;
+    /// The last access of a loop's turn, if the loop begins here, and the instructions behind that retire with it.
+    fn in_turn(ip: u64, read: Read<'_>) -> Option<Self> {
+        let mut bytes = [0; TURN];
+        let mut turn = Vec::new();
+        let mut decoder = from(ip, &mut bytes, read)?;
+        loop {
+            let one = decoder.decode();
+            match one.flow_control() {
+                FlowControl::ConditionalBranch | FlowControl::UnconditionalBranch
+                    if one.near_branch_target() == ip =>
+                {
+                    break;
+                }
+                // Not taken in a turn.
+                FlowControl::Next | FlowControl::ConditionalBranch => turn.push(one),
+                // Also what is no instruction.
+                _ => return None,
+            }
         }
-        let next = at + instruction.len();
-        last[at] = if next == bytes.len() { Some(at) } else { last.get(next).copied().flatten() };
-        if let Some(begin) = last[at] {
-            *votes.entry(begin).or_default() += 1;
-        }
+        let first = turn.len().saturating_sub(AT_ONCE - 1);
+        let at = first + turn[first..].iter().rposition(|one| access(one).is_some())?;
+        let (decoded, (access, size)) = (turn[at], access(&turn[at])?);
+        Some(Self { decoded, trace: Some(Rc::new(Trace::of(turn, at))), access, size })
     }
-    // Of as many votes the longest: a prefix belongs to its instruction.
-    let (begin, _) = votes.into_iter().max_by_key(|(begin, votes)| (*votes, usize::MAX - begin))?;
-    Some(decoded(&bytes[begin..], start + begin as u64))
-}
-
-/// Whether a branch nearby leads to an instruction, so that another may have come before it than the one in front.
-fn is_target(instruction: &Decoded, read: Read<'_>) -> bool {
-    let leads_here = |one: &Decoded| one.near_branch_target() == instruction.ip();
-    let (mut at, start) = (instruction.ip(), instruction.ip().saturating_sub(WINDOW as u64));
-    while at > start {
-        match before(at, read) {
-            Some(one) if leads_here(&one) => return true,
-            Some(one) => at = one.ip(),
-            None => break,
-        }
-    }
-    from(instruction.next_ip(), &mut [0; TURN], read)
-        .is_some_and(|mut behind| behind.iter().any(|one| leads_here(&one)))
 }
 
 /// The instructions from an address on, as far as a loop is looked through.
@@ -131,37 +111,6 @@ fn from<'b>(ip: u64, bytes: &'b mut [u8; TURN], read: Read<'_>) -> Option<Decode
     let inside = usize::try_from(PAGE - ip % PAGE).ok()?.min(TURN);
     let bytes = &mut bytes[..inside];
     read(ip, bytes).then(|| Decoder::with_ip(64, bytes, ip, DecoderOptions::NONE))
-}
-
-/// The last access of a loop's turn, if the loop begins here, and the instructions behind that retire with it.
-fn in_turn(ip: u64, read: Read<'_>) -> Option<Decoded> {
-    let mut bytes = [0; TURN];
-    let mut turn = Vec::new();
-    let mut decoder = from(ip, &mut bytes, read)?;
-    loop {
-        let one = decoder.decode();
-        match one.flow_control() {
-            FlowControl::ConditionalBranch | FlowControl::UnconditionalBranch
-                if one.near_branch_target() == ip =>
-            {
-                break;
-            }
-            // Not taken in a turn.
-            FlowControl::Next | FlowControl::ConditionalBranch => turn.push(one),
-            // Also what is no instruction.
-            _ => return None,
-        }
-    }
-    let at_once = &turn[turn.len().saturating_sub(AT_ONCE - 1)..];
-    let at = at_once.iter().rposition(|one| access(one).is_some())?;
-    let (one, later) = (at_once[at], &at_once[at + 1..]);
-    let base = [one.memory_base(), one.memory_index()];
-    let is_there = !later.iter().any(|later| base.iter().any(|base| overwrites(later, *base)));
-    is_there.then_some(one)
-}
-
-fn decoded(bytes: &[u8], address: u64) -> Decoded {
-    Decoder::with_ip(64, bytes, address, DecoderOptions::NONE).decode()
 }
 
 /// Whether an instruction does nothing but wait for stores. Compilers also write `lock add [rsp-64], 0` for that.
@@ -215,62 +164,9 @@ fn memory_operand(instruction: &Decoded) -> Option<u32> {
     (!is_own && !is_none && !is_vector && instruction.code() != Opcode::INVALID).then_some(operand)
 }
 
-/// Whether an instruction loads a register from a variable on the stack.
-fn is_load_from_stack(instruction: &Decoded, register: Register) -> bool {
-    instruction.mnemonic() == Mnemonic::Mov
-        && instruction.op0_register() == register
-        && matches!(instruction.memory_base(), Register::RSP | Register::RBP)
-        && instruction.memory_index() == Register::None
-}
-
-/// Where an instruction accessed memory, by the registers behind it, and by its base if it overwrote that and it is known.
-fn address(instruction: &Decoded, registers: &Registers, base: Option<u64>) -> Option<u64> {
-    let operand = memory_operand(instruction)?;
-    instruction.virtual_address(operand, 0, |register, _, _| match register {
-        Register::ES | Register::CS | Register::SS | Register::DS => Some(0),
-        _ if overwrites(instruction, register) => {
-            base.filter(|_| register == instruction.memory_base())
-        }
-        _ => value(register, registers),
-    })
-}
-
-/// Whether a register has another value behind an instruction.
-fn overwrites(instruction: &Decoded, register: Register) -> bool {
-    let mut factory = InstructionInfoFactory::new();
-    factory.info(instruction).used_registers().iter().any(|used| {
-        let writes = !matches!(used.access(), OpAccess::Read | OpAccess::CondRead);
-        writes && used.register().full_register() == register.full_register()
-    })
-}
-
-fn value(register: Register, registers: &Registers) -> Option<u64> {
-    /// In the order of perf's masks.
-    const FIRST: [Register; 8] = [
-        Register::RAX,
-        Register::RBX,
-        Register::RCX,
-        Register::RDX,
-        Register::RSI,
-        Register::RDI,
-        Register::RBP,
-        Register::RSP,
-    ];
-    let full = register.full_register();
-    let at = match FIRST.iter().position(|it| *it == full) {
-        Some(at) => at,
-        None if (Register::R8..=Register::R15).contains(&full) => {
-            Registers::R8 + (full as usize - Register::R8 as usize)
-        }
-        None => return None,
-    };
-    let whole = registers.0[at];
-    // Addresses of 32 bits.
-    Some(if register.size() == 4 { whole & 0xffff_ffff } else { whole })
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::decode::decoded;
     use super::*;
     use crate::sys::Sample;
 
@@ -317,10 +213,9 @@ mod tests {
             ("push rax", &[0x50], None),
         ] {
             let end = 0x40_0040;
-            let instruction = decoded(bytes, end - bytes.len() as u64);
-            let found = access(&instruction).and_then(|(access, size)| {
-                Some((access, size, address(&instruction, &registers(), None)?))
-            });
+            let decoded = decoded(bytes, end - bytes.len() as u64);
+            let found = Instruction::at_end(decoded, &|_, _| false)
+                .and_then(|it| Some((it.access, it.size, it.address(&registers(), &|_| None)?)));
             assert_eq!(found, expected, "{about}");
         }
     }
@@ -378,7 +273,11 @@ mod tests {
                 turn(&[&add[..], &count].concat()),
                 Some((Access::Write, START + 11)),
             ),
-            ("add rdi, 8 behind it", turn(&[&add[..], &[0x48, 0x83, 0xc7, 0x08]].concat()), None),
+            (
+                "add rdi, 8 behind it",
+                turn(&[&add[..], &[0x48, 0x83, 0xc7, 0x08]].concat()),
+                Some((Access::Write, START + 11)),
+            ),
             ("far behind it", turn(&[&add[..], &count.repeat(8)].concat()), None),
             ("a call in between", turn(&[&add[..], &[0xff, 0xd0], &count].concat()), None),
             ("no instruction in between", turn(&[&add[..], &[0x06], &count].concat()), None),
@@ -387,13 +286,6 @@ mod tests {
         ] {
             assert_eq!(met(&code, START + 1), expected, "{about}");
         }
-    }
-
-    #[test]
-    fn a_base_that_the_instruction_overwrote_is_gone() {
-        let instruction = decoded(&[0x48, 0x8b, 0x00], 0x40_0000);
-        assert_eq!(access(&instruction), Some((Access::Read, 8)));
-        assert_eq!(address(&instruction, &registers(), None), None);
     }
 
     #[test]
@@ -447,27 +339,69 @@ mod tests {
         }
     }
 
+    /// Where the last instruction accessed memory, by registers that it has overwritten.
+    fn recovered(code: &[u8]) -> Option<u64> {
+        // Code begins somewhere within a page.
+        let code = [&[0x90; 64], code].concat();
+        let instruction = instruction(&code, START + code.len() as u64)?;
+        instruction.address(&registers(), &|_| None)
+    }
+
     #[test]
-    fn the_instruction_before_an_address_is_found_by_vote() {
-        // A function as compilers write it: each of its instructions is found by its end.
-        let code = [
-            0x55, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xec, 0x10, 0x48, 0x89, 0x7d, 0xf8, 0x48, 0x8b,
-            0x45, 0xf8, 0xf0, 0x48, 0xff, 0x00, 0x48, 0x8b, 0x45, 0xf8, 0x48, 0x8b, 0x40, 0x08,
-            0x48, 0x01, 0xc3, 0xf0, 0x48, 0x83, 0x40, 0x40, 0x01, 0xeb, 0xe9,
-        ];
-        let mut decoder = Decoder::with_ip(64, &code, 0x40_0000, DecoderOptions::NONE);
-        let mut checked = 0;
-        while decoder.can_decode() {
-            let instruction = decoder.decode();
-            let end = usize::try_from(instruction.next_ip() - 0x40_0000).unwrap();
-            if end < 16 {
-                continue;
-            }
-            let found = last(&code[..end], instruction.next_ip()).unwrap();
-            assert_eq!(found.ip(), instruction.ip(), "{:?}", instruction.mnemonic());
-            checked += 1;
+    fn an_index_that_the_load_overwrote_is_computed_again() {
+        // `mov rcx, [r8 + rcx*8]`, as compilers write look-ups in tables; r8 has 0xa000.
+        const LOAD: [u8; 4] = [0x49, 0x8b, 0x0c, 0xc8];
+        let table = |index: u64| Some(0xa000 + 8 * index);
+        for (about, before, expected) in [
+            ("nothing", &[][..], None),
+            ("mov rcx, rax; and ecx, 3", &[0x48, 0x89, 0xc1, 0x83, 0xe1, 0x03], table(0x1000 & 3)),
+            (
+                "mov rcx, rax; add rax, 1; and ecx, 0xfff",
+                &[0x48, 0x89, 0xc1, 0x48, 0x83, 0xc0, 0x01, 0x81, 0xe1, 0xff, 0x0f, 0, 0],
+                table(0xfff),
+            ),
+            ("movzx ecx, dl", &[0x0f, 0xb6, 0xca], table(0)),
+            ("movsxd rcx, edx", &[0x48, 0x63, 0xca], table(0x4000)),
+            ("lea rcx, [rdx+rdx*2+1]", &[0x48, 0x8d, 0x4c, 0x52, 0x01], table(3 * 0x4000 + 1)),
+            ("mov ecx, edx; shr ecx, 12", &[0x89, 0xd1, 0xc1, 0xe9, 0x0c], table(4)),
+            ("imul rcx, rdx, 5", &[0x48, 0x6b, 0xca, 0x05], table(5 * 0x4000)),
+            ("xor ecx, ecx", &[0x31, 0xc9], table(0)),
+            ("mov rdx, rcx: a copy is left", &[0x48, 0x89, 0xca], table(0x4000)),
+            ("mov cl, 3: the rest is not known", &[0xb1, 0x03], None),
+            ("mov rcx, [rdx]: not in any register", &[0x48, 0x8b, 0x0a], None),
+            ("and ecx, 3: of what is gone", &[0x83, 0xe1, 0x03], None),
+            ("mov rcx, rax; call rdx", &[0x48, 0x89, 0xc1, 0xff, 0xd2], None),
+            ("mov rcx, rax; jmp +0", &[0x48, 0x89, 0xc1, 0xeb, 0x00], None),
+        ] {
+            assert_eq!(recovered(&[before, &LOAD].concat()), expected, "{about}");
         }
-        assert!(checked > 5);
-        assert_eq!(last(&[0x06; 8], 0x40_0000), None);
+        // A branch over `mov rcx, rax` leads to the load: who knows where the index comes from.
+        let branch = [&[0x75, 0x03, 0x48, 0x89, 0xc1][..], &LOAD].concat();
+        assert_eq!(recovered(&branch), None);
+        // `mov rax, [rax]` twice: a walk along a list.
+        assert_eq!(recovered(&[0x48, 0x8b, 0x00].repeat(2)), None);
+    }
+
+    #[test]
+    fn what_changed_a_register_behind_the_access_is_taken_back() {
+        // Of a turn: `add [rdi], rdx`, then something that changes rdi, which has 0x6000 now.
+        for (about, later, expected) in [
+            ("add rdi, 8", &[0x48, 0x83, 0xc7, 0x08][..], Some(0x6000 - 8)),
+            ("sub rdi, rcx", &[0x48, 0x29, 0xcf], Some(0x6000 + 0x3000)),
+            ("lea rdi, [rdi+16]", &[0x48, 0x8d, 0x7f, 0x10], Some(0x6000 - 16)),
+            ("inc rdi; inc rdi", &[0x48, 0xff, 0xc7, 0x48, 0xff, 0xc7], Some(0x6000 - 2)),
+            ("add edi, 8: what was above is gone", &[0x83, 0xc7, 0x08], None),
+            ("mov rdi, [rdi]", &[0x48, 0x8b, 0x3f, 0x90], None),
+            ("add rdi, rdi", &[0x48, 0x01, 0xff], None),
+        ] {
+            let mut code = [&[0x48, 0x01, 0x17][..], later].concat();
+            let back = -2 - i8::try_from(code.len()).unwrap();
+            code.extend([0x75, back.cast_unsigned()]);
+            // It stops where the loop begins, behind what is no access.
+            let code = [&[0x90][..], &code].concat();
+            let instruction = instruction(&code, START + 1).unwrap();
+            let address = instruction.address(&registers(), &|_| None);
+            assert_eq!(address, expected, "{about}");
+        }
     }
 }

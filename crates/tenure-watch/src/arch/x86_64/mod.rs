@@ -1,6 +1,8 @@
 //! x86-64.
 
 mod code;
+mod decode;
+mod trace;
 pub(crate) mod traced;
 
 pub(crate) use code::Instruction;
