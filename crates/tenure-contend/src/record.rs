@@ -192,7 +192,9 @@ impl Thread {
 
     /// Nanoseconds of processor time without what recording took; `None` if its processor time is not known.
     pub(crate) fn ran(&self, access_ns: f64) -> Option<f64> {
-        let least = Self::least(self.accesses);
+        /// Recording seldom makes a thread slower than this: what is left of less is noise.
+        const MOST_SLOWED: f64 = 20.0;
+        let least = Self::least(self.accesses).max(self.cpu as f64 / MOST_SLOWED);
         (self.cpu > 0).then(|| (self.cpu as f64 - self.recorded(access_ns)).max(least))
     }
 }

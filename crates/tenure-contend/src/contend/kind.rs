@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tenure_probe::segment::Access;
 
-use super::words::owner;
 use super::{Use, Word};
 
 /// A word with at most this part of writes is mostly read.
@@ -14,10 +13,10 @@ const READ_MOSTLY: f64 = 0.02;
 const RARELY: f64 = 0.02;
 
 /// Two words are used by the same threads if their shares differ by at most this in all.
-const ALIKE: f64 = 0.25;
+pub(super) const ALIKE: f64 = 0.25;
 
 /// A thread that holds a lock uses a word at most so often for each try, by estimates or where the lock is elsewhere.
-const USES_BY_TRY: u64 = 8;
+pub(super) const USES_BY_TRY: u64 = 8;
 
 /// What is wrong with a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -130,46 +129,7 @@ fn relation(one: &Word, other: &Word) -> Relation {
     }
 }
 
-/// Whether something else puts all writes in order, a lock or a hand-over: several threads write the same words, and
-/// none of the code can have a data race, or they take one of the locks, which are on other lines, as often. Such a line
-/// follows what orders it, which is contended for itself.
-pub(super) fn is_ordered(
-    words: &[Word],
-    has_no_races: &dyn Fn(u64) -> bool,
-    locks: &dyn Fn() -> Vec<Word>,
-) -> bool {
-    let written = || words.iter().filter(|word| !is_read_mostly(word));
-    let writes = |word: &Word| word.uses.iter().filter(|use_| use_.access.writes()).count();
-    let plain = |word: &Word, wanted: &dyn Fn(u64) -> bool| {
-        let is_plain = |use_: &&Use| use_.access == Access::Write && wanted(use_.code);
-        word.uses.iter().filter(is_plain).count()
-    };
-    let owners: BTreeSet<_> = written().map(owner).collect();
-    // Words of two owners would need lines of their own.
-    if !owners.contains(&None) || owners.len() > 2 {
-        return false;
-    }
-    if written().all(|word| plain(word, has_no_races) == writes(word)) {
-        return true;
-    }
-    if !written().all(|word| plain(word, &|_| true) == writes(word)) {
-        return false;
-    }
-    let locks = locks();
-    written().all(|word| locks.iter().any(|lock| is_guarded_from_afar(word, lock)))
-}
-
-/// Whether the threads that use a word take this lock, which is on another line, about as often.
-fn is_guarded_from_afar(word: &Word, lock: &Word) -> bool {
-    let [uses, takes] = [word.by_thread(|_| true), lock.by_thread(Access::takes)];
-    let is_as_often = |(thread, uses): (&u32, &u64)| {
-        let takes = takes.get(thread).copied().unwrap_or(0);
-        *uses <= takes.saturating_mul(USES_BY_TRY) && takes <= uses.saturating_mul(USES_BY_TRY)
-    };
-    uses.iter().all(is_as_often)
-}
-
-fn is_read_mostly(word: &Word) -> bool {
+pub(super) fn is_read_mostly(word: &Word) -> bool {
     word.count(Access::writes) as f64 <= READ_MOSTLY * word.count(|_| true) as f64
 }
 
@@ -179,13 +139,13 @@ fn is_shared(word: &Word) -> bool {
     !writers.is_empty() && all.len() > 1
 }
 
-fn shares(counts: BTreeMap<u32, u64>) -> BTreeMap<u32, f64> {
+pub(super) fn shares(counts: BTreeMap<u32, u64>) -> BTreeMap<u32, f64> {
     let total: u64 = counts.values().sum();
     counts.into_iter().map(|(thread, count)| (thread, count as f64 / total.max(1) as f64)).collect()
 }
 
 /// From 0 for the same shares to 1 for none in common.
-fn difference(one: &BTreeMap<u32, f64>, other: &BTreeMap<u32, f64>) -> f64 {
+pub(super) fn difference(one: &BTreeMap<u32, f64>, other: &BTreeMap<u32, f64>) -> f64 {
     let of = |shares: &BTreeMap<u32, f64>, thread| shares.get(thread).copied().unwrap_or(0.0);
     let all: BTreeSet<_> = one.keys().chain(other.keys()).collect();
     all.into_iter().map(|thread| (of(one, thread) - of(other, thread)).abs()).sum::<f64>() / 2.0

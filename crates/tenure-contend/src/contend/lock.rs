@@ -26,7 +26,8 @@ pub(super) fn is_lock(word: &Word) -> bool {
     match word.meaning {
         Meaning::References => false,
         Meaning::Lock => has(&[Access::CompareExchange, Access::Exchange]),
-        Meaning::Unknown => behaves_as_lock(word),
+        // What no other thread writes excludes none: crossbeam's epochs are set and reset like locks.
+        Meaning::Unknown => !word.is_owned && behaves_as_lock(word),
     }
 }
 

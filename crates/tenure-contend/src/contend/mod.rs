@@ -3,6 +3,7 @@
 mod kind;
 mod lock;
 mod merge;
+mod order;
 mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -51,7 +52,7 @@ impl Contended {
             let words = others.flat_map(|line| words::words(process, &[line]));
             words.filter(Word::is_lock).collect()
         };
-        kind::is_ordered(&self.words, has_no_races, &locks)
+        order::is_ordered(&self.words, has_no_races, &locks)
     }
 
     /// Learns what words are by their places in [`words`](Self::words), and judges again what is wrong.
@@ -101,6 +102,8 @@ pub struct Word {
     pub uses: Vec<Use>,
     /// What its name and its code say it is: see [`Contended::name`].
     pub meaning: Meaning,
+    /// Whether one thread alone writes it, in each of several objects perhaps another.
+    pub is_owned: bool,
 }
 
 /// What a word is, by its name and by that of the code that uses it.
@@ -154,6 +157,14 @@ impl Word {
             }
         }
         all
+    }
+
+    /// The thread that does at least this part of all writes.
+    fn main_writer(&self, part: f64) -> Option<u32> {
+        let writes = self.by_thread(Access::writes);
+        let total: u64 = writes.values().sum();
+        let (writer, most) = writes.into_iter().max_by_key(|(_, count)| *count)?;
+        (most as f64 >= part * total as f64).then_some(writer)
     }
 
     /// Whether it is a lock: one of the C library's, or a word that threads take and give back as locks are.

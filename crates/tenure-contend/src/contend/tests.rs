@@ -151,6 +151,17 @@ fn a_lock_is_taken_unseen_and_a_number_is_compared_first() {
 }
 
 #[test]
+fn what_each_thread_sets_and_resets_in_an_object_of_its_own_is_no_lock() {
+    // crossbeam's epochs: pinned by a compare-exchange, unpinned by a store, and read by others.
+    let of = |address, thread, other| {
+        let did = [(thread, 0, EXCHANGE, 1), (thread, 0, STORE, 9), (other, 0, LOAD, 99)];
+        line(address, Some((64, 0)), &did)
+    };
+    let found = contended(&process(vec![of(0x1000, 1, 2), of(0x2000, 2, 1)]));
+    assert_eq!((found.len(), found[0].kind), (1, Kind::HotWord), "{found:?}");
+}
+
+#[test]
 fn a_lock_whose_code_says_so_needs_no_more_evidence() {
     let did: Vec<_> = [1, 2]
         .into_iter()
@@ -377,11 +388,41 @@ fn plain_words_that_several_threads_write_are_ordered_elsewhere_where_races_are_
         ("a count", &[(1, 0, ADD, 1), (2, 0, ADD, 1), (1, 8, WRITE, 2), (2, 8, WRITE, 2)], false),
         ("words of two threads", &[(1, 0, WRITE, 1), (2, 8, WRITE, 2)], false),
         ("a thread's word, read by another", &[(1, 0, WRITE, 1), (2, 0, READ, 2)], false),
+        (
+            "a task's state with an atomic word that is set",
+            &[(1, 0, WRITE, 1), (2, 0, WRITE, 1), (1, 8, STORE, 3), (2, 8, STORE, 3)],
+            true,
+        ),
+        (
+            "the same where a third thread sets it",
+            &[(1, 0, WRITE, 1), (2, 0, WRITE, 1), (3, 8, STORE, 3), (2, 8, STORE, 3)],
+            false,
+        ),
+        (
+            "the same where it is changed",
+            &[(1, 0, WRITE, 1), (2, 0, WRITE, 1), (1, 8, ADD, 3), (2, 8, ADD, 3)],
+            false,
+        ),
     ] {
         let process = process(vec![line(0x1000, Some((64, 0)), did)]);
         let found = contended(&process).remove(0);
         assert_eq!(found.is_ordered(&process, &in_rust), is_ordered, "{about}");
     }
+}
+
+#[test]
+fn what_is_handed_over_unevenly_is_handed_over_all_the_same() {
+    // Words of a task of which each worker has a large part, and the others a small one.
+    let mut task = line(0x1000, Some((64, 0)), &[(1, 0, WRITE, 1), (2, 8, WRITE, 2)]);
+    let entry = |of: usize, thread, count| Entry { thread, count, ..task.entries[of] };
+    let few = [entry(0, 2, MILLION / 20), entry(1, 1, MILLION / 20)];
+    let is_ordered = |line: &Line| {
+        let process = process(vec![line.clone()]);
+        contended(&process)[0].is_ordered(&process, &|_| true)
+    };
+    assert!(!is_ordered(&task), "a word of each");
+    task.entries.extend(few);
+    assert!(is_ordered(&task));
 }
 
 #[test]

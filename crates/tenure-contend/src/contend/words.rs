@@ -61,9 +61,36 @@ pub(super) fn words(process: &Process, lines: &[usize]) -> Vec<Word> {
             gaps.values_mut().for_each(|gaps| gaps.nanoseconds = 0);
         }
     }
+    let shared = shared(process, lines);
     let mut words: Vec<Word> = words.0.into_values().collect();
+    for word in &mut words {
+        word.is_owned = shared.range(word.offset..word.end()).next().is_none();
+    }
     sort(&mut words);
     words
+}
+
+/// The offsets at which several threads write the same object, or bytes at the same address.
+fn shared(process: &Process, lines: &[usize]) -> BTreeSet<i64> {
+    /// Less is how an object is made and freed.
+    const PART: f64 = 0.02;
+    let mut shared = BTreeSet::new();
+    for &line in lines {
+        let line = &process.lines[line];
+        let mut writes: BTreeMap<u8, BTreeMap<u32, u64>> = BTreeMap::new();
+        for entry in line.entries.iter().filter(|entry| entry.access.writes()) {
+            let by_thread = writes.entry(entry.offset).or_default();
+            *by_thread.entry(entry.thread).or_default() += entry.count;
+        }
+        for (offset, by_thread) in writes {
+            let all: u64 = by_thread.values().sum();
+            let is_significant = |count: &&u64| **count as f64 >= PART * all as f64;
+            if by_thread.values().filter(is_significant).count() > 1 {
+                shared.insert(line.start() + i64::from(offset));
+            }
+        }
+    }
+    shared
 }
 
 /// Words that do not overlap, by offset.
@@ -80,7 +107,9 @@ impl Disjoint {
 
     fn add(&mut self, offset: i64, end: i64) {
         let size = (end - offset).cast_unsigned();
-        self.0.insert(offset, Word { offset, size, uses: Vec::new(), meaning: Meaning::Unknown });
+        let word =
+            Word { offset, size, uses: Vec::new(), meaning: Meaning::Unknown, is_owned: false };
+        self.0.insert(offset, word);
     }
 
     /// Has a word without uses include a range that overlaps no other.
@@ -215,10 +244,7 @@ fn stride(words: &[&Word]) -> Option<(i64, bool)> {
 
 /// The thread that does nearly all writes to a word.
 pub(super) fn owner(word: &Word) -> Option<u32> {
-    let writes = word.by_thread(Access::writes);
-    let total: u64 = writes.values().sum();
-    let (owner, most) = writes.into_iter().max_by_key(|(_, count)| *count)?;
-    (most as f64 >= 0.9 * total as f64).then_some(owner)
+    word.main_writer(0.9)
 }
 
 fn gcd(one: i64, other: i64) -> i64 {

@@ -14,14 +14,20 @@ pub(super) fn translate(repairs: &mut [Repair], finding: &Finding, line_bytes: u
         let place = place.as_ref().filter(|_| repair.name.contains("apart"));
         match (language, place) {
             (Some(Language::Rust), _) => {
-                // What stands for the member is an example.
-                let is_example = |line: &String| line.contains(": Isolated<");
-                let has_name = place.is_some();
-                repair
-                    .code
-                    .retain(|line| has_name || !repair.name.contains("apart") || !is_example(line));
-                for line in repair.code.iter_mut().filter(|line| is_example(line)) {
-                    *line = place.map_or_else(|| line.clone(), Place::isolated);
+                // What the simulator says is an example of a member.
+                let is_example =
+                    |line: &str| line.starts_with("refs: Iso") || line.starts_with("limits: Iso");
+                match place {
+                    Some(place) => {
+                        let examples = repair.code.iter_mut().filter(|line| is_example(line));
+                        examples.for_each(|line| *line = place.isolated());
+                    }
+                    None if repair.name.contains("apart") => {
+                        repair
+                            .code
+                            .retain(|line| !is_example(line) && !line.contains("::Isolated"));
+                    }
+                    None => {}
                 }
             }
             (Some(Language::C), Some(place)) => repair.code = vec![place.aligned(line_bytes)],

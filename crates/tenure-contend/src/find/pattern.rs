@@ -329,7 +329,16 @@ mod tests {
             threads: threads.iter().copied().collect(),
             gaps: BTreeMap::new(),
         });
-        (Word { offset, size: 8, uses: uses.collect(), meaning: Meaning::Unknown }, String::new())
+        (
+            Word {
+                offset,
+                size: 8,
+                uses: uses.collect(),
+                meaning: Meaning::Unknown,
+                is_owned: false,
+            },
+            String::new(),
+        )
     }
 
     fn of(memory: &Memory, words: &[(Word, String)]) -> Pattern {
@@ -393,8 +402,13 @@ mod tests {
             threads: POOL.iter().copied().collect(),
             gaps: BTreeMap::new(),
         };
-        let count =
-            Word { offset: 0, size: 8, uses: vec![one(1), one(2)], meaning: Meaning::References };
+        let count = Word {
+            offset: 0,
+            size: 8,
+            uses: vec![one(1), one(2)],
+            meaning: Meaning::References,
+            is_owned: false,
+        };
         let pattern = of(&memory(None), &[(count, "strong".to_owned())]);
         let add = Access { times: 2.0, operation: Operation::Add(0) };
         assert!(pattern.roles[0].steps.contains(&add), "{:?}", pattern.roles);

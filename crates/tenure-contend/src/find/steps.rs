@@ -332,7 +332,16 @@ mod tests {
                 .map(|thread| (*thread, Gaps { count: 10, nanoseconds: 10 * gap }))
                 .collect(),
         });
-        (Word { offset, size: 8, uses: uses.collect(), meaning: Meaning::Unknown }, String::new())
+        (
+            Word {
+                offset,
+                size: 8,
+                uses: uses.collect(),
+                meaning: Meaning::Unknown,
+                is_owned: false,
+            },
+            String::new(),
+        )
     }
 
     /// The steps of both threads, with so many nanoseconds of work, which were half of the recorded time.

@@ -29,7 +29,12 @@ impl Known {
             self.path.split('.').any(|member| parts(member).last().is_some_and(|it| is_lock(it)))
                 || self.exchanging.iter().map(String::as_str).chain([types]).any(names_a_lock)
         };
-        if counts_references(&self.path) || self.adding.iter().any(|it| changes_references(it)) {
+        let by_functions = || {
+            // What is exchanged has more in it than the number.
+            let mut all = self.adding.iter().chain(&self.exchanging);
+            !self.adding.is_empty() && all.all(|it| changes_references(it))
+        };
+        if counts_references(&self.path) || by_functions() {
             Meaning::References
         } else if is_lock() {
             Meaning::Lock
@@ -130,7 +135,7 @@ mod tests {
             threads: BTreeMap::from([(1, 9)]),
             gaps: BTreeMap::new(),
         };
-        Word { offset: 0, size: 8, uses: uses.iter().map(one).collect(), meaning }
+        Word { offset: 0, size: 8, uses: uses.iter().map(one).collect(), meaning, is_owned: false }
     }
 
     #[test]
@@ -187,6 +192,8 @@ mod tests {
             ("prefs", "long", "", "", Unknown),
             ("", "", "Arc::clone", "", References),
             ("", "", "Archive::clone", "", Unknown),
+            // A task's state, of which the references are a part.
+            ("header.state", "", "State::ref_inc", "State::transition_to_idle", Unknown),
             ("", "", "Py_INCREF", "", References),
             ("inner.state", "Atomic<u32>", "", "RwLock::read", Lock),
             ("raw.state", "Atomic<usize>", "", "RawRwLock::lock_shared", Lock),
@@ -198,7 +205,8 @@ mod tests {
             ("", "", "", "block_on", Unknown),
             ("top", "long", "", "lock_free::Queue::pop", Unknown),
         ] {
-            let all = |name: &str| [name.to_owned()].into();
+            let all =
+                |name: &str| [name.to_owned()].into_iter().filter(|it| !it.is_empty()).collect();
             let known = Known {
                 path: path.to_owned(),
                 type_name: type_name.to_owned(),
