@@ -26,7 +26,7 @@ sanitize() {
     local kind=$1
     shift
     local targets=(--lib) file name
-    for file in crates/tenure/tests/{stress,count,arc,lazy,pool,registry,lazy_*,pool_*,registry_*}; do
+    for file in crates/tenure/tests/{stress,count,in_allocator,arc,lazy,pool,registry,lazy_*,pool_*,registry_*}; do
         name=$(basename "$file" .rs)
         # A pattern that matched nothing stays as it is. Not among them: models/, which is loom's, and
         # forks of a process with threads, whose child the sanitizer's own threads and locks do not follow.

@@ -15,7 +15,7 @@ source ci/sanitizer.sh
 export TSAN_OPTIONS="halt_on_error=1 second_deadlock_stack=1 atexit_sleep_ms=20 suppressions=$PWD/ci/tsan.supp"
 # Left out: what has one thread (counts, models, interruptions, random operations), and what has threads that meet in
 # std's channels, scopes and `Arc`s. The races of counts, pools and registries are stress/'s subject.
-LEFT_OUT='^(count|pool(_buffers_memory)?|registry)$' sanitize thread \
+LEFT_OUT='^(count|in_allocator|pool(_buffers_memory)?|registry)$' sanitize thread \
     --skip interrupted:: --skip model:: --skip every_sequence_of_operations "$@"
 sanitized thread test tenure --all-features --test pool -- --test-threads=1 threads:: "$@"
 expect_report thread race "ThreadSanitizer: data race"

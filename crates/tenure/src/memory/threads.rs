@@ -21,8 +21,9 @@ pub unsafe trait Threads: Memory {
     /// The number of the calling thread.
     ///
     /// Small, less than 2^31: a number of an ended thread goes to another one, which sees all that the last owner did.
-    /// `None` in a thread whose thread-locals are being destroyed, and if no thread of this machine runs. A thread that
-    /// got a number and then `None` has given the number up, and still runs code.
+    /// `None` in a thread whose thread-locals are being destroyed, in the allocator while the thread gets its number, and if
+    /// no thread of this machine runs. A thread that got a number and then `None` has given the number up, and still runs
+    /// code.
     fn thread() -> Option<usize>;
 
     /// Whether a fork left the thread of that number behind, in the middle of anything.

@@ -137,6 +137,7 @@
 //!   program creates the key too, the allocator may be called by its `create`: then it panics, or waits for ever if two
 //!   threads wait for each other.
 //! - **A [plugin](crate#plugins)** must not use a registry of the program.
+//! - **A stackful coroutine** that is suspended in a comparison or the destructor of a key has to go on on the same thread.
 //!
 //! A forked child can use a registry. An acquire that it begins never waits for lost threads; one that began before the
 //! fork may wait for ever. If a lost thread was creating an object, or a task was, the next acquire of the key creates

@@ -175,6 +175,33 @@ fn some<T>(all: impl Iterator<Item = T>, first: usize) -> impl Iterator<Item = T
     all.skip(first % every).step_by(every)
 }
 
+/// Those that look at what the caller has, or change it, and no more.
+const PLAIN: &[&str] = &["strong_count", "weak_count", "limit", "largest", "from_bits", "to_bits"];
+
+#[test]
+fn every_public_operation_is_in_the_list() {
+    let used = concat!(include_str!("operations.rs"), include_str!("world.rs"));
+    let rooms = ["arc", "counter", "lazy", "owner", "pool", "registry"];
+    let mut missing = Vec::new();
+    for line in include_str!("../../public-api.txt").lines() {
+        let Some((path, item)) = line.split_once(": ") else { continue };
+        let path = Vec::from_iter(path.split("::"));
+        let [_, room, .., name] = path[..] else { continue };
+        let is_used = || {
+            [".", "::"].iter().any(|before| {
+                ["(", "::<", ")", ",", ";"]
+                    .iter()
+                    .any(|after| used.contains(&format!("{before}{name}{after}")))
+            })
+        };
+        let is_method = path.len() == 4 && item.starts_with("pub ") && item.contains("fn ");
+        if is_method && rooms.contains(&room) && !PLAIN.contains(&name) && !is_used() {
+            missing.push(path.join("::"));
+        }
+    }
+    assert_eq!(missing, [""; 0]);
+}
+
 #[test]
 fn an_operation_may_be_in_the_middle_of_any_other() {
     for (at, outer) in all().chain(OUTSIDE.iter().copied()).enumerate() {

@@ -44,7 +44,7 @@ macro_rules! operations {
 pub(crate) const OPERATIONS: &[Operation] = operations! {
     count: by_thread, take_the_sum, gauge: by_thread, record: by_thread, counters_that_go,
     share: by_thread, share_what_may_close, owners_that_go, close, close_the_shared_one, drop_owners,
-    arcs, weak_arcs, unsize_arcs, tickets: quiet, rcus: quiet,
+    arcs, arcs_of_numbers, weak_arcs, unsize_arcs, tickets: quiet, rcus: quiet,
     look_up, acquire: by_thread, come_and_go: by_thread, come_and_go_by_rcu: by_thread, fail, acquire_in_a_task, linger: by_thread,
     registries_that_go,
     take_an_object: by_thread, find_an_object, discard_an_object, take_one_of_a_stack, objects_in_a_task, pools_that_go,
@@ -186,6 +186,30 @@ fn arcs(world: &World) -> Kept<'_> {
     Box::new((arc, Arc::pin(value), Arc::<[u8]>::from(&b"bytes"[..])))
 }
 
+fn arcs_of_numbers(_: &World) -> Kept<'_> {
+    let mut number = Arc::new(1_u64);
+    let other = number.clone();
+    *Arc::make_mut(&mut number) += 1;
+    *Arc::get_mut(&mut number).unwrap() += 1;
+    let raw = Arc::as_ptr(&number);
+    // SAFETY: the count of a value that lives, there and back.
+    unsafe {
+        Arc::increment_strong_count(raw);
+        Arc::decrement_strong_count(raw);
+    }
+    assert!(!Arc::ptr_eq(&number, &other) && Arc::unwrap_or_clone(number) == 3);
+    // SAFETY: zeros are numbers.
+    let zeros = unsafe {
+        (Arc::<u64>::new_zeroed().assume_init(), Arc::<[u64]>::new_zeroed_slice(3).assume_init())
+    };
+    assert_eq!((*zeros.0, &*zeros.1), (0, &[0; 3][..]));
+    let weak = Arc::downgrade(&other);
+    // SAFETY: from `into_raw`, once.
+    let again = unsafe { Weak::from_raw(weak.clone().into_raw()) };
+    assert!(Weak::ptr_eq(&weak, &again) && Weak::<u64>::new().upgrade().is_none());
+    Box::new((other, again, Arc::<u64>::new_uninit(), Arc::<[u64]>::new_uninit_slice(2)))
+}
+
 fn weak_arcs(world: &World) -> Kept<'_> {
     let weak = Arc::downgrade(&world.arc);
     weak.upgrade().unwrap().check();
@@ -291,7 +315,10 @@ fn linger(world: &World) -> Kept<'_> {
 }
 
 fn registries_that_go(world: &World) -> Kept<'_> {
-    let registry = Registry::with_linger(2);
+    let hasher = std::hash::RandomState::new();
+    let counted: Registry<u64, Value> = Registry::with_hasher(hasher.clone());
+    drop(acquire_one(&counted, 1, world));
+    let registry: Registry<u64, Value> = Registry::with_linger_and_hasher(2, hasher);
     (0..4).for_each(|number| drop(acquire_one(&registry, number, world)));
     Box::new((acquire_one(&registry, 1, world), registry.clone()))
 }
@@ -311,7 +338,7 @@ fn find_an_object(world: &World) -> Kept<'_> {
     let found = world.objects.get(key).unwrap();
     found.check();
     assert!(SlotRef::key(&found) == key && SlotRef::into_mut(found).is_err());
-    let _ = (world.objects.len(), world.objects.statistics());
+    let _ = (world.objects.len(), world.objects.is_empty(), world.objects.statistics().acquired());
     Box::new(shared)
 }
 
@@ -334,7 +361,11 @@ fn objects_in_a_task(world: &World) -> Kept<'_> {
 
 fn new_pool<L: FreeList>(world: &World) -> SlotPool<Value, L> {
     let maker = world.maker.clone();
-    SlotPool::builder(move || maker.make(17)).limit(2).list::<L>().build()
+    SlotPool::builder(move || maker.make(17))
+        .reset(|value| value.check())
+        .limit(2)
+        .list::<L>()
+        .build()
 }
 
 fn pools_that_go(world: &World) -> Kept<'_> {
@@ -347,7 +378,9 @@ fn pools_that_go(world: &World) -> Kept<'_> {
     drop(pool.acquire().unwrap());
     drop(pool);
     object.check();
-    Box::new(object)
+    let numbers = SlotPool::with(|| 1, |number| *number = 1);
+    assert_eq!(*numbers.acquire().unwrap(), 1);
+    Box::new((object, numbers.acquire().unwrap(), numbers))
 }
 
 fn take_a_buffer(world: &World) -> Kept<'_> {
@@ -366,6 +399,13 @@ fn take_a_pair(world: &World) -> Kept<'_> {
 
 fn freeze_a_buffer(world: &World) -> Kept<'_> {
     let mut buffer = world.buffers.acquire(64).unwrap();
+    buffer.spare_mut()[..2].fill(1);
+    buffer.commit(2);
+    buffer.consume_front(1);
+    buffer.compact();
+    buffer.truncate(0);
+    buffer.clear();
+    assert_eq!(buffer.spare(), buffer.capacity());
     buffer.resize(64, 1);
     let part = buffer.split_to(10);
     let bytes = buffer.freeze();
@@ -378,7 +418,7 @@ fn buffers_in_a_task(world: &World) -> Kept<'_> {
 }
 
 fn buffer_pools_that_go(_: &World) -> Kept<'_> {
-    let pool = BufferPool::builder().classes(64, 2).build().unwrap();
+    let pool = BufferPool::builder().classes(64, 2).zero(false).build().unwrap();
     let buffer = pool.acquire(64).unwrap();
     drop(pool.acquire(128).unwrap());
     assert_eq!(pool.trim(), 128);
