@@ -169,9 +169,12 @@ fn operation(name: &str) -> Operation {
     all().find(|operation| operation.name == name).expect("it is in the list")
 }
 
-/// Miri takes a few of them.
+/// Sanitizers take a third of them, Miri a few.
 fn some<T>(all: impl Iterator<Item = T>, first: usize) -> impl Iterator<Item = T> {
-    let every = if cfg!(miri) { 11 } else { 1 };
+    let every = match (cfg!(miri), cfg!(sanitized)) {
+        (true, _) => 11,
+        (false, sanitized) => 1 + 2 * usize::from(sanitized),
+    };
     all.skip(first % every).step_by(every)
 }
 
