@@ -63,6 +63,10 @@ def models(*names):
     return ["--test", "models", "--", *names, "--skip", "orderings", "--skip", "twins"]
 
 
+# Of the pools' tests those that take no second.
+LONG = ["threads::", "limits::", "_model::", "no_two_users", "threads_that", "closing_while"]
+POOL = ["--test", "pool", "--", "magazines::", "contents::", *(word for name in LONG for word in ("--skip", name))]
+
 ROOMS = {
     "count": Room(
         ["count/**/*.rs"],
@@ -72,7 +76,7 @@ ROOMS = {
     "arc": Room(["arc/*.rs"], [["--lib", *tests("arc")], models("arc::")], "counts"),
     "cells": Room(
         ["cells/*.rs"],
-        [tests("cells", "owner_memory"), models("cells::"), tests("owner_fork")],
+        [tests("cells", "owner_memory"), models("cells::"), tests("owner_fork", "in_allocator")],
         "cells",
     ),
     "owner": Room(
@@ -88,28 +92,29 @@ ROOMS = {
     "pool/lifecycle": Room(
         ["pool/*.rs", "pool/lifecycle/*.rs", "shared.rs", "wake.rs"],
         [
-            tests("pool"),
+            POOL,
             unit("pool::"),
             tests("pool_fork"),
-            models("pool::", "slots::"),
             ["--test", "registry", "--", "tasks"],
+            models("pool::", "slots::"),
+            tests("pool"),
             ["--test", "stress", "--", "pool", "slots", "turns"],
         ],
         "pool",
     ),
     "pool/slot": Room(
         ["pool/slot/*.rs"],
-        [tests("pool"), unit("pool::"), models("slots::"), ["--test", "stress", "--", "slots"]],
+        [POOL, unit("pool::"), tests("pool"), models("slots::"), ["--test", "stress", "--", "slots"]],
         "pool",
     ),
     "pool/buffer": Room(
         ["pool/buffer/*.rs"],
-        [tests("pool"), unit("pool::"), tests("pool_buffers_memory"), models("pool::")],
+        [POOL, unit("pool::"), tests("pool_buffers_memory", "pool"), models("pool::")],
         "pool",
     ),
     "lazy": Room(
         ["lazy/**/*.rs"],
-        [["--lib", *tests("lazy", "lazy_fences")], models("lazy::"), tests("lazy_fork", "lazy_exit")],
+        [["--lib", *tests("lazy", "lazy_fences")], models("lazy::"), tests("lazy_fork", "lazy_exit", "coroutines", "in_allocator")],
         "lazy",
     ),
     "registry": Room(
@@ -117,7 +122,7 @@ ROOMS = {
         [
             tests("registry"),
             unit("registry::"),
-            tests("registry_fork"),
+            tests("registry_fork", "in_allocator", "coroutines"),
             models("registry::"),
             ["--test", "stress", "--", "registry"],
         ],
@@ -127,7 +132,7 @@ ROOMS = {
         ["memory/**/*.rs"],
         [
             ["--lib", *tests("lazy", "pool", "lazy_fences")],
-            tests("sandbox_entered_late", "lazy_fork", "pool_fork", "thread_numbers"),
+            tests("sandbox_entered_late", "lazy_fork", "pool_fork", "thread_numbers", "in_allocator"),
             models("numbers::"),
         ],
         "counts",
@@ -378,7 +383,7 @@ def limits_of(tree, room, chosen):
         status, output, seconds = tree.test(arguments)
         if status != 0:
             sys.exit(f"{output}\n{room}: the tests fail without a mutant: cargo test -p tenure {' '.join(arguments)}")
-        limits.append(chosen.limit or 30 + 4 * seconds)
+        limits.append(chosen.limit or 20 + 4 * seconds)
     return limits
 
 

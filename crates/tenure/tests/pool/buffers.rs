@@ -127,6 +127,11 @@ fn idle_memory_of_other_classes_is_freed_before_a_request_gets_less<L: FreeList>
     let whole = pool.acquire_or_smaller(512).unwrap();
     assert_eq!(whole.capacity(), 512);
     assert_eq!(total(&pool).idle, 0);
+    // None for what the limit never allows.
+    let pool = build::<L>(self::small().limit(64));
+    drop(pool.acquire(64).unwrap());
+    assert!(pool.acquire(512).is_err());
+    assert_eq!(total(&pool).idle, 1);
 }
 
 fn what_a_sleeping_thread_keeps_is_taken_back_at_the_limit<L: FreeList>() {

@@ -123,14 +123,20 @@ fn a_make_that_panics_leaves_the_pool_as_it_was<L: FreeList>() {
 fn a_make_that_closes_the_pool_makes_nothing<L: FreeList>() {
     let (token, handle) = (Arc::new(()), Arc::new(Mutex::new(None::<SlotPool<Arc<()>, L>>)));
     let (made, closed_by) = (Arc::clone(&token), Arc::clone(&handle));
+    let calls = Arc::new(Mutex::new(0));
+    let counted = Arc::clone(&calls);
     let pool = SlotPool::builder(move || {
+        *counted.lock().unwrap() += 1;
         let handle = closed_by.lock().unwrap().take();
         handle.into_iter().for_each(|pool| pool.close());
         Arc::clone(&made)
     });
     let pool = pool.list().build();
     *handle.lock().unwrap() = Some(pool.clone());
-    assert_eq!(pool.acquire().unwrap_err(), AcquireError::Closed);
+    for _ in 0..2 {
+        assert_eq!(pool.acquire().unwrap_err(), AcquireError::Closed);
+    }
+    assert_eq!(*calls.lock().unwrap(), 1, "a pool that is closed makes something");
     assert_eq!(Arc::strong_count(&token), 2, "what was made is dropped");
     assert_eq!((pool.len(), pool.statistics().made), (0, 0));
 }

@@ -117,6 +117,14 @@ fn a_close_ends_the_wait<L: FreeList>() {
     // What was meant for it before the close is its own.
     assert!(granted.result().is_ok());
     assert_eq!(another.statistics().total.bytes, 0);
+    // And goes with it.
+    let third = self::pool::<L>(1);
+    let kept = third.acquire(1).unwrap();
+    let granted = Waits::queued(future(&third, 1));
+    drop(kept);
+    third.close();
+    drop(granted);
+    assert_eq!(third.statistics().total.bytes, 0);
     pool.close();
     for waits in waits {
         assert_eq!(waits.result().unwrap_err(), AcquireError::Closed);
