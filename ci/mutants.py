@@ -95,7 +95,7 @@ ROOMS = {
             POOL,
             unit("pool::"),
             tests("pool_fork"),
-            ["--test", "registry", "--", "tasks"],
+            ["--test", "registry", "--test", "cells", "--", "tasks", "a_thread_waits"],
             models("pool::", "slots::"),
             tests("pool"),
             ["--test", "stress", "--", "pool", "slots", "turns"],

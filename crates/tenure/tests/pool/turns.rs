@@ -173,11 +173,17 @@ fn a_thread_waits_as_long_as_it_says<L: FreeList>() {
         let error = pool.acquire_timeout(1, timeout).unwrap_err();
         assert_eq!(error, AcquireError::LimitReached { limit: 64, held: 64, asked: 1 });
     }
-    thread::scope(|scope| {
-        let waits = scope.spawn(|| pool.acquire_timeout(1, Duration::MAX).map(drop));
-        drop(only);
-        assert_eq!(waits.join().unwrap(), Ok(()));
-    });
+    drop(only);
+    // Never, as far as a clock goes; and in time.
+    for timeout in [Duration::MAX, Duration::from_secs(600)] {
+        let only = pool.acquire(1).unwrap();
+        thread::scope(|scope| {
+            let waits = scope.spawn(|| pool.acquire_timeout(1, timeout).map(drop));
+            thread::sleep(Duration::from_millis(5));
+            drop(only);
+            assert_eq!(waits.join().unwrap(), Ok(()));
+        });
+    }
 }
 
 fn a_waker_may_own_what_is_waited_for<L: FreeList>() {
