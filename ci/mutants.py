@@ -122,9 +122,9 @@ ROOMS = {
         [
             tests("registry"),
             unit("registry::"),
-            tests("registry_fork", "in_allocator", "coroutines"),
-            models("registry::"),
+            tests("thread_numbers", "registry_fork", "in_allocator", "coroutines"),
             ["--test", "stress", "--", "registry"],
+            models("registry::"),
         ],
         "registry",
     ),

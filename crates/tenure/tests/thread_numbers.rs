@@ -51,6 +51,44 @@ fn a_thread_that_has_given_its_number_up_has_nothing_of_the_number() {
     assert_eq!(receiver.recv().unwrap(), (None, Some(0)), "it writes to the next thread's cells");
 }
 
+/// Numbers that are free, as many as asked for.
+#[cfg(feature = "registry")]
+fn free_numbers(count: usize) -> Vec<usize> {
+    let numbers = Vec::from_iter(std::iter::from_fn(Native::borrow_number).take(count));
+    // SAFETY: borrowed above.
+    numbers.iter().for_each(|&number| unsafe { Native::return_number(number) });
+    numbers
+}
+
+#[test]
+#[cfg(feature = "registry")]
+fn a_thread_without_a_number_gives_back_each_that_it_borrows_to_look_something_up() {
+    let objects: tenure::registry::Registry<u32, u32> = tenure::registry::Registry::new();
+    let kept = objects.acquire(&1, || 1);
+    thread::spawn(move || {
+        at_end(move || {
+            assert!(Native::thread().is_none());
+            (0..1000).for_each(|_| assert!(objects.get(&1).is_some()));
+        });
+        Native::thread().unwrap()
+    })
+    .join()
+    .unwrap();
+    drop(kept);
+    // Other tests have threads.
+    assert!(free_numbers(1)[0] < 500);
+}
+
+#[test]
+#[cfg(feature = "registry")]
+fn a_thread_that_frees_what_it_retired_keeps_its_number() {
+    let objects: tenure::registry::Registry<u32, u32> = tenure::registry::Registry::new();
+    for key in 0..2000 {
+        drop(objects.acquire(&key, || key));
+    }
+    assert!(!free_numbers(20).contains(&Native::thread().unwrap()), "its number is given out");
+}
+
 /// Runs `fork` in a thread that has given its number up; the children have to end well.
 fn fork_at_the_end_of_a_thread<const N: usize>(fork: fn() -> [libc::c_int; N]) {
     let (sender, receiver) = mpsc::channel();

@@ -220,6 +220,53 @@ fn a_thread_waits_for_a_task_and_a_task_for_a_thread() {
     assert_eq!((waiting.woken(), *waiting.acquired(), *object), (1, 3, 3));
 }
 
+/// Acquires key 1 on this thread, while another one ends the task that is creating it.
+fn acquired_while_another_thread_polls(objects: &Objects, mut creating: Task) -> u32 {
+    let theirs = objects.clone();
+    let waited = objects.statistics().waited;
+    let polls = thread::spawn(move || {
+        while theirs.statistics().waited == waited {
+            thread::yield_now();
+        }
+        creating.acquired();
+    });
+    let value = *objects.acquire(&1, || 0);
+    polls.join().unwrap();
+    value
+}
+
+#[test]
+fn a_thread_may_wait_for_a_task_that_it_began() {
+    let objects = Objects::new();
+    let creating = Task::begun(&objects, Ok(1));
+    assert_eq!(acquired_while_another_thread_polls(&objects, creating), 1);
+
+    // And for one that has the turn after the thread itself.
+    let mut creating = None;
+    let failed = objects.try_acquire(&1, || {
+        creating = Some(Task::begun(&objects, Ok(2)));
+        Err("no")
+    });
+    assert_eq!(failed.unwrap_err(), "no");
+    let mut creating = creating.unwrap();
+    assert!(creating.poll().is_none(), "its own `create` waits");
+    assert_eq!(acquired_while_another_thread_polls(&objects, creating), 2);
+}
+
+#[test]
+fn a_thread_that_has_the_turn_after_a_task_does_not_wait_for_itself() {
+    let objects = Objects::new();
+    let creating = Task::begun(&objects, Ok(1));
+    let theirs = objects.clone();
+    let waits = thread::spawn(move || *theirs.acquire(&1, || *theirs.acquire(&1, || 2)));
+    while objects.statistics().waited == 0 {
+        thread::yield_now();
+    }
+    drop(creating);
+    assert!(waits.join().is_err(), "`create` acquires its own key");
+    assert!(objects.is_empty());
+}
+
 #[test]
 fn tasks_on_many_threads_create_one_object() {
     const THREADS: u32 = 4;
