@@ -13,19 +13,19 @@ fn main() {
         && variable("CARGO_CFG_TARGET_ENV") == "gnu"
         && matches!(variable("CARGO_CFG_TARGET_ARCH").as_str(), "x86_64" | "aarch64");
     let compile = |line: &str| compile(&out, line);
+    let file = |name| format!("include_bytes!(concat!(env!(\"OUT_DIR\"), \"/{name}\"))");
     let contents = match has_runtime.then(|| Some([compile("64")?, compile("128")?])).flatten() {
-        Some([of_64, of_128]) => {
-            format!("Some([include_bytes!({of_64:?}), include_bytes!({of_128:?})])")
-        }
+        Some([of_64, of_128]) => format!("Some([{}, {}])", file(of_64), file(of_128)),
         None => "None".to_owned(),
     };
     fs::write(out.join("libraries.rs"), contents).expect("the output directory can be written");
 }
 
-/// Has the compiler make the library for lines of that many bytes, and returns its path; `None` if it is for another
+/// Has the compiler make the library for lines of that many bytes, and returns its name; `None` if it is for another
 /// machine, whose linker is not here.
-fn compile(out: &Path, line_bytes: &str) -> Option<PathBuf> {
-    let library = out.join(format!("libtsan-{line_bytes}.so"));
+fn compile(out: &Path, line_bytes: &str) -> Option<String> {
+    let name = format!("libtsan-{line_bytes}.so");
+    let library = out.join(&name);
     let target = env::var("TARGET").expect("cargo says the target");
     let mut command = Command::new(env::var_os("RUSTC").expect("cargo says the compiler"));
     command.args([
@@ -47,6 +47,8 @@ fn compile(out: &Path, line_bytes: &str) -> Option<PathBuf> {
         "debuginfo=0",
         "strip=symbols",
         "link-arg=-Wl,-soname,libtsan.so.2",
+        // A plugin that is unloaded leaves it behind: threads and forks call it when they end.
+        "link-arg=-Wl,-z,nodelete",
         "link-arg=-lc",
     ] {
         command.args(["-C", option]);
@@ -56,7 +58,7 @@ fn compile(out: &Path, line_bytes: &str) -> Option<PathBuf> {
     }
     let output = command.output().expect("the compiler starts");
     if output.status.success() {
-        return Some(library);
+        return Some(name);
     }
     let message = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_ne!(

@@ -1,12 +1,13 @@
 //! Which allocation an address belongs to, and what is known of it: its class.
 //!
 //! A *class* is allocations of one size from one call stack. For each 16 bytes of memory there is a *granule*, one word
-//! in a mapping like the shadow: it has the class of the allocation that starts there, plus one. The allocation of an
-//! address is found by going back to the nearest start. Large allocations, where that would take long, are in a list.
+//! in a mapping like the shadow: it has the class of the allocation that starts there, plus one. A bit for each granule says
+//! whether one starts there: the allocation of an address is found by going back to the nearest start, 64 granules at a time.
+//! Large allocations, where that would take long, are in a list as well.
 
 use core::cell::UnsafeCell;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize};
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64};
 
 use super::shadow::ADDRESS_BITS;
 use super::store::{self, Locked, Table};
@@ -25,12 +26,11 @@ const INDEX: usize = (2 * MOST_CLASSES).next_power_of_two();
 
 static CLASSES: Table<CLASS_BLOCKS> = Table::new(Kind::Classes);
 static GRANULES: AtomicPtr<AtomicU32> = AtomicPtr::new(core::ptr::null_mut());
+/// A bit for each granule.
+static STARTS: AtomicPtr<AtomicU64> = AtomicPtr::new(core::ptr::null_mut());
 /// By hash: a class plus one, or 0.
 static BY_HASH: AtomicPtr<AtomicU32> = AtomicPtr::new(core::ptr::null_mut());
 static LARGE_ONES: LargeOnes = LargeOnes(UnsafeCell::new((0, [(0, 0, 0); MOST_LARGE])));
-
-/// How many there are, for those that look without the lock.
-static LARGE_COUNT: AtomicUsize = AtomicUsize::new(0);
 
 /// The start, the end and the class of each large allocation.
 type List = [(usize, usize, u32); MOST_LARGE];
@@ -52,10 +52,13 @@ impl LargeOnes {
 
 /// Makes the granules and class 0. `false` if there is no room.
 pub(super) fn start() -> bool {
-    GRANULES.store(sys::reserve(size_of::<AtomicU32>() << (ADDRESS_BITS - 4)).cast(), Relaxed);
+    const GRANULES_IN_ALL: usize = 1 << (ADDRESS_BITS - GRANULE.ilog2());
+    STARTS.store(sys::reserve(GRANULES_IN_ALL / 8).cast(), Relaxed);
+    GRANULES.store(sys::reserve(size_of::<AtomicU32>() * GRANULES_IN_ALL).cast(), Relaxed);
     BY_HASH.store(sys::reserve(size_of::<AtomicU32>() * INDEX).cast(), Relaxed);
     let unknown = CLASSES.append(&store::lock(), |_, _| {});
-    !GRANULES.load(Relaxed).is_null() && !BY_HASH.load(Relaxed).is_null() && unknown.is_some()
+    let are_there = !STARTS.load(Relaxed).is_null() && !GRANULES.load(Relaxed).is_null();
+    are_there && !BY_HASH.load(Relaxed).is_null() && unknown.is_some()
 }
 
 /// Brings all classes into a forked child's segment. Allocations stay known.
@@ -63,11 +66,21 @@ pub(super) fn restart() -> bool {
     CLASSES.copy_to_new_segment(&store::lock())
 }
 
-fn granule(address: usize) -> &'static AtomicU32 {
-    let index = (address & ((1 << ADDRESS_BITS) - 1)) / GRANULE;
+/// The number of the granule of an address.
+fn index(address: usize) -> usize {
+    (address & ((1 << ADDRESS_BITS) - 1)) / GRANULE
+}
+
+fn granule(index: usize) -> &'static AtomicU32 {
     // SAFETY: the mapping has a word for every granule of user space and is never unmapped; all accesses are atomic. The
     // callers look whether it is there.
     unsafe { &*GRANULES.load(Relaxed).add(index) }
+}
+
+/// The bits of 64 granules.
+fn starts(word: usize) -> &'static AtomicU64 {
+    // SAFETY: as in `granule`.
+    unsafe { &*STARTS.load(Relaxed).add(word) }
 }
 
 /// Notes an allocation that `malloc` or its like has returned to the function with this frame.
@@ -76,7 +89,8 @@ fn granule(address: usize) -> &'static AtomicU32 {
 ///
 /// `frame` is the frame pointer of a function that has not returned.
 pub(super) unsafe fn allocated(address: usize, size: usize, frame: usize) {
-    if address == 0 {
+    // Some allocators put two small blocks into one granule.
+    if address == 0 || !address.is_multiple_of(GRANULE) {
         return;
     }
     let Some(local) = threads::current().or_else(threads::attach) else { return };
@@ -84,62 +98,69 @@ pub(super) unsafe fn allocated(address: usize, size: usize, frame: usize) {
     // SAFETY: the caller's promise, and the stack is this thread's.
     let (frames, depth) = unsafe { walk(frame, local.stack()) };
     let class = class(size, &frames[..depth]);
+    let index = index(address);
+    granule(index).store(class + 1, Relaxed);
+    starts(index / 64).fetch_or(1 << (index % 64), Relaxed);
     if size >= LARGE {
         let lock = store::lock();
         let (len, ones) = LARGE_ONES.get(&lock);
         if *len < MOST_LARGE {
             ones[*len] = (address, address + size, class);
             *len += 1;
-            LARGE_COUNT.store(*len, Relaxed);
         }
-    } else {
-        granule(address).store(class + 1, Relaxed);
     }
 }
 
 /// Forgets an allocation that is about to be freed, and returns its size; `None` if it is not known.
 pub(super) fn freed(address: usize) -> Option<usize> {
-    if GRANULES.load(Relaxed).is_null() {
+    if GRANULES.load(Relaxed).is_null() || !address.is_multiple_of(GRANULE) {
         return None;
     }
-    let known = granule(address);
-    if let Some(class) = known.load(Relaxed).checked_sub(1) {
-        known.store(0, Relaxed);
-        return Some(size(class));
+    let index = index(address);
+    let size = size(granule(index).load(Relaxed).checked_sub(1)?);
+    if size >= LARGE {
+        let _busy = threads::current()?.busy()?;
+        let lock = store::lock();
+        let (len, ones) = LARGE_ONES.get(&lock);
+        if let Some(at) = ones[..*len].iter().position(|one| one.0 == address) {
+            *len -= 1;
+            ones[at] = ones[*len];
+        }
     }
-    if LARGE_COUNT.load(Relaxed) == 0 {
-        return None;
-    }
-    let busy = threads::current()?.busy()?;
-    let lock = store::lock();
-    let (len, ones) = LARGE_ONES.get(&lock);
-    let at = ones[..*len].iter().position(|one| one.0 == address)?;
-    let (start, end, _) = ones[at];
-    *len -= 1;
-    ones[at] = ones[*len];
-    LARGE_COUNT.store(*len, Relaxed);
-    drop(lock);
-    drop(busy);
-    Some(end - start)
+    granule(index).store(0, Relaxed);
+    starts(index / 64).fetch_and(!(1 << (index % 64)), Relaxed);
+    Some(size)
 }
 
 /// Where the allocation of an address starts, and its class.
 pub(super) fn find(lock: &Locked, address: usize) -> Option<(usize, u32)> {
-    let (len, ones) = LARGE_ONES.get(lock);
-    if let Some(one) = ones[..*len].iter().find(|one| (one.0..one.1).contains(&address)) {
-        return Some((one.0, one.2));
-    }
-    let (start, class) = nearest_start(address)?;
-    (address < start + size(class).max(1)).then_some((start, class))
+    let nearest =
+        nearest_start(address).filter(|&(start, class)| address < start + size(class).max(1));
+    nearest.or_else(|| {
+        let (len, ones) = LARGE_ONES.get(lock);
+        let one = ones[..*len].iter().find(|one| (one.0..one.1).contains(&address))?;
+        Some((one.0, one.2))
+    })
 }
 
-/// The nearest start of an allocation at or before an address, and its class.
+/// The nearest start of an allocation that is not large, at or before an address, and its class.
 fn nearest_start(address: usize) -> Option<(usize, u32)> {
-    let from = address & !(GRANULE - 1);
-    (from.saturating_sub(LARGE)..=from).rev().step_by(GRANULE).find_map(|start| {
-        let class = granule(start).load(Relaxed).checked_sub(1)?;
-        Some((start, class))
-    })
+    let from = index(address);
+    // The bits up to that of the address.
+    let mut wanted = u64::MAX >> (63 - from % 64);
+    for word in (0..=from / 64).rev().take(LARGE / GRANULE / 64 + 1) {
+        let mut found = starts(word).load(Relaxed) & wanted;
+        while let Some(bit) = found.checked_ilog2() {
+            let start = word * 64 + bit as usize;
+            // A thread that frees it takes the class away first.
+            if let Some(class) = granule(start).load(Relaxed).checked_sub(1) {
+                return Some((start * GRANULE, class));
+            }
+            found &= !(1 << bit);
+        }
+        wanted = u64::MAX;
+    }
+    None
 }
 
 /// Whether no allocation that is known has a byte between the two addresses.

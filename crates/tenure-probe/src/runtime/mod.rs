@@ -71,9 +71,9 @@ static FORKED: AtomicBool = AtomicBool::new(false);
 ///
 /// # Safety
 ///
-/// The process has one thread so far, and this is called once.
+/// This is called once.
 unsafe fn start() {
-    // SAFETY: the caller's promise.
+    // SAFETY: no thread records before `threads::start`, so none uses the store.
     if unsafe { !create_segment() } {
         return;
     }
@@ -94,8 +94,9 @@ fn forked() {
 /// Begins to record in a forked child.
 #[cold]
 fn start_forked() {
-    // Two threads of the child may come here at once; one of them makes the segment.
-    if !FORKED.swap(false, Relaxed) {
+    // Threads of a process that does not record come here at each access, so it is only read then. Two threads of the child
+    // may come here at once; one of them makes the segment.
+    if !FORKED.load(Relaxed) || !FORKED.swap(false, Relaxed) {
         return;
     }
     lines::restart();
@@ -120,7 +121,7 @@ unsafe fn create_segment() -> bool {
 
 /// An environment variable that is set and not empty.
 fn variable(name: &CStr) -> Option<&'static CStr> {
-    // SAFETY: the name ends with a zero. The result is used at once, in a process with one thread.
+    // SAFETY: the name ends with a zero. The result is used at once.
     let value: *const c_char = unsafe { sys::getenv(name.as_ptr()) };
     // SAFETY: getenv returns null or a string that ends with a zero.
     (!value.is_null()).then(|| unsafe { CStr::from_ptr(value) }).filter(|value| !value.is_empty())

@@ -35,6 +35,8 @@ pub(super) struct Local {
     /// The clock's time then.
     birth: u16,
     busy: AtomicBool,
+    /// Whether it is in a function of the allocator.
+    allocating: AtomicBool,
     /// What it does to contended lines.
     pub(super) entries: Entries,
     /// Which accesses to contended lines are timed.
@@ -173,6 +175,7 @@ pub(super) fn attach_born(
             // Stamps have 15 bits.
             birth: birth as u16,
             busy: AtomicBool::new(false),
+            allocating: AtomicBool::new(false),
             entries,
             times: Times::new(id),
         });
@@ -362,6 +365,18 @@ impl Local {
         // A signal handler on this thread sees the mark before anything that follows, in `drop` until all has been done.
         compiler_fence(SeqCst);
         Some(Busy(self))
+    }
+
+    /// Enters a function of the allocator, and says whether another has called it.
+    pub(super) fn enter_allocator(&self) -> bool {
+        let is_inner = self.allocating.load(Relaxed);
+        self.allocating.store(true, Relaxed);
+        is_inner
+    }
+
+    /// Leaves it. If it threw instead, the next function of the allocator passes for one that another has called.
+    pub(super) fn leave_allocator(&self) {
+        self.allocating.store(false, Relaxed);
     }
 
     /// Counts an access to a contended line. The first time, `object` says the class of the object that is accessed, and

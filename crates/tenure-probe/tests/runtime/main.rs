@@ -5,7 +5,9 @@
     any(target_arch = "x86_64", target_arch = "aarch64")
 ))]
 
+mod allocators;
 mod hostile;
+mod plugins;
 mod program;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -25,10 +25,14 @@ pub(crate) fn compilers() -> Vec<Compiler> {
     if Command::new("clang").arg("--version").output().is_ok() {
         return vec![USUAL, clang];
     }
-    let required = std::env::var("TENURE_CLIENTS").is_ok_and(|value| value == "required");
-    assert!(!required, "clang is not installed, and TENURE_CLIENTS asks for it");
+    assert!(!is_required(), "clang is not installed, and TENURE_CLIENTS asks for it");
     eprintln!("skipped: clang is not installed");
     vec![USUAL]
+}
+
+/// Whether tests fail for want of what `ci/clients.sh` installs, instead of being skipped.
+pub(crate) fn is_required() -> bool {
+    std::env::var("TENURE_CLIENTS").is_ok_and(|value| value == "required")
 }
 
 /// A program that is compiled for the runtime, in a directory of its own.
@@ -43,6 +47,16 @@ impl Program {
     }
 
     pub(crate) fn compile_by(compiler: Compiler, source: &str, options: &[&str]) -> Self {
+        Self::compile_with(compiler, source, options, &[])
+    }
+
+    /// The same, linked with libraries.
+    pub(crate) fn compile_with(
+        compiler: Compiler,
+        source: &str,
+        options: &[&str],
+        libraries: &[&str],
+    ) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let runtime = directory.path().join("libtsan.so.2");
         std::fs::write(&runtime, library(64).expect("this target has a runtime")).unwrap();
@@ -54,6 +68,7 @@ impl Program {
         succeed(compile.arg(source).arg("-o").arg(&object));
         let mut link = Command::new(compiler);
         link.arg(&object).arg(&runtime).arg(format!("-Wl,-rpath,{}", directory.path().display()));
+        link.args(["-Wl,--push-state,--no-as-needed"]).args(libraries).arg("-Wl,--pop-state");
         succeed(link.args(["-pthread", "-o"]).arg(&path));
         std::fs::create_dir(directory.path().join("segments")).unwrap();
         Self { directory, path }

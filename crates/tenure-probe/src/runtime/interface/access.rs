@@ -226,7 +226,7 @@ macro_rules! ignored {
 }
 
 ignored! {
-    __tsan_init __tsan_func_entry __tsan_func_exit __tsan_acquire __tsan_release __tsan_ignore_thread_begin
+    __tsan_func_entry __tsan_func_exit __tsan_acquire __tsan_release __tsan_ignore_thread_begin
     __tsan_ignore_thread_end __tsan_mutex_create __tsan_mutex_destroy __tsan_mutex_pre_lock __tsan_mutex_post_lock
     __tsan_mutex_pre_unlock __tsan_mutex_pre_signal __tsan_mutex_post_signal __tsan_mutex_pre_divert
     __tsan_mutex_post_divert __tsan_external_register_tag __tsan_external_register_header

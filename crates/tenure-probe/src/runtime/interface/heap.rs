@@ -1,45 +1,144 @@
-//! The allocator's functions: glibc's own do the work, the runtime notes what belongs to whom.
+//! The allocator's functions: the program's own allocator does the work, the runtime notes what belongs to whom.
+//!
+//! Each passes its call on to the next definition of its name, which is the one that the program has without the runtime.
+//! So what `new` returns comes to the `delete` of the same allocator, whichever that is, and functions that the runtime
+//! does not know, such as `malloc_usable_size`, find their own blocks. Where one calls another, as libstdc++'s `new` calls
+//! `malloc`, the outer one is noted.
 
 use core::ffi::{CStr, c_int, c_void};
 use core::mem::transmute;
 use core::ptr::null_mut;
-use core::sync::atomic::AtomicBool;
 use core::sync::atomic::Ordering::Relaxed;
+use core::sync::atomic::{AtomicBool, AtomicPtr};
 
-use crate::runtime::{heap, lines, shadow, sys, waits};
+use crate::runtime::{heap, lines, shadow, sys, threads, waits};
 
-unsafe extern "C" {
-    fn __libc_malloc(size: usize) -> *mut c_void;
-    fn __libc_calloc(count: usize, size: usize) -> *mut c_void;
-    fn __libc_realloc(old: *mut c_void, size: usize) -> *mut c_void;
-    fn __libc_memalign(align: usize, size: usize) -> *mut c_void;
-    fn __libc_free(old: *mut c_void);
-}
+type Void = *mut c_void;
 
-const ENOMEM: c_int = 12;
-const EINVAL: c_int = 22;
 const PAGE: usize = 4096;
 
-/// Whether the program's `malloc` is the one below. A program may bring its own, whose `free` does not know blocks of
-/// glibc's: then functions that call `malloc` in turn are left to the library that they belong to.
-static IS_OURS: AtomicBool = AtomicBool::new(false);
-
-pub(super) fn start() {
-    IS_OURS.store(sys::is_ours(c"malloc", start as fn() as *const c_void), Relaxed);
+/// A function of the program's allocator, looked up at its first call.
+struct Next {
+    name: &'static CStr,
+    /// [`ABSENT`] if there is none.
+    found: AtomicPtr<c_void>,
 }
 
-/// Notes a new allocation and passes it on.
+const ABSENT: Void = core::ptr::without_provenance_mut(1);
+
+impl Next {
+    const fn new(name: &'static CStr) -> Self {
+        Self { name, found: AtomicPtr::new(null_mut()) }
+    }
+
+    /// Null if there is none.
+    #[inline(always)]
+    fn get(&self) -> Void {
+        let known = self.found.load(Relaxed);
+        match known.is_null() {
+            true => self.look_up(),
+            false if known == ABSENT => null_mut(),
+            false => known,
+        }
+    }
+
+    #[cold]
+    fn look_up(&self) -> Void {
+        let found = sys::next(self.name);
+        self.found.store(if found.is_null() { ABSENT } else { found }, Relaxed);
+        found
+    }
+
+    /// [`Next::get`] for a function that the loader may call to look it up: null then.
+    #[inline(always)]
+    fn get_unless_looking(&self) -> Void {
+        static IS_LOOKING: AtomicBool = AtomicBool::new(false);
+        if !self.found.load(Relaxed).is_null() {
+            return self.get();
+        }
+        // C libraries before 2.34 allocate for errors, and do without if they get nothing.
+        if IS_LOOKING.swap(true, Relaxed) {
+            return null_mut();
+        }
+        let found = self.get();
+        IS_LOOKING.store(false, Relaxed);
+        found
+    }
+}
+
+/// Functions of C, by what they are called in [`next`].
+macro_rules! next {
+    ($($function:ident = $name:literal($($argument:ident: $type:ty),*) $(-> $result:ty)?;)*) => {
+        mod next {
+            use super::{Next, Void, c_int, transmute};
+            $(
+                /// Passes a call on; `None` if there is no such function, or it is being looked up.
+                #[inline(always)]
+                pub(super) unsafe fn $function($($argument: $type),*) -> Option<next!(@result $($result)?)> {
+                    static NEXT: Next = Next::new($name);
+                    let found = NEXT.get_unless_looking();
+                    // SAFETY: a function of this name has this type, and the call is the program's own.
+                    (!found.is_null()).then(|| unsafe {
+                        type Function = unsafe extern "C" fn($($type),*) -> next!(@result $($result)?);
+                        transmute::<Void, Function>(found)($($argument),*)
+                    })
+                }
+            )*
+        }
+    };
+    (@result) => { () };
+    (@result $result:ty) => { $result };
+}
+
+next! {
+    malloc = c"malloc"(size: usize) -> Void;
+    calloc = c"calloc"(count: usize, size: usize) -> Void;
+    realloc = c"realloc"(old: Void, size: usize) -> Void;
+    reallocarray = c"reallocarray"(old: Void, count: usize, size: usize) -> Void;
+    free = c"free"(old: Void);
+    memalign = c"memalign"(align: usize, size: usize) -> Void;
+    aligned_alloc = c"aligned_alloc"(align: usize, size: usize) -> Void;
+    posix_memalign = c"posix_memalign"(result: *mut Void, align: usize, size: usize) -> c_int;
+    valloc = c"valloc"(size: usize) -> Void;
+    pvalloc = c"pvalloc"(size: usize) -> Void;
+}
+
+/// Looks up what old C libraries call in a look-up, while there is one thread.
+pub(super) fn start() {
+    // SAFETY: blocks that are freed at once.
+    unsafe {
+        for block in [next::malloc(1), next::calloc(1, 1)] {
+            next::free(block.unwrap_or(null_mut()));
+        }
+    }
+}
+
+/// Has the allocator do something that makes a block, and notes the block unless another function of the allocator has called
+/// this one.
+///
+/// # Safety
+///
+/// `frame` is the caller's frame pointer.
 #[inline(always)]
-unsafe fn noted(new: *mut c_void, size: usize, frame: usize) -> *mut c_void {
-    if shadow::is_there() {
-        // SAFETY: the caller passes its own frame.
+pub(super) unsafe fn noted(size: usize, frame: usize, make: impl FnOnce() -> Void) -> Void {
+    if !shadow::is_there() {
+        return make();
+    }
+    let local = threads::current().or_else(threads::attach);
+    let is_inner = local.is_some_and(threads::Local::enter_allocator);
+    let new = make();
+    if let Some(local) = local {
+        local.leave_allocator();
+    }
+    if !is_inner {
+        // SAFETY: the caller's promise.
         waits::recording(|| unsafe { heap::allocated(new as usize, size, frame) });
     }
     new
 }
 
 /// Forgets an allocation before the allocator may give it to another thread.
-fn forget(old: *mut c_void) -> Option<usize> {
+pub(super) fn forget(old: Void) -> Option<usize> {
     waits::recording(|| {
         let size = heap::freed(old as usize)?;
         lines::forget(old as usize, size);
@@ -47,122 +146,134 @@ fn forget(old: *mut c_void) -> Option<usize> {
     })
 }
 
-#[unsafe(no_mangle)]
-unsafe extern "C" fn malloc(size: usize) -> *mut c_void {
-    // SAFETY: as the program's own call; the frame is this function's.
-    unsafe { noted(__libc_malloc(size), size, sys::frame()) }
-}
-
-#[unsafe(no_mangle)]
-unsafe extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
-    // SAFETY: as the program's own call; the frame is this function's. A product that overflows gave null.
-    unsafe { noted(__libc_calloc(count, size), count.wrapping_mul(size), sys::frame()) }
-}
-
-#[unsafe(no_mangle)]
-unsafe extern "C" fn realloc(old: *mut c_void, size: usize) -> *mut c_void {
-    // SAFETY: as the program's own call. The old block may be given to another thread as soon as it is freed, so it is
-    // forgotten first; if the call fails the program keeps it, and it is noted anew.
+/// Has the allocator give a block another size. The old block may be given to another thread as soon as it is freed, so it
+/// is forgotten first; if that fails the program keeps it, and it is noted anew.
+///
+/// # Safety
+///
+/// As for [`noted`].
+#[inline(always)]
+pub(super) unsafe fn resized(
+    old: Void,
+    size: usize,
+    frame: usize,
+    resize: impl FnOnce() -> Void,
+) -> Void {
+    let known = forget(old);
+    // SAFETY: the caller's promise.
     unsafe {
-        let known = forget(old);
-        let new = __libc_realloc(old, size);
-        match known {
-            Some(known) if new.is_null() && size > 0 => _ = noted(old, known, sys::frame()),
-            _ => _ = noted(new, size, sys::frame()),
+        let new = noted(size, frame, resize);
+        if let Some(known) = known.filter(|_| new.is_null() && size > 0) {
+            noted(known, frame, || old);
         }
         new
     }
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn reallocarray(old: *mut c_void, count: usize, size: usize) -> *mut c_void {
-    type Real = unsafe extern "C" fn(*mut c_void, usize, usize) -> *mut c_void;
-    let ours = IS_OURS.load(Relaxed);
-    let real = if ours { null_mut() } else { sys::next(c"reallocarray") };
-    let bytes = count.checked_mul(size).filter(|_| ours || !real.is_null());
-    // SAFETY: as the program's own call; the error number is the thread's own.
-    unsafe {
-        match bytes {
-            Some(bytes) if ours => realloc(old, bytes),
-            Some(_) => transmute::<*mut c_void, Real>(real)(old, count, size),
-            None => {
-                *sys::__errno_location() = ENOMEM;
-                null_mut()
-            }
-        }
+unsafe extern "C" fn malloc(size: usize) -> Void {
+    // SAFETY: as the program's own call; the frame is this function's.
+    unsafe { noted(size, sys::frame(), || next::malloc(size).unwrap_or(null_mut())) }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn calloc(count: usize, size: usize) -> Void {
+    // A product that overflows gives null.
+    let bytes = count.wrapping_mul(size);
+    // SAFETY: as the program's own call; the frame is this function's.
+    unsafe { noted(bytes, sys::frame(), || next::calloc(count, size).unwrap_or(null_mut())) }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn realloc(old: Void, size: usize) -> Void {
+    // SAFETY: as the program's own call; the frame is this function's.
+    unsafe { resized(old, size, sys::frame(), || next::realloc(old, size).unwrap_or(null_mut())) }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn reallocarray(old: Void, count: usize, size: usize) -> Void {
+    let call = || {
+        // SAFETY: as the program's own call.
+        unsafe { next::reallocarray(old, count, size).unwrap_or(null_mut()) }
+    };
+    match count.checked_mul(size) {
+        // SAFETY: the frame is this function's.
+        Some(bytes) => unsafe { resized(old, bytes, sys::frame(), call) },
+        None => call(),
     }
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn free(old: *mut c_void) {
+unsafe extern "C" fn free(old: Void) {
     if !old.is_null() {
         forget(old);
         // SAFETY: as the program's own call.
-        unsafe { __libc_free(old) };
+        unsafe { next::free(old) };
     }
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn memalign(align: usize, size: usize) -> *mut c_void {
+unsafe extern "C" fn memalign(align: usize, size: usize) -> Void {
     // SAFETY: as the program's own call; the frame is this function's.
-    unsafe { noted(__libc_memalign(align, size), size, sys::frame()) }
+    unsafe { noted(size, sys::frame(), || next::memalign(align, size).unwrap_or(null_mut())) }
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn aligned_alloc(align: usize, size: usize) -> *mut c_void {
+unsafe extern "C" fn aligned_alloc(align: usize, size: usize) -> Void {
     // SAFETY: as the program's own call; the frame is this function's.
-    unsafe { noted(__libc_memalign(align, size), size, sys::frame()) }
+    unsafe { noted(size, sys::frame(), || next::aligned_alloc(align, size).unwrap_or(null_mut())) }
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn posix_memalign(result: *mut *mut c_void, align: usize, size: usize) -> c_int {
-    if !align.is_power_of_two() || !align.is_multiple_of(size_of::<*mut c_void>()) {
-        return EINVAL;
-    }
-    // SAFETY: as the program's own call; the frame is this function's.
+unsafe extern "C" fn posix_memalign(result: *mut Void, align: usize, size: usize) -> c_int {
+    const ENOMEM: c_int = 12;
+    let mut error = ENOMEM;
+    // SAFETY: as the program's own call, whose result is read if it was written; the frame is this function's.
     unsafe {
-        let new = noted(__libc_memalign(align, size), size, sys::frame());
-        if new.is_null() {
-            return ENOMEM;
-        }
-        *result = new;
+        noted(size, sys::frame(), || {
+            error = next::posix_memalign(result, align, size).unwrap_or(ENOMEM);
+            if error == 0 { *result } else { null_mut() }
+        });
     }
-    0
+    error
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn valloc(size: usize) -> *mut c_void {
+unsafe extern "C" fn valloc(size: usize) -> Void {
     // SAFETY: as the program's own call; the frame is this function's.
-    unsafe { noted(__libc_memalign(PAGE, size), size, sys::frame()) }
+    unsafe { noted(size, sys::frame(), || next::valloc(size).unwrap_or(null_mut())) }
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn pvalloc(size: usize) -> *mut c_void {
+unsafe extern "C" fn pvalloc(size: usize) -> Void {
     // SAFETY: as the program's own call; the frame is this function's.
-    unsafe { noted(__libc_memalign(PAGE, size.next_multiple_of(PAGE)), size, sys::frame()) }
+    unsafe { noted(size, sys::frame(), || next::pvalloc(size).unwrap_or(null_mut())) }
 }
 
-/// C++'s `new`. That of libstdc++ has no frame pointer, so its caller would not be seen. The real one is called where
-/// `malloc` is not ours, and where there is no memory: it calls the program's handler and throws. The last arguments are
-/// there for some forms only, and are passed on as they are.
+/// C++'s `new`. That of libstdc++ has no frame pointer, so its caller would not be seen. The last arguments are there for
+/// some forms only, and are passed on as they are. Without a C++ library that the loader finds, as where a plugin has its
+/// own, they are C's functions, as they are in libstdc++.
 macro_rules! new {
     ($($name:ident = $real:literal, $align:expr;)*) => {
         $(
             #[unsafe(no_mangle)]
-            unsafe extern "C" fn $name(size: usize, second: usize, third: usize) -> *mut c_void {
+            unsafe extern "C" fn $name(size: usize, second: usize, third: usize) -> Void {
+                static NEXT: Next = Next::new($real);
                 let align: fn(usize) -> usize = $align;
-                // SAFETY: as the program's own call; the frame is this function's.
+                // SAFETY: as the program's own call; the frame is this function's. The next function of this name has this
+                // signature or fewer arguments. Its exception passes through this frame, which owns nothing and has unwind
+                // tables.
                 unsafe {
-                    let new = if IS_OURS.load(Relaxed) {
-                        allocate(align(second), size.max(1))
-                    } else {
-                        null_mut()
-                    };
-                    if new.is_null() {
-                        real_new($real, size, second, third)
-                    } else {
-                        noted(new, size, sys::frame())
-                    }
+                    noted(size, sys::frame(), || {
+                        type New = unsafe extern "C" fn(usize, usize, usize) -> Void;
+                        let next = NEXT.get();
+                        let new = match align(second) {
+                            _ if !next.is_null() => Some(transmute::<Void, New>(next)(size, second, third)),
+                            0 => next::malloc(size.max(1)),
+                            align => next::memalign(align, size.max(1)),
+                        };
+                        new.unwrap_or(null_mut())
+                    })
                 }
             }
         )*
@@ -180,29 +291,44 @@ new! {
     _ZnamSt11align_val_tRKSt9nothrow_t = c"_ZnamSt11align_val_tRKSt9nothrow_t", |align| align;
 }
 
-#[inline(always)]
-unsafe fn allocate(align: usize, size: usize) -> *mut c_void {
-    // SAFETY: as the program's own call.
-    unsafe { if align == 0 { __libc_malloc(size) } else { __libc_memalign(align, size) } }
+/// C++'s `delete`, as `new`: an allocator that brings its own does not call `free` there.
+macro_rules! delete {
+    ($($name:ident = $real:literal;)*) => {
+        $(
+            #[unsafe(no_mangle)]
+            unsafe extern "C" fn $name(old: Void, second: usize, third: usize) {
+                static NEXT: Next = Next::new($real);
+                if old.is_null() {
+                    return;
+                }
+                forget(old);
+                type Delete = unsafe extern "C" fn(Void, usize, usize);
+                let next = NEXT.get();
+                // SAFETY: as the program's own call; the next function of this name has this signature or fewer arguments.
+                unsafe {
+                    match next.is_null() {
+                        true => _ = next::free(old),
+                        false => transmute::<Void, Delete>(next)(old, second, third),
+                    }
+                }
+            }
+        )*
+    };
 }
 
-/// Calls the C++ library's form of `new`, which throws, unless it is one that returns null.
-///
-/// # Safety
-///
-/// The name is that of a form of `new`, and the others are its arguments.
-#[cold]
-unsafe fn real_new(name: &CStr, size: usize, second: usize, third: usize) -> *mut c_void {
-    // SAFETY: the next function of this name has this signature or fewer arguments. Its exception passes through this
-    // frame and its caller's, which own nothing and have unwind tables.
-    unsafe {
-        let real = sys::next(name);
-        if real.is_null() {
-            return null_mut();
-        }
-        type Real = unsafe extern "C" fn(usize, usize, usize) -> *mut c_void;
-        transmute::<*mut c_void, Real>(real)(size, second, third)
-    }
+delete! {
+    _ZdlPv = c"_ZdlPv";
+    _ZdaPv = c"_ZdaPv";
+    _ZdlPvm = c"_ZdlPvm";
+    _ZdaPvm = c"_ZdaPvm";
+    _ZdlPvRKSt9nothrow_t = c"_ZdlPvRKSt9nothrow_t";
+    _ZdaPvRKSt9nothrow_t = c"_ZdaPvRKSt9nothrow_t";
+    _ZdlPvSt11align_val_t = c"_ZdlPvSt11align_val_t";
+    _ZdaPvSt11align_val_t = c"_ZdaPvSt11align_val_t";
+    _ZdlPvmSt11align_val_t = c"_ZdlPvmSt11align_val_t";
+    _ZdaPvmSt11align_val_t = c"_ZdaPvmSt11align_val_t";
+    _ZdlPvSt11align_val_tRKSt9nothrow_t = c"_ZdlPvSt11align_val_tRKSt9nothrow_t";
+    _ZdaPvSt11align_val_tRKSt9nothrow_t = c"_ZdaPvSt11align_val_tRKSt9nothrow_t";
 }
 
 /// The kernel's answer, as the C library gives it.
@@ -244,8 +370,14 @@ unsafe extern "C" fn mremap(
     unsafe { result(sys::remap(old, old_bytes, new_bytes, flags, new)) }
 }
 
-/// Does nothing, as in ThreadSanitizer: all of the shadow would get pages.
+/// Does nothing while recording, as in ThreadSanitizer: all of the shadow would get pages.
 #[unsafe(no_mangle)]
-extern "C" fn mlockall(_: c_int) -> c_int {
-    0
+unsafe extern "C" fn mlockall(flags: c_int) -> c_int {
+    static NEXT: Next = Next::new(c"mlockall");
+    let next = NEXT.get();
+    if shadow::is_there() || next.is_null() {
+        return 0;
+    }
+    // SAFETY: the C library's function of this name has this type; as the program's own call.
+    unsafe { transmute::<Void, unsafe extern "C" fn(c_int) -> c_int>(next)(flags) }
 }

@@ -4,7 +4,11 @@ mod access;
 mod atomics;
 mod heap;
 mod kernel;
+mod rust;
 mod threads;
+
+use core::sync::atomic::AtomicBool;
+use core::sync::atomic::Ordering::Relaxed;
 
 /// The dynamic linker calls this before the program's own constructors.
 #[used]
@@ -12,9 +16,36 @@ mod threads;
 static START: unsafe extern "C" fn() = start;
 
 unsafe extern "C" fn start() {
-    // SAFETY: called once, while the process has one thread.
-    unsafe { super::start() };
     heap::start();
+    IS_READY.store(true, Relaxed);
+    if IS_WANTED.load(Relaxed) {
+        begin();
+    }
+}
+
+/// Whether the C library has the environment.
+static IS_READY: AtomicBool = AtomicBool::new(false);
+static IS_WANTED: AtomicBool = AtomicBool::new(false);
+
+/// Begins to record. Each file of instrumented code has a constructor that calls this before anything else of the runtime's,
+/// so a process that has none records nothing. gcc has a program call it before all constructors, the C library's included.
+/// A plugin may bring the first to a process that has threads.
+#[unsafe(no_mangle)]
+extern "C" fn __tsan_init() {
+    if !IS_READY.load(Relaxed) {
+        IS_WANTED.store(true, Relaxed);
+    } else {
+        begin();
+    }
+}
+
+fn begin() {
+    static HAS_BEGUN: AtomicBool = AtomicBool::new(false);
+    if HAS_BEGUN.load(Relaxed) || HAS_BEGUN.swap(true, Relaxed) {
+        return;
+    }
+    // SAFETY: called once.
+    unsafe { super::start() };
     threads::start();
     access::measure();
 }
