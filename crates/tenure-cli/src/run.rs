@@ -130,6 +130,10 @@ impl Watch for Title {
         eprintln!("tenure: {about}");
     }
 
+    fn missed(&self, why: &str) {
+        eprintln!("tenure: {why}");
+    }
+
     fn at(&self, elapsed: Duration, lines: usize, worst: u64) {
         if !self.is_shown || elapsed.saturating_sub(self.last.get()) < Duration::from_secs(1) {
             return;

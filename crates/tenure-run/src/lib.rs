@@ -47,6 +47,11 @@ pub trait Watch {
         let _ = about;
     }
 
+    /// The program has ended, and this is what was wrong with its build.
+    fn missed(&self, why: &str) {
+        let _ = why;
+    }
+
     /// It has run for this time, threads contend for so many lines, and the worst of them could have changed hands
     /// `worst` times.
     fn at(&self, elapsed: Duration, lines: usize, worst: u64) {
@@ -95,7 +100,12 @@ pub fn run(request: &Request, watch: &dyn Watch) -> Result<Recording, Error> {
         };
         let (command, about) = start::prepare(request, &folder)?;
         watch.begin(&about);
-        supervise::run(command, observe::Observer::new(&folder), watch)
+        let recording = supervise::run(command, observe::Observer::new(&folder), watch)?;
+        let is_build = request.cc && recording.processes.is_empty();
+        if let Some(why) = is_build.then(|| start::missed(&folder)).flatten() {
+            watch.missed(why);
+        }
+        Ok(recording)
     }
     #[cfg(not(target_os = "linux"))]
     {

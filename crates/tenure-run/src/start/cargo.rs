@@ -2,11 +2,13 @@
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 
 use tenure_types::Error;
 
+use super::flags;
 use super::install::Installed;
+use super::rustc::Rustc;
 
 /// The words of a call of cargo.
 #[derive(Debug, PartialEq)]
@@ -72,36 +74,31 @@ fn instrumented(
     build_std: bool,
     installed: &Installed,
 ) -> Result<(Command, String), Error> {
-    let compiler = Compiler::of(call, installed)?;
+    let rustc = Rustc::new(call.toolchain)?;
+    check_target(call, &rustc.host)?;
+    let flags = flags::of(&rustc, installed)?;
     let mut command = Command::new(call.cargo);
-    command.args(call.toolchain);
+    command.args(call.toolchain).args(call.rest).env("RUSTC_BOOTSTRAP", "1");
+    // All by the environment: commands that are programs of their own, such as `cargo nextest`, call cargo again.
     if build_std {
-        check_source(call)?;
+        rustc.check_source()?;
         // With both ways to panic: the profile chooses.
-        command.arg("-Zbuild-std=std,panic_abort");
+        command.env("CARGO_UNSTABLE_BUILD_STD", "std panic_abort");
     }
-    for (flags, encoded, plain) in [
-        ("rustflags", "CARGO_ENCODED_RUSTFLAGS", "RUSTFLAGS"),
-        ("rustdocflags", "CARGO_ENCODED_RUSTDOCFLAGS", "RUSTDOCFLAGS"),
-    ] {
-        match appended(std::env::var_os(encoded), std::env::var_os(plain), &compiler.flags) {
-            Some(all) => {
-                command.env(encoded, all);
-            }
-            // Cargo joins arrays, so this is behind what its configuration files have.
-            None => {
-                let table = match compiler.configured_by_target && flags == "rustflags" {
-                    true => format!("target.{}", compiler.host),
-                    false => "build".to_owned(),
-                };
-                command.arg("--config").arg(format!("{table}.{flags}={}", array(&compiler.flags)?));
-            }
-        }
+    let by_target = configured_by_target(call, &rustc.host);
+    for flags_of in ["RUSTFLAGS", "RUSTDOCFLAGS"] {
+        let (name, value) =
+            variable(flags_of, by_target.as_deref(), &flags, |name| std::env::var_os(name))?;
+        command.env(name, value);
     }
-    command.args(call.rest).env("RUSTC_BOOTSTRAP", "1");
     // With a target, even if it is the host, build scripts and procedural macros do not get the flags.
     if call.option("--target").is_none() {
-        command.env("CARGO_BUILD_TARGET", &compiler.host);
+        command.env("CARGO_BUILD_TARGET", &rustc.host);
+    }
+    // It would inline the allocator's functions, whose calls are recorded.
+    for profile in ["release".into(), "bench".into()].into_iter().chain(call.option("--profile")) {
+        let profile = profile.to_string_lossy().to_uppercase().replace('-', "_");
+        command.env(format!("CARGO_PROFILE_{profile}_LTO"), "false");
     }
     let folder = match call.option("--target-dir") {
         Some(folder) => PathBuf::from(folder),
@@ -114,6 +111,53 @@ fn instrumented(
         if build_std { "too" } else { "not" }
     );
     Ok((command, about))
+}
+
+/// Refuses targets that the runtime is not for, in one line: rustc's own words are of other things.
+fn check_target(call: &Call<'_>, host: &str) -> Result<(), Error> {
+    if host.contains("musl") {
+        return Err(Error::new(format!(
+            "programs for musl cannot be recorded, and this rustc is for {host}: use a toolchain for glibc"
+        )));
+    }
+    match call.option("--target") {
+        Some(target) if target != *host => Err(Error::new(format!(
+            "programs for {} cannot be recorded: leave out --target, or name {host}",
+            target.display()
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// The environment variable that gives cargo our flags behind those of the user, and its value. `by_target` is the variable of
+/// the target, if the user has flags for that: then cargo ignores those for all.
+fn variable(
+    flags_of: &str,
+    by_target: Option<&str>,
+    ours: &[String],
+    get: impl Fn(&str) -> Option<OsString>,
+) -> Result<(String, OsString), Error> {
+    let (encoded, plain) = (format!("CARGO_ENCODED_{flags_of}"), flags_of.to_owned());
+    if let Some(all) = appended(get(&encoded), get(&plain), ours) {
+        return Ok((encoded, all));
+    }
+    // Cargo puts these behind what its configuration files have, and splits them at spaces.
+    if let Some(flag) = ours.iter().find(|flag| flag.contains(char::is_whitespace)) {
+        return Err(Error::new(format!(
+            "cargo cannot take the flag {flag:?}, because it has a space: set XDG_CACHE_HOME to a directory whose path has \
+             none"
+        )));
+    }
+    let name = match by_target {
+        Some(name) if flags_of == "RUSTFLAGS" => name.to_owned(),
+        _ => format!("CARGO_BUILD_{flags_of}"),
+    };
+    let mut value = get(&name).unwrap_or_default();
+    for flag in ours {
+        value.push(" ");
+        value.push(flag);
+    }
+    Ok((name, value))
 }
 
 /// The flags that a user has in the environment with ours behind them; `None` if there are none.
@@ -140,11 +184,6 @@ fn appended(
     Some(all)
 }
 
-/// An array of TOML. A string of JSON is one of TOML.
-fn array(flags: &[String]) -> Result<String, Error> {
-    serde_json::to_string(flags).map_err(|error| Error::new(error.to_string()))
-}
-
 /// Cargo's target directory; `None` if it does not say, as outside of a package.
 fn target(call: &Call<'_>) -> Option<PathBuf> {
     let mut command = call.ask(&["metadata", "--no-deps", "--format-version", "1"]);
@@ -156,115 +195,17 @@ fn target(call: &Call<'_>) -> Option<PathBuf> {
     Some(metadata["target_directory"].as_str()?.into())
 }
 
-/// What is to be known of rustc.
-struct Compiler {
-    host: String,
-    flags: Vec<String>,
-    /// Whether cargo's configuration has flags for a target: then it ignores those for all.
-    configured_by_target: bool,
-}
-
-impl Compiler {
-    fn of(call: &Call<'_>, installed: &Installed) -> Result<Self, Error> {
-        let version = ask_rustc(call, &["-vV"])?;
-        let text = String::from_utf8_lossy(&version.stdout);
-        let Some(host) = text.lines().find_map(|line| line.strip_prefix("host: ")) else {
-            let said = first_line(&version.stderr);
-            return Err(Error::new(format!(
-                "rustc does not name its host: {said}; see `rustc -vV`"
-            )));
-        };
-        let flags = |mismatch: bool| flags(installed, mismatch);
-        // Compilers that know of mismatching ABIs want to have std's allowed; older ones do not know the flag.
-        let mut last = String::new();
-        for flags in [flags(true), flags(false)] {
-            let folder = tempfile::tempdir()
-                .map_err(|error| Error::new(format!("cannot make a directory: {error}")))?;
-            let out = folder.path().join("probe.rmeta").display().to_string();
-            let mut words: Vec<_> = flags.iter().map(String::as_str).collect();
-            words.extend(["--crate-type=lib", "--emit=metadata", "-o", &out, "-"]);
-            let output = ask_rustc(call, &words)?;
-            if output.status.success() {
-                return Ok(Self {
-                    host: host.to_owned(),
-                    flags,
-                    configured_by_target: configured_by_target(call, host),
-                });
-            }
-            last = first_line(&output.stderr);
-        }
-        Err(Error::new(format!(
-            "this rustc cannot instrument memory accesses ({last}); use 1.85 or later"
-        )))
-    }
-}
-
-fn ask_rustc(call: &Call<'_>, words: &[&str]) -> Result<Output, Error> {
-    let named = std::env::var_os("RUSTC");
-    let rustc = named.clone().unwrap_or_else(|| "rustc".into());
-    let mut command = Command::new(&rustc);
-    // Only rustup's proxy knows toolchains, and RUSTC names another program.
-    if named.is_none() {
-        command.args(call.toolchain);
-    }
-    command.args(words).env("RUSTC_BOOTSTRAP", "1").stdin(Stdio::null()).output().map_err(|error| {
-        let rustc = rustc.display();
-        Error::new(format!("cannot run {rustc}: {error}; install Rust from https://rustup.rs"))
-    })
-}
-
-/// Refuses to compile std where its source is not installed: cargo's own message is of many lines.
-fn check_source(call: &Call<'_>) -> Result<(), Error> {
-    let output = ask_rustc(call, &["--print", "sysroot"])?;
-    let sysroot = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim());
-    if sysroot.join("lib/rustlib/src/rust/library/std").is_dir() {
-        return Ok(());
-    }
-    let toolchain =
-        call.toolchain.and_then(OsStr::to_str).map(|it| format!(" --toolchain {}", &it[1..]));
-    Err(Error::new(format!(
-        "--build-std needs std's source, which is not in {}; install it: `rustup component add rust-src{}`",
-        sysroot.display(),
-        toolchain.unwrap_or_default()
-    )))
-}
-
-fn flags(installed: &Installed, allow_mismatch: bool) -> Vec<String> {
-    let mut flags = vec!["-Zsanitizer=thread".to_owned()];
-    if allow_mismatch {
-        flags.push("-Cunsafe-allow-abi-mismatch=sanitizer".to_owned());
-    }
-    flags.extend([
-        "-Zexternal-clangrt".to_owned(),
-        // Before the C library, so that its `malloc` and `pthread_create` are found first.
-        format!("-Zpre-link-arg={}", installed.library.display()),
-        format!("-Clink-arg=-Wl,-rpath,{}", installed.folder.display()),
-        "-Cforce-frame-pointers=yes".to_owned(),
-        "-Cllvm-args=-tsan-instrument-func-entry-exit=0".to_owned(),
-        // Without it an atomic's method is a function of its own in debug builds, and all callers are one.
-        "-Zinline-mir=yes".to_owned(),
-        // Behind the flags of every profile, so it counts for all, dependencies included.
-        "-Cdebuginfo=2".to_owned(),
-        "-Cstrip=none".to_owned(),
-    ]);
-    flags
-}
-
-fn configured_by_target(call: &Call<'_>, host: &str) -> bool {
+/// The variable of flags for the target, if the user has some in the environment or in cargo's configuration.
+fn configured_by_target(call: &Call<'_>, host: &str) -> Option<String> {
     let variable = format!("CARGO_TARGET_{}_RUSTFLAGS", host.to_uppercase().replace('-', "_"));
-    if std::env::var_os(variable).is_some() {
-        return true;
-    }
-    let mut command = call.ask(&["-Zunstable-options", "config", "get", "--format", "json"]);
-    let output = command.env("RUSTC_BOOTSTRAP", "1").stderr(Stdio::null()).output();
-    let read = |output: Output| serde_json::from_slice(&output.stdout).ok();
-    let Some::<serde_json::Value>(all) = output.ok().and_then(read) else { return false };
-    let tables = all["target"].as_object();
-    tables.is_some_and(|tables| tables.values().any(|table| table.get("rustflags").is_some()))
-}
-
-fn first_line(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).lines().next().unwrap_or("it says nothing").to_owned()
+    let is_configured = || {
+        let mut command = call.ask(&["-Zunstable-options", "config", "get", "--format", "json"]);
+        let output = command.env("RUSTC_BOOTSTRAP", "1").stderr(Stdio::null()).output().ok()?;
+        let all: serde_json::Value = serde_json::from_slice(&output.stdout).ok()?;
+        let mut tables = all["target"].as_object()?.values();
+        tables.any(|table| table.get("rustflags").is_some()).then_some(())
+    };
+    (std::env::var_os(&variable).is_some() || is_configured().is_some()).then_some(variable)
 }
 
 #[cfg(test)]
@@ -313,5 +254,52 @@ mod tests {
         // As cargo: the encoded form alone counts.
         assert_eq!(of(Some("-a b"), Some("-c")).unwrap(), "-a b\u{1f}-Zours\u{1f}-Cours=a b");
         assert_eq!(of(None, Some("")).unwrap(), "-Zours\u{1f}-Cours=a b");
+    }
+
+    #[test]
+    fn flags_reach_the_cargo_that_another_command_calls() {
+        let ours = ["-Zours".to_owned(), "-Cours=a".to_owned()];
+        let of = |flags_of: &str, by_target: Option<&str>, set: &[(&str, &str)]| {
+            let get = |name: &str| {
+                set.iter().find(|(set, _)| *set == name).map(|(_, value)| value.into())
+            };
+            let (name, value) = variable(flags_of, by_target, &ours, get).unwrap();
+            (name, value.into_string().unwrap())
+        };
+        let named = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let name = "CARGO_TARGET_A_B_RUSTFLAGS";
+        let target = Some(name);
+        assert_eq!(of("RUSTFLAGS", None, &[]), named("CARGO_BUILD_RUSTFLAGS", " -Zours -Cours=a"));
+        assert_eq!(
+            of("RUSTFLAGS", None, &[("CARGO_BUILD_RUSTFLAGS", "-a -b")]),
+            named("CARGO_BUILD_RUSTFLAGS", "-a -b -Zours -Cours=a")
+        );
+        assert_eq!(of("RUSTFLAGS", target, &[(name, "-a")]), named(name, "-a -Zours -Cours=a"));
+        assert_eq!(
+            of("RUSTDOCFLAGS", target, &[]),
+            named("CARGO_BUILD_RUSTDOCFLAGS", " -Zours -Cours=a")
+        );
+        assert_eq!(
+            of("RUSTFLAGS", target, &[("RUSTFLAGS", "-a")]),
+            named("CARGO_ENCODED_RUSTFLAGS", "-a\u{1f}-Zours\u{1f}-Cours=a")
+        );
+        let spaced = variable("RUSTFLAGS", None, &["-L/a b".to_owned()], |_| None);
+        assert!(spaced.unwrap_err().to_string().contains("has a space"));
+    }
+
+    #[test]
+    fn a_target_without_a_runtime_is_refused_in_a_line() {
+        let check = |text: &str, host| check_target(&Call::parse(&words(text)).unwrap(), host);
+        let gnu = "x86_64-unknown-linux-gnu";
+        for text in ["cargo run", "cargo run --target x86_64-unknown-linux-gnu"] {
+            check(text, gnu).unwrap();
+        }
+        let error = check("cargo run --target=x86_64-unknown-linux-musl", gnu).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "programs for x86_64-unknown-linux-musl cannot be recorded: leave out --target, or name \
+             x86_64-unknown-linux-gnu"
+        );
+        assert!(check("cargo run", "x86_64-unknown-linux-musl").is_err());
     }
 }

@@ -9,6 +9,17 @@ use tenure_types::Error;
 
 use super::install::Installed;
 
+/// The file in the directory of records that says that a stand-in was called.
+const CALLED: &str = "compiled";
+
+/// Variables in which CMake finds what it is to call compilers through, if the build does not say it itself.
+const LAUNCHERS: [&str; 4] = [
+    "CMAKE_C_COMPILER_LAUNCHER",
+    "CMAKE_CXX_COMPILER_LAUNCHER",
+    "CMAKE_C_LINKER_LAUNCHER",
+    "CMAKE_CXX_LINKER_LAUNCHER",
+];
+
 /// The build with the stand-ins, and what it does in a line.
 pub(crate) fn prepare(
     words: &[OsString],
@@ -16,24 +27,25 @@ pub(crate) fn prepare(
 ) -> Result<(Command, String), Error> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
-    // A compiler that the user names by its path: its directory comes first, so that the stand-in calls it.
-    let named = ["CC", "CXX"].map(|variable| (variable, std::env::var_os(variable)));
-    let named =
-        named.map(|(variable, value)| (variable, value.and_then(|value| compiler_of(&value))));
-    for (_, compiler) in &named {
-        folders.splice(0..0, compiler.as_ref().and_then(|path| path.parent().map(Path::to_owned)));
-    }
+    let variables = ["CC", "CXX"].map(|name| (name, std::env::var_os(name).unwrap_or_default()));
+    // Compilers that the user names by their paths: their directories come first, so that the stand-ins call them.
+    let named = words.iter().chain(variables.iter().map(|(_, value)| value)).filter_map(named_by);
+    folders.splice(0..0, named.filter_map(|name| name.compiler.parent().map(Path::to_owned)));
     let names = found(&folders);
     if names.is_empty() {
         return Err(Error::new("no compiler of C or C++ is on PATH; install gcc or clang"));
     }
     let stand_ins = installed.compilers(&names)?;
-    let mut command = Command::new(&words[0]);
-    command.args(&words[1..]);
-    for (variable, compiler) in &named {
-        if let Some(name) = compiler.as_ref().and_then(|path| path.file_name()) {
-            command.env(variable, stand_ins.join(name));
+    let mut all = words.iter().map(|word| replaced(word, &stand_ins));
+    let mut command = Command::new(all.next().unwrap_or_default());
+    command.args(all);
+    for (variable, value) in &variables {
+        if named_by(value).is_some() {
+            command.env(variable, replaced(value, &stand_ins));
         }
+    }
+    for launcher in LAUNCHERS.iter().filter(|name| std::env::var_os(name).is_none()) {
+        command.env(launcher, stand_ins.join(super::install::LAUNCHER));
     }
     folders.insert(0, stand_ins.clone());
     let path = std::env::join_paths(folders)
@@ -47,11 +59,47 @@ pub(crate) fn prepare(
     Ok((command, about))
 }
 
-/// The compiler that a variable such as `CC` names by its path; options may follow, and are dropped.
-fn compiler_of(value: &std::ffi::OsStr) -> Option<PathBuf> {
-    let path = PathBuf::from(value.to_str()?.split_whitespace().next()?);
-    let name = path.file_name()?.to_str()?;
-    (path.is_absolute() && is_compiler(name)).then_some(path)
+/// Why a build has instrumented nothing, if it called no stand-in.
+pub(crate) fn missed(records: &Path) -> Option<&'static str> {
+    (!records.join(CALLED).exists()).then_some(
+        "nothing was instrumented: the build was up to date, or calls compilers by their paths, as one that CMake has \
+         configured before; clean it, or configure a new directory: `tenure run --cc -- cmake -B DIRECTORY`",
+    )
+}
+
+/// A compiler in a word: what is before it, its path, and what is behind it.
+#[derive(Debug, PartialEq)]
+struct Named {
+    before: String,
+    compiler: PathBuf,
+    behind: String,
+}
+
+/// The compiler that a word names by its path: alone, with options behind it, or as the value of a variable.
+fn named_by(word: &OsString) -> Option<Named> {
+    let word = word.to_str()?;
+    let at = word.find('/')?;
+    let before = &word[..at];
+    let value = &word[at..];
+    let end = value.find(char::is_whitespace).unwrap_or(value.len());
+    let compiler = PathBuf::from(&value[..end]);
+    let is_whole =
+        before.is_empty() || before.ends_with('=') && !before.contains(char::is_whitespace);
+    (is_whole && is_compiler(compiler.file_name()?.to_str()?)).then(|| Named {
+        before: before.to_owned(),
+        compiler,
+        behind: value[end..].to_owned(),
+    })
+}
+
+/// The word with the stand-in of the compiler that it names.
+fn replaced(word: &OsString, stand_ins: &Path) -> OsString {
+    let Some(named) = named_by(word) else { return word.clone() };
+    let Some(name) = named.compiler.file_name() else { return word.clone() };
+    let mut all = OsString::from(named.before);
+    all.push(stand_ins.join(name));
+    all.push(named.behind);
+    all
 }
 
 /// The compilers of C and C++ in these directories.
@@ -104,11 +152,28 @@ mod tests {
     }
 
     #[test]
-    fn a_variable_names_a_compiler_by_its_path() {
-        let of = |value: &str| compiler_of(value.as_ref());
-        assert_eq!(of("/opt/gcc/bin/gcc-13 -m64"), Some("/opt/gcc/bin/gcc-13".into()));
-        assert_eq!(of("gcc"), None, "found on PATH");
-        assert_eq!(of("/usr/bin/ccache gcc"), None, "a cache calls what is on PATH");
-        assert_eq!(of(""), None);
+    fn a_compiler_that_is_named_by_its_path_is_replaced() {
+        for (word, with) in [
+            ("/opt/gcc/bin/gcc-13 -m64", "/cc/gcc-13 -m64"),
+            ("CC=/usr/bin/gcc", "CC=/cc/gcc"),
+            ("-DCMAKE_CXX_COMPILER=/usr/bin/clang++-14", "-DCMAKE_CXX_COMPILER=/cc/clang++-14"),
+            // These are found on PATH.
+            ("gcc", "gcc"),
+            ("CC=gcc", "CC=gcc"),
+            ("/usr/bin/ccache gcc", "/usr/bin/ccache gcc"),
+            ("./gcc", "./gcc"),
+            ("--sysroot=/opt/gcc/lib", "--sysroot=/opt/gcc/lib"),
+            ("", ""),
+        ] {
+            assert_eq!(replaced(&word.into(), Path::new("/cc")), OsString::from(with), "{word}");
+        }
+    }
+
+    #[test]
+    fn a_build_that_calls_no_stand_in_is_told_so() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(missed(folder.path()).unwrap().contains("by their paths"));
+        std::fs::write(folder.path().join(CALLED), "").unwrap();
+        assert_eq!(missed(folder.path()), None);
     }
 }

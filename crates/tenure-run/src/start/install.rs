@@ -20,6 +20,9 @@ pub(crate) struct Installed {
     pub(crate) library: PathBuf,
 }
 
+/// A stand-in for every compiler, which its first argument names.
+pub(crate) const LAUNCHER: &str = "launch";
+
 impl Installed {
     /// Writes the runtime into the cache directory unless it is there.
     pub(crate) fn new(runtime: &[u8], cache: Option<&Path>) -> Result<Self, Error> {
@@ -47,6 +50,31 @@ impl Installed {
         Ok(Self { folder, library })
     }
 
+    /// A library that Rust programs are linked with, made by `make` if there is none of this key.
+    pub(crate) fn library_of(
+        &self,
+        key: &impl Hash,
+        make: impl FnOnce(&Path) -> Result<(), Error>,
+    ) -> Result<PathBuf, Error> {
+        let mut hasher = DefaultHasher::new();
+        key.hash(&mut hasher);
+        let library = self.folder.join(format!("liballocations-{:016x}.rlib", hasher.finish()));
+        if !library.exists() {
+            let made = tempfile::tempdir_in(&self.folder).map_err(|error| self.failed(&error))?;
+            let path = made.path().join("liballocations.rlib");
+            make(&path)?;
+            fs::rename(path, &library).map_err(|error| self.failed(&error))?;
+        }
+        Ok(library)
+    }
+
+    fn failed(&self, error: &io::Error) -> Error {
+        Error::new(format!(
+            "cannot write to {}: {error}; set XDG_CACHE_HOME to another directory",
+            self.folder.display()
+        ))
+    }
+
     /// A directory with stand-ins for these compilers, to be put before all others on `PATH`.
     pub(crate) fn compilers(&self, names: &[String]) -> Result<PathBuf, Error> {
         let folder = self.folder.join("cc");
@@ -56,14 +84,10 @@ impl Installed {
                 .replace("@HERE@", &quoted(&folder))
                 .replace("@LIBRARY@", &quoted(&self.folder));
             lay(&folder.join(".compiler"), script.as_bytes())?;
-            names.iter().try_for_each(|name| link(Path::new(".compiler"), &folder.join(name)))
+            let mut names = names.iter().map(String::as_str).chain([LAUNCHER]);
+            names.try_for_each(|name| link(Path::new(".compiler"), &folder.join(name)))
         };
-        lay_all().map_err(|error: io::Error| {
-            Error::new(format!(
-                "cannot write {}: {error}; set XDG_CACHE_HOME to another directory",
-                folder.display()
-            ))
-        })?;
+        lay_all().map_err(|error: io::Error| self.failed(&error))?;
         Ok(folder)
     }
 }

@@ -1,9 +1,12 @@
 //! How a program is built and started, so that its memory accesses call the runtime.
 
+mod allocations;
 mod cargo;
 mod compilers;
+mod flags;
 mod install;
 mod program;
+mod rustc;
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -12,8 +15,11 @@ use std::process::Command;
 use tenure_types::Error;
 
 use install::Installed;
+use program::Kind;
 
 use crate::Request;
+
+pub(crate) use compilers::missed;
 
 /// The command to run, and what it does in a line.
 pub(crate) fn prepare(request: &Request, records: &Path) -> Result<(Command, String), Error> {
@@ -29,6 +35,8 @@ pub(crate) fn prepare(request: &Request, records: &Path) -> Result<(Command, Str
         ));
     }
     let installed = Installed::new(runtime, request.cache.as_deref())?;
+    // Before an allocator that the user preloads, whose `malloc` would be the only one.
+    let mut preloads = std::env::var_os("LD_PRELOAD").is_some_and(|all| !all.is_empty());
     let (mut command, about) = match cargo::prepare(words, request.build_std, &installed) {
         Some(prepared) => prepared?,
         None if request.build_std => {
@@ -41,33 +49,40 @@ pub(crate) fn prepare(request: &Request, records: &Path) -> Result<(Command, Str
             compilers::prepare(words, &installed)?
         }
         None => {
-            program::check(&words[0])?;
+            let kind = program::check(&words[0])?;
+            preloads |= kind != Kind::Instrumented;
             let mut command = Command::new(&words[0]);
             command.args(&words[1..]);
-            (
-                command,
-                format!(
-                    "recording which cache lines the threads of {} contend for",
-                    words[0].display()
+            let name = words[0].display();
+            let about = match kind {
+                Kind::Host => format!(
+                    "recording which cache lines threads contend for in the instrumented libraries that {name} loads; its own \
+                     code is not seen"
                 ),
-            )
+                _ => format!("recording which cache lines the threads of {name} contend for"),
+            };
+            (command, about)
         }
     };
+    if preloads {
+        command.env("LD_PRELOAD", before(&installed.library, "LD_PRELOAD"));
+    }
     command
         .env("TENURE_PROBE_DIR", records)
         // For programs that were linked with the sanitizer's own library, which has the same name.
-        .env("LD_LIBRARY_PATH", library_path(&installed));
+        .env("LD_LIBRARY_PATH", before(&installed.folder, "LD_LIBRARY_PATH"));
     if let Some(bytes) = request.memory {
         command.env("TENURE_PROBE_MEMORY", bytes.to_string());
     }
     Ok((command, about))
 }
 
-fn library_path(installed: &Installed) -> OsString {
-    let mut path = installed.folder.clone().into_os_string();
-    if let Some(before) = std::env::var_os("LD_LIBRARY_PATH").filter(|before| !before.is_empty()) {
-        path.push(":");
-        path.push(before);
+/// The value of a variable that lists paths, with this one first.
+fn before(path: &Path, variable: &str) -> OsString {
+    let mut all = path.as_os_str().to_owned();
+    if let Some(others) = std::env::var_os(variable).filter(|others| !others.is_empty()) {
+        all.push(":");
+        all.push(others);
     }
-    path
+    all
 }

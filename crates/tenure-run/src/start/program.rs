@@ -5,51 +5,87 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use object::Object;
+use object::{Object, ObjectSymbol};
 use rustix::fs::{Access, access};
 use tenure_types::Error;
 
 use crate::instrumented::Instrumentation;
 
-/// Refuses a program that would show nothing. One that `PATH` has, such as `make`, `timeout` or `sh`, may start an
-/// instrumented one, and so may a script.
-pub(crate) fn check(word: &OsStr) -> Result<(), Error> {
+/// What a program is to a recording.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Kind {
+    /// It is instrumented, or a library that it is linked with.
+    Instrumented,
+    /// It is not, but loads libraries, some of which may be: an interpreter, a server with modules.
+    Host,
+    /// It may start others: a script, or a program that `PATH` has, such as `make`, `timeout` or `sh`.
+    Starter,
+}
+
+/// Refuses a program that would show nothing.
+pub(crate) fn check(word: &OsStr) -> Result<Kind, Error> {
     let path = find(word)?;
-    if is_bare(word) {
-        return Ok(());
-    }
     let name = path.display();
     match Instrumentation::of(&path) {
-        // What is no object file is a script, or the system says what is wrong with it.
-        None | Some(Instrumentation::Open) => Ok(()),
+        Some(Instrumentation::Open) => Ok(Kind::Instrumented),
+        // The system says what is wrong with it, if it is no script.
+        None => Ok(Kind::Starter),
+        Some(_) if is_bare(word) => Ok(Kind::Starter),
         Some(Instrumentation::Closed) => Err(Error::new(format!(
             "{name} has ThreadSanitizer's own runtime linked into it; build it with `tenure run --cc -- make` or \
              `tenure run -- cargo build`"
         ))),
-        Some(Instrumentation::None) if has_instrumented_libraries(&path) => Ok(()),
-        Some(Instrumentation::None) => Err(Error::new(format!(
-            "{name} is not instrumented; build it with -fsanitize=thread, with `tenure run --cc -- make` or with \
-             `tenure run -- cargo build`"
-        ))),
+        Some(Instrumentation::None) => {
+            let Some(libraries) = libraries(&path) else {
+                return Err(Error::new(format!(
+                    "{name} is not instrumented, and it is linked statically, so the runtime cannot be loaded into it; build it \
+                     without -static by `tenure run --cc -- make` or `tenure run -- cargo build`"
+                )));
+            };
+            let is_instrumented = |path| Instrumentation::of(path) == Some(Instrumentation::Open);
+            if libraries.iter().any(|library| is_instrumented(library)) {
+                return Ok(Kind::Instrumented);
+            }
+            let mut all = std::iter::once(&path).chain(&libraries);
+            match all.any(|file| loads_libraries(file)) {
+                true => Ok(Kind::Host),
+                false => Err(Error::new(format!(
+                    "{name} is not instrumented; build it with -fsanitize=thread, with `tenure run --cc -- make` or with \
+                     `tenure run -- cargo build`"
+                ))),
+            }
+        }
     }
 }
 
-/// Whether a library that the program is linked with is instrumented. The loader lists them, as for `ldd`.
-fn has_instrumented_libraries(program: &Path) -> bool {
-    let list = || {
-        let cache = object::ReadCache::new(File::open(program).ok()?);
-        // Without a loader the program itself would run.
-        object::File::parse(&cache).ok()?.section_by_name(".interp")?;
-        let program = program.canonicalize().ok()?;
-        Command::new(program).env("LD_TRACE_LOADED_OBJECTS", "1").stdin(Stdio::null()).output().ok()
-    };
-    let Some(list) = list() else { return false };
-    String::from_utf8_lossy(&list.stdout)
+/// The libraries that a program is linked with, as the loader lists them for `ldd`; `None` for one that is linked statically.
+fn libraries(program: &Path) -> Option<Vec<PathBuf>> {
+    let cache = object::ReadCache::new(File::open(program).ok()?);
+    // Without a loader the program itself would run.
+    object::File::parse(&cache).ok()?.section_by_name(".interp")?;
+    let program = program.canonicalize().ok()?;
+    let list =
+        Command::new(program).env("LD_TRACE_LOADED_OBJECTS", "1").stdin(Stdio::null()).output();
+    let Ok(list) = list else { return Some(Vec::new()) };
+    let libraries = String::from_utf8_lossy(&list.stdout)
         .lines()
         // `libz.so.1 => /lib/libz.so.1 (0x7f...)`, or without the arrow for what is named by its path.
         .filter_map(|line| line.rsplit_once(" (").map(|(names, _)| names))
         .filter_map(|names| names.rsplit(" => ").next())
-        .any(|path| Instrumentation::of(Path::new(path.trim())) == Some(Instrumentation::Open))
+        .map(|path| PathBuf::from(path.trim()))
+        .collect();
+    Some(libraries)
+}
+
+/// Whether a program or library loads libraries by `dlopen`.
+fn loads_libraries(path: &Path) -> bool {
+    let loads = || {
+        let cache = object::ReadCache::new(File::open(path).ok()?);
+        let file = object::File::parse(&cache).ok()?;
+        let mut symbols = file.dynamic_symbols().filter(ObjectSymbol::is_undefined);
+        Some(symbols.any(|it| matches!(it.name_bytes(), Ok(b"dlopen" | b"dlmopen"))))
+    };
+    loads().unwrap_or(false)
 }
 
 fn is_bare(word: &OsStr) -> bool {
@@ -82,24 +118,45 @@ mod tests {
     }
 
     #[test]
-    fn a_program_by_its_path_has_to_be_instrumented() {
-        let this = std::env::current_exe().unwrap();
-        if cfg!(not(sanitized)) {
-            assert!(refusal(this).contains("is not instrumented; build it with"));
+    fn a_program_by_its_path_has_to_be_instrumented_or_to_load_what_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let built = |name: &str, body: &str, options: &[&str]| {
+            let (source, program) = (folder.path().join("main.c"), folder.path().join(name));
+            std::fs::write(&source, format!("#include <dlfcn.h>\nint main(void) {{ {body} }}"))
+                .unwrap();
+            let mut compiler = Command::new("cc");
+            assert!(
+                compiler
+                    .arg(source)
+                    .arg("-o")
+                    .arg(&program)
+                    .args(options)
+                    .status()
+                    .unwrap()
+                    .success()
+            );
+            program
+        };
+        let plain = built("plain", "return 0;", &[]);
+        assert!(refusal(plain).contains("is not instrumented; build it with"));
+        for option in ["-static", "-static-pie"] {
+            assert!(refusal(built("static", "return 0;", &[option])).contains("without -static"));
         }
+        let host = built("host", "return dlopen(\"x\", RTLD_NOW) != 0;", &[]);
+        assert_eq!(check(host.as_os_str()).unwrap(), Kind::Host);
         assert!(refusal("./no-such").contains("no such program"));
         assert!(refusal("no-such-program").contains("no such program"));
     }
 
     #[test]
     fn programs_that_start_others_are_let_through() {
-        assert!(check("sh".as_ref()).is_ok());
+        assert_eq!(check("sh".as_ref()).unwrap(), Kind::Starter);
         let folder = tempfile::tempdir().unwrap();
         let script = folder.path().join("script");
         std::fs::write(&script, "#!/bin/sh\n").unwrap();
         assert!(refusal(&script).contains("no such program"), "it may not be executed");
         std::fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755))
             .unwrap();
-        assert!(check(script.as_os_str()).is_ok());
+        assert_eq!(check(script.as_os_str()).unwrap(), Kind::Starter);
     }
 }
