@@ -7,7 +7,7 @@
 static void (*bump)(int);
 
 static void *work(void *which) {
-    for (long i = 0; i < 200000; i++)
+    for (long i = 0; i < 2000000; i++)
         bump(which != 0);
     return 0;
 }
