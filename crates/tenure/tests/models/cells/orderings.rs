@@ -13,7 +13,6 @@ use crate::memory::{Loom, PointersInOrder};
 use crate::needed::{Needed, Room, fails_without, needed, tests_of};
 use crate::stage::Failure::{self, Claim, MemoryRace, ValueRace};
 use crate::weakening::{File, file};
-use tenure::memory::Ordering;
 
 const TABLE: File = file!("src/cells/table.rs");
 const REFERENCE: File = file!("src/cells/reference.rs");
