@@ -55,6 +55,13 @@ impl Contended {
         order::is_ordered(&self.words, has_no_races, &locks)
     }
 
+    /// Learns where the elements of the array begin that the words lie in, and how many bytes each has.
+    pub fn name_elements(&mut self, process: &Process, start: i64, stride: u64) {
+        let size = process.lines[self.lines[0]].allocation.as_ref().map(|it| it.size);
+        let named = Elements { start, stride, count: 0, size, owned: false };
+        self.elements = words::named(&self.words, named, self.elements).or(self.elements);
+    }
+
     /// Learns what words are by their places in [`words`](Self::words), and judges again what is wrong.
     pub fn name(&mut self, process: &Process, meaning: impl Fn(usize) -> Meaning) {
         for (at, word) in self.words.iter_mut().enumerate() {

@@ -144,6 +144,29 @@ pub(super) fn elements(words: &[Word], size: Option<u64>) -> Option<Elements> {
     Some(Elements { stride, count, owned, ..unknown })
 }
 
+/// The elements of an array whose type is known, in place of those that the words seem to be; `None` if the words
+/// are no such elements.
+pub(super) fn named(words: &[Word], named: Elements, seen: Option<Elements>) -> Option<Elements> {
+    let inside: Vec<_> =
+        words.iter().filter_map(|word| Some((word, named.offset(word)?.cast_unsigned()))).collect();
+    // Memory that is divided by hand is an array of bytes.
+    if inside.iter().any(|(word, offset)| offset + word.size > named.stride) {
+        return None;
+    }
+    let places: BTreeSet<_> = inside.iter().map(|(word, offset)| (offset, word.size)).collect();
+    let index = |word: &Word| (word.offset - named.start).div_euclid(named.stride.cast_signed());
+    let count = inside.iter().map(|(word, _)| index(word)).collect::<BTreeSet<_>>().len() as u64;
+    let (is_array, owned) = match seen {
+        Some(seen) => {
+            let (one, other) = (seen.stride, named.stride);
+            (one.is_multiple_of(other) || other.is_multiple_of(one), seen.owned)
+        }
+        // A few words with names of their own say more than a place in any element.
+        None => (words.len() > FEW && places.len() * 3 <= words.len() * 2, false),
+    };
+    (is_array && count > 1).then_some(Elements { count, owned, ..named })
+}
+
 /// The words of one element, and behind them those of other objects.
 pub(super) fn folded(words: &[Word], elements: Elements) -> Vec<Word> {
     let mut folded: BTreeMap<(i64, u64), Word> = BTreeMap::new();

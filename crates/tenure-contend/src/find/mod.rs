@@ -67,6 +67,9 @@ pub fn report(
                 continue;
             }
             let named = Named::new(&contended, &process.lines[contended.lines[0]], names);
+            if let Some((start, stride)) = named.known_elements() {
+                contended.name_elements(process, start, stride);
+            }
             let words = contended.words.clone();
             contended.name(process, |at| named.meaning(at, &words[at], names));
             let (mut finding, recorded) = finding(process, &contended, &named, names, &groups[at]);

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::rc::Rc;
 
 use tenure_find::Code;
-use tenure_types::code::{Access, Frame, Object, Pointed, Program};
+use tenure_types::code::{Access, Block, Frame, Object, Pointed, Program};
 
 use crate::record::{Function, Module, Process};
 
@@ -194,8 +194,7 @@ impl<'a> Names<'a> {
     pub(super) fn allocation(
         &self,
         accesses: &[(u64, u64, u8)],
-        size: u64,
-        stack: &[u64],
+        block: &Block<'_>,
     ) -> Option<(Rc<Program>, Object)> {
         // The module with the most of the accesses is asked; its types are those that its code uses.
         let mut counts: HashMap<&str, (usize, u64)> = HashMap::new();
@@ -215,8 +214,8 @@ impl<'a> Names<'a> {
             .iter()
             .filter_map(|&(code, offset, size)| Some(Access { code: inside(code)?, offset, size }))
             .collect();
-        let stack: Vec<_> = stack.iter().filter_map(|address| inside(*address)).collect();
-        let object = program.allocation(&accesses, size, &stack)?;
+        let stack: Vec<_> = block.stack.iter().filter_map(|address| inside(*address)).collect();
+        let object = program.allocation(&accesses, &Block { stack: &stack, ..*block })?;
         Some((program, object))
     }
 }

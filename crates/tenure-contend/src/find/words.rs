@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use tenure_find::{Code, Operation, Role, Use, Word};
 use tenure_probe::segment::Access;
-use tenure_types::code::{Object, Place, Program};
+use tenure_types::code::{Block, Object, Place, Program};
 
 use super::names::Names;
 use super::value::Known;
@@ -19,21 +19,27 @@ pub(super) struct Named {
     places: Vec<Option<(Object, Place)>>,
     /// Of a variable: its address in the process.
     pub(super) start: Option<u64>,
+    /// Of an array: where its first element lies, as [`contend::Word::offset`], and the bytes from one to the next.
+    array: Option<(i64, u64)>,
 }
 
 impl Named {
     pub(super) fn new(contended: &Contended, worst: &Line, names: &Names<'_>) -> Self {
         let Some(allocation) = &worst.allocation else {
-            let mut start = None;
+            let (mut start, mut array) = (None, None);
             let variable = |word: &contend::Word| {
                 let (program, object, inside) = names.variable(word.offset.cast_unsigned())?;
                 let offset = inside.checked_sub(object.address)?;
                 start = start.or(Some(word.offset.cast_unsigned().wrapping_sub(offset)));
                 let place = program.member(&object, offset, word.size);
+                array = array.or_else(|| {
+                    let (first, stride) = program.elements(&object)?;
+                    Some((start?.checked_add(first)?.cast_signed(), stride))
+                });
                 Some((object, place))
             };
             let places = contended.words.iter().map(variable).collect();
-            return Self { places, start };
+            return Self { places, start, array };
         };
         let inside = |word: &contend::Word| {
             u64::try_from(word.offset).ok().filter(|offset| *offset < allocation.size)
@@ -50,7 +56,12 @@ impl Named {
         let found: Option<(Rc<Program>, Object)> = match names.known.get(&worst.address) {
             Some(known) => Some(known.clone()),
             None => {
-                let found = names.allocation(&accesses, allocation.size, &allocation.stack);
+                let block = Block {
+                    size: allocation.size,
+                    stack: &allocation.stack,
+                    stride: contended.elements.map(|elements| elements.stride),
+                };
+                let found = names.allocation(&accesses, &block);
                 // What only fits a block does not name it; a pointer to a count with a value of just that size does.
                 let is_count = |object: &Object| {
                     ["Arc<", "Rc<"].iter().any(|start| object.type_name.starts_with(start))
@@ -68,10 +79,13 @@ impl Named {
             !is_lock_of_c(word)
                 || place.is_none_or(|place| holds_lock_of_c(&place.path, &place.type_name))
         });
+        let mut array = found.as_ref().and_then(|(program, object)| program.elements(object));
         if !are_locks {
             places.fill(None);
+            array = None;
         }
-        Self { places, start: None }
+        let array = array.map(|(start, stride)| (start.cast_signed(), stride));
+        Self { places, start: None, array }
     }
 
     fn objects(&self) -> impl Iterator<Item = &Object> {
@@ -93,6 +107,12 @@ impl Named {
 
     pub(super) fn size(&self) -> Option<u64> {
         self.objects().next().map(|object| object.size)
+    }
+
+    /// Of an array whose type is known: where its first element lies, as [`contend::Word::offset`], and the bytes from one
+    /// to the next.
+    pub(super) fn known_elements(&self) -> Option<(i64, u64)> {
+        self.array.filter(|_| !self.is_of_several_variables())
     }
 
     pub(super) fn is_of_several_variables(&self) -> bool {

@@ -80,6 +80,11 @@ impl<'t> Layouts<'t> {
         Self { types, size, around }
     }
 
+    /// Whether the allocation can have a value of a type.
+    pub(super) fn has_room(&self, ty: TypeId) -> bool {
+        self.types.model[ty].size <= self.size
+    }
+
     /// The ways in which the allocation can be of a type, with how much each says. `near`: the allocating code
     /// hinted at it.
     pub(super) fn of(&self, ty: TypeId, hint: Hint, near: bool) -> Vec<(Layout, u64)> {

@@ -51,6 +51,24 @@ pub(super) fn tail(model: &Model, ty: TypeId) -> Option<(&Member, TypeId)> {
     (model[element].size > 0).then_some((last, element))
 }
 
+/// Where the elements of an array begin, and their type, if that is all that a type has.
+pub(super) fn array(model: &Model, ty: TypeId) -> Option<(u64, TypeId)> {
+    let (mut ty, mut start) = (model.resolved(ty), 0);
+    // As deep as types nest, which the model bounds.
+    loop {
+        match &model[ty].kind {
+            Kind::Array { element, .. } => return Some((start, *element)),
+            Kind::Composite { shape: Shape::Struct, members } => {
+                let mut members = members.iter().filter(|one| model.bytes_of(one) > 0);
+                let only = members.next().filter(|_| members.next().is_none())?;
+                start += only.offset;
+                ty = model.resolved(only.ty);
+            }
+            _ => return None,
+        }
+    }
+}
+
 enum Step<'m> {
     Member(&'m str),
     Element(u64),

@@ -40,7 +40,7 @@ use self::result::{Fate, Text};
 use self::types::Types;
 use self::units::{Reader, Units};
 use crate::Error;
-use crate::model::{Declared, Kind};
+use crate::model::{Declared, Kind, TypeId};
 
 /// One module of a process, and what its file says of it.
 ///
@@ -104,6 +104,17 @@ pub enum Evidence {
     Size,
     /// There is a symbol, and no type.
     Symbol,
+}
+
+/// An allocation whose type is asked for.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Block<'a> {
+    /// Its bytes.
+    pub size: u64,
+    /// The return addresses of the call that made it, the innermost first.
+    pub stack: &'a [u64],
+    /// Bytes from one element to the next, if accesses show that it is an array. No element type contradicts it.
+    pub stride: Option<u64>,
 }
 
 /// An access to an allocation.
@@ -249,13 +260,22 @@ impl Program {
         })
     }
 
-    /// The type of an allocation of `size` bytes, by what accesses it and the return addresses of the call that made
-    /// it, the innermost first. Addresses of other modules find nothing: leave them out, or ask those as well.
+    /// The type of an allocation, by what accesses it and the call that made it. Addresses of other modules find nothing:
+    /// leave them out, or ask those as well.
     #[must_use]
-    pub fn allocation(&self, accesses: &[Access], size: u64, stack: &[u64]) -> Option<Object> {
+    pub fn allocation(&self, accesses: &[Access], block: &Block<'_>) -> Option<Object> {
         let types = self.types()?;
-        let (layout, evidence) = typed::find(&self.reader(), types, accesses, size, stack)?;
-        Some(self.object_of(types, layout, size, evidence))
+        let mut pointed = Vec::new();
+        let mut asked = Vec::new();
+        for access in accesses {
+            if asked.len() < typed::MOST_CODE && !asked.contains(&access.code) {
+                asked.push(access.code);
+                let (found, _) = self.accessed(types, access.code).unwrap_or_default();
+                pointed.extend(found.into_iter().map(|(ty, offset)| (access.offset, ty, offset)));
+            }
+        }
+        let (layout, evidence) = typed::find(&self.reader(), types, accesses, &pointed, block)?;
+        Some(self.object_of(types, layout, block.size, evidence))
     }
 
     /// What the instruction that ends at an address accesses, by the variables that its base register came from: of
@@ -263,17 +283,22 @@ impl Program {
     /// what has several members is found, and on x86-64 alone.
     #[must_use]
     pub fn pointed(&self, end: u64) -> Vec<Pointed> {
-        self.try_pointed(end).unwrap_or_default()
+        let Some(types) = self.types() else { return Vec::new() };
+        let (accessed, is_argument) = self.accessed(types, end).unwrap_or_default();
+        let object =
+            |ty| self.object_of(types, Layout::whole(ty), types.model[ty].size, Evidence::Access);
+        let pointed = |(ty, offset)| Pointed { object: object(ty), offset, is_argument };
+        accessed.into_iter().map(pointed).collect()
     }
 
-    fn try_pointed(&self, end: u64) -> Option<Vec<Pointed>> {
+    /// The types that the instruction which ends at an address accesses, each with the offset in it, and whether they are
+    /// what a call's first argument points to.
+    fn accessed(&self, types: &Types, end: u64) -> Option<(Vec<(TypeId, u64)>, bool)> {
         let text = self.text.get_or_init(|| Text::open(&self.path)).as_ref()?;
         let reader = self.reader();
         let function = located::Function::at(&reader, end.checked_sub(1)?)?;
         let code = text.instructions(function.code.begin, end)?;
-        let types = self.types()?;
         let traced = pointed::Traced { reader: &reader, types, function, code };
-        let is_argument = traced.is_call();
         let model = &types.model;
         let mut found = Vec::new();
         for (ty, offset) in traced.accessed() {
@@ -281,16 +306,15 @@ impl Program {
             let is_inside = offset < model[ty].size || member::tail(model, ty).is_some();
             let is_composite = matches!(model[ty].kind, Kind::Composite { .. });
             // A number is what it is, however wrapped: it says nothing of what it is a part of.
-            if !is_composite || !is_inside || layouts::is_plain(model, ty) {
-                continue;
-            }
-            let object = self.object_of(types, Layout::whole(ty), model[ty].size, Evidence::Access);
-            let one = Pointed { object, offset, is_argument };
-            if !found.contains(&one) {
-                found.push(one);
+            if is_composite
+                && is_inside
+                && !layouts::is_plain(model, ty)
+                && !found.contains(&(ty, offset))
+            {
+                found.push((ty, offset));
             }
         }
-        Some(found)
+        Some((found, traced.is_call()))
     }
 
     /// So many of an object's type in a row.
@@ -312,6 +336,22 @@ impl Program {
             evidence,
             layout: Some(layout),
         }
+    }
+
+    /// Where the first element of an object lies, and the bytes from one to the next: `None` if it is no array, nor a type
+    /// with nothing but one.
+    #[must_use]
+    pub fn elements(&self, object: &Object) -> Option<(u64, u64)> {
+        let layout = object.layout?;
+        let model = &self.types()?.model;
+        match layout.stride {
+            Some(stride) => Some((layout.start, stride)),
+            None => {
+                let (start, element) = member::array(model, layout.ty)?;
+                Some((layout.start + start, model[element].size))
+            }
+        }
+        .filter(|(_, stride)| *stride > 0)
     }
 
     /// The member that `size` bytes at an offset of an object lie in.

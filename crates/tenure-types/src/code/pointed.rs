@@ -1,7 +1,8 @@
 //! What the base register of an access points to.
 //!
 //! At an instruction a register may be a variable whose type is a pointer. If it is none, it is followed back: to the
-//! register that it was copied from, to the variable in the frame or the member that it was loaded from. Loads before the
+//! register that it was copied from, to the variable in the frame or the member that it was loaded from. With an index it
+//! points to an element, whichever. Loads before the
 //! access are looked at in the order in which they lie there, whatever may jump between: a wrong answer is outvoted by
 //! the other accesses to the object.
 
@@ -10,8 +11,9 @@ use iced_x86::{
     Register as Name,
 };
 
+use super::layouts::is_plain;
 use super::located::{Function, Place, Register};
-use super::member::{Fit, member};
+use super::member::{Fit, array, member};
 use super::types::Types;
 use super::units::Reader;
 use crate::model::{Kind, TypeId};
@@ -67,32 +69,65 @@ impl Traced<'_, '_> {
         self.code.last().is_some_and(|last| calls.contains(&last.flow_control()))
     }
 
-    /// What the last instruction accesses: objects of these types, at these offsets. Empty if that is not known, or if
-    /// the access is one of many elements.
+    /// What the last instruction accesses: objects of these types, at these offsets. Empty if that is not known.
     pub(super) fn accessed(&self) -> Vec<Pointer> {
         let Some((last, before)) = self.code.split_last() else { return Vec::new() };
-        let argument = Some((FIRST_ARGUMENT, 0)).filter(|_| self.is_call());
-        let Some((base, offset)) = argument.or_else(|| memory(last)) else { return Vec::new() };
-        self.pointers(before.len(), base, MOST_STEPS)
-            .into_iter()
-            .filter_map(|(ty, more)| Some((ty, more.checked_add(offset)?)))
-            .collect()
+        match self.is_call() {
+            true => self.pointers(before.len(), FIRST_ARGUMENT, MOST_STEPS),
+            false => self.addressed(before.len(), last, MOST_STEPS),
+        }
     }
 
-    /// What a register points to before the instruction at an index.
+    /// What the memory operand of an instruction points to; `at`: where that is looked up.
+    fn addressed(&self, at: usize, instruction: &Instruction, steps: usize) -> Vec<Pointer> {
+        if let Some((base, offset)) = memory(instruction) {
+            return moved(self.pointers(at, base, steps), offset);
+        }
+        let Some(Indexed { base, index, offset }) = indexed(instruction) else { return Vec::new() };
+        let elements = |register| self.elements(moved(self.pointers(at, register, steps), offset));
+        let found = elements(base);
+        // Without a scale either may be the pointer.
+        if found.is_empty() { index.map(elements).unwrap_or_default() } else { found }
+    }
+
+    /// Elements whose index is not known: those of the arrays, or of objects in a row.
+    fn elements(&self, pointers: Vec<Pointer>) -> Vec<Pointer> {
+        let model = &self.types.model;
+        let element = |(ty, offset): Pointer| match array(model, ty) {
+            Some((start, element)) => {
+                let stride = i64::try_from(model[element].size).ok().filter(|size| *size > 0)?;
+                let inner = offset.checked_sub(i64::try_from(start).ok()?)?.rem_euclid(stride);
+                Some((model.resolved(element), inner))
+            }
+            // In an array that is a member, it is that array's index.
+            None => {
+                let found = member(model, ty, u64::try_from(offset).ok()?, 1)?;
+                (!found.path.contains('[')).then_some((ty, offset))
+            }
+        };
+        pointers.into_iter().filter_map(element).collect()
+    }
+
+    /// What a register points to before the instruction at an index: an object, or a part of one and what it is followed
+    /// back to.
     fn pointers(&self, mut at: usize, register: Register, steps: usize) -> Vec<Pointer> {
         let mut delta = 0_i64;
         let first = at.saturating_sub(FAR);
-        let Some(access) = self.code.get(at).map(Instruction::ip) else { return Vec::new() };
+        let mut found: Vec<Pointer> = Vec::new();
+        let Some(access) = self.code.get(at).map(Instruction::ip) else { return found };
         let mut info = InstructionInfoFactory::new();
         loop {
-            let Some(here) = self.code.get(at).map(Instruction::ip) else { return Vec::new() };
+            let Some(here) = self.code.get(at).map(Instruction::ip) else { return found };
             let variables = self.function.variables.iter();
-            let found: Vec<_> = variables
-                .filter(|it| it.place == Place::In(register) && it.holds(here))
-                .filter_map(|it| Some((self.pointee(it.ty)?, delta)))
-                .collect();
-            if !found.is_empty() || at == first || steps == 0 {
+            let holding = variables.filter(|it| it.place == Place::In(register) && it.holds(here));
+            for ty in holding.filter_map(|it| self.pointee(it.ty)) {
+                if !found.iter().any(|(known, _)| *known == ty) {
+                    found.push((ty, delta));
+                }
+            }
+            // The methods of an atomic word or of a lock call that `self`; it is a part of something.
+            let is_whole = found.iter().any(|(ty, _)| !self.is_part(*ty));
+            if is_whole || at == first || steps == 0 {
                 return found;
             }
             at -= 1;
@@ -107,7 +142,7 @@ impl Traced<'_, '_> {
                 _ => false,
             };
             if is_lost {
-                return Vec::new();
+                return found;
             }
             let writes = info.info(before).used_registers().iter().any(|used| {
                 !matches!(used.access(), OpAccess::Read | OpAccess::CondRead)
@@ -116,27 +151,42 @@ impl Traced<'_, '_> {
             if !writes {
                 continue;
             }
-            match (before.mnemonic(), before.op1_kind()) {
+            let source = match (before.mnemonic(), before.op1_kind()) {
                 (Mnemonic::Mov, OpKind::Register) => {
-                    let Some(from) = number(before.op1_register()) else { return Vec::new() };
-                    return moved(self.pointers(at, from, steps - 1), delta);
+                    number(before.op1_register()).map(|from| self.pointers(at, from, steps - 1))
                 }
-                (Mnemonic::Lea, OpKind::Memory) => {
-                    let Some((from, offset)) = memory(before) else { return Vec::new() };
-                    return moved(self.pointers(at, from, steps - 1), delta.saturating_add(offset));
-                }
+                (Mnemonic::Lea, OpKind::Memory) => Some(self.addressed(at, before, steps - 1)),
                 (Mnemonic::Add, OpKind::Immediate8to64 | OpKind::Immediate32to64) => {
                     delta = delta.saturating_add(before.immediate(1).cast_signed());
+                    continue;
                 }
                 (Mnemonic::Sub, OpKind::Immediate8to64 | OpKind::Immediate32to64) => {
                     delta = delta.saturating_sub(before.immediate(1).cast_signed());
+                    continue;
+                }
+                // Without optimisation an index is added.
+                (Mnemonic::Add, OpKind::Register) => {
+                    let elements = |register| self.elements(self.pointers(at, register, steps - 1));
+                    let found = elements(register);
+                    let other = number(before.op1_register()).filter(|_| found.is_empty());
+                    Some(other.map_or(found, elements))
                 }
                 (Mnemonic::Mov, OpKind::Memory) if before.code() == Code::Mov_r64_rm64 => {
-                    return moved(self.loaded(at, steps), delta);
+                    Some(self.loaded(at, steps))
                 }
-                _ => return Vec::new(),
-            }
+                _ => None,
+            };
+            found.extend(moved(source.unwrap_or_default(), delta));
+            return found;
         }
+    }
+
+    /// Whether a type is a number, however wrapped, or one of the language's libraries: what a program has in types of
+    /// its own.
+    fn is_part(&self, ty: TypeId) -> bool {
+        let model = &self.types.model;
+        let declared = model[ty].declared.as_ref();
+        is_plain(model, ty) || declared.is_some_and(|it| it.file.starts_with("/usr/include/"))
     }
 
     /// What is pointed to by what an instruction loads.
@@ -171,10 +221,10 @@ impl Traced<'_, '_> {
             .map(|ty| (ty, 0))
             .collect();
         // Without optimisation values are put aside in the frame.
-        if found.is_empty()
+        if found.iter().all(|(ty, _)| self.is_part(*ty))
             && let Some((stored, from)) = self.stored(at, base, offset)
         {
-            found = self.pointers(stored, from, steps - 1);
+            found.extend(self.pointers(stored, from, steps - 1));
         }
         if found.is_empty() {
             let pointers = self.pointers(at, base, steps - 1);
@@ -257,6 +307,24 @@ fn moved(mut pointers: Vec<Pointer>, delta: i64) -> Vec<Pointer> {
         None => false,
     });
     pointers
+}
+
+/// A memory operand with an index.
+struct Indexed {
+    base: Register,
+    /// Set if it is not scaled.
+    index: Option<Register>,
+    offset: i64,
+}
+
+fn indexed(instruction: &Instruction) -> Option<Indexed> {
+    let is_own = matches!(instruction.memory_segment(), Name::FS | Name::GS);
+    let index = number(instruction.memory_index()).filter(|_| !is_own)?;
+    Some(Indexed {
+        base: number(instruction.memory_base())?,
+        index: (instruction.memory_index_scale() == 1).then_some(index),
+        offset: instruction.memory_displacement64().cast_signed(),
+    })
 }
 
 /// The base register and the distance from it, where that is all.

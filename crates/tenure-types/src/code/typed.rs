@@ -2,20 +2,21 @@
 //!
 //! Nothing in a process says what an allocation is. But the code knows: the function that called the allocator, and
 //! the functions that access it, have variables that point to the type, or it is their type parameter. Each such type
-//! is a *hint* with a weight, see [`hints`]. A hint becomes a *layout*: the allocation is one of that type, or several
+//! is a *hint* with a weight, see [`hints`]. More than these says where the pointer of an access came from, see
+//! [`pointed`](super::pointed): then the offset has to fit as well. A hint becomes a *layout*: the allocation is one of that type, or several
 //! in a row, or a type around it such as `ArcInner<T>`, see [`layouts`](super::layouts). A layout is refused if an
-//! access touches its padding. Of those left, the one with the most votes wins.
+//! access touches its padding, or if the accesses are to elements of another size. Of those left, the one with the most votes wins.
 
-use super::hints::{self, Hints};
+use super::hints::{self, Hint, Hints};
 use super::layouts::{Layout, Layouts, MOST_OF_SIZE, PERFECT};
 use super::types::Types;
 use super::units::Reader;
-use super::{Access, Evidence};
+use super::{Access, Block, Evidence};
 use crate::model::TypeId;
 
 /// Distinct offsets and sizes that are looked at, and distinct addresses of code: more say no more.
 const MOST_TOUCHED: usize = 256;
-const MOST_CODE: usize = 64;
+pub(super) const MOST_CODE: usize = 64;
 
 /// Frames of the allocating call that are looked at.
 const MOST_FRAMES: usize = 16;
@@ -28,14 +29,18 @@ const NEAR: usize = 10;
 const OF_NEAR: u64 = 32;
 const OF_ACCESS: u64 = 8;
 const OF_FAR: u64 = 1;
+/// A pointer that an access came from, whatever leads to it.
+const OF_POINTER: u64 = 1024;
 
+/// `pointed`: offsets that are accessed, with a type that is at hand there and the offset in it.
 pub(super) fn find(
     reader: &Reader<'_>,
     types: &Types,
     accesses: &[Access],
-    size: u64,
-    stack: &[u64],
+    pointed: &[(u64, TypeId, u64)],
+    block: &Block<'_>,
 ) -> Option<(Layout, Evidence)> {
+    let &Block { size, stack, stride } = block;
     let mut code: Vec<u64> = accesses.iter().filter_map(|one| one.code.checked_sub(1)).collect();
     code.sort_unstable();
     code.dedup();
@@ -45,7 +50,7 @@ pub(super) fn find(
     touched.dedup();
     touched.truncate(MOST_TOUCHED);
     let layouts = Layouts::new(types, size);
-    let mut search = Search { layouts, touched, found: Vec::new() };
+    let mut search = Search { layouts, touched, stride, found: Vec::new() };
     let frames = stack.iter().filter_map(|address| address.checked_sub(1));
     let levels =
         frames.take(MOST_FRAMES).flat_map(|address| hints::at(reader, types, address, true));
@@ -59,6 +64,9 @@ pub(super) fn find(
             search.take(&hints, OF_ACCESS, Evidence::Access, false);
         }
     }
+    for (at, ty, offset) in pointed {
+        search.take_pointer(*at, *ty, *offset);
+    }
     search.best().or_else(|| search.only(types.of_size(size)))
 }
 
@@ -66,6 +74,7 @@ struct Search<'t> {
     layouts: Layouts<'t>,
     /// Offsets and sizes.
     touched: Vec<(u64, u64)>,
+    stride: Option<u64>,
     found: Vec<Candidate>,
 }
 
@@ -85,17 +94,43 @@ impl Search<'_> {
                 if layout.stride.is_some() && evidence == Evidence::Allocation && !near {
                     continue;
                 }
-                let votes = u64::from(hint.weight) * factor * says;
-                match self.found.iter_mut().find(|known| known.layout == layout) {
-                    Some(known) => {
-                        known.votes += votes;
-                        known.evidence = known.evidence.min(evidence);
-                    }
-                    None => {
-                        let fit = self.layouts.fit(layout, &self.touched);
-                        self.found.push(Candidate { layout, evidence, votes, fit });
-                    }
-                }
+                self.vote(layout, u64::from(hint.weight) * factor * says, evidence);
+            }
+        }
+    }
+
+    /// Votes for the layouts in which what lies at `at` is at `offset` of a type.
+    fn take_pointer(&mut self, at: u64, ty: TypeId, offset: u64) {
+        let mut layouts = self.layouts.of(ty, Hint::default(), true);
+        // The allocation may have more bytes than it needs, as that of `aligned_alloc`.
+        if layouts.is_empty() && self.layouts.has_room(ty) {
+            layouts.push((Layout::whole(ty), 8));
+        }
+        for (layout, says) in layouts {
+            let inner = at.checked_sub(layout.start);
+            let inner = inner.map(|inner| layout.stride.map_or(inner, |stride| inner % stride));
+            // A type around this one has it anywhere.
+            if layout.ty != ty || inner == Some(offset) {
+                self.vote(layout, OF_POINTER * says, Evidence::Access);
+            }
+        }
+    }
+
+    fn vote(&mut self, layout: Layout, votes: u64, evidence: Evidence) {
+        if let (Some(seen), Some(stride)) = (self.stride, layout.stride)
+            && !seen.is_multiple_of(stride)
+            && !stride.is_multiple_of(seen)
+        {
+            return;
+        }
+        match self.found.iter_mut().find(|known| known.layout == layout) {
+            Some(known) => {
+                known.votes += votes;
+                known.evidence = known.evidence.min(evidence);
+            }
+            None => {
+                let fit = self.layouts.fit(layout, &self.touched);
+                self.found.push(Candidate { layout, evidence, votes, fit });
             }
         }
     }
