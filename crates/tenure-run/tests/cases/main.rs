@@ -7,6 +7,8 @@
 // The programs that the tests build have sanitizers of their own.
 #![cfg(not(sanitized))]
 
+mod named;
+
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
