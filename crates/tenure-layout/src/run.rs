@@ -19,7 +19,8 @@ use crate::rules::Rules;
 use crate::sharing;
 use crate::suggest::{Pins, apart_alone, suggest};
 use tenure_find::{
-    CodeRead, Finding, OperandShare, Origin, Report, Scope, Source, Suggestion, Types, Unmended,
+    CodeRead, Finding, OperandShare, Origin, Report, Scope, Sharing, Source, Suggestion, Types,
+    Unmended,
 };
 use tenure_types::code::sweep::{self, Operands, Sweep};
 use tenure_types::model::{Format, Kind, Model, TypeId};
@@ -184,15 +185,13 @@ fn analyse(
         }
     }
     if request.suggest {
-        // What mends elements is said with the finding.
-        let is_of_elements = |id: TypeId| {
-            let mut of_type = reported.iter().filter(|entry| entry.type_id() == Some(id));
-            of_type
-                .any(|entry| matches!(&entry.what, What::Listed(one) if one.found.is_of_elements()))
-                && sharing::in_type(&layouts, id).is_empty()
-        };
-        let types: Vec<TypeId> = types.iter().copied().filter(|id| !is_of_elements(*id)).collect();
         (report.suggestions, report.unmended) = repairs(&layouts, &types, &pins, progress);
+        // What mends elements is said with the finding.
+        let is_of_elements = |name: &str| {
+            let mut of_type = report.findings.iter().filter(|one| one.type_name == name);
+            of_type.any(|one| matches!(one.sharing, Sharing::Elements { .. }))
+        };
+        report.unmended.retain(|one| !is_of_elements(&one.type_name));
     }
     if let Some(rules) = checks {
         report.checks = check::check(rules, model, request.line_bytes);

@@ -272,11 +272,6 @@ impl Found {
         (kind, layouts.flat(ty).path(layouts, &self.word))
     }
 
-    /// Whether neighbouring elements of an array meet, and no members of one object.
-    pub(crate) fn is_of_elements(&self) -> bool {
-        matches!(self.site, Site::Elements { .. })
-    }
-
     /// The type with the array whose elements share a line.
     #[must_use]
     pub fn array_owner(&self) -> Option<TypeId> {

@@ -20,9 +20,8 @@ type Group = Vec<usize>;
 pub(super) fn aligned(plan: &Plan) -> Vec<Plan> {
     let groups = groups(&plan.parts[0]);
     let mut tried: Vec<Vec<Group>> = groups.iter().map(|group| vec![group.clone()]).collect();
-    tried.extend(together(&plan.parts[0], &groups).map(|all| vec![all]));
     if groups.len() > 1 {
-        tried.push(groups);
+        tried.push(joined(&plan.parts[0], groups));
     }
     let mut found = Vec::new();
     for groups in &tried {
@@ -35,9 +34,11 @@ pub(super) fn aligned(plan: &Plan) -> Vec<Plan> {
 
 /// Layouts in which some contended words are elsewhere.
 pub(super) fn split(plan: &Plan) -> Vec<Plan> {
-    let mut groups = groups(&plan.parts[0]);
-    groups.extend(together(&plan.parts[0], &groups));
-    groups.iter().filter_map(|group| elsewhere(plan, group)).collect()
+    let mut tried = groups(&plan.parts[0]);
+    if let [all] = &joined(&plan.parts[0], tried.clone())[..] {
+        tried.push(all.clone());
+    }
+    tried.iter().filter_map(|group| elsewhere(plan, group)).collect()
 }
 
 /// Units with contended words, each with what its locks guard, in their order.
@@ -58,13 +59,19 @@ fn groups(part: &Part) -> Vec<Group> {
     groups
 }
 
-/// All groups as one, unless several locks would share its line.
-fn together(part: &Part, groups: &[Group]) -> Option<Group> {
+/// All groups as one. But if several locks are seen to guard something, each of these keeps a line of its own.
+fn joined(part: &Part, groups: Vec<Group>) -> Vec<Group> {
     let units = &part.units.units;
-    let locks = groups.iter().filter(|group| group.iter().any(|at| units[*at].locks() != 0));
-    let mut all = groups.concat();
+    let guards = |at: &usize| units[*at].pieces.iter().any(|piece| piece.guard.locks != 0);
+    let (mut apart, mut rest): (Vec<Group>, Vec<Group>) =
+        groups.into_iter().partition(|group| group.iter().any(guards));
+    if apart.len() < 2 {
+        rest.append(&mut apart);
+    }
+    let mut all = rest.concat();
     all.sort_unstable();
-    (groups.len() > 1 && locks.count() < 2).then_some(all)
+    apart.extend((!all.is_empty()).then_some(all));
+    apart
 }
 
 /// The words stay where they are, and lines begin in front of them and behind.

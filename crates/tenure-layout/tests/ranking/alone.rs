@@ -164,11 +164,3 @@ fn a_variable_is_asked_for_by_its_name_in_the_list() {
         assert!(findings.iter().all(|one| one.type_name != "worker"), "{name}: {findings:#?}");
     }
 }
-
-#[test]
-fn what_mends_elements_is_not_said_to_be_nothing() {
-    let Some(report) = suggested(AS_IT_IS) else { return };
-    let why: Vec<&str> = report.unmended.iter().map(|one| &*one.why).collect();
-    assert!(why.iter().all(|why| !why.contains("nothing beside a contended word")), "{why:?}");
-    assert!(report.findings.iter().any(|one| one.type_name == "worker"));
-}

@@ -247,3 +247,12 @@ fn elements_that_a_variable_chooses_share_lines_and_those_that_a_loop_steps_thro
     let cells = elements("cell[]").unwrap();
     assert_eq!((&*cells.contended.path, cells.contended.role), ("[0].tally.hits", Role::Atomic));
 }
+
+#[test]
+fn a_type_whose_elements_are_to_be_aligned_is_not_said_to_have_nothing_to_mend() {
+    let Some(program) = compiled() else { return };
+    let report = report(&Request { suggest: true, ..asked(&program, true) });
+    let worker = of_type(&report, "worker");
+    assert!(worker.repairs[0].text.starts_with("Align `worker`"), "{:?}", worker.repairs);
+    assert!(report.unmended.iter().all(|one| one.type_name != "worker"), "{:?}", report.unmended);
+}
