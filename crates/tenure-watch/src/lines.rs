@@ -72,6 +72,8 @@ pub(crate) struct Line {
     pub(crate) samples: u64,
     /// The last sample's thread and CPU.
     pub(crate) last: (u32, u32),
+    /// And its goroutine, if it had one.
+    pub(crate) goroutine: Option<u64>,
     pub(crate) arms: u64,
     /// Arms in which another thread than the one sampled was met.
     pub(crate) met: u64,
@@ -143,6 +145,13 @@ impl Lines {
         line.seen.entry(key).or_default().samples += 1;
         line.samples += 1;
         line.last = (thread, cpu);
+    }
+
+    /// The last thread that was sampled ran this goroutine there.
+    pub(crate) fn sampled_in(&mut self, address: u64, goroutine: Option<u64>) {
+        if let Some(line) = self.lines.get_mut(&(address - address % self.line_bytes)) {
+            line.goroutine = goroutine;
+        }
     }
 
     /// A thread met a breakpoint.

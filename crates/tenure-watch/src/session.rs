@@ -10,6 +10,7 @@ use crate::arm;
 use crate::backend::{Backend, Trouble};
 use crate::check;
 use crate::code::Code;
+use crate::goroutines::Goroutines;
 use crate::jit;
 use crate::lanes::Life;
 use crate::lines::{Lines, Recorded};
@@ -49,6 +50,7 @@ pub(crate) struct Session {
     process: Process,
     backend: Box<dyn Backend>,
     code: Code,
+    goroutines: Goroutines,
     lines: Lines,
     threads: FxHashMap<u32, Known>,
     /// When each was known to run last.
@@ -103,11 +105,13 @@ impl Session {
             ..cost
         };
         let times = [process.times().unwrap_or_default(); 2];
+        let goroutines = Goroutines::of(&process);
         let mut session = Self {
             times,
             process,
             backend,
             code: Code::default(),
+            goroutines,
             lines: Lines::new(options.line_bytes.into(), process::cpus().len() == 1),
             threads: FxHashMap::default(),
             recent: FxHashMap::default(),
@@ -183,6 +187,9 @@ impl Session {
             self.counts.unaddressed += u64::from(touch.is_err());
             let touch = touch.as_ref().map(Option::as_ref).map_err(|lost| *lost);
             self.lines.sampled(sample.tid, sample.cpu, touch);
+            if let Ok(Some(touch)) = touch {
+                self.lines.sampled_in(touch.address, self.goroutines.running(&sample));
+            }
             self.recent.insert(sample.tid, Instant::now());
             self.note(&sample);
         }
@@ -267,7 +274,7 @@ impl Session {
         let words = self.lines.words(start, arm::WORDS);
         self.lines.allocated(start, &self.process);
         let Some(line) = self.lines.get_mut(start) else { return Ok(1) };
-        let (sampled, cpu) = line.last;
+        let ((sampled, cpu), goroutine) = (line.last, line.goroutine);
         line.arms += 1;
         let (threads, others) = self.threads_to_watch(sampled);
         let seen = self
@@ -287,9 +294,13 @@ impl Session {
         let (mut met, mut apart) = (false, false);
         // One that has ended left its words to others.
         let is_there = process::ran(self.process.pid, sampled).is_some();
+        let goroutines = self.goroutines;
         let meets = |hit: &Sample, is_else: &dyn Fn(u32) -> bool| {
-            let other = |it: &Sample| it.tid != hit.tid && is_else(it.cpu);
-            hit.tid != sampled && is_there && is_else(cpu) || seen.hits.iter().any(other)
+            let other =
+                |it: &Sample| it.tid != hit.tid && is_else(it.cpu) && !goroutines.are_one(it, hit);
+            let has_moved = goroutine.is_some() && goroutines.running(hit) == goroutine;
+            hit.tid != sampled && is_there && is_else(cpu) && !has_moved
+                || seen.hits.iter().any(other)
         };
         for hit in &seen.hits {
             let Some(touch) = self.code.hit(hit, &self.process) else { continue };

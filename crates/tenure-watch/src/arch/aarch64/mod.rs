@@ -40,6 +40,8 @@ impl Registers {
     pub(crate) const MASK: u64 = (1 << Self::COUNT) - 1;
     pub(crate) const BP: usize = 29;
     pub(crate) const SP: usize = 31;
+    /// Where Go keeps its goroutine: `x28`.
+    pub(crate) const GOROUTINE: usize = 28;
     const LINK: usize = 30;
     const PC: usize = 32;
 

@@ -40,6 +40,8 @@ impl Registers {
     pub(crate) const BP: usize = 6;
     pub(crate) const SP: usize = 7;
     const R8: usize = 9;
+    /// Where Go keeps its goroutine: `r14`.
+    pub(crate) const GOROUTINE: usize = Self::R8 + 6;
 
     /// The return address of a function that has called no other one yet; calls leave it on the stack.
     pub(crate) fn link(&self) -> Option<u64> {
