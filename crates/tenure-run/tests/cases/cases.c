@@ -174,6 +174,28 @@ static void *increment(void *argument) {
 }
 static void mutex(void) { run(increment, &guarded, 0); }
 
+/* A lock that is taken and given back by compare-exchanges, as parking_lot's, beside what it guards. */
+static struct {
+    uint32_t state;
+    uint64_t value;
+    uint64_t step;
+} spin __attribute__((aligned(LINE))) = {0, 0, 1};
+static void *add_step(void *argument) {
+    (void)argument;
+    for (uint64_t i = 0; i < TIMES / 4; i++) {
+        uint32_t is_free = 0;
+        while (!__atomic_compare_exchange_n(&spin.state, &is_free, 1, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
+            is_free = 0;
+            sched_yield();
+        }
+        spin.value += spin.step;
+        uint32_t is_held = 1;
+        __atomic_compare_exchange_n(&spin.state, &is_held, 0, 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+    }
+    return NULL;
+}
+static void exchanged(void) { run(add_step, NULL, 0); }
+
 /* The end of a process that crashes. */
 static void crash(void) {
     mutex();
@@ -254,7 +276,7 @@ static const struct {
     void (*run)(void);
 } cases[] = {
     {"adjacent", adjacent},         {"elements", elements}, {"beside", beside},       {"two_locks", two_locks},
-    {"head_and_tail", head_and_tail}, {"one_word", one_word}, {"mutex", mutex},         {"crash", crash},         {"apart", apart},
+    {"head_and_tail", head_and_tail}, {"one_word", one_word}, {"mutex", mutex},         {"exchanged", exchanged}, {"crash", crash},         {"apart", apart},
     {"read_only", read_only},       {"private_heap", private_heap}, {"hand_over", hand_over}, {"reused", reused},
 };
 

@@ -19,7 +19,7 @@ use tenure_sim::Machine;
 /// The case, what is wrong with it, and names that its finding has.
 type Expected<'a> = (&'a str, Kind, &'a [&'a str]);
 
-const IN_C: [Expected<'_>; 7] = [
+const IN_C: [Expected<'_>; 8] = [
     ("adjacent", Kind::FalseSharing, &["counters"]),
     ("elements", Kind::FalseSharing, &["Worker", "done", "failed"]),
     ("beside", Kind::BesideReadMostly, &["Session", "refs", "limit", "flags"]),
@@ -27,9 +27,10 @@ const IN_C: [Expected<'_>; 7] = [
     ("head_and_tail", Kind::FalseSharing, &["queue", "head", "tail", "produce", "consume"]),
     ("one_word", Kind::HotWord, &["hot"]),
     ("mutex", Kind::Lock, &["guarded", "mutex"]),
+    ("exchanged", Kind::Lock, &["spin", "state"]),
 ];
 
-const IN_RUST: [Expected<'_>; 7] = [
+const IN_RUST: [Expected<'_>; 8] = [
     ("adjacent", Kind::FalseSharing, &["COUNTERS"]),
     ("elements", Kind::FalseSharing, &["Worker", "done", "failed"]),
     ("beside", Kind::BesideReadMostly, &["Session", "refs", "limit", "flags"]),
@@ -37,6 +38,7 @@ const IN_RUST: [Expected<'_>; 7] = [
     ("head_and_tail", Kind::FalseSharing, &["Queue", "head", "tail"]),
     ("hot_arc", Kind::HotWord, &["Arc", "strong"]),
     ("mutex", Kind::Lock, &["Mutex"]),
+    ("exchanged", Kind::Lock, &["Spin", "state"]),
 ];
 
 /// A case is over in 50 ms. On a busy machine one thread may have done its part before the other has a turn: then there is

@@ -5,8 +5,9 @@
 
 mod measure;
 
+use std::cell::UnsafeCell;
 use std::hint::black_box;
-use std::sync::atomic::{AtomicU64, Ordering::*};
+use std::sync::atomic::{AtomicU64, AtomicU8, Ordering::*};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
@@ -156,6 +157,32 @@ fn mutex() {
     run(|_, all| all.each(|_| *count.0.lock().unwrap() += 1));
 }
 
+/// A lock that is taken and given back by compare-exchanges, as parking_lot's.
+#[derive(Default)]
+struct Spin {
+    state: AtomicU8,
+    value: UnsafeCell<u64>,
+    step: u64,
+}
+
+// SAFETY: `value` is used by the thread that has set `state` alone.
+unsafe impl Sync for Spin {}
+
+fn exchanged() {
+    let spin = Box::new(Line(Spin { step: 1, ..Spin::default() }));
+    run(|_, all| {
+        let spin = black_box(&spin.0);
+        all.each(|_| {
+            while spin.state.compare_exchange_weak(0, 1, Acquire, Relaxed).is_err() {
+                thread::yield_now();
+            }
+            // SAFETY: this thread has the lock.
+            unsafe { *spin.value.get() += spin.step };
+            _ = spin.state.compare_exchange(1, 0, Release, Relaxed);
+        });
+    });
+}
+
 fn mutex_one_add() {
     let count = Box::<Line<AtomicU64>>::default();
     run(|_, all| all.each(|_| _ = count.0.fetch_add(1, Relaxed)));
@@ -225,6 +252,7 @@ fn case(name: &str) -> fn() {
         #[cfg(feature = "mended")]
         "hot_arc_lazy" => hot_arc_lazy,
         "mutex" => mutex,
+        "exchanged" => exchanged,
         "mutex_one_add" => mutex_one_add,
         "apart" => apart,
         "read_only" => read_only,
