@@ -216,7 +216,8 @@ fn memory(process: &Process, contended: &Contended, named: &Named, observed: &Ob
             _ => 1,
         },
         size: observed.size.unwrap_or(0),
-        written_elsewhere: {
+        // A program that is watched is known by samples alone.
+        written_elsewhere: worst.watched.is_none().then(|| {
             let lines = process.lines.iter().enumerate();
             let others = lines.filter(|(at, _)| !contended.lines.contains(at));
             let mut written = BTreeMap::new();
@@ -226,7 +227,7 @@ fn memory(process: &Process, contended: &Contended, named: &Named, observed: &Ob
                 }
             }
             written
-        },
+        }),
     }
 }
 

@@ -114,13 +114,20 @@ impl<'a> Names<'a> {
         line.is_some_and(|line| line.split(':').next().is_some_and(|file| file.ends_with(".rs")))
     }
 
-    /// Whether code is Rust that does no atomic operation: a plain access.
+    /// Whether code is Rust, or of Go's runtime, and does no atomic operation: a plain access.
     pub(super) fn has_no_races(&self, address: u64) -> bool {
         let is_atomic = || {
             let frames = self.program(address).map(|(program, inside)| program.frames(inside));
             frames.is_some_and(|frames| frames.first().is_some_and(is_atomic))
         };
-        self.is_rust(address) && !is_atomic()
+        (self.is_rust(address) || self.is_of_go_runtime(address)) && !is_atomic()
+    }
+
+    /// Whether code is part of Go's runtime: what it writes plainly belongs to the processor, a word of Go's for a place
+    /// to run goroutines, that its thread has for a while.
+    fn is_of_go_runtime(&self, address: u64) -> bool {
+        let Some((program, inside)) = self.program(address) else { return false };
+        program.frames(inside).first().is_some_and(is_of_go_runtime)
     }
 
     /// The frame to show, and whether it is the user's.
@@ -235,6 +242,11 @@ fn is_atomic(frame: &Frame) -> bool {
     !is_own(frame) && frame.file.as_ref().is_some_and(is_one)
 }
 
+fn is_of_go_runtime(frame: &Frame) -> bool {
+    let is_there = |file: &String| file.contains("/src/runtime/") && file.ends_with(".go");
+    frame.file.as_ref().is_some_and(is_there) && frame.function.starts_with("runtime.")
+}
+
 /// Whether a frame is of the program, not of the language's libraries.
 fn is_own(frame: &Frame) -> bool {
     let Some(file) = &frame.file else { return false };
@@ -272,6 +284,9 @@ mod tests {
             assert_eq!(shown, expected);
         }
         assert!(is_atomic(&frame(&atomic)) && !is_atomic(&frame(&lock)));
+        let schedule = ("runtime.execute", "/usr/local/go/src/runtime/proc.go");
+        let of_user = ("main.execute", "/home/me/src/runtime/proc.go");
+        assert!(is_of_go_runtime(&frame(&schedule)) && !is_of_go_runtime(&frame(&of_user)));
     }
 
     #[test]

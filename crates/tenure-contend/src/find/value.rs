@@ -67,7 +67,7 @@ fn changes_references(function: &str) -> bool {
 }
 
 /// Whether a name has a part that only locks have: `RawMutex::lock`, `read_unlock`, but not `block` or `LockFree`.
-fn names_a_lock(name: &str) -> bool {
+pub(super) fn names_a_lock(name: &str) -> bool {
     let parts = parts(name);
     let is_free = |at: usize| parts.get(at + 1).is_some_and(|next| next == "free");
     (0..parts.len()).any(|at| is_lock(&parts[at]) && !is_free(at))

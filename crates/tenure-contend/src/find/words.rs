@@ -8,7 +8,7 @@ use tenure_probe::segment::Access;
 use tenure_types::code::{Block, Object, Place, Program};
 
 use super::names::Names;
-use super::value::Known;
+use super::value::{Known, names_a_lock};
 use super::without_element;
 use crate::contend::{self, Contended, Elements, Meaning};
 use crate::record::{Line, Process, Thread};
@@ -254,12 +254,9 @@ fn role(word: &contend::Word, type_name: &str) -> Role {
             is_atomic |= use_.access != Access::Write;
         }
     }
-    let is_named_lock = ["lock", "Lock", "mutex", "Mutex", "futex", "Futex"]
-        .iter()
-        .any(|it| type_name.contains(it));
     if writes * 50 <= all {
         Role::ReadMostly
-    } else if word.is_lock() || is_named_lock {
+    } else if word.is_lock() || names_a_lock(type_name) {
         Role::Lock
     } else if is_atomic {
         Role::Atomic
@@ -470,6 +467,33 @@ mod tests {
             assert_eq!(groups.worked(1), expected, "{:?}", process.threads);
             let part = (expected / (cpu - waited.min(cpu)) as f64).min(1.0);
             assert_eq!(groups.work_part(1), part, "{:?}", process.threads);
+        }
+    }
+
+    #[test]
+    fn a_clock_and_a_block_are_no_locks() {
+        let written = |access| contend::Use {
+            access,
+            code: 0,
+            threads: [(1, 9)].into(),
+            gaps: BTreeMap::new(),
+        };
+        let word = contend::Word {
+            offset: 0,
+            size: 8,
+            uses: vec![written(Access::Write)],
+            meaning: Meaning::Unknown,
+            is_owned: false,
+        };
+        for (type_name, expected) in [
+            ("spinlock_t", Role::Lock),
+            ("pthread_mutex_t", Role::Lock),
+            ("RawRwLock", Role::Lock),
+            ("BlockHeader", Role::Written),
+            ("LogicalClock", Role::Written),
+            ("std::atomic<unsigned>", Role::Written),
+        ] {
+            assert_eq!(role(&word, type_name), expected, "{type_name}");
         }
     }
 
