@@ -9,7 +9,7 @@ use crate::measured::{Entry, Own, What};
 use crate::names;
 use crate::rules::{Glob, closest};
 use crate::sharing::{Array, Found, Site};
-use tenure_types::model::{Format, Model, TypeId};
+use tenure_types::model::{Format, Model, Static, TypeId};
 
 /// With more types, only those with findings get a map.
 const MOST_MAPS: usize = 64;
@@ -44,7 +44,9 @@ impl Named {
             let types = model.composites().filter(|(_, ty, _)| spelled(&ty.name));
             let types: Vec<TypeId> = types.map(|(id, _, _)| id).collect();
             let is_it = |name: &str| glob.matches(name) || glob.matches(names::last(name));
-            let variables = model.statics().iter().enumerate().filter(|(_, one)| is_it(&one.name));
+            // The list names a line of variables by its section.
+            let is_listed = |one: &Static| is_it(&one.name) || *one.section == **word;
+            let variables = model.statics().iter().enumerate().filter(|(_, one)| is_listed(one));
             let variables: Vec<usize> = variables.map(|(index, _)| index).collect();
             if types.is_empty() && variables.is_empty() {
                 return Err(unknown(word, model));
@@ -185,7 +187,7 @@ fn unknown(word: &str, model: &Model) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tenure_types::model::{Builder, Kind, Scalar, Static};
+    use tenure_types::model::{Builder, Kind, Scalar};
 
     #[test]
     fn a_variable_is_known_with_and_without_its_path() {
@@ -194,7 +196,7 @@ mod tests {
         let (name, section) = ("server::stats::HITS".into(), ".bss".into());
         builder.push_static(Static { name, section, address: 64, ty, declared: None });
         let model = builder.finish(Format::Dwarf, 1).unwrap();
-        for word in ["server::stats::HITS", "HITS", "HI*"] {
+        for word in ["server::stats::HITS", "HITS", "HI*", ".bss"] {
             let named = Named::of(&[word.to_owned()], &model).unwrap();
             assert!(named.variables.contains(&0) && named.types.is_empty(), "{word}");
         }

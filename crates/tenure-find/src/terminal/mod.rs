@@ -49,8 +49,7 @@ fn closing(text: &mut Text, report: &Report) {
     if matches!(report.source, Source::Run(_)) {
         return;
     }
-    // Variables are no types that could be asked for, and types of a standard library are not theirs to
-    // change.
+    // What mends variables is said with their finding, and types of a standard library are not theirs to change.
     let of_type = |finding: &&Finding| {
         matches!(finding.sharing, Sharing::Within | Sharing::Embedding { .. })
             && !words::is_of_a_standard_library(&finding.type_name)
