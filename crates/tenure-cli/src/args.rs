@@ -29,7 +29,8 @@ pub(crate) enum Command {
     ///
     /// The program's memory accesses are instrumented: cargo and, with --cc, C and C++ builds are made to do so. The
     /// report goes to standard error; the program's input, output, signals and exit status are its own. Lines
-    /// are ranked by how often they could have changed hands, so that a busy or small machine shows the same.
+    /// are ranked by how often they could have changed hands, so that a busy or small machine shows the same. What each
+    /// change would give is predicted when the findings are out; Ctrl-C leaves that out.
     #[command(
         override_usage = "tenure run [OPTIONS] -- COMMAND...",
         after_help = "Examples:\n  \
@@ -37,6 +38,7 @@ pub(crate) enum Command {
                       tenure run -- cargo test\n  \
                       tenure run --cc -- make && tenure run -- ./server\n  \
                       cargo tenure run --release --bin server    # as the first one\n  \
+                      tenure run --no-predict -- ./server    # findings alone\n  \
                       tenure run --check budget.toml -- cargo bench\n\n\
                       Exit status: the program's, and 128 and the signal's number if a signal ended it; 1 if only a \
                       check failed; 2 on wrong usage, or if the program cannot be run or recorded."
@@ -46,8 +48,8 @@ pub(crate) enum Command {
     ///
     /// The program stays as it is: no rebuild, no restart, no performance counters. The clock samples
     /// threads where they wait, and breakpoints in the other threads tell who else touches that line. Lines are ranked
-    /// by the processor time that they cost, at most. A program that is named behind -- is started, and
-    /// watched to its end or for the time given.
+    /// by the processor time that they cost, at most. What each change would give is predicted when the findings are out;
+    /// Ctrl-C leaves that out. A program that is named behind -- is started, and watched to its end or for the time given.
     #[command(
         override_usage = "tenure watch [OPTIONS] <--pid N | --check | -- PROGRAM...>",
         after_help = "Examples:\n  \
@@ -55,8 +57,8 @@ pub(crate) enum Command {
                       tenure watch --pid 1234 --html watch.html --json watch.json\n  \
                       tenure watch -- ./server --port 8080\n  \
                       tenure watch --check\n\n\
-                      Exit status: 0; that of a program that was started; 2 on wrong usage, or if the program cannot \
-                      be watched."
+                      Exit status: 0; that of a program that was started, unless --stop ended it; 2 on wrong usage, or if \
+                      the program cannot be watched."
     )]
     Watch(Watch),
     /// Find fields that share a cache line with a word that many CPUs write

@@ -5,10 +5,16 @@ use std::io::{Write, stderr};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use tenure_bench::simulate::machine;
 use tenure_find::{Report, Source, diff, html, json, terminal};
+use tenure_report::file;
+use tenure_report::terminal::Style;
+use tenure_run::find::{Found, Machine};
 
 use crate::failure::Failure;
+use crate::interrupt::Interrupt;
 use crate::output::{self, Json};
+use crate::predict::predict;
 
 /// The options that both have.
 #[derive(Debug, Args)]
@@ -19,7 +25,7 @@ pub(crate) struct Options {
 
     /// Machine to predict the gains on: a built-in one (see `tenure sim --list`), or a file that describes one
     #[arg(long, value_name = "NAME | FILE.toml", default_value = tenure_run::find::MACHINE)]
-    pub(crate) machine: String,
+    machine: String,
 
     /// Show what differs from an older report, written by --json. Exits with 1 if a finding is new or worse
     #[arg(long, value_name = "OLD.json")]
@@ -28,6 +34,10 @@ pub(crate) struct Options {
     /// Write everything as JSON to FILE, or to standard output in place of text with `-`
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+
+    /// Leave out what each change would give: predicting that takes some seconds of processor time
+    #[arg(long)]
+    no_predict: bool,
 
     /// Write an HTML page with a map of each line
     #[arg(long, value_name = "FILE")]
@@ -47,6 +57,7 @@ pub(crate) struct Output<'a> {
     options: &'a Options,
     json: Json<'a>,
     old: Option<Report>,
+    machine: Machine,
 }
 
 impl Options {
@@ -59,48 +70,84 @@ impl Options {
         output::check_all(json, self.html.as_deref())?;
         self.patterns.as_deref().map(check_folder).transpose()?;
         let old = self.diff.as_deref().map(json::read).transpose().map_err(Failure::input)?;
-        Ok(Output { options: self, json, old })
+        let machine = machine::find(&self.machine).map_err(Failure::input)?;
+        Ok(Output { options: self, json, old, machine })
     }
 }
 
 impl Output<'_> {
-    /// Compares a report with the older one, and writes its first `top` findings.
+    /// Compares a report with the older one, writes its first `top` findings, and then what each change would give. A
+    /// signal ends that: what there is has been written.
     pub(crate) fn deliver(
         &self,
-        report: &mut Report,
+        found: Found,
         top: usize,
         text: Text,
-    ) -> Result<(), Failure> {
+        interrupt: &Interrupt,
+    ) -> Result<Report, Failure> {
+        let Found { mut report, forecasts } = found;
         if let Some(old) = &self.old {
-            report.changes = Some(diff::changes(old, report).map_err(Failure::input)?);
+            report.changes = Some(diff::changes(old, &report).map_err(Failure::input)?);
         }
         report.findings.truncate(top);
         report.scope.top = top as u64;
-        if let Some(path) = self.json.file() {
-            output::write(path, &json::render(report))?;
-        }
-        if let Some(path) = &self.options.html {
-            output::write(path, &html::render(report))?;
-        }
+        let predicts = !self.options.no_predict && forecasts.count() > 0;
+        self.write(&report, predicts)?;
         let folder = self.options.patterns.as_deref();
-        let written = folder.map(|folder| write_patterns(folder, report)).transpose()?.flatten();
-        if self.json == Json::Stdout {
-            return output::print(&json::render(report));
-        }
-        match text {
-            Text::None => {}
-            Text::Stdout => output::print(&terminal::render(report, output::style()))?,
-            Text::Stderr => {
-                let style = output::style_of(&console::Term::stderr());
-                // A reader that has gone is no failure.
-                let _ = stderr().lock().write_all(terminal::render(report, style).as_bytes());
+        let written = folder.map(|folder| write_patterns(folder, &report)).transpose()?.flatten();
+        let text = if self.json == Json::Stdout { Text::None } else { text };
+        text.print(|style| terminal::render(&report, style))?;
+        if predicts {
+            let machine = self.machine.clone();
+            let outcome = predict(forecasts, machine, interrupt, |it| it.enter(&mut report));
+            if let Source::Run(run) = &mut report.source {
+                run.predicting = Some(outcome.took.as_secs_f64());
+                run.missing.extend(outcome.left_out.clone());
             }
+            self.write(&report, false)?;
+            text.print(|style| {
+                let predicted = terminal::predictions(&report, style);
+                let left_out = outcome.left_out.map(|left_out| left_out + "\n");
+                let parts = [Some(predicted), left_out].into_iter().flatten();
+                parts.filter(|part| !part.is_empty()).map(|part| format!("\n{part}")).collect()
+            })?;
+        }
+        if self.json == Json::Stdout {
+            output::print(&json::render(&report))?;
+            return Ok(report);
         }
         if let Some(example) = written {
             eprintln!(
                 "\ntenure: to simulate other machines: tenure sim {} --cpus 1..128",
                 example.display()
             );
+        }
+        Ok(report)
+    }
+
+    /// Writes the files. Where a fuller report follows, only those that it can replace.
+    fn write(&self, report: &Report, another_follows: bool) -> Result<(), Failure> {
+        let is_due = |path: &&Path| !another_follows || file::is_replaced(path);
+        if let Some(path) = self.json.file().filter(is_due) {
+            output::write(path, &json::render(report))?;
+        }
+        if let Some(path) = self.options.html.as_deref().filter(is_due) {
+            output::write(path, &html::render(report))?;
+        }
+        Ok(())
+    }
+}
+
+impl Text {
+    fn print(self, text: impl FnOnce(Style) -> String) -> Result<(), Failure> {
+        match self {
+            Self::None => {}
+            Self::Stdout => output::print(&text(output::style()))?,
+            Self::Stderr => {
+                let style = output::style_of(&console::Term::stderr());
+                // A reader that has gone is no failure.
+                let _ = stderr().lock().write_all(text(style).as_bytes());
+            }
         }
         Ok(())
     }

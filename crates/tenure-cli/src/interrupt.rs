@@ -1,4 +1,4 @@
-//! The first Ctrl-C ends the work with what there is, the second the process.
+//! The first Ctrl-C, SIGTERM or SIGHUP ends the work with what there is, the second the process.
 
 #![allow(clippy::disallowed_types, reason = "signal-hook sets a flag of core's")]
 
@@ -6,26 +6,73 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::flag;
+use signal_hook::{SigId, flag, low_level};
 
 use crate::failure::{Failure, INTERRUPTED};
 
-pub(crate) struct Interrupt(Arc<AtomicBool>);
+pub(crate) struct Interrupt {
+    came: Came,
+    registered: Vec<SigId>,
+}
+
+/// Whether a signal came.
+#[derive(Clone, Default)]
+pub(crate) struct Came(Arc<AtomicBool>);
 
 impl Interrupt {
     pub(crate) fn catch() -> Result<Self, Failure> {
-        let came = Arc::new(AtomicBool::new(false));
-        for signal in [SIGINT, SIGTERM] {
+        let came = Came::default();
+        let mut registered = Vec::new();
+        for signal in signals() {
             // In this order the first signal finds the flag unset.
-            flag::register_conditional_shutdown(signal, INTERRUPTED.into(), Arc::clone(&came))
-                .and_then(|_| flag::register(signal, Arc::clone(&came)))
-                .map_err(|error| Failure::Input(format!("cannot wait for Ctrl-C: {error}")))?;
+            let flag = &came.0;
+            let ids =
+                flag::register_conditional_shutdown(signal, INTERRUPTED.into(), Arc::clone(flag))
+                    .and_then(|id| Ok([id, flag::register(signal, Arc::clone(flag))?]))
+                    .map_err(|error| Failure::Input(format!("cannot wait for Ctrl-C: {error}")))?;
+            registered.extend(ids);
         }
-        Ok(Self(came))
+        Ok(Self { came, registered })
+    }
+
+    /// Other work begins: the next signal is the first again.
+    pub(crate) fn restart(&mut self) -> Result<(), Failure> {
+        let before = std::mem::replace(self, Self::catch()?);
+        before.registered.into_iter().for_each(|id| _ = low_level::unregister(id));
+        Ok(())
     }
 
     pub(crate) fn came(&self) -> bool {
+        self.came.get()
+    }
+
+    /// For another thread.
+    pub(crate) fn handle(&self) -> Came {
+        self.came.clone()
+    }
+}
+
+impl Came {
+    pub(crate) fn get(&self) -> bool {
         // Relaxed: only a flag.
         self.0.load(Ordering::Relaxed)
     }
+}
+
+fn signals() -> Vec<i32> {
+    let mut signals = vec![SIGINT, SIGTERM];
+    #[cfg(unix)]
+    if !is_ignored(signal_hook::consts::SIGHUP) {
+        signals.push(signal_hook::consts::SIGHUP);
+    }
+    signals
+}
+
+/// Whether `nohup` or the like has this signal ignored.
+#[cfg(unix)]
+fn is_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask & (1 << (signal - 1)) != 0)
 }

@@ -13,6 +13,7 @@ mod layout;
 #[cfg(target_os = "linux")]
 mod load;
 mod output;
+mod predict;
 mod progress;
 mod run;
 #[cfg(target_os = "linux")]
@@ -39,6 +40,10 @@ fn main() -> ExitCode {
         words.first().is_some_and(|it| Path::new(it).file_stem() == Some("cargo-tenure".as_ref()));
     if by_cargo && words.get(1).is_some_and(|word| word == "tenure") {
         words.remove(1);
+    }
+    if by_cargo && words.get(1).is_some_and(|word| word == "run") {
+        let rest = words.split_off(2);
+        words.extend(run::ours_first(rest));
     }
     let arguments = Arguments::try_parse_from(words).map_err(Failure::from_clap);
     match arguments.and_then(|arguments| run(arguments, by_cargo)) {

@@ -1,19 +1,19 @@
 //! `tenure run`.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::ffi::OsString;
 use std::io::{IsTerminal, stderr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
-use tenure_bench::simulate::machine;
 use tenure_find::Budget;
 use tenure_report::words::whole;
 use tenure_run::{Request, Watch, find};
 
 use crate::failure::Failure;
 use crate::found::{Options, Text};
+use crate::interrupt::Interrupt;
 use crate::values::{run_line, size};
 
 #[derive(Debug, Args)]
@@ -65,7 +65,6 @@ pub(crate) fn run(arguments: &Run, by_cargo: bool) -> Result<(), Failure> {
         command.splice(0..0, ["cargo".into(), "run".into()]);
     }
     let words: Vec<_> = command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-    let machine = machine::find(&arguments.found.machine).map_err(Failure::input)?;
     let request = Request {
         command,
         cc: arguments.cc,
@@ -77,22 +76,55 @@ pub(crate) fn run(arguments: &Run, by_cargo: bool) -> Result<(), Failure> {
     };
     let title = Title::new();
     let recording = tenure_run::run(&request, &title).map_err(Failure::input)?;
-    title.restore();
+    let interrupt = title.restore()?;
     let (command, top) = (words.join(" "), arguments.top);
-    let mut report = find::report(&recording, &command, arguments.line, top, &machine);
+    let mut found = find::report(&recording, &command, arguments.line, top);
     if let Some(budget) = budget {
-        report.checks = budget.check(&report);
+        found.report.checks = budget.check(&found.report);
     }
     let is_build =
         recording.processes.is_empty() && (arguments.cc || only_builds(&arguments.command));
     // Standard output is the program's.
     let text = if is_build { Text::None } else { Text::Stderr };
-    output.deliver(&mut report, top, text)?;
+    let report = output.deliver(found, top, text, &interrupt)?;
     match recording.ended.status() {
         0 if !report.passes() => Err(Failure::Check),
         0 => Ok(()),
         status => Err(Failure::Program(status)),
     }
+}
+
+/// The words after `cargo tenure run` with this command's own options before those of `cargo run`, among which they may
+/// stand. Where a program is named, all that follows is its own.
+pub(crate) fn ours_first(words: Vec<OsString>) -> Vec<OsString> {
+    let command = Run::augment_args(clap::Command::new("run"));
+    // How many words an option of ours takes.
+    let taken = |word: &OsString| {
+        let name = word.to_str()?.strip_prefix("--")?;
+        let (name, has_value) = match name.split_once('=') {
+            Some((name, _)) => (name, true),
+            None => (name, false),
+        };
+        let option = command.get_arguments().find(|it| it.get_long() == Some(name))?;
+        Some(if option.get_action().takes_values() && !has_value { 2 } else { 1 })
+    };
+    let (mut ours, mut cargos) = (Vec::new(), Vec::new());
+    let mut rest = words.into_iter().peekable();
+    while let Some(word) = rest.next_if(|word| word != "--") {
+        let count = taken(&word);
+        let is_a_program = cargos.is_empty() && !word.as_encoded_bytes().starts_with(b"-");
+        match count {
+            Some(count) => {
+                ours.push(word);
+                ours.extend(rest.by_ref().take(count - 1));
+            }
+            None => cargos.push(word),
+        }
+        if is_a_program {
+            break;
+        }
+    }
+    ours.into_iter().chain(cargos).chain(rest).collect()
 }
 
 /// Whether a command is a call of cargo that does not run what it builds.
@@ -110,18 +142,25 @@ fn only_builds(command: &[OsString]) -> bool {
 struct Title {
     is_shown: bool,
     last: Cell<Duration>,
+    /// From the program's end on, signals are for the report.
+    interrupt: RefCell<Option<Result<Interrupt, Failure>>>,
 }
 
 impl Title {
     fn new() -> Self {
         let is_known = std::env::var("TERM").is_ok_and(|term| term != "dumb" && term != "linux");
-        Self { is_shown: stderr().is_terminal() && is_known, last: Cell::new(Duration::ZERO) }
+        Self {
+            is_shown: stderr().is_terminal() && is_known,
+            last: Cell::new(Duration::ZERO),
+            interrupt: RefCell::default(),
+        }
     }
 
-    fn restore(&self) {
+    fn restore(&self) -> Result<Interrupt, Failure> {
         if !self.last.get().is_zero() {
             eprint!("\x1b[23;0t");
         }
+        self.interrupt.take().unwrap_or_else(Interrupt::catch)
     }
 }
 
@@ -132,6 +171,10 @@ impl Watch for Title {
 
     fn missed(&self, why: &str) {
         eprintln!("tenure: {why}");
+    }
+
+    fn ended(&self) {
+        self.interrupt.replace(Some(Interrupt::catch()));
     }
 
     fn at(&self, elapsed: Duration, lines: usize, worst: u64) {
@@ -153,6 +196,25 @@ impl Watch for Title {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn options_of_ours_may_stand_among_those_of_cargo() {
+        for (given, sorted) in [
+            ("--release --html x", "--html x --release"),
+            ("--release --html=x --bin server --cc", "--html=x --cc --release --bin server"),
+            ("--json - --release --top 3 -- --top 4", "--json - --top 3 --release -- --top 4"),
+            ("--top 3 ./server --html x", "--top 3 ./server --html x"),
+            ("cargo test --html x", "cargo test --html x"),
+            ("-- ./server --html x", "-- ./server --html x"),
+            ("--release --html", "--html --release"),
+            ("", ""),
+        ] {
+            let words = |text: &str| -> Vec<OsString> {
+                text.split_whitespace().map(OsString::from).collect()
+            };
+            assert_eq!(ours_first(words(given)), words(sorted), "{given}");
+        }
+    }
 
     #[test]
     fn a_build_is_a_call_of_cargo_that_runs_nothing() {

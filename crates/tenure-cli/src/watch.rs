@@ -4,8 +4,9 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use clap::Args;
-use tenure_bench::simulate::machine;
+use signal_hook::consts::SIGTERM;
 use tenure_find::terminal;
+use tenure_run::Ended;
 use tenure_watch::{Options, Programs, Progress, Request, Target, Watched};
 
 use crate::failure::Failure;
@@ -44,6 +45,10 @@ pub(crate) struct Watch {
     /// Watch for this long, such as `30s`, `500ms` or `2m` [default: to the program's end, or to Ctrl-C]
     #[arg(long = "for", value_name = "TIME", value_parser = duration)]
     time: Option<Duration>,
+
+    /// End the program when the time of --for is over: by SIGTERM
+    #[arg(long, requires = "time", conflicts_with = "pid")]
+    stop: bool,
 
     /// Sample each thread that runs N times a second
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = rate)]
@@ -87,8 +92,7 @@ pub(crate) fn run(arguments: &Watch) -> Result<(), Failure> {
         None => Target::Command(arguments.command.clone()),
     };
     let output = arguments.found.check()?;
-    let machine = machine::find(&arguments.found.machine).map_err(Failure::input)?;
-    let interrupt = Interrupt::catch()?;
+    let mut interrupt = Interrupt::catch()?;
     let is_started = matches!(target, Target::Command(_));
     let request = Request {
         target,
@@ -108,7 +112,7 @@ pub(crate) fn run(arguments: &Watch) -> Result<(), Failure> {
         let Some(screen) = &screen else { return interrupt.came() };
         screen.refresh(|| {
             let mut report =
-                tenure_watch::report(&progress.watched(), &programs, arguments.line, 0, &machine);
+                tenure_watch::report(&progress.watched(), &programs, arguments.line, 0).report;
             report.findings.truncate(top);
             terminal::render(&report, output::style())
         });
@@ -118,21 +122,36 @@ pub(crate) fn run(arguments: &Watch) -> Result<(), Failure> {
     // The report, or an error, is for the screen before.
     drop(screen);
     let mut watched = watched.map_err(Failure::input)?;
-    let mut report = tenure_watch::report(&watched, &programs, arguments.line, top, &machine);
+    // A signal that ended the watching is for the program as well.
+    let is_asked = arguments.stop || interrupt.came();
+    if let (true, Some(started)) = (arguments.stop, &watched.started) {
+        started.ask_to_end();
+    }
+    interrupt.restart()?;
+    let found = tenure_watch::report(&watched, &programs, arguments.line, top);
     // The standard output of a program that was started is its own.
     let text = if is_started { Text::Stderr } else { Text::Stdout };
-    output.deliver(&mut report, top, text)?;
-    match (is_started, ended(&mut watched, &interrupt)) {
-        (true, status) if status != 0 => Err(Failure::Program(status)),
+    let report = output.deliver(found, top, text, &interrupt)?;
+    match (is_started, ended(&mut watched, &|| is_asked || interrupt.came())) {
+        (true, ended)
+            if ended.status() != 0 && !(arguments.stop && ended == Ended::Killed(SIGTERM)) =>
+        {
+            Err(Failure::Program(ended.status()))
+        }
         _ if !report.passes() => Err(Failure::Check),
         _ => Ok(()),
     }
 }
 
-/// The status of a program that was started, when it has ended.
-fn ended(watched: &mut Watched, interrupt: &Interrupt) -> u8 {
-    match &mut watched.started {
-        None => watched.recording.ended.status(),
-        Some(started) => started.wait(&|| interrupt.came()).status(),
+/// How a program that was started ended, when it has. It is asked to once `is_asked` says so.
+fn ended(watched: &mut Watched, is_asked: &dyn Fn() -> bool) -> Ended {
+    let Some(started) = &mut watched.started else { return watched.recording.ended };
+    if !started.has_ended() {
+        let about = match is_asked() {
+            true => "has been asked to end",
+            false => "still runs, and this command ends with it; Ctrl-C ends both, as --stop does",
+        };
+        eprintln!("\ntenure: process {} {about}", started.pid());
     }
+    started.wait(is_asked)
 }

@@ -33,6 +33,12 @@ pub fn check(path: &Path) -> io::Result<()> {
     }
 }
 
+/// Whether [`write()`] replaces what is there, and does not add to a device or a pipe.
+#[must_use]
+pub fn is_replaced(path: &Path) -> bool {
+    !matches!(target(path), Ok(Target::Stream(_)))
+}
+
 /// Writes `text` to `path`. A reader sees the old file or the new one, never a part. A device or a pipe is written to
 /// in place.
 ///

@@ -2,24 +2,16 @@
 
 use tenure_contend::find::{self, Programs};
 use tenure_contend::record::Recording;
-use tenure_find::Report;
-use tenure_sim::Machine;
 
 use crate::head;
 
-pub use tenure_contend::find::MACHINE;
+pub use tenure_contend::find::{Forecasts, Found, MACHINE, Machine, Predicted};
 
-/// What was found in a run of this command, the worst first. For as many findings as `predicted` says, the simulator
-/// predicts what mending them would give on a machine; that takes a second or so for each.
+/// What was found in a run of this command, the worst first. What mending the first `predicted` findings would give is left
+/// to predict.
 #[must_use]
-pub fn report(
-    recording: &Recording,
-    command: &str,
-    line_bytes: u32,
-    predicted: usize,
-    machine: &Machine,
-) -> Report {
+pub fn report(recording: &Recording, command: &str, line_bytes: u32, predicted: usize) -> Found {
     let programs = Programs::default();
     let run = head::run(recording, command, &programs);
-    find::report(recording, &programs, run, line_bytes, predicted, machine)
+    find::report(recording, &programs, run, line_bytes, predicted)
 }

@@ -23,9 +23,10 @@ pub(crate) fn run(recording: &Recording, command: &str, programs: &Programs) -> 
         accesses: threads().map(|thread| thread.accesses).sum(),
         contended: recording.contended(),
         dropped: processes.iter().map(|process| process.dropped).sum(),
-        missing: missing(recording, programs),
+        missing: missing(recording, command, programs),
         watched: None,
         forecast: None,
+        predicting: None,
         pattern: None,
     }
 }
@@ -41,9 +42,12 @@ fn seconds(recording: &Recording) -> f64 {
 }
 
 /// What of a run was not seen, and why: each a sentence.
-fn missing(recording: &Recording, programs: &Programs) -> Vec<String> {
+fn missing(recording: &Recording, command: &str, programs: &Programs) -> Vec<String> {
     let mut all = Vec::new();
-    if recording.processes.is_empty() {
+    let program = Path::new(command.split(' ').next().unwrap_or_default());
+    let is_cargo = program.file_name().is_some_and(|name| name == "cargo");
+    // A build that did not finish is no fault of how it was called.
+    if recording.processes.is_empty() && (recording.ended.status() == 0 || !is_cargo) {
         all.push(
             "`tenure run -- cargo run` instruments what it runs; build C and C++ with `tenure run --cc` or -fsanitize=thread."
                 .to_owned(),

@@ -52,6 +52,9 @@ pub trait Watch {
         let _ = why;
     }
 
+    /// It has ended. Signals are the caller's from now on; until it handles them they do nothing.
+    fn ended(&self) {}
+
     /// It has run for this time, threads contend for so many lines, and the worst of them could have changed hands
     /// `worst` times.
     fn at(&self, elapsed: Duration, lines: usize, worst: u64) {

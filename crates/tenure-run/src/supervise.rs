@@ -49,6 +49,7 @@ pub(crate) fn run(
     let status = child
         .wait()
         .map_err(|error| Error::new(format!("cannot wait for the program: {error}")))?;
+    watch.ended();
     let _ = is_over.set(());
     observer.end_bucket(last.elapsed());
     let ended = match (status.code(), status.signal()) {
@@ -77,19 +78,15 @@ fn has_ended(handle: &OwnedFd, within: Duration) -> bool {
     poll(&mut handles, timeout.as_ref()).is_ok_and(|ready| ready > 0)
 }
 
-/// Passes signals on to the program until `ended` is set; then they end this command, as they do others. Those that a
-/// terminal sends go to the whole foreground group, the program included: they are only kept from ending this command.
+/// Passes signals on to the program until `ended` is set. Those that a terminal sends go to the whole foreground group, the program included: they are only kept from ending this command.
 fn pass_on(mut signals: Signals, handle: &OwnedFd, ended: &Arc<OnceLock<()>>) -> Result<(), Error> {
     let target = handle.as_fd().try_clone_to_owned().map_err(|error| not_passed(&error))?;
     let ended = Arc::clone(ended);
     thread::spawn(move || {
         for number in signals.forever() {
             // Both fail only for what is not a signal, or has gone.
-            if ended.get().is_some() {
-                let _ = signal_hook::low_level::emulate_default_handler(number);
-            } else if let (false, Some(signal)) =
-                (matches!(number, SIGINT | SIGQUIT), Signal::from_named_raw(number))
-            {
+            let is_passed_on = ended.get().is_none() && !matches!(number, SIGINT | SIGQUIT);
+            if let (true, Some(signal)) = (is_passed_on, Signal::from_named_raw(number)) {
                 let _ = pidfd_send_signal(&target, signal);
             }
         }

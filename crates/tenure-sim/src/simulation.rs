@@ -19,6 +19,7 @@ pub struct Simulation {
     stack_bytes: usize,
     patience: Duration,
     members: Vec<Member>,
+    warm: bool,
 }
 
 impl Machine {
@@ -35,6 +36,7 @@ impl Machine {
             stack_bytes: 256 << 10,
             patience: Duration::from_secs(10),
             members: Vec::new(),
+            warm: false,
         }
     }
 
@@ -71,6 +73,13 @@ impl Simulation {
     #[must_use]
     pub fn limit_ns(mut self, ns: f64) -> Self {
         self.limit_ns = Some(ns);
+        self
+    }
+
+    /// Begins with every line in the caches of all threads, as if each had read everything. Otherwise all are in memory.
+    #[must_use]
+    pub fn warm(mut self) -> Self {
+        self.warm = true;
         self
     }
 
@@ -190,6 +199,10 @@ impl Simulation {
         Self { threads, ..self }
     }
 
+    pub(crate) fn unmeasured_ns(&self) -> f64 {
+        self.warm_up_ns
+    }
+
     pub(crate) fn measured_ns(&self) -> f64 {
         self.duration_ns
     }
@@ -214,6 +227,7 @@ impl Simulation {
             seed: self.seed,
             stack_bytes: self.stack_bytes,
             members: self.members,
+            warm: self.warm,
         }
     }
 }

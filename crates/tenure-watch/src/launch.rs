@@ -65,7 +65,6 @@ pub(crate) fn watch(
         (Err(error), None) => return Err(error),
         (Err(error), Some(child)) => return unwatched(request, child, error),
     };
-    let name = session.name();
     let start = Instant::now();
     let is_late = || request.duration.is_some_and(|duration| start.elapsed() >= duration);
     let is_stopped = |session: &Session| {
@@ -73,7 +72,7 @@ pub(crate) fn watch(
             let own = process::own_time(UsageWho::RUSAGE_SELF);
             let own = own.saturating_sub(before) + session.own();
             let (recording, counts, coverage) = session.so_far(Ended::Running);
-            let name = name.clone();
+            let name = session.name();
             Watched { recording, name, counts, coverage, cost, own, is_traced, started: None }
         };
         let elapsed = start.elapsed();
@@ -93,6 +92,8 @@ pub(crate) fn watch(
         (true, Some(mut child), None) => (reaped(&mut child), None),
     };
     let own = process::own_time(UsageWho::RUSAGE_SELF).saturating_sub(before) + session.own();
+    // It may have become another program since it was started.
+    let name = session.name();
     let (recording, counts, coverage) = session.recorded(ended);
     let started = started.map(Started);
     Ok(Watched { recording, name, counts, coverage, cost, own, is_traced, started })
@@ -156,14 +157,30 @@ fn start(words: &[OsString], tracer: Option<u32>) -> Result<Child, Error> {
 }
 
 impl Started {
+    /// The number of its process.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.0.id()
+    }
+
+    /// Whether it has ended.
+    pub fn has_ended(&mut self) -> bool {
+        !matches!(self.0.try_wait(), Ok(None))
+    }
+
+    /// Asks it to end: by SIGTERM.
+    pub fn ask_to_end(&self) {
+        // It fails for a program that has ended.
+        let _ = kill(Pid::from_raw(self.0.id().cast_signed()), Signal::SIGTERM);
+    }
+
     /// Waits for the program's end. It is asked to end once `is_stopped` says so.
     pub fn wait(&mut self, is_stopped: &dyn Fn() -> bool) -> Ended {
         let mut is_asked = false;
         while matches!(self.0.try_wait(), Ok(None)) {
             if is_stopped() && !is_asked {
                 is_asked = true;
-                // It fails for a program that has ended.
-                let _ = kill(Pid::from_raw(self.0.id().cast_signed()), Signal::SIGTERM);
+                self.ask_to_end();
             }
             std::thread::sleep(std::time::Duration::from_millis(20));
         }

@@ -245,6 +245,20 @@ fn elsewhere() -> Error {
 
 #[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
 impl Started {
+    /// The number of its process.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        0
+    }
+
+    /// Whether it has ended.
+    pub fn has_ended(&mut self) -> bool {
+        true
+    }
+
+    /// Asks it to end.
+    pub fn ask_to_end(&self) {}
+
     /// Waits for the program's end.
     pub fn wait(&mut self, _: &dyn Fn() -> bool) -> tenure_contend::record::Ended {
         tenure_contend::record::Ended::Unknown

@@ -1,22 +1,17 @@
 //! From what was watched to a report.
 
-use tenure_contend::find::{self, Programs};
-use tenure_find::{Report, Run};
-use tenure_sim::Machine;
+use std::time::Duration;
+
+use tenure_contend::find::{self, Found, Programs};
+use tenure_find::{Run, Source};
 
 use crate::Watched;
 
-/// What was found, the worst first. For as many findings as `predicted` says, the simulator predicts what mending them
-/// would give on a machine; that takes a second or so for each. `programs` keeps what was read of files from one report
-/// to the next.
+/// What was found, the worst first. What mending the first `predicted` findings would give is left to predict. `programs`
+/// keeps what was read of files from one report to the next.
 #[must_use]
-pub fn report(
-    watched: &Watched,
-    programs: &Programs,
-    line_bytes: u32,
-    predicted: usize,
-    machine: &Machine,
-) -> Report {
+pub fn report(watched: &Watched, programs: &Programs, line_bytes: u32, predicted: usize) -> Found {
+    let before = own_time();
     let recording = &watched.recording;
     let threads = || recording.processes.iter().flat_map(|process| &process.threads);
     let run = Run {
@@ -42,9 +37,25 @@ pub fn report(
             coverage: Some(coverage(watched)),
         })),
         forecast: None,
+        predicting: None,
         pattern: None,
     };
-    find::report(recording, programs, run, line_bytes, predicted, machine)
+    let mut found = find::report(recording, programs, run, line_bytes, predicted);
+    // Names and kinds are a part of what watching takes.
+    if let Source::Run(Run { watched: Some(head), seconds, .. }) = &mut found.report.source {
+        head.own += own_time().saturating_sub(before).as_secs_f64() / seconds.max(1e-3);
+    }
+    found
+}
+
+/// Processor time of this process.
+fn own_time() -> Duration {
+    #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+    {
+        crate::sys::process::own_time(nix::sys::resource::UsageWho::RUSAGE_SELF)
+    }
+    #[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
+    Duration::ZERO
 }
 
 fn coverage(watched: &Watched) -> tenure_find::Coverage {

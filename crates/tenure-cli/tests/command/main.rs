@@ -32,11 +32,11 @@ fn help_names_every_option_and_goes_to_standard_output() {
         ("", "bench layout run sim watch"),
         (
             "watch",
-            "PROGRAM --pid --for --rate --arms --check --top --line --patterns --machine --diff --json --html",
+            "PROGRAM --pid --for --stop --rate --arms --check --top --line --patterns --machine --no-predict --diff --json --html",
         ),
         (
             "run",
-            "COMMAND --cc --build-std --top --line --memory --keep --patterns --check --diff --json --html",
+            "COMMAND --cc --build-std --top --line --memory --keep --patterns --no-predict --check --diff --json --html",
         ),
         ("bench", "GROUP --threads --seconds --quick --seed --list --json --report"),
         ("sim", "SCENARIO --cpus --machine --us --seed --calibrate --list --json --report"),

@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
-use tenure_bench::simulate::machine;
 use tenure_run::{Ended, Request};
 
 use super::support::{tenure, text};
@@ -37,8 +36,7 @@ fn recorded(folder: &Path, port: &str) -> Vec<String> {
     };
     let (source, program) = (source.to_str().unwrap(), program.to_str().unwrap());
     record(true, &["gcc", "-g", "-O2", "-pthread", source, "-o", program]);
-    let machine = machine::find(tenure_run::find::MACHINE).unwrap();
-    let report = tenure_run::find::report(&record(false, &[program]), "port", 64, 0, &machine);
+    let report = tenure_run::find::report(&record(false, &[program]), "port", 64, 0).report;
     let words = report.findings.iter().flat_map(|one| one.words());
     words.map(|word| word.path.clone()).collect()
 }
@@ -51,7 +49,8 @@ fn proposed(folder: &Path, port: &str) -> String {
     assert!(gcc.status().unwrap().success());
     let words = ["layout", program.to_str().unwrap(), "port", "--suggest", "--json", "-"];
     let output = tenure(&words);
-    let report: Value = serde_json::from_slice(&output.stdout).expect(text(&output.stderr));
+    let report: Value = serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|error| panic!("{error}: {}", text(&output.stderr)));
     let order = report["suggestions"][0]["order"].as_array().expect("a proposal");
     let member = |name: &Value| match name.as_str().unwrap() {
         // In front of what begins a line, and at the end.

@@ -1,5 +1,6 @@
 use std::io::Read;
-use std::process::{Command, Stdio};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -74,10 +75,15 @@ fn cargo_calls_the_command_too() {
     assert!(text(&output.stdout).starts_with("tenure "), "{}", text(&output.stdout));
     assert_eq!(cargo_tenure(&["run", "--", "sh", "-c", "exit 7"]).status.code(), Some(7));
     // What is no option of ours is cargo's: here there is no package.
-    for words in [&["run"][..], &["run", "--release", "--", "--port", "80"]] {
+    for words in [
+        &["run"][..],
+        &["run", "--release", "--", "--port", "80"],
+        &["run", "--release", "--top", "3", "--json", "it.json"],
+    ] {
         let output = cargo_tenure(words);
         let said = text(&output.stderr);
         assert!(said.contains("could not find `Cargo.toml`"), "{words:?}: {said}");
+        assert!(said.contains("the build did not finish"), "{words:?}: {said}");
     }
 }
 
@@ -112,4 +118,118 @@ fn a_signal_goes_to_the_program() {
     output.read_to_string(&mut rest).unwrap();
     assert_eq!(rest, "ended\n");
     assert_eq!(child.wait().unwrap().code(), Some(3));
+}
+
+/// Two threads add to counters that lie next to each other.
+const COUNTERS: &str = r"
+#include <pthread.h>
+struct counters { volatile long one, two; };
+static struct counters counters __attribute__((aligned(64)));
+static pthread_barrier_t both;
+static void *add(void *counter) {
+    pthread_barrier_wait(&both);
+    for (int i = 0; i < 3000000; i++) ++*(volatile long *)counter;
+    return 0;
+}
+int main(void) {
+    pthread_t one, two;
+    pthread_barrier_init(&both, 0, 2);
+    pthread_create(&one, 0, add, (void *)&counters.one);
+    pthread_create(&two, 0, add, (void *)&counters.two);
+    pthread_join(one, 0);
+    pthread_join(two, 0);
+    return 3;
+}
+";
+
+/// Builds the counters, instrumented, in a folder.
+fn build_counters(folder: &Path) {
+    std::fs::write(folder.join("counters.c"), COUNTERS).unwrap();
+    let words = "run --cc -- gcc -O1 -g -pthread counters.c -o counters";
+    let output = tenure_in(folder, &words.split(' ').collect::<Vec<_>>());
+    assert!(output.status.success(), "{}", text(&output.stderr));
+}
+
+/// Starts `tenure run` on the counters, with these options besides; what it says can be read.
+fn run_counters(folder: &Path, options: &[&str]) -> Child {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tenure"));
+    command.arg("run").args(options).args(["--json", "it.json", "--html", "it.html", "--"]);
+    command.arg("./counters").current_dir(folder).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+/// The rest of what a command says, and its status.
+fn end(mut child: Child) -> (String, Option<i32>) {
+    let mut said = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+    (said, child.wait().unwrap().code())
+}
+
+fn json_in(folder: &Path) -> serde_json::Value {
+    serde_json::from_slice(&std::fs::read(folder.join("it.json")).unwrap()).unwrap()
+}
+
+/// Heading of what is predicted.
+const PREDICTED: &str = "What each change would give";
+
+#[test]
+fn findings_are_out_before_anything_is_predicted() {
+    let folder = tempfile::tempdir().unwrap();
+    build_counters(folder.path());
+    let (said, status) = end(run_counters(folder.path(), &[]));
+    assert_eq!(status, Some(3), "{said}");
+    let (first, then) = said.split_once(PREDICTED).unwrap_or_else(|| panic!("{said}"));
+    assert!(first.contains("counters") && first.contains("→ apart: "), "{said}");
+    assert!(!first.contains("iterations/s") && !then.contains("false sharing"), "{said}");
+    assert!(then.contains("apart: ") && then.contains("iterations/s at 64 CPUs"), "{said}");
+    assert!(then.contains("Predicting took "), "{said}");
+    let report = json_in(folder.path());
+    assert!(report["source"]["predicting"].is_f64() && report["source"]["forecast"].is_object());
+    assert!(report["findings"][0]["forecast"].is_object());
+
+    let (said, _) = end(run_counters(folder.path(), &["--no-predict"]));
+    assert!(said.contains("→ apart: ") && !said.contains("redict"), "{said}");
+    let report = json_in(folder.path());
+    assert!(
+        report["source"]["predicting"].is_null() && report["findings"][0]["forecast"].is_null()
+    );
+    assert_eq!(report["findings"][0]["repairs"][0]["name"], "apart");
+}
+
+#[test]
+fn a_signal_after_the_programs_end_leaves_predictions_out_and_loses_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    build_counters(folder.path());
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
+        let mut child = run_counters(folder.path(), &[]);
+        let id = Pid::from_raw(child.id() as i32).unwrap();
+        let mut said = Vec::new();
+        let mut byte = [0];
+        let stderr = child.stderr.as_mut().unwrap();
+        while !said.ends_with("→ apart: ".as_bytes()) && stderr.read(&mut byte).unwrap() == 1 {
+            said.push(byte[0]);
+        }
+        // The files are there when the findings are.
+        let report = json_in(folder.path());
+        assert_eq!(report["findings"][0]["repairs"][0]["name"], "apart");
+        assert!(folder.path().join("it.html").exists());
+        std::fs::remove_file(folder.path().join("it.html")).unwrap();
+        kill_process(id, signal).unwrap();
+        let (rest, status) = end(child);
+        assert_eq!(status, Some(3), "{rest}");
+        // It may have been too late.
+        assert!(rest.contains("left out: a signal came") || rest.contains(PREDICTED), "{rest}");
+        assert_eq!(json_in(folder.path())["findings"].as_array().unwrap().len(), 1);
+        assert!(folder.path().join("it.html").exists());
+    }
+}
+
+#[test]
+fn a_pipe_has_the_last_report_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    build_counters(folder.path());
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tenure"));
+    command.args(["run", "--json", "/dev/stdout", "--", "./counters"]).current_dir(folder.path());
+    let output = command.output().unwrap();
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(report["source"]["predicting"].is_f64());
 }

@@ -1,11 +1,13 @@
 //! From a recording to a report: names, words in the model of findings, and what mending would give.
 
 mod evidence;
+mod forecasts;
 mod language;
 pub(crate) mod names;
 mod objects;
 mod pattern;
 mod program;
+mod simulator;
 mod steps;
 mod value;
 mod words;
@@ -16,23 +18,23 @@ use tenure_find::{
     Finding, Kind, Level, Observed, Report, Role, Run, Sharing, Source, Storage, Word,
 };
 use tenure_probe::segment::Access;
-use tenure_sim::Machine;
 use tenure_types::code::Place;
 
 use crate::contend::{self, Contended};
 use crate::record::{Line, Process, Recording};
 
+pub use forecasts::{Forecasts, Found, Predicted};
 use names::Names;
 pub use names::Programs;
-use pattern::{Memory, Mended, Recorded};
-use program::Part;
+use pattern::{Memory, Recorded};
+pub use tenure_sim::Machine;
 use words::{Groups, Named};
 
 /// The machine that mending is predicted on, unless the user names another.
 pub const MACHINE: &str = "epyc-2s-256";
 
-/// What was found, the worst first; `run` is the head of the report. For as many findings as `predicted` says, the
-/// simulator predicts what mending them would give on a machine; that takes a second or so for each.
+/// What was found, the worst first; `run` is the head of the report. What mending the first `predicted` findings would give
+/// is left to predict: each takes some tenths of a second.
 #[must_use]
 pub fn report(
     recording: &Recording,
@@ -40,8 +42,7 @@ pub fn report(
     mut run: Run,
     line_bytes: u32,
     predicted: usize,
-    machine: &Machine,
-) -> Report {
+) -> Found {
     let command = run.command.clone();
     let mut processes = recording.processes.clone();
     let typed = |(process, recorded)| {
@@ -89,32 +90,21 @@ pub fn report(
     run.missing.extend(without_lines(&found, &processes));
     found.sort_by_key(|(order, ..)| std::cmp::Reverse(*order));
     let worst = found.first().map(|(_, process, ..)| *process);
-    if found.iter().any(|(_, process, ..)| Some(*process) != worst) {
-        let only = "The prediction for the whole program is of the process with the worst line.";
-        run.missing.push(only.to_owned());
-    }
-    let (mut findings, mut parts) = (Vec::new(), Vec::new());
+    let of_one_process = found.iter().any(|(_, process, ..)| Some(*process) != worst);
+    let groups = worst.and_then(|worst| groups.into_iter().nth(worst)).map(Groups::into_owned);
+    let mut forecasts = Forecasts::new(groups, of_one_process);
+    let mut findings = Vec::new();
     for (at, (_, process, mut finding, recorded)) in found.into_iter().enumerate() {
         finding.rank = at as u64 + 1;
         if let Some(mut recorded) = recorded.filter(|_| at < predicted) {
             recorded.pattern.about = format!("Finding {} of `{command}`", finding.rank);
-            let Mended { mut repairs, forecast, best } =
-                pattern::mended(&recorded.pattern, machine);
-            language::translate(&mut repairs, &finding, line_bytes);
-            (finding.repairs, finding.forecast) = (repairs, forecast);
-            finding.pattern = Some(recorded.pattern.to_toml());
-            // Processes do not share their lines.
-            if Some(process) == worst {
-                parts.push(Part { rank: finding.rank, recorded, mended: best });
-            }
+            forecasts.add(&mut finding, recorded, Some(process) == worst, line_bytes);
         }
         findings.push(finding);
     }
-    if let Some(groups) = worst.and_then(|process| groups.get(process)) {
-        run.forecast = program::forecast(&parts, groups, machine);
-        run.pattern = program::pattern(&parts, 0, groups).map(|pattern| pattern.to_toml());
-    }
-    Report::new(Source::Run(run), line_bytes.into(), findings)
+    run.pattern = forecasts.program();
+    let report = Report::new(Source::Run(run), line_bytes.into(), findings);
+    Found { report, forecasts }
 }
 
 /// Says what to compile with -g, if none of the code has a line, and that would give it one.

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tenure_find::{Curve, Forecast, Operation as Did, Point, Repair};
 use tenure_sim::pattern::{self, Copies, Object, Operation, Pattern, Role, Value};
-use tenure_sim::{Machine, Simulation};
 
+use super::simulator::{Extent, Simulator};
 use super::steps::{self, Counts, Work};
 use super::value::value;
 use super::words::{Groups, operation};
@@ -14,9 +14,6 @@ use crate::contend::{Elements, Word};
 
 /// The numbers of CPUs that are simulated, of those that the machine has.
 const CPUS: [usize; 4] = [2, 8, 64, 128];
-/// The time that is simulated, in nanoseconds: half of what is usual, since there are many patterns and repairs. Threads
-/// that sleep on a lock need as much to settle.
-pub(super) const SIMULATED_NS: f64 = 100_000.0;
 
 /// A repair is reported if it gives at least this much on this many CPUs, or on all if there are fewer.
 const WORTH: f64 = 1.05;
@@ -230,26 +227,45 @@ pub(super) struct Mended {
     pub(super) best: Option<Pattern>,
 }
 
-/// What would mend a pattern, and what that would give.
-pub(super) fn mended(pattern: &Pattern, machine: &Machine) -> Mended {
-    let as_is = points(pattern, machine, &CPUS, SIMULATED_NS);
+/// What may mend a pattern: whether it pays, only a simulation says.
+pub(super) fn candidates(pattern: &Pattern) -> Vec<Repair> {
+    applicable(pattern).map(|repair| as_one(&[repair])).collect()
+}
+
+fn applicable(pattern: &Pattern) -> impl Iterator<Item = pattern::Repair> {
+    pattern::repairs(pattern).into_iter().filter(|repair| applies(repair, pattern))
+}
+
+fn applies(repair: &pattern::Repair, to: &Pattern) -> bool {
+    repair.name != "read_unlocked" || !has_a_semaphore(to)
+}
+
+/// What would mend a pattern, and what that would give; `None` if the simulator was stopped before that was known.
+pub(super) fn mended(pattern: &Pattern, simulator: &mut Simulator<'_>) -> Option<Mended> {
+    let as_is = simulator.points(pattern, &CPUS, Extent::OF_A_FINDING);
     let judged = |points: &[Point]| {
         let most = points.iter().rev().find(|point| point.cpus <= JUDGED as u64);
         most.map(|point| point.per_second)
     };
-    let Some(now) = judged(&as_is) else { return Mended::default() };
-    let applies =
-        |repair: &pattern::Repair| repair.name != "read_unlocked" || !has_a_semaphore(pattern);
-    let simulation = simulation(machine, JUDGED.min(machine.cpus()), SIMULATED_NS);
-    let together = pattern::together(pattern, &simulation, applies).unwrap_or_default();
-    let single = pattern::repairs(pattern).into_iter().filter(applies).map(|repair| vec![repair]);
+    let Some(now) = judged(&as_is) else {
+        return (!simulator.is_stopped()).then(Mended::default);
+    };
+    let together = {
+        let throughput = |pattern: &Pattern| simulator.judged(pattern, JUDGED);
+        let applies = |repair: &pattern::Repair| applies(repair, pattern);
+        pattern::together(pattern, throughput, applies).unwrap_or_default()
+    };
+    let single = applicable(pattern).map(|repair| vec![repair]);
     let mut all: Vec<(f64, Repair, Curve, Pattern)> = Vec::new();
     for repairs in single.chain((together.len() > 1).then_some(together)) {
         let Some(after) = repairs.last().map(|last| last.pattern.clone()) else { continue };
-        let points = points(&after, machine, &CPUS, SIMULATED_NS);
+        let points = simulator.points(&after, &CPUS, Extent::OF_A_FINDING);
         let Some(then) = judged(&points).filter(|then| *then >= now * WORTH) else { continue };
         let repair = as_one(&repairs);
         all.push((then, repair.clone(), Curve { name: repair.name, points }, after));
+    }
+    if simulator.is_stopped() {
+        return None;
     }
     let most = all.iter().map(|(then, ..)| *then).fold(0.0, f64::max);
     // Of those that are alike the first asks least of the source.
@@ -260,8 +276,8 @@ pub(super) fn mended(pattern: &Pattern, machine: &Machine) -> Mended {
     });
     let best = all.first().map(|(.., pattern)| pattern.clone());
     let (repairs, repaired) = all.into_iter().map(|(_, repair, curve, _)| (repair, curve)).unzip();
-    let forecast = Some(Forecast { machine: machine.name.clone(), as_is, repaired });
-    Mended { repairs, forecast, best }
+    let forecast = Some(Forecast { machine: simulator.machine().to_owned(), as_is, repaired });
+    Some(Mended { repairs, forecast, best })
 }
 
 /// Repairs that are made one after another, as a report has them.
@@ -288,34 +304,10 @@ fn has_a_semaphore(pattern: &Pattern) -> bool {
     })
 }
 
-/// How all patterns of a run are simulated: so many CPUs of a machine, for so long.
-fn simulation(machine: &Machine, cpus: usize, nanoseconds: f64) -> Simulation {
-    /// A core works on so many accesses at once that hit, unless one needs what another loads.
-    const OVERLAP: f64 = 4.0;
-    let mut machine = machine.clone();
-    machine.latency.hit /= OVERLAP;
-    machine.simulation(cpus).warm_up_ns(nanoseconds / 4.0).duration_ns(nanoseconds)
-}
-
-/// Throughput by number of CPUs, as far as it could be simulated.
-pub(super) fn points(
-    pattern: &Pattern,
-    machine: &Machine,
-    cpus: &[usize],
-    nanoseconds: f64,
-) -> Vec<Point> {
-    let simulated = |cpus: usize| {
-        let prediction = pattern.simulate(simulation(machine, cpus, nanoseconds)).ok()?;
-        Some(Point { cpus: cpus as u64, per_second: prediction.report.mops() * 1e6 })
-    };
-    let most = cpus.last().map_or(0, |most| machine.cpus().min(*most));
-    let smaller = cpus.iter().copied().filter(|cpus| *cpus < most);
-    smaller.chain([most]).filter_map(simulated).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use tenure_probe::segment;
+    use tenure_sim::Machine;
     use tenure_sim::pattern::Access;
 
     use super::*;
@@ -358,8 +350,9 @@ mod tests {
         pattern(memory, words, &groups, &|_| Some(false)).expect("it can be simulated").pattern
     }
 
-    fn machine() -> Machine {
-        Machine::preset("epyc-2s-256").unwrap()
+    fn mended(pattern: &Pattern) -> Mended {
+        let machine = Machine::preset("epyc-2s-256").unwrap();
+        super::mended(pattern, &mut Simulator::new(&machine, &|| true)).unwrap()
     }
 
     fn memory(elements: Option<Elements>) -> Memory {
@@ -413,7 +406,7 @@ mod tests {
         let pattern = of(&memory(None), &[(count, "strong".to_owned())]);
         let add = Access { times: 2.0, operation: Operation::Add(0) };
         assert!(pattern.roles[0].steps.contains(&add), "{:?}", pattern.roles);
-        let mended = mended(&pattern, &machine());
+        let mended = mended(&pattern);
         let names: Vec<_> = mended.repairs.iter().map(|repair| &*repair.name).collect();
         assert_eq!(names, ["lazy"]);
     }
@@ -428,13 +421,13 @@ mod tests {
         ];
         let mut words = words.map(|((word, _), name)| (word, name.to_owned()));
         words[0].0.size = 4;
-        let of_lock = mended(&of(&memory(None), &words), &machine());
+        let of_lock = mended(&of(&memory(None), &words));
         let both = &of_lock.repairs[0];
         let names: BTreeSet<_> = both.name.split(" + ").collect();
         assert_eq!(names, BTreeSet::from(["cells", "read_unlocked"]));
         assert_eq!((both.code.len(), both.bytes, both.per_thread), (4, 128, true));
         words[0].0.size = 8;
-        let of_semaphore = mended(&of(&memory(None), &words), &machine()).repairs;
+        let of_semaphore = mended(&of(&memory(None), &words)).repairs;
         assert!(
             of_semaphore.iter().all(|repair| !repair.name.contains("unlocked")),
             "{of_semaphore:?}"
@@ -478,7 +471,7 @@ mod tests {
         let sum = |offset| word(offset, &[(Read, POOL), (Write, POOL)]);
         let pattern = of(&memory, &[sum(24), sum(56)]);
         assert_eq!(pattern.objects[0].phase, 16);
-        let mended = mended(&pattern, &machine());
+        let mended = mended(&pattern);
         assert_eq!((&*mended.repairs[0].name, mended.repairs[0].bytes), ("apart", 0));
     }
 
@@ -487,11 +480,39 @@ mod tests {
         let elements = Some(Elements { start: 0, stride: 8, count: 3, size: None, owned: true });
         let pattern = of(&memory(elements), &[word(0, &[(segment::Access::Write, POOL)])]);
         assert_eq!(pattern.objects[0].copies, Copies::PerThread);
-        let mended = mended(&pattern, &machine());
+        let mended = mended(&pattern);
         assert_eq!(mended.repairs[0].name, "apart");
         assert_ne!(mended.best.unwrap().objects, pattern.objects);
         let forecast = mended.forecast.unwrap();
         let last = |points: &[Point]| points.last().unwrap().per_second;
         assert!(last(&forecast.repaired[0].points) > 1.5 * last(&forecast.as_is), "{forecast:?}");
+    }
+
+    #[test]
+    fn what_may_mend_it_is_known_before_anything_is_simulated() {
+        let elements = Some(Elements { start: 0, stride: 8, count: 3, size: None, owned: true });
+        let pattern = of(&memory(elements), &[word(0, &[(segment::Access::Write, POOL)])]);
+        let names: Vec<_> = candidates(&pattern).into_iter().map(|repair| repair.name).collect();
+        assert_eq!(names, ["apart"]);
+    }
+
+    #[test]
+    fn each_point_takes_a_bounded_number_of_accesses_and_none_begins_once_it_is_stopped() {
+        use segment::Access::Add;
+        let elements = Some(Elements { start: 0, stride: 8, count: 3, size: None, owned: true });
+        let pattern = of(&memory(elements), &[word(0, &[(Add, POOL)])]);
+        let machine = Machine::preset("epyc-2s-256").unwrap();
+        let mut simulator = Simulator::new(&machine, &|| true);
+        assert!(super::mended(&pattern, &mut simulator).is_some());
+        let (points, accesses) = simulator.effort();
+        // Each is doubled until it has settled.
+        let most = points * 2 * Extent::OF_A_FINDING.accesses;
+        assert!(points >= 2 * CPUS.len() as u64 && accesses <= most, "{accesses} in {points}");
+
+        let asked = std::cell::Cell::new(0);
+        let twice = || asked.replace(asked.get() + 1) < 2;
+        let mut simulator = Simulator::new(&machine, &twice);
+        assert!(super::mended(&pattern, &mut simulator).is_none());
+        assert_eq!(simulator.effort().0, 2);
     }
 }

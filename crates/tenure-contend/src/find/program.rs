@@ -3,17 +3,14 @@
 use std::collections::BTreeMap;
 
 use tenure_find::{Curve, Forecast, Point};
-use tenure_sim::Machine;
 use tenure_sim::pattern::{Access, Operation, Pattern, Role};
 
 use super::pattern::{self, Recorded};
+use super::simulator::{Extent, Simulator};
 use super::steps;
 use super::words::Groups;
 
 const CPUS: [usize; 7] = [2, 4, 8, 16, 32, 64, 128];
-
-/// Four times that of a finding: what threads that sleep on one of several locks do varies.
-const SIMULATED_NS: f64 = 4.0 * pattern::SIMULATED_NS;
 
 /// Threads with less than this part of the most have no role. Each role takes a CPU, and there may be two.
 const SIGNIFICANT: f64 = 0.01;
@@ -23,6 +20,8 @@ const MOST_ROLES: usize = 8;
 pub(super) struct Part {
     pub(super) rank: u64,
     pub(super) recorded: Recorded,
+    /// Whether it is of the process that is simulated: processes do not share their lines.
+    pub(super) is_of_program: bool,
     /// Its pattern with the best repair.
     pub(super) mended: Option<Pattern>,
 }
@@ -43,7 +42,7 @@ struct Class {
 
 /// The pattern of all findings together, the worst first, with the first `mended` repairs; `None` if it cannot be
 /// simulated.
-pub(super) fn pattern(parts: &[Part], mended: usize, groups: &Groups<'_>) -> Option<Pattern> {
+pub(super) fn pattern(parts: &[&Part], mended: usize, groups: &Groups<'_>) -> Option<Pattern> {
     let mut whole = Pattern::new("program");
     whole.about =
         "All contended lines together; each name begins with its finding's rank".to_owned();
@@ -93,9 +92,14 @@ pub(super) fn pattern(parts: &[Part], mended: usize, groups: &Groups<'_>) -> Opt
 }
 
 /// What the program's throughput would be as it is, and with more and more repairs.
-pub(super) fn forecast(parts: &[Part], groups: &Groups<'_>, machine: &Machine) -> Option<Forecast> {
-    let points = |mended: usize| -> Option<Vec<Point>> {
-        Some(pattern::points(&pattern(parts, mended, groups)?, machine, &CPUS, SIMULATED_NS))
+pub(super) fn forecast(
+    parts: &[&Part],
+    groups: &Groups<'_>,
+    simulator: &mut Simulator<'_>,
+) -> Option<Forecast> {
+    let mut points = |mended: usize| -> Option<Vec<Point>> {
+        let pattern = pattern(parts, mended, groups)?;
+        Some(simulator.points(&pattern, &CPUS, Extent::OF_A_PROGRAM))
     };
     let as_is = points(0).filter(|points| !points.is_empty())?;
     let all = parts.iter().filter(|part| part.mended.is_some()).count();
@@ -103,7 +107,7 @@ pub(super) fn forecast(parts: &[Part], groups: &Groups<'_>, machine: &Machine) -
     for (mended, name) in stages(all) {
         repaired.push(Curve { name, points: points(mended)? });
     }
-    Some(Forecast { machine: machine.name.clone(), as_is, repaired })
+    Some(Forecast { machine: simulator.machine().to_owned(), as_is, repaired })
 }
 
 /// With how many of so many repairs the program is simulated.
@@ -118,7 +122,7 @@ fn stages(all: usize) -> Vec<(usize, String)> {
     steps
 }
 
-fn classes(parts: &[Part], groups: &Groups<'_>) -> Vec<Class> {
+fn classes(parts: &[&Part], groups: &Groups<'_>) -> Vec<Class> {
     let mut roles: BTreeMap<u32, (Vec<Option<usize>>, f64)> = BTreeMap::new();
     for (at, part) in parts.iter().enumerate() {
         for (role, members) in part.recorded.members.iter().enumerate() {
@@ -171,6 +175,7 @@ fn moved(operation: &Operation, first: usize) -> Operation {
 
 #[cfg(test)]
 mod tests {
+    use tenure_sim::Machine;
     use tenure_sim::pattern::{Copies, Object};
 
     use super::*;
@@ -178,8 +183,14 @@ mod tests {
     use crate::find::pattern::Members;
     use crate::record::{Process, Thread};
 
-    fn machine() -> Machine {
-        Machine::preset(crate::find::MACHINE).unwrap()
+    fn pattern(parts: &[Part], mended: usize, groups: &Groups<'_>) -> Option<Pattern> {
+        super::pattern(&parts.iter().collect::<Vec<_>>(), mended, groups)
+    }
+
+    fn forecast(parts: &[Part], groups: &Groups<'_>) -> Option<Forecast> {
+        let machine = Machine::preset(crate::find::MACHINE).unwrap();
+        let mut simulator = Simulator::new(&machine, &|| true);
+        super::forecast(&parts.iter().collect::<Vec<_>>(), groups, &mut simulator)
     }
 
     /// A counter to which these threads have added so often, mended by a counter for each.
@@ -196,6 +207,7 @@ mod tests {
         Part {
             rank,
             recorded: Recorded { pattern: of(Object::once("one")), members: vec![members] },
+            is_of_program: true,
             mended: Some(of(Object::several("own", Copies::PerThread, 64))),
         }
     }
@@ -246,7 +258,7 @@ mod tests {
         let workers = &[2, 3, 4, 5];
         let parts = [1, 2, 3, 4].map(|rank| counter(rank, workers, 1e6));
         check(500, |groups| {
-            let forecast = forecast(&parts, groups, &machine()).unwrap();
+            let forecast = forecast(&parts, groups).unwrap();
             let names: Vec<_> = forecast.repaired.iter().map(|curve| &*curve.name).collect();
             assert_eq!(names, ["the first repair", "the first three", "all 4 repairs"]);
             let curves = forecast.repaired.iter().map(|curve| &curve.points);
@@ -266,7 +278,7 @@ mod tests {
         let mut parts = [1, 2].map(|rank| counter(rank, workers, 1e6));
         parts[0].mended = None;
         check(500, |groups| {
-            let forecast = forecast(&parts, groups, &machine()).unwrap();
+            let forecast = forecast(&parts, groups).unwrap();
             let names: Vec<_> = forecast.repaired.iter().map(|curve| &*curve.name).collect();
             assert_eq!(names, ["the repair"]);
             let mended = pattern(&parts, 1, groups).unwrap();

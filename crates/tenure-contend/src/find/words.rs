@@ -1,5 +1,6 @@
 //! The words of a finding with their names, and who does what with them.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
@@ -267,7 +268,7 @@ fn role(word: &contend::Word, type_name: &str) -> Role {
 
 /// Threads by what a reader calls them.
 pub(super) struct Groups<'a> {
-    threads: BTreeMap<u32, (String, &'a Thread)>,
+    threads: BTreeMap<u32, (String, Cow<'a, Thread>)>,
     /// Accesses to contended lines of each thread.
     contended: BTreeMap<u32, u64>,
     access_ns: f64,
@@ -289,7 +290,7 @@ impl<'a> Groups<'a> {
                 _ if is_own && !own.is_empty() => own.to_owned(),
                 _ => names.function(thread.routine).unwrap_or_else(|| "thread".to_owned()),
             };
-            (thread.id, (name, thread))
+            (thread.id, (name, Cow::Borrowed(thread)))
         };
         let threads = process.threads.iter().map(name).collect();
         Self { threads, contended, access_ns: process.access_ns }
@@ -305,8 +306,20 @@ impl<'a> Groups<'a> {
         self.threads.values().filter(|(other, _)| other == name).count() == 1
     }
 
-    fn thread(&self, thread: u32) -> Option<&'a Thread> {
-        self.threads.get(&thread).map(|(_, thread)| *thread)
+    /// The same, for when the recording is gone.
+    pub(super) fn into_owned(self) -> Groups<'static> {
+        let own = |(id, (name, thread)): (u32, (String, Cow<'_, Thread>))| {
+            (id, (name, Cow::Owned(thread.into_owned())))
+        };
+        Groups {
+            threads: self.threads.into_iter().map(own).collect(),
+            contended: self.contended,
+            access_ns: self.access_ns,
+        }
+    }
+
+    fn thread(&self, thread: u32) -> Option<&Thread> {
+        self.threads.get(&thread).map(|(_, thread)| &**thread)
     }
 
     /// Nanoseconds that a thread would have run if no line had been contended, and nothing been recorded.

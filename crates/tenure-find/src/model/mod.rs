@@ -207,6 +207,9 @@ pub struct Run {
     /// bound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forecast: Option<Forecast>,
+    /// Processor seconds that predicting took, if anything was predicted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub predicting: Option<f64>,
     /// What threads do to all lines that have a pattern, as a pattern file for `tenure sim`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pattern: Option<String>,

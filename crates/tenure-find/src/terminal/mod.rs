@@ -45,6 +45,17 @@ pub fn render(report: &Report, style: Style) -> String {
     text.into_string()
 }
 
+/// What was predicted of a run, for a reader of the report as it was before; ends in a line break unless it is empty.
+#[must_use]
+pub fn predictions(report: &Report, style: Style) -> String {
+    let report = &clean::cleaned(report);
+    let mut text = Text::new(Style { width: style.width.max(NARROWEST), ..style });
+    if let Source::Run(run) = &report.source {
+        observed::predictions(&mut text, report, run);
+    }
+    text.into_string()
+}
+
 fn closing(text: &mut Text, report: &Report) {
     if matches!(report.source, Source::Run(_)) {
         return;
@@ -88,6 +99,30 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn what_is_predicted_later_is_not_the_report_again() {
+        let whole = fixtures::run();
+        let mut before = whole.clone();
+        let Source::Run(run) = &mut before.source else { panic!("{before:?}") };
+        (run.forecast, run.predicting) = (None, None);
+        before.findings.iter_mut().for_each(|finding| finding.forecast = None);
+        let (first, then) =
+            (plain(&before, 100), predictions(&whole, Style { width: 100, colour: false }));
+        assert!(!first.contains("iterations/s"), "{first}");
+        // Each finding that has a repair names it, and what it asks for.
+        assert!(first.contains("→ apart: Put `refs`") && first.contains("; or "), "{first}");
+        assert!(predictions(&before, Style::PLAIN).is_empty());
+        for line in [
+            "What each change would give",
+            " 1  apart: 900 k → 2.8 M iterations/s",
+            "Predicting took 0.8",
+        ] {
+            assert!(then.contains(line), "{line}: {then}");
+        }
+        let findings = whole.findings.iter().map(words::observed::title);
+        assert!(findings.into_iter().all(|title| !then.contains(&title)), "{then}");
     }
 
     #[test]

@@ -26,14 +26,7 @@ pub(super) fn render(text: &mut Text, report: &Report, run: &Run) {
     for sentence in &missing {
         text.bullet(sentence);
     }
-    if let Some(forecast) = &run.forecast {
-        text.blank();
-        if let Some(outlook) = words::outlook(forecast) {
-            text.wrapped(&outlook, "");
-        }
-        text.quiet(&format!("Iterations/s on {}, by number of CPUs:", forecast.machine));
-        table(text, forecast, "  ");
-    }
+    of_program(text, run);
     if !report.findings.is_empty() {
         text.blank();
         let shares = match &run.watched {
@@ -58,6 +51,38 @@ pub(super) fn render(text: &mut Text, report: &Report, run: &Run) {
         } else {
             full(text, report, finding, observed);
         }
+    }
+}
+
+/// What is predicted of the whole program.
+fn of_program(text: &mut Text, run: &Run) {
+    let Some(forecast) = &run.forecast else { return };
+    text.blank();
+    if let Some(outlook) = words::outlook(forecast) {
+        text.wrapped(&outlook, "");
+    }
+    text.quiet(&format!("Iterations/s on {}, by number of CPUs:", forecast.machine));
+    table(text, forecast, "  ");
+}
+
+/// What was predicted, for a reader who has the rest: a line for each repair, then the whole program.
+pub(super) fn predictions(text: &mut Text, report: &Report, run: &Run) {
+    let mut forecasts = report.findings.iter().filter_map(|finding| finding.forecast.as_ref());
+    let Some(machine) = forecasts.next().map(|forecast| &forecast.machine) else { return };
+    text.strong(&format!("What each change would give, on {machine}:"));
+    for finding in report.findings.iter().filter(|finding| finding.forecast.is_some()) {
+        let mut rank = format!("{:>2}  ", finding.rank);
+        if finding.repairs.is_empty() {
+            text.line(&format!("{rank}{}", text.style().quiet(NO_REPAIR)));
+        }
+        for repair in &finding.repairs {
+            text.line(&format!("{rank}{}", words::repair(finding, repair)));
+            rank = margin();
+        }
+    }
+    of_program(text, run);
+    if let Some(seconds) = run.predicting {
+        text.quiet(&words::took(seconds));
     }
 }
 
@@ -92,7 +117,14 @@ fn brief(text: &mut Text, finding: &Finding) {
         word(text, finding, shown, row, &format!("{used}{more}"));
     }
     if let Some(repair) = finding.repairs.first() {
-        let line = words::repair(finding, repair);
+        let others = finding.repairs[1..].iter().map(|repair| &*repair.name);
+        let others = others.collect::<Vec<_>>().join(", ");
+        // Without a prediction the first need not be the best.
+        let others = match finding.forecast {
+            None if !others.is_empty() => format!("; or {others}"),
+            _ => String::new(),
+        };
+        let line = words::repair(finding, repair) + &others;
         let code = repair.code.join(" / ");
         let whole = format!("{line}: {code}");
         let fits = !code.is_empty() && measured(&whole) + INDENT <= text.width();

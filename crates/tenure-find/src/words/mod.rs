@@ -2,6 +2,7 @@
 
 pub(super) mod measured;
 pub(super) mod observed;
+mod predicted;
 pub(super) mod watched;
 
 use std::cmp::Ordering;

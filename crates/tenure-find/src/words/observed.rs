@@ -4,11 +4,13 @@ use std::collections::BTreeSet;
 
 use tenure_report::words::{number, scaled};
 
+use super::predicted::predicting;
+pub(crate) use super::predicted::{curves, gain, outlook, took};
 pub(crate) use super::share;
 use super::{count_of, level, ratio, role, watched, whole};
 use crate::{
-    Code, Curve, Ended, Finding, Forecast, Kind, Level, Observed, Operation, Point, Repair, Report,
-    Run, Sharing, Storage, Use, Word,
+    Code, Ended, Finding, Kind, Level, Observed, Operation, Repair, Report, Run, Sharing, Storage,
+    Use, Word,
 };
 
 /// How a run went.
@@ -20,20 +22,22 @@ pub(super) fn run(run: &Run) -> String {
         more => format!("{} processes, ", whole(more)),
     };
     if let Some(watched) = &run.watched {
-        return format!(
+        let took = format!(
             "{ended} after {} s, {}; {}",
             number(run.seconds),
             count_of(run.threads, "thread"),
             watched::did(watched)
         );
+        return took + &predicting(run);
     }
-    format!(
+    let counted = format!(
         "{ended} after {} s, {processes}{}; {} accesses counted, {} of them to contended lines",
         number(run.seconds),
         count_of(run.threads, "thread"),
         scaled_whole(run.accesses),
         share(ratio(run.contended, run.accesses)),
-    )
+    );
+    counted + &predicting(run)
 }
 
 pub(crate) fn ended(run: &Run) -> String {
@@ -52,19 +56,34 @@ pub(super) fn found(report: &Report, run: &Run) -> String {
         report.findings.iter().filter(|it| it.confidence.level == Level::Low).count() as u64;
     let coverage = run.watched.as_ref().and_then(|watched| watched.coverage.as_ref());
     let found = match (all, shown) {
-        _ if run.processes == 0 => "Nothing was recorded: no instrumented program ran.".to_owned(),
+        _ if run.processes == 0 => nothing(run).to_owned(),
         (0, _) if run.contended > 0 => {
             "No cache line changed hands often enough to matter.".to_owned()
         }
         (0, _) if coverage.is_some() => String::new(),
         (0, _) => "No cache line was contended.".to_owned(),
         _ if doubtful > 0 && coverage.is_some() => watched::doubtful(all - doubtful, doubtful),
-        (1, 1) => "1 contended line.".to_owned(),
+        (all, 0) => format!("{}.", count_of(all, "contended line")),
+        (1, _) => "1 contended line.".to_owned(),
         (all, shown) if all == shown => format!("{} contended lines, the worst first.", whole(all)),
         (all, shown) => format!("{} contended lines; {}.", whole(all), worst(shown)),
     };
     let excluded = run.watched.as_ref().and_then(|it| watched::excluded(it, all > 0));
     [found, excluded.unwrap_or_default()].join(" ").trim().to_owned()
+}
+
+/// Why there is no process in a report.
+fn nothing(run: &Run) -> &'static str {
+    let program = run.command.split(' ').next().unwrap_or_default();
+    let is_cargo = program.rsplit('/').next() == Some("cargo");
+    match run.ended {
+        _ if run.watched.is_some() => {
+            "Nothing was seen: the program ended before it could be watched."
+        }
+        Ended::Exited { status: 0 } => "Nothing was recorded: no instrumented program ran.",
+        _ if is_cargo => "Nothing was recorded: the build did not finish.",
+        _ => "Nothing was recorded: no instrumented program ran.",
+    }
 }
 
 /// `these are the worst 20`.
@@ -339,56 +358,6 @@ fn row<'a>(group: &[&'a Word]) -> Row<'a> {
     Row { name: both(&super::named), offset, first, uses }
 }
 
-/// The number of CPUs for which a figure stands in a sentence.
-const HEADLINE: u64 = 64;
-
-/// For how many CPUs a curve's figure stands in a sentence, the figure as it is, and that of the curve.
-fn headline(forecast: &Forecast, curve: &Curve) -> Option<(u64, f64, f64)> {
-    let at = |points: &[Point], cpus: u64| {
-        points.iter().find(|point| point.cpus == cpus).map(|point| point.per_second)
-    };
-    let both = |cpus: u64| Some((cpus, at(&forecast.as_is, cpus)?, at(&curve.points, cpus)?));
-    let most = curve.points.iter().map(|point| point.cpus).max()?;
-    both(HEADLINE).or_else(|| both(most))
-}
-
-/// `900 k → 2.8 M iterations/s at 64 CPUs`.
-pub(crate) fn gain(finding: &Finding, repair: &Repair) -> Option<String> {
-    let forecast = finding.forecast.as_ref()?;
-    let repaired = forecast.repaired.iter().find(|curve| curve.name == repair.name)?;
-    let (cpus, before, after) = headline(forecast, repaired)?;
-    let cpus = count_of(cpus, "CPU");
-    Some(format!("{} → {} iterations/s at {cpus}", scaled(before), scaled(after)))
-}
-
-/// What repairs would give the whole program: `On 64 CPUs it would do, at most, 2.4 times as much with the first repair.`
-pub(crate) fn outlook(forecast: &Forecast) -> Option<String> {
-    let all = forecast.repaired.iter().filter_map(|curve| {
-        let (cpus, before, after) = headline(forecast, curve)?;
-        Some((cpus, after / before, &curve.name))
-    });
-    let all: Vec<_> = all.filter(|(_, gain, _)| gain.is_finite()).collect();
-    let (cpus, ..) = all.first()?;
-    let on = count_of(*cpus, "CPU");
-    /// Less than this is no gain.
-    const WORTH: f64 = 1.05;
-    if all.iter().all(|(_, gain, _)| *gain < WORTH) {
-        return Some(format!(
-            "On {on} these repairs alone would not make the whole program faster: what they leave is its limit."
-        ));
-    }
-    let gains = all.iter().enumerate().map(|(at, (_, gain, name))| {
-        let as_much = if at == 0 { " as much" } else { "" };
-        let decimals = usize::from(*gain < 9.95);
-        format!("{gain:.decimals$} times{as_much} with {name}")
-    });
-    Some(format!(
-        "On {on} the whole program would do, at most, {}. Only these lines and the work between accesses to them are \
-         simulated.",
-        gains.collect::<Vec<_>>().join(", "),
-    ))
-}
-
 /// `apart: 900 k → 2.8 M iterations/s at 64 CPUs (+64 bytes an object)`.
 pub(crate) fn repair(finding: &Finding, repair: &Repair) -> String {
     let gain = gain(finding, repair);
@@ -403,12 +372,6 @@ pub(crate) fn cost(repair: &Repair) -> String {
         bytes if repair.per_thread => format!("+{} a thread", count_of(bytes, "byte")),
         bytes => format!("+{} an object", count_of(bytes, "byte")),
     }
-}
-
-/// The curves of a forecast by their names, the one as it is first.
-pub(crate) fn curves(forecast: &Forecast) -> Vec<(&str, &[Point])> {
-    let repaired = forecast.repaired.iter().map(|Curve { name, points }| (&**name, &**points));
-    std::iter::once(("as it is", &*forecast.as_is)).chain(repaired).collect()
 }
 
 /// A file without its folders; those that many folders have, with one.
@@ -485,6 +448,44 @@ mod tests {
     }
 
     #[test]
+    fn a_report_without_a_process_says_why() {
+        let report = fixtures::run();
+        let crate::Source::Run(mut run) = report.source.clone() else { panic!("{report:?}") };
+        let exited = |status| Ended::Exited { status };
+        run.processes = 0;
+        let killed = Ended::Killed { signal: "SIGINT".to_owned() };
+        for (command, ended, expected) in [
+            ("cargo run --release", exited(101), "the build did not finish"),
+            ("/usr/bin/cargo run", killed, "the build did not finish"),
+            ("cargo run", exited(0), "no instrumented program ran"),
+            ("./cargo.sh", exited(1), "no instrumented program ran"),
+        ] {
+            (run.command, run.ended) = (command.to_owned(), ended);
+            assert!(found(&report, &run).contains(expected), "{command}");
+        }
+        let crate::Source::Run(watched) = fixtures::watched().source else { panic!() };
+        run.watched = watched.watched;
+        assert!(found(&report, &run).contains("ended before it could be watched"));
+    }
+
+    #[test]
+    fn contended_lines_are_counted_with_and_without_findings() {
+        let mut report = fixtures::run();
+        let crate::Source::Run(run) = report.source.clone() else { panic!("{report:?}") };
+        for (all, shown, expected) in [
+            (1, 1, "1 contended line."),
+            (1, 0, "1 contended line."),
+            (7, 0, "7 contended lines."),
+            (7, 1, "7 contended lines; this is the worst."),
+        ] {
+            report.findings = fixtures::run().findings;
+            report.findings.truncate(shown);
+            report.scope.findings = all;
+            assert_eq!(found(&report, &run), expected);
+        }
+    }
+
+    #[test]
     fn lines_that_hardly_changed_hands_were_contended_all_the_same() {
         let mut report = fixtures::run();
         report.findings.clear();
@@ -541,26 +542,6 @@ mod tests {
         ] {
             assert_eq!((&*short(name, 1), &*short(name, 2)), (one, two), "{name}");
         }
-    }
-
-    #[test]
-    fn the_outlook_has_a_factor_for_each_curve_or_says_that_nothing_is_gained() {
-        let points = |per_second| vec![Point { cpus: 64, per_second }];
-        let curve =
-            |name: &str, per_second| Curve { name: name.to_owned(), points: points(per_second) };
-        let outlook = |all: &[(&str, f64)]| {
-            outlook(&Forecast {
-                machine: "m".to_owned(),
-                as_is: points(10.0),
-                repaired: all.iter().map(|(name, per_second)| curve(name, *per_second)).collect(),
-            })
-        };
-        assert_eq!(outlook(&[]), None);
-        let said = outlook(&[("the first repair", 12.0), ("all 2 repairs", 1540.0)]).unwrap();
-        let factors = "1.2 times as much with the first repair, 154 times with all 2 repairs.";
-        assert!(said.starts_with("On 64 CPUs ") && said.contains(factors), "{said}");
-        let said = outlook(&[("the repair", 10.1)]).unwrap();
-        assert!(said.contains("would not make the whole program faster"), "{said}");
     }
 
     #[test]

@@ -14,7 +14,6 @@ use std::process::Command;
 
 use tenure_find::{Finding, Report};
 use tenure_run::{Ended, Recording, Request, Watch};
-use tenure_sim::Machine;
 
 /// What the command would say.
 #[derive(Default)]
@@ -53,8 +52,7 @@ fn run(words: &[&str]) -> Recording {
 }
 
 fn report(recording: &Recording) -> Report {
-    let machine = Machine::preset(tenure_run::find::MACHINE).unwrap();
-    tenure_run::find::report(recording, "program", 64, 0, &machine)
+    tenure_run::find::report(recording, "program", 64, 0).report
 }
 
 fn is_installed(program: &str) -> bool {

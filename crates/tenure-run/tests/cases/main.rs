@@ -14,7 +14,6 @@ use std::path::{Path, PathBuf};
 
 use tenure_find::{Finding, Kind, Report, Source};
 use tenure_run::{Ended, Recording, Request};
-use tenure_sim::Machine;
 
 /// The case, what is wrong with it, and names that its finding has.
 type Expected<'a> = (&'a str, Kind, &'a [&'a str]);
@@ -79,13 +78,9 @@ fn names(finding: &Finding) -> String {
     names.join(" ")
 }
 
-fn machine() -> Machine {
-    Machine::preset(tenure_run::find::MACHINE).unwrap()
-}
-
 fn report(program: &str, case: &str) -> Report {
     let recording = run(false, &[program, case]);
-    let report = tenure_run::find::report(&recording, case, 64, 0, &machine());
+    let report = tenure_run::find::report(&recording, case, 64, 0).report;
     let Source::Run(of) = &report.source else { panic!("{report:?}") };
     assert!(of.accesses > 0 && of.dropped == 0, "{of:?}");
     report
@@ -207,7 +202,7 @@ fn std_is_instrumented_if_cargo_compiles_it() {
         };
         let recording = tenure_run::run(&request, &()).unwrap();
         assert_eq!(recording.ended, Ended::Exited(0));
-        let report = tenure_run::find::report(&recording, "environment", 64, 0, &machine());
+        let report = tenure_run::find::report(&recording, "environment", 64, 0).report;
         let Source::Run(run) = &report.source else { panic!("{report:?}") };
         let is_missing = run.missing.iter().any(|sentence| sentence.contains("seen: std"));
         assert_eq!(is_missing, !build_std, "{:?}", run.missing);
@@ -227,6 +222,6 @@ fn a_program_that_crashes_has_its_report() {
     };
     let recording = tenure_run::run(&request, &()).unwrap();
     assert_eq!(recording.ended, Ended::Killed(6));
-    let report = tenure_run::find::report(&recording, "crash", 64, 0, &machine());
+    let report = tenure_run::find::report(&recording, "crash", 64, 0).report;
     assert_eq!(report.findings.len(), 1, "{:#?}", report.findings);
 }

@@ -124,6 +124,7 @@ impl Test {
             seed,
             stack_bytes: 0,
             members: Vec::new(),
+            warm: false,
         };
         let engine = Engine::new(plan);
         Self { engine, programs, at: vec![0; threads], effects: vec![Effects::default(); lines] }

@@ -16,7 +16,7 @@ mod events;
 #[cfg(test)]
 mod invariants;
 
-use crate::coherence::{Costs, Holder, Line, Request, Want, distance};
+use crate::coherence::{Costs, Holder, Line, Request, Sharers, Want, distance};
 use crate::heat::{Kind, Spot};
 use crate::machine::{AtomicKind, Core, LINE_BYTES, Machine, Ps};
 use crate::random::Random;
@@ -37,6 +37,8 @@ pub(crate) struct Plan {
     pub(crate) seed: u64,
     pub(crate) stack_bytes: usize,
     pub(crate) members: Vec<Member>,
+    /// Lines begin with a copy for each thread, and not in memory.
+    pub(crate) warm: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -189,9 +191,16 @@ impl Engine {
     }
 
     fn line_of(&mut self, address: usize) -> u32 {
-        let lines = &mut self.lines;
+        let (lines, cpus) = (&mut self.lines, &self.cpus[..self.plan.threads]);
+        let is_warm = self.plan.warm;
         *self.places.entry(address / LINE_BYTES).or_insert_with(|| {
-            lines.push(Line::new());
+            let mut line = Line::new();
+            if is_warm {
+                let mut sharers = Sharers::of(cpus[0].core);
+                cpus.iter().for_each(|cpu| sharers.insert(cpu.core));
+                line.holder = Holder::Shared(sharers, cpus[0].core);
+            }
+            lines.push(line);
             u32::try_from(lines.len() - 1).expect("fewer lines than a host has memory for")
         })
     }

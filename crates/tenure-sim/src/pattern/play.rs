@@ -1,5 +1,6 @@
 //! A pattern at work: each simulated thread does the steps of its role.
 
+use super::check::Effort;
 use super::{Access, Copies, Operation, Pattern};
 use crate::cpu::Cpu;
 use crate::error::Error;
@@ -38,6 +39,10 @@ pub struct RoleTime {
 const ITERATIONS: f64 = 20.0;
 /// ... unless all threads together would do more accesses than this.
 const MOST_ACCESSES: f64 = 4e6;
+/// Accesses from which on a throughput may have settled, ...
+const ENOUGH: f64 = 16e3;
+/// ... which it has where twice the time changes it by no more.
+const SETTLED: f64 = 0.01;
 /// The longest job.
 const MOST_JOB_NS: f64 = 1e10;
 /// Words whose names reports know.
@@ -54,7 +59,46 @@ impl Pattern {
     pub fn simulate(&self, simulation: Simulation) -> Result<Prediction, Error> {
         let roles = self.staffed(&simulation)?;
         let simulation = self.timed(simulation, &roles);
-        let report = self.run(simulation, &roles, u64::MAX)?;
+        self.predicted(simulation, &roles)
+    }
+
+    /// As [`simulate`](Self::simulate), in fewer accesses: it begins with a short time, and takes longer ones until two in
+    /// a row give the same throughput within 1 %, or the next might do more than `most_accesses`. Where threads have then
+    /// not done an operation each, it goes on as long as [`simulate`](Self::simulate).
+    ///
+    /// # Errors
+    ///
+    /// As [`simulate`](Self::simulate).
+    pub fn simulate_until_settled(
+        &self,
+        simulation: Simulation,
+        most_accesses: u64,
+    ) -> Result<Prediction, Error> {
+        let roles = self.staffed(&simulation)?;
+        let accesses_per_ns = self.accesses_per_ns(&simulation, &roles);
+        let simulation = self.timed(simulation, &roles);
+        let (warm_up, whole) = (simulation.unmeasured_ns(), simulation.measured_ns());
+        let mut part = (ENOUGH / 4.0 / (accesses_per_ns * (warm_up + whole))).min(1.0);
+        let mut before = 0.0;
+        loop {
+            let timed = simulation.clone().warm_up_ns(warm_up * part).duration_ns(whole * part);
+            let prediction = self.predicted(timed, &roles)?;
+            let now = &prediction.report;
+            let (mops, accesses) = (now.mops(), now.simulated as f64);
+            let has_begun = now.operations >= now.threads as u64;
+            let is_settled = accesses >= ENOUGH && (mops - before).abs() <= SETTLED * mops;
+            let most = if has_begun { most_accesses as f64 } else { MOST_ACCESSES };
+            if part >= 1.0 || (has_begun && is_settled) || accesses * 2.0 > most {
+                return Ok(prediction);
+            }
+            before = mops;
+            // Where threads wait for each other, the first time was short.
+            part = (part * (ENOUGH / accesses).clamp(2.0, 16.0)).min(1.0);
+        }
+    }
+
+    fn predicted(&self, simulation: Simulation, roles: &[usize]) -> Result<Prediction, Error> {
+        let report = self.run(simulation, roles, u64::MAX)?;
         let times = self.roles.iter().enumerate().map(|(role, it)| {
             let threads = || roles.iter().zip(&report.per_thread).filter(|(its, _)| **its == role);
             let iterations = threads().map(|(_, &operations)| operations).sum();
@@ -105,17 +149,26 @@ impl Pattern {
         simulation.run(move |cpu| stage.play(&pattern, &roles, iterations, cpu))
     }
 
+    /// With time for the slowest role's iterations, unless all threads together would do too many accesses.
     fn timed(&self, simulation: Simulation, roles: &[usize]) -> Simulation {
-        let machine = simulation.machine();
-        let (hit, rmw) = (machine.latency.hit, machine.atomic.rmw);
-        let efforts = self.roles.iter().map(|role| self.effort(&role.steps, hit, rmw));
-        let efforts: Vec<_> = efforts.collect();
+        let efforts = self.efforts(&simulation);
         let longest = efforts.iter().map(|effort| effort.ns).fold(0.0, f64::max);
-        let accesses_per_ns: f64 =
-            roles.iter().map(|&role| efforts[role].accesses / efforts[role].ns).sum();
-        let most = MOST_ACCESSES / accesses_per_ns;
+        let most = MOST_ACCESSES / self.accesses_per_ns(&simulation, roles);
         let ns = simulation.measured_ns();
         simulation.duration_ns(ns.max((ITERATIONS * longest).min(most)))
+    }
+
+    /// What an iteration of each role costs at least.
+    fn efforts(&self, simulation: &Simulation) -> Vec<Effort> {
+        let machine = simulation.machine();
+        let (hit, rmw) = (machine.latency.hit, machine.atomic.rmw);
+        self.roles.iter().map(|role| self.effort(&role.steps, hit, rmw)).collect()
+    }
+
+    /// What all threads do together at most.
+    fn accesses_per_ns(&self, simulation: &Simulation, roles: &[usize]) -> f64 {
+        let efforts = self.efforts(simulation);
+        roles.iter().map(|&role| efforts[role].accesses / efforts[role].ns).sum()
     }
 }
 

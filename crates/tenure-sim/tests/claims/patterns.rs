@@ -149,6 +149,61 @@ fn an_iteration_that_is_longer_than_the_run_makes_it_longer() {
     assert!((predicted.roles[0].ns_per_iteration / 1e6 - 1.0).abs() < 0.1, "{:?}", predicted.roles);
 }
 
+#[test]
+fn a_throughput_that_has_settled_takes_few_accesses() {
+    const MOST: u64 = 200_000;
+    // On a line of its own each thread does an access every six nanoseconds; on one line they wait for each other.
+    let patterns = [8, 64].map(|stride| {
+        let mut pattern = counters(stride);
+        pattern.roles[0].steps[1].operation = Operation::Work(1.0);
+        pattern
+    });
+    for pattern in patterns.iter().chain([&session(Operation::Add)]) {
+        for cpus in [2, 16, 112] {
+            let of = || xeon().simulation(cpus).warm_up_ns(25_000.0).duration_ns(100_000.0);
+            let short = pattern.simulate_until_settled(of(), MOST).unwrap().report;
+            let whole = pattern.simulate(of()).unwrap().report;
+            assert!(short.simulated <= MOST, "{}: {} on {cpus}", pattern.name, short.simulated);
+            let off = short.mops() / whole.mops() - 1.0;
+            assert!(off.abs() < 0.02, "{}: {off} on {cpus}", pattern.name);
+        }
+    }
+    let settled = xeon().simulation(112).duration_ns(1e6);
+    let short = patterns[1].simulate_until_settled(settled, MOST).unwrap().report;
+    assert!(short.ns < 0.1e6 && short.simulated <= MOST, "{} ns", short.ns);
+}
+
+#[test]
+fn in_warm_caches_many_objects_take_no_time_to_settle() {
+    let mut pattern = Pattern::new("table");
+    let object = pattern.object(Object::several("entry", Copies::Random(1024), 64));
+    let hits = pattern.word(object, "hits", 0, 8);
+    let value = pattern.word(object, "value", 8, 8);
+    pattern.role(
+        Role::pool("worker")
+            .does(0.01, Operation::Add(hits))
+            .does(5.0, Operation::Load(value))
+            .does(1.0, Operation::Work(20.0)),
+    );
+    let of = || xeon().simulation(4).warm_up_ns(10_000.0).duration_ns(100_000.0);
+    let long = pattern.simulate(of().duration_ns(2e6)).unwrap().report.mops();
+    let part = |simulation| {
+        pattern.simulate_until_settled(simulation, 200_000).unwrap().report.mops() / long
+    };
+    assert!((part(of().warm()) - 1.0).abs() < 0.05, "{}", part(of().warm()));
+    // Most reads of the first hundred microseconds find nothing in their cache.
+    assert!(part(of()) < 0.9, "{}", part(of()));
+}
+
+#[test]
+fn threads_whose_iteration_is_long_end_one_before_they_have_settled() {
+    let mut pattern = counters(64);
+    pattern.roles[0].steps[1].operation = Operation::Work(1e6);
+    let short = pattern.simulate_until_settled(xeon().simulation(4), 1).unwrap();
+    let off = short.roles[0].ns_per_iteration / 1e6 - 1.0;
+    assert!(off.abs() < 0.5 && short.report.operations >= 4, "{:?}", short.roles);
+}
+
 fn example() -> String {
     let page = include_str!("../../../../docs/patterns.md");
     let start = page.find("```toml\n").unwrap() + 8;

@@ -5,7 +5,11 @@ use tenure_sim::pattern::{self, Access, Copies, Object, Operation, Pattern, Repa
 
 fn together(pattern: &Pattern, cpus: usize, applies: &dyn Fn(&Repair) -> bool) -> Vec<Repair> {
     let simulation = xeon().simulation(cpus).duration_ns(50_000.0);
-    pattern::together(pattern, &simulation, applies).unwrap()
+    let mops = |pattern: &Pattern| {
+        let simulated = pattern.simulate_until_settled(simulation.clone(), 200_000);
+        Some(simulated.unwrap().report.mops())
+    };
+    pattern::together(pattern, mops, applies).unwrap()
 }
 
 #[test]

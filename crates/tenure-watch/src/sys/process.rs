@@ -89,6 +89,8 @@ pub(crate) struct Process {
     /// Where it may be read.
     memory: Option<File>,
     maps: Vec<Map>,
+    /// Its program's file, as it was known last.
+    program: Option<String>,
 }
 
 /// A part of its address space.
@@ -128,6 +130,7 @@ impl Process {
             except: None,
             memory: File::open(format!("/proc/{pid}/mem")).ok(),
             maps: Vec::new(),
+            program: None,
         };
         process.read_maps();
         Ok(process)
@@ -155,8 +158,12 @@ impl Process {
         times(&fs::read_to_string(format!("/proc/{}/stat", self.pid)).ok()?)
     }
 
-    /// The program's file.
+    /// The program's file; of a process that has ended, the last one.
     pub(crate) fn program(&self) -> Option<String> {
+        self.program_now().or_else(|| self.program.clone())
+    }
+
+    fn program_now(&self) -> Option<String> {
         let path = fs::read_link(format!("/proc/{}/exe", self.pid)).ok()?;
         Some(path.to_str()?.trim_end_matches(" (deleted)").to_owned())
     }
@@ -175,6 +182,7 @@ impl Process {
         };
         let is_other = code(&maps) != code(&self.maps);
         self.maps = maps;
+        self.program = self.program();
         is_other
     }
 

@@ -30,8 +30,7 @@ fn report(program: &PathBuf, case: &str, looks: u64) -> tenure_find::Report {
         it.counts.looks >= looks && it.elapsed > Duration::from_secs(2)
     };
     let watched = watch(&request(running.0.id()), &is_enough).unwrap();
-    let machine = tenure_sim::Machine::preset("epyc-2s-256").unwrap();
-    tenure_watch::report(&watched, &tenure_watch::Programs::default(), 64, 0, &machine)
+    tenure_watch::report(&watched, &tenure_watch::Programs::default(), 64, 0).report
 }
 
 #[test]

@@ -13,7 +13,6 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use tenure_find::{Finding, Kind, Report};
-use tenure_sim::Machine;
 use tenure_watch::{Options, Programs, Progress, Request, Target, watch};
 
 /// The case, what is wrong with it, and names that its finding has in C and in Rust.
@@ -127,8 +126,7 @@ fn report(program: &Path, case: &str, long: Long) -> Report {
         Long::Seconds(_) => false,
     };
     let watched = watch(&request, &is_enough).unwrap();
-    let machine = Machine::preset("epyc-2s-256").unwrap();
-    tenure_watch::report(&watched, &Programs::default(), 64, 0, &machine)
+    tenure_watch::report(&watched, &Programs::default(), 64, 0).report
 }
 
 /// All names in a finding.

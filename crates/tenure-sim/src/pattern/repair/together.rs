@@ -1,9 +1,7 @@
 //! Repairs that only help together.
 
 use super::{Repair, repairs};
-use crate::error::Error;
 use crate::pattern::Pattern;
-use crate::simulation::Simulation;
 
 /// The most repairs of one pattern.
 const MOST: usize = 3;
@@ -11,19 +9,13 @@ const MOST: usize = 3;
 const ALIKE: f64 = 0.05;
 
 /// Repairs one after another, each of the pattern that the one before has left: a line with a lock and a counter is
-/// no faster while it has either. Only those that `applies` accepts. As few as give nearly the most; none if nothing helps.
-///
-/// # Errors
-///
-/// As [`Pattern::simulate`].
+/// no faster while it has either. Only those that `applies` accepts. As few as give nearly the most; none if nothing helps,
+/// or if `throughput` does not know what one gives.
 pub fn together(
     pattern: &Pattern,
-    simulation: &Simulation,
+    mut throughput: impl FnMut(&Pattern) -> Option<f64>,
     applies: impl Fn(&Repair) -> bool,
-) -> Result<Vec<Repair>, Error> {
-    let throughput = |pattern: &Pattern| -> Result<f64, Error> {
-        Ok(pattern.simulate(simulation.clone())?.report.mops())
-    };
+) -> Option<Vec<Repair>> {
     let mut after = vec![throughput(pattern)?];
     let mut chosen: Vec<Repair> = Vec::new();
     while chosen.len() < MOST {
@@ -43,5 +35,5 @@ pub fn together(
     let most = after.iter().copied().fold(0.0, f64::max);
     let enough = after.iter().position(|mops| *mops >= most * (1.0 - ALIKE));
     chosen.truncate(enough.unwrap_or(0));
-    Ok(chosen)
+    Some(chosen)
 }

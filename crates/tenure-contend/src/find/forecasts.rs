@@ -1,0 +1,136 @@
+//! What mending would give: the part of a report that takes time, made when the rest is out.
+
+use tenure_find::{Finding, Forecast, Repair, Report, Source};
+use tenure_sim::Machine;
+
+use super::language;
+use super::pattern::{self, Mended, Recorded};
+use super::program::{self, Part};
+use super::simulator::Simulator;
+use super::words::Groups;
+
+/// A report without predictions, and what is left to predict.
+#[derive(Debug)]
+pub struct Found {
+    /// The findings, the worst first. Their repairs are those that apply.
+    pub report: Report,
+    /// What they and others would give.
+    pub forecasts: Forecasts,
+}
+
+/// What is to be predicted of a report: each finding that has a pattern, then the whole program.
+#[derive(Default)]
+pub struct Forecasts {
+    parts: Vec<Part>,
+    /// How many of the parts are predicted.
+    predicted: usize,
+    /// The threads of the process that the program's forecast is of.
+    groups: Option<Groups<'static>>,
+    /// Whether findings of other processes are not part of that.
+    of_one_process: bool,
+}
+
+/// A prediction, to be entered into the report.
+#[derive(Debug)]
+pub struct Predicted(Of);
+
+#[derive(Debug)]
+enum Of {
+    Finding { rank: u64, repairs: Vec<Repair>, forecast: Option<Forecast> },
+    Program { forecast: Option<Forecast>, of_one_process: bool },
+}
+
+impl Forecasts {
+    pub(super) fn new(groups: Option<Groups<'static>>, of_one_process: bool) -> Self {
+        Self { groups, of_one_process, ..Self::default() }
+    }
+
+    /// Adds the pattern of a finding; `is_of_program` if that is a part of the program's.
+    pub(super) fn add(
+        &mut self,
+        finding: &mut Finding,
+        recorded: Recorded,
+        is_of_program: bool,
+        line_bytes: u32,
+    ) {
+        let mut repairs = pattern::candidates(&recorded.pattern);
+        language::translate(&mut repairs, finding, line_bytes);
+        finding.repairs = repairs;
+        finding.pattern = Some(recorded.pattern.to_toml());
+        self.parts.push(Part { rank: finding.rank, recorded, is_of_program, mended: None });
+    }
+
+    /// The pattern of the whole program, as a file.
+    pub(super) fn program(&self) -> Option<String> {
+        Some(program::pattern(&self.of_program(), 0, self.groups.as_ref()?)?.to_toml())
+    }
+
+    fn of_program(&self) -> Vec<&Part> {
+        self.parts.iter().filter(|part| part.is_of_program).collect()
+    }
+
+    /// How many predictions there are.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.parts.len() + usize::from(self.groups.is_some() && !self.parts.is_empty())
+    }
+
+    /// The next prediction; `None` after the last, or once `go_on`, which is asked every few milliseconds, says no.
+    pub fn next(&mut self, machine: &Machine, go_on: &dyn Fn() -> bool) -> Option<Predicted> {
+        if self.predicted >= self.count() {
+            return None;
+        }
+        let mut simulator = Simulator::new(machine, go_on);
+        let of = match self.parts.get_mut(self.predicted) {
+            Some(part) => {
+                let Mended { repairs, forecast, best } =
+                    pattern::mended(&part.recorded.pattern, &mut simulator)?;
+                part.mended = best;
+                Of::Finding { rank: part.rank, repairs, forecast }
+            }
+            None => {
+                let groups = self.groups.as_ref()?;
+                let forecast = program::forecast(&self.of_program(), groups, &mut simulator);
+                if simulator.is_stopped() {
+                    return None;
+                }
+                Of::Program { forecast, of_one_process: self.of_one_process }
+            }
+        };
+        self.predicted += 1;
+        Some(Predicted(of))
+    }
+}
+
+impl std::fmt::Debug for Forecasts {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (count, predicted) = (self.count(), self.predicted);
+        out.debug_struct("Forecasts")
+            .field("count", &count)
+            .field("predicted", &predicted)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Predicted {
+    /// Enters it into the report that it was made for: of a finding's repairs those stay that pay, the best first.
+    pub fn enter(self, report: &mut Report) {
+        match self.0 {
+            Of::Finding { rank, mut repairs, forecast } => {
+                let line_bytes = u32::try_from(report.line_bytes).unwrap_or(u32::MAX);
+                let of_rank = |finding: &&mut Finding| finding.rank == rank;
+                let Some(finding) = report.findings.iter_mut().find(of_rank) else { return };
+                language::translate(&mut repairs, finding, line_bytes);
+                (finding.repairs, finding.forecast) = (repairs, forecast);
+            }
+            Of::Program { forecast, of_one_process } => {
+                let Source::Run(run) = &mut report.source else { return };
+                run.forecast = forecast;
+                if of_one_process {
+                    let only = "The prediction for the whole program is of the process with the worst line.";
+                    run.missing.push(only.to_owned());
+                }
+            }
+        }
+    }
+}
