@@ -216,9 +216,7 @@ impl<'d> Program<'d> {
         };
         let order = u32::try_from(index).unwrap_or(u32::MAX);
         let translation_units = u64::from(unit.is_translation_unit());
-        if let Some(one) = unit.of_crate() {
-            self.crates.lock().unwrap_or_else(PoisonError::into_inner).insert(one);
-        }
+        self.note_crate(&unit);
         if unit.root.split.is_some() {
             // Its entries are in another file that is read.
             return Ok(Some(Found { order, translation_units, ..Found::default() }));
@@ -250,6 +248,18 @@ impl<'d> Program<'d> {
             file.release(unit.source.bytes_of(job));
         }
         Ok(Some(found))
+    }
+
+    fn note_crate(&self, unit: &Unit<'_, 'd>) {
+        let Some((root, name)) = unit.of_crate() else { return };
+        let crates = || self.crates.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_known = || crates().iter().any(|(_, known)| *known == root);
+        // What cannot be read is found by the scan, which says where.
+        let named = |root: &str| unit.namespace_beside(root).ok().flatten();
+        let name = name.or_else(|| if is_known() { None } else { named(&root) });
+        if let Some(name) = name {
+            crates().insert((name, root));
+        }
     }
 
     fn open(&self, index: usize, keep: bool) -> Result<Unit<'_, 'd>, Fault> {

@@ -131,17 +131,61 @@ impl<'r, 'd> Unit<'r, 'd> {
         Ok(())
     }
 
-    /// The crate that rustc compiled the unit of, and the path of the crate's root. A unit is called
-    /// `src/lib.rs/@/name.hash-cgu.0`.
-    pub(super) fn of_crate(&self) -> Option<(String, String)> {
+    /// The path of the root of the crate that rustc compiled the unit of, and the crate's name, which an incremental
+    /// build leaves out. A unit is called `src/lib.rs/@/name.hash-cgu.0`, or `src/lib.rs/@/hash`.
+    pub(super) fn of_crate(&self) -> Option<(String, Option<String>)> {
         let name = self.root.name?.to_string_lossy();
         let (path, unit) = name.split_once("/@/")?;
-        let krate = unit.split('.').next()?.to_owned();
-        let path = match (path.starts_with('/'), &self.root.directory) {
+        let krate = unit.split_once('.').map(|(krate, _)| krate.to_owned());
+        Some((self.absolute(path), krate))
+    }
+
+    fn absolute(&self, path: &str) -> String {
+        match (path.starts_with('/'), &self.root.directory) {
             (false, Some(directory)) => format!("{}/{path}", directory.to_string_lossy()),
             _ => path.to_owned(),
+        }
+    }
+
+    /// The first namespace of a function that is written beside the crate's root. The unit of a crate may have none:
+    /// it has functions of other crates as well.
+    pub(super) fn namespace_beside(&self, root: &str) -> Result<Option<String>, Fault> {
+        let folder = root.rsplit_once('/').map_or("", |(folder, _)| folder);
+        let mut files = Files::of(self);
+        let mut is_beside = |file: u32| {
+            let path = files.get(self, file)?;
+            let rest = self.absolute(&path).strip_prefix(folder)?.starts_with('/');
+            Some(rest)
         };
-        Some((krate, path))
+        let mut raw = self.job.header.entries_raw(&self.abbreviations, None)?;
+        let mut first = None;
+        while !raw.is_empty() {
+            let depth = raw.next_depth();
+            let Some(abbreviation) = raw.read_abbreviation()? else { continue };
+            let specs = bounded(abbreviation)?;
+            let is_first = depth == 1 && abbreviation.tag() == gimli::DW_TAG_namespace;
+            if depth == 1 {
+                first = None;
+            }
+            if !is_first && (first.is_none() || abbreviation.tag() != gimli::DW_TAG_subprogram) {
+                raw.skip_attributes(specs)?;
+                continue;
+            }
+            for spec in specs {
+                let attribute = raw.read_attribute_inline(*spec)?;
+                match attribute.name() {
+                    gimli::DW_AT_name if is_first => first = Some(attribute.value()),
+                    gimli::DW_AT_decl_file
+                        if is_beside(small(&attribute.raw_value())) == Some(true) =>
+                    {
+                        let name = first.map(|name| self.string(&name)).transpose()?;
+                        return Ok(name.map(|name| name.to_string_lossy().into_owned()));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        Ok(None)
     }
 
     pub(super) fn is_translation_unit(&self) -> bool {

@@ -1,6 +1,7 @@
-//! This test's own executable: Rust, of any compiler and settings.
+//! Executables of the compiler at hand: this test's own, with any settings, and small ones.
 #![expect(clippy::disallowed_types, reason = "what is looked for is std's")]
 
+use std::process::Command;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -41,4 +42,32 @@ fn this_executable_holds_the_types_that_it_is_made_of() {
         matches!(kind, Kind::Composite { shape: tenure_types::model::Shape::Variants, .. })
     };
     assert!(model.types().iter().filter(|ty| variants(&ty.kind)).count() > 100);
+}
+
+/// An incremental build has a unit for each module, and names it without the crate.
+#[test]
+fn a_crate_is_known_with_its_root_whether_or_not_it_is_built_incrementally() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+    std::fs::create_dir(folder.path().join("src")).unwrap();
+    write("src/main.rs", "mod counts; fn main() { counts::add(); drop(vec![String::new()]); }");
+    write(
+        "src/counts.rs",
+        "pub struct Counts(u64, u8); static COUNTS: std::sync::Mutex<Counts> = std::sync::Mutex::new(Counts(1, 2));
+         pub fn add() { let mut it = COUNTS.lock().unwrap(); it.0 += u64::from(it.1); }",
+    );
+    for options in [&["-Ccodegen-units=1"][..], &["-Cincremental=incremental"]] {
+        let mut rustc = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
+        rustc.args(["--edition", "2024", "--crate-name", "counting", "-g", "-o", "counting"]);
+        let status = rustc.args(options).arg("src/main.rs").current_dir(folder.path()).status();
+        assert!(status.unwrap().success());
+        let model = try_read(&folder.path().join("counting")).unwrap();
+        let roots: Vec<_> = (model.crates().iter())
+            .filter(|(name, _)| &**name == "counting")
+            .map(|(_, root)| root.strip_prefix(folder.path().to_str().unwrap()).unwrap_or(root))
+            .collect();
+        assert_eq!(roots, ["/src/main.rs"], "{options:?}: {:?}", model.crates());
+        let ours = (model.crates().iter()).filter(|(_, root)| root.ends_with("/src/main.rs"));
+        assert_eq!(ours.count(), 1, "{options:?}: {:?}", model.crates());
+    }
 }
