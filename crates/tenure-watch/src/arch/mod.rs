@@ -18,6 +18,12 @@ pub(crate) use this::{
     code_address, traced,
 };
 
+/// A request to ptrace: an enum in glibc, an `int` in other C libraries.
+#[cfg(target_env = "gnu")]
+pub(crate) type PtraceRequest = nix::libc::c_uint;
+#[cfg(not(target_env = "gnu"))]
+pub(crate) type PtraceRequest = nix::libc::c_int;
+
 /// The debug registers of a thread, at most.
 pub(crate) const WORDS: usize = 4;
 

@@ -81,7 +81,7 @@ pub(super) fn interrupt(tid: u32) {
     request(libc::PTRACE_INTERRUPT, tid, 0);
 }
 
-fn request(which: libc::c_uint, tid: u32, signal: i32) {
+fn request(which: arch::PtraceRequest, tid: u32, signal: i32) {
     // SAFETY: these requests take a number and no addresses, and fail for threads that are not traced.
     unsafe {
         libc::ptrace(

@@ -8,7 +8,7 @@ use nix::sys::ptrace;
 use nix::unistd::Pid;
 
 use super::{Registers, data_address};
-use crate::arch::WORDS;
+use crate::arch::{PtraceRequest, WORDS};
 
 /// A watchpoint traps before the access, and once more if the thread goes on while it is on.
 pub(crate) const TRAPS_BEFORE: bool = true;
@@ -179,7 +179,7 @@ fn get<T: Set>(thread: Pid) -> Result<(T, usize), Errno> {
 ///
 /// There is so much memory, and whatever is written there is a value.
 unsafe fn transfer(
-    request: libc::c_uint,
+    request: PtraceRequest,
     thread: Pid,
     set: usize,
     memory: *mut libc::c_void,
