@@ -28,10 +28,10 @@ fn bars(
     let bar = |row: &Row| {
         let look = looks.iter().find(|look| look.name == row.name)?;
         let Some(Cell::Figure { value, interval, .. }) = row.cells[measure] else { return None };
-        let number = words::number;
-        let ends = |(low, high)| format!(" [{}, {}]", number(low), number(high));
-        let ends = interval.map_or_else(String::new, ends);
-        let figure = format!("{} {}{ends}", number(value), of.unit);
+        let ends = super::ends(interval, words::number);
+        let figure = format!("{} {} {ends}", words::number(value), of.unit);
+        let figure = figure.trim_end().to_owned();
+        let interval = interval.filter(|ends| !super::is_one_value(*ends));
         Some(Bar { name: look.name, role: look.role, value, interval, figure })
     };
     let bars: Vec<Bar<'_>> = point.rows.iter().filter_map(bar).collect();
@@ -69,6 +69,7 @@ fn curve(scenario: &Scenario, measure: usize, looks: &[Look<'_>], anchor: &str) 
             let Some(Cell::Figure { value, interval, .. }) = row.cells[measure] else {
                 return None;
             };
+            let interval = interval.filter(|ends| !super::is_one_value(*ends));
             Some(Dot { at: point.at, value, interval })
         };
         scenario.points.iter().filter_map(dot).collect()

@@ -179,7 +179,7 @@ pub enum Cell {
     Figure {
         /// A value, or a median.
         value: f64,
-        /// The ends of its interval, if any.
+        /// The ends of its interval, if any. Equal ends are one value, which has no interval to show.
         interval: Option<(f64, f64)>,
         /// Ratios have their own.
         tone: Tone,
@@ -235,11 +235,12 @@ pub enum Tone {
 }
 
 impl Tone {
-    /// Of a ratio of times. An exact one that is 1 to two decimals is 1.
+    /// The tone of a ratio of times. An exact one that is 1 to two decimals is 1; one measured value says nothing.
     #[must_use]
     pub fn of(value: f64, interval: Option<(f64, f64)>) -> Self {
         match interval.unwrap_or((value * 0.995, value / 0.995)) {
             _ if interval.is_none() && !value.is_finite() => Self::Plain,
+            _ if interval.is_some_and(is_one_value) => Self::Plain,
             (_, high) if high < 1.0 => Self::Faster,
             (low, _) if low > 1.0 => Self::Slower,
             _ => Self::Unresolved,
@@ -434,6 +435,19 @@ impl Scenario {
             Some(cell) => cell.value() != Some(0.0),
             None => false,
         })
+    }
+}
+
+fn is_one_value((low, high): (f64, f64)) -> bool {
+    low == high
+}
+
+/// `[0.40, 0.42]`, or the reason why there is no interval.
+fn ends(interval: Option<(f64, f64)>, digits: fn(f64) -> String) -> String {
+    match interval {
+        None => String::new(),
+        Some(ends) if is_one_value(ends) => "one value".to_owned(),
+        Some((low, high)) => format!("[{}, {}]", digits(low), digits(high)),
     }
 }
 

@@ -148,13 +148,12 @@ impl Shown {
             Show::Ratio | Show::Less | Show::More => format!("{}x", words::ratio(value)),
         };
         let digits = if is_ratio { words::ratio } else { words::number };
-        let ends = |(low, high)| format!("[{}, {}]", digits(low), digits(high));
         let tone = match show {
             Show::Ratio if judged != Tone::Unresolved => Tone::Plain,
             Show::More => judged.reversed(),
             _ => judged,
         };
-        let interval = interval.map_or_else(String::new, ends);
+        let interval = super::ends(interval, digits);
         Self { figure, interval, tone, instead: "", is_ratio }
     }
 

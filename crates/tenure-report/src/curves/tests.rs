@@ -130,9 +130,29 @@ fn ratios_are_judged_by_their_interval_or_to_two_decimals() {
         (1.006, None, Tone::Slower),
         (f64::NAN, None, Tone::Plain),
         (f64::INFINITY, None, Tone::Plain),
+        (1.2, Some((1.2, 1.2)), Tone::Plain),
     ] {
         assert_eq!(Tone::of(value, interval), tone, "{value} {interval:?}");
     }
+}
+
+#[test]
+fn one_value_has_neither_an_interval_nor_a_colour() {
+    let mut scenario = only(false);
+    let figures = scenario.points.iter_mut().flat_map(|point| &mut point.rows);
+    for cell in figures.flat_map(|row| &mut row.cells).flatten() {
+        if let Cell::Figure { value, interval: Some(ends), .. } = cell {
+            *ends = (*value, *value);
+        }
+    }
+    let line = |colour| {
+        let text = scenario.table().render(Style { width: 120, colour });
+        text.lines().nth(3).unwrap().trim_end().to_owned()
+    };
+    let plain = line(false);
+    assert!(plain.contains("20.0 one value") && plain.contains("2.00x  one value"), "{plain}");
+    assert!(!plain.contains('['), "{plain}");
+    assert_eq!(line(true), plain);
 }
 
 #[test]
