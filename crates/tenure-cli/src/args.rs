@@ -16,7 +16,7 @@ use crate::watch::Watch;
 
 /// Find shared objects that slow down as cores are added, and measure what mends them
 #[derive(Debug, Parser)]
-#[command(name = "tenure", version, disable_help_subcommand = true)]
+#[command(name = "tenure", version)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) command: Command,

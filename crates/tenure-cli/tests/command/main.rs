@@ -64,6 +64,24 @@ fn help_names_every_option_and_goes_to_standard_output() {
 }
 
 #[test]
+fn the_command_help_is_the_option_help() {
+    for command in ["bench", "layout", "run", "sim", "watch"] {
+        let output = tenure(&["help", command]);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        assert_eq!(text(&output.stdout), text(&tenure(&[command, "--help"]).stdout));
+    }
+    let all = tenure(&["help"]);
+    assert!(all.status.success() && all.stderr.is_empty());
+    assert_eq!(text(&all.stdout), text(&tenure(&["--help"]).stdout));
+    #[cfg(target_os = "linux")]
+    assert_eq!(
+        text(&tenure(&["help", "load", "http"]).stdout),
+        text(&tenure(&["load", "http", "--help"]).stdout)
+    );
+    is_refused(&tenure(&["help", "benhc"]), &["benhc", "tenure --help"]);
+}
+
+#[test]
 fn the_lists_of_scenarios_write_nothing() {
     for (command, words) in [
         ("bench", &["refs/get-put"][..]),
