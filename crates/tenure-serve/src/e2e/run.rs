@@ -42,6 +42,7 @@ const ROUNDS: usize = 12;
 /// More than the servers of a scenario have together.
 const MOST_CONNECTIONS: usize = 4096;
 const QUICK_SECONDS: f64 = 0.1;
+const QUICK_ROUNDS: usize = 2;
 
 #[derive(Clone, Copy)]
 struct Sample {
@@ -67,7 +68,7 @@ pub fn run(request: &Request, progress: &dyn Progress) -> Result<Report, String>
     }
     let threads = request.threads.unwrap_or_else(|| affinity::cpus().len()).max(1);
     let (seconds, rounds) =
-        if request.quick { (QUICK_SECONDS, stats::FEWEST) } else { (SECONDS, ROUNDS) };
+        if request.quick { (QUICK_SECONDS, QUICK_ROUNDS) } else { (SECONDS, ROUNDS) };
     let seed = request.seed.unwrap_or_else(|| fastrand::u64(..));
     let settings = Settings {
         quick: request.quick,
