@@ -20,6 +20,7 @@ mod cells;
 mod clocks;
 mod counts;
 mod handles;
+mod large_stack;
 mod lazy;
 mod memory;
 mod needed;

@@ -1,7 +1,7 @@
 //! [`SlotPool`]: a key finds the use that it names or nothing, and a use ends once, with its last holder.
 
 use super::memory::{InOrder, Loom};
-use super::stage::{ALL, JoinHandle, Value, join_all, on_a_large_stack, passes, spawn};
+use super::stage::{ALL, JoinHandle, Value, join_all, passes, spawn};
 use tenure::memory::Threads;
 use tenure::pool::list::TaggedStack;
 use tenure::pool::{SlotKey, SlotMut, SlotPool, SlotRef};
@@ -77,9 +77,9 @@ fn found_under_the_last_drop<M: Threads>(visitors: usize) {
 
 tests! {
     a_lookup_may_be_the_last_to_hold_what_it_found =>
-        passes(ALL, || on_a_large_stack(|| found_under_the_last_drop::<Loom>(1)));
+        passes(ALL, || found_under_the_last_drop::<Loom>(1));
     two_lookups_may_be_the_last =>
-        passes(Some(4), || on_a_large_stack(|| found_under_the_last_drop::<Loom>(2)));
+        passes(Some(4), || found_under_the_last_drop::<Loom>(2));
 }
 
 /// Lookups by a key whose use ends ‖ the last drop, and the next use of the slot.
@@ -99,9 +99,9 @@ fn looked_up_across_uses<M: Threads>(visitors: usize) {
 
 tests! {
     a_stale_key_does_not_find_the_next_use =>
-        passes(ALL, || on_a_large_stack(|| looked_up_across_uses::<InOrder>(1)));
+        passes(ALL, || looked_up_across_uses::<InOrder>(1));
     two_stale_keys_do_not_find_the_next_use =>
-        passes(Some(3), || on_a_large_stack(|| looked_up_across_uses::<InOrder>(2)));
+        passes(Some(3), || looked_up_across_uses::<InOrder>(2));
 }
 
 /// A lookup ‖ the only holder, who makes the object exclusive, writes to it and shares it again.
@@ -118,15 +118,15 @@ pub(crate) fn unshared_under_lookups<M: Threads>(visitors: usize) {
 
 tests! {
     what_is_unshared_is_not_read =>
-        passes(ALL, || on_a_large_stack(|| unshared_under_lookups::<InOrder>(1)));
+        passes(ALL, || unshared_under_lookups::<InOrder>(1));
     what_is_unshared_is_read_by_neither_of_two =>
-        passes(Some(3), || on_a_large_stack(|| unshared_under_lookups::<InOrder>(2)));
+        passes(Some(3), || unshared_under_lookups::<InOrder>(2));
 }
 
 tests! {
     /// A guard comes home ‖ the last handle goes: the later one frees the slots.
     a_guard_that_comes_home_to_a_pool_that_ends_frees_it_or_leaves_it_to_be_freed =>
-        passes(ALL, || on_a_large_stack(|| {
+        passes(ALL, || {
             let pool = pool::<Loom>();
             let shared = share(&pool, 7).unwrap();
             let other = shared.clone();
@@ -134,5 +134,5 @@ tests! {
             drop(shared);
             drop(pool);
             guard.join().unwrap();
-        }));
+        });
 }

@@ -1,4 +1,5 @@
-//! Stacks of loom's threads, which go from one execution to the next.
+//! Stacks of loom's threads, which go from one execution to the next. Models run on others: see
+//! [`large_stack`](super::large_stack).
 //!
 //! loom maps a stack for each thread of each execution, with a page that guards it, and unmaps it: up to a third of a
 //! model's time, and more where two models run at once, since each unmapping interrupts the other one's CPU. So `mmap`
@@ -6,9 +7,14 @@
 
 #![cfg(target_os = "linux")]
 
+use super::large_stack::BYTES;
+use super::stage::{passes, spawn};
 use libc::{MAP_ANON, MAP_PRIVATE, MAP_STACK, PROT_READ, PROT_WRITE};
+use std::backtrace::Backtrace;
 use std::cell::RefCell;
 use std::ffi::{c_int, c_void};
+use std::hint::black_box;
+use std::panic::catch_unwind;
 use std::ptr;
 
 struct Stacks {
@@ -102,4 +108,29 @@ fn a_stack_is_used_again() {
     // SAFETY: mapped above, and not used any more.
     let unmapped = unsafe { libc::munmap(first, 1 << 16) };
     assert_eq!((unmapped, map()), (0, first));
+}
+
+fn takes_half_of_a_stack() {
+    let bytes = [1_u8; BYTES / 2];
+    assert_eq!(black_box(&bytes)[BYTES / 4], 1);
+}
+
+fn panics() {
+    // It reads debugging information, whatever RUST_BACKTRACE says.
+    let trace = Backtrace::force_capture().to_string();
+    assert!(trace.contains("models"), "{trace}");
+    catch_unwind(|| panic!("on purpose")).unwrap_err();
+}
+
+#[test]
+fn every_thread_of_a_model_has_room_for_a_panic_and_its_backtrace() {
+    passes(Some(1), || {
+        let other = spawn(|| {
+            takes_half_of_a_stack();
+            panics();
+        });
+        takes_half_of_a_stack();
+        panics();
+        other.join().unwrap();
+    });
 }

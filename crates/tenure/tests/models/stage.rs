@@ -1,6 +1,7 @@
 //! What every model is made of: memory that is freed, a value that is destroyed, and the two ways to run a model,
 //! [`passes`] and [`fails`].
 
+use super::large_stack::on_a_large_stack;
 use super::memory::{Access, Field, Loom, last_access};
 use super::{clocks, quarantine};
 use std::cell::UnsafeCell;
@@ -152,21 +153,12 @@ impl<C: Shipped> Count for C {
 pub(crate) fn spawn<R: 'static>(thread: impl FnOnce() -> R + 'static) -> JoinHandle<R> {
     let clock = clocks::spawning();
     JoinHandle(loom::thread::spawn(move || {
-        clocks::spawned(clock);
-        let result = thread();
-        (result, clocks::spawning())
+        on_a_large_stack(move || {
+            clocks::spawned(clock);
+            let result = thread();
+            (result, clocks::spawning())
+        })
     }))
-}
-
-/// Runs `body` on a thread whose stack has room for whole pools; loom's first has none.
-pub(crate) fn on_a_large_stack(body: fn()) {
-    let clock = clocks::spawning();
-    let thread = loom::thread::Builder::new().stack_size(1 << 17).spawn(move || {
-        clocks::spawned(clock);
-        body();
-        ((), clocks::spawning())
-    });
-    JoinHandle(thread.expect("loom's threads are coroutines")).join().unwrap();
 }
 
 pub(crate) struct JoinHandle<R>(loom::thread::JoinHandle<(R, clocks::Clock)>);
@@ -211,11 +203,13 @@ fn explore(preemptions: Preemptions, model: impl Fn() + Send + Sync + 'static) {
     // Looking through two lists' magazines takes more steps than loom's thousand. A loop without end has no bound.
     builder.max_branches = 5_000;
     let _flush_at_the_end = Flush;
+    let model = Arc::new(model);
     builder.check(move || {
         // What the execution before this one left.
         quarantine::flush();
         clocks::begin();
-        model();
+        let model = Arc::clone(&model);
+        on_a_large_stack(move || model());
     });
 }
 

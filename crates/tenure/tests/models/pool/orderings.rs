@@ -14,7 +14,6 @@ use crate::memory::{InOrder, Loom};
 use crate::needed::{Needed, Room, fails_without, needed, tests_of};
 use crate::slots::unshared_under_lookups;
 use crate::stage::Failure::{self, Claim, FieldRace, MemoryRace, ValueRace};
-use crate::stage::on_a_large_stack;
 use crate::weakening::{File, file};
 use tenure::pool::list::{Magazines, Scan, TaggedStack};
 
@@ -89,11 +88,11 @@ const NEEDED: &[Needed] = needed! {
         => MemoryRace, Some(2), closed_under_a_release::<Small>(1);
 
     BLOCK "is_only_holder" Acquire "load"
-        => FieldRace, Some(3), on_a_large_stack(holders_go::<Loom>);
+        => FieldRace, Some(3), holders_go::<Loom>();
     BLOCK "put_one" AcqRel "fetch_sub" to Release
-        => FieldRace, Some(3), on_a_large_stack(holders_go::<Loom>);
+        => FieldRace, Some(3), holders_go::<Loom>();
     BLOCK "put_one" AcqRel "fetch_sub" to Acquire
-        => FieldRace, Some(3), on_a_large_stack(holders_go::<Loom>);
+        => FieldRace, Some(3), holders_go::<Loom>();
 
     LIFECYCLE "Pool::add" Release "compare_exchange_weak"
         => Claim(IDLE_OR_ROOM), Some(2), acquired_at_the_limit::<Loom>();
@@ -113,7 +112,7 @@ const KEYS: Room = Room {
     files: &[TICKET],
     needed: needed! {
         TICKET "TicketRef::get_acquire" Acquire "add" under (SLOTS, "SlotPool::get")
-            => ValueRace, Some(2), on_a_large_stack(|| unshared_under_lookups::<InOrder>(1));
+            => ValueRace, Some(2), unshared_under_lookups::<InOrder>(1);
     },
     kept: &[],
     tests: &["slots::"],

@@ -2,7 +2,7 @@
 
 use super::super::clocks::judge;
 use super::super::memory::{InOrder, Loom, set_number};
-use super::super::stage::{join_all, on_a_large_stack, passes, spawn};
+use super::super::stage::{join_all, passes, spawn};
 use tenure::memory::Threads;
 use tenure::pool::BufferPool;
 use tenure::pool::list::TaggedStack;
@@ -33,6 +33,6 @@ pub(super) fn holders_go<M: Threads>() {
 
 tests! {
     the_last_of_a_buffer_and_its_parts_releases_it =>
-        passes(Some(3), || on_a_large_stack(holders_go::<Loom>)),
-        passes(Some(3), || on_a_large_stack(holders_go::<InOrder>));
+        passes(Some(3), holders_go::<Loom>),
+        passes(Some(3), holders_go::<InOrder>);
 }

@@ -2,7 +2,7 @@
 
 use super::super::clocks::judge;
 use super::super::memory::{InOrder, Loom, set_number};
-use super::super::stage::{ALL, on_a_large_stack, passes, spawn};
+use super::super::stage::{ALL, passes, spawn};
 use super::{Pool, State, end};
 use crate::waits::Waits;
 use tenure::memory::Threads;
@@ -107,16 +107,16 @@ fn acquired_beside_a_wait<M: Threads>() {
 
 tests! {
     a_release_wakes_one_that_waits_or_came_before =>
-        passes(ALL, || on_a_large_stack(released_under_a_wait::<TaggedStack<Loom>>)),
-        passes(ALL, || on_a_large_stack(released_under_a_wait::<TaggedStack<InOrder>>)),
-        passes(Some(2), || on_a_large_stack(released_under_a_wait::<Magazines<Loom, 1>>));
+        passes(ALL, released_under_a_wait::<TaggedStack<Loom>>),
+        passes(ALL, released_under_a_wait::<TaggedStack<InOrder>>),
+        passes(Some(2), released_under_a_wait::<Magazines<Loom, 1>>);
     one_that_leaves_passes_its_turn_on =>
-        passes(ALL, || on_a_large_stack(released_to_one_that_leaves::<TaggedStack<Loom>>)),
-        passes(ALL, || on_a_large_stack(released_to_one_that_leaves::<TaggedStack<InOrder>>)),
-        passes(Some(2), || on_a_large_stack(released_to_one_that_leaves::<Magazines<Loom, 1>>));
+        passes(ALL, released_to_one_that_leaves::<TaggedStack<Loom>>),
+        passes(ALL, released_to_one_that_leaves::<TaggedStack<InOrder>>),
+        passes(Some(2), released_to_one_that_leaves::<Magazines<Loom, 1>>);
     a_wait_that_begins_does_not_hide_what_is_idle =>
-        passes(Some(3), || on_a_large_stack(acquired_beside_a_wait::<Loom>)),
-        passes(Some(3), || on_a_large_stack(acquired_beside_a_wait::<InOrder>));
+        passes(Some(3), acquired_beside_a_wait::<Loom>),
+        passes(Some(3), acquired_beside_a_wait::<InOrder>);
     a_list_that_closes_and_opens_finds_or_refuses_a_release =>
         passes(ALL, released_under_a_hold::<TaggedStack<InOrder>>),
         passes(Some(3), released_under_a_hold::<Scan<Loom>>),

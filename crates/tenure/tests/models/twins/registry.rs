@@ -5,7 +5,7 @@ use super::super::memory::{Loom, end_at_failure, set_number};
 use super::super::quarantine;
 use super::super::registry::{Act, get, meet, with_puts_apart};
 use super::super::stage::Failure::{Claim, MemoryRace};
-use super::super::stage::{Value, fails, join_all, on_a_large_stack, passes, spawn};
+use super::super::stage::{Value, fails, join_all, passes, spawn};
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
@@ -141,9 +141,9 @@ fn under_the_last_drop<F: Flaw>(threads: &'static [usize]) {
 
 tests! {
     the_sound_copy_of_an_entry_passes =>
-        passes(Some(3), || on_a_large_stack(|| under_the_last_drop::<Sound>(&[1]))),
-        passes(Some(2), || on_a_large_stack(|| under_the_last_drop::<Sound>(&[2]))),
-        passes(Some(1), || on_a_large_stack(|| under_the_last_drop::<Sound>(&[1, 1])));
+        passes(Some(3), || under_the_last_drop::<Sound>(&[1])),
+        passes(Some(2), || under_the_last_drop::<Sound>(&[2])),
+        passes(Some(1), || under_the_last_drop::<Sound>(&[1, 1]));
     an_entry_whose_memory_only_the_map_waits_for_is_freed_under_its_last_owner =>
         fails(Some(2), MemoryRace, || under_the_last_drop::<FreedByTheMapAlone>(&[1]));
     an_end_that_is_decided_by_a_look_at_the_count_comes_too_early_or_twice =>
