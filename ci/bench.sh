@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
-tenure() { cargo --config ci/release.toml run --release -- "$@"; }
+tenure() { cargo run --quiet --release -- "$@"; }
 
 tenure bench --quick --report "$out/report"
 grep -q '<svg' "$out"/report/*.html || { echo "the report has no picture" >&2; exit 1; }

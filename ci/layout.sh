@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
-tenure() { cargo --config ci/release.toml run --release -- "$@"; }
+tenure() { cargo run --quiet --release -- "$@"; }
 
 if [[ -e /sys/kernel/btf/vmlinux ]]; then
     tenure layout --kernel

@@ -1,14 +1,24 @@
 #!/usr/bin/env bash
-# The README's command `run`: it names the contended lines of the example server, and finds none when that is mended.
+# README's first command, as it is written there; and the same with a report that programs read: `tenure run` names the
+# contended lines of the example server, and finds none when that is mended.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
-tenure() { cargo --config ci/release.toml run --release -- "$@"; }
+tenure() { cargo run --quiet --release -- "$@"; }
 example() {
     tenure run --json "$out/$1.json" --html "$out/$1.html" -- \
-        cargo --config ci/release.toml run --release -p tenure-examples --example contended -- "$@"
+        cargo run --release -p tenure-examples --example contended -- "$@"
 }
+
+source ci/readme.sh
+command=$(readme_command 1)
+: "${command:?"README has no first command"}"
+echo "\$ $command"
+eval "$command" 2>&1 | tee "$out/text"
+for name in 'Arc<Settings>.strong' in_flight requests; do
+    grep -qF "$name" "$out/text" || { echo "run: README's command does not name $name" >&2; exit 1; }
+done
 
 example contended
 example mended

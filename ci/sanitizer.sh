@@ -1,8 +1,6 @@
 # What ci/tsan.sh and ci/asan.sh share. Sourced by them, from the root of the repository.
 
 export RUSTC_BOOTSTRAP=1
-# Reports and ci/tsan.supp name functions and lines, no types and variables.
-export CARGO_PROFILE_DEV_DEBUG=line-tables-only
 # A tenth of the speed: a quarter of the objects (crates/tenure/tests/stress/main.rs) and of the random cases.
 export TENURE_STRESS="${TENURE_STRESS:-0.25}"
 export PROPTEST_CASES="${PROPTEST_CASES:-64}"
@@ -16,9 +14,11 @@ sanitized() {
     local kind=$1 command=$2 package=$3
     shift 3
     # --cfg sanitized leaves out loom, which takes longer to compile than the rest. Few cases do not pay for optimising proptest.
+    # Reports and ci/tsan.supp name functions and lines of dependencies, too.
     RUSTFLAGS="-Zsanitizer=$kind -Cunsafe-allow-abi-mismatch=sanitizer -Cforce-frame-pointers=yes --cfg sanitized" \
         CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-target}/sanitizer-$kind" \
-        cargo --config profile.dev.package.proptest.opt-level=0 "$command" --package "$package" --target "$host" "$@"
+        cargo --config profile.dev.package.proptest.opt-level=0 --config 'profile.dev.package."*".debug="line-tables-only"' \
+        "$command" --package "$package" --target "$host" "$@"
 }
 
 # sanitize KIND TEST-ARGUMENT... : runs the tests, but for those whose names match LEFT_OUT.

@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
 # The code compiles, without a warning, for machines that are not at hand: `cargo check` needs neither their linker nor
-# their C compiler. The workspace for Windows, Apple's systems, and Linux with 32 bits and on Arm; the library's tests for
+# their C compiler. The workspace for Windows, and Linux with 32 bits and on Arm; for Apple's systems the crates that know
+# Unix, for all others have the same code there as on Windows, where Linux's is left out, too; the library's tests for
 # the first and for 32 bits; the tests of `tenure watch`, all features of the library, the simulator and the servers, and
-# the runtime of `tenure run` for Linux on Arm; the library without std where atomics have 32 bits at most.
+# the runtime of `tenure run` for Linux on Arm; the command for musl; the library without std where atomics have 32 bits at
+# most.
 #
 # Rustup installs the targets. Where it cannot have the first of a class it takes the next; none of a class is a failure.
 #
-# Usage: ci/targets.sh [CLASS...]     (windows apple bits32 arm64 bare; all of them without arguments)
+# Usage: ci/targets.sh [CLASS...]     (windows apple bits32 arm64 musl bare; all of them without arguments)
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -15,10 +17,11 @@ declare -A candidates=(
     [apple]="aarch64-apple-darwin x86_64-apple-darwin"
     [bits32]="i686-unknown-linux-gnu armv7-unknown-linux-gnueabihf"
     [arm64]="aarch64-unknown-linux-gnu aarch64-unknown-linux-musl"
+    [musl]="x86_64-unknown-linux-musl"
     [bare]="thumbv7em-none-eabi riscv32imac-unknown-none-elf"
 )
 classes=("$@")
-[[ ${#classes[@]} -gt 0 ]] || classes=(windows apple bits32 arm64 bare)
+[[ ${#classes[@]} -gt 0 ]] || classes=(windows apple bits32 arm64 musl bare)
 
 # install CLASS : has $target be the first of the class that this machine has, or can get.
 install() {
@@ -57,13 +60,21 @@ for class in "${classes[@]}"; do
     install "$class"
     case $class in
         windows | bits32) all+=(--target "$target") tested+=(--target "$target") ;;
-        apple) all+=(--target "$target") ;;
+        apple)
+            mapfile -t unix < <(grep -lrE 'cfg.*\bunix\b' crates/*/Cargo.toml crates/*/src | cut -d / -f 2 | sort -u | grep -vx tenure-cli)
+            check --all-features "${unix[@]/#/--package=}" --target "$target"
+            echo "targets: ${unix[*]} compile for $target"
+            ;;
         arm64)
             all+=(--target "$target")
             check --package tenure --package tenure-sim --package tenure-serve --all-features --target "$target"
             check --package tenure-watch --all-targets --target "$target"
             echo "targets: the library, the simulator, the servers and the tests of \`tenure watch\` compile for $target"
             runtime
+            ;;
+        musl)
+            check --package tenure-cli --target "$target"
+            echo "targets: the command compiles for $target"
             ;;
         bare)
             for features in "" alloc derive; do

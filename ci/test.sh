@@ -1,5 +1,9 @@
 #!/usr/bin/env bash
-# CONTRIBUTING's first command: every test, loom models and documentation examples included.
+# README's second command, as it is written there: every test, loom models and documentation examples included.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-cargo test
+source ci/readme.sh
+command=$(readme_command 2)
+: "${command:?"README has no second command"}"
+echo "\$ $command"
+eval "$command"
