@@ -1,10 +1,9 @@
 #!/usr/bin/env bash
 # The code compiles, without a warning, for machines that are not at hand: `cargo check` needs neither their linker nor
-# their C compiler. The workspace for Windows, and Linux with 32 bits and on Arm; for Apple's systems the crates that know
-# Unix, for all others have the same code there as on Windows, where Linux's is left out, too; the library's tests for
-# the first and for 32 bits; the tests of `tenure watch`, all features of the library, the simulator and the servers, and
-# the runtime of `tenure run` for Linux on Arm; the command for musl; the library without std where atomics have 32 bits at
-# most.
+# their C compiler. The workspace for Windows, and for Linux with 32 bits; for Apple's systems the crates that know Unix (the
+# others have the code there that they have on Windows: none of Linux); the library's tests for Windows and for 32 bits;
+# the tests of `tenure watch`, all features of the library, the simulator and the servers, and the runtime of `tenure run`
+# for Linux on Arm; the command for musl; the library without std where atomics have 32 bits at most.
 #
 # Rustup installs the targets. Where it cannot have the first of a class it takes the next; none of a class is a failure.
 #
