@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs what some tests use, where it is missing: clang, and clients and servers that other people wrote. It tests
-# nothing: with TENURE_CLIENTS=required those tests fail where they skip otherwise.
+# Installs what some tests use, where it is missing: clang, cmake, allocators, and clients and servers that other people wrote.
+# It tests nothing: with TENURE_CLIENTS=required those tests fail where they skip otherwise.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -15,8 +15,12 @@ memcached memcached
 memccat libmemcached-tools
 nginx nginx-light
 clang clang
+cmake cmake
 PROGRAMS
 python3 -c 'import pymemcache' 2>/dev/null || missing+=(python3-pymemcache)
+for library in jemalloc:libjemalloc-dev tcmalloc_minimal:libgoogle-perftools-dev mimalloc:libmimalloc-dev; do
+    [[ $(cc -print-file-name="lib${library%:*}.so") == /* ]] || missing+=("${library#*:}")
+done
 if [[ -n ${missing+some} ]]; then
     as_root=$([[ $EUID -eq 0 ]] || echo sudo)
     $as_root apt-get update -qq

@@ -37,3 +37,17 @@ assert all(finding["repairs"] for finding in found), [finding["repairs"] for fin
 assert read("mended") == [], read("mended")
 print(f"{len(found)} contended lines, all with a repair; none when mended")
 PYTHON
+
+# The runtime's own memory is not contended: neither where nothing is recorded, nor while it is.
+tenure run --cc -- gcc -O2 -g -pthread crates/tenure-run/tests/builds/apart.c -o "$out/apart"
+mkdir "$out/records"
+for records in "" "$out/records"; do
+    TENURE_PROBE_DIR=$records tenure watch --for 5s --json "$out/watched.json" -- "$out/apart" 6 >"$out/text" 2>&1 ||
+        { cat "$out/text"; exit 1; }
+    python3 - "$out/watched.json" <<'PYTHON'
+import json, sys
+report = json.load(open(sys.argv[1]))
+assert report["findings"] == [], report["findings"]
+PYTHON
+done
+echo "the runtime's own lines are not contended"
