@@ -3,6 +3,7 @@
 mod evidence;
 mod forecasts;
 mod language;
+mod missing;
 pub(crate) mod names;
 mod objects;
 mod pattern;
@@ -86,8 +87,12 @@ pub fn report(
             found.push((order, at, finding, recorded));
         }
     }
-    run.missing.extend(too_rare(rare, all_accesses));
-    run.missing.extend(without_lines(&found, &processes));
+    run.missing.extend(missing::too_rare(rare, all_accesses));
+    if let Some((_, process, ..)) = found.first() {
+        let findings = found.iter().map(|(_, _, finding, _)| finding);
+        let has_lines = missing::have_lines(findings);
+        run.missing.extend(missing::debugging(&processes[*process], has_lines));
+    }
     found.sort_by_key(|(order, ..)| std::cmp::Reverse(*order));
     let worst = found.first().map(|(_, process, ..)| *process);
     let of_one_process = found.iter().any(|(_, process, ..)| Some(*process) != worst);
@@ -105,40 +110,6 @@ pub fn report(
     run.pattern = forecasts.program();
     let report = Report::new(Source::Run(run), line_bytes.into(), findings);
     Found { report, forecasts }
-}
-
-/// Says what to compile with -g, if none of the code has a line, and that would give it one.
-fn without_lines(
-    found: &[(Order, usize, Finding, Option<Recorded>)],
-    processes: &[Process],
-) -> Option<String> {
-    let mut words = found.iter().flat_map(|(_, _, finding, _)| finding.words());
-    let has_line = |use_: &tenure_find::Use| use_.code.as_ref().is_some_and(|it| it.line.is_some());
-    if words.any(|word| word.uses.iter().any(has_line)) {
-        return None;
-    }
-    let (_, process, ..) = found.first()?;
-    let process = &processes[*process];
-    // Code that a virtual machine compiles has no file.
-    let program = process.program.as_deref().filter(|_| process.functions.is_empty())?;
-    let name = program.rsplit('/').next().unwrap_or(program);
-    Some(format!(
-        "{name} has no debugging information: compile it with -g (Rust: debug = \"line-tables-only\" or more)."
-    ))
-}
-
-/// Says which part of the accesses to contended lines is to lines that change hands too seldom to be findings.
-fn too_rare(accesses: u64, of: u64) -> Option<String> {
-    /// A smaller part is nothing that a reader would look for.
-    const WORTH_SAYING: f64 = 0.1;
-    let part = accesses as f64 / of.max(1) as f64;
-    (part >= WORTH_SAYING).then(|| {
-        format!(
-            "{:.0} % of all accesses to contended lines are to lines that could change hands too seldom to matter: fewer \
-             than 1,000 times, or 10,000 times a second of processor time.",
-            100.0 * part
-        )
-    })
 }
 
 /// What the worst has most of: first those that are known well enough, by the cost where it was measured, and by possible changes of
