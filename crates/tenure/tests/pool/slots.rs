@@ -1,12 +1,15 @@
 //! `SlotPool` keeps its promises over every list.
 
-use super::support::{keeping, tokens};
+use super::support::{beside_a_sleeper, keeping, tokens};
 use std::cell::Cell;
 use std::marker::PhantomData;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 use tenure::memory::{Memory, Native, Ordering};
-use tenure::pool::{AcquireError, FreeList, PooledBuf, SlotKey, SlotMut, SlotPool, SlotRef};
+use tenure::pool::list::Magazines;
+use tenure::pool::{
+    AcquireError, BufferPool, FreeList, PooledBuf, SlotKey, SlotMut, SlotPool, SlotRef,
+};
 
 /// A pool is a field like any other, whatever its closures are.
 struct Names<L: FreeList> {
@@ -301,4 +304,19 @@ claims! {
     pools_say_what_they_have,
     guards_are_one_pointer_and_so_are_optional_ones,
     handles_are_one_pool,
+}
+
+/// What a thread keeps in its magazine another one does not find, and makes anew.
+#[test]
+fn a_thread_keeps_as_much_as_its_magazine_may_have() {
+    for (size, made) in [(0, 1), (1, 2)] {
+        let pool = SlotPool::builder(|| 0).magazine_size(size).list::<Magazines<Native>>().build();
+        beside_a_sleeper(|| drop(pool.acquire().unwrap()), || drop(pool.acquire().unwrap()));
+        assert_eq!(pool.statistics().made, made, "objects in a magazine: {size}");
+
+        let pool = BufferPool::builder().magazine_bytes(size * 64).list::<Magazines<Native>>();
+        let pool = pool.classes(64, 1).build().unwrap();
+        beside_a_sleeper(|| drop(pool.acquire(1).unwrap()), || drop(pool.acquire(1).unwrap()));
+        assert_eq!(pool.statistics().total.allocated, made, "buffers in a magazine: {size}");
+    }
 }

@@ -8,7 +8,9 @@ use tenure::pool::{AcquireError, FreeList, SlotMut, SlotPool, SlotRef};
 
 fn closing_drops_what_is_idle_at_once_and_the_rest_as_it_comes_home<L: FreeList>() {
     let (token, pool) = tokens::<L>();
+    assert!(pool.is_empty());
     let (mine, shared) = (pool.acquire().unwrap(), SlotMut::share(pool.acquire().unwrap()));
+    assert!(!pool.is_empty());
     keeping(&pool, 50, || {
         pool.close();
         assert_eq!(Arc::strong_count(&token), 2 + 2);
