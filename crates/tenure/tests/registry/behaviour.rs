@@ -43,6 +43,9 @@ for_all_counts! {
         let second = objects.acquire("a", || unreachable!("it is there"));
         let third = objects.get("a").unwrap();
         assert!(Ref::ptr_eq(&first, &second) && Ref::ptr_eq(&first, &third));
+        let other = objects.acquire("b", || Mourned("b", Arc::default()));
+        assert!(!Ref::ptr_eq(&first, &other) && !objects.is_empty());
+        drop(other);
         assert_eq!((Ref::count(&first), objects.len(), Ref::key(&first).as_str()), (3, 1, "a"));
         drop((first, second));
         assert!(dead.lock().unwrap().is_empty());
