@@ -375,7 +375,11 @@ impl Flat {
             *nth == 0 || begins || layouts.has_one_place(*ty)
         });
         let uses = evidence.of_member(charged.map(|(_, step)| step), leaf.size);
-        evidence.are_updates(&uses, true)
+        // Of many that write such words, one is enough that is seen to write this one: but what a standard library's type is
+        // inlined into writes it as well.
+        let is_own = || way.iter().all(|(ty, ..)| !layouts.is_standard(*ty));
+        let is_reached = || is_own() && uses.updaters(false).next().is_some();
+        evidence.are_updates(&uses, true) || (layouts.is_written(leaf) && is_reached())
     }
 
     /// As the source would spell it.

@@ -77,6 +77,8 @@ API long new_cursor(struct table *t, long key) { pthread_mutex_lock(mutex); t->u
 struct text { char *bytes; long length, room; char few[16]; };
 struct user { void *ops; struct text name; void *next; };
 struct record { void *ops; struct text line; void *next; };
+struct note { void *ops; struct text text; };
+API void *ops_of(struct note *n) { return n->ops; }
 API void grow(struct text *t) { pthread_mutex_lock(mutex); t->length++; }
 API void shrink(struct text *t) { pthread_mutex_lock(mutex); t->length--; }
 API void *next_user(struct user *u) { return u->ops ? u->next : 0; }
