@@ -79,6 +79,8 @@ struct user { void *ops; struct text name; void *next; };
 struct record { void *ops; struct text line; void *next; };
 struct note { void *ops; struct text text; };
 API void *ops_of(struct note *n) { return n->ops; }
+struct draft { void *ops; struct text text; void *next; };
+API void *next_draft(struct draft *d) { pthread_mutex_lock(mutex); d->text.length--; return d->next; }
 API void grow(struct text *t) { pthread_mutex_lock(mutex); t->length++; }
 API void shrink(struct text *t) { pthread_mutex_lock(mutex); t->length--; }
 API void *next_user(struct user *u) { return u->ops ? u->next : 0; }
@@ -224,6 +226,8 @@ fn what_an_embedded_types_functions_write_is_not_charged_to_each_type_that_embed
     assert_eq!(of_type(&report, "text").contended.path, "length");
     let record = of_type(&report, "record");
     assert_eq!((&*record.contended.path, record.contended.role), ("line.length", Role::Written));
+    let draft = of_type(&report, "draft");
+    assert_eq!(draft.contended.path, "text.length", "one of many is seen to have a draft's");
     let user = report.findings.iter().find(|finding| finding.type_name == "user");
     assert_eq!(user, None, "no function that writes a length is seen to have a user's");
 }
