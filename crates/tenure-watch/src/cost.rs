@@ -2,7 +2,7 @@
 
 use std::io;
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::backend::Backend;
 use crate::sys::specimen::{Missed, Specimen};
@@ -11,8 +11,9 @@ use crate::{Cost, arm};
 /// How often each thing is measured.
 const ROUNDS: usize = 9;
 
-/// How often that is tried.
+/// How often that is tried, and for how long: where hundreds of threads run, a round takes seconds.
 const MOST_ROUNDS: usize = 27;
+const MOST_TIME: Duration = Duration::from_secs(1);
 
 /// Samples a second meanwhile.
 const RATE: u64 = 2_000;
@@ -57,12 +58,13 @@ fn median(all: &mut [f64]) -> f64 {
 
 fn measure<B: Backend>(backend: impl Fn(u32, u64) -> io::Result<B>) -> io::Result<Cost> {
     let specimen = Specimen::start()?;
+    let end = Instant::now() + MOST_TIME;
     let pid = specimen.pid;
     let mut sampler = backend(pid, RATE)?;
     sampler.attach(&[pid])?;
     let mut sample = Rounds::default();
     for _ in 0..MOST_ROUNDS {
-        if sample.is_enough() {
+        if sample.is_enough() || Instant::now() >= end {
             break;
         }
         let mut samples = Vec::new();
@@ -84,7 +86,8 @@ fn measure<B: Backend>(backend: impl Fn(u32, u64) -> io::Result<B>) -> io::Resul
     let (mut nothing, mut arm, mut trap) =
         (Rounds::default(), Rounds::default(), Rounds::default());
     for _ in 0..MOST_ROUNDS {
-        if nothing.is_enough() && arm.is_enough() && trap.is_enough() {
+        let is_enough = nothing.is_enough() && arm.is_enough() && trap.is_enough();
+        if is_enough || Instant::now() >= end {
             break;
         }
         nothing.add(specimen.missed(|| thread::sleep(arm::LOOK)), 1);

@@ -22,6 +22,9 @@ use crate::{Cost, Counts, Coverage, Options};
 /// How often threads are listed.
 const LISTED: Duration = Duration::from_millis(200);
 
+/// How long threads are asked for what they have run at a time. The others' turn comes later.
+const LISTING: Duration = Duration::from_millis(20);
+
 /// Between two steps, at least and at most.
 const SHORTEST: Duration = Duration::from_millis(5);
 const LONGEST: Duration = Duration::from_millis(50);
@@ -53,6 +56,8 @@ pub(crate) struct Session {
     goroutines: Goroutines,
     lines: Lines,
     threads: FxHashMap<u32, Known>,
+    /// Those that were there when watching began, or when threads were listed last: others have begun since.
+    there: FxHashSet<u32>,
     /// When each was known to run last.
     recent: FxHashMap<u32, Instant>,
     start: Instant,
@@ -66,7 +71,10 @@ pub(crate) struct Session {
     started: FxHashMap<u32, bool>,
     next_look: Instant,
     next_list: Instant,
+    /// Which threads are watched next.
     turn: usize,
+    /// Which thread is listed next.
+    listed: usize,
     /// Processor time of the process when watching began, and when it was last asked for.
     times: [Times; 2],
     pub(crate) counts: Counts,
@@ -81,12 +89,19 @@ struct Known {
     name: String,
     /// How often it was asked for.
     names: u8,
-    /// Nanoseconds that it had run when it was first seen, and that it has.
-    ran: [u64; 2],
+    /// Nanoseconds that it had run when it was first asked, and that it has; `None` until then.
+    ran: Option<[u64; 2]>,
     /// When it was seen first and last, by the clock of samples.
     seen: [u64; 2],
     /// Where its stack was.
     stack: u64,
+}
+
+impl Known {
+    /// Nanoseconds that it ran since it was first asked.
+    fn ran(&self) -> u64 {
+        self.ran.map_or(0, |[start, now]| now.saturating_sub(start))
+    }
 }
 
 impl Session {
@@ -114,6 +129,7 @@ impl Session {
             goroutines,
             lines: Lines::new(options.line_bytes.into(), process::cpus().len() == 1),
             threads: FxHashMap::default(),
+            there: FxHashSet::default(),
             recent: FxHashMap::default(),
             start: now,
             period: Duration::from_secs_f64(1.0 / options.arms.max(0.01)),
@@ -124,6 +140,7 @@ impl Session {
             next_look: now,
             next_list: now,
             turn: 0,
+            listed: 0,
             counts: Counts::default(),
             line_bytes: options.line_bytes,
             rate: options.rate.max(1),
@@ -145,6 +162,7 @@ impl Session {
             let attached = self.backend.attach(&new);
             attached.map_err(|error| check::refused(self.process.pid, &error))?;
         }
+        self.there = known;
         if !self.process.is_alive() {
             return Err(Error::new(format!("process {} has ended", self.process.pid)));
         }
@@ -203,13 +221,15 @@ impl Session {
         *self.started.entry(other).or_insert_with(|| !has_all || process::descends(other, pid))
     }
 
-    fn note(&mut self, sample: &Sample) {
+    /// What is known of a thread, which is seen at this time.
+    fn known(&mut self, tid: u32, time: u64) -> &mut Known {
         let id = self.threads.len() as u32 + 1;
-        let known = self.threads.entry(sample.tid).or_insert_with(|| Known {
-            id,
-            seen: [sample.time; 2],
-            ..Known::default()
-        });
+        let new = || Known { id, seen: [time; 2], ..Known::default() };
+        self.threads.entry(tid).or_insert_with(new)
+    }
+
+    fn note(&mut self, sample: &Sample) {
+        let known = self.known(sample.tid, sample.time);
         known.seen[0] = known.seen[0].min(sample.time);
         known.seen[1] = known.seen[1].max(sample.time);
         if let Some(registers) = sample.registers {
@@ -227,30 +247,50 @@ impl Session {
         self.lines.prune();
         // Another process may have such a number by now.
         self.started.retain(|_, is_started| *is_started);
+        let threads = self.process.threads();
+        let first = now();
+        for &tid in &threads {
+            self.known(tid, first);
+        }
+        // Those that run first, since they may have names and times that a report needs; then the others in turn.
+        let mut asked: Vec<u32> =
+            threads.iter().copied().filter(|tid| self.recent.contains_key(tid)).collect();
+        let wrapped = |at: usize| threads[(self.listed + at) % threads.len()];
+        let runs = asked.len();
+        asked.extend((0..threads.len()).map(wrapped).filter(|tid| !self.recent.contains_key(tid)));
         let mut all = Vec::new();
-        for tid in self.process.threads() {
+        let end = Instant::now() + LISTING;
+        for (at, tid) in asked.into_iter().enumerate() {
+            if Instant::now() >= end {
+                self.listed = (self.listed + at.saturating_sub(runs)) % threads.len();
+                break;
+            }
             // It was there before, and is behind this: later it may have ended, and have a successor.
             let time = now();
             let Some(ran) = process::ran(self.process.pid, tid) else { continue };
             all.push((tid, ran));
-            let id = self.threads.len() as u32 + 1;
-            let mut is_new = false;
-            let known = self.threads.entry(tid).or_insert_with(|| {
-                is_new = true;
-                Known { id, ran: [ran; 2], seen: [time; 2], ..Known::default() }
-            });
-            if is_new || ran.saturating_sub(known.ran[1]) > RUNS {
+            let is_old = self.there.contains(&tid);
+            let known = self.known(tid, time);
+            let has_run = match known.ran {
+                Some([_, before]) => ran.saturating_sub(before) > RUNS,
+                None => !is_old,
+            };
+            let start = known.ran.map_or(if is_old { ran } else { 0 }, |[start, _]| start);
+            known.ran = Some([start, ran]);
+            known.seen[1] = known.seen[1].max(time);
+            let has_name = known.names >= NAMED;
+            known.names += u8::from(!has_name);
+            if has_run {
                 self.recent.insert(tid, Instant::now());
             }
             // A thread may name itself once it runs; a program's have the name of their parent until then.
-            if known.names < NAMED {
-                known.name = process::name(self.process.pid, tid).unwrap_or_default();
-                known.names += 1;
+            if !has_name {
+                let name = process::name(self.process.pid, tid).unwrap_or_default();
+                self.known(tid, time).name = name;
             }
-            known.ran[1] = ran;
-            known.seen[1] = known.seen[1].max(time);
         }
-        self.backend.list(&all);
+        self.there = threads.iter().copied().collect();
+        self.backend.list(&threads, &all);
     }
 
     /// Also of a process that has ended and waits for its parent.
@@ -260,7 +300,7 @@ impl Session {
 
     /// What looks may take so far, in seconds of the program's processor time.
     fn allowed(&self) -> f64 {
-        let ran: u64 = self.threads.values().map(|it| it.ran[1].saturating_sub(it.ran[0])).sum();
+        let ran: u64 = self.threads.values().map(Known::ran).sum();
         FIRST + self.share * ran as f64 / 1e9
     }
 
@@ -332,8 +372,7 @@ impl Session {
         let mut all = self.process.threads();
         let are_there: FxHashSet<u32> = all.iter().copied().collect();
         runs.retain(|tid| are_there.contains(tid));
-        // One that is not known yet has just begun.
-        runs.extend(all.iter().filter(|tid| !self.threads.contains_key(tid)));
+        runs.extend(all.iter().filter(|tid| !self.there.contains(tid)));
         runs.retain(|tid| *tid != sampled);
         let do_run: FxHashSet<u32> = runs.iter().copied().collect();
         all.retain(|tid| *tid != sampled && !do_run.contains(tid));
@@ -450,7 +489,7 @@ impl Session {
     /// Nanoseconds that a thread ran while it was watched. One that ended soon was never asked.
     fn ran(&self, tid: u32, known: &Known) -> u64 {
         let sampled = self.lines.samples(tid) * 1_000_000_000 / self.rate;
-        known.ran[1].saturating_sub(known.ran[0]).max(sampled)
+        known.ran().max(sampled)
     }
 
     fn life(&self, tid: u32, known: &Known) -> Life {

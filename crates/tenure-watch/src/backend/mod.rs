@@ -20,8 +20,8 @@ pub(crate) trait Backend: std::fmt::Debug {
     /// The kernel refuses that.
     fn attach(&mut self, threads: &[u32]) -> io::Result<()>;
 
-    /// Takes note of the threads that there are, and of nanoseconds that each has run, a few times a second.
-    fn list(&mut self, threads: &[(u32, u64)]);
+    /// Takes note of the threads that there are, and of nanoseconds that some of them have run, a few times a second.
+    fn list(&mut self, threads: &[u32], ran: &[(u32, u64)]);
 
     /// Waits for some time, and takes the samples, also those of other processes.
     ///

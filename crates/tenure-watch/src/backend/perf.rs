@@ -23,6 +23,10 @@ const PAGES: usize = 64;
 /// How often threads are looked for that have not stopped yet.
 const STEP: Duration = Duration::from_millis(1);
 
+/// Threads are given samplers for so long at a time. Among hundreds that run, this process has hardly a turn: so those that
+/// run come first, and others later.
+const ATTACHING: Duration = Duration::from_millis(300);
+
 /// With more CPUs, `tenure` would spend too much time on samples of other programs.
 const MOST_CPUS: usize = 64;
 
@@ -37,9 +41,9 @@ pub(crate) struct Perf {
     /// Whether they are the clocks of CPUs. Then there are no others.
     is_wide: bool,
     guard: Option<Guard>,
-    /// Threads that found no file descriptors for samplers at first.
+    /// Threads that got no samplers at first, for lack of file descriptors or of time.
     left_out: u64,
-    /// Those that had samples since threads were listed, and nanoseconds that threads had run then.
+    /// Those that had samples since they were listed, and nanoseconds that threads had run then.
     sampled: FxHashSet<u32>,
     ran: FxHashMap<u32, u64>,
 }
@@ -90,13 +94,13 @@ impl Perf {
         Ok(())
     }
 
-    /// Gives the samplers of threads that sleep to those that run without.
-    fn exchange(&mut self, threads: &[(u32, u64)]) {
-        let mut ran = FxHashMap::default();
+    /// Gives samplers to threads that run without: those of threads that sleep, if there are no more.
+    fn exchange(&mut self, threads: &[u32], ran: &[(u32, u64)]) {
+        let end = Instant::now() + ATTACHING;
         let (mut without, mut idle) = (Vec::new(), Vec::new());
-        for &(tid, now) in threads {
-            let delta = now.saturating_sub(self.ran.get(&tid).copied().unwrap_or(now));
-            let is_sampled = self.sampled.contains(&tid);
+        for &(tid, now) in ran {
+            let delta = now.saturating_sub(self.ran.insert(tid, now).unwrap_or(now));
+            let is_sampled = self.sampled.remove(&tid);
             match self.clocks.get(&tid) {
                 Some(clocks) if delta == 0 && !clocks.is_empty() => idle.push(tid),
                 Some(_) => {}
@@ -106,10 +110,11 @@ impl Perf {
                 }
                 None => {}
             }
-            ran.insert(tid, now);
         }
         // Those that have ended need theirs no more.
-        self.clocks.retain(|tid, clocks| clocks.is_empty() || ran.contains_key(tid));
+        let there: FxHashSet<u32> = threads.iter().copied().collect();
+        self.clocks.retain(|tid, clocks| clocks.is_empty() || there.contains(tid));
+        self.ran.retain(|tid, _| there.contains(tid));
         without.sort_unstable();
         for (_, tid) in without.into_iter().rev() {
             let mut attached = self.attach_one(tid);
@@ -119,12 +124,10 @@ impl Perf {
                 self.clocks.remove(&other);
                 attached = self.attach_one(tid);
             }
-            if attached.is_err() {
+            if attached.is_err() || Instant::now() >= end {
                 break;
             }
         }
-        self.ran = ran;
-        self.sampled.clear();
     }
 }
 
@@ -140,7 +143,14 @@ impl Backend for Perf {
         }
         // Breakpoints take descriptors too.
         let spare = arm::spare_descriptors();
-        for &tid in threads {
+        let end = Instant::now() + ATTACHING;
+        let mut threads = threads.to_vec();
+        threads.sort_by_cached_key(|tid| !process::is_running(*tid, *tid));
+        for tid in threads {
+            if Instant::now() >= end && !self.clocks.is_empty() {
+                self.left_out += 1;
+                continue;
+            }
             match self.attach_one(tid) {
                 // It has ended.
                 Err(error) if error.raw_os_error() == Some(nix::libc::ESRCH) => {}
@@ -153,10 +163,10 @@ impl Backend for Perf {
         Ok(())
     }
 
-    fn list(&mut self, threads: &[(u32, u64)]) {
+    fn list(&mut self, threads: &[u32], ran: &[(u32, u64)]) {
         if self.left_out > 0 {
             let spare = arm::spare_descriptors();
-            self.exchange(threads);
+            self.exchange(threads, ran);
             drop(spare);
         }
     }

@@ -60,8 +60,8 @@ impl Backend for Traced {
         Ok(())
     }
 
-    fn list(&mut self, threads: &[(u32, u64)]) {
-        self.threads = threads.iter().map(|(tid, _)| *tid).collect();
+    fn list(&mut self, threads: &[u32], _: &[(u32, u64)]) {
+        self.threads = threads.to_vec();
     }
 
     fn collect(&mut self, _: Duration, samples: &mut Vec<Sample>) -> io::Result<()> {

@@ -6,6 +6,7 @@ mod crowd;
 mod life;
 mod own;
 mod refused;
+mod silence;
 mod traced;
 
 use std::path::{Path, PathBuf};
