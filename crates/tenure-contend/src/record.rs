@@ -89,6 +89,8 @@ pub struct Process {
     pub dropped: u64,
     /// Whether nothing was recorded since the address space for it was refused.
     pub refused: bool,
+    /// Whether several threads worked, and never two at the same time.
+    pub one_at_a_time: bool,
 }
 
 /// A program or library that was loaded.

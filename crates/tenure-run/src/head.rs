@@ -8,7 +8,7 @@ use tenure_types::code::Program;
 
 use crate::instrumented::Instrumentation;
 use tenure_contend::find::Programs;
-use tenure_contend::record::{Module, Recording};
+use tenure_contend::record::{Module, Process, Recording};
 
 /// The head, without a forecast.
 pub(crate) fn run(recording: &Recording, command: &str, programs: &Programs) -> Run {
@@ -24,6 +24,7 @@ pub(crate) fn run(recording: &Recording, command: &str, programs: &Programs) -> 
         contended: recording.contended(),
         dropped: processes.iter().map(|process| process.dropped).sum(),
         missing: missing(recording, command, programs),
+        doubts: doubts(recording),
         watched: None,
         forecast: None,
         predicting: None,
@@ -39,6 +40,44 @@ fn seconds(recording: &Recording) -> f64 {
     } else {
         recording.seconds.min(one_by_one)
     }
+}
+
+/// Why no finding proves nothing: each a sentence.
+fn doubts(recording: &Recording) -> Vec<String> {
+    /// Recording slows a program so many times at most before its threads meet too seldom. Usual is 2 to 10.
+    const TOO_SLOW: f64 = 20.0;
+    let mut all = Vec::new();
+    let processes = &recording.processes;
+    if processes.iter().any(|process| process.one_at_a_time) {
+        all.push(
+            "Each thread had ended before the next one began to work, so none could contend with another: give them more work, or \
+             run it again."
+                .to_owned(),
+        );
+    }
+    let slowest = processes.iter().map(slowed).fold(0.0, f64::max);
+    if slowest > TOO_SLOW {
+        all.push(format!(
+            "Recording made the program run about {slowest:.0} times slower, so its threads may have met less often than they do: \
+             watch it unmodified with `tenure watch`."
+        ));
+    }
+    all
+}
+
+/// How many times longer its threads took since they were recorded, about: their processor time, in parts of what recording does
+/// not explain of it. Of accesses to contended lines it is not known what recording took: it may be more.
+fn slowed(process: &Process) -> f64 {
+    /// An access takes as long at least, in nanoseconds: processors do a few in a cycle.
+    const LEAST: f64 = 0.2;
+    let (mut with, mut without) = (0.0, 0.0);
+    for thread in &process.threads {
+        let (cpu, accesses) = (thread.cpu as f64, thread.accesses as f64);
+        let recording = accesses * process.access_ns + thread.recording as f64;
+        with += cpu;
+        without += (cpu - recording).max(accesses * LEAST).min(cpu);
+    }
+    if without > 0.0 { with / without } else { 1.0 }
 }
 
 /// What of a run was not seen, and why: each a sentence.
@@ -135,6 +174,46 @@ mod tests {
         assert_eq!(of(&[]), 60.0);
         assert_eq!(of(&[2.0, 3.0]), 5.0);
         assert_eq!(of(&[50.0, 50.0]), 60.0);
+    }
+
+    #[test]
+    fn what_recording_explains_of_the_processor_time_is_what_it_slowed() {
+        let slowed = |cpu, accesses, recording| {
+            let thread = record::Thread { cpu, accesses, recording, ..record::Thread::default() };
+            slowed(&Process { threads: vec![thread], access_ns: 1.0, ..Process::default() })
+        };
+        for (about, slowed, expected) in [
+            ("nothing ran", slowed(0, 0, 0), 1.0..=1.0),
+            ("work beside a few accesses", slowed(1_000_000, 1_000, 0), 1.0..=1.1),
+            ("accesses and nothing else", slowed(1_300_000, 1_000_000, 0), 4.0..=5.0),
+            ("a table of allocations", slowed(100_000_000, 100_000, 99_500_000), 200.0..=300.0),
+            ("more than there was", slowed(1_000_000, 100_000, 9_000_000), 49.0..=51.0),
+        ] {
+            assert!(expected.contains(&slowed), "{about}: {slowed}");
+        }
+    }
+
+    #[test]
+    fn a_run_in_which_nothing_could_meet_is_doubted() {
+        let doubts = |process: Process| {
+            doubts(&Recording {
+                ended: record::Ended::Exited(0),
+                seconds: 1.0,
+                cpu_seconds: 1.0,
+                processes: vec![process],
+            })
+        };
+        assert_eq!(doubts(Process::default()), [""; 0]);
+        let apart = doubts(Process { one_at_a_time: true, ..Process::default() });
+        assert!(apart[0].contains("had ended before the next one began"), "{apart:?}");
+        let thread = record::Thread {
+            cpu: 150_000_000,
+            accesses: 100_000,
+            recording: 149_000_000,
+            ..record::Thread::default()
+        };
+        let slow = doubts(Process { threads: vec![thread], ..Process::default() });
+        assert!(slow[0].contains("about 150 times slower"), "{slow:?}");
     }
 
     #[test]

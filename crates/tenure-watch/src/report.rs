@@ -24,6 +24,7 @@ pub fn report(watched: &Watched, programs: &Programs, line_bytes: u32, predicted
         contended: recording.contended(),
         dropped: 0,
         missing: missing(watched),
+        doubts: Vec::new(),
         watched: Some(Box::new(tenure_find::Watched {
             samples: watched.counts.samples,
             attributed: watched.counts.attributed,
@@ -100,8 +101,8 @@ fn missing(watched: &Watched) -> Vec<String> {
     }
     if counts.left_out > 0 {
         all.push(format!(
-            "{} threads had no samplers at first, since these take file descriptors; threads that run get those of \
-             threads that sleep. Raise `ulimit -n`.",
+            "{} threads had no samplers at first, for lack of file descriptors (raise `ulimit -n`) or of time. Threads that run \
+             get those of threads that sleep.",
             counts.left_out
         ));
     }

@@ -200,6 +200,9 @@ pub struct Run {
     pub dropped: u64,
     /// What was not seen, and why: each a sentence.
     pub missing: Vec<String>,
+    /// Why no finding would prove nothing: each a sentence. Of a program that was watched, see [`Watched::coverage`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub doubts: Vec<String>,
     /// Of a program that was watched as it is: from what its accesses were estimated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub watched: Option<Box<Watched>>,

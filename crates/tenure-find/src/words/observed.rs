@@ -57,6 +57,7 @@ pub(super) fn found(report: &Report, run: &Run) -> String {
     let coverage = run.watched.as_ref().and_then(|watched| watched.coverage.as_ref());
     let found = match (all, shown) {
         _ if run.processes == 0 => nothing(run).to_owned(),
+        (0, _) if !run.doubts.is_empty() => watched::too_little(false, &run.doubts),
         (0, _) if run.contended > 0 => {
             "No cache line changed hands often enough to matter.".to_owned()
         }
@@ -68,7 +69,8 @@ pub(super) fn found(report: &Report, run: &Run) -> String {
         (all, shown) if all == shown => format!("{} contended lines, the worst first.", whole(all)),
         (all, shown) => format!("{} contended lines; {}.", whole(all), worst(shown)),
     };
-    let excluded = run.watched.as_ref().and_then(|it| watched::excluded(it, all > 0));
+    let watched = run.watched.as_ref().filter(|_| run.processes > 0);
+    let excluded = watched.and_then(|it| watched::excluded(it, all > 0));
     [found, excluded.unwrap_or_default()].join(" ").trim().to_owned()
 }
 
@@ -97,6 +99,9 @@ pub(super) fn worst(shown: u64) -> String {
 /// What is missing from a report of a run: each a sentence.
 pub(crate) fn missing(report: &Report, run: &Run) -> Vec<String> {
     let mut all = run.missing.clone();
+    if !report.findings.is_empty() {
+        all.extend_from_slice(&run.doubts);
+    }
     if run.dropped > 0 {
         all.push(format!(
             "{} accesses to contended lines were dropped: there was no room for them.",
@@ -465,7 +470,8 @@ mod tests {
         }
         let crate::Source::Run(watched) = fixtures::watched().source else { panic!() };
         run.watched = watched.watched;
-        assert!(found(&report, &run).contains("ended before it could be watched"));
+        let said = found(&report, &run);
+        assert!(said.ends_with("the program ended before it could be watched."), "{said}");
     }
 
     #[test]
@@ -483,6 +489,20 @@ mod tests {
             report.scope.findings = all;
             assert_eq!(found(&report, &run), expected);
         }
+    }
+
+    #[test]
+    fn silence_of_a_run_that_proves_nothing_is_no_all_clear() {
+        let mut report = fixtures::run();
+        let crate::Source::Run(mut run) = report.source.clone() else { panic!("{report:?}") };
+        run.doubts = vec!["Its threads never met.".to_owned()];
+        assert!(missing(&report, &run).contains(&run.doubts[0]));
+        report.findings.clear();
+        report.scope.findings = 0;
+        let expected =
+            "Too little seen to say whether a cache line is contended. Its threads never met.";
+        assert_eq!(found(&report, &run), expected);
+        assert!(!missing(&report, &run).contains(&run.doubts[0]), "it is not said twice");
     }
 
     #[test]

@@ -69,11 +69,7 @@ pub(super) fn doubtful(sure: u64, doubtful: u64) -> String {
 pub(super) fn excluded(watched: &Watched, has_findings: bool) -> Option<String> {
     let coverage = watched.coverage.as_ref()?;
     if coverage.is_too_little() {
-        let of = if has_findings { "other cache lines are" } else { "a cache line is" };
-        return Some(format!(
-            "Too little seen to say whether {of} contended. {}",
-            reasons(watched, coverage).join(" ")
-        ));
+        return Some(too_little(has_findings, &reasons(watched, coverage)));
     }
     let (none, none_costs) = match has_findings {
         true => ("", "No other line costs"),
@@ -84,6 +80,12 @@ pub(super) fn excluded(watched: &Watched, has_findings: bool) -> Option<String> 
     Some(format!(
         "{none}{none_costs} more than {most} of the time that could be seen, with 95 % confidence.{unseen}"
     ))
+}
+
+/// That what was seen says nothing, and why.
+pub(super) fn too_little(has_findings: bool, reasons: &[String]) -> String {
+    let of = if has_findings { "other cache lines are" } else { "a cache line is" };
+    format!("Too little seen to say whether {of} contended. {}", reasons.join(" "))
 }
 
 /// `12 % of the time could not be seen: 9.0 % was in the kernel, and 3.0 % in samples without an address.`
@@ -123,9 +125,13 @@ fn reasons(watched: &Watched, coverage: &Coverage) -> Vec<String> {
     }
     let is_of_others = !coverage.shared.is_empty();
     if coverage.excludes > Coverage::WORTH_FINDING {
-        let others = if is_of_others { ", or other processes cause that" } else { "" };
+        let others = if is_of_others {
+            " (one in memory that other processes may use is never excluded by looks)"
+        } else {
+            ""
+        };
         all.push(format!(
-            "With {} and {} a line may cost up to {} of the time{others}: watch longer (--for), under load, or more often \
+            "With {} and {}, a line may still cost up to {} of the time{others}: watch longer (--for), under load, or more often \
              (--rate, --arms).",
             count_of(watched.samples, "sample"),
             count_of(watched.looks, "look"),
@@ -196,7 +202,7 @@ mod tests {
                 Coverage { excludes: 0.8, ..seen() },
                 2,
                 0,
-                "With 2 samples and 0 looks a line may cost up to 80 % of the time: watch longer",
+                "With 2 samples and 0 looks, a line may still cost up to 80 % of the time: watch longer",
             ),
             (Coverage { excludes: 1.0, ..seen() }, 219, 0, "With 219 samples and 0 looks"),
             (
@@ -215,7 +221,7 @@ mod tests {
                 Coverage { excludes: 0.9, shared: vec!["/dev/shm/a".to_owned()], ..seen() },
                 400,
                 100,
-                "or other processes cause that",
+                "one in memory that other processes may use",
             ),
             (
                 Coverage { cpu_seconds: 0.0, excludes: 1.0, ..seen() },

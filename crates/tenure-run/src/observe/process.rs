@@ -137,6 +137,7 @@ impl Observed {
             access_ns: reader.header.access_ps as f64 / 1e3,
             dropped: reader.header.dropped,
             refused: reader.header.failure == Failure::NoAddressSpace as u32,
+            one_at_a_time: one_at_a_time(&reader.threads),
         }
     }
 
@@ -177,6 +178,18 @@ impl Observed {
             type_name: None,
         })
     }
+}
+
+/// Whether several threads worked, and each was over before the next began. Then no line could be contended: those of one thread
+/// are handed over to the next.
+fn one_at_a_time(threads: &[Thread]) -> bool {
+    /// With less it has started others, and waited for them.
+    const WORK: u64 = 1000;
+    let working = threads.iter().filter(|thread| thread.accesses >= WORK);
+    let mut lives: Vec<(u64, u64)> =
+        working.map(|it| (it.started, if it.ended == 0 { u64::MAX } else { it.ended })).collect();
+    lives.sort_unstable();
+    lives.len() > 1 && lives.windows(2).all(|two| two[0].1 <= two[1].0)
 }
 
 fn recorded_module(module: &WithTail<Module>) -> record::Module {
@@ -248,6 +261,23 @@ mod tests {
         let objects = [((1, 0), 50), ((2, -32), 40), ((2, 16), 30)];
         assert_eq!(most_used(&objects.into_iter().collect()), Some((2, -32)));
         assert_eq!(most_used(&Objects::default()), None);
+    }
+
+    #[test]
+    fn threads_that_are_over_before_the_next_begins_work_one_at_a_time() {
+        let thread =
+            |started, ended, accesses| Thread { started, ended, accesses, ..Thread::read(&[]) };
+        // It has started the others, and waits for them.
+        let first = thread(1, 0, 40);
+        for (about, threads, expected) in [
+            ("one after the other", vec![first, thread(10, 20, 5000), thread(30, 40, 5000)], true),
+            ("at the same time", vec![first, thread(10, 35, 5000), thread(30, 40, 5000)], false),
+            ("one goes on", vec![first, thread(10, 0, 5000), thread(30, 40, 5000)], false),
+            ("one alone", vec![first, thread(10, 20, 5000)], false),
+            ("the first works too", vec![thread(1, 0, 9000), thread(10, 20, 5000)], false),
+        ] {
+            assert_eq!(one_at_a_time(&threads), expected, "{about}");
+        }
     }
 
     #[test]
