@@ -25,8 +25,8 @@ unsafe extern "C" {
         start: *mut *mut c_void,
         size: *mut usize,
     ) -> c_int;
-    fn dladdr(address: *const c_void, info: *mut [*mut c_void; 4]) -> c_int;
     fn pthread_attr_destroy(attributes: *mut Attributes) -> c_int;
+    fn unsetenv(name: *const c_char) -> c_int;
 }
 
 /// Large and aligned enough for glibc's `pthread_attr_t` on all architectures (56 or 64 bytes).
@@ -206,17 +206,15 @@ pub(super) fn next(name: &CStr) -> *mut c_void {
     unsafe { dlsym(RTLD_NEXT, name.as_ptr()) }
 }
 
-/// Whether the program's function of this name is in the same library as `own`, a function of the runtime's.
-pub(super) fn is_ours(name: &CStr, own: *const c_void) -> bool {
-    // Where the library starts is the second of the four.
-    let library = |address: *const c_void| {
-        let mut info = [core::ptr::null_mut(); 4];
-        // SAFETY: `Dl_info` is four pointers, and the linker writes them.
-        (unsafe { dladdr(address, &raw mut info) } != 0).then_some(info[1])
-    };
-    // SAFETY: null stands for the order in which the program itself finds functions; the name ends with a zero.
-    let used = unsafe { dlsym(core::ptr::null_mut(), name.as_ptr()) };
-    library(used).is_some_and(|it| library(own) == Some(it))
+/// Takes both variables from the environment of programs that this one starts, if the first is set. Called at the start.
+pub(super) fn keep_from_children(mark: &CStr, variable: &CStr) {
+    // SAFETY: the names end with zeros, and no other thread looks at the environment yet.
+    unsafe {
+        if !getenv(mark.as_ptr()).is_null() {
+            unsetenv(variable.as_ptr());
+            unsetenv(mark.as_ptr());
+        }
+    }
 }
 
 /// `CLOCK_MONOTONIC` in nanoseconds.

@@ -36,7 +36,8 @@ pub(crate) fn prepare(request: &Request, records: &Path) -> Result<(Command, Str
     }
     let installed = Installed::new(runtime, request.cache.as_deref())?;
     // Before an allocator that the user preloads, whose `malloc` would be the only one.
-    let mut preloads = std::env::var_os("LD_PRELOAD").is_some_and(|all| !all.is_empty());
+    let user_preloads = std::env::var_os("LD_PRELOAD").is_some_and(|all| !all.is_empty());
+    let mut preloads = user_preloads;
     let (mut command, about) = match cargo::prepare(words, request.build_std, &installed) {
         Some(prepared) => prepared?,
         None if request.build_std => {
@@ -66,6 +67,10 @@ pub(crate) fn prepare(request: &Request, records: &Path) -> Result<(Command, Str
     };
     if preloads {
         command.env("LD_PRELOAD", before(&installed.library, "LD_PRELOAD"));
+        if !user_preloads {
+            // Programs that it starts may be for another C library, or have a sanitizer that wants to be first.
+            command.env("TENURE_PROBE_PRELOADED", "1");
+        }
     }
     command
         .env("TENURE_PROBE_DIR", records)

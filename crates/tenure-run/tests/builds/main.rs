@@ -190,3 +190,13 @@ fn a_plugin_is_recorded_in_a_host_that_is_not_instrumented() {
     let found = found.unwrap();
     assert!(functions(&found).iter().any(|name| name.starts_with("bump")), "{found:?}");
 }
+
+/// A program for another C library could not be started.
+#[test]
+fn what_a_program_starts_does_not_get_the_runtime_unasked() {
+    run(&[
+        "sh",
+        "-c",
+        "test -z \"$LD_PRELOAD$TENURE_PROBE_PRELOADED\" && test -n \"$TENURE_PROBE_DIR\"",
+    ]);
+}

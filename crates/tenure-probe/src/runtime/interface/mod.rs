@@ -10,6 +10,8 @@ mod threads;
 use core::sync::atomic::AtomicBool;
 use core::sync::atomic::Ordering::Relaxed;
 
+use crate::runtime::sys;
+
 /// The dynamic linker calls this before the program's own constructors.
 #[used]
 #[unsafe(link_section = ".init_array")]
@@ -17,6 +19,7 @@ static START: unsafe extern "C" fn() = start;
 
 unsafe extern "C" fn start() {
     heap::start();
+    sys::keep_from_children(c"TENURE_PROBE_PRELOADED", c"LD_PRELOAD");
     IS_READY.store(true, Relaxed);
     if IS_WANTED.load(Relaxed) {
         begin();
