@@ -29,8 +29,7 @@ fn watched(case: &str, is_enough: &dyn Fn(&Progress<'_>) -> bool) -> (Watched, S
     // It has begun by then.
     std::thread::sleep(Duration::from_millis(200));
     let watched = watch(&request(running.0.id()), is_enough).unwrap();
-    let machine = tenure_sim::Machine::preset("epyc-2s-256").unwrap();
-    let report = tenure_watch::report(&watched, &Programs::default(), 64, 0, &machine);
+    let report = tenure_watch::report(&watched, &Programs::default(), 64, 0).report;
     (watched, html::render(&report))
 }
 
