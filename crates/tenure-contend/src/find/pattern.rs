@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tenure_find::{Curve, Forecast, Operation as Did, Point, Repair};
 use tenure_sim::pattern::{self, Copies, Object, Operation, Pattern, Role, Value};
 
-use super::simulator::{Extent, Simulator};
+use super::simulator::Simulator;
 use super::steps::{self, Counts, Work};
 use super::value::value;
 use super::words::{Groups, operation};
@@ -242,7 +242,7 @@ fn applies(repair: &pattern::Repair, to: &Pattern) -> bool {
 
 /// What would mend a pattern, and what that would give; `None` if the simulator was stopped before that was known.
 pub(super) fn mended(pattern: &Pattern, simulator: &mut Simulator<'_>) -> Option<Mended> {
-    let as_is = simulator.points(pattern, &CPUS, Extent::OF_A_FINDING);
+    let as_is = simulator.points(pattern, &CPUS);
     let judged = |points: &[Point]| {
         let most = points.iter().rev().find(|point| point.cpus <= JUDGED as u64);
         most.map(|point| point.per_second)
@@ -259,7 +259,7 @@ pub(super) fn mended(pattern: &Pattern, simulator: &mut Simulator<'_>) -> Option
     let mut all: Vec<(f64, Repair, Curve, Pattern)> = Vec::new();
     for repairs in single.chain((together.len() > 1).then_some(together)) {
         let Some(after) = repairs.last().map(|last| last.pattern.clone()) else { continue };
-        let points = simulator.points(&after, &CPUS, Extent::OF_A_FINDING);
+        let points = simulator.points(&after, &CPUS);
         let Some(then) = judged(&points).filter(|then| *then >= now * WORTH) else { continue };
         let repair = as_one(&repairs);
         all.push((then, repair.clone(), Curve { name: repair.name, points }, after));
@@ -505,8 +505,7 @@ mod tests {
         let mut simulator = Simulator::new(&machine, &|| true);
         assert!(super::mended(&pattern, &mut simulator).is_some());
         let (points, accesses) = simulator.effort();
-        // Each is doubled until it has settled.
-        let most = points * 2 * Extent::OF_A_FINDING.accesses;
+        let most = points * crate::find::simulator::MOST_ACCESSES;
         assert!(points >= 2 * CPUS.len() as u64 && accesses <= most, "{accesses} in {points}");
 
         let asked = std::cell::Cell::new(0);

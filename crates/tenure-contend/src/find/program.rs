@@ -6,7 +6,7 @@ use tenure_find::{Curve, Forecast, Point};
 use tenure_sim::pattern::{Access, Operation, Pattern, Role};
 
 use super::pattern::{self, Recorded};
-use super::simulator::{Extent, Simulator};
+use super::simulator::Simulator;
 use super::steps;
 use super::words::Groups;
 
@@ -99,7 +99,7 @@ pub(super) fn forecast(
 ) -> Option<Forecast> {
     let mut points = |mended: usize| -> Option<Vec<Point>> {
         let pattern = pattern(parts, mended, groups)?;
-        Some(simulator.points(&pattern, &CPUS, Extent::OF_A_PROGRAM))
+        Some(simulator.points(&pattern, &CPUS))
     };
     let as_is = points(0).filter(|points| !points.is_empty())?;
     let all = parts.iter().filter(|part| part.mended.is_some()).count();

@@ -1,30 +1,18 @@
 //! The simulator as predictions use it: a bounded number of accesses for each figure, and an end when the caller says so.
 
 use tenure_find::Point;
+use tenure_sim::Machine;
 use tenure_sim::pattern::Pattern;
-use tenure_sim::{Machine, Simulation};
 
-/// How long a figure is simulated, at most: it ends once it has settled.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Extent {
-    /// The time that is simulated.
-    nanoseconds: f64,
-    /// The accesses that all threads do together.
-    pub(super) accesses: u64,
-}
-
-impl Extent {
-    /// Threads that sleep on a lock take so long to settle.
-    pub(super) const OF_A_FINDING: Self = Self { nanoseconds: 100_000.0, accesses: 200_000 };
-    /// What threads that sleep on one of several locks do varies more.
-    pub(super) const OF_A_PROGRAM: Self = Self { nanoseconds: 400_000.0, accesses: 400_000 };
-}
+/// The time that a figure is simulated, at most: threads that sleep on a lock take so long to settle.
+const NANOSECONDS: f64 = 400_000.0;
+/// The accesses that all threads do together for it, at most.
+pub(super) const MOST_ACCESSES: u64 = 100_000;
 
 /// A figure that is known.
 struct Known {
     pattern: Pattern,
     cpus: usize,
-    extent: Extent,
     /// Iterations a second; none if it cannot be simulated.
     per_second: Option<f64>,
 }
@@ -66,16 +54,11 @@ impl<'a> Simulator<'a> {
     }
 
     /// Throughput by number of CPUs, as far as it could be simulated.
-    pub(super) fn points(
-        &mut self,
-        pattern: &Pattern,
-        cpus: &[usize],
-        extent: Extent,
-    ) -> Vec<Point> {
+    pub(super) fn points(&mut self, pattern: &Pattern, cpus: &[usize]) -> Vec<Point> {
         let most = cpus.last().map_or(0, |most| self.machine.cpus().min(*most));
         let smaller = cpus.iter().copied().filter(|cpus| *cpus < most);
         let mut point = |cpus: usize| {
-            let per_second = self.per_second(pattern, cpus, extent)?;
+            let per_second = self.per_second(pattern, cpus)?;
             Some(Point { cpus: cpus as u64, per_second })
         };
         smaller.chain([most]).filter_map(&mut point).collect()
@@ -83,13 +66,11 @@ impl<'a> Simulator<'a> {
 
     /// Iterations a second on so many CPUs, or on all if there are fewer.
     pub(super) fn judged(&mut self, pattern: &Pattern, cpus: usize) -> Option<f64> {
-        self.per_second(pattern, cpus.min(self.machine.cpus()), Extent::OF_A_FINDING)
+        self.per_second(pattern, cpus.min(self.machine.cpus()))
     }
 
-    fn per_second(&mut self, pattern: &Pattern, cpus: usize, extent: Extent) -> Option<f64> {
-        let is_it = |known: &&Known| {
-            known.cpus == cpus && known.extent == extent && known.pattern == *pattern
-        };
+    fn per_second(&mut self, pattern: &Pattern, cpus: usize) -> Option<f64> {
+        let is_it = |known: &&Known| known.cpus == cpus && known.pattern == *pattern;
         if let Some(known) = self.known.iter().find(is_it) {
             return known.per_second;
         }
@@ -97,19 +78,14 @@ impl<'a> Simulator<'a> {
         if self.is_stopped {
             return None;
         }
-        let simulated =
-            pattern.simulate_until_settled(self.simulation(cpus, extent), extent.accesses);
+        let simulation = self.machine.simulation(cpus).warm();
+        let simulation = simulation.warm_up_ns(NANOSECONDS / 4.0).duration_ns(NANOSECONDS);
+        let simulated = pattern.simulate_until_settled(simulation, MOST_ACCESSES);
         let report = simulated.ok().map(|prediction| prediction.report);
         self.effort.0 += 1;
         self.effort.1 += report.as_ref().map_or(0, |report| report.simulated);
         let per_second = report.map(|report| report.mops() * 1e6);
-        self.known.push(Known { pattern: pattern.clone(), cpus, extent, per_second });
+        self.known.push(Known { pattern: pattern.clone(), cpus, per_second });
         per_second
-    }
-
-    fn simulation(&self, cpus: usize, extent: Extent) -> Simulation {
-        let Extent { nanoseconds, .. } = extent;
-        let simulation = self.machine.simulation(cpus).warm();
-        simulation.warm_up_ns(nanoseconds / 4.0).duration_ns(nanoseconds)
     }
 }
