@@ -56,8 +56,8 @@ fn a_threads_cells_in_another_table_are_not_those_of_the_process() {
     thread::scope(|scope| {
         scope.spawn(|| {
             for n in 1..=3 {
-                there.add(&other, n);
                 here.add(here_is, 10 * n);
+                there.add(&other, n);
             }
         });
     });
