@@ -1,10 +1,12 @@
 /* Programs of which a watcher sees little, or nothing that is contended. Each runs until it is killed. */
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 enum { LINE = 64, THREADS = 2 };
@@ -55,12 +57,16 @@ static void run(void *(*work)(void *)) {
 static void processes(void) {
     uint64_t *words =
         mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    add((void *)&words[fork() != 0]);
+    int is_parent = fork() != 0;
+    /* A child has no alarm, and goes on when its parent is killed. */
+    if (!is_parent)
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+    add((void *)&words[is_parent]);
 }
 
 int main(int count, char **words) {
     const char *name = count > 1 ? words[1] : "";
-    /* A child ends with it. */
+    /* Whatever becomes of the test. */
     alarm(120);
     if (!strcmp(name, "kernel"))
         run(open_and_close);
