@@ -40,8 +40,8 @@
 //!
 //! # In a global allocator
 //!
-//! A global allocator that counts or profiles may use the library. The library's own allocations call it too, in the middle
-//! of operations. So each module says what is allowed there:
+//! A global allocator that counts or profiles may use the library. But the library's own allocations call that allocator, in
+//! the middle of operations. So each module says what the allocator may use:
 //!
 //! | module | in a global allocator |
 //! |---|---|
@@ -50,24 +50,23 @@
 //! | [`registry`](mod@registry) | look-ups, and acquires of keys that the allocator alone creates: see its [limits](mod@registry#limits) |
 //! | [`pool`] | acquires and releases in a pool without a limit: see its [limits](pool#limits) |
 //!
-//! For all of them, the allocator
+//! Whichever it uses, the allocator must
 //!
-//! - **guards itself against recursion**, by a thread-local flag without a destructor: what it uses here may allocate and
+//! - **guard itself against recursion**, by a thread-local flag without a destructor: what it uses here may allocate and
 //!   free;
-//! - **does not panic**, which is undefined behaviour for any allocator;
-//! - **does not end an object each time memory is freed**: the memory of that object would be freed next, and so on without
-//!   end.
+//! - **not panic**, which is undefined behaviour for any allocator;
+//! - **not end an object on every free**: that would free the object's own memory, which ends the next object, without end.
 //!
-//! A thread's first use registers a destructor of a thread-local. Before Rust 1.93, and not on Linux with glibc, std may
-//! allocate for that, and abort if the allocator comes back to it.
+//! A thread's first use registers a thread-local destructor. On systems other than Linux with glibc, std before Rust 1.93 may
+//! allocate to register it, and aborts if the allocator then uses the library.
 //!
 //! # Plugins
 //!
-//! A dynamic library that is linked with this crate has a *copy* of it, which numbers threads by itself and has its own
-//! cells. What has a part for each thread works in the copy that made it alone: owners and their [`Shared`](owner::Shared),
-//! counters, pools, registries, [`lazy`]. Another copy must not use it, even of the same version: an object may be freed
-//! while it is in use, and additions get lost. Pass an [`Arc`](arc::Arc) to a plugin, or functions of the program. Owners and their
-//! pointers panic where the mistake can be seen: with debug assertions at each use, otherwise at a thread's first one.
+//! A dynamic library that is linked with this crate has its own *copy* of it, with its own thread numbers and cells. Objects
+//! with a part for each thread work only in the copy that made them: owners and their [`Shared`](owner::Shared), counters,
+//! pools, registries, [`lazy`]. No other copy may use them, even of the same version: objects could be freed while in use, and
+//! additions could be lost. Instead, pass the plugin an [`Arc`](arc::Arc), or functions of the program. Owners and their
+//! pointers panic where the mistake can be seen: at each use with debug assertions, else at a thread's first use.
 //!
 //! # Features
 //!

@@ -188,7 +188,7 @@ impl<M: Threads> ThreadRef<M> {
 
     /// # Panics
     ///
-    /// If the table is not the count's, and that can be seen. Nothing has changed then.
+    /// If the table is visibly not the count's. Nothing has changed then.
     fn check(self, table: &Table<M>) {
         if !table.may_have(self.spot, self.node) {
             refuse();
@@ -349,8 +349,8 @@ impl<M: Threads> ThreadRef<M> {
 #[inline(never)]
 fn refuse() -> ! {
     panic!(
-        "a `Shared` or `Owner` of another copy of the crate `tenure`, such as that of a plugin or of another version: \
-         share, clone and drop it in the code that is linked with the copy which made it"
+        "this is a `Shared` or `Owner` of another copy of the crate `tenure`, such as a plugin's or another version's: use it \
+         only in code that is linked with the copy that made it"
     )
 }
 

@@ -103,8 +103,8 @@ impl<M: Threads> Table<M> {
         self.nodes.0.at(spot).expect("it was acquired")
     }
 
-    /// Whether a place is of this table, as far as that can be seen: in a plugin with a copy of the library, [`CELLS`] is
-    /// another one. For slow paths.
+    /// Whether a place belongs to this table, as far as can be told: a plugin with its own copy of the library has another
+    /// [`CELLS`]. For slow paths.
     pub(crate) fn may_have(&self, spot: Spot, node: NonNull<Node<M>>) -> bool {
         let found = || self.nodes.0.at(spot).map(|found| NonNull::from(&**found));
         !self.is_at_hand() || found() == Some(node)

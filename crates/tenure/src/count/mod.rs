@@ -39,8 +39,8 @@
 //!
 //! # In a global allocator
 //!
-//! Everything here may be used: counts allocate nothing. The [hook](crate::fault) of a fault that such an operation finds runs in
-//! the allocator.
+//! A global allocator may use everything here: counts allocate nothing. If an operation finds a fault, the
+//! [hook](crate::fault) runs inside the allocator.
 //!
 //! # Misuse
 //!

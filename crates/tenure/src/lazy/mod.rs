@@ -121,7 +121,7 @@
 //! - **A process that forked** goes on using its domains. Handles of threads that are not in the child lose what they
 //!   keep. Objects that those threads were using or dropping leak in the child.
 //! - **Stackful coroutines** may be suspended in a destructor. Until it has returned, the objects of its domain that end on
-//!   this thread wait for it. It must go on on the same thread: otherwise the process is aborted.
+//!   this thread wait for it. The coroutine must resume on the same thread; otherwise the process is aborted.
 //! - **When the process exits** values in statics are not dropped. Contexts and handles in thread-locals are.
 //!
 //! # Limits
@@ -141,8 +141,8 @@
 //!   ```
 //! - All are `UnwindSafe` and `RefUnwindSafe` if `T` is `RefUnwindSafe`, as std's `Arc`.
 //! - A signal handler must not use a local handle, or a [`Cached`], of the thread that it interrupts.
-//! - A [global allocator](crate#in-a-global-allocator) may use everything here. Values that it ends in the middle of another end are
-//!   dropped after that, as those of a destructor.
+//! - A [global allocator](crate#in-a-global-allocator) may use everything here. A value that it ends while another one is
+//!   ending is dropped afterwards, as in a destructor.
 //! - A [plugin](crate#plugins) must not use a domain or a [`Cached`] of the program.
 //!
 //! # Where this comes from

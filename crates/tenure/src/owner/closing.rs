@@ -21,7 +21,7 @@ pub struct Closing {
     number: u64,
 }
 
-/// Under its lock no user's code runs, nor the allocator, which may be one: it could come back to the lock.
+/// No user code runs under this lock, nor does the allocator, which may be user code: either could wait for the lock.
 #[derive(Default)]
 struct State(Mutex<Waiting>);
 
@@ -32,12 +32,12 @@ struct Waiting {
     places: Places,
 }
 
-/// A list of the closings that are there: few.
+/// A list of the closings that exist. It is short.
 #[derive(Default)]
 struct Places(Option<Box<Place>>);
 
 struct Place {
-    /// Of the closing.
+    /// The closing's number.
     number: u64,
     waker: Option<Waker>,
     next: Places,

@@ -49,9 +49,9 @@
 //! - **Where no thread is the owner**, and the value ends when its last user goes: an `Arc`, or a
 //!   [`Registry`](mod@crate::registry).
 //! - **Where the value is replaced** while it is in use: [`lazy::Cached`](crate::lazy::Cached).
-//! - **Where a [plugin](crate#plugins) gets it** that is linked with its own copy of this crate: pass an `Arc` there. A
-//!   [`Shared`] that such a plugin clones or drops is counted in cells that the owner does not know, so the value may be
-//!   dropped while the plugin uses it. It panics where that can be seen.
+//! - **Where a [plugin](crate#plugins) with its own copy of this crate gets it**: pass an `Arc`. If such a plugin clones or
+//!   drops a [`Shared`], the owner does not see that count, and may drop the value while the plugin uses it. The plugin
+//!   panics where the mistake can be seen.
 //!
 //! # When the value is dropped
 //!

@@ -69,8 +69,8 @@
 //!
 //! - **Signal handlers** must not use a pool: one that interrupts an acquire would be a second owner of the magazine.
 //! - **A [global allocator](crate#in-a-global-allocator)** may acquire and release in a pool without a limit. It must not use a pool
-//!   with a limit, nor trim or close a pool, drop its last handle, or wait: pools allocate and free with a lock held, for
-//!   which the allocator would wait for ever.
+//!   with a limit, nor trim or close a pool, drop its last handle, or wait: pools hold a lock while they allocate and free,
+//!   and the allocator would wait for that lock for ever.
 //! - **A [plugin](crate#plugins)** must not use a pool of the program.
 //! - **Close, trim and an acquire at the limit** wait for threads inside an acquire or release, and for each other: for
 //!   microseconds, or until the system runs those threads again. A real-time thread that keeps the only CPU from one

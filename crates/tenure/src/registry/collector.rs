@@ -22,8 +22,8 @@
 //!   owner:   make the memory unreachable         heavy barrier    note the words that say `reading`
 //! ```
 //!
-//! 1. **A word** and a **retire list** are written by the thread that has their number: the list not while other code
-//!    runs that may retire more: functions that free memory, and the allocator.
+//! 1. **A word** and a **retire list** are written by the thread that has their number. It does not write the list while
+//!    code runs that may retire more: functions that free memory, and the allocator.
 //! 2. **A reader that is not noted finds nothing of the batch**, as the barriers let at most one side miss the other's
 //!    store.
 //! 3. **Batches are freed in order.** A section that delays the first one was noted by the later ones too.
@@ -53,7 +53,7 @@ const BORROWED: u64 = 1 << 15;
 /// The unit in which a word counts sections. If they wrap around, a batch waits for a section too many at worst.
 const SECTION: u64 = 1 << 16;
 
-/// A retire list that has no room gets room for as many. A thread may retire nothing for long, so it has none before.
+/// The first capacity of a retire list. It is allocated on first use, since a thread may retire nothing for long.
 const MIN_ROOM: usize = 4;
 
 /// A scheme of grace periods.
@@ -79,7 +79,7 @@ unsafe impl<M: Memory> Sync for Local<M> {}
 struct RetireList {
     /// Not in a batch yet.
     retired: Vec<Retired>,
-    /// The oldest first. A call that frees memory takes them out.
+    /// The oldest first. Empty while a call frees memory: that call has taken them.
     batches: VecDeque<Batch>,
     /// A call is freeing memory.
     is_freeing: bool,
@@ -229,7 +229,7 @@ impl<M: Memory> Local<M> {
         }
     }
 
-    /// What is in no batch yet, if it is enough for one. For the call that frees.
+    /// Takes what is in no batch yet, if it is enough for one. For the call that frees.
     fn take_retired(&self, batch: usize) -> Option<Vec<Retired>> {
         if self.with_list(|list| list.retired.len()) < batch {
             return None;
@@ -256,14 +256,14 @@ impl RetireList {
     }
 }
 
-/// The call that frees a thread's batches, which has them. Dropped, also by a panic, it puts back those that are left.
+/// The batches of a thread while a call frees them. Its drop, also in a panic, puts back those that are left.
 struct Freeing<'l, M: Memory> {
     local: &'l Local<M>,
     batches: VecDeque<Batch>,
 }
 
 impl<'l, M: Memory> Freeing<'l, M> {
-    /// `None` if a call further up the stack frees.
+    /// `None` if a call further up the stack is already freeing.
     fn begin(local: &'l Local<M>) -> Option<Self> {
         local.with_list(|list| {
             let begins = !mem::replace(&mut list.is_freeing, true);

@@ -47,7 +47,7 @@ pub(super) struct Ring<K, V, C: RegistryCount> {
     taken: Isolated<<C::Machine as Memory>::AtomicU64>,
 }
 
-/// 128 MiB of places: for a caller that wants no limit, too, memory that can be had.
+/// 128 MiB of places, so that a caller who wants no limit asks for memory that can be allocated.
 const MAX_PLACES: usize = 1 << 24;
 
 /// How many objects that are not cold a new one passes before it takes a place in any case.
@@ -184,8 +184,8 @@ impl<K, V, C: RegistryCount> Drop for Kept<K, V, C> {
 
 /// Rule 6: the calling thread ends an object that made room.
 ///
-/// Counted, since with stackful coroutines a call may end before one that began later. One that moves to another thread
-/// meanwhile leaves its count behind, and takes none from there.
+/// Counted, since with stackful coroutines a call may end before one that began later. A coroutine that moves to another
+/// thread meanwhile leaves its count on the first thread, and takes none from the second.
 struct MakingRoom<M: Machine>(PhantomData<M>);
 
 impl<M: Machine> MakingRoom<M> {

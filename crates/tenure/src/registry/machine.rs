@@ -61,7 +61,7 @@ pub unsafe trait Machine: Threads {
     /// Runs a future on the calling thread, which sleeps until it is woken.
     fn block_on<F: Future + Unpin>(future: F) -> F::Output;
 
-    /// In how many calls the calling thread ends a lingering object to make room for another.
+    /// How many calls of the calling thread are ending a lingering object to make room for another.
     fn makes_room<R>(access: impl FnOnce(&Cell<u32>) -> R) -> R;
 }
 

@@ -131,13 +131,13 @@
 //!   (`tenure bench registry/churn`). They write two lines that all creations share, and every 64 removals need a heavy
 //!   barrier. Objects that come and go with each request should [linger](self#objects-that-linger).
 //! - **A forgotten [`Ref`]** (`mem::forget`) leaks its object, and all of the registry's memory. So does a forgotten future of
-//!   [`acquire_async`](Registry::acquire_async); if it had the turn to create, no one else gets it, and all acquires of the key wait
-//!   for ever.
+//!   [`acquire_async`](Registry::acquire_async). If that future had the turn to create, it keeps it, and all acquires of the key
+//!   wait for ever.
 //! - **A [global allocator](crate#in-a-global-allocator)** may look up, drop references, and acquire keys that it alone creates. If the
-//!   program creates the key too, the allocator may be called by its `create`: then it panics, or waits for ever if two
-//!   threads wait for each other.
+//!   program creates the key too, its `create` may call the allocator, which then panics, or waits for ever if two threads
+//!   wait for each other.
 //! - **A [plugin](crate#plugins)** must not use a registry of the program.
-//! - **A stackful coroutine** that is suspended in a comparison or the destructor of a key has to go on on the same thread.
+//! - **A stackful coroutine** that is suspended in the comparison or destructor of a key must resume on the same thread.
 //!
 //! A forked child can use a registry. An acquire that it begins never waits for lost threads; one that began before the
 //! fork may wait for ever. If a lost thread was creating an object, or a task was, the next acquire of the key creates
@@ -258,7 +258,7 @@ where
 
     /// A registry in which up to `objects` objects [linger](self#objects-that-linger), 2^24 at most.
     ///
-    /// Allocates their places, 8 bytes each. Every sweep looks at all of them.
+    /// Allocates a place of 8 bytes for each. Every sweep scans all places.
     #[must_use]
     pub fn with_linger(objects: usize) -> Self {
         Self::with_linger_and_hasher(objects, RandomState::default())
@@ -345,8 +345,8 @@ where
     /// [`acquire`](Self::acquire) with a future that creates. It runs if there is no object, and only one at a time does.
     ///
     /// If the task that runs it is dropped, the next one that waits runs its own. Needs no runtime, and waits also for
-    /// an `acquire` of another thread, as that does for this. A future that is forgotten (`mem::forget`) keeps what it has
-    /// been granted: a reference, and the turn to create, for which all others wait.
+    /// an `acquire` of another thread, as that does for this. A forgotten future (`mem::forget`) keeps what it has been
+    /// granted: a reference, or the turn to create, for which all others wait.
     ///
     /// ```
     /// use tenure::registry::{Ref, Registry};

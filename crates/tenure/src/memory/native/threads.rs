@@ -20,8 +20,8 @@ static NUMBERS: Numbers<Native> = Numbers {
 
 /// The thread has given its number up. No number is as great.
 const ENDING: usize = 1 << (usize::BITS - 1);
-/// The thread is getting its number. What the allocator does meanwhile, it does without one: std's thread-locals must not be
-/// initialised by their own initialisation.
+/// The thread is getting its number. Until then the allocator works without one: the initialisation of one of std's
+/// thread-locals must not start itself again.
 const ASKING: usize = ENDING + 1;
 /// The thread has not asked for its number yet. No number is as great.
 const NOT_ASKED: usize = usize::MAX;

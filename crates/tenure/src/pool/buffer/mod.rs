@@ -217,8 +217,8 @@ impl<L: FreeList> BufferPool<L> {
     /// Drops of buffers, [`trim`](Self::trim) and [`close`](Self::close) wake the task, on any runtime. Dropping the
     /// future leaves the queue; a buffer that was meant for it goes to the next. While an acquire waits, room gathers
     /// for it: other acquires are refused, or wait behind it. So poll it or drop it: a future that is left alone keeps its
-    /// turn. One that is forgotten (`mem::forget`) keeps it for ever, and what it is granted, a buffer or a part of the limit,
-    /// is lost to the pool.
+    /// turn. A forgotten future (`mem::forget`) keeps its turn for ever, and the pool loses what it grants that future: a
+    /// buffer, or a part of the limit.
     ///
     /// A task that waits for a second buffer while it keeps a first may wait for ever, if others do so too.
     ///

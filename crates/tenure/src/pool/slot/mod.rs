@@ -261,8 +261,8 @@ impl<T, L: FreeList> SlotPool<T, L> {
     }
 
     /// As [`acquire`](Self::acquire), but at the limit it waits for its turn: first come, first served. Dropping the
-    /// future leaves the queue, and an object that was meant for it goes to the next; forgetting it (`mem::forget`) loses
-    /// that. See [`BufferPool::acquire_async`](super::BufferPool::acquire_async).
+    /// future leaves the queue, and an object that was meant for it goes to the next. If the future is forgotten
+    /// (`mem::forget`), the pool loses that object. See [`BufferPool::acquire_async`](super::BufferPool::acquire_async).
     ///
     /// # Errors
     ///
