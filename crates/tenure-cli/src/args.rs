@@ -29,8 +29,8 @@ pub(crate) enum Command {
     ///
     /// The program's memory accesses are instrumented: cargo and, with --cc, C and C++ builds are made to do so. The
     /// report goes to standard error; the program's input, output, signals and exit status are its own. Lines
-    /// are ranked by how often they could have changed hands, so that a busy or small machine shows the same. What each
-    /// change would give is predicted when the findings are out; Ctrl-C leaves that out.
+    /// are ranked by how often they could have changed hands, so that a busy or small machine shows the same. Once
+    /// the findings are printed, the command predicts what each change would give; Ctrl-C skips that.
     #[command(
         override_usage = "tenure run [OPTIONS] -- COMMAND...",
         after_help = "Examples:\n  \
@@ -38,18 +38,19 @@ pub(crate) enum Command {
                       tenure run -- cargo test\n  \
                       tenure run --cc -- make && tenure run -- ./server\n  \
                       cargo tenure run --release --bin server    # as the first one\n  \
-                      tenure run --no-predict -- ./server    # findings alone\n  \
+                      tenure run --no-predict -- ./server    # only the findings\n  \
                       tenure run --check budget.toml -- cargo bench\n\n\
-                      Exit status: the program's, and 128 and the signal's number if a signal ended it; 1 if only a \
-                      check failed; 2 on wrong usage, or if the program cannot be run or recorded."
+                      Exit status: the program's, or 128 plus the signal's number if a signal ended it. If the program's is 0: \
+                      1 if a check failed or, with --diff, a finding is new or worse. 2 on wrong usage, or if the program \
+                      cannot be run or recorded."
     )]
     Run(Run),
     /// Watch a program that runs, and find the cache lines that its threads contend for
     ///
     /// The program stays as it is: no rebuild, no restart, no performance counters. The clock samples
     /// threads where they wait, and breakpoints in the other threads tell who else touches that line. Lines are ranked
-    /// by the processor time that they cost, at most. What each change would give is predicted when the findings are out;
-    /// Ctrl-C leaves that out. A program that is named behind -- is started, and watched to its end or for the time given.
+    /// by the processor time that they cost, at most. Once the findings are printed, the command predicts what each change
+    /// would give; Ctrl-C skips that. A program named after -- is started, and watched until it ends or for the time given.
     #[command(
         override_usage = "tenure watch [OPTIONS] <--pid N | --check | -- PROGRAM...>",
         after_help = "Examples:\n  \
@@ -57,21 +58,21 @@ pub(crate) enum Command {
                       tenure watch --pid 1234 --html watch.html --json watch.json\n  \
                       tenure watch -- ./server --port 8080\n  \
                       tenure watch --check\n\n\
-                      Exit status: 0; that of a program that was started, unless --stop ended it; 2 on wrong usage, or if \
-                      the program cannot be watched."
+                      Exit status: 0, or that of a program that was started, unless --stop ended it; 1 if, with --diff, a \
+                      finding is new or worse; 2 on wrong usage, or if the program cannot be watched."
     )]
     Watch(Watch),
     /// Find fields that share a cache line with a word that many CPUs write
     ///
     /// Reads the debugging information of a program, a library or the running kernel, and ranks the
-    /// types to mend, worst first. For types named on the command line: everything, with their maps.
+    /// types to mend, worst first. For types and variables named on the command line: everything, with their maps.
     ///
     /// A contended word is one that many CPUs write: a reference count, a lock, another atomic. `!`
     /// marks it; `*` marks what suffers: members on its line that other CPUs likely read. A score, from
     /// 0 to 100, orders the findings; it comes from types and names, and measures nothing. The
     /// confidence is the share of possible addresses at which the two do share a line.
     #[command(
-        override_usage = "tenure layout [OPTIONS] <--kernel | FILE> [TYPE]...",
+        override_usage = "tenure layout [OPTIONS] <--kernel | FILE> [NAME]...",
         after_help = "Examples:\n  \
                       tenure layout --kernel\n  \
                       tenure layout ./server --in '*/src/*'\n  \
@@ -80,7 +81,8 @@ pub(crate) enum Command {
                       tenure layout ./server --check rules.toml\n\n\
                       `cargo doc -p tenure-layout --open` explains the score (module `sharing`) and \
                       rules files (module `rules`).\n\
-                      Exit status: 0; 1 if a check failed; 2 on unreadable input or wrong usage."
+                      Exit status: 0; 1 if a check failed or, with --diff, a finding is new or worse; 2 on unreadable input or \
+                      wrong usage."
     )]
     Layout(Layout),
     /// Simulate counts, layouts, pools and lazy references on a machine of up to 1,024 CPUs
@@ -186,7 +188,7 @@ pub(crate) struct Layout {
     pub(crate) file: Option<OsString>,
 
     /// Report only these types and variables, in full and with their maps; `*` matches anything
-    #[arg(value_name = "TYPE")]
+    #[arg(value_name = "NAME")]
     pub(crate) types: Vec<OsString>,
 
     /// Report only types declared in matching files, such as `*/include/net/*`, or in Rust those of a crate
@@ -219,7 +221,7 @@ pub(crate) struct Layout {
     #[arg(long, value_name = "RULES.toml")]
     pub(crate) check: Option<PathBuf>,
 
-    /// Compare with an older build, or with a report that --json wrote: findings that came, went, moved. Exits with 1 if
+    /// Show which findings came, went or moved since an older build, or since a report that --json wrote; exit with 1 if
     /// one is new or worse
     #[arg(long, value_name = "OLD")]
     pub(crate) diff: Option<PathBuf>,

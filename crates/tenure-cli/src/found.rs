@@ -27,7 +27,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "NAME | FILE.toml", default_value = tenure_run::find::MACHINE)]
     machine: String,
 
-    /// Show what differs from an older report, written by --json. Exits with 1 if a finding is new or worse
+    /// Show what differs from an older report that --json wrote; exit with 1 if a finding is new or worse
     #[arg(long, value_name = "OLD.json")]
     diff: Option<PathBuf>,
 
@@ -35,7 +35,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 
-    /// Leave out what each change would give: predicting that takes some seconds of processor time
+    /// Do not predict what each change would give; predicting takes some seconds of processor time
     #[arg(long)]
     no_predict: bool,
 

@@ -45,7 +45,7 @@ pub(crate) fn predict(
         }
     });
     let bar = Bar::new();
-    bar.begin("predicting what each change would give; Ctrl-C leaves that out", all as u64);
+    bar.begin("predicting what each change would give; Ctrl-C skips that", all as u64);
     let mut done = 0;
     let is_over = loop {
         match receiver.recv_timeout(ASKED) {
@@ -66,8 +66,8 @@ pub(crate) fn predict(
     }
     let left_out = (done < all).then(|| {
         let why = match interrupt.came() {
-            true => "a signal came".to_owned(),
-            false => format!("they had taken {} s of processor time", LONGEST.as_secs()),
+            true => "a signal ended predicting".to_owned(),
+            false => format!("predicting had taken {} s of processor time", LONGEST.as_secs()),
         };
         format!("{} of {all} predictions were left out: {why}.", all - done)
     });

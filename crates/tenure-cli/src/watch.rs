@@ -46,7 +46,7 @@ pub(crate) struct Watch {
     #[arg(long = "for", value_name = "TIME", value_parser = duration)]
     time: Option<Duration>,
 
-    /// End the program when the time of --for is over: by SIGTERM
+    /// End the program with SIGTERM when the time of --for is over
     #[arg(long, requires = "time", conflicts_with = "pid")]
     stop: bool,
 
@@ -148,8 +148,10 @@ fn ended(watched: &mut Watched, is_asked: &dyn Fn() -> bool) -> Ended {
     let Some(started) = &mut watched.started else { return watched.recording.ended };
     if !started.has_ended() {
         let about = match is_asked() {
-            true => "has been asked to end",
-            false => "still runs, and this command ends with it; Ctrl-C ends both, as --stop does",
+            true => "was asked to end",
+            false => {
+                "is still running; this command waits for it. Ctrl-C ends both, and so does --stop"
+            }
         };
         eprintln!("\ntenure: process {} {about}", started.pid());
     }

@@ -50,16 +50,16 @@ fn doubts(recording: &Recording) -> Vec<String> {
     let processes = &recording.processes;
     if processes.iter().any(|process| process.one_at_a_time) {
         all.push(
-            "Each thread had ended before the next one began to work, so none could contend with another: give them more work, or \
-             run it again."
+            "Each thread had ended before the next one began to work, so none could contend with another: give the threads more work, or \
+             run the program again."
                 .to_owned(),
         );
     }
     let slowest = processes.iter().map(slowed).fold(0.0, f64::max);
     if slowest > TOO_SLOW {
         all.push(format!(
-            "Recording made the program run about {slowest:.0} times slower, so its threads may have met less often than they do: \
-             watch it unmodified with `tenure watch`."
+            "Recording made the program about {slowest:.0} times slower, so its threads may have met less often than usual: watch \
+             it unmodified with `tenure watch`."
         ));
     }
     all

@@ -101,8 +101,8 @@ fn missing(watched: &Watched) -> Vec<String> {
     }
     if counts.left_out > 0 {
         all.push(format!(
-            "{} threads had no samplers at first, for lack of file descriptors (raise `ulimit -n`) or of time. Threads that run \
-             get those of threads that sleep.",
+            "{} threads were not sampled at first, for lack of file descriptors (raise `ulimit -n`) or of time. Threads that run \
+             take over the samplers of threads that sleep.",
             counts.left_out
         ));
     }

@@ -42,7 +42,7 @@ fn help_names_every_option_and_goes_to_standard_output() {
         ("sim", "SCENARIO --cpus --machine --us --seed --calibrate --list --json --report"),
         (
             "layout",
-            "--kernel FILE TYPE --in --top --suggest --pin --rules --check --format --debug-file --base --line --json \
+            "--kernel FILE NAME --in --top --suggest --pin --rules --check --format --debug-file --base --line --json \
              --html",
         ),
     ];

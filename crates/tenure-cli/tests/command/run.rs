@@ -217,7 +217,10 @@ fn a_signal_after_the_programs_end_leaves_predictions_out_and_loses_nothing() {
         let (rest, status) = end(child);
         assert_eq!(status, Some(3), "{rest}");
         // It may have been too late.
-        assert!(rest.contains("left out: a signal came") || rest.contains(PREDICTED), "{rest}");
+        assert!(
+            rest.contains("left out: a signal ended predicting") || rest.contains(PREDICTED),
+            "{rest}"
+        );
         assert_eq!(json_in(folder.path())["findings"].as_array().unwrap().len(), 1);
         assert!(folder.path().join("it.html").exists());
     }

@@ -64,7 +64,7 @@ fn why(evidence: &Evidence) -> String {
     let &Evidence { samples, looks, met, .. } = evidence;
     let plural = if samples == 1 { "" } else { "s" };
     format!(
-        "{samples} sample{plural}, and {met} of {looks} looks by breakpoints met another thread on it"
+        "{samples} sample{plural}, and {met} of {looks} looks by breakpoints met another thread on the line"
     )
 }
 

@@ -127,7 +127,7 @@ impl Predicted {
                 let Source::Run(run) = &mut report.source else { return };
                 run.forecast = forecast;
                 if of_one_process {
-                    let only = "The prediction for the whole program is of the process with the worst line.";
+                    let only = "The prediction for the whole program covers only the process with the worst line.";
                     run.missing.push(only.to_owned());
                 }
             }

@@ -91,7 +91,7 @@ impl<'a> Place<'a> {
     fn aligned(&self, line_bytes: u32) -> String {
         match self {
             Self::Member(name, of) => {
-                format!("alignas({line_bytes}) {of} {name}; // and so what follows it")
+                format!("alignas({line_bytes}) {of} {name}; // align the next member, too")
             }
             Self::Struct(of) => format!("alignas({line_bytes}) // before the first member of {of}"),
             Self::Word(of) => {
@@ -148,7 +148,7 @@ mod tests {
             (
                 Place::Member("in_count", "unsigned int"),
                 "in_count: Isolated<unsigned int>, // in place of unsigned int",
-                "alignas(128) unsigned int in_count; // and so what follows it",
+                "alignas(128) unsigned int in_count; // align the next member, too",
             ),
             (
                 Place::Struct("Worker"),

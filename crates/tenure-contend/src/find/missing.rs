@@ -11,8 +11,8 @@ pub(super) fn too_rare(accesses: u64, of: u64) -> Option<String> {
     let part = accesses as f64 / of.max(1) as f64;
     (part >= WORTH_SAYING).then(|| {
         format!(
-            "{:.0} % of all accesses to contended lines are to lines that could change hands too seldom to matter: fewer \
-             than 1,000 times, or 10,000 times a second of processor time.",
+            "{:.0} % of all accesses to contended lines went to lines that are left out: they could change hands fewer than \
+             1,000 times, or fewer than 10,000 times a second of processor time.",
             100.0 * part
         )
     })

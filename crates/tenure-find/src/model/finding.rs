@@ -182,7 +182,7 @@ pub struct Use {
     pub threads: String,
     /// How many of them did it.
     pub count: u64,
-    /// Their numbers within their process; none if they are not known.
+    /// The threads' numbers within their process; empty if they are not known.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ids: Vec<u64>,
     /// What they did.
@@ -276,10 +276,10 @@ pub struct Observed {
     pub accesses: u64,
     /// How often its owner could have changed if every thread had had a CPU of its own: at worst.
     pub possible_changes: u64,
-    /// Of a program that was watched: the share of the time that could be seen which the line costs, at most.
+    /// Of a watched program: what the line costs at most, as a share of the time that could be seen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<f64>,
-    /// What that rests on.
+    /// What `cost` rests on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evidence: Option<Evidence>,
 }

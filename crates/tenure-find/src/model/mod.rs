@@ -200,7 +200,7 @@ pub struct Run {
     pub dropped: u64,
     /// What was not seen, and why: each a sentence.
     pub missing: Vec<String>,
-    /// Why no finding would prove nothing: each a sentence. Of a program that was watched, see [`Watched::coverage`].
+    /// Why a report without findings would prove nothing: a sentence each. For a watched program see [`Watched::coverage`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub doubts: Vec<String>,
     /// Of a program that was watched as it is: from what its accesses were estimated.
@@ -249,13 +249,13 @@ pub struct Watched {
 pub struct Coverage {
     /// Processor time of the program while it was watched, in seconds.
     pub cpu_seconds: f64,
-    /// The share of that in the kernel, where accesses are not seen.
+    /// Share of that time in the kernel, where accesses are not seen.
     pub kernel: f64,
-    /// The share of the samples that accessed memory at a place which is not known any more.
+    /// Share of the samples that lost the address of their access.
     pub unaddressed: f64,
     /// No line without a finding costs more than this share of the time that could be seen, with 95 % confidence.
     pub excludes: f64,
-    /// Memory that the program can write and that other processes may have mapped as well: the files' names. What they do
+    /// Names of files that the program can write through memory, and that other processes may have mapped too. What those do
     /// there is not seen.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shared: Vec<String>,

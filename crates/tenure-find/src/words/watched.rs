@@ -119,14 +119,14 @@ fn reasons(watched: &Watched, coverage: &Coverage) -> Vec<String> {
         ));
     } else if is_unseen {
         all.push(format!(
-            "{} of the samples accessed memory at an address that is not known any more: `tenure run` counts every access.",
+            "{} of the samples lost the address that they accessed: `tenure run` counts every access.",
             share(coverage.unaddressed)
         ));
     }
     let is_of_others = !coverage.shared.is_empty();
     if coverage.excludes > Coverage::WORTH_FINDING {
         let others = if is_of_others {
-            " (one in memory that other processes may use is never excluded by looks)"
+            " (looks cannot rule out a line in memory that other processes may use)"
         } else {
             ""
         };
@@ -221,7 +221,7 @@ mod tests {
                 Coverage { excludes: 0.9, shared: vec!["/dev/shm/a".to_owned()], ..seen() },
                 400,
                 100,
-                "one in memory that other processes may use",
+                "a line in memory that other processes may use",
             ),
             (
                 Coverage { cpu_seconds: 0.0, excludes: 1.0, ..seen() },

@@ -184,8 +184,8 @@ fn aligned(layouts: &Layouts<'_>, part: &Part) -> String {
     starts.dedup();
     let starts: Vec<String> = starts.iter().map(|unit| name(layouts, part, *unit)).collect();
     format!(
-        "`__attribute__((aligned({line})))`, or `alignas({line})`, at {} does it; an allocator has to give such objects \
-         that alignment.",
+        "Write `__attribute__((aligned({line})))` or `alignas({line})` at {}; an allocator has to give such objects that \
+         alignment.",
         words::listed(&starts)
     )
 }

@@ -35,7 +35,7 @@ pub(super) fn nothing(layouts: &Layouts<'_>, id: TypeId) -> String {
     }
     if found.iter().all(|one| one.score < LEAST_SCORE) {
         return format!(
-            "What {name} has beside contended words hardly suffers: its score is 0, and there is nothing to gain."
+            "There is nothing to gain: what {name} has beside its contended words hardly suffers (score 0)."
         );
     }
     format!("No small set of moves, and no line of its own, makes {name} clearly better.")

@@ -27,8 +27,11 @@ pub(super) fn noted(rustc: &Rustc, installed: &Installed) -> Result<Vec<String>,
             "this rustc's allocations cannot be recorded: {what}; use another toolchain"
         ))
     };
-    let folder = tempfile::tempdir()
-        .map_err(|error| Error::new(format!("cannot make a directory: {error}")))?;
+    let folder = tempfile::tempdir().map_err(|error| {
+        Error::new(format!(
+            "cannot make a temporary directory: {error}; set TMPDIR to another directory"
+        ))
+    })?;
     let compile = |kind: &str, source: &str, out: &Path| {
         let out = out.display().to_string();
         let words =

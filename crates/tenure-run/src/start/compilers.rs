@@ -62,8 +62,8 @@ pub(crate) fn prepare(
 /// Why a build has instrumented nothing, if it called no stand-in.
 pub(crate) fn missed(records: &Path) -> Option<&'static str> {
     (!records.join(CALLED).exists()).then_some(
-        "nothing was instrumented: the build was up to date, or calls compilers by their paths, as one that CMake has \
-         configured before; clean it, or configure a new directory: `tenure run --cc -- cmake -B DIRECTORY`",
+        "nothing was instrumented: the build was up to date, or it calls compilers by their paths, as CMake does once it has \
+         configured; clean the build, or configure a new directory: `tenure run --cc -- cmake -B DIRECTORY`",
     )
 }
 

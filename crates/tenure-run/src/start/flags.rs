@@ -8,8 +8,11 @@ use super::rustc::{Rustc, first_line};
 
 /// The flags for this compiler.
 pub(super) fn of(rustc: &Rustc, installed: &Installed) -> Result<Vec<String>, Error> {
-    let folder = tempfile::tempdir()
-        .map_err(|error| Error::new(format!("cannot make a directory: {error}")))?;
+    let folder = tempfile::tempdir().map_err(|error| {
+        Error::new(format!(
+            "cannot make a temporary directory: {error}; set TMPDIR to another directory"
+        ))
+    })?;
     let out = folder.path().join("probe.rmeta").display().to_string();
     // Compilers that know of mismatching ABIs want to have std's allowed; older ones do not know the flag.
     let mut last = String::new();
@@ -24,7 +27,7 @@ pub(super) fn of(rustc: &Rustc, installed: &Installed) -> Result<Vec<String>, Er
         last = first_line(&output.stderr);
     }
     Err(Error::new(format!(
-        "this rustc cannot instrument memory accesses ({last}); use 1.85 or later"
+        "this rustc cannot instrument memory accesses ({last}); use Rust 1.85 or later"
     )))
 }
 

@@ -38,8 +38,8 @@ pub(crate) fn check(word: &OsStr) -> Result<Kind, Error> {
         Some(Instrumentation::None) => {
             let Some(libraries) = libraries(&path) else {
                 return Err(Error::new(format!(
-                    "{name} is not instrumented, and it is linked statically, so the runtime cannot be loaded into it; build it \
-                     without -static by `tenure run --cc -- make` or `tenure run -- cargo build`"
+                    "{name} is not instrumented, and the runtime cannot be loaded into it, because it is linked statically; build \
+                     it without -static, with `tenure run --cc -- make` or with `tenure run -- cargo build`"
                 )));
             };
             let is_instrumented = |path| Instrumentation::of(path) == Some(Instrumentation::Open);

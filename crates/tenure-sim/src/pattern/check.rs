@@ -100,7 +100,7 @@ impl Pattern {
             let name = &object.name;
             if object.phase >= LINE_BYTES {
                 return wrong(format!(
-                    "object '{name}' begins {} bytes after a line's start; it can be 0 to {}",
+                    "object '{name}' has a phase of {} bytes; it must be 0 to {}",
                     object.phase,
                     LINE_BYTES - 1
                 ));
