@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs what some tests use, where it is missing: clang, cmake, allocators, and clients and servers that other people wrote.
+# Installs what some tests use, where it is missing: compilers, cmake, allocators, and clients and servers that other people wrote.
 # It tests nothing: with TENURE_CLIENTS=required those tests fail where they skip otherwise.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -15,6 +15,8 @@ memcached memcached
 memccat libmemcached-tools
 nginx nginx-light
 clang clang
+g++ g++
+make make
 cmake cmake
 PROGRAMS
 python3 -c 'import pymemcache' 2>/dev/null || missing+=(python3-pymemcache)

@@ -44,9 +44,11 @@ mkdir "$out/records"
 for records in "" "$out/records"; do
     TENURE_PROBE_DIR=$records tenure watch --for 5s --json "$out/watched.json" -- "$out/apart" 6 >"$out/text" 2>&1 ||
         { cat "$out/text"; exit 1; }
-    python3 - "$out/watched.json" <<'PYTHON'
-import json, sys
+    python3 - "$out/watched.json" "$records" <<'PYTHON'
+import json, os, sys
 report = json.load(open(sys.argv[1]))
+assert report["source"]["watched"]["samples"] > 0, report["source"]["watched"]
+assert not sys.argv[2] or os.listdir(sys.argv[2]), "nothing was recorded"
 assert report["findings"] == [], report["findings"]
 PYTHON
 done

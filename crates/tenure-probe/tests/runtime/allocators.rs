@@ -63,10 +63,13 @@ fn a_program_is_linked_with_another_allocator() {
 /// Its functions come before the runtime's, and so are the only ones: the program's blocks are not known.
 #[test]
 fn a_program_is_linked_with_another_allocator_statically() {
-    for (name, package) in ALLOCATORS {
+    // Debian's package of mimalloc has no archive.
+    for (name, package) in ALLOCATORS.into_iter().filter(|&(name, _)| name != "mimalloc") {
         let Some(path) = installed(name, package) else { continue };
         let archive = path.with_extension("a");
         if !archive.exists() {
+            assert!(!is_required(), "{package} has no {archive:?}, and TENURE_CLIENTS asks for it");
+            eprintln!("skipped: {package} has no {archive:?}");
             continue;
         }
         let (source, options) = SOURCES[1];

@@ -1,5 +1,5 @@
 //! Allocations by way of Rust's own functions, which lead to the program's `#[global_allocator]`: `tenure run` links programs
-//! with calls from those to these, each with the function that does the work (`tenure-run`'s `start/rust_allocations.rs`).
+//! with calls from those to these, each with the function that does the work (`tenure-run`'s `start/allocations.rs`).
 //!
 //! Rust's calling convention is C's where all arguments fit into registers.
 
