@@ -3,7 +3,7 @@
 //! A *class* is allocations of one size from one call stack. For each 16 bytes of memory there is a *granule*, one word
 //! in a mapping like the shadow: it has the class of the allocation that starts there, plus one. A bit for each granule says
 //! whether one starts there: the allocation of an address is found by going back to the nearest start, 64 granules at a time.
-//! Large allocations, where that would take long, are in a list as well.
+//! Large allocations, where that would take long, are in a list as well; its entries count only while the granule agrees.
 
 use core::cell::UnsafeCell;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -104,9 +104,12 @@ pub(super) unsafe fn allocated(address: usize, size: usize, frame: usize) {
     if size >= LARGE {
         let lock = store::lock();
         let (len, ones) = LARGE_ONES.get(&lock);
-        if *len < MOST_LARGE {
-            ones[*len] = (address, address + size, class);
-            *len += 1;
+        // A thread that is not recorded frees without the lock, so the place of what was freed is taken here.
+        let freed = ones[..*len].iter().position(|one| one.0 == address || !is_live(one));
+        let at = freed.unwrap_or(*len);
+        if at < MOST_LARGE {
+            ones[at] = (address, address + size, class);
+            *len = (*len).max(at + 1);
         }
     }
 }
@@ -118,18 +121,14 @@ pub(super) fn freed(address: usize) -> Option<usize> {
     }
     let index = index(address);
     let size = size(granule(index).load(Relaxed).checked_sub(1)?);
-    if size >= LARGE {
-        let _busy = threads::current()?.busy()?;
-        let lock = store::lock();
-        let (len, ones) = LARGE_ONES.get(&lock);
-        if let Some(at) = ones[..*len].iter().position(|one| one.0 == address) {
-            *len -= 1;
-            ones[at] = ones[*len];
-        }
-    }
     granule(index).store(0, Relaxed);
     starts(index / 64).fetch_and(!(1 << (index % 64)), Relaxed);
     Some(size)
+}
+
+/// Whether an allocation of the list has not been freed since.
+fn is_live(&(start, _, class): &(usize, usize, u32)) -> bool {
+    granule(index(start)).load(Relaxed) == class + 1
 }
 
 /// Where the allocation of an address starts, and its class.
@@ -138,7 +137,8 @@ pub(super) fn find(lock: &Locked, address: usize) -> Option<(usize, u32)> {
         nearest_start(address).filter(|&(start, class)| address < start + size(class).max(1));
     nearest.or_else(|| {
         let (len, ones) = LARGE_ONES.get(lock);
-        let one = ones[..*len].iter().find(|one| (one.0..one.1).contains(&address))?;
+        let mut ones = ones[..*len].iter();
+        let one = ones.find(|one| (one.0..one.1).contains(&address) && is_live(one))?;
         Some((one.0, one.2))
     })
 }

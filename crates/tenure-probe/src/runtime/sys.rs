@@ -17,6 +17,7 @@ unsafe extern "C" {
     fn prctl(option: c_int, ...) -> c_int;
     pub(super) fn getrlimit(resource: c_int, limit: *mut [c_ulong; 2]) -> c_int;
     fn dlsym(library: *mut c_void, name: *const c_char) -> *mut c_void;
+    fn dlerror() -> *mut c_char;
     fn clock_gettime(clock: c_int, time: *mut [c_long; 2]) -> c_int;
     fn pthread_self() -> c_ulong;
     fn pthread_getattr_np(thread: c_ulong, attributes: *mut Attributes) -> c_int;
@@ -206,6 +207,12 @@ pub(super) fn next(name: &CStr) -> *mut c_void {
     unsafe { dlsym(RTLD_NEXT, name.as_ptr()) }
 }
 
+/// Forgets that a name was not found: the program did not ask for it.
+pub(super) fn forget_error() {
+    // SAFETY: has no preconditions.
+    unsafe { dlerror() };
+}
+
 /// Takes both variables from the environment of programs that this one starts, if the first is set. Called at the start.
 pub(super) fn keep_from_children(mark: &CStr, variable: &CStr) {
     // SAFETY: the names end with zeros, and no other thread looks at the environment yet.
@@ -303,49 +310,60 @@ pub(super) fn wake_one(word: &AtomicU32) {
     unsafe { call(numbers::FUTEX, [word.as_ptr() as usize, FUTEX_WAKE_PRIVATE, 1, 0, 0, 0]) };
 }
 
-// The runtime's one thread-local word, in the static TLS block: a program is linked with the library, or is started
-// with it, so it is there before any thread. The compiler's own thread-locals are not stable without std.
-global_asm!(
-    ".pushsection .tbss,\"awT\",@nobits",
-    ".balign 8",
-    ".type tenure_probe_thread,@object",
-    ".size tenure_probe_thread,8",
-    ".hidden tenure_probe_thread",
-    ".globl tenure_probe_thread",
-    "tenure_probe_thread: .zero 8",
-    ".popsection",
-);
+// The runtime's thread-local words, in the static TLS block: a program is linked with the library, or is started with it, so
+// they are there before any thread. The compiler's own thread-locals are not stable without std.
+macro_rules! thread_locals {
+    ($($(#[doc = $doc:literal])* $symbol:literal: $get:ident, $set:ident;)*) => {$(
+        global_asm!(
+            ".pushsection .tbss,\"awT\",@nobits",
+            ".balign 8",
+            concat!(".type ", $symbol, ",@object"),
+            concat!(".size ", $symbol, ",8"),
+            concat!(".hidden ", $symbol),
+            concat!(".globl ", $symbol),
+            concat!($symbol, ": .zero 8"),
+            ".popsection",
+        );
 
-/// The thread-local word; zero in a new thread.
-#[inline(always)]
-pub(super) fn local() -> usize {
-    let value: usize;
-    // SAFETY: the offset of the word from the thread pointer is in the GOT (initial-exec), and only this thread writes
-    // the word.
-    unsafe {
-        #[cfg(target_arch = "x86_64")]
-        asm!("mov {0}, qword ptr [rip + tenure_probe_thread@GOTTPOFF]", "mov {0}, qword ptr fs:[{0}]",
-            out(reg) value, options(readonly, nostack, preserves_flags));
-        #[cfg(target_arch = "aarch64")]
-        asm!("mrs {1}, tpidr_el0", "adrp {0}, :gottprel:tenure_probe_thread",
-            "ldr {0}, [{0}, :gottprel_lo12:tenure_probe_thread]", "ldr {0}, [{1}, {0}]",
-            out(reg) value, out(reg) _, options(readonly, nostack, preserves_flags));
-    }
-    value
+        $(#[doc = $doc])*
+        #[inline(always)]
+        pub(super) fn $get() -> usize {
+            let value: usize;
+            // SAFETY: the offset of the word from the thread pointer is in the GOT (initial-exec), and only this thread
+            // writes the word.
+            unsafe {
+                #[cfg(target_arch = "x86_64")]
+                asm!(concat!("mov {0}, qword ptr [rip + ", $symbol, "@GOTTPOFF]"), "mov {0}, qword ptr fs:[{0}]",
+                    out(reg) value, options(readonly, nostack, preserves_flags));
+                #[cfg(target_arch = "aarch64")]
+                asm!("mrs {1}, tpidr_el0", concat!("adrp {0}, :gottprel:", $symbol),
+                    concat!("ldr {0}, [{0}, :gottprel_lo12:", $symbol, "]"), "ldr {0}, [{1}, {0}]",
+                    out(reg) value, out(reg) _, options(readonly, nostack, preserves_flags));
+            }
+            value
+        }
+
+        /// Sets the word.
+        pub(super) fn $set(value: usize) {
+            // SAFETY: as above; the word is the runtime's own.
+            unsafe {
+                #[cfg(target_arch = "x86_64")]
+                asm!(concat!("mov {0}, qword ptr [rip + ", $symbol, "@GOTTPOFF]"), "mov qword ptr fs:[{0}], {1}",
+                    out(reg) _, in(reg) value, options(nostack, preserves_flags));
+                #[cfg(target_arch = "aarch64")]
+                asm!("mrs {1}, tpidr_el0", concat!("adrp {0}, :gottprel:", $symbol),
+                    concat!("ldr {0}, [{0}, :gottprel_lo12:", $symbol, "]"), "str {2}, [{1}, {0}]",
+                    out(reg) _, out(reg) _, in(reg) value, options(nostack, preserves_flags));
+            }
+        }
+    )*};
 }
 
-/// Sets the thread-local word.
-pub(super) fn set_local(value: usize) {
-    // SAFETY: as in `local`; the word is the runtime's own.
-    unsafe {
-        #[cfg(target_arch = "x86_64")]
-        asm!("mov {0}, qword ptr [rip + tenure_probe_thread@GOTTPOFF]", "mov qword ptr fs:[{0}], {1}",
-            out(reg) _, in(reg) value, options(nostack, preserves_flags));
-        #[cfg(target_arch = "aarch64")]
-        asm!("mrs {1}, tpidr_el0", "adrp {0}, :gottprel:tenure_probe_thread",
-            "ldr {0}, [{0}, :gottprel_lo12:tenure_probe_thread]", "str {2}, [{1}, {0}]",
-            out(reg) _, out(reg) _, in(reg) value, options(nostack, preserves_flags));
-    }
+thread_locals! {
+    /// The thread's record; zero in a new thread.
+    "tenure_probe_thread": local, set_local;
+    /// Not zero while the thread looks up a function.
+    "tenure_probe_looking": is_looking, set_looking;
 }
 
 /// Waits until this core has the line of an address, to write it or to read it.

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -62,6 +63,22 @@ static void *leave(void *unused) {
     (void)unused;
     atomic_fetch_add(&shared, 1);
     pthread_exit(0);
+}
+
+// A destructor of a thread's end frees a large block: the runtime's own has run before.
+enum { LARGE = 1 << 20, PAGE = 4096 };
+static pthread_key_t key;
+static void *keep_large(void *unused) {
+    (void)unused;
+    char *block = malloc(LARGE);
+    pthread_setspecific(key, block);
+    return block;
+}
+
+static void *count_in(void *words) {
+    for (long round = 0; round < MANY; round++)
+        ((volatile long *)words)[1]++;
+    return 0;
 }
 
 // Objects that all threads use, and that any of them may free: at most SLOTS exist at once.
@@ -176,6 +193,23 @@ int main(int count, char **arguments) {
         if (realloc(text, (size_t)-1 / 2))
             return 1;
         return text[0] != 1;
+    }
+    if (!strcmp(what, "destructor")) {
+        pthread_t threads[2];
+        void *block;
+        pthread_key_create(&key, free);
+        pthread_create(&threads[0], 0, keep_large, 0);
+        pthread_join(threads[0], &block);
+        // Memory where the block was, which is not the allocator's.
+        char *page = (char *)((size_t)block / PAGE * PAGE);
+        if (mmap(page, LARGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) != page)
+            return 4;
+        for (int i = 0; i < 2; i++)
+            pthread_create(&threads[i], 0, count_in, page + LARGE / 2);
+        for (int i = 0; i < 2; i++)
+            pthread_join(threads[i], 0);
+        printf("%zu\n", (size_t)page + LARGE / 2);
+        return 0;
     }
     if (!strcmp(what, "large")) {
         // So that both get the same addresses.

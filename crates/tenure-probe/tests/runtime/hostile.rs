@@ -1,8 +1,9 @@
 //! What programs do that runtimes trip over: they do it with this one as they do without.
 
 use std::os::unix::process::ExitStatusExt;
+use std::process::Command;
 
-use super::program::{Program, finish};
+use super::program::{Program, USUAL, finish, succeed};
 
 #[test]
 fn programs_may_do_what_they_like() {
@@ -55,4 +56,28 @@ fn memory_that_is_locked_and_dumped_is_the_programs_own() {
 fn a_program_may_bring_its_own_allocator() {
     let options = ["-O2", "-std=c++17", "-fno-builtin"];
     Program::compile("own_malloc.cpp", &options).run_well(&[]);
+}
+
+#[test]
+fn threads_may_call_functions_first_that_no_thread_has_called() {
+    let program = Program::compile_with(USUAL, "first.cpp", &["-O2", "-std=c++17"], &["-rdynamic"]);
+    let library = program.directory.path().join("constructor.so");
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs/constructor.c");
+    succeed(Command::new("cc").args(["-shared", "-fPIC", source, "-o"]).arg(&library));
+    let output = finish(program.command().arg(&library));
+    assert!(output.status.success(), "in a constructor: {output:?}");
+    for _ in 0..20 {
+        let output = finish(program.command().arg("together"));
+        assert!(output.status.success(), "together: {output:?}");
+    }
+}
+
+#[test]
+fn a_block_that_a_threads_destructor_frees_is_forgotten() {
+    let program = Program::compile("life.c", &["-O1"]);
+    let (output, segments) = program.run(&["destructor"]);
+    assert!(output.status.success(), "{output:?}");
+    let address: u64 = String::from_utf8(output.stdout).unwrap().trim().parse().unwrap();
+    let line = segments[0].lines.iter().find(|line| line.address == address).unwrap();
+    assert_eq!(line.class, 0, "{line:?}");
 }

@@ -5,78 +5,27 @@
 //! does not know, such as `malloc_usable_size`, find their own blocks. Where one calls another, as libstdc++'s `new` calls
 //! `malloc`, the outer one is noted.
 
-use core::ffi::{CStr, c_int, c_void};
+use core::ffi::c_int;
 use core::mem::transmute;
 use core::ptr::null_mut;
-use core::sync::atomic::Ordering::Relaxed;
-use core::sync::atomic::{AtomicBool, AtomicPtr};
 
+use super::next::{Void, nexts};
 use crate::runtime::{heap, lines, shadow, sys, threads, waits};
 
-type Void = *mut c_void;
-
 const PAGE: usize = 4096;
-
-/// A function of the program's allocator, looked up at its first call.
-struct Next {
-    name: &'static CStr,
-    /// [`ABSENT`] if there is none.
-    found: AtomicPtr<c_void>,
-}
-
-const ABSENT: Void = core::ptr::without_provenance_mut(1);
-
-impl Next {
-    const fn new(name: &'static CStr) -> Self {
-        Self { name, found: AtomicPtr::new(null_mut()) }
-    }
-
-    /// Null if there is none.
-    #[inline(always)]
-    fn get(&self) -> Void {
-        let known = self.found.load(Relaxed);
-        match known.is_null() {
-            true => self.look_up(),
-            false if known == ABSENT => null_mut(),
-            false => known,
-        }
-    }
-
-    #[cold]
-    fn look_up(&self) -> Void {
-        let found = sys::next(self.name);
-        self.found.store(if found.is_null() { ABSENT } else { found }, Relaxed);
-        found
-    }
-
-    /// [`Next::get`] for a function that the loader may call to look it up: null then.
-    #[inline(always)]
-    fn get_unless_looking(&self) -> Void {
-        static IS_LOOKING: AtomicBool = AtomicBool::new(false);
-        if !self.found.load(Relaxed).is_null() {
-            return self.get();
-        }
-        // C libraries before 2.34 allocate for errors, and do without if they get nothing.
-        if IS_LOOKING.swap(true, Relaxed) {
-            return null_mut();
-        }
-        let found = self.get();
-        IS_LOOKING.store(false, Relaxed);
-        found
-    }
-}
 
 /// Functions of C, by what they are called in [`next`].
 macro_rules! next {
     ($($function:ident = $name:literal($($argument:ident: $type:ty),*) $(-> $result:ty)?;)*) => {
+        nexts! { c: $($function = $name;)* }
+
         mod next {
-            use super::{Next, Void, c_int, transmute};
+            use super::{Void, c, c_int, transmute};
             $(
                 /// Passes a call on; `None` if there is no such function, or it is being looked up.
                 #[inline(always)]
                 pub(super) unsafe fn $function($($argument: $type),*) -> Option<next!(@result $($result)?)> {
-                    static NEXT: Next = Next::new($name);
-                    let found = NEXT.get_unless_looking();
+                    let found = c::$function.get_unless_looking();
                     // SAFETY: a function of this name has this type, and the call is the program's own.
                     (!found.is_null()).then(|| unsafe {
                         type Function = unsafe extern "C" fn($($type),*) -> next!(@result $($result)?);
@@ -103,14 +52,14 @@ next! {
     pvalloc = c"pvalloc"(size: usize) -> Void;
 }
 
-/// Looks up what old C libraries call in a look-up, while there is one thread.
+nexts! { memory: mlockall = c"mlockall"; }
+
+/// Looks up the functions that these pass their calls on to. Called at the start.
 pub(super) fn start() {
-    // SAFETY: blocks that are freed at once.
-    unsafe {
-        for block in [next::malloc(1), next::calloc(1, 1)] {
-            next::free(block.unwrap_or(null_mut()));
-        }
-    }
+    c::prepare();
+    cpp_new::prepare();
+    cpp_delete::prepare();
+    memory::prepare();
 }
 
 /// Has the allocator do something that makes a block, and notes the block unless another function of the allocator has called
@@ -255,10 +204,11 @@ unsafe extern "C" fn pvalloc(size: usize) -> Void {
 /// own, they are C's functions, as they are in libstdc++.
 macro_rules! new {
     ($($name:ident = $real:literal, $align:expr;)*) => {
+        nexts! { cpp_new: $($name = $real;)* }
+
         $(
             #[unsafe(no_mangle)]
             unsafe extern "C" fn $name(size: usize, second: usize, third: usize) -> Void {
-                static NEXT: Next = Next::new($real);
                 let align: fn(usize) -> usize = $align;
                 // SAFETY: as the program's own call; the frame is this function's. The next function of this name has this
                 // signature or fewer arguments. Its exception passes through this frame, which owns nothing and has unwind
@@ -266,7 +216,7 @@ macro_rules! new {
                 unsafe {
                     noted(size, sys::frame(), || {
                         type New = unsafe extern "C" fn(usize, usize, usize) -> Void;
-                        let next = NEXT.get();
+                        let next = cpp_new::$name.get();
                         let new = match align(second) {
                             _ if !next.is_null() => Some(transmute::<Void, New>(next)(size, second, third)),
                             0 => next::malloc(size.max(1)),
@@ -294,16 +244,17 @@ new! {
 /// C++'s `delete`, as `new`: an allocator that brings its own does not call `free` there.
 macro_rules! delete {
     ($($name:ident = $real:literal;)*) => {
+        nexts! { cpp_delete: $($name = $real;)* }
+
         $(
             #[unsafe(no_mangle)]
             unsafe extern "C" fn $name(old: Void, second: usize, third: usize) {
-                static NEXT: Next = Next::new($real);
                 if old.is_null() {
                     return;
                 }
                 forget(old);
                 type Delete = unsafe extern "C" fn(Void, usize, usize);
-                let next = NEXT.get();
+                let next = cpp_delete::$name.get();
                 // SAFETY: as the program's own call; the next function of this name has this signature or fewer arguments.
                 unsafe {
                     match next.is_null() {
@@ -373,8 +324,7 @@ unsafe extern "C" fn mremap(
 /// Does nothing while recording, as in ThreadSanitizer: all of the shadow would get pages.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn mlockall(flags: c_int) -> c_int {
-    static NEXT: Next = Next::new(c"mlockall");
-    let next = NEXT.get();
+    let next = memory::mlockall.get();
     if shadow::is_there() || next.is_null() {
         return 0;
     }

@@ -4,6 +4,7 @@ mod access;
 mod atomics;
 mod heap;
 mod kernel;
+mod next;
 mod rust;
 mod threads;
 
@@ -19,6 +20,8 @@ static START: unsafe extern "C" fn() = start;
 
 unsafe extern "C" fn start() {
     heap::start();
+    threads::prepare();
+    sys::forget_error();
     sys::keep_from_children(c"TENURE_PROBE_PRELOADED", c"LD_PRELOAD");
     IS_READY.store(true, Relaxed);
     if IS_WANTED.load(Relaxed) {

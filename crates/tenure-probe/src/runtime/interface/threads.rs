@@ -1,10 +1,11 @@
 //! Threads and their locks: the C library's own do the work.
 
-use core::ffi::{CStr, c_int, c_void};
+use core::ffi::{c_int, c_void};
 use core::mem::transmute;
 use core::sync::atomic::AtomicPtr;
 use core::sync::atomic::Ordering::Relaxed;
 
+use super::next::{Next, nexts};
 use crate::runtime::sys::{self, Signals};
 use crate::runtime::{lines, modules, shadow, threads, waits};
 use crate::segment::Access;
@@ -81,19 +82,23 @@ unsafe extern "C" fn run(start: *mut c_void) -> *mut c_void {
     unsafe { routine(argument) }
 }
 
-/// The next definition of a function, looked up once: `cache` has it from then on.
-fn real(cache: &AtomicPtr<c_void>, name: &CStr) -> *mut c_void {
-    let known = cache.load(Relaxed);
-    if !known.is_null() {
-        return known;
-    }
-    let found = sys::next(name);
+nexts! { creation: pthread_create = c"pthread_create"; }
+
+/// Looks up the functions that these pass their calls on to. Called at the start.
+pub(super) fn prepare() {
+    creation::prepare();
+    locking::prepare();
+}
+
+/// The next definition of a function that the program calls.
+#[inline(always)]
+fn real(next: &Next) -> *mut c_void {
+    let found = next.get();
     if found.is_null() {
         // A C library without the function could not have started a program that calls it.
         // SAFETY: has no preconditions.
         unsafe { abort() };
     }
-    cache.store(found, Relaxed);
     found
 }
 
@@ -105,11 +110,10 @@ unsafe extern "C" fn pthread_create(
     argument: *mut c_void,
 ) -> c_int {
     type Real = unsafe extern "C" fn(*mut c_void, *const c_void, Routine, *mut c_void) -> c_int;
-    static REAL: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
     // SAFETY: the C library's function has this type. As the program's own call; `run` gets what it expects, and takes it
     // over unless the call fails.
     unsafe {
-        let real = transmute::<*mut c_void, Real>(real(&REAL, c"pthread_create"));
+        let real = transmute::<*mut c_void, Real>(real(&creation::pthread_create));
         let start: *mut Start = __libc_malloc(size_of::<Start>()).cast();
         if !shadow::is_there() || start.is_null() {
             __libc_free(start.cast());
@@ -128,13 +132,14 @@ unsafe extern "C" fn pthread_create(
 /// Functions of locks: they note the lock's word, and pass the call on.
 macro_rules! locks {
     ($($name:ident = $real:literal: $access:expr;)*) => {
+        nexts! { locking: $($name = $real;)* }
+
         $(
             #[unsafe(no_mangle)]
             unsafe extern "C" fn $name(lock: *mut c_void) -> c_int {
-                static REAL: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
                 // SAFETY: as the program's own call of a function with this type.
                 unsafe {
-                    let real = transmute::<*mut c_void, unsafe extern "C" fn(*mut c_void) -> c_int>(real(&REAL, $real));
+                    let real = transmute::<*mut c_void, unsafe extern "C" fn(*mut c_void) -> c_int>(real(&locking::$name));
                     if !shadow::is_there() {
                         return real(lock);
                     }
