@@ -82,8 +82,18 @@ impl Text {
 enum Held {
     /// In a register, by its full name.
     Register(Register),
-    /// In the flags.
-    Flags,
+    /// In these flags: the bits of `iced_x86::RflagsBits`.
+    Flags(u32),
+}
+
+impl Held {
+    /// What is left where an instruction has not left all of a result.
+    fn is_part_of(self, other: Self) -> bool {
+        match (self, other) {
+            (Self::Flags(one), Self::Flags(other)) => one & !other == 0,
+            _ => self == other,
+        }
+    }
 }
 
 /// Where the result is of what ends at an address; `None` if that cannot be told.
@@ -103,7 +113,7 @@ fn held<'a>(code: impl Fn(u64) -> Option<&'a [u8]>, address: u64) -> Option<Held
         Some(it) if it.mnemonic() == Mnemonic::Xadd => {
             Some(Held::Register(it.op1_register().full_register()))
         }
-        Some(_) => Some(Held::Flags),
+        Some(it) => Some(it.rflags_modified()).filter(|flags| *flags != 0).map(Held::Flags),
         None => Some(Held::Register(Register::RAX)),
     }
 }
@@ -125,10 +135,11 @@ pub(super) enum Fate {
 fn fate<'a>(code: impl Fn(u64) -> Option<&'a [u8]>, address: u64) -> Fate {
     let mut info = InstructionInfoFactory::new();
     let Some(held) = held(&code, address) else { return Fate::Unknown };
-    let (mut begun, mut next) = (vec![address], vec![address]);
+    // Where paths begin, and what is left of the result there.
+    let (mut begun, mut next) = (vec![(address, held)], vec![(address, held)]);
     let mut left = MOST_INSTRUCTIONS;
     let mut fate = Fate::Lost;
-    while let Some(path) = next.pop() {
+    while let Some((path, mut held)) = next.pop() {
         let Some(bytes) = code(path) else { return Fate::Unknown };
         let mut decoder = Decoder::with_ip(64, bytes, path, DecoderOptions::NONE);
         loop {
@@ -138,11 +149,13 @@ fn fate<'a>(code: impl Fn(u64) -> Option<&'a [u8]>, address: u64) -> Fate {
             }
             left -= 1;
             let mut overwrites = false;
-            if held == Held::Flags {
-                if instruction.rflags_read() != 0 {
+            if let Held::Flags(flags) = &mut held {
+                if instruction.rflags_read() & *flags != 0 {
                     return Fate::Used;
                 }
-                overwrites = instruction.rflags_modified() != 0;
+                // Some instructions leave some flags: `inc` the carry, `bt` zero.
+                *flags &= !instruction.rflags_modified();
+                overwrites = *flags == 0;
             }
             for register in info.info(&instruction).used_registers() {
                 if Held::Register(register.register().full_register()) == held {
@@ -159,9 +172,10 @@ fn fate<'a>(code: impl Fn(u64) -> Option<&'a [u8]>, address: u64) -> Fate {
             }
             match left_by(&instruction) {
                 Left::To { target, falls } => {
-                    if !begun.contains(&target) {
-                        begun.push(target);
-                        next.push(target);
+                    let is_begun = |(at, its): &(u64, Held)| *at == target && held.is_part_of(*its);
+                    if !begun.iter().any(is_begun) {
+                        begun.push((target, held));
+                        next.push((target, held));
                     }
                     if !falls {
                         break;
@@ -174,7 +188,8 @@ fn fate<'a>(code: impl Fn(u64) -> Option<&'a [u8]>, address: u64) -> Fate {
                     None => return Fate::Used,
                 },
                 Left::ByReturn => {
-                    if held == Held::Register(Register::RAX) {
+                    // A pair, such as an `Option<u64>`, is returned in both.
+                    if matches!(held, Held::Register(Register::RAX | Register::RDX)) {
                         fate = Fate::Returned;
                     }
                     break;
@@ -273,6 +288,62 @@ mod tests {
                 "lock inc [rdi]; add rbx, rax; je",
                 &[0xf0, 0xff, 0x07],
                 &[0x48, 0x01, 0xc3, 0x74, 0x00, 0xc3],
+                Fate::Lost,
+            ),
+            (
+                "lock sub [rdi], eax; inc ecx; jb",
+                &[0xf0, 0x29, 0x07],
+                &[0xff, 0xc1, 0x72, 0x00, 0xc3],
+                Fate::Used,
+            ),
+            (
+                "lock sub [rdi], eax; inc ecx; je",
+                &[0xf0, 0x29, 0x07],
+                &[0xff, 0xc1, 0x74, 0x00, 0xc3],
+                Fate::Lost,
+            ),
+            (
+                "lock sub [rdi], eax; bt ecx, 1; je",
+                &[0xf0, 0x29, 0x07],
+                &[0x0f, 0xba, 0xe1, 0x01, 0x74, 0x00, 0xc3],
+                Fate::Used,
+            ),
+            (
+                "lock sub [rdi], eax; inc ecx; bt ecx, 1; jb",
+                &[0xf0, 0x29, 0x07],
+                &[0xff, 0xc1, 0x0f, 0xba, 0xe1, 0x01, 0x72, 0x00, 0xc3],
+                Fate::Lost,
+            ),
+            (
+                "lock inc [rdi], which leaves the carry; jb",
+                &[0xf0, 0xff, 0x07],
+                &[0x72, 0x00, 0xc3],
+                Fate::Lost,
+            ),
+            // The way over `inc` leaves zero where the other has lost it.
+            (
+                "lock sub [rdi], eax; jrcxz +2; inc ecx; je",
+                &[0xf0, 0x29, 0x07],
+                &[0xe3, 0x02, 0xff, 0xc1, 0x74, 0x00, 0xc3],
+                Fate::Used,
+            ),
+            // What has lost zero comes to this place first, then what has not.
+            (
+                "lock sub [rdi], eax; jrcxz over; inc ecx; jmp end; over: jmp end; end: je",
+                &[0xf0, 0x29, 0x07],
+                &[0xe3, 0x04, 0xff, 0xc1, 0xeb, 0x02, 0xeb, 0x00, 0x74, 0x00, 0xc3],
+                Fate::Used,
+            ),
+            (
+                "lock xadd [rdi], rdx; mov eax, 1; ret: a pair",
+                &[0xf0, 0x48, 0x0f, 0xc1, 0x17],
+                &[0xb8, 1, 0, 0, 0, 0xc3],
+                Fate::Returned,
+            ),
+            (
+                "lock xadd [rdi], rdx; xor edx, edx; ret",
+                &[0xf0, 0x48, 0x0f, 0xc1, 0x17],
+                &[0x31, 0xd2, 0xc3],
                 Fate::Lost,
             ),
             (
