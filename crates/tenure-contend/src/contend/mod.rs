@@ -13,6 +13,7 @@ use tenure_probe::segment::Access;
 use crate::record::{Gaps, Possible, Process};
 
 pub use kind::Kind;
+pub use order::{Locks, Order};
 
 /// A finding has at least so many possible changes of ownership, and so many per second of its busiest thread's
 /// processor time: fewer cost less than a thousandth of it.
@@ -43,16 +44,11 @@ impl Contended {
         self.elements.map(|elements| words::folded(&self.words, elements))
     }
 
-    /// Whether a lock or a hand-over elsewhere puts all writes in order, so that the line is no cause of anything. Asks
-    /// for addresses of code whether data races are impossible there.
+    /// What puts all writes in order, if a lock or a hand-over elsewhere does, so that the line is no cause of anything.
+    /// Asks for addresses of code whether data races are impossible there.
     #[must_use]
-    pub fn is_ordered(&self, process: &Process, has_no_races: &dyn Fn(u64) -> bool) -> bool {
-        let locks = || {
-            let others = (0..process.lines.len()).filter(|line| !self.lines.contains(line));
-            let words = others.flat_map(|line| words::words(process, &[line]));
-            words.filter(Word::is_lock).collect()
-        };
-        order::is_ordered(&self.words, has_no_races, &locks)
+    pub fn order(&self, has_no_races: &dyn Fn(u64) -> bool, locks: &Locks) -> Option<Order> {
+        order::order(&self.lines, &self.words, has_no_races, locks)
     }
 
     /// Learns where the elements of the array begin that the words lie in, and how many bytes each has.

@@ -6,24 +6,58 @@ use std::collections::{BTreeMap, BTreeSet};
 use tenure_probe::segment::Access;
 
 use super::kind::{ALIKE, USES_BY_TRY, difference, is_read_mostly, shares};
-use super::{Use, Word};
+use super::{Use, Word, words};
+use crate::record::Process;
 
 /// A thread that does this part of all writes has a word to itself. What is handed over has no such thread, however
 /// unevenly its threads share it.
 const ALL: f64 = 0.995;
 
-/// Whether something else puts all writes in order: several threads write the same words, and none of the code can have
-/// a data race, or they take one of the locks, which are on other lines, as often.
-pub(super) fn is_ordered(
+/// What puts all writes to a line in order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// None of the code can have a data race.
+    Races,
+    /// A lock on another line, by all appearances: the threads take it as often as they use the line.
+    Lock,
+}
+
+/// The locks of a process.
+#[derive(Debug)]
+pub struct Locks(Vec<Lock>);
+
+/// Its line, and how often each thread takes it.
+#[derive(Debug)]
+struct Lock {
+    line: usize,
+    takes: BTreeMap<u32, u64>,
+}
+
+impl Locks {
+    /// Those on all its lines.
+    #[must_use]
+    pub fn of(process: &Process) -> Self {
+        let of_line = |line| {
+            let locks = words::words(process, &[line]).into_iter().filter(Word::is_lock);
+            locks.map(move |lock| Lock { line, takes: lock.by_thread(Access::takes) })
+        };
+        Self((0..process.lines.len()).flat_map(of_line).collect())
+    }
+}
+
+/// What else puts all writes to a finding's words in order, if anything does: several threads write the same words, and
+/// none of the code can have a data race, or they take one lock, which is on another line, as often.
+pub(super) fn order(
+    lines: &[usize],
     words: &[Word],
     has_no_races: &dyn Fn(u64) -> bool,
-    locks: &dyn Fn() -> Vec<Word>,
-) -> bool {
+    locks: &Locks,
+) -> Option<Order> {
     let written: Vec<&Word> = words.iter().filter(|word| !is_read_mostly(word)).collect();
     let owners: BTreeSet<_> = written.iter().map(|word| owner(word)).collect();
     // Words of two owners would need lines of their own.
     if !owners.contains(&None) || owners.len() > 2 {
-        return false;
+        return None;
     }
     let (plain, others): (Vec<&Word>, Vec<&Word>) =
         written.iter().partition(|word| is_plain(word, &|_| true));
@@ -31,13 +65,17 @@ pub(super) fn is_ordered(
     if let Some(first) = plain.iter().find(|word| is_safe(word) && owner(word).is_none())
         && plain.iter().all(is_safe)
     {
-        return others.iter().all(|word| goes_along(word, first));
+        return others.iter().all(|word| goes_along(word, first)).then_some(Order::Races);
     }
     if !others.is_empty() {
-        return false;
+        return None;
     }
-    let locks = locks();
-    plain.iter().all(|word| locks.iter().any(|lock| is_guarded_from_afar(word, lock)))
+    let lines: BTreeSet<_> = lines.iter().collect();
+    let uses: Vec<_> = plain.iter().map(|word| word.by_thread(|_| true)).collect();
+    let mut afar = locks.0.iter().filter(|lock| !lines.contains(&lock.line));
+    // Words that different locks guard are in each other's way.
+    let is_guarded = afar.any(|lock| uses.iter().all(|uses| are_as_often(uses, &lock.takes)));
+    is_guarded.then_some(Order::Lock)
 }
 
 fn owner(word: &Word) -> Option<u32> {
@@ -58,11 +96,6 @@ fn goes_along(word: &Word, other: &Word) -> bool {
     writes.all(is_set)
         && difference(&shares(one.clone()), &shares(other.clone())) <= ALIKE
         && are_as_often(&one, &other)
-}
-
-/// Whether the threads that use a word take this lock, which is on another line, about as often.
-fn is_guarded_from_afar(word: &Word, lock: &Word) -> bool {
-    are_as_often(&word.by_thread(|_| true), &lock.by_thread(Access::takes))
 }
 
 /// Whether all threads that do one thing do the other about as often.

@@ -405,8 +405,8 @@ fn plain_words_that_several_threads_write_are_ordered_elsewhere_where_races_are_
         ),
     ] {
         let process = process(vec![line(0x1000, Some((64, 0)), did)]);
-        let found = contended(&process).remove(0);
-        assert_eq!(found.is_ordered(&process, &in_rust), is_ordered, "{about}");
+        let order = contended(&process)[0].order(&in_rust, &Locks::of(&process));
+        assert_eq!(order, is_ordered.then_some(Order::Races), "{about}");
     }
 }
 
@@ -418,7 +418,7 @@ fn what_is_handed_over_unevenly_is_handed_over_all_the_same() {
     let few = [entry(0, 2, MILLION / 20), entry(1, 1, MILLION / 20)];
     let is_ordered = |line: &Line| {
         let process = process(vec![line.clone()]);
-        contended(&process)[0].is_ordered(&process, &|_| true)
+        contended(&process)[0].order(&|_| true, &Locks::of(&process)).is_some()
     };
     assert!(!is_ordered(&task), "a word of each");
     task.entries.extend(few);
@@ -446,8 +446,40 @@ fn plain_words_of_threads_that_take_a_lock_elsewhere_as_often_are_ordered_by_it(
         let process = process(lines);
         let found = contended(&process);
         let counted = found.iter().find(|found| found.lines == [0]).unwrap();
-        assert_eq!(counted.is_ordered(&process, &|_| false), is_ordered, "{about}");
+        let order = counted.order(&|_| false, &Locks::of(&process));
+        assert_eq!(order, is_ordered.then_some(Order::Lock), "{about}");
     }
+}
+
+#[test]
+fn words_that_different_locks_guard_are_not_ordered() {
+    // Two pools of threads, each with a count and a lock of its own. The counts are on one line.
+    let count = |thread: u32, at: u8| [(thread, at, READ, 1), (thread, at, WRITE, 2)];
+    let apart = [count(1, 0), count(2, 0), count(3, 8), count(4, 8)].concat();
+    let together = [count(1, 0), count(2, 0), count(1, 8), count(2, 8)].concat();
+    let lock = |address: u64, threads: [u32; 2]| {
+        let of = |thread| [(thread, 0, LOCK, 7), (thread, 0, UNLOCK, 8)];
+        line(address, None, &threads.map(of).concat())
+    };
+    for (about, counts, order) in
+        [("two counts", apart, None), ("those of one pool", together, Some(Order::Lock))]
+    {
+        let counts = line(0x1000, None, &counts);
+        let process = process(vec![counts, lock(0x8000, [1, 2]), lock(0x9000, [3, 4])]);
+        let found = contended(&process);
+        let counts = found.iter().find(|found| found.lines == [0]).unwrap();
+        assert_eq!(counts.order(&|_| false, &Locks::of(&process)), order, "{about}");
+    }
+}
+
+#[test]
+fn a_lock_on_a_findings_own_lines_is_not_elsewhere() {
+    let of = |thread: u32| [(thread, 0, LOCK, 7), (thread, 0, UNLOCK, 8), (thread, 8, WRITE, 1)];
+    let process = process(vec![line(0x1000, None, &[of(1), of(2)].concat())]);
+    let (locks, found) = (Locks::of(&process), contended(&process).remove(0));
+    let plain: Vec<Word> = found.words.into_iter().filter(|word| !word.is_lock()).collect();
+    let order = |lines: &[usize]| order::order(lines, &plain, &|_| false, &locks);
+    assert_eq!((order(&[0]), order(&[1])), (None, Some(Order::Lock)));
 }
 
 #[test]

@@ -18,6 +18,33 @@ pub(super) fn too_rare(accesses: u64, of: u64) -> Option<String> {
     })
 }
 
+/// Lines that are left out since a lock elsewhere seems to guard them.
+#[derive(Debug, Default)]
+pub(super) struct Guarded {
+    pub(super) lines: usize,
+    pub(super) accesses: u64,
+}
+
+impl Guarded {
+    /// That they are left out, which may be wrong: the threads could take the lock for something else as often.
+    pub(super) fn said(&self, of: u64) -> Option<String> {
+        const WORTH_SAYING: f64 = 0.01;
+        let part = self.accesses as f64 / of.max(1) as f64;
+        let (lines, seem, are) = match self.lines {
+            1 => ("line", "seems", "is"),
+            _ => ("lines", "seem", "are"),
+        };
+        (part >= WORTH_SAYING).then(|| {
+            format!(
+                "{} {lines} ({:.0} % of all accesses to contended lines) {seem} to be guarded by a lock elsewhere, and \
+                 {are} left out.",
+                self.lines,
+                100.0 * part
+            )
+        })
+    }
+}
+
 /// Whether any of the code that findings name has a line.
 pub(super) fn have_lines<'a>(mut findings: impl Iterator<Item = &'a Finding>) -> bool {
     let has_line = |use_: &Use| use_.code.as_ref().is_some_and(|code| code.line.is_some());
@@ -46,6 +73,19 @@ mod tests {
         assert_eq!(too_rare(0, 0), None);
         let said = too_rare(94, 100).unwrap();
         assert!(said.starts_with("94 % of all accesses to contended lines"), "{said}");
+    }
+
+    #[test]
+    fn a_report_says_what_a_lock_elsewhere_seems_to_guard_once_it_is_a_hundredth() {
+        let said = |lines, accesses, of| Guarded { lines, accesses }.said(of);
+        assert_eq!(said(0, 0, 0), None);
+        assert_eq!(said(3, 9, 1000), None);
+        let expected = "3 lines (1 % of all accesses to contended lines) seem to be guarded by a lock elsewhere, and are \
+                        left out.";
+        assert_eq!(said(3, 10, 1000).as_deref(), Some(expected));
+        let one = said(1, 50, 100).unwrap();
+        assert!(one.starts_with("1 line (50 %") && one.contains(") seems to be"), "{one}");
+        assert!(one.ends_with("and is left out."), "{one}");
     }
 
     #[test]

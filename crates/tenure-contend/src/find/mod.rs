@@ -21,10 +21,11 @@ use tenure_find::{
 use tenure_probe::segment::Access;
 use tenure_types::code::Place;
 
-use crate::contend::{self, Contended};
+use crate::contend::{self, Contended, Locks};
 use crate::record::{Line, Process, Recording};
 
 pub use forecasts::{Forecasts, Found, Predicted};
+use missing::Guarded;
 use names::Names;
 pub use names::Programs;
 use pattern::{Memory, Recorded};
@@ -57,16 +58,27 @@ pub fn report(
     let all_accesses = recording.contended();
     let mut found: Vec<(Order, usize, Finding, Option<Recorded>)> = Vec::new();
     let mut rare = 0_u64;
+    let mut guarded = Guarded::default();
     for (at, (process, names)) in processes.iter().zip(&names).enumerate() {
+        let (locks, written) = (Locks::of(process), plain_writes(&process.lines));
         for mut contended in contend::contended(process) {
-            if contended.is_rare {
+            let accesses = || {
                 let lines = contended.lines.iter().map(|&line| &process.lines[line]);
                 let entries = lines.flat_map(|line| &line.entries);
-                rare += entries.map(|entry| entry.count).sum::<u64>();
+                entries.map(|entry| entry.count).sum::<u64>()
+            };
+            if contended.is_rare {
+                rare += accesses();
                 continue;
             }
-            if contended.is_ordered(process, &|code| names.has_no_races(code)) {
-                continue;
+            match contended.order(&|code| names.has_no_races(code), &locks) {
+                None => {}
+                Some(contend::Order::Races) => continue,
+                Some(contend::Order::Lock) => {
+                    guarded.lines += contended.lines.len();
+                    guarded.accesses += accesses();
+                    continue;
+                }
             }
             let named = Named::new(&contended, &process.lines[contended.lines[0]], names);
             if let Some((start, stride)) = named.known_elements() {
@@ -74,7 +86,8 @@ pub fn report(
             }
             let words = contended.words.clone();
             contended.name(process, |at| named.meaning(at, &words[at], names));
-            let (mut finding, recorded) = finding(process, &contended, &named, names, &groups[at]);
+            let (mut finding, recorded) =
+                finding(process, &contended, &named, names, &groups[at], &written);
             let observed = finding.observed.as_ref();
             let accesses = observed.map_or(0, |observed| observed.accesses);
             let cost = observed.and_then(|observed| observed.cost);
@@ -88,6 +101,7 @@ pub fn report(
         }
     }
     run.missing.extend(missing::too_rare(rare, all_accesses));
+    run.missing.extend(guarded.said(all_accesses));
     if let Some((_, process, ..)) = found.first() {
         let findings = found.iter().map(|(_, _, finding, _)| finding);
         let has_lines = missing::have_lines(findings);
@@ -123,6 +137,7 @@ fn finding(
     named: &Named,
     names: &Names<'_>,
     groups: &Groups<'_>,
+    written: &BTreeMap<u32, u64>,
 ) -> (Finding, Option<Recorded>) {
     let worst = &process.lines[contended.lines[0]];
     let shown = words::shown(contended, named, worst, process.line_bytes);
@@ -130,7 +145,7 @@ fn finding(
     let observed = observed(process, contended, named, names, groups);
     let paths = words.iter().map(|(word, _)| word.path.clone());
     let in_pattern: Vec<_> = shown.into_iter().zip(paths).collect();
-    let memory = memory(process, contended, named, &observed);
+    let memory = memory(process, contended, named, &observed, written);
     let uses_result = |code: u64| names.uses_result(code);
     let pattern = pattern::pattern(&memory, &in_pattern, groups, &uses_result);
     // The word that moves the line most is the one to mend; the others suffer.
@@ -159,7 +174,31 @@ fn finding(
     (finding, pattern)
 }
 
-fn memory(process: &Process, contended: &Contended, named: &Named, observed: &Observed) -> Memory {
+/// The plain writes of each thread.
+fn plain_writes<'a>(lines: impl IntoIterator<Item = &'a Line>) -> BTreeMap<u32, u64> {
+    let mut written = BTreeMap::new();
+    for entry in lines.into_iter().flat_map(|line| &line.entries) {
+        if entry.access == Access::Write {
+            *written.entry(entry.thread).or_default() += entry.count;
+        }
+    }
+    written
+}
+
+/// What threads did elsewhere: of `all`, what is not of `part`.
+fn without(all: &BTreeMap<u32, u64>, part: &BTreeMap<u32, u64>) -> BTreeMap<u32, u64> {
+    let of_part = |thread| part.get(thread).copied().unwrap_or(0);
+    all.iter().map(|(thread, all)| (*thread, all - of_part(thread))).collect()
+}
+
+/// `written` are the plain writes of each thread to all lines.
+fn memory(
+    process: &Process,
+    contended: &Contended,
+    named: &Named,
+    observed: &Observed,
+    written: &BTreeMap<u32, u64>,
+) -> Memory {
     let worst = &process.lines[contended.lines[0]];
     let name = Some(named.array()).filter(|name| !name.is_empty());
     Memory {
@@ -179,15 +218,8 @@ fn memory(process: &Process, contended: &Contended, named: &Named, observed: &Ob
         size: observed.size.unwrap_or(0),
         // A program that is watched is known by samples alone.
         written_elsewhere: worst.watched.is_none().then(|| {
-            let lines = process.lines.iter().enumerate();
-            let others = lines.filter(|(at, _)| !contended.lines.contains(at));
-            let mut written = BTreeMap::new();
-            for entry in others.flat_map(|(_, line)| &line.entries) {
-                if entry.access == Access::Write {
-                    *written.entry(entry.thread).or_default() += entry.count;
-                }
-            }
-            written
+            let own = contended.lines.iter().map(|&line| &process.lines[line]);
+            without(written, &plain_writes(own))
         }),
     }
 }
@@ -279,3 +311,6 @@ fn without_element(place: &Place) -> String {
         path => path.to_owned(),
     }
 }
+
+#[cfg(test)]
+mod tests;
