@@ -63,8 +63,8 @@ impl Pattern {
     }
 
     /// As [`simulate`](Self::simulate), in fewer accesses: it begins with a short time, and takes longer ones until two in
-    /// a row give the same throughput within 1 %, or the next might do more than `most_accesses`. Where threads have then
-    /// not done an operation each, it goes on as long as [`simulate`](Self::simulate).
+    /// a row give the same throughput within 1 %, or the next might do more than `most_accesses`. Where the threads of a role
+    /// have then not done as many operations as they are, it goes on as long as [`simulate`](Self::simulate).
     ///
     /// # Errors
     ///
@@ -85,7 +85,9 @@ impl Pattern {
             let prediction = self.predicted(timed, &roles)?;
             let now = &prediction.report;
             let (mops, accesses) = (now.mops(), now.simulated as f64);
-            let has_begun = now.operations >= now.threads as u64;
+            // The total says nothing of a rare role beside others that have done much.
+            let has_begun =
+                prediction.roles.iter().all(|role| role.iterations >= role.threads as u64);
             let is_settled = accesses >= ENOUGH && (mops - before).abs() <= SETTLED * mops;
             let most = if has_begun { most_accesses as f64 } else { MOST_ACCESSES };
             if part >= 1.0 || (has_begun && is_settled) || accesses * 2.0 > most {
