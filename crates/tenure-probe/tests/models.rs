@@ -4,19 +4,25 @@
 //! has to fail.
 #![cfg(all(target_pointer_width = "64", not(any(miri, sanitized))))]
 
+use std::backtrace::Backtrace;
 use std::cell::RefCell;
+use std::hint::black_box;
+use std::panic::catch_unwind;
 
 use loom::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 // What `words` is compiled with.
 use loom::sync::atomic;
 use loom::sync::atomic::{AtomicBool, AtomicU32};
 use loom::sync::{Arc, Mutex, MutexGuard};
-use loom::thread;
+use loom::thread::JoinHandle;
 
+use large_stack::on_a_large_stack;
 use words::{
     CONTENDED, EXCLUSIVE, READ_SHARED, Records, STATE, User, Words, before_use, exclusive,
 };
 
+#[path = "../../tenure/tests/models/large_stack.rs"]
+mod large_stack;
 #[path = "../src/runtime/words.rs"]
 mod words;
 
@@ -108,13 +114,25 @@ impl World {
     }
 }
 
+fn model(model: impl Fn() + Send + Sync + 'static) {
+    let model = std::sync::Arc::new(model);
+    loom::model(move || {
+        let model = model.clone();
+        on_a_large_stack(move || model());
+    });
+}
+
+fn spawn<R: 'static>(thread: impl FnOnce() -> R + 'static) -> JoinHandle<R> {
+    loom::thread::spawn(|| on_a_large_stack(thread))
+}
+
 /// Runs both, one of them on another thread.
 fn side_by_side<R: 'static>(
     world: &Arc<World>,
     other: impl FnOnce(&World) -> R + 'static,
     one: impl FnOnce(&World),
 ) -> R {
-    let other = thread::spawn({
+    let other = spawn({
         let world = world.clone();
         move || other(&world)
     });
@@ -124,7 +142,7 @@ fn side_by_side<R: 'static>(
 
 /// Two threads write a line that a third has used, each as `write` does.
 fn two_write(write: fn(&World, u32)) {
-    loom::model(move || {
+    model(move || {
         let world = World::new();
         world.write(3, 0);
         side_by_side(&world, move |world| write(world, 2), |world| write(world, 1));
@@ -156,7 +174,7 @@ fn a_word_that_is_not_read_again_under_the_lock_has_two_records() {
 
 #[test]
 fn a_new_line_that_two_threads_write_is_contended() {
-    loom::model(|| {
+    model(|| {
         let world = World::new();
         side_by_side(&world, |world| _ = world.write(2, 0), |world| _ = world.write(1, 0));
         assert_eq!((world.state(), world.records()), (CONTENDED, (1, 0)));
@@ -165,7 +183,7 @@ fn a_new_line_that_two_threads_write_is_contended() {
 
 #[test]
 fn readers_share_a_line_until_one_writes() {
-    loom::model(|| {
+    model(|| {
         let world = World::new();
         let read = |thread| move |world: &World| _ = world.access(thread, 0, false);
         side_by_side(&world, read(2), read(1));
@@ -177,7 +195,7 @@ fn readers_share_a_line_until_one_writes() {
 
 #[test]
 fn what_is_handed_over_to_a_thread_and_back_has_no_record() {
-    loom::model(|| {
+    model(|| {
         let world = World::new();
         world.write(1, 0);
         let birth = world.clock.fetch_add(1, Relaxed) + 1;
@@ -199,11 +217,11 @@ fn what_is_handed_over_to_a_thread_and_back_has_no_record() {
 
 /// Thread 2 has a line. Thread 1 creates thread 3, lets thread 2 know, and both use the line: 3 writes it, 2 does `again`.
 fn used_again_after_a_thread_was_created(again: fn(&World)) {
-    loom::model(move || {
+    model(move || {
         let world = World::new();
         world.write(2, 0);
         let created = Arc::new(AtomicBool::new(false));
-        let second = thread::spawn({
+        let second = spawn({
             let (world, created) = (world.clone(), created.clone());
             move || {
                 let knows = created.load(Acquire);
@@ -245,7 +263,7 @@ fn both_objects_are_freed(
     forget_edge: fn(&Words, &dyn Fn() -> bool) -> bool,
     release: fn(&World, &Thread<'_>, u32),
 ) {
-    loom::model(move || {
+    model(move || {
         let world = World::new();
         world.write(1, 0);
         let who = world.write(2, 0);
@@ -297,7 +315,7 @@ fn a_word_that_is_not_swapped_under_the_lock_is_released_twice() {
 #[test]
 fn an_access_that_is_too_late_names_no_released_record() {
     for was_contended in [false, true] {
-        loom::model(move || {
+        model(move || {
             let world = World::new();
             world.write(1, 0);
             if was_contended {
@@ -328,11 +346,11 @@ fn an_access_that_is_too_late_names_no_released_record() {
 
 /// One thread contends for a line, another counts an access to it, and an observer looks at both.
 fn an_entry_is_seen(fence: fn()) {
-    loom::model(move || {
+    model(move || {
         let world = World::new();
         let entry = Arc::new(AtomicU32::new(0));
         world.write(3, 0);
-        let counting = thread::spawn({
+        let counting = spawn({
             let (world, entry) = (world.clone(), entry.clone());
             move || {
                 if world.words.who.load(Relaxed) & STATE == CONTENDED {
@@ -341,7 +359,7 @@ fn an_entry_is_seen(fence: fn()) {
                 }
             }
         });
-        let observer = thread::spawn({
+        let observer = spawn({
             let world = world.clone();
             move || {
                 if entry.load(Acquire) == 1 {
@@ -364,4 +382,17 @@ fn an_entry_has_its_record() {
 #[should_panic(expected = "the entry's line has no record")]
 fn an_entry_without_a_fence_comes_before_its_record() {
     an_entry_is_seen(|| {});
+}
+
+#[test]
+fn every_thread_has_room_for_a_panic_and_its_backtrace() {
+    let panics = |_: &World| {
+        let bytes = [1_u8; large_stack::BYTES / 2];
+        assert_eq!(black_box(&bytes)[0], 1);
+        // It reads debugging information, whatever RUST_BACKTRACE says.
+        let trace = Backtrace::force_capture().to_string();
+        assert!(trace.contains("models"), "{trace}");
+        catch_unwind(|| panic!("on purpose")).unwrap_err();
+    };
+    model(move || side_by_side(&World::new(), panics, panics));
 }
