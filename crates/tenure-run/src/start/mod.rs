@@ -66,7 +66,7 @@ pub(crate) fn prepare(request: &Request, records: &Path) -> Result<(Command, Str
         }
     };
     if preloads {
-        command.env("LD_PRELOAD", before(&installed.library, "LD_PRELOAD"));
+        command.env("LD_PRELOAD", before(&installed.library, "LD_PRELOAD", &[' ', ':'])?);
         if !user_preloads {
             // Programs that it starts may be for another C library, or have a sanitizer that wants to be first.
             command.env("TENURE_PROBE_PRELOADED", "1");
@@ -75,19 +75,46 @@ pub(crate) fn prepare(request: &Request, records: &Path) -> Result<(Command, Str
     command
         .env("TENURE_PROBE_DIR", records)
         // For programs that were linked with the sanitizer's own library, which has the same name.
-        .env("LD_LIBRARY_PATH", before(&installed.folder, "LD_LIBRARY_PATH"));
+        .env("LD_LIBRARY_PATH", before(&installed.folder, "LD_LIBRARY_PATH", &[':', ';'])?);
     if let Some(bytes) = request.memory {
         command.env("TENURE_PROBE_MEMORY", bytes.to_string());
     }
     Ok((command, about))
 }
 
-/// The value of a variable that lists paths, with this one first.
-fn before(path: &Path, variable: &str) -> OsString {
+/// The value of a variable in which the loader finds paths between these separators, with this one first.
+fn before(path: &Path, variable: &str, separators: &[char]) -> Result<OsString, Error> {
+    if path.to_string_lossy().contains(separators) {
+        return Err(Error::new(format!(
+            "the loader cannot take {}: set XDG_CACHE_HOME to a path without spaces and colons",
+            path.display()
+        )));
+    }
     let mut all = path.as_os_str().to_owned();
     if let Some(others) = std::env::var_os(variable).filter(|others| !others.is_empty()) {
         all.push(":");
         all.push(others);
     }
-    all
+    Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_that_the_loader_would_split_is_an_error() {
+        let request = |cache: &Path| Request {
+            command: vec!["sh".into()],
+            line_bytes: 64,
+            cache: Some(cache.to_owned()),
+            ..Request::default()
+        };
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["with space", "with:colon"] {
+            let error = prepare(&request(&folder.path().join(name)), folder.path()).unwrap_err();
+            assert!(error.to_string().starts_with("the loader cannot take "), "{error}");
+        }
+        assert!(prepare(&request(&folder.path().join("plain")), folder.path()).is_ok());
+    }
 }
