@@ -26,12 +26,12 @@ pub(crate) fn prepare(
     installed: &Installed,
 ) -> Result<(Command, String), Error> {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let mut folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
+    let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
     let variables = ["CC", "CXX"].map(|name| (name, std::env::var_os(name).unwrap_or_default()));
-    // Compilers that the user names by their paths: their directories come first, so that the stand-ins call them.
+    // Compilers that the user names by their paths: the stand-ins call them.
     let named = words.iter().chain(variables.iter().map(|(_, value)| value)).filter_map(named_by);
-    folders.splice(0..0, named.filter_map(|name| name.compiler.parent().map(Path::to_owned)));
-    let names = found(&folders);
+    let named: Vec<PathBuf> = named.map(|name| name.compiler).collect();
+    let names = found(&folders, &named);
     if names.is_empty() {
         return Err(Error::new("no compiler of C or C++ is on PATH; install gcc or clang"));
     }
@@ -47,10 +47,12 @@ pub(crate) fn prepare(
     for launcher in LAUNCHERS.iter().filter(|name| std::env::var_os(name).is_none()) {
         command.env(launcher, stand_ins.join(super::install::LAUNCHER));
     }
-    folders.insert(0, stand_ins.clone());
-    let path = std::env::join_paths(folders)
-        .map_err(|error| Error::new(format!("PATH cannot be extended: {error}")))?;
-    command.env("PATH", path);
+    let listed = |paths: &mut dyn Iterator<Item = &PathBuf>| {
+        std::env::join_paths(paths)
+            .map_err(|error| Error::new(format!("PATH cannot be extended: {error}")))
+    };
+    command.env("PATH", listed(&mut std::iter::once(&stand_ins).chain(&folders))?);
+    command.env("TENURE_COMPILERS", listed(&mut named.iter())?);
     let about = format!(
         "compilers on PATH are replaced by those in {}, which instrument memory accesses; objects that were built \
          before are not instrumented",
@@ -102,10 +104,11 @@ fn replaced(word: &OsString, stand_ins: &Path) -> OsString {
     all
 }
 
-/// The compilers of C and C++ in these directories.
-fn found(folders: &[PathBuf]) -> Vec<String> {
+/// The names of compilers of C and C++: those in these directories, and these ones.
+fn found(folders: &[PathBuf], named: &[PathBuf]) -> Vec<String> {
     let entries = folders.iter().flat_map(std::fs::read_dir).flatten().flatten();
-    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    let named = named.iter().filter_map(|path| path.file_name()?.to_str().map(str::to_owned));
+    let names = entries.filter_map(|entry| entry.file_name().into_string().ok()).chain(named);
     names.filter(|name| is_compiler(name)).collect::<BTreeSet<_>>().into_iter().collect()
 }
 
@@ -175,5 +178,107 @@ mod tests {
         assert!(missed(folder.path()).unwrap().contains("by their paths"));
         std::fs::write(folder.path().join(CALLED), "").unwrap();
         assert_eq!(missed(folder.path()), None);
+    }
+
+    #[test]
+    fn a_compiler_that_is_named_by_its_path_leaves_path_as_it_is() {
+        let cache = tempfile::tempdir().unwrap();
+        let installed = Installed::new(b"runtime", Some(cache.path())).unwrap();
+        let words = ["make", "CC=/opt/some/gcc-99"].map(OsString::from);
+        let (command, _) = prepare(&words, &installed).unwrap();
+        let get = |name: &str| {
+            let value = command.get_envs().find(|(key, _)| *key == name).unwrap().1;
+            value.unwrap().to_str().unwrap().to_owned()
+        };
+        let path = get("PATH");
+        let (stand_ins, rest) = path.split_once(':').unwrap();
+        assert_eq!(rest, std::env::var("PATH").unwrap());
+        assert_eq!(get("TENURE_COMPILERS"), "/opt/some/gcc-99");
+        let called: Vec<_> = command.get_args().collect();
+        assert_eq!(called, [format!("CC={stand_ins}/gcc-99").as_str()]);
+        assert!(Path::new(stand_ins).join("gcc-99").exists());
+    }
+
+    /// Stand-ins, and compilers that say what they were called with.
+    struct Called {
+        folder: tempfile::TempDir,
+        stand_ins: PathBuf,
+    }
+
+    impl Called {
+        const NAMES: [&str; 4] = ["cc", "gcc", "clang", "gcc-9"];
+
+        fn new() -> Self {
+            let folder = tempfile::tempdir().unwrap();
+            let installed = Installed::new(b"runtime", Some(folder.path())).unwrap();
+            let stand_ins = installed.compilers(&Self::NAMES.map(str::to_owned)).unwrap();
+            // As a compiler cache: all names lead to one file. Its directory says nothing of the compiler.
+            let bin = folder.path().join("clang-tools");
+            std::fs::create_dir(&bin).unwrap();
+            std::fs::create_dir(folder.path().join("records")).unwrap();
+            let cache = bin.join("ccache");
+            let text = "#!/bin/sh\n[ \"$*\" = -dumpversion ] && { echo 12; exit; }\necho \"${0##*/} $*\"\n";
+            std::fs::write(&cache, text).unwrap();
+            std::fs::set_permissions(&cache, std::os::unix::fs::PermissionsExt::from_mode(0o755))
+                .unwrap();
+            for name in Self::NAMES.iter().chain(&["arm-none-eabi-gcc"]) {
+                std::os::unix::fs::symlink(&cache, bin.join(name)).unwrap();
+            }
+            Self { folder, stand_ins }
+        }
+
+        /// What is called, and whether that counts as a build. `/` at the start of a word is the directory of compilers.
+        fn by(&self, line: &str) -> (String, bool) {
+            let bin = self.folder.path().join("clang-tools").display().to_string();
+            let mut words = line.split(' ').map(|word| word.replace('/', &format!("{bin}/")));
+            let mut command = Command::new(self.stand_ins.join(words.next().unwrap()));
+            let records = self.folder.path().join("records");
+            let path = format!("{}:{bin}:/usr/bin:/bin", self.stand_ins.display());
+            command.args(words).env("PATH", path).env("TENURE_PROBE_DIR", &records);
+            let output = command.env_remove("TENURE_COMPILERS").output().unwrap();
+            assert!(output.status.success(), "{output:?}");
+            let is_build = std::fs::remove_file(records.join(CALLED)).is_ok();
+            (String::from_utf8(output.stdout).unwrap().trim().to_owned(), is_build)
+        }
+    }
+
+    #[test]
+    fn a_compiler_is_known_by_its_own_name() {
+        let called = Called::new();
+        for (line, is_clang) in
+            [("clang a.c", true), ("gcc a.c", false), ("launch /clang a.c", true)]
+        {
+            let (words, is_build) = called.by(line);
+            assert_eq!(words.contains("-mllvm"), is_clang, "{line}: {words}");
+            assert_eq!(words.contains("--param tsan"), !is_clang, "{line}: {words}");
+            assert!(is_build && words.contains("-rpath"), "{line}: {words}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_build_is_passed_on() {
+        let called = Called::new();
+        for line in ["cc --version", "gcc -dumpmachine", "clang -v", "gcc -print-search-dirs a.c"] {
+            assert_eq!(called.by(line), (line.to_owned(), false));
+        }
+        // Of another machine, for which there is no runtime.
+        for line in ["/arm-none-eabi-gcc -c a.c", "/ccache a.c"] {
+            let (words, is_build) = called.by(&format!("launch {line}"));
+            assert_eq!((words.as_str(), is_build), (&line[1..], false));
+        }
+        let (words, is_build) = called.by("launch /gcc-9 -c a.c");
+        assert!(is_build && words.starts_with("gcc-9 -c a.c -fsanitize=thread"), "{words}");
+    }
+
+    #[test]
+    fn the_runtime_is_no_input_of_what_does_not_link() {
+        let called = Called::new();
+        for option in ["-c", "-S", "-r", "-E", "-M", "-MM", "-fsyntax-only"] {
+            for compiler in ["gcc", "clang"] {
+                let (words, is_build) = called.by(&format!("{compiler} {option} a.c"));
+                let links = words.contains("libtsan") || words.contains("-rpath");
+                assert!(is_build && !links && words.contains("-fsanitize=thread"), "{words}");
+            }
+        }
     }
 }

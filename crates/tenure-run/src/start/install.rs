@@ -77,10 +77,14 @@ impl Installed {
 
     /// A directory with stand-ins for these compilers, to be put before all others on `PATH`.
     pub(crate) fn compilers(&self, names: &[String]) -> Result<PathBuf, Error> {
-        let folder = self.folder.join("cc");
+        // Of these names alone: another run's stand-ins may have no compiler to call here.
+        let mut hasher = DefaultHasher::new();
+        names.hash(&mut hasher);
+        let folder = self.folder.join(format!("cc-{:016x}", hasher.finish()));
         let lay_all = || {
             fs::create_dir_all(&folder)?;
             let script = SCRIPT
+                .replace("@ARCH@", std::env::consts::ARCH)
                 .replace("@HERE@", &quoted(&folder))
                 .replace("@LIBRARY@", &quoted(&self.folder));
             lay(&folder.join(".compiler"), script.as_bytes())?;
@@ -161,5 +165,7 @@ mod tests {
             let mode = fs::metadata(folder.join(name)).unwrap().permissions().mode();
             assert_eq!(mode & 0o111, 0o111, "{name}");
         }
+        let fewer = installed.compilers(&["cc".to_owned()]).unwrap();
+        assert!(!fewer.join("g++-12").exists(), "of another run");
     }
 }
