@@ -64,7 +64,8 @@ impl Pattern {
 
     /// As [`simulate`](Self::simulate), in fewer accesses: it begins with a short time, and takes longer ones until two in
     /// a row give the same throughput within 1 %, or the next might do more than `most_accesses`. Where the threads of a role
-    /// have then not done as many operations as they are, it goes on as long as [`simulate`](Self::simulate).
+    /// have then not done as many operations as they are, it goes on as long as [`simulate`](Self::simulate), unless that is too
+    /// short for one.
     ///
     /// # Errors
     ///
@@ -78,6 +79,7 @@ impl Pattern {
         let accesses_per_ns = self.accesses_per_ns(&simulation, &roles);
         let simulation = self.timed(simulation, &roles);
         let (warm_up, whole) = (simulation.unmeasured_ns(), simulation.measured_ns());
+        let efforts = self.efforts(&simulation);
         let mut part = (ENOUGH / 4.0 / (accesses_per_ns * (warm_up + whole))).min(1.0);
         let mut before = 0.0;
         loop {
@@ -86,8 +88,10 @@ impl Pattern {
             let now = &prediction.report;
             let (mops, accesses) = (now.mops(), now.simulated as f64);
             // The total says nothing of a rare role beside others that have done much.
-            let has_begun =
-                prediction.roles.iter().all(|role| role.iterations >= role.threads as u64);
+            let mut of_roles = prediction.roles.iter().zip(&efforts);
+            let has_begun = of_roles.all(|(role, effort)| {
+                role.iterations >= role.threads as u64 || effort.ns > warm_up + whole
+            });
             let is_settled = accesses >= ENOUGH && (mops - before).abs() <= SETTLED * mops;
             let most = if has_begun { most_accesses as f64 } else { MOST_ACCESSES };
             if part >= 1.0 || (has_begun && is_settled) || accesses * 2.0 > most {

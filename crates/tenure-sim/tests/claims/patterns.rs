@@ -207,15 +207,21 @@ fn threads_whose_iteration_is_long_end_one_before_they_have_settled() {
 #[test]
 fn a_throughput_has_not_settled_before_a_rare_role_has_begun() {
     // Readers have much to do before the writer changes the word for the first time.
-    let mut pattern = Pattern::new("p");
-    let object = pattern.object(Object::once("o"));
-    let word = pattern.word(object, "w", 0, 8);
-    let reader = Role::pool("reader").does(1.0, Operation::Load(word));
-    pattern.role(reader.does(1.0, Operation::Work(20.0)));
-    let writer = Role::single("writer").does(1.0, Operation::Work(4e5));
-    pattern.role(writer.does(100.0, Operation::Add(word)));
-    let found = pattern.simulate_until_settled(xeon().simulation(4), 200_000).unwrap();
+    let with_writer_after = |ns: f64| {
+        let mut pattern = Pattern::new("p");
+        let object = pattern.object(Object::once("o"));
+        let word = pattern.word(object, "w", 0, 8);
+        let reader = Role::pool("reader").does(1.0, Operation::Load(word));
+        pattern.role(reader.does(1.0, Operation::Work(20.0)));
+        let writer = Role::single("writer").does(1.0, Operation::Work(ns));
+        pattern.role(writer.does(100.0, Operation::Add(word)));
+        pattern.simulate_until_settled(xeon().simulation(4), 200_000).unwrap()
+    };
+    let found = with_writer_after(4e5);
     assert!(found.roles[1].iterations > 0, "{:?}", found.roles);
+    // Even in the longest time it does not begin.
+    let found = with_writer_after(1e8);
+    assert!(found.report.simulated <= 200_000, "{}", found.report.simulated);
 }
 
 fn example() -> String {
