@@ -1,6 +1,7 @@
 //! Which goroutine a thread of a Go program ran: one that has moved to another thread shares nothing with itself.
 //!
-//! Go's compiler keeps a pointer to the goroutine in a register of its own, r14 or x28.
+//! Go's compiler keeps a pointer to the goroutine in a register of its own, r14 or x28. C code that a Go program calls has other
+//! things there, but does not run on the goroutine's stack.
 
 use std::fs::File;
 
@@ -27,15 +28,14 @@ impl Goroutines {
         Self { is_go: is_go().is_some() }
     }
 
-    /// The goroutine that a thread ran; `None` in other programs.
-    pub(crate) fn running(self, sample: &Sample) -> Option<u64> {
+    /// The goroutine that a thread ran; `None` in other programs, and in C code. `word` reads the program's memory.
+    pub(crate) fn running(self, sample: &Sample, word: &dyn Fn(u64) -> Option<u64>) -> Option<u64> {
         let registers = sample.registers.as_ref().filter(|_| self.is_go)?;
-        Some(registers.0[Registers::GOROUTINE]).filter(|pointer| *pointer != 0)
-    }
-
-    /// Whether both samples are of one goroutine.
-    pub(crate) fn are_one(self, one: &Sample, other: &Sample) -> bool {
-        self.running(one).is_some_and(|goroutine| self.running(other) == Some(goroutine))
+        let goroutine = registers.0[Registers::GOROUTINE];
+        // A `g` begins with its stack's lowest address and the one behind it.
+        let (low, high) = (word(goroutine)?, word(goroutine.checked_add(8)?)?);
+        let is_on_its_stack = (low..=high).contains(&registers.0[Registers::SP]);
+        (goroutine != 0 && is_on_its_stack).then_some(goroutine)
     }
 }
 
@@ -43,23 +43,38 @@ impl Goroutines {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_goroutine_is_the_same_on_another_thread_and_other_programs_have_none() {
-        let sample = |tid, goroutine| {
-            let mut registers = Registers([0; Registers::COUNT]);
-            registers.0[Registers::GOROUTINE] = goroutine;
-            Sample { tid, registers: Some(registers), ..Sample::default() }
-        };
-        for (is_go, one, other, expected) in [
-            (true, 0xc000_0000, 0xc000_0000, true),
-            (true, 0xc000_0000, 0xc000_0080, false),
-            (true, 0, 0, false),
-            (false, 0xc000_0000, 0xc000_0000, false),
-        ] {
-            let goroutines = Goroutines { is_go };
-            assert_eq!(goroutines.are_one(&sample(1, one), &sample(2, other)), expected);
+    const GOROUTINE: u64 = 0xc000_0000;
+
+    /// A goroutine with this stack.
+    fn memory(address: u64) -> Option<u64> {
+        match address {
+            GOROUTINE => Some(0x1000),
+            at if at == GOROUTINE + 8 => Some(0x2000),
+            _ => None,
         }
-        let unknown = Sample::default();
-        assert!(!Goroutines { is_go: true }.are_one(&unknown, &unknown));
+    }
+
+    fn running(is_go: bool, goroutine: u64, stack: u64) -> Option<u64> {
+        let mut registers = Registers([0; Registers::COUNT]);
+        registers.0[Registers::GOROUTINE] = goroutine;
+        registers.0[Registers::SP] = stack;
+        let sample = Sample { registers: Some(registers), ..Sample::default() };
+        Goroutines { is_go }.running(&sample, &memory)
+    }
+
+    #[test]
+    fn a_goroutine_is_known_by_its_register_in_a_go_program_alone() {
+        assert_eq!(running(true, GOROUTINE, 0x1800), Some(GOROUTINE));
+        assert_eq!(running(false, GOROUTINE, 0x1800), None);
+        assert_eq!(Goroutines { is_go: true }.running(&Sample::default(), &memory), None);
+    }
+
+    #[test]
+    fn what_c_code_has_in_the_register_is_no_goroutine() {
+        for (goroutine, stack) in
+            [(GOROUTINE, 0x7fff_0000), (GOROUTINE + 8, 0x1800), (0, 0x1800), (u64::MAX, 0x1800)]
+        {
+            assert_eq!(running(true, goroutine, stack), None, "{goroutine:x} {stack:x}");
+        }
     }
 }

@@ -267,8 +267,7 @@ impl Lines {
         let mut lanes = Vec::new();
         let all: u64 = self.samples.values().map(|samples| samples.seen).sum();
         // Threads that share a CPU, or follow each other on memory that is used again, cost each other nothing.
-        let is_met = |line: &Line| line.met_apart > 0 || self.has_one_cpu && line.met > 0;
-        let met = self.lines.iter().filter(|(_, line)| is_met(line));
+        let met = self.lines.iter().filter(|(_, line)| self.met(line) > 0);
         let mut lines: Vec<_> = met
             .filter_map(|(address, line)| {
                 let mut entries = line.entries(threads, &|thread| self.seen(thread));
@@ -286,8 +285,8 @@ impl Lines {
                     samples: line.samples,
                     of: all,
                     looks: line.arms,
-                    met: if self.has_one_cpu { line.met } else { line.met_apart },
-                    cost: share * line.met_apart as f64 / line.arms.max(1) as f64,
+                    met: self.met(line),
+                    cost: share * self.met(line) as f64 / line.arms.max(1) as f64,
                 };
                 Some(record::Line {
                     address: *address,
@@ -307,9 +306,14 @@ impl Lines {
         lines.sort_by_key(|line| line.address);
         let is_known = |start: &u64| lines.binary_search_by_key(start, |line| line.address).is_ok();
         let others = self.lines.iter().filter(|(start, _)| !is_known(start));
-        let most = others.map(|(start, line)| line.most(all, is_shared(*start)));
+        let most = others.map(|(start, line)| line.most(self.met(line), all, is_shared(*start)));
         let [_, unsampled] = interval(0.0, all as f64);
         Recorded { excludes: most.fold(unsampled, f64::max), lines, lanes }
+    }
+
+    /// Looks in which threads met: on different CPUs if there are several.
+    fn met(&self, line: &Line) -> u64 {
+        if self.has_one_cpu { line.met } else { line.met_apart }
     }
 
     /// The part of a thread's samples that lie on lines where several threads were met.
@@ -323,10 +327,10 @@ impl Lines {
 
 impl Line {
     /// The most that it may cost of the time that could be seen, by so many samples in all: the part of them that lies here, times
-    /// the part of its arms that met another thread. Of both the upper end of an interval with 97.5 % on that side, so 95 % of both.
-    fn most(&self, all: u64, is_shared: bool) -> f64 {
+    /// the part of its arms that `met` another thread. Of both the upper end of an interval with 97.5 % on that side, so 95 % of both.
+    fn most(&self, met: u64, all: u64, is_shared: bool) -> f64 {
         let [_, sampled] = interval(self.samples as f64, all as f64);
-        let [_, met] = interval(self.met_apart as f64, self.covered.max(self.met_apart as f64));
+        let [_, met] = interval(met as f64, self.covered.max(met as f64));
         // Other processes are not watched.
         if is_shared { sampled } else { sampled * met }
     }
@@ -468,6 +472,11 @@ mod tests {
             (line.arms, line.met, line.met_apart) = (2, 2, met_apart);
             let recorded = lines.recorded(&threads, 1_000_000_000, &|_| false);
             assert_eq!(recorded.lines.len(), expected);
+            for line in recorded.lines {
+                let watched = line.watched.unwrap();
+                assert_eq!(watched.met, if has_one_cpu { 2 } else { met_apart });
+                assert_eq!(watched.cost, watched.met as f64 / 2.0);
+            }
         }
     }
 

@@ -75,8 +75,8 @@ pub(crate) struct Session {
     turn: usize,
     /// Which thread is listed next.
     listed: usize,
-    /// Processor time of the process when watching began, and when it was last asked for.
-    times: [Times; 2],
+    /// Processor time of the process when it was first asked for, and last; `None` if it never said.
+    times: Option<[Times; 2]>,
     pub(crate) counts: Counts,
     line_bytes: u32,
     rate: u64,
@@ -119,7 +119,7 @@ impl Session {
             trap: or(cost.trap, UNMEASURED_TRAP),
             ..cost
         };
-        let times = [process.times().unwrap_or_default(); 2];
+        let times = process.times().map(|now| [now; 2]);
         let goroutines = Goroutines::of(&process);
         let mut session = Self {
             times,
@@ -206,7 +206,9 @@ impl Session {
             let touch = touch.as_ref().map(Option::as_ref).map_err(|lost| *lost);
             self.lines.sampled(sample.tid, sample.cpu, touch);
             if let Ok(Some(touch)) = touch {
-                self.lines.sampled_in(touch.address, self.goroutines.running(&sample));
+                let goroutine =
+                    self.goroutines.running(&sample, &|address| self.process.word(address));
+                self.lines.sampled_in(touch.address, goroutine);
             }
             self.recent.insert(sample.tid, Instant::now());
             self.note(&sample);
@@ -295,7 +297,10 @@ impl Session {
 
     /// Also of a process that has ended and waits for its parent.
     pub(crate) fn ask_for_times(&mut self) {
-        self.times[1] = self.process.times().unwrap_or(self.times[1]);
+        if let Some(now) = self.process.times() {
+            let [first, _] = self.times.unwrap_or([now; 2]);
+            self.times = Some([first, now]);
+        }
     }
 
     /// What looks may take so far, in seconds of the program's processor time.
@@ -326,27 +331,26 @@ impl Session {
         self.counts.unarmed += u64::from(seen.exposed.is_empty());
         self.counts.traps += seen.hits.len() as u64;
         self.taken += seen.armed as f64 * self.cost.arm + seen.hits.len() as f64 * self.cost.trap;
-        // Without another thread that runs there is nothing to miss.
-        let pairs =
-            seen.exposed.iter().filter(|(_, tid, _)| others == 0 || *tid != sampled).count();
-        let of = u64::from(self.line_bytes) / WATCHED_BYTES * others.max(1) as u64;
-        let covered = (pairs as f64 / of as f64).min(1.0);
+        let covered = covered(&seen.exposed, sampled, others, self.line_bytes);
         let (mut met, mut apart) = (false, false);
         // One that has ended left its words to others.
         let is_there = process::ran(self.process.pid, sampled).is_some();
-        let goroutines = self.goroutines;
-        let meets = |hit: &Sample, is_else: &dyn Fn(u32) -> bool| {
-            let other =
-                |it: &Sample| it.tid != hit.tid && is_else(it.cpu) && !goroutines.are_one(it, hit);
-            let has_moved = goroutine.is_some() && goroutines.running(hit) == goroutine;
-            hit.tid != sampled && is_there && is_else(cpu) && !has_moved
-                || seen.hits.iter().any(other)
+        let running = |hit| self.goroutines.running(hit, &|address| self.process.word(address));
+        let ran: Vec<Option<u64>> = seen.hits.iter().map(running).collect();
+        let meets = |at: usize, is_else: &dyn Fn(u32) -> bool| {
+            let (hit, ran_here) = (&seen.hits[at], ran[at]);
+            let is_one = |other: Option<u64>| other.is_some() && other == ran_here;
+            let other = |(it, ran): (&Sample, &Option<u64>)| {
+                it.tid != hit.tid && is_else(it.cpu) && !is_one(*ran)
+            };
+            hit.tid != sampled && is_there && is_else(cpu) && !is_one(goroutine)
+                || seen.hits.iter().zip(&ran).any(other)
         };
-        for hit in &seen.hits {
+        for (at, hit) in seen.hits.iter().enumerate() {
             let Some(touch) = self.code.hit(hit, &self.process) else { continue };
             self.lines.hit(hit.tid, &touch);
-            met |= meets(hit, &|_| true);
-            apart |= meets(hit, &|cpu| cpu != hit.cpu);
+            met |= meets(at, &|_| true);
+            apart |= meets(at, &|cpu| cpu != hit.cpu);
             self.note(hit);
         }
         for (word, tid, nanoseconds) in seen.exposed {
@@ -476,7 +480,7 @@ impl Session {
             cpu_seconds,
             processes: vec![process],
         };
-        let [before, now] = self.times;
+        let [before, now] = self.times.unwrap_or_default();
         let coverage = Coverage {
             cpu_seconds: now.user + now.kernel - before.user - before.kernel,
             kernel_seconds: now.kernel - before.kernel,
@@ -519,5 +523,30 @@ impl Session {
             waited: (cpu as f64 * self.lines.waited(tid)) as u64,
             ..Thread::default()
         }
+    }
+}
+
+/// The part of a line, and of the `others` that run, that a look watched while they ran.
+fn covered(exposed: &[(u64, u32, u64)], sampled: u32, others: usize, line_bytes: u32) -> f64 {
+    // Without another thread that runs there is nothing to miss.
+    let is_of_others = |tid: u32| others == 0 || tid != sampled;
+    let pairs = exposed.iter().filter(|(_, tid, ran)| *ran > 0 && is_of_others(*tid)).count();
+    let of = u64::from(line_bytes) / WATCHED_BYTES * others.max(1) as u64;
+    (pairs as f64 / of as f64).min(1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_look_covers_words_of_other_threads_that_ran_meanwhile() {
+        let of_line = |exposed: &[(u64, u32, u64)], others| covered(exposed, 1, others, 64);
+        assert_eq!(of_line(&[(0, 1, 9), (0, 2, 9), (8, 2, 9)], 1), 2.0 / 8.0);
+        assert_eq!(of_line(&[(0, 2, 9), (0, 3, 9)], 4), 2.0 / 32.0);
+        assert_eq!(of_line(&[(0, 1, 9)], 0), 1.0 / 8.0);
+        // One that slept all the while could have met nothing.
+        assert_eq!(of_line(&[(0, 2, 0), (8, 2, 0)], 1), 0.0);
+        assert_eq!(of_line(&[(0, 1, 0)], 0), 0.0);
     }
 }

@@ -308,8 +308,9 @@ fn times(stat: &str) -> Option<Times> {
     let (_, rest) = stat.rsplit_once(") ")?;
     let mut rest = rest.split(' ').skip(11);
     let mut seconds = || {
-        let ticks: u32 = rest.next()?.parse().ok()?;
-        Some(f64::from(ticks) / rustix::param::clock_ticks_per_second() as f64)
+        // A large server has more than 2³² within weeks.
+        let ticks: u64 = rest.next()?.parse().ok()?;
+        Some(ticks as f64 / rustix::param::clock_ticks_per_second() as f64)
     };
     Some(Times { user: seconds()?, kernel: seconds()? })
 }
@@ -439,6 +440,8 @@ mod tests {
         let stat = format!("7 (a) b) R 1 2 3 4 5 6 7 8 9 10 {} {} 0", 3 * ticks, 2 * ticks);
         let times = times(&stat).unwrap();
         assert_eq!((times.user, times.kernel), (3.0, 2.0));
+        let large = stat.replace(&format!(" {} ", 3 * ticks), &format!(" {} ", ticks << 32));
+        assert_eq!(super::times(&large).unwrap().user, 4_294_967_296.0);
     }
 
     #[test]
