@@ -1,5 +1,7 @@
 //! What a finding rests on, and how sure it is.
 
+use std::collections::BTreeSet;
+
 use tenure_find::{Confidence, Evidence, Level};
 
 use crate::contend::Contended;
@@ -37,6 +39,14 @@ fn evidence(watched: Watched) -> Evidence {
     Evidence { samples, looks, met, share }
 }
 
+/// The most that one of the lines may cost that threads met on and wrote, but that are not `shown` in a finding.
+pub(super) fn most_left_out(process: &Process, shown: &BTreeSet<usize>) -> f64 {
+    let others = process.lines.iter().enumerate().filter(|(at, _)| !shown.contains(at));
+    let written = others.filter(|(_, line)| line.entries.iter().any(|it| it.access.writes()));
+    let watched = written.filter_map(|(_, line)| line.watched);
+    watched.map(|watched| evidence(watched).share[1]).fold(0.0, f64::max)
+}
+
 /// How sure a finding is, and why.
 pub(super) fn confidence(process: &Process, contended: &Contended) -> Confidence {
     let (level, why) = match of(process, contended) {
@@ -71,6 +81,7 @@ fn why(evidence: &Evidence) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::{Access, Entry, Gaps, Line};
 
     fn of(samples: u64, of: u64, met: u64, looks: u64) -> Evidence {
         let cost = samples as f64 / of as f64 * met as f64 / looks as f64;
@@ -90,6 +101,33 @@ mod tests {
             let [low, high] = evidence.share;
             assert!(0.0 < low && low < high && high <= 1.0, "{about}: {evidence:?}");
         }
+    }
+
+    #[test]
+    fn what_is_left_out_may_cost_as_much_as_the_worst_line_that_is_written_and_not_shown() {
+        let line = |samples, access| Line {
+            entries: vec![Entry {
+                thread: 1,
+                offset: 0,
+                size: 8,
+                access,
+                code: 0,
+                count: 1,
+                gaps: Gaps::default(),
+            }],
+            watched: Some(Watched { samples, of: 100, looks: 10, met: 5, cost: 0.0 }),
+            ..Line::default()
+        };
+        let lines = vec![
+            line(60, Access::Write),
+            line(20, Access::Add),
+            line(40, Access::Read),
+            Line::default(),
+        ];
+        let process = Process { lines, ..Process::default() };
+        let most = |shown: &[usize]| most_left_out(&process, &shown.iter().copied().collect());
+        assert!(most(&[]) > 0.5 && most(&[0]) > 0.1 && most(&[0]) < 0.3);
+        assert_eq!(most(&[0, 1]), 0.0);
     }
 
     #[test]

@@ -45,6 +45,17 @@ impl Guarded {
     }
 }
 
+/// What a line may cost that is no finding though threads met on it, where that is more than the bound on the lines that none met on.
+pub(super) fn beyond_bound(most: f64, excludes: f64) -> Option<String> {
+    (most > excludes).then(|| {
+        format!(
+            "Lines are left out on which threads met, but which change hands too seldom, or follow a lock or a hand-over elsewhere. \
+             One of them may cost up to {:.0} % of the time that could be seen.",
+            (100.0 * most).ceil()
+        )
+    })
+}
+
 /// Whether any of the code that findings name has a line.
 pub(super) fn have_lines<'a>(mut findings: impl Iterator<Item = &'a Finding>) -> bool {
     let has_line = |use_: &Use| use_.code.as_ref().is_some_and(|code| code.line.is_some());
@@ -86,6 +97,13 @@ mod tests {
         let one = said(1, 50, 100).unwrap();
         assert!(one.starts_with("1 line (50 %") && one.contains(") seems to be"), "{one}");
         assert!(one.ends_with("and is left out."), "{one}");
+    }
+
+    #[test]
+    fn a_line_that_is_left_out_is_named_if_it_may_cost_more_than_the_bound_on_others() {
+        assert_eq!(beyond_bound(0.03, 0.03), None);
+        let said = beyond_bound(0.12, 0.03).unwrap();
+        assert!(said.ends_with("up to 12 % of the time that could be seen."), "{said}");
     }
 
     #[test]

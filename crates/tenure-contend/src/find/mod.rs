@@ -59,8 +59,10 @@ pub fn report(
     let mut found: Vec<(Order, usize, Finding, Option<Recorded>)> = Vec::new();
     let mut rare = 0_u64;
     let mut guarded = Guarded::default();
+    let mut left_out = 0.0_f64;
     for (at, (process, names)) in processes.iter().zip(&names).enumerate() {
         let (locks, written) = (Locks::of(process), plain_writes(&process.lines));
+        let mut shown = BTreeSet::new();
         for mut contended in contend::contended(process) {
             let accesses = || {
                 let lines = contended.lines.iter().map(|&line| &process.lines[line]);
@@ -98,10 +100,15 @@ pub fn report(
             let cost = cost.map(|cost| (cost * 1e9) as u64);
             let order = (is_sure, cost, contended.possible.capped);
             found.push((order, at, finding, recorded));
+            shown.extend(contended.lines);
         }
+        left_out = left_out.max(evidence::most_left_out(process, &shown));
     }
     run.missing.extend(missing::too_rare(rare, all_accesses));
     run.missing.extend(guarded.said(all_accesses));
+    let coverage = run.watched.as_ref().and_then(|watched| watched.coverage.as_ref());
+    let excludes = coverage.map_or(1.0, |coverage| coverage.excludes);
+    run.missing.extend(missing::beyond_bound(left_out, excludes));
     if let Some((_, process, ..)) = found.first() {
         let findings = found.iter().map(|(_, _, finding, _)| finding);
         let has_lines = missing::have_lines(findings);
