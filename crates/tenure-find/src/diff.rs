@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 
 use crate::words::observed::{per_second, title};
-use crate::{Change, Difference, Error, Finding, Origin, Report, Sharing, Source, Storage, words};
+use crate::{
+    Change, Difference, Error, Finding, Level, Origin, Report, Sharing, Source, Storage, words,
+};
 
 /// A rate of a run has to change by this factor: less is noise.
 const FACTOR: f64 = 1.5;
@@ -14,7 +16,8 @@ const POINTS: f64 = 0.5;
 /// What differs in `new`: what is new first, then what is worse, better, moved, and gone.
 ///
 /// Findings are the same if they are of the same object and have a word in common. A report that was cut off after its
-/// worst findings says nothing of those that would come after them.
+/// worst findings says nothing of those that would come after them. What only may be contended, by few samples, is neither new nor
+/// worse: it may be chance.
 ///
 /// # Errors
 ///
@@ -36,14 +39,18 @@ pub fn changes(old: &Report, new: &Report) -> Result<Vec<Change>, Error> {
     for finding in &new.findings {
         let after = measure(new, finding);
         let Some(at) = left.iter().position(|old| is_same(old, finding)) else {
-            if is_covered(old, finding) {
+            if is_covered(old, finding) && !is_doubtful(finding) {
                 changes.push(change(Difference::New, finding, None, Some(after)));
             }
             continue;
         };
         let earlier = left.remove(at);
         let before = measure(old, earlier);
-        if let Some(difference) = judged(new, before, after) {
+        let difference = judged(new, before, after);
+        if difference == Some(Difference::Worse) && is_doubtful(finding) {
+            continue;
+        }
+        if let Some(difference) = difference {
             changes.push(change(difference, finding, Some(before), Some(after)));
         } else if let Some((from, to)) = moved(earlier, finding) {
             changes.push(change(Difference::Moved, finding, Some(from), Some(to)));
@@ -96,6 +103,12 @@ fn measure(report: &Report, finding: &Finding) -> f64 {
         (Source::Run(run), Some(observed)) => per_second(observed.possible_changes, run.seconds),
         _ => finding.score,
     }
+}
+
+/// Whether it was seen too rarely to be sure.
+fn is_doubtful(finding: &Finding) -> bool {
+    let is_estimate = finding.observed.as_ref().is_some_and(|it| it.evidence.is_some());
+    is_estimate && finding.confidence.level == Level::Low
 }
 
 /// Whether the report would have the finding if it were there.
@@ -227,6 +240,26 @@ mod tests {
         worse.findings[0].observed.as_mut().unwrap().possible_changes *= 3;
         assert!(passes(&run(), run()) && passes(&run(), fewer.clone()) && passes(&worse, run()));
         assert!(!passes(&fewer, run()) && !passes(&run(), worse));
+    }
+
+    #[test]
+    fn what_was_seen_too_rarely_to_be_sure_is_neither_new_nor_worse() {
+        let (mut old, mut new) = (fixtures::watched(), fixtures::watched());
+        let of = |level| {
+            let mut new = new.clone();
+            new.findings[0].confidence.level = level;
+            new
+        };
+        let sure = of(Level::Medium);
+        let doubtful = of(Level::Low);
+        assert!(new.findings[0].observed.as_ref().unwrap().evidence.is_some());
+        old.findings[0].observed.as_mut().unwrap().possible_changes /= 3;
+        assert_eq!(changes_of(&old, &sure).len(), 1);
+        assert_eq!(changes_of(&old, &doubtful), []);
+        new.findings.remove(0);
+        new.scope.findings = new.findings.len() as u64;
+        assert_eq!(changes_of(&new, &sure)[0].0, Difference::New);
+        assert_eq!(changes_of(&new, &doubtful), []);
     }
 
     #[test]
