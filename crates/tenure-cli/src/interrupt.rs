@@ -69,10 +69,16 @@ fn signals() -> Vec<i32> {
 }
 
 /// Whether `nohup` or the like has this signal ignored.
-#[cfg(unix)]
+#[cfg(target_os = "linux")]
 fn is_ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
     mask.is_some_and(|mask| mask & (1 << (signal - 1)) != 0)
+}
+
+/// Elsewhere nothing says so, and a signal that is caught would end what shall go on: it keeps what was set.
+#[cfg(all(unix, not(target_os = "linux")))]
+fn is_ignored(_: i32) -> bool {
+    true
 }

@@ -75,7 +75,7 @@ impl Forecasts {
         self.parts.len() + usize::from(self.groups.is_some() && !self.parts.is_empty())
     }
 
-    /// The next prediction; `None` after the last, or once `go_on`, which is asked every few milliseconds, says no.
+    /// The next prediction; `None` after the last, or once `go_on`, which is asked before each figure, says no.
     pub fn next(&mut self, machine: &Machine, go_on: &dyn Fn() -> bool) -> Option<Predicted> {
         if self.predicted >= self.count() {
             return None;
