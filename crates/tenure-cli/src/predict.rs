@@ -2,16 +2,19 @@
 
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tenure_report::Progress;
 use tenure_run::find::{Forecasts, Machine, Predicted};
 
-use crate::interrupt::Interrupt;
+use crate::interrupt::{Came, Interrupt};
 use crate::progress::Bar;
 
 /// Processor time of all predictions of a report, at most. The usual report takes a fifth of it.
 const LONGEST: Duration = Duration::from_secs(10);
+
+/// Time of them all, at most: where other programs want the processors, theirs comes late or never.
+const LONGEST_WALL: Duration = Duration::from_secs(30);
 
 /// How often a signal is looked for.
 const ASKED: Duration = Duration::from_millis(20);
@@ -29,17 +32,30 @@ pub(crate) fn predict(
     mut forecasts: Forecasts,
     machine: Machine,
     interrupt: &Interrupt,
-    mut enter: impl FnMut(Predicted),
+    enter: impl FnMut(Predicted),
 ) -> Outcome {
     let all = forecasts.count();
-    let start = processor_time();
-    let came = interrupt.handle();
+    let next = move |go_on: &dyn Fn() -> bool| forecasts.next(&machine, go_on);
+    work(all, LONGEST_WALL, &interrupt.handle(), next, enter)
+}
+
+/// Has a thread do `all` work, piece by piece, for so long at most.
+fn work<T: Send + 'static>(
+    all: usize,
+    longest: Duration,
+    came: &Came,
+    mut next: impl FnMut(&dyn Fn() -> bool) -> Option<T> + Send + 'static,
+    mut enter: impl FnMut(T),
+) -> Outcome {
+    let (start, begin) = (processor_time(), Instant::now());
     let (sender, receiver) = mpsc::channel();
+    let has_ended = came.clone();
     let worker = thread::spawn(move || {
         lower_priority();
-        let go_on = || !came.get() && processor_time().saturating_sub(start) < LONGEST;
-        while let Some(predicted) = forecasts.next(&machine, &go_on) {
-            if sender.send(predicted).is_err() {
+        let is_late = || processor_time().saturating_sub(start) >= LONGEST;
+        let go_on = || !has_ended.get() && !is_late() && begin.elapsed() < longest;
+        while let Some(piece) = next(&go_on) {
+            if sender.send(piece).is_err() {
                 return;
             }
         }
@@ -49,29 +65,36 @@ pub(crate) fn predict(
     let mut done = 0;
     let is_over = loop {
         match receiver.recv_timeout(ASKED) {
-            Ok(predicted) => {
-                enter(predicted);
+            Ok(piece) => {
+                enter(piece);
                 bar.advance(1);
                 done += 1;
             }
             Err(RecvTimeoutError::Disconnected) => break true,
             // The worker may wait long for a processor: it is left behind.
-            Err(RecvTimeoutError::Timeout) if interrupt.came() => break false,
+            Err(RecvTimeoutError::Timeout) if came.get() || begin.elapsed() >= longest => {
+                break false;
+            }
             Err(RecvTimeoutError::Timeout) => {}
         }
     };
     bar.end();
-    if is_over && let Err(panic) = worker.join() {
-        std::panic::resume_unwind(panic);
-    }
+    // What it says of a panic is on standard error.
+    let has_failed = is_over && worker.join().is_err();
+    let took = processor_time().saturating_sub(start);
     let left_out = (done < all).then(|| {
-        let why = match interrupt.came() {
-            true => "a signal ended predicting".to_owned(),
-            false => format!("predicting had taken {} s of processor time", LONGEST.as_secs()),
+        let why = if has_failed {
+            "the simulator failed, which is a defect of tenure".to_owned()
+        } else if came.get() {
+            "a signal ended predicting".to_owned()
+        } else if took < LONGEST {
+            format!("the machine was too busy to predict them in {} s", longest.as_secs())
+        } else {
+            format!("predicting had taken {} s of processor time", LONGEST.as_secs())
         };
         format!("{} of {all} predictions were left out: {why}.", all - done)
     });
-    Outcome { took: processor_time().saturating_sub(start), left_out }
+    Outcome { took, left_out }
 }
 
 /// Of this process, all threads together.
@@ -96,3 +119,28 @@ fn processor_time() -> Duration {
 
 #[cfg(not(target_os = "linux"))]
 fn lower_priority() {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_fails_is_left_out_and_ends_nothing() {
+        let mut pieces = [1, 2].into_iter();
+        let next = move |_: &dyn Fn() -> bool| Some(pieces.next().expect("a third piece"));
+        let mut entered = Vec::new();
+        let outcome = work(5, LONGEST_WALL, &Came::default(), next, |piece| entered.push(piece));
+        assert_eq!(entered, [1, 2]);
+        let left_out = outcome.left_out.unwrap();
+        assert!(left_out.starts_with("3 of 5 predictions were left out: the simulator failed"));
+    }
+
+    #[test]
+    fn a_worker_that_gets_no_processor_is_left_behind() {
+        let (_held, never) = mpsc::channel::<()>();
+        let next = move |_: &dyn Fn() -> bool| never.recv().ok();
+        let outcome = work(2, Duration::ZERO, &Came::default(), next, |()| {});
+        let left_out = outcome.left_out.unwrap();
+        assert!(left_out.starts_with("2 of 2 predictions were left out: the machine was too busy"));
+    }
+}

@@ -177,14 +177,19 @@ fn findings_are_out_before_anything_is_predicted() {
     build_counters(folder.path());
     let (said, status) = end(run_counters(folder.path(), &[]));
     assert_eq!(status, Some(3), "{said}");
-    let (first, then) = said.split_once(PREDICTED).unwrap_or_else(|| panic!("{said}"));
+    // On a machine that is busy some or all are left out.
+    let is_complete = !said.contains(" predictions were left out: ");
+    let (first, then) = said.split_once(PREDICTED).unwrap_or((&said, ""));
     assert!(first.contains("counters") && first.contains("→ apart: "), "{said}");
     assert!(!first.contains("iterations/s") && !then.contains("false sharing"), "{said}");
-    assert!(then.contains("apart: ") && then.contains("iterations/s at 64 CPUs"), "{said}");
-    assert!(then.contains("Predicting took "), "{said}");
     let report = json_in(folder.path());
-    assert!(report["source"]["predicting"].is_f64() && report["source"]["forecast"].is_object());
-    assert!(report["findings"][0]["forecast"].is_object());
+    assert!(report["source"]["predicting"].is_f64());
+    if is_complete {
+        assert!(then.contains("apart: ") && then.contains("iterations/s at 64 CPUs"), "{said}");
+        assert!(then.contains("Predicting took "), "{said}");
+        assert!(report["source"]["forecast"].is_object());
+        assert!(report["findings"][0]["forecast"].is_object());
+    }
 
     let (said, _) = end(run_counters(folder.path(), &["--no-predict"]));
     assert!(said.contains("→ apart: ") && !said.contains("redict"), "{said}");
