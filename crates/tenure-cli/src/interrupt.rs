@@ -3,7 +3,7 @@
 #![allow(clippy::disallowed_types, reason = "signal-hook sets a flag of core's")]
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::{SigId, flag, low_level};
@@ -12,6 +12,8 @@ use crate::failure::{Failure, INTERRUPTED};
 
 pub(crate) struct Interrupt {
     came: Came,
+    /// The last one; 0 before the first.
+    signal: Arc<AtomicUsize>,
     registered: Vec<SigId>,
 }
 
@@ -22,17 +24,23 @@ pub(crate) struct Came(Arc<AtomicBool>);
 impl Interrupt {
     pub(crate) fn catch() -> Result<Self, Failure> {
         let came = Came::default();
+        let last = Arc::new(AtomicUsize::new(0));
         let mut registered = Vec::new();
         for signal in signals() {
             // In this order the first signal finds the flag unset.
             let flag = &came.0;
             let ids =
                 flag::register_conditional_shutdown(signal, INTERRUPTED.into(), Arc::clone(flag))
-                    .and_then(|id| Ok([id, flag::register(signal, Arc::clone(flag))?]))
+                    .and_then(|id| {
+                        // Which one it was is known when the flag says that one came.
+                        let number = usize::try_from(signal).unwrap_or(0);
+                        let which = flag::register_usize(signal, Arc::clone(&last), number)?;
+                        Ok([id, which, flag::register(signal, Arc::clone(flag))?])
+                    })
                     .map_err(|error| Failure::Input(format!("cannot wait for Ctrl-C: {error}")))?;
             registered.extend(ids);
         }
-        Ok(Self { came, registered })
+        Ok(Self { came, signal: last, registered })
     }
 
     /// Other work begins: the next signal is the first again.
@@ -44,6 +52,12 @@ impl Interrupt {
 
     pub(crate) fn came(&self) -> bool {
         self.came.get()
+    }
+
+    /// The last signal that came was SIGTERM, which, unlike Ctrl-C and the end of a terminal, is for this process alone.
+    pub(crate) fn was_for_this(&self) -> bool {
+        // Relaxed: only a number.
+        usize::try_from(SIGTERM).is_ok_and(|term| self.signal.load(Ordering::Relaxed) == term)
     }
 
     /// For another thread.

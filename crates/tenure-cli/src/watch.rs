@@ -124,7 +124,9 @@ pub(crate) fn run(arguments: &Watch) -> Result<(), Failure> {
     let mut watched = watched.map_err(Failure::input)?;
     // A signal that ended the watching is for the program as well.
     let is_asked = arguments.stop || interrupt.came();
-    if let (true, Some(started)) = (arguments.stop, &watched.started) {
+    // A terminal's has reached it already; if it goes on, it is asked when the report is out.
+    let is_asked_now = arguments.stop || interrupt.was_for_this();
+    if let (true, Some(started)) = (is_asked_now, &mut watched.started) {
         started.ask_to_end();
     }
     interrupt.restart()?;

@@ -24,6 +24,12 @@ use crate::sys::process::{self, Process};
 use crate::sys::tracer::Tracer;
 use crate::{Cost, Counts, Coverage, Progress, Request, Started, Target, Watched};
 
+/// A program that cannot be watched has this long to end.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How often it is asked whether a program has ended.
+const ASKED: Duration = Duration::from_millis(20);
+
 pub(crate) fn watch(
     request: &Request,
     is_stopped: &dyn Fn(&Progress<'_>) -> bool,
@@ -80,7 +86,13 @@ pub(crate) fn watch(
     };
     let mut is_over = false;
     while !is_over && !is_late() && !is_stopped(&session) {
-        session.step()?;
+        if let Err(error) = session.step() {
+            drop(session);
+            return Err(match &mut started {
+                Some(child) => asked(child, error, PATIENCE),
+                None => error,
+            });
+        }
         is_over = session.is_over();
     }
     session.ask_for_times();
@@ -95,16 +107,14 @@ pub(crate) fn watch(
     // It may have become another program since it was started.
     let name = session.name();
     let (recording, counts, coverage) = session.recorded(ended);
-    let started = started.map(Started);
+    let started = started.map(|child| Started { child, is_asked: false });
     Ok(Watched { recording, name, counts, coverage, cost, own, is_traced, started })
 }
 
 /// What is left of a program that was started, and cannot be watched: it has ended before it could be, or is ended.
 fn unwatched(request: &Request, mut child: Child, error: Error) -> Result<Watched, Error> {
     if matches!(child.try_wait(), Ok(None)) {
-        let _ = kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGTERM);
-        reaped(&mut child);
-        return Err(error);
+        return Err(asked(&mut child, error, PATIENCE));
     }
     let name = match &request.target {
         Target::Command(words) => words.first().map(|word| word.to_string_lossy().into_owned()),
@@ -122,6 +132,27 @@ fn unwatched(request: &Request, mut child: Child, error: Error) -> Result<Watche
         is_traced: false,
         started: None,
     })
+}
+
+/// Asks a program that was started, and is not watched because of this error, to end. If it goes on the error names it.
+fn asked(child: &mut Child, error: Error, patience: Duration) -> Error {
+    ask_to_end(child);
+    let start = Instant::now();
+    while matches!(child.try_wait(), Ok(None)) {
+        if start.elapsed() >= patience {
+            let pid = child.id();
+            return Error::new(format!(
+                "{error}; process {pid}, which was started, was asked to end and goes on: `kill -9 {pid}` ends it"
+            ));
+        }
+        std::thread::sleep(ASKED);
+    }
+    error
+}
+
+/// By SIGTERM. It does nothing to a program that has ended.
+fn ask_to_end(child: &Child) {
+    let _ = kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGTERM);
 }
 
 /// What keeps a program alive where traps lose their reason.
@@ -160,31 +191,30 @@ impl Started {
     /// The number of its process.
     #[must_use]
     pub fn pid(&self) -> u32 {
-        self.0.id()
+        self.child.id()
     }
 
     /// Whether it has ended.
     pub fn has_ended(&mut self) -> bool {
-        !matches!(self.0.try_wait(), Ok(None))
+        !matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// Asks it to end: by SIGTERM.
-    pub fn ask_to_end(&self) {
-        // It fails for a program that has ended.
-        let _ = kill(Pid::from_raw(self.0.id().cast_signed()), Signal::SIGTERM);
+    /// Asks it to end, by SIGTERM, unless it was asked before.
+    pub fn ask_to_end(&mut self) {
+        if !std::mem::replace(&mut self.is_asked, true) {
+            ask_to_end(&self.child);
+        }
     }
 
     /// Waits for the program's end. It is asked to end once `is_stopped` says so.
     pub fn wait(&mut self, is_stopped: &dyn Fn() -> bool) -> Ended {
-        let mut is_asked = false;
-        while matches!(self.0.try_wait(), Ok(None)) {
-            if is_stopped() && !is_asked {
-                is_asked = true;
+        while matches!(self.child.try_wait(), Ok(None)) {
+            if is_stopped() {
                 self.ask_to_end();
             }
-            std::thread::sleep(std::time::Duration::from_millis(20));
+            std::thread::sleep(ASKED);
         }
-        reaped(&mut self.0)
+        reaped(&mut self.child)
     }
 }
 
@@ -203,5 +233,56 @@ fn raise_limit() {
     if let Ok((_, hard)) = getrlimit(Resource::RLIMIT_NOFILE) {
         // What it is stays if it may not be raised.
         let _ = setrlimit(Resource::RLIMIT_NOFILE, hard, hard);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read as _;
+    use std::process::Stdio;
+
+    use super::*;
+
+    /// A script that has said that it runs.
+    fn runs(script: &str) -> Child {
+        let mut sh = Command::new("sh");
+        let mut child = sh.args(["-c", script]).stdout(Stdio::piped()).spawn().unwrap();
+        hear(&mut child);
+        child
+    }
+
+    /// Waits for a line without a word.
+    fn hear(child: &mut Child) {
+        child.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
+    }
+
+    #[test]
+    fn a_program_is_asked_to_end_once() {
+        let script = "n=0; trap 'n=$((n+1)); echo' TERM; trap 'exit $n' WINCH; echo; \
+                      while :; do sleep 0.01; done";
+        let mut started = Started { child: runs(script), is_asked: false };
+        started.ask_to_end();
+        hear(&mut started.child);
+        started.ask_to_end();
+        let pid = Pid::from_raw(started.pid().cast_signed());
+        // A shell's traps that are due come in the order of their signals' numbers: this one is the last.
+        let is_stopped = || kill(pid, Signal::SIGWINCH).is_ok();
+        assert_eq!(started.wait(&is_stopped), Ended::Exited(1));
+    }
+
+    #[test]
+    fn a_program_that_cannot_be_watched_is_ended_or_named() {
+        let error = || Error::new("no".to_owned());
+        let mut ends = runs("echo; exec sleep 600");
+        assert_eq!(asked(&mut ends, error(), Duration::from_secs(600)).to_string(), "no");
+        assert!(matches!(ends.try_wait(), Ok(Some(_))));
+        let mut goes_on = runs("trap '' TERM; echo; exec sleep 600");
+        let said = asked(&mut goes_on, error(), Duration::ZERO).to_string();
+        goes_on.kill().unwrap();
+        goes_on.wait().unwrap();
+        assert!(
+            said.starts_with(&format!("no; process {}, which was started", goes_on.id())),
+            "{said}"
+        );
     }
 }

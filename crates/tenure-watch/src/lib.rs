@@ -111,13 +111,15 @@ pub struct Watched {
 
 /// A program that was started.
 #[derive(Debug)]
-pub struct Started(
-    #[cfg_attr(
-        not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))),
-        expect(dead_code)
-    )]
-    std::process::Child,
-);
+#[cfg_attr(
+    not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))),
+    expect(dead_code)
+)]
+pub struct Started {
+    child: std::process::Child,
+    /// Many programs take a second request as one to end at once.
+    is_asked: bool,
+}
 
 /// What watching takes of a thread that runs, in seconds, as measured on this machine at the start.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -257,7 +259,7 @@ impl Started {
     }
 
     /// Asks it to end.
-    pub fn ask_to_end(&self) {}
+    pub fn ask_to_end(&mut self) {}
 
     /// Waits for the program's end.
     pub fn wait(&mut self, _: &dyn Fn() -> bool) -> tenure_contend::record::Ended {

@@ -1,4 +1,8 @@
+use std::io::Read;
 use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
 
 use super::support::{refused, tenure_in, text};
 
@@ -32,7 +36,7 @@ fn a_program_that_is_started_has_its_output_and_its_status() {
     );
     assert_eq!((output.status.code(), text(&output.stdout)), (Some(5), "done\n"));
     let report = text(&output.stderr);
-    assert!(report.contains("exited with 5") && report.contains("No cache line"), "{report}");
+    assert!(report.contains("exited with 5") && report.contains(" cache line"), "{report}");
     let json = std::fs::read_to_string(folder.path().join("it.json")).unwrap();
     assert!(json.contains("\"watched\"") && folder.path().join("it.html").exists(), "{json}");
 }
@@ -53,25 +57,65 @@ fn watched(options: &[&str], script: &str) -> (String, Option<i32>) {
     (text(&output.stderr).to_owned(), output.status.code())
 }
 
+/// Starts `tenure watch` on a shell's script, in a folder.
+fn watching(folder: &Path, options: &[&str], script: &str) -> Child {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tenure"));
+    command.arg("watch").args(options).args(["--", "sh", "-c", script]).current_dir(folder);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+/// What is read until these words are there.
+fn read_until(from: &mut impl Read, words: &str) -> String {
+    let mut said = Vec::new();
+    let mut byte = [0];
+    while !said.ends_with(words.as_bytes()) {
+        from.read_exact(&mut byte).unwrap_or_else(|_| panic!("{}", text(&said)));
+        said.push(byte[0]);
+    }
+    text(&said).to_owned()
+}
+
 #[test]
 fn a_program_that_outlives_the_time_is_waited_for_or_ended() {
     if !can_watch() {
         return;
     }
-    let script = "trap 'exit 4' TERM; i=0; while [ $i -lt 600000 ]; do i=$((i+1)); done; exit 5";
-    let (said, status) = watched(&["--for", "100ms"], script);
-    let (report, rest) = said.split_once("\ntenure: process ").unwrap_or_else(|| panic!("{said}"));
-    assert!(report.contains("was still running") && rest.contains("is still running"), "{said}");
-    assert_eq!(status, Some(5), "{said}");
+    let folder = tempfile::tempdir().unwrap();
+    let script = "trap 'exit 4' TERM; while [ ! -e go ]; do :; done; exit 5";
+    let mut child = watching(folder.path(), &["--for", "100ms"], script);
+    let said = read_until(child.stderr.as_mut().unwrap(), " is still running");
+    assert!(said.contains("was still running") && said.contains("\ntenure: process "), "{said}");
+    std::fs::write(folder.path().join("go"), "").unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(5), "{said}{}", text(&output.stderr));
 
     let forever = "while :; do :; done";
     let (said, status) = watched(&["--for", "100ms", "--stop"], forever);
     assert!(said.contains("was still running"), "{said}");
     assert_eq!(status, Some(0), "{said}");
-    // One that has a status of its own keeps it.
-    let (said, status) =
-        watched(&["--for", "300ms", "--stop"], &format!("trap 'exit 4' TERM; {forever}"));
-    assert_eq!(status, Some(4), "{said}");
+    // One that has a status of its own keeps it. Where it was asked before it could say so, it gets more time.
+    for time in ["300ms", "3s", "30s", "300s"] {
+        let script = format!("trap 'exit 4' TERM; : > trapped; {forever}");
+        let child = watching(folder.path(), &["--for", time, "--stop"], &script);
+        let output = child.wait_with_output().unwrap();
+        if folder.path().join("trapped").exists() {
+            return assert_eq!(output.status.code(), Some(4), "{}", text(&output.stderr));
+        }
+    }
+    panic!("the script does not run");
+}
+
+#[test]
+fn a_request_to_end_goes_on_to_the_program_that_was_started() {
+    if !can_watch() {
+        return;
+    }
+    let script = "trap 'echo asked; exit 4' TERM; echo ready; while :; do sleep 0.01; done";
+    let mut child = watching(Path::new("."), &[], script);
+    read_until(child.stdout.as_mut().unwrap(), "ready\n");
+    kill_process(Pid::from_raw(child.id() as i32).unwrap(), Signal::TERM).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((text(&output.stdout), output.status.code()), ("asked\n", Some(4)));
 }
 
 #[test]
