@@ -43,7 +43,7 @@ fn an_all_clear_has_a_bound_and_a_program_that_was_hardly_seen_has_none() {
     assert!(text.contains(bound) && text.contains("with 95 % confidence"), "{text}");
     for (case, why) in [
         ("kernel", "of the processor time was in the kernel"),
-        ("processes", "one in memory that other processes may use"),
+        ("processes", "a line in memory that other processes may use"),
         ("asleep", "The program used no processor time: watch it under load."),
     ] {
         let (watched, text) = watched(case, &|it| it.elapsed >= Duration::from_secs(2));
