@@ -3,7 +3,9 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::str::FromStr;
 
+use cargo_platform::{Cfg, CfgExpr};
 use tenure_types::Error;
 
 use super::flags;
@@ -52,10 +54,27 @@ impl<'a> Call<'a> {
         None
     }
 
+    /// The options that say where cargo finds its configuration.
+    fn configuration(&self) -> Vec<&OsStr> {
+        let mut found = Vec::new();
+        let mut words = self.options.iter();
+        while let Some(word) = words.next() {
+            if word == "--config" || word == "-C" {
+                found.push(word.as_os_str());
+                found.extend(words.next().map(OsString::as_os_str));
+            } else if word.as_encoded_bytes().starts_with(b"--config=") {
+                found.push(word);
+            }
+        }
+        found
+    }
+
     /// Cargo, to be asked something.
     fn ask(&self, words: &[&str]) -> Command {
         let mut command = Command::new(self.cargo);
-        command.args(self.toolchain).args(words).stdin(Stdio::null());
+        // `-C` and `config` are unstable.
+        command.args(self.toolchain).arg("-Zunstable-options").args(self.configuration());
+        command.args(words).env("RUSTC_BOOTSTRAP", "1").stdin(Stdio::null()).stderr(Stdio::null());
         command
     }
 }
@@ -85,10 +104,14 @@ fn instrumented(
         // With both ways to panic: the profile chooses.
         command.env("CARGO_UNSTABLE_BUILD_STD", "std panic_abort");
     }
-    let by_target = configured_by_target(call, &rustc.host);
+    let configured = configured(call).unwrap_or_default();
+    let facts = rustc.ask(&["--print", "cfg"], "")?.stdout;
     for flags_of in ["RUSTFLAGS", "RUSTDOCFLAGS"] {
-        let (name, value) =
-            variable(flags_of, by_target.as_deref(), &flags, |name| std::env::var_os(name))?;
+        let get = |name: &str| std::env::var_os(name);
+        let by_target = variable_of_target(flags_of, &rustc.host);
+        let is_by_target = get(&by_target).is_some()
+            || has_flags(&configured["target"], flags_of, &rustc.host, &facts);
+        let (name, value) = variable(flags_of, is_by_target.then_some(by_target), &flags, get)?;
         command.env(name, value);
     }
     // With a target, even if it is the host, build scripts and procedural macros do not get the flags.
@@ -133,7 +156,7 @@ fn check_target(call: &Call<'_>, host: &str) -> Result<(), Error> {
 /// the target, if the user has flags for that: then cargo ignores those for all.
 fn variable(
     flags_of: &str,
-    by_target: Option<&str>,
+    by_target: Option<String>,
     ours: &[String],
     get: impl Fn(&str) -> Option<OsString>,
 ) -> Result<(String, OsString), Error> {
@@ -148,10 +171,7 @@ fn variable(
              none"
         )));
     }
-    let name = match by_target {
-        Some(name) if flags_of == "RUSTFLAGS" => name.to_owned(),
-        _ => format!("CARGO_BUILD_{flags_of}"),
-    };
+    let name = by_target.unwrap_or_else(|| format!("CARGO_BUILD_{flags_of}"));
     let mut value = get(&name).unwrap_or_default();
     for flag in ours {
         value.push(" ");
@@ -190,22 +210,36 @@ fn target(call: &Call<'_>) -> Option<PathBuf> {
     if let Some(manifest) = call.option("--manifest-path") {
         command.arg("--manifest-path").arg(manifest);
     }
-    let output = command.stderr(Stdio::null()).output().ok()?;
+    let output = command.output().ok()?;
     let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).ok()?;
     Some(metadata["target_directory"].as_str()?.into())
 }
 
-/// The variable of flags for the target, if the user has some in the environment or in cargo's configuration.
-fn configured_by_target(call: &Call<'_>, host: &str) -> Option<String> {
-    let variable = format!("CARGO_TARGET_{}_RUSTFLAGS", host.to_uppercase().replace('-', "_"));
-    let is_configured = || {
-        let mut command = call.ask(&["-Zunstable-options", "config", "get", "--format", "json"]);
-        let output = command.env("RUSTC_BOOTSTRAP", "1").stderr(Stdio::null()).output().ok()?;
-        let all: serde_json::Value = serde_json::from_slice(&output.stdout).ok()?;
-        let mut tables = all["target"].as_object()?.values();
-        tables.any(|table| table.get("rustflags").is_some()).then_some(())
+fn variable_of_target(flags_of: &str, target: &str) -> String {
+    format!("CARGO_TARGET_{}_{flags_of}", target.to_uppercase().replace('-', "_"))
+}
+
+/// Cargo's configuration, from files and the call's options; `None` if it does not say.
+fn configured(call: &Call<'_>) -> Option<serde_json::Value> {
+    let output = call.ask(&["config", "get", "--format", "json"]).output().ok()?;
+    serde_json::from_slice(&output.stdout).ok()
+}
+
+/// Whether one of these tables has flags for the target, of which rustc says these facts.
+fn has_flags(tables: &serde_json::Value, flags_of: &str, target: &str, facts: &[u8]) -> bool {
+    let facts = String::from_utf8_lossy(facts);
+    let facts: Vec<Cfg> = facts.lines().filter_map(|line| Cfg::from_str(line).ok()).collect();
+    let is_for_target = |key: &str| {
+        // As cargo, which takes no flags of rustdoc from a table of `cfg`.
+        key == target || flags_of == "RUSTFLAGS" && CfgExpr::matches_key(key, &facts)
     };
-    (std::env::var_os(&variable).is_some() || is_configured().is_some()).then_some(variable)
+    let has = |table: &serde_json::Value| {
+        let flags = &table[flags_of.to_lowercase().as_str()];
+        flags.as_array().is_some_and(|flags| !flags.is_empty())
+            || flags.as_str().is_some_and(|flags| !flags.trim().is_empty())
+    };
+    let mut tables = tables.as_object().into_iter().flatten();
+    tables.any(|(key, table)| is_for_target(key) && has(table))
 }
 
 #[cfg(test)]
@@ -244,6 +278,48 @@ mod tests {
     }
 
     #[test]
+    fn what_cargo_is_asked_is_of_the_same_configuration() {
+        let all = words("cargo -C there --config a=1 run --config=b=2 -- --config c=3");
+        assert_eq!(
+            Call::parse(&all).unwrap().configuration(),
+            ["-C", "there", "--config", "a=1", "--config=b=2"]
+        );
+        let folder = tempfile::tempdir().unwrap();
+        let there = folder.path().join("there");
+        std::fs::create_dir_all(there.join(".cargo")).unwrap();
+        std::fs::write(there.join(".cargo/config.toml"), "[target.a]\nrustflags = [\"-x\"]\n")
+            .unwrap();
+        let mut all = words("cargo -C there --config target.b.rustdocflags=['-y'] run");
+        all[2] = there.into();
+        let all = configured(&Call::parse(&all).unwrap()).unwrap();
+        assert_eq!(all["target"]["a"]["rustflags"][0], "-x");
+        assert_eq!(all["target"]["b"]["rustdocflags"][0], "-y");
+    }
+
+    #[test]
+    fn only_tables_of_the_target_have_its_flags() {
+        let facts = b"target_arch=\"x86_64\"\nunix\n";
+        for (tables, of_rustc, of_rustdoc) in [
+            (
+                r#"{"wasm32-unknown-unknown": {"rustflags": ["-a"], "rustdocflags": ["-a"]}}"#,
+                false,
+                false,
+            ),
+            (r#"{"host": {"linker": "mold", "rustflags": []}}"#, false, false),
+            (r#"{"host": {"rustflags": ["-a"]}}"#, true, false),
+            (r#"{"host": {"rustdocflags": "-a"}}"#, false, true),
+            (r#"{"cfg(unix)": {"rustflags": "-a", "rustdocflags": "-a"}}"#, true, false),
+            (r#"{"cfg(all(unix, target_arch = \"x86_64\"))": {"rustflags": ["-a"]}}"#, true, false),
+            (r#"{"cfg(windows)": {"rustflags": ["-a"]}}"#, false, false),
+            ("null", false, false),
+        ] {
+            let tables = serde_json::from_str(tables).unwrap();
+            let has = |flags_of| has_flags(&tables, flags_of, "host", facts);
+            assert_eq!((has("RUSTFLAGS"), has("RUSTDOCFLAGS")), (of_rustc, of_rustdoc), "{tables}");
+        }
+    }
+
+    #[test]
     fn flags_of_the_user_stay_before_ours() {
         let ours = ["-Zours".to_owned(), "-Cours=a b".to_owned()];
         let of = |encoded: Option<&str>, plain: Option<&str>| {
@@ -263,7 +339,8 @@ mod tests {
             let get = |name: &str| {
                 set.iter().find(|(set, _)| *set == name).map(|(_, value)| value.into())
             };
-            let (name, value) = variable(flags_of, by_target, &ours, get).unwrap();
+            let (name, value) =
+                variable(flags_of, by_target.map(str::to_owned), &ours, get).unwrap();
             (name, value.into_string().unwrap())
         };
         let named = |name: &str, value: &str| (name.to_owned(), value.to_owned());
@@ -275,10 +352,6 @@ mod tests {
             named("CARGO_BUILD_RUSTFLAGS", "-a -b -Zours -Cours=a")
         );
         assert_eq!(of("RUSTFLAGS", target, &[(name, "-a")]), named(name, "-a -Zours -Cours=a"));
-        assert_eq!(
-            of("RUSTDOCFLAGS", target, &[]),
-            named("CARGO_BUILD_RUSTDOCFLAGS", " -Zours -Cours=a")
-        );
         assert_eq!(
             of("RUSTFLAGS", target, &[("RUSTFLAGS", "-a")]),
             named("CARGO_ENCODED_RUSTFLAGS", "-a\u{1f}-Zours\u{1f}-Cours=a")
