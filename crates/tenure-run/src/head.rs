@@ -91,6 +91,13 @@ fn missing(recording: &Recording, command: &str, programs: &Programs) -> Vec<Str
             "`tenure run -- cargo run` instruments what it runs; build C and C++ with `tenure run --cc` or -fsanitize=thread."
                 .to_owned(),
         );
+        if !is_cargo {
+            all.push(
+                "Instrumented libraries are recorded in the program behind `--`, not in one that it starts or becomes: put \
+                 `env`, `taskset` and the like before `tenure run`."
+                    .to_owned(),
+            );
+        }
     }
     if recording.processes.iter().any(|process| process.refused) {
         all.push(
@@ -214,6 +221,22 @@ mod tests {
         };
         let slow = doubts(Process { threads: vec![thread], ..Process::default() });
         assert!(slow[0].contains("about 150 times slower"), "{slow:?}");
+    }
+
+    #[test]
+    fn a_run_without_instrumented_code_says_what_is_not_seen() {
+        let missing = |command: &str| {
+            let recording = Recording {
+                ended: record::Ended::Exited(0),
+                seconds: 1.0,
+                cpu_seconds: 1.0,
+                processes: Vec::new(),
+            };
+            missing(&recording, command, &Programs::default())
+        };
+        let by_taskset = missing("taskset -c 0-3 python3 app.py");
+        assert!(by_taskset[1].contains("put `env`, `taskset`"), "{by_taskset:?}");
+        assert_eq!(missing("cargo run").len(), 1);
     }
 
     #[test]
