@@ -74,12 +74,11 @@ impl Came {
 }
 
 fn signals() -> Vec<i32> {
-    let mut signals = vec![SIGINT, SIGTERM];
     #[cfg(unix)]
-    if !is_ignored(signal_hook::consts::SIGHUP) {
-        signals.push(signal_hook::consts::SIGHUP);
-    }
-    signals
+    let hangup = Some(signal_hook::consts::SIGHUP).filter(|signal| !is_ignored(*signal));
+    #[cfg(not(unix))]
+    let hangup = None;
+    [SIGINT, SIGTERM].into_iter().chain(hangup).collect()
 }
 
 /// Whether `nohup` or the like has this signal ignored.
