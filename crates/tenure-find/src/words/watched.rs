@@ -107,7 +107,7 @@ fn reasons(watched: &Watched, coverage: &Coverage) -> Vec<String> {
     /// The kernel's times have hundredths of a second.
     const NOTHING: f64 = 0.02;
     if coverage.cpu_seconds < NOTHING && watched.samples == 0 {
-        return vec!["The program used no processor time: watch it under load.".to_owned()];
+        return vec!["The program used less than 0.02 s of processor time: watch it for longer, or under load.".to_owned()];
     }
     let mut all = Vec::new();
     let is_unseen = coverage.unseen() > Coverage::MOST_UNSEEN;
@@ -227,7 +227,7 @@ mod tests {
                 Coverage { cpu_seconds: 0.0, excludes: 1.0, ..seen() },
                 0,
                 0,
-                "The program used no processor time: watch it under load.",
+                "The program used less than 0.02 s of processor time: watch it for longer, or under load.",
             ),
         ] {
             let said = excluded(&watched(coverage, samples, looks), false).unwrap();

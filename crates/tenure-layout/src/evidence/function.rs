@@ -49,7 +49,7 @@ const LEAST_LETTERS: usize = 2;
 pub struct Function {
     /// As a person says it.
     pub name: Name,
-    /// Whether its name says that it runs when some object, or the program, begins or ends. Which one, [`is_of`](Self::is_of)
+    /// Whether its name says that it runs when some object, or the program, begins or ends. Which one, `is_of`
     /// says.
     pub is_setup: bool,
     /// Whether it calls a function whose name says that it takes a lock.

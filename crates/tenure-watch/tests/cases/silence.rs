@@ -44,7 +44,10 @@ fn an_all_clear_has_a_bound_and_a_program_that_was_hardly_seen_has_none() {
     for (case, why) in [
         ("kernel", "of the processor time was in the kernel"),
         ("processes", "a line in memory that other processes may use"),
-        ("asleep", "The program used no processor time: watch it under load."),
+        (
+            "asleep",
+            "The program used less than 0.02 s of processor time: watch it for longer, or under load.",
+        ),
     ] {
         let (watched, text) = watched(case, &|it| it.elapsed >= Duration::from_secs(2));
         let said = "Too little seen to say whether a cache line is contended.";
