@@ -143,6 +143,12 @@ impl Use {
 }
 
 impl Word {
+    /// A word of eight bytes of which nothing but its uses is known.
+    #[cfg(test)]
+    pub(crate) fn unnamed(offset: i64, uses: Vec<Use>) -> Self {
+        Self { offset, size: 8, uses, meaning: Meaning::Unknown, is_owned: false }
+    }
+
     fn end(&self) -> i64 {
         self.offset + self.size.cast_signed()
     }
@@ -232,4 +238,4 @@ fn judged(
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

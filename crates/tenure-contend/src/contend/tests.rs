@@ -3,12 +3,12 @@
 use super::*;
 use crate::record::{Allocation, Entry, Line, Thread, Watched};
 
-const MILLION: u64 = 1_000_000;
+pub(crate) const MILLION: u64 = 1_000_000;
 
 /// (thread, offset, access, code): a million times each.
-type Did = (u32, u8, Access, u64);
+pub(crate) type Did = (u32, u8, Access, u64);
 
-fn line(address: u64, allocation: Option<(u64, i64)>, did: &[Did]) -> Line {
+pub(crate) fn line(address: u64, allocation: Option<(u64, i64)>, did: &[Did]) -> Line {
     let entries = did.iter().map(|&(thread, offset, access, code)| Entry {
         thread,
         offset,

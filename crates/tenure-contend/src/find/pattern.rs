@@ -322,16 +322,7 @@ mod tests {
             threads: threads.iter().copied().collect(),
             gaps: BTreeMap::new(),
         });
-        (
-            Word {
-                offset,
-                size: 8,
-                uses: uses.collect(),
-                meaning: Meaning::Unknown,
-                is_owned: false,
-            },
-            String::new(),
-        )
+        (Word::unnamed(offset, uses.collect()), String::new())
     }
 
     fn of(memory: &Memory, words: &[(Word, String)]) -> Pattern {

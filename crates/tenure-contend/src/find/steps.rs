@@ -317,7 +317,6 @@ pub(super) fn together(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::contend::Meaning;
 
     const THREADS: &[u32] = &[1, 2];
 
@@ -332,16 +331,7 @@ mod tests {
                 .map(|thread| (*thread, Gaps { count: 10, nanoseconds: 10 * gap }))
                 .collect(),
         });
-        (
-            Word {
-                offset,
-                size: 8,
-                uses: uses.collect(),
-                meaning: Meaning::Unknown,
-                is_owned: false,
-            },
-            String::new(),
-        )
+        (Word::unnamed(offset, uses.collect()), String::new())
     }
 
     /// The steps of both threads, with so many nanoseconds of work, which were half of the recorded time.

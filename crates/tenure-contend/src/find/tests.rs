@@ -1,30 +1,8 @@
 //! Reports of recordings that are written here.
 
 use super::*;
-use crate::record::{Ended, Entry, Gaps, Possible, Thread};
-
-const MILLION: u64 = 1_000_000;
-
-/// (thread, offset, access, code): a million times each.
-type Did = (u32, u8, Access, u64);
-
-fn line(address: u64, did: &[Did]) -> Line {
-    let entries = did.iter().map(|&(thread, offset, access, code)| Entry {
-        thread,
-        offset,
-        size: 8,
-        access,
-        code,
-        count: MILLION,
-        gaps: Gaps::default(),
-    });
-    Line {
-        address,
-        entries: entries.collect(),
-        possible: Possible { changes: MILLION, same_word: 0, capped: MILLION, buckets: 20 },
-        ..Line::default()
-    }
-}
+use crate::contend::tests::{MILLION, line};
+use crate::record::{Ended, Thread};
 
 /// What is missing from the report on these lines, and at how many of them it has findings.
 fn missing(lines: Vec<Line>) -> (Vec<String>, usize) {
@@ -61,9 +39,9 @@ fn missing(lines: Vec<Line>) -> (Vec<String>, usize) {
 fn a_report_says_what_it_leaves_out_since_a_lock_elsewhere_is_taken_as_often() {
     let count = |thread| [(thread, 0, Access::Read, 1), (thread, 0, Access::Write, 2)];
     let locks = |thread| [(thread, 0, Access::Lock, 7), (thread, 0, Access::Unlock, 8)];
-    let counted = line(0x1000, &[count(1), count(2)].concat());
-    let lock = line(0x9000, &[locks(1), locks(2)].concat());
-    let others = line(0x9000, &[locks(3), locks(4)].concat());
+    let counted = line(0x1000, None, &[count(1), count(2)].concat());
+    let lock = line(0x9000, None, &[locks(1), locks(2)].concat());
+    let others = line(0x9000, None, &[locks(3), locks(4)].concat());
     assert_eq!(missing(vec![counted.clone(), others]), (vec![], 2));
     let said = "1 line (50 % of all accesses to contended lines) seems to be guarded by a lock elsewhere, and is left out.";
     assert_eq!(missing(vec![counted, lock]), (vec![said.to_owned()], 1));
@@ -72,8 +50,8 @@ fn a_report_says_what_it_leaves_out_since_a_lock_elsewhere_is_taken_as_often() {
 #[test]
 fn what_threads_write_elsewhere_is_all_but_what_they_write_here() {
     let write = |thread| (thread, 0, Access::Write, 1);
-    let here = line(0x1000, &[write(1), write(2), (1, 8, Access::Add, 2)]);
-    let other = line(0x2000, &[write(1), write(3), (3, 8, Access::Read, 3)]);
+    let here = line(0x1000, None, &[write(1), write(2), (1, 8, Access::Add, 2)]);
+    let other = line(0x2000, None, &[write(1), write(3), (3, 8, Access::Read, 3)]);
     let (all, own) = (plain_writes([&here, &other]), plain_writes([&here]));
     assert_eq!(without(&all, &own), [(1, MILLION), (2, 0), (3, MILLION)].into());
 }
