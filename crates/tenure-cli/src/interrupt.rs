@@ -60,7 +60,7 @@ impl Interrupt {
         usize::try_from(SIGTERM).is_ok_and(|term| self.signal.load(Ordering::Relaxed) == term)
     }
 
-    /// For another thread.
+    /// A handle by which another thread sees whether a signal came.
     pub(crate) fn handle(&self) -> Came {
         self.came.clone()
     }

@@ -11,17 +11,17 @@ use crate::interrupt::{Came, Interrupt};
 use crate::progress::Bar;
 
 /// Processor time of all predictions of a report, at most. The usual report takes a fifth of it.
-const LONGEST: Duration = Duration::from_secs(10);
+const MAX_PROCESSOR_TIME: Duration = Duration::from_secs(10);
 
-/// Time of them all, at most: where other programs want the processors, theirs comes late or never.
-const LONGEST_WALL: Duration = Duration::from_secs(30);
+/// Wall time of all predictions, at most: on a busy machine they may wait long for a processor.
+const MAX_WALL_TIME: Duration = Duration::from_secs(30);
 
 /// How often a signal is looked for.
 const ASKED: Duration = Duration::from_millis(20);
 
-/// What came of it.
+/// How predicting ended.
 pub(crate) struct Outcome {
-    /// Processor time.
+    /// The processor time that it took.
     pub(crate) took: Duration,
     /// What was left out, and why: a sentence.
     pub(crate) left_out: Option<String>,
@@ -36,7 +36,7 @@ pub(crate) fn predict(
 ) -> Outcome {
     let all = forecasts.count();
     let next = move |go_on: &dyn Fn() -> bool| forecasts.next(&machine, go_on);
-    work(all, LONGEST_WALL, &interrupt.handle(), next, enter)
+    work(all, MAX_WALL_TIME, &interrupt.handle(), next, enter)
 }
 
 /// Has a thread do `all` work, piece by piece, for so long at most.
@@ -52,7 +52,7 @@ fn work<T: Send + 'static>(
     let has_ended = came.clone();
     let worker = thread::spawn(move || {
         lower_priority();
-        let is_late = || processor_time().saturating_sub(start) >= LONGEST;
+        let is_late = || processor_time().saturating_sub(start) >= MAX_PROCESSOR_TIME;
         let go_on = || !has_ended.get() && !is_late() && begin.elapsed() < longest;
         while let Some(piece) = next(&go_on) {
             if sender.send(piece).is_err() {
@@ -87,24 +87,24 @@ fn work<T: Send + 'static>(
             "the simulator failed, which is a defect of tenure".to_owned()
         } else if came.get() {
             "a signal ended predicting".to_owned()
-        } else if took < LONGEST {
+        } else if took < MAX_PROCESSOR_TIME {
             format!("the machine was too busy to predict them in {} s", longest.as_secs())
         } else {
-            format!("predicting had taken {} s of processor time", LONGEST.as_secs())
+            format!("predicting had taken {} s of processor time", MAX_PROCESSOR_TIME.as_secs())
         };
         format!("{} of {all} predictions were left out: {why}.", all - done)
     });
     Outcome { took, left_out }
 }
 
-/// Of this process, all threads together.
+/// The processor time of this process: of all its threads together.
 #[cfg(target_os = "linux")]
 fn processor_time() -> Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
     time.try_into().unwrap_or_default()
 }
 
-/// Of this thread, and of those that it starts.
+/// Gives this thread, and those that it starts, the lowest priority.
 #[cfg(target_os = "linux")]
 fn lower_priority() {
     // It may always be lowered; where it cannot be, they take the same time.
@@ -129,7 +129,7 @@ mod tests {
         let mut pieces = [1, 2].into_iter();
         let next = move |_: &dyn Fn() -> bool| Some(pieces.next().expect("a third piece"));
         let mut entered = Vec::new();
-        let outcome = work(5, LONGEST_WALL, &Came::default(), next, |piece| entered.push(piece));
+        let outcome = work(5, MAX_WALL_TIME, &Came::default(), next, |piece| entered.push(piece));
         assert_eq!(entered, [1, 2]);
         let left_out = outcome.left_out.unwrap();
         assert!(left_out.starts_with("3 of 5 predictions were left out: the simulator failed"));

@@ -142,7 +142,7 @@ fn only_builds(command: &[OsString]) -> bool {
 struct Title {
     is_shown: bool,
     last: Cell<Duration>,
-    /// From the program's end on, signals are for the report.
+    /// Set when the program has ended: from then on a signal ends predicting, and not the program.
     interrupt: RefCell<Option<Result<Interrupt, Failure>>>,
 }
 

@@ -69,13 +69,13 @@ fn doubts(recording: &Recording) -> Vec<String> {
 /// not explain of it. Of accesses to contended lines it is not known what recording took: it may be more.
 fn slowed(process: &Process) -> f64 {
     /// An access takes as long at least, in nanoseconds: processors do a few in a cycle.
-    const LEAST: f64 = 0.2;
+    const MIN_ACCESS_NS: f64 = 0.2;
     let (mut with, mut without) = (0.0, 0.0);
     for thread in &process.threads {
         let (cpu, accesses) = (thread.cpu as f64, thread.accesses as f64);
         let recording = accesses * process.access_ns + thread.recording as f64;
         with += cpu;
-        without += (cpu - recording).max(accesses * LEAST).min(cpu);
+        without += (cpu - recording).max(accesses * MIN_ACCESS_NS).min(cpu);
     }
     if without > 0.0 { with / without } else { 1.0 }
 }

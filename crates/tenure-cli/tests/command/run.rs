@@ -177,7 +177,7 @@ fn findings_are_out_before_anything_is_predicted() {
     build_counters(folder.path());
     let (said, status) = end(run_counters(folder.path(), &[]));
     assert_eq!(status, Some(3), "{said}");
-    // On a machine that is busy some or all are left out.
+    // A busy machine leaves some or all predictions out.
     let is_complete = !said.contains(" predictions were left out: ");
     let (first, then) = said.split_once(PREDICTED).unwrap_or((&said, ""));
     assert!(first.contains("counters") && first.contains("→ apart: "), "{said}");

@@ -26,7 +26,7 @@ pub(super) fn is_lock(word: &Word) -> bool {
     match word.meaning {
         Meaning::References => false,
         Meaning::Lock => has(&[Access::CompareExchange, Access::Exchange]),
-        // What no other thread writes excludes none: crossbeam's epochs are set and reset like locks.
+        // A word that one thread alone writes keeps no thread out: crossbeam's epochs only look like locks.
         Meaning::Unknown => !word.is_owned && behaves_as_lock(word),
     }
 }

@@ -73,7 +73,7 @@ impl<'a> Place<'a> {
         Some(Self::Member(member, type_name))
     }
 
-    /// In Rust.
+    /// The repair as Rust code.
     fn isolated(&self) -> String {
         match self {
             Self::Member(name, of) => {
@@ -87,7 +87,7 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// In C and C++.
+    /// The repair as C or C++ code.
     fn aligned(&self, line_bytes: u32) -> String {
         match self {
             Self::Member(name, of) => {

@@ -22,7 +22,7 @@ fn judged(port: &str) -> Option<Report> {
 /// The members in the proposed order, at the proposed places.
 fn written(proposal: &Suggestion) -> String {
     let member = |name: &String| match &**name {
-        // In front of what begins a line, and at the end.
+        // The mark of a new line: it stands before the member that begins one, and at the end.
         name if name.starts_with('(') => "LINE ".to_owned(),
         name if name.ends_with("_lock") => format!("pthread_spinlock_t {name}; "),
         "name" => "char name[48]; ".to_owned(),

@@ -1,7 +1,7 @@
 //! Allocations of Rust programs that have an allocator of their own: a `#[global_allocator]` does not call `malloc`.
 //!
-//! All of them go through four functions of Rust's, such as `__rust_alloc`. The linker is told to let other functions take
-//! their places, which pass the call on to the runtime. What the four are called differs between compilers. They must not be
+//! All of them go through four functions of Rust's, such as `__rust_alloc`. The linker replaces these by functions that pass
+//! the call on to the runtime. What the four are called differs between compilers. They must not be
 //! inlined, for which [`super::cargo`] turns link-time optimisation off. In the crate that defines the allocator, lld replaces
 //! the calls too, and GNU ld does not.
 

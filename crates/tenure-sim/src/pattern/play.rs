@@ -40,7 +40,7 @@ const ITERATIONS: f64 = 20.0;
 /// ... unless all threads together would do more accesses than this.
 const MOST_ACCESSES: f64 = 4e6;
 /// Accesses from which on a throughput may have settled, ...
-const ENOUGH: f64 = 16e3;
+const MIN_SETTLED_ACCESSES: f64 = 16e3;
 /// ... which it has where twice the time changes it by no more.
 const SETTLED: f64 = 0.01;
 /// The longest job.
@@ -80,7 +80,8 @@ impl Pattern {
         let simulation = self.timed(simulation, &roles);
         let (warm_up, whole) = (simulation.unmeasured_ns(), simulation.measured_ns());
         let efforts = self.efforts(&simulation);
-        let mut part = (ENOUGH / 4.0 / (accesses_per_ns * (warm_up + whole))).min(1.0);
+        let mut part =
+            (MIN_SETTLED_ACCESSES / 4.0 / (accesses_per_ns * (warm_up + whole))).min(1.0);
         let mut before = 0.0;
         loop {
             let timed = simulation.clone().warm_up_ns(warm_up * part).duration_ns(whole * part);
@@ -92,14 +93,15 @@ impl Pattern {
             let has_begun = of_roles.all(|(role, effort)| {
                 role.iterations >= role.threads as u64 || effort.ns > warm_up + whole
             });
-            let is_settled = accesses >= ENOUGH && (mops - before).abs() <= SETTLED * mops;
+            let is_settled =
+                accesses >= MIN_SETTLED_ACCESSES && (mops - before).abs() <= SETTLED * mops;
             let most = if has_begun { most_accesses as f64 } else { MOST_ACCESSES };
             if part >= 1.0 || (has_begun && is_settled) || accesses * 2.0 > most {
                 return Ok(prediction);
             }
             before = mops;
             // Where threads wait for each other, the first time was short.
-            part = (part * (ENOUGH / accesses).clamp(2.0, 16.0)).min(1.0);
+            part = (part * (MIN_SETTLED_ACCESSES / accesses).clamp(2.0, 16.0)).min(1.0);
         }
     }
 

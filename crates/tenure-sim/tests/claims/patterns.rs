@@ -151,7 +151,7 @@ fn an_iteration_that_is_longer_than_the_run_makes_it_longer() {
 
 #[test]
 fn a_throughput_that_has_settled_takes_few_accesses() {
-    const MOST: u64 = 200_000;
+    const MAX_ACCESSES: u64 = 200_000;
     // On a line of its own each thread does an access every six nanoseconds; on one line they wait for each other.
     let patterns = [8, 64].map(|stride| {
         let mut pattern = counters(stride);
@@ -161,16 +161,21 @@ fn a_throughput_that_has_settled_takes_few_accesses() {
     for pattern in patterns.iter().chain([&session(Operation::Add)]) {
         for cpus in [2, 16, 112] {
             let of = || xeon().simulation(cpus).warm_up_ns(25_000.0).duration_ns(100_000.0);
-            let short = pattern.simulate_until_settled(of(), MOST).unwrap().report;
+            let short = pattern.simulate_until_settled(of(), MAX_ACCESSES).unwrap().report;
             let whole = pattern.simulate(of()).unwrap().report;
-            assert!(short.simulated <= MOST, "{}: {} on {cpus}", pattern.name, short.simulated);
+            assert!(
+                short.simulated <= MAX_ACCESSES,
+                "{}: {} on {cpus}",
+                pattern.name,
+                short.simulated
+            );
             let off = short.mops() / whole.mops() - 1.0;
             assert!(off.abs() < 0.02, "{}: {off} on {cpus}", pattern.name);
         }
     }
     let settled = xeon().simulation(112).duration_ns(1e6);
-    let short = patterns[1].simulate_until_settled(settled, MOST).unwrap().report;
-    assert!(short.ns < 0.1e6 && short.simulated <= MOST, "{} ns", short.ns);
+    let short = patterns[1].simulate_until_settled(settled, MAX_ACCESSES).unwrap().report;
+    assert!(short.ns < 0.1e6 && short.simulated <= MAX_ACCESSES, "{} ns", short.ns);
 }
 
 #[test]

@@ -285,7 +285,7 @@ pub(super) fn segment(register: Register) -> Option<u64> {
 /// A whole register, or a part of it.
 pub(super) fn now(register: Register, registers: &Registers) -> Option<u64> {
     /// In the order of perf's masks.
-    const FIRST: [Register; 8] = [
+    const IN_PERFS_ORDER: [Register; 8] = [
         Register::RAX,
         Register::RBX,
         Register::RCX,
@@ -296,7 +296,7 @@ pub(super) fn now(register: Register, registers: &Registers) -> Option<u64> {
         Register::RSP,
     ];
     let full = register.full_register();
-    let at = match FIRST.iter().position(|it| *it == full) {
+    let at = match IN_PERFS_ORDER.iter().position(|it| *it == full) {
         Some(at) => at,
         None if (Register::R8..=Register::R15).contains(&full) => {
             Registers::R8 + (full as usize - Register::R8 as usize)
