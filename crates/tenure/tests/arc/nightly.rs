@@ -1,4 +1,4 @@
-//! With `--cfg tenure_nightly` the library's `Arc` is std's, letter for letter: see `ci/nightly.sh`.
+//! With `--cfg tenure_nightly` the library's `Arc` is std's, letter for letter: see `ci/unstable.sh`.
 #![forbid(unsafe_code)]
 
 use std::any::Any;

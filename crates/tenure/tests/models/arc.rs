@@ -10,7 +10,7 @@
 
 use super::handles::{Allocation, ArcCounts, Inner, Strong, Weak};
 use super::memory::{InOrder, Loom};
-use super::stage::{ALL, Heap, JoinHandle, Value, join_all, passes, spawn};
+use super::stage::{ALL, Heap, JoinHandle, Value, join_all, passes, slow, spawn};
 use tenure::arc::Counts;
 
 /// After Weaks that came and went: the first published the strong count, the second found it published.
@@ -343,7 +343,7 @@ tests! {
         passes(ALL, || unique_under_upgrade::<Counts<Loom>>(2));
     get_mut_is_alone_although_a_drop_that_it_overtook_has_not_ended =>
         passes(ALL, unique_by_an_upgrade::<Counts<Loom>>);
-    of_two_get_muts_none_is_given_what_the_other_shares => passes(Some(4), two_unique::<Counts<Loom>>);
+    of_two_get_muts_none_is_given_what_the_other_shares => passes(slow(Some(4)), two_unique::<Counts<Loom>>);
     the_only_owner_left_gets_the_value =>
         passes(ALL, || unique_in_the_end::<Counts<Loom>>(0)),
         passes(Some(4), || unique_in_the_end::<Counts<Loom>>(2));

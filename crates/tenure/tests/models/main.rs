@@ -3,8 +3,8 @@
 //! are listed there.
 //!
 //! A model over two or three threads is explored exhaustively where that takes about a second, otherwise with as many
-//! preemptions as a few seconds pay for. Published bugs of this kind show at one to three. `cargo test --test models --
-//! --nocapture` prints executions, bound and time of each.
+//! preemptions as a second or two pays for. Published bugs of this kind show at one to three. With `TENURE_MODELS=all` the
+//! slowest models have one more. `cargo test --test models -- --nocapture` prints executions, bound and time of each.
 
 // loom switches threads in assembly, which Miri does not run, and does not compile for 32 bits.
 #![cfg(all(feature = "alloc", target_pointer_width = "64", not(miri)))]

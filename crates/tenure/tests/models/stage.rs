@@ -180,6 +180,15 @@ pub(crate) type Preemptions = Option<usize>;
 
 pub(crate) const ALL: Preemptions = None;
 
+/// The bound of a model whose executions take seconds. Plain `cargo test` explores it with one preemption fewer, or with
+/// four where the bound is [`ALL`]. `TENURE_MODELS=all`, as in ci/nightly, explores it up to its bound.
+pub(crate) fn slow(bound: Preemptions) -> Preemptions {
+    if std::env::var("TENURE_MODELS").is_ok_and(|value| value == "all") {
+        return bound;
+    }
+    Some(bound.map_or(4, |preemptions| preemptions - 1))
+}
+
 /// Explores `model`: nothing may go wrong in any execution. Prints how many there were.
 pub(crate) fn passes(preemptions: Preemptions, model: impl Fn() + Send + Sync + 'static) {
     let began = Instant::now();

@@ -3,7 +3,7 @@
 use super::super::clocks::judge;
 use super::super::memory::{InOrder, Loom, clear_number, set_number};
 use super::super::quarantine;
-use super::super::stage::{Heap, passes, spawn};
+use super::super::stage::{Heap, passes, slow, spawn};
 use std::cell::RefCell;
 use std::rc::Rc;
 use tenure::cells::{Table, ThreadSum};
@@ -147,14 +147,14 @@ tests! {
         passes(Some(2), added_by_two::<Shipping>),
         passes(Some(2), added_by_two::<Shipping<InOrder>>);
     two_threads_take =>
-        passes(Some(2), taken_by_two::<Shipping>),
-        passes(Some(2), taken_by_two::<Shipping<InOrder>>);
+        passes(slow(Some(2)), taken_by_two::<Shipping>),
+        passes(slow(Some(2)), taken_by_two::<Shipping<InOrder>>);
     two_threads_take_and_the_shared_word_is_as_it_was =>
-        passes(Some(2), taken_when_it_is_as_it_was::<Shipping>),
-        passes(Some(2), taken_when_it_is_as_it_was::<Shipping<InOrder>>);
+        passes(slow(Some(2)), taken_when_it_is_as_it_was::<Shipping>),
+        passes(slow(Some(2)), taken_when_it_is_as_it_was::<Shipping<InOrder>>);
     one_takes_and_one_reads =>
-        passes(Some(2), summed_under_a_take::<Shipping>),
-        passes(Some(2), summed_under_a_take::<Shipping<InOrder>>);
+        passes(slow(Some(2)), summed_under_a_take::<Shipping>),
+        passes(slow(Some(2)), summed_under_a_take::<Shipping<InOrder>>);
     a_sum_begins_at_0_in_the_place_of_another =>
         passes(Some(2), added_in_the_place_of_another::<Loom>),
         passes(Some(2), added_in_the_place_of_another::<InOrder>);

@@ -7,7 +7,7 @@
 use super::super::clocks::counts_are_held;
 use super::super::memory::{InOrder, PointersInOrder, clear_number, set_number, unfenced};
 use super::super::quarantine;
-use super::super::stage::{ALL, Heap, JoinHandle, passes, spawn};
+use super::super::stage::{ALL, Heap, JoinHandle, passes, slow, spawn};
 use super::{Fate, Object, begin, ends_in_every_way, worker};
 use tenure::lazy::{Cached, CachedGuard, On, Reader, Revoking, Shootdown};
 use tenure::memory::{Atomic, Memory, Ordering};
@@ -455,20 +455,20 @@ on_both_machines! {
     a_guard_held_across_a_store: ALL, ALL;
     a_guard_dropped_under_a_store: ALL, ALL;
     a_guard_held_across_a_store_of_its_own_under_a_read: Some(3), Some(3);
-    a_reader_comes_under_a_store: Some(3), Some(3);
-    a_reader_goes_under_a_store: ALL, Some(3);
+    a_reader_comes_under_a_store: slow(Some(3)), slow(Some(3));
+    a_reader_goes_under_a_store: slow(ALL), Some(3);
     a_reader_takes_the_place_of_another_under_a_store: Some(1), Some(2);
     two_readers_under_a_store: Some(2), Some(2);
     a_read_under_two_stores_of_one_thread: Some(3), Some(3);
     a_read_of_what_was_read_before_under_two_stores_of_one_thread: Some(3), Some(3);
-    a_read_under_two_stores_of_two_threads: Some(2), Some(2);
-    a_reader_that_stores_under_a_store: Some(2), Some(2);
+    a_read_under_two_stores_of_two_threads: slow(Some(2)), Some(2);
+    a_reader_that_stores_under_a_store: slow(Some(2)), Some(2);
     a_replaced_value_kept_under_a_store: Some(3), Some(3);
-    an_update_under_a_store: Some(2), Some(2);
+    an_update_under_a_store: slow(Some(2)), Some(2);
     a_handle_under_a_store: Some(3), Some(3);
     a_guard_upgraded_under_a_store: Some(3), Some(3);
-    a_read_in_a_read_of_one_thread_under_a_store: Some(2), Some(2);
-    a_read_of_a_thread_without_a_number_under_a_store: Some(3), Some(3);
-    a_guard_that_outlives_its_threads_number_under_the_next_owner: Some(2), Some(2);
+    a_read_in_a_read_of_one_thread_under_a_store: slow(Some(2)), Some(2);
+    a_read_of_a_thread_without_a_number_under_a_store: slow(Some(3)), Some(3);
+    a_guard_that_outlives_its_threads_number_under_the_next_owner: slow(Some(2)), Some(2);
     the_last_handle_dropped_under_a_reader: ALL, Some(3);
 }

@@ -2,7 +2,7 @@
 //! returned, all that they dropped is gone.
 
 use super::super::memory::{InOrder, Loom, PointersInOrder};
-use super::super::stage::{ALL, JoinHandle, passes, spawn};
+use super::super::stage::{ALL, JoinHandle, passes, slow, spawn};
 use super::{Fate, Object, assert_ended, domain, ends_in_every_way, object, worker};
 use std::iter;
 use tenure::lazy::{Context, Domain, LocalHandle, On, Scheme, Shootdown, Verified};
@@ -186,11 +186,11 @@ shootdowns! {
     two_die_on_two_threads: Loom(Some(4)), Some(4), Some(3);
     two_that_two_workers_keep_die_on_two_threads: Loom(Some(4)), Some(4), Some(3);
     two_die_on_two_threads_under_a_worker: Loom(Some(2)), Some(2), Some(1);
-    two_die_together_under_a_worker: Loom(ALL), Some(3), Some(3);
+    two_die_together_under_a_worker: Loom(slow(ALL)), Some(3), Some(3);
     a_worker_moves_from_one_to_the_other_while_they_die_together: PointersInOrder(Some(3)), Some(3), Some(3);
     one_dies_on_a_thread_without_a_number: Loom(Some(3)), Some(3), Some(3);
     both_die_on_threads_without_a_number: Loom(Some(2)), Some(2), Some(2);
-    three_die_on_three_threads: Loom(Some(2)), Some(2), Some(2);
+    three_die_on_three_threads: Loom(slow(Some(2))), Some(2), slow(Some(2));
     one_dies_beside_a_combiner_after_the_list_was_emptied: Loom(ALL), ALL, ALL;
     an_object_whose_end_ends_another_under_a_worker: Loom(Some(3)), Some(3), Some(3);
 }

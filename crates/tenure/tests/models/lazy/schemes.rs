@@ -2,7 +2,7 @@
 //! local handle that moves on, is cleared, or goes: one of them destroys it, after all others.
 
 use super::super::memory::{InOrder, Loom};
-use super::super::stage::{ALL, passes};
+use super::super::stage::{ALL, passes, slow};
 use super::{Fate, Object, domain, object, worker};
 use tenure::lazy::{Context, Counted, Domain, Guard, LocalHandle, Mask, On, Scheme};
 
@@ -166,7 +166,7 @@ counting! {
     used_lazily_and_cleared_under_the_last_drop: ALL, ALL;
     moved_on_under_the_last_drop: ALL, ALL;
     cleared_by_two_workers_under_the_last_drop: ALL, ALL;
-    entered_by_one_worker_while_another_is_cleared: ALL, ALL;
-    entered_and_left_by_two_workers: Some(4), Some(4);
+    entered_by_one_worker_while_another_is_cleared: slow(ALL), slow(ALL);
+    entered_and_left_by_two_workers: slow(Some(4)), Some(4);
     upgraded_by_a_worker_that_is_cleared_after_the_last_drop: ALL, ALL;
 }

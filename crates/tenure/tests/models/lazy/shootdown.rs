@@ -5,7 +5,7 @@
 
 use super::super::clocks::counts_are_held;
 use super::super::memory::{InOrder, Loom, PointersInOrder, heavy_barriers, unfenced};
-use super::super::stage::{ALL, Heap, passes, spawn};
+use super::super::stage::{ALL, Heap, passes, slow, spawn};
 use super::{Fate, Object, assert_ended, domain, ends_in_every_way, object, worker};
 use tenure::lazy::{Context, Domain, Guard, LocalHandle, On, Scheme, Shootdown, Verified};
 use tenure::memory::{Atomic, Memory, Ordering};
@@ -408,17 +408,17 @@ shootdowns! {
     left_under_the_last_drop: Loom(ALL), ALL, Some(3);
     the_last_handle_dropped_inside_its_own_guard_under_a_worker_that_keeps_it: Loom(ALL), Some(4), Some(3);
     used_lazily_under_the_last_drop: Loom(ALL), Some(4), Some(3);
-    used_lazily_twice_under_the_last_drop: Loom(ALL), Some(4), Some(3);
+    used_lazily_twice_under_the_last_drop: Loom(ALL), slow(Some(4)), Some(3);
     used_lazily_by_two_workers_under_the_last_drop: Loom(Some(2)), Some(2), Some(2);
     moved_on_under_the_last_drop: PointersInOrder(ALL), ALL, Some(3);
-    used_lazily_and_moved_on_under_the_last_drop: PointersInOrder(Some(3)), Some(3), Some(3);
-    moved_on_and_come_back_under_a_drop: PointersInOrder(ALL), Some(4), Some(3);
+    used_lazily_and_moved_on_under_the_last_drop: PointersInOrder(slow(Some(3))), slow(Some(3)), slow(Some(3));
+    moved_on_and_come_back_under_a_drop: PointersInOrder(ALL), slow(Some(4)), Some(3);
     a_forgotten_guard_ends_with_the_next_use: PointersInOrder(ALL), Some(4), Some(3);
     cleared_under_the_last_drop: Loom(ALL), ALL, Some(3);
     used_lazily_and_cleared_under_the_last_drop: Loom(ALL), Some(4), Some(3);
     used_lazily_and_given_back_under_the_last_drop: Loom(Some(3)), Some(3), Some(3);
-    given_back_and_taken_again_under_the_last_drop: PointersInOrder(ALL), Some(4), Some(3);
-    given_back_and_taken_by_another_thread_under_the_last_drop: PointersInOrder(Some(2)), Some(2), Some(1);
+    given_back_and_taken_again_under_the_last_drop: PointersInOrder(ALL), slow(Some(4)), slow(Some(3));
+    given_back_and_taken_by_another_thread_under_the_last_drop: PointersInOrder(slow(Some(2))), Some(2), Some(1);
     given_back_and_taken_by_another_thread_for_the_same_object: PointersInOrder(Some(3)), Some(3), Some(3);
     upgraded_under_the_last_drop: Loom(ALL), ALL, Some(3);
     upgraded_lazily_under_the_last_drop: Loom(ALL), Some(4), Some(3);

@@ -16,15 +16,17 @@
 macro_rules! on_both_machines {
     ($($model:ident: $late:expr, $in_order:expr;)*) => {
         mod late {
+            use super::*;
             $(#[test]
             fn $model() {
-                crate::stage::passes($late, super::$model::<false>);
+                passes($late, super::$model::<false>);
             })*
         }
         mod in_order {
+            use super::*;
             $(#[test]
             fn $model() {
-                crate::stage::passes($in_order, super::$model::<true>);
+                passes($in_order, super::$model::<true>);
             })*
         }
     };

@@ -11,7 +11,7 @@ mod turn;
 
 use super::memory::{Loom, end_at_failure, set_number, unfenced};
 use super::quarantine;
-use super::stage::{ALL, Preemptions, Value, join_all, passes, spawn};
+use super::stage::{ALL, Value, join_all, passes, slow, spawn};
 use std::cell::Cell;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::RangeInclusive;
@@ -298,31 +298,29 @@ macro_rules! models {
         mod $module {
             use super::*;
 
-            const TWO: Preemptions = $two;
-            const THREE: Preemptions = $three;
             type C = $count;
 
             tests! {
                 an_object_is_created_once_for_acquires_that_meet =>
-                    passes(TWO, || meet::<C>(Some(acquire), [acquire as Act<C>], 1..=2));
+                    passes($two, || meet::<C>(Some(acquire), [acquire as Act<C>], 1..=2));
                 three_acquires_that_meet_have_one_object_at_a_time =>
-                    passes(THREE, || meet::<C>(Some(acquire), [acquire as Act<C>; 2], 1..=3));
+                    passes($three, || meet::<C>(Some(acquire), [acquire as Act<C>; 2], 1..=3));
                 an_acquire_under_the_last_drop_has_that_object_or_the_next =>
-                    passes(TWO, || meet::<C>(None, [acquire as Act<C>], 1..=2));
+                    passes($two, || meet::<C>(None, [acquire as Act<C>], 1..=2));
                 what_is_held_is_found_under_the_end_of_the_one_before =>
-                    passes(TWO, || meet::<C>(None, [acquire_twice as Act<C>], 1..=2));
+                    passes($two, || meet::<C>(None, [acquire_twice as Act<C>], 1..=2));
                 two_acquires_under_the_last_drop_have_that_object_or_the_next =>
-                    passes(THREE, || meet::<C>(None, [acquire as Act<C>; 2], 1..=3));
+                    passes($three, || meet::<C>(None, [acquire as Act<C>; 2], 1..=3));
                 a_lookup_under_the_last_drop_finds_a_live_object_or_none =>
                     passes(ALL, || meet::<C>(None, [get as Act<C>], 1..=1));
                 two_lookups_under_the_last_drop_find_a_live_object_or_none =>
                     passes(Some(2), || meet::<C>(None, [get as Act<C>; 2], 1..=1));
                 a_lookup_under_a_create_finds_the_whole_object_or_none =>
-                    passes(TWO, || meet::<C>(Some(acquire), [get as Act<C>], 1..=1));
+                    passes($two, || meet::<C>(Some(acquire), [get as Act<C>], 1..=1));
                 a_create_that_fails_leaves_it_to_the_other =>
-                    passes(TWO, || meet::<C>(Some(acquire_and_fail), [acquire as Act<C>], 1..=1));
+                    passes($two, || meet::<C>(Some(acquire_and_fail), [acquire as Act<C>], 1..=1));
                 no_object_is_destroyed_before_it_counts_as_created =>
-                    passes(TWO, || meet::<C>(Some(count_objects), [acquire_unfenced as Act<C>], 1..=1));
+                    passes($two, || meet::<C>(Some(count_objects), [acquire_unfenced as Act<C>], 1..=1));
                 the_last_reference_ends_a_registry_without_handles =>
                     passes(ALL, drops_without_a_handle::<C>);
             }
@@ -331,7 +329,7 @@ macro_rules! models {
 }
 
 models! {
-    ticket_ref: TicketRef<Loom>, Some(3), Some(1);
+    ticket_ref: TicketRef<Loom>, slow(Some(3)), Some(1);
     rcuref: RcuRef<Loom>, Some(2), Some(1);
     inc_not_zero: IncNotZero<Loom>, Some(2), Some(1);
 }
@@ -339,5 +337,5 @@ models! {
 // For one count: three threads and two preemptions make some 35,000 executions.
 tests! {
     an_acquire_and_a_lookup_under_the_last_drop_have_that_object_or_the_next =>
-        passes(Some(2), || meet::<TicketRef<Loom>>(None, [acquire as Act<_>, get], 1..=2));
+        passes(slow(Some(2)), || meet::<TicketRef<Loom>>(None, [acquire as Act<_>, get], 1..=2));
 }
