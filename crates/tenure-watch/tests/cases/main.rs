@@ -248,7 +248,7 @@ fn found(build: &Build, case: &Case, long: Long) -> Result<Found, String> {
 /// What is reported where a fault is not found. On a busy machine both threads may have had one CPU all the time, and met
 /// nowhere: so there are some tries.
 fn missed(build: &Build, case: &Case) -> Option<String> {
-    const TRIES: usize = 3;
+    const TRIES: usize = 12;
     (0..TRIES).try_fold(String::new(), |_, _| found(build, case, Long::Looks(40)).err())
 }
 
