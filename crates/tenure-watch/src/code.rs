@@ -8,6 +8,7 @@ use crate::callers::Callers;
 use crate::sys::Sample;
 use crate::sys::perf::WATCHED_BYTES;
 use crate::sys::process::Process;
+use crate::walk::Walk;
 
 /// What an instruction did to memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,6 +29,8 @@ pub(crate) struct Lost;
 pub(crate) struct Code {
     /// By the address at which a thread has stopped.
     known: FxHashMap<(Stop, u64), Option<Instruction>>,
+    /// By the address behind the instruction.
+    walks: FxHashMap<u64, Walk>,
     callers: Callers,
 }
 
@@ -35,6 +38,7 @@ impl Code {
     /// Forgets everything: the program has other code now.
     pub(crate) fn clear(&mut self) {
         self.known.clear();
+        self.walks.clear();
         self.callers = Callers::default();
     }
 
@@ -63,8 +67,22 @@ impl Code {
             let is_readable = process.read(sample.ip.wrapping_sub(1), &mut [0]).is_ok();
             return if is_readable { Ok(None) } else { Err(Lost) };
         };
-        let address = address(&instruction, sample).ok_or(Lost)?;
+        let address = address(&instruction, sample)
+            .or_else(|| self.walked(&instruction, sample, process))
+            .ok_or(Lost)?;
         Ok(Some(self.found(touch(&instruction, address), sample, process)))
+    }
+
+    /// Where an instruction loaded from that walks along a list.
+    fn walked(
+        &mut self,
+        instruction: &Instruction,
+        sample: &Sample,
+        process: &Process,
+    ) -> Option<u64> {
+        let step = instruction.step(sample.registers.as_ref()?)?;
+        let walk = self.walks.entry(instruction.end()).or_default();
+        walk.address(step, &|address| process.word(address))
     }
 
     /// What the instruction of a hit did to the word that it hit.

@@ -38,6 +38,7 @@ mod report;
 mod session;
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod sys;
+mod walk;
 
 use std::ffi::OsString;
 use std::time::Duration;

@@ -43,5 +43,13 @@ pub(crate) enum Stop {
     Breakpoint,
 }
 
+/// What a turn of a walk along a list loaded, over the address of the node that it loaded it from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Step {
+    pub(crate) loaded: u64,
+    /// Bytes from the node to where it was.
+    pub(crate) offset: u64,
+}
+
 /// Reads bytes of code. Whether all of them could be read.
 pub(crate) type Read<'a> = &'a dyn Fn(u64, &mut [u8]) -> bool;

@@ -37,6 +37,19 @@ static void *look_up(void *result) {
     return NULL;
 }
 
+/* Walks along a ring, with a load that overwrites the node it loads from. */
+static struct Node {
+    uint64_t seen;
+    struct Node *volatile next;
+} __attribute__((aligned(LINE))) ring[8];
+
+static void *walk(void *unused) {
+    struct Node *node = ring;
+    for (;;)
+        node = node->next;
+    return unused;
+}
+
 /* A line for each thread. */
 static void *add(void *word) {
     for (;;)
@@ -72,7 +85,11 @@ int main(int count, char **words) {
         run(open_and_close);
     else if (!strcmp(name, "table"))
         run(look_up);
-    else if (!strcmp(name, "apart"))
+    else if (!strcmp(name, "ring")) {
+        for (int i = 0; i < 8; i++)
+            ring[i].next = &ring[(i + 1) % 8];
+        run(walk);
+    } else if (!strcmp(name, "apart"))
         run(add);
     else if (!strcmp(name, "processes"))
         processes();

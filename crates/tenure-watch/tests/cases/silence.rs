@@ -71,6 +71,19 @@ fn a_look_is_not_taken_for_evidence_before_there_is_one() {
     assert!(watched.counts.looks < 3 && text.contains("Too little seen to say"), "{text}");
 }
 
+#[test]
+fn a_walk_along_a_list_has_addresses() {
+    if !can_watch() {
+        return;
+    }
+    let (watched, _) = watched("ring", &|it| it.counts.samples >= 300);
+    let (counts, lines) = (&watched.counts, &watched.recording.processes[0].lines);
+    // All of them had none. The first ones still have, before there is something to search from.
+    assert!(counts.unaddressed * 5 <= counts.samples, "{counts:?}");
+    assert!(counts.attributed * 2 >= counts.samples, "{counts:?}");
+    assert_eq!(lines.iter().filter(|line| !line.entries.is_empty()).count(), 8, "{lines:?}");
+}
+
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn a_load_that_overwrites_its_index_has_an_address() {

@@ -9,7 +9,7 @@ use yaxpeax_arm::armv8::a64::{Opcode, Operand};
 
 use super::memory::{Memory, changed, decoded};
 use super::{Registers, exclusive};
-use crate::arch::{Read, Stop};
+use crate::arch::{Read, Step, Stop};
 
 /// Bytes.
 const LENGTH: u64 = 4;
@@ -28,6 +28,8 @@ pub(crate) struct Instruction {
     memory: Memory,
     /// Whether it is done, and has changed registers.
     is_done: bool,
+    /// Whether it loads the address of its next turn, and its register has that where a thread stops.
+    is_step: bool,
     pub(crate) access: Access,
     /// Bytes.
     pub(crate) size: u8,
@@ -56,7 +58,8 @@ impl Instruction {
         let alone = || Some((at, Memory::of(&decoded(word(at)?)?)?));
         let (at, memory) = exclusive::around(at, word).or_else(alone)?;
         let Memory { access, size, .. } = memory;
-        Some(Self { at, memory, is_done, access, size })
+        let is_step = is_done && memory.own_base().is_some_and(|(base, _)| walks(at, base, word));
+        Some(Self { at, memory, is_done, is_step, access, size })
     }
 
     /// The last access of a loop's turn, if the loop begins here, and the instructions behind that retire with it.
@@ -86,6 +89,12 @@ impl Instruction {
         self.at + LENGTH
     }
 
+    /// What it loaded, if it walks along a list.
+    pub(crate) fn step(&self, registers: &Registers) -> Option<Step> {
+        let (base, offset) = self.memory.own_base().filter(|_| self.is_step)?;
+        Some(Step { loaded: *registers.0.get(usize::from(base))?, offset })
+    }
+
     /// Where it accesses memory, by the registers of the thread that has stopped; `None` if they do not tell that any more.
     /// Ignores the stack, which only x86-64 needs: to recover a base that the access overwrote.
     pub(crate) fn address(
@@ -95,6 +104,39 @@ impl Instruction {
     ) -> Option<u64> {
         self.memory.address(self.at, self.is_done, registers)
     }
+}
+
+/// Whether a loop leads from a load to itself, and nothing else in it changes its register.
+fn walks(load: u64, register: u16, word: &dyn Fn(u64) -> Option<u32>) -> bool {
+    // Functions keep x19 to x28.
+    let is_kept = (19..=28).contains(&register);
+    let keeps = |at: u64| {
+        word(at).and_then(decoded).is_some_and(|one| {
+            let goes_on = !exclusive::leaves(one.opcode) || is_kept && is_call(one.opcode);
+            goes_on && changed(&one) & 1 << register == 0
+        })
+    };
+    let back = |at: u64| {
+        let one = word(at).and_then(decoded).filter(|one| exclusive::branches(one.opcode))?;
+        one.operands.iter().find_map(|it| match it {
+            Operand::PCOffset(offset) => Some(at.wrapping_add_signed(*offset)),
+            _ => None,
+        })
+    };
+    let near = load.saturating_sub(TURN * LENGTH)..=load;
+    for at in (1..=TURN).map(|step| load + step * LENGTH) {
+        if let Some(start) = back(at).filter(|start| near.contains(start)) {
+            return (start..load).step_by(LENGTH as usize).all(keeps);
+        }
+        if !keeps(at) {
+            return false;
+        }
+    }
+    false
+}
+
+fn is_call(opcode: Opcode) -> bool {
+    matches!(opcode, Opcode::BL | Opcode::BLR)
 }
 
 /// Which of the accesses before it a barrier waits for; `None` of other instructions.
@@ -358,5 +400,42 @@ mod tests {
             assert_eq!(met(Stop::Clock, &code, 1), Some(expected), "{about}");
             assert_eq!(met(Stop::Breakpoint, &code, 0), Some(expected), "{about}");
         }
+    }
+
+    #[test]
+    fn a_load_that_feeds_its_next_turn_is_a_step_along_a_list() {
+        // `ldr x0, [x0, #8]` and the same of x19, between what comes before and behind it in a loop.
+        const LOAD: u32 = 0xf940_0400;
+        const LOAD_19: u32 = 0xf940_0673;
+        const CALL: u32 = 0x9400_0000;
+        const MOVE_TO_0: u32 = 0xaa01_03e0;
+        let step = |before: &[u32], load: u32, behind: &[u32], goes_back: bool| {
+            let mut code = [before, &[load], behind].concat();
+            let back = u32::try_from(code.len()).unwrap().wrapping_neg() & 0x03ff_ffff;
+            code.push(if goes_back { 0x1400_0000 | back } else { NOP });
+            let read = |at: u64, into: &mut [u8]| {
+                let index = usize::try_from(at.wrapping_sub(START) / LENGTH).unwrap_or(usize::MAX);
+                let Some(word) = code.get(index) else { return false };
+                into.copy_from_slice(&word.to_le_bytes());
+                true
+            };
+            let mut registers = Registers::default();
+            (registers.0[0], registers.0[19]) = (0x1000, 0x1_9000);
+            let next = START + (before.len() as u64 + 1) * LENGTH;
+            Instruction::met(Stop::Clock, next, &read)?.step(&registers)
+        };
+        let found = Some(Step { loaded: 0x1000, offset: 8 });
+        assert_eq!(step(&[], LOAD, &[], true), found);
+        assert_eq!(step(&[NOP], LOAD, &[NOP, NOP], true), found);
+        assert_eq!(step(&[], LOAD, &[], false), None, "no branch");
+        assert_eq!(step(&[MOVE_TO_0], LOAD, &[], true), None, "another address before it");
+        assert_eq!(step(&[], LOAD, &[MOVE_TO_0], true), None, "another address behind it");
+        assert_eq!(step(&[], LOAD, &[RET], true), None, "it returns");
+        assert_eq!(step(&[], LOAD, &[CALL], true), None, "a function may change x0");
+        let kept = Some(Step { loaded: 0x1_9000, offset: 8 });
+        assert_eq!(step(&[], LOAD_19, &[CALL], true), kept, "a function keeps x19");
+        // `ldr x1, [x0, #8]`; `ldr w0, [x0, #8]`.
+        assert_eq!(step(&[], 0xf940_0401, &[], true), None);
+        assert_eq!(step(&[], 0xb940_0800, &[], true), None);
     }
 }

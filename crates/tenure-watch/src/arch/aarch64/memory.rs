@@ -58,6 +58,13 @@ impl Memory {
         }
     }
 
+    /// The register that it loads and whose value it overwrites with that, and what it adds to it.
+    pub(super) fn own_base(&self) -> Option<(u16, u64)> {
+        let Operand::RegPreIndex(base, offset, false) = self.place else { return None };
+        let is_own = self.access == Access::Read && self.size == 8 && self.overwritten == 1 << base;
+        is_own.then(|| (base, i64::from(offset).cast_unsigned()))
+    }
+
     /// Where it is for an instruction at an address, by the registers before it, or behind it if it is done; `None` if
     /// those do not tell any more.
     pub(super) fn address(&self, at: u64, is_done: bool, registers: &Registers) -> Option<u64> {

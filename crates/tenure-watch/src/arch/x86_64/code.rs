@@ -16,7 +16,7 @@ use tenure_contend::record::Access;
 use super::Registers;
 use super::decode::{PAGE, before};
 use super::trace::{Stopped, Trace, now, overwrites, segment};
-use crate::arch::{Read, Stop};
+use crate::arch::{Read, Step, Stop};
 
 /// Bytes of a loop that are looked through.
 const TURN: usize = 128;
@@ -30,6 +30,8 @@ pub(crate) struct Instruction {
     decoded: Decoded,
     /// Where registers that its address is made of have other values by now: what was executed with it.
     trace: Option<Rc<Trace>>,
+    /// Whether it loads the address of its next turn, and its register has that where a thread stops.
+    is_step: bool,
     pub(crate) access: Access,
     /// Bytes.
     pub(crate) size: u8,
@@ -54,7 +56,8 @@ impl Instruction {
         let parts = [decoded.memory_base(), decoded.memory_index()];
         let is_gone = parts.iter().any(|part| overwrites(&decoded, *part));
         let trace = is_gone.then(|| Rc::new(Trace::to(decoded, read)));
-        Some(Self { decoded, trace, access, size })
+        let is_step = is_gone && loads_own_base(&decoded) && walks(&decoded, read);
+        Some(Self { decoded, trace, is_step, access, size })
     }
 
     /// The address behind it.
@@ -101,7 +104,18 @@ impl Instruction {
         let first = turn.len().saturating_sub(AT_ONCE - 1);
         let at = first + turn[first..].iter().rposition(|one| access(one).is_some())?;
         let (decoded, (access, size)) = (turn[at], access(&turn[at])?);
-        Some(Self { decoded, trace: Some(Rc::new(Trace::of(turn, at))), access, size })
+        let keeps =
+            |(place, one): (usize, &Decoded)| place == at || keeps(one, decoded.op0_register());
+        let is_step = loads_own_base(&decoded) && turn.iter().enumerate().all(keeps);
+        let trace = Some(Rc::new(Trace::of(turn, at)));
+        Some(Self { decoded, trace, is_step, access, size })
+    }
+
+    /// What it loaded, if it walks along a list.
+    pub(crate) fn step(&self, registers: &Registers) -> Option<Step> {
+        let loaded = now(self.decoded.op0_register(), registers)?;
+        let offset = self.decoded.memory_displacement64();
+        self.is_step.then_some(Step { loaded, offset })
     }
 }
 
@@ -111,6 +125,52 @@ fn from<'b>(ip: u64, bytes: &'b mut [u8; TURN], read: Read<'_>) -> Option<Decode
     let inside = usize::try_from(PAGE - ip % PAGE).ok()?.min(TURN);
     let bytes = &mut bytes[..inside];
     read(ip, bytes).then(|| Decoder::with_ip(64, bytes, ip, DecoderOptions::NONE))
+}
+
+/// Whether an instruction is `mov rax, [rax+8]`.
+fn loads_own_base(instruction: &Decoded) -> bool {
+    instruction.mnemonic() == Mnemonic::Mov
+        && instruction.op0_kind() == OpKind::Register
+        && instruction.op0_register() == instruction.memory_base()
+        && instruction.op0_register().size() == 8
+        && instruction.memory_index() == Register::None
+}
+
+/// Whether a loop leads from such a load to itself, and nothing else in it changes its register.
+fn walks(load: &Decoded, read: Read<'_>) -> bool {
+    let register = load.op0_register();
+    let mut bytes = [0; TURN];
+    let Some(mut decoder) = from(load.next_ip(), &mut bytes, read) else { return false };
+    let start = loop {
+        let one = decoder.decode();
+        let target = one.near_branch_target();
+        let is_branch = matches!(
+            one.flow_control(),
+            FlowControl::ConditionalBranch | FlowControl::UnconditionalBranch
+        );
+        if is_branch && (load.ip().saturating_sub(TURN as u64)..=load.ip()).contains(&target) {
+            break target;
+        }
+        if !keeps(&one, register) {
+            return false;
+        }
+    };
+    let mut bytes = [0; TURN];
+    let Some(decoder) = from(start, &mut bytes, read) else { return false };
+    let mut before = decoder.into_iter().take_while(|one| one.ip() < load.ip());
+    before.all(|one| keeps(&one, register))
+}
+
+/// Whether a thread goes on behind an instruction, with the same value in a register. Functions keep some.
+fn keeps(instruction: &Decoded, register: Register) -> bool {
+    const KEPT_BY_FUNCTIONS: [Register; 6] =
+        [Register::RBX, Register::RBP, Register::R12, Register::R13, Register::R14, Register::R15];
+    let goes_on = match instruction.flow_control() {
+        FlowControl::Next | FlowControl::ConditionalBranch => !instruction.is_invalid(),
+        FlowControl::Call | FlowControl::IndirectCall => KEPT_BY_FUNCTIONS.contains(&register),
+        _ => false,
+    };
+    goes_on && !overwrites(instruction, register)
 }
 
 /// Whether an instruction does nothing but wait for stores. Compilers also write `lock add [rsp-64], 0` for that.
@@ -380,6 +440,48 @@ mod tests {
         assert_eq!(recovered(&branch), None);
         // `mov rax, [rax]` twice: a walk along a list.
         assert_eq!(recovered(&[0x48, 0x8b, 0x00].repeat(2)), None);
+    }
+
+    #[test]
+    fn a_load_that_feeds_its_next_turn_is_a_step_along_a_list() {
+        // `mov rbx, [rbx+8]`, after what comes before it, and before what comes behind it and a branch back.
+        let step = |before: &[u8], behind: &[u8], branch: u8| {
+            let mut code = [&[0x90], before, &[0x48, 0x8b, 0x5b, 0x08], behind].concat();
+            let end = START + (1 + before.len() + 4) as u64;
+            let back = -1 - i8::try_from(code.len()).unwrap();
+            code.extend([branch, back.cast_unsigned()]);
+            instruction(&code, end).unwrap().step(&registers())
+        };
+        let found = Some(Step { loaded: 0x2000, offset: 8 });
+        let test = [0x48, 0x85, 0xdb];
+        for (about, before, behind, branch, expected) in [
+            ("test rbx, rbx; jne", &[][..], &test[..], 0x75, found),
+            ("jmp", &[], &[], 0xeb, found),
+            ("add rdx, [rbx] in the turn", &[0x48, 0x03, 0x13], &test, 0x75, found),
+            ("je out of it", &[0x48, 0x85, 0xdb, 0x74, 0x40], &[], 0xeb, found),
+            ("call, which keeps rbx", &[0xff, 0xd0], &test, 0x75, found),
+            ("mov rbx, rax before it", &[0x48, 0x89, 0xc3], &test, 0x75, None),
+            ("mov rbx, rax behind it", &[], &[0x48, 0x89, 0xc3], 0x75, None),
+            ("ret behind it", &[], &[0xc3], 0x75, None),
+            ("no branch", &[], &test, 0x90, None),
+        ] {
+            assert_eq!(step(before, behind, branch), expected, "{about}");
+        }
+        for (about, code) in [
+            ("mov rbx, [rax+8]", [0x48, 0x8b, 0x58, 0x08]),
+            ("mov ebx, [rbx+8]", [0x90, 0x8b, 0x5b, 0x08]),
+            ("add rbx, [rbx+8]", [0x48, 0x03, 0x5b, 0x08]),
+            ("mov [rbx+8], rbx", [0x48, 0x89, 0x5b, 0x08]),
+        ] {
+            let code = [&code[..], &[0xeb, 0xfa]].concat();
+            assert_eq!(instruction(&code, START + 4).unwrap().step(&registers()), None, "{about}");
+        }
+        // A call does not keep rax.
+        let code = [0x48, 0x8b, 0x40, 0x08, 0xff, 0xd1, 0xeb, 0xf8];
+        assert_eq!(instruction(&code, START + 4).unwrap().step(&registers()), None);
+        // It stops where the loop begins: `mov rbx, [rbx+8]; test rbx, rbx; jne`.
+        let code = [0x90, 0x48, 0x8b, 0x5b, 0x08, 0x48, 0x85, 0xdb, 0x75, 0xf7];
+        assert_eq!(instruction(&code, START + 1).unwrap().step(&registers()), found);
     }
 
     #[test]
