@@ -328,6 +328,21 @@ fn a_child_waits_for_no_turn_that_was_taken_in_the_parent() {
 }
 
 #[test]
+fn a_child_has_the_room_that_a_turn_of_the_parent_waits_behind() {
+    let pool = BufferPool::builder().classes(SIZE, 2).limit(2 * SIZE as u64).build().unwrap();
+    let one = pool.acquire(SIZE).unwrap();
+    let other = pool.clone();
+    let large = Waits::queued(async move { other.acquire_async(2 * SIZE).await.map(drop) });
+    assert!(pool.acquire(SIZE).is_err(), "another acquire comes before the first in the queue");
+    let status = in_child(|| {
+        drop(pool.acquire(SIZE).expect("there is room, and no acquire waits here"));
+    });
+    expect_well(0, status);
+    drop(one);
+    assert_eq!(large.result(), Ok(()));
+}
+
+#[test]
 fn a_child_loses_one_of_the_slots_that_a_lost_thread_was_closing() {
     fn of<L: List>() {
         let list = Owner::<L>::new(0);

@@ -16,6 +16,7 @@ use std::task::{Context, Poll, Waker};
 use std::thread;
 use tenure::count::{RcuRef, TicketRef};
 use tenure::memory::{Memory, Native, Ordering};
+use tenure::registry::raw::{Creator, Machine};
 use tenure::registry::{Ref, Registry, RegistryCount};
 
 type Counter = <Native as Memory>::AtomicU32;
@@ -178,6 +179,68 @@ fn a_task_that_begins_to_create_in_the_child_is_not_lost() {
         );
     });
     expect_well(0, status);
+}
+
+#[test]
+fn an_entry_that_was_left_to_a_task_before_the_fork_is_not_lost() {
+    let objects: Registry<u32, u32> = Registry::new();
+    let context = &mut Context::from_waker(Waker::noop());
+    let mut first = Box::pin(objects.acquire_async(&1, std::future::pending()));
+    assert!(first.as_mut().poll(context).is_pending());
+    let mut second = Box::pin(objects.acquire_async(&1, async { 2 }));
+    assert!(second.as_mut().poll(context).is_pending());
+    drop(first);
+    let status = in_child(|| {
+        let object = objects.acquire(&1, || 3);
+        let Poll::Ready(theirs) = second.as_mut().poll(context) else { panic!("it waits") };
+        assert!(Ref::ptr_eq(&object, &theirs), "a key has two objects");
+    });
+    expect_well(0, status);
+}
+
+#[test]
+fn a_creator_that_has_ended_is_not_lost_and_leaves_no_number() {
+    type Its = <Native as Machine>::Creator;
+    let (ended, next) = (Its::new(), Its::new());
+    ended.begin(true);
+    next.begin(true);
+    next.end();
+    // A task, which has no thread.
+    next.begin(false);
+    let status = in_child(|| {
+        ended.end();
+        assert!(!ended.is_lost() && next.is_lost());
+    });
+    expect_well(0, status);
+}
+
+#[test]
+fn a_child_leaves_alone_what_a_lost_thread_had_retired() {
+    const RETIRED: u32 = 3;
+    let (alive, stop) = (Arc::new(Counter::new(0)), Arc::new([Barrier::new(2), Barrier::new(2)]));
+    let mut objects = Some(Registry::<Key, u32>::default());
+    let (theirs, counted, stops) = (objects.clone().unwrap(), alive.clone(), stop.clone());
+    let retiring = thread::spawn(move || {
+        for number in 0..RETIRED {
+            drop(theirs.acquire(&Key::new(number, &counted, &stops), || number));
+        }
+        drop(theirs);
+        stops.iter().for_each(|barrier| _ = barrier.wait());
+    });
+    stop[0].wait();
+    // The keys are there until nobody can be comparing them.
+    let in_parent = alive.load(Ordering::Relaxed);
+    let status = in_child(|| {
+        drop(objects.take());
+        // The other thread may have been changing its list.
+        assert_eq!(alive.load(Ordering::Relaxed), RETIRED);
+    });
+    stop[1].wait();
+    retiring.join().unwrap();
+    expect_well(0, status);
+    assert_eq!(in_parent, RETIRED);
+    drop(objects);
+    assert_eq!(alive.load(Ordering::Relaxed), 0);
 }
 
 #[test]

@@ -232,7 +232,7 @@ impl<C: Contents<L>, L: List> Pool<C, L> {
 
     /// Whether, at some moment of the call, no slot was idle and the limit allowed no other contents of `size`. For the
     /// thread with the lock, on gathered lists.
-    fn is_full(&self, size: u64) -> bool {
+    pub(super) fn is_full(&self, size: u64) -> bool {
         // There are fewer classes than a size has bits.
         let mut before = [0; usize::BITS as usize];
         for (list, before) in self.lists().zip(&mut before) {

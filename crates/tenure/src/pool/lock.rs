@@ -70,10 +70,12 @@ impl<M: Threads> Lock<M> {
         while let Err(by) =
             self.0.compare_exchange(expected, holder.word(), Ordering::Acquire, Ordering::Relaxed)
         {
-            let is_lost = by != UNLOCKED && by != UNNUMBERED && M::is_lost(by as usize - 1);
-            expected = if is_lost { by } else { UNLOCKED };
-            if !is_lost && by != UNLOCKED {
-                M::yield_now();
+            expected = UNLOCKED;
+            match by {
+                UNLOCKED => {}
+                UNNUMBERED => M::yield_now(),
+                by if M::is_lost(by as usize - 1) => expected = by,
+                _ => M::yield_now(),
             }
         }
     }

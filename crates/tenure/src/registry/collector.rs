@@ -442,6 +442,37 @@ mod tests {
     }
 
     #[test]
+    fn what_is_retired_waits_for_the_outermost_guard_of_each_reader_and_no_longer() {
+        let freed = Counter::new(0);
+        let collector = Collector::new(1);
+        let freed_now = || freed.load(Ordering::Relaxed);
+        let turn = std::sync::Barrier::new(2);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let outer = enter(&collector);
+                turn.wait();
+                turn.wait();
+                drop(enter(&collector));
+                turn.wait();
+                turn.wait();
+                drop(outer);
+                turn.wait();
+            });
+            turn.wait();
+            retire(&enter(&collector), &freed);
+            turn.wait();
+            // The reader's nested guard comes and goes.
+            turn.wait();
+            retire(&enter(&collector), &freed);
+            assert_eq!(freed_now(), 0, "freed although a thread reads");
+            turn.wait();
+            turn.wait();
+            retire(&enter(&collector), &freed);
+            assert_eq!(freed_now(), 3, "kept although no thread reads");
+        });
+    }
+
+    #[test]
     fn the_count_of_sections_wraps_around() {
         const LAST: u64 = !(SECTION - 1);
         let freed = Counter::new(0);

@@ -216,3 +216,31 @@ impl Creator for ThreadOrTask {
         }
     }
 }
+
+#[cfg(all(test, unix, not(miri)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wake_in_a_child_does_not_wait_for_a_sleeper_of_the_parent() {
+        let sleeper = Arc::new(Sleeper::new());
+        let waker = Waker::from(Arc::clone(&sleeper));
+        // As if it were about to sleep.
+        let held = sleeper.is_woken.lock().unwrap();
+        // SAFETY: the child has this thread alone, which wakes the sleeper and ends.
+        let process = unsafe { libc::fork() };
+        assert!(process >= 0, "no process to be had");
+        if process == 0 {
+            // SAFETY: sets a timer, which ends a child that waits.
+            unsafe { libc::alarm(20) };
+            waker.wake();
+            // SAFETY: ends the child.
+            unsafe { libc::_exit(0) };
+        }
+        let mut status = 0;
+        // SAFETY: `status` is a place for the status of this thread's child.
+        assert_eq!(unsafe { libc::waitpid(process, &raw mut status, 0) }, process);
+        assert_eq!(status, 0, "the child waits for the lock");
+        drop(held);
+    }
+}

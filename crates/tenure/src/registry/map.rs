@@ -427,3 +427,22 @@ impl<E: Element> Drop for Map<E> {
         unsafe { self.walk(|element, _| E::release(element)) };
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::Registry;
+    use super::*;
+    use alloc::vec::Vec;
+
+    #[test]
+    fn a_map_has_a_bucket_for_each_element_and_not_many_more() {
+        const ELEMENTS: u32 = if cfg!(miri) { 50 } else { 1_000 };
+        let objects: Registry<u32, u32> = Registry::new();
+        let size = || objects.core.map.size.load(Ordering::Relaxed);
+        let before = size();
+        let held = Vec::from_iter((0..ELEMENTS).map(|key| objects.acquire(&key, || key)));
+        assert!((ELEMENTS..=2 * ELEMENTS).contains(&size()), "{} buckets", size());
+        drop((held, objects.acquire(&0, || 0)));
+        assert!(before < size(), "it does not shrink");
+    }
+}

@@ -132,3 +132,25 @@ impl<M: Memory> Drop for List<M> {
         self.for_each(drop);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::Native;
+
+    #[test]
+    fn a_list_that_goes_keeps_no_waiter() {
+        let waiters = Waiters::<Native>::new();
+        let mut listings = [None, None];
+        for listing in &mut listings {
+            waiters.add(listing, Waker::noop());
+        }
+        let references = || {
+            let waiters = listings.iter().flatten().map(|listing| &listing.waiter);
+            waiters.map(Shared::references).sum::<u32>()
+        };
+        assert_eq!(references(), 4);
+        drop(waiters);
+        assert_eq!(references(), 2);
+    }
+}

@@ -40,6 +40,36 @@ fn a_count_of_another_table_is_refused_and_has_not_changed() {
     }
 }
 
+#[test]
+#[cfg(debug_assertions)]
+fn a_count_of_another_table_is_refused_where_the_thread_has_a_cell() {
+    let (others, global) = (Table::new_in(), Table::global());
+    // So many that one of each kind has a place of the same number.
+    let foreign = Vec::from_iter((0..64).map(|_| ThreadRef::new_in(&others)));
+    let own = Vec::from_iter((0..8).map(|_| ThreadRef::new_in(global)));
+    // SAFETY: the counts' own table.
+    own.iter().for_each(|count| unsafe { count.get(global) });
+    for count in &foreign {
+        // SAFETY: the table is not the count's, and that is seen before anything happens.
+        refusal(|| unsafe { count.get(global) });
+    }
+    for count in own {
+        // SAFETY: the count's own table.
+        unsafe {
+            assert!(!count.put(global).is_last());
+            assert!(count.kill(global).is_last());
+            count.retire(global);
+        }
+    }
+    for count in foreign {
+        // SAFETY: the count's own table.
+        unsafe {
+            assert!(count.kill(&others).is_last());
+            count.retire(&others);
+        }
+    }
+}
+
 /// A plugin that is linked with the library, and so has a copy of it.
 #[cfg(all(target_os = "linux", not(any(miri, sanitized))))]
 mod plugin {

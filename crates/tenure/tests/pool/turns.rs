@@ -3,7 +3,9 @@
 
 use crate::support::beside_a_sleeper;
 use crate::waits::Waits;
+use std::cell::RefCell;
 use std::pin::pin;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::task::{Context, Poll, Wake, Waker};
@@ -166,6 +168,58 @@ fn objects_are_waited_for_too<L: FreeList>() {
     assert_eq!((pool.len(), pool.trim()), (1, 1));
 }
 
+thread_local! {
+    /// What the next drops of [`Ends`] do in this thread, the last first.
+    static AT_ENDS: RefCell<Vec<Box<dyn FnOnce()>>> = const { RefCell::new(Vec::new()) };
+}
+
+struct Ends;
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        let act = AT_ENDS.with_borrow_mut(Vec::pop);
+        act.into_iter().for_each(|act| act());
+    }
+}
+
+/// A pool of `limit` idle objects, and a wait that begins while a trim ends the first.
+fn trimmed_under_a_wait<L: FreeList>(
+    limit: usize,
+    then: impl FnOnce() + 'static,
+) -> (SlotPool<Ends, L>, Begun<L>) {
+    let pool = SlotPool::builder(|| Ends).limit(limit).list::<L>().build();
+    drop(Vec::from_iter((0..limit).map(|_| pool.acquire().unwrap())));
+    let (waits, asking) = (Rc::new(RefCell::new(None)), pool.clone());
+    let place = waits.clone();
+    let begin = move || {
+        let future = async move { asking.acquire_async().await };
+        *place.borrow_mut() = Some(Waits::queued(future));
+        then();
+    };
+    AT_ENDS.with_borrow_mut(|acts| acts.push(Box::new(begin)));
+    (pool, waits)
+}
+
+type Begun<L> = Rc<RefCell<Option<Waits<Result<SlotMut<Ends, L>, AcquireError>>>>>;
+
+fn a_trim_serves_after_each_object<L: FreeList>() {
+    let (pool, waits) = trimmed_under_a_wait::<L>(2, || ());
+    let at_second = waits.clone();
+    let second = move || assert!(at_second.borrow().as_ref().unwrap().is_woken());
+    AT_ENDS.with_borrow_mut(|acts| acts.insert(0, Box::new(second)));
+    assert_eq!(pool.trim(), 2);
+    let waits = waits.take().unwrap();
+    assert!(waits.result().is_ok());
+}
+
+fn a_trim_in_which_a_drop_panics_serves<L: FreeList>() {
+    let (pool, waits) = trimmed_under_a_wait::<L>(1, || panic!("in a drop"));
+    let trim = std::panic::AssertUnwindSafe(|| pool.trim());
+    assert!(std::panic::catch_unwind(trim).is_err());
+    let waits = waits.take().unwrap();
+    assert!(waits.result().is_ok());
+}
+
 fn a_thread_waits_as_long_as_it_says<L: FreeList>() {
     let pool = pool::<L>(1);
     let only = pool.acquire(1).unwrap();
@@ -272,6 +326,8 @@ claims! {
     a_close_ends_the_wait,
     what_never_comes_is_an_error_at_once,
     objects_are_waited_for_too,
+    a_trim_serves_after_each_object,
+    a_trim_in_which_a_drop_panics_serves,
     a_thread_waits_as_long_as_it_says,
     a_waker_may_own_what_is_waited_for,
     a_waker_that_panics_keeps_no_one_from_being_woken,

@@ -35,6 +35,36 @@ impl Drop for Mourned {
     }
 }
 
+/// Compared with itself alone.
+#[derive(Clone)]
+struct Alone(u32);
+
+impl Hash for Alone {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.hash(state);
+    }
+}
+
+impl PartialEq for Alone {
+    fn eq(&self, other: &Self) -> bool {
+        assert_eq!(self.0, other.0, "keys of two hashes are compared");
+        true
+    }
+}
+
+impl Eq for Alone {}
+
+#[test]
+fn keys_are_compared_only_if_their_hashes_are_one() {
+    let objects: Registry<Alone, u32> = Registry::new();
+    let held = Vec::from_iter((0..100).map(|key| objects.acquire(&Alone(key), || key)));
+    for key in 0..200 {
+        let found = objects.get(&Alone(key)).map(|found| *found);
+        assert_eq!(found, (key < 100).then_some(key));
+    }
+    drop(held);
+}
+
 for_all_counts! {
     fn an_object_is_created_once_and_destroyed_with_its_last_reference<C>() {
         let objects = Objects::<Mourned, C>::default();

@@ -126,13 +126,19 @@ fn destructors_that_panic_leave_no_lingering_object_behind() {
             }
         }
     }
+    type Objects = Registry<u32, Panics>;
     let ended = Arc::new(Mutex::new(0));
-    for end in [|objects: Registry<u32, Panics>| objects.trim(), |objects| drop(objects)] {
-        let objects = Registry::with_linger(10);
+    let sweep_twice = |objects: &mut Option<Objects>| {
+        (0..2).for_each(|_| objects.as_ref().unwrap().sweep());
+    };
+    let trim = |objects: &mut Option<Objects>| objects.as_ref().unwrap().trim();
+    let close = |objects: &mut Option<Objects>| drop(objects.take());
+    for end in [sweep_twice, trim, close] {
+        let mut objects = Some(Registry::with_linger(10));
         for key in 0..10 {
-            drop(objects.acquire(&key, || Panics(ended.clone())));
+            drop(objects.as_ref().unwrap().acquire(&key, || Panics(ended.clone())));
         }
-        assert!(catch_unwind(AssertUnwindSafe(|| end(objects))).is_err());
+        assert!(catch_unwind(AssertUnwindSafe(|| end(&mut objects))).is_err());
         assert_eq!(std::mem::take(&mut *ended.lock().unwrap()), 10);
     }
 }

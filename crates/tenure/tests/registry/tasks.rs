@@ -2,8 +2,9 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
-use std::sync::Arc;
-use std::task::{Context, Poll, Wake, Waker};
+use std::ptr;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, RawWaker, RawWakerVTable, Wake, Waker};
 use std::thread;
 use tenure::memory::{Memory, Native, Ordering};
 use tenure::registry::{Ref, Registry};
@@ -154,6 +155,28 @@ fn a_task_that_is_polled_often_is_woken_once() {
     assert!(waiting.poll().is_none());
     drop(creating);
     assert_eq!((waiting.woken(), before.0.load(Ordering::Relaxed)), (1, 1));
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "there a waker does not equal its clone")]
+fn a_task_that_is_polled_often_has_one_place_in_the_list() {
+    static CLONES: Mutex<u32> = Mutex::new(0);
+    static WAKER: RawWakerVTable = RawWakerVTable::new(clone, |_| (), |_| (), |_| ());
+    fn clone(_: *const ()) -> RawWaker {
+        *CLONES.lock().unwrap() += 1;
+        RawWaker::new(ptr::null(), &WAKER)
+    }
+    // SAFETY: the functions do nothing, but for a count under a lock.
+    let waker = unsafe { Waker::from_raw(clone(ptr::null())) };
+    let objects = Objects::new();
+    let creating = Task::begun(&objects, Ok(1));
+    let mut waiting = Task::new(&objects, Ok(2));
+    let mut poll = || waiting.future.as_mut().poll(&mut Context::from_waker(&waker));
+    assert!(poll().is_pending());
+    let first = *CLONES.lock().unwrap();
+    assert!((0..100).all(|_| poll().is_pending()));
+    assert_eq!(*CLONES.lock().unwrap(), first, "each place has a clone of its waker");
+    drop(creating);
 }
 
 #[test]

@@ -143,6 +143,16 @@ mod tests {
         SlotMut::key(&pool.acquire().unwrap()).index()
     }
 
+    #[test]
+    fn a_pool_is_full_without_room_and_idle_objects() {
+        let pool = SlotPool::builder(|| ()).limit(1).list::<TaggedStack>().build();
+        assert!(!pool.0.is_full(1), "there is room");
+        let only = pool.acquire().unwrap();
+        assert!(pool.0.is_full(1));
+        drop(only);
+        assert!(!pool.0.is_full(1), "one is idle");
+    }
+
     fn a_slot_is_used_to_its_last_generation_and_then_retired<L: List>() {
         let token = Arc::new(());
         let pool = nearly_used_up::<L>(3, &token);

@@ -29,6 +29,8 @@ pub(super) fn holders_go<M: Threads>() {
     join_all(parts);
     let mut buffer = pool.acquire(SIZE).expect("the buffer is lost");
     assert!(buffer.spare_mut().iter().all(|&byte| byte == 0), "it is not erased");
+    drop(buffer);
+    assert!(pool.acquire(SIZE).is_ok(), "its next user has no other holder to wait for");
 }
 
 tests! {

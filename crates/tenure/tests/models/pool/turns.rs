@@ -7,7 +7,7 @@ use super::{Pool, State, end};
 use crate::waits::Waits;
 use tenure::memory::Threads;
 use tenure::pool::list::{List, Magazines, Scan, TaggedStack};
-use tenure::pool::{AcquireError, BufferPool, PooledBuf};
+use tenure::pool::{AcquireError, BufferPool, PooledBuf, SlotMut, SlotPool};
 
 type Wait<L> = Waits<Result<PooledBuf<L>, AcquireError>>;
 
@@ -105,7 +105,30 @@ fn acquired_beside_a_wait<M: Threads>() {
     drop(at_once.unwrap_or_else(|| waits.result()).unwrap());
 }
 
+/// A discard leaves room for the first in the queue ‖ another acquire begins to wait.
+fn discarded_under_a_wait<M: Threads>() {
+    set_number(0);
+    let pool = SlotPool::builder(|| ()).limit(1).list::<TaggedStack<M>>().build();
+    let only = pool.acquire().unwrap();
+    let [mut first, mut second] = [(); 2].map(|()| {
+        let pool = pool.clone();
+        Waits::new(async move { pool.acquire_async().await })
+    });
+    assert!(first.poll().is_none());
+    let discards = spawn(move || {
+        set_number(1);
+        SlotMut::discard(only);
+    });
+    assert!(second.poll().is_none(), "it comes before the first");
+    discards.join().unwrap();
+    drop(first.result().unwrap());
+    drop(second.result().unwrap());
+}
+
 tests! {
+    room_that_comes_when_another_begins_to_wait_is_the_first_one_s =>
+        passes(ALL, discarded_under_a_wait::<Loom>),
+        passes(Some(3), discarded_under_a_wait::<InOrder>);
     a_release_wakes_one_that_waits_or_came_before =>
         passes(ALL, released_under_a_wait::<TaggedStack<Loom>>),
         passes(ALL, released_under_a_wait::<TaggedStack<InOrder>>),

@@ -292,6 +292,29 @@ fn drops_without_a_handle<C: RegistryCount>() {
     witness.assert_gone(&(1..=1));
 }
 
+/// The last drop ‖ an acquire, which may meet the dead object: some execution says so.
+#[test]
+fn an_acquire_that_meets_a_dead_object_is_counted() {
+    let met = Arc::new(Mutex::new(0));
+    let most = met.clone();
+    passes(Some(2), move || {
+        let stage = Arc::new(Stage::<TicketRef<Loom>>::new());
+        let first = stage.acquired();
+        let thread = spawn({
+            let stage = stage.clone();
+            move || {
+                set_number(1);
+                acquire(&stage);
+            }
+        });
+        drop(first);
+        thread.join().unwrap();
+        let mut most = most.lock().unwrap();
+        *most = stage.objects.statistics().met_dead.max(*most);
+    });
+    assert_eq!(*met.lock().unwrap(), 1);
+}
+
 /// With the bounds of each count.
 macro_rules! models {
     ($($module:ident: $count:ty, $two:expr, $three:expr;)*) => {$(

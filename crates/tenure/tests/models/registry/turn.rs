@@ -114,6 +114,35 @@ pub(super) fn what_a_dropped_create_did() {
     assert_eq!(did.look(), 3);
 }
 
+/// Two tasks have waited for one that was dropped ‖ each other: one at a time creates.
+fn two_go_on() {
+    let stage = Arc::new(Stage::<C>::new());
+    let mut creating = task(&stage);
+    assert!(poll(&mut creating).is_pending());
+    let [mine, theirs] = [(); 2].map(|()| {
+        let stage = stage.clone();
+        let mut waiting: Task<ObjectRef<C>> = Box::pin(async move {
+            let create = async { stage.witness.create() };
+            stage.objects.acquire_async(&KEY, create).await
+        });
+        assert!(poll(&mut waiting).is_pending());
+        waiting
+    });
+    drop(creating);
+    let thread = spawn({
+        let stage = stage.clone();
+        move || {
+            set_number(1);
+            stage.use_it(Loom::block_on(theirs));
+        }
+    });
+    stage.use_it(Loom::block_on(mine));
+    thread.join().unwrap();
+    let Stage { objects, witness } = Arc::into_inner(stage).expect("all threads have ended");
+    drop(objects);
+    witness.assert_gone(&(1..=2));
+}
+
 /// The object is there ‖ a task waits for it. Both keep it, and no waker stays in its entry.
 fn no_waker_stays() {
     let stage = Arc::new(Stage::<C>::new());
@@ -153,6 +182,7 @@ tests! {
         passes(TWO, || the_end_of_a_turn_under(Dropped, acquire_in_a_task));
     a_task_that_gives_up_waiting_is_not_the_only_one_to_be_woken =>
         passes(Some(1), || the_end_of_a_turn_under(Dropped, wait_and_give_up));
+    one_of_two_tasks_that_waited_creates => passes(TWO, two_go_on);
     no_waker_stays_with_an_object => passes(TWO, no_waker_stays);
     what_a_dropped_create_did_is_seen_by_the_next => passes(TWO, what_a_dropped_create_did);
 }
