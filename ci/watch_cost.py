@@ -3,7 +3,7 @@
 
 By hand: it takes minutes, and a busy machine shows noise. For each program it prints the quartiles of what watching took,
 over pairs of spans with and without it: at the default rates, at which 1 % is asked of the small programs (ci/watch_cost.c) and 2 %
-of memcached under `tenure load`; and at 1,000 samples a second. It exits with 1 if the median of one is above what is asked. Beside
+of memcached under load; and at 1,000 samples a second. It exits with 1 if the median of one is above what is asked. Beside
 that it prints what the reports say, and the processor time of `tenure watch` itself.
 
 Usage: ci/watch_cost.py [PAIRS [PROGRAM...]]     (12 pairs of all without arguments; TENURE names the command)
@@ -47,7 +47,7 @@ class Small:
 
 
 class Memcached:
-    def __init__(self, _, __):
+    def __init__(self, folder, _):
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
@@ -55,8 +55,10 @@ class Memcached:
         self.processes = [subprocess.Popen(command)]
         self.pid = self.processes[0].pid
         time.sleep(0.5)
-        load = [TENURE, "load", "memcached", f"127.0.0.1:{port}", "--threads", "1", "--seconds", "3600"]
-        self.processes.append(subprocess.Popen(load, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
+        load = f"{folder}/load"
+        subprocess.run(["rustc", "--edition=2021", "-O", "-o", load, "ci/programs/load.rs"], check=True)
+        words = [load, "memcached", f"127.0.0.1:{port}", "--ratio", "1:9", "--seconds", "3600"]
+        self.processes.append(subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
         self.connection = socket.create_connection(("127.0.0.1", port)).makefile("rw", newline="\r\n")
         time.sleep(3)
 

@@ -26,7 +26,7 @@ sys.dont_write_bytecode = True
 sys.path[:0] = [str(HERE), str(ROOT / "proof")]
 import report  # noqa: E402
 from parts import debian  # noqa: E402
-from parts.shell import TARGET, TENURE, call, free_port, need, running, tenure  # noqa: E402
+from parts.shell import TARGET, TENURE, call, free_port, load_program, need, running, tenure  # noqa: E402
 
 WORK = TARGET / "programs/watched"
 SECONDS = float(os.environ.get("SECONDS", "20"))
@@ -44,7 +44,7 @@ def crate(name, dependencies):
 
 
 def load(protocol, port, *options):
-    return running(TENURE, "load", protocol, f"127.0.0.1:{port}", "--threads", "1", "--seconds", "3600", *options)
+    return running(load_program(), protocol, f"127.0.0.1:{port}", "--seconds", "3600", *options)
 
 
 @contextlib.contextmanager
@@ -79,22 +79,6 @@ def leveldb():
     program = debian.built("leveldb", WORK / "leveldb", debian.make_leveldb) / "db_bench"
     words = ["--benchmarks=fillseq,readrandom", "--threads=2", "--write_buffer_size=268435456", f"--db={WORK / 'db'}"]
     return running(program, *words, "--num=100", "--reads=1000000000")
-
-
-@contextlib.contextmanager
-def own_memcached():
-    port = free_port()
-    server = running(TENURE, "serve", "memcached", "--listen", f"127.0.0.1:{port}", "--threads", "4", port=port)
-    with server as pid, load("memcached", port, "--ratio", "1:9"):
-        yield pid
-
-
-@contextlib.contextmanager
-def own_http():
-    port = free_port()
-    words = [TENURE, "serve", "http", "--listen", f"127.0.0.1:{port}", "--threads", "4", "--body", "612"]
-    with running(*words, port=port) as pid, load("http", port):
-        yield pid
 
 
 @contextlib.contextmanager
@@ -143,8 +127,6 @@ PROGRAMS = {
     "memcached": ("memcached -t 4; gets and sets 9:1", memcached_with_symbols, [["lru_locks"]]),
     "redis": ("redis --io-threads 3; gets and sets", redis, [["io_threads_pending"]]),
     "leveldb": ("LevelDB's db_bench, two threads that read", leveldb, [["MemTable", "refs_"]]),
-    "own-memcached": ("tenure serve memcached --threads 4; gets and sets 9:1", own_memcached, []),
-    "own-http": ("tenure serve http --threads 4", own_http, []),
     "axum": ("axum on tokio, state in an Arc", axum, []),
     "tokio": ("tokio 1.29.1's mpsc::channel, three senders", channel, [[r"tail_position|semaphore|rx_"]]),
     "crossbeam": ("crossbeam-utils 0.8.17's AtomicCell<[u8; 40]>", cells, [["LOCKS"]]),

@@ -3,7 +3,7 @@
 //! ```text
 //! cargo run --release -p tenure-examples --example state_cost -- [SECONDS]
 //! cargo run --release -p tenure-examples --example state_cost -- serve arc|shared [ADDRESS]
-//! tenure load http ADDRESS
+//! wrk http://ADDRESS/
 //! ```
 //!
 //! The first form has no sockets. Connections are tasks that call a service in a loop: a `tower` one that clones the

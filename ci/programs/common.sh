@@ -16,6 +16,8 @@ if [ -z "${TENURE:-}" ]; then
     TENURE=$(realpath "${CARGO_TARGET_DIR:-$root/target}")/release/tenure
 fi
 tenure=$(realpath "$TENURE")
+loads=$work/load
+rustc --edition 2021 -O -o "$loads" "$programs/load.rs"
 host=$(rustc -vV | sed -n 's/^host: //p')
 
 # package NAME DEPENDENCIES: builds the Rust source that is named like the script, with these lines of a Cargo.toml, as it
@@ -79,5 +81,5 @@ watched() {
     wait "$watcher"
 }
 
-# Takes the rate of `tenure load --json -`.
-rate() { python3 -c 'import json, sys; print(json.load(sys.stdin)["ops_per_second"])'; }
+# load PROTOCOL [OPTION...]: prints what the server on $port answers a second (load.rs).
+load() { "$loads" "$1" "127.0.0.1:$port" "${@:2}"; }

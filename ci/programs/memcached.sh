@@ -34,15 +34,15 @@ build recorded-mended "$tenure" run --cc -- make
 
 port=$(free_port)
 words=(-u root -l 127.0.0.1 -p "$port" -t 4)
-load() { "$tenure" load memcached "127.0.0.1:$port" --ratio 1:9 --seconds 3 --json - | rate; }
-under load recorded before "$work/recorded/memcached" "${words[@]}" >/dev/null
-under load recorded after "$work/recorded-mended/memcached" "${words[@]}" >/dev/null
+asked() { load memcached --ratio 1:9 --seconds 3; }
+under asked recorded before "$work/recorded/memcached" "${words[@]}" >/dev/null
+under asked recorded after "$work/recorded-mended/memcached" "${words[@]}" >/dev/null
 found before false_sharing item_lock
 silent after false_sharing item_lock
-as_it_is() { under load "$work/native/memcached" "${words[@]}"; }
-mended() { under load "$work/native-mended/memcached" "${words[@]}"; }
+as_it_is() { under asked "$work/native/memcached" "${words[@]}"; }
+mended() { under asked "$work/native-mended/memcached" "${words[@]}"; }
 compare as_it_is mended
 watch() { watched watched load_longer; }
-load_longer() { "$tenure" load memcached "127.0.0.1:$port" --ratio 1:9 --threads 1 --seconds 7 --json - >/dev/null; }
+load_longer() { load memcached --ratio 1:9 --seconds 7 >/dev/null; }
 under watch "$work/native/memcached" "${words[@]}"
 found watched lru_locks

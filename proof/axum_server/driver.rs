@@ -3,8 +3,7 @@
 //!
 //! WAY router THREADS    THREADS threads have requests answered without sockets, each for 64 users
 //! WAY one THREADS       the same, all for one user
-//! WAY serve ADDRESS     serves with 2 workers
-//! WAY clients ADDRESS   has requests answered over 64 connections, each for a user
+//! WAY serve ADDRESS     serves 64 users with 2 workers
 
 use axum::Router;
 use axum::body::{Body, Bytes};
@@ -14,8 +13,6 @@ use axum::http::request::Parts;
 use axum::http::{HeaderValue, Request, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
-use std::io::{Read, Write};
-use std::net::TcpStream;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -134,43 +131,6 @@ fn serve(address: &str, router: Router, expire: impl Fn() + Send + 'static) {
     });
 }
 
-struct Connection {
-    stream: TcpStream,
-    request: String,
-    answer: Vec<u8>,
-}
-
-impl Connection {
-    /// With its first request under way.
-    fn open(address: &str, id: u64) -> Self {
-        let mut stream = TcpStream::connect(address).unwrap();
-        let request = format!("GET / HTTP/1.1\r\nhost: shop\r\ncookie: session={id}\r\n\r\n");
-        stream.write_all(request.as_bytes()).unwrap();
-        Self { stream, request, answer: Vec::new() }
-    }
-
-    /// Takes an answer, and sends the next request.
-    fn turn(&mut self) {
-        self.answer.clear();
-        while !self.answer.ends_with(b"]}") {
-            let mut piece = [0; ROOM];
-            let count = self.stream.read(&mut piece).unwrap();
-            assert_ne!(count, 0, "the server has closed a connection");
-            self.answer.extend_from_slice(&piece[..count]);
-        }
-        assert!(self.answer.starts_with(b"HTTP/1.1 200"));
-        self.stream.write_all(self.request.as_bytes()).unwrap();
-    }
-}
-
-fn ask(address: &str) {
-    timed::rate(1, |_| {
-        let mut connections = Vec::from_iter((0..USERS).map(|id| Connection::open(address, id)));
-        let mut turns = (0..USERS as usize).cycle();
-        move || connections[turns.next().unwrap()].turn()
-    });
-}
-
 /// What a way's `main` does with its server. `expire` ends the sessions that were not used for a minute or two.
 pub fn run(what: &str, of: &str, router: Router, expire: impl Fn() + Send + 'static) {
     let threads = || of.parse().expect("how many threads");
@@ -178,15 +138,14 @@ pub fn run(what: &str, of: &str, router: Router, expire: impl Fn() + Send + 'sta
         "router" => rate(threads(), &router, |thread| thread * USERS..(thread + 1) * USERS),
         "one" => rate(threads(), &router, |_| 0..1),
         "serve" => serve(of, router, expire),
-        "clients" => ask(of),
-        _ => panic!("router, one, serve or clients"),
+        _ => panic!("router, one or serve"),
     }
 }
 
 fn main() {
     let words = Vec::from_iter(std::env::args().skip(1));
     let [way, what, of] = &words[..] else {
-        panic!("WAY router|one|serve|clients THREADS|ADDRESS")
+        panic!("WAY router|one|serve THREADS|ADDRESS")
     };
     match way.as_str() {
         "plain" => plain::main(what, of),

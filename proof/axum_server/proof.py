@@ -1,5 +1,4 @@
 import json
-import os
 import pathlib
 import shutil
 from urllib.error import HTTPError
@@ -8,7 +7,7 @@ from urllib.request import Request, urlopen
 from parts.edit import Source
 from parts.recorded import OWN
 from parts.rust import CrateProof
-from parts.shell import call, fail, free_port, running
+from parts.shell import fail, free_port, load, processor_seconds, running
 
 HERE = pathlib.Path(__file__).parent
 SECONDS = 2
@@ -20,11 +19,6 @@ def edit():
     source = Source(HERE)
     source.before["mended.rs"] = (HERE / "plain.rs").read_text()
     return source.counts()
-
-
-def processor_seconds(pid):
-    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
 
 
 class Server(CrateProof):
@@ -71,11 +65,11 @@ class Server(CrateProof):
 
     def answers(self, way):
         """Which other programs disturb less than the rate."""
-        program, address = self.programs[way], f"127.0.0.1:{(port := free_port())}"
-        with running(program, way, "serve", address, port=port) as pid:
+        port = free_port()
+        with running(self.programs[way], way, "serve", f"127.0.0.1:{port}", port=port) as pid:
             began = processor_seconds(pid)
-            output = call(program, way, "clients", address, env={**os.environ, "MILLIS": f"{SECONDS * 1000}"})
-            return float(output) * SECONDS / (processor_seconds(pid) - began)
+            rate = load("http", port, "--connections", 64, "--seconds", SECONDS)
+            return rate * SECONDS / (processor_seconds(pid) - began)
 
 
 proof = Server(

@@ -1,15 +1,15 @@
-import json
 import pathlib
 
 from parts import crates, debian
 from parts.edit import Source
-from parts.shell import TENURE, call, digest, free_port, running
+from parts.shell import TENURE, digest, free_port, load, load_program, processor_seconds, running
 
 HERE = pathlib.Path(__file__).parent
+SECONDS = 2
 
 
 class Memcached:
-    about = "memcached 1.6 (C): item and list locks of 40 bytes in arrays; a line each, by alignment alone, under tenure load"
+    about = "memcached 1.6 (C): item and list locks of 40 bytes in arrays; a line each, by alignment alone"
     work = crates.WORK / "memcached"
 
     def build(self):
@@ -28,7 +28,7 @@ class Memcached:
         make = lambda folder: debian.make_memcached(folder, TENURE, "run", "--cc", "--")
         program = debian.built("memcached", self.work / "recorded", make, key=digest(TENURE), version="1.6.18") / "memcached"
         port = free_port()
-        load = f"{TENURE} load memcached 127.0.0.1:{port} --ratio 1:9 --seconds 3 --json -"
+        load = f"{load_program()} memcached 127.0.0.1:{port} --ratio 1:9 --seconds 3"
         script = f"{program} -u root -l 127.0.0.1 -p {port} -t 4 & sleep 1; {load} >/dev/null; kill -TERM $!; wait $!"
         return {"sets-and-gets": (["sh", "-c", script], ["false_sharing", "item_lock"], None)}
 
@@ -45,11 +45,11 @@ class Memcached:
             port = free_port()
             words = ["-u", "root", "-l", "127.0.0.1", "-p", port, "-t", "4"]
             with running(self.programs[way], *words, port=port) as pid:
-                options = ["--ratio", "1:9", "--threads", "1", "--seconds", "2", "--warmup", "0.3", "--json", "-", "--pid", pid]
-                report = json.loads(call(TENURE, "load", "memcached", f"127.0.0.1:{port}", *options))
-            return 1e9 / report["server_cpu"]["ns_per_op"]
+                began = processor_seconds(pid)
+                rate = load("memcached", port, "--ratio", "1:9", "--seconds", SECONDS)
+                return rate * SECONDS / (processor_seconds(pid) - began)
 
-        return {"tenure load, sets and gets 1:9, 4 threads, answers by CPU second": {
+        return {"sets and gets 1:9 over 50 connections, 4 threads, answers by CPU second": {
             way: lambda way=way: answers(way) for way in self.programs}}
 
 

@@ -94,12 +94,13 @@ def missing(folder, result):
     return None
 
 
-def write(proofs):
-    """Of all proofs, since one page has them all."""
-    results = {name: TARGET / "proof" / name / "result.json" for name in proofs}
+def write(proofs, names):
+    """Of all proofs, and the page that has them all; or of some, their own pages alone."""
+    results = {name: TARGET / "proof" / name / "result.json" for name in names or proofs}
     results = {name: json.loads(file.read_text()) if file.exists() else {} for name, file in results.items()}
-    if lacks := [it for name, file in proofs.items() if (it := missing(file.parent, results[name]))]:
+    if lacks := [it for name, result in results.items() if (it := missing(proofs[name].parent, result))]:
         fail(f"nothing is written; not measured here: {'; '.join(lacks)}")
     for name, result in results.items():
         put(ROOT / "proof" / name / "README.md", of_proof(result))
-    put(ROOT / "proof/README.md", of_all(results))
+    if not names:
+        put(ROOT / "proof/README.md", of_all(results))

@@ -78,6 +78,25 @@ def free_port():
         return free.getsockname()[1]
 
 
+def load_program():
+    """The load generator of ci/programs."""
+    source, program = ROOT / "ci/programs/load.rs", TARGET / "programs/load"
+    if not program.exists() or program.stat().st_mtime < source.stat().st_mtime:
+        program.parent.mkdir(parents=True, exist_ok=True)
+        call("rustc", "--edition=2021", "-O", "-o", program, source)
+    return program
+
+
+def load(protocol, port, *options):
+    """How many answers a server gives a second."""
+    return float(call(load_program(), protocol, f"127.0.0.1:{port}", *options))
+
+
+def processor_seconds(pid):
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
+
+
 @contextlib.contextmanager
 def running(*command, port=None, **options):
     """A program, until the block ends. If it is a server, it listens."""
