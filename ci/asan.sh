@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# AddressSanitizer and LeakSanitizer over the library's tests that use real threads, and over the servers' whose items and
-# buffers several threads have: report every access to freed memory, and every object that was not destroyed.
+# AddressSanitizer and LeakSanitizer over the library's tests that use real threads: report every access to freed memory,
+# and every object that was not destroyed.
 #
 # Runs on the stable toolchain (RUSTC_BOOTSTRAP). loom's tests are left out: loom switches stacks by
 # itself.
@@ -16,7 +16,3 @@ export ASAN_OPTIONS="halt_on_error=1 detect_leaks=1 detect_stack_use_after_retur
 LEFT_OUT='^(count|pool_buffers_memory)$' sanitize address "$@"
 expect_report address use-after-free "AddressSanitizer: heap-use-after-free"
 expect_report address leak "LeakSanitizer: detected memory leaks"
-sanitized address test tenure-serve --test net -- --test-threads=1 "$@"
-# How many of the newest values stay is a matter of policy, and takes long.
-sanitized address test tenure-serve --test memcached -- --test-threads=1 cache:: clients:: expiry:: stress:: \
-    --skip newest "$@"

@@ -20,17 +20,3 @@ rows = [row for group in report["groups"] for scenario in group["scenarios"]
 assert rows and all(row["ns_per_op"]["median"] > 0 for row in rows)
 print(f"{len(rows)} rows")
 PYTHON
-
-# Whole servers: each cell answers, and so do memcached and nginx where they are installed. For longer than a quick run
-# does: beside compilers a server may have no turn in a tenth of a second.
-tenure bench e2e --quick --seconds 0.4 --report "$out/report" --json - >"$out/e2e.json"
-python3 - "$out/e2e.json" <<'PYTHON'
-import json, sys
-report = json.load(open(sys.argv[1]))
-assert report["schema"] == "tenure-e2e/1", report["schema"]
-rows = [row for scenario in report["scenarios"] for row in scenario["rows"]]
-assert len(report["scenarios"]) == 5 and all(row["ops_per_second"]["median"] > 0 for row in rows)
-wrong = [row["cell"] for row in rows if row["program"].startswith("tenure") and row["errors"]]
-assert not wrong, wrong
-print(f"{len(rows)} servers; not measured: {report['missing']}")
-PYTHON

@@ -5,9 +5,9 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
-# snmalloc is built with all three. ci/clients.sh installs them.
+# snmalloc is built with all three. ci/packages.sh installs them.
 for program in c++ make cmake; do
-    command -v "$program" >/dev/null || { echo "rust_builds: $program is not installed: run ci/clients.sh first" >&2; exit 1; }
+    command -v "$program" >/dev/null || { echo "rust_builds: $program is not installed: run ci/packages.sh first" >&2; exit 1; }
 done
 cargo build --release
 target=$(realpath "${CARGO_TARGET_DIR:-target}")

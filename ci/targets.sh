@@ -2,7 +2,7 @@
 # The code compiles, without a warning, for machines that are not at hand: `cargo check` needs neither their linker nor
 # their C compiler. The workspace for Windows, and for Linux with 32 bits; for Apple's systems the crates that know Unix (the
 # others have the code there that they have on Windows: none of Linux); the library's tests for Windows and for 32 bits;
-# the tests of `tenure watch`, all features of the library, the simulator and the servers, and the runtime of `tenure run`
+# the tests of `tenure watch`, all features of the library, the simulator, and the runtime of `tenure run`
 # for Linux on Arm; the command for musl; the library without std where atomics have 32 bits at most.
 #
 # Rustup installs the targets. Where it cannot have the first of a class it takes the next; none of a class is a failure.
@@ -66,9 +66,9 @@ for class in "${classes[@]}"; do
             ;;
         arm64)
             all+=(--target "$target")
-            check --package tenure --package tenure-sim --package tenure-serve --all-features --target "$target"
+            check --package tenure --package tenure-sim --all-features --target "$target"
             check --package tenure-watch --all-targets --target "$target"
-            echo "targets: the library, the simulator, the servers and the tests of \`tenure watch\` compile for $target"
+            echo "targets: the library, the simulator and the tests of \`tenure watch\` compile for $target"
             runtime
             ;;
         musl)

@@ -6,11 +6,7 @@ use tenure_bench::simulate::cpus::Cpus;
 use tenure_bench::simulate::machine;
 use tenure_bench::simulate::run::{DEFAULT_SEED, DEFAULT_US};
 
-#[cfg(target_os = "linux")]
-use crate::load::Load;
 use crate::run::Run;
-#[cfg(target_os = "linux")]
-use crate::serve::Serve;
 use crate::values::{line, microseconds, seconds, threads};
 use crate::watch::Watch;
 
@@ -97,51 +93,31 @@ pub(crate) enum Command {
                             tenure sim --calibrate && tenure sim refs --machine this\n\n\
                             A machine file is TOML; `cargo doc -p tenure-sim --open` shows one (module `machine`).")]
     Sim(Sim),
-    /// Benchmark counts, Arc, Weak, pools, lazy references, registries or whole servers on this machine
+    /// Benchmark counts, Arc, Weak, pools, lazy references, or registries on this machine
     ///
     /// Prints a table for each scenario and a verdict on each of this project's claims, and writes an
     /// HTML report.
     #[command(after_help = "Examples:\n  \
                             tenure bench\n  \
-                            tenure bench refs dst --threads 1,2 --seconds 2\n  \
-                            tenure bench e2e\n\n\
+                            tenure bench refs dst --threads 1,2 --seconds 2\n\n\
                             Exit status: 0; 2 on wrong usage, or if it cannot be run; 130 if Ctrl-C ended it early, \
                             after what was measured.")]
     Bench(Bench),
-    #[cfg(target_os = "linux")]
-    /// Serve memcached's protocol or HTTP from objects that all cores share
-    ///
-    /// Options choose the counts, layouts and free lists under the server, so that one binary shows what
-    /// each repair is worth to a whole program.
-    #[command(subcommand)]
-    Serve(Serve),
-    #[cfg(target_os = "linux")]
-    /// Load a memcached or HTTP server, and measure its answers
-    ///
-    /// Prints answers per second, latencies, errors, and the CPU time of each answer.
-    #[command(after_help = "Examples:\n  \
-                      tenure load memcached 127.0.0.1:11211 --pipeline 16 --pid $(pidof memcached)\n  \
-                      tenure load memcached 127.0.0.1:11211 --rate 50000 --zipf 1\n  \
-                      tenure load http 127.0.0.1:8080 --path /index.html --close --clients 100\n\n\
-                      Exit status: 0; 1 if an answer was wrong, or if a whole second passed without one; 2 if the \
-                      load could not be run. Refusals and broken connections are counted but do not fail the run.")]
-    Load(Load),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Bench {
-    /// Groups or single scenarios to run (see --list); e2e runs alone [default: all but e2e]
+    /// Groups or single scenarios to run (see --list) [default: all]
     #[arg(value_name = "GROUP")]
     pub(crate) groups: Vec<String>,
 
     /// Numbers of threads [default: 1, 2, 4, ... up to all CPUs, and twice as many; 1 and all
-    /// CPUs where threads share nothing]. For e2e: one number,
-    /// for each server and for the load [default: all CPUs]
+    /// CPUs where threads share nothing]
     #[arg(long, value_name = "N,N", value_delimiter = ',', value_parser = threads)]
     pub(crate) threads: Option<Vec<usize>>,
 
     /// Measure each row for S seconds at each number of threads [default: 0.5, less if all rows together
-    /// would take more than 45 s]. For e2e: the length of each of 12 rounds [default: 1]
+    /// would take more than 45 s]
     #[arg(long, value_name = "S", value_parser = seconds)]
     pub(crate) seconds: Option<f64>,
 
@@ -152,10 +128,6 @@ pub(crate) struct Bench {
     /// Seed of the random order, to repeat a run's order [default: a new one]
     #[arg(long, value_name = "SEED")]
     pub(crate) seed: Option<u64>,
-
-    /// For e2e: use wrk for HTTP, or memtier for memcached, in place of the built-in load
-    #[arg(long, value_name = "NAME", value_parser = ["memtier", "wrk"])]
-    pub(crate) with: Option<String>,
 
     /// List the groups and their scenarios; measure nothing
     #[arg(long)]

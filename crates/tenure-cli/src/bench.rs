@@ -2,8 +2,6 @@ use tenure_bench::GroupInfo;
 use tenure_bench::result::Report;
 use tenure_bench::run::{self, Request};
 use tenure_report::curves::terminal;
-#[cfg(target_os = "linux")]
-use tenure_serve::e2e;
 
 use crate::args::Bench;
 use crate::failure::Failure;
@@ -13,11 +11,7 @@ use crate::progress::Bar;
 
 pub(crate) fn run(arguments: &Bench) -> Result<(), Failure> {
     if arguments.list {
-        return output::print(&list(&groups()));
-    }
-    #[cfg(target_os = "linux")]
-    if arguments.groups.iter().any(|name| e2e::is_meant(name)) {
-        return run_e2e(arguments);
+        return output::print(&list(&run::groups()));
     }
     let json = Json::of(arguments.reports.json.as_ref());
     let request = request(arguments)?;
@@ -43,10 +37,7 @@ pub(crate) fn run(arguments: &Bench) -> Result<(), Failure> {
 
 fn request(arguments: &Bench) -> Result<Request, Failure> {
     // A run checks this too, but after folders for its report were made.
-    run::check_names(&arguments.groups).map_err(|error| Failure::input(told(error)))?;
-    if arguments.with.is_some() {
-        return Err(Failure::Input("--with is for `tenure bench e2e`".to_owned()));
-    }
+    run::check_names(&arguments.groups).map_err(Failure::input)?;
     Ok(Request {
         groups: arguments.groups.clone(),
         threads: arguments.threads.clone(),
@@ -54,23 +45,6 @@ fn request(arguments: &Bench) -> Result<Request, Failure> {
         quick: arguments.quick,
         seed: arguments.seed,
     })
-}
-
-fn groups() -> Vec<GroupInfo> {
-    let groups = run::groups();
-    #[cfg(target_os = "linux")]
-    let groups =
-        [groups, vec![GroupInfo { name: e2e::GROUP, about: e2e::ABOUT, scenarios: e2e::listed() }]]
-            .concat();
-    groups
-}
-
-/// Adds the group that runs by itself to an error that lists groups.
-fn told(mut error: run::Error) -> run::Error {
-    if let run::Error::Unknown(unknown) = &mut error {
-        unknown.groups = groups().iter().map(|group| group.name).collect();
-    }
-    error
 }
 
 pub(crate) fn list(groups: &[GroupInfo]) -> String {
@@ -86,44 +60,6 @@ pub(crate) fn list(groups: &[GroupInfo]) -> String {
         }
     }
     text
-}
-
-/// Whole servers: a run of another kind, with a report of its own.
-#[cfg(target_os = "linux")]
-fn run_e2e(arguments: &Bench) -> Result<(), Failure> {
-    let groups = &arguments.groups;
-    if let Some(other) = groups.iter().find(|name| !e2e::is_meant(name)) {
-        let line = format!("`e2e` runs by itself; run `tenure bench {other}` before or after it");
-        return Err(Failure::Input(line));
-    }
-    let threads = match arguments.threads.as_deref() {
-        None => None,
-        Some(&[threads]) => Some(threads),
-        Some(_) => {
-            return Err(Failure::Input(
-                "`e2e` takes one number of threads, such as `--threads 2`".to_owned(),
-            ));
-        }
-    };
-    let tenure = std::env::current_exe().map_err(|error| {
-        Failure::Input(format!("cannot find this command to start servers: {error}"))
-    })?;
-    let json = Json::of(arguments.reports.json.as_ref());
-    let page = json.page(arguments.reports.report.as_ref(), "bench", groups)?;
-    output::check_all(json, page.as_deref())?;
-    let request = e2e::Request {
-        names: groups.clone(),
-        threads,
-        seconds: arguments.seconds,
-        quick: arguments.quick,
-        seed: arguments.seed,
-        tenure,
-        generator: crate::load::generator(arguments.with.as_deref()),
-    };
-    let report = e2e::run(&request, &Bar::new());
-    let report = report.map_err(Failure::input)?;
-
-    output::tell(json, &report, page.as_deref(), terminal::render)
 }
 
 #[cfg(test)]

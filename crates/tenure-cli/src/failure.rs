@@ -102,12 +102,6 @@ fn help() -> String {
         Some(command @ ("bench" | "layout" | "run" | "sim" | "watch")) => {
             format!("tenure {command} --help")
         }
-        Some(command @ ("serve" | "load")) => match words.next().as_deref() {
-            Some(protocol @ ("memcached" | "http")) => {
-                format!("tenure {command} {protocol} --help")
-            }
-            _ => format!("tenure {command} --help"),
-        },
         _ => "tenure --help".to_owned(),
     }
 }

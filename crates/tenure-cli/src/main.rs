@@ -10,16 +10,12 @@ mod failure;
 mod found;
 mod interrupt;
 mod layout;
-#[cfg(target_os = "linux")]
-mod load;
 mod output;
 mod predict;
 mod progress;
 mod run;
 #[cfg(target_os = "linux")]
 mod screen;
-#[cfg(target_os = "linux")]
-mod serve;
 mod sim;
 mod values;
 mod watch;
@@ -73,12 +69,8 @@ fn run(arguments: Arguments, by_cargo: bool) -> Result<(), Failure> {
     match arguments.command {
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Layout(arguments) => layout::run(&arguments),
-        #[cfg(target_os = "linux")]
-        Command::Load(arguments) => load::run(&arguments),
         Command::Run(arguments) => run::run(&arguments, by_cargo),
         Command::Watch(arguments) => watch::run(&arguments),
         Command::Sim(arguments) => sim::run(&arguments),
-        #[cfg(target_os = "linux")]
-        Command::Serve(arguments) => serve::run(&arguments),
     }
 }

@@ -19,12 +19,6 @@ fn bad_input_is_refused_in_one_line_that_says_what_to_do() {
     refused(&["--seconds", "inf"], &["--seconds", "above 0"]);
     refused(&["--seed", "x"], &["--seed"]);
     refused(&["--quick", "--quick"], &["--quick"]);
-    #[cfg(target_os = "linux")]
-    {
-        refused(&["no-such"], &["registry, e2e"]);
-        refused(&["refs", "--with", "wrk"], &["--with", "e2e"]);
-        refused(&["e2e/http-close", "--with", "memtier"], &["--with", "wrk"]);
-    }
 }
 
 #[test]

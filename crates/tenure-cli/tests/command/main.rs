@@ -2,14 +2,10 @@
 
 mod bench;
 mod layout;
-#[cfg(target_os = "linux")]
-mod load;
 #[cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
 mod proposed;
 #[cfg(target_os = "linux")]
 mod run;
-#[cfg(target_os = "linux")]
-mod serve;
 mod sim;
 mod support;
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
@@ -19,16 +15,7 @@ use support::{is_refused, tenure, tenure_in, text};
 
 #[test]
 fn help_names_every_option_and_goes_to_standard_output() {
-    let load = "ADDR --threads --clients --pipeline --rate --seconds --requests --warmup --timeout --pid --with --json";
-    let on_linux = [
-        ("load", "memcached http"),
-        ("load memcached", "--ratio --keys --prefix --value --zipf --hot --no-preload"),
-        ("load http", "--path --host --close"),
-        ("load memcached", load),
-        ("load http", load),
-        ("", "load serve"),
-    ];
-    let everywhere = [
+    for (command, options) in [
         ("", "bench layout run sim watch"),
         (
             "watch",
@@ -45,9 +32,7 @@ fn help_names_every_option_and_goes_to_standard_output() {
             "--kernel FILE NAME --in --top --suggest --pin --rules --check --format --debug-file --base --line --json \
              --html",
         ),
-    ];
-    let on_linux = on_linux.into_iter().filter(|_| cfg!(target_os = "linux"));
-    for (command, options) in everywhere.into_iter().chain(on_linux) {
+    ] {
         let words: Vec<_> = command.split_whitespace().chain(["--help"]).collect();
         let output = tenure(&words);
         assert!(output.status.success(), "{command}");
@@ -73,11 +58,6 @@ fn the_command_help_is_the_option_help() {
     let all = tenure(&["help"]);
     assert!(all.status.success() && all.stderr.is_empty());
     assert_eq!(text(&all.stdout), text(&tenure(&["--help"]).stdout));
-    #[cfg(target_os = "linux")]
-    assert_eq!(
-        text(&tenure(&["help", "load", "http"]).stdout),
-        text(&tenure(&["load", "http", "--help"]).stdout)
-    );
     is_refused(&tenure(&["help", "benhc"]), &["benhc", "tenure --help"]);
 }
 

@@ -26,7 +26,7 @@ fn installed(name: &str, package: &str) -> Option<PathBuf> {
     if path.is_absolute() {
         return Some(path);
     }
-    assert!(!is_required(), "{package} is not installed, and TENURE_CLIENTS asks for it");
+    assert!(!is_required(), "{package} is not installed, and TENURE_PACKAGES asks for it");
     eprintln!("skipped: {package} is not installed");
     None
 }
@@ -68,7 +68,10 @@ fn a_program_is_linked_with_another_allocator_statically() {
         let Some(path) = installed(name, package) else { continue };
         let archive = path.with_extension("a");
         if !archive.exists() {
-            assert!(!is_required(), "{package} has no {archive:?}, and TENURE_CLIENTS asks for it");
+            assert!(
+                !is_required(),
+                "{package} has no {archive:?}, and TENURE_PACKAGES asks for it"
+            );
             eprintln!("skipped: {package} has no {archive:?}");
             continue;
         }

@@ -25,14 +25,14 @@ pub(crate) fn compilers() -> Vec<Compiler> {
     if Command::new("clang").arg("--version").output().is_ok() {
         return vec![USUAL, clang];
     }
-    assert!(!is_required(), "clang is not installed, and TENURE_CLIENTS asks for it");
+    assert!(!is_required(), "clang is not installed, and TENURE_PACKAGES asks for it");
     eprintln!("skipped: clang is not installed");
     vec![USUAL]
 }
 
-/// Whether tests fail for want of what `ci/clients.sh` installs, instead of being skipped.
+/// Whether tests fail for want of what `ci/packages.sh` installs, instead of being skipped.
 pub(crate) fn is_required() -> bool {
-    std::env::var("TENURE_CLIENTS").is_ok_and(|value| value == "required")
+    std::env::var("TENURE_PACKAGES").is_ok_and(|value| value == "required")
 }
 
 /// A program that is compiled for the runtime, in a directory of its own.

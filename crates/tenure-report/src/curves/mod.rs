@@ -59,8 +59,6 @@ pub struct Report {
     /// The scenarios.
     #[serde(skip)]
     pub groups: Vec<Group>,
-    /// What was not measured, and why.
-    pub missing: Vec<String>,
     /// Parts of a page of one instrument.
     pub chapters: Vec<Chapter>,
     /// A terminal's last paragraphs.

@@ -72,10 +72,6 @@ fn scenario(group: &Group, at: usize, style: Style) -> String {
 
 fn ending(report: &Report, style: Style) -> String {
     let mut text = String::new();
-    for missing in &report.missing {
-        line(&mut text, "");
-        line(&mut text, &style.quiet(&style.wrapped(&format!("Not measured: {missing}."), "  ")));
-    }
     for paragraph in &report.closing {
         line(&mut text, "");
         line(&mut text, &style.wrapped(paragraph, ""));

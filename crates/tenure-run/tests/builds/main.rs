@@ -59,8 +59,8 @@ fn is_installed(program: &str) -> bool {
     if Command::new(program).arg("--version").output().is_ok() {
         return true;
     }
-    let required = std::env::var("TENURE_CLIENTS").is_ok_and(|value| value == "required");
-    assert!(!required, "{program} is not installed, and TENURE_CLIENTS asks for it");
+    let required = std::env::var("TENURE_PACKAGES").is_ok_and(|value| value == "required");
+    assert!(!required, "{program} is not installed, and TENURE_PACKAGES asks for it");
     eprintln!("skipped: {program} is not installed");
     false
 }

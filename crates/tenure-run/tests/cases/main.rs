@@ -145,8 +145,8 @@ fn the_cases_in_cpp() {
 #[test]
 fn the_cases_of_clang_if_it_is_installed() {
     if !is_installed("clang") {
-        let required = std::env::var("TENURE_CLIENTS").is_ok_and(|value| value == "required");
-        assert!(!required, "clang is not installed, and TENURE_CLIENTS asks for it");
+        let required = std::env::var("TENURE_PACKAGES").is_ok_and(|value| value == "required");
+        assert!(!required, "clang is not installed, and TENURE_PACKAGES asks for it");
         return eprintln!("skipped: clang is not installed");
     }
     for level in ["-O0", "-O2"] {
