@@ -95,7 +95,8 @@ impl<S: Slots, M: Host> OneWay<S, M> {
 
     fn prepare(threads: usize) -> Self {
         let pairs = threads.div_ceil(2);
-        let free = pairs * (CAPACITY + 1);
+        // A full ring, and what each side has in hand.
+        let free = pairs * (CAPACITY + 2);
         Self {
             slots: S::prepared(0, free as u32),
             rings: (0..pairs).map(|_| Isolated::new(Ring::new())).collect(),
