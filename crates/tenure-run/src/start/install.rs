@@ -111,9 +111,10 @@ fn users_cache() -> Option<PathBuf> {
         .or_else(|| std::env::var_os("HOME").and_then(absolute).map(|home| home.join(".cache")))
 }
 
-/// Writes an executable file: in full or not at all, and only if it is not there yet.
+/// Writes an executable file: in full or not at all, and only if it is not there yet. By its contents: a stand-in says where it
+/// lies, and with another place of the same length it would call itself without end.
 fn lay(path: &Path, contents: &[u8]) -> io::Result<()> {
-    if fs::metadata(path).is_ok_and(|found| found.len() == contents.len() as u64) {
+    if fs::read(path).is_ok_and(|found| found == contents) {
         return Ok(());
     }
     let folder = path.parent().expect("a file in a directory");
@@ -167,5 +168,17 @@ mod tests {
         }
         let fewer = installed.compilers(&["cc".to_owned()]).unwrap();
         assert!(!fewer.join("g++-12").exists(), "of another run");
+    }
+
+    #[test]
+    fn a_stand_in_of_a_cache_that_was_moved_says_where_it_is_now() {
+        let (cache, names) = (tempfile::tempdir().unwrap(), ["cc".to_owned()]);
+        let [before, after] = ["one", "two"].map(|name| cache.path().join(name));
+        Installed::within(&before, b"one").unwrap().compilers(&names).unwrap();
+        fs::rename(&before, &after).unwrap();
+        let folder = Installed::within(&after, b"one").unwrap().compilers(&names).unwrap();
+        let script = fs::read_to_string(folder.join("cc")).unwrap();
+        assert!(script.contains(&quoted(&folder)), "{script}");
+        assert!(!script.contains(before.to_str().unwrap()), "{script}");
     }
 }
