@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use tenure_bench::simulate::machine;
-use tenure_find::{Report, Source, diff, html, json, terminal};
+use tenure_find::{diff, html, json, terminal};
+use tenure_model::{Report, Source};
 use tenure_report::file;
 use tenure_report::terminal::Style;
 use tenure_run::find::{Found, Machine};

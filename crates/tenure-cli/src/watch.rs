@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Args;
 use signal_hook::consts::SIGTERM;
 use tenure_find::terminal;
-use tenure_run::Ended;
+use tenure_model::Ended;
 use tenure_watch::{Options, Programs, Progress, Request, Target, Watched};
 
 use crate::failure::Failure;
@@ -136,7 +136,8 @@ pub(crate) fn run(arguments: &Watch) -> Result<(), Failure> {
     let report = output.deliver(found, top, text, &interrupt)?;
     match (is_started, ended(&mut watched, &|| is_asked || interrupt.came())) {
         (true, ended)
-            if ended.status() != 0 && !(arguments.stop && ended == Ended::Killed(SIGTERM)) =>
+            if ended.status() != 0
+                && !(arguments.stop && ended == Ended::Killed { signal: SIGTERM }) =>
         {
             Err(Failure::Program(ended.status()))
         }

@@ -7,7 +7,7 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::record::Possible;
+use tenure_model::recording::Possible;
 
 /// The time that a line takes from one core's cache to another's, at best: 25 nanoseconds. It bounds what is possible.
 const TRANSFER_NANOSECONDS: u64 = 25;
@@ -39,18 +39,16 @@ impl Share {
     }
 }
 
-impl Possible {
-    /// Adds a bucket that took this time.
-    pub fn add(&mut self, shares: &[Share], nanoseconds: u64) {
-        let changes = changes(shares.iter());
-        if changes == 0 {
-            return;
-        }
-        self.changes += changes;
-        self.same_word += changes_of_words(shares);
-        self.capped += changes.min(nanoseconds / TRANSFER_NANOSECONDS);
-        self.buckets += 1;
+/// Adds a bucket that took this time.
+pub fn add(possible: &mut Possible, shares: &[Share], nanoseconds: u64) {
+    let changes = changes(shares.iter());
+    if changes == 0 {
+        return;
     }
+    possible.changes += changes;
+    possible.same_word += changes_of_words(shares);
+    possible.capped += changes.min(nanoseconds / TRANSFER_NANOSECONDS);
+    possible.buckets += 1;
 }
 
 /// The most changes of ownership that these accesses to one line can cause.
@@ -121,7 +119,7 @@ mod tests {
 
     fn of(shares: &[Share]) -> (u64, u64) {
         let mut possible = Possible::default();
-        possible.add(shares, u64::MAX);
+        add(&mut possible, shares, u64::MAX);
         (possible.changes, possible.same_word)
     }
 
@@ -178,10 +176,10 @@ mod tests {
     #[test]
     fn no_more_is_possible_than_a_machine_can_do() {
         let mut possible = Possible::default();
-        possible.add(&[share(1, 0, true, 1 << 30), share(2, 0, true, 1 << 30)], 50_000_000);
+        add(&mut possible, &[share(1, 0, true, 1 << 30), share(2, 0, true, 1 << 30)], 50_000_000);
         assert_eq!((possible.capped, possible.buckets), (2_000_000, 1));
         assert!(possible.changes > 1 << 30);
-        possible.add(&[share(1, 0, true, 7)], 50_000_000);
+        add(&mut possible, &[share(1, 0, true, 7)], 50_000_000);
         assert_eq!(possible.buckets, 1, "a bucket without a change");
     }
 }

@@ -23,8 +23,8 @@
 //! may be left out.
 //!
 //! ```
-//! # let report = tenure_find::Report::new(
-//! #     tenure_find::Source::Types(tenure_find::Types {
+//! # let report = tenure_model::Report::new(
+//! #     tenure_model::Source::Types(tenure_model::Types {
 //! #         path: String::new(), format: String::new(), units: 0, composites: 0, contended: 0, statics: 0, code: None, recorded: None,
 //! #         skipped: Vec::new(),
 //! #     }), 64, Vec::new());
@@ -41,7 +41,8 @@ use serde::Deserialize;
 
 use crate::glob::Glob;
 use crate::words::observed::{per_second, share, short, title};
-use crate::{Check, Error, Finding, Kind, Report, Sharing, Source, Storage, words};
+use crate::{Error, words};
+use tenure_model::{Check, Finding, Kind, Report, Sharing, Source, Storage};
 
 /// Which lines a program may contend for: see the [module](self).
 #[derive(Debug, Clone, Deserialize)]
@@ -181,7 +182,7 @@ impl Allowed {
     }
 
     fn described(&self) -> String {
-        let kind = self.kind.map(Kind::words);
+        let kind = self.kind.map(words::fault);
         self.names().into_iter().chain(kind).collect::<Vec<_>>().join(" and ")
     }
 

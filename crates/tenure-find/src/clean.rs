@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::Report;
+use tenure_model::Report;
 
 /// The report without characters that act instead of showing (control characters, marks that turn text around).
 pub(super) fn cleaned(report: &Report) -> Report {

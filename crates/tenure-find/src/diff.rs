@@ -3,9 +3,8 @@
 use std::collections::BTreeSet;
 
 use crate::words::observed::{per_second, title};
-use crate::{
-    Change, Difference, Error, Finding, Level, Origin, Report, Sharing, Source, Storage, words,
-};
+use crate::{Error, words};
+use tenure_model::{Change, Difference, Finding, Level, Origin, Report, Sharing, Source, Storage};
 
 /// A rate of a run has to change by this factor: less is noise.
 const FACTOR: f64 = 1.5;

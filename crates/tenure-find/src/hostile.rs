@@ -6,7 +6,8 @@ use serde_json::Value;
 use tenure_report::chart::checks;
 use tenure_report::terminal::Style;
 
-use crate::{Report, clean, fixtures, html, json, terminal};
+use crate::{clean, fixtures, html, json, terminal};
+use tenure_model::Report;
 
 fn text() -> impl Strategy<Value = String> {
     prop_oneof![

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use crate::{Error, Report, SCHEMA};
+use crate::Error;
+use tenure_model::{Report, SCHEMA};
 
 /// The report as indented JSON that ends in a line break.
 #[must_use]

@@ -1,12 +1,12 @@
-//! Findings of contended cache lines: one model, and one renderer each for a terminal, JSON and HTML.
+//! Shows findings of contended cache lines ([`tenure_model::Report`]): one renderer each for a terminal, JSON and HTML.
 //!
 //! Findings come from a program's types (`tenure layout`) or from a run of it (`tenure run`). Nothing here knows how they
-//! were made: the renderers read a [`Report`] and nothing else, so that JSON from another machine can be shown too. Names in a report come from files that may be hostile: each renderer first removes
-//! what would steer a terminal or turn text around, and HTML escapes the rest.
+//! were made: the renderers read a report and nothing else, so that JSON from another machine can be shown too. Names in
+//! a report come from files that may be hostile: each renderer first removes what would steer a terminal or turn text around, and
+//! HTML escapes the rest.
 //!
 //! | module | subject |
 //! |---|---|
-//! | [`Report`], [`Finding`] | the model, and so the JSON: start here |
 //! | [`terminal`], [`html`](mod@html), [`json`] | one renderer each |
 //! | [`budget`] | which lines a program may contend for: a check for CI |
 //! | [`diff`] | what is new, worse, better or gone since an older report |
@@ -34,9 +34,7 @@ pub mod terminal;
 
 mod clean;
 mod error;
-mod language;
 mod maps;
-mod model;
 mod picture;
 mod words;
 
@@ -47,11 +45,3 @@ mod hostile;
 
 pub use budget::Budget;
 pub use error::Error;
-pub use language::Language;
-pub use model::{
-    Alternative, Cell, Change, Check, Code, CodeRead, Confidence, Coverage, Curve, Difference,
-    Elsewhere, Embedder, Ended, Evidence, Finding, Forecast, Kind, Level, Line, Means, Measured,
-    MeasuredMember, Move, Observed, OperandShare, Operation, Origin, Point, Recorded, Repair,
-    Report, Role, Run, SCHEMA, Scope, Sharing, Signal, Source, Storage, Suggestion, TypeMap, Types,
-    Unmended, Use, Watched, Word,
-};

@@ -6,7 +6,10 @@
 use std::borrow::Cow;
 
 use crate::words;
-use crate::{Cell, Finding, Line, Observed, Report, Role, Sharing, Storage, TypeMap, Word};
+use tenure_model::{
+    Cell, Embedder, Finding, Line, Observed, Report, Role, Sharing, Storage, Suggestion, TypeMap,
+    Word,
+};
 
 const MOST_LINES: u64 = 8;
 
@@ -189,6 +192,21 @@ fn cut(shape: &str, cells: Vec<Cell>, line_bytes: u64, of: &TypeMap) -> TypeMap 
     }
     let line_count = lines.last().map_or(0, |line| line.index + 1);
     TypeMap { shape: shape.to_owned(), size, line_count, lines, ..of.clone() }
+}
+
+/// A renderer draws at most this many embedding types, and lists the moves and sizes of the others.
+const MOST_DRAWN: usize = 3;
+
+/// The embedding types to draw, with their maps before and after, and how many more take part.
+pub(crate) fn drawn(suggestion: &Suggestion) -> (Vec<(&Embedder, &TypeMap, &TypeMap)>, u64) {
+    let with_maps = suggestion
+        .embedders
+        .iter()
+        .filter_map(|it| Some((it, it.before.as_ref()?, it.after.as_ref()?)));
+    let mut drawn: Vec<_> = with_maps.collect();
+    let more = drawn.len().saturating_sub(MOST_DRAWN) as u64;
+    drawn.truncate(MOST_DRAWN);
+    (drawn, more)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 
 use super::words;
-use crate::{Cell, Embedder, Line, Move, Report, Role, Suggestion, TypeMap};
+use tenure_model::{Cell, Embedder, Line, Move, Report, Role, Suggestion, TypeMap};
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Picture {

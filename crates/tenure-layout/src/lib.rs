@@ -8,7 +8,7 @@
 //! library:
 //!
 //! ```
-//! use tenure_find::Sharing;
+//! use tenure_model::Sharing;
 //! use tenure_layout::run::{Request, run};
 //! use tenure_types::read::{Input, Options};
 //!

@@ -7,7 +7,7 @@ use crate::lines::Layouts;
 use crate::names;
 use crate::origin::Origins;
 use crate::sharing::{self, Found};
-use tenure_find::{Finding, Origin};
+use tenure_model::{Finding, Origin};
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Listed<'f> {

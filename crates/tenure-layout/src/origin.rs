@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::names;
-use tenure_find::Origin;
+use tenure_model::Origin;
 use tenure_types::model::{Declared, Model};
 
 /// Crates of Rust's own; in C++ anybody may call a namespace so.

@@ -18,7 +18,7 @@ use crate::origin::Origins;
 use crate::rules::Rules;
 use crate::sharing;
 use crate::suggest::{Pins, apart_alone, suggest};
-use tenure_find::{
+use tenure_model::{
     CodeRead, Finding, OperandShare, Origin, Report, Scope, Sharing, Source, Suggestion, Types,
     Unmended,
 };

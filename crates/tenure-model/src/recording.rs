@@ -2,45 +2,7 @@
 
 use std::ops::Range;
 
-pub use tenure_probe::segment::Access;
-
-/// How a program ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
-    /// With this exit status.
-    Exited(i32),
-    /// By this signal.
-    Killed(i32),
-    /// It had not ended when the recording did.
-    Running,
-    /// It ended; how is not known.
-    Unknown,
-}
-
-impl Ended {
-    /// The exit status of a command that stands for the program: 128 and the signal's number, as in shells.
-    #[must_use]
-    pub fn status(self) -> u8 {
-        let number = match self {
-            Self::Exited(status) => status,
-            Self::Killed(signal) => 128 + signal,
-            Self::Running | Self::Unknown => 0,
-        };
-        // A status has eight bits.
-        number.to_le_bytes()[0]
-    }
-}
-
-impl From<Ended> for tenure_find::Ended {
-    fn from(ended: Ended) -> Self {
-        match ended {
-            Ended::Exited(status) => Self::Exited { status },
-            Ended::Killed(signal) => Self::Killed { signal: signal_name(signal) },
-            Ended::Running => Self::Running,
-            Ended::Unknown => Self::Unknown,
-        }
-    }
-}
+use crate::{Access, Ended};
 
 /// What a run recorded, of all its processes.
 #[derive(Debug, Clone, PartialEq)]
@@ -181,19 +143,22 @@ impl Thread {
     const CALL_NS: f64 = 0.5;
 
     /// Nanoseconds that recording took of its processor time, if it adds so many to an access.
-    pub(crate) fn recorded(&self, access_ns: f64) -> f64 {
+    #[must_use]
+    pub fn recorded(&self, access_ns: f64) -> f64 {
         // Nothing is recorded of a program that is watched unmodified.
         let access = if access_ns > 0.0 { access_ns + Self::CALL_NS } else { 0.0 };
         self.accesses as f64 * access + self.recording as f64
     }
 
     /// Nanoseconds that so many of its accesses take at least.
-    pub(crate) fn least(accesses: u64) -> f64 {
+    #[must_use]
+    pub fn least(accesses: u64) -> f64 {
         accesses as f64 * Self::ACCESS_NS
     }
 
     /// Nanoseconds of processor time without what recording took; `None` if its processor time is not known.
-    pub(crate) fn ran(&self, access_ns: f64) -> Option<f64> {
+    #[must_use]
+    pub fn ran(&self, access_ns: f64) -> Option<f64> {
         /// Recording seldom makes a thread slower than this: what is left of less is noise.
         const MOST_SLOWED: f64 = 20.0;
         let least = Self::least(self.accesses).max(self.cpu as f64 / MOST_SLOWED);
@@ -203,7 +168,8 @@ impl Thread {
 
 impl Line {
     /// Where it starts in its object; its address if no allocation was seen.
-    pub(crate) fn start(&self) -> i64 {
+    #[must_use]
+    pub fn start(&self) -> i64 {
         match &self.allocation {
             Some(allocation) => allocation.line_offset,
             None => self.address.cast_signed(),
@@ -211,7 +177,8 @@ impl Line {
     }
 
     /// Where the object starts that it is part of.
-    pub(crate) fn object(&self) -> Option<u64> {
+    #[must_use]
+    pub fn object(&self) -> Option<u64> {
         let offset = self.allocation.as_ref()?.line_offset;
         Some(self.address.wrapping_sub(offset.cast_unsigned()))
     }
@@ -256,7 +223,8 @@ pub struct Entry {
 pub struct Gaps {
     /// How many.
     pub count: u64,
-    /// Of all together: see [`gaps_ns`](tenure_probe::segment::Entry::gaps_ns).
+    /// Of all together. Of a gap 20,000 count at most, and none that long counts behind what takes a lock: its thread may have
+    /// slept, and a lock is not held while its holder waits for a condition.
     pub nanoseconds: u64,
 }
 
@@ -285,21 +253,4 @@ pub struct Possible {
     pub capped: u64,
     /// Buckets with changes.
     pub buckets: u32,
-}
-
-/// The name of a signal: `SIGTERM`.
-fn signal_name(number: i32) -> String {
-    const NAMES: [(i32, &str); 9] = [
-        (1, "SIGHUP"),
-        (2, "SIGINT"),
-        (3, "SIGQUIT"),
-        (4, "SIGILL"),
-        (6, "SIGABRT"),
-        (8, "SIGFPE"),
-        (9, "SIGKILL"),
-        (11, "SIGSEGV"),
-        (15, "SIGTERM"),
-    ];
-    let name = NAMES.iter().find(|(known, _)| *known == number);
-    name.map_or_else(|| format!("signal {number}"), |(_, name)| (*name).to_owned())
 }

@@ -1,7 +1,7 @@
 //! From a recording to a report.
 
 use tenure_contend::find::{self, Programs};
-use tenure_contend::record::Recording;
+use tenure_model::recording::Recording;
 
 use crate::head;
 

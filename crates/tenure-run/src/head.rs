@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use tenure_find::Run;
+use tenure_model::Run;
 use tenure_types::code::Program;
 
 use crate::instrumented::Instrumentation;
 use tenure_contend::find::Programs;
-use tenure_contend::record::{Module, Process, Recording};
+use tenure_model::recording::{Module, Process, Recording};
 
 /// The head, without a forecast.
 pub(crate) fn run(recording: &Recording, command: &str, programs: &Programs) -> Run {
@@ -16,7 +16,7 @@ pub(crate) fn run(recording: &Recording, command: &str, programs: &Programs) -> 
     let threads = || processes.iter().flat_map(|process| &process.threads);
     Run {
         command: command.to_owned(),
-        ended: recording.ended.into(),
+        ended: recording.ended,
         seconds: seconds(recording),
         processes: processes.len() as u64,
         threads: threads().count() as u64,
@@ -165,14 +165,14 @@ fn listed(names: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tenure_contend::record;
+    use tenure_model::recording as record;
 
     #[test]
     fn a_build_before_the_run_takes_none_of_its_time() {
         let of = |processes: &[f64]| {
             let process = |&seconds| record::Process { seconds, ..record::Process::default() };
             seconds(&Recording {
-                ended: record::Ended::Exited(0),
+                ended: tenure_model::Ended::Exited { status: 0 },
                 seconds: 60.0,
                 cpu_seconds: 0.0,
                 processes: processes.iter().map(process).collect(),
@@ -204,7 +204,7 @@ mod tests {
     fn a_run_in_which_nothing_could_meet_is_doubted() {
         let doubts = |process: Process| {
             doubts(&Recording {
-                ended: record::Ended::Exited(0),
+                ended: tenure_model::Ended::Exited { status: 0 },
                 seconds: 1.0,
                 cpu_seconds: 1.0,
                 processes: vec![process],
@@ -227,7 +227,7 @@ mod tests {
     fn a_run_without_instrumented_code_says_what_is_not_seen() {
         let missing = |command: &str| {
             let recording = Recording {
-                ended: record::Ended::Exited(0),
+                ended: tenure_model::Ended::Exited { status: 0 },
                 seconds: 1.0,
                 cpu_seconds: 1.0,
                 processes: Vec::new(),

@@ -18,7 +18,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-pub use tenure_contend::record::{self, Ended, Recording};
+use tenure_model::recording::Recording;
 pub use tenure_types::Error;
 
 /// What is to be run, and how.

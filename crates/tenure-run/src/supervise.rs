@@ -15,8 +15,8 @@ use signal_hook::iterator::Signals;
 use tenure_types::Error;
 
 use crate::observe::{BUCKET, Observer};
-use crate::record::Ended;
 use crate::{Recording, Watch};
+use tenure_model::Ended;
 
 /// Runs the program to its end while the observer looks on.
 pub(crate) fn run(
@@ -53,8 +53,8 @@ pub(crate) fn run(
     let _ = is_over.set(());
     observer.end_bucket(last.elapsed());
     let ended = match (status.code(), status.signal()) {
-        (Some(code), _) => Ended::Exited(code),
-        (None, signal) => Ended::Killed(signal.unwrap_or(0)),
+        (Some(code), _) => Ended::Exited { status: code },
+        (None, signal) => Ended::Killed { signal: signal.unwrap_or(0) },
     };
     Ok(Recording {
         ended,
@@ -120,10 +120,10 @@ mod tests {
     #[test]
     fn the_end_of_a_program_is_told_as_shells_do() {
         for (script, ended, status) in [
-            ("exit 0", Ended::Exited(0), 0),
-            ("exit 3", Ended::Exited(3), 3),
-            ("kill -TERM $$", Ended::Killed(15), 143),
-            ("kill -KILL $$", Ended::Killed(9), 137),
+            ("exit 0", Ended::Exited { status: 0 }, 0),
+            ("exit 3", Ended::Exited { status: 3 }, 3),
+            ("kill -TERM $$", Ended::Killed { signal: 15 }, 143),
+            ("kill -KILL $$", Ended::Killed { signal: 9 }, 137),
         ] {
             let recording = sh(script);
             assert_eq!((recording.ended, recording.ended.status()), (ended, status), "{script}");

@@ -1,7 +1,7 @@
 //! From a sample to what it touched: the instruction, what it does to memory, and the address that the registers give it.
 
 use rustc_hash::FxHashMap;
-use tenure_contend::record::Access;
+use tenure_model::Access;
 
 use crate::arch::{Instruction, Stop};
 use crate::callers::Callers;

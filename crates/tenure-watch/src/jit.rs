@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use tenure_contend::record::Function;
+use tenure_model::recording::Function;
 
 /// A larger file is not read.
 const LONGEST: u64 = 1 << 28;

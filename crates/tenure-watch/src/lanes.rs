@@ -8,7 +8,7 @@
 use std::cmp::Reverse;
 
 use rustc_hash::FxHashMap;
-use tenure_contend::record::Entry;
+use tenure_model::recording::Entry;
 
 /// When a thread was seen, and for how long it ran, in nanoseconds.
 #[derive(Debug, Clone, Copy, Default)]
@@ -110,8 +110,8 @@ pub(crate) fn merge(entries: &mut Vec<Entry>, lives: &FxHashMap<u32, Life>) -> V
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tenure_contend::record::Access::Write;
-    use tenure_contend::record::Gaps;
+    use tenure_model::Access::Write;
+    use tenure_model::recording::Gaps;
 
     fn merged(uses: &[(u32, u8)], lives: &[(u32, u64, u64)]) -> (Vec<(u32, u8, u64)>, usize) {
         let entry = |&(thread, offset): &(u32, u8)| Entry {

@@ -10,7 +10,8 @@ use nix::libc;
 use nix::sys::resource::UsageWho;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use tenure_contend::record::{Ended, Recording};
+use tenure_model::Ended;
+use tenure_model::recording::Recording;
 use tenure_types::Error;
 
 use crate::backend::Backend;
@@ -221,8 +222,8 @@ impl Started {
 fn reaped(child: &mut Child) -> Ended {
     use std::os::unix::process::ExitStatusExt;
     match child.wait().map(|status| (status.code(), status.signal())) {
-        Ok((Some(code), _)) => Ended::Exited(code),
-        Ok((None, Some(signal))) => Ended::Killed(signal),
+        Ok((Some(code), _)) => Ended::Exited { status: code },
+        Ok((None, Some(signal))) => Ended::Killed { signal },
         _ => Ended::Unknown,
     }
 }
@@ -267,7 +268,7 @@ mod tests {
         let pid = Pid::from_raw(started.pid().cast_signed());
         // A shell's traps that are due come in the order of their signals' numbers: this one is the last.
         let is_stopped = || kill(pid, Signal::SIGWINCH).is_ok();
-        assert_eq!(started.wait(&is_stopped), Ended::Exited(1));
+        assert_eq!(started.wait(&is_stopped), Ended::Exited { status: 1 });
     }
 
     #[test]

@@ -47,7 +47,7 @@ use std::time::Duration;
 pub use own::Session;
 pub use report::report;
 pub use tenure_contend::find::Programs;
-use tenure_contend::record::Recording;
+use tenure_model::recording::Recording;
 pub use tenure_types::Error;
 
 /// What to watch, and how.
@@ -263,7 +263,7 @@ impl Started {
     pub fn ask_to_end(&mut self) {}
 
     /// Waits for the program's end.
-    pub fn wait(&mut self, _: &dyn Fn() -> bool) -> tenure_contend::record::Ended {
-        tenure_contend::record::Ended::Unknown
+    pub fn wait(&mut self, _: &dyn Fn() -> bool) -> tenure_model::Ended {
+        tenure_model::Ended::Unknown
     }
 }

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
-use tenure_contend::possible::Share;
+use tenure_contend::possible::{self, Share};
 use tenure_contend::proportion::interval;
-use tenure_contend::record::{self, Access, Entry, Gaps, Possible};
+use tenure_model::Access;
+use tenure_model::recording::{self as record, Entry, Gaps, Possible};
 
 use crate::arch::USER_END;
 use crate::code::{Lost, Touch};
@@ -279,7 +280,7 @@ impl Lines {
                 lanes.extend(of_line);
                 let shares: Vec<_> = entries.iter().map(share).collect();
                 let mut possible = Possible::default();
-                possible.add(&shares, nanoseconds);
+                possible::add(&mut possible, &shares, nanoseconds);
                 let share = line.samples as f64 / all.max(1) as f64;
                 let watched = record::Watched {
                     samples: line.samples,

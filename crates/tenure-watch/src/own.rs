@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use nix::sys::resource::UsageWho;
-use tenure_contend::record::Ended;
+use tenure_model::Ended;
 use tenure_types::Error;
 
 use crate::backend::perf::Perf;

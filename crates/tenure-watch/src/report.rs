@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tenure_contend::find::{self, Found, Programs};
-use tenure_find::{Run, Source};
+use tenure_model::{Run, Source};
 
 use crate::Watched;
 
@@ -16,7 +16,7 @@ pub fn report(watched: &Watched, programs: &Programs, line_bytes: u32, predicted
     let threads = || recording.processes.iter().flat_map(|process| &process.threads);
     let run = Run {
         command: watched.name.clone(),
-        ended: recording.ended.into(),
+        ended: recording.ended,
         seconds: recording.seconds,
         processes: recording.processes.len() as u64,
         threads: threads().count() as u64,
@@ -25,7 +25,7 @@ pub fn report(watched: &Watched, programs: &Programs, line_bytes: u32, predicted
         dropped: 0,
         missing: missing(watched),
         doubts: Vec::new(),
-        watched: Some(Box::new(tenure_find::Watched {
+        watched: Some(Box::new(tenure_model::Watched {
             samples: watched.counts.samples,
             attributed: watched.counts.attributed,
             looks: watched.counts.looks,
@@ -59,10 +59,10 @@ fn own_time() -> Duration {
     Duration::ZERO
 }
 
-fn coverage(watched: &Watched) -> tenure_find::Coverage {
+fn coverage(watched: &Watched) -> tenure_model::Coverage {
     let Watched { counts, coverage, .. } = watched;
     let part = |part: f64, of: f64| if of > 0.0 { part / of } else { 0.0 };
-    tenure_find::Coverage {
+    tenure_model::Coverage {
         cpu_seconds: coverage.cpu_seconds,
         kernel: part(coverage.kernel_seconds, coverage.cpu_seconds),
         unaddressed: part(counts.unaddressed as f64, counts.samples as f64),

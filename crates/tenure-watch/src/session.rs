@@ -3,7 +3,8 @@
 use std::time::{Duration, Instant};
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use tenure_contend::record::{self, Ended, Recording, Thread};
+use tenure_model::Ended;
+use tenure_model::recording::{self as record, Recording, Thread};
 use tenure_types::Error;
 
 use crate::arm;

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
-use tenure_run::{Ended, Request};
+use tenure_model::Ended;
+use tenure_run::Request;
 
 use super::support::{tenure, text};
 
@@ -31,7 +32,7 @@ fn recorded(folder: &Path, port: &str) -> Vec<String> {
         let cache = Some(PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("cache"));
         let request = Request { command, cc, line_bytes: 64, cache, ..Request::default() };
         let recording = tenure_run::run(&request, &()).unwrap();
-        assert_eq!(recording.ended, Ended::Exited(0), "{words:?}");
+        assert_eq!(recording.ended, Ended::Exited { status: 0 }, "{words:?}");
         recording
     };
     let (source, program) = (source.to_str().unwrap(), program.to_str().unwrap());

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tenure_probe::segment::Access;
+use tenure_model::{Access, Kind};
 
 use super::{Use, Word};
 
@@ -17,19 +17,6 @@ pub(super) const ALIKE: f64 = 0.25;
 
 /// A thread that holds a lock uses a word at most so often for each try, by estimates or where the lock is elsewhere.
 pub(super) const USES_BY_TRY: u64 = 8;
-
-/// What is wrong with a line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// Threads use different words of it, and at least one word is written.
-    FalseSharing,
-    /// The same, and what shares the line with a word that is written is mostly read.
-    BesideReadMostly,
-    /// Several threads write the same word.
-    HotWord,
-    /// Several threads take the same lock.
-    Lock,
-}
 
 /// What is wrong with lines of that many bytes that start there; `None` if nothing is, since one thread has all of it or
 /// none writes.

@@ -4,7 +4,7 @@
 //! is changed like that too. What tells them apart is how it is taken: a lock's value is known before, since it has to be
 //! free. A number is loaded, compared, and only then exchanged.
 
-use tenure_probe::segment::Access;
+use tenure_model::Access;
 
 use super::{Meaning, Use, Word};
 

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use crate::record::{Line, Process};
+use tenure_model::recording::{Line, Process};
 
 /// A use counts if it is at least this part of a line's accesses.
 const SIGNIFICANT: f64 = 0.02;
@@ -61,7 +61,7 @@ fn join_neighbours(process: &Process, lines: &[usize], sets: &mut Sets) {
     }
 }
 
-fn significant(line: &Line) -> impl Iterator<Item = &crate::record::Entry> {
+fn significant(line: &Line) -> impl Iterator<Item = &tenure_model::recording::Entry> {
     let total: u64 = line.entries.iter().map(|entry| entry.count).sum();
     line.entries.iter().filter(move |entry| entry.count as f64 >= total as f64 * SIGNIFICANT)
 }

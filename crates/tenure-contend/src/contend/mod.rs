@@ -8,11 +8,10 @@ mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tenure_probe::segment::Access;
+use tenure_model::{Access, Kind};
 
-use crate::record::{Gaps, Possible, Process};
+use tenure_model::recording::{Gaps, Possible, Process};
 
-pub use kind::Kind;
 pub use order::{Locks, Order};
 
 /// A finding has at least so many possible changes of ownership, and so many per second of its busiest thread's
@@ -128,7 +127,7 @@ pub struct Use {
     pub access: Access,
     /// The address behind the instruction.
     pub code: u64,
-    /// How often, by [`Thread::id`](crate::record::Thread::id).
+    /// How often, by [`Thread::id`](tenure_model::recording::Thread::id).
     pub threads: BTreeMap<u32, u64>,
     /// How long each was then away from the line, as far as that was timed.
     pub gaps: BTreeMap<u32, Gaps>,

@@ -3,11 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tenure_probe::segment::Access;
+use tenure_model::Access;
 
 use super::kind::{ALIKE, USES_BY_TRY, difference, is_read_mostly, shares};
 use super::{Use, Word, words};
-use crate::record::Process;
+use tenure_model::recording::Process;
 
 /// A thread that does this part of all writes has a word to itself. What is handed over has no such thread, however
 /// unevenly its threads share it.

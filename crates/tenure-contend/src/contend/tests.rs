@@ -1,7 +1,7 @@
 //! Findings of recordings that are written here.
 
 use super::*;
-use crate::record::{Allocation, Entry, Line, Thread, Watched};
+use tenure_model::recording::{Allocation, Entry, Line, Thread, Watched};
 
 pub(crate) const MILLION: u64 = 1_000_000;
 

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Elements, Meaning, Use, Word};
-use crate::record::{Gaps, Process};
+use tenure_model::recording::{Gaps, Process};
 
-use tenure_probe::segment::Access;
+use tenure_model::Access;
 
 /// An instruction with less than this part of all accesses is how objects are made and freed, or how results are read.
 const SIGNIFICANT: f64 = 0.005;

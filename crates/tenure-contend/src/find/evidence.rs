@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use tenure_find::{Confidence, Evidence, Level};
+use tenure_model::{Confidence, Evidence, Level};
 
 use crate::contend::Contended;
 use crate::proportion::interval;
-use crate::record::{Process, Watched};
+use tenure_model::recording::{Process, Watched};
 
 /// A share that is known to within this factor is known well.
 const WELL: f64 = 2.0;
@@ -81,7 +81,8 @@ fn why(evidence: &Evidence) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::{Access, Entry, Gaps, Line};
+    use tenure_model::Access;
+    use tenure_model::recording::{Entry, Gaps, Line};
 
     fn of(samples: u64, of: u64, met: u64, looks: u64) -> Evidence {
         let cost = samples as f64 / of as f64 * met as f64 / looks as f64;

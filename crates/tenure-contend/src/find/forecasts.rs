@@ -1,6 +1,6 @@
 //! What mending would give: the part of a report that takes time, made when the rest is out.
 
-use tenure_find::{Finding, Forecast, Repair, Report, Source};
+use tenure_model::{Finding, Forecast, Repair, Report, Source};
 use tenure_sim::Machine;
 
 use super::language;

@@ -1,6 +1,6 @@
 //! What a repair says to write: in the program's language, with the member's name and type, or nothing.
 
-use tenure_find::{Finding, Language, Repair, Role, Sharing};
+use tenure_model::{Finding, Language, Repair, Role, Sharing};
 
 /// The library is of use to Rust only. C and C++ can align what has to lie apart. Where the language is another, or not
 /// known, what the repair does is said in words alone.

@@ -1,8 +1,8 @@
 //! What a report has left out, and what would give it more: each a sentence.
 
-use tenure_find::{Finding, Use};
+use tenure_model::{Finding, Use};
 
-use crate::record::Process;
+use tenure_model::recording::Process;
 
 /// Which part of the accesses to contended lines is to lines that change hands too seldom to be findings.
 pub(super) fn too_rare(accesses: u64, of: u64) -> Option<String> {
@@ -76,7 +76,7 @@ pub(super) fn debugging(process: &Process, has_lines: bool) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::Function;
+    use tenure_model::recording::Function;
 
     #[test]
     fn a_report_says_what_part_is_too_rare_once_it_is_a_tenth() {

@@ -15,14 +15,14 @@ mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tenure_find::{
+use tenure_model::Access;
+use tenure_model::{
     Finding, Kind, Level, Observed, Report, Role, Run, Sharing, Source, Storage, Word,
 };
-use tenure_probe::segment::Access;
 use tenure_types::code::Place;
 
 use crate::contend::{self, Contended, Locks};
-use crate::record::{Line, Process, Recording};
+use tenure_model::recording::{Line, Process, Recording};
 
 pub use forecasts::{Forecasts, Found, Predicted};
 use missing::Guarded;
@@ -169,7 +169,7 @@ fn finding(
         victims,
         score: 0.0,
         signals: Vec::new(),
-        origin: tenure_find::Origin::Yours,
+        origin: tenure_model::Origin::Yours,
         instances: 1,
         observed: Some(observed),
         measured: None,
@@ -233,11 +233,8 @@ fn memory(
 
 fn kind(contended: &Contended, word: &Word) -> Kind {
     match contended.kind {
-        contend::Kind::FalseSharing => Kind::FalseSharing,
-        contend::Kind::BesideReadMostly => Kind::BesideReadMostly,
-        contend::Kind::Lock => Kind::Lock,
-        contend::Kind::HotWord if word.role == Role::Lock => Kind::Lock,
-        contend::Kind::HotWord => Kind::HotWord,
+        Kind::HotWord if word.role == Role::Lock => Kind::Lock,
+        kind => kind,
     }
 }
 

@@ -5,10 +5,10 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::rc::Rc;
 
-use tenure_find::Code;
+use tenure_model::Code;
 use tenure_types::code::{Access, Block, Frame, Object, Pointed, Program};
 
-use crate::record::{Function, Module, Process};
+use tenure_model::recording::{Function, Module, Process};
 
 /// The programs and libraries of a run, each opened once.
 #[derive(Debug, Default)]

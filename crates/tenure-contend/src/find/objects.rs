@@ -9,7 +9,7 @@ use std::rc::Rc;
 use tenure_types::code::{Object, Program};
 
 use super::names::{Known, Names};
-use crate::record::{Allocation, Line, Process};
+use tenure_model::recording::{Allocation, Line, Process};
 
 /// An access with less than this part of the votes is no opinion.
 const SIGNIFICANT: f64 = 0.02;

@@ -3,13 +3,13 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
-use tenure_find::{Curve, Forecast, Operation as Did, Point, Repair};
+use tenure_model::{Access as Did, Curve, Forecast, Point, Repair};
 use tenure_sim::pattern::{self, Copies, Object, Operation, Pattern, Role, Value};
 
 use super::simulator::Simulator;
 use super::steps::{self, Counts, Work};
 use super::value::value;
-use super::words::{Groups, operation};
+use super::words::{Groups, is_reported};
 use crate::contend::{Elements, Word};
 
 /// The numbers of CPUs that are simulated, of those that the machine has.
@@ -168,7 +168,10 @@ fn roles(words: &[(Word, String)], groups: &Groups<'_>) -> Vec<(String, Vec<u32>
     let mut threads: BTreeMap<u32, Counts> = BTreeMap::new();
     for (at, (word, _)) in words.iter().enumerate() {
         for use_ in &word.uses {
-            let Some(did) = operation(use_.access) else { continue };
+            if !is_reported(use_.access) {
+                continue;
+            }
+            let did = use_.access;
             for (thread, count) in &use_.threads {
                 *threads.entry(*thread).or_default().entry((at, did)).or_default() += *count as f64;
             }
@@ -306,16 +309,16 @@ fn has_a_semaphore(pattern: &Pattern) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use tenure_probe::segment;
+    use tenure_model::Access as Did;
     use tenure_sim::Machine;
     use tenure_sim::pattern::Access;
 
     use super::*;
     use crate::contend::{Meaning, Use};
     use crate::find::names::{Names, Programs};
-    use crate::record::{Process, Thread};
+    use tenure_model::recording::{Process, Thread};
 
-    fn word(offset: i64, uses: &[(segment::Access, &[(u32, u64)])]) -> (Word, String) {
+    fn word(offset: i64, uses: &[(Did, &[(u32, u64)])]) -> (Word, String) {
         let uses = uses.iter().map(|(access, threads)| Use {
             access: *access,
             code: 0,
@@ -363,7 +366,7 @@ mod tests {
 
     #[test]
     fn threads_that_do_the_same_are_a_pool_and_others_stay_alone() {
-        use segment::Access::{Add, Read, Write};
+        use Did::{Add, Read, Write};
         let words = [
             word(0, &[(Add, POOL)]),
             word(16, &[(Read, &[(2, 3 * MILLION), (3, 3 * MILLION), (4, 3 * MILLION)])]),
@@ -383,7 +386,7 @@ mod tests {
     fn a_count_that_is_taken_and_put_can_be_kept_but_not_split() {
         let one = |code| Use {
             code,
-            access: segment::Access::Add,
+            access: Did::Add,
             threads: POOL.iter().copied().collect(),
             gaps: BTreeMap::new(),
         };
@@ -404,7 +407,7 @@ mod tests {
 
     #[test]
     fn a_counter_beside_a_lock_is_mended_with_it_and_one_beside_a_semaphore_is_not() {
-        use segment::Access::{Add, Lock, Read, Unlock};
+        use Did::{Add, Lock, Read, Unlock};
         let words = [
             (word(0, &[(Lock, POOL), (Unlock, POOL)]), "lock"),
             (word(8, &[(Read, POOL)]), "settings"),
@@ -427,7 +430,7 @@ mod tests {
 
     #[test]
     fn a_lock_whose_holders_write_elsewhere_is_needed() {
-        use segment::Access::{Lock, Read, Unlock};
+        use Did::{Lock, Read, Unlock};
         // A map in a mutex: its root is read, and its entries are written.
         let mut lock = word(0, &[(Lock, POOL), (Unlock, POOL)]);
         lock.0.size = 4;
@@ -444,7 +447,7 @@ mod tests {
 
     #[test]
     fn what_a_lock_guards_is_inside() {
-        use segment::Access::{Lock, Unlock, Write};
+        use Did::{Lock, Unlock, Write};
         let words = [word(0, &[(Lock, POOL), (Unlock, POOL)]), word(40, &[(Write, POOL)])];
         let pattern = of(&memory(None), &words);
         let inside = vec![Access { times: 1.0, operation: Operation::Store(1) }];
@@ -454,7 +457,7 @@ mod tests {
 
     #[test]
     fn elements_that_begin_within_a_line_scale_when_they_begin_at_one() {
-        use segment::Access::{Read, Write};
+        use Did::{Read, Write};
         // As calloc places them: 64 bytes each, 16 bytes after a line's start.
         let elements =
             Some(Elements { start: 0, stride: 64, count: 3, size: Some(192), owned: true });
@@ -469,7 +472,7 @@ mod tests {
     #[test]
     fn elements_that_belong_to_threads_scale_when_they_are_apart() {
         let elements = Some(Elements { start: 0, stride: 8, count: 3, size: None, owned: true });
-        let pattern = of(&memory(elements), &[word(0, &[(segment::Access::Write, POOL)])]);
+        let pattern = of(&memory(elements), &[word(0, &[(Did::Write, POOL)])]);
         assert_eq!(pattern.objects[0].copies, Copies::PerThread);
         let mended = mended(&pattern);
         assert_eq!(mended.repairs[0].name, "apart");
@@ -482,14 +485,14 @@ mod tests {
     #[test]
     fn what_may_mend_it_is_known_before_anything_is_simulated() {
         let elements = Some(Elements { start: 0, stride: 8, count: 3, size: None, owned: true });
-        let pattern = of(&memory(elements), &[word(0, &[(segment::Access::Write, POOL)])]);
+        let pattern = of(&memory(elements), &[word(0, &[(Did::Write, POOL)])]);
         let names: Vec<_> = candidates(&pattern).into_iter().map(|repair| repair.name).collect();
         assert_eq!(names, ["apart"]);
     }
 
     #[test]
     fn each_point_takes_a_bounded_number_of_accesses_and_none_begins_once_it_is_stopped() {
-        use segment::Access::Add;
+        use Did::Add;
         let elements = Some(Elements { start: 0, stride: 8, count: 3, size: None, owned: true });
         let pattern = of(&memory(elements), &[word(0, &[(Add, POOL)])]);
         let machine = Machine::preset("epyc-2s-256").unwrap();

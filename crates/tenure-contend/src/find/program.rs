@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tenure_find::{Curve, Forecast, Point};
+use tenure_model::{Curve, Forecast, Point};
 use tenure_sim::pattern::{Access, Operation, Pattern, Role};
 
 use super::pattern::{self, Recorded};
@@ -181,7 +181,7 @@ mod tests {
     use super::*;
     use crate::find::names::{Names, Programs};
     use crate::find::pattern::Members;
-    use crate::record::{Process, Thread};
+    use tenure_model::recording::{Process, Thread};
 
     fn pattern(parts: &[Part], mended: usize, groups: &Groups<'_>) -> Option<Pattern> {
         super::pattern(&parts.iter().collect::<Vec<_>>(), mended, groups)

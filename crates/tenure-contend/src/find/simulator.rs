@@ -1,6 +1,6 @@
 //! The simulator as predictions use it: a bounded number of accesses for each figure, and an end when the caller says so.
 
-use tenure_find::Point;
+use tenure_model::Point;
 use tenure_sim::Machine;
 use tenure_sim::pattern::Pattern;
 

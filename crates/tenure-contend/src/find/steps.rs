@@ -5,13 +5,12 @@
 
 use std::collections::BTreeMap;
 
-use tenure_find::Operation as Did;
-use tenure_probe::segment::Access as Recorded;
+use tenure_model::Access as Did;
+use tenure_model::recording::Gaps;
 use tenure_sim::pattern::{Access, Operation};
 
-use super::words::operation;
+use super::words::is_reported;
 use crate::contend::{Use, Word};
-use crate::record::Gaps;
 
 /// How often something is done to a word, by its place among the words.
 pub(super) type Counts = BTreeMap<(usize, Did), f64>;
@@ -39,7 +38,7 @@ type Site = (f64, Option<f64>);
 pub(super) fn iterations(words: &[(Word, String)], threads: &[u32]) -> Option<f64> {
     let most = |wanted: &dyn Fn(Did) -> bool| {
         let uses = words.iter().flat_map(|(word, _)| &word.uses);
-        let uses = uses.filter(|use_| operation(use_.access).is_some_and(wanted));
+        let uses = uses.filter(|use_| is_reported(use_.access) && wanted(use_.access));
         uses.map(|use_| count(use_, threads)).max().filter(|most| *most > 0)
     };
     most(&Did::writes).or_else(|| most(&|_| true)).map(|most| most as f64 / threads.len() as f64)
@@ -58,8 +57,8 @@ pub(super) fn steps(
     threads: &[u32],
     work: Work,
 ) -> Vec<Access> {
-    use Recorded::{Add, CompareExchange, Exchange, Load, Lock, Read, Store, Unlock, Write};
-    let sites = |word: &Word, by: &[Recorded]| sites(word, by, threads, work.part);
+    use Did::{Add, CompareExchange, Exchange, Load, Lock, Read, Store, Unlock, Write};
+    let sites = |word: &Word, by: &[Did]| sites(word, by, threads, work.part);
     let lock = places.keys().copied().find(|at| words[*at].0.is_lock());
     let (mut steps, mut guarded, mut locks) = (Vec::new(), Vec::new(), Vec::new());
     for (&at, &place) in places {
@@ -127,14 +126,13 @@ pub(super) fn steps(
 
 /// Whether a lock on the line may guard a word: no thread changes the word atomically, or uses it and never the lock.
 fn is_guarded(word: &Word, lock: &Word) -> bool {
-    let plain =
-        |use_: &Use| matches!(operation(use_.access), Some(Did::Read | Did::Write | Did::Load));
+    let plain = |use_: &Use| matches!(use_.access, Did::Read | Did::Write | Did::Load);
     let locks = |thread: &u32| lock.uses.iter().any(|use_| use_.threads.contains_key(thread));
     word.uses.iter().all(|use_| plain(use_) && use_.threads.keys().all(locks))
 }
 
 /// The instructions that did this to a word, in the order of the code.
-fn sites(word: &Word, by: &[Recorded], threads: &[u32], part: f64) -> Vec<Site> {
+fn sites(word: &Word, by: &[Did], threads: &[u32], part: f64) -> Vec<Site> {
     let mut uses: Vec<_> = word.uses.iter().filter(|use_| by.contains(&use_.access)).collect();
     uses.sort_by_key(|use_| use_.code);
     let site = |use_: &Use| {
@@ -321,7 +319,7 @@ mod tests {
     const THREADS: &[u32] = &[1, 2];
 
     /// A word with so many uses by each thread: what, by which code, how often, and the gap behind it.
-    fn word(offset: i64, uses: &[(Recorded, u64, u64, u64)]) -> (Word, String) {
+    fn word(offset: i64, uses: &[(Did, u64, u64, u64)]) -> (Word, String) {
         let uses = uses.iter().map(|&(access, code, count, gap)| Use {
             access,
             code,
@@ -339,8 +337,8 @@ mod tests {
         let iterations = iterations(words, THREADS).unwrap();
         let mut counts = Counts::new();
         for (at, (word, _)) in words.iter().enumerate() {
-            for use_ in &word.uses {
-                let Some(did) = operation(use_.access) else { continue };
+            for use_ in word.uses.iter().filter(|use_| is_reported(use_.access)) {
+                let did = use_.access;
                 let often = count(use_, THREADS) as f64 / THREADS.len() as f64;
                 *counts.entry((at, did)).or_default() += often / iterations;
             }
@@ -363,7 +361,7 @@ mod tests {
 
     #[test]
     fn work_is_where_a_thread_was_away_from_the_line() {
-        use Recorded::Add;
+        use Did::Add;
         let often = [word(0, &[(Add, 1, 1000, 200), (Add, 2, 1000, 0), (Add, 3, 1000, 400)])];
         let with = |first, second| [add(), work(first), step(2.0, Operation::Add(0)), work(second)];
         assert_eq!(of(&often, 300.0), with(100.0, 200.0));
@@ -375,21 +373,21 @@ mod tests {
 
     #[test]
     fn each_threads_own_gaps_count() {
-        let mut both = word(0, &[(Recorded::Add, 1, 1000, 100)]);
+        let mut both = word(0, &[(Did::Add, 1, 1000, 100)]);
         both.0.uses[0].gaps.insert(3, Gaps { count: 1000, nanoseconds: 1000 * 20_000 });
         assert_eq!(of(&[both], 50.0), [add(), work(50.0)]);
     }
 
     #[test]
     fn without_gaps_all_work_comes_first() {
-        let words = [word(0, &[(Recorded::Add, 1, 1000, 0)])];
+        let words = [word(0, &[(Did::Add, 1, 1000, 0)])];
         assert_eq!(of(&words, 300.0), [work(300.0), add()]);
         assert_eq!(of(&words, 0.0), [add()]);
     }
 
     #[test]
     fn what_is_done_often_by_one_instruction_has_work_between() {
-        use Recorded::{Add, Read};
+        use Did::{Add, Read};
         let words = [word(0, &[(Add, 1, 1000, 0)]), word(8, &[(Read, 2, 3000, 100)])];
         let read = || step(1.0, Operation::Load(1));
         let expected = [add(), read(), work(50.0), read(), work(50.0), read(), work(50.0)];
@@ -398,7 +396,7 @@ mod tests {
 
     #[test]
     fn what_is_done_seldom_has_its_work_as_seldom() {
-        use Recorded::{Add, Read};
+        use Did::{Add, Read};
         let words = [word(0, &[(Add, 1, 1000, 100)]), word(8, &[(Read, 2, 250, 400)])];
         let seldom = |operation| step(0.25, operation);
         let expected =
@@ -408,7 +406,7 @@ mod tests {
 
     #[test]
     fn a_critical_section_takes_as_long_as_the_lock_was_held() {
-        use Recorded::{CompareExchange, Exchange, Lock, Unlock, Write};
+        use Did::{CompareExchange, Exchange, Lock, Unlock, Write};
         for by in [[Lock, Unlock], [CompareExchange, Exchange]] {
             let words = [
                 word(0, &[(by[0], 1, 1000, 20), (by[1], 2, 1000, 300)]),
@@ -424,7 +422,7 @@ mod tests {
 
     #[test]
     fn a_long_critical_section_stays_under_its_lock() {
-        use Recorded::{Lock, Read, Unlock};
+        use Did::{Lock, Read, Unlock};
         let words = [
             word(0, &[(Lock, 1, 1000, 20), (Unlock, 2, 1000, 10)]),
             word(8, &[(Read, 3, 1000, 2000)]),
@@ -442,7 +440,7 @@ mod tests {
 
     #[test]
     fn a_lock_that_a_compare_exchange_gives_back_is_taken_half_as_often() {
-        use Recorded::{CompareExchange, Store};
+        use Did::{CompareExchange, Store};
         let word = word(
             0,
             &[(CompareExchange, 1, 1000, 20), (CompareExchange, 2, 1000, 300), (Store, 3, 10, 0)],
@@ -454,7 +452,7 @@ mod tests {
 
     #[test]
     fn what_is_left_of_the_work_is_not_behind_a_rare_step() {
-        use Recorded::{Add, Read};
+        use Did::{Add, Read};
         let words = [word(0, &[(Add, 1, 1000, 200)]), word(8, &[(Read, 2, 100, 400)])];
         let seldom = |operation| step(0.1, operation);
         let expected =
@@ -464,7 +462,7 @@ mod tests {
 
     #[test]
     fn a_lock_is_taken_again_and_again_with_work_between() {
-        use Recorded::{Add, Lock, Unlock};
+        use Did::{Add, Lock, Unlock};
         let words = [
             word(0, &[(Lock, 1, 2000, 20), (Unlock, 2, 2000, 100)]),
             word(8, &[(Add, 3, 1000, 0)]),
@@ -479,7 +477,7 @@ mod tests {
 
     #[test]
     fn an_update_waits_where_it_loads() {
-        let words = [word(0, &[(Recorded::Write, 1, 1000, 40), (Recorded::Write, 2, 1000, 60)])];
+        let words = [word(0, &[(Did::Write, 1, 1000, 40), (Did::Write, 2, 1000, 60)])];
         let [load, store] = [Operation::Load, Operation::Store].map(|it| step(1.0, it(0)));
         let update = |nanoseconds| [load.clone(), store.clone(), work(nanoseconds)];
         assert_eq!(of(&words, 50.0), [update(20.0), update(30.0)].concat());
@@ -487,7 +485,7 @@ mod tests {
 
     #[test]
     fn a_release_that_was_never_timed_leaves_the_work_outside() {
-        use Recorded::{Lock, Unlock};
+        use Did::{Lock, Unlock};
         let mut words = [word(0, &[(Lock, 1, 1000, 20), (Unlock, 2, 1000, 0)])];
         words[0].0.uses[1].gaps.clear();
         let lock = step(1.0, Operation::Lock(0, vec![work(10.0)]));

@@ -2,21 +2,22 @@
 
 use super::*;
 use crate::contend::tests::{MILLION, line};
-use crate::record::{Ended, Thread};
+use tenure_model::Ended;
+use tenure_model::recording::Thread;
 
 /// What is missing from the report on these lines, and at how many of them it has findings.
 fn missing(lines: Vec<Line>) -> (Vec<String>, usize) {
     let threads = (1..=4).map(|id| Thread { id, ..Thread::default() }).collect();
     let process = Process { lines, threads, line_bytes: 64, seconds: 1.0, ..Process::default() };
     let recording = Recording {
-        ended: Ended::Exited(0),
+        ended: Ended::Exited { status: 0 },
         seconds: 1.0,
         cpu_seconds: 1.0,
         processes: vec![process],
     };
     let run = Run {
         command: "program".to_owned(),
-        ended: recording.ended.into(),
+        ended: recording.ended,
         seconds: 1.0,
         processes: 1,
         threads: 4,

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use tenure_probe::segment::Access;
+use tenure_model::Access;
 use tenure_sim::pattern::Value;
 
 use crate::contend::{Meaning, Word};

@@ -4,15 +4,14 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use tenure_find::{Code, Operation, Role, Use, Word};
-use tenure_probe::segment::Access;
+use tenure_model::{Access, Code, Role, Use, Word};
 use tenure_types::code::{Block, Object, Place, Program};
 
 use super::names::Names;
 use super::value::{Known, names_a_lock};
 use super::without_element;
 use crate::contend::{self, Contended, Elements, Meaning};
-use crate::record::{Line, Process, Thread};
+use tenure_model::recording::{Line, Process, Thread};
 
 /// What is known of the memory that a finding's words lie in.
 pub(super) struct Named {
@@ -361,13 +360,12 @@ impl<'a> Groups<'a> {
 
     /// What is done to a word, by group of threads, operation and line of code: the most frequent first.
     fn uses(&self, word: &contend::Word, names: &Names<'_>) -> Vec<Use> {
-        type Key = (String, Operation, Option<(String, Option<String>)>);
+        type Key = (String, Access, Option<(String, Option<String>)>);
         let mut all: BTreeMap<Key, BTreeMap<u32, u64>> = BTreeMap::new();
-        for use_ in &word.uses {
-            let Some(operation) = operation(use_.access) else { continue };
+        for use_ in word.uses.iter().filter(|use_| is_reported(use_.access)) {
             let code = names.code(use_.code).map(|code| (code.function, code.line));
             for (&thread, &count) in &use_.threads {
-                let key = (self.name(thread).to_owned(), operation, code.clone());
+                let key = (self.name(thread).to_owned(), use_.access, code.clone());
                 *all.entry(key).or_default().entry(thread).or_default() += count;
             }
         }
@@ -398,26 +396,16 @@ impl<'a> Groups<'a> {
     }
 }
 
-/// `None` for what belongs to another access: a lock that is given back, a compare-exchange that failed.
-pub(super) fn operation(access: Access) -> Option<Operation> {
-    Some(match access {
-        Access::Read => Operation::Read,
-        Access::Write => Operation::Write,
-        Access::Load => Operation::Load,
-        Access::Store => Operation::Store,
-        Access::Add => Operation::Add,
-        Access::Exchange => Operation::Exchange,
-        Access::CompareExchange => Operation::CompareExchange,
-        Access::Lock => Operation::Lock,
-        Access::Failed | Access::Unlock => return None,
-    })
+/// Not what belongs to another access: a lock that is given back, a compare-exchange that failed.
+pub(super) fn is_reported(access: Access) -> bool {
+    !matches!(access, Access::Failed | Access::Unlock)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::find::names::Programs;
-    use crate::record::{Entry, Gaps};
+    use tenure_model::recording::{Entry, Gaps};
 
     #[test]
     fn a_lock_of_the_c_library_is_no_number_of_another_type() {

@@ -13,7 +13,7 @@ mod view;
 use tenure_report::{chart, html};
 
 use super::clean;
-use crate::Report;
+use tenure_model::Report;
 
 /// The report as an HTML page.
 ///
@@ -100,7 +100,7 @@ mod tests {
         let (text, code) = ("Give `hits` a line of its own.".to_owned(), vec!["struct".to_owned()]);
         let name = "apart".to_owned();
         report.findings[0].repairs =
-            vec![crate::Repair { name, text, code, bytes: 56, per_thread: false }];
+            vec![tenure_model::Repair { name, text, code, bytes: 56, per_thread: false }];
         let page = render(&report);
         assert!(
             page.contains("<p>Give <code>hits</code> a line of its own.</p>\n<pre>struct</pre>")

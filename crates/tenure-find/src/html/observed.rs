@@ -6,7 +6,7 @@ use tenure_report::chart::{Axes, Curve, Dot, Figure, Key};
 use tenure_report::words::{Parts, marked, scaled};
 
 use crate::words::observed as words;
-use crate::{Finding, Forecast, Report, Run};
+use tenure_model::{Finding, Forecast, Report, Run};
 
 /// The head of a page about a run.
 #[derive(Serialize)]
@@ -91,14 +91,14 @@ impl Seen {
                     let code = it.code.as_ref().map(words::code).unwrap_or_default();
                     [
                         words::threads(it),
-                        it.operation.words().to_owned(),
+                        words::access(it.operation).to_owned(),
                         scaled(it.per_second),
                         code,
                     ]
                 })
                 .collect(),
         };
-        let repair = |repair: &crate::Repair| Repair {
+        let repair = |repair: &tenure_model::Repair| Repair {
             name: repair.name.clone(),
             text: marked(&repair.text),
             code: repair.code.join("\n"),
@@ -130,8 +130,8 @@ impl Curves {
             most if most >= 1e4 => (1e3, "thousand iterations/s"),
             _ => (1.0, "iterations/s"),
         };
-        let dots = |points: &[crate::Point]| -> Vec<Dot> {
-            let dot = |point: &crate::Point| {
+        let dots = |points: &[tenure_model::Point]| -> Vec<Dot> {
+            let dot = |point: &tenure_model::Point| {
                 let at = usize::try_from(point.cpus).ok()?;
                 Some(Dot { at, value: point.per_second / scale, interval: None })
             };

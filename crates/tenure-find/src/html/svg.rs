@@ -60,7 +60,7 @@ pub(super) fn swatch(state: State, moved: bool) -> String {
         type_name: String::new(),
         offset: 0,
         size: 4,
-        role: crate::Role::Plain,
+        role: tenure_model::Role::Plain,
         state,
         moved,
         continued: false,

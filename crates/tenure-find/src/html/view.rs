@@ -10,7 +10,8 @@ use tenure_report::words::marked;
 use super::observed::{Head, Seen};
 use super::svg::{self, Alternative};
 use crate::picture::{Block, Marks, Picture, State, differing, is_marked};
-use crate::{Check, Embedder, Finding, Move, Report, Source, Suggestion, TypeMap, maps, words};
+use crate::{maps, words};
+use tenure_model::{Check, Embedder, Finding, Move, Report, Source, Suggestion, TypeMap};
 
 /// The most lines that a map shows in full; of more, those that matter.
 const MOST_LINES: usize = 8;
@@ -372,7 +373,7 @@ impl<'a> Order<'a> {
         let own = Marks::of_suggestion(report, suggestion);
         let own = pair(&suggestion.before, &suggestion.after, &own, &anchor);
         let mut maps: Vec<Map> = own.into_iter().skip(usize::from(!before)).collect();
-        let (drawn, undrawn) = suggestion.drawn();
+        let (drawn, undrawn) = maps::drawn(suggestion);
         for (index, (embedder, before, after)) in drawn.into_iter().enumerate() {
             let marks = Marks::of_embedder(report, suggestion, embedder);
             let [mut before, after] = pair(before, after, &marks, &format!("{anchor}-{index}"));

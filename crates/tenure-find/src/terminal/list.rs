@@ -6,7 +6,7 @@ use super::map::look;
 use super::text::{Styled, Text, cut};
 use crate::picture::State;
 use crate::words;
-use crate::{Difference, Finding, Report, Word};
+use tenure_model::{Difference, Finding, Report, Word};
 
 /// Columns of rank and score, which stand alone so that the eye can run down.
 pub(super) const INDENT: usize = 12;

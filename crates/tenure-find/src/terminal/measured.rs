@@ -1,8 +1,8 @@
 //! What `perf` has measured, by type and member.
 
 use super::text::{Text, cut, measured};
-use crate::Report;
 use crate::words::measured::{COLUMNS, members, recorded};
+use tenure_model::Report;
 
 /// A page has all of them.
 const MOST: usize = 10;

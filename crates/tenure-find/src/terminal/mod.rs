@@ -14,7 +14,7 @@ mod types;
 use tenure_report::terminal::Style;
 
 use super::{clean, words};
-use crate::{Finding, Report, Sharing, Source};
+use tenure_model::{Finding, Report, Sharing, Source};
 use text::Text;
 
 const NARROWEST: usize = 40;
@@ -174,7 +174,7 @@ mod tests {
         let mut report = fixtures::ranking();
         let (text, code) = ("Give `hits` a line of its own.".to_owned(), vec!["struct".to_owned()]);
         let name = "apart".to_owned();
-        let repair = crate::Repair { name, text, code, bytes: 56, per_thread: false };
+        let repair = tenure_model::Repair { name, text, code, bytes: 56, per_thread: false };
         report.findings[0].repairs = vec![repair];
         let listed = plain(&report, 80);
         assert!(

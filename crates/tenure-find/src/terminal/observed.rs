@@ -4,10 +4,11 @@ use tenure_report::words::scaled;
 
 use super::map::{self, look};
 use super::text::{Styled, Text, cut, measured};
+use crate::maps;
 use crate::picture::{Marks, Picture, State, is_marked};
 use crate::words::observed::{self as words, Row};
 use crate::words::watched::rests_on;
-use crate::{Finding, Forecast, Level, Observed, Report, Run, maps};
+use tenure_model::{Finding, Forecast, Level, Observed, Report, Run};
 
 /// Columns of the rank.
 const INDENT: usize = 4;

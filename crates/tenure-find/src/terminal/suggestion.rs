@@ -3,8 +3,8 @@
 use super::map::{self, Canvas};
 use super::text::{Styled, Text, cut, measured};
 use crate::picture::{Marks, Picture, differing, is_marked};
-use crate::words;
-use crate::{Move, Report, Suggestion, TypeMap};
+use crate::{maps, words};
+use tenure_model::{Move, Report, Suggestion, TypeMap};
 
 /// The most lines that a map shows in full; of more, those that differ.
 const MOST_LINES: usize = 6;
@@ -46,7 +46,7 @@ pub(super) fn render(text: &mut Text, report: &Report, suggestion: &Suggestion) 
         moves(text, &format!(" of {}", embedder.type_name), &embedder.moves);
     }
     let mut pictures = pair(text, report, (&suggestion.before, &suggestion.after), &marks);
-    for (embedder, before, after) in suggestion.drawn().0 {
+    for (embedder, before, after) in maps::drawn(suggestion).0 {
         let marks = Marks::of_embedder(report, suggestion, embedder);
         pictures.extend(pair(text, report, (before, after), &marks));
     }

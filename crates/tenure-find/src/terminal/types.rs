@@ -5,8 +5,8 @@ use super::map::{self, look};
 use super::suggestion;
 use super::text::{Styled, Text, cut};
 use crate::picture::{Marks, Picture, State, is_marked};
-use crate::{Finding, Report, Sharing, TypeMap};
 use crate::{maps, words};
+use tenure_model::{Finding, Report, Sharing, TypeMap};
 
 /// The most lines that a map shows in full; of more, those that matter.
 const MOST_LINES: usize = 16;

@@ -1,7 +1,7 @@
 //! What `perf` has measured, in words.
 
 use super::{count_of, ratio, whole};
-use crate::{Finding, Measured, MeasuredMember, Recorded, Report, Source};
+use tenure_model::{Finding, Measured, MeasuredMember, Recorded, Report, Source};
 
 /// The recording that was joined with the types, if any.
 pub(crate) fn recorded(report: &Report) -> Option<&Recorded> {

@@ -9,9 +9,9 @@ use std::cmp::Ordering;
 
 pub(super) use tenure_report::words::{counted, grouped, scaled};
 
-use crate::{
-    Change, Check, CodeRead, Confidence, Difference, Finding, Level, Means, OperandShare, Origin,
-    Report, Role, Scope, Sharing, Source, Suggestion, TypeMap, Types, Word,
+use tenure_model::{
+    Access, Change, Check, CodeRead, Confidence, Difference, Finding, Kind, Level, Means,
+    OperandShare, Origin, Report, Role, Scope, Sharing, Source, Suggestion, TypeMap, Types, Word,
 };
 
 pub(super) fn whole(value: u64) -> String {
@@ -462,6 +462,30 @@ fn quoted(word: &str) -> String {
         return word.to_owned();
     }
     format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+/// For a reader: `compare-exchange`.
+pub(crate) fn access(access: Access) -> &'static str {
+    match access {
+        Access::Read => "read",
+        Access::Write => "write",
+        Access::Load => "load",
+        Access::Store => "store",
+        Access::Add => "add",
+        Access::Exchange => "exchange",
+        Access::CompareExchange | Access::Failed => "compare-exchange",
+        Access::Lock | Access::Unlock => "lock",
+    }
+}
+
+/// For a reader: `false sharing`.
+pub(crate) fn fault(kind: Kind) -> &'static str {
+    match kind {
+        Kind::FalseSharing => "false sharing",
+        Kind::BesideReadMostly => "written beside read-mostly",
+        Kind::HotWord => "one hot word",
+        Kind::Lock => "lock",
+    }
 }
 
 #[cfg(test)]

@@ -6,11 +6,11 @@ use tenure_report::words::{number, scaled};
 
 use super::predicted::predicting;
 pub(crate) use super::predicted::{curves, gain, outlook, took};
-pub(crate) use super::share;
-use super::{count_of, level, ratio, role, watched, whole};
-use crate::{
-    Code, Ended, Finding, Kind, Level, Observed, Operation, Repair, Report, Run, Sharing, Storage,
-    Use, Word,
+pub(crate) use super::{access, share};
+use super::{count_of, fault, level, ratio, role, watched, whole};
+use tenure_model::{
+    Access, Code, Ended, Finding, Kind, Level, Observed, Repair, Report, Run, Sharing, Storage,
+    Use, Word, signal_name,
 };
 
 /// How a run went.
@@ -43,7 +43,7 @@ pub(super) fn run(run: &Run) -> String {
 pub(crate) fn ended(run: &Run) -> String {
     match &run.ended {
         Ended::Exited { status } => format!("exited with {status}"),
-        Ended::Killed { signal } => format!("was ended by {signal}"),
+        Ended::Killed { signal } => format!("was ended by {}", signal_name(*signal)),
         Ended::Running => "was still running".to_owned(),
         Ended::Unknown => "ended".to_owned(),
     }
@@ -258,7 +258,7 @@ pub(crate) fn kind(finding: &Finding) -> String {
     match (finding.kind, role(finding.contended.role)) {
         (Kind::BesideReadMostly, "") => "a written word beside read-mostly ones".to_owned(),
         (Kind::BesideReadMostly, role) => format!("{role} beside read-mostly words"),
-        (kind, _) => kind.words().to_owned(),
+        (kind, _) => fault(kind).to_owned(),
     }
 }
 
@@ -292,7 +292,7 @@ pub(crate) fn evidence(finding: &Finding, observed: &Observed) -> String {
 /// `worker ×8: add 1.2 M/s (Session::get, server.rs:52)`.
 pub(crate) fn used(it: &Use) -> String {
     let threads = threads(it);
-    let (operation, rate) = (it.operation.words(), scaled(it.per_second));
+    let (operation, rate) = (access(it.operation), scaled(it.per_second));
     let code = it.code.as_ref().map(code).filter(|code| !code.is_empty());
     let code = code.map(|code| format!(" ({code})")).unwrap_or_default();
     format!("{threads}: {operation} {rate}/s{code}")
@@ -327,7 +327,7 @@ pub(crate) struct Row<'a> {
 }
 
 pub(crate) fn rows(finding: &Finding) -> Vec<Row<'_>> {
-    fn key(word: &Word) -> Vec<(&str, Operation, Option<&Code>)> {
+    fn key(word: &Word) -> Vec<(&str, Access, Option<&Code>)> {
         word.uses.iter().map(|it| (&*it.threads, it.operation, it.code.as_ref())).collect()
     }
     let mut groups: Vec<Vec<&Word>> = Vec::new();
@@ -455,10 +455,12 @@ mod tests {
     #[test]
     fn a_report_without_a_process_says_why() {
         let report = fixtures::run();
-        let crate::Source::Run(mut run) = report.source.clone() else { panic!("{report:?}") };
+        let tenure_model::Source::Run(mut run) = report.source.clone() else {
+            panic!("{report:?}")
+        };
         let exited = |status| Ended::Exited { status };
         run.processes = 0;
-        let killed = Ended::Killed { signal: "SIGINT".to_owned() };
+        let killed = Ended::Killed { signal: 2 };
         for (command, ended, expected) in [
             ("cargo run --release", exited(101), "the build did not finish"),
             ("/usr/bin/cargo run", killed, "the build did not finish"),
@@ -468,7 +470,7 @@ mod tests {
             (run.command, run.ended) = (command.to_owned(), ended);
             assert!(found(&report, &run).contains(expected), "{command}");
         }
-        let crate::Source::Run(watched) = fixtures::watched().source else { panic!() };
+        let tenure_model::Source::Run(watched) = fixtures::watched().source else { panic!() };
         run.watched = watched.watched;
         let said = found(&report, &run);
         assert!(said.ends_with("the program ended before it could be watched."), "{said}");
@@ -477,7 +479,7 @@ mod tests {
     #[test]
     fn contended_lines_are_counted_with_and_without_findings() {
         let mut report = fixtures::run();
-        let crate::Source::Run(run) = report.source.clone() else { panic!("{report:?}") };
+        let tenure_model::Source::Run(run) = report.source.clone() else { panic!("{report:?}") };
         for (all, shown, expected) in [
             (1, 1, "1 contended line."),
             (1, 0, "1 contended line."),
@@ -494,7 +496,9 @@ mod tests {
     #[test]
     fn silence_of_a_run_that_proves_nothing_is_no_all_clear() {
         let mut report = fixtures::run();
-        let crate::Source::Run(mut run) = report.source.clone() else { panic!("{report:?}") };
+        let tenure_model::Source::Run(mut run) = report.source.clone() else {
+            panic!("{report:?}")
+        };
         run.doubts = vec!["Its threads never met.".to_owned()];
         assert!(missing(&report, &run).contains(&run.doubts[0]));
         report.findings.clear();
@@ -510,7 +514,9 @@ mod tests {
         let mut report = fixtures::run();
         report.findings.clear();
         report.scope.findings = 0;
-        let crate::Source::Run(mut run) = report.source.clone() else { panic!("{report:?}") };
+        let tenure_model::Source::Run(mut run) = report.source.clone() else {
+            panic!("{report:?}")
+        };
         for (contended, expected) in [
             (0, "No cache line was contended."),
             (1, "No cache line changed hands often enough to matter."),

@@ -3,7 +3,7 @@
 use tenure_report::words::{number, scaled};
 
 use super::count_of;
-use crate::{Curve, Finding, Forecast, Point, Repair, Run};
+use tenure_model::{Curve, Finding, Forecast, Point, Repair, Run};
 
 /// What predicting took: a sentence.
 pub(crate) fn took(seconds: f64) -> String {

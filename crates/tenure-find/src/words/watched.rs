@@ -3,7 +3,7 @@
 use tenure_report::words::number;
 
 use super::{count_of, ratio, share, whole};
-use crate::{Coverage, Evidence, Observed, Watched};
+use tenure_model::{Coverage, Evidence, Observed, Watched};
 
 /// What watching did, and what it cost.
 pub(super) fn did(watched: &Watched) -> String {
@@ -159,7 +159,8 @@ pub(super) fn shared(watched: &Watched) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Source, fixtures};
+    use crate::fixtures;
+    use tenure_model::Source;
 
     fn watched(coverage: Coverage, samples: u64, looks: u64) -> Watched {
         let Source::Run(run) = fixtures::watched().source else { panic!("a run") };

@@ -22,7 +22,7 @@ mod holds;
 mod subject;
 
 use crate::rules::{CheckRule, Rules};
-use tenure_find::Check;
+use tenure_model::Check;
 use tenure_types::model::Model;
 
 /// Runs the checks in their order: one result for each type that a check names, and a failed one where there is none.

@@ -24,7 +24,7 @@ pub use uses::Uses;
 
 use rustc_hash::FxHashMap;
 
-use tenure_find::Role;
+use tenure_model::Role;
 use tenure_types::code::sweep::{Counts, Part, Subject, Sweep};
 use tenure_types::model::{Kind, Member, Model, Name, Scalar, TypeId};
 

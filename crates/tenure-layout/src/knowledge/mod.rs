@@ -6,7 +6,7 @@
 //! ```
 //! use tenure_layout::knowledge::Knowledge;
 //! use tenure_types::model::{Builder, Format, Kind, Member, Scalar, Shape};
-//! use tenure_find::Role;
+//! use tenure_model::Role;
 //!
 //! let mut builder = Builder::new();
 //! let int = builder.add("int", 4, Kind::Scalar(Scalar::Integer));
@@ -36,7 +36,7 @@ pub(crate) use roles::{GROUP_BEGIN, GROUP_END};
 use crate::evidence::Evidence;
 use crate::rules::{AtomicPattern, Glob, MemberPattern, Rules, Specificity};
 use table::{Precedence, Table};
-use tenure_find::Role;
+use tenure_model::Role;
 use tenure_types::model::Model;
 
 /// Names and texts. A later file wins on ties.

@@ -5,7 +5,7 @@ use super::{Knowledge, Typed};
 use crate::evidence::Evidence;
 use crate::names;
 use crate::rules::Elements;
-use tenure_find::Role;
+use tenure_model::Role;
 use tenure_types::model::{Kind, Member, Model, Name, Qualifier, Static, TypeId};
 
 const FUNCTION: &str = "(function)";

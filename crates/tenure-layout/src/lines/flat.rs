@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::{Away, Layouts, POINTER};
 use crate::evidence::{Uses, is_number};
-use tenure_find::Role;
+use tenure_model::Role;
 use tenure_types::model::{Kind, Member, Shape, TypeId};
 
 /// Of one type; the largest of Linux has a tenth.

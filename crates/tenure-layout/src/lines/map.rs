@@ -1,7 +1,7 @@
 //! The map of a type: its lines, as a picture shows them.
 
 use super::{Flat, Layouts, Leaf};
-use tenure_find::{Cell, Line, Role, TypeMap};
+use tenure_model::{Cell, Line, Role, TypeMap};
 use tenure_types::model::{Kind, Shape, TypeId};
 
 /// More lines are arrays, or a fabricated file.

@@ -15,7 +15,7 @@ use crate::evidence::{Evidence, is_kernel};
 use crate::knowledge::Roles;
 use crate::names;
 use crate::origin::is_standard;
-use tenure_find::Role;
+use tenure_model::Role;
 use tenure_types::model::{Bits, Kind, Member, Model, Shape, TypeId};
 
 /// malloc's least alignment of objects of at least that size, on 64-bit systems.

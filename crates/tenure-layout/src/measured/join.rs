@@ -8,7 +8,7 @@ use crate::lines::{Flat, Layouts, Leaf};
 use crate::listed::Listed;
 use crate::origin::Origins;
 use crate::sharing::{Array, Found, Site, confidence_of_type, placements};
-use tenure_find::{
+use tenure_model::{
     Cell, Confidence, Elsewhere, Finding, Kind as Problem, Level, Measured, MeasuredMember, Origin,
     Recorded, Role, Sharing, TypeMap, Word,
 };

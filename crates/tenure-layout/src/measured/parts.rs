@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 use super::recording::Recording;
 use crate::evidence::{LEAST_TELLING, descend};
-use tenure_find::Measured;
+use tenure_model::Measured;
 use tenure_types::code::sweep::{Part, Subject, first_like};
 use tenure_types::model::{Model, TypeId};
 

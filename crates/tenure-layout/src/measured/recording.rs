@@ -10,7 +10,7 @@ use super::sample::Sample;
 use super::space::{Place, Program, Spaces};
 use super::text::{self, Line, Said};
 use crate::Error;
-use tenure_find::Measured;
+use tenure_model::Measured;
 
 /// Stands for standard input.
 const INPUT: &str = "-";

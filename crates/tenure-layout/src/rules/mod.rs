@@ -151,7 +151,7 @@
 //! # Ok::<(), tenure_layout::Error>(())
 //! ```
 //!
-//! [`Role`]: tenure_find::Role
+//! [`Role`]: tenure_model::Role
 
 mod checks;
 mod parse;
@@ -167,7 +167,7 @@ pub(crate) use path::{Elements, MemberPattern, Path, Place};
 pub(crate) use tenure_find::glob::{Glob, Specificity, letters_of};
 
 use crate::Error;
-use tenure_find::Role;
+use tenure_model::Role;
 
 const MOST_BYTES: u64 = 4 << 20;
 

@@ -10,7 +10,7 @@ use super::weight::{self, Why};
 use super::{Array, Found, Sufferer, together};
 use crate::evidence::{Evidence, Uses};
 use crate::lines::{Layouts, Leaf};
-use tenure_find::Role;
+use tenure_model::Role;
 use tenure_types::model::{Kind, Model, Scalar, TypeId};
 
 /// More elements are data, and not one for each thread.

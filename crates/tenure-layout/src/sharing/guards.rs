@@ -6,7 +6,7 @@
 
 use crate::evidence::Uses;
 use crate::lines::{Flat, Layouts, Leaf};
-use tenure_find::Role;
+use tenure_model::Role;
 
 /// Of an object: more are an array of locks.
 const MOST_LOCKS: usize = 32;

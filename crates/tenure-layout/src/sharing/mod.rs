@@ -63,7 +63,7 @@ pub(crate) use pairs::{in_type, placements};
 pub(crate) use score::word_weight;
 use score::{Embedding, Lifetime, Signals};
 pub(crate) use tell::confidence_of_type;
-use tenure_find::Role;
+use tenure_model::Role;
 use tenure_types::model::{Declared, TypeId};
 use weight::Why;
 pub(crate) use weight::{Victimhood, is_walked};

@@ -1,6 +1,6 @@
 //! A score: the product of up to seven signals, each with its words. The parent module's table has the numbers.
 
-use tenure_find::{Role, Signal};
+use tenure_model::{Role, Signal};
 
 /// Of a plain word: as much as a lock.
 const PLAIN: f64 = 0.25;

@@ -3,7 +3,7 @@
 use super::weight::{GUARDED, Why};
 use crate::evidence::{Evidence, Uses};
 use crate::lines::Leaf;
-use tenure_find::Role;
+use tenure_model::Role;
 
 /// Of a neighbour that no code is seen to read, where the code of its type is known.
 const UNREAD: f64 = 0.3;

@@ -2,7 +2,7 @@ use super::score::{Embedding, Lifetime, Signals};
 use super::{Found, Site, Sufferer, together, unguarded, weight, worst_first};
 use crate::evidence::Uses;
 use crate::lines::{Layouts, Leaf};
-use tenure_find::Role;
+use tenure_model::Role;
 use tenure_types::model::{Kind, Static};
 
 /// One finding for each line, of all its contended words.

@@ -1,7 +1,7 @@
 use super::{Array, Found, Site, Sufferer, elements, statics};
 use crate::evidence::{Evidence, Uses};
 use crate::lines::{Flat, Layouts, Leaf};
-use tenure_find::{
+use tenure_model::{
     Confidence, Finding, Kind as Problem, Level, Origin, Role, Sharing, Signal, Word,
 };
 use tenure_types::model::{Kind, TypeId};

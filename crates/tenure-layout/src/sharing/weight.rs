@@ -1,7 +1,7 @@
 //! How likely another CPU reads a member while the word beside it is written.
 
 use crate::lines::{Layouts, Leaf};
-use tenure_find::Role;
+use tenure_model::Role;
 use tenure_types::model::{Kind, Qualifier, TypeId};
 
 /// Of a lock's neighbours: their reader has just written the lock.

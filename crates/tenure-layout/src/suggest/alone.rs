@@ -9,7 +9,7 @@ use crate::lines::Layouts;
 use crate::names;
 use crate::origin::Origins;
 use crate::sharing::{Array, Found, Site};
-use tenure_find::{Language, Origin, Repair};
+use tenure_model::{Language, Origin, Repair};
 use tenure_report::words::{counted, grouped};
 use tenure_types::model::{Declared, Format, Kind, Member, Model, TypeId};
 

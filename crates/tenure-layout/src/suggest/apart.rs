@@ -8,7 +8,7 @@ use super::plan::{Part, Placed, Plan};
 use super::units::Piece;
 use crate::lines::POINTER;
 use crate::sharing::{Guard, Victimhood};
-use tenure_find::Role;
+use tenure_model::Role;
 
 /// Sets of words that are tried.
 const MOST_GROUPS: usize = 16;

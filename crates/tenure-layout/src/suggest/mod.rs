@@ -42,7 +42,7 @@ use std::collections::HashMap;
 use crate::lines::{Arranged, Layouts};
 pub(crate) use alone::apart as apart_alone;
 use plan::{Part, Plan};
-use tenure_find::{Means, Suggestion};
+use tenure_model::{Means, Suggestion};
 use tenure_types::model::{Kind, TypeId};
 use together::Together;
 use units::{Stuck, Units};

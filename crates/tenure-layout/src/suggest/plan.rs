@@ -1,7 +1,7 @@
 use super::together::Together;
 use super::units::{Piece, Unit, Units};
 use crate::sharing::word_weight;
-use tenure_find::Role;
+use tenure_model::Role;
 use tenure_types::model::TypeId;
 
 /// Beside a count's number at 0.4: a change has to be worth its review.

@@ -5,7 +5,7 @@ use super::words::{self, MOST_NAMED, Words};
 use super::{LEAST_SCORE, arranged};
 use crate::lines::Layouts;
 use crate::sharing::{Found, in_type};
-use tenure_find::{Embedder, Language, Means, Move, Suggestion};
+use tenure_model::{Embedder, Language, Means, Move, Suggestion};
 use tenure_report::words::counted;
 use tenure_types::model::{Format, Kind, Member, TypeId};
 

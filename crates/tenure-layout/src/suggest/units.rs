@@ -2,7 +2,7 @@
 
 use crate::lines::Layouts;
 use crate::sharing::{Guard, Guards, Victimhood, is_walked};
-use tenure_find::Role;
+use tenure_model::Role;
 use tenure_types::model::{Format, Kind, Member, Shape, TypeId};
 
 /// A struct may have been declared with such an alignment unseen: most machines' cache line.

@@ -6,7 +6,7 @@ use super::LEAST_SCORE;
 use super::units::Stuck;
 use crate::lines::Layouts;
 use crate::sharing::in_type;
-use tenure_find::{Alternative, Embedder, Means, Move, Suggestion};
+use tenure_model::{Alternative, Embedder, Means, Move, Suggestion};
 use tenure_report::words::counted;
 use tenure_types::model::TypeId;
 

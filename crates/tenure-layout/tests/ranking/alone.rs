@@ -2,8 +2,8 @@
 
 use super::code::{Compiled, asked, compile};
 use super::report;
-use tenure_find::{Finding, Repair, Report, Sharing};
 use tenure_layout::run::Request;
+use tenure_model::{Finding, Repair, Report, Sharing};
 
 /// The section `words` begins on a line, so that its variables lie on one.
 const PROGRAM: &str = r#"

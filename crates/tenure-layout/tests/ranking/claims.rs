@@ -1,8 +1,8 @@
-use tenure_find::{Finding, Level, Sharing};
 use tenure_layout::knowledge::Knowledge;
 use tenure_layout::lines::Layouts;
 use tenure_layout::rules::Rules;
 use tenure_layout::sharing;
+use tenure_model::{Finding, Level, Sharing};
 use tenure_types::model::{Kind, Qualifier, Shape, Static};
 
 use super::{Maker, composite, findings_of, with_layouts};

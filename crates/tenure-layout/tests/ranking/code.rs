@@ -6,8 +6,8 @@ use std::process::Command;
 
 use super::{find, report, request};
 use tempfile::TempDir;
-use tenure_find::{Finding, Report, Role, Sharing, Source};
 use tenure_layout::run::Request;
+use tenure_model::{Finding, Report, Role, Sharing, Source};
 use tenure_types::read::Input;
 
 /// Counters that are plain numbers, a table of functions, a number under a lock, and a count that only opens touch.

@@ -1,6 +1,6 @@
 //! Findings in a C++ program: `contended.cpp` of `tenure-types`'s fixtures.
 
-use tenure_find::{Finding, Report, Role, Sharing};
+use tenure_model::{Finding, Report, Role, Sharing};
 use tenure_types::read::Input;
 
 use super::{find, report, request};

@@ -2,8 +2,8 @@
 
 use super::code::{asked, compile};
 use super::report;
-use tenure_find::{Means, Report, Suggestion};
 use tenure_layout::run::Request;
+use tenure_model::{Means, Report, Suggestion};
 
 const PROGRAM: &str = include_str!("programs/port.c");
 

@@ -18,11 +18,11 @@ mod suggestions;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod together;
 
-use tenure_find::{Finding, Report};
 use tenure_layout::knowledge::Knowledge;
 use tenure_layout::lines::Layouts;
 use tenure_layout::run::{Request, run};
 use tenure_layout::sharing;
+use tenure_model::{Finding, Report};
 use tenure_types::model::{Builder, Format, Kind, Member, Model, Scalar, Shape, TypeId};
 use tenure_types::read::{Input, Options};
 

@@ -1,10 +1,10 @@
 use proptest::prelude::*;
 use std::collections::BTreeMap;
-use tenure_find::{Means, TypeMap, Word};
 use tenure_layout::knowledge::Knowledge;
 use tenure_layout::lines::Layouts;
 use tenure_layout::sharing;
 use tenure_layout::suggest::{Pins, each, suggest};
+use tenure_model::{Means, TypeMap, Word};
 use tenure_types::model::{Builder, Format, Kind, Member, Model, Scalar, Shape, Static, TypeId};
 
 use super::{Maker, findings_of};
@@ -134,7 +134,7 @@ proptest! {
         for finding in &findings {
             prop_assert!((0.0..=100.0).contains(&finding.score));
             prop_assert!((0.0..=1.0).contains(&finding.confidence.placements));
-            if finding.sharing != tenure_find::Sharing::Within {
+            if finding.sharing != tenure_model::Sharing::Within {
                 continue;
             }
             let last = |offset: i64, size: u64| offset.saturating_add_unsigned(size - 1) / 64;

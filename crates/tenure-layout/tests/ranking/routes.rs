@@ -1,7 +1,7 @@
 //! Linux's dst_entry, rtable and rt6_info, before and after their repair in 6.4.
 
-use tenure_find::{Finding, Role, Sharing};
 use tenure_layout::run::run;
+use tenure_model::{Finding, Role, Sharing};
 use tenure_types::read::Input;
 
 use super::{report, request};

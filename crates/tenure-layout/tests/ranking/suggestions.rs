@@ -1,9 +1,9 @@
-use tenure_find::{Report, TypeMap};
 use tenure_layout::run::run;
+use tenure_model::{Report, TypeMap};
 
 use super::{Maker, report, request, with_layouts};
-use tenure_find::{Means, Role, Suggestion};
 use tenure_layout::suggest::{Pins, each, suggest};
+use tenure_model::{Means, Role, Suggestion};
 use tenure_types::model::{Model, TypeId};
 
 fn proposal(model: &Model, id: TypeId) -> Suggestion {
@@ -18,7 +18,7 @@ fn suggestions(types: &[&str], pins: &[&str]) -> Report {
 }
 
 fn lines(map: &TypeMap, path: &str) -> Vec<u64> {
-    let on = |line: &&tenure_find::Line| line.cells.iter().any(|cell| cell.path == path);
+    let on = |line: &&tenure_model::Line| line.cells.iter().any(|cell| cell.path == path);
     map.lines.iter().filter(on).map(|line| line.index).collect()
 }
 

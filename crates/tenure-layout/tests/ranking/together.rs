@@ -2,8 +2,8 @@
 
 use super::code::{asked, compile};
 use super::report;
-use tenure_find::{Means, Suggestion};
 use tenure_layout::run::Request;
+use tenure_model::{Means, Suggestion};
 
 /// A count with a limit beside it, and room for the limit on the next line.
 const COUNTED: &str = r"

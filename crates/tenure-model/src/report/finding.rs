@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Measured, Role};
+use crate::Access;
 
 /// A contended cache line.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -99,19 +100,6 @@ pub enum Kind {
     Lock,
 }
 
-impl Kind {
-    /// For a reader: `false sharing`.
-    #[must_use]
-    pub fn words(self) -> &'static str {
-        match self {
-            Self::FalseSharing => "false sharing",
-            Self::BesideReadMostly => "written beside read-mostly",
-            Self::HotWord => "one hot word",
-            Self::Lock => "lock",
-        }
-    }
-}
-
 /// How words come to share a line.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
@@ -186,59 +174,12 @@ pub struct Use {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ids: Vec<u64>,
     /// What they did.
-    pub operation: Operation,
+    pub operation: Access,
     /// How often, per second and thread.
     pub per_second: f64,
     /// Where.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<Code>,
-}
-
-/// An access to a word.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum Operation {
-    /// A plain read.
-    Read,
-    /// A plain write.
-    Write,
-    /// An atomic read.
-    Load,
-    /// An atomic write.
-    Store,
-    /// An atomic addition or subtraction.
-    Add,
-    /// An atomic exchange, or another operation that always writes.
-    Exchange,
-    /// An atomic compare-exchange.
-    CompareExchange,
-    /// A lock, taken and given back.
-    Lock,
-}
-
-impl Operation {
-    /// Whether it makes the line this CPU's own.
-    #[must_use]
-    pub fn writes(self) -> bool {
-        !matches!(self, Self::Read | Self::Load)
-    }
-
-    /// For a reader: `compare-exchange`.
-    #[must_use]
-    pub fn words(self) -> &'static str {
-        match self {
-            Self::Read => "read",
-            Self::Write => "write",
-            Self::Load => "load",
-            Self::Store => "store",
-            Self::Add => "add",
-            Self::Exchange => "exchange",
-            Self::CompareExchange => "compare-exchange",
-            Self::Lock => "lock",
-        }
-    }
 }
 
 /// A place in the code.

@@ -133,23 +133,6 @@ pub struct Alternative {
     pub score_after: f64,
 }
 
-/// A renderer draws at most this many embedding types, and lists the moves and sizes of the others.
-const MOST_DRAWN: usize = 3;
-
-impl Suggestion {
-    /// The embedding types to draw, with their maps before and after, and how many more take part.
-    pub(crate) fn drawn(&self) -> (Vec<(&Embedder, &TypeMap, &TypeMap)>, u64) {
-        let with_maps = self
-            .embedders
-            .iter()
-            .filter_map(|it| Some((it, it.before.as_ref()?, it.after.as_ref()?)));
-        let mut drawn: Vec<_> = with_maps.collect();
-        let more = drawn.len().saturating_sub(MOST_DRAWN) as u64;
-        drawn.truncate(MOST_DRAWN);
-        (drawn, more)
-    }
-}
-
 /// A type for which no better layout was found.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Unmended {

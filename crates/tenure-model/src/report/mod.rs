@@ -8,14 +8,16 @@ mod map;
 mod measured;
 
 pub use finding::{
-    Code, Confidence, Curve, Evidence, Finding, Forecast, Kind, Level, Observed, Operation, Origin,
-    Point, Repair, Sharing, Signal, Storage, Use, Word,
+    Code, Confidence, Curve, Evidence, Finding, Forecast, Kind, Level, Observed, Origin, Point,
+    Repair, Sharing, Signal, Storage, Use, Word,
 };
 pub use map::{Alternative, Cell, Embedder, Line, Means, Move, Suggestion, TypeMap, Unmended};
 pub use measured::{Elsewhere, Measured, MeasuredMember, Recorded};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use crate::Ended;
 
 /// The version of this form. Fields may be added to it; a change to what is there makes a new one.
 pub const SCHEMA: &str = "tenure-find/1";
@@ -263,10 +265,10 @@ pub struct Coverage {
 
 impl Coverage {
     /// More than this of the time was not seen: nothing follows from what was.
-    pub(crate) const MOST_UNSEEN: f64 = 0.5;
+    pub const MOST_UNSEEN: f64 = 0.5;
 
     /// A line that costs this much would be worth a person's time.
-    pub(crate) const WORTH_FINDING: f64 = 0.1;
+    pub const WORTH_FINDING: f64 = 0.1;
 
     /// The share of the program's processor time that could not be seen.
     #[must_use]
@@ -279,26 +281,6 @@ impl Coverage {
     pub fn is_too_little(&self) -> bool {
         self.unseen() > Self::MOST_UNSEEN || self.excludes > Self::WORTH_FINDING
     }
-}
-
-/// How a program ended.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-pub enum Ended {
-    /// It exited.
-    Exited {
-        /// With this status.
-        status: i32,
-    },
-    /// A signal ended it.
-    Killed {
-        /// The signal's name.
-        signal: String,
-    },
-    /// It had not ended when the report was made.
-    Running,
-    /// It ended; how is not known.
-    Unknown,
 }
 
 /// What was asked for and how much of it is here.

@@ -11,7 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use tenure_contend::record;
+use tenure_model::recording as record;
 
 use process::Observed;
 

@@ -7,11 +7,12 @@ use std::time::Duration;
 
 use rustc_hash::FxHashMap;
 use rustix::time::{ClockId, clock_gettime};
-use tenure_probe::segment::{Entry, Failure, Line, Module, Thread};
+use tenure_model::Access;
+use tenure_probe::segment::{self, Entry, Failure, Line, Module, Thread};
 
 use super::reader::{Reader, WithTail};
-use tenure_contend::possible::Share;
-use tenure_contend::record::{self, Gaps, Possible};
+use tenure_contend::possible::{self, Share};
+use tenure_model::recording::{self as record, Gaps, Possible};
 
 #[derive(Debug)]
 pub(crate) struct Observed {
@@ -86,7 +87,8 @@ impl Observed {
         let nanoseconds = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
         for line in changed.chunk_by(|one, other| one.0 == other.0) {
             let shares: Vec<_> = line.iter().map(|(_, share)| *share).collect();
-            self.possible.entry(line[0].0).or_default().add(&shares, nanoseconds);
+            let possible = self.possible.entry(line[0].0).or_default();
+            possible::add(possible, &shares, nanoseconds);
         }
     }
 
@@ -245,11 +247,28 @@ fn recorded(entry: &Entry) -> Option<record::Entry> {
         thread: entry.thread,
         offset: entry.offset(),
         size: entry.size(),
-        access: entry.access()?,
+        access: access(entry.access()?),
         code: entry.code,
         count: entry.count,
         gaps: Gaps { count: entry.gaps.into(), nanoseconds: entry.gaps_ns },
     })
+}
+
+/// The word of the instruments for one of the segment's.
+fn access(recorded: segment::Access) -> Access {
+    use segment::Access as S;
+    match recorded {
+        S::Read => Access::Read,
+        S::Write => Access::Write,
+        S::Load => Access::Load,
+        S::Store => Access::Store,
+        S::Add => Access::Add,
+        S::CompareExchange => Access::CompareExchange,
+        S::Failed => Access::Failed,
+        S::Lock => Access::Lock,
+        S::Unlock => Access::Unlock,
+        S::Exchange => Access::Exchange,
+    }
 }
 
 #[cfg(test)]

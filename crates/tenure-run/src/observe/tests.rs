@@ -9,7 +9,7 @@ use tenure_probe::segment::{
 };
 
 use super::{BUCKET, Observer};
-use tenure_contend::record::{Allocation, Possible, Process};
+use tenure_model::recording::{Allocation, Possible, Process};
 
 /// A segment as a process writes it.
 struct Segment(Vec<u8>);

@@ -12,8 +12,10 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use tenure_find::{Finding, Report};
-use tenure_run::{Ended, Recording, Request, Watch};
+use tenure_model::Ended;
+use tenure_model::recording::Recording;
+use tenure_model::{Finding, Report};
+use tenure_run::{Request, Watch};
 
 /// What the command would say.
 #[derive(Default)]
@@ -40,14 +42,14 @@ fn request(cc: bool, words: &[&str]) -> Request {
 fn build(words: &[&str]) -> Vec<String> {
     let said = Said::default();
     let recording = tenure_run::run(&request(true, words), &said).unwrap();
-    assert_eq!(recording.ended, Ended::Exited(0), "{words:?}");
+    assert_eq!(recording.ended, Ended::Exited { status: 0 }, "{words:?}");
     said.0.into_inner()
 }
 
 #[track_caller]
 fn run(words: &[&str]) -> Recording {
     let recording = tenure_run::run(&request(false, words), &()).unwrap();
-    assert_eq!(recording.ended, Ended::Exited(0), "{words:?}");
+    assert_eq!(recording.ended, Ended::Exited { status: 0 }, "{words:?}");
     recording
 }
 

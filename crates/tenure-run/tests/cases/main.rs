@@ -12,8 +12,10 @@ mod named;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use tenure_find::{Finding, Kind, Report, Source};
-use tenure_run::{Ended, Recording, Request};
+use tenure_model::Ended;
+use tenure_model::recording::Recording;
+use tenure_model::{Finding, Kind, Report, Source};
+use tenure_run::Request;
 
 /// The case, what is wrong with it, and names that its finding has.
 type Expected<'a> = (&'a str, Kind, &'a [&'a str]);
@@ -55,7 +57,7 @@ fn run(cc: bool, words: &[&str]) -> Recording {
         ..Request::default()
     };
     let recording = tenure_run::run(&request, &()).unwrap();
-    assert_eq!(recording.ended, Ended::Exited(0), "{words:?}");
+    assert_eq!(recording.ended, Ended::Exited { status: 0 }, "{words:?}");
     recording
 }
 
@@ -201,7 +203,7 @@ fn std_is_instrumented_if_cargo_compiles_it() {
             ..Request::default()
         };
         let recording = tenure_run::run(&request, &()).unwrap();
-        assert_eq!(recording.ended, Ended::Exited(0));
+        assert_eq!(recording.ended, Ended::Exited { status: 0 });
         let report = tenure_run::find::report(&recording, "environment", 64, 0).report;
         let Source::Run(run) = &report.source else { panic!("{report:?}") };
         let is_missing = run.missing.iter().any(|sentence| sentence.contains("seen: std"));
@@ -221,7 +223,7 @@ fn a_program_that_crashes_has_its_report() {
         ..Request::default()
     };
     let recording = tenure_run::run(&request, &()).unwrap();
-    assert_eq!(recording.ended, Ended::Killed(6));
+    assert_eq!(recording.ended, Ended::Killed { signal: 6 });
     let report = tenure_run::find::report(&recording, "crash", 64, 0).report;
     assert_eq!(report.findings.len(), 1, "{:#?}", report.findings);
 }

@@ -1,6 +1,6 @@
 //! What the types of shared memory are called, where other types are at hand that would fit as well.
 
-use tenure_find::{Finding, Sharing};
+use tenure_model::{Finding, Sharing};
 
 use super::{TRIES, names, report, run, sources, target};
 

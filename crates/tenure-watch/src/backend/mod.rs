@@ -6,7 +6,7 @@ pub(crate) mod traced;
 use std::io;
 use std::time::Duration;
 
-use tenure_contend::record::Ended;
+use tenure_model::Ended;
 
 use crate::arm::Seen;
 use crate::sys::Sample;

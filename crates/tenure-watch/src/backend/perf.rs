@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use tenure_contend::record::Ended;
+use tenure_model::Ended;
 
 use super::{Backend, Trouble};
 use crate::arm::{self, Seen};

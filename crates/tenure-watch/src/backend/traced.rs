@@ -5,7 +5,7 @@ use std::io;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use tenure_contend::record::Ended;
+use tenure_model::Ended;
 
 use super::{Backend, Trouble};
 use crate::arm::{self, Seen};

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use nix::errno::Errno;
 use nix::libc;
 use nix::sys::ptrace;
-use tenure_contend::record::Ended;
+use tenure_model::Ended;
 
 use super::process;
 use super::tracee::{self, Change, has_trap_pending, is_lost_trap, of};

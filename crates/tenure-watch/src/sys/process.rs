@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
-use tenure_contend::record::Module;
+use tenure_model::recording::Module;
 use tenure_types::Error;
 
 use crate::arch;

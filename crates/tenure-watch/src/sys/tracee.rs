@@ -4,7 +4,7 @@ use nix::errno::Errno;
 use nix::libc;
 use nix::sys::ptrace;
 use nix::unistd::Pid;
-use tenure_contend::record::Ended;
+use tenure_model::Ended;
 
 use crate::arch;
 
@@ -49,10 +49,10 @@ fn read(status: i32) -> Change {
     /// `PTRACE_EVENT_STOP`.
     const STOP: i32 = 128;
     if libc::WIFEXITED(status) {
-        return Change::Ended(Ended::Exited(libc::WEXITSTATUS(status)));
+        return Change::Ended(Ended::Exited { status: libc::WEXITSTATUS(status) });
     }
     if libc::WIFSIGNALED(status) {
-        return Change::Ended(Ended::Killed(libc::WTERMSIG(status)));
+        return Change::Ended(Ended::Killed { signal: libc::WTERMSIG(status) });
     }
     match (status >> 16, libc::WSTOPSIG(status)) {
         (0, signal) => Change::Signal(signal),
@@ -149,7 +149,7 @@ mod tests {
         assert_eq!(read(libc::SIGTRAP << 8 | 0x7f), Change::Signal(libc::SIGTRAP));
         assert_eq!(read(128 << 16 | libc::SIGTRAP << 8 | 0x7f), Change::Asked);
         assert_eq!(read(128 << 16 | libc::SIGTSTP << 8 | 0x7f), Change::Stopped);
-        assert_eq!(read(3 << 8), Change::Ended(Ended::Exited(3)));
-        assert_eq!(read(CANCEL), Change::Ended(Ended::Killed(CANCEL)));
+        assert_eq!(read(3 << 8), Change::Ended(Ended::Exited { status: 3 }));
+        assert_eq!(read(CANCEL), Change::Ended(Ended::Killed { signal: CANCEL }));
     }
 }

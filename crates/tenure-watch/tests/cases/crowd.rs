@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use nix::libc;
-use tenure_find::{Finding, Kind};
+use tenure_model::{Finding, Kind};
 use tenure_watch::watch;
 
 use crate::life::this;
@@ -24,7 +24,7 @@ fn program(name: &str) -> PathBuf {
 }
 
 /// What is found in a case, after so many looks.
-fn report(program: &PathBuf, case: &str, looks: u64) -> tenure_find::Report {
+fn report(program: &PathBuf, case: &str, looks: u64) -> tenure_model::Report {
     let running = Running::start(Command::new(program).arg(case));
     let is_enough = |it: &tenure_watch::Progress<'_>| {
         it.counts.looks >= looks && it.elapsed > Duration::from_secs(2)
@@ -65,7 +65,7 @@ fn finder() {
     // On a busy machine the two that count rarely have both CPUs.
     let mut seen = [60, 240, 960].into_iter().map(|looks| report(&program, "crowd", looks));
     let report = seen.find(|report| report.findings.iter().any(is_it)).expect("it is found");
-    let tenure_find::Source::Run(run) = &report.source else { panic!("{report:?}") };
+    let tenure_model::Source::Run(run) = &report.source else { panic!("{report:?}") };
     // The first thread, the sleepers, and the two that count.
     assert!(run.threads >= 1003, "{}", run.threads);
     if std::env::var_os("TENURE_BY_THREADS").is_some() {

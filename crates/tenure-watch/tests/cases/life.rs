@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use tenure_contend::record::Ended;
+use tenure_model::Ended;
 use tenure_watch::{Progress, Request, Target, watch};
 
 use crate::{Running, can_watch, request};
@@ -114,7 +114,9 @@ fn a_program_that_is_started_keeps_its_status() {
     if !can_watch() {
         return;
     }
-    for (script, ended) in [("exit 3", Ended::Exited(3)), ("kill -TERM $$", Ended::Killed(15))] {
+    for (script, ended) in
+        [("exit 3", Ended::Exited { status: 3 }), ("kill -TERM $$", Ended::Killed { signal: 15 })]
+    {
         let words = ["sh", "-c", &format!("sleep 0.1; {script}")].map(Into::into);
         let target = Target::Command(words.to_vec());
         let watched = watch(&Request { target, ..request(0) }, &|_| false).unwrap();
@@ -125,6 +127,6 @@ fn a_program_that_is_started_keeps_its_status() {
     for _ in 0..10 {
         let target = Target::Command(vec!["true".into()]);
         let watched = watch(&Request { target, ..request(0) }, &|_| false).unwrap();
-        assert_eq!(watched.recording.ended, Ended::Exited(0));
+        assert_eq!(watched.recording.ended, Ended::Exited { status: 0 });
     }
 }

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use tenure_find::{Finding, Kind, Report};
+use tenure_model::{Finding, Kind, Report};
 use tenure_watch::{Options, Programs, Progress, Request, Target, watch};
 
 /// The case, what is wrong with it, and names that its finding has in C and in Rust.

@@ -25,12 +25,12 @@ fn finder() {
 #[test]
 #[ignore = "what other tests run where perf events are refused"]
 fn starter() {
-    use tenure_contend::record::Ended;
+    use tenure_model::Ended;
     let words =
         ["sh", "-c", "sleep 0.1; i=0; while [ $i -lt 200000 ]; do i=$((i + 1)); done; exit 3"];
     let target = tenure_watch::Target::Command(words.map(Into::into).to_vec());
     let watched = watch(&tenure_watch::Request { target, ..request(0) }, &|_| false).unwrap();
-    assert_eq!(watched.recording.ended, Ended::Exited(3));
+    assert_eq!(watched.recording.ended, Ended::Exited { status: 3 });
     assert!(watched.is_traced && watched.counts.samples > 0, "{watched:?}");
 }
 

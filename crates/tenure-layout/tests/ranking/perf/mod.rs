@@ -8,8 +8,8 @@ use std::process::Command;
 
 use proptest::prelude::*;
 use tempfile::TempDir;
-use tenure_find::{Finding, Kind, Level, Measured, Recorded, Report, Role, Sharing, Source};
 use tenure_layout::run::{Request, run};
+use tenure_model::{Finding, Kind, Level, Measured, Recorded, Report, Role, Sharing, Source};
 use tenure_types::code::Loaded;
 use tenure_types::code::sweep::{self, Subject};
 use tenure_types::model::Model;

@@ -4,7 +4,7 @@
 //! waited is done, or a few later: in a short loop where the next turn begins. A breakpoint traps before the access. Barriers
 //! wait for what comes before them.
 
-use tenure_contend::record::Access;
+use tenure_model::Access;
 use yaxpeax_arm::armv8::a64::{Opcode, Operand};
 
 use super::memory::{Memory, changed, decoded};

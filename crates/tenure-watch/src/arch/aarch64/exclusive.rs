@@ -10,7 +10,7 @@
 //!
 //! A thread that is met anywhere in it waits for that one line. What lies between load and store says what it does.
 
-use tenure_contend::record::Access;
+use tenure_model::Access;
 use yaxpeax_arm::armv8::a64::{Instruction, Opcode, Operand};
 
 use super::memory::{Memory, decoded, is_load_exclusive, is_store_exclusive};

@@ -1,6 +1,6 @@
 //! What an instruction does to memory, and to which address by the registers before it or behind it.
 
-use tenure_contend::record::Access;
+use tenure_model::Access;
 use yaxpeax_arch::{Decoder as _, U8Reader};
 use yaxpeax_arm::armv8::a64::{
     InstDecoder, Instruction, Opcode, Operand, SIMDSizeCode, ShiftStyle, SizeCode,

@@ -11,7 +11,7 @@ use iced_x86::{
     Code as Opcode, Decoder, DecoderOptions, FlowControl, Instruction as Decoded,
     InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register,
 };
-use tenure_contend::record::Access;
+use tenure_model::Access;
 
 use super::Registers;
 use super::decode::{PAGE, before};

@@ -1,0 +1,26 @@
+//! The words that Tenure's instruments share. Data, without behaviour: nothing here reads a program, judges a line or prints.
+//!
+//! | module | subject |
+//! |---|---|
+//! | [`Access`], [`Ended`] | what a thread does to a word; how a program ended |
+//! | [`recording`] | what threads did to cache lines, as an instrument recorded it |
+//! | [`Report`], [`Finding`], [`Kind`] | what was found: the types of `--json`, from which its schema is generated |
+//! | [`Language`] | the language of a source |
+
+pub mod recording;
+
+mod access;
+mod ended;
+mod language;
+mod report;
+
+pub use access::Access;
+pub use ended::{Ended, signal_name};
+pub use language::Language;
+pub use report::{
+    Alternative, Cell, Change, Check, Code, CodeRead, Confidence, Coverage, Curve, Difference,
+    Elsewhere, Embedder, Evidence, Finding, Forecast, Kind, Level, Line, Means, Measured,
+    MeasuredMember, Move, Observed, OperandShare, Origin, Point, Recorded, Repair, Report, Role,
+    Run, SCHEMA, Scope, Sharing, Signal, Source, Storage, Suggestion, TypeMap, Types, Unmended,
+    Use, Watched, Word,
+};
