@@ -3,8 +3,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 use tenure_bench::simulate::cpus::Cpus;
-use tenure_bench::simulate::machine;
 use tenure_bench::simulate::run::{DEFAULT_SEED, DEFAULT_US};
+use tenure_sim::machine;
 
 use crate::run::Run;
 use crate::values::{line, microseconds, seconds, threads};

@@ -5,12 +5,12 @@ use std::io::{Write, stderr};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use tenure_bench::simulate::machine;
 use tenure_find::{diff, html, json, terminal};
 use tenure_model::{Report, Source};
 use tenure_report::file;
 use tenure_report::terminal::Style;
 use tenure_run::find::{Found, Machine};
+use tenure_sim::machine;
 
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
@@ -71,7 +71,7 @@ impl Options {
         output::check_all(json, self.html.as_deref())?;
         self.patterns.as_deref().map(check_folder).transpose()?;
         let old = self.diff.as_deref().map(json::read).transpose().map_err(Failure::input)?;
-        let machine = machine::find(&self.machine).map_err(Failure::input)?;
+        let machine = machine::open(&self.machine).map_err(Failure::input)?;
         Ok(Output { options: self, json, old, machine })
     }
 }

@@ -1,8 +1,9 @@
 use std::path::Path;
 
 use tenure_bench::simulate::run::{self, Request};
-use tenure_bench::simulate::{calibrate, machine, pattern, validation};
+use tenure_bench::simulate::{calibrate, pattern, validation};
 use tenure_report::curves::terminal;
+use tenure_sim::machine;
 
 use crate::args::Sim;
 use crate::bench;
@@ -24,7 +25,7 @@ pub(crate) fn run(arguments: &Sim) -> Result<(), Failure> {
     let request = Request {
         names: arguments.names.clone(),
         cpus: arguments.cpus.clone(),
-        machine: machine::find(&arguments.machine).map_err(Failure::input)?,
+        machine: machine::open(&arguments.machine).map_err(Failure::input)?,
         measured_us: arguments.us,
         seed: arguments.seed,
     };

@@ -2,7 +2,6 @@
 //!
 //! Figures follow a crude model of one contended line, for charts of every shape; [`simulated`] ran in the simulator.
 
-use super::machine::{self, DEFAULT};
 use super::result::{
     Check, Group, Line, Machine, Member, Point, Report, Row, SCHEMA, Settings, Transfers,
 };
@@ -10,6 +9,7 @@ use super::run::{self, Request};
 use crate::fixtures::{Cost, groups, is_shared};
 use crate::scenario::Scenario;
 use std::sync::OnceLock;
+use tenure_sim::machine::{self, DEFAULT};
 
 /// Two sockets, 112 CPUs, eight numbers of CPUs, published figures.
 pub(crate) fn xeon() -> Report {
@@ -110,7 +110,7 @@ pub(crate) fn request(names: &[&str], cpus: &str) -> Request {
     Request {
         names: names.iter().map(|&name| name.to_owned()).collect(),
         cpus: Some(cpus.parse().unwrap()),
-        machine: machine::find(DEFAULT).unwrap(),
+        machine: machine::open(DEFAULT).unwrap(),
         measured_us: 20,
         seed: 1,
     }
@@ -149,7 +149,7 @@ fn report(counts: &[usize], cpus: usize) -> Report {
             // A real machine's sources have addresses, which the checks of pages take for requests.
             sources: vec!["core-to-core matrices of Xeons".to_owned()],
             toml: "name = \"xeon-2s-112\"\n\n[topology]\nsockets = 2\n".to_owned(),
-            ..machine::described(&machine::find(DEFAULT).unwrap())
+            ..Machine::from(&machine::open(DEFAULT).unwrap())
         },
         groups: groups(counts, point),
         repairs: Vec::new(),

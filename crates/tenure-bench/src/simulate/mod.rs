@@ -3,7 +3,6 @@
 pub mod calibrate;
 pub mod cpus;
 mod heat;
-pub mod machine;
 mod parallel;
 pub mod pattern;
 mod report;

@@ -2,12 +2,13 @@
 
 use super::result::{Group, Point, Report, RoleTime, Row, SCHEMA, Scenario, Settings};
 use super::run::{self, Error, Request};
-use super::{machine, parallel, result, row, validation};
+use super::{parallel, result, row, validation};
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use tenure_report::Progress;
 use tenure_report::words::counted;
+use tenure_sim::machine;
 use tenure_sim::pattern::{self, Pattern, Prediction, Repair};
 
 pub(super) const NAME: &str = "pattern";
@@ -124,7 +125,7 @@ pub fn run(pattern: &Pattern, request: &Request, progress: &dyn Progress) -> Res
             seed: plan.seed,
             notes: cut.into_iter().chain(left_out).collect(),
         },
-        machine: machine::described(&request.machine),
+        machine: (&request.machine).into(),
         repairs: repairs.iter().map(described).collect(),
         validation: validation::rows(),
     })

@@ -233,3 +233,20 @@ pub struct Check {
     /// Why it is off, as far as known; empty if it is not.
     pub note: String,
 }
+
+impl From<&tenure_sim::Machine> for Machine {
+    fn from(machine: &tenure_sim::Machine) -> Self {
+        let topology = machine.topology;
+        Self {
+            name: machine.name.clone(),
+            about: machine.about.clone(),
+            sources: machine.sources.clone(),
+            cpus: machine.cpus(),
+            cores: topology.cores_in_all(),
+            smt: topology.smt,
+            clusters: topology.sockets * topology.clusters,
+            sockets: topology.sockets,
+            toml: machine.to_toml(),
+        }
+    }
+}

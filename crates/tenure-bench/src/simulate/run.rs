@@ -4,11 +4,12 @@ use super::cpus::{self, Cpus};
 use super::result::{Group, Point, Report, Row, SCHEMA, Scenario, Settings};
 pub use super::row::DEFAULT_SEED;
 use super::row::{self, Plan};
-use super::{machine, parallel, validation};
+use super::{parallel, validation};
 use crate::scenario::{self, GroupInfo, Unknown, Variant};
 use std::fmt;
 use tenure_report::Progress;
 use tenure_report::words::counted;
+use tenure_sim::machine;
 use tenure_sim::{Machine, Simulated};
 
 /// What to simulate.
@@ -241,7 +242,7 @@ pub fn run(request: &Request, progress: &dyn Progress) -> Result<Report, Error> 
             seed: plan.seed,
             notes: note.into_iter().collect(),
         },
-        machine: machine::described(&request.machine),
+        machine: (&request.machine).into(),
         repairs: Vec::new(),
         validation: validation::rows(),
     })
@@ -367,7 +368,7 @@ mod tests {
 
     #[test]
     fn lazy_switches_are_50_times_as_many_as_counted_ones_on_192_cpus() {
-        let machine = machine::find("power8-16s-192").unwrap();
+        let machine = machine::open("power8-16s-192").unwrap();
         let request = Request { machine, ..request(&["lazy/same", "lazy/switch"], "192") };
         let report = run(&request, &()).unwrap();
         for scenario in &report.groups[0].scenarios {
@@ -379,7 +380,7 @@ mod tests {
 
     #[test]
     fn references_by_thread_are_flat_and_100_times_as_fast_as_on_one_word_on_192_cpus() {
-        let machine = machine::find("power8-16s-192").unwrap();
+        let machine = machine::open("power8-16s-192").unwrap();
         // The first use by all threads at once takes longer than the warm-up.
         let measured_us = 100;
         let request = Request { machine, measured_us, ..request(&["owner/get-put"], "1,192") };

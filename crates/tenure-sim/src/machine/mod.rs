@@ -34,6 +34,7 @@
 //! ```
 
 mod check;
+mod open;
 mod span;
 mod topology;
 
@@ -41,6 +42,7 @@ use crate::error::Error;
 use serde::{Deserialize, Serialize};
 use std::sync::OnceLock;
 
+pub use open::{DEFAULT, OpenError, THIS, THIS_FILE, is_file, listed, open, read};
 pub use span::Span;
 pub(crate) use span::{FOREVER, Ps, ns, ps};
 pub(crate) use topology::Core;

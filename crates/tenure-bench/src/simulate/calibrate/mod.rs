@@ -28,11 +28,8 @@ use tenure_report::machine::{self, Place};
 use tenure_report::words::counted;
 use tenure_sim::Machine;
 use tenure_sim::machine::{
-    Arbitration, AtomicCost, AtomicKind, Contention, Kernel, Latency, Span, Topology,
+    Arbitration, AtomicCost, AtomicKind, Contention, Kernel, Latency, Span, THIS, Topology,
 };
-
-/// The machine's name.
-pub const NAME: &str = "this";
 
 const PAIRS: usize = 4;
 
@@ -114,7 +111,7 @@ fn blank(topology: Topology, alone: Alone, memory: f64, kernel: Kernel) -> Machi
         named => format!(", {named}"),
     };
     Machine {
-        name: NAME.to_owned(),
+        name: THIS.to_owned(),
         about: format!("This machine: {processor}{under}, as far as this process may use it"),
         sources: Vec::new(),
         topology,

@@ -5,7 +5,7 @@ use tenure_report::progress::Noted;
 
 fn sound(machine: &Machine) {
     machine.check().unwrap();
-    assert_eq!(machine.name, NAME);
+    assert_eq!(machine.name, THIS);
     assert_eq!(Machine::from_toml(&machine.to_toml()).unwrap(), *machine);
     assert!(!machine.sources.is_empty());
 }

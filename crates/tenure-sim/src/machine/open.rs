@@ -1,16 +1,16 @@
-//! The machine that is simulated.
+//! The machine that a word means: a built-in one, or that of a file.
 
-use super::{calibrate, result};
+use super::Machine;
+use crate::error::Error;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
-use tenure_sim::Machine;
 
 /// The default.
 pub const DEFAULT: &str = "xeon-2s-112";
 
 /// Names the machine that this runs on.
-pub const THIS: &str = calibrate::NAME;
+pub const THIS: &str = "this";
 
 /// The file of its figures.
 pub const THIS_FILE: &str = "this.toml";
@@ -19,16 +19,16 @@ const MOST_BYTES: u64 = 1 << 20;
 
 /// Why there is no such machine.
 #[derive(Debug)]
-pub enum Error {
+pub enum OpenError {
     /// Not the name of a built-in machine.
-    Unknown(tenure_sim::Error),
+    Unknown(Error),
     /// Its file cannot be read.
     Unreadable(PathBuf, io::Error),
     /// Its file describes no machine.
-    File(PathBuf, tenure_sim::Error),
+    File(PathBuf, Error),
 }
 
-impl fmt::Display for Error {
+impl fmt::Display for OpenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unknown(error) => write!(f, "{error}; or name a file that ends in .toml"),
@@ -47,20 +47,20 @@ impl fmt::Display for Error {
     }
 }
 
-impl std::error::Error for Error {}
+impl std::error::Error for OpenError {}
 
 /// The machine that `word` means: a file's if it ends in `.toml`, [`THIS`], or a built-in one.
 ///
 /// # Errors
 ///
 /// There is none.
-pub fn find(word: &str) -> Result<Machine, Error> {
+pub fn open(word: &str) -> Result<Machine, OpenError> {
     let path = if word == THIS { THIS_FILE } else { word };
     if !is_file(path.as_ref()) {
-        return Machine::preset(word).map_err(Error::Unknown);
+        return Machine::preset(word).map_err(OpenError::Unknown);
     }
-    let text = read(path.as_ref()).map_err(|error| Error::Unreadable(path.into(), error))?;
-    Machine::from_toml(&text).map_err(|error| Error::File(path.into(), error))
+    let text = read(path.as_ref()).map_err(|error| OpenError::Unreadable(path.into(), error))?;
+    Machine::from_toml(&text).map_err(|error| OpenError::File(path.into(), error))
 }
 
 /// A path rather than a name.
@@ -69,8 +69,12 @@ pub fn is_file(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "toml")
 }
 
-/// For untrusted files.
-pub(super) fn read(path: &Path) -> io::Result<String> {
+/// The text of a file that may be hostile.
+///
+/// # Errors
+///
+/// It cannot be read, is no file, or is larger than a machine or a pattern can be.
+pub fn read(path: &Path) -> io::Result<String> {
     use io::Read as _;
     let mut text = String::new();
     // A device or a pipe may have no end, or no beginning.
@@ -83,21 +87,6 @@ pub(super) fn read(path: &Path) -> io::Result<String> {
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, "it is too large"));
     }
     Ok(text)
-}
-
-pub(super) fn described(machine: &Machine) -> result::Machine {
-    let topology = machine.topology;
-    result::Machine {
-        name: machine.name.clone(),
-        about: machine.about.clone(),
-        sources: machine.sources.clone(),
-        cpus: machine.cpus(),
-        cores: topology.cores_in_all(),
-        smt: topology.smt,
-        clusters: topology.sockets * topology.clusters,
-        sockets: topology.sockets,
-        toml: machine.to_toml(),
-    }
 }
 
 /// Name, CPUs and description of every built-in machine.
@@ -113,13 +102,13 @@ mod tests {
 
     #[test]
     fn the_default_machine_comes_along() {
-        assert_eq!(find(DEFAULT).unwrap().cpus(), 112);
+        assert_eq!(open(DEFAULT).unwrap().cpus(), 112);
         assert!(listed().iter().any(|(name, cpus, _)| (name.as_str(), *cpus) == (DEFAULT, 112)));
     }
 
     #[test]
     fn a_name_that_no_machine_has_is_told_with_those_there_are() {
-        let error = find("xeon").unwrap_err().to_string();
+        let error = open("xeon").unwrap_err().to_string();
         assert!(error.contains("'xeon'") && error.contains(DEFAULT), "{error}");
         assert!(error.ends_with("or name a file that ends in .toml"), "{error}");
     }
@@ -129,14 +118,14 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("desk.toml");
         let word = path.to_str().unwrap();
-        assert!(find(word).unwrap_err().to_string().contains("cannot read"));
+        assert!(open(word).unwrap_err().to_string().contains("cannot read"));
         for text in ["name = ", "\u{0}", "name = 'desk'"] {
             std::fs::write(&path, text).unwrap();
-            let error = find(word).unwrap_err().to_string();
+            let error = open(word).unwrap_err().to_string();
             assert!(error.contains("desk.toml") && error.lines().count() == 1, "{error}");
         }
         let written = Machine::preset(DEFAULT).unwrap();
         std::fs::write(&path, written.to_toml()).unwrap();
-        assert_eq!(find(word).unwrap(), written);
+        assert_eq!(open(word).unwrap(), written);
     }
 }
