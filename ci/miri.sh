@@ -24,7 +24,7 @@ if [[ ${#tests[@]} -eq 0 ]]; then
     arguments+=(--lib)
     # The rules of lines are arithmetic, without a pointer; the scheme `Verified` does all that `Shootdown` does, and then
     # looks. The rest takes minutes.
-    skip=(-- --skip line::rules --skip behaviour::shootdown:: --skip like_std:: --skip foreign:: --skip traits:: --skip types:: --skip waits::
+    skip=(-- --skip cache_line::rules --skip behaviour::shootdown:: --skip like_std:: --skip foreign:: --skip traits:: --skip types:: --skip waits::
         --skip buffers --skip contents:: --skip limits:: --skip lists:: --skip slots --skip turns::
         --skip cached --skip destructors:: --skip forgotten:: --skip interrupted:: --skip model::
         --skip threads::shootdown --skip threads::counted:: --skip threads::mask::)

@@ -137,7 +137,7 @@ ROOMS = {
         ],
         "counts",
     ),
-    "line": Room(["line/*.rs", "fault.rs"], [unit("line::", "fault::"), tests("count", "lazy")]),
+    "cache_line": Room(["cache_line/*.rs", "fault.rs"], [unit("cache_line::", "fault::"), tests("count", "lazy")]),
 }
 
 

@@ -13,5 +13,5 @@ target=${CARGO_TARGET_DIR:-target}/public_api
 # Lists of items as JSON are what needs the nightly compiler.
 RUSTDOCFLAGS="-Zunstable-options --output-format json --cap-lints allow" \
     cargo "+$toolchain" doc --quiet --package tenure --lib --no-deps --target-dir "$target" \
-    --features arc-swap,bytes,derive,metrics,registry,seize,serde,stable_deref_trait
+    --features arc-swap,bytes,crossbeam-utils,derive,metrics,registry,seize,serde,stable_deref_trait
 exec python3 ci/public_api.py "$target/doc/tenure.json" crates/tenure/public-api.txt "$@"

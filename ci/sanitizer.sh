@@ -36,7 +36,7 @@ sanitize() {
     done
     echo "$kind sanitizer: ${targets[*]}"
     # One test at a time: a report shows the threads of that test and no others. The rules of lines are arithmetic.
-    sanitized "$kind" test tenure --all-features "${targets[@]}" -- --test-threads=1 --skip line::rules "$@"
+    sanitized "$kind" test tenure --all-features "${targets[@]}" -- --test-threads=1 --skip cache_line::rules "$@"
 }
 
 # expect_report KIND BUG MESSAGE : the sanitizer finds a bug that is there on purpose.

@@ -11,8 +11,8 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Instant;
 
+use tenure::cache_line::CachePadded;
 use tenure::lazy::Cached;
-use tenure::line::Isolated;
 
 /// Every request reads them; an operator replaces them now and then.
 struct Settings {
@@ -60,7 +60,7 @@ struct Mended {
     settings: Cached<Settings>,
     quota: u64,
     /// A line for each, which also has its part of `in_flight`.
-    workers: Vec<Isolated<(Worker, AtomicU64)>>,
+    workers: Vec<CachePadded<(Worker, AtomicU64)>>,
 }
 
 impl Server for Mended {
@@ -125,7 +125,7 @@ fn mended(workers: usize) -> Mended {
     Mended {
         settings: Cached::new(Settings { rounds: 40 }),
         quota: 1000,
-        workers: (0..workers).map(|_| Isolated::default()).collect(),
+        workers: (0..workers).map(|_| CachePadded::default()).collect(),
     }
 }
 

@@ -1,12 +1,12 @@
 //! A struct whose hot counter stays off the cache lines of the fields that everybody reads. The compiler checks it,
 //! today and after the next change.
 //!
-//! Take `Isolated` away, and the program does not compile: the error names both fields and their offsets.
+//! Take `CachePadded` away, and the program does not compile: the error names both fields and their offsets.
 //! `cargo run -p tenure-examples --example line_layout`
 
 use std::thread;
 
-use tenure::line::{Isolated, LINE_BYTES, LineLayout, line_of};
+use tenure::cache_line::{CachePadded, LINE_BYTES, LineLayout, line_of};
 use tenure::memory::{Atomic, Memory, Native, Ordering};
 
 // std's `AtomicU64` is as good; the lints of this workspace ask for this spelling.
@@ -16,7 +16,7 @@ type Counter = <Native as Memory>::AtomicU64;
 struct Upstream {
     /// Every request adds one.
     #[line(contended)]
-    requests: Isolated<Counter>,
+    requests: CachePadded<Counter>,
     /// Every request reads these.
     #[line(read_mostly)]
     address: [u8; 16],
@@ -27,7 +27,7 @@ struct Upstream {
 #[cfg_attr(test, test)]
 fn main() {
     let upstream = Upstream {
-        requests: Isolated::new(Atomic::new(0)),
+        requests: CachePadded::new(Atomic::new(0)),
         address: *b"10.0.0.1:80\0\0\0\0\0",
         timeout_ms: 500,
     };

@@ -5,18 +5,18 @@
 
 use std::sync::Arc;
 
-use tenure::line::Isolated;
+use tenure::cache_line::CachePadded;
 use tenure::memory::{Atomic, Memory, Native, Ordering};
 use tenure_sim::{Cpu, Error, Machine, Simulated};
 
 /// A statistic, in as many parts as there should be.
 struct Counter<M: Memory = Native> {
-    parts: Vec<Isolated<M::AtomicU64>>,
+    parts: Vec<CachePadded<M::AtomicU64>>,
 }
 
 impl<M: Memory> Counter<M> {
     fn new(parts: usize) -> Self {
-        Self { parts: (0..parts).map(|_| Isolated::new(Atomic::new(0))).collect() }
+        Self { parts: (0..parts).map(|_| CachePadded::new(Atomic::new(0))).collect() }
     }
 
     fn add(&self, thread: usize) {

@@ -12,7 +12,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, RwLock, RwLockWriteGuard};
 use tenure::lazy::Cached;
-use tenure::line::Isolated;
+use tenure::cache_line::CachePadded;
 use tenure::owner::{Owner, Shared};
 
 /// So many pay for a table, which takes barriers that interrupt the CPUs, and a clone of each page. A debug build pays at once, so
@@ -102,7 +102,7 @@ impl Deref for Memory {
 pub(super) struct ReadCache {
     /// By shard.
     tables: Cached<Vec<Option<Shared<Table>>>>,
-    shards: Vec<Isolated<Shard>>,
+    shards: Vec<CachePadded<Shard>>,
 }
 
 struct Shard {
@@ -121,7 +121,7 @@ impl ReadCache {
         };
         Self {
             tables: Cached::new((0..shards).map(|_| None).collect()),
-            shards: (0..shards).map(|_| Isolated::new(shard())).collect(),
+            shards: (0..shards).map(|_| CachePadded::new(shard())).collect(),
         }
     }
 

@@ -19,7 +19,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tenure::count::{IncNotZero, RcuRef};
-use tenure::line::Isolated;
+use tenure::cache_line::CachePadded;
 use tenure::registry::{Ref, Registry, RegistryCount};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -245,9 +245,9 @@ fn main() {
     let [form, what, of] = &words[..] else { panic!("FORM memory|serve THREADS|ADDRESS") };
     match form.as_str() {
         "beside-cas" => run::<IncNotZero>(what, of),
-        "apart-cas" => run::<Isolated<IncNotZero>>(what, of),
+        "apart-cas" => run::<CachePadded<IncNotZero>>(what, of),
         "beside-rcuref" => run::<RcuRef>(what, of),
-        "apart-rcuref" => run::<Isolated<RcuRef>>(what, of),
+        "apart-rcuref" => run::<CachePadded<RcuRef>>(what, of),
         _ => panic!("beside-cas, apart-cas, beside-rcuref or apart-rcuref"),
     }
 }

@@ -19,8 +19,8 @@ pub(crate) fn line_layout(input: &DeriveInput) -> Result<TokenStream> {
     every_declared_group_has_a_field(&of_struct, &fields)?;
 
     let line = match &of_struct.tenure {
-        Some(tenure) => quote!(#tenure::line),
-        None => quote!(::tenure::line),
+        Some(tenure) => quote!(#tenure::cache_line),
+        None => quote!(::tenure::cache_line),
     };
     let layout = layout(input, &of_struct, &fields, &line);
     let implementation = implementation(input, &fields, &line, &layout);
@@ -64,7 +64,7 @@ fn layout(
         #line::Layout::of::<Self>(
             #name,
             const {
-                #[allow(unused_imports)] // Without fields, or with `Isolated` ones only.
+                #[allow(unused_imports)] // Without fields, or with `CachePadded` ones only.
                 use #line::UsedBytes as _;
                 &[#(#fields),*]
             },
@@ -88,7 +88,7 @@ fn described(field: &Field<'_>, generics: &Generics, line: &TokenStream) -> Toke
         quote!(.role(#line::Role::#role))
     });
     let group = field.group.iter().map(|name| quote!(.group(#name)));
-    // A parameter may be an `Isolated`: which of its bytes hold something is unknown here.
+    // A parameter may be a `CachePadded`: which of its bytes hold something is unknown here.
     let opaque = generics::is_parameter(generics, ty)
         .then(|| quote!(.opaque(::core::mem::align_of::<#ty>())));
     quote! {

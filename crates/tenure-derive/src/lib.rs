@@ -1,7 +1,7 @@
 //! `#[derive(LineLayout)]` of the crate `tenure`.
 //!
 //! Depend on `tenure` with the feature `derive`, not on this crate: the code that the derive writes calls
-//! `tenure::line`, which has the rules. This crate hands over each field's name, offset and size, and its attributes.
+//! `tenure::cache_line`, which has the rules. This crate hands over each field's name, offset and size, and its attributes.
 
 use proc_macro::TokenStream;
 use syn::{DeriveInput, parse_macro_input};
@@ -13,7 +13,7 @@ mod generics;
 /// Lets the compiler keep the fields that many cores write away from those that they read.
 ///
 /// Implements the trait of the same name for a struct, and checks the struct's layout by the rules of the module
-/// `tenure::line`: a broken rule is a compile error that names the fields and their offsets. The check adds nothing to
+/// `tenure::cache_line`: a broken rule is a compile error that names the fields and their offsets. The check adds nothing to
 /// the struct, and no code to the program.
 ///
 /// # Attributes of a field
@@ -40,22 +40,22 @@ mod generics;
 /// # Generic structs
 ///
 /// A struct without type and const parameters is checked where it is defined. Otherwise each instance has a layout;
-/// `tenure::line::check` checks one:
+/// `tenure::cache_line::check` checks one:
 ///
 /// ```
-/// use tenure::line::{self, Isolated, LineLayout};
+/// use tenure::cache_line::{self, CachePadded, LineLayout};
 ///
 /// #[derive(LineLayout)]
 /// struct Ring<T, const N: usize> {
 ///     #[line(contended, group = "producer")]
-///     head: Isolated<usize>,
+///     head: CachePadded<usize>,
 ///     #[line(contended, group = "consumer")]
-///     tail: Isolated<usize>,
+///     tail: CachePadded<usize>,
 ///     #[line(read_mostly)]
 ///     slots: [T; N],
 /// }
 ///
-/// const _: () = line::check::<Ring<u64, 16>>();
+/// const _: () = cache_line::check::<Ring<u64, 16>>();
 /// ```
 ///
 /// # Example
@@ -63,7 +63,7 @@ mod generics;
 /// Two counters that different threads write lie on one line:
 ///
 /// ```compile_fail,E0080
-/// # use tenure::line::LineLayout;
+/// # use tenure::cache_line::LineLayout;
 /// #[derive(LineLayout)]
 /// #[repr(align(128))]
 /// struct Ring {

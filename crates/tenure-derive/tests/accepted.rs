@@ -3,7 +3,7 @@
 #![allow(dead_code)] // Fields that are there for their place.
 
 use std::mem::offset_of;
-use tenure::line::{self, ISOLATION_BYTES, Isolated, LineLayout, Role};
+use tenure::cache_line::{self, CachePadded, ISOLATION_BYTES, LineLayout, Role};
 
 #[derive(LineLayout)]
 #[repr(C)]
@@ -11,7 +11,7 @@ struct InC {
     #[line(read_mostly)]
     name: u64,
     #[line(contended)]
-    refs: Isolated<u32>,
+    refs: CachePadded<u32>,
     #[line(cold)]
     created: u64,
 }
@@ -21,13 +21,13 @@ struct InRust {
     #[line(read_mostly)]
     name: u8,
     #[line(contended)]
-    refs: Isolated<u64>,
+    refs: CachePadded<u64>,
     #[line(read_mostly)]
     r#type: u32,
 }
 
 #[derive(LineLayout)]
-struct Tuple(#[line(contended)] Isolated<u64>, #[line(read_mostly)] u64);
+struct Tuple(#[line(contended)] CachePadded<u64>, #[line(read_mostly)] u64);
 
 #[derive(LineLayout)]
 struct Unit;
@@ -54,18 +54,18 @@ where
     T: ToString,
 {
     #[line(contended)]
-    refs: Isolated<[U; N]>,
+    refs: CachePadded<[U; N]>,
     #[line(read_mostly)]
     value: &'a T,
     last: std::marker::PhantomData<T>,
 }
 
-const _: () = line::check::<Generic<'_, u8, u64, 3>>();
+const _: () = cache_line::check::<Generic<'_, u8, u64, 3>>();
 
 #[derive(LineLayout)]
 struct Embedding<T> {
     #[line(embed)]
-    inner: Isolated<T>,
+    inner: CachePadded<T>,
     #[line(read_mostly)]
     value: u64,
 }
@@ -88,12 +88,12 @@ struct Table {
     #[line(embed)]
     first: Embedding<Entry>,
     #[line(embed)]
-    second: Isolated<Entry>,
+    second: CachePadded<Entry>,
     #[line(read_mostly)]
     mask: u64,
 }
 
-const _: () = line::check::<Embedding<Count>>();
+const _: () = cache_line::check::<Embedding<Count>>();
 
 #[derive(LineLayout)]
 #[line(apart = ISOLATION_BYTES, group(name = "tx", lines = 2))]
@@ -112,7 +112,7 @@ mod renamed {
         pub(crate) use tenure as cache;
     }
 
-    #[derive(tenure::line::LineLayout)]
+    #[derive(tenure::cache_line::LineLayout)]
     #[line(crate = inner::cache)]
     struct Elsewhere {
         #[line(contended)]
@@ -132,11 +132,11 @@ macro_rules! slot {
         }
     };
 }
-slot!(FromAMacro, Isolated<Count>, u64);
+slot!(FromAMacro, CachePadded<Count>, u64);
 
 #[test]
 fn names_offsets_and_roles_are_those_of_the_source() {
-    let described = |layout: &line::Layout| -> Vec<_> {
+    let described = |layout: &cache_line::Layout| -> Vec<_> {
         layout.fields.iter().map(|f| (f.name, f.offset, f.size, f.role)).collect()
     };
     assert_eq!(
@@ -164,13 +164,13 @@ fn padding_takes_no_lines_of_a_group() {
     #[derive(LineLayout)]
     struct Ring<T> {
         #[line(contended, group = "producer")]
-        head: Isolated<usize>,
+        head: CachePadded<usize>,
         #[line(contended, group = "consumer")]
-        tail: Isolated<usize>,
+        tail: CachePadded<usize>,
         #[line(read_mostly, group = "slots")]
-        slots: Isolated<Box<[T]>>,
+        slots: CachePadded<Box<[T]>>,
     }
-    const _: () = line::check::<Ring<u64>>();
+    const _: () = cache_line::check::<Ring<u64>>();
     assert_eq!(Ring::<u64>::LAYOUT.fields[0].size, size_of::<usize>());
 }
 
@@ -179,18 +179,18 @@ struct Counted<C, T> {
     #[line(contended, group = "refs")]
     refs: C,
     #[line(read_mostly)]
-    value: Isolated<T>,
+    value: CachePadded<T>,
 }
 
-const _: () = line::check::<Counted<Isolated<u64>, u64>>();
-const _: () = line::check::<Counted<u64, u64>>();
+const _: () = cache_line::check::<Counted<CachePadded<u64>, u64>>();
+const _: () = cache_line::check::<Counted<u64, u64>>();
 
 trait Machine {
     type Word;
 }
 
 impl Machine for () {
-    type Word = Isolated<u64>;
+    type Word = CachePadded<u64>;
 }
 
 #[derive(LineLayout)]
@@ -201,11 +201,11 @@ struct OnAMachine<M: Machine> {
     tail: <M as Machine>::Word,
 }
 
-const _: () = line::check::<OnAMachine<()>>();
+const _: () = cache_line::check::<OnAMachine<()>>();
 
 #[test]
 fn the_padding_of_a_type_parameter_takes_no_lines_of_a_group() {
-    let [refs, value] = Counted::<Isolated<u64>, u64>::LAYOUT.fields else { panic!() };
+    let [refs, value] = Counted::<CachePadded<u64>, u64>::LAYOUT.fields else { panic!() };
     assert_eq!((refs.size, refs.padding), (ISOLATION_BYTES, ISOLATION_BYTES - 1));
     assert_eq!((value.size, value.padding), (8, 0));
 }
@@ -255,7 +255,7 @@ fn what_the_struct_declares_arrives() {
 
 #[test]
 fn an_isolated_struct_has_the_fields_of_the_struct_and_its_own_size() {
-    let (isolated, bare) = (Isolated::<Entry>::LAYOUT, Entry::LAYOUT);
+    let (isolated, bare) = (CachePadded::<Entry>::LAYOUT, Entry::LAYOUT);
     assert_eq!((isolated.name, isolated.fields), (bare.name, bare.fields));
     assert_eq!((isolated.size, isolated.align), (ISOLATION_BYTES, ISOLATION_BYTES));
     let Role::Embedded(count) = bare.fields[1].role else { panic!("{:?}", bare.fields[1]) };
@@ -267,14 +267,14 @@ fn an_instance_of_a_generic_struct_has_its_own_offsets() {
     let small = Generic::<'_, u8, u64, 1>::LAYOUT;
     let large = Generic::<'_, u8, u64, 64>::LAYOUT;
     assert!(small.size < large.size);
-    line::check::<Generic<'_, String, u16, 5>>();
+    cache_line::check::<Generic<'_, String, u16, 5>>();
 }
 
 #[test]
 fn a_struct_is_as_large_and_ordered_as_without_the_derive() {
     struct Bare {
         name: u8,
-        refs: Isolated<u64>,
+        refs: CachePadded<u64>,
         r#type: u32,
     }
     assert_eq!(size_of::<InRust>(), size_of::<Bare>());

@@ -11,8 +11,8 @@
 #![allow(dead_code)] // Fields that are there for their place.
 
 use std::mem::offset_of;
+use tenure::cache_line::LineLayout;
 use tenure::count::RcuRef;
-use tenure::line::LineLayout;
 
 #[derive(LineLayout)]
 #[repr(C)]

@@ -2,7 +2,7 @@
 //! serves both. To record them anew: `TRYBUILD=overwrite cargo test -p tenure-derive`, and read the difference.
 
 use std::process::Command;
-use tenure::line::{ISOLATION_BYTES, LINE_BYTES};
+use tenure::cache_line::{ISOLATION_BYTES, LINE_BYTES};
 
 /// The compiler's words are around ours, and it chooses the place that it points to.
 const RECORDED_WITH: u32 = 95;

@@ -74,4 +74,4 @@ pub mod suggest;
 pub use tenure_types::Error;
 
 /// The default.
-pub const LINE_BYTES: u64 = tenure::line::LINE_BYTES as u64;
+pub const LINE_BYTES: u64 = tenure::cache_line::LINE_BYTES as u64;

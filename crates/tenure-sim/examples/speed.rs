@@ -4,8 +4,8 @@
 
 use std::sync::Arc;
 use std::time::Instant;
+use tenure::cache_line::CachePadded;
 use tenure::count::IncNotZero;
-use tenure::line::Isolated;
 use tenure_sim::{Error, Machine, Simulated};
 
 const RUNS: u64 = 5;
@@ -16,7 +16,7 @@ fn main() -> Result<(), Error> {
     for threads in [1, 2, 16, 56, 112] {
         let mut speeds = Vec::new();
         for seed in 0..RUNS {
-            let count = Arc::new(Isolated::new(IncNotZero::<Simulated>::new_in()));
+            let count = Arc::new(CachePadded::new(IncNotZero::<Simulated>::new_in()));
             let start = Instant::now();
             let report =
                 machine.simulation(threads).seed(seed).duration_ns(2e6).run(move |cpu| {

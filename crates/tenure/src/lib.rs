@@ -13,7 +13,7 @@
 //! | [`pool`] | buffers and objects that are used again, in O(1) and without a line that all threads write |
 //! | [`registry`](mod@registry) | one live object per key, created on first use, gone with its last reference |
 //! | [`lazy`] | objects that workers keep between uses without counting them, and a value that all threads read |
-//! | [`line`](mod@line) | values that own their cache line, and structs whose lines the compiler checks |
+//! | [`cache_line`](mod@cache_line) | values that own their cache line, and structs whose lines the compiler checks |
 //! | [`fault`] | where overflows and unbalanced puts are reported |
 //!
 //! # Which one do I want?
@@ -24,7 +24,7 @@
 //!   [`owner::Owner`] and [`owner::Shared`].
 //! - A structure of your own with a count in it: [`count::TicketRef`] (8 bytes; works with any memory) or
 //!   [`count::RcuRef`] (4 bytes; the memory must stay readable across a put).
-//! - Fields that are read next to the count: [`line::Isolated`] moves one of the two to another line, and
+//! - Fields that are read next to the count: [`cache_line::CachePadded`] moves one of the two to another line, and
 //!   `#[derive(LineLayout)]` has the compiler check it.
 //! - A list of buffers that is walked or locked, a `Mutex<Vec<_>>` or a queue of free objects: [`pool::BufferPool`] for
 //!   bytes; [`pool::SlotPool`] for other objects, also to find one by a 64-bit key. [When not
@@ -45,7 +45,7 @@
 //!
 //! | module | in a global allocator |
 //! |---|---|
-//! | [`count`], [`arc`], [`line`](mod@line) | everything: no state of the thread is involved |
+//! | [`count`], [`arc`], [`cache_line`](mod@cache_line) | everything: no state of the thread is involved |
 //! | [`counter`], [`owner`], [`lazy`] | everything but [`Closing::wait`](owner::Closing::wait) |
 //! | [`registry`](mod@registry) | look-ups, and acquires of keys that the allocator alone creates: see its [limits](mod@registry#limits) |
 //! | [`pool`] | acquires and releases in a pool without a limit: see its [limits](pool#limits) |
@@ -78,10 +78,11 @@
 //! | `arc-swap` | no | `Arc` and `Weak` in `arc_swap::ArcSwapAny`; depends on `arc-swap`, and needs `std` |
 //! | `stable_deref_trait` | no | `StableDeref` and `CloneStableDeref` for `Arc` |
 //! | `seize` | no | seize's guards are witnesses for [`count::RcuRef::put`] |
+//! | `crossbeam-utils` | no | conversions between crossbeam's `CachePadded` and [`cache_line::CachePadded`] |
 //! | `bytes` | no | `Buf`, `BufMut` and `freeze` for [`pool::PooledBuf`] |
 //! | `metrics` | no | `metrics::CounterFn` for [`counter::Counter`]; depends on `metrics`, and needs `std` |
 //! | `registry` | no | [`registry`](mod@registry); needs `std` |
-//! | `derive` | no | [`#[derive(LineLayout)]`](mod@line#checked-by-the-compiler) |
+//! | `derive` | no | [`#[derive(LineLayout)]`](mod@cache_line#checked-by-the-compiler) |
 //! | `raw` | no | what benchmarks, simulators and tests are made of: the module `memory`, baselines, raw words; changes without notice |
 //!
 //! Without default features the crate needs `core` alone. If your program enters a sandbox (a seccomp filter) while it
@@ -127,6 +128,7 @@ macro_rules! forward {
 
 #[cfg(all(feature = "alloc", target_has_atomic = "64"))]
 pub mod arc;
+pub mod cache_line;
 #[cfg(all(feature = "alloc", target_has_atomic = "64", not(feature = "raw")))]
 mod cells;
 #[cfg(all(feature = "alloc", target_has_atomic = "64", feature = "raw"))]
@@ -137,7 +139,6 @@ pub mod counter;
 pub mod fault;
 #[cfg(all(feature = "alloc", target_has_atomic = "64"))]
 pub mod lazy;
-pub mod line;
 #[cfg(not(feature = "raw"))]
 mod memory;
 #[cfg(feature = "raw")]

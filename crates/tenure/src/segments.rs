@@ -10,7 +10,7 @@
 //! such type-stable memory because a thread may read the link of an element that it has lost; slots of workers, because
 //! others look into them at any time.
 
-use crate::line::Isolated;
+use crate::cache_line::CachePadded;
 use crate::memory::Native;
 use crate::memory::{Memory, Ordering, Pointer};
 use alloc::alloc::{Layout, alloc, dealloc, handle_alloc_error};
@@ -190,7 +190,7 @@ impl<T, M: Memory> Segments<T, M> {
 fn layout<T>(segment: usize) -> Layout {
     const { assert!(size_of::<T>() > 0, "elements have a size") };
     Layout::array::<T>(length(segment))
-        .and_then(|elements| elements.align_to(align_of::<Isolated<u8>>()))
+        .and_then(|elements| elements.align_to(align_of::<CachePadded<u8>>()))
         .expect("a segment is smaller than the address space")
         .pad_to_align()
 }

@@ -11,7 +11,7 @@
 use super::singles::Singles;
 use crate::scenario::{Looped, Place};
 use std::time::{Duration, Instant};
-use tenure::line::Isolated;
+use tenure::cache_line::CachePadded;
 use tenure::memory::{Memory, Native, Ordering};
 use tenure_report::affinity::involuntary_switches;
 
@@ -32,14 +32,14 @@ const STOP: u32 = 2;
 #[derive(Debug)]
 pub(super) struct Gate {
     /// The first thread that comes decides for all.
-    runs: Isolated<Counter>,
-    warmed: Isolated<Counter>,
-    finished: Isolated<Counter>,
+    runs: CachePadded<Counter>,
+    warmed: CachePadded<Counter>,
+    finished: CachePadded<Counter>,
 }
 
 impl Gate {
     pub(super) fn new() -> Self {
-        let counter = || Isolated::new(Counter::new(0));
+        let counter = || CachePadded::new(Counter::new(0));
         Self { runs: counter(), warmed: counter(), finished: counter() }
     }
 

@@ -2,20 +2,20 @@
 
 use super::{Scenario, Variant, refs::Bare};
 use std::hint::black_box;
-use tenure::line::Isolated;
+use tenure::cache_line::CachePadded;
 use tenure::memory::Native;
 use tenure::sync::Arc;
 
 macro_rules! operations {
     ($module:ident, $library:ident) => {
         mod $module {
-            use super::{Isolated, Variant, black_box};
+            use super::{CachePadded, Variant, black_box};
             use $library::sync::Arc;
 
             const NAME: &str = stringify!($library);
 
-            fn shared() -> Arc<Isolated<u64>> {
-                Arc::new(Isolated::new(0))
+            fn shared() -> Arc<CachePadded<u64>> {
+                Arc::new(CachePadded::new(0))
             }
             pub(super) fn upgrade() -> Variant {
                 let alive = || {
@@ -55,7 +55,7 @@ operations!(stds, std);
 
 /// [`ours::upgrade_dead`] after a question, which writes nothing.
 fn ask_dead() -> Variant {
-    let dead = || Arc::downgrade(&Arc::new(Isolated::new(0_u64)));
+    let dead = || Arc::downgrade(&Arc::new(CachePadded::new(0_u64)));
     Variant::step("tenure is_dead", dead, |dead| {
         if !black_box(dead.is_dead()) {
             drop(black_box(dead.upgrade()));

@@ -9,17 +9,17 @@ use arc_swap::ArcSwap;
 use std::hint::black_box;
 use std::sync::{Arc, Barrier};
 use std::thread;
+use tenure::cache_line::CachePadded;
 use tenure::cells::{Table, ThreadRef, ThreadSum};
 use tenure::count::TicketRef;
 use tenure::counter::Counter;
-use tenure::line::Isolated;
 use tenure::memory::{Atomic, Native, Ordering};
 use tenure::owner::{Owner, Shared};
 
 /// The limit: a word of the thread's own goes up and down.
 fn bare<M: Host, const PAIR: bool>() -> Variant {
-    let own = |(): &(), _| Isolated::new(M::AtomicU64::new(0));
-    let step = |(): &(), word: &mut Isolated<M::AtomicU64>| {
+    let own = |(): &(), _| CachePadded::new(M::AtomicU64::new(0));
+    let step = |(): &(), word: &mut CachePadded<M::AtomicU64>| {
         // Or the compiler has one store stand for all.
         let word = || black_box(&**word);
         // Relaxed and Release: as the counts.
@@ -34,13 +34,13 @@ fn bare<M: Host, const PAIR: bool>() -> Variant {
 /// On any machine.
 struct ByThread<M: Host> {
     table: Table<M>,
-    count: Isolated<ThreadRef<M>>,
+    count: CachePadded<ThreadRef<M>>,
 }
 
 impl<M: Host> Operation for ByThread<M> {
     fn prepare() -> Self {
         let table = Table::new_in();
-        let count = Isolated::new(ThreadRef::new_in(&table));
+        let count = CachePadded::new(ThreadRef::new_in(&table));
         Self { table, count }
     }
     #[inline(always)]
@@ -59,12 +59,12 @@ impl<M: Host> Operation for ByThread<M> {
 
 struct SumByThread<M: Host> {
     table: Table<M>,
-    sum: Isolated<ThreadSum<M>>,
+    sum: CachePadded<ThreadSum<M>>,
 }
 
 impl<M: Host> Operation for SumByThread<M> {
     fn prepare() -> Self {
-        let (table, sum) = (Table::new_in(), Isolated::new(ThreadSum::new_in()));
+        let (table, sum) = (Table::new_in(), CachePadded::new(ThreadSum::new_in()));
         // Has its place: that is found once, and by all threads at once here.
         sum.add(&table, 1);
         Self { table, sum }
@@ -75,11 +75,11 @@ impl<M: Host> Operation for SumByThread<M> {
     }
 }
 
-struct OneWord<M: Host>(Isolated<M::AtomicU64>);
+struct OneWord<M: Host>(CachePadded<M::AtomicU64>);
 
 impl<M: Host> Operation for OneWord<M> {
     fn prepare() -> Self {
-        Self(Isolated::new(Atomic::new(0)))
+        Self(CachePadded::new(Atomic::new(0)))
     }
     #[inline(always)]
     fn step(&self, _retries: &mut u64) {
@@ -143,7 +143,7 @@ pub(super) fn extend(group: &mut Group) {
         ),
         Variant::step(
             "arc-swap load",
-            || Isolated::new(ArcSwap::from_pointee(Value::<Native>::new())),
+            || CachePadded::new(ArcSwap::from_pointee(Value::<Native>::new())),
             |it| _ = black_box(it.load().read()),
         ),
         Variant::step("Shared", shared, |(_, it)| _ = black_box(Shared::clone(it).read())),

@@ -6,8 +6,8 @@ use super::{Group, Host, Member, Operation, Scenario, Variant};
 use std::hint::black_box;
 use std::marker::PhantomData;
 use std::num::NonZeroU16;
+use tenure::cache_line::CachePadded;
 use tenure::count::{Get, IncNotZero, Put, RcuRef, Readable, RefCount, TicketRef};
-use tenure::line::Isolated;
 use tenure::memory::{Atomic, Memory, Ordering};
 
 /// Lets code that is generic over counts put: the objects outlive all threads of a measurement.
@@ -68,13 +68,13 @@ fn refs<T>(count: &T) -> Vec<Member> {
 }
 
 /// The limit: the two bare atomic operations that no shared count can do without, or the first alone.
-pub(crate) struct Bare<M: Memory, const PAIR: bool = true>(Isolated<M::AtomicU32>);
+pub(crate) struct Bare<M: Memory, const PAIR: bool = true>(CachePadded<M::AtomicU32>);
 
 pub(crate) type BareAdd<M> = Bare<M, false>;
 
 impl<M: Memory, const PAIR: bool> Operation for Bare<M, PAIR> {
     fn prepare() -> Self {
-        Self(Isolated::new(Atomic::new(1)))
+        Self(CachePadded::new(Atomic::new(1)))
     }
     #[inline(always)]
     fn step(&self, _retries: &mut u64) {
@@ -89,11 +89,11 @@ impl<M: Memory, const PAIR: bool> Operation for Bare<M, PAIR> {
     }
 }
 
-pub(crate) struct GetPut<C>(Isolated<C>);
+pub(crate) struct GetPut<C>(CachePadded<C>);
 
 impl<C: OutlivedCount> Operation for GetPut<C> {
     fn prepare() -> Self {
-        Self(Isolated::new(C::new_in()))
+        Self(CachePadded::new(C::new_in()))
     }
     #[inline(always)]
     fn step(&self, retries: &mut u64) {
@@ -107,11 +107,11 @@ impl<C: OutlivedCount> Operation for GetPut<C> {
 }
 
 /// A get whose put happens elsewhere.
-pub(crate) struct GetOnly<C>(Isolated<C>);
+pub(crate) struct GetOnly<C>(CachePadded<C>);
 
 impl<C: OutlivedCount> Operation for GetOnly<C> {
     fn prepare() -> Self {
-        Self(Isolated::new(C::new_in()))
+        Self(CachePadded::new(C::new_in()))
     }
     #[inline(always)]
     fn step(&self, retries: &mut u64) {

@@ -2,7 +2,7 @@
 
 use super::{Looped, Member, Place, Variant};
 use std::sync::{Mutex, PoisonError};
-use tenure::line::Isolated;
+use tenure::cache_line::CachePadded;
 use tenure::memory::{Atomic, Memory, Ordering};
 
 /// A word that every use reads.
@@ -31,7 +31,7 @@ impl Variant {
         members: fn(&T) -> Vec<Member>,
     ) -> Self {
         Self::new(name, move |threads| {
-            let shared = Isolated::new(shared(threads));
+            let shared = CachePadded::new(shared(threads));
             let threads = PerThread::new(threads, |thread| own(&shared, thread));
             Box::new(Workers { shared, threads, step, members })
         })
@@ -39,7 +39,7 @@ impl Variant {
 }
 
 struct Workers<T, O, S> {
-    shared: Isolated<T>,
+    shared: CachePadded<T>,
     threads: PerThread<O>,
     step: S,
     members: fn(&T) -> Vec<Member>,
@@ -66,11 +66,11 @@ pub(super) fn nameless<T>(_shared: &T) -> Vec<Member> {
 }
 
 /// Each thread's part, on lines of its own.
-pub(super) struct PerThread<T>(Vec<Isolated<Mutex<Option<T>>>>);
+pub(super) struct PerThread<T>(Vec<CachePadded<Mutex<Option<T>>>>);
 
 impl<T> PerThread<T> {
     pub(super) fn new(threads: usize, part: impl FnMut(usize) -> T) -> Self {
-        Self((0..threads).map(part).map(|part| Isolated::new(Mutex::new(Some(part)))).collect())
+        Self((0..threads).map(part).map(|part| CachePadded::new(Mutex::new(Some(part)))).collect())
     }
 
     /// Calls `work` with the calling thread's part, meanwhile a local variable, as in a program.

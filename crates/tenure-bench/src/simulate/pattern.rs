@@ -187,7 +187,9 @@ mod tests {
             assert_eq!((row.roles.len(), iterations), (2, row.operations));
         }
         let text = terminal::render(&report, Style { width: 100, colour: false });
-        for said in ["worker x7", "admin x1", "apart: give words", "tenure::line::Isolated"] {
+        for said in
+            ["worker x7", "admin x1", "apart: give words", "tenure::cache_line::CachePadded"]
+        {
             assert!(text.contains(said), "{said}\n{text}");
         }
         assert!(page::render(&report).contains("The threads do the steps of the pattern"));

@@ -25,7 +25,7 @@ pub(super) fn translate(repairs: &mut [Repair], finding: &Finding, line_bytes: u
                     None if repair.name.contains("apart") => {
                         repair
                             .code
-                            .retain(|line| !is_example(line) && !line.contains("::Isolated"));
+                            .retain(|line| !is_example(line) && !line.contains("::CachePadded"));
                     }
                     None => {}
                 }
@@ -78,11 +78,11 @@ impl<'a> Place<'a> {
         match self {
             Self::Member(name, of) => {
                 let of = plain(of);
-                format!("{name}: Isolated<{of}>, // in place of {of}")
+                format!("{name}: CachePadded<{of}>, // in place of {of}")
             }
             Self::Struct(of) | Self::Word(of) => {
                 let of = plain(of);
-                format!("Isolated<{of}> // as the array's element, in place of {of}")
+                format!("CachePadded<{of}> // as the array's element, in place of {of}")
             }
         }
     }
@@ -147,17 +147,17 @@ mod tests {
         for (place, isolated, aligned) in [
             (
                 Place::Member("in_count", "unsigned int"),
-                "in_count: Isolated<unsigned int>, // in place of unsigned int",
+                "in_count: CachePadded<unsigned int>, // in place of unsigned int",
                 "alignas(128) unsigned int in_count; // align the next member, too",
             ),
             (
                 Place::Struct("Worker"),
-                "Isolated<Worker> // as the array's element, in place of Worker",
+                "CachePadded<Worker> // as the array's element, in place of Worker",
                 "alignas(128) // before the first member of Worker",
             ),
             (
                 Place::Word("long"),
-                "Isolated<long> // as the array's element, in place of long",
+                "CachePadded<long> // as the array's element, in place of long",
                 "struct { alignas(128) long value; } // as the array's element",
             ),
         ] {

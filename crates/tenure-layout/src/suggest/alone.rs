@@ -280,7 +280,7 @@ fn in_struct(line: u64) -> String {
 /// [`line_struct`], around anything.
 const LINE: &str = "Line<…>";
 
-/// `tenure::line::Isolated` is larger where processors fetch lines in pairs: it would have another price.
+/// `tenure::cache_line::CachePadded` is larger where processors fetch lines in pairs: it would have another price.
 fn line_struct(line: u64) -> String {
     format!("#[repr(align({line}))] struct Line<T>(T);")
 }

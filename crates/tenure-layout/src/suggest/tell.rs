@@ -16,11 +16,11 @@ const INITIALISERS: &str = "A new order also changes what initialises the member
 
 /// For structs that the compiler lays out.
 const REPR_C: &str = "Rust orders the fields of a struct by itself: write `#[repr(C)]` for this order, or \
-    put the contended field into `tenure::line::Isolated`.";
+    put the contended field into `tenure::cache_line::CachePadded`.";
 
-const ISOLATED: &str = "In Rust `tenure::line::Isolated` around the field does it, or `#[repr(C)]` and an aligned field.";
+const ISOLATED: &str = "In Rust `tenure::cache_line::CachePadded` around the field does it, or `#[repr(C)]` and an aligned field.";
 
-const BOXED: &str = "In Rust the field is a `Box<tenure::line::Isolated<T>>`.";
+const BOXED: &str = "In Rust the field is a `Box<tenure::cache_line::CachePadded<T>>`.";
 
 const ALLOCATED: &str = "The line is allocated and freed with the object, aligned to a line.";
 

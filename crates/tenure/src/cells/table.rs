@@ -1,6 +1,6 @@
 //! [`Table`]: a cell for each thread and index, and the indices.
 
-use crate::line::Isolated;
+use crate::cache_line::CachePadded;
 use crate::memory::{Atomic, Memory, Native, Ordering, Pointer, Threads, by_register};
 use crate::pool::list::{Linked, Stack};
 use crate::segments::{CAPACITY, Segments, Spot};
@@ -16,15 +16,15 @@ pub struct Table<M: Memory> {
     /// By a thread's number: its cells, or null.
     threads: Segments<M::Pointer<Row<M>>, M>,
     nodes: Nodes<M>,
-    free: Isolated<Stack<M>>,
+    free: CachePadded<Stack<M>>,
     /// Indices that were ever in use.
-    used: Isolated<M::AtomicU32>,
+    used: CachePadded<M::AtomicU32>,
 }
 
 /// The cells of a thread, on lines of their own.
-type Row<M> = Isolated<Segments<<M as Memory>::AtomicU64, M>>;
+type Row<M> = CachePadded<Segments<<M as Memory>::AtomicU64, M>>;
 
-struct Nodes<M: Memory>(Segments<Isolated<Node<M>>, M>);
+struct Nodes<M: Memory>(Segments<CachePadded<Node<M>>, M>);
 
 /// The part of a count that all threads share. Its memory outlives the count.
 pub(crate) struct Node<M: Memory> {
@@ -66,7 +66,7 @@ impl Table<Native> {
             threads: Segments::native(),
             nodes: Nodes(Segments::native()),
             free: Stack::native(),
-            used: Isolated::new(<Native as Memory>::AtomicU32::new(0)),
+            used: CachePadded::new(<Native as Memory>::AtomicU32::new(0)),
         }
     }
 }
@@ -79,7 +79,7 @@ impl<M: Threads> Table<M> {
             threads: Segments::new(),
             nodes: Nodes(Segments::new()),
             free: Stack::isolated(),
-            used: Isolated::new(Atomic::new(0)),
+            used: CachePadded::new(Atomic::new(0)),
         }
     }
 
@@ -94,7 +94,7 @@ impl<M: Threads> Table<M> {
             assert!(self.used.load(Ordering::Relaxed) < CAPACITY, "too many counts");
             self.used.fetch_add(1, Ordering::Relaxed)
         });
-        let node = self.nodes.0.get_or_grow(index, |_| Isolated::new(Node::new()));
+        let node = self.nodes.0.get_or_grow(index, |_| CachePadded::new(Node::new()));
         Place { spot: Spot::of(index), node: NonNull::from(&**node) }
     }
 
@@ -143,7 +143,7 @@ impl<M: Threads> Table<M> {
         // Relaxed: as in `own`.
         let mut row = place.load(Ordering::Relaxed);
         if row.is_null() {
-            let new = Box::new(Isolated::new(Segments::new()));
+            let new = Box::new(CachePadded::new(Segments::new()));
             // Again: the allocator may have come here, and given this thread a row.
             row = place.load(Ordering::Relaxed);
             if row.is_null() {

@@ -1,12 +1,12 @@
 //! Counts on a line of their own.
 
 use super::{Get, Put, ReadSide, RefCount, sealed};
-use crate::line::Isolated;
+use crate::cache_line::CachePadded;
 use core::num::NonZeroU16;
 
-impl<C: RefCount> sealed::Sealed for Isolated<C> {}
+impl<C: RefCount> sealed::Sealed for CachePadded<C> {}
 
-impl<C: RefCount> RefCount for Isolated<C> {
+impl<C: RefCount> RefCount for CachePadded<C> {
     type Witness<'w> = C::Witness<'w>;
     const NAME: &'static str = C::NAME;
     const NEEDS_GRACE_PERIOD: bool = C::NEEDS_GRACE_PERIOD;
@@ -32,6 +32,6 @@ impl<C: RefCount> RefCount for Isolated<C> {
     #[inline(always)]
     unsafe fn put_raw_by<R: ReadSide>(this: *const Self, enter: impl FnOnce() -> R) -> Put {
         // SAFETY: the count can be read up to the put (caller).
-        unsafe { C::put_raw_by(Isolated::raw(this), enter) }
+        unsafe { C::put_raw_by(CachePadded::raw(this), enter) }
     }
 }

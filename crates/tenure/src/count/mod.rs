@@ -211,7 +211,7 @@ pub trait RefCount: sealed::Sealed + Send + Sync + Sized {
     /// [`put`](Self::put) with a guard that `enter` makes, if the count asks for one.
     fn put_by<R: ReadSide>(&self, enter: impl FnOnce() -> R) -> Put;
     /// [`put_by`](Self::put_by) where the memory may be freed before the call returns: makes no reference to the
-    /// padding of an [`Isolated`](crate::line::Isolated) count.
+    /// padding of a [`CachePadded`](crate::cache_line::CachePadded) count.
     ///
     /// # Safety
     ///

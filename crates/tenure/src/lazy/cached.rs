@@ -8,7 +8,7 @@ use super::mapped::Mapped;
 use super::protocol::{Block, BlockPointer, Protocol};
 use super::shootdown::{ObjectState, Revoking, Shootdown, State};
 use super::{Context, Domain, DomainStatistics, Guard, LocalHandle};
-use crate::line::Isolated;
+use crate::cache_line::CachePadded;
 use crate::memory::{Memory, Ordering, Pointer, Threads};
 use crate::segments::{CAPACITY, Segments};
 use crate::shared::Shared;
@@ -143,7 +143,7 @@ type SharedValue<T, S> = Shared<Published<T, S>, <S as Protocol>::Memory>;
 /// What handles and readers share.
 struct Published<T, S: Revoking> {
     /// Never null; owns a strong reference.
-    current: Isolated<BlockPointer<T, S>>,
+    current: CachePadded<BlockPointer<T, S>>,
     domain: Domain<T, S>,
     /// By a thread's number: the slot of threads that have read without a reader, or null.
     threads: Segments<SlotPointer<T, S>, S::Memory>,
@@ -166,7 +166,7 @@ impl<T, S: Revoking> Cached<T, S> {
     pub fn new_in(value: T) -> Self {
         let domain = Domain::new_in();
         let first = published(&domain, value);
-        let current = Isolated::new(Pointer::new(first.as_ptr()));
+        let current = CachePadded::new(Pointer::new(first.as_ptr()));
         Self { shared: Shared::new(Published { current, domain, threads: Segments::new() }) }
     }
 

@@ -1,8 +1,8 @@
 //! What a scheme does, and what it works on: blocks (objects on the heap) and the slots of a domain.
 
 use super::statistics::{Counters, DomainStatistics};
+use crate::cache_line::CachePadded;
 use crate::count::TicketRef;
-use crate::line::Isolated;
 use crate::memory::{Atomic, Memory, Ordering, Pointer};
 use crate::segments::{CAPACITY, Segments};
 use crate::shared::Shared;
@@ -95,7 +95,7 @@ pub(super) type SharedInner<T, S> = Shared<Inner<T, S>, <S as Protocol>::Memory>
 #[repr(C)]
 pub struct Block<T, S: Protocol> {
     value: T,
-    header: Isolated<Header<T, S>>,
+    header: CachePadded<Header<T, S>>,
 }
 
 pub(crate) struct Header<T, S: Protocol> {
@@ -115,7 +115,7 @@ impl<T, S: Protocol> Block<T, S> {
         value: T,
     ) -> NonNull<Self> {
         let (strong, next) = (TicketRef::new_in(), Pointer::new(ptr::null_mut()));
-        let header = Isolated::new(Header { strong, object, next, inner });
+        let header = CachePadded::new(Header { strong, object, next, inner });
         NonNull::from(Box::leak(Box::new(Self { value, header })))
     }
 
@@ -141,7 +141,7 @@ impl<T, S: Protocol> Block<T, S> {
 
 /// What the handles of a domain share.
 pub struct Inner<T, S: Protocol> {
-    slots: Segments<Isolated<S::State<T>>, S::Memory>,
+    slots: Segments<CachePadded<S::State<T>>, S::Memory>,
     /// A bit for each slot that a handle has: a look at 64 that none has is one load.
     taken: Segments<AtomicU64<S>, S::Memory>,
     /// More than the number of any word of `taken` that ever had a bit.
@@ -182,7 +182,7 @@ impl<T, S: Protocol> Inner<T, S> {
             let relaxed = Ordering::Relaxed;
             let _ = self.cursor.compare_exchange(first, index, relaxed, relaxed);
         }
-        (number, self.slots.get_or_grow(number, |_| Isolated::new(S::State::default())))
+        (number, self.slots.get_or_grow(number, |_| CachePadded::new(S::State::default())))
     }
 
     /// A vacant slot of a word of `taken`.

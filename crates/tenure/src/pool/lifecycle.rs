@@ -24,7 +24,7 @@ mod turns;
 use super::list::List;
 use super::lock::Lock;
 use super::table::{self, Table};
-use crate::line::Isolated;
+use crate::cache_line::CachePadded;
 use crate::memory::{Atomic, Memory, Ordering, Resident, Threads};
 use crate::segments::NO_INDEX;
 use crate::shared::{RawShared, Shared};
@@ -97,7 +97,7 @@ pub(crate) struct Class<C: Contents<L>, L: List> {
     pub(crate) table: Table<Part<C, L>, L>,
     /// What the contents of a slot count for: one object, or their bytes.
     pub(crate) size: u64,
-    pub(crate) counts: Isolated<Counts<L::Memory>>,
+    pub(crate) counts: CachePadded<Counts<L::Memory>>,
 }
 
 /// Figures, away from what every acquire reads.
@@ -121,7 +121,7 @@ pub(crate) struct Pool<C: Contents<L>, L: List> {
     pub(crate) classes: C::Classes,
     pub(crate) limit: u64,
     closed: <L::Memory as Memory>::AtomicU32,
-    account: Isolated<Account<L::Memory>>,
+    account: CachePadded<Account<L::Memory>>,
 }
 
 /// Away from what every acquire reads.
@@ -163,7 +163,7 @@ enum Found<'a, C: Contents<L>, L: List> {
 impl<C: Contents<L>, L: List> Class<C, L> {
     pub(crate) fn new(size: u64, magazine: usize, owner: Weak<dyn Resident>) -> Self {
         let [filled, emptied, downgraded] = [(); 3].map(|()| Atomic::new(0));
-        let counts = Isolated::new(Counts { filled, emptied, downgraded });
+        let counts = CachePadded::new(Counts { filled, emptied, downgraded });
         Self { table: Table::new(magazine, owner), size, counts }
     }
 
@@ -179,7 +179,7 @@ impl<C: Contents<L>, L: List> Class<C, L> {
 
 impl<C: Contents<L>, L: List> Pool<C, L> {
     pub(crate) fn new(contents: C, classes: C::Classes, limit: u64) -> Self {
-        let account = Isolated::new(Account { held: Atomic::new(0), turns: Turns::new() });
+        let account = CachePadded::new(Account { held: Atomic::new(0), turns: Turns::new() });
         Self { contents, classes, limit, closed: Atomic::new(OPEN), account }
     }
 

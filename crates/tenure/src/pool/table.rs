@@ -13,14 +13,14 @@
 //! [`lifecycle`](super::lifecycle) makes and ends contents, and defines the part `P` of a slot that stays.
 
 use super::list::{Linked, List, Stack};
-use crate::line::Isolated;
+use crate::cache_line::CachePadded;
 use crate::memory::{Atomic, Memory, Ordering, Resident};
 use crate::segments::{CAPACITY, NO_INDEX, Segments};
 use alloc::sync::Weak;
 
 pub(crate) struct Table<P, L: List> {
     pub(crate) idle: L,
-    vacant: Isolated<Stack<L::Memory>>,
+    vacant: CachePadded<Stack<L::Memory>>,
     slots: Segments<Slot<P, L::Memory>, L::Memory>,
     /// Slots that were asked for: more than [`CAPACITY`] for a moment.
     made: <L::Memory as Memory>::AtomicU32,

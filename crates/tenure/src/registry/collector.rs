@@ -35,8 +35,8 @@
 //! [borrows](Threads::borrow_number) a number for each section. A forked child does not wait for [lost
 //! threads](Threads::is_lost); what they retired leaks there.
 
+use crate::cache_line::CachePadded;
 use crate::count::ReadSide;
-use crate::line::Isolated;
 use crate::memory::{Atomic, Memory, Native, Ordering, Plain, Threads};
 use crate::segments::Segments;
 use alloc::collections::VecDeque;
@@ -58,7 +58,7 @@ const MIN_ROOM: usize = 4;
 
 /// A scheme of grace periods.
 pub struct Collector<M: Threads> {
-    locals: Segments<Isolated<Local<M>>, M>,
+    locals: Segments<CachePadded<Local<M>>, M>,
     /// How many retired objects make a batch.
     batch: usize,
 }
@@ -152,7 +152,7 @@ impl<M: Threads> Collector<M> {
     #[cold]
     fn local(&self, number: usize) -> &Local<M> {
         self.locals.get_or_grow(number as u32, |number| {
-            Isolated::new(Local {
+            CachePadded::new(Local {
                 word: Atomic::new(0),
                 number,
                 retire_list: Plain::new(ManuallyDrop::default()),

@@ -65,7 +65,7 @@ pub(super) enum Taken {
 
 #[repr(C)]
 pub(super) struct Entry<K, V, C: RegistryCount> {
-    /// Written by every user of the object, which read all else: `Isolated<C>` keeps the two apart.
+    /// Written by every user of the object, which read all else: `CachePadded<C>` keeps the two apart.
     pub(super) count: C,
     state: <C::Machine as Memory>::AtomicU32,
     pub(super) core: RawShared<Core<K, V, C>, C::Machine>,

@@ -29,7 +29,7 @@
 use super::Core;
 use super::entry::Entry;
 use super::machine::{Machine, RegistryCount};
-use crate::line::Isolated;
+use crate::cache_line::CachePadded;
 use crate::memory::{Atomic, Memory, Ordering, Pointer};
 use crate::shared::Shared;
 use alloc::boxed::Box;
@@ -44,7 +44,7 @@ type Place<K, V, C> = <<C as RegistryCount>::Machine as Memory>::Pointer<Entry<K
 pub(super) struct Ring<K, V, C: RegistryCount> {
     places: Box<[Place<K, V, C>]>,
     /// How many places were taken so far.
-    taken: Isolated<<C::Machine as Memory>::AtomicU64>,
+    taken: CachePadded<<C::Machine as Memory>::AtomicU64>,
 }
 
 /// 128 MiB of places, so that a caller who wants no limit asks for memory that can be allocated.
@@ -89,7 +89,7 @@ impl<K, V, C: RegistryCount> Ring<K, V, C> {
     /// Without places no object lingers. There are [`MAX_PLACES`] at most.
     pub(super) fn new(places: usize) -> Self {
         let places = (0..places.min(MAX_PLACES)).map(|_| Pointer::new(ptr::null_mut())).collect();
-        Self { places, taken: Isolated::new(Atomic::new(0)) }
+        Self { places, taken: CachePadded::new(Atomic::new(0)) }
     }
 
     pub(super) fn has_places(&self) -> bool {

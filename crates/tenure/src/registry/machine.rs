@@ -1,10 +1,10 @@
 //! [`Machine`]: what a registry needs of a machine besides memory and threads.
 
 use super::collector::Collector;
+use crate::cache_line::CachePadded;
 #[cfg(feature = "raw")]
 use crate::count::IncNotZero;
 use crate::count::{RcuRef, RefCount, TicketRef};
-use crate::line::Isolated;
 use crate::memory::{Atomic, Memory, Native, Ordering, Pointer, Threads, forks};
 use alloc::sync::Arc;
 use core::cell::Cell;
@@ -18,7 +18,7 @@ use std::task::Wake;
 use std::thread_local;
 
 /// A count that a [`Registry`](super::Registry) can keep its references with: on the line of its object or [on a line
-/// of its own](Isolated).
+/// of its own](CachePadded).
 #[cfg_attr(not(feature = "raw"), doc(hidden))]
 pub trait RegistryCount: RefCount + 'static {
     /// For users always the real machine.
@@ -39,7 +39,7 @@ impl<M: Machine> RegistryCount for IncNotZero<M> {
     type Machine = M;
 }
 
-impl<C: RegistryCount> RegistryCount for Isolated<C> {
+impl<C: RegistryCount> RegistryCount for CachePadded<C> {
     type Machine = C::Machine;
 }
 

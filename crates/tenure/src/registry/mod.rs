@@ -66,15 +66,15 @@
 //! | count | use it |
 //! |---|---|
 //! | `TicketRef` | for almost everything |
-//! | [`Isolated<TicketRef>`](crate::line::Isolated) | if requests read the object while other threads take and release it: 120 to 250 bytes more per object keep the count on its own line |
+//! | [`CachePadded<TicketRef>`](crate::cache_line::CachePadded) | if requests read the object while other threads take and release it: 120 to 250 bytes more per object keep the count on its own line |
 //! | `RcuRef` | if 4 bytes an entry matter: each put needs a guard, and dead entries wait longer |
 //!
 //! ```
 //! use tenure::count::TicketRef;
-//! use tenure::line::Isolated;
+//! use tenure::cache_line::CachePadded;
 //! use tenure::registry::Registry;
 //!
-//! let routes: Registry<u32, [u8; 6], Isolated<TicketRef>> = Registry::default();
+//! let routes: Registry<u32, [u8; 6], CachePadded<TicketRef>> = Registry::default();
 //! assert_eq!(routes.acquire(&7, || [1; 6])[0], 1);
 //! ```
 //!
@@ -200,8 +200,8 @@ pub mod raw {
     pub use super::map::{Element, Link, Map, order_of};
 }
 
+use crate::cache_line::CachePadded;
 use crate::count::TicketRef;
-use crate::line::Isolated;
 use crate::memory::{Atomic, Ordering};
 use crate::shared::Shared;
 use alloc::borrow::ToOwned;
@@ -237,8 +237,8 @@ pub struct Registry<K, V, C: RegistryCount = TicketRef, S = RandomState> {
 struct Core<K, V, C: RegistryCount> {
     /// Read by every lookup. So not on the lines that creations write: the counters, and the count of the core's
     /// owners.
-    map: Isolated<Map<Entry<K, V, C>>>,
-    counters: Isolated<Counters<C::Machine>>,
+    map: CachePadded<Map<Entry<K, V, C>>>,
+    counters: CachePadded<Counters<C::Machine>>,
     ring: Ring<K, V, C>,
 }
 
@@ -289,8 +289,8 @@ where
     /// [`with_linger`](Registry::with_linger), with keys that are hashed by `hasher`.
     #[must_use]
     pub fn with_linger_and_hasher(objects: usize, hasher: S) -> Self {
-        let map = Isolated::new(Map::new(BUCKETS, C::Machine::BATCH));
-        let counters = Isolated::new(Counters::new());
+        let map = CachePadded::new(Map::new(BUCKETS, C::Machine::BATCH));
+        let counters = CachePadded::new(Counters::new());
         let core = Shared::new(Core { map, counters, ring: Ring::new(objects) });
         let closes = (objects > 0).then(|| Shared::new(ClosesRing(core.clone())));
         Self { core, hasher, closes }

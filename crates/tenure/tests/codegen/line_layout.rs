@@ -4,31 +4,31 @@
 #![crate_name = "line_layout"]
 #![crate_type = "lib"]
 
-use tenure::line::Isolated;
+use tenure::cache_line::CachePadded;
 
 pub struct Slot {
-    pub readers: Isolated<u64>,
+    pub readers: CachePadded<u64>,
     pub value: u64,
 }
 
 #[cfg(described)]
-impl tenure::line::LineLayout for Slot {
-    const LAYOUT: &'static tenure::line::Layout = &tenure::line::Layout::of::<Self>(
+impl tenure::cache_line::LineLayout for Slot {
+    const LAYOUT: &'static tenure::cache_line::Layout = &tenure::cache_line::Layout::of::<Self>(
         "Slot",
         const {
             &[
-                tenure::line::Field::new(
+                tenure::cache_line::Field::new(
                     "readers",
                     core::mem::offset_of!(Self, readers),
-                    core::mem::size_of::<Isolated<u64>>(),
+                    core::mem::size_of::<CachePadded<u64>>(),
                 )
-                .role(tenure::line::Role::Contended),
-                tenure::line::Field::new(
+                .role(tenure::cache_line::Role::Contended),
+                tenure::cache_line::Field::new(
                     "value",
                     core::mem::offset_of!(Self, value),
                     core::mem::size_of::<u64>(),
                 )
-                .role(tenure::line::Role::ReadMostly),
+                .role(tenure::cache_line::Role::ReadMostly),
             ]
         },
     );
@@ -36,7 +36,7 @@ impl tenure::line::LineLayout for Slot {
 
 #[cfg(described)]
 const _: () = {
-    use tenure::line::check;
+    use tenure::cache_line::check;
     check::<Slot>();
 };
 
@@ -44,7 +44,7 @@ const _: () = {
 pub extern "C" fn read(slot: &Slot) -> u64 {
     #[cfg(described)]
     const {
-        tenure::line::check::<Slot>();
+        tenure::cache_line::check::<Slot>();
     }
     *slot.readers + slot.value
 }
@@ -53,5 +53,5 @@ pub extern "C" fn read(slot: &Slot) -> u64 {
 #[cfg(used)]
 #[unsafe(no_mangle)]
 pub extern "C" fn name_bytes() -> usize {
-    <Slot as tenure::line::LineLayout>::LAYOUT.name.len()
+    <Slot as tenure::cache_line::LineLayout>::LAYOUT.name.len()
 }

@@ -20,7 +20,7 @@ thread_local! {
 }
 
 /// What has lines to itself: the blocks that models free, and nothing of loom's.
-const LINE: usize = align_of::<tenure::line::Isolated<u8>>();
+const LINE: usize = align_of::<tenure::cache_line::CachePadded<u8>>();
 
 pub(crate) fn keep() {
     KEEPING.set(true);
@@ -76,12 +76,12 @@ unsafe impl GlobalAlloc for Quarantine {
 
 #[test]
 fn a_recycled_line_is_the_last_that_was_freed() {
-    let lines = [1, 2, 3].map(|line| Box::new(tenure::line::Isolated::new(line)));
+    let lines = [1, 2, 3].map(|line| Box::new(tenure::cache_line::CachePadded::new(line)));
     let addresses = lines.each_ref().map(|line| (&raw const **line).addr());
     keep();
     recycle();
     drop(lines);
-    let others = [1, 2, 3].map(|line| Box::new(tenure::line::Isolated::new(line)));
+    let others = [1, 2, 3].map(|line| Box::new(tenure::cache_line::CachePadded::new(line)));
     let recycled = others.each_ref().map(|line| (&raw const **line).addr());
     assert_eq!(recycled, [addresses[2], addresses[1], addresses[0]]);
     drop(others);

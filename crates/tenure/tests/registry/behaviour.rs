@@ -4,8 +4,8 @@ use std::cell::Cell;
 use std::hash::{Hash, Hasher};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, LazyLock, Mutex};
+use tenure::cache_line::CachePadded;
 use tenure::count::{IncNotZero, RcuRef, TicketRef};
-use tenure::line::Isolated;
 use tenure::registry::{Ref, Registry, RegistryCount};
 
 /// Runs the body for every count, on and off the line of the value.
@@ -18,9 +18,9 @@ macro_rules! for_all_counts {
             with::<TicketRef>();
             with::<RcuRef>();
             with::<IncNotZero>();
-            with::<Isolated<TicketRef>>();
-            with::<Isolated<RcuRef>>();
-            with::<Isolated<IncNotZero>>();
+            with::<CachePadded<TicketRef>>();
+            with::<CachePadded<RcuRef>>();
+            with::<CachePadded<IncNotZero>>();
         }
     )*};
 }

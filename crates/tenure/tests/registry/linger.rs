@@ -4,8 +4,8 @@ use crate::behaviour::{Mourned, Objects};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 use std::thread;
+use tenure::cache_line::CachePadded;
 use tenure::count::{IncNotZero, RcuRef, TicketRef};
-use tenure::line::Isolated;
 use tenure::registry::{Ref, Registry, RegistryCount};
 
 type Dead = Arc<Mutex<Vec<&'static str>>>;

@@ -4,8 +4,8 @@ use crate::cases::cases;
 use proptest::prelude::*;
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
+use tenure::cache_line::CachePadded;
 use tenure::count::{IncNotZero, RcuRef, TicketRef};
-use tenure::line::Isolated;
 use tenure::registry::{Ref, Registry, RegistryCount};
 
 #[derive(Debug, Clone)]
@@ -112,6 +112,6 @@ proptest! {
         agrees::<TicketRef>(&operations);
         agrees::<RcuRef>(&operations);
         agrees::<IncNotZero>(&operations);
-        agrees::<Isolated<TicketRef>>(&operations);
+        agrees::<CachePadded<TicketRef>>(&operations);
     }
 }

@@ -3,8 +3,8 @@
 use crate::support::{Canary, objects, on_threads};
 use std::hash::RandomState;
 use std::sync::Arc;
+use tenure::cache_line::CachePadded;
 use tenure::count::{IncNotZero, RcuRef, TicketRef};
-use tenure::line::Isolated;
 use tenure::memory::{Memory, Native, Ordering};
 use tenure::registry::{Ref, Registry, RegistryCount};
 
@@ -80,7 +80,7 @@ tests! {
     registered_objects_come_and_go_under_lookups_with_ticketref =>
         assert!(race::<TicketRef>(objects(100_000)) > 0);
     registered_objects_come_and_go_under_lookups_with_an_isolated_ticketref =>
-        assert!(race::<Isolated<TicketRef>>(objects(50_000)) > 0);
+        assert!(race::<CachePadded<TicketRef>>(objects(50_000)) > 0);
     registered_objects_come_and_go_under_lookups_with_rcuref =>
         assert!(race::<RcuRef>(objects(50_000)) > 0);
     registered_objects_come_and_go_under_lookups_with_inc_not_zero =>

@@ -6,7 +6,7 @@
 use crate::scenario::workers::PerThread;
 use crate::scenario::{Host, Looped, Place, Variant};
 use std::hint::black_box;
-use tenure::line::Isolated;
+use tenure::cache_line::CachePadded;
 use tenure::memory::{Memory, Native, Ordering};
 
 type Tally = <Native as Memory>::AtomicU64;
@@ -16,10 +16,10 @@ type Tally = <Native as Memory>::AtomicU64;
 /// An operation of the others lasts until the first thread has done one more: so it takes as long on all threads, and
 /// all others are in user space and busy.
 struct Beside<T, A, O, Act, GoOn> {
-    shared: Isolated<T>,
+    shared: CachePadded<T>,
     actor: PerThread<A>,
     others: PerThread<O>,
-    acted: Isolated<Tally>,
+    acted: CachePadded<Tally>,
     act: Act,
     go_on: GoOn,
 }
@@ -58,7 +58,7 @@ impl<T, A, O, Act: Fn(&T, &mut A), GoOn: Fn(&T, &mut O) -> u64> Beside<T, A, O, 
     ) -> Self {
         let actor = PerThread::new(1, |_| actor(&shared));
         let others = PerThread::new(threads - 1, |_| other(&shared));
-        let (shared, acted) = (Isolated::new(shared), Isolated::new(Tally::new(0)));
+        let (shared, acted) = (CachePadded::new(shared), CachePadded::new(Tally::new(0)));
         Self { shared, actor, others, acted, act, go_on }
     }
 

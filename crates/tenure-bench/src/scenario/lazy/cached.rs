@@ -1,8 +1,8 @@
 use crate::scenario::workers::{Value, nameless};
 use crate::scenario::{Host, Variant};
 use std::hint::black_box;
+use tenure::cache_line::CachePadded;
 use tenure::lazy::{Cached, Domain, On, Reader, Shootdown};
-use tenure::line::Isolated;
 use tenure::memory::Native;
 
 pub(super) fn by_reader<M: Host>() -> Variant {
@@ -17,14 +17,14 @@ pub(super) fn by_reader<M: Host>() -> Variant {
 /// The thread's place is looked up. Places are made at the first read: simulated, they would lie where the host's
 /// allocator puts them.
 pub(super) fn directly() -> Variant {
-    let read = |cached: &Isolated<Cached<Value<Native>>>| _ = black_box(cached.read().read());
-    Variant::step("Cached::read", || Isolated::new(Cached::new(Value::new())), read)
+    let read = |cached: &CachePadded<Cached<Value<Native>>>| _ = black_box(cached.read().read());
+    Variant::step("Cached::read", || CachePadded::new(Cached::new(Value::new())), read)
 }
 
 /// By a counted reference, such as a lock hands out.
 pub(super) fn by_clone<M: Host>() -> Variant {
     let prepare =
-        || Isolated::new(Domain::<_, On<M, Shootdown>>::new_in().context(Value::<M>::new()));
+        || CachePadded::new(Domain::<_, On<M, Shootdown>>::new_in().context(Value::<M>::new()));
     Variant::step("clone", prepare, |object| _ = black_box((**object).clone().read()))
 }
 

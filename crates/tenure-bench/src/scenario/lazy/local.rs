@@ -3,8 +3,8 @@
 use crate::scenario::workers::{Value, nameless};
 use crate::scenario::{Host, Member, Variant};
 use std::hint::black_box;
+use tenure::cache_line::CachePadded;
 use tenure::lazy::{Context, Domain, LocalHandle, Scheme};
-use tenure::line::Isolated;
 use tenure::memory::{Atomic, Ordering};
 
 type Local<M, S> = LocalHandle<Value<M>, S>;
@@ -71,9 +71,9 @@ pub(super) fn objects<S: Scheme<Memory: Host>>(name: &'static str) -> Variant {
 
 /// The limit: a load and a store, to a line of the thread's own.
 pub(super) fn own_line<M: Host, const WORK_NS: u32>(name: &'static str) -> Variant {
-    let shared = |_| Isolated::new(Value::<M>::new());
-    let own = |_: &_, _| Box::new(Isolated::new(M::AtomicU32::new(0)));
-    let step = |value: &Isolated<Value<M>>, word: &mut Box<Isolated<M::AtomicU32>>| {
+    let shared = |_| CachePadded::new(Value::<M>::new());
+    let own = |_: &_, _| Box::new(CachePadded::new(M::AtomicU32::new(0)));
+    let step = |value: &CachePadded<Value<M>>, word: &mut Box<CachePadded<M::AtomicU32>>| {
         // Relaxed, twice: no other thread has it.
         black_box(word.load(Ordering::Relaxed));
         word.store(1, Ordering::Relaxed);

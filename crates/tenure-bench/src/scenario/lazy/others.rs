@@ -7,22 +7,22 @@ use crossbeam_epoch as epoch;
 use std::hint::black_box;
 use std::ops::Deref;
 use std::sync::{Arc, Barrier, PoisonError, RwLock, Weak};
-use tenure::line::Isolated;
+use tenure::cache_line::CachePadded;
 use tenure::memory::{Memory, Native, Ordering, Pointer};
 
 /// Not on a count's line.
-pub(super) type Shared = Isolated<Value<Native>>;
+pub(super) type Shared = CachePadded<Value<Native>>;
 
 fn shared() -> Shared {
-    Isolated::new(Value::new())
+    CachePadded::new(Value::new())
 }
 
 pub(super) fn cloned<A>(name: &'static str) -> Variant
 where
     A: Clone + Deref<Target = Shared> + From<Shared> + Send + Sync + 'static,
 {
-    let read = |arc: &Isolated<A>| _ = black_box((**arc).clone().read());
-    Variant::step(name, || Isolated::new(A::from(shared())), read)
+    let read = |arc: &CachePadded<A>| _ = black_box((**arc).clone().read());
+    Variant::step(name, || CachePadded::new(A::from(shared())), read)
 }
 
 pub(super) fn std_arcs() -> Variant {
@@ -43,8 +43,8 @@ pub(super) fn std_weak() -> Variant {
 }
 
 pub(super) fn swapped() -> Variant {
-    let read = |swap: &Isolated<ArcSwap<Shared>>| _ = black_box(swap.load().read());
-    Variant::step("arc-swap load", || Isolated::new(ArcSwap::from_pointee(shared())), read)
+    let read = |swap: &CachePadded<ArcSwap<Shared>>| _ = black_box(swap.load().read());
+    Variant::step("arc-swap load", || CachePadded::new(ArcSwap::from_pointee(shared())), read)
 }
 
 type ThreadCache = Cache<Arc<ArcSwap<Shared>>, Arc<Shared>>;
@@ -57,7 +57,7 @@ pub(super) fn swapped_cache() -> Variant {
 }
 
 pub(super) fn epoch() -> Variant {
-    let prepare = || Isolated::new(Epoch(epoch::Atomic::new(shared())));
+    let prepare = || CachePadded::new(Epoch(epoch::Atomic::new(shared())));
     Variant::step("crossbeam-epoch", prepare, |epoch| {
         let guard = epoch::pin();
         // Acquire: for what the storing thread wrote.
@@ -82,7 +82,7 @@ impl Drop for Epoch {
 pub(super) fn entered() -> Variant {
     let prepare = || {
         let current = Pointer::new(Box::into_raw(Box::new(shared())));
-        Isolated::new(Entered { collector: seize::Collector::new(), current })
+        CachePadded::new(Entered { collector: seize::Collector::new(), current })
     };
     Variant::step("seize", prepare, |entered| {
         use seize::Guard as _;
@@ -136,7 +136,7 @@ fn read_locked(locked: &Locked) -> u64 {
 }
 
 pub(super) fn locked() -> Variant {
-    let prepare = || Isolated::new(Locked::new(Arc::new(shared())));
+    let prepare = || CachePadded::new(Locked::new(Arc::new(shared())));
     Variant::step("RwLock", prepare, |locked| _ = black_box(read_locked(locked)))
 }
 

@@ -26,7 +26,7 @@ mod rseq {
 use crate::scenario::Variant;
 use rseq::Rseq;
 use std::hint::black_box;
-use tenure::line::Isolated;
+use tenure::cache_line::CachePadded;
 use tenure::memory::{Memory, Native, Ordering};
 
 type Word = <Native as Memory>::AtomicU64;
@@ -37,15 +37,15 @@ const LIVE: u64 = 0;
 /// A cell for each CPU, on a line of its own.
 pub(super) struct Cells {
     rseq: Rseq,
-    cells: Box<[Isolated<Word>]>,
+    cells: Box<[CachePadded<Word>]>,
     /// Not written while the count lives.
-    state: Isolated<Word>,
+    state: CachePadded<Word>,
 }
 
 impl Cells {
     fn new(rseq: Rseq) -> Self {
-        let cells = (0..rseq.cpus()).map(|_| Isolated::new(Word::new(0))).collect();
-        Self { rseq, cells, state: Isolated::new(Word::new(LIVE)) }
+        let cells = (0..rseq.cpus()).map(|_| CachePadded::new(Word::new(0))).collect();
+        Self { rseq, cells, state: CachePadded::new(Word::new(LIVE)) }
     }
 
     #[inline(always)]

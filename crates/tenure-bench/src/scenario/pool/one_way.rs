@@ -7,11 +7,11 @@ use super::ring::{CAPACITY, Receiver, Ring, Sender};
 use super::slots::Slots;
 use crate::scenario::{Host, Looped, Member, Place, Variant};
 use std::hint::black_box;
-use tenure::line::Isolated;
+use tenure::cache_line::CachePadded;
 
 pub(super) struct OneWay<S: Slots, M: Host> {
     slots: S,
-    rings: Vec<Isolated<Ring<S::Taken, M>>>,
+    rings: Vec<CachePadded<Ring<S::Taken, M>>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,7 +99,7 @@ impl<S: Slots, M: Host> OneWay<S, M> {
         let free = pairs * (CAPACITY + 2);
         Self {
             slots: S::prepared(0, free as u32),
-            rings: (0..pairs).map(|_| Isolated::new(Ring::new())).collect(),
+            rings: (0..pairs).map(|_| CachePadded::new(Ring::new())).collect(),
         }
     }
 }

@@ -3,9 +3,9 @@ use crate::scenario::Variant;
 use crossbeam_queue::{ArrayQueue, SegQueue};
 use std::hint::black_box;
 use std::sync::{Mutex, PoisonError};
-use tenure::line::Isolated;
+use tenure::cache_line::CachePadded;
 
-pub(super) struct LockedVec(Isolated<Mutex<Numbers>>);
+pub(super) struct LockedVec(CachePadded<Mutex<Numbers>>);
 
 struct Numbers {
     free: Vec<u32>,
@@ -23,7 +23,7 @@ impl Slots for LockedVec {
 
     fn prepared(in_use: u32, free: u32) -> Self {
         let made = in_use + free;
-        Self(Isolated::new(Mutex::new(Numbers { free: (in_use..made).collect(), made })))
+        Self(CachePadded::new(Mutex::new(Numbers { free: (in_use..made).collect(), made })))
     }
     #[inline(always)]
     fn acquire(&self) -> u32 {

@@ -7,7 +7,7 @@
 //! An empty cell is the sender's, a full one the receiver's.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use tenure::line::Isolated;
+use tenure::cache_line::CachePadded;
 use tenure::memory::{Atomic, Memory, Ordering, Plain};
 
 const EMPTY: u32 = 0;
@@ -15,9 +15,9 @@ const FULL: u32 = 1;
 
 /// Up to [`CAPACITY`] values on their way.
 pub(super) struct Ring<T, M: Memory> {
-    cells: Box<[Isolated<Line<T, M>>]>,
-    sent: Isolated<Mutex<usize>>,
-    received: Isolated<Mutex<usize>>,
+    cells: Box<[CachePadded<Line<T, M>>]>,
+    sent: CachePadded<Mutex<usize>>,
+    received: CachePadded<Mutex<usize>>,
 }
 
 pub(super) const CAPACITY: usize = LINES * CELLS;
@@ -49,11 +49,11 @@ fn locked(side: &Mutex<usize>) -> MutexGuard<'_, usize> {
 
 impl<T: Send, M: Memory> Ring<T, M> {
     pub(super) fn new() -> Self {
-        let line = |_| Isolated::new(std::array::from_fn(|_| Cell::empty()));
+        let line = |_| CachePadded::new(std::array::from_fn(|_| Cell::empty()));
         Self {
             cells: (0..LINES).map(line).collect(),
-            sent: Isolated::new(Mutex::new(0)),
-            received: Isolated::new(Mutex::new(0)),
+            sent: CachePadded::new(Mutex::new(0)),
+            received: CachePadded::new(Mutex::new(0)),
         }
     }
 

@@ -1,7 +1,7 @@
 use crate::scenario::{Member, Variant};
 use std::hint::black_box;
 use std::sync::{Arc, Weak};
-use tenure::line::Isolated;
+use tenure::cache_line::CachePadded;
 use tenure::memory::{Atomic, Memory, Ordering, Resident};
 use tenure::pool::list::List;
 
@@ -24,7 +24,7 @@ pub(super) trait Slots: Send + Sync + Sized + 'static {
 
 pub(super) struct Listed<L: List> {
     owner: Arc<Owner<L>>,
-    made: Isolated<<L::Memory as Memory>::AtomicU32>,
+    made: CachePadded<<L::Memory as Memory>::AtomicU32>,
 }
 
 /// Registers with ending threads.
@@ -63,7 +63,7 @@ impl<L: List> Slots for Listed<L> {
     fn prepared(in_use: u32, free: u32) -> Self {
         let owner =
             Arc::new_cyclic(|owner: &Weak<Owner<L>>| Owner(L::new_in(MAGAZINE, owner.clone())));
-        let list = Self { owner, made: Isolated::new(Atomic::new(0)) };
+        let list = Self { owner, made: CachePadded::new(Atomic::new(0)) };
         elsewhere(|| {
             for _ in 0..in_use {
                 list.make();

@@ -6,12 +6,12 @@ mod turns;
 use super::refs::Bare;
 use super::{Group, Scenario, Variant};
 use tables::{Cached, Lingering, Locked, Registered, Sharded};
+use tenure::cache_line::CachePadded;
 use tenure::count::TicketRef;
-use tenure::line::Isolated;
 use tenure::memory::Native;
 use turns::{churn, hit, spread};
 
-type Isolating = Isolated<TicketRef>;
+type Isolating = CachePadded<TicketRef>;
 
 /// Turns in which the last reference is never dropped.
 macro_rules! hits {

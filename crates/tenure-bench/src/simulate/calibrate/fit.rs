@@ -8,7 +8,7 @@
 use super::measure::{self, Ball};
 use super::shape::Class;
 use std::sync::Arc;
-use tenure::line::Isolated;
+use tenure::cache_line::CachePadded;
 use tenure::memory::{Atomic, Memory, Ordering};
 use tenure_report::stats::median;
 use tenure_sim::machine::{AtomicKind, Distance, Span, Topology};
@@ -257,7 +257,7 @@ fn simulated(
     threads: usize,
     thread: impl Fn(&Word, &Cpu) + Send + 'static,
 ) -> Result<Report, Error> {
-    let word = Arc::new(Isolated::new(Word::new(0)));
+    let word = Arc::new(CachePadded::new(Word::new(0)));
     let longest = Distance::ALL.map(|distance| machine.latency(distance).high());
     let ns = longest.into_iter().fold(50_000.0, |ns: f64, latency| ns.max(latency * 200.0));
     let simulation = machine.simulation(threads).warm_up_ns(ns / 10.0).duration_ns(ns);

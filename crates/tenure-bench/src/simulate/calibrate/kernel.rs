@@ -68,7 +68,7 @@ mod imp {
     use nix::libc;
     use std::hint::black_box;
     use std::time::{Duration, Instant};
-    use tenure::line::Isolated;
+    use tenure::cache_line::CachePadded;
     use tenure::memory::{Memory, Native, Ordering};
     use tenure_report::affinity;
     use tenure_report::stats::median;
@@ -119,8 +119,8 @@ mod imp {
         const ASLEEP: Duration = Duration::from_micros(50);
         const LAST: u32 = 1000;
         // What the sleeper waits to change, and nanoseconds from the start to when it last saw that.
-        let word = Isolated::new(Word32::new(0));
-        let awake = Isolated::new(Word::new(0));
+        let word = CachePadded::new(Word32::new(0));
+        let awake = CachePadded::new(Word::new(0));
         let start = Instant::now();
         let now = || u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
         let futex = |operation: libc::c_int, value: u32| {
@@ -175,8 +175,8 @@ mod imp {
 
     /// Calls `membarrier` from `caller` while a thread on each of `others` counts. `None` if they hardly ran at once.
     pub(super) fn beside(caller: usize, others: &[usize]) -> Option<Call> {
-        let over = Isolated::new(Word::new(0));
-        let counts: Vec<_> = others.iter().map(|_| Isolated::new(Word::new(0))).collect();
+        let over = CachePadded::new(Word::new(0));
+        let counts: Vec<_> = others.iter().map(|_| CachePadded::new(Word::new(0))).collect();
         std::thread::scope(|scope| {
             for (&cpu, count) in std::iter::zip(others, &counts) {
                 let over = &over;
@@ -204,7 +204,7 @@ mod imp {
 
     const STRIDE: u64 = 64;
 
-    fn measure(counts: &[Isolated<Word>]) -> Option<Call> {
+    fn measure(counts: &[CachePadded<Word>]) -> Option<Call> {
         // The time of `during`, and what the slowest of the others counts in a nanosecond of it. None if one of them,
         // or the caller, did not run throughout.
         let beside = |during: &dyn Fn()| {

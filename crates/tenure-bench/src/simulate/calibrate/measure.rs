@@ -6,7 +6,7 @@
 use crate::runner::{self, Plan};
 use crate::scenario::{Looped, Place, Scenario, Variant};
 use std::time::{Duration, Instant};
-use tenure::line::Isolated;
+use tenure::cache_line::CachePadded;
 use tenure::memory::{Atomic, Memory, Native, Ordering};
 use tenure_report::affinity;
 use tenure_report::machine;
@@ -65,13 +65,13 @@ const APART: Duration = Duration::from_millis(3);
 
 /// One way of a ping-pong between two CPUs.
 pub(super) fn ping_pong(ball: Ball, pair: [usize; 2]) -> f64 {
-    let word = Isolated::new(Word::new(0));
+    let word = CachePadded::new(Word::new(0));
     together(&pair, |me| _ = ball.turn(&*word, me, || true)) / 2.0
 }
 
 /// On one word, on each of `cpus` at once, the result unused.
 pub(super) fn fetch_add(cpus: &[usize]) -> f64 {
-    let word = Isolated::new(Word::new(0));
+    let word = CachePadded::new(Word::new(0));
     // Relaxed: nothing is published.
     together(cpus, |_| _ = word.fetch_add(1, Ordering::Relaxed))
 }
@@ -79,7 +79,7 @@ pub(super) fn fetch_add(cpus: &[usize]) -> f64 {
 /// A step that some CPUs do at once, each with its number: the median over rounds in which no thread was switched out. All
 /// are awake when a round begins, also where the machine is busy: a step alone takes a fraction of what it takes together.
 fn together(cpus: &[usize], step: impl Fn(u32) + Sync) -> f64 {
-    let begun = Isolated::new(Word::new(0));
+    let begun = CachePadded::new(Word::new(0));
     let all = cpus.len() as u32;
     let run = |me: u32, cpu: usize| -> Vec<(f64, bool)> {
         affinity::pin(cpu);

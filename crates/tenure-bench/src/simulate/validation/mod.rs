@@ -18,7 +18,7 @@ use super::row::{self, DEFAULT_SEED, Plan};
 use crate::scenario::{Looped, Operation};
 use figures::Figure;
 use std::sync::OnceLock;
-use tenure::line::Isolated;
+use tenure::cache_line::CachePadded;
 use tenure::memory::{Atomic, Memory};
 use tenure_sim::pattern::{self, Pattern};
 use tenure_sim::{Machine, Report, Simulated};
@@ -79,7 +79,7 @@ impl Stage {
 
     /// One way of a ball that the first and the last CPU play by compare-exchange.
     fn one_way_ns(&self) -> f64 {
-        let word = Isolated::new(<Simulated as Memory>::AtomicU32::new(0));
+        let word = CachePadded::new(<Simulated as Memory>::AtomicU32::new(0));
         let last = self.cpus - 1;
         let simulation = self.machine.simulation(self.cpus);
         let simulation = simulation.warm_up_ns(WARM_UP_NS).duration_ns(MEASURED_NS);

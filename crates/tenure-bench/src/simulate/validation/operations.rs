@@ -1,6 +1,6 @@
 use crate::scenario::Operation;
 use std::hint::black_box;
-use tenure::line::Isolated;
+use tenure::cache_line::CachePadded;
 use tenure::memory::{Atomic, Memory, Ordering};
 use tenure_sim::{Cpu, Simulated};
 
@@ -21,11 +21,11 @@ fn change(word: &Word, by: u64, retries: &mut u64) {
 }
 
 /// One compare-exchange loop; or one for a retain and one for a release.
-pub(super) struct CasLoop<const PAIR: bool = false>(Isolated<Word>);
+pub(super) struct CasLoop<const PAIR: bool = false>(CachePadded<Word>);
 
 impl<const PAIR: bool> Operation for CasLoop<PAIR> {
     fn prepare() -> Self {
-        Self(Isolated::new(Atomic::new(1)))
+        Self(CachePadded::new(Atomic::new(1)))
     }
     fn step(&self, retries: &mut u64) {
         change(&self.0, 1, retries);
@@ -36,14 +36,16 @@ impl<const PAIR: bool> Operation for CasLoop<PAIR> {
 }
 
 /// The core's own copy of the pointer, as in folly's `CoreCachedSharedPtr`: finds the core and counts there.
-pub(super) struct PerCore(Vec<Isolated<Word>>);
+pub(super) struct PerCore(Vec<CachePadded<Word>>);
 
 /// Reading a thread-local that is looked up anew every few calls.
 const WHICH_CORE_NS: f64 = 3.0;
 
 impl Operation for PerCore {
     fn prepare() -> Self {
-        Self((0..tenure_sim::machine::MOST_CPUS).map(|_| Isolated::new(Atomic::new(1))).collect())
+        Self(
+            (0..tenure_sim::machine::MOST_CPUS).map(|_| CachePadded::new(Atomic::new(1))).collect(),
+        )
     }
     fn step(&self, _retries: &mut u64) {
         let cpu = Cpu::current().expect("this is simulated");

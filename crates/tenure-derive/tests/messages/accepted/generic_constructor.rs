@@ -1,20 +1,20 @@
 //! Accepted. trybuild builds, and does not only check, as soon as one file is: that is when
 //! constructors of generic structs are looked at.
 
-use tenure::line::{self, Isolated, LineLayout};
+use tenure::cache_line::{self, CachePadded, LineLayout};
 
 #[derive(LineLayout)]
 struct Slot<T> {
     #[line(contended)]
-    readers: Isolated<u64>,
+    readers: CachePadded<u64>,
     #[line(read_mostly)]
     value: T,
 }
 
 impl<T> Slot<T> {
     fn new(value: T) -> Self {
-        const { line::check::<Self>() };
-        Self { readers: Isolated::new(0), value }
+        const { cache_line::check::<Self>() };
+        Self { readers: CachePadded::new(0), value }
     }
 }
 

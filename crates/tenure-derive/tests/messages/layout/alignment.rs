@@ -1,6 +1,6 @@
 //! On different lines if the struct starts on a line, which nothing asks for.
 
-use tenure::line::LineLayout;
+use tenure::cache_line::LineLayout;
 
 #[derive(LineLayout)]
 #[repr(C)]

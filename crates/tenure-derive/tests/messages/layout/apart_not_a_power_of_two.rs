@@ -1,4 +1,4 @@
-use tenure::line::LineLayout;
+use tenure::cache_line::LineLayout;
 
 #[derive(LineLayout)]
 #[line(apart = 100)]

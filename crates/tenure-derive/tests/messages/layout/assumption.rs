@@ -1,6 +1,6 @@
 //! Two promises that an outer struct breaks.
 
-use tenure::line::LineLayout;
+use tenure::cache_line::LineLayout;
 
 #[derive(LineLayout)]
 #[line(assume_aligned)]

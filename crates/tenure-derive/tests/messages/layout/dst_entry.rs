@@ -1,7 +1,7 @@
 //! Linux 6.1's `dst_entry` and `rtable`: the count and its readers, at the offsets they had.
 
 use tenure::count::RcuRef;
-use tenure::line::LineLayout;
+use tenure::cache_line::LineLayout;
 
 // Its allocator, a slab cache, starts each on a line.
 #[derive(LineLayout)]

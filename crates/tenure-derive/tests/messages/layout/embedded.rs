@@ -1,7 +1,7 @@
 //! The second victim of Linux 6.1's `dst_entry` sits in the struct around it.
 
 use tenure::count::RcuRef;
-use tenure::line::LineLayout;
+use tenure::cache_line::LineLayout;
 
 #[derive(LineLayout)]
 #[repr(C)]

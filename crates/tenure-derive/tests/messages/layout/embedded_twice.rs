@@ -1,4 +1,4 @@
-use tenure::line::{Isolated, LineLayout};
+use tenure::cache_line::{CachePadded, LineLayout};
 
 #[derive(LineLayout)]
 struct Count {
@@ -17,7 +17,7 @@ struct Entry {
 #[derive(LineLayout)]
 #[repr(C)]
 struct Table {
-    name: Isolated<[u8; 16]>,
+    name: CachePadded<[u8; 16]>,
     #[line(read_mostly)]
     mask: u64,
     #[line(embed)]

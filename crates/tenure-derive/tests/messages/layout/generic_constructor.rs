@@ -1,6 +1,6 @@
 //! Found when the program is built, for the instances that it makes.
 
-use tenure::line::{self, LineLayout};
+use tenure::cache_line::{self, LineLayout};
 
 #[derive(LineLayout)]
 #[repr(C, align(64))]
@@ -13,7 +13,7 @@ struct Slot<T> {
 
 impl<T> Slot<T> {
     fn new(value: T) -> Self {
-        const { line::check::<Self>() };
+        const { cache_line::check::<Self>() };
         Self { readers: 0, value }
     }
 }

@@ -1,4 +1,4 @@
-use tenure::line::{self, LineLayout};
+use tenure::cache_line::{self, LineLayout};
 
 #[derive(LineLayout)]
 #[repr(C, align(64))]
@@ -10,7 +10,7 @@ struct Slot<T, const N: usize> {
     value: T,
 }
 
-const _: () = line::check::<Slot<u64, 7>>();
-const _: () = line::check::<Slot<u32, 7>>();
+const _: () = cache_line::check::<Slot<u64, 7>>();
+const _: () = cache_line::check::<Slot<u32, 7>>();
 
 fn main() {}

@@ -1,6 +1,6 @@
-use tenure::line::{Isolated, LineLayout};
+use tenure::cache_line::{CachePadded, LineLayout};
 
-struct Refs(Isolated<u64>);
+struct Refs(CachePadded<u64>);
 
 #[derive(LineLayout)]
 struct Wrapped {
@@ -11,7 +11,7 @@ struct Wrapped {
 #[derive(LineLayout)]
 struct Wide {
     #[line(read_mostly, group = "table")]
-    table: Isolated<[u64; 12]>,
+    table: CachePadded<[u64; 12]>,
 }
 
 fn main() {}

@@ -1,6 +1,6 @@
 //! A lifetime changes no layout: checked where it is defined.
 
-use tenure::line::LineLayout;
+use tenure::cache_line::LineLayout;
 
 #[derive(LineLayout)]
 #[repr(C, align(64))]

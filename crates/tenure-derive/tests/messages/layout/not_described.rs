@@ -1,4 +1,4 @@
-use tenure::line::{Isolated, LineLayout};
+use tenure::cache_line::{CachePadded, LineLayout};
 
 struct Inner {
     refs: u64,
@@ -9,7 +9,7 @@ struct Outer {
     #[line(embed)]
     inner: Inner,
     #[line(embed)]
-    isolated: Isolated<Inner>,
+    isolated: CachePadded<Inner>,
 }
 
 fn main() {}

@@ -1,6 +1,6 @@
 //! The order is the compiler's; there is only one line to lie on.
 
-use tenure::line::LineLayout;
+use tenure::cache_line::LineLayout;
 
 #[derive(LineLayout)]
 #[repr(align(64))]

@@ -13,8 +13,11 @@ pub(super) const READS_ARE_RARE: f64 = 0.01;
 pub(super) const WRITES_ARE_RARE: f64 = 0.01;
 
 const ISOLATED: Library = Library {
-    path: "tenure::line::Isolated",
-    code: ["use tenure::line::Isolated;", "refs: Isolated<AtomicU64>, // in place of AtomicU64"],
+    path: "tenure::cache_line::CachePadded",
+    code: [
+        "use tenure::cache_line::CachePadded;",
+        "refs: CachePadded<AtomicU64>, // in place of AtomicU64",
+    ],
 };
 
 /// Words that different threads write, on lines of their own; elements of threads padded to lines.
@@ -47,10 +50,10 @@ pub(super) fn read_mostly_apart(pattern: &Pattern) -> Option<Repair> {
         bytes,
         per_thread: false,
         library: Some(Library {
-            path: "tenure::line::Isolated",
+            path: "tenure::cache_line::CachePadded",
             code: [
-                "use tenure::line::Isolated;",
-                "limits: Isolated<Limits>, // all that is only read",
+                "use tenure::cache_line::CachePadded;",
+                "limits: CachePadded<Limits>, // all that is only read",
             ],
         }),
     })

@@ -41,10 +41,10 @@ pub(super) fn one_add(pattern: &Pattern) -> Option<Repair> {
         (LOOP, Library { path: "tenure::count::RcuRef", code })
     } else {
         let code = [
-            "count: Isolated<AtomicU64>, // in place of Mutex<u64>",
+            "count: CachePadded<AtomicU64>, // in place of Mutex<u64>",
             "count.fetch_add(1, Relaxed);",
         ];
-        (LOCK, Library { path: "tenure::line::Isolated", code })
+        (LOCK, Library { path: "tenure::cache_line::CachePadded", code })
     };
     Some(Repair {
         name: "one_add",

@@ -5,7 +5,7 @@
 //! own, and every walker writes the semaphore's line.
 
 use super::{Closed, List};
-use crate::line::Isolated;
+use crate::cache_line::CachePadded;
 use crate::memory::{Atomic, Memory, Native, Ordering, Resident, Threads};
 use crate::segments::Segments;
 use alloc::sync::Weak;
@@ -25,7 +25,7 @@ const CLOSED_LIST: u32 = 1 << 31;
 ///
 /// Not for processes that fork while other threads use the list: the child deadlocks if it lacks the lock's owner.
 pub struct Scan<M: Memory = Native, const LOOK_FIRST: bool = true> {
-    lock: Isolated<ReadWriteLock<M>>,
+    lock: CachePadded<ReadWriteLock<M>>,
     /// Slots `0..admitted` may be free; and [`CLOSED_LIST`]. Written under the write lock.
     admitted: M::AtomicU32,
     slots: Segments<Slot<M>, M>,
@@ -65,7 +65,7 @@ unsafe impl<M: Threads, const LOOK_FIRST: bool> List for Scan<M, LOOK_FIRST> {
 
     fn new_in(_magazine: usize, _owner: Weak<dyn Resident>) -> Self {
         Self {
-            lock: Isolated::new(ReadWriteLock::new()),
+            lock: CachePadded::new(ReadWriteLock::new()),
             admitted: Atomic::new(0),
             slots: Segments::new(),
         }

@@ -27,7 +27,7 @@
 //! gone sees what its taker pushed before, on any stack.
 
 use super::{Closed, List};
-use crate::line::Isolated;
+use crate::cache_line::CachePadded;
 use crate::memory::{Atomic, Memory, Native, Ordering, Resident, Threads};
 use crate::segments::{INDEX_BITS, NO_INDEX, Segments};
 use alloc::sync::Weak;
@@ -60,15 +60,15 @@ const fn with_top(head: u64, index: u32) -> u64 {
 
 impl Stack<Native> {
     /// [`isolated`](Self::isolated), for a static.
-    pub(crate) const fn native() -> Isolated<Self> {
-        Isolated::new(Self(<Native as Memory>::AtomicU64::new(NO_INDEX as u64)))
+    pub(crate) const fn native() -> CachePadded<Self> {
+        CachePadded::new(Self(<Native as Memory>::AtomicU64::new(NO_INDEX as u64)))
     }
 }
 
 impl<M: Memory> Stack<M> {
     /// An empty stack, on a line of its own.
-    pub(crate) fn isolated() -> Isolated<Self> {
-        Isolated::new(Self(Atomic::new(u64::from(NO_INDEX))))
+    pub(crate) fn isolated() -> CachePadded<Self> {
+        CachePadded::new(Self(Atomic::new(u64::from(NO_INDEX))))
     }
 
     #[inline]
@@ -138,7 +138,7 @@ impl<M: Memory> Stack<M> {
 
 /// One lock-free stack of all idle slots.
 pub struct TaggedStack<M: Memory = Native> {
-    head: Isolated<Stack<M>>,
+    head: CachePadded<Stack<M>>,
     links: Links<M>,
 }
 

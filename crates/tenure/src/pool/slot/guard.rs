@@ -157,7 +157,7 @@ impl<T, L: FreeList> Drop for SlotMut<T, L> {
 ///
 /// A clone is one atomic add on the count beside the object, a drop one subtraction, the last drop a compare-exchange
 /// more. The count may share a line with the object: if many threads read it while others clone and drop references,
-/// put it into an [`Isolated`](crate::line::Isolated).
+/// put it into a [`CachePadded`](crate::cache_line::CachePadded).
 ///
 /// It dereferences to the object, so its own operations are functions: `SlotRef::key(&guard)`.
 ///

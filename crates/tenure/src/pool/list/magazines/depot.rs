@@ -13,7 +13,7 @@
 //! Batches are made when there is no empty one, and live as long as the depot.
 
 use super::super::{Closed, Linked, List, Stack, TaggedStack};
-use crate::line::Isolated;
+use crate::cache_line::CachePadded;
 use crate::memory::{Atomic, Memory, Ordering, Plain, Resident, Threads};
 use crate::segments::{NO_INDEX, Segments};
 use alloc::sync::Weak;
@@ -22,8 +22,8 @@ use core::ptr::NonNull;
 
 pub(super) struct Depot<M: Memory, const BATCH: usize> {
     pub(super) loose: TaggedStack<M>,
-    stocked: Isolated<Stack<M>>,
-    empty: Isolated<Stack<M>>,
+    stocked: CachePadded<Stack<M>>,
+    empty: CachePadded<Stack<M>>,
     batches: Batches<M, BATCH>,
     made: M::AtomicU32,
 }

@@ -68,7 +68,7 @@ mod depot;
 mod magazine;
 
 use super::{Closed, List};
-use crate::line::Isolated;
+use crate::cache_line::CachePadded;
 use crate::memory::{Atomic, Memory, Native, Ordering, Resident, Threads};
 use crate::pool::lock::{Holder, Lock};
 use crate::segments::{CAPACITY, Segments};
@@ -83,7 +83,7 @@ const BATCH_SIZE: usize = 32;
 /// A magazine for each thread, and a depot. A magazine has up to [`new_in`](List::new_in)'s `magazine` slots, at most
 /// 64; with 0 this is a [`TaggedStack`](super::TaggedStack).
 pub struct Magazines<M: Memory = Native, const BATCH: usize = BATCH_SIZE> {
-    magazines: Segments<Isolated<Magazine<M, BATCH>>, M>,
+    magazines: Segments<CachePadded<Magazine<M, BATCH>>, M>,
     depot: Depot<M, BATCH>,
     capacity: u32,
     /// How many threads own a magazine; with [`CLOSED`] or [`GATHERED`] set no thread becomes an owner.
@@ -114,7 +114,7 @@ impl<M: Threads, const BATCH: usize> Magazines<M, BATCH> {
         if self.capacity == 0 {
             return None;
         }
-        let magazine = self.magazines.get_or_grow(number, |_| Isolated::new(Magazine::new()));
+        let magazine = self.magazines.get_or_grow(number, |_| CachePadded::new(Magazine::new()));
         if magazine.is_shut(magazine::UNOWNED) && !self.adopt(magazine) {
             return None;
         }

@@ -10,7 +10,7 @@
 ///
 /// ```
 /// # #[cfg(feature = "derive")] {
-/// use tenure::line::{LineLayout, Role};
+/// use tenure::cache_line::{LineLayout, Role};
 ///
 /// #[derive(LineLayout)]
 /// #[repr(C)]
@@ -109,7 +109,7 @@ pub struct Field {
     pub name: &'static str,
     /// Bytes from the start of the struct.
     pub offset: usize,
-    /// Its size in bytes; of an [`Isolated`](super::Isolated) field the value's, without padding.
+    /// Its size in bytes; of a [`CachePadded`](super::CachePadded) field the value's, without padding.
     pub size: usize,
     /// Who touches it.
     pub role: Role,

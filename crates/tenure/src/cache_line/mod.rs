@@ -7,7 +7,7 @@
 //! - [`ISOLATION_BYTES`]: how far apart two values must start so that neither disturbs the other. More than a line if
 //!   the processor fetches lines in pairs, or if cores of one family differ.
 //!
-//! [`Isolated<T>`](Isolated) puts a value on a line of its own. `#[derive(LineLayout)]` lets the compiler check that
+//! [`CachePadded<T>`](CachePadded) puts a value on a line of its own. `#[derive(LineLayout)]` lets the compiler check that
 //! fields which need different lines have them.
 //!
 //! # Checked by the compiler
@@ -17,7 +17,7 @@
 //!
 #![cfg_attr(feature = "derive", doc = "```compile_fail,E0080")]
 #![cfg_attr(not(feature = "derive"), doc = "```ignore")]
-//! use std::sync::atomic::AtomicU32; use tenure::line::LineLayout;
+//! use std::sync::atomic::AtomicU32; use tenure::cache_line::LineLayout;
 //!
 //! #[derive(LineLayout)]
 //! #[repr(C, align(64))]
@@ -38,7 +38,7 @@
 //! error[E0080]: evaluation panicked: the cache lines of `Route`:
 //!                 - contended `refs` (offset 64, 4 bytes) shares line 1 with read-mostly `tunnel` (offset 80, 8 bytes)
 //!                 = note: a line has 64 bytes
-//!                 = help: order the fields by who touches them, cold ones in between; or wrap the smaller side in `tenure::line::Isolated`
+//!                 = help: order the fields by who touches them, cold ones in between; or wrap the smaller side in `tenure::cache_line::CachePadded`
 //! ```
 //!
 //! With the advice taken, the cold field fills the line of the count, and the struct has not grown:
@@ -47,7 +47,7 @@
 #![cfg_attr(all(feature = "derive", target_arch = "x86_64"), doc = "```")]
 #![cfg_attr(not(all(feature = "derive", target_arch = "x86_64")), doc = "```ignore")]
 //! # use std::sync::atomic::AtomicU32;
-//! # use tenure::line::LineLayout;
+//! # use tenure::cache_line::LineLayout;
 //! #[derive(LineLayout)]
 //! #[repr(C, align(64))]
 //! struct Route {
@@ -65,7 +65,7 @@
 //! ```
 //!
 //! The derive's documentation has all attributes. `repr(C)` is not required: without it the compiler orders the fields,
-//! and the result is checked. Then wrap the contended field in [`Isolated`], since no order of the source keeps it away
+//! and the result is checked. Then wrap the contended field in [`CachePadded`], since no order of the source keeps it away
 //! from the others.
 //!
 //! # The rules
@@ -74,8 +74,8 @@
 //!    queue's head and tail, say, in groups "producer" and "consumer". Contended fields of one group, or without one,
 //!    may share: a lock and what it guards should.
 //! 2. **A group lies on one line**, or on as many as the struct declares. Every line that holds a byte of the group
-//!    counts; the padding of an [`Isolated`] field does not. If a field's type is a type parameter, which may be an
-//!    `Isolated`, neither do the last bytes that its alignment may have added.
+//!    counts; the padding of a [`CachePadded`] field does not. If a field's type is a type parameter, which may be a
+//!    `CachePadded`, neither do the last bytes that its alignment may have added.
 //! 3. **A struct that is assumed to start on a line** (`#[line(assume_aligned)]`) is embedded only where it does.
 //!
 //! The fields of a struct in an `embed` field count as the outer struct's own, to any depth: in Linux the second victim
@@ -86,7 +86,7 @@
 //!
 //! **A struct may start in the middle of a line** if its alignment is less than a line. Fields then break a rule if
 //! they do so at *any* address that the alignment allows, so that what compiles is right for each allocator, and as a
-//! part of anything. The remedy is `#[repr(align(64))]`, an [`Isolated`] field (which aligns the struct around it), or
+//! part of anything. The remedy is `#[repr(align(64))]`, a [`CachePadded`] field (which aligns the struct around it), or
 //! `#[line(assume_aligned)]`, with which the author vouches for the allocator.
 //!
 //! **A line has [`LINE_BYTES`]**, not [`ISOLATION_BYTES`]. Within a line false sharing is certain; across a pair of
@@ -101,18 +101,18 @@
 //! - Declared, not measured: nothing finds out who writes a field. An unmarked field is not looked at. An array is one
 //!   block of bytes, and so is a field whose type is not `embed`ded.
 //! - A struct's last line may hold other objects, and so may its first one if it is not aligned; so do the elements of
-//!   an array. `#[repr(align(64))]` and [`Isolated`] make a struct fill its lines.
+//!   an array. `#[repr(align(64))]` and [`CachePadded`] make a struct fill its lines.
 //! - Generic structs are checked per instance, where [`check`] is called.
 
-mod isolated;
 mod layout;
+mod padded;
 mod report;
 mod rules;
 
-pub use isolated::Isolated;
-#[doc(hidden)]
-pub use isolated::{Used, UsedBytes};
 pub use layout::{Field, Layout, LineLayout, Role};
+pub use padded::CachePadded;
+#[doc(hidden)]
+pub use padded::{Used, UsedBytes};
 pub use rules::check;
 #[cfg(feature = "derive")]
 pub use tenure_derive::LineLayout;
@@ -138,7 +138,7 @@ pub const LINE_BYTES: usize = if cfg!(any(
     64
 };
 
-/// The distance at which two values no longer disturb each other: the alignment of [`Isolated`].
+/// The distance at which two values no longer disturb each other: the alignment of [`CachePadded`].
 ///
 /// | architecture | bytes | source |
 /// |---|---|---|
@@ -151,7 +151,7 @@ pub const ISOLATION_BYTES: usize =
 /// The index of the line that holds `address`.
 ///
 /// ```
-/// use tenure::line::{LINE_BYTES, line_of};
+/// use tenure::cache_line::{LINE_BYTES, line_of};
 ///
 /// assert_eq!(line_of(0), line_of(LINE_BYTES - 1));
 /// assert_ne!(line_of(0), line_of(LINE_BYTES));

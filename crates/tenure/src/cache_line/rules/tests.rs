@@ -87,7 +87,7 @@ fn the_finding_names_both_fields_their_offsets_and_the_line() {
          8 bytes)\n  \
          = note: a line has 64 bytes\n  \
          = help: order the fields by who touches them, cold ones in between; or wrap the smaller \
-         side in `tenure::line::Isolated`"
+         side in `tenure::cache_line::CachePadded`"
     );
 }
 
@@ -325,10 +325,13 @@ fn a_field_that_is_too_wide_for_its_group_is_not_to_be_moved() {
     let one_of_two =
         std::vec![Field::new("table", 0, 96).group("g"), Field::new("len", 96, 8).group("g")];
     assert_eq!(advice(one_of_two), LARGER);
-    // An `Isolated` in another type.
+    // A `CachePadded` in another type.
     let wrapped = advice(std::vec![Field::new("refs", 0, ISOLATION_BYTES.max(128)).group("g")]);
     assert!(wrapped.starts_with("  = help: a field takes"), "{wrapped}");
-    assert!(wrapped.contains("if it wraps a `tenure::line::Isolated`, use that"), "{wrapped}");
+    assert!(
+        wrapped.contains("if it wraps a `tenure::cache_line::CachePadded`, use that"),
+        "{wrapped}"
+    );
     assert!(!wrapped.contains("side by side"), "{wrapped}");
 }
 
@@ -337,13 +340,14 @@ fn the_only_field_of_a_group_is_to_start_a_line() {
     const FIELDS: &[Field] = &[Field::new("key", 0, 40), Field::new("text", 40, 40).group("g")];
     let text = report(&layout(64, FIELDS), LINE);
     assert!(
-        text.as_str().ends_with("= help: put it first, or wrap it in `tenure::line::Isolated`")
+        text.as_str()
+            .ends_with("= help: put it first, or wrap it in `tenure::cache_line::CachePadded`")
     );
 }
 
 #[test]
 fn what_may_be_padding_takes_no_line_of_a_group() {
-    // As `Isolated<u64>` on x86-64, through a type parameter.
+    // As `CachePadded<u64>` on x86-64, through a type parameter.
     const OPAQUE: &[Field] = &[Field::new("refs", 0, 128).group("g").opaque(128)];
     assert!(findings(&layout(128, OPAQUE)).is_empty());
     const LONG: &[Field] = &[Field::new("refs", 0, 256).group("g").opaque(128)];

@@ -23,25 +23,25 @@ use super::{ISOLATION_BYTES, LINE_BYTES};
 ///
 /// ```
 /// # #[cfg(feature = "derive")] {
-/// use tenure::line::{self, Isolated, LineLayout};
+/// use tenure::cache_line::{self, CachePadded, LineLayout};
 ///
 /// #[derive(LineLayout)]
 /// struct Slot<T> {
 ///     #[line(contended)]
-///     readers: Isolated<u32>,
+///     readers: CachePadded<u32>,
 ///     #[line(read_mostly)]
 ///     value: T,
 /// }
 ///
 /// // One instance, as soon as this is compiled.
-/// const _: () = line::check::<Slot<u64>>();
+/// const _: () = cache_line::check::<Slot<u64>>();
 ///
 /// impl<T> Slot<T> {
 ///     fn new(value: T) -> Self {
 ///         // Each instance that is made, when a program is built that makes it; `cargo check` does
 ///         // not get that far.
-///         const { line::check::<Self>() };
-///         Self { readers: Isolated::new(0), value }
+///         const { cache_line::check::<Self>() };
+///         Self { readers: CachePadded::new(0), value }
 ///     }
 /// }
 /// # let slot = Slot::new("an instance");
@@ -109,7 +109,7 @@ struct Helps {
     gather: bool,
     /// A field, larger than what its group may take: the group, to that many lines.
     widen: usize,
-    /// Such a field may be an `Isolated` inside another type.
+    /// Such a field may be a `CachePadded` inside another type.
     unwrap: bool,
     /// An embedded struct, or the only field of a group, to the start of a line.
     shift: bool,
@@ -443,7 +443,7 @@ impl Checker<'_> {
         }
         if self.helps.apart {
             report.text("\n  = help: order the fields by who touches them, cold ones in between; ");
-            report.text("or wrap the smaller side in `tenure::line::Isolated`");
+            report.text("or wrap the smaller side in `tenure::cache_line::CachePadded`");
         }
         if self.helps.gather {
             report.text("\n  = help: put the fields of a group side by side; or let it take more ");
@@ -457,12 +457,13 @@ impl Checker<'_> {
         }
         if self.helps.unwrap {
             report.text(
-                "\n  = help: if it wraps a `tenure::line::Isolated`, use that as the field: ",
+                "\n  = help: if it wraps a `tenure::cache_line::CachePadded`, use that as the field: ",
             );
             report.text("inside of another type its padding counts");
         }
         if self.helps.shift {
-            report.text("\n  = help: put it first, or wrap it in `tenure::line::Isolated`");
+            report
+                .text("\n  = help: put it first, or wrap it in `tenure::cache_line::CachePadded`");
         }
         if self.helps.align {
             report.text("\n  = help: `#[repr(align(").number(align_wanted).text("))]` settles it");

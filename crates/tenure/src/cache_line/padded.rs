@@ -1,4 +1,4 @@
-//! [`Isolated`]: a value on a line of its own.
+//! [`CachePadded`]: a value on a line of its own.
 
 use super::{ISOLATION_BYTES, Layout, LineLayout};
 use core::fmt;
@@ -9,20 +9,20 @@ use core::ops::{Deref, DerefMut};
 /// Aligned and padded to a multiple of [`ISOLATION_BYTES`]. For a word that many cores write (a count, a lock, a
 /// queue's head), or for the fields beside it that all cores read. One of the two suffices: isolate the smaller.
 ///
-/// Cost: up to `ISOLATION_BYTES - 1` bytes of padding; no instructions. Aligned like crossbeam's `CachePadded` on
-/// x86-64 and AArch64, but `#[derive(LineLayout)]` knows its padding, and an `Isolated` count is a
-/// [`RefCount`](crate::count::RefCount).
+/// Cost: up to `ISOLATION_BYTES - 1` bytes of padding; no instructions. Aligned like crossbeam's type of
+/// that name on x86-64 and AArch64, from and into which it converts (feature `crossbeam-utils`). But `#[derive(LineLayout)]`
+/// knows its padding, and a `CachePadded` count is a [`RefCount`](crate::count::RefCount).
 ///
 /// ```
 /// use tenure::count::TicketRef;
-/// use tenure::line::{ISOLATION_BYTES, Isolated};
+/// use tenure::cache_line::{ISOLATION_BYTES, CachePadded};
 ///
 /// struct Route {
-///     refs: Isolated<TicketRef>, // written by every core
+///     refs: CachePadded<TicketRef>, // written by every core
 ///     gateway: u32,              // read by every core, on another line
 /// }
 ///
-/// let route = Route { refs: Isolated::new(TicketRef::new()), gateway: 0x0a00_0001 };
+/// let route = Route { refs: CachePadded::new(TicketRef::new()), gateway: 0x0a00_0001 };
 /// let distance = (&raw const route.gateway).addr().abs_diff((&raw const route.refs).addr());
 /// assert!(distance >= ISOLATION_BYTES);
 /// ```
@@ -39,14 +39,14 @@ use core::ops::{Deref, DerefMut};
     )),
     repr(align(64))
 )]
-pub struct Isolated<T> {
+pub struct CachePadded<T> {
     value: T,
 }
 
 // The attribute above takes no constant.
-const _: () = assert!(align_of::<Isolated<u8>>() == ISOLATION_BYTES);
+const _: () = assert!(align_of::<CachePadded<u8>>() == ISOLATION_BYTES);
 
-impl<T> Isolated<T> {
+impl<T> CachePadded<T> {
     /// Puts `value` on a line of its own.
     pub const fn new(value: T) -> Self {
         Self { value }
@@ -70,7 +70,7 @@ impl<T> Isolated<T> {
 }
 
 /// The fields of `T`, at the offsets that they have in it.
-impl<T: LineLayout> LineLayout for Isolated<T> {
+impl<T: LineLayout> LineLayout for CachePadded<T> {
     const LAYOUT: &'static Layout = {
         assert!(core::mem::offset_of!(Self, value) == 0);
         &Layout { size: size_of::<Self>(), align: align_of::<Self>(), ..*T::LAYOUT }
@@ -78,12 +78,12 @@ impl<T: LineLayout> LineLayout for Isolated<T> {
 }
 
 /// The bytes of a field of type `T` that hold something: what the derive takes for its size. The constant of
-/// `Used<Isolated<T>>` itself goes before the trait's, which all others have.
+/// `Used<CachePadded<T>>` itself goes before the trait's, which all others have.
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct Used<T>(core::marker::PhantomData<T>);
 
-impl<T> Used<Isolated<T>> {
+impl<T> Used<CachePadded<T>> {
     #[doc(hidden)]
     pub const BYTES: usize = size_of::<T>();
 }
@@ -97,7 +97,7 @@ impl<T> UsedBytes for Used<T> {
     const BYTES: usize = size_of::<T>();
 }
 
-impl<T> Deref for Isolated<T> {
+impl<T> Deref for CachePadded<T> {
     type Target = T;
     #[inline]
     fn deref(&self) -> &T {
@@ -105,20 +105,34 @@ impl<T> Deref for Isolated<T> {
     }
 }
 
-impl<T> DerefMut for Isolated<T> {
+impl<T> DerefMut for CachePadded<T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
         &mut self.value
     }
 }
 
-impl<T> From<T> for Isolated<T> {
+impl<T> From<T> for CachePadded<T> {
     fn from(value: T) -> Self {
         Self::new(value)
     }
 }
 
-impl<T: fmt::Debug> fmt::Debug for Isolated<T> {
+#[cfg(feature = "crossbeam-utils")]
+impl<T> From<crossbeam_utils::CachePadded<T>> for CachePadded<T> {
+    fn from(theirs: crossbeam_utils::CachePadded<T>) -> Self {
+        Self::new(theirs.into_inner())
+    }
+}
+
+#[cfg(feature = "crossbeam-utils")]
+impl<T> From<CachePadded<T>> for crossbeam_utils::CachePadded<T> {
+    fn from(ours: CachePadded<T>) -> Self {
+        Self::new(ours.into_inner())
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for CachePadded<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.value.fmt(f)
     }
@@ -127,11 +141,11 @@ impl<T: fmt::Debug> fmt::Debug for Isolated<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::line::line_of;
+    use crate::cache_line::line_of;
 
     #[test]
     fn neighbours_in_an_array_share_no_line() {
-        let words = [Isolated::new(0_u8), Isolated::new(1), Isolated::new(2)];
+        let words = [CachePadded::new(0_u8), CachePadded::new(1), CachePadded::new(2)];
         for pair in words.windows(2) {
             let (a, b) = ((&raw const *pair[0]).addr(), (&raw const *pair[1]).addr());
             assert_ne!(line_of(a), line_of(b));
@@ -141,15 +155,23 @@ mod tests {
 
     #[test]
     fn a_value_that_fills_more_than_a_line_ends_on_a_line_boundary() {
-        assert_eq!(size_of::<Isolated<[u8; ISOLATION_BYTES + 1]>>(), 2 * ISOLATION_BYTES);
+        assert_eq!(size_of::<CachePadded<[u8; ISOLATION_BYTES + 1]>>(), 2 * ISOLATION_BYTES);
     }
 
     #[test]
     fn the_value_goes_in_and_comes_out() {
-        let mut isolated = Isolated::from(7);
+        let mut isolated = CachePadded::from(7);
         *isolated += 1;
         assert_eq!(*isolated, 8);
         assert_eq!(std::format!("{isolated:?}"), "8");
         assert_eq!(isolated.into_inner(), 8);
+    }
+
+    #[cfg(feature = "crossbeam-utils")]
+    #[test]
+    fn crossbeams_is_ours_and_back() {
+        let ours: CachePadded<u32> = crossbeam_utils::CachePadded::new(7).into();
+        let theirs: crossbeam_utils::CachePadded<u32> = ours.into();
+        assert_eq!((*ours, *theirs), (7, 7));
     }
 }
