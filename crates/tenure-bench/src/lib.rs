@@ -6,6 +6,8 @@
 //!                      └─> simulate ─> rows ────────────────────────────────┘
 //! ```
 
+#[cfg(test)]
+mod noted;
 mod claims;
 #[cfg(test)]
 mod fixtures;

@@ -7,7 +7,8 @@ use crate::{claims, scenario};
 use std::fmt;
 use std::time::{Instant, SystemTime};
 use tenure_report::words::counted;
-use tenure_report::{Progress, affinity, machine};
+use tenure_model::Progress;
+use tenure_report::{affinity, machine};
 
 /// What to measure.
 #[derive(Debug, Clone, Default)]
@@ -193,7 +194,7 @@ fn chosen_plan(request: &Request, rows: usize) -> Result<Plan, Error> {
 mod tests {
     use super::*;
 
-    use tenure_report::progress::Noted;
+    use crate::noted::Noted;
 
     #[test]
     fn threads_are_powers_of_two_all_cpus_and_twice_as_many_or_one_and_all_where_nothing_is_shared()

@@ -4,7 +4,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use tenure_report::Progress;
+use tenure_model::Progress;
 use tenure_run::find::{Forecasts, Machine, Predicted};
 
 use crate::interrupt::{Came, Interrupt};

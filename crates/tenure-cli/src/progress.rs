@@ -2,7 +2,7 @@ use std::io::IsTerminal;
 use std::sync::{Mutex, PoisonError};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use tenure_report::Progress;
+use tenure_model::Progress;
 
 /// A bar on a terminal, a line for each subject elsewhere.
 pub(crate) struct Bar {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use rayon::prelude::*;
 
-use tenure_report::Progress;
+use tenure_model::Progress;
 
 use crate::Error;
 use crate::asked::Asked;

@@ -1,4 +1,4 @@
-//! The words that Tenure's instruments share. Data, without behaviour: nothing here reads a program, judges a line or prints.
+//! The words that Tenure's instruments share. Without behaviour: nothing here reads a program, judges a line or prints.
 //!
 //! | module | subject |
 //! |---|---|
@@ -6,17 +6,20 @@
 //! | [`recording`] | what threads did to cache lines, as an instrument recorded it |
 //! | [`Report`], [`Finding`], [`Kind`] | what was found: the types of `--json`, from which its schema is generated |
 //! | [`Language`] | the language of a source |
+//! | [`Progress`] | how long work tells how far it is |
 
 pub mod recording;
 
 mod access;
 mod ended;
 mod language;
+mod progress;
 mod report;
 
 pub use access::Access;
 pub use ended::{Ended, signal_name};
 pub use language::Language;
+pub use progress::Progress;
 pub use report::{
     Alternative, Cell, Change, Check, Code, CodeRead, Confidence, Coverage, Curve, Difference,
     Elsewhere, Embedder, Evidence, Finding, Forecast, Kind, Level, Line, Means, Measured,

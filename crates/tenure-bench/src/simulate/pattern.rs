@@ -6,7 +6,7 @@ use super::{parallel, result, row, validation};
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
-use tenure_report::Progress;
+use tenure_model::Progress;
 use tenure_report::words::counted;
 use tenure_sim::machine;
 use tenure_sim::pattern::{self, Pattern, Prediction, Repair};
@@ -157,7 +157,7 @@ mod tests {
     use super::*;
     use crate::simulate::fixtures::request;
     use tenure_report::curves::{page, terminal};
-    use tenure_report::progress::Noted;
+    use crate::noted::Noted;
     use tenure_report::terminal::Style;
 
     fn example() -> Pattern {

@@ -7,7 +7,7 @@ use super::row::{self, Plan};
 use super::{parallel, validation};
 use crate::scenario::{self, GroupInfo, Unknown, Variant};
 use std::fmt;
-use tenure_report::Progress;
+use tenure_model::Progress;
 use tenure_report::words::counted;
 use tenure_sim::machine;
 use tenure_sim::{Machine, Simulated};
@@ -283,7 +283,7 @@ impl Job {
 mod tests {
     use super::*;
     use crate::simulate::fixtures::request;
-    use tenure_report::progress::Noted;
+    use crate::noted::Noted;
 
     fn refused(request: &Request) -> String {
         let error = run(request, &()).unwrap_err();

@@ -25,7 +25,7 @@ pub(crate) use self::btf::Prototype;
 pub(crate) use self::dwarf::EntryTypes;
 use self::file::MappedFile;
 use self::object::{Sections, separate};
-use tenure_report::Progress;
+use tenure_model::Progress;
 
 use crate::Error;
 use crate::model::{Format, Malformed, Model};

@@ -23,7 +23,7 @@ pub(super) use measure::Ball;
 
 use fit::{Observed, Pair, rounded};
 use shape::Class;
-use tenure_report::Progress;
+use tenure_model::Progress;
 use tenure_report::machine::{self, Place};
 use tenure_report::words::counted;
 use tenure_sim::Machine;

@@ -1,7 +1,7 @@
 use super::fit::{add, fitted, ping_pong, two};
 use super::measure::Ball;
 use super::*;
-use tenure_report::progress::Noted;
+use crate::noted::Noted;
 
 fn sound(machine: &Machine) {
     machine.check().unwrap();

@@ -50,7 +50,7 @@ use crate::Error;
 use crate::model::{Model, Name};
 use crate::read::file::MappedFile;
 use crate::read::{EntryTypes, Input, Links, Options, Prototype, read_linked};
-use tenure_report::Progress;
+use tenure_model::Progress;
 
 /// What the code of a program does.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

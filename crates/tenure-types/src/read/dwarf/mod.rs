@@ -45,7 +45,7 @@ pub(super) use self::split::{Missing, SplitUnit, Splits, missing};
 use self::store::{Found, Store};
 use self::table::{NOWHERE, Position, ROOT, Table, Variable};
 use self::unit::{Files, Signatures, Unit};
-use tenure_report::Progress;
+use tenure_model::Progress;
 
 use super::file::MappedFile;
 use super::object::Sections;

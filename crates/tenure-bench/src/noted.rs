@@ -1,34 +1,11 @@
-//! [`Progress`]: shows a user how far long work is.
+//! [`Noted`]: how work tells its progress, for tests.
 
 use std::sync::{Mutex, PoisonError};
-
-/// Shows the progress of long work. Several threads may call it at once.
-pub trait Progress: Sync {
-    /// Work of `total` units begins: `what` is one to three words, such as `reading types` or `measuring`.
-    fn begin(&self, what: &str, total: u64);
-
-    /// The present subject, such as `refs/get-put`, and condition, such as `2 threads`.
-    fn at(&self, subject: &str, condition: &str) {
-        let _ = (subject, condition);
-    }
-
-    /// `done` more units are done.
-    fn advance(&self, done: u64);
-
-    /// The work is over.
-    fn end(&self);
-}
-
-/// Shows nothing.
-impl Progress for () {
-    fn begin(&self, _: &str, _: u64) {}
-    fn advance(&self, _: u64) {}
-    fn end(&self) {}
-}
+use tenure_model::Progress;
 
 /// Records its calls, for tests.
 #[derive(Debug, Default)]
-pub struct Noted(Mutex<Vec<Event>>);
+pub(crate) struct Noted(Mutex<Vec<Event>>);
 
 #[derive(Debug)]
 enum Event {
@@ -44,12 +21,8 @@ impl Noted {
     }
 
     /// Asserts that one piece of work was announced, named, done in full by steps, and ended.
-    ///
-    /// # Panics
-    ///
-    /// If not.
     #[track_caller]
-    pub fn assert_complete(&self) {
+    pub(crate) fn assert_complete(&self) {
         let events = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let [Event::Begin(total), steps @ .., Event::End] = &events[..] else {
             panic!("it begins and ends: {events:?}");
