@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 use tenure_model::Access;
 
-use crate::arch::{Instruction, Stop};
+use crate::arch::{Instruction, Stop, data_address};
 use crate::callers::Callers;
 use crate::sys::Sample;
 use crate::sys::perf::WATCHED_BYTES;
@@ -82,7 +82,8 @@ impl Code {
     ) -> Option<u64> {
         let step = instruction.step(sample.registers.as_ref()?)?;
         let walk = self.walks.entry(instruction.end()).or_default();
-        walk.address(step, &|address| process.word(address))
+        let address = walk.address(step, &|address| process.word(data_address(address)));
+        address.map(data_address)
     }
 
     /// What the instruction of a hit did to the word that it hit.

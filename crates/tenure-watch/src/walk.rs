@@ -1,85 +1,88 @@
-//! Walks along lists: `p = p->next` leaves what it has loaded, and not where from.
+//! Walks along rings: `p = p->next` leaves what it has loaded, and not where from.
 //!
-//! Each turn of such a loop loads from the node that the turn before has loaded. So the nodes are known: other samples of the
-//! instruction loaded them, or the list leads there. The node that a sample loaded from is the one that points to what it loaded, by the
-//! memory as it is when the sample is read. If no known node does, or several do, the address is lost.
+//! In a ring the list leads from what was loaded back to the node that it was loaded from, by the memory as it is when the sample
+//! is read. A list with an end leads nowhere: its nodes may have others before them that no sample has loaded, such as the first of
+//! each chain of a hash table or the leaves of a tree, so the address stays lost. So it does with a node that is a ring by itself,
+//! such as a tree's sentinel.
 
-use std::collections::VecDeque;
-use std::collections::hash_map::Entry;
+use std::time::{Duration, Instant};
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use crate::arch::Step;
 
-/// Nodes that samples loaded and that a search starts from, at most.
-const MAX_LOADED: usize = 64;
+/// Nodes that a search follows, and its time: memory that was swapped out takes long to read.
+const MAX_NODES: usize = 1024;
+const MAX_SEARCH: Duration = Duration::from_millis(2);
 
-/// Nodes that a search follows, at most: some 1 ms.
-const MAX_FOLLOWED: usize = 1024;
-
-/// Samples before the first search. Fewer decide nothing.
-const MIN_SAMPLES: u32 = 8;
-
-/// Samples from one search to the next, at most: up to there they double.
+/// Samples from a search in vain to the next one, at most: up to there they double.
 const MAX_PAUSE: u32 = 64;
 
-/// The nodes that one instruction walks along.
+/// The rings that one instruction walks along.
 #[derive(Debug, Default)]
 pub(crate) struct Walk {
-    /// What samples loaded, the newest last.
-    loaded: VecDeque<u64>,
-    /// The node before each; none if it has several.
-    before: FxHashMap<u64, Option<u64>>,
-    samples: u32,
-    /// How many samples there were at the last search.
-    searched: u32,
+    /// The node before each.
+    before: FxHashMap<u64, u64>,
+    /// Searches in vain, and samples since the last one.
+    in_vain: u32,
+    waited: u32,
 }
 
 impl Walk {
-    /// Where a sample loaded from, if that is certain. `word` reads the program's memory.
+    /// Where a sample loaded from, if a ring says it. `word` reads the program's memory.
     pub(crate) fn address(&mut self, step: Step, word: &dyn Fn(u64) -> Option<u64>) -> Option<u64> {
-        if !self.loaded.contains(&step.loaded) {
-            if self.loaded.len() == MAX_LOADED {
-                self.loaded.pop_front();
+        if let Some(address) = self.known(step, word) {
+            return Some(address);
+        }
+        self.waited += 1;
+        if self.waited < 1_u32.checked_shl(self.in_vain).unwrap_or(MAX_PAUSE).min(MAX_PAUSE) {
+            return None;
+        }
+        self.waited = 0;
+        match ring(step, word) {
+            Some(nodes) => {
+                if self.before.len() + nodes.len() > MAX_NODES {
+                    self.before.clear();
+                }
+                self.in_vain = 0;
+                self.before.extend(nodes);
+                self.known(step, word)
             }
-            self.loaded.push_back(step.loaded);
+            None => {
+                self.in_vain += 1;
+                None
+            }
         }
-        self.samples = self.samples.saturating_add(1);
-        if self.samples - self.searched >= self.searched.clamp(MIN_SAMPLES, MAX_PAUSE) {
-            self.searched = self.samples;
-            self.search(step.offset, word);
-        }
-        let node = (*self.before.get(&step.loaded)?)?;
-        let address = node.wrapping_add(step.offset);
-        // The list may have changed since the search.
-        (word(address) == Some(step.loaded)).then_some(address)
     }
 
-    /// Follows the list from all nodes that samples loaded, in turn.
-    fn search(&mut self, offset: u64, word: &dyn Fn(u64) -> Option<u64>) {
-        self.before.clear();
-        let mut next: VecDeque<u64> = self.loaded.iter().copied().collect();
-        let mut followed = FxHashSet::default();
-        while let Some(node) = next.pop_front() {
-            if followed.len() == MAX_FOLLOWED {
-                break;
-            }
-            if !followed.insert(node) {
-                continue;
-            }
-            let Some(after) = word(node.wrapping_add(offset)) else { continue };
-            match self.before.entry(after) {
-                Entry::Vacant(place) => _ = place.insert(Some(node)),
-                Entry::Occupied(mut place) => _ = place.insert(None),
-            }
-            next.push_back(after);
-        }
+    /// As the last search has found it, if that is still so.
+    fn known(&self, step: Step, word: &dyn Fn(u64) -> Option<u64>) -> Option<u64> {
+        let address = self.before.get(&step.loaded)?.wrapping_add(step.offset);
+        (word(address) == Some(step.loaded)).then_some(address)
     }
+}
+
+/// The nodes of the ring that leads through what was loaded, each with the one before it.
+fn ring(step: Step, word: &dyn Fn(u64) -> Option<u64>) -> Option<Vec<(u64, u64)>> {
+    let end = Instant::now() + MAX_SEARCH;
+    let (mut nodes, mut node) = (Vec::new(), step.loaded);
+    // The clock is looked at now and then.
+    let has_time = |nodes: usize| nodes % 64 != 63 || Instant::now() < end;
+    while nodes.len() < MAX_NODES && has_time(nodes.len()) {
+        let after = word(node.wrapping_add(step.offset))?;
+        nodes.push((after, node));
+        if after == step.loaded {
+            return (nodes.len() > 1).then_some(nodes);
+        }
+        node = after;
+    }
+    None
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::cell::Cell;
 
     const NEXT: u64 = 8;
 
@@ -97,60 +100,40 @@ mod tests {
     const RING: [(u64, u64); 3] = [(0x100, 0x200), (0x200, 0x300), (0x300, 0x100)];
 
     #[test]
-    fn a_node_is_the_one_before_what_was_loaded() {
-        let loads = [0x100, 0x200, 0x300].repeat(6);
-        let found = walked(&RING, &loads);
-        let (first, rest) = found.split_at(MIN_SAMPLES as usize - 1);
-        assert!(first.iter().all(Option::is_none), "one search for all of them");
-        for (loaded, found) in loads.iter().skip(first.len()).zip(rest) {
-            let before = RING.iter().find(|(_, next)| next == loaded).map(|link| link.0);
-            assert_eq!(*found, before);
-        }
+    fn a_ring_leads_back_to_the_node_before() {
+        let loads = [0x100, 0x200, 0x300, 0x200];
+        assert_eq!(walked(&RING, &loads), [0x300, 0x100, 0x200, 0x100].map(Some));
     }
 
     #[test]
-    fn one_node_of_a_ring_leads_to_the_others() {
-        assert_eq!(walked(&RING, &[0x100; 8]).last(), Some(&Some(0x300)));
-    }
-
-    #[test]
-    fn the_first_node_of_a_list_has_none_before_it_and_the_end_one() {
+    fn a_list_with_an_end_does_not() {
         let list = [(0x100, 0x200), (0x200, 0x300), (0x300, 0)];
-        let last = |loads: &[u64]| *walked(&list, loads).last().unwrap();
-        let all = [0x100, 0x200, 0x300, 0].repeat(2);
-        assert_eq!(last(&[&all[..], &[0x100]].concat()), None);
-        assert_eq!(last(&[&all[..], &[0]].concat()), Some(0x300));
-        // The first node was loaded by another instruction, from the list's head.
-        assert_eq!(last(&[0x200; 9]), None);
-        assert_eq!(last(&[[0x200; 8], [0x300; 8]].concat()), Some(0x200));
+        assert_eq!(walked(&list, &[0x200, 0x300, 0].repeat(50)), [None; 150]);
+        // Children of one parent, one of which has been loaded itself.
+        let tree = [(0x100, 0x300), (0x200, 0x300), (0x300, 0x400), (0x400, 0)];
+        assert_eq!(walked(&tree, &[0x300, 0x400, 0x200].repeat(50)), [None; 150]);
+        // A chain that ends in a sentinel, which points to itself.
+        let nil = [(0x100, 0x900), (0x900, 0x900)];
+        assert_eq!(walked(&nil, &[0x900; 100]), [None; 100]);
+        // It leads into a ring, and is no part of it.
+        let rho = [(0x500, 0x100), RING[0], RING[1], RING[2]];
+        assert_eq!(walked(&rho, &[0x500; 100]), [None; 100]);
     }
 
     #[test]
-    fn what_two_nodes_point_to_is_lost() {
-        let lists = [(0x100, 0x300), (0x200, 0x300), (0x300, 0)];
-        let found = walked(&lists, &[0x100, 0x200, 0x300].repeat(5));
-        assert_eq!(found, [None; 15]);
-        let three = [(0x100, 0x400), (0x200, 0x400), (0x300, 0x400), (0x400, 0x100)];
-        let found = walked(&three, &[0x200, 0x300, 0x400, 0x100].repeat(4));
-        assert_eq!(found[12..], [None, None, None, Some(0x400)]);
-    }
-
-    #[test]
-    fn a_list_that_has_changed_is_searched_again() {
+    fn a_ring_that_has_changed_is_searched_again() {
         let mut walk = Walk::default();
-        let mut samples = |links: &[(u64, u64)], loaded, many| {
-            Vec::from_iter((0..many).map(|_| step(&mut walk, links, loaded)))
-        };
-        assert_eq!(samples(&RING, 0x300, 8)[7], Some(0x200));
+        assert_eq!(step(&mut walk, &RING, 0x300), Some(0x200));
         let other = [(0x100, 0x300), (0x300, 0x200), (0x200, 0x100)];
-        let found = samples(&other, 0x300, 8);
-        assert_eq!(found[..7], [None; 7]);
-        assert_eq!(found[7], Some(0x100));
+        assert_eq!(step(&mut walk, &other, 0x300), Some(0x100));
+        // A node that was unlinked, and still points into the ring.
+        let without = [(0x100, 0x300), (0x300, 0x100), (0x200, 0x300)];
+        assert_eq!(step(&mut walk, &without, 0x300), Some(0x100));
+        assert_eq!(step(&mut walk, &without, 0x200), None);
     }
 
     #[test]
-    fn a_search_has_an_end() {
-        use std::cell::Cell;
+    fn searches_in_vain_become_seldom_and_have_an_end() {
         let reads = Cell::new(0);
         // Each node leads to another new one.
         let word = |at: u64| {
@@ -159,10 +142,10 @@ mod tests {
         };
         let mut walk = Walk::default();
         for loaded in 1..=1000 {
-            walk.address(Step { loaded: loaded << 32, offset: NEXT }, &word);
+            assert_eq!(walk.address(Step { loaded: loaded << 32, offset: NEXT }, &word), None);
         }
-        assert!(walk.loaded.len() <= MAX_LOADED);
-        let searches = 3 + (1000 - MAX_PAUSE) / MAX_PAUSE + 1;
-        assert!(reads.get() <= searches as usize * MAX_FOLLOWED + 1000, "{}", reads.get());
+        // After 1, 2, 4, ... 64 samples, and then each 64.
+        let searches = 6 + 1000 / MAX_PAUSE as usize;
+        assert!(reads.get() <= searches * MAX_NODES, "{}", reads.get());
     }
 }

@@ -15,7 +15,7 @@ use x86_64 as this;
 
 pub(crate) use this::{
     FRAME, Instruction, MACHINE, NAME, RETURN, Registers, STACK, TRAPS, USER_END, VENDOR,
-    code_address, traced,
+    code_address, data_address, traced,
 };
 
 /// A request to ptrace: an enum in glibc, an `int` in other C libraries.

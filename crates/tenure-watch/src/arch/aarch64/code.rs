@@ -113,7 +113,8 @@ fn walks(load: u64, register: u16, word: &dyn Fn(u64) -> Option<u32>) -> bool {
     let keeps = |at: u64| {
         word(at).and_then(decoded).is_some_and(|one| {
             let goes_on = !exclusive::leaves(one.opcode) || is_kept && is_call(one.opcode);
-            goes_on && changed(&one) & 1 << register == 0
+            // A branch compares its first operand.
+            goes_on && (exclusive::branches(one.opcode) || changed(&one) & 1 << register == 0)
         })
     };
     let back = |at: u64| {
@@ -427,6 +428,8 @@ mod tests {
         let found = Some(Step { loaded: 0x1000, offset: 8 });
         assert_eq!(step(&[], LOAD, &[], true), found);
         assert_eq!(step(&[NOP], LOAD, &[NOP, NOP], true), found);
+        // `cbz x0` out of it.
+        assert_eq!(step(&[], LOAD, &[0xb400_0200], true), found);
         assert_eq!(step(&[], LOAD, &[], false), None, "no branch");
         assert_eq!(step(&[MOVE_TO_0], LOAD, &[], true), None, "another address before it");
         assert_eq!(step(&[], LOAD, &[MOVE_TO_0], true), None, "another address behind it");

@@ -65,7 +65,7 @@ pub(crate) fn code_address(word: u64) -> u64 {
 }
 
 /// The address that an access with this one goes to: the processor ignores the first byte.
-fn data_address(pointer: u64) -> u64 {
+pub(crate) fn data_address(pointer: u64) -> u64 {
     pointer & (u64::MAX >> 8)
 }
 

@@ -87,26 +87,28 @@ impl Instruction {
         let mut bytes = [0; TURN];
         let mut turn = Vec::new();
         let mut decoder = from(ip, &mut bytes, read)?;
-        loop {
+        let back = loop {
             let one = decoder.decode();
             match one.flow_control() {
                 FlowControl::ConditionalBranch | FlowControl::UnconditionalBranch
                     if one.near_branch_target() == ip =>
                 {
-                    break;
+                    break one;
                 }
                 // Not taken in a turn.
                 FlowControl::Next | FlowControl::ConditionalBranch => turn.push(one),
                 // Also what is no instruction.
                 _ => return None,
             }
-        }
+        };
         let first = turn.len().saturating_sub(AT_ONCE - 1);
         let at = first + turn[first..].iter().rposition(|one| access(one).is_some())?;
         let (decoded, (access, size)) = (turn[at], access(&turn[at])?);
         let keeps =
             |(place, one): (usize, &Decoded)| place == at || keeps(one, decoded.op0_register());
-        let is_step = loads_own_base(&decoded) && turn.iter().enumerate().all(keeps);
+        let is_step = loads_own_base(&decoded)
+            && !overwrites(&back, decoded.op0_register())
+            && turn.iter().enumerate().all(keeps);
         let trace = Some(Rc::new(Trace::of(turn, at)));
         Some(Self { decoded, trace, is_step, access, size })
     }
@@ -149,16 +151,27 @@ fn walks(load: &Decoded, read: Read<'_>) -> bool {
             FlowControl::ConditionalBranch | FlowControl::UnconditionalBranch
         );
         if is_branch && (load.ip().saturating_sub(TURN as u64)..=load.ip()).contains(&target) {
+            if overwrites(&one, register) {
+                return false;
+            }
             break target;
         }
         if !keeps(&one, register) {
             return false;
         }
     };
+    // Up to the load, and not past it.
     let mut bytes = [0; TURN];
-    let Some(decoder) = from(start, &mut bytes, read) else { return false };
-    let mut before = decoder.into_iter().take_while(|one| one.ip() < load.ip());
-    before.all(|one| keeps(&one, register))
+    let Some(mut decoder) = from(start, &mut bytes, read) else { return false };
+    let mut at = start;
+    while at < load.ip() {
+        let one = decoder.decode();
+        if !keeps(&one, register) {
+            return false;
+        }
+        at = one.next_ip();
+    }
+    at == load.ip()
 }
 
 /// Whether a thread goes on behind an instruction, with the same value in a register. Functions keep some.
@@ -476,6 +489,17 @@ mod tests {
             let code = [&code[..], &[0xeb, 0xfa]].concat();
             assert_eq!(instruction(&code, START + 4).unwrap().step(&registers()), None, "{about}");
         }
+        // `mov rcx, [rcx+8]; loop`, which counts in rcx.
+        let code = [0x48, 0x8b, 0x49, 0x08, 0xe2, 0xfa];
+        assert_eq!(instruction(&code, START + 4).unwrap().step(&registers()), None);
+        // `mov rbx, rsi` lies behind a page's end, which the loop begins before.
+        let turn = [
+            0x48, 0xff, 0xc2, 0x48, 0x89, 0xf3, 0x48, 0x8b, 0x5b, 0x08, 0x48, 0x85, 0xdb, 0x75,
+            0xf1,
+        ];
+        let code = [&[0x90; 0xffd][..], &turn].concat();
+        let load = instruction(&code, START + 0xffd + 10).unwrap();
+        assert_eq!(load.step(&registers()), None);
         // A call does not keep rax.
         let code = [0x48, 0x8b, 0x40, 0x08, 0xff, 0xd1, 0xeb, 0xf8];
         assert_eq!(instruction(&code, START + 4).unwrap().step(&registers()), None);

@@ -49,6 +49,11 @@ impl Registers {
     }
 }
 
+/// An address without what the processor ignores: nothing here.
+pub(crate) fn data_address(pointer: u64) -> u64 {
+    pointer
+}
+
 /// The address that a word of the stack holds, if it is one of code.
 pub(crate) fn code_address(word: u64) -> u64 {
     word
