@@ -447,6 +447,7 @@ mod tests {
         let collector = Collector::new(1);
         let freed_now = || freed.load(Ordering::Relaxed);
         let turn = std::sync::Barrier::new(2);
+        let (mut reading, mut done) = (0, 0);
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 let outer = enter(&collector);
@@ -464,12 +465,14 @@ mod tests {
             // The reader's nested guard comes and goes.
             turn.wait();
             retire(&enter(&collector), &freed);
-            assert_eq!(freed_now(), 0, "freed although a thread reads");
+            reading = freed_now();
             turn.wait();
             turn.wait();
             retire(&enter(&collector), &freed);
-            assert_eq!(freed_now(), 3, "kept although no thread reads");
+            done = freed_now();
         });
+        assert_eq!(reading, 0, "freed although a thread reads");
+        assert_eq!(done, 3, "kept although no thread reads");
     }
 
     #[test]

@@ -233,9 +233,10 @@ mod tests {
         if process == 0 {
             // SAFETY: sets a timer, which ends a child that waits.
             unsafe { libc::alarm(20) };
-            waker.wake();
+            let wake = std::panic::AssertUnwindSafe(|| waker.wake());
+            let failed = std::panic::catch_unwind(wake).is_err();
             // SAFETY: ends the child.
-            unsafe { libc::_exit(0) };
+            unsafe { libc::_exit(failed.into()) };
         }
         let mut status = 0;
         // SAFETY: `status` is a place for the status of this thread's child.
