@@ -1,4 +1,4 @@
-//! Drives a server over many connections, and prints how many answers come a second.
+//! Drives a server over many connections, and prints how many answers come a second; with --pid PID, of its processor time.
 //!
 //! load memcached ADDRESS [OPTION...]     keys of ten digits, set first; then sets and gets at random
 //! load http ADDRESS [OPTION...]          connection N asks with the cookie `session=N`
@@ -83,6 +83,9 @@ impl Connection {
         let stream = TcpStream::connect(address);
         let stream = stream.unwrap_or_else(|error| fail(&format!("{address}: {error}")));
         stream.set_nodelay(true).unwrap();
+        // A server that says nothing for so long says nothing more.
+        stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+        stream.set_write_timeout(Some(Duration::from_secs(10))).unwrap();
         let random = 0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(number as u64 + 1);
         Self { number, stream, random, request: Vec::new(), answer: Vec::new() }
     }
@@ -116,10 +119,21 @@ impl Connection {
     }
 }
 
+/// Of a process; Linux counts it in hundredths.
+fn processor_seconds(pid: &str) -> Option<f64> {
+    if pid.is_empty() {
+        return None;
+    }
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"));
+    let stat = stat.unwrap_or_else(|error| fail(&format!("process {pid}: {error}")));
+    let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
+    Some(fields.skip(11).take(2).filter_map(|it| it.parse::<f64>().ok()).sum::<f64>() / 100.0)
+}
+
 fn main() {
     let words = Vec::from_iter(std::env::args().skip(1));
     let [kind, address, options @ ..] = &words[..] else { fail("which protocol and address?") };
-    let known = ["connections", "seconds", "ratio", "keys", "bytes", "path"];
+    let known = ["connections", "seconds", "pid", "ratio", "keys", "bytes", "path"];
     for pair in options.chunks(2) {
         let is_known = pair.len() == 2 && known.iter().any(|name| pair[0] == format!("--{name}"));
         if !is_known {
@@ -139,6 +153,9 @@ fn main() {
             let (sets, gets) = ratio.split_once(':').unwrap_or_else(|| fail("--ratio SETS:GETS"));
             let value = vec![b'x'; number("bytes", "100") as usize];
             let (sets, gets) = (parsed(sets), parsed(gets));
+            if sets + gets == 0 {
+                fail("--ratio 0:0 asks for nothing");
+            }
             Protocol::Memcached { sets, gets, keys: number("keys", "10000").max(1), value }
         }
         "http" => Protocol::Http { path: option("path", "/") },
@@ -168,5 +185,9 @@ fn main() {
     };
     // The first answers take longer.
     answers_for(Duration::from_millis(300));
-    println!("{:.0}", answers_for(Duration::from_secs(number("seconds", "2"))));
+    let (pid, seconds) = (option("pid", ""), number("seconds", "2"));
+    let before = processor_seconds(&pid);
+    let rate = answers_for(Duration::from_secs(seconds));
+    let spent = processor_seconds(&pid).zip(before).map(|(after, before)| after - before);
+    println!("{:.0}", spent.map_or(rate, |spent| rate * seconds as f64 / spent));
 }

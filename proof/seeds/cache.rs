@@ -17,6 +17,7 @@ use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use tenure::count::{IncNotZero, RcuRef};
 use tenure::cache_line::CachePadded;
@@ -29,6 +30,8 @@ mod timed;
 
 const SHARDS: usize = 64;
 const KEYS: u64 = 10_000;
+/// Bytes of answers that wait for those of the next requests.
+const MAX_OUTPUT: usize = 64 << 10;
 
 /// What a route is to a packet.
 struct Peer {
@@ -92,8 +95,9 @@ impl<C: RegistryCount> Cache<C> {
         // The reference that this is about.
         let peer = peer.clone();
         let limits = &peer.limits;
-        let Some(end) = input.iter().position(|&byte| byte == b'\n') else {
-            if input.len() <= limits.line {
+        let end = input.iter().take(limits.line).position(|&byte| byte == b'\n');
+        let Some(end) = end else {
+            if input.len() < limits.line {
                 return Step::Incomplete;
             }
             output.extend_from_slice(b"CLIENT_ERROR line too long\r\n");
@@ -163,7 +167,12 @@ impl<C: RegistryCount> Cache<C> {
             let mut done = 0;
             let goes_on = loop {
                 match self.answer(&peer, &input[done..], &mut output) {
-                    Step::Answered(size) => done += size,
+                    Step::Answered(size) if output.len() < MAX_OUTPUT => done += size,
+                    Step::Answered(size) => {
+                        done += size;
+                        stream.write_all(&output).await?;
+                        output.clear();
+                    }
                     Step::Incomplete => break true,
                     Step::End => break false,
                 }
@@ -196,7 +205,11 @@ fn serve<C: RegistryCount>(address: &str) {
         let cache = Arc::new(Cache::<C>::new());
         let listener = TcpListener::bind(address).await.expect(address);
         loop {
-            let Ok((stream, from)) = listener.accept().await else { continue };
+            let Ok((stream, from)) = listener.accept().await else {
+                // No descriptor is to be had for a while.
+                tokio::time::sleep(Duration::from_millis(10)).await;
+                continue;
+            };
             let cache = cache.clone();
             // A client that breaks off is no fault of the server.
             tokio::spawn(async move { _ = cache.serve(stream, from.ip()).await });

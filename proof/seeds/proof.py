@@ -14,7 +14,7 @@ http-body-util = "0.1"
 hyper = {{ version = "1", features = ["http1", "server"] }}
 hyper-util = {{ version = "0.1", features = ["tokio"] }}
 tenure = {{ path = "{ROOT}/crates/tenure", features = ["bytes", "raw", "registry"] }}
-tokio = {{ version = "1", features = ["io-util", "net", "rt-multi-thread"] }}"""
+tokio = {{ version = "1", features = ["io-util", "net", "rt-multi-thread", "time"] }}"""
 
 # By program, the forms by their ways.
 FORMS = {
@@ -24,9 +24,7 @@ FORMS = {
 
 
 def memtier(port):
-    """Answers a second, by memtier; nothing where it is not installed."""
-    if not shutil.which("memtier_benchmark"):
-        return None
+    """Answers a second, by memtier."""
     words = ["-s", "127.0.0.1", "-p", port, "-P", "memcache_text", "--ratio", "1:100", "-t", "1", "-c", "50", "-d", "100"]
     output = call("memtier_benchmark", *words, "--test-time", SECONDS, "--key-maximum", "10000", "--hide-histogram")
     return float(pairs.first_match(r"Totals +([\d.]+)")(output)[0])
@@ -90,8 +88,7 @@ class Seeds:
             def rate(way):
                 """By second of the server's processor time, which other programs disturb less than the rate."""
                 with self.served(name, way) as (port, pid):
-                    began = processor_seconds(pid)
-                    return answers(port) * SECONDS / (processor_seconds(pid) - began)
+                    return answers(port, pid)
 
             return {way: lambda way=way: rate(way) for way in FORMS[name]}
 
@@ -106,13 +103,19 @@ class Seeds:
             f"web over sockets: 2 workers, short connections, {HELD} buffers in use, answers by CPU second": over_sockets("web", self.wrk),
         }
 
-    def ask(self, port):
-        return memtier(port) or load("memcached", port, "--ratio", "1:100", "--seconds", SECONDS)
+    def ask(self, port, pid):
+        if not shutil.which("memtier_benchmark"):
+            return load("memcached", port, "--ratio", "1:100", "--seconds", SECONDS, "--pid", pid)
+        # Has the keys set first, as `load` does by itself.
+        load("memcached", port, "--seconds", 0)
+        began = processor_seconds(pid)
+        return memtier(port) * SECONDS / (processor_seconds(pid) - began)
 
-    def wrk(self, port):
+    def wrk(self, port, pid):
         need("wrk")
+        began = processor_seconds(pid)
         output = call("wrk", "-t1", "-c50", f"-d{SECONDS}s", "-H", "Connection: close", f"http://127.0.0.1:{port}/")
-        return float(pairs.first_match(r"Requests/sec: +([\d.]+)")(output)[0])
+        return float(pairs.first_match(r"Requests/sec: +([\d.]+)")(output)[0]) * SECONDS / (processor_seconds(pid) - began)
 
 
 class serving:

@@ -13,6 +13,7 @@
 //! FORM serve ADDRESS HELD     serves with 2 workers
 
 use std::convert::Infallible;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::Full;
@@ -74,7 +75,11 @@ fn serve<L: FreeList>(address: &str, pages: &'static Pages<L>) {
             Ok::<_, Infallible>(pages.answer(request.method(), request.uri().path()))
         };
         loop {
-            let Ok((stream, _)) = listener.accept().await else { continue };
+            let Ok((stream, _)) = listener.accept().await else {
+                // No descriptor is to be had for a while.
+                tokio::time::sleep(Duration::from_millis(10)).await;
+                continue;
+            };
             _ = stream.set_nodelay(true);
             // A client that breaks off is no fault of the server.
             tokio::spawn(async move {

@@ -6,11 +6,11 @@
 //!                      └─> simulate ─> rows ────────────────────────────────┘
 //! ```
 
-#[cfg(test)]
-mod noted;
 mod claims;
 #[cfg(test)]
 mod fixtures;
+#[cfg(test)]
+mod noted;
 mod report;
 pub mod result;
 pub mod run;

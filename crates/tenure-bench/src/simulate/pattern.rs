@@ -155,9 +155,9 @@ fn described(repair: &Repair) -> result::Repair {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::noted::Noted;
     use crate::simulate::fixtures::request;
     use tenure_report::curves::{page, terminal};
-    use crate::noted::Noted;
     use tenure_report::terminal::Style;
 
     fn example() -> Pattern {

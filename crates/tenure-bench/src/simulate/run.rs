@@ -282,8 +282,8 @@ impl Job {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::simulate::fixtures::request;
     use crate::noted::Noted;
+    use crate::simulate::fixtures::request;
 
     fn refused(request: &Request) -> String {
         let error = run(request, &()).unwrap_err();
