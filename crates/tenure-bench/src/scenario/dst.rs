@@ -4,7 +4,7 @@
 //! count's line, or not): four cells, and the ticket count in either layout.
 
 use super::refs::{OutlivedCount, acquired, still_held};
-use super::route::{CachePadded, Route, Shared};
+use super::route::{Isolated, Route, Shared};
 use super::{Group, Host, Member, Operation, Scenario, Variant};
 use std::hint::black_box;
 use tenure::count::{IncNotZero, RcuRef, RefCount, TicketRef};
@@ -60,13 +60,13 @@ macro_rules! cells {
     ($host:ident, $operation:ident) => {
         vec![
             Variant::of::<$operation<Shared<$host, IncNotZero<$host>, 4>>>("shared + inc_not_zero"),
-            Variant::of::<$operation<CachePadded<$host, IncNotZero<$host>, 4>>>(
+            Variant::of::<$operation<Isolated<$host, IncNotZero<$host>, 4>>>(
                 "isolated + inc_not_zero",
             ),
             Variant::of::<$operation<Shared<$host, RcuRef<$host>, 4>>>("shared + rcuref"),
-            Variant::of::<$operation<CachePadded<$host, RcuRef<$host>, 4>>>("isolated + rcuref"),
+            Variant::of::<$operation<Isolated<$host, RcuRef<$host>, 4>>>("isolated + rcuref"),
             Variant::of::<$operation<Shared<$host, TicketRef<$host>, 0>>>("shared + ticket"),
-            Variant::of::<$operation<CachePadded<$host, TicketRef<$host>, 0>>>("isolated + ticket"),
+            Variant::of::<$operation<Isolated<$host, TicketRef<$host>, 0>>>("isolated + ticket"),
         ]
     };
 }

@@ -61,7 +61,7 @@ pub(crate) struct Shared<M: Memory, C, const USES: usize> {
 
 /// Since Linux 6.4: cold members fill the count's line. `USES` as for [`Shared`].
 #[repr(C, align(64))]
-pub(crate) struct CachePadded<M: Memory, C, const USES: usize> {
+pub(crate) struct Isolated<M: Memory, C, const USES: usize> {
     line_0: Cold<64>,
     refs: C,
     uses: Cold<USES>,
@@ -143,6 +143,6 @@ layout!(
     rt_genid at 112, gateway_and_mtu at 128, rt_uncached at 152
 );
 layout!(
-    CachePadded, refs at 64, lastuse at 72, rcu_head at 80, error_and_tclassid at 96,
+    Isolated, refs at 64, lastuse at 72, rcu_head at 80, error_and_tclassid at 96,
     rt_uncached at 104, lwtstate at 128, rt_genid at 136, gateway_and_mtu at 152
 );

@@ -3,7 +3,7 @@ use super::{Check, Stage};
 use crate::scenario::dst::{Lookup, Packet};
 use crate::scenario::lazy::{SWITCH_NS, same};
 use crate::scenario::refs::{Bare, BareAdd, GetOnly, GetPut};
-use crate::scenario::route::{CachePadded, Shared};
+use crate::scenario::route::{Isolated, Shared};
 use tenure::count::{IncNotZero, RcuRef};
 use tenure::lazy::{Counted, On, Scheme, Shootdown};
 use tenure_sim::Simulated;
@@ -62,8 +62,8 @@ type Rcu = RcuRef<Simulated>;
 
 type SharedInz = Shared<Simulated, Inz, 4>;
 type SharedRcu = Shared<Simulated, Rcu, 4>;
-type IsolatedInz = CachePadded<Simulated, Inz, 4>;
-type IsolatedRcu = CachePadded<Simulated, Rcu, 4>;
+type IsolatedInz = Isolated<Simulated, Inz, 4>;
+type IsolatedRcu = Isolated<Simulated, Rcu, 4>;
 
 const RCUREF: &str = "Gleixner, cover letter of rcuref, 2023";
 
