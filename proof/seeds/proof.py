@@ -1,3 +1,4 @@
+import contextlib
 import pathlib
 import re
 import shutil
@@ -73,10 +74,13 @@ class Seeds:
         if not re.fullmatch(told, answers, re.DOTALL):
             fail(f"{name} answers {answers!r}")
 
+    @contextlib.contextmanager
     def served(self, name, way):
+        """A server in a way's form, until the block ends: its port and process."""
         port = free_port()
         held = [HELD] if name == "web" else []
-        return serving(port, self.programs[name], FORMS[name][way], "serve", f"127.0.0.1:{port}", *held)
+        with running(self.programs[name], FORMS[name][way], "serve", f"127.0.0.1:{port}", *held, port=port) as pid:
+            yield port, pid
 
     def benchmarks(self):
         def in_memory(name, *words):
@@ -116,19 +120,6 @@ class Seeds:
         began = processor_seconds(pid)
         output = call("wrk", "-t1", "-c50", f"-d{SECONDS}s", "-H", "Connection: close", f"http://127.0.0.1:{port}/")
         return float(pairs.first_match(r"Requests/sec: +([\d.]+)")(output)[0]) * SECONDS / (processor_seconds(pid) - began)
-
-
-class serving:
-    """A server, and its port, until the block ends."""
-
-    def __init__(self, port, *command):
-        self.port, self.server = port, running(*command, port=port)
-
-    def __enter__(self):
-        return self.port, self.server.__enter__()
-
-    def __exit__(self, *error):
-        return self.server.__exit__(*error)
 
 
 proof = Seeds()

@@ -51,7 +51,7 @@ impl Memory {
         const RARELY: f64 = 0.01;
         let Some(written) = &self.written_elsewhere else { return true };
         let (mut takes, mut writes) = (0, 0);
-        let takers = lock.uses.iter().filter(|use_| use_.access.takes() || use_.access.writes());
+        let takers = lock.uses.iter().filter(|use_| use_.access.writes());
         let mut seen = BTreeSet::new();
         for (thread, count) in takers.flat_map(|use_| &use_.threads) {
             takes += count;
@@ -167,13 +167,10 @@ fn mean(threads: &[u32], of: impl Fn(u32) -> f64) -> f64 {
 fn roles(words: &[(Word, String)], groups: &Groups<'_>) -> Vec<(String, Vec<u32>, Counts)> {
     let mut threads: BTreeMap<u32, Counts> = BTreeMap::new();
     for (at, (word, _)) in words.iter().enumerate() {
-        for use_ in &word.uses {
-            if !is_reported(use_.access) {
-                continue;
-            }
-            let did = use_.access;
+        for use_ in word.uses.iter().filter(|use_| is_reported(use_.access)) {
+            let place = (at, use_.access);
             for (thread, count) in &use_.threads {
-                *threads.entry(*thread).or_default().entry((at, did)).or_default() += *count as f64;
+                *threads.entry(*thread).or_default().entry(place).or_default() += *count as f64;
             }
         }
     }

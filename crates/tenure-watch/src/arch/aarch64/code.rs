@@ -164,20 +164,23 @@ mod tests {
     /// An access: what it does, to how many bytes, where, and how many instructions from the start its first one is.
     type Expected = Option<(Access, u8, u64, u64)>;
 
-    /// What is met by a thread that would go on with one of these instructions. Register `n` has 0x1000 * (n + 1).
-    fn met(stop: Stop, code: &[u32], next: u64) -> Expected {
-        let read = |at: u64, into: &mut [u8]| {
+    /// Memory in which this code begins at [`START`], and nothing else is mapped.
+    fn memory(code: &[u32]) -> impl Fn(u64, &mut [u8]) -> bool {
+        |at, into| {
             let index = usize::try_from(at.wrapping_sub(START) / LENGTH).unwrap_or(usize::MAX);
-            // As where no code is mapped.
             let Some(word) = code.get(index) else { return false };
             into.copy_from_slice(&word.to_le_bytes());
             true
-        };
+        }
+    }
+
+    /// What is met by a thread that would go on with one of these instructions. Register `n` has 0x1000 * (n + 1).
+    fn met(stop: Stop, code: &[u32], next: u64) -> Expected {
         let mut registers = Registers::default();
         for (at, register) in registers.0.iter_mut().enumerate() {
             *register = 0x1000 * (at as u64 + 1);
         }
-        let found = Instruction::met(stop, START + next * LENGTH, &read)?;
+        let found = Instruction::met(stop, START + next * LENGTH, &memory(code))?;
         let first = (found.end() - LENGTH - START) / LENGTH;
         Some((found.access, found.size, found.address(&registers, &|_| None)?, first))
     }
@@ -414,16 +417,10 @@ mod tests {
             let mut code = [before, &[load], behind].concat();
             let back = u32::try_from(code.len()).unwrap().wrapping_neg() & 0x03ff_ffff;
             code.push(if goes_back { 0x1400_0000 | back } else { NOP });
-            let read = |at: u64, into: &mut [u8]| {
-                let index = usize::try_from(at.wrapping_sub(START) / LENGTH).unwrap_or(usize::MAX);
-                let Some(word) = code.get(index) else { return false };
-                into.copy_from_slice(&word.to_le_bytes());
-                true
-            };
             let mut registers = Registers::default();
             (registers.0[0], registers.0[19]) = (0x1000, 0x1_9000);
             let next = START + (before.len() as u64 + 1) * LENGTH;
-            Instruction::met(Stop::Clock, next, &read)?.step(&registers)
+            Instruction::met(Stop::Clock, next, &memory(&code))?.step(&registers)
         };
         let found = Some(Step { loaded: 0x1000, offset: 8 });
         assert_eq!(step(&[], LOAD, &[], true), found);
