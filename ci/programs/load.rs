@@ -119,7 +119,7 @@ impl Connection {
     }
 }
 
-/// Of a process; Linux counts it in hundredths.
+/// The processor time of a process, which Linux counts in hundredths of a second.
 fn processor_seconds(pid: &str) -> Option<f64> {
     if pid.is_empty() {
         return None;

@@ -31,7 +31,7 @@ mod timed;
 
 const ROOM: usize = 4096;
 const PAGE: &[u8] = b"<!doctype html><title>seed</title><p>One of many short answers.\n";
-/// Of [`PAGE`], in an answer.
+/// An answer repeats [`PAGE`] so often.
 const TIMES: usize = 10;
 
 struct Pages<L: FreeList> {
@@ -91,7 +91,7 @@ fn serve<L: FreeList>(address: &str, pages: &'static Pages<L>) {
 }
 
 fn run<L: FreeList>(what: &str, of: &str, held: usize) {
-    // For tasks, which may outlive any one's stack.
+    // The tasks that use it may outlive this call.
     let pages: &'static Pages<L> = Box::leak(Box::new(Pages::new(held)));
     match what {
         "memory" => timed::rate(of.parse().expect("how many threads"), |_| {

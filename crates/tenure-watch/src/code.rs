@@ -29,7 +29,7 @@ pub(crate) struct Lost;
 pub(crate) struct Code {
     /// By the address at which a thread has stopped.
     known: FxHashMap<(Stop, u64), Option<Instruction>>,
-    /// By the address behind the instruction.
+    /// The walk of each load, by the address behind it.
     walks: FxHashMap<u64, Walk>,
     callers: Callers,
 }

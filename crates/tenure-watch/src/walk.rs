@@ -55,7 +55,7 @@ impl Walk {
         }
     }
 
-    /// As the last search has found it, if that is still so.
+    /// The address that the last search found, if it still holds what was loaded.
     fn known(&self, step: Step, word: &dyn Fn(u64) -> Option<u64>) -> Option<u64> {
         let address = self.before.get(&step.loaded)?.wrapping_add(step.offset);
         (word(address) == Some(step.loaded)).then_some(address)

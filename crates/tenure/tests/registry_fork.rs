@@ -228,7 +228,7 @@ fn a_child_leaves_alone_what_a_lost_thread_had_retired() {
         stops.iter().for_each(|barrier| _ = barrier.wait());
     });
     stop[0].wait();
-    // The keys are there until nobody can be comparing them.
+    // A retired entry keeps its key until no reader can compare it.
     let in_parent = alive.load(Ordering::Relaxed);
     let status = in_child(|| {
         drop(objects.take());

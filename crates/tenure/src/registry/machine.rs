@@ -225,7 +225,7 @@ mod tests {
     fn a_wake_in_a_child_does_not_wait_for_a_sleeper_of_the_parent() {
         let sleeper = Arc::new(Sleeper::new());
         let waker = Waker::from(Arc::clone(&sleeper));
-        // As if it were about to sleep.
+        // A sleeper that is about to sleep holds the lock.
         let held = sleeper.is_woken.lock().unwrap();
         // SAFETY: the child has this thread alone, which wakes the sleeper and ends.
         let process = unsafe { libc::fork() };
