@@ -73,5 +73,5 @@ pub mod suggest;
 
 pub use tenure_types::Error;
 
-/// The default.
-pub const LINE_BYTES: u64 = tenure::cache_line::LINE_BYTES as u64;
+/// Bytes of a cache line, unless the user says otherwise: those of x86-64, and of all AArch64 but Apple's.
+pub const LINE_BYTES: u64 = 64;

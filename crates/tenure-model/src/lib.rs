@@ -5,6 +5,7 @@
 //! | [`Access`], [`Ended`] | what a thread does to a word; how a program ended |
 //! | [`recording`] | what threads did to cache lines, as an instrument recorded it |
 //! | [`Report`], [`Finding`], [`Kind`] | what was found: the types of `--json`, from which its schema is generated |
+//! | [`Remedy`], [`Target`] | ways to fix a line, and the place in the source that changes |
 //! | [`Language`] | the language of a source |
 //! | [`Progress`] | how long work tells how far it is |
 
@@ -14,12 +15,14 @@ mod access;
 mod ended;
 mod language;
 mod progress;
+mod remedy;
 mod report;
 
 pub use access::Access;
 pub use ended::{Ended, signal_name};
 pub use language::Language;
 pub use progress::Progress;
+pub use remedy::{Declaration, Remedy, Target};
 pub use report::{
     Alternative, Cell, Change, Check, Code, CodeRead, Confidence, Coverage, Curve, Difference,
     Elsewhere, Embedder, Evidence, Finding, Forecast, Kind, Level, Line, Means, Measured,

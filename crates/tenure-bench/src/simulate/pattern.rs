@@ -6,10 +6,11 @@ use super::{parallel, result, row, validation};
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
-use tenure_model::Progress;
+use tenure_advise::repair;
+use tenure_model::{Declaration, Language, Progress, Target};
 use tenure_report::words::counted;
-use tenure_sim::machine;
-use tenure_sim::pattern::{self, Pattern, Prediction, Repair};
+use tenure_sim::machine::{self, LINE_BYTES};
+use tenure_sim::pattern::{self, Pattern, Prediction, Repaired};
 
 pub(super) const NAME: &str = "pattern";
 const UNCHANGED: &str = "unchanged";
@@ -69,7 +70,7 @@ pub fn run(pattern: &Pattern, request: &Request, progress: &dyn Progress) -> Res
         cpus = asked;
     }
     let repairs = pattern::repairs(pattern);
-    let variants = repairs.iter().map(|repair| (repair.name, &repair.pattern));
+    let variants = repairs.iter().map(|repair| (repair.remedy.name(), &repair.pattern));
     let variants: Vec<_> = [(UNCHANGED, pattern)].into_iter().chain(variants).collect();
     let job = |&cpus: &usize| {
         variants.iter().map(move |&(variant, pattern)| Job { variant, pattern, cpus })
@@ -141,14 +142,20 @@ fn row_of(variant: &str, predicted: &Prediction) -> Row {
     Row { roles: roles.collect(), ..row::row(variant, &predicted.report) }
 }
 
-fn described(repair: &Repair) -> result::Repair {
+fn described(repaired: &Repaired) -> result::Repair {
+    let remedy = repaired.remedy;
+    // A pattern has no source: the code is an example's.
+    let (name, type_name) = ("refs".to_owned(), "AtomicU64".to_owned());
+    let declaration = Some(Declaration::Member { name, type_name });
+    let language = Some(Language::Rust);
+    let target = Target { language, line_bytes: LINE_BYTES as u64, declaration };
     result::Repair {
-        variant: repair.name.to_owned(),
-        about: repair.about.clone(),
-        bytes: repair.bytes,
-        per_thread: repair.per_thread,
-        library: repair.library.map(|library| library.path.to_owned()),
-        code: repair.library.map_or_else(Vec::new, |it| it.code.map(str::to_owned).to_vec()),
+        variant: remedy.name().to_owned(),
+        about: repair::text(remedy).to_owned(),
+        bytes: repaired.bytes,
+        per_thread: repaired.per_thread,
+        library: Some(repair::library(remedy).to_owned()),
+        code: repair::code(remedy, &target),
     }
 }
 

@@ -1,9 +1,9 @@
 //! What mending would give: the part of a report that takes time, made when the rest is out.
 
+use tenure_advise::repair;
 use tenure_model::{Finding, Forecast, Repair, Report, Source};
 use tenure_sim::Machine;
 
-use super::language;
 use super::pattern::{self, Mended, Recorded};
 use super::program::{self, Part};
 use super::simulator::Simulator;
@@ -53,11 +53,10 @@ impl Forecasts {
         is_of_program: bool,
         line_bytes: u32,
     ) {
-        let mut repairs = pattern::candidates(&recorded.pattern);
-        language::translate(&mut repairs, finding, line_bytes);
-        finding.repairs = repairs;
+        let target = repair::target(finding, line_bytes.into());
+        finding.repairs = pattern::candidates(&recorded.pattern, &target);
         finding.pattern = Some(recorded.pattern.to_toml());
-        self.parts.push(Part { rank: finding.rank, recorded, is_of_program, mended: None });
+        self.parts.push(Part { rank: finding.rank, recorded, target, is_of_program, mended: None });
     }
 
     /// The pattern of the whole program, as a file.
@@ -84,7 +83,7 @@ impl Forecasts {
         let of = match self.parts.get_mut(self.predicted) {
             Some(part) => {
                 let Mended { repairs, forecast, best } =
-                    pattern::mended(&part.recorded.pattern, &mut simulator)?;
+                    pattern::mended(&part.recorded.pattern, &part.target, &mut simulator)?;
                 part.mended = best;
                 Of::Finding { rank: part.rank, repairs, forecast }
             }
@@ -116,11 +115,9 @@ impl Predicted {
     /// Enters it into the report that it was made for: of a finding's repairs those stay that pay, the best first.
     pub fn enter(self, report: &mut Report) {
         match self.0 {
-            Of::Finding { rank, mut repairs, forecast } => {
-                let line_bytes = u32::try_from(report.line_bytes).unwrap_or(u32::MAX);
+            Of::Finding { rank, repairs, forecast } => {
                 let of_rank = |finding: &&mut Finding| finding.rank == rank;
                 let Some(finding) = report.findings.iter_mut().find(of_rank) else { return };
-                language::translate(&mut repairs, finding, line_bytes);
                 (finding.repairs, finding.forecast) = (repairs, forecast);
             }
             Of::Program { forecast, of_one_process } => {

@@ -2,7 +2,6 @@
 
 mod evidence;
 mod forecasts;
-mod language;
 mod missing;
 pub(crate) mod names;
 mod objects;

@@ -3,8 +3,9 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
-use tenure_model::{Access as Did, Curve, Forecast, Point, Repair};
-use tenure_sim::pattern::{self, Copies, Object, Operation, Pattern, Role, Value};
+use tenure_advise::repair;
+use tenure_model::{Access as Did, Curve, Forecast, Point, Remedy, Repair, Target};
+use tenure_sim::pattern::{self, Copies, Object, Operation, Pattern, Repaired, Role, Value};
 
 use super::simulator::Simulator;
 use super::steps::{self, Counts, Work};
@@ -228,20 +229,24 @@ pub(super) struct Mended {
 }
 
 /// What may mend a pattern: whether it pays, only a simulation says.
-pub(super) fn candidates(pattern: &Pattern) -> Vec<Repair> {
-    applicable(pattern).map(|repair| as_one(&[repair])).collect()
+pub(super) fn candidates(pattern: &Pattern, target: &Target) -> Vec<Repair> {
+    applicable(pattern).map(|repair| as_one(&[repair], target)).collect()
 }
 
-fn applicable(pattern: &Pattern) -> impl Iterator<Item = pattern::Repair> {
+fn applicable(pattern: &Pattern) -> impl Iterator<Item = Repaired> {
     pattern::repairs(pattern).into_iter().filter(|repair| applies(repair, pattern))
 }
 
-fn applies(repair: &pattern::Repair, to: &Pattern) -> bool {
-    repair.name != "read_unlocked" || !has_a_semaphore(to)
+fn applies(repair: &Repaired, to: &Pattern) -> bool {
+    repair.remedy != Remedy::ReadUnlocked || !has_a_semaphore(to)
 }
 
 /// What would mend a pattern, and what that would give; `None` if the simulator was stopped before that was known.
-pub(super) fn mended(pattern: &Pattern, simulator: &mut Simulator<'_>) -> Option<Mended> {
+pub(super) fn mended(
+    pattern: &Pattern,
+    target: &Target,
+    simulator: &mut Simulator<'_>,
+) -> Option<Mended> {
     let as_is = simulator.points(pattern, &CPUS);
     let judged = |points: &[Point]| {
         let most = points.iter().rev().find(|point| point.cpus <= JUDGED as u64);
@@ -252,7 +257,7 @@ pub(super) fn mended(pattern: &Pattern, simulator: &mut Simulator<'_>) -> Option
     };
     let together = {
         let throughput = |pattern: &Pattern| simulator.judged(pattern, JUDGED);
-        let applies = |repair: &pattern::Repair| applies(repair, pattern);
+        let applies = |repair: &Repaired| applies(repair, pattern);
         pattern::together(pattern, throughput, applies).unwrap_or_default()
     };
     let single = applicable(pattern).map(|repair| vec![repair]);
@@ -261,7 +266,7 @@ pub(super) fn mended(pattern: &Pattern, simulator: &mut Simulator<'_>) -> Option
         let Some(after) = repairs.last().map(|last| last.pattern.clone()) else { continue };
         let points = simulator.points(&after, &CPUS);
         let Some(then) = judged(&points).filter(|then| *then >= now * WORTH) else { continue };
-        let repair = as_one(&repairs);
+        let repair = as_one(&repairs, target);
         all.push((then, repair.clone(), Curve { name: repair.name, points }, after));
     }
     if simulator.is_stopped() {
@@ -281,17 +286,11 @@ pub(super) fn mended(pattern: &Pattern, simulator: &mut Simulator<'_>) -> Option
 }
 
 /// Repairs that are made one after another, as a report has them.
-fn as_one(repairs: &[pattern::Repair]) -> Repair {
-    let names: Vec<_> = repairs.iter().map(|repair| repair.name).collect();
-    let texts: Vec<_> = repairs.iter().map(|repair| &*repair.about).collect();
-    let libraries = repairs.iter().filter_map(|repair| repair.library);
-    Repair {
-        name: names.join(" + "),
-        text: texts.join(" "),
-        code: libraries.flat_map(|library| library.code).map(str::to_owned).collect(),
-        bytes: repairs.iter().map(|repair| repair.bytes as u64).sum(),
-        per_thread: repairs.iter().all(|repair| repair.per_thread),
-    }
+fn as_one(repairs: &[Repaired], target: &Target) -> Repair {
+    let remedies: Vec<_> = repairs.iter().map(|repair| repair.remedy).collect();
+    let bytes = repairs.iter().map(|repair| repair.bytes as u64).sum();
+    let per_thread = repairs.iter().all(|repair| repair.per_thread);
+    repair::repair(&remedies, target, bytes, per_thread)
 }
 
 /// Whether a lock of the pattern may be a semaphore, or a lock that has its readers' number in it: what threads do is the
@@ -306,7 +305,7 @@ fn has_a_semaphore(pattern: &Pattern) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use tenure_model::Access as Did;
+    use tenure_model::{Access as Did, Language};
     use tenure_sim::Machine;
     use tenure_sim::pattern::Access;
 
@@ -343,7 +342,8 @@ mod tests {
 
     fn mended(pattern: &Pattern) -> Mended {
         let machine = Machine::preset("epyc-2s-256").unwrap();
-        super::mended(pattern, &mut Simulator::new(&machine, &|| true)).unwrap()
+        let target = Target { language: Some(Language::Rust), ..Target::default() };
+        super::mended(pattern, &target, &mut Simulator::new(&machine, &|| true)).unwrap()
     }
 
     fn memory(elements: Option<Elements>) -> Memory {
@@ -435,7 +435,7 @@ mod tests {
         let is_offered = |written: Option<u64>| {
             let written_elsewhere = written.map(|written| [(2, written), (9, MILLION)].into());
             let pattern = of(&Memory { written_elsewhere, ..memory(None) }, &words);
-            pattern::repairs(&pattern).iter().any(|repair| repair.name == "read_unlocked")
+            pattern::repairs(&pattern).iter().any(|repair| repair.remedy == Remedy::ReadUnlocked)
         };
         assert!(is_offered(Some(0)));
         assert!(!is_offered(Some(MILLION / 2)));
@@ -483,7 +483,10 @@ mod tests {
     fn what_may_mend_it_is_known_before_anything_is_simulated() {
         let elements = Some(Elements { start: 0, stride: 8, count: 3, size: None, owned: true });
         let pattern = of(&memory(elements), &[word(0, &[(Did::Write, POOL)])]);
-        let names: Vec<_> = candidates(&pattern).into_iter().map(|repair| repair.name).collect();
+        let names: Vec<_> = candidates(&pattern, &Target::default())
+            .into_iter()
+            .map(|repair| repair.name)
+            .collect();
         assert_eq!(names, ["apart"]);
     }
 
@@ -494,7 +497,7 @@ mod tests {
         let pattern = of(&memory(elements), &[word(0, &[(Add, POOL)])]);
         let machine = Machine::preset("epyc-2s-256").unwrap();
         let mut simulator = Simulator::new(&machine, &|| true);
-        assert!(super::mended(&pattern, &mut simulator).is_some());
+        assert!(super::mended(&pattern, &Target::default(), &mut simulator).is_some());
         let (points, accesses) = simulator.effort();
         let most = points * crate::find::simulator::MOST_ACCESSES;
         assert!(points >= 2 * CPUS.len() as u64 && accesses <= most, "{accesses} in {points}");
@@ -502,7 +505,7 @@ mod tests {
         let asked = std::cell::Cell::new(0);
         let twice = || asked.replace(asked.get() + 1) < 2;
         let mut simulator = Simulator::new(&machine, &twice);
-        assert!(super::mended(&pattern, &mut simulator).is_none());
+        assert!(super::mended(&pattern, &Target::default(), &mut simulator).is_none());
         assert_eq!(simulator.effort().0, 2);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tenure_model::{Curve, Forecast, Point};
+use tenure_model::{Curve, Forecast, Point, Target};
 use tenure_sim::pattern::{Access, Operation, Pattern, Role};
 
 use super::pattern::{self, Recorded};
@@ -20,6 +20,8 @@ const MOST_ROLES: usize = 8;
 pub(super) struct Part {
     pub(super) rank: u64,
     pub(super) recorded: Recorded,
+    /// The place in the source that its repairs change.
+    pub(super) target: Target,
     /// Whether it is of the process that is simulated: processes do not share their lines.
     pub(super) is_of_program: bool,
     /// Its pattern with the best repair.
@@ -207,6 +209,7 @@ mod tests {
         Part {
             rank,
             recorded: Recorded { pattern: of(Object::once("one")), members: vec![members] },
+            target: Target::default(),
             is_of_program: true,
             mended: Some(of(Object::several("own", Copies::PerThread, 64))),
         }

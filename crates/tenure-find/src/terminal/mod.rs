@@ -174,7 +174,15 @@ mod tests {
         let mut report = fixtures::ranking();
         let (text, code) = ("Give `hits` a line of its own.".to_owned(), vec!["struct".to_owned()]);
         let name = "apart".to_owned();
-        let repair = tenure_model::Repair { name, text, code, bytes: 56, per_thread: false };
+        let repair = tenure_model::Repair {
+            name,
+            remedies: Vec::new(),
+            target: Default::default(),
+            text,
+            code,
+            bytes: 56,
+            per_thread: false,
+        };
         report.findings[0].repairs = vec![repair];
         let listed = plain(&report, 80);
         assert!(

@@ -1,20 +1,13 @@
 //! Repairs for neighbours that no type holds: elements of an array, and variables.
-//!
-//! Aligning a word keeps off only what precedes it, since the next word follows at once. A struct that is aligned to a
-//! line takes whole lines.
 
 use super::units::Units;
-use super::words::listed;
 use crate::lines::Layouts;
 use crate::names;
 use crate::origin::Origins;
 use crate::sharing::{Array, Found, Site};
-use tenure_model::{Language, Origin, Repair};
-use tenure_report::words::{counted, grouped};
+use tenure_advise::layout::{ElementChange, aligned_array, more, padded_elements};
+use tenure_model::{Declaration, Language, Origin, Remedy, Repair, Target};
 use tenure_types::model::{Declared, Format, Kind, Member, Model, TypeId};
-
-/// The name by which a run calls this repair too.
-const APART: &str = "apart";
 
 /// Lines of their own for the elements or variables of a finding. Members of a type are for [`suggest`](super::suggest).
 pub(crate) fn apart(layouts: &Layouts<'_>, origins: &Origins<'_>, found: &Found) -> Option<Repair> {
@@ -53,15 +46,11 @@ impl Elements<'_, '_> {
             }
             Array::Static(_) | Array::Pointed => {
                 let bytes = gap(layouts, self.element);
-                (format!("{} at most", bytes_of(bytes)), bytes)
+                (format!("{} at most", more(bytes)), bytes)
             }
         };
-        let its = if self.stride == line { "its own line" } else { "its own lines" };
-        let stride = in_bytes(self.stride);
-        let text = format!(
-            "Align the array to {line} bytes: each element ({stride}) then has {its}, {cost}."
-        );
-        repair(text, Vec::new(), bytes)
+        let target = Target { line_bytes: line, ..Target::default() };
+        repair(aligned_array(line, self.stride, &cost), target, bytes)
     }
 
     fn padded(&self, origins: &Origins<'_>, is_whole: bool) -> Repair {
@@ -71,26 +60,18 @@ impl Elements<'_, '_> {
             is_nameless || origins.origin(&ty.name, ty.declared.as_ref()) == Origin::Yours;
         // Neither a number nor another's type can be aligned where it is declared.
         let is_wrapped = is_whole || !is_yours;
-        let (what, code) = match (is_wrapped, is_nameless) {
-            (true, _) => {
-                ("Give each element".to_owned() + its_lines(self.padded, line), self.code(is_yours))
-            }
-            (false, true) => {
-                (format!("Align the element type to {line} bytes"), self.code(is_yours))
-            }
+        let name = self.layouts.spelled(self.element);
+        let (change, target) = match (is_wrapped, is_nameless) {
+            (true, _) => (ElementChange::Wrap, self.target(is_yours)),
+            (false, true) => (ElementChange::AlignNameless, self.target(is_yours)),
             (false, false) => {
-                let name = self.layouts.spelled(self.element);
-                (format!("Align `{name}` to {line} bytes"), Vec::new())
+                let target = Target { line_bytes: line, ..Target::default() };
+                (ElementChange::Align(&name), target)
             }
         };
         let (cost, bytes) = self.price(!is_wrapped && !is_nameless);
-        let many = match self.count {
-            0 => String::new(),
-            count => format!("{} elements of ", grouped(&count.to_string())),
-        };
-        let (padded, stride) = (self.padded, self.stride);
-        let text = format!("{what}: {many}{padded} bytes instead of {stride}, {cost}.");
-        repair(text, code, bytes)
+        let sizes = (self.stride, self.padded);
+        repair(padded_elements(change, line, sizes, self.count, &cost), target, bytes)
     }
 
     /// In words, and in bytes. A type that is aligned may have other arrays.
@@ -98,16 +79,16 @@ impl Elements<'_, '_> {
         let each = self.padded - self.stride;
         let all = each.saturating_mul(self.count);
         match self.array {
-            _ if self.count == 0 => (format!("{} each", bytes_of(each)), each),
+            _ if self.count == 0 => (format!("{} each", more(each)), each),
             Array::Member { owner, .. } if of_type => {
                 let owner = self.layouts.spelled(owner);
-                (format!("{} in this array of each `{owner}`", bytes_of(all)), all)
+                (format!("{} in this array of each `{owner}`", more(all)), all)
             }
             Array::Member { owner, member } => {
                 self.grown(owner, member, self.padded.saturating_mul(self.count))
             }
-            _ if of_type => (format!("{} in this array", bytes_of(all)), all),
-            _ => (format!("{} in all", bytes_of(all)), all),
+            _ if of_type => (format!("{} in this array", more(all)), all),
+            _ => (format!("{} in all", more(all)), all),
         }
     }
 
@@ -137,7 +118,7 @@ impl Elements<'_, '_> {
                 (" at most", end.checked_next_multiple_of(line).unwrap_or(end) - size)
             }
         };
-        (format!("{}{most} in each `{}`", bytes_of(bytes), layouts.spelled(owner)), bytes)
+        (format!("{}{most} in each `{}`", more(bytes), layouts.spelled(owner)), bytes)
     }
 
     /// Whether the source does not name the elements' type: the model calls it by what holds it.
@@ -153,49 +134,32 @@ impl Elements<'_, '_> {
         name.is_empty() || is_variables || (name.contains('.') && is_c() == Some(Language::C))
     }
 
-    /// The array of elements that are aligned; nothing if the language is not known.
-    fn code(&self, is_yours: bool) -> Vec<String> {
-        let (model, line) = (self.layouts.model, self.layouts.line_bytes);
+    /// The array of elements that are aligned; without a declaration if the source does not tell it.
+    fn target(&self, is_yours: bool) -> Target {
+        let (model, line_bytes) = (self.layouts.model, self.layouts.line_bytes);
+        let unknown = Target { line_bytes, ..Target::default() };
         let (path, declared) = match self.array {
             Array::Static(index) => {
                 let variable = &model.statics()[index];
                 (&variable.name, variable.declared.as_ref())
             }
             Array::Member { owner, .. } => (&model[owner].name, model[owner].declared.as_ref()),
-            // Behind a pointer, another's type does not tell who uses it.
-            Array::Pointed if !is_yours => return Vec::new(),
+            // Another's type does not tell who points to it.
+            Array::Pointed if !is_yours => return unknown,
             Array::Pointed => (&model[self.element].name, model[self.element].declared.as_ref()),
         };
-        let (name, ty) = match self.array {
-            Array::Static(index) => (names::last(path), Some(model.statics()[index].ty)),
-            Array::Member { owner, member } => match member_of(model, owner, member) {
-                Some(member) => (&*member.name, Some(member.ty)),
-                None => return Vec::new(),
-            },
-            Array::Pointed => ("", None),
+        let language = language(self.layouts, path, declared);
+        let array = |name: &str, ty, is_variable| {
+            let counts = counts(model, ty, self.element)?;
+            Some(Declaration::Array { name: name.to_owned(), counts, is_variable })
         };
-        let counts = ty.and_then(|ty| counts(model, ty, self.element));
-        match (language(self.layouts, path, declared), counts) {
-            (Some(Language::C), Some(counts)) if !name.is_empty() => {
-                let counts: String = counts.iter().map(|count| format!("[{count}]")).collect();
-                vec![format!("{} {name}{counts};", in_struct(line))]
-            }
-            (Some(Language::Rust), Some(counts)) => {
-                let array = |inner, count: &u64| format!("[{inner}; {count}]");
-                let ty = counts.iter().rev().fold(LINE.to_owned(), array);
-                let code = match self.array {
-                    Array::Static(_) => format!("static {name}: {ty}"),
-                    // A tuple's members have no names in Rust.
-                    _ if name.is_empty() || name.starts_with("__") => ty,
-                    _ => format!("{name}: {ty}"),
-                };
-                vec![line_struct(line), code]
-            }
-            (Some(Language::Rust), None) if self.array == Array::Pointed => {
-                vec![line_struct(line), format!("Box<[{LINE}]>")]
-            }
-            _ => Vec::new(),
-        }
+        let declaration = match self.array {
+            Array::Static(index) => array(names::last(path), model.statics()[index].ty, true),
+            Array::Member { owner, member } => member_of(model, owner, member)
+                .and_then(|member| array(&member.name, member.ty, false)),
+            Array::Pointed => Some(Declaration::Boxed),
+        };
+        Target { language, line_bytes, declaration }
     }
 }
 
@@ -232,31 +196,22 @@ fn variables(layouts: &Layouts<'_>, found: &Found, index: usize) -> Option<Repai
             all.push(other);
         }
     }
-    let (mut bytes, mut names, mut code) = (0_u64, Vec::new(), Vec::new());
+    let (mut bytes, mut shown, mut names, mut language) = (0_u64, Vec::new(), Vec::new(), None);
     for variable in all.iter().map(|at| &model.statics()[*at]) {
         let size = layouts.size_of(variable.ty);
         let padding = size.checked_next_multiple_of(line)? - size;
         bytes = bytes.checked_add(padding)?.checked_add(gap(layouts, variable.ty))?;
-        names.push(variable.name.to_string());
-        let name = names::last(&variable.name);
-        match language(layouts, &variable.name, variable.declared.as_ref()) {
-            Some(Language::C) => code.push(format!("{} {name};", in_struct(line))),
-            Some(Language::Rust) => {
-                let line_struct = line_struct(line);
-                if !code.contains(&line_struct) {
-                    code.push(line_struct);
-                }
-                code.push(format!("static {name}: {LINE}"));
-            }
-            None => {}
+        shown.push(variable.name.to_string());
+        let of_variable = self::language(layouts, &variable.name, variable.declared.as_ref());
+        if of_variable.is_some() {
+            names.push(names::last(&variable.name).to_owned());
         }
+        language = language.or(of_variable);
     }
-    let its = match names.len() {
-        1 => its_lines(layouts.size_of(model.statics()[index].ty), line),
-        _ => " lines of their own",
-    };
-    let text = format!("Give {}{its}: {} at most.", listed(&names), bytes_of(bytes));
-    Some(repair(text, code, bytes))
+    let first = layouts.size_of(model.statics()[index].ty);
+    let text = tenure_advise::layout::variables(&shown, first, line, bytes);
+    let declaration = Some(Declaration::Variables { names });
+    Some(repair(text, Target { language, line_bytes: line, declaration }, bytes))
 }
 
 /// The gap in front, at most.
@@ -265,39 +220,17 @@ fn gap(layouts: &Layouts<'_>, id: TypeId) -> u64 {
     layouts.line_bytes - model[model.resolved(id)].align.clamp(1, layouts.line_bytes)
 }
 
-fn repair(text: String, code: Vec<String>, bytes: u64) -> Repair {
-    Repair { name: APART.to_owned(), text, code, bytes, per_thread: false }
-}
-
-fn its_lines(size: u64, line: u64) -> &'static str {
-    if size <= line { " a line of its own" } else { " lines of its own" }
-}
-
-fn in_struct(line: u64) -> String {
-    format!("struct {{ … }} __attribute__((aligned({line})))")
-}
-
-/// [`line_struct`], around anything.
-const LINE: &str = "Line<…>";
-
-/// `tenure::cache_line::CachePadded` is larger where processors fetch lines in pairs: it would have another price.
-fn line_struct(line: u64) -> String {
-    format!("#[repr(align({line}))] struct Line<T>(T);")
-}
-
-fn in_bytes(number: u64) -> String {
-    counted(usize::try_from(number).unwrap_or(usize::MAX), "byte")
-}
-
-fn bytes_of(number: u64) -> String {
-    format!("+{}", in_bytes(number))
+/// Words that say more than [`Remedy::Apart`] does: of how many elements, and at what cost.
+fn repair(text: String, target: Target, bytes: u64) -> Repair {
+    let apart = tenure_advise::repair::repair(&[Remedy::Apart], &target, bytes, false);
+    Repair { text, ..apart }
 }
 
 /// `None` where the debugging information does not tell.
 fn language(layouts: &Layouts<'_>, path: &str, declared: Option<&Declared>) -> Option<Language> {
     let model = layouts.model;
     match declared {
-        Some(at) => Language::of_file(&at.file),
+        Some(at) => tenure_advise::language::of_file(&at.file),
         None if model.format() == Format::Btf => Some(Language::C),
         // rustc does not note where types are declared.
         None => {

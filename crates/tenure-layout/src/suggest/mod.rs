@@ -31,11 +31,11 @@
 mod alone;
 mod apart;
 mod plan;
+mod refusal;
 mod search;
 mod tell;
 mod together;
 mod units;
-mod words;
 
 use std::collections::HashMap;
 
@@ -100,8 +100,8 @@ impl Pins {
 /// The reason why there is none, as a sentence.
 pub fn suggest(layouts: &Layouts<'_>, id: TypeId, pins: &Pins) -> Result<Suggestion, String> {
     let mut all = each(layouts, id, pins)?.into_iter();
-    let Some(mut first) = all.next() else { return Err(words::nothing(layouts, id)) };
-    first.alternatives = all.map(words::alternative).collect();
+    let Some(mut first) = all.next() else { return Err(refusal::nothing(layouts, id)) };
+    first.alternatives = all.map(refusal::alternative).collect();
     Ok(first)
 }
 
@@ -111,7 +111,7 @@ pub fn suggest(layouts: &Layouts<'_>, id: TypeId, pins: &Pins) -> Result<Suggest
 ///
 /// The reason why the members are left where they are, as a sentence.
 pub fn each(layouts: &Layouts<'_>, id: TypeId, pins: &Pins) -> Result<Vec<Suggestion>, String> {
-    let plan = plan(layouts, id, pins).map_err(|stuck| words::stuck(layouts, id, stuck))?;
+    let plan = plan(layouts, id, pins).map_err(|stuck| refusal::stuck(layouts, id, stuck))?;
     let mut work = 0;
     let mut improved = |mut plan: Plan| {
         search::improve(&mut plan, &mut work);
@@ -137,7 +137,7 @@ pub fn each(layouts: &Layouts<'_>, id: TypeId, pins: &Pins) -> Result<Vec<Sugges
         let mut torn = plan;
         torn.parts.iter_mut().for_each(|part| part.together.forget_functions());
         let together = improved(torn).is_some();
-        first.notes.insert(0, words::no_order(layouts, id, together));
+        first.notes.insert(0, refusal::no_order(layouts, id, together));
     }
     Ok(all)
 }

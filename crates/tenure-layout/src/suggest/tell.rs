@@ -1,28 +1,14 @@
 //! A layout before and after, with what it costs and what to check.
 
 use super::plan::{Part, Placed, Plan};
-use super::words::{self, MOST_NAMED, Words};
 use super::{LEAST_SCORE, arranged};
 use crate::lines::Layouts;
 use crate::sharing::{Found, in_type};
+use tenure_advise::language;
+use tenure_advise::layout::{self, LineMembers, MAX_NAMES, Sizes};
 use tenure_model::{Embedder, Language, Means, Move, Suggestion};
 use tenure_report::words::counted;
 use tenure_types::model::{Format, Kind, Member, TypeId};
-
-/// For orders that C and C++ take from the source.
-const INITIALISERS: &str = "A new order also changes what initialises the members by place: look for \
-    initialisers without names, `memcpy` and `memset` of parts, offsets in assembly, and in C++ constructors \
-    that count on the order.";
-
-/// For structs that the compiler lays out.
-const REPR_C: &str = "Rust orders the fields of a struct by itself: write `#[repr(C)]` for this order, or \
-    put the contended field into `tenure::cache_line::CachePadded`.";
-
-const ISOLATED: &str = "In Rust `tenure::cache_line::CachePadded` around the field does it, or `#[repr(C)]` and an aligned field.";
-
-const BOXED: &str = "In Rust the field is a `Box<tenure::cache_line::CachePadded<T>>`.";
-
-const ALLOCATED: &str = "The line is allocated and freed with the object, aligned to a line.";
 
 /// Of the score: smaller gains are not worth a change.
 const WORTHWHILE: f64 = 0.85;
@@ -56,10 +42,10 @@ pub(super) fn suggestion(layouts: &Layouts<'_>, plan: &Plan, means: Means) -> Op
     let price = i64::try_from(placed.size.saturating_add(held)).ok()?
         - i64::try_from(first.units.size).ok()?;
     let model_name = &layouts.model[id].name;
-    let sizes = (first.units.size, placed.size);
+    let sizes = Sizes { before: first.units.size, after: placed.size, split_off: held };
     let summary = match means {
-        Means::Order => words::order(model_name, sizes, &moves, &embedders),
-        _ => words::apart(means, model_name, &groups(layouts, first), sizes, (line, held, price)),
+        Means::Order => layout::order(model_name, sizes, &moves, &embedders),
+        _ => layout::apart(means, model_name, &groups(layouts, first), line, sizes),
     };
     let mut notes = notes(layouts, &after, plan, &ids, means);
     let others = layouts.embedders(id).len() + 1 - plan.parts.len();
@@ -164,12 +150,12 @@ fn embedder(
 }
 
 /// The names of what is apart, by line.
-fn groups(layouts: &Layouts<'_>, part: &Part) -> Vec<Words> {
+fn groups(layouts: &Layouts<'_>, part: &Part) -> Vec<LineMembers> {
     let words = |group: &Vec<usize>| {
         let is_word = |unit: &&usize| part.units.units[**unit].is_contended();
         let named = |unit: &usize| name(layouts, part, *unit);
         let (words, guarded): (Vec<&usize>, Vec<&usize>) = group.iter().partition(is_word);
-        Words {
+        LineMembers {
             words: words.into_iter().map(named).collect(),
             guarded: guarded.into_iter().map(named).collect(),
         }
@@ -177,17 +163,12 @@ fn groups(layouts: &Layouts<'_>, part: &Part) -> Vec<Words> {
     part.apart.iter().map(words).collect()
 }
 
-fn aligned(layouts: &Layouts<'_>, part: &Part) -> String {
-    let line = layouts.line_bytes;
+/// The members that begin a line, in their order.
+fn starts(layouts: &Layouts<'_>, part: &Part) -> Vec<String> {
     let mut starts = part.starts.clone();
     starts.sort_unstable_by_key(|unit| part.order.iter().position(|other| other == unit));
     starts.dedup();
-    let starts: Vec<String> = starts.iter().map(|unit| name(layouts, part, *unit)).collect();
-    format!(
-        "Write `__attribute__((aligned({line})))` or `alignas({line})` at {}; an allocator has to give such objects that \
-         alignment.",
-        words::listed(&starts)
-    )
+    starts.iter().map(|unit| name(layouts, part, *unit)).collect()
 }
 
 /// Embedding types that are no parts: an order keeps their sizes, since the plan is not resizable.
@@ -222,27 +203,21 @@ fn notes(
         notes.push(format!(
             "Still beside `{}` in {type_name}: {} (score {:.0}).",
             flat.path(after, &worst.word),
-            words::listed(&names),
+            layout::listed(&names),
             worst.score
         ));
-        if notes.len() >= MOST_NAMED {
+        if notes.len() >= MAX_NAMES {
             break;
         }
     }
     // Compilers of C and C++ note the declaration of all types, rustc of hardly any.
     let rust = |part: &Part| match &layouts.model[part.id].declared {
-        Some(declared) => Language::of_file(&declared.file) == Some(Language::Rust),
+        Some(declared) => language::of_file(&declared.file) == Some(Language::Rust),
         None => layouts.model.format() == Format::Dwarf,
     };
-    let rust = plan.parts.iter().any(rust);
-    let note = match (rust, means) {
-        (true, Means::Order) => REPR_C,
-        (true, Means::Align) => ISOLATED,
-        (true, Means::Split) => BOXED,
-        (false, Means::Order) => INITIALISERS,
-        (false, Means::Align) => &aligned(layouts, &plan.parts[0]),
-        (false, Means::Split) => ALLOCATED,
-    };
-    notes.push(note.to_owned());
+    let is_rust = plan.parts.iter().any(rust);
+    let language = if is_rust { Language::Rust } else { Language::C };
+    let starts = starts(layouts, &plan.parts[0]);
+    notes.push(layout::note(language, means, layouts.line_bytes, &starts));
     notes
 }

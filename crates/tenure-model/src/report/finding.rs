@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Measured, Role};
-use crate::Access;
+use crate::{Access, Remedy, Target};
 
 /// A contended cache line.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -291,11 +291,17 @@ pub enum Level {
     High,
 }
 
-/// What would mend a line.
+/// A change of the source that would fix a line.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Repair {
     /// A word for it: `apart`; of several that only help together, `cells + read_unlocked`.
     pub name: String,
+    /// What it does, in the order in which it is to be made.
+    #[serde(default)]
+    pub remedies: Vec<Remedy>,
+    /// The place in the source that it changes.
+    #[serde(default)]
+    pub target: Target,
     /// What to do: a sentence for each.
     pub text: String,
     /// What to write: a line or two.

@@ -4,6 +4,7 @@
 //! what threads do to them (roles). It comes from a file (`docs/patterns.md` describes the format) or from code:
 //!
 //! ```
+//! use tenure_model::Remedy;
 //! use tenure_sim::Machine;
 //! use tenure_sim::pattern::{self, Object, Operation, Pattern, Role};
 //!
@@ -21,7 +22,7 @@
 //! let machine = Machine::preset("xeon-2s-112")?;
 //! let now = session.simulate(machine.simulation(16))?;
 //! let repairs = pattern::repairs(&session);
-//! let apart = repairs.iter().find(|repair| repair.name == "apart").unwrap();
+//! let apart = repairs.iter().find(|repair| repair.remedy == Remedy::Apart).unwrap();
 //! let then = apart.pattern.simulate(machine.simulation(16))?;
 //! assert!(then.report.mops() > now.report.mops());
 //! assert_eq!(apart.bytes, 64); // one more line for each `Session`
@@ -45,7 +46,7 @@ mod play;
 mod repair;
 
 pub use play::{Prediction, RoleTime};
-pub use repair::{Library, Repair, repairs, together};
+pub use repair::{Repaired, repairs, together};
 
 /// What the threads of a program do to the words that they share. The fields refer to each other by index.
 #[derive(Debug, Clone, PartialEq)]

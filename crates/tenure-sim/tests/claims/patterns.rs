@@ -3,7 +3,7 @@
 use super::machine;
 use tenure_sim::Machine;
 use tenure_sim::pattern::{
-    self, Access, Copies, Object, Operation, Pattern, Prediction, Repair, Role,
+    self, Access, Copies, Object, Operation, Pattern, Prediction, Repaired, Role,
 };
 
 pub(super) fn xeon() -> Machine {
@@ -14,12 +14,12 @@ pub(super) fn on(pattern: &Pattern, cpus: usize) -> Prediction {
     pattern.simulate(xeon().simulation(cpus).duration_ns(50_000.0)).unwrap()
 }
 
-pub(super) fn named(pattern: &Pattern, name: &str) -> Option<Repair> {
-    pattern::repairs(pattern).into_iter().find(|repair| repair.name == name)
+pub(super) fn named(pattern: &Pattern, name: &str) -> Option<Repaired> {
+    pattern::repairs(pattern).into_iter().find(|repair| repair.remedy.name() == name)
 }
 
 pub(super) fn names(pattern: &Pattern) -> Vec<&'static str> {
-    pattern::repairs(pattern).iter().map(|repair| repair.name).collect()
+    pattern::repairs(pattern).iter().map(|repair| repair.remedy.name()).collect()
 }
 
 pub(super) fn gain(pattern: &Pattern, name: &str, cpus: usize) -> f64 {

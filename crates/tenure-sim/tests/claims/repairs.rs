@@ -1,9 +1,11 @@
 //! Repairs of patterns: which apply, and what they give.
 
 use super::patterns::{counters, gain, named, names, on, session, xeon};
-use tenure_sim::pattern::{self, Access, Copies, Object, Operation, Pattern, Repair, Role, Value};
+use tenure_sim::pattern::{
+    self, Access, Copies, Object, Operation, Pattern, Repaired, Role, Value,
+};
 
-fn together(pattern: &Pattern, cpus: usize, applies: &dyn Fn(&Repair) -> bool) -> Vec<Repair> {
+fn together(pattern: &Pattern, cpus: usize, applies: &dyn Fn(&Repaired) -> bool) -> Vec<Repaired> {
     let simulation = xeon().simulation(cpus).duration_ns(50_000.0);
     let mops = |pattern: &Pattern| {
         let simulated = pattern.simulate_until_settled(simulation.clone(), 200_000);
@@ -80,7 +82,7 @@ fn a_count_beside_fields_that_are_read_has_every_repair_that_helps() {
     let lazy = named(&pattern, "lazy").unwrap();
     assert_eq!(on(&lazy.pattern, 16).report.transfers.all(), 0);
     let best = together(&pattern, 16, &|_| true);
-    assert_eq!(best.iter().map(|repair| repair.name).collect::<Vec<_>>(), ["cells"]);
+    assert_eq!(best.iter().map(|repair| repair.remedy.name()).collect::<Vec<_>>(), ["cells"]);
     assert_eq!(on(&best[0].pattern, 16).report.transfers.all(), 0);
 }
 
@@ -191,17 +193,17 @@ fn a_lock_beside_a_counter_needs_both_repairs() {
     );
     let mops = |pattern: &Pattern| on(pattern, 64).report.mops();
     let repairs = together(&pattern, 64, &|_| true);
-    let mut both: Vec<_> = repairs.iter().map(|repair| repair.name).collect();
+    let mut both: Vec<_> = repairs.iter().map(|repair| repair.remedy.name()).collect();
     both.sort_unstable();
     assert_eq!(both, ["cells", "read_unlocked"]);
     let alone =
         ["cells", "read_unlocked"].map(|name| mops(&named(&pattern, name).unwrap().pattern));
     assert!(mops(&repairs[1].pattern) > 5.0 * alone[0].max(alone[1]), "{alone:?}");
     // One that does not apply is not among them, and one that is enough stays alone.
-    let others = together(&pattern, 64, &|repair| repair.name != "cells");
-    assert!(others.iter().all(|repair| repair.name != "cells"), "{others:?}");
+    let others = together(&pattern, 64, &|repair| repair.remedy.name() != "cells");
+    assert!(others.iter().all(|repair| repair.remedy.name() != "cells"), "{others:?}");
     let enough = together(&counters(8), 64, &|_| true);
-    assert_eq!(enough.iter().map(|repair| repair.name).collect::<Vec<_>>(), ["apart"]);
+    assert_eq!(enough.iter().map(|repair| repair.remedy.name()).collect::<Vec<_>>(), ["apart"]);
     assert!(together(&counters(64), 64, &|_| true).is_empty());
 }
 

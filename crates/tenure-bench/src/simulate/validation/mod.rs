@@ -20,6 +20,7 @@ use figures::Figure;
 use std::sync::OnceLock;
 use tenure::cache_line::CachePadded;
 use tenure::memory::{Atomic, Memory};
+use tenure_model::Remedy;
 use tenure_sim::pattern::{self, Pattern};
 use tenure_sim::{Machine, Report, Simulated};
 
@@ -106,7 +107,8 @@ impl Stage {
         let text = include_str!("../../../patterns/linear_regression.toml");
         let packed = Pattern::from_toml(text).expect("a test reads it");
         let repairs = pattern::repairs(&packed);
-        let apart = repairs.iter().find(|repair| repair.name == "apart").expect("it is packed");
+        let apart =
+            repairs.iter().find(|repair| repair.remedy == Remedy::Apart).expect("it is packed");
         let ns = |pattern: &Pattern| {
             pattern.job_ns(self.machine.simulation(self.cpus), POINTS).expect("its threads end")
         };

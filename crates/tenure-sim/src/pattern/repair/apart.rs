@@ -1,9 +1,10 @@
 //! Words on lines of their own.
 
-use super::{Library, Rate, Repair};
+use super::{Rate, Repaired};
 use crate::machine::LINE_BYTES;
 use crate::pattern::{Copies, Object, Pattern};
 use std::collections::HashMap;
+use tenure_model::Remedy;
 
 /// A thread that uses one of two words this rarely, against the other, does not need them on one line.
 const RARELY: f64 = 0.25;
@@ -12,51 +13,27 @@ pub(super) const READS_ARE_RARE: f64 = 0.01;
 /// Writes this rare, against all accesses, leave a word read mostly.
 pub(super) const WRITES_ARE_RARE: f64 = 0.01;
 
-const ISOLATED: Library = Library {
-    path: "tenure::cache_line::CachePadded",
-    code: [
-        "use tenure::cache_line::CachePadded;",
-        "refs: CachePadded<AtomicU64>, // in place of AtomicU64",
-    ],
-};
-
 /// Words that different threads write, on lines of their own; elements of threads padded to lines.
-pub(super) fn apart(pattern: &Pattern) -> Option<Repair> {
+pub(super) fn apart(pattern: &Pattern) -> Option<Repaired> {
     let rates = pattern.rates();
     let totals = pattern.totals();
     let (after, bytes) = rearranged(pattern, true, |words| contenders(&rates, &totals, words))?;
-    Some(Repair {
-        name: "apart",
-        about: "Give words that different threads write, and those that they only read, lines of their own.".to_owned(),
+    Some(Repaired {
+        remedy: Remedy::Apart,
         pattern: after,
         bytes,
         per_thread: pattern.objects.iter().all(|object| object.copies == Copies::PerThread),
-        library: Some(ISOLATED),
     })
 }
 
 /// Words that are hardly ever written, away from those that are.
-pub(super) fn read_mostly_apart(pattern: &Pattern) -> Option<Repair> {
+pub(super) fn read_mostly_apart(pattern: &Pattern) -> Option<Repaired> {
     let totals = pattern.totals();
     let (after, bytes) = rearranged(pattern, false, |words| {
         let (written, read) = by_writes(&totals, words);
         vec![written, read]
     })?;
-    Some(Repair {
-        name: "read_mostly_apart",
-        about: "Move the words that are hardly ever written off the line of those that are."
-            .to_owned(),
-        pattern: after,
-        bytes,
-        per_thread: false,
-        library: Some(Library {
-            path: "tenure::cache_line::CachePadded",
-            code: [
-                "use tenure::cache_line::CachePadded;",
-                "limits: CachePadded<Limits>, // all that is only read",
-            ],
-        }),
-    })
+    Some(Repaired { remedy: Remedy::ReadMostlyApart, pattern: after, bytes, per_thread: false })
 }
 
 /// The words of a line in groups that are better off on lines of their own.

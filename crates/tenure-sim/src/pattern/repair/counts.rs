@@ -1,16 +1,15 @@
 //! Counts that threads change without waiting for each other.
 
 use super::apart::READS_ARE_RARE;
-use super::{KEPT, Library, Rate, Repair};
+use super::{Rate, Repaired};
 use crate::machine::LINE_BYTES;
 use crate::pattern::layout::visit;
 use crate::pattern::{Access, Copies, Object, Operation, Pattern, Value};
 use std::collections::BTreeMap;
+use tenure_model::Remedy;
 
 /// One unconditional addition in place of each compare-exchange loop, and of each lock that guards a count alone.
-pub(super) fn one_add(pattern: &Pattern) -> Option<Repair> {
-    const LOOP: &str = "Count by one fetch_add, which cannot fail, if the compare-exchange loop only adds or subtracts.";
-    const LOCK: &str = "Count by one fetch_add without the lock, if it guards nothing but a count.";
+pub(super) fn one_add(pattern: &Pattern) -> Option<Repaired> {
     let totals = pattern.totals();
     let is_count = |word: usize| {
         totals[word].exchanges > 0.0
@@ -36,23 +35,11 @@ pub(super) fn one_add(pattern: &Pattern) -> Option<Repair> {
             _ => None,
         });
     }
-    let (about, library) = if has_loop {
-        let code = ["use tenure::count::RcuRef;", "refs: RcuRef, // refs.get(), refs.put()"];
-        (LOOP, Library { path: "tenure::count::RcuRef", code })
-    } else {
-        let code = [
-            "count: CachePadded<AtomicU64>, // in place of Mutex<u64>",
-            "count.fetch_add(1, Relaxed);",
-        ];
-        (LOCK, Library { path: "tenure::cache_line::CachePadded", code })
-    };
-    Some(Repair {
-        name: "one_add",
-        about: about.to_owned(),
+    Some(Repaired {
+        remedy: if has_loop { Remedy::AddForLoop } else { Remedy::AddForLock },
         pattern: after,
         bytes: 0,
         per_thread: false,
-        library: Some(library),
     })
 }
 
@@ -109,7 +96,7 @@ fn guarded_counts(pattern: &Pattern) -> BTreeMap<usize, usize> {
 }
 
 /// Per-thread cells in place of each counter that is rarely read.
-pub(super) fn cells(pattern: &Pattern) -> Option<Repair> {
+pub(super) fn cells(pattern: &Pattern) -> Option<Repaired> {
     let totals = pattern.totals();
     let is_counter = |word: usize| {
         let Rate { loads, sums, .. } = totals[word];
@@ -151,25 +138,11 @@ pub(super) fn cells(pattern: &Pattern) -> Option<Repair> {
             })
         });
     }
-    Some(Repair {
-        name: "cells",
-        about: "Count in a cell for each thread, and sum the cells when the count is read."
-            .to_owned(),
-        pattern: after,
-        bytes,
-        per_thread: true,
-        library: Some(Library {
-            path: "tenure::counter::Counter",
-            code: [
-                "use tenure::counter::Counter;",
-                "served: Counter, // served.add(1), served.sum(); a Gauge, if it also falls",
-            ],
-        }),
-    })
+    Some(Repaired { remedy: Remedy::Cells, pattern: after, bytes, per_thread: true })
 }
 
 /// A reference that each thread keeps, in place of one that is taken and put around each use.
-pub(super) fn lazy(pattern: &Pattern) -> Option<Repair> {
+pub(super) fn lazy(pattern: &Pattern) -> Option<Repaired> {
     /// A get and a put.
     const A_USE: f64 = 2.0;
     let totals = pattern.totals();
@@ -206,14 +179,7 @@ pub(super) fn lazy(pattern: &Pattern) -> Option<Repair> {
             _ => None,
         });
     }
-    Some(Repair {
-        name: "lazy",
-        about: "Let each thread keep its reference between uses, if it uses the same object again and again.".to_owned(),
-        pattern: after,
-        bytes,
-        per_thread: true,
-        library: Some(KEPT),
-    })
+    Some(Repaired { remedy: Remedy::Lazy, pattern: after, bytes, per_thread: true })
 }
 
 /// Whether a word is written by additions alone, as far as the pattern says.

@@ -1,13 +1,14 @@
 //! Values that are read without their lock.
 
+use super::Repaired;
 use super::apart::WRITES_ARE_RARE;
-use super::{KEPT, Repair};
 use crate::machine::LINE_BYTES;
 use crate::pattern::layout::visit;
 use crate::pattern::{Access, Copies, Object, Operation, Pattern, Value};
+use tenure_model::Remedy;
 
 /// Loads in place of each lock that guards words which are hardly ever written.
-pub(super) fn read_unlocked(pattern: &Pattern) -> Option<Repair> {
+pub(super) fn read_unlocked(pattern: &Pattern) -> Option<Repaired> {
     let mut locks = vec![Held::default(); pattern.words.len()];
     for role in &pattern.roles {
         let share = f64::from(role.share.max(1));
@@ -36,14 +37,11 @@ pub(super) fn read_unlocked(pattern: &Pattern) -> Option<Repair> {
     for role in &mut after.roles {
         role.steps = unlocked(&role.steps, &is_read, slot);
     }
-    Some(Repair {
-        name: "read_unlocked",
-        about: "Read without the lock, if it guards a value that is only ever replaced as a whole."
-            .to_owned(),
+    Some(Repaired {
+        remedy: Remedy::ReadUnlocked,
         pattern: after,
         bytes: LINE_BYTES,
         per_thread: true,
-        library: Some(KEPT),
     })
 }
 

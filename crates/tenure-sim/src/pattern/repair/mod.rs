@@ -1,7 +1,7 @@
 //! Repairs: what helps against contention, as other patterns.
 //!
-//! Each repair knows when it applies, what it costs in memory, and how it is written. It does not know whether it
-//! pays: a simulation of its pattern does, and [`together`] compares. The table of [`repairs`] has all conditions.
+//! Each remedy knows when it applies, what it makes of a pattern, and what it costs in memory. Whether it pays, a simulation of the
+//! new pattern says, and [`together`] compares. The table of [`repairs`] has all conditions.
 
 mod apart;
 mod counts;
@@ -12,43 +12,21 @@ pub use together::together;
 
 use super::layout::visit;
 use super::{Access, Operation, Pattern, Value};
+use tenure_model::Remedy;
 
-/// A way to mend a pattern.
+/// A pattern after a remedy.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
-pub struct Repair {
-    /// `apart`, `read_mostly_apart`, `one_add`, `cells`, `lazy` or `read_unlocked`.
-    pub name: &'static str,
-    /// What to do, in a sentence.
-    pub about: String,
+pub struct Repaired {
+    /// What was done.
+    pub remedy: Remedy,
     /// The pattern after it.
     pub pattern: Pattern,
     /// The memory that it costs: bytes for each object, or each thread.
     pub bytes: usize,
     /// Whether the bytes are for each thread.
     pub per_thread: bool,
-    /// The type of the library that does it.
-    pub library: Option<Library>,
 }
-
-/// A type of the library `tenure`, and how it is used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Library {
-    /// The type's path.
-    pub path: &'static str,
-    /// Two lines of code.
-    pub code: [&'static str; 2],
-}
-
-/// A value that threads read without a count and without a lock.
-const KEPT: Library = Library {
-    path: "tenure::lazy::Cached",
-    code: [
-        "let mut state = cached.reader(); // once per thread; cached: Cached<State>",
-        "state.read() // no count, no lock; cached.store(new) replaces it",
-    ],
-};
 
 /// All repairs that apply to a pattern, in a fixed order.
 ///
@@ -65,7 +43,7 @@ const KEPT: Library = Library {
 /// A pattern that `tenure run` or `tenure watch` recorded never has an unknown value where threads add or
 /// compare-exchange.
 #[must_use]
-pub fn repairs(pattern: &Pattern) -> Vec<Repair> {
+pub fn repairs(pattern: &Pattern) -> Vec<Repaired> {
     if pattern.check().is_err() {
         return Vec::new();
     }
@@ -81,7 +59,7 @@ pub fn repairs(pattern: &Pattern) -> Vec<Repair> {
         counts::lazy(pattern),
         lock::read_unlocked(pattern),
     ];
-    let mut repairs: Vec<Repair> = Vec::new();
+    let mut repairs: Vec<Repaired> = Vec::new();
     for repair in all.into_iter().flatten() {
         let is_new = repairs.iter().all(|other| other.pattern != repair.pattern);
         if is_new && repair.pattern.check().is_ok() {

@@ -1,10 +1,10 @@
 //! Repairs that only help together.
 
-use super::{Repair, repairs};
+use super::{Repaired, repairs};
 use crate::pattern::Pattern;
 
 /// The most repairs of one pattern.
-const MOST: usize = 3;
+const MAX_REPAIRS: usize = 3;
 /// Throughputs this close are alike: the earlier repair, or the fewer, are better.
 const ALIKE: f64 = 0.05;
 
@@ -14,15 +14,15 @@ const ALIKE: f64 = 0.05;
 pub fn together(
     pattern: &Pattern,
     mut throughput: impl FnMut(&Pattern) -> Option<f64>,
-    applies: impl Fn(&Repair) -> bool,
-) -> Option<Vec<Repair>> {
+    applies: impl Fn(&Repaired) -> bool,
+) -> Option<Vec<Repaired>> {
     let mut after = vec![throughput(pattern)?];
-    let mut chosen: Vec<Repair> = Vec::new();
-    while chosen.len() < MOST {
+    let mut chosen: Vec<Repaired> = Vec::new();
+    while chosen.len() < MAX_REPAIRS {
         let left = chosen.last().map_or(pattern, |last| &last.pattern);
         let mut all = Vec::new();
         for repair in repairs(left) {
-            if applies(&repair) && chosen.iter().all(|other| other.name != repair.name) {
+            if applies(&repair) && chosen.iter().all(|other| other.remedy != repair.remedy) {
                 all.push((throughput(&repair.pattern)?, repair));
             }
         }

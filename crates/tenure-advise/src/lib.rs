@@ -1,0 +1,16 @@
+//! From a way to fix a contended line to words and code, in the program's own language.
+//!
+//! All instruments ask here: `run` and `watch` with a [`Remedy`](tenure_model::Remedy) that the simulator tried, `layout` with a
+//! new order of a type's members. Nothing here decides which change applies, or whether it pays.
+//!
+//! | module | subject |
+//! |---|---|
+//! | [`repair`] | what a remedy says to do, and what to write |
+//! | [`layout`] | what a new layout of a type moves, costs and asks to check |
+//! | [`language`] | the language of a source file |
+
+pub mod language;
+pub mod layout;
+pub mod repair;
+
+mod code;
