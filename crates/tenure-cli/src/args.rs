@@ -6,14 +6,14 @@ use tenure_bench::simulate::cpus::Cpus;
 use tenure_bench::simulate::run::{DEFAULT_SEED, DEFAULT_US};
 use tenure_sim::machine;
 
-use crate::run::Run;
+use crate::run::RunArgs;
 use crate::values::{line, microseconds, seconds, threads};
-use crate::watch::Watch;
+use crate::watch::WatchArgs;
 
 /// Find shared objects that slow down as cores are added, and measure what mends them
 #[derive(Debug, Parser)]
 #[command(name = "tenure", version)]
-pub(crate) struct Arguments {
+pub(crate) struct CommandLine {
     #[command(subcommand)]
     pub(crate) command: Command,
 }
@@ -40,7 +40,7 @@ pub(crate) enum Command {
                       1 if a check failed or, with --diff, a finding is new or worse. 2 on wrong usage, or if the program \
                       cannot be run or recorded."
     )]
-    Run(Run),
+    Run(RunArgs),
     /// Watch a program that runs, and find the cache lines that its threads contend for
     ///
     /// The program stays as it is: no rebuild, no restart, no performance counters. The clock samples
@@ -57,7 +57,7 @@ pub(crate) enum Command {
                       Exit status: 0, or that of a program that was started, unless --stop ended it; 1 if, with --diff, a \
                       finding is new or worse; 2 on wrong usage, or if the program cannot be watched."
     )]
-    Watch(Watch),
+    Watch(WatchArgs),
     /// Find fields that share a cache line with a word that many CPUs write
     ///
     /// Reads the debugging information of a program, a library or the running kernel, and ranks the
@@ -80,7 +80,7 @@ pub(crate) enum Command {
                       Exit status: 0; 1 if a check failed or, with --diff, a finding is new or worse; 2 on unreadable input or \
                       wrong usage."
     )]
-    Layout(Layout),
+    Layout(LayoutArgs),
     /// Simulate counts, layouts, pools and lazy references on a machine of up to 1,024 CPUs
     ///
     /// Runs the library's own code on simulated CPUs with simulated caches. Prints how the variants of
@@ -92,7 +92,7 @@ pub(crate) enum Command {
                             tenure sim pattern.toml --cpus 1..128 --machine epyc-2s-256\n  \
                             tenure sim --calibrate && tenure sim refs --machine this\n\n\
                             A machine file is TOML; `cargo doc -p tenure-sim --open` shows one (module `machine`).")]
-    Sim(Sim),
+    Sim(SimArgs),
     /// Benchmark counts, Arc, Weak, pools, lazy references, or registries on this machine
     ///
     /// Prints a table for each scenario and a verdict on each of this project's claims, and writes an
@@ -102,11 +102,11 @@ pub(crate) enum Command {
                             tenure bench refs dst --threads 1,2 --seconds 2\n\n\
                             Exit status: 0; 2 on wrong usage, or if it cannot be run; 130 if Ctrl-C ended it early, \
                             after what was measured.")]
-    Bench(Bench),
+    Bench(BenchArgs),
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Bench {
+pub(crate) struct BenchArgs {
     /// Groups or single scenarios to run (see --list) [default: all]
     #[arg(value_name = "GROUP")]
     pub(crate) groups: Vec<String>,
@@ -134,11 +134,11 @@ pub(crate) struct Bench {
     pub(crate) list: bool,
 
     #[command(flatten)]
-    pub(crate) reports: Reports,
+    pub(crate) reports: ReportArgs,
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Reports {
+pub(crate) struct ReportArgs {
     /// Write the results as JSON to FILE, or to standard output in place of the tables with `-`
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
@@ -149,7 +149,7 @@ pub(crate) struct Reports {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Layout {
+pub(crate) struct LayoutArgs {
     /// Read the running kernel (/sys/kernel/btf/vmlinux)
     #[arg(long)]
     pub(crate) kernel: bool,
@@ -233,7 +233,7 @@ pub(crate) struct Layout {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Sim {
+pub(crate) struct SimArgs {
     /// Groups or single scenarios to simulate (see --list), or the file of one access pattern (see
     /// docs/patterns.md) [default: all scenarios]
     #[arg(value_name = "SCENARIO | PATTERN.toml")]
@@ -272,16 +272,16 @@ pub(crate) struct Sim {
     pub(crate) list: bool,
 
     #[command(flatten)]
-    pub(crate) reports: Reports,
+    pub(crate) reports: ReportArgs,
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn bench(words: &[&str]) -> Result<Bench, clap::Error> {
+    fn bench(words: &[&str]) -> Result<BenchArgs, clap::Error> {
         let words = ["tenure", "bench"].iter().chain(words);
-        match Arguments::try_parse_from(words)?.command {
+        match CommandLine::try_parse_from(words)?.command {
             Command::Bench(bench) => Ok(bench),
             _ => unreachable!("`bench` was asked for"),
         }
@@ -289,7 +289,7 @@ mod tests {
 
     #[test]
     fn the_definition_is_sound() {
-        <Arguments as clap::CommandFactory>::command().debug_assert();
+        <CommandLine as clap::CommandFactory>::command().debug_assert();
     }
 
     #[test]

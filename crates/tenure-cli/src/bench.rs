@@ -3,13 +3,13 @@ use tenure_bench::result::Report;
 use tenure_bench::run::{self, Request};
 use tenure_report::curves::terminal;
 
-use crate::args::Bench;
-use crate::failure::Failure;
+use crate::args::BenchArgs;
+use crate::failure::EarlyEnd;
 use crate::interrupt::Interrupt;
 use crate::output::{self, Json};
-use crate::progress::Bar;
+use crate::progress::ProgressDisplay;
 
-pub(crate) fn run(arguments: &Bench) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &BenchArgs) -> Result<(), EarlyEnd> {
     if arguments.list {
         return output::print(&list(&run::groups()));
     }
@@ -19,7 +19,7 @@ pub(crate) fn run(arguments: &Bench) -> Result<(), Failure> {
     output::check_all(json, page.as_deref())?;
     let interrupt = Interrupt::catch()?;
     let style = (json != Json::Stdout).then(output::style);
-    let bar = Bar::new();
+    let bar = ProgressDisplay::new();
     let mut printed = Ok(());
     // Tables as they are finished. If printing fails, the run goes on for its files.
     let mut tell = |report: &Report| {
@@ -28,16 +28,16 @@ pub(crate) fn run(arguments: &Bench) -> Result<(), Failure> {
         }
     };
     let report = run::run(&request, &|| interrupt.came(), &bar, &mut tell);
-    let report = report.map_err(Failure::input)?;
+    let report = report.map_err(EarlyEnd::input)?;
 
     output::tell(json, &report, page.as_deref(), terminal::last)?;
     printed?;
-    if report.interrupted { Err(Failure::Interrupted) } else { Ok(()) }
+    if report.interrupted { Err(EarlyEnd::Interrupted) } else { Ok(()) }
 }
 
-fn request(arguments: &Bench) -> Result<Request, Failure> {
+fn request(arguments: &BenchArgs) -> Result<Request, EarlyEnd> {
     // A run checks this too, but after folders for its report were made.
-    run::check_names(&arguments.groups).map_err(Failure::input)?;
+    run::check_names(&arguments.groups).map_err(EarlyEnd::input)?;
     Ok(Request {
         groups: arguments.groups.clone(),
         threads: arguments.threads.clone(),

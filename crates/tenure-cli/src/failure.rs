@@ -10,7 +10,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 pub(crate) const INTERRUPTED: u8 = 130;
 
 #[derive(Debug)]
-pub(crate) enum Failure {
+pub(crate) enum EarlyEnd {
     /// The line also says what to do instead.
     Input(String),
     /// All worked, but a check failed, or a finding is new or worse. The result is printed.
@@ -25,7 +25,7 @@ pub(crate) enum Failure {
     Closed,
 }
 
-impl Failure {
+impl EarlyEnd {
     pub(crate) fn unwritable(path: &Path, error: &io::Error) -> Self {
         Self::Input(format!("cannot write {}: {error}; name another path", path.display()))
     }

@@ -12,14 +12,14 @@ use tenure_report::terminal::Style;
 use tenure_run::find::{Found, Machine};
 use tenure_sim::machine;
 
-use crate::failure::Failure;
+use crate::failure::EarlyEnd;
 use crate::interrupt::Interrupt;
 use crate::output::{self, Json};
 use crate::predict::predict;
 
 /// The options that both have.
 #[derive(Debug, Args)]
-pub(crate) struct Options {
+pub(crate) struct ReportOptions {
     /// Write the access patterns to DIR, for `tenure sim`: of each finding, and of the program
     #[arg(long, value_name = "DIR")]
     patterns: Option<PathBuf>,
@@ -47,48 +47,48 @@ pub(crate) struct Options {
 
 /// Where the text goes, unless JSON takes its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Text {
+pub(crate) enum TextStream {
     None,
     Stdout,
     Stderr,
 }
 
 /// The options, when all that they name could be read, and may be written.
-pub(crate) struct Output<'a> {
-    options: &'a Options,
+pub(crate) struct ReportSinks<'a> {
+    options: &'a ReportOptions,
     json: Json<'a>,
     old: Option<Report>,
     machine: Machine,
 }
 
-impl Options {
+impl ReportOptions {
     /// Refuses before the program runs what would fail after it.
-    pub(crate) fn check(&self) -> Result<Output<'_>, Failure> {
+    pub(crate) fn check(&self) -> Result<ReportSinks<'_>, EarlyEnd> {
         if self.html.is_some() && self.html == self.json {
-            return Err(Failure::input("--json and --html cannot write the same file"));
+            return Err(EarlyEnd::input("--json and --html cannot write the same file"));
         }
         let json = Json::of(self.json.as_ref());
         output::check_all(json, self.html.as_deref())?;
         self.patterns.as_deref().map(check_folder).transpose()?;
-        let old = self.diff.as_deref().map(json::read).transpose().map_err(Failure::input)?;
-        let machine = machine::open(&self.machine).map_err(Failure::input)?;
-        Ok(Output { options: self, json, old, machine })
+        let old = self.diff.as_deref().map(json::read).transpose().map_err(EarlyEnd::input)?;
+        let machine = machine::open(&self.machine).map_err(EarlyEnd::input)?;
+        Ok(ReportSinks { options: self, json, old, machine })
     }
 }
 
-impl Output<'_> {
+impl ReportSinks<'_> {
     /// Compares a report with the older one, writes its first `top` findings, and then what each change would give. A
     /// signal ends that: what there is has been written.
     pub(crate) fn deliver(
         &self,
         found: Found,
         top: usize,
-        text: Text,
+        text: TextStream,
         interrupt: &Interrupt,
-    ) -> Result<Report, Failure> {
+    ) -> Result<Report, EarlyEnd> {
         let Found { mut report, forecasts } = found;
         if let Some(old) = &self.old {
-            report.changes = Some(diff::changes(old, &report).map_err(Failure::input)?);
+            report.changes = Some(diff::changes(old, &report).map_err(EarlyEnd::input)?);
         }
         report.findings.truncate(top);
         report.scope.top = top as u64;
@@ -96,7 +96,7 @@ impl Output<'_> {
         self.write(&report, predicts)?;
         let folder = self.options.patterns.as_deref();
         let written = folder.map(|folder| write_patterns(folder, &report)).transpose()?.flatten();
-        let text = if self.json == Json::Stdout { Text::None } else { text };
+        let text = if self.json == Json::Stdout { TextStream::None } else { text };
         text.print(|style| terminal::render(&report, style))?;
         if predicts {
             let machine = self.machine.clone();
@@ -127,7 +127,7 @@ impl Output<'_> {
     }
 
     /// Writes the files. Where a fuller report follows, only those that it can replace.
-    fn write(&self, report: &Report, another_follows: bool) -> Result<(), Failure> {
+    fn write(&self, report: &Report, another_follows: bool) -> Result<(), EarlyEnd> {
         let is_due = |path: &&Path| !another_follows || file::is_replaced(path);
         if let Some(path) = self.json.file().filter(is_due) {
             output::write(path, &json::render(report))?;
@@ -139,8 +139,8 @@ impl Output<'_> {
     }
 }
 
-impl Text {
-    fn print(self, text: impl FnOnce(Style) -> String) -> Result<(), Failure> {
+impl TextStream {
+    fn print(self, text: impl FnOnce(Style) -> String) -> Result<(), EarlyEnd> {
         match self {
             Self::None => {}
             Self::Stdout => output::print(&text(output::style()))?,
@@ -155,12 +155,12 @@ impl Text {
 }
 
 /// Makes a directory for patterns, and refuses one that has others: they would seem to be of this run.
-fn check_folder(folder: &Path) -> Result<(), Failure> {
-    let failed = |error| Failure::unwritable(folder, &error);
+fn check_folder(folder: &Path) -> Result<(), EarlyEnd> {
+    let failed = |error| EarlyEnd::unwritable(folder, &error);
     fs::create_dir_all(folder).map_err(failed)?;
     let is_pattern = |entry: fs::DirEntry| entry.path().extension().is_some_and(|it| it == "toml");
     if fs::read_dir(folder).map_err(failed)?.flatten().any(is_pattern) {
-        return Err(Failure::Input(format!(
+        return Err(EarlyEnd::Input(format!(
             "{} has the patterns of another run; name an empty directory with --patterns",
             folder.display()
         )));
@@ -169,7 +169,7 @@ fn check_folder(folder: &Path) -> Result<(), Failure> {
 }
 
 /// Writes the pattern of each finding, and that of the whole program; returns the worst finding's file.
-fn write_patterns(folder: &Path, report: &Report) -> Result<Option<PathBuf>, Failure> {
+fn write_patterns(folder: &Path, report: &Report) -> Result<Option<PathBuf>, EarlyEnd> {
     let Source::Run(run) = &report.source else { return Ok(None) };
     let findings = report.findings.iter().map(|it| (it.rank.to_string(), &it.pattern));
     let mut first = None;

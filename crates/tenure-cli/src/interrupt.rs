@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::{SigId, flag, low_level};
 
-use crate::failure::{Failure, INTERRUPTED};
+use crate::failure::{EarlyEnd, INTERRUPTED};
 
 pub(crate) struct Interrupt {
     came: Came,
@@ -22,7 +22,7 @@ pub(crate) struct Interrupt {
 pub(crate) struct Came(Arc<AtomicBool>);
 
 impl Interrupt {
-    pub(crate) fn catch() -> Result<Self, Failure> {
+    pub(crate) fn catch() -> Result<Self, EarlyEnd> {
         let came = Came::default();
         let last = Arc::new(AtomicUsize::new(0));
         let mut registered = Vec::new();
@@ -37,14 +37,14 @@ impl Interrupt {
                         let which = flag::register_usize(signal, Arc::clone(&last), number)?;
                         Ok([id, which, flag::register(signal, Arc::clone(flag))?])
                     })
-                    .map_err(|error| Failure::Input(format!("cannot wait for Ctrl-C: {error}")))?;
+                    .map_err(|error| EarlyEnd::Input(format!("cannot wait for Ctrl-C: {error}")))?;
             registered.extend(ids);
         }
         Ok(Self { came, signal: last, registered })
     }
 
     /// Other work begins: the next signal is the first again.
-    pub(crate) fn restart(&mut self) -> Result<(), Failure> {
+    pub(crate) fn restart(&mut self) -> Result<(), EarlyEnd> {
         let before = std::mem::replace(self, Self::catch()?);
         before.registered.into_iter().for_each(|id| _ = low_level::unregister(id));
         Ok(())

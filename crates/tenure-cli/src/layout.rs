@@ -9,14 +9,14 @@ use tenure_model::Report;
 use tenure_types::model::Format;
 use tenure_types::read::{Input, Options};
 
-use crate::args::Layout;
-use crate::failure::Failure;
+use crate::args::LayoutArgs;
+use crate::failure::EarlyEnd;
 use crate::output::{self, Json};
-use crate::progress::Bar;
+use crate::progress::ProgressDisplay;
 
 const TOP: usize = 20;
 
-pub(crate) fn run(arguments: &Layout) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &LayoutArgs) -> Result<(), EarlyEnd> {
     let json = Json::of(arguments.json.as_ref());
     let request = request(arguments)?;
     output::check_all(json, arguments.html.as_deref())?;
@@ -24,27 +24,28 @@ pub(crate) fn run(arguments: &Layout) -> Result<(), Failure> {
     // What differs may be anywhere in the list; it is cut afterwards.
     let top = if old.is_some() && !request.suggest { usize::MAX } else { request.top };
     let (model, mut report) =
-        run::run(&Request { top, ..request.clone() }, &Bar::new()).map_err(Failure::input)?;
+        run::run(&Request { top, ..request.clone() }, &ProgressDisplay::new())
+            .map_err(EarlyEnd::input)?;
     // The process ends next: do not free half a million allocations one by one.
     std::mem::forget(model);
 
     let changes = old.map(|old| diff::changes(&old, &report)).transpose();
-    report.changes = changes.map_err(Failure::input)?;
+    report.changes = changes.map_err(EarlyEnd::input)?;
     report.cut(request.top);
     let (page, html) = (arguments.html.as_deref(), || html::render(&report));
     let text = |style| terminal::render(&report, style);
     output::deliver(json, &json::render(&report), page, html, text)?;
-    if report.passes() { Ok(()) } else { Err(Failure::Check) }
+    if report.passes() { Ok(()) } else { Err(EarlyEnd::Check) }
 }
 
 /// A report that `--json` wrote, or that of an older build.
-fn older(path: &Path, request: &Request) -> Result<Report, Failure> {
+fn older(path: &Path, request: &Request) -> Result<Report, EarlyEnd> {
     let mut start = Vec::new();
     let is_json = File::open(path)
         .and_then(|file| file.take(64).read_to_end(&mut start))
         .is_ok_and(|_| start.trim_ascii_start().starts_with(b"{"));
     if is_json {
-        return json::read(path).map_err(Failure::input);
+        return json::read(path).map_err(EarlyEnd::input);
     }
     let older = Request {
         input: Input::File(path.to_owned()),
@@ -55,17 +56,17 @@ fn older(path: &Path, request: &Request) -> Result<Report, Failure> {
         perf: None,
         ..request.clone()
     };
-    let report = run::run(&older, &Bar::new()).map(|(_, report)| report);
-    report.map_err(|error| Failure::input(format!("--diff {}: {error}", path.display())))
+    let report = run::run(&older, &ProgressDisplay::new()).map(|(_, report)| report);
+    report.map_err(|error| EarlyEnd::input(format!("--diff {}: {error}", path.display())))
 }
 
-fn request(arguments: &Layout) -> Result<Request, Failure> {
+fn request(arguments: &LayoutArgs) -> Result<Request, EarlyEnd> {
     let suggest = arguments.suggest || arguments.html.is_some();
     if !suggest && !arguments.pins.is_empty() {
-        return Err(Failure::input("--pin is for the orders that --suggest and --html propose"));
+        return Err(EarlyEnd::input("--pin is for the orders that --suggest and --html propose"));
     }
     if arguments.html.is_some() && arguments.html == arguments.json {
-        return Err(Failure::input("--json and --html cannot write the same file"));
+        return Err(EarlyEnd::input("--json and --html cannot write the same file"));
     }
     let mut types = Vec::new();
     let input = match &arguments.file {
@@ -75,7 +76,7 @@ fn request(arguments: &Layout) -> Result<Request, Failure> {
             Input::Kernel
         }
         Some(file) => Input::File(file.into()),
-        None => return Err(Failure::input("nothing to read: name a FILE, or give --kernel")),
+        None => return Err(EarlyEnd::input("nothing to read: name a FILE, or give --kernel")),
     };
     types.extend(&arguments.types);
     Ok(Request {
@@ -106,9 +107,9 @@ fn request(arguments: &Layout) -> Result<Request, Failure> {
     })
 }
 
-fn text(word: &OsStr) -> Result<String, Failure> {
+fn text(word: &OsStr) -> Result<String, EarlyEnd> {
     let text = word.to_str().filter(|text| !text.is_empty()).map(str::to_owned);
     text.ok_or_else(|| {
-        Failure::input(format!("`{}` is not the name of a type or variable", word.display()))
+        EarlyEnd::input(format!("`{}` is not the name of a type or variable", word.display()))
     })
 }

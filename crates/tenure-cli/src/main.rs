@@ -26,8 +26,8 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use args::{Arguments, Command};
-use failure::Failure;
+use args::{Command, CommandLine};
+use failure::EarlyEnd;
 
 fn main() -> ExitCode {
     let mut words: Vec<OsString> = std::env::args_os().collect();
@@ -41,31 +41,31 @@ fn main() -> ExitCode {
         let rest = words.split_off(2);
         words.extend(run::ours_first(rest));
     }
-    let arguments = Arguments::try_parse_from(words).map_err(Failure::from_clap);
+    let arguments = CommandLine::try_parse_from(words).map_err(EarlyEnd::from_clap);
     match arguments.and_then(|arguments| run(arguments, by_cargo)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => report(failure),
     }
 }
 
-fn report(failure: Failure) -> ExitCode {
+fn report(failure: EarlyEnd) -> ExitCode {
     match failure {
-        Failure::Input(line) => {
+        EarlyEnd::Input(line) => {
             eprintln!("error: {line}");
             ExitCode::from(2)
         }
-        Failure::Check => ExitCode::from(1),
-        Failure::Program(status) => ExitCode::from(status),
-        Failure::Interrupted => ExitCode::from(failure::INTERRUPTED),
-        Failure::Help(text) => match output::print(&text) {
+        EarlyEnd::Check => ExitCode::from(1),
+        EarlyEnd::Program(status) => ExitCode::from(status),
+        EarlyEnd::Interrupted => ExitCode::from(failure::INTERRUPTED),
+        EarlyEnd::Help(text) => match output::print(&text) {
             Ok(()) => ExitCode::SUCCESS,
             Err(failure) => report(failure),
         },
-        Failure::Closed => ExitCode::SUCCESS,
+        EarlyEnd::Closed => ExitCode::SUCCESS,
     }
 }
 
-fn run(arguments: Arguments, by_cargo: bool) -> Result<(), Failure> {
+fn run(arguments: CommandLine, by_cargo: bool) -> Result<(), EarlyEnd> {
     match arguments.command {
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Layout(arguments) => layout::run(&arguments),

@@ -8,7 +8,7 @@ use tenure_report::curves::{Measured, page};
 use tenure_report::file;
 use tenure_report::terminal::Style;
 
-use crate::failure::Failure;
+use crate::failure::EarlyEnd;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Json<'a> {
@@ -44,10 +44,10 @@ impl Json<'_> {
         argument: Option<&PathBuf>,
         instrument: &str,
         names: &[String],
-    ) -> Result<Option<PathBuf>, Failure> {
+    ) -> Result<Option<PathBuf>, EarlyEnd> {
         let unasked = (self != Self::Stdout).then(|| PathBuf::from(REPORTS));
         let Some(folder) = argument.cloned().or(unasked) else { return Ok(None) };
-        fs::create_dir_all(&folder).map_err(|error| Failure::unwritable(&folder, &error))?;
+        fs::create_dir_all(&folder).map_err(|error| EarlyEnd::unwritable(&folder, &error))?;
         Ok(Some(folder.join(file::page_name(instrument, names))))
     }
 }
@@ -57,7 +57,7 @@ pub(crate) fn tell<M: Measured>(
     report: &M,
     page: Option<&Path>,
     text: impl FnOnce(&M, Style) -> String,
-) -> Result<(), Failure> {
+) -> Result<(), EarlyEnd> {
     let as_json = tenure_report::json::render(report);
     deliver(json, &as_json, page, || page::render(report), |style| text(report, style))
 }
@@ -68,7 +68,7 @@ pub(crate) fn deliver(
     page: Option<&Path>,
     html: impl FnOnce() -> String,
     text: impl FnOnce(Style) -> String,
-) -> Result<(), Failure> {
+) -> Result<(), EarlyEnd> {
     // Files first: they survive a reader of the text that goes away.
     if let Some(path) = json.file() {
         write(path, as_json)?;
@@ -105,23 +105,23 @@ pub(crate) fn style_of(terminal: &console::Term) -> Style {
     Style { width, colour: !unwanted && !dumb }
 }
 
-pub(crate) fn print(text: &str) -> Result<(), Failure> {
+pub(crate) fn print(text: &str) -> Result<(), EarlyEnd> {
     let mut output = io::stdout().lock();
     output
         .write_all(text.as_bytes())
         .and_then(|()| output.flush())
-        .map_err(|error| Failure::unprintable(&error))
+        .map_err(|error| EarlyEnd::unprintable(&error))
 }
 
-pub(crate) fn check_all(json: Json<'_>, page: Option<&Path>) -> Result<(), Failure> {
+pub(crate) fn check_all(json: Json<'_>, page: Option<&Path>) -> Result<(), EarlyEnd> {
     json.file().into_iter().chain(page).try_for_each(check)
 }
 
 /// Fails early if [`write`] would.
-pub(crate) fn check(path: &Path) -> Result<(), Failure> {
-    file::check(path).map_err(|error| Failure::unwritable(path, &error))
+pub(crate) fn check(path: &Path) -> Result<(), EarlyEnd> {
+    file::check(path).map_err(|error| EarlyEnd::unwritable(path, &error))
 }
 
-pub(crate) fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    file::write(path, text).map_err(|error| Failure::unwritable(path, &error))
+pub(crate) fn write(path: &Path, text: &str) -> Result<(), EarlyEnd> {
+    file::write(path, text).map_err(|error| EarlyEnd::unwritable(path, &error))
 }

@@ -8,7 +8,7 @@ use tenure_model::Progress;
 use tenure_run::find::{Forecasts, Machine, Predicted};
 
 use crate::interrupt::{Came, Interrupt};
-use crate::progress::Bar;
+use crate::progress::ProgressDisplay;
 
 /// Processor time of all predictions of a report, at most. The usual report takes a fifth of it.
 const MAX_PROCESSOR_TIME: Duration = Duration::from_secs(10);
@@ -20,7 +20,7 @@ const MAX_WALL_TIME: Duration = Duration::from_secs(30);
 const ASKED: Duration = Duration::from_millis(20);
 
 /// How predicting ended.
-pub(crate) struct Outcome {
+pub(crate) struct Predicting {
     /// The processor time that it took.
     pub(crate) took: Duration,
     /// What was left out, and why: a sentence.
@@ -33,7 +33,7 @@ pub(crate) fn predict(
     machine: Machine,
     interrupt: &Interrupt,
     enter: impl FnMut(Predicted),
-) -> Outcome {
+) -> Predicting {
     let all = forecasts.count();
     let next = move |go_on: &dyn Fn() -> bool| forecasts.next(&machine, go_on);
     work(all, MAX_WALL_TIME, &interrupt.handle(), next, enter)
@@ -46,7 +46,7 @@ fn work<T: Send + 'static>(
     came: &Came,
     mut next: impl FnMut(&dyn Fn() -> bool) -> Option<T> + Send + 'static,
     mut enter: impl FnMut(T),
-) -> Outcome {
+) -> Predicting {
     let (start, begin) = (processor_time(), Instant::now());
     let (sender, receiver) = mpsc::channel();
     let has_ended = came.clone();
@@ -60,7 +60,7 @@ fn work<T: Send + 'static>(
             }
         }
     });
-    let bar = Bar::new();
+    let bar = ProgressDisplay::new();
     bar.begin("predicting what each change would give; Ctrl-C skips that", all as u64);
     let mut done = 0;
     let is_over = loop {
@@ -94,7 +94,7 @@ fn work<T: Send + 'static>(
         };
         format!("{} of {all} predictions were left out: {why}.", all - done)
     });
-    Outcome { took, left_out }
+    Predicting { took, left_out }
 }
 
 /// The processor time of this process: of all its threads together.

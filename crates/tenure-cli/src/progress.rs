@@ -5,14 +5,14 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tenure_model::Progress;
 
 /// A bar on a terminal, a line for each subject elsewhere.
-pub(crate) struct Bar {
+pub(crate) struct ProgressDisplay {
     bar: ProgressBar,
     watched: bool,
     /// The work (`measuring`) and its last subject (`refs/get-put`).
     now: Mutex<(String, String)>,
 }
 
-impl Bar {
+impl ProgressDisplay {
     pub(crate) fn new() -> Self {
         Self {
             bar: ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr()),
@@ -34,7 +34,7 @@ impl Bar {
     }
 }
 
-impl Progress for Bar {
+impl Progress for ProgressDisplay {
     fn begin(&self, what: &str, total: u64) {
         let style =
             ProgressStyle::with_template("{bar:30} {pos:>4}/{len}  {eta:>4} left  {wide_msg}")
@@ -68,7 +68,8 @@ mod tests {
 
     #[test]
     fn a_bar_goes_through_several_steps() {
-        let bar = Bar { bar: ProgressBar::hidden(), watched: true, now: Mutex::default() };
+        let bar =
+            ProgressDisplay { bar: ProgressBar::hidden(), watched: true, now: Mutex::default() };
         for total in [3, 5] {
             bar.begin("reading types", total);
             assert_eq!((bar.bar.position(), bar.bar.length()), (0, Some(total)));
@@ -84,14 +85,15 @@ mod tests {
 
     #[test]
     fn without_a_terminal_each_subject_has_one_line() {
-        let bar = Bar { bar: ProgressBar::hidden(), watched: false, now: Mutex::default() };
+        let bar =
+            ProgressDisplay { bar: ProgressBar::hidden(), watched: false, now: Mutex::default() };
         bar.begin("measuring", 3);
         assert_eq!(bar.line("refs/get"), Some("measuring refs/get".to_owned()));
         assert_eq!(bar.line("refs/get"), None, "another condition of the same subject");
         assert_eq!(bar.line("refs/put"), Some("measuring refs/put".to_owned()));
         bar.begin("simulating", 1);
         assert_eq!(bar.line("refs/put"), Some("simulating refs/put".to_owned()));
-        let watched = Bar { watched: true, ..bar };
+        let watched = ProgressDisplay { watched: true, ..bar };
         assert_eq!(watched.line("refs/up"), None, "the bar shows it");
     }
 }

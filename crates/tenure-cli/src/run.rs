@@ -9,15 +9,15 @@ use std::time::Duration;
 use clap::Args;
 use tenure_find::Budget;
 use tenure_report::words::whole;
-use tenure_run::{Request, Watch, find};
+use tenure_run::{RunObserver, RunRequest, find};
 
-use crate::failure::Failure;
-use crate::found::{Options, Text};
+use crate::failure::EarlyEnd;
+use crate::found::{ReportOptions, TextStream};
 use crate::interrupt::Interrupt;
 use crate::values::{run_line, size};
 
 #[derive(Debug, Args)]
-pub(crate) struct Run {
+pub(crate) struct RunArgs {
     /// Build C or C++ with memory accesses instrumented: COMMAND is the build, such as `make`
     #[arg(long)]
     cc: bool,
@@ -47,7 +47,7 @@ pub(crate) struct Run {
     check: Option<PathBuf>,
 
     #[command(flatten)]
-    found: Options,
+    found: ReportOptions,
 
     /// What to run: `cargo run`, `test` or `bench`, or an instrumented program, with arguments
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
@@ -55,17 +55,17 @@ pub(crate) struct Run {
 }
 
 /// Runs a command. With `by_cargo`, options that are not ours are those of `cargo run`.
-pub(crate) fn run(arguments: &Run, by_cargo: bool) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &RunArgs, by_cargo: bool) -> Result<(), EarlyEnd> {
     let output = arguments.found.check()?;
     let budget =
-        arguments.check.as_deref().map(Budget::read).transpose().map_err(Failure::input)?;
+        arguments.check.as_deref().map(Budget::read).transpose().map_err(EarlyEnd::input)?;
     let mut command = arguments.command.clone();
     let names_none = command.first().is_none_or(|it| it.as_encoded_bytes().starts_with(b"-"));
     if by_cargo && names_none {
         command.splice(0..0, ["cargo".into(), "run".into()]);
     }
     let words: Vec<_> = command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-    let request = Request {
+    let request = RunRequest {
         command,
         cc: arguments.cc,
         build_std: arguments.build_std,
@@ -75,7 +75,7 @@ pub(crate) fn run(arguments: &Run, by_cargo: bool) -> Result<(), Failure> {
         cache: None,
     };
     let title = Title::new();
-    let recording = tenure_run::run(&request, &title).map_err(Failure::input)?;
+    let recording = tenure_run::run(&request, &title).map_err(EarlyEnd::input)?;
     let interrupt = title.restore()?;
     let (command, top) = (words.join(" "), arguments.top);
     let mut found = find::report(&recording, &command, arguments.line, top);
@@ -85,19 +85,19 @@ pub(crate) fn run(arguments: &Run, by_cargo: bool) -> Result<(), Failure> {
     let is_build =
         recording.processes.is_empty() && (arguments.cc || only_builds(&arguments.command));
     // Standard output is the program's.
-    let text = if is_build { Text::None } else { Text::Stderr };
+    let text = if is_build { TextStream::None } else { TextStream::Stderr };
     let report = output.deliver(found, top, text, &interrupt)?;
     match recording.ended.status() {
-        0 if !report.passes() => Err(Failure::Check),
+        0 if !report.passes() => Err(EarlyEnd::Check),
         0 => Ok(()),
-        status => Err(Failure::Program(status)),
+        status => Err(EarlyEnd::Program(status)),
     }
 }
 
 /// The words after `cargo tenure run` with this command's own options before those of `cargo run`, among which they may
 /// stand. Where a program is named, all that follows is its own.
 pub(crate) fn ours_first(words: Vec<OsString>) -> Vec<OsString> {
-    let command = Run::augment_args(clap::Command::new("run"));
+    let command = RunArgs::augment_args(clap::Command::new("run"));
     // How many words an option of ours takes.
     let taken = |word: &OsString| {
         let name = word.to_str()?.strip_prefix("--")?;
@@ -143,7 +143,7 @@ struct Title {
     is_shown: bool,
     last: Cell<Duration>,
     /// Set when the program has ended: from then on a signal ends predicting, and not the program.
-    interrupt: RefCell<Option<Result<Interrupt, Failure>>>,
+    interrupt: RefCell<Option<Result<Interrupt, EarlyEnd>>>,
 }
 
 impl Title {
@@ -156,7 +156,7 @@ impl Title {
         }
     }
 
-    fn restore(&self) -> Result<Interrupt, Failure> {
+    fn restore(&self) -> Result<Interrupt, EarlyEnd> {
         if !self.last.get().is_zero() {
             eprint!("\x1b[23;0t");
         }
@@ -164,7 +164,7 @@ impl Title {
     }
 }
 
-impl Watch for Title {
+impl RunObserver for Title {
     fn begin(&self, about: &str) {
         eprintln!("tenure: {about}");
     }

@@ -7,10 +7,10 @@ use clap::Args;
 use signal_hook::consts::SIGTERM;
 use tenure_find::terminal;
 use tenure_model::Ended;
-use tenure_watch::{Options, Programs, Progress, Request, Target, Watched};
+use tenure_watch::{Programs, Snapshot, WatchOptions, WatchOutcome, WatchRequest, WatchTarget};
 
-use crate::failure::Failure;
-use crate::found::{self, Text};
+use crate::failure::EarlyEnd;
+use crate::found::{self, TextStream};
 use crate::interrupt::Interrupt;
 use crate::output;
 #[cfg(target_os = "linux")]
@@ -37,7 +37,7 @@ impl Screen {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Watch {
+pub(crate) struct WatchArgs {
     /// Watch the process with this number
     #[arg(long, value_name = "N", conflicts_with = "command")]
     pid: Option<u32>,
@@ -71,44 +71,44 @@ pub(crate) struct Watch {
     line: u32,
 
     #[command(flatten)]
-    found: found::Options,
+    found: found::ReportOptions,
 
     /// The program to start and watch, with its arguments
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "PROGRAM")]
     command: Vec<OsString>,
 }
 
-pub(crate) fn run(arguments: &Watch) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &WatchArgs) -> Result<(), EarlyEnd> {
     if arguments.check {
-        let lines = tenure_watch::check().map_err(Failure::input)?;
+        let lines = tenure_watch::check().map_err(EarlyEnd::input)?;
         return output::print(&(lines.join("\n") + "\n"));
     }
     let target = match arguments.pid {
-        Some(pid) => Target::Process(pid),
+        Some(pid) => WatchTarget::Process(pid),
         None if arguments.command.is_empty() => {
             let line = "nothing to watch: name a process with --pid, or a program behind --";
-            return Err(Failure::input(line));
+            return Err(EarlyEnd::input(line));
         }
-        None => Target::Command(arguments.command.clone()),
+        None => WatchTarget::Command(arguments.command.clone()),
     };
     let output = arguments.found.check()?;
     let mut interrupt = Interrupt::catch()?;
-    let is_started = matches!(target, Target::Command(_));
-    let request = Request {
+    let is_started = matches!(target, WatchTarget::Command(_));
+    let request = WatchRequest {
         target,
         duration: arguments.time,
-        options: Options {
+        options: WatchOptions {
             rate: arguments.rate,
             arms: arguments.arms,
             line_bytes: arguments.line,
-            ..Options::default()
+            ..WatchOptions::default()
         },
     };
     let top = arguments.top;
     let programs = Programs::default();
     // A program that was started writes to the terminal itself.
     let screen = if is_started { None } else { Screen::open() };
-    let is_stopped = |progress: &Progress<'_>| {
+    let is_stopped = |progress: &Snapshot<'_>| {
         let Some(screen) = &screen else { return interrupt.came() };
         screen.refresh(|| {
             let mut report =
@@ -121,7 +121,7 @@ pub(crate) fn run(arguments: &Watch) -> Result<(), Failure> {
     let watched = tenure_watch::watch(&request, &is_stopped);
     // The report, or an error, is for the screen before.
     drop(screen);
-    let mut watched = watched.map_err(Failure::input)?;
+    let mut watched = watched.map_err(EarlyEnd::input)?;
     // A signal that ended the watching is for the program as well.
     let is_asked = arguments.stop || interrupt.came();
     // A terminal's has reached it already; if it goes on, it is asked when the report is out.
@@ -132,22 +132,22 @@ pub(crate) fn run(arguments: &Watch) -> Result<(), Failure> {
     interrupt.restart()?;
     let found = tenure_watch::report(&watched, &programs, arguments.line, top);
     // The standard output of a program that was started is its own.
-    let text = if is_started { Text::Stderr } else { Text::Stdout };
+    let text = if is_started { TextStream::Stderr } else { TextStream::Stdout };
     let report = output.deliver(found, top, text, &interrupt)?;
     match (is_started, ended(&mut watched, &|| is_asked || interrupt.came())) {
         (true, ended)
             if ended.status() != 0
                 && !(arguments.stop && ended == Ended::Killed { signal: SIGTERM }) =>
         {
-            Err(Failure::Program(ended.status()))
+            Err(EarlyEnd::Program(ended.status()))
         }
-        _ if !report.passes() => Err(Failure::Check),
+        _ if !report.passes() => Err(EarlyEnd::Check),
         _ => Ok(()),
     }
 }
 
 /// How a program that was started ended, when it has. It is asked to once `is_asked` says so.
-fn ended(watched: &mut Watched, is_asked: &dyn Fn() -> bool) -> Ended {
+fn ended(watched: &mut WatchOutcome, is_asked: &dyn Fn() -> bool) -> Ended {
     let Some(started) = &mut watched.started else { return watched.recording.ended };
     if !started.has_ended() {
         let about = match is_asked() {

@@ -9,7 +9,7 @@
 //!                       kind, used │ record │ record │ ...
 //! ```
 //!
-//! A block holds records of one [`Kind`]. Records are appended and never move. A record is complete when `used` counts
+//! A block holds records of one [`RecordKind`]. Records are appended and never move. A record is complete when `used` counts
 //! it; later only its counters change, and the [`Line`] of memory that was freed is used again for another object of
 //! the same class. Read a block's `used` first and its records afterwards.
 
@@ -23,7 +23,7 @@ pub const BLOCK_BYTES: usize = 16 << 10;
 pub const RECORDS_START: usize = 64;
 
 /// Code addresses that the stack of a class has at most.
-pub const MOST_FRAMES: usize = 16;
+pub const MAX_FRAMES: usize = 16;
 
 /// Reads a number at an offset; zero behind the end.
 fn number<const N: usize>(bytes: &[u8], offset: usize) -> [u8; N] {
@@ -65,7 +65,7 @@ record! {
         most_blocks: u32,
         /// Blocks that are in use, this one included. Grows.
         blocks: u32,
-        /// Why nothing is recorded: a [`Failure`], or 0.
+        /// Why nothing is recorded: a [`StartFailure`], or 0.
         failure: u32,
         /// Accesses and records that found no room. Grows.
         dropped: u64,
@@ -79,7 +79,7 @@ record! {
 /// Why a process records nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
-pub enum Failure {
+pub enum StartFailure {
     /// The address space for the shadow of memory was refused: `ulimit -v`, or strict overcommit.
     NoAddressSpace = 1,
 }
@@ -87,7 +87,7 @@ pub enum Failure {
 /// What the records of a block are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
-pub enum Kind {
+pub enum RecordKind {
     /// [`Module`]
     Modules = 1,
     /// [`Thread`]
@@ -100,7 +100,7 @@ pub enum Kind {
     Entries = 5,
 }
 
-impl Kind {
+impl RecordKind {
     /// The kind of a block, by the number that its header has.
     #[must_use]
     pub const fn from_number(number: u32) -> Option<Self> {
@@ -120,7 +120,7 @@ impl Kind {
         match self {
             Self::Modules => 512,
             Self::Threads => 384,
-            Self::Classes => size_of::<Class>() + MOST_FRAMES * 8,
+            Self::Classes => size_of::<Class>() + MAX_FRAMES * 8,
             Self::Lines => size_of::<Line>(),
             Self::Entries => size_of::<Entry>(),
         }
@@ -136,7 +136,7 @@ impl Kind {
 record! {
     /// The start of every block but the first.
     Block {
-        /// [`Kind`], or 0 while the block is being made.
+        /// [`RecordKind`], or 0 while the block is being made.
         kind: u32,
         /// Records that are complete. Grows.
         used: u32,
@@ -199,7 +199,7 @@ record! {
     Class {
         /// Bytes asked for.
         size: u64,
-        /// Code addresses, at most [`MOST_FRAMES`].
+        /// Code addresses, at most [`MAX_FRAMES`].
         depth: u64,
     }
 }
@@ -272,7 +272,7 @@ record! {
 /// What an access does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
-pub enum Access {
+pub enum AccessKind {
     /// A plain read.
     Read = 0,
     /// A plain write.
@@ -295,7 +295,7 @@ pub enum Access {
     Exchange = 9,
 }
 
-impl Access {
+impl AccessKind {
     /// All, by number.
     pub const ALL: [Self; 10] = [
         Self::Read,
@@ -323,9 +323,9 @@ impl Access {
     }
 }
 
-/// Offset in the line, bytes and [`Access`] as one number.
+/// Offset in the line, bytes and [`AccessKind`] as one number.
 #[must_use]
-pub const fn place(offset: u8, size: u8, access: Access) -> u32 {
+pub const fn place(offset: u8, size: u8, access: AccessKind) -> u32 {
     offset as u32 | (size as u32) << 8 | (access as u32) << 16
 }
 
@@ -344,8 +344,8 @@ impl Entry {
 
     /// What it does; `None` for a number that no runtime writes.
     #[must_use]
-    pub fn access(&self) -> Option<Access> {
-        Access::ALL.get((self.place >> 16) as usize).copied()
+    pub fn access(&self) -> Option<AccessKind> {
+        AccessKind::ALL.get((self.place >> 16) as usize).copied()
     }
 }
 
@@ -360,7 +360,7 @@ mod tests {
             code: 0x1234,
             line: 3,
             thread: 9,
-            place: place(40, 8, Access::Add),
+            place: place(40, 8, AccessKind::Add),
             class: 2,
             into_object: 16,
             gaps: 5,
@@ -372,7 +372,7 @@ mod tests {
         };
         let read = Entry::read(bytes);
         assert_eq!(read, entry);
-        assert_eq!((read.offset(), read.size(), read.access()), (40, 8, Some(Access::Add)));
+        assert_eq!((read.offset(), read.size(), read.access()), (40, 8, Some(AccessKind::Add)));
     }
 
     #[test]
@@ -383,12 +383,12 @@ mod tests {
 
     #[test]
     fn the_numbers_of_accesses_and_kinds_are_their_places() {
-        for (number, access) in Access::ALL.into_iter().enumerate() {
+        for (number, access) in AccessKind::ALL.into_iter().enumerate() {
             assert_eq!(access as usize, number);
         }
         for number in 1..=5 {
-            assert_eq!(Kind::from_number(number).unwrap() as u32, number);
+            assert_eq!(RecordKind::from_number(number).unwrap() as u32, number);
         }
-        assert_eq!(Kind::from_number(0), None);
+        assert_eq!(RecordKind::from_number(0), None);
     }
 }

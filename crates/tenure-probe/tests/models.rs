@@ -18,7 +18,7 @@ use loom::thread::JoinHandle;
 
 use large_stack::on_a_large_stack;
 use words::{
-    CONTENDED, EXCLUSIVE, READ_SHARED, Records, STATE, User, Words, before_use, exclusive,
+    CONTENDED, EXCLUSIVE, LineWords, READ_SHARED, Records, STATE, User, before_use, exclusive,
 };
 
 #[path = "../../tenure/tests/models/large_stack.rs"]
@@ -31,7 +31,7 @@ type Book = RefCell<Vec<(u32, u32)>>;
 
 /// A line, the clock, and all that is known of threads.
 struct World {
-    words: Words,
+    words: LineWords,
     clock: AtomicU32,
     book: Mutex<Book>,
     /// What an observer reads of the line's record.
@@ -44,9 +44,9 @@ struct World {
 struct Thread<'a>(&'a World, u32);
 
 impl<'a> Records for Thread<'a> {
-    type Lock = MutexGuard<'a, Book>;
+    type Locked = MutexGuard<'a, Book>;
 
-    fn lock(&self) -> Self::Lock {
+    fn lock(&self) -> Self::Locked {
         self.0.book.lock().unwrap()
     }
 
@@ -54,14 +54,14 @@ impl<'a> Records for Thread<'a> {
         (thread, self.1) == (2, 1) && self.0.ended.load(Relaxed)
     }
 
-    fn make(&self, lock: &Self::Lock, _: u32, _: u32) -> Option<u32> {
+    fn make(&self, lock: &Self::Locked, _: u32, _: u32) -> Option<u32> {
         self.0.record.store(1, Relaxed);
         let mut book = lock.borrow_mut();
         book.push((1, 0));
         Some(book.len() as u32 - 1)
     }
 
-    fn release(&self, lock: &Self::Lock, index: u32) {
+    fn release(&self, lock: &Self::Locked, index: u32) {
         lock.borrow_mut()[index as usize].1 += 1;
     }
 }
@@ -69,7 +69,7 @@ impl<'a> Records for Thread<'a> {
 impl World {
     fn new() -> Arc<Self> {
         Arc::new(Self {
-            words: Words { who: AtomicU32::new(0), how: AtomicU32::new(0) },
+            words: LineWords { who: AtomicU32::new(0), how: AtomicU32::new(0) },
             clock: AtomicU32::new(0),
             book: Mutex::default(),
             record: AtomicU32::new(0),
@@ -260,7 +260,7 @@ fn a_word_that_keeps_its_old_time_looks_handed_over() {
 
 /// Two threads free the two objects of a contended line, each with `forget_edge`.
 fn both_objects_are_freed(
-    forget_edge: fn(&Words, &dyn Fn() -> bool) -> bool,
+    forget_edge: fn(&LineWords, &dyn Fn() -> bool) -> bool,
     release: fn(&World, &Thread<'_>, u32),
 ) {
     model(move || {
@@ -283,7 +283,7 @@ fn both_objects_are_freed(
     });
 }
 
-fn as_it_is(words: &Words, is_vacant: &dyn Fn() -> bool) -> bool {
+fn as_it_is(words: &LineWords, is_vacant: &dyn Fn() -> bool) -> bool {
     words.forget_edge(is_vacant)
 }
 

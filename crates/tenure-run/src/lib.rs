@@ -23,7 +23,7 @@ pub use tenure_types::Error;
 
 /// What is to be run, and how.
 #[derive(Debug, Clone, Default)]
-pub struct Request {
+pub struct RunRequest {
     /// The program and its arguments.
     pub command: Vec<OsString>,
     /// Whether the program is a build, whose compilers are to instrument.
@@ -41,7 +41,7 @@ pub struct Request {
 }
 
 /// Is called now and then while the program runs.
-pub trait Watch {
+pub trait RunObserver {
     /// The program is about to start; `about` says in a line what happens to it.
     fn begin(&self, about: &str) {
         let _ = about;
@@ -63,7 +63,7 @@ pub trait Watch {
 }
 
 /// Watches nothing.
-impl Watch for () {}
+impl RunObserver for () {}
 
 /// Runs a program to its end, and returns what was recorded.
 ///
@@ -71,7 +71,7 @@ impl Watch for () {}
 ///
 /// The program cannot be started, or would show nothing; the runtime or the records cannot be written; this is not
 /// Linux.
-pub fn run(request: &Request, watch: &dyn Watch) -> Result<Recording, Error> {
+pub fn run(request: &RunRequest, watch: &dyn RunObserver) -> Result<Recording, Error> {
     #[cfg(target_os = "linux")]
     {
         let failed = |path: &std::path::Path, error: &std::io::Error| {

@@ -15,14 +15,14 @@ use signal_hook::iterator::Signals;
 use tenure_types::Error;
 
 use crate::observe::{BUCKET, Observer};
-use crate::{Recording, Watch};
+use crate::{Recording, RunObserver};
 use tenure_model::Ended;
 
 /// Runs the program to its end while the observer looks on.
 pub(crate) fn run(
     mut command: Command,
     mut observer: Observer,
-    watch: &dyn Watch,
+    watch: &dyn RunObserver,
 ) -> Result<Recording, Error> {
     let program = command.get_program().to_owned();
     // Before the program is there: a signal that comes early is kept for it.

@@ -5,17 +5,17 @@
 use std::error::Error;
 use std::time::Duration;
 
-use tenure_watch::{Options, Request, Target, watch};
+use tenure_watch::{WatchOptions, WatchRequest, WatchTarget, watch};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
     let mut number = || arguments.next().ok_or("usage: lines PID SECONDS");
     let (pid, seconds) = (number()?.parse()?, number()?.parse()?);
-    let request = Request {
-        target: Target::Process(pid),
+    let request = WatchRequest {
+        target: WatchTarget::Process(pid),
         duration: Some(Duration::from_secs(seconds)),
         // As often as it can, whatever that takes of the program.
-        options: Options { share: 1e3, ..Options::default() },
+        options: WatchOptions { share: 1e3, ..WatchOptions::default() },
     };
     let watched = watch(&request, &|_| false)?;
     println!("{:?}, traced: {}", watched.counts, watched.is_traced);

@@ -10,8 +10,8 @@ use rustix::event::EventfdFlags;
 use crate::arch::HITS;
 pub(crate) use crate::arch::WORDS;
 use crate::sys::Sample;
-use crate::sys::guard::Guard;
-use crate::sys::perf::{Event, Ring};
+use crate::sys::guard::TrapGuard;
+use crate::sys::perf::{PerfEvent, PerfRing};
 
 /// Threads that are watched at a time.
 pub(crate) const THREADS: usize = 8;
@@ -33,7 +33,7 @@ pub(crate) fn spare_descriptors() -> Option<Vec<OwnedFd>> {
 
 /// What a look has shown.
 #[derive(Debug, Default)]
-pub(crate) struct Seen {
+pub(crate) struct ProbeResult {
     /// Threads that had breakpoints.
     pub(crate) armed: usize,
     pub(crate) hits: Vec<Sample>,
@@ -43,8 +43,8 @@ pub(crate) struct Seen {
 
 /// A thread with breakpoints.
 struct Armed {
-    ring: Ring,
-    words: Vec<(u64, Event)>,
+    ring: PerfRing,
+    words: Vec<(u64, PerfEvent)>,
 }
 
 /// Looks at these words in these threads. Threads that end meanwhile, and those whose debug registers are taken, are
@@ -56,8 +56,8 @@ struct Armed {
 pub(crate) fn look(
     words: &[u64],
     threads: &[u32],
-    mut guard: Option<&mut Guard>,
-) -> io::Result<Seen> {
+    mut guard: Option<&mut TrapGuard>,
+) -> io::Result<ProbeResult> {
     let mut armed: Vec<(u32, Option<Armed>)> = Vec::new();
     let mut refused = None;
     for &tid in threads {
@@ -81,7 +81,7 @@ pub(crate) fn look(
             guard.tend();
         }
     }
-    let mut seen = Seen::default();
+    let mut seen = ProbeResult::default();
     for (tid, armed) in armed {
         match &mut guard {
             Some(guard) => guard.release(tid, || seen.take(tid, armed)),
@@ -95,7 +95,7 @@ pub(crate) fn look(
     refused.map_or(Ok(seen), Err)
 }
 
-impl Seen {
+impl ProbeResult {
     /// What a thread has met. It has no breakpoints afterwards.
     fn take(&mut self, tid: u32, armed: Option<Armed>) {
         let Some(Armed { mut ring, words }) = armed else { return };
@@ -120,10 +120,10 @@ fn is_full(error: &io::Error) -> bool {
 }
 
 fn arm(tid: u32, words: &[u64]) -> io::Result<Armed> {
-    let ring = Ring::new(Event::leader(tid)?, 1)?;
+    let ring = PerfRing::new(PerfEvent::leader(tid)?, 1)?;
     let mut armed = Vec::new();
     for &word in words {
-        let event = match Event::breakpoint(tid, word, &ring.event, HITS.into()) {
+        let event = match PerfEvent::breakpoint(tid, word, &ring.event, HITS.into()) {
             // The processor has fewer, or a debugger has the others.
             Err(error) if is_full(&error) && !armed.is_empty() => break,
             event => event?,

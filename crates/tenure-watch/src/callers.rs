@@ -167,7 +167,7 @@ impl Callers {
 }
 
 /// From a function to its caller.
-struct Step {
+struct CallerStep {
     /// The stack pointer before the call.
     canonical: u64,
     /// Where the caller's frame pointer and the return address were saved, if they were.
@@ -210,21 +210,21 @@ impl Unwound {
     }
 
     /// From a function that has called no other one yet if `is_leaf`.
-    fn step(&self, address: u64, stack: u64, frame: u64, is_leaf: bool) -> Option<Step> {
+    fn step(&self, address: u64, stack: u64, frame: u64, is_leaf: bool) -> Option<CallerStep> {
         if self.frames.1.is_empty() {
             // Go has frame pointers, and no such tables.
             let canonical = frame.checked_add(16)?;
-            return Some(Step { canonical, frame: Some(frame), back: Some(canonical - 8) });
+            return Some(CallerStep { canonical, frame: Some(frame), back: Some(canonical - 8) });
         }
         let read = || self.rule(address);
         let Some(rule) = *self.rules.borrow_mut().entry(address).or_insert_with(read) else {
             // Functions in assembly may have no tables, and save nothing.
-            return is_leaf.then_some(Step { canonical: stack, frame: None, back: None });
+            return is_leaf.then_some(CallerStep { canonical: stack, frame: None, back: None });
         };
         let from = if rule.register == STACK { stack } else { frame };
         let canonical = from.wrapping_add_signed(rule.offset);
         let saved = |offset: i64| canonical.wrapping_add_signed(offset);
-        Some(Step { canonical, frame: rule.frame.map(saved), back: rule.back.map(saved) })
+        Some(CallerStep { canonical, frame: rule.frame.map(saved), back: rule.back.map(saved) })
     }
 
     fn rule(&self, address: u64) -> Option<Rule> {

@@ -5,8 +5,8 @@ use std::io;
 
 use tenure_types::Error;
 
-use crate::sys::guard::{self, Guard};
-use crate::sys::perf::{Event, Ring};
+use crate::sys::guard::{self, TrapGuard};
+use crate::sys::perf::{PerfEvent, PerfRing};
 use crate::sys::process;
 use crate::sys::specimen::Specimen;
 use crate::sys::tracer::Tracer;
@@ -86,7 +86,8 @@ fn is_filtered() -> bool {
 pub(crate) fn perf() -> Result<(), Error> {
     let own = std::process::id();
     let refused = |error| refused(own, &error);
-    Ring::new(Event::clock(own, process::cpus()[0], 100).map_err(refused)?, 1).map_err(refused)?;
+    PerfRing::new(PerfEvent::clock(own, process::cpus()[0], 100).map_err(refused)?, 1)
+        .map_err(refused)?;
     Ok(())
 }
 
@@ -108,10 +109,10 @@ pub(crate) fn check() -> Result<Vec<String>, Error> {
 fn check_perf() -> Result<Vec<String>, Error> {
     let own = std::process::id();
     let mut lines = vec!["samples: perf events work".to_owned()];
-    let leader = Event::leader(own).map_err(|error| refused(own, &error))?;
+    let leader = PerfEvent::leader(own).map_err(|error| refused(own, &error))?;
     let word = Box::new(0_u64);
     let address = std::ptr::from_ref(&*word) as u64;
-    Event::breakpoint(own, address & !7, &leader, 1).map_err(|error| {
+    PerfEvent::breakpoint(own, address & !7, &leader, 1).map_err(|error| {
         Error::new(format!("breakpoints do not work here: {error}; `tenure run` needs none"))
     })?;
     lines.push("breakpoints: perf events work".to_owned());
@@ -144,7 +145,7 @@ fn can_trace() -> Result<(), Error> {
         .arg("10")
         .spawn()
         .map_err(|error| Error::new(format!("cannot run `sleep`: {error}")))?;
-    let mut guard = Guard::default();
+    let mut guard = TrapGuard::default();
     let traced = guard.seize(child.id()).map_err(|error| untraced(child.id(), &error));
     drop(guard);
     // It has ended if this fails.

@@ -7,8 +7,8 @@ use crate::arch::{Instruction, Stop, data_address};
 use crate::callers::Callers;
 use crate::sys::Sample;
 use crate::sys::perf::WATCHED_BYTES;
-use crate::sys::process::Process;
-use crate::walk::Walk;
+use crate::sys::process::LiveProcess;
+use crate::walk::RingWalk;
 
 /// What an instruction did to memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,15 +26,15 @@ pub(crate) struct Lost;
 
 /// The instructions that were met.
 #[derive(Debug, Default)]
-pub(crate) struct Code {
+pub(crate) struct InstructionCache {
     /// By the address at which a thread has stopped.
     known: FxHashMap<(Stop, u64), Option<Instruction>>,
     /// The walk of each load, by the address behind it.
-    walks: FxHashMap<u64, Walk>,
+    walks: FxHashMap<u64, RingWalk>,
     callers: Callers,
 }
 
-impl Code {
+impl InstructionCache {
     /// Forgets everything: the program has other code now.
     pub(crate) fn clear(&mut self) {
         self.known.clear();
@@ -43,7 +43,7 @@ impl Code {
     }
 
     /// An access as a reader finds it: in the program, where that calls a lock or an atomic operation.
-    fn found(&mut self, touch: Touch, sample: &Sample, process: &Process) -> Touch {
+    fn found(&mut self, touch: Touch, sample: &Sample, process: &LiveProcess) -> Touch {
         if self.callers.is_empty() {
             self.callers.set(process.modules());
         }
@@ -61,7 +61,7 @@ impl Code {
     pub(crate) fn touched(
         &mut self,
         sample: &Sample,
-        process: &Process,
+        process: &LiveProcess,
     ) -> Result<Option<Touch>, Lost> {
         let Some(instruction) = self.met(Stop::Clock, sample.ip, process) else {
             let is_readable = process.read(sample.ip.wrapping_sub(1), &mut [0]).is_ok();
@@ -78,7 +78,7 @@ impl Code {
         &mut self,
         instruction: &Instruction,
         sample: &Sample,
-        process: &Process,
+        process: &LiveProcess,
     ) -> Option<u64> {
         let step = instruction.step(sample.registers.as_ref()?)?;
         let walk = self.walks.entry(instruction.end()).or_default();
@@ -87,7 +87,7 @@ impl Code {
     }
 
     /// What the instruction of a hit did to the word that it hit.
-    pub(crate) fn hit(&mut self, sample: &Sample, process: &Process) -> Option<Touch> {
+    pub(crate) fn hit(&mut self, sample: &Sample, process: &LiveProcess) -> Option<Touch> {
         let instruction = self.met(Stop::Breakpoint, sample.ip, process)?;
         let word = sample.address..sample.address + WATCHED_BYTES;
         let address = address(&instruction, sample);
@@ -96,7 +96,7 @@ impl Code {
         Some(self.found(touch(&instruction, address), sample, process))
     }
 
-    fn met(&mut self, stop: Stop, ip: u64, process: &Process) -> Option<Instruction> {
+    fn met(&mut self, stop: Stop, ip: u64, process: &LiveProcess) -> Option<Instruction> {
         let read = |address, bytes: &mut [u8]| process.read(address, bytes).is_ok();
         let known = self.known.entry((stop, ip));
         known.or_insert_with(|| Instruction::met(stop, ip, &read)).clone()

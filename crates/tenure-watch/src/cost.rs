@@ -93,7 +93,7 @@ fn measure<B: Backend>(backend: impl Fn(u32, u64) -> io::Result<B>) -> io::Resul
         nothing.add(specimen.missed(|| thread::sleep(arm::LOOK)), 1);
         for (touches, rounds) in [(false, &mut arm), (true, &mut trap)] {
             specimen.touch(touches);
-            let mut seen = Ok(arm::Seen::default());
+            let mut seen = Ok(arm::ProbeResult::default());
             let missed = specimen.missed(|| seen = looker.look(&words, &[pid]));
             let seen = seen?;
             rounds.add(missed, if touches { seen.hits.len() } else { seen.armed });

@@ -9,7 +9,7 @@ use object::{Object as _, ReadCache};
 
 use crate::arch::Registers;
 use crate::sys::Sample;
-use crate::sys::process::Process;
+use crate::sys::process::LiveProcess;
 
 /// Knows goroutines, if the program is Go's.
 #[derive(Debug, Clone, Copy)]
@@ -18,7 +18,7 @@ pub(crate) struct Goroutines {
 }
 
 impl Goroutines {
-    pub(crate) fn of(process: &Process) -> Self {
+    pub(crate) fn of(process: &LiveProcess) -> Self {
         let is_go = || {
             let cache = ReadCache::new(File::open(process.program()?).ok()?);
             let file = object::File::parse(&cache).ok()?;

@@ -20,19 +20,19 @@ const CHAIN: usize = 3;
 
 /// Where the program's part of a block starts, and how many bytes it has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Block {
+pub(crate) struct HeapBlock {
     pub(crate) start: u64,
     pub(crate) size: u64,
 }
 
 /// The block around an address. `read` gives eight bytes.
-pub(crate) fn block(address: u64, read: &dyn Fn(u64) -> Option<u64>) -> Option<Block> {
+pub(crate) fn block(address: u64, read: &dyn Fn(u64) -> Option<u64>) -> Option<HeapBlock> {
     let nearest = (address & !(UNIT - 1)).checked_sub(HEAD)?;
     let heads = (0..FAR / UNIT).filter_map(|step| nearest.checked_sub(step * UNIT));
     for head in heads {
         let Some(size) = size(head, read) else { continue };
         // The last word of the block is the head of the next one, and the program's.
-        let block = Block { start: head + HEAD, size: size - HEAD / 2 };
+        let block = HeapBlock { start: head + HEAD, size: size - HEAD / 2 };
         if address < block.start + block.size && is_chain(head + size, read) {
             return Some(block);
         }
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     /// Memory from 0x1000 on, as words.
-    fn found(words: &[u64], address: u64) -> Option<Block> {
+    fn found(words: &[u64], address: u64) -> Option<HeapBlock> {
         block(address, &|at| words.get(usize::try_from(at.checked_sub(0x1000)? / 8).ok()?).copied())
     }
 
@@ -79,10 +79,10 @@ mod tests {
         // Blocks of 32, 48 and 64 bytes at 0x1000, 0x1020 and 0x1050, and the rest of the arena.
         (words[1], words[5], words[11], words[19]) = (0x21, 0x31, 0x41, 0x1001);
         for address in [0x1010, 0x1018, 0x1020] {
-            assert_eq!(found(&words, address), Some(Block { start: 0x1010, size: 24 }));
+            assert_eq!(found(&words, address), Some(HeapBlock { start: 0x1010, size: 24 }));
         }
         for address in [0x1030, 0x1050] {
-            assert_eq!(found(&words, address), Some(Block { start: 0x1030, size: 40 }));
+            assert_eq!(found(&words, address), Some(HeapBlock { start: 0x1030, size: 40 }));
         }
     }
 

@@ -15,15 +15,17 @@ use tenure_model::recording::Recording;
 use tenure_types::Error;
 
 use crate::backend::Backend;
-use crate::backend::perf::Perf;
-use crate::backend::traced::Traced;
+use crate::backend::perf::PerfBackend;
+use crate::backend::traced::PtraceBackend;
 use crate::check;
 use crate::cost;
 use crate::session::Session;
-use crate::sys::guard::{self, Guard};
-use crate::sys::process::{self, Process};
+use crate::sys::guard::{self, TrapGuard};
+use crate::sys::process::{self, LiveProcess};
 use crate::sys::tracer::Tracer;
-use crate::{Cost, Counts, Coverage, Progress, Request, Started, Target, Watched};
+use crate::{
+    Cost, Coverage, Snapshot, Started, WatchCounts, WatchOutcome, WatchRequest, WatchTarget,
+};
 
 /// A program that cannot be watched has this long to end.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -32,37 +34,39 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const ASKED: Duration = Duration::from_millis(20);
 
 pub(crate) fn watch(
-    request: &Request,
-    is_stopped: &dyn Fn(&Progress<'_>) -> bool,
-) -> Result<Watched, Error> {
+    request: &WatchRequest,
+    is_stopped: &dyn Fn(&Snapshot<'_>) -> bool,
+) -> Result<WatchOutcome, Error> {
     // Short waits for threads that stop are as short as they say.
     let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
     raise_limit();
     let has_perf = check::perf().is_ok();
-    if let Target::Process(pid) = request.target {
-        Process::open(pid)?;
+    if let WatchTarget::Process(pid) = request.target {
+        LiveProcess::open(pid)?;
         check::untraceable(pid, has_perf)?;
     }
     let tracer = if has_perf { None } else { Some(tracer()?) };
     let cost = match &tracer {
-        None => cost::measured(|_, rate| Ok(Perf::new(rate, guard()))),
-        Some(_) => cost::measured(|pid, rate| Ok(Traced::new(Tracer::start()?, pid, rate))),
+        None => cost::measured(|_, rate| Ok(PerfBackend::new(rate, guard()))),
+        Some(_) => cost::measured(|pid, rate| Ok(PtraceBackend::new(Tracer::start()?, pid, rate))),
     };
     let mut started = match &request.target {
-        Target::Process(_) => None,
-        Target::Command(words) => Some(start(words, tracer.as_ref().map(|tracer| tracer.pid))?),
+        WatchTarget::Process(_) => None,
+        WatchTarget::Command(words) => {
+            Some(start(words, tracer.as_ref().map(|tracer| tracer.pid))?)
+        }
     };
     let pid = match (&request.target, &started) {
-        (Target::Process(pid), _) => *pid,
-        (Target::Command(_), child) => child.as_ref().map_or(0, Child::id),
+        (WatchTarget::Process(pid), _) => *pid,
+        (WatchTarget::Command(_), child) => child.as_ref().map_or(0, Child::id),
     };
     let before = process::own_time(UsageWho::RUSAGE_SELF);
     let is_traced = tracer.is_some();
     let backend: Box<dyn Backend> = match tracer {
-        None => Box::new(Perf::new(request.options.rate, guard())),
-        Some(tracer) => Box::new(Traced::new(tracer, pid, request.options.rate)),
+        None => Box::new(PerfBackend::new(request.options.rate, guard())),
+        Some(tracer) => Box::new(PtraceBackend::new(tracer, pid, request.options.rate)),
     };
-    let session = Process::open(pid)
+    let session = LiveProcess::open(pid)
         .and_then(|process| Session::start(process, backend, request.options, cost));
     let mut session = match (session, started.take()) {
         (Ok(session), child) => {
@@ -80,10 +84,10 @@ pub(crate) fn watch(
             let own = own.saturating_sub(before) + session.own();
             let (recording, counts, coverage) = session.so_far(Ended::Running);
             let name = session.name();
-            Watched { recording, name, counts, coverage, cost, own, is_traced, started: None }
+            WatchOutcome { recording, name, counts, coverage, cost, own, is_traced, started: None }
         };
         let elapsed = start.elapsed();
-        is_stopped(&Progress { elapsed, counts: session.counts, now: &now })
+        is_stopped(&Snapshot { elapsed, counts: session.counts, now: &now })
     };
     let mut is_over = false;
     while !is_over && !is_late() && !is_stopped(&session) {
@@ -109,24 +113,30 @@ pub(crate) fn watch(
     let name = session.name();
     let (recording, counts, coverage) = session.recorded(ended);
     let started = started.map(|child| Started { child, is_asked: false });
-    Ok(Watched { recording, name, counts, coverage, cost, own, is_traced, started })
+    Ok(WatchOutcome { recording, name, counts, coverage, cost, own, is_traced, started })
 }
 
 /// What is left of a program that was started, and cannot be watched: it has ended before it could be, or is ended.
-fn unwatched(request: &Request, mut child: Child, error: Error) -> Result<Watched, Error> {
+fn unwatched(
+    request: &WatchRequest,
+    mut child: Child,
+    error: Error,
+) -> Result<WatchOutcome, Error> {
     if matches!(child.try_wait(), Ok(None)) {
         return Err(asked(&mut child, error, PATIENCE));
     }
     let name = match &request.target {
-        Target::Command(words) => words.first().map(|word| word.to_string_lossy().into_owned()),
-        Target::Process(_) => None,
+        WatchTarget::Command(words) => {
+            words.first().map(|word| word.to_string_lossy().into_owned())
+        }
+        WatchTarget::Process(_) => None,
     };
     let ended = reaped(&mut child);
     let recording = Recording { ended, seconds: 0.0, cpu_seconds: 0.0, processes: Vec::new() };
-    Ok(Watched {
+    Ok(WatchOutcome {
         recording,
         name: name.unwrap_or_default(),
-        counts: Counts::default(),
+        counts: WatchCounts::default(),
         coverage: Coverage { excludes: 1.0, ..Coverage::default() },
         cost: Cost::default(),
         own: Duration::ZERO,
@@ -157,8 +167,8 @@ fn ask_to_end(child: &Child) {
 }
 
 /// What keeps a program alive where traps lose their reason.
-fn guard() -> Option<Guard> {
-    guard::is_needed().then(Guard::default)
+fn guard() -> Option<TrapGuard> {
+    guard::is_needed().then(TrapGuard::default)
 }
 
 fn tracer() -> Result<Tracer, Error> {

@@ -52,18 +52,18 @@ pub use tenure_types::Error;
 
 /// What to watch, and how.
 #[derive(Debug, Clone)]
-pub struct Request {
+pub struct WatchRequest {
     /// The process, or a program to start.
-    pub target: Target,
+    pub target: WatchTarget,
     /// How long; to the program's end if there is none.
     pub duration: Option<Duration>,
     /// How often.
-    pub options: Options,
+    pub options: WatchOptions,
 }
 
 /// How often threads are looked at.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Options {
+pub struct WatchOptions {
     /// Samples a second of each thread that runs.
     pub rate: u64,
     /// Looks by breakpoints a second, at most.
@@ -74,7 +74,7 @@ pub struct Options {
     pub line_bytes: u32,
 }
 
-impl Default for Options {
+impl Default for WatchOptions {
     fn default() -> Self {
         Self { rate: 100, arms: 20.0, share: 0.005, line_bytes: 64 }
     }
@@ -82,7 +82,7 @@ impl Default for Options {
 
 /// The program to watch.
 #[derive(Debug, Clone)]
-pub enum Target {
+pub enum WatchTarget {
     /// One that runs.
     Process(u32),
     /// One to start, with its arguments.
@@ -91,13 +91,13 @@ pub enum Target {
 
 /// What was watched.
 #[derive(Debug)]
-pub struct Watched {
+pub struct WatchOutcome {
     /// What threads did, estimated from samples and hits.
     pub recording: Recording,
     /// The program, as a reader calls it.
     pub name: String,
     /// What watching did.
-    pub counts: Counts,
+    pub counts: WatchCounts,
     /// How much of the program could be seen.
     pub coverage: Coverage,
     /// What that took of the program each time.
@@ -135,7 +135,7 @@ pub struct Cost {
 
 /// What watching did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Counts {
+pub struct WatchCounts {
     /// Samples.
     pub samples: u64,
     /// Of those, the ones whose access is known.
@@ -176,23 +176,23 @@ pub struct Coverage {
 }
 
 /// How far it has come.
-pub struct Progress<'a> {
+pub struct Snapshot<'a> {
     /// Since the beginning.
     pub elapsed: Duration,
     /// What watching did so far.
-    pub counts: Counts,
-    now: &'a dyn Fn() -> Watched,
+    pub counts: WatchCounts,
+    now: &'a dyn Fn() -> WatchOutcome,
 }
 
-impl Progress<'_> {
+impl Snapshot<'_> {
     /// What was watched so far.
     #[must_use]
-    pub fn watched(&self) -> Watched {
+    pub fn watched(&self) -> WatchOutcome {
         (self.now)()
     }
 }
 
-impl std::fmt::Debug for Progress<'_> {
+impl std::fmt::Debug for Snapshot<'_> {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { elapsed, counts, now: _ } = self;
         out.debug_struct("Progress")
@@ -209,9 +209,9 @@ impl std::fmt::Debug for Progress<'_> {
 /// The process does not exist or is of a kind that cannot be watched; the kernel refuses; the program cannot be
 /// started; this is not Linux on x86-64 or aarch64. The error says what to do.
 pub fn watch(
-    request: &Request,
-    is_stopped: &dyn Fn(&Progress<'_>) -> bool,
-) -> Result<Watched, Error> {
+    request: &WatchRequest,
+    is_stopped: &dyn Fn(&Snapshot<'_>) -> bool,
+) -> Result<WatchOutcome, Error> {
     #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
     {
         launch::watch(request, is_stopped)

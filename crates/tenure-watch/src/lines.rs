@@ -10,9 +10,9 @@ use tenure_model::recording::{self as record, Entry, Gaps, Possible};
 
 use crate::arch::USER_END;
 use crate::code::{Lost, Touch};
-use crate::heap::{self, Block};
+use crate::heap::{self, HeapBlock};
 use crate::lanes::{self, Lane, Life};
-use crate::sys::process::Process;
+use crate::sys::process::LiveProcess;
 
 /// An access to a contended line takes as long, about. A thread whose samples all lie there does one after another.
 const ACCESS_SECONDS: f64 = 100e-9;
@@ -34,11 +34,11 @@ const WORD: u8 = 8;
 
 /// All lines that were seen.
 #[derive(Debug)]
-pub(crate) struct Lines {
+pub(crate) struct WatchedLines {
     line_bytes: u64,
     /// Threads cannot meet on different CPUs.
     has_one_cpu: bool,
-    lines: FxHashMap<u64, Line>,
+    lines: FxHashMap<u64, WatchedLine>,
     /// By thread.
     samples: FxHashMap<u32, Sampled>,
 }
@@ -53,7 +53,7 @@ struct Sampled {
 
 /// What all lines together have shown.
 #[derive(Debug, Default)]
-pub(crate) struct Recorded {
+pub(crate) struct RecordedLines {
     /// Those that several threads were met on.
     pub(crate) lines: Vec<record::Line>,
     /// Threads that stand for others.
@@ -64,12 +64,12 @@ pub(crate) struct Recorded {
 
 /// What is known of one line.
 #[derive(Debug, Default)]
-pub(crate) struct Line {
-    seen: BTreeMap<Key, Seen>,
+pub(crate) struct WatchedLine {
+    seen: BTreeMap<UseKey, UseCounts>,
     /// By thread and word.
     exposed: FxHashMap<(u32, u8), Exposed>,
     /// The block of the allocator that its most used word lies in.
-    block: Option<Block>,
+    block: Option<HeapBlock>,
     pub(crate) samples: u64,
     /// The last sample's thread and CPU.
     pub(crate) last: (u32, u32),
@@ -106,7 +106,7 @@ impl Exposed {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Key {
+struct UseKey {
     thread: u32,
     offset: u8,
     size: u8,
@@ -115,18 +115,18 @@ struct Key {
 }
 
 #[derive(Debug, Clone, Copy, Default)]
-struct Seen {
+struct UseCounts {
     samples: u64,
     hits: u64,
 }
 
-impl Key {
+impl UseKey {
     fn word(self) -> u8 {
         self.offset / WORD
     }
 }
 
-impl Lines {
+impl WatchedLines {
     pub(crate) fn new(line_bytes: u64, has_one_cpu: bool) -> Self {
         let (lines, samples) = (FxHashMap::default(), FxHashMap::default());
         Self { line_bytes, has_one_cpu, lines, samples }
@@ -188,21 +188,21 @@ impl Lines {
         }
     }
 
-    fn key(&self, thread: u32, touch: &Touch) -> (u64, Key) {
+    fn key(&self, thread: u32, touch: &Touch) -> (u64, UseKey) {
         let inside = touch.address % self.line_bytes;
         let &Touch { access, code, size, .. } = touch;
-        (touch.address - inside, Key { thread, offset: offset(inside), size, access, code })
+        (touch.address - inside, UseKey { thread, offset: offset(inside), size, access, code })
     }
 
-    pub(crate) fn get_mut(&mut self, start: u64) -> Option<&mut Line> {
+    pub(crate) fn get_mut(&mut self, start: u64) -> Option<&mut WatchedLine> {
         self.lines.get_mut(&start)
     }
 
     /// Looks for the allocator's block, while it is likely to be there.
-    pub(crate) fn allocated(&mut self, start: u64, process: &Process) {
+    pub(crate) fn allocated(&mut self, start: u64, process: &LiveProcess) {
         let Some(line) = self.lines.get_mut(&start) else { return };
         if line.block.is_none() && process.is_anonymous(start) {
-            let uses = |(_, seen): &(&Key, &Seen)| seen.samples + seen.hits;
+            let uses = |(_, seen): &(&UseKey, &UseCounts)| seen.samples + seen.hits;
             let Some((key, _)) = line.seen.iter().max_by_key(uses) else { return };
             let address = start + u64::from(key.offset);
             line.block = heap::block(address, &|address| process.word(address));
@@ -212,7 +212,7 @@ impl Lines {
     /// The line to look at next: the one with most samples for each look so far. A line that no second thread was met
     /// on soon is looked at rarely.
     pub(crate) fn next(&self) -> Option<u64> {
-        let worth = |line: &Line| {
+        let worth = |line: &WatchedLine| {
             let looks = (1 + line.arms) as f64;
             let doubt = if line.met == 0 { looks } else { 1.0 };
             line.samples as f64 / (looks * doubt)
@@ -263,7 +263,7 @@ impl Lines {
         threads: &FxHashMap<u32, (u32, Life)>,
         nanoseconds: u64,
         is_shared: &dyn Fn(u64) -> bool,
-    ) -> Recorded {
+    ) -> RecordedLines {
         let lives = threads.values().copied().collect();
         let mut lanes = Vec::new();
         let all: u64 = self.samples.values().map(|samples| samples.seen).sum();
@@ -309,11 +309,11 @@ impl Lines {
         let others = self.lines.iter().filter(|(start, _)| !is_known(start));
         let most = others.map(|(start, line)| line.most(self.met(line), all, is_shared(*start)));
         let [_, unsampled] = interval(0.0, all as f64);
-        Recorded { excludes: most.fold(unsampled, f64::max), lines, lanes }
+        RecordedLines { excludes: most.fold(unsampled, f64::max), lines, lanes }
     }
 
     /// Looks in which threads met: on different CPUs if there are several.
-    fn met(&self, line: &Line) -> u64 {
+    fn met(&self, line: &WatchedLine) -> u64 {
         if self.has_one_cpu { line.met } else { line.met_apart }
     }
 
@@ -326,7 +326,7 @@ impl Lines {
     }
 }
 
-impl Line {
+impl WatchedLine {
     /// The most that it may cost of the time that could be seen, by so many samples in all: the part of them that lies here, times
     /// the part of its arms that `met` another thread. Of both the upper end of an interval with 97.5 % on that side, so 95 % of both.
     fn most(&self, met: u64, all: u64, is_shared: bool) -> f64 {
@@ -349,7 +349,7 @@ impl Line {
             .filter(|key| !matches!(key.access, Access::Read | Access::Write))
             .map(|key| key.word())
             .collect();
-        let mut words: BTreeMap<(u32, u8), Seen> = BTreeMap::new();
+        let mut words: BTreeMap<(u32, u8), UseCounts> = BTreeMap::new();
         // What a thread waits for it does as often as it can.
         let mut visits: BTreeMap<u32, f64> = BTreeMap::new();
         for (key, seen) in &self.seen {
@@ -391,7 +391,7 @@ impl Line {
             };
             let count = (rate * part * *ran as f64 / 1e9).round() as u64;
             if count > 0 {
-                let &Key { offset, size, code, .. } = key;
+                let &UseKey { offset, size, code, .. } = key;
                 let gaps = Gaps::default();
                 entries.push(Entry { thread: *id, offset, size, access, code, count, gaps });
             }
@@ -420,14 +420,14 @@ mod tests {
     }
 
     /// A look at a word that a thread hits twice, after so many nanoseconds each.
-    fn look(lines: &mut Lines, thread: u32, touch: &Touch, nanoseconds: u64) {
+    fn look(lines: &mut WatchedLines, thread: u32, touch: &Touch, nanoseconds: u64) {
         lines.hit(thread, touch);
         lines.hit(thread, touch);
         lines.exposed(touch.address, thread, 2 * nanoseconds);
     }
 
     /// How often a second each thread did each thing: two threads that run for a second.
-    fn rates(lines: &Lines) -> BTreeMap<(u32, Access, u8), f64> {
+    fn rates(lines: &WatchedLines) -> BTreeMap<(u32, Access, u8), f64> {
         let life = Life { first: 0, last: 1_000_000_000, ran: 1_000_000_000 };
         let threads = [1, 2].map(|id| (id, (id, life))).into_iter().collect();
         let line = &lines.lines[&LINE];
@@ -440,7 +440,7 @@ mod tests {
 
     #[test]
     fn words_that_are_met_at_once_are_in_use_as_often_as_the_line() {
-        let mut lines = Lines::new(64, false);
+        let mut lines = WatchedLines::new(64, false);
         let (take, add) = (touch(Access::CompareExchange, 0, 1), touch(Access::Write, 1, 2));
         // Half of the samples lie on the lock, and none on what it guards.
         for sample in 0..100 {
@@ -463,7 +463,7 @@ mod tests {
         let life = Life { first: 0, last: 1_000_000_000, ran: 1_000_000_000 };
         let threads = [1, 2].map(|id| (id, (id, life))).into_iter().collect();
         for (has_one_cpu, met_apart, expected) in [(false, 0, 0), (false, 1, 1), (true, 0, 1)] {
-            let mut lines = Lines::new(64, has_one_cpu);
+            let mut lines = WatchedLines::new(64, has_one_cpu);
             for thread in [1, 2] {
                 let add = touch(Access::Add, thread, 1);
                 lines.sampled(thread as u32, 0, Ok(Some(&add)));
@@ -484,7 +484,7 @@ mod tests {
     #[test]
     fn what_is_excluded_takes_samples_and_looks_and_no_line_that_other_processes_map() {
         let excluded = |samples: u64, lost: u64, covered: f64, is_shared: bool| {
-            let mut lines = Lines::new(64, false);
+            let mut lines = WatchedLines::new(64, false);
             for _ in 0..samples {
                 lines.sampled(1, 0, Ok(Some(&touch(Access::Read, 0, 1))));
             }
@@ -510,8 +510,8 @@ mod tests {
     #[test]
     fn a_line_that_is_known_is_looked_at_less_often() {
         let patience = |arms, met| {
-            let mut lines = Lines::new(64, false);
-            lines.lines.insert(LINE, Line { arms, met, ..Line::default() });
+            let mut lines = WatchedLines::new(64, false);
+            lines.lines.insert(LINE, WatchedLine { arms, met, ..WatchedLine::default() });
             lines.patience(LINE)
         };
         assert_eq!([patience(159, 0), patience(320, 0)], [1, 2]);
@@ -520,7 +520,7 @@ mod tests {
 
     #[test]
     fn a_word_that_is_met_late_is_in_use_as_often_as_it_was_met() {
-        let mut lines = Lines::new(64, false);
+        let mut lines = WatchedLines::new(64, false);
         for _ in 0..100 {
             lines.sampled(1, 0, Ok(Some(&touch(Access::Read, 0, 1))));
         }

@@ -6,11 +6,11 @@ use nix::sys::resource::UsageWho;
 use tenure_model::Ended;
 use tenure_types::Error;
 
-use crate::backend::perf::Perf;
+use crate::backend::perf::PerfBackend;
 use crate::sys::guard;
 use crate::sys::lost;
-use crate::sys::process::{self, Process};
-use crate::{Cost, Options, Watched, check, cost, session};
+use crate::sys::process::{self, LiveProcess};
+use crate::{Cost, WatchOptions, WatchOutcome, check, cost, session};
 
 /// Watches the process that it is part of, from a thread of its own, so that a server can export what it contends for.
 ///
@@ -23,10 +23,10 @@ use crate::{Cost, Options, Watched, check, cost, session};
 ///
 /// ```no_run
 /// use std::time::Duration;
-/// use tenure_watch::{Options, Session};
+/// use tenure_watch::{Session, WatchOptions};
 ///
 /// std::thread::spawn(|| -> Result<(), tenure_watch::Error> {
-///     let mut session = Session::start(Options::default())?;
+///     let mut session = Session::start(WatchOptions::default())?;
 ///     loop {
 ///         session.watch_for(Duration::from_secs(10))?;
 ///         let watched = session.watched();
@@ -54,17 +54,17 @@ impl Session {
     /// # Errors
     ///
     /// The kernel refuses perf events. The error says what to do.
-    pub fn start(options: Options) -> Result<Self, Error> {
+    pub fn start(options: WatchOptions) -> Result<Self, Error> {
         check::perf()?;
         if guard::is_needed() {
             let error = |error| Error::new(format!("cannot handle SIGTRAP: {error}"));
             lost::handle().map_err(error)?;
         }
-        let cost = cost::measured(|_, rate| Ok(Perf::new(rate, None)));
-        let mut process = Process::open(std::process::id())?;
+        let cost = cost::measured(|_, rate| Ok(PerfBackend::new(rate, None)));
+        let mut process = LiveProcess::open(std::process::id())?;
         process.except = Some(rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned());
         let before = process::own_time(UsageWho::RUSAGE_THREAD);
-        let backend = Box::new(Perf::new(options.rate, None));
+        let backend = Box::new(PerfBackend::new(options.rate, None));
         let inner = session::Session::start(process, backend, options, cost)?;
         Ok(Self { inner, cost, before })
     }
@@ -83,10 +83,10 @@ impl Session {
     }
 
     /// What it has seen since it began.
-    pub fn watched(&mut self) -> Watched {
+    pub fn watched(&mut self) -> WatchOutcome {
         let (recording, mut counts, coverage) = self.inner.recorded(Ended::Running);
         counts.kept = lost::count();
-        Watched {
+        WatchOutcome {
             recording,
             name: self.inner.name(),
             counts,

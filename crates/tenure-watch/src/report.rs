@@ -5,12 +5,17 @@ use std::time::Duration;
 use tenure_contend::find::{self, Found, Programs};
 use tenure_model::{Run, Source};
 
-use crate::Watched;
+use crate::WatchOutcome;
 
 /// What was found, the worst first. What mending the first `predicted` findings would give is left to predict. `programs`
 /// keeps what was read of files from one report to the next.
 #[must_use]
-pub fn report(watched: &Watched, programs: &Programs, line_bytes: u32, predicted: usize) -> Found {
+pub fn report(
+    watched: &WatchOutcome,
+    programs: &Programs,
+    line_bytes: u32,
+    predicted: usize,
+) -> Found {
     let before = own_time();
     let recording = &watched.recording;
     let threads = || recording.processes.iter().flat_map(|process| &process.threads);
@@ -59,8 +64,8 @@ fn own_time() -> Duration {
     Duration::ZERO
 }
 
-fn coverage(watched: &Watched) -> tenure_model::Coverage {
-    let Watched { counts, coverage, .. } = watched;
+fn coverage(watched: &WatchOutcome) -> tenure_model::Coverage {
+    let WatchOutcome { counts, coverage, .. } = watched;
     let part = |part: f64, of: f64| if of > 0.0 { part / of } else { 0.0 };
     tenure_model::Coverage {
         cpu_seconds: coverage.cpu_seconds,
@@ -72,8 +77,8 @@ fn coverage(watched: &Watched) -> tenure_model::Coverage {
 }
 
 /// The part of the program's processor time that watching took.
-fn overhead(watched: &Watched) -> f64 {
-    let Watched { counts, cost, .. } = watched;
+fn overhead(watched: &WatchOutcome) -> f64 {
+    let WatchOutcome { counts, cost, .. } = watched;
     let took = counts.samples as f64 * cost.sample
         + counts.armed as f64 * cost.arm
         + counts.traps as f64 * cost.trap;
@@ -81,7 +86,7 @@ fn overhead(watched: &Watched) -> f64 {
 }
 
 /// What was not seen, and why: each a sentence.
-fn missing(watched: &Watched) -> Vec<String> {
+fn missing(watched: &WatchOutcome) -> Vec<String> {
     let mut all = Vec::new();
     let counts = &watched.counts;
     if watched.is_traced {

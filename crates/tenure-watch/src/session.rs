@@ -10,15 +10,15 @@ use tenure_types::Error;
 use crate::arm;
 use crate::backend::{Backend, Trouble};
 use crate::check;
-use crate::code::Code;
+use crate::code::InstructionCache;
 use crate::goroutines::Goroutines;
 use crate::jit;
 use crate::lanes::Life;
-use crate::lines::{Lines, Recorded};
+use crate::lines::{RecordedLines, WatchedLines};
 use crate::sys::perf::WATCHED_BYTES;
-use crate::sys::process::{self, Process, Times};
+use crate::sys::process::{self, LiveProcess, ProcessorTimes};
 use crate::sys::{Registers, Sample, now};
-use crate::{Cost, Counts, Coverage, Options};
+use crate::{Cost, Coverage, WatchCounts, WatchOptions};
 
 /// How often threads are listed.
 const LISTED: Duration = Duration::from_millis(200);
@@ -51,12 +51,12 @@ const UNMEASURED_TRAP: f64 = 30e-6;
 
 #[derive(Debug)]
 pub(crate) struct Session {
-    process: Process,
+    process: LiveProcess,
     backend: Box<dyn Backend>,
-    code: Code,
+    code: InstructionCache,
     goroutines: Goroutines,
-    lines: Lines,
-    threads: FxHashMap<u32, Known>,
+    lines: WatchedLines,
+    threads: FxHashMap<u32, KnownThread>,
     /// Those that were there when watching began, or when threads were listed last: others have begun since.
     there: FxHashSet<u32>,
     /// When each was known to run last.
@@ -77,15 +77,15 @@ pub(crate) struct Session {
     /// Which thread is listed next.
     listed: usize,
     /// Processor time of the process when it was first asked for, and last; `None` if it never said.
-    times: Option<[Times; 2]>,
-    pub(crate) counts: Counts,
+    times: Option<[ProcessorTimes; 2]>,
+    pub(crate) counts: WatchCounts,
     line_bytes: u32,
     rate: u64,
 }
 
 /// What is known of a thread.
 #[derive(Debug, Default)]
-struct Known {
+struct KnownThread {
     id: u32,
     name: String,
     /// How often it was asked for.
@@ -98,7 +98,7 @@ struct Known {
     stack: u64,
 }
 
-impl Known {
+impl KnownThread {
     /// Nanoseconds that it ran since it was first asked.
     fn ran(&self) -> u64 {
         self.ran.map_or(0, |[start, now]| now.saturating_sub(start))
@@ -108,9 +108,9 @@ impl Known {
 impl Session {
     /// Begins to sample a process.
     pub(crate) fn start(
-        process: Process,
+        process: LiveProcess,
         backend: Box<dyn Backend>,
-        options: Options,
+        options: WatchOptions,
         cost: Cost,
     ) -> Result<Self, Error> {
         let now = Instant::now();
@@ -126,9 +126,9 @@ impl Session {
             times,
             process,
             backend,
-            code: Code::default(),
+            code: InstructionCache::default(),
             goroutines,
-            lines: Lines::new(options.line_bytes.into(), process::cpus().len() == 1),
+            lines: WatchedLines::new(options.line_bytes.into(), process::cpus().len() == 1),
             threads: FxHashMap::default(),
             there: FxHashSet::default(),
             recent: FxHashMap::default(),
@@ -142,7 +142,7 @@ impl Session {
             next_list: now,
             turn: 0,
             listed: 0,
-            counts: Counts::default(),
+            counts: WatchCounts::default(),
             line_bytes: options.line_bytes,
             rate: options.rate.max(1),
         };
@@ -225,9 +225,9 @@ impl Session {
     }
 
     /// What is known of a thread, which is seen at this time.
-    fn known(&mut self, tid: u32, time: u64) -> &mut Known {
+    fn known(&mut self, tid: u32, time: u64) -> &mut KnownThread {
         let id = self.threads.len() as u32 + 1;
-        let new = || Known { id, seen: [time; 2], ..Known::default() };
+        let new = || KnownThread { id, seen: [time; 2], ..KnownThread::default() };
         self.threads.entry(tid).or_insert_with(new)
     }
 
@@ -306,7 +306,7 @@ impl Session {
 
     /// What looks may take so far, in seconds of the program's processor time.
     fn allowed(&self) -> f64 {
-        let ran: u64 = self.threads.values().map(Known::ran).sum();
+        let ran: u64 = self.threads.values().map(KnownThread::ran).sum();
         FIRST + self.share * ran as f64 / 1e9
     }
 
@@ -421,7 +421,7 @@ impl Session {
     }
 
     /// What was recorded so far.
-    pub(crate) fn recorded(&mut self, ended: Ended) -> (Recording, Counts, Coverage) {
+    pub(crate) fn recorded(&mut self, ended: Ended) -> (Recording, WatchCounts, Coverage) {
         if self.process.is_alive() {
             self.list();
         }
@@ -429,9 +429,9 @@ impl Session {
     }
 
     /// The same, with what was known of threads a moment ago.
-    pub(crate) fn so_far(&self, ended: Ended) -> (Recording, Counts, Coverage) {
+    pub(crate) fn so_far(&self, ended: Ended) -> (Recording, WatchCounts, Coverage) {
         let Trouble { lost, left_out, kept } = self.backend.trouble();
-        let counts = Counts { lost, left_out, kept, ..self.counts };
+        let counts = WatchCounts { lost, left_out, kept, ..self.counts };
         let seconds = self.start.elapsed();
         let mut threads: Vec<Thread> =
             self.threads.iter().map(|(tid, it)| self.thread(*tid, it)).collect();
@@ -440,7 +440,7 @@ impl Session {
             self.threads.iter().map(|(tid, it)| (*tid, (it.id, self.life(*tid, it)))).collect();
         let nanoseconds = u64::try_from(seconds.as_nanos()).unwrap_or(u64::MAX);
         let is_shared = |line| self.process.is_shared(line);
-        let Recorded { lines, lanes, excludes } =
+        let RecordedLines { lines, lanes, excludes } =
             self.lines.recorded(&lives, nanoseconds, &is_shared);
         for lane in lanes {
             let at = usize::try_from(lane.thread).unwrap_or(0).saturating_sub(1);
@@ -492,17 +492,17 @@ impl Session {
     }
 
     /// Nanoseconds that a thread ran while it was watched. One that ended soon was never asked.
-    fn ran(&self, tid: u32, known: &Known) -> u64 {
+    fn ran(&self, tid: u32, known: &KnownThread) -> u64 {
         let sampled = self.lines.samples(tid) * 1_000_000_000 / self.rate;
         known.ran().max(sampled)
     }
 
-    fn life(&self, tid: u32, known: &Known) -> Life {
+    fn life(&self, tid: u32, known: &KnownThread) -> Life {
         let [first, last] = known.seen;
         Life { first, last, ran: self.ran(tid, known) }
     }
 
-    fn thread(&self, tid: u32, known: &Known) -> Thread {
+    fn thread(&self, tid: u32, known: &KnownThread) -> Thread {
         let cpu = self.ran(tid, known);
         let lived = (known.seen[1] - known.seen[0]).max(1_000_000);
         let stack = self.process.map(known.stack).map_or(0..0, |map| map.start..map.end);

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashMap;
 
-use crate::arch::Step;
+use crate::arch::WalkStep;
 
 /// Nodes that a search follows, and its time: memory that was swapped out takes long to read.
 const MAX_NODES: usize = 1024;
@@ -20,7 +20,7 @@ const MAX_PAUSE: u32 = 64;
 
 /// The rings that one instruction walks along.
 #[derive(Debug, Default)]
-pub(crate) struct Walk {
+pub(crate) struct RingWalk {
     /// The node before each.
     before: FxHashMap<u64, u64>,
     /// Searches in vain, and samples since the last one.
@@ -28,9 +28,13 @@ pub(crate) struct Walk {
     waited: u32,
 }
 
-impl Walk {
+impl RingWalk {
     /// Where a sample loaded from, if a ring says it. `word` reads the program's memory.
-    pub(crate) fn address(&mut self, step: Step, word: &dyn Fn(u64) -> Option<u64>) -> Option<u64> {
+    pub(crate) fn address(
+        &mut self,
+        step: WalkStep,
+        word: &dyn Fn(u64) -> Option<u64>,
+    ) -> Option<u64> {
         if let Some(address) = self.known(step, word) {
             return Some(address);
         }
@@ -56,14 +60,14 @@ impl Walk {
     }
 
     /// The address that the last search found, if it still holds what was loaded.
-    fn known(&self, step: Step, word: &dyn Fn(u64) -> Option<u64>) -> Option<u64> {
+    fn known(&self, step: WalkStep, word: &dyn Fn(u64) -> Option<u64>) -> Option<u64> {
         let address = self.before.get(&step.loaded)?.wrapping_add(step.offset);
         (word(address) == Some(step.loaded)).then_some(address)
     }
 }
 
 /// The nodes of the ring that leads through what was loaded, each with the one before it.
-fn ring(step: Step, word: &dyn Fn(u64) -> Option<u64>) -> Option<Vec<(u64, u64)>> {
+fn ring(step: WalkStep, word: &dyn Fn(u64) -> Option<u64>) -> Option<Vec<(u64, u64)>> {
     let end = Instant::now() + MAX_SEARCH;
     let (mut nodes, mut node) = (Vec::new(), step.loaded);
     // The clock is looked at now and then.
@@ -88,13 +92,13 @@ mod tests {
 
     /// Where each of these loads was from, by memory that has such links.
     fn walked(links: &[(u64, u64)], loads: &[u64]) -> Vec<Option<u64>> {
-        let mut walk = Walk::default();
+        let mut walk = RingWalk::default();
         loads.iter().map(|loaded| step(&mut walk, links, *loaded)).collect()
     }
 
-    fn step(walk: &mut Walk, links: &[(u64, u64)], loaded: u64) -> Option<u64> {
+    fn step(walk: &mut RingWalk, links: &[(u64, u64)], loaded: u64) -> Option<u64> {
         let word = |at: u64| links.iter().find(|(node, _)| node + NEXT == at).map(|link| link.1);
-        walk.address(Step { loaded, offset: NEXT }, &word).map(|address| address - NEXT)
+        walk.address(WalkStep { loaded, offset: NEXT }, &word).map(|address| address - NEXT)
     }
 
     const RING: [(u64, u64); 3] = [(0x100, 0x200), (0x200, 0x300), (0x300, 0x100)];
@@ -122,7 +126,7 @@ mod tests {
 
     #[test]
     fn a_ring_that_has_changed_is_searched_again() {
-        let mut walk = Walk::default();
+        let mut walk = RingWalk::default();
         assert_eq!(step(&mut walk, &RING, 0x300), Some(0x200));
         let other = [(0x100, 0x300), (0x300, 0x200), (0x200, 0x100)];
         assert_eq!(step(&mut walk, &other, 0x300), Some(0x100));
@@ -140,9 +144,9 @@ mod tests {
             reads.set(reads.get() + 1);
             Some(at)
         };
-        let mut walk = Walk::default();
+        let mut walk = RingWalk::default();
         for loaded in 1..=1000 {
-            assert_eq!(walk.address(Step { loaded: loaded << 32, offset: NEXT }, &word), None);
+            assert_eq!(walk.address(WalkStep { loaded: loaded << 32, offset: NEXT }, &word), None);
         }
         // After 1, 2, 4, ... 64 samples, and then each 64.
         let searches = 6 + 1000 / MAX_PAUSE as usize;

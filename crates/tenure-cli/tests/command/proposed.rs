@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::Value;
 use tenure_model::Ended;
-use tenure_run::Request;
+use tenure_run::RunRequest;
 
 use super::support::{tenure, text};
 
@@ -30,7 +30,7 @@ fn recorded(folder: &Path, port: &str) -> Vec<String> {
     let record = |cc: bool, words: &[&str]| {
         let command = words.iter().map(Into::into).collect();
         let cache = Some(PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("cache"));
-        let request = Request { command, cc, line_bytes: 64, cache, ..Request::default() };
+        let request = RunRequest { command, cc, line_bytes: 64, cache, ..RunRequest::default() };
         let recording = tenure_run::run(&request, &()).unwrap();
         assert_eq!(recording.ended, Ended::Exited { status: 0 }, "{words:?}");
         recording

@@ -10,7 +10,7 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, fence};
 
 use super::store::{self, Locked};
 use super::sys;
-use crate::segment::{Access, Entry, Kind};
+use crate::segment::{AccessKind, Entry, RecordKind};
 
 const RECENT: usize = 2048;
 const FIRST_CAPACITY: u32 = 512;
@@ -19,7 +19,7 @@ const FIRST_CAPACITY: u32 = 512;
 static LEFT: AtomicPtr<u8> = AtomicPtr::new(null_mut());
 
 /// Of one thread.
-pub(super) struct Entries {
+pub(super) struct ThreadEntries {
     /// [`RECENT`] entries, by hash.
     recent: *mut *mut Entry,
     /// All entries, by hash; `capacity` is a power of two.
@@ -36,7 +36,7 @@ pub(super) fn restart() {
     LEFT.store(null_mut(), Relaxed);
 }
 
-impl Entries {
+impl ThreadEntries {
     /// `None` if there is no room.
     pub(super) fn new() -> Option<Self> {
         // Programs may have more threads than mappings.
@@ -205,7 +205,7 @@ impl Entries {
                 // SAFETY: the block is one of entries, and this thread's until it ends. The record is not seen before it
                 // is published.
                 unsafe {
-                    let record: *mut Entry = store::next_record(block, Kind::Entries).cast();
+                    let record: *mut Entry = store::next_record(block, RecordKind::Entries).cast();
                     if !record.is_null() {
                         record.write(entry);
                         store::publish(block);
@@ -216,7 +216,7 @@ impl Entries {
             let lock = store::lock();
             let left = LEFT.load(Relaxed);
             let block = if left.is_null() {
-                store::block(&lock, Kind::Entries)
+                store::block(&lock, RecordKind::Entries)
             } else {
                 // SAFETY: as in `end`.
                 LEFT.store(unsafe { left.add(8).cast::<*mut u8>().read() }, Relaxed);
@@ -241,7 +241,7 @@ pub(super) unsafe fn add_gap(entry: *mut Entry, took: u64, longest: u64) {
     }
     // SAFETY: the caller's entry is mapped; the observer reads the numbers as wholes.
     unsafe {
-        if took >= longest && (*entry).access().is_some_and(Access::takes) {
+        if took >= longest && (*entry).access().is_some_and(AccessKind::takes) {
             return;
         }
         let gaps = AtomicU32::from_ptr(&raw mut (*entry).gaps);

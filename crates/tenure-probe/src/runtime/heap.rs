@@ -10,9 +10,9 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64};
 
 use super::shadow::ADDRESS_BITS;
-use super::store::{self, Locked, Table};
+use super::store::{self, Locked, RecordTable};
 use super::{sys, threads};
-use crate::segment::{Class, Kind, MOST_FRAMES};
+use crate::segment::{Class, MAX_FRAMES, RecordKind};
 
 const GRANULE: usize = 16;
 /// Allocations of this size and more are in the list.
@@ -20,11 +20,11 @@ const LARGE: usize = 64 << 10;
 const MOST_LARGE: usize = 1024;
 const CLASS_BLOCKS: usize = 2048;
 /// Classes that there can be.
-pub(super) const MOST_CLASSES: usize = CLASS_BLOCKS * Kind::Classes.per_block();
+pub(super) const MOST_CLASSES: usize = CLASS_BLOCKS * RecordKind::Classes.per_block();
 /// Slots of the index of classes; the number of classes is at most half of it.
 const INDEX: usize = (2 * MOST_CLASSES).next_power_of_two();
 
-static CLASSES: Table<CLASS_BLOCKS> = Table::new(Kind::Classes);
+static CLASSES: RecordTable<CLASS_BLOCKS> = RecordTable::new(RecordKind::Classes);
 static GRANULES: AtomicPtr<AtomicU32> = AtomicPtr::new(core::ptr::null_mut());
 /// A bit for each granule.
 static STARTS: AtomicPtr<AtomicU64> = AtomicPtr::new(core::ptr::null_mut());
@@ -33,17 +33,17 @@ static BY_HASH: AtomicPtr<AtomicU32> = AtomicPtr::new(core::ptr::null_mut());
 static LARGE_ONES: LargeOnes = LargeOnes(UnsafeCell::new((0, [(0, 0, 0); MOST_LARGE])));
 
 /// The start, the end and the class of each large allocation.
-type List = [(usize, usize, u32); MOST_LARGE];
+type LargeList = [(usize, usize, u32); MOST_LARGE];
 
 /// How many there are, and the list.
-struct LargeOnes(UnsafeCell<(usize, List)>);
+struct LargeOnes(UnsafeCell<(usize, LargeList)>);
 
 // SAFETY: only used through `get`, which wants the lock.
 unsafe impl Sync for LargeOnes {}
 
 impl LargeOnes {
     #[expect(clippy::mut_from_ref, reason = "the lock makes it exclusive")]
-    fn get<'a>(&'static self, _: &'a Locked) -> (&'a mut usize, &'a mut List) {
+    fn get<'a>(&'static self, _: &'a Locked) -> (&'a mut usize, &'a mut LargeList) {
         // SAFETY: every use is under the lock, and each caller is done with what it gets before it calls again.
         let both = unsafe { &mut *self.0.get() };
         (&mut both.0, &mut both.1)
@@ -207,7 +207,7 @@ fn class(size: usize, frames: &[u64]) -> u32 {
     }
     let made = CLASSES.append(&lock, |record, _| {
         let class = Class { size: size as u64, depth: frames.len() as u64 };
-        // SAFETY: room for a class and MOST_FRAMES addresses, which is this thread's until it is published.
+        // SAFETY: room for a class and MAX_FRAMES addresses, which is this thread's until it is published.
         unsafe {
             record.cast::<Class>().write(class);
             let stack = record.add(size_of::<Class>()).cast::<u64>();
@@ -244,13 +244,13 @@ fn is(class: u32, size: usize, frames: &[u64]) -> bool {
 /// # Safety
 ///
 /// `frame` is the frame pointer of a function that has not returned, and the stack is the calling thread's.
-unsafe fn walk(mut frame: usize, (low, high): (usize, usize)) -> ([u64; MOST_FRAMES], usize) {
-    let mut frames = [0; MOST_FRAMES];
+unsafe fn walk(mut frame: usize, (low, high): (usize, usize)) -> ([u64; MAX_FRAMES], usize) {
+    let mut frames = [0; MAX_FRAMES];
     let mut depth = 0;
     // SAFETY: the caller's promise for the first, and each further one is an aligned pair of words above it on the
     // stack, all of which is mapped.
     unsafe {
-        while depth < MOST_FRAMES {
+        while depth < MAX_FRAMES {
             let code = sys::return_address(frame);
             if code < 4096 {
                 break;

@@ -8,16 +8,16 @@ use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicPtr, AtomicU32};
 
 use super::shadow::{self, LINE_BYTES};
-use super::store::{self, Locked, Table};
-use super::threads::{self, Local};
+use super::store::{self, Locked, RecordTable};
+use super::threads::{self, ThreadState};
 use super::words::{CONTENDED, READ_SHARED, Records, STATE};
 use super::{heap, sys, waits};
-use crate::segment::{self, Access, Kind, Line};
+use crate::segment::{self, AccessKind, Line, RecordKind};
 
 const LINE_BLOCKS: usize = 32768;
-const MOST_LINES: usize = LINE_BLOCKS * Kind::Lines.per_block();
+const MOST_LINES: usize = LINE_BLOCKS * RecordKind::Lines.per_block();
 
-static LINES: Table<LINE_BLOCKS> = Table::new(Kind::Lines);
+static LINES: RecordTable<LINE_BLOCKS> = RecordTable::new(RecordKind::Lines);
 /// For each class the first of its line records whose memory was freed, plus one; and for each record the next.
 static FREED: AtomicPtr<AtomicU32> = AtomicPtr::new(core::ptr::null_mut());
 static NEXT_FREED: AtomicPtr<AtomicU32> = AtomicPtr::new(core::ptr::null_mut());
@@ -47,7 +47,7 @@ pub(super) fn restart() {
 
 /// Notes an access by the instruction whose call returns to `code`.
 #[inline(always)]
-pub(super) fn note(address: usize, size: u8, access: Access, code: u64) {
+pub(super) fn note(address: usize, size: u8, access: AccessKind, code: u64) {
     let Some(local) = threads::current() else { return note_first(address, size, access, code) };
     let who = shadow::words(address).who.load(Relaxed);
     if who != local.own() && who != ignored(access) {
@@ -58,7 +58,7 @@ pub(super) fn note(address: usize, size: u8, access: Access, code: u64) {
 }
 
 /// The word of lines at which an access is only counted, beside this thread's own: those that are read together.
-pub(super) const fn ignored(access: Access) -> u32 {
+pub(super) const fn ignored(access: AccessKind) -> u32 {
     /// Not the word of any line.
     const NONE: u32 = 1;
     if access.writes() { NONE } else { READ_SHARED }
@@ -67,7 +67,7 @@ pub(super) const fn ignored(access: Access) -> u32 {
 /// [`note`] for a thread that has no record yet.
 #[cold]
 #[inline(never)]
-pub(super) extern "C" fn note_first(address: usize, size: u8, access: Access, code: u64) {
+pub(super) extern "C" fn note_first(address: usize, size: u8, access: AccessKind, code: u64) {
     if threads::attach().is_some() {
         // A thread is attached once, so this goes no deeper.
         note(address, size, access, code);
@@ -77,7 +77,7 @@ pub(super) extern "C" fn note_first(address: usize, size: u8, access: Access, co
 /// Counts accesses that need no more, and notes this one for all of them.
 #[cold]
 #[inline(never)]
-pub(super) extern "C" fn note_sample(address: usize, access: Access) {
+pub(super) extern "C" fn note_sample(address: usize, access: AccessKind) {
     let Some(local) = threads::current() else { return };
     let times = local.next_sample();
     let words = shadow::words(address);
@@ -88,7 +88,7 @@ pub(super) extern "C" fn note_sample(address: usize, access: Access) {
 
 /// Notes an access for each line that the range is on.
 #[inline(always)]
-pub(super) fn note_range(start: usize, bytes: usize, access: Access, code: u64) {
+pub(super) fn note_range(start: usize, bytes: usize, access: AccessKind, code: u64) {
     match bytes {
         0 => {}
         _ if bytes <= LINE_BYTES - start % LINE_BYTES => note(start, bytes as u8, access, code),
@@ -98,7 +98,7 @@ pub(super) fn note_range(start: usize, bytes: usize, access: Access, code: u64) 
 
 /// [`note_range`] for several lines.
 #[inline(never)]
-fn note_lines(start: usize, bytes: usize, access: Access, code: u64) {
+fn note_lines(start: usize, bytes: usize, access: AccessKind, code: u64) {
     let Some(local) = threads::current() else {
         // The first line has the thread attached, unless it is not to be recorded.
         return note(start, 1, access, code);
@@ -124,10 +124,10 @@ fn note_lines(start: usize, bytes: usize, access: Access, code: u64) {
 /// Notes an access to a line that is not this thread's alone, or was not so far.
 #[inline(never)]
 pub(super) extern "C" fn note_shared(
-    local: &Local,
+    local: &ThreadState,
     address: usize,
     size: u8,
-    access: Access,
+    access: AccessKind,
     code: u64,
 ) {
     local.count_accesses(1);
@@ -135,9 +135,9 @@ pub(super) extern "C" fn note_shared(
     let place = place(address, size, access);
     let is_contended = who & STATE == CONTENDED;
     // What is atomic is timed as a whole, with the operation.
-    let is_timed_here = is_contended && matches!(access, Access::Read | Access::Write);
+    let is_timed_here = is_contended && matches!(access, AccessKind::Read | AccessKind::Write);
     let since =
-        if is_timed_here { waits::since(local, address, access == Access::Write) } else { 0 };
+        if is_timed_here { waits::since(local, address, access == AccessKind::Write) } else { 0 };
     if !is_contended {
         waits::recording(|| note_rare(local, address, size, access, code));
     } else if !local.entries.count_again(who & !STATE, place, code) {
@@ -156,7 +156,7 @@ pub(super) extern "C" fn note_shared(
 /// [`note_shared`] for the first access of its kind, which may have the line become contended.
 #[cold]
 #[inline(never)]
-fn note_rare(local: &Local, address: usize, size: u8, access: Access, code: u64) {
+fn note_rare(local: &ThreadState, address: usize, size: u8, access: AccessKind, code: u64) {
     let words = shadow::words(address);
     let mut who = words.who.load(Relaxed);
     if who & STATE != CONTENDED {
@@ -171,26 +171,26 @@ fn note_rare(local: &Local, address: usize, size: u8, access: Access, code: u64)
     }
 }
 
-fn place(address: usize, size: u8, access: Access) -> u32 {
+fn place(address: usize, size: u8, access: AccessKind) -> u32 {
     segment::place((address % LINE_BYTES) as u8, size, access)
 }
 
 /// The records, as a thread uses them that accesses an address.
 struct Recorder<'a> {
-    local: &'a Local,
+    local: &'a ThreadState,
     address: usize,
     _busy: threads::Busy<'a>,
 }
 
 impl<'a> Recorder<'a> {
     /// `None` if a signal handler has interrupted the thread in the runtime.
-    fn new(local: &'a Local, address: usize) -> Option<Self> {
+    fn new(local: &'a ThreadState, address: usize) -> Option<Self> {
         Some(Self { local, address, _busy: local.busy()? })
     }
 }
 
 impl Records for Recorder<'_> {
-    type Lock = Locked;
+    type Locked = Locked;
 
     fn lock(&self) -> Locked {
         store::lock()

@@ -62,7 +62,7 @@ use core::sync::atomic;
 use core::sync::atomic::AtomicBool;
 use core::sync::atomic::Ordering::Relaxed;
 
-use crate::segment::Failure;
+use crate::segment::StartFailure;
 
 /// A forked child that has no segment of its own yet.
 static FORKED: AtomicBool = AtomicBool::new(false);
@@ -80,7 +80,7 @@ unsafe fn start() {
     if heap::start() && lines::start() {
         threads::start();
     } else {
-        store::fail(Failure::NoAddressSpace);
+        store::fail(StartFailure::NoAddressSpace);
     }
 }
 

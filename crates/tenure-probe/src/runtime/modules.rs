@@ -5,16 +5,16 @@ use core::ptr::NonNull;
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::Relaxed;
 
-use super::store::{self, Table};
+use super::store::{self, RecordTable};
 use super::{sys, threads};
-use crate::segment::{Kind, Module};
+use crate::segment::{Module, RecordKind};
 
 /// What the dynamic linker says of a module: the first fields of `dl_phdr_info`.
 #[repr(C)]
 struct Info {
     bias: u64,
     name: *const c_char,
-    headers: *const Header,
+    headers: *const ProgramHeader,
     count: u16,
     /// Modules that have been loaded so far, by all.
     loaded: u64,
@@ -22,7 +22,7 @@ struct Info {
 
 /// `Elf64_Phdr`
 #[repr(C)]
-struct Header {
+struct ProgramHeader {
     kind: u32,
     flags: u32,
     offset: u64,
@@ -34,7 +34,7 @@ struct Header {
 }
 
 const PT_LOAD: u32 = 1;
-const PATH_BYTES: usize = Kind::Modules.stride() - size_of::<Module>();
+const PATH_BYTES: usize = RecordKind::Modules.stride() - size_of::<Module>();
 
 unsafe extern "C" {
     fn dl_iterate_phdr(
@@ -43,7 +43,7 @@ unsafe extern "C" {
     ) -> c_int;
 }
 
-static MODULES: Table<16> = Table::new(Kind::Modules);
+static MODULES: RecordTable<16> = RecordTable::new(RecordKind::Modules);
 /// [`Info::loaded`] at the last scan that was complete: threads begin more often than libraries are loaded.
 static SCANNED: AtomicU64 = AtomicU64::new(0);
 
@@ -58,7 +58,7 @@ pub(super) fn restart() {
 /// Called when a thread begins and when the process ends, so that a library that is loaded later is seen as well. A
 /// `dlopen` of ours would come between the program and the real one, which looks at its caller.
 pub(super) fn scan() {
-    let Some(_busy) = threads::current().and_then(threads::Local::busy) else { return };
+    let Some(_busy) = threads::current().and_then(threads::ThreadState::busy) else { return };
     let mut loaded = 0_u64;
     // SAFETY: the callback has the signature that the linker calls, and its data is a number that outlives the call.
     if unsafe { dl_iterate_phdr(note, (&raw mut loaded).cast()) } == 0 {

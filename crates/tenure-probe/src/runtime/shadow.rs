@@ -1,4 +1,4 @@
-//! The shadow of memory, which has [`Words`] for each line, and the clock that they are stamped with.
+//! The shadow of memory, which has [`LineWords`] for each line, and the clock that they are stamped with.
 //!
 //! The shadow is one mapping that covers the whole address space, and takes pages only where memory is used.
 
@@ -6,7 +6,7 @@ use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicPtr, AtomicU32};
 
 use super::sys;
-use super::words::{CONTENDED, SHIFT, STAMPS, STATE, Words};
+use super::words::{CONTENDED, LineWords, SHIFT, STAMPS, STATE};
 
 /// Addresses of user space: 47 bits on x86-64, 48 on aarch64.
 pub(super) const ADDRESS_BITS: u32 = if cfg!(target_arch = "x86_64") { 47 } else { 48 };
@@ -17,7 +17,7 @@ pub(super) const LINE_BYTES: usize = 1 << SHIFT;
 /// What every access reads, on one line.
 #[repr(align(64))]
 pub(super) struct Globals {
-    pub(super) shadow: AtomicPtr<Words>,
+    pub(super) shadow: AtomicPtr<LineWords>,
     /// Below [`STAMPS`].
     pub(super) clock: AtomicU32,
 }
@@ -27,7 +27,7 @@ pub(super) static GLOBALS: Globals =
 
 /// Makes the shadow. `false` if there is no address space for it.
 pub(super) fn start() -> bool {
-    GLOBALS.shadow.store(sys::reserve(size_of::<Words>() * lines()).cast(), Relaxed);
+    GLOBALS.shadow.store(sys::reserve(size_of::<LineWords>() * lines()).cast(), Relaxed);
     is_there()
 }
 
@@ -38,12 +38,12 @@ pub(super) fn is_there() -> bool {
 
 /// Forgets everything.
 pub(super) fn clear() {
-    clear_pages(GLOBALS.shadow.load(Relaxed) as usize, lines() * size_of::<Words>());
+    clear_pages(GLOBALS.shadow.load(Relaxed) as usize, lines() * size_of::<LineWords>());
 }
 
 /// Forgets the lines from `start` up to `end` whose words fill pages, and returns where these lines begin and end.
 pub(super) fn clear_between(start: usize, end: usize) -> (usize, usize) {
-    let per_line = size_of::<Words>();
+    let per_line = size_of::<LineWords>();
     let (first, behind) = (&raw const *words(start) as usize, &raw const *words(end) as usize);
     let (low, high) = (first.next_multiple_of(4096), behind & !4095);
     if low >= high {
@@ -64,7 +64,7 @@ fn lines() -> usize {
 
 /// The words of the line that an address is on. There has to be a shadow.
 #[inline(always)]
-pub(super) fn words(address: usize) -> &'static Words {
+pub(super) fn words(address: usize) -> &'static LineWords {
     // As two shifts: without a constant of 64 bits. Pointers may have tags in their high bits.
     let line = address << (usize::BITS - ADDRESS_BITS) >> (usize::BITS - ADDRESS_BITS + SHIFT);
     // SAFETY: the mapping has words for every line of user space and is never unmapped; all accesses are atomic. A
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn accesses_are_counted_up_to_a_limit_and_eighths_marked_behind_it() {
-        let words = Words { who: AtomicU32::new(0), how: AtomicU32::new(0) };
+        let words = LineWords { who: AtomicU32::new(0), how: AtomicU32::new(0) };
         for _ in 0..7_000 {
             words.note(0, false, 10);
         }

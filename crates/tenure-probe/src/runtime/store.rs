@@ -6,7 +6,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize};
 
 use super::sys::{self, Signals};
-use crate::segment::{BLOCK_BYTES, Failure, Header, Kind, MAGIC, RECORDS_START};
+use crate::segment::{BLOCK_BYTES, Header, MAGIC, RECORDS_START, RecordKind, StartFailure};
 
 /// Blocks whose pages are made at once: a page that the file system refuses must fail here, not at a write, where it
 /// would be a SIGBUS.
@@ -19,15 +19,15 @@ static BASE: AtomicPtr<u8> = AtomicPtr::new(null_mut());
 static MOST_BLOCKS: AtomicUsize = AtomicUsize::new(0);
 /// Blocks whose pages are there.
 static BACKED: AtomicUsize = AtomicUsize::new(0);
-static PATH: Path = Path(core::cell::UnsafeCell::new([0; PATH_BYTES]));
+static PATH: FilePath = FilePath(core::cell::UnsafeCell::new([0; PATH_BYTES]));
 const PATH_BYTES: usize = 1024;
 
 /// The file's path, with a zero at its end.
-struct Path(core::cell::UnsafeCell<[u8; PATH_BYTES]>);
+struct FilePath(core::cell::UnsafeCell<[u8; PATH_BYTES]>);
 
 // SAFETY: written by `create`, which runs before other threads use the store or, in a forked child, alone; read under
 // the lock.
-unsafe impl Sync for Path {}
+unsafe impl Sync for FilePath {}
 
 /// [`FREE`], [`TAKEN`], or [`AWAITED`].
 static LOCK: AtomicU32 = AtomicU32::new(FREE);
@@ -93,7 +93,7 @@ pub(super) fn drop_one() {
 }
 
 /// Says in the segment why nothing will be recorded.
-pub(super) fn fail(failure: Failure) {
+pub(super) fn fail(failure: StartFailure) {
     let header = header();
     if !header.is_null() {
         // SAFETY: as in `blocks_in_use`.
@@ -255,7 +255,7 @@ fn back(blocks: usize) -> bool {
 }
 
 /// A block for records of one kind, zeroed; null if the limit is reached.
-pub(super) fn block(_: &Locked, kind: Kind) -> *mut u8 {
+pub(super) fn block(_: &Locked, kind: RecordKind) -> *mut u8 {
     let header = header();
     if header.is_null() {
         return null_mut();
@@ -277,7 +277,7 @@ pub(super) fn block(_: &Locked, kind: Kind) -> *mut u8 {
 /// # Safety
 ///
 /// The block is one of [`block`]'s, of this kind, and no other thread appends to it.
-pub(super) unsafe fn next_record(block: *mut u8, kind: Kind) -> *mut u8 {
+pub(super) unsafe fn next_record(block: *mut u8, kind: RecordKind) -> *mut u8 {
     // SAFETY: the caller's block has a header.
     let used = unsafe { used(block) }.load(Relaxed) as usize;
     if used < kind.per_block() {
@@ -310,14 +310,14 @@ unsafe fn used<'a>(block: *mut u8) -> &'a AtomicU32 {
 }
 
 /// Records of one kind, in as many blocks as it takes, found by number.
-pub(super) struct Table<const BLOCKS: usize> {
-    kind: Kind,
+pub(super) struct RecordTable<const BLOCKS: usize> {
+    kind: RecordKind,
     blocks: [AtomicPtr<u8>; BLOCKS],
     len: AtomicUsize,
 }
 
-impl<const BLOCKS: usize> Table<BLOCKS> {
-    pub(super) const fn new(kind: Kind) -> Self {
+impl<const BLOCKS: usize> RecordTable<BLOCKS> {
+    pub(super) const fn new(kind: RecordKind) -> Self {
         Self {
             kind,
             blocks: [const { AtomicPtr::new(null_mut()) }; BLOCKS],

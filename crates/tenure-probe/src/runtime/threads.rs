@@ -10,12 +10,12 @@ use core::sync::atomic::{
     AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, compiler_fence,
 };
 
-use super::entries::{self, Entries};
+use super::entries::{self, ThreadEntries};
 use super::store::{self, Locked};
 use super::times::Times;
 use super::words::{self, User};
 use super::{shadow, sys};
-use crate::segment::{Kind, Thread};
+use crate::segment::{RecordKind, Thread};
 
 /// The thread-local word of a thread that is not recorded: it is being attached, or has ended.
 pub(super) const IGNORED: usize = 1;
@@ -24,7 +24,7 @@ const THREADS: usize = words::THREADS as usize;
 
 /// A thread's record, and what the runtime knows of the thread.
 #[repr(C, align(64))]
-pub(super) struct Local {
+pub(super) struct ThreadState {
     record: UnsafeCell<Thread>,
     /// The shadow word of the lines that it uses alone, without the time.
     own: u32,
@@ -38,21 +38,22 @@ pub(super) struct Local {
     /// Whether it is in a function of the allocator.
     allocating: AtomicBool,
     /// What it does to contended lines.
-    pub(super) entries: Entries,
+    pub(super) entries: ThreadEntries,
     /// Which accesses to contended lines are timed.
     pub(super) times: Times,
 }
 
 /// Where the fields are that every access uses.
-pub(super) const OWN: usize = core::mem::offset_of!(Local, own);
-pub(super) const UNTIL_SAMPLE: usize = core::mem::offset_of!(Local, until_sample);
+pub(super) const OWN: usize = core::mem::offset_of!(ThreadState, own);
+pub(super) const UNTIL_SAMPLE: usize = core::mem::offset_of!(ThreadState, until_sample);
 
-const _: () = assert!(size_of::<Local>() <= Kind::Threads.stride());
+const _: () = assert!(size_of::<ThreadState>() <= RecordKind::Threads.stride());
 
 /// Whether the process records.
 static RECORDING: AtomicU32 = AtomicU32::new(0);
 /// Records by number, modulo [`words::THREADS`].
-static BY_NUMBER: [AtomicPtr<Local>; THREADS] = [const { AtomicPtr::new(null_mut()) }; THREADS];
+static BY_NUMBER: [AtomicPtr<ThreadState>; THREADS] =
+    [const { AtomicPtr::new(null_mut()) }; THREADS];
 static LAST: AtomicU32 = AtomicU32::new(0);
 /// The block that the next thread's record goes into.
 static BLOCK: AtomicPtr<u8> = AtomicPtr::new(null_mut());
@@ -104,17 +105,17 @@ pub(super) fn restart() {
 
 /// This thread's record, if it has one.
 #[inline(always)]
-pub(super) fn current() -> Option<&'static Local> {
+pub(super) fn current() -> Option<&'static ThreadState> {
     let word = sys::local();
     // SAFETY: a word other than 0 and IGNORED is the address of this thread's own record, which stays mapped.
-    (word > IGNORED).then(|| unsafe { &*(word as *const Local) })
+    (word > IGNORED).then(|| unsafe { &*(word as *const ThreadState) })
 }
 
 /// This thread's record, made if need be; `None` if it is not to be recorded.
 ///
 /// May be called in a signal handler, so it does not find out the stack's bounds, for which the C library allocates.
 #[cold]
-pub(super) fn attach() -> Option<&'static Local> {
+pub(super) fn attach() -> Option<&'static ThreadState> {
     attach_born(shadow::time(), 0, 0, || (STACK.0.swap(0, Relaxed), STACK.1.swap(0, Relaxed)))
 }
 
@@ -124,7 +125,7 @@ pub(super) fn attach_born(
     creator: u32,
     routine: u64,
     stack: impl FnOnce() -> (usize, usize),
-) -> Option<&'static Local> {
+) -> Option<&'static ThreadState> {
     super::start_forked();
     // Acquire: pairs with the Release in `start`.
     if sys::local() != 0 || RECORDING.load(Acquire) == 0 {
@@ -133,7 +134,7 @@ pub(super) fn attach_born(
     // `stack` may allocate, and comes back into the runtime; so may a signal handler.
     sys::set_local(IGNORED);
     let stack = stack();
-    let Some(entries) = Entries::new() else {
+    let Some(entries) = ThreadEntries::new() else {
         store::drop_one();
         return None;
     };
@@ -149,9 +150,9 @@ pub(super) fn attach_born(
     let id = LAST.load(Relaxed).wrapping_add(1);
     LAST.store(id, Relaxed);
     let [name, name_rest] = sys::thread_name();
-    // SAFETY: the record has room for a `Local` (asserted above) and is this thread's alone.
+    // SAFETY: the record has room for a `ThreadState` (asserted above) and is this thread's alone.
     unsafe {
-        record.write(Local {
+        record.write(ThreadState {
             record: UnsafeCell::new(Thread {
                 accesses: 0,
                 started: sys::now(),
@@ -188,17 +189,17 @@ pub(super) fn attach_born(
 }
 
 /// Room for a thread's record.
-fn room(lock: &Locked) -> *mut Local {
+fn room(lock: &Locked) -> *mut ThreadState {
     loop {
         let block = BLOCK.load(Relaxed);
         if !block.is_null() {
             // SAFETY: the block is one of threads, and the lock keeps others out.
-            let record = unsafe { store::next_record(block, Kind::Threads) };
+            let record = unsafe { store::next_record(block, RecordKind::Threads) };
             if !record.is_null() {
                 return record.cast();
             }
         }
-        let new = store::block(lock, Kind::Threads);
+        let new = store::block(lock, RecordKind::Threads);
         if new.is_null() {
             return null_mut();
         }
@@ -241,7 +242,7 @@ pub(super) fn has_ended_for(number: u32, creator: u32) -> bool {
 }
 
 /// Marks a thread as being inside of the runtime until it is dropped.
-pub(super) struct Busy<'a>(&'a Local);
+pub(super) struct Busy<'a>(&'a ThreadState);
 
 impl Drop for Busy<'_> {
     fn drop(&mut self) {
@@ -250,7 +251,7 @@ impl Drop for Busy<'_> {
     }
 }
 
-impl Local {
+impl ThreadState {
     fn accesses(&self) -> &AtomicU64 {
         // SAFETY: the observer reads the number as a whole, and no other thread writes it.
         unsafe { AtomicU64::from_ptr(&raw mut (*self.record.get()).accesses) }

@@ -14,7 +14,7 @@ use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::Relaxed;
 
 use super::entries;
-use super::threads::{self, Local};
+use super::threads::{self, ThreadState};
 use super::times::TIMED_EVERY;
 use super::{shadow, store, sys};
 
@@ -52,7 +52,7 @@ fn timed_if<R>(
 
 /// The time, if this access to a contended line, a plain write or not, is to be timed; otherwise 0.
 #[inline(always)]
-pub(super) fn since(local: &Local, address: usize, is_plain_write: bool) -> u64 {
+pub(super) fn since(local: &ThreadState, address: usize, is_plain_write: bool) -> u64 {
     if local.times.has_failed() {
         end_failure(local);
     }
@@ -76,7 +76,7 @@ pub(super) fn failed(address: usize) {
 }
 
 #[cold]
-fn end_between(local: &Local, is_back: bool, is_plain_write: bool) {
+fn end_between(local: &ThreadState, is_back: bool, is_plain_write: bool) {
     let now = sys::now();
     let nothing = BETWEEN.load(Relaxed);
     if is_back {
@@ -89,14 +89,14 @@ fn end_between(local: &Local, is_back: bool, is_plain_write: bool) {
     }
 }
 
-fn end_gap(local: &Local, now: u64, nothing: u64, is_plain_write: bool) {
+fn end_gap(local: &ThreadState, now: u64, nothing: u64, is_plain_write: bool) {
     let (entry, took) = local.times.end_gap(now, nothing, is_plain_write);
     // SAFETY: `add` began the gap with an entry of this thread's, or with null.
     unsafe { entries::add_gap(entry, took, LONGEST) };
 }
 
 #[cold]
-fn end_failure(local: &Local) {
+fn end_failure(local: &ThreadState) {
     let took = sys::cpu_time().saturating_sub(local.times.take_failed());
     local.add_wait(for_all(took, PROCESSOR_CLOCK.load(Relaxed)));
 }
@@ -184,7 +184,7 @@ pub(super) fn measure(access: impl Fn(usize)) {
 }
 
 /// Has accesses to contended lines timed as they are in a program, at random, but for the access itself.
-fn measure_between(local: &Local) {
+fn measure_between(local: &ThreadState) {
     const ACCESSES: u64 = 4096;
     extern "C" fn access(address: usize) {
         // This memory is not contended, but the program's is.

@@ -61,7 +61,7 @@ const ONE: u32 = 1 << 16;
 
 /// What is known of a line.
 #[repr(C)]
-pub(super) struct Words {
+pub(super) struct LineWords {
     /// Who uses it.
     pub(super) who: AtomicU32,
     /// How the thread that has it to itself has used it: a bit for each eighth that was read, eight more for those that
@@ -72,18 +72,18 @@ pub(super) struct Words {
 /// The records of contended lines.
 pub(super) trait Records {
     /// Held while a line becomes contended, or ceases to be.
-    type Lock;
+    type Locked;
 
-    fn lock(&self) -> Self::Lock;
+    fn lock(&self) -> Self::Locked;
 
     /// Whether the thread of this number has ended, and was created by the one that accesses the line.
     fn has_ended(&self, thread: u32) -> bool;
 
     /// A record for a line that had been this thread's alone, and how: see [`before_use`]. `None` if there is no room.
-    fn make(&self, lock: &Self::Lock, thread: u32, before_use: u32) -> Option<u32>;
+    fn make(&self, lock: &Self::Locked, thread: u32, before_use: u32) -> Option<u32>;
 
     /// Takes the record back.
-    fn release(&self, lock: &Self::Lock, index: u32);
+    fn release(&self, lock: &Self::Locked, index: u32);
 }
 
 /// A thread that uses a line.
@@ -95,7 +95,7 @@ pub(super) struct User {
     pub(super) birth: u32,
 }
 
-impl Words {
+impl LineWords {
     /// Notes an access of the thread that has the line to itself. It stands for as many as `times` says.
     pub(super) fn note(&self, address: usize, writes: bool, times: u32) {
         let how = self.how.load(Relaxed);

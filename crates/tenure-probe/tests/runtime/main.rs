@@ -16,7 +16,7 @@ use std::process::Command;
 
 use program::{Program, Segment, compilers, finish};
 use tenure_probe::library;
-use tenure_probe::segment::{Access, Entry, Failure, Line};
+use tenure_probe::segment::{AccessKind, Entry, Line, StartFailure};
 
 const OPTIMISATIONS: [&str; 2] = ["-O0", "-O2"];
 
@@ -46,9 +46,9 @@ fn contended_lines_are_recorded_and_others_are_not() {
         let offsets: BTreeSet<u8> = writes.keys().map(|(_, offset)| *offset).collect();
         assert_eq!(offsets, BTreeSet::from([0, 8]), "{writes:?}");
         assert!(writes.values().copied().any(most), "{writes:?}");
-        assert!(segment.sum(contended("hot"), Access::Add) > ROUNDS / 2);
+        assert!(segment.sum(contended("hot"), AccessKind::Add) > ROUNDS / 2);
         let lock = contended("lock");
-        assert!(segment.sum(lock, Access::Lock) > ROUNDS / 32);
+        assert!(segment.sum(lock, AccessKind::Lock) > ROUNDS / 32);
         // What recording takes, and waiting: no thread can have waited for longer than it has run.
         assert!((50..1_000_000).contains(&segment.header.access_ps), "{:?}", segment.header);
         let ended = segment.threads.iter().filter(|thread| thread.ended != 0);
@@ -59,7 +59,10 @@ fn contended_lines_are_recorded_and_others_are_not() {
             let between = thread.between as f64 / (thread.ended - thread.started) as f64;
             assert!((0.001..1.0).contains(&between), "{optimisation}: {thread:?}");
         }
-        assert!(segment.sum(lock, Access::Lock).abs_diff(segment.sum(lock, Access::Unlock)) <= 2);
+        assert!(
+            segment.sum(lock, AccessKind::Lock).abs_diff(segment.sum(lock, AccessKind::Unlock))
+                <= 2
+        );
         for symbol in ["read_only", "padded"] {
             let line = segment.line(program.address(symbol));
             assert!(line.is_none(), "{optimisation}: {symbol}: {line:?}");
@@ -153,7 +156,7 @@ fn each_process_has_a_segment_of_its_own() {
         let address = program.address("shared");
         segments
             .iter()
-            .map(|it| it.line(address).map_or(0, |line| it.sum(line, Access::Add)))
+            .map(|it| it.line(address).map_or(0, |line| it.sum(line, AccessKind::Add)))
             .collect()
     };
     let (output, segments) = program.run(&["fork"]);
@@ -228,7 +231,7 @@ fn a_process_that_is_killed_leaves_what_it_recorded() {
         assert_eq!(output.status.signal(), Some(signal));
         let segment = segments.last().unwrap();
         let line = segment.line(program.address("shared")).unwrap();
-        assert!(segment.sum(line, Access::Add) > 0, "{what}");
+        assert!(segment.sum(line, AccessKind::Add) > 0, "{what}");
     }
 }
 
@@ -254,7 +257,7 @@ fn a_program_runs_where_nothing_can_be_recorded() {
     std::fs::remove_dir_all(program.segments_path()).unwrap();
     std::fs::create_dir(program.segments_path()).unwrap();
     let segments = limited("ulimit -v 4000000");
-    assert_eq!(segments[0].header.failure, Failure::NoAddressSpace as u32);
+    assert_eq!(segments[0].header.failure, StartFailure::NoAddressSpace as u32);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use tenure_probe::segment::Access;
+use tenure_probe::segment::AccessKind;
 
 use super::program::{Program, finish, succeed};
 
@@ -51,7 +51,7 @@ fn an_instrumented_plugin_is_recorded_in_a_host_that_is_not() {
             let known = |class: u32| segment.classes[class as usize].size == 16;
             let line = segment.lines.iter().find(|line| known(line.class));
             let line = line.unwrap_or_else(|| panic!("{preloads}: {:?}", segment.lines));
-            assert!(segment.sum(line, Access::Add) > 100_000, "{segment:?}");
+            assert!(segment.sum(line, AccessKind::Add) > 100_000, "{segment:?}");
             assert!(segment.modules.iter().any(|(_, path)| path.ends_with("/program")));
             // Preloaded, it sees threads begin and end.
             let are_whole = segment.threads[1..].iter().all(|it| it.routine != 0 && it.ended != 0);

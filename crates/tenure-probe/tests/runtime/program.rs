@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use tenure_probe::library;
 use tenure_probe::segment::{
-    Access, BLOCK_BYTES, Block, Class, Entry, Header, Kind, Line, MAGIC, MOST_FRAMES, Module,
-    RECORDS_START, Thread,
+    AccessKind, BLOCK_BYTES, Block, Class, Entry, Header, Line, MAGIC, MAX_FRAMES, Module,
+    RECORDS_START, RecordKind, Thread,
 };
 
 /// A compiler of C, and the same for C++.
@@ -161,11 +161,11 @@ impl Segment {
         };
         for block in bytes.chunks(BLOCK_BYTES).skip(1) {
             let Block { kind, used } = Block::read(block);
-            let kind = Kind::from_number(kind).unwrap();
+            let kind = RecordKind::from_number(kind).unwrap();
             assert!(used as usize <= kind.per_block());
             for record in block[RECORDS_START..].chunks(kind.stride()).take(used as usize) {
                 match kind {
-                    Kind::Modules => {
+                    RecordKind::Modules => {
                         let path =
                             record[size_of::<Module>()..].split(|byte| *byte == 0).next().unwrap();
                         segment.modules.push((
@@ -173,10 +173,10 @@ impl Segment {
                             String::from_utf8_lossy(path).into_owned(),
                         ));
                     }
-                    Kind::Threads => segment.threads.push(Thread::read(record)),
-                    Kind::Classes => segment.classes.push(Class::read(record)),
-                    Kind::Lines => segment.lines.push(Line::read(record)),
-                    Kind::Entries => segment.entries.push(Entry::read(record)),
+                    RecordKind::Threads => segment.threads.push(Thread::read(record)),
+                    RecordKind::Classes => segment.classes.push(Class::read(record)),
+                    RecordKind::Lines => segment.lines.push(Line::read(record)),
+                    RecordKind::Entries => segment.entries.push(Entry::read(record)),
                 }
             }
         }
@@ -215,7 +215,7 @@ impl Segment {
             );
         }
         for class in &self.classes[1..] {
-            assert!((1..=MOST_FRAMES as u64).contains(&class.depth));
+            assert!((1..=MAX_FRAMES as u64).contains(&class.depth));
         }
     }
 
@@ -237,7 +237,7 @@ impl Segment {
     }
 
     /// All that was done to a line, by kind.
-    pub(crate) fn sum(&self, line: &Line, access: Access) -> u64 {
+    pub(crate) fn sum(&self, line: &Line, access: AccessKind) -> u64 {
         let entries = self.entries.iter().filter(|entry| entry.line == line.index);
         entries.filter(|entry| entry.access() == Some(access)).map(|entry| entry.count).sum()
     }

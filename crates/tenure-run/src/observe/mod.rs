@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use tenure_model::recording as record;
 
-use process::Observed;
+use process::ObservedProcess;
 
 /// The time between two looks: longer than a scheduler's slice, so that threads that take turns on one CPU meet.
 pub(crate) const BUCKET: Duration = Duration::from_millis(50);
@@ -22,7 +22,7 @@ pub(crate) const BUCKET: Duration = Duration::from_millis(50);
 #[derive(Debug)]
 pub(crate) struct Observer {
     folder: PathBuf,
-    processes: BTreeMap<OsString, Observed>,
+    processes: BTreeMap<OsString, ObservedProcess>,
 }
 
 impl Observer {
@@ -38,7 +38,7 @@ impl Observer {
             let name = entry.file_name();
             if is_segment(&name)
                 && !self.processes.contains_key(&name)
-                && let Ok(Some(process)) = Observed::open(&entry.path())
+                && let Ok(Some(process)) = ObservedProcess::open(&entry.path())
             {
                 self.processes.insert(name, process);
             }
@@ -57,13 +57,13 @@ impl Observer {
     pub(crate) fn so_far(&self) -> (usize, u64) {
         self.processes
             .values()
-            .map(Observed::so_far)
+            .map(ObservedProcess::so_far)
             .fold((0, 0), |(lines, worst), (more, other)| (lines + more, worst.max(other)))
     }
 
     /// What was recorded, after the last bucket.
     pub(crate) fn finish(self) -> Vec<record::Process> {
-        self.processes.into_values().map(Observed::finish).collect()
+        self.processes.into_values().map(ObservedProcess::finish).collect()
     }
 }
 

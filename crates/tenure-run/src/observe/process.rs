@@ -8,18 +8,18 @@ use std::time::Duration;
 use rustc_hash::FxHashMap;
 use rustix::time::{ClockId, clock_gettime};
 use tenure_model::Access;
-use tenure_probe::segment::{self, Entry, Failure, Line, Module, Thread};
+use tenure_probe::segment::{self, Entry, Line, Module, StartFailure, Thread};
 
-use super::reader::{Reader, WithTail};
+use super::reader::{SegmentReader, WithTail};
 use tenure_contend::possible::{self, Share};
 use tenure_model::recording::{self as record, Gaps, Possible};
 
 #[derive(Debug)]
-pub(crate) struct Observed {
-    reader: Reader,
-    /// The counts of [`Reader::entries`] at the end of the last bucket.
+pub(crate) struct ObservedProcess {
+    reader: SegmentReader,
+    /// The counts of [`SegmentReader::entries`] at the end of the last bucket.
     counts: Vec<u64>,
-    /// How many of [`Reader::lines`] there were at the end of the last bucket.
+    /// How many of [`SegmentReader::lines`] there were at the end of the last bucket.
     lines: usize,
     /// When it was last seen alive, on the segment's clock.
     alive: u64,
@@ -46,10 +46,10 @@ impl Living {
     }
 }
 
-impl Observed {
+impl ObservedProcess {
     /// Opens a process's segment; `None` if it is not ready.
     pub(crate) fn open(path: &Path) -> io::Result<Option<Self>> {
-        let Some(reader) = Reader::open(path)? else { return Ok(None) };
+        let Some(reader) = SegmentReader::open(path)? else { return Ok(None) };
         let (counts, living, possible) = (Vec::new(), FxHashMap::default(), FxHashMap::default());
         Ok(Some(Self { reader, counts, lines: 0, alive: now(), living, possible }))
     }
@@ -113,7 +113,7 @@ impl Observed {
         let _ = self.reader.refresh(true);
         let reader = &self.reader;
         let mut entries: FxHashMap<u32, Vec<record::Entry>> = FxHashMap::default();
-        let mut objects: FxHashMap<u32, Objects> = FxHashMap::default();
+        let mut objects: FxHashMap<u32, ObjectUses> = FxHashMap::default();
         for entry in &reader.entries {
             entries.entry(entry.line).or_default().extend(recorded(entry));
             let line_offset = i64::from(entry.into_object) - i64::from(entry.offset());
@@ -138,7 +138,7 @@ impl Observed {
             seconds: self.alive.saturating_sub(reader.header.started) as f64 / 1e9,
             access_ns: reader.header.access_ps as f64 / 1e3,
             dropped: reader.header.dropped,
-            refused: reader.header.failure == Failure::NoAddressSpace as u32,
+            refused: reader.header.failure == StartFailure::NoAddressSpace as u32,
             one_at_a_time: one_at_a_time(&reader.threads),
         }
     }
@@ -168,7 +168,7 @@ impl Observed {
 
     /// The allocation that a line is part of; of several, the one that was accessed most. Class 0 is memory that was not
     /// seen being allocated.
-    fn allocation(&self, line: &Line, objects: Option<&Objects>) -> Option<record::Allocation> {
+    fn allocation(&self, line: &Line, objects: Option<&ObjectUses>) -> Option<record::Allocation> {
         let first = (line.class, line.address.wrapping_sub(line.object).cast_signed());
         let (class, line_offset) = objects.and_then(most_used).unwrap_or(first);
         let class = self.reader.classes.get(class as usize).filter(|_| class > 0)?;
@@ -200,10 +200,10 @@ fn recorded_module(module: &WithTail<Module>) -> record::Module {
 }
 
 /// Accesses to the objects on a line, by class and by the distance from the object's start to the line's.
-type Objects = FxHashMap<(u32, i64), u64>;
+type ObjectUses = FxHashMap<(u32, i64), u64>;
 
 /// The class that was accessed most, and of its objects the one.
-fn most_used(objects: &Objects) -> Option<(u32, i64)> {
+fn most_used(objects: &ObjectUses) -> Option<(u32, i64)> {
     let mut classes: FxHashMap<u32, u64> = FxHashMap::default();
     for ((class, _), count) in objects {
         *classes.entry(*class).or_default() += count;
@@ -255,8 +255,8 @@ fn recorded(entry: &Entry) -> Option<record::Entry> {
 }
 
 /// The word of the instruments for one of the segment's.
-fn access(recorded: segment::Access) -> Access {
-    use segment::Access as S;
+fn access(recorded: segment::AccessKind) -> Access {
+    use segment::AccessKind as S;
     match recorded {
         S::Read => Access::Read,
         S::Write => Access::Write,
@@ -279,7 +279,7 @@ mod tests {
     fn a_line_is_of_the_class_that_is_used_most_however_many_objects_there_are() {
         let objects = [((1, 0), 50), ((2, -32), 40), ((2, 16), 30)];
         assert_eq!(most_used(&objects.into_iter().collect()), Some((2, -32)));
-        assert_eq!(most_used(&Objects::default()), None);
+        assert_eq!(most_used(&ObjectUses::default()), None);
     }
 
     #[test]

@@ -9,8 +9,8 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use tenure_probe::segment::{
-    BLOCK_BYTES, Block, Class, Entry, Header, Kind, Line, MAGIC, MOST_FRAMES, Module,
-    RECORDS_START, Thread,
+    BLOCK_BYTES, Block, Class, Entry, Header, Line, MAGIC, MAX_FRAMES, Module, RECORDS_START,
+    RecordKind, Thread,
 };
 
 /// A record with what follows it.
@@ -22,10 +22,10 @@ pub(crate) struct WithTail<R> {
 
 /// A segment, as far as it was read.
 #[derive(Debug)]
-pub(crate) struct Reader {
+pub(crate) struct SegmentReader {
     file: File,
     pub(crate) header: Header,
-    blocks: Vec<Option<Known>>,
+    blocks: Vec<Option<SeenBlock>>,
     pub(crate) modules: Vec<WithTail<Module>>,
     pub(crate) threads: Vec<Thread>,
     pub(crate) classes: Vec<WithTail<Class>>,
@@ -34,15 +34,15 @@ pub(crate) struct Reader {
     buffer: Vec<u8>,
 }
 
-/// A block of entries: where its records are in [`Reader::entries`] depends on when they were seen.
+/// A block of entries: where its records are in [`SegmentReader::entries`] depends on when they were seen.
 #[derive(Debug)]
-struct Known {
-    kind: Kind,
+struct SeenBlock {
+    kind: RecordKind,
     /// The places of its records among all of the kind.
     places: Vec<u32>,
 }
 
-impl Reader {
+impl SegmentReader {
     /// Opens a segment; `None` if its process has not finished the header.
     pub(crate) fn open(path: &Path) -> io::Result<Option<Self>> {
         let file = File::open(path)?;
@@ -82,10 +82,11 @@ impl Reader {
         let mut bytes = [0; RECORDS_START];
         read(&self.file, start, &mut bytes)?;
         let header = Block::read(&bytes);
-        let Some(kind) = Kind::from_number(header.kind) else { return Ok(()) };
-        let known = self.blocks[index - 1].get_or_insert(Known { kind, places: Vec::new() });
+        let Some(kind) = RecordKind::from_number(header.kind) else { return Ok(()) };
+        let known = self.blocks[index - 1].get_or_insert(SeenBlock { kind, places: Vec::new() });
         let used = (header.used as usize).min(kind.per_block());
-        if known.kind != kind || (used <= known.places.len() && kind != Kind::Entries && !all) {
+        if known.kind != kind || (used <= known.places.len() && kind != RecordKind::Entries && !all)
+        {
             return Ok(());
         }
         let buffer = &mut self.buffer[..used * kind.stride()];
@@ -93,19 +94,19 @@ impl Reader {
         for (place, bytes) in buffer.chunks_exact(kind.stride()).enumerate() {
             let place = known.places.get(place).copied();
             let new = match kind {
-                Kind::Modules => put(
+                RecordKind::Modules => put(
                     &mut self.modules,
                     place,
                     with_tail(Module::read(bytes), size_of::<Module>(), bytes),
                 ),
-                Kind::Classes => put(
+                RecordKind::Classes => put(
                     &mut self.classes,
                     place,
                     with_tail(Class::read(bytes), size_of::<Class>(), bytes),
                 ),
-                Kind::Threads => put(&mut self.threads, place, Thread::read(bytes)),
-                Kind::Lines => put(&mut self.lines, place, Line::read(bytes)),
-                Kind::Entries => put(&mut self.entries, place, Entry::read(bytes)),
+                RecordKind::Threads => put(&mut self.threads, place, Thread::read(bytes)),
+                RecordKind::Lines => put(&mut self.lines, place, Line::read(bytes)),
+                RecordKind::Entries => put(&mut self.entries, place, Entry::read(bytes)),
             };
             known.places.extend(new);
         }
@@ -142,7 +143,7 @@ impl WithTail<Module> {
 impl WithTail<Class> {
     /// Return addresses, the innermost first.
     pub(crate) fn stack(&self) -> Vec<u64> {
-        let depth = usize::try_from(self.record.depth).unwrap_or(0).min(MOST_FRAMES);
+        let depth = usize::try_from(self.record.depth).unwrap_or(0).min(MAX_FRAMES);
         let (words, _) = self.tail.as_chunks();
         words.iter().take(depth).map(|word| u64::from_ne_bytes(*word)).collect()
     }

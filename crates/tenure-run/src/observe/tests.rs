@@ -5,7 +5,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use tenure_probe::segment::{
-    Access, BLOCK_BYTES, Entry, Header, Kind, Line, MAGIC, Module, RECORDS_START, Thread, place,
+    AccessKind, BLOCK_BYTES, Entry, Header, Line, MAGIC, Module, RECORDS_START, RecordKind, Thread,
+    place,
 };
 
 use super::{BUCKET, Observer};
@@ -30,7 +31,7 @@ impl Segment {
     }
 
     /// Appends a block of this kind, for records that [`Self::put`] puts there.
-    fn block(&mut self, kind: Kind) -> usize {
+    fn block(&mut self, kind: RecordKind) -> usize {
         let start = self.0.len();
         self.0.resize(start + BLOCK_BYTES, 0);
         self.0[start..][..4].copy_from_slice(&(kind as u32).to_ne_bytes());
@@ -40,7 +41,7 @@ impl Segment {
     }
 
     /// Writes fields of the record at a place of a block, which has at least so many records from now on.
-    fn put(&mut self, block: usize, kind: Kind, place: usize, fields: &[(usize, &[u8])]) {
+    fn put(&mut self, block: usize, kind: RecordKind, place: usize, fields: &[(usize, &[u8])]) {
         let record = block + RECORDS_START + place * kind.stride();
         for (offset, bytes) in fields {
             self.0[record + offset..][..bytes.len()].copy_from_slice(bytes);
@@ -56,7 +57,7 @@ impl Segment {
         block: usize,
         at: usize,
         (line, thread, offset): (u32, u32, u8),
-        access: Access,
+        access: AccessKind,
         count: u64,
     ) {
         let fields: [(usize, &[u8]); 5] = [
@@ -66,7 +67,7 @@ impl Segment {
             (std::mem::offset_of!(Entry, thread), &thread.to_ne_bytes()),
             (std::mem::offset_of!(Entry, place), &place(offset, 8, access).to_ne_bytes()),
         ];
-        self.put(block, Kind::Entries, at, &fields);
+        self.put(block, RecordKind::Entries, at, &fields);
     }
 
     fn line(&mut self, block: usize, at: usize, address: u64, object: u64, class: u32) {
@@ -77,7 +78,7 @@ impl Segment {
             (std::mem::offset_of!(Line, objects), &3_u32.to_ne_bytes()),
             (std::mem::offset_of!(Line, index), &(at as u32).to_ne_bytes()),
         ];
-        self.put(block, Kind::Lines, at, &fields);
+        self.put(block, RecordKind::Lines, at, &fields);
     }
 
     fn write(&self, folder: &Path) {
@@ -96,15 +97,15 @@ fn the_process(mut observer: Observer) -> Process {
 fn buckets_of_time_are_kept_apart() {
     let folder = tempfile::tempdir().unwrap();
     let mut segment = Segment::new();
-    let (lines, entries) = (segment.block(Kind::Lines), segment.block(Kind::Entries));
+    let (lines, entries) = (segment.block(RecordKind::Lines), segment.block(RecordKind::Entries));
     segment.line(lines, 0, 0x1000, 0, 0);
     segment.line(lines, 1, 0x1040, 0, 0);
     let mut observer = Observer::new(folder.path());
     // Line 0: both threads in each bucket. Line 1: one after the other.
     for (bucket, [one, other]) in [[100, 100], [250, 300]].into_iter().enumerate() {
-        segment.entry(entries, 0, (0, 1, 0), Access::Add, one);
-        segment.entry(entries, 1, (0, 2, 8), Access::Add, other);
-        segment.entry(entries, 2 + bucket, (1, 1 + bucket as u32, 0), Access::Add, 5000);
+        segment.entry(entries, 0, (0, 1, 0), AccessKind::Add, one);
+        segment.entry(entries, 1, (0, 2, 8), AccessKind::Add, other);
+        segment.entry(entries, 2 + bucket, (1, 1 + bucket as u32, 0), AccessKind::Add, 5000);
         segment.write(folder.path());
         observer.end_bucket(BUCKET);
     }
@@ -123,7 +124,8 @@ fn what_a_thread_did_alone_counts_if_it_was_much() {
     for (accesses, changes) in [(100_u32, 0), (40_000, 800)] {
         let folder = tempfile::tempdir().unwrap();
         let mut segment = Segment::new();
-        let (lines, entries) = (segment.block(Kind::Lines), segment.block(Kind::Entries));
+        let (lines, entries) =
+            (segment.block(RecordKind::Lines), segment.block(RecordKind::Entries));
         segment.line(lines, 0, 0x1000, 0, 0);
         // Thread 1 wrote the second eighth and read the first.
         let used = accesses | 1 << 16 | 2 << 24;
@@ -131,8 +133,8 @@ fn what_a_thread_did_alone_counts_if_it_was_much() {
             (std::mem::offset_of!(Line, before), &1_u32.to_ne_bytes()),
             (std::mem::offset_of!(Line, before_use), &used.to_ne_bytes()),
         ];
-        segment.put(lines, Kind::Lines, 0, &fields);
-        segment.entry(entries, 0, (0, 2, 16), Access::Write, 400);
+        segment.put(lines, RecordKind::Lines, 0, &fields);
+        segment.entry(entries, 0, (0, 2, 16), AccessKind::Write, 400);
         segment.write(folder.path());
         let process = the_process(Observer::new(folder.path()));
         assert_eq!(process.lines[0].possible.changes, changes);
@@ -143,16 +145,19 @@ fn what_a_thread_did_alone_counts_if_it_was_much() {
 fn records_keep_their_places_when_blocks_of_several_kinds_grow() {
     let folder = tempfile::tempdir().unwrap();
     let mut segment = Segment::new();
-    let (lines, first, second) =
-        (segment.block(Kind::Lines), segment.block(Kind::Entries), segment.block(Kind::Entries));
+    let (lines, first, second) = (
+        segment.block(RecordKind::Lines),
+        segment.block(RecordKind::Entries),
+        segment.block(RecordKind::Entries),
+    );
     segment.line(lines, 0, 0x1000, 0, 0);
-    segment.entry(second, 0, (0, 2, 0), Access::Write, 10);
+    segment.entry(second, 0, (0, 2, 0), AccessKind::Write, 10);
     let mut observer = Observer::new(folder.path());
     segment.write(folder.path());
     observer.end_bucket(BUCKET);
     // An entry in the earlier block is seen later.
-    segment.entry(first, 0, (0, 1, 0), Access::Write, 20);
-    segment.entry(second, 0, (0, 2, 0), Access::Write, 30);
+    segment.entry(first, 0, (0, 1, 0), AccessKind::Write, 20);
+    segment.entry(second, 0, (0, 2, 0), AccessKind::Write, 30);
     segment.write(folder.path());
     let process = the_process(observer);
     assert_eq!(process.lines[0].possible.changes, 39);
@@ -166,15 +171,16 @@ fn a_line_has_its_allocation_and_a_process_its_threads_and_modules() {
     let folder = tempfile::tempdir().unwrap();
     let mut segment = Segment::new();
     let [classes, lines, threads, modules] =
-        [Kind::Classes, Kind::Lines, Kind::Threads, Kind::Modules].map(|kind| segment.block(kind));
-    segment.put(classes, Kind::Classes, 0, &[]);
+        [RecordKind::Classes, RecordKind::Lines, RecordKind::Threads, RecordKind::Modules]
+            .map(|kind| segment.block(kind));
+    segment.put(classes, RecordKind::Classes, 0, &[]);
     let class: [(usize, &[u8]); 4] = [
         (0, &200_u64.to_ne_bytes()),
         (8, &2_u64.to_ne_bytes()),
         (16, &7_u64.to_ne_bytes()),
         (24, &9_u64.to_ne_bytes()),
     ];
-    segment.put(classes, Kind::Classes, 1, &class);
+    segment.put(classes, RecordKind::Classes, 1, &class);
     segment.line(lines, 0, 0x1040, 0x1010, 1);
     segment.line(lines, 1, 0x2000, 0, 0);
     let thread: [(usize, &[u8]); 3] = [
@@ -182,7 +188,7 @@ fn a_line_has_its_allocation_and_a_process_its_threads_and_modules() {
         (std::mem::offset_of!(Thread, name), b"worker-1"),
         (std::mem::offset_of!(Thread, ended), &50_u64.to_ne_bytes()),
     ];
-    segment.put(threads, Kind::Threads, 0, &thread);
+    segment.put(threads, RecordKind::Threads, 0, &thread);
     // One that lives, this one, got its name after its first access.
     let this = fs::read_link("/proc/thread-self").unwrap();
     let tid: u32 = this.file_name().unwrap().to_str().unwrap().parse().unwrap();
@@ -191,11 +197,11 @@ fn a_line_has_its_allocation_and_a_process_its_threads_and_modules() {
         (std::mem::offset_of!(Thread, tid), &tid.to_ne_bytes()),
         (std::mem::offset_of!(Thread, name), b"before"),
     ];
-    segment.put(threads, Kind::Threads, 1, &thread);
+    segment.put(threads, RecordKind::Threads, 1, &thread);
     let program: [(usize, &[u8]); 2] =
         [(0, &0x5000_u64.to_ne_bytes()), (size_of::<Module>(), b"/bin/server\0")];
-    segment.put(modules, Kind::Modules, 0, &program);
-    segment.put(modules, Kind::Modules, 1, &[(size_of::<Module>(), b"/lib/libc.so.6\0")]);
+    segment.put(modules, RecordKind::Modules, 0, &program);
+    segment.put(modules, RecordKind::Modules, 1, &[(size_of::<Module>(), b"/lib/libc.so.6\0")]);
     segment.write(folder.path());
     let process = the_process(Observer::new(folder.path()));
     let allocation =
@@ -215,20 +221,20 @@ fn a_line_has_its_allocation_and_a_process_its_threads_and_modules() {
 fn what_no_runtime_writes_is_survived() {
     let folder = tempfile::tempdir().unwrap();
     let mut segment = Segment::new();
-    let (lines, entries) = (segment.block(Kind::Lines), segment.block(Kind::Entries));
+    let (lines, entries) = (segment.block(RecordKind::Lines), segment.block(RecordKind::Entries));
     segment.line(lines, 0, 0x1000, 0x1000, 77);
     for (at, place) in [u32::MAX, 0xffff].into_iter().enumerate() {
-        segment.entry(entries, at, (9, 1, 0), Access::Write, 5);
+        segment.entry(entries, at, (9, 1, 0), AccessKind::Write, 5);
         segment.put(
             entries,
-            Kind::Entries,
+            RecordKind::Entries,
             at,
             &[(std::mem::offset_of!(Entry, place), &place.to_ne_bytes())],
         );
     }
     // More records than a block has room for, more blocks than there are, a kind that is none.
     segment.0[entries + 4..][..4].copy_from_slice(&u32::MAX.to_ne_bytes());
-    let odd = segment.block(Kind::Lines);
+    let odd = segment.block(RecordKind::Lines);
     segment.0[odd..][..4].copy_from_slice(&99_u32.to_ne_bytes());
     segment.header(std::mem::offset_of!(Header, blocks), &u32::MAX.to_ne_bytes());
     segment.write(folder.path());
@@ -246,7 +252,7 @@ fn a_segment_is_waited_for_until_its_header_is_complete() {
     observer.end_bucket(Duration::ZERO);
     assert_eq!(observer.so_far(), (0, 0));
     let mut segment = Segment::new();
-    let lines = segment.block(Kind::Lines);
+    let lines = segment.block(RecordKind::Lines);
     segment.line(lines, 0, 0x1000, 0, 0);
     segment.write(folder.path());
     assert_eq!(the_process(observer).lines.len(), 1);

@@ -14,7 +14,7 @@ use super::rustc::Rustc;
 
 /// The words of a call of cargo.
 #[derive(Debug, PartialEq)]
-struct Call<'a> {
+struct CargoCall<'a> {
     cargo: &'a OsStr,
     /// `+nightly`.
     toolchain: Option<&'a OsStr>,
@@ -24,7 +24,7 @@ struct Call<'a> {
     rest: &'a [OsString],
 }
 
-impl<'a> Call<'a> {
+impl<'a> CargoCall<'a> {
     fn parse(words: &'a [OsString]) -> Option<Self> {
         let (cargo, rest) = words.split_first()?;
         if Path::new(cargo).file_name()? != "cargo" {
@@ -85,11 +85,11 @@ pub(crate) fn prepare(
     build_std: bool,
     installed: &Installed,
 ) -> Option<Result<(Command, String), Error>> {
-    Call::parse(words).map(|call| instrumented(&call, build_std, installed))
+    CargoCall::parse(words).map(|call| instrumented(&call, build_std, installed))
 }
 
 fn instrumented(
-    call: &Call<'_>,
+    call: &CargoCall<'_>,
     build_std: bool,
     installed: &Installed,
 ) -> Result<(Command, String), Error> {
@@ -137,7 +137,7 @@ fn instrumented(
 }
 
 /// Refuses targets that the runtime is not for, in one line: rustc's own words are of other things.
-fn check_target(call: &Call<'_>, host: &str) -> Result<(), Error> {
+fn check_target(call: &CargoCall<'_>, host: &str) -> Result<(), Error> {
     if host.contains("musl") {
         return Err(Error::new(format!(
             "programs for musl cannot be recorded, and this rustc is for {host}: use a toolchain for glibc"
@@ -205,7 +205,7 @@ fn appended(
 }
 
 /// Cargo's target directory; `None` if it does not say, as outside of a package.
-fn target(call: &Call<'_>) -> Option<PathBuf> {
+fn target(call: &CargoCall<'_>) -> Option<PathBuf> {
     let mut command = call.ask(&["metadata", "--no-deps", "--format-version", "1"]);
     if let Some(manifest) = call.option("--manifest-path") {
         command.arg("--manifest-path").arg(manifest);
@@ -220,7 +220,7 @@ fn variable_of_target(flags_of: &str, target: &str) -> String {
 }
 
 /// Cargo's configuration, from files and the call's options; `None` if it does not say.
-fn configured(call: &Call<'_>) -> Option<serde_json::Value> {
+fn configured(call: &CargoCall<'_>) -> Option<serde_json::Value> {
     let output = call.ask(&["config", "get", "--format", "json"]).output().ok()?;
     serde_json::from_slice(&output.stdout).ok()
 }
@@ -253,10 +253,10 @@ mod tests {
     #[test]
     fn only_cargo_is_a_call_of_cargo() {
         for other in ["", "./server cargo", "cargo-nextest run", "rustc"] {
-            assert_eq!(Call::parse(&words(other)), None, "{other}");
+            assert_eq!(CargoCall::parse(&words(other)), None, "{other}");
         }
         let all = words("/usr/bin/cargo +nightly bench --bench refs -- --quick");
-        let call = Call::parse(&all).unwrap();
+        let call = CargoCall::parse(&all).unwrap();
         assert_eq!(call.toolchain.unwrap(), "+nightly");
         assert_eq!(call.options, words("bench --bench refs"));
         assert_eq!(call.rest, words("bench --bench refs -- --quick"));
@@ -272,7 +272,7 @@ mod tests {
             ("cargo run --target-dir", None),
         ] {
             let all = words(text);
-            let found = Call::parse(&all).unwrap().option("--target-dir");
+            let found = CargoCall::parse(&all).unwrap().option("--target-dir");
             assert_eq!(found, value.map(OsString::from), "{text}");
         }
     }
@@ -281,7 +281,7 @@ mod tests {
     fn what_cargo_is_asked_is_of_the_same_configuration() {
         let all = words("cargo -C there --config a=1 run --config=b=2 -- --config c=3");
         assert_eq!(
-            Call::parse(&all).unwrap().configuration(),
+            CargoCall::parse(&all).unwrap().configuration(),
             ["-C", "there", "--config", "a=1", "--config=b=2"]
         );
         let folder = tempfile::tempdir().unwrap();
@@ -291,7 +291,7 @@ mod tests {
             .unwrap();
         let mut all = words("cargo -C there --config target.b.rustdocflags=['-y'] run");
         all[2] = there.into();
-        let all = configured(&Call::parse(&all).unwrap()).unwrap();
+        let all = configured(&CargoCall::parse(&all).unwrap()).unwrap();
         assert_eq!(all["target"]["a"]["rustflags"][0], "-x");
         assert_eq!(all["target"]["b"]["rustdocflags"][0], "-y");
     }
@@ -362,7 +362,7 @@ mod tests {
 
     #[test]
     fn a_target_without_a_runtime_is_refused_in_a_line() {
-        let check = |text: &str, host| check_target(&Call::parse(&words(text)).unwrap(), host);
+        let check = |text: &str, host| check_target(&CargoCall::parse(&words(text)).unwrap(), host);
         let gnu = "x86_64-unknown-linux-gnu";
         for text in ["cargo run", "cargo run --target x86_64-unknown-linux-gnu"] {
             check(text, gnu).unwrap();

@@ -71,14 +71,14 @@ pub(crate) fn missed(records: &Path) -> Option<&'static str> {
 
 /// A compiler in a word: what is before it, its path, and what is behind it.
 #[derive(Debug, PartialEq)]
-struct Named {
+struct NamedCompiler {
     before: String,
     compiler: PathBuf,
     behind: String,
 }
 
 /// The compiler that a word names by its path: alone, with options behind it, or as the value of a variable.
-fn named_by(word: &OsString) -> Option<Named> {
+fn named_by(word: &OsString) -> Option<NamedCompiler> {
     let word = word.to_str()?;
     let at = word.find('/')?;
     let before = &word[..at];
@@ -87,7 +87,7 @@ fn named_by(word: &OsString) -> Option<Named> {
     let compiler = PathBuf::from(&value[..end]);
     let is_whole =
         before.is_empty() || before.ends_with('=') && !before.contains(char::is_whitespace);
-    (is_whole && is_compiler(compiler.file_name()?.to_str()?)).then(|| Named {
+    (is_whole && is_compiler(compiler.file_name()?.to_str()?)).then(|| NamedCompiler {
         before: before.to_owned(),
         compiler,
         behind: value[end..].to_owned(),

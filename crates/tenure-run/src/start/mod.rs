@@ -15,14 +15,14 @@ use std::process::Command;
 use tenure_types::Error;
 
 use install::Installed;
-use program::Kind;
+use program::ProgramKind;
 
-use crate::Request;
+use crate::RunRequest;
 
 pub(crate) use compilers::missed;
 
 /// The command to run, and what it does in a line.
-pub(crate) fn prepare(request: &Request, records: &Path) -> Result<(Command, String), Error> {
+pub(crate) fn prepare(request: &RunRequest, records: &Path) -> Result<(Command, String), Error> {
     let runtime = tenure_probe::library(request.line_bytes).ok_or_else(|| {
         Error::new(
             "this `tenure` was built without its runtime, which needs Linux on x86-64 or aarch64",
@@ -51,12 +51,12 @@ pub(crate) fn prepare(request: &Request, records: &Path) -> Result<(Command, Str
         }
         None => {
             let kind = program::check(&words[0])?;
-            preloads |= kind != Kind::Instrumented;
+            preloads |= kind != ProgramKind::Instrumented;
             let mut command = Command::new(&words[0]);
             command.args(&words[1..]);
             let name = words[0].display();
             let about = match kind {
-                Kind::Host => format!(
+                ProgramKind::Host => format!(
                     "recording which cache lines threads contend for in the instrumented libraries that {name} loads; its own \
                      code is not seen"
                 ),
@@ -104,11 +104,11 @@ mod tests {
 
     #[test]
     fn a_path_that_the_loader_would_split_is_an_error() {
-        let request = |cache: &Path| Request {
+        let request = |cache: &Path| RunRequest {
             command: vec!["sh".into()],
             line_bytes: 64,
             cache: Some(cache.to_owned()),
-            ..Request::default()
+            ..RunRequest::default()
         };
         let folder = tempfile::tempdir().unwrap();
         for name in ["with space", "with:colon"] {

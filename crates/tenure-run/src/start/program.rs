@@ -13,7 +13,7 @@ use crate::instrumented::Instrumentation;
 
 /// What a program is to a recording.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Kind {
+pub(crate) enum ProgramKind {
     /// It is instrumented, or a library that it is linked with.
     Instrumented,
     /// It is not, but loads libraries, some of which may be: an interpreter, a server with modules.
@@ -23,14 +23,14 @@ pub(crate) enum Kind {
 }
 
 /// Refuses a program that would show nothing.
-pub(crate) fn check(word: &OsStr) -> Result<Kind, Error> {
+pub(crate) fn check(word: &OsStr) -> Result<ProgramKind, Error> {
     let path = find(word)?;
     let name = path.display();
     match Instrumentation::of(&path) {
-        Some(Instrumentation::Open) => Ok(Kind::Instrumented),
+        Some(Instrumentation::Open) => Ok(ProgramKind::Instrumented),
         // The system says what is wrong with it, if it is no script.
-        None => Ok(Kind::Starter),
-        Some(_) if is_bare(word) => Ok(Kind::Starter),
+        None => Ok(ProgramKind::Starter),
+        Some(_) if is_bare(word) => Ok(ProgramKind::Starter),
         Some(Instrumentation::Closed) => Err(Error::new(format!(
             "{name} has ThreadSanitizer's own runtime linked into it; build it with `tenure run --cc -- make` or \
              `tenure run -- cargo build`"
@@ -44,11 +44,11 @@ pub(crate) fn check(word: &OsStr) -> Result<Kind, Error> {
             };
             let is_instrumented = |path| Instrumentation::of(path) == Some(Instrumentation::Open);
             if libraries.iter().any(|library| is_instrumented(library)) {
-                return Ok(Kind::Instrumented);
+                return Ok(ProgramKind::Instrumented);
             }
             let mut all = std::iter::once(&path).chain(&libraries);
             match all.any(|file| loads_libraries(file)) {
-                true => Ok(Kind::Host),
+                true => Ok(ProgramKind::Host),
                 false => Err(Error::new(format!(
                     "{name} is not instrumented; build it with -fsanitize=thread, with `tenure run --cc -- make` or with \
                      `tenure run -- cargo build`"
@@ -143,20 +143,20 @@ mod tests {
             assert!(refusal(built("static", "return 0;", &[option])).contains("without -static"));
         }
         let host = built("host", "return dlopen(\"x\", RTLD_NOW) != 0;", &[]);
-        assert_eq!(check(host.as_os_str()).unwrap(), Kind::Host);
+        assert_eq!(check(host.as_os_str()).unwrap(), ProgramKind::Host);
         assert!(refusal("./no-such").contains("no such program"));
         assert!(refusal("no-such-program").contains("no such program"));
     }
 
     #[test]
     fn programs_that_start_others_are_let_through() {
-        assert_eq!(check("sh".as_ref()).unwrap(), Kind::Starter);
+        assert_eq!(check("sh".as_ref()).unwrap(), ProgramKind::Starter);
         let folder = tempfile::tempdir().unwrap();
         let script = folder.path().join("script");
         std::fs::write(&script, "#!/bin/sh\n").unwrap();
         assert!(refusal(&script).contains("no such program"), "it may not be executed");
         std::fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755))
             .unwrap();
-        assert_eq!(check(script.as_os_str()).unwrap(), Kind::Starter);
+        assert_eq!(check(script.as_os_str()).unwrap(), ProgramKind::Starter);
     }
 }

@@ -15,25 +15,25 @@ use std::process::Command;
 use tenure_model::Ended;
 use tenure_model::recording::Recording;
 use tenure_model::{Finding, Report};
-use tenure_run::{Request, Watch};
+use tenure_run::{RunObserver, RunRequest};
 
 /// What the command would say.
 #[derive(Default)]
 struct Said(RefCell<Vec<String>>);
 
-impl Watch for Said {
+impl RunObserver for Said {
     fn missed(&self, why: &str) {
         self.0.borrow_mut().push(why.to_owned());
     }
 }
 
-fn request(cc: bool, words: &[&str]) -> Request {
-    Request {
+fn request(cc: bool, words: &[&str]) -> RunRequest {
+    RunRequest {
         command: words.iter().map(OsString::from).collect(),
         cc,
         line_bytes: 64,
         cache: Some(PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("cache")),
-        ..Request::default()
+        ..RunRequest::default()
     }
 }
 

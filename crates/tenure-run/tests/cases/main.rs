@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use tenure_model::Ended;
 use tenure_model::recording::Recording;
 use tenure_model::{Finding, Kind, Report, Source};
-use tenure_run::Request;
+use tenure_run::RunRequest;
 
 /// The case, what is wrong with it, and names that its finding has.
 type Expected<'a> = (&'a str, Kind, &'a [&'a str]);
@@ -49,12 +49,12 @@ const TRIES: usize = 3;
 const SILENT: [&str; 5] = ["apart", "read_only", "private_heap", "hand_over", "reused"];
 
 fn run(cc: bool, words: &[&str]) -> Recording {
-    let request = Request {
+    let request = RunRequest {
         command: words.iter().map(OsString::from).collect(),
         cc,
         line_bytes: 64,
         cache: Some(target().join("cache")),
-        ..Request::default()
+        ..RunRequest::default()
     };
     let recording = tenure_run::run(&request, &()).unwrap();
     assert_eq!(recording.ended, Ended::Exited { status: 0 }, "{words:?}");
@@ -195,12 +195,12 @@ fn std_is_instrumented_if_cargo_compiles_it() {
             "--target-dir".as_ref(),
             target.as_os_str(),
         ];
-        let request = Request {
+        let request = RunRequest {
             command: words.iter().map(OsString::from).chain(options.map(OsString::from)).collect(),
             build_std,
             line_bytes: 64,
             cache: Some(target.join("cache")),
-            ..Request::default()
+            ..RunRequest::default()
         };
         let recording = tenure_run::run(&request, &()).unwrap();
         assert_eq!(recording.ended, Ended::Exited { status: 0 });
@@ -216,11 +216,11 @@ fn std_is_instrumented_if_cargo_compiles_it() {
 #[test]
 fn a_program_that_crashes_has_its_report() {
     let program = compiled("gcc", "c", "-O1");
-    let request = Request {
+    let request = RunRequest {
         command: [program.as_os_str(), "crash".as_ref()].map(OsString::from).into(),
         line_bytes: 64,
         cache: Some(target().join("cache")),
-        ..Request::default()
+        ..RunRequest::default()
     };
     let recording = tenure_run::run(&request, &()).unwrap();
     assert_eq!(recording.ended, Ended::Killed { signal: 6 });

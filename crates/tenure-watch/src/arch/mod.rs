@@ -45,7 +45,7 @@ pub(crate) enum Stop {
 
 /// What a turn of a walk along a list loaded, over the address of the node that it loaded it from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Step {
+pub(crate) struct WalkStep {
     pub(crate) loaded: u64,
     /// Bytes from the node to where it was.
     pub(crate) offset: u64,

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tenure_model::Ended;
 
-use crate::arm::Seen;
+use crate::arm::ProbeResult;
 use crate::sys::Sample;
 
 /// Samples threads and sets breakpoints in them.
@@ -41,7 +41,7 @@ pub(crate) trait Backend: std::fmt::Debug {
     /// # Errors
     ///
     /// A thread that exists may not be traced, where that is needed.
-    fn look(&mut self, words: &[u64], threads: &[u32]) -> io::Result<Seen>;
+    fn look(&mut self, words: &[u64], threads: &[u32]) -> io::Result<ProbeResult>;
 
     /// Lets all threads go.
     fn release(&mut self);

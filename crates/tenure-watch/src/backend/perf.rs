@@ -11,10 +11,10 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use tenure_model::Ended;
 
 use super::{Backend, Trouble};
-use crate::arm::{self, Seen};
+use crate::arm::{self, ProbeResult};
 use crate::sys::Sample;
-use crate::sys::guard::Guard;
-use crate::sys::perf::{Event, Ring};
+use crate::sys::guard::TrapGuard;
+use crate::sys::perf::{PerfEvent, PerfRing};
 use crate::sys::process;
 
 /// Pages of a ring: they have room for five hundred samples.
@@ -31,16 +31,16 @@ const ATTACHING: Duration = Duration::from_millis(300);
 const MOST_CPUS: usize = 64;
 
 #[derive(Debug)]
-pub(crate) struct Perf {
+pub(crate) struct PerfBackend {
     cpus: Vec<u32>,
     rate: u64,
     /// One for each CPU. Its event is the first thread's sampler.
-    rings: Vec<Ring>,
+    rings: Vec<PerfRing>,
     /// By thread: the samplers that write to them.
-    clocks: FxHashMap<u32, Vec<Event>>,
+    clocks: FxHashMap<u32, Vec<PerfEvent>>,
     /// Whether they are the clocks of CPUs. Then there are no others.
     is_wide: bool,
-    guard: Option<Guard>,
+    guard: Option<TrapGuard>,
     /// Threads that got no samplers at first, for lack of file descriptors or of time.
     left_out: u64,
     /// Those that had samples since they were listed, and nanoseconds that threads had run then.
@@ -48,9 +48,9 @@ pub(crate) struct Perf {
     ran: FxHashMap<u32, u64>,
 }
 
-impl Perf {
+impl PerfBackend {
     /// `rate` samples a second of each thread that runs. `guard` has those that have breakpoints.
-    pub(crate) fn new(rate: u64, guard: Option<Guard>) -> Self {
+    pub(crate) fn new(rate: u64, guard: Option<TrapGuard>) -> Self {
         Self {
             cpus: process::cpus(),
             rate: rate.max(1),
@@ -69,8 +69,8 @@ impl Perf {
         if self.cpus.len() > MOST_CPUS {
             return false;
         }
-        let ring = |&cpu: &u32| Ring::new(Event::clock_of_cpu(cpu, self.rate)?, PAGES);
-        match self.cpus.iter().map(ring).collect::<io::Result<Vec<Ring>>>() {
+        let ring = |&cpu: &u32| PerfRing::new(PerfEvent::clock_of_cpu(cpu, self.rate)?, PAGES);
+        match self.cpus.iter().map(ring).collect::<io::Result<Vec<PerfRing>>>() {
             Ok(rings) => self.rings = rings,
             Err(_) => return false,
         }
@@ -81,13 +81,13 @@ impl Perf {
     fn attach_one(&mut self, tid: u32) -> io::Result<()> {
         let mut clocks = Vec::new();
         for (at, &cpu) in self.cpus.iter().enumerate() {
-            let clock = Event::clock(tid, cpu, self.rate)?;
+            let clock = PerfEvent::clock(tid, cpu, self.rate)?;
             match self.rings.get(at) {
                 Some(ring) => {
                     clock.write_to(ring)?;
                     clocks.push(clock);
                 }
-                None => self.rings.push(Ring::new(clock, PAGES)?),
+                None => self.rings.push(PerfRing::new(clock, PAGES)?),
             }
         }
         self.clocks.insert(tid, clocks);
@@ -136,7 +136,7 @@ fn is_full(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(nix::libc::EMFILE | nix::libc::ENFILE))
 }
 
-impl Backend for Perf {
+impl Backend for PerfBackend {
     fn attach(&mut self, threads: &[u32]) -> io::Result<()> {
         if self.is_wide || self.rings.is_empty() && self.attach_all() {
             return Ok(());
@@ -196,7 +196,7 @@ impl Backend for Perf {
         self.is_wide
     }
 
-    fn look(&mut self, words: &[u64], threads: &[u32]) -> io::Result<Seen> {
+    fn look(&mut self, words: &[u64], threads: &[u32]) -> io::Result<ProbeResult> {
         arm::look(words, threads, self.guard.as_mut())
     }
 

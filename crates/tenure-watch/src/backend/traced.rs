@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use tenure_model::Ended;
 
 use super::{Backend, Trouble};
-use crate::arm::{self, Seen};
+use crate::arm::{self, ProbeResult};
 use crate::sys::Sample;
 use crate::sys::process;
 use crate::sys::tracer::{self, Tracer};
@@ -17,7 +17,7 @@ use crate::sys::tracer::{self, Tracer};
 const ASKED: usize = 64;
 
 #[derive(Debug)]
-pub(crate) struct Traced {
+pub(crate) struct PtraceBackend {
     pid: u32,
     tracer: Tracer,
     period: Duration,
@@ -27,7 +27,7 @@ pub(crate) struct Traced {
     kept: u64,
 }
 
-impl Traced {
+impl PtraceBackend {
     /// `rate` samples a second of each thread that runs, of a process that the tracer may trace.
     pub(crate) fn new(tracer: Tracer, pid: u32, rate: u64) -> Self {
         let period = Duration::from_nanos(1_000_000_000 / rate.clamp(1, 1000));
@@ -54,7 +54,7 @@ fn allowed(tid: u32, error: i32) -> io::Result<()> {
     Ok(())
 }
 
-impl Backend for Traced {
+impl Backend for PtraceBackend {
     fn attach(&mut self, threads: &[u32]) -> io::Result<()> {
         self.threads.extend_from_slice(threads);
         Ok(())
@@ -77,11 +77,11 @@ impl Backend for Traced {
         running.iter().zip(answer.errors).try_for_each(|(tid, error)| allowed(*tid, *error))
     }
 
-    fn look(&mut self, words: &[u64], threads: &[u32]) -> io::Result<Seen> {
+    fn look(&mut self, words: &[u64], threads: &[u32]) -> io::Result<ProbeResult> {
         let nanoseconds = u64::try_from(arm::LOOK.as_nanos()).unwrap_or(u64::MAX);
         let pid = self.pid;
         let answer = self.tracer.look(words, threads, nanoseconds)?;
-        let mut seen = Seen::default();
+        let mut seen = ProbeResult::default();
         for ((&tid, &error), exposed) in threads.iter().zip(answer.errors).zip(answer.exposed) {
             allowed(tid, error)?;
             if error == 0 {

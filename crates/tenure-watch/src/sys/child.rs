@@ -10,15 +10,15 @@ use nix::unistd::{ForkResult, Pid, fork};
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 
 /// A value that is zero at first, in memory that a child shares.
-pub(crate) struct Shared<T>(NonNull<T>);
+pub(crate) struct SharedMemory<T>(NonNull<T>);
 
-impl<T> std::fmt::Debug for Shared<T> {
+impl<T> std::fmt::Debug for SharedMemory<T> {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.debug_tuple("Shared").field(&self.0).finish()
     }
 }
 
-impl<T> Shared<T> {
+impl<T> SharedMemory<T> {
     /// # Safety
     ///
     /// Zeros are a value of the type, which has no destructor.
@@ -35,7 +35,7 @@ impl<T> Shared<T> {
     }
 }
 
-impl<T> Drop for Shared<T> {
+impl<T> Drop for SharedMemory<T> {
     fn drop(&mut self) {
         // SAFETY: `zeroed` mapped it, and references into it cannot outlive `self`.
         let _ = unsafe { munmap(self.0.as_ptr().cast(), size_of::<T>()) };

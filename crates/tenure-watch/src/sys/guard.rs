@@ -20,7 +20,7 @@ use nix::sys::ptrace;
 use tenure_model::Ended;
 
 use super::process;
-use super::tracee::{self, Change, has_trap_pending, is_lost_trap, of};
+use super::tracee::{self, WaitStatus, has_trap_pending, is_lost_trap, of};
 
 /// How long threads that run take to stop, at most, unless others have their CPU.
 const SOON: Duration = Duration::from_millis(1);
@@ -33,8 +33,8 @@ const STEP: Duration = Duration::from_micros(10);
 
 /// The threads that are traced.
 #[derive(Debug, Default)]
-pub(crate) struct Guard {
-    threads: BTreeMap<u32, State>,
+pub(crate) struct TrapGuard {
+    threads: BTreeMap<u32, GuardState>,
     /// Signals that were kept from threads.
     pub(crate) kept: u64,
     /// The status of a child of ours that has ended: a wait for its first thread takes it.
@@ -42,7 +42,7 @@ pub(crate) struct Guard {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum GuardState {
     Guarded,
     /// It has been asked to stop, to be released.
     Stopping,
@@ -62,7 +62,7 @@ pub(crate) fn is_needed() -> bool {
         || flags.contains(" hypervisor ")
 }
 
-impl Guard {
+impl TrapGuard {
     /// Begins to trace a thread. It is not stopped.
     pub(crate) fn seize(&mut self, tid: u32) -> io::Result<()> {
         if self.threads.contains_key(&tid) {
@@ -73,7 +73,7 @@ impl Guard {
             Err(Errno::EPERM) if process::is_ending(tid) => return Err(Errno::ESRCH.into()),
             result => result?,
         }
-        self.threads.insert(tid, State::Guarded);
+        self.threads.insert(tid, GuardState::Guarded);
         Ok(())
     }
 
@@ -110,7 +110,7 @@ impl Guard {
 
     fn interrupt(&mut self, tid: u32) {
         if let Some(state) = self.threads.get_mut(&tid) {
-            *state = State::Stopping;
+            *state = GuardState::Stopping;
             tracee::interrupt(tid);
         }
     }
@@ -137,30 +137,30 @@ impl Guard {
     /// Lets a thread go on that a signal has stopped. One that was asked to stop, and has, is the caller's to let go.
     fn tend_one(&mut self, tid: u32) -> Option<Stop> {
         loop {
-            let stopping = self.threads.get(&tid) == Some(&State::Stopping);
+            let stopping = self.threads.get(&tid) == Some(&GuardState::Stopping);
             let stop = match tracee::changed(tid) {
-                Change::None => return None,
-                Change::Gone => {
+                WaitStatus::None => return None,
+                WaitStatus::Gone => {
                     self.threads.remove(&tid);
                     return None;
                 }
-                Change::Ended(ended) => {
+                WaitStatus::Ended(ended) => {
                     self.ended.insert(tid, ended);
                     self.threads.remove(&tid);
                     return None;
                 }
-                Change::Signal(libc::SIGTRAP) if is_lost_trap(tid) => {
+                WaitStatus::Signal(libc::SIGTRAP) if is_lost_trap(tid) => {
                     self.kept += 1;
                     Stop { signal: 0, is_asked: false }
                 }
-                Change::Signal(signal) => Stop { signal, is_asked: false },
+                WaitStatus::Signal(signal) => Stop { signal, is_asked: false },
                 // The program stays stopped.
-                Change::Stopped if !stopping => {
+                WaitStatus::Stopped if !stopping => {
                     tracee::listen(tid);
                     continue;
                 }
-                Change::Stopped => Stop { signal: 0, is_asked: false },
-                Change::Asked => Stop { signal: 0, is_asked: true },
+                WaitStatus::Stopped => Stop { signal: 0, is_asked: false },
+                WaitStatus::Asked => Stop { signal: 0, is_asked: true },
             };
             if stopping {
                 return Some(stop);
@@ -182,7 +182,7 @@ impl Guard {
     }
 }
 
-impl Drop for Guard {
+impl Drop for TrapGuard {
     fn drop(&mut self) {
         self.finish();
     }

@@ -13,7 +13,7 @@ use super::{Registers, Sample};
 
 /// A perf event of a thread or of a CPU. It is gone when its descriptor is closed, also by the end of this process.
 #[derive(Debug)]
-pub(crate) struct Event(OwnedFd);
+pub(crate) struct PerfEvent(OwnedFd);
 
 /// Each sample has these, in this order.
 const SAMPLED: u32 = bindings::PERF_SAMPLE_IP
@@ -43,7 +43,7 @@ fn attributes(kind: bindings::perf_type_id) -> bindings::perf_event_attr {
     attributes
 }
 
-impl Event {
+impl PerfEvent {
     /// The clock of a thread while it is on a CPU, and of all threads that it will create: `rate` samples a second.
     pub(crate) fn clock(tid: u32, cpu: u32, rate: u64) -> io::Result<Self> {
         let mut attributes = attributes(bindings::PERF_TYPE_SOFTWARE);
@@ -115,7 +115,7 @@ impl Event {
     }
 
     /// Has samples written to another event's ring.
-    pub(crate) fn write_to(&self, ring: &Ring) -> io::Result<()> {
+    pub(crate) fn write_to(&self, ring: &PerfRing) -> io::Result<()> {
         // SAFETY: both descriptors are open.
         done(unsafe { ioctls::SET_OUTPUT(self.0.as_raw_fd(), ring.event.0.as_raw_fd()) })
     }
@@ -128,7 +128,7 @@ impl Event {
     }
 }
 
-impl AsFd for Event {
+impl AsFd for PerfEvent {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
     }
@@ -140,8 +140,8 @@ fn done(result: i32) -> io::Result<()> {
 
 /// The memory that the kernel writes an event's samples to.
 #[derive(Debug)]
-pub(crate) struct Ring {
-    pub(crate) event: Event,
+pub(crate) struct PerfRing {
+    pub(crate) event: PerfEvent,
     base: NonNull<u8>,
     page: usize,
     /// Bytes of samples: a power of two.
@@ -150,9 +150,9 @@ pub(crate) struct Ring {
     pub(crate) lost: u64,
 }
 
-impl Ring {
+impl PerfRing {
     /// `pages`: a power of two.
-    pub(crate) fn new(event: Event, pages: usize) -> io::Result<Self> {
+    pub(crate) fn new(event: PerfEvent, pages: usize) -> io::Result<Self> {
         let page = rustix::param::page_size();
         let room = pages * page;
         // SAFETY: a new mapping where the kernel finds room.
@@ -191,7 +191,7 @@ impl Ring {
             match u32::from_ne_bytes(record[..4].try_into().expect("four bytes")) {
                 bindings::PERF_RECORD_SAMPLE => sample(parsed(&record[HEADER..])),
                 bindings::PERF_RECORD_LOST => {
-                    lost += Fields(record.get(HEADER + 8..).unwrap_or_default()).long();
+                    lost += RecordFields(record.get(HEADER + 8..).unwrap_or_default()).long();
                 }
                 _ => {}
             }
@@ -225,7 +225,7 @@ impl Ring {
     }
 }
 
-impl Drop for Ring {
+impl Drop for PerfRing {
     fn drop(&mut self) {
         // SAFETY: `new` mapped it, and references into it cannot outlive `self`. It fails only for what is no mapping.
         let _ = unsafe { munmap(self.base.as_ptr().cast(), self.page + self.room) };
@@ -235,9 +235,9 @@ impl Drop for Ring {
 const HEADER: usize = size_of::<bindings::perf_event_header>();
 
 /// The numbers of a record, one after the other; zeros behind its end.
-struct Fields<'a>(&'a [u8]);
+struct RecordFields<'a>(&'a [u8]);
 
-impl Fields<'_> {
+impl RecordFields<'_> {
     fn long(&mut self) -> u64 {
         let Some((first, rest)) = self.0.split_first_chunk() else { return 0 };
         self.0 = rest;
@@ -254,7 +254,7 @@ impl Fields<'_> {
 }
 
 fn parsed(record: &[u8]) -> Sample {
-    let mut fields = Fields(record);
+    let mut fields = RecordFields(record);
     let ip = fields.long();
     let [pid, tid] = fields.pair();
     let time = fields.long();
@@ -313,10 +313,10 @@ mod tests {
         let tid = rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned();
         let mut rings = Vec::new();
         for cpu in super::super::process::cpus() {
-            let Ok(event) = Event::clock(tid, cpu, 1000) else {
+            let Ok(event) = PerfEvent::clock(tid, cpu, 1000) else {
                 return eprintln!("skipped: no perf events here");
             };
-            rings.push(Ring::new(event, 1).unwrap());
+            rings.push(PerfRing::new(event, 1).unwrap());
         }
         let mut samples = Vec::new();
         let begun = super::super::now();

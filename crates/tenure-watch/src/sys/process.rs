@@ -82,20 +82,20 @@ fn state_and_flags(stat: &str) -> Option<(&str, u32)> {
 
 /// A process that can be watched.
 #[derive(Debug)]
-pub(crate) struct Process {
+pub(crate) struct LiveProcess {
     pub(crate) pid: u32,
     /// A thread that is not watched, since it is the one that watches.
     pub(crate) except: Option<u32>,
     /// Where it may be read.
     memory: Option<File>,
-    maps: Vec<Map>,
+    maps: Vec<MemoryMap>,
     /// Its program's file, as it was known last.
     program: Option<String>,
 }
 
 /// A part of its address space.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Map {
+pub(crate) struct MemoryMap {
     pub(crate) start: u64,
     pub(crate) end: u64,
     offset: u64,
@@ -107,12 +107,12 @@ pub(crate) struct Map {
 
 /// Processor time of a process, in seconds.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Times {
+pub(crate) struct ProcessorTimes {
     pub(crate) user: f64,
     pub(crate) kernel: f64,
 }
 
-impl Process {
+impl LiveProcess {
     /// Looks at a process.
     ///
     /// # Errors
@@ -154,7 +154,7 @@ impl Process {
     }
 
     /// Processor time of all its threads so far, also of those that have ended.
-    pub(crate) fn times(&self) -> Option<Times> {
+    pub(crate) fn times(&self) -> Option<ProcessorTimes> {
         times(&fs::read_to_string(format!("/proc/{}/stat", self.pid)).ok()?)
     }
 
@@ -171,12 +171,12 @@ impl Process {
     /// Reads where its memory is. Whether there is other code than before.
     pub(crate) fn read_maps(&mut self) -> bool {
         let maps = fs::read_to_string(format!("/proc/{}/maps", self.pid)).unwrap_or_default();
-        let maps: Vec<Map> = maps.lines().filter_map(parsed).collect();
+        let maps: Vec<MemoryMap> = maps.lines().filter_map(parsed).collect();
         // What was known of a process that has ended is kept.
         if maps.is_empty() {
             return false;
         }
-        let code = |maps: &[Map]| -> Vec<(u64, u64, String)> {
+        let code = |maps: &[MemoryMap]| -> Vec<(u64, u64, String)> {
             let code = maps.iter().filter(|map| map.is_code);
             code.map(|map| (map.start, map.end, map.path.clone())).collect()
         };
@@ -186,7 +186,7 @@ impl Process {
         is_other
     }
 
-    pub(crate) fn map(&self, address: u64) -> Option<&Map> {
+    pub(crate) fn map(&self, address: u64) -> Option<&MemoryMap> {
         let behind = self.maps.partition_point(|map| map.start <= address);
         self.maps[..behind].last().filter(|map| address < map.end)
     }
@@ -252,7 +252,7 @@ impl Process {
         modules
     }
 
-    fn module(&self, code: &Map) -> Option<Module> {
+    fn module(&self, code: &MemoryMap) -> Option<Module> {
         use object::{Object as _, ObjectSegment as _, SegmentFlags, elf};
         let path = self.file(&code.path);
         let cache = object::ReadCache::new(File::open(&path).ok()?);
@@ -278,7 +278,7 @@ impl Process {
 }
 
 /// A line of `/proc/PID/maps`.
-fn parsed(line: &str) -> Option<Map> {
+fn parsed(line: &str) -> Option<MemoryMap> {
     let mut words = line.split_ascii_whitespace();
     let (start, end) = words.next()?.split_once('-')?;
     let (flags, offset) = (words.next()?, words.next()?);
@@ -286,7 +286,7 @@ fn parsed(line: &str) -> Option<Map> {
     // Rings of perf and io_uring (`anon_inode:[...]`), and devices, are shared with the kernel.
     let is_of_kernel = || !path.starts_with('/') || path.starts_with("/dev/") && !is_memory(path);
     let number = |text| u64::from_str_radix(text, 16).ok();
-    Some(Map {
+    Some(MemoryMap {
         start: number(start)?,
         end: number(end)?,
         offset: number(offset)?,
@@ -304,7 +304,7 @@ fn is_memory(path: &str) -> bool {
 }
 
 /// Processor time, from a process's `stat`.
-fn times(stat: &str) -> Option<Times> {
+fn times(stat: &str) -> Option<ProcessorTimes> {
     let (_, rest) = stat.rsplit_once(") ")?;
     let mut rest = rest.split(' ').skip(11);
     let mut seconds = || {
@@ -312,7 +312,7 @@ fn times(stat: &str) -> Option<Times> {
         let ticks: u64 = rest.next()?.parse().ok()?;
         Some(ticks as f64 / rustix::param::clock_ticks_per_second() as f64)
     };
-    Some(Times { user: seconds()?, kernel: seconds()? })
+    Some(ProcessorTimes { user: seconds()?, kernel: seconds()? })
 }
 
 /// The process that traces this one.

@@ -28,13 +28,13 @@ const CHECKED: u32 = 1 << 20;
 #[derive(Debug)]
 pub(crate) struct Specimen {
     pub(crate) pid: u32,
-    shared: child::Shared<Measured>,
+    shared: child::SharedMemory<SpecimenClock>,
 }
 
 /// The memory that both processes have. Breakpoints are set on the first line.
 #[repr(C, align(128))]
 #[allow(clippy::disallowed_types, reason = "shared with another process")]
-struct Measured {
+struct SpecimenClock {
     words: [AtomicU64; 16],
     /// Nanoseconds of processor time so far, and those of them that interrupts took.
     ran: AtomicU64,
@@ -45,7 +45,7 @@ struct Measured {
 impl Specimen {
     pub(crate) fn start() -> io::Result<Self> {
         // SAFETY: it is made of numbers and a `bool`.
-        let shared = unsafe { child::Shared::<Measured>::zeroed() }?;
+        let shared = unsafe { child::SharedMemory::<SpecimenClock>::zeroed() }?;
         let (parent, at) = (std::process::id(), shared.as_ptr());
         // SAFETY: `run` allocates nothing, takes no lock and does not return. The child has the mapping as well; both
         // processes only use atomic operations on it.
@@ -53,7 +53,7 @@ impl Specimen {
         Ok(Self { pid: pid.as_raw().cast_unsigned(), shared })
     }
 
-    fn shared(&self) -> &Measured {
+    fn shared(&self) -> &SpecimenClock {
         // SAFETY: it is mapped as long as `self` lives; both processes only use atomic operations on it.
         unsafe { &*self.shared.as_ptr() }
     }
@@ -108,7 +108,7 @@ impl Drop for Specimen {
 }
 
 /// What the child does, to its end.
-fn run(shared: &Measured, parent: u32) -> ! {
+fn run(shared: &SpecimenClock, parent: u32) -> ! {
     // SAFETY: it takes numbers only.
     unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
     // Its parent's other child may be the one that traces it.

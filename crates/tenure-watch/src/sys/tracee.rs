@@ -10,7 +10,7 @@ use crate::arch;
 
 /// What has become of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Change {
+pub(super) enum WaitStatus {
     /// Nothing that is new.
     None,
     /// It has stopped, since it is about to have this signal.
@@ -29,7 +29,7 @@ pub(super) fn of(tid: u32) -> Pid {
 }
 
 /// What has become of a thread since this was asked last. As one of another process, it is waited for by its number alone.
-pub(super) fn changed(tid: u32) -> Change {
+pub(super) fn changed(tid: u32) -> WaitStatus {
     let mut status = 0;
     loop {
         // SAFETY: the kernel writes one number.
@@ -37,27 +37,27 @@ pub(super) fn changed(tid: u32) -> Change {
             libc::waitpid(tid.cast_signed(), &raw mut status, libc::WNOHANG | libc::__WALL)
         };
         match got {
-            0 => return Change::None,
+            0 => return WaitStatus::None,
             -1 if Errno::last() == Errno::EINTR => {}
-            -1 => return Change::Gone,
+            -1 => return WaitStatus::Gone,
             _ => return read(status),
         }
     }
 }
 
-fn read(status: i32) -> Change {
+fn read(status: i32) -> WaitStatus {
     /// `PTRACE_EVENT_STOP`.
     const STOP: i32 = 128;
     if libc::WIFEXITED(status) {
-        return Change::Ended(Ended::Exited { status: libc::WEXITSTATUS(status) });
+        return WaitStatus::Ended(Ended::Exited { status: libc::WEXITSTATUS(status) });
     }
     if libc::WIFSIGNALED(status) {
-        return Change::Ended(Ended::Killed { signal: libc::WTERMSIG(status) });
+        return WaitStatus::Ended(Ended::Killed { signal: libc::WTERMSIG(status) });
     }
     match (status >> 16, libc::WSTOPSIG(status)) {
-        (0, signal) => Change::Signal(signal),
-        (STOP, signal) if signal != libc::SIGTRAP => Change::Stopped,
-        _ => Change::Asked,
+        (0, signal) => WaitStatus::Signal(signal),
+        (STOP, signal) if signal != libc::SIGTRAP => WaitStatus::Stopped,
+        _ => WaitStatus::Asked,
     }
 }
 
@@ -145,11 +145,11 @@ mod tests {
     fn a_stop_by_a_real_time_signal_is_one() {
         // With it glibc ends threads that are cancelled.
         const CANCEL: i32 = 32;
-        assert_eq!(read(CANCEL << 8 | 0x7f), Change::Signal(CANCEL));
-        assert_eq!(read(libc::SIGTRAP << 8 | 0x7f), Change::Signal(libc::SIGTRAP));
-        assert_eq!(read(128 << 16 | libc::SIGTRAP << 8 | 0x7f), Change::Asked);
-        assert_eq!(read(128 << 16 | libc::SIGTSTP << 8 | 0x7f), Change::Stopped);
-        assert_eq!(read(3 << 8), Change::Ended(Ended::Exited { status: 3 }));
-        assert_eq!(read(CANCEL), Change::Ended(Ended::Killed { signal: CANCEL }));
+        assert_eq!(read(CANCEL << 8 | 0x7f), WaitStatus::Signal(CANCEL));
+        assert_eq!(read(libc::SIGTRAP << 8 | 0x7f), WaitStatus::Signal(libc::SIGTRAP));
+        assert_eq!(read(128 << 16 | libc::SIGTRAP << 8 | 0x7f), WaitStatus::Asked);
+        assert_eq!(read(128 << 16 | libc::SIGTSTP << 8 | 0x7f), WaitStatus::Stopped);
+        assert_eq!(read(3 << 8), WaitStatus::Ended(Ended::Exited { status: 3 }));
+        assert_eq!(read(CANCEL), WaitStatus::Ended(Ended::Killed { signal: CANCEL }));
     }
 }

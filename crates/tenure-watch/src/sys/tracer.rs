@@ -16,8 +16,8 @@ use nix::sys::ptrace;
 use nix::sys::wait::waitpid;
 
 use super::Sample;
-use super::child::{self, Shared, now};
-use super::tracee::{self, Change, has_trap_pending, is_lost_trap, of};
+use super::child::{self, SharedMemory, now};
+use super::tracee::{self, WaitStatus, has_trap_pending, is_lost_trap, of};
 use crate::arch::{HITS, WORDS, traced};
 
 /// Threads of a request.
@@ -52,7 +52,7 @@ struct Exchange {
 pub(crate) struct Tracer {
     pub(crate) pid: u32,
     stream: UnixStream,
-    exchange: Shared<Exchange>,
+    exchange: SharedMemory<Exchange>,
 }
 
 /// What came of a request.
@@ -66,7 +66,7 @@ pub(crate) struct Answer<'a> {
 impl Tracer {
     pub(crate) fn start() -> io::Result<Self> {
         // SAFETY: it is made of numbers, and of `Option`s of numbers, which are `None` if zero or hold any numbers.
-        let exchange = unsafe { Shared::<Exchange>::zeroed() }?;
+        let exchange = unsafe { SharedMemory::<Exchange>::zeroed() }?;
         let (stream, other) = UnixStream::pair()?;
         let (at, fd) = (exchange.as_ptr(), other.as_raw_fd());
         // SAFETY: `serve` allocates nothing, takes no lock and does not return. The child has the mapping as well, and
@@ -130,7 +130,7 @@ fn serve(exchange: &mut Exchange, fd: i32) {
         libc::sigprocmask(libc::SIG_BLOCK, &raw const all, std::ptr::null_mut());
         libc::prctl(libc::PR_SET_TIMERSLACK, 1);
     }
-    let mut slots = Slots([Slot::default(); THREADS]);
+    let mut slots = TracedThreads([TracedThread::default(); THREADS]);
     let mut turn = [0_u8];
     loop {
         while slots.are_used() && !is_readable(fd) {
@@ -159,7 +159,7 @@ fn serve(exchange: &mut Exchange, fd: i32) {
 
 /// A thread that is traced.
 #[derive(Debug, Clone, Copy, Default)]
-struct Slot {
+struct TracedThread {
     /// 0 if there is none.
     tid: u32,
     /// Its place in the request; `None` once that is answered. The exchange is the parent's then.
@@ -178,9 +178,9 @@ struct Slot {
     ran: u64,
 }
 
-struct Slots([Slot; THREADS]);
+struct TracedThreads([TracedThread; THREADS]);
 
-impl Slots {
+impl TracedThreads {
     fn are_used(&self) -> bool {
         self.0.iter().any(|slot| slot.tid != 0)
     }
@@ -215,7 +215,7 @@ impl Slots {
         }
         let slot = self.0.iter_mut().find(|slot| slot.tid == 0).ok_or(Errno::EAGAIN)?;
         ptrace::seize(of(tid), ptrace::Options::empty())?;
-        *slot = Slot { tid, at: Some(at), ..Slot::default() };
+        *slot = TracedThread { tid, at: Some(at), ..TracedThread::default() };
         tracee::interrupt(tid);
         Ok(())
     }
@@ -248,26 +248,26 @@ impl Slots {
     }
 }
 
-impl Slot {
+impl TracedThread {
     fn tend(&mut self, exchange: &mut Exchange) {
         while self.tid != 0 {
             let signal = match tracee::changed(self.tid) {
-                Change::None => return,
-                Change::Ended(_) | Change::Gone => {
+                WaitStatus::None => return,
+                WaitStatus::Ended(_) | WaitStatus::Gone => {
                     self.tid = 0;
                     return;
                 }
-                Change::Signal(libc::SIGTRAP) if is_lost_trap(self.tid) => {
+                WaitStatus::Signal(libc::SIGTRAP) if is_lost_trap(self.tid) => {
                     self.hit(exchange);
                     0
                 }
-                Change::Signal(signal) => signal,
+                WaitStatus::Signal(signal) => signal,
                 // The program stays stopped.
-                Change::Stopped if !self.is_stopping => {
+                WaitStatus::Stopped if !self.is_stopping => {
                     tracee::listen(self.tid);
                     continue;
                 }
-                Change::Stopped | Change::Asked => 0,
+                WaitStatus::Stopped | WaitStatus::Asked => 0,
             };
             if self.is_stopping {
                 self.stop(exchange, signal);

@@ -26,7 +26,7 @@ fn program(name: &str) -> PathBuf {
 /// What is found in a case, after so many looks.
 fn report(program: &PathBuf, case: &str, looks: u64) -> tenure_model::Report {
     let running = Running::start(Command::new(program).arg(case));
-    let is_enough = |it: &tenure_watch::Progress<'_>| {
+    let is_enough = |it: &tenure_watch::Snapshot<'_>| {
         it.counts.looks >= looks && it.elapsed > Duration::from_secs(2)
     };
     let watched = watch(&request(running.0.id()), &is_enough).unwrap();
@@ -80,7 +80,7 @@ fn sampler() {
     let running = Running::start(Command::new(program("sampled")).arg("crowd"));
     // The threads that run are the last of a thousand.
     std::thread::sleep(Duration::from_secs(1));
-    let is_enough = |it: &tenure_watch::Progress<'_>| {
+    let is_enough = |it: &tenure_watch::Snapshot<'_>| {
         it.counts.samples > 0 || it.elapsed > Duration::from_secs(2)
     };
     let watched = watch(&request(running.0.id()), &is_enough).unwrap();

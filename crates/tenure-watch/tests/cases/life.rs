@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use tenure_model::Ended;
-use tenure_watch::{Progress, Request, Target, watch};
+use tenure_watch::{Snapshot, WatchRequest, WatchTarget, watch};
 
 use crate::{Running, can_watch, request};
 
@@ -34,8 +34,8 @@ fn busy() {
 fn watcher() {
     let pid = std::env::var("TENURE_PID").unwrap().parse().unwrap();
     let request = request(pid);
-    let options = tenure_watch::Options { arms: 100.0, ..request.options };
-    watch(&Request { options, ..request }, &|_| false).unwrap();
+    let options = tenure_watch::WatchOptions { arms: 100.0, ..request.options };
+    watch(&WatchRequest { options, ..request }, &|_| false).unwrap();
 }
 
 pub(crate) fn this(test: &str) -> Command {
@@ -84,12 +84,12 @@ fn watching_ends_with_its_time_and_with_the_program() {
     }
     let program = busy_program();
     let pid = program.0.id();
-    let short = Request { duration: Some(Duration::from_secs(2)), ..request(pid) };
+    let short = WatchRequest { duration: Some(Duration::from_secs(2)), ..request(pid) };
     let watched = watch(&short, &|_| false).unwrap();
     assert_eq!(watched.recording.ended, Ended::Running);
     assert!(watched.counts.samples > 0 && !is_traced(pid), "{:?}", watched.counts);
     let program = std::cell::Cell::new(Some(program));
-    let end = |_: &Progress<'_>| {
+    let end = |_: &Snapshot<'_>| {
         drop(program.take());
         false
     };
@@ -104,8 +104,8 @@ fn looks_wait_once_they_have_taken_what_they_may() {
     }
     let program = busy_program();
     let request = request(program.0.id());
-    let options = tenure_watch::Options { arms: 10_000.0, share: 0.0, ..request.options };
-    let watched = watch(&Request { options, ..request }, &|it| it.counts.held > 0).unwrap();
+    let options = tenure_watch::WatchOptions { arms: 10_000.0, share: 0.0, ..request.options };
+    let watched = watch(&WatchRequest { options, ..request }, &|it| it.counts.held > 0).unwrap();
     assert!(watched.counts.looks > 0 && watched.counts.held > 0, "{:?}", watched.counts);
 }
 
@@ -118,15 +118,15 @@ fn a_program_that_is_started_keeps_its_status() {
         [("exit 3", Ended::Exited { status: 3 }), ("kill -TERM $$", Ended::Killed { signal: 15 })]
     {
         let words = ["sh", "-c", &format!("sleep 0.1; {script}")].map(Into::into);
-        let target = Target::Command(words.to_vec());
-        let watched = watch(&Request { target, ..request(0) }, &|_| false).unwrap();
+        let target = WatchTarget::Command(words.to_vec());
+        let watched = watch(&WatchRequest { target, ..request(0) }, &|_| false).unwrap();
         assert_eq!(watched.recording.ended, ended, "{script}");
         assert!(watched.started.is_none());
     }
     // It may have ended before it can be watched.
     for _ in 0..10 {
-        let target = Target::Command(vec!["true".into()]);
-        let watched = watch(&Request { target, ..request(0) }, &|_| false).unwrap();
+        let target = WatchTarget::Command(vec!["true".into()]);
+        let watched = watch(&WatchRequest { target, ..request(0) }, &|_| false).unwrap();
         assert_eq!(watched.recording.ended, Ended::Exited { status: 0 });
     }
 }

@@ -14,7 +14,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use tenure_model::{Finding, Kind, Report};
-use tenure_watch::{Options, Programs, Progress, Request, Target, watch};
+use tenure_watch::{Programs, Snapshot, WatchOptions, WatchRequest, WatchTarget, watch};
 
 /// The case, what is wrong with it, and names that its finding has in C and in Rust.
 struct Case {
@@ -90,11 +90,11 @@ impl Drop for Running {
     }
 }
 
-fn request(pid: u32) -> Request {
-    Request {
-        target: Target::Process(pid),
+fn request(pid: u32) -> WatchRequest {
+    WatchRequest {
+        target: WatchTarget::Process(pid),
         duration: Some(Duration::from_secs(60)),
-        options: Options { rate: 500, arms: 50.0, share: 1.0, line_bytes: 64 },
+        options: WatchOptions { rate: 500, arms: 50.0, share: 1.0, line_bytes: 64 },
     }
 }
 
@@ -111,13 +111,13 @@ fn report(program: &Path, case: &str, long: Long) -> Report {
     let running = Running::start(Command::new(program).arg(case));
     let request = match long {
         Long::Looks(_) => request(running.0.id()),
-        Long::Seconds(seconds) => Request {
+        Long::Seconds(seconds) => WatchRequest {
             duration: Some(Duration::from_secs(seconds)),
-            options: Options::default(),
+            options: WatchOptions::default(),
             ..request(running.0.id())
         },
     };
-    let is_enough = |it: &Progress<'_>| match long {
+    let is_enough = |it: &Snapshot<'_>| match long {
         // A control may have nothing to look at.
         Long::Looks(looks) => {
             it.counts.looks >= looks

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use nix::sys::ptrace;
 use nix::unistd::Pid;
-use tenure_watch::{Request, Target, watch};
+use tenure_watch::{WatchRequest, WatchTarget, watch};
 
 use crate::life::this;
 use crate::{Running, built, can_watch, request};
@@ -35,8 +35,8 @@ fn what_is_no_program_that_runs_is_refused() {
         assert!(line.contains(words), "{line}");
     }
     ended.wait().unwrap();
-    let target = Target::Command(vec!["/no/such/program".into()]);
-    let line = watch(&Request { target, ..request(0) }, &|_| false).unwrap_err().to_string();
+    let target = WatchTarget::Command(vec!["/no/such/program".into()]);
+    let line = watch(&WatchRequest { target, ..request(0) }, &|_| false).unwrap_err().to_string();
     assert!(line.starts_with("cannot run /no/such/program: "), "{line}");
 }
 
@@ -114,12 +114,12 @@ fn a_program_in_another_pid_namespace_is_watched() {
         thread::sleep(Duration::from_millis(1));
     }
     let Some(pid) = pid else { return eprintln!("skipped: there are no PID namespaces here") };
-    let has_lines = |it: &tenure_watch::Watched| {
+    let has_lines = |it: &tenure_watch::WatchOutcome| {
         it.recording.processes.iter().any(|process| !process.lines.is_empty())
     };
     // On a busy machine both threads may be on one CPU for long, and do not meet.
     let is_enough =
-        |it: &tenure_watch::Progress<'_>| it.counts.looks >= 20 && has_lines(&it.watched());
+        |it: &tenure_watch::Snapshot<'_>| it.counts.looks >= 20 && has_lines(&it.watched());
     let watched = watch(&request(pid), &is_enough).unwrap();
     assert!(has_lines(&watched), "{:?}", watched.counts);
 }

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use tenure_find::html;
-use tenure_watch::{Programs, Progress, Watched, watch};
+use tenure_watch::{Programs, Snapshot, WatchOutcome, watch};
 
 use crate::{Running, can_watch, request};
 
@@ -24,7 +24,7 @@ fn program() -> PathBuf {
 }
 
 /// What was watched of a case until that is enough, and the report as a page, where no line is broken.
-fn watched(case: &str, is_enough: &dyn Fn(&Progress<'_>) -> bool) -> (Watched, String) {
+fn watched(case: &str, is_enough: &dyn Fn(&Snapshot<'_>) -> bool) -> (WatchOutcome, String) {
     let running = Running::start(Command::new(program()).arg(case));
     // It has begun by then.
     std::thread::sleep(Duration::from_millis(200));

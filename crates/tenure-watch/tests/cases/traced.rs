@@ -28,8 +28,8 @@ fn starter() {
     use tenure_model::Ended;
     let words =
         ["sh", "-c", "sleep 0.1; i=0; while [ $i -lt 200000 ]; do i=$((i + 1)); done; exit 3"];
-    let target = tenure_watch::Target::Command(words.map(Into::into).to_vec());
-    let watched = watch(&tenure_watch::Request { target, ..request(0) }, &|_| false).unwrap();
+    let target = tenure_watch::WatchTarget::Command(words.map(Into::into).to_vec());
+    let watched = watch(&tenure_watch::WatchRequest { target, ..request(0) }, &|_| false).unwrap();
     assert_eq!(watched.recording.ended, Ended::Exited { status: 3 });
     assert!(watched.is_traced && watched.counts.samples > 0, "{watched:?}");
 }

@@ -4,7 +4,7 @@ use core::ffi::{c_int, c_void};
 
 use crate::runtime::lines::{self, note, note_range};
 use crate::runtime::{shadow, sys, threads, waits, words};
-use crate::segment::Access::{Read, Write};
+use crate::segment::AccessKind::{Read, Write};
 
 /// Functions that note an access each, by `note` or by `note_range`.
 macro_rules! accesses {

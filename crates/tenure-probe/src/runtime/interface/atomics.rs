@@ -11,7 +11,7 @@ use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, fence};
 use crate::runtime::lines::note;
 use crate::runtime::sys;
 use crate::runtime::waits::{failed, timed};
-use crate::segment::Access;
+use crate::segment::AccessKind;
 
 /// The operations of one width, on core's atomics. A weak compare-exchange may be a strong one.
 macro_rules! atomics {
@@ -22,7 +22,7 @@ macro_rules! atomics {
             let code = sys::caller();
             // SAFETY: the program loads from this address atomically.
             timed(address as usize, code, |_| unsafe {
-                note(address as usize, size_of::<$word>() as u8, Access::Load, code);
+                note(address as usize, size_of::<$word>() as u8, AccessKind::Load, code);
                 let atomic = <$atomic>::from_ptr(address);
                 match order {
                     0 => atomic.load(Relaxed),
@@ -37,7 +37,7 @@ macro_rules! atomics {
             let code = sys::caller();
             // SAFETY: the program stores to this address atomically.
             timed(address as usize, code, |is_contended| unsafe {
-                note(address as usize, size_of::<$word>() as u8, Access::Store, code);
+                note(address as usize, size_of::<$word>() as u8, AccessKind::Store, code);
                 if is_contended {
                     sys::fetch(address as usize, true);
                 }
@@ -85,7 +85,7 @@ macro_rules! atomics {
         let code = sys::caller();
         let result = timed($address as usize, code, |_| {
             let result = <$atomic>::from_ptr($address).compare_exchange($expected, $new, SeqCst, SeqCst);
-            let access = if result.is_ok() { Access::CompareExchange } else { Access::Failed };
+            let access = if result.is_ok() { AccessKind::CompareExchange } else { AccessKind::Failed };
             note($address as usize, size_of_val(&$new) as u8, access, code);
             result
         });
@@ -101,7 +101,7 @@ macro_rules! atomics {
                 let code = sys::caller();
                 // SAFETY: the program changes this word atomically.
                 timed(address as usize, code, |_| unsafe {
-                    note(address as usize, size_of::<$word>() as u8, Access::$access, code);
+                    note(address as usize, size_of::<$word>() as u8, AccessKind::$access, code);
                     <$atomic>::from_ptr(address).$method(value, SeqCst)
                 })
             }
@@ -195,7 +195,7 @@ unsafe extern "C" fn __tsan_atomic128_load(address: *mut u128, _: c_int) -> u128
     let code = sys::caller();
     // SAFETY: the program accesses this word atomically.
     timed(address as usize, code, |_| unsafe {
-        note(address as usize, 16, Access::Load, code);
+        note(address as usize, 16, AccessKind::Load, code);
         compare_exchange(address, 0, 0).0
     })
 }
@@ -209,7 +209,7 @@ macro_rules! wide {
                 let code = sys::caller();
                 // SAFETY: the program accesses this word atomically.
                 timed(address as usize, code, |_| unsafe {
-                    note(address as usize, 16, Access::$access, code);
+                    note(address as usize, 16, AccessKind::$access, code);
                     update(address, |$old| $new)
                 })
             }
@@ -232,7 +232,7 @@ unsafe extern "C" fn __tsan_atomic128_store(address: *mut u128, value: u128, _: 
     let code = sys::caller();
     // SAFETY: the program accesses this word atomically.
     timed(address as usize, code, |_| unsafe {
-        note(address as usize, 16, Access::Store, code);
+        note(address as usize, 16, AccessKind::Store, code);
         update(address, |_| value);
     });
 }
@@ -246,7 +246,7 @@ unsafe fn noted(address: *mut u128, expected: u128, new: u128, code: u64) -> (u1
     // SAFETY: the caller's promise.
     timed(address as usize, code, |_| unsafe {
         let (found, done) = compare_exchange(address, expected, new);
-        let access = if done { Access::CompareExchange } else { Access::Failed };
+        let access = if done { AccessKind::CompareExchange } else { AccessKind::Failed };
         note(address as usize, 16, access, code);
         (found, done)
     })

@@ -28,8 +28,8 @@ macro_rules! next {
                     let found = c::$function.get_unless_looking();
                     // SAFETY: a function of this name has this type, and the call is the program's own.
                     (!found.is_null()).then(|| unsafe {
-                        type Function = unsafe extern "C" fn($($type),*) -> next!(@result $($result)?);
-                        transmute::<Void, Function>(found)($($argument),*)
+                        type Signature = unsafe extern "C" fn($($type),*) -> next!(@result $($result)?);
+                        transmute::<Void, Signature>(found)($($argument),*)
                     })
                 }
             )*
@@ -74,7 +74,7 @@ pub(super) unsafe fn noted(size: usize, frame: usize, make: impl FnOnce() -> Voi
         return make();
     }
     let local = threads::current().or_else(threads::attach);
-    let is_inner = local.is_some_and(threads::Local::enter_allocator);
+    let is_inner = local.is_some_and(threads::ThreadState::enter_allocator);
     let new = make();
     if let Some(local) = local {
         local.leave_allocator();

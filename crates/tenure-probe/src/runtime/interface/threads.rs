@@ -8,7 +8,7 @@ use core::sync::atomic::Ordering::Relaxed;
 use super::next::{Next, nexts};
 use crate::runtime::sys::{self, Signals};
 use crate::runtime::{lines, modules, shadow, threads, waits};
-use crate::segment::Access;
+use crate::segment::AccessKind;
 
 type Routine = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
 
@@ -119,7 +119,7 @@ unsafe extern "C" fn pthread_create(
             __libc_free(start.cast());
             return real(thread, attributes, routine, argument);
         }
-        let creator = threads::current().map_or(0, threads::Local::id);
+        let creator = threads::current().map_or(0, threads::ThreadState::id);
         start.write(Start { routine, argument, birth: shadow::tick(), creator });
         let result = real(thread, attributes, run, start.cast());
         if result != 0 {
@@ -155,18 +155,18 @@ macro_rules! locks {
 }
 
 locks! {
-    pthread_mutex_lock = c"pthread_mutex_lock": Access::Lock;
-    pthread_mutex_trylock = c"pthread_mutex_trylock": Access::Lock;
-    pthread_mutex_unlock = c"pthread_mutex_unlock": Access::Unlock;
-    pthread_spin_lock = c"pthread_spin_lock": Access::Lock;
-    pthread_spin_trylock = c"pthread_spin_trylock": Access::Lock;
-    pthread_spin_unlock = c"pthread_spin_unlock": Access::Unlock;
-    pthread_rwlock_rdlock = c"pthread_rwlock_rdlock": Access::Lock;
-    pthread_rwlock_tryrdlock = c"pthread_rwlock_tryrdlock": Access::Lock;
-    pthread_rwlock_wrlock = c"pthread_rwlock_wrlock": Access::Lock;
-    pthread_rwlock_trywrlock = c"pthread_rwlock_trywrlock": Access::Lock;
-    pthread_rwlock_unlock = c"pthread_rwlock_unlock": Access::Unlock;
-    sem_post = c"sem_post": Access::Exchange;
-    sem_trywait = c"sem_trywait": Access::Exchange;
-    sem_wait = c"sem_wait": Access::Exchange;
+    pthread_mutex_lock = c"pthread_mutex_lock": AccessKind::Lock;
+    pthread_mutex_trylock = c"pthread_mutex_trylock": AccessKind::Lock;
+    pthread_mutex_unlock = c"pthread_mutex_unlock": AccessKind::Unlock;
+    pthread_spin_lock = c"pthread_spin_lock": AccessKind::Lock;
+    pthread_spin_trylock = c"pthread_spin_trylock": AccessKind::Lock;
+    pthread_spin_unlock = c"pthread_spin_unlock": AccessKind::Unlock;
+    pthread_rwlock_rdlock = c"pthread_rwlock_rdlock": AccessKind::Lock;
+    pthread_rwlock_tryrdlock = c"pthread_rwlock_tryrdlock": AccessKind::Lock;
+    pthread_rwlock_wrlock = c"pthread_rwlock_wrlock": AccessKind::Lock;
+    pthread_rwlock_trywrlock = c"pthread_rwlock_trywrlock": AccessKind::Lock;
+    pthread_rwlock_unlock = c"pthread_rwlock_unlock": AccessKind::Unlock;
+    sem_post = c"sem_post": AccessKind::Exchange;
+    sem_trywait = c"sem_trywait": AccessKind::Exchange;
+    sem_wait = c"sem_wait": AccessKind::Exchange;
 }

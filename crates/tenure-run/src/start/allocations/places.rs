@@ -3,14 +3,14 @@
 //! Rust's calling convention is C's where all arguments fit into registers. These are jumps, so the runtime sees the caller.
 #![no_std]
 
-type Alloc = unsafe extern "C" fn(usize, usize) -> *mut u8;
-type Realloc = unsafe extern "C" fn(*mut u8, usize, usize, usize) -> *mut u8;
-type Dealloc = unsafe extern "C" fn(*mut u8, usize, usize);
+type AllocFn = unsafe extern "C" fn(usize, usize) -> *mut u8;
+type ReallocFn = unsafe extern "C" fn(*mut u8, usize, usize, usize) -> *mut u8;
+type DeallocFn = unsafe extern "C" fn(*mut u8, usize, usize);
 
 extern "C" {
-    fn tenure_probe_alloc(size: usize, align: usize, real: Alloc) -> *mut u8;
-    fn tenure_probe_realloc(old: *mut u8, size: usize, align: usize, new: usize, real: Realloc) -> *mut u8;
-    fn tenure_probe_dealloc(old: *mut u8, size: usize, align: usize, real: Dealloc);
+    fn tenure_probe_alloc(size: usize, align: usize, real: AllocFn) -> *mut u8;
+    fn tenure_probe_realloc(old: *mut u8, size: usize, align: usize, new: usize, real: ReallocFn) -> *mut u8;
+    fn tenure_probe_dealloc(old: *mut u8, size: usize, align: usize, real: DeallocFn);
 
     #[link_name = "__real_@alloc@"]
     fn real_alloc(size: usize, align: usize) -> *mut u8;

@@ -7,9 +7,9 @@
 use tenure_model::Access;
 use yaxpeax_arm::armv8::a64::{Opcode, Operand};
 
-use super::memory::{Memory, changed, decoded};
+use super::memory::{MemoryOperand, changed, decoded};
 use super::{Registers, exclusive};
-use crate::arch::{Read, Step, Stop};
+use crate::arch::{Read, Stop, WalkStep};
 
 /// Bytes.
 const LENGTH: u64 = 4;
@@ -25,7 +25,7 @@ const AT_ONCE: usize = 8;
 pub(crate) struct Instruction {
     /// Its address; of several that of the first.
     at: u64,
-    memory: Memory,
+    memory: MemoryOperand,
     /// Whether it is done, and has changed registers.
     is_done: bool,
     /// Whether it loads the address of its next turn, and its register has that where a thread stops.
@@ -55,9 +55,9 @@ impl Instruction {
 
     /// What is at an address.
     fn of(at: u64, is_done: bool, word: &dyn Fn(u64) -> Option<u32>) -> Option<Self> {
-        let alone = || Some((at, Memory::of(&decoded(word(at)?)?)?));
+        let alone = || Some((at, MemoryOperand::of(&decoded(word(at)?)?)?));
         let (at, memory) = exclusive::around(at, word).or_else(alone)?;
-        let Memory { access, size, .. } = memory;
+        let MemoryOperand { access, size, .. } = memory;
         let is_step = is_done && memory.own_base().is_some_and(|(base, _)| walks(at, base, word));
         Some(Self { at, memory, is_done, is_step, access, size })
     }
@@ -78,7 +78,7 @@ impl Instruction {
             turn.push((at, one));
         }
         let at_once = &turn[turn.len().saturating_sub(AT_ONCE - 1)..];
-        let last = at_once.iter().rposition(|(_, one)| Memory::of(one).is_some())?;
+        let last = at_once.iter().rposition(|(_, one)| MemoryOperand::of(one).is_some())?;
         let found = Self::of(at_once[last].0, true, word)?;
         let is_gone = |(_, later): &(u64, _)| changed(later) & found.memory.registers() != 0;
         (!at_once[last + 1..].iter().any(is_gone)).then_some(found)
@@ -90,9 +90,9 @@ impl Instruction {
     }
 
     /// What it loaded, if it walks along a list.
-    pub(crate) fn step(&self, registers: &Registers) -> Option<Step> {
+    pub(crate) fn step(&self, registers: &Registers) -> Option<WalkStep> {
         let (base, offset) = self.memory.own_base().filter(|_| self.is_step)?;
-        Some(Step { loaded: *registers.0.get(usize::from(base))?, offset })
+        Some(WalkStep { loaded: *registers.0.get(usize::from(base))?, offset })
     }
 
     /// Where it accesses memory, by the registers of the thread that has stopped; `None` if they do not tell that any more.
@@ -422,7 +422,7 @@ mod tests {
             let next = START + (before.len() as u64 + 1) * LENGTH;
             Instruction::met(Stop::Clock, next, &memory(&code))?.step(&registers)
         };
-        let found = Some(Step { loaded: 0x1000, offset: 8 });
+        let found = Some(WalkStep { loaded: 0x1000, offset: 8 });
         assert_eq!(step(&[], LOAD, &[], true), found);
         assert_eq!(step(&[NOP], LOAD, &[NOP, NOP], true), found);
         // `cbz x0` out of it.
@@ -432,7 +432,7 @@ mod tests {
         assert_eq!(step(&[], LOAD, &[MOVE_TO_0], true), None, "another address behind it");
         assert_eq!(step(&[], LOAD, &[RET], true), None, "it returns");
         assert_eq!(step(&[], LOAD, &[CALL], true), None, "a function may change x0");
-        let kept = Some(Step { loaded: 0x1_9000, offset: 8 });
+        let kept = Some(WalkStep { loaded: 0x1_9000, offset: 8 });
         assert_eq!(step(&[], LOAD_19, &[CALL], true), kept, "a function keeps x19");
         // `ldr x1, [x0, #8]`; `ldr w0, [x0, #8]`.
         assert_eq!(step(&[], 0xf940_0401, &[], true), None);

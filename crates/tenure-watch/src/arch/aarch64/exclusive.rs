@@ -13,7 +13,7 @@
 use tenure_model::Access;
 use yaxpeax_arm::armv8::a64::{Instruction, Opcode, Operand};
 
-use super::memory::{Memory, decoded, is_load_exclusive, is_store_exclusive};
+use super::memory::{MemoryOperand, decoded, is_load_exclusive, is_store_exclusive};
 
 /// Instructions from load to store, at most.
 const MOST: u64 = 16;
@@ -25,7 +25,10 @@ const BEHIND: u64 = 3;
 const STEP: u64 = 4;
 
 /// The operation that an instruction at an address is a part of, and where that begins.
-pub(super) fn around(place: u64, word: &dyn Fn(u64) -> Option<u32>) -> Option<(u64, Memory)> {
+pub(super) fn around(
+    place: u64,
+    word: &dyn Fn(u64) -> Option<u32>,
+) -> Option<(u64, MemoryOperand)> {
     for back in 0..MOST {
         let at = place.checked_sub(back * STEP)?;
         let instruction = decoded(word(at)?)?;
@@ -34,7 +37,7 @@ pub(super) fn around(place: u64, word: &dyn Fn(u64) -> Option<u32>) -> Option<(u
             return (place <= last).then_some((at, memory));
         }
         let is_other =
-            Memory::of(&instruction).is_some() && !is_store_exclusive(instruction.opcode);
+            MemoryOperand::of(&instruction).is_some() && !is_store_exclusive(instruction.opcode);
         if is_other || leaves(instruction.opcode) {
             return None;
         }
@@ -47,17 +50,17 @@ fn operation(
     start: u64,
     load: &Instruction,
     word: &dyn Fn(u64) -> Option<u32>,
-) -> Option<(Memory, u64)> {
-    let loaded = Memory::of(load)?;
+) -> Option<(MemoryOperand, u64)> {
+    let loaded = MemoryOperand::of(load)?;
     let mut access = Access::Exchange;
     for at in (1..MOST).map(|step| start + step * STEP) {
         let instruction = decoded(word(at)?)?;
         let opcode = instruction.opcode;
         if is_store_exclusive(opcode) {
-            Memory::of(&instruction).filter(|stored| stored.is_where(&loaded))?;
+            MemoryOperand::of(&instruction).filter(|stored| stored.is_where(&loaded))?;
             return Some((loaded.with(access), last(at, word)));
         }
-        if Memory::of(&instruction).is_some() || leaves(opcode) {
+        if MemoryOperand::of(&instruction).is_some() || leaves(opcode) {
             return None;
         }
         match opcode {

@@ -10,7 +10,7 @@ use super::{Registers, data_address};
 
 /// An instruction's access to memory.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Memory {
+pub(super) struct MemoryOperand {
     pub(super) access: Access,
     /// Bytes.
     pub(super) size: u8,
@@ -24,7 +24,7 @@ pub(super) fn decoded(word: u32) -> Option<Instruction> {
     InstDecoder::default().decode(&mut U8Reader::new(&word.to_le_bytes())).ok()
 }
 
-impl Memory {
+impl MemoryOperand {
     /// What an instruction does to memory that is not the top of its thread's stack.
     pub(super) fn of(instruction: &Instruction) -> Option<Self> {
         let (access, bytes) = access(instruction.opcode)?;
@@ -183,7 +183,7 @@ pub(super) fn changed(instruction: &Instruction) -> u32 {
         Operand::RegPostIndexReg(base, _) => 1 << base,
         _ => 0,
     };
-    let first = match (Memory::of(instruction), instruction.operands[0]) {
+    let first = match (MemoryOperand::of(instruction), instruction.operands[0]) {
         (Some(memory), _) => memory.overwritten,
         (None, Operand::RegisterOrSP(_, number)) => 1 << number,
         (None, first) => value(&first).map_or(0, |(_, bits)| bits),
@@ -292,7 +292,7 @@ mod tests {
     }
 
     fn found(word: u32) -> Expected {
-        let memory = Memory::of(&decoded(word)?)?;
+        let memory = MemoryOperand::of(&decoded(word)?)?;
         let address = |is_done| memory.address(AT, is_done, &registers());
         Some((memory.access, memory.size, address(false), address(true)))
     }
@@ -428,7 +428,7 @@ mod tests {
             ("ldr x0, [x1, w2, uxtw #3]", 0xf862_5820, 0x8_0000_fff0),
             ("ldr x0, [x1, x2, lsl #3]", 0xf862_7820, 0xfff0),
         ] {
-            let memory = Memory::of(&decoded(word).unwrap()).unwrap();
+            let memory = MemoryOperand::of(&decoded(word).unwrap()).unwrap();
             assert_eq!(memory.address(AT, true, &registers), Some(expected), "{text}");
         }
     }

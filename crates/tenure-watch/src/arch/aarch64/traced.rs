@@ -51,22 +51,22 @@ unsafe impl Set for General {
 /// `struct user_hwdebug_state`.
 #[repr(C)]
 #[derive(Default)]
-struct Watch {
+struct WatchRegisters {
     /// The last byte: how many there are.
     info: u32,
     padding: u32,
-    slots: [Slot; 16],
+    slots: [WatchSlot; 16],
 }
 
 // SAFETY: it is made of integers.
-unsafe impl Set for Watch {
+unsafe impl Set for WatchRegisters {
     /// `NT_ARM_HW_WATCH`.
     const KIND: usize = 0x403;
 }
 
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-struct Slot {
+struct WatchSlot {
     address: u64,
     control: u32,
     padding: u32,
@@ -119,7 +119,7 @@ pub(crate) fn arm(thread: Pid, words: &[u64; WORDS]) -> Result<u8, Errno> {
 
 /// How many watchpoints there are; of more than can be used, so many.
 fn slots(thread: Pid) -> Result<usize, Errno> {
-    let (watch, _) = get::<Watch>(thread)?;
+    let (watch, _) = get::<WatchRegisters>(thread)?;
     Ok(usize::try_from(watch.info & 0xff).unwrap_or(0).min(WORDS))
 }
 
@@ -129,21 +129,21 @@ pub(crate) fn keep(thread: Pid, words: &[u64; WORDS], armed: u8, met: u8) -> Res
     let (mut watch, length) = watched(&words[..slots(thread)?], armed, met);
     let request = libc::PTRACE_SETREGSET;
     // SAFETY: it is a whole struct of so many bytes or more.
-    unsafe { transfer(request, thread, Watch::KIND, (&raw mut watch).cast(), length) }?;
+    unsafe { transfer(request, thread, WatchRegisters::KIND, (&raw mut watch).cast(), length) }?;
     Ok(())
 }
 
 /// Registers with watchpoints on these words, and how many of their bytes are meant: those behind the last word are left alone.
-fn watched(words: &[u64], armed: u8, met: u8) -> (Watch, usize) {
-    let mut watch = Watch::default();
+fn watched(words: &[u64], armed: u8, met: u8) -> (WatchRegisters, usize) {
+    let mut watch = WatchRegisters::default();
     for (which, (slot, &address)) in watch.slots.iter_mut().zip(words).enumerate() {
         if armed & 1 << which != 0 {
             let control = if met & 1 << which != 0 { STORED } else { BOTH };
-            *slot = Slot { address, control, padding: 0 };
+            *slot = WatchSlot { address, control, padding: 0 };
         }
     }
     let count = words.iter().rposition(|word| *word != 0).map_or(0, |last| last + 1);
-    (watch, offset_of!(Watch, slots) + count * size_of::<Slot>())
+    (watch, offset_of!(WatchRegisters, slots) + count * size_of::<WatchSlot>())
 }
 
 /// The watchpoint that a thread has met, a bit for it; none if there is none.
@@ -216,14 +216,14 @@ mod tests {
     #[test]
     fn registers_are_laid_out_as_the_kernel_has_them() {
         let (watch, length) = watched(&WORDS_OF_A_LINE, 0b0101, 0b0110);
-        let on = |address, control| Slot { address, control, padding: 0 };
+        let on = |address, control| WatchSlot { address, control, padding: 0 };
         let (both, stored) = (on(0x1000, 0x1ffd), on(0x1038, 0x1ff5));
-        assert_eq!(watch.slots[..4], [both, Slot::default(), stored, Slot::default()]);
+        assert_eq!(watch.slots[..4], [both, WatchSlot::default(), stored, WatchSlot::default()]);
         assert_eq!(length, 8 + 3 * 16);
         // A processor with two has no others, on or off.
         let (watch, length) = watched(&WORDS_OF_A_LINE[..2], 0b0011, 0);
-        assert_eq!((watch.slots[2], length), (Slot::default(), 8 + 2 * 16));
+        assert_eq!((watch.slots[2], length), (WatchSlot::default(), 8 + 2 * 16));
         assert_eq!(size_of::<General>(), 34 * 8);
-        assert_eq!(size_of::<Watch>(), 8 + 16 * 16);
+        assert_eq!(size_of::<WatchRegisters>(), 8 + 16 * 16);
     }
 }

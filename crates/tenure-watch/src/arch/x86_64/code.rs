@@ -16,7 +16,7 @@ use tenure_model::Access;
 use super::Registers;
 use super::decode::{PAGE, before};
 use super::trace::{Stopped, Trace, now, overwrites, segment};
-use crate::arch::{Read, Step, Stop};
+use crate::arch::{Read, Stop, WalkStep};
 
 /// Bytes of a loop that are looked through.
 const TURN: usize = 128;
@@ -114,10 +114,10 @@ impl Instruction {
     }
 
     /// What it loaded, if it walks along a list.
-    pub(crate) fn step(&self, registers: &Registers) -> Option<Step> {
+    pub(crate) fn step(&self, registers: &Registers) -> Option<WalkStep> {
         let loaded = now(self.decoded.op0_register(), registers)?;
         let offset = self.decoded.memory_displacement64();
-        self.is_step.then_some(Step { loaded, offset })
+        self.is_step.then_some(WalkStep { loaded, offset })
     }
 }
 
@@ -465,7 +465,7 @@ mod tests {
             code.extend([branch, back.cast_unsigned()]);
             instruction(&code, end).unwrap().step(&registers())
         };
-        let found = Some(Step { loaded: 0x2000, offset: 8 });
+        let found = Some(WalkStep { loaded: 0x2000, offset: 8 });
         let test = [0x48, 0x85, 0xdb];
         for (about, before, behind, branch, expected) in [
             ("test rbx, rbx; jne", &[][..], &test[..], 0x75, found),
