@@ -6,32 +6,49 @@ use crate::runtime::lines::{self, note, note_range};
 use crate::runtime::{shadow, sys, threads, waits, words};
 use crate::segment::AccessKind::{Read, Write};
 
-/// Functions that note an access each, by `note` or by `note_range`.
+/// A function for each of these sizes of an access: `__tsan_`, what it is called, and the bytes.
 macro_rules! accesses {
-    ($note:ident: $($name:ident: $access:expr, $size:expr;)*) => {
-        $(
-            #[unsafe(no_mangle)]
-            extern "C" fn $name(address: usize) {
-                $note(address, $size, $access, sys::caller());
-            }
-        )*
+    ($note:ident $sizes:tt: $($name:literal: $access:expr;)*) => {
+        $(accesses! { @each $note $name, $access, $sizes })*
+    };
+    (@each $note:ident $name:literal, $access:expr, [$($size:literal)*]) => {
+        $($note! { $name $size, $access, $size })*
     };
 }
 
-/// Functions that note an access each, as `note` does. Programs spend most of their time here.
+/// A function that notes an access, which may cross from one line to the next.
+macro_rules! unaligned {
+    ($name:literal $number:literal, $access:expr, $size:expr) => {
+        const _: () = {
+            #[unsafe(export_name = concat!("__tsan_", $name, $number))]
+            extern "C" fn noted(address: usize) {
+                note_range(address, $size, $access, sys::caller());
+            }
+        };
+    };
+}
+
+/// A function that notes an access, as `note` does. Programs spend most of their time here.
 #[cfg(not(target_arch = "x86_64"))]
-macro_rules! fast_accesses {
-    ($($accesses:tt)*) => { accesses! { note: $($accesses)* } };
+macro_rules! fast {
+    ($name:literal $number:literal, $access:expr, $size:expr) => {
+        const _: () = {
+            #[unsafe(export_name = concat!("__tsan_", $name, $number))]
+            extern "C" fn noted(address: usize) {
+                note(address, $size, $access, sys::caller());
+            }
+        };
+    };
 }
 
 // As the compiler would write it, but without a frame: [`note`] up to what is rare.
 #[cfg(target_arch = "x86_64")]
-macro_rules! fast_accesses {
-    ($($name:ident: $access:expr, $size:expr;)*) => {
-        $(
-            #[unsafe(no_mangle)]
+macro_rules! fast {
+    ($name:literal $number:literal, $access:expr, $size:expr) => {
+        const _: () = {
+            #[unsafe(export_name = concat!("__tsan_", $name, $number))]
             #[unsafe(naked)]
-            extern "C" fn $name(_address: usize) {
+            extern "C" fn noted(_address: usize) {
                 core::arch::naked_asm!(
                     ".cfi_startproc",
                     // The thread's record, if it has one.
@@ -88,62 +105,26 @@ macro_rules! fast_accesses {
                     sample = sym lines::note_sample,
                 );
             }
-        )*
+        };
     };
 }
 
-fast_accesses! {
-    __tsan_read1: Read, 1;
-    __tsan_read2: Read, 2;
-    __tsan_read4: Read, 4;
-    __tsan_read8: Read, 8;
-    __tsan_read16: Read, 16;
-    __tsan_write1: Write, 1;
-    __tsan_write2: Write, 2;
-    __tsan_write4: Write, 4;
-    __tsan_write8: Write, 8;
-    __tsan_write16: Write, 16;
+accesses! { fast [1 2 4 8 16]:
+    "read": Read;
+    "write": Write;
     // A read and a write of one word are one visit of its line.
-    __tsan_read_write1: Write, 1;
-    __tsan_read_write2: Write, 2;
-    __tsan_read_write4: Write, 4;
-    __tsan_read_write8: Write, 8;
-    __tsan_read_write16: Write, 16;
-    __tsan_volatile_read1: Read, 1;
-    __tsan_volatile_read2: Read, 2;
-    __tsan_volatile_read4: Read, 4;
-    __tsan_volatile_read8: Read, 8;
-    __tsan_volatile_read16: Read, 16;
-    __tsan_volatile_write1: Write, 1;
-    __tsan_volatile_write2: Write, 2;
-    __tsan_volatile_write4: Write, 4;
-    __tsan_volatile_write8: Write, 8;
-    __tsan_volatile_write16: Write, 16;
-    __tsan_vptr_read: Read, 8;
+    "read_write": Write;
+    "volatile_read": Read;
+    "volatile_write": Write;
 }
+fast! { "vptr_read" "", Read, 8 }
 
-// They may cross from one line to the next.
-accesses! { note_range:
-    __tsan_unaligned_read2: Read, 2;
-    __tsan_unaligned_read4: Read, 4;
-    __tsan_unaligned_read8: Read, 8;
-    __tsan_unaligned_read16: Read, 16;
-    __tsan_unaligned_write2: Write, 2;
-    __tsan_unaligned_write4: Write, 4;
-    __tsan_unaligned_write8: Write, 8;
-    __tsan_unaligned_write16: Write, 16;
-    __tsan_unaligned_read_write2: Write, 2;
-    __tsan_unaligned_read_write4: Write, 4;
-    __tsan_unaligned_read_write8: Write, 8;
-    __tsan_unaligned_read_write16: Write, 16;
-    __tsan_unaligned_volatile_read2: Read, 2;
-    __tsan_unaligned_volatile_read4: Read, 4;
-    __tsan_unaligned_volatile_read8: Read, 8;
-    __tsan_unaligned_volatile_read16: Read, 16;
-    __tsan_unaligned_volatile_write2: Write, 2;
-    __tsan_unaligned_volatile_write4: Write, 4;
-    __tsan_unaligned_volatile_write8: Write, 8;
-    __tsan_unaligned_volatile_write16: Write, 16;
+accesses! { unaligned [2 4 8 16]:
+    "unaligned_read": Read;
+    "unaligned_write": Write;
+    "unaligned_read_write": Write;
+    "unaligned_volatile_read": Read;
+    "unaligned_volatile_write": Write;
 }
 
 #[unsafe(no_mangle)]
@@ -167,6 +148,9 @@ unsafe extern "C" fn __tsan_vptr_update(address: usize, new: usize) {
 
 /// Measures what recording an access takes, as the program will call it.
 pub(super) fn measure() {
+    unsafe extern "C" {
+        safe fn __tsan_write8(address: usize);
+    }
     let write: extern "C" fn(usize) = core::hint::black_box(__tsan_write8);
     waits::measure(|address| write(address));
 }
@@ -179,30 +163,22 @@ unsafe extern "C" {
 
 // Lengths that no memory has crash in the function itself, before they are noted.
 
-#[unsafe(no_mangle)]
-unsafe extern "C" fn __tsan_memcpy(
-    to: *mut c_void,
-    from: *const c_void,
-    bytes: usize,
-) -> *mut c_void {
-    // SAFETY: the program's promise for memcpy.
-    unsafe { memcpy(to, from, bytes) };
-    note_range(from as usize, bytes, Read, sys::caller());
-    note_range(to as usize, bytes, Write, sys::caller());
-    to
+macro_rules! copies {
+    ($($name:ident: $copy:ident;)*) => {$(
+        #[unsafe(no_mangle)]
+        unsafe extern "C" fn $name(to: *mut c_void, from: *const c_void, bytes: usize) -> *mut c_void {
+            // SAFETY: the program's promise for the function that it calls.
+            unsafe { $copy(to, from, bytes) };
+            note_range(from as usize, bytes, Read, sys::caller());
+            note_range(to as usize, bytes, Write, sys::caller());
+            to
+        }
+    )*};
 }
 
-#[unsafe(no_mangle)]
-unsafe extern "C" fn __tsan_memmove(
-    to: *mut c_void,
-    from: *const c_void,
-    bytes: usize,
-) -> *mut c_void {
-    // SAFETY: the program's promise for memmove.
-    unsafe { memmove(to, from, bytes) };
-    note_range(from as usize, bytes, Read, sys::caller());
-    note_range(to as usize, bytes, Write, sys::caller());
-    to
+copies! {
+    __tsan_memcpy: memcpy;
+    __tsan_memmove: memmove;
 }
 
 #[unsafe(no_mangle)]

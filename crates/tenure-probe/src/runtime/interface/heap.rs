@@ -16,8 +16,8 @@ const PAGE: usize = 4096;
 
 /// Functions of C, by what they are called in [`next`].
 macro_rules! next {
-    ($($function:ident = $name:literal($($argument:ident: $type:ty),*) $(-> $result:ty)?;)*) => {
-        nexts! { c: $($function = $name;)* }
+    ($($function:ident($($argument:ident: $type:ty),*) $(-> $result:ty)?;)*) => {
+        nexts! { c: $($function)* }
 
         mod next {
             use super::{Void, c, c_int, transmute};
@@ -40,19 +40,19 @@ macro_rules! next {
 }
 
 next! {
-    malloc = c"malloc"(size: usize) -> Void;
-    calloc = c"calloc"(count: usize, size: usize) -> Void;
-    realloc = c"realloc"(old: Void, size: usize) -> Void;
-    reallocarray = c"reallocarray"(old: Void, count: usize, size: usize) -> Void;
-    free = c"free"(old: Void);
-    memalign = c"memalign"(align: usize, size: usize) -> Void;
-    aligned_alloc = c"aligned_alloc"(align: usize, size: usize) -> Void;
-    posix_memalign = c"posix_memalign"(result: *mut Void, align: usize, size: usize) -> c_int;
-    valloc = c"valloc"(size: usize) -> Void;
-    pvalloc = c"pvalloc"(size: usize) -> Void;
+    malloc(size: usize) -> Void;
+    calloc(count: usize, size: usize) -> Void;
+    realloc(old: Void, size: usize) -> Void;
+    reallocarray(old: Void, count: usize, size: usize) -> Void;
+    free(old: Void);
+    memalign(align: usize, size: usize) -> Void;
+    aligned_alloc(align: usize, size: usize) -> Void;
+    posix_memalign(result: *mut Void, align: usize, size: usize) -> c_int;
+    valloc(size: usize) -> Void;
+    pvalloc(size: usize) -> Void;
 }
 
-nexts! { memory: mlockall = c"mlockall"; }
+nexts! { memory: mlockall }
 
 /// Looks up the functions that these pass their calls on to. Called at the start.
 pub(super) fn start() {
@@ -119,18 +119,25 @@ pub(super) unsafe fn resized(
     }
 }
 
-#[unsafe(no_mangle)]
-unsafe extern "C" fn malloc(size: usize) -> Void {
-    // SAFETY: as the program's own call; the frame is this function's.
-    unsafe { noted(size, sys::frame(), || next::malloc(size).unwrap_or(null_mut())) }
+/// Functions that make a block of so many bytes.
+macro_rules! allocators {
+    ($($name:ident($($argument:ident),*): $bytes:expr;)*) => {$(
+        #[unsafe(no_mangle)]
+        unsafe extern "C" fn $name($($argument: usize),*) -> Void {
+            // SAFETY: as the program's own call; the frame is this function's.
+            unsafe { noted($bytes, sys::frame(), || next::$name($($argument),*).unwrap_or(null_mut())) }
+        }
+    )*};
 }
 
-#[unsafe(no_mangle)]
-unsafe extern "C" fn calloc(count: usize, size: usize) -> Void {
+allocators! {
+    malloc(size): size;
     // A product that overflows gives null.
-    let bytes = count.wrapping_mul(size);
-    // SAFETY: as the program's own call; the frame is this function's.
-    unsafe { noted(bytes, sys::frame(), || next::calloc(count, size).unwrap_or(null_mut())) }
+    calloc(count, size): count.wrapping_mul(size);
+    memalign(align, size): size;
+    aligned_alloc(align, size): size;
+    valloc(size): size;
+    pvalloc(size): size;
 }
 
 #[unsafe(no_mangle)]
@@ -162,18 +169,6 @@ unsafe extern "C" fn free(old: Void) {
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn memalign(align: usize, size: usize) -> Void {
-    // SAFETY: as the program's own call; the frame is this function's.
-    unsafe { noted(size, sys::frame(), || next::memalign(align, size).unwrap_or(null_mut())) }
-}
-
-#[unsafe(no_mangle)]
-unsafe extern "C" fn aligned_alloc(align: usize, size: usize) -> Void {
-    // SAFETY: as the program's own call; the frame is this function's.
-    unsafe { noted(size, sys::frame(), || next::aligned_alloc(align, size).unwrap_or(null_mut())) }
-}
-
-#[unsafe(no_mangle)]
 unsafe extern "C" fn posix_memalign(result: *mut Void, align: usize, size: usize) -> c_int {
     const ENOMEM: c_int = 12;
     let mut error = ENOMEM;
@@ -187,24 +182,12 @@ unsafe extern "C" fn posix_memalign(result: *mut Void, align: usize, size: usize
     error
 }
 
-#[unsafe(no_mangle)]
-unsafe extern "C" fn valloc(size: usize) -> Void {
-    // SAFETY: as the program's own call; the frame is this function's.
-    unsafe { noted(size, sys::frame(), || next::valloc(size).unwrap_or(null_mut())) }
-}
-
-#[unsafe(no_mangle)]
-unsafe extern "C" fn pvalloc(size: usize) -> Void {
-    // SAFETY: as the program's own call; the frame is this function's.
-    unsafe { noted(size, sys::frame(), || next::pvalloc(size).unwrap_or(null_mut())) }
-}
-
 /// C++'s `new`. That of libstdc++ has no frame pointer, so its caller would not be seen. The last arguments are there for
 /// some forms only, and are passed on as they are. Without a C++ library that the loader finds, as where a plugin has its
 /// own, they are C's functions, as they are in libstdc++.
 macro_rules! new {
-    ($($name:ident = $real:literal, $align:expr;)*) => {
-        nexts! { cpp_new: $($name = $real;)* }
+    ($($name:ident: $align:expr;)*) => {
+        nexts! { cpp_new: $($name)* }
 
         $(
             #[unsafe(no_mangle)]
@@ -231,20 +214,20 @@ macro_rules! new {
 }
 
 new! {
-    _Znwm = c"_Znwm", |_| 0;
-    _Znam = c"_Znam", |_| 0;
-    _ZnwmRKSt9nothrow_t = c"_ZnwmRKSt9nothrow_t", |_| 0;
-    _ZnamRKSt9nothrow_t = c"_ZnamRKSt9nothrow_t", |_| 0;
-    _ZnwmSt11align_val_t = c"_ZnwmSt11align_val_t", |align| align;
-    _ZnamSt11align_val_t = c"_ZnamSt11align_val_t", |align| align;
-    _ZnwmSt11align_val_tRKSt9nothrow_t = c"_ZnwmSt11align_val_tRKSt9nothrow_t", |align| align;
-    _ZnamSt11align_val_tRKSt9nothrow_t = c"_ZnamSt11align_val_tRKSt9nothrow_t", |align| align;
+    _Znwm: |_| 0;
+    _Znam: |_| 0;
+    _ZnwmRKSt9nothrow_t: |_| 0;
+    _ZnamRKSt9nothrow_t: |_| 0;
+    _ZnwmSt11align_val_t: |align| align;
+    _ZnamSt11align_val_t: |align| align;
+    _ZnwmSt11align_val_tRKSt9nothrow_t: |align| align;
+    _ZnamSt11align_val_tRKSt9nothrow_t: |align| align;
 }
 
 /// C++'s `delete`, as `new`: an allocator that brings its own does not call `free` there.
 macro_rules! delete {
-    ($($name:ident = $real:literal;)*) => {
-        nexts! { cpp_delete: $($name = $real;)* }
+    ($($name:ident)*) => {
+        nexts! { cpp_delete: $($name)* }
 
         $(
             #[unsafe(no_mangle)]
@@ -268,18 +251,8 @@ macro_rules! delete {
 }
 
 delete! {
-    _ZdlPv = c"_ZdlPv";
-    _ZdaPv = c"_ZdaPv";
-    _ZdlPvm = c"_ZdlPvm";
-    _ZdaPvm = c"_ZdaPvm";
-    _ZdlPvRKSt9nothrow_t = c"_ZdlPvRKSt9nothrow_t";
-    _ZdaPvRKSt9nothrow_t = c"_ZdaPvRKSt9nothrow_t";
-    _ZdlPvSt11align_val_t = c"_ZdlPvSt11align_val_t";
-    _ZdaPvSt11align_val_t = c"_ZdaPvSt11align_val_t";
-    _ZdlPvmSt11align_val_t = c"_ZdlPvmSt11align_val_t";
-    _ZdaPvmSt11align_val_t = c"_ZdaPvmSt11align_val_t";
-    _ZdlPvSt11align_val_tRKSt9nothrow_t = c"_ZdlPvSt11align_val_tRKSt9nothrow_t";
-    _ZdaPvSt11align_val_tRKSt9nothrow_t = c"_ZdaPvSt11align_val_tRKSt9nothrow_t";
+    _ZdlPv _ZdaPv _ZdlPvm _ZdaPvm _ZdlPvRKSt9nothrow_t _ZdaPvRKSt9nothrow_t _ZdlPvSt11align_val_t _ZdaPvSt11align_val_t
+    _ZdlPvmSt11align_val_t _ZdaPvmSt11align_val_t _ZdlPvSt11align_val_tRKSt9nothrow_t _ZdaPvSt11align_val_tRKSt9nothrow_t
 }
 
 /// The kernel's answer, as the C library gives it.

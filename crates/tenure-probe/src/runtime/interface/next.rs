@@ -22,7 +22,9 @@ pub(super) struct Next {
 const ABSENT: Void = core::ptr::without_provenance_mut(1);
 
 impl Next {
-    pub(super) const fn new(name: &'static CStr) -> Self {
+    /// `name` ends with a zero.
+    pub(super) const fn new(name: &'static str) -> Self {
+        let Ok(name) = CStr::from_bytes_with_nul(name.as_bytes()) else { panic!() };
         Self { name, found: AtomicPtr::new(null_mut()) }
     }
 
@@ -69,14 +71,14 @@ impl Next {
     }
 }
 
-/// A module of these functions, with their names, and `prepare`, which looks all up.
+/// A module of these functions, and `prepare`, which looks all up.
 macro_rules! nexts {
-    ($module:ident: $($name:ident = $real:literal;)*) => {
+    ($module:ident: $($name:ident)*) => {
         #[allow(non_upper_case_globals, reason = "the functions' own names")]
         mod $module {
             use crate::runtime::interface::next::Next;
 
-            $(pub(super) static $name: Next = Next::new($real);)*
+            $(pub(super) static $name: Next = Next::new(concat!(stringify!($name), "\0"));)*
 
             pub(super) fn prepare() {
                 $($name.prepare();)*

@@ -82,7 +82,7 @@ unsafe extern "C" fn run(start: *mut c_void) -> *mut c_void {
     unsafe { routine(argument) }
 }
 
-nexts! { creation: pthread_create = c"pthread_create"; }
+nexts! { creation: pthread_create }
 
 /// Looks up the functions that these pass their calls on to. Called at the start.
 pub(super) fn prepare() {
@@ -131,8 +131,8 @@ unsafe extern "C" fn pthread_create(
 
 /// Functions of locks: they note the lock's word, and pass the call on.
 macro_rules! locks {
-    ($($name:ident = $real:literal: $access:expr;)*) => {
-        nexts! { locking: $($name = $real;)* }
+    ($($name:ident: $access:expr;)*) => {
+        nexts! { locking: $($name)* }
 
         $(
             #[unsafe(no_mangle)]
@@ -155,18 +155,18 @@ macro_rules! locks {
 }
 
 locks! {
-    pthread_mutex_lock = c"pthread_mutex_lock": AccessKind::Lock;
-    pthread_mutex_trylock = c"pthread_mutex_trylock": AccessKind::Lock;
-    pthread_mutex_unlock = c"pthread_mutex_unlock": AccessKind::Unlock;
-    pthread_spin_lock = c"pthread_spin_lock": AccessKind::Lock;
-    pthread_spin_trylock = c"pthread_spin_trylock": AccessKind::Lock;
-    pthread_spin_unlock = c"pthread_spin_unlock": AccessKind::Unlock;
-    pthread_rwlock_rdlock = c"pthread_rwlock_rdlock": AccessKind::Lock;
-    pthread_rwlock_tryrdlock = c"pthread_rwlock_tryrdlock": AccessKind::Lock;
-    pthread_rwlock_wrlock = c"pthread_rwlock_wrlock": AccessKind::Lock;
-    pthread_rwlock_trywrlock = c"pthread_rwlock_trywrlock": AccessKind::Lock;
-    pthread_rwlock_unlock = c"pthread_rwlock_unlock": AccessKind::Unlock;
-    sem_post = c"sem_post": AccessKind::Exchange;
-    sem_trywait = c"sem_trywait": AccessKind::Exchange;
-    sem_wait = c"sem_wait": AccessKind::Exchange;
+    pthread_mutex_lock: AccessKind::Lock;
+    pthread_mutex_trylock: AccessKind::Lock;
+    pthread_mutex_unlock: AccessKind::Unlock;
+    pthread_spin_lock: AccessKind::Lock;
+    pthread_spin_trylock: AccessKind::Lock;
+    pthread_spin_unlock: AccessKind::Unlock;
+    pthread_rwlock_rdlock: AccessKind::Lock;
+    pthread_rwlock_tryrdlock: AccessKind::Lock;
+    pthread_rwlock_wrlock: AccessKind::Lock;
+    pthread_rwlock_trywrlock: AccessKind::Lock;
+    pthread_rwlock_unlock: AccessKind::Unlock;
+    sem_post: AccessKind::Exchange;
+    sem_trywait: AccessKind::Exchange;
+    sem_wait: AccessKind::Exchange;
 }
