@@ -24,7 +24,7 @@ tenure layout "$program" --all --top 1000 --html "$out/layout.html" --json - >"$
 python3 - "$out/layout.json" <<'PYTHON'
 import json, sys
 report = json.load(open(sys.argv[1]))
-assert report["schema"] == "tenure-find/1", report["schema"]
+assert report["schema"] == "tenure-render/1", report["schema"]
 findings = report["findings"]
 assert findings and all(f["victims"] and f["signals"] for f in findings)
 whose = ["yours", "dependency", "standard"]

@@ -26,7 +26,7 @@ python3 - "$out" <<'PYTHON'
 import json, sys
 def read(name):
     report = json.load(open(f"{sys.argv[1]}/{name}.json"))
-    assert report["schema"] == "tenure-find/1", report["schema"]
+    assert report["schema"] == "tenure-render/1", report["schema"]
     assert report["source"]["ended"] == {"kind": "exited", "status": 0}, report["source"]["ended"]
     return report["findings"]
 found = read("contended")

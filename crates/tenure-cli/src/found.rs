@@ -5,11 +5,11 @@ use std::io::{Write, stderr};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use tenure_find::{diff, html, json, terminal};
+use tenure_analyze::{Found, Machine};
 use tenure_model::{Report, Source};
+use tenure_render::{diff, html, json, terminal};
 use tenure_report::file;
 use tenure_report::terminal::Style;
-use tenure_run::find::{Found, Machine};
 use tenure_sim::machine;
 
 use crate::failure::EarlyEnd;
@@ -25,7 +25,7 @@ pub(crate) struct ReportOptions {
     patterns: Option<PathBuf>,
 
     /// Machine to predict the gains on: a built-in one (see `tenure sim --list`), or a file that describes one
-    #[arg(long, value_name = "NAME | FILE.toml", default_value = tenure_run::find::MACHINE)]
+    #[arg(long, value_name = "NAME | FILE.toml", default_value = tenure_analyze::MACHINE)]
     machine: String,
 
     /// Show what differs from an older report that --json wrote; exit with 1 if a finding is new or worse

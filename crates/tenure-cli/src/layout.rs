@@ -3,9 +3,9 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 
-use tenure_find::{diff, html, json, terminal};
 use tenure_layout::run::{self, Request};
 use tenure_model::Report;
+use tenure_render::{diff, html, json, terminal};
 use tenure_types::model::Format;
 use tenure_types::read::{Input, Options};
 

@@ -4,8 +4,8 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use tenure_analyze::{Forecasts, Machine, Predicted};
 use tenure_model::Progress;
-use tenure_run::find::{Forecasts, Machine, Predicted};
 
 use crate::interrupt::{Came, Interrupt};
 use crate::progress::ProgressDisplay;

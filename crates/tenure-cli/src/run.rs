@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
-use tenure_find::Budget;
+use tenure_render::Budget;
 use tenure_report::words::whole;
-use tenure_run::{RunObserver, RunRequest, find};
+use tenure_run::{RunObserver, RunRequest};
 
 use crate::failure::EarlyEnd;
 use crate::found::{ReportOptions, TextStream};
@@ -78,16 +78,16 @@ pub(crate) fn run(arguments: &RunArgs, by_cargo: bool) -> Result<(), EarlyEnd> {
     let recording = tenure_run::run(&request, &title).map_err(EarlyEnd::input)?;
     let interrupt = title.restore()?;
     let (command, top) = (words.join(" "), arguments.top);
-    let mut found = find::report(&recording, &command, arguments.line, top);
+    let (is_empty, status) = (recording.processes.is_empty(), recording.ended.status());
+    let mut found = tenure_run::report(recording, &command, arguments.line, top);
     if let Some(budget) = budget {
         found.report.checks = budget.check(&found.report);
     }
-    let is_build =
-        recording.processes.is_empty() && (arguments.cc || only_builds(&arguments.command));
+    let is_build = is_empty && (arguments.cc || only_builds(&arguments.command));
     // Standard output is the program's.
     let text = if is_build { TextStream::None } else { TextStream::Stderr };
     let report = output.deliver(found, top, text, &interrupt)?;
-    match recording.ended.status() {
+    match status {
         0 if !report.passes() => Err(EarlyEnd::Check),
         0 => Ok(()),
         status => Err(EarlyEnd::Program(status)),

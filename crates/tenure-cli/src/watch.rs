@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use clap::Args;
 use signal_hook::consts::SIGTERM;
-use tenure_find::terminal;
 use tenure_model::Ended;
+use tenure_render::terminal;
 use tenure_watch::{Programs, Snapshot, WatchOptions, WatchOutcome, WatchRequest, WatchTarget};
 
 use crate::failure::EarlyEnd;

@@ -4,7 +4,7 @@
 //! which words are contended, looks through embedding (the victim is often in an *outer* type), and ranks its findings,
 //! because nearly every struct with an atomic word has something beside it.
 //!
-//! It is behind the command `tenure layout`; [`tenure_types`] reads the types, and [`tenure_find`] shows findings. As a
+//! It is behind the command `tenure layout`; [`tenure_types`] reads the types, and [`tenure_render`] shows findings. As a
 //! library:
 //!
 //! ```

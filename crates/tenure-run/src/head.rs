@@ -7,7 +7,7 @@ use tenure_model::Run;
 use tenure_types::code::Program;
 
 use crate::instrumented::Instrumentation;
-use tenure_contend::find::Programs;
+use tenure_analyze::Programs;
 use tenure_model::recording::{Module, Process, Recording};
 
 /// The head, without a forecast.

@@ -4,11 +4,11 @@
 //! several of them use. This crate builds and starts the program, reads the counts while it runs, and works out how
 //! often each line *could* have changed hands: what happened to happen depends on the machine and its load.
 
-pub mod find;
 mod head;
 mod instrumented;
 #[cfg(target_os = "linux")]
 mod observe;
+mod report;
 #[cfg(target_os = "linux")]
 mod start;
 #[cfg(target_os = "linux")]
@@ -18,6 +18,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
+pub use report::report;
 use tenure_model::recording::Recording;
 pub use tenure_types::Error;
 

@@ -15,7 +15,7 @@ use gimli::{
 };
 use object::{Object as _, ObjectSection as _, ObjectSymbol as _, SymbolIndex, SymbolKind};
 use rustc_hash::FxHashMap;
-use tenure_contend::find::Programs;
+use tenure_analyze::Programs;
 use tenure_model::recording::Module;
 
 use crate::arch::{FRAME, RETURN, Registers, STACK, VENDOR, code_address};

@@ -46,7 +46,7 @@ use std::time::Duration;
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub use own::Session;
 pub use report::report;
-pub use tenure_contend::find::Programs;
+pub use tenure_analyze::Programs;
 use tenure_model::recording::Recording;
 pub use tenure_types::Error;
 

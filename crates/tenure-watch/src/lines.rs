@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
-use tenure_contend::possible::{self, Share};
-use tenure_contend::proportion::interval;
+use tenure_analyze::possible::{self, Share};
+use tenure_analyze::proportion::interval;
 use tenure_model::Access;
 use tenure_model::recording::{self as record, Entry, Gaps, Possible};
 

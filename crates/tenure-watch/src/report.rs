@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use tenure_contend::find::{self, Found, Programs};
+use tenure_analyze::{Found, Programs};
 use tenure_model::{Run, Source};
 
 use crate::WatchOutcome;
 
-/// What was found, the worst first. What mending the first `predicted` findings would give is left to predict. `programs`
+/// What was found, the worst first. What the repairs of the first `predicted` findings would give is left to predict. `programs`
 /// keeps what was read of files from one report to the next.
 #[must_use]
 pub fn report(
@@ -46,7 +46,9 @@ pub fn report(
         predicting: None,
         pattern: None,
     };
-    let mut found = find::report(recording, programs, run, line_bytes, predicted);
+    // The program may be watched on.
+    let recording = recording.clone();
+    let mut found = tenure_analyze::report(recording, programs, run, line_bytes, predicted);
     // Names and kinds are a part of what watching takes.
     if let Source::Run(Run { watched: Some(head), seconds, .. }) = &mut found.report.source {
         head.own += own_time().saturating_sub(before).as_secs_f64() / seconds.max(1e-3);

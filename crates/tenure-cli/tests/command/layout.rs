@@ -61,7 +61,7 @@ fn json_has_its_schema_and_the_page_is_written() {
     let output = tenure_in(folder.path(), &words);
     assert!(output.status.success(), "{}", text(&output.stderr));
     let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(report["schema"], "tenure-find/1");
+    assert_eq!(report["schema"], "tenure-render/1");
     assert!(report["findings"].as_array().is_some_and(|findings| !findings.is_empty()));
     let page = fs::read_to_string(folder.path().join("page.html")).unwrap();
     assert!(page.contains("dst_entry"));

@@ -1,7 +1,7 @@
 use std::fmt;
 
 use super::path::Path;
-use tenure_find::glob::Glob;
+use tenure_render::glob::Glob;
 
 /// Displays as the sentence that has to be true.
 #[derive(Debug, Clone, PartialEq, Eq)]

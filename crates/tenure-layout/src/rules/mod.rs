@@ -164,7 +164,7 @@ pub(crate) use parse::closest;
 
 pub(crate) use checks::{Apart, CheckRule, Group, Within, counted};
 pub(crate) use path::{Elements, MemberPattern, Path, Place};
-pub(crate) use tenure_find::glob::{Glob, Specificity, letters_of};
+pub(crate) use tenure_render::glob::{Glob, Specificity, letters_of};
 
 use crate::Error;
 use tenure_model::Role;

@@ -7,8 +7,8 @@ use super::checks::{Apart, CheckRule, Group, Within};
 use super::path::{MemberPattern, Path};
 use super::{AtomicPattern, Rules};
 use crate::Error;
-use tenure_find::glob::Glob;
 use tenure_model::Role;
+use tenure_render::glob::Glob;
 
 const TABLES: [&str; 10] = [
     "types",

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use tenure_find::glob::{Glob, Specificity};
+use tenure_render::glob::{Glob, Specificity};
 use tenure_types::model::{Bits, Kind, MOST_NESTING, Model, TypeId};
 
 const MOST_PLACES: usize = 1 << 16;

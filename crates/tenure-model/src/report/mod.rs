@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use crate::Ended;
 
 /// The version of this form. Fields may be added to it; a change to what is there makes a new one.
-pub const SCHEMA: &str = "tenure-find/1";
+pub const SCHEMA: &str = "tenure-render/1";
 
 /// Everything that one call found.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -11,7 +11,7 @@ use tenure_model::Access;
 use tenure_probe::segment::{self, Entry, Line, Module, StartFailure, Thread};
 
 use super::reader::{SegmentReader, WithTail};
-use tenure_contend::possible::{self, Share};
+use tenure_analyze::possible::{self, Share};
 use tenure_model::recording::{self as record, Gaps, Possible};
 
 #[derive(Debug)]

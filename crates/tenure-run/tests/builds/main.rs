@@ -53,8 +53,8 @@ fn run(words: &[&str]) -> Recording {
     recording
 }
 
-fn report(recording: &Recording) -> Report {
-    tenure_run::find::report(recording, "program", 64, 0).report
+fn report(recording: Recording) -> Report {
+    tenure_run::report(recording, "program", 64, 0).report
 }
 
 fn is_installed(program: &str) -> bool {
@@ -80,7 +80,7 @@ fn functions(finding: &Finding) -> Vec<String> {
 fn finds(words: &[&str], names: &[&str]) {
     let mut found = Vec::new();
     for _ in 0..5 {
-        found = report(&run(words)).findings.first().map(functions).unwrap_or_default();
+        found = report(run(words)).findings.first().map(functions).unwrap_or_default();
         let has = |name: &&str| found.iter().any(|function| function.starts_with(*name));
         if names.iter().all(has) {
             return;

@@ -5,7 +5,7 @@ use std::process::Command;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use tenure_find::html;
+use tenure_render::html;
 use tenure_watch::{Programs, Snapshot, WatchOutcome, watch};
 
 use crate::{Running, can_watch, request};

@@ -233,7 +233,7 @@ mod tests {
     }
 
     /// Prints a fixture, or a report from a file, to look at: `TENURE_LOOK=route:100` with
-    /// `cargo test -p tenure-find look_at -- --nocapture`; `+` instead of `:` for colours.
+    /// `cargo test -p tenure-render look_at -- --nocapture`; `+` instead of `:` for colours.
     #[test]
     fn texts_to_look_at_are_printed_when_asked_for() {
         let Ok(wanted) = std::env::var("TENURE_LOOK") else { return };

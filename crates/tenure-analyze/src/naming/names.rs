@@ -8,7 +8,7 @@ use std::rc::Rc;
 use tenure_model::Code;
 use tenure_types::code::{Access, Block, Frame, Object, Pointed, Program};
 
-use tenure_model::recording::{Function, Module, Process};
+use tenure_model::recording::{Function, Module};
 
 /// The programs and libraries of a run, each opened once.
 #[derive(Debug, Default)]
@@ -21,7 +21,7 @@ pub struct Programs {
 type Place = (String, u64);
 
 /// By the address of a line: the object that most of its accesses are to.
-pub(super) type Known = HashMap<u64, (Rc<Program>, Object)>;
+pub(crate) type Known = HashMap<u64, (Rc<Program>, Object)>;
 
 impl Programs {
     /// A program by its path; `None` if it cannot be read.
@@ -43,32 +43,31 @@ impl Programs {
 
 /// The names of one process.
 #[derive(Debug)]
-pub(super) struct Names<'a> {
-    process: &'a Process,
+pub(crate) struct Names<'a> {
+    modules: &'a [Module],
+    functions: &'a [Function],
     programs: &'a Programs,
     /// Of the directory in which the command runs: files in it are named without it.
     here: String,
     codes: RefCell<HashMap<u64, Option<Code>>>,
-    /// Objects that were not seen being allocated.
-    pub(super) known: Known,
+    /// Objects that were not seen being allocated: see [`note_objects`](super::objects::note_objects).
+    pub(crate) known: Known,
 }
 
 impl<'a> Names<'a> {
-    pub(super) fn new(process: &'a Process, programs: &'a Programs) -> Self {
+    pub(crate) fn new(
+        modules: &'a [Module],
+        functions: &'a [Function],
+        programs: &'a Programs,
+    ) -> Self {
         let here = std::env::current_dir().unwrap_or_default();
         let here = format!("{}/", here.display());
-        Self { process, programs, here, codes: RefCell::default(), known: Known::new() }
-    }
-
-    /// With objects that were not seen being allocated.
-    pub(super) fn with(self, known: Known) -> Self {
-        Self { known, ..self }
+        Self { modules, functions, programs, here, codes: RefCell::default(), known: Known::new() }
     }
 
     /// The module that an address lies in, and the address in its file.
     fn module(&self, address: u64) -> Option<(&'a Module, u64)> {
-        let module =
-            self.process.modules.iter().find(|it| (it.start..it.end).contains(&address))?;
+        let module = self.modules.iter().find(|it| (it.start..it.end).contains(&address))?;
         Some((module, address.wrapping_sub(module.bias)))
     }
 
@@ -78,12 +77,12 @@ impl<'a> Names<'a> {
     }
 
     /// Whether the address is part of a program or library.
-    pub(super) fn is_static(&self, address: u64) -> bool {
+    pub(crate) fn is_static(&self, address: u64) -> bool {
         self.module(address).is_some()
     }
 
     /// The place in the source that a return address belongs to: the innermost that is not of a standard library.
-    pub(super) fn code(&self, address: u64) -> Option<Code> {
+    pub(crate) fn code(&self, address: u64) -> Option<Code> {
         if let Some(known) = self.codes.borrow().get(&address) {
             return known.clone();
         }
@@ -97,7 +96,7 @@ impl<'a> Names<'a> {
     fn unnamed(&self, address: u64) -> Option<Code> {
         let inside = address.checked_sub(1)?;
         let of = |it: &&Function| (it.start..it.end).contains(&inside);
-        let function = match (self.process.functions.iter().find(of), self.module(address)) {
+        let function = match (self.functions.iter().find(of), self.module(address)) {
             (Some(function), _) => function.name.clone(),
             (None, Some((module, inside))) => {
                 let file = module.path.rsplit('/').next().unwrap_or_default();
@@ -115,7 +114,7 @@ impl<'a> Names<'a> {
     }
 
     /// Whether code is Rust, or of Go's runtime, and does no atomic operation: a plain access.
-    pub(super) fn has_no_races(&self, address: u64) -> bool {
+    pub(crate) fn has_no_races(&self, address: u64) -> bool {
         let is_atomic = || {
             let frames = self.program(address).map(|(program, inside)| program.frames(inside));
             frames.is_some_and(|frames| frames.first().is_some_and(is_atomic))
@@ -137,14 +136,14 @@ impl<'a> Names<'a> {
     }
 
     /// The function that changes a word at an address, other than those that do just one atomic operation.
-    pub(super) fn changing(&self, address: u64) -> Option<String> {
+    pub(crate) fn changing(&self, address: u64) -> Option<String> {
         let (program, inside) = self.program(address)?;
         let frame = program.frames(inside).into_iter().find(|frame| !is_atomic(frame))?;
         Some(frame.function)
     }
 
     /// Whether the code behind a call uses what it returned; `None` where that cannot be told.
-    pub(super) fn uses_result(&self, address: u64) -> Option<bool> {
+    pub(crate) fn uses_result(&self, address: u64) -> Option<bool> {
         let (program, inside) = self.program(address)?;
         let uses = program.uses_result(inside)?;
         // Without optimisation core's own functions pass all results on.
@@ -153,7 +152,7 @@ impl<'a> Names<'a> {
     }
 
     /// What the instruction that ends at an address accesses.
-    pub(super) fn pointed(&self, code: u64) -> Option<(Rc<Program>, Rc<[Pointed]>)> {
+    pub(crate) fn pointed(&self, code: u64) -> Option<(Rc<Program>, Rc<[Pointed]>)> {
         let (module, inside) = self.module(code)?;
         let program = self.programs.open(&module.path)?;
         let mut known = self.programs.pointed.borrow_mut();
@@ -175,7 +174,7 @@ impl<'a> Names<'a> {
     }
 
     /// The innermost call of a stack that is not a standard library's.
-    pub(super) fn caller(&self, stack: &[u64]) -> Option<Code> {
+    pub(crate) fn caller(&self, stack: &[u64]) -> Option<Code> {
         let frames: Vec<_> = stack.iter().filter_map(|address| self.frame(*address)).collect();
         let own = frames.iter().find(|(_, is_own)| *is_own);
         // Without debugging information there is no telling.
@@ -184,21 +183,21 @@ impl<'a> Names<'a> {
     }
 
     /// The function that an address is the start of.
-    pub(super) fn function(&self, address: u64) -> Option<String> {
+    pub(crate) fn function(&self, address: u64) -> Option<String> {
         let (program, inside) = self.program(address)?;
         let frame = program.frames(inside + 1).into_iter().next_back()?;
         is_own(&frame).then_some(frame.function)
     }
 
     /// The variable at an address, and the address in its file.
-    pub(super) fn variable(&self, address: u64) -> Option<(Rc<Program>, Object, u64)> {
+    pub(crate) fn variable(&self, address: u64) -> Option<(Rc<Program>, Object, u64)> {
         let (program, inside) = self.program(address)?;
         let object = program.variable(inside)?;
         Some((program, object, inside))
     }
 
     /// The type of an allocation, by what accesses it (code, offset, bytes) and the call that made it.
-    pub(super) fn allocation(
+    pub(crate) fn allocation(
         &self,
         accesses: &[(u64, u64, u8)],
         block: &Block<'_>,
@@ -293,18 +292,11 @@ mod tests {
     fn code_without_names_has_those_of_its_compiler_or_its_place() {
         let function =
             |start, name: &str| Function { start, end: start + 16, name: name.to_owned() };
-        let process = Process {
-            modules: vec![Module {
-                path: "/nowhere/libz.so.1".to_owned(),
-                start: 0x1000,
-                end: 0x2000,
-                bias: 0x1000,
-            }],
-            functions: vec![function(0x9000, "LazyCompile:*add server.js:10")],
-            ..Process::default()
-        };
+        let path = "/nowhere/libz.so.1".to_owned();
+        let modules = [Module { path, start: 0x1000, end: 0x2000, bias: 0x1000 }];
+        let functions = [function(0x9000, "LazyCompile:*add server.js:10")];
         let programs = Programs::default();
-        let names = Names::new(&process, &programs);
+        let names = Names::new(&modules, &functions, &programs);
         let named = |address| names.code(address).unwrap().function;
         assert_eq!(named(0x9010), "LazyCompile:*add server.js:10");
         assert_eq!(named(0x1234), "libz.so.1+0x234");

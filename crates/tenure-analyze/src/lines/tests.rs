@@ -38,8 +38,29 @@ fn process(lines: Vec<Line>) -> Process {
     Process { lines, threads, line_bytes: 64, seconds: 1.0, ..Process::default() }
 }
 
+/// What is contended, and what is wrong with it by behaviour alone.
+#[derive(Debug, PartialEq)]
+struct Judged {
+    kind: Kind,
+    found: Contended,
+}
+
+impl std::ops::Deref for Judged {
+    type Target = Contended;
+
+    fn deref(&self) -> &Contended {
+        &self.found
+    }
+}
+
+/// Lines with something wrong.
+fn contended(process: &Process) -> Vec<Judged> {
+    let all = super::contended(process).into_iter();
+    all.filter_map(|found| Some(Judged { kind: found.kind(process)?, found })).collect()
+}
+
 /// The one finding of one line.
-fn the_finding(did: &[Did]) -> Contended {
+fn the_finding(did: &[Did]) -> Judged {
     let found = contended(&process(vec![line(0x1000, Some((64, 0)), did)]));
     assert_eq!(found.len(), 1, "{found:?}");
     found.into_iter().next().unwrap()
@@ -168,10 +189,10 @@ fn a_lock_whose_code_says_so_needs_no_more_evidence() {
         .flat_map(|thread| [(thread, 0, LOAD, 1), (thread, 0, EXCHANGE, 9), (thread, 0, ADD, 99)])
         .collect();
     let process = process(vec![line(0x1000, Some((64, 0)), &did)]);
-    let mut found = contended(&process).remove(0);
-    assert_eq!(found.kind, Kind::HotWord);
-    found.name(&process, |_| Meaning::Lock);
-    assert_eq!(found.kind, Kind::Lock);
+    let Judged { kind, mut found } = contended(&process).remove(0);
+    assert_eq!(kind, Kind::HotWord);
+    found.name(|_| Meaning::Lock);
+    assert_eq!(found.kind(&process), Some(Kind::Lock));
 }
 
 #[test]
@@ -363,10 +384,10 @@ fn a_count_of_references_is_no_lock_where_its_name_says_so() {
         .flat_map(|thread| [(thread, 0, EXCHANGE, 1), (thread, 0, ADD, 2), (thread, 16, READ, 3)])
         .collect();
     let process = process(vec![line(0x1000, Some((64, 0)), &did)]);
-    let mut found = contended(&process).remove(0);
-    assert_eq!(found.kind, Kind::Lock);
-    found.name(&process, |_| Meaning::References);
-    assert_eq!(found.kind, Kind::BesideReadMostly);
+    let Judged { kind, mut found } = contended(&process).remove(0);
+    assert_eq!(kind, Kind::Lock);
+    found.name(|_| Meaning::References);
+    assert_eq!(found.kind(&process), Some(Kind::BesideReadMostly));
     assert!(!found.words[0].is_lock());
 }
 
@@ -477,7 +498,7 @@ fn a_lock_on_a_findings_own_lines_is_not_elsewhere() {
     let of = |thread: u32| [(thread, 0, LOCK, 7), (thread, 0, UNLOCK, 8), (thread, 8, WRITE, 1)];
     let process = process(vec![line(0x1000, None, &[of(1), of(2)].concat())]);
     let (locks, found) = (Locks::of(&process), contended(&process).remove(0));
-    let plain: Vec<Word> = found.words.into_iter().filter(|word| !word.is_lock()).collect();
+    let plain: Vec<Word> = found.words.iter().cloned().filter(|word| !word.is_lock()).collect();
     let order = |lines: &[usize]| order::order(lines, &plain, &|_| false, &locks);
     assert_eq!((order(&[0]), order(&[1])), (None, Some(Order::Lock)));
 }

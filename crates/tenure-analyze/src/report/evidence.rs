@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use tenure_model::{Confidence, Evidence, Level};
 
-use crate::contend::Contended;
+use crate::lines::Contended;
 use crate::proportion::interval;
 use tenure_model::recording::{Process, Watched};
 

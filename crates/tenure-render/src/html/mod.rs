@@ -138,7 +138,7 @@ mod tests {
         assert!(page.len() - data <= 512 << 10, "{} of which {data} are data", page.len());
     }
 
-    /// Writes the fixtures' pages to look at: `TENURE_PAGES=folder cargo test -p tenure-find
+    /// Writes the fixtures' pages to look at: `TENURE_PAGES=folder cargo test -p tenure-render
     /// pages_to_look_at`, and with `TENURE_LOOK` that of a report in a file.
     #[test]
     fn pages_to_look_at_are_written_when_asked_for() {

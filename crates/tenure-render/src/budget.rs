@@ -28,11 +28,11 @@
 //! #         path: String::new(), format: String::new(), units: 0, composites: 0, contended: 0, statics: 0, code: None, recorded: None,
 //! #         skipped: Vec::new(),
 //! #     }), 64, Vec::new());
-//! let budget = tenure_find::Budget::parse("[[allow]]\nmember = 'Session.refs'", "budget.toml")?;
+//! let budget = tenure_render::Budget::parse("[[allow]]\nmember = 'Session.refs'", "budget.toml")?;
 //! let checks = budget.check(&report);
 //! let passed = checks.iter().all(|check| check.passed);
 //! # assert!(passed);
-//! # Ok::<(), tenure_find::Error>(())
+//! # Ok::<(), tenure_render::Error>(())
 //! ```
 
 use std::path::Path;

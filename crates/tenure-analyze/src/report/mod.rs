@@ -1,83 +1,67 @@
 //! From a recording to a report: names, words in the model of findings, and what mending would give.
 
 mod evidence;
-mod forecasts;
 mod missing;
-pub(crate) mod names;
-mod objects;
-mod pattern;
-mod program;
-mod simulator;
-mod steps;
-mod value;
-mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use tenure_model::Access;
+use tenure_model::recording::{Line, Process, Recording};
 use tenure_model::{
     Finding, Kind, Level, Observed, Report, Role, Run, Sharing, Source, Storage, Word,
 };
-use tenure_types::code::Place;
 
-use crate::contend::{self, Contended, Locks};
-use tenure_model::recording::{Line, Process, Recording};
-
-pub use forecasts::{Forecasts, Found, Predicted};
+use crate::forecast::pattern::{self, Memory, Recorded};
+use crate::forecast::{Forecasts, Found};
+use crate::lines::{self, Contended, Locks};
+use crate::naming::described::{self, Named};
+use crate::naming::names::{Names, Programs};
+use crate::naming::objects;
+use crate::naming::threads::Groups;
 use missing::Guarded;
-use names::Names;
-pub use names::Programs;
-use pattern::{Memory, Recorded};
-pub use tenure_sim::Machine;
-use words::{Groups, Named};
-
-/// The machine that mending is predicted on, unless the user names another.
-pub const MACHINE: &str = "epyc-2s-256";
 
 /// What was found, the worst first; `run` is the head of the report. What mending the first `predicted` findings would give
 /// is left to predict: each takes some tenths of a second.
 #[must_use]
 pub fn report(
-    recording: &Recording,
+    mut recording: Recording,
     programs: &Programs,
     mut run: Run,
     line_bytes: u32,
     predicted: usize,
 ) -> Found {
     let command = run.command.clone();
-    let mut processes = recording.processes.clone();
-    let typed = |(process, recorded)| {
-        let names = Names::new(recorded, programs);
-        let known = objects::typed(process, &names);
-        names.with(known)
-    };
-    let names: Vec<_> = processes.iter_mut().zip(&recording.processes).map(typed).collect();
+    let all_accesses = recording.contended();
+    let named = |process| named(process, programs);
+    let (processes, names): (Vec<_>, Vec<_>) = recording.processes.iter_mut().map(named).unzip();
     let groups: Vec<_> =
         processes.iter().zip(&names).map(|(it, names)| Groups::of(it, names)).collect();
-    let all_accesses = recording.contended();
     let mut found: Vec<(Order, usize, Finding, Option<Recorded>)> = Vec::new();
     let mut rare = 0_u64;
     let mut guarded = Guarded::default();
     let mut left_out = 0.0_f64;
-    for (at, (process, names)) in processes.iter().zip(&names).enumerate() {
+    for (at, (&process, names)) in processes.iter().zip(&names).enumerate() {
         let (locks, written) = (Locks::of(process), plain_writes(&process.lines));
         let mut shown = BTreeSet::new();
-        for mut contended in contend::contended(process) {
+        for mut contended in lines::contended(process) {
             let accesses = || {
                 let lines = contended.lines.iter().map(|&line| &process.lines[line]);
                 let entries = lines.flat_map(|line| &line.entries);
                 entries.map(|entry| entry.count).sum::<u64>()
             };
+            let is_wrong = || contended.kind(process).is_some();
             if contended.is_rare {
-                rare += accesses();
+                rare += if is_wrong() { accesses() } else { 0 };
                 continue;
             }
             match contended.order(&|code| names.has_no_races(code), &locks) {
                 None => {}
-                Some(contend::Order::Races) => continue,
-                Some(contend::Order::Lock) => {
-                    guarded.lines += contended.lines.len();
-                    guarded.accesses += accesses();
+                Some(lines::Order::Races) => continue,
+                Some(lines::Order::Lock) => {
+                    if is_wrong() {
+                        guarded.lines += contended.lines.len();
+                        guarded.accesses += accesses();
+                    }
                     continue;
                 }
             }
@@ -86,9 +70,11 @@ pub fn report(
                 contended.name_elements(process, start, stride);
             }
             let words = contended.words.clone();
-            contended.name(process, |at| named.meaning(at, &words[at], names));
-            let (mut finding, recorded) =
-                finding(process, &contended, &named, names, &groups[at], &written);
+            contended.name(|at| named.meaning(at, &words[at], names));
+            let Some(kind) = contended.kind(process) else { continue };
+            let seen =
+                Seen { process, contended: &contended, named: &named, names, groups: &groups[at] };
+            let (mut finding, recorded) = finding(&seen, kind, &written);
             let observed = finding.observed.as_ref();
             let accesses = observed.map_or(0, |observed| observed.accesses);
             let cost = observed.and_then(|observed| observed.cost);
@@ -111,7 +97,7 @@ pub fn report(
     if let Some((_, process, ..)) = found.first() {
         let findings = found.iter().map(|(_, _, finding, _)| finding);
         let has_lines = missing::have_lines(findings);
-        run.missing.extend(missing::debugging(&processes[*process], has_lines));
+        run.missing.extend(missing::debugging(processes[*process], has_lines));
     }
     found.sort_by_key(|(order, ..)| std::cmp::Reverse(*order));
     let worst = found.first().map(|(_, process, ..)| *process);
@@ -136,19 +122,33 @@ pub fn report(
 /// ownership.
 type Order = (bool, Option<u64>, u64);
 
+/// A process with the objects that its lines are parts of, and its names.
+fn named<'a>(process: &'a mut Process, programs: &'a Programs) -> (&'a Process, Names<'a>) {
+    let mut names = Names::new(&process.modules, &process.functions, programs);
+    objects::note_objects(&mut process.lines, &process.threads, &mut names);
+    (process, names)
+}
+
+/// What a finding is made of.
+struct Seen<'a> {
+    process: &'a Process,
+    contended: &'a Contended,
+    named: &'a Named,
+    names: &'a Names<'a>,
+    groups: &'a Groups<'a>,
+}
+
 /// A finding without its rank, score and repairs, and its pattern if it has one.
 fn finding(
-    process: &Process,
-    contended: &Contended,
-    named: &Named,
-    names: &Names<'_>,
-    groups: &Groups<'_>,
+    seen: &Seen<'_>,
+    kind: Kind,
     written: &BTreeMap<u32, u64>,
 ) -> (Finding, Option<Recorded>) {
+    let &Seen { process, contended, named, names, groups } = seen;
     let worst = &process.lines[contended.lines[0]];
-    let shown = words::shown(contended, named, worst, process.line_bytes);
-    let mut words = words::words(worst, contended, &shown, named, names, groups);
-    let observed = observed(process, contended, named, names, groups);
+    let shown = described::shown(contended, named, worst, process.line_bytes);
+    let mut words = described::words(worst, contended, &shown, named, names, groups);
+    let observed = observed(seen);
     let paths = words.iter().map(|(word, _)| word.path.clone());
     let in_pattern: Vec<_> = shown.into_iter().zip(paths).collect();
     let memory = memory(process, contended, named, &observed, written);
@@ -163,7 +163,10 @@ fn finding(
         type_name: named.type_name(),
         declared: named.declared(),
         sharing: sharing(contended, worst, named),
-        kind: kind(contended, &contended_word),
+        kind: match kind {
+            Kind::HotWord if contended_word.role == Role::Lock => Kind::Lock,
+            kind => kind,
+        },
         contended: contended_word,
         victims,
         score: 0.0,
@@ -230,13 +233,6 @@ fn memory(
     }
 }
 
-fn kind(contended: &Contended, word: &Word) -> Kind {
-    match contended.kind {
-        Kind::HotWord if word.role == Role::Lock => Kind::Lock,
-        kind => kind,
-    }
-}
-
 fn sharing(contended: &Contended, worst: &Line, named: &Named) -> Sharing {
     if let Some(elements) = named.elements(contended) {
         return Sharing::Elements {
@@ -246,7 +242,7 @@ fn sharing(contended: &Contended, worst: &Line, named: &Named) -> Sharing {
         };
     }
     let size = worst.allocation.as_ref().map_or(i64::MAX, |it| it.size.cast_signed());
-    let is_outside = |word: &contend::Word| word.offset < 0 || word.offset >= size;
+    let is_outside = |word: &lines::Word| word.offset < 0 || word.offset >= size;
     if worst.allocation.is_some() && contended.words.iter().any(is_outside) {
         return Sharing::Objects;
     }
@@ -256,13 +252,8 @@ fn sharing(contended: &Contended, worst: &Line, named: &Named) -> Sharing {
     Sharing::Within
 }
 
-fn observed(
-    process: &Process,
-    contended: &Contended,
-    named: &Named,
-    names: &Names<'_>,
-    groups: &Groups<'_>,
-) -> Observed {
+fn observed(seen: &Seen<'_>) -> Observed {
+    let &Seen { process, contended, named, names, groups } = seen;
     let worst = &process.lines[contended.lines[0]];
     let lines = || contended.lines.iter().map(|&line| &process.lines[line]);
     let storage = match &worst.allocation {
@@ -300,18 +291,6 @@ fn observed(
             watched.map(|watched| watched.cost).reduce(std::ops::Add::add)
         },
         evidence: evidence::of(process, contended),
-    }
-}
-
-/// The path of a member without the index of its element.
-fn without_element(place: &Place) -> String {
-    let path = match place.element {
-        Some(_) => place.path.split_once(']').map_or("", |(_, rest)| rest),
-        None => &place.path,
-    };
-    match path.trim_start_matches('.') {
-        "" => "[n]".to_owned(),
-        path => path.to_owned(),
     }
 }
 

@@ -8,8 +8,8 @@ use std::rc::Rc;
 
 use tenure_types::code::{Object, Program};
 
-use super::names::{Known, Names};
-use tenure_model::recording::{Allocation, Line, Process};
+use super::names::Names;
+use tenure_model::recording::{Allocation, Line, Thread};
 
 /// An access with less than this part of the votes is no opinion.
 const SIGNIFICANT: f64 = 0.02;
@@ -17,11 +17,10 @@ const SIGNIFICANT: f64 = 0.02;
 /// An allocation may have so many bytes less than its block has room for.
 const ROUNDED: u64 = 15;
 
-/// Notes in a process which objects its lines are parts of.
-pub(super) fn typed(process: &mut Process, names: &Names<'_>) -> Known {
-    let stacks: Vec<_> = process.threads.iter().map(|thread| thread.stack.clone()).collect();
-    let mut known = Known::new();
-    for line in &mut process.lines {
+/// Notes in lines, and in the names, which objects they are parts of.
+pub(crate) fn note_objects(lines: &mut [Line], threads: &[Thread], names: &mut Names<'_>) {
+    let stacks: Vec<_> = threads.iter().map(|thread| thread.stack.clone()).collect();
+    for line in lines {
         let is_traced = line.allocation.as_ref().is_some_and(|it| !it.stack.is_empty());
         let is_on_stack = || stacks.iter().any(|stack| stack.contains(&line.address));
         if line.watched.is_none() || is_traced || names.is_static(line.address) || is_on_stack() {
@@ -35,9 +34,8 @@ pub(super) fn typed(process: &mut Process, names: &Names<'_>) -> Known {
             objects: 1,
             type_name: Some(found.object.type_name.clone()),
         });
-        known.insert(line.address, (found.program, found.object));
+        names.known.insert(line.address, (found.program, found.object));
     }
-    known
 }
 
 /// An object that accesses voted for.

@@ -7,7 +7,7 @@ use tenure_sim::pattern::Pattern;
 /// The time that a figure is simulated, at most: threads that sleep on a lock take so long to settle.
 const NANOSECONDS: f64 = 400_000.0;
 /// The accesses that all threads do together for it, at most.
-pub(super) const MOST_ACCESSES: u64 = 100_000;
+pub(crate) const MOST_ACCESSES: u64 = 100_000;
 
 /// A figure that is known.
 struct Known {
@@ -18,7 +18,7 @@ struct Known {
 }
 
 /// Simulates patterns on a machine.
-pub(super) struct Simulator<'a> {
+pub(crate) struct Simulator<'a> {
     name: &'a str,
     machine: Machine,
     go_on: &'a dyn Fn() -> bool,
@@ -30,7 +30,7 @@ pub(super) struct Simulator<'a> {
 
 impl<'a> Simulator<'a> {
     /// `go_on` is asked before each figure.
-    pub(super) fn new(machine: &'a Machine, go_on: &'a dyn Fn() -> bool) -> Self {
+    pub(crate) fn new(machine: &'a Machine, go_on: &'a dyn Fn() -> bool) -> Self {
         /// A core works on so many accesses at once that hit, unless one needs what another loads.
         const OVERLAP: f64 = 4.0;
         let name = &machine.name;
@@ -39,22 +39,22 @@ impl<'a> Simulator<'a> {
         Self { name, machine, go_on, is_stopped: false, known: Vec::new(), effort: (0, 0) }
     }
 
-    pub(super) fn machine(&self) -> &str {
+    pub(crate) fn machine(&self) -> &str {
         self.name
     }
 
     /// Whether it was stopped: what it gave last is incomplete.
-    pub(super) fn is_stopped(&self) -> bool {
+    pub(crate) fn is_stopped(&self) -> bool {
         self.is_stopped
     }
 
     #[cfg(test)]
-    pub(super) fn effort(&self) -> (u64, u64) {
+    pub(crate) fn effort(&self) -> (u64, u64) {
         self.effort
     }
 
     /// Throughput by number of CPUs, as far as it could be simulated.
-    pub(super) fn points(&mut self, pattern: &Pattern, cpus: &[usize]) -> Vec<Point> {
+    pub(crate) fn points(&mut self, pattern: &Pattern, cpus: &[usize]) -> Vec<Point> {
         let most = cpus.last().map_or(0, |most| self.machine.cpus().min(*most));
         let smaller = cpus.iter().copied().filter(|cpus| *cpus < most);
         let mut point = |cpus: usize| {
@@ -65,7 +65,7 @@ impl<'a> Simulator<'a> {
     }
 
     /// Iterations a second on so many CPUs, or on all if there are fewer.
-    pub(super) fn judged(&mut self, pattern: &Pattern, cpus: usize) -> Option<f64> {
+    pub(crate) fn judged(&mut self, pattern: &Pattern, cpus: usize) -> Option<f64> {
         self.per_second(pattern, cpus.min(self.machine.cpus()))
     }
 

@@ -6,24 +6,24 @@ use std::collections::BTreeSet;
 use tenure_model::Access;
 use tenure_sim::pattern::Value;
 
-use crate::contend::{Meaning, Word};
+use crate::lines::{Meaning, Word};
 
 /// The names that are known of a word.
 #[derive(Debug, Default)]
-pub(super) struct Known {
+pub(crate) struct Known {
     /// The member's path.
-    pub(super) path: String,
+    pub(crate) path: String,
     /// The member's type.
-    pub(super) type_name: String,
+    pub(crate) type_name: String,
     /// The functions that add to it.
-    pub(super) adding: Vec<String>,
+    pub(crate) adding: Vec<String>,
     /// The functions that exchange it, on a condition or not.
-    pub(super) exchanging: Vec<String>,
+    pub(crate) exchanging: Vec<String>,
 }
 
 impl Known {
     /// What the names say.
-    pub(super) fn meaning(&self) -> Meaning {
+    pub(crate) fn meaning(&self) -> Meaning {
         let types = self.type_name.split('<').next().unwrap_or_default();
         let is_lock = || {
             self.path.split('.').any(|member| parts(member).last().is_some_and(|it| is_lock(it)))
@@ -67,7 +67,7 @@ fn changes_references(function: &str) -> bool {
 }
 
 /// Whether a name has a part that only locks have: `RawMutex::lock`, `read_unlock`, but not `block` or `LockFree`.
-pub(super) fn names_a_lock(name: &str) -> bool {
+pub(crate) fn names_a_lock(name: &str) -> bool {
     let parts = parts(name);
     let is_free = |at: usize| parts.get(at + 1).is_some_and(|next| next == "free");
     (0..parts.len()).any(|at| is_lock(&parts[at]) && !is_free(at))
@@ -96,7 +96,7 @@ fn parts(name: &str) -> Vec<String> {
 }
 
 /// What is known of it from what threads do. Asks for return addresses whether the code there uses the result.
-pub(super) fn value(word: &Word, uses_result: &dyn Fn(u64) -> Option<bool>) -> Value {
+pub(crate) fn value(word: &Word, uses_result: &dyn Fn(u64) -> Option<bool>) -> Value {
     // A lock's word is nothing else.
     if word.is_lock() {
         return Value::Unknown;
@@ -126,7 +126,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::contend::Use;
+    use crate::lines::Use;
 
     fn word(uses: &[(Access, u64)], meaning: Meaning) -> Word {
         let one = |&(access, code)| Use {

@@ -9,9 +9,9 @@ use tenure_sim::pattern::{self, Copies, Object, Operation, Pattern, Repaired, Ro
 
 use super::simulator::Simulator;
 use super::steps::{self, Counts, Work};
-use super::value::value;
-use super::words::{Groups, is_reported};
-use crate::contend::{Elements, Word};
+use crate::lines::{Elements, Word};
+use crate::naming::threads::{Groups, is_reported};
+use crate::naming::value::value;
 
 /// The numbers of CPUs that are simulated, of those that the machine has.
 const CPUS: [usize; 4] = [2, 8, 64, 128];
@@ -32,17 +32,17 @@ const MOST_SHARE: u32 = 1024;
 const PATTERN_LINE: i64 = 64;
 
 /// The memory that a pattern is of.
-pub(super) struct Memory {
-    pub(super) name: String,
+pub(crate) struct Memory {
+    pub(crate) name: String,
     /// Where the line starts, as [`Word::offset`].
-    pub(super) line: i64,
-    pub(super) line_bytes: u64,
-    pub(super) elements: Option<Elements>,
+    pub(crate) line: i64,
+    pub(crate) line_bytes: u64,
+    pub(crate) elements: Option<Elements>,
     /// How many objects there are, and the bytes of each.
-    pub(super) objects: u64,
-    pub(super) size: u64,
+    pub(crate) objects: u64,
+    pub(crate) size: u64,
     /// Plain writes of each thread to other contended lines; `None` if not all of them were counted.
-    pub(super) written_elsewhere: Option<BTreeMap<u32, u64>>,
+    pub(crate) written_elsewhere: Option<BTreeMap<u32, u64>>,
 }
 
 impl Memory {
@@ -65,24 +65,24 @@ impl Memory {
 }
 
 /// A pattern, and whom its roles stand for.
-pub(super) struct Recorded {
-    pub(super) pattern: Pattern,
+pub(crate) struct Recorded {
+    pub(crate) pattern: Pattern,
     /// In the order of the roles.
-    pub(super) members: Vec<Members>,
+    pub(crate) members: Vec<Members>,
 }
 
 /// The threads of a role.
-pub(super) struct Members {
-    pub(super) threads: Vec<u32>,
+pub(crate) struct Members {
+    pub(crate) threads: Vec<u32>,
     /// How many iterations each of them did, on average.
-    pub(super) iterations: f64,
+    pub(crate) iterations: f64,
     /// How many accesses to the finding's lines.
-    pub(super) accesses: f64,
+    pub(crate) accesses: f64,
 }
 
 /// The pattern of these words; `None` if it cannot be simulated. Asks for return addresses whether the code there uses the
 /// result.
-pub(super) fn pattern(
+pub(crate) fn pattern(
     memory: &Memory,
     words: &[(Word, String)],
     groups: &Groups<'_>,
@@ -148,7 +148,7 @@ pub(super) fn pattern(
 }
 
 /// These threads' share of the CPUs; none for a thread that no other has the name of: more CPUs do not mean more of it.
-pub(super) fn share(threads: &[u32], groups: &Groups<'_>) -> u32 {
+pub(crate) fn share(threads: &[u32], groups: &Groups<'_>) -> u32 {
     match threads {
         [one] if groups.is_single(*one) => 0,
         threads => u32::try_from(threads.len()).map_or(MOST_SHARE, |share| share.min(MOST_SHARE)),
@@ -156,7 +156,7 @@ pub(super) fn share(threads: &[u32], groups: &Groups<'_>) -> u32 {
 }
 
 /// Nanoseconds that each of these threads worked, on average, without its accesses to contended lines.
-pub(super) fn worked(threads: &[u32], groups: &Groups<'_>) -> f64 {
+pub(crate) fn worked(threads: &[u32], groups: &Groups<'_>) -> f64 {
     mean(threads, |thread| groups.worked(thread))
 }
 
@@ -207,7 +207,7 @@ fn roles(words: &[(Word, String)], groups: &Groups<'_>) -> Vec<(String, Vec<u32>
 }
 
 /// Changes names so that no two are the same.
-pub(super) fn tell_apart<'a>(names: impl Iterator<Item = &'a mut String>) {
+pub(crate) fn tell_apart<'a>(names: impl Iterator<Item = &'a mut String>) {
     let mut known = BTreeSet::new();
     for (at, name) in names.enumerate() {
         if !known.insert(name.clone()) {
@@ -219,17 +219,17 @@ pub(super) fn tell_apart<'a>(names: impl Iterator<Item = &'a mut String>) {
 
 /// What would mend a line.
 #[derive(Default)]
-pub(super) struct Mended {
+pub(crate) struct Mended {
     /// The best first.
-    pub(super) repairs: Vec<Repair>,
+    pub(crate) repairs: Vec<Repair>,
     /// What they would give; none if the pattern cannot be simulated.
-    pub(super) forecast: Option<Forecast>,
+    pub(crate) forecast: Option<Forecast>,
     /// The pattern with the best repair.
-    pub(super) best: Option<Pattern>,
+    pub(crate) best: Option<Pattern>,
 }
 
 /// What may mend a pattern: whether it pays, only a simulation says.
-pub(super) fn candidates(pattern: &Pattern, target: &Target) -> Vec<Repair> {
+pub(crate) fn candidates(pattern: &Pattern, target: &Target) -> Vec<Repair> {
     applicable(pattern).map(|repair| as_one(&[repair], target)).collect()
 }
 
@@ -242,7 +242,7 @@ fn applies(repair: &Repaired, to: &Pattern) -> bool {
 }
 
 /// What would mend a pattern, and what that would give; `None` if the simulator was stopped before that was known.
-pub(super) fn mended(
+pub(crate) fn mended(
     pattern: &Pattern,
     target: &Target,
     simulator: &mut Simulator<'_>,
@@ -310,8 +310,8 @@ mod tests {
     use tenure_sim::pattern::Access;
 
     use super::*;
-    use crate::contend::{Meaning, Use};
-    use crate::find::names::{Names, Programs};
+    use crate::lines::{Meaning, Use};
+    use crate::naming::names::{Names, Programs};
     use tenure_model::recording::{Process, Thread};
 
     fn word(offset: i64, uses: &[(Did, &[(u32, u64)])]) -> (Word, String) {
@@ -336,7 +336,7 @@ mod tests {
         let threads = (1..=4).map(thread).collect();
         let process = Process { threads, access_ns: 1.5, ..Process::default() };
         let programs = Programs::default();
-        let groups = Groups::of(&process, &Names::new(&process, &programs));
+        let groups = Groups::of(&process, &Names::new(&[], &[], &programs));
         pattern(memory, words, &groups, &|_| Some(false)).expect("it can be simulated").pattern
     }
 
@@ -499,7 +499,7 @@ mod tests {
         let mut simulator = Simulator::new(&machine, &|| true);
         assert!(super::mended(&pattern, &Target::default(), &mut simulator).is_some());
         let (points, accesses) = simulator.effort();
-        let most = points * crate::find::simulator::MOST_ACCESSES;
+        let most = points * crate::forecast::simulator::MOST_ACCESSES;
         assert!(points >= 2 * CPUS.len() as u64 && accesses <= most, "{accesses} in {points}");
 
         let asked = std::cell::Cell::new(0);

@@ -1,13 +1,21 @@
 //! What mending would give: the part of a report that takes time, made when the rest is out.
 
+pub(crate) mod pattern;
+mod program;
+mod simulator;
+mod steps;
+
 use tenure_advise::repair;
 use tenure_model::{Finding, Forecast, Repair, Report, Source};
 use tenure_sim::Machine;
 
-use super::pattern::{self, Mended, Recorded};
-use super::program::{self, Part};
-use super::simulator::Simulator;
-use super::words::Groups;
+use crate::naming::threads::Groups;
+use pattern::{Mended, Recorded};
+use program::Part;
+use simulator::Simulator;
+
+/// The machine that repairs are predicted on, unless the user names another.
+pub const MACHINE: &str = "epyc-2s-256";
 
 /// A report without predictions, and what is left to predict.
 #[derive(Debug)]
@@ -41,12 +49,12 @@ enum Of {
 }
 
 impl Forecasts {
-    pub(super) fn new(groups: Option<Groups<'static>>, of_one_process: bool) -> Self {
+    pub(crate) fn new(groups: Option<Groups<'static>>, of_one_process: bool) -> Self {
         Self { groups, of_one_process, ..Self::default() }
     }
 
     /// Adds the pattern of a finding; `is_of_program` if that is a part of the program's.
-    pub(super) fn add(
+    pub(crate) fn add(
         &mut self,
         finding: &mut Finding,
         recorded: Recorded,
@@ -60,7 +68,7 @@ impl Forecasts {
     }
 
     /// The pattern of the whole program, as a file.
-    pub(super) fn program(&self) -> Option<String> {
+    pub(crate) fn program(&self) -> Option<String> {
         Some(program::pattern(&self.of_program(), 0, self.groups.as_ref()?)?.to_toml())
     }
 

@@ -9,11 +9,11 @@ use tenure_model::Access as Did;
 use tenure_model::recording::Gaps;
 use tenure_sim::pattern::{Access, Operation};
 
-use super::words::is_reported;
-use crate::contend::{Use, Word};
+use crate::lines::{Use, Word};
+use crate::naming::threads::is_reported;
 
 /// How often something is done to a word, by its place among the words.
-pub(super) type Counts = BTreeMap<(usize, Did), f64>;
+pub(crate) type Counts = BTreeMap<(usize, Did), f64>;
 
 /// A step that is done less often per iteration does not matter.
 const LEAST_TIMES: f64 = 1e-4;
@@ -24,10 +24,10 @@ const MOST_PIECES: usize = 8;
 
 /// What a thread works in an iteration.
 #[derive(Clone, Copy)]
-pub(super) struct Work {
-    pub(super) nanoseconds: f64,
+pub(crate) struct Work {
+    pub(crate) nanoseconds: f64,
     /// The part of the recorded time that it was.
-    pub(super) part: f64,
+    pub(crate) part: f64,
 }
 
 /// What an instruction did to a word: how often, and the work behind it, if that was timed.
@@ -35,7 +35,7 @@ type Site = (f64, Option<f64>);
 
 /// How many iterations each of these threads has done: as many as the write that they did most often by one instruction,
 /// or the read if they only read. A reference that is taken and put is two additions in an iteration.
-pub(super) fn iterations(words: &[(Word, String)], threads: &[u32]) -> Option<f64> {
+pub(crate) fn iterations(words: &[(Word, String)], threads: &[u32]) -> Option<f64> {
     let most = |wanted: &dyn Fn(Did) -> bool| {
         let uses = words.iter().flat_map(|(word, _)| &word.uses);
         let uses = uses.filter(|use_| is_reported(use_.access) && wanted(use_.access));
@@ -50,7 +50,7 @@ fn count(use_: &Use, threads: &[u32]) -> u64 {
 }
 
 /// What these threads do in an iteration, as often as `counts` says, to the words that have a place in the pattern.
-pub(super) fn steps(
+pub(crate) fn steps(
     words: &[(Word, String)],
     counts: &Counts,
     places: &BTreeMap<usize, usize>,
@@ -273,7 +273,7 @@ fn rounded(times: f64) -> f64 {
 
 /// One iteration of several findings, with so many nanoseconds of work. Each finding's steps keep their places in its own
 /// iteration, and are done so often; which finding's come first is not known.
-pub(super) fn together(
+pub(crate) fn together(
     work: f64,
     findings: impl Iterator<Item = (f64, Vec<Access>)>,
 ) -> Vec<Access> {

@@ -1,4 +1,4 @@
-//! From contended lines to what a reader mends: lines of one origin together, with their words and what is wrong.
+//! Lines of one origin together, with the words that threads use, and what is wrong with them.
 
 mod kind;
 mod lock;
@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tenure_model::{Access, Kind};
 
-use tenure_model::recording::{Gaps, Possible, Process};
+use tenure_model::recording::{Gaps, Line, Possible, Process};
 
 pub use order::{Locks, Order};
 
@@ -19,15 +19,13 @@ pub use order::{Locks, Order};
 const FEWEST_CHANGES: u64 = 1000;
 const FEWEST_PER_SECOND: f64 = 10_000.0;
 
-/// Lines that one change of the source would mend.
+/// Lines that one change of the source would fix.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Contended {
     /// By their places in [`Process::lines`], the worst first.
     pub lines: Vec<usize>,
     /// Of all lines together.
     pub possible: Possible,
-    /// What is wrong.
-    pub kind: Kind,
     /// What threads use, by offset.
     pub words: Vec<Word>,
     /// Set if the words are alike: the elements of an array, or members that only look like it.
@@ -57,14 +55,23 @@ impl Contended {
         self.elements = words::named(&self.words, named, self.elements).or(self.elements);
     }
 
-    /// Learns what words are by their places in [`words`](Self::words), and judges again what is wrong.
-    pub fn name(&mut self, process: &Process, meaning: impl Fn(usize) -> Meaning) {
+    /// Learns what words are by their places in [`words`](Self::words).
+    pub fn name(&mut self, meaning: impl Fn(usize) -> Meaning) {
         for (at, word) in self.words.iter_mut().enumerate() {
             word.meaning = meaning(at);
         }
-        if let Some(kind) = judged(process, &self.lines, &self.words, self.elements) {
-            self.kind = kind;
+    }
+
+    /// What is wrong, by what is known of the words so far; `None` if nothing is.
+    #[must_use]
+    pub fn kind(&self, process: &Process) -> Option<Kind> {
+        if let Some(Elements { owned: true, .. }) = self.elements {
+            return Some(Kind::FalseSharing);
         }
+        let lines = || self.lines.iter().map(|&line| &process.lines[line]);
+        let are_estimates = lines().any(|line| line.watched.is_some());
+        let starts = lines().map(Line::start).collect();
+        kind::kind(&self.words, starts, process.line_bytes.into(), are_estimates)
     }
 }
 
@@ -182,16 +189,16 @@ impl Word {
     }
 }
 
-/// The findings of a process, the worst first, also those that are too rare to matter.
+/// The lines of a process that changed hands, the worst first, also those that are too rare to matter or have nothing wrong.
 #[must_use]
 pub fn contended(process: &Process) -> Vec<Contended> {
     let mut all: Vec<_> =
-        merge::merged(process).into_iter().filter_map(|lines| told(process, lines)).collect();
+        merge::merged(process).into_iter().map(|lines| together(process, lines)).collect();
     all.sort_by_key(|found| std::cmp::Reverse(found.possible.capped));
     all
 }
 
-fn told(process: &Process, lines: Vec<usize>) -> Option<Contended> {
+fn together(process: &Process, lines: Vec<usize>) -> Contended {
     let mut possible = Possible::default();
     for &line in &lines {
         let of_line = process.lines[line].possible;
@@ -205,8 +212,7 @@ fn told(process: &Process, lines: Vec<usize>) -> Option<Contended> {
     let words = words::words(process, &lines);
     let allocation = process.lines[lines[0]].allocation.as_ref();
     let elements = words::elements(&words, allocation.map(|it| it.size));
-    let kind = judged(process, &lines, &words, elements)?;
-    Some(Contended { lines, possible, kind, words, elements, is_rare })
+    Contended { lines, possible, words, elements, is_rare }
 }
 
 /// The time of the thread that ran longest of those that use the lines: the processor's, without what recording took. On a
@@ -220,20 +226,6 @@ fn seconds(process: &Process, lines: &[usize]) -> f64 {
     let threads = process.threads.iter().filter(|thread| users.contains(&thread.id));
     let ran = threads.filter_map(|thread| thread.ran(process.access_ns));
     ran.reduce(f64::max).map_or(process.seconds, |ran| ran / 1e9)
-}
-
-fn judged(
-    process: &Process,
-    lines: &[usize],
-    words: &[Word],
-    elements: Option<Elements>,
-) -> Option<Kind> {
-    if let Some(Elements { owned: true, .. }) = elements {
-        return Some(Kind::FalseSharing);
-    }
-    let starts = lines.iter().map(|&line| process.lines[line].start());
-    let are_estimates = lines.iter().any(|&line| process.lines[line].watched.is_some());
-    kind::kind(words, starts.collect(), process.line_bytes.into(), are_estimates)
 }
 
 #[cfg(test)]

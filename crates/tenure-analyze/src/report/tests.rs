@@ -1,7 +1,7 @@
 //! Reports of recordings that are written here.
 
 use super::*;
-use crate::contend::tests::{MILLION, line};
+use crate::lines::tests::{MILLION, line};
 use tenure_model::Ended;
 use tenure_model::recording::Thread;
 
@@ -31,7 +31,7 @@ fn missing(lines: Vec<Line>) -> (Vec<String>, usize) {
         predicting: None,
         pattern: None,
     };
-    let report = report(&recording, &Programs::default(), run, 64, 0).report;
+    let report = report(recording, &Programs::default(), run, 64, 0).report;
     let Source::Run(run) = report.source else { panic!("{:?}", report.source) };
     (run.missing, report.findings.len())
 }

@@ -8,7 +8,7 @@ use tenure_sim::pattern::{Access, Operation, Pattern, Role};
 use super::pattern::{self, Recorded};
 use super::simulator::Simulator;
 use super::steps;
-use super::words::Groups;
+use crate::naming::threads::Groups;
 
 const CPUS: [usize; 7] = [2, 4, 8, 16, 32, 64, 128];
 
@@ -17,15 +17,15 @@ const SIGNIFICANT: f64 = 0.01;
 const MOST_ROLES: usize = 8;
 
 /// A finding, as far as it can be simulated.
-pub(super) struct Part {
-    pub(super) rank: u64,
-    pub(super) recorded: Recorded,
+pub(crate) struct Part {
+    pub(crate) rank: u64,
+    pub(crate) recorded: Recorded,
     /// The place in the source that its repairs change.
-    pub(super) target: Target,
+    pub(crate) target: Target,
     /// Whether it is of the process that is simulated: processes do not share their lines.
-    pub(super) is_of_program: bool,
+    pub(crate) is_of_program: bool,
     /// Its pattern with the best repair.
-    pub(super) mended: Option<Pattern>,
+    pub(crate) mended: Option<Pattern>,
 }
 
 impl Part {
@@ -44,7 +44,7 @@ struct Class {
 
 /// The pattern of all findings together, the worst first, with the first `mended` repairs; `None` if it cannot be
 /// simulated.
-pub(super) fn pattern(parts: &[&Part], mended: usize, groups: &Groups<'_>) -> Option<Pattern> {
+pub(crate) fn pattern(parts: &[&Part], mended: usize, groups: &Groups<'_>) -> Option<Pattern> {
     let mut whole = Pattern::new("program");
     whole.about =
         "All contended lines together; each name begins with its finding's rank".to_owned();
@@ -94,7 +94,7 @@ pub(super) fn pattern(parts: &[&Part], mended: usize, groups: &Groups<'_>) -> Op
 }
 
 /// What the program's throughput would be as it is, and with more and more repairs.
-pub(super) fn forecast(
+pub(crate) fn forecast(
     parts: &[&Part],
     groups: &Groups<'_>,
     simulator: &mut Simulator<'_>,
@@ -181,8 +181,8 @@ mod tests {
     use tenure_sim::pattern::{Copies, Object};
 
     use super::*;
-    use crate::find::names::{Names, Programs};
-    use crate::find::pattern::Members;
+    use crate::forecast::pattern::Members;
+    use crate::naming::names::{Names, Programs};
     use tenure_model::recording::{Process, Thread};
 
     fn pattern(parts: &[Part], mended: usize, groups: &Groups<'_>) -> Option<Pattern> {
@@ -190,7 +190,7 @@ mod tests {
     }
 
     fn forecast(parts: &[Part], groups: &Groups<'_>) -> Option<Forecast> {
-        let machine = Machine::preset(crate::find::MACHINE).unwrap();
+        let machine = Machine::preset(crate::forecast::MACHINE).unwrap();
         let mut simulator = Simulator::new(&machine, &|| true);
         super::forecast(&parts.iter().collect::<Vec<_>>(), groups, &mut simulator)
     }
@@ -229,7 +229,7 @@ mod tests {
         threads[0].name = "server".to_owned();
         let process = Process { threads, access_ns: 1.5, ..Process::default() };
         let programs = Programs::default();
-        check(&Groups::of(&process, &Names::new(&process, &programs)));
+        check(&Groups::of(&process, &Names::new(&[], &[], &programs)));
     }
 
     #[test]

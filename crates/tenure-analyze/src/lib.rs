@@ -1,0 +1,24 @@
+//! From what the threads of a process did to cache lines to findings.
+//!
+//! A witness, such as `tenure-run`, writes a [`Recording`](tenure_model::recording::Recording). [`report()`] goes one way through
+//! it; no step asks a later one.
+//!
+//! | module | step |
+//! |---|---|
+//! | [`lines`] | lines that one change of the source would fix, together, with the words that threads use |
+//! | `naming` | what lines, words, code and threads are called |
+//! | [`lines::Contended::kind`] | what is wrong with a line, by its words, once these are named |
+//! | [`forecast`] | what threads do to a line as a pattern for the simulator, and what each repair would give |
+//! | `report` | findings, the worst first, and what the report could not see |
+
+pub mod forecast;
+pub mod lines;
+mod naming;
+pub mod possible;
+pub mod proportion;
+mod report;
+
+pub use forecast::{Forecasts, Found, MACHINE, Predicted};
+pub use naming::names::Programs;
+pub use report::report;
+pub use tenure_sim::Machine;

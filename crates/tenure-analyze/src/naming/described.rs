@@ -1,0 +1,317 @@
+//! The words of a finding with their names, and who does what with them.
+
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+use tenure_model::{Access, Role, Word};
+use tenure_types::code::{Block, Object, Place, Program};
+
+use super::names::Names;
+use super::threads::Groups;
+use super::value::{Known, names_a_lock};
+use crate::lines::{self, Contended, Elements, Meaning};
+use tenure_model::recording::Line;
+
+/// What is known of the memory that a finding's words lie in.
+pub(crate) struct Named {
+    /// The object of each word, in the words' order.
+    places: Vec<Option<(Object, Place)>>,
+    /// Of a variable: its address in the process.
+    pub(crate) start: Option<u64>,
+    /// Of an array: where its first element lies, as [`lines::Word::offset`], and the bytes from one to the next.
+    array: Option<(i64, u64)>,
+}
+
+impl Named {
+    pub(crate) fn new(contended: &Contended, worst: &Line, names: &Names<'_>) -> Self {
+        let Some(allocation) = &worst.allocation else {
+            let (mut start, mut array) = (None, None);
+            let variable = |word: &lines::Word| {
+                let (program, object, inside) = names.variable(word.offset.cast_unsigned())?;
+                let offset = inside.checked_sub(object.address)?;
+                start = start.or(Some(word.offset.cast_unsigned().wrapping_sub(offset)));
+                let place = program.member(&object, offset, word.size);
+                array = array.or_else(|| {
+                    let (first, stride) = program.elements(&object)?;
+                    Some((start?.checked_add(first)?.cast_signed(), stride))
+                });
+                Some((object, place))
+            };
+            let places = contended.words.iter().map(variable).collect();
+            return Self { places, start, array };
+        };
+        let inside = |word: &lines::Word| {
+            u64::try_from(word.offset).ok().filter(|offset| *offset < allocation.size)
+        };
+        let accesses: Vec<_> = contended
+            .words
+            .iter()
+            .filter_map(|word| Some((inside(word)?, word)))
+            .flat_map(|(offset, word)| {
+                let size = u8::try_from(word.size).unwrap_or(u8::MAX);
+                word.uses.iter().map(move |use_| (use_.code, offset, size))
+            })
+            .collect();
+        let found: Option<(Rc<Program>, Object)> = match names.known.get(&worst.address) {
+            Some(known) => Some(known.clone()),
+            None => {
+                let block = Block {
+                    size: allocation.size,
+                    stack: &allocation.stack,
+                    stride: contended.elements.map(|elements| elements.stride),
+                };
+                let found = names.allocation(&accesses, &block);
+                // What only fits a block does not name it; a pointer to a count with a value of just that size does.
+                let is_count = |object: &Object| {
+                    ["Arc<", "Rc<"].iter().any(|start| object.type_name.starts_with(start))
+                };
+                found.filter(|(_, it)| !allocation.stack.is_empty() || is_count(it))
+            }
+        };
+        let place = |word: &lines::Word| {
+            let (program, object) = found.as_ref()?;
+            Some((object.clone(), program.member(object, inside(word)?, word.size)))
+        };
+        let mut places: Vec<_> = contended.words.iter().map(place).collect();
+        let are_locks = contended.words.iter().zip(&places).all(|(word, place)| {
+            let place = place.as_ref().map(|(_, place)| place);
+            !is_lock_of_c(word)
+                || place.is_none_or(|place| holds_lock_of_c(&place.path, &place.type_name))
+        });
+        let mut array = found.as_ref().and_then(|(program, object)| program.elements(object));
+        if !are_locks {
+            places.fill(None);
+            array = None;
+        }
+        let array = array.map(|(start, stride)| (start.cast_signed(), stride));
+        Self { places, start: None, array }
+    }
+
+    fn objects(&self) -> impl Iterator<Item = &Object> {
+        self.places.iter().flatten().map(|(object, _)| object)
+    }
+
+    pub(crate) fn type_name(&self) -> String {
+        self.objects().next().map(|object| object.type_name.clone()).unwrap_or_default()
+    }
+
+    pub(crate) fn declared(&self) -> Option<String> {
+        let declared = self.objects().find_map(|object| object.declared.as_ref())?;
+        Some(format!("{}:{}", declared.file, declared.line))
+    }
+
+    pub(crate) fn variable(&self) -> String {
+        self.objects().find_map(|object| object.variable.clone()).unwrap_or_default()
+    }
+
+    pub(crate) fn size(&self) -> Option<u64> {
+        self.objects().next().map(|object| object.size)
+    }
+
+    /// Of an array whose type is known: where its first element lies, as [`lines::Word::offset`], and the bytes from one
+    /// to the next.
+    pub(crate) fn known_elements(&self) -> Option<(i64, u64)> {
+        self.array.filter(|_| !self.is_of_several_variables())
+    }
+
+    pub(crate) fn is_of_several_variables(&self) -> bool {
+        self.objects().map(|object| object.address).collect::<BTreeSet<_>>().len() > 1
+    }
+
+    /// The words' elements, unless their names say that they are members.
+    pub(crate) fn elements(&self, contended: &Contended) -> Option<Elements> {
+        let is_member = |(object, place): &(Object, Place)| {
+            place.element.is_none() && !object.type_name.is_empty()
+        };
+        let are_members =
+            self.places.iter().flatten().any(is_member) || self.is_of_several_variables();
+        contended.elements.filter(|_| !are_members)
+    }
+
+    /// The array, by its variable or the type of its elements.
+    pub(crate) fn array(&self) -> String {
+        match self.variable() {
+            variable if variable.is_empty() => self.type_name(),
+            variable => variable,
+        }
+    }
+
+    /// What a word is, by its name and those of the functions that change it.
+    pub(crate) fn meaning(&self, at: usize, word: &lines::Word, names: &Names<'_>) -> Meaning {
+        let functions = |wanted: &[Access]| {
+            let uses = word.uses.iter().filter(|use_| wanted.contains(&use_.access));
+            uses.filter_map(|use_| names.changing(use_.code)).collect()
+        };
+        let place = self.places[at].as_ref().map(|(_, place)| place);
+        let known = Known {
+            path: place.map(|place| place.path.clone()).unwrap_or_default(),
+            type_name: place.map(|place| place.type_name.clone()).unwrap_or_default(),
+            adding: functions(&[Access::Add]),
+            exchanging: functions(&[Access::CompareExchange, Access::Exchange]),
+        };
+        known.meaning()
+    }
+
+    /// The path and the type of a word.
+    fn word(&self, at: usize, is_element: bool) -> (String, String) {
+        let Some((object, place)) = &self.places[at] else { return Default::default() };
+        let path = if is_element { without_element(place) } else { place.path.clone() };
+        // A distance is not a name.
+        let path = if path.starts_with('+') { String::new() } else { path };
+        let path = match &object.variable {
+            Some(variable) if self.is_of_several_variables() && path.is_empty() => variable.clone(),
+            Some(variable) if self.is_of_several_variables() && path.starts_with('[') => {
+                format!("{variable}{path}")
+            }
+            Some(variable) if self.is_of_several_variables() => format!("{variable}.{path}"),
+            _ => path,
+        };
+        (path, place.type_name.clone())
+    }
+}
+
+/// The path of a member without the index of its element.
+fn without_element(place: &Place) -> String {
+    let path = match place.element {
+        Some(_) => place.path.split_once(']').map_or("", |(_, rest)| rest),
+        None => &place.path,
+    };
+    match path.trim_start_matches('.') {
+        "" => "[n]".to_owned(),
+        path => path.to_owned(),
+    }
+}
+
+/// Whether the C library's functions lock the word.
+fn is_lock_of_c(word: &lines::Word) -> bool {
+    word.uses.iter().any(|use_| matches!(use_.access, Access::Lock | Access::Unlock))
+}
+
+/// Whether a member can be such a lock: glibc's are structs of members such as `__data.__lock`, or a number with the name
+/// of a type.
+fn holds_lock_of_c(path: &str, type_name: &str) -> bool {
+    path.contains("__") || type_name.contains("pthread_")
+}
+
+/// A finding with more words has those of its worst line.
+const MOST_WORDS: usize = 64;
+
+/// The words that are reported: those of one element of an array, or all.
+pub(crate) fn shown(
+    contended: &Contended,
+    named: &Named,
+    worst: &Line,
+    line_bytes: u32,
+) -> Vec<lines::Word> {
+    let folded = named.elements(contended).and(contended.folded());
+    let mut words = folded.unwrap_or_else(|| contended.words.clone());
+    if words.len() > MOST_WORDS && named.elements(contended).is_none() {
+        let line = worst.start()..worst.start() + i64::from(line_bytes);
+        words.retain(|word| line.contains(&word.offset));
+    }
+    words
+}
+
+/// [`shown`] with their names, each with how often it was written per second.
+pub(crate) fn words(
+    worst: &Line,
+    contended: &Contended,
+    shown: &[lines::Word],
+    named: &Named,
+    names: &Names<'_>,
+    groups: &Groups<'_>,
+) -> Vec<(Word, u64)> {
+    let elements = named.elements(contended);
+    shown
+        .iter()
+        .map(|word| {
+            // A word of an element has the name of the first that it stands for.
+            let first = contended.words.iter().position(|it| {
+                let offset = elements.and_then(|elements| elements.offset(it));
+                offset.unwrap_or(it.offset) == word.offset
+            });
+            let (path, type_name) =
+                first.map(|at| named.word(at, elements.is_some())).unwrap_or_default();
+            let offset = match (&worst.allocation, elements) {
+                (None, None) => word.offset - worst.address.cast_signed(),
+                _ => word.offset,
+            };
+            let uses = groups.uses(word, names);
+            let writes = uses.iter().filter(|use_| use_.operation.writes());
+            let written = writes.map(|use_| (use_.per_second * use_.count as f64) as u64).sum();
+            let role = role(word, &type_name);
+            let word = Word {
+                path,
+                offset,
+                size: word.size,
+                type_name,
+                role,
+                weight: None,
+                why: String::new(),
+                uses,
+                measured: None,
+            };
+            (word, written)
+        })
+        .collect()
+}
+
+fn role(word: &lines::Word, type_name: &str) -> Role {
+    let (mut writes, mut all, mut is_atomic) = (0, 0, false);
+    for use_ in &word.uses {
+        all += use_.count();
+        if use_.access.writes() {
+            writes += use_.count();
+            is_atomic |= use_.access != Access::Write;
+        }
+    }
+    if writes * 50 <= all {
+        Role::ReadMostly
+    } else if word.is_lock() || names_a_lock(type_name) {
+        Role::Lock
+    } else if is_atomic {
+        Role::Atomic
+    } else {
+        Role::Written
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    #[test]
+    fn a_lock_of_the_c_library_is_no_number_of_another_type() {
+        assert!(holds_lock_of_c("lock.__data.__lock", "int"));
+        assert!(holds_lock_of_c("[3].spin", "pthread_spinlock_t"));
+        assert!(!holds_lock_of_c("[3].reqlen", "int"));
+    }
+
+    #[test]
+    fn a_clock_and_a_block_are_no_locks() {
+        let written = |access| lines::Use {
+            access,
+            code: 0,
+            threads: [(1, 9)].into(),
+            gaps: BTreeMap::new(),
+        };
+        let word = lines::Word {
+            offset: 0,
+            size: 8,
+            uses: vec![written(Access::Write)],
+            meaning: Meaning::Unknown,
+            is_owned: false,
+        };
+        for (type_name, expected) in [
+            ("spinlock_t", Role::Lock),
+            ("pthread_mutex_t", Role::Lock),
+            ("RawRwLock", Role::Lock),
+            ("BlockHeader", Role::Written),
+            ("LogicalClock", Role::Written),
+            ("std::atomic<unsigned>", Role::Written),
+        ] {
+            assert_eq!(role(&word, type_name), expected, "{type_name}");
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! Threads in groups of one name: what they did to a word, and how long they worked.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use tenure_model::recording::{Line, Process, Thread};
+use tenure_model::{Access, Code, Use};
+
+use super::names::Names;
+use crate::lines;
+
+/// Threads by what a reader calls them.
+pub(crate) struct Groups<'a> {
+    threads: BTreeMap<u32, (String, Cow<'a, Thread>)>,
+    /// Accesses to contended lines of each thread.
+    contended: BTreeMap<u32, u64>,
+    access_ns: f64,
+}
+
+impl<'a> Groups<'a> {
+    pub(crate) fn of(process: &'a Process, names: &Names<'_>) -> Self {
+        let mut contended = BTreeMap::new();
+        for entry in process.lines.iter().flat_map(|line| &line.entries) {
+            *contended.entry(entry.thread).or_default() += entry.count;
+        }
+        let first = process.threads.first();
+        let name = |thread: &'a Thread| {
+            let own =
+                thread.name.trim_end_matches(|c: char| c.is_ascii_digit() || "-_#: ".contains(c));
+            let is_own = first.is_some_and(|first| thread.name != first.name);
+            let name = match thread.id {
+                1 => "main".to_owned(),
+                _ if is_own && !own.is_empty() => own.to_owned(),
+                _ => names.function(thread.routine).unwrap_or_else(|| "thread".to_owned()),
+            };
+            (thread.id, (name, Cow::Borrowed(thread)))
+        };
+        let threads = process.threads.iter().map(name).collect();
+        Self { threads, contended, access_ns: process.access_ns }
+    }
+
+    pub(crate) fn name(&self, thread: u32) -> &str {
+        self.threads.get(&thread).map_or("thread", |(name, _)| name)
+    }
+
+    /// Whether no other thread has its name.
+    pub(crate) fn is_single(&self, thread: u32) -> bool {
+        let name = self.name(thread);
+        self.threads.values().filter(|(other, _)| other == name).count() == 1
+    }
+
+    /// The same, for when the recording is gone.
+    pub(crate) fn into_owned(self) -> Groups<'static> {
+        let own = |(id, (name, thread)): (u32, (String, Cow<'_, Thread>))| {
+            (id, (name, Cow::Owned(thread.into_owned())))
+        };
+        Groups {
+            threads: self.threads.into_iter().map(own).collect(),
+            contended: self.contended,
+            access_ns: self.access_ns,
+        }
+    }
+
+    fn thread(&self, thread: u32) -> Option<&Thread> {
+        self.threads.get(&thread).map(|(_, thread)| &**thread)
+    }
+
+    /// Nanoseconds that a thread would have run if no line had been contended, and nothing been recorded.
+    pub(crate) fn worked(&self, thread: u32) -> f64 {
+        let Some(thread) = self.thread(thread) else { return 0.0 };
+        let contended = self.contended.get(&thread.id).copied().unwrap_or(0);
+        let least = Thread::least(thread.accesses.saturating_sub(contended));
+        let recorded = thread.recorded(self.access_ns);
+        let ran = (thread.cpu as f64 - recorded).max(least);
+        let waited = thread.waited as f64;
+        let between = (thread.between as f64 - recorded).clamp(least, ran);
+        if between + waited > ran {
+            // Each was timed with nothing else under way. A core does some of both at once.
+            return (between * ran / (between + waited)).max(least);
+        }
+        // As long as a thread may have slept, what is left of its processor time says whether it has.
+        let left = ran - waited - between;
+        match (thread.between, thread.long_between) {
+            (0, 0) => between + left,
+            (_, long) => between + left.min(long as f64),
+        }
+    }
+
+    /// How much of the time that a thread ran and did not wait for lines was work. The rest was recording.
+    pub(crate) fn work_part(&self, thread: u32) -> f64 {
+        let busy = self.thread(thread).map_or(0, |it| it.cpu.saturating_sub(it.waited));
+        if busy > 0 { (self.worked(thread) / busy as f64).min(1.0) } else { 1.0 }
+    }
+
+    /// The thread on whose stack a line lies: of several that had the same stack one after the other, the last one
+    /// that used the line, or else the last.
+    pub(crate) fn owner_of_stack(&self, line: &Line) -> Option<&str> {
+        let owners =
+            self.threads.values().filter(|(_, thread)| thread.stack.contains(&line.address));
+        let uses = |id: u32| line.entries.iter().any(|entry| entry.thread == id);
+        let (name, _) = owners.max_by_key(|(_, thread)| (uses(thread.id), thread.id))?;
+        Some(name)
+    }
+
+    /// What is done to a word, by group of threads, operation and line of code: the most frequent first.
+    pub(crate) fn uses(&self, word: &lines::Word, names: &Names<'_>) -> Vec<Use> {
+        type Key = (String, Access, Option<(String, Option<String>)>);
+        let mut all: BTreeMap<Key, BTreeMap<u32, u64>> = BTreeMap::new();
+        for use_ in word.uses.iter().filter(|use_| is_reported(use_.access)) {
+            let code = names.code(use_.code).map(|code| (code.function, code.line));
+            for (&thread, &count) in &use_.threads {
+                let key = (self.name(thread).to_owned(), use_.access, code.clone());
+                *all.entry(key).or_default().entry(thread).or_default() += count;
+            }
+        }
+        let mut uses: Vec<_> = all
+            .into_iter()
+            .map(|((threads, operation, code), counts)| {
+                let seconds: f64 = counts.keys().map(|&thread| self.seconds(thread)).sum();
+                Use {
+                    threads,
+                    count: counts.len() as u64,
+                    ids: counts.keys().map(|&thread| thread.into()).collect(),
+                    operation,
+                    per_second: counts.values().sum::<u64>() as f64 / seconds,
+                    code: code.map(|(function, line)| Code { function, line }),
+                }
+            })
+            .collect();
+        uses.sort_by(|one, other| {
+            let rate = |use_: &Use| use_.per_second * use_.count as f64;
+            rate(other).total_cmp(&rate(one))
+        });
+        uses
+    }
+
+    fn seconds(&self, thread: u32) -> f64 {
+        // A thread that has lived for less was seen too late.
+        self.thread(thread).map_or(1.0, |thread| (thread.lived as f64 / 1e9).max(1e-3))
+    }
+}
+
+/// Not what belongs to another access: a lock that is given back, a compare-exchange that failed.
+pub(crate) fn is_reported(access: Access) -> bool {
+    !matches!(access, Access::Failed | Access::Unlock)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::naming::names::Programs;
+    use tenure_model::recording::{Entry, Gaps};
+
+    #[test]
+    fn work_is_what_lies_between_accesses_and_of_long_times_what_is_left_of_the_processors() {
+        // Accesses take 2 ns to record, a quarter of it in the program; 1,000 of the 11,000 are to contended lines.
+        for (cpu, waited, between, long_between, recording, expected) in [
+            // Between accesses were 100 µs, and 22 µs to record.
+            (900_000, 300_000, 122_000, 0, 0, 100_000.0),
+            // 10,000 accesses to own memory take 3 µs at least.
+            (900_000, 300_000, 10_000, 0, 0, 3_000.0),
+            // A thread does no more than it runs.
+            (90_000, 0, 400_000, 0, 0, 68_000.0),
+            // A core has waited and worked at once.
+            (242_000, 300_000, 122_000, 0, 0, 55_000.0),
+            // In the longer times it has slept, ...
+            (422_000, 300_000, 122_000, 9_000_000, 0, 100_000.0),
+            // ... has worked all the time, ...
+            (922_000, 300_000, 122_000, 500_000, 0, 600_000.0),
+            // ... or has done either.
+            (722_000, 300_000, 122_000, 9_000_000, 0, 400_000.0),
+            // It has done too few accesses to know.
+            (922_000, 300_000, 0, 0, 0, 600_000.0),
+            // To record allocations took 40 µs.
+            (900_000, 300_000, 122_000, 0, 40_000, 60_000.0),
+        ] {
+            let thread = Thread {
+                id: 1,
+                accesses: 11_000,
+                cpu,
+                waited,
+                between,
+                long_between,
+                recording,
+                ..Thread::default()
+            };
+            let entry = Entry {
+                thread: 1,
+                offset: 0,
+                size: 8,
+                access: Access::Add,
+                code: 0,
+                count: 1000,
+                gaps: Gaps::default(),
+            };
+            let line = Line { entries: vec![entry], ..Line::default() };
+            let process = Process {
+                threads: vec![thread],
+                lines: vec![line],
+                access_ns: 1.5,
+                ..Process::default()
+            };
+            let programs = Programs::default();
+            let groups = Groups::of(&process, &Names::new(&[], &[], &programs));
+            assert_eq!(groups.worked(1), expected, "{:?}", process.threads);
+            let part = (expected / (cpu - waited.min(cpu)) as f64).min(1.0);
+            assert_eq!(groups.work_part(1), part, "{:?}", process.threads);
+        }
+    }
+
+    #[test]
+    fn a_line_on_a_stack_has_the_last_thread_of_that_stack_that_used_it() {
+        let thread = |id: u32, name: &str, stack| Thread {
+            id,
+            name: name.to_owned(),
+            stack,
+            ..Thread::default()
+        };
+        let threads = vec![
+            thread(1, "server", 0x9000..0xa000),
+            thread(2, "first", 0x1000..0x2000),
+            thread(3, "second", 0x1000..0x2000),
+            thread(4, "third", 0x1000..0x2000),
+            thread(5, "unknown", 0..0),
+        ];
+        let process = Process { threads, ..Process::default() };
+        let programs = Programs::default();
+        let groups = Groups::of(&process, &Names::new(&[], &[], &programs));
+        let used = |address, threads: &[u32]| {
+            let entry = |&thread: &u32| Entry {
+                thread,
+                offset: 0,
+                size: 8,
+                access: Access::Write,
+                code: 0,
+                count: 1,
+                gaps: Gaps::default(),
+            };
+            let entries = threads.iter().map(entry).collect();
+            let line = Line { address, entries, ..Line::default() };
+            groups.owner_of_stack(&line).map(str::to_owned)
+        };
+        assert_eq!(used(0x9fc0, &[2, 3]).as_deref(), Some("main"));
+        assert_eq!(used(0x1fc0, &[1, 2, 3]).as_deref(), Some("second"));
+        assert_eq!(used(0x1fc0, &[1]).as_deref(), Some("third"));
+        assert_eq!(used(0x5000, &[1, 2]), None);
+    }
+}

@@ -1,0 +1,15 @@
+//! From a recording to a report.
+
+use tenure_analyze::{Found, Programs};
+use tenure_model::recording::Recording;
+
+use crate::head;
+
+/// What was found in a run of this command, the worst first. What the repairs of the first `predicted` findings would give is
+/// left to predict.
+#[must_use]
+pub fn report(recording: Recording, command: &str, line_bytes: u32, predicted: usize) -> Found {
+    let programs = Programs::default();
+    let run = head::run(&recording, command, &programs);
+    tenure_analyze::report(recording, &programs, run, line_bytes, predicted)
+}
