@@ -11,7 +11,8 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUDGETS = pathlib.Path(os.environ.get("WEIGHTS", ROOT / "ci/weight.txt"))
-TYPE = re.compile(r"^\s*(?:pub(?:\([a-z: ]+\))? )?(?:struct|enum|trait|union|type) ([A-Z]\w*)", re.MULTILINE)
+# Aliases count where a module defines them: one in a trait or an implementation is that trait's, and one in a function is its own.
+TYPE = re.compile(r"^(?:\s*(?:pub(?:\([a-z: ]+\))? )?(?:struct|enum|trait|union)|(?:pub(?:\([a-z: ]+\))? )?type) ([A-Z]\w*)", re.MULTILINE)
 INLINE = re.compile(r"^#\[cfg\((?:all\()?test\b.*\]\nmod \w+ \{", re.MULTILINE)
 
 

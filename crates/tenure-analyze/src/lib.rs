@@ -18,7 +18,7 @@ pub mod possible;
 pub mod proportion;
 mod report;
 
-pub use forecast::{Forecasts, Found, MACHINE, Predicted};
+pub use forecast::{Analysis, Forecasts, MACHINE, Predicted};
 pub use naming::names::Programs;
 pub use report::report;
 pub use tenure_sim::Machine;

@@ -5,7 +5,7 @@ use std::io::{Write, stderr};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use tenure_analyze::{Found, Machine};
+use tenure_analyze::{Analysis, Machine};
 use tenure_model::{Report, Source};
 use tenure_render::{diff, html, json, terminal};
 use tenure_report::file;
@@ -81,12 +81,12 @@ impl ReportSinks<'_> {
     /// signal ends that: what there is has been written.
     pub(crate) fn deliver(
         &self,
-        found: Found,
+        found: Analysis,
         top: usize,
         text: TextStream,
         interrupt: &Interrupt,
     ) -> Result<Report, EarlyEnd> {
-        let Found { mut report, forecasts } = found;
+        let Analysis { mut report, forecasts } = found;
         if let Some(old) = &self.old {
             report.changes = Some(diff::changes(old, &report).map_err(EarlyEnd::input)?);
         }

@@ -3,7 +3,7 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 
-use tenure_layout::run::{self, Request};
+use tenure_layout::run::{self, LayoutRequest};
 use tenure_model::Report;
 use tenure_render::{diff, html, json, terminal};
 use tenure_types::model::Format;
@@ -24,7 +24,7 @@ pub(crate) fn run(arguments: &LayoutArgs) -> Result<(), EarlyEnd> {
     // What differs may be anywhere in the list; it is cut afterwards.
     let top = if old.is_some() && !request.suggest { usize::MAX } else { request.top };
     let (model, mut report) =
-        run::run(&Request { top, ..request.clone() }, &ProgressDisplay::new())
+        run::run(&LayoutRequest { top, ..request.clone() }, &ProgressDisplay::new())
             .map_err(EarlyEnd::input)?;
     // The process ends next: do not free half a million allocations one by one.
     std::mem::forget(model);
@@ -39,7 +39,7 @@ pub(crate) fn run(arguments: &LayoutArgs) -> Result<(), EarlyEnd> {
 }
 
 /// A report that `--json` wrote, or that of an older build.
-fn older(path: &Path, request: &Request) -> Result<Report, EarlyEnd> {
+fn older(path: &Path, request: &LayoutRequest) -> Result<Report, EarlyEnd> {
     let mut start = Vec::new();
     let is_json = File::open(path)
         .and_then(|file| file.take(64).read_to_end(&mut start))
@@ -47,7 +47,7 @@ fn older(path: &Path, request: &Request) -> Result<Report, EarlyEnd> {
     if is_json {
         return json::read(path).map_err(EarlyEnd::input);
     }
-    let older = Request {
+    let older = LayoutRequest {
         input: Input::File(path.to_owned()),
         options: Options { debug_file: None, ..request.options.clone() },
         top: usize::MAX,
@@ -60,7 +60,7 @@ fn older(path: &Path, request: &Request) -> Result<Report, EarlyEnd> {
     report.map_err(|error| EarlyEnd::input(format!("--diff {}: {error}", path.display())))
 }
 
-fn request(arguments: &LayoutArgs) -> Result<Request, EarlyEnd> {
+fn request(arguments: &LayoutArgs) -> Result<LayoutRequest, EarlyEnd> {
     let suggest = arguments.suggest || arguments.html.is_some();
     if !suggest && !arguments.pins.is_empty() {
         return Err(EarlyEnd::input("--pin is for the orders that --suggest and --html propose"));
@@ -79,7 +79,7 @@ fn request(arguments: &LayoutArgs) -> Result<Request, EarlyEnd> {
         None => return Err(EarlyEnd::input("nothing to read: name a FILE, or give --kernel")),
     };
     types.extend(&arguments.types);
-    Ok(Request {
+    Ok(LayoutRequest {
         input,
         options: Options {
             format: arguments.format.as_deref().map(|word| match word {

@@ -3,12 +3,12 @@
 use std::collections::HashSet;
 
 use crate::Error;
-use crate::lines::Layouts;
-use crate::listed::Listed;
-use crate::measured::{Entry, Own, What};
+use crate::lines::LayoutModel;
+use crate::listed::RankedFinding;
+use crate::measured::{EntrySource, ListEntry, Own};
 use crate::names;
 use crate::rules::{Glob, closest};
-use crate::sharing::{Array, Found, Site};
+use crate::sharing::{Array, RawFinding, Site};
 use tenure_types::model::{Format, Model, Static, TypeId};
 
 /// With more types, only those with findings get a map.
@@ -16,20 +16,20 @@ const MOST_MAPS: usize = 64;
 
 /// Types, variables and modules by name.
 #[derive(Debug)]
-pub(crate) struct Asked {
-    named: Option<Named>,
+pub(crate) struct TypeFilter {
+    named: Option<NamedTypes>,
     files: Vec<Glob>,
     declared_in: String,
 }
 
 #[derive(Debug, Default)]
-struct Named {
+struct NamedTypes {
     types: Vec<TypeId>,
     /// Places among all.
     variables: HashSet<usize>,
 }
 
-impl Named {
+impl NamedTypes {
     fn of(words: &[String], model: &Model) -> Result<Self, Error> {
         let mut named = Self::default();
         let mut seen = HashSet::new();
@@ -57,7 +57,7 @@ impl Named {
         Ok(named)
     }
 
-    fn has(&self, layouts: &Layouts<'_>, found: &Found) -> bool {
+    fn has(&self, layouts: &LayoutModel<'_>, found: &RawFinding) -> bool {
         let types = [found.type_id(), found.array_owner(), found.inner(layouts)];
         let is_variable = match found.site {
             Site::Elements { array: Array::Static(index), .. } => self.variables.contains(&index),
@@ -77,7 +77,7 @@ impl Named {
     }
 }
 
-impl Asked {
+impl TypeFilter {
     /// Patterns of types and variables, and of where types are declared.
     pub(crate) fn of(
         words: &[String],
@@ -86,7 +86,7 @@ impl Asked {
     ) -> Result<Self, Error> {
         let files = declared_in.iter().map(|word| Glob::new(word)).collect();
         let declared_in = declared_in.join("`, `");
-        let named = (!words.is_empty()).then(|| Named::of(words, model)).transpose()?;
+        let named = (!words.is_empty()).then(|| NamedTypes::of(words, model)).transpose()?;
         Ok(Self { named, files, declared_in })
     }
 
@@ -136,10 +136,10 @@ impl Asked {
         Err(Error::new(format!("--in: {why}")))
     }
 
-    pub(crate) fn wants(&self, layouts: &Layouts<'_>, entry: &Entry<'_>) -> bool {
+    pub(crate) fn wants(&self, layouts: &LayoutModel<'_>, entry: &ListEntry<'_>) -> bool {
         let (name, declared) = match &entry.what {
-            What::Listed(Listed { found, .. }) => found.subject(layouts),
-            What::Own(own) => own.subject(layouts),
+            EntrySource::Listed(RankedFinding { found, .. }) => found.subject(layouts),
+            EntrySource::Own(own) => own.subject(layouts),
         };
         let in_files = || {
             declared.is_some_and(|at| self.files.iter().any(|file| file.matches(&at.file)))
@@ -150,14 +150,14 @@ impl Asked {
         }
         let Some(named) = &self.named else { return true };
         match &entry.what {
-            What::Listed(Listed { found, .. }) => named.has(layouts, found),
-            What::Own(own) => named.has_own(own),
+            EntrySource::Listed(RankedFinding { found, .. }) => named.has(layouts, found),
+            EntrySource::Own(own) => named.has_own(own),
         }
     }
 
     /// The types to draw: those requested, or those of the findings.
-    pub(crate) fn types_of(&self, reported: &[Entry<'_>]) -> Vec<TypeId> {
-        let of_findings = reported.iter().filter_map(Entry::type_id);
+    pub(crate) fn types_of(&self, reported: &[ListEntry<'_>]) -> Vec<TypeId> {
+        let of_findings = reported.iter().filter_map(ListEntry::type_id);
         let mut all: Vec<TypeId> = match &self.named {
             Some(named) if named.types.len() <= MOST_MAPS => named.types.clone(),
             Some(named) => of_findings.clone().filter(|id| named.types.contains(id)).collect(),
@@ -197,14 +197,14 @@ mod tests {
         builder.push_static(Static { name, section, address: 64, ty, declared: None });
         let model = builder.finish(Format::Dwarf, 1).unwrap();
         for word in ["server::stats::HITS", "HITS", "HI*", ".bss"] {
-            let named = Named::of(&[word.to_owned()], &model).unwrap();
+            let named = NamedTypes::of(&[word.to_owned()], &model).unwrap();
             assert!(named.variables.contains(&0) && named.types.is_empty(), "{word}");
         }
         for word in ["stats", "TS"] {
-            let error = Named::of(&[word.to_owned()], &model).unwrap_err().to_string();
+            let error = NamedTypes::of(&[word.to_owned()], &model).unwrap_err().to_string();
             assert!(error.starts_with("no struct, class, union or variable matches"), "{error}");
         }
-        let error = Named::of(&["HITZ".to_owned()], &model).unwrap_err().to_string();
+        let error = NamedTypes::of(&["HITZ".to_owned()], &model).unwrap_err().to_string();
         assert!(error.ends_with("did you mean `HITS`?"), "{error}");
     }
 }

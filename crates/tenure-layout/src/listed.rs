@@ -3,28 +3,28 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use crate::lines::Layouts;
+use crate::lines::LayoutModel;
 use crate::names;
-use crate::origin::Origins;
-use crate::sharing::{self, Found};
+use crate::origin::TypeOrigins;
+use crate::sharing::{self, RawFinding};
 use tenure_model::{Finding, Origin};
 
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Listed<'f> {
+pub(crate) struct RankedFinding<'f> {
     /// From 1, among all.
     pub(crate) rank: usize,
-    pub(crate) found: &'f Found,
+    pub(crate) found: &'f RawFinding,
     pub(crate) instances: u64,
     pub(crate) origin: Origin,
 }
 
 /// By rank.
 pub(crate) fn list<'f>(
-    layouts: &Layouts<'_>,
-    origins: &Origins<'_>,
-    found: &'f [Found],
-) -> Vec<Listed<'f>> {
-    let mut listed: Vec<Listed<'f>> = Vec::new();
+    layouts: &LayoutModel<'_>,
+    origins: &TypeOrigins<'_>,
+    found: &'f [RawFinding],
+) -> Vec<RankedFinding<'f>> {
+    let mut listed: Vec<RankedFinding<'f>> = Vec::new();
     let mut first = HashMap::new();
     for one in found {
         let (name, declared) = one.subject(layouts);
@@ -41,12 +41,12 @@ pub(crate) fn list<'f>(
             }
         }
         let origin = origins.origin(name, declared);
-        listed.push(Listed { rank: listed.len() + 1, found: one, instances: 1, origin });
+        listed.push(RankedFinding { rank: listed.len() + 1, found: one, instances: 1, origin });
     }
     listed
 }
 
-pub(crate) fn finding(layouts: &Layouts<'_>, one: &Listed<'_>) -> Finding {
+pub(crate) fn finding(layouts: &LayoutModel<'_>, one: &RankedFinding<'_>) -> Finding {
     let mut findings = sharing::findings(layouts, &[(one.rank, one.found)]);
     Finding { origin: one.origin, instances: one.instances, ..findings.remove(0) }
 }

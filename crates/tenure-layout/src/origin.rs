@@ -20,7 +20,7 @@ const ELSEWHERE: [&str; 5] =
 const OF_THE_COMPILER: [&str; 4] = ["/rustc/", "/rustlib/src/", "/usr/include/c++/", "/usr/lib/"];
 
 #[derive(Debug)]
-pub(crate) struct Origins<'m> {
+pub(crate) struct TypeOrigins<'m> {
     /// Of Rust's crates.
     crates: HashMap<&'m str, Origin>,
 }
@@ -31,7 +31,7 @@ pub(crate) fn is_standard(model: &Model, name: &str) -> bool {
     STANDARD.contains(&first) || (RUST.contains(&first) && !model.crates().is_empty())
 }
 
-impl<'m> Origins<'m> {
+impl<'m> TypeOrigins<'m> {
     pub(crate) fn of(model: &'m Model) -> Self {
         let crates = model.crates().iter().map(|(name, path)| (&**name, of_file(path)));
         Self { crates: crates.collect() }

@@ -7,14 +7,14 @@ use rayon::prelude::*;
 use tenure_model::Progress;
 
 use crate::Error;
-use crate::asked::Asked;
+use crate::asked::TypeFilter;
 use crate::check;
-use crate::evidence::Evidence;
+use crate::evidence::CodeEvidence;
 use crate::knowledge::Knowledge;
-use crate::lines::Layouts;
+use crate::lines::LayoutModel;
 use crate::listed;
-use crate::measured::{Entry, Joined, Recording, What, entries};
-use crate::origin::Origins;
+use crate::measured::{EntrySource, Joined, ListEntry, ProgramSamples, entries};
+use crate::origin::TypeOrigins;
 use crate::rules::Rules;
 use crate::sharing;
 use crate::suggest::{Pins, apart_alone, suggest};
@@ -28,7 +28,7 @@ use tenure_types::read::{self, Input};
 
 /// What to analyse.
 #[derive(Debug, Clone)]
-pub struct Request {
+pub struct LayoutRequest {
     /// What to read.
     pub input: Input,
     /// How to read it.
@@ -67,11 +67,11 @@ pub struct Request {
 ///
 /// # Panics
 ///
-/// [`Request::line_bytes`] is not a power of two.
-pub fn run(request: &Request, progress: &dyn Progress) -> Result<(Model, Report), Error> {
+/// [`LayoutRequest::line_bytes`] is not a power of two.
+pub fn run(request: &LayoutRequest, progress: &dyn Progress) -> Result<(Model, Report), Error> {
     let (knowledge, checks) = knowledge(request)?;
     let recording = recording(request)?;
-    let code = recording.as_ref().map_or_else(Vec::new, Recording::code);
+    let code = recording.as_ref().map_or_else(Vec::new, ProgramSamples::code);
     let (model, sweep) = match request.code {
         true => sweep::read_at(&request.input, &request.options, &code, progress)?,
         false => {
@@ -82,22 +82,22 @@ pub fn run(request: &Request, progress: &dyn Progress) -> Result<(Model, Report)
     if let (Some(_), Err(why)) = (&request.perf, &sweep) {
         return Err(Error::new(format!("--perf needs the program's code: {why}")));
     }
-    let read = Read { model: &model, sweep: &sweep, recording: recording.as_ref() };
+    let read = LoadedInput { model: &model, sweep: &sweep, recording: recording.as_ref() };
     let report = analyse(request, &knowledge, checks.as_ref(), read, progress)?;
     Ok((model, report))
 }
 
 /// What was read.
 #[derive(Clone, Copy)]
-struct Read<'r> {
+struct LoadedInput<'r> {
     model: &'r Model,
     sweep: &'r Result<Sweep, String>,
-    recording: Option<&'r Recording>,
+    recording: Option<&'r ProgramSamples>,
 }
 
-fn recording(request: &Request) -> Result<Option<Recording>, Error> {
+fn recording(request: &LayoutRequest) -> Result<Option<ProgramSamples>, Error> {
     match (&request.perf, &request.input) {
-        (Some(path), Input::File(program)) => Recording::read(path, program).map(Some),
+        (Some(path), Input::File(program)) => ProgramSamples::read(path, program).map(Some),
         (Some(_), Input::Kernel) => Err(Error::new(
             "--perf needs the program's code: pass vmlinux instead of --kernel".to_owned(),
         )),
@@ -106,13 +106,13 @@ fn recording(request: &Request) -> Result<Option<Recording>, Error> {
 }
 
 fn analyse(
-    request: &Request,
+    request: &LayoutRequest,
     knowledge: &Knowledge,
     checks: Option<&Rules>,
-    Read { model, sweep, recording }: Read<'_>,
+    LoadedInput { model, sweep, recording }: LoadedInput<'_>,
     progress: &dyn Progress,
 ) -> Result<Report, Error> {
-    let mut evidence = sweep.as_ref().ok().map(|sweep| Evidence::new(model, sweep));
+    let mut evidence = sweep.as_ref().ok().map(|sweep| CodeEvidence::new(model, sweep));
     if let Some(evidence) = &mut evidence {
         let code = code(sweep);
         evidence.misses_words = code.misses_words();
@@ -121,8 +121,9 @@ fn analyse(
         evidence.unknown = share;
     }
     let roles = knowledge.roles_with(model, evidence.as_ref());
-    let layouts = Layouts::new(model, &roles, request.line_bytes).with_evidence(evidence.as_ref());
-    let asked = Asked::of(&request.types, &request.declared_in, model)?;
+    let layouts =
+        LayoutModel::new(model, &roles, request.line_bytes).with_evidence(evidence.as_ref());
+    let asked = TypeFilter::of(&request.types, &request.declared_in, model)?;
     let pins = Pins::new(&request.pins);
     if let Some(pin) = pins.unknown(&layouts).first() {
         return Err(Error::new(format!("--pin {pin}: no type has such a member")));
@@ -130,14 +131,14 @@ fn analyse(
     let mut found = sharing::find(&layouts);
     let at = sweep.as_ref().map_or(&[][..], |sweep| &sweep.at);
     let joined = recording.map(|recording| Joined::new(&layouts, recording, at, &mut found));
-    let origins = Origins::of(model);
+    let origins = TypeOrigins::of(model);
     let listed = listed::list(&layouts, &origins, &found);
-    let mut wanted: Vec<Entry<'_>> = match &joined {
+    let mut wanted: Vec<ListEntry<'_>> = match &joined {
         Some(joined) => joined.entries(listed, &origins, |one| asked.wants(&layouts, one)),
         None => entries(listed),
     };
     wanted.retain(|one| asked.wants(&layouts, one));
-    wanted.sort_by_key(Entry::section);
+    wanted.sort_by_key(ListEntry::section);
     let of = |section| wanted.iter().filter(|one| one.section() == section).count() as u64;
     let (dependencies, standard) = match request.all || asked.names_some() {
         true => (0, 0),
@@ -155,15 +156,15 @@ fn analyse(
     if let (Some(joined), Some(path)) = (&joined, &request.perf) {
         read.recorded = Some(Box::new(joined.recorded(path.display().to_string())));
     }
-    let finding = |entry: &Entry<'_>| {
+    let finding = |entry: &ListEntry<'_>| {
         let mut finding = match &entry.what {
-            What::Own(own) => own.finding.clone(),
-            What::Listed(one) => listed::finding(&layouts, one),
+            EntrySource::Own(own) => own.finding.clone(),
+            EntrySource::Listed(one) => listed::finding(&layouts, one),
         };
-        if let (What::Listed(one), Some(joined)) = (&entry.what, &joined) {
+        if let (EntrySource::Listed(one), Some(joined)) = (&entry.what, &joined) {
             joined.add_to(&mut finding, one.found);
         }
-        if let (What::Listed(one), true) = (&entry.what, request.suggest) {
+        if let (EntrySource::Listed(one), true) = (&entry.what, request.suggest) {
             finding.repairs.extend(apart_alone(&layouts, &origins, one.found));
         }
         Finding { rank: entry.rank as u64, ..finding }
@@ -180,7 +181,7 @@ fn analyse(
     report.maps = types.iter().map(|&id| layouts.map(id)).collect();
     for (finding, entry) in report.findings.iter().zip(reported) {
         let of_type = entry.type_id().and_then(|id| types.iter().position(|other| *other == id));
-        if let (What::Own(_), Some(at)) = (&entry.what, of_type) {
+        if let (EntrySource::Own(_), Some(at)) = (&entry.what, of_type) {
             Joined::mark(finding, &mut report.maps[at]);
         }
     }
@@ -199,7 +200,7 @@ fn analyse(
     Ok(report)
 }
 
-fn knowledge(request: &Request) -> Result<(Knowledge, Option<Rules>), Error> {
+fn knowledge(request: &LayoutRequest) -> Result<(Knowledge, Option<Rules>), Error> {
     let mut knowledge = Knowledge::builtin();
     for path in &request.rules {
         knowledge = knowledge.with(&Rules::read(path)?);
@@ -215,7 +216,11 @@ fn knowledge(request: &Request) -> Result<(Knowledge, Option<Rules>), Error> {
     Ok((knowledge.with(&rules), Some(rules)))
 }
 
-fn read_types(request: &Request, layouts: &Layouts<'_>, sweep: &Result<Sweep, String>) -> Types {
+fn read_types(
+    request: &LayoutRequest,
+    layouts: &LayoutModel<'_>,
+    sweep: &Result<Sweep, String>,
+) -> Types {
     let model = layouts.model;
     let composites = || model.composites().filter(|(_, ty, _)| !ty.name.is_empty());
     Types {
@@ -260,7 +265,7 @@ fn code(sweep: &Result<Sweep, String>) -> CodeRead {
 }
 
 fn repairs(
-    layouts: &Layouts<'_>,
+    layouts: &LayoutModel<'_>,
     types: &[TypeId],
     pins: &Pins,
     progress: &dyn Progress,

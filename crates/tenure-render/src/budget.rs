@@ -41,7 +41,7 @@ use serde::Deserialize;
 
 use crate::glob::Glob;
 use crate::words::observed::{per_second, share, short, title};
-use crate::{Error, words};
+use crate::{InputError, words};
 use tenure_model::{Check, Finding, Kind, Report, Sharing, Source, Storage};
 
 /// Which lines a program may contend for: see the [module](self).
@@ -76,8 +76,8 @@ impl Budget {
     /// # Errors
     ///
     /// The file cannot be read, or is no budget. The error is one line that says where and what.
-    pub fn read(path: &Path) -> Result<Self, Error> {
-        Self::parse(&Error::text_of(path)?, &path.display().to_string())
+    pub fn read(path: &Path) -> Result<Self, InputError> {
+        Self::parse(&InputError::text_of(path)?, &path.display().to_string())
     }
 
     /// Reads the text of `file`, whose name is for errors.
@@ -85,14 +85,14 @@ impl Budget {
     /// # Errors
     ///
     /// The text is no budget.
-    pub fn parse(text: &str, file: &str) -> Result<Self, Error> {
+    pub fn parse(text: &str, file: &str) -> Result<Self, InputError> {
         let budget: Self = toml::from_str(text).map_err(|error| {
             let at = error.span().map_or(0, |span| span.start);
             let before = text.get(..at).unwrap_or(text);
             let line = before.matches('\n').count() + 1;
-            Error::new(&format!("{file}:{line}: {}", error.message()))
+            InputError::new(&format!("{file}:{line}: {}", error.message()))
         })?;
-        let wrong = |what: &str| Err(Error::new(&format!("{file}: {what}")));
+        let wrong = |what: &str| Err(InputError::new(&format!("{file}: {what}")));
         if !(0.0..=1.0).contains(&budget.below) {
             return wrong("`below` is a share: from 0 to 1");
         }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::words::observed::{per_second, title};
-use crate::{Error, words};
+use crate::{InputError, words};
 use tenure_model::{Change, Difference, Finding, Level, Origin, Report, Sharing, Source, Storage};
 
 /// A rate of a run has to change by this factor: less is noise.
@@ -21,13 +21,13 @@ const POINTS: f64 = 0.5;
 /// # Errors
 ///
 /// One report is of types and the other of a run.
-pub fn changes(old: &Report, new: &Report) -> Result<Vec<Change>, Error> {
+pub fn changes(old: &Report, new: &Report) -> Result<Vec<Change>, InputError> {
     let kind = |report: &Report| match report.source {
         Source::Types(_) => "types",
         Source::Run(_) => "a run",
     };
     if kind(old) != kind(new) {
-        return Err(Error::new(&format!(
+        return Err(InputError::new(&format!(
             "the older report is of {} and this one of {}: compare reports of the same command",
             kind(old),
             kind(new)

@@ -5,9 +5,9 @@ use std::path::Path;
 
 /// Why a file could not be used: what failed, on what, and what to do next. Shows as one line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Error(String);
+pub struct InputError(String);
 
-impl Error {
+impl InputError {
     pub(crate) fn new(line: &str) -> Self {
         // Parsers quote what they read, and some use several lines.
         Self(line.lines().collect::<Vec<_>>().join(", ").replace(char::is_control, "\u{fffd}"))
@@ -20,10 +20,10 @@ impl Error {
     }
 }
 
-impl fmt::Display for Error {
+impl fmt::Display for InputError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }
 }
 
-impl std::error::Error for Error {}
+impl std::error::Error for InputError {}

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::Error;
+use crate::InputError;
 use tenure_model::{Report, SCHEMA};
 
 /// The report as indented JSON that ends in a line break.
@@ -25,13 +25,13 @@ pub fn parse(text: &str) -> serde_json::Result<Report> {
 /// # Errors
 ///
 /// The file cannot be read, or is not a report of this version.
-pub fn read(path: &Path) -> Result<Report, Error> {
+pub fn read(path: &Path) -> Result<Report, InputError> {
     #[derive(serde::Deserialize)]
     struct Version {
         schema: String,
     }
-    let text = Error::text_of(path)?;
-    let wrong = |what: &str| Error::new(&format!("{} {what}", path.display()));
+    let text = InputError::text_of(path)?;
+    let wrong = |what: &str| InputError::new(&format!("{} {what}", path.display()));
     let version: Result<Version, _> = serde_json::from_str(&text);
     match version {
         Ok(version) if version.schema != SCHEMA => Err(wrong(&format!(

@@ -44,4 +44,4 @@ mod fixtures;
 mod hostile;
 
 pub use budget::Budget;
-pub use error::Error;
+pub use error::InputError;

@@ -1,6 +1,6 @@
 //! A line map before it is drawn: the same for a terminal and for a page.
 //!
-//! A [`Picture`] is a [`TypeMap`] with what the findings and suggestions say about each cell, folded to
+//! A [`LinePicture`] is a [`TypeMap`] with what the findings and suggestions say about each cell, folded to
 //! the lines that matter where the type has many.
 
 use std::collections::HashSet;
@@ -9,24 +9,24 @@ use super::words;
 use tenure_model::{Cell, Embedder, Line, Move, Report, Role, Suggestion, TypeMap};
 
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Picture {
+pub(super) struct LinePicture {
     pub(super) line_bytes: u64,
-    pub(super) rows: Vec<Row>,
+    pub(super) rows: Vec<PictureRow>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Row {
+pub(super) enum PictureRow {
     Line {
         offset: u64,
         /// What lies on it, by offset.
-        blocks: Vec<Block>,
-        groups: Vec<Group>,
+        blocks: Vec<PictureBlock>,
+        groups: Vec<EmbedGroup>,
     },
     Gap(String),
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Block {
+pub(super) struct PictureBlock {
     /// The path from the type; of something without a name its type; empty for a hole.
     pub(super) path: String,
     /// The same, without the name of the group that it is in.
@@ -35,13 +35,13 @@ pub(super) struct Block {
     pub(super) offset: u64,
     pub(super) size: u64,
     pub(super) role: Role,
-    pub(super) state: State,
+    pub(super) state: BlockState,
     pub(super) moved: bool,
     pub(super) continued: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum State {
+pub(super) enum BlockState {
     Contended,
     /// A contended word in a suggested order.
     Settled,
@@ -56,7 +56,7 @@ pub(super) enum State {
 
 /// Members of one embedded struct on one line.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Group {
+pub(super) struct EmbedGroup {
     pub(super) name: String,
     pub(super) from: u64,
     pub(super) to: u64,
@@ -132,18 +132,18 @@ fn names(moves: &[Move]) -> Vec<&str> {
     moves.iter().map(|one| one.member.as_str()).collect()
 }
 
-impl Picture {
+impl LinePicture {
     /// All lines up to `most`; of more, those that `keep` wants, given the line's number and its cells.
     pub(super) fn of(
         map: &TypeMap,
         line_bytes: u64,
         marks: &Marks<'_>,
         most: usize,
-        keep: impl Fn(u64, &[Block]) -> bool,
+        keep: impl Fn(u64, &[PictureBlock]) -> bool,
     ) -> Self {
         let line_bytes = line_bytes.max(1);
         let beside = beside(map);
-        let lines: Vec<(u64, Vec<Block>)> = map
+        let lines: Vec<(u64, Vec<PictureBlock>)> = map
             .lines
             .iter()
             .map(|line| (line.index, blocks(line, marks, &beside)))
@@ -157,12 +157,12 @@ impl Picture {
         while at < lines.len() {
             let (index, blocks) = &lines[at];
             if at > 0 && lines[at - 1].0 + 1 < *index {
-                rows.push(Row::Gap(absent(&lines[at - 1], &lines[at])));
+                rows.push(PictureRow::Gap(absent(&lines[at - 1], &lines[at])));
             }
             let end = (at..lines.len()).find(|&next| kept[next]).unwrap_or(lines.len());
             // To say that one line is left out takes a line.
             if end > at + 1 {
-                rows.push(Row::Gap(folded(&lines[at..end])));
+                rows.push(PictureRow::Gap(folded(&lines[at..end])));
                 at = end;
                 continue;
             }
@@ -173,24 +173,24 @@ impl Picture {
         }
         let shown = lines.last().map_or(0, |(index, _)| index + 1);
         if map.line_count > shown {
-            rows.push(Row::Gap(format!("{} more", words::lines(map.line_count - shown))));
+            rows.push(PictureRow::Gap(format!("{} more", words::lines(map.line_count - shown))));
         }
         Self { line_bytes, rows }
     }
 
-    pub(super) fn blocks(&self) -> impl Iterator<Item = &Block> {
+    pub(super) fn blocks(&self) -> impl Iterator<Item = &PictureBlock> {
         self.rows.iter().flat_map(|row| match row {
-            Row::Line { blocks, .. } => blocks.as_slice(),
-            Row::Gap(_) => &[],
+            PictureRow::Line { blocks, .. } => blocks.as_slice(),
+            PictureRow::Gap(_) => &[],
         })
     }
 }
 
-pub(super) fn is_marked(block: &Block) -> bool {
+pub(super) fn is_marked(block: &PictureBlock) -> bool {
     block.moved
         || matches!(
             block.state,
-            State::Contended | State::Settled | State::Victim | State::Relieved
+            BlockState::Contended | BlockState::Settled | BlockState::Victim | BlockState::Relieved
         )
 }
 
@@ -223,23 +223,23 @@ fn beside(map: &TypeMap) -> HashSet<&str> {
     lines.flat_map(|line| &line.cells).map(|cell| cell.path.as_str()).collect()
 }
 
-fn blocks(line: &Line, marks: &Marks<'_>, beside: &HashSet<&str>) -> Vec<Block> {
+fn blocks(line: &Line, marks: &Marks<'_>, beside: &HashSet<&str>) -> Vec<PictureBlock> {
     let contended = has_word(line);
     let state = |cell: &Cell| match cell.role {
-        _ if cell.hole => State::Hole,
-        role if role.is_contended() && marks.after => State::Settled,
-        role if role.is_contended() => State::Contended,
-        _ if contended && marks.suffers(&cell.path) => State::Victim,
+        _ if cell.hole => BlockState::Hole,
+        role if role.is_contended() && marks.after => BlockState::Settled,
+        role if role.is_contended() => BlockState::Contended,
+        _ if contended && marks.suffers(&cell.path) => BlockState::Victim,
         _ if marks.after && !beside.contains(&*cell.path) && marks.suffers(&cell.path) => {
-            State::Relieved
+            BlockState::Relieved
         }
-        Role::ReadMostly => State::ReadMostly,
-        Role::Cold => State::Cold,
-        _ => State::Plain,
+        Role::ReadMostly => BlockState::ReadMostly,
+        Role::Cold => BlockState::Cold,
+        _ => BlockState::Plain,
     };
     let block = |cell: &Cell| {
         let path = if cell.path.is_empty() { &cell.type_name } else { &cell.path };
-        Block {
+        PictureBlock {
             path: path.clone(),
             label: path.clone(),
             type_name: cell.type_name.clone(),
@@ -255,31 +255,36 @@ fn blocks(line: &Line, marks: &Marks<'_>, beside: &HashSet<&str>) -> Vec<Block> 
 }
 
 /// The member of the type that a longer path goes through.
-fn head(block: &Block) -> Option<&str> {
+fn head(block: &PictureBlock) -> Option<&str> {
     let end = block.path.find(['.', ',', '|'])?;
     let is_step = block.path[end..].starts_with('.') && !block.path[end..].starts_with("..");
     is_step.then(|| &block.path[..end])
 }
 
-fn row(offset: u64, mut blocks: Vec<Block>, before: Option<&Block>, after: Option<&Block>) -> Row {
-    let mut groups: Vec<(Group, usize)> = Vec::new();
+fn row(
+    offset: u64,
+    mut blocks: Vec<PictureBlock>,
+    before: Option<&PictureBlock>,
+    after: Option<&PictureBlock>,
+) -> PictureRow {
+    let mut groups: Vec<(EmbedGroup, usize)> = Vec::new();
     for (index, block) in blocks.iter().enumerate() {
         let Some(name) = head(block) else { continue };
         match groups.last_mut() {
             // Holes between its members are the struct's own.
             Some((group, first))
                 if group.name == name
-                    && blocks[*first..index]
-                        .iter()
-                        .all(|block| block.state == State::Hole || head(block) == Some(name)) =>
+                    && blocks[*first..index].iter().all(|block| {
+                        block.state == BlockState::Hole || head(block) == Some(name)
+                    }) =>
             {
                 group.to = block.offset + block.size;
             }
             _ => {
                 let from = block.offset;
-                let is_first = blocks[..index].iter().all(|block| block.state == State::Hole);
+                let is_first = blocks[..index].iter().all(|block| block.state == BlockState::Hole);
                 let opens = !is_first || before.is_none_or(|before| head(before) != Some(name));
-                let group = Group {
+                let group = EmbedGroup {
                     name: name.to_owned(),
                     from,
                     to: from + block.size,
@@ -295,10 +300,10 @@ fn row(offset: u64, mut blocks: Vec<Block>, before: Option<&Block>, after: Optio
         group.closes = !(goes_on && group.to == last.offset + last.size);
     }
     // A struct of which there is one member to see has its name in the member's.
-    let of = |group: &Group, block: &Block| {
+    let of = |group: &EmbedGroup, block: &PictureBlock| {
         (group.from..group.to).contains(&block.offset) && head(block) == Some(&group.name)
     };
-    let groups: Vec<Group> = groups
+    let groups: Vec<EmbedGroup> = groups
         .into_iter()
         .map(|(group, _)| group)
         .filter(|group| blocks.iter().filter(|block| of(group, block)).count() > 1)
@@ -313,10 +318,10 @@ fn row(offset: u64, mut blocks: Vec<Block>, before: Option<&Block>, after: Optio
                 .replace(&inner(", "), ", ");
         }
     }
-    Row::Line { offset, blocks, groups }
+    PictureRow::Line { offset, blocks, groups }
 }
 
-fn absent(before: &(u64, Vec<Block>), after: &(u64, Vec<Block>)) -> String {
+fn absent(before: &(u64, Vec<PictureBlock>), after: &(u64, Vec<PictureBlock>)) -> String {
     let lines = words::lines(after.0 - before.0 - 1);
     match (before.1.last(), after.1.first()) {
         (Some(before), Some(after)) if after.continued && before.path == after.path => {
@@ -326,8 +331,8 @@ fn absent(before: &(u64, Vec<Block>), after: &(u64, Vec<Block>)) -> String {
     }
 }
 
-fn folded(lines: &[(u64, Vec<Block>)]) -> String {
-    let named = |block: &&Block| block.state != State::Hole && !block.path.is_empty();
+fn folded(lines: &[(u64, Vec<PictureBlock>)]) -> String {
+    let named = |block: &&PictureBlock| block.state != BlockState::Hole && !block.path.is_empty();
     let mut all = lines.iter().flat_map(|(_, blocks)| blocks).filter(named);
     let count = lines.last().map_or(0, |last| last.0 + 1) - lines[0].0;
     let count = words::lines(count);
@@ -343,11 +348,11 @@ mod tests {
     use super::*;
     use crate::fixtures;
 
-    fn all(_: u64, _: &[Block]) -> bool {
+    fn all(_: u64, _: &[PictureBlock]) -> bool {
         true
     }
 
-    fn block<'a>(picture: &'a Picture, path: &str) -> &'a Block {
+    fn block<'a>(picture: &'a LinePicture, path: &str) -> &'a PictureBlock {
         picture.blocks().find(|block| block.path == path).unwrap()
     }
 
@@ -356,15 +361,15 @@ mod tests {
         let report = fixtures::route();
         let outer = &report.suggestions[0].embedders[0];
         let marks = Marks { victims: vec!["rt_genid", "dst.lwtstate"], ..Marks::default() };
-        let before = Picture::of(outer.before.as_ref().unwrap(), 64, &marks, 16, all);
-        let after = Picture::of(outer.after.as_ref().unwrap(), 64, &marks.after(), 16, all);
-        assert_eq!(block(&before, "dst.__refcnt").state, State::Contended);
-        assert_eq!(block(&after, "dst.__refcnt").state, State::Settled);
+        let before = LinePicture::of(outer.before.as_ref().unwrap(), 64, &marks, 16, all);
+        let after = LinePicture::of(outer.after.as_ref().unwrap(), 64, &marks.after(), 16, all);
+        assert_eq!(block(&before, "dst.__refcnt").state, BlockState::Contended);
+        assert_eq!(block(&after, "dst.__refcnt").state, BlockState::Settled);
         for path in ["rt_genid", "dst.lwtstate"] {
-            assert_eq!(block(&before, path).state, State::Victim);
-            assert_eq!(block(&after, path).state, State::Relieved);
+            assert_eq!(block(&before, path).state, BlockState::Victim);
+            assert_eq!(block(&after, path).state, BlockState::Relieved);
         }
-        assert_eq!(block(&after, "dst.callback_head").state, State::Cold);
+        assert_eq!(block(&after, "dst.callback_head").state, BlockState::Cold);
     }
 
     #[test]
@@ -373,13 +378,13 @@ mod tests {
         map.lines[2].cells[0].path = "rt_iif".to_owned();
         let marks = Marks { victims: vec!["rt_iif"], ..Marks::default() };
         for marks in [marks.after(), marks] {
-            let picture = Picture::of(&map, 64, &marks, 16, all);
-            let states: Vec<State> = picture
+            let picture = LinePicture::of(&map, 64, &marks, 16, all);
+            let states: Vec<BlockState> = picture
                 .blocks()
                 .filter(|block| block.path == "rt_iif")
                 .map(|block| block.state)
                 .collect();
-            assert_eq!(states, [State::Victim, State::Plain]);
+            assert_eq!(states, [BlockState::Victim, BlockState::Plain]);
         }
     }
 
@@ -387,12 +392,12 @@ mod tests {
     fn members_of_an_embedded_struct_are_a_group_and_lose_its_name() {
         let report = fixtures::route();
         let map = report.maps.iter().find(|map| map.name == "rtable").unwrap();
-        let picture = Picture::of(map, 64, &Marks::default(), 16, all);
+        let picture = LinePicture::of(map, 64, &Marks::default(), 16, all);
         assert_eq!(block(&picture, "dst.__refcnt").label, "__refcnt");
         assert_eq!(block(&picture, "rt_genid").label, "rt_genid");
-        let Row::Line { groups, .. } = &picture.rows[1] else { panic!("{picture:?}") };
+        let PictureRow::Line { groups, .. } = &picture.rows[1] else { panic!("{picture:?}") };
         let expected =
-            Group { name: "dst".to_owned(), from: 64, to: 112, opens: false, closes: true };
+            EmbedGroup { name: "dst".to_owned(), from: 64, to: 112, opens: false, closes: true };
         assert_eq!(groups, &[expected]);
     }
 
@@ -413,15 +418,15 @@ mod tests {
         let report = fixtures::large();
         let gaps = |name: &str| -> Vec<String> {
             let map = report.maps.iter().find(|map| map.name == name).unwrap();
-            let marked = |_: u64, blocks: &[Block]| blocks.iter().any(is_marked);
-            let picture = Picture::of(map, 64, &Marks::default(), 16, marked);
+            let marked = |_: u64, blocks: &[PictureBlock]| blocks.iter().any(is_marked);
+            let picture = LinePicture::of(map, 64, &Marks::default(), 16, marked);
             assert!(picture.rows.len() <= 16);
             picture
                 .rows
                 .into_iter()
                 .filter_map(|row| match row {
-                    Row::Gap(words) => Some(words),
-                    Row::Line { .. } => None,
+                    PictureRow::Gap(words) => Some(words),
+                    PictureRow::Line { .. } => None,
                 })
                 .collect()
         };

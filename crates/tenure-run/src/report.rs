@@ -1,6 +1,6 @@
 //! From a recording to a report.
 
-use tenure_analyze::{Found, Programs};
+use tenure_analyze::{Analysis, Programs};
 use tenure_model::recording::Recording;
 
 use crate::head;
@@ -8,7 +8,7 @@ use crate::head;
 /// What was found in a run of this command, the worst first. What the repairs of the first `predicted` findings would give is
 /// left to predict.
 #[must_use]
-pub fn report(recording: Recording, command: &str, line_bytes: u32, predicted: usize) -> Found {
+pub fn report(recording: Recording, command: &str, line_bytes: u32, predicted: usize) -> Analysis {
     let programs = Programs::default();
     let run = head::run(&recording, command, &programs);
     tenure_analyze::report(recording, &programs, run, line_bytes, predicted)

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tenure_analyze::{Found, Programs};
+use tenure_analyze::{Analysis, Programs};
 use tenure_model::{Run, Source};
 
 use crate::WatchOutcome;
@@ -15,7 +15,7 @@ pub fn report(
     programs: &Programs,
     line_bytes: u32,
     predicted: usize,
-) -> Found {
+) -> Analysis {
     let before = own_time();
     let recording = &watched.recording;
     let threads = || recording.processes.iter().flat_map(|process| &process.threads);

@@ -10,8 +10,8 @@ use tenure_model::{Finding, Forecast, Repair, Report, Source};
 use tenure_sim::Machine;
 
 use crate::naming::threads::Groups;
-use pattern::{Mended, Recorded};
-use program::Part;
+use pattern::{Predictions, RecordedPattern};
+use program::FindingPart;
 use simulator::Simulator;
 
 /// The machine that repairs are predicted on, unless the user names another.
@@ -19,7 +19,7 @@ pub const MACHINE: &str = "epyc-2s-256";
 
 /// A report without predictions, and what is left to predict.
 #[derive(Debug)]
-pub struct Found {
+pub struct Analysis {
     /// The findings, the worst first. Their repairs are those that apply.
     pub report: Report,
     /// What they and others would give.
@@ -29,7 +29,7 @@ pub struct Found {
 /// What is to be predicted of a report: each finding that has a pattern, then the whole program.
 #[derive(Default)]
 pub struct Forecasts {
-    parts: Vec<Part>,
+    parts: Vec<FindingPart>,
     /// How many of the parts are predicted.
     predicted: usize,
     /// The threads of the process that the program's forecast is of.
@@ -40,10 +40,10 @@ pub struct Forecasts {
 
 /// A prediction, to be entered into the report.
 #[derive(Debug)]
-pub struct Predicted(Of);
+pub struct Predicted(PredictionOf);
 
 #[derive(Debug)]
-enum Of {
+enum PredictionOf {
     Finding { rank: u64, repairs: Vec<Repair>, forecast: Option<Forecast> },
     Program { forecast: Option<Forecast>, of_one_process: bool },
 }
@@ -57,14 +57,20 @@ impl Forecasts {
     pub(crate) fn add(
         &mut self,
         finding: &mut Finding,
-        recorded: Recorded,
+        recorded: RecordedPattern,
         is_of_program: bool,
         line_bytes: u32,
     ) {
         let target = repair::target(finding, line_bytes.into());
         finding.repairs = pattern::candidates(&recorded.pattern, &target);
         finding.pattern = Some(recorded.pattern.to_toml());
-        self.parts.push(Part { rank: finding.rank, recorded, target, is_of_program, mended: None });
+        self.parts.push(FindingPart {
+            rank: finding.rank,
+            recorded,
+            target,
+            is_of_program,
+            mended: None,
+        });
     }
 
     /// The pattern of the whole program, as a file.
@@ -72,7 +78,7 @@ impl Forecasts {
         Some(program::pattern(&self.of_program(), 0, self.groups.as_ref()?)?.to_toml())
     }
 
-    fn of_program(&self) -> Vec<&Part> {
+    fn of_program(&self) -> Vec<&FindingPart> {
         self.parts.iter().filter(|part| part.is_of_program).collect()
     }
 
@@ -90,10 +96,10 @@ impl Forecasts {
         let mut simulator = Simulator::new(machine, go_on);
         let of = match self.parts.get_mut(self.predicted) {
             Some(part) => {
-                let Mended { repairs, forecast, best } =
+                let Predictions { repairs, forecast, best } =
                     pattern::mended(&part.recorded.pattern, &part.target, &mut simulator)?;
                 part.mended = best;
-                Of::Finding { rank: part.rank, repairs, forecast }
+                PredictionOf::Finding { rank: part.rank, repairs, forecast }
             }
             None => {
                 let groups = self.groups.as_ref()?;
@@ -101,7 +107,7 @@ impl Forecasts {
                 if simulator.is_stopped() {
                     return None;
                 }
-                Of::Program { forecast, of_one_process: self.of_one_process }
+                PredictionOf::Program { forecast, of_one_process: self.of_one_process }
             }
         };
         self.predicted += 1;
@@ -123,12 +129,12 @@ impl Predicted {
     /// Enters it into the report that it was made for: of a finding's repairs those stay that pay, the best first.
     pub fn enter(self, report: &mut Report) {
         match self.0 {
-            Of::Finding { rank, repairs, forecast } => {
+            PredictionOf::Finding { rank, repairs, forecast } => {
                 let of_rank = |finding: &&mut Finding| finding.rank == rank;
                 let Some(finding) = report.findings.iter_mut().find(of_rank) else { return };
                 (finding.repairs, finding.forecast) = (repairs, forecast);
             }
-            Of::Program { forecast, of_one_process } => {
+            PredictionOf::Program { forecast, of_one_process } => {
                 let Source::Run(run) = &mut report.source else { return };
                 run.forecast = forecast;
                 if of_one_process {

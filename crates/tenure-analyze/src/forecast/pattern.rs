@@ -8,8 +8,8 @@ use tenure_model::{Access as Did, Curve, Forecast, Point, Remedy, Repair, Target
 use tenure_sim::pattern::{self, Copies, Object, Operation, Pattern, Repaired, Role, Value};
 
 use super::simulator::Simulator;
-use super::steps::{self, Counts, Work};
-use crate::lines::{Elements, Word};
+use super::steps::{self, AccessCounts, Work};
+use crate::lines::{Elements, UsedWord};
 use crate::naming::threads::{Groups, is_reported};
 use crate::naming::value::value;
 
@@ -32,9 +32,9 @@ const MOST_SHARE: u32 = 1024;
 const PATTERN_LINE: i64 = 64;
 
 /// The memory that a pattern is of.
-pub(crate) struct Memory {
+pub(crate) struct PatternMemory {
     pub(crate) name: String,
-    /// Where the line starts, as [`Word::offset`].
+    /// Where the line starts, as [`UsedWord::offset`].
     pub(crate) line: i64,
     pub(crate) line_bytes: u64,
     pub(crate) elements: Option<Elements>,
@@ -45,9 +45,9 @@ pub(crate) struct Memory {
     pub(crate) written_elsewhere: Option<BTreeMap<u32, u64>>,
 }
 
-impl Memory {
+impl PatternMemory {
     /// Whether threads that take this lock write elsewhere: then it may guard what they write there.
-    fn guards_more(&self, lock: &Word) -> bool {
+    fn guards_more(&self, lock: &UsedWord) -> bool {
         /// As many writes, for each time that it is taken, leave what it guards read mostly.
         const RARELY: f64 = 0.01;
         let Some(written) = &self.written_elsewhere else { return true };
@@ -65,14 +65,14 @@ impl Memory {
 }
 
 /// A pattern, and whom its roles stand for.
-pub(crate) struct Recorded {
+pub(crate) struct RecordedPattern {
     pub(crate) pattern: Pattern,
     /// In the order of the roles.
-    pub(crate) members: Vec<Members>,
+    pub(crate) members: Vec<RoleMembers>,
 }
 
 /// The threads of a role.
-pub(crate) struct Members {
+pub(crate) struct RoleMembers {
     pub(crate) threads: Vec<u32>,
     /// How many iterations each of them did, on average.
     pub(crate) iterations: f64,
@@ -83,11 +83,11 @@ pub(crate) struct Members {
 /// The pattern of these words; `None` if it cannot be simulated. Asks for return addresses whether the code there uses the
 /// result.
 pub(crate) fn pattern(
-    memory: &Memory,
-    words: &[(Word, String)],
+    memory: &PatternMemory,
+    words: &[(UsedWord, String)],
     groups: &Groups<'_>,
     uses_result: &dyn Fn(u64) -> Option<bool>,
-) -> Option<Recorded> {
+) -> Option<RecordedPattern> {
     let mut pattern = Pattern::new(&memory.name);
     let object = pattern.object(match memory.elements {
         Some(elements) => {
@@ -142,9 +142,9 @@ pub(crate) fn pattern(
         };
         role.steps = steps::steps(words, &per_iteration.collect(), &places, &threads, work);
         pattern.role(role);
-        members.push(Members { threads, iterations, accesses });
+        members.push(RoleMembers { threads, iterations, accesses });
     }
-    pattern.check().is_ok().then_some(Recorded { pattern, members })
+    pattern.check().is_ok().then_some(RecordedPattern { pattern, members })
 }
 
 /// These threads' share of the CPUs; none for a thread that no other has the name of: more CPUs do not mean more of it.
@@ -165,8 +165,11 @@ fn mean(threads: &[u32], of: impl Fn(u32) -> f64) -> f64 {
 }
 
 /// Groups of threads that do the same, with what each does on average.
-fn roles(words: &[(Word, String)], groups: &Groups<'_>) -> Vec<(String, Vec<u32>, Counts)> {
-    let mut threads: BTreeMap<u32, Counts> = BTreeMap::new();
+fn roles(
+    words: &[(UsedWord, String)],
+    groups: &Groups<'_>,
+) -> Vec<(String, Vec<u32>, AccessCounts)> {
+    let mut threads: BTreeMap<u32, AccessCounts> = BTreeMap::new();
     for (at, (word, _)) in words.iter().enumerate() {
         for use_ in word.uses.iter().filter(|use_| is_reported(use_.access)) {
             let place = (at, use_.access);
@@ -179,7 +182,7 @@ fn roles(words: &[(Word, String)], groups: &Groups<'_>) -> Vec<(String, Vec<u32>
     threads.retain(|_, counts| counts.values().sum::<f64>() >= SIGNIFICANT * most);
     /// A name, and what is done.
     type Key<'a> = (&'a str, Vec<(usize, Did)>);
-    let mut roles: BTreeMap<Key<'_>, (Vec<u32>, Counts)> = BTreeMap::new();
+    let mut roles: BTreeMap<Key<'_>, (Vec<u32>, AccessCounts)> = BTreeMap::new();
     for (thread, counts) in &threads {
         let most = counts.values().copied().fold(0.0, f64::max);
         let usual = counts.iter().filter(|(_, count)| **count >= SIGNIFICANT * most);
@@ -197,7 +200,7 @@ fn roles(words: &[(Word, String)], groups: &Groups<'_>) -> Vec<(String, Vec<u32>
             (name.to_owned(), members, counts)
         })
         .collect();
-    let weight = |(_, members, counts): &(String, Vec<u32>, Counts)| {
+    let weight = |(_, members, counts): &(String, Vec<u32>, AccessCounts)| {
         members.len() as f64 * counts.values().sum::<f64>()
     };
     roles.sort_by(|one, other| weight(other).total_cmp(&weight(one)));
@@ -219,7 +222,7 @@ pub(crate) fn tell_apart<'a>(names: impl Iterator<Item = &'a mut String>) {
 
 /// What would mend a line.
 #[derive(Default)]
-pub(crate) struct Mended {
+pub(crate) struct Predictions {
     /// The best first.
     pub(crate) repairs: Vec<Repair>,
     /// What they would give; none if the pattern cannot be simulated.
@@ -246,14 +249,14 @@ pub(crate) fn mended(
     pattern: &Pattern,
     target: &Target,
     simulator: &mut Simulator<'_>,
-) -> Option<Mended> {
+) -> Option<Predictions> {
     let as_is = simulator.points(pattern, &CPUS);
     let judged = |points: &[Point]| {
         let most = points.iter().rev().find(|point| point.cpus <= JUDGED as u64);
         most.map(|point| point.per_second)
     };
     let Some(now) = judged(&as_is) else {
-        return (!simulator.is_stopped()).then(Mended::default);
+        return (!simulator.is_stopped()).then(Predictions::default);
     };
     let together = {
         let throughput = |pattern: &Pattern| simulator.judged(pattern, JUDGED);
@@ -282,7 +285,7 @@ pub(crate) fn mended(
     let best = all.first().map(|(.., pattern)| pattern.clone());
     let (repairs, repaired) = all.into_iter().map(|(_, repair, curve, _)| (repair, curve)).unzip();
     let forecast = Some(Forecast { machine: simulator.machine().to_owned(), as_is, repaired });
-    Some(Mended { repairs, forecast, best })
+    Some(Predictions { repairs, forecast, best })
 }
 
 /// Repairs that are made one after another, as a report has them.
@@ -310,21 +313,21 @@ mod tests {
     use tenure_sim::pattern::Access;
 
     use super::*;
-    use crate::lines::{Meaning, Use};
-    use crate::naming::names::{Names, Programs};
+    use crate::lines::{CodeUse, Meaning};
+    use crate::naming::names::{ProcessNames, Programs};
     use tenure_model::recording::{Process, Thread};
 
-    fn word(offset: i64, uses: &[(Did, &[(u32, u64)])]) -> (Word, String) {
-        let uses = uses.iter().map(|(access, threads)| Use {
+    fn word(offset: i64, uses: &[(Did, &[(u32, u64)])]) -> (UsedWord, String) {
+        let uses = uses.iter().map(|(access, threads)| CodeUse {
             access: *access,
             code: 0,
             threads: threads.iter().copied().collect(),
             gaps: BTreeMap::new(),
         });
-        (Word::unnamed(offset, uses.collect()), String::new())
+        (UsedWord::unnamed(offset, uses.collect()), String::new())
     }
 
-    fn of(memory: &Memory, words: &[(Word, String)]) -> Pattern {
+    fn of(memory: &PatternMemory, words: &[(UsedWord, String)]) -> Pattern {
         // Ten million accesses, each of which took 4 ns of work, and 2 more to record.
         let thread = |id| Thread {
             id,
@@ -336,18 +339,18 @@ mod tests {
         let threads = (1..=4).map(thread).collect();
         let process = Process { threads, access_ns: 1.5, ..Process::default() };
         let programs = Programs::default();
-        let groups = Groups::of(&process, &Names::new(&[], &[], &programs));
+        let groups = Groups::of(&process, &ProcessNames::new(&[], &[], &programs));
         pattern(memory, words, &groups, &|_| Some(false)).expect("it can be simulated").pattern
     }
 
-    fn mended(pattern: &Pattern) -> Mended {
+    fn mended(pattern: &Pattern) -> Predictions {
         let machine = Machine::preset("epyc-2s-256").unwrap();
         let target = Target { language: Some(Language::Rust), ..Target::default() };
         super::mended(pattern, &target, &mut Simulator::new(&machine, &|| true)).unwrap()
     }
 
-    fn memory(elements: Option<Elements>) -> Memory {
-        Memory {
+    fn memory(elements: Option<Elements>) -> PatternMemory {
+        PatternMemory {
             name: "Session".to_owned(),
             line: 0,
             line_bytes: 64,
@@ -381,13 +384,13 @@ mod tests {
 
     #[test]
     fn a_count_that_is_taken_and_put_can_be_kept_but_not_split() {
-        let one = |code| Use {
+        let one = |code| CodeUse {
             code,
             access: Did::Add,
             threads: POOL.iter().copied().collect(),
             gaps: BTreeMap::new(),
         };
-        let count = Word {
+        let count = UsedWord {
             offset: 0,
             size: 8,
             uses: vec![one(1), one(2)],
@@ -434,7 +437,7 @@ mod tests {
         let words = [lock, word(8, &[(Read, POOL)])];
         let is_offered = |written: Option<u64>| {
             let written_elsewhere = written.map(|written| [(2, written), (9, MILLION)].into());
-            let pattern = of(&Memory { written_elsewhere, ..memory(None) }, &words);
+            let pattern = of(&PatternMemory { written_elsewhere, ..memory(None) }, &words);
             pattern::repairs(&pattern).iter().any(|repair| repair.remedy == Remedy::ReadUnlocked)
         };
         assert!(is_offered(Some(0)));
@@ -458,7 +461,7 @@ mod tests {
         // As calloc places them: 64 bytes each, 16 bytes after a line's start.
         let elements =
             Some(Elements { start: 0, stride: 64, count: 3, size: Some(192), owned: true });
-        let memory = Memory { line: 48, ..memory(elements) };
+        let memory = PatternMemory { line: 48, ..memory(elements) };
         let sum = |offset| word(offset, &[(Read, POOL), (Write, POOL)]);
         let pattern = of(&memory, &[sum(24), sum(56)]);
         assert_eq!(pattern.objects[0].phase, 16);

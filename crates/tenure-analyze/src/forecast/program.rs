@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use tenure_model::{Curve, Forecast, Point, Target};
 use tenure_sim::pattern::{Access, Operation, Pattern, Role};
 
-use super::pattern::{self, Recorded};
+use super::pattern::{self, RecordedPattern};
 use super::simulator::Simulator;
 use super::steps;
 use crate::naming::threads::Groups;
@@ -17,9 +17,9 @@ const SIGNIFICANT: f64 = 0.01;
 const MOST_ROLES: usize = 8;
 
 /// A finding, as far as it can be simulated.
-pub(crate) struct Part {
+pub(crate) struct FindingPart {
     pub(crate) rank: u64,
-    pub(crate) recorded: Recorded,
+    pub(crate) recorded: RecordedPattern,
     /// The place in the source that its repairs change.
     pub(crate) target: Target,
     /// Whether it is of the process that is simulated: processes do not share their lines.
@@ -28,14 +28,14 @@ pub(crate) struct Part {
     pub(crate) mended: Option<Pattern>,
 }
 
-impl Part {
+impl FindingPart {
     fn pattern(&self, mended: bool) -> &Pattern {
         self.mended.as_ref().filter(|_| mended).unwrap_or(&self.recorded.pattern)
     }
 }
 
 /// Threads that have the same roles in all findings.
-struct Class {
+struct ThreadClass {
     name: String,
     threads: Vec<u32>,
     /// By the finding: the role in it, if they have one.
@@ -44,7 +44,11 @@ struct Class {
 
 /// The pattern of all findings together, the worst first, with the first `mended` repairs; `None` if it cannot be
 /// simulated.
-pub(crate) fn pattern(parts: &[&Part], mended: usize, groups: &Groups<'_>) -> Option<Pattern> {
+pub(crate) fn pattern(
+    parts: &[&FindingPart],
+    mended: usize,
+    groups: &Groups<'_>,
+) -> Option<Pattern> {
     let mut whole = Pattern::new("program");
     whole.about =
         "All contended lines together; each name begins with its finding's rank".to_owned();
@@ -95,7 +99,7 @@ pub(crate) fn pattern(parts: &[&Part], mended: usize, groups: &Groups<'_>) -> Op
 
 /// What the program's throughput would be as it is, and with more and more repairs.
 pub(crate) fn forecast(
-    parts: &[&Part],
+    parts: &[&FindingPart],
     groups: &Groups<'_>,
     simulator: &mut Simulator<'_>,
 ) -> Option<Forecast> {
@@ -124,7 +128,7 @@ fn stages(all: usize) -> Vec<(usize, String)> {
     steps
 }
 
-fn classes(parts: &[&Part], groups: &Groups<'_>) -> Vec<Class> {
+fn classes(parts: &[&FindingPart], groups: &Groups<'_>) -> Vec<ThreadClass> {
     let mut roles: BTreeMap<u32, (Vec<Option<usize>>, f64)> = BTreeMap::new();
     for (at, part) in parts.iter().enumerate() {
         for (role, members) in part.recorded.members.iter().enumerate() {
@@ -151,7 +155,7 @@ fn classes(parts: &[&Part], groups: &Groups<'_>) -> Vec<Class> {
     classes.truncate(MOST_ROLES);
     let mut classes: Vec<_> = classes
         .into_iter()
-        .map(|((name, roles), (threads, _))| Class { name: name.to_owned(), threads, roles })
+        .map(|((name, roles), (threads, _))| ThreadClass { name: name.to_owned(), threads, roles })
         .collect();
     pattern::tell_apart(classes.iter_mut().map(|class| &mut class.name));
     classes
@@ -181,22 +185,22 @@ mod tests {
     use tenure_sim::pattern::{Copies, Object};
 
     use super::*;
-    use crate::forecast::pattern::Members;
-    use crate::naming::names::{Names, Programs};
+    use crate::forecast::pattern::RoleMembers;
+    use crate::naming::names::{ProcessNames, Programs};
     use tenure_model::recording::{Process, Thread};
 
-    fn pattern(parts: &[Part], mended: usize, groups: &Groups<'_>) -> Option<Pattern> {
+    fn pattern(parts: &[FindingPart], mended: usize, groups: &Groups<'_>) -> Option<Pattern> {
         super::pattern(&parts.iter().collect::<Vec<_>>(), mended, groups)
     }
 
-    fn forecast(parts: &[Part], groups: &Groups<'_>) -> Option<Forecast> {
+    fn forecast(parts: &[FindingPart], groups: &Groups<'_>) -> Option<Forecast> {
         let machine = Machine::preset(crate::forecast::MACHINE).unwrap();
         let mut simulator = Simulator::new(&machine, &|| true);
         super::forecast(&parts.iter().collect::<Vec<_>>(), groups, &mut simulator)
     }
 
     /// A counter to which these threads have added so often, mended by a counter for each.
-    fn counter(rank: u64, threads: &[u32], iterations: f64) -> Part {
+    fn counter(rank: u64, threads: &[u32], iterations: f64) -> FindingPart {
         let of = |object: Object| {
             let mut pattern = Pattern::new("counter");
             let object = pattern.object(object);
@@ -205,10 +209,10 @@ mod tests {
             pattern.role(role.does(1.0, Operation::Add(word)));
             pattern
         };
-        let members = Members { threads: threads.to_vec(), iterations, accesses: iterations };
-        Part {
+        let members = RoleMembers { threads: threads.to_vec(), iterations, accesses: iterations };
+        FindingPart {
             rank,
-            recorded: Recorded { pattern: of(Object::once("one")), members: vec![members] },
+            recorded: RecordedPattern { pattern: of(Object::once("one")), members: vec![members] },
             target: Target::default(),
             is_of_program: true,
             mended: Some(of(Object::several("own", Copies::PerThread, 64))),
@@ -229,7 +233,7 @@ mod tests {
         threads[0].name = "server".to_owned();
         let process = Process { threads, access_ns: 1.5, ..Process::default() };
         let programs = Programs::default();
-        check(&Groups::of(&process, &Names::new(&[], &[], &programs)));
+        check(&Groups::of(&process, &ProcessNames::new(&[], &[], &programs)));
     }
 
     #[test]

@@ -10,7 +10,7 @@ const NANOSECONDS: f64 = 400_000.0;
 pub(crate) const MOST_ACCESSES: u64 = 100_000;
 
 /// A figure that is known.
-struct Known {
+struct KnownFigure {
     pattern: Pattern,
     cpus: usize,
     /// Iterations a second; none if it cannot be simulated.
@@ -23,7 +23,7 @@ pub(crate) struct Simulator<'a> {
     machine: Machine,
     go_on: &'a dyn Fn() -> bool,
     is_stopped: bool,
-    known: Vec<Known>,
+    known: Vec<KnownFigure>,
     /// Figures that were simulated, and accesses.
     effort: (u64, u64),
 }
@@ -70,7 +70,7 @@ impl<'a> Simulator<'a> {
     }
 
     fn per_second(&mut self, pattern: &Pattern, cpus: usize) -> Option<f64> {
-        let is_it = |known: &&Known| known.cpus == cpus && known.pattern == *pattern;
+        let is_it = |known: &&KnownFigure| known.cpus == cpus && known.pattern == *pattern;
         if let Some(known) = self.known.iter().find(is_it) {
             return known.per_second;
         }
@@ -85,7 +85,7 @@ impl<'a> Simulator<'a> {
         self.effort.0 += 1;
         self.effort.1 += report.as_ref().map_or(0, |report| report.simulated);
         let per_second = report.map(|report| report.mops() * 1e6);
-        self.known.push(Known { pattern: pattern.clone(), cpus, per_second });
+        self.known.push(KnownFigure { pattern: pattern.clone(), cpus, per_second });
         per_second
     }
 }

@@ -9,11 +9,11 @@ use tenure_model::Access as Did;
 use tenure_model::recording::Gaps;
 use tenure_sim::pattern::{Access, Operation};
 
-use crate::lines::{Use, Word};
+use crate::lines::{CodeUse, UsedWord};
 use crate::naming::threads::is_reported;
 
 /// How often something is done to a word, by its place among the words.
-pub(crate) type Counts = BTreeMap<(usize, Did), f64>;
+pub(crate) type AccessCounts = BTreeMap<(usize, Did), f64>;
 
 /// A step that is done less often per iteration does not matter.
 const LEAST_TIMES: f64 = 1e-4;
@@ -31,11 +31,11 @@ pub(crate) struct Work {
 }
 
 /// What an instruction did to a word: how often, and the work behind it, if that was timed.
-type Site = (f64, Option<f64>);
+type TimedAccess = (f64, Option<f64>);
 
 /// How many iterations each of these threads has done: as many as the write that they did most often by one instruction,
 /// or the read if they only read. A reference that is taken and put is two additions in an iteration.
-pub(crate) fn iterations(words: &[(Word, String)], threads: &[u32]) -> Option<f64> {
+pub(crate) fn iterations(words: &[(UsedWord, String)], threads: &[u32]) -> Option<f64> {
     let most = |wanted: &dyn Fn(Did) -> bool| {
         let uses = words.iter().flat_map(|(word, _)| &word.uses);
         let uses = uses.filter(|use_| is_reported(use_.access) && wanted(use_.access));
@@ -45,20 +45,20 @@ pub(crate) fn iterations(words: &[(Word, String)], threads: &[u32]) -> Option<f6
 }
 
 /// How often these threads did it.
-fn count(use_: &Use, threads: &[u32]) -> u64 {
+fn count(use_: &CodeUse, threads: &[u32]) -> u64 {
     threads.iter().filter_map(|thread| use_.threads.get(thread)).sum()
 }
 
 /// What these threads do in an iteration, as often as `counts` says, to the words that have a place in the pattern.
 pub(crate) fn steps(
-    words: &[(Word, String)],
-    counts: &Counts,
+    words: &[(UsedWord, String)],
+    counts: &AccessCounts,
     places: &BTreeMap<usize, usize>,
     threads: &[u32],
     work: Work,
 ) -> Vec<Access> {
     use Did::{Add, CompareExchange, Exchange, Load, Lock, Read, Store, Unlock, Write};
-    let sites = |word: &Word, by: &[Did]| sites(word, by, threads, work.part);
+    let sites = |word: &UsedWord, by: &[Did]| sites(word, by, threads, work.part);
     let lock = places.keys().copied().find(|at| words[*at].0.is_lock());
     let (mut steps, mut guarded, mut locks) = (Vec::new(), Vec::new(), Vec::new());
     for (&at, &place) in places {
@@ -125,17 +125,17 @@ pub(crate) fn steps(
 }
 
 /// Whether a lock on the line may guard a word: no thread changes the word atomically, or uses it and never the lock.
-fn is_guarded(word: &Word, lock: &Word) -> bool {
-    let plain = |use_: &Use| matches!(use_.access, Did::Read | Did::Write | Did::Load);
+fn is_guarded(word: &UsedWord, lock: &UsedWord) -> bool {
+    let plain = |use_: &CodeUse| matches!(use_.access, Did::Read | Did::Write | Did::Load);
     let locks = |thread: &u32| lock.uses.iter().any(|use_| use_.threads.contains_key(thread));
     word.uses.iter().all(|use_| plain(use_) && use_.threads.keys().all(locks))
 }
 
 /// The instructions that did this to a word, in the order of the code.
-fn sites(word: &Word, by: &[Did], threads: &[u32], part: f64) -> Vec<Site> {
+fn sites(word: &UsedWord, by: &[Did], threads: &[u32], part: f64) -> Vec<TimedAccess> {
     let mut uses: Vec<_> = word.uses.iter().filter(|use_| by.contains(&use_.access)).collect();
     uses.sort_by_key(|use_| use_.code);
-    let site = |use_: &Use| {
+    let site = |use_: &CodeUse| {
         let mut gaps = Gaps::default();
         threads.iter().filter_map(|thread| use_.gaps.get(thread)).for_each(|its| gaps.add(*its));
         (count(use_, threads) as f64, gaps.mean().map(|gap| gap * part))
@@ -144,7 +144,7 @@ fn sites(word: &Word, by: &[Did], threads: &[u32], part: f64) -> Vec<Site> {
 }
 
 /// The work behind these instructions, on average over those that were timed.
-fn behind(sites: &[Site]) -> Option<f64> {
+fn behind(sites: &[TimedAccess]) -> Option<f64> {
     let timed = || sites.iter().filter_map(|(count, work)| Some((count, (*work)?)));
     let count: f64 = timed().map(|(count, _)| count).sum();
     let sum: f64 = timed().map(|(count, work)| count * work).sum();
@@ -152,7 +152,7 @@ fn behind(sites: &[Site]) -> Option<f64> {
 }
 
 /// Operations that are done so often, one after the other, by each instruction with the work behind it.
-fn spread(times: f64, operations: &[Operation], sites: &[Site]) -> Vec<Access> {
+fn spread(times: f64, operations: &[Operation], sites: &[TimedAccess]) -> Vec<Access> {
     let mean = behind(sites).unwrap_or(0.0);
     let as_one = [(1.0, Some(mean))];
     let sites = if sites.is_empty() || sites.len() > MOST_PIECES { &as_one } else { sites };
@@ -319,8 +319,8 @@ mod tests {
     const THREADS: &[u32] = &[1, 2];
 
     /// A word with so many uses by each thread: what, by which code, how often, and the gap behind it.
-    fn word(offset: i64, uses: &[(Did, u64, u64, u64)]) -> (Word, String) {
-        let uses = uses.iter().map(|&(access, code, count, gap)| Use {
+    fn word(offset: i64, uses: &[(Did, u64, u64, u64)]) -> (UsedWord, String) {
+        let uses = uses.iter().map(|&(access, code, count, gap)| CodeUse {
             access,
             code,
             threads: THREADS.iter().map(|thread| (*thread, count)).collect(),
@@ -329,13 +329,13 @@ mod tests {
                 .map(|thread| (*thread, Gaps { count: 10, nanoseconds: 10 * gap }))
                 .collect(),
         });
-        (Word::unnamed(offset, uses.collect()), String::new())
+        (UsedWord::unnamed(offset, uses.collect()), String::new())
     }
 
     /// The steps of both threads, with so many nanoseconds of work, which were half of the recorded time.
-    fn of(words: &[(Word, String)], nanoseconds: f64) -> Vec<Access> {
+    fn of(words: &[(UsedWord, String)], nanoseconds: f64) -> Vec<Access> {
         let iterations = iterations(words, THREADS).unwrap();
-        let mut counts = Counts::new();
+        let mut counts = AccessCounts::new();
         for (at, (word, _)) in words.iter().enumerate() {
             for use_ in word.uses.iter().filter(|use_| is_reported(use_.access)) {
                 let did = use_.access;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tenure_model::{Access, Kind};
 
-use super::{Use, Word};
+use super::{CodeUse, UsedWord};
 
 /// A word with at most this part of writes is mostly read.
 const READ_MOSTLY: f64 = 0.02;
@@ -21,7 +21,7 @@ pub(super) const USES_BY_TRY: u64 = 8;
 /// What is wrong with lines of that many bytes that start there; `None` if nothing is, since one thread has all of it or
 /// none writes.
 pub(super) fn kind(
-    words: &[Word],
+    words: &[UsedWord],
     starts: BTreeSet<i64>,
     line_bytes: i64,
     are_estimates: bool,
@@ -32,9 +32,9 @@ pub(super) fn kind(
         let first = words.partition_point(|word| word.end() <= start);
         let behind = words.partition_point(|word| word.offset < start + line_bytes);
         match worst(&words[first..behind.max(first)], are_estimates) {
-            Relation::Apart => return Some(Kind::FalseSharing),
-            Relation::ReadMostly => has_read_mostly = true,
-            Relation::Together => {}
+            WordRelation::Apart => return Some(Kind::FalseSharing),
+            WordRelation::ReadMostly => has_read_mostly = true,
+            WordRelation::Together => {}
         }
     }
     if has_read_mostly {
@@ -43,27 +43,29 @@ pub(super) fn kind(
     if !words.iter().any(is_shared) {
         return None;
     }
-    Some(if words.iter().any(Word::is_lock) { Kind::Lock } else { Kind::HotWord })
+    Some(if words.iter().any(UsedWord::is_lock) { Kind::Lock } else { Kind::HotWord })
 }
 
 /// The worst relation between two of these words, which are on one line.
-fn worst(words: &[Word], are_estimates: bool) -> Relation {
+fn worst(words: &[UsedWord], are_estimates: bool) -> WordRelation {
     let locks: Vec<_> = words.iter().filter(|word| word.is_lock()).collect();
     // What a lock guards is best beside it.
-    let is_guarded = |word: &Word| locks.iter().any(|lock| is_guarded(word, lock, are_estimates));
+    let is_guarded =
+        |word: &UsedWord| locks.iter().any(|lock| is_guarded(word, lock, are_estimates));
     let free: Vec<_> = words.iter().filter(|word| !is_guarded(word)).collect();
     let pairs = free
         .iter()
         .enumerate()
         .flat_map(|(at, one)| free[at + 1..].iter().map(|other| relation(one, other)));
-    pairs.max().unwrap_or(Relation::Together)
+    pairs.max().unwrap_or(WordRelation::Together)
 }
 
 /// Whether the threads that take the lock use the word, as often as they take it. Of estimates it is enough that none uses the
 /// word far more often than it tries the lock: one that waits for the lock tries it many times. Such a word needs no atomic operation
 /// but loads: std's mutex has its `poison` flag read so.
-fn is_guarded(word: &Word, lock: &Word, are_estimates: bool) -> bool {
-    let is_plain = |use_: &Use| matches!(use_.access, Access::Read | Access::Write | Access::Load);
+fn is_guarded(word: &UsedWord, lock: &UsedWord, are_estimates: bool) -> bool {
+    let is_plain =
+        |use_: &CodeUse| matches!(use_.access, Access::Read | Access::Write | Access::Load);
     let [uses, tries] = [word.by_thread(|_| true), lock.by_thread(Access::writes)];
     let is_tried = |(thread, uses): (&u32, &u64)| {
         tries.get(thread).is_some_and(|tries| *uses <= tries.saturating_mul(USES_BY_TRY))
@@ -75,7 +77,7 @@ fn is_guarded(word: &Word, lock: &Word, are_estimates: bool) -> bool {
 
 /// From harmless to worst.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Relation {
+enum WordRelation {
     /// They are used together, or one of them is not used.
     Together,
     /// One is written, and the other mostly read.
@@ -84,24 +86,24 @@ enum Relation {
     Apart,
 }
 
-fn relation(one: &Word, other: &Word) -> Relation {
-    let is_rare = |one: &Word, other: &Word| {
+fn relation(one: &UsedWord, other: &UsedWord) -> WordRelation {
+    let is_rare = |one: &UsedWord, other: &UsedWord| {
         (one.count(|_| true) as f64) < RARELY * other.count(Access::writes) as f64
     };
     if is_rare(one, other) || is_rare(other, one) {
-        return Relation::Together;
+        return WordRelation::Together;
     }
     match (is_read_mostly(one), is_read_mostly(other)) {
-        (true, true) => Relation::Together,
+        (true, true) => WordRelation::Together,
         (false, false) => {
             let [of_one, of_other] =
                 [one, other].map(|word| shares(word.by_thread(Access::writes)));
             // Two locks are taken at different times, even by the same threads.
             let are_locks = one.is_lock() && other.is_lock();
             if are_locks || difference(&of_one, &of_other) > ALIKE {
-                Relation::Apart
+                WordRelation::Apart
             } else {
-                Relation::Together
+                WordRelation::Together
             }
         }
         (reads_one, _) => {
@@ -111,17 +113,17 @@ fn relation(one: &Word, other: &Word) -> Relation {
             // Another thread than the one that writes reads it.
             let is_foreign =
                 writers.len() > 1 || readers.keys().any(|thread| !writers.contains_key(thread));
-            if is_foreign { Relation::ReadMostly } else { Relation::Together }
+            if is_foreign { WordRelation::ReadMostly } else { WordRelation::Together }
         }
     }
 }
 
-pub(super) fn is_read_mostly(word: &Word) -> bool {
+pub(super) fn is_read_mostly(word: &UsedWord) -> bool {
     word.count(Access::writes) as f64 <= READ_MOSTLY * word.count(|_| true) as f64
 }
 
 /// Whether a thread uses what another one writes.
-fn is_shared(word: &Word) -> bool {
+fn is_shared(word: &UsedWord) -> bool {
     let (all, writers) = (word.by_thread(|_| true), word.by_thread(Access::writes));
     !writers.is_empty() && all.len() > 1
 }

@@ -9,7 +9,7 @@ use tenure_model::recording::{Line, Process};
 const SIGNIFICANT: f64 = 0.02;
 
 /// A place in objects of one origin: its call stack or type, the object's size, and the offset.
-type Member<'a> = (&'a [u64], Option<&'a str>, u64, i64);
+type OriginPlace<'a> = (&'a [u64], Option<&'a str>, u64, i64);
 
 /// The lines with possible changes, by finding, the worst line of each first.
 pub(super) fn merged(process: &Process) -> Vec<Vec<usize>> {
@@ -17,7 +17,7 @@ pub(super) fn merged(process: &Process) -> Vec<Vec<usize>> {
         (0..process.lines.len()).filter(|&line| process.lines[line].possible.changes > 0).collect();
     let mut sets = Sets::new(process.lines.len());
     // Objects of one origin: the same place in each. Arrays: the same code at different places of one object.
-    let mut by_member: HashMap<Member<'_>, usize> = HashMap::new();
+    let mut by_member: HashMap<OriginPlace<'_>, usize> = HashMap::new();
     let mut by_object: HashMap<(u64, u64), usize> = HashMap::new();
     for &index in &lines {
         let line = &process.lines[index];

@@ -12,7 +12,7 @@ use tenure_model::{Access, Kind};
 
 use tenure_model::recording::{Gaps, Line, Possible, Process};
 
-pub use order::{Locks, Order};
+pub use order::{Locks, WriteOrder};
 
 /// A finding has at least so many possible changes of ownership, and so many per second of its busiest thread's
 /// processor time: fewer cost less than a thousandth of it.
@@ -27,7 +27,7 @@ pub struct Contended {
     /// Of all lines together.
     pub possible: Possible,
     /// What threads use, by offset.
-    pub words: Vec<Word>,
+    pub words: Vec<UsedWord>,
     /// Set if the words are alike: the elements of an array, or members that only look like it.
     pub elements: Option<Elements>,
     /// Whether the lines could change hands too seldom to matter.
@@ -37,14 +37,14 @@ pub struct Contended {
 impl Contended {
     /// The words of one element, where the words are elements', and those of other objects behind them.
     #[must_use]
-    pub fn folded(&self) -> Option<Vec<Word>> {
+    pub fn folded(&self) -> Option<Vec<UsedWord>> {
         self.elements.map(|elements| words::folded(&self.words, elements))
     }
 
     /// What puts all writes in order, if a lock or a hand-over elsewhere does, so that the line is no cause of anything.
     /// Asks for addresses of code whether data races are impossible there.
     #[must_use]
-    pub fn order(&self, has_no_races: &dyn Fn(u64) -> bool, locks: &Locks) -> Option<Order> {
+    pub fn order(&self, has_no_races: &dyn Fn(u64) -> bool, locks: &Locks) -> Option<WriteOrder> {
         order::order(&self.lines, &self.words, has_no_races, locks)
     }
 
@@ -78,7 +78,7 @@ impl Contended {
 /// Elements of an array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Elements {
-    /// Where one of them starts, as [`Word::offset`].
+    /// Where one of them starts, as [`UsedWord::offset`].
     pub start: i64,
     /// Bytes from one to the next.
     pub stride: u64,
@@ -93,7 +93,7 @@ pub struct Elements {
 impl Elements {
     /// Where in an element a word lies; `None` for a word of another object.
     #[must_use]
-    pub fn offset(&self, word: &Word) -> Option<i64> {
+    pub fn offset(&self, word: &UsedWord) -> Option<i64> {
         let is_inside = |size: u64| (0..size.cast_signed()).contains(&word.offset);
         let offset = || (word.offset - self.start).rem_euclid(self.stride.cast_signed());
         self.size.is_none_or(is_inside).then(offset)
@@ -102,13 +102,13 @@ impl Elements {
 
 /// Bytes that are used together.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Word {
+pub struct UsedWord {
     /// From the start of the object; the address if no allocation was seen.
     pub offset: i64,
     /// Bytes.
     pub size: u64,
     /// The most frequent first.
-    pub uses: Vec<Use>,
+    pub uses: Vec<CodeUse>,
     /// What its name and its code say it is: see [`Contended::name`].
     pub meaning: Meaning,
     /// Whether one thread alone writes it, in each of several objects perhaps another.
@@ -129,7 +129,7 @@ pub enum Meaning {
 
 /// What threads do to a word by one instruction.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Use {
+pub struct CodeUse {
     /// What it does.
     pub access: Access,
     /// The address behind the instruction.
@@ -140,7 +140,7 @@ pub struct Use {
     pub gaps: BTreeMap<u32, Gaps>,
 }
 
-impl Use {
+impl CodeUse {
     /// By all threads.
     #[must_use]
     pub fn count(&self) -> u64 {
@@ -148,10 +148,10 @@ impl Use {
     }
 }
 
-impl Word {
+impl UsedWord {
     /// A word of eight bytes of which nothing but its uses is known.
     #[cfg(test)]
-    pub(crate) fn unnamed(offset: i64, uses: Vec<Use>) -> Self {
+    pub(crate) fn unnamed(offset: i64, uses: Vec<CodeUse>) -> Self {
         Self { offset, size: 8, uses, meaning: Meaning::Unknown, is_owned: false }
     }
 
@@ -160,7 +160,7 @@ impl Word {
     }
 
     fn count(&self, wanted: impl Fn(Access) -> bool) -> u64 {
-        self.uses.iter().filter(|use_| wanted(use_.access)).map(Use::count).sum()
+        self.uses.iter().filter(|use_| wanted(use_.access)).map(CodeUse::count).sum()
     }
 
     /// How often each thread did such an access.

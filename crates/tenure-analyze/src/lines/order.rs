@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tenure_model::Access;
 
 use super::kind::{ALIKE, USES_BY_TRY, difference, is_read_mostly, shares};
-use super::{Use, Word, words};
+use super::{CodeUse, UsedWord, words};
 use tenure_model::recording::Process;
 
 /// A thread that does this part of all writes has a word to itself. What is handed over has no such thread, however
@@ -15,7 +15,7 @@ const ALL: f64 = 0.995;
 
 /// What puts all writes to a line in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Order {
+pub enum WriteOrder {
     /// None of the code can have a data race.
     Races,
     /// A lock on another line, by all appearances: the threads take it as often as they use the line.
@@ -24,11 +24,11 @@ pub enum Order {
 
 /// The locks of a process.
 #[derive(Debug)]
-pub struct Locks(Vec<Lock>);
+pub struct Locks(Vec<KnownLock>);
 
 /// Its line, and how often each thread takes it.
 #[derive(Debug)]
-struct Lock {
+struct KnownLock {
     line: usize,
     takes: BTreeMap<u32, u64>,
 }
@@ -38,8 +38,8 @@ impl Locks {
     #[must_use]
     pub fn of(process: &Process) -> Self {
         let of_line = |line| {
-            let locks = words::words(process, &[line]).into_iter().filter(Word::is_lock);
-            locks.map(move |lock| Lock { line, takes: lock.by_thread(Access::takes) })
+            let locks = words::words(process, &[line]).into_iter().filter(UsedWord::is_lock);
+            locks.map(move |lock| KnownLock { line, takes: lock.by_thread(Access::takes) })
         };
         Self((0..process.lines.len()).flat_map(of_line).collect())
     }
@@ -49,23 +49,23 @@ impl Locks {
 /// none of the code can have a data race, or they take one lock, which is on another line, as often.
 pub(super) fn order(
     lines: &[usize],
-    words: &[Word],
+    words: &[UsedWord],
     has_no_races: &dyn Fn(u64) -> bool,
     locks: &Locks,
-) -> Option<Order> {
-    let written: Vec<&Word> = words.iter().filter(|word| !is_read_mostly(word)).collect();
+) -> Option<WriteOrder> {
+    let written: Vec<&UsedWord> = words.iter().filter(|word| !is_read_mostly(word)).collect();
     let owners: BTreeSet<_> = written.iter().map(|word| owner(word)).collect();
     // Words of two owners would need lines of their own.
     if !owners.contains(&None) || owners.len() > 2 {
         return None;
     }
-    let (plain, others): (Vec<&Word>, Vec<&Word>) =
+    let (plain, others): (Vec<&UsedWord>, Vec<&UsedWord>) =
         written.iter().partition(|word| is_plain(word, &|_| true));
-    let is_safe = |word: &&Word| is_plain(word, has_no_races);
+    let is_safe = |word: &&UsedWord| is_plain(word, has_no_races);
     if let Some(first) = plain.iter().find(|word| is_safe(word) && owner(word).is_none())
         && plain.iter().all(is_safe)
     {
-        return others.iter().all(|word| goes_along(word, first)).then_some(Order::Races);
+        return others.iter().all(|word| goes_along(word, first)).then_some(WriteOrder::Races);
     }
     if !others.is_empty() {
         return None;
@@ -75,22 +75,22 @@ pub(super) fn order(
     let mut afar = locks.0.iter().filter(|lock| !lines.contains(&lock.line));
     // Words that different locks guard are in each other's way.
     let is_guarded = afar.any(|lock| uses.iter().all(|uses| are_as_often(uses, &lock.takes)));
-    is_guarded.then_some(Order::Lock)
+    is_guarded.then_some(WriteOrder::Lock)
 }
 
-fn owner(word: &Word) -> Option<u32> {
+fn owner(word: &UsedWord) -> Option<u32> {
     word.main_writer(ALL)
 }
 
 /// Whether all writes are plain ones by such code.
-fn is_plain(word: &Word, wanted: &dyn Fn(u64) -> bool) -> bool {
+fn is_plain(word: &UsedWord, wanted: &dyn Fn(u64) -> bool) -> bool {
     let mut writes = word.uses.iter().filter(|use_| use_.access.writes());
     writes.all(|use_| use_.access == Access::Write && wanted(use_.code))
 }
 
 /// Whether a word is handed over together with another: its threads store to it, never change it, and share it alike.
-fn goes_along(word: &Word, other: &Word) -> bool {
-    let is_set = |use_: &Use| matches!(use_.access, Access::Write | Access::Store);
+fn goes_along(word: &UsedWord, other: &UsedWord) -> bool {
+    let is_set = |use_: &CodeUse| matches!(use_.access, Access::Write | Access::Store);
     let mut writes = word.uses.iter().filter(|use_| use_.access.writes());
     let [one, other] = [word.by_thread(|_| true), other.by_thread(|_| true)];
     writes.all(is_set)

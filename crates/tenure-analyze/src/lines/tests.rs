@@ -427,7 +427,7 @@ fn plain_words_that_several_threads_write_are_ordered_elsewhere_where_races_are_
     ] {
         let process = process(vec![line(0x1000, Some((64, 0)), did)]);
         let order = contended(&process)[0].order(&in_rust, &Locks::of(&process));
-        assert_eq!(order, is_ordered.then_some(Order::Races), "{about}");
+        assert_eq!(order, is_ordered.then_some(WriteOrder::Races), "{about}");
     }
 }
 
@@ -468,7 +468,7 @@ fn plain_words_of_threads_that_take_a_lock_elsewhere_as_often_are_ordered_by_it(
         let found = contended(&process);
         let counted = found.iter().find(|found| found.lines == [0]).unwrap();
         let order = counted.order(&|_| false, &Locks::of(&process));
-        assert_eq!(order, is_ordered.then_some(Order::Lock), "{about}");
+        assert_eq!(order, is_ordered.then_some(WriteOrder::Lock), "{about}");
     }
 }
 
@@ -483,7 +483,7 @@ fn words_that_different_locks_guard_are_not_ordered() {
         line(address, None, &threads.map(of).concat())
     };
     for (about, counts, order) in
-        [("two counts", apart, None), ("those of one pool", together, Some(Order::Lock))]
+        [("two counts", apart, None), ("those of one pool", together, Some(WriteOrder::Lock))]
     {
         let counts = line(0x1000, None, &counts);
         let process = process(vec![counts, lock(0x8000, [1, 2]), lock(0x9000, [3, 4])]);
@@ -498,9 +498,9 @@ fn a_lock_on_a_findings_own_lines_is_not_elsewhere() {
     let of = |thread: u32| [(thread, 0, LOCK, 7), (thread, 0, UNLOCK, 8), (thread, 8, WRITE, 1)];
     let process = process(vec![line(0x1000, None, &[of(1), of(2)].concat())]);
     let (locks, found) = (Locks::of(&process), contended(&process).remove(0));
-    let plain: Vec<Word> = found.words.iter().cloned().filter(|word| !word.is_lock()).collect();
+    let plain: Vec<UsedWord> = found.words.iter().cloned().filter(|word| !word.is_lock()).collect();
     let order = |lines: &[usize]| order::order(lines, &plain, &|_| false, &locks);
-    assert_eq!((order(&[0]), order(&[1])), (None, Some(Order::Lock)));
+    assert_eq!((order(&[0]), order(&[1])), (None, Some(WriteOrder::Lock)));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Elements, Meaning, Use, Word};
+use super::{CodeUse, Elements, Meaning, UsedWord};
 use tenure_model::recording::{Gaps, Process};
 
 use tenure_model::Access;
@@ -11,7 +11,7 @@ use tenure_model::Access;
 const SIGNIFICANT: f64 = 0.005;
 
 /// The words of these lines, by offset in their objects, or by address.
-pub(super) fn words(process: &Process, lines: &[usize]) -> Vec<Word> {
+pub(super) fn words(process: &Process, lines: &[usize]) -> Vec<UsedWord> {
     /// Offset, size, access and code.
     type Key = (i64, u64, Access, u64);
     let mut uses: BTreeMap<Key, BTreeMap<u32, (u64, Gaps)>> = BTreeMap::new();
@@ -56,13 +56,13 @@ pub(super) fn words(process: &Process, lines: &[usize]) -> Vec<Word> {
         let timed = by_thread.into_iter().filter(|(_, (_, gaps))| gaps.count > 0);
         let mut gaps: BTreeMap<_, _> = timed.map(|(thread, (_, gaps))| (thread, gaps)).collect();
         for start in words.met(offset, size) {
-            let its = Use { access, code, threads: threads.clone(), gaps: gaps.clone() };
+            let its = CodeUse { access, code, threads: threads.clone(), gaps: gaps.clone() };
             words.at(start).uses.push(its);
             gaps.values_mut().for_each(|gaps| gaps.nanoseconds = 0);
         }
     }
     let shared = shared(process, lines);
-    let mut words: Vec<Word> = words.0.into_values().collect();
+    let mut words: Vec<UsedWord> = words.0.into_values().collect();
     for word in &mut words {
         word.is_owned = shared.range(word.offset..word.end()).next().is_none();
     }
@@ -95,7 +95,7 @@ fn shared(process: &Process, lines: &[usize]) -> BTreeSet<i64> {
 
 /// Words that do not overlap, by offset.
 #[derive(Default)]
-struct Disjoint(BTreeMap<i64, Word>);
+struct Disjoint(BTreeMap<i64, UsedWord>);
 
 impl Disjoint {
     /// The offsets of those that overlap a range.
@@ -108,7 +108,7 @@ impl Disjoint {
     fn add(&mut self, offset: i64, end: i64) {
         let size = (end - offset).cast_unsigned();
         let word =
-            Word { offset, size, uses: Vec::new(), meaning: Meaning::Unknown, is_owned: false };
+            UsedWord { offset, size, uses: Vec::new(), meaning: Meaning::Unknown, is_owned: false };
         self.0.insert(offset, word);
     }
 
@@ -119,12 +119,12 @@ impl Disjoint {
         self.add(word.min(offset), end);
     }
 
-    fn at(&mut self, start: i64) -> &mut Word {
+    fn at(&mut self, start: i64) -> &mut UsedWord {
         self.0.get_mut(&start).expect("one of `met`")
     }
 }
 
-fn sort(words: &mut [Word]) {
+fn sort(words: &mut [UsedWord]) {
     words.sort_by_key(|word| word.offset);
     for word in words {
         word.uses.sort_by_key(|use_| std::cmp::Reverse(use_.count()));
@@ -132,7 +132,7 @@ fn sort(words: &mut [Word]) {
 }
 
 /// The elements of an array: the same code writes them. The size is that of the array's allocation, if one was seen.
-pub(super) fn elements(words: &[Word], size: Option<u64>) -> Option<Elements> {
+pub(super) fn elements(words: &[UsedWord], size: Option<u64>) -> Option<Elements> {
     // An allocation starts with an element. Elsewhere the first word that was seen does.
     let start = if size.is_some() { 0 } else { words.first()?.offset };
     let unknown = Elements { start, stride: 1, count: 0, size, owned: true };
@@ -146,7 +146,11 @@ pub(super) fn elements(words: &[Word], size: Option<u64>) -> Option<Elements> {
 
 /// The elements of an array whose type is known, in place of those that the words seem to be; `None` if the words
 /// are no such elements.
-pub(super) fn named(words: &[Word], named: Elements, seen: Option<Elements>) -> Option<Elements> {
+pub(super) fn named(
+    words: &[UsedWord],
+    named: Elements,
+    seen: Option<Elements>,
+) -> Option<Elements> {
     let inside: Vec<_> =
         words.iter().filter_map(|word| Some((word, named.offset(word)?.cast_unsigned()))).collect();
     // Memory that is divided by hand is an array of bytes.
@@ -154,7 +158,8 @@ pub(super) fn named(words: &[Word], named: Elements, seen: Option<Elements>) -> 
         return None;
     }
     let places: BTreeSet<_> = inside.iter().map(|(word, offset)| (offset, word.size)).collect();
-    let index = |word: &Word| (word.offset - named.start).div_euclid(named.stride.cast_signed());
+    let index =
+        |word: &UsedWord| (word.offset - named.start).div_euclid(named.stride.cast_signed());
     let count = inside.iter().map(|(word, _)| index(word)).collect::<BTreeSet<_>>().len() as u64;
     let (is_array, owned) = match seen {
         Some(seen) => {
@@ -168,19 +173,19 @@ pub(super) fn named(words: &[Word], named: Elements, seen: Option<Elements>) -> 
 }
 
 /// The words of one element, and behind them those of other objects.
-pub(super) fn folded(words: &[Word], elements: Elements) -> Vec<Word> {
-    let mut folded: BTreeMap<(i64, u64), Word> = BTreeMap::new();
+pub(super) fn folded(words: &[UsedWord], elements: Elements) -> Vec<UsedWord> {
+    let mut folded: BTreeMap<(i64, u64), UsedWord> = BTreeMap::new();
     let mut outside = Vec::new();
     for word in words {
         let Some(offset) = elements.offset(word) else {
             outside.push(word.clone());
             continue;
         };
-        let empty = Word { offset, uses: Vec::new(), ..*word };
+        let empty = UsedWord { offset, uses: Vec::new(), ..*word };
         let into = folded.entry((offset, word.size)).or_insert(empty);
         word.uses.iter().for_each(|use_| add(into, use_));
     }
-    let mut words: Vec<Word> = Vec::new();
+    let mut words: Vec<UsedWord> = Vec::new();
     for word in folded.into_values() {
         // Elements of several shapes, such as an enum's variants, have words at the same bytes.
         match words.last_mut().filter(|last| last.end() > word.offset) {
@@ -197,8 +202,8 @@ pub(super) fn folded(words: &[Word], elements: Elements) -> Vec<Word> {
 }
 
 /// Counts a use as the word's.
-fn add(word: &mut Word, use_: &Use) {
-    let same = |known: &&mut Use| known.access == use_.access && known.code == use_.code;
+fn add(word: &mut UsedWord, use_: &CodeUse) {
+    let same = |known: &&mut CodeUse| known.access == use_.access && known.code == use_.code;
     let Some(known) = word.uses.iter_mut().find(same) else {
         return word.uses.push(use_.clone());
     };
@@ -217,7 +222,7 @@ const MANY: usize = 8;
 const FEW: usize = 8;
 
 /// The distance of elements, and whether they belong to threads.
-fn stride(words: &[&Word]) -> Option<(i64, bool)> {
+fn stride(words: &[&UsedWord]) -> Option<(i64, bool)> {
     /// What writes a word: access and code.
     type Writers = Vec<(Access, u64)>;
     // Offset and owner of each word.
@@ -266,7 +271,7 @@ fn stride(words: &[&Word]) -> Option<(i64, bool)> {
 }
 
 /// The thread that does nearly all writes to a word.
-pub(super) fn owner(word: &Word) -> Option<u32> {
+pub(super) fn owner(word: &UsedWord) -> Option<u32> {
     word.main_writer(0.9)
 }
 

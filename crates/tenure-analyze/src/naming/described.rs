@@ -6,27 +6,27 @@ use std::rc::Rc;
 use tenure_model::{Access, Role, Word};
 use tenure_types::code::{Block, Object, Place, Program};
 
-use super::names::Names;
+use super::names::ProcessNames;
 use super::threads::Groups;
-use super::value::{Known, names_a_lock};
+use super::value::{WordNames, names_a_lock};
 use crate::lines::{self, Contended, Elements, Meaning};
 use tenure_model::recording::Line;
 
 /// What is known of the memory that a finding's words lie in.
-pub(crate) struct Named {
+pub(crate) struct NamedWords {
     /// The object of each word, in the words' order.
     places: Vec<Option<(Object, Place)>>,
     /// Of a variable: its address in the process.
     pub(crate) start: Option<u64>,
-    /// Of an array: where its first element lies, as [`lines::Word::offset`], and the bytes from one to the next.
+    /// Of an array: where its first element lies, as [`lines::UsedWord::offset`], and the bytes from one to the next.
     array: Option<(i64, u64)>,
 }
 
-impl Named {
-    pub(crate) fn new(contended: &Contended, worst: &Line, names: &Names<'_>) -> Self {
+impl NamedWords {
+    pub(crate) fn new(contended: &Contended, worst: &Line, names: &ProcessNames<'_>) -> Self {
         let Some(allocation) = &worst.allocation else {
             let (mut start, mut array) = (None, None);
-            let variable = |word: &lines::Word| {
+            let variable = |word: &lines::UsedWord| {
                 let (program, object, inside) = names.variable(word.offset.cast_unsigned())?;
                 let offset = inside.checked_sub(object.address)?;
                 start = start.or(Some(word.offset.cast_unsigned().wrapping_sub(offset)));
@@ -40,7 +40,7 @@ impl Named {
             let places = contended.words.iter().map(variable).collect();
             return Self { places, start, array };
         };
-        let inside = |word: &lines::Word| {
+        let inside = |word: &lines::UsedWord| {
             u64::try_from(word.offset).ok().filter(|offset| *offset < allocation.size)
         };
         let accesses: Vec<_> = contended
@@ -68,7 +68,7 @@ impl Named {
                 found.filter(|(_, it)| !allocation.stack.is_empty() || is_count(it))
             }
         };
-        let place = |word: &lines::Word| {
+        let place = |word: &lines::UsedWord| {
             let (program, object) = found.as_ref()?;
             Some((object.clone(), program.member(object, inside(word)?, word.size)))
         };
@@ -108,7 +108,7 @@ impl Named {
         self.objects().next().map(|object| object.size)
     }
 
-    /// Of an array whose type is known: where its first element lies, as [`lines::Word::offset`], and the bytes from one
+    /// Of an array whose type is known: where its first element lies, as [`lines::UsedWord::offset`], and the bytes from one
     /// to the next.
     pub(crate) fn known_elements(&self) -> Option<(i64, u64)> {
         self.array.filter(|_| !self.is_of_several_variables())
@@ -137,13 +137,18 @@ impl Named {
     }
 
     /// What a word is, by its name and those of the functions that change it.
-    pub(crate) fn meaning(&self, at: usize, word: &lines::Word, names: &Names<'_>) -> Meaning {
+    pub(crate) fn meaning(
+        &self,
+        at: usize,
+        word: &lines::UsedWord,
+        names: &ProcessNames<'_>,
+    ) -> Meaning {
         let functions = |wanted: &[Access]| {
             let uses = word.uses.iter().filter(|use_| wanted.contains(&use_.access));
             uses.filter_map(|use_| names.changing(use_.code)).collect()
         };
         let place = self.places[at].as_ref().map(|(_, place)| place);
-        let known = Known {
+        let known = WordNames {
             path: place.map(|place| place.path.clone()).unwrap_or_default(),
             type_name: place.map(|place| place.type_name.clone()).unwrap_or_default(),
             adding: functions(&[Access::Add]),
@@ -183,7 +188,7 @@ fn without_element(place: &Place) -> String {
 }
 
 /// Whether the C library's functions lock the word.
-fn is_lock_of_c(word: &lines::Word) -> bool {
+fn is_lock_of_c(word: &lines::UsedWord) -> bool {
     word.uses.iter().any(|use_| matches!(use_.access, Access::Lock | Access::Unlock))
 }
 
@@ -199,10 +204,10 @@ const MOST_WORDS: usize = 64;
 /// The words that are reported: those of one element of an array, or all.
 pub(crate) fn shown(
     contended: &Contended,
-    named: &Named,
+    named: &NamedWords,
     worst: &Line,
     line_bytes: u32,
-) -> Vec<lines::Word> {
+) -> Vec<lines::UsedWord> {
     let folded = named.elements(contended).and(contended.folded());
     let mut words = folded.unwrap_or_else(|| contended.words.clone());
     if words.len() > MOST_WORDS && named.elements(contended).is_none() {
@@ -216,9 +221,9 @@ pub(crate) fn shown(
 pub(crate) fn words(
     worst: &Line,
     contended: &Contended,
-    shown: &[lines::Word],
-    named: &Named,
-    names: &Names<'_>,
+    shown: &[lines::UsedWord],
+    named: &NamedWords,
+    names: &ProcessNames<'_>,
     groups: &Groups<'_>,
 ) -> Vec<(Word, u64)> {
     let elements = named.elements(contended);
@@ -256,7 +261,7 @@ pub(crate) fn words(
         .collect()
 }
 
-fn role(word: &lines::Word, type_name: &str) -> Role {
+fn role(word: &lines::UsedWord, type_name: &str) -> Role {
     let (mut writes, mut all, mut is_atomic) = (0, 0, false);
     for use_ in &word.uses {
         all += use_.count();
@@ -290,13 +295,13 @@ mod tests {
 
     #[test]
     fn a_clock_and_a_block_are_no_locks() {
-        let written = |access| lines::Use {
+        let written = |access| lines::CodeUse {
             access,
             code: 0,
             threads: [(1, 9)].into(),
             gaps: BTreeMap::new(),
         };
-        let word = lines::Word {
+        let word = lines::UsedWord {
             offset: 0,
             size: 8,
             uses: vec![written(Access::Write)],

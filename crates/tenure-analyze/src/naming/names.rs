@@ -15,13 +15,13 @@ use tenure_model::recording::{Function, Module};
 pub struct Programs {
     open: RefCell<HashMap<String, Option<Rc<Program>>>>,
     /// By file, and address in it.
-    pointed: RefCell<HashMap<Place, Rc<[Pointed]>>>,
+    pointed: RefCell<HashMap<FileAddress, Rc<[Pointed]>>>,
 }
 
-type Place = (String, u64);
+type FileAddress = (String, u64);
 
 /// By the address of a line: the object that most of its accesses are to.
-pub(crate) type Known = HashMap<u64, (Rc<Program>, Object)>;
+pub(crate) type KnownObjects = HashMap<u64, (Rc<Program>, Object)>;
 
 impl Programs {
     /// A program by its path; `None` if it cannot be read.
@@ -43,7 +43,7 @@ impl Programs {
 
 /// The names of one process.
 #[derive(Debug)]
-pub(crate) struct Names<'a> {
+pub(crate) struct ProcessNames<'a> {
     modules: &'a [Module],
     functions: &'a [Function],
     programs: &'a Programs,
@@ -51,10 +51,10 @@ pub(crate) struct Names<'a> {
     here: String,
     codes: RefCell<HashMap<u64, Option<Code>>>,
     /// Objects that were not seen being allocated: see [`note_objects`](super::objects::note_objects).
-    pub(crate) known: Known,
+    pub(crate) known: KnownObjects,
 }
 
-impl<'a> Names<'a> {
+impl<'a> ProcessNames<'a> {
     pub(crate) fn new(
         modules: &'a [Module],
         functions: &'a [Function],
@@ -62,7 +62,14 @@ impl<'a> Names<'a> {
     ) -> Self {
         let here = std::env::current_dir().unwrap_or_default();
         let here = format!("{}/", here.display());
-        Self { modules, functions, programs, here, codes: RefCell::default(), known: Known::new() }
+        Self {
+            modules,
+            functions,
+            programs,
+            here,
+            codes: RefCell::default(),
+            known: KnownObjects::new(),
+        }
     }
 
     /// The module that an address lies in, and the address in its file.
@@ -296,7 +303,7 @@ mod tests {
         let modules = [Module { path, start: 0x1000, end: 0x2000, bias: 0x1000 }];
         let functions = [function(0x9000, "LazyCompile:*add server.js:10")];
         let programs = Programs::default();
-        let names = Names::new(&modules, &functions, &programs);
+        let names = ProcessNames::new(&modules, &functions, &programs);
         let named = |address| names.code(address).unwrap().function;
         assert_eq!(named(0x9010), "LazyCompile:*add server.js:10");
         assert_eq!(named(0x1234), "libz.so.1+0x234");

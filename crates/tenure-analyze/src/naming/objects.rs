@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use tenure_types::code::{Object, Program};
 
-use super::names::Names;
+use super::names::ProcessNames;
 use tenure_model::recording::{Allocation, Line, Thread};
 
 /// An access with less than this part of the votes is no opinion.
@@ -18,7 +18,7 @@ const SIGNIFICANT: f64 = 0.02;
 const ROUNDED: u64 = 15;
 
 /// Notes in lines, and in the names, which objects they are parts of.
-pub(crate) fn note_objects(lines: &mut [Line], threads: &[Thread], names: &mut Names<'_>) {
+pub(crate) fn note_objects(lines: &mut [Line], threads: &[Thread], names: &mut ProcessNames<'_>) {
     let stacks: Vec<_> = threads.iter().map(|thread| thread.stack.clone()).collect();
     for line in lines {
         let is_traced = line.allocation.as_ref().is_some_and(|it| !it.stack.is_empty());
@@ -39,14 +39,14 @@ pub(crate) fn note_objects(lines: &mut [Line], threads: &[Thread], names: &mut N
 }
 
 /// An object that accesses voted for.
-struct Candidate {
+struct ObjectCandidate {
     program: Rc<Program>,
     object: Object,
     start: u64,
     votes: u64,
 }
 
-impl Candidate {
+impl ObjectCandidate {
     /// Accesses to it, whether they know what it is or not.
     fn covered(&self, line: &Line) -> u64 {
         let holds = |address: u64| address.wrapping_sub(self.start) < self.object.size;
@@ -56,8 +56,8 @@ impl Candidate {
     }
 }
 
-fn best(line: &Line, names: &Names<'_>) -> Option<Candidate> {
-    let mut all: BTreeMap<(String, u64, u64), Candidate> = BTreeMap::new();
+fn best(line: &Line, names: &ProcessNames<'_>) -> Option<ObjectCandidate> {
+    let mut all: BTreeMap<(String, u64, u64), ObjectCandidate> = BTreeMap::new();
     // A function that is called touches what its argument points to first: a lock's other words lie behind.
     let mut first: HashMap<u64, u8> = HashMap::new();
     for entry in &line.entries {
@@ -71,7 +71,7 @@ fn best(line: &Line, names: &Names<'_>) -> Option<Candidate> {
         for one in pointed.iter().filter(|one| is_first || !one.is_argument) {
             let Some(start) = address.checked_sub(one.offset) else { continue };
             let key = (one.object.type_name.clone(), one.object.size, start);
-            let new = || Candidate {
+            let new = || ObjectCandidate {
                 program: Rc::clone(&program),
                 object: one.object.clone(),
                 start,
@@ -90,9 +90,9 @@ fn best(line: &Line, names: &Names<'_>) -> Option<Candidate> {
 
 /// Objects of one type without a gap between them are an array, as are those in a block that they would fill.
 fn rows(
-    all: &BTreeMap<(String, u64, u64), Candidate>,
+    all: &BTreeMap<(String, u64, u64), ObjectCandidate>,
     block: Option<(u64, &Allocation)>,
-) -> Vec<Candidate> {
+) -> Vec<ObjectCandidate> {
     let mut starts: BTreeMap<(&str, u64), BTreeSet<u64>> = BTreeMap::new();
     for (name, size, start) in all.keys() {
         starts.entry((name, *size)).or_default().insert(*start);
@@ -109,7 +109,7 @@ fn rows(
             .sum();
         let one = all.get(&(name.to_owned(), size, first))?;
         let object = one.program.row(&one.object, count);
-        Some(Candidate { program: Rc::clone(&one.program), object, start, votes })
+        Some(ObjectCandidate { program: Rc::clone(&one.program), object, start, votes })
     };
     starts.into_iter().filter_map(row).collect()
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use tenure_model::recording::{Line, Process, Thread};
 use tenure_model::{Access, Code, Use};
 
-use super::names::Names;
+use super::names::ProcessNames;
 use crate::lines;
 
 /// Threads by what a reader calls them.
@@ -18,7 +18,7 @@ pub(crate) struct Groups<'a> {
 }
 
 impl<'a> Groups<'a> {
-    pub(crate) fn of(process: &'a Process, names: &Names<'_>) -> Self {
+    pub(crate) fn of(process: &'a Process, names: &ProcessNames<'_>) -> Self {
         let mut contended = BTreeMap::new();
         for entry in process.lines.iter().flat_map(|line| &line.entries) {
             *contended.entry(entry.thread).or_default() += entry.count;
@@ -103,7 +103,7 @@ impl<'a> Groups<'a> {
     }
 
     /// What is done to a word, by group of threads, operation and line of code: the most frequent first.
-    pub(crate) fn uses(&self, word: &lines::Word, names: &Names<'_>) -> Vec<Use> {
+    pub(crate) fn uses(&self, word: &lines::UsedWord, names: &ProcessNames<'_>) -> Vec<Use> {
         type Key = (String, Access, Option<(String, Option<String>)>);
         let mut all: BTreeMap<Key, BTreeMap<u32, u64>> = BTreeMap::new();
         for use_ in word.uses.iter().filter(|use_| is_reported(use_.access)) {
@@ -201,7 +201,7 @@ mod tests {
                 ..Process::default()
             };
             let programs = Programs::default();
-            let groups = Groups::of(&process, &Names::new(&[], &[], &programs));
+            let groups = Groups::of(&process, &ProcessNames::new(&[], &[], &programs));
             assert_eq!(groups.worked(1), expected, "{:?}", process.threads);
             let part = (expected / (cpu - waited.min(cpu)) as f64).min(1.0);
             assert_eq!(groups.work_part(1), part, "{:?}", process.threads);
@@ -225,7 +225,7 @@ mod tests {
         ];
         let process = Process { threads, ..Process::default() };
         let programs = Programs::default();
-        let groups = Groups::of(&process, &Names::new(&[], &[], &programs));
+        let groups = Groups::of(&process, &ProcessNames::new(&[], &[], &programs));
         let used = |address, threads: &[u32]| {
             let entry = |&thread: &u32| Entry {
                 thread,

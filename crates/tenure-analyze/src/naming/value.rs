@@ -6,11 +6,11 @@ use std::collections::BTreeSet;
 use tenure_model::Access;
 use tenure_sim::pattern::Value;
 
-use crate::lines::{Meaning, Word};
+use crate::lines::{Meaning, UsedWord};
 
 /// The names that are known of a word.
 #[derive(Debug, Default)]
-pub(crate) struct Known {
+pub(crate) struct WordNames {
     /// The member's path.
     pub(crate) path: String,
     /// The member's type.
@@ -21,7 +21,7 @@ pub(crate) struct Known {
     pub(crate) exchanging: Vec<String>,
 }
 
-impl Known {
+impl WordNames {
     /// What the names say.
     pub(crate) fn meaning(&self) -> Meaning {
         let types = self.type_name.split('<').next().unwrap_or_default();
@@ -96,7 +96,7 @@ fn parts(name: &str) -> Vec<String> {
 }
 
 /// What is known of it from what threads do. Asks for return addresses whether the code there uses the result.
-pub(crate) fn value(word: &Word, uses_result: &dyn Fn(u64) -> Option<bool>) -> Value {
+pub(crate) fn value(word: &UsedWord, uses_result: &dyn Fn(u64) -> Option<bool>) -> Value {
     // A lock's word is nothing else.
     if word.is_lock() {
         return Value::Unknown;
@@ -126,16 +126,22 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::lines::Use;
+    use crate::lines::CodeUse;
 
-    fn word(uses: &[(Access, u64)], meaning: Meaning) -> Word {
-        let one = |&(access, code)| Use {
+    fn word(uses: &[(Access, u64)], meaning: Meaning) -> UsedWord {
+        let one = |&(access, code)| CodeUse {
             access,
             code,
             threads: BTreeMap::from([(1, 9)]),
             gaps: BTreeMap::new(),
         };
-        Word { offset: 0, size: 8, uses: uses.iter().map(one).collect(), meaning, is_owned: false }
+        UsedWord {
+            offset: 0,
+            size: 8,
+            uses: uses.iter().map(one).collect(),
+            meaning,
+            is_owned: false,
+        }
     }
 
     #[test]
@@ -207,7 +213,7 @@ mod tests {
         ] {
             let all =
                 |name: &str| [name.to_owned()].into_iter().filter(|it| !it.is_empty()).collect();
-            let known = Known {
+            let known = WordNames {
                 path: path.to_owned(),
                 type_name: type_name.to_owned(),
                 adding: all(adding),

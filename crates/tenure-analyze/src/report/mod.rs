@@ -11,11 +11,11 @@ use tenure_model::{
     Finding, Kind, Level, Observed, Report, Role, Run, Sharing, Source, Storage, Word,
 };
 
-use crate::forecast::pattern::{self, Memory, Recorded};
-use crate::forecast::{Forecasts, Found};
+use crate::forecast::pattern::{self, PatternMemory, RecordedPattern};
+use crate::forecast::{Analysis, Forecasts};
 use crate::lines::{self, Contended, Locks};
-use crate::naming::described::{self, Named};
-use crate::naming::names::{Names, Programs};
+use crate::naming::described::{self, NamedWords};
+use crate::naming::names::{ProcessNames, Programs};
 use crate::naming::objects;
 use crate::naming::threads::Groups;
 use missing::Guarded;
@@ -29,14 +29,14 @@ pub fn report(
     mut run: Run,
     line_bytes: u32,
     predicted: usize,
-) -> Found {
+) -> Analysis {
     let command = run.command.clone();
     let all_accesses = recording.contended();
     let named = |process| named(process, programs);
     let (processes, names): (Vec<_>, Vec<_>) = recording.processes.iter_mut().map(named).unzip();
     let groups: Vec<_> =
         processes.iter().zip(&names).map(|(it, names)| Groups::of(it, names)).collect();
-    let mut found: Vec<(Order, usize, Finding, Option<Recorded>)> = Vec::new();
+    let mut found: Vec<(FindingOrder, usize, Finding, Option<RecordedPattern>)> = Vec::new();
     let mut rare = 0_u64;
     let mut guarded = Guarded::default();
     let mut left_out = 0.0_f64;
@@ -56,8 +56,8 @@ pub fn report(
             }
             match contended.order(&|code| names.has_no_races(code), &locks) {
                 None => {}
-                Some(lines::Order::Races) => continue,
-                Some(lines::Order::Lock) => {
+                Some(lines::WriteOrder::Races) => continue,
+                Some(lines::WriteOrder::Lock) => {
                     if is_wrong() {
                         guarded.lines += contended.lines.len();
                         guarded.accesses += accesses();
@@ -65,15 +65,20 @@ pub fn report(
                     continue;
                 }
             }
-            let named = Named::new(&contended, &process.lines[contended.lines[0]], names);
+            let named = NamedWords::new(&contended, &process.lines[contended.lines[0]], names);
             if let Some((start, stride)) = named.known_elements() {
                 contended.name_elements(process, start, stride);
             }
             let words = contended.words.clone();
             contended.name(|at| named.meaning(at, &words[at], names));
             let Some(kind) = contended.kind(process) else { continue };
-            let seen =
-                Seen { process, contended: &contended, named: &named, names, groups: &groups[at] };
+            let seen = FindingInput {
+                process,
+                contended: &contended,
+                named: &named,
+                names,
+                groups: &groups[at],
+            };
             let (mut finding, recorded) = finding(&seen, kind, &written);
             let observed = finding.observed.as_ref();
             let accesses = observed.map_or(0, |observed| observed.accesses);
@@ -115,36 +120,36 @@ pub fn report(
     }
     run.pattern = forecasts.program();
     let report = Report::new(Source::Run(run), line_bytes.into(), findings);
-    Found { report, forecasts }
+    Analysis { report, forecasts }
 }
 
 /// What the worst has most of: first those that are known well enough, by the cost where it was measured, and by possible changes of
 /// ownership.
-type Order = (bool, Option<u64>, u64);
+type FindingOrder = (bool, Option<u64>, u64);
 
 /// A process with the objects that its lines are parts of, and its names.
-fn named<'a>(process: &'a mut Process, programs: &'a Programs) -> (&'a Process, Names<'a>) {
-    let mut names = Names::new(&process.modules, &process.functions, programs);
+fn named<'a>(process: &'a mut Process, programs: &'a Programs) -> (&'a Process, ProcessNames<'a>) {
+    let mut names = ProcessNames::new(&process.modules, &process.functions, programs);
     objects::note_objects(&mut process.lines, &process.threads, &mut names);
     (process, names)
 }
 
 /// What a finding is made of.
-struct Seen<'a> {
+struct FindingInput<'a> {
     process: &'a Process,
     contended: &'a Contended,
-    named: &'a Named,
-    names: &'a Names<'a>,
+    named: &'a NamedWords,
+    names: &'a ProcessNames<'a>,
     groups: &'a Groups<'a>,
 }
 
 /// A finding without its rank, score and repairs, and its pattern if it has one.
 fn finding(
-    seen: &Seen<'_>,
+    seen: &FindingInput<'_>,
     kind: Kind,
     written: &BTreeMap<u32, u64>,
-) -> (Finding, Option<Recorded>) {
-    let &Seen { process, contended, named, names, groups } = seen;
+) -> (Finding, Option<RecordedPattern>) {
+    let &FindingInput { process, contended, named, names, groups } = seen;
     let worst = &process.lines[contended.lines[0]];
     let shown = described::shown(contended, named, worst, process.line_bytes);
     let mut words = described::words(worst, contended, &shown, named, names, groups);
@@ -204,13 +209,13 @@ fn without(all: &BTreeMap<u32, u64>, part: &BTreeMap<u32, u64>) -> BTreeMap<u32,
 fn memory(
     process: &Process,
     contended: &Contended,
-    named: &Named,
+    named: &NamedWords,
     observed: &Observed,
     written: &BTreeMap<u32, u64>,
-) -> Memory {
+) -> PatternMemory {
     let worst = &process.lines[contended.lines[0]];
     let name = Some(named.array()).filter(|name| !name.is_empty());
-    Memory {
+    PatternMemory {
         name: name.unwrap_or_else(|| "object".to_owned()).chars().take(100).collect(),
         line: worst.start(),
         line_bytes: process.line_bytes.into(),
@@ -233,7 +238,7 @@ fn memory(
     }
 }
 
-fn sharing(contended: &Contended, worst: &Line, named: &Named) -> Sharing {
+fn sharing(contended: &Contended, worst: &Line, named: &NamedWords) -> Sharing {
     if let Some(elements) = named.elements(contended) {
         return Sharing::Elements {
             array: named.array(),
@@ -242,7 +247,7 @@ fn sharing(contended: &Contended, worst: &Line, named: &Named) -> Sharing {
         };
     }
     let size = worst.allocation.as_ref().map_or(i64::MAX, |it| it.size.cast_signed());
-    let is_outside = |word: &lines::Word| word.offset < 0 || word.offset >= size;
+    let is_outside = |word: &lines::UsedWord| word.offset < 0 || word.offset >= size;
     if worst.allocation.is_some() && contended.words.iter().any(is_outside) {
         return Sharing::Objects;
     }
@@ -252,8 +257,8 @@ fn sharing(contended: &Contended, worst: &Line, named: &Named) -> Sharing {
     Sharing::Within
 }
 
-fn observed(seen: &Seen<'_>) -> Observed {
-    let &Seen { process, contended, named, names, groups } = seen;
+fn observed(seen: &FindingInput<'_>) -> Observed {
+    let &FindingInput { process, contended, named, names, groups } = seen;
     let worst = &process.lines[contended.lines[0]];
     let lines = || contended.lines.iter().map(|&line| &process.lines[line]);
     let storage = match &worst.allocation {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use tenure_layout::knowledge::Knowledge;
-use tenure_layout::lines::Layouts;
+use tenure_layout::lines::LayoutModel;
 use tenure_layout::sharing;
 use tenure_layout::suggest::{Pins, suggest};
 use tenure_types::model::{Kind, Model};
@@ -72,7 +72,7 @@ fn rules(model: &Model) {
 
 fn analysis(model: &Model) {
     let roles = Knowledge::builtin().roles(model);
-    let layouts = Layouts::new(model, &roles, 64);
+    let layouts = LayoutModel::new(model, &roles, 64);
     let found = sharing::find(&layouts);
     let ranked: Vec<_> = (1..).zip(&found).take(LOOKED_AT).collect();
     for finding in sharing::findings(&layouts, &ranked) {

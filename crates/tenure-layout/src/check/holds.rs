@@ -1,10 +1,10 @@
-use super::subject::{Subject, joined, lines};
+use super::subject::{CheckedType, joined, lines};
 use crate::knowledge::{GROUP_BEGIN, GROUP_END};
-use crate::rules::{Apart, Elements, Group, Path, Place, Within, counted};
+use crate::rules::{Apart, ElementScope, GroupRule, MemberPath, MemberPlace, Within, counted};
 use tenure_types::model::Kind;
 
 /// `Ok` if the rule holds; the words say what was found.
-pub(super) fn apart(rule: &Apart, subject: &Subject<'_>) -> Result<String, String> {
+pub(super) fn apart(rule: &Apart, subject: &CheckedType<'_>) -> Result<String, String> {
     let from = subject.places(&rule.from)?;
     let members = victims(rule, subject, &from)?;
     for start in subject.starts(rule.any_placement) {
@@ -18,7 +18,7 @@ pub(super) fn apart(rule: &Apart, subject: &Subject<'_>) -> Result<String, Strin
             return Err(format!("{}{begins}{assumption}", joined(&shared)));
         }
     }
-    let on = |places: &[Place]| {
+    let on = |places: &[MemberPlace]| {
         joined(&places.iter().map(|place| subject.spelled_on(place, 0)).collect::<Vec<_>>())
     };
     let assumption = subject.assumption(rule.any_placement);
@@ -26,7 +26,11 @@ pub(super) fn apart(rule: &Apart, subject: &Subject<'_>) -> Result<String, Strin
 }
 
 /// Not the members of `from`, unless spelled out; of a member that a star found around one of those, only the rest.
-fn victims(rule: &Apart, subject: &Subject<'_>, from: &[Place]) -> Result<Vec<Place>, String> {
+fn victims(
+    rule: &Apart,
+    subject: &CheckedType<'_>,
+    from: &[MemberPlace],
+) -> Result<Vec<MemberPlace>, String> {
     let mut all = Vec::new();
     for path in &rule.members {
         let places = subject.places(std::slice::from_ref(path))?;
@@ -51,20 +55,24 @@ fn victims(rule: &Apart, subject: &Subject<'_>, from: &[Place]) -> Result<Vec<Pl
 }
 
 /// The members of a place that has one of `from` inside.
-fn parts_around(subject: &Subject<'_>, place: &Place, from: &[Place]) -> Option<Vec<Place>> {
+fn parts_around(
+    subject: &CheckedType<'_>,
+    place: &MemberPlace,
+    from: &[MemberPlace],
+) -> Option<Vec<MemberPlace>> {
     let model = subject.model;
-    let inside = |one: &&Place| {
+    let inside = |one: &&MemberPlace| {
         let rest = one.path.strip_prefix(&*place.path);
         rest.is_some_and(|rest| rest.starts_with(['.', '[']))
     };
     from.iter().find(inside)?;
     let Kind::Composite { members, .. } = &model[place.owner].kind else { return None };
     let ty = model.resolved(members.get(place.index)?.ty);
-    let parts = Path::parse("*").ok()?.resolve(model, ty, Elements::First).ok()?;
+    let parts = MemberPath::parse("*").ok()?.resolve(model, ty, ElementScope::First).ok()?;
     if parts.is_empty() {
         return None;
     }
-    let outer = |part: Place| Place {
+    let outer = |part: MemberPlace| MemberPlace {
         path: format!("{}.{}", place.path, part.path),
         offset: place.offset.saturating_add(part.offset),
         ..part
@@ -72,7 +80,12 @@ fn parts_around(subject: &Subject<'_>, place: &Place, from: &[Place]) -> Option<
     Some(parts.into_iter().map(outer).collect())
 }
 
-fn shared(subject: &Subject<'_>, members: &[Place], from: &[Place], start: u64) -> Vec<String> {
+fn shared(
+    subject: &CheckedType<'_>,
+    members: &[MemberPlace],
+    from: &[MemberPlace],
+    start: u64,
+) -> Vec<String> {
     let mut shared = Vec::new();
     for member in members {
         let (first, last) = subject.lines(member, start);
@@ -89,12 +102,12 @@ fn shared(subject: &Subject<'_>, members: &[Place], from: &[Place], start: u64) 
     shared
 }
 
-struct Extent {
+struct ByteRange {
     begin: u64,
     end: u64,
 }
 
-pub(super) fn fits(rule: &Group, subject: &Subject<'_>) -> Result<String, String> {
+pub(super) fn fits(rule: &GroupRule, subject: &CheckedType<'_>) -> Result<String, String> {
     let (extent, places) = match &*rule.members {
         [] => (between_markers(subject, &rule.name)?, Vec::new()),
         members => {
@@ -128,13 +141,13 @@ pub(super) fn fits(rule: &Group, subject: &Subject<'_>) -> Result<String, String
     if too_many || too_long { Err(found) } else { Ok(found) }
 }
 
-pub(super) fn contains(rule: &Within, subject: &Subject<'_>) -> Result<String, String> {
+pub(super) fn contains(rule: &Within, subject: &CheckedType<'_>) -> Result<String, String> {
     let extent = match &*rule.of {
         [] => between_markers(subject, &rule.group)?,
         members => around(&subject.places(members)?),
     };
     let places = subject.places(&rule.members)?;
-    let is_outside = |place: &&Place| place.offset < extent.begin || end(place) > extent.end;
+    let is_outside = |place: &&MemberPlace| place.offset < extent.begin || end(place) > extent.end;
     let outside: Vec<_> =
         places.iter().filter(is_outside).map(|place| subject.spelled_on(place, 0)).collect();
     let group = format!(
@@ -153,9 +166,9 @@ pub(super) fn contains(rule: &Within, subject: &Subject<'_>) -> Result<String, S
 }
 
 /// Between the kernel's `__cacheline_group_begin(NAME)` and `__cacheline_group_end(NAME)`.
-fn between_markers(subject: &Subject<'_>, name: &str) -> Result<Extent, String> {
+fn between_markers(subject: &CheckedType<'_>, name: &str) -> Result<ByteRange, String> {
     let marker = |prefix: &str| {
-        let path = Path::parse(&format!("{prefix}{name}"));
+        let path = MemberPath::parse(&format!("{prefix}{name}"));
         let places = path.and_then(|path| subject.places(&[path]))?;
         places.into_iter().next().ok_or_else(|| format!("there is no `{prefix}{name}`"))
     };
@@ -171,23 +184,28 @@ fn between_markers(subject: &Subject<'_>, name: &str) -> Result<Extent, String> 
     if end < begin {
         return Err(format!("group {name} ends at {end}, before it begins at {begin}"));
     }
-    Ok(Extent { begin, end })
+    Ok(ByteRange { begin, end })
 }
 
-fn around(places: &[Place]) -> Extent {
+fn around(places: &[MemberPlace]) -> ByteRange {
     let begin = places.iter().map(|place| place.offset).min().unwrap_or(0);
-    Extent { begin, end: places.iter().map(end).max().unwrap_or(begin) }
+    ByteRange { begin, end: places.iter().map(end).max().unwrap_or(begin) }
 }
 
-fn end(place: &Place) -> u64 {
+fn end(place: &MemberPlace) -> u64 {
     place.offset.saturating_add(place.size)
 }
 
-fn last(extent: &Extent) -> u64 {
+fn last(extent: &ByteRange) -> u64 {
     extent.end.max(extent.begin.saturating_add(1)) - 1
 }
 
-fn line_count(subject: &Subject<'_>, extent: &Extent, places: &[Place], start: u64) -> u64 {
+fn line_count(
+    subject: &CheckedType<'_>,
+    extent: &ByteRange,
+    places: &[MemberPlace],
+    start: u64,
+) -> u64 {
     let touched = |first: u64, last: u64| (last - first).saturating_add(1);
     if places.is_empty() {
         let line = |at: u64| start.saturating_add(at) / subject.line_bytes;

@@ -2,12 +2,12 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::rules::{Elements, Glob, Path, Place, closest, counted};
+use crate::rules::{ElementScope, Glob, MemberPath, MemberPlace, closest, counted};
 use tenure_types::model::{Kind, Model, TypeId};
 
 const MOST_NAMED: usize = 4;
 
-pub(super) struct Subject<'a> {
+pub(super) struct CheckedType<'a> {
     pub(super) model: &'a Model,
     pub(super) id: TypeId,
     pub(super) name: String,
@@ -21,7 +21,7 @@ pub(super) fn of_pattern<'a>(
     model: &'a Model,
     pattern: &Glob,
     line_bytes: u64,
-) -> Vec<Subject<'a>> {
+) -> Vec<CheckedType<'a>> {
     let mut seen = HashSet::new();
     let mut subjects = Vec::new();
     for (id, ty) in model.iter() {
@@ -43,7 +43,7 @@ pub(super) fn of_pattern<'a>(
         }
         if seen.insert(composite) {
             let name = ty.name.to_string();
-            subjects.push(Subject { model, id: composite, name, line_bytes, declared: None });
+            subjects.push(CheckedType { model, id: composite, name, line_bytes, declared: None });
         }
     }
     let mut times: HashMap<String, u64> = HashMap::new();
@@ -69,7 +69,7 @@ pub(super) fn none_of(model: &Model, pattern: &Glob) -> String {
     format!("there is no type `{pattern}` with members{meant}")
 }
 
-impl Subject<'_> {
+impl CheckedType<'_> {
     /// Tells types of one name apart: a prefix for a message.
     pub(super) fn which(&self) -> String {
         let declared = self.declared.as_ref();
@@ -77,11 +77,11 @@ impl Subject<'_> {
     }
 
     /// Each once, by offset.
-    pub(super) fn places(&self, paths: &[Path]) -> Result<Vec<Place>, String> {
+    pub(super) fn places(&self, paths: &[MemberPath]) -> Result<Vec<MemberPlace>, String> {
         let mut all = Vec::new();
         for path in paths {
             let places = path
-                .resolve(self.model, self.id, Elements::All)
+                .resolve(self.model, self.id, ElementScope::All)
                 .map_err(|_| format!("`{path}` stands for too many members to look at"))?;
             if places.is_empty() {
                 return Err(self.no_member(path));
@@ -93,9 +93,12 @@ impl Subject<'_> {
         Ok(all)
     }
 
-    fn no_member(&self, path: &Path) -> String {
+    fn no_member(&self, path: &MemberPath) -> String {
         let meant = path.single().filter(|name| name.is_plain()).and_then(|name| {
-            let all = Path::parse("*").ok()?.resolve(self.model, self.id, Elements::First).ok()?;
+            let all = MemberPath::parse("*")
+                .ok()?
+                .resolve(self.model, self.id, ElementScope::First)
+                .ok()?;
             closest(name.as_str(), all.iter().map(|place| &*place.path)).map(str::to_owned)
         });
         let meant = meant.map_or_else(String::new, |name| format!(", did you mean `{name}`?"));
@@ -127,14 +130,14 @@ impl Subject<'_> {
     }
 
     /// The first and last line of a place in an object that begins `start` bytes into a line.
-    pub(super) fn lines(&self, place: &Place, start: u64) -> (u64, u64) {
+    pub(super) fn lines(&self, place: &MemberPlace, start: u64) -> (u64, u64) {
         let first = start.saturating_add(place.offset);
         let last = first.saturating_add(place.size.max(1) - 1);
         (first / self.line_bytes, last / self.line_bytes)
     }
 
     /// `lwtstate at 80 (8 bytes)`.
-    pub(super) fn spelled(&self, place: &Place) -> String {
+    pub(super) fn spelled(&self, place: &MemberPlace) -> String {
         let size = match place.bits {
             None => counted(place.size, "byte"),
             Some(bits) => counted(u64::from(bits.count), "bit"),
@@ -142,7 +145,7 @@ impl Subject<'_> {
         format!("{} at {} ({size})", place.path, place.offset)
     }
 
-    pub(super) fn spelled_on(&self, place: &Place, start: u64) -> String {
+    pub(super) fn spelled_on(&self, place: &MemberPlace, start: u64) -> String {
         let (first, last) = self.lines(place, start);
         format!("{} on {}", self.spelled(place), lines(first, last))
     }

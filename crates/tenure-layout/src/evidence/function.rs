@@ -46,7 +46,7 @@ const LEAST_LETTERS: usize = 2;
 
 /// A function that uses members.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Function {
+pub struct UsingFunction {
     /// As a person says it.
     pub name: Name,
     /// Whether its name says that it runs when some object, or the program, begins or ends. Which one, `is_of`
@@ -56,7 +56,7 @@ pub struct Function {
     pub takes_lock: bool,
 }
 
-impl Function {
+impl UsingFunction {
     pub(super) fn new(name: Name, takes_lock: bool) -> Self {
         let is_setup = is_setup(&name);
         Self { name, is_setup, takes_lock }
@@ -127,7 +127,7 @@ fn words(name: &str) -> impl Iterator<Item = String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Function, is_setup};
+    use super::{UsingFunction, is_setup};
 
     #[test]
     fn a_function_that_runs_once_is_known_by_its_name() {
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn a_function_that_begins_or_ends_an_object_names_it_or_none() {
-        let is_of = |function: &str, ty: &str| Function::new(function.into(), false).is_of(ty);
+        let is_of = |function: &str, ty: &str| UsingFunction::new(function.into(), false).is_of(ty);
         for (function, ty) in [
             ("conn_new", "conn"),
             ("conn_open", "server::Connection<u8>"),

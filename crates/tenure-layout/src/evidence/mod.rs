@@ -9,7 +9,7 @@
 //! | conclusion | from |
 //! |---|---|
 //! | a setup | a function whose name has a word such as `init` or `free`. One whose name speaks of another object (`new_cursor`, of a table) counts in full where it changes what is there |
-//! | a contended word, whatever its type | an atomic addition or compare-exchange that some function other than a [setup](Function::is_setup) has, at least one of four that write it |
+//! | a contended word, whatever its type | an atomic addition or compare-exchange that some function other than a [setup](UsingFunction::is_setup) has, at least one of four that write it |
 //! | a plain word that many CPUs write | a number that functions other than setups read and write back: two that take a lock or, in a kernel, whose functions all CPUs run, three |
 //! | an element for each thread | a function other than a setup writes one that a variable chooses, and none of its loops steps |
 //! | read-mostly | at least six functions read it, and only setups write it, or at most one function for six that read it. An `_Atomic` word only if no function other than a setup adds to it or compare-exchanges it |
@@ -19,7 +19,7 @@
 mod function;
 mod uses;
 
-pub use function::Function;
+pub use function::UsingFunction;
 pub use uses::Uses;
 
 use rustc_hash::FxHashMap;
@@ -51,14 +51,14 @@ const LEAST_MEMBERS: usize = 4;
 
 /// Uses of all members and variables.
 #[derive(Debug)]
-pub struct Evidence {
+pub struct CodeEvidence {
     /// The functions, by name.
-    pub functions: Vec<Function>,
+    pub functions: Vec<UsingFunction>,
     /// By type and offset.
-    rows: Vec<Row>,
+    rows: Vec<UseRow>,
     types: FxHashMap<TypeId, (usize, usize)>,
     /// By variable and offset.
-    of_statics: Vec<(u32, Row)>,
+    of_statics: Vec<(u32, UseRow)>,
     /// What is not seen to be used may be used by code of which too little is known.
     pub(crate) misses_words: bool,
     /// The share of atomic operands of which nothing is known, from 0 to 1.
@@ -68,7 +68,7 @@ pub struct Evidence {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Row {
+struct UseRow {
     ty: TypeId,
     offset: u32,
     size: u32,
@@ -80,19 +80,19 @@ struct Row {
     counts: Counts,
 }
 
-impl Row {
+impl UseRow {
     fn overlaps(&self, offset: u64, size: u64) -> bool {
         let (start, end) = (u64::from(self.offset), u64::from(self.offset) + u64::from(self.size));
         start < offset.saturating_add(size) && offset < end
     }
 }
 
-impl Evidence {
+impl CodeEvidence {
     /// Files what was counted under every type on the way to a member.
     #[must_use]
     pub fn new(model: &Model, sweep: &Sweep) -> Self {
         let function = |(index, name): (u32, &Name)| {
-            Function::new(name.clone(), sweep.lockers.binary_search(&index).is_ok())
+            UsingFunction::new(name.clone(), sweep.lockers.binary_search(&index).is_ok())
         };
         let mut evidence = Self {
             functions: (0..).zip(&sweep.functions).map(function).collect(),
@@ -128,11 +128,11 @@ impl Evidence {
             let is_setup = by.is_setup && (!changes_what_is_there(&counts) || is_of());
             for (nth, (ty, offset)) in levels.iter().enumerate() {
                 let (ty, offset, direct) = (*ty, *offset, variable.is_none() && nth == 0);
-                evidence.rows.push(Row { ty, offset, size, function, direct, is_setup, counts });
+                evidence.rows.push(UseRow { ty, offset, size, function, direct, is_setup, counts });
             }
             if let (Subject::Static(index), Some(variable)) = (subject, variable) {
                 let (ty, direct) = (variable.ty, false);
-                let row = Row { ty, offset, size, function, direct, is_setup, counts };
+                let row = UseRow { ty, offset, size, function, direct, is_setup, counts };
                 evidence.of_statics.push((index, row));
             }
         }
@@ -163,7 +163,7 @@ impl Evidence {
 
     /// Types of which an element that a variable chooses is written.
     pub(crate) fn chosen_types(&self) -> Vec<TypeId> {
-        let is_chosen = |row: &&Row| row.direct && row.counts.chosen > 0;
+        let is_chosen = |row: &&UseRow| row.direct && row.counts.chosen > 0;
         let mut types: Vec<TypeId> = self.rows.iter().filter(is_chosen).map(|row| row.ty).collect();
         types.dedup();
         types

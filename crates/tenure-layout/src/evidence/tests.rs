@@ -61,7 +61,7 @@ fn a_number_that_is_added_to_atomically_is_contended_in_every_type_on_the_way() 
     let Program { model, inner, outer, .. } = program();
     let sweep =
         sweep(&[("accept", Subject::Type(outer), 8, ADD), ("hit", Subject::Static(0), 0, ADD)]);
-    let evidence = Evidence::new(&model, &sweep);
+    let evidence = CodeEvidence::new(&model, &sweep);
     let role = |owner, name| evidence.role_of(&model, owner, &member(&model, owner, name));
     assert_eq!(role(inner, "count"), Some(Role::Atomic));
     assert_eq!(role(outer, "count"), None);
@@ -80,7 +80,7 @@ fn what_only_a_setup_changes_is_not_contended_and_if_many_read_it_read_mostly() 
     let mut all = readers.to_vec();
     all.push(("outer_init", Subject::Type(outer), 0, ADD));
     let role = |all: &[(&str, Subject, u32, [u32; 4])]| {
-        let evidence = Evidence::new(&model, &sweep(all));
+        let evidence = CodeEvidence::new(&model, &sweep(all));
         evidence.role_of(&model, outer, &member(&model, outer, "count"))
     };
     assert_eq!(role(&all), Some(Role::ReadMostly));
@@ -95,7 +95,7 @@ fn what_only_a_setup_changes_is_not_contended_and_if_many_read_it_read_mostly() 
 fn what_is_known_of_an_embedded_type_by_itself_counts_for_what_embeds_it_if_it_is_large() {
     let Program { model, inner, outer, link } = program();
     let all = [("f", Subject::Type(inner), 0, READ), ("g", Subject::Type(link), 0, READ)];
-    let evidence = Evidence::new(&model, &sweep(&all));
+    let evidence = CodeEvidence::new(&model, &sweep(&all));
     let through = |ty, at, inside| {
         let way = [(outer, 72, at), (ty, model[ty].size, inside)];
         evidence.of_member(way.into_iter(), 4).readers().count()
@@ -111,7 +111,7 @@ fn a_small_type_is_contended_only_if_most_of_its_writers_are_atomic() {
         let mut all: Vec<_> =
             names.iter().map(|name| (&**name, Subject::Type(link), 0, WRITE)).collect();
         all.push(("add", Subject::Type(link), 0, ADD));
-        Evidence::new(&model, &sweep(&all)).role_of(&model, link, &member(&model, link, "next"))
+        CodeEvidence::new(&model, &sweep(&all)).role_of(&model, link, &member(&model, link, "next"))
     };
     assert_eq!((of(1), of(2)), (Some(Role::Atomic), None));
 }
@@ -125,7 +125,7 @@ fn readers_that_do_not_take_the_lock_are_a_share_of_those_in_use() {
         ("peek", Subject::Type(outer), 48, READ),
         ("outer_free", Subject::Type(outer), 48, READ),
     ];
-    let evidence = Evidence::new(&model, &sweep(&all));
+    let evidence = CodeEvidence::new(&model, &sweep(&all));
     let (lock, ops) = (evidence.of_type(outer, 0, 4), evidence.of_type(outer, 48, 8));
     assert!((ops.read_without(&evidence, &lock, false) - 0.5).abs() < 1e-9);
     let none = Uses::default();
@@ -137,7 +137,7 @@ fn heat_grows_with_functions_and_is_little_for_what_begins_or_ends_an_object() {
     let Program { model, outer, .. } = program();
     let heat = |names: &[&str]| {
         let all: Vec<_> = names.iter().map(|name| (*name, Subject::Type(outer), 0, ADD)).collect();
-        let evidence = Evidence::new(&model, &sweep(&all));
+        let evidence = CodeEvidence::new(&model, &sweep(&all));
         evidence.of_type(outer, 0, 4).heat(Some(&evidence))
     };
     let (none, cold, one, many) = (
@@ -152,7 +152,7 @@ fn heat_grows_with_functions_and_is_little_for_what_begins_or_ends_an_object() {
 #[test]
 fn code_that_is_hardly_known_makes_no_word_cold() {
     let Program { model, outer, .. } = program();
-    let evidence = Evidence { unknown: 1.0, ..Evidence::new(&model, &sweep(&[])) };
+    let evidence = CodeEvidence { unknown: 1.0, ..CodeEvidence::new(&model, &sweep(&[])) };
     assert!((evidence.of_type(outer, 0, 4).heat(Some(&evidence)) - 1.0).abs() < 1e-9);
 }
 
@@ -165,7 +165,7 @@ fn a_plain_number_is_written_by_many_if_functions_that_take_a_lock_update_it() {
         let mut sweep = sweep(&all);
         let number = |name: &&str| sweep.functions.iter().position(|it| **it == **name).unwrap();
         sweep.lockers = lockers.iter().map(number).map(|at| u32::try_from(at).unwrap()).collect();
-        let evidence = Evidence::new(&model, &sweep);
+        let evidence = CodeEvidence::new(&model, &sweep);
         evidence.is_written(&model, outer, &member(&model, outer, "count"))
     };
     assert!(is_written(&["give", "take"]));
@@ -181,7 +181,7 @@ fn a_word_that_is_swapped_once_and_written_in_many_functions_is_a_plain_one() {
     let is_contended = |writers: usize| {
         let mut all = names[..writers].to_vec();
         all.push(("swap", Subject::Type(outer), 0, ADD));
-        let evidence = Evidence::new(&model, &sweep(&all));
+        let evidence = CodeEvidence::new(&model, &sweep(&all));
         evidence.of_type(outer, 0, 4).is_contended()
     };
     assert_eq!((is_contended(3), is_contended(4)), (true, false));
@@ -193,7 +193,7 @@ fn the_heat_of_an_atomic_word_is_of_those_that_change_it_atomically() {
     let heat = |counts: [u32; 4]| {
         let all = ["a", "b", "c"].map(|name| (name, Subject::Type(outer), 0, counts));
         let all = [all.as_slice(), &[("swap", Subject::Type(outer), 0, ADD)]].concat();
-        let evidence = Evidence::new(&model, &sweep(&all));
+        let evidence = CodeEvidence::new(&model, &sweep(&all));
         evidence.of_type(outer, 0, 4).heat(Some(&evidence))
     };
     assert!(heat(WRITE) < heat(ADD), "plain writes are not atomic ones");
@@ -210,7 +210,7 @@ fn a_lock_guards_what_most_of_its_users_take_it_for() {
         ("peek", Subject::Type(outer), 48, READ),
         ("outer_init", Subject::Type(outer), 48, WRITE),
     ];
-    let evidence = Evidence::new(&model, &sweep(&all));
+    let evidence = CodeEvidence::new(&model, &sweep(&all));
     let (lock, ops) = (evidence.of_static(0, 0, 4), evidence.of_type(outer, 48, 8));
     assert!((ops.used_with(&lock).unwrap() - 2.0 / 3.0).abs() < 1e-9);
     assert_eq!(ops.used_with(&Uses::default()), None, "no function takes it");

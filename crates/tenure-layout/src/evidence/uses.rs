@@ -1,6 +1,6 @@
 use std::cmp::Reverse;
 
-use super::{Evidence, MANY};
+use super::{CodeEvidence, MANY};
 use tenure_types::code::sweep::Counts;
 
 /// Of so many functions that write a contended word, one does so atomically.
@@ -12,21 +12,21 @@ const NAMED: usize = 3;
 /// What functions do with some bytes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Uses {
-    by: Vec<By>,
+    by: Vec<FunctionUse>,
     /// Of all functions.
     pub counts: Counts,
 }
 
 /// What one function does with them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct By {
+struct FunctionUse {
     function: u32,
     counts: Counts,
     /// It only runs when such an object, or the program, begins or ends.
     is_setup: bool,
 }
 
-impl By {
+impl FunctionUse {
     /// How much the function counts.
     fn weight(&self) -> f64 {
         if self.is_setup { 0.25 } else { 1.0 }
@@ -35,7 +35,7 @@ impl By {
 
 impl Uses {
     pub(super) fn note(&mut self, function: u32, counts: &Counts, is_setup: bool) {
-        self.by.push(By { function, counts: *counts, is_setup });
+        self.by.push(FunctionUse { function, counts: *counts, is_setup });
         self.counts.add(counts);
     }
 
@@ -66,7 +66,7 @@ impl Uses {
 
     /// How much they are written, from 0 to 1: how many functions change them, atomically if any does, and in loops. Those that
     /// only run when an object begins or ends count for a quarter. The less is known of the code, the nearer to 1.
-    pub(crate) fn heat(&self, evidence: Option<&Evidence>) -> f64 {
+    pub(crate) fn heat(&self, evidence: Option<&CodeEvidence>) -> f64 {
         let Some(evidence) = evidence else { return 1.0 };
         let heat = self.known_heat();
         heat + evidence.unknown * (1.0 - heat)
@@ -78,7 +78,7 @@ impl Uses {
             0 => counts.writes > 0,
             _ => counts.adds + counts.exchanges + counts.locks > 0,
         };
-        let of = |by: &By| {
+        let of = |by: &FunctionUse| {
             let counts = by.counts;
             let all = counts.reads + counts.writes + counts.adds + counts.exchanges + counts.locks;
             let in_loop = if counts.weight > all { 1.5 } else { 1.0 };
@@ -102,12 +102,12 @@ impl Uses {
 
     /// How many functions read them; those that only run when an object begins or ends count for a quarter.
     pub(crate) fn readers_weighed(&self) -> f64 {
-        self.by.iter().filter(|by| by.counts.reads > 0).map(By::weight).sum()
+        self.by.iter().filter(|by| by.counts.reads > 0).map(FunctionUse::weight).sum()
     }
 
     /// The share of readers that do not take a lock, of those that do not only run when an object begins or ends; 0 if no
     /// function is seen to take it. Of a plain word: the share of those that neither write it nor take any lock.
-    pub(crate) fn read_without(&self, evidence: &Evidence, lock: &Self, is_plain: bool) -> f64 {
+    pub(crate) fn read_without(&self, evidence: &CodeEvidence, lock: &Self, is_plain: bool) -> f64 {
         let takers: Vec<u32> =
             if is_plain { lock.writers().collect() } else { lock.takers().collect() };
         let takes = |function: &u32| {
@@ -201,7 +201,7 @@ impl Uses {
     /// The most used of some functions, by name: `accept, poll, …`.
     pub(crate) fn named(
         &self,
-        evidence: &Evidence,
+        evidence: &CodeEvidence,
         functions: impl Iterator<Item = u32>,
     ) -> String {
         let mut all: Vec<(Reverse<u32>, &str)> = functions
@@ -218,7 +218,7 @@ impl Uses {
     }
 
     /// How they are changed atomically or, of a lock, where it is taken, in words; `None` if they are not.
-    pub(crate) fn changed(&self, evidence: &Evidence) -> Option<String> {
+    pub(crate) fn changed(&self, evidence: &CodeEvidence) -> Option<String> {
         let Counts { adds, exchanges, locks, .. } = self.counts;
         if self.atomics() == 0 && locks > 0 {
             let (functions, names) = (self.takers().count(), self.named(evidence, self.takers()));
@@ -238,7 +238,7 @@ impl Uses {
     }
 
     /// Their readers and writers, in words; `None` if no code is known to use them.
-    pub(crate) fn words(&self, evidence: &Evidence) -> Option<String> {
+    pub(crate) fn words(&self, evidence: &CodeEvidence) -> Option<String> {
         let (readers, writers) = (self.readers().count(), self.writers().count());
         let read = match readers {
             0 => String::new(),
@@ -253,7 +253,7 @@ impl Uses {
     }
 
     /// The functions that write an element which a variable chooses, in words.
-    pub(crate) fn chosen_words(&self, evidence: &Evidence) -> String {
+    pub(crate) fn chosen_words(&self, evidence: &CodeEvidence) -> String {
         let names = self.named(evidence, self.writers());
         let functions = count(self.writers().count(), "function");
         let whose = if self.counts.own > 0 { "the thread's own number" } else { "a variable" };

@@ -33,9 +33,9 @@ use std::sync::LazyLock;
 pub use roles::Roles;
 pub(crate) use roles::{GROUP_BEGIN, GROUP_END};
 
-use crate::evidence::Evidence;
+use crate::evidence::CodeEvidence;
 use crate::rules::{AtomicPattern, Glob, MemberPattern, Rules, Specificity};
-use table::{Precedence, Table};
+use table::{Precedence, RuleTable};
 use tenure_model::Role;
 use tenure_types::model::Model;
 
@@ -51,27 +51,27 @@ const BUILTIN: [(&str, &str); 4] = [
 #[derive(Debug, Clone, Default)]
 pub struct Knowledge {
     layers: u16,
-    types: Table<Role>,
-    pointers: Table<Role>,
-    cacheline_groups: Table<Role>,
-    statics: Table<Role>,
-    sections: Table<Role>,
-    member_names: Table<Role>,
+    types: RuleTable<Role>,
+    pointers: RuleTable<Role>,
+    cacheline_groups: RuleTable<Role>,
+    statics: RuleTable<Role>,
+    sections: RuleTable<Role>,
+    member_names: RuleTable<Role>,
     members: Typed,
-    atomic_names: Table<Role>,
+    atomic_names: RuleTable<Role>,
     atomics: Typed,
 }
 
 /// Rules for members of certain types: by type, their places in the list.
 #[derive(Debug, Clone, Default)]
 struct Typed {
-    by_type: Table<usize>,
+    by_type: RuleTable<usize>,
     rules: Vec<(MemberPattern, Role)>,
 }
 
 /// Files rules under the name of a member or, if they are for certain types, under those.
 fn file_under<'a>(
-    names: &mut Table<Role>,
+    names: &mut RuleTable<Role>,
     typed: &mut Typed,
     layer: u16,
     rules: impl Iterator<Item = (Result<&'a Glob, &'a MemberPattern>, Specificity, Role)>,
@@ -157,7 +157,7 @@ impl Knowledge {
 
     /// The same, and what the code shows where no rule is for the very type or member.
     #[must_use]
-    pub fn roles_with(&self, model: &Model, evidence: Option<&Evidence>) -> Roles {
+    pub fn roles_with(&self, model: &Model, evidence: Option<&CodeEvidence>) -> Roles {
         Roles::new(self, model, evidence)
     }
 }

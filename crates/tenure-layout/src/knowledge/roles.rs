@@ -1,10 +1,10 @@
 use rustc_hash::FxHashMap;
 
-use super::table::{Precedence, Table};
+use super::table::{Precedence, RuleTable};
 use super::{Knowledge, Typed};
-use crate::evidence::Evidence;
+use crate::evidence::CodeEvidence;
 use crate::names;
-use crate::rules::Elements;
+use crate::rules::ElementScope;
 use tenure_model::Role;
 use tenure_types::model::{Kind, Member, Model, Name, Qualifier, Static, TypeId};
 
@@ -22,18 +22,18 @@ pub struct Roles {
     members: Vec<Option<Role>>,
     statics: Vec<Option<Role>>,
     /// Of those that have no role, the plain words that many CPUs write, as the code shows.
-    written: Written,
+    written: WrittenMembers,
 }
 
 #[derive(Debug, Clone, Default)]
-struct Written {
+struct WrittenMembers {
     members: Vec<bool>,
     statics: Vec<bool>,
 }
 
 /// The subject of a rule, from the least to the most specific.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Of {
+enum RuleSubject {
     /// The target of a pointer, or `const`.
     Pointer,
     Group,
@@ -47,18 +47,18 @@ enum Of {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Claim {
+struct RoleClaim {
     layer: u16,
-    of: Of,
+    of: RuleSubject,
     role: Role,
 }
 
-impl Claim {
-    fn new(of: Of) -> impl Fn((Precedence, Role)) -> Self {
+impl RoleClaim {
+    fn new(of: RuleSubject) -> impl Fn((Precedence, Role)) -> Self {
         move |(precedence, role)| Self { layer: precedence.layer, of, role }
     }
 
-    fn given(of: Of, role: Role) -> Self {
+    fn given(of: RuleSubject, role: Role) -> Self {
         Self { layer: 0, of, role }
     }
 
@@ -75,10 +75,14 @@ impl Claim {
 type Certain = FxHashMap<TypeId, Vec<(usize, Precedence, Role)>>;
 
 impl Roles {
-    pub(super) fn new(knowledge: &Knowledge, model: &Model, evidence: Option<&Evidence>) -> Self {
-        let claims = Types::new(knowledge, model).claims();
+    pub(super) fn new(
+        knowledge: &Knowledge,
+        model: &Model,
+        evidence: Option<&CodeEvidence>,
+    ) -> Self {
+        let claims = TypeRoles::new(knowledge, model).claims();
         let certain = Certain::default();
-        let mut members = Members {
+        let mut members = MemberRoles {
             knowledge,
             model,
             evidence,
@@ -98,7 +102,7 @@ impl Roles {
             first: vec![0; claims.len()],
             members: Vec::new(),
             statics: Vec::new(),
-            written: Written::default(),
+            written: WrittenMembers::default(),
         };
         for (id, _, of) in model.composites() {
             let first = roles.members.len();
@@ -115,7 +119,7 @@ impl Roles {
                 let role = known.role_of_static(model, index)?;
                 by_code(claim, role, || known.is_static_added_to(model, index))
             });
-            role_of_variable(knowledge, one, Claim::better(claim, of_code)?)
+            role_of_variable(knowledge, one, RoleClaim::better(claim, of_code)?)
         };
         roles.statics = model.statics().iter().enumerate().map(variable).collect();
         let written = |(index, role): (usize, &Option<Role>)| {
@@ -170,13 +174,13 @@ impl Roles {
     }
 }
 
-struct Types<'a> {
+struct TypeRoles<'a> {
     knowledge: &'a Knowledge,
     model: &'a Model,
-    own: Vec<Option<Claim>>,
+    own: Vec<Option<RoleClaim>>,
 }
 
-impl<'a> Types<'a> {
+impl<'a> TypeRoles<'a> {
     fn new(knowledge: &'a Knowledge, model: &'a Model) -> Self {
         let is_number = |id| {
             let kind = &model[model.resolved(id)].kind;
@@ -187,40 +191,52 @@ impl<'a> Types<'a> {
                 let known = knowledge.types.best(&ty.name)?;
                 // `atomic_int` says what `_Atomic int` does.
                 let of = match ty.kind {
-                    Kind::Alias(id) if known.1 == Role::Atomic && is_number(id) => Of::Qualifier,
-                    _ => Of::Type,
+                    Kind::Alias(id) if known.1 == Role::Atomic && is_number(id) => {
+                        RuleSubject::Qualifier
+                    }
+                    _ => RuleSubject::Type,
                 };
-                Some(Claim::new(of)(known))
+                Some(RoleClaim::new(of)(known))
             }
             _ => None,
         };
         Self { knowledge, model, own: model.types().iter().map(own).collect() }
     }
 
-    fn claims(&self) -> Vec<Option<Claim>> {
+    fn claims(&self) -> Vec<Option<RoleClaim>> {
         self.model.iter().map(|(id, _)| self.claim(id)).collect()
     }
 
     /// By all names of a type. Terminates: types do not contain themselves, and the model bounds chains.
-    fn claim(&self, mut id: TypeId) -> Option<Claim> {
+    fn claim(&self, mut id: TypeId) -> Option<RoleClaim> {
         let mut claim = None;
         loop {
-            claim = Claim::better(claim, self.own[id.index()]);
+            claim = RoleClaim::better(claim, self.own[id.index()]);
             id = match self.model[id].kind {
                 Kind::Alias(of) | Kind::Array { element: of, .. } => of,
                 Kind::Qualified(qualifier, inner) => {
                     let otherwise = match qualifier {
-                        Qualifier::Atomic => Some(Claim::given(Of::Qualifier, Role::Atomic)),
-                        Qualifier::Const => Some(Claim::given(Of::Pointer, Role::ReadMostly)),
+                        Qualifier::Atomic => {
+                            Some(RoleClaim::given(RuleSubject::Qualifier, Role::Atomic))
+                        }
+                        Qualifier::Const => {
+                            Some(RoleClaim::given(RuleSubject::Pointer, Role::ReadMostly))
+                        }
                         Qualifier::Volatile | Qualifier::Other => None,
                     };
                     if otherwise.is_some() {
-                        return Claim::better(Claim::better(claim, self.claim(inner)), otherwise);
+                        return RoleClaim::better(
+                            RoleClaim::better(claim, self.claim(inner)),
+                            otherwise,
+                        );
                     }
                     inner
                 }
                 Kind::Pointer(Some(to)) => {
-                    return Claim::better(claim, self.pointee(to).map(Claim::new(Of::Pointer)));
+                    return RoleClaim::better(
+                        claim,
+                        self.pointee(to).map(RoleClaim::new(RuleSubject::Pointer)),
+                    );
                 }
                 _ => return claim,
             };
@@ -245,23 +261,23 @@ fn collect(certain: &mut Certain, rules: &Typed, model: &Model, id: TypeId, name
     for (precedence, at) in rules.by_type.all(name) {
         let (member, role) = &rules.rules[at];
         // An endless path does not apply to the type.
-        let places = member.path.resolve(model, id, Elements::First).unwrap_or_default();
+        let places = member.path.resolve(model, id, ElementScope::First).unwrap_or_default();
         for place in places {
             certain.entry(place.owner).or_default().push((place.index, precedence, *role));
         }
     }
 }
 
-struct Members<'a> {
+struct MemberRoles<'a> {
     knowledge: &'a Knowledge,
     model: &'a Model,
-    evidence: Option<&'a Evidence>,
-    types: &'a [Option<Claim>],
+    evidence: Option<&'a CodeEvidence>,
+    types: &'a [Option<RoleClaim>],
     certain: Certain,
     certain_atomics: Certain,
 }
 
-impl Members<'_> {
+impl MemberRoles<'_> {
     fn of_composite(&self, id: TypeId, members: &[Member], roles: &mut Vec<Option<Role>>) {
         let certain = self.certain.get(&id);
         let mut group = None;
@@ -269,24 +285,27 @@ impl Members<'_> {
             if member.name.starts_with("__cacheline_group_") {
                 if let Some(name) = member.name.strip_prefix(GROUP_BEGIN) {
                     let known = self.knowledge.cacheline_groups.best(name);
-                    group = known.map(Claim::new(Of::Group));
+                    group = known.map(RoleClaim::new(RuleSubject::Group));
                 } else if member.name.starts_with(GROUP_END) {
                     group = None;
                 }
             }
             let named = by_name(certain, index, &self.knowledge.member_names, &member.name);
-            let named = named.map(Claim::new(Of::Name));
+            let named = named.map(RoleClaim::new(RuleSubject::Name));
             let of_type = self.types[member.ty.index()];
-            let claim = Claim::better(Claim::better(named, of_type), group);
+            let claim = RoleClaim::better(RoleClaim::better(named, of_type), group);
             let of_code = self.evidence.and_then(|known| {
                 let role = known.role_of(self.model, id, member)?;
                 by_code(claim, role, || known.is_added_to(self.model, id, member))
             });
-            roles.push(Claim::better(claim, of_code).map(|claim| match (claim.of, claim.role) {
-                (Of::Qualifier | Of::Type | Of::Code, Role::Atomic) => {
-                    self.atomic(id, index, member)
+            roles.push(RoleClaim::better(claim, of_code).map(|claim| {
+                match (claim.of, claim.role) {
+                    (
+                        RuleSubject::Qualifier | RuleSubject::Type | RuleSubject::Code,
+                        Role::Atomic,
+                    ) => self.atomic(id, index, member),
+                    (_, role) => role,
                 }
-                (_, role) => role,
             }));
         }
     }
@@ -301,7 +320,7 @@ impl Members<'_> {
 fn by_name(
     certain: Option<&Vec<(usize, Precedence, Role)>>,
     index: usize,
-    names: &Table<Role>,
+    names: &RuleTable<Role>,
     name: &Name,
 ) -> Option<(Precedence, Role)> {
     let of_name = if name.is_empty() { None } else { names.best(name) };
@@ -311,20 +330,32 @@ fn by_name(
 }
 
 /// What the code says, against what is known by name: an `_Atomic` counter stays one, however many read it.
-fn by_code(known: Option<Claim>, role: Role, is_added_to: impl Fn() -> bool) -> Option<Claim> {
-    let is_declared = known.is_some_and(|claim| claim.of == Of::Qualifier);
+fn by_code(
+    known: Option<RoleClaim>,
+    role: Role,
+    is_added_to: impl Fn() -> bool,
+) -> Option<RoleClaim> {
+    let is_declared = known.is_some_and(|claim| claim.of == RuleSubject::Qualifier);
     let is_counter = is_declared && role == Role::ReadMostly && is_added_to();
-    (!is_counter).then(|| Claim::given(Of::Code, role))
+    (!is_counter).then(|| RoleClaim::given(RuleSubject::Code, role))
 }
 
-fn of_variable(knowledge: &Knowledge, types: &[Option<Claim>], variable: &Static) -> Option<Claim> {
-    let named = knowledge.statics.best(&variable.name).map(Claim::new(Of::Name));
-    let section = knowledge.sections.best(&variable.section).map(Claim::new(Of::Section));
-    Claim::better(Claim::better(named, section), types[variable.ty.index()])
+fn of_variable(
+    knowledge: &Knowledge,
+    types: &[Option<RoleClaim>],
+    variable: &Static,
+) -> Option<RoleClaim> {
+    let named = knowledge.statics.best(&variable.name).map(RoleClaim::new(RuleSubject::Name));
+    let section =
+        knowledge.sections.best(&variable.section).map(RoleClaim::new(RuleSubject::Section));
+    RoleClaim::better(RoleClaim::better(named, section), types[variable.ty.index()])
 }
 
-fn role_of_variable(knowledge: &Knowledge, variable: &Static, claim: Claim) -> Option<Role> {
-    if !matches!((claim.of, claim.role), (Of::Qualifier | Of::Type | Of::Code, Role::Atomic)) {
+fn role_of_variable(knowledge: &Knowledge, variable: &Static, claim: RoleClaim) -> Option<Role> {
+    if !matches!(
+        (claim.of, claim.role),
+        (RuleSubject::Qualifier | RuleSubject::Type | RuleSubject::Code, Role::Atomic)
+    ) {
         return Some(claim.role);
     }
     // Without its path, as members' names.

@@ -16,27 +16,27 @@ pub(super) struct Precedence {
 }
 
 #[derive(Debug, Clone)]
-struct Entry<V> {
+struct RuleEntry<V> {
     glob: Glob,
     precedence: Precedence,
     value: V,
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Table<V> {
+pub(super) struct RuleTable<V> {
     /// Patterns without a star, the best first.
     plain: FxHashMap<Box<str>, Vec<(Precedence, V)>>,
     /// By first byte, the lengths of plain patterns: a set of lengths modulo 64.
     lengths: Vec<u64>,
     /// The best first.
-    globs: Vec<Entry<V>>,
+    globs: Vec<RuleEntry<V>>,
     /// By a name's first byte, the globs that may match it: a set of indices.
     by_first: Vec<u64>,
     /// By the last byte.
     by_last: Vec<u64>,
 }
 
-impl<V> Default for Table<V> {
+impl<V> Default for RuleTable<V> {
     fn default() -> Self {
         Self {
             plain: FxHashMap::default(),
@@ -48,7 +48,7 @@ impl<V> Default for Table<V> {
     }
 }
 
-impl<V: Copy> Table<V> {
+impl<V: Copy> RuleTable<V> {
     pub(super) fn extend<'a>(&mut self, rules: impl Iterator<Item = (&'a Glob, Precedence, V)>) {
         for (glob, precedence, value) in rules {
             if glob.is_plain() {
@@ -56,7 +56,7 @@ impl<V: Copy> Table<V> {
                 self.lengths[first(name)] |= length(name);
                 self.plain.entry(name.into()).or_default().push((precedence, value));
             } else {
-                self.globs.push(Entry { glob: glob.clone(), precedence, value });
+                self.globs.push(RuleEntry { glob: glob.clone(), precedence, value });
             }
         }
         for values in self.plain.values_mut() {
@@ -90,7 +90,7 @@ impl<V: Copy> Table<V> {
         self.plain.get(name).map_or(&[], Vec::as_slice)
     }
 
-    fn globs(&self, name: &str) -> impl Iterator<Item = &Entry<V>> {
+    fn globs(&self, name: &str) -> impl Iterator<Item = &RuleEntry<V>> {
         let words = self.globs.len().div_ceil(64);
         let last = usize::from(name.bytes().next_back().unwrap_or(0));
         let by_first = &self.by_first[first(name) * words..][..words];
@@ -146,8 +146,8 @@ fn bits(mut word: u64) -> impl Iterator<Item = usize> {
 mod tests {
     use super::*;
 
-    fn table(layers: &[&[(&str, u8)]]) -> Table<u8> {
-        let mut table = Table::default();
+    fn table(layers: &[&[(&str, u8)]]) -> RuleTable<u8> {
+        let mut table = RuleTable::default();
         for (layer, rules) in (0..).zip(layers) {
             let globs: Vec<_> =
                 rules.iter().map(|(text, value)| (Glob::new(text), *value)).collect();
@@ -183,7 +183,7 @@ mod tests {
         assert_eq!(table.all("p199_x").count(), 2);
         assert_eq!(table.best(&long).unwrap().1, 2);
         assert_eq!(table.best("").unwrap().1, 3);
-        assert!(Table::<u8>::default().best("").is_none());
+        assert!(RuleTable::<u8>::default().best("").is_none());
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Away, Layouts, POINTER};
+use super::{Away, LayoutModel, POINTER};
 use crate::evidence::{Uses, is_number};
 use tenure_model::Role;
 use tenure_types::model::{Kind, Member, Shape, TypeId};
@@ -25,7 +25,7 @@ pub(crate) struct Flat {
     pub(crate) leaves: Vec<Leaf>,
     /// By leaf, the largest end up to it: alternatives of a union differ in size.
     ends: Vec<u64>,
-    steps: Vec<Step>,
+    steps: Vec<EmbedStep>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -68,7 +68,7 @@ impl Leaf {
 
 /// An embedded value on the way to a leaf.
 #[derive(Debug, Clone, Copy)]
-struct Step {
+struct EmbedStep {
     /// [`ROOT`] is its own parent.
     parent: usize,
     depth: usize,
@@ -81,9 +81,9 @@ struct Step {
     anonymous: bool,
 }
 
-impl Layouts<'_> {
+impl LayoutModel<'_> {
     pub(crate) fn flat(&self, id: TypeId) -> Flat {
-        let root = Step {
+        let root = EmbedStep {
             parent: ROOT,
             depth: 0,
             ty: id,
@@ -115,7 +115,7 @@ impl Layouts<'_> {
     fn spread(&self, flat: &mut Flat, step: usize) {
         let (owner, base) = (flat.steps[step].ty, flat.steps[step].offset);
         let Kind::Composite { members, .. } = &self.model[owner].kind else {
-            let place = Place { step, owner, member: 0, offset: base };
+            let place = LeafPlace { step, owner, member: 0, offset: base };
             match self.whole(self.roles.of_type(owner), owner) {
                 Some(role) => place.leaf(flat, owner, self.size_of(owner), role, None),
                 None => self.spread_member(flat, place, &Member::new("", 0, owner)),
@@ -124,7 +124,7 @@ impl Layouts<'_> {
         };
         for (index, member) in members.iter().enumerate() {
             let offset = base.saturating_add(self.offset_of(owner, index, member));
-            let place = Place { step, owner, member: index, offset };
+            let place = LeafPlace { step, owner, member: index, offset };
             match self.away(owner, index) {
                 Some(Away::Pointer) => {
                     place.leaf(flat, member.ty, POINTER, Role::ReadMostly, None);
@@ -140,7 +140,7 @@ impl Layouts<'_> {
         }
     }
 
-    fn spread_member(&self, flat: &mut Flat, place: Place, member: &Member) {
+    fn spread_member(&self, flat: &mut Flat, place: LeafPlace, member: &Member) {
         let model = self.model;
         let resolved = model.resolved(member.ty);
         let size = self.bytes_of(member);
@@ -159,7 +159,8 @@ impl Layouts<'_> {
                     let between = last.map_or(0, |last: u64| at - last - 1);
                     if between > 0 {
                         let start = stride.saturating_mul(at - between);
-                        let place = Place { offset: place.offset.saturating_add(start), ..place };
+                        let place =
+                            LeafPlace { offset: place.offset.saturating_add(start), ..place };
                         place.leaf(
                             flat,
                             element,
@@ -171,7 +172,8 @@ impl Layouts<'_> {
                     last = Some(at);
                     let start = stride.saturating_mul(at);
                     if let Some(role) = self.whole(self.roles.of_type(element), element) {
-                        let place = Place { offset: place.offset.saturating_add(start), ..place };
+                        let place =
+                            LeafPlace { offset: place.offset.saturating_add(start), ..place };
                         place.leaf(flat, element, stride, role, Some(at));
                     } else if let inner = model.resolved(element)
                         && let Kind::Composite { .. } = model[inner].kind
@@ -179,7 +181,8 @@ impl Layouts<'_> {
                         let step = place.step(flat, inner, Some(at), start, false);
                         self.spread(flat, step);
                     } else {
-                        let place = Place { offset: place.offset.saturating_add(start), ..place };
+                        let place =
+                            LeafPlace { offset: place.offset.saturating_add(start), ..place };
                         place.leaf(flat, element, stride, Role::Plain, Some(at));
                     }
                 }
@@ -204,14 +207,14 @@ fn edges(count: u64) -> impl Iterator<Item = u64> {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Place {
+struct LeafPlace {
     step: usize,
     owner: TypeId,
     member: usize,
     offset: u64,
 }
 
-impl Place {
+impl LeafPlace {
     fn leaf(self, flat: &mut Flat, ty: TypeId, size: u64, role: Role, element: Option<u64>) {
         // Markers and empty structs lie on no line.
         if size > 0 {
@@ -228,7 +231,7 @@ impl Place {
         start: u64,
         anonymous: bool,
     ) -> usize {
-        flat.steps.push(Step {
+        flat.steps.push(EmbedStep {
             parent: self.step,
             depth: flat.steps[self.step].depth + 1,
             ty,
@@ -242,7 +245,7 @@ impl Place {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Relation {
+pub(crate) struct LeafRelation {
     /// The innermost embedded named type that holds both, or [`ROOT`].
     pub(crate) common: usize,
     pub(crate) elements: bool,
@@ -261,7 +264,7 @@ impl Flat {
         leaves.iter().rev().filter(move |leaf| leaf.end() > from)
     }
 
-    pub(crate) fn relation(&self, layouts: &Layouts<'_>, a: &Leaf, b: &Leaf) -> Relation {
+    pub(crate) fn relation(&self, layouts: &LayoutModel<'_>, a: &Leaf, b: &Leaf) -> LeafRelation {
         let (mut x, mut y) = (a.step, b.step);
         let (mut below_x, mut below_y) = (None, None);
         while x != y {
@@ -292,7 +295,7 @@ impl Flat {
         while self.steps[x].anonymous {
             x = self.steps[x].parent;
         }
-        Relation { common: x, elements, exclusive }
+        LeafRelation { common: x, elements, exclusive }
     }
 
     pub(crate) fn embedded(&self, step: usize) -> (TypeId, u64) {
@@ -314,14 +317,14 @@ impl Flat {
 
     /// What the code does with a leaf, wherever it is a part of the spread-out type or of an embedded one; `None` where
     /// the code is not known.
-    pub(crate) fn uses(&self, layouts: &Layouts<'_>, leaf: &Leaf) -> Option<Uses> {
+    pub(crate) fn uses(&self, layouts: &LayoutModel<'_>, leaf: &Leaf) -> Option<Uses> {
         let evidence = layouts.evidence?;
         Some(evidence.of_member(self.way(layouts, leaf).into_iter(), leaf.size))
     }
 
     /// The types on the way to a leaf, the outermost first, each with its size and where the leaf begins in it: as the
     /// program has them, however they are arranged here; of an array, in its first element.
-    pub(crate) fn way(&self, layouts: &Layouts<'_>, leaf: &Leaf) -> Vec<(TypeId, u64, u64)> {
+    pub(crate) fn way(&self, layouts: &LayoutModel<'_>, leaf: &Leaf) -> Vec<(TypeId, u64, u64)> {
         let model = layouts.model;
         let offset = |owner: TypeId, member: usize| match &model[owner].kind {
             Kind::Composite { members, .. } => members.get(member).map_or(0, |one| one.offset),
@@ -357,7 +360,7 @@ impl Flat {
     /// Whether a leaf without a role is a plain word that many CPUs write, as the code shows it of this type's objects. Of an
     /// embedded type's objects it counts what is done to any of them only if all are parts of this one, or if this one begins
     /// with it, since pointers are cast. Else each type with a string would have a word that all strings' functions write.
-    pub(crate) fn is_written(&self, layouts: &Layouts<'_>, leaf: &Leaf) -> bool {
+    pub(crate) fn is_written(&self, layouts: &LayoutModel<'_>, leaf: &Leaf) -> bool {
         if leaf.step == ROOT {
             return layouts.is_written(leaf);
         }
@@ -383,13 +386,13 @@ impl Flat {
     }
 
     /// As the source would spell it.
-    pub(crate) fn path(&self, layouts: &Layouts<'_>, leaf: &Leaf) -> String {
+    pub(crate) fn path(&self, layouts: &LayoutModel<'_>, leaf: &Leaf) -> String {
         let mut path = self.path_of(layouts, leaf.step);
         append(layouts, &mut path, leaf.owner, leaf.member, leaf.element);
         path
     }
 
-    pub(crate) fn path_of(&self, layouts: &Layouts<'_>, step: usize) -> String {
+    pub(crate) fn path_of(&self, layouts: &LayoutModel<'_>, step: usize) -> String {
         let mut way = Vec::new();
         let mut at = step;
         while at != ROOT {
@@ -419,7 +422,7 @@ impl Flat {
 }
 
 fn append(
-    layouts: &Layouts<'_>,
+    layouts: &LayoutModel<'_>,
     path: &mut String,
     owner: TypeId,
     member: usize,

@@ -1,13 +1,13 @@
 //! The map of a type: its lines, as a picture shows them.
 
-use super::{Flat, Layouts, Leaf};
+use super::{Flat, LayoutModel, Leaf};
 use tenure_model::{Cell, Line, Role, TypeMap};
 use tenure_types::model::{Kind, Shape, TypeId};
 
 /// More lines are arrays, or a fabricated file.
 const MOST_LINES: u64 = 1024;
 
-impl Layouts<'_> {
+impl LayoutModel<'_> {
     #[must_use]
     /// Draws a composite.
     pub fn map(&self, id: TypeId) -> TypeMap {
@@ -18,7 +18,7 @@ impl Layouts<'_> {
             Kind::Composite { shape: Shape::Variants, .. } => "variants",
             _ => "struct",
         };
-        let mut lines = Lines::new(self.line_bytes);
+        let mut lines = LineBuilder::new(self.line_bytes);
         for span in spans(self, &self.flat(id), size) {
             lines.take(&span);
         }
@@ -43,7 +43,7 @@ impl Layouts<'_> {
 }
 
 /// Not yet cut into lines.
-struct Span {
+struct MapSpan {
     path: String,
     type_name: String,
     offset: u64,
@@ -54,8 +54,8 @@ struct Span {
     continued: bool,
 }
 
-impl Span {
-    fn of(layouts: &Layouts<'_>, flat: &Flat, leaf: &Leaf, (from, to): (u64, u64)) -> Self {
+impl MapSpan {
+    fn of(layouts: &LayoutModel<'_>, flat: &Flat, leaf: &Leaf, (from, to): (u64, u64)) -> Self {
         Self {
             path: flat.path(layouts, leaf),
             type_name: match layouts.away(leaf.owner, leaf.member) {
@@ -82,7 +82,7 @@ impl Span {
 }
 
 /// Contended words have their bytes; other alternatives of a union have what is left.
-fn spans(layouts: &Layouts<'_>, flat: &Flat, size: u64) -> Vec<Span> {
+fn spans(layouts: &LayoutModel<'_>, flat: &Flat, size: u64) -> Vec<MapSpan> {
     let leaves = in_order(flat);
     let (contended, others): (Vec<&Leaf>, Vec<&Leaf>) =
         leaves.into_iter().partition(|leaf| leaf.role.is_contended());
@@ -92,12 +92,12 @@ fn spans(layouts: &Layouts<'_>, flat: &Flat, size: u64) -> Vec<Span> {
     let mut holes = Vec::new();
     for span in &spans {
         if span.offset > end {
-            holes.push(Span::hole(end, span.offset));
+            holes.push(MapSpan::hole(end, span.offset));
         }
         end = span.end();
     }
     if size > end {
-        holes.push(Span::hole(end, size));
+        holes.push(MapSpan::hole(end, size));
     }
     spans.extend(holes);
     spans.sort_by_key(|span| span.offset);
@@ -106,12 +106,12 @@ fn spans(layouts: &Layouts<'_>, flat: &Flat, size: u64) -> Vec<Span> {
 
 /// Adds leaves, in their order, to spans that are there, in theirs.
 fn cover(
-    layouts: &Layouts<'_>,
+    layouts: &LayoutModel<'_>,
     flat: &Flat,
     leaves: Vec<&Leaf>,
-    (mut there, size): (Vec<Span>, u64),
-) -> Vec<Span> {
-    let mut added: Vec<Span> = Vec::new();
+    (mut there, size): (Vec<MapSpan>, u64),
+) -> Vec<MapSpan> {
+    let mut added: Vec<MapSpan> = Vec::new();
     for leaf in leaves {
         let (mut from, to) = (leaf.offset, leaf.end().min(size));
         from = added.last().map_or(from, |last| from.max(last.end()));
@@ -120,16 +120,16 @@ fn cover(
             let next = there.partition_point(|span| span.end() <= from);
             let start = there.get(next).map_or(to, |span| span.offset.clamp(from, to));
             if start > from {
-                added.push(Span::of(layouts, flat, leaf, (from, start)));
+                added.push(MapSpan::of(layouts, flat, leaf, (from, start)));
                 is_shown = true;
             }
-            from = there.get(next).map_or(to, Span::end).max(start);
+            from = there.get(next).map_or(to, MapSpan::end).max(start);
         }
         if is_shown {
             continue;
         }
         // An alternative of a union, or a bit field in bytes of others.
-        let covers = |span: &&mut Span| span.offset <= leaf.offset && leaf.offset < span.end();
+        let covers = |span: &&mut MapSpan| span.offset <= leaf.offset && leaf.offset < span.end();
         let of_words = there.partition_point(|span| span.end() <= leaf.offset);
         let of_words = there.get_mut(of_words).filter(covers);
         let of_others = added.partition_point(|span| span.end() <= leaf.offset);
@@ -150,7 +150,7 @@ fn in_order(flat: &Flat) -> Vec<&Leaf> {
 }
 
 /// Adds a leaf to the path of a cell that covers it.
-fn also(layouts: &Layouts<'_>, flat: &Flat, span: &mut Span, leaf: &Leaf) {
+fn also(layouts: &LayoutModel<'_>, flat: &Flat, span: &mut MapSpan, leaf: &Leaf) {
     const ENOUGH: usize = 60;
     let bits = match &layouts.model[leaf.owner].kind {
         Kind::Composite { members, .. } => members[leaf.member].bits.is_some(),
@@ -170,17 +170,17 @@ fn also(layouts: &Layouts<'_>, flat: &Flat, span: &mut Span, leaf: &Leaf) {
     }
 }
 
-struct Lines {
+struct LineBuilder {
     line_bytes: u64,
     lines: Vec<Line>,
 }
 
-impl Lines {
+impl LineBuilder {
     fn new(line_bytes: u64) -> Self {
         Self { line_bytes, lines: Vec::new() }
     }
 
-    fn take(&mut self, span: &Span) {
+    fn take(&mut self, span: &MapSpan) {
         let end = span.end();
         let (first, last) = (span.offset / self.line_bytes, (end - 1) / self.line_bytes);
         let shown = [Some(first), (last != first).then_some(last)].into_iter().flatten();

@@ -1,6 +1,6 @@
 //! Members on cache lines, embedded types included.
 //!
-//! [`Layouts`] combines a model with what is known of its members, and spreads a type out into its *leaves*: the
+//! [`LayoutModel`] combines a model with what is known of its members, and spreads a type out into its *leaves*: the
 //! members that need no look inside. Lines are counted from the start of the type.
 
 mod flat;
@@ -11,7 +11,7 @@ pub(crate) use flat::{Flat, Leaf, ROOT};
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
-use crate::evidence::{Evidence, is_kernel};
+use crate::evidence::{CodeEvidence, is_kernel};
 use crate::knowledge::Roles;
 use crate::names;
 use crate::origin::is_standard;
@@ -23,7 +23,7 @@ const ALLOCATED: u64 = 16;
 
 /// A model with what is known of it.
 #[derive(Debug)]
-pub struct Layouts<'a> {
+pub struct LayoutModel<'a> {
     /// The types.
     pub model: &'a Model,
     /// The roles of the types and members.
@@ -31,7 +31,7 @@ pub struct Layouts<'a> {
     /// A power of two.
     pub line_bytes: u64,
     /// What the code does with members, if it was read.
-    pub evidence: Option<&'a Evidence>,
+    pub evidence: Option<&'a CodeEvidence>,
     facts: Arc<Facts>,
     arranged: HashMap<TypeId, Arranged>,
 }
@@ -59,12 +59,12 @@ pub(crate) const POINTER: u64 = 8;
 
 #[derive(Debug)]
 struct Facts {
-    inside: Vec<Inside>,
-    shared: OnceLock<Shared>,
+    inside: Vec<TypeContents>,
+    shared: OnceLock<TypeReferences>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Inside {
+struct TypeContents {
     visited: bool,
     /// A word that many CPUs write.
     contended: bool,
@@ -73,14 +73,14 @@ struct Inside {
     written: bool,
 }
 
-impl Inside {
+impl TypeContents {
     fn of(role: Role) -> Self {
         Self { contended: role.is_contended(), known: true, visited: true, written: false }
     }
 }
 
 #[derive(Debug)]
-struct Shared {
+struct TypeReferences {
     /// By type, how many types point to it.
     pointed: Vec<u32>,
     /// By type, how many variables are of it, or arrays of it.
@@ -93,7 +93,7 @@ struct Shared {
     slabs: bool,
 }
 
-impl<'a> Layouts<'a> {
+impl<'a> LayoutModel<'a> {
     /// Looks through all types once.
     ///
     /// # Panics
@@ -102,7 +102,7 @@ impl<'a> Layouts<'a> {
     #[must_use]
     pub fn new(model: &'a Model, roles: &'a Roles, line_bytes: u64) -> Self {
         assert!(line_bytes.is_power_of_two(), "a line of {line_bytes} bytes");
-        let mut inside = vec![Inside::default(); model.types().len()];
+        let mut inside = vec![TypeContents::default(); model.types().len()];
         for (id, _, _) in model.composites() {
             look_inside(model, roles, &mut inside, id);
         }
@@ -112,14 +112,14 @@ impl<'a> Layouts<'a> {
 
     /// With what the code does.
     #[must_use]
-    pub fn with_evidence(self, evidence: Option<&'a Evidence>) -> Self {
+    pub fn with_evidence(self, evidence: Option<&'a CodeEvidence>) -> Self {
         Self { evidence, ..self }
     }
 
     /// With some types in another layout. If one changes size, ask only for those types that embed it which are among them.
-    pub(crate) fn arranged(&self, arranged: HashMap<TypeId, Arranged>) -> Layouts<'a> {
+    pub(crate) fn arranged(&self, arranged: HashMap<TypeId, Arranged>) -> LayoutModel<'a> {
         let Self { model, roles, line_bytes, evidence, .. } = *self;
-        Layouts { model, roles, line_bytes, evidence, facts: Arc::clone(&self.facts), arranged }
+        LayoutModel { model, roles, line_bytes, evidence, facts: Arc::clone(&self.facts), arranged }
     }
 
     pub(crate) fn size_of(&self, id: TypeId) -> u64 {
@@ -268,13 +268,13 @@ impl<'a> Layouts<'a> {
         }
     }
 
-    fn shared(&self) -> &Shared {
-        self.facts.shared.get_or_init(|| Shared::of(self))
+    fn shared(&self) -> &TypeReferences {
+        self.facts.shared.get_or_init(|| TypeReferences::of(self))
     }
 }
 
-impl Shared {
-    fn of(layouts: &Layouts<'_>) -> Self {
+impl TypeReferences {
+    fn of(layouts: &LayoutModel<'_>) -> Self {
         let model = layouts.model;
         let count = model.types().len();
         let mut shared = Self {
@@ -355,16 +355,21 @@ pub(crate) fn share(line_bytes: u64, a: (u64, u64), b: (u64, u64)) -> bool {
 }
 
 /// Recursive: rule 2 of the model bounds the depth.
-fn look_inside(model: &Model, roles: &Roles, inside: &mut [Inside], id: TypeId) -> Inside {
+fn look_inside(
+    model: &Model,
+    roles: &Roles,
+    inside: &mut [TypeContents],
+    id: TypeId,
+) -> TypeContents {
     if inside[id.index()].visited {
         return inside[id.index()];
     }
-    let mut found = Inside { visited: true, ..Inside::default() };
+    let mut found = TypeContents { visited: true, ..TypeContents::default() };
     match &model[id].kind {
         Kind::Composite { members, .. } => {
             for (index, member) in members.iter().enumerate() {
                 let part = match roles.of_member(id, index) {
-                    Some(role) => Inside::of(role),
+                    Some(role) => TypeContents::of(role),
                     None => look_inside(model, roles, inside, member.ty),
                 };
                 found.contended |= part.contended;
@@ -374,7 +379,7 @@ fn look_inside(model: &Model, roles: &Roles, inside: &mut [Inside], id: TypeId) 
         }
         Kind::Alias(of) | Kind::Qualified(_, of) | Kind::Array { element: of, count: 1.. } => {
             found = match roles.of_type(*of) {
-                Some(role) => Inside::of(role),
+                Some(role) => TypeContents::of(role),
                 None => look_inside(model, roles, inside, *of),
             };
         }

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use super::parts::{Parts, Piece};
-use super::recording::Recording;
-use crate::lines::{Flat, Layouts, Leaf};
-use crate::listed::Listed;
-use crate::origin::Origins;
-use crate::sharing::{Array, Found, Site, confidence_of_type, placements};
+use super::parts::{MeasuredParts, PartSamples};
+use super::recording::ProgramSamples;
+use crate::lines::{Flat, LayoutModel, Leaf};
+use crate::listed::RankedFinding;
+use crate::origin::TypeOrigins;
+use crate::sharing::{Array, RawFinding, Site, confidence_of_type, placements};
 use tenure_model::{
     Cell, Confidence, Elsewhere, Finding, Kind as Problem, Level, Measured, MeasuredMember, Origin,
     Recorded, Role, Sharing, TypeMap, Word,
@@ -20,16 +20,16 @@ const MOST_MEMBERS: usize = 32;
 
 /// A recording, joined with a program's types.
 pub(crate) struct Joined<'a> {
-    layouts: &'a Layouts<'a>,
-    recording: &'a Recording,
-    parts: Parts,
+    layouts: &'a LayoutModel<'a>,
+    recording: &'a ProgramSamples,
+    parts: MeasuredParts,
     /// All samples of the program.
     total: Measured,
 }
 
 /// A line that was measured, as far as it is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Line {
+enum MeasuredLine {
     /// Of a type's objects, counted from their start.
     Of(TypeId, u64),
     /// Of variables.
@@ -40,18 +40,18 @@ enum Line {
 
 /// A finding in the list.
 #[derive(Debug)]
-pub(crate) struct Entry<'f> {
+pub(crate) struct ListEntry<'f> {
     /// From 1, among all.
     pub(crate) rank: usize,
     /// How much was measured; 0 for nothing.
     pub(crate) heat: u64,
     pub(crate) origin: Origin,
-    pub(crate) what: What<'f>,
+    pub(crate) what: EntrySource<'f>,
 }
 
 #[derive(Debug)]
-pub(crate) enum What<'f> {
-    Listed(Listed<'f>),
+pub(crate) enum EntrySource<'f> {
+    Listed(RankedFinding<'f>),
     /// Measured alone.
     Own(Box<Own>),
 }
@@ -63,9 +63,9 @@ pub(crate) struct Own {
     pub(crate) finding: Finding,
 }
 
-impl<'f> Entry<'f> {
-    fn unmeasured(one: Listed<'f>) -> Self {
-        Self { rank: one.rank, heat: 0, origin: one.origin, what: What::Listed(one) }
+impl<'f> ListEntry<'f> {
+    fn unmeasured(one: RankedFinding<'f>) -> Self {
+        Self { rank: one.rank, heat: 0, origin: one.origin, what: EntrySource::Listed(one) }
     }
 
     /// What is measured comes before all else; then whose it is.
@@ -75,8 +75,8 @@ impl<'f> Entry<'f> {
 
     pub(crate) fn type_id(&self) -> Option<TypeId> {
         match &self.what {
-            What::Listed(one) => one.found.type_id(),
-            What::Own(own) => own.type_id(),
+            EntrySource::Listed(one) => one.found.type_id(),
+            EntrySource::Own(own) => own.type_id(),
         }
     }
 }
@@ -84,15 +84,15 @@ impl<'f> Entry<'f> {
 impl<'a> Joined<'a> {
     /// Puts the findings that were measured first, the worst of them in front.
     pub(crate) fn new(
-        layouts: &'a Layouts<'a>,
-        recording: &'a Recording,
+        layouts: &'a LayoutModel<'a>,
+        recording: &'a ProgramSamples,
         at: &[(u64, Part)],
-        found: &mut Vec<Found>,
+        found: &mut Vec<RawFinding>,
     ) -> Self {
-        let parts = Parts::new(layouts.model, recording, at, layouts.line_bytes);
+        let parts = MeasuredParts::new(layouts.model, recording, at, layouts.line_bytes);
         let total = recording.total();
         let joined = Self { layouts, recording, parts, total };
-        let mut heated: Vec<(u64, Found)> = Vec::with_capacity(found.len());
+        let mut heated: Vec<(u64, RawFinding)> = Vec::with_capacity(found.len());
         for one in found.drain(..) {
             let parts = joined.parts_of(&one);
             heated.push((joined.parts.sum(&parts).telling(&total), one));
@@ -106,14 +106,14 @@ impl<'a> Joined<'a> {
     /// All findings in order, those that measuring alone shows among them: of lines that none of the wanted ones accounts for.
     pub(crate) fn entries<'f>(
         &self,
-        listed: Vec<Listed<'f>>,
-        origins: &Origins<'_>,
-        wants: impl Fn(&Entry<'f>) -> bool,
-    ) -> Vec<Entry<'f>> {
+        listed: Vec<RankedFinding<'f>>,
+        origins: &TypeOrigins<'_>,
+        wants: impl Fn(&ListEntry<'f>) -> bool,
+    ) -> Vec<ListEntry<'f>> {
         let mut entries = entries(listed);
         let mut covered = vec![false; self.parts.all().len()];
         for entry in &mut entries {
-            let What::Listed(one) = &entry.what else { continue };
+            let EntrySource::Listed(one) = &entry.what else { continue };
             let parts = self.parts_of(one.found);
             entry.heat = self.parts.sum(&parts).telling(&self.total);
             if wants(entry) {
@@ -126,7 +126,12 @@ impl<'a> Joined<'a> {
             let (name, declared) = own.subject(self.layouts);
             let origin = origins.origin(name, declared);
             own.finding.origin = origin;
-            entries.push(Entry { rank: 0, heat, origin, what: What::Own(Box::new(own)) });
+            entries.push(ListEntry {
+                rank: 0,
+                heat,
+                origin,
+                what: EntrySource::Own(Box::new(own)),
+            });
         }
         entries.sort_by_key(|entry| std::cmp::Reverse(entry.heat));
         (1..).zip(&mut entries).for_each(|(rank, entry)| entry.rank = rank);
@@ -134,7 +139,7 @@ impl<'a> Joined<'a> {
     }
 
     /// Adds what was measured to a finding.
-    pub(crate) fn add_to(&self, finding: &mut Finding, found: &Found) {
+    pub(crate) fn add_to(&self, finding: &mut Finding, found: &RawFinding) {
         finding.measured = self.measured(&self.parts_of(found));
         let victims = found.victims.iter().map(|victim| (&victim.leaf, victim.variable));
         let words = finding.victims.iter_mut().zip(victims);
@@ -186,7 +191,7 @@ impl<'a> Joined<'a> {
     }
 
     /// A finding that measuring alone shows.
-    fn own(&self, line: Line, parts: &[usize]) -> Own {
+    fn own(&self, line: MeasuredLine, parts: &[usize]) -> Own {
         let layouts = self.layouts;
         let mut words: Vec<Word> = Vec::new();
         for at in parts {
@@ -243,7 +248,7 @@ impl<'a> Joined<'a> {
     }
 
     /// How certain it is that words lie on one line. That it is contended was measured.
-    fn confidence(&self, line: Line, contended: &Word, others: &[Word]) -> Confidence {
+    fn confidence(&self, line: MeasuredLine, contended: &Word, others: &[Word]) -> Confidence {
         let layouts = self.layouts;
         let found = "loads of it found the line modified in another core's cache";
         let range = |word: &Word| (u64::try_from(word.offset).unwrap_or(0), word.size);
@@ -257,8 +262,10 @@ impl<'a> Joined<'a> {
             if others.is_empty() { 1.0 } else { others.iter().map(of).sum::<f64>() / count }
         };
         match line {
-            Line::Of(id, _) if !others.is_empty() => confidence_of_type(layouts, id, mean(id)),
-            Line::Element(subject, _) => {
+            MeasuredLine::Of(id, _) if !others.is_empty() => {
+                confidence_of_type(layouts, id, mean(id))
+            }
+            MeasuredLine::Element(subject, _) => {
                 let ty = match subject {
                     Subject::Type(id) => id,
                     Subject::Static(index) => layouts.model.statics()[index as usize].ty,
@@ -268,7 +275,7 @@ impl<'a> Joined<'a> {
                 let why = format!("{found}; which element of the array it is, is not known");
                 Confidence { level, placements, why }
             }
-            Line::Of(..) | Line::At(_) => {
+            MeasuredLine::Of(..) | MeasuredLine::At(_) => {
                 Confidence { level: Level::High, placements: 1.0, why: found.to_owned() }
             }
         }
@@ -289,8 +296,8 @@ impl<'a> Joined<'a> {
     }
 
     /// The parts of each line with HITM most of which no finding has, the one that is stored to most first.
-    fn lines(&self, covered: &[bool]) -> BTreeMap<Line, Vec<usize>> {
-        let mut lines: BTreeMap<Line, Vec<usize>> = BTreeMap::new();
+    fn lines(&self, covered: &[bool]) -> BTreeMap<MeasuredLine, Vec<usize>> {
+        let mut lines: BTreeMap<MeasuredLine, Vec<usize>> = BTreeMap::new();
         for (at, piece) in self.parts.all().iter().enumerate() {
             lines.entry(self.line(piece)).or_default().push(at);
         }
@@ -312,28 +319,30 @@ impl<'a> Joined<'a> {
     }
 
     /// Where some bytes lie.
-    fn line(&self, piece: &Piece) -> Line {
+    fn line(&self, piece: &PartSamples) -> MeasuredLine {
         let layouts = self.layouts;
         let Part { subject, offset, .. } = piece.part;
         let inside = u64::from(offset);
         match (subject, piece.address) {
-            (_, Some(address)) => Line::At(layouts.line_of(address)),
+            (_, Some(address)) => MeasuredLine::At(layouts.line_of(address)),
             (Subject::Type(id), None) if has_array_at(layouts.model, id, inside) => {
-                Line::Element(subject, layouts.line_of(inside))
+                MeasuredLine::Element(subject, layouts.line_of(inside))
             }
-            (Subject::Type(id), None) => Line::Of(id, layouts.line_of(inside)),
+            (Subject::Type(id), None) => MeasuredLine::Of(id, layouts.line_of(inside)),
             (Subject::Static(index), None) => {
                 let variable = &layouts.model.statics()[index as usize];
                 match has_array_at(layouts.model, variable.ty, inside) {
-                    true => Line::Element(subject, layouts.line_of(inside)),
-                    false => Line::At(layouts.line_of(variable.address.saturating_add(inside))),
+                    true => MeasuredLine::Element(subject, layouts.line_of(inside)),
+                    false => {
+                        MeasuredLine::At(layouts.line_of(variable.address.saturating_add(inside)))
+                    }
                 }
             }
         }
     }
 
     /// The type, and what lies at a part of it; of a variable, its name.
-    fn word_of(&self, piece: &Piece) -> (String, Word) {
+    fn word_of(&self, piece: &PartSamples) -> (String, Word) {
         let layouts = self.layouts;
         let part = piece.part;
         let offset = u64::from(part.offset);
@@ -379,7 +388,7 @@ impl<'a> Joined<'a> {
         (type_name, word)
     }
 
-    fn flat(&self, found: &Found) -> Option<Flat> {
+    fn flat(&self, found: &RawFinding) -> Option<Flat> {
         match found.site {
             Site::Type { id, .. } | Site::Elements { element: id, .. } => {
                 Some(self.layouts.flat(id))
@@ -388,14 +397,14 @@ impl<'a> Joined<'a> {
         }
     }
 
-    fn variable(&self, found: &Found) -> usize {
+    fn variable(&self, found: &RawFinding) -> usize {
         match found.site {
             Site::Statics { index } => index,
             _ => 0,
         }
     }
 
-    fn parts_of(&self, found: &Found) -> Vec<usize> {
+    fn parts_of(&self, found: &RawFinding) -> Vec<usize> {
         let flat = self.flat(found);
         let victims = found.victims.iter().map(|victim| (&victim.leaf, victim.variable));
         let words = victims.chain([(&found.word, self.variable(found))]);
@@ -409,7 +418,7 @@ impl<'a> Joined<'a> {
 
     fn of_leaf(
         &self,
-        found: &Found,
+        found: &RawFinding,
         flat: Option<&Flat>,
         leaf: &Leaf,
         variable: usize,
@@ -453,8 +462,8 @@ impl<'a> Joined<'a> {
 }
 
 /// The list of findings without a recording.
-pub(crate) fn entries(listed: Vec<Listed<'_>>) -> Vec<Entry<'_>> {
-    listed.into_iter().map(Entry::unmeasured).collect()
+pub(crate) fn entries(listed: Vec<RankedFinding<'_>>) -> Vec<ListEntry<'_>> {
+    listed.into_iter().map(ListEntry::unmeasured).collect()
 }
 
 impl Own {
@@ -474,7 +483,10 @@ impl Own {
     }
 
     /// The name of what is to be mended, and where it is declared.
-    pub(crate) fn subject<'m>(&self, layouts: &'m Layouts<'_>) -> (&'m str, Option<&'m Declared>) {
+    pub(crate) fn subject<'m>(
+        &self,
+        layouts: &'m LayoutModel<'_>,
+    ) -> (&'m str, Option<&'m Declared>) {
         match self.subject {
             Subject::Type(id) => (&layouts.model[id].name, layouts.model[id].declared.as_ref()),
             Subject::Static(index) => {

@@ -24,5 +24,5 @@ mod source;
 mod space;
 mod text;
 
-pub(crate) use join::{Entry, Joined, Own, What, entries};
-pub(crate) use recording::Recording;
+pub(crate) use join::{EntrySource, Joined, ListEntry, Own, entries};
+pub(crate) use recording::ProgramSamples;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 
-use super::recording::Recording;
+use super::recording::ProgramSamples;
 use crate::evidence::{LEAST_TELLING, descend};
 use tenure_model::Measured;
 use tenure_types::code::sweep::{Part, Subject, first_like};
@@ -15,15 +15,15 @@ const NEAR: usize = 8;
 
 /// What was measured of each part, filed under every type on the way to it.
 #[derive(Debug, Default)]
-pub(crate) struct Parts {
-    all: Vec<Piece>,
+pub(crate) struct MeasuredParts {
+    all: Vec<PartSamples>,
     /// By type and offset.
-    rows: Vec<Row>,
+    rows: Vec<PartRow>,
 }
 
 /// What was measured of one part; of a variable, on one line.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Piece {
+pub(crate) struct PartSamples {
     pub(crate) part: Part,
     /// Of a variable: the lowest address that was sampled there. The part alone does not say which element of an array it is.
     pub(crate) address: Option<u64>,
@@ -31,7 +31,7 @@ pub(crate) struct Piece {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Row {
+struct PartRow {
     ty: TypeId,
     offset: u64,
     size: u64,
@@ -40,11 +40,11 @@ struct Row {
     part: usize,
 }
 
-impl Parts {
+impl MeasuredParts {
     /// `at` says what the instructions access.
     pub(crate) fn new(
         model: &Model,
-        recording: &Recording,
+        recording: &ProgramSamples,
         at: &[(u64, Part)],
         line_bytes: u64,
     ) -> Self {
@@ -53,7 +53,7 @@ impl Parts {
             model.statics().iter().map(|one| one.address).zip(0..).collect();
         variables.sort_unstable();
         let mut parts = Self::default();
-        let mut all: BTreeMap<(Part, Option<u64>), Piece> = BTreeMap::new();
+        let mut all: BTreeMap<(Part, Option<u64>), PartSamples> = BTreeMap::new();
         for ((code, data), measured) in &recording.by {
             let of_code = at.get(code).copied();
             let of_data = data.and_then(|data| variable(model, &variables, data));
@@ -65,7 +65,7 @@ impl Parts {
             };
             let address = data.filter(|_| of_data.is_some());
             let line = address.map(|address| address / line_bytes);
-            let new = Piece { part, address, measured: Measured::default() };
+            let new = PartSamples { part, address, measured: Measured::default() };
             let piece = all.entry((part, line)).or_insert(new);
             piece.address = piece.address.min(address);
             piece.measured.add(measured);
@@ -79,7 +79,7 @@ impl Parts {
             };
             levels.clear();
             descend(model, ty, part.offset.into(), part.size.into(), &mut levels);
-            let row = |(level, (ty, offset)): (usize, &(TypeId, u32))| Row {
+            let row = |(level, (ty, offset)): (usize, &(TypeId, u32))| PartRow {
                 ty: *ty,
                 offset: u64::from(*offset),
                 size: part.size.into(),
@@ -93,7 +93,7 @@ impl Parts {
         parts
     }
 
-    pub(crate) fn all(&self) -> &[Piece] {
+    pub(crate) fn all(&self) -> &[PartSamples] {
         &self.all
     }
 
@@ -112,7 +112,7 @@ impl Parts {
             }
             let start = self.rows.partition_point(|row| row.ty < *ty);
             let of_type = self.rows[start..].iter().take_while(|row| row.ty == *ty);
-            let overlaps = |row: &&Row| {
+            let overlaps = |row: &&PartRow| {
                 row.offset < offset.saturating_add(size) && *offset < row.offset + row.size
             };
             let rows = of_type.filter(overlaps).filter(|row| row.direct || nth == 0);
@@ -130,7 +130,7 @@ impl Parts {
         is_there: impl Fn(u64) -> bool,
         found: &mut Vec<usize>,
     ) {
-        let overlaps = |piece: &Piece| {
+        let overlaps = |piece: &PartSamples| {
             let Part { subject, offset: start, size: bytes } = piece.part;
             let start = u64::from(start);
             matches!(subject, Subject::Static(at) if at as usize == index)

@@ -24,7 +24,7 @@ const NAMED: usize = 3;
 
 /// What a recording says of one program.
 #[derive(Debug, Default)]
-pub(crate) struct Recording {
+pub(crate) struct ProgramSamples {
     /// Samples that have an address of data.
     pub(crate) samples: u64,
     /// By instruction, and by the address of data if that may lie in the program; both as the file has them.
@@ -33,7 +33,7 @@ pub(crate) struct Recording {
     pub(crate) elsewhere: Vec<(String, u64)>,
 }
 
-impl Recording {
+impl ProgramSamples {
     /// Reads a recording, of a file or of standard input (`-`).
     ///
     /// # Errors
@@ -104,7 +104,7 @@ impl Recording {
 
 struct Gather<'p> {
     spaces: Spaces<'p>,
-    recording: Recording,
+    recording: ProgramSamples,
     elsewhere: FxHashMap<String, u64>,
 }
 
@@ -171,7 +171,7 @@ impl Gather<'_> {
         }
     }
 
-    fn finish(self, program: &Program) -> Result<Recording, String> {
+    fn finish(self, program: &Program) -> Result<ProgramSamples, String> {
         let Self { spaces, mut recording, elsewhere } = self;
         let mut elsewhere: Vec<(String, u64)> = elsewhere.into_iter().collect();
         elsewhere.sort_unstable_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));

@@ -1,13 +1,13 @@
 use std::fmt;
 
-use super::path::Path;
+use super::path::MemberPath;
 use tenure_render::glob::Glob;
 
 /// Displays as the sentence that has to be true.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum CheckRule {
     Apart(Apart),
-    Group(Group),
+    Group(GroupRule),
     Within(Within),
 }
 
@@ -15,18 +15,18 @@ pub(crate) enum CheckRule {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Apart {
     pub(crate) types: Vec<Glob>,
-    pub(crate) members: Vec<Path>,
-    pub(crate) from: Vec<Path>,
+    pub(crate) members: Vec<MemberPath>,
+    pub(crate) from: Vec<MemberPath>,
     pub(crate) any_placement: bool,
 }
 
 /// Members that have to fit into few lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Group {
+pub(crate) struct GroupRule {
     pub(crate) types: Vec<Glob>,
     /// Of the kernel's markers, if there are no [`members`](Self::members).
     pub(crate) name: String,
-    pub(crate) members: Vec<Path>,
+    pub(crate) members: Vec<MemberPath>,
     pub(crate) lines: Option<u64>,
     pub(crate) bytes: Option<u64>,
     pub(crate) any_placement: bool,
@@ -37,16 +37,16 @@ pub(crate) struct Group {
 pub(crate) struct Within {
     pub(crate) types: Vec<Glob>,
     pub(crate) group: String,
-    pub(crate) members: Vec<Path>,
+    pub(crate) members: Vec<MemberPath>,
     /// The group's members; none for what lies between the kernel's markers.
-    pub(crate) of: Vec<Path>,
+    pub(crate) of: Vec<MemberPath>,
 }
 
 impl CheckRule {
     pub(crate) fn types(&self) -> &[Glob] {
         match self {
             Self::Apart(Apart { types, .. })
-            | Self::Group(Group { types, .. })
+            | Self::Group(GroupRule { types, .. })
             | Self::Within(Within { types, .. }) => types,
         }
     }
@@ -58,7 +58,7 @@ impl CheckRule {
                 let anywhere = if *any_placement { ", wherever it begins" } else { "" };
                 format!("{members} must not share a line with {from}{anywhere}")
             }
-            Self::Group(Group { name, lines, bytes, any_placement, .. }) => {
+            Self::Group(GroupRule { name, lines, bytes, any_placement, .. }) => {
                 let lines = lines.map(|lines| counted(lines, "line"));
                 let bytes = bytes.map(|bytes| counted(bytes, "byte"));
                 let most: Vec<_> = lines.into_iter().chain(bytes).collect();
@@ -83,7 +83,7 @@ pub(crate) fn counted(number: u64, what: &str) -> String {
     format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }
 
-fn joined(ty: &str, paths: &[Path]) -> String {
+fn joined(ty: &str, paths: &[MemberPath]) -> String {
     format!("{ty}.{}", listed(paths))
 }
 

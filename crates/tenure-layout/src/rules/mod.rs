@@ -162,8 +162,8 @@ use std::path::Path as FilePath;
 
 pub(crate) use parse::closest;
 
-pub(crate) use checks::{Apart, CheckRule, Group, Within, counted};
-pub(crate) use path::{Elements, MemberPattern, Path, Place};
+pub(crate) use checks::{Apart, CheckRule, GroupRule, Within, counted};
+pub(crate) use path::{ElementScope, MemberPath, MemberPattern, MemberPlace};
 pub(crate) use tenure_render::glob::{Glob, Specificity, letters_of};
 
 use crate::Error;

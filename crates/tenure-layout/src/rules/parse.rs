@@ -3,8 +3,8 @@
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::checks::{Apart, CheckRule, Group, Within};
-use super::path::{MemberPattern, Path};
+use super::checks::{Apart, CheckRule, GroupRule, Within};
+use super::path::{MemberPath, MemberPattern};
 use super::{AtomicPattern, Rules};
 use crate::Error;
 use tenure_model::Role;
@@ -34,19 +34,19 @@ const ROLES: [(&str, Role); 8] = [
     ("plain", Role::Plain),
 ];
 
-struct Wrong {
+struct RuleError {
     at: usize,
     what: String,
 }
 
-type Result<T> = std::result::Result<T, Wrong>;
+type Result<T> = std::result::Result<T, RuleError>;
 
 fn wrong<T>(at: usize, what: impl Into<String>) -> Result<T> {
-    Err(Wrong { at, what: what.into() })
+    Err(RuleError { at, what: what.into() })
 }
 
 pub(super) fn rules(text: &str, file: &str) -> std::result::Result<Rules, Error> {
-    let parsed = DeTable::parse(text).map_err(|error| Wrong {
+    let parsed = DeTable::parse(text).map_err(|error| RuleError {
         at: error.span().map_or(0, |span| span.start),
         what: error.message().lines().collect::<Vec<_>>().join(", "),
     });
@@ -104,7 +104,7 @@ fn of_table(table: &DeTable<'_>) -> Result<Rules> {
     Ok(rules)
 }
 
-/// Gives each [`Within`] the members of its [`Group`].
+/// Gives each [`Within`] the members of its [`GroupRule`].
 fn find_groups(checks: &mut [CheckRule]) {
     let groups: Vec<_> = checks
         .iter()
@@ -215,8 +215,8 @@ fn check(kind: &str, at: usize, table: &DeTable<'_>) -> Result<CheckRule> {
             keys.only(&["type", "member", "from", "any_placement"])?;
             Ok(CheckRule::Apart(Apart {
                 types: types()?,
-                members: keys.required("member", Path::parse)?,
-                from: keys.required("from", Path::parse)?,
+                members: keys.required("member", MemberPath::parse)?,
+                from: keys.required("from", MemberPath::parse)?,
                 any_placement: keys.boolean("any_placement")?,
             }))
         }
@@ -226,10 +226,10 @@ fn check(kind: &str, at: usize, table: &DeTable<'_>) -> Result<CheckRule> {
             if lines.is_none() && bytes.is_none() {
                 return wrong(at, "[[group]] needs `lines` or `bytes`: how many it may take");
             }
-            Ok(CheckRule::Group(Group {
+            Ok(CheckRule::Group(GroupRule {
                 types: types()?,
                 name: keys.word("name")?,
-                members: keys.list("members", Path::parse)?.unwrap_or_default(),
+                members: keys.list("members", MemberPath::parse)?.unwrap_or_default(),
                 lines,
                 bytes,
                 any_placement: keys.boolean("any_placement")?,
@@ -240,7 +240,7 @@ fn check(kind: &str, at: usize, table: &DeTable<'_>) -> Result<CheckRule> {
             Ok(CheckRule::Within(Within {
                 types: types()?,
                 group: keys.word("group")?,
-                members: keys.required("member", Path::parse)?,
+                members: keys.required("member", MemberPath::parse)?,
                 of: Vec::new(),
             }))
         }

@@ -12,16 +12,16 @@ const MOST_STEPS: usize = 1 << 20;
 /// From a type to its members, through embedded types and every element of arrays. Anonymous structs and unions and
 /// base classes are not spelled.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Path(Box<[Glob]>);
+pub(crate) struct MemberPath(Box<[Glob]>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct MemberPattern {
     pub(crate) ty: Glob,
-    pub(crate) path: Path,
+    pub(crate) path: MemberPath,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct MemberPlace {
     /// With the elements of arrays: `shards[3].lock`.
     pub(crate) path: String,
     pub(crate) owner: TypeId,
@@ -36,12 +36,12 @@ pub(crate) struct Place {
 pub(crate) struct TooMany;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Elements {
+pub(crate) enum ElementScope {
     First,
     All,
 }
 
-impl Path {
+impl MemberPath {
     /// Reads `a.b.c`; the error is in words.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let steps: Vec<_> = text.split('.').collect();
@@ -74,15 +74,15 @@ impl Path {
         &self,
         model: &Model,
         composite: TypeId,
-        elements: Elements,
-    ) -> Result<Vec<Place>, TooMany> {
-        let mut walk = Walk { model, elements, steps: 0, found: Vec::new() };
+        elements: ElementScope,
+    ) -> Result<Vec<MemberPlace>, TooMany> {
+        let mut walk = PathWalk { model, elements, steps: 0, found: Vec::new() };
         walk.members(model.resolved(composite), 0, "", &self.0)?;
         Ok(walk.found)
     }
 }
 
-impl fmt::Display for Path {
+impl fmt::Display for MemberPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let steps: Vec<_> = self.0.iter().map(Glob::as_str).collect();
         f.write_str(&steps.join("."))
@@ -118,7 +118,7 @@ impl MemberPattern {
         if ty.is_empty() {
             return Err(format!("`{text}` does not name a type: `*{text}` is any"));
         }
-        Ok(Self { ty: Glob::new(ty), path: Path::parse(path)? })
+        Ok(Self { ty: Glob::new(ty), path: MemberPath::parse(path)? })
     }
 
     pub(crate) fn specificity(&self) -> Specificity {
@@ -126,14 +126,14 @@ impl MemberPattern {
     }
 }
 
-struct Walk<'a> {
+struct PathWalk<'a> {
     model: &'a Model,
-    elements: Elements,
+    elements: ElementScope,
     steps: usize,
-    found: Vec<Place>,
+    found: Vec<MemberPlace>,
 }
 
-impl Walk<'_> {
+impl PathWalk<'_> {
     fn step(&mut self) -> Result<(), TooMany> {
         self.steps += 1;
         if self.steps > MOST_STEPS || self.found.len() >= MOST_PLACES {
@@ -162,7 +162,7 @@ impl Walk<'_> {
                 let path = format!("{prefix}{}", member.name);
                 if rest.is_empty() {
                     let (size, bits) = (model.bytes_of(member), member.bits);
-                    self.found.push(Place { path, owner: of, index, offset, size, bits });
+                    self.found.push(MemberPlace { path, owner: of, index, offset, size, bits });
                 } else {
                     self.inside(inner, offset, path, rest)?;
                 }
@@ -187,7 +187,7 @@ impl Walk<'_> {
         };
         let element = self.model.resolved(element);
         let stride = self.model[element].size;
-        let count = if self.elements == Elements::First { 1 } else { count };
+        let count = if self.elements == ElementScope::First { 1 } else { count };
         for at in 0..count {
             self.step()?;
             let offset = offset.saturating_add(stride.saturating_mul(at));
@@ -221,39 +221,40 @@ mod tests {
         (builder.finish(Format::Btf, 1).unwrap(), id)
     }
 
-    fn resolved(path: &str, elements: Elements) -> Vec<(String, u64)> {
+    fn resolved(path: &str, elements: ElementScope) -> Vec<(String, u64)> {
         let (model, id) = outer(3);
-        let places = Path::parse(path).unwrap().resolve(&model, id, elements).unwrap();
+        let places = MemberPath::parse(path).unwrap().resolve(&model, id, elements).unwrap();
         places.into_iter().map(|place| (place.path, place.offset)).collect()
     }
 
     #[test]
     fn a_path_leads_through_anonymous_members_without_naming_them() {
-        assert_eq!(resolved("c", Elements::All), [("c".to_owned(), 4)]);
-        assert_eq!(resolved("nothing", Elements::All), []);
+        assert_eq!(resolved("c", ElementScope::All), [("c".to_owned(), 4)]);
+        assert_eq!(resolved("nothing", ElementScope::All), []);
     }
 
     #[test]
     fn a_path_leads_through_every_element_of_an_array() {
-        let all = resolved("in.b", Elements::All);
+        let all = resolved("in.b", ElementScope::All);
         let expected = [("in[0].b", 8), ("in[1].b", 12), ("in[2].b", 16)];
         assert_eq!(all, expected.map(|(path, offset)| (path.to_owned(), offset)));
-        assert_eq!(resolved("in.b", Elements::First).len(), 1);
+        assert_eq!(resolved("in.b", ElementScope::First).len(), 1);
     }
 
     #[test]
     fn a_star_is_all_members_anonymous_ones_inside_included() {
-        let all: Vec<_> = resolved("*", Elements::All).into_iter().map(|(path, _)| path).collect();
+        let all: Vec<_> =
+            resolved("*", ElementScope::All).into_iter().map(|(path, _)| path).collect();
         assert_eq!(all, ["a", "b", "c", "in"]);
     }
 
     #[test]
     fn a_path_into_an_endless_array_is_given_up() {
         let (model, id) = outer(u64::MAX);
-        let path = Path::parse("in.b").unwrap();
-        assert_eq!(path.resolve(&model, id, Elements::All), Err(TooMany));
-        let path = Path::parse("in.none").unwrap();
-        assert_eq!(path.resolve(&model, id, Elements::All), Err(TooMany));
+        let path = MemberPath::parse("in.b").unwrap();
+        assert_eq!(path.resolve(&model, id, ElementScope::All), Err(TooMany));
+        let path = MemberPath::parse("in.none").unwrap();
+        assert_eq!(path.resolve(&model, id, ElementScope::All), Err(TooMany));
     }
 
     #[test]

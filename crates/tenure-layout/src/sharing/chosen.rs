@@ -5,11 +5,11 @@
 //! what their elements are.
 
 use super::elements::{finding, meetings, uses};
-use super::score::{Chosen, Signals};
+use super::score::{Chosen, ScoreSignals};
 use super::weight::{self, Why};
-use super::{Array, Found, Sufferer, together};
-use crate::evidence::{Evidence, Uses};
-use crate::lines::{Layouts, Leaf};
+use super::{Array, RawFinding, Sufferer, together};
+use crate::evidence::{CodeEvidence, Uses};
+use crate::lines::{LayoutModel, Leaf};
 use tenure_model::Role;
 use tenure_types::model::{Kind, Model, Scalar, TypeId};
 
@@ -22,7 +22,7 @@ const LEAST_NUMBER: u64 = 4;
 const MOST_WORDS: usize = 64;
 
 /// Arrays whose elements have no contended word or lie behind a pointer, and are written by index.
-pub(super) fn find(layouts: &Layouts<'_>) -> Vec<Found> {
+pub(super) fn find(layouts: &LayoutModel<'_>) -> Vec<RawFinding> {
     let Some(evidence) = layouts.evidence else { return Vec::new() };
     let model = layouts.model;
     let mut found = Vec::new();
@@ -52,7 +52,7 @@ pub(super) fn find(layouts: &Layouts<'_>) -> Vec<Found> {
     found
 }
 
-fn of(layouts: &Layouts<'_>, array: Array, start: u64, id: TypeId) -> Option<Found> {
+fn of(layouts: &LayoutModel<'_>, array: Array, start: u64, id: TypeId) -> Option<RawFinding> {
     let (element, count) = elements(layouts.model, id)?;
     in_array(layouts, layouts.evidence?, array, start, element, count)
 }
@@ -68,13 +68,13 @@ fn elements(model: &Model, id: TypeId) -> Option<(TypeId, u64)> {
 }
 
 fn in_array(
-    layouts: &Layouts<'_>,
-    evidence: &Evidence,
+    layouts: &LayoutModel<'_>,
+    evidence: &CodeEvidence,
     array: Array,
     start: u64,
     element: TypeId,
     count: u64,
-) -> Option<Found> {
+) -> Option<RawFinding> {
     let stride = layouts.size_of(element);
     // Of contended words every array is looked at, but for those behind a pointer.
     let is_known = layouts.is_contended(element) && array != Array::Pointed;
@@ -114,7 +114,7 @@ fn in_array(
         if victims.is_empty() {
             continue;
         }
-        let seen = |signals| Signals {
+        let seen = |signals| ScoreSignals {
             is_plain: word.role == Role::Plain,
             chosen: Some(*how),
             code: Some(uses.heat(Some(evidence))),

@@ -3,10 +3,10 @@
 //! In `struct { atomic_long done; … } workers[64]` each thread writes only its own element, and two elements lie on one
 //! line.
 
-use super::score::{Embedding, Lifetime, Signals};
-use super::{Array, Found, Site, Sufferer, signals, together, weight, worst_first};
+use super::score::{Embedding, Lifetime, ScoreSignals};
+use super::{Array, RawFinding, Site, Sufferer, signals, together, weight, worst_first};
 use crate::evidence::Uses;
-use crate::lines::{Flat, Layouts, Leaf};
+use crate::lines::{Flat, LayoutModel, Leaf};
 use tenure_types::model::{Kind, TypeId};
 
 /// Elements, after which the places where they meet lines are taken to repeat.
@@ -18,7 +18,7 @@ const MOST_LOOKS: usize = 1 << 18;
 const MOST_BESIDE: u32 = 3;
 
 /// Arrays whose neighbouring elements share a line.
-pub(super) fn find(layouts: &Layouts<'_>) -> Vec<Found> {
+pub(super) fn find(layouts: &LayoutModel<'_>) -> Vec<RawFinding> {
     let model = layouts.model;
     let mut found = Vec::new();
     for (owner, ty, members) in model.composites() {
@@ -42,7 +42,7 @@ pub(super) fn find(layouts: &Layouts<'_>) -> Vec<Found> {
 }
 
 /// Of nested arrays the innermost elements, if they hold contended words.
-fn array_of(layouts: &Layouts<'_>, id: TypeId) -> Option<(TypeId, u64, u64)> {
+fn array_of(layouts: &LayoutModel<'_>, id: TypeId) -> Option<(TypeId, u64, u64)> {
     let model = layouts.model;
     let (mut at, mut all) = (model.resolved(id), 1_u64);
     while let Kind::Array { element, count } = model[at].kind {
@@ -60,12 +60,12 @@ fn array_of(layouts: &Layouts<'_>, id: TypeId) -> Option<(TypeId, u64, u64)> {
 }
 
 fn in_array(
-    layouts: &Layouts<'_>,
+    layouts: &LayoutModel<'_>,
     (array, start): (Array, u64),
     element: TypeId,
     stride: u64,
     count: u64,
-) -> Option<Found> {
+) -> Option<RawFinding> {
     let leaves = layouts.value(element);
     let flat = layouts.flat(element);
     let mut found = Vec::new();
@@ -85,7 +85,7 @@ fn in_array(
         let Some(most) = victims.iter().map(|(share, _)| *share).reduce(f64::max) else { continue };
         let victims = victims.into_iter().map(|(_, victim)| victim).collect();
         let code = uses.as_ref().map(|uses| uses.heat(layouts.evidence));
-        let with_code = |signals| Signals { code, ..signals };
+        let with_code = |signals| ScoreSignals { code, ..signals };
         let array = (array, element, stride, count);
         found.push(finding(layouts, array, word, victims, most, with_code));
     }
@@ -94,18 +94,18 @@ fn in_array(
 
 /// A word of each element, those that suffer from it, and the largest share of elements in which one does.
 pub(super) fn finding(
-    layouts: &Layouts<'_>,
+    layouts: &LayoutModel<'_>,
     (array, element, stride, count): (Array, TypeId, u64, u64),
     word: &Leaf,
     mut victims: Vec<Sufferer>,
     most: f64,
-    seen: impl FnOnce(Signals) -> Signals,
-) -> Found {
+    seen: impl FnOnce(ScoreSignals) -> ScoreSignals,
+) -> RawFinding {
     worst_first(&mut victims);
     let alone = signals(layouts, (element, None), word.role, &victims, Embedding::Inside, most);
     let beside = beside(layouts, stride);
     let is_static = matches!(array, Array::Static(_));
-    let signals = seen(Signals {
+    let signals = seen(ScoreSignals {
         strangers: true,
         beside,
         weights: alone.weights * f64::from(beside),
@@ -114,12 +114,12 @@ pub(super) fn finding(
         ..alone
     });
     let site = Site::Elements { array, element, stride, count };
-    Found { site, word: *word, victims, signals, score: signals.score() }
+    RawFinding { site, word: *word, victims, signals, score: signals.score() }
 }
 
 /// What the code does to a leaf of an array's elements.
 pub(super) fn uses(
-    layouts: &Layouts<'_>,
+    layouts: &LayoutModel<'_>,
     (array, element): (Array, TypeId),
     leaf: &Leaf,
 ) -> Option<Uses> {
@@ -137,7 +137,7 @@ pub(super) fn uses(
 
 /// The same, wherever such an element lies; of a number, only in this array.
 pub(super) fn any_uses(
-    layouts: &Layouts<'_>,
+    layouts: &LayoutModel<'_>,
     flat: &Flat,
     array: (Array, TypeId),
     leaf: &Leaf,
@@ -146,14 +146,14 @@ pub(super) fn any_uses(
 }
 
 /// How many elements of a line count.
-fn beside(layouts: &Layouts<'_>, stride: u64) -> u32 {
+fn beside(layouts: &LayoutModel<'_>, stride: u64) -> u32 {
     let room = (layouts.line_bytes / stride).saturating_sub(1);
     u32::try_from(room).unwrap_or(u32::MAX).clamp(1, MOST_BESIDE)
 }
 
 /// The share of elements whose word is on a line with this leaf of the next or previous element.
 pub(super) fn meetings(
-    layouts: &Layouts<'_>,
+    layouts: &LayoutModel<'_>,
     start: u64,
     stride: u64,
     count: u64,

@@ -5,7 +5,7 @@
 //! what it guards: apart from it, each thread that takes the lock would wait for two lines.
 
 use crate::evidence::Uses;
-use crate::lines::{Flat, Layouts, Leaf};
+use crate::lines::{Flat, LayoutModel, Leaf};
 use tenure_model::Role;
 
 /// Of an object: more are an array of locks.
@@ -20,12 +20,12 @@ const MOST_USERS: f64 = 0.5;
 #[derive(Debug)]
 pub(crate) struct Guards {
     /// By place among the leaves.
-    of: Vec<Guard>,
+    of: Vec<GuardedBy>,
 }
 
 /// What guards a leaf.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Guard {
+pub(crate) struct GuardedBy {
     /// Of a lock: itself, as a bit.
     pub(crate) lock: u32,
     /// All locks that guard it; none if that is not known.
@@ -35,7 +35,7 @@ pub(crate) struct Guard {
     pub(crate) is_written: bool,
 }
 
-impl Guard {
+impl GuardedBy {
     /// Whether a word beside a lock, or beside a word with other locks, is used by threads that do not have these.
     pub(crate) fn differs(self, other: Self) -> bool {
         let of = |guard: Self| guard.lock | guard.locks;
@@ -51,7 +51,7 @@ impl Guard {
 
 impl Guards {
     /// `None` if the type has no lock.
-    pub(crate) fn of(layouts: &Layouts<'_>, flat: &Flat) -> Option<Self> {
+    pub(crate) fn of(layouts: &LayoutModel<'_>, flat: &Flat) -> Option<Self> {
         let is_lock = |leaf: &Leaf| leaf.role == Role::Lock;
         let places = (0..flat.leaves.len()).filter(|at| is_lock(&flat.leaves[*at]));
         let locks: Vec<usize> = places.take(MOST_LOCKS).collect();
@@ -64,7 +64,7 @@ impl Guards {
             |uses: &Option<Uses>| uses.as_ref().is_some_and(|it| it.takers().next().is_some());
         let is_seen = takers.iter().any(is_taken);
         let guard = |leaf: &Leaf| {
-            let mut guard = Guard::default();
+            let mut guard = GuardedBy::default();
             let may_be =
                 !matches!(leaf.role, Role::ReadMostly | Role::Cold) && !leaf.role.is_contended();
             let uses = uses(leaf).filter(|uses| is_seen && may_be && !uses.is_empty());
@@ -91,7 +91,7 @@ impl Guards {
             }
             guard
         };
-        let mut of: Vec<Guard> = flat.leaves.iter().map(guard).collect();
+        let mut of: Vec<GuardedBy> = flat.leaves.iter().map(guard).collect();
         for (nth, at) in locks.iter().enumerate() {
             of[*at].lock = 1 << nth;
         }
@@ -99,7 +99,7 @@ impl Guards {
     }
 
     /// Of a leaf of the same type.
-    pub(crate) fn guard(&self, flat: &Flat, leaf: &Leaf) -> Guard {
-        flat.place(leaf).map_or_else(Guard::default, |at| self.of[at])
+    pub(crate) fn guard(&self, flat: &Flat, leaf: &Leaf) -> GuardedBy {
+        flat.place(leaf).map_or_else(GuardedBy::default, |at| self.of[at])
     }
 }

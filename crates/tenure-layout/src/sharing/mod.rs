@@ -57,11 +57,11 @@ use std::cmp::Ordering;
 use rayon::prelude::*;
 
 use crate::evidence::Uses;
-use crate::lines::{Layouts, Leaf};
-pub(crate) use guards::{Guard, Guards};
+use crate::lines::{LayoutModel, Leaf};
+pub(crate) use guards::{GuardedBy, Guards};
 pub(crate) use pairs::{in_type, placements};
 pub(crate) use score::word_weight;
-use score::{Embedding, Lifetime, Signals};
+use score::{Embedding, Lifetime, ScoreSignals};
 pub(crate) use tell::confidence_of_type;
 use tenure_model::Role;
 use tenure_types::model::{Declared, TypeId};
@@ -70,11 +70,11 @@ pub(crate) use weight::{Victimhood, is_walked};
 
 /// A finding, not yet in words: see [`findings`].
 #[derive(Debug, Clone)]
-pub struct Found {
+pub struct RawFinding {
     pub(crate) site: Site,
     pub(crate) word: Leaf,
     pub(crate) victims: Vec<Sufferer>,
-    pub(crate) signals: Signals,
+    pub(crate) signals: ScoreSignals,
     /// From 0 to 100.
     pub score: f64,
 }
@@ -124,7 +124,7 @@ pub(crate) struct Sufferer {
 impl Sufferer {
     /// From what types say of a neighbour, and what code does to the word and to it, if that is known.
     fn new(
-        layouts: &Layouts<'_>,
+        layouts: &LayoutModel<'_>,
         role: Role,
         leaf: &Leaf,
         (weight, why): (f64, Why),
@@ -149,7 +149,7 @@ fn worst_first(victims: &mut [Sufferer]) {
 }
 
 /// Joins the findings of one line: the word that hurts most, with what the others do there beside it.
-fn together(mut of_line: Vec<Found>) -> Found {
+fn together(mut of_line: Vec<RawFinding>) -> RawFinding {
     let worst = (0..of_line.len())
         .max_by(|&a, &b| order(&of_line[b], &of_line[a]))
         .expect("a line's findings are joined once there is one");
@@ -195,16 +195,16 @@ fn unguarded(victims: &[Sufferer]) -> f64 {
 
 /// Of a finding in a type or, with `inner`, through the type that it starts with: pointers to that one point to both.
 fn signals(
-    layouts: &Layouts<'_>,
+    layouts: &LayoutModel<'_>,
     (id, inner): (TypeId, Option<TypeId>),
     word: Role,
     victims: &[Sufferer],
     embedding: Embedding,
     placements: f64,
-) -> Signals {
+) -> ScoreSignals {
     let pointed = |id| layouts.pointed_from(id);
     let is_global = layouts.is_global(id);
-    Signals {
+    ScoreSignals {
         word,
         is_plain: word == Role::Plain,
         other_lock: false,
@@ -230,7 +230,7 @@ fn signals(
     }
 }
 
-impl Found {
+impl RawFinding {
     /// The type to mend; none for variables.
     #[must_use]
     pub fn type_id(&self) -> Option<TypeId> {
@@ -243,7 +243,7 @@ impl Found {
     }
 
     /// The name and declaration of the type to mend, or of the variable.
-    pub(crate) fn subject<'m>(&self, layouts: &Layouts<'m>) -> (&'m str, Option<&'m Declared>) {
+    pub(crate) fn subject<'m>(&self, layouts: &LayoutModel<'m>) -> (&'m str, Option<&'m Declared>) {
         let model = layouts.model;
         match (self.site, self.type_id()) {
             (_, Some(id)) => (&model[id].name, model[id].declared.as_ref()),
@@ -262,7 +262,7 @@ impl Found {
     }
 
     /// The same for the same finding in instances of one generic type: how the words meet, and the word.
-    pub(crate) fn kind(&self, layouts: &Layouts<'_>) -> (u8, String) {
+    pub(crate) fn kind(&self, layouts: &LayoutModel<'_>) -> (u8, String) {
         let (kind, ty) = match self.site {
             Site::Type { id, through: None } => (0, id),
             Site::Type { id, .. } => (1, id),
@@ -283,7 +283,7 @@ impl Found {
 
     /// The embedded type through which the two meet, if any.
     #[must_use]
-    pub fn inner(&self, layouts: &Layouts<'_>) -> Option<TypeId> {
+    pub fn inner(&self, layouts: &LayoutModel<'_>) -> Option<TypeId> {
         match self.site {
             Site::Type { id, through: Some(step) } => Some(layouts.flat(id).embedded(step).0),
             _ => None,
@@ -293,7 +293,7 @@ impl Found {
 
 /// The worst first. The same input gives the same order.
 #[must_use]
-pub fn find(layouts: &Layouts<'_>) -> Vec<Found> {
+pub fn find(layouts: &LayoutModel<'_>) -> Vec<RawFinding> {
     let composites: Vec<TypeId> = layouts
         .model
         .composites()
@@ -305,7 +305,7 @@ pub fn find(layouts: &Layouts<'_>) -> Vec<Found> {
         })
         .map(|(id, _, _)| id)
         .collect();
-    let mut all: Vec<Found> =
+    let mut all: Vec<RawFinding> =
         composites.par_iter().flat_map_iter(|&id| pairs::in_type(layouts, id)).collect();
     all.extend(elements::find(layouts));
     all.extend(chosen::find(layouts));
@@ -315,6 +315,6 @@ pub fn find(layouts: &Layouts<'_>) -> Vec<Found> {
 }
 
 /// The worst first; equal scores by names and places.
-fn order(a: &Found, b: &Found) -> Ordering {
+fn order(a: &RawFinding, b: &RawFinding) -> Ordering {
     b.score.total_cmp(&a.score).then_with(|| (a.site, a.word.offset).cmp(&(b.site, b.word.offset)))
 }

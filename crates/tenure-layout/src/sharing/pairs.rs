@@ -1,15 +1,15 @@
 use super::score::Embedding;
-use super::{Found, Guards, Site, Sufferer, signals, together, weight, worst_first};
-use crate::lines::{Flat, Layouts, Leaf, ROOT, share};
+use super::{Guards, RawFinding, Site, Sufferer, signals, together, weight, worst_first};
+use crate::lines::{Flat, LayoutModel, Leaf, ROOT, share};
 use tenure_types::model::{Kind, TypeId};
 
 /// Around the words of one type. The largest of Linux take a few thousand.
 const MOST_AROUND: usize = 1 << 18;
 
 /// One finding for each line, of all its contended words.
-pub(crate) fn in_type(layouts: &Layouts<'_>, id: TypeId) -> Vec<Found> {
+pub(crate) fn in_type(layouts: &LayoutModel<'_>, id: TypeId) -> Vec<RawFinding> {
     let flat = layouts.flat(id);
-    let mut found: Vec<(u64, Vec<Found>)> = Vec::new();
+    let mut found: Vec<(u64, Vec<RawFinding>)> = Vec::new();
     let mut looked = 0;
     let guards = layouts.evidence.and_then(|_| Guards::of(layouts, &flat));
     let is_under_lock = |leaf: &Leaf| {
@@ -54,12 +54,12 @@ impl Whose<'_> {
 
 /// Of a word and its neighbours, through the embedding that brings most of them together.
 fn of_word(
-    layouts: &Layouts<'_>,
+    layouts: &LayoutModel<'_>,
     id: TypeId,
     flat: &Flat,
     word: &Leaf,
     (around, whose): (&[&Leaf], Whose<'_>),
-) -> Option<Found> {
+) -> Option<RawFinding> {
     let mut victims: Vec<Sufferer> = Vec::new();
     // How much each embedding brings together.
     let mut embeddings: Vec<(Option<usize>, f64)> = Vec::new();
@@ -100,13 +100,13 @@ fn of_word(
 }
 
 fn rate(
-    layouts: &Layouts<'_>,
+    layouts: &LayoutModel<'_>,
     site: Site,
     (id, inner): (TypeId, Option<TypeId>),
     word: Leaf,
     victims: Vec<Sufferer>,
     embedding: Embedding,
-) -> Found {
+) -> RawFinding {
     let mut victims = one_for_each_byte(victims);
     worst_first(&mut victims);
     let step = layouts.starts(id);
@@ -120,12 +120,17 @@ fn rate(
         .sum::<f64>()
         / weights;
     let signals = signals(layouts, (id, inner), word.role, &victims, embedding, placements);
-    Found { site, word, victims, signals, score: signals.score() }
+    RawFinding { site, word, victims, signals, score: signals.score() }
 }
 
 /// The embedding through which two leaves meet: `Some(None)` if in the type itself, `None` if another type's finding
 /// reports it.
-fn apart(layouts: &Layouts<'_>, flat: &Flat, word: &Leaf, leaf: &Leaf) -> Option<Option<usize>> {
+fn apart(
+    layouts: &LayoutModel<'_>,
+    flat: &Flat,
+    word: &Leaf,
+    leaf: &Leaf,
+) -> Option<Option<usize>> {
     let relation = flat.relation(layouts, word, leaf);
     if relation.elements || relation.exclusive {
         return None;
@@ -143,7 +148,12 @@ fn apart(layouts: &Layouts<'_>, flat: &Flat, word: &Leaf, leaf: &Leaf) -> Option
     Some(through)
 }
 
-fn embedding(layouts: &Layouts<'_>, id: TypeId, flat: &Flat, through: Option<usize>) -> Embedding {
+fn embedding(
+    layouts: &LayoutModel<'_>,
+    id: TypeId,
+    flat: &Flat,
+    through: Option<usize>,
+) -> Embedding {
     if let Some(step) = through {
         let (_, offset) = flat.embedded(step);
         return if offset == 0 { Embedding::Starts } else { Embedding::Inside };

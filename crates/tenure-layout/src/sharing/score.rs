@@ -6,7 +6,7 @@ use tenure_model::{Role, Signal};
 const PLAIN: f64 = 0.25;
 
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Signals {
+pub(crate) struct ScoreSignals {
     pub(crate) word: Role,
     /// A plain word that many CPUs write, as the code shows.
     pub(crate) is_plain: bool,
@@ -61,7 +61,7 @@ pub(crate) enum Embedding {
     Alone,
 }
 
-impl Signals {
+impl ScoreSignals {
     pub(crate) fn score(&self) -> f64 {
         100.0 * self.factors().iter().product::<f64>() * self.code.unwrap_or(1.0)
     }

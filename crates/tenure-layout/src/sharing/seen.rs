@@ -1,7 +1,7 @@
 //! What the code says of two words on one line: how often the one is read, and whether its readers take the other.
 
 use super::weight::{GUARDED, Why};
-use crate::evidence::{Evidence, Uses};
+use crate::evidence::{CodeEvidence, Uses};
 use crate::lines::Leaf;
 use tenure_model::Role;
 
@@ -19,7 +19,7 @@ const HINT: f64 = 0.5;
 /// A neighbour's weight by its type, made better by what the code does; and the share of its readers that do not take the
 /// word beside it, if that is a lock, or a plain word that is written under one.
 pub(super) fn weighed(
-    evidence: &Evidence,
+    evidence: &CodeEvidence,
     (weight, why): (f64, Why),
     role: Role,
     leaf: &Leaf,

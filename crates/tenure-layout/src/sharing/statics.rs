@@ -1,14 +1,14 @@
-use super::score::{Embedding, Lifetime, Signals};
-use super::{Found, Site, Sufferer, together, unguarded, weight, worst_first};
+use super::score::{Embedding, Lifetime, ScoreSignals};
+use super::{RawFinding, Site, Sufferer, together, unguarded, weight, worst_first};
 use crate::evidence::Uses;
-use crate::lines::{Layouts, Leaf};
+use crate::lines::{LayoutModel, Leaf};
 use tenure_model::Role;
 use tenure_types::model::{Kind, Static};
 
 /// One finding for each line, of all its contended words.
-pub(super) fn find(layouts: &Layouts<'_>) -> Vec<Found> {
+pub(super) fn find(layouts: &LayoutModel<'_>) -> Vec<RawFinding> {
     let statics = layouts.model.statics();
-    let mut found: Vec<((&str, u64), Vec<Found>)> = Vec::new();
+    let mut found: Vec<((&str, u64), Vec<RawFinding>)> = Vec::new();
     for (index, variable) in statics.iter().enumerate() {
         if !has_words(layouts, index) {
             continue;
@@ -35,7 +35,7 @@ pub(super) fn find(layouts: &Layouts<'_>) -> Vec<Found> {
                 continue;
             }
             let strangers = !victims.iter().all(|victim| victim.why.is_guarded());
-            let signals = Signals {
+            let signals = ScoreSignals {
                 word: word.role,
                 is_plain: word.role == Role::Plain,
                 other_lock: false,
@@ -56,7 +56,7 @@ pub(super) fn find(layouts: &Layouts<'_>) -> Vec<Found> {
             };
             let score = signals.score();
             let site = Site::Statics { index };
-            let one = Found { site, word: *word, victims, signals, score };
+            let one = RawFinding { site, word: *word, victims, signals, score };
             let line = (&*variable.section, layouts.line_of(word.offset));
             // Sorted by address: another word of the line is near the end.
             match found.iter_mut().rev().take(64).find(|(at, _)| *at == line) {
@@ -69,18 +69,18 @@ pub(super) fn find(layouts: &Layouts<'_>) -> Vec<Found> {
 }
 
 /// How much the code does to a word of a variable.
-fn code(layouts: &Layouts<'_>, index: usize, word: &Leaf) -> Option<f64> {
+fn code(layouts: &LayoutModel<'_>, index: usize, word: &Leaf) -> Option<f64> {
     uses(layouts, index, word).map(|uses| uses.heat(layouts.evidence))
 }
 
 /// What the code does to a part of a variable.
-pub(super) fn uses(layouts: &Layouts<'_>, index: usize, leaf: &Leaf) -> Option<Uses> {
+pub(super) fn uses(layouts: &LayoutModel<'_>, index: usize, leaf: &Leaf) -> Option<Uses> {
     let start = layouts.model.statics()[index].address;
     let inside = leaf.offset.saturating_sub(start);
     Some(layouts.evidence?.of_static(index, inside, leaf.size))
 }
 
-fn has_words(layouts: &Layouts<'_>, index: usize) -> bool {
+fn has_words(layouts: &LayoutModel<'_>, index: usize) -> bool {
     let ty = layouts.model.statics()[index].ty;
     match layouts.roles.of_static(index) {
         Some(role) => role.is_contended(),
@@ -92,7 +92,7 @@ fn has_words(layouts: &Layouts<'_>, index: usize) -> bool {
     }
 }
 
-fn leaves(layouts: &Layouts<'_>, index: usize) -> Vec<Leaf> {
+fn leaves(layouts: &LayoutModel<'_>, index: usize) -> Vec<Leaf> {
     let variable = &layouts.model.statics()[index];
     let whole =
         |role| Leaf::whole(variable.ty, variable.address, layouts.size_of(variable.ty), role);
@@ -109,7 +109,7 @@ fn leaves(layouts: &Layouts<'_>, index: usize) -> Vec<Leaf> {
     leaves
 }
 
-fn neighbours(layouts: &Layouts<'_>, index: usize, word: &Leaf) -> Vec<Sufferer> {
+fn neighbours(layouts: &LayoutModel<'_>, index: usize, word: &Leaf) -> Vec<Sufferer> {
     let statics = layouts.model.statics();
     let own = &statics[index];
     let mut victims = Vec::new();
@@ -179,7 +179,7 @@ fn is_of_its_file(lock: &Static, other: &Static) -> bool {
     }
 }
 
-fn is_constant(layouts: &Layouts<'_>, variable: &Static) -> bool {
+fn is_constant(layouts: &LayoutModel<'_>, variable: &Static) -> bool {
     // A marker: nothing to read at run time.
     matches!(layouts.model[layouts.model.resolved(variable.ty)].kind, Kind::Function | Kind::Opaque)
 }

@@ -1,6 +1,6 @@
-use super::{Array, Found, Site, Sufferer, elements, statics};
-use crate::evidence::{Evidence, Uses};
-use crate::lines::{Flat, Layouts, Leaf};
+use super::{Array, RawFinding, Site, Sufferer, elements, statics};
+use crate::evidence::{CodeEvidence, Uses};
+use crate::lines::{Flat, LayoutModel, Leaf};
 use tenure_model::{
     Confidence, Finding, Kind as Problem, Level, Origin, Role, Sharing, Signal, Word,
 };
@@ -8,11 +8,11 @@ use tenure_types::model::{Kind, TypeId};
 
 /// Puts findings into words, with their ranks. Slow for many: filter first.
 #[must_use]
-pub fn findings(layouts: &Layouts<'_>, ranked: &[(usize, &Found)]) -> Vec<Finding> {
+pub fn findings(layouts: &LayoutModel<'_>, ranked: &[(usize, &RawFinding)]) -> Vec<Finding> {
     ranked.iter().map(|(rank, found)| finding(layouts, *rank, found)).collect()
 }
 
-fn finding(layouts: &Layouts<'_>, rank: usize, found: &Found) -> Finding {
+fn finding(layouts: &LayoutModel<'_>, rank: usize, found: &RawFinding) -> Finding {
     let teller = Teller::new(layouts, found);
     Finding {
         rank: rank as u64,
@@ -36,13 +36,13 @@ fn finding(layouts: &Layouts<'_>, rank: usize, found: &Found) -> Finding {
 }
 
 struct Teller<'a> {
-    layouts: &'a Layouts<'a>,
-    found: &'a Found,
+    layouts: &'a LayoutModel<'a>,
+    found: &'a RawFinding,
     flat: Option<Flat>,
 }
 
 impl<'a> Teller<'a> {
-    fn new(layouts: &'a Layouts<'a>, found: &'a Found) -> Self {
+    fn new(layouts: &'a LayoutModel<'a>, found: &'a RawFinding) -> Self {
         let flat = match found.site {
             Site::Type { id, .. } | Site::Elements { element: id, .. } => Some(layouts.flat(id)),
             Site::Statics { .. } => None,
@@ -99,7 +99,7 @@ impl<'a> Teller<'a> {
     }
 
     /// What the code does to a leaf, if it was read.
-    fn uses(&self, leaf: &Leaf, variable: usize) -> Option<(&'a Evidence, Uses)> {
+    fn uses(&self, leaf: &Leaf, variable: usize) -> Option<(&'a CodeEvidence, Uses)> {
         let uses = match (self.found.site, &self.flat) {
             (Site::Statics { .. }, _) => statics::uses(self.layouts, variable, leaf),
             (Site::Elements { array, element, .. }, _) if self.found.signals.chosen.is_some() => {
@@ -202,7 +202,7 @@ fn inside(value: &str, path: &str) -> String {
     format!("{value}{dot}{path}")
 }
 
-fn confidence(layouts: &Layouts<'_>, found: &Found) -> Confidence {
+fn confidence(layouts: &LayoutModel<'_>, found: &RawFinding) -> Confidence {
     let placements = found.signals.placements;
     let (level, why) = match found.site {
         Site::Type { id, .. } => return confidence_of_type(layouts, id, placements),
@@ -216,7 +216,11 @@ fn confidence(layouts: &Layouts<'_>, found: &Found) -> Confidence {
 }
 
 /// How certain it is that members of a type share a line, if they do at a share of all placements.
-pub(crate) fn confidence_of_type(layouts: &Layouts<'_>, id: TypeId, placements: f64) -> Confidence {
+pub(crate) fn confidence_of_type(
+    layouts: &LayoutModel<'_>,
+    id: TypeId,
+    placements: f64,
+) -> Confidence {
     let align = layouts.model[id].align;
     let (level, why) = if align >= layouts.line_bytes {
         (Level::High, format!("aligned to {align} bytes: every object starts on a line"))

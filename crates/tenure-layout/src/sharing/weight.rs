@@ -1,6 +1,6 @@
 //! How likely another CPU reads a member while the word beside it is written.
 
-use crate::lines::{Layouts, Leaf};
+use crate::lines::{LayoutModel, Leaf};
 use tenure_model::Role;
 use tenure_types::model::{Kind, Qualifier, TypeId};
 
@@ -41,7 +41,7 @@ impl Why {
     }
 }
 
-pub(crate) fn of(layouts: &Layouts<'_>, word: Role, neighbour: &Leaf) -> Option<(f64, Why)> {
+pub(crate) fn of(layouts: &LayoutModel<'_>, word: Role, neighbour: &Leaf) -> Option<(f64, Why)> {
     let (weight, what) = match neighbour.role {
         Role::Cold => return None,
         Role::ReadMostly => (1.0, "read-mostly"),
@@ -63,7 +63,7 @@ pub(crate) fn of(layouts: &Layouts<'_>, word: Role, neighbour: &Leaf) -> Option<
 }
 
 /// Of what another lock guards than the word, or than the word's lock.
-pub(super) fn of_other_lock(layouts: &Layouts<'_>, neighbour: &Leaf) -> (f64, Why) {
+pub(super) fn of_other_lock(layouts: &LayoutModel<'_>, neighbour: &Leaf) -> (f64, Why) {
     let (weight, what) = by_type(layouts, neighbour.ty);
     (weight, Why { what, guard: ", used under another lock", is_guarded: false })
 }
@@ -80,7 +80,7 @@ impl Victimhood {
         Self { open: 0.0, guarded: 0.0 }
     }
 
-    pub(crate) fn of(layouts: &Layouts<'_>, leaf: &Leaf) -> Self {
+    pub(crate) fn of(layouts: &LayoutModel<'_>, leaf: &Leaf) -> Self {
         let beside = |word| of(layouts, word, leaf).map_or(0.0, |(weight, _)| weight);
         Self { open: beside(Role::Count), guarded: beside(Role::Lock) }
     }
@@ -94,12 +94,12 @@ impl Victimhood {
 }
 
 /// Of a word in the next element of an array, or in another variable: neither guards the other.
-pub(crate) fn of_stranger(layouts: &Layouts<'_>, neighbour: &Leaf) -> Option<(f64, Why)> {
+pub(crate) fn of_stranger(layouts: &LayoutModel<'_>, neighbour: &Leaf) -> Option<(f64, Why)> {
     let found = of(layouts, Role::Atomic, neighbour)?;
     Some(if neighbour.role.is_contended() { (0.8, Why::open(CONTENDED)) } else { found })
 }
 
-fn by_type(layouts: &Layouts<'_>, id: TypeId) -> (f64, &'static str) {
+fn by_type(layouts: &LayoutModel<'_>, id: TypeId) -> (f64, &'static str) {
     let model = layouts.model;
     if let Kind::Qualified(Qualifier::Const, _) = model[id].kind {
         return (0.9, "constant: only ever read");
@@ -120,11 +120,11 @@ fn by_type(layouts: &Layouts<'_>, id: TypeId) -> (f64, &'static str) {
     }
 }
 
-pub(crate) fn is_walked(layouts: &Layouts<'_>, id: TypeId) -> bool {
+pub(crate) fn is_walked(layouts: &LayoutModel<'_>, id: TypeId) -> bool {
     WALKED.contains(&&*layouts.model[layouts.model.resolved(id)].name)
 }
 
-fn points(layouts: &Layouts<'_>, id: TypeId) -> bool {
+fn points(layouts: &LayoutModel<'_>, id: TypeId) -> bool {
     let model = layouts.model;
     match model[model.resolved(id)].kind {
         Kind::Pointer(Some(to)) => !matches!(model[model.resolved(to)].kind, Kind::Function),
@@ -133,7 +133,7 @@ fn points(layouts: &Layouts<'_>, id: TypeId) -> bool {
     }
 }
 
-fn is_link(layouts: &Layouts<'_>, id: TypeId) -> bool {
+fn is_link(layouts: &LayoutModel<'_>, id: TypeId) -> bool {
     let is_void = matches!(layouts.model[layouts.model.resolved(id)].kind, Kind::Pointer(None));
     !is_void && points(layouts, id)
 }

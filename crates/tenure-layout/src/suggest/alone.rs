@@ -1,21 +1,25 @@
 //! Repairs for neighbours that no type holds: elements of an array, and variables.
 
-use super::units::Units;
-use crate::lines::Layouts;
+use super::units::LayoutUnits;
+use crate::lines::LayoutModel;
 use crate::names;
-use crate::origin::Origins;
-use crate::sharing::{Array, Found, Site};
+use crate::origin::TypeOrigins;
+use crate::sharing::{Array, RawFinding, Site};
 use tenure_advise::layout::{ElementChange, aligned_array, more, padded_elements};
 use tenure_model::{Declaration, Language, Origin, Remedy, Repair, Target};
 use tenure_types::model::{Declared, Format, Kind, Member, Model, TypeId};
 
 /// Lines of their own for the elements or variables of a finding. Members of a type are for [`suggest`](super::suggest).
-pub(crate) fn apart(layouts: &Layouts<'_>, origins: &Origins<'_>, found: &Found) -> Option<Repair> {
+pub(crate) fn apart(
+    layouts: &LayoutModel<'_>,
+    origins: &TypeOrigins<'_>,
+    found: &RawFinding,
+) -> Option<Repair> {
     match found.site {
         Site::Type { .. } => None,
         Site::Elements { array, element, stride, count } => {
             let padded = stride.checked_next_multiple_of(layouts.line_bytes)?;
-            let elements = Elements { layouts, array, element, stride, count, padded };
+            let elements = ArrayElements { layouts, array, element, stride, count, padded };
             Some(match padded == stride {
                 true => elements.aligned(),
                 false => elements.padded(origins, found.word.is_whole()),
@@ -25,8 +29,8 @@ pub(crate) fn apart(layouts: &Layouts<'_>, origins: &Origins<'_>, found: &Found)
     }
 }
 
-struct Elements<'a, 'm> {
-    layouts: &'a Layouts<'m>,
+struct ArrayElements<'a, 'm> {
+    layouts: &'a LayoutModel<'m>,
     array: Array,
     element: TypeId,
     stride: u64,
@@ -36,7 +40,7 @@ struct Elements<'a, 'm> {
     padded: u64,
 }
 
-impl Elements<'_, '_> {
+impl ArrayElements<'_, '_> {
     /// Elements of whole lines, of which the first does not begin one.
     fn aligned(&self) -> Repair {
         let (layouts, line) = (self.layouts, self.layouts.line_bytes);
@@ -53,7 +57,7 @@ impl Elements<'_, '_> {
         repair(aligned_array(line, self.stride, &cost), target, bytes)
     }
 
-    fn padded(&self, origins: &Origins<'_>, is_whole: bool) -> Repair {
+    fn padded(&self, origins: &TypeOrigins<'_>, is_whole: bool) -> Repair {
         let (line, ty) = (self.layouts.line_bytes, &self.layouts.model[self.element]);
         let is_nameless = self.is_nameless();
         let is_yours =
@@ -97,7 +101,7 @@ impl Elements<'_, '_> {
         let (layouts, line) = (self.layouts, self.layouts.line_bytes);
         let (ty, size) = (&layouts.model[owner], layouts.size_of(owner));
         let is_in_order = language(layouts, &ty.name, ty.declared.as_ref()) == Some(Language::C);
-        let units = is_in_order.then(|| Units::of(layouts, owner, &|_| false).ok()).flatten();
+        let units = is_in_order.then(|| LayoutUnits::of(layouts, owner, &|_| false).ok()).flatten();
         let (most, bytes) = match units {
             Some(all) => {
                 let mut end = 0_u64;
@@ -187,7 +191,7 @@ fn member_of(model: &Model, owner: TypeId, member: usize) -> Option<&Member> {
     }
 }
 
-fn variables(layouts: &Layouts<'_>, found: &Found, index: usize) -> Option<Repair> {
+fn variables(layouts: &LayoutModel<'_>, found: &RawFinding, index: usize) -> Option<Repair> {
     let (model, line) = (layouts.model, layouts.line_bytes);
     let contended = found.victims.iter().filter(|victim| victim.leaf.role.is_contended());
     let mut all = vec![index];
@@ -215,7 +219,7 @@ fn variables(layouts: &Layouts<'_>, found: &Found, index: usize) -> Option<Repai
 }
 
 /// The gap in front, at most.
-fn gap(layouts: &Layouts<'_>, id: TypeId) -> u64 {
+fn gap(layouts: &LayoutModel<'_>, id: TypeId) -> u64 {
     let model = layouts.model;
     layouts.line_bytes - model[model.resolved(id)].align.clamp(1, layouts.line_bytes)
 }
@@ -227,7 +231,11 @@ fn repair(text: String, target: Target, bytes: u64) -> Repair {
 }
 
 /// `None` where the debugging information does not tell.
-fn language(layouts: &Layouts<'_>, path: &str, declared: Option<&Declared>) -> Option<Language> {
+fn language(
+    layouts: &LayoutModel<'_>,
+    path: &str,
+    declared: Option<&Declared>,
+) -> Option<Language> {
     let model = layouts.model;
     match declared {
         Some(at) => tenure_advise::language::of_file(&at.file),
@@ -258,7 +266,7 @@ mod tests {
     fn proposes(builder: Builder, text: &str, code: &[&str]) {
         let model = builder.finish(Format::Dwarf, 1).unwrap();
         let roles = Knowledge::builtin().roles(&model);
-        let (layouts, origins) = (Layouts::new(&model, &roles, 64), Origins::of(&model));
+        let (layouts, origins) = (LayoutModel::new(&model, &roles, 64), TypeOrigins::of(&model));
         let found = sharing::find(&layouts);
         let repairs = found.iter().filter_map(|one| apart(&layouts, &origins, one));
         let all: Vec<_> = repairs.map(|repair| (repair.text, repair.code)).collect();

@@ -4,22 +4,22 @@
 //! price stands beside each. What is tried: each contended word, and all of them together, since words that are written
 //! together are better on one line. A lock takes along what it guards, and several locks have a line each.
 
-use super::plan::{Part, Placed, Plan};
-use super::units::Piece;
+use super::plan::{LayoutPlan, Placed, PlannedType};
+use super::units::UnitPiece;
 use crate::lines::POINTER;
-use crate::sharing::{Guard, Victimhood};
+use crate::sharing::{GuardedBy, Victimhood};
 use tenure_model::Role;
 
 /// Sets of words that are tried.
 const MOST_GROUPS: usize = 16;
 
 /// Units that stay on one line.
-type Group = Vec<usize>;
+type UnitGroup = Vec<usize>;
 
 /// Layouts in which some contended words have lines of their own.
-pub(super) fn aligned(plan: &Plan) -> Vec<Plan> {
+pub(super) fn aligned(plan: &LayoutPlan) -> Vec<LayoutPlan> {
     let groups = groups(&plan.parts[0]);
-    let mut tried: Vec<Vec<Group>> = groups.iter().map(|group| vec![group.clone()]).collect();
+    let mut tried: Vec<Vec<UnitGroup>> = groups.iter().map(|group| vec![group.clone()]).collect();
     if groups.len() > 1 {
         tried.push(joined(&plan.parts[0], groups));
     }
@@ -33,7 +33,7 @@ pub(super) fn aligned(plan: &Plan) -> Vec<Plan> {
 }
 
 /// Layouts in which some contended words are elsewhere.
-pub(super) fn split(plan: &Plan) -> Vec<Plan> {
+pub(super) fn split(plan: &LayoutPlan) -> Vec<LayoutPlan> {
     let mut tried = groups(&plan.parts[0]);
     if let [all] = &joined(&plan.parts[0], tried.clone())[..] {
         tried.push(all.clone());
@@ -42,14 +42,15 @@ pub(super) fn split(plan: &Plan) -> Vec<Plan> {
 }
 
 /// Units with contended words, each with what its locks guard, in their order.
-fn groups(part: &Part) -> Vec<Group> {
+fn groups(part: &PlannedType) -> Vec<UnitGroup> {
     let units = &part.units.units;
-    let mut groups: Vec<Group> = Vec::new();
+    let mut groups: Vec<UnitGroup> = Vec::new();
     for (at, unit) in units.iter().enumerate().filter(|(_, unit)| unit.is_contended()) {
         let locks = unit.locks();
         let is_in = |other: usize| other == at || units[other].goes_with(locks);
         let taken = |other: &usize| !groups.iter().any(|group| group.contains(other));
-        let group: Group = (0..units.len()).filter(|other| is_in(*other)).filter(taken).collect();
+        let group: UnitGroup =
+            (0..units.len()).filter(|other| is_in(*other)).filter(taken).collect();
         groups.push(group);
         if groups.len() == MOST_GROUPS {
             break;
@@ -60,10 +61,10 @@ fn groups(part: &Part) -> Vec<Group> {
 }
 
 /// All groups as one. But if several locks are seen to guard something, each of these keeps a line of its own.
-fn joined(part: &Part, groups: Vec<Group>) -> Vec<Group> {
+fn joined(part: &PlannedType, groups: Vec<UnitGroup>) -> Vec<UnitGroup> {
     let units = &part.units.units;
     let guards = |at: &usize| units[*at].pieces.iter().any(|piece| piece.guard.locks != 0);
-    let (mut apart, mut rest): (Vec<Group>, Vec<Group>) =
+    let (mut apart, mut rest): (Vec<UnitGroup>, Vec<UnitGroup>) =
         groups.into_iter().partition(|group| group.iter().any(guards));
     if apart.len() < 2 {
         rest.append(&mut apart);
@@ -75,7 +76,7 @@ fn joined(part: &Part, groups: Vec<Group>) -> Vec<Group> {
 }
 
 /// The words stay where they are, and lines begin in front of them and behind.
-fn in_place(plan: &Plan, groups: &[Group]) -> Option<Plan> {
+fn in_place(plan: &LayoutPlan, groups: &[UnitGroup]) -> Option<LayoutPlan> {
     let part = &plan.parts[0];
     let mut starts = Vec::new();
     for group in groups {
@@ -91,7 +92,7 @@ fn in_place(plan: &Plan, groups: &[Group]) -> Option<Plan> {
 }
 
 /// The words move in front of all others.
-fn in_front(plan: &Plan, groups: &[Group]) -> Option<Plan> {
+fn in_front(plan: &LayoutPlan, groups: &[UnitGroup]) -> Option<LayoutPlan> {
     let units = &plan.parts[0].units.units;
     let words = groups.concat();
     let is_free = |at: &usize| !units[*at].fixed && units[*at].group == units[0].group;
@@ -105,7 +106,7 @@ fn in_front(plan: &Plan, groups: &[Group]) -> Option<Plan> {
 }
 
 /// The words move behind all others.
-fn at_the_end(plan: &Plan, groups: &[Group]) -> Option<Plan> {
+fn at_the_end(plan: &LayoutPlan, groups: &[UnitGroup]) -> Option<LayoutPlan> {
     let part = &plan.parts[0];
     let units = &part.units.units;
     let last_group = units.last()?.group;
@@ -121,7 +122,12 @@ fn at_the_end(plan: &Plan, groups: &[Group]) -> Option<Plan> {
 }
 
 /// A plan with that layout of its first part, and what embeds it laid out around it; none if what must stay moves.
-fn with(plan: &Plan, order: Vec<usize>, starts: Vec<usize>, groups: &[Group]) -> Option<Plan> {
+fn with(
+    plan: &LayoutPlan,
+    order: Vec<usize>,
+    starts: Vec<usize>,
+    groups: &[UnitGroup],
+) -> Option<LayoutPlan> {
     if starts.is_empty() {
         return None;
     }
@@ -139,7 +145,7 @@ fn with(plan: &Plan, order: Vec<usize>, starts: Vec<usize>, groups: &[Group]) ->
     is_sound(&plan).then_some(plan)
 }
 
-fn elsewhere(plan: &Plan, group: &[usize]) -> Option<Plan> {
+fn elsewhere(plan: &LayoutPlan, group: &[usize]) -> Option<LayoutPlan> {
     let mut plan = plan.clone();
     let part = &mut plan.parts[0];
     let may_go = |at: &usize| {
@@ -153,8 +159,8 @@ fn elsewhere(plan: &Plan, group: &[usize]) -> Option<Plan> {
     for (nth, at) in group.iter().enumerate() {
         let unit = &mut part.units.units[*at];
         let victim = Victimhood::none();
-        let (role, guard) = (Role::ReadMostly, Guard::default());
-        let pointer = Piece { offset: 0, size: POINTER, role, victim, guard };
+        let (role, guard) = (Role::ReadMostly, GuardedBy::default());
+        let pointer = UnitPiece { offset: 0, size: POINTER, role, victim, guard };
         let is_pointer = nth == 0;
         unit.size = if is_pointer { POINTER } else { 0 };
         unit.align = if is_pointer { POINTER } else { 1 };
@@ -167,9 +173,9 @@ fn elsewhere(plan: &Plan, group: &[usize]) -> Option<Plan> {
 }
 
 /// Whether compilers lay all parts out like this, and what is pinned stays where it is.
-fn is_sound(plan: &Plan) -> bool {
+fn is_sound(plan: &LayoutPlan) -> bool {
     let first = plan.parts[0].place(None);
-    let stays = |part: &Part, placed: &Placed| {
+    let stays = |part: &PlannedType, placed: &Placed| {
         let units = part.units.units.iter().zip(&placed.offsets);
         units.into_iter().all(|(unit, at)| !unit.fixed || unit.size == 0 || unit.offset == *at)
     };

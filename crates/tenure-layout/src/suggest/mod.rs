@@ -39,13 +39,13 @@ mod units;
 
 use std::collections::HashMap;
 
-use crate::lines::{Arranged, Layouts};
+use crate::lines::{Arranged, LayoutModel};
 pub(crate) use alone::apart as apart_alone;
-use plan::{Part, Plan};
+use plan::{LayoutPlan, PlannedType};
 use tenure_model::{Means, Suggestion};
 use tenure_types::model::{Kind, TypeId};
-use together::Together;
-use units::{Stuck, Units};
+use together::UsedTogether;
+use units::{LayoutUnits, Stuck};
 
 const MOST_PARTS: usize = 12;
 
@@ -74,7 +74,7 @@ impl Pins {
 
     /// Pins that name no member in the model.
     #[must_use]
-    pub fn unknown(&self, layouts: &Layouts<'_>) -> Vec<String> {
+    pub fn unknown(&self, layouts: &LayoutModel<'_>) -> Vec<String> {
         let known = |(ty, pin): &(Option<String>, String)| {
             layouts.model.composites().any(|(_, composite, members)| {
                 ty.as_ref().is_none_or(|ty| **ty == *composite.name)
@@ -98,7 +98,7 @@ impl Pins {
 /// # Errors
 ///
 /// The reason why there is none, as a sentence.
-pub fn suggest(layouts: &Layouts<'_>, id: TypeId, pins: &Pins) -> Result<Suggestion, String> {
+pub fn suggest(layouts: &LayoutModel<'_>, id: TypeId, pins: &Pins) -> Result<Suggestion, String> {
     let mut all = each(layouts, id, pins)?.into_iter();
     let Some(mut first) = all.next() else { return Err(refusal::nothing(layouts, id)) };
     first.alternatives = all.map(refusal::alternative).collect();
@@ -110,14 +110,14 @@ pub fn suggest(layouts: &Layouts<'_>, id: TypeId, pins: &Pins) -> Result<Suggest
 /// # Errors
 ///
 /// The reason why the members are left where they are, as a sentence.
-pub fn each(layouts: &Layouts<'_>, id: TypeId, pins: &Pins) -> Result<Vec<Suggestion>, String> {
+pub fn each(layouts: &LayoutModel<'_>, id: TypeId, pins: &Pins) -> Result<Vec<Suggestion>, String> {
     let plan = plan(layouts, id, pins).map_err(|stuck| refusal::stuck(layouts, id, stuck))?;
     let mut work = 0;
-    let mut improved = |mut plan: Plan| {
+    let mut improved = |mut plan: LayoutPlan| {
         search::improve(&mut plan, &mut work);
         tell::suggestion(layouts, &plan, Means::Order)
     };
-    let best = |plans: Vec<Plan>, means: Means| {
+    let best = |plans: Vec<LayoutPlan>, means: Means| {
         let all = plans.iter().filter_map(|plan| tell::suggestion(layouts, plan, means));
         let all: Vec<Suggestion> = all.collect();
         let least = all.iter().map(|one| one.score_after).reduce(f64::min)?;
@@ -142,16 +142,16 @@ pub fn each(layouts: &Layouts<'_>, id: TypeId, pins: &Pins) -> Result<Vec<Sugges
     Ok(all)
 }
 
-fn plan(layouts: &Layouts<'_>, id: TypeId, pins: &Pins) -> Result<Plan, Stuck> {
+fn plan(layouts: &LayoutModel<'_>, id: TypeId, pins: &Pins) -> Result<LayoutPlan, Stuck> {
     let units = |id: TypeId| {
         let name = &layouts.model[id].name;
-        Units::of(layouts, id, &|member| pins.hold(name, member))
+        LayoutUnits::of(layouts, id, &|member| pins.hold(name, member))
     };
-    let part = |id: TypeId, units: Units, embeds: Vec<usize>| {
+    let part = |id: TypeId, units: LayoutUnits, embeds: Vec<usize>| {
         let mut units = units;
         let order = (0..units.units.len()).collect();
-        let together = Together::of(layouts, id, &mut units.units);
-        Part { embeds, together, ..Part::new(id, units, order, layouts.line_bytes) }
+        let together = UsedTogether::of(layouts, id, &mut units.units);
+        PlannedType { embeds, together, ..PlannedType::new(id, units, order, layouts.line_bytes) }
     };
     let mut parts = vec![part(id, units(id)?, Vec::new())];
     let embedders = layouts.embedders(id);
@@ -167,14 +167,19 @@ fn plan(layouts: &Layouts<'_>, id: TypeId, pins: &Pins) -> Result<Plan, Stuck> {
             _ => resizable = false,
         }
     }
-    let mut plan = Plan { parts, line_bytes: layouts.line_bytes, resizable };
+    let mut plan = LayoutPlan { parts, line_bytes: layouts.line_bytes, resizable };
     for part in 0..plan.parts.len() {
         plan.parts[part].bearable = plan.lines_now(part) + BEARABLE;
     }
     Ok(plan)
 }
 
-fn direct(layouts: &Layouts<'_>, outer: TypeId, inner: TypeId, units: &Units) -> Vec<usize> {
+fn direct(
+    layouts: &LayoutModel<'_>,
+    outer: TypeId,
+    inner: TypeId,
+    units: &LayoutUnits,
+) -> Vec<usize> {
     let Kind::Composite { members, .. } = &layouts.model[outer].kind else { return Vec::new() };
     let is_inner = |member: usize| {
         layouts.model.resolved(members[member].ty) == inner && !members[member].name.is_empty()
@@ -188,7 +193,7 @@ fn direct(layouts: &Layouts<'_>, outer: TypeId, inner: TypeId, units: &Units) ->
     found
 }
 
-fn arranged(layouts: &Layouts<'_>, plan: &Plan) -> HashMap<TypeId, Arranged> {
+fn arranged(layouts: &LayoutModel<'_>, plan: &LayoutPlan) -> HashMap<TypeId, Arranged> {
     let mut types = HashMap::new();
     let first = plan.parts[0].place(None).size;
     for (index, part) in plan.parts.iter().enumerate() {

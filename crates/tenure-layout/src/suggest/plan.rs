@@ -1,5 +1,5 @@
-use super::together::Together;
-use super::units::{Piece, Unit, Units};
+use super::together::UsedTogether;
+use super::units::{LayoutUnit, LayoutUnits, UnitPiece};
 use crate::sharing::word_weight;
 use tenure_model::Role;
 use tenure_types::model::TypeId;
@@ -11,16 +11,16 @@ const PER_MOVE: f64 = 0.1;
 const MOST_MOVES: usize = 8;
 
 #[derive(Debug, Clone)]
-pub(super) struct Part {
+pub(super) struct PlannedType {
     pub(super) id: TypeId,
-    pub(super) units: Units,
+    pub(super) units: LayoutUnits,
     pub(super) order: Vec<usize>,
     /// In a type that embeds the first part: its units of that type.
     pub(super) embeds: Vec<usize>,
     /// The most that its lines may cost: what they cost before.
     pub(super) bearable: f64,
     /// What functions use together.
-    pub(super) together: Together,
+    pub(super) together: UsedTogether,
     /// Units that begin a line, which aligns the type to lines.
     pub(super) starts: Vec<usize>,
     pub(super) line_bytes: u64,
@@ -32,8 +32,8 @@ pub(super) struct Part {
 
 /// The type to mend, first, and those that embed it.
 #[derive(Debug, Clone)]
-pub(super) struct Plan {
-    pub(super) parts: Vec<Part>,
+pub(super) struct LayoutPlan {
+    pub(super) parts: Vec<PlannedType>,
     pub(super) line_bytes: u64,
     /// The first part may change its size: all that embed it are parts.
     pub(super) resizable: bool,
@@ -46,8 +46,8 @@ pub(super) struct Placed {
     pub(super) size: u64,
 }
 
-impl Part {
-    pub(super) fn new(id: TypeId, units: Units, order: Vec<usize>, line_bytes: u64) -> Self {
+impl PlannedType {
+    pub(super) fn new(id: TypeId, units: LayoutUnits, order: Vec<usize>, line_bytes: u64) -> Self {
         let (embeds, together, starts, away, apart) = Default::default();
         Self {
             id,
@@ -103,8 +103,9 @@ impl Part {
 
     /// Whether a link that lookups walk leaves its line.
     fn tears(&self, placed: &Placed, line_bytes: u64) -> bool {
-        let leaves =
-            |(unit, at): (&Unit, &u64)| unit.walked && unit.offset / line_bytes != at / line_bytes;
+        let leaves = |(unit, at): (&LayoutUnit, &u64)| {
+            unit.walked && unit.offset / line_bytes != at / line_bytes
+        };
         self.units.units.iter().zip(&placed.offsets).any(leaves)
             || self.together.tears(&placed.offsets, line_bytes)
     }
@@ -133,7 +134,7 @@ impl Part {
     }
 }
 
-impl Plan {
+impl LayoutPlan {
     /// The sum over all parts; none if a part grows or gets worse, or the sum reaches `limit`.
     pub(super) fn cost(&self, limit: f64) -> Option<f64> {
         let first = self.first()?;
@@ -208,7 +209,7 @@ impl Plan {
         involved
     }
 
-    fn spots<'p>(&'p self, part: &'p Part, placed: &Placed, first: &Placed) -> Spots<'p> {
+    fn spots<'p>(&'p self, part: &'p PlannedType, placed: &Placed, first: &Placed) -> Spots<'p> {
         let mut all = Spots::default();
         for &index in &part.order {
             let (unit, at) = (&part.units.units[index], placed.offsets[index]);
@@ -226,9 +227,9 @@ impl Plan {
     }
 
     /// What lies beside contended words in one part. Pairs within the embedded type count there.
-    fn lines_of(&self, index: usize, placed: &Placed, first: &Placed) -> Lines {
+    fn lines_of(&self, index: usize, placed: &Placed, first: &Placed) -> LineCosts {
         let spots = self.spots(&self.parts[index], placed, first);
-        let mut lines = Lines { all: 0.0, concerned: 0.0 };
+        let mut lines = LineCosts { all: 0.0, concerned: 0.0 };
         for word in spots.words() {
             let (mut all, mut concerned) = (0.0, 0.0);
             for spot in spots.around(word, self.line_bytes) {
@@ -256,22 +257,22 @@ impl Plan {
     }
 }
 
-struct Lines {
+struct LineCosts {
     all: f64,
     /// In a type that embeds the one to mend: only pairs with that one.
     concerned: f64,
 }
 
-struct Spot<'p> {
+struct PieceSpot<'p> {
     place: usize,
     offset: u64,
-    piece: &'p Piece,
+    piece: &'p UnitPiece,
     unit: usize,
     /// The start of the embedded type that it is in.
     inner: Option<u64>,
 }
 
-impl Spot<'_> {
+impl PieceSpot<'_> {
     fn end(&self) -> u64 {
         self.offset + self.piece.size
     }
@@ -291,30 +292,34 @@ impl Spot<'_> {
 
 #[derive(Default)]
 struct Spots<'p> {
-    all: Vec<Spot<'p>>,
+    all: Vec<PieceSpot<'p>>,
     /// By leaf, the largest end up to it: alternatives of a union differ in size.
     ends: Vec<u64>,
 }
 
 impl<'p> Spots<'p> {
-    fn add(&mut self, of: &'p Unit, at: u64, unit: usize, inner: Option<u64>) {
+    fn add(&mut self, of: &'p LayoutUnit, at: u64, unit: usize, inner: Option<u64>) {
         for piece in &of.pieces {
             let spot =
-                Spot { place: self.all.len(), offset: at + piece.offset, piece, unit, inner };
+                PieceSpot { place: self.all.len(), offset: at + piece.offset, piece, unit, inner };
             self.ends.push(spot.end().max(self.ends.last().copied().unwrap_or(0)));
             self.all.push(spot);
         }
     }
 
     /// Contended words, and those that are written under one of several locks.
-    fn words(&self) -> impl Iterator<Item = &Spot<'p>> {
+    fn words(&self) -> impl Iterator<Item = &PieceSpot<'p>> {
         self.all.iter().filter(|spot| {
             spot.piece.role.is_contended() || spot.piece.guard.is_written_under_lock()
         })
     }
 
     /// On the word's lines, itself included.
-    fn around(&self, word: &Spot<'_>, line_bytes: u64) -> impl Iterator<Item = &Spot<'p>> {
+    fn around(
+        &self,
+        word: &PieceSpot<'_>,
+        line_bytes: u64,
+    ) -> impl Iterator<Item = &PieceSpot<'p>> {
         let from = word.offset / line_bytes * line_bytes;
         let to = word.end().next_multiple_of(line_bytes);
         let first = self.ends[..word.place].partition_point(|&end| end <= from);
@@ -325,7 +330,7 @@ impl<'p> Spots<'p> {
     }
 }
 
-fn apart(a: &Spot<'_>, b: &Spot<'_>) -> bool {
+fn apart(a: &PieceSpot<'_>, b: &PieceSpot<'_>) -> bool {
     a.end() <= b.offset || b.end() <= a.offset
 }
 
@@ -341,10 +346,10 @@ mod tests {
         let id = builder.add("s", 4, Kind::Scalar(Scalar::Integer));
         builder.finish(Format::Btf, 1).unwrap();
         let flags = run(&[(3, 8)]);
-        let between = Unit { offset: 1, bits: false, fields: Vec::new(), ..flags.clone() };
-        let units = vec![flags.clone(), between, Unit { offset: 2, ..flags }];
-        let units = Units { units, size: 3, align: 1 };
-        let part = |order| Part::new(id, units.clone(), order, 64);
+        let between = LayoutUnit { offset: 1, bits: false, fields: Vec::new(), ..flags.clone() };
+        let units = vec![flags.clone(), between, LayoutUnit { offset: 2, ..flags }];
+        let units = LayoutUnits { units, size: 3, align: 1 };
+        let part = |order| PlannedType::new(id, units.clone(), order, 64);
         let is_legal = |order| {
             let part = part(order);
             part.is_legal(&part.place(None))

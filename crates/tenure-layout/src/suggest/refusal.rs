@@ -2,12 +2,12 @@
 
 use super::LEAST_SCORE;
 use super::units::Stuck;
-use crate::lines::Layouts;
+use crate::lines::LayoutModel;
 use crate::sharing::in_type;
 use tenure_model::{Alternative, Suggestion};
 use tenure_types::model::TypeId;
 
-pub(super) fn stuck(layouts: &Layouts<'_>, id: TypeId, stuck: Stuck) -> String {
+pub(super) fn stuck(layouts: &LayoutModel<'_>, id: TypeId, stuck: Stuck) -> String {
     let name = layouts.spelled(id);
     match stuck {
         Stuck::NotAStruct => format!("{name} is no struct: its members lie over each other."),
@@ -22,7 +22,7 @@ pub(super) fn stuck(layouts: &Layouts<'_>, id: TypeId, stuck: Stuck) -> String {
 }
 
 /// Why there is no layout at all.
-pub(super) fn nothing(layouts: &Layouts<'_>, id: TypeId) -> String {
+pub(super) fn nothing(layouts: &LayoutModel<'_>, id: TypeId) -> String {
     let name = layouts.spelled(id);
     let found = in_type(layouts, id);
     if found.is_empty() {
@@ -37,7 +37,7 @@ pub(super) fn nothing(layouts: &Layouts<'_>, id: TypeId) -> String {
 }
 
 /// Why no order is proposed. `together` says that there would be one if functions did not use its members together.
-pub(super) fn no_order(layouts: &Layouts<'_>, id: TypeId, together: bool) -> String {
+pub(super) fn no_order(layouts: &LayoutModel<'_>, id: TypeId, together: bool) -> String {
     let name = layouts.spelled(id);
     if layouts.size_of(id) <= layouts.line_bytes {
         return format!("No order helps: {name} is no larger than a line.");

@@ -4,7 +4,7 @@
 //! their own because moving an 8-byte member shifts all between, mostly through an order that grows. The parts take
 //! turns. The same type gives the same answer.
 
-use super::plan::Plan;
+use super::plan::LayoutPlan;
 
 /// Placements of members over all orders tried for one type. A struct of 30 members takes some hundred thousand.
 const MOST_WORK: usize = 40_000_000;
@@ -12,13 +12,13 @@ const MOST_WORK: usize = 40_000_000;
 const LEAST_GAIN: f64 = 1e-9;
 
 #[derive(Debug, Clone, Copy)]
-enum Step {
+enum SearchStep {
     Swap(usize, usize),
     Take { from: usize, to: usize },
 }
 
 /// `work` counts what all searches for one type have done.
-pub(super) fn improve(plan: &mut Plan, work: &mut usize) {
+pub(super) fn improve(plan: &mut LayoutPlan, work: &mut usize) {
     // What functions use together has to move together, through orders that cost more. So the search also begins with what is
     // best without that.
     if plan.parts.iter().any(|part| part.together.work() > 0) {
@@ -40,7 +40,7 @@ pub(super) fn improve(plan: &mut Plan, work: &mut usize) {
     }
 }
 
-fn descend(plan: &mut Plan, work: &mut usize) {
+fn descend(plan: &mut LayoutPlan, work: &mut usize) {
     let Some(mut cost) = plan.cost(f64::INFINITY) else { return };
     loop {
         let mut better = false;
@@ -58,7 +58,7 @@ fn descend(plan: &mut Plan, work: &mut usize) {
 }
 
 /// Takes one part's best step, if any helps, and returns the plan's new cost.
-fn step(plan: &mut Plan, part: usize, cost: f64, work: &mut usize) -> Option<f64> {
+fn step(plan: &mut LayoutPlan, part: usize, cost: f64, work: &mut usize) -> Option<f64> {
     let before = plan.parts[part].order.clone();
     // If the first part changes, so does the cost of those that embed it; no other part has such an effect.
     let (first, own) = match part {
@@ -95,7 +95,7 @@ fn step(plan: &mut Plan, part: usize, cost: f64, work: &mut usize) -> Option<f64
     Some(cost)
 }
 
-fn steps(plan: &Plan, part: usize) -> Vec<Step> {
+fn steps(plan: &LayoutPlan, part: usize) -> Vec<SearchStep> {
     let involved = plan.involved(part);
     let part = &plan.parts[part];
     let unit = |place: usize| &part.units.units[part.order[place]];
@@ -106,9 +106,9 @@ fn steps(plan: &Plan, part: usize) -> Vec<Step> {
         for to in (0..count).filter(|&place| free(place) && place != from) {
             let helps = involved[part.order[from]] || involved[part.order[to]];
             if unit(from).group == unit(to).group && helps {
-                steps.push(Step::Take { from, to });
+                steps.push(SearchStep::Take { from, to });
                 if from < to {
-                    steps.push(Step::Swap(from, to));
+                    steps.push(SearchStep::Swap(from, to));
                 }
             }
         }
@@ -116,10 +116,10 @@ fn steps(plan: &Plan, part: usize) -> Vec<Step> {
     steps
 }
 
-fn apply(order: &mut Vec<usize>, step: Step) {
+fn apply(order: &mut Vec<usize>, step: SearchStep) {
     match step {
-        Step::Swap(a, b) => order.swap(a, b),
-        Step::Take { from, to } => {
+        SearchStep::Swap(a, b) => order.swap(a, b),
+        SearchStep::Take { from, to } => {
             let unit = order.remove(from);
             order.insert(to, unit);
         }

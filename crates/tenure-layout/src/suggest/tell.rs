@@ -1,9 +1,9 @@
 //! A layout before and after, with what it costs and what to check.
 
-use super::plan::{Part, Placed, Plan};
+use super::plan::{LayoutPlan, Placed, PlannedType};
 use super::{LEAST_SCORE, arranged};
-use crate::lines::Layouts;
-use crate::sharing::{Found, in_type};
+use crate::lines::LayoutModel;
+use crate::sharing::{RawFinding, in_type};
 use tenure_advise::language;
 use tenure_advise::layout::{self, LineMembers, MAX_NAMES, Sizes};
 use tenure_model::{Embedder, Language, Means, Move, Suggestion};
@@ -14,7 +14,11 @@ use tenure_types::model::{Format, Kind, Member, TypeId};
 const WORTHWHILE: f64 = 0.85;
 
 /// None if nothing moves or the gain is too small.
-pub(super) fn suggestion(layouts: &Layouts<'_>, plan: &Plan, means: Means) -> Option<Suggestion> {
+pub(super) fn suggestion(
+    layouts: &LayoutModel<'_>,
+    plan: &LayoutPlan,
+    means: Means,
+) -> Option<Suggestion> {
     if means == Means::Order && plan.parts.iter().all(|part| part.moved().is_empty()) {
         return None;
     }
@@ -73,20 +77,20 @@ pub(super) fn suggestion(layouts: &Layouts<'_>, plan: &Plan, means: Means) -> Op
     })
 }
 
-fn score(layouts: &Layouts<'_>, ids: &[TypeId]) -> f64 {
+fn score(layouts: &LayoutModel<'_>, ids: &[TypeId]) -> f64 {
     let found = ids.iter().flat_map(|&id| in_type(layouts, id));
     // Not `sum`: of nothing that is -0.
     found.fold(0.0, |sum, found| sum + found.score)
 }
 
-fn members<'a>(layouts: &Layouts<'a>, part: &Part) -> &'a [Member] {
+fn members<'a>(layouts: &LayoutModel<'a>, part: &PlannedType) -> &'a [Member] {
     match &layouts.model[part.id].kind {
         Kind::Composite { members, .. } => members,
         _ => &[],
     }
 }
 
-fn name(layouts: &Layouts<'_>, part: &Part, unit: usize) -> String {
+fn name(layouts: &LayoutModel<'_>, part: &PlannedType, unit: usize) -> String {
     let members = &members(layouts, part)[part.units.units[unit].members.clone()];
     let name = |member: &Member| match &*member.name {
         "" => layouts.nameless(part.id, member),
@@ -95,7 +99,7 @@ fn name(layouts: &Layouts<'_>, part: &Part, unit: usize) -> String {
     members.iter().map(name).collect::<Vec<_>>().join(", ")
 }
 
-fn moves(layouts: &Layouts<'_>, part: &Part, placed: &Placed) -> Vec<Move> {
+fn moves(layouts: &LayoutModel<'_>, part: &PlannedType, placed: &Placed) -> Vec<Move> {
     part.moved()
         .into_iter()
         .map(|unit| Move {
@@ -108,7 +112,7 @@ fn moves(layouts: &Layouts<'_>, part: &Part, placed: &Placed) -> Vec<Move> {
         .collect()
 }
 
-fn order(layouts: &Layouts<'_>, part: &Part, placed: &Placed) -> Vec<String> {
+fn order(layouts: &LayoutModel<'_>, part: &PlannedType, placed: &Placed) -> Vec<String> {
     let mut order = Vec::new();
     let mut end = 0;
     let pad = |order: &mut Vec<String>, from: u64, to: u64| {
@@ -131,9 +135,9 @@ fn order(layouts: &Layouts<'_>, part: &Part, placed: &Placed) -> Vec<String> {
 }
 
 fn embedder(
-    layouts: &Layouts<'_>,
-    after: &Layouts<'_>,
-    part: &Part,
+    layouts: &LayoutModel<'_>,
+    after: &LayoutModel<'_>,
+    part: &PlannedType,
     (inner, means): (u64, Means),
 ) -> Embedder {
     let placed = part.place(Some(inner));
@@ -150,7 +154,7 @@ fn embedder(
 }
 
 /// The names of what is apart, by line.
-fn groups(layouts: &Layouts<'_>, part: &Part) -> Vec<LineMembers> {
+fn groups(layouts: &LayoutModel<'_>, part: &PlannedType) -> Vec<LineMembers> {
     let words = |group: &Vec<usize>| {
         let is_word = |unit: &&usize| part.units.units[**unit].is_contended();
         let named = |unit: &usize| name(layouts, part, *unit);
@@ -164,7 +168,7 @@ fn groups(layouts: &Layouts<'_>, part: &Part) -> Vec<LineMembers> {
 }
 
 /// The members that begin a line, in their order.
-fn starts(layouts: &Layouts<'_>, part: &Part) -> Vec<String> {
+fn starts(layouts: &LayoutModel<'_>, part: &PlannedType) -> Vec<String> {
     let mut starts = part.starts.clone();
     starts.sort_unstable_by_key(|unit| part.order.iter().position(|other| other == unit));
     starts.dedup();
@@ -172,7 +176,10 @@ fn starts(layouts: &Layouts<'_>, part: &Part) -> Vec<String> {
 }
 
 /// Embedding types that are no parts: an order keeps their sizes, since the plan is not resizable.
-fn unchanged<'p>(layouts: &'p Layouts<'_>, plan: &'p Plan) -> impl Iterator<Item = Embedder> + 'p {
+fn unchanged<'p>(
+    layouts: &'p LayoutModel<'_>,
+    plan: &'p LayoutPlan,
+) -> impl Iterator<Item = Embedder> + 'p {
     let others = layouts.embedders(plan.parts[0].id).iter();
     others.filter(|outer| plan.parts.iter().all(|part| part.id != **outer)).map(|&outer| Embedder {
         type_name: layouts.spelled(outer),
@@ -185,15 +192,15 @@ fn unchanged<'p>(layouts: &'p Layouts<'_>, plan: &'p Plan) -> impl Iterator<Item
 }
 
 fn notes(
-    layouts: &Layouts<'_>,
-    after: &Layouts<'_>,
-    plan: &Plan,
+    layouts: &LayoutModel<'_>,
+    after: &LayoutModel<'_>,
+    plan: &LayoutPlan,
     ids: &[TypeId],
     means: Means,
 ) -> Vec<String> {
     let mut notes = Vec::new();
     for &id in ids {
-        let left: Vec<Found> = in_type(after, id);
+        let left: Vec<RawFinding> = in_type(after, id);
         let worst = left.iter().max_by(|a, b| a.score.total_cmp(&b.score));
         let Some(worst) = worst.filter(|worst| worst.score >= LEAST_SCORE) else { continue };
         let flat = after.flat(id);
@@ -211,7 +218,7 @@ fn notes(
         }
     }
     // Compilers of C and C++ note the declaration of all types, rustc of hardly any.
-    let rust = |part: &Part| match &layouts.model[part.id].declared {
+    let rust = |part: &PlannedType| match &layouts.model[part.id].declared {
         Some(declared) => language::of_file(&declared.file) == Some(Language::Rust),
         None => layouts.model.format() == Format::Dwarf,
     };

@@ -6,8 +6,8 @@
 
 use std::collections::HashMap;
 
-use super::units::Unit;
-use crate::lines::Layouts;
+use super::units::LayoutUnit;
+use crate::lines::LayoutModel;
 use tenure_types::model::{Kind, Member, TypeId};
 
 /// Functions of one type that are looked at: those that use most of it last, since they say least.
@@ -24,23 +24,23 @@ const PER_LINE: f64 = 1.0;
 
 /// Units of a type that functions use together.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Together {
+pub(super) struct UsedTogether {
     /// How much each counts, all together at most 1, and the units that it uses.
     functions: Vec<(f64, Vec<usize>)>,
     /// A link that lookups walk, and the key that they compare on its line.
     keys: Vec<(usize, usize)>,
 }
 
-impl Together {
+impl UsedTogether {
     /// Marks links that the code shows to be walked.
-    pub(super) fn of(layouts: &Layouts<'_>, id: TypeId, units: &mut [Unit]) -> Self {
+    pub(super) fn of(layouts: &LayoutModel<'_>, id: TypeId, units: &mut [LayoutUnit]) -> Self {
         let mut together = Self::default();
         together.find_functions(layouts, id, units);
         together.find_keys(layouts, id, units);
         together
     }
 
-    fn find_functions(&mut self, layouts: &Layouts<'_>, id: TypeId, units: &mut [Unit]) {
+    fn find_functions(&mut self, layouts: &LayoutModel<'_>, id: TypeId, units: &mut [LayoutUnit]) {
         let Some(evidence) = layouts.evidence else { return };
         let mut used: HashMap<u32, Vec<usize>> = HashMap::new();
         for (index, unit) in units.iter_mut().enumerate().filter(|(_, unit)| unit.size > 0) {
@@ -74,9 +74,9 @@ impl Together {
 
     /// For each link that lookups walk: of the numbers on its line, the one that most of its readers read, or, where the code
     /// is not known, the one right behind it.
-    fn find_keys(&mut self, layouts: &Layouts<'_>, id: TypeId, units: &[Unit]) {
+    fn find_keys(&mut self, layouts: &LayoutModel<'_>, id: TypeId, units: &[LayoutUnit]) {
         let Kind::Composite { members, .. } = &layouts.model[id].kind else { return };
-        let line = |unit: &Unit| layouts.line_of(unit.offset);
+        let line = |unit: &LayoutUnit| layouts.line_of(unit.offset);
         for (link, unit) in units.iter().enumerate().filter(|(_, unit)| unit.walked) {
             let may_be = |at: usize| {
                 let other = &units[at];
@@ -140,7 +140,7 @@ impl Together {
 }
 
 /// Whether a unit is a pointer to the next object of its type.
-fn leads_on(layouts: &Layouts<'_>, id: TypeId, unit: &Unit) -> bool {
+fn leads_on(layouts: &LayoutModel<'_>, id: TypeId, unit: &LayoutUnit) -> bool {
     let model = layouts.model;
     let Kind::Composite { members, .. } = &model[id].kind else { return false };
     let member = &members[unit.members.start];
@@ -150,7 +150,7 @@ fn leads_on(layouts: &Layouts<'_>, id: TypeId, unit: &Unit) -> bool {
     }
 }
 
-fn is_number(layouts: &Layouts<'_>, member: &Member) -> bool {
+fn is_number(layouts: &LayoutModel<'_>, member: &Member) -> bool {
     let model = layouts.model;
     matches!(model[model.resolved(member.ty)].kind, Kind::Scalar(_) | Kind::Array { .. })
 }

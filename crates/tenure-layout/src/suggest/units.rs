@@ -1,7 +1,7 @@
 //! The pieces of a type that may change places.
 
-use crate::lines::Layouts;
-use crate::sharing::{Guard, Guards, Victimhood, is_walked};
+use crate::lines::LayoutModel;
+use crate::sharing::{GuardedBy, Guards, Victimhood, is_walked};
 use tenure_model::Role;
 use tenure_types::model::{Format, Kind, Member, Shape, TypeId};
 
@@ -16,7 +16,7 @@ const MOST_BYTES: u64 = 1 << 32;
 
 /// A member, or bit fields that share bytes.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Unit {
+pub(super) struct LayoutUnit {
     pub(super) members: std::ops::Range<usize>,
     pub(super) offset: u64,
     pub(super) size: u64,
@@ -25,18 +25,18 @@ pub(super) struct Unit {
     pub(super) multiple: u64,
     pub(super) bits: bool,
     /// If no unnamed gap lies between them.
-    pub(super) fields: Vec<Field>,
+    pub(super) fields: Vec<BitFieldRun>,
     /// It stays, and so does all before it.
     pub(super) fixed: bool,
     /// A link that lookups walk: it stays on its line, with what they read next.
     pub(super) walked: bool,
     /// Between markers of the source; units change places only within one group.
     pub(super) group: usize,
-    pub(super) pieces: Vec<Piece>,
+    pub(super) pieces: Vec<UnitPiece>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Field {
+pub(super) struct BitFieldRun {
     /// From the start of the unit.
     first: u64,
     count: u64,
@@ -44,7 +44,7 @@ pub(super) struct Field {
     storage: u64,
 }
 
-impl Unit {
+impl LayoutUnit {
     pub(super) fn is_contended(&self) -> bool {
         self.pieces.iter().any(|piece| piece.role.is_contended())
     }
@@ -80,24 +80,24 @@ impl Unit {
 }
 
 /// The bit at which a compiler puts a field if `end` is the first free one.
-fn behind(end: u64, field: &Field) -> u64 {
+fn behind(end: u64, field: &BitFieldRun) -> u64 {
     let storage = |bit: u64| bit / field.storage;
     let last = end.saturating_add(field.count.max(1) - 1);
     if storage(end) == storage(last) { end } else { end.next_multiple_of(field.storage) }
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Piece {
+pub(super) struct UnitPiece {
     pub(super) offset: u64,
     pub(super) size: u64,
     pub(super) role: Role,
     pub(super) victim: Victimhood,
-    pub(super) guard: Guard,
+    pub(super) guard: GuardedBy,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Units {
-    pub(super) units: Vec<Unit>,
+pub(super) struct LayoutUnits {
+    pub(super) units: Vec<LayoutUnit>,
     pub(super) size: u64,
     pub(super) align: u64,
 }
@@ -111,10 +111,10 @@ pub(super) enum Stuck {
     TooMany,
 }
 
-impl Units {
+impl LayoutUnits {
     /// `pinned` members have to stay.
     pub(super) fn of(
-        layouts: &Layouts<'_>,
+        layouts: &LayoutModel<'_>,
         id: TypeId,
         pinned: &dyn Fn(&str) -> bool,
     ) -> Result<Self, Stuck> {
@@ -154,7 +154,7 @@ impl Units {
     }
 
     /// Raises alignments until packing gives the present offsets.
-    fn explain(&mut self, layouts: &Layouts<'_>, members: &[Member]) -> Result<(), Stuck> {
+    fn explain(&mut self, layouts: &LayoutModel<'_>, members: &[Member]) -> Result<(), Stuck> {
         let mut end = 0_u64;
         for unit in &mut self.units {
             let member = &members[unit.members.start];
@@ -183,7 +183,7 @@ impl Units {
         }
     }
 
-    fn fill(&mut self, layouts: &Layouts<'_>, id: TypeId) {
+    fn fill(&mut self, layouts: &LayoutModel<'_>, id: TypeId) {
         let flat = layouts.flat(id);
         let guards = Guards::of(layouts, &flat);
         for leaf in &flat.leaves {
@@ -195,7 +195,7 @@ impl Units {
                     let (role, victim) = (leaf.role, Victimhood::of(layouts, leaf));
                     let guard = guards.as_ref().map(|all| all.guard(&flat, leaf));
                     let guard = guard.unwrap_or_default();
-                    unit.pieces.push(Piece { offset, size, role, victim, guard });
+                    unit.pieces.push(UnitPiece { offset, size, role, victim, guard });
                 }
             }
         }
@@ -204,7 +204,7 @@ impl Units {
 
 /// BTF does not state declared alignments. A struct that lies on a line and fills lines may have one, so it moves to
 /// lines only, where no compiler would pad for it.
-fn possible_align(layouts: &Layouts<'_>, member: &Member) -> u64 {
+fn possible_align(layouts: &LayoutModel<'_>, member: &Member) -> u64 {
     let model = layouts.model;
     let is_struct = matches!(model[model.resolved(member.ty)].kind, Kind::Composite { .. });
     let multiple = member.offset | layouts.size_of(member.ty);
@@ -218,8 +218,8 @@ fn possible_align(layouts: &Layouts<'_>, member: &Member) -> u64 {
 }
 
 /// Joins bit fields that touch the same bytes.
-fn joined(layouts: &Layouts<'_>, members: &[Member]) -> Result<Vec<Unit>, Stuck> {
-    let mut units: Vec<Unit> = Vec::with_capacity(members.len());
+fn joined(layouts: &LayoutModel<'_>, members: &[Member]) -> Result<Vec<LayoutUnit>, Stuck> {
+    let mut units: Vec<LayoutUnit> = Vec::with_capacity(members.len());
     for (index, member) in members.iter().enumerate() {
         // An empty base class has a size, as every object, and takes no room.
         let size = if member.inherited && is_empty(layouts, member) {
@@ -242,7 +242,7 @@ fn joined(layouts: &Layouts<'_>, members: &[Member]) -> Result<Vec<Unit>, Stuck>
         let fields = field(layouts, member, member.offset).into_iter().collect();
         let members = index..index + 1;
         let offset = member.offset;
-        units.push(Unit {
+        units.push(LayoutUnit {
             members,
             offset,
             size,
@@ -259,20 +259,20 @@ fn joined(layouts: &Layouts<'_>, members: &[Member]) -> Result<Vec<Unit>, Stuck>
     Ok(units)
 }
 
-fn field(layouts: &Layouts<'_>, member: &Member, start: u64) -> Option<Field> {
+fn field(layouts: &LayoutModel<'_>, member: &Member, start: u64) -> Option<BitFieldRun> {
     let bits = member.bits?;
     let storage = layouts.size_of(member.ty).clamp(1, 16).next_power_of_two() * 8;
     let first = (member.offset - start) * 8 + u64::from(bits.first);
-    Some(Field { first, count: u64::from(bits.count), storage })
+    Some(BitFieldRun { first, count: u64::from(bits.count), storage })
 }
 
-fn is_empty(layouts: &Layouts<'_>, member: &Member) -> bool {
+fn is_empty(layouts: &LayoutModel<'_>, member: &Member) -> bool {
     let ty = layouts.model.resolved(member.ty);
     matches!(&layouts.model[ty].kind, Kind::Composite { members, .. } if members.is_empty())
 }
 
 /// A named struct at the very start: the type derives from it, and pointers are cast to it.
-fn is_base(layouts: &Layouts<'_>, member: &Member) -> bool {
+fn is_base(layouts: &LayoutModel<'_>, member: &Member) -> bool {
     let model = layouts.model;
     let ty = &model[model.resolved(member.ty)];
     member.offset == 0
@@ -284,17 +284,17 @@ fn is_base(layouts: &Layouts<'_>, member: &Member) -> bool {
 pub(super) mod tests {
     use super::*;
 
-    pub(crate) fn run(widths: &[(u64, u64)]) -> Unit {
+    pub(crate) fn run(widths: &[(u64, u64)]) -> LayoutUnit {
         let mut end = 0;
-        let fields: Vec<Field> = widths
+        let fields: Vec<BitFieldRun> = widths
             .iter()
             .map(|&(count, storage)| {
                 let first = end;
                 end += count;
-                Field { first, count, storage }
+                BitFieldRun { first, count, storage }
             })
             .collect();
-        Unit {
+        LayoutUnit {
             members: 0..fields.len(),
             offset: 0,
             size: end.div_ceil(8),

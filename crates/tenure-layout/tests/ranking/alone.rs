@@ -2,7 +2,7 @@
 
 use super::code::{Compiled, asked, compile};
 use super::report;
-use tenure_layout::run::Request;
+use tenure_layout::run::LayoutRequest;
 use tenure_model::{Finding, Repair, Report, Sharing};
 
 /// The section `words` begins on a line, so that its variables lie on one.
@@ -64,7 +64,7 @@ fn compiled(written: [(&str, &str); 5]) -> Option<Compiled> {
 }
 
 fn suggested(written: [(&str, &str); 5]) -> Option<Report> {
-    Some(report(&Request { suggest: true, ..asked(&compiled(written)?, true) }))
+    Some(report(&LayoutRequest { suggest: true, ..asked(&compiled(written)?, true) }))
 }
 
 fn place(finding: &Finding) -> Option<&str> {
@@ -119,7 +119,7 @@ fn elements_and_variables_get_lines_of_their_own_at_a_price() {
 #[test]
 fn a_type_without_a_name_is_not_named_and_a_member_is_at_its_owners_price() {
     let Some(program) = compile(SHAPES) else { return };
-    let report = report(&Request { suggest: true, ..asked(&program, true) });
+    let report = report(&LayoutRequest { suggest: true, ..asked(&program, true) });
     says(
         of(&report, "workers"),
         "Align the element type to 64 bytes: 8 elements of 64 bytes instead of 16, +384 bytes in all.",
@@ -156,8 +156,9 @@ fn nothing_is_proposed_unasked() {
 #[test]
 fn a_variable_is_asked_for_by_its_name_in_the_list() {
     let Some(program) = compiled(AS_IT_IS) else { return };
-    let of =
-        |name: &str| report(&Request { types: vec![name.to_owned()], ..asked(&program, true) });
+    let of = |name: &str| {
+        report(&LayoutRequest { types: vec![name.to_owned()], ..asked(&program, true) })
+    };
     for (name, found) in [("stripes", "stripes"), ("hits", "words"), ("first", "words")] {
         let findings = of(name).findings;
         assert!(findings.iter().any(|one| place(one) == Some(found)), "{name}: {findings:#?}");

@@ -1,5 +1,5 @@
 use tenure_layout::knowledge::Knowledge;
-use tenure_layout::lines::Layouts;
+use tenure_layout::lines::LayoutModel;
 use tenure_layout::rules::Rules;
 use tenure_layout::sharing;
 use tenure_model::{Finding, Level, Sharing};
@@ -112,7 +112,7 @@ fn a_type_that_a_rule_knows_as_a_whole_has_no_findings_inside() {
     assert_eq!(findings_of(&model).len(), 1);
     let rules = Rules::parse("[types]\n\"crypto_alg\" = \"cold\"", "rules.toml").unwrap();
     let roles = Knowledge::builtin().with(&rules).roles(&model);
-    assert!(sharing::find(&Layouts::new(&model, &roles, 64)).is_empty());
+    assert!(sharing::find(&LayoutModel::new(&model, &roles, 64)).is_empty());
 }
 
 #[test]

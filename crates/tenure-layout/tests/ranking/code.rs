@@ -6,7 +6,7 @@ use std::process::Command;
 
 use super::{find, report, request};
 use tempfile::TempDir;
-use tenure_layout::run::Request;
+use tenure_layout::run::LayoutRequest;
 use tenure_model::{Finding, Report, Role, Sharing, Source};
 use tenure_types::read::Input;
 
@@ -110,8 +110,8 @@ pub(super) fn compile(program: &str) -> Option<Compiled> {
     Some(Compiled { _folder: folder, path })
 }
 
-pub(super) fn asked(program: &Compiled, code: bool) -> Request {
-    Request { input: Input::File(program.path.clone()), code, ..request("", &[]) }
+pub(super) fn asked(program: &Compiled, code: bool) -> LayoutRequest {
+    LayoutRequest { input: Input::File(program.path.clone()), code, ..request("", &[]) }
 }
 
 fn of_type<'r>(report: &'r Report, name: &str) -> &'r Finding {
@@ -168,7 +168,7 @@ fn what_is_read_without_the_lock_weighs_more_than_what_is_read_with_it() {
     let folder = tempfile::tempdir().unwrap();
     let rules = folder.path().join("rules.toml");
     fs::write(&rules, "[members]\n\"queue.lock_word\" = \"lock\"\n").unwrap();
-    let report = report(&Request { rules: vec![rules], ..asked(&program, true) });
+    let report = report(&LayoutRequest { rules: vec![rules], ..asked(&program, true) });
     let queue = of_type(&report, "queue");
     let weight = |path: &str| {
         let found = queue.victims.iter().find(|victim| victim.path == path).unwrap();
@@ -191,7 +191,7 @@ fn a_rule_comes_before_what_the_code_shows() {
     let folder = tempfile::tempdir().unwrap();
     let rules = folder.path().join("rules.toml");
     fs::write(&rules, "[members]\n\"session.refs\" = \"cold\"\n").unwrap();
-    let report = report(&Request { rules: vec![rules], ..asked(&program, true) });
+    let report = report(&LayoutRequest { rules: vec![rules], ..asked(&program, true) });
     assert!(report.findings.iter().all(|finding| finding.contended.path != "refs"));
 }
 
@@ -257,7 +257,7 @@ fn elements_that_a_variable_chooses_share_lines_and_those_that_a_loop_steps_thro
 #[test]
 fn a_type_whose_elements_are_to_be_aligned_is_not_said_to_have_nothing_to_mend() {
     let Some(program) = compiled() else { return };
-    let report = report(&Request { suggest: true, ..asked(&program, true) });
+    let report = report(&LayoutRequest { suggest: true, ..asked(&program, true) });
     let worker = of_type(&report, "worker");
     assert!(worker.repairs[0].text.starts_with("Align `worker`"), "{:?}", worker.repairs);
     assert!(report.unmended.iter().all(|one| one.type_name != "worker"), "{:?}", report.unmended);

@@ -2,7 +2,7 @@
 
 use super::code::{asked, compile};
 use super::report;
-use tenure_layout::run::Request;
+use tenure_layout::run::LayoutRequest;
 use tenure_model::{Means, Report, Suggestion};
 
 const PROGRAM: &str = include_str!("programs/port.c");
@@ -16,7 +16,7 @@ const TORN: &str = "LINE pthread_spinlock_t in_lock; LINE pthread_spinlock_t out
 fn judged(port: &str) -> Option<Report> {
     let program = compile(&PROGRAM.replace("PORT", port))?;
     let types = vec!["port".to_owned()];
-    Some(report(&Request { suggest: true, types, ..asked(&program, true) }))
+    Some(report(&LayoutRequest { suggest: true, types, ..asked(&program, true) }))
 }
 
 /// The members in the proposed order, at the proposed places.

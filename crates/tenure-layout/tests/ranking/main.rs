@@ -19,17 +19,17 @@ mod suggestions;
 mod together;
 
 use tenure_layout::knowledge::Knowledge;
-use tenure_layout::lines::Layouts;
-use tenure_layout::run::{Request, run};
+use tenure_layout::lines::LayoutModel;
+use tenure_layout::run::{LayoutRequest, run};
 use tenure_layout::sharing;
 use tenure_model::{Finding, Report};
 use tenure_types::model::{Builder, Format, Kind, Member, Model, Scalar, Shape, TypeId};
 use tenure_types::read::{Input, Options};
 
-fn request(fixture: &str, types: &[&str]) -> Request {
+fn request(fixture: &str, types: &[&str]) -> LayoutRequest {
     let path =
         format!("{}/../tenure-types/tests/fixtures/btf/{fixture}", env!("CARGO_MANIFEST_DIR"));
-    Request {
+    LayoutRequest {
         input: Input::File(path.into()),
         options: Options::default(),
         types: types.iter().map(|&word| word.to_owned()).collect(),
@@ -46,7 +46,7 @@ fn request(fixture: &str, types: &[&str]) -> Request {
     }
 }
 
-fn report(request: &Request) -> Report {
+fn report(request: &LayoutRequest) -> Report {
     run(request, &()).unwrap().1
 }
 
@@ -56,9 +56,9 @@ fn find<'f>(report: &'f Report, what: &str, wanted: impl Fn(&Finding) -> bool) -
     found.unwrap_or_else(|| panic!("{what}: not among {} findings", report.findings.len()))
 }
 
-fn with_layouts<R>(model: &Model, look: impl FnOnce(&Layouts<'_>) -> R) -> R {
+fn with_layouts<R>(model: &Model, look: impl FnOnce(&LayoutModel<'_>) -> R) -> R {
     let roles = Knowledge::builtin().roles(model);
-    look(&Layouts::new(model, &roles, 64))
+    look(&LayoutModel::new(model, &roles, 64))
 }
 
 fn findings_of(model: &Model) -> Vec<Finding> {

@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use tenure_layout::knowledge::Knowledge;
-use tenure_layout::lines::Layouts;
+use tenure_layout::lines::LayoutModel;
 use tenure_layout::sharing;
 use tenure_layout::suggest::{Pins, each, suggest};
 use tenure_model::{Means, TypeMap, Word};
@@ -110,7 +110,7 @@ proptest! {
     #[test]
     fn maps_cover_their_lines_without_overlaps(model in models()) {
         let roles = Knowledge::builtin().roles(&model);
-        let layouts = Layouts::new(&model, &roles, 64);
+        let layouts = LayoutModel::new(&model, &roles, 64);
         for (id, ty, _) in model.composites() {
             let map = layouts.map(id);
             prop_assert_eq!(map.size, ty.size);
@@ -153,7 +153,7 @@ proptest! {
     #[test]
     fn an_order_makes_no_type_larger_and_every_proposal_scores_lower(model in models()) {
         let roles = Knowledge::builtin().roles(&model);
-        let layouts = Layouts::new(&model, &roles, 64);
+        let layouts = LayoutModel::new(&model, &roles, 64);
         for (id, ty, _) in model.composites() {
             for found in each(&layouts, id, &Pins::default()).unwrap_or_default() {
                 prop_assert!(found.score_after < found.score_before);
@@ -169,7 +169,7 @@ proptest! {
     #[test]
     fn a_proposal_loses_no_member_keeps_alignments_and_costs_what_it_says(model in models()) {
         let roles = Knowledge::builtin().roles(&model);
-        let layouts = Layouts::new(&model, &roles, 64);
+        let layouts = LayoutModel::new(&model, &roles, 64);
         for (id, ty, members) in model.composites() {
             for found in each(&layouts, id, &Pins::default()).unwrap_or_default() {
                 let grown = i128::from(found.after.size) - i128::from(ty.size);
@@ -228,7 +228,7 @@ fn types_that_double_do_not_take_for_ever() {
     maker.add("long", 80_000, &members);
     let model = maker.finish();
     let roles = Knowledge::builtin().roles(&model);
-    let layouts = Layouts::new(&model, &roles, 64);
+    let layouts = LayoutModel::new(&model, &roles, 64);
     for found in sharing::find(&layouts) {
         if let Some(id) = found.type_id() {
             let _ = suggest(&layouts, id, &Pins::default());

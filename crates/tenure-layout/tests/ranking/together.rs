@@ -2,7 +2,7 @@
 
 use super::code::{asked, compile};
 use super::report;
-use tenure_layout::run::Request;
+use tenure_layout::run::LayoutRequest;
 use tenure_model::{Means, Suggestion};
 
 /// A count with a limit beside it, and room for the limit on the next line.
@@ -47,7 +47,7 @@ fn readers(body: &str) -> String {
 fn suggestion(program: &str, name: &str) -> Option<Suggestion> {
     let program = compile(program)?;
     let (types, pins) = (vec![name.to_owned()], vec!["refs".to_owned()]);
-    let report = report(&Request { suggest: true, types, pins, ..asked(&program, true) });
+    let report = report(&LayoutRequest { suggest: true, types, pins, ..asked(&program, true) });
     report.suggestions.into_iter().find(|one| one.type_name == name)
 }
 

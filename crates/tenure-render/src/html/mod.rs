@@ -28,7 +28,7 @@ pub fn render(report: &Report) -> String {
     let json =
         serde_json::to_string(report).expect("a report is made of strings, numbers and lists");
     let report = clean::cleaned(report);
-    html::page(include_str!("report.html"), &view::Page::of(&report), &css, &json)
+    html::page(include_str!("report.html"), &view::FindingPage::of(&report), &css, &json)
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use tenure_model::{Finding, Forecast, Report, Run};
 
 /// The head of a page about a run.
 #[derive(Serialize)]
-pub(super) struct Head {
+pub(super) struct RunHead {
     missing: Vec<String>,
     outlook: Option<String>,
     curves: Option<Curves>,
@@ -18,18 +18,18 @@ pub(super) struct Head {
 
 /// What a finding of a run has beside its words and its map.
 #[derive(Serialize)]
-pub(super) struct Seen {
+pub(super) struct ObservedView {
     pub(super) kind: String,
     place: String,
     evidence: String,
-    rows: Vec<Row>,
-    repairs: Vec<Repair>,
+    rows: Vec<WordRow>,
+    repairs: Vec<RepairView>,
     curves: Option<Curves>,
 }
 
 /// A word and those who use it.
 #[derive(Serialize)]
-struct Row {
+struct WordRow {
     name: String,
     offset: String,
     size: u64,
@@ -42,7 +42,7 @@ struct Row {
 }
 
 #[derive(Serialize)]
-struct Repair {
+struct RepairView {
     name: String,
     text: Parts,
     code: String,
@@ -57,7 +57,7 @@ struct Curves {
     figure: Figure,
 }
 
-impl Head {
+impl RunHead {
     pub(super) fn of(report: &Report, run: &Run) -> Self {
         Self {
             missing: words::missing(report, run),
@@ -74,10 +74,10 @@ impl Head {
     }
 }
 
-impl Seen {
+impl ObservedView {
     pub(super) fn of(report: &Report, finding: &Finding, anchor: &str) -> Option<Self> {
         let observed = finding.observed.as_ref()?;
-        let row = |row: words::Row<'_>| Row {
+        let row = |row: words::WordUseRow<'_>| WordRow {
             contended: row.first.role.is_contended() || *row.first == finding.contended,
             name: row.name,
             offset: row.offset,
@@ -98,7 +98,7 @@ impl Seen {
                 })
                 .collect(),
         };
-        let repair = |repair: &tenure_model::Repair| Repair {
+        let repair = |repair: &tenure_model::Repair| RepairView {
             name: repair.name.clone(),
             text: marked(&repair.text),
             code: repair.code.join("\n"),

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::theme::look;
-use crate::picture::{Block, Group, Picture, Row, State};
+use crate::picture::{BlockState, EmbedGroup, LinePicture, PictureBlock, PictureRow};
 use crate::words;
 
 /// Pixels of a line's bytes.
@@ -25,22 +25,22 @@ const LEADING: f64 = 13.0;
 const UPRIGHT: f64 = 44.0;
 
 /// What a screen reader says in place of a map.
-pub(super) struct Alternative<'a> {
+pub(super) struct AltText<'a> {
     pub(super) id: &'a str,
     pub(super) title: &'a str,
     pub(super) description: &'a str,
 }
 
-pub(super) fn map(picture: &Picture, alternative: &Alternative<'_>) -> String {
+pub(super) fn map(picture: &LinePicture, alternative: &AltText<'_>) -> String {
     let mut canvas = Canvas { body: String::new(), y: 0.0, byte: LINE / bytes(picture.line_bytes) };
     canvas.ruler(picture.line_bytes);
     for row in &picture.rows {
         match row {
-            Row::Gap(words) => canvas.gap(words),
-            Row::Line { offset, blocks, groups } => canvas.line(*offset, blocks, groups),
+            PictureRow::Gap(words) => canvas.gap(words),
+            PictureRow::Line { offset, blocks, groups } => canvas.line(*offset, blocks, groups),
         }
     }
-    let Alternative { id, title, description } = alternative;
+    let AltText { id, title, description } = alternative;
     let height = canvas.y;
     format!(
         "<svg class=\"map\" viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" \
@@ -53,8 +53,8 @@ pub(super) fn map(picture: &Picture, alternative: &Alternative<'_>) -> String {
     )
 }
 
-pub(super) fn swatch(state: State, moved: bool) -> String {
-    let block = Block {
+pub(super) fn swatch(state: BlockState, moved: bool) -> String {
+    let block = PictureBlock {
         path: String::new(),
         label: String::new(),
         type_name: String::new(),
@@ -81,14 +81,14 @@ pub(super) fn swatch(state: State, moved: bool) -> String {
     )
 }
 
-pub(super) fn told(block: &Block) -> String {
+pub(super) fn told(block: &PictureBlock) -> String {
     let bytes = words::count_of(block.size, "byte");
-    if block.state == State::Hole {
+    if block.state == BlockState::Hole {
         return format!("hole at {}, {bytes}", block.offset);
     }
     let rest = if block.continued { ", the rest of it" } else { "" };
     let of = if block.type_name.is_empty() { "" } else { ": " };
-    let Block { path, type_name, offset, .. } = block;
+    let PictureBlock { path, type_name, offset, .. } = block;
     let mut told = format!("{path}{of}{type_name} at {offset}, {bytes}{rest}");
     for word in says(block) {
         told += ", ";
@@ -97,11 +97,11 @@ pub(super) fn told(block: &Block) -> String {
     told
 }
 
-pub(super) fn says(block: &Block) -> impl Iterator<Item = &'static str> {
+pub(super) fn says(block: &PictureBlock) -> impl Iterator<Item = &'static str> {
     let state = match block.state {
-        State::Contended | State::Settled => "contended",
-        State::Victim => "suffers",
-        State::Relieved => "suffers no longer",
+        BlockState::Contended | BlockState::Settled => "contended",
+        BlockState::Victim => "suffers",
+        BlockState::Relieved => "suffers no longer",
         _ => "",
     };
     let moved = if block.moved { "moves" } else { "" };
@@ -129,7 +129,7 @@ impl Canvas {
         self.y += OMITTED;
     }
 
-    fn line(&mut self, offset: u64, blocks: &[Block], groups: &[Group]) {
+    fn line(&mut self, offset: u64, blocks: &[PictureBlock], groups: &[EmbedGroup]) {
         if !groups.is_empty() {
             for group in groups {
                 self.bracket(offset, group);
@@ -145,7 +145,7 @@ impl Canvas {
     }
 
     /// Over the members of an embedded struct: open at an end where it goes on.
-    fn bracket(&mut self, offset: u64, group: &Group) {
+    fn bracket(&mut self, offset: u64, group: &EmbedGroup) {
         let x = |at: u64| LEFT + bytes(at.saturating_sub(offset)) * self.byte;
         let (from, to) = (x(group.from) + 1.0, x(group.to) - 1.0);
         let (top, foot) = (self.y + 7.0, self.y + BRACKET - 3.0);
@@ -175,18 +175,18 @@ impl Canvas {
         self.text(from + 12.0, self.y + 11.0, "muted", "start", &name);
     }
 
-    fn cell(&mut self, offset: u64, block: &Block) {
+    fn cell(&mut self, offset: u64, block: &PictureBlock) {
         let x = LEFT + bytes(block.offset.saturating_sub(offset)) * self.byte;
         let width = (bytes(block.size) * self.byte).min(WIDTH - x);
         let _ = write!(self.body, "<g class=\"cell\"><title>{}</title>", escaped(&told(block)));
         self.shape(block, x + 1.0, width - 2.0, CELL);
-        if block.state != State::Hole {
+        if block.state != BlockState::Hole {
             self.name(block, x, width);
         }
         self.body += "</g>";
     }
 
-    fn shape(&mut self, block: &Block, x: f64, width: f64, height: f64) {
+    fn shape(&mut self, block: &PictureBlock, x: f64, width: f64, height: f64) {
         let look = look(block);
         let inset = if block.moved { 1.0 } else { 0.5 };
         let (x, y) = (x + inset, self.y + inset);
@@ -195,7 +195,7 @@ impl Canvas {
             if look.fill.is_empty() { "none".to_owned() } else { format!("var(--{})", look.fill) };
         let stroke = match block.state {
             _ if block.moved => " stroke-width=\"2\" stroke-dasharray=\"5 3\"",
-            State::Hole => " stroke-dasharray=\"2 3\"",
+            BlockState::Hole => " stroke-dasharray=\"2 3\"",
             _ => "",
         };
         let border = if look.stroke.is_empty() {
@@ -210,7 +210,7 @@ impl Canvas {
         );
     }
 
-    fn name(&mut self, block: &Block, x: f64, width: f64) {
+    fn name(&mut self, block: &PictureBlock, x: f64, width: f64) {
         let look = look(block);
         let arrow = if block.moved { "→" } else { "" };
         let rest = if block.continued { "…" } else { "" };
@@ -225,7 +225,7 @@ impl Canvas {
         } else {
             String::new()
         };
-        let weight = if matches!(block.state, State::Contended | State::Settled) {
+        let weight = if matches!(block.state, BlockState::Contended | BlockState::Settled) {
             " font-weight=\"700\""
         } else {
             ""

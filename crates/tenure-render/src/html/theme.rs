@@ -5,7 +5,7 @@
 
 use tenure_report::html::Colour;
 
-use crate::picture::{Block, State};
+use crate::picture::{BlockState, PictureBlock};
 
 /// What maps and checks need beside the colours of every page.
 pub(super) const COLOURS: [Colour; 12] = [
@@ -24,7 +24,7 @@ pub(super) const COLOURS: [Colour; 12] = [
 ];
 
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Look {
+pub(super) struct CellStyle {
     /// The colour inside; empty for none.
     pub(super) fill: &'static str,
     pub(super) stroke: &'static str,
@@ -32,19 +32,19 @@ pub(super) struct Look {
     pub(super) sign: &'static str,
 }
 
-pub(super) fn look(block: &Block) -> Look {
-    let look = |fill, stroke, text, sign| Look { fill, stroke, text, sign };
+pub(super) fn look(block: &PictureBlock) -> CellStyle {
+    let look = |fill, stroke, text, sign| CellStyle { fill, stroke, text, sign };
     let found = match block.state {
-        State::Contended => look("contended", "", "on-contended", "!"),
-        State::Settled => look("pale-contended", "contended", "ink", "!"),
-        State::Victim => look("pale-victim", "victim", "ink", "*"),
-        State::Relieved => look("pale-relieved", "relieved", "ink", "✓"),
-        State::ReadMostly => look("pale-read-mostly", "read-mostly", "ink", "="),
-        State::Cold => look("page", "plain", "muted", "~"),
-        State::Hole => look("", "plain", "muted", ""),
-        State::Plain => look("cell", "", "ink", ""),
+        BlockState::Contended => look("contended", "", "on-contended", "!"),
+        BlockState::Settled => look("pale-contended", "contended", "ink", "!"),
+        BlockState::Victim => look("pale-victim", "victim", "ink", "*"),
+        BlockState::Relieved => look("pale-relieved", "relieved", "ink", "✓"),
+        BlockState::ReadMostly => look("pale-read-mostly", "read-mostly", "ink", "="),
+        BlockState::Cold => look("page", "plain", "muted", "~"),
+        BlockState::Hole => look("", "plain", "muted", ""),
+        BlockState::Plain => look("cell", "", "ink", ""),
     };
-    if block.moved { Look { stroke: "moved", ..found } } else { found }
+    if block.moved { CellStyle { stroke: "moved", ..found } } else { found }
 }
 
 #[cfg(test)]

@@ -7,9 +7,9 @@ use serde::Serialize;
 
 use tenure_report::words::marked;
 
-use super::observed::{Head, Seen};
-use super::svg::{self, Alternative};
-use crate::picture::{Block, Marks, Picture, State, differing, is_marked};
+use super::observed::{ObservedView, RunHead};
+use super::svg::{self, AltText};
+use crate::picture::{BlockState, LinePicture, Marks, PictureBlock, differing, is_marked};
 use crate::{maps, words};
 use tenure_model::{Check, Embedder, Finding, Move, Report, Source, Suggestion, TypeMap};
 
@@ -26,13 +26,13 @@ const MOST_NAMED: usize = 12;
 type Pieces = tenure_report::words::Parts;
 
 #[derive(Serialize)]
-pub(super) struct Page<'a> {
+pub(super) struct FindingPage<'a> {
     title: String,
     version: &'a str,
     schema: &'a str,
     answer: String,
     source: String,
-    run: Option<Head>,
+    run: Option<RunHead>,
     command: Option<String>,
     legend: Vec<(String, &'static str)>,
     checks: Vec<&'a Check>,
@@ -44,7 +44,7 @@ pub(super) struct Page<'a> {
     columns: [&'static str; 5],
     findings: Vec<FindingView<'a>>,
     /// Suggestions for types without a finding.
-    others: Vec<Order<'a>>,
+    others: Vec<OrderView<'a>>,
     unmended: Vec<Pieces>,
     /// Unescaped, as drawings are: it is the page's own.
     script: &'static str,
@@ -56,7 +56,7 @@ struct FindingView<'a> {
     finding: &'a Finding,
     anchor: String,
     title: String,
-    seen: Option<Seen>,
+    seen: Option<ObservedView>,
     /// What a search looks at.
     words: String,
     /// Of a run: a share, its words, and a width. From types a level: a score only orders.
@@ -77,8 +77,8 @@ struct FindingView<'a> {
     signs: Vec<(&'static str, &'static str)>,
     /// The factors of the signals, as widths.
     widths: Vec<String>,
-    map: Option<Map>,
-    order: Option<Order<'a>>,
+    map: Option<MapView>,
+    order: Option<OrderView<'a>>,
     /// Repairs of elements and variables, with the code to write.
     apart: Vec<(Pieces, String)>,
     /// Where the suggestion for the same type is.
@@ -86,17 +86,17 @@ struct FindingView<'a> {
 }
 
 #[derive(Serialize)]
-struct Map {
+struct MapView {
     caption: String,
     extent: String,
     svg: String,
-    members: Vec<Member>,
+    members: Vec<MemberRow>,
     /// Whether `members` are all of them.
     whole: bool,
 }
 
 #[derive(Serialize)]
-struct Member {
+struct MemberRow {
     offset: u64,
     size: u64,
     path: String,
@@ -105,14 +105,14 @@ struct Member {
 }
 
 #[derive(Serialize)]
-struct Order<'a> {
+struct OrderView<'a> {
     anchor: String,
     type_name: &'a str,
     heading: &'static str,
     summary: Pieces,
     scores: String,
     moves: Vec<(&'a Move, &'a str)>,
-    maps: Vec<Map>,
+    maps: Vec<MapView>,
     /// How many types take part that are not drawn.
     undrawn: Option<String>,
     sizes: Vec<(&'a str, String, String, String)>,
@@ -121,7 +121,7 @@ struct Order<'a> {
     others: Vec<Pieces>,
 }
 
-impl<'a> Page<'a> {
+impl<'a> FindingPage<'a> {
     /// What the page of a cleaned report shows.
     pub(super) fn of(report: &'a Report) -> Self {
         let mut suggested: Vec<(&str, String)> = Vec::new();
@@ -133,7 +133,9 @@ impl<'a> Page<'a> {
         let others = (0..)
             .zip(&report.suggestions)
             .filter(|(_, one)| !is_told(one))
-            .map(|(index, one): (u32, _)| Order::of(report, one, format!("order-{index}"), true))
+            .map(|(index, one): (u32, _)| {
+                OrderView::of(report, one, format!("order-{index}"), true)
+            })
             .collect();
         let file = words::subject(report).rsplit('/').next().unwrap_or_default();
         let was_asked = !report.suggestions.is_empty() || !report.unmended.is_empty();
@@ -146,7 +148,7 @@ impl<'a> Page<'a> {
         let worst = report.findings.first().filter(|_| !was_asked && run.is_none());
         Self {
             title,
-            run: run.map(|run| Head::of(report, run)),
+            run: run.map(|run| RunHead::of(report, run)),
             version: &report.tenure,
             schema: &report.schema,
             answer: words::found(report),
@@ -190,7 +192,7 @@ impl<'a> FindingView<'a> {
         if own.is_some() {
             suggested.push((name, order_anchor.clone()));
         }
-        let seen = Seen::of(report, finding, &anchor);
+        let seen = ObservedView::of(report, finding, &anchor);
         let (title, shown_score) = match &seen {
             Some(_) => {
                 (words::observed::title(finding), words::observed::share(finding.score / 100.0))
@@ -229,7 +231,7 @@ impl<'a> FindingView<'a> {
                 .collect(),
             widths: finding.signals.iter().map(|signal| percent(signal.factor)).collect(),
             map: now(report, finding, own, &anchor),
-            order: own.map(|found| Order::of(report, found, order_anchor, false)),
+            order: own.map(|found| OrderView::of(report, found, order_anchor, false)),
             apart: match report.source {
                 Source::Types(_) => {
                     let apart = finding.repairs.iter();
@@ -245,7 +247,7 @@ impl<'a> FindingView<'a> {
 }
 
 /// Everything of a finding that a search may look for, in small letters.
-fn search(finding: &Finding, seen: Option<&Seen>) -> String {
+fn search(finding: &Finding, seen: Option<&ObservedView>) -> String {
     let sharing = words::sharing(finding);
     let mut all = vec![
         finding.type_name.as_str(),
@@ -271,7 +273,7 @@ fn now(
     finding: &Finding,
     suggestion: Option<&Suggestion>,
     anchor: &str,
-) -> Option<Map> {
+) -> Option<MapView> {
     let map = maps::of_finding(report, finding)?;
     let moves = suggestion.iter().flat_map(|found| &found.moves);
     let marks = Marks {
@@ -283,7 +285,7 @@ fn now(
     let victims = finding.victims.iter().map(|victim| victim.offset);
     let places = victims.chain([finding.contended.offset]);
     let places: Vec<u64> = places.filter_map(|at| u64::try_from(at).ok()).collect();
-    let holds = |block: &Block| {
+    let holds = |block: &PictureBlock| {
         let end = block.offset.saturating_add(block.size);
         places.iter().any(|at| (block.offset..end).contains(at))
     };
@@ -291,7 +293,7 @@ fn now(
         changed.contains(&index) && blocks.iter().any(is_marked) || blocks.iter().any(holds)
     });
     let when = if suggestion.is_some() { "before" } else { "now" };
-    Some(Map::of(&map, &picture, when, &format!("{anchor}-map")))
+    Some(MapView::of(&map, &picture, when, &format!("{anchor}-map")))
 }
 
 /// A picture of the lines that matter, and not of too many of those.
@@ -299,26 +301,26 @@ fn folded(
     report: &Report,
     map: &TypeMap,
     marks: &Marks<'_>,
-    keep: impl Fn(u64, &[Block]) -> bool,
-) -> Picture {
+    keep: impl Fn(u64, &[PictureBlock]) -> bool,
+) -> LinePicture {
     let kept = Cell::new(0);
-    Picture::of(map, report.line_bytes, marks, MOST_LINES, |index, blocks| {
+    LinePicture::of(map, report.line_bytes, marks, MOST_LINES, |index, blocks| {
         let keeps = kept.get() < MOST_KEPT && keep(index, blocks);
         kept.set(kept.get() + usize::from(keeps));
         keeps
     })
 }
 
-impl Map {
-    fn of(map: &TypeMap, picture: &Picture, when: &str, id: &str) -> Self {
+impl MapView {
+    fn of(map: &TypeMap, picture: &LinePicture, when: &str, id: &str) -> Self {
         let caption = format!("{}, {when}", map.name);
         let extent = words::extent(map);
         let mut description = format!("{extent}.");
         for (state, what) in [
-            (State::Contended, "contended"),
-            (State::Settled, "contended"),
-            (State::Victim, "suffering"),
-            (State::Relieved, "suffering no longer"),
+            (BlockState::Contended, "contended"),
+            (BlockState::Settled, "contended"),
+            (BlockState::Victim, "suffering"),
+            (BlockState::Relieved, "suffering no longer"),
         ] {
             let blocks = picture.blocks().filter(|block| block.state == state);
             let names: Vec<&str> = blocks.map(|block| block.path.as_str()).collect();
@@ -331,10 +333,10 @@ impl Map {
                 description += &format!(" {what}: {names}{more}.");
             }
         }
-        let alternative = Alternative { id, title: &caption, description: &description };
+        let alternative = AltText { id, title: &caption, description: &description };
         Self {
             svg: svg::map(picture, &alternative),
-            members: picture.blocks().filter(|block| !block.continued).map(Member::of).collect(),
+            members: picture.blocks().filter(|block| !block.continued).map(MemberRow::of).collect(),
             whole: picture.rows.len() as u64 == map.line_count,
             caption,
             extent,
@@ -342,9 +344,9 @@ impl Map {
     }
 }
 
-impl Member {
-    fn of(block: &Block) -> Self {
-        let hole = block.state == State::Hole;
+impl MemberRow {
+    fn of(block: &PictureBlock) -> Self {
+        let hole = block.state == BlockState::Hole;
         let says = svg::says(block).filter(|_| !hole);
         Self {
             offset: block.offset,
@@ -356,7 +358,7 @@ impl Member {
     }
 }
 
-impl<'a> Order<'a> {
+impl<'a> OrderView<'a> {
     /// A suggestion; with `before`, the map of its own type before as well.
     fn of(report: &Report, suggestion: &'a Suggestion, anchor: String, before: bool) -> Self {
         let pair = |before: &TypeMap, after: &TypeMap, marks: &Marks<'_>, id: &str| {
@@ -366,13 +368,13 @@ impl<'a> Order<'a> {
                     let picture = folded(report, map, &marks, |index, blocks| {
                         lines.contains(&index) && blocks.iter().any(is_marked)
                     });
-                    Map::of(map, &picture, when, &format!("{id}-{when}"))
+                    MapView::of(map, &picture, when, &format!("{id}-{when}"))
                 },
             )
         };
         let own = Marks::of_suggestion(report, suggestion);
         let own = pair(&suggestion.before, &suggestion.after, &own, &anchor);
-        let mut maps: Vec<Map> = own.into_iter().skip(usize::from(!before)).collect();
+        let mut maps: Vec<MapView> = own.into_iter().skip(usize::from(!before)).collect();
         let (drawn, undrawn) = maps::drawn(suggestion);
         for (index, (embedder, before, after)) in drawn.into_iter().enumerate() {
             let marks = Marks::of_embedder(report, suggestion, embedder);
@@ -415,14 +417,14 @@ fn percent(share: f64) -> String {
 fn legend(report: &Report) -> Vec<(String, &'static str)> {
     let mended = !report.suggestions.is_empty();
     [
-        (true, State::Contended, false, "contended: many CPUs write it"),
-        (mended, State::Settled, false, "contended, in the better layout"),
-        (true, State::Victim, false, "suffers: likely read meanwhile"),
-        (mended, State::Relieved, false, "suffers no longer"),
-        (mended, State::Plain, true, "moves"),
-        (true, State::ReadMostly, false, "read-mostly"),
-        (true, State::Cold, false, "cold"),
-        (true, State::Hole, false, "hole"),
+        (true, BlockState::Contended, false, "contended: many CPUs write it"),
+        (mended, BlockState::Settled, false, "contended, in the better layout"),
+        (true, BlockState::Victim, false, "suffers: likely read meanwhile"),
+        (mended, BlockState::Relieved, false, "suffers no longer"),
+        (mended, BlockState::Plain, true, "moves"),
+        (true, BlockState::ReadMostly, false, "read-mostly"),
+        (true, BlockState::Cold, false, "cold"),
+        (true, BlockState::Hole, false, "hole"),
     ]
     .into_iter()
     .filter(|(shown, ..)| *shown)

@@ -3,8 +3,8 @@
 use console::Style as Look;
 
 use super::map::look;
-use super::text::{Styled, Text, cut};
-use crate::picture::State;
+use super::text::{Styled, TerminalText, cut};
+use crate::picture::BlockState;
 use crate::words;
 use tenure_model::{Difference, Finding, Report, Word};
 
@@ -13,7 +13,7 @@ pub(super) const INDENT: usize = 12;
 
 const NAMED: usize = 5;
 
-pub(super) fn render(text: &mut Text, report: &Report) {
+pub(super) fn render(text: &mut TerminalText, report: &Report) {
     if !report.findings.is_empty() {
         text.quiet(
             "Rank among all, score of 100, type; the contended word (!) and what suffers beside it (*), with offsets.",
@@ -48,7 +48,7 @@ pub(super) fn render(text: &mut Text, report: &Report) {
 }
 
 /// Repairs of elements and variables, with the code to write.
-pub(super) fn apart(text: &mut Text, finding: &Finding, indent: usize) {
+pub(super) fn apart(text: &mut TerminalText, finding: &Finding, indent: usize) {
     for one in &finding.repairs {
         repair(text, &one.text, indent);
         let room = text.width().saturating_sub(indent + 2);
@@ -58,14 +58,14 @@ pub(super) fn apart(text: &mut Text, finding: &Finding, indent: usize) {
     }
 }
 
-fn repair(text: &mut Text, words: &str, indent: usize) {
+fn repair(text: &mut TerminalText, words: &str, indent: usize) {
     let style = text.style();
     for line in style.wrapped(&format!("→ {words}"), &" ".repeat(indent)).lines() {
-        text.line(&style.text(look(State::Relieved), line));
+        text.line(&style.text(look(BlockState::Relieved), line));
     }
 }
 
-fn headline(text: &mut Text, finding: &Finding) {
+fn headline(text: &mut TerminalText, finding: &Finding) {
     let style = text.style();
     let place = format!("{:>4}. {:>4}  ", finding.rank, words::shown_score(finding));
     let room = text.width().saturating_sub(INDENT);
@@ -76,13 +76,13 @@ fn headline(text: &mut Text, finding: &Finding) {
     text.line_with(&left, finding.declared.as_deref().unwrap_or_default(), INDENT);
 }
 
-fn contended(text: &mut Text, finding: &Finding) {
+fn contended(text: &mut TerminalText, finding: &Finding) {
     let style = text.style();
     let margin = " ".repeat(INDENT);
     let room = text.width().saturating_sub(INDENT);
     let word = &finding.contended;
     let name = cut(&format!("!{}", word.path), room);
-    let name = Styled::new(&name, |name| style.text(look(State::Contended), name));
+    let name = Styled::new(&name, |name| style.text(look(BlockState::Contended), name));
     let what =
         format!("{} at {}, {}", words::role(word.role), word.offset, words::sharing(finding));
     let confidence = format!("confidence {}", words::confidence(&finding.confidence));
@@ -95,7 +95,7 @@ fn contended(text: &mut Text, finding: &Finding) {
     }
 }
 
-fn victims(text: &mut Text, finding: &Finding) {
+fn victims(text: &mut TerminalText, finding: &Finding) {
     let style = text.style();
     let room = text.width().saturating_sub(INDENT + 16);
     let mut items: Vec<_> = finding
@@ -117,12 +117,12 @@ fn victims(text: &mut Text, finding: &Finding) {
 }
 
 /// A contended neighbour is a culprit as well.
-pub(super) fn state(victim: &Word) -> State {
-    if victim.role.is_contended() { State::Contended } else { State::Victim }
+pub(super) fn state(victim: &Word) -> BlockState {
+    if victim.role.is_contended() { BlockState::Contended } else { BlockState::Victim }
 }
 
 /// What differs from an older report.
-pub(super) fn changes(text: &mut Text, report: &Report) {
+pub(super) fn changes(text: &mut TerminalText, report: &Report) {
     let Some(changes) = &report.changes else { return };
     let style = text.style();
     text.blank();
@@ -142,7 +142,7 @@ pub(super) fn changes(text: &mut Text, report: &Report) {
     }
 }
 
-pub(super) fn checks(text: &mut Text, report: &Report) {
+pub(super) fn checks(text: &mut TerminalText, report: &Report) {
     if report.checks.is_empty() {
         return;
     }

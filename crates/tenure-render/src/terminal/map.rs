@@ -13,8 +13,8 @@
 use console::Style as Look;
 use tenure_report::terminal::Style;
 
-use super::text::{Styled, Text, cut, measured};
-use crate::picture::{Block, Group, Picture, Row, State};
+use super::text::{Styled, TerminalText, cut, measured};
+use crate::picture::{BlockState, EmbedGroup, LinePicture, PictureBlock, PictureRow};
 
 /// The most columns for a byte: wider lines are hard to follow.
 const WIDEST: usize = 10;
@@ -22,21 +22,21 @@ const WIDEST: usize = 10;
 /// Columns for a byte are a multiple of 1/4, so that members of four bytes are all equally wide.
 const STEPS: usize = 4;
 
-pub(super) fn render(text: &mut Text, picture: &Picture) {
+pub(super) fn render(text: &mut TerminalText, picture: &LinePicture) {
     for line in Canvas::new(picture, text.width()).draw(text.style()) {
         text.line(&line.text);
     }
 }
 
-pub(super) fn legend(text: &mut Text, pictures: &[&Picture]) {
-    const STATES: [(State, &str); 7] = [
-        (State::Contended, "contended"),
-        (State::Settled, "contended, in the better layout"),
-        (State::Victim, "suffers"),
-        (State::Relieved, "suffers no longer"),
-        (State::ReadMostly, "read-mostly"),
-        (State::Cold, "cold"),
-        (State::Hole, "hole"),
+pub(super) fn legend(text: &mut TerminalText, pictures: &[&LinePicture]) {
+    const STATES: [(BlockState, &str); 7] = [
+        (BlockState::Contended, "contended"),
+        (BlockState::Settled, "contended, in the better layout"),
+        (BlockState::Victim, "suffers"),
+        (BlockState::Relieved, "suffers no longer"),
+        (BlockState::ReadMostly, "read-mostly"),
+        (BlockState::Cold, "cold"),
+        (BlockState::Hole, "hole"),
     ];
     let style = text.style();
     let blocks = || pictures.iter().flat_map(|picture| picture.blocks());
@@ -55,27 +55,27 @@ pub(super) fn legend(text: &mut Text, pictures: &[&Picture]) {
     text.items(&entries, "   ", 2);
 }
 
-pub(super) fn sign(state: State) -> &'static str {
+pub(super) fn sign(state: BlockState) -> &'static str {
     match state {
-        State::Contended | State::Settled => "!",
-        State::Victim => "*",
-        State::Relieved => "✓",
-        State::ReadMostly => "=",
-        State::Cold => "~",
-        State::Hole => "░",
-        State::Plain => "",
+        BlockState::Contended | BlockState::Settled => "!",
+        BlockState::Victim => "*",
+        BlockState::Relieved => "✓",
+        BlockState::ReadMostly => "=",
+        BlockState::Cold => "~",
+        BlockState::Hole => "░",
+        BlockState::Plain => "",
     }
 }
 
-pub(super) fn look(state: State) -> Look {
+pub(super) fn look(state: BlockState) -> Look {
     match state {
-        State::Contended => Look::new().red().bold(),
-        State::Settled => Look::new().red(),
-        State::Victim => Look::new().yellow(),
-        State::Relieved => Look::new().green(),
-        State::ReadMostly => Look::new().cyan(),
-        State::Cold | State::Hole => Look::new().dim(),
-        State::Plain => Look::new(),
+        BlockState::Contended => Look::new().red().bold(),
+        BlockState::Settled => Look::new().red(),
+        BlockState::Victim => Look::new().yellow(),
+        BlockState::Relieved => Look::new().green(),
+        BlockState::ReadMostly => Look::new().cyan(),
+        BlockState::Cold | BlockState::Hole => Look::new().dim(),
+        BlockState::Plain => Look::new(),
     }
 }
 
@@ -83,11 +83,11 @@ pub(super) fn moved() -> Look {
     Look::new().magenta().bold()
 }
 
-fn fill(block: &Block) -> Look {
+fn fill(block: &PictureBlock) -> Look {
     match block.state {
-        State::Contended => Look::new().white().on_red().bold(),
-        State::Victim => Look::new().black().on_yellow(),
-        State::Relieved => Look::new().black().on_green(),
+        BlockState::Contended => Look::new().white().on_red().bold(),
+        BlockState::Victim => Look::new().black().on_yellow(),
+        BlockState::Relieved => Look::new().black().on_green(),
         _ if block.moved => moved(),
         state => look(state),
     }
@@ -95,7 +95,7 @@ fn fill(block: &Block) -> Look {
 
 #[derive(Debug, Clone)]
 pub(super) struct Canvas<'a> {
-    picture: &'a Picture,
+    picture: &'a LinePicture,
     /// Columns before the first byte.
     margin: usize,
     /// Columns for [`STEPS`] bytes.
@@ -104,10 +104,10 @@ pub(super) struct Canvas<'a> {
 }
 
 impl<'a> Canvas<'a> {
-    pub(super) fn new(picture: &'a Picture, width: usize) -> Self {
+    pub(super) fn new(picture: &'a LinePicture, width: usize) -> Self {
         let longest = picture.rows.iter().map(|row| match row {
-            Row::Line { offset, .. } => offset.to_string().len(),
-            Row::Gap(_) => 0,
+            PictureRow::Line { offset, .. } => offset.to_string().len(),
+            PictureRow::Gap(_) => 0,
         });
         let margin = longest.max().unwrap_or(0).max(3) + 3;
         let bytes = usize::try_from(picture.line_bytes).unwrap_or(usize::MAX);
@@ -125,12 +125,12 @@ impl<'a> Canvas<'a> {
         let mut lines = vec![self.ruler(style)];
         for row in &self.picture.rows {
             match row {
-                Row::Gap(words) => {
+                PictureRow::Gap(words) => {
                     let words = cut(words, self.width.saturating_sub(self.margin + 2));
                     let sign = format!("{:>1$} ", "⋮", self.margin);
                     lines.push(Styled::new(&format!("{sign} {words}"), |text| style.quiet(text)));
                 }
-                Row::Line { offset, blocks, groups } => {
+                PictureRow::Line { offset, blocks, groups } => {
                     lines.extend(self.groups(*offset, groups, style));
                     let (cells, unnamed) = self.cells(*offset, blocks, style);
                     lines.push(cells);
@@ -160,8 +160,8 @@ impl<'a> Canvas<'a> {
     }
 
     /// The brackets over the members of embedded structs, where they begin or end.
-    fn groups(&self, offset: u64, groups: &[Group], style: Style) -> Option<Styled> {
-        let is_told = |group: &Group| group.opens || group.closes;
+    fn groups(&self, offset: u64, groups: &[EmbedGroup], style: Style) -> Option<Styled> {
+        let is_told = |group: &EmbedGroup| group.opens || group.closes;
         if !groups.iter().any(is_told) {
             return None;
         }
@@ -189,9 +189,9 @@ impl<'a> Canvas<'a> {
     fn cells<'b>(
         &self,
         offset: u64,
-        blocks: &'b [Block],
+        blocks: &'b [PictureBlock],
         style: Style,
-    ) -> (Styled, Vec<&'b Block>) {
+    ) -> (Styled, Vec<&'b PictureBlock>) {
         let bar = || Styled::new("│", |bar| style.quiet(bar));
         let mut line =
             Styled::new(&format!("{offset:>0$}", self.margin - 1), |text| style.quiet(text))
@@ -221,11 +221,11 @@ impl<'a> Canvas<'a> {
                 unnamed.push(block);
             }
         }
-        unnamed.retain(|block| block.state != State::Hole);
+        unnamed.retain(|block| block.state != BlockState::Hole);
         (line.and(&bar()), unnamed)
     }
 
-    fn names(&self, unnamed: &[&Block], style: Style) -> Vec<Styled> {
+    fn names(&self, unnamed: &[&PictureBlock], style: Style) -> Vec<Styled> {
         const SEPARATOR: &str = "  ";
         let room = self.width.saturating_sub(self.margin + 1).max(8);
         let mut lines: Vec<Styled> = Vec::new();
@@ -234,8 +234,8 @@ impl<'a> Canvas<'a> {
             let name =
                 cut(&format!("{}{}", signs(block), shown(block)), room.saturating_sub(at.len()));
             let look = match block.state {
-                State::Plain if block.moved => moved(),
-                State::Plain => Look::new().dim(),
+                BlockState::Plain if block.moved => moved(),
+                BlockState::Plain => Look::new().dim(),
                 state => look(state),
             };
             let item = Styled::new(&at, |at| style.quiet(at))
@@ -251,17 +251,17 @@ impl<'a> Canvas<'a> {
     }
 }
 
-fn signs(block: &Block) -> String {
+fn signs(block: &PictureBlock) -> String {
     format!("{}{}", sign(block.state), if block.moved { "→" } else { "" })
 }
 
-fn shown(block: &Block) -> String {
+fn shown(block: &PictureBlock) -> String {
     format!("{}{}", if block.continued { "…" } else { "" }, block.label)
 }
 
 /// The text of a cell, padded, and whether it is the whole name.
-fn label(block: &Block, columns: usize) -> (String, bool) {
-    if block.state == State::Hole {
+fn label(block: &PictureBlock, columns: usize) -> (String, bool) {
+    if block.state == BlockState::Hole {
         return ("░".repeat(columns), true);
     }
     let text = format!("{}{}", signs(block), shown(block));
@@ -286,7 +286,7 @@ mod tests {
         let report = fixtures::route();
         let map = report.maps.iter().find(|map| map.name == name).unwrap();
         let marks = Marks { victims: vec!["rt_genid"], ..Marks::default() };
-        let picture = Picture::of(map, 64, &marks, 16, |_, _| true);
+        let picture = LinePicture::of(map, 64, &marks, 16, |_, _| true);
         let plain = Style { width, colour: false };
         let lines = Canvas::new(&picture, width).draw(plain);
         lines.into_iter().map(|line| line.text).collect()

@@ -1,13 +1,13 @@
 //! What `perf` has measured, by type and member.
 
-use super::text::{Text, cut, measured};
+use super::text::{TerminalText, cut, measured};
 use crate::words::measured::{COLUMNS, members, recorded};
 use tenure_model::Report;
 
 /// A page has all of them.
 const MOST: usize = 10;
 
-pub(super) fn render(text: &mut Text, report: &Report) {
+pub(super) fn render(text: &mut TerminalText, report: &Report) {
     let Some(recorded) = recorded(report) else { return };
     let rows = members(recorded);
     let shown = &rows[..rows.len().min(MOST)];

@@ -15,7 +15,7 @@ use tenure_report::terminal::Style;
 
 use super::{clean, words};
 use tenure_model::{Finding, Report, Sharing, Source};
-use text::Text;
+use text::TerminalText;
 
 const NARROWEST: usize = 40;
 
@@ -23,7 +23,7 @@ const NARROWEST: usize = 40;
 #[must_use]
 pub fn render(report: &Report, style: Style) -> String {
     let report = &clean::cleaned(report);
-    let mut text = Text::new(Style { width: style.width.max(NARROWEST), ..style });
+    let mut text = TerminalText::new(Style { width: style.width.max(NARROWEST), ..style });
     text.strong(words::subject(report));
     text.quiet(&words::source(report));
     // A run for its checks alone has nothing else to say.
@@ -49,14 +49,14 @@ pub fn render(report: &Report, style: Style) -> String {
 #[must_use]
 pub fn predictions(report: &Report, style: Style) -> String {
     let report = &clean::cleaned(report);
-    let mut text = Text::new(Style { width: style.width.max(NARROWEST), ..style });
+    let mut text = TerminalText::new(Style { width: style.width.max(NARROWEST), ..style });
     if let Source::Run(run) = &report.source {
         observed::predictions(&mut text, report, run);
     }
     text.into_string()
 }
 
-fn closing(text: &mut Text, report: &Report) {
+fn closing(text: &mut TerminalText, report: &Report) {
     if matches!(report.source, Source::Run(_)) {
         return;
     }

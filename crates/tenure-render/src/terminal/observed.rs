@@ -3,10 +3,10 @@
 use tenure_report::words::scaled;
 
 use super::map::{self, look};
-use super::text::{Styled, Text, cut, measured};
+use super::text::{Styled, TerminalText, cut, measured};
 use crate::maps;
-use crate::picture::{Marks, Picture, State, is_marked};
-use crate::words::observed::{self as words, Row};
+use crate::picture::{BlockState, LinePicture, Marks, is_marked};
+use crate::words::observed::{self as words, WordUseRow};
 use crate::words::watched::rests_on;
 use tenure_model::{Finding, Forecast, Level, Observed, Report, Run};
 
@@ -22,7 +22,7 @@ const MOST_LINES: usize = 4;
 /// Columns of a figure in the table of a forecast.
 const FIGURE: usize = 8;
 
-pub(super) fn render(text: &mut Text, report: &Report, run: &Run) {
+pub(super) fn render(text: &mut TerminalText, report: &Report, run: &Run) {
     let missing = words::missing(report, run);
     for sentence in &missing {
         text.bullet(sentence);
@@ -56,7 +56,7 @@ pub(super) fn render(text: &mut Text, report: &Report, run: &Run) {
 }
 
 /// What is predicted of the whole program.
-fn of_program(text: &mut Text, run: &Run) {
+fn of_program(text: &mut TerminalText, run: &Run) {
     let Some(forecast) = &run.forecast else { return };
     text.blank();
     if let Some(outlook) = words::outlook(forecast) {
@@ -67,7 +67,7 @@ fn of_program(text: &mut Text, run: &Run) {
 }
 
 /// What was predicted, for a reader who has the rest: a line for each repair, then the whole program.
-pub(super) fn predictions(text: &mut Text, report: &Report, run: &Run) {
+pub(super) fn predictions(text: &mut TerminalText, report: &Report, run: &Run) {
     let mut forecasts = report.findings.iter().filter_map(|finding| finding.forecast.as_ref());
     let Some(machine) = forecasts.next().map(|forecast| &forecast.machine) else { return };
     text.strong(&format!("What each change would give, on {machine}:"));
@@ -91,7 +91,7 @@ fn margin() -> String {
     " ".repeat(INDENT)
 }
 
-fn headline(text: &mut Text, finding: &Finding) {
+fn headline(text: &mut TerminalText, finding: &Finding) {
     let style = text.style();
     let rank = format!("{:>2}  ", finding.rank);
     let title = cut(&words::title(finding), text.width().saturating_sub(INDENT));
@@ -106,7 +106,7 @@ fn headline(text: &mut Text, finding: &Finding) {
 /// The best repair is worth less than what a reader would take the trouble for.
 const NO_REPAIR: &str = "no repair that was tried gives 5 %";
 
-fn brief(text: &mut Text, finding: &Finding) {
+fn brief(text: &mut TerminalText, finding: &Finding) {
     let rows = words::rows(finding);
     let shown = &rows[..rows.len().min(MOST_ROWS)];
     for row in shown {
@@ -135,7 +135,7 @@ fn brief(text: &mut Text, finding: &Finding) {
     }
 }
 
-fn full(text: &mut Text, report: &Report, finding: &Finding, observed: &Observed) {
+fn full(text: &mut TerminalText, report: &Report, finding: &Finding, observed: &Observed) {
     let margin = margin();
     text.wrapped(&words::evidence(finding, observed), &margin);
     text.blank();
@@ -159,7 +159,7 @@ fn full(text: &mut Text, report: &Report, finding: &Finding, observed: &Observed
         let victims = finding.victims.iter().map(crate::words::named).collect::<Vec<_>>();
         let marks =
             Marks { victims: victims.iter().map(String::as_str).collect(), ..Marks::default() };
-        let picture = Picture::of(&map, report.line_bytes, &marks, MOST_LINES, |_, blocks| {
+        let picture = LinePicture::of(&map, report.line_bytes, &marks, MOST_LINES, |_, blocks| {
             blocks.iter().any(is_marked)
         });
         text.blank();
@@ -188,17 +188,25 @@ fn full(text: &mut Text, report: &Report, finding: &Finding, observed: &Observed
 }
 
 /// A word, where it lies, and who uses it; the columns are as wide as `rows` need.
-fn word(text: &mut Text, finding: &Finding, rows: &[Row<'_>], row: &Row<'_>, used: &str) {
+fn word(
+    text: &mut TerminalText,
+    finding: &Finding,
+    rows: &[WordUseRow<'_>],
+    row: &WordUseRow<'_>,
+    used: &str,
+) {
     let style = text.style();
-    let widest = |of: &dyn Fn(&Row<'_>) -> usize, most: usize| {
+    let widest = |of: &dyn Fn(&WordUseRow<'_>) -> usize, most: usize| {
         rows.iter().map(of).max().unwrap_or(0).min(most)
     };
     let name_room = widest(&|row| measured(&row.name), (text.width() / 3).max(8));
-    let at =
-        |row: &Row<'_>| if row.name == row.offset { String::new() } else { row.offset.clone() };
+    let at = |row: &WordUseRow<'_>| {
+        if row.name == row.offset { String::new() } else { row.offset.clone() }
+    };
     let at_room = widest(&|row| measured(&at(row)), 16);
     let is_written = row.first.role.is_contended() || *row.first == finding.contended;
-    let (sign, state) = if is_written { ("!", State::Contended) } else { ("*", State::Victim) };
+    let (sign, state) =
+        if is_written { ("!", BlockState::Contended) } else { ("*", BlockState::Victim) };
     let padded = |words: &str, room: usize| {
         let words = cut(words, room);
         let space = " ".repeat(room.saturating_sub(measured(&words)));
@@ -218,15 +226,15 @@ fn word(text: &mut Text, finding: &Finding, rows: &[Row<'_>], row: &Row<'_>, use
     }
 }
 
-fn green(text: &mut Text, words: &str, indent: &str) {
+fn green(text: &mut TerminalText, words: &str, indent: &str) {
     let style = text.style();
     for line in style.wrapped(&format!("→ {words}"), indent).lines() {
-        text.line(&style.text(look(State::Relieved), line));
+        text.line(&style.text(look(BlockState::Relieved), line));
     }
 }
 
 /// A row for each curve, and a column for as many numbers of CPUs as fit: the last ones.
-fn table(text: &mut Text, forecast: &Forecast, indent: &str) {
+fn table(text: &mut TerminalText, forecast: &Forecast, indent: &str) {
     let style = text.style();
     let curves = words::curves(forecast);
     let names = curves.iter().map(|(name, _)| measured(name)).max().unwrap_or(0);

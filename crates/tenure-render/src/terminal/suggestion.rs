@@ -1,15 +1,15 @@
 //! A better layout, before and after.
 
 use super::map::{self, Canvas};
-use super::text::{Styled, Text, cut, measured};
-use crate::picture::{Marks, Picture, differing, is_marked};
+use super::text::{Styled, TerminalText, cut, measured};
+use crate::picture::{LinePicture, Marks, differing, is_marked};
 use crate::{maps, words};
 use tenure_model::{Move, Report, Suggestion, TypeMap};
 
 /// The most lines that a map shows in full; of more, those that differ.
 const MOST_LINES: usize = 6;
 
-pub(super) fn render_others(text: &mut Text, report: &Report) {
+pub(super) fn render_others(text: &mut TerminalText, report: &Report) {
     let is_told = |found: &&Suggestion| {
         let of_finding = report.findings.iter().any(|finding| finding.type_name == found.type_name);
         of_finding || report.scope.types.contains(&found.type_name)
@@ -29,7 +29,7 @@ pub(super) fn render_others(text: &mut Text, report: &Report) {
     }
 }
 
-pub(super) fn render(text: &mut Text, report: &Report, suggestion: &Suggestion) {
+pub(super) fn render(text: &mut TerminalText, report: &Report, suggestion: &Suggestion) {
     let style = text.style();
     text.blank();
     let heading = Styled::new(words::means(suggestion.means), |heading| style.strong(heading));
@@ -57,7 +57,7 @@ pub(super) fn render(text: &mut Text, report: &Report, suggestion: &Suggestion) 
     }
 }
 
-fn moves(text: &mut Text, of: &str, moves: &[Move]) {
+fn moves(text: &mut TerminalText, of: &str, moves: &[Move]) {
     let style = text.style();
     let room = text.width().saturating_sub(30);
     for one in moves {
@@ -71,15 +71,15 @@ fn moves(text: &mut Text, of: &str, moves: &[Move]) {
 
 /// Both maps, side by side where there is room, and one under the other where names need it.
 fn pair(
-    text: &mut Text,
+    text: &mut TerminalText,
     report: &Report,
     (before, after): (&TypeMap, &TypeMap),
     marks: &Marks<'_>,
-) -> Vec<Picture> {
+) -> Vec<LinePicture> {
     const GAP: usize = 3;
     let lines = differing(before, after);
     let picture = |map: &TypeMap, marks: &Marks<'_>| {
-        Picture::of(map, report.line_bytes, marks, MOST_LINES, |index, blocks| {
+        LinePicture::of(map, report.line_bytes, marks, MOST_LINES, |index, blocks| {
             lines.contains(&index) && blocks.iter().any(is_marked)
         })
     };
@@ -112,7 +112,7 @@ fn pair(
     pictures
 }
 
-fn sizes(text: &mut Text, suggestion: &Suggestion) {
+fn sizes(text: &mut TerminalText, suggestion: &Suggestion) {
     /// More rows say nothing new if nothing grows.
     const MOST: usize = 12;
     let rows: Vec<_> = words::sizes(suggestion).collect();

@@ -2,12 +2,12 @@
 
 use tenure_report::terminal::Style;
 
-pub(super) struct Text {
+pub(super) struct TerminalText {
     text: String,
     style: Style,
 }
 
-impl Text {
+impl TerminalText {
     pub(super) fn new(style: Style) -> Self {
         Self { text: String::new(), style }
     }
@@ -153,7 +153,7 @@ mod tests {
 
     #[test]
     fn what_has_no_room_at_the_right_is_below() {
-        let mut text = Text::new(Style { width: 20, colour: false });
+        let mut text = TerminalText::new(Style { width: 20, colour: false });
         text.line_with(&Styled::plain("left"), "right", 2);
         text.line_with(&Styled::plain("as long as it gets"), "right", 2);
         assert_eq!(text.into_string(), "left           right\nas long as it gets\n  right\n");
@@ -161,7 +161,7 @@ mod tests {
 
     #[test]
     fn items_go_on_in_the_next_line() {
-        let mut text = Text::new(Style { width: 12, colour: false });
+        let mut text = TerminalText::new(Style { width: 12, colour: false });
         let items: Vec<_> =
             ["one", "two", "three"].iter().map(|each| Styled::plain(each)).collect();
         text.items(&items, ", ", 2);

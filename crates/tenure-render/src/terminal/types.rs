@@ -3,15 +3,15 @@
 use super::list::{apart, state};
 use super::map::{self, look};
 use super::suggestion;
-use super::text::{Styled, Text, cut};
-use crate::picture::{Marks, Picture, State, is_marked};
+use super::text::{Styled, TerminalText, cut};
+use crate::picture::{BlockState, LinePicture, Marks, is_marked};
 use crate::{maps, words};
 use tenure_model::{Finding, Report, Sharing, TypeMap};
 
 /// The most lines that a map shows in full; of more, those that matter.
 const MOST_LINES: usize = 16;
 
-pub(super) fn render(text: &mut Text, report: &Report) {
+pub(super) fn render(text: &mut TerminalText, report: &Report) {
     let mut told: Vec<&str> = Vec::new();
     // What was asked for is drawn, and comes before what embeds it.
     let drawn = |finding: &&Finding| report.maps.iter().any(|map| map.name == finding.type_name);
@@ -33,7 +33,7 @@ pub(super) fn render(text: &mut Text, report: &Report) {
     }
 }
 
-fn one(text: &mut Text, report: &Report, name: &str) {
+fn one(text: &mut TerminalText, report: &Report, name: &str) {
     let findings: Vec<&Finding> =
         report.findings.iter().filter(|finding| finding.type_name == name).collect();
     let maps: Vec<&TypeMap> = report.maps.iter().filter(|map| map.name == name).collect();
@@ -71,11 +71,11 @@ fn one(text: &mut Text, report: &Report, name: &str) {
     }
 }
 
-fn draw(text: &mut Text, report: &Report, map: &TypeMap, findings: &[&Finding]) {
+fn draw(text: &mut TerminalText, report: &Report, map: &TypeMap, findings: &[&Finding]) {
     let victims = findings.iter().flat_map(|finding| &finding.victims);
     let marks =
         Marks { victims: victims.map(|victim| victim.path.as_str()).collect(), ..Marks::default() };
-    let picture = Picture::of(map, report.line_bytes, &marks, MOST_LINES, |_, blocks| {
+    let picture = LinePicture::of(map, report.line_bytes, &marks, MOST_LINES, |_, blocks| {
         blocks.iter().any(is_marked)
     });
     text.blank();
@@ -84,7 +84,7 @@ fn draw(text: &mut Text, report: &Report, map: &TypeMap, findings: &[&Finding]) 
     map::legend(text, &[&picture]);
 }
 
-fn explain(text: &mut Text, report: &Report, finding: &Finding) {
+fn explain(text: &mut TerminalText, report: &Report, finding: &Finding) {
     let style = text.style();
     let (word, line_bytes) = (&finding.contended, report.line_bytes);
     let score = words::shown_score(finding);
@@ -100,7 +100,7 @@ fn explain(text: &mut Text, report: &Report, finding: &Finding) {
         words::sharing(finding)
     );
     let sentence = style.wrapped(&sentence, "  ");
-    text.line(&sentence.replacen(&name, &style.text(look(State::Contended), &name), 1));
+    text.line(&sentence.replacen(&name, &style.text(look(BlockState::Contended), &name), 1));
     if let Some(measured) = words::measured::finding(report, finding) {
         text.wrapped(&format!("{measured}."), "  ");
     }
@@ -114,7 +114,7 @@ fn explain(text: &mut Text, report: &Report, finding: &Finding) {
     text.blank();
 }
 
-fn victims(text: &mut Text, finding: &Finding) {
+fn victims(text: &mut TerminalText, finding: &Finding) {
     let style = text.style();
     let longest = finding.victims.iter().map(|victim| super::text::measured(&victim.path)).max();
     let name_room = longest.unwrap_or(0).min(text.width().saturating_sub(30)).min(40);
@@ -143,7 +143,7 @@ fn victims(text: &mut Text, finding: &Finding) {
     }
 }
 
-fn signals(text: &mut Text, finding: &Finding) {
+fn signals(text: &mut TerminalText, finding: &Finding) {
     const BAR: usize = 10;
     let style = text.style();
     let longest = finding.signals.iter().map(|signal| super::text::measured(&signal.name)).max();

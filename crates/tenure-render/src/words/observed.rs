@@ -317,7 +317,7 @@ fn written_first(finding: &Finding) -> Vec<&Word> {
 }
 
 /// Words that the same threads use in the same way at the same place are one row.
-pub(crate) struct Row<'a> {
+pub(crate) struct WordUseRow<'a> {
     /// The word's path, or its offset.
     pub(crate) name: String,
     pub(crate) offset: String,
@@ -326,7 +326,7 @@ pub(crate) struct Row<'a> {
     pub(crate) uses: Vec<Use>,
 }
 
-pub(crate) fn rows(finding: &Finding) -> Vec<Row<'_>> {
+pub(crate) fn rows(finding: &Finding) -> Vec<WordUseRow<'_>> {
     fn key(word: &Word) -> Vec<(&str, Access, Option<&Code>)> {
         word.uses.iter().map(|it| (&*it.threads, it.operation, it.code.as_ref())).collect()
     }
@@ -341,7 +341,7 @@ pub(crate) fn rows(finding: &Finding) -> Vec<Row<'_>> {
     groups.into_iter().map(|group| row(&group)).collect()
 }
 
-fn row<'a>(group: &[&'a Word]) -> Row<'a> {
+fn row<'a>(group: &[&'a Word]) -> WordUseRow<'a> {
     let (first, last) = (group[0], group[group.len() - 1]);
     let both = |of: &dyn Fn(&Word) -> String| match group.len() {
         1 => of(first),
@@ -360,7 +360,7 @@ fn row<'a>(group: &[&'a Word]) -> Row<'a> {
         it.per_second = sum / per_second(group.len() as u64, 1.0);
     }
     let offset = both(&|word| format!("{:+}", word.offset));
-    Row { name: both(&super::named), offset, first, uses }
+    WordUseRow { name: both(&super::named), offset, first, uses }
 }
 
 /// `apart: 900 k → 2.8 M iterations/s at 64 CPUs (+64 bytes an object)`.

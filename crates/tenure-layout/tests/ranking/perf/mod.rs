@@ -8,7 +8,7 @@ use std::process::Command;
 
 use proptest::prelude::*;
 use tempfile::TempDir;
-use tenure_layout::run::{Request, run};
+use tenure_layout::run::{LayoutRequest, run};
 use tenure_model::{Finding, Kind, Level, Measured, Recorded, Report, Role, Sharing, Source};
 use tenure_types::code::Loaded;
 use tenure_types::code::sweep::{self, Subject};
@@ -133,11 +133,11 @@ impl Program {
         writer
     }
 
-    fn asked(&self, perf: &[u8]) -> Request {
+    fn asked(&self, perf: &[u8]) -> LayoutRequest {
         let path = self.folder.path().join("perf.data");
         fs::write(&path, perf).unwrap();
         let input = Input::File(self.path.clone());
-        Request { input, code: true, perf: Some(path), ..request("", &[]) }
+        LayoutRequest { input, code: true, perf: Some(path), ..request("", &[]) }
     }
 
     fn report(&self, perf: &[u8]) -> Report {
