@@ -4,6 +4,11 @@
 //! on standard error, for what cannot be done; 130 if Ctrl-C ended a benchmark early. `tenure run` ends with its
 //! program's.
 
+#![cfg_attr(
+    not(target_os = "linux"),
+    allow(dead_code, reason = "programs are run and watched on Linux alone")
+)]
+
 mod args;
 mod bench;
 mod failure;
@@ -14,8 +19,6 @@ mod output;
 mod predict;
 mod progress;
 mod run;
-#[cfg(target_os = "linux")]
-mod screen;
 mod sim;
 mod values;
 mod watch;

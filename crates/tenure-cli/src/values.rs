@@ -85,9 +85,9 @@ pub(crate) fn rate(text: &str) -> Result<u64, String> {
     }
 }
 
-pub(crate) fn looks(text: &str) -> Result<f64, String> {
+pub(crate) fn probes(text: &str) -> Result<f64, String> {
     match text.trim().parse::<f64>() {
-        Ok(looks) if looks.is_finite() && (0.1..=100.0).contains(&looks) => Ok(looks),
+        Ok(probes) if probes.is_finite() && (0.1..=100.0).contains(&probes) => Ok(probes),
         _ => Err("breakpoints a second are a number from 0.1 to 100".to_owned()),
     }
 }
@@ -124,7 +124,7 @@ mod tests {
         for bad in ["", "0s", "-1s", "5 weeks", "s", "1e300h"] {
             assert!(duration(bad).is_err(), "{bad}");
         }
-        assert!(rate("100").is_ok() && rate("0").is_err() && looks("20").is_ok());
-        assert!(looks("0").is_err() && looks("NaN").is_err());
+        assert!(rate("100").is_ok() && rate("0").is_err() && probes("20").is_ok());
+        assert!(probes("0").is_err() && probes("NaN").is_err());
     }
 }

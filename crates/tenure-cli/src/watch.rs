@@ -1,40 +1,19 @@
-//! `tenure watch`.
+//! `tenure watch`: its options.
 
 use std::ffi::OsString;
 use std::time::Duration;
 
 use clap::Args;
-use signal_hook::consts::SIGTERM;
-use tenure_model::Ended;
-use tenure_render::terminal;
-use tenure_watch::{Programs, Snapshot, WatchOptions, WatchOutcome, WatchRequest, WatchTarget};
 
-use crate::failure::EarlyEnd;
-use crate::found::{self, TextStream};
-use crate::interrupt::Interrupt;
-use crate::output;
-#[cfg(target_os = "linux")]
-use crate::screen::Screen;
-use crate::values::{duration, looks, rate, run_line};
+use crate::found::ReportOptions;
+use crate::values::{duration, probes, rate, run_line};
 
-/// Programs are watched on Linux alone.
-#[cfg(not(target_os = "linux"))]
-enum Screen {}
-
-#[cfg(not(target_os = "linux"))]
-impl Screen {
-    fn open() -> Option<Self> {
-        None
-    }
-
-    fn is_left(&self) -> bool {
-        match *self {}
-    }
-
-    fn refresh(&self, _: impl FnOnce() -> String) {
-        match *self {}
-    }
-}
+#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+mod live;
+#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+mod screen;
+#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+pub(crate) use live::run;
 
 #[derive(Debug, Args)]
 pub(crate) struct WatchArgs {
@@ -55,7 +34,7 @@ pub(crate) struct WatchArgs {
     rate: u64,
 
     /// Set breakpoints on a line at most N times a second
-    #[arg(long, value_name = "N", default_value_t = 20.0, value_parser = looks)]
+    #[arg(long, value_name = "N", default_value_t = 20.0, value_parser = probes)]
     arms: f64,
 
     /// Say whether programs can be watched on this machine, and end
@@ -71,92 +50,16 @@ pub(crate) struct WatchArgs {
     line: u32,
 
     #[command(flatten)]
-    found: found::ReportOptions,
+    found: ReportOptions,
 
     /// The program to start and watch, with its arguments
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "PROGRAM")]
     command: Vec<OsString>,
 }
 
-pub(crate) fn run(arguments: &WatchArgs) -> Result<(), EarlyEnd> {
-    if arguments.check {
-        let lines = tenure_watch::check().map_err(EarlyEnd::input)?;
-        return output::print(&(lines.join("\n") + "\n"));
-    }
-    let target = match arguments.pid {
-        Some(pid) => WatchTarget::Process(pid),
-        None if arguments.command.is_empty() => {
-            let line = "nothing to watch: name a process with --pid, or a program behind --";
-            return Err(EarlyEnd::input(line));
-        }
-        None => WatchTarget::Command(arguments.command.clone()),
-    };
-    let output = arguments.found.check()?;
-    let mut interrupt = Interrupt::catch()?;
-    let is_started = matches!(target, WatchTarget::Command(_));
-    let request = WatchRequest {
-        target,
-        duration: arguments.time,
-        options: WatchOptions {
-            rate: arguments.rate,
-            arms: arguments.arms,
-            line_bytes: arguments.line,
-            ..WatchOptions::default()
-        },
-    };
-    let top = arguments.top;
-    let programs = Programs::default();
-    // A program that was started writes to the terminal itself.
-    let screen = if is_started { None } else { Screen::open() };
-    let is_stopped = |progress: &Snapshot<'_>| {
-        let Some(screen) = &screen else { return interrupt.came() };
-        screen.refresh(|| {
-            let mut report =
-                tenure_watch::report(&progress.watched(), &programs, arguments.line, 0).report;
-            report.findings.truncate(top);
-            terminal::render(&report, output::style())
-        });
-        interrupt.came() || screen.is_left()
-    };
-    let watched = tenure_watch::watch(&request, &is_stopped);
-    // The report, or an error, is for the screen before.
-    drop(screen);
-    let mut watched = watched.map_err(EarlyEnd::input)?;
-    // A signal that ended the watching is for the program as well.
-    let is_asked = arguments.stop || interrupt.came();
-    // A terminal's has reached it already; if it goes on, it is asked when the report is out.
-    let is_asked_now = arguments.stop || interrupt.was_for_this();
-    if let (true, Some(started)) = (is_asked_now, &mut watched.started) {
-        started.ask_to_end();
-    }
-    interrupt.restart()?;
-    let found = tenure_watch::report(&watched, &programs, arguments.line, top);
-    // The standard output of a program that was started is its own.
-    let text = if is_started { TextStream::Stderr } else { TextStream::Stdout };
-    let report = output.deliver(found, top, text, &interrupt)?;
-    match (is_started, ended(&mut watched, &|| is_asked || interrupt.came())) {
-        (true, ended)
-            if ended.status() != 0
-                && !(arguments.stop && ended == Ended::Killed { signal: SIGTERM }) =>
-        {
-            Err(EarlyEnd::Program(ended.status()))
-        }
-        _ if !report.passes() => Err(EarlyEnd::Check),
-        _ => Ok(()),
-    }
-}
-
-/// How a program that was started ended, when it has. It is asked to once `is_asked` says so.
-fn ended(watched: &mut WatchOutcome, is_asked: &dyn Fn() -> bool) -> Ended {
-    let Some(started) = &mut watched.started else { return watched.recording.ended };
-    if !started.has_ended() {
-        let about = match is_asked() {
-            true => "was asked to end",
-            false => {
-                "is still running; this command waits for it. Ctrl-C ends both, and so does --stop"
-            }
-        };
-        eprintln!("\ntenure: process {} {about}", started.pid());
-    }
-    started.wait(is_asked)
+#[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
+pub(crate) fn run(_: &WatchArgs) -> Result<(), crate::failure::EarlyEnd> {
+    Err(crate::failure::EarlyEnd::input(
+        "programs can be watched on Linux on x86-64 and aarch64 only; use `tenure run`, or watch there",
+    ))
 }

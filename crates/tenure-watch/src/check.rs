@@ -77,9 +77,9 @@ fn read(path: &str) -> Option<String> {
     Some(fs::read_to_string(path).ok()?.trim_end().to_owned())
 }
 
+/// Whether seccomp filters the system calls of this process.
 fn is_filtered() -> bool {
-    let status = read("/proc/self/status").unwrap_or_default();
-    status.lines().any(|line| line.strip_prefix("Seccomp:").is_some_and(|mode| mode.trim() == "2"))
+    process::status(std::process::id(), "Seccomp:").is_some_and(|mode| mode == "2")
 }
 
 /// Whether perf events work here.
@@ -96,7 +96,7 @@ pub(crate) fn perf() -> Result<(), Error> {
 /// # Errors
 ///
 /// One of them is missing; the error says what to do.
-pub(crate) fn check() -> Result<Vec<String>, Error> {
+pub fn check() -> Result<Vec<String>, Error> {
     let Err(reason) = perf() else { return check_perf() };
     check_tracer()
         .map_err(|error| Error::new(format!("{reason}; and ptrace does not do: {error}")))?;

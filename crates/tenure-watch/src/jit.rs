@@ -5,24 +5,20 @@ use std::fs;
 
 use tenure_model::recording::Function;
 
+use crate::sys::process;
+
 /// A larger file is not read.
 const LONGEST: u64 = 1 << 28;
 
 /// Those of a process that hold one of these addresses. The process may have another root, and another number there.
 pub(crate) fn functions(pid: u32, addresses: &[u64]) -> Vec<Function> {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let path = format!("/proc/{pid}/root/tmp/perf-{}.map", number(&status).unwrap_or(pid));
+    let number = process::number_inside(pid).unwrap_or(pid);
+    let path = format!("/proc/{pid}/root/tmp/perf-{number}.map");
     if fs::metadata(&path).is_ok_and(|file| file.len() > LONGEST) {
         return Vec::new();
     }
     let text = fs::read(path).unwrap_or_default();
     parsed(&String::from_utf8_lossy(&text), addresses)
-}
-
-/// The number that a process has for itself: the last one of its line.
-fn number(status: &str) -> Option<u32> {
-    let all = status.lines().find_map(|line| line.strip_prefix("NSpid:"))?;
-    all.split_ascii_whitespace().next_back()?.parse().ok()
 }
 
 /// A line has the start, the length, and the name, which may have spaces. A later one replaces those before it.
@@ -61,12 +57,5 @@ mod tests {
         let names: Vec<_> = found.iter().map(|it| (it.start, it.end, &*it.name)).collect();
         let add = (0x7f_0010, 0x7f_0020, "LazyCompile:*add server.js:10:5");
         assert_eq!(names, [add, (0x7f_0020, 0x7f_0030, "Interpreter")]);
-    }
-
-    #[test]
-    fn a_process_in_a_container_has_its_own_number() {
-        assert_eq!(number("Name:\tx\nNSpid:\t4711\t12\n"), Some(12));
-        assert_eq!(number("NSpid:\t4711\n"), Some(4711));
-        assert_eq!(number("Name:\tx\n"), None);
     }
 }

@@ -10,8 +10,8 @@ use nix::libc;
 use nix::sys::resource::UsageWho;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use tenure_model::Ended;
 use tenure_model::recording::Recording;
+use tenure_model::{Coverage, Ended};
 use tenure_types::Error;
 
 use crate::backend::Backend;
@@ -19,13 +19,10 @@ use crate::backend::perf::PerfBackend;
 use crate::backend::traced::PtraceBackend;
 use crate::check;
 use crate::cost;
-use crate::session::Session;
 use crate::sys::guard::{self, TrapGuard};
-use crate::sys::process::{self, LiveProcess};
+use crate::sys::process::LiveProcess;
 use crate::sys::tracer::Tracer;
-use crate::{
-    Cost, Coverage, Snapshot, Started, WatchCounts, WatchOutcome, WatchRequest, WatchTarget,
-};
+use crate::{Cost, Session, WatchCounts, WatchOutcome, WatchRequest, WatchTarget};
 
 /// A program that cannot be watched has this long to end.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -33,9 +30,23 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// How often it is asked whether a program has ended.
 const ASKED: Duration = Duration::from_millis(20);
 
-pub(crate) fn watch(
+/// A program that was started.
+#[derive(Debug)]
+pub struct Started {
+    child: Child,
+    /// Many programs take a second request as one to end at once.
+    is_asked: bool,
+}
+
+/// Watches until the time is over, the program ends, or `is_stopped` says so, which is asked some twenty times a second.
+///
+/// # Errors
+///
+/// The process does not exist or is of a kind that cannot be watched; the kernel refuses; the program cannot be
+/// started. The error says what to do.
+pub fn watch(
     request: &WatchRequest,
-    is_stopped: &dyn Fn(&Snapshot<'_>) -> bool,
+    is_stopped: &dyn Fn(&Session) -> bool,
 ) -> Result<WatchOutcome, Error> {
     // Short waits for threads that stop are as short as they say.
     let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
@@ -60,14 +71,13 @@ pub(crate) fn watch(
         (WatchTarget::Process(pid), _) => *pid,
         (WatchTarget::Command(_), child) => child.as_ref().map_or(0, Child::id),
     };
-    let before = process::own_time(UsageWho::RUSAGE_SELF);
-    let is_traced = tracer.is_some();
     let backend: Box<dyn Backend> = match tracer {
         None => Box::new(PerfBackend::new(request.options.rate, guard())),
         Some(tracer) => Box::new(PtraceBackend::new(tracer, pid, request.options.rate)),
     };
-    let session = LiveProcess::open(pid)
-        .and_then(|process| Session::start(process, backend, request.options, cost));
+    let session = LiveProcess::open(pid).and_then(|process| {
+        Session::attach(process, backend, request.options, cost, UsageWho::RUSAGE_SELF)
+    });
     let mut session = match (session, started.take()) {
         (Ok(session), child) => {
             started = child;
@@ -76,21 +86,10 @@ pub(crate) fn watch(
         (Err(error), None) => return Err(error),
         (Err(error), Some(child)) => return unwatched(request, child, error),
     };
-    let start = Instant::now();
-    let is_late = || request.duration.is_some_and(|duration| start.elapsed() >= duration);
-    let is_stopped = |session: &Session| {
-        let now = || {
-            let own = process::own_time(UsageWho::RUSAGE_SELF);
-            let own = own.saturating_sub(before) + session.own();
-            let (recording, counts, coverage) = session.so_far(Ended::Running);
-            let name = session.name();
-            WatchOutcome { recording, name, counts, coverage, cost, own, is_traced, started: None }
-        };
-        let elapsed = start.elapsed();
-        is_stopped(&Snapshot { elapsed, counts: session.counts, now: &now })
-    };
+    let is_late =
+        |session: &Session| request.duration.is_some_and(|duration| session.elapsed() >= duration);
     let mut is_over = false;
-    while !is_over && !is_late() && !is_stopped(&session) {
+    while !is_over && !is_late(&session) && !is_stopped(&session) {
         if let Err(error) = session.step() {
             drop(session);
             return Err(match &mut started {
@@ -100,20 +99,15 @@ pub(crate) fn watch(
         }
         is_over = session.is_over();
     }
-    session.ask_for_times();
-    session.release();
+    session.finish();
     let (ended, started) = match (is_over, started, session.taken_status()) {
         (false, child, _) => (Ended::Running, child),
         (true, None, _) => (Ended::Unknown, None),
         (true, Some(_), Some(ended)) => (ended, None),
         (true, Some(mut child), None) => (reaped(&mut child), None),
     };
-    let own = process::own_time(UsageWho::RUSAGE_SELF).saturating_sub(before) + session.own();
-    // It may have become another program since it was started.
-    let name = session.name();
-    let (recording, counts, coverage) = session.recorded(ended);
     let started = started.map(|child| Started { child, is_asked: false });
-    Ok(WatchOutcome { recording, name, counts, coverage, cost, own, is_traced, started })
+    Ok(WatchOutcome { started, ..session.ended_as(ended) })
 }
 
 /// What is left of a program that was started, and cannot be watched: it has ended before it could be, or is ended.
@@ -137,7 +131,13 @@ fn unwatched(
         recording,
         name: name.unwrap_or_default(),
         counts: WatchCounts::default(),
-        coverage: Coverage { excludes: 1.0, ..Coverage::default() },
+        coverage: Coverage {
+            cpu_seconds: 0.0,
+            kernel: 0.0,
+            unaddressed: 0.0,
+            excludes: 1.0,
+            shared: Vec::new(),
+        },
         cost: Cost::default(),
         own: Duration::ZERO,
         is_traced: false,

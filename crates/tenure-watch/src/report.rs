@@ -1,11 +1,11 @@
 //! From what was watched to a report.
 
-use std::time::Duration;
-
+use nix::sys::resource::UsageWho;
 use tenure_analyze::{Analysis, Programs};
 use tenure_model::{Run, Source};
 
 use crate::WatchOutcome;
+use crate::sys::process::own_time;
 
 /// What was found, the worst first. What the repairs of the first `predicted` findings would give is left to predict. `programs`
 /// keeps what was read of files from one report to the next.
@@ -16,6 +16,7 @@ pub fn report(
     line_bytes: u32,
     predicted: usize,
 ) -> Analysis {
+    let own_time = || own_time(UsageWho::RUSAGE_SELF);
     let before = own_time();
     let recording = &watched.recording;
     let threads = || recording.processes.iter().flat_map(|process| &process.threads);
@@ -40,7 +41,7 @@ pub fn report(
             arm_us: watched.cost.arm * 1e6,
             trap_us: watched.cost.trap * 1e6,
             own: watched.own.as_secs_f64() / recording.seconds.max(1e-3),
-            coverage: Some(coverage(watched)),
+            coverage: Some(watched.coverage.clone()),
         })),
         forecast: None,
         predicting: None,
@@ -54,28 +55,6 @@ pub fn report(
         head.own += own_time().saturating_sub(before).as_secs_f64() / seconds.max(1e-3);
     }
     found
-}
-
-/// Processor time of this process.
-fn own_time() -> Duration {
-    #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
-    {
-        crate::sys::process::own_time(nix::sys::resource::UsageWho::RUSAGE_SELF)
-    }
-    #[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
-    Duration::ZERO
-}
-
-fn coverage(watched: &WatchOutcome) -> tenure_model::Coverage {
-    let WatchOutcome { counts, coverage, .. } = watched;
-    let part = |part: f64, of: f64| if of > 0.0 { part / of } else { 0.0 };
-    tenure_model::Coverage {
-        cpu_seconds: coverage.cpu_seconds,
-        kernel: part(coverage.kernel_seconds, coverage.cpu_seconds),
-        unaddressed: part(counts.unaddressed as f64, counts.samples as f64),
-        excludes: coverage.excludes,
-        shared: coverage.shared.clone(),
-    }
 }
 
 /// The part of the program's processor time that watching took.

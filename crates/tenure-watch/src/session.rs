@@ -2,9 +2,10 @@
 
 use std::time::{Duration, Instant};
 
+use nix::sys::resource::UsageWho;
 use rustc_hash::{FxHashMap, FxHashSet};
-use tenure_model::Ended;
 use tenure_model::recording::{self as record, Recording, Thread};
+use tenure_model::{Coverage, Ended};
 use tenure_types::Error;
 
 use crate::arm;
@@ -18,7 +19,7 @@ use crate::lines::{RecordedLines, WatchedLines};
 use crate::sys::perf::WATCHED_BYTES;
 use crate::sys::process::{self, LiveProcess, ProcessorTimes};
 use crate::sys::{Registers, Sample, now};
-use crate::{Cost, Coverage, WatchCounts, WatchOptions};
+use crate::{Cost, WatchCounts, WatchOptions, WatchOutcome};
 
 /// How often threads are listed.
 const LISTED: Duration = Duration::from_millis(200);
@@ -49,8 +50,9 @@ const FIRST: f64 = 0.05;
 const UNMEASURED_ARM: f64 = 300e-6;
 const UNMEASURED_TRAP: f64 = 30e-6;
 
+/// A process while it is watched: by [`watch`](crate::watch), or itself by [`start`](Self::start).
 #[derive(Debug)]
-pub(crate) struct Session {
+pub struct Session {
     process: LiveProcess,
     backend: Box<dyn Backend>,
     code: InstructionCache,
@@ -63,8 +65,10 @@ pub(crate) struct Session {
     recent: FxHashMap<u32, Instant>,
     start: Instant,
     period: Duration,
-    /// By which it limits looks.
+    /// As it was measured; looks are limited by it.
     cost: Cost,
+    /// Whose processor time watching takes, and how much it was at the start.
+    own: (UsageWho, Duration),
     /// What looks took of the program's processor time, in seconds, and what they may take.
     taken: f64,
     share: f64,
@@ -78,7 +82,7 @@ pub(crate) struct Session {
     listed: usize,
     /// Processor time of the process when it was first asked for, and last; `None` if it never said.
     times: Option<[ProcessorTimes; 2]>,
-    pub(crate) counts: WatchCounts,
+    counts: WatchCounts,
     line_bytes: u32,
     rate: u64,
 }
@@ -107,19 +111,14 @@ impl KnownThread {
 
 impl Session {
     /// Begins to sample a process.
-    pub(crate) fn start(
+    pub(crate) fn attach(
         process: LiveProcess,
         backend: Box<dyn Backend>,
         options: WatchOptions,
         cost: Cost,
+        whose: UsageWho,
     ) -> Result<Self, Error> {
         let now = Instant::now();
-        let or = |measured: f64, unmeasured| if measured > 0.0 { measured } else { unmeasured };
-        let cost = Cost {
-            arm: or(cost.arm, UNMEASURED_ARM),
-            trap: or(cost.trap, UNMEASURED_TRAP),
-            ..cost
-        };
         let times = process.times().map(|now| [now; 2]);
         let goroutines = Goroutines::of(&process);
         let mut session = Self {
@@ -135,6 +134,7 @@ impl Session {
             start: now,
             period: Duration::from_secs_f64(1.0 / options.arms.max(0.01)),
             cost,
+            own: (whose, process::own_time(whose)),
             taken: 0.0,
             share: options.share,
             started: FxHashMap::default(),
@@ -146,12 +146,12 @@ impl Session {
             line_bytes: options.line_bytes,
             rate: options.rate.max(1),
         };
-        session.attach()?;
+        session.sample_all()?;
+        session.start = Instant::now();
         Ok(session)
     }
 
-    /// Samples all threads.
-    fn attach(&mut self) -> Result<(), Error> {
+    fn sample_all(&mut self) -> Result<(), Error> {
         let mut known = FxHashSet::default();
         // A thread may begin another one before it is sampled.
         loop {
@@ -241,7 +241,7 @@ impl Session {
     }
 
     /// Asks for the threads' names and times.
-    fn list(&mut self) {
+    pub(crate) fn list(&mut self) {
         if self.process.read_maps() {
             self.code.clear();
         }
@@ -297,7 +297,7 @@ impl Session {
     }
 
     /// Also of a process that has ended and waits for its parent.
-    pub(crate) fn ask_for_times(&mut self) {
+    fn ask_for_times(&mut self) {
         if let Some(now) = self.process.times() {
             let [first, _] = self.times.unwrap_or([now; 2]);
             self.times = Some([first, now]);
@@ -331,7 +331,9 @@ impl Session {
         self.counts.armed += seen.armed as u64;
         self.counts.unarmed += u64::from(seen.exposed.is_empty());
         self.counts.traps += seen.hits.len() as u64;
-        self.taken += seen.armed as f64 * self.cost.arm + seen.hits.len() as f64 * self.cost.trap;
+        let or = |measured: f64, unmeasured| if measured > 0.0 { measured } else { unmeasured };
+        self.taken += seen.armed as f64 * or(self.cost.arm, UNMEASURED_ARM)
+            + seen.hits.len() as f64 * or(self.cost.trap, UNMEASURED_TRAP);
         let covered = covered(&seen.exposed, sampled, others, self.line_bytes);
         let (mut met, mut apart) = (false, false);
         // One that has ended left its words to others.
@@ -402,36 +404,37 @@ impl Session {
         self.backend.taken_status(self.process.pid)
     }
 
-    /// The program, as a reader calls it.
-    pub(crate) fn name(&self) -> String {
-        let pid = self.process.pid;
-        let program = self.process.program().or_else(|| process::name(pid, pid));
-        let program = program.unwrap_or_default();
-        format!("{} (process {pid})", program.rsplit('/').next().unwrap_or_default())
+    /// The time since watching began.
+    #[must_use]
+    pub fn elapsed(&self) -> Duration {
+        self.start.elapsed()
     }
 
-    /// Processor time that other processes of ours took for it.
-    pub(crate) fn own(&self) -> Duration {
-        self.backend.own()
+    /// What watching did so far.
+    #[must_use]
+    pub fn counts(&self) -> WatchCounts {
+        let Trouble { lost, left_out, kept } = self.backend.trouble();
+        WatchCounts { lost, left_out, kept, ..self.counts }
     }
 
-    /// Lets all threads go.
-    pub(crate) fn release(&mut self) {
+    /// What was watched so far, with what was known of threads a moment ago.
+    #[must_use]
+    pub fn outcome(&self) -> WatchOutcome {
+        self.ended_as(Ended::Running)
+    }
+
+    /// Lets all threads go, and asks for the last time what they did.
+    pub(crate) fn finish(&mut self) {
+        self.ask_for_times();
         self.backend.release();
-    }
-
-    /// What was recorded so far.
-    pub(crate) fn recorded(&mut self, ended: Ended) -> (Recording, WatchCounts, Coverage) {
         if self.process.is_alive() {
             self.list();
         }
-        self.so_far(ended)
     }
 
-    /// The same, with what was known of threads a moment ago.
-    pub(crate) fn so_far(&self, ended: Ended) -> (Recording, WatchCounts, Coverage) {
-        let Trouble { lost, left_out, kept } = self.backend.trouble();
-        let counts = WatchCounts { lost, left_out, kept, ..self.counts };
+    /// The outcome of a program that has ended so.
+    pub(crate) fn ended_as(&self, ended: Ended) -> WatchOutcome {
+        let counts = self.counts();
         let seconds = self.start.elapsed();
         let mut threads: Vec<Thread> =
             self.threads.iter().map(|(tid, it)| self.thread(*tid, it)).collect();
@@ -482,13 +485,34 @@ impl Session {
             processes: vec![process],
         };
         let [before, now] = self.times.unwrap_or_default();
+        let cpu_seconds = now.user + now.kernel - before.user - before.kernel;
+        let part = |part: f64, of: f64| if of > 0.0 { part / of } else { 0.0 };
         let coverage = Coverage {
-            cpu_seconds: now.user + now.kernel - before.user - before.kernel,
-            kernel_seconds: now.kernel - before.kernel,
+            cpu_seconds,
+            kernel: part(now.kernel - before.kernel, cpu_seconds),
+            unaddressed: part(counts.unaddressed as f64, counts.samples as f64),
             excludes,
             shared: self.process.shared(),
         };
-        (recording, counts, coverage)
+        let (whose, own_before) = self.own;
+        WatchOutcome {
+            recording,
+            name: self.name(),
+            counts,
+            coverage,
+            cost: self.cost,
+            own: process::own_time(whose).saturating_sub(own_before) + self.backend.own(),
+            is_traced: self.backend.is_traced(),
+            started: None,
+        }
+    }
+
+    /// The program, as a reader calls it. It may have become another one since it was started.
+    fn name(&self) -> String {
+        let pid = self.process.pid;
+        let program = self.process.program().or_else(|| process::name(pid, pid));
+        let program = program.unwrap_or_default();
+        format!("{} (process {pid})", program.rsplit('/').next().unwrap_or_default())
     }
 
     /// Nanoseconds that a thread ran while it was watched. One that ended soon was never asked.

@@ -53,3 +53,13 @@ pub(crate) struct WalkStep {
 
 /// Reads bytes of code. Whether all of them could be read.
 pub(crate) type Read<'a> = &'a dyn Fn(u64, &mut [u8]) -> bool;
+
+/// Where a thread has stopped.
+pub(crate) struct Stopped<R> {
+    pub(crate) ip: u64,
+    pub(crate) stack: u64,
+    /// None of a 32-bit thread.
+    pub(crate) registers: Option<R>,
+    /// Whether it is in the kernel.
+    pub(crate) is_call: bool,
+}

@@ -44,16 +44,25 @@ pub(crate) trait Backend: std::fmt::Debug {
     fn look(&mut self, words: &[u64], threads: &[u32]) -> io::Result<ProbeResult>;
 
     /// Lets all threads go.
-    fn release(&mut self);
+    fn release(&mut self) {}
 
     /// What went wrong so far.
     fn trouble(&self) -> Trouble;
 
     /// Processor time that other processes of ours took for it.
-    fn own(&self) -> Duration;
+    fn own(&self) -> Duration {
+        Duration::ZERO
+    }
+
+    /// Whether ptrace does all.
+    fn is_traced(&self) -> bool {
+        false
+    }
 
     /// How a child of this process ended, if waiting for its first thread took the status.
-    fn taken_status(&self, pid: u32) -> Option<Ended>;
+    fn taken_status(&self, _pid: u32) -> Option<Ended> {
+        None
+    }
 }
 
 /// What went wrong, without an end to watching.

@@ -14,6 +14,7 @@ use super::{Backend, Trouble};
 use crate::arm::{self, ProbeResult};
 use crate::sys::Sample;
 use crate::sys::guard::TrapGuard;
+use crate::sys::lost;
 use crate::sys::perf::{PerfEvent, PerfRing};
 use crate::sys::process;
 
@@ -211,12 +212,8 @@ impl Backend for PerfBackend {
         Trouble {
             lost: self.rings.iter().map(|ring| ring.lost).sum(),
             left_out: self.left_out,
-            kept: self.guard.as_ref().map_or(0, |guard| guard.kept),
+            kept: self.guard.as_ref().map_or_else(lost::count, |guard| guard.kept),
         }
-    }
-
-    fn own(&self) -> Duration {
-        Duration::ZERO
     }
 
     fn taken_status(&self, pid: u32) -> Option<Ended> {

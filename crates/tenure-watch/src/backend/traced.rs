@@ -5,8 +5,6 @@ use std::io;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use tenure_model::Ended;
-
 use super::{Backend, Trouble};
 use crate::arm::{self, ProbeResult};
 use crate::sys::Sample;
@@ -54,6 +52,7 @@ fn allowed(tid: u32, error: i32) -> io::Result<()> {
     Ok(())
 }
 
+// Between requests no thread is traced, but for those that sleep in the kernel, which the tracer releases: so there is no `release`.
 impl Backend for PtraceBackend {
     fn attach(&mut self, threads: &[u32]) -> io::Result<()> {
         self.threads.extend_from_slice(threads);
@@ -95,10 +94,6 @@ impl Backend for PtraceBackend {
         Ok(seen)
     }
 
-    fn release(&mut self) {
-        // Between requests no thread is traced, but for those that sleep in the kernel: the tracer sees to them.
-    }
-
     fn trouble(&self) -> Trouble {
         Trouble { kept: self.kept, ..Trouble::default() }
     }
@@ -108,7 +103,7 @@ impl Backend for PtraceBackend {
         Duration::from_nanos(process::ran(pid, pid).unwrap_or(0))
     }
 
-    fn taken_status(&self, _: u32) -> Option<Ended> {
-        None
+    fn is_traced(&self) -> bool {
+        true
     }
 }

@@ -317,9 +317,7 @@ fn times(stat: &str) -> Option<ProcessorTimes> {
 
 /// The process that traces this one.
 pub(crate) fn tracer(pid: u32) -> Option<u32> {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let tracer = status.lines().find_map(|line| line.strip_prefix("TracerPid:"))?;
-    tracer.trim().parse().ok().filter(|tracer| *tracer != 0)
+    status(pid, "TracerPid:")?.parse().ok().filter(|tracer| *tracer != 0)
 }
 
 /// Refuses a `/proc` whose numbers are not those of this process.
@@ -340,8 +338,7 @@ fn missing(pid: u32) -> String {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let inner = entries.filter_map(|entry| {
         let number: u32 = entry.file_name().to_str()?.parse().ok()?;
-        let status = fs::read_to_string(entry.path().join("status")).ok()?;
-        (number_inside(&status) == Some(pid)).then_some(number)
+        (number_inside(number) == Some(pid)).then_some(number)
     });
     match inner.min() {
         Some(number) => format!(
@@ -352,10 +349,21 @@ fn missing(pid: u32) -> String {
 }
 
 /// The number that a process has in its own PID namespace, if that is not the one of `/proc`.
-fn number_inside(status: &str) -> Option<u32> {
-    let numbers = status.lines().find_map(|line| line.strip_prefix("NSpid:"))?;
-    let (_, inner) = numbers.trim().rsplit_once('\t')?;
+pub(crate) fn number_inside(pid: u32) -> Option<u32> {
+    last_number(&status(pid, "NSpid:")?)
+}
+
+/// The last one of several.
+fn last_number(numbers: &str) -> Option<u32> {
+    let (_, inner) = numbers.rsplit_once('\t')?;
     inner.parse().ok()
+}
+
+/// What the kernel's `status` says under a key.
+pub(crate) fn status(pid: u32, key: &str) -> Option<String> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let value = status.lines().find_map(|line| line.strip_prefix(key))?;
+    Some(value.trim().to_owned())
 }
 
 /// Refuses what has no threads that run a program.
@@ -413,9 +421,8 @@ mod tests {
 
     #[test]
     fn a_process_in_a_container_has_two_numbers() {
-        assert_eq!(number_inside("Pid:\t300\nNSpid:\t300\t12\t7\n"), Some(7));
-        assert_eq!(number_inside("NSpid:\t300\n"), None);
-        assert_eq!(number_inside(""), None);
+        assert_eq!(last_number("300\t12\t7"), Some(7));
+        assert_eq!([last_number("300"), last_number("")], [None; 2]);
     }
 
     #[test]

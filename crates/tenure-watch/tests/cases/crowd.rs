@@ -26,8 +26,8 @@ fn program(name: &str) -> PathBuf {
 /// What is found in a case, after so many looks.
 fn report(program: &PathBuf, case: &str, looks: u64) -> tenure_model::Report {
     let running = Running::start(Command::new(program).arg(case));
-    let is_enough = |it: &tenure_watch::Snapshot<'_>| {
-        it.counts.looks >= looks && it.elapsed > Duration::from_secs(2)
+    let is_enough = |it: &tenure_watch::Session| {
+        it.counts().looks >= looks && it.elapsed() > Duration::from_secs(2)
     };
     let watched = watch(&request(running.0.id()), &is_enough).unwrap();
     tenure_watch::report(&watched, &tenure_watch::Programs::default(), 64, 0).report
@@ -80,8 +80,8 @@ fn sampler() {
     let running = Running::start(Command::new(program("sampled")).arg("crowd"));
     // The threads that run are the last of a thousand.
     std::thread::sleep(Duration::from_secs(1));
-    let is_enough = |it: &tenure_watch::Snapshot<'_>| {
-        it.counts.samples > 0 || it.elapsed > Duration::from_secs(2)
+    let is_enough = |it: &tenure_watch::Session| {
+        it.counts().samples > 0 || it.elapsed() > Duration::from_secs(2)
     };
     let watched = watch(&request(running.0.id()), &is_enough).unwrap();
     assert!(watched.counts.left_out > 0 && watched.counts.samples > 0, "{:?}", watched.counts);

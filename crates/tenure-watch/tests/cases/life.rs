@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use tenure_model::Ended;
-use tenure_watch::{Snapshot, WatchRequest, WatchTarget, watch};
+use tenure_watch::{Session, WatchRequest, WatchTarget, watch};
 
 use crate::{Running, can_watch, request};
 
@@ -89,7 +89,7 @@ fn watching_ends_with_its_time_and_with_the_program() {
     assert_eq!(watched.recording.ended, Ended::Running);
     assert!(watched.counts.samples > 0 && !is_traced(pid), "{:?}", watched.counts);
     let program = std::cell::Cell::new(Some(program));
-    let end = |_: &Snapshot<'_>| {
+    let end = |_: &Session| {
         drop(program.take());
         false
     };
@@ -105,7 +105,7 @@ fn looks_wait_once_they_have_taken_what_they_may() {
     let program = busy_program();
     let request = request(program.0.id());
     let options = tenure_watch::WatchOptions { arms: 10_000.0, share: 0.0, ..request.options };
-    let watched = watch(&WatchRequest { options, ..request }, &|it| it.counts.held > 0).unwrap();
+    let watched = watch(&WatchRequest { options, ..request }, &|it| it.counts().held > 0).unwrap();
     assert!(watched.counts.looks > 0 && watched.counts.held > 0, "{:?}", watched.counts);
 }
 

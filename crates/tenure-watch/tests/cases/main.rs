@@ -14,7 +14,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use tenure_model::{Finding, Kind, Report};
-use tenure_watch::{Programs, Snapshot, WatchOptions, WatchRequest, WatchTarget, watch};
+use tenure_watch::{Programs, Session, WatchOptions, WatchRequest, WatchTarget, watch};
 
 /// The case, what is wrong with it, and names that its finding has in C and in Rust.
 struct Case {
@@ -117,12 +117,12 @@ fn report(program: &Path, case: &str, long: Long) -> Report {
             ..request(running.0.id())
         },
     };
-    let is_enough = |it: &Snapshot<'_>| match long {
+    let is_enough = |it: &Session| match long {
         // A control may have nothing to look at.
         Long::Looks(looks) => {
-            it.counts.looks >= looks
-                || it.counts.samples > 1000
-                || it.elapsed.as_secs() > 5 && it.counts.samples == 0
+            it.counts().looks >= looks
+                || it.counts().samples > 1000
+                || it.elapsed().as_secs() > 5 && it.counts().samples == 0
         }
         Long::Seconds(_) => false,
     };

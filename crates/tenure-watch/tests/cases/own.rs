@@ -54,11 +54,11 @@ fn server() {
         if is_virtual {
             lose_a_trap();
         }
-        let mut watched = session.watched();
+        let mut watched = session.outcome();
         // However long it takes on a busy machine.
         for _ in 0..600 {
             session.watch_for(Duration::from_millis(100)).unwrap();
-            watched = session.watched();
+            watched = session.outcome();
             if watched.counts.looks > 5 && watched.recording.contended() > 0 {
                 break;
             }

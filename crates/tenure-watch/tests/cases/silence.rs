@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use tenure_render::html;
-use tenure_watch::{Programs, Snapshot, WatchOutcome, watch};
+use tenure_watch::{Programs, Session, WatchOutcome, watch};
 
 use crate::{Running, can_watch, request};
 
@@ -24,7 +24,7 @@ fn program() -> PathBuf {
 }
 
 /// What was watched of a case until that is enough, and the report as a page, where no line is broken.
-fn watched(case: &str, is_enough: &dyn Fn(&Snapshot<'_>) -> bool) -> (WatchOutcome, String) {
+fn watched(case: &str, is_enough: &dyn Fn(&Session) -> bool) -> (WatchOutcome, String) {
     let running = Running::start(Command::new(program()).arg(case));
     // It has begun by then.
     std::thread::sleep(Duration::from_millis(200));
@@ -38,7 +38,7 @@ fn an_all_clear_has_a_bound_and_a_program_that_was_hardly_seen_has_none() {
     if !can_watch() {
         return;
     }
-    let (_, text) = watched("apart", &|it| it.counts.looks >= 200);
+    let (_, text) = watched("apart", &|it| it.counts().looks >= 200);
     let bound = "No contended cache line was found: none costs more than ";
     assert!(text.contains(bound) && text.contains("with 95 % confidence"), "{text}");
     for (case, why) in [
@@ -49,7 +49,7 @@ fn an_all_clear_has_a_bound_and_a_program_that_was_hardly_seen_has_none() {
             "The program used less than 0.02 s of processor time: watch it for longer, or under load.",
         ),
     ] {
-        let (watched, text) = watched(case, &|it| it.elapsed >= Duration::from_secs(2));
+        let (watched, text) = watched(case, &|it| it.elapsed() >= Duration::from_secs(2));
         let said = "Too little seen to say whether a cache line is contended.";
         assert!(text.contains(said) && text.contains(why), "{case}: {text}");
         assert_eq!(
@@ -67,7 +67,7 @@ fn a_look_is_not_taken_for_evidence_before_there_is_one() {
     if !can_watch() {
         return;
     }
-    let (watched, text) = watched("apart", &|it| it.counts.samples > 0);
+    let (watched, text) = watched("apart", &|it| it.counts().samples > 0);
     assert!(watched.counts.looks < 3 && text.contains("Too little seen to say"), "{text}");
 }
 
@@ -76,7 +76,7 @@ fn a_walk_along_a_list_has_addresses() {
     if !can_watch() {
         return;
     }
-    let (watched, _) = watched("ring", &|it| it.counts.samples >= 300);
+    let (watched, _) = watched("ring", &|it| it.counts().samples >= 300);
     let (counts, lines) = (&watched.counts, &watched.recording.processes[0].lines);
     // All of them had none. The first ones still have, before there is something to search from.
     assert!(counts.unaddressed * 5 <= counts.samples, "{counts:?}");
@@ -94,7 +94,7 @@ fn a_load_that_overwrites_its_index_has_an_address() {
     if !can_watch() {
         return;
     }
-    let (watched, text) = watched("table", &|it| it.counts.samples >= 300);
+    let (watched, text) = watched("table", &|it| it.counts().samples >= 300);
     let counts = &watched.counts;
     // Half of them had none.
     assert!(counts.unaddressed * 20 <= counts.samples, "{counts:?}");

@@ -8,20 +8,10 @@ use nix::sys::ptrace;
 use nix::unistd::Pid;
 
 use super::{Registers, data_address};
-use crate::arch::{PtraceRequest, WORDS};
+use crate::arch::{PtraceRequest, Stopped, WORDS};
 
 /// A watchpoint traps before the access, and once more if the thread goes on while it is on.
 pub(crate) const TRAPS_BEFORE: bool = true;
-
-/// Where a thread has stopped.
-pub(crate) struct Stopped {
-    pub(crate) ip: u64,
-    pub(crate) stack: u64,
-    /// None of a 32-bit thread.
-    pub(crate) registers: Option<Registers>,
-    /// Whether it is in the kernel.
-    pub(crate) is_call: bool,
-}
 
 /// A set of registers, as `PTRACE_GETREGSET` has it.
 ///
@@ -78,7 +68,7 @@ const STORED: u32 = 0xff << 5 | 0b10 << 3 | 0b10 << 1 | 1;
 /// The same where it loads as well.
 const BOTH: u32 = STORED | 0b01 << 3;
 
-pub(crate) fn stopped(thread: Pid) -> Option<Stopped> {
+pub(crate) fn stopped(thread: Pid) -> Option<Stopped<Registers>> {
     let (General { registers, .. }, length) = get(thread).ok()?;
     let is_whole = length == size_of::<General>();
     let ip = registers.0[Registers::PC];

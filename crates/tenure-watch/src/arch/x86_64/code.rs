@@ -15,7 +15,7 @@ use tenure_model::Access;
 
 use super::Registers;
 use super::decode::{PAGE, before};
-use super::trace::{Stopped, Trace, now, overwrites, segment};
+use super::trace::{StoppedThread, Trace, now, overwrites, segment};
 use crate::arch::{Read, Stop, WalkStep};
 
 /// Bytes of a loop that are looked through.
@@ -73,7 +73,7 @@ impl Instruction {
         stack: &dyn Fn(u64) -> Option<u64>,
     ) -> Option<u64> {
         let operand = memory_operand(&self.decoded)?;
-        let stopped = Stopped { registers, stack };
+        let stopped = StoppedThread { registers, stack };
         self.decoded.virtual_address(operand, 0, |register, _, _| {
             segment(register).or_else(|| match &self.trace {
                 Some(trace) => trace.before(register, &stopped),

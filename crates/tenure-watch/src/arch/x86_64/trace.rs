@@ -34,7 +34,7 @@ pub(super) struct Trace {
 }
 
 /// What a thread has when it has stopped.
-pub(super) struct Stopped<'a> {
+pub(super) struct StoppedThread<'a> {
     pub(super) registers: &'a Registers,
     /// A word of its stack.
     pub(super) stack: &'a dyn Fn(u64) -> Option<u64>,
@@ -66,7 +66,7 @@ impl Trace {
     }
 
     /// A register as it was before the instruction.
-    pub(super) fn before(&self, register: Register, stopped: &Stopped<'_>) -> Option<u64> {
+    pub(super) fn before(&self, register: Register, stopped: &StoppedThread<'_>) -> Option<u64> {
         self.value(register, self.at, stopped, &mut Vec::new())
     }
 
@@ -75,7 +75,7 @@ impl Trace {
         &self,
         register: Register,
         place: usize,
-        stopped: &Stopped<'_>,
+        stopped: &StoppedThread<'_>,
         asked: &mut Asked,
     ) -> Option<u64> {
         let full = register.full_register();
@@ -103,7 +103,7 @@ impl Trace {
         &self,
         register: Register,
         at: usize,
-        stopped: &Stopped<'_>,
+        stopped: &StoppedThread<'_>,
         asked: &mut Asked,
     ) -> Option<u64> {
         let one = &self.instructions[at];
@@ -139,7 +139,7 @@ impl Trace {
         &self,
         register: Register,
         place: usize,
-        stopped: &Stopped<'_>,
+        stopped: &StoppedThread<'_>,
         asked: &mut Asked,
     ) -> Option<u64> {
         let at = self.instructions[..place].iter().rposition(|one| overwrites(one, register))?;
@@ -200,7 +200,7 @@ impl Trace {
         &self,
         register: Register,
         places: std::ops::Range<usize>,
-        stopped: &Stopped<'_>,
+        stopped: &StoppedThread<'_>,
         asked: &mut Asked,
     ) -> Option<u64> {
         let mut earlier = self.instructions[..places.start].iter();
@@ -222,7 +222,7 @@ impl Trace {
         one: &Decoded,
         which: u32,
         at: usize,
-        stopped: &Stopped<'_>,
+        stopped: &StoppedThread<'_>,
         asked: &mut Asked,
     ) -> Option<u64> {
         match one.op_kind(which) {
@@ -233,7 +233,7 @@ impl Trace {
     }
 
     /// What an instruction has loaded from a variable on the stack, if nothing has been stored since but by the access itself.
-    fn loaded(&self, one: &Decoded, at: usize, stopped: &Stopped<'_>) -> Option<u64> {
+    fn loaded(&self, one: &Decoded, at: usize, stopped: &StoppedThread<'_>) -> Option<u64> {
         let is_variable = one.mnemonic() == Mnemonic::Mov
             && one.op0_register().size() == 8
             && matches!(one.memory_base(), Register::RSP | Register::RBP)

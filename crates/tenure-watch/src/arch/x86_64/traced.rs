@@ -8,22 +8,12 @@ use nix::sys::ptrace;
 use nix::unistd::Pid;
 
 use super::Registers;
-use crate::arch::WORDS;
+use crate::arch::{Stopped, WORDS};
 
 /// A breakpoint traps behind the access.
 pub(crate) const TRAPS_BEFORE: bool = false;
 
-/// Where a thread has stopped.
-pub(crate) struct Stopped {
-    pub(crate) ip: u64,
-    pub(crate) stack: u64,
-    /// None of a 32-bit thread.
-    pub(crate) registers: Option<Registers>,
-    /// Whether it is in the kernel.
-    pub(crate) is_call: bool,
-}
-
-pub(crate) fn stopped(thread: Pid) -> Option<Stopped> {
+pub(crate) fn stopped(thread: Pid) -> Option<Stopped<Registers>> {
     /// The segment of 64-bit code.
     const LONG: u64 = 0x33;
     let it = ptrace::getregs(thread).ok()?;
