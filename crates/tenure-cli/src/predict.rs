@@ -17,7 +17,7 @@ const MAX_PROCESSOR_TIME: Duration = Duration::from_secs(10);
 const MAX_WALL_TIME: Duration = Duration::from_secs(30);
 
 /// How often a signal is looked for.
-const ASKED: Duration = Duration::from_millis(20);
+const SIGNAL_POLL: Duration = Duration::from_millis(20);
 
 /// How predicting ended.
 pub(crate) struct Predicting {
@@ -64,7 +64,7 @@ fn work<T: Send + 'static>(
     bar.begin("predicting what each change would give; Ctrl-C skips that", all as u64);
     let mut done = 0;
     let is_over = loop {
-        match receiver.recv_timeout(ASKED) {
+        match receiver.recv_timeout(SIGNAL_POLL) {
             Ok(piece) => {
                 enter(piece);
                 bar.advance(1);

@@ -152,13 +152,13 @@ fn is_of_the_c_library(name: &str) -> bool {
 
 /// `a, b and 3 more`.
 fn listed(names: &[String]) -> String {
-    const MOST: usize = 3;
+    const MAX_NAMES: usize = 3;
     match names {
-        [all @ .., last] if names.len() <= MOST => {
+        [all @ .., last] if names.len() <= MAX_NAMES => {
             let comma = if all.is_empty() { "" } else { " and " };
             format!("{}{comma}{last}", all.join(", "))
         }
-        _ => format!("{} and {} more", names[..MOST].join(", "), names.len() - MOST),
+        _ => format!("{} and {} more", names[..MAX_NAMES].join(", "), names.len() - MAX_NAMES),
     }
 }
 

@@ -20,10 +20,10 @@ pub(crate) const THREADS: usize = 8;
 const DESCRIPTORS: usize = THREADS * (WORDS + 1) + 24;
 
 /// How long a look takes.
-pub(crate) const LOOK: Duration = Duration::from_millis(5);
+pub(crate) const PROBE_TIME: Duration = Duration::from_millis(5);
 
 /// How often signals of guarded threads are looked for meanwhile.
-const STEP: Duration = Duration::from_micros(500);
+const SIGNAL_POLL: Duration = Duration::from_micros(500);
 
 /// Holds the file descriptors that a look takes, until it is dropped; `None` if there are not so many.
 pub(crate) fn spare_descriptors() -> Option<Vec<OwnedFd>> {
@@ -53,7 +53,7 @@ struct Armed {
 /// # Errors
 ///
 /// A thread that exists may not be traced, where that is needed.
-pub(crate) fn look(
+pub(crate) fn probe(
     words: &[u64],
     threads: &[u32],
     mut guard: Option<&mut TrapGuard>,
@@ -75,8 +75,8 @@ pub(crate) fn look(
         let _ = thread.ring.event.enable();
     }
     let start = Instant::now();
-    while refused.is_none() && start.elapsed() < LOOK {
-        thread::sleep(STEP);
+    while refused.is_none() && start.elapsed() < PROBE_TIME {
+        thread::sleep(SIGNAL_POLL);
         if let Some(guard) = &mut guard {
             guard.tend();
         }

@@ -22,7 +22,7 @@ use crate::arch::{FRAME, RETURN, Registers, STACK, VENDOR, code_address};
 use crate::sys::Sample;
 
 /// Calls that are gone up, at most.
-const MOST: usize = 6;
+const MAX_CALLS: usize = 6;
 
 /// Files of libraries that offer locks and memory.
 const LIBRARIES: [&str; 9] = [
@@ -119,7 +119,7 @@ impl Callers {
         let (mut code, mut stack) = (sample.ip, registers.0[Registers::SP]);
         let mut frame = registers.0[Registers::BP];
         let mut link = registers.link();
-        for _ in 0..MOST {
+        for _ in 0..MAX_CALLS {
             let (module, file) = self.file(code)?;
             let inside = code.wrapping_sub(module.bias);
             let step = file.step(inside, stack, frame, link.is_some())?;

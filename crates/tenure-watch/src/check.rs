@@ -129,7 +129,7 @@ fn check_tracer() -> io::Result<()> {
     specimen.touch(true);
     let mut tracer = Tracer::start()?;
     for _ in 0..100 {
-        let answer = tracer.look(&[specimen.line()], &[specimen.pid], 5_000_000)?;
+        let answer = tracer.probe(&[specimen.line()], &[specimen.pid], 5_000_000)?;
         match answer.errors[0] {
             0 if answer.samples.is_empty() => {}
             0 => return Ok(()),

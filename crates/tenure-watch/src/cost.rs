@@ -12,11 +12,11 @@ use crate::{Cost, arm};
 const ROUNDS: usize = 9;
 
 /// How often that is tried, and for how long: where hundreds of threads run, a round takes seconds.
-const MOST_ROUNDS: usize = 27;
-const MOST_TIME: Duration = Duration::from_secs(1);
+const MAX_ROUNDS: usize = 27;
+const MAX_TIME: Duration = Duration::from_secs(1);
 
 /// Samples a second meanwhile.
-const RATE: u64 = 2_000;
+const SAMPLES_A_SECOND: u64 = 2_000;
 
 /// Measures for about a quarter of a second, longer on a busy machine. `backend` makes one for a process and so many samples a
 /// second. What cannot be measured is zero.
@@ -34,7 +34,7 @@ struct Rounds {
 impl Rounds {
     /// On a busy machine it may have had no turn.
     fn add(&mut self, missed: Missed, count: usize) {
-        if count > 0 && missed.ran >= arm::LOOK.as_secs_f64() / 2.0 {
+        if count > 0 && missed.ran >= arm::PROBE_TIME.as_secs_f64() / 2.0 {
             self.missed.push(missed.missed);
             self.counts.push(count as f64);
         }
@@ -58,12 +58,12 @@ fn median(all: &mut [f64]) -> f64 {
 
 fn measure<B: Backend>(backend: impl Fn(u32, u64) -> io::Result<B>) -> io::Result<Cost> {
     let specimen = Specimen::start()?;
-    let end = Instant::now() + MOST_TIME;
+    let end = Instant::now() + MAX_TIME;
     let pid = specimen.pid;
-    let mut sampler = backend(pid, RATE)?;
+    let mut sampler = backend(pid, SAMPLES_A_SECOND)?;
     sampler.attach(&[pid])?;
     let mut sample = Rounds::default();
-    for _ in 0..MOST_ROUNDS {
+    for _ in 0..MAX_ROUNDS {
         if sample.is_enough() || Instant::now() >= end {
             break;
         }
@@ -72,8 +72,8 @@ fn measure<B: Backend>(backend: impl Fn(u32, u64) -> io::Result<B>) -> io::Resul
         // ptrace takes one sample in each call.
         let missed = specimen.missed(|| {
             let start = Instant::now();
-            while collected.is_ok() && start.elapsed() < arm::LOOK {
-                collected = sampler.collect(arm::LOOK, &mut samples);
+            while collected.is_ok() && start.elapsed() < arm::PROBE_TIME {
+                collected = sampler.collect(arm::PROBE_TIME, &mut samples);
             }
         });
         collected?;
@@ -85,16 +85,16 @@ fn measure<B: Backend>(backend: impl Fn(u32, u64) -> io::Result<B>) -> io::Resul
     let words: Vec<u64> = (0..arm::WORDS as u64).map(|at| specimen.line() + 8 * at).collect();
     let (mut nothing, mut arm, mut trap) =
         (Rounds::default(), Rounds::default(), Rounds::default());
-    for _ in 0..MOST_ROUNDS {
+    for _ in 0..MAX_ROUNDS {
         let is_enough = nothing.is_enough() && arm.is_enough() && trap.is_enough();
         if is_enough || Instant::now() >= end {
             break;
         }
-        nothing.add(specimen.missed(|| thread::sleep(arm::LOOK)), 1);
+        nothing.add(specimen.missed(|| thread::sleep(arm::PROBE_TIME)), 1);
         for (touches, rounds) in [(false, &mut arm), (true, &mut trap)] {
             specimen.touch(touches);
             let mut seen = Ok(arm::ProbeResult::default());
-            let missed = specimen.missed(|| seen = looker.look(&words, &[pid]));
+            let missed = specimen.missed(|| seen = looker.probe(&words, &[pid]));
             let seen = seen?;
             rounds.add(missed, if touches { seen.hits.len() } else { seen.armed });
         }

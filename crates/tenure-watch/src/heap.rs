@@ -4,7 +4,7 @@
 //! sizes behind it, each where the one before says and with the bit set that the block before is in use.
 
 /// Bytes before an address in which its block may begin.
-const FAR: u64 = 1024;
+const MAX_OFFSET: u64 = 1024;
 
 /// Blocks begin at multiples of this, and are as long.
 const UNIT: u64 = 16;
@@ -13,10 +13,10 @@ const UNIT: u64 = 16;
 const HEAD: u64 = 16;
 
 /// Larger ones are mapped on their own.
-const LARGEST: u64 = 1 << 26;
+const MAX_BLOCK: u64 = 1 << 26;
 
 /// Sizes that follow each other, at least.
-const CHAIN: usize = 3;
+const MIN_CHAIN: usize = 3;
 
 /// Where the program's part of a block starts, and how many bytes it has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub(crate) struct HeapBlock {
 /// The block around an address. `read` gives eight bytes.
 pub(crate) fn block(address: u64, read: &dyn Fn(u64) -> Option<u64>) -> Option<HeapBlock> {
     let nearest = (address & !(UNIT - 1)).checked_sub(HEAD)?;
-    let heads = (0..FAR / UNIT).filter_map(|step| nearest.checked_sub(step * UNIT));
+    let heads = (0..MAX_OFFSET / UNIT).filter_map(|step| nearest.checked_sub(step * UNIT));
     for head in heads {
         let Some(size) = size(head, read) else { continue };
         // The last word of the block is the head of the next one, and the program's.
@@ -46,11 +46,11 @@ fn size(head: u64, read: &dyn Fn(u64) -> Option<u64>) -> Option<u64> {
     const FLAGS: u64 = 0b111;
     let word = read(head + HEAD / 2)?;
     let size = word & !FLAGS;
-    ((2 * UNIT..LARGEST).contains(&size) && size.is_multiple_of(UNIT)).then_some(size)
+    ((2 * UNIT..MAX_BLOCK).contains(&size) && size.is_multiple_of(UNIT)).then_some(size)
 }
 
 fn is_chain(mut head: u64, read: &dyn Fn(u64) -> Option<u64>) -> bool {
-    for _ in 1..CHAIN {
+    for _ in 1..MIN_CHAIN {
         let is_used = || read(head + HEAD / 2).is_some_and(|word| word & 1 == 1);
         match size(head, read) {
             Some(size) if is_used() => head += size,

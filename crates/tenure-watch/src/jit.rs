@@ -8,13 +8,13 @@ use tenure_model::recording::Function;
 use crate::sys::process;
 
 /// A larger file is not read.
-const LONGEST: u64 = 1 << 28;
+const MAX_FILE_BYTES: u64 = 1 << 28;
 
 /// Those of a process that hold one of these addresses. The process may have another root, and another number there.
 pub(crate) fn functions(pid: u32, addresses: &[u64]) -> Vec<Function> {
     let number = process::number_inside(pid).unwrap_or(pid);
     let path = format!("/proc/{pid}/root/tmp/perf-{number}.map");
-    if fs::metadata(&path).is_ok_and(|file| file.len() > LONGEST) {
+    if fs::metadata(&path).is_ok_and(|file| file.len() > MAX_FILE_BYTES) {
         return Vec::new();
     }
     let text = fs::read(path).unwrap_or_default();

@@ -25,10 +25,10 @@ use crate::sys::tracer::Tracer;
 use crate::{Cost, Session, WatchCounts, WatchOutcome, WatchRequest, WatchTarget};
 
 /// A program that cannot be watched has this long to end.
-const PATIENCE: Duration = Duration::from_secs(5);
+const END_PATIENCE: Duration = Duration::from_secs(5);
 
 /// How often it is asked whether a program has ended.
-const ASKED: Duration = Duration::from_millis(20);
+const END_POLL: Duration = Duration::from_millis(20);
 
 /// A program that was started.
 #[derive(Debug)]
@@ -93,7 +93,7 @@ pub fn watch(
         if let Err(error) = session.step() {
             drop(session);
             return Err(match &mut started {
-                Some(child) => asked(child, error, PATIENCE),
+                Some(child) => asked(child, error, END_PATIENCE),
                 None => error,
             });
         }
@@ -117,7 +117,7 @@ fn unwatched(
     error: Error,
 ) -> Result<WatchOutcome, Error> {
     if matches!(child.try_wait(), Ok(None)) {
-        return Err(asked(&mut child, error, PATIENCE));
+        return Err(asked(&mut child, error, END_PATIENCE));
     }
     let name = match &request.target {
         WatchTarget::Command(words) => {
@@ -156,7 +156,7 @@ fn asked(child: &mut Child, error: Error, patience: Duration) -> Error {
                 "{error}; process {pid}, which was started, was asked to end and goes on: `kill -9 {pid}` ends it"
             ));
         }
-        std::thread::sleep(ASKED);
+        std::thread::sleep(END_POLL);
     }
     error
 }
@@ -223,7 +223,7 @@ impl Started {
             if is_stopped() {
                 self.ask_to_end();
             }
-            std::thread::sleep(ASKED);
+            std::thread::sleep(END_POLL);
         }
         reaped(&mut self.child)
     }

@@ -118,7 +118,7 @@ pub struct WatchCounts {
     /// Of those, the ones that accessed memory at a place that is not known any more.
     pub unaddressed: u64,
     /// Looks at lines by breakpoints.
-    pub looks: u64,
+    pub probes: u64,
     /// Threads that had breakpoints, in all looks together.
     pub armed: u64,
     /// Breakpoints that were hit.

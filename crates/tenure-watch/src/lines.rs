@@ -18,16 +18,16 @@ use crate::sys::process::LiveProcess;
 const ACCESS_SECONDS: f64 = 100e-9;
 
 /// A hit for each of so many nanoseconds is as often as traps can be handled: the word may be in use far more often.
-const AT_ONCE: u64 = 200_000;
+const HIT_AT_ONCE_NS: u64 = 200_000;
 
 /// With fewer hits on a word, its samples say better which instructions touch it.
-const ENOUGH_HITS: u64 = 8;
+const MIN_HITS: u64 = 8;
 
 /// A line on which threads were met in so many looks is known, and after so many looks without that it is known to be
 /// private. From then on, the more is known the later comes the next look.
-const KNOWN: u64 = 40;
-const PRIVATE: u64 = 160;
-const MOST_PATIENCE: u64 = 40;
+const PROBES_TO_KNOW: u64 = 40;
+const PROBES_TO_CLEAR: u64 = 160;
+const MAX_PATIENCE: u64 = 40;
 
 /// Bytes of a word that is watched.
 const WORD: u8 = 8;
@@ -89,7 +89,7 @@ pub(crate) struct WatchedLine {
 struct Exposed {
     /// While the thread ran.
     nanoseconds: u64,
-    looks: u64,
+    probes: u64,
     /// Those in which the word was hit again and again.
     at_once: u64,
     /// Hits of the look that is under way.
@@ -99,9 +99,9 @@ struct Exposed {
 impl Exposed {
     fn add(&mut self, nanoseconds: u64) {
         self.nanoseconds += nanoseconds;
-        self.looks += u64::from(nanoseconds > 0);
+        self.probes += u64::from(nanoseconds > 0);
         let hits = std::mem::take(&mut self.hits);
-        self.at_once += u64::from(hits > 0 && nanoseconds / hits < AT_ONCE);
+        self.at_once += u64::from(hits > 0 && nanoseconds / hits < HIT_AT_ONCE_NS);
     }
 }
 
@@ -182,8 +182,8 @@ impl WatchedLines {
 
     /// Forgets lines of one sample when there are too many.
     pub(crate) fn prune(&mut self) {
-        const MOST: usize = 1 << 15;
-        if self.lines.len() > MOST {
+        const MAX_LINES: usize = 1 << 15;
+        if self.lines.len() > MAX_LINES {
             self.lines.retain(|_, line| line.samples > 1 || line.met > 0);
         }
     }
@@ -227,10 +227,10 @@ impl WatchedLines {
     pub(crate) fn patience(&self, start: u64) -> u32 {
         let Some(line) = self.lines.get(&start) else { return 1 };
         let known = match line.met {
-            0 => line.arms / PRIVATE,
-            met => met / KNOWN,
+            0 => line.arms / PROBES_TO_CLEAR,
+            met => met / PROBES_TO_KNOW,
         };
-        u32::try_from(known.clamp(1, MOST_PATIENCE)).unwrap_or(1)
+        u32::try_from(known.clamp(1, MAX_PATIENCE)).unwrap_or(1)
     }
 
     /// Up to `most` words of a line to watch: those that are known to be used, and others in turn.
@@ -373,14 +373,14 @@ impl WatchedLine {
             let by_hits = if exposed.nanoseconds == 0 { 0.0 } else { by_hits };
             // Samples fall on the access that waits for the line, and not on those that follow while it is there: a
             // lock, and not what it guards. So all words that are met at once are in use as often as the line.
-            let at_once = match exposed.looks {
+            let at_once = match exposed.probes {
                 0 => f64::from(u8::from(of_word.samples > 0)),
                 looks => exposed.at_once as f64 / looks as f64,
             };
             let of_line = visits.get(&key.thread).copied().unwrap_or(unsampled);
             let rate = by_hits.max(at_once * of_line);
             let (part, of_all) = match of_word.hits {
-                0..ENOUGH_HITS => (seen.samples + seen.hits, of_word.samples + of_word.hits),
+                0..MIN_HITS => (seen.samples + seen.hits, of_word.samples + of_word.hits),
                 hits => (seen.hits, hits),
             };
             let part = part as f64 / of_all.max(1) as f64;

@@ -34,7 +34,7 @@ pub fn report(
         watched: Some(Box::new(tenure_model::Watched {
             samples: watched.counts.samples,
             attributed: watched.counts.attributed,
-            looks: watched.counts.looks,
+            looks: watched.counts.probes,
             traps: watched.counts.traps,
             overhead: overhead(watched),
             sample_us: watched.cost.sample * 1e6,
@@ -79,7 +79,7 @@ fn missing(watched: &WatchOutcome) -> Vec<String> {
     if counts.lost > 0 {
         all.push(format!("{} samples found no room.", counts.lost));
     }
-    if counts.held > counts.looks {
+    if counts.held > counts.probes {
         all.push(
             "Looks waited, to take no more of the program's processor time than they may."
                 .to_owned(),
@@ -92,10 +92,10 @@ fn missing(watched: &WatchOutcome) -> Vec<String> {
             counts.left_out
         ));
     }
-    if counts.unarmed * 2 > counts.looks {
+    if counts.unarmed * 2 > counts.probes {
         all.push(format!(
             "No breakpoint could be set in {} of {} looks: a debugger may have them.",
-            counts.unarmed, counts.looks
+            counts.unarmed, counts.probes
         ));
     }
     if counts.foreign > 0 {

@@ -22,29 +22,29 @@ use crate::sys::{Registers, Sample, now};
 use crate::{Cost, WatchCounts, WatchOptions, WatchOutcome};
 
 /// How often threads are listed.
-const LISTED: Duration = Duration::from_millis(200);
+const LIST_INTERVAL: Duration = Duration::from_millis(200);
 
 /// How long threads are asked for what they have run at a time. The others' turn comes later.
-const LISTING: Duration = Duration::from_millis(20);
+const LIST_TIME: Duration = Duration::from_millis(20);
 
 /// Between two steps, at least and at most.
-const SHORTEST: Duration = Duration::from_millis(5);
-const LONGEST: Duration = Duration::from_millis(50);
+const MIN_STEP: Duration = Duration::from_millis(5);
+const MAX_STEP: Duration = Duration::from_millis(50);
 
 /// How often a thread is asked for its name.
-const NAMED: u8 = 3;
+const NAME_RETRIES: u8 = 3;
 
 /// A thread that was sampled, or that began, within this time is one that runs.
-const RECENT: Duration = Duration::from_secs(1);
+const RUNS_WITHIN: Duration = Duration::from_secs(1);
 
 /// A thread that runs for so many nanoseconds between two lists counts as running.
-const RUNS: u64 = 1_000_000;
+const MIN_RUN_NS: u64 = 1_000_000;
 
 /// One that sleeps has breakpoints in one of so many looks: they wake it.
-const SLEEPS: u64 = 4;
+const PROBES_PER_SLEEPER: u64 = 4;
 
 /// Looks may take so much of the program's processor time before there is any, in seconds.
-const FIRST: f64 = 0.05;
+const FIRST_ALLOWANCE_S: f64 = 0.05;
 
 /// Where the machine was too busy to measure, looks are limited as on a slow virtual machine. In seconds.
 const UNMEASURED_ARM: f64 = 300e-6;
@@ -74,7 +74,7 @@ pub struct Session {
     share: f64,
     /// By process: whether the watched program has started it.
     started: FxHashMap<u32, bool>,
-    next_look: Instant,
+    next_probe: Instant,
     next_list: Instant,
     /// Which threads are watched next.
     turn: usize,
@@ -138,7 +138,7 @@ impl Session {
             taken: 0.0,
             share: options.share,
             started: FxHashMap::default(),
-            next_look: now,
+            next_probe: now,
             next_list: now,
             turn: 0,
             listed: 0,
@@ -176,15 +176,15 @@ impl Session {
         if now >= self.next_list {
             self.list();
             // Of a thousand threads it takes milliseconds.
-            self.next_list = now + LISTED.max(now.elapsed() * 50);
+            self.next_list = now + LIST_INTERVAL.max(now.elapsed() * 50);
         }
-        if Instant::now() >= self.next_look {
-            let patience = self.look()?;
-            self.next_look = Instant::now() + self.period * patience;
+        if Instant::now() >= self.next_probe {
+            let patience = self.probe()?;
+            self.next_probe = Instant::now() + self.period * patience;
         }
-        let next = self.next_look.min(self.next_list).saturating_duration_since(Instant::now());
+        let next = self.next_probe.min(self.next_list).saturating_duration_since(Instant::now());
         // Last: it releases threads that stopped late, before the caller takes its time.
-        self.drain(next.clamp(SHORTEST, LONGEST))
+        self.drain(next.clamp(MIN_STEP, MAX_STEP))
     }
 
     fn drain(&mut self, wait: Duration) -> Result<(), Error> {
@@ -246,7 +246,7 @@ impl Session {
             self.code.clear();
         }
         self.ask_for_times();
-        self.recent.retain(|_, last| last.elapsed() < RECENT);
+        self.recent.retain(|_, last| last.elapsed() < RUNS_WITHIN);
         self.lines.prune();
         // Another process may have such a number by now.
         self.started.retain(|_, is_started| *is_started);
@@ -262,7 +262,7 @@ impl Session {
         let runs = asked.len();
         asked.extend((0..threads.len()).map(wrapped).filter(|tid| !self.recent.contains_key(tid)));
         let mut all = Vec::new();
-        let end = Instant::now() + LISTING;
+        let end = Instant::now() + LIST_TIME;
         for (at, tid) in asked.into_iter().enumerate() {
             if Instant::now() >= end {
                 self.listed = (self.listed + at.saturating_sub(runs)) % threads.len();
@@ -275,13 +275,13 @@ impl Session {
             let is_old = self.there.contains(&tid);
             let known = self.known(tid, time);
             let has_run = match known.ran {
-                Some([_, before]) => ran.saturating_sub(before) > RUNS,
+                Some([_, before]) => ran.saturating_sub(before) > MIN_RUN_NS,
                 None => !is_old,
             };
             let start = known.ran.map_or(if is_old { ran } else { 0 }, |[start, _]| start);
             known.ran = Some([start, ran]);
             known.seen[1] = known.seen[1].max(time);
-            let has_name = known.names >= NAMED;
+            let has_name = known.names >= NAME_RETRIES;
             known.names += u8::from(!has_name);
             if has_run {
                 self.recent.insert(tid, Instant::now());
@@ -307,11 +307,11 @@ impl Session {
     /// What looks may take so far, in seconds of the program's processor time.
     fn allowed(&self) -> f64 {
         let ran: u64 = self.threads.values().map(KnownThread::ran).sum();
-        FIRST + self.share * ran as f64 / 1e9
+        FIRST_ALLOWANCE_S + self.share * ran as f64 / 1e9
     }
 
     /// Looks at the line that promises most. The next look may wait so many times as long as at a line that is hardly known.
-    fn look(&mut self) -> Result<u32, Error> {
+    fn probe(&mut self) -> Result<u32, Error> {
         let Some(start) = self.lines.next() else { return Ok(1) };
         if self.taken > self.allowed() {
             self.counts.held += 1;
@@ -325,9 +325,9 @@ impl Session {
         let (threads, others) = self.threads_to_watch(sampled);
         let seen = self
             .backend
-            .look(&words, &threads)
+            .probe(&words, &threads)
             .map_err(|error| check::untraced(self.process.pid, &error))?;
-        self.counts.looks += 1;
+        self.counts.probes += 1;
         self.counts.armed += seen.armed as u64;
         self.counts.unarmed += u64::from(seen.exposed.is_empty());
         self.counts.traps += seen.hits.len() as u64;
@@ -372,7 +372,7 @@ impl Session {
         let mut runs: Vec<u32> = self
             .recent
             .iter()
-            .filter(|(_, last)| last.elapsed() < RECENT)
+            .filter(|(_, last)| last.elapsed() < RUNS_WITHIN)
             .map(|(tid, _)| *tid)
             .collect();
         runs.sort_unstable();
@@ -388,8 +388,8 @@ impl Session {
         threads.extend((0..wanted).map(|at| runs[(self.turn + at) % runs.len()]));
         self.turn = self.turn.wrapping_add(wanted);
         let sleeps = !all.is_empty() && threads.len() < arm::THREADS;
-        if sleeps && self.counts.looks.is_multiple_of(SLEEPS) {
-            let turn = usize::try_from(self.counts.looks / SLEEPS).unwrap_or(0);
+        if sleeps && self.counts.probes.is_multiple_of(PROBES_PER_SLEEPER) {
+            let turn = usize::try_from(self.counts.probes / PROBES_PER_SLEEPER).unwrap_or(0);
             threads.push(all[turn % all.len()]);
         }
         (threads, runs.len())

@@ -11,7 +11,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 
 /// Between two pictures.
-const EVERY: Duration = Duration::from_secs(1);
+const REFRESH_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Another screen, without a cursor; and the one before.
 const ENTER: &str = "\x1b[?1049h\x1b[?25l";
@@ -53,7 +53,7 @@ impl Screen {
 
     /// Shows a text if it is time, under a line that says how to leave.
     pub(crate) fn refresh(&self, text: impl FnOnce() -> String) {
-        if self.last.get().is_some_and(|last| last.elapsed() < EVERY) {
+        if self.last.get().is_some_and(|last| last.elapsed() < REFRESH_INTERVAL) {
             return;
         }
         self.last.set(Some(Instant::now()));

@@ -12,7 +12,7 @@ use super::store::{self, Locked};
 use super::sys;
 use crate::segment::{AccessKind, Entry, RecordKind};
 
-const RECENT: usize = 2048;
+const RECENT_ENTRIES: usize = 2048;
 const FIRST_CAPACITY: u32 = 512;
 
 /// Blocks of entries that threads have left when they ended, linked through their reserved words.
@@ -40,7 +40,7 @@ impl ThreadEntries {
     /// `None` if there is no room.
     pub(super) fn new() -> Option<Self> {
         // Programs may have more threads than mappings.
-        let recent = sys::reserve(RECENT * size_of::<*mut Entry>());
+        let recent = sys::reserve(RECENT_ENTRIES * size_of::<*mut Entry>());
         (!recent.is_null()).then(|| Self {
             recent: recent.cast(),
             index: Cell::new(null_mut()),
@@ -66,7 +66,7 @@ impl ThreadEntries {
         }
         // SAFETY: both were reserved for this thread, which uses neither any more: the caller's promise.
         unsafe {
-            sys::unmap(self.recent as usize, RECENT * size_of::<*mut Entry>());
+            sys::unmap(self.recent as usize, RECENT_ENTRIES * size_of::<*mut Entry>());
             if self.capacity.get() > 0 {
                 sys::unmap(
                     self.index.get() as usize,
@@ -123,7 +123,7 @@ impl ThreadEntries {
     }
 
     fn recent(&self, hash: u32) -> *mut *mut Entry {
-        self.recent.wrapping_add(hash as usize % RECENT)
+        self.recent.wrapping_add(hash as usize % RECENT_ENTRIES)
     }
 
     /// The entry, made if need be; null if there is no room.

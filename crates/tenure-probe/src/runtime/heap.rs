@@ -17,12 +17,12 @@ use crate::segment::{Class, MAX_FRAMES, RecordKind};
 const GRANULE: usize = 16;
 /// Allocations of this size and more are in the list.
 const LARGE: usize = 64 << 10;
-const MOST_LARGE: usize = 1024;
+const MAX_LARGE: usize = 1024;
 const CLASS_BLOCKS: usize = 2048;
 /// Classes that there can be.
-pub(super) const MOST_CLASSES: usize = CLASS_BLOCKS * RecordKind::Classes.per_block();
+pub(super) const MAX_CLASSES: usize = CLASS_BLOCKS * RecordKind::Classes.per_block();
 /// Slots of the index of classes; the number of classes is at most half of it.
-const INDEX: usize = (2 * MOST_CLASSES).next_power_of_two();
+const INDEX: usize = (2 * MAX_CLASSES).next_power_of_two();
 
 static CLASSES: RecordTable<CLASS_BLOCKS> = RecordTable::new(RecordKind::Classes);
 static GRANULES: AtomicPtr<AtomicU32> = AtomicPtr::new(core::ptr::null_mut());
@@ -30,10 +30,10 @@ static GRANULES: AtomicPtr<AtomicU32> = AtomicPtr::new(core::ptr::null_mut());
 static STARTS: AtomicPtr<AtomicU64> = AtomicPtr::new(core::ptr::null_mut());
 /// By hash: a class plus one, or 0.
 static BY_HASH: AtomicPtr<AtomicU32> = AtomicPtr::new(core::ptr::null_mut());
-static LARGE_ONES: LargeOnes = LargeOnes(UnsafeCell::new((0, [(0, 0, 0); MOST_LARGE])));
+static LARGE_ONES: LargeOnes = LargeOnes(UnsafeCell::new((0, [(0, 0, 0); MAX_LARGE])));
 
 /// The start, the end and the class of each large allocation.
-type LargeList = [(usize, usize, u32); MOST_LARGE];
+type LargeList = [(usize, usize, u32); MAX_LARGE];
 
 /// How many there are, and the list.
 struct LargeOnes(UnsafeCell<(usize, LargeList)>);
@@ -107,7 +107,7 @@ pub(super) unsafe fn allocated(address: usize, size: usize, frame: usize) {
         // A thread that is not recorded frees without the lock, so the place of what was freed is taken here.
         let freed = ones[..*len].iter().position(|one| one.0 == address || !is_live(one));
         let at = freed.unwrap_or(*len);
-        if at < MOST_LARGE {
+        if at < MAX_LARGE {
             ones[at] = (address, address + size, class);
             *len = (*len).max(at + 1);
         }

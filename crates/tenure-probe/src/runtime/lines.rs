@@ -15,7 +15,7 @@ use super::{heap, sys, waits};
 use crate::segment::{self, AccessKind, Line, RecordKind};
 
 const LINE_BLOCKS: usize = 32768;
-const MOST_LINES: usize = LINE_BLOCKS * RecordKind::Lines.per_block();
+const MAX_LINES: usize = LINE_BLOCKS * RecordKind::Lines.per_block();
 
 static LINES: RecordTable<LINE_BLOCKS> = RecordTable::new(RecordKind::Lines);
 /// For each class the first of its line records whose memory was freed, plus one; and for each record the next.
@@ -24,8 +24,8 @@ static NEXT_FREED: AtomicPtr<AtomicU32> = AtomicPtr::new(core::ptr::null_mut());
 
 /// Makes the shadow. `false` if there is no address space for it.
 pub(super) fn start() -> bool {
-    FREED.store(sys::reserve(size_of::<AtomicU32>() * heap::MOST_CLASSES).cast(), Relaxed);
-    NEXT_FREED.store(sys::reserve(size_of::<AtomicU32>() * MOST_LINES).cast(), Relaxed);
+    FREED.store(sys::reserve(size_of::<AtomicU32>() * heap::MAX_CLASSES).cast(), Relaxed);
+    NEXT_FREED.store(sys::reserve(size_of::<AtomicU32>() * MAX_LINES).cast(), Relaxed);
     !FREED.load(Relaxed).is_null() && !NEXT_FREED.load(Relaxed).is_null() && shadow::start()
 }
 
@@ -33,7 +33,7 @@ pub(super) fn start() -> bool {
 pub(super) fn restart() {
     LINES.clear();
     shadow::clear();
-    for (list, words) in [(&FREED, heap::MOST_CLASSES), (&NEXT_FREED, MOST_LINES)] {
+    for (list, words) in [(&FREED, heap::MAX_CLASSES), (&NEXT_FREED, MAX_LINES)] {
         // SAFETY: the runtime's own mapping, and zeros are what it starts with.
         unsafe {
             sys::advise(
@@ -244,7 +244,7 @@ fn append(lock: &Locked, line: Line) -> Option<usize> {
 /// members.
 fn reuse(_: &Locked, line: &Line) -> Option<usize> {
     /// Freed records that are looked at: the places of large objects are many.
-    const MOST: usize = 64;
+    const MAX_FREED: usize = 64;
     if line.class == 0 {
         return None;
     }
@@ -253,7 +253,7 @@ fn reuse(_: &Locked, line: &Line) -> Option<usize> {
     // records are changed under the lock alone, and the observer bears with a mixture of old and new.
     unsafe {
         let mut link = &*FREED.load(Relaxed).add(line.class as usize);
-        for _ in 0..MOST {
+        for _ in 0..MAX_FREED {
             let index = link.load(Relaxed).checked_sub(1)? as usize;
             let next = &*NEXT_FREED.load(Relaxed).add(index);
             let record: *mut Line = LINES.get(index).cast();
@@ -275,7 +275,7 @@ pub(super) fn forget(address: usize, bytes: usize) {
         return;
     }
     /// Above this, pages of the shadow are given back unread, and their line records are not used again.
-    const MOST_TO_SCAN: usize = 4 << 20;
+    const MAX_SCANNED_BYTES: usize = 4 << 20;
     let line = LINE_BYTES;
     // Pointers may have tags, and the program may ask for a range that no memory has.
     let address = address & ((1 << shadow::ADDRESS_BITS) - 1);
@@ -293,8 +293,11 @@ pub(super) fn forget(address: usize, bytes: usize) {
     if end <= start {
         return;
     }
-    let (low, high) =
-        if end - start > MOST_TO_SCAN { shadow::clear_between(start, end) } else { (start, start) };
+    let (low, high) = if end - start > MAX_SCANNED_BYTES {
+        shadow::clear_between(start, end)
+    } else {
+        (start, start)
+    };
     forget_lines(start, low);
     forget_lines(high, end);
 }

@@ -19,7 +19,7 @@ use super::times::TIMED_EVERY;
 use super::{shadow, store, sys};
 
 /// Nanoseconds. A thread that took longer was switched out or has slept, which is no processor time.
-const LONGEST: u64 = 20_000;
+const MAX_TIMED_NS: u64 = 20_000;
 
 /// What a look at the clock takes, and one at the thread's processor time.
 static CLOCK: AtomicU64 = AtomicU64::new(0);
@@ -85,14 +85,14 @@ fn end_between(local: &ThreadState, is_back: bool, is_plain_write: bool) {
     if local.times.timed_until() != 0 {
         let took = local.times.end_between(now, is_plain_write, CLOCK.load(Relaxed));
         let took = took.saturating_sub(nothing);
-        local.add_between(took * u64::from(TIMED_EVERY), took >= LONGEST);
+        local.add_between(took * u64::from(TIMED_EVERY), took >= MAX_TIMED_NS);
     }
 }
 
 fn end_gap(local: &ThreadState, now: u64, nothing: u64, is_plain_write: bool) {
     let (entry, took) = local.times.end_gap(now, nothing, is_plain_write);
     // SAFETY: `add` began the gap with an entry of this thread's, or with null.
-    unsafe { entries::add_gap(entry, took, LONGEST) };
+    unsafe { entries::add_gap(entry, took, MAX_TIMED_NS) };
 }
 
 #[cold]
@@ -121,7 +121,7 @@ pub(super) fn recording<R>(what: impl FnOnce() -> R) -> R {
 #[cold]
 fn add_recording(took: u64) {
     // A forked child may have found out meanwhile that it has no record.
-    if let Some(local) = threads::current().filter(|_| took < LONGEST) {
+    if let Some(local) = threads::current().filter(|_| took < MAX_TIMED_NS) {
         local.add_recording(for_all(took, CLOCK.load(Relaxed)));
     }
 }
@@ -143,11 +143,11 @@ pub(super) fn add(since: u64, address: usize, code: u64, is_plain: bool) {
     let now = sys::now();
     let took = now.wrapping_sub(since);
     local.times.begin_between(now, code, is_plain);
-    if local.times.is_away_for(LONGEST, now) {
+    if local.times.is_away_for(MAX_TIMED_NS, now) {
         end_gap(local, now, 0, false);
     }
     local.times.begin_gap(now, address, local.entries.last_of(code), is_plain);
-    if took < LONGEST {
+    if took < MAX_TIMED_NS {
         local.times.add_usual(took);
         local.add_wait(for_all(took, CLOCK.load(Relaxed)));
     }

@@ -94,9 +94,11 @@ impl ObservedProcess {
 
     /// Asks the kernel for threads that have not ended, for the first ones if there are many.
     fn ask_for_threads(&mut self) {
-        const MOST: usize = 64;
+        const MAX_THREADS_ASKED: usize = 64;
         let pid = self.reader.header.pid;
-        for thread in self.reader.threads.iter().filter(|thread| thread.ended == 0).take(MOST) {
+        for thread in
+            self.reader.threads.iter().filter(|thread| thread.ended == 0).take(MAX_THREADS_ASKED)
+        {
             if let Some(living) = Living::ask(pid, thread.tid) {
                 self.living.insert(thread.tid, living);
             }
@@ -214,7 +216,7 @@ fn most_used(objects: &ObjectUses) -> Option<(u32, i64)> {
 }
 
 /// As many accesses by one thread are no longer how an object is made and handed over.
-const MANY: u16 = 4096;
+const MIN_ACCESSES_ALONE: u16 = 4096;
 
 /// What a thread did to a line that it had to itself until another came: on a busy machine that may be all it does.
 fn before(line: &Line, line_bytes: u32) -> impl Iterator<Item = Share> {
@@ -232,7 +234,7 @@ fn before(line: &Line, line_bytes: u32) -> impl Iterator<Item = Share> {
             count,
         })
     };
-    let is_much = line.accesses_before() >= MANY;
+    let is_much = line.accesses_before() >= MIN_ACCESSES_ALONE;
     of(read, false).chain(of(written, true)).filter(move |_| is_much)
 }
 

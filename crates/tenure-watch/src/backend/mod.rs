@@ -41,7 +41,7 @@ pub(crate) trait Backend: std::fmt::Debug {
     /// # Errors
     ///
     /// A thread that exists may not be traced, where that is needed.
-    fn look(&mut self, words: &[u64], threads: &[u32]) -> io::Result<ProbeResult>;
+    fn probe(&mut self, words: &[u64], threads: &[u32]) -> io::Result<ProbeResult>;
 
     /// Lets all threads go.
     fn release(&mut self) {}

@@ -19,17 +19,17 @@ use crate::sys::perf::{PerfEvent, PerfRing};
 use crate::sys::process;
 
 /// Pages of a ring: they have room for five hundred samples.
-const PAGES: usize = 64;
+const RING_PAGES: usize = 64;
 
 /// How often threads are looked for that have not stopped yet.
-const STEP: Duration = Duration::from_millis(1);
+const STOP_POLL: Duration = Duration::from_millis(1);
 
 /// Threads are given samplers for so long at a time. Among hundreds that run, this process has hardly a turn: so those that
 /// run come first, and others later.
-const ATTACHING: Duration = Duration::from_millis(300);
+const MAX_ATTACHING: Duration = Duration::from_millis(300);
 
 /// With more CPUs, `tenure` would spend too much time on samples of other programs.
-const MOST_CPUS: usize = 64;
+const MAX_CPUS: usize = 64;
 
 #[derive(Debug)]
 pub(crate) struct PerfBackend {
@@ -67,10 +67,10 @@ impl PerfBackend {
 
     /// Samples what the CPUs run. Whether that is allowed.
     fn attach_all(&mut self) -> bool {
-        if self.cpus.len() > MOST_CPUS {
+        if self.cpus.len() > MAX_CPUS {
             return false;
         }
-        let ring = |&cpu: &u32| PerfRing::new(PerfEvent::clock_of_cpu(cpu, self.rate)?, PAGES);
+        let ring = |&cpu: &u32| PerfRing::new(PerfEvent::clock_of_cpu(cpu, self.rate)?, RING_PAGES);
         match self.cpus.iter().map(ring).collect::<io::Result<Vec<PerfRing>>>() {
             Ok(rings) => self.rings = rings,
             Err(_) => return false,
@@ -88,7 +88,7 @@ impl PerfBackend {
                     clock.write_to(ring)?;
                     clocks.push(clock);
                 }
-                None => self.rings.push(PerfRing::new(clock, PAGES)?),
+                None => self.rings.push(PerfRing::new(clock, RING_PAGES)?),
             }
         }
         self.clocks.insert(tid, clocks);
@@ -97,7 +97,7 @@ impl PerfBackend {
 
     /// Gives samplers to threads that run without: those of threads that sleep, if there are no more.
     fn exchange(&mut self, threads: &[u32], ran: &[(u32, u64)]) {
-        let end = Instant::now() + ATTACHING;
+        let end = Instant::now() + MAX_ATTACHING;
         let (mut without, mut idle) = (Vec::new(), Vec::new());
         for &(tid, now) in ran {
             let delta = now.saturating_sub(self.ran.insert(tid, now).unwrap_or(now));
@@ -144,7 +144,7 @@ impl Backend for PerfBackend {
         }
         // Breakpoints take descriptors too.
         let spare = arm::spare_descriptors();
-        let end = Instant::now() + ATTACHING;
+        let end = Instant::now() + MAX_ATTACHING;
         let mut threads = threads.to_vec();
         threads.sort_by_cached_key(|tid| !process::is_running(*tid, *tid));
         for tid in threads {
@@ -179,7 +179,7 @@ impl Backend for PerfBackend {
         // A thread that stops late waits until it is released.
         if let Some(guard) = &mut self.guard {
             while !guard.is_idle() && Instant::now() < end {
-                thread::sleep(STEP);
+                thread::sleep(STOP_POLL);
                 guard.tend();
             }
         }
@@ -197,8 +197,8 @@ impl Backend for PerfBackend {
         self.is_wide
     }
 
-    fn look(&mut self, words: &[u64], threads: &[u32]) -> io::Result<ProbeResult> {
-        arm::look(words, threads, self.guard.as_mut())
+    fn probe(&mut self, words: &[u64], threads: &[u32]) -> io::Result<ProbeResult> {
+        arm::probe(words, threads, self.guard.as_mut())
     }
 
     fn release(&mut self) {

@@ -12,7 +12,7 @@ use crate::sys::process;
 use crate::sys::tracer::{self, Tracer};
 
 /// Threads that are looked at in one step, in turn, whether they run.
-const ASKED: usize = 64;
+const THREADS_A_STEP: usize = 64;
 
 #[derive(Debug)]
 pub(crate) struct PtraceBackend {
@@ -35,11 +35,11 @@ impl PtraceBackend {
     /// Threads that run now, of those whose turn it is.
     fn running(&mut self) -> Vec<u32> {
         let all = self.threads.len();
-        let asked = (0..all.min(ASKED)).map(|at| self.threads[(self.turn + at) % all]);
+        let asked = (0..all.min(THREADS_A_STEP)).map(|at| self.threads[(self.turn + at) % all]);
         let mut running: Vec<u32> =
             asked.filter(|tid| process::is_running(self.pid, *tid)).collect();
         running.truncate(tracer::THREADS);
-        self.turn = self.turn.wrapping_add(ASKED.min(all)) % all.max(1);
+        self.turn = self.turn.wrapping_add(THREADS_A_STEP.min(all)) % all.max(1);
         running
     }
 }
@@ -76,10 +76,10 @@ impl Backend for PtraceBackend {
         running.iter().zip(answer.errors).try_for_each(|(tid, error)| allowed(*tid, *error))
     }
 
-    fn look(&mut self, words: &[u64], threads: &[u32]) -> io::Result<ProbeResult> {
-        let nanoseconds = u64::try_from(arm::LOOK.as_nanos()).unwrap_or(u64::MAX);
+    fn probe(&mut self, words: &[u64], threads: &[u32]) -> io::Result<ProbeResult> {
+        let nanoseconds = u64::try_from(arm::PROBE_TIME.as_nanos()).unwrap_or(u64::MAX);
         let pid = self.pid;
-        let answer = self.tracer.look(words, threads, nanoseconds)?;
+        let answer = self.tracer.probe(words, threads, nanoseconds)?;
         let mut seen = ProbeResult::default();
         for ((&tid, &error), exposed) in threads.iter().zip(answer.errors).zip(answer.exposed) {
             allowed(tid, error)?;

@@ -23,13 +23,13 @@ use super::process;
 use super::tracee::{self, WaitStatus, has_trap_pending, is_lost_trap, of};
 
 /// How long threads that run take to stop, at most, unless others have their CPU.
-const SOON: Duration = Duration::from_millis(1);
+const STOP_PATIENCE: Duration = Duration::from_millis(1);
 
 /// How often to ask at once whether a thread has stopped. One that has a CPU needs no more.
-const AT_ONCE: u32 = 20;
+const BUSY_POLLS: u32 = 20;
 
 /// How long to sleep between later checks.
-const STEP: Duration = Duration::from_micros(10);
+const STOP_POLL: Duration = Duration::from_micros(10);
 
 /// The threads that are traced.
 #[derive(Debug, Default)]
@@ -94,12 +94,15 @@ impl TrapGuard {
         let mut tries = 0;
         let stop = loop {
             let stop = self.tend_one(tid);
-            if stop.is_some() || !self.threads.contains_key(&tid) || start.elapsed() >= SOON {
+            if stop.is_some()
+                || !self.threads.contains_key(&tid)
+                || start.elapsed() >= STOP_PATIENCE
+            {
                 break stop;
             }
             tries += 1;
-            if tries > AT_ONCE {
-                thread::sleep(STEP);
+            if tries > BUSY_POLLS {
+                thread::sleep(STOP_POLL);
             }
         };
         disarm();

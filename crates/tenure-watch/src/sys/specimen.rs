@@ -17,13 +17,13 @@ use nix::unistd::Pid;
 use super::child::{self, now};
 
 /// Less passes between two looks at the clock.
-const GAP: u64 = 1_000;
+const MIN_GAP_NS: u64 = 1_000;
 
 /// For the next look at the clock.
-const SOON: Duration = Duration::from_micros(100);
+const CLOCK_READ: Duration = Duration::from_micros(100);
 
 /// Looks at the clock between those whether the parent is there.
-const CHECKED: u32 = 1 << 20;
+const READS_PER_CHECK: u32 = 1 << 20;
 
 #[derive(Debug)]
 pub(crate) struct Specimen {
@@ -77,7 +77,7 @@ impl Specimen {
         let before = read();
         meanwhile();
         // The end of what was done shows at the next look.
-        thread::sleep(SOON);
+        thread::sleep(CLOCK_READ);
         let after = read();
         let [ran, missed] =
             [0, 1].map(|at| Duration::from_nanos(after[at] - before[at]).as_secs_f64());
@@ -125,7 +125,7 @@ fn run(shared: &SpecimenClock, parent: u32) -> ! {
         }
         let mut time = now();
         let gap = time.saturating_sub(last);
-        if gap < GAP {
+        if gap < MIN_GAP_NS {
             clean += gap;
         } else {
             let after = ran();
@@ -142,7 +142,7 @@ fn run(shared: &SpecimenClock, parent: u32) -> ! {
             let it = rustix::process::getppid().map(|it| it.as_raw_nonzero().get().cast_unsigned());
             it != Some(parent)
         };
-        if looks.is_multiple_of(CHECKED) && is_orphan() {
+        if looks.is_multiple_of(READS_PER_CHECK) && is_orphan() {
             child::end();
         }
     }

@@ -111,10 +111,10 @@ pub(super) fn has_trap_pending(tid: u32) -> bool {
         flags: u32,
         most: i32,
     }
-    const MOST: i32 = 8;
-    let mut arguments = Arguments { offset: 0, flags: 0, most: MOST };
+    const MAX_SIGNALS: i32 = 8;
+    let mut arguments = Arguments { offset: 0, flags: 0, most: MAX_SIGNALS };
     // SAFETY: it is made of numbers.
-    let mut signals: [libc::siginfo_t; MOST as usize] = unsafe { std::mem::zeroed() };
+    let mut signals: [libc::siginfo_t; MAX_SIGNALS as usize] = unsafe { std::mem::zeroed() };
     loop {
         // SAFETY: the kernel reads the arguments, and writes at most `MOST` signals, for which there is room.
         let count = unsafe {

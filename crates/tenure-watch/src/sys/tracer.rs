@@ -24,10 +24,10 @@ use crate::arch::{HITS, WORDS, traced};
 pub(crate) const THREADS: usize = 64;
 
 /// How long a thread may take to stop before others are not kept waiting: it may have no CPU.
-const PATIENCE: u64 = 50_000_000;
+const STOP_PATIENCE_NS: u64 = 50_000_000;
 
 /// How often one that took longer is looked for, in milliseconds.
-const STEP: i32 = 1;
+const STOP_POLL_MS: i32 = 1;
 
 /// What the tracer is asked for, and what it answers. Both processes have it; whose turn it is says the stream.
 #[repr(C)]
@@ -81,7 +81,7 @@ impl Tracer {
     }
 
     /// Sets breakpoints on these words in these threads for a time.
-    pub(crate) fn look(
+    pub(crate) fn probe(
         &mut self,
         words: &[u64],
         threads: &[u32],
@@ -153,7 +153,7 @@ fn serve(exchange: &mut Exchange, fd: i32) {
     // A thread that sleeps in the kernel stops before it could meet a breakpoint. One that has met one may stop late, and its
     // trap would end it once it is not traced.
     while slots.0.iter().any(|slot| slot.tid != 0 && slot.was_armed) {
-        slots.finish(exchange, now() + PATIENCE);
+        slots.finish(exchange, now() + STOP_PATIENCE_NS);
     }
 }
 
@@ -201,7 +201,7 @@ impl TracedThreads {
                 tracee::interrupt(slot.tid);
             }
         }
-        self.finish(exchange, now() + PATIENCE);
+        self.finish(exchange, now() + STOP_PATIENCE_NS);
         for slot in &mut self.0 {
             slot.at = None;
         }
@@ -400,7 +400,7 @@ fn stack(tid: u32, address: u64) -> [u64; Sample::STACK] {
 fn is_readable(fd: i32) -> bool {
     let mut poll = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
     // SAFETY: it is one struct.
-    unsafe { libc::poll(&raw mut poll, 1, STEP) > 0 }
+    unsafe { libc::poll(&raw mut poll, 1, STOP_POLL_MS) > 0 }
 }
 
 /// Waits until a thread stops or ends. Whether it did before a time.

@@ -27,7 +27,7 @@ fn program(name: &str) -> PathBuf {
 fn report(program: &PathBuf, case: &str, looks: u64) -> tenure_model::Report {
     let running = Running::start(Command::new(program).arg(case));
     let is_enough = |it: &tenure_watch::Session| {
-        it.counts().looks >= looks && it.elapsed() > Duration::from_secs(2)
+        it.counts().probes >= looks && it.elapsed() > Duration::from_secs(2)
     };
     let watched = watch(&request(running.0.id()), &is_enough).unwrap();
     tenure_watch::report(&watched, &tenure_watch::Programs::default(), 64, 0).report

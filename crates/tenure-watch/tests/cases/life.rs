@@ -106,7 +106,7 @@ fn looks_wait_once_they_have_taken_what_they_may() {
     let request = request(program.0.id());
     let options = tenure_watch::WatchOptions { arms: 10_000.0, share: 0.0, ..request.options };
     let watched = watch(&WatchRequest { options, ..request }, &|it| it.counts().held > 0).unwrap();
-    assert!(watched.counts.looks > 0 && watched.counts.held > 0, "{:?}", watched.counts);
+    assert!(watched.counts.probes > 0 && watched.counts.held > 0, "{:?}", watched.counts);
 }
 
 #[test]

@@ -120,7 +120,7 @@ fn report(program: &Path, case: &str, long: Long) -> Report {
     let is_enough = |it: &Session| match long {
         // A control may have nothing to look at.
         Long::Looks(looks) => {
-            it.counts().looks >= looks
+            it.counts().probes >= looks
                 || it.counts().samples > 1000
                 || it.elapsed().as_secs() > 5 && it.counts().samples == 0
         }

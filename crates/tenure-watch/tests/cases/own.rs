@@ -59,7 +59,7 @@ fn server() {
         for _ in 0..600 {
             session.watch_for(Duration::from_millis(100)).unwrap();
             watched = session.outcome();
-            if watched.counts.looks > 5 && watched.recording.contended() > 0 {
+            if watched.counts.probes > 5 && watched.recording.contended() > 0 {
                 break;
             }
         }

@@ -119,7 +119,7 @@ fn a_program_in_another_pid_namespace_is_watched() {
     };
     // On a busy machine both threads may be on one CPU for long, and do not meet.
     let is_enough =
-        |it: &tenure_watch::Session| it.counts().looks >= 20 && has_lines(&it.outcome());
+        |it: &tenure_watch::Session| it.counts().probes >= 20 && has_lines(&it.outcome());
     let watched = watch(&request(pid), &is_enough).unwrap();
     assert!(has_lines(&watched), "{:?}", watched.counts);
 }

@@ -38,7 +38,7 @@ fn an_all_clear_has_a_bound_and_a_program_that_was_hardly_seen_has_none() {
     if !can_watch() {
         return;
     }
-    let (_, text) = watched("apart", &|it| it.counts().looks >= 200);
+    let (_, text) = watched("apart", &|it| it.counts().probes >= 200);
     let bound = "No contended cache line was found: none costs more than ";
     assert!(text.contains(bound) && text.contains("with 95 % confidence"), "{text}");
     for (case, why) in [
@@ -68,7 +68,7 @@ fn a_look_is_not_taken_for_evidence_before_there_is_one() {
         return;
     }
     let (watched, text) = watched("apart", &|it| it.counts().samples > 0);
-    assert!(watched.counts.looks < 3 && text.contains("Too little seen to say"), "{text}");
+    assert!(watched.counts.probes < 3 && text.contains("Too little seen to say"), "{text}");
 }
 
 #[test]

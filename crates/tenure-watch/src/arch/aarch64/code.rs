@@ -12,13 +12,13 @@ use super::{Registers, exclusive};
 use crate::arch::{Read, Stop, WalkStep};
 
 /// Bytes.
-const LENGTH: u64 = 4;
+const INSTRUCTION_BYTES: u64 = 4;
 
 /// Instructions of a loop that are looked through.
-const TURN: u64 = 32;
+const MAX_TURN: u64 = 32;
 
 /// Instructions that retire at once, at most: as many as on x86-64.
-const AT_ONCE: usize = 8;
+const RETIRED_AT_ONCE: usize = 8;
 
 /// An instruction that accesses memory, or an atomic operation of several.
 #[derive(Debug, Clone)]
@@ -40,14 +40,15 @@ impl Instruction {
     pub(crate) fn met(stop: Stop, ip: u64, read: Read<'_>) -> Option<Self> {
         let word = |at: u64| {
             let mut bytes = [0; 4];
-            (at.is_multiple_of(LENGTH) && read(at, &mut bytes)).then(|| u32::from_le_bytes(bytes))
+            (at.is_multiple_of(INSTRUCTION_BYTES) && read(at, &mut bytes))
+                .then(|| u32::from_le_bytes(bytes))
         };
         if stop == Stop::Breakpoint {
             return Self::of(ip, false, &word);
         }
-        let before = ip.checked_sub(LENGTH)?;
+        let before = ip.checked_sub(INSTRUCTION_BYTES)?;
         if let Some(waits_for) = word(before).and_then(decoded).and_then(|it| barrier(it.opcode)) {
-            let before = Self::of(before.checked_sub(LENGTH)?, true, &word)?;
+            let before = Self::of(before.checked_sub(INSTRUCTION_BYTES)?, true, &word)?;
             return waits_for(before.access).then_some(before);
         }
         Self::of(before, true, &word).or_else(|| Self::in_turn(ip, &word))
@@ -65,19 +66,19 @@ impl Instruction {
     /// The last access of a loop's turn, if the loop begins here, and the instructions behind that retire with it.
     fn in_turn(start: u64, word: &dyn Fn(u64) -> Option<u32>) -> Option<Self> {
         let mut turn = Vec::new();
-        for at in (0..TURN).map(|step| start + step * LENGTH) {
+        for at in (0..MAX_TURN).map(|step| start + step * INSTRUCTION_BYTES) {
             let one = decoded(word(at)?)?;
             let is_back = |it: &Operand| matches!(it, Operand::PCOffset(offset) if at.wrapping_add_signed(*offset) == start);
             if exclusive::branches(one.opcode) && one.operands.iter().any(is_back) {
                 break;
             }
             // A condition of another branch is not met in a turn.
-            if exclusive::leaves(one.opcode) || at == start + (TURN - 1) * LENGTH {
+            if exclusive::leaves(one.opcode) || at == start + (MAX_TURN - 1) * INSTRUCTION_BYTES {
                 return None;
             }
             turn.push((at, one));
         }
-        let at_once = &turn[turn.len().saturating_sub(AT_ONCE - 1)..];
+        let at_once = &turn[turn.len().saturating_sub(RETIRED_AT_ONCE - 1)..];
         let last = at_once.iter().rposition(|(_, one)| MemoryOperand::of(one).is_some())?;
         let found = Self::of(at_once[last].0, true, word)?;
         let is_gone = |(_, later): &(u64, _)| changed(later) & found.memory.registers() != 0;
@@ -86,7 +87,7 @@ impl Instruction {
 
     /// The address behind it.
     pub(crate) fn end(&self) -> u64 {
-        self.at + LENGTH
+        self.at + INSTRUCTION_BYTES
     }
 
     /// What it loaded, if it walks along a list.
@@ -124,10 +125,10 @@ fn walks(load: u64, register: u16, word: &dyn Fn(u64) -> Option<u32>) -> bool {
             _ => None,
         })
     };
-    let near = load.saturating_sub(TURN * LENGTH)..=load;
-    for at in (1..=TURN).map(|step| load + step * LENGTH) {
+    let near = load.saturating_sub(MAX_TURN * INSTRUCTION_BYTES)..=load;
+    for at in (1..=MAX_TURN).map(|step| load + step * INSTRUCTION_BYTES) {
         if let Some(start) = back(at).filter(|start| near.contains(start)) {
-            return (start..load).step_by(LENGTH as usize).all(keeps);
+            return (start..load).step_by(INSTRUCTION_BYTES as usize).all(keeps);
         }
         if !keeps(at) {
             return false;
@@ -167,7 +168,8 @@ mod tests {
     /// Memory in which this code begins at [`START`], and nothing else is mapped.
     fn memory(code: &[u32]) -> impl Fn(u64, &mut [u8]) -> bool {
         |at, into| {
-            let index = usize::try_from(at.wrapping_sub(START) / LENGTH).unwrap_or(usize::MAX);
+            let index =
+                usize::try_from(at.wrapping_sub(START) / INSTRUCTION_BYTES).unwrap_or(usize::MAX);
             let Some(word) = code.get(index) else { return false };
             into.copy_from_slice(&word.to_le_bytes());
             true
@@ -180,8 +182,8 @@ mod tests {
         for (at, register) in registers.0.iter_mut().enumerate() {
             *register = 0x1000 * (at as u64 + 1);
         }
-        let found = Instruction::met(stop, START + next * LENGTH, &memory(code))?;
-        let first = (found.end() - LENGTH - START) / LENGTH;
+        let found = Instruction::met(stop, START + next * INSTRUCTION_BYTES, &memory(code))?;
+        let first = (found.end() - INSTRUCTION_BYTES - START) / INSTRUCTION_BYTES;
         Some((found.access, found.size, found.address(&registers, &|_| None)?, first))
     }
 
@@ -419,7 +421,7 @@ mod tests {
             code.push(if goes_back { 0x1400_0000 | back } else { NOP });
             let mut registers = Registers::default();
             (registers.0[0], registers.0[19]) = (0x1000, 0x1_9000);
-            let next = START + (before.len() as u64 + 1) * LENGTH;
+            let next = START + (before.len() as u64 + 1) * INSTRUCTION_BYTES;
             Instruction::met(Stop::Clock, next, &memory(&code))?.step(&registers)
         };
         let found = Some(WalkStep { loaded: 0x1000, offset: 8 });

@@ -16,21 +16,21 @@ use yaxpeax_arm::armv8::a64::{Instruction, Opcode, Operand};
 use super::memory::{MemoryOperand, decoded, is_load_exclusive, is_store_exclusive};
 
 /// Instructions from load to store, at most.
-const MOST: u64 = 16;
+const MAX_OPERATION: u64 = 16;
 
 /// Behind the store: a comparison, and the branch to the load.
-const BEHIND: u64 = 3;
+const MAX_AFTER_STORE: u64 = 3;
 
 /// Bytes of an instruction.
-const STEP: u64 = 4;
+const INSTRUCTION_BYTES: u64 = 4;
 
 /// The operation that an instruction at an address is a part of, and where that begins.
 pub(super) fn around(
     place: u64,
     word: &dyn Fn(u64) -> Option<u32>,
 ) -> Option<(u64, MemoryOperand)> {
-    for back in 0..MOST {
-        let at = place.checked_sub(back * STEP)?;
+    for back in 0..MAX_OPERATION {
+        let at = place.checked_sub(back * INSTRUCTION_BYTES)?;
         let instruction = decoded(word(at)?)?;
         if is_load_exclusive(instruction.opcode) {
             let (memory, last) = operation(at, &instruction, word)?;
@@ -53,7 +53,7 @@ fn operation(
 ) -> Option<(MemoryOperand, u64)> {
     let loaded = MemoryOperand::of(load)?;
     let mut access = Access::Exchange;
-    for at in (1..MOST).map(|step| start + step * STEP) {
+    for at in (1..MAX_OPERATION).map(|step| start + step * INSTRUCTION_BYTES) {
         let instruction = decoded(word(at)?)?;
         let opcode = instruction.opcode;
         if is_store_exclusive(opcode) {
@@ -80,7 +80,10 @@ fn last(store: u64, word: &dyn Fn(u64) -> Option<u32>) -> u64 {
         let is_back = |it: &Operand| matches!(it, Operand::PCOffset(offset) if *offset < 0);
         is_condition(instruction.opcode) && instruction.operands.iter().any(is_back)
     };
-    (1..=BEHIND).map(|step| store + step * STEP).find(is_back).unwrap_or(store)
+    (1..=MAX_AFTER_STORE)
+        .map(|step| store + step * INSTRUCTION_BYTES)
+        .find(is_back)
+        .unwrap_or(store)
 }
 
 fn is_condition(opcode: Opcode) -> bool {

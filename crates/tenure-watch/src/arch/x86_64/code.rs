@@ -19,10 +19,10 @@ use super::trace::{StoppedThread, Trace, now, overwrites, segment};
 use crate::arch::{Read, Stop, WalkStep};
 
 /// Bytes of a loop that are looked through.
-const TURN: usize = 128;
+const MAX_TURN_BYTES: usize = 128;
 
 /// Instructions that retire at once, at most: Golden Cove's.
-const AT_ONCE: usize = 8;
+const RETIRED_AT_ONCE: usize = 8;
 
 /// An instruction that accesses memory.
 #[derive(Debug, Clone)]
@@ -84,7 +84,7 @@ impl Instruction {
 
     /// The last access of a loop's turn, if the loop begins here, and the instructions behind that retire with it.
     fn in_turn(ip: u64, read: Read<'_>) -> Option<Self> {
-        let mut bytes = [0; TURN];
+        let mut bytes = [0; MAX_TURN_BYTES];
         let mut turn = Vec::new();
         let mut decoder = from(ip, &mut bytes, read)?;
         let back = loop {
@@ -101,7 +101,7 @@ impl Instruction {
                 _ => return None,
             }
         };
-        let first = turn.len().saturating_sub(AT_ONCE - 1);
+        let first = turn.len().saturating_sub(RETIRED_AT_ONCE - 1);
         let at = first + turn[first..].iter().rposition(|one| access(one).is_some())?;
         let (decoded, (access, size)) = (turn[at], access(&turn[at])?);
         let keeps =
@@ -122,9 +122,9 @@ impl Instruction {
 }
 
 /// The instructions from an address on, as far as a loop is looked through.
-fn from<'b>(ip: u64, bytes: &'b mut [u8; TURN], read: Read<'_>) -> Option<Decoder<'b>> {
+fn from<'b>(ip: u64, bytes: &'b mut [u8; MAX_TURN_BYTES], read: Read<'_>) -> Option<Decoder<'b>> {
     // What is mapped may end with the page.
-    let inside = usize::try_from(PAGE - ip % PAGE).ok()?.min(TURN);
+    let inside = usize::try_from(PAGE - ip % PAGE).ok()?.min(MAX_TURN_BYTES);
     let bytes = &mut bytes[..inside];
     read(ip, bytes).then(|| Decoder::with_ip(64, bytes, ip, DecoderOptions::NONE))
 }
@@ -141,7 +141,7 @@ fn loads_own_base(instruction: &Decoded) -> bool {
 /// Whether a loop leads from such a load to itself, and nothing else in it changes its register.
 fn walks(load: &Decoded, read: Read<'_>) -> bool {
     let register = load.op0_register();
-    let mut bytes = [0; TURN];
+    let mut bytes = [0; MAX_TURN_BYTES];
     let Some(mut decoder) = from(load.next_ip(), &mut bytes, read) else { return false };
     let start = loop {
         let one = decoder.decode();
@@ -150,7 +150,9 @@ fn walks(load: &Decoded, read: Read<'_>) -> bool {
             one.flow_control(),
             FlowControl::ConditionalBranch | FlowControl::UnconditionalBranch
         );
-        if is_branch && (load.ip().saturating_sub(TURN as u64)..=load.ip()).contains(&target) {
+        if is_branch
+            && (load.ip().saturating_sub(MAX_TURN_BYTES as u64)..=load.ip()).contains(&target)
+        {
             if overwrites(&one, register) {
                 return false;
             }
@@ -161,7 +163,7 @@ fn walks(load: &Decoded, read: Read<'_>) -> bool {
         }
     };
     // Up to the load, and not past it.
-    let mut bytes = [0; TURN];
+    let mut bytes = [0; MAX_TURN_BYTES];
     let Some(mut decoder) = from(start, &mut bytes, read) else { return false };
     let mut at = start;
     while at < load.ip() {

@@ -14,13 +14,13 @@ use super::decode::{PAGE, before};
 use crate::arch::Read;
 
 /// Instructions before an access that are looked through.
-const HISTORY: usize = 16;
+const MAX_HISTORY: usize = 16;
 
 /// Bytes on either side of an access in which branches are looked for.
-const NEAR: u64 = 1024;
+const BRANCH_SEARCH_BYTES: u64 = 1024;
 
 /// Values that one value may follow from.
-const MOST_VALUES: usize = 64;
+const MAX_VALUES: usize = 64;
 
 /// Registers at places that were asked for, and their values; none while they are being found, or if they are not known.
 type Asked = Vec<(Register, usize, Option<u64>)>;
@@ -45,7 +45,7 @@ impl Trace {
     pub(super) fn to(instruction: Decoded, read: Read<'_>) -> Self {
         let targets = targets(instruction.ip(), read);
         let mut instructions = vec![instruction];
-        while instructions.len() <= HISTORY {
+        while instructions.len() <= MAX_HISTORY {
             let first = &instructions[instructions.len() - 1];
             if targets.contains(&first.ip()) {
                 break;
@@ -85,7 +85,7 @@ impl Trace {
         if let Some((.., value)) = asked.iter().find(|it| (it.0, it.1) == (full, place)) {
             return part((*value)?, register);
         }
-        if asked.len() >= MOST_VALUES {
+        if asked.len() >= MAX_VALUES {
             return None;
         }
         let at = asked.len();
@@ -319,7 +319,8 @@ fn part(whole: u64, register: Register) -> Option<u64> {
 
 /// Where branches near an instruction lead to.
 fn targets(ip: u64, read: Read<'_>) -> Vec<u64> {
-    let (start, end) = (ip.saturating_sub(NEAR), ip.saturating_add(NEAR));
+    let (start, end) =
+        (ip.saturating_sub(BRANCH_SEARCH_BYTES), ip.saturating_add(BRANCH_SEARCH_BYTES));
     let mut targets = Vec::new();
     let mut from = start;
     while from < end {
