@@ -16,7 +16,7 @@ const MAX_PROCESSOR_TIME: Duration = Duration::from_secs(10);
 /// Wall time of all predictions, at most: on a busy machine they may wait long for a processor.
 const MAX_WALL_TIME: Duration = Duration::from_secs(30);
 
-/// How often a signal is looked for.
+/// How often a signal is checked for.
 const SIGNAL_POLL: Duration = Duration::from_millis(20);
 
 /// How predicting ended.

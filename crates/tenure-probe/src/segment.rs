@@ -25,7 +25,7 @@ pub const RECORDS_START: usize = 64;
 /// Code addresses that the stack of a class has at most.
 pub const MAX_FRAMES: usize = 16;
 
-/// Reads a number at an offset; zero behind the end.
+/// Reads a number at an offset; zero after the end.
 fn number<const N: usize>(bytes: &[u8], offset: usize) -> [u8; N] {
     bytes.get(offset..).and_then(|rest| rest.first_chunk()).copied().unwrap_or([0; N])
 }
@@ -150,7 +150,7 @@ record! {
         bias: u64,
         /// Its first address.
         start: u64,
-        /// Behind its last address.
+        /// First address after its last.
         end: u64,
     }
 }
@@ -177,17 +177,17 @@ record! {
         recording: u64,
         /// The function that it runs, if `pthread_create` was seen.
         routine: u64,
-        /// From 1, in the order of first accesses.
+        /// Its number, from 1 in the order of first accesses.
         id: u32,
         /// The kernel's number.
         tid: u32,
-        /// The first half of its name, as the kernel has it: bytes in memory order, zeros behind.
+        /// The first half of its name, as the kernel has it: bytes in memory order, zeros after it.
         name: u64,
         /// The second half.
         name_rest: u64,
         /// The lowest address of its stack; 0 if that is not known.
         stack: u64,
-        /// The address behind the highest of its stack.
+        /// The address after the highest of its stack.
         stack_end: u64,
     }
 }
@@ -259,11 +259,11 @@ record! {
         place: u32,
         /// The [`Class`] of the object there. A line can have parts of several.
         class: u32,
-        /// From that object's start; 0 if its class is 0.
+        /// Bytes from that object's start; 0 if its class is 0.
         into_object: u32,
         /// How many of its gaps were timed: a *gap* is the time until the thread accesses the line again. Grows.
         gaps: u32,
-        /// What these took, in nanoseconds. Of a gap 20,000 count at most, and none that long counts behind what takes a lock: its
+        /// What these took, in nanoseconds. Of a gap 20,000 count at most, and none that long counts after what takes a lock: its
         /// thread may have slept, and a lock is not held while its holder waits for a condition. Grows.
         gaps_ns: u64,
     }

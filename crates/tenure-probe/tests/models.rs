@@ -250,7 +250,7 @@ fn a_line_that_is_used_after_a_thread_was_created_was_not_handed_over_to_it() {
 #[should_panic(expected = "both used it while both lived")]
 fn a_word_that_keeps_its_old_time_looks_handed_over() {
     used_again_after_a_thread_was_created(|world| {
-        // Does not look at the clock: the line is this thread's already.
+        // Does not read the clock: the line is this thread's already.
         let who = world.words.who.load(Relaxed);
         if words::thread(who) != 2 || who & STATE != EXCLUSIVE {
             world.write(2, 0);
@@ -283,13 +283,13 @@ fn both_objects_are_freed(
     });
 }
 
-fn as_it_is(words: &LineWords, is_vacant: &dyn Fn() -> bool) -> bool {
+fn shipped(words: &LineWords, is_vacant: &dyn Fn() -> bool) -> bool {
     words.forget_edge(is_vacant)
 }
 
 #[test]
 fn the_last_object_of_a_line_takes_its_record_along() {
-    both_objects_are_freed(as_it_is, |world, thread, _| world.words.release(thread));
+    both_objects_are_freed(shipped, |world, thread, _| world.words.release(thread));
 }
 
 #[test]
@@ -304,7 +304,7 @@ fn without_a_fence_neither_is_the_last() {
 #[test]
 #[should_panic(expected = "released twice")]
 fn a_word_that_is_not_swapped_under_the_lock_is_released_twice() {
-    both_objects_are_freed(as_it_is, |world, thread, who| {
+    both_objects_are_freed(shipped, |world, thread, who| {
         let lock = thread.lock();
         world.words.who.store(0, Relaxed);
         thread.release(&lock, who & !STATE);
@@ -344,7 +344,7 @@ fn an_access_that_is_too_late_names_no_released_record() {
     }
 }
 
-/// One thread contends for a line, another counts an access to it, and an observer looks at both.
+/// One thread contends for a line, another counts an access to it, and an observer reads both.
 fn an_entry_is_seen(fence: fn()) {
     model(move || {
         let world = World::new();

@@ -93,7 +93,7 @@ fn missing(recording: &Recording, command: &str, programs: &Programs) -> Vec<Str
         );
         if !is_cargo {
             all.push(
-                "Instrumented libraries are recorded in the program behind `--`, not in one that it starts or becomes: put \
+                "Instrumented libraries are recorded in the program after `--`, not in one that it starts or becomes: put \
                  `env`, `taskset` and the like before `tenure run`."
                     .to_owned(),
             );

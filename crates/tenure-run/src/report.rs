@@ -1,4 +1,4 @@
-//! From a recording to a report.
+//! The report of a recording.
 
 use tenure_analyze::{Analysis, Programs};
 use tenure_model::recording::Recording;

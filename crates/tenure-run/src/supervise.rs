@@ -18,7 +18,7 @@ use crate::observe::{BUCKET, Observer};
 use crate::{Recording, RunObserver};
 use tenure_model::Ended;
 
-/// Runs the program to its end while the observer looks on.
+/// Runs the program to its end while the observer reads along.
 pub(crate) fn run(
     mut command: Command,
     mut observer: Observer,

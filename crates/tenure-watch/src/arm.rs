@@ -1,4 +1,4 @@
-//! A look at a line: breakpoints on four of its words in several threads, for a few milliseconds.
+//! A probe of a line: breakpoints on four of its words in several threads, for a few milliseconds.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -16,22 +16,22 @@ use crate::sys::perf::{PerfEvent, PerfRing};
 /// Threads that are watched at a time.
 pub(crate) const THREADS: usize = 8;
 
-/// File descriptors that a look takes, and those for files that are read.
+/// File descriptors that a probe takes, and those for files that are read.
 const DESCRIPTORS: usize = THREADS * (WORDS + 1) + 24;
 
-/// How long a look takes.
+/// How long a probe takes.
 pub(crate) const PROBE_TIME: Duration = Duration::from_millis(5);
 
-/// How often signals of guarded threads are looked for meanwhile.
+/// How often signals of guarded threads are checked meanwhile.
 const SIGNAL_POLL: Duration = Duration::from_micros(500);
 
-/// Holds the file descriptors that a look takes, until it is dropped; `None` if there are not so many.
+/// Holds the file descriptors that a probe takes, until it is dropped; `None` if there are not so many.
 pub(crate) fn spare_descriptors() -> Option<Vec<OwnedFd>> {
     let first = rustix::event::eventfd(0, EventfdFlags::CLOEXEC).ok()?;
     (0..DESCRIPTORS).map(|_| first.try_clone().ok()).collect()
 }
 
-/// What a look has shown.
+/// What a probe has shown.
 #[derive(Debug, Default)]
 pub(crate) struct ProbeResult {
     /// Threads that had breakpoints.
@@ -47,7 +47,7 @@ struct Armed {
     words: Vec<(u64, PerfEvent)>,
 }
 
-/// Looks at these words in these threads. Threads that end meanwhile, and those whose debug registers are taken, are
+/// Probes these words in these threads. Threads that end meanwhile, and those whose debug registers are taken, are
 /// left out.
 ///
 /// # Errors

@@ -21,7 +21,7 @@ use tenure_model::recording::Module;
 use crate::arch::{FRAME, RETURN, Registers, STACK, VENDOR, code_address};
 use crate::sys::Sample;
 
-/// Calls that are gone up, at most.
+/// Callers that are followed, at most.
 const MAX_CALLS: usize = 6;
 
 /// Files of libraries that offer locks and memory.
@@ -67,7 +67,7 @@ const FUNCTIONS: [&str; 21] = [
 pub(crate) struct Callers {
     modules: Vec<Module>,
     files: FxHashMap<String, Rc<Unwound>>,
-    /// By address: whether the function there is not the program's.
+    /// For each address, whether the function there is not the program's.
     foreign: FxHashMap<u64, bool>,
     programs: Programs,
 }
@@ -78,7 +78,7 @@ struct Unwound {
     path: PathBuf,
     /// `.eh_frame`, and where it lies.
     frames: (u64, Vec<u8>),
-    /// By address in the file: where the caller's stack begins, and where its registers were saved.
+    /// For each address in the file, where the caller's stack begins, and where its registers were saved.
     rules: RefCell<FxHashMap<u64, Option<Rule>>>,
     /// Functions by address: where they begin and end.
     functions: Vec<(u64, u64, SymbolIndex)>,
@@ -166,7 +166,7 @@ impl Callers {
     }
 }
 
-/// From a function to its caller.
+/// The way from a function to its caller.
 struct CallerStep {
     /// The stack pointer before the call.
     canonical: u64,
@@ -201,15 +201,15 @@ impl Unwound {
     fn function(&self, address: u64) -> Option<String> {
         // A return address may be the function's end.
         let address = address.checked_sub(1)?;
-        let behind = self.functions.partition_point(|(start, ..)| *start <= address);
-        let (.., index) = self.functions[..behind].last().filter(|(_, end, _)| address < *end)?;
+        let after = self.functions.partition_point(|(start, ..)| *start <= address);
+        let (.., index) = self.functions[..after].last().filter(|(_, end, _)| address < *end)?;
         let cache = object::ReadCache::new(File::open(&self.path).ok()?);
         let file = object::File::parse(&cache).ok()?;
         let symbol = file.symbol_by_index(*index).ok()?;
         Some(rustc_demangle::demangle(symbol.name().ok()?).to_string())
     }
 
-    /// From a function that has called no other one yet if `is_leaf`.
+    /// The way from the function at an address; `is_leaf` if it has called no other one yet.
     fn step(&self, address: u64, stack: u64, frame: u64, is_leaf: bool) -> Option<CallerStep> {
         if self.frames.1.is_empty() {
             // Go has frame pointers, and no such tables.

@@ -1,4 +1,4 @@
-//! From a sample to what it touched: the instruction, what it does to memory, and the address that the registers give it.
+//! What a sample touched: the instruction, what it does to memory, and the address that the registers give it.
 
 use rustc_hash::FxHashMap;
 use tenure_model::Access;
@@ -13,7 +13,7 @@ use crate::walk::RingWalk;
 /// What an instruction did to memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Touch {
-    /// The address behind the instruction; that of the call where it is of a library.
+    /// The address after the instruction; that of the call where it is of a library.
     pub(crate) code: u64,
     pub(crate) access: Access,
     pub(crate) address: u64,
@@ -27,9 +27,9 @@ pub(crate) struct Lost;
 /// The instructions that were met.
 #[derive(Debug, Default)]
 pub(crate) struct InstructionCache {
-    /// By the address at which a thread has stopped.
+    /// What was met at each address at which a thread has stopped.
     known: FxHashMap<(Stop, u64), Option<Instruction>>,
-    /// The walk of each load, by the address behind it.
+    /// The walk of each load, by the address after it.
     walks: FxHashMap<u64, RingWalk>,
     callers: Callers,
 }

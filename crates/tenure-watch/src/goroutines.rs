@@ -32,7 +32,7 @@ impl Goroutines {
     pub(crate) fn running(self, sample: &Sample, word: &dyn Fn(u64) -> Option<u64>) -> Option<u64> {
         let registers = sample.registers.as_ref().filter(|_| self.is_go)?;
         let goroutine = registers.0[Registers::GOROUTINE];
-        // A `g` begins with its stack's lowest address and the one behind it.
+        // A `g` begins with its stack's lowest address and the one after it.
         let (low, high) = (word(goroutine)?, word(goroutine.checked_add(8)?)?);
         let is_on_its_stack = (low..=high).contains(&registers.0[Registers::SP]);
         (goroutine != 0 && is_on_its_stack).then_some(goroutine)

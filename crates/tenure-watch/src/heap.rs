@@ -1,7 +1,7 @@
 //! The blocks of glibc's allocator, by the size that it keeps before each.
 //!
 //! Nothing says where a block begins, so places before an address are tried, the nearest first. A wrong one would need two
-//! sizes behind it, each where the one before says and with the bit set that the block before is in use.
+//! sizes after it, each where the one before says and with the bit set that the block before is in use.
 
 /// Bytes before an address in which its block may begin.
 const MAX_OFFSET: u64 = 1024;
@@ -56,7 +56,7 @@ fn is_chain(mut head: u64, read: &dyn Fn(u64) -> Option<u64>) -> bool {
             Some(size) if is_used() => head += size,
             _ => return false,
         }
-        // Behind the last block of an arena is nothing.
+        // After the last block of an arena is nothing.
         if read(head + HEAD / 2).is_none() {
             return true;
         }

@@ -1,4 +1,4 @@
-//! From a request to what was recorded: attaches or starts, steps, and lets go.
+//! How a program is watched from beginning to end: attaches or starts, steps, and lets go.
 
 use std::ffi::OsString;
 use std::num::NonZeroU64;
@@ -27,7 +27,7 @@ use crate::{Cost, Session, WatchCounts, WatchOutcome, WatchRequest, WatchTarget}
 /// A program that cannot be watched has this long to end.
 const END_PATIENCE: Duration = Duration::from_secs(5);
 
-/// How often it is asked whether a program has ended.
+/// The time between two checks that a program has ended.
 const END_POLL: Duration = Duration::from_millis(20);
 
 /// A program that was started.
@@ -161,7 +161,7 @@ fn asked(child: &mut Child, error: Error, patience: Duration) -> Error {
     error
 }
 
-/// By SIGTERM. It does nothing to a program that has ended.
+/// Sends SIGTERM, which does nothing to a program that has ended.
 fn ask_to_end(child: &Child) {
     let _ = kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGTERM);
 }
@@ -180,7 +180,7 @@ fn tracer() -> Result<Tracer, Error> {
 fn start(words: &[OsString], tracer: Option<u32>) -> Result<Child, Error> {
     let Some((program, arguments)) = words.split_first() else {
         return Err(Error::new(
-            "nothing to watch: name a process with --pid, or a program behind --",
+            "nothing to watch: name a process with --pid, or a program after --",
         ));
     };
     let mut command = Command::new(program);

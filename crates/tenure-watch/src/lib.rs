@@ -48,14 +48,14 @@ pub struct WatchRequest {
     pub options: WatchOptions,
 }
 
-/// How often threads are looked at.
+/// How often threads are sampled, and lines probed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct WatchOptions {
     /// Samples a second of each thread that runs.
     pub rate: u64,
-    /// Looks by breakpoints a second, at most.
+    /// Probes by breakpoints a second, at most.
     pub arms: f64,
-    /// Looks may take so much of the program's processor time, as a part of it. What they take was measured at the start.
+    /// Probes may take so much of the program's processor time, as a part of it. What they take was measured at the start.
     pub share: f64,
     /// Bytes of a line: 64 or 128.
     pub line_bytes: u32,
@@ -117,9 +117,9 @@ pub struct WatchCounts {
     pub attributed: u64,
     /// Of those, the ones that accessed memory at a place that is not known any more.
     pub unaddressed: u64,
-    /// Looks at lines by breakpoints.
+    /// Probes of lines by breakpoints.
     pub probes: u64,
-    /// Threads that had breakpoints, in all looks together.
+    /// Threads that had breakpoints, in all probes together.
     pub armed: u64,
     /// Breakpoints that were hit.
     pub traps: u64,
@@ -129,9 +129,9 @@ pub struct WatchCounts {
     pub lost: u64,
     /// Threads that were not sampled, since there were too many.
     pub left_out: u64,
-    /// Looks that waited, since those before had taken as much as looks may.
+    /// Probes that waited, since those before had taken as much as probes may.
     pub held: u64,
-    /// Looks that could set no breakpoint.
+    /// Probes that could set no breakpoint.
     pub unarmed: u64,
     /// Samples of processes that the program has started, which are not watched.
     pub foreign: u64,

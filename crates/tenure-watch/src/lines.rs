@@ -14,17 +14,17 @@ use crate::heap::{self, HeapBlock};
 use crate::lanes::{self, Lane, Life};
 use crate::sys::process::LiveProcess;
 
-/// An access to a contended line takes as long, about. A thread whose samples all lie there does one after another.
+/// The time of an access to a contended line, about. A thread whose samples all lie there does one after another.
 const ACCESS_SECONDS: f64 = 100e-9;
 
-/// A hit for each of so many nanoseconds is as often as traps can be handled: the word may be in use far more often.
+/// Nanoseconds for each hit at which traps come as fast as they can be handled: the word may be in use far more often.
 const HIT_AT_ONCE_NS: u64 = 200_000;
 
-/// With fewer hits on a word, its samples say better which instructions touch it.
+/// Hits on a word from which on they say better than its samples which instructions touch it.
 const MIN_HITS: u64 = 8;
 
-/// A line on which threads were met in so many looks is known, and after so many looks without that it is known to be
-/// private. From then on, the more is known the later comes the next look.
+/// A line on which threads were met in so many probes is known, and after so many probes without that it is known to be
+/// private. From then on, the more is known the later comes the next probe.
 const PROBES_TO_KNOW: u64 = 40;
 const PROBES_TO_CLEAR: u64 = 160;
 const MAX_PATIENCE: u64 = 40;
@@ -39,7 +39,7 @@ pub(crate) struct WatchedLines {
     /// Threads cannot meet on different CPUs.
     has_one_cpu: bool,
     lines: FxHashMap<u64, WatchedLine>,
-    /// By thread.
+    /// The samples of each thread.
     samples: FxHashMap<u32, Sampled>,
 }
 
@@ -66,7 +66,7 @@ pub(crate) struct RecordedLines {
 #[derive(Debug, Default)]
 pub(crate) struct WatchedLine {
     seen: BTreeMap<UseKey, UseCounts>,
-    /// By thread and word.
+    /// How each thread and word was watched.
     exposed: FxHashMap<(u32, u8), Exposed>,
     /// The block of the allocator that its most used word lies in.
     block: Option<HeapBlock>,
@@ -92,7 +92,7 @@ struct Exposed {
     probes: u64,
     /// Those in which the word was hit again and again.
     at_once: u64,
-    /// Hits of the look that is under way.
+    /// Hits of the probe that is under way.
     hits: u64,
 }
 
@@ -198,7 +198,7 @@ impl WatchedLines {
         self.lines.get_mut(&start)
     }
 
-    /// Looks for the allocator's block, while it is likely to be there.
+    /// Finds the allocator's block, while it is likely to be there.
     pub(crate) fn allocated(&mut self, start: u64, process: &LiveProcess) {
         let Some(line) = self.lines.get_mut(&start) else { return };
         if line.block.is_none() && process.is_anonymous(start) {
@@ -209,13 +209,13 @@ impl WatchedLines {
         }
     }
 
-    /// The line to look at next: the one with most samples for each look so far. A line that no second thread was met
-    /// on soon is looked at rarely.
+    /// The line to probe next: the one with most samples for each probe so far. A line that no second thread was met
+    /// on soon is probed rarely.
     pub(crate) fn next(&self) -> Option<u64> {
         let worth = |line: &WatchedLine| {
-            let looks = (1 + line.arms) as f64;
-            let doubt = if line.met == 0 { looks } else { 1.0 };
-            line.samples as f64 / (looks * doubt)
+            let probes = (1 + line.arms) as f64;
+            let doubt = if line.met == 0 { probes } else { 1.0 };
+            line.samples as f64 / (probes * doubt)
         };
         let sampled = self.lines.iter().filter(|(_, line)| line.samples > 0);
         let best = sampled
@@ -223,7 +223,7 @@ impl WatchedLines {
         best.map(|(start, _)| *start)
     }
 
-    /// How many times as long a look at a line may wait as one at a line that is hardly known.
+    /// How many times as long a probe of a line may wait as one of a line that is hardly known.
     pub(crate) fn patience(&self, start: u64) -> u32 {
         let Some(line) = self.lines.get(&start) else { return 1 };
         let known = match line.met {
@@ -243,13 +243,15 @@ impl WatchedLines {
         }
         let mut known: Vec<_> = known.into_iter().collect();
         known.sort_by_key(|(_, uses)| std::cmp::Reverse(*uses));
-        let looks = usize::try_from(line.arms).unwrap_or(0);
+        let probes = usize::try_from(line.arms).unwrap_or(0);
         let first = known.first().map(|(word, _)| u64::from(*word));
         let mut words: Vec<u64> = first.into_iter().collect();
         // The most used one always, the other known ones and the rest in turn.
         let others: Vec<u64> = known.iter().skip(1).map(|(word, _)| u64::from(*word)).collect();
         let turn = |list: &[u64], wanted: usize| -> Vec<u64> {
-            (0..wanted.min(list.len())).map(|at| list[(looks * wanted + at) % list.len()]).collect()
+            (0..wanted.min(list.len()))
+                .map(|at| list[(probes * wanted + at) % list.len()])
+                .collect()
         };
         words.extend(turn(&others, most / 2 - 1));
         let rest: Vec<u64> = (0..count).filter(|word| !words.contains(word)).collect();
@@ -312,7 +314,7 @@ impl WatchedLines {
         RecordedLines { excludes: most.fold(unsampled, f64::max), lines, lanes }
     }
 
-    /// Looks in which threads met: on different CPUs if there are several.
+    /// Probes in which threads met: on different CPUs if there are several.
     fn met(&self, line: &WatchedLine) -> u64 {
         if self.has_one_cpu { line.met } else { line.met_apart }
     }
@@ -375,7 +377,7 @@ impl WatchedLine {
             // lock, and not what it guards. So all words that are met at once are in use as often as the line.
             let at_once = match exposed.probes {
                 0 => f64::from(u8::from(of_word.samples > 0)),
-                looks => exposed.at_once as f64 / looks as f64,
+                probes => exposed.at_once as f64 / probes as f64,
             };
             let of_line = visits.get(&key.thread).copied().unwrap_or(unsampled);
             let rate = by_hits.max(at_once * of_line);
@@ -419,8 +421,8 @@ mod tests {
         Touch { code, access, address: LINE + word * 8, size: 8 }
     }
 
-    /// A look at a word that a thread hits twice, after so many nanoseconds each.
-    fn look(lines: &mut WatchedLines, thread: u32, touch: &Touch, nanoseconds: u64) {
+    /// A probe of a word that a thread hits twice, after so many nanoseconds each.
+    fn probe(lines: &mut WatchedLines, thread: u32, touch: &Touch, nanoseconds: u64) {
         lines.hit(thread, touch);
         lines.hit(thread, touch);
         lines.exposed(touch.address, thread, 2 * nanoseconds);
@@ -447,10 +449,10 @@ mod tests {
             lines.sampled(1, 0, Ok(Some(&take).filter(|_| sample % 2 == 0)));
         }
         for _ in 0..10 {
-            look(&mut lines, 1, &take, 30_000);
-            look(&mut lines, 1, &add, 30_000);
+            probe(&mut lines, 1, &take, 30_000);
+            probe(&mut lines, 1, &add, 30_000);
             // The other thread only stores, which takes no time that samples show.
-            look(&mut lines, 2, &touch(Access::Write, 2, 3), 30_000);
+            probe(&mut lines, 2, &touch(Access::Write, 2, 3), 30_000);
         }
         let rates = rates(&lines);
         assert_eq!(rates[&(1, Access::CompareExchange, 0)], 5e6);
@@ -467,7 +469,7 @@ mod tests {
             for thread in [1, 2] {
                 let add = touch(Access::Add, thread, 1);
                 lines.sampled(thread as u32, 0, Ok(Some(&add)));
-                look(&mut lines, thread as u32, &add, 30_000);
+                probe(&mut lines, thread as u32, &add, 30_000);
             }
             let line = lines.get_mut(LINE).unwrap();
             (line.arms, line.met, line.met_apart) = (2, 2, met_apart);
@@ -496,9 +498,9 @@ mod tests {
         };
         for (about, most, expected) in [
             ("nothing was seen", excluded(0, 0, 0.0, false), 1.0..=1.0),
-            ("two samples, no look", excluded(2, 0, 0.0, false), 0.9..=1.0),
-            ("many samples, no look", excluded(219, 0, 0.0, false), 0.9..=1.0),
-            ("few samples, many looks", excluded(2, 0, 100.0, false), 0.0..=0.7),
+            ("two samples, no probe", excluded(2, 0, 0.0, false), 0.9..=1.0),
+            ("many samples, no probe", excluded(219, 0, 0.0, false), 0.9..=1.0),
+            ("few samples, many probes", excluded(2, 0, 100.0, false), 0.0..=0.7),
             ("many of both", excluded(400, 0, 100.0, false), 0.0..=0.04),
             ("many of both, shared", excluded(400, 0, 100.0, true), 0.99..=1.0),
             ("only samples that were lost", excluded(0, 400, 0.0, false), 1.0..=1.0),
@@ -526,14 +528,14 @@ mod tests {
         }
         let rare = touch(Access::Write, 0, 2);
         for _ in 0..10 {
-            look(&mut lines, 1, &touch(Access::Read, 0, 1), 10_000);
-            look(&mut lines, 2, &rare, 1_000_000);
+            probe(&mut lines, 1, &touch(Access::Read, 0, 1), 10_000);
+            probe(&mut lines, 2, &rare, 1_000_000);
         }
         let rates = rates(&lines);
         assert_eq!(rates[&(2, Access::Write, 0)], 1000.0);
         assert!(rates[&(1, Access::Read, 0)] > 1e6);
-        // One look of several that meets it at once says how much of the time it is busy.
-        look(&mut lines, 2, &rare, 1_000);
+        // One probe of several that meets it at once says how much of the time it is busy.
+        probe(&mut lines, 2, &rare, 1_000);
         let busy = self::rates(&lines)[&(2, Access::Write, 0)];
         assert!(busy > 5e5 && busy < 2e6, "{busy}");
     }

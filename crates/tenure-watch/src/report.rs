@@ -1,4 +1,4 @@
-//! From what was watched to a report.
+//! The report of what was watched.
 
 use nix::sys::resource::UsageWho;
 use tenure_analyze::{Analysis, Programs};
@@ -81,7 +81,7 @@ fn missing(watched: &WatchOutcome) -> Vec<String> {
     }
     if counts.held > counts.probes {
         all.push(
-            "Looks waited, to take no more of the program's processor time than they may."
+            "Probes waited, to take no more of the program's processor time than they may."
                 .to_owned(),
         );
     }
@@ -94,7 +94,7 @@ fn missing(watched: &WatchOutcome) -> Vec<String> {
     }
     if counts.unarmed * 2 > counts.probes {
         all.push(format!(
-            "No breakpoint could be set in {} of {} looks: a debugger may have them.",
+            "No breakpoint could be set in {} of {} probes: a debugger may have them.",
             counts.unarmed, counts.probes
         ));
     }

@@ -1,4 +1,4 @@
-//! A process while it is watched: samplers, looks, and what is known of its threads.
+//! A process while it is watched: samplers, probes, and what is known of its threads.
 
 use std::time::{Duration, Instant};
 
@@ -27,26 +27,26 @@ const LIST_INTERVAL: Duration = Duration::from_millis(200);
 /// How long threads are asked for what they have run at a time. The others' turn comes later.
 const LIST_TIME: Duration = Duration::from_millis(20);
 
-/// Between two steps, at least and at most.
+/// The time between two steps, at least and at most.
 const MIN_STEP: Duration = Duration::from_millis(5);
 const MAX_STEP: Duration = Duration::from_millis(50);
 
-/// How often a thread is asked for its name.
+/// How many times a thread is asked for its name: it may name itself once it runs.
 const NAME_RETRIES: u8 = 3;
 
-/// A thread that was sampled, or that began, within this time is one that runs.
+/// The time since a thread was sampled, or began, in which it counts as running.
 const RUNS_WITHIN: Duration = Duration::from_secs(1);
 
-/// A thread that runs for so many nanoseconds between two lists counts as running.
+/// Nanoseconds that a thread has to run between two lists to count as running.
 const MIN_RUN_NS: u64 = 1_000_000;
 
-/// One that sleeps has breakpoints in one of so many looks: they wake it.
+/// Probes for each one that has breakpoints in a thread that sleeps: they wake it.
 const PROBES_PER_SLEEPER: u64 = 4;
 
-/// Looks may take so much of the program's processor time before there is any, in seconds.
+/// Seconds of the program's processor time that probes may take before it has had any.
 const FIRST_ALLOWANCE_S: f64 = 0.05;
 
-/// Where the machine was too busy to measure, looks are limited as on a slow virtual machine. In seconds.
+/// Where the machine was too busy to measure, probes are limited as on a slow virtual machine. In seconds.
 const UNMEASURED_ARM: f64 = 300e-6;
 const UNMEASURED_TRAP: f64 = 30e-6;
 
@@ -65,14 +65,14 @@ pub struct Session {
     recent: FxHashMap<u32, Instant>,
     start: Instant,
     period: Duration,
-    /// As it was measured; looks are limited by it.
+    /// As it was measured; probes are limited by it.
     cost: Cost,
     /// Whose processor time watching takes, and how much it was at the start.
     own: (UsageWho, Duration),
-    /// What looks took of the program's processor time, in seconds, and what they may take.
+    /// What probes took of the program's processor time, in seconds, and what they may take.
     taken: f64,
     share: f64,
-    /// By process: whether the watched program has started it.
+    /// For each process, whether the watched program has started it.
     started: FxHashMap<u32, bool>,
     next_probe: Instant,
     next_list: Instant,
@@ -170,7 +170,7 @@ impl Session {
         Ok(())
     }
 
-    /// Looks at a line if it is time, waits for up to 50 ms, and takes the samples.
+    /// Probes a line if it is time, waits for up to 50 ms, and takes the samples.
     pub(crate) fn step(&mut self) -> Result<(), Error> {
         let now = Instant::now();
         if now >= self.next_list {
@@ -304,13 +304,13 @@ impl Session {
         }
     }
 
-    /// What looks may take so far, in seconds of the program's processor time.
+    /// What probes may take so far, in seconds of the program's processor time.
     fn allowed(&self) -> f64 {
         let ran: u64 = self.threads.values().map(KnownThread::ran).sum();
         FIRST_ALLOWANCE_S + self.share * ran as f64 / 1e9
     }
 
-    /// Looks at the line that promises most. The next look may wait so many times as long as at a line that is hardly known.
+    /// Probes the line that promises most. The next probe may wait so many times as long as at a line that is hardly known.
     fn probe(&mut self) -> Result<u32, Error> {
         let Some(start) = self.lines.next() else { return Ok(1) };
         if self.taken > self.allowed() {
@@ -551,7 +551,7 @@ impl Session {
     }
 }
 
-/// The part of a line, and of the `others` that run, that a look watched while they ran.
+/// The part of a line, and of the `others` that run, that a probe watched while they ran.
 fn covered(exposed: &[(u64, u32, u64)], sampled: u32, others: usize, line_bytes: u32) -> f64 {
     // Without another thread that runs there is nothing to miss.
     let is_of_others = |tid: u32| others == 0 || tid != sampled;

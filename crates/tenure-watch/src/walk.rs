@@ -70,7 +70,7 @@ impl RingWalk {
 fn ring(step: WalkStep, word: &dyn Fn(u64) -> Option<u64>) -> Option<Vec<(u64, u64)>> {
     let end = Instant::now() + MAX_SEARCH;
     let (mut nodes, mut node) = (Vec::new(), step.loaded);
-    // The clock is looked at now and then.
+    // The clock is read now and then.
     let has_time = |nodes: usize| nodes % 64 != 63 || Instant::now() < end;
     while nodes.len() < MAX_NODES && has_time(nodes.len()) {
         let after = word(node.wrapping_add(step.offset))?;

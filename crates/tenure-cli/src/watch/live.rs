@@ -20,7 +20,7 @@ pub(crate) fn run(arguments: &WatchArgs) -> Result<(), EarlyEnd> {
     let target = match arguments.pid {
         Some(pid) => WatchTarget::Process(pid),
         None if arguments.command.is_empty() => {
-            let line = "nothing to watch: name a process with --pid, or a program behind --";
+            let line = "nothing to watch: name a process with --pid, or a program after --";
             return Err(EarlyEnd::input(line));
         }
         None => WatchTarget::Command(arguments.command.clone()),

@@ -10,13 +10,13 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 
-/// Between two pictures.
+/// The time between two pictures.
 const REFRESH_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Another screen, without a cursor; and the one before.
 const ENTER: &str = "\x1b[?1049h\x1b[?25l";
 const LEAVE: &str = "\x1b[?25h\x1b[?1049l";
-/// From the top; a line's rest is cleared before the next one.
+/// The way to the top; a line's rest is cleared before the next one.
 const TOP: &str = "\x1b[H";
 const NEXT: &str = "\x1b[K\r\n";
 const CLEAR: &str = "\x1b[J";

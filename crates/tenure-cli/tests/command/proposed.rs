@@ -69,7 +69,7 @@ fn a_run_of_what_layout_proposes_is_silent() {
     let folder = tempfile::tempdir().unwrap();
     for port in [TOGETHER, TORN] {
         let is_found = (0..TRIES).any(|_| !recorded(folder.path(), port).is_empty());
-        assert!(is_found, "not contended as it is: {port}");
+        assert!(is_found, "not contended unmodified: {port}");
         let better = proposed(folder.path(), port);
         let found = recorded(folder.path(), &better);
         assert_eq!(found, [""; 0], "{better}");

@@ -8,7 +8,7 @@ use super::support::{is_refused, refused, tenure_in, text};
 
 #[test]
 fn what_would_show_nothing_is_refused() {
-    refused("run", &[], &["nothing to run", "behind --"]);
+    refused("run", &[], &["nothing to run", "after --"]);
     refused("run", &["--release"], &["--release: no such program"]);
     refused("run", &["--build-std", "--", "./server"], &["--build-std", "cargo"]);
     refused("run", &["--build-std", "--cc", "--", "make"], &["--cc"]);

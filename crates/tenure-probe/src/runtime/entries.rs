@@ -1,7 +1,7 @@
 //! A thread's entries: what it does to contended lines.
 //!
 //! An *entry* counts one thing that the thread does to one place by one instruction. It is found through a small array
-//! of recent ones, and behind that through a hash table that grows.
+//! of recent ones, and after that through a hash table that grows.
 
 use core::cell::Cell;
 use core::ptr::null_mut;
@@ -18,7 +18,7 @@ const FIRST_CAPACITY: u32 = 512;
 /// Blocks of entries that threads have left when they ended, linked through their reserved words.
 static LEFT: AtomicPtr<u8> = AtomicPtr::new(null_mut());
 
-/// Of one thread.
+/// The entries of one thread.
 pub(super) struct ThreadEntries {
     /// [`RECENT`] entries, by hash.
     recent: *mut *mut Entry,
@@ -51,7 +51,7 @@ impl ThreadEntries {
         })
     }
 
-    /// Leaves the entries to the observer, and the room behind them to other threads.
+    /// Leaves the entries to the observer, and the room after them to other threads.
     ///
     /// # Safety
     ///

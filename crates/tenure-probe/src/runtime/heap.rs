@@ -28,7 +28,7 @@ static CLASSES: RecordTable<CLASS_BLOCKS> = RecordTable::new(RecordKind::Classes
 static GRANULES: AtomicPtr<AtomicU32> = AtomicPtr::new(core::ptr::null_mut());
 /// A bit for each granule.
 static STARTS: AtomicPtr<AtomicU64> = AtomicPtr::new(core::ptr::null_mut());
-/// By hash: a class plus one, or 0.
+/// The class of each hash, plus one, or 0.
 static BY_HASH: AtomicPtr<AtomicU32> = AtomicPtr::new(core::ptr::null_mut());
 static LARGE_ONES: LargeOnes = LargeOnes(UnsafeCell::new((0, [(0, 0, 0); MAX_LARGE])));
 
@@ -73,7 +73,7 @@ fn index(address: usize) -> usize {
 
 fn granule(index: usize) -> &'static AtomicU32 {
     // SAFETY: the mapping has a word for every granule of user space and is never unmapped; all accesses are atomic. The
-    // callers look whether it is there.
+    // callers check that it is there.
     unsafe { &*GRANULES.load(Relaxed).add(index) }
 }
 
@@ -228,7 +228,7 @@ fn is(class: u32, size: usize, frames: &[u64]) -> bool {
     if record.is_null() {
         return false;
     }
-    // SAFETY: the index names complete classes only, which never change; `depth` addresses lie behind the record.
+    // SAFETY: the index names complete classes only, which never change; `depth` addresses lie after the record.
     unsafe {
         let stack = record.add(1).cast::<u64>();
         (*record).size == size as u64

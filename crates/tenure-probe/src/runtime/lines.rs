@@ -144,7 +144,7 @@ pub(super) extern "C" fn note_shared(
         note_rare(local, address, size, access, code);
     }
     if is_timed_here {
-        // The program would wait for the line as soon as this returns, where its own work could not be told from it.
+        // The program would wait for the line as soon as this returns, where its own work could not be told apart from it.
         // SAFETY: the program is about to access this address, as `access` says.
         unsafe { sys::fetch(address, access.writes()) };
         if since != 0 {
@@ -243,7 +243,7 @@ fn append(lock: &Locked, line: Line) -> Option<usize> {
 /// need no more records than there are of them at once. What was counted at another place of the object is of other
 /// members.
 fn reuse(_: &Locked, line: &Line) -> Option<usize> {
-    /// Freed records that are looked at: the places of large objects are many.
+    /// Freed records that are checked: the places of large objects are many.
     const MAX_FREED: usize = 64;
     if line.class == 0 {
         return None;
@@ -280,13 +280,13 @@ pub(super) fn forget(address: usize, bytes: usize) {
     // Pointers may have tags, and the program may ask for a range that no memory has.
     let address = address & ((1 << shadow::ADDRESS_BITS) - 1);
     let is_memory = |end: &usize| *end < 1 << shadow::ADDRESS_BITS;
-    let Some(behind) = address.checked_add(bytes).filter(is_memory) else { return };
-    let (mut start, mut end) = (address & !(line - 1), behind.next_multiple_of(line));
+    let Some(after) = address.checked_add(bytes).filter(is_memory) else { return };
+    let (mut start, mut end) = (address & !(line - 1), after.next_multiple_of(line));
     if start < address {
         forget_edge(start);
         start += line;
     }
-    if end > behind && end > start {
+    if end > after && end > start {
         end -= line;
         forget_edge(end);
     }
@@ -316,7 +316,7 @@ fn forget_edge(address: usize) {
     }
 }
 
-/// Releases the record of a contended line. In a signal handler, or without a record of the thread, it stays as it is.
+/// Releases the record of a contended line. In a signal handler, or without a record of the thread, it stays unmodified.
 #[cold]
 fn release(address: usize) {
     let recorder = threads::current().and_then(|local| Recorder::new(local, address));

@@ -104,7 +104,7 @@ unsafe extern "C" fn note(info: *const Info, bytes: usize, loaded: *mut c_void) 
     let lock = store::lock();
     MODULES.append(&lock, |record, _| {
         // SAFETY: the record has room for a module and PATH_BYTES, and is this thread's until it is published. The name
-        // ends with a zero; if it is cut, the zero behind it is the block's.
+        // ends with a zero; if it is cut, the zero after it is the block's.
         unsafe {
             record.cast::<Module>().write(module);
             let path = record.add(size_of::<Module>());

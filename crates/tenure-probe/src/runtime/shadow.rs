@@ -44,13 +44,13 @@ pub(super) fn clear() {
 /// Forgets the lines from `start` up to `end` whose words fill pages, and returns where these lines begin and end.
 pub(super) fn clear_between(start: usize, end: usize) -> (usize, usize) {
     let per_line = size_of::<LineWords>();
-    let (first, behind) = (&raw const *words(start) as usize, &raw const *words(end) as usize);
-    let (low, high) = (first.next_multiple_of(4096), behind & !4095);
+    let (first, after) = (&raw const *words(start) as usize, &raw const *words(end) as usize);
+    let (low, high) = (first.next_multiple_of(4096), after & !4095);
     if low >= high {
         return (start, start);
     }
     clear_pages(low, high - low);
-    (start + (low - first) / per_line * LINE_BYTES, end - (behind - high) / per_line * LINE_BYTES)
+    (start + (low - first) / per_line * LINE_BYTES, end - (after - high) / per_line * LINE_BYTES)
 }
 
 fn clear_pages(address: usize, bytes: usize) {
@@ -68,7 +68,7 @@ pub(super) fn words(address: usize) -> &'static LineWords {
     // As two shifts: without a constant of 64 bits. Pointers may have tags in their high bits.
     let line = address << (usize::BITS - ADDRESS_BITS) >> (usize::BITS - ADDRESS_BITS + SHIFT);
     // SAFETY: the mapping has words for every line of user space and is never unmapped; all accesses are atomic. A
-    // thread has a record only after `start` has succeeded, and `forget` looks first, so the pointer is not null.
+    // thread has a record only after `start` has succeeded, and `forget` checks first, so the pointer is not null.
     unsafe { &*GLOBALS.shadow.load(Relaxed).add(line) }
 }
 

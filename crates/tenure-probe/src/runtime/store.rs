@@ -267,7 +267,7 @@ pub(super) fn block(_: &Locked, kind: RecordKind) -> *mut u8 {
     let block = BASE.load(Relaxed).wrapping_add(index as usize * BLOCK_BYTES);
     // SAFETY: the block is inside of the mapping, has pages, and no other thread has it.
     unsafe { AtomicU32::from_ptr(block.cast()) }.store(kind as u32, Relaxed);
-    // Release: the observer reads this number before it looks at the block.
+    // Release: the observer reads this number before it reads the block.
     blocks_in_use(header).store(index + 1, Release);
     block
 }

@@ -182,7 +182,7 @@ pub(super) fn reserve(bytes: usize) -> *mut u8 {
     if bytes >= HUGE_PAGE {
         for advice in [MADV_NOHUGEPAGE, MADV_DONTDUMP] {
             // SAFETY: the mapping is new. Neither advice changes its contents; both may be refused. A word here and there
-            // would take a huge page each, and a core file would have to look at terabytes.
+            // would take a huge page each, and a core file would have to read terabytes.
             unsafe { advise(address as usize, bytes, advice) };
         }
     }
@@ -215,7 +215,7 @@ pub(super) fn forget_error() {
 
 /// Takes both variables from the environment of programs that this one starts, if the first is set. Called at the start.
 pub(super) fn keep_from_children(mark: &CStr, variable: &CStr) {
-    // SAFETY: the names end with zeros, and no other thread looks at the environment yet.
+    // SAFETY: the names end with zeros, and no other thread reads the environment yet.
     unsafe {
         if !getenv(mark.as_ptr()).is_null() {
             unsetenv(variable.as_ptr());
@@ -247,7 +247,7 @@ pub(super) fn thread_number() -> u32 {
     unsafe { call(numbers::GETTID, [0; 6]) as u32 }
 }
 
-/// This thread's name: 16 bytes, zeros behind it.
+/// This thread's name: 16 bytes, zeros after it.
 pub(super) fn thread_name() -> [u64; 2] {
     const PR_GET_NAME: c_int = 16;
     let mut name = [0_u64; 2];
@@ -256,7 +256,7 @@ pub(super) fn thread_name() -> [u64; 2] {
     name
 }
 
-/// The lowest address of this thread's stack, and the one behind its highest; zeros if that cannot be found out.
+/// The lowest address of this thread's stack, and the one after its highest; zeros if that cannot be found out.
 ///
 /// Calls `malloc`.
 pub(super) fn stack() -> (usize, usize) {
@@ -394,7 +394,7 @@ pub(super) unsafe fn fetch(address: usize, writes: bool) {
 }
 
 /// The frame pointer of the exported function that this is inlined into: the runtime is compiled with frame pointers.
-/// At it lies the caller's, and behind that the address to return to, on both architectures.
+/// At it lies the caller's, and after that the address to return to, on both architectures.
 #[inline(always)]
 pub(super) fn frame() -> usize {
     let value: usize;
@@ -415,7 +415,7 @@ pub(super) fn frame() -> usize {
 /// `frame` is the frame pointer of a function that has not returned.
 #[inline(always)]
 pub(super) unsafe fn return_address(frame: usize) -> u64 {
-    // SAFETY: the return address lies behind the saved frame pointer of a function that is still active.
+    // SAFETY: the return address lies after the saved frame pointer of a function that is still active.
     unsafe { *((frame + 8) as *const u64) }
 }
 

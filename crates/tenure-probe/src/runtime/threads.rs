@@ -1,7 +1,7 @@
 //! A thread's record; its beginning and its end.
 //!
 //! A thread finds its record through the one thread-local word. The record lies in the segment, so that the observer
-//! sees the thread's accesses grow; what only the runtime needs lies behind it.
+//! sees the thread's accesses grow; what only the runtime needs lies after it.
 
 use core::cell::UnsafeCell;
 use core::ptr::null_mut;
@@ -343,7 +343,7 @@ impl ThreadState {
         User { own: self.own(), birth: u32::from(self.birth) }
     }
 
-    /// The lowest address of the stack, and the one behind its highest.
+    /// The lowest address of the stack, and the one after its highest.
     pub(super) fn stack(&self) -> (usize, usize) {
         // SAFETY: the bounds never change.
         unsafe {

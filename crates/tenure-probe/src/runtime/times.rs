@@ -42,9 +42,9 @@ impl Draw {
     }
 }
 
-/// Of one thread.
+/// What one thread times.
 pub(super) struct Times {
-    /// Of the accesses to contended lines, and of what recording does beside accesses.
+    /// Which accesses to contended lines are timed, and what recording does beside accesses.
     accesses: Draw,
     recording: Draw,
     /// The processor time when a compare-exchange failed; 0 if none did, or its time is not taken.
@@ -151,7 +151,7 @@ impl Times {
         self.left_line.set(0);
     }
 
-    /// Begins to time the gap behind an access to this address, unless another gap is being timed.
+    /// Begins to time the gap after an access to this address, unless another gap is being timed.
     pub(super) fn begin_gap(&self, now: u64, address: usize, by: *mut Entry, is_plain: bool) {
         if self.left_line.get() == 0 {
             self.left_at.set(now);
@@ -191,7 +191,7 @@ impl Times {
         2 * u64::from(self.usual.get())
     }
 
-    /// How much of the time from that access until now, when there is another one, was work. Behind a look at the clock the
+    /// How much of the time from that access until now, when there is another one, was work. After reading the clock the
     /// processor foresees less of the program than it does without: of what is over the shortest such time, as much as
     /// `clock` is no work. And a plain access is done after it was timed, when another thread may have taken its line again;
     /// the read of `x += 1` is done before its write, and not seen.

@@ -3,10 +3,10 @@
 //! A thread's processor time is its own work, what recording adds, and the time that it waits for lines. Only the first is
 //! there without contention. So the time from an access to a contended line to the next is taken, and so is that of the
 //! access, which the observer subtracts from the processor time where a thread may have slept between the two. One access in 16
-//! is timed, because a look at the clock takes as long as the access. What a call of the runtime takes is measured at the
+//! is timed, because reading the clock takes as long as the access. What a call of the runtime takes is measured at the
 //! start, by [`measure`]; what recording does beside accesses is timed as well, by [`recording`].
 //!
-//! The *gap* behind an access is the time until the thread is back at the line. Some are timed, and say where among its
+//! The *gap* after an access is the time until the thread is back at the line. Some are timed, and say where among its
 //! accesses a thread's work lies.
 
 use core::hint::black_box;
@@ -21,7 +21,7 @@ use super::{shadow, store, sys};
 /// Nanoseconds. A thread that took longer was switched out or has slept, which is no processor time.
 const MAX_TIMED_NS: u64 = 20_000;
 
-/// What a look at the clock takes, and one at the thread's processor time.
+/// What reading the clock takes, and reading the thread's processor time.
 static CLOCK: AtomicU64 = AtomicU64::new(0);
 static PROCESSOR_CLOCK: AtomicU64 = AtomicU64::new(0);
 
@@ -101,7 +101,7 @@ fn end_failure(local: &ThreadState) {
     local.add_wait(for_all(took, PROCESSOR_CLOCK.load(Relaxed)));
 }
 
-/// What was timed, for all that were not, and the two looks at the clock themselves, of which `took` contains one.
+/// What was timed, for all that were not, and the two readings of the clock themselves, of which `took` contains one.
 fn for_all(took: u64, clock: u64) -> u64 {
     took.saturating_sub(clock) * u64::from(TIMED_EVERY) + 2 * clock
 }
@@ -154,7 +154,7 @@ pub(super) fn add(since: u64, address: usize, code: u64, is_plain: bool) {
 }
 
 /// Measures what recording adds to an access to memory that the thread has to itself, which is what `access` records: a few
-/// accesses behind a look at the clock, as between accesses to contended lines. Medians, as the thread may be switched out.
+/// accesses after reading the clock, as between accesses to contended lines. Medians, as the thread may be switched out.
 pub(super) fn measure(access: impl Fn(usize)) {
     const TRIES: usize = 128;
     const ACCESSES: usize = 16;

@@ -15,7 +15,7 @@ use tenure_model::recording as record;
 
 use process::ObservedProcess;
 
-/// The time between two looks: longer than a scheduler's slice, so that threads that take turns on one CPU meet.
+/// The time between two readings: longer than a scheduler's slice, so that threads that take turns on one CPU meet.
 pub(crate) const BUCKET: Duration = Duration::from_millis(50);
 
 /// All processes that have segments in a directory.

@@ -1,4 +1,4 @@
-//! One process as it is observed.
+//! One process while it is observed.
 
 use std::fs;
 use std::io;
@@ -25,7 +25,7 @@ pub(crate) struct ObservedProcess {
     alive: u64,
     /// Threads that had not ended, by [`Thread::tid`].
     living: FxHashMap<u32, Living>,
-    /// By the number of the line.
+    /// What was possible on each line, by its number.
     possible: FxHashMap<u32, Possible>,
 }
 
@@ -187,7 +187,7 @@ impl ObservedProcess {
 /// Whether several threads worked, and each was over before the next began. Then no line could be contended: those of one thread
 /// are handed over to the next.
 fn one_at_a_time(threads: &[Thread]) -> bool {
-    /// With less it has started others, and waited for them.
+    /// Accesses of a thread that works; one with fewer has started others, and waited for them.
     const WORK: u64 = 1000;
     let working = threads.iter().filter(|thread| thread.accesses >= WORK);
     let mut lives: Vec<(u64, u64)> =

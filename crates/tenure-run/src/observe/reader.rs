@@ -114,7 +114,7 @@ impl SegmentReader {
     }
 }
 
-/// Puts a record in its place, or behind all others: then returns the new place.
+/// Puts a record in its place, or after all others: then returns the new place.
 fn put<R>(records: &mut Vec<R>, place: Option<u32>, record: R) -> Option<u32> {
     match place {
         Some(place) => {
@@ -155,7 +155,7 @@ fn read_header(file: &File) -> io::Result<Header> {
     Ok(Header::read(&bytes))
 }
 
-/// Reads at an offset; zeros behind the file's end.
+/// Reads at an offset; zeros after the file's end.
 fn read(file: &File, mut offset: u64, mut bytes: &mut [u8]) -> io::Result<()> {
     while !bytes.is_empty() {
         match file.read_at(bytes, offset) {

@@ -20,7 +20,7 @@ struct CargoCall<'a> {
     toolchain: Option<&'a OsStr>,
     /// What cargo itself reads: up to `--`.
     options: &'a [OsString],
-    /// All behind the toolchain.
+    /// All words after the toolchain.
     rest: &'a [OsString],
 }
 
@@ -152,7 +152,7 @@ fn check_target(call: &CargoCall<'_>, host: &str) -> Result<(), Error> {
     }
 }
 
-/// The environment variable that gives cargo our flags behind those of the user, and its value. `by_target` is the variable of
+/// The environment variable that gives cargo our flags after those of the user, and its value. `by_target` is the variable of
 /// the target, if the user has flags for that: then cargo ignores those for all.
 fn variable(
     flags_of: &str,
@@ -164,7 +164,7 @@ fn variable(
     if let Some(all) = appended(get(&encoded), get(&plain), ours) {
         return Ok((encoded, all));
     }
-    // Cargo puts these behind what its configuration files have, and splits them at spaces.
+    // Cargo puts these after what its configuration files have, and splits them at spaces.
     if let Some(flag) = ours.iter().find(|flag| flag.contains(char::is_whitespace)) {
         return Err(Error::new(format!(
             "cargo cannot take the flag {flag:?}, because it has a space: set XDG_CACHE_HOME to a directory whose path has \
@@ -180,7 +180,7 @@ fn variable(
     Ok((name, value))
 }
 
-/// The flags that a user has in the environment with ours behind them; `None` if there are none.
+/// The flags that a user has in the environment with ours after them; `None` if there are none.
 fn appended(
     encoded: Option<OsString>,
     plain: Option<OsString>,

@@ -69,15 +69,15 @@ pub(crate) fn missed(records: &Path) -> Option<&'static str> {
     )
 }
 
-/// A compiler in a word: what is before it, its path, and what is behind it.
+/// A compiler in a word: what is before it, its path, and what is after it.
 #[derive(Debug, PartialEq)]
 struct NamedCompiler {
     before: String,
     compiler: PathBuf,
-    behind: String,
+    after: String,
 }
 
-/// The compiler that a word names by its path: alone, with options behind it, or as the value of a variable.
+/// The compiler that a word names by its path: alone, with options after it, or as the value of a variable.
 fn named_by(word: &OsString) -> Option<NamedCompiler> {
     let word = word.to_str()?;
     let at = word.find('/')?;
@@ -90,7 +90,7 @@ fn named_by(word: &OsString) -> Option<NamedCompiler> {
     (is_whole && is_compiler(compiler.file_name()?.to_str()?)).then(|| NamedCompiler {
         before: before.to_owned(),
         compiler,
-        behind: value[end..].to_owned(),
+        after: value[end..].to_owned(),
     })
 }
 
@@ -100,7 +100,7 @@ fn replaced(word: &OsString, stand_ins: &Path) -> OsString {
     let Some(name) = named.compiler.file_name() else { return word.clone() };
     let mut all = OsString::from(named.before);
     all.push(stand_ins.join(name));
-    all.push(named.behind);
+    all.push(named.after);
     all
 }
 

@@ -50,7 +50,7 @@ fn all(installed: &Installed, allow_mismatch: bool) -> Vec<String> {
         "-Cllvm-args=-tsan-instrument-func-entry-exit=0".to_owned(),
         // Without it an atomic's method is a function of its own in debug builds, and all callers are one.
         "-Zinline-mir=yes".to_owned(),
-        // Behind the flags of every profile, so it counts for all, dependencies included.
+        // After the flags of every profile, so it counts for all, dependencies included.
         "-Cdebuginfo=2".to_owned(),
         "-Cstrip=none".to_owned(),
     ]);

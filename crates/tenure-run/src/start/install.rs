@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use tenure_types::Error;
 
-/// The file names under which a linker and a loader look for the runtime.
+/// The file names under which a linker and a loader find the runtime.
 const SONAME: &str = "libtsan.so.2";
 const LINK_NAME: &str = "libtsan.so";
 
@@ -96,7 +96,7 @@ impl Installed {
     }
 }
 
-/// What stands in for a compiler: it finds the real one behind itself on `PATH`, and adds what instruments and links.
+/// What stands in for a compiler: it finds the real one after itself on `PATH`, and adds what instruments and links.
 const SCRIPT: &str = include_str!("compiler.sh");
 
 /// A path as one word of a shell.

@@ -31,7 +31,7 @@ pub(crate) fn prepare(request: &RunRequest, records: &Path) -> Result<(Command, 
     let words = &request.command;
     if words.is_empty() {
         return Err(Error::new(
-            "nothing to run: name a program, or `cargo run` and its like, behind --",
+            "nothing to run: name a program, or `cargo run` and its like, after --",
         ));
     }
     let installed = Installed::new(runtime, request.cache.as_deref())?;
@@ -42,7 +42,7 @@ pub(crate) fn prepare(request: &RunRequest, records: &Path) -> Result<(Command, 
         Some(prepared) => prepared?,
         None if request.build_std => {
             return Err(Error::new(
-                "--build-std has cargo compile std: name `cargo run` or its like behind --",
+                "--build-std has cargo compile std: name `cargo run` or its like after --",
             ));
         }
         None if request.cc => {

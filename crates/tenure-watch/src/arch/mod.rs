@@ -32,7 +32,7 @@ pub(crate) const WORDS: usize = 4;
 ///
 /// With ptrace it is less on aarch64, where a thread meets a breakpoint before the access, and once more as it goes on. A store
 /// or an atomic instruction takes both hits, for one sample: a lock's release is not met after its taking. A load exclusive
-/// and its store take both, for two samples of one operation. Behind a load the breakpoint is for stores alone, and the word
+/// and its store take both, for two samples of one operation. After a load the breakpoint is for stores alone, and the word
 /// counts as watched all the same: later loads are missed, so their rate is too low.
 pub(crate) const HITS: u8 = 2;
 

@@ -35,7 +35,7 @@ pub(crate) trait Backend: std::fmt::Debug {
         false
     }
 
-    /// Sets breakpoints on these words in these threads for [`arm::LOOK`](crate::arm::LOOK). Threads that end meanwhile,
+    /// Sets breakpoints on these words in these threads for [`arm::PROBE_TIME`](crate::arm::PROBE_TIME). Threads that end meanwhile,
     /// and those whose debug registers are taken, are left out.
     ///
     /// # Errors

@@ -21,14 +21,14 @@ use crate::sys::process;
 /// Pages of a ring: they have room for five hundred samples.
 const RING_PAGES: usize = 64;
 
-/// How often threads are looked for that have not stopped yet.
+/// How often threads are checked that have not stopped yet.
 const STOP_POLL: Duration = Duration::from_millis(1);
 
 /// Threads are given samplers for so long at a time. Among hundreds that run, this process has hardly a turn: so those that
 /// run come first, and others later.
 const MAX_ATTACHING: Duration = Duration::from_millis(300);
 
-/// With more CPUs, `tenure` would spend too much time on samples of other programs.
+/// CPUs above which `tenure` would spend too much time on samples of other programs.
 const MAX_CPUS: usize = 64;
 
 #[derive(Debug)]
@@ -37,7 +37,7 @@ pub(crate) struct PerfBackend {
     rate: u64,
     /// One for each CPU. Its event is the first thread's sampler.
     rings: Vec<PerfRing>,
-    /// By thread: the samplers that write to them.
+    /// Each thread's samplers, which write to the rings.
     clocks: FxHashMap<u32, Vec<PerfEvent>>,
     /// Whether they are the clocks of CPUs. Then there are no others.
     is_wide: bool,

@@ -11,7 +11,7 @@ use crate::sys::Sample;
 use crate::sys::process;
 use crate::sys::tracer::{self, Tracer};
 
-/// Threads that are looked at in one step, in turn, whether they run.
+/// Threads that are checked in one step, in turn, for whether they run.
 const THREADS_A_STEP: usize = 64;
 
 #[derive(Debug)]

@@ -19,20 +19,20 @@ pub(crate) struct Sample {
     pub(crate) pid: u32,
     pub(crate) tid: u32,
     pub(crate) cpu: u32,
-    /// Of the clock of [`now`].
+    /// The time on the clock of [`now`].
     pub(crate) time: u64,
     /// The instruction that would have been next; of a breakpoint that comes before the access, the one that does it.
     pub(crate) ip: u64,
-    /// Of a breakpoint: where it is.
+    /// Where the breakpoint is; 0 of a sample.
     pub(crate) address: u64,
     /// None of a 32-bit thread.
     pub(crate) registers: Option<Registers>,
-    /// The words from the stack pointer on; zeros behind what could be had.
+    /// The words from the stack pointer on; zeros after what could be had.
     pub(crate) stack: [u64; Self::STACK],
 }
 
 impl Sample {
-    /// So many that the samples of a look fit into a page.
+    /// So many that the samples of a probe fit into a page.
     pub(crate) const STACK: usize = 32;
 
     /// A word of the stack.

@@ -120,7 +120,7 @@ impl PerfEvent {
         done(unsafe { ioctls::SET_OUTPUT(self.0.as_raw_fd(), ring.event.0.as_raw_fd()) })
     }
 
-    /// Of a breakpoint: nanoseconds for which it has been on while its thread ran.
+    /// Nanoseconds for which a breakpoint has been on while its thread ran.
     pub(crate) fn running(&self) -> io::Result<u64> {
         let mut bytes = [0; 16];
         rustix::io::read(&self.0, &mut bytes)?;
@@ -215,7 +215,7 @@ impl PerfRing {
         let to_end = length.min(self.room - first);
         into.clear();
         for (start, length) in [(first, to_end), (0, length - to_end)] {
-            // SAFETY: behind the first page are `room` bytes, of which these are; a record is no longer than the room.
+            // SAFETY: after the first page are `room` bytes, of which these are; a record is no longer than the room.
             // The kernel does not write those between tail and head.
             let part = unsafe {
                 std::slice::from_raw_parts(self.base.as_ptr().add(self.page + start), length)
@@ -234,7 +234,7 @@ impl Drop for PerfRing {
 
 const HEADER: usize = size_of::<bindings::perf_event_header>();
 
-/// The numbers of a record, one after the other; zeros behind its end.
+/// The numbers of a record, one after the other; zeros after its end.
 struct RecordFields<'a>(&'a [u8]);
 
 impl RecordFields<'_> {
@@ -267,7 +267,7 @@ fn parsed(record: &[u8]) -> Sample {
         registers
     });
     let mut stack = [0; Sample::STACK];
-    // Behind the words stands how many of them are the stack's.
+    // After the words stands how many of them are the stack's.
     if fields.long() == Sample::STACK as u64 * 8 {
         stack.fill_with(|| fields.long());
         let had = usize::try_from(fields.long() / 8).unwrap_or(0);

@@ -113,7 +113,7 @@ pub(crate) struct ProcessorTimes {
 }
 
 impl LiveProcess {
-    /// Looks at a process.
+    /// Opens a process to be watched.
     ///
     /// # Errors
     ///
@@ -187,8 +187,8 @@ impl LiveProcess {
     }
 
     pub(crate) fn map(&self, address: u64) -> Option<&MemoryMap> {
-        let behind = self.maps.partition_point(|map| map.start <= address);
-        self.maps[..behind].last().filter(|map| address < map.end)
+        let after = self.maps.partition_point(|map| map.start <= address);
+        self.maps[..after].last().filter(|map| address < map.end)
     }
 
     /// Whether an address lies in memory that the program allocates from.

@@ -1,7 +1,7 @@
 //! A process of our own that runs while it is measured what watching takes of one.
 //!
-//! It does nothing but look at the clock. Of its processor time, what passes between two looks that follow each other at once is
-//! its own; the rest is what interrupts took. It looks at that time itself: others see it as it was at the last tick.
+//! It does nothing but read the clock. Of its processor time, what passes between two readings that follow each other at once is
+//! its own; the rest is what interrupts took. It reads that time itself: others see it as it was at the last tick.
 
 use std::io;
 #[allow(clippy::disallowed_types, reason = "shared with another process")]
@@ -16,14 +16,14 @@ use nix::unistd::Pid;
 
 use super::child::{self, now};
 
-/// Less passes between two looks at the clock.
+/// Less time passes between two readings of the clock.
 const MIN_GAP_NS: u64 = 1_000;
 
-/// For the next look at the clock.
+/// Time enough for the next reading of the clock.
 const CLOCK_READ: Duration = Duration::from_micros(100);
 
-/// Looks at the clock between those whether the parent is there.
-const READS_PER_CHECK: u32 = 1 << 20;
+/// Readings of the clock between two checks that the parent is there.
+const READINGS_PER_CHECK: u32 = 1 << 20;
 
 #[derive(Debug)]
 pub(crate) struct Specimen {
@@ -76,7 +76,7 @@ impl Specimen {
             || [&self.shared().ran, &self.shared().missed].map(|it| it.load(Ordering::Relaxed));
         let before = read();
         meanwhile();
-        // The end of what was done shows at the next look.
+        // The end of what was done shows at the next reading.
         thread::sleep(CLOCK_READ);
         let after = read();
         let [ran, missed] =
@@ -115,7 +115,7 @@ fn run(shared: &SpecimenClock, parent: u32) -> ! {
     // SAFETY: it takes numbers only, and fails where it is not needed.
     unsafe { libc::prctl(libc::PR_SET_PTRACER, libc::PR_SET_PTRACER_ANY) };
     let mut last = now();
-    let mut looks = 0_u32;
+    let mut readings = 0_u32;
     // Processor time at the last gap, and what passed since then without one.
     let (mut before, mut clean) = (ran(), 0);
     loop {
@@ -136,13 +136,13 @@ fn run(shared: &SpecimenClock, parent: u32) -> ! {
             time = now();
         }
         last = time;
-        looks = looks.wrapping_add(1);
+        readings = readings.wrapping_add(1);
         // It may have ended before its end was asked to be signalled.
         let is_orphan = || {
             let it = rustix::process::getppid().map(|it| it.as_raw_nonzero().get().cast_unsigned());
             it != Some(parent)
         };
-        if looks.is_multiple_of(READS_PER_CHECK) && is_orphan() {
+        if readings.is_multiple_of(READINGS_PER_CHECK) && is_orphan() {
             child::end();
         }
     }

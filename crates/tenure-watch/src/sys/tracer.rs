@@ -26,7 +26,7 @@ pub(crate) const THREADS: usize = 64;
 /// How long a thread may take to stop before others are not kept waiting: it may have no CPU.
 const STOP_PATIENCE_NS: u64 = 50_000_000;
 
-/// How often one that took longer is looked for, in milliseconds.
+/// How often one that took longer is checked, in milliseconds.
 const STOP_POLL_MS: i32 = 1;
 
 /// What the tracer is asked for, and what it answers. Both processes have it; whose turn it is says the stream.
@@ -39,7 +39,7 @@ struct Exchange {
     nanoseconds: u64,
     samples: [Sample; WORDS * THREADS],
     taken: usize,
-    /// By thread and word: how long it was watched while the thread ran.
+    /// For each thread and word, how long it was watched while the thread ran.
     exposed: [[u64; WORDS]; THREADS],
     /// An error number by thread; 0 of those that were traced.
     errors: [i32; THREADS],
@@ -426,7 +426,7 @@ fn ran(tid: u32) -> u64 {
 
 /// The CPU that a thread ran on last.
 fn cpu(tid: u32) -> u32 {
-    /// Behind the name.
+    /// Its place among the fields after the name.
     const FIELD: usize = 36;
     let mut text = [0; 512];
     let text = read(tid, "stat", &mut text);

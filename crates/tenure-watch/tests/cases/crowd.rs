@@ -23,11 +23,11 @@ fn program(name: &str) -> PathBuf {
     program
 }
 
-/// What is found in a case, after so many looks.
-fn report(program: &PathBuf, case: &str, looks: u64) -> tenure_model::Report {
+/// What is found in a case, after so many probes.
+fn report(program: &PathBuf, case: &str, probes: u64) -> tenure_model::Report {
     let running = Running::start(Command::new(program).arg(case));
     let is_enough = |it: &tenure_watch::Session| {
-        it.counts().probes >= looks && it.elapsed() > Duration::from_secs(2)
+        it.counts().probes >= probes && it.elapsed() > Duration::from_secs(2)
     };
     let watched = watch(&request(running.0.id()), &is_enough).unwrap();
     tenure_watch::report(&watched, &tenure_watch::Programs::default(), 64, 0).report
@@ -42,15 +42,15 @@ fn threads_that_follow_each_other_share_nothing_and_two_rows_of_them_share_a_lin
     // What the C library does for a thread that begins and ends takes less.
     let costs =
         |it: &Finding| it.observed.as_ref().and_then(|it| it.cost).is_some_and(|it| it > 0.01);
-    let found = |case, looks| {
-        let mut found = report(&program, case, looks).findings;
+    let found = |case, probes| {
+        let mut found = report(&program, case, probes).findings;
         found.retain(costs);
         found
     };
     let none = found("successors", 40);
     assert!(none.is_empty(), "{none:#?}");
     // On a busy machine the two rows are rarely there at a time.
-    let mut seen = [60, 240, 960].into_iter().map(|looks| found("rows", looks));
+    let mut seen = [60, 240, 960].into_iter().map(|probes| found("rows", probes));
     let found = seen.find(|found| !found.is_empty()).unwrap_or_default();
     let kinds: Vec<Kind> = found.iter().map(|finding| finding.kind).collect();
     assert_eq!(kinds, [Kind::FalseSharing], "{found:#?}");
@@ -63,7 +63,7 @@ fn finder() {
     let program = program("crowd");
     let is_it = |it: &Finding| it.kind == Kind::FalseSharing && names(it).contains("slots");
     // On a busy machine the two that count rarely have both CPUs.
-    let mut seen = [60, 240, 960].into_iter().map(|looks| report(&program, "crowd", looks));
+    let mut seen = [60, 240, 960].into_iter().map(|probes| report(&program, "crowd", probes));
     let report = seen.find(|report| report.findings.iter().any(is_it)).expect("it is found");
     let tenure_model::Source::Run(run) = &report.source else { panic!("{report:?}") };
     // The first thread, the sleepers, and the two that count.

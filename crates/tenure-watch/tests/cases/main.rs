@@ -101,8 +101,8 @@ fn request(pid: u32) -> WatchRequest {
 /// How long a case is watched.
 #[derive(Debug, Clone, Copy)]
 enum Long {
-    /// Until lines were looked at so often, however long that takes on a busy machine.
-    Looks(u64),
+    /// Until lines were probed so often, however long that takes on a busy machine.
+    Probes(u64),
     /// As a person would watch it, for so many seconds.
     Seconds(u64),
 }
@@ -110,7 +110,7 @@ enum Long {
 fn report(program: &Path, case: &str, long: Long) -> Report {
     let running = Running::start(Command::new(program).arg(case));
     let request = match long {
-        Long::Looks(_) => request(running.0.id()),
+        Long::Probes(_) => request(running.0.id()),
         Long::Seconds(seconds) => WatchRequest {
             duration: Some(Duration::from_secs(seconds)),
             options: WatchOptions::default(),
@@ -118,9 +118,9 @@ fn report(program: &Path, case: &str, long: Long) -> Report {
         },
     };
     let is_enough = |it: &Session| match long {
-        // A control may have nothing to look at.
-        Long::Looks(looks) => {
-            it.counts().probes >= looks
+        // A control may have nothing to probe.
+        Long::Probes(probes) => {
+            it.counts().probes >= probes
                 || it.counts().samples > 1000
                 || it.elapsed().as_secs() > 5 && it.counts().samples == 0
         }
@@ -249,7 +249,7 @@ fn found(build: &Build, case: &Case, long: Long) -> Result<Found, String> {
 /// nowhere: so there are some tries.
 fn missed(build: &Build, case: &Case) -> Option<String> {
     const TRIES: usize = 12;
-    (0..TRIES).try_fold(String::new(), |_, _| found(build, case, Long::Looks(40)).err())
+    (0..TRIES).try_fold(String::new(), |_, _| found(build, case, Long::Probes(40)).err())
 }
 
 fn loud(build: &Build, (case, is_own): (&str, bool), long: Long) -> Option<String> {
@@ -265,11 +265,11 @@ fn known_faults_are_found_and_controls_are_silent() {
         return;
     }
     let build = Build::new(false, 2);
-    // The kind takes more hits than a busy machine has in so short a time: ci/watch.sh looks at it.
+    // The kind takes more hits than a busy machine has in so short a time: ci/watch.sh checks it.
     let some = CASES.iter().filter(|case| !case.is_own && case.name != "head_and_tail");
     let mut all: Vec<String> = some.filter_map(|case| missed(&build, case)).collect();
     let some = SILENT.iter().filter(|(case, _)| ["apart", "private_heap", "work"].contains(case));
-    all.extend(some.filter_map(|case| loud(&build, *case, Long::Looks(20))));
+    all.extend(some.filter_map(|case| loud(&build, *case, Long::Probes(20))));
     assert!(all.is_empty(), "{}", all.join("\n"));
 }
 

@@ -81,7 +81,7 @@ fn a_walk_along_a_list_has_addresses() {
     // All of them had none. The first ones still have, before there is something to search from.
     assert!(counts.unaddressed * 5 <= counts.samples, "{counts:?}");
     assert!(counts.attributed * 2 >= counts.samples, "{counts:?}");
-    // Of the nodes that were looked at: `next`.
+    // Of the nodes that were probed: `next`.
     assert!(
         lines.iter().flat_map(|line| &line.entries).all(|entry| entry.offset == 8),
         "{lines:?}"

@@ -14,7 +14,7 @@ use crate::arch::{Read, Stop, WalkStep};
 /// Bytes.
 const INSTRUCTION_BYTES: u64 = 4;
 
-/// Instructions of a loop that are looked through.
+/// Instructions of a loop that are searched.
 const MAX_TURN: u64 = 32;
 
 /// Instructions that retire at once, at most: as many as on x86-64.
@@ -63,7 +63,7 @@ impl Instruction {
         Some(Self { at, memory, is_done, is_step, access, size })
     }
 
-    /// The last access of a loop's turn, if the loop begins here, and the instructions behind that retire with it.
+    /// The last access of a loop's turn, if the loop begins here, and the instructions after that retire with it.
     fn in_turn(start: u64, word: &dyn Fn(u64) -> Option<u32>) -> Option<Self> {
         let mut turn = Vec::new();
         for at in (0..MAX_TURN).map(|step| start + step * INSTRUCTION_BYTES) {
@@ -85,7 +85,7 @@ impl Instruction {
         (!at_once[last + 1..].iter().any(is_gone)).then_some(found)
     }
 
-    /// The address behind it.
+    /// The address after it.
     pub(crate) fn end(&self) -> u64 {
         self.at + INSTRUCTION_BYTES
     }
@@ -274,7 +274,7 @@ mod tests {
             ),
         ] {
             let code = [&[NOP], code, &[NOP, RET]].concat();
-            // Where it begins it goes on after it has failed. A thread behind the last one has waited as well.
+            // Where it begins it goes on after it has failed. A thread after the last one has waited as well.
             let is_loop = about != "gcc: compare-exchange that may fail";
             assert_eq!(met(Stop::Clock, &code, 1), is_loop.then_some(expected), "{about}");
             for next in 2..=length + 1 {
@@ -294,7 +294,7 @@ mod tests {
         for (about, code, next, expected) in [
             // As locks that wait for an event.
             ("no store", [0xc85f_fc20, 0xb500_0040, 0xd503_205f, RET], 1, load),
-            ("no store, behind it", [0xc85f_fc20, 0xb500_0040, 0xd503_205f, RET], 3, None),
+            ("no store, after it", [0xc85f_fc20, 0xb500_0040, 0xd503_205f, RET], 3, None),
             // stxr w3, x2, [x5]
             ("another place", [0xc85f_fc20, 0xc803_7ca2, 0x35ff_ffc3, RET], 1, load),
             // ldr x2, [x6]
@@ -355,38 +355,34 @@ mod tests {
         // ldr x4, [x3]; add x4, x4, #1; str x4, [x3]
         const ADD: [u32; 3] = [0xf940_0064, 0x9100_0484, 0xf900_0064];
         const COUNT: u32 = 0xf100_0442; // subs x2, x2, #1
-        let turn = |behind: &[u32]| {
-            let back = (-3 - i32::try_from(behind.len()).unwrap()).cast_unsigned() & 0x7_ffff;
+        let turn = |after: &[u32]| {
+            let back = (-3 - i32::try_from(after.len()).unwrap()).cast_unsigned() & 0x7_ffff;
             // b.ne
-            [&[NOP], &ADD[..], behind, &[0x5400_0001 | back << 5]].concat()
+            [&[NOP], &ADD[..], after, &[0x5400_0001 | back << 5]].concat()
         };
         let store = Some((A::Write, 8, 0x4000, 3));
         for (about, code, expected) in [
-            ("a count behind it", turn(&[COUNT]), store),
-            ("nothing behind it", turn(&[]), store),
-            ("far behind it", turn(&[COUNT; 7]), None),
-            ("add x3, x3, #8 behind it", turn(&[0x9100_2063]), None),
-            (
-                "ldr x9, [x3], #8 behind it",
-                turn(&[0xf840_8469, NOP]),
-                Some((A::Read, 8, 0x3ff8, 4)),
-            ),
-            ("blr x5 behind it", turn(&[0xd63f_00a0]), None),
-            ("blraa x8, x9 behind it", turn(&[0xd73f_0909]), None),
-            ("blrab x8, x9 behind it", turn(&[0xd73f_0d09]), None),
-            ("blraaz x8 behind it", turn(&[0xd63f_091f]), None),
-            ("blrabz x8 behind it", turn(&[0xd63f_0d1f]), None),
-            ("braa x8, x9 behind it", turn(&[0xd71f_0909]), None),
-            ("braaz x8 behind it", turn(&[0xd61f_091f]), None),
-            ("retaa behind it", turn(&[0xd65f_0bff]), None),
-            ("retab behind it", turn(&[0xd65f_0fff]), None),
-            ("eret behind it", turn(&[0xd69f_03e0]), None),
-            ("svc #0 behind it", turn(&[0xd400_0001]), None),
-            ("hvc #0 behind it", turn(&[0xd400_0002]), None),
-            ("smc #0 behind it", turn(&[0xd400_0003]), None),
-            ("brk #1 behind it", turn(&[0xd420_0020]), None),
-            ("hlt #1 behind it", turn(&[0xd440_0020]), None),
-            ("udf #0 behind it", turn(&[0]), None),
+            ("a count after it", turn(&[COUNT]), store),
+            ("nothing after it", turn(&[]), store),
+            ("far after it", turn(&[COUNT; 7]), None),
+            ("add x3, x3, #8 after it", turn(&[0x9100_2063]), None),
+            ("ldr x9, [x3], #8 after it", turn(&[0xf840_8469, NOP]), Some((A::Read, 8, 0x3ff8, 4))),
+            ("blr x5 after it", turn(&[0xd63f_00a0]), None),
+            ("blraa x8, x9 after it", turn(&[0xd73f_0909]), None),
+            ("blrab x8, x9 after it", turn(&[0xd73f_0d09]), None),
+            ("blraaz x8 after it", turn(&[0xd63f_091f]), None),
+            ("blrabz x8 after it", turn(&[0xd63f_0d1f]), None),
+            ("braa x8, x9 after it", turn(&[0xd71f_0909]), None),
+            ("braaz x8 after it", turn(&[0xd61f_091f]), None),
+            ("retaa after it", turn(&[0xd65f_0bff]), None),
+            ("retab after it", turn(&[0xd65f_0fff]), None),
+            ("eret after it", turn(&[0xd69f_03e0]), None),
+            ("svc #0 after it", turn(&[0xd400_0001]), None),
+            ("hvc #0 after it", turn(&[0xd400_0002]), None),
+            ("smc #0 after it", turn(&[0xd400_0003]), None),
+            ("brk #1 after it", turn(&[0xd420_0020]), None),
+            ("hlt #1 after it", turn(&[0xd440_0020]), None),
+            ("udf #0 after it", turn(&[0]), None),
             ("no loop", [&[NOP], &ADD[..], &[RET]].concat(), None),
             ("a loop without an end", [NOP; 64].to_vec(), None),
         ] {
@@ -410,13 +406,13 @@ mod tests {
 
     #[test]
     fn a_load_that_feeds_its_next_turn_is_a_step_along_a_list() {
-        // `ldr x0, [x0, #8]` and the same of x19, between what comes before and behind it in a loop.
+        // `ldr x0, [x0, #8]` and the same of x19, between what comes before and after it in a loop.
         const LOAD: u32 = 0xf940_0400;
         const LOAD_19: u32 = 0xf940_0673;
         const CALL: u32 = 0x9400_0000;
         const MOVE_TO_0: u32 = 0xaa01_03e0;
-        let step = |before: &[u32], load: u32, behind: &[u32], goes_back: bool| {
-            let mut code = [before, &[load], behind].concat();
+        let step = |before: &[u32], load: u32, after: &[u32], goes_back: bool| {
+            let mut code = [before, &[load], after].concat();
             let back = u32::try_from(code.len()).unwrap().wrapping_neg() & 0x03ff_ffff;
             code.push(if goes_back { 0x1400_0000 | back } else { NOP });
             let mut registers = Registers::default();
@@ -431,7 +427,7 @@ mod tests {
         assert_eq!(step(&[], LOAD, &[0xb400_0200], true), found);
         assert_eq!(step(&[], LOAD, &[], false), None, "no branch");
         assert_eq!(step(&[MOVE_TO_0], LOAD, &[], true), None, "another address before it");
-        assert_eq!(step(&[], LOAD, &[MOVE_TO_0], true), None, "another address behind it");
+        assert_eq!(step(&[], LOAD, &[MOVE_TO_0], true), None, "another address after it");
         assert_eq!(step(&[], LOAD, &[RET], true), None, "it returns");
         assert_eq!(step(&[], LOAD, &[CALL], true), None, "a function may change x0");
         let kept = Some(WalkStep { loaded: 0x1_9000, offset: 8 });

@@ -18,7 +18,7 @@ use super::memory::{MemoryOperand, decoded, is_load_exclusive, is_store_exclusiv
 /// Instructions from load to store, at most.
 const MAX_OPERATION: u64 = 16;
 
-/// Behind the store: a comparison, and the branch to the load.
+/// Instructions after the store, at most: a comparison, and the branch to the load.
 const MAX_AFTER_STORE: u64 = 3;
 
 /// Bytes of an instruction.
@@ -73,7 +73,7 @@ fn operation(
     None
 }
 
-/// The branch to the load behind a store, or that store.
+/// The branch to the load after a store, or that store.
 fn last(store: u64, word: &dyn Fn(u64) -> Option<u32>) -> u64 {
     let is_back = |at: &u64| {
         let Some(instruction) = word(*at).and_then(decoded) else { return false };
@@ -96,7 +96,7 @@ pub(super) fn branches(opcode: Opcode) -> bool {
     is_condition(opcode) || opcode == Opcode::B
 }
 
-/// Whether the next instruction is not the one behind it, or a call or the kernel comes between the two.
+/// Whether the next instruction is not the one after it, or a call or the kernel comes between the two.
 #[rustfmt::skip]
 pub(super) fn leaves(opcode: Opcode) -> bool {
     use Opcode as O;

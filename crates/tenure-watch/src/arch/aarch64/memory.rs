@@ -1,4 +1,4 @@
-//! What an instruction does to memory, and to which address by the registers before it or behind it.
+//! What an instruction does to memory, and to which address by the registers before it or after it.
 
 use tenure_model::Access;
 use yaxpeax_arch::{Decoder as _, U8Reader};
@@ -65,7 +65,7 @@ impl MemoryOperand {
         is_own.then(|| (base, i64::from(offset).cast_unsigned()))
     }
 
-    /// Where it is for an instruction at an address, by the registers before it, or behind it if it is done; `None` if
+    /// Where it is for an instruction at an address, by the registers before it, or after it if it is done; `None` if
     /// those do not tell any more.
     pub(super) fn address(&self, at: u64, is_done: bool, registers: &Registers) -> Option<u64> {
         let value = |register: u16| {
@@ -116,7 +116,7 @@ fn is_place(operand: &Operand) -> bool {
     )
 }
 
-/// Of an operand that is loaded or stored: its bytes, and the general registers that it is, a bit for each.
+/// The bytes of an operand that is loaded or stored, and the general registers that it is, a bit for each.
 fn value(operand: &Operand) -> Option<(u8, u32)> {
     let general = |size| if size == SizeCode::X { 8 } else { 4 };
     // A write to the last one is lost.
@@ -176,7 +176,7 @@ fn overwritten(access: Access, instruction: &Instruction) -> u32 {
     }
 }
 
-/// The general registers that may have another value behind an instruction.
+/// The general registers that may have another value after an instruction.
 pub(super) fn changed(instruction: &Instruction) -> u32 {
     let moved = |operand: &Operand| match *operand {
         Operand::RegPreIndex(base, _, true) | Operand::RegPostIndex(base, _) => 1 << base,
@@ -276,11 +276,11 @@ mod tests {
         registers
     }
 
-    /// What an instruction does, to how many bytes, and where by the registers before and behind it.
+    /// What an instruction does, to how many bytes, and where by the registers before and after it.
     type Expected = Option<(Access, u8, Option<u64>, Option<u64>)>;
 
-    fn moved(access: Access, size: u8, before: u64, behind: u64) -> Expected {
-        Some((access, size, Some(before), Some(behind)))
+    fn moved(access: Access, size: u8, before: u64, after: u64) -> Expected {
+        Some((access, size, Some(before), Some(after)))
     }
 
     fn same(access: Access, size: u8, address: u64) -> Expected {

@@ -16,7 +16,7 @@ pub(crate) const NAME: &str = "aarch64";
 /// What an ELF file of its programs says.
 pub(crate) const MACHINE: u16 = object::elf::EM_AARCH64.0;
 
-/// Behind the last address that a program can have: of 52 bits, on kernels that have so many.
+/// First address after the last that a program can have: of 52 bits, on kernels that have so many.
 pub(crate) const USER_END: u64 = 1 << 52;
 
 /// The code of a SIGTRAP that comes of a watchpoint: `TRAP_HWBKPT`. That of a breakpoint instruction has another one.

@@ -62,7 +62,8 @@ struct WatchSlot {
     padding: u32,
 }
 
-/// Of a watchpoint on eight bytes that a program stores to: the bytes, what is done to them, by whom, and that it is on.
+/// The control word of a watchpoint on eight bytes that a program stores to: the bytes, what is done to them, by whom, and that it
+/// is on.
 const STORED: u32 = 0xff << 5 | 0b10 << 3 | 0b10 << 1 | 1;
 
 /// The same where it loads as well.
@@ -81,7 +82,7 @@ pub(crate) fn stopped(thread: Pid) -> Option<Stopped<Registers>> {
 }
 
 /// Whether a thread was in a call when it stopped, by its instructions: the kernel does not say that any more then. It stops
-/// behind a call, or where it would call once more.
+/// after a call, or where it would call once more.
 fn is_call(thread: Pid, ip: u64) -> bool {
     /// `svc #0`.
     const CALL: u32 = 0xd400_0001;
@@ -123,7 +124,7 @@ pub(crate) fn keep(thread: Pid, words: &[u64; WORDS], armed: u8, met: u8) -> Res
     Ok(())
 }
 
-/// Registers with watchpoints on these words, and how many of their bytes are meant: those behind the last word are left alone.
+/// Registers with watchpoints on these words, and how many of their bytes are meant: those after the last word are left alone.
 fn watched(words: &[u64], armed: u8, met: u8) -> (WatchRegisters, usize) {
     let mut watch = WatchRegisters::default();
     for (which, (slot, &address)) in watch.slots.iter_mut().zip(words).enumerate() {

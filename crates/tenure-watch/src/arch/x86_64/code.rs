@@ -18,7 +18,7 @@ use super::decode::{PAGE, before};
 use super::trace::{StoppedThread, Trace, now, overwrites, segment};
 use crate::arch::{Read, Stop, WalkStep};
 
-/// Bytes of a loop that are looked through.
+/// Bytes of a loop that are searched.
 const MAX_TURN_BYTES: usize = 128;
 
 /// Instructions that retire at once, at most: Golden Cove's.
@@ -60,7 +60,7 @@ impl Instruction {
         Some(Self { decoded, trace, is_step, access, size })
     }
 
-    /// The address behind it.
+    /// The address after it.
     pub(crate) fn end(&self) -> u64 {
         self.decoded.next_ip()
     }
@@ -82,7 +82,7 @@ impl Instruction {
         })
     }
 
-    /// The last access of a loop's turn, if the loop begins here, and the instructions behind that retire with it.
+    /// The last access of a loop's turn, if the loop begins here, and the instructions after that retire with it.
     fn in_turn(ip: u64, read: Read<'_>) -> Option<Self> {
         let mut bytes = [0; MAX_TURN_BYTES];
         let mut turn = Vec::new();
@@ -121,7 +121,7 @@ impl Instruction {
     }
 }
 
-/// The instructions from an address on, as far as a loop is looked through.
+/// The instructions from an address on, as far as a loop is searched.
 fn from<'b>(ip: u64, bytes: &'b mut [u8; MAX_TURN_BYTES], read: Read<'_>) -> Option<Decoder<'b>> {
     // What is mapped may end with the page.
     let inside = usize::try_from(PAGE - ip % PAGE).ok()?.min(MAX_TURN_BYTES);
@@ -176,7 +176,7 @@ fn walks(load: &Decoded, read: Read<'_>) -> bool {
     at == load.ip()
 }
 
-/// Whether a thread goes on behind an instruction, with the same value in a register. Functions keep some.
+/// Whether a thread goes on after an instruction, with the same value in a register. Functions keep some.
 fn keeps(instruction: &Decoded, register: Register) -> bool {
     const KEPT_BY_FUNCTIONS: [Register; 6] =
         [Register::RBX, Register::RBP, Register::R12, Register::R13, Register::R14, Register::R15];
@@ -317,7 +317,7 @@ mod tests {
 
     const START: u64 = 0x40_0000;
 
-    /// What a clock meets in code that stands alone, and the address behind it.
+    /// What a clock meets in code that stands alone, and the address after it.
     fn met(code: &[u8], ip: u64) -> Option<(Access, u64)> {
         instruction(code, ip).map(|it| (it.access, it.end()))
     }
@@ -349,11 +349,11 @@ mod tests {
                 Some((Access::Write, START + 11)),
             ),
             (
-                "add rdi, 8 behind it",
+                "add rdi, 8 after it",
                 turn(&[&add[..], &[0x48, 0x83, 0xc7, 0x08]].concat()),
                 Some((Access::Write, START + 11)),
             ),
-            ("far behind it", turn(&[&add[..], &count.repeat(8)].concat()), None),
+            ("far after it", turn(&[&add[..], &count.repeat(8)].concat()), None),
             ("a call in between", turn(&[&add[..], &[0xff, 0xd0], &count].concat()), None),
             ("no instruction in between", turn(&[&add[..], &[0x06], &count].concat()), None),
             ("no access", turn(&count), None),
@@ -459,9 +459,9 @@ mod tests {
 
     #[test]
     fn a_load_that_feeds_its_next_turn_is_a_step_along_a_list() {
-        // `mov rbx, [rbx+8]`, after what comes before it, and before what comes behind it and a branch back.
-        let step = |before: &[u8], behind: &[u8], branch: u8| {
-            let mut code = [&[0x90], before, &[0x48, 0x8b, 0x5b, 0x08], behind].concat();
+        // `mov rbx, [rbx+8]`, after what comes before it, and before what comes after it and a branch back.
+        let step = |before: &[u8], after: &[u8], branch: u8| {
+            let mut code = [&[0x90], before, &[0x48, 0x8b, 0x5b, 0x08], after].concat();
             let end = START + (1 + before.len() + 4) as u64;
             let back = -1 - i8::try_from(code.len()).unwrap();
             code.extend([branch, back.cast_unsigned()]);
@@ -469,18 +469,18 @@ mod tests {
         };
         let found = Some(WalkStep { loaded: 0x2000, offset: 8 });
         let test = [0x48, 0x85, 0xdb];
-        for (about, before, behind, branch, expected) in [
+        for (about, before, after, branch, expected) in [
             ("test rbx, rbx; jne", &[][..], &test[..], 0x75, found),
             ("jmp", &[], &[], 0xeb, found),
             ("add rdx, [rbx] in the turn", &[0x48, 0x03, 0x13], &test, 0x75, found),
             ("je out of it", &[0x48, 0x85, 0xdb, 0x74, 0x40], &[], 0xeb, found),
             ("call, which keeps rbx", &[0xff, 0xd0], &test, 0x75, found),
             ("mov rbx, rax before it", &[0x48, 0x89, 0xc3], &test, 0x75, None),
-            ("mov rbx, rax behind it", &[], &[0x48, 0x89, 0xc3], 0x75, None),
-            ("ret behind it", &[], &[0xc3], 0x75, None),
+            ("mov rbx, rax after it", &[], &[0x48, 0x89, 0xc3], 0x75, None),
+            ("ret after it", &[], &[0xc3], 0x75, None),
             ("no branch", &[], &test, 0x90, None),
         ] {
-            assert_eq!(step(before, behind, branch), expected, "{about}");
+            assert_eq!(step(before, after, branch), expected, "{about}");
         }
         for (about, code) in [
             ("mov rbx, [rax+8]", [0x48, 0x8b, 0x58, 0x08]),
@@ -494,7 +494,7 @@ mod tests {
         // `mov rcx, [rcx+8]; loop`, which counts in rcx.
         let code = [0x48, 0x8b, 0x49, 0x08, 0xe2, 0xfa];
         assert_eq!(instruction(&code, START + 4).unwrap().step(&registers()), None);
-        // `mov rbx, rsi` lies behind a page's end, which the loop begins before.
+        // `mov rbx, rsi` lies after a page's end, which the loop begins before.
         let turn = [
             0x48, 0xff, 0xc2, 0x48, 0x89, 0xf3, 0x48, 0x8b, 0x5b, 0x08, 0x48, 0x85, 0xdb, 0x75,
             0xf1,
@@ -525,7 +525,7 @@ mod tests {
             let mut code = [&[0x48, 0x01, 0x17][..], later].concat();
             let back = -2 - i8::try_from(code.len()).unwrap();
             code.extend([0x75, back.cast_unsigned()]);
-            // It stops where the loop begins, behind what is no access.
+            // It stops where the loop begins, after what is no access.
             let code = [&[0x90][..], &code].concat();
             let instruction = instruction(&code, START + 1).unwrap();
             let address = instruction.address(&registers(), &|_| None);

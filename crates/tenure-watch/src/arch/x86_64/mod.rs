@@ -15,7 +15,7 @@ pub(crate) const NAME: &str = "x86-64";
 /// What an ELF file of its programs says.
 pub(crate) const MACHINE: u16 = object::elf::EM_X86_64.0;
 
-/// Behind the last address that a program can have.
+/// First address after the last that a program can have.
 pub(crate) const USER_END: u64 = 1 << 47;
 
 /// The codes of a SIGTRAP that comes of a debug register: `TRAP_BRKPT` and `TRAP_HWBKPT`. That of a breakpoint instruction

@@ -1,8 +1,8 @@
 //! Registers as they were before an instruction, although it has overwritten them.
 //!
-//! A sample has the registers behind an access. A load that overwrites its own index, as look-ups in tables do, has destroyed
+//! A sample has the registers after an access. A load that overwrites its own index, as look-ups in tables do, has destroyed
 //! what its address was made of. Often the instructions around it say it again: `mov rcx, rax; and ecx, 3; mov rcx, [r8 + rcx*8]`
-//! leaves `rax`. What was added to a register behind the access is taken away again.
+//! leaves `rax`. What was added to a register after the access is taken away again.
 
 use iced_x86::{
     Decoder, DecoderOptions, FlowControl, Instruction as Decoded, InstructionInfoFactory, Mnemonic,
@@ -13,10 +13,10 @@ use super::Registers;
 use super::decode::{PAGE, before};
 use crate::arch::Read;
 
-/// Instructions before an access that are looked through.
+/// Instructions before an access that are searched.
 const MAX_HISTORY: usize = 16;
 
-/// Bytes on either side of an access in which branches are looked for.
+/// Bytes on either side of an access in which branches are searched for.
 const BRANCH_SEARCH_BYTES: u64 = 1024;
 
 /// Values that one value may follow from.
@@ -261,7 +261,7 @@ fn is_other(one: &Decoded, register: Register) -> bool {
     }
 }
 
-/// Whether a register has another value behind an instruction.
+/// Whether a register has another value after an instruction.
 pub(super) fn overwrites(instruction: &Decoded, register: Register) -> bool {
     let mut factory = InstructionInfoFactory::new();
     factory.info(instruction).used_registers().iter().any(|used| {
@@ -284,7 +284,7 @@ pub(super) fn segment(register: Register) -> Option<u64> {
 
 /// A whole register, or a part of it.
 pub(super) fn now(register: Register, registers: &Registers) -> Option<u64> {
-    /// In the order of perf's masks.
+    /// The first registers of perf's masks.
     const IN_PERFS_ORDER: [Register; 8] = [
         Register::RAX,
         Register::RBX,

@@ -10,7 +10,7 @@ use nix::unistd::Pid;
 use super::Registers;
 use crate::arch::{Stopped, WORDS};
 
-/// A breakpoint traps behind the access.
+/// A breakpoint traps after the access.
 pub(crate) const TRAPS_BEFORE: bool = false;
 
 pub(crate) fn stopped(thread: Pid) -> Option<Stopped<Registers>> {
