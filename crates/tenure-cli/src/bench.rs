@@ -1,13 +1,70 @@
+//! `tenure bench`.
+
+use std::path::PathBuf;
+
+use clap::Args;
 use tenure_bench::GroupInfo;
 use tenure_bench::result::Report;
 use tenure_bench::run::{self, Request};
 use tenure_report::curves::terminal;
 
-use crate::args::BenchArgs;
 use crate::failure::EarlyEnd;
 use crate::interrupt::Interrupt;
 use crate::output::{self, Json};
 use crate::progress::ProgressDisplay;
+use crate::values::{seconds, threads};
+
+/// Benchmark counts, Arc, Weak, pools, lazy references and registries on this machine
+///
+/// Prints a table for each scenario and a verdict on each of this project's claims, and writes an HTML report.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+                        tenure bench\n  \
+                        tenure bench refs dst --threads 1,2 --seconds 2\n\n\
+                        Exit status: 0; 2 on wrong usage, or if it cannot be run; 130 if Ctrl-C ended it early, \
+                        after it printed what was measured.")]
+pub(crate) struct BenchArgs {
+    /// Groups or single scenarios to run (see --list) [default: all]
+    #[arg(value_name = "GROUP")]
+    groups: Vec<String>,
+
+    /// Numbers of threads [default: 1, 2, 4, ... up to all CPUs, and twice as many; 1 and all
+    /// CPUs where threads share nothing]
+    #[arg(long, value_name = "N,N", value_delimiter = ',', value_parser = threads)]
+    threads: Option<Vec<usize>>,
+
+    /// Measure each row for S seconds at each number of threads [default: 0.5, less if all rows together
+    /// would take more than 45 s]
+    #[arg(long, value_name = "S", value_parser = seconds)]
+    seconds: Option<f64>,
+
+    /// Check that everything works; too few figures to quote, and no verdicts
+    #[arg(long)]
+    quick: bool,
+
+    /// Seed of the random order, to repeat a run's order [default: a new one]
+    #[arg(long, value_name = "SEED")]
+    seed: Option<u64>,
+
+    /// List the groups and their scenarios; measure nothing
+    #[arg(long)]
+    list: bool,
+
+    #[command(flatten)]
+    reports: ReportArgs,
+}
+
+/// Where the results of `tenure bench` and `tenure sim` go.
+#[derive(Debug, Args)]
+pub(crate) struct ReportArgs {
+    /// Write the results as JSON to FILE, or to standard output in place of the tables with `-`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+
+    /// Write the HTML report into DIR [default: tenure-report; none with `--json -`]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) report: Option<PathBuf>,
+}
 
 pub(crate) fn run(arguments: &BenchArgs) -> Result<(), EarlyEnd> {
     if arguments.list {

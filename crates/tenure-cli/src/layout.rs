@@ -1,7 +1,11 @@
-use std::ffi::OsStr;
+//! `tenure layout`.
+
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::Read as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
 
 use tenure_layout::run::{self, LayoutRequest};
 use tenure_model::Report;
@@ -9,12 +13,117 @@ use tenure_render::{diff, html, json, terminal};
 use tenure_types::model::Format;
 use tenure_types::read::{Input, Options};
 
-use crate::args::LayoutArgs;
 use crate::failure::EarlyEnd;
 use crate::output::{self, Json};
 use crate::progress::ProgressDisplay;
+use crate::values::line;
 
 const TOP: usize = 20;
+
+/// Find fields that share a cache line with a word that many CPUs write
+///
+/// Reads the debugging information of a program, a library or the running kernel, and ranks the types to fix, worst first. For
+/// types and variables named on the command line it shows everything, with their maps.
+///
+/// A contended word is one that many CPUs write: a reference count, a lock, another atomic. `!` marks it; `*` marks the
+/// members on its line that other CPUs likely read, which suffer. A score from 0 to 100 orders the findings; it comes from types
+/// and names, and measures nothing. The confidence is the share of possible addresses at which the two share a line.
+#[derive(Debug, Args)]
+#[command(
+    override_usage = "tenure layout [OPTIONS] <--kernel | FILE> [NAME]...",
+    after_help = "Examples:\n  \
+                  tenure layout --kernel\n  \
+                  tenure layout ./server --in '*/src/*'\n  \
+                  tenure layout ./server 'Session*' --suggest\n  \
+                  tenure layout ./server --perf perf.data\n  \
+                  tenure layout ./server --check rules.toml\n\n\
+                  `cargo doc -p tenure-layout --open` explains the score (module `sharing`) and \
+                  rules files (module `rules`).\n\
+                  Exit status: 0; 1 if a check failed or, with --diff, a finding is new or worse; 2 on unreadable input or \
+                  wrong usage."
+)]
+pub(crate) struct LayoutArgs {
+    /// Read the running kernel (/sys/kernel/btf/vmlinux)
+    #[arg(long)]
+    kernel: bool,
+
+    /// An executable, library, object file or archive with debugging information (DWARF or BTF), or a
+    /// file of raw BTF. Not with --kernel
+    #[arg(value_name = "FILE")]
+    file: Option<OsString>,
+
+    /// Report only these types and variables, in full and with their maps; `*` matches anything
+    #[arg(value_name = "NAME")]
+    types: Vec<OsString>,
+
+    /// Report only types declared in matching files, such as `*/include/net/*`, or in Rust those of a crate
+    /// or module, such as `server::session` (repeatable). Needs DWARF
+    #[arg(long = "in", value_name = "PATTERN")]
+    declared_in: Vec<String>,
+
+    /// List findings of dependencies and standard libraries as well
+    #[arg(long)]
+    all: bool,
+
+    /// Report at most N findings [default: 20; all of types that are named; none with --check]
+    #[arg(long, value_name = "N")]
+    top: Option<usize>,
+
+    /// Propose a better layout: another order of members, lines of its own for the contended word, or splitting it
+    /// off; each with its price in bytes per object
+    #[arg(long)]
+    suggest: bool,
+
+    /// With --suggest: keep this member, and all before it, in place: MEMBER or TYPE.MEMBER (repeatable)
+    #[arg(long = "pin", value_name = "MEMBER")]
+    pins: Vec<String>,
+
+    /// Read rules that say which members are contended, read mostly or cold (repeatable)
+    #[arg(long, value_name = "RULES.toml")]
+    rules: Vec<PathBuf>,
+
+    /// Check the assertions of a rules file, and exit with 1 if one fails
+    #[arg(long, value_name = "RULES.toml")]
+    check: Option<PathBuf>,
+
+    /// Show which findings came, went or moved since an older build, or since a report that --json wrote; exit with 1 if
+    /// one is new or worse
+    #[arg(long, value_name = "OLD")]
+    diff: Option<PathBuf>,
+
+    /// Format to read if the file has both [default: dwarf]
+    #[arg(long, value_name = "FORMAT", value_parser = ["dwarf", "btf"])]
+    format: Option<String>,
+
+    /// Separate file with the debugging information, if it is not found automatically
+    #[arg(long, value_name = "FILE", conflicts_with = "kernel")]
+    debug_file: Option<PathBuf>,
+
+    /// BTF of the kernel that a module was built for [default: the running kernel's]
+    #[arg(long, value_name = "FILE", conflicts_with = "kernel")]
+    base: Option<PathBuf>,
+
+    /// Read what perf has measured of the program: a perf.data file of perf c2c record or perf mem record, or what
+    /// perf script printed (`-` for standard input). Measured findings are listed first
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["kernel", "no_code"])]
+    perf: Option<PathBuf>,
+
+    /// Do not read the program's code: judge words by their types and names alone, which is faster
+    #[arg(long)]
+    no_code: bool,
+
+    /// Size of a cache line in bytes
+    #[arg(long, value_name = "BYTES", default_value_t = tenure_layout::LINE_BYTES, value_parser = line)]
+    line: u64,
+
+    /// Write everything as JSON to FILE, or to standard output in place of text with `-`
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+
+    /// Write an HTML page with the maps of all reported findings, before and after
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+}
 
 pub(crate) fn run(arguments: &LayoutArgs) -> Result<(), EarlyEnd> {
     let json = Json::of(arguments.json.as_ref());

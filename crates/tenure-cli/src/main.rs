@@ -9,7 +9,6 @@
     allow(dead_code, reason = "programs are run and watched on Linux alone")
 )]
 
-mod args;
 mod bench;
 mod failure;
 mod found;
@@ -27,10 +26,27 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{Parser, Subcommand};
 
-use args::{Command, CommandLine};
 use failure::EarlyEnd;
+
+/// Find shared objects that slow down as cores are added, and measure what fixes them
+#[derive(Debug, Parser)]
+#[command(name = "tenure", version)]
+struct CommandLine {
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// What a newcomer does, in this order: find, predict, prove.
+#[derive(Debug, Subcommand)]
+enum Command {
+    Run(run::RunArgs),
+    Watch(watch::WatchArgs),
+    Layout(layout::LayoutArgs),
+    Sim(sim::SimArgs),
+    Bench(bench::BenchArgs),
+}
 
 fn main() -> ExitCode {
     let mut words: Vec<OsString> = std::env::args_os().collect();
@@ -75,5 +91,15 @@ fn run(arguments: CommandLine, by_cargo: bool) -> Result<(), EarlyEnd> {
         Command::Run(arguments) => run::run(&arguments, by_cargo),
         Command::Watch(arguments) => watch::run(&arguments),
         Command::Sim(arguments) => sim::run(&arguments),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_definition_is_sound() {
+        <CommandLine as clap::CommandFactory>::command().debug_assert();
     }
 }

@@ -16,7 +16,26 @@ use crate::found::{ReportOptions, TextStream};
 use crate::interrupt::Interrupt;
 use crate::values::{run_line, size};
 
+/// Run a program, and find the cache lines that its threads contend for
+///
+/// Builds by cargo and, with --cc, builds of C and C++ get their memory accesses instrumented. The report goes to standard
+/// error; the program's input, output, signals and exit status are its own. Lines are ranked by how often they could have
+/// changed hands, so a busy or small machine shows the same. Predictions of what each change would give follow the findings;
+/// Ctrl-C skips them.
 #[derive(Debug, Args)]
+#[command(
+    override_usage = "tenure run [OPTIONS] -- COMMAND...",
+    after_help = "Examples:\n  \
+                  tenure run -- cargo run --release --bin server\n  \
+                  tenure run -- cargo test\n  \
+                  tenure run --cc -- make && tenure run -- ./server\n  \
+                  cargo tenure run --release --bin server    # the same as the first\n  \
+                  tenure run --no-predict -- ./server    # only the findings\n  \
+                  tenure run --check budget.toml -- cargo bench\n\n\
+                  Exit status: the program's, or 128 plus the signal's number if a signal ended it. If the program's is 0: \
+                  1 if a check failed or, with --diff, a finding is new or worse. 2 on wrong usage, or if the program \
+                  cannot be run or recorded."
+)]
 pub(crate) struct RunArgs {
     /// Build C or C++ with memory accesses instrumented: COMMAND is the build, such as `make`
     #[arg(long)]

@@ -1,15 +1,72 @@
-use std::path::Path;
+//! `tenure sim`.
 
-use tenure_bench::simulate::run::{self, Request};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use tenure_bench::simulate::cpus::Cpus;
+use tenure_bench::simulate::run::{self, DEFAULT_SEED, DEFAULT_US, Request};
 use tenure_bench::simulate::{calibrate, pattern, validation};
 use tenure_report::curves::terminal;
 use tenure_sim::machine;
 
-use crate::args::SimArgs;
-use crate::bench;
+use crate::bench::{self, ReportArgs};
 use crate::failure::EarlyEnd;
 use crate::output::{self, Json};
 use crate::progress::ProgressDisplay;
+use crate::values::microseconds;
+
+/// Simulate counts, layouts, pools and lazy references on a machine of up to 1,024 CPUs
+///
+/// Runs the library's own code on simulated CPUs with simulated caches. Prints how the variants of each scenario scale and
+/// which struct members made cache lines move, and writes an HTML report. The same request gives the same figures on every machine.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+                        tenure sim refs --cpus 1..192\n  \
+                        tenure sim dst/cells refs/get-put --cpus 1,28,112 --us 1000\n  \
+                        tenure sim pattern.toml --cpus 1..128 --machine epyc-2s-256\n  \
+                        tenure sim --calibrate && tenure sim refs --machine this\n\n\
+                        A machine file is TOML; `cargo doc -p tenure-sim --open` shows one (module `machine`).")]
+pub(crate) struct SimArgs {
+    /// Groups or single scenarios to simulate (see --list), or the file of one access pattern (see
+    /// docs/patterns.md) [default: all scenarios]
+    #[arg(value_name = "SCENARIO | PATTERN.toml")]
+    names: Vec<String>,
+
+    /// Numbers of CPUs: `1,2,8`, or `1..192` for both ends and the powers of two between them, as far as
+    /// the machine goes [default: 1, 2, 4, ... up to all of the machine's]
+    #[arg(long, value_name = "N,N | 1..N")]
+    cpus: Option<Cpus>,
+
+    /// Machine to simulate: a built-in one (see --list), or a file that describes one
+    #[arg(long, value_name = "NAME | FILE.toml", default_value = machine::DEFAULT)]
+    machine: String,
+
+    /// Measure each row for N simulated microseconds
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_US, value_parser = microseconds)]
+    us: u32,
+
+    /// Seed of everything random
+    #[arg(long, value_name = "SEED", default_value_t = DEFAULT_SEED)]
+    seed: u64,
+
+    /// Measure this machine for some seconds and write it to a file for `--machine this`; simulate
+    /// nothing [default: this.toml]
+    #[arg(long, value_name = "FILE.toml", num_args = 0..=1, default_missing_value = machine::THIS_FILE,
+        conflicts_with_all = ["names", "cpus", "machine", "us", "seed", "json", "report", "list"])]
+    calibrate: Option<PathBuf>,
+
+    /// Print published figures beside simulated ones; simulate nothing else
+    #[arg(long, conflicts_with_all = ["names", "cpus", "machine", "us", "seed", "json", "report", "list",
+        "calibrate"])]
+    validate: bool,
+
+    /// List the scenarios and the machines; simulate nothing
+    #[arg(long)]
+    list: bool,
+
+    #[command(flatten)]
+    reports: ReportArgs,
+}
 
 pub(crate) fn run(arguments: &SimArgs) -> Result<(), EarlyEnd> {
     if arguments.list {

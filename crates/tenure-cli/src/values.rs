@@ -1,5 +1,8 @@
 //! Parsers of options. An error is a line that shows a good value.
 
+use std::fmt::Display;
+use std::ops::RangeInclusive;
+use std::str::FromStr;
 use std::time::Duration;
 
 use tenure_bench::run::MOST_THREADS;
@@ -49,17 +52,12 @@ pub(crate) fn threads(text: &str) -> Result<usize, String> {
 }
 
 pub(crate) fn microseconds(text: &str) -> Result<u32, String> {
-    match text.trim().parse() {
-        Ok(us) if (1..=MOST_US).contains(&us) => Ok(us),
-        _ => Err(format!("microseconds are a whole number from 1 to {MOST_US}")),
-    }
+    within(text, 1..=MOST_US, "microseconds are a whole number")
 }
 
 pub(crate) fn seconds(text: &str) -> Result<f64, String> {
-    match text.trim().parse::<f64>() {
-        Ok(seconds) if seconds.is_finite() && seconds > 0.0 => Ok(seconds),
-        _ => Err("seconds are a number above 0, such as `0.5`".to_owned()),
-    }
+    let seconds = text.trim().parse().ok().filter(|it: &f64| it.is_finite() && *it > 0.0);
+    seconds.ok_or_else(|| "seconds are a number above 0, such as `0.5`".to_owned())
 }
 
 /// `30s`, `500ms`, `2m`; a number alone is seconds.
@@ -79,17 +77,20 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
 }
 
 pub(crate) fn rate(text: &str) -> Result<u64, String> {
-    match text.trim().parse() {
-        Ok(rate) if (1..=10_000).contains(&rate) => Ok(rate),
-        _ => Err("samples a second are a whole number from 1 to 10000".to_owned()),
-    }
+    within(text, 1..=10_000, "samples a second are a whole number")
 }
 
 pub(crate) fn probes(text: &str) -> Result<f64, String> {
-    match text.trim().parse::<f64>() {
-        Ok(probes) if probes.is_finite() && (0.1..=100.0).contains(&probes) => Ok(probes),
-        _ => Err("breakpoints a second are a number from 0.1 to 100".to_owned()),
-    }
+    within(text, 0.1..=100.0, "breakpoints a second are a number")
+}
+
+fn within<T: FromStr + PartialOrd + Display>(
+    text: &str,
+    range: RangeInclusive<T>,
+    what: &str,
+) -> Result<T, String> {
+    let number = text.trim().parse().ok().filter(|it| range.contains(it));
+    number.ok_or_else(|| format!("{what} from {} to {}", range.start(), range.end()))
 }
 
 #[cfg(test)]
@@ -104,6 +105,14 @@ mod tests {
             assert!(size(bad).is_err(), "{bad}");
         }
         assert!(run_line("64").is_ok() && run_line("32").is_err());
+    }
+
+    #[test]
+    fn numbers_of_threads_are_at_least_one_and_not_too_many() {
+        assert_eq!(threads(" 8"), Ok(8));
+        for bad in ["0", "-1", "two", "", "65537", "99999999999999999999999"] {
+            assert!(threads(bad).is_err(), "{bad}");
+        }
     }
 
     #[test]

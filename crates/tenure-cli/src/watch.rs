@@ -15,7 +15,23 @@ mod screen;
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub(crate) use live::run;
 
+/// Watch a running process, unmodified, and find the cache lines that its threads contend for
+///
+/// No rebuild, no restart, no performance counters. A clock samples threads where they wait, and breakpoints in the other
+/// threads show who else touches that line. Lines are ranked by the processor time that they cost, at most. Predictions of what
+/// each change would give follow the findings; Ctrl-C skips them. A program named after -- is started, and watched until it ends or
+/// the time given is over.
 #[derive(Debug, Args)]
+#[command(
+    override_usage = "tenure watch [OPTIONS] <--pid N | --check | -- PROGRAM...>",
+    after_help = "Examples:\n  \
+                  tenure watch --pid $(pidof server) --for 30s\n  \
+                  tenure watch --pid 1234 --html watch.html --json watch.json\n  \
+                  tenure watch -- ./server --port 8080\n  \
+                  tenure watch --check\n\n\
+                  Exit status: 0, or that of a program that was started, unless --stop ended it; 1 if, with --diff, a \
+                  finding is new or worse; 2 on wrong usage, or if the program cannot be watched."
+)]
 pub(crate) struct WatchArgs {
     /// Watch the process with this number
     #[arg(long, value_name = "N", conflicts_with = "command")]
