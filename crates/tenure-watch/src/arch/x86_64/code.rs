@@ -244,6 +244,9 @@ mod tests {
     use super::super::decode::decoded;
     use super::*;
     use crate::sys::Sample;
+    use Access::{Add, CompareExchange, Exchange, Read as Load, Write};
+
+    const START: u64 = 0x40_0000;
 
     fn registers() -> Registers {
         let mut registers = Registers::default();
@@ -253,76 +256,20 @@ mod tests {
         registers
     }
 
-    #[test]
-    fn an_instruction_says_what_it_does_and_where() {
-        for (about, bytes, expected) in [
-            ("mov rax, [rbx+8]", &[0x48, 0x8b, 0x43, 0x08][..], Some((Access::Read, 8, 0x2008))),
-            (
-                "mov [rdi+rcx*4], eax",
-                &[0x89, 0x04, 0x8f],
-                Some((Access::Write, 4, 0x6000 + 4 * 0x3000)),
-            ),
-            ("lock inc qword [r9]", &[0xf0, 0x49, 0xff, 0x01], Some((Access::Add, 8, 0xb000))),
-            (
-                "lock xadd [rsi], rax",
-                &[0xf0, 0x48, 0x0f, 0xc1, 0x06],
-                Some((Access::Add, 8, 0x5000)),
-            ),
-            (
-                "lock cmpxchg [rdx], ecx",
-                &[0xf0, 0x0f, 0xb1, 0x0a],
-                Some((Access::CompareExchange, 4, 0x4000)),
-            ),
-            ("xchg [rdx], ecx", &[0x87, 0x0a], Some((Access::Exchange, 4, 0x4000))),
-            ("lock or [rdx], ecx", &[0xf0, 0x09, 0x0a], Some((Access::Exchange, 4, 0x4000))),
-            ("add [rdx], ecx", &[0x01, 0x0a], Some((Access::Write, 4, 0x4000))),
-            ("cmp byte [rdx], 0", &[0x80, 0x3a, 0x00], Some((Access::Read, 1, 0x4000))),
-            (
-                "mov eax, [rip+0x10]",
-                &[0x8b, 0x05, 0x10, 0, 0, 0],
-                Some((Access::Read, 4, 0x40_0050)),
-            ),
-            ("add r13, 1", &[0x49, 0x83, 0xc5, 0x01], None),
-            ("lea rax, [rbx]", &[0x48, 0x8d, 0x03], None),
-            ("mov rax, fs:[0]", &[0x64, 0x48, 0x8b, 0x04, 0x25, 0, 0, 0, 0], None),
-            ("push rax", &[0x50], None),
-        ] {
-            let end = 0x40_0040;
-            let decoded = decoded(bytes, end - bytes.len() as u64);
-            let found = Instruction::at_end(decoded, &|_, _| false)
-                .and_then(|it| Some((it.access, it.size, it.address(&registers(), &|_| None)?)));
-            assert_eq!(found, expected, "{about}");
-        }
+    /// Machine code, as disassemblers print it.
+    fn bytes(code: &str) -> Vec<u8> {
+        code.split_whitespace().map(|byte| u8::from_str_radix(byte, 16).unwrap()).collect()
     }
 
-    #[test]
-    fn a_thread_at_a_fence_has_waited_for_the_store_before_it() {
-        let store = Some((Access::Write, 0x40_0004));
-        let fence = |fence: &[u8]| [&[0x4c, 0x89, 0x56, 0x10], fence].concat();
-        for (about, bytes, expected) in [
-            ("mfence", fence(&[0x0f, 0xae, 0xf0]), store),
-            ("lock add dword [rsp-64], 0", fence(&[0xf0, 0x83, 0x44, 0x24, 0xc0, 0]), store),
-            ("lock or qword [rsp], 0", fence(&[0xf0, 0x48, 0x83, 0x0c, 0x24, 0]), store),
-            ("after a load", [&[0x4c, 0x8b, 0x56, 0x10], &[0x0f, 0xae, 0xf0][..]].concat(), None),
-            (
-                "lock add dword [rsp-64], 1",
-                fence(&[0xf0, 0x83, 0x44, 0x24, 0xc0, 1]),
-                Some((Access::Add, 0x40_000a)),
-            ),
-        ] {
-            let end = START + bytes.len() as u64;
-            assert_eq!(met(&bytes, end), expected, "{about}");
-        }
+    /// Code, and a branch from its end to its beginning.
+    fn looped(code: &str, branch: &str) -> String {
+        let back = -2 - i8::try_from(bytes(code).len()).unwrap();
+        format!("{code} {branch} {back:02x}")
     }
 
-    const START: u64 = 0x40_0000;
-
-    /// What a clock meets in code that stands alone, and the address after it.
-    fn met(code: &[u8], ip: u64) -> Option<(Access, u64)> {
-        instruction(code, ip).map(|it| (it.access, it.end()))
-    }
-
-    fn instruction(code: &[u8], ip: u64) -> Option<Instruction> {
+    /// What a clock meets in code that stands alone, after so many of its bytes.
+    fn instruction(code: &str, at: usize) -> Option<Instruction> {
+        let code = bytes(code);
         let read = |from: u64, into: &mut [u8]| {
             into.fill(0x90);
             for (at, byte) in (from..).zip(into) {
@@ -331,36 +278,78 @@ mod tests {
             }
             true
         };
-        Instruction::met(Stop::Clock, ip, &read)
+        Instruction::met(Stop::Clock, START + at as u64, &read)
+    }
+
+    /// The same after all of its bytes.
+    fn last(code: &str) -> Option<Instruction> {
+        instruction(code, bytes(code).len())
+    }
+
+    /// What an instruction does, and the address after it.
+    fn met(instruction: Option<Instruction>) -> Option<(Access, u64)> {
+        instruction.map(|it| (it.access, it.end() - START))
+    }
+
+    #[test]
+    fn an_instruction_says_what_it_does_and_where() {
+        for (about, code, expected) in [
+            ("mov rax, [rbx+8]", "48 8b 43 08", Some((Load, 8, 0x2008))),
+            ("mov [rdi+rcx*4], eax", "89 04 8f", Some((Write, 4, 0x6000 + 4 * 0x3000))),
+            ("lock inc qword [r9]", "f0 49 ff 01", Some((Add, 8, 0xb000))),
+            ("lock xadd [rsi], rax", "f0 48 0f c1 06", Some((Add, 8, 0x5000))),
+            ("lock cmpxchg [rdx], ecx", "f0 0f b1 0a", Some((CompareExchange, 4, 0x4000))),
+            ("xchg [rdx], ecx", "87 0a", Some((Exchange, 4, 0x4000))),
+            ("lock or [rdx], ecx", "f0 09 0a", Some((Exchange, 4, 0x4000))),
+            ("add [rdx], ecx", "01 0a", Some((Write, 4, 0x4000))),
+            ("cmp byte [rdx], 0", "80 3a 00", Some((Load, 1, 0x4000))),
+            ("mov eax, [rip+0x10]", "8b 05 10 00 00 00", Some((Load, 4, 0x40_0050))),
+            ("add r13, 1", "49 83 c5 01", None),
+            ("lea rax, [rbx]", "48 8d 03", None),
+            ("mov rax, fs:[0]", "64 48 8b 04 25 00 00 00 00", None),
+            ("push rax", "50", None),
+        ] {
+            let bytes = bytes(code);
+            let decoded = decoded(&bytes, START + 0x40 - bytes.len() as u64);
+            let found = Instruction::at_end(decoded, &|_, _| false)
+                .and_then(|it| Some((it.access, it.size, it.address(&registers(), &|_| None)?)));
+            assert_eq!(found, expected, "{about}");
+        }
+    }
+
+    #[test]
+    fn a_thread_at_a_fence_has_waited_for_the_store_before_it() {
+        const STORE: &str = "4c 89 56 10";
+        for (about, before, fence, expected) in [
+            ("mfence", STORE, "0f ae f0", Some((Write, 4))),
+            ("lock add dword [rsp-64], 0", STORE, "f0 83 44 24 c0 00", Some((Write, 4))),
+            ("lock or qword [rsp], 0", STORE, "f0 48 83 0c 24 00", Some((Write, 4))),
+            ("after a load", "4c 8b 56 10", "0f ae f0", None),
+            ("lock add dword [rsp-64], 1", STORE, "f0 83 44 24 c0 01", Some((Add, 10))),
+        ] {
+            assert_eq!(met(last(&format!("{before} {fence}"))), expected, "{about}");
+        }
     }
 
     #[test]
     fn a_thread_where_a_loop_begins_has_waited_in_the_turn_before() {
-        let turn = |turn: &[u8]| {
-            let back = -2 - i8::try_from(turn.len()).unwrap();
-            [&[0x90], turn, &[0x75, back.cast_unsigned()]].concat()
-        };
-        let add = [0x48, 0x8b, 0x07, 0x48, 0x83, 0xc0, 0x01, 0x48, 0x89, 0x07];
-        let count = [0x48, 0x83, 0xea, 0x01];
-        for (about, code, expected) in [
-            (
-                "mov rax, [rdi]; add rax, 1; mov [rdi], rax; sub rdx, 1; jne",
-                turn(&[&add[..], &count].concat()),
-                Some((Access::Write, START + 11)),
-            ),
-            (
-                "add rdi, 8 after it",
-                turn(&[&add[..], &[0x48, 0x83, 0xc7, 0x08]].concat()),
-                Some((Access::Write, START + 11)),
-            ),
-            ("far after it", turn(&[&add[..], &count.repeat(8)].concat()), None),
-            ("a call in between", turn(&[&add[..], &[0xff, 0xd0], &count].concat()), None),
-            ("no instruction in between", turn(&[&add[..], &[0x06], &count].concat()), None),
-            ("no access", turn(&count), None),
-            ("no loop", [&[0x90], &add[..]].concat(), None),
+        // mov rax, [rdi]; add rax, 1; mov [rdi], rax
+        const ADD: &str = "48 8b 07 48 83 c0 01 48 89 07";
+        // sub rdx, 1
+        const COUNT: &str = "48 83 ea 01";
+        let far = [COUNT; 8].join(" ");
+        for (about, before, after, expected) in [
+            ("sub rdx, 1 after it", ADD, COUNT, Some((Write, 11))),
+            ("add rdi, 8 after it", ADD, "48 83 c7 08", Some((Write, 11))),
+            ("far after it", ADD, &far, None),
+            ("a call in between", ADD, "ff d0 48 83 ea 01", None),
+            ("no instruction in between", ADD, "06 48 83 ea 01", None),
+            ("no access", "", COUNT, None),
         ] {
-            assert_eq!(met(&code, START + 1), expected, "{about}");
+            let code = looped(&format!("{before} {after}"), "75");
+            assert_eq!(met(instruction(&format!("90 {code}"), 1)), expected, "{about}");
         }
+        assert_eq!(met(instruction(&format!("90 {ADD}"), 1)), None, "no loop");
     }
 
     #[test]
@@ -370,165 +359,126 @@ mod tests {
         registers.0[Registers::BP] = 0x8020;
         let mut sample = Sample { registers: Some(registers), ..Sample::default() };
         (sample.stack[1], sample.stack[3]) = (0x1_0000, 0x2_0000);
-        let load = [0x48, 0x8b, 0x44, 0x24, 0x08];
-        for (about, code, end, expected) in [
-            ("mov rax, [rsp+8]; mov rax, [rax]", &[0x48, 0x8b, 0x00][..], 8, Some(0x1_0000)),
-            ("mov rax, [rsp+8]; mov al, [rax+4]", &[0x8a, 0x40, 0x04], 8, Some(0x1_0004)),
-            ("mov rax, [rsp+8]; mov rcx, [rax]", &[0x48, 0x8b, 0x08], 8, Some(0x1000)),
-            ("mov rax, [rsp+8]; mov rdi, [rdi]", &[0x48, 0x8b, 0x3f], 8, None),
+        // mov rax, [rsp+8]
+        const LOAD: &str = "48 8b 44 24 08";
+        let walk = format!("{LOAD} 48 8b 40 08 48 83 38 00 74 f6");
+        let after = |code: &str| last(&format!("{LOAD} {code}"));
+        for (about, instruction, expected) in [
+            ("mov rax, [rax]", after("48 8b 00"), Some(0x1_0000)),
+            ("mov al, [rax+4]", after("8a 40 04"), Some(0x1_0004)),
+            ("mov rcx, [rax]", after("48 8b 08"), Some(0x1000)),
+            ("mov rdi, [rdi]", after("48 8b 3f"), None),
             // A walk along a list begins there, and goes on by what it has loaded.
-            (
-                "mov rax, [rsp+8]; again: mov rax, [rax+8]; cmp qword [rax], 0; je again",
-                &[0x48, 0x8b, 0x40, 0x08, 0x48, 0x83, 0x38, 0x00, 0x74, 0xf6],
-                9,
-                None,
-            ),
-        ] {
-            let code = [&load[..], code].concat();
-            let instruction = instruction(&code, START + end).unwrap();
-            assert_eq!(instruction.address(&registers, &|at| sample.word(at)), expected, "{about}");
-        }
-        for (about, code, expected) in [
-            (
-                "mov rax, [rbp-8]; mov rax, [rax]",
-                &[0x48, 0x8b, 0x45, 0xf8, 0x48, 0x8b, 0x00][..],
-                Some(0x2_0000),
-            ),
-            (
-                "mov rax, [rsp-8]; mov rax, [rax]: below the stack",
-                &[0x48, 0x8b, 0x44, 0x24, 0xf8, 0x48, 0x8b, 0x00],
-                None,
-            ),
-            ("mov rax, [rdi+8]; mov rax, [rax]", &[0x48, 0x8b, 0x47, 0x08, 0x48, 0x8b, 0x00], None),
+            ("again: mov rax, [rax+8]; cmp [rax], 0; je again", instruction(&walk, 9), None),
+            ("mov rax, [rbp-8]; mov rax, [rax]", last("48 8b 45 f8 48 8b 00"), Some(0x2_0000)),
+            ("mov rax, [rsp-8]: below the stack", last("48 8b 44 24 f8 48 8b 00"), None),
+            ("mov rax, [rdi+8]; mov rax, [rax]", last("48 8b 47 08 48 8b 00"), None),
             (
                 "mov rax, [rbp-8]; jmp there; mov rax, [rsp+8]; there: mov rax, [rax]",
-                &[
-                    0x48, 0x8b, 0x45, 0xf8, 0xeb, 0x05, 0x48, 0x8b, 0x44, 0x24, 0x08, 0x48, 0x8b,
-                    0x00,
-                ],
+                last("48 8b 45 f8 eb 05 48 8b 44 24 08 48 8b 00"),
                 None,
             ),
         ] {
-            let instruction = instruction(code, START + code.len() as u64).unwrap();
-            assert_eq!(instruction.address(&registers, &|at| sample.word(at)), expected, "{about}");
+            let address = instruction.unwrap().address(&registers, &|at| sample.word(at));
+            assert_eq!(address, expected, "{about}");
         }
     }
 
     /// Where the last instruction accessed memory, by registers that it has overwritten.
-    fn recovered(code: &[u8]) -> Option<u64> {
+    fn recovered(code: &str) -> Option<u64> {
         // Code begins somewhere within a page.
-        let code = [&[0x90; 64], code].concat();
-        let instruction = instruction(&code, START + code.len() as u64)?;
-        instruction.address(&registers(), &|_| None)
+        last(&format!("{}{code}", "90 ".repeat(64)))?.address(&registers(), &|_| None)
     }
 
     #[test]
     fn an_index_that_the_load_overwrote_is_computed_again() {
         // `mov rcx, [r8 + rcx*8]`, as compilers write look-ups in tables; r8 has 0xa000.
-        const LOAD: [u8; 4] = [0x49, 0x8b, 0x0c, 0xc8];
+        const LOAD: &str = "49 8b 0c c8";
         let table = |index: u64| Some(0xa000 + 8 * index);
         for (about, before, expected) in [
-            ("nothing", &[][..], None),
-            ("mov rcx, rax; and ecx, 3", &[0x48, 0x89, 0xc1, 0x83, 0xe1, 0x03], table(0x1000 & 3)),
+            ("nothing", "", None),
+            ("mov rcx, rax; and ecx, 3", "48 89 c1 83 e1 03", table(0x1000 & 3)),
             (
                 "mov rcx, rax; add rax, 1; and ecx, 0xfff",
-                &[0x48, 0x89, 0xc1, 0x48, 0x83, 0xc0, 0x01, 0x81, 0xe1, 0xff, 0x0f, 0, 0],
+                "48 89 c1 48 83 c0 01 81 e1 ff 0f 00 00",
                 table(0xfff),
             ),
-            ("movzx ecx, dl", &[0x0f, 0xb6, 0xca], table(0)),
-            ("movsxd rcx, edx", &[0x48, 0x63, 0xca], table(0x4000)),
-            ("lea rcx, [rdx+rdx*2+1]", &[0x48, 0x8d, 0x4c, 0x52, 0x01], table(3 * 0x4000 + 1)),
-            ("mov ecx, edx; shr ecx, 12", &[0x89, 0xd1, 0xc1, 0xe9, 0x0c], table(4)),
-            ("imul rcx, rdx, 5", &[0x48, 0x6b, 0xca, 0x05], table(5 * 0x4000)),
-            ("xor ecx, ecx", &[0x31, 0xc9], table(0)),
-            ("mov rdx, rcx: a copy is left", &[0x48, 0x89, 0xca], table(0x4000)),
-            ("mov cl, 3: the rest is not known", &[0xb1, 0x03], None),
-            ("mov rcx, [rdx]: not in any register", &[0x48, 0x8b, 0x0a], None),
-            ("and ecx, 3: of what is gone", &[0x83, 0xe1, 0x03], None),
-            ("mov rcx, rax; call rdx", &[0x48, 0x89, 0xc1, 0xff, 0xd2], None),
-            ("mov rcx, rax; jmp +0", &[0x48, 0x89, 0xc1, 0xeb, 0x00], None),
+            ("movzx ecx, dl", "0f b6 ca", table(0)),
+            ("movsxd rcx, edx", "48 63 ca", table(0x4000)),
+            ("lea rcx, [rdx+rdx*2+1]", "48 8d 4c 52 01", table(3 * 0x4000 + 1)),
+            ("mov ecx, edx; shr ecx, 12", "89 d1 c1 e9 0c", table(4)),
+            ("imul rcx, rdx, 5", "48 6b ca 05", table(5 * 0x4000)),
+            ("xor ecx, ecx", "31 c9", table(0)),
+            ("mov rdx, rcx: a copy is left", "48 89 ca", table(0x4000)),
+            ("mov cl, 3: the rest is not known", "b1 03", None),
+            ("mov rcx, [rdx]: not in any register", "48 8b 0a", None),
+            ("and ecx, 3: of what is gone", "83 e1 03", None),
+            ("mov rcx, rax; call rdx", "48 89 c1 ff d2", None),
+            ("mov rcx, rax; jmp +0", "48 89 c1 eb 00", None),
+            ("jne over mov rcx, rax: the index has two sources", "75 03 48 89 c1", None),
         ] {
-            assert_eq!(recovered(&[before, &LOAD].concat()), expected, "{about}");
+            assert_eq!(recovered(&format!("{before} {LOAD}")), expected, "{about}");
         }
-        // A branch over `mov rcx, rax` leads to the load: who knows where the index comes from.
-        let branch = [&[0x75, 0x03, 0x48, 0x89, 0xc1][..], &LOAD].concat();
-        assert_eq!(recovered(&branch), None);
         // `mov rax, [rax]` twice: a walk along a list.
-        assert_eq!(recovered(&[0x48, 0x8b, 0x00].repeat(2)), None);
+        assert_eq!(recovered("48 8b 00 48 8b 00"), None);
     }
 
     #[test]
     fn a_load_that_feeds_its_next_turn_is_a_step_along_a_list() {
-        // `mov rbx, [rbx+8]`, after what comes before it, and before what comes after it and a branch back.
-        let step = |before: &[u8], after: &[u8], branch: u8| {
-            let mut code = [&[0x90], before, &[0x48, 0x8b, 0x5b, 0x08], after].concat();
-            let end = START + (1 + before.len() + 4) as u64;
-            let back = -1 - i8::try_from(code.len()).unwrap();
-            code.extend([branch, back.cast_unsigned()]);
-            instruction(&code, end).unwrap().step(&registers())
-        };
+        let step = |code: &str, at| instruction(code, at).unwrap().step(&registers());
         let found = Some(WalkStep { loaded: 0x2000, offset: 8 });
-        let test = [0x48, 0x85, 0xdb];
+        // `mov rbx, [rbx+8]`, between these and a branch back; `test rbx, rbx`.
+        const TEST: &str = "48 85 db";
         for (about, before, after, branch, expected) in [
-            ("test rbx, rbx; jne", &[][..], &test[..], 0x75, found),
-            ("jmp", &[], &[], 0xeb, found),
-            ("add rdx, [rbx] in the turn", &[0x48, 0x03, 0x13], &test, 0x75, found),
-            ("je out of it", &[0x48, 0x85, 0xdb, 0x74, 0x40], &[], 0xeb, found),
-            ("call, which keeps rbx", &[0xff, 0xd0], &test, 0x75, found),
-            ("mov rbx, rax before it", &[0x48, 0x89, 0xc3], &test, 0x75, None),
-            ("mov rbx, rax after it", &[], &[0x48, 0x89, 0xc3], 0x75, None),
-            ("ret after it", &[], &[0xc3], 0x75, None),
-            ("no branch", &[], &test, 0x90, None),
+            ("test rbx, rbx; jne", "", TEST, "75", found),
+            ("jmp", "", "", "eb", found),
+            ("add rdx, [rbx] in the turn", "48 03 13", TEST, "75", found),
+            ("je out of it", "48 85 db 74 40", "", "eb", found),
+            ("call, which keeps rbx", "ff d0", TEST, "75", found),
+            ("mov rbx, rax before it", "48 89 c3", TEST, "75", None),
+            ("mov rbx, rax after it", "", "48 89 c3", "75", None),
+            ("ret after it", "", "c3", "75", None),
+            ("no branch", "", TEST, "90", None),
         ] {
-            assert_eq!(step(before, after, branch), expected, "{about}");
+            let code = looped(&format!("90 {before} 48 8b 5b 08 {after}"), branch);
+            // To the instruction after the first one.
+            let (code, back) = code.rsplit_once(' ').unwrap();
+            let back = u8::from_str_radix(back, 16).unwrap() + 1;
+            let end = 1 + bytes(before).len() + 4;
+            assert_eq!(step(&format!("{code} {back:02x}"), end), expected, "{about}");
         }
-        for (about, code) in [
-            ("mov rbx, [rax+8]", [0x48, 0x8b, 0x58, 0x08]),
-            ("mov ebx, [rbx+8]", [0x90, 0x8b, 0x5b, 0x08]),
-            ("add rbx, [rbx+8]", [0x48, 0x03, 0x5b, 0x08]),
-            ("mov [rbx+8], rbx", [0x48, 0x89, 0x5b, 0x08]),
-        ] {
-            let code = [&code[..], &[0xeb, 0xfa]].concat();
-            assert_eq!(instruction(&code, START + 4).unwrap().step(&registers()), None, "{about}");
-        }
-        // `mov rcx, [rcx+8]; loop`, which counts in rcx.
-        let code = [0x48, 0x8b, 0x49, 0x08, 0xe2, 0xfa];
-        assert_eq!(instruction(&code, START + 4).unwrap().step(&registers()), None);
         // `mov rbx, rsi` lies after a page's end, which the loop begins before.
-        let turn = [
-            0x48, 0xff, 0xc2, 0x48, 0x89, 0xf3, 0x48, 0x8b, 0x5b, 0x08, 0x48, 0x85, 0xdb, 0x75,
-            0xf1,
-        ];
-        let code = [&[0x90; 0xffd][..], &turn].concat();
-        let load = instruction(&code, START + 0xffd + 10).unwrap();
-        assert_eq!(load.step(&registers()), None);
-        // A call does not keep rax.
-        let code = [0x48, 0x8b, 0x40, 0x08, 0xff, 0xd1, 0xeb, 0xf8];
-        assert_eq!(instruction(&code, START + 4).unwrap().step(&registers()), None);
-        // It stops where the loop begins: `mov rbx, [rbx+8]; test rbx, rbx; jne`.
-        let code = [0x90, 0x48, 0x8b, 0x5b, 0x08, 0x48, 0x85, 0xdb, 0x75, 0xf7];
-        assert_eq!(instruction(&code, START + 1).unwrap().step(&registers()), found);
+        let turn = "48 ff c2 48 89 f3 48 8b 5b 08 48 85 db 75 f1";
+        let across = format!("{}{turn}", "90 ".repeat(0xffd));
+        for (about, code, at, expected) in [
+            ("mov rbx, [rax+8]", "48 8b 58 08 eb fa", 4, None),
+            ("mov ebx, [rbx+8]", "90 8b 5b 08 eb fa", 4, None),
+            ("add rbx, [rbx+8]", "48 03 5b 08 eb fa", 4, None),
+            ("mov [rbx+8], rbx", "48 89 5b 08 eb fa", 4, None),
+            ("mov rcx, [rcx+8]; loop, which counts in rcx", "48 8b 49 08 e2 fa", 4, None),
+            ("mov rbx, rsi on another page", &across, 0xffd + 10, None),
+            ("mov rax, [rax+8]; call rcx, which changes rax", "48 8b 40 08 ff d1 eb f8", 4, None),
+            ("a stop where the loop begins", "90 48 8b 5b 08 48 85 db 75 f7", 1, found),
+        ] {
+            assert_eq!(step(code, at), expected, "{about}");
+        }
     }
 
     #[test]
-    fn what_changed_a_register_behind_the_access_is_taken_back() {
-        // Of a turn: `add [rdi], rdx`, then something that changes rdi, which has 0x6000 now.
+    fn what_changed_a_register_after_the_access_is_taken_back() {
+        // A turn of `add [rdi], rdx`, then something that changes rdi, which has 0x6000 now.
         for (about, later, expected) in [
-            ("add rdi, 8", &[0x48, 0x83, 0xc7, 0x08][..], Some(0x6000 - 8)),
-            ("sub rdi, rcx", &[0x48, 0x29, 0xcf], Some(0x6000 + 0x3000)),
-            ("lea rdi, [rdi+16]", &[0x48, 0x8d, 0x7f, 0x10], Some(0x6000 - 16)),
-            ("inc rdi; inc rdi", &[0x48, 0xff, 0xc7, 0x48, 0xff, 0xc7], Some(0x6000 - 2)),
-            ("add edi, 8: what was above is gone", &[0x83, 0xc7, 0x08], None),
-            ("mov rdi, [rdi]", &[0x48, 0x8b, 0x3f, 0x90], None),
-            ("add rdi, rdi", &[0x48, 0x01, 0xff], None),
+            ("add rdi, 8", "48 83 c7 08", Some(0x6000 - 8)),
+            ("sub rdi, rcx", "48 29 cf", Some(0x6000 + 0x3000)),
+            ("lea rdi, [rdi+16]", "48 8d 7f 10", Some(0x6000 - 16)),
+            ("inc rdi; inc rdi", "48 ff c7 48 ff c7", Some(0x6000 - 2)),
+            ("add edi, 8: what was above is gone", "83 c7 08", None),
+            ("mov rdi, [rdi]", "48 8b 3f 90", None),
+            ("add rdi, rdi", "48 01 ff", None),
         ] {
-            let mut code = [&[0x48, 0x01, 0x17][..], later].concat();
-            let back = -2 - i8::try_from(code.len()).unwrap();
-            code.extend([0x75, back.cast_unsigned()]);
             // It stops where the loop begins, after what is no access.
-            let code = [&[0x90][..], &code].concat();
-            let instruction = instruction(&code, START + 1).unwrap();
-            let address = instruction.address(&registers(), &|_| None);
+            let code = format!("90 {}", looped(&format!("48 01 17 {later}"), "75"));
+            let address = instruction(&code, 1).unwrap().address(&registers(), &|_| None);
             assert_eq!(address, expected, "{about}");
         }
     }
