@@ -4,6 +4,9 @@
 //! what its address was made of. Often the instructions around it say it again: `mov rcx, rax; and ecx, 3; mov rcx, [r8 + rcx*8]`
 //! leaves `rax`. What was added to a register after the access is taken away again.
 
+use std::cell::RefCell;
+use std::ops::Range;
+
 use iced_x86::{
     Decoder, DecoderOptions, FlowControl, Instruction as Decoded, InstructionInfoFactory, Mnemonic,
     OpAccess, OpKind, Register,
@@ -21,9 +24,6 @@ const BRANCH_SEARCH_BYTES: u64 = 1024;
 
 /// Values that one value may follow from.
 const MAX_VALUES: usize = 64;
-
-/// Registers at places that were asked for, and their values; none while they are being found, or if they are not known.
-type Asked = Vec<(Register, usize, Option<u64>)>;
 
 /// Instructions that a thread has executed one after the other, the last one before it stopped.
 #[derive(Debug, Clone)]
@@ -65,48 +65,49 @@ impl Trace {
         Self { instructions: turn, at }
     }
 
-    /// A register as it was before the instruction.
+    /// A register before the instruction, as it was.
     pub(super) fn before(&self, register: Register, stopped: &StoppedThread<'_>) -> Option<u64> {
-        self.value(register, self.at, stopped, &mut Vec::new())
+        Search { trace: self, stopped, asked: RefCell::default() }.value(register, self.at)
     }
+}
 
+/// The search for registers at places of a trace.
+struct Search<'a> {
+    trace: &'a Trace,
+    stopped: &'a StoppedThread<'a>,
+    /// Registers at places that were asked for, and their values; none while they are being found, or if they are not known.
+    asked: RefCell<Vec<(Register, usize, Option<u64>)>>,
+}
+
+impl Search<'_> {
     /// A register before the instruction at a place.
-    fn value(
-        &self,
-        register: Register,
-        place: usize,
-        stopped: &StoppedThread<'_>,
-        asked: &mut Asked,
-    ) -> Option<u64> {
+    fn value(&self, register: Register, place: usize) -> Option<u64> {
         let full = register.full_register();
-        let later = &self.instructions[place..];
+        let later = &self.trace.instructions[place..];
         let next = later.iter().position(|one| overwrites(one, full)).map(|at| place + at);
-        let Some(next) = next else { return part(now(full, stopped.registers)?, register) };
-        if let Some((.., value)) = asked.iter().find(|it| (it.0, it.1) == (full, place)) {
-            return part((*value)?, register);
-        }
-        if asked.len() >= MAX_VALUES {
-            return None;
-        }
-        let at = asked.len();
-        asked.push((full, place, None));
+        let Some(next) = next else { return part(now(full, self.stopped.registers)?, register) };
+        let at = {
+            let mut asked = self.asked.borrow_mut();
+            if let Some((.., value)) = asked.iter().find(|it| (it.0, it.1) == (full, place)) {
+                return part((*value)?, register);
+            }
+            if asked.len() >= MAX_VALUES {
+                return None;
+            }
+            asked.push((full, place, None));
+            asked.len() - 1
+        };
         let value = self
-            .undone(full, next, stopped, asked)
-            .or_else(|| self.computed(full, place, stopped, asked))
-            .or_else(|| self.copied(full, place..next, stopped, asked));
-        asked[at].2 = value;
+            .undone(full, next)
+            .or_else(|| self.computed(full, place))
+            .or_else(|| self.copied(full, place..next));
+        self.asked.borrow_mut()[at].2 = value;
         part(value?, register)
     }
 
     /// A register before an instruction that has changed it in a way that can be taken back.
-    fn undone(
-        &self,
-        register: Register,
-        at: usize,
-        stopped: &StoppedThread<'_>,
-        asked: &mut Asked,
-    ) -> Option<u64> {
-        let one = &self.instructions[at];
+    fn undone(&self, register: Register, at: usize) -> Option<u64> {
+        let one = &self.trace.instructions[at];
         // What was above 32 bits is gone.
         if one.op0_kind() != OpKind::Register || one.op0_register() != register {
             return None;
@@ -115,7 +116,7 @@ impl Trace {
             Mnemonic::Inc | Mnemonic::Dec => 1,
             Mnemonic::Neg | Mnemonic::Not => 0,
             Mnemonic::Add | Mnemonic::Sub | Mnemonic::Xor if is_other(one, register) => {
-                self.operand(one, 1, at, stopped, asked)?
+                self.operand(one, 1, at)?
             }
             Mnemonic::Lea
                 if one.memory_base() == register && one.memory_index() == Register::None =>
@@ -124,7 +125,7 @@ impl Trace {
             }
             _ => return None,
         };
-        let after = self.value(register, at + 1, stopped, asked)?;
+        let after = self.value(register, at + 1)?;
         Some(match one.mnemonic() {
             Mnemonic::Inc | Mnemonic::Add | Mnemonic::Lea => after.wrapping_sub(by),
             Mnemonic::Dec | Mnemonic::Sub => after.wrapping_add(by),
@@ -135,15 +136,10 @@ impl Trace {
     }
 
     /// A register at a place, by the instruction before that has set it.
-    fn computed(
-        &self,
-        register: Register,
-        place: usize,
-        stopped: &StoppedThread<'_>,
-        asked: &mut Asked,
-    ) -> Option<u64> {
-        let at = self.instructions[..place].iter().rposition(|one| overwrites(one, register))?;
-        let one = &self.instructions[at];
+    fn computed(&self, register: Register, place: usize) -> Option<u64> {
+        let earlier = &self.trace.instructions[..place];
+        let at = earlier.iter().rposition(|one| overwrites(one, register))?;
+        let one = &earlier[at];
         let target = one.op0_register();
         // Parts of 8 and 16 bits leave the rest as it was.
         if one.op0_kind() != OpKind::Register
@@ -155,7 +151,8 @@ impl Trace {
         let is_zeroed = matches!(one.mnemonic(), Mnemonic::Xor | Mnemonic::Sub)
             && one.op1_kind() == OpKind::Register
             && one.op1_register() == target;
-        let mut operand = |which| self.operand(one, which, at, stopped, asked);
+        let operand = |which| self.operand(one, which, at);
+        let bits = 8 * target.size() as u64;
         let value = match one.mnemonic() {
             _ if is_zeroed => 0,
             Mnemonic::Mov | Mnemonic::Movzx => operand(1)?,
@@ -168,7 +165,7 @@ impl Trace {
                 }
             }
             Mnemonic::Lea => one.virtual_address(1, 0, |register, _, _| {
-                segment(register).or_else(|| self.value(register, at, stopped, asked))
+                segment(register).or_else(|| self.value(register, at))
             })?,
             Mnemonic::And => operand(0)? & operand(1)?,
             Mnemonic::Or => operand(0)? | operand(1)?,
@@ -181,14 +178,8 @@ impl Trace {
             Mnemonic::Not => !operand(0)?,
             Mnemonic::Imul if one.op_count() == 3 => operand(1)?.wrapping_mul(operand(2)?),
             Mnemonic::Imul if one.op_count() == 2 => operand(0)?.wrapping_mul(operand(1)?),
-            Mnemonic::Shl => {
-                let bits = 8 * target.size() as u64;
-                operand(0)?.checked_shl(u32::try_from(operand(1)? % bits).ok()?)?
-            }
-            Mnemonic::Shr => {
-                let bits = 8 * target.size() as u64;
-                operand(0)?.checked_shr(u32::try_from(operand(1)? % bits).ok()?)?
-            }
+            Mnemonic::Shl => operand(0)? << (operand(1)? % bits),
+            Mnemonic::Shr => operand(0)? >> (operand(1)? % bits),
             _ => return None,
         };
         part(value, target)
@@ -196,59 +187,47 @@ impl Trace {
     }
 
     /// A register at a place, by a copy of it: between its instructions from there to `places`' end it stays the same.
-    fn copied(
-        &self,
-        register: Register,
-        places: std::ops::Range<usize>,
-        stopped: &StoppedThread<'_>,
-        asked: &mut Asked,
-    ) -> Option<u64> {
-        let mut earlier = self.instructions[..places.start].iter();
+    fn copied(&self, register: Register, places: Range<usize>) -> Option<u64> {
+        let mut earlier = self.trace.instructions[..places.start].iter();
         let first = earlier.rposition(|one| overwrites(one, register)).map_or(0, |at| at + 1);
         (first..=places.end).find_map(|at| {
-            let one = &self.instructions[at];
+            let one = &self.trace.instructions[at];
             let is_copy = one.mnemonic() == Mnemonic::Mov
                 && one.op0_kind() == OpKind::Register
                 && one.op1_kind() == OpKind::Register
                 && one.op1_register() == register
                 && one.op0_register() != register;
-            is_copy.then(|| self.value(one.op0_register(), at + 1, stopped, asked))?
+            is_copy.then(|| self.value(one.op0_register(), at + 1))?
         })
     }
 
     /// What an operand of an instruction had before it.
-    fn operand(
-        &self,
-        one: &Decoded,
-        which: u32,
-        at: usize,
-        stopped: &StoppedThread<'_>,
-        asked: &mut Asked,
-    ) -> Option<u64> {
+    fn operand(&self, one: &Decoded, which: u32, at: usize) -> Option<u64> {
         match one.op_kind(which) {
-            OpKind::Register => self.value(one.op_register(which), at, stopped, asked),
-            OpKind::Memory => self.loaded(one, at, stopped),
+            OpKind::Register => self.value(one.op_register(which), at),
+            OpKind::Memory => self.loaded(one, at),
             _ => one.try_immediate(which).ok(),
         }
     }
 
     /// What an instruction has loaded from a variable on the stack, if nothing has been stored since but by the access itself.
-    fn loaded(&self, one: &Decoded, at: usize, stopped: &StoppedThread<'_>) -> Option<u64> {
+    fn loaded(&self, one: &Decoded, at: usize) -> Option<u64> {
         let is_variable = one.mnemonic() == Mnemonic::Mov
             && one.op0_register().size() == 8
             && matches!(one.memory_base(), Register::RSP | Register::RBP)
             && one.memory_index() == Register::None;
-        let later = at + 1..self.instructions.len();
-        let stays = later.filter(|at| *at != self.at).all(|at| !stores(&self.instructions[at]));
+        let all = &self.trace.instructions;
+        let later = at + 1..all.len();
+        let stays = later.filter(|at| *at != self.trace.at).all(|at| !stores(&all[at]));
         if !is_variable || !stays {
             return None;
         }
         let base = one.memory_base();
-        let is_same = !self.instructions[at..].iter().any(|one| overwrites(one, base));
+        let is_same = !all[at..].iter().any(|one| overwrites(one, base));
         let address = one.virtual_address(1, 0, |register, _, _| {
-            segment(register).or_else(|| now(register, stopped.registers))
+            segment(register).or_else(|| now(register, self.stopped.registers))
         })?;
-        (stopped.stack)(address).filter(|_| is_same)
+        (self.stopped.stack)(address).filter(|_| is_same)
     }
 }
 
