@@ -129,8 +129,8 @@ pub struct Watched {
     /// All samples of the program of which it is known what they touched, if anything.
     pub of: u64,
     /// How often breakpoints were set on it in other threads.
-    pub looks: u64,
-    /// The looks that met a thread other than the one sampled, on another CPU unless there is only one.
+    pub probes: u64,
+    /// The probes that met a thread other than the one sampled, on another CPU unless there is only one.
     pub met: u64,
     /// The share of the time that could be seen which it cost, at most.
     pub cost: f64,

@@ -287,7 +287,7 @@ impl WatchedLines {
                 let watched = record::Watched {
                     samples: line.samples,
                     of: all,
-                    looks: line.arms,
+                    probes: line.arms,
                     met: self.met(line),
                     cost: share * self.met(line) as f64 / line.arms.max(1) as f64,
                 };

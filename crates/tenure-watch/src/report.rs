@@ -34,7 +34,7 @@ pub fn report(
         watched: Some(Box::new(tenure_model::Watched {
             samples: watched.counts.samples,
             attributed: watched.counts.attributed,
-            looks: watched.counts.probes,
+            probes: watched.counts.probes,
             traps: watched.counts.traps,
             overhead: overhead(watched),
             sample_us: watched.cost.sample * 1e6,

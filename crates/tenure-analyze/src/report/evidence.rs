@@ -14,7 +14,7 @@ const WELL: f64 = 2.0;
 /// A share that is known to within this factor is known roughly.
 const ROUGHLY: f64 = 10.0;
 
-/// The samples and looks at a finding's lines; `None` if every access was counted.
+/// The samples and probes at a finding's lines; `None` if every access was counted.
 pub(super) fn of(process: &Process, contended: &Contended) -> Option<Evidence> {
     let watched = contended.lines.iter().filter_map(|&line| process.lines[line].watched);
     watched.reduce(together).map(evidence)
@@ -24,19 +24,19 @@ fn together(one: Watched, other: Watched) -> Watched {
     Watched {
         samples: one.samples + other.samples,
         of: one.of.max(other.of),
-        looks: one.looks + other.looks,
+        probes: one.probes + other.probes,
         met: one.met + other.met,
         cost: one.cost + other.cost,
     }
 }
 
-/// The share is a product: of the samples on the line, and of the looks that met another thread there. So is its interval.
+/// The share is a product: of the samples on the line, and of the probes that met another thread there. So is its interval.
 fn evidence(watched: Watched) -> Evidence {
-    let Watched { samples, of, looks, met, cost } = watched;
+    let Watched { samples, of, probes, met, cost } = watched;
     let [fewest, most] = interval(samples as f64, of as f64);
-    let [rarely, often] = interval(met as f64, looks as f64);
+    let [rarely, often] = interval(met as f64, probes as f64);
     let share = [(fewest * rarely).min(cost), (most * often).max(cost)];
-    Evidence { samples, looks, met, share }
+    Evidence { samples, probes, met, share }
 }
 
 /// The most that one of the lines may cost that threads met on and wrote, but that are not `shown` in a finding.
@@ -71,10 +71,10 @@ fn level(evidence: &Evidence) -> Level {
 }
 
 fn why(evidence: &Evidence) -> String {
-    let &Evidence { samples, looks, met, .. } = evidence;
+    let &Evidence { samples, probes, met, .. } = evidence;
     let plural = if samples == 1 { "" } else { "s" };
     format!(
-        "{samples} sample{plural}, and {met} of {looks} looks by breakpoints met another thread on the line"
+        "{samples} sample{plural}, and {met} of {probes} probes by breakpoints met another thread on the line"
     )
 }
 
@@ -84,18 +84,18 @@ mod tests {
     use tenure_model::Access;
     use tenure_model::recording::{Entry, Gaps, Line};
 
-    fn of(samples: u64, of: u64, met: u64, looks: u64) -> Evidence {
-        let cost = samples as f64 / of as f64 * met as f64 / looks as f64;
-        evidence(Watched { samples, of, looks, met, cost })
+    fn of(samples: u64, of: u64, met: u64, probes: u64) -> Evidence {
+        let cost = samples as f64 / of as f64 * met as f64 / probes as f64;
+        evidence(Watched { samples, of, probes, met, cost })
     }
 
     #[test]
-    fn one_sample_of_many_is_no_fact_however_many_looks_met_a_thread() {
+    fn one_sample_of_many_is_no_fact_however_many_probes_met_a_thread() {
         for (about, evidence, expected) in [
             ("each of bind9's four findings", of(1, 197, 9, 10), Level::Low),
             ("one meeting", of(150, 197, 1, 50), Level::Low),
             ("a few of both", of(10, 197, 8, 10), Level::Medium),
-            ("half of the samples, and most looks", of(100, 197, 45, 50), Level::High),
+            ("half of the samples, and most probes", of(100, 197, 45, 50), Level::High),
             ("two samples are all that there are", of(2, 2, 2, 2), Level::Medium),
         ] {
             assert_eq!(level(&evidence), expected, "{about}: {evidence:?}");
@@ -116,7 +116,7 @@ mod tests {
                 count: 1,
                 gaps: Gaps::default(),
             }],
-            watched: Some(Watched { samples, of: 100, looks: 10, met: 5, cost: 0.0 }),
+            watched: Some(Watched { samples, of: 100, probes: 10, met: 5, cost: 0.0 }),
             ..Line::default()
         };
         let lines = vec![
@@ -136,12 +136,12 @@ mod tests {
         let line = |samples, met| Watched {
             samples,
             of: 100,
-            looks: 10,
+            probes: 10,
             met,
             cost: samples as f64 / 100.0,
         };
         let both = evidence(together(line(40, 1), line(2, 10)));
-        assert_eq!((both.samples, both.looks, both.met), (42, 20, 11));
+        assert_eq!((both.samples, both.probes, both.met), (42, 20, 11));
         assert!(both.share[0] <= 0.42 && both.share[1] >= 0.42, "{both:?}");
     }
 }

@@ -225,14 +225,14 @@ pub struct Observed {
     pub evidence: Option<Evidence>,
 }
 
-/// The samples and looks that a finding of a watched program rests on.
+/// The samples and probes that a finding of a watched program rests on.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Evidence {
     /// Samples of threads that had just touched the line.
     pub samples: u64,
-    /// Looks at the line: each sets breakpoints on some of its words, in some threads, for a few milliseconds.
-    pub looks: u64,
-    /// Looks that met another thread on the line, on another CPU unless there is only one.
+    /// Probes of the line: each sets breakpoints on some of its words, in some threads, for a few milliseconds.
+    pub probes: u64,
+    /// Probes that met another thread on the line, on another CPU unless there is only one.
     pub met: u64,
     /// The ends of the 95 % interval of the share that [`Observed::cost`] estimates.
     pub share: [f64; 2],

@@ -228,7 +228,7 @@ pub struct Watched {
     /// Of those, the ones whose access to memory is known.
     pub attributed: u64,
     /// How often breakpoints were set on a line.
-    pub looks: u64,
+    pub probes: u64,
     /// Breakpoints that were hit.
     pub traps: u64,
     /// The part of the program's processor time that this took: the sum of these, each as often as it was done.

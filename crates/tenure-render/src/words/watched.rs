@@ -18,7 +18,7 @@ pub(super) fn did(watched: &Watched) -> String {
          ({} a sample, {} a thread with breakpoints, {} a hit) and {} of a CPU itself",
         count_of(watched.samples, "sample"),
         share(ratio(watched.attributed, watched.samples)),
-        count_of(watched.looks, "look"),
+        count_of(watched.probes, "probe"),
         count_of(watched.traps, "hit"),
         if costs.iter().all(|cost| *cost > 0.0) { "" } else { "at least " },
         share(watched.overhead),
@@ -40,12 +40,16 @@ pub(super) fn interval(evidence: &Evidence) -> String {
     format!("{} to {high} with 95 % confidence", low.trim_end_matches(" %"))
 }
 
-/// What a finding rests on: `100 samples, 45 of 50 looks met another thread: 12 to 31 % with 95 % confidence`.
+/// What a finding rests on: `100 samples, 45 of 50 probes met another thread: 12 to 31 % with 95 % confidence`.
 pub(crate) fn rests_on(observed: &Observed) -> Option<String> {
     let evidence = observed.evidence.as_ref()?;
-    let &Evidence { samples, looks, met, .. } = evidence;
-    let (samples, looks) = (count_of(samples, "sample"), count_of(looks, "look"));
-    Some(format!("{samples}, {} of {looks} met another thread: {}", whole(met), interval(evidence)))
+    let &Evidence { samples, probes, met, .. } = evidence;
+    let (samples, probes) = (count_of(samples, "sample"), count_of(probes, "probe"));
+    Some(format!(
+        "{samples}, {} of {probes} met another thread: {}",
+        whole(met),
+        interval(evidence)
+    ))
 }
 
 /// How many lines are contended, and how many only may be.
@@ -126,7 +130,7 @@ fn reasons(watched: &Watched, coverage: &Coverage) -> Vec<String> {
     let is_of_others = !coverage.shared.is_empty();
     if coverage.excludes > Coverage::WORTH_FINDING {
         let others = if is_of_others {
-            " (looks cannot rule out a line in memory that other processes may use)"
+            " (probes cannot rule out a line in memory that other processes may use)"
         } else {
             ""
         };
@@ -134,7 +138,7 @@ fn reasons(watched: &Watched, coverage: &Coverage) -> Vec<String> {
             "With {} and {}, a line may still cost up to {} of the time{others}: watch longer (--for), under load, or more often \
              (--rate, --arms).",
             count_of(watched.samples, "sample"),
-            count_of(watched.looks, "look"),
+            count_of(watched.probes, "probe"),
             share(coverage.excludes)
         ));
     }
@@ -162,9 +166,9 @@ mod tests {
     use crate::fixtures;
     use tenure_model::Source;
 
-    fn watched(coverage: Coverage, samples: u64, looks: u64) -> Watched {
+    fn watched(coverage: Coverage, samples: u64, probes: u64) -> Watched {
         let Source::Run(run) = fixtures::watched().source else { panic!("a run") };
-        Watched { samples, looks, coverage: Some(coverage), ..*run.watched.unwrap() }
+        Watched { samples, probes, coverage: Some(coverage), ..*run.watched.unwrap() }
     }
 
     fn seen() -> Coverage {
@@ -198,14 +202,14 @@ mod tests {
 
     #[test]
     fn too_little_seen_is_said_with_the_reason_and_what_to_do() {
-        for (coverage, samples, looks, why) in [
+        for (coverage, samples, probes, why) in [
             (
                 Coverage { excludes: 0.8, ..seen() },
                 2,
                 0,
-                "With 2 samples and 0 looks, a line may still cost up to 80 % of the time: watch longer",
+                "With 2 samples and 0 probes, a line may still cost up to 80 % of the time: watch longer",
             ),
-            (Coverage { excludes: 1.0, ..seen() }, 219, 0, "With 219 samples and 0 looks"),
+            (Coverage { excludes: 1.0, ..seen() }, 219, 0, "With 219 samples and 0 probes"),
             (
                 Coverage { kernel: 0.93, ..seen() },
                 5,
@@ -231,7 +235,7 @@ mod tests {
                 "The program used less than 0.02 s of processor time: watch it for longer, or under load.",
             ),
         ] {
-            let said = excluded(&watched(coverage, samples, looks), false).unwrap();
+            let said = excluded(&watched(coverage, samples, probes), false).unwrap();
             assert!(
                 said.starts_with("Too little seen to say whether a cache line is contended. "),
                 "{said}"
@@ -253,7 +257,7 @@ mod tests {
         let text =
             crate::terminal::render(&fixtures::watched(), tenure_report::terminal::Style::PLAIN);
         assert!(text.contains("confidence low"), "{text}");
-        assert!(text.contains("1 sample, 3 of 4 looks met another thread"), "{text}");
+        assert!(text.contains("1 sample, 3 of 4 probes met another thread"), "{text}");
     }
 
     #[test]
