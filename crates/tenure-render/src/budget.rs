@@ -32,7 +32,7 @@
 //! let checks = budget.check(&report);
 //! let passed = checks.iter().all(|check| check.passed);
 //! # assert!(passed);
-//! # Ok::<(), tenure_render::Error>(())
+//! # Ok::<(), tenure_render::InputError>(())
 //! ```
 
 use std::path::Path;
