@@ -24,11 +24,11 @@ use crate::values::{seconds, threads};
                         Exit status: 0; 2 on wrong usage, or if it cannot be run; 130 if Ctrl-C ended it early, \
                         after it printed what was measured.")]
 pub(crate) struct BenchArgs {
-    /// Groups or single scenarios to run (see --list) [default: all]
+    /// Run these groups or single scenarios (see --list) [default: all]
     #[arg(value_name = "GROUP")]
     groups: Vec<String>,
 
-    /// Numbers of threads [default: 1, 2, 4, ... up to all CPUs, and twice as many; 1 and all
+    /// Measure with these numbers of threads [default: 1, 2, 4, ... up to all CPUs, and twice as many; 1 and all
     /// CPUs where threads share nothing]
     #[arg(long, value_name = "N,N", value_delimiter = ',', value_parser = threads)]
     threads: Option<Vec<usize>>,
@@ -42,7 +42,7 @@ pub(crate) struct BenchArgs {
     #[arg(long)]
     quick: bool,
 
-    /// Seed of the random order, to repeat a run's order [default: a new one]
+    /// Draw the random order from this seed, to repeat a run's order [default: a new one]
     #[arg(long, value_name = "SEED")]
     seed: Option<u64>,
 

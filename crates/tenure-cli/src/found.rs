@@ -24,7 +24,7 @@ pub(crate) struct ReportOptions {
     #[arg(long, value_name = "DIR")]
     patterns: Option<PathBuf>,
 
-    /// Machine to predict the gains on: a built-in one (see `tenure sim --list`), or a file that describes one
+    /// Predict the gains on this machine: a built-in one (see `tenure sim --list`), or a file that describes one
     #[arg(long, value_name = "NAME | FILE.toml", default_value = tenure_analyze::MACHINE)]
     machine: String,
 
@@ -36,11 +36,11 @@ pub(crate) struct ReportOptions {
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 
-    /// Do not predict what each change would give; predicting takes some seconds of processor time
+    /// Skip predicting what each change would give, which takes some seconds of processor time
     #[arg(long)]
     no_predict: bool,
 
-    /// Write an HTML page with a map of each line
+    /// Write an HTML page with a map of each line to FILE
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
 }

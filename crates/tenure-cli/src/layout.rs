@@ -47,7 +47,7 @@ pub(crate) struct LayoutArgs {
     #[arg(long)]
     kernel: bool,
 
-    /// An executable, library, object file or archive with debugging information (DWARF or BTF), or a
+    /// Read this executable, library, object file or archive with debugging information (DWARF or BTF), or a
     /// file of raw BTF. Not with --kernel
     #[arg(value_name = "FILE")]
     file: Option<OsString>,
@@ -91,15 +91,15 @@ pub(crate) struct LayoutArgs {
     #[arg(long, value_name = "OLD")]
     diff: Option<PathBuf>,
 
-    /// Format to read if the file has both [default: dwarf]
+    /// Read this format if the file has both [default: dwarf]
     #[arg(long, value_name = "FORMAT", value_parser = ["dwarf", "btf"])]
     format: Option<String>,
 
-    /// Separate file with the debugging information, if it is not found automatically
+    /// Read the debugging information from this file, if it is not found automatically
     #[arg(long, value_name = "FILE", conflicts_with = "kernel")]
     debug_file: Option<PathBuf>,
 
-    /// BTF of the kernel that a module was built for [default: the running kernel's]
+    /// Read this BTF of the kernel that a module was built for [default: the running kernel's]
     #[arg(long, value_name = "FILE", conflicts_with = "kernel")]
     base: Option<PathBuf>,
 
@@ -112,7 +112,7 @@ pub(crate) struct LayoutArgs {
     #[arg(long)]
     no_code: bool,
 
-    /// Size of a cache line in bytes
+    /// Assume cache lines of so many bytes
     #[arg(long, value_name = "BYTES", default_value_t = tenure_layout::LINE_BYTES, value_parser = line)]
     line: u64,
 
@@ -120,7 +120,7 @@ pub(crate) struct LayoutArgs {
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 
-    /// Write an HTML page with the maps of all reported findings, before and after
+    /// Write an HTML page with the maps of all reported findings, before and after, to FILE
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
 }

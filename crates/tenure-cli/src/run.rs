@@ -41,7 +41,7 @@ pub(crate) struct RunArgs {
     #[arg(long)]
     cc: bool,
 
-    /// Have cargo instrument Rust's std as well: needs the component rust-src
+    /// Instrument Rust's std as well, by cargo; needs the component rust-src
     #[arg(long, conflicts_with = "cc")]
     build_std: bool,
 
@@ -49,11 +49,11 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "N", default_value_t = 10)]
     top: usize,
 
-    /// Size of a cache line in bytes: 64 or 128
+    /// Assume cache lines of so many bytes: 64 or 128
     #[arg(long, value_name = "BYTES", default_value_t = 64, value_parser = run_line)]
     line: u32,
 
-    /// Memory for the records of each process, such as `256M` [default: 1G]
+    /// Use at most so much memory for the records of each process, such as `256M` [default: 1G]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     memory: Option<u64>,
 
@@ -68,7 +68,7 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     found: ReportOptions,
 
-    /// What to run: `cargo run`, `test` or `bench`, or an instrumented program, with arguments
+    /// Run this, with arguments: `cargo run`, `test` or `bench`, or an instrumented program
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 }

@@ -27,17 +27,17 @@ use crate::values::microseconds;
                         tenure sim --calibrate && tenure sim refs --machine this\n\n\
                         A machine file is TOML; `cargo doc -p tenure-sim --open` shows one (module `machine`).")]
 pub(crate) struct SimArgs {
-    /// Groups or single scenarios to simulate (see --list), or the file of one access pattern (see
+    /// Simulate these groups or single scenarios (see --list), or the file of one access pattern (see
     /// docs/patterns.md) [default: all scenarios]
     #[arg(value_name = "SCENARIO | PATTERN.toml")]
     names: Vec<String>,
 
-    /// Numbers of CPUs: `1,2,8`, or `1..192` for both ends and the powers of two between them, as far as
+    /// Simulate these numbers of CPUs: `1,2,8`, or `1..192` for both ends and the powers of two between them, as far as
     /// the machine goes [default: 1, 2, 4, ... up to all of the machine's]
     #[arg(long, value_name = "N,N | 1..N")]
     cpus: Option<Cpus>,
 
-    /// Machine to simulate: a built-in one (see --list), or a file that describes one
+    /// Simulate this machine: a built-in one (see --list), or a file that describes one
     #[arg(long, value_name = "NAME | FILE.toml", default_value = machine::DEFAULT)]
     machine: String,
 
@@ -45,7 +45,7 @@ pub(crate) struct SimArgs {
     #[arg(long, value_name = "N", default_value_t = DEFAULT_US, value_parser = microseconds)]
     us: u32,
 
-    /// Seed of everything random
+    /// Draw all that is random from this seed
     #[arg(long, value_name = "SEED", default_value_t = DEFAULT_SEED)]
     seed: u64,
 

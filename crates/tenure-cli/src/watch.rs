@@ -61,14 +61,14 @@ pub(crate) struct WatchArgs {
     #[arg(long, value_name = "N", default_value_t = 10)]
     top: usize,
 
-    /// Size of a cache line in bytes: 64 or 128
+    /// Assume cache lines of so many bytes: 64 or 128
     #[arg(long, value_name = "BYTES", default_value_t = 64, value_parser = run_line)]
     line: u32,
 
     #[command(flatten)]
     found: ReportOptions,
 
-    /// The program to start and watch, with its arguments
+    /// Start and watch this program, with its arguments
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "PROGRAM")]
     command: Vec<OsString>,
 }

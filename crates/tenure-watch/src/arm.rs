@@ -37,8 +37,16 @@ pub(crate) struct ProbeResult {
     /// Threads that had breakpoints.
     pub(crate) armed: usize,
     pub(crate) hits: Vec<Sample>,
-    /// Word, thread, and nanoseconds for which the word was watched while the thread ran.
-    pub(crate) exposed: Vec<(u64, u32, u64)>,
+    pub(crate) exposed: Vec<Exposure>,
+}
+
+/// A word that had a breakpoint in a thread.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Exposure {
+    pub(crate) word: u64,
+    pub(crate) tid: u32,
+    /// Nanoseconds that the thread ran meanwhile.
+    pub(crate) ran: u64,
 }
 
 /// A thread with breakpoints.
@@ -101,8 +109,8 @@ impl ProbeResult {
         let Some(Armed { mut ring, words }) = armed else { return };
         self.armed += 1;
         for (word, event) in words {
-            if let Ok(nanoseconds) = event.running() {
-                self.exposed.push((word, tid, nanoseconds));
+            if let Ok(ran) = event.running() {
+                self.exposed.push(Exposure { word, tid, ran });
             }
         }
         ring.drain(|sample| self.hits.push(sample));

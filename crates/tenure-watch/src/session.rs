@@ -8,7 +8,7 @@ use tenure_model::recording::{self as record, Recording, Thread};
 use tenure_model::{Coverage, Ended};
 use tenure_types::Error;
 
-use crate::arm;
+use crate::arm::{self, Exposure};
 use crate::backend::{Backend, Trouble};
 use crate::check;
 use crate::code::InstructionCache;
@@ -356,8 +356,8 @@ impl Session {
             apart |= meets(at, &|cpu| cpu != hit.cpu);
             self.note(hit);
         }
-        for (word, tid, nanoseconds) in seen.exposed {
-            self.lines.exposed(word, tid, nanoseconds);
+        for Exposure { word, tid, ran } in seen.exposed {
+            self.lines.exposed(word, tid, ran);
         }
         if let Some(line) = self.lines.get_mut(start) {
             line.met += u64::from(met);
@@ -552,10 +552,10 @@ impl Session {
 }
 
 /// The part of a line, and of the `others` that run, that a probe watched while they ran.
-fn covered(exposed: &[(u64, u32, u64)], sampled: u32, others: usize, line_bytes: u32) -> f64 {
+fn covered(exposed: &[Exposure], sampled: u32, others: usize, line_bytes: u32) -> f64 {
     // Without another thread that runs there is nothing to miss.
     let is_of_others = |tid: u32| others == 0 || tid != sampled;
-    let pairs = exposed.iter().filter(|(_, tid, ran)| *ran > 0 && is_of_others(*tid)).count();
+    let pairs = exposed.iter().filter(|it| it.ran > 0 && is_of_others(it.tid)).count();
     let of = u64::from(line_bytes) / WATCHED_BYTES * others.max(1) as u64;
     (pairs as f64 / of as f64).min(1.0)
 }
@@ -566,7 +566,10 @@ mod tests {
 
     #[test]
     fn a_look_covers_words_of_other_threads_that_ran_meanwhile() {
-        let of_line = |exposed: &[(u64, u32, u64)], others| covered(exposed, 1, others, 64);
+        let of_line = |exposed: &[(u64, u32, u64)], others| {
+            let exposed = exposed.iter().map(|&(word, tid, ran)| Exposure { word, tid, ran });
+            covered(&exposed.collect::<Vec<_>>(), 1, others, 64)
+        };
         assert_eq!(of_line(&[(0, 1, 9), (0, 2, 9), (8, 2, 9)], 1), 2.0 / 8.0);
         assert_eq!(of_line(&[(0, 2, 9), (0, 3, 9)], 4), 2.0 / 32.0);
         assert_eq!(of_line(&[(0, 1, 9)], 0), 1.0 / 8.0);

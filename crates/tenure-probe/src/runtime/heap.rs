@@ -30,10 +30,17 @@ static GRANULES: AtomicPtr<AtomicU32> = AtomicPtr::new(core::ptr::null_mut());
 static STARTS: AtomicPtr<AtomicU64> = AtomicPtr::new(core::ptr::null_mut());
 /// The class of each hash, plus one, or 0.
 static BY_HASH: AtomicPtr<AtomicU32> = AtomicPtr::new(core::ptr::null_mut());
-static LARGE_ONES: LargeOnes = LargeOnes(UnsafeCell::new((0, [(0, 0, 0); MAX_LARGE])));
+static LARGE_ONES: LargeOnes =
+    LargeOnes(UnsafeCell::new((0, [Large { start: 0, end: 0, class: 0 }; MAX_LARGE])));
 
-/// The start, the end and the class of each large allocation.
-type LargeList = [(usize, usize, u32); MAX_LARGE];
+#[derive(Clone, Copy)]
+struct Large {
+    start: usize,
+    end: usize,
+    class: u32,
+}
+
+type LargeList = [Large; MAX_LARGE];
 
 /// How many there are, and the list.
 struct LargeOnes(UnsafeCell<(usize, LargeList)>);
@@ -105,10 +112,10 @@ pub(super) unsafe fn allocated(address: usize, size: usize, frame: usize) {
         let lock = store::lock();
         let (len, ones) = LARGE_ONES.get(&lock);
         // A thread that is not recorded frees without the lock, so the place of what was freed is taken here.
-        let freed = ones[..*len].iter().position(|one| one.0 == address || !is_live(one));
+        let freed = ones[..*len].iter().position(|one| one.start == address || !is_live(one));
         let at = freed.unwrap_or(*len);
         if at < MAX_LARGE {
-            ones[at] = (address, address + size, class);
+            ones[at] = Large { start: address, end: address + size, class };
             *len = (*len).max(at + 1);
         }
     }
@@ -127,7 +134,7 @@ pub(super) fn freed(address: usize) -> Option<usize> {
 }
 
 /// Whether an allocation of the list has not been freed since.
-fn is_live(&(start, _, class): &(usize, usize, u32)) -> bool {
+fn is_live(&Large { start, class, .. }: &Large) -> bool {
     granule(index(start)).load(Relaxed) == class + 1
 }
 
@@ -138,8 +145,8 @@ pub(super) fn find(lock: &Locked, address: usize) -> Option<(usize, u32)> {
     nearest.or_else(|| {
         let (len, ones) = LARGE_ONES.get(lock);
         let mut ones = ones[..*len].iter();
-        let one = ones.find(|one| (one.0..one.1).contains(&address) && is_live(one))?;
-        Some((one.0, one.2))
+        let one = ones.find(|one| (one.start..one.end).contains(&address) && is_live(one))?;
+        Some((one.start, one.class))
     })
 }
 

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::{Backend, Trouble};
-use crate::arm::{self, ProbeResult};
+use crate::arm::{self, Exposure, ProbeResult};
 use crate::sys::Sample;
 use crate::sys::process;
 use crate::sys::tracer::{self, Tracer};
@@ -85,8 +85,8 @@ impl Backend for PtraceBackend {
             allowed(tid, error)?;
             if error == 0 {
                 seen.armed += 1;
-                seen.exposed
-                    .extend(words.iter().zip(exposed).map(|(word, time)| (*word, tid, *time)));
+                let of_thread = words.iter().zip(exposed);
+                seen.exposed.extend(of_thread.map(|(&word, &ran)| Exposure { word, tid, ran }));
             }
         }
         seen.hits = answer.samples.iter().map(|hit| Sample { pid, ..*hit }).collect();

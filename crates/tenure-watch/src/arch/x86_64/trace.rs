@@ -12,6 +12,8 @@ use iced_x86::{
     OpAccess, OpKind, Register,
 };
 
+use rustc_hash::FxHashMap;
+
 use super::Registers;
 use super::decode::{PAGE, before};
 use crate::arch::Read;
@@ -76,7 +78,7 @@ struct Search<'a> {
     trace: &'a Trace,
     stopped: &'a StoppedThread<'a>,
     /// Registers at places that were asked for, and their values; none while they are being found, or if they are not known.
-    asked: RefCell<Vec<(Register, usize, Option<u64>)>>,
+    asked: RefCell<FxHashMap<(Register, usize), Option<u64>>>,
 }
 
 impl Search<'_> {
@@ -86,22 +88,18 @@ impl Search<'_> {
         let later = &self.trace.instructions[place..];
         let next = later.iter().position(|one| overwrites(one, full)).map(|at| place + at);
         let Some(next) = next else { return part(now(full, self.stopped.registers)?, register) };
-        let at = {
-            let mut asked = self.asked.borrow_mut();
-            if let Some((.., value)) = asked.iter().find(|it| (it.0, it.1) == (full, place)) {
-                return part((*value)?, register);
-            }
-            if asked.len() >= MAX_VALUES {
-                return None;
-            }
-            asked.push((full, place, None));
-            asked.len() - 1
-        };
+        if let Some(value) = self.asked.borrow().get(&(full, place)) {
+            return part((*value)?, register);
+        }
+        if self.asked.borrow().len() >= MAX_VALUES {
+            return None;
+        }
+        self.asked.borrow_mut().insert((full, place), None);
         let value = self
             .undone(full, next)
             .or_else(|| self.computed(full, place))
             .or_else(|| self.copied(full, place..next));
-        self.asked.borrow_mut()[at].2 = value;
+        self.asked.borrow_mut().insert((full, place), value);
         part(value?, register)
     }
 
