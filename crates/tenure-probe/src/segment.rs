@@ -104,14 +104,12 @@ impl RecordKind {
     /// The kind of a block, by the number that its header has.
     #[must_use]
     pub const fn from_number(number: u32) -> Option<Self> {
-        Some(match number {
-            1 => Self::Modules,
-            2 => Self::Threads,
-            3 => Self::Classes,
-            4 => Self::Lines,
-            5 => Self::Entries,
-            _ => return None,
-        })
+        use RecordKind::*;
+        const ALL: [RecordKind; 5] = [Modules, Threads, Classes, Lines, Entries];
+        match number {
+            1..=5 => Some(ALL[number as usize - 1]),
+            _ => None,
+        }
     }
 
     /// Bytes from one record to the next.
@@ -297,18 +295,10 @@ pub enum AccessKind {
 
 impl AccessKind {
     /// All, by number.
-    pub const ALL: [Self; 10] = [
-        Self::Read,
-        Self::Write,
-        Self::Load,
-        Self::Store,
-        Self::Add,
-        Self::CompareExchange,
-        Self::Failed,
-        Self::Lock,
-        Self::Unlock,
-        Self::Exchange,
-    ];
+    pub const ALL: [Self; 10] = {
+        use AccessKind::*;
+        [Read, Write, Load, Store, Add, CompareExchange, Failed, Lock, Unlock, Exchange]
+    };
 
     /// Whether it may take a lock.
     #[must_use]

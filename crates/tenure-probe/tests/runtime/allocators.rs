@@ -42,8 +42,7 @@ fn knows_shared(program: &Program, preloaded: &[&Path]) -> bool {
     let output = finish(&mut command);
     assert!(output.status.success(), "{preloaded:?}: {output:?}");
     let segment = program.segments().remove(0);
-    std::fs::remove_dir_all(program.segments_path()).unwrap();
-    std::fs::create_dir(program.segments_path()).unwrap();
+    program.clear();
     let mut classes = segment.entries.iter().map(|entry| entry.class as usize);
     classes.any(|class| segment.classes[class].size == SHARED)
 }

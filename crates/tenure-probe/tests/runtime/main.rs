@@ -195,9 +195,7 @@ fn what_processes_do_they_can_still_do() {
             "library" => assert!(segment.modules.iter().any(|(_, path)| path.contains("libm.so"))),
             _ => {}
         }
-        for file in std::fs::read_dir(program.segments_path()).unwrap() {
-            std::fs::remove_file(file.unwrap().path()).unwrap();
-        }
+        program.clear();
     }
 }
 
@@ -254,8 +252,7 @@ fn a_program_runs_where_nothing_can_be_recorded() {
     // In blocks of 512 bytes: the segment is as large as files may be.
     let segments = limited("ulimit -f 4096");
     assert_eq!(segments[0].header.most_blocks, 128);
-    std::fs::remove_dir_all(program.segments_path()).unwrap();
-    std::fs::create_dir(program.segments_path()).unwrap();
+    program.clear();
     let segments = limited("ulimit -v 4000000");
     assert_eq!(segments[0].header.failure, StartFailure::NoAddressSpace as u32);
 }

@@ -97,6 +97,12 @@ impl Program {
         segments.remove(0)
     }
 
+    /// Removes what was recorded.
+    pub(crate) fn clear(&self) {
+        std::fs::remove_dir_all(self.segments_path()).unwrap();
+        std::fs::create_dir(self.segments_path()).unwrap();
+    }
+
     pub(crate) fn segments(&self) -> Vec<Segment> {
         let files = std::fs::read_dir(self.segments_path()).unwrap();
         files.map(|file| Segment::read(&file.unwrap().path())).collect()

@@ -8,7 +8,7 @@ use std::time::Duration;
 use rustc_hash::FxHashMap;
 use rustix::time::{ClockId, clock_gettime};
 use tenure_model::Access;
-use tenure_probe::segment::{self, Entry, Line, Module, StartFailure, Thread};
+use tenure_probe::segment::{AccessKind, Entry, Line, Module, StartFailure, Thread};
 
 use super::reader::{SegmentReader, WithTail};
 use tenure_analyze::possible::{self, Share};
@@ -257,20 +257,11 @@ fn recorded(entry: &Entry) -> Option<record::Entry> {
 }
 
 /// The word of the instruments for one of the segment's.
-fn access(recorded: segment::AccessKind) -> Access {
-    use segment::AccessKind as S;
-    match recorded {
-        S::Read => Access::Read,
-        S::Write => Access::Write,
-        S::Load => Access::Load,
-        S::Store => Access::Store,
-        S::Add => Access::Add,
-        S::CompareExchange => Access::CompareExchange,
-        S::Failed => Access::Failed,
-        S::Lock => Access::Lock,
-        S::Unlock => Access::Unlock,
-        S::Exchange => Access::Exchange,
+fn access(recorded: AccessKind) -> Access {
+    macro_rules! same {
+        ($($name:ident)*) => { match recorded { $(AccessKind::$name => Access::$name,)* } };
     }
+    same!(Read Write Load Store Add CompareExchange Failed Lock Unlock Exchange)
 }
 
 #[cfg(test)]
