@@ -6,14 +6,17 @@
 //!
 //! It has a copy of the parent's memory, where other threads may have held locks. So it allocates nothing.
 
+use std::ffi::CStr;
 use std::io::{self, Read, Write};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 
 use nix::errno::Errno;
 use nix::libc;
 use nix::sys::ptrace;
 use nix::sys::wait::waitpid;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{Mode, OFlags};
 
 use super::Sample;
 use super::child::{self, SharedMemory, now};
@@ -26,8 +29,8 @@ pub(crate) const THREADS: usize = 64;
 /// How long a thread may take to stop before others are not kept waiting: it may have no CPU.
 const STOP_PATIENCE_NS: u64 = 50_000_000;
 
-/// How often one that took longer is checked, in milliseconds.
-const STOP_POLL_MS: i32 = 1;
+/// How often one that took longer is checked.
+const STOP_POLL: Timespec = Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
 
 /// What the tracer is asked for, and what it answers. Both processes have it; whose turn it is says the stream.
 #[repr(C)]
@@ -68,10 +71,10 @@ impl Tracer {
         // SAFETY: it is made of numbers, and of `Option`s of numbers, which are `None` if zero or hold any numbers.
         let exchange = unsafe { SharedMemory::<Exchange>::zeroed() }?;
         let (stream, other) = UnixStream::pair()?;
-        let (at, fd) = (exchange.as_ptr(), other.as_raw_fd());
+        let (at, fd) = (exchange.as_ptr(), other.as_fd());
         // SAFETY: `serve` allocates nothing, takes no lock and does not return. The child has the mapping as well, and
         // each process uses it only in its turn.
-        let pid = unsafe { child::start(Some(fd), || serve(&mut *at, fd)) }?;
+        let pid = unsafe { child::start(Some(fd.as_raw_fd()), || serve(&mut *at, fd)) }?;
         Ok(Self { pid: pid.as_raw().cast_unsigned(), stream, exchange })
     }
 
@@ -121,7 +124,7 @@ impl Drop for Tracer {
 }
 
 /// What the child does, to its end.
-fn serve(exchange: &mut Exchange, fd: i32) {
+fn serve(exchange: &mut Exchange, fd: BorrowedFd<'_>) {
     // SAFETY: these take no addresses but that of a set of signals, which is filled first.
     unsafe {
         libc::setsid();
@@ -136,19 +139,17 @@ fn serve(exchange: &mut Exchange, fd: i32) {
         while slots.are_used() && !is_readable(fd) {
             slots.finish(exchange, now());
         }
-        // SAFETY: there is room for the byte.
-        let got = unsafe { libc::read(fd, turn.as_mut_ptr().cast(), 1) };
-        match got {
-            1 => {}
-            -1 if Errno::last() == Errno::EINTR => continue,
+        match rustix::io::read(fd, &mut turn) {
+            Ok(1) => {}
+            Err(rustix::io::Errno::INTR) => continue,
             _ => break,
         }
         exchange.taken = 0;
         exchange.errors = [0; THREADS];
         exchange.exposed = [[0; WORDS]; THREADS];
         slots.serve(exchange);
-        // SAFETY: there is a byte. It fails if the parent has ended, which the next read shows.
-        unsafe { libc::write(fd, turn.as_ptr().cast(), 1) };
+        // It fails if the parent has ended, which the next read shows.
+        let _ = rustix::io::write(fd, &turn);
     }
     // A thread that sleeps in the kernel stops before it could meet a breakpoint. One that has met one may stop late, and its
     // trap would end it once it is not traced.
@@ -397,10 +398,9 @@ fn stack(tid: u32, address: u64) -> [u64; Sample::STACK] {
 }
 
 /// Waits a little for a request, or for the end of the stream.
-fn is_readable(fd: i32) -> bool {
-    let mut poll = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
-    // SAFETY: it is one struct.
-    unsafe { libc::poll(&raw mut poll, 1, STOP_POLL_MS) > 0 }
+fn is_readable(fd: BorrowedFd<'_>) -> bool {
+    let mut waiting = [PollFd::from_borrowed_fd(fd, PollFlags::IN)];
+    poll(&mut waiting, Some(&STOP_POLL)).is_ok_and(|ready| ready > 0)
 }
 
 /// Waits until a thread stops or ends. Whether it did before a time.
@@ -442,16 +442,10 @@ fn read<'a>(tid: u32, file: &str, into: &'a mut [u8]) -> &'a str {
     if write!(&mut path[..room], "/proc/{tid}/{file}").is_err() {
         return "";
     }
-    // SAFETY: the path ends with a zero, and there is room for so many bytes.
-    let length = unsafe {
-        let fd = libc::open(path.as_ptr().cast(), libc::O_RDONLY | libc::O_CLOEXEC);
-        if fd < 0 {
-            return "";
-        }
-        let length = libc::read(fd, into.as_mut_ptr().cast(), into.len());
-        libc::close(fd);
-        length
-    };
-    let text = into.get(..usize::try_from(length).unwrap_or(0)).unwrap_or_default();
-    std::str::from_utf8(text).unwrap_or_default()
+    let length = CStr::from_bytes_until_nul(&path).ok().and_then(|path| {
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+        let file = rustix::fs::open(path, flags, Mode::empty()).ok()?;
+        rustix::io::read(&file, &mut *into).ok()
+    });
+    std::str::from_utf8(&into[..length.unwrap_or(0)]).unwrap_or_default()
 }
