@@ -1,4 +1,4 @@
-//! Failures of the command, in one line.
+//! Why the command ends early: a failure in one line, a status, or a text to print.
 
 use std::fmt::Display;
 use std::io;

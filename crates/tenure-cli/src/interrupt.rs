@@ -1,4 +1,4 @@
-//! The first Ctrl-C, SIGTERM or SIGHUP ends the work with what there is, the second the process.
+//! The first Ctrl-C, SIGTERM or SIGHUP ends the work with what there is; the second ends the process.
 
 #![allow(clippy::disallowed_types, reason = "signal-hook sets a flag of core's")]
 

@@ -1,4 +1,4 @@
-//! Predictions, made when the findings are out: beside the main thread, at the lowest priority, and for a bounded time.
+//! Makes predictions after the findings are out: on a thread of the lowest priority, and for a bounded time.
 
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;

@@ -1,3 +1,5 @@
+//! Progress on standard error.
+
 use std::io::IsTerminal;
 use std::sync::{Mutex, PoisonError};
 

@@ -113,7 +113,7 @@ fn missing(recording: &Recording, command: &str, programs: &Programs) -> Vec<Str
         let has_std = || programs.open(&module.path).is_some_and(|program| has_plain_std(&program));
         match Instrumentation::of(path) {
             Some(Instrumentation::Open) if has_std() => {
-                silent.insert(0, "std, but for its generic code".to_owned());
+                silent.insert(0, "std, except its generic code".to_owned());
             }
             None | Some(Instrumentation::Open) => {}
             Some(_) if is_of_the_c_library(&name) => {}

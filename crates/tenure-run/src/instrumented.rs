@@ -1,4 +1,4 @@
-//! Whether a program or library calls the runtime.
+//! Finds whether a program or library calls the runtime.
 
 use std::fs::File;
 use std::path::Path;

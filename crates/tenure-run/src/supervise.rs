@@ -1,4 +1,4 @@
-//! The program while it runs: signals go through, and its end is its own.
+//! Runs the program to its end: passes signals on, and has the observer read along.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::ExitStatusExt;
@@ -18,7 +18,7 @@ use crate::observe::{BUCKET, Observer};
 use crate::{Recording, RunObserver};
 use tenure_model::Ended;
 
-/// Runs the program to its end while the observer reads along.
+/// Runs the program to its end while the observer reads its records.
 pub(crate) fn run(
     mut command: Command,
     mut observer: Observer,

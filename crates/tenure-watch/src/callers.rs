@@ -1,4 +1,4 @@
-//! The caller of a function that is not the program's: of a lock's, or of the memory allocator's.
+//! Finds the caller of a function that is not the program's own, such as a lock's or the allocator's.
 //!
 //! The kernel copies the top of the stack with each sample. The unwinding tables of the module say where in it the return
 //! address is. Functions of the C and C++ libraries are known by their files, those of Rust's and of locks by their

@@ -1,4 +1,4 @@
-//! What keeps a process from being watched, and what to do about it: a line each.
+//! Reasons why a process cannot be watched: each a line that says what to do.
 
 use std::fs;
 use std::io;

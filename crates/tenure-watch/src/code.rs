@@ -1,4 +1,4 @@
-//! What a sample touched: the instruction, what it does to memory, and the address that the registers give it.
+//! Finds what a sample touched: the instruction, what it does to memory, and the address that the registers give it.
 
 use rustc_hash::FxHashMap;
 use tenure_model::Access;

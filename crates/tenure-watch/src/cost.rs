@@ -1,4 +1,4 @@
-//! What a sample, a breakpoint and a hit take of a thread here, measured on a process of our own.
+//! Measures what a sample, a breakpoint and a hit cost a thread on this machine, on a process of our own.
 
 use std::io;
 use std::thread;

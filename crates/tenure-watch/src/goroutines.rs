@@ -1,4 +1,4 @@
-//! Which goroutine a thread of a Go program ran: one that has moved to another thread shares nothing with itself.
+//! Finds which goroutine a thread of a Go program ran: one that has moved to another thread shares nothing with itself.
 //!
 //! Go's compiler keeps a pointer to the goroutine in a register of its own, r14 or x28. C code that a Go program calls has other
 //! things there, but does not run on the goroutine's stack.

@@ -1,4 +1,4 @@
-//! The blocks of glibc's allocator, by the size that it keeps before each.
+//! Finds blocks of glibc's allocator, by the size that it keeps before each.
 //!
 //! Nothing says where a block begins, so places before an address are tried, the nearest first. A wrong one would need two
 //! sizes after it, each where the one before says and with the bit set that the block before is in use.

@@ -1,5 +1,4 @@
-//! Functions that a process has compiled itself, as Java and Node do: by the file `/tmp/perf-PID.map` that they write
-//! where they are asked to.
+//! Functions that a process compiled as it ran, as Java and Node do: from the file `/tmp/perf-PID.map`, which they write on request.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! How a program is watched from beginning to end: attaches or starts, steps, and lets go.
+//! Watches a program from beginning to end: attaches or starts, steps, and lets go.
 
 use std::ffi::OsString;
 use std::num::NonZeroU64;

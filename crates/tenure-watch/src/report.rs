@@ -77,18 +77,18 @@ fn missing(watched: &WatchOutcome) -> Vec<String> {
         );
     }
     if counts.lost > 0 {
-        all.push(format!("{} samples found no room.", counts.lost));
+        all.push(format!("{} samples were lost: their buffers were full.", counts.lost));
     }
     if counts.held > counts.probes {
         all.push(
-            "Probes waited, to take no more of the program's processor time than they may."
+            "Probes were put off, to keep within their share of the program's processor time."
                 .to_owned(),
         );
     }
     if counts.left_out > 0 {
         all.push(format!(
-            "{} threads were not sampled at first, for lack of file descriptors (raise `ulimit -n`) or of time. Threads that run \
-             take over the samplers of threads that sleep.",
+            "{} threads were not sampled at first, for lack of file descriptors (raise `ulimit -n`) or of time. Running threads \
+             take over the samplers of sleeping ones.",
             counts.left_out
         ));
     }

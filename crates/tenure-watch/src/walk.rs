@@ -1,4 +1,4 @@
-//! Walks along rings: `p = p->next` leaves what it has loaded, and not where from.
+//! Finds where `p = p->next` loaded from in a ring: the load leaves the value, and not its address.
 //!
 //! In a ring the list leads from what was loaded back to the node that it was loaded from, by the memory as it is when the sample
 //! is read. A list with an end leads nowhere: its nodes may have others before them that no sample has loaded, such as the first of

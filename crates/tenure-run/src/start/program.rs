@@ -1,4 +1,4 @@
-//! A program that exists: whether it is instrumented.
+//! Finds whether a program that was built before is instrumented.
 
 use std::ffi::OsStr;
 use std::fs::File;

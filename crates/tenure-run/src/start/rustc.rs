@@ -1,4 +1,4 @@
-//! The compiler that cargo calls, to be asked.
+//! Asks the compiler that cargo calls.
 
 use std::ffi::{OsStr, OsString};
 use std::io::Write;

@@ -1,4 +1,4 @@
-//! What the kernel is asked for: samples, breakpoints, and what `/proc` says of a process.
+//! The kernel's interfaces: samples, breakpoints, and what `/proc` says of a process.
 
 mod child;
 pub(crate) mod guard;

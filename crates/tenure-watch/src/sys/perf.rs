@@ -1,4 +1,4 @@
-//! perf events: the clock that samples a thread or a CPU, and the breakpoints that tell who touches a word.
+//! perf events: the clock that samples a thread or a CPU, and the breakpoints that show who touches a word.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};

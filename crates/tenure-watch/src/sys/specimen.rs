@@ -1,4 +1,4 @@
-//! A process of our own that runs while it is measured what watching takes of one.
+//! A process of our own, on which the cost of watching is measured.
 //!
 //! It does nothing but read the clock. Of its processor time, what passes between two readings that follow each other at once is
 //! its own; the rest is what interrupts took. It reads that time itself: others see it as it was at the last tick.

@@ -1,4 +1,4 @@
-//! ptrace without perf events: a process of our own samples threads, and sets breakpoints in their debug registers.
+//! Watches without perf events: a process of our own samples threads by ptrace, and sets breakpoints in their debug registers.
 //!
 //! Breakpoints that ptrace has set stay when the tracer is killed, and the next hit ends the program. So the tracer is a
 //! child that ends by itself, with nothing left behind, once the descriptor to its parent is closed. It is in a session

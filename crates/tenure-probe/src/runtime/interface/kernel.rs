@@ -1,4 +1,4 @@
-//! System calls by which threads wait for each other: what they take is no work.
+//! System calls by which threads wait for each other: the time that they take is no work.
 
 use core::arch::naked_asm;
 use core::ffi::{c_int, c_long};
