@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_is_found_by_the_size_before_it_and_those_behind_it() {
+    fn a_block_is_found_by_the_size_before_it_and_those_after_it() {
         let mut words = vec![0; 32];
         // Blocks of 32, 48 and 64 bytes at 0x1000, 0x1020 and 0x1050, and the rest of the arena.
         (words[1], words[5], words[11], words[19]) = (0x21, 0x31, 0x41, 0x1001);

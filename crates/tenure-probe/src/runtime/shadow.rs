@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn accesses_are_counted_up_to_a_limit_and_eighths_marked_behind_it() {
+    fn accesses_are_counted_up_to_a_limit_and_eighths_marked_after_it() {
         let words = LineWords { who: AtomicU32::new(0), how: AtomicU32::new(0) };
         for _ in 0..7_000 {
             words.note(0, false, 10);

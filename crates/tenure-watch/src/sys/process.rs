@@ -442,7 +442,7 @@ mod tests {
     }
 
     #[test]
-    fn times_are_read_behind_a_name_with_brackets() {
+    fn times_are_read_after_a_name_with_brackets() {
         let ticks = rustix::param::clock_ticks_per_second();
         let stat = format!("7 (a) b) R 1 2 3 4 5 6 7 8 9 10 {} {} 0", 3 * ticks, 2 * ticks);
         let times = times(&stat).unwrap();

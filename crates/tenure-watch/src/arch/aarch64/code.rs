@@ -161,6 +161,7 @@ mod tests {
     const START: u64 = 0x40_0000;
     const NOP: u32 = 0xd503_201f;
     const RET: u32 = 0xd65f_03c0;
+    const CAS: Access = A::CompareExchange;
 
     /// An access: what it does, to how many bytes, where, and how many instructions from the start its first one is.
     type Expected = Option<(Access, u8, u64, u64)>;
@@ -188,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_interrupts_behind_an_access_and_a_breakpoint_traps_before_it() {
+    fn a_clock_interrupts_after_an_access_and_a_breakpoint_traps_before_it() {
         let code = [
             NOP,
             0xf940_0000, // ldr x0, [x0]
@@ -215,74 +216,45 @@ mod tests {
     /// As compilers write them for processors without other atomic instructions.
     #[test]
     fn a_load_and_a_store_exclusive_are_one_operation_wherever_a_thread_stops_in_it() {
-        for (about, code, length, expected) in [
+        // What comes after the operation stands after a bar.
+        for (about, code, (access, size, address)) in [
+            // ldaxr x0, [x1]; add x2, x0, #1; stlxr w3, x2, [x1]; cbnz w3, -12
+            ("gcc: add", "c85ffc20 91000402 c803fc22 35ffffa3 |", (A::Add, 8, 0x2000)),
+            // ldxr w2, [x0]; sub w3, w2, w1; stxr w4, w3, [x0]; cbnz w4, -12
+            ("gcc: sub", "885f7c02 4b010043 88047c03 35ffffa4 |", (A::Add, 4, 0x1000)),
+            // ldaxr x0, [x1]; orr x2, x0, #4; stlxr w3, x2, [x1]; cbnz w3, -12
+            ("gcc: or", "c85ffc20 b27e0002 c803fc22 35ffffa3 |", (A::Exchange, 8, 0x2000)),
+            // ldaxr x0, [x2]; stlxr w3, x1, [x2]; cbnz w3, -8
+            ("gcc: exchange", "c85ffc40 c803fc41 35ffffc3 |", (A::Exchange, 8, 0x3000)),
+            // ldaxr x8, [x0]; cmp x8, #7; csel x10, x8, x9, hi; stlxr w11, x10, [x0]; cbnz w11, -16
+            ("max", "c85ffc08 f1001d1f 9a89810a c80bfc0a 35ffff8b |", (A::Exchange, 8, 0x1000)),
+            // ldaxr x3, [x0]; cmp x3, x1; b.ne +16; stlxr w4, x2, [x0]; cbnz w4, -16
+            ("cas", "c85ffc03 eb01007f 54000061 c804fc02 35ffff84 |", (CAS, 8, 0x1000)),
+            // ldaxr x3, [x0]; cmp x3, x1; b.ne +8; stlxr w4, x2, [x0]; cmp w4, #0
+            ("weak cas", "c85ffc03 eb01007f 54000061 c804fc02 | 7100009f", (CAS, 8, 0x1000)),
+            // ldxp x2, x3, [x0]; cmp x2, x6; ccmp x3, x7, #0, eq; b.ne +12; stlxp w1, x8, x9, [x0]; cbnz w1, -20
             (
-                "gcc: add",
-                // ldaxr x0, [x1]; add x2, x0, #1; stlxr w3, x2, [x1]; cbnz w3, -12
-                &[0xc85f_fc20, 0x9100_0402, 0xc803_fc22, 0x35ff_ffa3][..],
-                4,
-                (A::Add, 8, 0x2000, 1),
-            ),
-            (
-                "gcc: sub",
-                // ldxr w2, [x0]; sub w3, w2, w1; stxr w4, w3, [x0]; cbnz w4, -12
-                &[0x885f_7c02, 0x4b01_0043, 0x8804_7c03, 0x35ff_ffa4],
-                4,
-                (A::Add, 4, 0x1000, 1),
-            ),
-            (
-                "gcc: or",
-                // ldaxr x0, [x1]; orr x2, x0, #4; stlxr w3, x2, [x1]; cbnz w3, -12
-                &[0xc85f_fc20, 0xb27e_0002, 0xc803_fc22, 0x35ff_ffa3],
-                4,
-                (A::Exchange, 8, 0x2000, 1),
-            ),
-            (
-                "gcc: exchange",
-                // ldaxr x0, [x2]; stlxr w3, x1, [x2]; cbnz w3, -8
-                &[0xc85f_fc40, 0xc803_fc41, 0x35ff_ffc3],
-                3,
-                (A::Exchange, 8, 0x3000, 1),
-            ),
-            (
-                "rustc: max",
-                // ldaxr x8, [x0]; cmp x8, #7; csel x10, x8, x9, hi; stlxr w11, x10, [x0]; cbnz w11, -16
-                &[0xc85f_fc08, 0xf100_1d1f, 0x9a89_810a, 0xc80b_fc0a, 0x35ff_ff8b],
-                5,
-                (A::Exchange, 8, 0x1000, 1),
-            ),
-            (
-                "gcc: compare-exchange",
-                // ldaxr x3, [x0]; cmp x3, x1; b.ne +16; stlxr w4, x2, [x0]; cbnz w4, -16
-                &[0xc85f_fc03, 0xeb01_007f, 0x5400_0061, 0xc804_fc02, 0x35ff_ff84],
-                5,
-                (A::CompareExchange, 8, 0x1000, 1),
-            ),
-            (
-                "gcc: compare-exchange that may fail",
-                // ldaxr x3, [x0]; cmp x3, x1; b.ne +8; stlxr w4, x2, [x0]; cmp w4, #0
-                &[0xc85f_fc03, 0xeb01_007f, 0x5400_0061, 0xc804_fc02, 0x7100_009f],
-                4,
-                (A::CompareExchange, 8, 0x1000, 1),
-            ),
-            (
-                "gcc: compare-exchange of 16 bytes",
-                // ldxp x2, x3, [x0]; cmp x2, x6; ccmp x3, x7, #0, eq; b.ne +12; stlxp w1, x8, x9, [x0]; cbnz w1, -20
-                &[0xc87f_0c02, 0xeb06_005f, 0xfa47_0060, 0x5400_0061, 0xc821_a408, 0x35ff_ff61],
-                6,
-                (A::CompareExchange, 16, 0x1000, 1),
+                "cas of 16 bytes",
+                "c87f0c02 eb06005f fa470060 54000061 c821a408 35ffff61 |",
+                (CAS, 16, 0x1000),
             ),
         ] {
-            let code = [&[NOP], code, &[NOP, RET]].concat();
+            let words = |code: &str| -> Vec<u32> {
+                code.split_whitespace().map(|it| u32::from_str_radix(it, 16).unwrap()).collect()
+            };
+            let (operation, after) = code.split_once('|').unwrap();
+            let (operation, after) = (words(operation), words(after));
+            let (length, is_loop) = (operation.len() as u64, after.is_empty());
+            let code = [&[NOP], &operation[..], &after, &[NOP, RET]].concat();
+            let expected = Some((access, size, address, 1));
             // Where it begins it goes on after it has failed. A thread after the last one has waited as well.
-            let is_loop = about != "gcc: compare-exchange that may fail";
-            assert_eq!(met(Stop::Clock, &code, 1), is_loop.then_some(expected), "{about}");
+            assert_eq!(met(Stop::Clock, &code, 1), expected.filter(|_| is_loop), "{about}");
             for next in 2..=length + 1 {
-                assert_eq!(met(Stop::Clock, &code, next), Some(expected), "{about}, {next}");
+                assert_eq!(met(Stop::Clock, &code, next), expected, "{about}, {next}");
             }
             assert_eq!(met(Stop::Clock, &code, length + 2), None, "{about}");
             for at in 1..=length {
-                assert_eq!(met(Stop::Breakpoint, &code, at), Some(expected), "{about}, {at}");
+                assert_eq!(met(Stop::Breakpoint, &code, at), expected, "{about}, {at}");
             }
             assert_eq!(met(Stop::Breakpoint, &code, 0), None, "{about}");
         }
@@ -290,7 +262,8 @@ mod tests {
 
     #[test]
     fn what_only_looks_like_an_operation_is_its_instructions() {
-        let load = Some((A::Load, 8, 0x2000, 0));
+        let (load, read) = (Some((A::Load, 8, 0x2000, 0)), Some((A::Read, 8, 0x7000, 1)));
+        let store = Some((A::Store, 8, 0x2000, 1));
         for (about, code, next, expected) in [
             // As locks that wait for an event.
             ("no store", [0xc85f_fc20, 0xb500_0040, 0xd503_205f, RET], 1, load),
@@ -298,20 +271,10 @@ mod tests {
             // stxr w3, x2, [x5]
             ("another place", [0xc85f_fc20, 0xc803_7ca2, 0x35ff_ffc3, RET], 1, load),
             // ldr x2, [x6]
-            (
-                "an access in between",
-                [0xc85f_fc20, 0xf940_00c2, 0xc803_fc22, RET],
-                2,
-                Some((A::Read, 8, 0x7000, 1)),
-            ),
+            ("an access in between", [0xc85f_fc20, 0xf940_00c2, 0xc803_fc22, RET], 2, read),
             ("an end in between", [0xc85f_fc20, RET, 0xc803_fc22, 0x35ff_ffa3], 1, load),
             ("retaa in between", [0xc85f_fc20, 0xd65f_0bff, 0xc803_fc22, 0x35ff_ffa3], 1, load),
-            (
-                "a store alone",
-                [NOP, 0xc803_fc22, 0x35ff_ffe3, RET],
-                2,
-                Some((A::Store, 8, 0x2000, 1)),
-            ),
+            ("a store alone", [NOP, 0xc803_fc22, 0x35ff_ffe3, RET], 2, store),
         ] {
             assert_eq!(met(Stop::Clock, &code, next), expected, "{about}");
         }
