@@ -1,11 +1,16 @@
 //! Where the kernel refuses perf events, ptrace does it all.
 
+use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
 use nix::libc;
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
+    SeccompRule,
+};
 use tenure_watch::watch;
 
 use crate::life::{busy_program, is_traced, this};
@@ -41,44 +46,22 @@ fn without_perf(command: &mut Command) -> &mut Command {
 
 /// The same, or one that may open those of threads, but not of CPUs.
 pub(crate) fn without(command: &mut Command, of_cpus: bool) -> &mut Command {
-    let filter = move || {
-        let load = |at| libc::sock_filter {
-            code: (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16,
-            jt: 0,
-            jf: 0,
-            k: at,
-        };
-        let skip_unless = |value, jf| libc::sock_filter {
-            code: (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16,
-            jt: 0,
-            jf,
-            k: value,
-        };
-        let answer =
-            |k| libc::sock_filter { code: (libc::BPF_RET | libc::BPF_K) as u16, jt: 0, jf: 0, k };
-        /// Where the system call's number is, and its second argument, the thread.
-        const NUMBER: u32 = 0;
-        const THREAD: u32 = 24;
-        let open = u32::try_from(libc::SYS_perf_event_open).expect("a small number");
-        let refused = libc::SECCOMP_RET_ERRNO | libc::EPERM.cast_unsigned();
-        let mut program = [
-            load(NUMBER),
-            skip_unless(open, 3),
-            load(if of_cpus { THREAD } else { NUMBER }),
-            skip_unless(if of_cpus { u32::MAX } else { open }, 1),
-            answer(refused),
-            answer(libc::SECCOMP_RET_ALLOW),
-        ];
-        let program = libc::sock_fprog { len: 6, filter: program.as_mut_ptr() };
-        // SAFETY: the program and what it points to live until the call returns.
-        let result = unsafe {
-            libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-            libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const program)
-        };
-        if result < 0 { Err(std::io::Error::last_os_error()) } else { Ok(()) }
-    };
-    // SAFETY: it makes system calls only.
-    unsafe { command.pre_exec(filter) }
+    // The second argument is the thread, or -1.
+    let all = u64::from(u32::MAX);
+    let of_cpu = SeccompCondition::new(1, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, all).unwrap();
+    let rules = if of_cpus { vec![SeccompRule::new(vec![of_cpu]).unwrap()] } else { Vec::new() };
+    let refused = SeccompAction::Errno(libc::EPERM.cast_unsigned());
+    let filter = SeccompFilter::new(
+        [(libc::SYS_perf_event_open, rules)].into(),
+        SeccompAction::Allow,
+        refused,
+        std::env::consts::ARCH.try_into().unwrap(),
+    );
+    let program: BpfProgram = filter.unwrap().try_into().unwrap();
+    // SAFETY: it makes system calls only, unless it fails.
+    unsafe {
+        command.pre_exec(move || seccompiler::apply_filter(&program).map_err(io::Error::other))
+    }
 }
 
 /// Where ptrace is refused as well, nothing can be found.
