@@ -114,7 +114,7 @@ ROOMS = {
     ),
     "lazy": Room(
         ["lazy/**/*.rs"],
-        [["--lib", *tests("lazy", "lazy_fences")], models("lazy::"), tests("lazy_fork", "lazy_exit", "coroutines", "in_allocator")],
+        [["--lib", *tests("lazy", "sandbox")], models("lazy::"), tests("lazy_fork", "lazy_exit", "coroutines", "in_allocator")],
         "lazy",
     ),
     "registry": Room(
@@ -131,8 +131,8 @@ ROOMS = {
     "memory": Room(
         ["memory/**/*.rs"],
         [
-            ["--lib", *tests("lazy", "pool", "lazy_fences")],
-            tests("sandbox_entered_late", "lazy_fork", "pool_fork", "thread_numbers", "in_allocator"),
+            ["--lib", *tests("lazy", "pool", "sandbox")],
+            tests("lazy_fork", "pool_fork", "thread_numbers", "in_allocator"),
             models("numbers::"),
         ],
         "counts",

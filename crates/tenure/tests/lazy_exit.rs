@@ -132,11 +132,9 @@ fn keep<S: Statics>() {
 /// Leaves threads at work, and some asleep, and ends.
 fn end<S: Statics>(how: &str) -> ExitCode {
     drop(STATIC.read());
-    // Statics are initialised before there are threads: ThreadSanitizer does not see what std does about others.
     S::shared().check();
     CACHED.read().check();
     keep::<S>();
-    // ThreadSanitizer does not see std's channels.
     static AT_WORK: <Native as Memory>::AtomicU32 = <Native as Memory>::AtomicU32::new(0);
     for sleeps in [false, false, true] {
         thread::spawn(move || {

@@ -1,5 +1,5 @@
-//! Pools, domains, `Cached` and `Registry` in a process that enters a sandbox when they are already in use: threads
-//! rely on `membarrier`, and the filter refuses it.
+//! Pools, domains, `Cached` and `Registry` where a sandbox refuses `membarrier`: from the start, as an old kernel does and
+//! some containers do, or when they are in use and threads rely on it.
 #![cfg(all(
     target_os = "linux",
     any(target_arch = "x86_64", target_arch = "aarch64"),
@@ -7,16 +7,15 @@
     not(miri)
 ))]
 
-#[macro_use]
-#[path = "lazy/support.rs"]
-mod support;
 #[path = "support/sandboxes.rs"]
 mod sandboxes;
+#[path = "lazy/support.rs"]
+mod support;
 
-use sandboxes::{NO_SUCH_CALL, has_membarrier, in_child, passes_in_child, refuse};
+use sandboxes::{NO_SUCH_CALL, has_membarrier, in_child, membarrier, passes_in_child, refuse};
 use std::thread;
 use support::Token;
-use tenure::lazy::{Cached, Context, Domain, LocalHandle};
+use tenure::lazy::{Cached, Context, Domain, LocalHandle, Scheme, Shootdown, Verified};
 use tenure::memory::{Memory, Native, Ordering, use_full_fences};
 use tenure::pool::SlotPool;
 use tenure::registry::Registry;
@@ -30,23 +29,23 @@ const VISIT: libc::c_long = libc::SYS_sched_setaffinity;
 type Flag = <Native as Memory>::AtomicU32;
 
 /// Everything that passes heavy barriers, in use.
-struct Daemon {
+struct Daemon<S: Scheme> {
     objects: Token,
     values: Token,
     pool: SlotPool<u64>,
-    domain: Domain<Token>,
-    local: LocalHandle<Token>,
-    context: Context<Token>,
+    domain: Domain<Token, S>,
+    local: LocalHandle<Token, S>,
+    context: Context<Token, S>,
     cached: Cached<(u32, Token)>,
     registry: Registry<u32, Token>,
 }
 
-impl Daemon {
+impl<S: Scheme> Daemon<S> {
     fn start() -> Self {
         let [objects, values] = [(); 2].map(|()| Token::new());
         let pool = SlotPool::builder(|| 7).build();
         drop(pool.acquire().unwrap());
-        let domain = Domain::new();
+        let domain = Domain::new_in();
         let (mut local, context) = (domain.register(), domain.context(objects.clone()));
         drop(local.enter(&context));
         let cached = Cached::new((0, values.clone()));
@@ -105,9 +104,21 @@ impl Daemon {
 }
 
 #[test]
+fn everything_goes_on_where_there_is_no_membarrier() {
+    passes_in_child("everything_goes_on_where_there_is_no_membarrier", || {
+        refuse(&[MEMBARRIER], NO_SUCH_CALL);
+        let refused = Err(Some(libc::ENOSYS));
+        assert_eq!(membarrier(libc::MEMBARRIER_CMD_QUERY), refused, "the filter does nothing");
+        Daemon::<Verified>::start().work();
+        Daemon::<Shootdown>::start().work();
+        assert!(use_full_fences(), "a barrier relies on membarrier");
+    });
+}
+
+#[test]
 fn everything_goes_on_where_membarrier_is_refused_later() {
     passes_in_child("everything_goes_on_where_membarrier_is_refused_later", || {
-        let daemon = Daemon::start();
+        let daemon = Daemon::<Shootdown>::start();
         refuse(&[MEMBARRIER], NO_SUCH_CALL);
         daemon.work();
     });
@@ -116,7 +127,7 @@ fn everything_goes_on_where_membarrier_is_refused_later() {
 #[test]
 fn everything_goes_on_where_threads_can_only_visit_other_cpus() {
     passes_in_child("everything_goes_on_where_threads_can_only_visit_other_cpus", || {
-        let daemon = Daemon::start();
+        let daemon = Daemon::<Shootdown>::start();
         refuse(&[MEMBARRIER, UNMAP], NO_SUCH_CALL);
         daemon.work();
     });
@@ -127,7 +138,7 @@ fn where_nothing_can_interrupt_threads_the_process_says_what_to_do_and_aborts() 
     let child = in_child(
         "where_nothing_can_interrupt_threads_the_process_says_what_to_do_and_aborts",
         || {
-            let daemon = Daemon::start();
+            let daemon = Daemon::<Shootdown>::start();
             refuse(&[MEMBARRIER, UNMAP, VISIT], NO_SUCH_CALL);
             daemon.work();
         },
@@ -147,7 +158,7 @@ fn where_nothing_can_interrupt_threads_the_process_says_what_to_do_and_aborts() 
 fn with_full_fences_chosen_at_the_start_nothing_is_called() {
     passes_in_child("with_full_fences_chosen_at_the_start_nothing_is_called", || {
         assert!(use_full_fences());
-        let daemon = Daemon::start();
+        let daemon = Daemon::<Shootdown>::start();
         refuse(&[MEMBARRIER, VISIT], libc::SECCOMP_RET_KILL_PROCESS);
         daemon.work();
         assert!(use_full_fences(), "and it stays so");
@@ -157,7 +168,7 @@ fn with_full_fences_chosen_at_the_start_nothing_is_called() {
 #[test]
 fn full_fences_are_not_to_be_had_once_threads_rely_on_membarrier() {
     passes_in_child("full_fences_are_not_to_be_had_once_threads_rely_on_membarrier", || {
-        let daemon = Daemon::start();
+        let daemon = Daemon::<Shootdown>::start();
         assert_eq!(use_full_fences(), !has_membarrier());
         daemon.work();
     });

@@ -30,7 +30,6 @@ fn an_arc_swap_counts_what_it_has() {
     thread::scope(|scope| {
         let add = || (0..200).for_each(|_| drop(place.rcu(|n| Arc::new(**n + 1))));
         let threads = [(); 4].map(|()| scope.spawn(add));
-        // ThreadSanitizer sees a join, and not how a scope waits.
         threads.into_iter().for_each(|thread| thread.join().unwrap());
     });
     let last = place.into_inner();

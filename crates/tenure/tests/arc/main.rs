@@ -1,11 +1,7 @@
 //! `Arc` and `Weak`: what std documents of its own, and the differences.
-//!
-//! ThreadSanitizer runs this with an uninstrumented std: threads meet through spawn, join and tenure's own atomics.
 #![cfg(feature = "alloc")]
 
 mod behaviour;
-#[path = "../support/cases.rs"]
-mod cases;
 mod dst;
 #[cfg(all(feature = "arc-swap", feature = "stable_deref_trait"))]
 mod foreign;

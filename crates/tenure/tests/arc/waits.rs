@@ -21,7 +21,7 @@ enum Operation {
 }
 use Operation::{CompareExchange, Load, Subtraction};
 
-/// Where a thread stops, before its next operation of a kind. By the library's atomics, which ThreadSanitizer sees.
+/// Where a thread stops, before its next operation of a kind.
 #[derive(Clone)]
 struct Stop {
     before: Operation,

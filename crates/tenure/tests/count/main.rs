@@ -1,14 +1,16 @@
 //! The reference counts, one thread at a time: every operation in every state, and what is reported.
 #![cfg(target_has_atomic = "64")]
 
-#[path = "../support/cases.rs"]
-mod cases;
 #[path = "../support/faults.rs"]
 mod faults;
-mod oracle;
 #[cfg(feature = "std")]
 mod reports;
+#[cfg(feature = "std")]
 mod revival;
+#[allow(dead_code, reason = "a part is used")]
+#[cfg(feature = "std")]
+#[path = "../support/staged.rs"]
+mod staged;
 mod zones;
 
 use tenure::count::Readable;

@@ -3,20 +3,16 @@
 //! Behaviour is tested under every scheme (`support.rs`). Tests that need a process of their own are `lazy_*.rs`.
 #![cfg(feature = "std")]
 
-#[path = "../support/cases.rs"]
-mod cases;
 #[macro_use]
 mod support;
 
 mod behaviour;
 mod cached;
 mod cached_interrupted;
-mod cached_model;
 mod destructors;
 mod forgotten;
 mod interrupted;
 mod lists;
-mod model;
 #[path = "../support/staged.rs"]
 mod staged;
 mod threads;

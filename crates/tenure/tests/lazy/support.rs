@@ -1,5 +1,5 @@
 //! Every scheme, objects that are counted, workers with a guard out.
-#![allow(dead_code, unused_macros, reason = "each test binary uses a part")]
+#![allow(dead_code, unused_imports, unused_macros, reason = "each test binary uses a part")]
 
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};

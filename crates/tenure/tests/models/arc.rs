@@ -6,7 +6,7 @@
 //! These models drive [`Counts`], not `Arc`, whose counts are the real machine's. [`handles`](super::handles) does what
 //! `Arc` does around them: each operation is one call of `Counts`, and a drop or a deallocation by its answer. There is
 //! no atomic operation outside `Counts`, so an interleaving of two `Arc`s is one of two `Counts`. That `Arc` acts on
-//! the answers as `handles` does is tested by `arc/threads.rs` and `stress/arc.rs`, under the sanitizers.
+//! the answers as `handles` does is tested by `arc/threads.rs`, under AddressSanitizer too.
 
 use super::handles::{Allocation, ArcCounts, Inner, Strong, Weak};
 use super::memory::{InOrder, Loom};

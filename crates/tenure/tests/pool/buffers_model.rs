@@ -1,42 +1,13 @@
 //! Random operations on a buffer pool against a model, with the same figures after each.
 
-use crate::cases::cases;
-use proptest::prelude::*;
-use tenure::memory::Native;
-use tenure::pool::list::{Magazines, Scan};
-use tenure::pool::{AcquireError, BufferCounts, BufferPool, FreeList, PooledBuf, TaggedStack};
+use crate::limits::Numbers;
+use tenure::pool::{AcquireError, BufferCounts, BufferPool, FreeList, PooledBuf};
 
 const CLASSES: usize = 4;
 const SMALLEST: u64 = 64;
 
 const fn size(class: usize) -> u64 {
     SMALLEST << class
-}
-
-#[derive(Debug, Clone)]
-enum Operation {
-    Acquire { len: usize, or_smaller: bool },
-    AcquirePair(usize, usize),
-    Release(prop::sample::Index),
-    CloneHandle,
-    DropHandle(prop::sample::Index),
-    Trim,
-    Close,
-}
-
-fn operation() -> impl Strategy<Value = Operation> {
-    let len = || 0..(size(CLASSES - 1) as usize + 20);
-    let any_index = any::<prop::sample::Index>;
-    prop_oneof![
-        16 => (len(), any::<bool>())
-            .prop_map(|(len, or_smaller)| Operation::Acquire { len, or_smaller }),
-        4 => (len(), len()).prop_map(|(send, recv)| Operation::AcquirePair(send, recv)),
-        16 => any_index().prop_map(Operation::Release),
-        1 => Just(Operation::CloneHandle),
-        1 => any_index().prop_map(Operation::DropHandle),
-        2 => Just(Operation::Trim),
-        1 => prop_oneof![9 => Just(Operation::Trim), 1 => Just(Operation::Close)],
-    ]
 }
 
 #[derive(Debug, Default, Clone, Copy)]
@@ -183,17 +154,19 @@ fn class_of<L: FreeList>(buffer: &PooledBuf<L>) -> usize {
     (buffer.capacity() as u64 / SMALLEST).trailing_zeros() as usize
 }
 
-fn run<L: FreeList>(limit: Option<u64>, magazine: usize, operations: &[Operation]) {
-    let builder =
-        BufferPool::builder().classes(SMALLEST as usize, CLASSES).magazine_bytes(magazine);
+fn run<L: FreeList>(numbers: &mut Numbers) {
+    let limit = (numbers.below(2) == 0).then(|| SMALLEST + numbers.below(4_000) as u64);
+    let builder = BufferPool::builder().classes(SMALLEST as usize, CLASSES);
+    let builder = builder.magazine_bytes(numbers.below(2_000));
     let builder = if let Some(limit) = limit { builder.limit(limit) } else { builder };
-    let mut handles = vec![builder.list::<L>().build().unwrap()];
+    let pool = builder.list::<L>().build().unwrap();
     let mut model = Model { classes: Default::default(), limit, closed: false };
     let mut buffers: Vec<PooledBuf<L>> = Vec::new();
-    for operation in operations {
-        let pool = handles.last().unwrap();
-        match operation {
-            &Operation::Acquire { len, or_smaller } => {
+    for _ in 0..1 + numbers.below(120) {
+        let [len, other] = [(); 2].map(|()| numbers.below(size(CLASSES - 1) as usize + 20));
+        match numbers.below(200) {
+            0..80 => {
+                let or_smaller = numbers.below(2) == 0;
                 let (mut result, long) = if or_smaller {
                     (pool.acquire_or_smaller(len), 0)
                 } else {
@@ -202,73 +175,49 @@ fn run<L: FreeList>(limit: Option<u64>, magazine: usize, operations: &[Operation
                 assert_eq!(outcome(&mut result, long), model.acquire(len, or_smaller));
                 buffers.extend(result.ok());
             }
-            &Operation::AcquirePair(send, recv) => {
-                let result = pool.acquire_pair(send, recv);
-                match (model.acquire(send, false), result) {
-                    (Outcome::Class(first), Ok((one, other))) => {
-                        assert_eq!(class_of(&one), first);
-                        buffers.push(one);
-                        let mut other = Ok(other);
-                        assert_eq!(outcome(&mut other, 0), model.acquire(recv, false));
-                        buffers.extend(other.ok());
-                    }
-                    (Outcome::Class(first), Err(error)) => {
-                        assert_eq!(outcome::<L>(&mut Err(error), 0), model.acquire(recv, false));
-                        model.release(first);
-                    }
-                    (expected, Err(error)) => {
-                        assert_eq!(outcome::<L>(&mut Err(error), 0), expected);
-                    }
-                    (expected, Ok(_)) => panic!("two buffers, but {expected:?} was expected"),
+            80..100 => match (model.acquire(len, false), pool.acquire_pair(len, other)) {
+                (Outcome::Class(first), Ok((one, other_buffer))) => {
+                    assert_eq!(class_of(&one), first);
+                    buffers.push(one);
+                    let mut second = Ok(other_buffer);
+                    assert_eq!(outcome(&mut second, 0), model.acquire(other, false));
+                    buffers.extend(second.ok());
                 }
-            }
-            Operation::Release(which) if !buffers.is_empty() => {
-                let mut buffer = buffers.swap_remove(which.index(buffers.len()));
+                (Outcome::Class(first), Err(error)) => {
+                    assert_eq!(outcome::<L>(&mut Err(error), 0), model.acquire(other, false));
+                    model.release(first);
+                }
+                (expected, result) => {
+                    assert_eq!(outcome(&mut result.map(|(one, _)| one), 0), expected);
+                }
+            },
+            100..185 if !buffers.is_empty() => {
+                let mut buffer = buffers.swap_remove(numbers.below(buffers.len()));
                 buffer.resize(buffer.capacity(), 0xff);
                 model.release(class_of(&buffer));
                 drop(buffer);
             }
-            Operation::Release(_) => {}
-            Operation::CloneHandle => handles.push(pool.clone()),
-            Operation::DropHandle(which) => {
-                // One is kept, to look.
-                if handles.len() > 1 {
-                    drop(handles.swap_remove(which.index(handles.len())));
-                }
-            }
-            Operation::Trim => assert_eq!(pool.trim(), model.trim()),
-            Operation::Close => {
+            100..199 => assert_eq!(pool.trim(), model.trim()),
+            _ => {
                 pool.close();
                 model.close();
             }
         }
-        compare(handles.last().unwrap(), &model);
+        compare(&pool, &model);
     }
-    drop(handles);
+    drop(pool);
     for mut buffer in buffers {
         buffer.resize(buffer.capacity(), 1);
     }
 }
 
-macro_rules! against_the_model {
-    ($($list_name:ident: $list:ty,)*) => {
-        proptest! {
-            #![proptest_config(cases(300, 5))]
-            $(#[test]
-            fn $list_name(
-                limit in prop::option::of(SMALLEST..4_096),
-                magazine in 0..2_000_usize,
-                operations in prop::collection::vec(operation(), 1..120),
-            ) {
-                run::<$list>(limit, magazine, &operations);
-            })*
-        }
-    };
+fn a_pool_does_what_the_model_does<L: FreeList>() {
+    let mut numbers = Numbers(1);
+    for _ in 0..if cfg!(miri) { 5 } else { 300 } {
+        run::<L>(&mut numbers);
+    }
 }
 
-against_the_model! {
-    the_scan_does_what_the_model_does: Scan,
-    the_tagged_stack_does_what_the_model_does: TaggedStack,
-    magazines_do_what_the_model_does: Magazines,
-    magazines_of_one_do_what_the_model_does: Magazines<Native, 1>,
+claims! {
+    a_pool_does_what_the_model_does,
 }

@@ -9,10 +9,11 @@ const THREADS: usize = 4;
 const MOST: usize = 3;
 const TURNS: u64 = if cfg!(miri) { 50 } else { 30_000 };
 
-struct Numbers(u64);
+/// Random, from a seed that is not 0.
+pub(crate) struct Numbers(pub(crate) u64);
 
 impl Numbers {
-    fn below(&mut self, bound: usize) -> usize {
+    pub(crate) fn below(&mut self, bound: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;

@@ -7,15 +7,13 @@
 //! | `slots`, `slots_end` | keys, guards and objects of a `SlotPool`; ends, panics, and users' code that uses the pool |
 //! | `limits` | a refusal is true |
 //! | `turns` | acquires that wait at the limit |
-//! | `buffers_model`, `slots_model` | random operations against an obviously right model |
+//! | `buffers_model` | random operations against an obviously right model |
 //!
 //! `pool_fork.rs` and `pool_buffers_memory.rs` need a process of their own.
 #![cfg(feature = "std")]
 
 #[path = "../support/at_end.rs"]
 mod at_end;
-#[path = "../support/cases.rs"]
-mod cases;
 #[macro_use]
 #[path = "../support/lists.rs"]
 mod owned;
@@ -29,7 +27,6 @@ mod limits;
 mod lists;
 mod slots;
 mod slots_end;
-mod slots_model;
 mod support;
 mod threads;
 mod turns;

@@ -5,9 +5,6 @@
 
 #[macro_use]
 mod behaviour;
-#[path = "../support/cases.rs"]
-mod cases;
 mod linger;
-mod model;
 mod tasks;
 mod threads;

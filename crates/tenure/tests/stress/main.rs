@@ -1,8 +1,8 @@
 //! Threads that race for the last reference, or for a free slot, with the memory freed for real.
 //!
 //! An object holds a word that its holders check and its destroyer overwrites, both without atomics: a late holder
-//! finds the overwritten word in a plain run, and a thread or address sanitizer (`ci/tsan.sh`, `ci/asan.sh`) sees the
-//! access. std, which is not instrumented there, makes and joins threads; between them are only this crate's atomics.
+//! finds the overwritten word in a plain run, and AddressSanitizer (`ci/asan.sh`) sees the access. std makes and joins threads;
+//! between them are only this crate's atomics.
 //!
 //! `TENURE_STRESS` multiplies the number of objects: 10 for a long run, 0.1 for a short one.
 
@@ -12,10 +12,8 @@
 #[path = "../support/table.rs"]
 mod table_of_tests;
 
-mod arc;
 #[cfg(feature = "std")]
 mod cached;
-mod crowd;
 mod deferred;
 #[cfg(feature = "std")]
 mod lazy;

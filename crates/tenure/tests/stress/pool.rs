@@ -1,7 +1,7 @@
 //! Free lists under threads that come and go, trim, and close.
 //!
-//! A slot's owner writes to it without atomics: a second owner finds an unexpected word, and a thread sanitizer sees
-//! the access. The thread that brings the last slot home frees the list, so an address sanitizer sees a later touch.
+//! A slot's owner writes to it without atomics: a second owner finds an unexpected word. The thread that brings
+//! the last slot home frees the list, so AddressSanitizer sees a later touch.
 
 use crate::support::{Canary, Lock, Shared, THREADS, objects, on_threads};
 use std::collections::VecDeque;

@@ -204,8 +204,7 @@ races! {
     objects_over_a_scan_have_one_owner_each: Scan, 100_000, 3;
 }
 
-/// Guards come home to a pool that ends at the same time: the last one frees all. One thread has the only handle:
-/// handles are std's `Arc`s, whose fences a thread sanitizer does not see.
+/// Guards come home to a pool that ends at the same time: the last one frees all.
 fn end_under_guards<L: FreeList>(rounds: u32) {
     let present = Arc::new(Counter::new(0));
     for round in 0..rounds {
