@@ -7,15 +7,20 @@
 // The programs that the tests build have sanitizers of their own.
 #![cfg(not(sanitized))]
 
+#[path = "../support/mod.rs"]
+mod support;
+
 use std::cell::RefCell;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use tenure_model::Ended;
+use tenure_model::Report;
 use tenure_model::recording::Recording;
-use tenure_model::{Finding, Report};
 use tenure_run::{RunObserver, RunRequest};
+
+use support::{functions, is_installed};
 
 /// What the command would say.
 #[derive(Default)]
@@ -55,23 +60,6 @@ fn run(words: &[&str]) -> Recording {
 
 fn report(recording: Recording) -> Report {
     tenure_run::report(recording, "program", 64, 0).report
-}
-
-fn is_installed(program: &str) -> bool {
-    if Command::new(program).arg("--version").output().is_ok() {
-        return true;
-    }
-    let required = std::env::var("TENURE_PACKAGES").is_ok_and(|value| value == "required");
-    assert!(!required, "{program} is not installed, and TENURE_PACKAGES asks for it");
-    eprintln!("skipped: {program} is not installed");
-    false
-}
-
-/// The functions that use the words of a finding.
-fn functions(finding: &Finding) -> Vec<String> {
-    let words = std::iter::once(&finding.contended).chain(&finding.victims);
-    let uses = words.flat_map(|word| &word.uses).filter_map(|use_| use_.code.as_ref());
-    uses.map(|code| code.function.clone()).collect()
 }
 
 /// Runs a program until its first finding has functions with all these beginnings: its threads have to be there at once, which

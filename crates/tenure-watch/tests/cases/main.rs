@@ -7,6 +7,8 @@ mod life;
 mod own;
 mod refused;
 mod silence;
+#[path = "../../../tenure-run/tests/support/mod.rs"]
+mod support;
 mod traced;
 
 use std::path::{Path, PathBuf};
@@ -15,6 +17,8 @@ use std::time::Duration;
 
 use tenure_model::{Finding, Kind, Report};
 use tenure_watch::{Programs, Session, WatchOptions, WatchRequest, WatchTarget, watch};
+
+use support::names;
 
 /// The case, what is wrong with it, and names that its finding has in C and in Rust.
 struct Case {
@@ -128,16 +132,6 @@ fn report(program: &Path, case: &str, long: Long) -> Report {
     };
     let watched = watch(&request, &is_enough).unwrap();
     tenure_watch::report(&watched, &Programs::default(), 64, 0).report
-}
-
-/// All names in a finding.
-fn names(finding: &Finding) -> String {
-    let words = std::iter::once(&finding.contended).chain(&finding.victims);
-    let uses = words.clone().flat_map(|word| &word.uses).filter_map(|use_| use_.code.as_ref());
-    let mut names = vec![finding.type_name.clone(), format!("{:?}", finding.observed)];
-    names.extend(words.map(|word| word.path.clone()));
-    names.extend(uses.map(|code| code.function.clone()));
-    names.join(" ")
 }
 
 /// A program as a compiler made it.

@@ -69,19 +69,19 @@ impl Trace {
 
     /// A register before the instruction, as it was.
     pub(super) fn before(&self, register: Register, stopped: &StoppedThread<'_>) -> Option<u64> {
-        Search { trace: self, stopped, asked: RefCell::default() }.value(register, self.at)
+        ValueSearch { trace: self, stopped, asked: RefCell::default() }.value(register, self.at)
     }
 }
 
 /// The search for registers at places of a trace.
-struct Search<'a> {
+struct ValueSearch<'a> {
     trace: &'a Trace,
     stopped: &'a StoppedThread<'a>,
     /// Registers at places that were asked for, and their values; none while they are being found, or if they are not known.
     asked: RefCell<FxHashMap<(Register, usize), Option<u64>>>,
 }
 
-impl Search<'_> {
+impl ValueSearch<'_> {
     /// A register before the instruction at a place.
     fn value(&self, register: Register, place: usize) -> Option<u64> {
         let full = register.full_register();
