@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::ffi::OsString;
 use std::io::{IsTerminal, stderr};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
@@ -102,7 +102,7 @@ pub(crate) fn run(arguments: &RunArgs, by_cargo: bool) -> Result<(), EarlyEnd> {
     if let Some(budget) = budget {
         found.report.checks = budget.check(&found.report);
     }
-    let is_build = is_empty && (arguments.cc || only_builds(&arguments.command));
+    let is_build = is_empty && request.is_build();
     // Standard output is the program's.
     let text = if is_build { TextStream::None } else { TextStream::Stderr };
     let report = output.deliver(found, top, text, &interrupt)?;
@@ -144,17 +144,6 @@ pub(crate) fn ours_first(words: Vec<OsString>) -> Vec<OsString> {
         }
     }
     ours.into_iter().chain(cargos).chain(rest).collect()
-}
-
-/// Whether a command is a call of cargo that does not run what it builds.
-fn only_builds(command: &[OsString]) -> bool {
-    let Some((cargo, words)) = command.split_first() else { return false };
-    let is_option = |word: &OsString| matches!(word.as_encoded_bytes().first(), Some(b'-' | b'+'));
-    let words = || words.iter().take_while(|word| *word != "--");
-    let verb = words().find(|word| !is_option(word));
-    Path::new(cargo).file_stem().is_some_and(|name| name == "cargo")
-        && (verb.is_some_and(|verb| verb == "build" || verb == "b")
-            || words().any(|word| word == "--no-run"))
 }
 
 /// Shows how the run goes in the title of the terminal, where it is not in the way of the program's own output.
@@ -232,22 +221,6 @@ mod tests {
                 text.split_whitespace().map(OsString::from).collect()
             };
             assert_eq!(ours_first(words(given)), words(sorted), "{given}");
-        }
-    }
-
-    #[test]
-    fn a_build_is_a_call_of_cargo_that_runs_nothing() {
-        for (words, builds) in [
-            ("cargo build --release", true),
-            ("/usr/bin/cargo +nightly b", true),
-            ("cargo test --no-run", true),
-            ("cargo run --bin build", false),
-            ("cargo run -- --no-run", false),
-            ("./server build", false),
-            ("cargo", false),
-        ] {
-            let command: Vec<_> = words.split(' ').map(OsString::from).collect();
-            assert_eq!(only_builds(&command), builds, "{words}");
         }
     }
 }

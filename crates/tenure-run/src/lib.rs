@@ -15,7 +15,7 @@ mod start;
 mod supervise;
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 pub use report::report;
@@ -39,6 +39,20 @@ pub struct RunRequest {
     pub keep: Option<PathBuf>,
     /// A directory for the runtime; the user's cache directory if there is none.
     pub cache: Option<PathBuf>,
+}
+
+impl RunRequest {
+    /// Whether it builds and runs nothing: a build of C or C++, or a call of cargo that only builds.
+    #[must_use]
+    pub fn is_build(&self) -> bool {
+        let Some((cargo, words)) = self.command.split_first() else { return self.cc };
+        let is_option = |it: &OsString| matches!(it.as_encoded_bytes().first(), Some(b'-' | b'+'));
+        let words = || words.iter().take_while(|word| *word != "--");
+        let verb = words().find(|word| !is_option(word));
+        let builds = verb.is_some_and(|verb| verb == "build" || verb == "b")
+            || words().any(|word| word == "--no-run");
+        self.cc || builds && Path::new(cargo).file_stem().is_some_and(|name| name == "cargo")
+    }
 }
 
 /// Is called now and then while the program runs.
@@ -75,7 +89,7 @@ impl RunObserver for () {}
 pub fn run(request: &RunRequest, watch: &dyn RunObserver) -> Result<Recording, Error> {
     #[cfg(target_os = "linux")]
     {
-        let failed = |path: &std::path::Path, error: &std::io::Error| {
+        let failed = |path: &Path, error: &std::io::Error| {
             Error::new(format!(
                 "cannot write to {}: {error}; name another directory with --keep",
                 path.display()
@@ -117,5 +131,27 @@ pub fn run(request: &RunRequest, watch: &dyn RunObserver) -> Result<Recording, E
         Err(Error::new(
             "programs can be recorded on Linux only, on x86-64 or aarch64; run this there",
         ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_build_is_a_call_of_cargo_that_runs_nothing() {
+        for (words, is_build) in [
+            ("cargo build --release", true),
+            ("/usr/bin/cargo +nightly b", true),
+            ("cargo test --no-run", true),
+            ("cargo run --bin build", false),
+            ("cargo run -- --no-run", false),
+            ("./server build", false),
+            ("cargo", false),
+        ] {
+            let command = words.split(' ').map(OsString::from).collect();
+            let request = RunRequest { command, ..RunRequest::default() };
+            assert_eq!(request.is_build(), is_build, "{words}");
+        }
     }
 }

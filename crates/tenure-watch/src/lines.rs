@@ -132,27 +132,23 @@ impl WatchedLines {
         Self { line_bytes, has_one_cpu, lines, samples }
     }
 
-    /// A thread was sampled.
-    pub(crate) fn sampled(&mut self, thread: u32, cpu: u32, touch: Result<Option<&Touch>, Lost>) {
+    /// A thread was sampled. The line that it touched.
+    pub(crate) fn sampled(
+        &mut self,
+        thread: u32,
+        cpu: u32,
+        touch: Result<Option<&Touch>, Lost>,
+    ) -> Option<&mut WatchedLine> {
         let samples = self.samples.entry(thread).or_default();
         samples.all += 1;
         samples.seen += u64::from(touch.is_ok());
-        let Ok(Some(touch)) = touch else { return };
-        if touch.address >= USER_END {
-            return;
-        }
+        let touch = touch.ok()?.filter(|touch| touch.address < USER_END)?;
         let (start, key) = self.key(thread, touch);
         let line = self.lines.entry(start).or_default();
         line.seen.entry(key).or_default().samples += 1;
         line.samples += 1;
         line.last = (thread, cpu);
-    }
-
-    /// The last thread that was sampled ran this goroutine there.
-    pub(crate) fn sampled_in(&mut self, address: u64, goroutine: Option<u64>) {
-        if let Some(line) = self.lines.get_mut(&(address - address % self.line_bytes)) {
-            line.goroutine = goroutine;
-        }
+        Some(line)
     }
 
     /// A thread met a breakpoint.
@@ -490,7 +486,7 @@ mod tests {
             for _ in 0..samples {
                 lines.sampled(1, 0, Ok(Some(&touch(Access::Read, 0, 1))));
             }
-            (0..lost).for_each(|_| lines.sampled(1, 0, Err(Lost)));
+            (0..lost).for_each(|_| _ = lines.sampled(1, 0, Err(Lost)));
             if let Some(line) = lines.get_mut(LINE) {
                 line.covered = covered;
             }

@@ -205,11 +205,9 @@ impl Session {
             self.counts.attributed += u64::from(matches!(touch, Ok(Some(_))));
             self.counts.unaddressed += u64::from(touch.is_err());
             let touch = touch.as_ref().map(Option::as_ref).map_err(|lost| *lost);
-            self.lines.sampled(sample.tid, sample.cpu, touch);
-            if let Ok(Some(touch)) = touch {
-                let goroutine =
-                    self.goroutines.running(&sample, &|address| self.process.word(address));
-                self.lines.sampled_in(touch.address, goroutine);
+            if let Some(line) = self.lines.sampled(sample.tid, sample.cpu, touch) {
+                let word = |address| self.process.word(address);
+                line.goroutine = self.goroutines.running(&sample, &word);
             }
             self.recent.insert(sample.tid, Instant::now());
             self.note(&sample);

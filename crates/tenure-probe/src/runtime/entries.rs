@@ -150,17 +150,9 @@ impl ThreadEntries {
                 // entry sees the line's record.
                 fence(Acquire);
                 let (class, into_object) = object(&store::lock());
-                let entry = self.append(Entry {
-                    count: 0,
-                    code,
-                    line,
-                    thread,
-                    place,
-                    class,
-                    into_object,
-                    gaps: 0,
-                    gaps_ns: 0,
-                });
+                let none = Entry::read(&[]);
+                let entry =
+                    self.append(Entry { code, line, thread, place, class, into_object, ..none });
                 if entry.is_null() {
                     return entry;
                 }

@@ -74,30 +74,26 @@ pub(super) fn forget_lock() {
     LOCK.store(FREE, Relaxed);
 }
 
-fn header() -> *mut Header {
-    BASE.load(Relaxed).cast()
-}
-
-fn blocks_in_use(header: *mut Header) -> &'static AtomicU32 {
-    // SAFETY: the header is mapped until the process ends or `create` replaces it, aligned, and every access is atomic.
-    unsafe { AtomicU32::from_ptr(&raw mut (*header).blocks) }
+/// A number of the segment's header, which the observer reads meanwhile; `None` without a segment.
+macro_rules! shared {
+    ($field:ident: $atomic:ty) => {{
+        let header: *mut Header = BASE.load(Relaxed).cast();
+        // SAFETY: the header is mapped until the process ends or `create` replaces it, aligned, and every access is atomic.
+        (!header.is_null()).then(|| unsafe { <$atomic>::from_ptr(&raw mut (*header).$field) })
+    }};
 }
 
 /// Counts what found no room.
 pub(super) fn drop_one() {
-    let header = header();
-    if !header.is_null() {
-        // SAFETY: as in `blocks_in_use`.
-        unsafe { AtomicU64::from_ptr(&raw mut (*header).dropped) }.fetch_add(1, Relaxed);
+    if let Some(dropped) = shared!(dropped: AtomicU64) {
+        dropped.fetch_add(1, Relaxed);
     }
 }
 
 /// Says in the segment why nothing will be recorded.
-pub(super) fn fail(failure: StartFailure) {
-    let header = header();
-    if !header.is_null() {
-        // SAFETY: as in `blocks_in_use`.
-        unsafe { AtomicU32::from_ptr(&raw mut (*header).failure) }.store(failure as u32, Relaxed);
+pub(super) fn fail(why: StartFailure) {
+    if let Some(failure) = shared!(failure: AtomicU32) {
+        failure.store(why as u32, Relaxed);
     }
 }
 
@@ -107,10 +103,8 @@ static ACCESS: AtomicU64 = AtomicU64::new(0);
 /// Says in the segment how many picoseconds recording adds to an access.
 pub(super) fn set_access(picoseconds: u64) {
     ACCESS.store(picoseconds, Relaxed);
-    let header = header();
-    if !header.is_null() {
-        // SAFETY: as in `blocks_in_use`.
-        unsafe { AtomicU64::from_ptr(&raw mut (*header).access_ps) }.store(picoseconds, Relaxed);
+    if let Some(access_ps) = shared!(access_ps: AtomicU64) {
+        access_ps.store(picoseconds, Relaxed);
     }
 }
 
@@ -180,7 +174,7 @@ pub(super) unsafe fn create(directory: &CStr, bytes: Option<usize>, line_bytes: 
     drop(lock);
     // SAFETY: the first block has pages now, and the observer takes the file for a segment when the magic is there.
     unsafe {
-        let header: *mut Header = header();
+        let header: *mut Header = BASE.load(Relaxed).cast();
         (*header).pid = sys::getpid() as u32;
         (*header).parent = sys::getppid() as u32;
         (*header).line_bytes = line_bytes;
@@ -256,11 +250,8 @@ fn back(blocks: usize) -> bool {
 
 /// A block for records of one kind, zeroed; null if the limit is reached.
 pub(super) fn block(_: &Locked, kind: RecordKind) -> *mut u8 {
-    let header = header();
-    if header.is_null() {
-        return null_mut();
-    }
-    let index = blocks_in_use(header).load(Relaxed);
+    let Some(blocks) = shared!(blocks: AtomicU32) else { return null_mut() };
+    let index = blocks.load(Relaxed);
     if !back(index as usize + 1) {
         return null_mut();
     }
@@ -268,7 +259,7 @@ pub(super) fn block(_: &Locked, kind: RecordKind) -> *mut u8 {
     // SAFETY: the block is inside of the mapping, has pages, and no other thread has it.
     unsafe { AtomicU32::from_ptr(block.cast()) }.store(kind as u32, Relaxed);
     // Release: the observer reads this number before it reads the block.
-    blocks_in_use(header).store(index + 1, Release);
+    blocks.store(index + 1, Release);
     block
 }
 

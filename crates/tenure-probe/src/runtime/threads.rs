@@ -154,14 +154,7 @@ pub(super) fn attach_born(
     unsafe {
         record.write(ThreadState {
             record: UnsafeCell::new(Thread {
-                accesses: 0,
                 started: sys::now(),
-                ended: 0,
-                cpu: 0,
-                waited: 0,
-                between: 0,
-                long_between: 0,
-                recording: 0,
                 routine,
                 id,
                 tid: sys::thread_number(),
@@ -169,6 +162,7 @@ pub(super) fn attach_born(
                 name_rest,
                 stack: stack.0 as u64,
                 stack_end: stack.1 as u64,
+                ..Thread::read(&[])
             }),
             own: words::exclusive(id),
             until_sample: AtomicI32::new(0),
