@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::backend::Backend;
 use crate::sys::specimen::{Missed, Specimen};
-use crate::{Cost, arm};
+use crate::{Cost, breakpoints};
 
 /// How often each thing is measured.
 const ROUNDS: usize = 9;
@@ -34,7 +34,7 @@ struct Rounds {
 impl Rounds {
     /// On a busy machine it may have had no turn.
     fn add(&mut self, missed: Missed, count: usize) {
-        if count > 0 && missed.ran >= arm::PROBE_TIME.as_secs_f64() / 2.0 {
+        if count > 0 && missed.ran >= breakpoints::PROBE_TIME.as_secs_f64() / 2.0 {
             self.missed.push(missed.missed);
             self.counts.push(count as f64);
         }
@@ -72,8 +72,8 @@ fn measure<B: Backend>(backend: impl Fn(u32, u64) -> io::Result<B>) -> io::Resul
         // ptrace takes one sample in each call.
         let missed = specimen.missed(|| {
             let start = Instant::now();
-            while collected.is_ok() && start.elapsed() < arm::PROBE_TIME {
-                collected = sampler.collect(arm::PROBE_TIME, &mut samples);
+            while collected.is_ok() && start.elapsed() < breakpoints::PROBE_TIME {
+                collected = sampler.collect(breakpoints::PROBE_TIME, &mut samples);
             }
         });
         collected?;
@@ -82,7 +82,8 @@ fn measure<B: Backend>(backend: impl Fn(u32, u64) -> io::Result<B>) -> io::Resul
     drop(sampler);
 
     let mut looker = backend(pid, 1)?;
-    let words: Vec<u64> = (0..arm::WORDS as u64).map(|at| specimen.line() + 8 * at).collect();
+    let words: Vec<u64> =
+        (0..breakpoints::WORDS as u64).map(|at| specimen.line() + 8 * at).collect();
     let (mut nothing, mut arm, mut trap) =
         (Rounds::default(), Rounds::default(), Rounds::default());
     for _ in 0..MAX_ROUNDS {
@@ -90,10 +91,10 @@ fn measure<B: Backend>(backend: impl Fn(u32, u64) -> io::Result<B>) -> io::Resul
         if is_enough || Instant::now() >= end {
             break;
         }
-        nothing.add(specimen.missed(|| thread::sleep(arm::PROBE_TIME)), 1);
+        nothing.add(specimen.missed(|| thread::sleep(breakpoints::PROBE_TIME)), 1);
         for (touches, rounds) in [(false, &mut arm), (true, &mut trap)] {
             specimen.touch(touches);
-            let mut seen = Ok(arm::ProbeResult::default());
+            let mut seen = Ok(breakpoints::ProbeResult::default());
             let missed = specimen.missed(|| seen = looker.probe(&words, &[pid]));
             let seen = seen?;
             rounds.add(missed, if touches { seen.hits.len() } else { seen.armed });

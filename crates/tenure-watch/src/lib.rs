@@ -7,8 +7,8 @@
 #![cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 
 mod arch;
-mod arm;
 mod backend;
+mod breakpoints;
 mod callers;
 mod check;
 mod code;

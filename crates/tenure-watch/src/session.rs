@@ -8,8 +8,8 @@ use tenure_model::recording::{self as record, Recording, Thread};
 use tenure_model::{Coverage, Ended};
 use tenure_types::Error;
 
-use crate::arm::{self, Exposure};
 use crate::backend::{Backend, Trouble};
+use crate::breakpoints::{self, Exposure};
 use crate::check;
 use crate::code::InstructionCache;
 use crate::goroutines::Goroutines;
@@ -315,7 +315,7 @@ impl Session {
             self.counts.held += 1;
             return Ok(1);
         }
-        let words = self.lines.words(start, arm::WORDS);
+        let words = self.lines.words(start, breakpoints::WORDS);
         self.lines.allocated(start, &self.process);
         let Some(line) = self.lines.get_mut(start) else { return Ok(1) };
         let ((sampled, cpu), goroutine) = (line.last, line.goroutine);
@@ -381,11 +381,11 @@ impl Session {
         runs.retain(|tid| *tid != sampled);
         let do_run: FxHashSet<u32> = runs.iter().copied().collect();
         all.retain(|tid| *tid != sampled && !do_run.contains(tid));
-        let wanted = (arm::THREADS - 1).min(runs.len());
+        let wanted = (breakpoints::THREADS - 1).min(runs.len());
         let mut threads = vec![sampled];
         threads.extend((0..wanted).map(|at| runs[(self.turn + at) % runs.len()]));
         self.turn = self.turn.wrapping_add(wanted);
-        let sleeps = !all.is_empty() && threads.len() < arm::THREADS;
+        let sleeps = !all.is_empty() && threads.len() < breakpoints::THREADS;
         if sleeps && self.counts.probes.is_multiple_of(PROBES_PER_SLEEPER) {
             let turn = usize::try_from(self.counts.probes / PROBES_PER_SLEEPER).unwrap_or(0);
             threads.push(all[turn % all.len()]);

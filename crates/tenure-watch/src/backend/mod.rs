@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tenure_model::Ended;
 
-use crate::arm::ProbeResult;
+use crate::breakpoints::ProbeResult;
 use crate::sys::Sample;
 
 /// Samples threads and sets breakpoints in them.
@@ -35,7 +35,7 @@ pub(crate) trait Backend: std::fmt::Debug {
         false
     }
 
-    /// Sets breakpoints on these words in these threads for [`arm::PROBE_TIME`](crate::arm::PROBE_TIME). Threads that end meanwhile,
+    /// Sets breakpoints on these words in these threads for [`breakpoints::PROBE_TIME`](crate::breakpoints::PROBE_TIME). Threads that end meanwhile,
     /// and those whose debug registers are taken, are left out.
     ///
     /// # Errors

@@ -11,7 +11,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use tenure_model::Ended;
 
 use super::{Backend, Trouble};
-use crate::arm::{self, ProbeResult};
+use crate::breakpoints::{self, ProbeResult};
 use crate::sys::Sample;
 use crate::sys::guard::TrapGuard;
 use crate::sys::lost;
@@ -143,7 +143,7 @@ impl Backend for PerfBackend {
             return Ok(());
         }
         // Breakpoints take descriptors too.
-        let spare = arm::spare_descriptors();
+        let spare = breakpoints::spare_descriptors();
         let end = Instant::now() + MAX_ATTACHING;
         let mut threads = threads.to_vec();
         threads.sort_by_cached_key(|tid| !process::is_running(*tid, *tid));
@@ -166,7 +166,7 @@ impl Backend for PerfBackend {
 
     fn list(&mut self, threads: &[u32], ran: &[(u32, u64)]) {
         if self.left_out > 0 {
-            let spare = arm::spare_descriptors();
+            let spare = breakpoints::spare_descriptors();
             self.exchange(threads, ran);
             drop(spare);
         }
@@ -198,7 +198,7 @@ impl Backend for PerfBackend {
     }
 
     fn probe(&mut self, words: &[u64], threads: &[u32]) -> io::Result<ProbeResult> {
-        arm::probe(words, threads, self.guard.as_mut())
+        breakpoints::probe(words, threads, self.guard.as_mut())
     }
 
     fn release(&mut self) {

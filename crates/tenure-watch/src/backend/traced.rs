@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::{Backend, Trouble};
-use crate::arm::{self, Exposure, ProbeResult};
+use crate::breakpoints::{self, Exposure, ProbeResult};
 use crate::sys::Sample;
 use crate::sys::process;
 use crate::sys::tracer::{self, Tracer};
@@ -77,7 +77,7 @@ impl Backend for PtraceBackend {
     }
 
     fn probe(&mut self, words: &[u64], threads: &[u32]) -> io::Result<ProbeResult> {
-        let nanoseconds = u64::try_from(arm::PROBE_TIME.as_nanos()).unwrap_or(u64::MAX);
+        let nanoseconds = u64::try_from(breakpoints::PROBE_TIME.as_nanos()).unwrap_or(u64::MAX);
         let pid = self.pid;
         let answer = self.tracer.probe(words, threads, nanoseconds)?;
         let mut seen = ProbeResult::default();
