@@ -17,14 +17,14 @@ use loom::sync::{Arc, Mutex, MutexGuard};
 use loom::thread::JoinHandle;
 
 use large_stack::on_a_large_stack;
-use words::{
+use line_words::{
     CONTENDED, EXCLUSIVE, LineWords, READ_SHARED, Records, STATE, User, before_use, exclusive,
 };
 
 #[path = "../../tenure/tests/models/large_stack.rs"]
 mod large_stack;
-#[path = "../src/runtime/words.rs"]
-mod words;
+#[path = "../src/runtime/line_words.rs"]
+mod line_words;
 
 /// How often the record of each number was made and released.
 type Book = RefCell<Vec<(u32, u32)>>;
@@ -252,7 +252,7 @@ fn a_word_that_keeps_its_old_time_looks_handed_over() {
     used_again_after_a_thread_was_created(|world| {
         // Does not read the clock: the line is this thread's already.
         let who = world.words.who.load(Relaxed);
-        if words::thread(who) != 2 || who & STATE != EXCLUSIVE {
+        if line_words::thread(who) != 2 || who & STATE != EXCLUSIVE {
             world.write(2, 0);
         }
     });

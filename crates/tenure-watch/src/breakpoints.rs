@@ -46,7 +46,7 @@ pub(crate) struct Exposure {
     pub(crate) word: u64,
     pub(crate) tid: u32,
     /// Nanoseconds that the thread ran meanwhile.
-    pub(crate) ran: u64,
+    pub(crate) ran_ns: u64,
 }
 
 /// A thread with breakpoints.
@@ -109,8 +109,8 @@ impl ProbeResult {
         let Some(Armed { mut ring, words }) = armed else { return };
         self.armed += 1;
         for (word, event) in words {
-            if let Ok(ran) = event.running() {
-                self.exposed.push(Exposure { word, tid, ran });
+            if let Ok(ran_ns) = event.running() {
+                self.exposed.push(Exposure { word, tid, ran_ns });
             }
         }
         ring.drain(|sample| self.hits.push(sample));

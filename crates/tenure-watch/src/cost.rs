@@ -34,8 +34,8 @@ struct Rounds {
 impl Rounds {
     /// On a busy machine it may have had no turn.
     fn add(&mut self, missed: Missed, count: usize) {
-        if count > 0 && missed.ran >= breakpoints::PROBE_TIME.as_secs_f64() / 2.0 {
-            self.missed.push(missed.missed);
+        if count > 0 && missed.ran >= breakpoints::PROBE_TIME / 2 {
+            self.missed.push(missed.missed.as_secs_f64());
             self.counts.push(count as f64);
         }
     }
@@ -104,5 +104,5 @@ fn measure<B: Backend>(backend: impl Fn(u32, u64) -> io::Result<B>) -> io::Resul
     looker.release();
     let nothing = nothing.each(0.0);
     let arm = arm.each(nothing);
-    Ok(Cost { sample: sample.each(nothing), arm, trap: trap.each(nothing + arm) })
+    Ok(Cost { sample_s: sample.each(nothing), arm_s: arm, trap_s: trap.each(nothing + arm) })
 }

@@ -15,7 +15,7 @@ use tenure_model::recording::Entry;
 pub(crate) struct Life {
     pub(crate) first: u64,
     pub(crate) last: u64,
-    pub(crate) ran: u64,
+    pub(crate) ran_ns: u64,
 }
 
 /// Threads of which the first stands for all.
@@ -27,7 +27,7 @@ pub(crate) struct Lane {
     pub(crate) first: u64,
     /// When the last one was seen last, and for how long all ran.
     pub(crate) last: u64,
-    pub(crate) ran: u64,
+    pub(crate) ran_ns: u64,
     words: u64,
     /// When each of its threads was seen first and last, in that order.
     seen: Vec<(u64, u64)>,
@@ -52,7 +52,7 @@ impl Lane {
     /// Has this one, which began earlier, stand for another one's threads, too.
     fn join(&mut self, other: Self) {
         self.last = self.last.max(other.last);
-        self.ran += other.ran;
+        self.ran_ns += other.ran_ns;
         self.words |= other.words;
         self.seen.extend(other.seen);
         self.seen.sort_unstable();
@@ -71,13 +71,13 @@ pub(crate) fn merge(entries: &mut Vec<Entry>, lives: &FxHashMap<u32, Life>) -> V
     let mut lanes: Vec<Lane> = Vec::new();
     let mut places: FxHashMap<u32, usize> = FxHashMap::default();
     for thread in threads {
-        let (Life { first, last, ran }, words) = (life(&thread), words[&thread]);
+        let (Life { first, last, ran_ns }, words) = (life(&thread), words[&thread]);
         let common = |lane: &Lane| (lane.words & words).count_ones();
         let ended = lanes.iter().enumerate();
         let ended = ended.filter(|(_, lane)| lane.last < first && common(lane) > 0);
         let place = ended.max_by_key(|(place, lane)| (common(lane), Reverse(*place)));
         let place = place.map_or(lanes.len(), |(place, _)| place);
-        let lane = Lane { thread, first, last, ran, words, seen: vec![(first, last)] };
+        let lane = Lane { thread, first, last, ran_ns, words, seen: vec![(first, last)] };
         match lanes.get_mut(place) {
             Some(before) => before.join(lane),
             None => lanes.push(lane),
@@ -125,7 +125,7 @@ mod tests {
         };
         let mut entries: Vec<Entry> = uses.iter().map(entry).collect();
         let life =
-            |&(thread, first, last): &(u32, u64, u64)| (thread, Life { first, last, ran: 1 });
+            |&(thread, first, last): &(u32, u64, u64)| (thread, Life { first, last, ran_ns: 1 });
         let lanes = merge(&mut entries, &lives.iter().map(life).collect());
         (entries.iter().map(|it| (it.thread, it.offset, it.count)).collect(), lanes.len())
     }

@@ -101,11 +101,11 @@ pub struct WatchOutcome {
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Cost {
     /// A sample.
-    pub sample: f64,
+    pub sample_s: f64,
     /// Breakpoints that are set and taken away.
-    pub arm: f64,
+    pub arm_s: f64,
     /// A hit.
-    pub trap: f64,
+    pub trap_s: f64,
 }
 
 /// What watching did.

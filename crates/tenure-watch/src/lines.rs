@@ -363,7 +363,7 @@ impl WatchedLine {
         // A thread that only stores does not wait, and has no samples.
         let unsampled = visits.values().copied().reduce(f64::min).unwrap_or(0.0);
         for (key, seen) in &self.seen {
-            let Some((id, Life { ran, .. })) = threads.get(&key.thread) else { continue };
+            let Some((id, Life { ran_ns, .. })) = threads.get(&key.thread) else { continue };
             let place = (key.thread, key.word());
             let of_word = words[&place];
             let exposed = self.exposed.get(&place).copied().unwrap_or_default();
@@ -387,7 +387,7 @@ impl WatchedLine {
                 Access::Write if atomic.contains(&key.word()) => Access::Store,
                 access => access,
             };
-            let count = (rate * part * *ran as f64 / 1e9).round() as u64;
+            let count = (rate * part * *ran_ns as f64 / 1e9).round() as u64;
             if count > 0 {
                 let &UseKey { offset, size, code, .. } = key;
                 let gaps = Gaps::default();
@@ -426,7 +426,7 @@ mod tests {
 
     /// How often a second each thread did each thing: two threads that run for a second.
     fn rates(lines: &WatchedLines) -> BTreeMap<(u32, Access, u8), f64> {
-        let life = Life { first: 0, last: 1_000_000_000, ran: 1_000_000_000 };
+        let life = Life { first: 0, last: 1_000_000_000, ran_ns: 1_000_000_000 };
         let threads = [1, 2].map(|id| (id, (id, life))).into_iter().collect();
         let line = &lines.lines[&LINE];
         let entries = line.entries(&threads, &|thread| lines.seen(thread));
@@ -458,7 +458,7 @@ mod tests {
 
     #[test]
     fn a_line_whose_threads_never_met_on_different_cpus_is_no_finding_unless_there_is_one_cpu() {
-        let life = Life { first: 0, last: 1_000_000_000, ran: 1_000_000_000 };
+        let life = Life { first: 0, last: 1_000_000_000, ran_ns: 1_000_000_000 };
         let threads = [1, 2].map(|id| (id, (id, life))).into_iter().collect();
         for (has_one_cpu, met_apart, expected) in [(false, 0, 0), (false, 1, 1), (true, 0, 1)] {
             let mut lines = WatchedLines::new(64, has_one_cpu);

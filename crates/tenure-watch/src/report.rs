@@ -37,9 +37,9 @@ pub fn report(
             probes: watched.counts.probes,
             traps: watched.counts.traps,
             overhead: overhead(watched),
-            sample_us: watched.cost.sample * 1e6,
-            arm_us: watched.cost.arm * 1e6,
-            trap_us: watched.cost.trap * 1e6,
+            sample_us: watched.cost.sample_s * 1e6,
+            arm_us: watched.cost.arm_s * 1e6,
+            trap_us: watched.cost.trap_s * 1e6,
             own: watched.own.as_secs_f64() / recording.seconds.max(1e-3),
             coverage: Some(watched.coverage.clone()),
         })),
@@ -60,9 +60,9 @@ pub fn report(
 /// The part of the program's processor time that watching took.
 fn overhead(watched: &WatchOutcome) -> f64 {
     let WatchOutcome { counts, cost, .. } = watched;
-    let took = counts.samples as f64 * cost.sample
-        + counts.armed as f64 * cost.arm
-        + counts.traps as f64 * cost.trap;
+    let took = counts.samples as f64 * cost.sample_s
+        + counts.armed as f64 * cost.arm_s
+        + counts.traps as f64 * cost.trap_s;
     took / watched.recording.cpu_seconds.max(1e-3)
 }
 

@@ -47,8 +47,8 @@ const PROBES_PER_SLEEPER: u64 = 4;
 const FIRST_ALLOWANCE_S: f64 = 0.05;
 
 /// Where the machine was too busy to measure, probes are limited as on a slow virtual machine. In seconds.
-const UNMEASURED_ARM: f64 = 300e-6;
-const UNMEASURED_TRAP: f64 = 30e-6;
+const UNMEASURED_ARM_S: f64 = 300e-6;
+const UNMEASURED_TRAP_S: f64 = 30e-6;
 
 /// A process while it is watched: by [`watch`](crate::watch), or itself by [`start`](Self::start).
 #[derive(Debug)]
@@ -70,7 +70,7 @@ pub struct Session {
     /// Whose processor time watching takes, and how much it was at the start.
     own: (UsageWho, Duration),
     /// What probes took of the program's processor time, in seconds, and what they may take.
-    taken: f64,
+    taken_s: f64,
     share: f64,
     /// For each process, whether the watched program has started it.
     started: FxHashMap<u32, bool>,
@@ -95,7 +95,7 @@ struct KnownThread {
     /// How often it was asked for.
     names: u8,
     /// Nanoseconds that it had run when it was first asked, and that it has; `None` until then.
-    ran: Option<[u64; 2]>,
+    ran_ns: Option<[u64; 2]>,
     /// When it was seen first and last, by the clock of samples.
     seen: [u64; 2],
     /// Where its stack was.
@@ -104,8 +104,8 @@ struct KnownThread {
 
 impl KnownThread {
     /// Nanoseconds that it ran since it was first asked.
-    fn ran(&self) -> u64 {
-        self.ran.map_or(0, |[start, now]| now.saturating_sub(start))
+    fn ran_ns(&self) -> u64 {
+        self.ran_ns.map_or(0, |[start, now]| now.saturating_sub(start))
     }
 }
 
@@ -135,7 +135,7 @@ impl Session {
             period: Duration::from_secs_f64(1.0 / options.arms.max(0.01)),
             cost,
             own: (whose, process::own_time(whose)),
-            taken: 0.0,
+            taken_s: 0.0,
             share: options.share,
             started: FxHashMap::default(),
             next_probe: now,
@@ -268,16 +268,16 @@ impl Session {
             }
             // It was there before, and is behind this: later it may have ended, and have a successor.
             let time = now();
-            let Some(ran) = process::ran(self.process.pid, tid) else { continue };
+            let Some(ran) = process::ran_ns(self.process.pid, tid) else { continue };
             all.push((tid, ran));
             let is_old = self.there.contains(&tid);
             let known = self.known(tid, time);
-            let has_run = match known.ran {
+            let has_run = match known.ran_ns {
                 Some([_, before]) => ran.saturating_sub(before) > MIN_RUN_NS,
                 None => !is_old,
             };
-            let start = known.ran.map_or(if is_old { ran } else { 0 }, |[start, _]| start);
-            known.ran = Some([start, ran]);
+            let start = known.ran_ns.map_or(if is_old { ran } else { 0 }, |[start, _]| start);
+            known.ran_ns = Some([start, ran]);
             known.seen[1] = known.seen[1].max(time);
             let has_name = known.names >= NAME_RETRIES;
             known.names += u8::from(!has_name);
@@ -304,14 +304,14 @@ impl Session {
 
     /// What probes may take so far, in seconds of the program's processor time.
     fn allowed(&self) -> f64 {
-        let ran: u64 = self.threads.values().map(KnownThread::ran).sum();
+        let ran: u64 = self.threads.values().map(KnownThread::ran_ns).sum();
         FIRST_ALLOWANCE_S + self.share * ran as f64 / 1e9
     }
 
     /// Probes the line that promises most. The next probe may wait so many times as long as at a line that is hardly known.
     fn probe(&mut self) -> Result<u32, Error> {
         let Some(start) = self.lines.next() else { return Ok(1) };
-        if self.taken > self.allowed() {
+        if self.taken_s > self.allowed() {
             self.counts.held += 1;
             return Ok(1);
         }
@@ -330,12 +330,12 @@ impl Session {
         self.counts.unarmed += u64::from(seen.exposed.is_empty());
         self.counts.traps += seen.hits.len() as u64;
         let or = |measured: f64, unmeasured| if measured > 0.0 { measured } else { unmeasured };
-        self.taken += seen.armed as f64 * or(self.cost.arm, UNMEASURED_ARM)
-            + seen.hits.len() as f64 * or(self.cost.trap, UNMEASURED_TRAP);
+        self.taken_s += seen.armed as f64 * or(self.cost.arm_s, UNMEASURED_ARM_S)
+            + seen.hits.len() as f64 * or(self.cost.trap_s, UNMEASURED_TRAP_S);
         let covered = covered(&seen.exposed, sampled, others, self.line_bytes);
         let (mut met, mut apart) = (false, false);
         // One that has ended left its words to others.
-        let is_there = process::ran(self.process.pid, sampled).is_some();
+        let is_there = process::ran_ns(self.process.pid, sampled).is_some();
         let running = |hit| self.goroutines.running(hit, &|address| self.process.word(address));
         let ran: Vec<Option<u64>> = seen.hits.iter().map(running).collect();
         let meets = |at: usize, is_else: &dyn Fn(u32) -> bool| {
@@ -354,8 +354,8 @@ impl Session {
             apart |= meets(at, &|cpu| cpu != hit.cpu);
             self.note(hit);
         }
-        for Exposure { word, tid, ran } in seen.exposed {
-            self.lines.exposed(word, tid, ran);
+        for Exposure { word, tid, ran_ns } in seen.exposed {
+            self.lines.exposed(word, tid, ran_ns);
         }
         if let Some(line) = self.lines.get_mut(start) {
             line.met += u64::from(met);
@@ -446,7 +446,7 @@ impl Session {
         for lane in lanes {
             let at = usize::try_from(lane.thread).unwrap_or(0).saturating_sub(1);
             if let Some(thread) = threads.get_mut(at) {
-                thread.cpu = thread.cpu.max(lane.ran);
+                thread.cpu = thread.cpu.max(lane.ran_ns);
                 thread.lived = thread.lived.max(lane.last - lane.first);
             }
         }
@@ -475,7 +475,7 @@ impl Session {
             seconds: seconds.as_secs_f64(),
             ..record::Process::default()
         };
-        let cpu_seconds = lives.values().map(|(_, life)| life.ran as f64 / 1e9).sum();
+        let cpu_seconds = lives.values().map(|(_, life)| life.ran_ns as f64 / 1e9).sum();
         let recording = Recording {
             ended,
             seconds: seconds.as_secs_f64(),
@@ -514,18 +514,18 @@ impl Session {
     }
 
     /// Nanoseconds that a thread ran while it was watched. One that ended soon was never asked.
-    fn ran(&self, tid: u32, known: &KnownThread) -> u64 {
+    fn ran_ns(&self, tid: u32, known: &KnownThread) -> u64 {
         let sampled = self.lines.samples(tid) * 1_000_000_000 / self.rate;
-        known.ran().max(sampled)
+        known.ran_ns().max(sampled)
     }
 
     fn life(&self, tid: u32, known: &KnownThread) -> Life {
         let [first, last] = known.seen;
-        Life { first, last, ran: self.ran(tid, known) }
+        Life { first, last, ran_ns: self.ran_ns(tid, known) }
     }
 
     fn thread(&self, tid: u32, known: &KnownThread) -> Thread {
-        let cpu = self.ran(tid, known);
+        let cpu = self.ran_ns(tid, known);
         let lived = (known.seen[1] - known.seen[0]).max(1_000_000);
         let stack = self.process.map(known.stack).map_or(0..0, |map| map.start..map.end);
         // Where several have theirs, as Go's, it is memory like any other.
@@ -553,7 +553,7 @@ impl Session {
 fn covered(exposed: &[Exposure], sampled: u32, others: usize, line_bytes: u32) -> f64 {
     // Without another thread that runs there is nothing to miss.
     let is_of_others = |tid: u32| others == 0 || tid != sampled;
-    let pairs = exposed.iter().filter(|it| it.ran > 0 && is_of_others(it.tid)).count();
+    let pairs = exposed.iter().filter(|it| it.ran_ns > 0 && is_of_others(it.tid)).count();
     let of = u64::from(line_bytes) / WATCHED_BYTES * others.max(1) as u64;
     (pairs as f64 / of as f64).min(1.0)
 }
@@ -565,7 +565,7 @@ mod tests {
     #[test]
     fn a_look_covers_words_of_other_threads_that_ran_meanwhile() {
         let of_line = |exposed: &[(u64, u32, u64)], others| {
-            let exposed = exposed.iter().map(|&(word, tid, ran)| Exposure { word, tid, ran });
+            let exposed = exposed.iter().map(|&(word, tid, ran_ns)| Exposure { word, tid, ran_ns });
             covered(&exposed.collect::<Vec<_>>(), 1, others, 64)
         };
         assert_eq!(of_line(&[(0, 1, 9), (0, 2, 9), (8, 2, 9)], 1), 2.0 / 8.0);

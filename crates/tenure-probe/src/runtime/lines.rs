@@ -1,16 +1,16 @@
 //! What an access does: it is noted in the line's words, or counted one by one once the line is contended.
 //!
 //! A line becomes contended when a thread writes it that another has used, if the two could have used it at the same
-//! time: [`super::words`] has the rules. Its record says which object is there, and each thread has entries of what it
+//! time: [`super::line_words`] has the rules. Its record says which object is there, and each thread has entries of what it
 //! does there. Of accesses before, only how many there were and where is known.
 
 use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicPtr, AtomicU32};
 
+use super::line_words::{CONTENDED, READ_SHARED, Records, STATE};
 use super::shadow::{self, LINE_BYTES};
 use super::store::{self, Locked, RecordTable};
 use super::threads::{self, ThreadState};
-use super::words::{CONTENDED, READ_SHARED, Records, STATE};
 use super::{heap, sys, waits};
 use crate::segment::{self, AccessKind, Line, RecordKind};
 

@@ -33,7 +33,7 @@
 //!
 //! **Who writes what.** A thread's record, its entries and its index are written by that thread alone, and read by the
 //! observer in the other process. Blocks, classes and line records are appended under [`store::lock`]. The words of a
-//! line are changed by the threads that access it: [`words`] has the rules.
+//! line are changed by the threads that access it: [`line_words`] has the rules.
 
 #![allow(
     clippy::disallowed_types,
@@ -46,6 +46,7 @@ mod interface;
 
 mod entries;
 mod heap;
+mod line_words;
 mod lines;
 mod modules;
 mod shadow;
@@ -54,7 +55,6 @@ mod sys;
 mod threads;
 mod times;
 mod waits;
-mod words;
 
 use core::ffi::{CStr, c_char};
 // `words` takes its atomics from here, as it takes loom's in the models.

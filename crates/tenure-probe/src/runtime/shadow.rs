@@ -5,8 +5,8 @@
 use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicPtr, AtomicU32};
 
+use super::line_words::{CONTENDED, LineWords, SHIFT, STAMPS, STATE};
 use super::sys;
-use super::words::{CONTENDED, LineWords, SHIFT, STAMPS, STATE};
 
 /// Addresses of user space: 47 bits on x86-64, 48 on aarch64.
 pub(super) const ADDRESS_BITS: u32 = if cfg!(target_arch = "x86_64") { 47 } else { 48 };
@@ -101,7 +101,7 @@ pub(super) fn time() -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::runtime::words::{
+    use crate::runtime::line_words::{
         EXCLUSIVE, STATE, THREADS, before_use, exclusive, is_before, thread,
     };
     use crate::segment::Line;

@@ -11,16 +11,16 @@ use core::sync::atomic::{
 };
 
 use super::entries::{self, ThreadEntries};
+use super::line_words::{self, User};
 use super::store::{self, Locked};
 use super::times::Times;
-use super::words::{self, User};
 use super::{shadow, sys};
 use crate::segment::{RecordKind, Thread};
 
 /// The thread-local word of a thread that is not recorded: it is being attached, or has ended.
 pub(super) const IGNORED: usize = 1;
 
-const THREADS: usize = words::THREADS as usize;
+const THREADS: usize = line_words::THREADS as usize;
 
 /// A thread's record, and what the runtime knows of the thread.
 #[repr(C, align(64))]
@@ -51,7 +51,7 @@ const _: () = assert!(size_of::<ThreadState>() <= RecordKind::Threads.stride());
 
 /// Whether the process records.
 static RECORDING: AtomicU32 = AtomicU32::new(0);
-/// Records by number, modulo [`words::THREADS`].
+/// Records by number, modulo [`line_words::THREADS`].
 static BY_NUMBER: [AtomicPtr<ThreadState>; THREADS] =
     [const { AtomicPtr::new(null_mut()) }; THREADS];
 static LAST: AtomicU32 = AtomicU32::new(0);
@@ -164,7 +164,7 @@ pub(super) fn attach_born(
                 stack_end: stack.1 as u64,
                 ..Thread::read(&[])
             }),
-            own: words::exclusive(id),
+            own: line_words::exclusive(id),
             until_sample: AtomicI32::new(0),
             creator,
             // Stamps have 15 bits.

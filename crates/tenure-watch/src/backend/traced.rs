@@ -86,7 +86,11 @@ impl Backend for PtraceBackend {
             if error == 0 {
                 seen.armed += 1;
                 let of_thread = words.iter().zip(exposed);
-                seen.exposed.extend(of_thread.map(|(&word, &ran)| Exposure { word, tid, ran }));
+                seen.exposed.extend(of_thread.map(|(&word, &ran_ns)| Exposure {
+                    word,
+                    tid,
+                    ran_ns,
+                }));
             }
         }
         seen.hits = answer.samples.iter().map(|hit| Sample { pid, ..*hit }).collect();
@@ -100,7 +104,7 @@ impl Backend for PtraceBackend {
 
     fn own(&self) -> Duration {
         let pid = self.tracer.pid;
-        Duration::from_nanos(process::ran(pid, pid).unwrap_or(0))
+        Duration::from_nanos(process::ran_ns(pid, pid).unwrap_or(0))
     }
 
     fn is_traced(&self) -> bool {

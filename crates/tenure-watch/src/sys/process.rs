@@ -39,7 +39,7 @@ pub(crate) fn own_time(of: UsageWho) -> Duration {
 }
 
 /// Nanoseconds that a thread has run.
-pub(crate) fn ran(pid: u32, tid: u32) -> Option<u64> {
+pub(crate) fn ran_ns(pid: u32, tid: u32) -> Option<u64> {
     let ran = fs::read_to_string(format!("/proc/{pid}/task/{tid}/schedstat")).ok()?;
     ran.split(' ').next()?.parse().ok()
 }

@@ -37,8 +37,8 @@ pub(crate) struct Specimen {
 struct SpecimenClock {
     words: [AtomicU64; 16],
     /// Nanoseconds of processor time so far, and those of them that interrupts took.
-    ran: AtomicU64,
-    missed: AtomicU64,
+    ran_ns: AtomicU64,
+    missed_ns: AtomicU64,
     touches: AtomicBool,
 }
 
@@ -72,30 +72,30 @@ impl Specimen {
     /// What it missed meanwhile.
     pub(crate) fn missed(&self, meanwhile: impl FnOnce()) -> Missed {
         // Relaxed: a gap more or less does not matter.
-        let read =
-            || [&self.shared().ran, &self.shared().missed].map(|it| it.load(Ordering::Relaxed));
+        let read = || {
+            [&self.shared().ran_ns, &self.shared().missed_ns].map(|it| it.load(Ordering::Relaxed))
+        };
         let before = read();
         meanwhile();
         // The end of what was done shows at the next reading.
         thread::sleep(CLOCK_READ);
         let after = read();
-        let [ran, missed] =
-            [0, 1].map(|at| Duration::from_nanos(after[at] - before[at]).as_secs_f64());
+        let [ran, missed] = [0, 1].map(|at| Duration::from_nanos(after[at] - before[at]));
         Missed { missed, ran }
     }
 }
 
 /// Nanoseconds of processor time of this process, which has one thread.
-fn ran() -> u64 {
+fn ran_ns() -> u64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_nsec.cast_unsigned()
 }
 
-/// Processor time that a process missed, and all that it had, in seconds.
+/// Processor time that a process missed, and all that it had.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Missed {
-    pub(crate) missed: f64,
-    pub(crate) ran: f64,
+    pub(crate) missed: Duration,
+    pub(crate) ran: Duration,
 }
 
 impl Drop for Specimen {
@@ -117,7 +117,7 @@ fn run(shared: &SpecimenClock, parent: u32) -> ! {
     let mut last = now();
     let mut readings = 0_u32;
     // Processor time at the last gap, and what passed since then without one.
-    let (mut before, mut clean) = (ran(), 0);
+    let (mut before, mut clean) = (ran_ns(), 0);
     loop {
         // Relaxed, here and below: each is a number or a flag of its own.
         if shared.touches.load(Ordering::Relaxed) {
@@ -128,10 +128,10 @@ fn run(shared: &SpecimenClock, parent: u32) -> ! {
         if gap < MIN_GAP_NS {
             clean += gap;
         } else {
-            let after = ran();
+            let after = ran_ns();
             let taken = after.saturating_sub(before);
-            shared.missed.fetch_add(taken.saturating_sub(clean), Ordering::Relaxed);
-            shared.ran.fetch_add(taken, Ordering::Relaxed);
+            shared.missed_ns.fetch_add(taken.saturating_sub(clean), Ordering::Relaxed);
+            shared.ran_ns.fetch_add(taken, Ordering::Relaxed);
             (before, clean) = (after, 0);
             time = now();
         }

@@ -176,7 +176,7 @@ struct TracedThread {
     /// Where it met each word last, if that was before the access.
     met_at: [u64; WORDS],
     /// Nanoseconds that it had run when its breakpoints were set.
-    ran: u64,
+    ran_ns: u64,
 }
 
 struct TracedThreads([TracedThread; THREADS]);
@@ -304,7 +304,7 @@ impl TracedThread {
     /// Sets its breakpoints. Whether it could.
     fn arm(&mut self, exchange: &mut Exchange) -> bool {
         let Some(at) = self.at else { return false };
-        self.ran = ran(self.tid);
+        self.ran_ns = ran_ns(self.tid);
         self.words = exchange.words;
         match traced::arm(of(self.tid), &self.words) {
             Ok(armed) => (self.armed, self.was_armed) = (armed, armed != 0),
@@ -355,7 +355,7 @@ impl TracedThread {
     /// Takes down for how long the words have been watched whose breakpoints are on.
     fn watched(&self, exchange: &mut Exchange) {
         let Some(at) = self.at else { return };
-        let ran = ran(self.tid).saturating_sub(self.ran);
+        let ran = ran_ns(self.tid).saturating_sub(self.ran_ns);
         for which in (0..WORDS).filter(|which| self.armed & (1 << which) != 0) {
             exchange.exposed[at][which] = ran;
         }
@@ -418,7 +418,7 @@ fn wait(end: u64) -> bool {
 }
 
 /// Nanoseconds that a thread has run.
-fn ran(tid: u32) -> u64 {
+fn ran_ns(tid: u32) -> u64 {
     let mut text = [0; 64];
     let text = read(tid, "schedstat", &mut text);
     text.split(' ').next().and_then(|ran| ran.parse().ok()).unwrap_or(0)

@@ -3,7 +3,7 @@
 use core::ffi::{c_int, c_void};
 
 use crate::runtime::lines::{self, note, note_range};
-use crate::runtime::{shadow, sys, threads, waits, words};
+use crate::runtime::{line_words, shadow, sys, threads, waits};
 use crate::segment::AccessKind::{Read, Write};
 
 /// A function for each of these sizes of an access: `__tsan_`, what it is called, and the bytes.
@@ -91,7 +91,7 @@ macro_rules! fast {
                     ".cfi_endproc",
                     ignored_thread = const threads::IGNORED,
                     left = const usize::BITS - shadow::ADDRESS_BITS,
-                    right = const usize::BITS - shadow::ADDRESS_BITS + words::SHIFT,
+                    right = const usize::BITS - shadow::ADDRESS_BITS + line_words::SHIFT,
                     globals = sym shadow::GLOBALS,
                     shadow = const core::mem::offset_of!(shadow::Globals, shadow),
                     clock = const core::mem::offset_of!(shadow::Globals, clock),
