@@ -8,39 +8,40 @@
 //! no atomic operation outside `Counts`, so an interleaving of two `Arc`s is one of two `Counts`. That `Arc` acts on
 //! the answers as `handles` does is tested by `arc/threads.rs`, under AddressSanitizer too.
 
-use super::handles::{Allocation, ArcCounts, Inner, Strong, Weak};
+use super::handles::{Allocation, Inner, Strong, Weak};
 use super::memory::{InOrder, Loom};
 use super::stage::{ALL, Heap, JoinHandle, Value, join_all, passes, slow, spawn};
 use tenure::arc::Counts;
+use tenure::memory::Threads;
 
 /// After Weaks that came and went: the first published the strong count, the second found it published.
-fn after_weaks<C: ArcCounts>(count: usize) -> (Strong<C>, Allocation<C>) {
-    let (strong, allocation) = Strong::<C>::new();
+fn after_weaks<M: Threads>(count: usize) -> (Strong<M>, Allocation<M>) {
+    let (strong, allocation) = Strong::<M>::new();
     (0..count).for_each(|_| strong.downgrade().drop());
     (strong, allocation)
 }
 
 /// The end of every model: the last `Arc` of this thread goes ‖ `threads`.
-fn end<C: ArcCounts, R>(
-    strong: Strong<C>,
+fn end<M: Threads, R>(
+    strong: Strong<M>,
     threads: impl IntoIterator<Item = JoinHandle<R>>,
-    allocation: &Allocation<C>,
+    allocation: &Allocation<M>,
 ) {
     strong.drop();
     join_all(threads);
     allocation.assert_gone();
 }
 
-pub(crate) fn drop_upgrade_drop_weak<C: ArcCounts>() {
-    let (strong, allocation) = Strong::<C>::new();
+pub(crate) fn drop_upgrade_drop_weak<M: Threads>() {
+    let (strong, allocation) = Strong::<M>::new();
     let visitor = strong.downgrade();
     let other = strong.downgrade();
     let threads = [spawn(move || visitor.visit_and_drop()), spawn(move || other.drop())];
     end(strong, threads, &allocation);
 }
 
-pub(crate) fn drop_upgrade_upgrade<C: ArcCounts>() {
-    let (strong, allocation) = Strong::<C>::new();
+pub(crate) fn drop_upgrade_upgrade<M: Threads>() {
+    let (strong, allocation) = Strong::<M>::new();
     let threads = [(); 2].map(|()| {
         let visitor = strong.downgrade();
         spawn(move || visitor.visit_and_drop())
@@ -49,8 +50,8 @@ pub(crate) fn drop_upgrade_upgrade<C: ArcCounts>() {
 }
 
 /// The upgrade makes a second `Weak` and drops the first.
-fn drop_upgrade_downgrade<C: ArcCounts>() {
-    let (strong, allocation) = Strong::<C>::new();
+fn drop_upgrade_downgrade<M: Threads>() {
+    let (strong, allocation) = Strong::<M>::new();
     let first = strong.downgrade();
     let thread = spawn(move || {
         let second = first.upgrade().map(|strong| {
@@ -65,8 +66,8 @@ fn drop_upgrade_downgrade<C: ArcCounts>() {
 }
 
 /// Without a `Weak` the last drop only loads.
-pub(crate) fn clones_drop<C: ArcCounts>() {
-    let (strong, allocation) = Strong::<C>::new();
+pub(crate) fn clones_drop<M: Threads>() {
+    let (strong, allocation) = Strong::<M>::new();
     let threads = [(); 2].map(|()| {
         let clone = strong.clone();
         spawn(move || clone.drop())
@@ -76,8 +77,8 @@ pub(crate) fn clones_drop<C: ArcCounts>() {
 
 /// Each of the first `Weak`s publishes the strong count, or finds it published, or relies on the other to do so before it
 /// goes ‖ drop of a third `Arc`.
-pub(crate) fn first_downgrades<C: ArcCounts>(earlier: usize) {
-    let (strong, allocation) = after_weaks::<C>(earlier);
+pub(crate) fn first_downgrades<M: Threads>(earlier: usize) {
+    let (strong, allocation) = after_weaks::<M>(earlier);
     let threads = [(); 2].map(|()| {
         let clone = strong.clone();
         spawn(move || clone.go_and_come_back())
@@ -86,8 +87,8 @@ pub(crate) fn first_downgrades<C: ArcCounts>(earlier: usize) {
 }
 
 /// Each visits before the other may have published.
-fn first_downgrades_of_a_borrowed_arc<C: ArcCounts>() {
-    let (strong, allocation) = Strong::<C>::new();
+fn first_downgrades_of_a_borrowed_arc<M: Threads>() {
+    let (strong, allocation) = Strong::<M>::new();
     let threads = [(); 2].map(|()| {
         let borrowed = strong.0.clone();
         spawn(move || {
@@ -103,8 +104,8 @@ fn first_downgrades_of_a_borrowed_arc<C: ArcCounts>() {
 }
 
 /// get_mut, try_unwrap ‖ an `Arc` whose first `Weak` goes before it makes a second.
-fn unique_and_take_under_weaks_that_come_and_go<C: ArcCounts>() {
-    let (mut strong, allocation) = Strong::<C>::new();
+fn unique_and_take_under_weaks_that_come_and_go<M: Threads>() {
+    let (mut strong, allocation) = Strong::<M>::new();
     let other = strong.clone();
     let thread = spawn(move || {
         other.downgrade().drop();
@@ -118,7 +119,7 @@ fn unique_and_take_under_weaks_that_come_and_go<C: ArcCounts>() {
 
 /// make_mut as `Arc` does it, step by step ‖ an `Arc` that makes a `Weak`, goes, and comes back.
 fn make_mut_under_downgrade(earlier: usize) {
-    let (strong, allocation) = after_weaks::<Counts<Loom>>(earlier);
+    let (strong, allocation) = after_weaks::<Loom>(earlier);
     let other = strong.clone();
     let thread = spawn(move || other.go_and_come_back());
     let Inner { counts, value } = &*strong.0;
@@ -143,8 +144,8 @@ fn make_mut_under_downgrade(earlier: usize) {
 }
 
 /// One load decides.
-pub(crate) fn unshared_after_a_clone<C: ArcCounts>() {
-    let (mut strong, allocation) = Strong::<C>::new();
+pub(crate) fn unshared_after_a_clone<M: Threads>() {
+    let (mut strong, allocation) = Strong::<M>::new();
     let clone = strong.clone();
     let thread = spawn(move || clone.drop());
     strong.write_if_unique();
@@ -152,8 +153,8 @@ pub(crate) fn unshared_after_a_clone<C: ArcCounts>() {
 }
 
 /// The `Weak` is older than the value, which its maker writes ‖ upgrades.
-pub(crate) fn born_under_upgrades<C: ArcCounts>(visitors: usize) {
-    let inner = Heap::new(Inner { counts: C::unborn(), value: Value::unborn() });
+pub(crate) fn born_under_upgrades<M: Threads>(visitors: usize) {
+    let inner = Heap::new(Inner { counts: Counts::<M>::unborn_in(), value: Value::unborn() });
     let allocation = Allocation(inner.clone());
     // As `new_cyclic`: the closure gets a Weak, which it may clone.
     let threads = Vec::from_iter((0..visitors).map(|_| {
@@ -167,8 +168,8 @@ pub(crate) fn born_under_upgrades<C: ArcCounts>(visitors: usize) {
 }
 
 /// The `Arc` makes a `Weak`, goes, and comes back through it.
-pub(crate) fn unique_under_downgrade<C: ArcCounts>(earlier: usize) {
-    let (mut strong, allocation) = after_weaks::<C>(earlier);
+pub(crate) fn unique_under_downgrade<M: Threads>(earlier: usize) {
+    let (mut strong, allocation) = after_weaks::<M>(earlier);
     let other = strong.clone();
     let thread = spawn(move || other.go_and_come_back());
     strong.write_if_unique();
@@ -176,8 +177,8 @@ pub(crate) fn unique_under_downgrade<C: ArcCounts>(earlier: usize) {
 }
 
 /// The race that the lock prevents: the `Weak` becomes an `Arc`.
-pub(crate) fn unique_under_upgrade<C: ArcCounts>(earlier: usize) {
-    let (mut strong, allocation) = after_weaks::<C>(earlier);
+pub(crate) fn unique_under_upgrade<M: Threads>(earlier: usize) {
+    let (mut strong, allocation) = after_weaks::<M>(earlier);
     let weak = strong.downgrade();
     let thread = spawn(move || {
         let upgraded = weak.upgrade();
@@ -189,8 +190,8 @@ pub(crate) fn unique_under_upgrade<C: ArcCounts>(earlier: usize) {
 }
 
 /// drop ‖ get_mut by an upgraded `Arc`, which may have overtaken the drop, after its `Weak` is gone.
-fn unique_by_an_upgrade<C: ArcCounts>() {
-    let (strong, allocation) = Strong::<C>::new();
+fn unique_by_an_upgrade<M: Threads>() {
+    let (strong, allocation) = Strong::<M>::new();
     let weak = strong.downgrade();
     let thread = spawn(move || {
         let upgraded = weak.upgrade();
@@ -204,8 +205,8 @@ fn unique_by_an_upgrade<C: ArcCounts>() {
 }
 
 /// ‖ a `Weak` that becomes a third `Arc`.
-fn two_unique<C: ArcCounts>() {
-    let (mut strong, allocation) = Strong::<C>::new();
+fn two_unique<M: Threads>() {
+    let (mut strong, allocation) = Strong::<M>::new();
     let mut clone = strong.clone();
     let weak = strong.downgrade();
     let threads = [
@@ -219,8 +220,8 @@ fn two_unique<C: ArcCounts>() {
     end(strong, threads, &allocation);
 }
 
-fn unique_in_the_end<C: ArcCounts>(earlier: usize) {
-    let (mut strong, allocation) = after_weaks::<C>(earlier);
+fn unique_in_the_end<M: Threads>(earlier: usize) {
+    let (mut strong, allocation) = after_weaks::<M>(earlier);
     let clone = strong.clone();
     let weak = strong.downgrade();
     let threads = [spawn(move || clone.drop()), spawn(move || weak.visit_and_drop())];
@@ -230,8 +231,8 @@ fn unique_in_the_end<C: ArcCounts>(earlier: usize) {
     allocation.assert_gone();
 }
 
-pub(crate) fn take_under_upgrade_and_drop<C: ArcCounts>() {
-    let (strong, allocation) = Strong::<C>::new();
+pub(crate) fn take_under_upgrade_and_drop<M: Threads>() {
+    let (strong, allocation) = Strong::<M>::new();
     let clone = strong.clone();
     let weak = strong.downgrade();
     let threads = [spawn(move || clone.drop()), spawn(move || weak.visit_and_drop())];
@@ -240,8 +241,8 @@ pub(crate) fn take_under_upgrade_and_drop<C: ArcCounts>() {
     allocation.assert_gone();
 }
 
-fn two_takes<C: ArcCounts>() {
-    let (strong, allocation) = Strong::<C>::new();
+fn two_takes<M: Threads>() {
+    let (strong, allocation) = Strong::<M>::new();
     let clone = strong.clone();
     let thread = spawn(move || clone.take_or_drop());
     let taken = [strong.take_or_drop(), thread.join().unwrap()];
@@ -251,7 +252,7 @@ fn two_takes<C: ArcCounts>() {
 
 /// The upgrade may have revived the value under its last drop.
 fn take_by_an_upgrade() {
-    let (strong, allocation) = Strong::<Counts<Loom>>::new();
+    let (strong, allocation) = Strong::<Loom>::new();
     let weak = strong.downgrade();
     let thread = spawn(move || {
         if let Some(upgraded) = weak.upgrade() {
@@ -265,8 +266,8 @@ fn take_by_an_upgrade() {
 }
 
 /// As make_mut: takes the value, changes it, puts it back ‖ upgrades.
-fn take_and_put_back_under_upgrades<C: ArcCounts>(visitors: usize) {
-    let (strong, allocation) = Strong::<C>::new();
+fn take_and_put_back_under_upgrades<M: Threads>(visitors: usize) {
+    let (strong, allocation) = Strong::<M>::new();
     let threads = Vec::from_iter((0..visitors).map(|_| {
         let visitor = strong.downgrade();
         spawn(move || visitor.visit_and_drop())
@@ -278,8 +279,8 @@ fn take_and_put_back_under_upgrades<C: ArcCounts>(visitors: usize) {
     end(strong, threads, &allocation);
 }
 
-pub(crate) fn into_inner_by_all<C: ArcCounts>() {
-    let (strong, allocation) = Strong::<C>::new();
+pub(crate) fn into_inner_by_all<M: Threads>() {
+    let (strong, allocation) = Strong::<M>::new();
     let threads = [(); 2].map(|()| {
         let clone = strong.clone();
         spawn(move || clone.into_inner())
@@ -293,7 +294,7 @@ pub(crate) fn into_inner_by_all<C: ArcCounts>() {
 
 /// By `Weak::weak_count`, of one of two `Weak`s.
 pub(crate) fn weaks_counted_under_the_last_drop() {
-    let (strong, allocation) = Strong::<Counts<Loom>>::new();
+    let (strong, allocation) = Strong::<Loom>::new();
     let weaks = [(); 2].map(|()| strong.downgrade());
     let inner = allocation.0.clone();
     let thread = spawn(move || {
@@ -309,50 +310,50 @@ pub(crate) fn weaks_counted_under_the_last_drop() {
 
 tests! {
     the_value_and_the_allocation_go_once_under_upgrade_and_drop_of_weak =>
-        passes(Some(5), drop_upgrade_drop_weak::<Counts<Loom>>);
+        passes(Some(5), drop_upgrade_drop_weak::<Loom>);
     two_upgrades_may_revive_a_value_whose_last_arc_goes =>
-        passes(Some(5), drop_upgrade_upgrade::<Counts<Loom>>);
+        passes(Some(5), drop_upgrade_upgrade::<Loom>);
     a_weak_made_by_an_upgraded_arc_keeps_the_allocation =>
-        passes(ALL, drop_upgrade_downgrade::<Counts<Loom>>);
-    the_last_clone_frees_after_all_touches => passes(ALL, clones_drop::<Counts<Loom>>);
+        passes(ALL, drop_upgrade_downgrade::<Loom>);
+    the_last_clone_frees_after_all_touches => passes(ALL, clones_drop::<Loom>);
     of_two_first_weaks_each_can_rely_on_the_other_to_publish =>
-        passes(Some(3), || first_downgrades::<Counts<Loom>>(0));
+        passes(Some(3), || first_downgrades::<Loom>(0));
     a_weak_that_finds_the_strong_count_published_says_so_to_all =>
-        passes(Some(3), || first_downgrades::<Counts<Loom>>(1)),
-        passes(Some(3), || first_downgrades::<Counts<Loom>>(2));
+        passes(Some(3), || first_downgrades::<Loom>(1)),
+        passes(Some(3), || first_downgrades::<Loom>(2));
     first_weaks_of_a_borrowed_arc_can_be_used_before_the_other_is_published =>
-        passes(Some(3), first_downgrades_of_a_borrowed_arc::<Counts<Loom>>);
+        passes(Some(3), first_downgrades_of_a_borrowed_arc::<Loom>);
     weaks_that_come_and_go_never_let_two_have_the_value =>
-        passes(Some(4), unique_and_take_under_weaks_that_come_and_go::<Counts<Loom>>);
+        passes(Some(4), unique_and_take_under_weaks_that_come_and_go::<Loom>);
     make_mut_writes_or_moves_what_no_other_reaches =>
         passes(Some(4), || make_mut_under_downgrade(0)),
         passes(Some(3), || make_mut_under_downgrade(1)),
         passes(Some(3), || make_mut_under_downgrade(2));
     get_mut_of_what_never_had_a_weak_comes_after_every_clone =>
-        passes(ALL, unshared_after_a_clone::<Counts<Loom>>);
+        passes(ALL, unshared_after_a_clone::<Loom>);
     an_upgrade_that_succeeds_sees_the_value_that_was_born =>
-        passes(ALL, || born_under_upgrades::<Counts<InOrder>>(1));
+        passes(ALL, || born_under_upgrades::<InOrder>(1));
     two_upgrades_that_succeed_see_the_value_that_was_born =>
-        passes(Some(4), || born_under_upgrades::<Counts<InOrder>>(2));
+        passes(Some(4), || born_under_upgrades::<InOrder>(2));
     get_mut_is_alone_although_another_arc_makes_a_weak_and_goes =>
-        passes(ALL, || unique_under_downgrade::<Counts<Loom>>(0)),
-        passes(ALL, || unique_under_downgrade::<Counts<Loom>>(1)),
-        passes(ALL, || unique_under_downgrade::<Counts<Loom>>(2));
+        passes(ALL, || unique_under_downgrade::<Loom>(0)),
+        passes(ALL, || unique_under_downgrade::<Loom>(1)),
+        passes(ALL, || unique_under_downgrade::<Loom>(2));
     get_mut_is_alone_although_a_weak_becomes_an_arc =>
-        passes(ALL, || unique_under_upgrade::<Counts<Loom>>(0)),
-        passes(ALL, || unique_under_upgrade::<Counts<Loom>>(2));
+        passes(ALL, || unique_under_upgrade::<Loom>(0)),
+        passes(ALL, || unique_under_upgrade::<Loom>(2));
     get_mut_is_alone_although_a_drop_that_it_overtook_has_not_ended =>
-        passes(ALL, unique_by_an_upgrade::<Counts<Loom>>);
-    of_two_get_muts_none_is_given_what_the_other_shares => passes(slow(Some(4)), two_unique::<Counts<Loom>>);
+        passes(ALL, unique_by_an_upgrade::<Loom>);
+    of_two_get_muts_none_is_given_what_the_other_shares => passes(slow(Some(4)), two_unique::<Loom>);
     the_only_owner_left_gets_the_value =>
-        passes(ALL, || unique_in_the_end::<Counts<Loom>>(0)),
-        passes(Some(4), || unique_in_the_end::<Counts<Loom>>(2));
-    try_unwrap_takes_from_no_other => passes(Some(5), take_under_upgrade_and_drop::<Counts<Loom>>);
-    two_try_unwraps_do_not_wait_for_each_other => passes(ALL, two_takes::<Counts<Loom>>);
+        passes(ALL, || unique_in_the_end::<Loom>(0)),
+        passes(Some(4), || unique_in_the_end::<Loom>(2));
+    try_unwrap_takes_from_no_other => passes(Some(5), take_under_upgrade_and_drop::<Loom>);
+    two_try_unwraps_do_not_wait_for_each_other => passes(ALL, two_takes::<Loom>);
     try_unwrap_waits_for_the_drop_that_its_upgrade_overtook => passes(ALL, take_by_an_upgrade);
     a_value_that_is_taken_and_put_back_is_seen_whole_or_not_at_all =>
-        passes(ALL, || take_and_put_back_under_upgrades::<Counts<InOrder>>(1)),
-        passes(Some(3), || take_and_put_back_under_upgrades::<Counts<InOrder>>(2));
-    one_of_many_into_inners_gets_the_value => passes(ALL, into_inner_by_all::<Counts<Loom>>);
+        passes(ALL, || take_and_put_back_under_upgrades::<InOrder>(1)),
+        passes(Some(3), || take_and_put_back_under_upgrades::<InOrder>(2));
+    one_of_many_into_inners_gets_the_value => passes(ALL, into_inner_by_all::<Loom>);
     a_weak_counts_all_weaks_or_knows_that_the_value_is_dead => passes(ALL, weaks_counted_under_the_last_drop);
 }

@@ -1,55 +1,19 @@
 //! `Arc` and `Weak` as the library makes them of its counts, step by step, on a value and an allocation that loom
 //! watches.
 
-use super::memory::Loom;
 use super::stage::{Heap, Value};
 use tenure::arc::Counts;
-use tenure::count::{Get, Put};
+use tenure::memory::Threads;
 
-/// What the models need of an `Arc`'s counts: the shipping ones' methods of the same names.
-macro_rules! arc_counts {
-    ($(fn $name:ident(&self) $(-> $result:ty)?;)*) => {
-        pub(crate) trait ArcCounts: Sized + 'static {
-            fn one() -> Self;
-            fn unborn() -> Self;
-            $(fn $name(&self) $(-> $result)?;)*
-        }
-
-        impl<const S: bool> ArcCounts for Counts<Loom<S>> {
-            fn one() -> Self {
-                Self::new_in()
-            }
-            fn unborn() -> Self {
-                Self::unborn_in()
-            }
-            $(fn $name(&self) $(-> $result)? {
-                self.$name()
-            })*
-        }
-    };
-}
-
-arc_counts! {
-    fn born(&self);
-    fn clone_strong(&self);
-    fn upgrade(&self) -> Get;
-    fn drop_strong(&self) -> Put;
-    fn downgrade(&self);
-    fn drop_weak(&self) -> bool;
-    fn drop_common(&self) -> bool;
-    fn is_unique(&self) -> bool;
-    fn try_take(&self) -> bool;
-}
-
-pub(crate) struct Inner<C> {
-    pub(crate) counts: C,
+pub(crate) struct Inner<M: Threads> {
+    pub(crate) counts: Counts<M>,
     pub(crate) value: Value,
 }
 
 /// For looks after all handles are gone.
-pub(crate) struct Allocation<C>(pub(crate) Heap<Inner<C>>);
+pub(crate) struct Allocation<M: Threads>(pub(crate) Heap<Inner<M>>);
 
-impl<C: ArcCounts> Allocation<C> {
+impl<M: Threads> Allocation<M> {
     pub(crate) fn assert_gone(&self) {
         assert!(self.0.value.is_destroyed(), "the value leaks");
         assert!(self.0.is_freed(), "the allocation leaks");
@@ -57,13 +21,13 @@ impl<C: ArcCounts> Allocation<C> {
 }
 
 /// An `Arc`. Given up by name, not dropped, so that a failed model can unwind.
-pub(crate) struct Strong<C: ArcCounts>(pub(crate) Heap<Inner<C>>);
+pub(crate) struct Strong<M: Threads>(pub(crate) Heap<Inner<M>>);
 
-pub(crate) struct Weak<C: ArcCounts>(pub(crate) Heap<Inner<C>>);
+pub(crate) struct Weak<M: Threads>(pub(crate) Heap<Inner<M>>);
 
-impl<C: ArcCounts> Strong<C> {
-    pub(crate) fn new() -> (Self, Allocation<C>) {
-        let inner = Heap::new(Inner { counts: C::one(), value: Value::new(1) });
+impl<M: Threads> Strong<M> {
+    pub(crate) fn new() -> (Self, Allocation<M>) {
+        let inner = Heap::new(Inner { counts: Counts::new_in(), value: Value::new(1) });
         (Self(inner.clone()), Allocation(inner))
     }
 
@@ -76,7 +40,7 @@ impl<C: ArcCounts> Strong<C> {
         Self(self.0.clone())
     }
 
-    pub(crate) fn downgrade(&self) -> Weak<C> {
+    pub(crate) fn downgrade(&self) -> Weak<M> {
         self.0.counts.downgrade();
         Weak(self.0.clone())
     }
@@ -132,8 +96,8 @@ impl<C: ArcCounts> Strong<C> {
     }
 }
 
-impl<C: ArcCounts> Weak<C> {
-    pub(crate) fn upgrade(&self) -> Option<Strong<C>> {
+impl<M: Threads> Weak<M> {
+    pub(crate) fn upgrade(&self) -> Option<Strong<M>> {
         self.0.counts.upgrade().is_acquired().then(|| Strong(self.0.clone()))
     }
 

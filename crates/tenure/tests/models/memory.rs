@@ -53,8 +53,8 @@
 //! # What loom overlooks
 //!
 //! Even without a bound loom does not try every interleaving: to choose where to switch threads it looks back at one
-//! access to the word only. The twin whose downgrade does not wait for the lock fails in its smallest form; with one
-//! more look at the strong count on either thread, loom finds no failure. So twins leave out what their flaw does not
+//! access to the word only. A copy of `Arc`'s counts whose downgrade does not wait for the lock fails in its smallest form;
+//! with one more look at the strong count on either thread, loom finds no failure. So twins leave out what their flaw does not
 //! need. And a load before a change, as in every compare-exchange loop, hides that another thread loaded the word
 //! before: what that thread would do with a later load is not tried. On [`InOrder`] a load is a read-modify-write, of
 //! which none hides another, so the free lists' models run on both machines.
@@ -64,6 +64,7 @@
 
 use super::clocks::Access::{Change, Load, Store};
 use super::clocks::{self, Step};
+use super::torn::is_torn;
 use super::weakening::effective;
 use loom::cell::UnsafeCell;
 use std::cell::Cell;
@@ -333,6 +334,11 @@ macro_rules! word {
                     if has_ended() {
                         return 1;
                     }
+                    if is_torn(stringify!($fetch)) {
+                        let old = Atomic::load(self, Ordering::Acquire);
+                        self.store(old.$change(value), Ordering::Release);
+                        return old;
+                    }
                     let order = effective(stringify!($fetch), order);
                     let old = self.touch().$fetch(value, order);
                     let new = old.$change(value);
@@ -351,6 +357,14 @@ macro_rules! word {
                     fail: Ordering,
                 ) -> Result<$int, $int> {
                     if has_ended() {
+                        return Ok(old);
+                    }
+                    if is_torn(stringify!($exchange)) {
+                        let found = Atomic::load(self, Ordering::Acquire);
+                        if found != old {
+                            return Err(found);
+                        }
+                        self.store(new, Ordering::Release);
                         return Ok(old);
                     }
                     let ok = effective(stringify!($exchange), ok);
@@ -410,6 +424,14 @@ impl<T, const IN_ORDER: bool, const SWAPS: bool> Pointer<T>
         fail: Ordering,
     ) -> Result<*mut T, *mut T> {
         if has_ended() {
+            return Ok(old);
+        }
+        if is_torn("compare_exchange") {
+            let found = self.load(Ordering::Acquire);
+            if found != old {
+                return Err(found);
+            }
+            self.store(new, Ordering::Release);
             return Ok(old);
         }
         let ok = effective("compare_exchange", ok);

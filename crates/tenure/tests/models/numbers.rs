@@ -1,43 +1,22 @@
 //! Thread numbers, claimed and handed on: no two threads have one at a time, and the next owner sees what the one
 //! before did.
 
-use super::memory::{Field, Loom};
+use super::memory::{Field, InOrder, Loom};
 use super::stage::{ALL, Heap, passes, spawn};
 use std::sync::Arc;
-use tenure::memory::{Claim, Numbers, Plain};
-
-/// What a model needs of numbers, shipping or a twin's.
-pub(crate) trait GivesNumbers: Send + Sync + 'static {
-    type Claim;
-    fn none() -> Self;
-    fn claim(&self) -> Self::Claim;
-    fn number(claim: &Self::Claim) -> u32;
-}
-
-impl<const IN_ORDER: bool> GivesNumbers for Numbers<Loom<IN_ORDER>> {
-    type Claim = Claim<Loom<IN_ORDER>>;
-    fn none() -> Self {
-        Self::new_in()
-    }
-    fn claim(&self) -> Self::Claim {
-        // Which thread it is only matters to a fork.
-        Numbers::claim(self, std::ptr::dangling_mut())
-    }
-    fn number(claim: &Self::Claim) -> u32 {
-        claim.number()
-    }
-}
+use tenure::memory::{Memory, Numbers, Plain};
 
 /// Each thread accesses plainly what there is under its number.
-pub(crate) fn claimed_by_threads<N: GivesNumbers>(before: u32, threads: usize) {
-    let numbers = Arc::new(N::none());
+pub(crate) fn claimed_by_threads<M: Memory>(before: u32, threads: usize) {
+    let numbers = Arc::new(Numbers::<M>::new_in());
     let places = Heap::new([0; 3].map(Field::new));
     let act = {
         let (numbers, places) = (Arc::clone(&numbers), places.clone());
         move || {
-            let claim = numbers.claim();
+            // Which thread it is only matters to a fork.
+            let claim = numbers.claim(std::ptr::dangling_mut());
             // SAFETY: loom panics where another thread uses the field meanwhile.
-            places[N::number(&claim) as usize].with_mut(|place| unsafe { *place += 1 });
+            places[claim.number() as usize].with_mut(|place| unsafe { *place += 1 });
             drop(claim);
         }
     };
@@ -53,9 +32,9 @@ pub(crate) fn claimed_by_threads<N: GivesNumbers>(before: u32, threads: usize) {
 
 tests! {
     a_number_is_handed_on_with_what_its_owner_did =>
-        passes(ALL, || claimed_by_threads::<Numbers<Loom>>(1, 2)),
-        passes(ALL, || claimed_by_threads::<Numbers<Loom<true>>>(1, 2));
+        passes(ALL, || claimed_by_threads::<Loom>(1, 2)),
+        passes(ALL, || claimed_by_threads::<InOrder>(1, 2));
     threads_that_find_no_free_number_add_one_each =>
-        passes(ALL, || claimed_by_threads::<Numbers<Loom>>(0, 2)),
-        passes(Some(2), || claimed_by_threads::<Numbers<Loom>>(0, 3));
+        passes(ALL, || claimed_by_threads::<Loom>(0, 2)),
+        passes(Some(2), || claimed_by_threads::<Loom>(0, 3));
 }

@@ -111,7 +111,7 @@ impl Value {
     }
 }
 
-/// What a model needs of a count, shipping or a twin's.
+/// What a model needs of a count, shipping or the twin of one.
 pub(crate) trait Count: Send + Sync + 'static {
     fn one() -> Self;
     fn take(&self) -> Get;

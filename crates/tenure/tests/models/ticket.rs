@@ -3,6 +3,7 @@
 use super::counts::Object;
 use super::memory::{InOrder, Loom};
 use super::stage::{ALL, Count, Heap, Value, join_all, passes, slow, spawn};
+use std::rc::Rc;
 use std::sync::Arc;
 use tenure::count::{DEAD, IncNotZero, TicketRef};
 
@@ -77,52 +78,33 @@ tests! {
         passes(ALL, freed_at_once_by_its_holders::<IncNotZero<Loom>>);
 }
 
-pub(crate) trait Reusable: Count {
-    /// A dead count that failed gets moved so far that the next one moves it back.
-    fn dead_and_drifted() -> Self;
-    fn take_acquire(&self) -> tenure::count::Get;
-    fn revive(&self);
-}
+/// A failed get moves a dead count that is so far away that the next one moves it back.
+const DRIFTED_WORD: u64 = ((DEAD + (1 << 16) - 1) as u64) << 32 | 1 << 31;
 
-/// `DRIFT` of the library.
-pub(crate) const DRIFT: u32 = 1 << 16;
-pub(crate) const DRIFTED_WORD: u64 = ((DEAD + DRIFT - 1) as u64) << 32 | 1 << 31;
-
-impl Reusable for TicketRef<InOrder> {
-    fn dead_and_drifted() -> Self {
-        Self::from_raw_in(DRIFTED_WORD)
-    }
-    fn take_acquire(&self) -> tenure::count::Get {
-        self.get_acquire()
-    }
-    fn revive(&self) {
-        self.init();
-    }
-}
-
-struct Slot<C> {
-    count: C,
+struct Slot {
+    count: TicketRef<InOrder>,
     value: Value,
 }
 
 /// Visitors of a slot that they found before it was ready ‖ its owner, who writes a value, gives the slot its life
 /// last, then leaves.
-pub(crate) fn reused_under_failed_gets<C: Reusable>(visitors: usize) {
-    let slot = Arc::new(Slot { count: C::dead_and_drifted(), value: Value::unborn() });
-    let leave = |slot: &Slot<C>| {
+pub(crate) fn reused_under_failed_gets(visitors: usize) {
+    let slot =
+        Rc::new(Slot { count: TicketRef::from_raw_in(DRIFTED_WORD), value: Value::unborn() });
+    let leave = |slot: &Slot| {
         slot.value.look();
-        let last = slot.count.give().is_last();
+        let last = slot.count.put().is_last();
         if last {
             slot.value.destroy();
         }
         u32::from(last)
     };
     let visitors = Vec::from_iter((0..visitors).map(|_| {
-        let slot = Arc::clone(&slot);
-        spawn(move || if slot.count.take_acquire().is_acquired() { leave(&slot) } else { 0 })
+        let slot = Rc::clone(&slot);
+        spawn(move || if slot.count.get_acquire().is_acquired() { leave(&slot) } else { 0 })
     }));
     slot.value.write(2);
-    slot.count.revive();
+    slot.count.init();
     let destroyed = leave(&slot) + join_all(visitors).iter().sum::<u32>();
     assert_eq!(destroyed, 1, "the new owner's reference is lost");
     assert!(slot.value.is_destroyed());
@@ -139,7 +121,7 @@ fn a_failed_get_moves_a_count_back_that_has_drifted() {
 
 tests! {
     a_failed_get_does_not_kill_the_new_owner_of_its_slot =>
-        passes(ALL, || reused_under_failed_gets::<TicketRef<InOrder>>(1));
+        passes(ALL, || reused_under_failed_gets(1));
     two_failed_gets_do_not_kill_the_new_owner_of_their_slot =>
-        passes(Some(5), || reused_under_failed_gets::<TicketRef<InOrder>>(2));
+        passes(Some(5), || reused_under_failed_gets(2));
 }

@@ -1,7 +1,7 @@
 //! The orderings of cells, each with the model that fails without it.
 
 use super::sum::{
-    LACKS, NOT_ONCE, Shipping, added_in_the_place_of_another, summed_under_a_take, taken_by_two,
+    LACKS, NOT_ONCE, added_in_the_place_of_another, summed_under_a_take, taken_by_two,
 };
 use super::{
     Late, Ordered, cloned_and_put_under_a_kill, left_while_the_last_puts,
@@ -49,17 +49,17 @@ const NEEDED: &[Needed] = needed! {
         => ValueRace, Some(2), put_before_a_kill_elsewhere::<Late>();
 
     SUM "ThreadSum::spot" Acquire "load"
-        => NO_NODE, Some(2), summed_under_a_take::<Shipping>();
+        => NO_NODE, Some(2), summed_under_a_take::<Loom>();
     SUM "ThreadSum::first_spot" Release "compare_exchange"
         => BEGAN, Some(2), added_in_the_place_of_another::<Loom>();
     SUM "ThreadSum::first_spot" Acquire "compare_exchange failing"
         => BEGAN, Some(3), added_in_the_place_of_another::<Loom>();
     SUM "ThreadSum::take" Release "compare_exchange"
-        => Claim(NOT_ONCE), Some(2), taken_by_two::<Shipping>();
+        => Claim(NOT_ONCE), Some(2), taken_by_two::<Loom>();
     SUM "ThreadSum::take" Acquire "load"
-        => Claim(NOT_ONCE), Some(2), taken_by_two::<Shipping>();
+        => Claim(NOT_ONCE), Some(2), taken_by_two::<Loom>();
     SUM "ThreadSum::sum" Acquire "load"
-        => Claim(LACKS), Some(2), summed_under_a_take::<Shipping>();
+        => Claim(LACKS), Some(2), summed_under_a_take::<Loom>();
 };
 
 pub(crate) const ROOM: Room =

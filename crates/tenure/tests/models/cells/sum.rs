@@ -7,24 +7,12 @@ use super::super::stage::{Heap, passes, slow, spawn};
 use std::cell::RefCell;
 use std::rc::Rc;
 use tenure::cells::{Table, ThreadSum};
-use tenure::memory::{Atomic, Memory, Ordering, Threads};
+use tenure::memory::{Atomic, Ordering, Threads};
 
-/// What a model needs of a sum, shipping or a twin's.
-pub(crate) trait Sums: 'static {
-    type Memory: Memory;
-    fn none() -> Self;
-    fn add(&self, n: u64);
-    fn sum(&self) -> u64;
-    fn take(&self) -> u64;
-}
+/// A sum and the table of its cells.
+struct Shared<M: Threads>(Table<M>, ThreadSum<M>);
 
-pub(crate) type Shipping<M = Loom> = (Table<M>, ThreadSum<M>);
-
-impl<const I: bool, const S: bool> Sums for Shipping<Loom<I, S>> {
-    type Memory = Loom<I, S>;
-    fn none() -> Self {
-        (Table::new_in(), ThreadSum::new_in())
-    }
+impl<M: Threads> Shared<M> {
     fn add(&self, n: u64) {
         self.1.add(&self.0, n);
     }
@@ -36,15 +24,15 @@ impl<const I: bool, const S: bool> Sums for Shipping<Loom<I, S>> {
     }
 }
 
-fn shared<S: Sums>() -> Heap<S> {
-    judge::<S::Memory>();
+fn shared<M: Threads>() -> Heap<Shared<M>> {
+    judge::<M>();
     set_number(0);
     quarantine::keep();
-    Heap::new(S::none())
+    Heap::new(Shared(Table::new_in(), ThreadSum::new_in()))
 }
 
-fn added_by_two<S: Sums>() {
-    let shared = shared::<S>();
+fn added_by_two<M: Threads>() {
+    let shared = shared::<M>();
     let other = {
         let shared = shared.clone();
         spawn(move || {
@@ -65,8 +53,8 @@ fn added_by_two<S: Sums>() {
 pub(crate) const NOT_ONCE: &str = "an addition is not taken once";
 
 /// Both add and take, and one adds once more, without a number.
-fn taken<S: Sums>(more: u64) {
-    let shared = shared::<S>();
+fn taken<M: Threads>(more: u64) {
+    let shared = shared::<M>();
     shared.add(4);
     let other = {
         let shared = shared.clone();
@@ -88,19 +76,19 @@ fn taken<S: Sums>(more: u64) {
     shared.free();
 }
 
-pub(crate) fn taken_by_two<S: Sums>() {
-    taken::<S>(1);
+pub(crate) fn taken_by_two<M: Threads>() {
+    taken::<M>(1);
 }
 
 /// So much is added that the shared word is again what the other thread has read.
-fn taken_when_it_is_as_it_was<S: Sums>() {
-    taken::<S>(6);
+fn taken_when_it_is_as_it_was<M: Threads>() {
+    taken::<M>(6);
 }
 
 pub(crate) const LACKS: &str = "a sum lacks what was taken from it";
 
-pub(crate) fn summed_under_a_take<S: Sums>() {
-    let shared = shared::<S>();
+pub(crate) fn summed_under_a_take<M: Threads>() {
+    let shared = shared::<M>();
     let other = {
         let shared = shared.clone();
         spawn(move || {
@@ -144,17 +132,17 @@ pub(crate) fn added_in_the_place_of_another<M: Threads>() {
 
 tests! {
     two_threads_add =>
-        passes(Some(2), added_by_two::<Shipping>),
-        passes(Some(2), added_by_two::<Shipping<InOrder>>);
+        passes(Some(2), added_by_two::<Loom>),
+        passes(Some(2), added_by_two::<InOrder>);
     two_threads_take =>
-        passes(slow(Some(2)), taken_by_two::<Shipping>),
-        passes(slow(Some(2)), taken_by_two::<Shipping<InOrder>>);
+        passes(slow(Some(2)), taken_by_two::<Loom>),
+        passes(slow(Some(2)), taken_by_two::<InOrder>);
     two_threads_take_and_the_shared_word_is_as_it_was =>
-        passes(slow(Some(2)), taken_when_it_is_as_it_was::<Shipping>),
-        passes(slow(Some(2)), taken_when_it_is_as_it_was::<Shipping<InOrder>>);
+        passes(slow(Some(2)), taken_when_it_is_as_it_was::<Loom>),
+        passes(slow(Some(2)), taken_when_it_is_as_it_was::<InOrder>);
     one_takes_and_one_reads =>
-        passes(slow(Some(2)), summed_under_a_take::<Shipping>),
-        passes(slow(Some(2)), summed_under_a_take::<Shipping<InOrder>>);
+        passes(slow(Some(2)), summed_under_a_take::<Loom>),
+        passes(slow(Some(2)), summed_under_a_take::<InOrder>);
     a_sum_begins_at_0_in_the_place_of_another =>
         passes(Some(2), added_in_the_place_of_another::<Loom>),
         passes(Some(2), added_in_the_place_of_another::<InOrder>);

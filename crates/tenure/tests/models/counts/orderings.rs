@@ -12,9 +12,8 @@ use crate::stage::Failure::{Claim, FieldRace, MemoryRace, ValueRace};
 use crate::stage::{ALL, Failure};
 use crate::ticket::{freed_at_once_by_its_holders, freed_at_once_under_lookups};
 use crate::weakening::{File, file};
-use tenure::arc::Counts;
 use tenure::count::{IncNotZero, RcuRef, TicketRef};
-use tenure::memory::{Numbers, Ordering::Acquire};
+use tenure::memory::Ordering::Acquire;
 
 const COUNTS: File = file!("src/arc/counts.rs");
 const TICKET: File = file!("src/count/ticket/mod.rs");
@@ -28,28 +27,28 @@ const TWO_OF_TWO: Failure = Claim("neither both Weaks nor none");
 
 const NEEDED: &[Needed] = needed! {
     COUNTS "Counts::drop_weak" Release "fetch_sub"
-        => MemoryRace, Some(2), drop_upgrade_drop_weak::<Counts<Loom>>();
+        => MemoryRace, Some(2), drop_upgrade_drop_weak::<Loom>();
     COUNTS "Counts::drop_weak" Acquire "load"
-        => MemoryRace, Some(2), drop_upgrade_drop_weak::<Counts<Loom>>();
+        => MemoryRace, Some(2), drop_upgrade_drop_weak::<Loom>();
     COUNTS "Counts::only_common" Acquire "load"
-        => MemoryRace, Some(2), drop_upgrade_drop_weak::<Counts<Loom>>();
+        => MemoryRace, Some(2), drop_upgrade_drop_weak::<Loom>();
     COUNTS "Counts::is_unique" Acquire "read_with"
-        => ValueRace, Some(2), unique_under_upgrade::<Counts<Loom>>(0);
+        => ValueRace, Some(2), unique_under_upgrade::<Loom>(0);
     COUNTS "Counts::try_lock" Acquire "compare_exchange"
-        => ValueRace, Some(2), unique_under_upgrade::<Counts<Loom>>(0);
+        => ValueRace, Some(2), unique_under_upgrade::<Loom>(0);
     COUNTS "Counts::weak_count" Acquire "load"
         => TWO_OF_TWO, ALL, weaks_counted_under_the_last_drop();
 
     TICKET "TicketRef::init" Release "store"
-        => ValueRace, Some(2), born_under_upgrades::<Counts<InOrder>>(1);
+        => ValueRace, Some(2), born_under_upgrades::<InOrder>(1);
     TICKET "TicketRef::get_acquire" Acquire "add"
-        => ValueRace, Some(2), born_under_upgrades::<Counts<InOrder>>(1);
+        => ValueRace, Some(2), born_under_upgrades::<InOrder>(1);
     TICKET "TicketRef::put_begin" Release "fetch_sub"
         => ValueRace, Some(2), get_put_put::<TicketRef<Loom>>();
     TICKET "TicketRef::put_begin" Release "fetch_sub"
         => MemoryRace, Some(2), freed_at_once_by_its_holders::<TicketRef<Loom>>();
     TICKET "TicketRef::put_begin" Release "fetch_sub"
-        => ValueRace, Some(2), clones_drop::<Counts<Loom>>();
+        => ValueRace, Some(2), clones_drop::<Loom>();
     TICKET "TicketRef::try_last" Acquire "compare_exchange"
         => ValueRace, Some(2), get_put_put_last::<TicketRef<Loom>>();
     TICKET "TicketRef::settle" Release "compare_exchange_weak"
@@ -58,9 +57,9 @@ const NEEDED: &[Needed] = needed! {
         => ValueRace, Some(2), get_put_put::<TicketRef<Loom>>();
 
     PRIVATE "TicketRef::is_private_one" Acquire "load"
-        => ValueRace, Some(2), unshared_after_a_clone::<Counts<Loom>>();
+        => ValueRace, Some(2), unshared_after_a_clone::<Loom>();
     PRIVATE "TicketRef::is_private_last" Acquire "load"
-        => ValueRace, Some(2), clones_drop::<Counts<Loom>>();
+        => ValueRace, Some(2), clones_drop::<Loom>();
 
     RCUREF "RcuRef::get_acquire" Acquire "add"
         => ValueRace, Some(2), get_acquire_after_put::<RcuRef<Loom>>();
@@ -79,13 +78,13 @@ const NEEDED: &[Needed] = needed! {
         => ValueRace, Some(2), get_put_put::<IncNotZero<Loom>>();
 
     NUMBERS "Claim::drop" Release "store"
-        => FieldRace, ALL, claimed_by_threads::<Numbers<Loom>>(1, 2);
+        => FieldRace, ALL, claimed_by_threads::<Loom>(1, 2);
     NUMBERS "Numbers::records" Acquire "load"
-        => MemoryRace, ALL, claimed_by_threads::<Numbers<Loom>>(0, 2);
+        => MemoryRace, ALL, claimed_by_threads::<Loom>(0, 2);
     NUMBERS "Numbers::claim" Release "compare_exchange"
-        => MemoryRace, ALL, claimed_by_threads::<Numbers<Loom>>(0, 2);
+        => MemoryRace, ALL, claimed_by_threads::<Loom>(0, 2);
     NUMBERS "Numbers::claim" Acquire "compare_exchange"
-        => FieldRace, ALL, claimed_by_threads::<Numbers<Loom>>(1, 2);
+        => FieldRace, ALL, claimed_by_threads::<Loom>(1, 2);
 };
 
 /// No execution reads what they acquire, but without it having the reference is undefined behaviour.

@@ -30,7 +30,7 @@ fn drop_as<S: Scheme>(number: usize, context: Context<Object, S>) -> JoinHandle<
     worker(number, move || drop(context))
 }
 
-pub(super) fn two_die_on_two_threads<S: Scheme>() {
+pub(crate) fn two_die_on_two_threads<S: Scheme>() {
     let Two { domain, local, first, second, fates } = Two::<S>::new();
     let other = drop_as(1, second);
     drop(first);

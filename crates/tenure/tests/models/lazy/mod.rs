@@ -39,10 +39,10 @@ macro_rules! shootdowns {
 }
 
 mod cached;
-mod ending;
+pub(crate) mod ending;
 pub(crate) mod orderings;
-mod schemes;
-mod shootdown;
+pub(crate) mod schemes;
+pub(crate) mod shootdown;
 
 use super::clocks::judge;
 use super::memory::set_number;

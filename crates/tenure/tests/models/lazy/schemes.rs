@@ -101,7 +101,7 @@ pub(super) fn entered_by_one_worker_while_another_is_cleared<S: Scheme>() {
 }
 
 /// Two first bits of a word: one takes the word's reference, and the other may be the last to go.
-pub(super) fn entered_and_left_by_two_workers<S: Scheme>() {
+pub(crate) fn entered_and_left_by_two_workers<S: Scheme>() {
     let domain = domain::<S>();
     let (context, fate) = object(&domain, 1);
     let other = {

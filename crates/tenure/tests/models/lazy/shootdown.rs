@@ -75,7 +75,7 @@ pub(super) fn entered_again_and_its_handle_dropped_inside<S: Scheme>() {
     assert_ended(&domain, 1, &[fate]);
 }
 
-pub(super) fn left_under_the_last_drop<S: Scheme>() {
+pub(crate) fn left_under_the_last_drop<S: Scheme>() {
     let domain = domain::<S>();
     counts_are_held();
     let (context, fate) = object(&domain, 1);

@@ -7,7 +7,7 @@
 pub(crate) mod linger;
 pub(crate) mod map;
 pub(crate) mod orderings;
-mod turn;
+pub(crate) mod turn;
 
 use super::memory::{Loom, end_at_failure, set_number, unfenced};
 use super::quarantine;

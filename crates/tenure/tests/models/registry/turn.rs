@@ -115,7 +115,7 @@ pub(super) fn what_a_dropped_create_did() {
 }
 
 /// Two tasks have waited for one that was dropped ‖ each other: one at a time creates.
-fn two_go_on() {
+pub(crate) fn two_go_on() {
     let stage = Arc::new(Stage::<C>::new());
     let mut creating = task(&stage);
     assert!(poll(&mut creating).is_pending());

@@ -1,7 +1,15 @@
 //! `ThreadRef` in its smallest form: one place with three cells.
 
-use super::super::cells::Counts;
+use super::super::cells::{
+    Counts, cloned_and_put_under_a_kill, counted_again_after_a_kill, left_while_the_last_puts,
+    put_after_the_number_was_handed_over, put_by_the_killer_and_another,
+    put_elsewhere_under_a_kill, put_here_under_a_kill_by_a_holder, put_here_under_a_kill_elsewhere,
+    put_while_the_place_has_the_next_count, tried_after_a_second_kill, tried_under_a_kill,
+    two_put_under_a_kill,
+};
 use super::super::memory::InOrder;
+use super::super::stage::Failure::{Claim, ValueRace};
+use super::super::stage::{ALL, fails, passes};
 use core::marker::PhantomData;
 use tenure::memory::{Atomic, Memory, Ordering, Threads};
 
@@ -177,4 +185,42 @@ impl<F: Flaw> Counts for CellsTwin<F> {
         }
         self.state.store(LIVE, Ordering::Relaxed);
     }
+}
+
+tests! {
+    the_sound_copy_of_cells_passes =>
+        passes(ALL, put_elsewhere_under_a_kill::<CellsTwin<SoundCells>>),
+        passes(ALL, put_here_under_a_kill_elsewhere::<CellsTwin<SoundCells>>),
+        passes(Some(3), put_here_under_a_kill_by_a_holder::<CellsTwin<SoundCells>>),
+        passes(Some(4), cloned_and_put_under_a_kill::<CellsTwin<SoundCells>>),
+        passes(Some(3), two_put_under_a_kill::<CellsTwin<SoundCells>>),
+        passes(Some(4), put_by_the_killer_and_another::<CellsTwin<SoundCells>>),
+        passes(Some(3), put_after_the_number_was_handed_over::<CellsTwin<SoundCells>>),
+        passes(Some(4), tried_under_a_kill::<CellsTwin<SoundCells>>),
+        passes(Some(3), tried_after_a_second_kill::<CellsTwin<SoundCells>>),
+        passes(Some(3), left_while_the_last_puts::<CellsTwin<SoundCells>>),
+        passes(Some(4), put_while_the_place_has_the_next_count::<CellsTwin<SoundCells>>),
+        passes(Some(4), counted_again_after_a_kill::<CellsTwin<SoundCells>>);
+    a_look_before_the_store_loses_what_comes_after_the_sum =>
+        fails(Some(2), Claim("the value leaks"), put_elsewhere_under_a_kill::<CellsTwin<LooksFirst>>);
+    taking_back_by_a_store_counts_twice =>
+        fails(Some(3), ValueRace, put_by_the_killer_and_another::<CellsTwin<StoresBack>>);
+    what_the_killer_has_taken_is_not_counted_again =>
+        fails(Some(3), ValueRace, put_by_the_killer_and_another::<CellsTwin<CountsTwice>>);
+    a_word_without_a_bias_is_zero_during_the_switch =>
+        fails(Some(2), Claim("a holder sees no value"), cloned_and_put_under_a_kill::<CellsTwin<NoBias>>);
+    a_sum_of_some_cells_is_zero_before_the_last_put =>
+        fails(Some(2), ValueRace, cloned_and_put_under_a_kill::<CellsTwin<SumsByCell>>);
+    a_cell_that_is_not_emptied_is_taken_back_after_it_was_counted =>
+        fails(Some(3), ValueRace, put_here_under_a_kill_by_a_holder::<CellsTwin<KeepsCells>>);
+    leftovers_count_for_the_next_count_in_their_place =>
+        fails(Some(2), Claim("the value leaks"), counted_again_after_a_kill::<CellsTwin<NoLeftovers>>);
+    a_cell_used_after_its_number_was_handed_over_loses_counts =>
+        fails(Some(2), Claim("the value leaks"), put_after_the_number_was_handed_over::<CellsTwin<KeepsItsCell>>);
+    a_get_that_counts_on_after_the_kill_succeeds_on_a_dead_count =>
+        fails(Some(2), Claim("got after the kill"), tried_under_a_kill::<CellsTwin<TriesOn>>);
+    a_get_that_is_tried_blindly_is_in_the_sum_of_a_killer_that_was_faster =>
+        fails(Some(3), Claim("got after the kill"), tried_after_a_second_kill::<CellsTwin<TriesBlindly>>);
+    a_look_at_who_has_left_and_then_a_leave_frees_nothing =>
+        fails(Some(2), Claim("the head leaks"), left_while_the_last_puts::<CellsTwin<LooksAndLeaves>>);
 }

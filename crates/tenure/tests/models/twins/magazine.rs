@@ -6,8 +6,6 @@ use core::marker::PhantomData;
 use tenure::memory::{Atomic, Memory, Ordering, Plain, Threads};
 
 pub(crate) trait Flaw: Send + Sync + 'static {
-    /// Whether the reclaimer looks at `inside`.
-    const LOOKS: bool = true;
     /// Whether the owner looks at the gate again when it has come out, to help a waiting thread.
     const LOOKS_BACK: bool = false;
     /// Whether the closer has waited, and looks at `inside` once more.
@@ -16,7 +14,6 @@ pub(crate) trait Flaw: Send + Sync + 'static {
 
 flaws! {
     SoundMagazine {}
-    DoesNotLook { LOOKS: bool = false }
     LooksBack { LOOKS_BACK: bool = true }
     LooksTwice { LOOKS_TWICE: bool = true }
 }
@@ -76,7 +73,7 @@ impl<F: Flaw> MagazineTwin<F> {
     }
 
     fn is_inside(&self) -> bool {
-        F::LOOKS && self.inside.load(Ordering::Acquire) != 0
+        self.inside.load(Ordering::Acquire) != 0
     }
 
     fn reclaim(&self) {

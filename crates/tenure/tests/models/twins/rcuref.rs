@@ -4,14 +4,17 @@
 //! another thread can revive the object, put it and win the verdict: an owed put then finds DEAD and is reported as
 //! imbalanced.
 
+use super::super::counts::get_put_put;
 use super::super::memory::Loom;
-use super::super::stage::Count;
-use tenure::count::{DEAD, Get, MAXREF, NOREF, ONEREF, Put, RELEASED};
+use super::super::stage::Failure::{Claim, MemoryRace};
+use super::super::stage::{Count, fails};
+use super::super::ticket::freed_at_once_under_lookups;
+use tenure::count::{DEAD, Get, MAXREF, NOREF, ONEREF, Put, RELEASED, RcuRef};
 use tenure::memory::{Atomic, Memory, Ordering};
 
-pub(crate) const REPORT: &str = "a put that was owed is reported as imbalanced";
+const REPORT: &str = "a put that was owed is reported as imbalanced";
 
-pub(crate) struct Rereads {
+struct Rereads {
     word: <Loom as Memory>::AtomicU32,
 }
 
@@ -45,4 +48,11 @@ impl Count for Rereads {
             _ => Put::StillHeld,
         }
     }
+}
+
+tests! {
+    a_put_that_reads_the_counter_again_reports_what_is_owed =>
+        fails(Some(2), Claim(REPORT), get_put_put::<Rereads>);
+    rcuref_without_a_witness_touches_freed_memory =>
+        fails(Some(1), MemoryRace, || freed_at_once_under_lookups::<RcuRef<Loom>>(2));
 }
