@@ -76,17 +76,17 @@ ROOMS = {
     "arc": Room(["arc/*.rs"], [["--lib", *tests("arc")], models("arc::")], "counts"),
     "cells": Room(
         ["cells/*.rs"],
-        [tests("cells", "owner_memory"), tests("owner_fork", "in_allocator"), models("cells::")],
+        [tests("cells", "memory"), tests("forks", "in_allocator"), models("cells::")],
         "cells",
     ),
     "owner": Room(
         ["owner/*.rs"],
-        [tests("cells", "owner_memory"), tests("owner_fork"), ["--test", "stress", "--", "owner"]],
+        [tests("cells", "memory"), tests("forks"), ["--test", "stress", "--", "owner"]],
     ),
-    "counter": Room(["counter.rs", "counter/*.rs"], [tests("cells", "owner_memory")]),
+    "counter": Room(["counter.rs", "counter/*.rs"], [tests("cells", "memory")]),
     "pool/list": Room(
         ["pool/list/**/*.rs", "segments.rs"],
-        [["--lib", *tests("pool", "pool_fork")], models("pool::")],
+        [["--lib", *tests("pool", "forks")], models("pool::")],
         "pool",
     ),
     "pool/lifecycle": Room(
@@ -94,7 +94,7 @@ ROOMS = {
         [
             POOL,
             unit("pool::"),
-            tests("pool_fork"),
+            tests("forks"),
             ["--test", "registry", "--test", "cells", "--", "tasks", "a_thread_waits"],
             models("pool::", "slots::"),
             tests("pool"),
@@ -109,12 +109,12 @@ ROOMS = {
     ),
     "pool/buffer": Room(
         ["pool/buffer/*.rs"],
-        [POOL, unit("pool::"), tests("pool_buffers_memory", "pool"), models("pool::")],
+        [POOL, unit("pool::"), tests("memory", "pool"), models("pool::")],
         "pool",
     ),
     "lazy": Room(
         ["lazy/**/*.rs"],
-        [["--lib", *tests("lazy", "sandbox")], models("lazy::"), tests("lazy_fork", "lazy_exit", "coroutines", "in_allocator")],
+        [["--lib", *tests("lazy")], models("lazy::"), tests("forks", "lazy_exit", "in_allocator")],
         "lazy",
     ),
     "registry": Room(
@@ -122,7 +122,8 @@ ROOMS = {
         [
             ["--test", "registry", "--", *"--skip threads --skip model:: --skip everything_is_to_linger".split()],
             unit("registry::"),
-            tests("registry", "thread_numbers", "registry_fork", "in_allocator", "coroutines"),
+            tests("registry", "forks", "in_allocator"),
+            ["--test", "lazy", "--", "coroutines"],
             ["--test", "stress", "--", "registry"],
             models("registry::"),
         ],
@@ -131,8 +132,8 @@ ROOMS = {
     "memory": Room(
         ["memory/**/*.rs"],
         [
-            ["--lib", *tests("lazy", "pool", "sandbox")],
-            tests("lazy_fork", "pool_fork", "thread_numbers", "in_allocator"),
+            ["--lib", *tests("lazy", "pool")],
+            tests("forks", "in_allocator"),
             models("numbers::"),
         ],
         "counts",

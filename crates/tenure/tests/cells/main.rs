@@ -1,6 +1,6 @@
 //! What references that are counted in cells, owners and counters promise.
 //!
-//! The protocol's models are in `models/cells`, races in `stress/owner.rs`, forks in `owner_fork.rs`.
+//! The protocol's models are in `models/cells`, races in `stress/owner.rs`, forks in `forks/owner.rs`.
 #![cfg(feature = "std")]
 
 #[path = "../support/staged.rs"]

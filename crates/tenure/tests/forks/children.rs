@@ -1,17 +1,21 @@
 //! Children that go on where a fork has left their parent's other threads behind.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Barrier, Mutex, PoisonError};
+use std::thread;
+use tenure::memory::{Memory, Native, Ordering};
 
 /// Seconds, after which a child hangs.
 const PATIENCE: u32 = 20;
 
-/// Runs `child` in a process of its own with one thread, and returns its status: 0 if well.
-pub(crate) fn in_child(child: impl FnOnce()) -> libc::c_int {
+/// Runs `child` in a process of its own with one thread, which has to end well.
+#[track_caller]
+pub(crate) fn in_child(child: impl FnOnce()) {
     let process = fork();
     if process == 0 {
         end_child(child);
     }
-    wait_for(process)
+    expect_well(process);
 }
 
 /// Returns 0 in the child, which is to come to [`end_child`], and its number in the parent.
@@ -33,24 +37,60 @@ pub(crate) fn end_child(child: impl FnOnce()) -> ! {
     unsafe { libc::_exit(libc::c_int::from(failed)) };
 }
 
-/// The child's status: 0 if well.
-pub(crate) fn wait_for(process: libc::pid_t) -> libc::c_int {
+#[track_caller]
+pub(crate) fn expect_well(process: libc::pid_t) {
     let mut status = 0;
     // SAFETY: `status` is a place for the status of a child of this thread alone.
     let ended = unsafe { libc::waitpid(process, &raw mut status, 0) };
     assert_eq!(ended, process);
-    status
-}
-
-pub(crate) fn expect_well(turn: usize, status: libc::c_int) {
     let how = if status == libc::SIGALRM { "hangs" } else { "failed" };
-    assert_eq!(status, 0, "child {turn}: {how}");
+    assert_eq!(status, 0, "the child {how}");
 }
 
-pub(crate) struct AtEnd<F: Fn()>(pub(crate) F);
+struct AtEnd<F: Fn()>(F);
 
 impl<F: Fn()> Drop for AtEnd<F> {
     fn drop(&mut self) {
         (self.0)();
     }
+}
+
+/// Calls `forks` so often, while threads are at work that goes on as long as they are told.
+///
+/// One test at a time: where there are few CPUs, forks that wait for the threads of several take minutes.
+pub(crate) fn forked_under_use(
+    threads: usize,
+    times: usize,
+    work: impl Fn(usize, &dyn Fn() -> bool) + Sync,
+    forks: impl Fn(),
+) {
+    static ONE: Mutex<()> = Mutex::new(());
+    let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let stop = <Native as Memory>::AtomicU32::new(0);
+    // Relaxed, here and below: only a flag.
+    let goes_on = || stop.load(Ordering::Relaxed) == 0;
+    thread::scope(|scope| {
+        let (work, goes_on) = (&work, &goes_on);
+        (0..threads).for_each(|thread| drop(scope.spawn(move || work(thread, goes_on))));
+        // Stops the others when a child failed too.
+        let _stop = AtEnd(|| stop.store(1, Ordering::Relaxed));
+        (0..times).for_each(|_| forks());
+    });
+}
+
+/// Runs `other` in a thread, and `test` while that is in a call of its argument, which it calls once.
+pub(crate) fn while_another_waits<T: Send>(
+    other: impl FnOnce(&(dyn Fn() + Sync)) -> T + Send,
+    test: impl FnOnce(),
+) -> T {
+    let (begins, goes_on) = (Barrier::new(2), Barrier::new(2));
+    thread::scope(|scope| {
+        let waits = || [&begins, &goes_on].iter().for_each(|barrier| _ = barrier.wait());
+        let other = scope.spawn(move || other(&waits));
+        begins.wait();
+        let end = AtEnd(|| _ = goes_on.wait());
+        test();
+        drop(end);
+        other.join().unwrap()
+    })
 }

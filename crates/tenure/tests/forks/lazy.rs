@@ -1,32 +1,13 @@
-//! A process that forked while other threads were in the middle of a domain goes on using it.
-//!
-//! The child has one thread. What the others used is lost with them, and may leak; what they kept idle ends in the
-//! child as in the parent, without waiting.
-#![cfg(all(unix, feature = "std", not(miri)))]
+//! Domains and `Cached`, which other threads were in the middle of.
 
-#[path = "support/forks.rs"]
-mod forks;
-#[path = "support/stopping.rs"]
-mod stopping;
-#[macro_use]
-#[path = "lazy/support.rs"]
-mod support;
-
-use forks::{AtEnd, expect_well, in_child};
+use crate::children::{forked_under_use, in_child, while_another_waits};
+use crate::stopping::{Stopping, stop_in_the_next_barrier, while_another_is_in_a_barrier};
+use crate::support::{Kind, Token, Worker};
 use std::cell::{Cell, RefCell};
-use std::sync::{Barrier, Mutex, PoisonError};
 use std::thread;
-use stopping::{Stopping, let_it_go_on, stop_in_the_next_barrier, wait_until_it_stops};
-use support::{Kind, Token, Worker};
-use tenure::lazy::{Cached, Context, Domain, On, Shootdown};
-use tenure::memory::{Memory, Native, Ordering};
-
-type Flag = <Native as Memory>::AtomicU32;
+use tenure::lazy::{Cached, Context, Counted, Domain, Mask, On, Shootdown, Verified};
 
 const FORKS: usize = 120;
-
-/// One test has busy threads at a time: where there are few CPUs, forks that wait for all of them take minutes.
-static BUSY: Mutex<()> = Mutex::new(());
 
 /// What the thread that forks has, and takes apart in the child: a copy, so the parent keeps its own.
 struct Mine<S: Kind> {
@@ -118,11 +99,10 @@ impl<S: Kind> Mine<S> {
 unsafe impl<S: Kind> Sync for Mine<S> {}
 
 /// What a thread does until it is stopped, or a fork loses it: each of it may be cut short.
-fn hammer<S: Kind>(mine: &Mine<S>, token: &Token, stop: &Flag) {
+fn work<S: Kind>(mine: &Mine<S>, token: &Token, goes_on: &dyn Fn() -> bool) {
     let mut locals = [(); 2].map(|()| mine.domain.register());
     let mut turn = 0;
-    // Relaxed: only a flag.
-    while stop.load(Ordering::Relaxed) == 0 {
+    while goes_on() {
         turn += 1;
         let context = mine.domain.context(token.clone());
         drop(locals[0].enter(&context));
@@ -144,119 +124,93 @@ fn hammer<S: Kind>(mine: &Mine<S>, token: &Token, stop: &Flag) {
 }
 
 /// Forks while threads enter, leave and end objects, and one sleeps on what its local handles have.
-fn forked_under_use<S: Kind>() {
-    let _busy = BUSY.lock().unwrap_or_else(PoisonError::into_inner);
+fn a_child_goes_on_with_a_domain_that_other_threads_were_in<S: Kind>() {
     let mut mine = Mine::<S>::new();
-    let hammered = Token::new();
-    let stop = Flag::new(0);
-    let (sleeps, wakes) = (Barrier::new(2), Barrier::new(2));
-    thread::scope(|scope| {
-        let mut locals = [&mine.idle_there, &mine.used_there].map(|cell| {
-            let (mut worker, context) = (Worker::new(&mine.domain), cell.take());
-            worker.enter(context.as_ref().expect("it is there"));
-            cell.set(context);
-            worker
-        });
-        locals[0].leave();
-        let (sleeps, wakes) = (&sleeps, &wakes);
-        scope.spawn(move || {
-            sleeps.wait();
-            wakes.wait();
-            locals[1].value().expect("it is used").check();
-        });
-        sleeps.wait();
-        let _wake = AtEnd(|| _ = wakes.wait());
-        (0..2).for_each(|_| drop(scope.spawn(|| hammer(&mine, &hammered, &stop))));
-        // Stops the others when a child failed too. Relaxed: only a flag.
-        let _stop = AtEnd(|| stop.store(1, Ordering::Relaxed));
-        for turn in 0..FORKS {
-            expect_well(turn, in_child(|| mine.go_on()));
-        }
+    let worked_on = Token::new();
+    let mut locals = [&mine.idle_there, &mine.used_there].map(|cell| {
+        let (mut worker, context) = (Worker::new(&mine.domain), cell.take());
+        worker.enter(context.as_ref().expect("it is there"));
+        cell.set(context);
+        worker
     });
+    locals[0].leave();
+    let sleep = move |waits: &(dyn Fn() + Sync)| {
+        waits();
+        locals[1].value().expect("it is used").check();
+    };
+    let work = |_, goes_on: &dyn Fn() -> bool| work(&mine, &worked_on, goes_on);
+    while_another_waits(sleep, || forked_under_use(2, FORKS, work, || in_child(|| mine.go_on())));
     // The parent has lost nothing.
     let tokens = std::mem::replace(&mut mine.tokens, [(); 4].map(|()| Token::new()));
     drop(mine);
     let there = tokens.each_ref().map(Token::objects);
-    assert_eq!((there, hammered.objects()), ([0; 4], 0), "objects of the parent leak");
+    assert_eq!((there, worked_on.objects()), ([0; 4], 0), "objects of the parent leak");
 }
 
-claims! {
-    forked_under_use,
+tests! {
+    a_child_goes_on_with_what_ends_by_shootdown =>
+        a_child_goes_on_with_a_domain_that_other_threads_were_in::<Shootdown>(),
+        a_child_goes_on_with_a_domain_that_other_threads_were_in::<Verified>();
+    a_child_goes_on_with_what_ends_by_counts =>
+        a_child_goes_on_with_a_domain_that_other_threads_were_in::<Counted>(),
+        a_child_goes_on_with_a_domain_that_other_threads_were_in::<Mask>();
 }
 
 #[test]
 fn a_child_goes_on_with_what_other_threads_read_and_stored() {
-    let _busy = BUSY.lock().unwrap_or_else(PoisonError::into_inner);
     let token = Token::new();
     let cached = Cached::new(token.clone());
-    let stop = Flag::new(0);
-    thread::scope(|scope| {
-        for _ in 0..3 {
-            scope.spawn(|| {
-                let mut reader = cached.reader();
-                // Relaxed: only a flag.
-                while stop.load(Ordering::Relaxed) == 0 {
-                    let mine = reader.read();
-                    cached.store(token.clone());
-                    let outer = cached.read();
-                    cached.update(Token::clone);
-                    cached.read().check();
-                    outer.check();
-                    mine.check();
-                }
-            });
-        }
-        let _stop = AtEnd(|| stop.store(1, Ordering::Relaxed));
+    let work = |_, goes_on: &dyn Fn() -> bool| {
         let mut reader = cached.reader();
-        for turn in 0..FORKS {
+        while goes_on() {
             let mine = reader.read();
-            let threads = cached.read();
-            let status = in_child(|| {
-                mine.check();
-                threads.check();
-                let values = [(); 3].map(|()| Token::new());
-                cached.store(values[0].clone());
-                let (nested, mut other) = (cached.read(), cached.reader());
-                cached.store(values[1].clone());
-                assert!(nested.is(&values[0]) && other.read().is(&values[1]));
-                drop(nested);
-                cached.update(|_| values[2].clone());
-                let read = thread::scope(|scope| {
-                    scope
-                        .spawn(|| cached.read().is(&values[2]) && other.read().is(&values[2]))
-                        .join()
-                });
-                assert!(read.unwrap());
-                assert_eq!(values.each_ref().map(Token::objects), [0, 0, 1]);
-            });
-            expect_well(turn, status);
+            cached.store(token.clone());
+            let outer = cached.read();
+            cached.update(Token::clone);
+            cached.read().check();
+            outer.check();
+            mine.check();
         }
+    };
+    let reader = RefCell::new(cached.reader());
+    forked_under_use(3, FORKS, work, || {
+        let mut reader = reader.borrow_mut();
+        let (mine, threads) = (reader.read(), cached.read());
+        in_child(|| {
+            mine.check();
+            threads.check();
+            let values = [(); 3].map(|()| Token::new());
+            cached.store(values[0].clone());
+            let (nested, mut other) = (cached.read(), cached.reader());
+            cached.store(values[1].clone());
+            assert!(nested.is(&values[0]) && other.read().is(&values[1]));
+            drop(nested);
+            cached.update(|_| values[2].clone());
+            let mut is_newest = || cached.read().is(&values[2]) && other.read().is(&values[2]);
+            assert!(thread::scope(|scope| scope.spawn(&mut is_newest).join()).unwrap());
+            assert_eq!(values.each_ref().map(Token::objects), [0, 0, 1]);
+        });
     });
-    drop(cached);
+    drop((reader, cached));
     assert_eq!(token.objects(), 0, "values of the parent leak");
 }
 
-/// One test stops threads at a time.
-static STOPPED: Mutex<()> = Mutex::new(());
-
 #[test]
 fn a_child_ends_objects_although_a_lost_thread_had_the_turn() {
-    let _one = STOPPED.lock().unwrap_or_else(PoisonError::into_inner);
     let (token, theirs) = (Token::new(), Token::new());
     let domain = Domain::<Token, On<Stopping, Shootdown>>::new_in();
     let (mut local, context) = (domain.register(), domain.context(token.clone()));
     drop(local.enter(&context));
-    let status = thread::scope(|scope| {
-        scope.spawn(|| {
-            let (mut local, context) = (domain.register(), domain.context(theirs.clone()));
-            drop(local.enter(&context));
-            stop_in_the_next_barrier();
-            drop(context);
-            assert_eq!(theirs.objects(), 0);
-        });
-        wait_until_it_stops();
-        let context = Cell::new(Some(context));
-        let status = in_child(|| {
+    let end = || {
+        let (mut local, context) = (domain.register(), domain.context(theirs.clone()));
+        drop(local.enter(&context));
+        stop_in_the_next_barrier();
+        drop(context);
+        assert_eq!(theirs.objects(), 0);
+    };
+    let context = Cell::new(Some(context));
+    while_another_is_in_a_barrier(end, || {
+        in_child(|| {
             drop(context.take());
             assert_eq!(token.objects(), 0, "it waits for a thread that is lost");
             assert_eq!(theirs.objects(), 1, "what the lost thread had in hand is lost");
@@ -269,27 +223,17 @@ fn a_child_ends_objects_although_a_lost_thread_had_the_turn() {
         // In the parent the thread is there, and ends what is left to it.
         drop(context.take());
         assert_eq!(token.objects(), 1);
-        let_it_go_on();
-        status
     });
-    expect_well(0, status);
     assert_eq!((token.objects(), theirs.objects()), (0, 0));
 }
 
 /// Has a thread stop in the middle of what it ends, and forks: `child` is without it.
 fn lost_in_the_middle(end: impl FnOnce() + Send, child: impl FnOnce()) {
-    let _one = STOPPED.lock().unwrap_or_else(PoisonError::into_inner);
-    let status = thread::scope(|scope| {
-        scope.spawn(|| {
-            stop_in_the_next_barrier();
-            end();
-        });
-        wait_until_it_stops();
-        let status = in_child(child);
-        let_it_go_on();
-        status
-    });
-    expect_well(0, status);
+    let other = || {
+        stop_in_the_next_barrier();
+        end();
+    };
+    while_another_is_in_a_barrier(other, || in_child(child));
 }
 
 /// It has marked those that have what it ends, and has not looked at who uses it.

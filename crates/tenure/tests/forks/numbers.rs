@@ -1,17 +1,72 @@
 //! Numbers of real threads: what a fork makes of them.
-#![cfg(all(unix, feature = "std", not(miri)))]
 
-#[path = "support/at_end.rs"]
-mod at_end;
-#[path = "support/forks.rs"]
-mod forks;
-
-use at_end::at_end;
-use forks::{AtEnd, expect_well, in_child};
+use crate::at_end::at_end;
+use crate::children::{in_child, while_another_waits};
 use std::cell::Cell;
-use std::sync::{Arc, Barrier, Mutex, mpsc};
+use std::sync::{Arc, mpsc};
 use std::thread;
 use tenure::memory::{Native, Resident, Threads};
+
+/// Runs `test` with the number of a thread that waits meanwhile.
+fn beside_another_thread(test: impl FnOnce(usize)) {
+    let (sender, receiver) = mpsc::channel();
+    let other = move |waits: &(dyn Fn() + Sync)| {
+        sender.send(Native::thread().expect("the thread is alive")).unwrap();
+        waits();
+    };
+    while_another_waits(other, || test(receiver.recv().unwrap()));
+}
+
+#[test]
+fn a_fork_loses_the_other_threads_and_not_the_one_that_forked() {
+    let mine = Native::thread().unwrap();
+    beside_another_thread(|other| {
+        let lost = || Native::is_lost(other) && !Native::is_lost(mine);
+        assert!(!Native::is_lost(other) && !Native::is_lost(mine), "no thread has forked");
+        in_child(|| {
+            assert_eq!(Native::thread(), Some(mine));
+            assert!(lost(), "in the child");
+            in_child(|| assert!(lost(), "in the child's child"));
+            assert!(lost(), "after another fork");
+        });
+        assert!(!Native::is_lost(other) && !Native::is_lost(mine), "the parent has lost no thread");
+    });
+}
+
+#[test]
+fn a_thread_without_a_number_has_one_in_the_child() {
+    beside_another_thread(|other| {
+        // This thread has no number yet.
+        in_child(|| {
+            let mine = Native::thread().expect("the thread is alive");
+            assert_ne!(mine, other);
+            assert!(Native::is_lost(other) && !Native::is_lost(mine));
+        });
+    });
+}
+
+#[test]
+fn threads_of_the_child_do_not_get_the_numbers_of_lost_ones() {
+    let mine = Native::thread().unwrap();
+    beside_another_thread(|other| {
+        in_child(|| {
+            let new = thread::spawn(|| Native::thread().unwrap()).join().unwrap();
+            assert!(new != other && new != mine);
+            assert!(!Native::is_lost(new));
+            let next = thread::spawn(|| Native::thread().unwrap()).join().unwrap();
+            assert_eq!(next, new, "a thread of the child that ended is not lost");
+        });
+    });
+}
+
+#[test]
+fn a_thread_that_had_ended_before_the_fork_is_not_lost() {
+    // In a child, where no thread of another test can get the number.
+    in_child(|| {
+        let ended = thread::spawn(|| Native::thread().unwrap()).join().unwrap();
+        in_child(|| assert!(!Native::is_lost(ended)));
+    });
+}
 
 struct Nothing;
 
@@ -22,14 +77,11 @@ impl Resident for Nothing {
 #[test]
 fn a_thread_that_forks_is_not_lost_though_it_asked_for_its_number_later() {
     let resident: Arc<dyn Resident> = Arc::new(Nothing);
-    let forked = thread::spawn(move || {
+    let forks = move || {
         Native::at_exit(Arc::downgrade(&resident));
-        in_child(|| {
-            let number = Native::thread().expect("the thread lives");
-            assert!(!Native::is_lost(number));
-        })
-    });
-    expect_well(0, forked.join().unwrap());
+        in_child(|| assert!(!Native::is_lost(Native::thread().expect("the thread lives"))));
+    };
+    thread::spawn(forks).join().unwrap();
 }
 
 #[test]
@@ -89,41 +141,8 @@ fn a_thread_that_frees_what_it_retired_keeps_its_number() {
     assert!(!free_numbers(20).contains(&Native::thread().unwrap()), "its number is given out");
 }
 
-/// Runs `fork` in a thread that has given its number up; the children have to end well.
-fn fork_at_the_end_of_a_thread<const N: usize>(fork: fn() -> [libc::c_int; N]) {
-    let (sender, receiver) = mpsc::channel();
-    let thread = thread::spawn(move || {
-        // Destroyed after the number, which is asked for later, is given up.
-        at_end(move || {
-            assert!(Native::thread().is_none());
-            sender.send(fork()).unwrap();
-        });
-        Native::thread().unwrap()
-    });
-    thread.join().unwrap();
-    let statuses = receiver.recv().unwrap();
-    statuses.into_iter().enumerate().for_each(|(turn, status)| expect_well(turn, status));
-}
-
-#[test]
-fn a_thread_that_forks_is_not_lost_under_a_number_that_it_has_borrowed() {
-    fork_at_the_end_of_a_thread(|| {
-        let number = Native::borrow_number().expect("numbers can be had");
-        let status = in_child(|| {
-            assert!(!Native::is_lost(number));
-            // SAFETY: borrowed above, in the parent, whose only thread here is this one.
-            unsafe { Native::return_number(number) };
-            let next = thread::spawn(|| Native::thread().unwrap()).join().unwrap();
-            assert!(!Native::is_lost(next));
-        });
-        // SAFETY: borrowed above.
-        unsafe { Native::return_number(number) };
-        [status]
-    });
-}
-
 /// Forks a thread that has borrowed that number: in the child neither it nor the number's next owner may be lost.
-fn lives_on_with_its_number(number: usize) -> libc::c_int {
+fn lives_on_with_its_number(number: usize) {
     in_child(|| {
         assert!(!Native::is_lost(number), "the thread is lost under a number that it has borrowed");
         // SAFETY: borrowed by the caller in the parent, whose only thread here is this one.
@@ -134,63 +153,48 @@ fn lives_on_with_its_number(number: usize) -> libc::c_int {
             assert!(!Native::is_lost(number), "the next thread of the number is lost");
         };
         thread::spawn(claims_up_to_it).join().unwrap();
-    })
-}
-
-#[test]
-fn a_thread_that_forks_is_not_lost_under_a_number_that_it_has_borrowed_beside_another() {
-    fork_at_the_end_of_a_thread(|| {
-        let [outer, inner] = [(); 2].map(|()| Native::borrow_number().expect("numbers can be had"));
-        let statuses = [outer, inner].map(lives_on_with_its_number);
-        // SAFETY: both are borrowed above.
-        [inner, outer].into_iter().for_each(|number| unsafe { Native::return_number(number) });
-        statuses
     });
 }
 
+#[test]
+fn a_thread_that_forks_is_not_lost_under_numbers_that_it_has_borrowed() {
+    let (sender, receiver) = mpsc::channel();
+    let thread = thread::spawn(move || {
+        // Destroyed after the number, which is asked for later, is given up.
+        at_end(move || {
+            assert!(Native::thread().is_none());
+            let [outer, inner] =
+                [(); 2].map(|()| Native::borrow_number().expect("numbers can be had"));
+            [outer, inner].into_iter().for_each(lives_on_with_its_number);
+            // SAFETY: both are borrowed above.
+            [inner, outer].into_iter().for_each(|number| unsafe { Native::return_number(number) });
+            sender.send(()).unwrap();
+        });
+        Native::thread().unwrap()
+    });
+    thread.join().unwrap();
+    receiver.recv().expect("the children end well");
+}
+
 /// Forks when a thread leaves it, under a number borrowed beside the thread's own.
-struct ForksWhenLeft(Mutex<Vec<libc::c_int>>);
+struct ForksWhenLeft(mpsc::SyncSender<()>);
 
 impl Resident for ForksWhenLeft {
     unsafe fn leave(&self, own: usize) {
         let number = Native::borrow_number().expect("numbers can be had");
-        let statuses =
-            [lives_on_with_its_number(number), in_child(|| assert!(!Native::is_lost(own)))];
+        lives_on_with_its_number(number);
+        in_child(|| assert!(!Native::is_lost(own)));
         // SAFETY: borrowed above.
         unsafe { Native::return_number(number) };
-        self.0.lock().unwrap().extend(statuses);
+        self.0.send(()).unwrap();
     }
 }
 
 #[test]
 fn a_thread_that_forks_while_residents_leave_is_not_lost_under_a_number_that_it_has_borrowed() {
-    let resident = Arc::new(ForksWhenLeft(Mutex::default()));
-    let left: Arc<dyn Resident> = Arc::<ForksWhenLeft>::clone(&resident);
-    thread::spawn(move || Native::at_exit(Arc::downgrade(&left))).join().unwrap();
-    let statuses = resident.0.lock().unwrap();
-    assert_eq!(statuses.len(), 2);
-    statuses.iter().enumerate().for_each(|(turn, status)| expect_well(turn, *status));
-}
-
-#[test]
-fn a_fork_loses_the_other_threads_and_their_numbers() {
-    let barrier = Barrier::new(2);
-    thread::scope(|scope| {
-        let barrier = &barrier;
-        let (sender, receiver) = mpsc::channel();
-        scope.spawn(move || {
-            sender.send(Native::thread().unwrap()).unwrap();
-            barrier.wait();
-        });
-        let other = receiver.recv().unwrap();
-        let _wakes = AtEnd(|| _ = barrier.wait());
-        let own = Native::thread().unwrap();
-        let status = in_child(|| {
-            assert!(!Native::is_lost(own) && Native::is_lost(other));
-            let next = thread::spawn(|| Native::thread().unwrap()).join().unwrap();
-            assert!(next != other && next != own && !Native::is_lost(next));
-        });
-        assert!(!Native::is_lost(other), "the parent has lost nothing");
-        expect_well(0, status);
-    });
+    let (sender, receiver) = mpsc::sync_channel(1);
+    let resident: Arc<dyn Resident> = Arc::new(ForksWhenLeft(sender));
+    let left = Arc::downgrade(&resident);
+    thread::spawn(move || Native::at_exit(left)).join().unwrap();
+    receiver.try_recv().expect("the children end well");
 }

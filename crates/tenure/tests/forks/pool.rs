@@ -1,31 +1,15 @@
-//! A process that forked while other threads were in the middle of a list goes on using it.
-//!
-//! The other threads are lost to the child, with what they had in hand. It must neither wait for them nor give a slot
-//! to two owners. Its exit status says how it went; an alarm ends one that hangs.
-#![cfg(all(unix, feature = "std", not(miri)))]
+//! Free lists and pools, which other threads were in the middle of.
 
-#[path = "support/at_end.rs"]
-mod at_end;
-#[path = "support/forks.rs"]
-mod forks;
-#[path = "support/lists.rs"]
-mod owned;
-#[path = "support/stopping.rs"]
-mod stopping;
-#[path = "support/waits.rs"]
-mod waits;
-
-use at_end::at_end;
-use forks::{AtEnd, expect_well, in_child};
-use owned::Owner;
-use std::sync::{Barrier, Mutex};
+use crate::at_end::at_end;
+use crate::children::{forked_under_use, in_child, while_another_waits};
+use crate::owned::Owner;
+use crate::stopping::{Stopping, stop_in_the_next_barrier, while_another_is_in_a_barrier};
+use crate::waits::Waits;
 use std::thread;
 use std::time::Duration;
-use stopping::{Stopping, let_it_go_on, stop_in_the_next_barrier, wait_until_it_stops};
-use tenure::memory::{Memory, Native, Ordering, Threads};
+use tenure::memory::{Native, Threads};
 use tenure::pool::list::{self, List};
-use tenure::pool::{AcquireError, BufferPool, Magazines, TaggedStack};
-use waits::Waits;
+use tenure::pool::{AcquireError, BufferPool};
 
 const SLOTS: usize = 64;
 
@@ -57,15 +41,12 @@ fn use_all_of<L: List>(list: &Owner<L>) {
     assert_eq!(home, mine, "what was released comes home");
 }
 
-fn forked_under_use<L: List>() {
-    type Flag = <Native as Memory>::AtomicU32;
+fn a_child_uses_what_other_threads_were_in<L: List>() {
     let list = Owner::<L>::new(8);
     list.admit_idle(SLOTS as u32);
-    let stop = Flag::new(0);
-    let hammer = |thread: usize| {
+    let work = |thread: usize, goes_on: &dyn Fn() -> bool| {
         let mut turn = thread;
-        // Relaxed: only a flag.
-        while stop.load(Ordering::Relaxed) == 0 {
+        while goes_on() {
             turn += 1;
             let some = [(); 10].map(|()| list.acquire());
             some.into_iter().flatten().for_each(|slot| list.give(slot));
@@ -81,129 +62,32 @@ fn forked_under_use<L: List>() {
             }
         }
     };
-    thread::scope(|scope| {
-        (0..3).for_each(|thread| drop(scope.spawn(move || hammer(thread))));
-        // Stops the others when a child failed too.
-        let _stop = AtEnd(|| stop.store(1, Ordering::Relaxed));
-        for turn in 0..200 {
-            expect_well(turn, in_child(|| use_all_of(&list)));
-        }
-    });
+    forked_under_use(3, 200, work, || in_child(|| use_all_of(&list)));
 }
 
-#[test]
-fn a_child_uses_magazines_that_other_threads_were_in() {
-    forked_under_use::<Magazines>();
-}
-
-#[test]
-fn a_child_uses_magazines_of_one_that_other_threads_were_in() {
-    forked_under_use::<list::Magazines<Native, 1>>();
-}
-
-#[test]
-fn a_child_uses_a_stack_that_other_threads_were_in() {
-    forked_under_use::<TaggedStack>();
-}
-
-/// Runs `test` with the number of a thread that waits meanwhile.
-fn beside_another_thread<R>(test: impl FnOnce(usize) -> R) -> R {
-    let (begin, end) = (Barrier::new(2), Barrier::new(2));
-    let number = Mutex::new(None);
-    thread::scope(|scope| {
-        scope.spawn(|| {
-            *number.lock().unwrap() = Native::thread();
-            begin.wait();
-            end.wait();
-        });
-        begin.wait();
-        let _end = AtEnd(|| {
-            end.wait();
-        });
-        let other = number.lock().unwrap().expect("the thread is alive");
-        test(other)
-    })
-}
-
-#[test]
-fn a_fork_loses_the_other_threads_and_not_the_one_that_forked() {
-    let mine = Native::thread().unwrap();
-    let status = beside_another_thread(|other| {
-        let lost = || Native::is_lost(other) && !Native::is_lost(mine);
-        assert!(!Native::is_lost(other) && !Native::is_lost(mine), "no thread has forked");
-        let status = in_child(|| {
-            assert_eq!(Native::thread(), Some(mine));
-            assert!(lost(), "in the child");
-            let status = in_child(|| assert!(lost(), "in the child's child"));
-            assert_eq!(status, 0, "the child's child failed");
-            assert!(lost(), "after another fork");
-        });
-        assert!(!Native::is_lost(other) && !Native::is_lost(mine), "the parent has lost no thread");
-        status
-    });
-    assert_eq!(status, 0, "the child failed");
-}
-
-#[test]
-fn a_thread_without_a_number_has_one_in_the_child() {
-    let status = beside_another_thread(|other| {
-        // This thread has no number yet.
-        in_child(|| {
-            let mine = Native::thread().expect("the thread is alive");
-            assert_ne!(mine, other);
-            assert!(Native::is_lost(other) && !Native::is_lost(mine));
-        })
-    });
-    assert_eq!(status, 0, "the child failed");
-}
-
-#[test]
-fn threads_of_the_child_do_not_get_the_numbers_of_lost_ones() {
-    let mine = Native::thread().unwrap();
-    let status = beside_another_thread(|other| {
-        in_child(|| {
-            let new = thread::spawn(|| Native::thread().unwrap()).join().unwrap();
-            assert!(new != other && new != mine);
-            assert!(!Native::is_lost(new));
-            let next = thread::spawn(|| Native::thread().unwrap()).join().unwrap();
-            assert_eq!(next, new, "a thread of the child that ended is not lost");
-        })
-    });
-    assert_eq!(status, 0, "the child failed");
-}
-
-#[test]
-fn a_thread_that_had_ended_before_the_fork_is_not_lost() {
-    // In a child, where no thread of another test can get the number.
-    let status = in_child(|| {
-        let ended = thread::spawn(|| Native::thread().unwrap()).join().unwrap();
-        let status = in_child(|| assert!(!Native::is_lost(ended)));
-        assert_eq!(status, 0, "the child's child failed");
-    });
-    assert_eq!(status, 0, "the child failed");
+tests! {
+    a_child_uses_magazines_that_other_threads_were_in =>
+        a_child_uses_what_other_threads_were_in::<list::Magazines>();
+    a_child_uses_magazines_of_one_that_other_threads_were_in =>
+        a_child_uses_what_other_threads_were_in::<list::Magazines<Native, 1>>();
+    a_child_uses_a_stack_that_other_threads_were_in =>
+        a_child_uses_what_other_threads_were_in::<list::TaggedStack>();
 }
 
 #[test]
 fn what_a_lost_thread_kept_is_reclaimed_by_the_child() {
-    let list = Owner::<Magazines>::new(8);
-    let (begin, end) = (Barrier::new(2), Barrier::new(2));
-    let status = thread::scope(|scope| {
-        scope.spawn(|| {
-            list.admit_idle(1);
-            begin.wait();
-            end.wait();
-        });
-        begin.wait();
-        let status = in_child(|| {
-            assert_eq!(list.acquire(), None, "the slot is in the other thread's magazine");
-            let mut found = Vec::new();
-            list.reclaim(|slot| found.push(slot));
-            assert_eq!(found, [0]);
-        });
-        end.wait();
-        status
-    });
-    assert_eq!(status, 0, "the child failed");
+    let list = Owner::<list::Magazines>::new(8);
+    let keep = |waits: &(dyn Fn() + Sync)| {
+        list.admit_idle(1);
+        waits();
+    };
+    let reclaim = || {
+        assert_eq!(list.acquire(), None, "the slot is in the other thread's magazine");
+        let mut found = Vec::new();
+        list.reclaim(|slot| found.push(slot));
+        assert_eq!(found, [0]);
+    };
+    while_another_waits(keep, || in_child(reclaim));
 }
 
 type Buffers = BufferPool<list::Magazines<Stopping>>;
@@ -218,8 +102,6 @@ fn idle_buffers() -> Buffers {
     pool
 }
 
-static ONE_STOPS: Mutex<()> = Mutex::new(());
-
 /// Runs `test` in a child while another thread, which has a number or has given it up, has stopped in the first heavy
 /// barrier of `act`.
 fn in_the_middle_of(
@@ -228,14 +110,13 @@ fn in_the_middle_of(
     has_a_number: bool,
     test: impl FnOnce(&Buffers),
 ) {
-    let _one = ONE_STOPS.lock();
     let other = pool.clone();
-    let stopped = thread::spawn(move || {
-        let act = move || {
-            assert_eq!(Native::thread().is_some(), has_a_number);
-            stop_in_the_next_barrier();
-            act(&other);
-        };
+    let act = move || {
+        assert_eq!(Native::thread().is_some(), has_a_number);
+        stop_in_the_next_barrier();
+        act(&other);
+    };
+    let other = move || {
         if has_a_number {
             act();
         } else {
@@ -243,12 +124,8 @@ fn in_the_middle_of(
             at_end(act);
             assert!(Native::thread().is_some());
         }
-    });
-    wait_until_it_stops();
-    let status = in_child(|| test(pool));
-    let_it_go_on();
-    stopped.join().unwrap();
-    expect_well(0, status);
+    };
+    while_another_is_in_a_barrier(other, || in_child(|| test(pool)));
 }
 
 #[test]
@@ -313,7 +190,7 @@ fn a_child_waits_for_no_turn_that_was_taken_in_the_parent() {
     let mut only = Some(pool.acquire(SIZE).unwrap());
     let other = pool.clone();
     let mut waits = Waits::queued(async move { other.acquire_async(SIZE).await.map(drop) });
-    let status = in_child(|| {
+    in_child(|| {
         drop(only.take());
         drop(pool.acquire(SIZE).expect("it is idle"));
         let again = pool.acquire_timeout(SIZE, Duration::MAX).unwrap();
@@ -322,7 +199,6 @@ fn a_child_waits_for_no_turn_that_was_taken_in_the_parent() {
         drop(again);
         assert!(waits.is_woken() && waits.poll() == Some(Ok(())));
     });
-    expect_well(0, status);
     drop(only);
     assert_eq!(waits.result(), Ok(()));
 }
@@ -334,10 +210,9 @@ fn a_child_has_the_room_that_a_turn_of_the_parent_waits_behind() {
     let other = pool.clone();
     let large = Waits::queued(async move { other.acquire_async(2 * SIZE).await.map(drop) });
     assert!(pool.acquire(SIZE).is_err(), "another acquire comes before the first in the queue");
-    let status = in_child(|| {
+    in_child(|| {
         drop(pool.acquire(SIZE).expect("there is room, and no acquire waits here"));
     });
-    expect_well(0, status);
     drop(one);
     assert_eq!(large.result(), Ok(()));
 }
@@ -347,28 +222,21 @@ fn a_child_loses_one_of_the_slots_that_a_lost_thread_was_closing() {
     fn of<L: List>() {
         let list = Owner::<L>::new(0);
         list.admit_idle(SLOTS as u32);
-        let (begin, end) = (Barrier::new(2), Barrier::new(2));
-        let status = thread::scope(|scope| {
-            scope.spawn(|| {
-                let mut first = true;
-                list.close(|_| {
-                    if std::mem::take(&mut first) {
-                        begin.wait();
-                        end.wait();
-                    }
-                });
+        let close = |waits: &(dyn Fn() + Sync)| {
+            let mut first = true;
+            list.close(|_| {
+                if std::mem::take(&mut first) {
+                    waits();
+                }
             });
-            begin.wait();
-            let status = in_child(|| {
-                let mut home = 0;
-                list.close(|_| home += 1);
-                assert_eq!(home, SLOTS - 1);
-            });
-            end.wait();
-            status
-        });
-        expect_well(0, status);
+        };
+        let close_again = || {
+            let mut home = 0;
+            list.close(|_| home += 1);
+            assert_eq!(home, SLOTS - 1);
+        };
+        while_another_waits(close, || in_child(close_again));
     }
-    of::<TaggedStack>();
-    of::<Magazines>();
+    of::<list::TaggedStack>();
+    of::<list::Magazines>();
 }

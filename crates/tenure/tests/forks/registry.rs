@@ -1,13 +1,8 @@
-//! A process that forked while other threads were in the middle of a registry goes on using it.
-//!
-//! The child has one thread. What the others had in hand may leak. The child does not wait for it, and frees what is
-//! new as the parent does.
-#![cfg(all(unix, feature = "registry", target_has_atomic = "64", not(miri)))]
+//! Registries, which other threads were in the middle of.
 
-#[path = "support/forks.rs"]
-mod forks;
-
-use forks::{AtEnd, end_child, expect_well, fork, in_child, wait_for};
+use crate::children::{
+    end_child, expect_well, fork, forked_under_use, in_child, while_another_waits,
+};
 use std::cell::Cell;
 use std::hash::{Hash, Hasher};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -80,13 +75,13 @@ fn forked_under_a_lookup<C: RegistryCount>() {
     let objects = Registry::<Key, u32, C>::default();
     let key = |number| Key::new(number, &alive, &stop);
     let held = objects.acquire(&key(0), || 0);
-    let status = thread::scope(|scope| {
+    thread::scope(|scope| {
         let looking = scope.spawn(|| {
             STOPS.set(true);
             objects.get(&key(0)).map(|found| *found)
         });
         stop[0].wait();
-        let status = in_child(|| {
+        in_child(|| {
             let mut most = 0;
             for number in 1..=TURNS {
                 drop(objects.acquire(&key(number), || number));
@@ -97,9 +92,7 @@ fn forked_under_a_lookup<C: RegistryCount>() {
         });
         stop[1].wait();
         assert_eq!(looking.join().unwrap(), Some(0));
-        status
     });
-    expect_well(0, status);
     drop((held, objects));
 }
 
@@ -112,33 +105,25 @@ fn a_child_frees_what_comes_and_goes_although_a_lost_thread_was_looking_somethin
 #[test]
 fn a_child_creates_the_object_that_a_lost_thread_was_creating() {
     let objects: Registry<u32, u32> = Registry::new();
-    let (begun, goes_on) = (Barrier::new(2), Barrier::new(2));
-    let status = thread::scope(|scope| {
-        let creator = scope.spawn(|| {
-            *objects.acquire(&1, || {
-                begun.wait();
-                goes_on.wait();
-                1
-            })
-        });
-        begun.wait();
-        let status = in_child(|| {
-            assert!(objects.get(&1).is_none());
-            let object = objects.acquire(&1, || 2);
-            assert_eq!((*object, objects.len()), (2, 1));
-            assert!(Ref::ptr_eq(&object, &objects.get(&1).unwrap()));
-            let theirs = objects.clone();
-            assert_eq!(thread::spawn(move || *theirs.acquire(&1, || 3)).join().unwrap(), 2);
-            drop(object);
-            assert!(objects.is_empty() && objects.get(&1).is_none());
-            assert_eq!(objects.try_acquire(&1, || Err::<u32, _>("no")).unwrap_err(), "no");
-            assert_eq!(*objects.acquire(&1, || 4), 4);
-        });
-        goes_on.wait();
-        assert_eq!(creator.join().unwrap(), 1);
-        status
-    });
-    expect_well(0, status);
+    let create = |waits: &(dyn Fn() + Sync)| {
+        *objects.acquire(&1, || {
+            waits();
+            1
+        })
+    };
+    let child = || {
+        assert!(objects.get(&1).is_none());
+        let object = objects.acquire(&1, || 2);
+        assert_eq!((*object, objects.len()), (2, 1));
+        assert!(Ref::ptr_eq(&object, &objects.get(&1).unwrap()));
+        let theirs = objects.clone();
+        assert_eq!(thread::spawn(move || *theirs.acquire(&1, || 3)).join().unwrap(), 2);
+        drop(object);
+        assert!(objects.is_empty() && objects.get(&1).is_none());
+        assert_eq!(objects.try_acquire(&1, || Err::<u32, _>("no")).unwrap_err(), "no");
+        assert_eq!(*objects.acquire(&1, || 4), 4);
+    };
+    assert_eq!(while_another_waits(create, || in_child(child)), 1);
 }
 
 #[test]
@@ -147,11 +132,10 @@ fn a_child_creates_the_object_that_a_task_was_creating() {
     let mut creating = Box::pin(objects.acquire_async(&1, std::future::pending()));
     let mut context = Context::from_waker(Waker::noop());
     assert!(creating.as_mut().poll(&mut context).is_pending());
-    let status = in_child(|| {
+    in_child(|| {
         let object = objects.acquire(&1, || 2);
         assert_eq!((*object, *objects.acquire(&1, || 3)), (2, 2));
     });
-    expect_well(0, status);
 }
 
 #[test]
@@ -169,7 +153,7 @@ fn a_task_that_begins_to_create_in_the_child_is_not_lost() {
     assert!(second.as_mut().poll(context).is_pending());
     // Leaves the entry to the second task, which takes the turn in the child.
     drop(first);
-    let status = in_child(|| {
+    in_child(|| {
         assert!(second.as_mut().poll(context).is_pending());
         let mut third = Box::pin(objects.acquire_async(&1, async { 3 }));
         assert!(third.as_mut().poll(context).is_pending(), "a key has two objects");
@@ -178,7 +162,6 @@ fn a_task_that_begins_to_create_in_the_child_is_not_lost() {
             matches!(third.as_mut().poll(context), Poll::Ready(theirs) if Ref::ptr_eq(&theirs, &object))
         );
     });
-    expect_well(0, status);
 }
 
 #[test]
@@ -190,12 +173,11 @@ fn an_entry_that_was_left_to_a_task_before_the_fork_is_not_lost() {
     let mut second = Box::pin(objects.acquire_async(&1, async { 2 }));
     assert!(second.as_mut().poll(context).is_pending());
     drop(first);
-    let status = in_child(|| {
+    in_child(|| {
         let object = objects.acquire(&1, || 3);
         let Poll::Ready(theirs) = second.as_mut().poll(context) else { panic!("it waits") };
         assert!(Ref::ptr_eq(&object, &theirs), "a key has two objects");
     });
-    expect_well(0, status);
 }
 
 #[test]
@@ -207,11 +189,10 @@ fn a_creator_that_has_ended_is_not_lost_and_leaves_no_number() {
     next.end();
     // A task, which has no thread.
     next.begin(false);
-    let status = in_child(|| {
+    in_child(|| {
         ended.end();
         assert!(!ended.is_lost() && next.is_lost());
     });
-    expect_well(0, status);
 }
 
 #[test]
@@ -230,14 +211,13 @@ fn a_child_leaves_alone_what_a_lost_thread_had_retired() {
     stop[0].wait();
     // A retired entry keeps its key until no reader can compare it.
     let in_parent = alive.load(Ordering::Relaxed);
-    let status = in_child(|| {
+    in_child(|| {
         drop(objects.take());
         // The other thread may have been changing its list.
         assert_eq!(alive.load(Ordering::Relaxed), RETIRED);
     });
     stop[1].wait();
     retiring.join().unwrap();
-    expect_well(0, status);
     assert_eq!(in_parent, RETIRED);
     drop(objects);
     assert_eq!(alive.load(Ordering::Relaxed), 0);
@@ -247,11 +227,10 @@ fn a_child_leaves_alone_what_a_lost_thread_had_retired() {
 fn a_thread_that_forks_in_the_middle_of_create_is_not_lost() {
     let objects: Registry<u32, u32> = Registry::new();
     let object = objects.acquire(&1, || {
-        let status = in_child(|| {
+        in_child(|| {
             let again = catch_unwind(AssertUnwindSafe(|| objects.acquire(&1, || 2)));
             assert!(again.is_err(), "it would wait for itself, and has another object instead");
         });
-        expect_well(0, status);
         1
     });
     assert_eq!(*object, 1);
@@ -291,7 +270,7 @@ fn an_entry_that_a_failed_create_leaves_to_a_thread_of_the_child_is_not_lost() {
                 assert!(objects.is_empty() && objects.get(&key()).is_none());
             });
         }
-        expect_well(0, wait_for(process));
+        expect_well(process);
         assert_eq!(*created.unwrap().unwrap(), 1);
     });
 }
@@ -300,12 +279,10 @@ fn an_entry_that_a_failed_create_leaves_to_a_thread_of_the_child_is_not_lost() {
 fn a_child_uses_a_registry_that_other_threads_were_in() {
     const KEYS: u32 = 300;
     let objects: Registry<u32, u32> = Registry::new();
-    let stop = Counter::new(0);
-    let hammer = |thread: u32| {
+    let work = |thread: usize, goes_on: &dyn Fn() -> bool| {
         let mut held = Vec::new();
-        let mut turn = thread * 1_000;
-        // Relaxed: only a flag.
-        while stop.load(Ordering::Relaxed) == 0 {
+        let mut turn = thread as u32 * 1_000;
+        while goes_on() {
             turn += 1;
             let key = turn % KEYS;
             held.push(objects.acquire(&key, || key));
@@ -318,22 +295,15 @@ fn a_child_uses_a_registry_that_other_threads_were_in() {
             }
         }
     };
-    thread::scope(|scope| {
-        (0..2).for_each(|thread| drop(scope.spawn(move || hammer(thread))));
-        // Stops the others when a child failed too. Relaxed: only a flag.
-        let _stop = AtEnd(|| stop.store(1, Ordering::Relaxed));
-        for turn in 0..60 {
-            let status = in_child(|| {
-                let held = Vec::from_iter((0..2 * KEYS).map(|key| objects.acquire(&key, || key)));
-                for (object, key) in held.iter().zip(0..) {
-                    assert!(**object == key && Ref::ptr_eq(object, &objects.get(&key).unwrap()));
-                }
-                assert!(objects.snapshot().len() >= held.len());
-                drop(held);
-                assert!((KEYS..2 * KEYS).all(|key| objects.get(&key).is_none()));
-            });
-            expect_well(turn, status);
+    let child = || {
+        let held = Vec::from_iter((0..2 * KEYS).map(|key| objects.acquire(&key, || key)));
+        for (object, key) in held.iter().zip(0..) {
+            assert!(**object == key && Ref::ptr_eq(object, &objects.get(&key).unwrap()));
         }
-    });
+        assert!(objects.snapshot().len() >= held.len());
+        drop(held);
+        assert!((KEYS..2 * KEYS).all(|key| objects.get(&key).is_none()));
+    };
+    forked_under_use(2, 60, work, || in_child(child));
     assert!(objects.is_empty());
 }

@@ -1,7 +1,9 @@
 //! The real machine, on which a thread can be stopped in the middle of its next heavy barrier.
 
 use std::cell::Cell;
-use std::sync::{Barrier, Weak};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::{Barrier, Mutex, PoisonError, Weak};
+use std::thread;
 use tenure::memory::{Memory, Native, PlainCell, Resident, Threads};
 
 pub(crate) enum Stopping {}
@@ -13,17 +15,27 @@ thread_local! {
     static STOPS: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Until [`let_it_go_on`].
 pub(crate) fn stop_in_the_next_barrier() {
     STOPS.set(true);
 }
 
-pub(crate) fn wait_until_it_stops() {
-    IN_BARRIER.wait();
-}
-
-pub(crate) fn let_it_go_on() {
-    GOES_ON.wait();
+/// Runs `other` in a thread, and `test` while that has stopped in a barrier. One test at a time.
+pub(crate) fn while_another_is_in_a_barrier<T: Send>(
+    other: impl FnOnce() -> T + Send,
+    test: impl FnOnce(),
+) -> T {
+    static ONE: Mutex<()> = Mutex::new(());
+    let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+    thread::scope(|scope| {
+        let other = scope.spawn(other);
+        IN_BARRIER.wait();
+        let tested = catch_unwind(AssertUnwindSafe(test));
+        GOES_ON.wait();
+        // By hand: a scope does not wait for thread-locals.
+        let result = other.join().unwrap();
+        tested.unwrap_or_else(|panic| resume_unwind(panic));
+        result
+    })
 }
 
 // SAFETY: the real machine's words and barriers, one of which may take longer.

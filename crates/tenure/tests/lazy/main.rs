@@ -1,6 +1,6 @@
 //! What domains, contexts, local handles, guards and `Cached` promise.
 //!
-//! Behaviour is tested under every scheme (`support.rs`). Tests that need a process of their own are `lazy_*.rs`.
+//! Behaviour is tested under every scheme (`support.rs`). Forks are in `forks/lazy.rs`, the end of a process in `lazy_exit.rs`.
 #![cfg(feature = "std")]
 
 #[macro_use]
@@ -9,10 +9,26 @@ mod support;
 mod behaviour;
 mod cached;
 mod cached_interrupted;
+#[cfg(all(target_pointer_width = "64", not(any(miri, sanitized))))]
+mod coroutines;
 mod destructors;
+#[cfg(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64"),
+    feature = "registry",
+    not(miri)
+))]
+mod filter;
 mod forgotten;
 mod interrupted;
 mod lists;
+#[cfg(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64"),
+    feature = "registry",
+    not(miri)
+))]
+mod sandbox;
 #[path = "../support/staged.rs"]
 mod staged;
 mod threads;

@@ -9,7 +9,7 @@
 //! | `turns` | acquires that wait at the limit |
 //! | `buffers_model` | random operations against an obviously right model |
 //!
-//! `pool_fork.rs` and `pool_buffers_memory.rs` need a process of their own.
+//! Forks are in `forks/pool.rs`, accounts of the allocator in `memory/buffers.rs`.
 #![cfg(feature = "std")]
 
 #[path = "../support/at_end.rs"]

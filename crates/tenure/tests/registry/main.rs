@@ -1,6 +1,6 @@
 //! What a registry promises.
 //!
-//! Forks need a process of their own: `registry_fork.rs`.
+//! Forks are in `forks/registry.rs`.
 #![cfg(all(feature = "registry", target_has_atomic = "64"))]
 
 #[macro_use]

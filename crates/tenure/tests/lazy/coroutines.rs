@@ -1,5 +1,4 @@
 //! Stackful coroutines that are suspended in destructors: on one thread, calls do not end in the order in which they began.
-#![cfg(all(feature = "std", target_pointer_width = "64", not(any(miri, sanitized))))]
 
 use corosensei::{Coroutine, Yielder};
 use std::cell::{Cell, RefCell};
@@ -150,7 +149,8 @@ fn a_coroutine_that_moves_to_another_thread_in_a_destructor_ends_the_process() {
         eprintln!("it was not noticed");
         std::process::exit(0);
     }
-    let test = "a_coroutine_that_moves_to_another_thread_in_a_destructor_ends_the_process";
+    let test =
+        "coroutines::a_coroutine_that_moves_to_another_thread_in_a_destructor_ends_the_process";
     let child = Command::new(env::current_exe().unwrap())
         .args(["--exact", test, "--nocapture"])
         .env(IN_CHILD, "1")

@@ -1,36 +1,13 @@
-//! What owners, their pointers, counters, gauges and histograms ask of the allocator: it does not grow with what came and went.
-#![cfg(feature = "std")]
-#![allow(clippy::disallowed_types, reason = "the allocator's own count, in a static")]
+//! What owners, their pointers, counters, gauges and histograms ask of the allocator does not grow with what came and went.
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
+use crate::{ACCOUNTS, join_test, next_test};
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use tenure::cells::{Table, ThreadSum};
 use tenure::counter::{Counter, Gauge, Histogram};
 use tenure::memory::Native;
 use tenure::owner::{Owner, Shared};
-
-struct Accountant;
-
-#[global_allocator]
-static ACCOUNTANT: Accountant = Accountant;
-static BYTES: AtomicI64 = AtomicI64::new(0);
-
-// SAFETY: `System`'s.
-unsafe impl GlobalAlloc for Accountant {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        BYTES.fetch_add(layout.size() as i64, Relaxed);
-        // SAFETY: the caller's.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
-        BYTES.fetch_sub(layout.size() as i64, Relaxed);
-        // SAFETY: the caller's.
-        unsafe { System.dealloc(memory, layout) };
-    }
-}
 
 const VALUE: usize = 4_096;
 
@@ -54,12 +31,15 @@ fn come_and_go(times: usize, shared: &Sender<Shared<[u8; VALUE]>>, done: &Receiv
     }
 }
 
-/// The only test: others would allocate meanwhile.
 #[test]
 fn nothing_is_left_of_owners_handles_and_counters_that_went() {
+    let test = next_test();
+    join_test(test);
+    let bytes = || ACCOUNTS[test].bytes.load(Relaxed);
     let (shared, receiver) = channel::<Shared<[u8; VALUE]>>();
     let (sender, done) = channel();
     let other = thread::spawn(move || {
+        join_test(test);
         for handle in receiver {
             drop(handle.clone());
             drop(handle);
@@ -67,31 +47,35 @@ fn nothing_is_left_of_owners_handles_and_counters_that_went() {
         }
     });
     come_and_go(100, &shared, &done);
-    let before = BYTES.load(Relaxed);
+    let before = bytes();
     come_and_go(if cfg!(miri) { 10 } else { 2_000 }, &shared, &done);
-    let grown = BYTES.load(Relaxed) - before;
+    let grown = bytes() - before;
     assert!(grown < VALUE as i64, "{grown} bytes are left");
 
     // Threads, one after the other, use the same cells.
     let owner = Owner::new(0);
     let visit = || {
         let handle = owner.share();
-        thread::spawn(move || drop(handle.clone())).join().unwrap();
+        let visits = move || {
+            join_test(test);
+            drop(handle.clone());
+        };
+        thread::spawn(visits).join().unwrap();
     };
     visit();
-    let before = BYTES.load(Relaxed);
+    let before = bytes();
     (0..if cfg!(miri) { 3 } else { 300 }).for_each(|_| visit());
-    let grown = BYTES.load(Relaxed) - before;
+    let grown = bytes() - before;
     assert!(grown < 300, "{grown} bytes are left of threads");
 
     // Tables of their own go with their cells.
-    let before = BYTES.load(Relaxed);
+    let before = bytes();
     for _ in 0..3 {
         let (table, mut sum) = (Table::<Native>::new_in(), ThreadSum::new_in());
         sum.add(&table, 1);
         sum.retire(&table);
     }
-    let grown = BYTES.load(Relaxed) - before;
+    let grown = bytes() - before;
     assert!(grown < 300, "{grown} bytes are left of tables");
     drop(shared);
     other.join().unwrap();

@@ -55,7 +55,6 @@ pub(crate) fn membarrier(command: libc::c_int) -> Result<libc::c_long, Option<i3
 }
 
 /// Whether the system has barriers that interrupt other threads.
-#[allow(dead_code, reason = "not every test asks")]
 pub(crate) fn has_membarrier() -> bool {
     let all = libc::c_long::from(
         libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED | libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED,

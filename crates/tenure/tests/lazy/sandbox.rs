@@ -1,20 +1,9 @@
 //! Pools, domains, `Cached` and `Registry` where a sandbox refuses `membarrier`: from the start, as an old kernel does and
 //! some containers do, or when they are in use and threads rely on it.
-#![cfg(all(
-    target_os = "linux",
-    any(target_arch = "x86_64", target_arch = "aarch64"),
-    feature = "registry",
-    not(miri)
-))]
 
-#[path = "support/sandboxes.rs"]
-mod sandboxes;
-#[path = "lazy/support.rs"]
-mod support;
-
-use sandboxes::{NO_SUCH_CALL, has_membarrier, in_child, membarrier, passes_in_child, refuse};
+use crate::filter::{NO_SUCH_CALL, has_membarrier, in_child, membarrier, passes_in_child, refuse};
+use crate::support::Token;
 use std::thread;
-use support::Token;
 use tenure::lazy::{Cached, Context, Domain, LocalHandle, Scheme, Shootdown, Verified};
 use tenure::memory::{Memory, Native, Ordering, use_full_fences};
 use tenure::pool::SlotPool;
@@ -105,7 +94,7 @@ impl<S: Scheme> Daemon<S> {
 
 #[test]
 fn everything_goes_on_where_there_is_no_membarrier() {
-    passes_in_child("everything_goes_on_where_there_is_no_membarrier", || {
+    passes_in_child("sandbox::everything_goes_on_where_there_is_no_membarrier", || {
         refuse(&[MEMBARRIER], NO_SUCH_CALL);
         let refused = Err(Some(libc::ENOSYS));
         assert_eq!(membarrier(libc::MEMBARRIER_CMD_QUERY), refused, "the filter does nothing");
@@ -117,7 +106,7 @@ fn everything_goes_on_where_there_is_no_membarrier() {
 
 #[test]
 fn everything_goes_on_where_membarrier_is_refused_later() {
-    passes_in_child("everything_goes_on_where_membarrier_is_refused_later", || {
+    passes_in_child("sandbox::everything_goes_on_where_membarrier_is_refused_later", || {
         let daemon = Daemon::<Shootdown>::start();
         refuse(&[MEMBARRIER], NO_SUCH_CALL);
         daemon.work();
@@ -126,7 +115,7 @@ fn everything_goes_on_where_membarrier_is_refused_later() {
 
 #[test]
 fn everything_goes_on_where_threads_can_only_visit_other_cpus() {
-    passes_in_child("everything_goes_on_where_threads_can_only_visit_other_cpus", || {
+    passes_in_child("sandbox::everything_goes_on_where_threads_can_only_visit_other_cpus", || {
         let daemon = Daemon::<Shootdown>::start();
         refuse(&[MEMBARRIER, UNMAP], NO_SUCH_CALL);
         daemon.work();
@@ -136,7 +125,7 @@ fn everything_goes_on_where_threads_can_only_visit_other_cpus() {
 #[test]
 fn where_nothing_can_interrupt_threads_the_process_says_what_to_do_and_aborts() {
     let child = in_child(
-        "where_nothing_can_interrupt_threads_the_process_says_what_to_do_and_aborts",
+        "sandbox::where_nothing_can_interrupt_threads_the_process_says_what_to_do_and_aborts",
         || {
             let daemon = Daemon::<Shootdown>::start();
             refuse(&[MEMBARRIER, UNMAP, VISIT], NO_SUCH_CALL);
@@ -156,7 +145,7 @@ fn where_nothing_can_interrupt_threads_the_process_says_what_to_do_and_aborts() 
 
 #[test]
 fn with_full_fences_chosen_at_the_start_nothing_is_called() {
-    passes_in_child("with_full_fences_chosen_at_the_start_nothing_is_called", || {
+    passes_in_child("sandbox::with_full_fences_chosen_at_the_start_nothing_is_called", || {
         assert!(use_full_fences());
         let daemon = Daemon::<Shootdown>::start();
         refuse(&[MEMBARRIER, VISIT], libc::SECCOMP_RET_KILL_PROCESS);
@@ -167,9 +156,12 @@ fn with_full_fences_chosen_at_the_start_nothing_is_called() {
 
 #[test]
 fn full_fences_are_not_to_be_had_once_threads_rely_on_membarrier() {
-    passes_in_child("full_fences_are_not_to_be_had_once_threads_rely_on_membarrier", || {
-        let daemon = Daemon::<Shootdown>::start();
-        assert_eq!(use_full_fences(), !has_membarrier());
-        daemon.work();
-    });
+    passes_in_child(
+        "sandbox::full_fences_are_not_to_be_had_once_threads_rely_on_membarrier",
+        || {
+            let daemon = Daemon::<Shootdown>::start();
+            assert_eq!(use_full_fences(), !has_membarrier());
+            daemon.work();
+        },
+    );
 }
