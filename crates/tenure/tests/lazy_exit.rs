@@ -8,9 +8,7 @@ use std::cell::RefCell;
 use std::process::{Command, ExitCode, Stdio, exit};
 use std::sync::LazyLock;
 use std::thread;
-use tenure::lazy::{
-    Cached, Context, Counted, Domain, LocalHandle, Mask, Reader, Scheme, Shootdown, Verified,
-};
+use tenure::lazy::{Cached, Context, Domain, LocalHandle, Reader};
 use tenure::memory::{Memory, Native, Ordering};
 
 /// The exit status of a child that ended as it should.
@@ -50,40 +48,20 @@ impl Drop for NeverDropped {
 static CACHED: LazyLock<Cached<Value>> = LazyLock::new(|| Cached::new(Value::new(0)));
 static STATIC: LazyLock<Cached<NeverDropped>> = LazyLock::new(|| Cached::new(NeverDropped));
 
-trait Statics: Scheme {
-    fn domain() -> &'static Domain<Value, Self>;
-    fn shared() -> &'static Context<Value, Self>;
-}
-
-macro_rules! statics {
-    ($($scheme:ty)*) => {
-        $(impl Statics for $scheme {
-            fn domain() -> &'static Domain<Value, Self> {
-                static DOMAIN: LazyLock<Domain<Value, $scheme>> = LazyLock::new(Domain::new_in);
-                &DOMAIN
-            }
-            fn shared() -> &'static Context<Value, Self> {
-                static SHARED: LazyLock<Context<Value, $scheme>> =
-                    LazyLock::new(|| <$scheme>::domain().context(Value::new(1)));
-                &SHARED
-            }
-        })*
-    };
-}
-
-statics!(Shootdown Verified Counted Mask);
+static DOMAIN: LazyLock<Domain<Value>> = LazyLock::new(Domain::new);
+static SHARED: LazyLock<Context<Value>> = LazyLock::new(|| DOMAIN.context(Value::new(1)));
 
 /// What a thread owns until its end.
-struct Own<S: Statics> {
-    local: LocalHandle<Value, S>,
-    last: Option<Context<Value, S>>,
+struct Own {
+    local: LocalHandle<Value>,
+    last: Option<Context<Value>>,
     reader: Reader<Value>,
 }
 
-impl<S: Statics> Own<S> {
+impl Own {
     fn new() -> Self {
-        let mut local = S::domain().register();
-        let last = S::domain().context(Value::new(2));
+        let mut local = DOMAIN.register();
+        let last = DOMAIN.context(Value::new(2));
         local.enter(&last).check();
         let mut reader = CACHED.reader();
         reader.read().check();
@@ -91,8 +69,8 @@ impl<S: Statics> Own<S> {
     }
 
     fn use_all(&mut self, turn: u64) {
-        self.local.enter(S::shared()).check();
-        let made = S::domain().context(Value::new(turn));
+        self.local.enter(&SHARED).check();
+        let made = DOMAIN.context(Value::new(turn));
         let guard = self.local.enter(&made);
         drop(made);
         guard.check();
@@ -114,7 +92,7 @@ impl<S: Statics> Own<S> {
     }
 }
 
-impl<S: Statics> Drop for Own<S> {
+impl Drop for Own {
     fn drop(&mut self) {
         drop(self.last.take());
         self.use_all(3);
@@ -125,26 +103,26 @@ thread_local! {
     static OWN: RefCell<Vec<Box<dyn std::any::Any>>> = const { RefCell::new(Vec::new()) };
 }
 
-fn keep<S: Statics>() {
-    OWN.with_borrow_mut(|all| all.push(Box::new(Own::<S>::new())));
+fn keep() {
+    OWN.with_borrow_mut(|all| all.push(Box::new(Own::new())));
 }
 
 /// Leaves threads at work, and some asleep, and ends.
-fn end<S: Statics>(how: &str) -> ExitCode {
+fn end(how: &str) -> ExitCode {
     drop(STATIC.read());
-    S::shared().check();
+    SHARED.check();
     CACHED.read().check();
-    keep::<S>();
+    keep();
     static AT_WORK: <Native as Memory>::AtomicU32 = <Native as Memory>::AtomicU32::new(0);
     for sleeps in [false, false, true] {
         thread::spawn(move || {
-            keep::<S>();
-            let mut own = Own::<S>::new();
+            keep();
+            let mut own = Own::new();
             let (_guard, _nested) = (CACHED.read(), CACHED.read());
             // Relaxed, here and below: passes nothing on.
             AT_WORK.fetch_add(1, Ordering::Relaxed);
             if sleeps {
-                let _active = own.local.enter(S::shared());
+                let _active = own.local.enter(&SHARED);
                 loop {
                     thread::park();
                 }
@@ -155,17 +133,17 @@ fn end<S: Statics>(how: &str) -> ExitCode {
     while AT_WORK.load(Ordering::Relaxed) < 3 {
         thread::yield_now();
     }
-    let mut mine = Own::<S>::new();
+    let mut mine = Own::new();
     (0..20).for_each(|turn| mine.use_all(turn));
     match how {
         "exit" => exit(WELL.into()),
         "exit-in-use" => {
-            let _guards = (CACHED.read(), CACHED.read(), mine.local.enter(S::shared()));
+            let _guards = (CACHED.read(), CACHED.read(), mine.local.enter(&SHARED));
             exit(WELL.into())
         }
         "exit-elsewhere" => {
             thread::spawn(|| {
-                keep::<S>();
+                keep();
                 exit(WELL.into())
             });
             mine.use_for_ever()
@@ -175,44 +153,36 @@ fn end<S: Statics>(how: &str) -> ExitCode {
     }
 }
 
-fn child(scheme: &str, how: &str) -> ExitCode {
+fn child(how: &str) -> ExitCode {
     // Ends a child that hangs.
     #[cfg(unix)]
     // SAFETY: sets a timer.
     unsafe {
         libc::alarm(60)
     };
-    match scheme {
-        "shootdown" => end::<Shootdown>(how),
-        "shootdown-verified" => end::<Verified>(how),
-        "counted" => end::<Counted>(how),
-        "mask" => end::<Mask>(how),
-        _ => panic!("no such scheme: {scheme}"),
-    }
+    end(how)
 }
 
 fn main() -> ExitCode {
     let arguments = Vec::from_iter(std::env::args().skip(1));
-    if let [word, scheme, how] = &arguments[..] {
+    if let [word, how] = &arguments[..] {
         if word == "child" {
-            return child(scheme, how);
+            return child(how);
         }
     }
-    for scheme in ["shootdown", "shootdown-verified", "counted", "mask"] {
-        for how in ["exit", "exit-in-use", "exit-elsewhere", "return"] {
-            for time in 0..TIMES {
-                let ended = Command::new(std::env::current_exe().unwrap())
-                    .args(["child", scheme, how])
-                    .stdin(Stdio::null())
-                    .status()
-                    .unwrap();
-                if ended.code() != Some(WELL.into()) {
-                    eprintln!("{how} with {scheme}, time {time}: {ended}, and not {WELL}");
-                    return ExitCode::FAILURE;
-                }
+    for how in ["exit", "exit-in-use", "exit-elsewhere", "return"] {
+        for time in 0..TIMES {
+            let ended = Command::new(std::env::current_exe().unwrap())
+                .args(["child", how])
+                .stdin(Stdio::null())
+                .status()
+                .unwrap();
+            if ended.code() != Some(WELL.into()) {
+                eprintln!("{how}, time {time}: {ended}, and not {WELL}");
+                return ExitCode::FAILURE;
             }
-            println!("a process ends well: {scheme}, {how}: ok");
         }
+        println!("a process ends well: {how}: ok");
     }
     ExitCode::SUCCESS
 }

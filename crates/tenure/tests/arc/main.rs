@@ -1,6 +1,11 @@
 //! `Arc` and `Weak`: what std documents of its own, and the differences.
 #![cfg(feature = "alloc")]
 
+#[cfg(feature = "std")]
+#[macro_use]
+#[path = "../support/has.rs"]
+mod has;
+
 mod behaviour;
 mod dst;
 #[cfg(all(feature = "arc-swap", feature = "stable_deref_trait"))]

@@ -4,28 +4,11 @@
 use std::any::Any;
 use std::cell::{Cell, UnsafeCell};
 use std::fmt::Debug;
-use std::marker::{PhantomData, PhantomPinned};
+use std::marker::PhantomPinned;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::rc::Rc;
 use std::sync::MutexGuard;
 use tenure::sync::{Arc, Weak};
-
-/// Whether a type has a trait: the type's own constant goes before the trait's.
-macro_rules! has {
-    ($type:ty: $trait:ident) => {{
-        #[allow(dead_code, reason = "of types that have the trait it is not asked")]
-        trait Otherwise {
-            const HAS: bool = false;
-        }
-        impl<T: ?Sized> Otherwise for Probe<T> {}
-        struct Probe<T: ?Sized>(PhantomData<T>);
-        #[allow(dead_code, reason = "of types that have no such trait it is not asked")]
-        impl<T: ?Sized + $trait> Probe<T> {
-            const HAS: bool = true;
-        }
-        Probe::<$type>::HAS
-    }};
-}
 
 macro_rules! as_std {
     ([$($trait:ident)*] for $types:tt) => {
@@ -44,12 +27,6 @@ macro_rules! as_std {
             "a Weak of {what}"
         );
     )*};
-}
-
-#[test]
-fn a_probe_tells_what_has_a_trait_from_what_has_not() {
-    assert!(has!(u8: Send) && !has!(Rc<u8>: Send));
-    assert!(has!(u8: RefUnwindSafe) && !has!(Cell<u8>: RefUnwindSafe));
 }
 
 #[test]

@@ -24,30 +24,6 @@ fn reads_see_the_newest_value() {
 }
 
 #[test]
-fn a_thread_that_was_told_of_a_store_sees_it() {
-    let cached = Cached::new(0);
-    let told = Arc::new(Barrier::new(2));
-    let thread = {
-        let (cached, told) = (cached.clone(), Arc::clone(&told));
-        thread::spawn(move || {
-            let mut reader = cached.reader();
-            for value in 1..200 {
-                told.wait();
-                let (mine, threads) = (*reader.read(), *cached.read());
-                assert_eq!((mine, threads), (value, value));
-                told.wait();
-            }
-        })
-    };
-    for value in 1..200 {
-        cached.store(value);
-        told.wait();
-        told.wait();
-    }
-    thread.join().unwrap();
-}
-
-#[test]
 fn a_guard_keeps_its_value_whatever_is_stored() {
     let values = [(); 5].map(|()| Token::new());
     let [first, ..] = &values;
@@ -206,20 +182,6 @@ fn the_last_value_goes_with_the_last_handle_or_reader() {
         drop(context);
         assert_eq!(token.objects(), 0);
     }
-}
-
-#[test]
-fn a_handle_to_a_value_may_outlive_all_else() {
-    let token = Token::new();
-    let cached = Cached::new(token.clone());
-    let (current, replaced) = {
-        let replaced = cached.replace(token.clone());
-        (cached.context(), replaced)
-    };
-    drop(cached);
-    assert_eq!(token.objects(), 2);
-    thread::spawn(move || drop((current, replaced))).join().unwrap();
-    assert_eq!(token.objects(), 0);
 }
 
 #[test]

@@ -188,29 +188,6 @@ fn a_destructor_may_enter_workers_and_drop_many_at_once<S: Kind>() {
     assert_eq!(domain.statistics().local_handles, 0);
 }
 
-/// The local handle that is letting go is the one whose owner runs the destructor.
-fn a_destructor_run_by_a_worker_may_use_other_workers<S: Kind>() {
-    let (token, domain) = (Token::new(), Domain::<_, S>::new_in());
-    let inner = domain.clone();
-    let in_drop = token.clone();
-    let context = domain.context(Last::acts(&token, move || {
-        let other = inner.context(Last::idle(&in_drop));
-        let mut local = inner.register();
-        drop(local.enter(&other));
-        drop(other);
-    }));
-    let mut local = domain.register();
-    let guard = local.enter(&context);
-    drop(context);
-    drop(guard);
-    let next = domain.context(Last::idle(&token));
-    local.enter(&next).token.check();
-    assert!(local.lazy().is_some(), "the local handle has what it entered");
-    drop(next);
-    drop(local);
-    assert_eq!(token.objects(), 0);
-}
-
 fn an_object_may_have_a_worker_and_handles_of_its_own_domain<S: Kind>() {
     struct Holder<S: Kind> {
         local: RefCell<Option<LocalHandle<Holder<S>, S>>>,
@@ -251,6 +228,5 @@ claims! {
     a_destructor_may_drop_last_handles_of_its_domain,
     a_destructor_may_drop_last_handles_of_another_domain,
     a_destructor_may_enter_workers_and_drop_many_at_once,
-    a_destructor_run_by_a_worker_may_use_other_workers,
     an_object_may_have_a_worker_and_handles_of_its_own_domain,
 }

@@ -4,6 +4,9 @@
 #![cfg(feature = "std")]
 
 #[macro_use]
+#[path = "../support/has.rs"]
+mod has;
+#[macro_use]
 mod support;
 
 mod behaviour;
@@ -16,7 +19,7 @@ mod destructors;
     target_os = "linux",
     any(target_arch = "x86_64", target_arch = "aarch64"),
     feature = "registry",
-    not(miri)
+    not(any(miri, sanitized))
 ))]
 mod filter;
 mod forgotten;
@@ -26,7 +29,7 @@ mod lists;
     target_os = "linux",
     any(target_arch = "x86_64", target_arch = "aarch64"),
     feature = "registry",
-    not(miri)
+    not(any(miri, sanitized))
 ))]
 mod sandbox;
 #[path = "../support/staged.rs"]

@@ -3,128 +3,73 @@
 use crate::support::Kind;
 use std::cell::Cell;
 use std::fmt::Debug;
-use std::marker::PhantomData;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::rc::Rc;
-use std::sync::{Arc, MutexGuard};
+use std::sync::MutexGuard;
 use tenure::lazy::{
     Cached, CachedGuard, Context, Counted, Domain, DomainStatistics, Guard, LocalHandle, Mask,
     Reader, Shootdown, Verified,
 };
 
-/// What a type is not, unless an inherent constant, which is found first, says otherwise.
-trait Not {
-    const SEND: bool = false;
-    const SYNC: bool = false;
-}
-
-struct Asked<T>(PhantomData<T>);
-
-impl<T> Not for Asked<T> {}
-
-impl<T: Send> Asked<T> {
-    const SEND: bool = true;
-}
-
-impl<T: Sync> Asked<T> {
-    const SYNC: bool = true;
-}
-
-macro_rules! auto {
-    ($type:ty) => {
-        (<Asked<$type>>::SEND, <Asked<$type>>::SYNC)
-    };
-}
-
-const BOTH: (bool, bool) = (true, true);
-const NEITHER: (bool, bool) = (false, false);
-
-#[test]
-fn the_question_has_both_answers() {
-    assert_eq!((auto!(u8), auto!(Rc<u8>)), (BOTH, NEITHER));
-    assert_eq!((auto!(Cell<u8>), auto!(MutexGuard<'static, u8>)), ((true, false), (false, true)));
-}
-
-macro_rules! types {
-    ($value:ty, $scheme:ty) => {
+/// Whether each type that leads to such a value has the trait.
+macro_rules! all_have {
+    ($value:ty: $trait:ident) => {
         [
-            auto!(Domain<$value, $scheme>),
-            auto!(Context<$value, $scheme>),
-            auto!(LocalHandle<$value, $scheme>),
-            auto!(Guard<'static, $value, $scheme>),
+            all_have!(@ $value, Shootdown: $trait),
+            all_have!(@ $value, Verified: $trait),
+            all_have!(@ $value, Counted: $trait),
+            all_have!(@ $value, Mask: $trait),
+            &[has!(Cached<$value>: $trait), has!(Reader<$value>: $trait)],
         ]
+        .concat()
+    };
+    (@ $value:ty, $scheme:ty: $trait:ident) => {
+        &[
+            has!(Domain<$value, $scheme>: $trait),
+            has!(Context<$value, $scheme>: $trait),
+            has!(LocalHandle<$value, $scheme>: $trait),
+            has!(Guard<'static, $value, $scheme>: $trait),
+        ][..]
     };
 }
 
 /// Any thread shares and drops a value: so it has to be both, or nothing that leads to it is either.
 #[test]
 fn what_leads_to_a_value_goes_to_other_threads_if_the_value_does() {
-    macro_rules! assert_all {
-        ($value:ty, $what:expr) => {
-            for of_scheme in [
-                types!($value, Shootdown),
-                types!($value, Verified),
-                types!($value, Counted),
-                types!($value, Mask),
-            ] {
-                assert_eq!(of_scheme, [$what; 4]);
-            }
-            assert_eq!([auto!(Cached<$value>), auto!(Reader<$value>)], [$what; 2]);
+    macro_rules! go {
+        ($value:ty) => {
+            [all_have!($value: Send), all_have!($value: Sync)].concat()
         };
     }
-    assert_all!(String, BOTH);
-    assert_all!(Rc<u8>, NEITHER);
-    assert_all!(Cell<u8>, NEITHER);
-    assert_all!(MutexGuard<'static, u8>, NEITHER);
+    assert!(go!(String).iter().all(|&goes| goes));
+    for none in [go!(Rc<u8>), go!(Cell<u8>), go!(MutexGuard<'static, u8>)] {
+        assert!(none.iter().all(|&goes| !goes));
+    }
 }
 
 /// What it shows may be shown to others.
 #[test]
 fn the_guard_of_a_read_without_a_reader_stays_on_its_thread() {
-    assert_eq!(auto!(CachedGuard<'static, String>), (false, true));
-    assert_eq!(auto!(CachedGuard<'static, Cell<u8>>), NEITHER);
-    assert_eq!(auto!(CachedGuard<'static, Rc<u8>>), NEITHER);
-}
-
-fn may_be_used_after_a_panic<T: UnwindSafe + RefUnwindSafe>() {}
-
-fn what_std_lets_through_a_panic_goes_through<S: Kind>() {
-    may_be_used_after_a_panic::<Domain<String, S>>();
-    may_be_used_after_a_panic::<Context<String, S>>();
-    may_be_used_after_a_panic::<LocalHandle<String, S>>();
-    may_be_used_after_a_panic::<Guard<'_, String, S>>();
-    may_be_used_after_a_panic::<Cached<String>>();
-    may_be_used_after_a_panic::<Reader<String>>();
-    may_be_used_after_a_panic::<CachedGuard<'_, String>>();
+    assert!(!has!(CachedGuard<'static, String>: Send) && has!(CachedGuard<'static, String>: Sync));
+    assert!(
+        !has!(CachedGuard<'static, Cell<u8>>: Send) && !has!(CachedGuard<'static, Cell<u8>>: Sync)
+    );
+    assert!(!has!(CachedGuard<'static, Rc<u8>>: Send) && !has!(CachedGuard<'static, Rc<u8>>: Sync));
 }
 
 /// As `Arc<Cell<u8>>`.
 #[test]
 fn what_a_panic_may_leave_in_disorder_is_no_more_safe_than_in_an_arc() {
-    struct Asked<T>(PhantomData<T>);
-    trait Not {
-        const SAFE: bool = false;
-    }
-    impl<T> Not for Asked<T> {}
-    impl<T: UnwindSafe> Asked<T> {
-        const SAFE: bool = true;
-    }
-    macro_rules! safe {
-        ($value:ty) => {
-            [
-                <Asked<Arc<$value>>>::SAFE,
-                <Asked<Domain<$value>>>::SAFE,
-                <Asked<Context<$value>>>::SAFE,
-                <Asked<LocalHandle<$value>>>::SAFE,
-                <Asked<Guard<'_, $value>>>::SAFE,
-                <Asked<Cached<$value>>>::SAFE,
-                <Asked<Reader<$value>>>::SAFE,
-                <Asked<CachedGuard<'_, $value>>>::SAFE,
-            ]
-        };
-    }
-    assert_eq!(safe!(u8), [true; 8]);
-    assert_eq!(safe!(Cell<u8>), [false; 8]);
+    assert!(
+        all_have!(u8: UnwindSafe).iter().all(|&is| is)
+            && has!(CachedGuard<'static, u8>: UnwindSafe)
+    );
+    assert!(
+        all_have!(u8: RefUnwindSafe).iter().all(|&is| is)
+            && has!(CachedGuard<'static, u8>: RefUnwindSafe)
+    );
+    assert!(all_have!(Cell<u8>: UnwindSafe).iter().all(|&is| !is));
+    assert!(!has!(CachedGuard<'static, Cell<u8>>: UnwindSafe));
 }
 
 #[test]
@@ -252,7 +197,6 @@ fn handles_and_guards_show_what_the_value_shows<S: Kind>() {
 }
 
 claims! {
-    what_std_lets_through_a_panic_goes_through,
     contexts_and_guards_are_covariant,
     values_may_borrow,
     a_value_that_borrows_is_dropped_before_what_it_borrows,

@@ -39,15 +39,6 @@ fn several<L: FreeList>(pool: &BufferPool<L>, count: usize) -> Vec<PooledBuf<L>>
     (0..count).map(|at| dirty(pool, PAGE << (at % 3))).collect()
 }
 
-fn a_pool_that_was_used_leaves_nothing<L: FreeList>() {
-    leaves_nothing(true, |_| {
-        let pool = build::<L>(builder());
-        for _ in 0..3 {
-            drop(several(&pool, 100));
-        }
-    });
-}
-
 fn a_pool_that_was_trimmed_and_closed_leaves_nothing<L: FreeList>() {
     leaves_nothing(true, |test| {
         let pool = build::<L>(builder());
@@ -184,19 +175,7 @@ fn a_part_that_outlives_buffer_and_pool_leaves_nothing<L: FreeList>() {
     });
 }
 
-fn a_panic_leaves_nothing<L: FreeList>() {
-    leaves_nothing(true, |_| {
-        let pool = build::<L>(builder());
-        let panicked = std::panic::catch_unwind(|| {
-            let _buffers = several(&pool, 10);
-            std::panic::resume_unwind(Box::new(()));
-        });
-        assert!(panicked.is_err());
-    });
-}
-
 claims! {
-    a_pool_that_was_used_leaves_nothing,
     a_pool_that_was_trimmed_and_closed_leaves_nothing,
     buffers_that_outlive_the_pool_are_freed_by_their_users,
     threads_that_kept_buffers_and_ended_leave_nothing,
@@ -206,7 +185,6 @@ claims! {
     an_allocator_that_fails_ends_the_request_without_a_fall_back,
     a_frozen_buffer_that_outlives_the_pool_leaves_nothing,
     a_part_that_outlives_buffer_and_pool_leaves_nothing,
-    a_panic_leaves_nothing,
 }
 
 #[test]

@@ -15,6 +15,9 @@
 #[path = "../support/at_end.rs"]
 mod at_end;
 #[macro_use]
+#[path = "../support/has.rs"]
+mod has;
+#[macro_use]
 #[path = "../support/lists.rs"]
 mod owned;
 #[path = "../support/waits.rs"]

@@ -2,7 +2,6 @@
 
 use super::support::{beside_a_sleeper, keeping, tokens};
 use std::cell::Cell;
-use std::marker::PhantomData;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 use tenure::memory::{Memory, Native, Ordering};
@@ -254,24 +253,10 @@ fn handles_are_one_pool<L: FreeList>() {
 /// As `Box`, `Arc` and `Vec` do: `Cell` is what a shared reference may leave in disorder.
 #[test]
 fn guards_go_through_a_panic_as_the_containers_of_std_do() {
-    struct Asked<T>(PhantomData<T>);
-    trait Not {
-        const UNWIND: bool = false;
-        const REF_UNWIND: bool = false;
-    }
-    impl<T> Not for Asked<T> {}
-    impl<T: UnwindSafe> Asked<T> {
-        const UNWIND: bool = true;
-    }
-    struct AskedRef<T>(PhantomData<T>);
-    impl<T> Not for AskedRef<T> {}
-    impl<T: RefUnwindSafe> AskedRef<T> {
-        const REF_UNWIND: bool = true;
-    }
     macro_rules! same {
         ($ours:ty, $theirs:ty) => {
-            assert_eq!(<Asked<$ours>>::UNWIND, <Asked<$theirs>>::UNWIND);
-            assert_eq!(<AskedRef<$ours>>::REF_UNWIND, <AskedRef<$theirs>>::REF_UNWIND);
+            assert_eq!(has!($ours: UnwindSafe), has!($theirs: UnwindSafe));
+            assert_eq!(has!($ours: RefUnwindSafe), has!($theirs: RefUnwindSafe));
         };
     }
     same!(SlotMut<u8>, Box<u8>);
@@ -283,7 +268,7 @@ fn guards_go_through_a_panic_as_the_containers_of_std_do() {
     same!(PooledBuf, Vec<u8>);
     same!(SlotPool<u8>, Arc<u8>);
     same!(SlotPool<Cell<u8>>, Arc<Cell<u8>>);
-    assert_eq!([<Asked<SlotMut<u8>>>::UNWIND, <Asked<SlotRef<Cell<u8>>>>::UNWIND], [true, false]);
+    assert!(has!(SlotMut<u8>: UnwindSafe) && !has!(SlotRef<Cell<u8>>: UnwindSafe));
 }
 
 claims! {

@@ -181,25 +181,6 @@ fn objects_that_keep_others_make_room_without_nesting() {
 }
 
 #[test]
-fn a_server_with_places_for_all_its_tenants_creates_each_of_them_once() {
-    const TENANTS: u32 = 100;
-    let tenants: Registry<u32, u32> = Registry::with_linger(TENANTS as usize);
-    thread::scope(|scope| {
-        for worker in 0..4 {
-            let tenants = &tenants;
-            scope.spawn(move || {
-                for request in 0..if cfg!(miri) { 300 } else { 20_000 } {
-                    let key = (request * 7 + worker * 31) % TENANTS;
-                    assert_eq!(*tenants.acquire(&key, || key), key);
-                }
-            });
-        }
-    });
-    let said = tenants.statistics();
-    assert_eq!((said.created, said.destroyed, said.met_dead), (u64::from(TENANTS), 0, 0));
-}
-
-#[test]
 #[cfg_attr(miri, ignore = "makes millions of places")]
 fn a_registry_in_which_everything_is_to_linger_has_as_many_places_as_there_can_be() {
     let objects: Registry<u32, u32> = Registry::with_linger(usize::MAX);

@@ -289,28 +289,3 @@ fn a_thread_that_has_the_turn_after_a_task_does_not_wait_for_itself() {
     assert!(waits.join().is_err(), "`create` acquires its own key");
     assert!(objects.is_empty());
 }
-
-#[test]
-fn tasks_on_many_threads_create_one_object() {
-    const THREADS: u32 = 4;
-    for _ in 0..if cfg!(miri) { 5 } else { 500 } {
-        let objects = Objects::new();
-        let created = Counter::new(0);
-        thread::scope(|scope| {
-            let held = Vec::from_iter((0..THREADS).map(|_| {
-                scope.spawn(|| {
-                    let mut task = Task::new(&objects, Ok(created.fetch_add(1, Ordering::Relaxed)));
-                    loop {
-                        match task.poll() {
-                            Some(outcome) => return outcome.unwrap(),
-                            None => thread::yield_now(),
-                        }
-                    }
-                })
-            }));
-            let held = Vec::from_iter(held.into_iter().map(|thread| thread.join().unwrap()));
-            assert!(held.iter().all(|object| Ref::ptr_eq(object, &held[0])));
-        });
-        assert_eq!((objects.statistics().created, objects.len()), (1, 0));
-    }
-}

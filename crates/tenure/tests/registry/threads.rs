@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::hash::{Hash, Hasher};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Barrier, Mutex};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use tenure::count::{RcuRef, TicketRef};
 use tenure::memory::{Memory, Native, Ordering};
@@ -30,28 +30,6 @@ impl Clone for Counted {
 impl Drop for Counted {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-#[test]
-fn threads_that_come_together_create_one_object() {
-    const THREADS: usize = 8;
-    for _ in 0..if cfg!(miri) { 5 } else { 200 } {
-        let objects: Registry<u32, u32> = Registry::new();
-        let together = Barrier::new(THREADS);
-        let created = Counter::new(0);
-        thread::scope(|scope| {
-            let threads = Vec::from_iter((0..THREADS).map(|_| {
-                scope.spawn(|| {
-                    together.wait();
-                    objects.acquire(&1, || created.fetch_add(1, Ordering::Relaxed))
-                })
-            }));
-            let held = Vec::from_iter(threads.into_iter().map(|thread| thread.join().unwrap()));
-            assert!(held.iter().all(|object| Ref::ptr_eq(object, &held[0])));
-        });
-        assert_eq!(created.load(Ordering::Relaxed), 1);
-        assert!(objects.is_empty());
     }
 }
 

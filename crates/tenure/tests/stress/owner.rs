@@ -143,20 +143,3 @@ fn owners_in_a_table_are_closed_while_threads_share() {
     }
     tally.check(u64::from(rounds) * 8);
 }
-
-/// As many as come and go in a server that has one for each connection.
-#[test]
-fn threads_come_and_go_while_owners_do() {
-    let tally = Tally::new();
-    let threads = objects(10_000);
-    for _ in 0..threads / 4 {
-        let owner = Owner::new(Object::new(&tally));
-        let passing = [(); 4].map(|()| {
-            let handle = owner.share();
-            thread::spawn(move || _ = handle.clone().check())
-        });
-        drop(owner);
-        passing.into_iter().for_each(|passing| passing.join().unwrap());
-    }
-    tally.check(u64::from(threads / 4));
-}

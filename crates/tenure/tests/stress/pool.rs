@@ -1,9 +1,8 @@
 //! Free lists under threads that come and go, trim, and close.
 //!
-//! A slot's owner writes to it without atomics: a second owner finds an unexpected word. The thread that brings
-//! the last slot home frees the list, so AddressSanitizer sees a later touch.
+//! A slot's owner writes to it without atomics: a second owner finds an unexpected word.
 
-use crate::support::{Canary, Lock, Shared, THREADS, objects, on_threads};
+use crate::support::{Lock, THREADS, objects, on_threads};
 use std::collections::VecDeque;
 use std::iter::{from_fn, once};
 use std::sync::{Arc, Barrier, Weak};
@@ -148,19 +147,6 @@ fn one_way<L: List>() {
 
 const CROWD: u32 = 300;
 
-fn a_crowd_one_by_one<L: List>() {
-    let pool = Pool::<L>::new(CROWD);
-    for number in 1..=CROWD {
-        let pool = Arc::clone(&pool);
-        let visit = move || {
-            let slot = pool.take(u64::from(number)).unwrap();
-            pool.give(slot, u64::from(number));
-        };
-        thread::spawn(visit).join().unwrap();
-    }
-    assert_eq!(pool.end(), 1, "what a thread kept is for the next when it has ended");
-}
-
 fn a_crowd_at_once<L: List>() {
     let pool = Pool::<L>::new(2 * CROWD);
     // Admitted now: a crowd of admitting threads, which keep others out of some lists, is not the subject.
@@ -179,82 +165,6 @@ fn a_crowd_at_once<L: List>() {
     threads.into_iter().for_each(|thread| thread.join().unwrap());
     // Threads that found no slot, while some were in magazines, made new ones.
     assert!(pool.end() >= CROWD);
-}
-
-struct Block<L> {
-    list: L,
-    /// One for each slot that is not home, and one for the thread that closes.
-    references: Word,
-    arrived: Word,
-    canary: Canary,
-}
-
-struct NoOwner;
-
-impl Resident for NoOwner {
-    unsafe fn leave(&self, _thread: usize) {}
-}
-
-/// Gives references back. Returns whether that freed the block.
-///
-/// # Safety
-///
-/// The references are the caller's.
-unsafe fn put<L>(block: *const Block<L>, references: u32) -> bool {
-    // SAFETY: the caller has a reference.
-    let word = unsafe { &raw const (*block).references };
-    // AcqRel: the free comes after all that others did.
-    // SAFETY: as above.
-    let last = unsafe { (*word).fetch_sub(references, Ordering::AcqRel) } == references;
-    if last {
-        // SAFETY: made by a box, and the last reference is gone.
-        let block = unsafe { Box::from_raw(block.cast_mut()) };
-        block.canary.destroy();
-    }
-    last
-}
-
-fn closed_under_releases<L: List>() {
-    let blocks: Arc<[Shared<Block<L>>]> = (0..objects(2_000))
-        .map(|_| {
-            let list = L::new_in(MAGAZINE, Weak::<NoOwner>::new());
-            (0..THREADS as u32).for_each(|slot| list.admit(slot));
-            let references = Atomic::new(THREADS as u32 + 1);
-            let canary = Canary::new();
-            let block = Block { list, references, arrived: Atomic::new(0), canary };
-            Shared(Box::into_raw(Box::new(block)).cast_const())
-        })
-        .collect();
-    let all = blocks.len();
-    let freed = on_threads(move |thread| {
-        let mut freed = 0;
-        for block in blocks.iter() {
-            let block = block.0;
-            // SAFETY: this thread's slot keeps the block alive up to the release.
-            let arrived = unsafe { &(*block).arrived };
-            // Relaxed: a head count.
-            arrived.fetch_add(1, Ordering::Relaxed);
-            while arrived.load(Ordering::Relaxed) < THREADS as u32 {
-                thread::yield_now();
-            }
-            // SAFETY: the slot that came home has a reference, which goes now.
-            let mut home = |_slot| freed += u32::from(unsafe { put(block, 1) });
-            // SAFETY: as above.
-            let list = unsafe { &(*block).list };
-            // SAFETY: the slot is this thread's. It is the last touch of this thread, unless that closes.
-            if unsafe { list.release(thread as u32) }.is_err() {
-                home(thread as u32);
-            }
-            if thread == 0 {
-                // SAFETY: the closer's reference keeps the block alive.
-                unsafe { &(*block).list }.close(&mut home);
-                // SAFETY: the closer's reference goes now.
-                freed += u32::from(unsafe { put(block, 1) });
-            }
-        }
-        freed
-    });
-    assert_eq!(freed.iter().sum::<u32>() as usize, all, "each list is freed by its last slot");
 }
 
 macro_rules! claims {
@@ -278,9 +188,7 @@ claims! {
         threads_that_come_and_go_share_no_slot: threads_come_and_go(1_000);
         threads_that_want_the_same_few_slots_share_none: threads_come_and_go(3);
         slots_that_go_one_way_come_back: one_way();
-        three_hundred_threads_one_after_the_other_use_one_slot: a_crowd_one_by_one();
         three_hundred_threads_at_once_have_a_slot_each: a_crowd_at_once();
-        the_last_slot_to_come_home_ends_the_list: closed_under_releases();
     ) over
     scan: Scan;
     scan_as_published: Scan<Native, false>;

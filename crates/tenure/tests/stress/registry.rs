@@ -120,22 +120,3 @@ fn registries_end_under_their_last_references() {
         }
     }
 }
-
-/// Each object holds the next one; they end one inside of the other, on the stack that std gives a thread.
-#[test]
-fn a_long_list_of_references_ends_on_an_ordinary_stack() {
-    struct Node(Option<Ref<u32, Node>>);
-    let length = objects(if cfg!(debug_assertions) { 5_000 } else { 40_000 });
-    let list = std::thread::Builder::new().stack_size(2 << 20).spawn(move || {
-        let registry: Registry<u32, Node> = Registry::new();
-        let first = registry.acquire(&0, || Node(None));
-        let last = (1..length).fold(first, |next, key| registry.acquire(&key, || Node(Some(next))));
-        assert_eq!(
-            std::iter::successors(Some(&last), |node| node.0.as_ref()).count(),
-            length as usize
-        );
-        drop(last);
-        assert!(registry.is_empty());
-    });
-    list.unwrap().join().unwrap();
-}

@@ -1,29 +1,9 @@
 //! Objects and buffers that threads wait for: what one leaves, the next finds; and parts of buffers that end anywhere.
 
-use crate::support::{THREADS, objects, on_threads};
+use crate::support::{THREADS, objects};
 use std::thread;
 use std::time::Duration;
-use tenure::pool::{BufferPool, FreeList, Magazines, SlotPool, TaggedStack};
-
-/// Fewer objects than threads, which write to them without atomics.
-fn each_turn_sees_the_last<L: FreeList>() {
-    let turns = objects(4_000) as u64;
-    let pool = SlotPool::builder(|| 0_u64).limit(THREADS - 1).list::<L>().build();
-    let same = pool.clone();
-    on_threads(move |thread| {
-        for turn in 0..turns {
-            let given_up = Duration::from_micros(turn % 7);
-            let gives_up = turn as usize % 3 == thread % 3;
-            let object = same.acquire_timeout(if gives_up { given_up } else { Duration::MAX });
-            let mut object =
-                object.unwrap_or_else(|_| same.acquire_timeout(Duration::MAX).unwrap());
-            *object += 1;
-        }
-    });
-    let all = Vec::from_iter((0..THREADS - 1).map(|_| pool.acquire().unwrap()));
-    let sum: u64 = all.iter().map(|object| **object).sum();
-    assert_eq!(sum, turns * THREADS as u64);
-}
+use tenure::pool::{BufferPool, FreeList, Magazines};
 
 /// One thread fills a buffer and sends parts of it to the others.
 fn parts_end_on_other_threads<L: FreeList>() {
@@ -48,16 +28,6 @@ fn parts_end_on_other_threads<L: FreeList>() {
     assert!(all.iter().all(Result::is_ok));
     drop(all);
     assert_eq!(pool.statistics().total.in_use, 0);
-}
-
-#[test]
-fn each_turn_of_a_pool_over_magazines_sees_the_last() {
-    each_turn_sees_the_last::<Magazines>();
-}
-
-#[test]
-fn each_turn_of_a_pool_over_a_tagged_stack_sees_the_last() {
-    each_turn_sees_the_last::<TaggedStack>();
 }
 
 #[test]
