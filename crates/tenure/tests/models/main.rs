@@ -30,7 +30,6 @@ mod quarantine;
 #[cfg(feature = "registry")]
 mod registry;
 mod slots;
-mod stacks;
 mod stage;
 mod ticket;
 mod torn;

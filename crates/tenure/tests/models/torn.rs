@@ -2,10 +2,11 @@
 //! protocols rest on these being one step, so with any of them torn a model fails.
 
 use super::arc::first_downgrades;
+use super::cells;
 use super::cells::sum::{NOT_ONCE, taken_by_two};
 use super::counts::get_put_put;
 use super::lazy;
-use super::memory::{InOrder, Loom};
+use super::memory::{InOrder, Loom, PointersInOrder};
 use super::numbers::claimed_by_threads;
 use super::pool::lists::one_owner_a_slot;
 #[cfg(feature = "registry")]
@@ -16,6 +17,7 @@ use super::ticket::{freed_at_once_under_lookups, reused_under_failed_gets};
 use super::weakening::{File, file, lines_of};
 use std::cell::{Cell, RefCell};
 use std::panic::Location;
+use tenure::cells::Table;
 use tenure::count::TicketRef;
 use tenure::lazy::{Mask, On, Shootdown};
 use tenure::pool::list::TaggedStack;
@@ -58,6 +60,7 @@ const COUNTS: File = file!("src/arc/counts.rs");
 const TICKET: File = file!("src/count/ticket/mod.rs");
 const PRIVATE: File = file!("src/count/ticket/private.rs");
 const NUMBERS: File = file!("src/memory/numbers.rs");
+const REFERENCE: File = file!("src/cells/reference.rs");
 const SUM: File = file!("src/cells/sum.rs");
 const COUNTING: File = file!("src/lazy/counting.rs");
 const RETIRE: File = file!("src/lazy/shootdown/retire.rs");
@@ -92,6 +95,13 @@ tests! {
     });
     two_threads_take_one_addition => torn((SUM, "ThreadSum::take"), "compare_exchange", || {
         fails(Some(2), Claim(NOT_ONCE), taken_by_two::<Loom>);
+    });
+    a_store_that_is_taken_back_counts_twice =>
+        torn((REFERENCE, "ThreadRef::is_taken"), "compare_exchange", || {
+            fails(Some(3), ValueRace, cells::put_by_the_killer_and_another::<Table<PointersInOrder>>);
+        });
+    the_last_two_leave_the_head_to_each_other => torn((REFERENCE, "ThreadRef::leave"), "fetch_or", || {
+        fails(Some(2), Claim("the head leaks"), cells::left_while_the_last_puts::<Table<InOrder>>);
     });
     a_bit_of_a_mask_is_lost => torn((COUNTING, "Bits::add"), "fetch_or", || {
         fails(Some(2), Claim("the value leaks"), lazy::schemes::entered_and_left_by_two_workers::<On<Loom, Mask>>);

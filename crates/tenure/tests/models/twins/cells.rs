@@ -17,43 +17,22 @@ use tenure::memory::{Atomic, Memory, Ordering, Threads};
 type Machine = InOrder;
 
 pub(crate) trait Flaw: Send + Sync + 'static {
-    /// Whether the state is looked at before the store, and not after it.
-    const LOOKS_FIRST: bool = false;
-    /// Whether a store is taken back by another store.
-    const STORES_BACK: bool = false;
-    /// Whether an operation goes to the shared word although the killer has counted it.
-    const COUNTS_TWICE: bool = false;
     /// Whether the shared word is 0 until the sum is there.
     const NO_BIAS: bool = false;
     /// Whether the shared word loses its bias before the last cell is in it.
     const SUMS_BY_CELL: bool = false;
     /// Whether a killer leaves the cell as one that counts nothing, and not empty.
     const KEEPS_CELLS: bool = false;
-    /// Whether nothing is noted of a cell that was stored back.
-    const NO_LEFTOVERS: bool = false;
     /// Whether a thread uses the cell of the number that it had.
     const KEEPS_ITS_CELL: bool = false;
-    /// Whether a get that was taken back counts on the shared word.
-    const TRIES_ON: bool = false;
-    /// Whether a get is tried without a look at the state first.
-    const TRIES_BLINDLY: bool = false;
-    /// Whether the two that keep the place look who has left, and then leave.
-    const LOOKS_AND_LEAVES: bool = false;
 }
 
 flaws! {
     SoundCells {}
-    LooksFirst { LOOKS_FIRST: bool = true }
-    StoresBack { STORES_BACK: bool = true }
-    CountsTwice { COUNTS_TWICE: bool = true }
     NoBias { NO_BIAS: bool = true }
     SumsByCell { SUMS_BY_CELL: bool = true }
     KeepsCells { KEEPS_CELLS: bool = true }
-    NoLeftovers { NO_LEFTOVERS: bool = true }
     KeepsItsCell { KEEPS_ITS_CELL: bool = true }
-    TriesOn { TRIES_ON: bool = true }
-    TriesBlindly { TRIES_BLINDLY: bool = true }
-    LooksAndLeaves { LOOKS_AND_LEAVES: bool = true }
 }
 
 const LIVE: u32 = 0;
@@ -76,26 +55,21 @@ impl<F: Flaw> CellsTwin<F> {
         let Some(thread) = Machine::thread().or(F::KEEPS_ITS_CELL.then_some(1)) else {
             return false;
         };
-        if !F::TRIES_BLINDLY && self.state.load(Ordering::Relaxed) != LIVE {
+        if self.state.load(Ordering::Relaxed) != LIVE {
             return false;
         }
         let cell = &self.cells[thread];
         let old = cell.load(Ordering::Relaxed);
         let new = if old == EMPTY { NONE } else { old }.wrapping_add(by);
         cell.store(new, Ordering::Release);
-        if F::LOOKS_FIRST {
-            return true;
-        }
         Machine::light_barrier();
         if self.state.load(Ordering::Relaxed) == LIVE {
             return true;
         }
-        if F::STORES_BACK {
-            cell.store(old, Ordering::Release);
-        } else if cell.compare_exchange(new, old, Ordering::Relaxed, Ordering::Relaxed).is_err() {
-            return !F::COUNTS_TWICE;
+        if cell.compare_exchange(new, old, Ordering::Relaxed, Ordering::Relaxed).is_err() {
+            return true;
         }
-        if old != EMPTY && !F::NO_LEFTOVERS {
+        if old != EMPTY {
             self.state.fetch_or(LEFTOVERS, Ordering::Relaxed);
         }
         false
@@ -142,11 +116,7 @@ impl<F: Flaw> Counts for CellsTwin<F> {
     }
 
     fn is_got(&self, (): ()) -> bool {
-        let is_got = self.add(1);
-        if !is_got && F::TRIES_ON {
-            self.rest.fetch_add(1, Ordering::Relaxed);
-        }
-        is_got || F::TRIES_ON
+        self.add(1)
     }
 
     fn put(&self, (): ()) -> bool {
@@ -172,10 +142,6 @@ impl<F: Flaw> Counts for CellsTwin<F> {
     }
 
     fn leave(&self, (): ()) -> bool {
-        if F::LOOKS_AND_LEAVES && self.state.load(Ordering::Acquire) & LEFT == 0 {
-            self.state.fetch_or(LEFT, Ordering::Release);
-            return false;
-        }
         self.state.fetch_or(LEFT, Ordering::AcqRel) & LEFT != 0
     }
 
@@ -201,26 +167,12 @@ tests! {
         passes(Some(3), left_while_the_last_puts::<CellsTwin<SoundCells>>),
         passes(Some(4), put_while_the_place_has_the_next_count::<CellsTwin<SoundCells>>),
         passes(Some(4), counted_again_after_a_kill::<CellsTwin<SoundCells>>);
-    a_look_before_the_store_loses_what_comes_after_the_sum =>
-        fails(Some(2), Claim("the value leaks"), put_elsewhere_under_a_kill::<CellsTwin<LooksFirst>>);
-    taking_back_by_a_store_counts_twice =>
-        fails(Some(3), ValueRace, put_by_the_killer_and_another::<CellsTwin<StoresBack>>);
-    what_the_killer_has_taken_is_not_counted_again =>
-        fails(Some(3), ValueRace, put_by_the_killer_and_another::<CellsTwin<CountsTwice>>);
     a_word_without_a_bias_is_zero_during_the_switch =>
         fails(Some(2), Claim("a holder sees no value"), cloned_and_put_under_a_kill::<CellsTwin<NoBias>>);
     a_sum_of_some_cells_is_zero_before_the_last_put =>
         fails(Some(2), ValueRace, cloned_and_put_under_a_kill::<CellsTwin<SumsByCell>>);
     a_cell_that_is_not_emptied_is_taken_back_after_it_was_counted =>
         fails(Some(3), ValueRace, put_here_under_a_kill_by_a_holder::<CellsTwin<KeepsCells>>);
-    leftovers_count_for_the_next_count_in_their_place =>
-        fails(Some(2), Claim("the value leaks"), counted_again_after_a_kill::<CellsTwin<NoLeftovers>>);
     a_cell_used_after_its_number_was_handed_over_loses_counts =>
         fails(Some(2), Claim("the value leaks"), put_after_the_number_was_handed_over::<CellsTwin<KeepsItsCell>>);
-    a_get_that_counts_on_after_the_kill_succeeds_on_a_dead_count =>
-        fails(Some(2), Claim("got after the kill"), tried_under_a_kill::<CellsTwin<TriesOn>>);
-    a_get_that_is_tried_blindly_is_in_the_sum_of_a_killer_that_was_faster =>
-        fails(Some(3), Claim("got after the kill"), tried_after_a_second_kill::<CellsTwin<TriesBlindly>>);
-    a_look_at_who_has_left_and_then_a_leave_frees_nothing =>
-        fails(Some(2), Claim("the head leaks"), left_while_the_last_puts::<CellsTwin<LooksAndLeaves>>);
 }

@@ -20,8 +20,6 @@ mod cells;
 #[cfg(feature = "registry")]
 mod linger;
 mod magazine;
-#[cfg(feature = "registry")]
-mod map;
 mod pool;
 mod rcuref;
 #[cfg(feature = "registry")]
