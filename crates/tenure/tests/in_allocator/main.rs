@@ -3,7 +3,8 @@
 //! [`operations`] has every public operation, with a look at what it returns. Each runs on a thread whose allocator does
 //! another one, or the same, before each allocation and on both sides of each deallocation and reallocation. The modules'
 //! documentation says which may be used there; the others run outside of the allocator alone. The accounts have to be right
-//! in the end: nothing lost, nothing dropped twice, nothing dropped too early.
+//! in the end: nothing lost, nothing dropped twice, nothing dropped too early. `Arc` and the counts are left out: they have
+//! nothing in common but the count itself.
 #![cfg(feature = "std")]
 #![allow(clippy::disallowed_types, reason = "the accounts of the tests, apart from the library's")]
 
@@ -187,7 +188,7 @@ const PLAIN: &[&str] = &["strong_count", "weak_count", "limit", "largest", "from
 #[test]
 fn every_public_operation_is_in_the_list() {
     let used = concat!(include_str!("operations.rs"), include_str!("world.rs"));
-    let rooms = ["arc", "counter", "lazy", "owner", "pool", "registry"];
+    let rooms = ["counter", "lazy", "owner", "pool", "registry"];
     let mut missing = Vec::new();
     for line in include_str!("../../public-api.txt").lines() {
         let Some((path, item)) = line.split_once(": ") else { continue };
@@ -219,7 +220,7 @@ fn an_operation_may_be_in_the_middle_of_any_other() {
             calls += inner.under(Number::Any, outer).1;
             world.end();
         }
-        assert!(calls > 0 || !outer.allocates, "{} did not allocate", outer.name);
+        assert!(calls > 0, "{} did not allocate", outer.name);
     }
 }
 

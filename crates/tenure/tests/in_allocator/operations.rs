@@ -3,13 +3,10 @@
 use crate::is_inside;
 use crate::world::{Kept, Value, World};
 use std::future::Future;
-use std::num::NonZeroU16;
 use std::pin::pin;
 use std::sync::atomic::Ordering::SeqCst;
 use std::task::{Context as TaskContext, Poll, Waker};
 use std::time::Duration;
-use tenure::arc::{Arc, Weak};
-use tenure::count::{RcuRef, Readable, TicketRef};
 use tenure::counter::{Counter, Gauge, Histogram};
 use tenure::lazy::{Cached, CachedGuard, Context, Domain, Guard, Scheme};
 use tenure::owner::{Owner, Shared};
@@ -20,8 +17,6 @@ use tenure::registry::{Ref, Registry, RegistryCount};
 pub(crate) struct Operation {
     pub(crate) name: &'static str,
     pub(crate) act: for<'w> fn(&'w World) -> Kept<'w>,
-    /// It may allocate nothing, whatever was done before.
-    pub(crate) allocates: bool,
     /// It has a part for each thread.
     pub(crate) is_by_thread: bool,
 }
@@ -31,10 +26,7 @@ macro_rules! operations {
         &[$(operations!(@ $name $($trait)*)),*]
     };
     (@ $name:ident) => {
-        Operation { name: stringify!($name), act: |world| $name(world), allocates: true, is_by_thread: false }
-    };
-    (@ $name:ident quiet) => {
-        Operation { allocates: false, ..operations!(@ $name) }
+        Operation { name: stringify!($name), act: |world| $name(world), is_by_thread: false }
     };
     (@ $name:ident by_thread) => {
         Operation { is_by_thread: true, ..operations!(@ $name) }
@@ -44,7 +36,6 @@ macro_rules! operations {
 pub(crate) const OPERATIONS: &[Operation] = operations! {
     count: by_thread, take_the_sum, gauge: by_thread, record: by_thread, counters_that_go,
     share: by_thread, share_what_may_close, owners_that_go, close, close_the_shared_one, drop_owners,
-    arcs, arcs_of_numbers, weak_arcs, unsize_arcs, tickets: quiet, rcus: quiet,
     look_up, acquire: by_thread, come_and_go: by_thread, come_and_go_by_rcu: by_thread, fail, acquire_in_a_task, linger: by_thread,
     registries_that_go,
     take_an_object: by_thread, find_an_object, discard_an_object, take_one_of_a_stack, objects_in_a_task, pools_that_go,
@@ -170,76 +161,6 @@ fn wait_for_the_end(world: &World) -> Kept<'_> {
     let owner = Owner::new(world.maker.make(13));
     drop(owner.share());
     owner.close().wait();
-    none()
-}
-
-// --- arc, count ---
-
-fn arcs(world: &World) -> Kept<'_> {
-    let arc = Arc::clone(&world.arc);
-    arc.check();
-    let own = Arc::new(world.maker.make(14));
-    // SAFETY: from `into_raw`, once.
-    let own = unsafe { Arc::from_raw(Arc::into_raw(own)) };
-    Arc::into_inner(own.clone()).is_none().then_some(()).unwrap();
-    let value = Arc::try_unwrap(own).ok().unwrap();
-    Box::new((arc, Arc::pin(value), Arc::<[u8]>::from(&b"bytes"[..])))
-}
-
-fn arcs_of_numbers(_: &World) -> Kept<'_> {
-    let mut number = Arc::new(1_u64);
-    let other = number.clone();
-    *Arc::make_mut(&mut number) += 1;
-    *Arc::get_mut(&mut number).unwrap() += 1;
-    let raw = Arc::as_ptr(&number);
-    // SAFETY: the count of a value that lives, there and back.
-    unsafe {
-        Arc::increment_strong_count(raw);
-        Arc::decrement_strong_count(raw);
-    }
-    assert!(!Arc::ptr_eq(&number, &other) && Arc::unwrap_or_clone(number) == 3);
-    // SAFETY: zeros are numbers.
-    let zeros = unsafe {
-        (Arc::<u64>::new_zeroed().assume_init(), Arc::<[u64]>::new_zeroed_slice(3).assume_init())
-    };
-    assert_eq!((*zeros.0, &*zeros.1), (0, &[0; 3][..]));
-    let weak = Arc::downgrade(&other);
-    // SAFETY: from `into_raw`, once.
-    let again = unsafe { Weak::from_raw(weak.clone().into_raw()) };
-    assert!(Weak::ptr_eq(&weak, &again) && Weak::<u64>::new().upgrade().is_none());
-    Box::new((other, again, Arc::<u64>::new_uninit(), Arc::<[u64]>::new_uninit_slice(2)))
-}
-
-fn weak_arcs(world: &World) -> Kept<'_> {
-    let weak = Arc::downgrade(&world.arc);
-    weak.upgrade().unwrap().check();
-    let own = Arc::new_cyclic(|_: &Weak<Value>| world.maker.make(15));
-    let of_own = Arc::downgrade(&own);
-    drop(own);
-    assert!(of_own.upgrade().is_none() && of_own.is_dead());
-    Box::new((weak, of_own))
-}
-
-fn unsize_arcs(world: &World) -> Kept<'_> {
-    let own = Arc::new(world.maker.make(16));
-    let any = tenure::unsize!(own => dyn std::any::Any + Send + Sync);
-    any.downcast::<Value>().ok().unwrap().check();
-    none()
-}
-
-fn tickets(world: &World) -> Kept<'_> {
-    let count: &TicketRef = &world.ticket;
-    let many = NonZeroU16::new(3).unwrap();
-    assert!(count.get().is_acquired() && count.get_many(many).is_acquired());
-    assert!(!count.put_many(many).is_last() && !count.put().is_last());
-    none()
-}
-
-fn rcus(world: &World) -> Kept<'_> {
-    let count: &RcuRef = &world.rcu;
-    // SAFETY: the world keeps it.
-    let readable = unsafe { Readable::assume() };
-    assert!(count.get().is_acquired() && !count.put(readable).is_last());
     none()
 }
 

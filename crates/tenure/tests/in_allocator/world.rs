@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::SeqCst};
-use tenure::arc;
-use tenure::count::{RcuRef, TicketRef};
+use tenure::count::RcuRef;
 use tenure::counter::{Counter, Gauge, Histogram};
 use tenure::lazy::{Cached, Context, Domain, Mask};
 use tenure::owner::Owner;
@@ -69,9 +68,6 @@ pub(crate) struct World {
     pub(crate) owner: Owner<Value>,
     /// Which an operation may close.
     pub(crate) closable: Owner<Value>,
-    pub(crate) arc: arc::Arc<Value>,
-    pub(crate) ticket: TicketRef,
-    pub(crate) rcu: RcuRef,
     pub(crate) registry: Registry<u64, Value>,
     pub(crate) rcu_registry: Registry<u64, Value, RcuRef>,
     pub(crate) lingering: Registry<u64, Value>,
@@ -100,9 +96,6 @@ impl World {
             histogram: Histogram::new([10, 100]),
             owner: Owner::new(make(1)),
             closable: Owner::new(make(2)),
-            arc: arc::Arc::new(make(3)),
-            ticket: TicketRef::new(),
-            rcu: RcuRef::new(),
             registry: Registry::new(),
             rcu_registry: Registry::default(),
             lingering: Registry::with_linger(3),
@@ -138,11 +131,6 @@ impl World {
             assert_eq!(statistics.in_use, 0, "{of}");
         }
         assert_eq!(self.buffers.statistics().total.in_use, 0);
-        assert_eq!(
-            (self.ticket.read(), self.rcu.read(), arc::Arc::strong_count(&self.arc)),
-            (1, 1, 1)
-        );
-        assert_eq!(arc::Arc::weak_count(&self.arc), 0);
         assert_eq!(self.domain.statistics().local_handles, 0);
         let handles = self.cached.statistics().local_handles;
         assert!(handles as u64 <= truth.threads.load(SeqCst), "a thread has lost its slot");

@@ -3,7 +3,6 @@
 use crate::{ACCOUNTS, Account, PAGE, TOO_MUCH, join_test, next_test, on_a_thread_of};
 use std::sync::Barrier;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::mpsc::channel;
 use tenure::pool::{
     AcquireError, BufferCounts, BufferPool, BufferPoolBuilder, FreeList, PooledBuf,
 };
@@ -67,35 +66,6 @@ fn buffers_that_outlive_the_pool_are_freed_by_their_users<L: FreeList>() {
     });
 }
 
-fn threads_that_kept_buffers_and_ended_leave_nothing<L: FreeList>() {
-    leaves_nothing(true, |test| {
-        let pool = build::<L>(builder());
-        (0..3).for_each(|_| on_a_thread_of(test, || drop(several(&pool, 100))));
-        assert_eq!(pool.statistics().total.allocated, 100);
-    });
-}
-
-fn a_thread_that_keeps_buffers_when_the_pool_ends_leaves_nothing<L: FreeList>() {
-    leaves_nothing(true, |test| {
-        let pool = build::<L>(builder());
-        let (go, wait) = channel::<()>();
-        let (done, is_done) = channel();
-        let handle = pool.clone();
-        let sleeper = std::thread::spawn(move || {
-            join_test(test);
-            drop(several(&handle, 100));
-            drop(handle);
-            done.send(()).unwrap();
-            wait.recv().unwrap();
-        });
-        is_done.recv().unwrap();
-        drop(pool);
-        assert_eq!(ACCOUNTS[test].blocks.load(Relaxed), 0);
-        go.send(()).unwrap();
-        sleeper.join().unwrap();
-    });
-}
-
 fn threads_at_the_limit_never_exceed_it_and_leave_nothing<L: FreeList>() {
     const LIMIT: usize = 9 * PAGE;
     let account = leaves_nothing(true, |test| {
@@ -153,38 +123,12 @@ fn an_allocator_that_fails_ends_the_request_without_a_fall_back<L: FreeList>() {
     });
 }
 
-fn a_frozen_buffer_that_outlives_the_pool_leaves_nothing<L: FreeList>() {
-    leaves_nothing(true, |test| {
-        let pool = build::<L>(builder());
-        let whole = dirty(&pool, 100).freeze();
-        let part = whole.slice(50..);
-        drop(pool);
-        drop(whole);
-        on_a_thread_of(test, move || assert_eq!(part, [0xff; 50][..]));
-    });
-}
-
-fn a_part_that_outlives_buffer_and_pool_leaves_nothing<L: FreeList>() {
-    leaves_nothing(true, |test| {
-        let pool = build::<L>(builder());
-        let mut buffer = dirty(&pool, 100);
-        let parts = [1, 2, 3].map(|len| buffer.split_to(len));
-        drop(buffer);
-        drop(pool);
-        on_a_thread_of(test, move || parts.map(drop).into_iter().collect());
-    });
-}
-
 claims! {
     a_pool_that_was_trimmed_and_closed_leaves_nothing,
     buffers_that_outlive_the_pool_are_freed_by_their_users,
-    threads_that_kept_buffers_and_ended_leave_nothing,
-    a_thread_that_keeps_buffers_when_the_pool_ends_leaves_nothing,
     threads_at_the_limit_never_exceed_it_and_leave_nothing,
     requests_that_fail_leave_nothing,
     an_allocator_that_fails_ends_the_request_without_a_fall_back,
-    a_frozen_buffer_that_outlives_the_pool_leaves_nothing,
-    a_part_that_outlives_buffer_and_pool_leaves_nothing,
 }
 
 #[test]

@@ -1,6 +1,5 @@
 //! Every free list keeps the promises of `List`.
 
-use super::support::beside_a_sleeper;
 use crate::owned::Owner;
 use std::collections::HashSet;
 use std::iter::once;
@@ -8,53 +7,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use tenure::pool::list::List;
 
-const SLOTS: u32 = if cfg!(miri) { 70 } else { 1_000 };
-
 fn list<L: List>() -> Arc<Owner<L>> {
     Owner::new(64)
 }
 
 fn none_left(slot: u32) {
     panic!("slot {slot} was handed out before");
-}
-
-fn what_is_released_is_acquired_once<L: List>() {
-    let list = list::<L>();
-    assert_eq!(list.acquire(), None);
-    list.admit_idle(SLOTS);
-    assert_eq!(list.acquire_all(), (0..SLOTS).collect());
-}
-
-fn slots_of_threads_that_ended_are_for_all<L: List>() {
-    let list = list::<L>();
-    std::thread::scope(|scope| {
-        // By hand: a scope does not wait for thread-locals.
-        scope.spawn(|| list.admit_idle(SLOTS)).join().unwrap();
-    });
-    assert_eq!(list.acquire_all(), (0..SLOTS).collect());
-}
-
-fn what_sleeping_threads_keep_is_gathered<L: List>() {
-    let list = list::<L>();
-    let keep = || list.admit_idle(SLOTS);
-    beside_a_sleeper(keep, || {
-        let mut found = HashSet::new();
-        list.reclaim(|slot| assert!(found.insert(slot)));
-        assert_eq!(found, (0..SLOTS).collect());
-    });
-}
-
-fn a_closed_list_gives_all_back_and_keeps_nothing<L: List>() {
-    let list = list::<L>();
-    list.admit_idle(SLOTS);
-    let mine = list.acquire().unwrap();
-    let mut home = HashSet::new();
-    list.close(|slot| assert!(home.insert(slot)));
-    assert!(!home.contains(&mine));
-    assert_eq!(list.acquire(), None);
-    assert!(list.try_give(mine).is_err(), "it is still the caller's");
-    home.insert(mine);
-    assert_eq!(home, (0..SLOTS).collect());
 }
 
 fn a_slot_that_is_admitted_after_closing_is_refused<L: List>() {
@@ -135,10 +93,6 @@ fn lists_that_are_gathered_together_are_empty_at_one_moment<L: List>() {
 }
 
 claims! {
-    what_is_released_is_acquired_once,
-    slots_of_threads_that_ended_are_for_all,
-    what_sleeping_threads_keep_is_gathered,
-    a_closed_list_gives_all_back_and_keeps_nothing,
     a_slot_that_is_admitted_after_closing_is_refused,
     a_slot_is_refused_whenever_it_is_released_again,
     a_list_that_is_gathered_may_be_used,

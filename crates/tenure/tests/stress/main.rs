@@ -10,7 +10,7 @@
 
 #[macro_use]
 #[path = "../support/table.rs"]
-mod table_of_tests;
+mod table;
 
 #[cfg(feature = "std")]
 mod cached;
@@ -26,6 +26,5 @@ mod registry;
 #[cfg(feature = "std")]
 mod slots;
 mod support;
-mod table;
 #[cfg(feature = "std")]
 mod turns;

@@ -82,18 +82,3 @@ impl<T> Lock<T> {
         result
     }
 }
-
-pub(crate) struct Shared<T>(pub(crate) *const T);
-
-impl<T> Clone for Shared<T> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<T> Copy for Shared<T> {}
-
-// SAFETY: only a pointer; the code that dereferences it answers for its object.
-unsafe impl<T> Send for Shared<T> {}
-// SAFETY: as above.
-unsafe impl<T> Sync for Shared<T> {}
