@@ -89,6 +89,16 @@ fn one_task_creates_while_the_others_wait_for_it() {
 }
 
 #[test]
+fn a_create_of_one_key_does_not_delay_another() {
+    let objects = Objects::new();
+    let mut creating = Task::begun(&objects, Ok(1));
+    for key in 2..100 {
+        assert_eq!(*objects.acquire(&key, || key), key);
+    }
+    assert_eq!(*creating.acquired(), 1);
+}
+
+#[test]
 fn the_next_task_creates_after_one_that_failed_panicked_or_was_dropped() {
     for outcome in [Err("no"), Err("panic"), Ok(1)] {
         let objects = Objects::new();

@@ -2,7 +2,6 @@
 
 use std::cell::{Cell, RefCell};
 use std::hash::{Hash, Hasher};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -31,83 +30,6 @@ impl Drop for Counted {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
-}
-
-struct Creation {
-    objects: Registry<u32, u32>,
-    begun: Receiver<()>,
-    outcome: Sender<Result<u32, u32>>,
-    creator: thread::JoinHandle<Option<Ref<u32, u32>>>,
-}
-
-impl Creation {
-    fn begin() -> Self {
-        let objects = Registry::new();
-        let (begin, begun) = channel();
-        let (outcome, decided) = channel::<Result<u32, u32>>();
-        let creator = thread::spawn({
-            let objects: Registry<u32, u32> = objects.clone();
-            move || {
-                let create = || {
-                    begin.send(()).unwrap();
-                    decided.recv().unwrap_or_else(|_| panic!("it fails"))
-                };
-                catch_unwind(AssertUnwindSafe(|| objects.try_acquire(&1, create))).ok()?.ok()
-            }
-        });
-        Self { objects, begun, outcome, creator }
-    }
-
-    fn wait_for_it(&self) -> thread::JoinHandle<u32> {
-        let objects = self.objects.clone();
-        let waiter = thread::spawn(move || *objects.acquire(&1, || 2));
-        while self.objects.statistics().waited == 0 {
-            thread::yield_now();
-        }
-        waiter
-    }
-}
-
-#[test]
-fn an_acquire_during_a_create_waits_for_it_and_is_counted() {
-    let creation = Creation::begin();
-    creation.begun.recv().unwrap();
-    assert!(creation.objects.get(&1).is_none(), "a lookup does not wait");
-    let waiter = creation.wait_for_it();
-    creation.outcome.send(Ok(1)).unwrap();
-    assert_eq!(waiter.join().unwrap(), 1);
-    assert_eq!(creation.creator.join().unwrap().map(|object| *object), Some(1));
-    let said = creation.objects.statistics();
-    assert_eq!((said.created, said.failed, said.waited), (1, 0, 1));
-}
-
-#[test]
-fn an_acquire_that_waits_for_a_failing_create_runs_its_own() {
-    for panics in [false, true] {
-        let creation = Creation::begin();
-        creation.begun.recv().unwrap();
-        let waiter = creation.wait_for_it();
-        if panics {
-            drop(creation.outcome);
-        } else {
-            creation.outcome.send(Err(1)).unwrap();
-        }
-        assert_eq!(waiter.join().unwrap(), 2);
-        assert!(creation.creator.join().unwrap().is_none());
-        let said = creation.objects.statistics();
-        assert_eq!((said.created, said.destroyed, said.failed, said.waited), (1, 1, 1, 1));
-    }
-}
-
-#[test]
-fn a_create_of_one_key_does_not_delay_another() {
-    let creation = Creation::begin();
-    creation.begun.recv().unwrap();
-    for key in 2..100 {
-        assert_eq!(*creation.objects.acquire(&key, || key), key);
-    }
-    creation.outcome.send(Ok(1)).unwrap();
-    assert!(creation.creator.join().unwrap().is_some());
 }
 
 #[test]

@@ -65,17 +65,25 @@ fn under_a_store<S: Revoking>(readers: impl FnOnce(&Cached<Object, S>)) {
     end(cached, &[first], &second);
 }
 
-pub(super) fn a_first_read_under_a_store<S: Revoking>() {
+/// A reader reads, if `has_read`. Then `act` has it ‖ value 2 is stored in the place of value 1.
+fn read_under_a_store<S: Revoking>(has_read: bool, act: impl FnOnce(&mut Reader<Object, S>)) {
     let (cached, first) = cached::<S>();
     counts_are_held();
     let mut reader = cached.reader();
+    if has_read {
+        assert_eq!(read(&mut reader), 1);
+    }
     let (storing, second) = store(1, &cached, 2);
-    read(&mut reader);
+    act(&mut reader);
     storing.join().unwrap();
     assert_eq!(read(&mut reader), 2);
     first.assert_gone();
     drop(reader);
     end(cached, &[first], &second);
+}
+
+pub(super) fn a_first_read_under_a_store<S: Revoking>() {
+    read_under_a_store::<S>(false, |reader| _ = read(reader));
 }
 
 /// What was read, and how many barriers the store passed: a second one if the reader came between its look at the slots
@@ -93,27 +101,14 @@ fn a_first_read_under_a_store_ends_in_every_way() {
 }
 
 pub(super) fn two_reads_under_a_store<S: Revoking>() {
-    let (cached, first) = cached::<S>();
-    let mut reader = cached.reader();
-    let (storing, second) = store(1, &cached, 2);
-    let [one, other] = [read(&mut reader), read(&mut reader)];
-    assert!(one <= other, "a read sees an older value than the one before it");
-    storing.join().unwrap();
-    drop(reader);
-    end(cached, &[first], &second);
+    read_under_a_store::<S>(false, |reader| {
+        let [one, other] = [read(reader), read(reader)];
+        assert!(one <= other, "a read sees an older value than the one before it");
+    });
 }
 
 pub(super) fn a_read_of_what_was_read_before_under_a_store<S: Revoking>() {
-    let (cached, first) = cached::<S>();
-    counts_are_held();
-    let mut reader = cached.reader();
-    assert_eq!(read(&mut reader), 1);
-    let (storing, second) = store(1, &cached, 2);
-    read(&mut reader);
-    storing.join().unwrap();
-    assert_eq!(read(&mut reader), 2);
-    drop(reader);
-    end(cached, &[first], &second);
+    read_under_a_store::<S>(true, |reader| _ = read(reader));
 }
 
 /// The guard is there before the store, so it ends the old value.
@@ -225,23 +220,25 @@ fn a_third_value_is_where_the_first_was() {
 
 /// The second store may put its value where the first one was, under a reader that still believes in that address.
 pub(super) fn a_read_under_two_stores_of_one_thread<S: Revoking>() {
-    let (cached, first) = cached::<S>();
-    let mut reader = cached.reader();
-    let storing = store_twice(&cached);
-    read(&mut reader);
-    let [second, third] = storing.join().unwrap();
-    assert_eq!(read(&mut reader), 3);
-    drop(reader);
-    end(cached, &[first, second], &third);
+    read_under_two_stores_of_one_thread::<S>(false);
 }
 
 pub(super) fn a_read_of_what_was_read_before_under_two_stores_of_one_thread<S: Revoking>() {
+    read_under_two_stores_of_one_thread::<S>(true);
+}
+
+fn read_under_two_stores_of_one_thread<S: Revoking>(has_read: bool) {
     let (cached, first) = cached::<S>();
     let mut reader = cached.reader();
-    assert_eq!(read(&mut reader), 1);
+    if has_read {
+        assert_eq!(read(&mut reader), 1);
+    }
     let storing = store_twice(&cached);
     read(&mut reader);
     let [second, third] = storing.join().unwrap();
+    if !has_read {
+        assert_eq!(read(&mut reader), 3);
+    }
     drop(reader);
     end(cached, &[first, second], &third);
 }

@@ -36,43 +36,59 @@ fn under_the_last_drop<S: Scheme>(owner: impl FnOnce(&mut LocalHandle<Object, S>
     assert_ended(&domain, 1, &[fate]);
 }
 
-pub(super) fn entered_and_its_handle_dropped_inside<S: Scheme>() {
+/// As above, of a local handle that the owner may give back, beside another object, of value 2. What `owner` returns is
+/// called after the first one has ended, and what that returns is dropped after all have.
+fn under_the_last_drop_beside<S: Scheme, K, R: FnOnce() -> K>(
+    owner: impl FnOnce(&Domain<Object, S>, LocalHandle<Object, S>, Context<Object, S>) -> R,
+) {
+    let domain = domain::<S>();
+    counts_are_held();
+    let (local, context, fate) = keep(&domain);
+    let (next, fate_of_next) = object(&domain, 2);
+    let dropper = worker(1, move || drop(context));
+    let after = owner(&domain, local, next);
+    dropper.join().unwrap();
+    fate.assert_gone();
+    let kept = after();
+    assert_ended(&domain, 1, &[fate, fate_of_next]);
+    drop(kept);
+}
+
+/// One handle is dropped ‖ an owner, which has kept the object or not, enters it by another and drops that inside or
+/// after.
+fn entered_under_a_drop<S: Scheme>(has_kept: bool, drops_inside: bool) {
     let domain = domain::<S>();
     let (context, fate) = object(&domain, 1);
     let other = context.clone();
     let mut local = domain.register();
+    if has_kept {
+        drop(local.enter(&context));
+    }
     let dropper = worker(1, move || drop(other));
     let active = local.enter(&context);
-    drop(context);
+    let after = if drops_inside {
+        drop(context);
+        None
+    } else {
+        Some(context)
+    };
     assert_eq!(active.look(), 1);
     drop(active);
+    drop(after);
     dropper.join().unwrap();
     assert_ended(&domain, 1, &[fate]);
+}
+
+pub(super) fn entered_and_its_handle_dropped_inside<S: Scheme>() {
+    entered_under_a_drop::<S>(false, true);
 }
 
 pub(super) fn entered_and_its_handle_dropped_outside<S: Scheme>() {
-    let domain = domain::<S>();
-    let (context, fate) = object(&domain, 1);
-    let other = context.clone();
-    let mut local = domain.register();
-    let dropper = worker(1, move || drop(other));
-    assert_eq!(local.enter(&context).look(), 1);
-    drop(context);
-    dropper.join().unwrap();
-    assert_ended(&domain, 1, &[fate]);
+    entered_under_a_drop::<S>(false, false);
 }
 
 pub(super) fn entered_again_and_its_handle_dropped_inside<S: Scheme>() {
-    let domain = domain::<S>();
-    let (mut local, context, fate) = keep(&domain);
-    let other = context.clone();
-    let dropper = worker(1, move || drop(other));
-    let active = local.enter(&context);
-    drop(context);
-    assert_eq!(active.look(), 1);
-    drop(active);
-    dropper.join().unwrap();
-    assert_ended(&domain, 1, &[fate]);
+    entered_under_a_drop::<S>(true, true);
 }
 
 pub(crate) fn left_under_the_last_drop<S: Scheme>() {
@@ -153,31 +169,25 @@ fn a_use_under_the_last_drop_ends_in_every_way() {
 }
 
 pub(super) fn moved_on_under_the_last_drop<S: Scheme>() {
-    let domain = domain::<S>();
-    counts_are_held();
-    let (mut local, context, fate) = keep(&domain);
-    let (next, fate_of_next) = object(&domain, 2);
-    let dropper = worker(1, move || drop(context));
-    assert_eq!(local.enter(&next).look(), 2);
-    dropper.join().unwrap();
-    fate.assert_gone();
-    assert_eq!(local.lazy().expect("it has a handle").look(), 2);
-    drop(next);
-    assert_ended(&domain, 1, &[fate, fate_of_next]);
+    under_the_last_drop_beside::<S, _, _>(|_, mut local, next| {
+        assert_eq!(local.enter(&next).look(), 2);
+        move || {
+            assert_eq!(local.lazy().expect("it has a handle").look(), 2);
+            drop(next);
+            local
+        }
+    });
 }
 
 pub(super) fn used_lazily_and_moved_on_under_the_last_drop<S: Scheme>() {
-    let domain = domain::<S>();
-    let (mut local, context, fate) = keep(&domain);
-    let (next, fate_of_next) = object(&domain, 2);
-    let dropper = worker(1, move || drop(context));
-    look_lazily(&mut local);
-    let active = local.enter(&next);
-    assert_eq!(active.look(), 2);
-    drop(next);
-    drop(active);
-    dropper.join().unwrap();
-    assert_ended(&domain, 1, &[fate, fate_of_next]);
+    under_the_last_drop_beside::<S, _, _>(|_, mut local, next| {
+        look_lazily(&mut local);
+        let active = local.enter(&next);
+        assert_eq!(active.look(), 2);
+        drop(next);
+        drop(active);
+        || local
+    });
 }
 
 pub(super) fn moved_on_and_come_back_under_a_drop<S: Scheme>() {
@@ -213,16 +223,10 @@ pub(super) fn a_forgotten_guard_ends_with_the_next_use<S: Scheme>() {
 /// Otherwise the reclaimer donates a reference to what the worker has overwritten. With late stores; nothing ends the
 /// next object while the worker uses it.
 pub(super) fn moved_on_to_what_stays_under_the_last_drop() {
-    let domain = domain::<On<Loom, Shootdown>>();
-    let (mut local, context, fate) = keep(&domain);
-    let (next, fate_of_next) = object(&domain, 2);
-    let dropper = worker(1, move || drop(context));
-    assert_eq!(local.enter(&next).look(), 2);
-    dropper.join().unwrap();
-    fate.assert_gone();
-    drop(local);
-    drop(next);
-    assert_ended(&domain, 1, &[fate, fate_of_next]);
+    under_the_last_drop_beside::<On<Loom, Shootdown>, _, _>(|_, mut local, next| {
+        assert_eq!(local.enter(&next).look(), 2);
+        || drop((local, next))
+    });
 }
 
 #[test]
@@ -322,18 +326,16 @@ pub(super) fn used_lazily_and_given_back_under_the_last_drop<S: Scheme>() {
 }
 
 pub(super) fn given_back_and_taken_again_under_the_last_drop<S: Scheme>() {
-    let domain = domain::<S>();
-    let (local, context, fate) = keep(&domain);
-    let (next, fate_of_next) = object(&domain, 2);
-    let dropper = worker(1, move || drop(context));
-    drop(local);
-    let mut local = domain.register();
-    assert!(local.lazy().is_none());
-    assert_eq!(local.enter(&next).look(), 2);
-    dropper.join().unwrap();
-    fate.assert_gone();
-    drop(next);
-    assert_ended(&domain, 1, &[fate, fate_of_next]);
+    under_the_last_drop_beside::<S, _, _>(|domain, local, next| {
+        drop(local);
+        let mut local = domain.register();
+        assert!(local.lazy().is_none());
+        assert_eq!(local.enter(&next).look(), 2);
+        || {
+            drop(next);
+            local
+        }
+    });
 }
 
 pub(super) fn given_back_and_taken_by_another_thread_under_the_last_drop<S: Scheme>() {
