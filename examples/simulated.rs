@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use tenure::cache_line::CachePadded;
 use tenure::memory::{Atomic, Memory, Native, Ordering};
-use tenure_sim::{Cpu, Error, Machine, Simulated};
+use tenure_sim::{Cpu, Machine, Simulated, SimulationError};
 
 /// A statistic, in as many parts as there should be.
 struct Counter<M: Memory = Native> {
@@ -31,7 +31,7 @@ impl<M: Memory> Counter<M> {
 }
 
 /// Nanoseconds per `add`, with that many CPUs calling it.
-fn measure(cpus: usize, parts: usize) -> Result<f64, Error> {
+fn measure(cpus: usize, parts: usize) -> Result<f64, SimulationError> {
     let counter = Arc::new(Counter::<Simulated>::new(parts));
     let shared = Arc::clone(&counter);
     let simulation = Machine::preset("xeon-2s-112")?.simulation(cpus).duration_ns(20_000.0);
@@ -46,7 +46,7 @@ fn measure(cpus: usize, parts: usize) -> Result<f64, Error> {
 }
 
 #[cfg_attr(test, test)]
-fn main() -> Result<(), Error> {
+fn main() -> Result<(), SimulationError> {
     // The same code on the real machine.
     let counter: Counter = Counter::new(1);
     counter.add(0);

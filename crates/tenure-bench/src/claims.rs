@@ -1,6 +1,6 @@
 //! What the figures say about this project's claims, in plain words.
 
-use crate::result::{Group, Row, Scenario};
+use crate::result::{BenchRow, ResultGroup, ResultScenario};
 use crate::simulate;
 use tenure_report::stats::Estimate;
 use tenure_report::verdict::{Outcome, Verdict};
@@ -25,27 +25,27 @@ enum Against {
 
 /// The variant takes at most `at_most` times as long as the other row.
 #[derive(Debug, Clone, Copy)]
-struct Check {
+struct ClaimCheck {
     variant: &'static str,
     at: At,
     against: Against,
     at_most: f64,
 }
 
-struct Claim {
+struct ClaimRule {
     text: &'static str,
     scenario: &'static str,
-    checks: &'static [Check],
+    checks: &'static [ClaimCheck],
 }
 
 macro_rules! claims {
     ($($scenario:literal: $text:literal, $checks:expr;)*) => {
-        &[$(Claim { text: $text, scenario: $scenario, checks: &$checks }),*]
+        &[$(ClaimRule { text: $text, scenario: $scenario, checks: &$checks }),*]
     };
 }
 
 /// Ratios are times: "at least 0.95 of the throughput" is "at most 1 / 0.95 of the time".
-const CLAIMS: &[Claim] = claims! {
+const CLAIMS: &[ClaimRule] = claims! {
     "refs/get-put": "On one thread a get and put cost what the two bare atomic operations cost",
         [alone("rcuref", Limit, 1.05), alone("ticket", Limit, 1.10)];
     "refs/get-put": "With all CPUs on one object they keep 0.95 of the bare operations' throughput",
@@ -99,17 +99,18 @@ const CLAIMS: &[Claim] = claims! {
         [alone("registry", Baseline, 1.0), together("registry", Baseline, 0.2)];
 };
 
-const fn alone(variant: &'static str, against: Against, at_most: f64) -> Check {
-    Check { variant, at: At::OneThread, against, at_most }
+const fn alone(variant: &'static str, against: Against, at_most: f64) -> ClaimCheck {
+    ClaimCheck { variant, at: At::OneThread, against, at_most }
 }
 
-const fn together(variant: &'static str, against: Against, at_most: f64) -> Check {
-    Check { variant, at: At::AllCpus, against, at_most }
+const fn together(variant: &'static str, against: Against, at_most: f64) -> ClaimCheck {
+    ClaimCheck { variant, at: At::AllCpus, against, at_most }
 }
 
 /// Judges every claim whose scenario was measured where the claim looks.
-pub(crate) fn judge(groups: &[Group], cpus: usize) -> Vec<Verdict> {
-    let scenarios: Vec<&Scenario> = groups.iter().flat_map(|group| &group.scenarios).collect();
+pub(crate) fn judge(groups: &[ResultGroup], cpus: usize) -> Vec<Verdict> {
+    let scenarios: Vec<&ResultScenario> =
+        groups.iter().flat_map(|group| &group.scenarios).collect();
     let mut verdicts: Vec<Verdict> = CLAIMS
         .iter()
         .filter_map(|claim| {
@@ -121,7 +122,7 @@ pub(crate) fn judge(groups: &[Group], cpus: usize) -> Vec<Verdict> {
     verdicts
 }
 
-fn judge_claim(claim: &Claim, scenario: &Scenario, cpus: usize) -> Option<Verdict> {
+fn judge_claim(claim: &ClaimRule, scenario: &ResultScenario, cpus: usize) -> Option<Verdict> {
     let verdict = |outcome, detail| Verdict {
         claim: claim.text.to_owned(),
         outcome,
@@ -150,7 +151,7 @@ fn shown_elsewhere(scenario: &str) -> String {
     }
 }
 
-fn find(scenario: &Scenario, check: &Check, cpus: usize) -> Option<Estimate> {
+fn find(scenario: &ResultScenario, check: &ClaimCheck, cpus: usize) -> Option<Estimate> {
     let threads = match check.at {
         At::OneThread => 1,
         At::AllCpus => cpus,
@@ -169,7 +170,7 @@ fn find(scenario: &Scenario, check: &Check, cpus: usize) -> Option<Estimate> {
     }
 }
 
-fn row<'a>(scenario: &'a Scenario, variant: &str, threads: usize) -> Option<&'a Row> {
+fn row<'a>(scenario: &'a ResultScenario, variant: &str, threads: usize) -> Option<&'a BenchRow> {
     let point = scenario.points.iter().find(|point| point.threads == threads)?;
     point.rows.iter().find(|row| row.variant == variant)
 }
@@ -185,7 +186,7 @@ fn together_against_alone(together: Estimate, threads: usize, alone: Estimate) -
     }
 }
 
-fn describe(check: &Check, ratio: Estimate, cpus: usize) -> String {
+fn describe(check: &ClaimCheck, ratio: Estimate, cpus: usize) -> String {
     let threads = match check.at {
         At::OneThread => "1 thread".to_owned(),
         At::AllCpus => format!("{cpus} threads"),
@@ -214,7 +215,7 @@ fn figure(ratio: f64) -> String {
 const CPUS_OF_RETRIES: usize = 112;
 const PUBLISHED_RETRIES: f64 = 8.0;
 
-fn judge_retries(scenario: &Scenario, cpus: usize) -> Option<Verdict> {
+fn judge_retries(scenario: &ResultScenario, cpus: usize) -> Option<Verdict> {
     if scenario.id != "refs/get-put" {
         return None;
     }
@@ -242,7 +243,7 @@ fn judge_retries(scenario: &Scenario, cpus: usize) -> Option<Verdict> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::result::{Point, ToRival};
+    use crate::result::{BenchPoint, ToRival};
     use crate::scenario;
 
     fn ratio(low: f64, median: f64, high: f64) -> Estimate {
@@ -269,23 +270,23 @@ mod tests {
         }
     }
 
-    fn measured() -> Scenario {
-        let row = |variant: &str, ns: f64| Row {
+    fn measured() -> ResultScenario {
+        let row = |variant: &str, ns: f64| BenchRow {
             variant: variant.into(),
             ns_per_op: ratio(ns * 0.9, ns, ns * 1.1),
             to_rivals: vec![ToRival { variant: "rival".into(), ratio: ratio(0.08, 0.1, 0.12) }],
-            ..Row::default()
+            ..BenchRow::default()
         };
-        let point = |threads: usize| Point {
+        let point = |threads: usize| BenchPoint {
             threads,
             rows: vec![row("flat", 10.0), row("queue", 10.0 * threads as f64)],
-            ..Point::default()
+            ..BenchPoint::default()
         };
-        Scenario {
+        ResultScenario {
             id: "test/two".into(),
             baseline: "queue".into(),
             points: vec![point(1), point(2)],
-            ..Scenario::default()
+            ..ResultScenario::default()
         }
     }
 
@@ -319,8 +320,8 @@ mod tests {
 
     #[test]
     fn one_cpu_cannot_show_contention() {
-        let scenario = Scenario { id: "refs/get".into(), ..Scenario::default() };
-        let group = Group { scenarios: vec![scenario], ..Group::default() };
+        let scenario = ResultScenario { id: "refs/get".into(), ..ResultScenario::default() };
+        let group = ResultGroup { scenarios: vec![scenario], ..ResultGroup::default() };
         let verdicts = judge(std::slice::from_ref(&group), 1);
         assert_eq!(verdicts.len(), 1);
         assert_eq!(verdicts[0].outcome, Outcome::NeedsMoreCpus);

@@ -2,18 +2,20 @@
 //!
 //! The figures follow a crude model of one contended line, which gives tables and charts realistic shapes.
 
-use crate::result::{Distribution, Group, Point, Report, Row, SCHEMA, Scenario, Settings};
+use crate::result::{
+    BenchPoint, BenchReport, BenchRow, Distribution, ResultGroup, ResultScenario, SCHEMA, Settings,
+};
 use crate::scenario;
 use tenure::memory::Native;
-use tenure_report::machine::{Cache, Machine};
+use tenure_report::machine::{Cache, HostMachine};
 use tenure_report::stats::Estimate;
 use tenure_report::verdict::{Outcome, Verdict};
 
 /// One number of threads exceeds the CPUs.
-pub(crate) fn xeon() -> Report {
+pub(crate) fn xeon() -> BenchReport {
     let threads = [1, 2, 4, 8, 16, 32, 64, 96, 192, 256];
-    Report {
-        machine: Machine {
+    BenchReport {
+        machine: HostMachine {
             cpu: "Intel(R) Xeon(R) Platinum 8468".to_owned(),
             arch: "x86_64".to_owned(),
             cpus: 192,
@@ -35,13 +37,13 @@ pub(crate) fn xeon() -> Report {
 }
 
 /// One CPU: one number of threads, wide intervals, empty fields.
-pub(crate) fn one_cpu() -> Report {
-    let mut report = Report {
-        machine: Machine {
+pub(crate) fn one_cpu() -> BenchReport {
+    let mut report = BenchReport {
+        machine: HostMachine {
             arch: "aarch64".to_owned(),
             cpus: 1,
             kernel: "Linux 6.6.0".to_owned(),
-            ..Machine::default()
+            ..HostMachine::default()
         },
         ..report(&[1], 1)
     };
@@ -65,7 +67,7 @@ pub(crate) fn one_cpu() -> Report {
 }
 
 /// Every text tries to be markup.
-pub(crate) fn hostile() -> Report {
+pub(crate) fn hostile() -> BenchReport {
     const TEXT: &str = "</script><script>alert(1)</script><!-- \"'&amp;";
     let mut report = one_cpu();
     report.machine.cpu = TEXT.to_owned();
@@ -80,7 +82,7 @@ pub(crate) fn hostile() -> Report {
     report
 }
 
-pub(crate) fn degenerate() -> Report {
+pub(crate) fn degenerate() -> BenchReport {
     let mut report = xeon();
     let scenario = &mut report.groups[0].scenarios[0];
     scenario.baseline = "not there".to_owned();
@@ -131,28 +133,28 @@ pub(crate) fn is_shared(variant: &str) -> bool {
 /// refs/get-put, refs/get and dst/cells, with a point for each of `at`.
 pub(crate) fn groups<P>(
     at: &[usize],
-    mut point: impl FnMut(&scenario::Scenario, usize) -> P,
-) -> Vec<Group<P>> {
-    let group = |(group, scenarios): (scenario::Group, usize)| {
+    mut point: impl FnMut(&scenario::BenchScenario, usize) -> P,
+) -> Vec<ResultGroup<P>> {
+    let group = |(group, scenarios): (scenario::BenchGroup, usize)| {
         let scenarios = group.scenarios.iter().take(scenarios);
         let measured = scenarios
-            .map(|it| Scenario::of(it, at.iter().map(|&at| point(it, at)).collect()))
+            .map(|it| ResultScenario::of(it, at.iter().map(|&at| point(it, at)).collect()))
             .collect();
-        Group::of(&group, measured)
+        ResultGroup::of(&group, measured)
     };
     std::iter::zip(scenario::groups::<Native>(), [2, 1]).map(group).collect()
 }
 
-fn report(threads: &[usize], cpus: usize) -> Report {
+fn report(threads: &[usize], cpus: usize) -> BenchReport {
     let mut noise = fastrand::Rng::with_seed(7);
-    Report {
+    BenchReport {
         schema: SCHEMA.to_owned(),
         version: "0.1.0".to_owned(),
         started: "2026-01-15T09:30:00Z".to_owned(),
         seconds: 131.4,
         interrupted: false,
         settings: Settings { quick: false, seconds: 1.0, seed: 42 },
-        machine: Machine { cpus, ..Machine::default() },
+        machine: HostMachine { cpus, ..HostMachine::default() },
         groups: groups(threads, |scenario, threads| point(scenario, threads, cpus, &mut noise)),
         verdicts: verdicts(),
     }
@@ -205,11 +207,11 @@ fn singles(median_ns: f64) -> Distribution {
 
 #[allow(clippy::cast_precision_loss)]
 fn point(
-    scenario: &scenario::Scenario,
+    scenario: &scenario::BenchScenario,
     threads: usize,
     cpus: usize,
     noise: &mut fastrand::Rng,
-) -> Point {
+) -> BenchPoint {
     let others = (threads - 1) as f64;
     let spread = if cpus == 1 { 0.06 } else { 0.015 };
     let mut estimate = |median: f64| {
@@ -227,7 +229,7 @@ fn point(
             let ratio = cost.time(others) / Cost::of(other).time(others);
             (other != variant.name).then(|| estimate(ratio))
         };
-        Row {
+        BenchRow {
             variant: variant.name.to_owned(),
             ns_per_op,
             mops: threads as f64 * 1e3 / ns_per_op.median,
@@ -237,9 +239,15 @@ fn point(
             slices: 400,
             dropped: if cpus == 1 { 0 } else { index * 3 },
             singles: (scenario.id == "refs/get-put").then(|| singles(cost.time(others))),
-            ..Row::default()
+            ..BenchRow::default()
         }
     });
     let rows = rows.collect();
-    Point { threads, oversubscribed: threads > cpus, batches: 11, rows, ..Point::default() }
+    BenchPoint {
+        threads,
+        oversubscribed: threads > cpus,
+        batches: 11,
+        rows,
+        ..BenchPoint::default()
+    }
 }

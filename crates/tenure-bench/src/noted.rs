@@ -5,10 +5,10 @@ use tenure_model::Progress;
 
 /// Records its calls, for tests.
 #[derive(Debug, Default)]
-pub(crate) struct Noted(Mutex<Vec<Event>>);
+pub(crate) struct Noted(Mutex<Vec<NotedEvent>>);
 
 #[derive(Debug)]
-enum Event {
+enum NotedEvent {
     Begin(u64),
     At,
     Advance(u64),
@@ -16,7 +16,7 @@ enum Event {
 }
 
 impl Noted {
-    fn note(&self, event: Event) {
+    fn note(&self, event: NotedEvent) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(event);
     }
 
@@ -24,15 +24,17 @@ impl Noted {
     #[track_caller]
     pub(crate) fn assert_complete(&self) {
         let events = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let [Event::Begin(total), steps @ .., Event::End] = &events[..] else {
+        let [NotedEvent::Begin(total), steps @ .., NotedEvent::End] = &events[..] else {
             panic!("it begins and ends: {events:?}");
         };
         let (mut done, mut before_last) = (0, 0);
         for step in steps {
             match step {
-                Event::At => before_last = done,
-                Event::Advance(more) => done += more,
-                Event::Begin(_) | Event::End => panic!("it begins and ends once: {events:?}"),
+                NotedEvent::At => before_last = done,
+                NotedEvent::Advance(more) => done += more,
+                NotedEvent::Begin(_) | NotedEvent::End => {
+                    panic!("it begins and ends once: {events:?}")
+                }
             }
             assert!(done <= *total, "{done} of {total} done");
         }
@@ -42,15 +44,15 @@ impl Noted {
 
 impl Progress for Noted {
     fn begin(&self, _: &str, total: u64) {
-        self.note(Event::Begin(total));
+        self.note(NotedEvent::Begin(total));
     }
     fn at(&self, _: &str, _: &str) {
-        self.note(Event::At);
+        self.note(NotedEvent::At);
     }
     fn advance(&self, done: u64) {
-        self.note(Event::Advance(done));
+        self.note(NotedEvent::Advance(done));
     }
     fn end(&self) {
-        self.note(Event::End);
+        self.note(NotedEvent::End);
     }
 }

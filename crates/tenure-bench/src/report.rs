@@ -1,6 +1,7 @@
-use crate::result::{Distribution, Group, Point, Report, Row, Scenario};
+use crate::result::{BenchPoint, BenchReport, BenchRow, Distribution, ResultGroup, ResultScenario};
 use tenure_report::curves::{
-    Axis, Bars, Beyond, Cell, Column, Curve, Line, Measure, Measured, Section, Show, Table,
+    AsCurves, Axis, Bars, Beyond, Column, CurveCell, CurveStyle, Measure, Show, TableLine,
+    TableSection, TextTable,
 };
 use tenure_report::words::{counted, number, short, whole};
 use tenure_report::{curves, verdict};
@@ -8,11 +9,11 @@ use tenure_report::{curves, verdict};
 /// Layout by counter: bars, whatever the numbers of threads.
 const CELLS: &str = "dst/";
 
-impl Measured for Report {
-    fn curves(&self) -> curves::Report {
+impl AsCurves for BenchReport {
+    fn curves(&self) -> curves::CurvesReport {
         let machine = &self.machine;
         let cpu = if machine.cpu.is_empty() { &machine.arch } else { &machine.cpu };
-        curves::Report {
+        curves::CurvesReport {
             title: format!("Tenure on {cpu}, {}", counted(machine.cpus, "CPU")),
             version: self.version.clone(),
             schema: self.schema.clone(),
@@ -33,18 +34,18 @@ impl Measured for Report {
                 .map(|group| group.curves(|_, it| scenario(it, machine.cpus)))
                 .collect(),
             method: include_str!("method.html").to_owned(),
-            ..curves::Report::default()
+            ..curves::CurvesReport::default()
         }
     }
 }
 
-impl<P> Group<P> {
+impl<P> ResultGroup<P> {
     pub(crate) fn curves(
         &self,
-        scenario: impl Fn(usize, &Scenario<P>) -> curves::Scenario,
-    ) -> curves::Group {
+        scenario: impl Fn(usize, &ResultScenario<P>) -> curves::CurveScenario,
+    ) -> curves::ScenarioGroup {
         let scenarios = self.scenarios.iter().enumerate();
-        curves::Group {
+        curves::ScenarioGroup {
             name: self.name.clone(),
             title: self.title.clone(),
             about: self.about.clone(),
@@ -53,21 +54,21 @@ impl<P> Group<P> {
     }
 }
 
-impl<P> Scenario<P> {
-    pub(crate) fn curves(&self, point: impl Fn(&P) -> curves::Point) -> curves::Scenario {
-        curves::Scenario {
+impl<P> ResultScenario<P> {
+    pub(crate) fn curves(&self, point: impl Fn(&P) -> curves::CurvePoint) -> curves::CurveScenario {
+        curves::CurveScenario {
             id: self.id.clone(),
             title: self.title.clone(),
             about: self.about.clone(),
             baseline: self.baseline.clone(),
             limit: self.limit.clone(),
             points: self.points.iter().map(point).collect(),
-            ..curves::Scenario::default()
+            ..curves::CurveScenario::default()
         }
     }
 }
 
-fn opening(report: &Report) -> String {
+fn opening(report: &BenchReport) -> String {
     let machine = &report.machine;
     let mut parts = vec![machine.line()];
     if !matches!(machine.virtualisation.as_str(), "" | "none") {
@@ -79,7 +80,7 @@ fn opening(report: &Report) -> String {
     parts.join("; ")
 }
 
-fn conclusion(report: &Report) -> String {
+fn conclusion(report: &BenchReport) -> String {
     if report.interrupted {
         return "The run was interrupted: no claim is judged.".to_owned();
     }
@@ -93,14 +94,14 @@ fn measures() -> Vec<Measure> {
             better: "shorter is faster",
             unit: "ns",
         }),
-        Measure::new("Mops/s", Show::Number).for_steps(2).curve(Curve {
+        Measure::new("Mops/s", Show::Number).for_steps(2).curve(CurveStyle {
             name: "throughput",
             caption: "Throughput, millions of operations per second",
             better: "higher is faster",
             unit: "million operations per second",
             may_be_logarithmic: true,
         }),
-        Measure::new("retries/op", Show::Number).curve(Curve {
+        Measure::new("retries/op", Show::Number).curve(CurveStyle {
             name: "retries",
             caption: "Failed compare-exchanges per operation",
             better: "lower is better",
@@ -113,10 +114,10 @@ fn measures() -> Vec<Measure> {
     ]
 }
 
-fn row(row: &Row) -> curves::Row {
+fn row(row: &BenchRow) -> curves::CurveRow {
     let time = row.ns_per_op;
     // Throughput is the inverse of time, and so is its interval.
-    let throughput = Cell::Figure {
+    let throughput = CurveCell::Figure {
         value: row.mops,
         interval: Some((row.mops * time.median / time.high, row.mops * time.median / time.low)),
         tone: curves::Tone::Plain,
@@ -125,25 +126,25 @@ fn row(row: &Row) -> curves::Row {
         0 => whole(row.slices),
         dropped => format!("{} (−{})", whole(row.slices), whole(dropped)),
     };
-    curves::Row {
+    curves::CurveRow {
         name: row.variant.clone(),
         cells: vec![
             Some(time.into()),
             Some(throughput),
-            row.retries_per_op.map(Cell::from),
-            row.to_baseline.map(Cell::from),
-            row.to_limit.map(Cell::from),
-            Some(Cell::Text(slices)),
+            row.retries_per_op.map(CurveCell::from),
+            row.to_baseline.map(CurveCell::from),
+            row.to_limit.map(CurveCell::from),
+            Some(CurveCell::Text(slices)),
         ],
     }
 }
 
-fn scenario(scenario: &Scenario, cpus: usize) -> curves::Scenario {
-    let point = |point: &Point| curves::Point {
+fn scenario(scenario: &ResultScenario, cpus: usize) -> curves::CurveScenario {
+    let point = |point: &BenchPoint| curves::CurvePoint {
         at: point.threads,
         rows: point.rows.iter().map(row).collect(),
     };
-    curves::Scenario {
+    curves::CurveScenario {
         axis: Axis {
             one: "thread",
             at: "at",
@@ -163,17 +164,17 @@ fn scenario(scenario: &Scenario, cpus: usize) -> curves::Scenario {
 }
 
 /// `None` where no variant timed single operations.
-fn singles(scenario: &Scenario) -> Option<Table> {
-    let section = |point: &Point| {
-        let line = |row: &Row| {
+fn singles(scenario: &ResultScenario) -> Option<TextTable> {
+    let section = |point: &BenchPoint| {
+        let line = |row: &BenchRow| {
             let singles = row.singles?;
             let times = singles.named().map(|(_, ns)| number(ns));
             let operations = whole(usize::try_from(singles.operations).unwrap_or(usize::MAX));
-            Some(Line::of(&row.variant, times.into_iter().chain([operations])))
+            Some(TableLine::of(&row.variant, times.into_iter().chain([operations])))
         };
-        let lines: Vec<Line> = point.rows.iter().filter_map(line).collect();
+        let lines: Vec<TableLine> = point.rows.iter().filter_map(line).collect();
         let title = counted(point.threads, "thread");
-        (!lines.is_empty()).then(|| Section { title, lines, ..Section::default() })
+        (!lines.is_empty()).then(|| TableSection { title, lines, ..TableSection::default() })
     };
     let first = scenario.points.iter().flat_map(|point| &point.rows).find_map(|row| row.singles)?;
     let column = |(at, (name, _)): (usize, (&str, f64))| match at {
@@ -181,21 +182,21 @@ fn singles(scenario: &Scenario) -> Option<Table> {
         _ => Column::new(name).for_steps(1),
     };
     let columns = first.named().into_iter().enumerate().map(column);
-    Some(Table {
+    Some(TextTable {
         caption: format!("{}: single operations, ns", scenario.title),
         corner: "single operations, ns".to_owned(),
         columns: columns.chain([Column::new("operations").for_steps(0)]).collect(),
         sections: scenario.points.iter().filter_map(section).collect(),
-        ..Table::default()
+        ..TextTable::default()
     })
 }
 
 /// How many rounds were dropped, and where disturbed slices count because hardly any other was left.
-fn disturbed(scenario: &Scenario) -> Vec<String> {
+fn disturbed(scenario: &ResultScenario) -> Vec<String> {
     let rows =
         || scenario.points.iter().flat_map(|point| point.rows.iter().map(move |row| (point, row)));
     let mut notes = Vec::new();
-    let sum = |of: fn(&Point) -> usize| scenario.points.iter().map(of).sum::<usize>();
+    let sum = |of: fn(&BenchPoint) -> usize| scenario.points.iter().map(of).sum::<usize>();
     let (measured, left_out) = (sum(|point| point.rounds), sum(|point| point.left_out));
     if left_out > 0 {
         notes.push(format!(
@@ -248,13 +249,13 @@ mod tests {
     use tenure_report::json;
     use tenure_report::terminal::Style;
 
-    fn plain(report: &Report) -> String {
+    fn plain(report: &BenchReport) -> String {
         terminal::render(report, Style::PLAIN)
     }
 
     #[test]
     fn one_number_of_threads_is_shown_as_bars_and_several_as_lines() {
-        let count = |report: Report, kind: &str| {
+        let count = |report: BenchReport, kind: &str| {
             page::render(&report).matches(&format!("data-chart=\"{kind}\"")).count()
         };
         assert_eq!(count(fixtures::one_cpu(), "bars"), 3);
@@ -308,11 +309,11 @@ mod tests {
         }
         let table = |group: usize| {
             let group = &fixtures::xeon().groups[group];
-            let only = vec![crate::result::Group {
+            let only = vec![crate::result::ResultGroup {
                 scenarios: vec![group.scenarios[0].clone()],
                 ..group.clone()
             }];
-            plain(&Report { groups: only, ..fixtures::xeon() })
+            plain(&BenchReport { groups: only, ..fixtures::xeon() })
         };
         assert!(table(0).contains("vs limit") && !table(1).contains("vs limit"));
     }
@@ -328,10 +329,12 @@ mod tests {
     #[test]
     fn a_report_that_is_printed_as_it_grows_reads_like_the_whole() {
         let whole = fixtures::xeon();
-        let mut growing = Report { groups: Vec::new(), ..fixtures::xeon() };
+        let mut growing = BenchReport { groups: Vec::new(), ..fixtures::xeon() };
         let mut text = terminal::newest(&growing, Style::PLAIN);
         for group in &whole.groups {
-            growing.groups.push(crate::result::Group { scenarios: Vec::new(), ..group.clone() });
+            growing
+                .groups
+                .push(crate::result::ResultGroup { scenarios: Vec::new(), ..group.clone() });
             for one in &group.scenarios {
                 growing.groups.last_mut().unwrap().scenarios.push(one.clone());
                 text += &terminal::newest(&growing, Style::PLAIN);
@@ -354,7 +357,7 @@ mod tests {
     #[test]
     fn slices_that_count_although_disturbed_are_not_called_dropped_and_rounds_left_out_are_counted()
     {
-        let noted = |mut report: Report, disturb: fn(&mut Point)| {
+        let noted = |mut report: BenchReport, disturb: fn(&mut BenchPoint)| {
             let scenario = &mut report.groups[0].scenarios[0];
             disturb(&mut scenario.points[0]);
             disturbed(scenario)
@@ -394,6 +397,6 @@ mod tests {
     #[test]
     fn the_committed_schema_is_the_one_that_the_types_have() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/bench.schema.json");
-        json::check_committed(path.as_ref(), &json::schema::<Report>());
+        json::check_committed(path.as_ref(), &json::schema::<BenchReport>());
     }
 }

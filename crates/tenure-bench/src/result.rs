@@ -2,7 +2,7 @@
 //!
 //! # Schema
 //!
-//! `--json` writes a [`Report`]. [`SCHEMA`] names its version, which changes when a field changes its meaning or goes
+//! `--json` writes a [`BenchReport`]. [`SCHEMA`] names its version, which changes when a field changes its meaning or goes
 //! away; new fields may appear at any time. `docs/bench.schema.json` is the JSON Schema.
 //!
 //! Times are nanoseconds of wall time. Ratios are *time of this row / time of the other*: below 1 is faster, whatever
@@ -11,7 +11,7 @@
 use crate::scenario;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use tenure_report::machine::Machine;
+use tenure_report::machine::HostMachine;
 use tenure_report::stats::Estimate;
 use tenure_report::verdict::Verdict;
 
@@ -20,7 +20,7 @@ pub const SCHEMA: &str = "tenure-bench/1";
 
 /// One run of `tenure bench`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Report {
+pub struct BenchReport {
     /// Always [`SCHEMA`].
     pub schema: String,
     /// The version of Tenure that measured.
@@ -35,9 +35,9 @@ pub struct Report {
     /// What was asked for.
     pub settings: Settings,
     /// What it ran on.
-    pub machine: Machine,
+    pub machine: HostMachine,
     /// What was measured.
-    pub groups: Vec<Group>,
+    pub groups: Vec<ResultGroup>,
     /// What it says about this project's claims. Nothing if the run was quick.
     pub verdicts: Vec<Verdict>,
 }
@@ -56,7 +56,7 @@ pub struct Settings {
 /// Scenarios that belong together: `refs`, `dst`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Group")]
-pub struct Group<P = Point> {
+pub struct ResultGroup<P = BenchPoint> {
     /// The name on the command line.
     pub name: String,
     /// A heading.
@@ -64,13 +64,13 @@ pub struct Group<P = Point> {
     /// A paragraph: what is measured and why.
     pub about: String,
     /// Its scenarios.
-    pub scenarios: Vec<Scenario<P>>,
+    pub scenarios: Vec<ResultScenario<P>>,
 }
 
 /// One operation, done by several variants at several points: numbers of threads, or of CPUs.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Scenario")]
-pub struct Scenario<P = Point> {
+pub struct ResultScenario<P = BenchPoint> {
     /// Unique in the report: `refs/get-put`.
     pub id: String,
     /// A heading.
@@ -85,16 +85,16 @@ pub struct Scenario<P = Point> {
     pub points: Vec<P>,
 }
 
-impl<P> Group<P> {
-    pub(crate) fn of(group: &scenario::Group, scenarios: Vec<Scenario<P>>) -> Self {
+impl<P> ResultGroup<P> {
+    pub(crate) fn of(group: &scenario::BenchGroup, scenarios: Vec<ResultScenario<P>>) -> Self {
         let [name, title, about] = [group.name, group.title, group.about].map(str::to_owned);
         Self { name, title, about, scenarios }
     }
 }
 
-impl<P> Scenario<P> {
-    pub(crate) fn of(scenario: &scenario::Scenario, points: Vec<P>) -> Self {
-        let scenario::Scenario { id, title, about, baseline, limit, .. } = *scenario;
+impl<P> ResultScenario<P> {
+    pub(crate) fn of(scenario: &scenario::BenchScenario, points: Vec<P>) -> Self {
+        let scenario::BenchScenario { id, title, about, baseline, limit, .. } = *scenario;
         let [id, title, about, baseline] = [id, title, about, baseline].map(str::to_owned);
         Self { id, title, about, baseline, limit: limit.map(str::to_owned), points }
     }
@@ -102,7 +102,7 @@ impl<P> Scenario<P> {
 
 /// A scenario at one number of threads.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Point {
+pub struct BenchPoint {
     /// Threads that ran at once, each pinned to a CPU of its own while there were enough.
     pub threads: usize,
     /// More threads than CPUs: slices with involuntary switches are the rule and are kept.
@@ -117,12 +117,12 @@ pub struct Point {
     #[serde(default)]
     pub left_out: usize,
     /// The variants, in the order of the scenario.
-    pub rows: Vec<Row>,
+    pub rows: Vec<BenchRow>,
 }
 
 /// A variant at one number of threads.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Row {
+pub struct BenchRow {
     /// The variant's name, unique in its scenario.
     pub variant: String,
     /// Time of one operation on one thread, while all the others do the same: the mean over the

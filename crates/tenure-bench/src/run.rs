@@ -1,7 +1,7 @@
 //! A run: from a request to a report.
 
-use crate::result::{Group, Report, SCHEMA, Scenario, Settings};
-use crate::runner::{self, Plan};
+use crate::result::{BenchReport, ResultGroup, ResultScenario, SCHEMA, Settings};
+use crate::runner::{self, RunPlan};
 use crate::scenario::GroupInfo;
 use crate::{claims, scenario};
 use std::fmt;
@@ -12,7 +12,7 @@ use tenure_report::{affinity, machine};
 
 /// What to measure.
 #[derive(Debug, Clone, Default)]
-pub struct Request {
+pub struct BenchRequest {
     /// Names of groups or identifiers of scenarios; empty for all.
     pub groups: Vec<String>,
     /// By default every power of two up to all CPUs, all CPUs, and twice as many.
@@ -29,7 +29,7 @@ pub struct Request {
 /// Why a request cannot be run.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
-pub enum Error {
+pub enum BenchError {
     /// No such group or scenario.
     Unknown(scenario::Unknown),
     /// A number of threads that cannot be run.
@@ -39,14 +39,14 @@ pub enum Error {
 }
 
 /// The most threads that a run may ask for.
-pub const MOST_THREADS: usize = 65_536;
+pub const MAX_THREADS: usize = 65_536;
 
-impl fmt::Display for Error {
+impl fmt::Display for BenchError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unknown(unknown) => unknown.fmt(f),
             Self::Threads(threads) => {
-                write!(f, "cannot run {threads} threads; ask for 1 to {MOST_THREADS}")
+                write!(f, "cannot run {threads} threads; ask for 1 to {MAX_THREADS}")
             }
             Self::Seconds(seconds) => {
                 write!(f, "cannot measure for {seconds} seconds; ask for more than 0, at most 3600")
@@ -55,7 +55,7 @@ impl fmt::Display for Error {
     }
 }
 
-impl std::error::Error for Error {}
+impl std::error::Error for BenchError {}
 
 /// All groups.
 #[must_use]
@@ -79,18 +79,18 @@ const QUICK_BATCHES: usize = 6;
 ///
 /// A request that names a group that does not exist, or numbers that cannot be measured. Nothing is measured then.
 pub fn run(
-    request: &Request,
+    request: &BenchRequest,
     cancelled: &(dyn Fn() -> bool + Sync),
     progress: &dyn Progress,
-    tell: &mut dyn FnMut(&Report),
-) -> Result<Report, Error> {
+    tell: &mut dyn FnMut(&BenchReport),
+) -> Result<BenchReport, BenchError> {
     let began = SystemTime::now();
     let clock = Instant::now();
     let cpus = affinity::cpus();
     let groups = chosen(&request.groups)?;
     let shared = chosen_threads(true, request.threads.as_deref(), cpus.len())?;
     let private = chosen_threads(false, request.threads.as_deref(), cpus.len())?;
-    let at = |scenario: &scenario::Scenario| if scenario.shared { &shared } else { &private };
+    let at = |scenario: &scenario::BenchScenario| if scenario.shared { &shared } else { &private };
 
     let scenarios = || groups.iter().flat_map(|group| &group.scenarios);
     let rows: usize = scenarios().map(|it| it.variants.len() * at(it).len()).sum();
@@ -99,18 +99,18 @@ pub fn run(
     let seed = request.seed.unwrap_or_else(|| fastrand::u64(..));
     let mut random = fastrand::Rng::with_seed(seed);
 
-    let mut report = Report {
+    let mut report = BenchReport {
         schema: SCHEMA.to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         started: humantime::format_rfc3339_seconds(began).to_string(),
         settings: Settings { quick: request.quick, seconds: plan.seconds, seed },
         machine: machine::describe(),
-        ..Report::default()
+        ..BenchReport::default()
     };
     progress.begin("measuring", (points * plan.batches) as u64);
     tell(&report);
     'groups: for group in &groups {
-        report.groups.push(Group::of(group, Vec::new()));
+        report.groups.push(ResultGroup::of(group, Vec::new()));
         for scenario in &group.scenarios {
             let mut points = Vec::new();
             for &threads in at(scenario) {
@@ -126,7 +126,7 @@ pub fn run(
             report.interrupted = cancelled();
             if !points.is_empty() {
                 let group = report.groups.last_mut().expect("one was pushed");
-                group.scenarios.push(Scenario::of(scenario, points));
+                group.scenarios.push(ResultScenario::of(scenario, points));
                 tell(&report);
             }
             if report.interrupted {
@@ -149,16 +149,20 @@ pub fn run(
 /// # Errors
 ///
 /// The first that is neither a group nor a scenario.
-pub fn check_names(names: &[String]) -> Result<(), Error> {
+pub fn check_names(names: &[String]) -> Result<(), BenchError> {
     chosen(names).map(drop)
 }
 
-fn chosen(names: &[String]) -> Result<Vec<scenario::Group>, Error> {
-    scenario::chosen(scenario::native(), names).map_err(Error::Unknown)
+fn chosen(names: &[String]) -> Result<Vec<scenario::BenchGroup>, BenchError> {
+    scenario::chosen(scenario::native(), names).map_err(BenchError::Unknown)
 }
 
 /// Operations on private objects scale with the CPUs, so only one thread and one per CPU are of interest.
-fn chosen_threads(shared: bool, asked: Option<&[usize]>, cpus: usize) -> Result<Vec<usize>, Error> {
+fn chosen_threads(
+    shared: bool,
+    asked: Option<&[usize]>,
+    cpus: usize,
+) -> Result<Vec<usize>, BenchError> {
     let mut threads: Vec<usize> = match asked {
         Some(asked) => asked.to_vec(),
         None if !shared => vec![1, cpus],
@@ -167,27 +171,26 @@ fn chosen_threads(shared: bool, asked: Option<&[usize]>, cpus: usize) -> Result<
             .chain([cpus, 2 * cpus])
             .collect(),
     };
-    if let Some(&threads) = threads.iter().find(|&&threads| threads == 0 || threads > MOST_THREADS)
-    {
-        return Err(Error::Threads(threads));
+    if let Some(&threads) = threads.iter().find(|&&threads| threads == 0 || threads > MAX_THREADS) {
+        return Err(BenchError::Threads(threads));
     }
     threads.sort_unstable();
     threads.dedup();
     Ok(threads)
 }
 
-fn chosen_plan(request: &Request, rows: usize) -> Result<Plan, Error> {
+fn chosen_plan(request: &BenchRequest, rows: usize) -> Result<RunPlan, BenchError> {
     if let Some(seconds) = request.seconds
         && !(seconds > 0.0 && seconds <= 3_600.0)
     {
-        return Err(Error::Seconds(seconds));
+        return Err(BenchError::Seconds(seconds));
     }
     let (seconds, batches) = if request.quick {
         (QUICK_SECONDS, QUICK_BATCHES)
     } else {
         ((DEFAULT_TOTAL_SECONDS / rows.max(1) as f64).min(MOST_DEFAULT_SECONDS), BATCHES)
     };
-    Ok(Plan { seconds: request.seconds.unwrap_or(seconds), batches })
+    Ok(RunPlan { seconds: request.seconds.unwrap_or(seconds), batches })
 }
 
 #[cfg(test)]
@@ -212,16 +215,18 @@ mod tests {
         ] {
             assert_eq!(chosen_threads(shared, asked, cpus).unwrap(), threads, "{asked:?} {cpus}");
         }
-        assert_eq!(chosen_threads(true, Some(&[0]), 2), Err(Error::Threads(0)));
+        assert_eq!(chosen_threads(true, Some(&[0]), 2), Err(BenchError::Threads(0)));
     }
 
     #[test]
     fn what_cannot_be_measured_is_refused_in_one_line() {
-        let request = |request: Request| run(&request, &|| false, &(), &mut |_| ()).unwrap_err();
-        let no_group = request(Request { groups: vec!["nope".into()], ..Request::default() });
+        let request =
+            |request: BenchRequest| run(&request, &|| false, &(), &mut |_| ()).unwrap_err();
+        let no_group =
+            request(BenchRequest { groups: vec!["nope".into()], ..BenchRequest::default() });
         assert!(no_group.to_string().starts_with("there is no group or scenario 'nope'"));
         for seconds in [0.0, -1.0, f64::NAN, f64::INFINITY] {
-            let error = request(Request { seconds: Some(seconds), ..Request::default() });
+            let error = request(BenchRequest { seconds: Some(seconds), ..BenchRequest::default() });
             assert!(error.to_string().contains("more than 0"), "{error}");
         }
     }
@@ -229,11 +234,11 @@ mod tests {
     #[test]
     fn a_quick_run_measures_every_scenario_and_counts_its_steps() {
         let progress = Noted::default();
-        let request = Request {
+        let request = BenchRequest {
             quick: true,
             threads: Some(vec![1, 2]),
             seconds: Some(0.001),
-            ..Request::default()
+            ..BenchRequest::default()
         };
         let report = run(&request, &|| false, &progress, &mut |_| ()).unwrap();
         let measured = || report.groups.iter().flat_map(|group| &group.scenarios);
@@ -260,10 +265,14 @@ mod tests {
             hears.1 >= 2
         };
         let groups = vec!["refs".to_owned()];
-        let request =
-            Request { groups, threads: Some(vec![1]), seconds: Some(0.001), ..Request::default() };
+        let request = BenchRequest {
+            groups,
+            threads: Some(vec![1]),
+            seconds: Some(0.001),
+            ..BenchRequest::default()
+        };
         let mut told = Vec::new();
-        let mut tell = |report: &Report| {
+        let mut tell = |report: &BenchReport| {
             let Some(group) = report.groups.last() else { return };
             told.push(group.scenarios.last().unwrap().id.clone());
             finished.send(()).unwrap();

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 use tenure_bench::GroupInfo;
-use tenure_bench::result::Report;
-use tenure_bench::run::{self, Request};
+use tenure_bench::result::BenchReport;
+use tenure_bench::run::{self, BenchRequest};
 use tenure_report::curves::terminal;
 
 use crate::failure::EarlyEnd;
@@ -79,7 +79,7 @@ pub(crate) fn run(arguments: &BenchArgs) -> Result<(), EarlyEnd> {
     let bar = ProgressDisplay::new();
     let mut printed = Ok(());
     // Tables as they are finished. If printing fails, the run goes on for its files.
-    let mut tell = |report: &Report| {
+    let mut tell = |report: &BenchReport| {
         if let (Some(style), Ok(())) = (style, &printed) {
             printed = bar.suspend(|| output::print(&terminal::newest(report, style)));
         }
@@ -92,10 +92,10 @@ pub(crate) fn run(arguments: &BenchArgs) -> Result<(), EarlyEnd> {
     if report.interrupted { Err(EarlyEnd::Interrupted) } else { Ok(()) }
 }
 
-fn request(arguments: &BenchArgs) -> Result<Request, EarlyEnd> {
+fn request(arguments: &BenchArgs) -> Result<BenchRequest, EarlyEnd> {
     // A run checks this too, but after folders for its report were made.
     run::check_names(&arguments.groups).map_err(EarlyEnd::input)?;
-    Ok(Request {
+    Ok(BenchRequest {
         groups: arguments.groups.clone(),
         threads: arguments.threads.clone(),
         seconds: arguments.seconds,

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use tenure_report::curves::{Measured, page};
+use tenure_report::curves::{AsCurves, page};
 use tenure_report::file;
 use tenure_report::terminal::Style;
 
@@ -52,7 +52,7 @@ impl Json<'_> {
     }
 }
 
-pub(crate) fn tell<M: Measured>(
+pub(crate) fn tell<M: AsCurves>(
     json: Json<'_>,
     report: &M,
     page: Option<&Path>,

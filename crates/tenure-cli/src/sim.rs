@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use tenure_bench::simulate::cpus::Cpus;
-use tenure_bench::simulate::run::{self, DEFAULT_SEED, DEFAULT_US, Request};
+use tenure_bench::simulate::cpus::CpuCounts;
+use tenure_bench::simulate::run::{self, DEFAULT_SEED, DEFAULT_US, SimulateRequest};
 use tenure_bench::simulate::{calibrate, pattern, validation};
 use tenure_report::curves::terminal;
 use tenure_sim::machine;
@@ -35,7 +35,7 @@ pub(crate) struct SimArgs {
     /// Simulate these numbers of CPUs: `1,2,8`, or `1..192` for both ends and the powers of two between them, as far as
     /// the machine goes [default: 1, 2, 4, ... up to all of the machine's]
     #[arg(long, value_name = "N,N | 1..N")]
-    cpus: Option<Cpus>,
+    cpus: Option<CpuCounts>,
 
     /// Simulate this machine: a built-in one (see --list), or a file that describes one
     #[arg(long, value_name = "NAME | FILE.toml", default_value = machine::DEFAULT)]
@@ -79,7 +79,7 @@ pub(crate) fn run(arguments: &SimArgs) -> Result<(), EarlyEnd> {
         return calibrate(path);
     }
     let json = Json::of(arguments.reports.json.as_ref());
-    let request = Request {
+    let request = SimulateRequest {
         names: arguments.names.clone(),
         cpus: arguments.cpus.clone(),
         machine: machine::open(&arguments.machine).map_err(EarlyEnd::input)?,
@@ -97,7 +97,7 @@ pub(crate) fn run(arguments: &SimArgs) -> Result<(), EarlyEnd> {
     output::tell(json, &report, page.as_deref(), terminal::render)
 }
 
-fn pattern(arguments: &SimArgs, request: &Request) -> Result<(), EarlyEnd> {
+fn pattern(arguments: &SimArgs, request: &SimulateRequest) -> Result<(), EarlyEnd> {
     let [file] = arguments.names.as_slice() else {
         let line = "a pattern is simulated alone; name one file, and no scenario beside it";
         return Err(EarlyEnd::Input(line.to_owned()));

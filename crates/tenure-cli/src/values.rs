@@ -5,8 +5,8 @@ use std::ops::RangeInclusive;
 use std::str::FromStr;
 use std::time::Duration;
 
-use tenure_bench::run::MOST_THREADS;
-use tenure_bench::simulate::run::MOST_US;
+use tenure_bench::run::MAX_THREADS;
+use tenure_bench::simulate::run::MAX_SIMULATED_US;
 
 pub(crate) fn line(text: &str) -> Result<u64, String> {
     match text.trim().parse::<u64>() {
@@ -43,8 +43,8 @@ pub(crate) fn size(text: &str) -> Result<u64, String> {
 pub(crate) fn threads(text: &str) -> Result<usize, String> {
     match text.trim().parse() {
         Ok(0) => Err("a run needs at least 1 thread".to_owned()),
-        Ok(threads) if threads > MOST_THREADS => {
-            Err(format!("at most {MOST_THREADS} threads can be asked for"))
+        Ok(threads) if threads > MAX_THREADS => {
+            Err(format!("at most {MAX_THREADS} threads can be asked for"))
         }
         Ok(threads) => Ok(threads),
         Err(_) => Err("numbers of threads look like `1,2,8`".to_owned()),
@@ -52,7 +52,7 @@ pub(crate) fn threads(text: &str) -> Result<usize, String> {
 }
 
 pub(crate) fn microseconds(text: &str) -> Result<u32, String> {
-    within(text, 1..=MOST_US, "microseconds are a whole number")
+    within(text, 1..=MAX_SIMULATED_US, "microseconds are a whole number")
 }
 
 pub(crate) fn seconds(text: &str) -> Result<f64, String> {

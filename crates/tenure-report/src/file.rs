@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 /// different names do not overwrite each other's pages.
 #[must_use]
 pub fn page_name(instrument: &str, names: &[String]) -> String {
-    const LONGEST: usize = 120;
+    const MAX_STEM_BYTES: usize = 120;
     let mut stem = instrument.to_owned();
     for (at, name) in names.iter().enumerate() {
-        if stem.len() + name.len() > LONGEST {
+        if stem.len() + name.len() > MAX_STEM_BYTES {
             stem += &format!("-and-{}-more", names.len() - at);
             break;
         }
@@ -28,15 +28,15 @@ pub fn page_name(instrument: &str, names: &[String]) -> String {
 /// Those of [`write()`].
 pub fn check(path: &Path) -> io::Result<()> {
     match target(path)? {
-        Target::Replace(path) => temporary_beside(&path).map(drop),
-        Target::Stream(path) => File::options().write(true).open(path).map(drop),
+        WriteTarget::Replace(path) => temporary_beside(&path).map(drop),
+        WriteTarget::Stream(path) => File::options().write(true).open(path).map(drop),
     }
 }
 
 /// Whether [`write()`] replaces what is there, and does not add to a device or a pipe.
 #[must_use]
 pub fn is_replaced(path: &Path) -> bool {
-    !matches!(target(path), Ok(Target::Stream(_)))
+    !matches!(target(path), Ok(WriteTarget::Stream(_)))
 }
 
 /// Writes `text` to `path`. A reader sees the old file or the new one, never a part. A device or a pipe is written to
@@ -47,37 +47,39 @@ pub fn is_replaced(path: &Path) -> bool {
 /// The path is a folder, or its folder is missing or not writable.
 pub fn write(path: &Path, text: &str) -> io::Result<()> {
     match target(path)? {
-        Target::Replace(path) => {
+        WriteTarget::Replace(path) => {
             let mut file = temporary_beside(&path)?;
             file.write_all(text.as_bytes())?;
             file.persist(path)?;
             Ok(())
         }
-        Target::Stream(path) => File::options().write(true).open(path)?.write_all(text.as_bytes()),
+        WriteTarget::Stream(path) => {
+            File::options().write(true).open(path)?.write_all(text.as_bytes())
+        }
     }
 }
 
-enum Target {
+enum WriteTarget {
     Replace(PathBuf),
     /// A device or a pipe: a rename would replace `/dev/null` for all.
     Stream(PathBuf),
 }
 
-fn target(path: &Path) -> io::Result<Target> {
+fn target(path: &Path) -> io::Result<WriteTarget> {
     if let Ok(found) = fs::metadata(path) {
         if found.is_dir() {
             return Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a directory"));
         }
         if !found.is_file() {
-            return Ok(Target::Stream(path.to_owned()));
+            return Ok(WriteTarget::Stream(path.to_owned()));
         }
         // Replaces the target of a link, not the link.
-        return fs::canonicalize(path).map(Target::Replace);
+        return fs::canonicalize(path).map(WriteTarget::Replace);
     }
     if path.file_name().is_none() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "it names no file"));
     }
-    Ok(Target::Replace(path.to_owned()))
+    Ok(WriteTarget::Replace(path.to_owned()))
 }
 
 fn temporary_beside(path: &Path) -> io::Result<tempfile::NamedTempFile> {

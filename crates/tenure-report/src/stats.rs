@@ -29,7 +29,7 @@ impl Estimate {
 }
 
 /// The fewest values with an interval of about 95 %.
-pub const FEWEST: usize = 6;
+pub const MIN_VALUES: usize = 6;
 
 /// `None` of nothing.
 #[must_use]

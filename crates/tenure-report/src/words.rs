@@ -141,8 +141,8 @@ pub fn marked(text: &str) -> Parts {
 /// Names as `a`, `a and b`, `a, b and c`, or `a, b, c and 3 more`.
 #[must_use]
 pub fn list(names: &[String]) -> Parts {
-    const MOST: usize = 4;
-    let cut = if names.len() > MOST { &names[..MOST - 1] } else { names };
+    const MAX_LISTED: usize = 4;
+    let cut = if names.len() > MAX_LISTED { &names[..MAX_LISTED - 1] } else { names };
     let more = names.len() - cut.len();
     let mut parts = Parts::new();
     for (index, name) in cut.iter().enumerate() {

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::time::Instant;
 use tenure::cache_line::CachePadded;
 use tenure::count::IncNotZero;
-use tenure_sim::{Error, Machine, Simulated};
+use tenure_sim::{Machine, Simulated, SimulationError};
 
 const RUNS: u64 = 5;
 
-fn main() -> Result<(), Error> {
+fn main() -> Result<(), SimulationError> {
     let machine = Machine::preset("xeon-2s-112")?;
     println!("gets and puts of one inc_not_zero on {}", machine.name);
     for threads in [1, 2, 16, 56, 112] {

@@ -1,7 +1,7 @@
-use crate::engine::context::{self, Context};
-use crate::heat::Kind;
+use crate::engine::context::{self, FiberContext};
+use crate::heat::HeatKind;
 use crate::machine::{ns, ps};
-use crate::memory::Word;
+use crate::memory::SimulatedWord;
 use std::rc::Rc;
 use tenure::memory::{Atomic as _, Ordering};
 
@@ -10,11 +10,11 @@ use tenure::memory::{Atomic as _, Ordering};
 /// simulation unwinds a thread, destructors may still call everything: nothing waits or runs any more.
 pub struct Cpu {
     /// Of the running CPU, the only one to ask.
-    context: Rc<Context>,
+    context: Rc<FiberContext>,
 }
 
 impl Cpu {
-    pub(crate) fn new(context: Rc<Context>) -> Self {
+    pub(crate) fn new(context: Rc<FiberContext>) -> Self {
         Self { context }
     }
 
@@ -64,7 +64,7 @@ impl Cpu {
     /// A futex: sleeps until another thread [wakes](Self::wake) the sleepers on `word`, unless it holds something other
     /// than `expected`. Returns whether it slept; load the word again then, as another thread may have been faster.
     /// Check and sleep are one step: no wake-up is missed. Costs a load and a system call.
-    pub fn wait(&self, word: &Word<u32>, expected: u32) -> bool {
+    pub fn wait(&self, word: &SimulatedWord<u32>, expected: u32) -> bool {
         // Relaxed: the simulator runs one thread at a time, in one order.
         self.wait_at(word.address(), || word.load(Ordering::Relaxed) == expected)
     }
@@ -72,7 +72,7 @@ impl Cpu {
     /// Wakes up to `most` sleepers on `word`, in their order. Returns how many. Costs a system call, and
     /// [`wake_send`](crate::machine::Kernel::wake_send) for each; the woken run later by the machine's
     /// [`wake`](crate::machine::Kernel::wake).
-    pub fn wake(&self, word: &Word<u32>, most: usize) -> usize {
+    pub fn wake(&self, word: &SimulatedWord<u32>, most: usize) -> usize {
         self.wake_at(word.address(), most)
     }
 
@@ -87,7 +87,7 @@ impl Cpu {
 
 impl Cpu {
     /// Spends the time of an access, which must happen right after.
-    pub(crate) fn access(&self, address: usize, bytes: usize, kind: Kind) {
+    pub(crate) fn access(&self, address: usize, bytes: usize, kind: HeatKind) {
         self.context.access(address, bytes, kind);
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 /// Why a machine is invalid, or a simulation did not end.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
-pub enum Error {
+pub enum SimulationError {
     /// No preset has this name.
     UnknownMachine {
         /// The requested name.
@@ -74,7 +74,7 @@ pub enum Error {
     },
 }
 
-impl Error {
+impl SimulationError {
     pub(crate) fn machine_text(error: &toml::de::Error, text: &str) -> Self {
         let (line, what) = Self::of_toml(error, text);
         Self::MachineText { line, what }
@@ -102,7 +102,7 @@ impl Error {
     }
 }
 
-impl fmt::Display for Error {
+impl fmt::Display for SimulationError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.tell(&mut OneLine(f))
     }
@@ -118,7 +118,7 @@ impl fmt::Write for OneLine<'_, '_> {
     }
 }
 
-impl Error {
+impl SimulationError {
     fn tell(&self, f: &mut impl fmt::Write) -> fmt::Result {
         match self {
             Self::UnknownMachine { name, known } => {
@@ -160,12 +160,12 @@ impl Error {
 }
 
 fn listed(waiting: &[String]) -> String {
-    const MOST: usize = 4;
-    let mut text = waiting.iter().take(MOST).cloned().collect::<Vec<_>>().join("; ");
-    if waiting.len() > MOST {
-        text += &format!("; and {} more", waiting.len() - MOST);
+    const MAX_NAMED: usize = 4;
+    let mut text = waiting.iter().take(MAX_NAMED).cloned().collect::<Vec<_>>().join("; ");
+    if waiting.len() > MAX_NAMED {
+        text += &format!("; and {} more", waiting.len() - MAX_NAMED);
     }
     text
 }
 
-impl std::error::Error for Error {}
+impl std::error::Error for SimulationError {}

@@ -1,7 +1,7 @@
 use crate::machine::{Distance, Ps};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum HeatKind {
     Load,
     Store,
     /// A store that its CPU does not wait for.
@@ -11,7 +11,7 @@ pub(crate) enum Kind {
     Exchange,
 }
 
-impl Kind {
+impl HeatKind {
     pub(crate) fn is_rmw(self) -> bool {
         matches!(self, Self::Add | Self::Exchange)
     }
@@ -23,11 +23,11 @@ pub(crate) struct LineCounts {
     /// Read-modify-writes at the line's home.
     pub(crate) far: u64,
     /// By address: a short list.
-    pub(crate) spots: Vec<Spot>,
+    pub(crate) spots: Vec<WordHeat>,
 }
 
 #[derive(Debug)]
-pub(crate) struct Spot {
+pub(crate) struct WordHeat {
     pub(crate) address: usize,
     pub(crate) bytes: usize,
     pub(crate) loads: u64,
@@ -41,10 +41,10 @@ pub(crate) struct Spot {
 }
 
 impl LineCounts {
-    pub(crate) fn spot(&mut self, address: usize, bytes: usize) -> &mut Spot {
+    pub(crate) fn spot(&mut self, address: usize, bytes: usize) -> &mut WordHeat {
         let found = self.spots.iter().position(|s| s.address == address && s.bytes == bytes);
         let at = found.unwrap_or_else(|| {
-            self.spots.push(Spot {
+            self.spots.push(WordHeat {
                 address,
                 bytes,
                 loads: 0,

@@ -2,7 +2,7 @@
 //!
 //! Code generic over [`tenure::memory::Memory`] runs unchanged on the real machine, on a model checker, and on
 //! [`Simulated`] memory, where each access takes the time that a cache-coherence protocol needs on the chosen
-//! [`Machine`]. Values are real, addresses decide which words share a line, and a [`Report`] says how long an operation
+//! [`Machine`]. Values are real, addresses decide which words share a line, and a [`SimulationReport`] says how long an operation
 //! takes, how often it is retried, how many lines move, and which member of which struct is to blame. It is to
 //! performance what loom is to correctness.
 //!
@@ -62,7 +62,7 @@
 //! assert!(report.ns_per_op() > 200.0); // 1.2 ns and an atomic of 6 ns, alone
 //! assert!(report.retries_per_op() > 0.3);
 //! assert_eq!(report.lines[0].members.len(), 2); // both counters are on one line
-//! # Ok::<(), tenure_sim::Error>(())
+//! # Ok::<(), tenure_sim::SimulationError>(())
 //! ```
 //!
 //! Both counters are on the hottest line: threads that count hits wait for threads that count misses (*false sharing*).
@@ -111,7 +111,7 @@
 //! assert!(padded.retries_per_op() > 0.0);
 //! assert_eq!(added.failed, 0);
 //! assert!(added.ns_per_op() < padded.ns_per_op());
-//! # Ok::<(), tenure_sim::Error>(())
+//! # Ok::<(), tenure_sim::SimulationError>(())
 //! ```
 //!
 //! The line's way from core to core is left. Only a counter per CPU does without it.
@@ -191,8 +191,8 @@ mod report;
 mod simulation;
 
 pub use cpu::Cpu;
-pub use error::Error;
+pub use error::SimulationError;
 pub use machine::Machine;
-pub use memory::{Field, Int, Simulated, Word};
-pub use report::{Fairness, LineHeat, MemberHeat, Report, Transfers};
+pub use memory::{Int, Simulated, SimulatedField, SimulatedWord};
+pub use report::{Fairness, LineHeat, MemberHeat, SimulationReport, Transfers};
 pub use simulation::Simulation;

@@ -7,8 +7,8 @@
 //! Simulated memory is sequentially consistent: orderings cost no simulated time, and wrong ones are for a model
 //! checker. They are kept for words that the host's threads share outside a simulation.
 
-use crate::engine::context::{self, Context};
-use crate::heat::Kind;
+use crate::engine::context::{self, FiberContext};
+use crate::heat::HeatKind;
 use std::rc::Rc;
 use std::sync::Weak;
 use tenure::memory::{
@@ -33,10 +33,10 @@ pub enum Simulated {}
 
 // SAFETY: one thread of the simulation runs at a time, and its accesses take effect in simulated order.
 unsafe impl Memory for Simulated {
-    type AtomicU32 = Word<u32>;
-    type AtomicU64 = Word<u64>;
-    type Pointer<T> = Link<T>;
-    type Plain<T> = Field<T>;
+    type AtomicU32 = SimulatedWord<u32>;
+    type AtomicU64 = SimulatedWord<u64>;
+    type Pointer<T> = SimulatedLink<T>;
+    type Plain<T> = SimulatedField<T>;
 
     /// Nothing: simulated memory is in order.
     fn light_barrier() {}
@@ -96,7 +96,7 @@ mod sealed {
 }
 
 /// Spends the time of an access to all of `at`, in a simulation.
-fn access<T>(at: &T, kind: Kind) -> Option<Rc<Context>> {
+fn access<T>(at: &T, kind: HeatKind) -> Option<Rc<FiberContext>> {
     let context = context::current().filter(|_| size_of::<T>() > 0)?;
     context.access((&raw const *at).addr(), size_of::<T>(), kind);
     Some(context)
@@ -110,36 +110,36 @@ fn access<T>(at: &T, kind: Kind) -> Option<Rc<Context>> {
 /// load or store, [`rmw`](crate::machine::AtomicCost::rmw) for everything else, a failed compare-exchange included.
 /// Outside, and while the thread panics: none.
 #[repr(transparent)]
-pub struct Word<T: Int>(T::Native);
+pub struct SimulatedWord<T: Int>(T::Native);
 
-impl<T: Int> Word<T> {
+impl<T: Int> SimulatedWord<T> {
     pub(crate) fn address(&self) -> usize {
         (&raw const *self).addr()
     }
 }
 
-impl<T: Int> Atomic<T> for Word<T> {
+impl<T: Int> Atomic<T> for SimulatedWord<T> {
     fn new(value: T) -> Self {
         Self(T::Native::new(value))
     }
     fn load(&self, order: Ordering) -> T {
-        access(self, Kind::Load);
+        access(self, HeatKind::Load);
         self.0.load(order)
     }
     fn store(&self, value: T, order: Ordering) {
-        access(self, Kind::Store);
+        access(self, HeatKind::Store);
         self.0.store(value, order);
     }
     fn fetch_add(&self, value: T, order: Ordering) -> T {
-        access(self, Kind::Add);
+        access(self, HeatKind::Add);
         self.0.fetch_add(value, order)
     }
     fn fetch_sub(&self, value: T, order: Ordering) -> T {
-        access(self, Kind::Add);
+        access(self, HeatKind::Add);
         self.0.fetch_sub(value, order)
     }
     fn fetch_or(&self, value: T, order: Ordering) -> T {
-        access(self, Kind::Add);
+        access(self, HeatKind::Add);
         self.0.fetch_or(value, order)
     }
     fn compare_exchange(
@@ -149,7 +149,7 @@ impl<T: Int> Atomic<T> for Word<T> {
         success: Ordering,
         failure: Ordering,
     ) -> Result<T, T> {
-        let context = access(self, Kind::Exchange);
+        let context = access(self, HeatKind::Exchange);
         let result = self.0.compare_exchange(current, new, success, failure);
         if let (Err(_), Some(context)) = (&result, context) {
             let cpu = context.running();
@@ -169,27 +169,27 @@ impl<T: Int> Atomic<T> for Word<T> {
     }
 }
 
-impl<T: Int + std::fmt::Debug> std::fmt::Debug for Word<T> {
+impl<T: Int + std::fmt::Debug> std::fmt::Debug for SimulatedWord<T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_tuple("Word").field(&self.0.load(Ordering::Relaxed)).finish()
     }
 }
 
-/// An atomic pointer in simulated memory, at the cost of a [`Word`].
+/// An atomic pointer in simulated memory, at the cost of a [`SimulatedWord`].
 #[derive(Debug)]
 #[repr(transparent)]
-pub struct Link<T>(<Native as Memory>::Pointer<T>);
+pub struct SimulatedLink<T>(<Native as Memory>::Pointer<T>);
 
-impl<T> Pointer<T> for Link<T> {
+impl<T> Pointer<T> for SimulatedLink<T> {
     fn new(value: *mut T) -> Self {
         Self(Pointer::new(value))
     }
     fn load(&self, order: Ordering) -> *mut T {
-        access(self, Kind::Load);
+        access(self, HeatKind::Load);
         self.0.load(order)
     }
     fn store(&self, value: *mut T, order: Ordering) {
-        access(self, Kind::Store);
+        access(self, HeatKind::Store);
         self.0.store(value, order);
     }
     fn compare_exchange(
@@ -199,7 +199,7 @@ impl<T> Pointer<T> for Link<T> {
         success: Ordering,
         failure: Ordering,
     ) -> Result<*mut T, *mut T> {
-        access(self, Kind::Exchange);
+        access(self, HeatKind::Exchange);
         self.0.compare_exchange(current, new, success, failure)
     }
 }
@@ -209,18 +209,18 @@ impl<T> Pointer<T> for Link<T> {
 /// Reading or writing costs one load or store on each line that the field lies on.
 #[derive(Debug)]
 #[repr(transparent)]
-pub struct Field<T>(PlainCell<T>);
+pub struct SimulatedField<T>(PlainCell<T>);
 
-impl<T> Plain<T> for Field<T> {
+impl<T> Plain<T> for SimulatedField<T> {
     fn new(value: T) -> Self {
         Self(PlainCell::new(value))
     }
     fn with<R>(&self, read: impl FnOnce(*const T) -> R) -> R {
-        access(self, Kind::Load);
+        access(self, HeatKind::Load);
         self.0.with(read)
     }
     fn with_mut<R>(&self, write: impl FnOnce(*mut T) -> R) -> R {
-        access(self, Kind::Store);
+        access(self, HeatKind::Store);
         self.0.with_mut(write)
     }
 }

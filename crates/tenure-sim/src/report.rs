@@ -4,7 +4,7 @@ use std::ops::Add;
 /// A simulation's result: figures of the measured time, except [`simulated`](Self::simulated).
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
-pub struct Report {
+pub struct SimulationReport {
     /// The machine's name.
     pub machine: String,
     /// Each on a CPU of its own.
@@ -97,7 +97,7 @@ pub struct MemberHeat {
     pub waited_ns: f64,
 }
 
-impl Report {
+impl SimulationReport {
     /// Nanoseconds of one operation on one thread while all others do the same. Infinite without operations.
     #[must_use]
     pub fn ns_per_op(&self) -> f64 {

@@ -1,9 +1,9 @@
 use crate::cpu::Cpu;
 use crate::engine::context::{self, Beat};
-use crate::engine::{Member, Plan};
-use crate::error::Error;
+use crate::engine::{EnginePlan, MemberRange};
+use crate::error::SimulationError;
 use crate::machine::{FOREVER, Machine, Ps, ps};
-use crate::report::Report;
+use crate::report::SimulationReport;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
@@ -18,7 +18,7 @@ pub struct Simulation {
     seed: u64,
     stack_bytes: usize,
     patience: Duration,
-    members: Vec<Member>,
+    members: Vec<MemberRange>,
     warm: bool,
 }
 
@@ -49,7 +49,7 @@ impl Machine {
         &self,
         threads: usize,
         thread: impl Fn(&Cpu) + Send + 'static,
-    ) -> Result<Report, Error> {
+    ) -> Result<SimulationReport, SimulationError> {
         self.simulation(threads).run(thread)
     }
 }
@@ -116,7 +116,7 @@ impl Simulation {
     /// [`member`](Self::member), by address and size.
     #[must_use]
     pub fn member_at(mut self, name: impl Into<String>, address: usize, bytes: usize) -> Self {
-        self.members.push(Member { name: name.into(), address, bytes });
+        self.members.push(MemberRange { name: name.into(), address, bytes });
         self
     }
 
@@ -135,21 +135,24 @@ impl Simulation {
     /// # Errors
     ///
     /// - The machine is invalid, or has fewer CPUs than `threads`.
-    /// - No thread can go on ([`Error::Deadlock`]), or time goes on and they do not end ([`Error::Livelock`]); both say
+    /// - No thread can go on ([`SimulationError::Deadlock`]), or time goes on and they do not end ([`SimulationError::Livelock`]); both say
     ///   who waits for what.
     /// - A thread computes for longer than the [patience](Self::patience) and never touches simulated memory
-    ///   ([`Error::Runaway`]). Its host thread cannot be stopped and is left behind.
+    ///   ([`SimulationError::Runaway`]). Its host thread cannot be stopped and is left behind.
     /// - There is no memory for the threads' stacks.
     ///
     /// # Panics
     ///
     /// If `thread` does, with its panic. The others are unwound first.
-    pub fn run(self, thread: impl Fn(&Cpu) + Send + 'static) -> Result<Report, Error> {
+    pub fn run(
+        self,
+        thread: impl Fn(&Cpu) + Send + 'static,
+    ) -> Result<SimulationReport, SimulationError> {
         self.machine.check()?;
         let cpus = self.machine.cpus();
         if self.threads == 0 || self.threads > cpus {
             let machine = self.machine.name.clone();
-            return Err(Error::Threads { threads: self.threads, machine, cpus });
+            return Err(SimulationError::Threads { threads: self.threads, machine, cpus });
         }
         let patience = self.patience;
         let plan = self.plan();
@@ -180,7 +183,7 @@ impl Simulation {
                     if count != seen.0 {
                         seen = (count, Instant::now());
                     } else if seen.1.elapsed() >= patience {
-                        return Err(Error::Runaway { cpu: beat.cpu(), after: patience });
+                        return Err(SimulationError::Runaway { cpu: beat.cpu(), after: patience });
                     }
                 }
             }
@@ -211,14 +214,14 @@ impl Simulation {
         self.seed
     }
 
-    fn plan(self) -> Plan {
+    fn plan(self) -> EnginePlan {
         let from = time(self.warm_up_ns);
         let to = from.saturating_add(time(self.duration_ns));
         let limit = match self.limit_ns {
             Some(ns) => time(ns),
             None => to.saturating_add(time(self.duration_ns).saturating_mul(20).max(time(1e6))),
         };
-        Plan {
+        EnginePlan {
             machine: self.machine,
             threads: self.threads,
             from,

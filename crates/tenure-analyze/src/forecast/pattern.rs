@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tenure_advise::repair;
 use tenure_model::{Access as Did, Curve, Forecast, Point, Remedy, Repair, Target};
-use tenure_sim::pattern::{self, Copies, Object, Operation, Pattern, Repaired, Role, Value};
+use tenure_sim::pattern::{
+    self, Copies, Operation, Pattern, PatternObject, PatternRole, Repaired, StoredValue,
+};
 
 use super::simulator::Simulator;
 use super::steps::{self, AccessCounts, Work};
@@ -96,14 +98,15 @@ pub(crate) fn pattern(
             let copies =
                 if elements.owned { Copies::PerThread } else { Copies::Random(count.min(4096)) };
             let phase = (elements.start - memory.line).rem_euclid(PATTERN_LINE);
-            Object::several(&memory.name, copies, stride).at_phase(usize::try_from(phase).ok()?)
+            PatternObject::several(&memory.name, copies, stride)
+                .at_phase(usize::try_from(phase).ok()?)
         }
         None if memory.objects > 1 => {
             let copies = Copies::Random(usize::try_from(memory.objects.min(4096)).ok()?);
             let stride = usize::try_from(memory.size.next_multiple_of(16)).ok()?;
-            Object::several(&memory.name, copies, stride)
+            PatternObject::several(&memory.name, copies, stride)
         }
-        None => Object::once(&memory.name),
+        None => PatternObject::once(&memory.name),
     });
     // By the place of the word in `words`. Those on other lines are not part of it.
     let mut places = BTreeMap::new();
@@ -121,7 +124,9 @@ pub(crate) fn pattern(
             }
             let (offset, size) = (usize::try_from(offset).ok()?, usize::try_from(word.size).ok()?);
             let value = match value(word, uses_result) {
-                Value::Unknown if word.is_lock() && memory.guards_more(word) => Value::Guard,
+                StoredValue::Unknown if word.is_lock() && memory.guards_more(word) => {
+                    StoredValue::Guard
+                }
                 value => value,
             };
             let place = pattern.word(object, name, offset, size);
@@ -133,7 +138,7 @@ pub(crate) fn pattern(
     for (name, threads, counts) in roles(words, groups) {
         let iterations = steps::iterations(words, &threads)?;
         let accesses: f64 = counts.values().sum();
-        let mut role = Role::pool(name);
+        let mut role = PatternRole::pool(name);
         role.share = share(&threads, groups);
         let per_iteration = counts.into_iter().map(|(did, count)| (did, count / iterations));
         let work = Work {
@@ -310,7 +315,7 @@ fn has_a_semaphore(pattern: &Pattern) -> bool {
 mod tests {
     use tenure_model::{Access as Did, Language};
     use tenure_sim::Machine;
-    use tenure_sim::pattern::Access;
+    use tenure_sim::pattern::PatternAccess;
 
     use super::*;
     use crate::lines::{CodeUse, Meaning};
@@ -377,9 +382,15 @@ mod tests {
         assert_eq!(roles, [("thread", 3), ("main", 0)]);
         let steps = &pattern.roles[0].steps;
         // Ten accesses per iteration: the process has no lines, so all are counted as the threads' own.
-        assert_eq!(steps[0], Access { times: 1.0, operation: Operation::Work(40.0) });
-        assert!(steps.contains(&Access { times: 1.0, operation: Operation::Add(0) }), "{steps:?}");
-        assert!(steps.contains(&Access { times: 3.0, operation: Operation::Load(1) }), "{steps:?}");
+        assert_eq!(steps[0], PatternAccess { times: 1.0, operation: Operation::Work(40.0) });
+        assert!(
+            steps.contains(&PatternAccess { times: 1.0, operation: Operation::Add(0) }),
+            "{steps:?}"
+        );
+        assert!(
+            steps.contains(&PatternAccess { times: 3.0, operation: Operation::Load(1) }),
+            "{steps:?}"
+        );
     }
 
     #[test]
@@ -398,7 +409,7 @@ mod tests {
             is_owned: false,
         };
         let pattern = of(&memory(None), &[(count, "strong".to_owned())]);
-        let add = Access { times: 2.0, operation: Operation::Add(0) };
+        let add = PatternAccess { times: 2.0, operation: Operation::Add(0) };
         assert!(pattern.roles[0].steps.contains(&add), "{:?}", pattern.roles);
         let mended = mended(&pattern);
         let names: Vec<_> = mended.repairs.iter().map(|repair| &*repair.name).collect();
@@ -450,8 +461,8 @@ mod tests {
         use Did::{Lock, Unlock, Write};
         let words = [word(0, &[(Lock, POOL), (Unlock, POOL)]), word(40, &[(Write, POOL)])];
         let pattern = of(&memory(None), &words);
-        let inside = vec![Access { times: 1.0, operation: Operation::Store(1) }];
-        let lock = Access { times: 1.0, operation: Operation::Lock(0, inside) };
+        let inside = vec![PatternAccess { times: 1.0, operation: Operation::Store(1) }];
+        let lock = PatternAccess { times: 1.0, operation: Operation::Lock(0, inside) };
         assert!(pattern.roles[0].steps.contains(&lock), "{:?}", pattern.roles);
     }
 

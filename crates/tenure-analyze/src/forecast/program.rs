@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use tenure_model::{Curve, Forecast, Point, Target};
-use tenure_sim::pattern::{Access, Operation, Pattern, Role};
+use tenure_sim::pattern::{Operation, Pattern, PatternAccess, PatternRole};
 
 use super::pattern::{self, RecordedPattern};
 use super::simulator::Simulator;
@@ -80,12 +80,12 @@ pub(crate) fn pattern(
         };
         let did = |part: usize, role: usize| &parts[part].recorded.members[role];
         let most = members().map(|(part, role)| did(part, role).iterations).fold(0.0, f64::max);
-        let mut role = Role::pool(class.name);
+        let mut role = PatternRole::pool(class.name);
         role.share = pattern::share(&class.threads, groups);
         let work = pattern::worked(&class.threads, groups) / most;
         let findings = members().map(|(part, its)| {
             let steps = patterns[part].roles[its].steps.iter();
-            let moved = steps.map(|step| Access {
+            let moved = steps.map(|step| PatternAccess {
                 times: step.times,
                 operation: moved(&step.operation, firsts[part]),
             });
@@ -171,9 +171,10 @@ fn moved(operation: &Operation, first: usize) -> Operation {
         Operation::Add(word) => Operation::Add(first + word),
         Operation::CompareExchange(word) => Operation::CompareExchange(first + word),
         Operation::Lock(word, ref inside) => {
-            let inside = inside
-                .iter()
-                .map(|step| Access { times: step.times, operation: moved(&step.operation, first) });
+            let inside = inside.iter().map(|step| PatternAccess {
+                times: step.times,
+                operation: moved(&step.operation, first),
+            });
             Operation::Lock(first + word, inside.collect())
         }
     }
@@ -182,7 +183,7 @@ fn moved(operation: &Operation, first: usize) -> Operation {
 #[cfg(test)]
 mod tests {
     use tenure_sim::Machine;
-    use tenure_sim::pattern::{Copies, Object};
+    use tenure_sim::pattern::{Copies, PatternObject};
 
     use super::*;
     use crate::forecast::pattern::RoleMembers;
@@ -201,21 +202,24 @@ mod tests {
 
     /// A counter to which these threads have added so often, mended by a counter for each.
     fn counter(rank: u64, threads: &[u32], iterations: f64) -> FindingPart {
-        let of = |object: Object| {
+        let of = |object: PatternObject| {
             let mut pattern = Pattern::new("counter");
             let object = pattern.object(object);
             let word = pattern.word(object, "count", 0, 8);
-            let role = Role::pool("thread").does(1.0, Operation::Work(1000.0));
+            let role = PatternRole::pool("thread").does(1.0, Operation::Work(1000.0));
             pattern.role(role.does(1.0, Operation::Add(word)));
             pattern
         };
         let members = RoleMembers { threads: threads.to_vec(), iterations, accesses: iterations };
         FindingPart {
             rank,
-            recorded: RecordedPattern { pattern: of(Object::once("one")), members: vec![members] },
+            recorded: RecordedPattern {
+                pattern: of(PatternObject::once("one")),
+                members: vec![members],
+            },
             target: Target::default(),
             is_of_program: true,
-            mended: Some(of(Object::several("own", Copies::PerThread, 64))),
+            mended: Some(of(PatternObject::several("own", Copies::PerThread, 64))),
         }
     }
 
@@ -253,9 +257,9 @@ mod tests {
             );
             let [work, first, second] = &pattern.roles[0].steps[..] else { panic!("{pattern:?}") };
             // 100 ms, less 50 ms for contended lines, less 2 ns for each of 10 M accesses: 30 ms.
-            assert_eq!(*work, Access { times: 1.0, operation: Operation::Work(30.0) });
-            assert_eq!(*first, Access { times: 1.0, operation: Operation::Add(0) });
-            assert_eq!(*second, Access { times: 0.5, operation: Operation::Add(1) });
+            assert_eq!(*work, PatternAccess { times: 1.0, operation: Operation::Work(30.0) });
+            assert_eq!(*first, PatternAccess { times: 1.0, operation: Operation::Add(0) });
+            assert_eq!(*second, PatternAccess { times: 0.5, operation: Operation::Add(1) });
             assert_eq!(pattern.words[1].name, "2: count");
         });
     }

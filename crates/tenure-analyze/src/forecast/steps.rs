@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use tenure_model::Access as Did;
 use tenure_model::recording::Gaps;
-use tenure_sim::pattern::{Access, Operation};
+use tenure_sim::pattern::{Operation, PatternAccess};
 
 use crate::lines::{CodeUse, UsedWord};
 use crate::naming::threads::is_reported;
@@ -56,7 +56,7 @@ pub(crate) fn steps(
     places: &BTreeMap<usize, usize>,
     threads: &[u32],
     work: Work,
-) -> Vec<Access> {
+) -> Vec<PatternAccess> {
     use Did::{Add, CompareExchange, Exchange, Load, Lock, Read, Store, Unlock, Write};
     let sites = |word: &UsedWord, by: &[Did]| sites(word, by, threads, work.part);
     let lock = places.keys().copied().find(|at| words[*at].0.is_lock());
@@ -112,7 +112,7 @@ pub(crate) fn steps(
         steps.append(&mut guarded);
     }
     for (is_first, times, place, held, free) in locks {
-        let mut inside = vec![Access { times: 1.0, operation: Operation::Work(held) }];
+        let mut inside = vec![PatternAccess { times: 1.0, operation: Operation::Work(held) }];
         if is_first {
             guarded.iter_mut().for_each(|step| step.times /= times);
             guarded.retain(|step| step.times > LEAST_TIMES);
@@ -152,7 +152,7 @@ fn behind(sites: &[TimedAccess]) -> Option<f64> {
 }
 
 /// Operations that are done so often, one after the other, by each instruction with the work behind it.
-fn spread(times: f64, operations: &[Operation], sites: &[TimedAccess]) -> Vec<Access> {
+fn spread(times: f64, operations: &[Operation], sites: &[TimedAccess]) -> Vec<PatternAccess> {
     let mean = behind(sites).unwrap_or(0.0);
     let as_one = [(1.0, Some(mean))];
     let sites = if sites.is_empty() || sites.len() > MOST_PIECES { &as_one } else { sites };
@@ -163,7 +163,7 @@ fn spread(times: f64, operations: &[Operation], sites: &[TimedAccess]) -> Vec<Ac
         let pieces = if work > 0.0 { times.round().clamp(1.0, MOST_PIECES as f64) } else { 1.0 };
         for _ in 0..pieces as usize {
             let all = operations.iter().cloned().chain([Operation::Work(work)]);
-            steps.extend(all.map(|operation| Access { times: times / pieces, operation }));
+            steps.extend(all.map(|operation| PatternAccess { times: times / pieces, operation }));
         }
     }
     steps
@@ -172,7 +172,7 @@ fn spread(times: f64, operations: &[Operation], sites: &[TimedAccess]) -> Vec<Ac
 /// The steps with so much work, in nanoseconds. A gap may have been longer than the iteration, if the next one used another
 /// object, or longer than what is timed: so of those that no lock is held in the longest are cut, or the one that takes most
 /// gets what is left.
-fn fitted(mut steps: Vec<Access>, work: f64) -> Vec<Access> {
+fn fitted(mut steps: Vec<PatternAccess>, work: f64) -> Vec<PatternAccess> {
     let inside: f64 = steps.iter().map(held).sum();
     if inside > work {
         for step in &mut steps {
@@ -193,7 +193,7 @@ fn fitted(mut steps: Vec<Access>, work: f64) -> Vec<Access> {
         Some((times, most)) if sum <= left && **most > 0.0 => **most += (left - sum) / *times,
         _ if sum <= left => {
             let rest = Operation::Work(left - sum);
-            steps.insert(0, Access { times: 1.0, operation: rest });
+            steps.insert(0, PatternAccess { times: 1.0, operation: rest });
         }
         _ => {
             let level = level(&outside, left);
@@ -219,7 +219,7 @@ fn level(all: &[(f64, &mut f64)], left: f64) -> f64 {
 }
 
 /// Changes the work of a step, and that which is done while it holds a lock.
-fn scale(step: &mut Access, by: f64) {
+fn scale(step: &mut PatternAccess, by: f64) {
     match &mut step.operation {
         Operation::Work(nanoseconds) => *nanoseconds *= by,
         Operation::Lock(_, inside) => inside.iter_mut().for_each(|step| scale(step, by)),
@@ -228,8 +228,8 @@ fn scale(step: &mut Access, by: f64) {
 }
 
 /// Nanoseconds of work in all of these steps.
-fn work_of(steps: &[Access]) -> f64 {
-    let work = |step: &Access| match &step.operation {
+fn work_of(steps: &[PatternAccess]) -> f64 {
+    let work = |step: &PatternAccess| match &step.operation {
         Operation::Work(nanoseconds) => step.times * nanoseconds,
         _ => held(step),
     };
@@ -237,13 +237,13 @@ fn work_of(steps: &[Access]) -> f64 {
 }
 
 /// Nanoseconds of work while a step holds its lock.
-fn held(step: &Access) -> f64 {
+fn held(step: &PatternAccess) -> f64 {
     step.times * work_of(step.operation.inside())
 }
 
 /// The steps that matter. What is done several times in a row is one step.
-fn cleaned(steps: Vec<Access>) -> Vec<Access> {
-    let mut all: Vec<Access> = Vec::new();
+fn cleaned(steps: Vec<PatternAccess>) -> Vec<PatternAccess> {
+    let mut all: Vec<PatternAccess> = Vec::new();
     for mut step in steps {
         match &mut step.operation {
             // What the simulator can do.
@@ -259,7 +259,7 @@ fn cleaned(steps: Vec<Access>) -> Vec<Access> {
     all
 }
 
-fn matters(step: &Access) -> bool {
+fn matters(step: &PatternAccess) -> bool {
     let Operation::Work(nanoseconds) = step.operation else { return step.times > LEAST_TIMES };
     step.times > LEAST_TIMES && step.times * nanoseconds >= LEAST_WORK
 }
@@ -275,10 +275,10 @@ fn rounded(times: f64) -> f64 {
 /// iteration, and are done so often; which finding's come first is not known.
 pub(crate) fn together(
     work: f64,
-    findings: impl Iterator<Item = (f64, Vec<Access>)>,
-) -> Vec<Access> {
+    findings: impl Iterator<Item = (f64, Vec<PatternAccess>)>,
+) -> Vec<PatternAccess> {
     // By the part of the iteration's work that comes before.
-    let mut placed: Vec<(f64, Access)> = Vec::new();
+    let mut placed: Vec<(f64, PatternAccess)> = Vec::new();
     for (often, steps) in findings {
         let inside: f64 = steps.iter().map(held).sum();
         let all = work_of(&steps) - inside;
@@ -289,7 +289,7 @@ pub(crate) fn together(
                 continue;
             }
             let at = if all > 0.0 { done / all } else { 1.0 };
-            placed.push((at, Access { times: rounded(step.times * often), ..step }));
+            placed.push((at, PatternAccess { times: rounded(step.times * often), ..step }));
         }
     }
     placed.retain(|(_, step)| step.times >= LEAST_TIMES);
@@ -302,7 +302,8 @@ pub(crate) fn together(
     let outside = (work - inside).max(0.0);
     let (mut steps, mut done) = (Vec::new(), 0.0);
     for (at, step) in placed.into_iter().map(|(at, step)| (at, Some(step))).chain([(1.0, None)]) {
-        let before = Access { times: 1.0, operation: Operation::Work((at - done) * outside) };
+        let before =
+            PatternAccess { times: 1.0, operation: Operation::Work((at - done) * outside) };
         if matters(&before) {
             steps.push(before);
             done = at;
@@ -333,7 +334,7 @@ mod tests {
     }
 
     /// The steps of both threads, with so many nanoseconds of work, which were half of the recorded time.
-    fn of(words: &[(UsedWord, String)], nanoseconds: f64) -> Vec<Access> {
+    fn of(words: &[(UsedWord, String)], nanoseconds: f64) -> Vec<PatternAccess> {
         let iterations = iterations(words, THREADS).unwrap();
         let mut counts = AccessCounts::new();
         for (at, (word, _)) in words.iter().enumerate() {
@@ -347,15 +348,15 @@ mod tests {
         steps(words, &counts, &places, THREADS, Work { nanoseconds, part: 0.5 })
     }
 
-    fn step(times: f64, operation: Operation) -> Access {
-        Access { times, operation }
+    fn step(times: f64, operation: Operation) -> PatternAccess {
+        PatternAccess { times, operation }
     }
 
-    fn add() -> Access {
+    fn add() -> PatternAccess {
         step(1.0, Operation::Add(0))
     }
 
-    fn work(nanoseconds: f64) -> Access {
+    fn work(nanoseconds: f64) -> PatternAccess {
         step(1.0, Operation::Work(nanoseconds))
     }
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use tenure_model::Access;
-use tenure_sim::pattern::Value;
+use tenure_sim::pattern::StoredValue;
 
 use crate::lines::{Meaning, UsedWord};
 
@@ -96,28 +96,28 @@ fn parts(name: &str) -> Vec<String> {
 }
 
 /// What is known of it from what threads do. Asks for return addresses whether the code there uses the result.
-pub(crate) fn value(word: &UsedWord, uses_result: &dyn Fn(u64) -> Option<bool>) -> Value {
+pub(crate) fn value(word: &UsedWord, uses_result: &dyn Fn(u64) -> Option<bool>) -> StoredValue {
     // A lock's word is nothing else.
     if word.is_lock() {
-        return Value::Unknown;
+        return StoredValue::Unknown;
     }
     let of = |wanted: Access| word.uses.iter().filter(move |use_| use_.access == wanted);
     if word.meaning == Meaning::References {
-        return Value::References;
+        return StoredValue::References;
     }
     if of(Access::Exchange).next().is_some() {
-        return Value::State;
+        return StoredValue::State;
     }
     // What a compare-exchange stores depends on what was there.
     if of(Access::CompareExchange).next().is_some() {
-        return Value::Number;
+        return StoredValue::Number;
     }
     let results: BTreeSet<_> = of(Access::Add).map(|use_| uses_result(use_.code)).collect();
     match results.iter().collect::<Vec<_>>()[..] {
-        [] => Value::Unknown,
-        [Some(false)] => Value::Statistic,
+        [] => StoredValue::Unknown,
+        [Some(false)] => StoredValue::Statistic,
         // Code that cannot be followed may act on what was there.
-        _ => Value::Number,
+        _ => StoredValue::Number,
     }
 }
 
@@ -154,32 +154,47 @@ mod tests {
             _ => None,
         };
         for (about, uses, meaning, expected) in [
-            ("a statistic", &[(Add, 2), (Load, 1)][..], Unknown, Value::Statistic),
-            ("code that cannot be followed", &[(Add, 3)], Unknown, Value::Number),
-            ("the same in part", &[(Add, 3), (Add, 2)], Unknown, Value::Number),
-            ("the index of a ticket", &[(Add, 1)], Unknown, Value::Number),
-            ("requests under way", &[(Add, 2), (Add, 1)], Unknown, Value::Number),
-            ("the last one out frees it", &[(Add, 2), (Add, 1)], References, Value::References),
-            ("an `Arc` without code", &[(Add, 3)], References, Value::References),
-            ("a `Weak` upgraded", &[(CompareExchange, 1), (Add, 2)], References, Value::References),
-            ("a budget", &[(Load, 2), (CompareExchange, 2), (Add, 2)], Unknown, Value::Number),
+            ("a statistic", &[(Add, 2), (Load, 1)][..], Unknown, StoredValue::Statistic),
+            ("code that cannot be followed", &[(Add, 3)], Unknown, StoredValue::Number),
+            ("the same in part", &[(Add, 3), (Add, 2)], Unknown, StoredValue::Number),
+            ("the index of a ticket", &[(Add, 1)], Unknown, StoredValue::Number),
+            ("requests under way", &[(Add, 2), (Add, 1)], Unknown, StoredValue::Number),
+            (
+                "the last one out frees it",
+                &[(Add, 2), (Add, 1)],
+                References,
+                StoredValue::References,
+            ),
+            ("an `Arc` without code", &[(Add, 3)], References, StoredValue::References),
+            (
+                "a `Weak` upgraded",
+                &[(CompareExchange, 1), (Add, 2)],
+                References,
+                StoredValue::References,
+            ),
+            (
+                "a budget",
+                &[(Load, 2), (CompareExchange, 2), (Add, 2)],
+                Unknown,
+                StoredValue::Number,
+            ),
             (
                 "the top of a deque",
                 &[(Load, 2), (CompareExchange, 2), (Failed, 2)],
                 Unknown,
-                Value::Number,
+                StoredValue::Number,
             ),
-            ("tokio's AtomicWaker", &[(Exchange, 1), (Exchange, 2)], Unknown, Value::State),
+            ("tokio's AtomicWaker", &[(Exchange, 1), (Exchange, 2)], Unknown, StoredValue::State),
             (
                 "flags that are set beside a count",
                 &[(Add, 2), (Exchange, 2)],
                 Unknown,
-                Value::State,
+                StoredValue::State,
             ),
-            ("std's mutex", &[(CompareExchange, 1), (Exchange, 2)], Unknown, Value::Unknown),
-            ("a lock of the C library", &[(Lock, 1)], Unknown, Value::Unknown),
-            ("the same by another name", &[(Lock, 1), (Add, 1)], References, Value::Unknown),
-            ("a flag", &[(Store, 1), (Load, 2)], Unknown, Value::Unknown),
+            ("std's mutex", &[(CompareExchange, 1), (Exchange, 2)], Unknown, StoredValue::Unknown),
+            ("a lock of the C library", &[(Lock, 1)], Unknown, StoredValue::Unknown),
+            ("the same by another name", &[(Lock, 1), (Add, 1)], References, StoredValue::Unknown),
+            ("a flag", &[(Store, 1), (Load, 2)], Unknown, StoredValue::Unknown),
         ] {
             assert_eq!(value(&word(uses, meaning), &uses_result), expected, "{about}");
         }

@@ -19,16 +19,16 @@ mod samples;
 mod singles;
 mod slice;
 
-use crate::result::Point;
-use crate::scenario::{Looped, Scenario};
-use samples::{Batch, Sample};
+use crate::result::BenchPoint;
+use crate::scenario::{BenchScenario, Looped};
+use samples::{BatchSamples, SliceSample};
 use singles::Singles;
-use slice::{Gate, Slice, ThreadSample};
+use slice::{Gate, ThreadSample, TimedSlice};
 use std::time::{Duration, Instant};
 use tenure_report::affinity;
 
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Plan {
+pub(crate) struct RunPlan {
     /// For each variant.
     pub(crate) seconds: f64,
     pub(crate) batches: usize,
@@ -40,12 +40,12 @@ const OVERSUBSCRIBED_SLICE: Duration = Duration::from_millis(8);
 /// Of the slices that find how long an operation takes.
 const TRIAL_STEPS: u64 = 2_000;
 /// Of a slice, however long they take.
-const FEWEST_STEPS: u64 = 16;
+const MIN_STEPS: u64 = 16;
 
-impl Plan {
+impl RunPlan {
     /// The most time for the rounds of a scenario at one number of threads: twice the plan. Timing single operations
     /// takes as long again as the slice before it.
-    fn bound(&self, scenario: &Scenario) -> Duration {
+    fn bound(&self, scenario: &BenchScenario) -> Duration {
         let singly = scenario.variants.iter().filter(|variant| variant.times_singles).count();
         let slices = scenario.variants.len() + singly;
         Duration::from_secs_f64(2.0 * self.seconds * slices as f64)
@@ -56,14 +56,14 @@ impl Plan {
 ///
 /// `None` if `cancelled` before the first round.
 pub(crate) fn measure(
-    scenario: &Scenario,
+    scenario: &BenchScenario,
     threads: usize,
     cpus: &[usize],
-    plan: Plan,
+    plan: RunPlan,
     random: &mut fastrand::Rng,
     cancelled: &(dyn Fn() -> bool + Sync),
     mut done: impl FnMut(),
-) -> Option<Point> {
+) -> Option<BenchPoint> {
     let team = Team { threads, cpus };
     let variants: Vec<usize> = (0..scenario.variants.len()).collect();
     let slice = if team.oversubscribed() { OVERSUBSCRIBED_SLICE } else { SLICE };
@@ -79,7 +79,7 @@ pub(crate) fn measure(
     let steps: Vec<u64> = trial
         .iter()
         .map(|sample| (slice.as_secs_f64() * 1e9 / sample.ns_per_op.max(0.1)) as u64)
-        .map(|steps| steps.clamp(FEWEST_STEPS, 100_000_000))
+        .map(|steps| steps.clamp(MIN_STEPS, 100_000_000))
         .collect();
 
     let singles: Vec<Option<Singles>> = scenario
@@ -87,7 +87,7 @@ pub(crate) fn measure(
         .iter()
         .map(|variant| variant.times_singles.then(Singles::default))
         .collect();
-    let batches: Vec<Batch> = (0..plan.batches)
+    let batches: Vec<BatchSamples> = (0..plan.batches)
         .filter_map(|batch| {
             let mut schedule = Vec::with_capacity(rounds * variants.len());
             for _ in 0..rounds {
@@ -113,7 +113,7 @@ pub(crate) fn measure(
             let samples = team.run(&objects, &schedule, &steps, &singles, &may_run);
             left = left.saturating_sub(began.elapsed());
             done();
-            (!samples.is_empty()).then(|| Batch::new(variants.len(), &schedule, &samples))
+            (!samples.is_empty()).then(|| BatchSamples::new(variants.len(), &schedule, &samples))
         })
         .collect();
     if batches.is_empty() {
@@ -124,8 +124,8 @@ pub(crate) fn measure(
     for (row, singles) in std::iter::zip(&mut rows, &singles) {
         row.singles = singles.as_ref().and_then(Singles::distribution);
     }
-    let measured: usize = batches.iter().map(Batch::rounds).sum();
-    Some(Point {
+    let measured: usize = batches.iter().map(BatchSamples::rounds).sum();
+    Some(BenchPoint {
         threads,
         oversubscribed: team.oversubscribed(),
         batches: batches.len(),
@@ -135,7 +135,7 @@ pub(crate) fn measure(
     })
 }
 
-fn prepare(scenario: &Scenario, threads: usize) -> Vec<Box<dyn Looped>> {
+fn prepare(scenario: &BenchScenario, threads: usize) -> Vec<Box<dyn Looped>> {
     scenario.variants.iter().map(|variant| (variant.prepare)(threads)).collect()
 }
 
@@ -159,10 +159,10 @@ impl Team<'_> {
         steps: &[u64],
         singles: &[Option<Singles>],
         may_run: &(dyn Fn(usize) -> bool + Sync),
-    ) -> Vec<Sample> {
+    ) -> Vec<SliceSample> {
         let gates: Vec<Gate> = schedule.iter().map(|_| Gate::new()).collect();
-        let slices: Vec<Slice<'_>> = std::iter::zip(schedule, &gates)
-            .map(|(&variant, gate)| Slice {
+        let slices: Vec<TimedSlice<'_>> = std::iter::zip(schedule, &gates)
+            .map(|(&variant, gate)| TimedSlice {
                 object: &*objects[variant],
                 gate,
                 threads: self.threads as u32,
@@ -194,9 +194,9 @@ impl Team<'_> {
             .map(|(i, slice)| {
                 let parts: Vec<ThreadSample> = by_thread.iter().map(|samples| samples[i]).collect();
                 if slice.oversubscribed {
-                    Sample::taking_turns(&parts, slice.steps)
+                    SliceSample::taking_turns(&parts, slice.steps)
                 } else {
-                    Sample::side_by_side(&parts, slice.steps)
+                    SliceSample::side_by_side(&parts, slice.steps)
                 }
             })
             .collect()
@@ -206,11 +206,11 @@ impl Team<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario::{Operation, Variant};
+    use crate::scenario::{BenchOperation, Variant};
     use std::sync::Mutex;
 
     struct Nap<const MICROS: u64>;
-    impl<const MICROS: u64> Operation for Nap<MICROS> {
+    impl<const MICROS: u64> BenchOperation for Nap<MICROS> {
         fn prepare() -> Self {
             Self
         }
@@ -220,12 +220,12 @@ mod tests {
         }
     }
 
-    fn scenario() -> Scenario {
+    fn scenario() -> BenchScenario {
         let long = Variant::counting::<Nap<1_000>>("long");
-        Scenario::new("test/nap", "nap", "", "short", [Variant::of::<Nap<100>>("short"), long])
+        BenchScenario::new("test/nap", "nap", "", "short", [Variant::of::<Nap<100>>("short"), long])
     }
 
-    fn samples(threads: usize, cpus: &[usize]) -> Vec<Sample> {
+    fn samples(threads: usize, cpus: &[usize]) -> Vec<SliceSample> {
         let team = Team { threads, cpus };
         team.run(&prepare(&scenario(), threads), &[0, 1, 0], &[16, 16], &[None, None], &|_| true)
     }
@@ -259,7 +259,7 @@ mod tests {
     fn settle_hears_of_every_step_of_all_phases() {
         static STEPS: Mutex<i64> = Mutex::new(0);
         struct Counted;
-        impl Operation for Counted {
+        impl BenchOperation for Counted {
             fn prepare() -> Self {
                 Self
             }
@@ -278,10 +278,14 @@ mod tests {
     }
 
     /// A slice has at least 16 naps, so a round takes more than 4 ms instead of 0.8.
-    fn naps(seconds: f64, batches: usize, cancelled: &(dyn Fn() -> bool + Sync)) -> Option<Point> {
+    fn naps(
+        seconds: f64,
+        batches: usize,
+        cancelled: &(dyn Fn() -> bool + Sync),
+    ) -> Option<BenchPoint> {
         let variants = vec![Variant::of::<Nap<1>>("short"), Variant::of::<Nap<200>>("long")];
-        let scenario = Scenario { variants, ..scenario() };
-        let (plan, mut random) = (Plan { seconds, batches }, fastrand::Rng::with_seed(1));
+        let scenario = BenchScenario { variants, ..scenario() };
+        let (plan, mut random) = (RunPlan { seconds, batches }, fastrand::Rng::with_seed(1));
         measure(&scenario, 1, &affinity::cpus(), plan, &mut random, cancelled, || ())
     }
 

@@ -1,19 +1,19 @@
 use super::slice::ThreadSample;
-use crate::result::{Row, ToRival};
-use crate::scenario::Scenario;
+use crate::result::{BenchRow, ToRival};
+use crate::scenario::BenchScenario;
 use std::time::Duration;
 use tenure_report::stats::Estimate;
-use tenure_report::stats::{FEWEST, estimate, median};
+use tenure_report::stats::{MIN_VALUES, estimate, median};
 
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Sample {
+pub(super) struct SliceSample {
     pub(super) ns_per_op: f64,
     pub(super) mops: f64,
     pub(super) retries_per_op: f64,
     pub(super) switched: bool,
 }
 
-impl Sample {
+impl SliceSample {
     /// For threads that ran at once: the mean of their times, the sum of their throughputs.
     pub(super) fn side_by_side(threads: &[ThreadSample], steps: u64) -> Self {
         let ns = |sample: &ThreadSample| nanos(sample.elapsed) / steps as f64;
@@ -48,18 +48,18 @@ fn nanos(time: Duration) -> f64 {
 }
 
 #[derive(Debug)]
-pub(super) struct Batch {
-    rounds: Vec<Vec<Sample>>,
+pub(super) struct BatchSamples {
+    rounds: Vec<Vec<SliceSample>>,
 }
 
-impl Batch {
+impl BatchSamples {
     /// `samples` of whole rounds in the order of `schedule`, which names each variant once a round and may go on behind
     /// them.
-    pub(super) fn new(variants: usize, schedule: &[usize], samples: &[Sample]) -> Self {
+    pub(super) fn new(variants: usize, schedule: &[usize], samples: &[SliceSample]) -> Self {
         let mut rounds = Vec::with_capacity(schedule.len() / variants);
         for (order, samples) in std::iter::zip(schedule.chunks(variants), samples.chunks(variants))
         {
-            let mut round: Vec<(usize, Sample)> =
+            let mut round: Vec<(usize, SliceSample)> =
                 std::iter::zip(order.iter().copied(), samples.iter().copied()).collect();
             round.sort_by_key(|&(variant, _)| variant);
             rounds.push(round.into_iter().map(|(_, sample)| sample).collect());
@@ -74,8 +74,8 @@ impl Batch {
     /// The median of `of` over the kept rounds.
     fn median(
         &self,
-        keep: impl Fn(&[Sample]) -> bool,
-        of: impl Fn(&[Sample]) -> f64,
+        keep: impl Fn(&[SliceSample]) -> bool,
+        of: impl Fn(&[SliceSample]) -> f64,
     ) -> Option<f64> {
         let values: Vec<f64> =
             self.rounds.iter().filter(|round| keep(round)).map(|round| of(round)).collect();
@@ -84,20 +84,24 @@ impl Batch {
 }
 
 /// Slices with involuntary switches are left out, unless `keep_switched`, or unless hardly any slice is without.
-pub(super) fn rows(scenario: &Scenario, batches: &[Batch], keep_switched: bool) -> Vec<Row> {
+pub(super) fn rows(
+    scenario: &BenchScenario,
+    batches: &[BatchSamples],
+    keep_switched: bool,
+) -> Vec<BenchRow> {
     let index = |name: &str| scenario.variants.iter().position(|variant| variant.name == name);
     let baseline = index(scenario.baseline);
     let limit = scenario.limit.and_then(index);
     let rivals: Vec<(&str, usize)> =
         scenario.rivals.iter().filter_map(|&name| Some((name, index(name)?))).collect();
 
-    let over_batches = |used: &[usize], of: &dyn Fn(&[Sample]) -> f64| -> Summary {
-        let calm = |round: &[Sample]| used.iter().all(|&variant| !round[variant].switched);
-        let values = |keep: &dyn Fn(&[Sample]) -> bool| -> Vec<f64> {
+    let over_batches = |used: &[usize], of: &dyn Fn(&[SliceSample]) -> f64| -> Summary {
+        let calm = |round: &[SliceSample]| used.iter().all(|&variant| !round[variant].switched);
+        let values = |keep: &dyn Fn(&[SliceSample]) -> bool| -> Vec<f64> {
             batches.iter().filter_map(|batch| batch.median(keep, of)).collect()
         };
         let undisturbed = values(&calm);
-        let kept_all = keep_switched || undisturbed.len() < FEWEST.min(batches.len());
+        let kept_all = keep_switched || undisturbed.len() < MIN_VALUES.min(batches.len());
         let values = if kept_all { values(&|_| true) } else { undisturbed };
         Summary {
             estimate: estimate(&values).expect("a point has a batch, and a batch a round"),
@@ -112,10 +116,11 @@ pub(super) fn rows(scenario: &Scenario, batches: &[Batch], keep_switched: bool) 
         .map(|(this, variant)| {
             let ratio_to = |other: Option<usize>| {
                 let other = other.filter(|&other| other != this)?;
-                let ratio = |round: &[Sample]| round[this].ns_per_op / round[other].ns_per_op;
+                let ratio = |round: &[SliceSample]| round[this].ns_per_op / round[other].ns_per_op;
                 Some(over_batches(&[this, other], &ratio).estimate)
             };
-            let of_this = |of: fn(&Sample) -> f64| over_batches(&[this], &|round| of(&round[this]));
+            let of_this =
+                |of: fn(&SliceSample) -> f64| over_batches(&[this], &|round| of(&round[this]));
             let ns_per_op = of_this(|sample| sample.ns_per_op);
 
             let slices = batches.iter().flat_map(|batch| &batch.rounds).map(|round| round[this]);
@@ -127,7 +132,7 @@ pub(super) fn rows(scenario: &Scenario, batches: &[Batch], keep_switched: bool) 
             } else {
                 (calm.len(), switched.len())
             };
-            Row {
+            BenchRow {
                 variant: variant.name.to_owned(),
                 ns_per_op: ns_per_op.estimate,
                 mops: of_this(|sample| sample.mops).estimate.median,
@@ -161,22 +166,22 @@ mod tests {
     use crate::scenario::Variant;
     use std::time::Instant;
 
-    fn scenario() -> Scenario {
+    fn scenario() -> BenchScenario {
         let [a, b] = ["a", "b"].map(|name| Variant::step(name, || (), |()| ()));
         let variants = [a, Variant { counts_retries: true, ..b }];
-        Scenario::new("test/rows", "rows", "", "b", variants).with_rivals(&["a"])
+        BenchScenario::new("test/rows", "rows", "", "b", variants).with_rivals(&["a"])
     }
 
-    fn sample(ns_per_op: f64, switched: bool) -> Sample {
-        Sample { ns_per_op, mops: 1e3 / ns_per_op, retries_per_op: 0.5, switched }
+    fn sample(ns_per_op: f64, switched: bool) -> SliceSample {
+        SliceSample { ns_per_op, mops: 1e3 / ns_per_op, retries_per_op: 0.5, switched }
     }
 
-    fn batches(switched: impl Fn(usize) -> bool) -> Vec<Batch> {
+    fn batches(switched: impl Fn(usize) -> bool) -> Vec<BatchSamples> {
         (0..10)
             .map(|batch| {
                 let drift = 1.0 + batch as f64;
                 let (a, b) = (sample(5.0 * drift, switched(batch)), sample(10.0 * drift, false));
-                Batch::new(2, &[0, 1, 1, 0, 0, 1], &[a, b, b, a, a, b])
+                BatchSamples::new(2, &[0, 1, 1, 0, 0, 1], &[a, b, b, a, a, b])
             })
             .collect()
     }
@@ -229,7 +234,7 @@ mod tests {
 
     #[test]
     fn threads_are_averaged_and_throughput_is_summed() {
-        let sample = Sample::side_by_side(&threads(), 1_000);
+        let sample = SliceSample::side_by_side(&threads(), 1_000);
         assert!((sample.ns_per_op - 20.0).abs() < 1e-9);
         assert!((sample.mops - (100.0 + 1e3 / 30.0)).abs() < 1e-9);
         assert!((sample.retries_per_op - 1.0).abs() < 1e-9);
@@ -238,7 +243,7 @@ mod tests {
 
     #[test]
     fn threads_that_take_turns_are_timed_from_the_first_to_the_last() {
-        let sample = Sample::taking_turns(&threads(), 1_000);
+        let sample = SliceSample::taking_turns(&threads(), 1_000);
         assert!((sample.ns_per_op - 50.0).abs() < 1e-9);
         assert!((sample.mops - 40.0).abs() < 1e-9);
         assert!((sample.retries_per_op - 1.0).abs() < 1e-9);

@@ -4,9 +4,9 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 #[derive(Default)]
-pub(super) struct Singles(Mutex<Times>);
+pub(super) struct Singles(Mutex<SingleTimes>);
 
-struct Times {
+struct SingleTimes {
     calm: Histogram<u64>,
     /// Of slices that are dropped, unless all are.
     disturbed: Histogram<u64>,
@@ -14,7 +14,7 @@ struct Times {
 
 const DIGITS: u8 = 3;
 
-impl Default for Times {
+impl Default for SingleTimes {
     fn default() -> Self {
         let empty = || Histogram::new(DIGITS).expect("a histogram has one to five digits");
         Self { calm: empty(), disturbed: empty() }

@@ -9,20 +9,20 @@
 //! Single operations are timed in a phase of its own between the second and the third.
 
 use super::singles::Singles;
-use crate::scenario::{Looped, Place};
+use crate::scenario::{Looped, ThreadPlace};
 use std::time::{Duration, Instant};
 use tenure::cache_line::CachePadded;
 use tenure::memory::{Memory, Native, Ordering};
 use tenure_report::affinity::involuntary_switches;
 
-type Counter = <Native as Memory>::AtomicU32;
+type SliceCounter = <Native as Memory>::AtomicU32;
 
 /// Operations between two looks at the other threads, outside the timed phase.
 const CHUNK: u64 = 64;
 /// With more threads than CPUs each look yields: the load must outweigh the switches.
 const OVERSUBSCRIBED_CHUNK: u64 = 4_096;
 
-const MOST_SINGLES: u64 = 1_000;
+const MAX_SINGLES: u64 = 1_000;
 
 const UNDECIDED: u32 = 0;
 const RUN: u32 = 1;
@@ -32,14 +32,14 @@ const STOP: u32 = 2;
 #[derive(Debug)]
 pub(super) struct Gate {
     /// The first thread that comes decides for all.
-    runs: CachePadded<Counter>,
-    warmed: CachePadded<Counter>,
-    finished: CachePadded<Counter>,
+    runs: CachePadded<SliceCounter>,
+    warmed: CachePadded<SliceCounter>,
+    finished: CachePadded<SliceCounter>,
 }
 
 impl Gate {
     pub(super) fn new() -> Self {
-        let counter = || CachePadded::new(Counter::new(0));
+        let counter = || CachePadded::new(SliceCounter::new(0));
         Self { runs: counter(), warmed: counter(), finished: counter() }
     }
 
@@ -59,7 +59,7 @@ impl Gate {
 }
 
 #[derive(Clone, Copy)]
-pub(super) struct Slice<'a> {
+pub(super) struct TimedSlice<'a> {
     pub(super) object: &'a dyn Looped,
     pub(super) gate: &'a Gate,
     pub(super) threads: u32,
@@ -79,9 +79,9 @@ pub(super) struct ThreadSample {
     pub(super) switched: bool,
 }
 
-impl Slice<'_> {
+impl TimedSlice<'_> {
     pub(super) fn run(&self, thread: usize) -> ThreadSample {
-        let place = Place { thread, of: self.threads as usize };
+        let place = ThreadPlace { thread, of: self.threads as usize };
         self.object.run(place, self.steps / 8);
         // From here on other threads count on this thread's load.
         let switches = involuntary_switches();
@@ -102,8 +102,8 @@ impl Slice<'_> {
         ThreadSample { start, elapsed, retries, switched }
     }
 
-    fn run_singly(&self, place: Place) -> Vec<Duration> {
-        let steps = if self.singles.is_some() { self.steps.min(MOST_SINGLES) } else { 0 };
+    fn run_singly(&self, place: ThreadPlace) -> Vec<Duration> {
+        let steps = if self.singles.is_some() { self.steps.min(MAX_SINGLES) } else { 0 };
         let mut times = Vec::with_capacity(steps as usize);
         for _ in 0..steps {
             let start = Instant::now();
@@ -114,7 +114,7 @@ impl Slice<'_> {
     }
 
     /// Announces this thread, and keeps up the load until all are announced.
-    fn run_until_all(&self, place: Place, announced: &Counter) -> u64 {
+    fn run_until_all(&self, place: ThreadPlace, announced: &SliceCounter) -> u64 {
         // Relaxed: the counters order nothing; join passes the samples on.
         announced.fetch_add(1, Ordering::Relaxed);
         let chunk = if self.oversubscribed { OVERSUBSCRIBED_CHUNK } else { CHUNK };

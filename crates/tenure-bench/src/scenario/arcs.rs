@@ -1,6 +1,6 @@
 //! Group `refs`: std's `Arc` and `Weak` beside ours.
 
-use super::{Scenario, Variant, refs::Bare};
+use super::{BenchScenario, Variant, refs::Bare};
 use std::hint::black_box;
 use tenure::cache_line::CachePadded;
 use tenure::memory::Native;
@@ -63,16 +63,16 @@ fn ask_dead() -> Variant {
     })
 }
 
-pub(super) fn scenarios() -> Vec<Scenario> {
+pub(super) fn scenarios() -> Vec<BenchScenario> {
     vec![
-        Scenario::new(
+        BenchScenario::new(
             "refs/upgrade",
             "Weak::upgrade + drop on one object",
             "One operation upgrades a Weak and drops the Arc.",
             "std",
             vec![Variant::of::<Bare<Native>>("limit"), stds::upgrade(), ours::upgrade()],
         ),
-        Scenario::new(
+        BenchScenario::new(
             "refs/upgrade-dead",
             "Weak::upgrade that fails, on one object",
             "One operation finds that the value is gone. std reads; ours adds, unless the \
@@ -80,21 +80,21 @@ pub(super) fn scenarios() -> Vec<Scenario> {
             "std",
             vec![stds::upgrade_dead(), ours::upgrade_dead(), ask_dead()],
         ),
-        Scenario::new(
+        BenchScenario::new(
             "refs/clone",
             "Arc::clone + drop on one object",
             "One operation clones an Arc and drops the clone.",
             "std",
             vec![Variant::of::<Bare<Native>>("limit"), stds::cloned(), ours::cloned()],
         ),
-        Scenario::new(
+        BenchScenario::new(
             "refs/downgrade",
             "Arc::downgrade + drop on one object",
             "One operation makes a Weak and drops it.",
             "std",
             vec![Variant::of::<Bare<Native>>("limit"), stds::downgrade(), ours::downgrade()],
         ),
-        Scenario::new(
+        BenchScenario::new(
             "refs/new",
             "Arc::new + drop",
             "One operation allocates an Arc of eight bytes and drops it.",
@@ -102,7 +102,7 @@ pub(super) fn scenarios() -> Vec<Scenario> {
             vec![stds::new(), ours::new()],
         )
         .unshared(),
-        Scenario::new(
+        BenchScenario::new(
             "refs/new-weak",
             "Arc::new + downgrade + both drops",
             "One operation allocates an Arc, makes a Weak of it, and drops both.",

@@ -1,6 +1,6 @@
 //! Choosing scenarios by name.
 
-use super::Group;
+use super::BenchGroup;
 use std::fmt;
 
 /// A name that is neither a group's nor a scenario's.
@@ -26,7 +26,10 @@ impl fmt::Display for Unknown {
 impl std::error::Error for Unknown {}
 
 /// The groups and scenarios that `names` names; all for none. Fails with the first that is neither.
-pub(crate) fn chosen(mut groups: Vec<Group>, names: &[String]) -> Result<Vec<Group>, Unknown> {
+pub(crate) fn chosen(
+    mut groups: Vec<BenchGroup>,
+    names: &[String],
+) -> Result<Vec<BenchGroup>, Unknown> {
     let is_known = |name: &str| {
         let ids = groups.iter().flat_map(|group| group.scenarios.iter().map(|it| it.id));
         groups.iter().map(|group| group.name).chain(ids).any(|known| known == name)
@@ -56,11 +59,11 @@ pub struct GroupInfo {
     pub scenarios: Vec<(String, String)>,
 }
 
-pub(crate) fn listed(groups: Vec<Group>) -> Vec<GroupInfo> {
-    let scenarios = |group: &Group| {
+pub(crate) fn listed(groups: Vec<BenchGroup>) -> Vec<GroupInfo> {
+    let scenarios = |group: &BenchGroup| {
         group.scenarios.iter().map(|it| (it.id.to_owned(), it.title.to_owned())).collect()
     };
-    let info = |group: Group| GroupInfo {
+    let info = |group: BenchGroup| GroupInfo {
         name: group.name,
         about: group.about,
         scenarios: scenarios(&group),

@@ -4,15 +4,15 @@
 //! count's line, or not): four cells, and the ticket count in either layout.
 
 use super::refs::{OutlivedCount, acquired, still_held};
-use super::route::{Isolated, Route, Shared};
-use super::{Group, Host, Member, Operation, Scenario, Variant};
+use super::route::{IsolatedRoute, Route, SharedRoute};
+use super::{BenchGroup, BenchOperation, BenchScenario, Host, NamedMember, Variant};
 use std::hint::black_box;
 use tenure::count::{IncNotZero, RcuRef, RefCount, TicketRef};
 
 /// A get, what every packet reads, and a put.
 pub(crate) struct Lookup<R>(R);
 
-impl<R: Route<Count: OutlivedCount> + 'static> Operation for Lookup<R> {
+impl<R: Route<Count: OutlivedCount> + 'static> BenchOperation for Lookup<R> {
     fn prepare() -> Self {
         Self(R::new_in())
     }
@@ -25,7 +25,7 @@ impl<R: Route<Count: OutlivedCount> + 'static> Operation for Lookup<R> {
         // SAFETY: the runner joins all threads before it drops the operation.
         still_held(route.refs().put(unsafe { R::Count::witness() }));
     }
-    fn members(&self) -> Vec<Member> {
+    fn members(&self) -> Vec<NamedMember> {
         self.0.members()
     }
 }
@@ -35,7 +35,7 @@ pub(crate) struct Packet<R>(R);
 
 const WORK_NS: u32 = 30;
 
-impl<R: Route<Count: OutlivedCount> + 'static> Operation for Packet<R> {
+impl<R: Route<Count: OutlivedCount> + 'static> BenchOperation for Packet<R> {
     fn prepare() -> Self {
         Self(R::new_in())
     }
@@ -51,7 +51,7 @@ impl<R: Route<Count: OutlivedCount> + 'static> Operation for Packet<R> {
         // SAFETY: the runner joins all threads before it drops the operation.
         still_held(route.refs().put(unsafe { R::Count::witness() }));
     }
-    fn members(&self) -> Vec<Member> {
+    fn members(&self) -> Vec<NamedMember> {
         self.0.members()
     }
 }
@@ -59,20 +59,24 @@ impl<R: Route<Count: OutlivedCount> + 'static> Operation for Packet<R> {
 macro_rules! cells {
     ($host:ident, $operation:ident) => {
         vec![
-            Variant::of::<$operation<Shared<$host, IncNotZero<$host>, 4>>>("shared + inc_not_zero"),
-            Variant::of::<$operation<Isolated<$host, IncNotZero<$host>, 4>>>(
+            Variant::of::<$operation<SharedRoute<$host, IncNotZero<$host>, 4>>>(
+                "shared + inc_not_zero",
+            ),
+            Variant::of::<$operation<IsolatedRoute<$host, IncNotZero<$host>, 4>>>(
                 "isolated + inc_not_zero",
             ),
-            Variant::of::<$operation<Shared<$host, RcuRef<$host>, 4>>>("shared + rcuref"),
-            Variant::of::<$operation<Isolated<$host, RcuRef<$host>, 4>>>("isolated + rcuref"),
-            Variant::of::<$operation<Shared<$host, TicketRef<$host>, 0>>>("shared + ticket"),
-            Variant::of::<$operation<Isolated<$host, TicketRef<$host>, 0>>>("isolated + ticket"),
+            Variant::of::<$operation<SharedRoute<$host, RcuRef<$host>, 4>>>("shared + rcuref"),
+            Variant::of::<$operation<IsolatedRoute<$host, RcuRef<$host>, 4>>>("isolated + rcuref"),
+            Variant::of::<$operation<SharedRoute<$host, TicketRef<$host>, 0>>>("shared + ticket"),
+            Variant::of::<$operation<IsolatedRoute<$host, TicketRef<$host>, 0>>>(
+                "isolated + ticket",
+            ),
         ]
     };
 }
 
-pub(super) fn group<M: Host>() -> Group {
-    Group {
+pub(super) fn group<M: Host>() -> BenchGroup {
+    BenchGroup {
         name: "dst",
         title: "False sharing beside the count",
         about: "Linux's route object with the members and offsets of 6.1 (shared: what is read after \
@@ -80,14 +84,14 @@ pub(super) fn group<M: Host>() -> Group {
                 instead, at the same size), each with the compare-exchange loop and with a single \
                 add. Layout and counter are separate repairs.",
         scenarios: vec![
-            Scenario::new(
+            BenchScenario::new(
                 "dst/cells",
                 "get, read two fields, put",
                 "One operation takes a reference, reads lwtstate and rt_genid, and puts it.",
                 "shared + inc_not_zero",
                 cells!(M, Lookup),
             ),
-            Scenario::new(
+            BenchScenario::new(
                 "dst/packet",
                 "validate, get, read, work, read again, work, put",
                 "As a packet does it: rt_genid is read before the get, lwtstate after it, and \

@@ -32,7 +32,7 @@ impl Host for Simulated {
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Place {
+pub(crate) struct ThreadPlace {
     pub(crate) thread: usize,
     pub(crate) of: usize,
 }

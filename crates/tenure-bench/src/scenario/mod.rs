@@ -29,12 +29,12 @@ use tenure::memory::Native;
 
 pub use choice::{GroupInfo, Unknown};
 pub(crate) use choice::{chosen, listed};
-pub(crate) use host::{Host, Place};
+pub(crate) use host::{Host, ThreadPlace};
 
 /// One operation on an object that all threads share.
 ///
 /// [`step`](Self::step) makes and drops private objects.
-pub(crate) trait Operation: Send + Sync + Sized {
+pub(crate) trait BenchOperation: Send + Sync + Sized {
     fn prepare() -> Self;
 
     /// Adds failed compare-exchanges to `retries`.
@@ -44,18 +44,18 @@ pub(crate) trait Operation: Send + Sync + Sized {
     fn settle(&self, _steps: u64) {}
 
     /// The named parts of the object, which stays in its place from here on.
-    fn members(&self) -> Vec<Member> {
+    fn members(&self) -> Vec<NamedMember> {
         Vec::new()
     }
 }
 
-pub(crate) struct Member {
+pub(crate) struct NamedMember {
     pub(crate) name: &'static str,
     pub(crate) address: usize,
     pub(crate) bytes: usize,
 }
 
-impl Member {
+impl NamedMember {
     pub(crate) fn of<T>(name: &'static str, part: &T) -> Self {
         Self { name, address: (&raw const *part).addr(), bytes: size_of::<T>() }
     }
@@ -67,34 +67,34 @@ impl Member {
 /// threads.
 pub(crate) trait Looped: Send + Sync {
     /// Does `steps` operations at `place` and returns their retries, even if no other thread runs.
-    fn run(&self, place: Place, steps: u64) -> u64;
+    fn run(&self, place: ThreadPlace, steps: u64) -> u64;
     /// [`Operation::step`], on a machine that counts retries itself.
-    fn step(&self, place: Place) {
+    fn step(&self, place: ThreadPlace) {
         self.run(place, 1);
     }
     fn settle(&self, _steps: u64) {}
-    fn members(&self) -> Vec<Member> {
+    fn members(&self) -> Vec<NamedMember> {
         Vec::new()
     }
 }
 
-impl<O: Operation> Looped for O {
+impl<O: BenchOperation> Looped for O {
     // Never inlined and alone in its function, so that no variant profits from its surroundings.
     #[inline(never)]
-    fn run(&self, _place: Place, steps: u64) -> u64 {
+    fn run(&self, _place: ThreadPlace, steps: u64) -> u64 {
         let mut retries = 0;
         for _ in 0..steps {
-            Operation::step(self, &mut retries);
+            BenchOperation::step(self, &mut retries);
         }
         retries
     }
 
     fn settle(&self, steps: u64) {
-        Operation::settle(self, steps);
+        BenchOperation::settle(self, steps);
     }
 
-    fn members(&self) -> Vec<Member> {
-        Operation::members(self)
+    fn members(&self) -> Vec<NamedMember> {
+        BenchOperation::members(self)
     }
 }
 
@@ -102,7 +102,7 @@ struct Stepped<T, S>(T, S);
 
 impl<T: Send + Sync, S: Fn(&T) + Send + Sync> Looped for Stepped<T, S> {
     #[inline(never)]
-    fn run(&self, _place: Place, steps: u64) -> u64 {
+    fn run(&self, _place: ThreadPlace, steps: u64) -> u64 {
         for _ in 0..steps {
             (self.1)(&self.0);
         }
@@ -120,7 +120,7 @@ pub(crate) struct Variant {
 }
 
 impl Variant {
-    pub(crate) fn of<O: Operation + 'static>(name: &'static str) -> Self {
+    pub(crate) fn of<O: BenchOperation + 'static>(name: &'static str) -> Self {
         Self::new(name, |_| Box::new(O::prepare()))
     }
 
@@ -141,7 +141,7 @@ impl Variant {
     }
 
     /// [`of`](Self::of) an operation that reports its retries.
-    pub(crate) fn counting<O: Operation + 'static>(name: &'static str) -> Self {
+    pub(crate) fn counting<O: BenchOperation + 'static>(name: &'static str) -> Self {
         Self { counts_retries: true, ..Self::of::<O>(name) }
     }
 
@@ -158,7 +158,7 @@ impl fmt::Debug for Variant {
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct Scenario {
+pub(crate) struct BenchScenario {
     pub(crate) id: &'static str,
     pub(crate) title: &'static str,
     pub(crate) about: &'static str,
@@ -170,7 +170,7 @@ pub(crate) struct Scenario {
     pub(crate) variants: Vec<Variant>,
 }
 
-impl Scenario {
+impl BenchScenario {
     /// A variant called `limit` is the limit.
     pub(crate) fn new(
         id: &'static str,
@@ -194,15 +194,15 @@ impl Scenario {
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct Group {
+pub(crate) struct BenchGroup {
     pub(crate) name: &'static str,
     pub(crate) title: &'static str,
     pub(crate) about: &'static str,
-    pub(crate) scenarios: Vec<Scenario>,
+    pub(crate) scenarios: Vec<BenchScenario>,
 }
 
 /// That run on any machine, in this order.
-pub(crate) fn groups<M: Host>() -> Vec<Group> {
+pub(crate) fn groups<M: Host>() -> Vec<BenchGroup> {
     vec![
         refs::group::<M>(),
         dst::group::<M>(),
@@ -213,7 +213,7 @@ pub(crate) fn groups<M: Host>() -> Vec<Group> {
 }
 
 /// With what runs on the real machine alone.
-pub(crate) fn native() -> Vec<Group> {
+pub(crate) fn native() -> Vec<BenchGroup> {
     let mut groups = groups::<Native>();
     for group in &mut groups {
         match group.name {
@@ -230,11 +230,11 @@ pub(crate) fn native() -> Vec<Group> {
 
 /// Adds variants before and behind a scenario's, and compares with `baseline`.
 fn add<'g>(
-    group: &'g mut Group,
+    group: &'g mut BenchGroup,
     id: &str,
     baseline: &'static str,
     [mut before, behind]: [Vec<Variant>; 2],
-) -> &'g mut Scenario {
+) -> &'g mut BenchScenario {
     let mut all = group.scenarios.iter_mut();
     let scenario = all.find(|scenario| scenario.id == id).expect("it is in the group");
     before.append(&mut scenario.variants);
@@ -248,7 +248,7 @@ mod tests {
     use super::*;
     use tenure_sim::Simulated;
 
-    fn scenarios() -> Vec<Scenario> {
+    fn scenarios() -> Vec<BenchScenario> {
         native().into_iter().flat_map(|group| group.scenarios).collect()
     }
 
@@ -286,7 +286,7 @@ mod tests {
                 let retries: u64 = std::thread::scope(|scope| {
                     let threads: Vec<_> = (0..2)
                         .map(|thread| {
-                            let (object, place) = (&object, Place { thread, of: 2 });
+                            let (object, place) = (&object, ThreadPlace { thread, of: 2 });
                             scope.spawn(move || {
                                 let retries = object.run(place, STEPS);
                                 object.settle(STEPS);
@@ -303,7 +303,7 @@ mod tests {
 
     #[test]
     fn both_machines_run_the_same_scenarios() {
-        let told = |groups: Vec<Group>| format!("{groups:?}");
+        let told = |groups: Vec<BenchGroup>| format!("{groups:?}");
         assert_eq!(told(groups::<Native>()), told(groups::<Simulated>()));
     }
 

@@ -3,8 +3,8 @@
 mod by_cpu;
 
 use super::refs::{GetPut, still_held};
-use super::workers::{Value, nameless};
-use super::{Group, Host, Member, Operation, Scenario, Variant};
+use super::workers::{WorkerValue, nameless};
+use super::{BenchGroup, BenchOperation, BenchScenario, Host, NamedMember, Variant};
 use arc_swap::ArcSwap;
 use std::hint::black_box;
 use std::sync::{Arc, Barrier};
@@ -37,7 +37,7 @@ struct ByThread<M: Host> {
     count: CachePadded<ThreadRef<M>>,
 }
 
-impl<M: Host> Operation for ByThread<M> {
+impl<M: Host> BenchOperation for ByThread<M> {
     fn prepare() -> Self {
         let table = Table::new_in();
         let count = CachePadded::new(ThreadRef::new_in(&table));
@@ -52,8 +52,8 @@ impl<M: Host> Operation for ByThread<M> {
             still_held(count.put(&self.table));
         }
     }
-    fn members(&self) -> Vec<Member> {
-        vec![Member::of("handle", &*self.count)]
+    fn members(&self) -> Vec<NamedMember> {
+        vec![NamedMember::of("handle", &*self.count)]
     }
 }
 
@@ -62,7 +62,7 @@ struct SumByThread<M: Host> {
     sum: CachePadded<ThreadSum<M>>,
 }
 
-impl<M: Host> Operation for SumByThread<M> {
+impl<M: Host> BenchOperation for SumByThread<M> {
     fn prepare() -> Self {
         let (table, sum) = (Table::new_in(), CachePadded::new(ThreadSum::new_in()));
         // Has its place: that is found once, and by all threads at once here.
@@ -77,7 +77,7 @@ impl<M: Host> Operation for SumByThread<M> {
 
 struct OneWord<M: Host>(CachePadded<M::AtomicU64>);
 
-impl<M: Host> Operation for OneWord<M> {
+impl<M: Host> BenchOperation for OneWord<M> {
     fn prepare() -> Self {
         Self(CachePadded::new(Atomic::new(0)))
     }
@@ -88,15 +88,15 @@ impl<M: Host> Operation for OneWord<M> {
     }
 }
 
-pub(super) fn group<M: Host>() -> Group {
-    Group {
+pub(super) fn group<M: Host>() -> BenchGroup {
+    BenchGroup {
         name: "owner",
         title: "References and counters that no two cores share",
         about: "A value with one owner, whose pointers are counted where they are cloned and dropped, \
                 and a counter: each thread writes a word of its own. The limit row is a load and a \
                 store of such a word for each change.",
         scenarios: vec![
-            Scenario::new(
+            BenchScenario::new(
                 "owner/get-put",
                 "get + put on one object",
                 "One operation takes a reference and gives it back, on one word that all threads add \
@@ -108,7 +108,7 @@ pub(super) fn group<M: Host>() -> Group {
                     Variant::of::<ByThread<M>>("by thread"),
                 ],
             ),
-            Scenario::new(
+            BenchScenario::new(
                 "owner/count",
                 "count an event",
                 "One operation adds 1 to a counter.",
@@ -124,26 +124,26 @@ pub(super) fn group<M: Host>() -> Group {
 }
 
 /// What users write, on the real machine.
-pub(super) fn extend(group: &mut Group) {
+pub(super) fn extend(group: &mut BenchGroup) {
     let cloned = vec![
         bare::<Native, true>(),
         Variant::step(
             "std Arc",
-            || Arc::new(Value::<Native>::new()),
+            || Arc::new(WorkerValue::<Native>::new()),
             |it| {
                 black_box(Arc::clone(it).read());
             },
         ),
         Variant::step(
             "tenure Arc",
-            || tenure::sync::Arc::new(Value::<Native>::new()),
+            || tenure::sync::Arc::new(WorkerValue::<Native>::new()),
             |it| {
                 black_box(tenure::sync::Arc::clone(it).read());
             },
         ),
         Variant::step(
             "arc-swap load",
-            || CachePadded::new(ArcSwap::from_pointee(Value::<Native>::new())),
+            || CachePadded::new(ArcSwap::from_pointee(WorkerValue::<Native>::new())),
             |it| _ = black_box(it.load().read()),
         ),
         Variant::step("Shared", shared, |(_, it)| _ = black_box(Shared::clone(it).read())),
@@ -153,7 +153,7 @@ pub(super) fn extend(group: &mut Group) {
             "std Arc",
             || (),
             |()| {
-                let value = black_box(Arc::new(Value::<Native>::new()));
+                let value = black_box(Arc::new(WorkerValue::<Native>::new()));
                 drop(black_box(Arc::clone(&value)));
             },
         ),
@@ -161,13 +161,13 @@ pub(super) fn extend(group: &mut Group) {
             "Owner",
             || (),
             |()| {
-                let value = black_box(Owner::new(Value::<Native>::new()));
+                let value = black_box(Owner::new(WorkerValue::<Native>::new()));
                 drop(black_box(value.share()));
             },
         ),
     ];
     group.scenarios.extend([
-        Scenario::new(
+        BenchScenario::new(
             "owner/clone",
             "clone + drop of a pointer to one object",
             "One operation clones a pointer, reads the object and drops the clone. arc-swap: it takes a \
@@ -175,7 +175,7 @@ pub(super) fn extend(group: &mut Group) {
             "std Arc",
             cloned,
         ),
-        Scenario::new(
+        BenchScenario::new(
             "owner/end",
             "make + share + end",
             "One operation makes an object, shares it and drops both pointers, on the first thread's own: \
@@ -184,7 +184,7 @@ pub(super) fn extend(group: &mut Group) {
             ended,
         )
         .unshared(),
-        Scenario::new(
+        BenchScenario::new(
             "owner/sum",
             "read a counter",
             "One operation sums a counter that 64 or 512 threads have added to, all at once. By CPU, here and \
@@ -223,8 +223,8 @@ fn sum_of(threads: usize, name: &'static str) -> Variant {
     Variant::step(name, added, |counter| _ = black_box(counter.sum.sum(&counter.table)))
 }
 
-fn shared() -> (Owner<Value<Native>>, Shared<Value<Native>>) {
-    let owner = Owner::new(Value::new());
+fn shared() -> (Owner<WorkerValue<Native>>, Shared<WorkerValue<Native>>) {
+    let owner = Owner::new(WorkerValue::new());
     let shared = owner.share();
     (owner, shared)
 }

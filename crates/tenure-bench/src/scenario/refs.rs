@@ -2,7 +2,7 @@
 //!
 //! Every object has cache lines of its own: only the count is measured.
 
-use super::{Group, Host, Member, Operation, Scenario, Variant};
+use super::{BenchGroup, BenchOperation, BenchScenario, Host, NamedMember, Variant};
 use std::hint::black_box;
 use std::marker::PhantomData;
 use std::num::NonZeroU16;
@@ -63,8 +63,8 @@ fn last(put: Put) {
     assert!(put.is_last(), "no other thread knows this count");
 }
 
-fn refs<T>(count: &T) -> Vec<Member> {
-    vec![Member::of("refs", count)]
+fn refs<T>(count: &T) -> Vec<NamedMember> {
+    vec![NamedMember::of("refs", count)]
 }
 
 /// The limit: the two bare atomic operations that no shared count can do without, or the first alone.
@@ -72,7 +72,7 @@ pub(crate) struct Bare<M: Memory, const PAIR: bool = true>(CachePadded<M::Atomic
 
 pub(crate) type BareAdd<M> = Bare<M, false>;
 
-impl<M: Memory, const PAIR: bool> Operation for Bare<M, PAIR> {
+impl<M: Memory, const PAIR: bool> BenchOperation for Bare<M, PAIR> {
     fn prepare() -> Self {
         Self(CachePadded::new(Atomic::new(1)))
     }
@@ -84,14 +84,14 @@ impl<M: Memory, const PAIR: bool> Operation for Bare<M, PAIR> {
             self.0.fetch_sub(1, Ordering::Release);
         }
     }
-    fn members(&self) -> Vec<Member> {
+    fn members(&self) -> Vec<NamedMember> {
         refs(&*self.0)
     }
 }
 
 pub(crate) struct GetPut<C>(CachePadded<C>);
 
-impl<C: OutlivedCount> Operation for GetPut<C> {
+impl<C: OutlivedCount> BenchOperation for GetPut<C> {
     fn prepare() -> Self {
         Self(CachePadded::new(C::new_in()))
     }
@@ -101,7 +101,7 @@ impl<C: OutlivedCount> Operation for GetPut<C> {
         // SAFETY: the runner joins all threads before it drops the operation.
         still_held(self.0.put(unsafe { C::witness() }));
     }
-    fn members(&self) -> Vec<Member> {
+    fn members(&self) -> Vec<NamedMember> {
         refs(&*self.0)
     }
 }
@@ -109,7 +109,7 @@ impl<C: OutlivedCount> Operation for GetPut<C> {
 /// A get whose put happens elsewhere.
 pub(crate) struct GetOnly<C>(CachePadded<C>);
 
-impl<C: OutlivedCount> Operation for GetOnly<C> {
+impl<C: OutlivedCount> BenchOperation for GetOnly<C> {
     fn prepare() -> Self {
         Self(CachePadded::new(C::new_in()))
     }
@@ -120,7 +120,7 @@ impl<C: OutlivedCount> Operation for GetOnly<C> {
     fn settle(&self, steps: u64) {
         put_all(&*self.0, steps);
     }
-    fn members(&self) -> Vec<Member> {
+    fn members(&self) -> Vec<NamedMember> {
         refs(&*self.0)
     }
 }
@@ -137,7 +137,7 @@ fn put_all<C: OutlivedCount>(count: &C, references: u64) {
 /// Puts the only reference of an object that the thread just made; or the put for "probably the last".
 pub(crate) struct LastPut<C, const LIKELY: bool = false>(PhantomData<fn() -> C>);
 
-impl<C: OutlivedCount, const LIKELY: bool> Operation for LastPut<C, LIKELY> {
+impl<C: OutlivedCount, const LIKELY: bool> BenchOperation for LastPut<C, LIKELY> {
     fn prepare() -> Self {
         Self(PhantomData)
     }
@@ -151,8 +151,8 @@ impl<C: OutlivedCount, const LIKELY: bool> Operation for LastPut<C, LIKELY> {
     }
 }
 
-pub(super) fn group<M: Host>() -> Group {
-    Group {
+pub(super) fn group<M: Host>() -> BenchGroup {
+    BenchGroup {
         name: "refs",
         title: "Reference counts",
         about: "Taking and releasing references to one object. The compare-exchange loop \
@@ -160,7 +160,7 @@ pub(super) fn group<M: Host>() -> Group {
                 rcuref and ticket add once, whatever happens. The limit row is the bare pair of \
                 atomic operations: no count on one shared word can be faster.",
         scenarios: vec![
-            Scenario::new(
+            BenchScenario::new(
                 "refs/get-put",
                 "get + put on one object",
                 "One operation takes a reference and gives it back.",
@@ -172,7 +172,7 @@ pub(super) fn group<M: Host>() -> Group {
                     Variant::of::<GetPut<TicketRef<M>>>("ticket"),
                 ],
             ),
-            Scenario::new(
+            BenchScenario::new(
                 "refs/get",
                 "get alone on one object",
                 "One operation takes a reference; it is given back elsewhere, unmeasured.",
@@ -184,7 +184,7 @@ pub(super) fn group<M: Host>() -> Group {
                     Variant::of::<GetOnly<TicketRef<M>>>("ticket"),
                 ],
             ),
-            Scenario::new(
+            BenchScenario::new(
                 "refs/last-put",
                 "last put",
                 "One operation makes a count and puts its only reference. The rows with \

@@ -19,7 +19,7 @@
 //!
 //! Source: debug information of Linux 6.1 and 6.4 for `dst_entry` and `rtable`.
 
-use super::{Host, Member};
+use super::{Host, NamedMember};
 use std::mem::offset_of;
 use tenure::count::{RcuRef, RefCount, TicketRef};
 use tenure::memory::{Memory, Native, Plain};
@@ -35,7 +35,7 @@ pub(crate) trait Route: Send + Sync {
     fn lwtstate(&self) -> u64;
     /// Read to validate the route.
     fn rt_genid(&self) -> u32;
-    fn members(&self) -> Vec<Member>;
+    fn members(&self) -> Vec<NamedMember>;
 }
 
 /// Members that no thread touches.
@@ -45,7 +45,7 @@ type Cold<const N: usize> = [u8; N];
 ///
 /// `USES` is the size of `__use`: 4 beside a 32-bit count, 0 beside a 64-bit one.
 #[repr(C, align(64))]
-pub(crate) struct Shared<M: Memory, C, const USES: usize> {
+pub(crate) struct SharedRoute<M: Memory, C, const USES: usize> {
     line_0: Cold<64>,
     refs: C,
     uses: Cold<USES>,
@@ -61,7 +61,7 @@ pub(crate) struct Shared<M: Memory, C, const USES: usize> {
 
 /// Since Linux 6.4: cold members fill the count's line. `USES` as for [`Shared`].
 #[repr(C, align(64))]
-pub(crate) struct Isolated<M: Memory, C, const USES: usize> {
+pub(crate) struct IsolatedRoute<M: Memory, C, const USES: usize> {
     line_0: Cold<64>,
     refs: C,
     uses: Cold<USES>,
@@ -116,8 +116,8 @@ macro_rules! layout {
                 // SAFETY: no thread writes a shared route's fields.
                 unsafe { self.rt_genid.read() }
             }
-            fn members(&self) -> Vec<Member> {
-                vec![$(Member::of(stringify!($member), &self.$member)),*]
+            fn members(&self) -> Vec<NamedMember> {
+                vec![$(NamedMember::of(stringify!($member), &self.$member)),*]
             }
         }
 
@@ -139,10 +139,10 @@ macro_rules! offsets {
 }
 
 layout!(
-    Shared, refs at 64, lastuse at 72, lwtstate at 80, rcu_head at 88, error_and_tclassid at 104,
+    SharedRoute, refs at 64, lastuse at 72, lwtstate at 80, rcu_head at 88, error_and_tclassid at 104,
     rt_genid at 112, gateway_and_mtu at 128, rt_uncached at 152
 );
 layout!(
-    Isolated, refs at 64, lastuse at 72, rcu_head at 80, error_and_tclassid at 96,
+    IsolatedRoute, refs at 64, lastuse at 72, rcu_head at 80, error_and_tclassid at 96,
     rt_uncached at 104, lwtstate at 128, rt_genid at 136, gateway_and_mtu at 152
 );

@@ -1,14 +1,14 @@
 //! Threads that all do the same, each with state of its own; and what their objects hold.
 
-use super::{Looped, Member, Place, Variant};
+use super::{Looped, NamedMember, ThreadPlace, Variant};
 use std::sync::{Mutex, PoisonError};
 use tenure::cache_line::CachePadded;
 use tenure::memory::{Atomic, Memory, Ordering};
 
 /// A word that every use reads.
-pub(crate) struct Value<M: Memory>(M::AtomicU64);
+pub(crate) struct WorkerValue<M: Memory>(M::AtomicU64);
 
-impl<M: Memory> Value<M> {
+impl<M: Memory> WorkerValue<M> {
     pub(crate) fn new() -> Self {
         Self(Atomic::new(7))
     }
@@ -28,7 +28,7 @@ impl Variant {
         shared: impl Fn(usize) -> T + Send + Sync + 'static,
         own: impl Fn(&T, usize) -> O + Send + Sync + 'static,
         step: impl Fn(&T, &mut O) + Copy + Send + Sync + 'static,
-        members: fn(&T) -> Vec<Member>,
+        members: fn(&T) -> Vec<NamedMember>,
     ) -> Self {
         Self::new(name, move |threads| {
             let shared = CachePadded::new(shared(threads));
@@ -42,12 +42,12 @@ struct Workers<T, O, S> {
     shared: CachePadded<T>,
     threads: PerThread<O>,
     step: S,
-    members: fn(&T) -> Vec<Member>,
+    members: fn(&T) -> Vec<NamedMember>,
 }
 
 impl<T: Send + Sync, O: Send, S: Fn(&T, &mut O) + Send + Sync> Looped for Workers<T, O, S> {
     #[inline(never)]
-    fn run(&self, place: Place, steps: u64) -> u64 {
+    fn run(&self, place: ThreadPlace, steps: u64) -> u64 {
         self.threads.with(place.thread, |own| {
             for _ in 0..steps {
                 (self.step)(&self.shared, own);
@@ -56,12 +56,12 @@ impl<T: Send + Sync, O: Send, S: Fn(&T, &mut O) + Send + Sync> Looped for Worker
         0
     }
 
-    fn members(&self) -> Vec<Member> {
+    fn members(&self) -> Vec<NamedMember> {
         (self.members)(&self.shared)
     }
 }
 
-pub(super) fn nameless<T>(_shared: &T) -> Vec<Member> {
+pub(super) fn nameless<T>(_shared: &T) -> Vec<NamedMember> {
     Vec::new()
 }
 

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 /// Numbers of CPUs, as requested.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Cpus {
+pub enum CpuCounts {
     /// `1,2,8`: these.
     List(Vec<usize>),
     /// `1..192`: its ends, and the powers of two between.
@@ -19,7 +19,7 @@ pub enum Cpus {
 
 /// An error in such a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Error {
+pub enum CpuCountsError {
     /// It is neither a list nor a range.
     Text(String),
     /// It asks for no CPU.
@@ -35,7 +35,7 @@ pub enum Error {
     },
 }
 
-impl fmt::Display for Error {
+impl fmt::Display for CpuCountsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Text(text) => {
@@ -52,35 +52,39 @@ impl fmt::Display for Error {
     }
 }
 
-impl std::error::Error for Error {}
+impl std::error::Error for CpuCountsError {}
 
-impl FromStr for Cpus {
-    type Err = Error;
+impl FromStr for CpuCounts {
+    type Err = CpuCountsError;
 
-    fn from_str(all: &str) -> Result<Self, Error> {
+    fn from_str(all: &str) -> Result<Self, CpuCountsError> {
         let number = |text: &str| match text.trim().parse() {
-            Ok(0) => Err(Error::None),
+            Ok(0) => Err(CpuCountsError::None),
             Ok(cpus) => Ok(cpus),
-            Err(_) if text.trim().is_empty() => Err(Error::Text(all.trim().to_owned())),
-            Err(_) => Err(Error::Text(text.trim().to_owned())),
+            Err(_) if text.trim().is_empty() => Err(CpuCountsError::Text(all.trim().to_owned())),
+            Err(_) => Err(CpuCountsError::Text(text.trim().to_owned())),
         };
         match all.split_once("..") {
             Some((first, last)) => {
                 let (first, last) = (number(first)?, number(last)?);
-                if first > last { Err(Error::Backwards) } else { Ok(Self::Range { first, last }) }
+                if first > last {
+                    Err(CpuCountsError::Backwards)
+                } else {
+                    Ok(Self::Range { first, last })
+                }
             }
             None => Ok(Self::List(all.split(',').map(number).collect::<Result<_, _>>()?)),
         }
     }
 }
 
-impl Cpus {
+impl CpuCounts {
     /// The numbers, ascending, on a machine of `has` CPUs, at which a range ends.
     ///
     /// # Errors
     ///
     /// A single number above `has`.
-    pub fn on(&self, has: usize) -> Result<Vec<usize>, Error> {
+    pub fn on(&self, has: usize) -> Result<Vec<usize>, CpuCountsError> {
         let mut cpus = match self {
             Self::List(list) => list.clone(),
             Self::Range { first, last } => {
@@ -92,7 +96,11 @@ impl Cpus {
             }
         };
         if let Some(&asked) = cpus.iter().find(|&&cpus| cpus == 0 || cpus > has) {
-            return Err(if asked == 0 { Error::None } else { Error::TooMany { asked, has } });
+            return Err(if asked == 0 {
+                CpuCountsError::None
+            } else {
+                CpuCountsError::TooMany { asked, has }
+            });
         }
         cpus.sort_unstable();
         cpus.dedup();
@@ -115,8 +123,8 @@ impl Cpus {
 mod tests {
     use super::*;
 
-    fn on(text: &str, has: usize) -> Result<Vec<usize>, Error> {
-        text.parse::<Cpus>()?.on(has)
+    fn on(text: &str, has: usize) -> Result<Vec<usize>, CpuCountsError> {
+        text.parse::<CpuCounts>()?.on(has)
     }
 
     #[test]
@@ -130,7 +138,7 @@ mod tests {
     #[test]
     fn a_range_ends_at_the_machine_and_says_so() {
         assert_eq!(on("1..192", 112).unwrap(), [1, 2, 4, 8, 16, 32, 64, 112]);
-        let note = |text: &str| text.parse::<Cpus>().unwrap().note(112);
+        let note = |text: &str| text.parse::<CpuCounts>().unwrap().note(112);
         assert_eq!(note("1..192").unwrap(), "1..192 ends at 112, the CPUs of this machine.");
         assert_eq!((note("1..112"), note("1,2")), (None, None));
         assert_eq!(on(&format!("1..{}", usize::MAX), 4).unwrap(), [1, 2, 4]);
@@ -138,22 +146,22 @@ mod tests {
 
     #[test]
     fn a_range_that_begins_beyond_the_machine_is_refused() {
-        assert_eq!(on("128..192", 112), Err(Error::TooMany { asked: 128, has: 112 }));
+        assert_eq!(on("128..192", 112), Err(CpuCountsError::TooMany { asked: 128, has: 112 }));
     }
 
     #[test]
     fn a_list_is_what_it_says_in_order() {
         assert_eq!(on("8, 1,2,8", 112).unwrap(), [1, 2, 8]);
-        assert_eq!(on("8,113", 112), Err(Error::TooMany { asked: 113, has: 112 }));
+        assert_eq!(on("8,113", 112), Err(CpuCountsError::TooMany { asked: 113, has: 112 }));
     }
 
     #[test]
     fn what_is_neither_is_refused() {
         for text in ["", "two", "1,", "1...4", "..", "1..", "-1", "99999999999999999999999"] {
-            assert!(matches!(text.parse::<Cpus>(), Err(Error::Text(_))), "{text}");
+            assert!(matches!(text.parse::<CpuCounts>(), Err(CpuCountsError::Text(_))), "{text}");
         }
-        assert_eq!("0".parse::<Cpus>(), Err(Error::None));
-        assert_eq!("0..4".parse::<Cpus>(), Err(Error::None));
-        assert_eq!("4..1".parse::<Cpus>(), Err(Error::Backwards));
+        assert_eq!("0".parse::<CpuCounts>(), Err(CpuCountsError::None));
+        assert_eq!("0..4".parse::<CpuCounts>(), Err(CpuCountsError::None));
+        assert_eq!("4..1".parse::<CpuCounts>(), Err(CpuCountsError::Backwards));
     }
 }

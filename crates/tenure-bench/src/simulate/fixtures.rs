@@ -3,21 +3,22 @@
 //! Figures follow a crude model of one contended line, for charts of every shape; [`simulated`] ran in the simulator.
 
 use super::result::{
-    Check, Group, Line, Machine, Member, Point, Report, Row, SCHEMA, Settings, Transfers,
+    LineRow, MemberFigures, SCHEMA, Settings, SimulatedGroup, SimulatedMachine, SimulatedPoint,
+    SimulatedReport, SimulatedRow, TransfersPerOp, ValidationCheck,
 };
-use super::run::{self, Request};
+use super::run::{self, SimulateRequest};
 use crate::fixtures::{Cost, groups, is_shared};
-use crate::scenario::Scenario;
+use crate::scenario::BenchScenario;
 use std::sync::OnceLock;
 use tenure_sim::machine::{self, DEFAULT};
 
 /// Two sockets, 112 CPUs, eight numbers of CPUs, published figures.
-pub(crate) fn xeon() -> Report {
+pub(crate) fn xeon() -> SimulatedReport {
     report(&[1, 2, 4, 8, 16, 28, 56, 112], 112)
 }
 
 /// One CPU: no line moves, and nothing is published about it.
-pub(crate) fn one_cpu() -> Report {
+pub(crate) fn one_cpu() -> SimulatedReport {
     let mut report = report(&[1], 1);
     report.machine.name = "single".to_owned();
     report.machine.about = "One core, one hardware thread".to_owned();
@@ -32,7 +33,7 @@ pub(crate) fn one_cpu() -> Report {
 }
 
 /// Every text tries to be markup, or never ends.
-pub(crate) fn hostile() -> Report {
+pub(crate) fn hostile() -> SimulatedReport {
     const TEXT: &str = "</script><script>alert(1)</script><!-- \"'&amp;";
     let long = format!("{TEXT}{}", "inc_not_zero_and_then_some_".repeat(12));
     let mut report = report(&[1, 2, 8], 8);
@@ -70,7 +71,7 @@ pub(crate) fn hostile() -> Report {
     report
 }
 
-pub(crate) fn degenerate() -> Report {
+pub(crate) fn degenerate() -> SimulatedReport {
     let mut report = xeon();
     report.machine.sources.clear();
     report.machine.toml.clear();
@@ -89,7 +90,7 @@ pub(crate) fn degenerate() -> Report {
     (row.retries_per_op, row.fairness) = (f64::INFINITY, f64::NAN);
     row.transfers_per_op = transfers(f64::INFINITY, 1.0);
     let crowded = (0..70).map(|offset| member("x", offset, 8, [0.0, 1e18, 0.0], f64::MAX));
-    let nothing = Member { bytes: 0, ..member("nothing", 0, 0, [0.0; 3], 0.0) };
+    let nothing = MemberFigures { bytes: 0, ..member("nothing", 0, 0, [0.0; 3], 0.0) };
     let beyond = member("beyond", usize::MAX, usize::MAX, [f64::NAN; 3], f64::NAN);
     row.lines = vec![
         line(f64::MAX, crowded.collect()),
@@ -97,7 +98,7 @@ pub(crate) fn degenerate() -> Report {
         line(1.0, Vec::new()),
     ];
     report.groups[0].scenarios[1].points.clear();
-    report.groups.push(Group { scenarios: Vec::new(), ..report.groups[0].clone() });
+    report.groups.push(SimulatedGroup { scenarios: Vec::new(), ..report.groups[0].clone() });
     let residuals = [0.0, f64::NAN, f64::INFINITY, -1.0, 1e300];
     for (check, residual) in report.validation.iter_mut().zip(residuals) {
         (check.residual, check.simulated, check.published) = (residual, residual, [residual; 2]);
@@ -106,8 +107,8 @@ pub(crate) fn degenerate() -> Report {
     report
 }
 
-pub(crate) fn request(names: &[&str], cpus: &str) -> Request {
-    Request {
+pub(crate) fn request(names: &[&str], cpus: &str) -> SimulateRequest {
+    SimulateRequest {
         names: names.iter().map(|&name| name.to_owned()).collect(),
         cpus: Some(cpus.parse().unwrap()),
         machine: machine::open(DEFAULT).unwrap(),
@@ -117,21 +118,21 @@ pub(crate) fn request(names: &[&str], cpus: &str) -> Request {
 }
 
 /// The cheapest scenarios of every group, for a short time.
-pub(crate) fn simulated() -> Report {
-    static REPORT: OnceLock<Report> = OnceLock::new();
+pub(crate) fn simulated() -> SimulatedReport {
+    static REPORT: OnceLock<SimulatedReport> = OnceLock::new();
     let names = ["refs", "dst", "pool/in-use-10", "lazy/objects"];
     let simulate = || run::run(&request(&names, "1..192"), &()).unwrap();
     REPORT.get_or_init(simulate).clone()
 }
 
-fn rows(report: &mut Report) -> impl Iterator<Item = &mut Row> {
+fn rows(report: &mut SimulatedReport) -> impl Iterator<Item = &mut SimulatedRow> {
     let scenarios = report.groups.iter_mut().flat_map(|group| &mut group.scenarios);
     scenarios.flat_map(|scenario| &mut scenario.points).flat_map(|point| &mut point.rows)
 }
 
-fn report(counts: &[usize], cpus: usize) -> Report {
+fn report(counts: &[usize], cpus: usize) -> SimulatedReport {
     let two = cpus.min(2);
-    Report {
+    SimulatedReport {
         schema: SCHEMA.to_owned(),
         version: "0.1.0".to_owned(),
         settings: Settings {
@@ -140,7 +141,7 @@ fn report(counts: &[usize], cpus: usize) -> Report {
             seed: 42,
             notes: vec!["192 CPUs were left out: the machine has 112".to_owned()],
         },
-        machine: Machine {
+        machine: SimulatedMachine {
             cpus,
             cores: cpus.div_ceil(2),
             smt: two,
@@ -149,7 +150,7 @@ fn report(counts: &[usize], cpus: usize) -> Report {
             // A real machine's sources have addresses, which the checks of pages take for requests.
             sources: vec!["core-to-core matrices of Xeons".to_owned()],
             toml: "name = \"xeon-2s-112\"\n\n[topology]\nsockets = 2\n".to_owned(),
-            ..Machine::from(&machine::open(DEFAULT).unwrap())
+            ..SimulatedMachine::from(&machine::open(DEFAULT).unwrap())
         },
         groups: groups(counts, point),
         repairs: Vec::new(),
@@ -158,7 +159,7 @@ fn report(counts: &[usize], cpus: usize) -> Report {
 }
 
 #[allow(clippy::cast_precision_loss)]
-fn point(scenario: &Scenario, cpus: usize) -> Point {
+fn point(scenario: &BenchScenario, cpus: usize) -> SimulatedPoint {
     let others = (cpus - 1) as f64;
     let rows = scenario.variants.iter().map(|variant| {
         let (cost, name) = (Cost::of(variant.name), variant.name);
@@ -176,7 +177,7 @@ fn point(scenario: &Scenario, cpus: usize) -> Point {
         ];
         lines.retain(|_| others > 0.0);
         let against = |other: &str| (other != name).then(|| ns / Cost::of(other).time(others));
-        Row {
+        SimulatedRow {
             variant: name.to_owned(),
             operations: (200_000.0 / ns * cpus as f64) as u64,
             ns_per_op: Some(ns),
@@ -187,24 +188,24 @@ fn point(scenario: &Scenario, cpus: usize) -> Point {
             to_baseline: against(scenario.baseline),
             to_limit: scenario.limit.and_then(against),
             lines,
-            ..Row::default()
+            ..SimulatedRow::default()
         }
     });
-    Point { cpus, rows: rows.collect() }
+    SimulatedPoint { cpus, rows: rows.collect() }
 }
 
-fn transfers(all: f64, afar: f64) -> Transfers {
+fn transfers(all: f64, afar: f64) -> TransfersPerOp {
     let near = all * (1.0 - afar);
-    Transfers { cluster: near, remote: all * afar, all, ..Transfers::default() }
+    TransfersPerOp { cluster: near, remote: all * afar, all, ..TransfersPerOp::default() }
 }
 
-fn line(all: f64, members: Vec<Member>) -> Line {
-    Line { transfers_per_op: transfers(all, 0.55), members, ..Line::default() }
+fn line(all: f64, members: Vec<MemberFigures>) -> LineRow {
+    LineRow { transfers_per_op: transfers(all, 0.55), members, ..LineRow::default() }
 }
 
-fn member(name: &str, offset: usize, bytes: usize, done: [f64; 3], waited: f64) -> Member {
+fn member(name: &str, offset: usize, bytes: usize, done: [f64; 3], waited: f64) -> MemberFigures {
     let [loads, stores, rmws] = done;
-    Member {
+    MemberFigures {
         name: Some(name.to_owned()),
         offset,
         bytes,
@@ -217,7 +218,7 @@ fn member(name: &str, offset: usize, bytes: usize, done: [f64; 3], waited: f64) 
     }
 }
 
-fn validation() -> Vec<Check> {
+fn validation() -> Vec<ValidationCheck> {
     let check =
         |family: &str, what: &str, cpus, published: [f64; 2], simulated: f64, note: &str| {
             let residual = simulated / simulated.clamp(published[0], published[1]);
@@ -226,7 +227,7 @@ fn validation() -> Vec<Check> {
                 "add-cas" => "x",
                 _ => "ns",
             };
-            Check {
+            ValidationCheck {
                 family: family.to_owned(),
                 what: what.to_owned(),
                 machine: DEFAULT.to_owned(),

@@ -1,7 +1,10 @@
 //! A pattern of accesses as a scenario: unchanged, and with each repair.
 
-use super::result::{Group, Point, Report, RoleTime, Row, SCHEMA, Scenario, Settings};
-use super::run::{self, Error, Request};
+use super::result::{
+    RoleRow, SCHEMA, Settings, SimulatedGroup, SimulatedPoint, SimulatedReport, SimulatedRow,
+    SimulatedScenario,
+};
+use super::run::{self, SimulateError, SimulateRequest};
 use super::{parallel, result, row, validation};
 use std::fmt;
 use std::io;
@@ -21,7 +24,7 @@ pub enum FileError {
     /// It cannot be read.
     Unreadable(PathBuf, io::Error),
     /// Its text is no pattern.
-    Text(PathBuf, tenure_sim::Error),
+    Text(PathBuf, tenure_sim::SimulationError),
 }
 
 impl fmt::Display for FileError {
@@ -50,7 +53,7 @@ pub fn read(path: &Path) -> Result<Pattern, FileError> {
 }
 
 #[derive(Clone, Copy)]
-struct Job<'a> {
+struct PatternJob<'a> {
     variant: &'static str,
     pattern: &'a Pattern,
     cpus: usize,
@@ -61,7 +64,11 @@ struct Job<'a> {
 /// # Errors
 ///
 /// Numbers of CPUs that the machine does not have or the pattern cannot use, or a failed simulation.
-pub fn run(pattern: &Pattern, request: &Request, progress: &dyn Progress) -> Result<Report, Error> {
+pub fn run(
+    pattern: &Pattern,
+    request: &SimulateRequest,
+    progress: &dyn Progress,
+) -> Result<SimulatedReport, SimulateError> {
     let (plan, asked) = run::plan(request)?;
     let (few, mut cpus): (Vec<usize>, Vec<usize>) =
         asked.iter().partition(|&&cpus| cpus < pattern.least_cpus());
@@ -73,16 +80,21 @@ pub fn run(pattern: &Pattern, request: &Request, progress: &dyn Progress) -> Res
     let variants = repairs.iter().map(|repair| (repair.remedy.name(), &repair.pattern));
     let variants: Vec<_> = [(UNCHANGED, pattern)].into_iter().chain(variants).collect();
     let job = |&cpus: &usize| {
-        variants.iter().map(move |&(variant, pattern)| Job { variant, pattern, cpus })
+        variants.iter().map(move |&(variant, pattern)| PatternJob { variant, pattern, cpus })
     };
-    let jobs: Vec<Job<'_>> = cpus.iter().flat_map(job).collect();
+    let jobs: Vec<PatternJob<'_>> = cpus.iter().flat_map(job).collect();
 
     progress.begin("simulating", jobs.len() as u64);
-    let simulate = |job: Job<'_>| {
+    let simulate = |job: PatternJob<'_>| {
         let simulation = row::simulation(&request.machine, job.cpus, plan);
         let predicted = job.pattern.simulate(simulation);
         predicted.map(|predicted| row_of(job.variant, &predicted)).map_err(|error| {
-            Error::Simulation { scenario: NAME, variant: job.variant, cpus: job.cpus, error }
+            SimulateError::Simulation {
+                scenario: NAME,
+                variant: job.variant,
+                cpus: job.cpus,
+                error,
+            }
         })
     };
     let rows = parallel::try_map(jobs.clone(), simulate, |index| {
@@ -94,11 +106,11 @@ pub fn run(pattern: &Pattern, request: &Request, progress: &dyn Progress) -> Res
     let mut rows = rows?.into_iter();
 
     let points = cpus.iter().map(|&cpus| {
-        let mut rows: Vec<Row> = rows.by_ref().take(variants.len()).collect();
+        let mut rows: Vec<SimulatedRow> = rows.by_ref().take(variants.len()).collect();
         row::compare(&mut rows, UNCHANGED, None);
-        Point { cpus, rows }
+        SimulatedPoint { cpus, rows }
     });
-    let scenario = Scenario {
+    let scenario = SimulatedScenario {
         id: format!("{NAME}/{}", pattern.name),
         title: pattern.name.clone(),
         about: "One operation is an iteration of any thread.".to_owned(),
@@ -111,10 +123,10 @@ pub fn run(pattern: &Pattern, request: &Request, progress: &dyn Progress) -> Res
         let roles = counted(pattern.least_cpus(), "role");
         format!("The pattern has {roles}, and each needs a CPU: smaller numbers are left out.")
     });
-    Ok(Report {
+    Ok(SimulatedReport {
         schema: SCHEMA.to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        groups: vec![Group {
+        groups: vec![SimulatedGroup {
             name: NAME.to_owned(),
             title: "An access pattern and its repairs".to_owned(),
             about: pattern.about.clone(),
@@ -132,24 +144,24 @@ pub fn run(pattern: &Pattern, request: &Request, progress: &dyn Progress) -> Res
     })
 }
 
-fn row_of(variant: &str, predicted: &Prediction) -> Row {
-    let roles = predicted.roles.iter().map(|role| RoleTime {
+fn row_of(variant: &str, predicted: &Prediction) -> SimulatedRow {
+    let roles = predicted.roles.iter().map(|role| RoleRow {
         role: role.name.clone(),
         threads: role.threads,
         iterations: role.iterations,
         ns_per_iteration: (role.iterations > 0).then_some(role.ns_per_iteration),
     });
-    Row { roles: roles.collect(), ..row::row(variant, &predicted.report) }
+    SimulatedRow { roles: roles.collect(), ..row::row(variant, &predicted.report) }
 }
 
-fn described(repaired: &Repaired) -> result::Repair {
+fn described(repaired: &Repaired) -> result::SimulatedRepair {
     let remedy = repaired.remedy;
     // A pattern has no source: the code is an example's.
     let (name, type_name) = ("refs".to_owned(), "AtomicU64".to_owned());
     let declaration = Some(Declaration::Member { name, type_name });
     let language = Some(Language::Rust);
     let target = Target { language, line_bytes: LINE_BYTES as u64, declaration };
-    result::Repair {
+    result::SimulatedRepair {
         variant: remedy.name().to_owned(),
         about: repair::text(remedy).to_owned(),
         bytes: repaired.bytes,
@@ -173,9 +185,9 @@ mod tests {
         Pattern::from_toml(&page[start..start + page[start..].find("```").unwrap()]).unwrap()
     }
 
-    fn report(cpus: &str) -> Report {
+    fn report(cpus: &str) -> SimulatedReport {
         let progress = Noted::default();
-        let request = Request { measured_us: 20, ..request(&[], cpus) };
+        let request = SimulateRequest { measured_us: 20, ..request(&[], cpus) };
         let report = run(&example(), &request, &progress).unwrap();
         progress.assert_complete();
         report

@@ -1,27 +1,31 @@
-use super::result::{Group, Line as Moved, Machine, Point, Report, Row, Scenario};
+use super::result::{
+    LineRow as Moved, SimulatedGroup, SimulatedMachine, SimulatedPoint, SimulatedReport,
+    SimulatedRow, SimulatedScenario,
+};
 use super::words;
 use super::{heat, validation::page::chapter};
 use tenure_report::curves::{
-    self, Axis, Bars, Beyond, Cell, Column, Curve, Line, Measure, Measured, Only, Section, Show,
-    Table, Tone,
+    self, AsCurves, Axis, Bars, Beyond, Column, CurveCell, CurveStyle, Measure, Only, Show,
+    TableLine, TableSection, TextTable, Tone,
 };
 use tenure_report::words::{counted, number, whole};
 
-impl Measured for Report {
-    fn curves(&self) -> curves::Report {
+impl AsCurves for SimulatedReport {
+    fn curves(&self) -> curves::CurvesReport {
         let machine = &self.machine;
         let settings = &self.settings;
         let beyond = beyond(machine);
         let bends = beyond.iter().filter(|beyond| self.most_cpus() > beyond.edge);
-        let group = |(at, of): (usize, &Group)| {
+        let group = |(at, of): (usize, &SimulatedGroup)| {
             of.curves(|place, it| scenario(it, &format!("heat-{at}-{place}"), &beyond))
         };
         let bends = bends.map(|beyond| format!("B{}.", &beyond.why[1..]));
-        let mut groups: Vec<curves::Group> = self.groups.iter().enumerate().map(group).collect();
+        let mut groups: Vec<curves::ScenarioGroup> =
+            self.groups.iter().enumerate().map(group).collect();
         if let Some(pattern) = groups.first_mut().and_then(|group| group.scenarios.first_mut()) {
             pattern.notes.extend(repairs(self));
         }
-        curves::Report {
+        curves::CurvesReport {
             title: format!("Tenure on a simulated {}", machine.name),
             version: self.version.clone(),
             schema: self.schema.clone(),
@@ -53,12 +57,12 @@ impl Measured for Report {
                 .collect(),
             method: method(self, beyond.as_ref()),
             style: include_str!("style.css"),
-            ..curves::Report::default()
+            ..curves::CurvesReport::default()
         }
     }
 }
 
-impl Report {
+impl SimulatedReport {
     fn most_cpus(&self) -> usize {
         let points =
             self.groups.iter().flat_map(|group| &group.scenarios).flat_map(|it| &it.points);
@@ -67,7 +71,7 @@ impl Report {
 }
 
 /// Where threads outnumber the cores, and hardware threads of one core share its cache.
-fn beyond(machine: &Machine) -> Option<Beyond> {
+fn beyond(machine: &SimulatedMachine) -> Option<Beyond> {
     let shared = machine.smt > 1 && machine.cores > 0 && machine.cpus > machine.cores;
     shared.then(|| Beyond {
         edge: machine.cores,
@@ -76,22 +80,22 @@ fn beyond(machine: &Machine) -> Option<Beyond> {
     })
 }
 
-fn described(machine: &Machine) -> curves::Machine {
+fn described(machine: &SimulatedMachine) -> curves::MachineSummary {
     let facts = [
         ("Name", vec![machine.name.clone()]),
         ("CPUs", vec![counted(machine.cpus, "CPU")]),
         ("Topology", words::topology(machine).into_iter().collect()),
         ("Sources of its figures", machine.sources.clone()),
     ];
-    curves::Machine {
+    curves::MachineSummary {
         about: machine.about.clone(),
         facts: facts.into_iter().filter(|(_, values)| !values.is_empty()).collect(),
         file: machine.toml.clone(),
-        ..curves::Machine::default()
+        ..curves::MachineSummary::default()
     }
 }
 
-fn method(report: &Report, beyond: Option<&Beyond>) -> String {
+fn method(report: &SimulatedReport, beyond: Option<&Beyond>) -> String {
     let runs = match report.groups.iter().all(|group| group.name == super::pattern::NAME) {
         true => "The threads do the steps of the pattern",
         false => "The code that runs is the library's own",
@@ -113,7 +117,7 @@ fn is_some(figure: f64) -> bool {
 }
 
 fn measures() -> Vec<Measure> {
-    let curve = |name, caption, better, unit, may_be_logarithmic| Curve {
+    let curve = |name, caption, better, unit, may_be_logarithmic| CurveStyle {
         name,
         caption,
         better,
@@ -177,15 +181,15 @@ fn measures() -> Vec<Measure> {
     ]
 }
 
-fn row(row: &Row) -> curves::Row {
+fn row(row: &SimulatedRow) -> curves::CurveRow {
     let tone = row.to_baseline.map_or(Tone::Plain, |ratio| Tone::of(ratio, None));
-    let time = Cell::from(row.ns_per_op.unwrap_or(f64::NAN));
+    let time = CurveCell::from(row.ns_per_op.unwrap_or(f64::NAN));
     let moved = row.transfers_per_op;
     let cells = [
         Some(if tone == Tone::Unresolved { time } else { time.toned(tone) }),
         Some(row.mops.into()),
-        row.to_baseline.map(Cell::from),
-        row.to_limit.map(Cell::from),
+        row.to_baseline.map(CurveCell::from),
+        row.to_limit.map(CurveCell::from),
         Some(row.retries_per_op.into()),
         Some(moved.all.into()),
         Some(row.fairness.into()),
@@ -197,11 +201,15 @@ fn row(row: &Row) -> curves::Row {
         Some(row.lost_reservations_per_op.into()),
         Some((row.operations as f64).into()),
     ];
-    curves::Row { name: row.variant.clone(), cells: cells.into() }
+    curves::CurveRow { name: row.variant.clone(), cells: cells.into() }
 }
 
-fn scenario(scenario: &Scenario, anchor: &str, beyond: &Option<Beyond>) -> curves::Scenario {
-    let point = |point: &Point| curves::Point {
+fn scenario(
+    scenario: &SimulatedScenario,
+    anchor: &str,
+    beyond: &Option<Beyond>,
+) -> curves::CurveScenario {
+    let point = |point: &SimulatedPoint| curves::CurvePoint {
         at: point.cpus,
         rows: point.rows.iter().map(row).collect(),
     };
@@ -210,7 +218,7 @@ fn scenario(scenario: &Scenario, anchor: &str, beyond: &Option<Beyond>) -> curve
     let still = headline.filter(|_| !moved).map(|_| "no line moved: each CPU kept to its own");
     let hot = headline.filter(|_| moved);
     let tables = hot.map(|point| [hottest(point), heat::table(scenario, point)]);
-    curves::Scenario {
+    curves::CurveScenario {
         axis: Axis { one: "CPU", at: "on", across: true, beyond: beyond.clone() },
         measures: measures(),
         tables: roles(scenario).into_iter().chain(tables.into_iter().flatten()).collect(),
@@ -222,31 +230,31 @@ fn scenario(scenario: &Scenario, anchor: &str, beyond: &Option<Beyond>) -> curve
 }
 
 /// With several roles: the time of an iteration of each.
-fn roles(scenario: &Scenario) -> Option<Table> {
+fn roles(scenario: &SimulatedScenario) -> Option<TextTable> {
     let most = &words::headline(scenario)?.rows.first()?.roles;
-    let line = |row: &Row| {
+    let line = |row: &SimulatedRow| {
         let times = row.roles.iter().map(|role| role.ns_per_iteration);
-        Line::of(&*row.variant, times.map(|ns| ns.map_or_else(|| "none".to_owned(), number)))
+        TableLine::of(&*row.variant, times.map(|ns| ns.map_or_else(|| "none".to_owned(), number)))
     };
-    let section = |point: &Point| {
+    let section = |point: &SimulatedPoint| {
         let threads = point.rows.first().map_or(&[][..], |row| &row.roles);
         let threads = threads.iter().map(|it| format!("{} x{}", it.role, it.threads));
         let threads = threads.collect::<Vec<_>>().join(", ");
-        Section {
+        TableSection {
             title: format!("{}: {threads}", counted(point.cpus, "CPU")),
             lines: point.rows.iter().map(line).collect(),
-            ..Section::default()
+            ..TableSection::default()
         }
     };
-    (most.len() > 1).then(|| Table {
+    (most.len() > 1).then(|| TextTable {
         corner: "ns per iteration".to_owned(),
         columns: most.iter().map(|role| Column::new(&*role.role)).collect(),
         sections: scenario.points.iter().map(section).collect(),
-        ..Table::default()
+        ..TextTable::default()
     })
 }
 
-fn repairs(report: &Report) -> impl Iterator<Item = String> {
+fn repairs(report: &SimulatedReport) -> impl Iterator<Item = String> {
     report.repairs.iter().map(|repair| {
         let about = repair.about.trim_end_matches('.');
         let about = about[..1].to_lowercase() + &about[1..];
@@ -260,8 +268,8 @@ fn repairs(report: &Report) -> impl Iterator<Item = String> {
     })
 }
 
-fn hottest(point: &Point) -> Table {
-    const MOST: usize = 3;
+fn hottest(point: &SimulatedPoint) -> TextTable {
+    const MAX_NAMED: usize = 3;
     let percent = |share: f64| match share.is_finite() {
         true => format!("{:.0} %", share * 100.0),
         false => number(share),
@@ -269,17 +277,17 @@ fn hottest(point: &Point) -> Table {
     let mut lines = Vec::new();
     for row in &point.rows {
         let mut name = row.variant.as_str();
-        for moved in row.lines.iter().take(MOST) {
+        for moved in row.lines.iter().take(MAX_NAMED) {
             let mut moves = number(moved.transfers_per_op.all);
             for Hot { name: member, accesses_per_op, misses, waited } in hot(row, moved) {
                 let accesses = number(accesses_per_op);
                 let moves = std::mem::take(&mut moves);
                 let cells = [moves, member, accesses, percent(misses), percent(waited)];
-                lines.push(Line::of(std::mem::take(&mut name), cells));
+                lines.push(TableLine::of(std::mem::take(&mut name), cells));
             }
         }
     }
-    Table {
+    TextTable {
         corner: format!("heat, {}", counted(point.cpus, "CPU")),
         columns: vec![
             Column::new("transfers/op"),
@@ -288,9 +296,9 @@ fn hottest(point: &Point) -> Table {
             Column::new("misses"),
             Column::new("waiting"),
         ],
-        sections: vec![Section { lines, ..Section::default() }],
+        sections: vec![TableSection { lines, ..TableSection::default() }],
         only: Some(Only::Terminal),
-        ..Table::default()
+        ..TextTable::default()
     }
 }
 
@@ -309,7 +317,7 @@ struct Hot {
 const SHOWN: f64 = 0.005;
 
 /// The line's members that accesses waited for, the longest wait first.
-fn hot(row: &Row, line: &Moved) -> Vec<Hot> {
+fn hot(row: &SimulatedRow, line: &Moved) -> Vec<Hot> {
     let members = || row.lines.iter().flat_map(|line| &line.members);
     let misses: f64 = members().map(|member| member.misses_per_op).sum();
     let waited: f64 = members().map(|member| member.waited_ns_per_op).sum();
@@ -344,7 +352,7 @@ mod tests {
     use tenure_report::json;
     use tenure_report::terminal::Style;
 
-    fn at_width(report: &Report, width: usize) -> String {
+    fn at_width(report: &SimulatedReport, width: usize) -> String {
         terminal::render(report, Style { width, colour: false })
     }
 
@@ -454,6 +462,6 @@ mod tests {
     #[test]
     fn the_committed_schema_is_the_one_that_the_types_have() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/sim.schema.json");
-        json::check_committed(path.as_ref(), &json::schema::<Report>());
+        json::check_committed(path.as_ref(), &json::schema::<SimulatedReport>());
     }
 }

@@ -8,15 +8,15 @@ use crate::result;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub(super) type Group = result::Group<Point>;
-pub(super) type Scenario = result::Scenario<Point>;
+pub(super) type SimulatedGroup = result::ResultGroup<SimulatedPoint>;
+pub(super) type SimulatedScenario = result::ResultScenario<SimulatedPoint>;
 
 /// Name and version of the JSON that a run writes.
 pub const SCHEMA: &str = "tenure-sim/1";
 
 /// One run of `tenure sim`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Report {
+pub struct SimulatedReport {
     /// Always [`SCHEMA`].
     pub schema: String,
     /// The version of Tenure that simulated.
@@ -24,14 +24,14 @@ pub struct Report {
     /// What was asked for.
     pub settings: Settings,
     /// The machine that was simulated.
-    pub machine: Machine,
+    pub machine: SimulatedMachine,
     /// What was simulated.
-    pub groups: Vec<result::Group<Point>>,
+    pub groups: Vec<result::ResultGroup<SimulatedPoint>>,
     /// Of a pattern: the repairs, each a variant.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub repairs: Vec<Repair>,
+    pub repairs: Vec<SimulatedRepair>,
     /// How far the simulator is from what was measured and published elsewhere.
-    pub validation: Vec<Check>,
+    pub validation: Vec<ValidationCheck>,
 }
 
 /// What a run was asked to do.
@@ -49,7 +49,7 @@ pub struct Settings {
 
 /// The machine that was simulated.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Machine {
+pub struct SimulatedMachine {
     /// Its name.
     pub name: String,
     /// What it is, in a sentence.
@@ -72,7 +72,7 @@ pub struct Machine {
 
 /// A way to mend a pattern.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Repair {
+pub struct SimulatedRepair {
     /// The variant that has it.
     pub variant: String,
     /// What to do, in a sentence.
@@ -89,16 +89,16 @@ pub struct Repair {
 
 /// A scenario on a number of CPUs.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Point {
+pub struct SimulatedPoint {
     /// CPUs, each with one thread.
     pub cpus: usize,
     /// The variants, in the order of the scenario.
-    pub rows: Vec<Row>,
+    pub rows: Vec<SimulatedRow>,
 }
 
 /// A variant on a number of CPUs.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Row {
+pub struct SimulatedRow {
     /// The variant's name, unique in its scenario.
     pub variant: String,
     /// Operations that were measured.
@@ -110,7 +110,7 @@ pub struct Row {
     /// Failed compare-exchanges per operation.
     pub retries_per_op: f64,
     /// Lines that went to another holder, per operation.
-    pub transfers_per_op: Transfers,
+    pub transfers_per_op: TransfersPerOp,
     /// Read-modify-writes per operation that were done at the line's home.
     pub far_per_op: f64,
     /// Store-conditionals per operation that failed and were repeated.
@@ -124,14 +124,14 @@ pub struct Row {
     pub to_limit: Option<f64>,
     /// Of a pattern: what an iteration takes each role.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub roles: Vec<RoleTime>,
+    pub roles: Vec<RoleRow>,
     /// The lines that moved, the hottest first. Where there are many, the last stands for the rest.
-    pub lines: Vec<Line>,
+    pub lines: Vec<LineRow>,
 }
 
 /// What an iteration takes the threads of a role.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct RoleTime {
+pub struct RoleRow {
     /// The role's name.
     pub role: String,
     /// Its threads.
@@ -144,7 +144,7 @@ pub struct RoleTime {
 
 /// Lines that went to another holder, by where they came from.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
-pub struct Transfers {
+pub struct TransfersPerOp {
     /// From a core of the same cluster.
     pub cluster: f64,
     /// From another cluster of the socket.
@@ -157,7 +157,7 @@ pub struct Transfers {
     pub all: f64,
 }
 
-impl std::ops::AddAssign for Transfers {
+impl std::ops::AddAssign for TransfersPerOp {
     fn add_assign(&mut self, other: Self) {
         self.cluster += other.cluster;
         self.socket += other.socket;
@@ -169,18 +169,18 @@ impl std::ops::AddAssign for Transfers {
 
 /// A line that moved.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Line {
+pub struct LineRow {
     /// How often, per operation.
-    pub transfers_per_op: Transfers,
+    pub transfers_per_op: TransfersPerOp,
     /// Read-modify-writes per operation that came to it instead.
     pub far_per_op: f64,
     /// What was accessed on it, by place. What the scenario has no name for is one.
-    pub members: Vec<Member>,
+    pub members: Vec<MemberFigures>,
 }
 
 /// A part of a line that was accessed.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Member {
+pub struct MemberFigures {
     /// Its name, where the scenario gives it one.
     pub name: Option<String>,
     /// Where it begins on the line.
@@ -206,7 +206,7 @@ pub const WITHIN: f64 = 1.5;
 
 /// A figure that was measured or published elsewhere, beside what the simulator says.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Check {
+pub struct ValidationCheck {
     /// Which family of figures it belongs to: `retries`, `add-cas`, ...
     pub family: String,
     /// What was measured, in a sentence.
@@ -234,7 +234,7 @@ pub struct Check {
     pub note: String,
 }
 
-impl From<&tenure_sim::Machine> for Machine {
+impl From<&tenure_sim::Machine> for SimulatedMachine {
     fn from(machine: &tenure_sim::Machine) -> Self {
         let topology = machine.topology;
         Self {

@@ -1,12 +1,12 @@
-use super::result::{Line, Member, Row, Transfers};
-use crate::scenario::{Looped, Place, Variant};
-use tenure_sim::{Error, LineHeat, Machine, MemberHeat, Report, Simulation};
+use super::result::{LineRow, MemberFigures, SimulatedRow, TransfersPerOp};
+use crate::scenario::{Looped, ThreadPlace, Variant};
+use tenure_sim::{LineHeat, Machine, MemberHeat, Simulation, SimulationError, SimulationReport};
 
 /// Fixed, so that runs can be compared.
 pub const DEFAULT_SEED: u64 = 1;
 
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Plan {
+pub(super) struct SimulationPlan {
     pub(super) warm_up_ns: f64,
     pub(super) measured_ns: f64,
     pub(super) seed: u64,
@@ -16,13 +16,13 @@ pub(super) fn simulate(
     variant: &Variant,
     machine: &Machine,
     cpus: usize,
-    plan: Plan,
-) -> Result<Row, Error> {
+    plan: SimulationPlan,
+) -> Result<SimulatedRow, SimulationError> {
     let report = report((variant.prepare)(cpus), machine, cpus, plan)?;
     Ok(row(variant.name, &report))
 }
 
-pub(super) fn simulation(machine: &Machine, cpus: usize, plan: Plan) -> Simulation {
+pub(super) fn simulation(machine: &Machine, cpus: usize, plan: SimulationPlan) -> Simulation {
     let simulation = machine.simulation(cpus).warm_up_ns(plan.warm_up_ns);
     simulation.duration_ns(plan.measured_ns).seed(plan.seed)
 }
@@ -31,14 +31,14 @@ pub(super) fn report(
     object: Box<dyn Looped>,
     machine: &Machine,
     cpus: usize,
-    plan: Plan,
-) -> Result<Report, Error> {
+    plan: SimulationPlan,
+) -> Result<SimulationReport, SimulationError> {
     let mut simulation = simulation(machine, cpus, plan);
     for member in object.members() {
         simulation = simulation.member_at(member.name, member.address, member.bytes);
     }
     simulation.run(move |cpu| {
-        let place = Place { thread: cpu.index(), of: cpus };
+        let place = ThreadPlace { thread: cpu.index(), of: cpus };
         let mut steps = 0;
         while cpu.running() {
             object.step(place);
@@ -49,9 +49,9 @@ pub(super) fn report(
     })
 }
 
-pub(super) fn row(variant: &str, report: &Report) -> Row {
+pub(super) fn row(variant: &str, report: &SimulationReport) -> SimulatedRow {
     let moved = |line: &&LineHeat| line.transfers.all() + line.far > 0;
-    Row {
+    SimulatedRow {
         variant: variant.to_owned(),
         operations: report.operations,
         ns_per_op: (report.operations > 0).then(|| report.ns_per_op()),
@@ -69,7 +69,7 @@ pub(super) fn row(variant: &str, report: &Report) -> Row {
 }
 
 /// Listed one by one: a walk has thousands, all alike.
-const MOST_LINES: usize = 16;
+const MAX_LISTED_LINES: usize = 16;
 /// Ends the name of the member that stands for all others.
 const REST: &str = " more lines";
 
@@ -78,25 +78,25 @@ pub(super) fn is_rest(name: &str) -> bool {
     name.ends_with(REST)
 }
 
-fn listed(mut lines: Vec<Line>) -> Vec<Line> {
-    if lines.len() > MOST_LINES + 1 {
-        let rest = lines.split_off(MOST_LINES);
+fn listed(mut lines: Vec<LineRow>) -> Vec<LineRow> {
+    if lines.len() > MAX_LISTED_LINES + 1 {
+        let rest = lines.split_off(MAX_LISTED_LINES);
         let name = format!("{}{REST}", rest.len());
-        let mut transfers_per_op = Transfers::default();
+        let mut transfers_per_op = TransfersPerOp::default();
         rest.iter().for_each(|line| transfers_per_op += line.transfers_per_op);
         let members = rest.iter().flat_map(|line| &line.members);
         let all = members.fold(None, |sum, member| Some(together(sum, member)));
-        lines.push(Line {
+        lines.push(LineRow {
             transfers_per_op,
             far_per_op: rest.iter().map(|line| line.far_per_op).sum(),
-            members: all.map(|all| Member { name: Some(name), ..all }).into_iter().collect(),
+            members: all.map(|all| MemberFigures { name: Some(name), ..all }).into_iter().collect(),
         });
     }
     lines
 }
 
-fn transfers(report: &Report, of: &tenure_sim::Transfers) -> Transfers {
-    Transfers {
+fn transfers(report: &SimulationReport, of: &tenure_sim::Transfers) -> TransfersPerOp {
+    TransfersPerOp {
         cluster: report.per_op(of.cluster),
         socket: report.per_op(of.socket),
         remote: report.per_op(of.remote),
@@ -105,8 +105,8 @@ fn transfers(report: &Report, of: &tenure_sim::Transfers) -> Transfers {
     }
 }
 
-fn line(report: &Report, heat: &LineHeat) -> Line {
-    Line {
+fn line(report: &SimulationReport, heat: &LineHeat) -> LineRow {
+    LineRow {
         transfers_per_op: transfers(report, &heat.transfers),
         far_per_op: report.per_op(heat.far),
         members: members(heat.members.iter().map(|heat| member(report, heat))),
@@ -114,19 +114,19 @@ fn line(report: &Report, heat: &LineHeat) -> Line {
 }
 
 /// All members without a name are one.
-fn members(all: impl Iterator<Item = Member>) -> Vec<Member> {
+fn members(all: impl Iterator<Item = MemberFigures>) -> Vec<MemberFigures> {
     let (named, nameless): (Vec<_>, Vec<_>) = all.partition(|member| member.name.is_some());
     let nameless = nameless.iter().fold(None, |sum, member| Some(together(sum, member)));
-    let mut members: Vec<Member> = named.into_iter().chain(nameless).collect();
+    let mut members: Vec<MemberFigures> = named.into_iter().chain(nameless).collect();
     members.sort_by_key(|member| member.offset);
     members
 }
 
-fn together(sum: Option<Member>, member: &Member) -> Member {
+fn together(sum: Option<MemberFigures>, member: &MemberFigures) -> MemberFigures {
     let Some(sum) = sum else { return member.clone() };
     let offset = sum.offset.min(member.offset);
     let end = (sum.offset + sum.bytes).max(member.offset + member.bytes);
-    Member {
+    MemberFigures {
         name: sum.name,
         offset,
         bytes: end - offset,
@@ -139,8 +139,8 @@ fn together(sum: Option<Member>, member: &Member) -> Member {
     }
 }
 
-fn member(report: &Report, heat: &MemberHeat) -> Member {
-    Member {
+fn member(report: &SimulationReport, heat: &MemberHeat) -> MemberFigures {
+    MemberFigures {
         name: heat.name.clone(),
         offset: heat.offset,
         bytes: heat.bytes,
@@ -157,8 +157,8 @@ fn member(report: &Report, heat: &MemberHeat) -> Member {
     }
 }
 
-pub(super) fn compare(rows: &mut [Row], baseline: &str, limit: Option<&str>) {
-    let time = |rows: &[Row], name: &str| {
+pub(super) fn compare(rows: &mut [SimulatedRow], baseline: &str, limit: Option<&str>) {
+    let time = |rows: &[SimulatedRow], name: &str| {
         rows.iter().find(|row| row.variant == name).and_then(|row| row.ns_per_op)
     };
     let baseline_ns = time(rows, baseline);

@@ -1,9 +1,12 @@
 //! A run: from a request to a report.
 
-use super::cpus::{self, Cpus};
-use super::result::{Group, Point, Report, Row, SCHEMA, Scenario, Settings};
+use super::cpus::{self, CpuCounts};
+use super::result::{
+    SCHEMA, Settings, SimulatedGroup, SimulatedPoint, SimulatedReport, SimulatedRow,
+    SimulatedScenario,
+};
 pub use super::row::DEFAULT_SEED;
-use super::row::{self, Plan};
+use super::row::{self, SimulationPlan};
 use super::{parallel, validation};
 use crate::scenario::{self, GroupInfo, Unknown, Variant};
 use std::fmt;
@@ -14,11 +17,11 @@ use tenure_sim::{Machine, Simulated};
 
 /// What to simulate.
 #[derive(Debug, Clone)]
-pub struct Request {
+pub struct SimulateRequest {
     /// Names of groups or identifiers of scenarios; empty for all.
     pub names: Vec<String>,
     /// By default every power of two up to all of the machine's CPUs, and all.
-    pub cpus: Option<Cpus>,
+    pub cpus: Option<CpuCounts>,
     /// The machine.
     pub machine: Machine,
     /// Simulated microseconds, measured for each row.
@@ -27,24 +30,24 @@ pub struct Request {
     pub seed: u64,
 }
 
-/// The default of [`Request::measured_us`].
+/// The default of [`SimulateRequest::measured_us`].
 pub const DEFAULT_US: u32 = 200;
 
-/// The most for [`Request::measured_us`].
-pub const MOST_US: u32 = 100_000;
+/// The most for [`SimulateRequest::measured_us`].
+pub const MAX_SIMULATED_US: u32 = 100_000;
 
 const WARM_UP_NS: f64 = 50_000.0;
 
 /// Why a request cannot be simulated.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
-pub enum Error {
+pub enum SimulateError {
     /// No such group or scenario.
     Unknown(Unknown),
     /// The scenario runs on the real machine alone.
     NotSimulated(String),
     /// Impossible numbers of CPUs.
-    Cpus(cpus::Error),
+    Cpus(cpus::CpuCountsError),
     /// More CPUs than the machine has.
     TooManyCpus {
         /// The number.
@@ -67,11 +70,11 @@ pub enum Error {
         /// The number of CPUs.
         cpus: usize,
         /// Why.
-        error: tenure_sim::Error,
+        error: tenure_sim::SimulationError,
     },
 }
 
-impl fmt::Display for Error {
+impl fmt::Display for SimulateError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unknown(unknown) => unknown.fmt(f),
@@ -91,13 +94,13 @@ impl fmt::Display for Error {
                 }
             }
             Self::Time(us) => {
-                write!(f, "cannot measure for {us} microseconds; ask for 1 to {MOST_US}")
+                write!(f, "cannot measure for {us} microseconds; ask for 1 to {MAX_SIMULATED_US}")
             }
             Self::Simulation { scenario, variant, cpus, error } => {
                 write!(f, "{scenario}, {variant}, on {}: {error}", counted(*cpus, "CPU"))?;
                 // The scenarios end on every machine with valid times.
                 match error {
-                    tenure_sim::Error::Livelock { .. } => {
+                    tenure_sim::SimulationError::Livelock { .. } => {
                         f.write_str("; check the machine's times, which are in nanoseconds")
                     }
                     _ => Ok(()),
@@ -107,7 +110,7 @@ impl fmt::Display for Error {
     }
 }
 
-impl std::error::Error for Error {}
+impl std::error::Error for SimulateError {}
 
 /// That can be simulated.
 #[must_use]
@@ -124,23 +127,23 @@ pub fn command(scenario: &str) -> Option<String> {
 }
 
 struct Checked {
-    plan: Plan,
-    groups: Vec<scenario::Group>,
+    plan: SimulationPlan,
+    groups: Vec<scenario::BenchGroup>,
     shared: Vec<usize>,
     /// For the others: they scale with the CPUs, so one and all are enough.
     private: Vec<usize>,
 }
 
 impl Checked {
-    fn cpus(&self, scenario: &scenario::Scenario) -> &[usize] {
+    fn cpus(&self, scenario: &scenario::BenchScenario) -> &[usize] {
         if scenario.shared { &self.shared } else { &self.private }
     }
 
-    fn jobs(&self) -> Vec<Job> {
+    fn jobs(&self) -> Vec<ScenarioJob> {
         let mut jobs = Vec::new();
         for scenario in self.groups.iter().flat_map(|group| &group.scenarios) {
             for &cpus in self.cpus(scenario) {
-                let job = |variant: &Variant| Job {
+                let job = |variant: &Variant| ScenarioJob {
                     scenario: scenario.id,
                     variant: variant.clone(),
                     cpus,
@@ -157,47 +160,49 @@ impl Checked {
 /// # Errors
 ///
 /// As [`run`], before it simulates.
-pub fn check(request: &Request) -> Result<(), Error> {
+pub fn check(request: &SimulateRequest) -> Result<(), SimulateError> {
     checked(request).map(drop)
 }
 
-fn checked(request: &Request) -> Result<Checked, Error> {
+fn checked(request: &SimulateRequest) -> Result<Checked, SimulateError> {
     let groups = scenario::chosen(scenario::groups::<Simulated>(), &request.names);
     let groups = groups.map_err(|unknown| {
         if scenario::chosen(scenario::native(), std::slice::from_ref(&unknown.name)).is_ok() {
-            Error::NotSimulated(unknown.name)
+            SimulateError::NotSimulated(unknown.name)
         } else {
-            Error::Unknown(unknown)
+            SimulateError::Unknown(unknown)
         }
     })?;
     let (plan, shared) = plan(request)?;
     let has = request.machine.cpus();
     let private = match &request.cpus {
-        Some(Cpus::List(_)) => shared.clone(),
+        Some(CpuCounts::List(_)) => shared.clone(),
         _ => shared.first().into_iter().chain(shared.last()).copied().collect(),
     };
-    let private = Cpus::List(private).on(has).map_err(Error::Cpus)?;
+    let private = CpuCounts::List(private).on(has).map_err(SimulateError::Cpus)?;
     Ok(Checked { plan, groups, shared, private })
 }
 
-pub(super) fn plan(request: &Request) -> Result<(Plan, Vec<usize>), Error> {
-    if request.measured_us == 0 || request.measured_us > MOST_US {
-        return Err(Error::Time(request.measured_us));
+pub(super) fn plan(
+    request: &SimulateRequest,
+) -> Result<(SimulationPlan, Vec<usize>), SimulateError> {
+    if request.measured_us == 0 || request.measured_us > MAX_SIMULATED_US {
+        return Err(SimulateError::Time(request.measured_us));
     }
     let has = request.machine.cpus();
-    let all = Cpus::Range { first: 1, last: has };
+    let all = CpuCounts::Range { first: 1, last: has };
     let cpus = request.cpus.as_ref().unwrap_or(&all).on(has);
     let cpus = cpus.map_err(|error| match error {
-        cpus::Error::TooMany { asked, has } => Error::TooManyCpus {
+        cpus::CpuCountsError::TooMany { asked, has } => SimulateError::TooManyCpus {
             asked,
             machine: request.machine.name.clone(),
             has,
             larger: with_at_least(asked),
         },
-        error => Error::Cpus(error),
+        error => SimulateError::Cpus(error),
     })?;
     let measured_ns = f64::from(request.measured_us) * 1e3;
-    Ok((Plan { warm_up_ns: WARM_UP_NS, measured_ns, seed: request.seed }, cpus))
+    Ok((SimulationPlan { warm_up_ns: WARM_UP_NS, measured_ns, seed: request.seed }, cpus))
 }
 
 /// The smallest built-in machine with as many CPUs.
@@ -212,12 +217,15 @@ fn with_at_least(cpus: usize) -> Option<String> {
 /// # Errors
 ///
 /// A request with an unknown name or impossible numbers, before anything is simulated; or a simulation that failed.
-pub fn run(request: &Request, progress: &dyn Progress) -> Result<Report, Error> {
+pub fn run(
+    request: &SimulateRequest,
+    progress: &dyn Progress,
+) -> Result<SimulatedReport, SimulateError> {
     let checked = checked(request)?;
     let plan = checked.plan;
     let jobs = checked.jobs();
     progress.begin("simulating", jobs.len() as u64);
-    let simulate = |job: Job| job.run(&request.machine, plan);
+    let simulate = |job: ScenarioJob| job.run(&request.machine, plan);
     let rows = parallel::try_map(jobs.clone(), simulate, |index| {
         progress.at(jobs[index].scenario, &counted(jobs[index].cpus, "CPU"));
         // All rows before this one are done.
@@ -229,10 +237,10 @@ pub fn run(request: &Request, progress: &dyn Progress) -> Result<Report, Error> 
 
     let mut scenario = |it| assembled(it, checked.cpus(it), &mut rows);
     let groups = (checked.groups.iter())
-        .map(|group| Group::of(group, group.scenarios.iter().map(&mut scenario).collect()))
+        .map(|group| SimulatedGroup::of(group, group.scenarios.iter().map(&mut scenario).collect()))
         .collect();
     let note = request.cpus.as_ref().and_then(|cpus| cpus.note(request.machine.cpus()));
-    Ok(Report {
+    Ok(SimulatedReport {
         schema: SCHEMA.to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         groups,
@@ -249,32 +257,34 @@ pub fn run(request: &Request, progress: &dyn Progress) -> Result<Report, Error> 
 }
 
 fn assembled(
-    scenario: &scenario::Scenario,
+    scenario: &scenario::BenchScenario,
     cpus: &[usize],
-    rows: &mut impl Iterator<Item = Row>,
-) -> Scenario {
+    rows: &mut impl Iterator<Item = SimulatedRow>,
+) -> SimulatedScenario {
     let points = cpus.iter().map(|&cpus| {
-        let mut rows: Vec<Row> = rows.take(scenario.variants.len()).collect();
+        let mut rows: Vec<SimulatedRow> = rows.take(scenario.variants.len()).collect();
         row::compare(&mut rows, scenario.baseline, scenario.limit);
-        Point { cpus, rows }
+        SimulatedPoint { cpus, rows }
     });
-    Scenario::of(scenario, points.collect())
+    SimulatedScenario::of(scenario, points.collect())
 }
 
 #[derive(Debug, Clone)]
-struct Job {
+struct ScenarioJob {
     scenario: &'static str,
     variant: Variant,
     cpus: usize,
 }
 
-impl Job {
-    fn run(&self, machine: &Machine, plan: Plan) -> Result<Row, Error> {
-        row::simulate(&self.variant, machine, self.cpus, plan).map_err(|error| Error::Simulation {
-            scenario: self.scenario,
-            variant: self.variant.name,
-            cpus: self.cpus,
-            error,
+impl ScenarioJob {
+    fn run(&self, machine: &Machine, plan: SimulationPlan) -> Result<SimulatedRow, SimulateError> {
+        row::simulate(&self.variant, machine, self.cpus, plan).map_err(|error| {
+            SimulateError::Simulation {
+                scenario: self.scenario,
+                variant: self.variant.name,
+                cpus: self.cpus,
+                error,
+            }
         })
     }
 }
@@ -285,7 +295,7 @@ mod tests {
     use crate::noted::Noted;
     use crate::simulate::fixtures::request;
 
-    fn refused(request: &Request) -> String {
+    fn refused(request: &SimulateRequest) -> String {
         let error = run(request, &()).unwrap_err();
         assert_eq!(check(request), Err(error.clone()));
         error.to_string()
@@ -294,9 +304,9 @@ mod tests {
     #[test]
     fn the_rows_are_the_same_however_many_work_on_them() {
         let request = request(&["refs/get-put", "dst"], "1,7");
-        let plan = Plan { warm_up_ns: 5e3, measured_ns: 2e4, seed: 3 };
+        let plan = SimulationPlan { warm_up_ns: 5e3, measured_ns: 2e4, seed: 3 };
         let jobs = checked(&request).unwrap().jobs();
-        let row = |job: &Job| job.run(&request.machine, plan).unwrap();
+        let row = |job: &ScenarioJob| job.run(&request.machine, plan).unwrap();
         let at_once = parallel::map(jobs.iter().collect(), row);
         assert_eq!(at_once, jobs.iter().map(row).collect::<Vec<_>>());
     }
@@ -304,7 +314,7 @@ mod tests {
     #[test]
     fn another_seed_gives_other_figures() {
         let one = request(&["refs/get-put"], "8");
-        let other = Request { seed: 2, ..one.clone() };
+        let other = SimulateRequest { seed: 2, ..one.clone() };
         let report = |request| run(request, &()).unwrap();
         assert_ne!(report(&one).groups, report(&other).groups);
     }
@@ -328,7 +338,7 @@ mod tests {
     fn private_objects_are_simulated_on_one_cpu_and_on_all() {
         let cpus = |cpus: Option<&str>| {
             let cpus = cpus.map(|cpus| cpus.parse().unwrap());
-            let checked = checked(&Request { cpus, ..request(&["refs"], "1") }).unwrap();
+            let checked = checked(&SimulateRequest { cpus, ..request(&["refs"], "1") }).unwrap();
             (checked.shared, checked.private)
         };
         let powers = vec![1, 2, 4, 8, 16, 32, 64, 112];
@@ -348,7 +358,7 @@ mod tests {
         assert!(arc.contains("`tenure bench refs/upgrade`"), "{arc}");
         let many = refused(&request(&[], "1,5000"));
         assert!(many.contains("has 112 CPUs, not 5000; ask for 1 to 112"), "{many}");
-        let never = refused(&Request { measured_us: 0, ..request(&[], "1") });
+        let never = refused(&SimulateRequest { measured_us: 0, ..request(&[], "1") });
         assert!(never.contains("ask for 1 to 100000"), "{never}");
     }
 
@@ -369,7 +379,7 @@ mod tests {
     #[test]
     fn lazy_switches_are_50_times_as_many_as_counted_ones_on_192_cpus() {
         let machine = machine::open("power8-16s-192").unwrap();
-        let request = Request { machine, ..request(&["lazy/same", "lazy/switch"], "192") };
+        let request = SimulateRequest { machine, ..request(&["lazy/same", "lazy/switch"], "192") };
         let report = run(&request, &()).unwrap();
         for scenario in &report.groups[0].scenarios {
             let of = |name| scenario.points[0].rows.iter().find(|row| row.variant == name).unwrap();
@@ -383,7 +393,8 @@ mod tests {
         let machine = machine::open("power8-16s-192").unwrap();
         // The first use by all threads at once takes longer than the warm-up.
         let measured_us = 100;
-        let request = Request { machine, measured_us, ..request(&["owner/get-put"], "1,192") };
+        let request =
+            SimulateRequest { machine, measured_us, ..request(&["owner/get-put"], "1,192") };
         let report = run(&request, &()).unwrap();
         let points = &report.groups[0].scenarios[0].points;
         let of = |point: usize, name| {

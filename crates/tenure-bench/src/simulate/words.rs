@@ -1,18 +1,18 @@
 //! Questions and answers in sentences: the same in a terminal and on a page.
 
 use super::result::WITHIN;
-use super::result::{Check, Machine, Point, Scenario};
+use super::result::{SimulatedMachine, SimulatedPoint, SimulatedScenario, ValidationCheck};
 use tenure_report::curves::Tone;
 use tenure_report::words::{Parts, code, counted, list, number, plain, ratio, short, whole};
 
-pub(super) fn headline(scenario: &Scenario) -> Option<&Point> {
+pub(super) fn headline(scenario: &SimulatedScenario) -> Option<&SimulatedPoint> {
     scenario.points.iter().max_by_key(|point| point.cpus).filter(|point| !point.rows.is_empty())
 }
 
 const SOME_RETRIES: f64 = 0.05;
 
 /// The fastest variants against the baseline, on the most CPUs.
-pub(super) fn answer(scenario: &Scenario) -> Option<Parts> {
+pub(super) fn answer(scenario: &SimulatedScenario) -> Option<Parts> {
     let point = headline(scenario)?;
     let on = format!("On {} ", counted(point.cpus, "CPU"));
     let base = point.rows.iter().find(|row| row.variant == scenario.baseline);
@@ -58,16 +58,16 @@ pub(super) fn answer(scenario: &Scenario) -> Option<Parts> {
     Some(parts)
 }
 
-pub(super) fn machine(machine: &Machine) -> String {
+pub(super) fn machine(machine: &SimulatedMachine) -> String {
     let cpus = counted(machine.cpus, "CPU");
     let about = machine.about.trim_end_matches('.');
     format!("Simulated: {}, {cpus}. {about}.", machine.name)
 }
 
 /// `2 sockets of 28 cores with 2 hardware threads each`; `None` for uneven machines.
-pub(super) fn topology(machine: &Machine) -> Option<String> {
+pub(super) fn topology(machine: &SimulatedMachine) -> Option<String> {
     let per = |all: usize, of: usize| (of > 0 && all.is_multiple_of(of)).then(|| all / of);
-    let Machine { cores, smt, clusters, sockets, .. } = *machine;
+    let SimulatedMachine { cores, smt, clusters, sockets, .. } = *machine;
     let even = per(clusters, sockets).zip(per(cores, clusters));
     let (clusters_of, cores_of) = even.filter(|_| cores > 0)?;
     let mut levels = Vec::new();
@@ -98,10 +98,11 @@ pub(super) const LEFT_OUT: &str = "The simulator models the transfer of cache li
     scheduler.";
 
 /// How many measured figures the simulator meets, also without the fitted ones.
-pub(super) fn validity(checks: &[Check]) -> String {
-    let within = |checks: &[&Check]| whole(checks.iter().filter(|check| check.within).count());
-    let all: Vec<&Check> = checks.iter().collect();
-    let unfitted: Vec<&Check> = checks.iter().filter(|check| !check.fitted).collect();
+pub(super) fn validity(checks: &[ValidationCheck]) -> String {
+    let within =
+        |checks: &[&ValidationCheck]| whole(checks.iter().filter(|check| check.within).count());
+    let all: Vec<&ValidationCheck> = checks.iter().collect();
+    let unfitted: Vec<&ValidationCheck> = checks.iter().filter(|check| !check.fitted).collect();
     let mut text = format!(
         "{} of {} within a factor of {WITHIN}",
         within(&all),
@@ -177,7 +178,7 @@ mod tests {
     #[test]
     fn a_topology_is_told_from_the_outside_in() {
         let mut machine = fixtures::xeon().machine;
-        let told = |machine: &Machine| topology(machine).unwrap_or_default();
+        let told = |machine: &SimulatedMachine| topology(machine).unwrap_or_default();
         assert_eq!(told(&machine), "2 sockets of 28 cores with 2 hardware threads each");
         (machine.clusters, machine.smt) = (14, 1);
         assert_eq!(told(&machine), "2 sockets of 7 clusters of 4 cores");

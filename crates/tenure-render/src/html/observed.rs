@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use tenure_report::chart::{Axes, Curve, Dot, Figure, Key};
+use tenure_report::chart::{Axes, Dot, Figure, Key, LineChart};
 use tenure_report::words::{Parts, marked, scaled};
 
 use crate::words::observed as words;
@@ -142,7 +142,7 @@ impl Curves {
         let better = format!("{unit} on {}, more is better", forecast.machine);
         let axes = Axes { name: "CPUs", beyond: None, may_be_logarithmic: true };
         let (keys, figure) =
-            Curve { id, title, caption, better: &better, unit, axes }.of(&lines)?;
+            LineChart { id, title, caption, better: &better, unit, axes }.of(&lines)?;
         Some(Self { keys, figure })
     }
 }

@@ -4,7 +4,7 @@ use plotters::coord::Shift;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-use super::theme::{self, Marker, Role};
+use super::theme::{self, Marker, SeriesRole};
 
 /// In a pixel: plotters places everything on whole units.
 const UNITS: i32 = 4;
@@ -29,12 +29,12 @@ pub fn rounded(place: f64) -> i32 {
 pub const TEXT: i32 = 13;
 
 /// The part to draw on.
-pub type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+pub type ChartArea<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 /// The result of drawing.
 pub type Drawn = Result<(), DrawingAreaErrorKind<std::io::Error>>;
 
 /// A chart's text for readers who cannot see it.
-pub struct Alternative<'a> {
+pub struct ChartText<'a> {
     /// Unique in the page.
     pub id: &'a str,
     /// What the chart is of.
@@ -47,12 +47,12 @@ pub struct Alternative<'a> {
 pub fn svg(
     width: i32,
     height: i32,
-    alternative: &Alternative<'_>,
-    draw: impl FnOnce(&Area<'_>) -> Drawn,
+    alternative: &ChartText<'_>,
+    draw: impl FnOnce(&ChartArea<'_>) -> Drawn,
 ) -> String {
     let (width, height) = (px(width), px(height));
     let body = body(width, height, draw);
-    let Alternative { id, title, description } = alternative;
+    let ChartText { id, title, description } = alternative;
     format!(
         "<svg class=\"chart\" viewBox=\"0 0 {width} {height}\" role=\"img\" \
          aria-labelledby=\"{id}-t {id}-d\"><title id=\"{id}-t\">{}</title>\
@@ -63,7 +63,7 @@ pub fn svg(
 }
 
 /// The line and marker of a series, for a legend.
-pub fn swatch(role: Role, marker: Marker) -> String {
+pub fn swatch(role: SeriesRole, marker: Marker) -> String {
     let (width, height) = (px(28), px(14));
     let body = body(width, height, |area| {
         let middle = height / 2;
@@ -75,7 +75,7 @@ pub fn swatch(role: Role, marker: Marker) -> String {
     )
 }
 
-fn body(width: i32, height: i32, draw: impl FnOnce(&Area<'_>) -> Drawn) -> String {
+fn body(width: i32, height: i32, draw: impl FnOnce(&ChartArea<'_>) -> Drawn) -> String {
     let mut svg = String::new();
     {
         let size = (width.unsigned_abs(), height.unsigned_abs());
@@ -90,17 +90,17 @@ fn body(width: i32, height: i32, draw: impl FnOnce(&Area<'_>) -> Drawn) -> Strin
 }
 
 /// The stroke of a series.
-pub fn line(role: Role) -> ShapeStyle {
+pub fn line(role: SeriesRole) -> ShapeStyle {
     ShapeStyle { color: role.placeholder().into(), filled: false, stroke_width: stroke(2) }
 }
 
 /// A stroke of one pixel.
-pub fn hair(role: Role) -> ShapeStyle {
+pub fn hair(role: SeriesRole) -> ShapeStyle {
     ShapeStyle { stroke_width: stroke(1), ..line(role) }
 }
 
 /// Text, placed by its named corner.
-pub fn text(role: Role, h: HPos, v: VPos) -> TextStyle<'static> {
+pub fn text(role: SeriesRole, h: HPos, v: VPos) -> TextStyle<'static> {
     /// plotters takes the height of a line and writes the size of its font.
     const LINE: f64 = 1.24;
     ("sans-serif", f64::from(px(TEXT)) * LINE)
@@ -110,17 +110,23 @@ pub fn text(role: Role, h: HPos, v: VPos) -> TextStyle<'static> {
 }
 
 /// Draws a marker.
-pub fn marker_at(area: &Area<'_>, at: (i32, i32), role: Role, marker: Marker) -> Drawn {
+pub fn marker_at(area: &ChartArea<'_>, at: (i32, i32), role: SeriesRole, marker: Marker) -> Drawn {
     marker_of(area, at, role, marker, f64::from(px(4)))
 }
 
 /// Draws a marker's outline.
-pub fn hollow_at(area: &Area<'_>, at: (i32, i32), role: Role, marker: Marker) -> Drawn {
+pub fn hollow_at(area: &ChartArea<'_>, at: (i32, i32), role: SeriesRole, marker: Marker) -> Drawn {
     marker_at(area, at, role, marker)?;
-    marker_of(area, at, Role::Page, marker, f64::from(px(4)) * 0.55)
+    marker_of(area, at, SeriesRole::Page, marker, f64::from(px(4)) * 0.55)
 }
 
-fn marker_of(area: &Area<'_>, at: (i32, i32), role: Role, marker: Marker, size: f64) -> Drawn {
+fn marker_of(
+    area: &ChartArea<'_>,
+    at: (i32, i32),
+    role: SeriesRole,
+    marker: Marker,
+    size: f64,
+) -> Drawn {
     let outline = marker.outline(size);
     if outline.is_empty() {
         return Ok(());

@@ -2,9 +2,9 @@ use crate::words;
 use serde::Serialize;
 
 use super::bars::{self, Bar};
-use super::canvas::{self, Alternative};
+use super::canvas::{self, ChartText};
 use super::lines::{self, Axes, Dot, Series};
-use super::theme::{Marker, Role};
+use super::theme::{Marker, SeriesRole};
 
 /// A variant in the key.
 #[derive(Debug, Clone, Serialize)]
@@ -26,7 +26,7 @@ pub struct Figure {
 
 pub(crate) struct Look<'a> {
     pub(crate) name: &'a str,
-    pub(crate) role: Role,
+    pub(crate) role: SeriesRole,
     marker: Marker,
 }
 
@@ -42,12 +42,12 @@ pub(crate) fn looks<'a>(
             continue;
         }
         let (role, marker) = if name == baseline {
-            (Role::Baseline, Marker::Square)
+            (SeriesRole::Baseline, Marker::Square)
         } else if limit == Some(name) {
-            (Role::Limit, Marker::None)
+            (SeriesRole::Limit, Marker::None)
         } else {
             place += 1;
-            (Role::Series(place - 1), Marker::of_series(place - 1))
+            (SeriesRole::Series(place - 1), Marker::of_series(place - 1))
         };
         looks.push(Look { name, role, marker });
     }
@@ -59,8 +59,8 @@ pub(crate) fn keys(looks: &[Look<'_>]) -> Vec<Key> {
         swatch: canvas::swatch(look.role, look.marker),
         name: look.name.to_owned(),
         mark: match look.role {
-            Role::Baseline if look.name != "baseline" => "baseline",
-            Role::Limit if look.name != "limit" => "limit",
+            SeriesRole::Baseline if look.name != "baseline" => "baseline",
+            SeriesRole::Limit if look.name != "limit" => "limit",
             _ => "",
         },
     };
@@ -78,13 +78,13 @@ pub(crate) fn bars(
 ) -> Option<Figure> {
     let described: Vec<_> = bars.iter().map(|bar| format!("{} {}", bar.name, bar.figure)).collect();
     let description = format!("Bars. {}.", described.join(", "));
-    let svg = bars::chart(bars, &Alternative { id, title, description: &description })?;
+    let svg = bars::chart(bars, &ChartText { id, title, description: &description })?;
     Some(Figure { kind: "bars", caption, aside, svg })
 }
 
 /// The text of a chart of lines.
 #[derive(Debug, Clone, Copy)]
-pub struct Curve<'a> {
+pub struct LineChart<'a> {
     /// Unique in the page.
     pub id: &'a str,
     /// For those who do not see it, before the name of the axis: `Get and put: throughput`.
@@ -99,7 +99,7 @@ pub struct Curve<'a> {
     pub axes: Axes<'a>,
 }
 
-impl Curve<'_> {
+impl LineChart<'_> {
     /// The key and the chart of lines by their names, the baseline first; `None` if there is nothing to draw.
     #[must_use]
     pub fn of(&self, lines: &[(&str, Vec<Dot>)]) -> Option<(Vec<Key>, Figure)> {
@@ -121,7 +121,7 @@ impl Curve<'_> {
             .iter()
             .map(|look| {
                 let mut dots = dots(look.name);
-                if look.role == Role::Limit {
+                if look.role == SeriesRole::Limit {
                     // No room at a dashed line; the table has it.
                     dots.iter_mut().for_each(|dot| dot.interval = None);
                 }
@@ -132,7 +132,7 @@ impl Curve<'_> {
         let description = self.described(&all);
         let series: Vec<_> = all.into_iter().map(|(_, series)| series).collect();
         let title = format!("{} over {}", self.title, self.axes.name);
-        let alternative = Alternative { id: self.id, title: &title, description: &description };
+        let alternative = ChartText { id: self.id, title: &title, description: &description };
         let (svg, scale) = lines::chart(&series, self.axes, &alternative)?;
         let mut aside = self.better.to_owned();
         if scale.logarithmic {

@@ -1,13 +1,13 @@
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, VPos};
 
-use super::canvas::{self, Alternative, Area, Drawn, px};
-use super::theme::{Marker, Role};
+use super::canvas::{self, ChartArea, ChartText, Drawn, px};
+use super::theme::{Marker, SeriesRole};
 use super::ticks::{self, Scale};
 use crate::words;
 
 pub(super) struct Series {
-    pub(super) role: Role,
+    pub(super) role: SeriesRole,
     pub(super) marker: Marker,
     pub(super) dots: Vec<Dot>,
 }
@@ -50,7 +50,7 @@ const BOTTOM: i32 = 46;
 pub(super) fn chart(
     series: &[Series],
     axes: Axes<'_>,
-    alternative: &Alternative<'_>,
+    alternative: &ChartText<'_>,
 ) -> Option<(String, Scale)> {
     let dots = || series.iter().flat_map(|series| &series.dots).filter(|dot| dot.is_sound());
     let values = dots().map(|dot| dot.value);
@@ -78,7 +78,7 @@ struct Chart<'a> {
 }
 
 impl Chart<'_> {
-    fn draw(&self, area: &Area<'_>) -> Drawn {
+    fn draw(&self, area: &ChartArea<'_>) -> Drawn {
         self.band(area)?;
         self.grid(area)?;
         for series in self.series {
@@ -97,7 +97,7 @@ impl Chart<'_> {
         Ok(())
     }
 
-    fn band(&self, area: &Area<'_>) -> Drawn {
+    fn band(&self, area: &ChartArea<'_>) -> Drawn {
         let last = self.counts.last().copied();
         let Some((edge, _)) = self.axes.beyond.filter(|(edge, _)| last > Some(*edge)) else {
             return Ok(());
@@ -105,30 +105,30 @@ impl Chart<'_> {
         let from = if edge < self.counts[0] { px(LEFT) } else { self.x(log2(edge)) };
         area.draw(&Rectangle::new(
             [(from, px(TOP)), (px(WIDTH - RIGHT), px(HEIGHT - BOTTOM))],
-            Role::Band.placeholder().filled(),
+            SeriesRole::Band.placeholder().filled(),
         ))
     }
 
-    fn grid(&self, area: &Area<'_>) -> Drawn {
-        let label = canvas::text(Role::Muted, HPos::Right, VPos::Center);
+    fn grid(&self, area: &ChartArea<'_>) -> Drawn {
+        let label = canvas::text(SeriesRole::Muted, HPos::Right, VPos::Center);
         for &tick in &self.scale.ticks {
             let y = self.y(tick);
             let across = [(px(LEFT), y), (px(WIDTH - RIGHT), y)];
-            area.draw(&PathElement::new(across, canvas::hair(Role::Grid)))?;
+            area.draw(&PathElement::new(across, canvas::hair(SeriesRole::Grid)))?;
             area.draw(&Text::new(words::short(tick), (px(LEFT - 8), y), label.clone()))?;
         }
         let floor = px(HEIGHT - BOTTOM);
         let axis = [(px(LEFT), floor), (px(WIDTH - RIGHT), floor)];
-        area.draw(&PathElement::new(axis, canvas::hair(Role::Muted)))?;
+        area.draw(&PathElement::new(axis, canvas::hair(SeriesRole::Muted)))?;
         let places: Vec<f64> = self.counts.iter().map(|&count| log2(count)).collect();
         let room =
             f64::from(36) / f64::from(WIDTH - LEFT - RIGHT) * (self.span().1 - self.span().0);
         let labelled = ticks::with_room(&places, room);
-        let label = canvas::text(Role::Muted, HPos::Center, VPos::Top);
+        let label = canvas::text(SeriesRole::Muted, HPos::Center, VPos::Top);
         for (index, (&place, &count)) in places.iter().zip(self.counts).enumerate() {
             let x = self.x(place);
             let tick = [(x, floor), (x, floor + px(4))];
-            area.draw(&PathElement::new(tick, canvas::hair(Role::Muted)))?;
+            area.draw(&PathElement::new(tick, canvas::hair(SeriesRole::Muted)))?;
             if labelled.contains(&index) {
                 let at = (x, floor + px(8));
                 area.draw(&Text::new(words::whole(count), at, label.clone()))?;
@@ -138,7 +138,7 @@ impl Chart<'_> {
         area.draw(&Text::new(self.axes.name, (middle, floor + px(26)), label))
     }
 
-    fn line(&self, area: &Area<'_>, series: &Series) -> Drawn {
+    fn line(&self, area: &ChartArea<'_>, series: &Series) -> Drawn {
         let sound = || series.dots.iter().filter(|dot| dot.is_sound());
         for dot in sound() {
             let Some((low, high)) = dot.interval else { continue };

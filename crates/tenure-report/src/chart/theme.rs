@@ -1,7 +1,7 @@
 //! Colours and markers.
 //!
 //! plotters writes colours as numbers, but a page that follows the reader's choice of light or dark needs names. So
-//! charts are drawn in placeholder colours ([`Role::placeholder`]), and [`themed`] replaces each by its role's CSS
+//! charts are drawn in placeholder colours ([`SeriesRole::placeholder`]), and [`themed`] replaces each by its role's CSS
 //! variable: those of every page and [`COLOURS`], whose contrast a test checks.
 
 use crate::html::{BASE, Colour};
@@ -9,7 +9,7 @@ use plotters::style::RGBColor;
 
 /// Decides the colour of something in a chart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Role {
+pub enum SeriesRole {
     /// Text that matters.
     Ink,
     /// Ticks, captions.
@@ -61,7 +61,7 @@ fn all() -> impl Iterator<Item = &'static Colour> {
     BASE.iter().chain(&COLOURS)
 }
 
-impl Role {
+impl SeriesRole {
     fn name(self) -> &'static str {
         match self {
             Self::Ink => "ink",
@@ -190,9 +190,16 @@ mod tests {
 
     #[test]
     fn no_placeholder_is_left_and_limits_are_dashed() {
-        let series = (0..SERIES).map(Role::Series);
-        let plain = [Role::Ink, Role::Muted, Role::Grid, Role::Band, Role::Page, Role::Baseline];
-        let states = [Role::Heat, Role::Good, Role::Bad];
+        let series = (0..SERIES).map(SeriesRole::Series);
+        let plain = [
+            SeriesRole::Ink,
+            SeriesRole::Muted,
+            SeriesRole::Grid,
+            SeriesRole::Band,
+            SeriesRole::Page,
+            SeriesRole::Baseline,
+        ];
+        let states = [SeriesRole::Heat, SeriesRole::Good, SeriesRole::Bad];
         for role in plain.into_iter().chain(series).chain(states) {
             assert_eq!(
                 themed(&format!("<path stroke=\"{0}\"/><text fill=\"{0}\"/>", written(role))),
@@ -200,12 +207,12 @@ mod tests {
             );
         }
         assert_eq!(
-            themed(&format!("<path stroke=\"{}\"/>", written(Role::Limit))),
+            themed(&format!("<path stroke=\"{}\"/>", written(SeriesRole::Limit))),
             "<path stroke=\"var(--limit)\" stroke-dasharray=\"22 14\"/>"
         );
     }
 
-    fn written(role: Role) -> String {
+    fn written(role: SeriesRole) -> String {
         let RGBColor(red, green, blue) = role.placeholder();
         format!("#{red:02X}{green:02X}{blue:02X}")
     }

@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 use std::path::Path;
 
-use super::{Measured, page, terminal};
+use super::{AsCurves, page, terminal};
 use crate::chart::checks;
 use crate::terminal::Style;
 use crate::{file, grid, json};
@@ -18,7 +18,7 @@ use serde::de::DeserializeOwned;
 ///
 /// On a failed check.
 #[track_caller]
-pub fn is_sound(measured: &impl Measured, name: &str) {
+pub fn is_sound(measured: &impl AsCurves, name: &str) {
     let page = page::render(measured);
     assert_eq!(page, page::render(measured), "the same report is the same page");
     checks::page_is_sound(&page, &json::render(measured));
@@ -40,7 +40,7 @@ pub fn is_sound(measured: &impl Measured, name: &str) {
 ///
 /// On a failed check.
 #[track_caller]
-pub fn all_are_sound<M: Measured + DeserializeOwned + PartialEq + Debug>(
+pub fn all_are_sound<M: AsCurves + DeserializeOwned + PartialEq + Debug>(
     instrument: &str,
     usual: &[(&str, M)],
     hostile: &M,
@@ -62,7 +62,7 @@ pub fn all_are_sound<M: Measured + DeserializeOwned + PartialEq + Debug>(
 ///
 /// If it does not.
 #[track_caller]
-pub fn fits_usual_terminals(measured: &impl Measured) {
+pub fn fits_usual_terminals(measured: &impl AsCurves) {
     for width in [80, 100, 120] {
         let text = terminal::render(measured, Style { width, colour: false });
         let widest = text.lines().map(console::measure_text_width).max().unwrap_or(0);
@@ -76,7 +76,7 @@ pub fn fits_usual_terminals(measured: &impl Measured) {
 ///
 /// If one becomes markup.
 #[track_caller]
-pub fn no_text_becomes_markup(measured: &impl Measured) {
+pub fn no_text_becomes_markup(measured: &impl AsCurves) {
     checks::no_script_was_let_in(&page::render(measured), 2);
 }
 
@@ -86,7 +86,7 @@ pub fn no_text_becomes_markup(measured: &impl Measured) {
 ///
 /// If not.
 #[track_caller]
-pub fn json_is_read_back<M: Measured + DeserializeOwned + PartialEq + Debug>(measured: &M) {
+pub fn json_is_read_back<M: AsCurves + DeserializeOwned + PartialEq + Debug>(measured: &M) {
     let text = json::render(measured).replacen('{', "{ \"colour\": \"red\",", 1);
     assert_eq!(serde_json::from_str::<M>(&text).expect("it is JSON"), *measured);
 }

@@ -1,8 +1,8 @@
-use super::{Cell, Point, Row, Scenario};
+use super::{CurveCell, CurvePoint, CurveRow, CurveScenario};
 use crate::chart::{self, Axes, Bar, Dot, Figure, Key, Look};
 use crate::words;
 
-pub(super) fn of(scenario: &Scenario, anchor: &str) -> (Vec<Key>, Vec<Figure>) {
+pub(super) fn of(scenario: &CurveScenario, anchor: &str) -> (Vec<Key>, Vec<Figure>) {
     let names = scenario.rows().map(|row| row.name.as_str());
     let looks = chart::looks(names, &scenario.baseline, scenario.limit.as_deref());
     let several = scenario.points.len() > 1;
@@ -18,16 +18,18 @@ pub(super) fn of(scenario: &Scenario, anchor: &str) -> (Vec<Key>, Vec<Figure>) {
 }
 
 fn bars(
-    scenario: &Scenario,
+    scenario: &CurveScenario,
     measure: usize,
-    point: &Point,
+    point: &CurvePoint,
     looks: &[Look<'_>],
     anchor: &str,
 ) -> Option<Figure> {
     let of = scenario.measures[measure].bars?;
-    let bar = |row: &Row| {
+    let bar = |row: &CurveRow| {
         let look = looks.iter().find(|look| look.name == row.name)?;
-        let Some(Cell::Figure { value, interval, .. }) = row.cells[measure] else { return None };
+        let Some(CurveCell::Figure { value, interval, .. }) = row.cells[measure] else {
+            return None;
+        };
         let ends = super::ends(interval, words::number);
         let figure = format!("{} {} {ends}", words::number(value), of.unit);
         let figure = figure.trim_end().to_owned();
@@ -45,13 +47,18 @@ fn bars(
     chart::bars(&format!("{anchor}-bars"), &title, caption, aside, &bars)
 }
 
-fn curve(scenario: &Scenario, measure: usize, looks: &[Look<'_>], anchor: &str) -> Option<Figure> {
+fn curve(
+    scenario: &CurveScenario,
+    measure: usize,
+    looks: &[Look<'_>],
+    anchor: &str,
+) -> Option<Figure> {
     let of = scenario.measures[measure].curve.as_ref()?;
-    if !Scenario::has_any(measure, scenario.rows()) {
+    if !CurveScenario::has_any(measure, scenario.rows()) {
         return None;
     }
     let beyond = scenario.axis.beyond.as_ref().map(|beyond| (beyond.edge, beyond.why.as_str()));
-    let curve = chart::Curve {
+    let curve = chart::LineChart {
         id: &format!("{anchor}-{}", of.name),
         title: &format!("{}: {}", scenario.title, of.name),
         caption: of.caption,
@@ -64,9 +71,9 @@ fn curve(scenario: &Scenario, measure: usize, looks: &[Look<'_>], anchor: &str) 
         },
     };
     curve.figure(looks, |variant| {
-        let dot = |point: &Point| {
+        let dot = |point: &CurvePoint| {
             let row = point.rows.iter().find(|row| row.name == variant)?;
-            let Some(Cell::Figure { value, interval, .. }) = row.cells[measure] else {
+            let Some(CurveCell::Figure { value, interval, .. }) = row.cells[measure] else {
                 return None;
             };
             let interval = interval.filter(|ends| !super::is_one_value(*ends));

@@ -1,13 +1,13 @@
 //! Measured curves: one model for the results of every instrument, and one renderer for each format.
 //!
 //! ```text
-//! an instrument's result ──> Report ──┬──> terminal   tables as full as fit
+//! an instrument's result ──> CurvesReport ──┬──> terminal   tables as full as fit
 //!        │                            └──> page       one HTML file with charts
 //!        └──> JSON, by its own schema
 //! ```
 //!
-//! A [`Scenario`] has *measures* (a column, a chart), *points* (numbers of threads or CPUs), and at each point *rows*
-//! (variants) with one [`Cell`] for each measure. Tables, charts and captions follow from these; both renderers show
+//! A [`CurveScenario`] has *measures* (a column, a chart), *points* (numbers of threads or CPUs), and at each point *rows*
+//! (variants) with one [`CurveCell`] for each measure. Tables, charts and captions follow from these; both renderers show
 //! `table`'s one form of a table.
 
 pub mod checks;
@@ -16,8 +16,8 @@ pub mod page;
 mod table;
 pub mod terminal;
 
-pub use page::Machine;
-pub use table::{Column, Line, Only, Section, Shown, Table};
+pub use page::MachineSummary;
+pub use table::{Column, Only, Shown, TableLine, TableSection, TextTable};
 
 use crate::stats::Estimate;
 use crate::verdict::Verdict;
@@ -25,14 +25,14 @@ use crate::words::{self, Parts};
 use serde::Serialize;
 
 /// An instrument's result.
-pub trait Measured: Serialize {
+pub trait AsCurves: Serialize {
     /// The result as curves.
-    fn curves(&self) -> Report;
+    fn curves(&self) -> CurvesReport;
 }
 
 /// One run of an instrument.
 #[derive(Debug, Clone, Default, Serialize)]
-pub struct Report {
+pub struct CurvesReport {
     /// The page's title.
     pub title: String,
     /// Tenure's.
@@ -55,10 +55,10 @@ pub struct Report {
     #[serde(skip)]
     pub verdicts: Vec<Verdict>,
     /// Shown on the page.
-    pub machine: Machine,
+    pub machine: MachineSummary,
     /// The scenarios.
     #[serde(skip)]
-    pub groups: Vec<Group>,
+    pub groups: Vec<ScenarioGroup>,
     /// Parts of a page of one instrument.
     pub chapters: Vec<Chapter>,
     /// A terminal's last paragraphs.
@@ -73,7 +73,7 @@ pub struct Report {
 
 /// Scenarios that belong together.
 #[derive(Debug, Clone, Default)]
-pub struct Group {
+pub struct ScenarioGroup {
     /// On the command line.
     pub name: String,
     /// A heading.
@@ -81,7 +81,7 @@ pub struct Group {
     /// What is measured, and why.
     pub about: String,
     /// Its scenarios.
-    pub scenarios: Vec<Scenario>,
+    pub scenarios: Vec<CurveScenario>,
 }
 
 /// A part of a page of one instrument.
@@ -99,7 +99,7 @@ pub struct Chapter {
 
 /// One operation, done by several variants under several conditions.
 #[derive(Debug, Clone, Default)]
-pub struct Scenario {
+pub struct CurveScenario {
     /// Unique in the report: `refs/get-put`.
     pub id: String,
     /// A heading.
@@ -115,11 +115,11 @@ pub struct Scenario {
     /// Columns and charts.
     pub measures: Vec<Measure>,
     /// Ascending.
-    pub points: Vec<Point>,
+    pub points: Vec<CurvePoint>,
     /// Bars at one point, beside curves over all.
     pub bars: bool,
     /// Of something else.
-    pub tables: Vec<Table>,
+    pub tables: Vec<TextTable>,
     /// Sentences without a capital and a period.
     pub notes: Vec<String>,
     /// The result, in a sentence.
@@ -154,25 +154,25 @@ pub struct Beyond {
 
 /// A scenario under one condition.
 #[derive(Debug, Clone, Default)]
-pub struct Point {
+pub struct CurvePoint {
     /// Its place on the axis.
     pub at: usize,
     /// The variants.
-    pub rows: Vec<Row>,
+    pub rows: Vec<CurveRow>,
 }
 
 /// A variant under one condition.
 #[derive(Debug, Clone)]
-pub struct Row {
+pub struct CurveRow {
     /// Unique in the point.
     pub name: String,
     /// By measure of the scenario.
-    pub cells: Vec<Option<Cell>>,
+    pub cells: Vec<Option<CurveCell>>,
 }
 
 /// A figure or a text.
 #[derive(Debug, Clone)]
-pub enum Cell {
+pub enum CurveCell {
     /// A figure.
     Figure {
         /// A value, or a median.
@@ -186,19 +186,19 @@ pub enum Cell {
     Text(String),
 }
 
-impl From<f64> for Cell {
+impl From<f64> for CurveCell {
     fn from(value: f64) -> Self {
         Self::Figure { value, interval: None, tone: Tone::Plain }
     }
 }
 
-impl From<Estimate> for Cell {
+impl From<Estimate> for CurveCell {
     fn from(Estimate { median, low, high }: Estimate) -> Self {
         Self::Figure { value: median, interval: Some((low, high)), tone: Tone::Plain }
     }
 }
 
-impl Cell {
+impl CurveCell {
     /// The figure in a tone.
     #[must_use]
     pub fn toned(self, tone: Tone) -> Self {
@@ -283,7 +283,7 @@ pub struct Measure {
     /// Only in the table of all figures.
     is_detail: bool,
     is_notable: fn(f64) -> bool,
-    curve: Option<Curve>,
+    curve: Option<CurveStyle>,
     bars: Option<Bars>,
 }
 
@@ -343,7 +343,7 @@ impl Measure {
 
     /// Adds a chart over the axis to a page.
     #[must_use]
-    pub fn curve(self, curve: Curve) -> Self {
+    pub fn curve(self, curve: CurveStyle) -> Self {
         Self { curve: Some(curve), ..self }
     }
 
@@ -356,7 +356,7 @@ impl Measure {
 
 /// A chart of a measure over the axis.
 #[derive(Debug, Clone, Copy)]
-pub struct Curve {
+pub struct CurveStyle {
     /// A word: `throughput`.
     pub name: &'static str,
     /// Above the chart.
@@ -387,7 +387,7 @@ impl Axis {
     }
 
     /// ` at 1, 2 and 8 threads`.
-    fn phrase(&self, points: &[&Point]) -> String {
+    fn phrase(&self, points: &[&CurvePoint]) -> String {
         let Some((last, rest)) = points.split_last().filter(|_| !self.one.is_empty()) else {
             return String::new();
         };
@@ -405,13 +405,13 @@ impl Axis {
     }
 }
 
-impl Scenario {
-    fn rows(&self) -> impl Iterator<Item = &Row> {
+impl CurveScenario {
+    fn rows(&self) -> impl Iterator<Item = &CurveRow> {
         self.points.iter().flat_map(|point| &point.rows)
     }
 
     /// The point that stands for the scenario: the last without overload, or else the first.
-    fn headline(&self) -> Option<&Point> {
+    fn headline(&self) -> Option<&CurvePoint> {
         let mut points = self.points.iter().filter(|point| !point.rows.is_empty());
         let first = points.clone().next();
         points.rfind(|point| !self.axis.is_overload(point.at)).or(first)
@@ -428,7 +428,7 @@ impl Scenario {
     }
 
     /// Whether figures are not 0 throughout.
-    fn has_any<'a>(measure: usize, mut rows: impl Iterator<Item = &'a Row>) -> bool {
+    fn has_any<'a>(measure: usize, mut rows: impl Iterator<Item = &'a CurveRow>) -> bool {
         rows.any(|row| match &row.cells[measure] {
             Some(cell) => cell.value() != Some(0.0),
             None => false,

@@ -1,7 +1,7 @@
 //! A report as one HTML file.
 
 use super::table::Only;
-use super::{Group, Measured, Report, Scenario, Table, figures, sentence};
+use super::{AsCurves, CurveScenario, CurvesReport, ScenarioGroup, TextTable, figures, sentence};
 use crate::chart::{Figure, Key, theme};
 use crate::html;
 use crate::machine;
@@ -11,7 +11,7 @@ use serde::Serialize;
 
 /// The page, which has the report as JSON too.
 #[must_use]
-pub fn render(measured: &impl Measured) -> String {
+pub fn render(measured: &impl AsCurves) -> String {
     let report = measured.curves();
     let rules = [include_str!("style.css"), include_str!("verdict.css"), report.style].concat();
     let css = html::css(&theme::COLOURS, &rules);
@@ -21,14 +21,14 @@ pub fn render(measured: &impl Measured) -> String {
 #[derive(Serialize)]
 struct Page<'a> {
     #[serde(flatten)]
-    report: &'a Report,
-    answers: Vec<Answer>,
+    report: &'a CurvesReport,
+    answers: Vec<ScenarioAnswer>,
     verdicts: Vec<Verdict<'a>>,
     groups: Vec<GroupView<'a>>,
 }
 
 #[derive(Serialize)]
-struct Answer {
+struct ScenarioAnswer {
     parts: Parts,
     anchor: String,
     scenario: String,
@@ -61,9 +61,9 @@ struct ScenarioView<'a> {
     about: &'a str,
     keys: Vec<Key>,
     figures: Vec<Figure>,
-    tables: Vec<Table>,
+    tables: Vec<TextTable>,
     html: &'a str,
-    others: Vec<Table>,
+    others: Vec<TextTable>,
     notes: Vec<String>,
 }
 
@@ -73,7 +73,7 @@ fn anchor(group: usize, scenario: usize) -> String {
 }
 
 impl<'a> Page<'a> {
-    fn of(report: &'a Report) -> Self {
+    fn of(report: &'a CurvesReport) -> Self {
         let scenarios = || {
             let groups = report.groups.iter().enumerate();
             groups.flat_map(|(group, of)| {
@@ -99,15 +99,15 @@ impl<'a> Page<'a> {
 }
 
 /// The conclusion, or else each group's first answer.
-fn answers(report: &Report) -> Vec<Answer> {
+fn answers(report: &CurvesReport) -> Vec<ScenarioAnswer> {
     if let Some(conclusion) = &report.conclusion {
         let parts = vec![(conclusion.clone(), false)];
-        return vec![Answer { parts, anchor: String::new(), scenario: String::new() }];
+        return vec![ScenarioAnswer { parts, anchor: String::new(), scenario: String::new() }];
     }
-    let answer = |(group, of): (usize, &Group)| {
-        let answered = |(at, it): (usize, &Scenario)| {
+    let answer = |(group, of): (usize, &ScenarioGroup)| {
+        let answered = |(at, it): (usize, &CurveScenario)| {
             let (parts, scenario) = (it.answer.clone()?, it.title.clone());
-            Some(Answer { parts, anchor: anchor(group, at), scenario })
+            Some(ScenarioAnswer { parts, anchor: anchor(group, at), scenario })
         };
         of.scenarios.iter().enumerate().find_map(answered)
     };
@@ -115,7 +115,7 @@ fn answers(report: &Report) -> Vec<Answer> {
 }
 
 impl<'a> GroupView<'a> {
-    fn of(at: usize, group: &'a Group) -> Self {
+    fn of(at: usize, group: &'a ScenarioGroup) -> Self {
         let scenarios = group.scenarios.iter().enumerate();
         Self {
             anchor: format!("g-{at}"),
@@ -128,7 +128,7 @@ impl<'a> GroupView<'a> {
 }
 
 impl<'a> ScenarioView<'a> {
-    fn of(anchor: String, scenario: &'a Scenario) -> Self {
+    fn of(anchor: String, scenario: &'a CurveScenario) -> Self {
         let (keys, figures) = figures::of(scenario, &anchor);
         let others = scenario.tables.iter().filter(|table| table.only != Some(Only::Terminal));
         Self {
@@ -139,7 +139,7 @@ impl<'a> ScenarioView<'a> {
             figures,
             tables: tables(scenario),
             html: &scenario.html,
-            others: others.cloned().map(Table::for_page).collect(),
+            others: others.cloned().map(TextTable::for_page).collect(),
             notes: scenario.notes.iter().map(|note| sentence(note)).collect(),
             anchor,
         }
@@ -147,7 +147,7 @@ impl<'a> ScenarioView<'a> {
 }
 
 /// The main figures at few points; and all figures at all points, to be unfolded.
-fn tables(scenario: &Scenario) -> Vec<Table> {
+fn tables(scenario: &CurveScenario) -> Vec<TextTable> {
     const FEW: usize = 2;
     let all: Vec<_> = scenario.points.iter().filter(|point| !point.rows.is_empty()).collect();
     let Some(headline) = scenario.headline() else { return Vec::new() };
@@ -156,8 +156,8 @@ fn tables(scenario: &Scenario) -> Vec<Table> {
     let full = scenario.by_point(&all, true);
     let has_more = full.columns.len() > shown.columns.len() || all.len() > few.len();
     let caption = format!("{}{}", scenario.title, scenario.axis.phrase(&few));
-    let shown = Table { caption, ..shown };
-    let full = Table {
+    let shown = TextTable { caption, ..shown };
+    let full = TextTable {
         caption: format!("{}: all figures", scenario.title),
         folded: match all.len() {
             1 => "All figures".to_owned(),
@@ -168,12 +168,12 @@ fn tables(scenario: &Scenario) -> Vec<Table> {
         ..full
     };
     let tables = [Some(shown), has_more.then_some(full)].into_iter().flatten();
-    tables.map(Table::for_page).collect()
+    tables.map(TextTable::for_page).collect()
 }
 
 /// The machine on a page.
 #[derive(Debug, Clone, Default, Serialize)]
-pub struct Machine {
+pub struct MachineSummary {
     /// What it is, in a sentence.
     pub about: String,
     /// Names and values; several values are a list.
@@ -184,8 +184,8 @@ pub struct Machine {
     pub file: String,
 }
 
-impl From<&machine::Machine> for Machine {
-    fn from(machine: &machine::Machine) -> Self {
+impl From<&machine::HostMachine> for MachineSummary {
+    fn from(machine: &machine::HostMachine) -> Self {
         let count = |count: usize| if count == 0 { String::new() } else { words::whole(count) };
         let cpus = match (machine.cpus, machine.smt) {
             (0, _) => String::new(),

@@ -1,4 +1,4 @@
-use super::{ALWAYS, Cell, Measure, Point, Scenario, Show, Tone};
+use super::{ALWAYS, CurveCell, CurvePoint, CurveScenario, Measure, Show, Tone};
 use crate::grid::{self, aligned};
 use crate::terminal::Style;
 use crate::words;
@@ -7,7 +7,7 @@ use serde::Serialize;
 
 /// Lines under headings, in sections.
 #[derive(Debug, Clone, Default, Serialize)]
-pub struct Table {
+pub struct TextTable {
     /// For a page.
     pub caption: String,
     /// The first column's heading.
@@ -15,7 +15,7 @@ pub struct Table {
     /// The other columns.
     pub columns: Vec<Column>,
     /// Its lines.
-    pub sections: Vec<Section>,
+    pub sections: Vec<TableSection>,
     /// If a page folds it away: what can be unfolded.
     pub folded: String,
     /// The only format that shows it, if not both.
@@ -76,18 +76,18 @@ impl Column {
 
 /// Lines that belong together.
 #[derive(Debug, Clone, Default, Serialize)]
-pub struct Section {
+pub struct TableSection {
     /// What they have in common.
     pub title: String,
     /// Beside the title.
     pub note: String,
     /// The lines.
-    pub lines: Vec<Line>,
+    pub lines: Vec<TableLine>,
 }
 
 /// A line of a table.
 #[derive(Debug, Clone, Default, Serialize)]
-pub struct Line {
+pub struct TableLine {
     /// Its first cell.
     pub name: String,
     /// `baseline` or `limit`.
@@ -96,7 +96,7 @@ pub struct Line {
     pub cells: Vec<Shown>,
 }
 
-impl Line {
+impl TableLine {
     /// A line of texts.
     #[must_use]
     pub fn of(name: impl Into<String>, cells: impl IntoIterator<Item = String>) -> Self {
@@ -131,12 +131,12 @@ impl Shown {
         Self { tone, ..self }
     }
 
-    fn of(cell: Option<&Cell>, show: Show, mark: &'static str) -> Self {
+    fn of(cell: Option<&CurveCell>, show: Show, mark: &'static str) -> Self {
         let is_ratio = matches!(show, Show::Ratio | Show::Less | Show::More);
         let (value, interval, tone) = match cell {
             None => return Self { instead: if is_ratio { mark } else { "" }, ..Self::default() },
-            Some(Cell::Text(text)) => return Self::from(text.clone()),
-            Some(Cell::Figure { value, interval, tone }) => (*value, *interval, *tone),
+            Some(CurveCell::Text(text)) => return Self::from(text.clone()),
+            Some(CurveCell::Figure { value, interval, tone }) => (*value, *interval, *tone),
         };
         let judged = if is_ratio { Tone::of(value, interval) } else { tone };
         let figure = match show {
@@ -176,7 +176,7 @@ impl Shown {
     }
 }
 
-impl Table {
+impl TextTable {
     /// With signs of multiplication in ratios.
     pub(super) fn for_page(mut self) -> Self {
         let cells = self.sections.iter_mut().flat_map(|section| &mut section.lines);
@@ -234,21 +234,21 @@ impl Table {
     }
 }
 
-impl Scenario {
-    pub(super) fn by_point(&self, points: &[&Point], details: bool) -> Table {
+impl CurveScenario {
+    pub(super) fn by_point(&self, points: &[&CurvePoint], details: bool) -> TextTable {
         let rows = || points.iter().flat_map(|point| &point.rows);
         let measures: Vec<(usize, &Measure)> = (self.measures.iter().enumerate())
             .filter(|(_, measure)| details || !measure.is_detail)
             .filter(|(at, _)| Self::has_any(*at, rows()))
             .collect();
-        let section = |point: &&Point| Section {
+        let section = |point: &&CurvePoint| TableSection {
             title: self.axis.place(point.at),
             note: match &self.axis.beyond {
                 Some(beyond) if self.axis.is_overload(point.at) => beyond.why.clone(),
                 _ => String::new(),
             },
             lines: (point.rows.iter())
-                .map(|row| Line {
+                .map(|row| TableLine {
                     name: row.name.clone(),
                     mark: self.mark(&row.name),
                     cells: (measures.iter())
@@ -259,51 +259,51 @@ impl Scenario {
                 })
                 .collect(),
         };
-        Table {
+        TextTable {
             corner: "variant".to_owned(),
             columns: measures.iter().map(|(_, measure)| Column::of(measure)).collect(),
             sections: points.iter().map(section).collect(),
-            ..Table::default()
+            ..TextTable::default()
         }
     }
 
-    fn by_measure(&self) -> Table {
+    fn by_measure(&self) -> TextTable {
         let most = self.points.iter().max_by_key(|point| point.rows.len());
         let names: Vec<&str> =
             most.into_iter().flat_map(|point| &point.rows).map(|row| row.name.as_str()).collect();
         let section = |(at, measure): (usize, &Measure)| {
-            let cell = |point: &Point, name: &str| {
+            let cell = |point: &CurvePoint, name: &str| {
                 point.rows.iter().find(|row| row.name == name)?.cells[at].clone()
             };
             let line = |name: &&str| {
-                let cells: Vec<Option<Cell>> =
+                let cells: Vec<Option<CurveCell>> =
                     self.points.iter().map(|point| cell(point, name)).collect();
-                let mut values = cells.iter().flatten().filter_map(Cell::value);
-                let shown = |cell: &Option<Cell>| match cell {
+                let mut values = cells.iter().flatten().filter_map(CurveCell::value);
+                let shown = |cell: &Option<CurveCell>| match cell {
                     None => Shown::from(words::number(f64::NAN)),
                     // Three significant digits are enough for a curve.
                     some => Shown::of(some.as_ref(), Show::Number, ""),
                 };
-                values.any(measure.is_notable).then(|| Line {
+                values.any(measure.is_notable).then(|| TableLine {
                     name: (*name).to_owned(),
                     mark: "",
                     cells: cells.iter().map(shown).collect(),
                 })
             };
-            let lines: Vec<Line> = names.iter().filter_map(line).collect();
+            let lines: Vec<TableLine> = names.iter().filter_map(line).collect();
             let title = measure.heading.clone();
-            (!lines.is_empty()).then(|| Section { title, note: String::new(), lines })
+            (!lines.is_empty()).then(|| TableSection { title, note: String::new(), lines })
         };
         let measures = self.measures.iter().enumerate().filter(|(_, measure)| measure.steps > 0);
-        Table {
+        TextTable {
             corner: self.axis.one.to_owned() + "s",
             columns: self.points.iter().map(|point| Column::new(words::whole(point.at))).collect(),
             sections: measures.filter_map(section).collect(),
-            ..Table::default()
+            ..TextTable::default()
         }
     }
 
-    pub(super) fn table(&self) -> Table {
+    pub(super) fn table(&self) -> TextTable {
         if self.axis.across {
             return self.by_measure();
         }

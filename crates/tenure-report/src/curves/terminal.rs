@@ -1,7 +1,7 @@
 //! A report as text.
 
 use super::table::Only;
-use super::{Group, Measured, Report};
+use super::{AsCurves, CurvesReport, ScenarioGroup};
 use crate::grid::line;
 use crate::terminal::Style;
 use crate::verdict::{self, Outcome};
@@ -9,7 +9,7 @@ use crate::words::text_of;
 
 /// Ends in a line break.
 #[must_use]
-pub fn render(measured: &impl Measured, style: Style) -> String {
+pub fn render(measured: &impl AsCurves, style: Style) -> String {
     let report = measured.curves();
     let mut text = opening(&report, style);
     for group in &report.groups {
@@ -20,7 +20,7 @@ pub fn render(measured: &impl Measured, style: Style) -> String {
 
 /// The last scenario, or the opening if there is none.
 #[must_use]
-pub fn newest(measured: &impl Measured, style: Style) -> String {
+pub fn newest(measured: &impl AsCurves, style: Style) -> String {
     let report = measured.curves();
     match report.groups.last() {
         Some(group) => scenario(group, group.scenarios.len() - 1, style),
@@ -30,11 +30,11 @@ pub fn newest(measured: &impl Measured, style: Style) -> String {
 
 /// The text after the last scenario.
 #[must_use]
-pub fn last(measured: &impl Measured, style: Style) -> String {
+pub fn last(measured: &impl AsCurves, style: Style) -> String {
     ending(&measured.curves(), style)
 }
 
-fn opening(report: &Report, style: Style) -> String {
+fn opening(report: &CurvesReport, style: Style) -> String {
     let mut text = String::new();
     for paragraph in report.opening.iter().chain(&report.notes) {
         line(&mut text, &style.wrapped(paragraph, ""));
@@ -43,7 +43,7 @@ fn opening(report: &Report, style: Style) -> String {
 }
 
 /// By its index in the group; before the first one, the group's subject.
-fn scenario(group: &Group, at: usize, style: Style) -> String {
+fn scenario(group: &ScenarioGroup, at: usize, style: Style) -> String {
     let (mut text, scenario) = (String::new(), &group.scenarios[at]);
     if at == 0 {
         line(&mut text, "");
@@ -70,7 +70,7 @@ fn scenario(group: &Group, at: usize, style: Style) -> String {
     text
 }
 
-fn ending(report: &Report, style: Style) -> String {
+fn ending(report: &CurvesReport, style: Style) -> String {
     let mut text = String::new();
     for paragraph in &report.closing {
         line(&mut text, "");

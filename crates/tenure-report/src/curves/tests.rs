@@ -8,23 +8,23 @@ struct Sample {
     across: bool,
 }
 
-impl Measured for Sample {
-    fn curves(&self) -> Report {
-        let row = |name: &str, ns: f64, retries: f64, ratio: Option<f64>| Row {
+impl AsCurves for Sample {
+    fn curves(&self) -> CurvesReport {
+        let row = |name: &str, ns: f64, retries: f64, ratio: Option<f64>| CurveRow {
             name: name.to_owned(),
             cells: vec![
                 Some(Estimate { median: ns, low: ns * 0.9, high: ns * 1.1 }.into()),
                 Some(retries.into()),
                 ratio.map(|it| Estimate { median: it, low: it * 0.9, high: it * 1.1 }.into()),
-                Some(Cell::Text("text".to_owned())),
+                Some(CurveCell::Text("text".to_owned())),
                 Some(0.0.into()),
             ],
         };
-        let point = |at: usize| Point {
+        let point = |at: usize| CurvePoint {
             at,
             rows: vec![row("base", 10.0, 0.0, None), row("slow", 20.0, at as f64, Some(2.0))],
         };
-        let curve = Curve {
+        let curve = CurveStyle {
             name: "time",
             caption: "Time",
             better: "lower is faster",
@@ -32,7 +32,7 @@ impl Measured for Sample {
             may_be_logarithmic: false,
         };
         let why = "more threads than CPUs".to_owned();
-        let scenario = Scenario {
+        let scenario = CurveScenario {
             id: "one/two".to_owned(),
             title: "Title".to_owned(),
             baseline: "base".to_owned(),
@@ -51,14 +51,14 @@ impl Measured for Sample {
             ],
             points: [1, 2, 4].map(point).into(),
             notes: vec!["a note".to_owned()],
-            ..Scenario::default()
+            ..CurveScenario::default()
         };
-        let groups = vec![Group { scenarios: vec![scenario], ..Group::default() }];
-        Report { groups, ..Report::default() }
+        let groups = vec![ScenarioGroup { scenarios: vec![scenario], ..ScenarioGroup::default() }];
+        CurvesReport { groups, ..CurvesReport::default() }
     }
 }
 
-fn only(across: bool) -> Scenario {
+fn only(across: bool) -> CurveScenario {
     Sample { across }.curves().groups.remove(0).scenarios.remove(0)
 }
 
@@ -141,7 +141,7 @@ fn one_value_has_neither_an_interval_nor_a_colour() {
     let mut scenario = only(false);
     let figures = scenario.points.iter_mut().flat_map(|point| &mut point.rows);
     for cell in figures.flat_map(|row| &mut row.cells).flatten() {
-        if let Cell::Figure { value, interval: Some(ends), .. } = cell {
+        if let CurveCell::Figure { value, interval: Some(ends), .. } = cell {
             *ends = (*value, *value);
         }
     }
@@ -157,7 +157,7 @@ fn one_value_has_neither_an_interval_nor_a_colour() {
 
 #[test]
 fn points_are_told_in_words() {
-    let Scenario { axis, points, .. } = only(false);
+    let CurveScenario { axis, points, .. } = only(false);
     let phrase = |count: usize| axis.phrase(&points.iter().take(count).collect::<Vec<_>>());
     assert_eq!([phrase(0), phrase(1)], ["", " at 1 thread"]);
     assert_eq!([phrase(2), phrase(3)], [" at 1 and 2 threads", " at 1, 2 and 4 threads"]);

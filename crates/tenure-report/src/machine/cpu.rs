@@ -5,14 +5,14 @@ use super::tree::{self, Tree};
 
 /// Zero where unknown.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Topology {
+pub(super) struct CpuTopology {
     pub(super) cores: usize,
     pub(super) smt: usize,
     pub(super) sockets: usize,
 }
 
 /// Of the CPUs in `allowed`, from `/sys`, or else from the text of `/proc/cpuinfo`.
-pub(super) fn topology(tree: &Tree, info: &str, allowed: &[usize]) -> Topology {
+pub(super) fn topology(tree: &Tree, info: &str, allowed: &[usize]) -> CpuTopology {
     let mut cores = BTreeSet::new();
     let mut sockets = BTreeSet::new();
     let mut smt = 0;
@@ -34,10 +34,10 @@ pub(super) fn topology(tree: &Tree, info: &str, allowed: &[usize]) -> Topology {
     if cores.is_empty() {
         return topology_from_info(info, allowed);
     }
-    Topology { cores: cores.len(), smt, sockets: sockets.len() }
+    CpuTopology { cores: cores.len(), smt, sockets: sockets.len() }
 }
 
-fn topology_from_info(info: &str, allowed: &[usize]) -> Topology {
+fn topology_from_info(info: &str, allowed: &[usize]) -> CpuTopology {
     let mut cores = BTreeMap::<_, usize>::new();
     let mut sockets = BTreeSet::new();
     for block in info.split("\n\n") {
@@ -53,7 +53,7 @@ fn topology_from_info(info: &str, allowed: &[usize]) -> Topology {
         }
     }
     let smt = cores.values().copied().max().unwrap_or(0);
-    Topology { cores: cores.len(), smt, sockets: sockets.len() }
+    CpuTopology { cores: cores.len(), smt, sockets: sockets.len() }
 }
 
 /// With single spaces; empty where unknown.

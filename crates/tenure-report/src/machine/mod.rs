@@ -8,7 +8,7 @@ mod places;
 mod tree;
 mod virtualisation;
 
-pub use places::{Place, places};
+pub use places::{CpuPlace, places};
 
 use crate::affinity;
 use crate::words::counted;
@@ -18,7 +18,7 @@ use tree::Tree;
 
 /// The machine that a run was made on. Fields are empty or zero where the system does not tell.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Machine {
+pub struct HostMachine {
     /// The processor's name.
     pub cpu: String,
     /// The architecture, such as `x86_64`.
@@ -56,7 +56,7 @@ pub struct Cache {
     pub shared_by: usize,
 }
 
-impl Machine {
+impl HostMachine {
     /// The processor and its CPUs in a line.
     #[must_use]
     pub fn line(&self) -> String {
@@ -74,16 +74,16 @@ impl Machine {
 
 /// Describes the machine that the calling thread runs on.
 #[must_use]
-pub fn describe() -> Machine {
+pub fn describe() -> HostMachine {
     read(&Tree::root(), &affinity::cpus())
 }
 
 /// From `/proc` and `/sys` under `tree`, for a thread that may run on `allowed`.
-fn read(tree: &Tree, allowed: &[usize]) -> Machine {
+fn read(tree: &Tree, allowed: &[usize]) -> HostMachine {
     let info = tree.text("proc/cpuinfo").unwrap_or_default();
     let topology = cpu::topology(tree, &info, allowed);
     let first = allowed.first().copied().unwrap_or(0);
-    Machine {
+    HostMachine {
         cpu: cpu::name(tree, &info),
         arch: std::env::consts::ARCH.to_owned(),
         cpus: allowed.len(),
@@ -117,12 +117,12 @@ fn kernel(tree: &Tree) -> String {
 mod tests {
     use super::*;
 
-    fn machine(files: &[(&str, &str)], allowed: &[usize]) -> Machine {
+    fn machine(files: &[(&str, &str)], allowed: &[usize]) -> HostMachine {
         Tree::with(files.iter().copied(), |tree| read(tree, allowed))
     }
 
     /// Two sockets, 2 cores, 2 hardware threads; siblings are 4 apart, as on Linux's Xeons.
-    fn xeon(allowed: &[usize]) -> Machine {
+    fn xeon(allowed: &[usize]) -> HostMachine {
         let mut files: Vec<(String, String)> = [
             (
                 "proc/cpuinfo",

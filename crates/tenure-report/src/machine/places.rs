@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 /// All numbers but the CPU's count from 0, over the whole machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
+pub struct CpuPlace {
     /// In the system's numbering.
     pub cpu: usize,
     /// Its socket.
@@ -18,12 +18,13 @@ pub struct Place {
 
 /// Of the CPUs that the calling thread may run on.
 #[must_use]
-pub fn places() -> Vec<Place> {
+pub fn places() -> Vec<CpuPlace> {
     read(&Tree::root(), &crate::affinity::cpus())
 }
 
-pub(super) fn read(tree: &Tree, allowed: &[usize]) -> Vec<Place> {
-    let (mut sockets, mut clusters, mut cores) = (Names::new(), Names::new(), Names::new());
+pub(super) fn read(tree: &Tree, allowed: &[usize]) -> Vec<CpuPlace> {
+    let (mut sockets, mut clusters, mut cores) =
+        (CpuNames::new(), CpuNames::new(), CpuNames::new());
     let place = |&cpu: &usize| {
         let folder = format!("sys/devices/system/cpu/cpu{cpu}");
         let topology = |file: &str| tree.text(&format!("{folder}/topology/{file}"));
@@ -35,7 +36,7 @@ pub(super) fn read(tree: &Tree, allowed: &[usize]) -> Vec<Place> {
             .or_else(|| topology("thread_siblings_list"))
             .unwrap_or_else(|| cpu.to_string());
         // A virtual machine's caches may span its sockets.
-        Place {
+        CpuPlace {
             cpu,
             socket: number(&mut sockets, socket.clone()),
             cluster: number(&mut clusters, format!("{socket} {cluster}")),
@@ -45,9 +46,9 @@ pub(super) fn read(tree: &Tree, allowed: &[usize]) -> Vec<Place> {
     allowed.iter().map(place).collect()
 }
 
-type Names = HashMap<String, usize>;
+type CpuNames = HashMap<String, usize>;
 
-fn number(names: &mut Names, name: String) -> usize {
+fn number(names: &mut CpuNames, name: String) -> usize {
     let next = names.len();
     *names.entry(name).or_insert(next)
 }

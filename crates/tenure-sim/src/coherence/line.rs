@@ -1,16 +1,16 @@
 use crate::heat::LineCounts;
-use crate::machine::{Core, MOST_CPUS, Ps};
+use crate::machine::{CoreIndex, MAX_CPUS, Ps};
 use std::ops::Range;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Holder {
+pub(crate) enum LineHolder {
     Memory,
     /// No core: its home, which does far read-modify-writes.
     Home,
     /// One core, which may write it (MESI's M and E).
-    Owner(Core),
+    Owner(CoreIndex),
     /// Readers; the second is the last, which passes it on (MESIF's F).
-    Shared(Sharers, Core),
+    Shared(Sharers, CoreIndex),
     Moving,
 }
 
@@ -23,18 +23,18 @@ pub(crate) enum Want {
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Request {
+pub(crate) struct LineRequest {
     pub(crate) cpu: usize,
     pub(crate) want: Want,
 }
 
 #[derive(Debug)]
-pub(crate) struct Line {
-    pub(crate) holder: Holder,
+pub(crate) struct LineState {
+    pub(crate) holder: LineHolder,
     /// The directory works on a request and grants no other.
     pub(crate) busy: bool,
     /// Requests that have arrived.
-    pub(crate) queue: Vec<Request>,
+    pub(crate) queue: Vec<LineRequest>,
     /// Requests and copies on their way.
     pub(crate) coming: u32,
     pub(crate) grant_at: Option<Ps>,
@@ -47,14 +47,14 @@ pub(crate) struct Line {
     /// Whether `user` has written it.
     pub(crate) was_written: bool,
     /// Of the last read-modify-write, for machines with far atomics.
-    pub(crate) modifier: Option<Core>,
+    pub(crate) modifier: Option<CoreIndex>,
     pub(crate) counts: LineCounts,
 }
 
-impl Line {
+impl LineState {
     pub(crate) fn new() -> Self {
         Self {
-            holder: Holder::Memory,
+            holder: LineHolder::Memory,
             busy: false,
             queue: Vec::new(),
             coming: 0,
@@ -70,14 +70,14 @@ impl Line {
 
     /// Whether `core` may read, or write, the line where it is. While others wait, an owner begins nothing after its
     /// stay but what the line was brought for; nothing begins while the line is locked.
-    pub(crate) fn is_hit(&self, core: Core, writes: bool, at: Ps) -> bool {
+    pub(crate) fn is_hit(&self, core: CoreIndex, writes: bool, at: Ps) -> bool {
         match &self.holder {
-            Holder::Owner(owner) => {
+            LineHolder::Owner(owner) => {
                 let starts_in_time = || at.max(self.locked_until) < self.held_until;
                 *owner == core && (self.queue.is_empty() || starts_in_time())
             }
-            Holder::Shared(sharers, _) => !writes && sharers.contains(core),
-            Holder::Memory | Holder::Home | Holder::Moving => false,
+            LineHolder::Shared(sharers, _) => !writes && sharers.contains(core),
+            LineHolder::Memory | LineHolder::Home | LineHolder::Moving => false,
         }
     }
 
@@ -87,27 +87,27 @@ impl Line {
     }
 }
 
-const WORDS: usize = MOST_CPUS / 64;
+const WORDS: usize = MAX_CPUS / 64;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Sharers([u64; WORDS]);
 
 impl Sharers {
-    pub(crate) fn of(core: Core) -> Self {
+    pub(crate) fn of(core: CoreIndex) -> Self {
         let mut set = Self([0; WORDS]);
         set.insert(core);
         set
     }
 
-    pub(crate) fn insert(&mut self, core: Core) {
+    pub(crate) fn insert(&mut self, core: CoreIndex) {
         self.0[core as usize / 64] |= 1 << (core % 64);
     }
 
-    pub(crate) fn contains(&self, core: Core) -> bool {
+    pub(crate) fn contains(&self, core: CoreIndex) -> bool {
         self.0[core as usize / 64] & (1 << (core % 64)) != 0
     }
 
-    pub(crate) fn any_in(&self, range: Range<usize>, except: Core) -> bool {
+    pub(crate) fn any_in(&self, range: Range<usize>, except: CoreIndex) -> bool {
         let mut words = range.start / 64..range.end.div_ceil(64);
         words.any(|word| {
             let mut bits = self.0[word];

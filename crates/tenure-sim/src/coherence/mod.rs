@@ -15,9 +15,9 @@
 
 mod line;
 
-pub(crate) use line::{Holder, Line, Request, Sharers, Want};
+pub(crate) use line::{LineHolder, LineRequest, LineState, Sharers, Want};
 
-use crate::machine::{Arbitration, AtomicKind, Core, Distance, Machine, Ps, ps};
+use crate::machine::{Arbitration, AtomicKind, CoreIndex, Distance, Machine, Ps, ps};
 use crate::random::Random;
 
 /// A core writes one buffered store each cycle, and a hit takes four or five (Intel's optimization manual).
@@ -125,16 +125,21 @@ fn leg(whole: Ps, thousandths: Ps) -> Ps {
 }
 
 /// To read, from the nearest holder; to own, until the farthest holder has let go.
-pub(crate) fn distance(machine: &Machine, holder: &Holder, core: Core, want: Want) -> Distance {
+pub(crate) fn distance(
+    machine: &Machine,
+    holder: &LineHolder,
+    core: CoreIndex,
+    want: Want,
+) -> Distance {
     let topology = &machine.topology;
     match holder {
         // The new owner is not known yet to the asking core.
-        Holder::Moving => Distance::Cluster,
-        Holder::Home => Distance::Socket,
-        Holder::Memory => Distance::Memory,
-        Holder::Owner(owner) if *owner == core => Distance::Cluster,
-        Holder::Owner(owner) => topology.distance(*owner, core),
-        Holder::Shared(sharers, last) => match want {
+        LineHolder::Moving => Distance::Cluster,
+        LineHolder::Home => Distance::Socket,
+        LineHolder::Memory => Distance::Memory,
+        LineHolder::Owner(owner) if *owner == core => Distance::Cluster,
+        LineHolder::Owner(owner) => topology.distance(*owner, core),
+        LineHolder::Shared(sharers, last) => match want {
             Want::Read if sharers.any_in(topology.cluster(core), core) => Distance::Cluster,
             Want::Read if sharers.any_in(topology.socket(core), core) => Distance::Socket,
             Want::Read => topology.distance(*last, core),

@@ -1,8 +1,8 @@
-use super::{Engine, Member, Status};
-use crate::error::Error;
-use crate::heat::Spot;
+use super::{Engine, MemberRange, Status};
+use crate::error::SimulationError;
+use crate::heat::WordHeat;
 use crate::machine::{Distance, FOREVER, LINE_BYTES, Ps, ns};
-use crate::report::{Fairness, LineHeat, MemberHeat, Report, Transfers};
+use crate::report::{Fairness, LineHeat, MemberHeat, SimulationReport, Transfers};
 
 impl Engine {
     pub(crate) fn count_failure(&mut self, cpu: usize, address: usize, bytes: usize) {
@@ -42,17 +42,17 @@ impl Engine {
         self.work(cpu, self.costs.pause);
     }
 
-    pub(super) fn check_limit(&self) -> Result<(), Error> {
+    pub(super) fn check_limit(&self) -> Result<(), SimulationError> {
         if self.overrun || self.now > self.plan.limit {
             let ns = ns(self.now.max(self.plan.limit));
-            return Err(Error::Livelock { ns, waiting: self.told() });
+            return Err(SimulationError::Livelock { ns, waiting: self.told() });
         }
         Ok(())
     }
 
-    pub(super) fn check_finished(&self) -> Result<(), Error> {
+    pub(super) fn check_finished(&self) -> Result<(), SimulationError> {
         let waiting = self.told();
-        if waiting.is_empty() { Ok(()) } else { Err(Error::Deadlock { waiting }) }
+        if waiting.is_empty() { Ok(()) } else { Err(SimulationError::Deadlock { waiting }) }
     }
 
     pub(super) fn told(&self) -> Vec<String> {
@@ -85,13 +85,14 @@ impl Engine {
         }
     }
 
-    fn member(&self, address: usize) -> Option<&Member> {
-        let holds = |it: &&Member| address.checked_sub(it.address).is_some_and(|at| at < it.bytes);
+    fn member(&self, address: usize) -> Option<&MemberRange> {
+        let holds =
+            |it: &&MemberRange| address.checked_sub(it.address).is_some_and(|at| at < it.bytes);
         // The smallest that holds it: a member rather than the whole.
         self.plan.members.iter().filter(holds).min_by_key(|member| member.bytes)
     }
 
-    pub(super) fn report(&self) -> Report {
+    pub(super) fn report(&self) -> SimulationReport {
         let last = self.threads().iter().map(|cpu| cpu.clock).max().unwrap_or(0);
         let by_cpu: Vec<u64> = self.threads().iter().map(|cpu| cpu.operations).collect();
         let mut lines: Vec<LineHeat> = self.lines.iter().filter_map(|l| self.heat(l)).collect();
@@ -99,7 +100,7 @@ impl Engine {
         let sum = |of: fn(&MemberHeat) -> u64| -> u64 {
             lines.iter().flat_map(|line| &line.members).map(of).sum()
         };
-        Report {
+        SimulationReport {
             machine: self.plan.machine.name.clone(),
             threads: self.plan.threads,
             seed: self.plan.seed,
@@ -118,7 +119,7 @@ impl Engine {
         }
     }
 
-    fn heat(&self, line: &crate::coherence::Line) -> Option<LineHeat> {
+    fn heat(&self, line: &crate::coherence::LineState) -> Option<LineHeat> {
         let counts = &line.counts;
         if counts.spots.is_empty() {
             return None;
@@ -141,7 +142,7 @@ impl Engine {
         })
     }
 
-    fn member_heat(&self, spot: &Spot) -> MemberHeat {
+    fn member_heat(&self, spot: &WordHeat) -> MemberHeat {
         let member = self.member(spot.address);
         let start = member
             .map_or(spot.address, |it| it.address.max(spot.address / LINE_BYTES * LINE_BYTES));

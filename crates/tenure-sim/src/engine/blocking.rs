@@ -1,4 +1,4 @@
-use super::{Engine, Event, Status};
+use super::{Engine, EngineEvent, Status};
 
 impl Engine {
     /// Whether everything earlier than this CPU's time has happened; if not, it waits. Effects of one CPU on another
@@ -11,7 +11,7 @@ impl Engine {
         }
         let is_in_turn = self.events.next_at().is_none_or(|next| next >= clock);
         if !is_in_turn {
-            self.events.announce(clock, Event::Resume(cpu));
+            self.events.announce(clock, EngineEvent::Resume(cpu));
         }
         is_in_turn
     }
@@ -41,7 +41,7 @@ impl Engine {
             // It has slept since before this call: it is this CPU's turn.
             self.cpus[sleeper].clock = at.max(self.cpus[sleeper].clock);
             self.cpus[sleeper].status = Status::Running;
-            self.events.announce(self.cpus[sleeper].clock, Event::Resume(sleeper));
+            self.events.announce(self.cpus[sleeper].clock, EngineEvent::Resume(sleeper));
             false
         });
         self.sleepers = left;

@@ -7,9 +7,9 @@
 //! is its CPU's plus the number of threads. A load of what is in the buffer takes a hit; a read-modify-write waits until
 //! the buffer is empty.
 
-use super::events::Event;
-use super::{Engine, Status, Step};
-use crate::heat::Kind;
+use super::events::EngineEvent;
+use super::{Engine, FiberStep, Status};
+use crate::heat::HeatKind;
 use std::collections::VecDeque;
 
 /// As Intel's cores have had since Skylake; others have 44 to 72.
@@ -37,10 +37,10 @@ impl Engine {
     pub(super) fn run(&mut self, cpu: usize) -> Option<usize> {
         let Some(thread) = cpu.checked_sub(self.plan.threads) else { return Some(cpu) };
         while let Some(&(address, bytes)) = self.buffers[thread].0.front() {
-            match self.step(cpu, address, bytes, Kind::Store) {
-                Step::Done => _ = self.buffers[thread].0.pop_front(),
-                Step::Wait => return None,
-                Step::Again => {}
+            match self.step(cpu, address, bytes, HeatKind::Store) {
+                FiberStep::Done => _ = self.buffers[thread].0.pop_front(),
+                FiberStep::Wait => return None,
+                FiberStep::Again => {}
             }
             self.go_on(thread, self.cpus[cpu].clock);
         }
@@ -54,7 +54,7 @@ impl Engine {
         if matches!(state.status, Status::Draining(left) if stores <= left) {
             state.clock = state.clock.max(at);
             state.status = Status::Running;
-            self.events.announce(state.clock, Event::Resume(thread));
+            self.events.announce(state.clock, EngineEvent::Resume(thread));
         }
     }
 
@@ -70,38 +70,38 @@ impl Engine {
         line: u32,
         address: usize,
         bytes: usize,
-        kind: Kind,
+        kind: HeatKind,
         hit: bool,
-    ) -> Option<Step> {
+    ) -> Option<FiberStep> {
         let buffer = self.buffers.get(cpu)?;
         match kind {
             _ if buffer.0.is_empty() => {
-                let waits = kind == Kind::Buffered && !hit;
+                let waits = kind == HeatKind::Buffered && !hit;
                 waits.then(|| self.buffer(cpu, line, address, bytes))
             }
-            Kind::Load if buffer.holds(address, bytes) => {
+            HeatKind::Load if buffer.holds(address, bytes) => {
                 let start = self.cpus[cpu].clock;
                 self.spend(cpu, self.costs.hit);
                 self.count(cpu, line, address, bytes, kind, start);
-                Some(Step::Done)
+                Some(FiberStep::Done)
             }
-            Kind::Load => None,
-            Kind::Buffered if buffer.0.len() < CAPACITY => {
+            HeatKind::Load => None,
+            HeatKind::Buffered if buffer.0.len() < CAPACITY => {
                 Some(self.buffer(cpu, line, address, bytes))
             }
-            Kind::Buffered => Some(self.drain(cpu, CAPACITY - 1)),
-            Kind::Store | Kind::Add | Kind::Exchange => Some(self.drain(cpu, 0)),
+            HeatKind::Buffered => Some(self.drain(cpu, CAPACITY - 1)),
+            HeatKind::Store | HeatKind::Add | HeatKind::Exchange => Some(self.drain(cpu, 0)),
         }
     }
 
     /// Puts a store in the buffer. It is counted when it reaches its line.
-    fn buffer(&mut self, cpu: usize, line: u32, address: usize, bytes: usize) -> Step {
+    fn buffer(&mut self, cpu: usize, line: u32, address: usize, bytes: usize) -> FiberStep {
         let buffer = cpu + self.plan.threads;
         if self.cpus[buffer].status == Status::Finished {
             let clock = self.cpus[cpu].clock;
             self.cpus[buffer].clock = clock;
             self.cpus[buffer].status = Status::Running;
-            self.events.announce(clock, Event::Resume(buffer));
+            self.events.announce(clock, EngineEvent::Resume(buffer));
         }
         self.buffers[cpu].0.push_back((address, bytes));
         let state = &mut self.cpus[cpu];
@@ -111,15 +111,15 @@ impl Engine {
             self.lines[line as usize].counts.spot(address, bytes).waited += start - asked_at;
         }
         self.spend(cpu, self.costs.hit);
-        Step::Done
+        FiberStep::Done
     }
 
     /// Waits until no more than `left` stores are in the buffer.
-    fn drain(&mut self, cpu: usize, left: usize) -> Step {
+    fn drain(&mut self, cpu: usize, left: usize) -> FiberStep {
         let state = &mut self.cpus[cpu];
         state.asked_at.get_or_insert(state.clock);
         state.status = Status::Draining(left);
-        Step::Wait
+        FiberStep::Wait
     }
 }
 
@@ -127,13 +127,13 @@ impl Engine {
 mod tests {
     use super::*;
     use crate::machine::Machine;
-    use crate::{Cpu, Report};
+    use crate::{Cpu, SimulationReport};
 
     #[repr(align(64))]
     struct Line([u8; 64]);
 
     /// Two CPUs, and the addresses of two lines.
-    fn of(does: impl Fn(&Cpu, [usize; 2]) + Send + 'static) -> Report {
+    fn of(does: impl Fn(&Cpu, [usize; 2]) + Send + 'static) -> SimulationReport {
         let lines = Box::leak(Box::new([Line([0; 64]), Line([0; 64])]));
         let at = [0, 1].map(|line| lines[line].0.as_ptr().addr());
         let simulation = Machine::preset("xeon-2s-112").unwrap().simulation(2).warm_up_ns(0.0);
@@ -146,8 +146,8 @@ mod tests {
         of(move |cpu, at| {
             if cpu.index() == 1 {
                 while cpu.now_ns() < 20_000.0 {
-                    cpu.access(at[0] + 8, 8, Kind::Add);
-                    cpu.access(at[1] + 8, 8, Kind::Add);
+                    cpu.access(at[0] + 8, 8, HeatKind::Add);
+                    cpu.access(at[1] + 8, 8, HeatKind::Add);
                 }
                 return;
             }
@@ -164,7 +164,7 @@ mod tests {
         let stores = |most: usize| {
             beside_a_writer(move |cpu, at| {
                 for turn in 0..most {
-                    cpu.access(at[turn % 2], 8, Kind::Buffered);
+                    cpu.access(at[turn % 2], 8, HeatKind::Buffered);
                 }
             })
         };
@@ -177,23 +177,23 @@ mod tests {
     fn a_load_finds_what_is_buffered_and_a_read_modify_write_waits_for_it() {
         let after_a_store = |offset: usize, kind| {
             beside_a_writer(move |cpu, at| {
-                cpu.access(at[0], 8, Kind::Buffered);
-                cpu.access(at[0], 8, Kind::Buffered);
-                cpu.access(at[1], 8, Kind::Buffered);
+                cpu.access(at[0], 8, HeatKind::Buffered);
+                cpu.access(at[0], 8, HeatKind::Buffered);
+                cpu.access(at[1], 8, HeatKind::Buffered);
                 cpu.access(at[0] + offset, 8, kind);
             })
         };
         let hit = Machine::preset("xeon-2s-112").unwrap().latency.hit;
-        assert!(after_a_store(0, Kind::Load) <= 4.0 * hit + 0.1);
-        assert!(after_a_store(16, Kind::Load) > 10.0 * hit);
-        assert!(after_a_store(0, Kind::Add) > 10.0 * hit);
+        assert!(after_a_store(0, HeatKind::Load) <= 4.0 * hit + 0.1);
+        assert!(after_a_store(16, HeatKind::Load) > 10.0 * hit);
+        assert!(after_a_store(0, HeatKind::Add) > 10.0 * hit);
     }
 
     #[test]
     fn every_store_reaches_its_line_in_the_end() {
         let report = of(|cpu, at| {
             for turn in 0..100 {
-                cpu.access(at[turn % 2] + 8 * cpu.index(), 8, Kind::Buffered);
+                cpu.access(at[turn % 2] + 8 * cpu.index(), 8, HeatKind::Buffered);
             }
         });
         let stores: u64 =

@@ -14,11 +14,11 @@
 //! its panic to others (`std::thread::panicking` is the host thread's), and could not be unwound: an exception that
 //! leaves a destructor during a panic ends the process.
 
-use super::{Engine, Plan, Status, Step};
-use crate::error::Error;
-use crate::heat::Kind;
+use super::{Engine, EnginePlan, FiberStep, Status};
+use crate::error::SimulationError;
+use crate::heat::HeatKind;
 use crate::machine::LINE_BYTES;
-use crate::report::Report;
+use crate::report::SimulationReport;
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 use std::cell::{Cell, RefCell};
@@ -31,7 +31,7 @@ use tenure::memory::{Atomic, Memory, Native, Ordering};
 type Fiber = Coroutine<(), (), ()>;
 type WayBack = *const Yielder<(), ()>;
 
-pub(crate) struct Context {
+pub(crate) struct FiberContext {
     engine: RefCell<Engine>,
     /// Of each fiber that has begun.
     ways_back: Vec<Cell<WayBack>>,
@@ -42,12 +42,12 @@ pub(crate) struct Context {
 }
 
 thread_local! {
-    static CURRENT: RefCell<Option<Rc<Context>>> = const { RefCell::new(None) };
+    static CURRENT: RefCell<Option<Rc<FiberContext>>> = const { RefCell::new(None) };
 }
 
 /// The simulation of the fiber that runs on this thread and can be suspended.
-pub(crate) fn current() -> Option<Rc<Context>> {
-    let find = |current: &RefCell<Option<Rc<Context>>>| {
+pub(crate) fn current() -> Option<Rc<FiberContext>> {
+    let find = |current: &RefCell<Option<Rc<FiberContext>>>| {
         current.borrow().as_ref().filter(|it| it.is_on()).cloned()
     };
     // Another thread-local's destructor may ask when this one is gone.
@@ -55,13 +55,13 @@ pub(crate) fn current() -> Option<Rc<Context>> {
 }
 
 /// Runs `thread` on every CPU of the plan, to the end. Passes on its panic.
-pub(crate) fn run<F: Fn(Rc<Context>) + 'static>(
-    plan: Plan,
+pub(crate) fn run<F: Fn(Rc<FiberContext>) + 'static>(
+    plan: EnginePlan,
     beat: Beat,
     thread: F,
-) -> Result<Report, Error> {
+) -> Result<SimulationReport, SimulationError> {
     let (threads, stack_bytes) = (plan.threads, plan.stack_bytes);
-    let context = Rc::new(Context {
+    let context = Rc::new(FiberContext {
         engine: RefCell::new(Engine::new(plan)),
         ways_back: (0..threads).map(|_| Cell::new(ptr::null())).collect(),
         way_back: Cell::new(ptr::null()),
@@ -73,7 +73,7 @@ pub(crate) fn run<F: Fn(Rc<Context>) + 'static>(
     for index in 0..threads {
         // More than half of all memory does not exist, and cannot be rounded up to whole pages.
         let bytes = stack_bytes.min(isize::MAX as usize);
-        let stack = DefaultStack::new(bytes).map_err(|error| Error::Stack {
+        let stack = DefaultStack::new(bytes).map_err(|error| SimulationError::Stack {
             threads,
             bytes: stack_bytes,
             what: error.to_string(),
@@ -96,8 +96,8 @@ pub(crate) fn run<F: Fn(Rc<Context>) + 'static>(
     }
 }
 
-impl Context {
-    fn drive(&self, fibers: &mut [Fiber]) -> Result<(), Error> {
+impl FiberContext {
+    fn drive(&self, fibers: &mut [Fiber]) -> Result<(), SimulationError> {
         loop {
             self.beat.tick();
             let next = self.engine.borrow_mut().advance();
@@ -152,7 +152,7 @@ impl Context {
     }
 
     /// Waits, in simulated time, until an access takes effect, which must happen right after.
-    pub(crate) fn access(&self, address: usize, bytes: usize, kind: Kind) {
+    pub(crate) fn access(&self, address: usize, bytes: usize, kind: HeatKind) {
         let cpu = self.running.get();
         let mut from = address;
         let end = address + bytes.max(1);
@@ -162,9 +162,9 @@ impl Context {
             loop {
                 let step = self.engine.borrow_mut().step(cpu, from, to - from, kind);
                 match step {
-                    Step::Done => break,
-                    Step::Wait => self.suspend(),
-                    Step::Again => {}
+                    FiberStep::Done => break,
+                    FiberStep::Wait => self.suspend(),
+                    FiberStep::Again => {}
                 }
             }
             from = to;
@@ -192,10 +192,10 @@ impl Context {
 }
 
 /// A sign of life for the thread that waits for the simulation.
-type Word = <Native as Memory>::AtomicU64;
+type NativeWord = <Native as Memory>::AtomicU64;
 
 #[derive(Debug, Clone)]
-pub(crate) struct Beat(Arc<(Word, Word)>);
+pub(crate) struct Beat(Arc<(NativeWord, NativeWord)>);
 
 impl Beat {
     pub(crate) fn new() -> Self {

@@ -1,12 +1,12 @@
 //! A line's home: requests arrive and are granted one after the other, then delivered.
 
-use super::events::{Delivery, Event};
+use super::events::{Delivery, EngineEvent};
 use super::{Engine, Granted, Status};
-use crate::coherence::{Holder, Request, Sharers, Want, distance};
-use crate::machine::{Core, Distance};
+use crate::coherence::{LineHolder, LineRequest, Sharers, Want, distance};
+use crate::machine::{CoreIndex, Distance};
 
 impl Engine {
-    pub(super) fn arrive(&mut self, id: u32, request: Request) {
+    pub(super) fn arrive(&mut self, id: u32, request: LineRequest) {
         let core = self.cpus[request.cpu].core;
         let line = &mut self.lines[id as usize];
         line.coming -= 1;
@@ -23,7 +23,7 @@ impl Engine {
     pub(super) fn resume(&mut self, cpu: usize) {
         self.cpus[cpu].clock = self.now;
         self.cpus[cpu].status = Status::Running;
-        self.events.announce(self.now, Event::Resume(cpu));
+        self.events.announce(self.now, EngineEvent::Resume(cpu));
     }
 
     pub(super) fn schedule(&mut self, id: u32) {
@@ -32,19 +32,19 @@ impl Engine {
             return;
         }
         let at = match line.holder {
-            Holder::Owner(_) => self.now.max(line.held_until).max(line.locked_until),
+            LineHolder::Owner(_) => self.now.max(line.held_until).max(line.locked_until),
             _ => self.now,
         };
         line.grant_at = Some(at);
-        self.events.announce(at, Event::Grant(id));
+        self.events.announce(at, EngineEvent::Grant(id));
     }
 
     pub(super) fn grant(&mut self, id: u32) {
         let line = &mut self.lines[id as usize];
         line.grant_at = None;
-        if matches!(line.holder, Holder::Owner(_)) && line.locked_until > self.now {
+        if matches!(line.holder, LineHolder::Owner(_)) && line.locked_until > self.now {
             line.grant_at = Some(line.locked_until);
-            self.events.announce(line.locked_until, Event::Grant(id));
+            self.events.announce(line.locked_until, EngineEvent::Grant(id));
             return;
         }
         if line.queue.is_empty() {
@@ -52,43 +52,43 @@ impl Engine {
         }
         let request = line.queue.remove(self.costs.next(line.queue.len(), &mut self.random));
         let core = self.cpus[request.cpu].core;
-        if line.holder == Holder::Owner(core) {
+        if line.holder == LineHolder::Owner(core) {
             line.busy = true;
-            self.events.announce(self.now, Event::Deliver(id, request.cpu, Delivery::Own));
+            self.events.announce(self.now, EngineEvent::Deliver(id, request.cpu, Delivery::Own));
             return;
         }
         let distance = distance(&self.plan.machine, &line.holder, core, request.want);
         let mut leg = self.costs.delivery(distance, &mut self.random);
         if request.want == Want::Far {
             // What other cores have comes home first.
-            leg = if line.holder == Holder::Home { 0 } else { leg } + self.costs.home;
+            leg = if line.holder == LineHolder::Home { 0 } else { leg } + self.costs.home;
         }
         line.busy = true;
         let delivery = match (request.want, &mut line.holder) {
-            (Want::Read, Holder::Shared(sharers, last)) => {
+            (Want::Read, LineHolder::Shared(sharers, last)) => {
                 sharers.insert(core);
                 *last = core;
                 // It reads the value on arrival: no hit may be ahead of that.
                 line.coming += 1;
-                self.events.announce(self.now + self.costs.directory, Event::Free(id));
+                self.events.announce(self.now + self.costs.directory, EngineEvent::Free(id));
                 Delivery::Copy
             }
-            (Want::Read, holder @ Holder::Owner(_)) => {
-                let Holder::Owner(owner) = *holder else { unreachable!("it was just matched") };
-                *holder = Holder::Shared(Sharers::of(owner), owner);
+            (Want::Read, holder @ LineHolder::Owner(_)) => {
+                let LineHolder::Owner(owner) = *holder else { unreachable!("it was just matched") };
+                *holder = LineHolder::Shared(Sharers::of(owner), owner);
                 Delivery::Share
             }
             (Want::Far, holder) => {
-                *holder = Holder::Home;
+                *holder = LineHolder::Home;
                 Delivery::Far
             }
             // A line that no CPU has is the reader's alone (MESI's E).
             (Want::Read | Want::Own, holder) => {
-                *holder = Holder::Moving;
+                *holder = LineHolder::Moving;
                 Delivery::Own
             }
         };
-        self.events.announce(self.now + leg, Event::Deliver(id, request.cpu, delivery));
+        self.events.announce(self.now + leg, EngineEvent::Deliver(id, request.cpu, delivery));
         if self.is_measured(self.now) {
             let counts = &mut self.lines[id as usize].counts;
             match request.want {
@@ -110,7 +110,7 @@ impl Engine {
                 state.granted = Some(Granted::Read);
             }
             Delivery::Share => {
-                let Holder::Shared(sharers, last) = &mut line.holder else {
+                let LineHolder::Shared(sharers, last) = &mut line.holder else {
                     unreachable!("a busy line stays as it is, and this is {:?}", line.holder)
                 };
                 sharers.insert(core);
@@ -119,7 +119,7 @@ impl Engine {
                 state.granted = Some(Granted::Read);
             }
             Delivery::Own => {
-                line.holder = Holder::Owner(core);
+                line.holder = LineHolder::Owner(core);
                 line.busy = false;
                 line.user = cpu % self.plan.threads;
                 line.was_written = false;
@@ -140,10 +140,10 @@ impl Engine {
     }
 
     /// An arriving line also answers the core's other threads.
-    fn answer_siblings(&mut self, id: u32, core: Core, delivery: Delivery) {
+    fn answer_siblings(&mut self, id: u32, core: CoreIndex, delivery: Delivery) {
         let mut at = 0;
         while at < self.lines[id as usize].queue.len() {
-            let Request { cpu, want } = self.lines[id as usize].queue[at];
+            let LineRequest { cpu, want } = self.lines[id as usize].queue[at];
             let granted = match (delivery, want) {
                 (Delivery::Own, Want::Read | Want::Own) => Granted::Own,
                 (Delivery::Copy | Delivery::Share, Want::Read) => Granted::Read,

@@ -1,12 +1,12 @@
-use crate::coherence::Request;
+use crate::coherence::LineRequest;
 use crate::machine::Ps;
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Event {
+pub(crate) enum EngineEvent {
     Resume(usize),
-    Arrive(u32, Request),
+    Arrive(u32, LineRequest),
     Grant(u32),
     /// Ends a request that moved nothing away.
     Free(u32),
@@ -27,20 +27,20 @@ pub(crate) enum Delivery {
 /// By time, then by announcement, so that each run is the same.
 #[derive(Debug, Default)]
 pub(crate) struct Events {
-    heap: BinaryHeap<Entry>,
+    heap: BinaryHeap<QueuedEvent>,
     announced: u64,
 }
 
 #[derive(Debug)]
-struct Entry {
+struct QueuedEvent {
     at: Ps,
     order: u64,
-    event: Event,
+    event: EngineEvent,
 }
 
 impl Events {
-    pub(crate) fn announce(&mut self, at: Ps, event: Event) {
-        self.heap.push(Entry { at, order: self.announced, event });
+    pub(crate) fn announce(&mut self, at: Ps, event: EngineEvent) {
+        self.heap.push(QueuedEvent { at, order: self.announced, event });
         self.announced += 1;
     }
 
@@ -48,36 +48,36 @@ impl Events {
         self.heap.peek().map(|entry| entry.at)
     }
 
-    pub(crate) fn take(&mut self) -> Option<(Ps, Event)> {
+    pub(crate) fn take(&mut self) -> Option<(Ps, EngineEvent)> {
         self.heap.pop().map(|entry| (entry.at, entry.event))
     }
 
     #[cfg(test)]
-    pub(super) fn all(&self) -> impl Iterator<Item = (Ps, Event)> {
+    pub(super) fn all(&self) -> impl Iterator<Item = (Ps, EngineEvent)> {
         self.heap.iter().map(|entry| (entry.at, entry.event))
     }
 }
 
-impl Ord for Entry {
+impl Ord for QueuedEvent {
     // The heap's greatest is the earliest.
     fn cmp(&self, other: &Self) -> Ordering {
         (other.at, other.order).cmp(&(self.at, self.order))
     }
 }
 
-impl PartialOrd for Entry {
+impl PartialOrd for QueuedEvent {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl PartialEq for Entry {
+impl PartialEq for QueuedEvent {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other) == Ordering::Equal
     }
 }
 
-impl Eq for Entry {}
+impl Eq for QueuedEvent {}
 
 #[cfg(test)]
 mod tests {
@@ -87,12 +87,12 @@ mod tests {
     fn the_earliest_comes_first_and_at_one_time_the_first_announced() {
         let mut events = Events::default();
         for (at, cpu) in [(5, 0), (3, 1), (5, 2), (3, 3)] {
-            events.announce(at, Event::Resume(cpu));
+            events.announce(at, EngineEvent::Resume(cpu));
         }
         assert_eq!(events.next_at(), Some(3));
         let order: Vec<usize> = std::iter::from_fn(|| events.take())
             .map(|(_, event)| match event {
-                Event::Resume(cpu) => cpu,
+                EngineEvent::Resume(cpu) => cpu,
                 _ => unreachable!("only CPUs were announced"),
             })
             .collect();

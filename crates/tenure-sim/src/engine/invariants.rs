@@ -2,19 +2,19 @@
 //!
 //! Lists of actions instead of fibers drive the engine: all of its state is visible after each event.
 
-use super::{Engine, Event, Granted, Plan, Status, Step, StoreBuffer};
-use crate::coherence::Holder;
+use super::{Engine, EngineEvent, EnginePlan, FiberStep, Granted, Status, StoreBuffer};
+use crate::coherence::LineHolder;
 use crate::engine::events::Delivery;
-use crate::heat::Kind;
+use crate::heat::HeatKind;
 use crate::machine::{
     Arbitration, AtomicCost, AtomicKind, Contention, Kernel, LINE_BYTES, Latency, Machine, Ps,
-    Span, Topology,
+    TimeRange, Topology,
 };
 use crate::random::Random;
 
 #[derive(Debug, Clone, Copy)]
 enum Action {
-    Access(usize, Kind),
+    Access(usize, HeatKind),
     Work(Ps),
     Membarrier,
     Sleep(usize),
@@ -39,7 +39,11 @@ fn some_machine(random: &mut Random) -> Machine {
         let most = [2, 300, 40_000, 300_000][random.below(4)];
         let low = random.within([1, most]) as f64 / 1e3;
         let more = random.within([0, most]) as f64 / 1e3;
-        if random.below(2) == 0 { Span::Fixed(low) } else { Span::Range([low, low + more]) }
+        if random.below(2) == 0 {
+            TimeRange::Fixed(low)
+        } else {
+            TimeRange::Range([low, low + more])
+        }
     };
     let kind = [AtomicKind::Near, AtomicKind::Far, AtomicKind::Reserved][random.below(3)];
     let time = |random: &mut Random, least: Ps| {
@@ -97,11 +101,11 @@ fn some_action(random: &mut Random, lines: usize) -> Action {
             let most = [10, 5_000, 100_000][random.below(3)];
             Action::Work(random.within([0, most]))
         }
-        8..20 => Action::Access(line, Kind::Load),
-        20..23 => Action::Access(line, Kind::Store),
-        23..26 => Action::Access(line, Kind::Buffered),
-        26..34 => Action::Access(line, Kind::Add),
-        _ => Action::Access(line, Kind::Exchange),
+        8..20 => Action::Access(line, HeatKind::Load),
+        20..23 => Action::Access(line, HeatKind::Store),
+        23..26 => Action::Access(line, HeatKind::Buffered),
+        26..34 => Action::Access(line, HeatKind::Add),
+        _ => Action::Access(line, HeatKind::Exchange),
     }
 }
 
@@ -115,7 +119,7 @@ impl Test {
         let programs = (0..threads)
             .map(|_| (0..length).map(|_| some_action(&mut random, lines)).collect())
             .collect();
-        let plan = Plan {
+        let plan = EnginePlan {
             machine,
             threads,
             from: 0,
@@ -162,9 +166,9 @@ impl Test {
                 Action::Access(line, kind) => {
                     let granted = self.engine.cpus[cpu].granted;
                     match self.engine.step(cpu, (line + 1) * LINE_BYTES, 8, kind) {
-                        Step::Done => self.check_effect(cpu, line, kind, granted),
-                        Step::Again => continue,
-                        Step::Wait => return,
+                        FiberStep::Done => self.check_effect(cpu, line, kind, granted),
+                        FiberStep::Again => continue,
+                        FiberStep::Wait => return,
                     }
                 }
                 Action::Work(ps) => self.engine.work(cpu, ps),
@@ -192,27 +196,30 @@ impl Test {
             let gone = before.0.len().saturating_sub(left);
             if let Some((address, _)) = gone.checked_sub(1).map(|last| before.0[last]) {
                 let buffer = thread + self.engine.plan.threads;
-                self.check_effect(buffer, address / LINE_BYTES - 1, Kind::Store, None);
+                self.check_effect(buffer, address / LINE_BYTES - 1, HeatKind::Store, None);
             }
         }
     }
 
     /// One writer or many readers, in the order of simulated time.
-    fn check_effect(&mut self, cpu: usize, line: usize, kind: Kind, granted: Option<Granted>) {
+    fn check_effect(&mut self, cpu: usize, line: usize, kind: HeatKind, granted: Option<Granted>) {
         let engine = &self.engine;
         let is_behind = |buffer: &StoreBuffer| buffer.holds((line + 1) * LINE_BYTES, 8);
         if engine.buffers.get(cpu).is_some_and(is_behind) {
-            assert!(matches!(kind, Kind::Load | Kind::Buffered), "{kind:?} overtakes a store");
+            assert!(
+                matches!(kind, HeatKind::Load | HeatKind::Buffered),
+                "{kind:?} overtakes a store"
+            );
             return;
         }
         let id = engine.places[&(line + 1)];
         let (core, holder) = (engine.cpus[cpu].core, &engine.lines[id as usize].holder);
         let is_there = match granted {
-            Some(Granted::Read) => kind == Kind::Load,
-            Some(Granted::Far(_)) => kind == Kind::Add && *holder == Holder::Home,
+            Some(Granted::Read) => kind == HeatKind::Load,
+            Some(Granted::Far(_)) => kind == HeatKind::Add && *holder == LineHolder::Home,
             None | Some(Granted::Own) => match holder {
-                Holder::Owner(owner) => *owner == core,
-                Holder::Shared(sharers, _) => kind == Kind::Load && sharers.contains(core),
+                LineHolder::Owner(owner) => *owner == core,
+                LineHolder::Shared(sharers, _) => kind == HeatKind::Load && sharers.contains(core),
                 _ => false,
             },
         };
@@ -224,7 +231,7 @@ impl Test {
         let began = engine.cpus[cpu].began;
         let seen = &mut self.effects[line];
         assert!(began >= seen.written, "cpu {cpu} sees at {began} what comes later: {seen:?}");
-        if kind == Kind::Load {
+        if kind == HeatKind::Load {
             seen.read = seen.read.max(began);
         } else {
             assert!(
@@ -246,21 +253,21 @@ impl Test {
         for (at, event) in engine.events.all() {
             assert!(at >= engine.now, "{event:?} at {at} is over at {}", engine.now);
             match event {
-                Event::Resume(cpu) => {
+                EngineEvent::Resume(cpu) => {
                     waits[cpu] += 1;
                     assert_eq!(engine.cpus[cpu].status, Status::Running);
                 }
-                Event::Arrive(line, request) => {
+                EngineEvent::Arrive(line, request) => {
                     waits[request.cpu] += 1;
                     comes[line as usize] += 1;
                     assert_eq!(engine.cpus[request.cpu].status, Status::Missing(line));
                 }
-                Event::Grant(line) => {
+                EngineEvent::Grant(line) => {
                     grants[line as usize] += 1;
                     assert_eq!(engine.lines[line as usize].grant_at, Some(at));
                 }
-                Event::Free(line) => works[line as usize] += 1,
-                Event::Deliver(line, cpu, delivery) => {
+                EngineEvent::Free(line) => works[line as usize] += 1,
+                EngineEvent::Deliver(line, cpu, delivery) => {
                     waits[cpu] += 1;
                     // A copy on its way still reads the line's value.
                     comes[line as usize] += u32::from(delivery == Delivery::Copy);
@@ -281,8 +288,8 @@ impl Test {
             assert_eq!(line.coming, comes[id]);
             assert_eq!(u32::from(line.busy), works[id], "{line:?}");
             assert_eq!(usize::from(line.grant_at.is_some()), grants[id], "{line:?}");
-            let is_moving = line.holder == Holder::Moving;
-            let is_owned = matches!(line.holder, Holder::Owner(_));
+            let is_moving = line.holder == LineHolder::Moving;
+            let is_owned = matches!(line.holder, LineHolder::Owner(_));
             assert!(
                 if is_moving { moves[id] == 1 } else { moves[id] == 0 || is_owned },
                 "{line:?}"

@@ -16,17 +16,17 @@ mod events;
 #[cfg(test)]
 mod invariants;
 
-use crate::coherence::{Costs, Holder, Line, Request, Sharers, Want, distance};
-use crate::heat::{Kind, Spot};
-use crate::machine::{AtomicKind, Core, LINE_BYTES, Machine, Ps};
+use crate::coherence::{Costs, LineHolder, LineRequest, LineState, Sharers, Want, distance};
+use crate::heat::{HeatKind, WordHeat};
+use crate::machine::{AtomicKind, CoreIndex, LINE_BYTES, Machine, Ps};
 use crate::random::Random;
 use buffer::StoreBuffer;
-use events::{Event, Events};
+use events::{EngineEvent, Events};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 
 #[derive(Debug)]
-pub(crate) struct Plan {
+pub(crate) struct EnginePlan {
     pub(crate) machine: Machine,
     pub(crate) threads: usize,
     /// Measured from here ...
@@ -36,13 +36,13 @@ pub(crate) struct Plan {
     pub(crate) limit: Ps,
     pub(crate) seed: u64,
     pub(crate) stack_bytes: usize,
-    pub(crate) members: Vec<Member>,
+    pub(crate) members: Vec<MemberRange>,
     /// Lines begin with a copy for each thread, and not in memory.
     pub(crate) warm: bool,
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct Member {
+pub(crate) struct MemberRange {
     pub(crate) name: String,
     pub(crate) address: usize,
     pub(crate) bytes: usize,
@@ -71,7 +71,7 @@ enum Granted {
 
 #[derive(Debug)]
 pub(crate) struct Cpu {
-    core: Core,
+    core: CoreIndex,
     pub(crate) clock: Ps,
     pub(crate) status: Status,
     granted: Option<Granted>,
@@ -89,7 +89,7 @@ pub(crate) struct Cpu {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum FiberStep {
     Done,
     Wait,
     Again,
@@ -97,7 +97,7 @@ pub(crate) enum Step {
 
 #[derive(Debug)]
 pub(crate) struct Engine {
-    plan: Plan,
+    plan: EnginePlan,
     costs: Costs,
     random: Random,
     events: Events,
@@ -105,7 +105,7 @@ pub(crate) struct Engine {
     /// Those of the threads, then the store buffer of each: see [`buffer`].
     pub(crate) cpus: Vec<Cpu>,
     buffers: Vec<StoreBuffer>,
-    lines: Vec<Line>,
+    lines: Vec<LineState>,
     places: FxHashMap<usize, u32>,
     /// Sleepers and their addresses, the first asleep first.
     sleepers: VecDeque<(usize, usize)>,
@@ -117,7 +117,7 @@ pub(crate) struct Engine {
 }
 
 impl Engine {
-    pub(crate) fn new(plan: Plan) -> Self {
+    pub(crate) fn new(plan: EnginePlan) -> Self {
         let costs = Costs::of(&plan.machine);
         let mut random = Random::new(plan.seed);
         let topology = plan.machine.topology;
@@ -139,7 +139,7 @@ impl Engine {
         for thread in 0..plan.threads {
             let clock = random.within([0, 100_000]);
             cpus.push(cpu(thread, clock, Status::Running));
-            events.announce(clock, Event::Resume(thread));
+            events.announce(clock, EngineEvent::Resume(thread));
         }
         cpus.extend((0..plan.threads).map(|thread| cpu(thread, 0, Status::Finished)));
         Self {
@@ -171,18 +171,18 @@ impl Engine {
     }
 
     /// Returns the CPU that runs then, if any.
-    fn happen(&mut self, at: Ps, event: Event) -> Option<usize> {
+    fn happen(&mut self, at: Ps, event: EngineEvent) -> Option<usize> {
         debug_assert!(self.now <= at, "time goes on");
         self.now = at;
         match event {
-            Event::Resume(cpu) => return self.run(cpu),
-            Event::Arrive(line, request) => self.arrive(line, request),
-            Event::Grant(line) => self.grant(line),
-            Event::Free(line) => {
+            EngineEvent::Resume(cpu) => return self.run(cpu),
+            EngineEvent::Arrive(line, request) => self.arrive(line, request),
+            EngineEvent::Grant(line) => self.grant(line),
+            EngineEvent::Free(line) => {
                 self.lines[line as usize].busy = false;
                 self.schedule(line);
             }
-            Event::Deliver(line, cpu, delivery) => {
+            EngineEvent::Deliver(line, cpu, delivery) => {
                 self.deliver(line, cpu, delivery);
                 return self.run(cpu);
             }
@@ -194,11 +194,11 @@ impl Engine {
         let (lines, cpus) = (&mut self.lines, &self.cpus[..self.plan.threads]);
         let is_warm = self.plan.warm;
         *self.places.entry(address / LINE_BYTES).or_insert_with(|| {
-            let mut line = Line::new();
+            let mut line = LineState::new();
             if is_warm {
                 let mut sharers = Sharers::of(cpus[0].core);
                 cpus.iter().for_each(|cpu| sharers.insert(cpu.core));
-                line.holder = Holder::Shared(sharers, cpus[0].core);
+                line.holder = LineHolder::Shared(sharers, cpus[0].core);
             }
             lines.push(line);
             u32::try_from(lines.len() - 1).expect("fewer lines than a host has memory for")
@@ -206,7 +206,13 @@ impl Engine {
     }
 
     /// One attempt of an access within a line.
-    pub(crate) fn step(&mut self, cpu: usize, address: usize, bytes: usize, kind: Kind) -> Step {
+    pub(crate) fn step(
+        &mut self,
+        cpu: usize,
+        address: usize,
+        bytes: usize,
+        kind: HeatKind,
+    ) -> FiberStep {
         let id = self.line_of(address);
         let Cpu { core, clock, granted, crowded, .. } = self.cpus[cpu];
         if let Some(granted) = granted {
@@ -214,11 +220,11 @@ impl Engine {
         }
         if clock > self.plan.limit {
             self.overrun = true;
-            return Step::Wait;
+            return FiberStep::Wait;
         }
         let clock = self.serve_interrupts(cpu);
         let line = &self.lines[id as usize];
-        let hit = line.is_hit(core, kind != Kind::Load, clock);
+        let hit = line.is_hit(core, kind != HeatKind::Load, clock);
         // Events of one time happen in the order of announcement, and may take the line away. A CPU whose turn it is at
         // this time was announced itself.
         // Nor is a buffer ahead of its thread, or a thread of its buffer.
@@ -228,20 +234,27 @@ impl Engine {
             false => next < clock + Ps::from(self.now < clock),
         };
         if self.events.next_at().is_some_and(is_due) {
-            self.events.announce(clock, Event::Resume(cpu));
-            return Step::Wait;
+            self.events.announce(clock, EngineEvent::Resume(cpu));
+            return FiberStep::Wait;
         }
         if let Some(step) = self.step_behind_stores(cpu, id, address, bytes, kind, hit) {
             return step;
         }
         if !hit {
             self.ask(cpu, id, address, kind);
-            return Step::Wait;
+            return FiberStep::Wait;
         }
         self.hit(cpu, id, address, bytes, kind)
     }
 
-    fn hit(&mut self, cpu: usize, id: u32, address: usize, bytes: usize, kind: Kind) -> Step {
+    fn hit(
+        &mut self,
+        cpu: usize,
+        id: u32,
+        address: usize,
+        bytes: usize,
+        kind: HeatKind,
+    ) -> FiberStep {
         let line = &mut self.lines[id as usize];
         let start = self.cpus[cpu].clock.max(line.locked_until);
         let user = cpu % self.plan.threads;
@@ -252,13 +265,13 @@ impl Engine {
         };
         if self.cpus[cpu].crowded && line.user != user {
             let other = self.cpus.get(line.user).map(|user| user.core);
-            if other == Some(self.cpus[cpu].core) && (line.was_written || kind != Kind::Load) {
+            if other == Some(self.cpus[cpu].core) && (line.was_written || kind != HeatKind::Load) {
                 cost = cost.max(self.costs.sibling(&mut self.random));
             }
             line.user = user;
             line.was_written = false;
         }
-        line.was_written |= kind != Kind::Load;
+        line.was_written |= kind != HeatKind::Load;
         self.cpus[cpu].clock = start + cost;
         if kind.is_rmw() {
             if self.costs.kind == AtomicKind::Reserved {
@@ -266,7 +279,7 @@ impl Engine {
                 if !line.queue.is_empty() && leaves_at < start + cost {
                     self.lost_reservations += u64::from(self.is_measured(start));
                     self.schedule(id);
-                    return Step::Again;
+                    return FiberStep::Again;
                 }
             } else {
                 line.locked_until = start + cost;
@@ -275,22 +288,22 @@ impl Engine {
         }
         self.schedule(id);
         self.count(cpu, id, address, bytes, kind, start);
-        Step::Done
+        FiberStep::Done
     }
 
-    fn ask(&mut self, cpu: usize, id: u32, address: usize, kind: Kind) {
+    fn ask(&mut self, cpu: usize, id: u32, address: usize, kind: HeatKind) {
         let Cpu { core, clock, .. } = self.cpus[cpu];
         let line = &mut self.lines[id as usize];
         let want = match kind {
-            Kind::Load => Want::Read,
-            Kind::Store | Kind::Buffered => Want::Own,
-            Kind::Add
+            HeatKind::Load => Want::Read,
+            HeatKind::Store | HeatKind::Buffered => Want::Own,
+            HeatKind::Add
                 if self.costs.kind == AtomicKind::Far
                     && !(line.is_quiet() && line.modifier.is_none_or(|last| last == core)) =>
             {
                 Want::Far
             }
-            Kind::Add | Kind::Exchange => Want::Own,
+            HeatKind::Add | HeatKind::Exchange => Want::Own,
         };
         let distance = distance(&self.plan.machine, &line.holder, core, want);
         let leg = self.costs.request(distance, &mut self.random);
@@ -299,7 +312,7 @@ impl Engine {
         self.cpus[cpu].asked_at.get_or_insert(clock);
         self.cpus[cpu].touched = address;
         self.cpus[cpu].status = Status::Missing(id);
-        self.events.announce(clock + leg, Event::Arrive(id, Request { cpu, want }));
+        self.events.announce(clock + leg, EngineEvent::Arrive(id, LineRequest { cpu, want }));
     }
 
     fn take(
@@ -309,23 +322,23 @@ impl Engine {
         id: u32,
         address: usize,
         bytes: usize,
-        kind: Kind,
-    ) -> Step {
+        kind: HeatKind,
+    ) -> FiberStep {
         self.cpus[cpu].granted = None;
         let start = self.cpus[cpu].clock;
         match granted {
             Granted::Own
-                if self.lines[id as usize].holder == Holder::Owner(self.cpus[cpu].core) =>
+                if self.lines[id as usize].holder == LineHolder::Owner(self.cpus[cpu].core) =>
             {
                 return self.hit(cpu, id, address, bytes, kind);
             }
             // The core's other thread was faster, and the line has gone on.
-            Granted::Own => return Step::Again,
+            Granted::Own => return FiberStep::Again,
             Granted::Read => {}
             Granted::Far(back) => self.cpus[cpu].clock += back,
         }
         self.count(cpu, id, address, bytes, kind, start);
-        Step::Done
+        FiberStep::Done
     }
 
     /// Adds the time of interrupts to a CPU's clock, and returns that.
@@ -339,7 +352,15 @@ impl Engine {
         (self.plan.from..self.plan.to).contains(&at)
     }
 
-    fn count(&mut self, cpu: usize, id: u32, address: usize, bytes: usize, kind: Kind, start: Ps) {
+    fn count(
+        &mut self,
+        cpu: usize,
+        id: u32,
+        address: usize,
+        bytes: usize,
+        kind: HeatKind,
+        start: Ps,
+    ) {
         let state = &mut self.cpus[cpu];
         state.touched = address;
         state.began = start;
@@ -348,11 +369,11 @@ impl Engine {
         if !self.is_measured(start) {
             return;
         }
-        let spot: &mut Spot = self.lines[id as usize].counts.spot(address, bytes);
+        let spot: &mut WordHeat = self.lines[id as usize].counts.spot(address, bytes);
         match kind {
-            Kind::Load => spot.loads += 1,
-            Kind::Store | Kind::Buffered => spot.stores += 1,
-            Kind::Add | Kind::Exchange => spot.rmws += 1,
+            HeatKind::Load => spot.loads += 1,
+            HeatKind::Store | HeatKind::Buffered => spot.stores += 1,
+            HeatKind::Add | HeatKind::Exchange => spot.rmws += 1,
         }
         if let Some(asked_at) = asked_at {
             spot.misses += 1;

@@ -1,8 +1,8 @@
-use super::{AtomicKind, MOST_CPUS, Machine, Span, ps};
-use crate::error::Error;
+use super::{AtomicKind, MAX_CPUS, Machine, TimeRange, ps};
+use crate::error::SimulationError;
 
 /// Longer than any simulation, and short enough that sums do not overflow.
-const MOST_NS: f64 = 1e9;
+const MAX_TIME_NS: f64 = 1e9;
 
 const TIME: &str = "above 0 and at most a second";
 
@@ -12,21 +12,18 @@ impl Machine {
     /// # Errors
     ///
     /// Names the figure that is wrong.
-    pub fn check(&self) -> Result<(), Error> {
-        let wrong = |what: String| Err(Error::Machine { name: self.name.clone(), what });
+    pub fn check(&self) -> Result<(), SimulationError> {
+        let wrong = |what: String| Err(SimulationError::Machine { name: self.name.clone(), what });
         let t = &self.topology;
         for (name, count) in
             [("sockets", t.sockets), ("clusters", t.clusters), ("cores", t.cores), ("smt", t.smt)]
         {
-            if count == 0 || count > MOST_CPUS {
-                return wrong(format!("topology.{name} is {count}; it can be 1 to {MOST_CPUS}"));
+            if count == 0 || count > MAX_CPUS {
+                return wrong(format!("topology.{name} is {count}; it can be 1 to {MAX_CPUS}"));
             }
         }
-        if t.cpus() > MOST_CPUS {
-            return wrong(format!(
-                "it has {} CPUs; at most {MOST_CPUS} can be simulated",
-                t.cpus()
-            ));
+        if t.cpus() > MAX_CPUS {
+            return wrong(format!("it has {} CPUs; at most {MAX_CPUS} can be simulated", t.cpus()));
         }
         let l = &self.latency;
         for (name, span, needed) in [
@@ -76,8 +73,8 @@ impl Machine {
             ("kernel.interrupt_latency", k.interrupt_latency),
             ("kernel.interrupt_handler", k.interrupt_handler),
         ];
-        let times =
-            times.map(|(name, ns)| (name, ns, (0.0..=MOST_NS).contains(&ns), "from 0 to a second"));
+        let times = times
+            .map(|(name, ns)| (name, ns, (0.0..=MAX_TIME_NS).contains(&ns), "from 0 to a second"));
         for (name, value, is_sound, range) in figures.into_iter().chain(times) {
             if !is_sound {
                 return wrong(format!("{name} is {}; it has to be {range}", number(value)));
@@ -101,13 +98,13 @@ impl Machine {
 }
 
 fn is_time(ns: f64) -> bool {
-    (1e-3..=MOST_NS).contains(&ns)
+    (1e-3..=MAX_TIME_NS).contains(&ns)
 }
 
-fn shown(span: Span) -> String {
+fn shown(span: TimeRange) -> String {
     match span {
-        Span::Fixed(ns) => number(ns),
-        Span::Range([low, high]) => format!("[{}, {}]", number(low), number(high)),
+        TimeRange::Fixed(ns) => number(ns),
+        TimeRange::Range([low, high]) => format!("[{}, {}]", number(low), number(high)),
     }
 }
 

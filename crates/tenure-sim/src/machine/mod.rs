@@ -30,7 +30,7 @@
 //!     "#,
 //! )?;
 //! assert_eq!(machine.cpus(), 8);
-//! # Ok::<(), tenure_sim::Error>(())
+//! # Ok::<(), tenure_sim::SimulationError>(())
 //! ```
 
 mod check;
@@ -38,18 +38,18 @@ mod open;
 mod span;
 mod topology;
 
-use crate::error::Error;
+use crate::error::SimulationError;
 use serde::{Deserialize, Serialize};
 use std::sync::OnceLock;
 
 pub use open::{DEFAULT, OpenError, THIS, THIS_FILE, is_file, listed, open, read};
-pub use span::Span;
+pub use span::TimeRange;
 pub(crate) use span::{FOREVER, Ps, ns, ps};
-pub(crate) use topology::Core;
+pub(crate) use topology::CoreIndex;
 pub use topology::{Distance, Topology};
 
 /// The most CPUs of a machine.
-pub const MOST_CPUS: usize = 1024;
+pub const MAX_CPUS: usize = 1024;
 
 /// Bytes of a cache line.
 pub const LINE_BYTES: usize = 64;
@@ -91,17 +91,17 @@ pub struct Latency {
     pub hit: f64,
     /// Between hardware threads of one core. Optional if `smt` is 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sibling: Option<Span>,
+    pub sibling: Option<TimeRange>,
     /// Between cores of a cluster.
-    pub cluster: Span,
+    pub cluster: TimeRange,
     /// Between clusters of a socket. Optional with one cluster.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub socket: Option<Span>,
+    pub socket: Option<TimeRange>,
     /// Between sockets. Optional with one socket.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub remote: Option<Span>,
+    pub remote: Option<TimeRange>,
     /// From memory.
-    pub memory: Span,
+    pub memory: TimeRange,
 }
 
 /// The cost of a read-modify-write.
@@ -215,7 +215,7 @@ impl Machine {
     /// # Errors
     ///
     /// None has this name; the error lists them.
-    pub fn preset(name: &str) -> Result<Self, Error> {
+    pub fn preset(name: &str) -> Result<Self, SimulationError> {
         find(name)
     }
 
@@ -230,9 +230,9 @@ impl Machine {
     /// # Errors
     ///
     /// Not TOML, incomplete, or an invalid machine.
-    pub fn from_toml(text: &str) -> Result<Self, Error> {
+    pub fn from_toml(text: &str) -> Result<Self, SimulationError> {
         let machine: Self =
-            toml::from_str(text).map_err(|error| Error::machine_text(&error, text))?;
+            toml::from_str(text).map_err(|error| SimulationError::machine_text(&error, text))?;
         machine.check()?;
         Ok(machine)
     }
@@ -255,7 +255,7 @@ impl Machine {
 
     /// A line's time over a distance.
     #[must_use]
-    pub fn latency(&self, distance: Distance) -> Span {
+    pub fn latency(&self, distance: Distance) -> TimeRange {
         let Latency { cluster, socket, remote, memory, .. } = self.latency;
         match distance {
             Distance::Cluster => cluster,
@@ -286,9 +286,9 @@ fn presets() -> &'static [Machine] {
     ALL.get_or_init(|| FILES.iter().map(read).collect())
 }
 
-fn find(name: &str) -> Result<Machine, Error> {
+fn find(name: &str) -> Result<Machine, SimulationError> {
     let found = presets().iter().find(|machine| machine.name == name);
-    found.cloned().ok_or_else(|| Error::UnknownMachine {
+    found.cloned().ok_or_else(|| SimulationError::UnknownMachine {
         name: name.to_owned(),
         known: presets().iter().map(|machine| machine.name.clone()).collect(),
     })

@@ -1,7 +1,7 @@
 //! The machine that a word means: a built-in one, or that of a file.
 
 use super::Machine;
-use crate::error::Error;
+use crate::error::SimulationError;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -15,17 +15,17 @@ pub const THIS: &str = "this";
 /// The file of its figures.
 pub const THIS_FILE: &str = "this.toml";
 
-const MOST_BYTES: u64 = 1 << 20;
+const MAX_FILE_BYTES: u64 = 1 << 20;
 
 /// Why there is no such machine.
 #[derive(Debug)]
 pub enum OpenError {
     /// Not the name of a built-in machine.
-    Unknown(Error),
+    Unknown(SimulationError),
     /// Its file cannot be read.
     Unreadable(PathBuf, io::Error),
     /// Its file describes no machine.
-    File(PathBuf, Error),
+    File(PathBuf, SimulationError),
 }
 
 impl fmt::Display for OpenError {
@@ -82,8 +82,8 @@ pub fn read(path: &Path) -> io::Result<String> {
     if !about.is_file() && !about.is_dir() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a file"));
     }
-    let read = std::fs::File::open(path)?.take(MOST_BYTES + 1).read_to_string(&mut text)?;
-    if read as u64 > MOST_BYTES {
+    let read = std::fs::File::open(path)?.take(MAX_FILE_BYTES + 1).read_to_string(&mut text)?;
+    if read as u64 > MAX_FILE_BYTES {
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, "it is too large"));
     }
     Ok(text)

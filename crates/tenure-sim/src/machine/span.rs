@@ -24,14 +24,14 @@ pub(crate) fn ns(ps: Ps) -> f64 {
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(untagged, expecting = "a time is a number of nanoseconds or a range such as [44, 51]")]
-pub enum Span {
+pub enum TimeRange {
     /// Always the same.
     Fixed(f64),
     /// From the first to the second.
     Range([f64; 2]),
 }
 
-impl Span {
+impl TimeRange {
     /// The least, in nanoseconds.
     #[must_use]
     pub fn low(self) -> f64 {

@@ -17,7 +17,7 @@ pub struct Topology {
 }
 
 /// Neighbours in a cluster, and in a socket, have consecutive numbers.
-pub(crate) type Core = u32;
+pub(crate) type CoreIndex = u32;
 
 /// How far a line goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -53,23 +53,23 @@ impl Topology {
 
     /// Threads fill the cores of one socket after the other, and then their second hardware threads in the same order.
     #[allow(clippy::cast_possible_truncation, reason = "a machine has at most 1,024 CPUs")]
-    pub(crate) fn core_of(&self, thread: usize) -> Core {
-        (thread % self.cores_in_all()) as Core
+    pub(crate) fn core_of(&self, thread: usize) -> CoreIndex {
+        (thread % self.cores_in_all()) as CoreIndex
     }
 
-    pub(crate) fn cluster(&self, core: Core) -> std::ops::Range<usize> {
+    pub(crate) fn cluster(&self, core: CoreIndex) -> std::ops::Range<usize> {
         let first = core as usize / self.cores * self.cores;
         first..first + self.cores
     }
 
-    pub(crate) fn socket(&self, core: Core) -> std::ops::Range<usize> {
+    pub(crate) fn socket(&self, core: CoreIndex) -> std::ops::Range<usize> {
         let cores = self.cores * self.clusters;
         let first = core as usize / cores * cores;
         first..first + cores
     }
 
     /// Between different cores.
-    pub(crate) fn distance(&self, one: Core, other: Core) -> Distance {
+    pub(crate) fn distance(&self, one: CoreIndex, other: CoreIndex) -> Distance {
         if self.cluster(one).contains(&(other as usize)) {
             Distance::Cluster
         } else if self.socket(one).contains(&(other as usize)) {

@@ -1,32 +1,32 @@
 //! Patterns that cannot be simulated, or not in bounded time.
 
-use super::{Access, Copies, Operation, Pattern};
-use crate::error::Error;
-use crate::machine::{LINE_BYTES, MOST_CPUS};
+use super::{Copies, Operation, Pattern, PatternAccess};
+use crate::error::SimulationError;
+use crate::machine::{LINE_BYTES, MAX_CPUS};
 use std::collections::HashSet;
 
 /// The most objects, and the most words.
-const MOST_WORDS: usize = 1024;
-const MOST_ROLES: usize = 64;
+const MAX_WORDS: usize = 1024;
+const MAX_ROLES: usize = 64;
 /// The most copies of an object.
-const MOST_COPIES: usize = 1 << 16;
+const MAX_COPIES: usize = 1 << 16;
 /// The largest object.
-const MOST_BYTES: usize = 1 << 16;
+const MAX_OBJECT_BYTES: usize = 1 << 16;
 /// The most accesses of an iteration.
-const MOST_ACCESSES: f64 = 1e5;
+const MAX_ACCESSES: f64 = 1e5;
 /// The most of anything per iteration, and the least.
 const TIMES: std::ops::RangeInclusive<f64> = 1e-6..=1e5;
 /// Nanoseconds of work: from the least that the simulator knows to a second.
 const WORK_NS: std::ops::RangeInclusive<f64> = 1e-3..=1e9;
 /// The shortest iteration: an endless loop of nothing never ends.
-const LEAST_NS: f64 = 0.1;
+const MIN_ITERATION_NS: f64 = 0.1;
 /// Locks within locks.
-const MOST_NESTED: usize = 4;
+const MAX_NESTED_LOCKS: usize = 4;
 const MOST_NAME: usize = 200;
 
 /// The part of a pattern that a fault is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum PatternPlace {
     Whole,
     Object(usize),
     Word(usize),
@@ -36,8 +36,8 @@ pub(super) enum Place {
 }
 
 #[derive(Debug)]
-pub(super) struct Fault {
-    pub(super) place: Place,
+pub(super) struct PatternFault {
+    pub(super) place: PatternPlace,
     pub(super) what: String,
 }
 
@@ -54,19 +54,19 @@ impl Pattern {
     /// # Errors
     ///
     /// What is wrong with it, in one line.
-    pub fn check(&self) -> Result<(), Error> {
-        self.faults().map_err(|fault| Error::Pattern { line: None, what: fault.what })
+    pub fn check(&self) -> Result<(), SimulationError> {
+        self.faults().map_err(|fault| SimulationError::Pattern { line: None, what: fault.what })
     }
 
-    pub(super) fn faults(&self) -> Result<(), Fault> {
-        let whole = |what: String| Err(Fault { place: Place::Whole, what });
+    pub(super) fn faults(&self) -> Result<(), PatternFault> {
+        let whole = |what: String| Err(PatternFault { place: PatternPlace::Whole, what });
         if self.name.is_empty() || self.name.len() > MOST_NAME {
             return whole(format!("its name has 1 to {MOST_NAME} bytes"));
         }
         for (what, count, most) in [
-            ("objects", self.objects.len(), MOST_WORDS),
-            ("words", self.words.len(), MOST_WORDS),
-            ("roles", self.roles.len(), MOST_ROLES),
+            ("objects", self.objects.len(), MAX_WORDS),
+            ("words", self.words.len(), MAX_WORDS),
+            ("roles", self.roles.len(), MAX_ROLES),
         ] {
             if count == 0 || count > most {
                 return whole(format!("it has {count} {what}; it can have 1 to {most}"));
@@ -78,25 +78,31 @@ impl Pattern {
         self.check_roles()
     }
 
-    fn check_names(&self) -> Result<(), Fault> {
-        let objects = self.objects.iter().enumerate().map(|(at, it)| (Place::Object(at), &it.name));
-        let words = self.words.iter().enumerate().map(|(at, it)| (Place::Word(at), &it.name));
-        let roles = self.roles.iter().enumerate().map(|(at, it)| (Place::Role(at), &it.name));
+    fn check_names(&self) -> Result<(), PatternFault> {
+        let objects =
+            self.objects.iter().enumerate().map(|(at, it)| (PatternPlace::Object(at), &it.name));
+        let words =
+            self.words.iter().enumerate().map(|(at, it)| (PatternPlace::Word(at), &it.name));
+        let roles =
+            self.roles.iter().enumerate().map(|(at, it)| (PatternPlace::Role(at), &it.name));
         let mut seen = HashSet::new();
         for (place, name) in objects.chain(words).chain(roles) {
             if name.is_empty() || name.len() > MOST_NAME {
-                return Err(Fault { place, what: format!("a name has 1 to {MOST_NAME} bytes") });
+                return Err(PatternFault {
+                    place,
+                    what: format!("a name has 1 to {MOST_NAME} bytes"),
+                });
             }
             if !seen.insert((std::mem::discriminant(&place), name)) {
-                return Err(Fault { place, what: format!("there is another '{name}'") });
+                return Err(PatternFault { place, what: format!("there is another '{name}'") });
             }
         }
         Ok(())
     }
 
-    fn check_objects(&self) -> Result<(), Fault> {
+    fn check_objects(&self) -> Result<(), PatternFault> {
         for (at, object) in self.objects.iter().enumerate() {
-            let wrong = |what: String| Err(Fault { place: Place::Object(at), what });
+            let wrong = |what: String| Err(PatternFault { place: PatternPlace::Object(at), what });
             let name = &object.name;
             if object.phase >= LINE_BYTES {
                 return wrong(format!(
@@ -112,16 +118,16 @@ impl Pattern {
                 Copies::Random(0) | Copies::InTurn(0) => {
                     return wrong(format!("object '{name}' has no copies; it needs at least 1"));
                 }
-                Copies::Random(copies) | Copies::InTurn(copies) if copies > MOST_COPIES => {
+                Copies::Random(copies) | Copies::InTurn(copies) if copies > MAX_COPIES => {
                     return wrong(format!(
-                        "object '{name}' has {copies} copies; it can have 1 to {MOST_COPIES}"
+                        "object '{name}' has {copies} copies; it can have 1 to {MAX_COPIES}"
                     ));
                 }
                 Copies::PerThread | Copies::Random(_) | Copies::InTurn(_)
-                    if !(1..=MOST_BYTES).contains(&object.stride) =>
+                    if !(1..=MAX_OBJECT_BYTES).contains(&object.stride) =>
                 {
                     return wrong(format!(
-                        "object '{name}' has copies {} bytes from each other; say a stride of 1 to {MOST_BYTES}",
+                        "object '{name}' has copies {} bytes from each other; say a stride of 1 to {MAX_OBJECT_BYTES}",
                         object.stride
                     ));
                 }
@@ -131,9 +137,9 @@ impl Pattern {
         Ok(())
     }
 
-    fn check_words(&self) -> Result<(), Fault> {
+    fn check_words(&self) -> Result<(), PatternFault> {
         for (at, word) in self.words.iter().enumerate() {
-            let wrong = |what: String| Err(Fault { place: Place::Word(at), what });
+            let wrong = |what: String| Err(PatternFault { place: PatternPlace::Word(at), what });
             let name = &word.name;
             let Some(object) = self.objects.get(word.object) else {
                 return wrong(format!(
@@ -147,7 +153,7 @@ impl Pattern {
                     word.bytes
                 ));
             }
-            let most = if object.stride == 0 { MOST_BYTES } else { object.stride };
+            let most = if object.stride == 0 { MAX_OBJECT_BYTES } else { object.stride };
             if word.offset.saturating_add(word.bytes) > most {
                 return wrong(format!(
                     "word '{name}' ends beyond byte {most}, where object '{}' ends",
@@ -161,34 +167,34 @@ impl Pattern {
             let (one, other) = (&self.words[pair[0]], &self.words[pair[1]]);
             if one.object == other.object && one.offset + one.bytes > other.offset {
                 let what = format!("words '{}' and '{}' overlap", one.name, other.name);
-                return Err(Fault { place: Place::Word(pair[0].max(pair[1])), what });
+                return Err(PatternFault { place: PatternPlace::Word(pair[0].max(pair[1])), what });
             }
         }
         Ok(())
     }
 
-    fn check_roles(&self) -> Result<(), Fault> {
+    fn check_roles(&self) -> Result<(), PatternFault> {
         for (at, role) in self.roles.iter().enumerate() {
-            let wrong = |what: String| Err(Fault { place: Place::Role(at), what });
+            let wrong = |what: String| Err(PatternFault { place: PatternPlace::Role(at), what });
             let name = &role.name;
-            if role.share as usize > MOST_CPUS {
+            if role.share as usize > MAX_CPUS {
                 return wrong(format!(
-                    "role '{name}' has {} shares; it can have 1 to {MOST_CPUS}",
+                    "role '{name}' has {} shares; it can have 1 to {MAX_CPUS}",
                     role.share
                 ));
             }
             for (step, access) in role.steps.iter().enumerate() {
                 self.check_step(access, &mut Vec::new())
-                    .map_err(|what| Fault { place: Place::Step(at, step), what })?;
+                    .map_err(|what| PatternFault { place: PatternPlace::Step(at, step), what })?;
             }
             let effort = self.effort(&role.steps, 1.0, 1.0);
-            if effort.accesses > MOST_ACCESSES {
+            if effort.accesses > MAX_ACCESSES {
                 return wrong(format!(
-                    "role '{name}' does {:.0} accesses per iteration; it can do {MOST_ACCESSES}",
+                    "role '{name}' does {:.0} accesses per iteration; it can do {MAX_ACCESSES}",
                     effort.accesses
                 ));
             }
-            if effort.ns < LEAST_NS {
+            if effort.ns < MIN_ITERATION_NS {
                 return wrong(format!(
                     "role '{name}' does nothing in most iterations; add a step of work"
                 ));
@@ -200,9 +206,9 @@ impl Pattern {
         Ok(())
     }
 
-    fn check_step(&self, access: &Access, locked: &mut Vec<usize>) -> Result<(), String> {
+    fn check_step(&self, access: &PatternAccess, locked: &mut Vec<usize>) -> Result<(), String> {
         if !TIMES.contains(&access.times) {
-            let Access { times, .. } = access;
+            let PatternAccess { times, .. } = access;
             return Err(format!(
                 "a step is done {times:e} times per iteration; it can be {:e} to {:e}",
                 TIMES.start(),
@@ -226,8 +232,8 @@ impl Pattern {
             if locked.contains(&word) {
                 return Err(format!("lock '{}' is locked while it is held", named.name));
             }
-            if locked.len() == MOST_NESTED {
-                return Err(format!("more than {MOST_NESTED} locks are held at once"));
+            if locked.len() == MAX_NESTED_LOCKS {
+                return Err(format!("more than {MAX_NESTED_LOCKS} locks are held at once"));
             }
             locked.push(word);
             access.operation.inside().iter().try_for_each(|it| self.check_step(it, locked))?;
@@ -237,7 +243,7 @@ impl Pattern {
     }
 
     /// An iteration of `steps` where a load or store takes `hit` nanoseconds and a read-modify-write `rmw`.
-    pub(super) fn effort(&self, steps: &[Access], hit: f64, rmw: f64) -> Effort {
+    pub(super) fn effort(&self, steps: &[PatternAccess], hit: f64, rmw: f64) -> Effort {
         steps.iter().fold(Effort::default(), |sum, access| {
             let (accesses, ns) = match &access.operation {
                 Operation::Work(ns) => (0.0, *ns),
@@ -264,7 +270,7 @@ impl Pattern {
     fn most_copies(&self, word: usize) -> usize {
         match self.objects[self.words[word].object].copies {
             Copies::Once => 1,
-            Copies::PerThread => MOST_CPUS,
+            Copies::PerThread => MAX_CPUS,
             Copies::Random(copies) | Copies::InTurn(copies) => copies,
         }
     }

@@ -1,16 +1,18 @@
 //! Patterns as TOML, as `docs/patterns.md` describes it. In a file words and objects are named; in a [`Pattern`] they
 //! are numbered.
 
-use super::check::{Fault, Place};
-use super::{Access, Copies, Object, Operation, Pattern, Role, Value, Word};
-use crate::error::Error;
+use super::check::{PatternFault, PatternPlace};
+use super::{
+    Copies, Operation, Pattern, PatternAccess, PatternObject, PatternRole, PatternWord, StoredValue,
+};
+use crate::error::SimulationError;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use toml::Spanned;
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
+struct PatternFile {
     name: String,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     about: String,
@@ -119,13 +121,17 @@ impl Pattern {
     ///
     /// The text is no TOML, has unknown keys or lacks some, or describes a pattern that cannot be simulated. The error
     /// names the line.
-    pub fn from_toml(text: &str) -> Result<Self, Error> {
-        let file: File = toml::from_str(text).map_err(|error| Error::pattern_text(&error, text))?;
+    pub fn from_toml(text: &str) -> Result<Self, SimulationError> {
+        let file: PatternFile =
+            toml::from_str(text).map_err(|error| SimulationError::pattern_text(&error, text))?;
         let read = file.pattern().and_then(|pattern| {
-            let place = |fault: Fault| (file.byte(fault.place), fault.what);
+            let place = |fault: PatternFault| (file.byte(fault.place), fault.what);
             pattern.faults().map_err(place).map(|()| pattern)
         });
-        read.map_err(|(byte, what)| Error::Pattern { line: Some(Error::line_of(text, byte)), what })
+        read.map_err(|(byte, what)| SimulationError::Pattern {
+            line: Some(SimulationError::line_of(text, byte)),
+            what,
+        })
     }
 
     /// The pattern as [`from_toml`](Self::from_toml) reads it.
@@ -135,19 +141,20 @@ impl Pattern {
     /// Never for a pattern that [`check`](Self::check) accepts.
     #[must_use]
     pub fn to_toml(&self) -> String {
-        toml::to_string_pretty(&File::of(self)).expect("a pattern is made of numbers and text")
+        toml::to_string_pretty(&PatternFile::of(self))
+            .expect("a pattern is made of numbers and text")
     }
 }
 
-impl File {
+impl PatternFile {
     /// Where a part of the pattern begins in the text.
-    fn byte(&self, place: Place) -> usize {
+    fn byte(&self, place: PatternPlace) -> usize {
         match place {
-            Place::Whole => 0,
-            Place::Object(at) => self.objects[at].span().start,
-            Place::Word(at) => self.words[at].span().start,
-            Place::Role(at) => self.roles[at].span().start,
-            Place::Step(role, at) => self.roles[role].get_ref().steps[at].span().start,
+            PatternPlace::Whole => 0,
+            PatternPlace::Object(at) => self.objects[at].span().start,
+            PatternPlace::Word(at) => self.words[at].span().start,
+            PatternPlace::Role(at) => self.roles[at].span().start,
+            PatternPlace::Step(role, at) => self.roles[role].get_ref().steps[at].span().start,
         }
     }
 
@@ -157,7 +164,7 @@ impl File {
         for object in &self.objects {
             let copies = object.get_ref().copies().map_err(at(&object.span()))?;
             let FileObject { name, stride, phase, .. } = object.get_ref();
-            let object = Object::several(name.clone(), copies, stride.unwrap_or(0));
+            let object = PatternObject::several(name.clone(), copies, stride.unwrap_or(0));
             pattern.object(object.at_phase(phase.unwrap_or(0)));
         }
         for word in &self.words {
@@ -167,12 +174,12 @@ impl File {
             let found = found.map_err(at(&word.span()))?;
             let at = pattern.word(found, name.clone(), *offset, *size);
             pattern.words[at].value = match value {
-                None => Value::Unknown,
-                Some(FileValue::Statistic) => Value::Statistic,
-                Some(FileValue::References) => Value::References,
-                Some(FileValue::Number) => Value::Number,
-                Some(FileValue::State) => Value::State,
-                Some(FileValue::Guard) => Value::Guard,
+                None => StoredValue::Unknown,
+                Some(FileValue::Statistic) => StoredValue::Statistic,
+                Some(FileValue::References) => StoredValue::References,
+                Some(FileValue::Number) => StoredValue::Number,
+                Some(FileValue::State) => StoredValue::State,
+                Some(FileValue::Guard) => StoredValue::Guard,
             };
         }
         for role in &self.roles {
@@ -195,13 +202,13 @@ impl File {
             };
             let share = share.map_err(at(&role.span()))?;
             let steps = FileStep::all(steps, &pattern.words)?;
-            pattern.role(Role { name: name.clone(), share, steps });
+            pattern.role(PatternRole { name: name.clone(), share, steps });
         }
         Ok(pattern)
     }
 
     fn of(pattern: &Pattern) -> Self {
-        let object = |object: &Object| {
+        let object = |object: &PatternObject| {
             let (copies, pick) = match object.copies {
                 Copies::Once | Copies::PerThread => (None, None),
                 Copies::Random(copies) => (Some(copies), Some(Pick::Random)),
@@ -216,23 +223,23 @@ impl File {
                 phase: Some(object.phase).filter(|phase| *phase > 0),
             })
         };
-        let word = |word: &Word| {
+        let word = |word: &PatternWord| {
             spanned(FileWord {
                 name: word.name.clone(),
                 object: pattern.objects[word.object].name.clone(),
                 offset: word.offset,
                 size: word.bytes,
                 value: match word.value {
-                    Value::Unknown => None,
-                    Value::Statistic => Some(FileValue::Statistic),
-                    Value::References => Some(FileValue::References),
-                    Value::Number => Some(FileValue::Number),
-                    Value::State => Some(FileValue::State),
-                    Value::Guard => Some(FileValue::Guard),
+                    StoredValue::Unknown => None,
+                    StoredValue::Statistic => Some(FileValue::Statistic),
+                    StoredValue::References => Some(FileValue::References),
+                    StoredValue::Number => Some(FileValue::Number),
+                    StoredValue::State => Some(FileValue::State),
+                    StoredValue::Guard => Some(FileValue::Guard),
                 },
             })
         };
-        let role = |role: &Role| {
+        let role = |role: &PatternRole| {
             spanned(FileRole {
                 name: role.name.clone(),
                 threads: match role.share {
@@ -269,11 +276,11 @@ impl FileObject {
 }
 
 impl FileStep {
-    fn all(steps: &[Spanned<Self>], words: &[Word]) -> Result<Vec<Access>, Wrong> {
+    fn all(steps: &[Spanned<Self>], words: &[PatternWord]) -> Result<Vec<PatternAccess>, Wrong> {
         steps.iter().map(|step| step.get_ref().access(step.span(), words)).collect()
     }
 
-    fn access(&self, span: Range<usize>, words: &[Word]) -> Result<Access, Wrong> {
+    fn access(&self, span: Range<usize>, words: &[PatternWord]) -> Result<PatternAccess, Wrong> {
         let wrong = |what: &str| Err((span.start, what.to_owned()));
         let times = self.times.unwrap_or(1.0);
         if self.op != Op::Lock && !self.steps.is_empty() {
@@ -298,11 +305,11 @@ impl FileStep {
                 }
             }
         };
-        Ok(Access { times, operation })
+        Ok(PatternAccess { times, operation })
     }
 
-    fn of(steps: &[Access], words: &[Word]) -> Vec<Spanned<Self>> {
-        let step = |access: &Access| {
+    fn of(steps: &[PatternAccess], words: &[PatternWord]) -> Vec<Spanned<Self>> {
+        let step = |access: &PatternAccess| {
             let (op, ns) = match access.operation {
                 Operation::Work(ns) => (Op::Work, Some(ns)),
                 Operation::Load(_) => (Op::Load, None),

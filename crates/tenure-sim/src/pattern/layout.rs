@@ -1,6 +1,6 @@
 //! Where the words of a pattern lie, and which thread does what: the same whatever the host.
 
-use super::{Access, Copies, Object, Operation, Pattern};
+use super::{Copies, Operation, Pattern, PatternAccess, PatternObject};
 use crate::machine::LINE_BYTES;
 use std::cmp::Reverse;
 
@@ -42,7 +42,7 @@ impl Pattern {
     /// Bytes of whole lines that all copies of an object take, with so many threads that use it.
     pub(super) fn footprint(&self, object: usize, threads: usize) -> usize {
         let copies = self.copies(object, threads);
-        let Object { stride, phase, .. } = self.objects[object];
+        let PatternObject { stride, phase, .. } = self.objects[object];
         let bytes = phase + (copies - 1) * stride + self.extent(object);
         bytes.next_multiple_of(LINE_BYTES)
     }
@@ -78,7 +78,11 @@ impl Pattern {
 }
 
 /// Calls `each` for every step, also those within locks, with how often an iteration does it.
-pub(super) fn visit<'a>(steps: &'a [Access], times: f64, each: &mut impl FnMut(&'a Access, f64)) {
+pub(super) fn visit<'a>(
+    steps: &'a [PatternAccess],
+    times: f64,
+    each: &mut impl FnMut(&'a PatternAccess, f64),
+) {
     for access in steps {
         let times = times * access.times;
         each(access, times);

@@ -1,4 +1,4 @@
-//! Access patterns as data: who reads and writes which words, how often, and what mending that would give.
+//! Access patterns as data: who reads and writes which words, how often, and what a repair would gain.
 //!
 //! A [`Pattern`] needs no code to simulate. It says which words there are and where they lie (objects, offsets), and
 //! what threads do to them (roles). It comes from a file (`docs/patterns.md` describes the format) or from code:
@@ -6,14 +6,14 @@
 //! ```
 //! use tenure_model::Remedy;
 //! use tenure_sim::Machine;
-//! use tenure_sim::pattern::{self, Object, Operation, Pattern, Role};
+//! use tenure_sim::pattern::{self, Operation, Pattern, PatternObject, PatternRole};
 //!
 //! let mut session = Pattern::new("session");
-//! let object = session.object(Object::once("Session"));
+//! let object = session.object(PatternObject::once("Session"));
 //! let refs = session.word(object, "refs", 0, 8);
 //! let limits = session.word(object, "limits", 16, 8);
 //! session.role(
-//!     Role::pool("worker")
+//!     PatternRole::pool("worker")
 //!         .does(2.0, Operation::Add(refs)) // twice per iteration
 //!         .does(3.0, Operation::Load(limits))
 //!         .does(1.0, Operation::Work(200.0)), // nanoseconds, on nothing shared
@@ -26,7 +26,7 @@
 //! let then = apart.pattern.simulate(machine.simulation(16))?;
 //! assert!(then.report.mops() > now.report.mops());
 //! assert_eq!(apart.bytes, 64); // one more line for each `Session`
-//! # Ok::<(), tenure_sim::Error>(())
+//! # Ok::<(), tenure_sim::SimulationError>(())
 //! ```
 //!
 //! # What is simulated
@@ -56,16 +56,16 @@ pub struct Pattern {
     /// What it is, in a sentence; may be empty.
     pub about: String,
     /// The pieces of memory.
-    pub objects: Vec<Object>,
+    pub objects: Vec<PatternObject>,
     /// The words of the objects.
-    pub words: Vec<Word>,
+    pub words: Vec<PatternWord>,
     /// What threads do.
-    pub roles: Vec<Role>,
+    pub roles: Vec<PatternRole>,
 }
 
 /// Bytes that lie together: a struct, an array's element, a static.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Object {
+pub struct PatternObject {
     /// Its name.
     pub name: String,
     /// How many there are, and which one a thread uses.
@@ -91,7 +91,7 @@ pub enum Copies {
 
 /// A word of an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Word {
+pub struct PatternWord {
     /// Its name.
     pub name: String,
     /// The object, by its index.
@@ -101,12 +101,12 @@ pub struct Word {
     /// Its size.
     pub bytes: usize,
     /// What its value is for.
-    pub value: Value,
+    pub value: StoredValue,
 }
 
 /// What the value of a word is for. Repairs that would lose that do not apply: see [`repairs`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Value {
+pub enum StoredValue {
     /// The pattern does not say: whether a repair applies is for its author to judge.
     #[default]
     Unknown,
@@ -124,18 +124,18 @@ pub enum Value {
 
 /// Threads that do the same.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Role {
+pub struct PatternRole {
     /// Its name.
     pub name: String,
     /// The role's part of the CPUs that are left when single threads have theirs. 0: a single thread.
     pub share: u32,
     /// One iteration.
-    pub steps: Vec<Access>,
+    pub steps: Vec<PatternAccess>,
 }
 
 /// A step of an iteration.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Access {
+pub struct PatternAccess {
     /// How often per iteration; 0.01: in every hundredth.
     pub times: f64,
     /// What it does.
@@ -158,7 +158,7 @@ pub enum Operation {
     /// A load, and compare-exchanges until one succeeds.
     CompareExchange(usize),
     /// A lock of the word, these steps, and its unlock.
-    Lock(usize, Vec<Access>),
+    Lock(usize, Vec<PatternAccess>),
 }
 
 impl Pattern {
@@ -175,7 +175,7 @@ impl Pattern {
     }
 
     /// Adds an object, and returns its index.
-    pub fn object(&mut self, object: Object) -> usize {
+    pub fn object(&mut self, object: PatternObject) -> usize {
         self.objects.push(object);
         self.objects.len() - 1
     }
@@ -188,13 +188,13 @@ impl Pattern {
         offset: usize,
         bytes: usize,
     ) -> usize {
-        let value = Value::Unknown;
-        self.words.push(Word { name: name.into(), object, offset, bytes, value });
+        let value = StoredValue::Unknown;
+        self.words.push(PatternWord { name: name.into(), object, offset, bytes, value });
         self.words.len() - 1
     }
 
     /// Adds a role.
-    pub fn role(&mut self, role: Role) {
+    pub fn role(&mut self, role: PatternRole) {
         self.roles.push(role);
     }
 
@@ -205,7 +205,7 @@ impl Pattern {
     }
 }
 
-impl Object {
+impl PatternObject {
     /// An object that exists once.
     #[must_use]
     pub fn once(name: impl Into<String>) -> Self {
@@ -225,7 +225,7 @@ impl Object {
     }
 }
 
-impl Role {
+impl PatternRole {
     /// A role of one thread, however many CPUs there are.
     #[must_use]
     pub fn single(name: impl Into<String>) -> Self {
@@ -242,7 +242,7 @@ impl Role {
     /// Adds a step that is done so many times per iteration.
     #[must_use]
     pub fn does(mut self, times: f64, operation: Operation) -> Self {
-        self.steps.push(Access { times, operation });
+        self.steps.push(PatternAccess { times, operation });
         self
     }
 }
@@ -264,7 +264,7 @@ impl Operation {
 
     /// The steps of a critical section; none for everything else.
     #[must_use]
-    pub fn inside(&self) -> &[Access] {
+    pub fn inside(&self) -> &[PatternAccess] {
         match self {
             Self::Lock(_, inside) => inside,
             _ => &[],

@@ -1,12 +1,12 @@
 //! A pattern at work: each simulated thread does the steps of its role.
 
 use super::check::Effort;
-use super::{Access, Copies, Operation, Pattern};
+use super::{Copies, Operation, Pattern, PatternAccess};
 use crate::cpu::Cpu;
-use crate::error::Error;
-use crate::heat::Kind;
+use crate::error::SimulationError;
+use crate::heat::HeatKind;
 use crate::random::Random;
-use crate::report::Report;
+use crate::report::SimulationReport;
 use crate::simulation::Simulation;
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
@@ -18,7 +18,7 @@ pub struct Prediction {
     /// One for each role, in their order.
     pub roles: Vec<RoleTime>,
     /// The figures of all of them. Its operations are iterations.
-    pub report: Report,
+    pub report: SimulationReport,
 }
 
 /// What the threads of a role take.
@@ -38,13 +38,13 @@ pub struct RoleTime {
 /// Iterations that the slowest role shall have time for ...
 const ITERATIONS: f64 = 20.0;
 /// ... unless all threads together would do more accesses than this.
-const MOST_ACCESSES: f64 = 4e6;
+const MAX_ACCESSES: f64 = 4e6;
 /// Accesses from which on a throughput may have settled, ...
 const MIN_SETTLED_ACCESSES: f64 = 16e3;
 /// ... which it has where twice the time changes it by no more.
 const SETTLED: f64 = 0.01;
 /// The longest job.
-const MOST_JOB_NS: f64 = 1e10;
+const MAX_JOB_NS: f64 = 1e10;
 /// Words whose names reports know.
 const MOST_NAMES: usize = 1024;
 
@@ -56,7 +56,7 @@ impl Pattern {
     ///
     /// The pattern cannot be simulated or needs more CPUs, or as [`Simulation::run`]: locks can be taken in a deadly
     /// order.
-    pub fn simulate(&self, simulation: Simulation) -> Result<Prediction, Error> {
+    pub fn simulate(&self, simulation: Simulation) -> Result<Prediction, SimulationError> {
         let roles = self.staffed(&simulation)?;
         let simulation = self.timed(simulation, &roles);
         self.predicted(simulation, &roles)
@@ -74,7 +74,7 @@ impl Pattern {
         &self,
         simulation: Simulation,
         most_accesses: u64,
-    ) -> Result<Prediction, Error> {
+    ) -> Result<Prediction, SimulationError> {
         let roles = self.staffed(&simulation)?;
         let accesses_per_ns = self.accesses_per_ns(&simulation, &roles);
         let simulation = self.timed(simulation, &roles);
@@ -95,7 +95,7 @@ impl Pattern {
             });
             let is_settled =
                 accesses >= MIN_SETTLED_ACCESSES && (mops - before).abs() <= SETTLED * mops;
-            let most = if has_begun { most_accesses as f64 } else { MOST_ACCESSES };
+            let most = if has_begun { most_accesses as f64 } else { MAX_ACCESSES };
             if part >= 1.0 || (has_begun && is_settled) || accesses * 2.0 > most {
                 return Ok(prediction);
             }
@@ -105,7 +105,11 @@ impl Pattern {
         }
     }
 
-    fn predicted(&self, simulation: Simulation, roles: &[usize]) -> Result<Prediction, Error> {
+    fn predicted(
+        &self,
+        simulation: Simulation,
+        roles: &[usize],
+    ) -> Result<Prediction, SimulationError> {
         let report = self.run(simulation, roles, u64::MAX)?;
         let times = self.roles.iter().enumerate().map(|(role, it)| {
             let threads = || roles.iter().zip(&report.per_thread).filter(|(its, _)| **its == role);
@@ -127,19 +131,19 @@ impl Pattern {
     /// # Errors
     ///
     /// As [`simulate`](Self::simulate).
-    pub fn job_ns(&self, simulation: Simulation, iterations: u64) -> Result<f64, Error> {
+    pub fn job_ns(&self, simulation: Simulation, iterations: u64) -> Result<f64, SimulationError> {
         let roles = self.staffed(&simulation)?;
-        let simulation = simulation.warm_up_ns(0.0).duration_ns(MOST_JOB_NS);
+        let simulation = simulation.warm_up_ns(0.0).duration_ns(MAX_JOB_NS);
         Ok(self.run(simulation, &roles, iterations)?.ns)
     }
 
     /// The role of each thread.
-    fn staffed(&self, simulation: &Simulation) -> Result<Vec<usize>, Error> {
+    fn staffed(&self, simulation: &Simulation) -> Result<Vec<usize>, SimulationError> {
         self.check()?;
         let (cpus, roles) = (simulation.threads(), self.least_cpus());
         if cpus < roles {
             let what = format!("it has {roles} roles and needs as many CPUs, not {cpus}");
-            return Err(Error::Pattern { line: None, what });
+            return Err(SimulationError::Pattern { line: None, what });
         }
         Ok(self.assigned(cpus))
     }
@@ -149,9 +153,9 @@ impl Pattern {
         simulation: Simulation,
         roles: &[usize],
         iterations: u64,
-    ) -> Result<Report, Error> {
+    ) -> Result<SimulationReport, SimulationError> {
         let simulation = simulation.with_threads(roles.len());
-        let stage = Stage::new(self, roles, simulation.seed_of());
+        let stage = RoleStage::new(self, roles, simulation.seed_of());
         let simulation = stage.named(self, simulation);
         let (pattern, roles) = (self.clone(), roles.to_vec());
         simulation.run(move |cpu| stage.play(&pattern, &roles, iterations, cpu))
@@ -161,7 +165,7 @@ impl Pattern {
     fn timed(&self, simulation: Simulation, roles: &[usize]) -> Simulation {
         let efforts = self.efforts(&simulation);
         let longest = efforts.iter().map(|effort| effort.ns).fold(0.0, f64::max);
-        let most = MOST_ACCESSES / self.accesses_per_ns(&simulation, roles);
+        let most = MAX_ACCESSES / self.accesses_per_ns(&simulation, roles);
         let ns = simulation.measured_ns();
         simulation.duration_ns(ns.max((ITERATIONS * longest).min(most)))
     }
@@ -181,7 +185,7 @@ impl Pattern {
 }
 
 /// Addresses and values.
-struct Stage {
+struct RoleStage {
     bases: Vec<usize>,
     /// Of each thread and object: its place among the threads that use the object.
     ranks: Vec<Vec<usize>>,
@@ -190,12 +194,12 @@ struct Stage {
     /// How often each word was written, by address: what a compare-exchange compares.
     written: RefCell<FxHashMap<usize, u64>>,
     /// The states of locks.
-    locks: RefCell<FxHashMap<usize, Lock>>,
+    locks: RefCell<FxHashMap<usize, SimulatedLock>>,
     seed: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-enum Lock {
+enum SimulatedLock {
     #[default]
     Free,
     Held,
@@ -204,22 +208,23 @@ enum Lock {
 }
 
 /// A step of one thread.
-struct Step<'a> {
-    access: &'a Access,
+struct RoleStep<'a> {
+    access: &'a PatternAccess,
     /// Of the next time, what has come together.
     due: f64,
-    inside: Vec<Step<'a>>,
+    inside: Vec<RoleStep<'a>>,
 }
 
-impl<'a> Step<'a> {
-    fn all(steps: &'a [Access], phase: &mut impl FnMut() -> f64) -> Vec<Self> {
+impl<'a> RoleStep<'a> {
+    fn all(steps: &'a [PatternAccess], phase: &mut impl FnMut() -> f64) -> Vec<Self> {
         // Steps that are done equally often are done in the same iterations.
         let mut phases: FxHashMap<u64, f64> = FxHashMap::default();
         let mut due = |times: f64| {
             let is_whole = times.fract() == 0.0;
             if is_whole { 0.0 } else { *phases.entry(times.to_bits()).or_insert_with(&mut *phase) }
         };
-        let step = |access: &'a Access| Self { access, due: due(access.times), inside: Vec::new() };
+        let step =
+            |access: &'a PatternAccess| Self { access, due: due(access.times), inside: Vec::new() };
         let mut all: Vec<Self> = steps.iter().map(step).collect();
         for step in &mut all {
             step.inside = Self::all(step.access.operation.inside(), phase);
@@ -238,7 +243,7 @@ impl<'a> Step<'a> {
     }
 }
 
-impl Stage {
+impl RoleStage {
     fn new(pattern: &Pattern, roles: &[usize], seed: u64) -> Self {
         let uses: Vec<Vec<bool>> =
             (0..pattern.roles.len()).map(|role| pattern.uses(role)).collect();
@@ -288,7 +293,7 @@ impl Stage {
         let mut random =
             Random::new(self.seed ^ (thread as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
         let mut steps =
-            Step::all(&role.steps, &mut || random.below(1 << 20) as f64 / f64::from(1 << 20));
+            RoleStep::all(&role.steps, &mut || random.below(1 << 20) as f64 / f64::from(1 << 20));
         let used = pattern.uses(roles[thread]);
         let copied = used.iter().enumerate().filter(|(_, used)| **used).map(|(object, _)| object);
         let copied: Vec<usize> = copied.collect();
@@ -319,7 +324,7 @@ impl Stage {
 
 struct Player<'a> {
     pattern: &'a Pattern,
-    stage: &'a Stage,
+    stage: &'a RoleStage,
     cpu: &'a Cpu,
     /// The copy of each object that this iteration uses.
     chosen: Vec<usize>,
@@ -327,7 +332,7 @@ struct Player<'a> {
 
 impl Player<'_> {
     /// Does `steps` once; if they may be left unfinished, until the time is over. Returns whether all are done.
-    fn all(&self, steps: &mut [Step<'_>], may_stop: bool) -> bool {
+    fn all(&self, steps: &mut [RoleStep<'_>], may_stop: bool) -> bool {
         for step in steps {
             for _ in 0..step.times() {
                 if may_stop && !self.cpu.running() {
@@ -339,24 +344,24 @@ impl Player<'_> {
         true
     }
 
-    fn one(&self, step: &mut Step<'_>) {
+    fn one(&self, step: &mut RoleStep<'_>) {
         let at = |word: usize| {
             let copy = self.chosen[self.pattern.words[word].object];
             (self.stage.address(self.pattern, word, copy), self.pattern.words[word].bytes)
         };
         match step.access.operation {
             Operation::Work(ns) => self.cpu.work(ns),
-            Operation::Load(word) => self.access(at(word), Kind::Load),
+            Operation::Load(word) => self.access(at(word), HeatKind::Load),
             Operation::LoadAll(word) => {
                 let object = self.pattern.words[word].object;
                 let bytes = self.pattern.words[word].bytes;
                 for copy in 0..self.pattern.copies(object, self.stage.users[object]) {
                     let address = self.stage.address(self.pattern, word, copy);
-                    self.access((address, bytes), Kind::Load);
+                    self.access((address, bytes), HeatKind::Load);
                 }
             }
-            Operation::Store(word) => self.write(at(word), Kind::Buffered),
-            Operation::Add(word) => self.write(at(word), Kind::Add),
+            Operation::Store(word) => self.write(at(word), HeatKind::Buffered),
+            Operation::Add(word) => self.write(at(word), HeatKind::Add),
             Operation::CompareExchange(word) => self.compare_exchange(at(word)),
             Operation::Lock(word, _) => {
                 self.lock(at(word));
@@ -366,21 +371,21 @@ impl Player<'_> {
         }
     }
 
-    fn access(&self, (address, bytes): (usize, usize), kind: Kind) {
+    fn access(&self, (address, bytes): (usize, usize), kind: HeatKind) {
         self.cpu.access(address, bytes, kind);
     }
 
-    fn write(&self, at: (usize, usize), kind: Kind) {
+    fn write(&self, at: (usize, usize), kind: HeatKind) {
         self.access(at, kind);
         *self.stage.written.borrow_mut().entry(at.0).or_default() += 1;
     }
 
     fn compare_exchange(&self, at: (usize, usize)) {
         let written = || self.stage.written.borrow().get(&at.0).copied();
-        self.access(at, Kind::Load);
+        self.access(at, HeatKind::Load);
         let mut seen = written();
         loop {
-            self.access(at, Kind::Exchange);
+            self.access(at, HeatKind::Exchange);
             let now = written();
             if now == seen {
                 *self.stage.written.borrow_mut().entry(at.0).or_default() += 1;
@@ -393,21 +398,23 @@ impl Player<'_> {
 
     /// As std's `Mutex` on a futex does it.
     fn lock(&self, at: (usize, usize)) {
-        if self.exchange(at, Lock::Free, Lock::Held) {
+        if self.exchange(at, SimulatedLock::Free, SimulatedLock::Held) {
             return;
         }
         let mut seen = self.spin(at);
-        if seen == Lock::Free {
-            if self.exchange(at, Lock::Free, Lock::Held) {
+        if seen == SimulatedLock::Free {
+            if self.exchange(at, SimulatedLock::Free, SimulatedLock::Held) {
                 return;
             }
             seen = self.state(at);
         }
         // A thread that has waited cannot know of others, and leaves the lock marked as wanted.
-        while seen == Lock::Wanted || self.swap(at, Lock::Wanted) != Lock::Free {
+        while seen == SimulatedLock::Wanted
+            || self.swap(at, SimulatedLock::Wanted) != SimulatedLock::Free
+        {
             let is_wanted = || {
-                self.access(at, Kind::Load);
-                self.state(at) == Lock::Wanted
+                self.access(at, HeatKind::Load);
+                self.state(at) == SimulatedLock::Wanted
             };
             self.cpu.wait_at(at.0, is_wanted);
             seen = self.spin(at);
@@ -415,35 +422,35 @@ impl Player<'_> {
     }
 
     fn unlock(&self, at: (usize, usize)) {
-        if self.swap(at, Lock::Free) == Lock::Wanted {
+        if self.swap(at, SimulatedLock::Free) == SimulatedLock::Wanted {
             self.cpu.wake_at(at.0, 1);
         }
     }
 
     /// Waits a while for the owner to unlock, unless others sleep already.
-    fn spin(&self, at: (usize, usize)) -> Lock {
+    fn spin(&self, at: (usize, usize)) -> SimulatedLock {
         for _ in 0..100 {
-            self.access(at, Kind::Load);
+            self.access(at, HeatKind::Load);
             let seen = self.state(at);
-            if seen != Lock::Held {
+            if seen != SimulatedLock::Held {
                 return seen;
             }
             self.cpu.pause();
         }
-        Lock::Held
+        SimulatedLock::Held
     }
 
-    fn state(&self, at: (usize, usize)) -> Lock {
+    fn state(&self, at: (usize, usize)) -> SimulatedLock {
         self.stage.locks.borrow().get(&at.0).copied().unwrap_or_default()
     }
 
-    fn swap(&self, at: (usize, usize), to: Lock) -> Lock {
-        self.access(at, Kind::Add);
+    fn swap(&self, at: (usize, usize), to: SimulatedLock) -> SimulatedLock {
+        self.access(at, HeatKind::Add);
         self.stage.locks.borrow_mut().insert(at.0, to).unwrap_or_default()
     }
 
-    fn exchange(&self, at: (usize, usize), from: Lock, to: Lock) -> bool {
-        self.access(at, Kind::Exchange);
+    fn exchange(&self, at: (usize, usize), from: SimulatedLock, to: SimulatedLock) -> bool {
+        self.access(at, HeatKind::Exchange);
         let is_equal = self.state(at) == from;
         if is_equal {
             self.stage.locks.borrow_mut().insert(at.0, to);
@@ -458,17 +465,17 @@ impl Player<'_> {
 mod tests {
     use super::*;
     use crate::machine::Machine;
-    use crate::pattern::{Object, Role};
+    use crate::pattern::{PatternObject, PatternRole};
 
     #[test]
     fn steps_that_are_done_equally_often_are_done_in_the_same_iterations() {
         // Once in ten iterations a thread adds to one word and stores to the other, on one line.
         let of = |times: f64| {
             let mut pattern = Pattern::new("p");
-            let object = pattern.object(Object::once("it"));
+            let object = pattern.object(PatternObject::once("it"));
             let words = [0, 8].map(|at| pattern.word(object, format!("w{at}"), at, 8));
             pattern.role(
-                Role::pool("worker")
+                PatternRole::pool("worker")
                     .does(1.0, Operation::Work(100.0))
                     .does(0.1, Operation::Add(words[0]))
                     .does(times, Operation::Store(words[1])),

@@ -90,7 +90,8 @@ fn who_waits_in_line_gets_as_much_as_the_others() {
 #[test]
 fn no_addition_is_lost() {
     for arbitration in [Fifo, Random] {
-        for add in [(|word| _ = word.fetch_add(1, RELAXED)) as fn(&Word<u64>), add_by_cas] {
+        for add in [(|word| _ = word.fetch_add(1, RELAXED)) as fn(&SimulatedWord<u64>), add_by_cas]
+        {
             let counter = word(0);
             let its = counter.clone();
             let run = arbitrated(8, arbitration, 5.0).run(move |_| {
@@ -109,7 +110,7 @@ fn requests_that_take_no_time_do_not_ask_for_ever() {
     // Siblings slow each other down for longer than a core keeps a line.
     for handoff in [0.0, 1.0] {
         let mut machine = machine();
-        machine.latency.sibling = Some(tenure_sim::machine::Span::Fixed(300.0));
+        machine.latency.sibling = Some(tenure_sim::machine::TimeRange::Fixed(300.0));
         machine.contention.residency = 5.0;
         machine.contention.handoff = handoff;
         for seed in 0..5 {

@@ -1,6 +1,6 @@
 use crate::*;
 use tenure::memory::Plain as _;
-use tenure_sim::Field;
+use tenure_sim::SimulatedField;
 
 const KERNEL: tenure_sim::machine::Kernel = tenure_sim::machine::Kernel {
     system_call: 100.0,
@@ -17,8 +17,8 @@ fn machine() -> Machine {
     machine
 }
 
-fn futex(value: u32) -> Arc<Line<Word<u32>>> {
-    Arc::new(Line(Word::new(value)))
+fn futex(value: u32) -> Arc<Line<SimulatedWord<u32>>> {
+    Arc::new(Line(SimulatedWord::new(value)))
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn those_who_slept_first_wake_first_and_no_more_than_were_asked_for() {
 }
 
 /// As on Linux: 0 free, 1 held, 2 held and perhaps waited for.
-struct Mutex(Word<u32>);
+struct Mutex(SimulatedWord<u32>);
 
 impl Mutex {
     fn lock(&self, cpu: &Cpu) {
@@ -120,7 +120,7 @@ impl Mutex {
 #[test]
 fn a_mutex_that_sleeps_excludes_and_loses_no_wake_up() {
     for (threads, seed) in [(2, 1), (3, 2), (8, 3), (8, 4), (16, 5)] {
-        let both = Arc::new((Line(Mutex(Word::new(0))), Line(Field::new(0_u64))));
+        let both = Arc::new((Line(Mutex(SimulatedWord::new(0))), Line(SimulatedField::new(0_u64))));
         let its = Arc::clone(&both);
         let simulation = short(&machine(), threads).limit_ns(1e9).seed(seed);
         let run = simulation.run(move |cpu| {
@@ -188,7 +188,7 @@ fn a_wake_up_does_not_reach_who_falls_asleep_a_moment_later_on_a_line_that_is_th
     let run = machine().run(2, move |cpu| {
         if cpu.index() == 0 {
             wait_until(cpu, 10_000.0);
-            let own: Word<u64> = Word::new(0);
+            let own: SimulatedWord<u64> = SimulatedWord::new(0);
             own.load(RELAXED);
             while cpu.now_ns() < 12_000.0 {
                 own.load(RELAXED);
@@ -232,7 +232,7 @@ fn membarrier(running: usize, sleeping: usize) -> f64 {
             cpu.wake(&word.0, usize::MAX);
         }
         index if index <= running => {
-            let own: Word<u64> = Word::new(0);
+            let own: SimulatedWord<u64> = SimulatedWord::new(0);
             while cpu.now_ns() < 40_000.0 {
                 own.load(RELAXED);
             }

@@ -1,12 +1,12 @@
 use crate::*;
 use tenure::memory::Plain as _;
-use tenure_sim::Field;
+use tenure_sim::SimulatedField;
 
 /// CPUs of the exact machine, and a line's time from CPU 0.
 const PLACES: [(usize, f64); 3] = [(1, 40.0), (2, 80.0), (4, 120.0)];
 
 /// To a line that CPU 0 modified long ago.
-fn access_from(cpu: usize, access: fn(&Word<u64>)) -> f64 {
+fn access_from(cpu: usize, access: fn(&SimulatedWord<u64>)) -> f64 {
     let (line, times) = (word(0), notes());
     let its_times = times.clone();
     let run = machine().simulation(cpu + 1).run(move |it| {
@@ -39,7 +39,7 @@ fn a_line_takes_its_latency_from_the_one_core_that_has_it_and_the_access_its_own
 fn the_second_hardware_thread_of_a_core_finds_the_line_there_at_the_price_of_siblings() {
     let sibling_of_0 = 8;
     for access in [
-        (|word| _ = word.load(RELAXED)) as fn(&Word<u64>),
+        (|word| _ = word.load(RELAXED)) as fn(&SimulatedWord<u64>),
         |word| word.store(1, RELAXED),
         |word| _ = word.fetch_add(1, RELAXED),
     ] {
@@ -47,7 +47,7 @@ fn the_second_hardware_thread_of_a_core_finds_the_line_there_at_the_price_of_sib
     }
 }
 
-fn ping_pong(other: usize, turn: fn(&Word<u64>, u64) -> bool) -> f64 {
+fn ping_pong(other: usize, turn: fn(&SimulatedWord<u64>, u64) -> bool) -> f64 {
     let line = word(0);
     let run = short(&machine(), other + 1).run(move |cpu| {
         let mut next = match cpu.index() {
@@ -67,7 +67,7 @@ fn ping_pong(other: usize, turn: fn(&Word<u64>, u64) -> bool) -> f64 {
 }
 
 /// Looks until it is its turn, and then writes.
-fn by_load_and_store(word: &Word<u64>, next: u64) -> bool {
+fn by_load_and_store(word: &SimulatedWord<u64>, next: u64) -> bool {
     let is_ours = word.load(RELAXED) == next;
     if is_ours {
         word.store(next + 1, RELAXED);
@@ -76,7 +76,7 @@ fn by_load_and_store(word: &Word<u64>, next: u64) -> bool {
 }
 
 /// Tries until it is its turn: its request waits already when the other is done.
-fn by_compare_exchange(word: &Word<u64>, next: u64) -> bool {
+fn by_compare_exchange(word: &SimulatedWord<u64>, next: u64) -> bool {
     word.compare_exchange(next, next + 1, RELAXED, RELAXED).is_ok()
 }
 
@@ -154,7 +154,8 @@ fn work_and_spin_hints_take_the_time_that_they_are_told_to_on_average() {
 
 /// One addition by each of two threads, to words `apart` bytes apart.
 fn two_counters(apart: usize) -> f64 {
-    let words: Arc<Line<[Word<u64>; 16]>> = Arc::new(Line(std::array::from_fn(|_| Word::new(0))));
+    let words: Arc<Line<[SimulatedWord<u64>; 16]>> =
+        Arc::new(Line(std::array::from_fn(|_| SimulatedWord::new(0))));
     let run = short(&machine(), 2).run(move |cpu| {
         let mine = &words.0[cpu.index() * apart / 8];
         while cpu.running() {
@@ -179,11 +180,11 @@ fn words_of_one_line_slow_each_other_down_and_words_of_two_lines_do_not() {
 fn read_beside_a_writer(apart: usize) -> f64 {
     #[repr(C, align(64))]
     struct Both {
-        written: Word<u64>,
-        fields: [Field<u64>; 15],
+        written: SimulatedWord<u64>,
+        fields: [SimulatedField<u64>; 15],
     }
-    let fields = std::array::from_fn(|_| Field::new(7));
-    let both = Arc::new(Both { written: Word::new(0), fields });
+    let fields = std::array::from_fn(|_| SimulatedField::new(7));
+    let both = Arc::new(Both { written: SimulatedWord::new(0), fields });
     let run = short(&machine(), 2).run(move |cpu| {
         while cpu.running() {
             if cpu.index() == 0 {
@@ -212,9 +213,9 @@ fn an_access_across_two_lines_takes_both() {
     #[repr(C, align(64))]
     struct Straddling {
         before: [u64; 7],
-        field: Field<[u64; 2]>,
+        field: SimulatedField<[u64; 2]>,
     }
-    let it = Arc::new(Straddling { before: [0; 7], field: Field::new([1, 2]) });
+    let it = Arc::new(Straddling { before: [0; 7], field: SimulatedField::new([1, 2]) });
     let times = notes();
     let its_times = times.clone();
     let run = machine().simulation(1).warm_up_ns(0.0).run(move |cpu| {

@@ -1,23 +1,23 @@
 use crate::*;
 use tenure::memory::Plain as _;
-use tenure_sim::Field;
+use tenure_sim::SimulatedField;
 
 #[repr(C, align(64))]
 struct Objects {
-    first: Word<u64>,
-    second: Word<u64>,
-    ticket: Word<u32>,
-    field: Field<u64>,
-    apart: Line<Word<u64>>,
+    first: SimulatedWord<u64>,
+    second: SimulatedWord<u64>,
+    ticket: SimulatedWord<u32>,
+    field: SimulatedField<u64>,
+    apart: Line<SimulatedWord<u64>>,
 }
 
 fn objects() -> Arc<Objects> {
     Arc::new(Objects {
-        first: Word::new(0),
-        second: Word::new(0),
-        ticket: Word::new(0),
-        field: Field::new(0),
-        apart: Line(Word::new(0)),
+        first: SimulatedWord::new(0),
+        second: SimulatedWord::new(0),
+        ticket: SimulatedWord::new(0),
+        field: SimulatedField::new(0),
+        apart: Line(SimulatedWord::new(0)),
     })
 }
 
@@ -27,7 +27,7 @@ fn noisy() -> Machine {
     machine
 }
 
-fn report_of(objects: &Arc<Objects>, seed: u64) -> Report {
+fn report_of(objects: &Arc<Objects>, seed: u64) -> SimulationReport {
     let its = Arc::clone(objects);
     let simulation = noisy().simulation(64).warm_up_ns(500.0).duration_ns(40_000.0).seed(seed);
     let named = simulation.member("first", &objects.first).member("all", &**objects);
@@ -52,7 +52,7 @@ fn report_of(objects: &Arc<Objects>, seed: u64) -> Report {
 #[test]
 fn the_same_seed_makes_the_same_report_wherever_objects_are() {
     let kept: Vec<Arc<Objects>> = (0..3).map(|_| objects()).collect();
-    let reports: Vec<Report> = kept.iter().map(|objects| report_of(objects, 7)).collect();
+    let reports: Vec<SimulationReport> = kept.iter().map(|objects| report_of(objects, 7)).collect();
     assert!(reports[0].operations > 100 && reports[0].failed > 100);
     assert!(reports[0].interrupts > 0);
     assert_eq!(reports[0], reports[1]);
@@ -62,7 +62,7 @@ fn the_same_seed_makes_the_same_report_wherever_objects_are() {
 #[test]
 fn simulations_that_run_at_the_same_time_do_not_see_each_other() {
     let alone = report_of(&objects(), 7);
-    let together: Vec<Report> = std::thread::scope(|scope| {
+    let together: Vec<SimulationReport> = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..8).map(|_| scope.spawn(|| report_of(&objects(), 7))).collect();
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
@@ -72,7 +72,7 @@ fn simulations_that_run_at_the_same_time_do_not_see_each_other() {
 #[test]
 fn simulations_may_share_objects_that_they_do_not_change() {
     let shared = word(3);
-    let runs: Vec<Report> = std::thread::scope(|scope| {
+    let runs: Vec<SimulationReport> = std::thread::scope(|scope| {
         let run = || {
             let its = shared.clone();
             let run = short(&machine(), 4).run(move |cpu| {
@@ -100,7 +100,8 @@ fn another_seed_makes_another_report_of_about_the_same_figures() {
 
 #[test]
 fn where_objects_lie_on_their_lines_does_matter() {
-    let words: Arc<Line<[Word<u64>; 16]>> = Arc::new(Line(std::array::from_fn(|_| Word::new(0))));
+    let words: Arc<Line<[SimulatedWord<u64>; 16]>> =
+        Arc::new(Line(std::array::from_fn(|_| SimulatedWord::new(0))));
     let runs = [6, 7].map(|first| {
         let its = words.clone();
         let run = short(&machine(), 2).run(move |cpu| {

@@ -2,11 +2,11 @@ use crate::*;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 use tenure::memory::{Native, Plain as _};
-use tenure_sim::{Error, Field};
+use tenure_sim::{SimulatedField, SimulationError};
 
 /// With its text, which has to be one line.
 #[track_caller]
-pub(crate) fn error(run: Result<Report, Error>) -> (Error, String) {
+pub(crate) fn error(run: Result<SimulationReport, SimulationError>) -> (SimulationError, String) {
     let error = run.unwrap_err();
     let text = error.to_string();
     assert!(!text.is_empty() && text.lines().count() == 1, "{text:?}");
@@ -15,7 +15,7 @@ pub(crate) fn error(run: Result<Report, Error>) -> (Error, String) {
 
 #[test]
 fn threads_that_all_sleep_are_a_deadlock_that_says_who_sleeps_on_what() {
-    let word: Arc<Line<Word<u32>>> = Arc::new(Line(Word::new(0)));
+    let word: Arc<Line<SimulatedWord<u32>>> = Arc::new(Line(SimulatedWord::new(0)));
     let its = word.clone();
     let simulation = short(&machine(), 3).member("the queue", &word.0);
     let (error, text) = error(simulation.run(move |cpu| {
@@ -23,7 +23,10 @@ fn threads_that_all_sleep_are_a_deadlock_that_says_who_sleeps_on_what() {
             cpu.wait(&its.0, 0);
         }
     }));
-    assert!(matches!(&error, Error::Deadlock { waiting } if waiting.len() == 2), "{error:?}");
+    assert!(
+        matches!(&error, SimulationError::Deadlock { waiting } if waiting.len() == 2),
+        "{error:?}"
+    );
     assert_eq!(
         text,
         "deadlock: every thread that is left sleeps: cpu 1 sleeps on the queue; cpu 2 sleeps on the queue"
@@ -33,9 +36,9 @@ fn threads_that_all_sleep_are_a_deadlock_that_says_who_sleeps_on_what() {
 
 #[test]
 fn a_text_lists_a_few_threads_and_counts_the_others() {
-    let word: Word<u32> = Word::new(0);
+    let word: SimulatedWord<u32> = SimulatedWord::new(0);
     let (error, text) = error(short(&machine(), 16).run(move |cpu| _ = cpu.wait(&word, 0)));
-    assert!(matches!(&error, Error::Deadlock { waiting } if waiting.len() == 16));
+    assert!(matches!(&error, SimulationError::Deadlock { waiting } if waiting.len() == 16));
     assert!(text.ends_with("; and 12 more"), "{text}");
     // No address: the next run prints the same.
     assert!(text.contains("cpu 0 sleeps on line 0 + "), "{text}");
@@ -50,7 +53,10 @@ fn spin_on_a_lock_that_nobody_releases(spin: fn()) {
             spin();
         }
     }));
-    assert!(matches!(&error, Error::Livelock { waiting, .. } if waiting.len() == 2), "{error:?}");
+    assert!(
+        matches!(&error, SimulationError::Livelock { waiting, .. } if waiting.len() == 2),
+        "{error:?}"
+    );
     assert!(text.starts_with("no end after 1055 us of simulated time: cpu "), "{text}");
     assert!(text.contains("the lock"), "{text}");
     assert_eq!(Arc::strong_count(&lock), 1);
@@ -68,7 +74,7 @@ fn one_thread_that_spins_on_what_it_has_in_its_cache_is_a_livelock_too() {
     let (error, _) = error(
         short(&machine(), 1).limit_ns(70_000.0).run(move |_| while flag.0.load(RELAXED) == 0 {}),
     );
-    assert!(matches!(error, Error::Livelock { ns, .. } if ns < 71_000.0), "{error:?}");
+    assert!(matches!(error, SimulationError::Livelock { ns, .. } if ns < 71_000.0), "{error:?}");
 }
 
 #[test]
@@ -87,7 +93,7 @@ fn a_thread_that_works_beyond_the_limit_may_end_but_touch_nothing_more() {
             cpu.membarrier();
             line.0.load(RELAXED);
         }));
-        assert!(matches!(error, Error::Livelock { .. }), "{error:?}");
+        assert!(matches!(error, SimulationError::Livelock { .. }), "{error:?}");
     }
 }
 
@@ -116,7 +122,7 @@ fn a_native_loop_is_told_of_and_left_behind() {
         }
     }));
     stop.store(1, RELAXED);
-    assert_eq!(error, Error::Runaway { cpu: 1, after: Duration::from_millis(40) });
+    assert_eq!(error, SimulationError::Runaway { cpu: 1, after: Duration::from_millis(40) });
     assert!(
         text.starts_with("cpu 1 has touched no simulated memory for 40ms of real time"),
         "{text}"
@@ -138,8 +144,8 @@ fn slow_but_alive_is_no_runaway() {
 
 /// Counts its drop, and touches simulated memory then.
 struct Witness {
-    dropped: Arc<Line<Word<u64>>>,
-    contended: Arc<Line<Word<u64>>>,
+    dropped: Arc<Line<SimulatedWord<u64>>>,
+    contended: Arc<Line<SimulatedWord<u64>>>,
 }
 
 impl Drop for Witness {
@@ -152,7 +158,7 @@ impl Drop for Witness {
 }
 
 #[track_caller]
-fn panic_of(run: impl FnOnce() -> Result<Report, Error>) -> String {
+fn panic_of(run: impl FnOnce() -> Result<SimulationReport, SimulationError>) -> String {
     let panic = catch_unwind(AssertUnwindSafe(run)).unwrap_err();
     match panic.downcast::<String>() {
         Ok(text) => *text,
@@ -182,12 +188,12 @@ fn a_panic_is_that_of_the_run_and_everything_is_dropped() {
 fn a_deadlock_drops_everything_too() {
     let (dropped, contended) = (word(0), word(0));
     let (its_dropped, its) = (dropped.clone(), contended.clone());
-    let sleep: Word<u32> = Word::new(0);
+    let sleep: SimulatedWord<u32> = SimulatedWord::new(0);
     let (error, _) = error(short(&machine(), 8).run(move |cpu| {
         let _witness = Witness { dropped: its_dropped.clone(), contended: its.clone() };
         cpu.wait(&sleep, 0);
     }));
-    assert!(matches!(error, Error::Deadlock { .. }));
+    assert!(matches!(error, SimulationError::Deadlock { .. }));
     assert_eq!(dropped.0.load(RELAXED), 8);
     assert_eq!((Arc::strong_count(&dropped), Arc::strong_count(&contended)), (1, 1));
 }
@@ -233,7 +239,7 @@ fn a_panic_that_a_thread_catches_is_its_own_affair() {
 fn a_thread_that_will_not_be_unwound_is_asked_again_until_it_ends() {
     let stubborn = word(0);
     let its = stubborn.clone();
-    let sleep: Word<u32> = Word::new(0);
+    let sleep: SimulatedWord<u32> = SimulatedWord::new(0);
     let (error, _) = error(short(&machine(), 4).run(move |cpu| {
         let caught = catch_unwind(AssertUnwindSafe(|| cpu.wait(&sleep, 0)));
         assert!(caught.is_err());
@@ -247,13 +253,13 @@ fn a_thread_that_will_not_be_unwound_is_asked_again_until_it_ends() {
             panic!("and says so");
         }
     }));
-    assert!(matches!(error, Error::Deadlock { .. }));
+    assert!(matches!(error, SimulationError::Deadlock { .. }));
     assert_eq!(stubborn.0.load(RELAXED), 4);
 }
 
 /// Waits for another thread in its drop.
 struct Patient {
-    sleep: Arc<Line<Word<u32>>>,
+    sleep: Arc<Line<SimulatedWord<u32>>>,
     cpu: Cpu,
     index: usize,
     seen: Notes<usize>,
@@ -274,7 +280,7 @@ impl Drop for Patient {
 fn a_destructor_that_would_wait_does_not_when_its_thread_is_unwound() {
     let seen = notes();
     let its_seen = seen.clone();
-    let sleep = Arc::new(Line(Word::new(0)));
+    let sleep = Arc::new(Line(SimulatedWord::new(0)));
     let (error, _) = error(short(&machine(), 4).run(move |cpu| {
         let _patient = Patient {
             sleep: sleep.clone(),
@@ -284,7 +290,7 @@ fn a_destructor_that_would_wait_does_not_when_its_thread_is_unwound() {
         };
         cpu.wait(&sleep.0, 0);
     }));
-    assert!(matches!(error, Error::Deadlock { .. }));
+    assert!(matches!(error, SimulationError::Deadlock { .. }));
     assert_eq!(noted(&seen), [0, 1, 2, 3]);
 }
 
@@ -292,7 +298,7 @@ fn a_destructor_that_would_wait_does_not_when_its_thread_is_unwound() {
 fn a_destructor_that_would_wait_does_not_when_its_thread_panics() {
     let seen = notes();
     let its_seen = seen.clone();
-    let sleep = Arc::new(Line(Word::new(0)));
+    let sleep = Arc::new(Line(SimulatedWord::new(0)));
     let text = panic_of(|| {
         short(&machine(), 4).run(move |cpu| {
             let _patient = Patient {
@@ -319,7 +325,7 @@ std::thread_local! {
 }
 
 /// Touches simulated memory in its drop.
-struct Late(Arc<Line<Word<u32>>>);
+struct Late(Arc<Line<SimulatedWord<u32>>>);
 
 impl Drop for Late {
     fn drop(&mut self) {
@@ -329,7 +335,7 @@ impl Drop for Late {
 
 #[test]
 fn what_a_thread_leaves_in_a_variable_of_the_hosts_thread_does_no_harm() {
-    let late = Arc::new(Line(Word::new(0)));
+    let late = Arc::new(Line(SimulatedWord::new(0)));
     let its = late.clone();
     let run = machine().run(2, move |cpu| {
         LEFT.with_borrow_mut(|left| {
@@ -377,11 +383,11 @@ fn a_panic_within_goes_through_both() {
 fn outside_of_a_simulation_words_are_words() {
     assert!(Cpu::current().is_none());
     Simulated::spin_hint();
-    let word: Word<u64> = Word::new(3);
+    let word: SimulatedWord<u64> = SimulatedWord::new(3);
     assert_eq!((word.fetch_add(1, RELAXED), word.load(RELAXED)), (3, 4));
     assert_eq!(word.compare_exchange(9, 1, RELAXED, RELAXED), Err(4));
     assert_eq!(format!("{word:?}"), "Word(4)");
-    let field = Field::new(5);
+    let field = SimulatedField::new(5);
     // SAFETY: no other thread has it.
     assert_eq!(unsafe { field.read() }, 5);
 }
@@ -407,7 +413,7 @@ fn no_threads_and_too_many_are_errors_that_say_how_many_there_may_be() {
     for threads in [0, 17, usize::MAX] {
         let (error, text) = error(machine().run(threads, |_| unreachable!()));
         let machine = "exact".to_owned();
-        assert_eq!(error, Error::Threads { threads, machine, cpus: 16 });
+        assert_eq!(error, SimulationError::Threads { threads, machine, cpus: 16 });
         let expected =
             format!("cannot run {threads} threads on 'exact'; ask for 1 to 16, its CPUs");
         assert_eq!(text, expected);
@@ -423,7 +429,7 @@ fn stacks_that_the_host_cannot_give_are_an_error() {
         let (error, _) = error(short(&machine(), 2).stack_bytes(bytes).run(move |_| {
             let _ = &its;
         }));
-        assert!(matches!(error, Error::Stack { threads: 2, bytes: b, .. } if b == bytes));
+        assert!(matches!(error, SimulationError::Stack { threads: 2, bytes: b, .. } if b == bytes));
     }
     assert_eq!(Arc::strong_count(&held), 1);
 }

@@ -3,18 +3,18 @@ use tenure_sim::LineHeat;
 
 #[repr(C, align(64))]
 struct Object {
-    count: Word<u64>,
-    flags: Word<u32>,
-    generation: Word<u32>,
-    far: Line<[Word<u64>; 2]>,
+    count: SimulatedWord<u64>,
+    flags: SimulatedWord<u32>,
+    generation: SimulatedWord<u32>,
+    far: Line<[SimulatedWord<u64>; 2]>,
 }
 
 fn object() -> Arc<Object> {
     Arc::new(Object {
-        count: Word::new(0),
-        flags: Word::new(0),
-        generation: Word::new(0),
-        far: Line([Word::new(0), Word::new(0)]),
+        count: SimulatedWord::new(0),
+        flags: SimulatedWord::new(0),
+        generation: SimulatedWord::new(0),
+        far: Line([SimulatedWord::new(0), SimulatedWord::new(0)]),
     })
 }
 
@@ -22,7 +22,7 @@ fn object() -> Arc<Object> {
 fn heat(
     named: impl FnOnce(Simulation, &Object) -> Simulation,
     thread: fn(&Object, &Cpu),
-) -> Report {
+) -> SimulationReport {
     let object = object();
     let its = Arc::clone(&object);
     let simulation = machine().simulation(4).warm_up_ns(0.0).duration_ns(20_000.0);

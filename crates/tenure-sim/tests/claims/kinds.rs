@@ -22,7 +22,8 @@ fn alone_all_kinds_take_what_a_read_modify_write_takes() {
 #[test]
 fn no_kind_loses_an_update() {
     for kind in [Near, Far, Reserved] {
-        for add in [(|word| _ = word.fetch_add(1, RELAXED)) as fn(&Word<u64>), add_by_cas] {
+        for add in [(|word| _ = word.fetch_add(1, RELAXED)) as fn(&SimulatedWord<u64>), add_by_cas]
+        {
             let counter = word(0);
             let its = counter.clone();
             let run = short(&of_kind(kind, 8), 8).run(move |_| (0..200).for_each(|_| add(&its.0)));
@@ -96,7 +97,7 @@ fn a_compare_exchange_that_fails_is_counted_and_changes_nothing() {
 #[test]
 fn every_operation_does_what_it_does_on_the_real_machine() {
     for kind in [Near, Far, Reserved] {
-        let small = Arc::new(Line(Word::<u32>::new(u32::MAX)));
+        let small = Arc::new(Line(SimulatedWord::<u32>::new(u32::MAX)));
         let its = small.clone();
         let run = of_kind(kind, 2).run(1, move |_| {
             assert_eq!(its.0.fetch_add(2, RELAXED), u32::MAX);

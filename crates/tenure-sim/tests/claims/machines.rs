@@ -1,7 +1,7 @@
 use crate::ends::error;
 use crate::*;
-use tenure_sim::Error;
-use tenure_sim::machine::{AtomicKind, MOST_CPUS, Span};
+use tenure_sim::SimulationError;
+use tenure_sim::machine::{AtomicKind, MAX_CPUS, TimeRange};
 
 /// The error about the changed machine: one line with its name.
 #[track_caller]
@@ -12,7 +12,7 @@ fn wrong(change: impl FnOnce(&mut Machine)) -> String {
     let (_, run) = error(machine.run(1, |_| unreachable!()));
     let error = machine.check().unwrap_err();
     assert_eq!(error.to_string(), run);
-    let Error::Machine { name, what } = error else { unreachable!("{error:?}") };
+    let SimulationError::Machine { name, what } = error else { unreachable!("{error:?}") };
     assert_eq!(name, machine.name);
     what
 }
@@ -21,14 +21,14 @@ fn wrong(change: impl FnOnce(&mut Machine)) -> String {
 fn a_topology_has_one_of_everything_and_no_more_cpus_than_can_be() {
     assert!(wrong(|it| it.topology.sockets = 0).starts_with("topology.sockets is 0; "));
     assert!(wrong(|it| it.topology.clusters = 0).starts_with("topology.clusters is 0; "));
-    assert!(wrong(|it| it.topology.cores = MOST_CPUS + 1).starts_with("topology.cores is 1025; "));
+    assert!(wrong(|it| it.topology.cores = MAX_CPUS + 1).starts_with("topology.cores is 1025; "));
     assert!(wrong(|it| it.topology.smt = usize::MAX).starts_with("topology.smt is "));
     let all = wrong(|it| it.topology.cores = 129);
     assert_eq!(all, "it has 1032 CPUs; at most 1024 can be simulated");
     wrong(|it| {
-        it.topology.sockets = MOST_CPUS;
-        it.topology.clusters = MOST_CPUS;
-        it.topology.cores = MOST_CPUS;
+        it.topology.sockets = MAX_CPUS;
+        it.topology.clusters = MAX_CPUS;
+        it.topology.cores = MAX_CPUS;
     });
 }
 
@@ -47,16 +47,16 @@ fn a_latency_that_the_topology_needs_is_there() {
 #[test]
 fn latencies_are_times_with_the_lower_end_first() {
     for bad in [
-        Span::Fixed(0.0),
-        Span::Fixed(-1.0),
-        Span::Fixed(0.0001),
-        Span::Fixed(f64::NAN),
-        Span::Fixed(f64::INFINITY),
-        Span::Fixed(2e9),
-        Span::Range([0.0, 5.0]),
-        Span::Range([5.0, 4.0]),
-        Span::Range([5.0, f64::NAN]),
-        Span::Range([f64::NEG_INFINITY, 5.0]),
+        TimeRange::Fixed(0.0),
+        TimeRange::Fixed(-1.0),
+        TimeRange::Fixed(0.0001),
+        TimeRange::Fixed(f64::NAN),
+        TimeRange::Fixed(f64::INFINITY),
+        TimeRange::Fixed(2e9),
+        TimeRange::Range([0.0, 5.0]),
+        TimeRange::Range([5.0, 4.0]),
+        TimeRange::Range([5.0, f64::NAN]),
+        TimeRange::Range([f64::NEG_INFINITY, 5.0]),
     ] {
         assert!(wrong(|it| it.latency.sibling = Some(bad)).starts_with("latency.sibling is "));
         assert!(wrong(|it| it.latency.cluster = bad).starts_with("latency.cluster is "));
@@ -64,7 +64,7 @@ fn latencies_are_times_with_the_lower_end_first() {
         assert!(wrong(|it| it.latency.remote = Some(bad)).starts_with("latency.remote is "));
         assert!(wrong(|it| it.latency.memory = bad).starts_with("latency.memory is "));
     }
-    let reversed = wrong(|it| it.latency.cluster = Span::Range([51.0, 44.0]));
+    let reversed = wrong(|it| it.latency.cluster = TimeRange::Range([51.0, 44.0]));
     assert!(reversed.contains("is [51, 44]; "), "{reversed}");
 }
 
@@ -156,13 +156,13 @@ fn texts_of_errors_stay_one_line_whatever_names_hold() {
     let name = "a\nb\r\n\u{2028}c".to_owned();
     let waiting = vec!["cpu 0\nsleeps".to_owned()];
     for error in [
-        Error::UnknownMachine { name: name.clone(), known: vec![name.clone()] },
-        Error::Machine { name: name.clone(), what: name.clone() },
-        Error::MachineText { line: Some(1), what: name.clone() },
-        Error::Threads { threads: 0, machine: name.clone(), cpus: 1 },
-        Error::Deadlock { waiting: waiting.clone() },
-        Error::Livelock { ns: 1.0, waiting },
-        Error::Stack { threads: 1, bytes: 1, what: name },
+        SimulationError::UnknownMachine { name: name.clone(), known: vec![name.clone()] },
+        SimulationError::Machine { name: name.clone(), what: name.clone() },
+        SimulationError::MachineText { line: Some(1), what: name.clone() },
+        SimulationError::Threads { threads: 0, machine: name.clone(), cpus: 1 },
+        SimulationError::Deadlock { waiting: waiting.clone() },
+        SimulationError::Livelock { ns: 1.0, waiting },
+        SimulationError::Stack { threads: 1, bytes: 1, what: name },
     ] {
         let text = error.to_string();
         assert!(!text.contains(['\n', '\r', '\u{2028}']), "{text:?}");
@@ -174,7 +174,7 @@ fn no_machine(text: &str) -> (Option<usize>, String) {
     let error = Machine::from_toml(text).unwrap_err();
     let told = error.to_string();
     assert_eq!(told.lines().count(), 1, "{told:?}");
-    let Error::MachineText { line, what } = error else { unreachable!("{error:?}") };
+    let SimulationError::MachineText { line, what } = error else { unreachable!("{error:?}") };
     assert!(!what.is_empty());
     (line, told)
 }
@@ -228,5 +228,8 @@ fn a_file_of_another_system_is_told_its_lines_too() {
 fn a_figure_that_cannot_be_is_an_error_of_a_text_too() {
     let text = machine().to_toml().replace("rmw = 6.0", "rmw = nan");
     let error = Machine::from_toml(&text).unwrap_err();
-    assert!(matches!(&error, Error::Machine { name, .. } if name == "exact"), "{error:?}");
+    assert!(
+        matches!(&error, SimulationError::Machine { name, .. } if name == "exact"),
+        "{error:?}"
+    );
 }

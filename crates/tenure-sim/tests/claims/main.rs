@@ -16,7 +16,7 @@ mod repairs;
 
 use std::sync::{Arc, Mutex};
 use tenure::memory::{Atomic as _, Memory, Ordering};
-use tenure_sim::{Cpu, Machine, Report, Simulated, Simulation, Word};
+use tenure_sim::{Cpu, Machine, Simulated, SimulatedWord, Simulation, SimulationReport};
 
 const RELAXED: Ordering = Ordering::Relaxed;
 
@@ -24,8 +24,8 @@ const RELAXED: Ordering = Ordering::Relaxed;
 #[repr(align(64))]
 pub(crate) struct Line<T>(pub(crate) T);
 
-pub(crate) fn word(value: u64) -> Arc<Line<Word<u64>>> {
-    Arc::new(Line(Word::new(value)))
+pub(crate) fn word(value: u64) -> Arc<Line<SimulatedWord<u64>>> {
+    Arc::new(Line(SimulatedWord::new(value)))
 }
 
 /// Two sockets, two clusters, two cores, two hardware threads. The first to come is next, and owners give lines away at
@@ -91,14 +91,14 @@ pub(crate) fn noted<T: Clone>(notes: &Notes<T>) -> Vec<T> {
     notes.lock().unwrap().clone()
 }
 
-pub(crate) fn add_by_cas(word: &Word<u64>) {
+pub(crate) fn add_by_cas(word: &SimulatedWord<u64>) {
     let mut seen = word.load(RELAXED);
     while let Err(now) = word.compare_exchange(seen, seen + 1, RELAXED, RELAXED) {
         seen = now;
     }
 }
 
-pub(crate) fn adding(simulation: Simulation) -> Report {
+pub(crate) fn adding(simulation: Simulation) -> SimulationReport {
     let counter = word(0);
     let run = simulation.run(move |cpu| {
         while cpu.running() {
@@ -109,7 +109,7 @@ pub(crate) fn adding(simulation: Simulation) -> Report {
     run.unwrap()
 }
 
-pub(crate) fn adding_by_cas(simulation: Simulation) -> Report {
+pub(crate) fn adding_by_cas(simulation: Simulation) -> SimulationReport {
     let counter = word(0);
     let run = simulation.run(move |cpu| {
         while cpu.running() {

@@ -3,7 +3,8 @@
 use super::machine;
 use tenure_sim::Machine;
 use tenure_sim::pattern::{
-    self, Access, Copies, Object, Operation, Pattern, Prediction, Repaired, Role,
+    self, Copies, Operation, Pattern, PatternAccess, PatternObject, PatternRole, Prediction,
+    Repaired,
 };
 
 pub(super) fn xeon() -> Machine {
@@ -29,11 +30,11 @@ pub(super) fn gain(pattern: &Pattern, name: &str, cpus: usize) -> f64 {
 
 pub(super) fn session(count: fn(usize) -> Operation) -> Pattern {
     let mut pattern = Pattern::new("session");
-    let object = pattern.object(Object::once("Session"));
+    let object = pattern.object(PatternObject::once("Session"));
     let refs = pattern.word(object, "refs", 0, 4);
     let limits = pattern.word(object, "limits", 16, 8);
     pattern.role(
-        Role::pool("worker")
+        PatternRole::pool("worker")
             .does(1.0, count(refs))
             .does(3.0, Operation::Load(limits))
             .does(1.0, Operation::Work(100.0))
@@ -44,10 +45,12 @@ pub(super) fn session(count: fn(usize) -> Operation) -> Pattern {
 
 pub(super) fn counters(stride: usize) -> Pattern {
     let mut pattern = Pattern::new("counters");
-    let object = pattern.object(Object::several("COUNTERS", Copies::PerThread, stride));
+    let object = pattern.object(PatternObject::several("COUNTERS", Copies::PerThread, stride));
     let word = pattern.word(object, "count", 0, 8);
     pattern.role(
-        Role::pool("worker").does(1.0, Operation::Add(word)).does(1.0, Operation::Work(20.0)),
+        PatternRole::pool("worker")
+            .does(1.0, Operation::Add(word))
+            .does(1.0, Operation::Work(20.0)),
     );
     pattern
 }
@@ -55,12 +58,12 @@ pub(super) fn counters(stride: usize) -> Pattern {
 #[test]
 fn an_iteration_costs_what_its_steps_cost() {
     let mut pattern = Pattern::new("p");
-    let object = pattern.object(Object::once("o"));
+    let object = pattern.object(PatternObject::once("o"));
     let word = pattern.word(object, "w", 0, 8);
     let lock = pattern.word(object, "lock", 8, 4);
-    let inside = vec![Access { times: 2.0, operation: Operation::Store(word) }];
+    let inside = vec![PatternAccess { times: 2.0, operation: Operation::Store(word) }];
     pattern.role(
-        Role::single("r")
+        PatternRole::single("r")
             .does(3.0, Operation::Load(word)) // 3 hits: 3 ns
             .does(0.5, Operation::Add(word)) // 3 ns
             .does(1.0, Operation::CompareExchange(word)) // 7 ns
@@ -94,33 +97,33 @@ fn copies_spread_contention_and_a_reader_of_all_meets_every_writer() {
     let cost = |copies| {
         let mut pattern = Pattern::new("objects");
         let object = pattern.object(match copies {
-            1 => Object::once("o"),
-            _ => Object::several("o", Copies::Random(copies), 64),
+            1 => PatternObject::once("o"),
+            _ => PatternObject::several("o", Copies::Random(copies), 64),
         });
         let word = pattern.word(object, "refs", 0, 8);
-        pattern.role(Role::pool("worker").does(2.0, Operation::Add(word)));
+        pattern.role(PatternRole::pool("worker").does(2.0, Operation::Add(word)));
         on(&pattern, 16).report.ns_per_op()
     };
     assert!(cost(1) > 5.0 * cost(256), "{} {}", cost(1), cost(256));
     let mut pattern = counters(64);
-    pattern.role(Role::single("reader").does(1.0, Operation::LoadAll(0)));
+    pattern.role(PatternRole::single("reader").does(1.0, Operation::LoadAll(0)));
     let predicted = on(&pattern, 8);
     assert!(predicted.roles[1].ns_per_iteration > 7.0 * 40.0, "{:?}", predicted.roles);
     // Each thread begins elsewhere, and all go round.
     let mut ring = Pattern::new("ring");
-    let object = ring.object(Object::several("slot", Copies::InTurn(1024), 64));
+    let object = ring.object(PatternObject::several("slot", Copies::InTurn(1024), 64));
     let word = ring.word(object, "state", 0, 8);
-    ring.role(Role::pool("worker").does(1.0, Operation::Store(word)));
+    ring.role(PatternRole::pool("worker").does(1.0, Operation::Store(word)));
     assert_eq!(on(&ring, 8).report.lines.len(), 1024);
 }
 
 #[test]
 fn a_lock_admits_one_at_a_time_and_its_waiters_wake_up() {
     let mut pattern = Pattern::new("mutex");
-    let object = pattern.object(Object::once("o"));
+    let object = pattern.object(PatternObject::once("o"));
     let lock = pattern.word(object, "lock", 0, 4);
-    let hold = vec![Access { times: 1.0, operation: Operation::Work(1000.0) }];
-    pattern.role(Role::pool("worker").does(1.0, Operation::Lock(lock, hold)));
+    let hold = vec![PatternAccess { times: 1.0, operation: Operation::Work(1000.0) }];
+    pattern.role(PatternRole::pool("worker").does(1.0, Operation::Lock(lock, hold)));
     let mops = |cpus| on(&pattern, cpus).report.mops();
     // A microsecond each, whichever holds it; sleepers begin some microseconds later.
     assert!((0.9..=1.0).contains(&mops(1)), "{}", mops(1));
@@ -181,11 +184,11 @@ fn a_throughput_that_has_settled_takes_few_accesses() {
 #[test]
 fn in_warm_caches_many_objects_take_no_time_to_settle() {
     let mut pattern = Pattern::new("table");
-    let object = pattern.object(Object::several("entry", Copies::Random(1024), 64));
+    let object = pattern.object(PatternObject::several("entry", Copies::Random(1024), 64));
     let hits = pattern.word(object, "hits", 0, 8);
     let value = pattern.word(object, "value", 8, 8);
     pattern.role(
-        Role::pool("worker")
+        PatternRole::pool("worker")
             .does(0.01, Operation::Add(hits))
             .does(5.0, Operation::Load(value))
             .does(1.0, Operation::Work(20.0)),
@@ -214,11 +217,11 @@ fn a_throughput_has_not_settled_before_a_rare_role_has_begun() {
     // Readers have much to do before the writer changes the word for the first time.
     let with_writer_after = |ns: f64| {
         let mut pattern = Pattern::new("p");
-        let object = pattern.object(Object::once("o"));
+        let object = pattern.object(PatternObject::once("o"));
         let word = pattern.word(object, "w", 0, 8);
-        let reader = Role::pool("reader").does(1.0, Operation::Load(word));
+        let reader = PatternRole::pool("reader").does(1.0, Operation::Load(word));
         pattern.role(reader.does(1.0, Operation::Work(20.0)));
-        let writer = Role::single("writer").does(1.0, Operation::Work(ns));
+        let writer = PatternRole::single("writer").does(1.0, Operation::Work(ns));
         pattern.role(writer.does(100.0, Operation::Add(word)));
         pattern.simulate_until_settled(xeon().simulation(4), 200_000).unwrap()
     };
@@ -349,7 +352,8 @@ fn hostile_patterns_are_refused_or_end_soon() {
     );
     refused(
         &|it| {
-            let inside = vec![Access { times: 1.0, operation: Operation::Lock(0, Vec::new()) }];
+            let inside =
+                vec![PatternAccess { times: 1.0, operation: Operation::Lock(0, Vec::new()) }];
             it.roles[0].steps[0].operation = Operation::Lock(0, inside);
         },
         "'refs' is locked while it is held",
@@ -357,8 +361,8 @@ fn hostile_patterns_are_refused_or_end_soon() {
     refused(&|it| it.objects[0].copies = Copies::InTurn(usize::MAX), "copies");
 
     let mut wide = Pattern::new("wide");
-    let object = wide.object(Object::several("o", Copies::Random(65_536), 65_536));
-    let mut role = Role::pool("r");
+    let object = wide.object(PatternObject::several("o", Copies::Random(65_536), 65_536));
+    let mut role = PatternRole::pool("r");
     for at in 0..1024 {
         let word = wide.word(object, format!("w{at}"), 64 * at, 64);
         role = role.does(90.0, Operation::CompareExchange(word));
@@ -370,12 +374,12 @@ fn hostile_patterns_are_refused_or_end_soon() {
     assert!(end.is_ok() && began.elapsed().as_secs() < 60, "{:?}", began.elapsed());
 
     let mut embrace = Pattern::new("embrace");
-    let object = embrace.object(Object::once("o"));
+    let object = embrace.object(PatternObject::once("o"));
     let locks = ["a", "b"].map(|name| embrace.word(object, name, 64 * usize::from(name == "b"), 4));
     for (name, first, second) in [("one", locks[0], locks[1]), ("other", locks[1], locks[0])] {
-        let inner = vec![Access { times: 1.0, operation: Operation::Work(100.0) }];
-        let inside = vec![Access { times: 1.0, operation: Operation::Lock(second, inner) }];
-        embrace.role(Role::single(name).does(1.0, Operation::Lock(first, inside)));
+        let inner = vec![PatternAccess { times: 1.0, operation: Operation::Work(100.0) }];
+        let inside = vec![PatternAccess { times: 1.0, operation: Operation::Lock(second, inner) }];
+        embrace.role(PatternRole::single(name).does(1.0, Operation::Lock(first, inside)));
     }
     let error = embrace.simulate(xeon().simulation(2)).unwrap_err().to_string();
     assert!(error.contains("deadlock") && error.contains("sleeps on"), "{error}");
@@ -392,7 +396,7 @@ mod random {
             5 => Operation::Add(word),
             6 => Operation::CompareExchange(word),
             _ => {
-                let access = Access { times: 1.0, operation: Operation::Work(20.0) };
+                let access = PatternAccess { times: 1.0, operation: Operation::Work(20.0) };
                 Operation::Lock(word, vec![access])
             }
         })
@@ -438,8 +442,8 @@ mod random {
             let mut pattern = Pattern::new("random");
             for (at, (copies, stride, phase, gaps)) in objects.into_iter().enumerate() {
                 let object = match copies {
-                    Copies::Once => Object::once(format!("o{at}")),
-                    _ => Object::several(format!("o{at}"), copies, stride),
+                    Copies::Once => PatternObject::once(format!("o{at}")),
+                    _ => PatternObject::several(format!("o{at}"), copies, stride),
                 };
                 let object = pattern.object(object.at_phase(phase));
                 let mut offset = 0;
@@ -450,7 +454,7 @@ mod random {
                 }
             }
             for (at, steps) in steps.into_iter().enumerate() {
-                let role = Role::pool(format!("r{at}")).does(1.0, Operation::Work(work.into()));
+                let role = PatternRole::pool(format!("r{at}")).does(1.0, Operation::Work(work.into()));
                 pattern.role(steps.into_iter().fold(role, |role, (operation, times)| {
                     role.does(times, operation)
                 }));
@@ -483,7 +487,7 @@ mod random {
         #[test]
         fn words_apart_are_never_slower(pattern in pattern(3)) {
             // A store buffer drains in order: two words that others want are written faster on one line than on two.
-            let stored = |role: &Role| {
+            let stored = |role: &PatternRole| {
                 let stored = role.steps.iter().filter_map(|step| match step.operation {
                     Operation::Store(word) => Some(word),
                     _ => None,

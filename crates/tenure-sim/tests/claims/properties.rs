@@ -1,9 +1,9 @@
 use crate::*;
 use proptest::prelude::*;
 use tenure::memory::Plain as _;
-use tenure_sim::Field;
+use tenure_sim::SimulatedField;
 use tenure_sim::machine::{
-    Arbitration, AtomicCost, AtomicKind, Contention, Latency, Span, Topology,
+    Arbitration, AtomicCost, AtomicKind, Contention, Latency, TimeRange, Topology,
 };
 
 #[derive(Debug, Clone, Copy)]
@@ -41,10 +41,10 @@ fn action() -> impl Strategy<Value = Action> {
     ]
 }
 
-fn span() -> impl Strategy<Value = Span> {
+fn span() -> impl Strategy<Value = TimeRange> {
     prop_oneof![
-        (0.001..300.0).prop_map(Span::Fixed),
-        (0.001..300.0, 0.0..300.0).prop_map(|(low, more)| Span::Range([low, low + more])),
+        (0.001..300.0).prop_map(TimeRange::Fixed),
+        (0.001..300.0, 0.0..300.0).prop_map(|(low, more)| TimeRange::Range([low, low + more])),
     ]
 }
 
@@ -88,20 +88,20 @@ fn some_machine() -> impl Strategy<Value = Machine> {
 
 #[repr(C, align(64))]
 struct Objects {
-    words: [Word<u64>; WORDS],
-    bits: [Word<u64>; 2],
-    last: Word<u64>,
-    futex: Word<u32>,
-    field: Field<[u64; 6]>,
+    words: [SimulatedWord<u64>; WORDS],
+    bits: [SimulatedWord<u64>; 2],
+    last: SimulatedWord<u64>,
+    futex: SimulatedWord<u32>,
+    field: SimulatedField<[u64; 6]>,
 }
 
 fn objects() -> Arc<Objects> {
     Arc::new(Objects {
-        words: std::array::from_fn(|_| Word::new(0)),
-        bits: [Word::new(0), Word::new(0)],
-        last: Word::new(0),
-        futex: Word::new(0),
-        field: Field::new([7; 6]),
+        words: std::array::from_fn(|_| SimulatedWord::new(0)),
+        bits: [SimulatedWord::new(0), SimulatedWord::new(0)],
+        last: SimulatedWord::new(0),
+        futex: SimulatedWord::new(0),
+        field: SimulatedField::new([7; 6]),
     })
 }
 
@@ -147,7 +147,7 @@ fn sums(programs: &[Vec<Action>]) -> ([u64; WORDS], [u64; 2], Vec<u64>) {
     (words, bits, stored)
 }
 
-fn run(machine: &Machine, programs: &[Vec<Action>], seed: u64) -> (Arc<Objects>, Report) {
+fn run(machine: &Machine, programs: &[Vec<Action>], seed: u64) -> (Arc<Objects>, SimulationReport) {
     let objects = objects();
     let (its, programs) = (Arc::clone(&objects), programs.to_vec());
     let simulation = machine
@@ -177,7 +177,7 @@ proptest! {
         prop_assert_eq!(machine.check(), Ok(()));
         let (objects, report) = run(&machine, programs, seed);
         let (words, bits, stored) = sums(programs);
-        let found = |words: &[Word<u64>]| -> Vec<u64> {
+        let found = |words: &[SimulatedWord<u64>]| -> Vec<u64> {
             words.iter().map(|it| it.load(RELAXED)).collect()
         };
         prop_assert_eq!(found(&objects.words), words);
@@ -189,7 +189,7 @@ proptest! {
         prop_assert!(report.failed <= rmws);
         prop_assert!(report.accesses <= report.simulated);
         prop_assert!(members().all(|it| it.waited_ns >= 0.0 && it.name.is_some()));
-        let Report { fairness, .. } = &report;
+        let SimulationReport { fairness, .. } = &report;
         prop_assert!(fairness.least <= fairness.most && fairness.jain <= 1.0 + 1e-9);
     }
 

@@ -2,7 +2,8 @@
 
 use super::patterns::{counters, gain, named, names, on, session, xeon};
 use tenure_sim::pattern::{
-    self, Access, Copies, Object, Operation, Pattern, Repaired, Role, Value,
+    self, Copies, Operation, Pattern, PatternAccess, PatternObject, PatternRole, Repaired,
+    StoredValue,
 };
 
 fn together(pattern: &Pattern, cpus: usize, applies: &dyn Fn(&Repaired) -> bool) -> Vec<Repaired> {
@@ -30,10 +31,10 @@ fn neighbours_in_an_array_share_falsely_until_they_are_padded() {
 fn elements_as_large_as_a_line_share_falsely_unless_they_begin_at_one() {
     let sums = |phase: usize| {
         let mut pattern = Pattern::new("sums");
-        let object = Object::several("args", Copies::PerThread, 64).at_phase(phase);
+        let object = PatternObject::several("args", Copies::PerThread, 64).at_phase(phase);
         let object = pattern.object(object);
         let words = [24, 56].map(|offset| pattern.word(object, format!("{offset}"), offset, 8));
-        let role = Role::pool("worker").does(1.0, Operation::Work(10.0));
+        let role = PatternRole::pool("worker").does(1.0, Operation::Work(10.0));
         pattern.role(words.into_iter().fold(role, |role, word| {
             role.does(1.0, Operation::Load(word)).does(1.0, Operation::Store(word))
         }));
@@ -55,10 +56,10 @@ fn elements_as_large_as_a_line_share_falsely_unless_they_begin_at_one() {
 fn words_of_an_object_that_begins_within_a_line_go_apart_as_they_lie() {
     // Both roles' words are on one line, although byte 64 of the object is between them.
     let mut pattern = Pattern::new("two ends");
-    let object = pattern.object(Object::once("o").at_phase(16));
+    let object = pattern.object(PatternObject::once("o").at_phase(16));
     let words = [48, 72].map(|offset| pattern.word(object, format!("{offset}"), offset, 8));
     for word in words {
-        let role = Role::pool(format!("of {word}")).does(1.0, Operation::Work(10.0));
+        let role = PatternRole::pool(format!("of {word}")).does(1.0, Operation::Work(10.0));
         pattern.role(role.does(1.0, Operation::Add(word)));
     }
     let repair = named(&pattern, "apart").unwrap();
@@ -89,11 +90,11 @@ fn a_count_beside_fields_that_are_read_has_every_repair_that_helps() {
 #[test]
 fn what_a_value_is_for_rules_repairs_out() {
     for (value, in_file, expected) in [
-        (Value::Unknown, None, &["apart", "one_add", "cells", "lazy"][..]),
-        (Value::Statistic, Some("value = \"statistic\""), &["apart", "one_add", "cells"]),
-        (Value::References, Some("value = \"references\""), &["apart", "one_add", "lazy"]),
-        (Value::Number, Some("value = \"number\""), &["apart"]),
-        (Value::State, Some("value = \"state\""), &["apart"]),
+        (StoredValue::Unknown, None, &["apart", "one_add", "cells", "lazy"][..]),
+        (StoredValue::Statistic, Some("value = \"statistic\""), &["apart", "one_add", "cells"]),
+        (StoredValue::References, Some("value = \"references\""), &["apart", "one_add", "lazy"]),
+        (StoredValue::Number, Some("value = \"number\""), &["apart"]),
+        (StoredValue::State, Some("value = \"state\""), &["apart"]),
     ] {
         let mut pattern = session(Operation::CompareExchange);
         for word in &mut pattern.words {
@@ -112,16 +113,16 @@ fn what_a_value_is_for_rules_repairs_out() {
 #[test]
 fn two_locks_on_a_line_go_apart_and_a_lock_stays_with_its_data() {
     let mut pattern = Pattern::new("locks");
-    let object = pattern.object(Object::once("o"));
+    let object = pattern.object(PatternObject::once("o"));
     let words: Vec<usize> = ["lock a", "data a", "lock b", "data b"]
         .into_iter()
         .enumerate()
         .map(|(at, name)| pattern.word(object, name, 8 * at, 8))
         .collect();
     for (name, pair) in ["a", "b"].into_iter().zip(words.chunks(2)) {
-        let inside = vec![Access { times: 1.0, operation: Operation::Store(pair[1]) }];
+        let inside = vec![PatternAccess { times: 1.0, operation: Operation::Store(pair[1]) }];
         pattern.role(
-            Role::pool(name)
+            PatternRole::pool(name)
                 .does(1.0, Operation::Lock(pair[0], inside))
                 .does(1.0, Operation::Work(100.0)),
         );
@@ -137,16 +138,16 @@ fn two_locks_on_a_line_go_apart_and_a_lock_stays_with_its_data() {
 fn what_is_read_under_a_lock_needs_none_unless_it_is_written_there() {
     let guarded = |stores: f64, other: Option<Operation>| {
         let mut pattern = Pattern::new("settings");
-        let object = pattern.object(Object::once("o"));
+        let object = pattern.object(PatternObject::once("o"));
         let lock = pattern.word(object, "lock", 0, 4);
         let value = pattern.word(object, "value", 8, 8);
-        let mut inside = vec![Access { times: 1.0, operation: Operation::Load(value) }];
+        let mut inside = vec![PatternAccess { times: 1.0, operation: Operation::Load(value) }];
         if stores > 0.0 {
-            inside.push(Access { times: stores, operation: Operation::Store(value) });
+            inside.push(PatternAccess { times: stores, operation: Operation::Store(value) });
         }
-        inside.extend(other.map(|operation| Access { times: 1.0, operation }));
+        inside.extend(other.map(|operation| PatternAccess { times: 1.0, operation }));
         pattern.role(
-            Role::pool("worker")
+            PatternRole::pool("worker")
                 .does(1.0, Operation::Lock(lock, inside))
                 .does(1.0, Operation::Work(100.0)),
         );
@@ -168,7 +169,7 @@ fn what_is_read_under_a_lock_needs_none_unless_it_is_written_there() {
     }
     // It guards more than the pattern has.
     let mut wide = guarded(0.0, None);
-    wide.words[0].value = Value::Guard;
+    wide.words[0].value = StoredValue::Guard;
     assert!(!names(&wide).contains(&"read_unlocked"));
     assert_eq!(Pattern::from_toml(&wide.to_toml()), Ok(wide));
     // Nothing is known of what it guards.
@@ -180,13 +181,13 @@ fn what_is_read_under_a_lock_needs_none_unless_it_is_written_there() {
 #[test]
 fn a_lock_beside_a_counter_needs_both_repairs() {
     let mut pattern = Pattern::new("server");
-    let object = pattern.object(Object::once("o"));
+    let object = pattern.object(PatternObject::once("o"));
     let lock = pattern.word(object, "lock", 0, 4);
     let settings = pattern.word(object, "settings", 8, 8);
     let in_flight = pattern.word(object, "in flight", 16, 8);
-    let inside = vec![Access { times: 1.0, operation: Operation::Load(settings) }];
+    let inside = vec![PatternAccess { times: 1.0, operation: Operation::Load(settings) }];
     pattern.role(
-        Role::pool("worker")
+        PatternRole::pool("worker")
             .does(1.0, Operation::Lock(lock, inside))
             .does(2.0, Operation::Add(in_flight))
             .does(1.0, Operation::Work(100.0)),
@@ -210,12 +211,12 @@ fn a_lock_beside_a_counter_needs_both_repairs() {
 #[test]
 fn head_and_tail_of_a_queue_go_apart() {
     let mut pattern = Pattern::new("queue");
-    let object = pattern.object(Object::once("Queue"));
+    let object = pattern.object(PatternObject::once("Queue"));
     let head = pattern.word(object, "head", 0, 8);
     let tail = pattern.word(object, "tail", 8, 8);
     for (name, own, other) in [("producer", tail, head), ("consumer", head, tail)] {
         pattern.role(
-            Role::single(name)
+            PatternRole::single(name)
                 .does(1.0, Operation::Load(own))
                 .does(1.0, Operation::Store(own))
                 .does(0.1, Operation::Load(other))
@@ -230,16 +231,18 @@ fn head_and_tail_of_a_queue_go_apart() {
 #[test]
 fn a_word_that_is_read_mostly_leaves_the_written_ones_together() {
     let mut pattern = Pattern::new("p");
-    let object = pattern.object(Object::once("o"));
+    let object = pattern.object(PatternObject::once("o"));
     let flag = pattern.word(object, "flag", 0, 8);
     let written = ["hits", "misses"].map(|name| pattern.word(object, name, 8, 8));
     pattern.words[written[1]].offset = 16;
     pattern.role(
-        Role::single("clock").does(0.001, Operation::Store(flag)).does(1.0, Operation::Work(100.0)),
+        PatternRole::single("clock")
+            .does(0.001, Operation::Store(flag))
+            .does(1.0, Operation::Work(100.0)),
     );
     for (role, word) in ["a", "b"].into_iter().zip(written) {
         pattern.role(
-            Role::pool(role)
+            PatternRole::pool(role)
                 .does(1.0, Operation::Load(flag))
                 .does(1.0, Operation::Store(word))
                 .does(1.0, Operation::Work(50.0)),
@@ -253,10 +256,12 @@ fn a_word_that_is_read_mostly_leaves_the_written_ones_together() {
 #[test]
 fn what_is_not_contended_needs_no_repair() {
     let mut read = Pattern::new("read only");
-    let object = read.object(Object::once("o"));
+    let object = read.object(PatternObject::once("o"));
     let words = [0, 8].map(|offset| read.word(object, format!("w{offset}"), offset, 8));
     read.role(
-        Role::pool("r").does(1.0, Operation::Load(words[0])).does(2.0, Operation::Load(words[1])),
+        PatternRole::pool("r")
+            .does(1.0, Operation::Load(words[0]))
+            .does(2.0, Operation::Load(words[1])),
     );
     assert!(names(&read).is_empty());
     assert!(together(&read, 8, &|_| true).is_empty());
@@ -266,15 +271,15 @@ fn what_is_not_contended_needs_no_repair() {
 /// A lock, what std's mutex has beside it, and what it guards.
 fn guarded(guards: &[Operation], outside: &[Operation]) -> Pattern {
     let mut pattern = Pattern::new("guarded");
-    let object = pattern.object(Object::once("Mutex"));
+    let object = pattern.object(PatternObject::once("Mutex"));
     let lock = pattern.word(object, "futex", 0, 4);
     let poison = pattern.word(object, "poison", 4, 1);
     pattern.word(object, "count", 8, 8);
     pattern.word(object, "other", 16, 8);
-    let once = |operation: &Operation| Access { times: 1.0, operation: operation.clone() };
+    let once = |operation: &Operation| PatternAccess { times: 1.0, operation: operation.clone() };
     let mut inside = vec![once(&Operation::Load(poison))];
     inside.extend(guards.iter().map(once));
-    let mut role = Role::pool("worker").does(1.0, Operation::Lock(lock, inside));
+    let mut role = PatternRole::pool("worker").does(1.0, Operation::Lock(lock, inside));
     role.steps.extend(outside.iter().map(once));
     pattern.role(role);
     pattern
@@ -286,7 +291,7 @@ fn a_lock_that_guards_a_count_alone_can_go() {
     const OTHER: usize = 3;
     let alone = guarded(&[Operation::Load(COUNT), Operation::Store(COUNT)], &[]);
     let one_add = named(&alone, "one_add").unwrap();
-    let add = Access { times: 1.0, operation: Operation::Add(COUNT) };
+    let add = PatternAccess { times: 1.0, operation: Operation::Add(COUNT) };
     assert_eq!(one_add.pattern.roles[0].steps, std::slice::from_ref(&add));
     // What the addition itself takes stays.
     let brief = Operation::Work(5.0);
@@ -298,11 +303,11 @@ fn a_lock_that_guards_a_count_alone_can_go() {
         .is_none()
     );
     let brief_too = guarded(&[brief.clone(), Operation::Store(COUNT)], &[]);
-    let work = Access { times: 1.0, operation: brief };
+    let work = PatternAccess { times: 1.0, operation: brief };
     assert_eq!(named(&brief_too, "one_add").unwrap().pattern.roles[0].steps, [add, work]);
     // A thread's own cell needs no atomic addition.
     let cells = named(&alone, "cells").unwrap().pattern;
-    let is_of_a_cell = |step: &Access| step.operation.word() == Some(cells.words.len() - 1);
+    let is_of_a_cell = |step: &PatternAccess| step.operation.word() == Some(cells.words.len() - 1);
     let [Operation::Load(_), Operation::Store(_)] =
         [0, 1].map(|at| cells.roles[0].steps[at].operation.clone())
     else {

@@ -4,12 +4,12 @@
 //! have to be the same everywhere.
 
 use crate::scenario::workers::PerThread;
-use crate::scenario::{Host, Looped, Place, Variant};
+use crate::scenario::{Host, Looped, ThreadPlace, Variant};
 use std::hint::black_box;
 use tenure::cache_line::CachePadded;
 use tenure::memory::{Memory, Native, Ordering};
 
-type Tally = <Native as Memory>::AtomicU64;
+type ThreadTally = <Native as Memory>::AtomicU64;
 
 /// The first thread does `act` with its part, the others do `go_on` with theirs.
 ///
@@ -19,7 +19,7 @@ struct Beside<T, A, O, Act, GoOn> {
     shared: CachePadded<T>,
     actor: PerThread<A>,
     others: PerThread<O>,
-    acted: CachePadded<Tally>,
+    acted: CachePadded<ThreadTally>,
     act: Act,
     go_on: GoOn,
 }
@@ -58,7 +58,7 @@ impl<T, A, O, Act: Fn(&T, &mut A), GoOn: Fn(&T, &mut O) -> u64> Beside<T, A, O, 
     ) -> Self {
         let actor = PerThread::new(1, |_| actor(&shared));
         let others = PerThread::new(threads - 1, |_| other(&shared));
-        let (shared, acted) = (CachePadded::new(shared), CachePadded::new(Tally::new(0)));
+        let (shared, acted) = (CachePadded::new(shared), CachePadded::new(ThreadTally::new(0)));
         Self { shared, actor, others, acted, act, go_on }
     }
 
@@ -101,7 +101,7 @@ where
     GoOn: Fn(&T, &mut O) -> u64 + Send + Sync,
 {
     #[inline(never)]
-    fn run(&self, place: Place, steps: u64) -> u64 {
+    fn run(&self, place: ThreadPlace, steps: u64) -> u64 {
         match place.thread.checked_sub(1) {
             None => self.actor.with(0, |actor| self.act(actor, steps)),
             Some(other) => self.others.with(other, |other| self.go_on(other, steps)),
@@ -132,8 +132,8 @@ mod tests {
     type Act = fn(&Mutex<(u64, u64)>, &mut ());
     type GoOn = fn(&Mutex<(u64, u64)>, &mut ()) -> u64;
 
-    fn place(thread: usize) -> Place {
-        Place { thread, of: 2 }
+    fn place(thread: usize) -> ThreadPlace {
+        ThreadPlace { thread, of: 2 }
     }
 
     #[test]

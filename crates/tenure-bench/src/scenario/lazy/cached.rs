@@ -1,4 +1,4 @@
-use crate::scenario::workers::{Value, nameless};
+use crate::scenario::workers::{WorkerValue, nameless};
 use crate::scenario::{Host, Variant};
 use std::hint::black_box;
 use tenure::cache_line::CachePadded;
@@ -6,34 +6,36 @@ use tenure::lazy::{Cached, Domain, On, Reader, Shootdown};
 use tenure::memory::Native;
 
 pub(super) fn by_reader<M: Host>() -> Variant {
-    type Shared<M> = Cached<Value<M>, On<M, Shootdown>>;
+    type Shared<M> = Cached<WorkerValue<M>, On<M, Shootdown>>;
     let own = |cached: &Shared<M>, _| cached.reader();
-    let step = |_: &_, reader: &mut Reader<Value<M>, On<M, Shootdown>>| {
+    let step = |_: &_, reader: &mut Reader<WorkerValue<M>, On<M, Shootdown>>| {
         black_box(reader.read().read());
     };
-    Variant::workers("Reader", |_| Shared::<M>::new_in(Value::new()), own, step, nameless)
+    Variant::workers("Reader", |_| Shared::<M>::new_in(WorkerValue::new()), own, step, nameless)
 }
 
 /// The thread's place is looked up. Places are made at the first read: simulated, they would lie where the host's
 /// allocator puts them.
 pub(super) fn directly() -> Variant {
-    let read = |cached: &CachePadded<Cached<Value<Native>>>| _ = black_box(cached.read().read());
-    Variant::step("Cached::read", || CachePadded::new(Cached::new(Value::new())), read)
+    let read =
+        |cached: &CachePadded<Cached<WorkerValue<Native>>>| _ = black_box(cached.read().read());
+    Variant::step("Cached::read", || CachePadded::new(Cached::new(WorkerValue::new())), read)
 }
 
 /// By a counted reference, such as a lock hands out.
 pub(super) fn by_clone<M: Host>() -> Variant {
-    let prepare =
-        || CachePadded::new(Domain::<_, On<M, Shootdown>>::new_in().context(Value::<M>::new()));
+    let prepare = || {
+        CachePadded::new(Domain::<_, On<M, Shootdown>>::new_in().context(WorkerValue::<M>::new()))
+    };
     Variant::step("clone", prepare, |object| _ = black_box((**object).clone().read()))
 }
 
 pub(super) const PARKED: usize = 64;
 
 pub(super) fn store() -> Variant {
-    type Shared = (Cached<Value<Native>>, Vec<Reader<Value<Native>>>);
+    type Shared = (Cached<WorkerValue<Native>>, Vec<Reader<WorkerValue<Native>>>);
     let shared = || {
-        let cached = Cached::new(Value::new());
+        let cached = Cached::new(WorkerValue::new());
         let parked = |_| {
             let mut reader = cached.reader();
             black_box(reader.read().read());
@@ -42,7 +44,7 @@ pub(super) fn store() -> Variant {
         let parked = (0..PARKED).map(parked).collect();
         (cached, parked)
     };
-    let act = |(cached, _): &Shared, (): &mut ()| cached.store(Value::new());
-    let go_on = |_: &Shared, reader: &mut Reader<Value<Native>>| reader.read().read();
+    let act = |(cached, _): &Shared, (): &mut ()| cached.store(WorkerValue::new());
+    let go_on = |_: &Shared, reader: &mut Reader<WorkerValue<Native>>| reader.read().read();
     Variant::beside("Cached", shared, (|_| (), |(cached, _)| cached.reader()), act, go_on)
 }

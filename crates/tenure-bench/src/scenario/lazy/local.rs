@@ -1,34 +1,34 @@
 //! Local handles: they enter one object again and again, go from object to object, or use what they kept.
 
-use crate::scenario::workers::{Value, nameless};
-use crate::scenario::{Host, Member, Variant};
+use crate::scenario::workers::{WorkerValue, nameless};
+use crate::scenario::{Host, NamedMember, Variant};
 use std::hint::black_box;
 use tenure::cache_line::CachePadded;
 use tenure::lazy::{Context, Domain, LocalHandle, Scheme};
 use tenure::memory::{Atomic, Ordering};
 
-type Local<M, S> = LocalHandle<Value<M>, S>;
+type LocalOf<M, S> = LocalHandle<WorkerValue<M>, S>;
 
 struct One<S: Scheme<Memory: Host>> {
-    domain: Domain<Value<S::Memory>, S>,
-    object: Context<Value<S::Memory>, S>,
+    domain: Domain<WorkerValue<S::Memory>, S>,
+    object: Context<WorkerValue<S::Memory>, S>,
 }
 
 impl<S: Scheme<Memory: Host>> One<S> {
     fn new(_threads: usize) -> Self {
         let domain = Domain::new_in();
-        Self { object: domain.context(Value::new()), domain }
+        Self { object: domain.context(WorkerValue::new()), domain }
     }
 
-    fn members(&self) -> Vec<Member> {
-        vec![Member::of("value", &*self.object)]
+    fn members(&self) -> Vec<NamedMember> {
+        vec![NamedMember::of("value", &*self.object)]
     }
 }
 
 /// Enters and leaves the object, then works on something else.
 pub(crate) fn same<S: Scheme<Memory: Host>, const WORK_NS: u32>(name: &'static str) -> Variant {
     let own = |it: &One<S>, _| it.domain.register();
-    let step = |it: &One<S>, local: &mut Local<S::Memory, S>| {
+    let step = |it: &One<S>, local: &mut LocalOf<S::Memory, S>| {
         let seen = local.enter(&it.object).read();
         black_box(S::Memory::work(seen, WORK_NS));
     };
@@ -42,7 +42,7 @@ pub(super) fn kept<S: Scheme<Memory: Host>>(name: &'static str) -> Variant {
         drop(local.enter(&it.object));
         local
     };
-    let step = |_: &One<S>, local: &mut Local<S::Memory, S>| {
+    let step = |_: &One<S>, local: &mut LocalOf<S::Memory, S>| {
         let kept = local.lazy().expect("there is a handle");
         black_box(kept.read());
     };
@@ -51,18 +51,18 @@ pub(super) fn kept<S: Scheme<Memory: Host>>(name: &'static str) -> Variant {
 
 pub(super) const OBJECTS: usize = 16;
 
-type Round<M, S> = (Domain<Value<M>, S>, [Context<Value<M>, S>; OBJECTS]);
+type Round<M, S> = (Domain<WorkerValue<M>, S>, [Context<WorkerValue<M>, S>; OBJECTS]);
 
 /// Enters the next object and leaves it: nothing kept is of use.
 pub(super) fn objects<S: Scheme<Memory: Host>>(name: &'static str) -> Variant {
     let shared = |_| {
         let domain = Domain::new_in();
-        let objects = std::array::from_fn(|_| domain.context(Value::new()));
+        let objects = std::array::from_fn(|_| domain.context(WorkerValue::new()));
         (domain, objects)
     };
     let own = |(domain, _): &Round<S::Memory, S>, thread| (domain.register(), thread);
     let step = |(_, objects): &Round<S::Memory, S>,
-                (local, at): &mut (Local<S::Memory, S>, usize)| {
+                (local, at): &mut (LocalOf<S::Memory, S>, usize)| {
         *at = (*at + 1) % OBJECTS;
         black_box(local.enter(&objects[*at]).read());
     };
@@ -71,9 +71,9 @@ pub(super) fn objects<S: Scheme<Memory: Host>>(name: &'static str) -> Variant {
 
 /// The limit: a load and a store, to a line of the thread's own.
 pub(super) fn own_line<M: Host, const WORK_NS: u32>(name: &'static str) -> Variant {
-    let shared = |_| CachePadded::new(Value::<M>::new());
+    let shared = |_| CachePadded::new(WorkerValue::<M>::new());
     let own = |_: &_, _| Box::new(CachePadded::new(M::AtomicU32::new(0)));
-    let step = |value: &CachePadded<Value<M>>, word: &mut Box<CachePadded<M::AtomicU32>>| {
+    let step = |value: &CachePadded<WorkerValue<M>>, word: &mut Box<CachePadded<M::AtomicU32>>| {
         // Relaxed, twice: no other thread has it.
         black_box(word.load(Ordering::Relaxed));
         word.store(1, Ordering::Relaxed);

@@ -7,9 +7,9 @@ mod others;
 mod shootdown;
 
 use super::refs::GetPut;
-use super::{Group, Host, Scenario, Variant, add};
+use super::{BenchGroup, BenchScenario, Host, Variant, add};
 use local::{kept, objects, own_line};
-use others::Shared;
+use others::PaddedValue;
 use shootdown::{batch, one};
 use std::sync::Arc;
 use tenure::count::IncNotZero;
@@ -29,8 +29,8 @@ fn switches<M: Host, const WORK_NS: u32>() -> Vec<Variant> {
     ]
 }
 
-pub(super) fn group<M: Host>() -> Group {
-    Group {
+pub(super) fn group<M: Host>() -> BenchGroup {
+    BenchGroup {
         name: "lazy",
         title: "Lazy references",
         about: "Workers that go from object to object, and keep the last one while they are idle. Counted takes a \
@@ -39,7 +39,7 @@ pub(super) fn group<M: Host>() -> Group {
                 shared; the thread that drops the last handle interrupts the others and takes the object from \
                 idle ones. Cached is a value that all read, on top of it.",
         scenarios: vec![
-            Scenario::new(
+            BenchScenario::new(
                 "lazy/same",
                 "enter + leave one object",
                 "One operation enters the object that all workers use, reads it and leaves it: a switch \
@@ -47,7 +47,7 @@ pub(super) fn group<M: Host>() -> Group {
                 "counted",
                 switches::<M, 0>(),
             ),
-            Scenario::new(
+            BenchScenario::new(
                 "lazy/switch",
                 "a context switch through idle, with its work",
                 "The same, with the private work that a context switch has besides (1.6 us). The limit is \
@@ -55,7 +55,7 @@ pub(super) fn group<M: Host>() -> Group {
                 "counted",
                 switches::<M, SWITCH_NS>(),
             ),
-            Scenario::new(
+            BenchScenario::new(
                 "lazy/objects",
                 "enter + leave the next of 16 objects",
                 "All workers go round 16 objects. One operation enters the next one, reads it and leaves \
@@ -67,7 +67,7 @@ pub(super) fn group<M: Host>() -> Group {
                     objects::<On<M, Shootdown>>("shootdown"),
                 ],
             ),
-            Scenario::new(
+            BenchScenario::new(
                 "lazy/kept",
                 "use again what a local handle kept",
                 "One operation uses what the local handle kept, without a strong one, reads it and leaves it. The \
@@ -80,7 +80,7 @@ pub(super) fn group<M: Host>() -> Group {
                     kept::<On<M, Shootdown>>("shootdown"),
                 ],
             ),
-            Scenario::new(
+            BenchScenario::new(
                 "lazy/read",
                 "read a value that could be replaced",
                 "One operation reads the current value. Reader is a handle for each thread; Cached::read, \
@@ -92,12 +92,12 @@ pub(super) fn group<M: Host>() -> Group {
     }
 }
 
-pub(super) fn extend(group: &mut Group) {
+pub(super) fn extend(group: &mut BenchGroup) {
     let one = [
         vec![],
         vec![
-            others::cloned::<Arc<Shared>>("std Arc"),
-            others::cloned::<tenure::sync::Arc<Shared>>("tenure Arc"),
+            others::cloned::<Arc<PaddedValue>>("std Arc"),
+            others::cloned::<tenure::sync::Arc<PaddedValue>>("tenure Arc"),
             others::swapped(),
             others::swapped_cache(),
             others::epoch(),
@@ -117,8 +117,8 @@ pub(super) fn extend(group: &mut Group) {
     group.scenarios.extend([end(), store()]);
 }
 
-fn end() -> Scenario {
-    Scenario::new(
+fn end() -> BenchScenario {
+    BenchScenario::new(
         "lazy/end",
         "the end of an object",
         "One operation makes an object, has one local handle enter and leave it, and drops the last strong handle, on the \
@@ -138,8 +138,8 @@ fn end() -> Scenario {
     .unshared()
 }
 
-fn store() -> Scenario {
-    Scenario::new(
+fn store() -> BenchScenario {
+    BenchScenario::new(
         "lazy/store",
         "replace a value that 64 parked threads have read",
         "One operation stores a new value and drops the old one, on the first thread. The others go on \

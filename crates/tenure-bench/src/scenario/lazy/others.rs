@@ -1,7 +1,7 @@
 use super::cached::PARKED;
 use super::local::OBJECTS;
 use crate::scenario::Variant;
-use crate::scenario::workers::{Value, nameless};
+use crate::scenario::workers::{WorkerValue, nameless};
 use arc_swap::{ArcSwap, Cache};
 use crossbeam_epoch as epoch;
 use std::hint::black_box;
@@ -11,15 +11,15 @@ use tenure::cache_line::CachePadded;
 use tenure::memory::{Memory, Native, Ordering, Pointer};
 
 /// Not on a count's line.
-pub(super) type Shared = CachePadded<Value<Native>>;
+pub(super) type PaddedValue = CachePadded<WorkerValue<Native>>;
 
-fn shared() -> Shared {
-    CachePadded::new(Value::new())
+fn shared() -> PaddedValue {
+    CachePadded::new(WorkerValue::new())
 }
 
 pub(super) fn cloned<A>(name: &'static str) -> Variant
 where
-    A: Clone + Deref<Target = Shared> + From<Shared> + Send + Sync + 'static,
+    A: Clone + Deref<Target = PaddedValue> + From<PaddedValue> + Send + Sync + 'static,
 {
     let read = |arc: &CachePadded<A>| _ = black_box((**arc).clone().read());
     Variant::step(name, || CachePadded::new(A::from(shared())), read)
@@ -27,7 +27,7 @@ where
 
 pub(super) fn std_arcs() -> Variant {
     let shared = |_| (0..OBJECTS).map(|_| Arc::new(shared())).collect();
-    let step = |objects: &Vec<Arc<Shared>>, at: &mut usize| {
+    let step = |objects: &Vec<Arc<PaddedValue>>, at: &mut usize| {
         *at = (*at + 1) % OBJECTS;
         black_box(Arc::clone(&objects[*at]).read());
     };
@@ -35,7 +35,7 @@ pub(super) fn std_arcs() -> Variant {
 }
 
 pub(super) fn std_weak() -> Variant {
-    let step = |_: &_, weak: &mut Weak<Shared>| {
+    let step = |_: &_, weak: &mut Weak<PaddedValue>| {
         black_box(weak.upgrade().expect("there is an Arc").read());
     };
     let own = |arc: &_, _| Arc::downgrade(arc);
@@ -43,11 +43,11 @@ pub(super) fn std_weak() -> Variant {
 }
 
 pub(super) fn swapped() -> Variant {
-    let read = |swap: &CachePadded<ArcSwap<Shared>>| _ = black_box(swap.load().read());
+    let read = |swap: &CachePadded<ArcSwap<PaddedValue>>| _ = black_box(swap.load().read());
     Variant::step("arc-swap load", || CachePadded::new(ArcSwap::from_pointee(shared())), read)
 }
 
-type ThreadCache = Cache<Arc<ArcSwap<Shared>>, Arc<Shared>>;
+type ThreadCache = Cache<Arc<ArcSwap<PaddedValue>>, Arc<PaddedValue>>;
 
 pub(super) fn swapped_cache() -> Variant {
     let shared = |_| Arc::new(ArcSwap::from_pointee(shared()));
@@ -67,7 +67,7 @@ pub(super) fn epoch() -> Variant {
     })
 }
 
-struct Epoch(epoch::Atomic<Shared>);
+struct Epoch(epoch::Atomic<PaddedValue>);
 
 impl Drop for Epoch {
     fn drop(&mut self) {
@@ -96,7 +96,7 @@ pub(super) fn entered() -> Variant {
 
 struct Entered {
     collector: seize::Collector,
-    current: <Native as Memory>::Pointer<Shared>,
+    current: <Native as Memory>::Pointer<PaddedValue>,
 }
 
 impl Drop for Entered {
@@ -129,26 +129,26 @@ pub(super) fn swap() -> Variant {
     Variant::beside("arc-swap", prepare, (|_| (), |swap| Cache::new(Arc::clone(swap))), act, go_on)
 }
 
-type Locked = RwLock<Arc<Shared>>;
+type LockedValue = RwLock<Arc<PaddedValue>>;
 
-fn read_locked(locked: &Locked) -> u64 {
+fn read_locked(locked: &LockedValue) -> u64 {
     locked.read().unwrap_or_else(PoisonError::into_inner).read()
 }
 
 pub(super) fn locked() -> Variant {
-    let prepare = || CachePadded::new(Locked::new(Arc::new(shared())));
+    let prepare = || CachePadded::new(LockedValue::new(Arc::new(shared())));
     Variant::step("RwLock", prepare, |locked| _ = black_box(read_locked(locked)))
 }
 
 pub(super) fn replace_locked() -> Variant {
-    let act = |locked: &Locked, (): &mut ()| {
+    let act = |locked: &LockedValue, (): &mut ()| {
         let new = Arc::new(shared());
         let mut current = locked.write().unwrap_or_else(PoisonError::into_inner);
         let old = std::mem::replace(&mut *current, new);
         drop(current);
         drop(old);
     };
-    let go_on = |locked: &Locked, (): &mut ()| read_locked(locked);
-    let prepare = || Locked::new(Arc::new(shared()));
+    let go_on = |locked: &LockedValue, (): &mut ()| read_locked(locked);
+    let prepare = || LockedValue::new(Arc::new(shared()));
     Variant::beside("RwLock", prepare, (|_| (), |_| ()), act, go_on)
 }

@@ -2,21 +2,21 @@
 
 use super::beside::Sides;
 use crate::scenario::Variant;
-use crate::scenario::workers::Value;
+use crate::scenario::workers::WorkerValue;
 use std::hint::black_box;
 use tenure::lazy::{Context, Domain, LocalHandle, Scheme};
 use tenure::memory::Native;
 
 struct Parked<S: Scheme<Memory = Native>> {
-    domain: Domain<Value<Native>, S>,
-    other: Context<Value<Native>, S>,
-    _parked: Vec<LocalHandle<Value<Native>, S>>,
+    domain: Domain<WorkerValue<Native>, S>,
+    other: Context<WorkerValue<Native>, S>,
+    _parked: Vec<LocalHandle<WorkerValue<Native>, S>>,
 }
 
 impl<S: Scheme<Memory = Native>> Parked<S> {
     fn new(locals: usize) -> Self {
         let domain = Domain::new_in();
-        let other = domain.context(Value::new());
+        let other = domain.context(WorkerValue::new());
         let parked = |_| {
             let mut local = domain.register();
             drop(local.enter(&other));
@@ -26,13 +26,16 @@ impl<S: Scheme<Memory = Native>> Parked<S> {
     }
 
     /// A new object that `local` has used.
-    fn used(&self, local: &mut LocalHandle<Value<Native>, S>) -> Context<Value<Native>, S> {
-        let object = self.domain.context(Value::new());
+    fn used(
+        &self,
+        local: &mut LocalHandle<WorkerValue<Native>, S>,
+    ) -> Context<WorkerValue<Native>, S> {
+        let object = self.domain.context(WorkerValue::new());
         black_box(local.enter(&object).read());
         object
     }
 
-    fn go_on(&self, local: &mut LocalHandle<Value<Native>, S>) -> u64 {
+    fn go_on(&self, local: &mut LocalHandle<WorkerValue<Native>, S>) -> u64 {
         local.enter(&self.other).read()
     }
 }
@@ -55,8 +58,8 @@ pub(super) fn batch<S: Scheme<Memory = Native>>(name: &'static str, parked: usiz
 }
 
 struct Collected<S: Scheme<Memory = Native>> {
-    locals: Vec<LocalHandle<Value<Native>, S>>,
-    objects: Vec<Context<Value<Native>, S>>,
+    locals: Vec<LocalHandle<WorkerValue<Native>, S>>,
+    objects: Vec<Context<WorkerValue<Native>, S>>,
 }
 
 impl<S: Scheme<Memory = Native>> Collected<S> {

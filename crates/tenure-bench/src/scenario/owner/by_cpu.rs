@@ -29,7 +29,7 @@ use std::hint::black_box;
 use tenure::cache_line::CachePadded;
 use tenure::memory::{Memory, Native, Ordering};
 
-type Word = <Native as Memory>::AtomicU64;
+type CellWord = <Native as Memory>::AtomicU64;
 
 const NAME: &str = "by CPU";
 const LIVE: u64 = 0;
@@ -37,15 +37,15 @@ const LIVE: u64 = 0;
 /// A cell for each CPU, on a line of its own.
 pub(super) struct Cells {
     rseq: Rseq,
-    cells: Box<[CachePadded<Word>]>,
+    cells: Box<[CachePadded<CellWord>]>,
     /// Not written while the count lives.
-    state: CachePadded<Word>,
+    state: CachePadded<CellWord>,
 }
 
 impl Cells {
     fn new(rseq: Rseq) -> Self {
-        let cells = (0..rseq.cpus()).map(|_| CachePadded::new(Word::new(0))).collect();
-        Self { rseq, cells, state: CachePadded::new(Word::new(LIVE)) }
+        let cells = (0..rseq.cpus()).map(|_| CachePadded::new(CellWord::new(0))).collect();
+        Self { rseq, cells, state: CachePadded::new(CellWord::new(LIVE)) }
     }
 
     #[inline(always)]

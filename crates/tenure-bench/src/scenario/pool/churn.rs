@@ -47,7 +47,7 @@ pub(super) fn churn<S: Slots>(name: &'static str) -> Variant {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{others::LockedVec, slots::Listed};
+    use super::super::{others::LockedVec, slots::ListedSlots};
     use super::*;
     use tenure::pool::{Magazines, TaggedStack};
 
@@ -71,7 +71,7 @@ mod tests {
     #[test]
     fn every_thread_keeps_its_connections_and_no_slot_is_lost() {
         connections_stay::<LockedVec>(0);
-        connections_stay::<Listed<TaggedStack>>(0);
-        connections_stay::<Listed<Magazines>>(2 * 64);
+        connections_stay::<ListedSlots<TaggedStack>>(0);
+        connections_stay::<ListedSlots<Magazines>>(2 * 64);
     }
 }

@@ -7,21 +7,21 @@ mod public;
 mod ring;
 mod slots;
 
-use super::{Group, Host, Scenario, Variant, add};
+use super::{BenchGroup, BenchScenario, Host, Variant, add};
 use churn::churn;
 use one_way::OneWay;
-use others::{Bounded, LockedVec, Nothing, Sharded, Unbounded, borrowed};
-use public::{Buffers, Objects};
-use slots::{Listed, cycle};
+use others::{Bounded, LockedVec, Nothing, ShardedSlab, Unbounded, borrowed};
+use public::{Buffers, PublicObjects};
+use slots::{ListedSlots, cycle};
 use tenure::memory::Native;
 use tenure::pool::list::{Magazines, Scan, TaggedStack};
 
 fn lists<M: Host>(in_use: u32) -> Vec<Variant> {
     vec![
-        cycle::<Listed<Scan<M, false>>>("scan (published)", in_use),
-        cycle::<Listed<Scan<M>>>("scan", in_use),
-        cycle::<Listed<TaggedStack<M>>>("tagged stack", in_use),
-        cycle::<Listed<Magazines<M>>>("magazines", in_use),
+        cycle::<ListedSlots<Scan<M, false>>>("scan (published)", in_use),
+        cycle::<ListedSlots<Scan<M>>>("scan", in_use),
+        cycle::<ListedSlots<TaggedStack<M>>>("tagged stack", in_use),
+        cycle::<ListedSlots<Magazines<M>>>("magazines", in_use),
     ]
 }
 
@@ -30,22 +30,25 @@ fn native(in_use: u32) -> [Vec<Variant>; 2] {
         cycle::<LockedVec>("mutex vec", in_use),
         cycle::<Bounded>("array queue", in_use),
         cycle::<Unbounded>("seg queue", in_use),
-        cycle::<Sharded>("sharded-slab", in_use),
+        cycle::<ShardedSlab>("sharded-slab", in_use),
         borrowed(in_use),
     ];
-    [others, vec![cycle::<Objects>("SlotPool", in_use), cycle::<Buffers>("BufferPool", in_use)]]
+    [
+        others,
+        vec![cycle::<PublicObjects>("SlotPool", in_use), cycle::<Buffers>("BufferPool", in_use)],
+    ]
 }
 
 const SCAN: &[&str] = &["scan"];
 
-fn in_use(id: &'static str, title: &'static str, variants: Vec<Variant>) -> Scenario {
+fn in_use(id: &'static str, title: &'static str, variants: Vec<Variant>) -> BenchScenario {
     let about = "One operation acquires a slot and releases it. Those in use lie before those that are free, \
                  where a walk that takes the first free one leaves them.";
-    Scenario::new(id, title, about, "scan (published)", variants)
+    BenchScenario::new(id, title, about, "scan (published)", variants)
 }
 
-pub(super) fn group<M: Host>() -> Group {
-    Group {
+pub(super) fn group<M: Host>() -> BenchGroup {
+    BenchGroup {
         name: "pool",
         title: "Slots that are used again",
         about: "Free lists of a pool. Scan walks all slots under a read lock and claims the first that is free, \
@@ -55,21 +58,21 @@ pub(super) fn group<M: Host>() -> Group {
         scenarios: vec![
             in_use("pool/in-use-10", "acquire + release, 10 in use", lists::<M>(10)).with_rivals(SCAN),
             in_use("pool/in-use-200", "acquire + release, 200 in use", lists::<M>(200)).with_rivals(SCAN),
-            Scenario::new(
+            BenchScenario::new(
                 "pool/in-use",
                 "magazines with ever more in use",
                 "One operation acquires a slot from magazines and releases it. What is in use beside \
                  does not matter.",
                 "10 in use",
                 vec![
-                    cycle::<Listed<Magazines<M>>>("10 in use", 10),
-                    cycle::<Listed<Magazines<M>>>("200 in use", 200),
-                    cycle::<Listed<Magazines<M>>>("1000 in use", 1_000),
-                    cycle::<Listed<Magazines<M>>>("100000 in use", 100_000),
+                    cycle::<ListedSlots<Magazines<M>>>("10 in use", 10),
+                    cycle::<ListedSlots<Magazines<M>>>("200 in use", 200),
+                    cycle::<ListedSlots<Magazines<M>>>("1000 in use", 1_000),
+                    cycle::<ListedSlots<Magazines<M>>>("100000 in use", 100_000),
                 ],
             )
             .unshared(),
-            Scenario::new(
+            BenchScenario::new(
                 "pool/one-way",
                 "acquire on one thread, release on another",
                 "Threads come in pairs: one acquires slots and sends them, the other receives and \
@@ -78,11 +81,11 @@ pub(super) fn group<M: Host>() -> Group {
                 "tagged stack",
                 vec![
                     OneWay::<Nothing, M>::variant("limit"),
-                    OneWay::<Listed<TaggedStack<M>>, M>::variant("tagged stack"),
-                    OneWay::<Listed<Magazines<M>>, M>::variant("magazines"),
+                    OneWay::<ListedSlots<TaggedStack<M>>, M>::variant("tagged stack"),
+                    OneWay::<ListedSlots<Magazines<M>>, M>::variant("magazines"),
                 ],
             ),
-            Scenario::new(
+            BenchScenario::new(
                 "pool/churn",
                 "close a connection and open another",
                 "Every thread has 200 connections, each with a slot to send from and one to receive \
@@ -90,15 +93,15 @@ pub(super) fn group<M: Host>() -> Group {
                  acquires.",
                 "tagged stack",
                 vec![
-                    churn::<Listed<TaggedStack<M>>>("tagged stack"),
-                    churn::<Listed<Magazines<M>>>("magazines"),
+                    churn::<ListedSlots<TaggedStack<M>>>("tagged stack"),
+                    churn::<ListedSlots<Magazines<M>>>("magazines"),
                 ],
             ),
         ],
     }
 }
 
-pub(super) fn extend(group: &mut Group) {
+pub(super) fn extend(group: &mut BenchGroup) {
     let behind = group.scenarios.iter().position(|scenario| scenario.id == "pool/in-use-200");
     let at = behind.map_or(0, |at| at + 1);
     // A walk of 100,000 takes a millisecond.
@@ -122,24 +125,24 @@ pub(super) fn extend(group: &mut Group) {
             OneWay::<LockedVec, Native>::variant("mutex vec"),
             OneWay::<Bounded, Native>::variant("array queue"),
             OneWay::<Unbounded, Native>::variant("seg queue"),
-            OneWay::<Sharded, Native>::variant("sharded-slab"),
+            OneWay::<ShardedSlab, Native>::variant("sharded-slab"),
         ],
         vec![
-            OneWay::<Objects, Native>::variant("SlotPool"),
+            OneWay::<PublicObjects, Native>::variant("SlotPool"),
             OneWay::<Buffers, Native>::variant("BufferPool"),
         ],
     ];
     add(group, "pool/one-way", "array queue", one_way);
     let connections = [
         vec![
-            churn::<Listed<Scan<Native, false>>>("scan (published)"),
-            churn::<Listed<Scan>>("scan"),
+            churn::<ListedSlots<Scan<Native, false>>>("scan (published)"),
+            churn::<ListedSlots<Scan>>("scan"),
             churn::<LockedVec>("mutex vec"),
             churn::<Bounded>("array queue"),
             churn::<Unbounded>("seg queue"),
-            churn::<Sharded>("sharded-slab"),
+            churn::<ShardedSlab>("sharded-slab"),
         ],
-        vec![churn::<Objects>("SlotPool"), churn::<Buffers>("BufferPool")],
+        vec![churn::<PublicObjects>("SlotPool"), churn::<Buffers>("BufferPool")],
     ];
     add(group, "pool/churn", "scan (published)", connections);
 }

@@ -3,27 +3,27 @@
 //! Threads come in pairs; an odd one out takes both sides in turn. The channel is the same for all pools; `limit` is
 //! that channel with a number in it, and no pool.
 
-use super::ring::{CAPACITY, Receiver, Ring, Sender};
+use super::ring::{CAPACITY, Receiver, RingChannel, Sender};
 use super::slots::Slots;
-use crate::scenario::{Host, Looped, Member, Place, Variant};
+use crate::scenario::{Host, Looped, NamedMember, ThreadPlace, Variant};
 use std::hint::black_box;
 use tenure::cache_line::CachePadded;
 
 pub(super) struct OneWay<S: Slots, M: Host> {
     slots: S,
-    rings: Vec<CachePadded<Ring<S::Taken, M>>>,
+    rings: Vec<CachePadded<RingChannel<S::Taken, M>>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Role {
+enum PairRole {
     Acquires,
     Releases,
     /// Both, in turn: without a partner.
     Both,
 }
 
-impl Role {
-    fn of(place: Place) -> Self {
+impl PairRole {
+    fn of(place: ThreadPlace) -> Self {
         match place.thread {
             odd if odd % 2 == 1 => Self::Releases,
             last if last + 1 == place.of => Self::Both,
@@ -34,7 +34,7 @@ impl Role {
 
 /// How long a side waits for the other, which may be absent before and after a timed slice. After a wait in vain it
 /// goes on without, until something comes through.
-struct Patience {
+struct SpinPatience {
     left: u32,
 }
 
@@ -43,7 +43,7 @@ const SPINS: u32 = 128;
 /// Below a millisecond if no other thread wants to run; otherwise so many turns of the others.
 const LOOKS: u32 = SPINS + 2_048;
 
-impl Patience {
+impl SpinPatience {
     const fn new() -> Self {
         Self { left: LOOKS }
     }
@@ -67,7 +67,7 @@ impl Patience {
 
 impl<S: Slots, M: Host> OneWay<S, M> {
     #[inline(always)]
-    fn acquire(&self, sender: &mut Sender<'_, S::Taken, M>, patience: &mut Patience) {
+    fn acquire(&self, sender: &mut Sender<'_, S::Taken, M>, patience: &mut SpinPatience) {
         let mut unsent = Some(black_box(self.slots.acquire()));
         let sent = patience.wait_for::<(), M>(|| {
             let result = sender.send(unsent.take()?);
@@ -81,7 +81,7 @@ impl<S: Slots, M: Host> OneWay<S, M> {
     }
 
     #[inline(always)]
-    fn release(&self, receiver: &mut Receiver<'_, S::Taken, M>, patience: &mut Patience) {
+    fn release(&self, receiver: &mut Receiver<'_, S::Taken, M>, patience: &mut SpinPatience) {
         if let Some(slot) = patience.wait_for::<_, M>(|| receiver.receive()) {
             self.slots.release(black_box(slot));
         }
@@ -99,30 +99,30 @@ impl<S: Slots, M: Host> OneWay<S, M> {
         let free = pairs * (CAPACITY + 2);
         Self {
             slots: S::prepared(0, free as u32),
-            rings: (0..pairs).map(|_| CachePadded::new(Ring::new())).collect(),
+            rings: (0..pairs).map(|_| CachePadded::new(RingChannel::new())).collect(),
         }
     }
 }
 
 impl<S: Slots, M: Host> Looped for OneWay<S, M> {
     #[inline(never)]
-    fn run(&self, place: Place, steps: u64) -> u64 {
+    fn run(&self, place: ThreadPlace, steps: u64) -> u64 {
         let ring = &self.rings[place.thread / 2];
-        let mut patience = Patience::new();
-        match Role::of(place) {
-            Role::Acquires => {
+        let mut patience = SpinPatience::new();
+        match PairRole::of(place) {
+            PairRole::Acquires => {
                 let mut sender = ring.sender();
                 for _ in 0..steps {
                     self.acquire(&mut sender, &mut patience);
                 }
             }
-            Role::Releases => {
+            PairRole::Releases => {
                 let mut receiver = ring.receiver();
                 for _ in 0..steps {
                     self.release(&mut receiver, &mut patience);
                 }
             }
-            Role::Both => {
+            PairRole::Both => {
                 let (mut sender, mut receiver) = (ring.sender(), ring.receiver());
                 for _ in 0..steps {
                     let slot = black_box(self.slots.acquire());
@@ -138,14 +138,14 @@ impl<S: Slots, M: Host> Looped for OneWay<S, M> {
         0
     }
 
-    fn members(&self) -> Vec<Member> {
+    fn members(&self) -> Vec<NamedMember> {
         self.slots.members()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::{public::Buffers, public::Objects, slots::Listed};
+    use super::super::{public::Buffers, public::PublicObjects, slots::ListedSlots};
     use super::*;
     use tenure::memory::Native;
     use tenure::pool::{Magazines, TaggedStack};
@@ -166,7 +166,7 @@ mod tests {
         std::thread::scope(|scope| {
             for thread in 0..of {
                 let object = &object;
-                scope.spawn(move || object.run(Place { thread, of }, steps));
+                scope.spawn(move || object.run(ThreadPlace { thread, of }, steps));
             }
         });
         [prepared, made(&object)]
@@ -174,9 +174,12 @@ mod tests {
 
     #[test]
     fn slots_that_go_one_way_are_not_made_for_ever() {
-        for run in
-            [run::<Listed<TaggedStack>>, run::<Listed<Magazines>>, run::<Objects>, run::<Buffers>]
-        {
+        for run in [
+            run::<ListedSlots<TaggedStack>>,
+            run::<ListedSlots<Magazines>>,
+            run::<PublicObjects>,
+            run::<Buffers>,
+        ] {
             let [prepared, made] = run(2, 100_000);
             assert!(made <= prepared + KEPT, "{prepared} and then {made}");
         }
@@ -184,25 +187,26 @@ mod tests {
 
     #[test]
     fn a_side_that_is_alone_comes_back_and_keeps_no_slot() {
-        let object = Object::<Listed<Magazines>>::prepare(2);
+        let object = Object::<ListedSlots<Magazines>>::prepare(2);
         let prepared = made(&object);
         for thread in [0, 1, 1, 0, 0] {
-            object.run(Place { thread, of: 2 }, 10_000);
+            object.run(ThreadPlace { thread, of: 2 }, 10_000);
         }
         assert!(made(&object) <= prepared + KEPT);
     }
 
     #[test]
     fn threads_come_in_pairs_and_an_odd_one_does_both() {
-        let roles = |of| (0..of).map(|thread| Role::of(Place { thread, of })).collect::<Vec<_>>();
-        assert_eq!(roles(1), [Role::Both]);
-        assert_eq!(roles(2), [Role::Acquires, Role::Releases]);
-        assert_eq!(roles(3), [Role::Acquires, Role::Releases, Role::Both]);
+        let roles =
+            |of| (0..of).map(|thread| PairRole::of(ThreadPlace { thread, of })).collect::<Vec<_>>();
+        assert_eq!(roles(1), [PairRole::Both]);
+        assert_eq!(roles(2), [PairRole::Acquires, PairRole::Releases]);
+        assert_eq!(roles(3), [PairRole::Acquires, PairRole::Releases, PairRole::Both]);
     }
 
     #[test]
     fn an_odd_number_of_threads_runs() {
-        let [prepared, made] = run::<Listed<TaggedStack>>(3, 20_000);
+        let [prepared, made] = run::<ListedSlots<TaggedStack>>(3, 20_000);
         assert_eq!(made, prepared, "there is a slot for every place on the way");
     }
 }

@@ -5,15 +5,15 @@ use std::hint::black_box;
 use std::sync::{Mutex, PoisonError};
 use tenure::cache_line::CachePadded;
 
-pub(super) struct LockedVec(CachePadded<Mutex<Numbers>>);
+pub(super) struct LockedVec(CachePadded<Mutex<NumberPool>>);
 
-struct Numbers {
+struct NumberPool {
     free: Vec<u32>,
     made: u32,
 }
 
 impl LockedVec {
-    fn with<R>(&self, work: impl FnOnce(&mut Numbers) -> R) -> R {
+    fn with<R>(&self, work: impl FnOnce(&mut NumberPool) -> R) -> R {
         work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
@@ -23,7 +23,7 @@ impl Slots for LockedVec {
 
     fn prepared(in_use: u32, free: u32) -> Self {
         let made = in_use + free;
-        Self(CachePadded::new(Mutex::new(Numbers { free: (in_use..made).collect(), made })))
+        Self(CachePadded::new(Mutex::new(NumberPool { free: (in_use..made).collect(), made })))
     }
     #[inline(always)]
     fn acquire(&self) -> u32 {
@@ -92,9 +92,9 @@ impl Slots for Unbounded {
 }
 
 /// `sharded-slab`: slots of each thread, which others release into a list of its own.
-pub(super) struct Sharded(sharded_slab::Pool<Option<u32>>);
+pub(super) struct ShardedSlab(sharded_slab::Pool<Option<u32>>);
 
-impl Slots for Sharded {
+impl Slots for ShardedSlab {
     type Taken = usize;
 
     fn prepared(in_use: u32, _free: u32) -> Self {

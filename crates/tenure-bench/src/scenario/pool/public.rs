@@ -2,12 +2,12 @@ use super::slots::{Slots, elsewhere};
 use tenure::pool::{BufferPool, PooledBuf, SlotMut, SlotPool};
 
 /// `SlotPool`; its objects are not looked at.
-pub(super) struct Objects {
+pub(super) struct PublicObjects {
     _in_use: Vec<SlotMut<u32>>,
     pool: SlotPool<u32>,
 }
 
-impl Slots for Objects {
+impl Slots for PublicObjects {
     type Taken = SlotMut<u32>;
 
     fn prepared(in_use: u32, free: u32) -> Self {

@@ -14,8 +14,8 @@ const EMPTY: u32 = 0;
 const FULL: u32 = 1;
 
 /// Up to [`CAPACITY`] values on their way.
-pub(super) struct Ring<T, M: Memory> {
-    cells: Box<[CachePadded<Line<T, M>>]>,
+pub(super) struct RingChannel<T, M: Memory> {
+    cells: Box<[CachePadded<RingLine<T, M>>]>,
     sent: CachePadded<Mutex<usize>>,
     received: CachePadded<Mutex<usize>>,
 }
@@ -25,19 +25,19 @@ const LINES: usize = 32;
 /// On one line.
 const CELLS: usize = 8;
 
-type Line<T, M> = [Cell<T, M>; CELLS];
+type RingLine<T, M> = [RingCell<T, M>; CELLS];
 
-struct Cell<T, M: Memory> {
+struct RingCell<T, M: Memory> {
     state: M::AtomicU32,
     value: M::Plain<Option<T>>,
 }
 
 // SAFETY: only the side that `state` names uses `value`, and passes it on with Release and Acquire.
-unsafe impl<T: Send, M: Memory> Sync for Cell<T, M> {}
+unsafe impl<T: Send, M: Memory> Sync for RingCell<T, M> {}
 // SAFETY: `T` is Send, and the cell owns the rest.
-unsafe impl<T: Send, M: Memory> Send for Cell<T, M> {}
+unsafe impl<T: Send, M: Memory> Send for RingCell<T, M> {}
 
-impl<T, M: Memory> Cell<T, M> {
+impl<T, M: Memory> RingCell<T, M> {
     fn empty() -> Self {
         Self { state: Atomic::new(EMPTY), value: Plain::new(None) }
     }
@@ -47,9 +47,9 @@ fn locked(side: &Mutex<usize>) -> MutexGuard<'_, usize> {
     side.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl<T: Send, M: Memory> Ring<T, M> {
+impl<T: Send, M: Memory> RingChannel<T, M> {
     pub(super) fn new() -> Self {
-        let line = |_| CachePadded::new(std::array::from_fn(|_| Cell::empty()));
+        let line = |_| CachePadded::new(std::array::from_fn(|_| RingCell::empty()));
         Self {
             cells: (0..LINES).map(line).collect(),
             sent: CachePadded::new(Mutex::new(0)),
@@ -68,13 +68,13 @@ impl<T: Send, M: Memory> Ring<T, M> {
     }
 
     #[inline(always)]
-    fn cell(&self, at: usize) -> &Cell<T, M> {
+    fn cell(&self, at: usize) -> &RingCell<T, M> {
         &self.cells[at / CELLS % LINES][at % CELLS]
     }
 }
 
 pub(super) struct Sender<'a, T, M: Memory> {
-    ring: &'a Ring<T, M>,
+    ring: &'a RingChannel<T, M>,
     at: MutexGuard<'a, usize>,
 }
 
@@ -97,7 +97,7 @@ impl<T: Send, M: Memory> Sender<'_, T, M> {
 }
 
 pub(super) struct Receiver<'a, T, M: Memory> {
-    ring: &'a Ring<T, M>,
+    ring: &'a RingChannel<T, M>,
     at: MutexGuard<'a, usize>,
 }
 
@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn values_come_in_order_and_only_so_many_fit() {
-        let ring = Ring::<usize, Native>::new();
+        let ring = RingChannel::<usize, Native>::new();
         let (mut sender, mut receiver) = (ring.sender(), ring.receiver());
         for round in 0..3 {
             assert_eq!(receiver.receive(), None);
@@ -140,7 +140,7 @@ mod tests {
     #[test]
     fn nothing_is_lost_between_two_threads() {
         const VALUES: u64 = 20_000;
-        let ring = Ring::<Box<u64>, Native>::new();
+        let ring = RingChannel::<Box<u64>, Native>::new();
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 let mut sender = ring.sender();

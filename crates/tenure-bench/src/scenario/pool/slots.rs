@@ -1,4 +1,4 @@
-use crate::scenario::{Member, Variant};
+use crate::scenario::{NamedMember, Variant};
 use std::hint::black_box;
 use std::sync::{Arc, Weak};
 use tenure::cache_line::CachePadded;
@@ -17,20 +17,20 @@ pub(super) trait Slots: Send + Sync + Sized + 'static {
     fn made(&self) -> Option<u32> {
         None
     }
-    fn members(&self) -> Vec<Member> {
+    fn members(&self) -> Vec<NamedMember> {
         Vec::new()
     }
 }
 
-pub(super) struct Listed<L: List> {
-    owner: Arc<Owner<L>>,
+pub(super) struct ListedSlots<L: List> {
+    owner: Arc<ListOwner<L>>,
     made: CachePadded<<L::Memory as Memory>::AtomicU32>,
 }
 
 /// Registers with ending threads.
-struct Owner<L>(L);
+struct ListOwner<L>(L);
 
-impl<L: List> Resident for Owner<L> {
+impl<L: List> Resident for ListOwner<L> {
     unsafe fn leave(&self, thread: usize) {
         // SAFETY: passed on to the caller.
         unsafe { self.0.leave(thread) };
@@ -40,7 +40,7 @@ impl<L: List> Resident for Owner<L> {
 /// The default of pools.
 const MAGAZINE: usize = 64;
 
-impl<L: List> Listed<L> {
+impl<L: List> ListedSlots<L> {
     #[cold]
     fn make(&self) -> Number {
         // Relaxed: only a number.
@@ -57,12 +57,13 @@ pub(super) fn elsewhere<R: Send>(work: impl FnOnce() -> R + Send) -> R {
     std::thread::scope(|scope| scope.spawn(work).join()).expect("preparing does not panic")
 }
 
-impl<L: List> Slots for Listed<L> {
+impl<L: List> Slots for ListedSlots<L> {
     type Taken = Number;
 
     fn prepared(in_use: u32, free: u32) -> Self {
-        let owner =
-            Arc::new_cyclic(|owner: &Weak<Owner<L>>| Owner(L::new_in(MAGAZINE, owner.clone())));
+        let owner = Arc::new_cyclic(|owner: &Weak<ListOwner<L>>| {
+            ListOwner(L::new_in(MAGAZINE, owner.clone()))
+        });
         let list = Self { owner, made: CachePadded::new(Atomic::new(0)) };
         elsewhere(|| {
             for _ in 0..in_use {
@@ -92,8 +93,8 @@ impl<L: List> Slots for Listed<L> {
         Some(self.made.load(Ordering::Relaxed))
     }
 
-    fn members(&self) -> Vec<Member> {
-        vec![Member::of("list", &self.owner.0)]
+    fn members(&self) -> Vec<NamedMember> {
+        vec![NamedMember::of("list", &self.owner.0)]
     }
 }
 

@@ -4,8 +4,8 @@ mod tables;
 mod turns;
 
 use super::refs::Bare;
-use super::{Group, Scenario, Variant};
-use tables::{Cached, Lingering, Locked, Registered, Sharded};
+use super::{BenchGroup, BenchScenario, Variant};
+use tables::{Lingering, LockedTable, MokaCache, Registered, ShardedTable};
 use tenure::cache_line::CachePadded;
 use tenure::count::TicketRef;
 use tenure::memory::Native;
@@ -17,17 +17,17 @@ type Isolating = CachePadded<TicketRef>;
 macro_rules! hits {
     ($turn:ident) => {
         [
-            $turn::<Locked>("mutex map"),
-            $turn::<Sharded>("dashmap"),
-            $turn::<Cached>("moka"),
+            $turn::<LockedTable>("mutex map"),
+            $turn::<ShardedTable>("dashmap"),
+            $turn::<MokaCache>("moka"),
             $turn::<Registered<TicketRef>>("registry"),
             $turn::<Registered<Isolating>>("registry, isolated"),
         ]
     };
 }
 
-pub(super) fn group() -> Group {
-    Group {
+pub(super) fn group() -> BenchGroup {
+    BenchGroup {
         name: "registry",
         title: "One live object per key",
         about: "Objects that threads share by key while one uses them, and that are gone when none does. What \
@@ -35,7 +35,7 @@ pub(super) fn group() -> Group {
                 an object that goes removes its own entry. moka is a cache: it keeps what is not in use, and is here \
                 for the price of a lookup. All maps hash with std's RandomState.",
         scenarios: vec![
-            Scenario::new(
+            BenchScenario::new(
                 "registry/hit",
                 "acquire + drop one key",
                 "One operation acquires the object of the one key that there is, which another thread holds \
@@ -45,7 +45,7 @@ pub(super) fn group() -> Group {
                 [&[Variant::of::<Bare<Native>>("limit")][..], &hits!(hit)].concat(),
             )
             .with_rivals(&["dashmap"]),
-            Scenario::new(
+            BenchScenario::new(
                 "registry/spread",
                 "acquire + drop, many keys",
                 "The same with 1,024 keys, which each thread goes through from a place of its own.",
@@ -53,7 +53,7 @@ pub(super) fn group() -> Group {
                 hits!(spread),
             )
             .with_rivals(&["dashmap"]),
-            Scenario::new(
+            BenchScenario::new(
                 "registry/churn",
                 "an object comes and goes",
                 "One operation acquires a key that no thread holds, which creates the object, reads it, and drops \
@@ -61,8 +61,8 @@ pub(super) fn group() -> Group {
                  other objects are there all the time. Where objects linger it stays, and is found again.",
                 "mutex map",
                 vec![
-                    churn::<Locked>("mutex map"),
-                    churn::<Sharded>("dashmap"),
+                    churn::<LockedTable>("mutex map"),
+                    churn::<ShardedTable>("dashmap"),
                     churn::<Registered<TicketRef>>("registry"),
                     churn::<Registered<Isolating>>("registry, isolated"),
                     churn::<Lingering>("registry, lingering"),

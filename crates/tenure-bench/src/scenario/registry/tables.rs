@@ -1,6 +1,6 @@
 //! The library's registry, and what programs take instead.
 
-use crate::scenario::workers::Value;
+use crate::scenario::workers::WorkerValue;
 use dashmap::DashMap;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -10,7 +10,7 @@ use tenure::count::TicketRef;
 use tenure::memory::Native;
 use tenure::registry::{Ref, Registry, RegistryCount};
 
-pub(super) trait Table: Send + Sync + 'static {
+pub(super) trait KeyedTable: Send + Sync + 'static {
     type Held: Send + Sync;
 
     fn new() -> Self;
@@ -19,17 +19,17 @@ pub(super) trait Table: Send + Sync + 'static {
     fn read(held: &Self::Held) -> u64;
 }
 
-pub(super) struct Registered<C: RegistryCount>(Registry<u64, Value<Native>, C>);
+pub(super) struct Registered<C: RegistryCount>(Registry<u64, WorkerValue<Native>, C>);
 
-impl<C: RegistryCount> Table for Registered<C> {
-    type Held = Ref<u64, Value<Native>, C>;
+impl<C: RegistryCount> KeyedTable for Registered<C> {
+    type Held = Ref<u64, WorkerValue<Native>, C>;
 
     fn new() -> Self {
         Self(Registry::default())
     }
     #[inline(always)]
     fn acquire(&self, key: u64) -> Self::Held {
-        self.0.acquire(&key, Value::new)
+        self.0.acquire(&key, WorkerValue::new)
     }
     #[inline(always)]
     fn read(held: &Self::Held) -> u64 {
@@ -40,8 +40,8 @@ impl<C: RegistryCount> Table for Registered<C> {
 /// Objects stay, as there is room for all.
 pub(super) struct Lingering(Registered<TicketRef>);
 
-impl Table for Lingering {
-    type Held = <Registered<TicketRef> as Table>::Held;
+impl KeyedTable for Lingering {
+    type Held = <Registered<TicketRef> as KeyedTable>::Held;
 
     fn new() -> Self {
         Self(Registered(Registry::with_linger(1 << 16)))
@@ -57,13 +57,13 @@ impl Table for Lingering {
 }
 
 /// Removes its entry from a map of weak pointers when it ends.
-pub(super) struct Object<M: Removes> {
-    value: Value<Native>,
+pub(super) struct RemovedObject<M: Removes> {
+    value: WorkerValue<Native>,
     key: u64,
     map: Arc<M>,
 }
 
-impl<M: Removes> Drop for Object<M> {
+impl<M: Removes> Drop for RemovedObject<M> {
     fn drop(&mut self) {
         self.map.remove_dead(self.key);
     }
@@ -75,19 +75,23 @@ pub(super) trait Removes: Send + Sync + Sized + 'static {
 }
 
 #[inline(always)]
-fn found<M: Removes>(map: &Arc<M>, key: u64, entry: &mut Weak<Object<M>>) -> Arc<Object<M>> {
+fn found<M: Removes>(
+    map: &Arc<M>,
+    key: u64,
+    entry: &mut Weak<RemovedObject<M>>,
+) -> Arc<RemovedObject<M>> {
     entry.upgrade().unwrap_or_else(|| {
-        let new = Arc::new(Object { value: Value::new(), key, map: Arc::clone(map) });
+        let new = Arc::new(RemovedObject { value: WorkerValue::new(), key, map: Arc::clone(map) });
         *entry = Arc::downgrade(&new);
         new
     })
 }
 
 #[derive(Default)]
-pub(super) struct LockedMap(Mutex<HashMap<u64, Weak<Object<LockedMap>>>>);
+pub(super) struct LockedMap(Mutex<HashMap<u64, Weak<RemovedObject<LockedMap>>>>);
 
 impl LockedMap {
-    fn lock(&self) -> MutexGuard<'_, HashMap<u64, Weak<Object<Self>>>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<u64, Weak<RemovedObject<Self>>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -102,10 +106,10 @@ impl Removes for LockedMap {
     }
 }
 
-pub(super) type Locked = Arc<LockedMap>;
+pub(super) type LockedTable = Arc<LockedMap>;
 
-impl Table for Locked {
-    type Held = Arc<Object<LockedMap>>;
+impl KeyedTable for LockedTable {
+    type Held = Arc<RemovedObject<LockedMap>>;
 
     fn new() -> Self {
         Self::default()
@@ -121,7 +125,7 @@ impl Table for Locked {
 }
 
 #[derive(Default)]
-pub(super) struct ShardedMap(DashMap<u64, Weak<Object<ShardedMap>>, RandomState>);
+pub(super) struct ShardedMap(DashMap<u64, Weak<RemovedObject<ShardedMap>>, RandomState>);
 
 impl Removes for ShardedMap {
     fn remove_dead(&self, key: u64) {
@@ -129,10 +133,10 @@ impl Removes for ShardedMap {
     }
 }
 
-pub(super) type Sharded = Arc<ShardedMap>;
+pub(super) type ShardedTable = Arc<ShardedMap>;
 
-impl Table for Sharded {
-    type Held = Arc<Object<ShardedMap>>;
+impl KeyedTable for ShardedTable {
+    type Held = Arc<RemovedObject<ShardedMap>>;
 
     fn new() -> Self {
         Self::default()
@@ -150,17 +154,17 @@ impl Table for Sharded {
 }
 
 /// moka's cache, with room for all.
-pub(super) struct Cached(moka::sync::Cache<u64, Arc<Value<Native>>>);
+pub(super) struct MokaCache(moka::sync::Cache<u64, Arc<WorkerValue<Native>>>);
 
-impl Table for Cached {
-    type Held = Arc<Value<Native>>;
+impl KeyedTable for MokaCache {
+    type Held = Arc<WorkerValue<Native>>;
 
     fn new() -> Self {
         Self(moka::sync::Cache::new(1 << 20))
     }
     #[inline(always)]
     fn acquire(&self, key: u64) -> Self::Held {
-        self.0.get_with(key, || Arc::new(Value::new()))
+        self.0.get_with(key, || Arc::new(WorkerValue::new()))
     }
     #[inline(always)]
     fn read(held: &Self::Held) -> u64 {
@@ -172,7 +176,7 @@ impl Table for Cached {
 mod tests {
     use super::*;
 
-    fn has_one_object_per_key<T: Table>(address: fn(&T::Held) -> usize) -> T {
+    fn has_one_object_per_key<T: KeyedTable>(address: fn(&T::Held) -> usize) -> T {
         let table = T::new();
         let [first, again, other] = [1, 1, 2].map(|key| table.acquire(key));
         assert_eq!(address(&first), address(&again));
@@ -186,15 +190,15 @@ mod tests {
 
     #[test]
     fn every_table_has_one_object_per_key_and_forgets_those_that_nobody_holds() {
-        let locked = has_one_object_per_key::<Locked>(arc);
+        let locked = has_one_object_per_key::<LockedTable>(arc);
         assert!(locked.lock().is_empty());
-        let sharded = has_one_object_per_key::<Sharded>(arc);
+        let sharded = has_one_object_per_key::<ShardedTable>(arc);
         assert!(sharded.0.is_empty());
-        let address = |held: &<Lingering as Table>::Held| (&raw const **held).addr();
+        let address = |held: &<Lingering as KeyedTable>::Held| (&raw const **held).addr();
         let registered = has_one_object_per_key::<Registered<TicketRef>>(address);
         assert!(registered.0.is_empty());
         let lingering = has_one_object_per_key::<Lingering>(address);
         assert_eq!(lingering.0.0.len(), 2);
-        has_one_object_per_key::<Cached>(arc);
+        has_one_object_per_key::<MokaCache>(arc);
     }
 }

@@ -1,4 +1,4 @@
-use super::tables::Table;
+use super::tables::KeyedTable;
 use crate::scenario::Variant;
 use crate::scenario::workers::nameless;
 use std::hint::black_box;
@@ -6,21 +6,21 @@ use std::hint::black_box;
 /// There all the time, in scenarios with many keys.
 const OBJECTS: u64 = 1_024;
 
-pub(super) fn hit<T: Table>(name: &'static str) -> Variant {
+pub(super) fn hit<T: KeyedTable>(name: &'static str) -> Variant {
     turn::<T, 1, 1, false>(name)
 }
 
-pub(super) fn spread<T: Table>(name: &'static str) -> Variant {
+pub(super) fn spread<T: KeyedTable>(name: &'static str) -> Variant {
     turn::<T, OBJECTS, OBJECTS, false>(name)
 }
 
-pub(super) fn churn<T: Table>(name: &'static str) -> Variant {
+pub(super) fn churn<T: KeyedTable>(name: &'static str) -> Variant {
     turn::<T, OBJECTS, 64, true>(name)
 }
 
 /// Acquires the next of `KEYS` keys, reads the object and drops it, beside `THERE` objects that are held all the time.
 /// Threads share the keys, or with `OWN` have keys that no other one holds.
-fn turn<T: Table, const THERE: u64, const KEYS: u64, const OWN: bool>(
+fn turn<T: KeyedTable, const THERE: u64, const KEYS: u64, const OWN: bool>(
     name: &'static str,
 ) -> Variant {
     let shared = |_| {

@@ -6,19 +6,19 @@
 //! classes' latencies follow, each from its ping-pong.
 
 use super::measure::{self, Ball};
-use super::shape::Class;
+use super::shape::DistanceClass;
 use std::sync::Arc;
 use tenure::cache_line::CachePadded;
 use tenure::memory::{Atomic, Memory, Ordering};
 use tenure_report::stats::median;
-use tenure_sim::machine::{AtomicKind, Distance, Span, Topology};
-use tenure_sim::{Cpu, Error, Machine, Report, Simulated};
+use tenure_sim::machine::{AtomicKind, Distance, TimeRange, Topology};
+use tenure_sim::{Cpu, Machine, Simulated, SimulationError, SimulationReport};
 
-type Word = <Simulated as Memory>::AtomicU32;
+type FittedWord = <Simulated as Memory>::AtomicU32;
 
 /// In nanoseconds.
 #[derive(Debug, Clone)]
-pub(super) struct Observed {
+pub(super) struct ObservedTimes {
     /// The nearest class first.
     pub(super) pairs: Vec<Pair>,
     /// The number of all CPUs, if more than two, and a fetch_add on one word on each.
@@ -27,7 +27,7 @@ pub(super) struct Observed {
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Pair {
-    pub(super) class: Class,
+    pub(super) class: DistanceClass,
     /// One way of a ping-pong by exchange.
     pub(super) exchange: f64,
     /// One way of a ping-pong by load and store.
@@ -38,7 +38,7 @@ pub(super) struct Pair {
 
 impl Pair {
     /// Medians over `pairs`.
-    pub(super) fn measured(class: Class, pairs: &[[usize; 2]]) -> Self {
+    pub(super) fn measured(class: DistanceClass, pairs: &[[usize; 2]]) -> Self {
         let over = |of: fn([usize; 2]) -> f64| {
             let values: Vec<f64> = pairs.iter().map(|&pair| of(pair)).collect();
             median(&values).expect("a class has pairs")
@@ -52,16 +52,19 @@ impl Pair {
     }
 }
 
-impl Observed {
+impl ObservedTimes {
     pub(super) fn nearest(&self) -> Option<&Pair> {
-        self.pairs.iter().find(|pair| pair.class != Class::Sibling)
+        self.pairs.iter().find(|pair| pair.class != DistanceClass::Sibling)
     }
 }
 
 /// `machine` with the latencies, the residency and the handoff that fit best.
-pub(super) fn fitted(machine: Machine, observed: &Observed) -> Result<Machine, Error> {
+pub(super) fn fitted(
+    machine: Machine,
+    observed: &ObservedTimes,
+) -> Result<Machine, SimulationError> {
     let Some(nearest) = observed.nearest() else {
-        return with_farther(machine, observed, Class::Cluster);
+        return with_farther(machine, observed, DistanceClass::Cluster);
     };
     let mut best: Option<(f64, Machine)> = None;
     for start in Knobs::starts(&machine, nearest) {
@@ -99,7 +102,7 @@ impl Knobs {
         [start(1.0, 0.5), start(4.0, 0.7)]
     }
 
-    fn set(self, machine: &Machine, class: Class) -> Machine {
+    fn set(self, machine: &Machine, class: DistanceClass) -> Machine {
         let mut machine = machine.clone();
         set_latency(&mut machine, class, rounded(self.latency));
         machine.contention.residency = rounded(self.residency);
@@ -127,8 +130,8 @@ impl Knobs {
 /// given error.
 fn searched(
     start: Knobs,
-    error: impl Fn(Knobs, f64) -> Result<f64, Error>,
-) -> Result<(f64, Knobs), Error> {
+    error: impl Fn(Knobs, f64) -> Result<f64, SimulationError>,
+) -> Result<(f64, Knobs), SimulationError> {
     let mut best = (error(start, f64::INFINITY)?, start);
     let mut step = 0.6;
     while step > 0.02 {
@@ -148,9 +151,9 @@ fn searched(
 
 fn with_farther(
     mut machine: Machine,
-    observed: &Observed,
-    fitted: Class,
-) -> Result<Machine, Error> {
+    observed: &ObservedTimes,
+    fitted: DistanceClass,
+) -> Result<Machine, SimulationError> {
     for pair in observed.pairs.iter().filter(|pair| pair.class != fitted) {
         let latency = fitting_latency(&machine, pair)?;
         set_latency(&mut machine, pair.class, latency);
@@ -158,7 +161,7 @@ fn with_farther(
     Ok(machine)
 }
 
-fn fitting_latency(machine: &Machine, pair: &Pair) -> Result<f64, Error> {
+fn fitting_latency(machine: &Machine, pair: &Pair) -> Result<f64, SimulationError> {
     let latency = bisected(pair.exchange / 10.0, pair.exchange * 10.0, |latency| {
         let mut machine = machine.clone();
         set_latency(&mut machine, pair.class, latency);
@@ -167,33 +170,38 @@ fn fitting_latency(machine: &Machine, pair: &Pair) -> Result<f64, Error> {
     Ok(rounded(latency))
 }
 
-fn set_latency(machine: &mut Machine, class: Class, latency: f64) {
-    let span = Span::Fixed(latency);
+fn set_latency(machine: &mut Machine, class: DistanceClass, latency: f64) {
+    let span = TimeRange::Fixed(latency);
     let latency = &mut machine.latency;
     match class {
-        Class::Sibling => latency.sibling = Some(span),
-        Class::Cluster => latency.cluster = span,
-        Class::Socket => latency.socket = Some(span),
-        Class::Remote => latency.remote = Some(span),
+        DistanceClass::Sibling => latency.sibling = Some(span),
+        DistanceClass::Cluster => latency.cluster = span,
+        DistanceClass::Socket => latency.socket = Some(span),
+        DistanceClass::Remote => latency.remote = Some(span),
     }
 }
 
 /// Two CPUs a class apart, as a machine of their own.
-pub(super) fn two(machine: &Machine, class: Class) -> Machine {
+pub(super) fn two(machine: &Machine, class: DistanceClass) -> Machine {
     let mut two = machine.clone();
     two.topology = Topology { sockets: 1, clusters: 1, cores: 2, smt: 1 };
     let latency = &mut two.latency;
     match class {
-        Class::Sibling => two.topology = Topology { cores: 1, smt: 2, ..two.topology },
-        Class::Cluster => {}
-        Class::Socket => latency.cluster = latency.socket.unwrap_or(latency.cluster),
-        Class::Remote => latency.cluster = latency.remote.unwrap_or(latency.cluster),
+        DistanceClass::Sibling => two.topology = Topology { cores: 1, smt: 2, ..two.topology },
+        DistanceClass::Cluster => {}
+        DistanceClass::Socket => latency.cluster = latency.socket.unwrap_or(latency.cluster),
+        DistanceClass::Remote => latency.cluster = latency.remote.unwrap_or(latency.cluster),
     }
     two
 }
 
 /// 0 is a perfect fit. Errors above `most` may be cut short.
-fn error(machine: &Machine, observed: &Observed, nearest: &Pair, most: f64) -> Result<f64, Error> {
+fn error(
+    machine: &Machine,
+    observed: &ObservedTimes,
+    nearest: &Pair,
+    most: f64,
+) -> Result<f64, SimulationError> {
     let off = |simulated: f64, measured: f64| (simulated / measured).ln().powi(2);
     let together = two(machine, nearest.class);
     let mut error = off(ping_pong(&together, Ball::Exchange)?, nearest.exchange);
@@ -212,8 +220,8 @@ fn error(machine: &Machine, observed: &Observed, nearest: &Pair, most: f64) -> R
 fn bisected(
     mut low: f64,
     mut high: f64,
-    is_too_much: impl Fn(f64) -> Result<bool, Error>,
-) -> Result<f64, Error> {
+    is_too_much: impl Fn(f64) -> Result<bool, SimulationError>,
+) -> Result<f64, SimulationError> {
     const STEPS: usize = 11;
     for _ in 0..STEPS {
         let middle = (low * high).sqrt();
@@ -231,7 +239,7 @@ pub(super) fn rounded(ns: f64) -> f64 {
     ((ns * 100.0).round() / 100.0).max(0.01)
 }
 
-pub(super) fn ping_pong(machine: &Machine, ball: Ball) -> Result<f64, Error> {
+pub(super) fn ping_pong(machine: &Machine, ball: Ball) -> Result<f64, SimulationError> {
     let report = simulated(machine, 2, move |word, cpu| {
         let me = u32::from(cpu.index() == 1);
         while cpu.running() && ball.turn(word, me, || cpu.running()) {
@@ -241,7 +249,7 @@ pub(super) fn ping_pong(machine: &Machine, ball: Ball) -> Result<f64, Error> {
     Ok(report.ns_per_op() / 2.0)
 }
 
-pub(super) fn add(machine: &Machine, cpus: usize) -> Result<f64, Error> {
+pub(super) fn add(machine: &Machine, cpus: usize) -> Result<f64, SimulationError> {
     let report = simulated(machine, cpus, |word, cpu| {
         while cpu.running() {
             // Relaxed: as measured.
@@ -255,9 +263,9 @@ pub(super) fn add(machine: &Machine, cpus: usize) -> Result<f64, Error> {
 fn simulated(
     machine: &Machine,
     threads: usize,
-    thread: impl Fn(&Word, &Cpu) + Send + 'static,
-) -> Result<Report, Error> {
-    let word = Arc::new(CachePadded::new(Word::new(0)));
+    thread: impl Fn(&FittedWord, &Cpu) + Send + 'static,
+) -> Result<SimulationReport, SimulationError> {
+    let word = Arc::new(CachePadded::new(FittedWord::new(0)));
     let longest = Distance::ALL.map(|distance| machine.latency(distance).high());
     let ns = longest.into_iter().fold(50_000.0, |ns: f64, latency| ns.max(latency * 200.0));
     let simulation = machine.simulation(threads).warm_up_ns(ns / 10.0).duration_ns(ns);

@@ -3,18 +3,18 @@
 //! What one CPU does alone runs as the benchmarks do, in slices of which those with an involuntary switch are dropped.
 //! What several do to each other runs in rounds that begin when all are awake.
 
-use crate::runner::{self, Plan};
-use crate::scenario::{Looped, Place, Scenario, Variant};
+use crate::runner::{self, RunPlan};
+use crate::scenario::{BenchScenario, Looped, ThreadPlace, Variant};
 use std::time::{Duration, Instant};
 use tenure::cache_line::CachePadded;
 use tenure::memory::{Atomic, Memory, Native, Ordering};
 use tenure_report::affinity;
 use tenure_report::machine;
-use tenure_report::stats::{FEWEST, median};
+use tenure_report::stats::{MIN_VALUES, median};
 
-type Word = <Native as Memory>::AtomicU32;
+type MeasuredWord = <Native as Memory>::AtomicU32;
 
-const PLAN: Plan = Plan { seconds: 0.12, batches: 3 };
+const PLAN: RunPlan = RunPlan { seconds: 0.12, batches: 3 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::simulate) enum Ball {
@@ -65,13 +65,13 @@ const APART: Duration = Duration::from_millis(3);
 
 /// One way of a ping-pong between two CPUs.
 pub(super) fn ping_pong(ball: Ball, pair: [usize; 2]) -> f64 {
-    let word = CachePadded::new(Word::new(0));
+    let word = CachePadded::new(MeasuredWord::new(0));
     together(&pair, |me| _ = ball.turn(&*word, me, || true)) / 2.0
 }
 
 /// On one word, on each of `cpus` at once, the result unused.
 pub(super) fn fetch_add(cpus: &[usize]) -> f64 {
-    let word = CachePadded::new(Word::new(0));
+    let word = CachePadded::new(MeasuredWord::new(0));
     // Relaxed: nothing is published.
     together(cpus, |_| _ = word.fetch_add(1, Ordering::Relaxed))
 }
@@ -79,7 +79,7 @@ pub(super) fn fetch_add(cpus: &[usize]) -> f64 {
 /// A step that some CPUs do at once, each with its number: the median over rounds in which no thread was switched out. All
 /// are awake when a round begins, also where the machine is busy: a step alone takes a fraction of what it takes together.
 fn together(cpus: &[usize], step: impl Fn(u32) + Sync) -> f64 {
-    let begun = CachePadded::new(Word::new(0));
+    let begun = CachePadded::new(MeasuredWord::new(0));
     let all = cpus.len() as u32;
     let run = |me: u32, cpu: usize| -> Vec<(f64, bool)> {
         affinity::pin(cpu);
@@ -113,7 +113,7 @@ fn together(cpus: &[usize], step: impl Fn(u32) + Sync) -> f64 {
         })
     };
     let calm: Vec<f64> = rounds().filter(|(_, switched)| !switched).map(|(ns, _)| ns).collect();
-    let kept = if calm.len() < FEWEST { rounds().map(|(ns, _)| ns).collect() } else { calm };
+    let kept = if calm.len() < MIN_VALUES { rounds().map(|(ns, _)| ns).collect() } else { calm };
     median(&kept).expect("there are rounds")
 }
 
@@ -131,7 +131,7 @@ pub(super) fn memory(cpu: &[usize]) -> f64 {
 }
 
 fn time(variant: Variant, cpus: &[usize]) -> f64 {
-    let scenario = Scenario::new("this", "", "", variant.name, [variant]);
+    let scenario = BenchScenario::new("this", "", "", variant.name, [variant]);
     let mut random = fastrand::Rng::with_seed(1);
     let point = runner::measure(&scenario, cpus.len(), cpus, PLAN, &mut random, &|| false, || {});
     point.expect("nothing cancels the run").rows[0].ns_per_op.median
@@ -142,13 +142,13 @@ fn time(variant: Variant, cpus: &[usize]) -> f64 {
 /// The order is random within windows: a walk must miss the caches and not the TLB, whose page walks would count as the
 /// memory's latency.
 struct Chase {
-    lines: Vec<Line>,
+    lines: Vec<PaddedLine>,
     /// Slices continue here, so that none finds the lines of the one before in a cache.
-    at: Word,
+    at: MeasuredWord,
 }
 
 #[repr(align(64))]
-struct Line(u32);
+struct PaddedLine(u32);
 
 impl Chase {
     /// 16 pages: too many lines for a prefetcher to see a pattern, too few pages for any TLB.
@@ -161,17 +161,17 @@ impl Chase {
         windows.iter_mut().for_each(|window| random.shuffle(window));
         random.shuffle(&mut windows);
         let order = windows.concat();
-        let mut next: Vec<Line> = all.into_iter().map(Line).collect();
+        let mut next: Vec<PaddedLine> = all.into_iter().map(PaddedLine).collect();
         for (at, line) in order.iter().enumerate() {
             next[*line as usize].0 = order[(at + 1) % order.len()];
         }
-        Self { lines: next, at: Word::new(0) }
+        Self { lines: next, at: MeasuredWord::new(0) }
     }
 }
 
 impl Looped for Chase {
     #[inline(never)]
-    fn run(&self, _place: Place, steps: u64) -> u64 {
+    fn run(&self, _place: ThreadPlace, steps: u64) -> u64 {
         // Relaxed: one thread.
         let mut at = self.at.load(Ordering::Relaxed);
         for _ in 0..steps {
@@ -184,13 +184,13 @@ impl Looped for Chase {
 
 /// Four times the largest cache, within bounds of time and memory.
 fn larger_than_caches() -> u32 {
-    const LEAST: u64 = 32 << 20;
-    const MOST: u64 = if cfg!(test) { LEAST } else { 256 << 20 };
+    const MIN_BYTES: u64 = 32 << 20;
+    const MAX_BYTES: u64 = if cfg!(test) { MIN_BYTES } else { 256 << 20 };
     let machine = machine::describe();
     let cache = machine.caches.iter().map(|cache| cache.bytes).max().unwrap_or(0);
-    let most = if machine.memory_bytes == 0 { LEAST } else { machine.memory_bytes / 8 };
-    let bytes = (4 * cache).clamp(LEAST, MOST).min(most.max(1 << 20));
-    u32::try_from(bytes / size_of::<Line>() as u64).expect("at most 256 MiB")
+    let most = if machine.memory_bytes == 0 { MIN_BYTES } else { machine.memory_bytes / 8 };
+    let bytes = (4 * cache).clamp(MIN_BYTES, MAX_BYTES).min(most.max(1 << 20));
+    u32::try_from(bytes / size_of::<PaddedLine>() as u64).expect("at most 256 MiB")
 }
 
 #[cfg(test)]
@@ -203,7 +203,7 @@ mod tests {
         let chase = Chase::around(lines as u32);
         let mut seen = vec![false; lines];
         for _ in 0..lines {
-            chase.run(Place { thread: 0, of: 1 }, 1);
+            chase.run(ThreadPlace { thread: 0, of: 1 }, 1);
             let at = chase.at.load(Ordering::Relaxed) as usize;
             assert!(!std::mem::replace(&mut seen[at], true), "line {at} came twice");
         }
@@ -213,7 +213,7 @@ mod tests {
     #[test]
     fn a_ball_that_does_not_come_is_given_up_when_nobody_waits_any_more() {
         for ball in [Ball::Exchange, Ball::Store] {
-            let word = Word::new(0);
+            let word = MeasuredWord::new(0);
             assert!(ball.turn(&word, 0, || true), "it is there: {ball:?}");
             assert!(!ball.turn(&word, 0, || false), "it is at the other side: {ball:?}");
             assert_eq!(word.load(Ordering::Relaxed), 1);

@@ -21,14 +21,14 @@ mod shape;
 
 pub(super) use measure::Ball;
 
-use fit::{Observed, Pair, rounded};
-use shape::Class;
+use fit::{ObservedTimes, Pair, rounded};
+use shape::DistanceClass;
 use tenure_model::Progress;
-use tenure_report::machine::{self, Place};
+use tenure_report::machine::{self, CpuPlace};
 use tenure_report::words::counted;
 use tenure_sim::Machine;
 use tenure_sim::machine::{
-    Arbitration, AtomicCost, AtomicKind, Contention, Kernel, Latency, Span, THIS, Topology,
+    Arbitration, AtomicCost, AtomicKind, Contention, Kernel, Latency, THIS, TimeRange, Topology,
 };
 
 const PAIRS: usize = 4;
@@ -40,20 +40,23 @@ const PAIRS: usize = 4;
 /// # Errors
 ///
 /// More CPUs than can be simulated, or no memory for the simulation.
-pub fn this_machine(progress: &dyn Progress) -> Result<Machine, tenure_sim::Error> {
+pub fn this_machine(progress: &dyn Progress) -> Result<Machine, tenure_sim::SimulationError> {
     calibrate(&machine::places(), progress)
 }
 
-fn calibrate(places: &[Place], progress: &dyn Progress) -> Result<Machine, tenure_sim::Error> {
+fn calibrate(
+    places: &[CpuPlace],
+    progress: &dyn Progress,
+) -> Result<Machine, tenure_sim::SimulationError> {
     let topology = shape::topology(places);
     let pairs = shape::pairs(places, PAIRS);
     let cpus: Vec<usize> = places.iter().map(|place| place.cpu).collect();
-    let steps = Steps(progress);
+    let steps = CalibrationSteps(progress);
     progress.begin("measuring", pairs.len() as u64 + 5);
 
-    let alone = steps.next("one CPU", 1, || Alone::measured(&cpus[..1]));
+    let alone = steps.next("one CPU", 1, || AloneTimes::measured(&cpus[..1]));
     let memory = steps.next("memory", 1, || rounded(measure::memory(&cpus[..1])));
-    let mut observed = Observed { pairs: Vec::new(), all: None };
+    let mut observed = ObservedTimes { pairs: Vec::new(), all: None };
     for (class, pairs) in &pairs {
         observed.pairs.push(steps.next("two CPUs", 2, || Pair::measured(*class, pairs)));
     }
@@ -73,13 +76,13 @@ fn calibrate(places: &[Place], progress: &dyn Progress) -> Result<Machine, tenur
 
 /// Of one CPU by itself, in nanoseconds.
 #[derive(Clone, Copy)]
-struct Alone {
+struct AloneTimes {
     load: f64,
     fetch_add: f64,
     pause: f64,
 }
 
-impl Alone {
+impl AloneTimes {
     fn measured(cpu: &[usize]) -> Self {
         Self {
             load: rounded(measure::load(cpu)),
@@ -90,9 +93,9 @@ impl Alone {
 }
 
 /// Of about equal length.
-struct Steps<'a>(&'a dyn Progress);
+struct CalibrationSteps<'a>(&'a dyn Progress);
 
-impl Steps<'_> {
+impl CalibrationSteps<'_> {
     fn next<T>(&self, what: &str, threads: usize, step: impl FnOnce() -> T) -> T {
         self.0.at(what, &counted(threads, "CPU"));
         let result = step();
@@ -102,8 +105,8 @@ impl Steps<'_> {
 }
 
 /// Before the fit, with guessed latencies in proportion to the memory's.
-fn blank(topology: Topology, alone: Alone, memory: f64, kernel: Kernel) -> Machine {
-    let guess = |needed: bool, share: f64| needed.then_some(Span::Fixed(memory * share));
+fn blank(topology: Topology, alone: AloneTimes, memory: f64, kernel: Kernel) -> Machine {
+    let guess = |needed: bool, share: f64| needed.then_some(TimeRange::Fixed(memory * share));
     let described = machine::describe();
     let processor = if described.cpu.is_empty() { described.arch } else { described.cpu };
     let under = match described.virtualisation.as_str() {
@@ -118,10 +121,10 @@ fn blank(topology: Topology, alone: Alone, memory: f64, kernel: Kernel) -> Machi
         latency: Latency {
             hit: alone.load,
             sibling: guess(topology.smt > 1, 0.1),
-            cluster: Span::Fixed(memory * 0.5),
+            cluster: TimeRange::Fixed(memory * 0.5),
             socket: guess(topology.clusters > 1, 1.0),
             remote: guess(topology.sockets > 1, 1.5),
-            memory: Span::Fixed(memory),
+            memory: TimeRange::Fixed(memory),
         },
         atomic: AtomicCost { rmw: alone.fetch_add, kind: kind(), home: None },
         contention: Contention {
@@ -150,7 +153,7 @@ fn kind() -> AtomicKind {
     if reserves { AtomicKind::Reserved } else { AtomicKind::Near }
 }
 
-fn sources(machine: &Machine, observed: &Observed) -> Vec<String> {
+fn sources(machine: &Machine, observed: &ObservedTimes) -> Vec<String> {
     let mut sources = vec![format!(
         "measured on it: one CPU: load {:.2} ns, fetch_add {:.2}, memory {:.0}; system call {:.0}",
         machine.latency.hit,
@@ -163,10 +166,10 @@ fn sources(machine: &Machine, observed: &Observed) -> Vec<String> {
             "measured on it: two CPUs {}: one way of a ping-pong by compare-exchange {:.1} ns, by \
              load and store {:.1}; fetch_add on one word {:.1} ns on each",
             match pair.class {
-                Class::Sibling => "of a core",
-                Class::Cluster => "of a cluster",
-                Class::Socket => "of two clusters",
-                Class::Remote => "of two sockets",
+                DistanceClass::Sibling => "of a core",
+                DistanceClass::Cluster => "of a cluster",
+                DistanceClass::Socket => "of two clusters",
+                DistanceClass::Remote => "of two sockets",
             },
             pair.exchange,
             pair.store,

@@ -1,19 +1,19 @@
 //! From the places of CPUs to a regular topology, and to pairs of CPUs of every class of distance.
 
 use std::collections::{BTreeMap, BTreeSet};
-use tenure_report::machine::Place;
+use tenure_report::machine::CpuPlace;
 use tenure_sim::machine::Topology;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Class {
+pub(super) enum DistanceClass {
     Sibling,
     Cluster,
     Socket,
     Remote,
 }
 
-impl Class {
-    fn of(one: &Place, other: &Place) -> Self {
+impl DistanceClass {
+    fn of(one: &CpuPlace, other: &CpuPlace) -> Self {
         if one.core == other.core {
             Self::Sibling
         } else if one.cluster == other.cluster {
@@ -28,8 +28,8 @@ impl Class {
 
 /// The smallest regular machine with room for these CPUs: parts of cores, and cores of several kinds, count as the
 /// largest.
-pub(super) fn topology(places: &[Place]) -> Topology {
-    let most = |whole: fn(&Place) -> usize, part: fn(&Place) -> usize| {
+pub(super) fn topology(places: &[CpuPlace]) -> Topology {
+    let most = |whole: fn(&CpuPlace) -> usize, part: fn(&CpuPlace) -> usize| {
         let mut parts = BTreeMap::<usize, BTreeSet<usize>>::new();
         for place in places {
             parts.entry(whole(place)).or_default().insert(part(place));
@@ -45,11 +45,11 @@ pub(super) fn topology(places: &[Place]) -> Topology {
 }
 
 /// Up to `most` pairs of every class that there is, the nearest class first, spread over the machine.
-pub(super) fn pairs(places: &[Place], most: usize) -> Vec<(Class, Vec<[usize; 2]>)> {
-    let mut classes = BTreeMap::<Class, Vec<[usize; 2]>>::new();
+pub(super) fn pairs(places: &[CpuPlace], most: usize) -> Vec<(DistanceClass, Vec<[usize; 2]>)> {
+    let mut classes = BTreeMap::<DistanceClass, Vec<[usize; 2]>>::new();
     for (at, one) in places.iter().enumerate() {
         for other in &places[at + 1..] {
-            classes.entry(Class::of(one, other)).or_default().push([one.cpu, other.cpu]);
+            classes.entry(DistanceClass::of(one, other)).or_default().push([one.cpu, other.cpu]);
         }
     }
     classes
@@ -65,12 +65,12 @@ pub(super) fn pairs(places: &[Place], most: usize) -> Vec<(Class, Vec<[usize; 2]
 mod tests {
     use super::*;
 
-    fn place([cpu, socket, cluster, core]: [usize; 4]) -> Place {
-        Place { cpu, socket, cluster, core }
+    fn place([cpu, socket, cluster, core]: [usize; 4]) -> CpuPlace {
+        CpuPlace { cpu, socket, cluster, core }
     }
 
     /// Two sockets, two clusters, two cores, two threads each; siblings are neighbours.
-    fn epyc() -> Vec<Place> {
+    fn epyc() -> Vec<CpuPlace> {
         (0..16).map(|cpu| place([cpu, cpu / 8, cpu / 4, cpu / 2])).collect()
     }
 
@@ -82,7 +82,7 @@ mod tests {
 
     #[test]
     fn a_part_of_a_machine_is_rounded_up_to_a_regular_one() {
-        let some: Vec<Place> =
+        let some: Vec<CpuPlace> =
             epyc().into_iter().filter(|it| [0, 1, 2, 4].contains(&it.cpu)).collect();
         assert_eq!(topology(&some), Topology { sockets: 1, clusters: 2, cores: 2, smt: 2 });
         assert_eq!(topology(&some[..1]), Topology { sockets: 1, clusters: 1, cores: 1, smt: 1 });
@@ -92,7 +92,12 @@ mod tests {
     fn every_class_has_pairs_that_are_spread() {
         let pairs = pairs(&epyc(), 4);
         let classes: Vec<_> = pairs.iter().map(|(class, pairs)| (*class, pairs.len())).collect();
-        let all = [Class::Sibling, Class::Cluster, Class::Socket, Class::Remote];
+        let all = [
+            DistanceClass::Sibling,
+            DistanceClass::Cluster,
+            DistanceClass::Socket,
+            DistanceClass::Remote,
+        ];
         assert_eq!(classes, all.map(|class| (class, 4)));
         assert_eq!(pairs[0].1, [[0, 1], [4, 5], [8, 9], [12, 13]]);
     }
@@ -100,6 +105,6 @@ mod tests {
     #[test]
     fn one_cpu_has_no_pairs_and_two_cores_have_one() {
         assert!(pairs(&epyc()[..1], 4).is_empty());
-        assert_eq!(pairs(&[epyc()[0], epyc()[2]], 4), [(Class::Cluster, vec![[0, 2]])]);
+        assert_eq!(pairs(&[epyc()[0], epyc()[2]], 4), [(DistanceClass::Cluster, vec![[0, 2]])]);
     }
 }

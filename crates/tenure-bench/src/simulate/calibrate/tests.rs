@@ -37,7 +37,7 @@ fn a_thread_that_may_use_one_cpu_is_calibrated_on_that_one_and_other_cores_are_a
     assert!(machine.sources.iter().any(|source| source.starts_with("assumed")), "{machine:?}");
 }
 
-fn observe(machine: &Machine, class: Class) -> Pair {
+fn observe(machine: &Machine, class: DistanceClass) -> Pair {
     let two = two(machine, class);
     Pair {
         class,
@@ -51,7 +51,7 @@ fn observe(machine: &Machine, class: Class) -> Pair {
 fn known(topology: Topology, cluster: f64, residency: f64, handoff: f64) -> Machine {
     let mut known = Machine::preset("xeon-2s-112").unwrap();
     known.topology = topology;
-    known.latency.cluster = Span::Fixed(cluster);
+    known.latency.cluster = TimeRange::Fixed(cluster);
     known.contention.residency = residency;
     known.contention.handoff = handoff;
     known
@@ -59,9 +59,9 @@ fn known(topology: Topology, cluster: f64, residency: f64, handoff: f64) -> Mach
 
 fn blank_of(known: &Machine) -> Machine {
     let mut blank = known.clone();
-    blank.latency.cluster = Span::Fixed(1.0);
-    blank.latency.sibling = Some(Span::Fixed(1.0));
-    blank.latency.remote = Some(Span::Fixed(1.0));
+    blank.latency.cluster = TimeRange::Fixed(1.0);
+    blank.latency.sibling = Some(TimeRange::Fixed(1.0));
+    blank.latency.remote = Some(TimeRange::Fixed(1.0));
     blank.contention.residency = 1.0;
     blank
 }
@@ -75,11 +75,11 @@ fn a_fitted_machine_does_to_programs_what_the_observed_one_did() {
     let topology = Topology { sockets: 1, clusters: 1, cores: 4, smt: 1 };
     for (latency, residency, handoff) in [(20.0, 30.0, 0.6), (120.0, 60.0, 0.8)] {
         let known = known(topology, latency, residency, handoff);
-        let pair = observe(&known, Class::Cluster);
+        let pair = observe(&known, DistanceClass::Cluster);
         let all = add(&known, 4).unwrap();
-        let observed = Observed { pairs: vec![pair], all: Some((4, all)) };
+        let observed = ObservedTimes { pairs: vec![pair], all: Some((4, all)) };
         let found = fitted(blank_of(&known), &observed).unwrap();
-        let again = observe(&found, Class::Cluster);
+        let again = observe(&found, DistanceClass::Cluster);
         assert!(alike(again.exchange, pair.exchange), "{again:?} {pair:?}");
         assert!(alike(again.store, pair.store), "{again:?} {pair:?}");
         assert!(alike(again.add, pair.add), "{again:?} {pair:?}");
@@ -91,9 +91,9 @@ fn a_fitted_machine_does_to_programs_what_the_observed_one_did() {
 fn farther_cpus_are_fitted_to_their_own_ping_pong() {
     let topology = Topology { sockets: 2, clusters: 1, cores: 2, smt: 2 };
     let known = known(topology, 45.0, 12.0, 0.5);
-    let classes = [Class::Sibling, Class::Cluster, Class::Remote];
+    let classes = [DistanceClass::Sibling, DistanceClass::Cluster, DistanceClass::Remote];
     let pairs: Vec<Pair> = classes.iter().map(|&class| observe(&known, class)).collect();
-    let observed = Observed { pairs: pairs.clone(), all: None };
+    let observed = ObservedTimes { pairs: pairs.clone(), all: None };
     let found = fitted(blank_of(&known), &observed).unwrap();
     for pair in pairs {
         let again = observe(&found, pair.class);

@@ -4,10 +4,12 @@ mod picture;
 
 use serde::Serialize;
 
-use super::result::{Line, Member, Point, Row, Scenario, Transfers};
+use super::result::{
+    LineRow, MemberFigures, SimulatedPoint, SimulatedRow, SimulatedScenario, TransfersPerOp,
+};
 use super::row::is_rest;
-use picture::Spot;
-use tenure_report::curves::{self, Column, Only, Section, Table};
+use picture::HeatSpot;
+use tenure_report::curves::{self, Column, Only, TableSection, TextTable};
 use tenure_report::html;
 use tenure_report::words::{self, Parts, counted, number, plain, whole};
 
@@ -35,9 +37,9 @@ struct Picture {
 }
 
 /// For a point at which something moved. `anchor` is unique in the page.
-pub(super) fn html(scenario: &Scenario, point: &Point, anchor: &str) -> String {
+pub(super) fn html(scenario: &SimulatedScenario, point: &SimulatedPoint, anchor: &str) -> String {
     let names = names(&point.rows);
-    let variant = |(index, row): (usize, &Row)| {
+    let variant = |(index, row): (usize, &SimulatedRow)| {
         let (hot, rest) = hottest(&row.lines);
         let waited = Waited::of(row);
         let pictures = hot.iter().enumerate().map(|(at, line)| {
@@ -61,7 +63,7 @@ pub(super) fn html(scenario: &Scenario, point: &Point, anchor: &str) -> String {
     html::part(include_str!("heat.html"), &heat)
 }
 
-pub(super) fn table(scenario: &Scenario, point: &Point) -> Table {
+pub(super) fn table(scenario: &SimulatedScenario, point: &SimulatedPoint) -> TextTable {
     let headings = [
         "offset",
         "bytes",
@@ -73,13 +75,17 @@ pub(super) fn table(scenario: &Scenario, point: &Point) -> Table {
         "waited ns/op",
     ];
     let sections = point.rows.iter().flat_map(|row| {
-        row.lines.iter().zip(1..).map(move |(line, at)| Section {
+        row.lines.iter().zip(1..).map(move |(line, at)| TableSection {
             title: format!("{}, line {at}: {}", row.variant, moved(line)),
-            lines: line.members.iter().map(|it| curves::Line::of(name(it), figures(it))).collect(),
-            ..Section::default()
+            lines: line
+                .members
+                .iter()
+                .map(|it| curves::TableLine::of(name(it), figures(it)))
+                .collect(),
+            ..TableSection::default()
         })
     });
-    Table {
+    TextTable {
         caption: format!("{}: what moved on {}", scenario.title, counted(point.cpus, "CPU")),
         corner: "member".to_owned(),
         columns: headings.map(Column::new).into(),
@@ -89,7 +95,7 @@ pub(super) fn table(scenario: &Scenario, point: &Point) -> Table {
     }
 }
 
-fn moved(line: &Line) -> String {
+fn moved(line: &LineRow) -> String {
     let mut parts = origins(&line.transfers_per_op);
     if line.far_per_op > 0.0 {
         parts.push(format!("{} far", number(line.far_per_op)));
@@ -99,7 +105,7 @@ fn moved(line: &Line) -> String {
     format!("{moved} transfers/op{origins}")
 }
 
-fn figures(member: &Member) -> Vec<String> {
+fn figures(member: &MemberFigures) -> Vec<String> {
     let mut figures = vec![member.offset.to_string(), member.bytes.to_string()];
     let per_op = [
         member.loads_per_op,
@@ -114,21 +120,21 @@ fn figures(member: &Member) -> Vec<String> {
 }
 
 /// Lines to draw, and the others, which hardly move or are too many.
-fn hottest(lines: &[Line]) -> (&[Line], &[Line]) {
-    const MOST: usize = 3;
+fn hottest(lines: &[LineRow]) -> (&[LineRow], &[LineRow]) {
+    const MAX_SHOWN_LINES: usize = 3;
     /// Of the first line's moves.
-    const LEAST: f64 = 0.02;
-    let least = lines.first().map_or(0.0, moves) * LEAST;
-    let hot = lines.iter().take(MOST).take_while(|line| moves(line) >= least).count();
+    const MIN_SHARE_SHOWN: f64 = 0.02;
+    let least = lines.first().map_or(0.0, moves) * MIN_SHARE_SHOWN;
+    let hot = lines.iter().take(MAX_SHOWN_LINES).take_while(|line| moves(line) >= least).count();
     // A line whose moves are no number is drawn for its members.
     lines.split_at(hot.max(1).min(lines.len()))
 }
 
-fn moves(line: &Line) -> f64 {
+fn moves(line: &LineRow) -> f64 {
     line.transfers_per_op.all + line.far_per_op
 }
 
-fn others(rest: &[Line]) -> Option<String> {
+fn others(rest: &[LineRow]) -> Option<String> {
     let all: f64 = rest.iter().map(moves).sum();
     let figure = number(all);
     match rest.len() {
@@ -146,19 +152,19 @@ fn others(rest: &[Line]) -> Option<String> {
 struct Waited(f64);
 
 impl Waited {
-    fn of(row: &Row) -> Self {
+    fn of(row: &SimulatedRow) -> Self {
         let members = row.lines.iter().flat_map(|line| &line.members);
         // From 0: an empty sum of floats is -0.
         Self(members.map(|member| member.waited_ns_per_op).fold(0.0, |all, one| all + one))
     }
 
-    fn share(self, member: &Member) -> f64 {
+    fn share(self, member: &MemberFigures) -> f64 {
         let share = member.waited_ns_per_op / self.0;
         if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 }
     }
 }
 
-fn picture(line: &Line, id: &str, number_of: usize, variant: &str, waited: Waited) -> Picture {
+fn picture(line: &LineRow, id: &str, number_of: usize, variant: &str, waited: Waited) -> Picture {
     let moved = number(line.transfers_per_op.all);
     let title = format!("{variant}: line {number_of}, {moved} transfers per operation");
     let spots: Vec<_> = line.members.iter().map(|member| spot(member, line, waited)).collect();
@@ -173,10 +179,10 @@ fn picture(line: &Line, id: &str, number_of: usize, variant: &str, waited: Waite
     }
 }
 
-fn spot(member: &Member, line: &Line, waited: Waited) -> Spot {
+fn spot(member: &MemberFigures, line: &LineRow, waited: Waited) -> HeatSpot {
     let name = name(member);
     let same: Vec<_> = line.members.iter().filter(|it| self::name(it) == name).collect();
-    Spot {
+    HeatSpot {
         offset: member.offset,
         bytes: member.bytes,
         share: waited.share(member),
@@ -186,8 +192,9 @@ fn spot(member: &Member, line: &Line, waited: Waited) -> Spot {
 }
 
 /// One label for all members of one name on a line: the first one's.
-fn label(name: &str, same: &[&Member], waited: Waited) -> Vec<String> {
-    let sum = |figure: fn(&Member) -> f64| same.iter().map(|member| figure(member)).sum::<f64>();
+fn label(name: &str, same: &[&MemberFigures], waited: Waited) -> Vec<String> {
+    let sum =
+        |figure: fn(&MemberFigures) -> f64| same.iter().map(|member| figure(member)).sum::<f64>();
     let (misses, ns) = (sum(|it| it.misses_per_op), sum(|it| it.waited_ns_per_op));
     let count = if same.len() > 1 { format!(" ×{}", same.len()) } else { String::new() };
     let access = if same.iter().any(|it| is_written(it)) { "written" } else { "only read" };
@@ -208,7 +215,7 @@ fn percent(share: f64) -> usize {
 }
 
 /// Where transfers came from, the farthest first.
-fn origins(transfers: &Transfers) -> Vec<String> {
+fn origins(transfers: &TransfersPerOp) -> Vec<String> {
     [
         (transfers.remote, "from another socket"),
         (transfers.socket, "from another cluster"),
@@ -228,16 +235,16 @@ struct Summary {
     suffers: bool,
 }
 
-fn name(member: &Member) -> String {
+fn name(member: &MemberFigures) -> String {
     let place = || format!("{} B at {}", member.bytes, member.offset);
     member.name.clone().unwrap_or_else(place)
 }
 
-fn is_written(member: &Member) -> bool {
+fn is_written(member: &MemberFigures) -> bool {
     member.stores_per_op > 0.0 || member.rmws_per_op > 0.0
 }
 
-fn names(rows: &[Row]) -> Vec<String> {
+fn names(rows: &[SimulatedRow]) -> Vec<String> {
     let mut names = Vec::new();
     for member in rows.iter().flat_map(|row| &row.lines).flat_map(|line| &line.members) {
         let name = name(member);
@@ -249,7 +256,7 @@ fn names(rows: &[Row]) -> Vec<String> {
 }
 
 /// `names` are those of all variants: the sentence says what does not move here.
-fn summary(row: &Row, names: &[String]) -> Summary {
+fn summary(row: &SimulatedRow, names: &[String]) -> Summary {
     let says = |suffers, sentence| Summary { sentence, suffers };
     if row.lines.is_empty() {
         return says(false, vec![plain("No line moves.")]);
@@ -278,18 +285,18 @@ fn summary(row: &Row, names: &[String]) -> Summary {
     says(false, sentence)
 }
 
-fn least(row: &Row) -> f64 {
+fn least(row: &SimulatedRow) -> f64 {
     Waited::of(row).0 * 0.01
 }
 
 /// Members that are only read, and wait because another one is written.
-fn victims(line: &Line, least: f64) -> impl Iterator<Item = &Member> {
+fn victims(line: &LineRow, least: f64) -> impl Iterator<Item = &MemberFigures> {
     let contended = line.members.iter().any(is_written);
     let members = line.members.iter().filter(move |_| contended);
     members.filter(move |member| !is_written(member) && member.waited_ns_per_op > least)
 }
 
-fn suffering(row: &Row, victims: &[&Member], least: f64) -> Parts {
+fn suffering(row: &SimulatedRow, victims: &[&MemberFigures], least: f64) -> Parts {
     let waited: f64 = victims.iter().map(|member| member.waited_ns_per_op).sum();
     let lines = row.lines.iter().filter(|line| self::victims(line, least).next().is_some());
     let written =
@@ -348,8 +355,8 @@ mod tests {
         let report = fixtures::xeon();
         let row = &report.groups[1].scenarios[0].points.last().unwrap().rows[0];
         let first = row.lines[0].members[0].clone();
-        let members = [0, 8, 16].map(|offset| Member { offset, ..first.clone() }).into();
-        let line = Line { members, ..row.lines[0].clone() };
+        let members = [0, 8, 16].map(|offset| MemberFigures { offset, ..first.clone() }).into();
+        let line = LineRow { members, ..row.lines[0].clone() };
         let spots = line.members.iter().map(|it| spot(it, &line, Waited::of(row)));
         let labels: Vec<Vec<String>> = spots.map(|spot| spot.label).collect();
         assert_eq!(labels[0][0], format!("{} ×3, written", name(&first)));
@@ -357,7 +364,7 @@ mod tests {
         assert!(labels[1].is_empty() && labels[2].is_empty());
     }
 
-    fn cells() -> Vec<Row> {
+    fn cells() -> Vec<SimulatedRow> {
         let mut report = fixtures::xeon();
         report.groups[1].scenarios[0].points.pop().unwrap().rows
     }

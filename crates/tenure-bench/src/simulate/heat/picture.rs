@@ -3,11 +3,11 @@
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, VPos};
 
-use tenure_report::chart::canvas::{self, Alternative, Area, Drawn, px};
-use tenure_report::chart::theme::Role;
+use tenure_report::chart::canvas::{self, ChartArea, ChartText, Drawn, px};
+use tenure_report::chart::theme::SeriesRole;
 use tenure_report::words;
 
-pub(super) struct Spot {
+pub(super) struct HeatSpot {
     pub(super) offset: usize,
     pub(super) bytes: usize,
     /// Of all waits, from 0 to 1.
@@ -25,14 +25,14 @@ const TOP: i32 = 20;
 const HEIGHT: i32 = 34;
 const TEXT_LINE: i32 = 17;
 const LEADER: i32 = 12;
-const MOST: usize = 10;
+const MAX_LABELS: usize = 10;
 const LETTERS: usize = 30;
 
-pub(super) fn draw(spots: &[Spot], id: &str, title: &str) -> String {
-    let is_named = |spot: &&Spot| spot.offset < LINE_BYTES && !spot.label.is_empty();
-    let mut named: Vec<&Spot> = spots.iter().filter(is_named).collect();
+pub(super) fn draw(spots: &[HeatSpot], id: &str, title: &str) -> String {
+    let is_named = |spot: &&HeatSpot| spot.offset < LINE_BYTES && !spot.label.is_empty();
+    let mut named: Vec<&HeatSpot> = spots.iter().filter(is_named).collect();
     named.sort_by(|one, other| other.share.total_cmp(&one.share));
-    named.truncate(MOST);
+    named.truncate(MAX_LABELS);
     named.sort_by_key(|spot| middle(spot));
     let wanted: Vec<_> = named.iter().map(|spot| wanted(spot)).collect();
     let spreads = place(&wanted, f64::from(SIDE), f64::from(WIDTH - SIDE));
@@ -40,7 +40,7 @@ pub(super) fn draw(spots: &[Spot], id: &str, title: &str) -> String {
     let lines = named.iter().map(|spot| spot.label.len()).max().unwrap_or(0);
     let level = whole(lines) * TEXT_LINE + 8;
     let height = TOP + HEIGHT + LEADER + whole(levels) * level;
-    let alternative = Alternative { id, title, description: &described(spots) };
+    let alternative = ChartText { id, title, description: &described(spots) };
     canvas::svg(WIDTH, height, &alternative, |area| {
         row(area)?;
         for spot in spots.iter().filter(|spot| spot.offset < LINE_BYTES) {
@@ -51,7 +51,7 @@ pub(super) fn draw(spots: &[Spot], id: &str, title: &str) -> String {
         for (spot, spread) in named.iter().zip(&spreads) {
             let x = px(middle(spot));
             let ends = [(x, px(TOP + HEIGHT)), (x, px(below(spread)))];
-            area.draw(&PathElement::new(ends, canvas::hair(Role::Muted)))?;
+            area.draw(&PathElement::new(ends, canvas::hair(SeriesRole::Muted)))?;
         }
         named
             .iter()
@@ -60,7 +60,7 @@ pub(super) fn draw(spots: &[Spot], id: &str, title: &str) -> String {
     })
 }
 
-fn described(spots: &[Spot]) -> String {
+fn described(spots: &[HeatSpot]) -> String {
     let members: Vec<_> = spots
         .iter()
         .filter(|spot| !spot.label.is_empty())
@@ -74,17 +74,17 @@ fn described(spots: &[Spot]) -> String {
 }
 
 /// With offsets above and a mark at every eighth byte.
-fn row(area: &Area<'_>) -> Drawn {
-    let offset = canvas::text(Role::Muted, HPos::Left, VPos::Top);
+fn row(area: &ChartArea<'_>) -> Drawn {
+    let offset = canvas::text(SeriesRole::Muted, HPos::Left, VPos::Top);
     let (top, bottom) = (px(TOP), px(TOP + HEIGHT));
     area.draw(&Rectangle::new(
         [(px(SIDE), top), (px(WIDTH - SIDE), bottom)],
-        Role::Band.placeholder().filled(),
+        SeriesRole::Band.placeholder().filled(),
     ))?;
     for at in (0..LINE_BYTES).step_by(8) {
         let x = px(SIDE + whole(at) * BYTE);
         if at > 0 {
-            area.draw(&PathElement::new([(x, top), (x, bottom)], canvas::hair(Role::Grid)))?;
+            area.draw(&PathElement::new([(x, top), (x, bottom)], canvas::hair(SeriesRole::Grid)))?;
         }
         area.draw(&Text::new(at.to_string(), (x, px(1)), offset.clone()))?;
     }
@@ -92,32 +92,39 @@ fn row(area: &Area<'_>) -> Drawn {
 }
 
 /// Shaded by its waits, with a strong edge if it is written.
-fn cell(area: &Area<'_>, spot: &Spot) -> Drawn {
+fn cell(area: &ChartArea<'_>, spot: &HeatSpot) -> Drawn {
     let (from, to) = ends(spot);
     let corners = |inner: i32| {
         [(px(from) + inner, px(TOP) + inner), (px(to) - inner, px(TOP + HEIGHT) - inner)]
     };
-    area.draw(&Rectangle::new(corners(0), Role::Page.placeholder().filled()))?;
+    area.draw(&Rectangle::new(corners(0), SeriesRole::Page.placeholder().filled()))?;
     if spot.share > 0.0 {
         // The least wait is visible.
         let opacity = ((0.1 + 0.9 * spot.share) * 100.0).round() / 100.0;
-        area.draw(&Rectangle::new(corners(0), Role::Heat.placeholder().mix(opacity).filled()))?;
+        area.draw(&Rectangle::new(
+            corners(0),
+            SeriesRole::Heat.placeholder().mix(opacity).filled(),
+        ))?;
     }
-    let style = if spot.is_written { canvas::line(Role::Ink) } else { canvas::hair(Role::Muted) };
+    let style = if spot.is_written {
+        canvas::line(SeriesRole::Ink)
+    } else {
+        canvas::hair(SeriesRole::Muted)
+    };
     let [(left, top), (right, bottom)] = corners(px(1));
     let edge = [(left, top), (right, top), (right, bottom), (left, bottom), (left, top)];
     area.draw(&PathElement::new(edge, style))
 }
 
-fn label(area: &Area<'_>, spot: &Spot, spread: &Spread, top: i32) -> Drawn {
+fn label(area: &ChartArea<'_>, spot: &HeatSpot, spread: &Spread, top: i32) -> Drawn {
     let x = canvas::rounded(spread.left);
     let height = whole(spot.label.len()) * TEXT_LINE;
     area.draw(&Rectangle::new(
         [(px(x), px(top)), (px(canvas::rounded(spread.right)), px(top + height))],
-        Role::Page.placeholder().filled(),
+        SeriesRole::Page.placeholder().filled(),
     ))?;
     for (text, line) in spot.label.iter().zip(0..) {
-        let role = if line == 0 { Role::Ink } else { Role::Muted };
+        let role = if line == 0 { SeriesRole::Ink } else { SeriesRole::Muted };
         let style = canvas::text(role, HPos::Left, VPos::Top);
         let at = (px(x), px(top + line * TEXT_LINE + 2));
         area.draw(&Text::new(cut(text), at, style))?;
@@ -125,11 +132,11 @@ fn label(area: &Area<'_>, spot: &Spot, spread: &Spread, top: i32) -> Drawn {
     Ok(())
 }
 
-fn wanted(spot: &Spot) -> Wanted {
+fn wanted(spot: &HeatSpot) -> WantedLabel {
     /// Pixels, a little more than most fonts take.
     const LETTER: f64 = canvas::TEXT as f64 * 0.54;
     let letters = spot.label.iter().map(|text| cut(text).chars().count()).max().unwrap_or(0);
-    Wanted { leader: f64::from(middle(spot)), width: f64::from(whole(letters)) * LETTER }
+    WantedLabel { leader: f64::from(middle(spot)), width: f64::from(whole(letters)) * LETTER }
 }
 
 /// Cuts the middle: the end of a name, and what follows it, say more.
@@ -144,13 +151,13 @@ fn cut(text: &str) -> String {
 }
 
 /// Within the row, and wide enough to be seen.
-fn ends(spot: &Spot) -> (i32, i32) {
+fn ends(spot: &HeatSpot) -> (i32, i32) {
     let from = spot.offset.min(LINE_BYTES - 1);
     let to = spot.offset.saturating_add(spot.bytes).clamp(from + 1, LINE_BYTES);
     (SIDE + whole(from) * BYTE, SIDE + whole(to) * BYTE)
 }
 
-fn middle(spot: &Spot) -> i32 {
+fn middle(spot: &HeatSpot) -> i32 {
     let (from, to) = ends(spot);
     i32::midpoint(from, to)
 }
@@ -167,7 +174,7 @@ struct Spread {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Wanted {
+struct WantedLabel {
     leader: f64,
     width: f64,
 }
@@ -179,7 +186,7 @@ const GAP: f64 = 10.0;
 ///
 /// Each label takes the highest place that earlier ones leave, so order and sides matter: the best of a few ways is
 /// taken.
-fn place(wanted: &[Wanted], left: f64, right: f64) -> Vec<Spread> {
+fn place(wanted: &[WantedLabel], left: f64, right: f64) -> Vec<Spread> {
     let count = wanted.len();
     let forwards: Vec<usize> = (0..count).collect();
     let backwards: Vec<usize> = (0..count).rev().collect();
@@ -198,7 +205,7 @@ fn place(wanted: &[Wanted], left: f64, right: f64) -> Vec<Spread> {
 
 /// In `order`, each on the first of `sides` that is free. Returns how many labels had to cross leaders, and the places.
 fn attempt(
-    wanted: &[Wanted],
+    wanted: &[WantedLabel],
     order: &[usize],
     sides: &[f64; 3],
     left: f64,
@@ -225,7 +232,7 @@ fn attempt(
 
 /// Best first. All of them meet the label's leader.
 fn candidates(
-    label: Wanted,
+    label: WantedLabel,
     sides: &[f64; 3],
     left: f64,
     right: f64,
@@ -237,14 +244,14 @@ fn candidates(
 }
 
 /// `side` goes from 0.5, the side of the middle, to -0.5, as far as there is room.
-fn beside(label: Wanted, side: f64, left: f64, right: f64) -> Spread {
+fn beside(label: WantedLabel, side: f64, left: f64, right: f64) -> Spread {
     let side = if label.leader < f64::midpoint(left, right) { side } else { -side };
     let wished = label.leader + (side - 0.5) * label.width;
     let at = wished.min(right - label.width).max(left);
     Spread { left: at, right: at + label.width, level: 0 }
 }
 
-fn fits((one, a): (Wanted, Spread), (other, b): (Wanted, Spread)) -> bool {
+fn fits((one, a): (WantedLabel, Spread), (other, b): (WantedLabel, Spread)) -> bool {
     let crosses = |leader: f64, over: Spread| {
         leader > over.left - GAP / 4.0 && leader < over.right + GAP / 4.0
     };
@@ -259,9 +266,9 @@ fn fits((one, a): (Wanted, Spread), (other, b): (Wanted, Spread)) -> bool {
 mod tests {
     use super::*;
 
-    fn spot(offset: usize, bytes: usize) -> Spot {
+    fn spot(offset: usize, bytes: usize) -> HeatSpot {
         let label = vec!["refs, written".to_owned()];
-        Spot { offset, bytes, share: 0.5, is_written: true, label }
+        HeatSpot { offset, bytes, share: 0.5, is_written: true, label }
     }
 
     #[test]
@@ -288,7 +295,8 @@ mod tests {
     }
 
     fn labels(of: &[(f64, f64)]) -> Vec<Spread> {
-        let wanted: Vec<_> = of.iter().map(|&(leader, width)| Wanted { leader, width }).collect();
+        let wanted: Vec<_> =
+            of.iter().map(|&(leader, width)| WantedLabel { leader, width }).collect();
         place(&wanted, 0.0, 450.0)
     }
 

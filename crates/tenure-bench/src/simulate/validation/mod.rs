@@ -13,16 +13,16 @@ mod table;
 
 use super::calibrate::Ball;
 use super::parallel;
-use super::result::{Check, WITHIN};
-use super::row::{self, DEFAULT_SEED, Plan};
-use crate::scenario::{Looped, Operation};
-use figures::Figure;
+use super::result::{ValidationCheck, WITHIN};
+use super::row::{self, DEFAULT_SEED, SimulationPlan};
+use crate::scenario::{BenchOperation, Looped};
+use figures::PublishedFigure;
 use std::sync::OnceLock;
 use tenure::cache_line::CachePadded;
 use tenure::memory::{Atomic, Memory};
 use tenure_model::Remedy;
 use tenure_sim::pattern::{self, Pattern};
-use tenure_sim::{Machine, Report, Simulated};
+use tenure_sim::{Machine, Simulated, SimulationReport};
 
 pub use table::{markdown, summary, terminal};
 
@@ -35,18 +35,18 @@ const WARM_UP_NS: f64 = 100e3;
 ///
 /// Never: the machines and operations are compiled in, and a test runs them all.
 #[must_use]
-pub fn rows() -> Vec<Check> {
-    static ROWS: OnceLock<Vec<Check>> = OnceLock::new();
+pub fn rows() -> Vec<ValidationCheck> {
+    static ROWS: OnceLock<Vec<ValidationCheck>> = OnceLock::new();
     ROWS.get_or_init(|| parallel::map(figures::all(), check)).clone()
 }
 
-fn check(Figure { check, simulate }: Figure) -> Check {
+fn check(PublishedFigure { check, simulate }: PublishedFigure) -> ValidationCheck {
     let machine = Machine::preset(&check.machine).expect("a test knows every machine named here");
-    let simulated = simulate(&Stage { machine, cpus: check.cpus });
+    let simulated = simulate(&ValidationStage { machine, cpus: check.cpus });
     check.with(simulated)
 }
 
-impl Check {
+impl ValidationCheck {
     pub(super) fn with(self, simulated: f64) -> Self {
         let [low, high] = self.published;
         let residual = simulated / simulated.clamp(low, high);
@@ -55,26 +55,27 @@ impl Check {
     }
 }
 
-struct Stage {
+struct ValidationStage {
     machine: Machine,
     cpus: usize,
 }
 
-impl Stage {
-    fn run<O: Operation + 'static>(&self) -> Report {
+impl ValidationStage {
+    fn run<O: BenchOperation + 'static>(&self) -> SimulationReport {
         self.run_on(Box::new(O::prepare()))
     }
 
-    fn run_on(&self, object: Box<dyn Looped>) -> Report {
-        let plan = Plan { warm_up_ns: WARM_UP_NS, measured_ns: MEASURED_NS, seed: DEFAULT_SEED };
+    fn run_on(&self, object: Box<dyn Looped>) -> SimulationReport {
+        let plan =
+            SimulationPlan { warm_up_ns: WARM_UP_NS, measured_ns: MEASURED_NS, seed: DEFAULT_SEED };
         row::report(object, &self.machine, self.cpus, plan).expect("the operations end")
     }
 
-    fn ns<O: Operation + 'static>(&self) -> f64 {
+    fn ns<O: BenchOperation + 'static>(&self) -> f64 {
         self.run::<O>().ns_per_op()
     }
 
-    fn retries<O: Operation + 'static>(&self) -> f64 {
+    fn retries<O: BenchOperation + 'static>(&self) -> f64 {
         self.run::<O>().retries_per_op()
     }
 
@@ -115,7 +116,7 @@ impl Stage {
         ns(&packed) / ns(&apart.pattern)
     }
 
-    fn gain<Old: Operation + 'static, New: Operation + 'static>(&self) -> f64 {
+    fn gain<Old: BenchOperation + 'static, New: BenchOperation + 'static>(&self) -> f64 {
         self.ns::<Old>() / self.ns::<New>()
     }
 }

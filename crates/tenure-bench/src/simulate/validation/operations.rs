@@ -1,13 +1,13 @@
-use crate::scenario::Operation;
+use crate::scenario::BenchOperation;
 use std::hint::black_box;
 use tenure::cache_line::CachePadded;
 use tenure::memory::{Atomic, Memory, Ordering};
 use tenure_sim::{Cpu, Simulated};
 
-type Word = <Simulated as Memory>::AtomicU64;
+type ValidatedWord = <Simulated as Memory>::AtomicU64;
 
 #[inline]
-fn change(word: &Word, by: u64, retries: &mut u64) {
+fn change(word: &ValidatedWord, by: u64, retries: &mut u64) {
     // Relaxed, here and below: simulated memory is in order, and nothing is published.
     let mut old = word.load(Ordering::Relaxed);
     loop {
@@ -21,9 +21,9 @@ fn change(word: &Word, by: u64, retries: &mut u64) {
 }
 
 /// One compare-exchange loop; or one for a retain and one for a release.
-pub(super) struct CasLoop<const PAIR: bool = false>(CachePadded<Word>);
+pub(super) struct CasLoop<const PAIR: bool = false>(CachePadded<ValidatedWord>);
 
-impl<const PAIR: bool> Operation for CasLoop<PAIR> {
+impl<const PAIR: bool> BenchOperation for CasLoop<PAIR> {
     fn prepare() -> Self {
         Self(CachePadded::new(Atomic::new(1)))
     }
@@ -36,16 +36,14 @@ impl<const PAIR: bool> Operation for CasLoop<PAIR> {
 }
 
 /// The core's own copy of the pointer, as in folly's `CoreCachedSharedPtr`: finds the core and counts there.
-pub(super) struct PerCore(Vec<CachePadded<Word>>);
+pub(super) struct PerCore(Vec<CachePadded<ValidatedWord>>);
 
 /// Reading a thread-local that is looked up anew every few calls.
 const WHICH_CORE_NS: f64 = 3.0;
 
-impl Operation for PerCore {
+impl BenchOperation for PerCore {
     fn prepare() -> Self {
-        Self(
-            (0..tenure_sim::machine::MOST_CPUS).map(|_| CachePadded::new(Atomic::new(1))).collect(),
-        )
+        Self((0..tenure_sim::machine::MAX_CPUS).map(|_| CachePadded::new(Atomic::new(1))).collect())
     }
     fn step(&self, _retries: &mut u64) {
         let cpu = Cpu::current().expect("this is simulated");

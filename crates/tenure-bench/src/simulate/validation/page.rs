@@ -4,10 +4,10 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, VPos};
 use serde::Serialize;
 
-use super::{Check, WITHIN};
+use super::{ValidationCheck, WITHIN};
 use crate::simulate::words as simulated;
-use tenure_report::chart::canvas::{self, Alternative, Area, Drawn, px};
-use tenure_report::chart::theme::{Marker, Role};
+use tenure_report::chart::canvas::{self, ChartArea, ChartText, Drawn, px};
+use tenure_report::chart::theme::{Marker, SeriesRole};
 use tenure_report::curves::Chapter;
 use tenure_report::html;
 use tenure_report::words;
@@ -22,12 +22,12 @@ struct Validation<'a> {
 struct Family<'a> {
     name: &'a str,
     tally: String,
-    rows: Vec<Row<'a>>,
+    rows: Vec<ResidualRow<'a>>,
 }
 
 #[derive(Serialize)]
-struct Row<'a> {
-    check: &'a Check,
+struct ResidualRow<'a> {
+    check: &'a ValidationCheck,
     cpus: String,
     published: String,
     simulated: String,
@@ -36,7 +36,7 @@ struct Row<'a> {
     svg: String,
 }
 
-pub(in crate::simulate) fn chapter(checks: &[Check]) -> Option<Chapter> {
+pub(in crate::simulate) fn chapter(checks: &[ValidationCheck]) -> Option<Chapter> {
     let lead = simulated::validity(checks);
     (!checks.is_empty()).then(|| Chapter {
         anchor: "validation",
@@ -46,7 +46,7 @@ pub(in crate::simulate) fn chapter(checks: &[Check]) -> Option<Chapter> {
     })
 }
 
-fn shown<'a>(checks: &'a [Check], headline: &str) -> Validation<'a> {
+fn shown<'a>(checks: &'a [ValidationCheck], headline: &str) -> Validation<'a> {
     let mut families: Vec<Family<'_>> = Vec::new();
     for check in checks {
         let at = families.iter().position(|family| family.name == check.family);
@@ -65,14 +65,14 @@ fn shown<'a>(checks: &'a [Check], headline: &str) -> Validation<'a> {
     Validation { overview: overview(&families, "validation-overview", headline), families }
 }
 
-fn row<'a>(check: &'a Check, id: &str) -> Row<'a> {
+fn row<'a>(check: &'a ValidationCheck, id: &str) -> ResidualRow<'a> {
     let [low, high] = check.published.map(words::short);
     let residual = if check.residual.is_finite() {
         format!("{}×", words::ratio(check.residual))
     } else {
         words::number(check.residual)
     };
-    Row {
+    ResidualRow {
         check,
         cpus: words::whole(check.cpus),
         published: if low == high { low } else { format!("{low} to {high}") },
@@ -88,12 +88,12 @@ const REACH: f64 = 2.0;
 const TICKS: [(f64, &str); 5] = [(0.25, "¼"), (0.5, "½"), (1.0, "1"), (2.0, "2"), (4.0, "4")];
 
 #[derive(Clone, Copy)]
-struct Axis {
+struct ResidualAxis {
     left: i32,
     right: i32,
 }
 
-impl Axis {
+impl ResidualAxis {
     /// Beyond the axis its end; `None` if it is no number.
     fn place(self, residual: f64) -> Option<i32> {
         let log = residual.max(0.0).log2().clamp(-REACH, REACH);
@@ -102,15 +102,15 @@ impl Axis {
         (!residual.is_nan()).then_some(canvas::rounded(place))
     }
 
-    fn ground(self, area: &Area<'_>, top: i32, bottom: i32) -> Drawn {
+    fn ground(self, area: &ChartArea<'_>, top: i32, bottom: i32) -> Drawn {
         let [from, to] = [1.0 / WITHIN, WITHIN].map(|end| self.place(end).unwrap_or(self.left));
         area.draw(&Rectangle::new(
             [(from, top), (to, bottom)],
-            Role::Good.placeholder().mix(0.16).filled(),
+            SeriesRole::Good.placeholder().mix(0.16).filled(),
         ))?;
         for (tick, _) in TICKS {
             let Some(x) = self.place(tick) else { continue };
-            let role = if tick == 1.0 { Role::Muted } else { Role::Grid };
+            let role = if tick == 1.0 { SeriesRole::Muted } else { SeriesRole::Grid };
             area.draw(&PathElement::new([(x, top), (x, bottom)], canvas::hair(role)))?;
         }
         Ok(())
@@ -130,9 +130,9 @@ impl Axis {
     }
 
     /// A dot if near, a cross if not, an arrow beyond the axis; hollow if a parameter was fitted to it.
-    fn dot(self, area: &Area<'_>, check: &Check, y: i32) -> Drawn {
+    fn dot(self, area: &ChartArea<'_>, check: &ValidationCheck, y: i32) -> Drawn {
         let Some(x) = self.place(check.residual) else { return Ok(()) };
-        let role = if check.within { Role::Good } else { Role::Bad };
+        let role = if check.within { SeriesRole::Good } else { SeriesRole::Bad };
         let log = check.residual.max(0.0).log2();
         if log.abs() > REACH {
             let inner = if log > 0.0 { x - px(7) } else { x + px(7) };
@@ -145,11 +145,11 @@ impl Axis {
     }
 }
 
-fn single(check: &Check, id: &str, residual: &str) -> String {
+fn single(check: &ValidationCheck, id: &str, residual: &str) -> String {
     const WIDTH: i32 = 130;
     const HEIGHT: i32 = 20;
-    let axis = Axis { left: px(8), right: px(WIDTH - 8) };
-    let alternative = Alternative {
+    let axis = ResidualAxis { left: px(8), right: px(WIDTH - 8) };
+    let alternative = ChartText {
         id,
         title: &format!("{residual} of what was published"),
         description: match (check.within, check.fitted) {
@@ -169,10 +169,10 @@ fn overview(families: &[Family<'_>], id: &str, headline: &str) -> String {
     const WIDTH: i32 = 460;
     const ROW: i32 = 44;
     const FLOOR: i32 = 44;
-    let axis = Axis { left: px(10), right: px(WIDTH - 10) };
+    let axis = ResidualAxis { left: px(10), right: px(WIDTH - 10) };
     let count = i32::try_from(families.len()).unwrap_or(0);
     let described = |family: &Family<'_>| {
-        let residual = |row: &Row<'_>| {
+        let residual = |row: &ResidualRow<'_>| {
             let fitted = if row.check.fitted { " (fitted)" } else { "" };
             format!("{}{fitted}", words::number(row.check.residual))
         };
@@ -180,14 +180,14 @@ fn overview(families: &[Family<'_>], id: &str, headline: &str) -> String {
         format!("{}, {} near: {}", family.name, family.tally, residuals.join(", "))
     };
     let described: Vec<_> = families.iter().map(described).collect();
-    let alternative = Alternative {
+    let alternative = ChartText {
         id,
         title: headline,
         description: &format!("Simulated by published. {}.", described.join("; ")),
     };
     canvas::svg(WIDTH, count * ROW + FLOOR, &alternative, |area| {
-        let name = canvas::text(Role::Ink, HPos::Left, VPos::Top);
-        let tally = canvas::text(Role::Muted, HPos::Right, VPos::Top);
+        let name = canvas::text(SeriesRole::Ink, HPos::Left, VPos::Top);
+        let tally = canvas::text(SeriesRole::Muted, HPos::Right, VPos::Top);
         for (family, at) in families.iter().zip(0..) {
             let top = px(at * ROW);
             axis.ground(area, top + px(20), top + px(ROW - 2))?;
@@ -200,7 +200,7 @@ fn overview(families: &[Family<'_>], id: &str, headline: &str) -> String {
             area.draw(&Text::new(family.tally.as_str(), (axis.right, top + px(3)), tally.clone()))?;
         }
         let floor = px(count * ROW);
-        let label = canvas::text(Role::Muted, HPos::Center, VPos::Top);
+        let label = canvas::text(SeriesRole::Muted, HPos::Center, VPos::Top);
         for (tick, text) in TICKS {
             let Some(x) = axis.place(tick) else { continue };
             area.draw(&Text::new(text, (x, floor + px(4)), label.clone()))?;
@@ -242,7 +242,7 @@ mod tests {
         assert!(chapter(&[]).is_none());
     }
 
-    const AXIS: Axis = Axis { left: 0, right: 400 };
+    const AXIS: ResidualAxis = ResidualAxis { left: 0, right: 400 };
 
     #[test]
     fn the_axis_is_logarithmic_and_what_is_beyond_lies_at_its_ends() {
@@ -262,7 +262,12 @@ mod tests {
     #[test]
     fn near_and_far_differ_in_shape_and_not_in_colour_alone() {
         let drawn = |residual: f64, fitted| {
-            let check = Check { residual, within: residual < 1.5, fitted, ..Check::default() };
+            let check = ValidationCheck {
+                residual,
+                within: residual < 1.5,
+                fitted,
+                ..ValidationCheck::default()
+            };
             single(&check, "a", &format!("{residual:.2}×"))
         };
         let [near, far, fitted] = [drawn(1.1, false), drawn(2.1, false), drawn(1.1, true)];

@@ -1,19 +1,19 @@
-use super::Check;
+use super::ValidationCheck;
 use crate::simulate::words as simulated;
-use tenure_report::curves::{Column, Line, Section, Shown, Table, Tone};
+use tenure_report::curves::{Column, Shown, TableLine, TableSection, TextTable, Tone};
 use tenure_report::grid::line;
 use tenure_report::terminal::Style;
 use tenure_report::words;
 
 /// How many figures are reproduced.
 #[must_use]
-pub fn summary(rows: &[Check]) -> String {
+pub fn summary(rows: &[ValidationCheck]) -> String {
     format!("{}.", simulated::validity(rows))
 }
 
 /// As `docs/validation.md`.
 #[must_use]
-pub fn markdown(rows: &[Check]) -> String {
+pub fn markdown(rows: &[ValidationCheck]) -> String {
     let mut text = format!(
         "# How far the simulator is off\n\n\
          {}\n\n\
@@ -57,25 +57,25 @@ pub fn markdown(rows: &[Check]) -> String {
 
 /// As `tenure sim --validate` prints them.
 #[must_use]
-pub fn terminal(rows: &[Check], style: Style) -> String {
+pub fn terminal(rows: &[ValidationCheck], style: Style) -> String {
     let mut what = "";
-    let line_of = |row: &Check| {
+    let line_of = |row: &ValidationCheck| {
         let mark = if row.fitted { "~" } else { "" };
         let off = Shown::from(format!("{mark}{}", words::ratio(row.residual)));
         let off = off.toned(if row.within { Tone::Plain } else { Tone::Slower });
         let texts =
             [row.machine.clone(), row.cpus.to_string(), published(row), figure(row, row.simulated)];
         let cells = texts.into_iter().map(Shown::from).chain([off]).collect();
-        Line { cells, ..Line::default() }
+        TableLine { cells, ..TableLine::default() }
     };
     let mut lines = Vec::new();
     for row in rows {
         // Once for a curve.
         let name = if what == row.what { String::new() } else { row.what.clone() };
         what = &row.what;
-        lines.push(Line { name, ..line_of(row) });
+        lines.push(TableLine { name, ..line_of(row) });
     }
-    let table = Table {
+    let table = TextTable {
         columns: vec![
             Column::text("machine"),
             Column::new("CPUs"),
@@ -83,8 +83,8 @@ pub fn terminal(rows: &[Check], style: Style) -> String {
             Column::new("simulated"),
             Column::new("off"),
         ],
-        sections: vec![Section { lines, ..Section::default() }],
-        ..Table::default()
+        sections: vec![TableSection { lines, ..TableSection::default() }],
+        ..TextTable::default()
     };
     let mut text = String::new();
     let told = format!(
@@ -99,7 +99,7 @@ pub fn terminal(rows: &[Check], style: Style) -> String {
     text
 }
 
-fn published(row: &Check) -> String {
+fn published(row: &ValidationCheck) -> String {
     let [low, high] = row.published;
     if (high - low).abs() < f64::EPSILON {
         return figure(row, low);
@@ -107,6 +107,6 @@ fn published(row: &Check) -> String {
     format!("{} to {} {}", words::short(low), words::short(high), row.unit)
 }
 
-fn figure(row: &Check, value: f64) -> String {
+fn figure(row: &ValidationCheck, value: f64) -> String {
     format!("{} {}", words::number(value), row.unit)
 }

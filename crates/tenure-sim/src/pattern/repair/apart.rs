@@ -2,7 +2,7 @@
 
 use super::{Rate, Repaired};
 use crate::machine::LINE_BYTES;
-use crate::pattern::{Copies, Object, Pattern};
+use crate::pattern::{Copies, Pattern, PatternObject};
 use std::collections::HashMap;
 use tenure_model::Remedy;
 
@@ -145,7 +145,7 @@ fn copies_meet(pattern: &Pattern, object: usize, words: &[usize]) -> bool {
     let mut owners = HashMap::new();
     for copy in 0..copies {
         for word in words.iter().map(|&word| &pattern.words[word]) {
-            let Object { stride, phase, .. } = pattern.objects[object];
+            let PatternObject { stride, phase, .. } = pattern.objects[object];
             let first = phase + copy * stride + word.offset;
             for line in first / LINE_BYTES..=(first + word.bytes - 1) / LINE_BYTES {
                 if owners.insert(line, copy).is_some_and(|other| other != copy) {

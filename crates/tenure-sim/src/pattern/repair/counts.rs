@@ -4,7 +4,7 @@ use super::apart::READS_ARE_RARE;
 use super::{Rate, Repaired};
 use crate::machine::LINE_BYTES;
 use crate::pattern::layout::visit;
-use crate::pattern::{Access, Copies, Object, Operation, Pattern, Value};
+use crate::pattern::{Copies, Operation, Pattern, PatternAccess, PatternObject, StoredValue};
 use std::collections::BTreeMap;
 use tenure_model::Remedy;
 
@@ -44,7 +44,7 @@ pub(super) fn one_add(pattern: &Pattern) -> Option<Repaired> {
 }
 
 /// Nanoseconds of work in a critical section, which is done in any case; `None` if there is none.
-fn work(inside: &[Access]) -> Option<f64> {
+fn work(inside: &[PatternAccess]) -> Option<f64> {
     let work = inside.iter().map(|step| match step.operation {
         Operation::Work(nanoseconds) => step.times * nanoseconds,
         _ => 0.0,
@@ -88,7 +88,7 @@ fn guarded_counts(pattern: &Pattern) -> BTreeMap<usize, usize> {
     let totals = pattern.totals();
     let only_guarded = |word: usize| totals[word].all() <= inside_of_locks[word] * 1.001;
     let only_lock = |lock: usize| {
-        pattern.words[lock].value != Value::Guard
+        pattern.words[lock].value != StoredValue::Guard
             && totals[lock].all() <= totals[lock].locks * 1.001
     };
     let counts = counts.into_iter().filter_map(|(lock, count)| Some((lock, count?)));
@@ -127,7 +127,11 @@ pub(super) fn cells(pattern: &Pattern) -> Option<Repaired> {
         offset += bytes;
     }
     let bytes = offset.next_multiple_of(LINE_BYTES);
-    after.object(Object::several(format!("{} cells", pattern.name), Copies::PerThread, bytes));
+    after.object(PatternObject::several(
+        format!("{} cells", pattern.name),
+        Copies::PerThread,
+        bytes,
+    ));
     for role in &mut after.roles {
         role.steps = replaced(&role.steps, &|operation| {
             let cell = operation.word().and_then(|word| cell_of[word])?;
@@ -168,7 +172,11 @@ pub(super) fn lazy(pattern: &Pattern) -> Option<Repaired> {
     if bytes == 0 {
         return None;
     }
-    after.object(Object::several(format!("{} slots", pattern.name), Copies::PerThread, bytes));
+    after.object(PatternObject::several(
+        format!("{} slots", pattern.name),
+        Copies::PerThread,
+        bytes,
+    ));
     for (at, role) in after.roles.iter_mut().enumerate() {
         role.steps = replaced(&role.steps, &|operation| match *operation {
             Operation::Add(word) | Operation::CompareExchange(word) if keeps(at, word) => {
@@ -192,8 +200,11 @@ fn is_once(pattern: &Pattern, word: usize) -> bool {
 }
 
 /// The steps with others in place of those that `by` names, as often.
-fn replaced(steps: &[Access], by: &impl Fn(&Operation) -> Option<Vec<Operation>>) -> Vec<Access> {
-    let replace = |access: &Access| {
+fn replaced(
+    steps: &[PatternAccess],
+    by: &impl Fn(&Operation) -> Option<Vec<Operation>>,
+) -> Vec<PatternAccess> {
+    let replace = |access: &PatternAccess| {
         let operations = by(&access.operation).unwrap_or_else(|| {
             vec![match &access.operation {
                 Operation::Lock(word, inside) => Operation::Lock(*word, replaced(inside, by)),
@@ -201,7 +212,7 @@ fn replaced(steps: &[Access], by: &impl Fn(&Operation) -> Option<Vec<Operation>>
             }]
         });
         let times = access.times;
-        operations.into_iter().map(move |operation| Access { times, operation })
+        operations.into_iter().map(move |operation| PatternAccess { times, operation })
     };
     steps.iter().flat_map(replace).collect()
 }

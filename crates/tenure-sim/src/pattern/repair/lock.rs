@@ -4,7 +4,7 @@ use super::Repaired;
 use super::apart::WRITES_ARE_RARE;
 use crate::machine::LINE_BYTES;
 use crate::pattern::layout::visit;
-use crate::pattern::{Access, Copies, Object, Operation, Pattern, Value};
+use crate::pattern::{Copies, Operation, Pattern, PatternAccess, PatternObject, StoredValue};
 use tenure_model::Remedy;
 
 /// Loads in place of each lock that guards words which are hardly ever written.
@@ -21,7 +21,7 @@ pub(super) fn read_unlocked(pattern: &Pattern) -> Option<Repaired> {
     let is_read = |word: usize| {
         let object = &pattern.objects[pattern.words[word].object];
         object.copies == Copies::Once
-            && pattern.words[word].value != Value::Guard
+            && pattern.words[word].value != StoredValue::Guard
             && locks[word].is_to_read()
     };
     if !(0..locks.len()).any(is_read) {
@@ -29,7 +29,7 @@ pub(super) fn read_unlocked(pattern: &Pattern) -> Option<Repaired> {
     }
     let mut after = pattern.clone();
     let slot = after.word(after.objects.len(), "reader", 0, 8);
-    after.object(Object::several(
+    after.object(PatternObject::several(
         format!("{} readers", pattern.name),
         Copies::PerThread,
         LINE_BYTES,
@@ -56,7 +56,7 @@ struct Held {
 }
 
 impl Held {
-    fn add(&mut self, inside: &[Access], times: f64) {
+    fn add(&mut self, inside: &[PatternAccess], times: f64) {
         self.times += times;
         for access in inside {
             let times = times * access.times;
@@ -78,20 +78,26 @@ impl Held {
 
 /// The steps with what is done under such a lock in its place, after two stores to the thread's own slot, as
 /// `Cached` does.
-fn unlocked(steps: &[Access], is_read: &impl Fn(usize) -> bool, slot: usize) -> Vec<Access> {
+fn unlocked(
+    steps: &[PatternAccess],
+    is_read: &impl Fn(usize) -> bool,
+    slot: usize,
+) -> Vec<PatternAccess> {
     let mut after = Vec::new();
     for access in steps {
         match &access.operation {
             Operation::Lock(word, inside) if is_read(*word) => {
                 let times = access.times;
-                after.push(Access { times: 2.0 * times, operation: Operation::Store(slot) });
-                let bare =
-                    |access: &Access| Access { times: times * access.times, ..access.clone() };
+                after.push(PatternAccess { times: 2.0 * times, operation: Operation::Store(slot) });
+                let bare = |access: &PatternAccess| PatternAccess {
+                    times: times * access.times,
+                    ..access.clone()
+                };
                 after.extend(inside.iter().map(bare));
             }
             Operation::Lock(word, inside) => {
                 let operation = Operation::Lock(*word, unlocked(inside, is_read, slot));
-                after.push(Access { times: access.times, operation });
+                after.push(PatternAccess { times: access.times, operation });
             }
             _ => after.push(access.clone()),
         }

@@ -11,7 +11,7 @@ mod together;
 pub use together::together;
 
 use super::layout::visit;
-use super::{Access, Operation, Pattern, Value};
+use super::{Operation, Pattern, PatternAccess, StoredValue};
 use tenure_model::Remedy;
 
 /// A pattern after a remedy.
@@ -70,7 +70,7 @@ pub fn repairs(pattern: &Pattern) -> Vec<Repaired> {
 }
 
 /// The values of words that a repair leaves right.
-impl Value {
+impl StoredValue {
     /// An addition that cannot fail, in place of a loop that adds: what else the loop may do is lost.
     const fn is_added_to(self) -> bool {
         matches!(self, Self::Unknown | Self::Statistic | Self::References)
@@ -90,7 +90,7 @@ impl Value {
 impl Pattern {
     /// Reads and writes per iteration of each role.
     fn rates(&self) -> Vec<Vec<Rate>> {
-        let rates = |steps: &[Access]| {
+        let rates = |steps: &[PatternAccess]| {
             let mut rates = vec![Rate::default(); self.words.len()];
             visit(steps, 1.0, &mut |access, times| {
                 let Some(word) = access.operation.word() else { return };
