@@ -120,7 +120,7 @@ ROOMS = {
     "registry": Room(
         ["registry/*.rs"],
         [
-            ["--test", "registry", "--", *"--skip threads --skip model:: --skip everything_is_to_linger".split()],
+            ["--test", "registry", "--", *"--skip threads --skip everything_is_to_linger".split()],
             unit("registry::"),
             tests("registry", "forks", "in_allocator"),
             ["--test", "lazy", "--", "coroutines"],

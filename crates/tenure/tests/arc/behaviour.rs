@@ -281,23 +281,6 @@ fn a_panic_in_new_cyclic_leaves_weaks_that_never_upgrade() {
 }
 
 #[test]
-fn a_cycle_of_arcs_leaks_until_it_is_broken() {
-    struct Link<'a> {
-        next: RefCell<Option<Arc<Link<'a>>>>,
-        _guest: Guest<'a>,
-    }
-    let drops = Cell::new(0);
-    let link = Arc::new(Link { next: RefCell::default(), _guest: Guest::new(&drops) });
-    *link.next.borrow_mut() = Some(link.clone());
-    let weak = Arc::downgrade(&link);
-    drop(link);
-    assert_eq!((drops.get(), weak.strong_count()), (0, 1));
-    let taken = weak.upgrade().unwrap().next.take();
-    drop(taken);
-    assert_eq!(drops.get(), 1);
-}
-
-#[test]
 fn a_destructor_may_use_weaks_to_its_own_value() {
     struct Reentrant {
         me: Weak<Reentrant>,
@@ -363,19 +346,6 @@ fn a_panicking_destructor_of_the_old_value_leaves_make_mut_with_the_new_one() {
 }
 
 #[test]
-fn a_long_list_of_arcs_unwinds_by_hand() {
-    struct List(Option<Arc<List>>);
-    let mut list = Arc::new(List(None));
-    for _ in 0..if cfg!(miri) { 100 } else { 100_000 } {
-        list = Arc::new(List(Some(list)));
-    }
-    let mut rest = Arc::into_inner(list);
-    while let Some(List(next)) = rest {
-        rest = next.and_then(Arc::into_inner);
-    }
-}
-
-#[test]
 fn downcast_gives_the_concrete_type_or_the_arc_back() {
     let any = unsize!(Arc::new(String::from("text")) => dyn Any + Send + Sync);
     let other = any.clone();
@@ -429,17 +399,6 @@ fn a_pinned_arc_is_unpin_and_derefs() {
     unpin(&pinned);
     let _value: &std::marker::PhantomPinned = &pinned;
     assert_eq!(*std::pin::Pin::<Arc<str>>::default(), *"");
-}
-
-#[test]
-fn threads_and_unwinding_see_the_bounds_of_std() {
-    use std::panic::{RefUnwindSafe, UnwindSafe};
-    fn all<T: Send + Sync + UnwindSafe + RefUnwindSafe + Unpin>() {}
-    fn unwind_safe<T: UnwindSafe>() {}
-    all::<Arc<str>>();
-    all::<Weak<u8>>();
-    all::<Arc<dyn Fn() + Send + Sync + RefUnwindSafe>>();
-    unwind_safe::<Arc<std::sync::Mutex<u8>>>();
 }
 
 #[test]

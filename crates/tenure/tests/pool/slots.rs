@@ -125,17 +125,6 @@ fn the_last_of_many_references_resets_and_releases_once<L: FreeList>() {
     assert!(pool.acquire().unwrap().is_empty());
 }
 
-fn guards_go_home_from_any_thread<L: FreeList>() {
-    let Names { pool } = names::<L>();
-    let (exclusive, shared) = (pool.acquire().unwrap(), SlotMut::share(pool.acquire().unwrap()));
-    let other = shared.clone();
-    std::thread::spawn(move || drop((exclusive, shared))).join().unwrap();
-    drop(other);
-    let both = (pool.acquire().unwrap(), pool.acquire().unwrap());
-    assert!(both.0.is_empty() && both.1.is_empty());
-    assert_eq!(pool.statistics().made, 2);
-}
-
 fn the_limit_counts_objects_in_use_and_says_what_to_do<L: FreeList>() {
     let pool = SlotPool::builder(|| 0).limit(2).list::<L>().build();
     let held = (pool.acquire().unwrap(), pool.acquire().unwrap());
@@ -280,7 +269,6 @@ claims! {
     a_key_is_a_word_and_words_that_are_no_keys_find_nothing,
     into_mut_succeeds_for_the_only_reference,
     the_last_of_many_references_resets_and_releases_once,
-    guards_go_home_from_any_thread,
     the_limit_counts_objects_in_use_and_says_what_to_do,
     at_the_limit_objects_that_sleeping_threads_keep_are_found,
     a_trim_drops_what_is_idle_and_nothing_else,

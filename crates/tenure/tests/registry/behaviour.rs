@@ -280,20 +280,6 @@ fn a_lookup_that_hits_clones_no_key() {
 }
 
 #[test]
-fn an_object_may_refer_to_others_of_its_own_registry() {
-    struct Node(Option<Ref<u32, Node>>);
-    let nodes: Registry<u32, Node> = Registry::new();
-    let mut last = nodes.acquire(&0, || Node(None));
-    for key in 1..100 {
-        last = nodes.acquire(&key, || Node(Some(last.clone())));
-    }
-    let path = std::iter::successors(Some(&last), |node| node.0.as_ref());
-    assert_eq!((path.count(), nodes.len()), (100, 100));
-    drop(last);
-    assert!(nodes.is_empty());
-}
-
-#[test]
 fn a_reference_shows_what_its_object_shows() {
     let objects: Registry<&str, u32> = Registry::new();
     let object = objects.acquire(&"a", || 7);

@@ -75,48 +75,6 @@ fn an_object_is_destroyed_where_its_last_reference_is_dropped() {
     assert_eq!(receive.recv().unwrap(), id);
 }
 
-/// In a thread-local that is destroyed after all that the registry has there.
-fn kept_in_a_thread_local<C: RegistryCount>() {
-    // Generic statics do not exist, so what is kept is anything.
-    thread_local!(static KEPT: RefCell<Vec<Box<dyn std::any::Any>>> = const { RefCell::new(Vec::new()) });
-    let objects = Registry::<u32, Counted, C>::default();
-    let alive = Arc::new(Counter::new(0));
-    for round in 0..50 {
-        let (objects, alive) = (objects.clone(), alive.clone());
-        let thread = thread::spawn(move || {
-            // Initialised first, so destroyed last.
-            KEPT.with_borrow_mut(Vec::clear);
-            for key in round..round + 3 {
-                let object = objects.acquire(&key, || Counted::new(&alive));
-                KEPT.with_borrow_mut(|kept| kept.push(Box::new(object)));
-            }
-        });
-        thread.join().unwrap();
-    }
-    assert_eq!((alive.load(Ordering::Relaxed), objects.len()), (0, 0));
-}
-
-#[test]
-fn references_in_thread_locals_are_dropped_when_the_thread_ends() {
-    kept_in_a_thread_local::<TicketRef>();
-    kept_in_a_thread_local::<RcuRef>();
-}
-
-#[test]
-fn a_reference_in_a_thread_local_is_dropped_though_the_thread_used_seize_before_the_registry() {
-    thread_local!(static KEPT: RefCell<Option<Box<dyn std::any::Any>>> = const { RefCell::new(None) });
-    let objects = Registry::<u32, Counted>::new();
-    let alive = Arc::new(Counter::new(0));
-    let object = objects.acquire(&1, || Counted::new(&alive));
-    let thread = thread::spawn(move || {
-        // Made elsewhere: the registry has nothing in this thread before it ends.
-        KEPT.set(Some(Box::new(object)));
-        drop(seize::Collector::new().enter());
-    });
-    thread.join().unwrap();
-    assert_eq!((alive.load(Ordering::Relaxed), objects.len()), (0, 0));
-}
-
 struct UsedLate<C: RegistryCount> {
     objects: Registry<u32, Counted, C>,
     alive: Arc<Counter>,
