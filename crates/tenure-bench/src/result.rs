@@ -1,4 +1,4 @@
-//! The one shape behind tables, JSON and HTML.
+//! The one form of a result, from which tables, JSON and HTML are made.
 //!
 //! # Schema
 //!

@@ -63,7 +63,7 @@ pub fn groups() -> Vec<GroupInfo> {
     scenario::listed(scenario::native())
 }
 
-/// Of all rows together.
+/// Measured seconds of all rows together.
 const DEFAULT_TOTAL_SECONDS: f64 = 45.0;
 const MOST_DEFAULT_SECONDS: f64 = 0.5;
 const BATCHES: usize = 15;

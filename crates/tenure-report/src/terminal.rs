@@ -10,7 +10,7 @@ pub struct Style {
 }
 
 impl Style {
-    /// For a file or a pipe.
+    /// The style of a file or a pipe.
     pub const PLAIN: Self = Self { width: 100, colour: false };
 
     /// The text in a style, if there is colour.

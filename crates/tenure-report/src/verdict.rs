@@ -33,7 +33,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// On a ratio claimed to be at most so large: holds only if the whole interval does.
+    /// The verdict on a ratio claimed to be at most so large: it holds only if the whole interval does.
     #[must_use]
     pub fn at_most(ratio: &Estimate, at_most: f64) -> Self {
         match *ratio {
@@ -43,7 +43,7 @@ impl Outcome {
         }
     }
 
-    /// On a ratio claimed to be at least so large.
+    /// The verdict on a ratio claimed to be at least so large.
     #[must_use]
     pub fn at_least(ratio: &Estimate, at_least: f64) -> Self {
         match *ratio {
@@ -62,7 +62,7 @@ impl Outcome {
         if severity(other) > severity(self) { other } else { self }
     }
 
-    /// In the order of a report.
+    /// All outcomes in the order of a report.
     pub const ALL: [Self; 4] =
         [Self::Holds, Self::DoesNotHold, Self::NotResolved, Self::NeedsMoreCpus];
 
@@ -112,7 +112,7 @@ pub fn answer(verdicts: &[Verdict], quick: bool) -> String {
     }
 }
 
-/// In the order of a report: by outcome, then in their own order.
+/// Verdicts in the order of a report: by outcome, then in their own order.
 #[must_use]
 pub fn ordered(verdicts: &[Verdict]) -> Vec<&Verdict> {
     Outcome::ALL

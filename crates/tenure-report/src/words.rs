@@ -67,7 +67,7 @@ pub fn scaled(value: f64) -> String {
     format!("{left:.decimals$}{}", UNITS[unit])
 }
 
-/// With a comma at each thousand.
+/// A number with a comma at each thousand.
 #[must_use]
 pub fn whole(value: usize) -> String {
     grouped(&value.to_string())
@@ -88,7 +88,7 @@ pub fn grouped(digits: &str) -> String {
     text + rest
 }
 
-/// With a binary unit: `48 KiB`, `1 MiB`, `503 GiB`.
+/// A size with a binary unit: `48 KiB`, `1 MiB`, `503 GiB`.
 #[must_use]
 pub fn bytes(bytes: u64) -> String {
     const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];

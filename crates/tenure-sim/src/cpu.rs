@@ -9,7 +9,7 @@ use tenure::memory::{Atomic as _, Ordering};
 /// [`Cpu::current`]. It is always the caller's CPU, even if another thread left it in a variable. While a failed
 /// simulation unwinds a thread, destructors may still call everything: nothing waits or runs any more.
 pub struct Cpu {
-    /// Of the running CPU, the only one to ask.
+    /// Engine of the running CPU, the only one to ask.
     context: Rc<FiberContext>,
 }
 

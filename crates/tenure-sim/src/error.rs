@@ -23,14 +23,14 @@ pub enum SimulationError {
     },
     /// Text that describes no machine.
     MachineText {
-        /// From 1, if the TOML reader knows.
+        /// Line number from 1, if the TOML reader knows it.
         line: Option<usize>,
         /// What is wrong with it.
         what: String,
     },
     /// A pattern that cannot be simulated.
     Pattern {
-        /// From 1, if it is from a file.
+        /// Line number from 1, if it is from a file.
         line: Option<usize>,
         /// What is wrong with it.
         what: String,
@@ -60,7 +60,7 @@ pub enum SimulationError {
     Runaway {
         /// Its number.
         cpu: usize,
-        /// In real time.
+        /// Real time that had passed.
         after: Duration,
     },
     /// No memory for the simulated threads' stacks.

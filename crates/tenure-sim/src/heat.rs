@@ -22,7 +22,7 @@ pub(crate) struct LineCounts {
     pub(crate) transfers: [u64; Distance::ALL.len()],
     /// Read-modify-writes at the line's home.
     pub(crate) far: u64,
-    /// By address: a short list.
+    /// Accesses to each word, by address: a short list.
     pub(crate) spots: Vec<WordHeat>,
 }
 

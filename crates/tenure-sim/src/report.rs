@@ -13,7 +13,7 @@ pub struct SimulationReport {
     pub seed: u64,
     /// The measured time, in simulated nanoseconds.
     pub ns: f64,
-    /// Of all threads, as counted by [`Cpu::done`](crate::Cpu::done).
+    /// Operations of all threads, as counted by [`Cpu::done`](crate::Cpu::done).
     pub operations: u64,
     /// Accesses to simulated memory.
     pub accesses: u64,
@@ -40,13 +40,13 @@ pub struct SimulationReport {
 /// Deliveries of lines, by origin.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Transfers {
-    /// From a core of the same cluster.
+    /// Lines that came from a core of the same cluster.
     pub cluster: u64,
-    /// From another cluster of the socket.
+    /// Lines that came from another cluster of the socket.
     pub socket: u64,
-    /// From another socket.
+    /// Lines that came from another socket.
     pub remote: u64,
-    /// From memory.
+    /// Lines that came from memory.
     pub memory: u64,
 }
 
@@ -69,7 +69,7 @@ pub struct LineHeat {
     pub transfers: Transfers,
     /// Far read-modify-writes, on machines that have them.
     pub far: u64,
-    /// By place.
+    /// Members that were accessed, ordered by offset.
     pub members: Vec<MemberHeat>,
 }
 
@@ -79,7 +79,7 @@ pub struct LineHeat {
 pub struct MemberHeat {
     /// Its name, if the simulation was given one.
     pub name: Option<String>,
-    /// On the line.
+    /// Offset on the line, in bytes.
     pub offset: usize,
     /// Its size.
     pub bytes: usize,

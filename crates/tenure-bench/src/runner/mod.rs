@@ -29,7 +29,7 @@ use tenure_report::affinity;
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RunPlan {
-    /// For each variant.
+    /// Measured seconds for each variant.
     pub(crate) seconds: f64,
     pub(crate) batches: usize,
 }
@@ -37,9 +37,9 @@ pub(crate) struct RunPlan {
 const SLICE: Duration = Duration::from_micros(400);
 /// With more threads than CPUs: long enough for the scheduler to mix them.
 const OVERSUBSCRIBED_SLICE: Duration = Duration::from_millis(8);
-/// Of the slices that find how long an operation takes.
+/// Steps of the slices that find how long an operation takes.
 const TRIAL_STEPS: u64 = 2_000;
-/// Of a slice, however long they take.
+/// Fewest steps of a slice, however long they take.
 const MIN_STEPS: u64 = 16;
 
 impl RunPlan {

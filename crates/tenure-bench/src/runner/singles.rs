@@ -8,7 +8,7 @@ pub(super) struct Singles(Mutex<SingleTimes>);
 
 struct SingleTimes {
     calm: Histogram<u64>,
-    /// Of slices that are dropped, unless all are.
+    /// Times from slices that are dropped; used only if all are.
     disturbed: Histogram<u64>,
 }
 

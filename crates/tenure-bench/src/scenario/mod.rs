@@ -61,7 +61,7 @@ impl NamedMember {
     }
 }
 
-/// An operation behind a virtual call: one for each, or one for many.
+/// An operation called virtually: one call for each, or one for many.
 ///
 /// Every [`Operation`] is one. Operations that differ by thread implement this, and are prepared for a number of
 /// threads.
@@ -212,7 +212,7 @@ pub(crate) fn groups<M: Host>() -> Vec<BenchGroup> {
     ]
 }
 
-/// With what runs on the real machine alone.
+/// All groups, with what runs on the real machine alone.
 pub(crate) fn native() -> Vec<BenchGroup> {
     let mut groups = groups::<Native>();
     for group in &mut groups {

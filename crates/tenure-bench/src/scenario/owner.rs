@@ -31,7 +31,7 @@ fn bare<M: Host, const PAIR: bool>() -> Variant {
     Variant::workers("limit", |_| (), own, step, nameless)
 }
 
-/// On any machine.
+/// Scenarios for any machine.
 struct ByThread<M: Host> {
     table: Table<M>,
     count: CachePadded<ThreadRef<M>>,

@@ -111,7 +111,7 @@ fn method(report: &SimulatedReport, beyond: Option<&Beyond>) -> String {
     method.replace("SIBLINGS", &siblings).replace("LEFT_OUT", words::LEFT_OUT)
 }
 
-/// To the digits that are shown.
+/// Whether a figure is above zero in the digits that are shown.
 fn is_some(figure: f64) -> bool {
     figure >= 0.005
 }
@@ -229,7 +229,7 @@ fn scenario(
     }
 }
 
-/// With several roles: the time of an iteration of each.
+/// The time of an iteration of each role, if there are several.
 fn roles(scenario: &SimulatedScenario) -> Option<TextTable> {
     let most = &words::headline(scenario)?.rows.first()?.roles;
     let line = |row: &SimulatedRow| {
@@ -307,9 +307,9 @@ struct Hot {
     /// Or its place on the line.
     name: String,
     accesses_per_op: f64,
-    /// Of the row's accesses for which a line had to come.
+    /// Share of the row's accesses for which a line had to come.
     misses: f64,
-    /// Of the time that those waited.
+    /// Share of the time that those waited.
     waited: f64,
 }
 

@@ -27,7 +27,7 @@ pub struct SimulatedReport {
     pub machine: SimulatedMachine,
     /// What was simulated.
     pub groups: Vec<result::ResultGroup<SimulatedPoint>>,
-    /// Of a pattern: the repairs, each a variant.
+    /// The repairs of a pattern, each a variant.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub repairs: Vec<SimulatedRepair>,
     /// How far the simulator is from what was measured and published elsewhere.
@@ -70,7 +70,7 @@ pub struct SimulatedMachine {
     pub toml: String,
 }
 
-/// A way to mend a pattern.
+/// A fix of a pattern.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SimulatedRepair {
     /// The variant that has it.
@@ -122,7 +122,7 @@ pub struct SimulatedRow {
     pub to_baseline: Option<f64>,
     /// Time against the scenario's limit. Absent on the limit.
     pub to_limit: Option<f64>,
-    /// Of a pattern: what an iteration takes each role.
+    /// Time of an iteration of each role of a pattern.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub roles: Vec<RoleRow>,
     /// The lines that moved, the hottest first. Where there are many, the last stands for the rest.
@@ -145,13 +145,13 @@ pub struct RoleRow {
 /// Lines that went to another holder, by where they came from.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct TransfersPerOp {
-    /// From a core of the same cluster.
+    /// Lines that came from a core of the same cluster.
     pub cluster: f64,
-    /// From another cluster of the socket.
+    /// Lines that came from another cluster of the socket.
     pub socket: f64,
-    /// From another socket.
+    /// Lines that came from another socket.
     pub remote: f64,
-    /// From memory.
+    /// Lines that came from memory.
     pub memory: f64,
     /// All of them.
     pub all: f64,

@@ -59,7 +59,7 @@ fn draw(bars: &[Bar<'_>], longest: f64, area: &ChartArea<'_>) -> Drawn {
     Ok(())
 }
 
-/// With an edge that shows on any colour.
+/// A bar with an edge that shows on any colour.
 fn whisker(area: &ChartArea<'_>, (low, high): (i32, i32), y: i32) -> Drawn {
     let cap = px(4);
     let edge = ShapeStyle { stroke_width: canvas::stroke(3), ..canvas::line(SeriesRole::Page) };

@@ -6,7 +6,7 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::theme::{self, Marker, SeriesRole};
 
-/// In a pixel: plotters places everything on whole units.
+/// Units of the canvas in a pixel: plotters places everything on whole units.
 const UNITS: i32 = 4;
 
 /// Pixels in units of the canvas.
@@ -19,13 +19,13 @@ pub const fn stroke(pixels: u32) -> u32 {
     pixels * UNITS.unsigned_abs()
 }
 
-/// To a whole unit of a canvas, which has a few thousand.
+/// Rounds to a whole unit of a canvas, which has a few thousand.
 #[allow(clippy::cast_possible_truncation)]
 pub fn rounded(place: f64) -> i32 {
     place.round() as i32
 }
 
-/// Of text in charts, in pixels.
+/// Size of text in charts, in pixels.
 pub const TEXT: i32 = 13;
 
 /// The part to draw on.

@@ -16,7 +16,7 @@ use serde::de::DeserializeOwned;
 ///
 /// # Panics
 ///
-/// On a failed check.
+/// Panics on a failed check.
 #[track_caller]
 pub fn is_sound(measured: &impl AsCurves, name: &str) {
     let page = page::render(measured);
@@ -38,7 +38,7 @@ pub fn is_sound(measured: &impl AsCurves, name: &str) {
 ///
 /// # Panics
 ///
-/// On a failed check.
+/// Panics on a failed check.
 #[track_caller]
 pub fn all_are_sound<M: AsCurves + DeserializeOwned + PartialEq + Debug>(
     instrument: &str,

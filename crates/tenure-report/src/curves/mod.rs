@@ -35,7 +35,7 @@ pub trait AsCurves: Serialize {
 pub struct CurvesReport {
     /// The page's title.
     pub title: String,
-    /// Tenure's.
+    /// Tenure's version.
     pub version: String,
     /// The version of its JSON.
     pub schema: String,
@@ -51,10 +51,10 @@ pub struct CurvesReport {
     /// The whole run in a sentence, if it is judged.
     #[serde(skip)]
     pub conclusion: Option<String>,
-    /// On claims.
+    /// Verdicts on claims.
     #[serde(skip)]
     pub verdicts: Vec<Verdict>,
-    /// Shown on the page.
+    /// The machine, as shown on the page.
     pub machine: MachineSummary,
     /// The scenarios.
     #[serde(skip)]
@@ -74,7 +74,7 @@ pub struct CurvesReport {
 /// Scenarios that belong together.
 #[derive(Debug, Clone, Default)]
 pub struct ScenarioGroup {
-    /// On the command line.
+    /// Name on the command line.
     pub name: String,
     /// A heading.
     pub title: String,
@@ -118,7 +118,7 @@ pub struct CurveScenario {
     pub points: Vec<CurvePoint>,
     /// Bars at one point, beside curves over all.
     pub bars: bool,
-    /// Of something else.
+    /// Tables of other figures.
     pub tables: Vec<TextTable>,
     /// Sentences without a capital and a period.
     pub notes: Vec<String>,
@@ -166,7 +166,7 @@ pub struct CurvePoint {
 pub struct CurveRow {
     /// Unique in the point.
     pub name: String,
-    /// By measure of the scenario.
+    /// One cell for each measure of the scenario.
     pub cells: Vec<Option<CurveCell>>,
 }
 
@@ -220,7 +220,7 @@ impl CurveCell {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Tone {
-    /// Nothing.
+    /// No meaning.
     #[default]
     #[serde(rename = "")]
     Plain,
@@ -257,11 +257,11 @@ impl Tone {
 /// The form of a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Show {
-    /// With three significant digits.
+    /// A number with three significant digits.
     Number,
     /// Without decimals.
     Whole,
-    /// With three decimals: the distance from 1 matters.
+    /// A number with three decimals: the distance from 1 matters.
     Index,
     /// A ratio that is not judged.
     Ratio,
@@ -278,7 +278,7 @@ pub struct Measure {
     show: Show,
     /// Steps of narrowness at which a terminal shows it; never at 0.
     steps: u8,
-    /// Of its interval; `None` if no table shows it.
+    /// Steps for its interval; `None` if no table shows it.
     interval: Option<u8>,
     /// Only in the table of all figures.
     is_detail: bool,

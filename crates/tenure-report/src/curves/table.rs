@@ -8,7 +8,7 @@ use serde::Serialize;
 /// Lines under headings, in sections.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct TextTable {
-    /// For a page.
+    /// Caption on a page.
     pub caption: String,
     /// The first column's heading.
     pub corner: String,
@@ -125,7 +125,7 @@ impl From<String> for Shown {
 }
 
 impl Shown {
-    /// In a tone.
+    /// The same text in a tone.
     #[must_use]
     pub fn toned(self, tone: Tone) -> Self {
         Self { tone, ..self }
@@ -177,7 +177,7 @@ impl Shown {
 }
 
 impl TextTable {
-    /// With signs of multiplication in ratios.
+    /// The text, with signs of multiplication in ratios.
     pub(super) fn for_page(mut self) -> Self {
         let cells = self.sections.iter_mut().flat_map(|section| &mut section.lines);
         for shown in cells.flat_map(|line| &mut line.cells).filter(|shown| shown.is_ratio) {

@@ -56,7 +56,7 @@ fn topology_from_info(info: &str, allowed: &[usize]) -> CpuTopology {
     CpuTopology { cores: cores.len(), smt, sockets: sockets.len() }
 }
 
-/// With single spaces; empty where unknown.
+/// The CPU's name with single spaces; empty where unknown.
 pub(super) fn name(tree: &Tree, info: &str) -> String {
     // x86, and ARM in 32-bit mode; POWER; RISC-V; MIPS.
     let named = ["model name", "cpu", "uarch", "cpu model"]

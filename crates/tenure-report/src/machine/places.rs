@@ -6,7 +6,7 @@ use std::collections::HashMap;
 /// All numbers but the CPU's count from 0, over the whole machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CpuPlace {
-    /// In the system's numbering.
+    /// Number of the CPU in the system's numbering.
     pub cpu: usize,
     /// Its socket.
     pub socket: usize,
@@ -16,7 +16,7 @@ pub struct CpuPlace {
     pub core: usize,
 }
 
-/// Of the CPUs that the calling thread may run on.
+/// Places of the CPUs that the calling thread may run on.
 #[must_use]
 pub fn places() -> Vec<CpuPlace> {
     read(&Tree::root(), &crate::affinity::cpus())

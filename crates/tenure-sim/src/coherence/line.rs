@@ -18,7 +18,7 @@ pub(crate) enum LineHolder {
 pub(crate) enum Want {
     Read,
     Own,
-    /// For a read-modify-write at the line's home.
+    /// A read-modify-write at the line's home.
     Far,
 }
 
@@ -40,13 +40,13 @@ pub(crate) struct LineState {
     pub(crate) grant_at: Option<Ps>,
     /// The owner may begin accesses until then if others wait.
     pub(crate) held_until: Ps,
-    /// By a read-modify-write.
+    /// A read-modify-write holds the line until then.
     pub(crate) locked_until: Ps,
     /// The owner's CPU that used the line last.
     pub(crate) user: usize,
     /// Whether `user` has written it.
     pub(crate) was_written: bool,
-    /// Of the last read-modify-write, for machines with far atomics.
+    /// Core of the last read-modify-write, for machines with far atomics.
     pub(crate) modifier: Option<CoreIndex>,
     pub(crate) counts: LineCounts,
 }

@@ -23,11 +23,11 @@ use crate::random::Random;
 /// A core writes one buffered store each cycle, and a hit takes four or five (Intel's optimization manual).
 const DRAINED_PER_HIT: Ps = 4;
 
-/// In picoseconds.
+/// Times in picoseconds.
 #[derive(Debug)]
 pub(crate) struct Costs {
     pub(crate) hit: Ps,
-    /// Of a buffered store whose line is there.
+    /// Time of a buffered store whose line is there.
     pub(crate) drain: Ps,
     pub(crate) rmw: Ps,
     pub(crate) pause: Ps,
@@ -40,11 +40,11 @@ pub(crate) struct Costs {
     pub(crate) interrupt_latency: Ps,
     pub(crate) interrupt_handler: Ps,
     sibling: [Ps; 2],
-    /// By distance: the whole latency, lower and upper end.
+    /// The whole latency by distance, lower and upper end.
     latency: [[Ps; 2]; Distance::ALL.len()],
     /// Twice the residency.
     longest_stay: Ps,
-    /// In thousandths.
+    /// `contention.handoff` in thousandths.
     handoff: Ps,
     /// The shortest way of a request to a line's home.
     pub(crate) lookahead: Ps,
@@ -101,7 +101,7 @@ impl Costs {
         leg(self.latency(distance, random), self.handoff)
     }
 
-    /// From one hardware thread to another of its core.
+    /// Time from one hardware thread to another of its core.
     pub(crate) fn sibling(&self, random: &mut Random) -> Ps {
         random.within(self.sibling)
     }

@@ -33,9 +33,9 @@ type WayBack = *const Yielder<(), ()>;
 
 pub(crate) struct FiberContext {
     engine: RefCell<Engine>,
-    /// Of each fiber that has begun.
+    /// Way back into each fiber that has begun.
     ways_back: Vec<Cell<WayBack>>,
-    /// Of the running fiber; null while none can be suspended.
+    /// Way back from the running fiber; null while none can be suspended.
     way_back: Cell<WayBack>,
     running: Cell<usize>,
     beat: Beat,

@@ -17,14 +17,14 @@ pub(crate) enum EngineEvent {
 pub(crate) enum Delivery {
     /// Of a line that others read too; noted in the directory at the grant.
     Copy,
-    /// Of a line whose owner keeps a copy.
+    /// A line whose owner keeps a copy.
     Share,
     Own,
-    /// Of a read-modify-write at the line's home.
+    /// The result of a read-modify-write at the line's home.
     Far,
 }
 
-/// By time, then by announcement, so that each run is the same.
+/// Events ordered by time, then by announcement, so that each run is the same.
 #[derive(Debug, Default)]
 pub(crate) struct Events {
     heap: BinaryHeap<QueuedEvent>,

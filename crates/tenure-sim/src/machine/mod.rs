@@ -89,18 +89,18 @@ pub struct Machine {
 pub struct Latency {
     /// A load or store that hits the core's own cache.
     pub hit: f64,
-    /// Between hardware threads of one core. Optional if `smt` is 1.
+    /// Time between hardware threads of one core. Optional if `smt` is 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sibling: Option<TimeRange>,
-    /// Between cores of a cluster.
+    /// Time between cores of a cluster.
     pub cluster: TimeRange,
-    /// Between clusters of a socket. Optional with one cluster.
+    /// Time between clusters of a socket. Optional with one cluster.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub socket: Option<TimeRange>,
-    /// Between sockets. Optional with one socket.
+    /// Time between sockets. Optional with one socket.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remote: Option<TimeRange>,
-    /// From memory.
+    /// Time to fetch a line from memory.
     pub memory: TimeRange,
 }
 
@@ -108,7 +108,7 @@ pub struct Latency {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AtomicCost {
-    /// On a line that the core owns, in nanoseconds.
+    /// Time on a line that the core owns, in nanoseconds.
     pub rmw: f64,
     /// Where and how it is done.
     pub kind: AtomicKind,
@@ -183,14 +183,14 @@ pub enum Arbitration {
 pub struct Kernel {
     /// An empty system call.
     pub system_call: f64,
-    /// From a wake-up until the woken thread runs.
+    /// Time from a wake-up until the woken thread runs.
     pub wake: f64,
     /// What waking a sleeper takes the waker, beside the system call: in a virtual machine, the host's part in the interrupt
     /// to its CPU. The built-in machines have none, as nothing was published for them.
     pub wake_send: f64,
     /// Sending an interrupt to one more CPU.
     pub interrupt_send: f64,
-    /// From sending an interrupt until its handler runs.
+    /// Time from sending an interrupt until its handler runs.
     pub interrupt_latency: f64,
     /// The interrupted CPU's loss.
     pub interrupt_handler: f64,

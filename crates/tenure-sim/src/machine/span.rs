@@ -27,7 +27,7 @@ pub(crate) fn ns(ps: Ps) -> f64 {
 pub enum TimeRange {
     /// Always the same.
     Fixed(f64),
-    /// From the first to the second.
+    /// Any time from the first to the second.
     Range([f64; 2]),
 }
 

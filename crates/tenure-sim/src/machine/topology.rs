@@ -23,13 +23,13 @@ pub(crate) type CoreIndex = u32;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Distance {
-    /// To another core of the same cluster.
+    /// Another core of the same cluster.
     Cluster,
-    /// To another cluster of the same socket.
+    /// Another cluster of the same socket.
     Socket,
-    /// To another socket.
+    /// Another socket.
     Remote,
-    /// From memory.
+    /// Memory.
     Memory,
 }
 

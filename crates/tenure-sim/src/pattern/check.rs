@@ -5,7 +5,7 @@ use crate::error::SimulationError;
 use crate::machine::{LINE_BYTES, MAX_CPUS};
 use std::collections::HashSet;
 
-/// The most objects, and the most words.
+/// Limit of objects, and of words: a pattern is what a person can read.
 const MAX_WORDS: usize = 1024;
 const MAX_ROLES: usize = 64;
 /// The most copies of an object.

@@ -54,7 +54,7 @@ impl Pattern {
         end.max(self.objects[object].stride)
     }
 
-    /// At least one.
+    /// Copies of the object, at least one.
     pub(super) fn copies(&self, object: usize, threads: usize) -> usize {
         match self.objects[object].copies {
             Copies::Once => 1,

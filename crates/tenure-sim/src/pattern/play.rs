@@ -189,7 +189,7 @@ struct RoleStage {
     bases: Vec<usize>,
     /// Of each thread and object: its place among the threads that use the object.
     ranks: Vec<Vec<usize>>,
-    /// Of each object: how many threads use it.
+    /// Threads that use each object.
     users: Vec<usize>,
     /// How often each word was written, by address: what a compare-exchange compares.
     written: RefCell<FxHashMap<usize, u64>>,
@@ -210,7 +210,7 @@ enum SimulatedLock {
 /// A step of one thread.
 struct RoleStep<'a> {
     access: &'a PatternAccess,
-    /// Of the next time, what has come together.
+    /// Fraction of the next time that has accumulated.
     due: f64,
     inside: Vec<RoleStep<'a>>,
 }

@@ -22,7 +22,7 @@ pub(super) fn directly() -> Variant {
     Variant::step("Cached::read", || CachePadded::new(Cached::new(WorkerValue::new())), read)
 }
 
-/// By a counted reference, such as a lock hands out.
+/// Reads by a counted reference, such as a lock hands out.
 pub(super) fn by_clone<M: Host>() -> Variant {
     let prepare = || {
         CachePadded::new(Domain::<_, On<M, Shootdown>>::new_in().context(WorkerValue::<M>::new()))

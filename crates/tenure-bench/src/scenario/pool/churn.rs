@@ -10,7 +10,7 @@ struct Window<T> {
     oldest: usize,
 }
 
-/// To send from, and to receive into.
+/// The two slots of a connection: one to send from, one to receive into.
 type Connection<T> = Option<[T; 2]>;
 
 fn open<S: Slots>(slots: &S) -> Connection<S::Taken> {

@@ -22,7 +22,7 @@ pub(super) struct RingChannel<T, M: Memory> {
 
 pub(super) const CAPACITY: usize = LINES * CELLS;
 const LINES: usize = 32;
-/// On one line.
+/// Cells on one line.
 const CELLS: usize = 8;
 
 type RingLine<T, M> = [RingCell<T, M>; CELLS];

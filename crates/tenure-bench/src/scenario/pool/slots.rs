@@ -52,7 +52,7 @@ impl<L: List> ListedSlots<L> {
 
 pub(super) struct Number(u32);
 
-/// On a thread that ends, so that what it keeps is for all.
+/// Runs on a thread that ends, so that what it keeps is for all.
 pub(super) fn elsewhere<R: Send>(work: impl FnOnce() -> R + Send) -> R {
     std::thread::scope(|scope| scope.spawn(work).join()).expect("preparing does not panic")
 }

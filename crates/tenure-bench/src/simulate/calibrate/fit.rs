@@ -16,7 +16,7 @@ use tenure_sim::{Cpu, Machine, Simulated, SimulationError, SimulationReport};
 
 type FittedWord = <Simulated as Memory>::AtomicU32;
 
-/// In nanoseconds.
+/// Times in nanoseconds.
 #[derive(Debug, Clone)]
 pub(super) struct ObservedTimes {
     /// The nearest class first.
@@ -234,7 +234,7 @@ fn bisected(
     Ok((low * high).sqrt())
 }
 
-/// To a hundredth of a nanosecond, more than is known.
+/// Rounds to a hundredth of a nanosecond, finer than what is known.
 pub(super) fn rounded(ns: f64) -> f64 {
     ((ns * 100.0).round() / 100.0).max(0.01)
 }

@@ -56,9 +56,9 @@ fn interrupts(kernel: &mut Kernel, cpus: &[usize]) -> Option<()> {
 /// One call of `membarrier`, in nanoseconds.
 #[derive(Debug, Clone, Copy)]
 struct Call {
-    /// To the caller.
+    /// Cost to the caller.
     call: f64,
-    /// To one running thread.
+    /// Cost to one running thread.
     taken: f64,
 }
 

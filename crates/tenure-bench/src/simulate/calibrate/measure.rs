@@ -69,7 +69,7 @@ pub(super) fn ping_pong(ball: Ball, pair: [usize; 2]) -> f64 {
     together(&pair, |me| _ = ball.turn(&*word, me, || true)) / 2.0
 }
 
-/// On one word, on each of `cpus` at once, the result unused.
+/// Times additions to one word on each of `cpus` at once, the result unused.
 pub(super) fn fetch_add(cpus: &[usize]) -> f64 {
     let word = CachePadded::new(MeasuredWord::new(0));
     // Relaxed: nothing is published.
@@ -121,7 +121,7 @@ pub(super) fn pause(cpu: &[usize]) -> f64 {
     time(Variant::step("hint", || (), |()| Native::spin_hint()), cpu)
 }
 
-/// From the core's own cache, each address from the load before.
+/// Times loads from the core's own cache, each address from the load before.
 pub(super) fn load(cpu: &[usize]) -> f64 {
     time(Variant::new("chase", |_| Box::new(Chase::around(1))), cpu)
 }

@@ -74,7 +74,7 @@ fn calibrate(
     Ok(machine)
 }
 
-/// Of one CPU by itself, in nanoseconds.
+/// Times of one CPU by itself, in nanoseconds.
 #[derive(Clone, Copy)]
 struct AloneTimes {
     load: f64,
@@ -92,7 +92,7 @@ impl AloneTimes {
     }
 }
 
-/// Of about equal length.
+/// Steps of about equal length.
 struct CalibrationSteps<'a>(&'a dyn Progress);
 
 impl CalibrationSteps<'_> {

@@ -204,13 +204,13 @@ fn loops() -> impl Iterator<Item = PublishedFigure> {
 fn cells() -> impl Iterator<Item = PublishedFigure> {
     type Cell = (&'static str, [f64; 2], fn(&ValidationStage) -> f64);
     const CELLS: [Cell; 3] = [
-        ("a packet's way: layout mended", [1.16, 2.27], |s| {
+        ("a packet's way: layout fixed", [1.16, 2.27], |s| {
             s.gain::<Packet<SharedInz>, Packet<IsolatedInz>>()
         }),
-        ("a packet's way: counter mended", [1.10, 1.55], |s| {
+        ("a packet's way: counter fixed", [1.10, 1.55], |s| {
             s.gain::<Packet<SharedInz>, Packet<SharedRcu>>()
         }),
-        ("a packet's way: both mended", [2.08, 3.58], |s| {
+        ("a packet's way: both fixed", [2.08, 3.58], |s| {
             s.gain::<Packet<SharedInz>, Packet<IsolatedRcu>>()
         }),
     ];

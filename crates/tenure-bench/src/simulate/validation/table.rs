@@ -1,4 +1,4 @@
-use super::ValidationCheck;
+use super::{ValidationCheck, WITHIN};
 use crate::simulate::words as simulated;
 use tenure_report::curves::{Column, Shown, TableLine, TableSection, TextTable, Tone};
 use tenure_report::grid::line;
@@ -11,51 +11,82 @@ pub fn summary(rows: &[ValidationCheck]) -> String {
     format!("{}.", simulated::validity(rows))
 }
 
-/// As `docs/validation.md`.
+/// The list as `docs/validation.md`: one line for each figure, over all machines and numbers of CPUs.
 #[must_use]
 pub fn markdown(rows: &[ValidationCheck]) -> String {
+    let sources = unique(rows.iter().map(|row| row.source.as_str()));
+    let notes = unique(rows.iter().map(|row| row.note.as_str()).filter(|note| !note.is_empty()));
     let mut text = format!(
         "# How far the simulator is off\n\n\
          {}\n\n\
-         *off* is simulated / published; for a range, from its nearer end. *fitted*: a parameter of the machine was\n\
-         taken from this figure, so that it tests little. Every machine has one set of parameters, in\n\
-         `crates/tenure-sim/machines`.\n\n\
+         *off* is simulated / published; for a range, from its nearer end. `~`: a parameter of the machine was fitted to this\n\
+         figure, so that it tests little. **Bold**: not within a factor of {WITHIN}. Letters name notes, numbers sources. Every machine\n\
+         has one set of parameters, in `crates/tenure-sim/machines`.\n\n\
          {}\n\
          The documentation of `tenure-sim` has the list in full.\n\n\
          Written by `TENURE_BLESS=1 cargo test -p tenure-bench validation`; `tenure sim --validate` prints it.\n\n\
-         | what | machine | CPUs | published | simulated | off | | source |\n\
-         |---|---|---|---|---|---|---|---|\n",
+         | what | machine and CPUs | published | simulated | off | |\n\
+         |---|---|---|---|---|---|\n",
         summary(rows),
         simulated::LEFT_OUT,
     );
-    for row in rows {
-        let off = words::ratio(row.residual);
-        let off = if row.within { off } else { format!("**{off}**") };
+    for same in rows.chunk_by(|one, next| (&one.what, &one.unit) == (&next.what, &next.unit)) {
+        let mut machine = "";
+        let places = same.iter().map(|row| {
+            let name =
+                if machine == row.machine { String::new() } else { row.machine.clone() + " " };
+            machine = &row.machine;
+            format!("{name}{}", row.cpus)
+        });
+        let places = places.collect::<Vec<_>>().join(", ");
+        let joined =
+            |of: fn(&ValidationCheck) -> String| same.iter().map(of).collect::<Vec<_>>().join(", ");
+        let letter = |at| char::from(b'a' + u8::try_from(at).unwrap_or(25)).to_string();
+        let marks = unique(same.iter().map(|row| row.note.as_str()))
+            .into_iter()
+            .filter_map(|note| notes.iter().position(|it| *it == note).map(letter));
+        let cited = unique(same.iter().map(|row| row.source.as_str()))
+            .into_iter()
+            .filter_map(|source| sources.iter().position(|it| *it == source))
+            .map(|at| (at + 1).to_string());
         text += &format!(
-            "| {} | {} | {} | {} | {} | {off} | {} | {} |\n",
-            row.what,
-            row.machine,
-            row.cpus,
-            published(row),
-            figure(row, row.simulated),
-            if row.fitted { "fitted" } else { "" },
-            row.source,
+            "| {}, {} | {places} | {} | {} | {} | {} |\n",
+            same[0].what,
+            same[0].unit,
+            joined(published),
+            joined(|row| words::number(row.simulated)),
+            joined(off),
+            marks.chain(cited).collect::<Vec<_>>().join(" "),
         );
     }
-    let mut notes: Vec<String> = rows
-        .iter()
-        .filter(|row| !row.note.is_empty())
-        .map(|row| format!("- {}, {}: {}\n", row.what, row.machine, row.note))
-        .collect();
-    notes.dedup();
-    if !notes.is_empty() {
-        text += "\n## Notes\n\n";
-        text += &notes.concat();
+    text += "\n## Notes\n\n";
+    for (note, letter) in notes.iter().zip('a'..) {
+        text += &format!("- {letter}: {note}\n");
+    }
+    text += "\n## Sources\n\n";
+    for (source, number) in sources.iter().zip(1..) {
+        text += &format!("{number}. {source}\n");
     }
     text
 }
 
-/// As `tenure sim --validate` prints them.
+fn unique<'a>(texts: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let mut kept = Vec::new();
+    texts.for_each(|text| {
+        if !kept.contains(&text) {
+            kept.push(text);
+        }
+    });
+    kept
+}
+
+fn off(row: &ValidationCheck) -> String {
+    let fitted = if row.fitted { "~" } else { "" };
+    let off = words::ratio(row.residual);
+    if row.within { format!("{fitted}{off}") } else { format!("{fitted}**{off}**") }
+}
+
+/// The list as `tenure sim --validate` prints it.
 #[must_use]
 pub fn terminal(rows: &[ValidationCheck], style: Style) -> String {
     let mut what = "";
@@ -63,8 +94,13 @@ pub fn terminal(rows: &[ValidationCheck], style: Style) -> String {
         let mark = if row.fitted { "~" } else { "" };
         let off = Shown::from(format!("{mark}{}", words::ratio(row.residual)));
         let off = off.toned(if row.within { Tone::Plain } else { Tone::Slower });
-        let texts =
-            [row.machine.clone(), row.cpus.to_string(), published(row), figure(row, row.simulated)];
+        let with_unit = |figure: String| format!("{figure} {}", row.unit);
+        let texts = [
+            row.machine.clone(),
+            row.cpus.to_string(),
+            with_unit(published(row)),
+            with_unit(words::number(row.simulated)),
+        ];
         let cells = texts.into_iter().map(Shown::from).chain([off]).collect();
         TableLine { cells, ..TableLine::default() }
     };
@@ -102,11 +138,7 @@ pub fn terminal(rows: &[ValidationCheck], style: Style) -> String {
 fn published(row: &ValidationCheck) -> String {
     let [low, high] = row.published;
     if (high - low).abs() < f64::EPSILON {
-        return figure(row, low);
+        return words::number(low);
     }
-    format!("{} to {} {}", words::short(low), words::short(high), row.unit)
-}
-
-fn figure(row: &ValidationCheck, value: f64) -> String {
-    format!("{} {}", words::number(value), row.unit)
+    format!("{} to {}", words::short(low), words::short(high))
 }
