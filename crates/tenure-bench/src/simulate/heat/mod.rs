@@ -34,6 +34,7 @@ struct Picture {
     caption: String,
     aside: String,
     svg: String,
+    labels: Vec<String>,
 }
 
 /// For a point at which something moved. `anchor` is unique in the page.
@@ -167,7 +168,9 @@ impl Waited {
 fn picture(line: &LineRow, id: &str, number_of: usize, variant: &str, waited: Waited) -> Picture {
     let moved = number(line.transfers_per_op.all);
     let title = format!("{variant}: line {number_of}, {moved} transfers per operation");
-    let spots: Vec<_> = line.members.iter().map(|member| spot(member, line, waited)).collect();
+    let names = unique(line.members.iter().map(name));
+    let labels: Vec<String> = names.iter().map(|name| label(name, line, waited)).collect();
+    let spots: Vec<_> = line.members.iter().map(|it| spot(it, &names, waited)).collect();
     let mut aside = origins(&line.transfers_per_op);
     if line.far_per_op > 0.0 {
         aside.push(format!("{} read-modify-writes came to it", number(line.far_per_op)));
@@ -175,37 +178,37 @@ fn picture(line: &LineRow, id: &str, number_of: usize, variant: &str, waited: Wa
     Picture {
         caption: format!("Line {number_of}: {moved} transfers/op"),
         aside: aside.join(", "),
-        svg: picture::draw(&spots, id, &title),
+        svg: picture::draw(&spots, &labels, id, &title),
+        labels,
     }
 }
 
-fn spot(member: &MemberFigures, line: &LineRow, waited: Waited) -> HeatSpot {
+fn spot(member: &MemberFigures, names: &[String], waited: Waited) -> HeatSpot {
     let name = name(member);
-    let same: Vec<_> = line.members.iter().filter(|it| self::name(it) == name).collect();
     HeatSpot {
         offset: member.offset,
         bytes: member.bytes,
         share: waited.share(member),
         is_written: is_written(member),
-        label: if same[0].offset == member.offset { label(&name, &same, waited) } else { vec![] },
+        label: names.iter().position(|it| *it == name).expect("names are those of the line"),
     }
 }
 
-/// One label for all members of one name on a line: the first one's.
-fn label(name: &str, same: &[&MemberFigures], waited: Waited) -> Vec<String> {
-    let sum =
-        |figure: fn(&MemberFigures) -> f64| same.iter().map(|member| figure(member)).sum::<f64>();
+/// What all members of one name on a line do, in a line of text.
+fn label(name: &str, line: &LineRow, waited: Waited) -> String {
+    let same: Vec<_> = line.members.iter().filter(|it| self::name(it) == name).collect();
+    let sum = |figure: fn(&MemberFigures) -> f64| same.iter().map(|it| figure(it)).sum::<f64>();
     let (misses, ns) = (sum(|it| it.misses_per_op), sum(|it| it.waited_ns_per_op));
     let count = if same.len() > 1 { format!(" ×{}", same.len()) } else { String::new() };
     let access = if same.iter().any(|it| is_written(it)) { "written" } else { "only read" };
-    let name = format!("{name}{count}, {access}");
-    if misses > 0.0 || ns > 0.0 {
+    let waits = if misses > 0.0 || ns > 0.0 {
         let share = same.iter().map(|member| waited.share(member)).sum();
-        let (ns, percent) = (number(ns), whole(percent(share)));
-        vec![name, format!("{} misses/op", number(misses)), format!("{ns} ns, {percent} %")]
+        let percent = whole(percent(share));
+        format!("{} misses/op, {} ns, {percent} %", number(misses), number(ns))
     } else {
-        vec![name, "never waits".to_owned()]
-    }
+        "never waits".to_owned()
+    };
+    format!("{name}{count}, {access}: {waits}")
 }
 
 fn percent(share: f64) -> usize {
@@ -357,11 +360,13 @@ mod tests {
         let first = row.lines[0].members[0].clone();
         let members = [0, 8, 16].map(|offset| MemberFigures { offset, ..first.clone() }).into();
         let line = LineRow { members, ..row.lines[0].clone() };
-        let spots = line.members.iter().map(|it| spot(it, &line, Waited::of(row)));
-        let labels: Vec<Vec<String>> = spots.map(|spot| spot.label).collect();
-        assert_eq!(labels[0][0], format!("{} ×3, written", name(&first)));
-        assert_eq!(labels[0][1], format!("{} misses/op", number(3.0 * first.misses_per_op)));
-        assert!(labels[1].is_empty() && labels[2].is_empty());
+        let names = unique(line.members.iter().map(super::name));
+        let spots = line.members.iter().map(|it| spot(it, &names, Waited::of(row)).label);
+        assert_eq!(spots.collect::<Vec<_>>(), [0, 0, 0]);
+        let misses = number(3.0 * first.misses_per_op);
+        let start = format!("{} ×3, written: {misses} misses/op, ", name(&first));
+        let label = label(&names[0], &line, Waited::of(row));
+        assert!(label.starts_with(&start), "{label}");
     }
 
     fn cells() -> Vec<SimulatedRow> {

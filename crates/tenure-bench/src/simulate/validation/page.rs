@@ -33,7 +33,6 @@ struct ResidualRow<'a> {
     simulated: String,
     unit: &'a str,
     residual: String,
-    svg: String,
 }
 
 pub(in crate::simulate) fn chapter(checks: &[ValidationCheck]) -> Option<Chapter> {
@@ -55,8 +54,7 @@ fn shown<'a>(checks: &'a [ValidationCheck], headline: &str) -> Validation<'a> {
             families.push(Family { name, tally: String::new(), rows: Vec::new() });
             families.len() - 1
         });
-        let place = families[at].rows.len();
-        families[at].rows.push(row(check, &format!("validation-{at}-{place}")));
+        families[at].rows.push(row(check));
     }
     for family in &mut families {
         let within = family.rows.iter().filter(|row| row.check.within).count();
@@ -65,7 +63,7 @@ fn shown<'a>(checks: &'a [ValidationCheck], headline: &str) -> Validation<'a> {
     Validation { overview: overview(&families, "validation-overview", headline), families }
 }
 
-fn row<'a>(check: &'a ValidationCheck, id: &str) -> ResidualRow<'a> {
+fn row(check: &ValidationCheck) -> ResidualRow<'_> {
     let [low, high] = check.published.map(words::short);
     let residual = if check.residual.is_finite() {
         format!("{}×", words::ratio(check.residual))
@@ -78,7 +76,6 @@ fn row<'a>(check: &'a ValidationCheck, id: &str) -> ResidualRow<'a> {
         published: if low == high { low } else { format!("{low} to {high}") },
         simulated: words::number(check.simulated),
         unit: if check.unit == "x" { "×" } else { &check.unit },
-        svg: single(check, id, &residual),
         residual,
     }
 }
@@ -143,26 +140,6 @@ impl ResidualAxis {
         let draw = if check.fitted { canvas::hollow_at } else { canvas::marker_at };
         draw(area, (x, y), role, marker)
     }
-}
-
-fn single(check: &ValidationCheck, id: &str, residual: &str) -> String {
-    const WIDTH: i32 = 130;
-    const HEIGHT: i32 = 20;
-    let axis = ResidualAxis { left: px(8), right: px(WIDTH - 8) };
-    let alternative = ChartText {
-        id,
-        title: &format!("{residual} of what was published"),
-        description: match (check.within, check.fitted) {
-            (true, false) => "Within a factor of 1.5.",
-            (true, true) => "Within a factor of 1.5; fitted.",
-            (false, false) => "Not within a factor of 1.5.",
-            (false, true) => "Not within a factor of 1.5, though fitted.",
-        },
-    };
-    canvas::svg(WIDTH, HEIGHT, &alternative, |area| {
-        axis.ground(area, px(0), px(HEIGHT))?;
-        axis.dot(area, check, px(HEIGHT / 2))
-    })
 }
 
 fn overview(families: &[Family<'_>], id: &str, headline: &str) -> String {
@@ -232,9 +209,9 @@ mod tests {
     #[test]
     fn a_range_has_two_ends_and_a_value_has_one() {
         let checks = fixtures::xeon().validation;
-        assert_eq!(row(&checks[0], "a").published, "3.3");
-        assert_eq!(row(&checks[1], "a").published, "1.2 to 1.6");
-        assert_eq!(row(&checks[3], "a").unit, "×");
+        assert_eq!(row(&checks[0]).published, "3.3");
+        assert_eq!(row(&checks[1]).published, "1.2 to 1.6");
+        assert_eq!(row(&checks[3]).unit, "×");
     }
 
     #[test]
@@ -268,7 +245,7 @@ mod tests {
                 fitted,
                 ..ValidationCheck::default()
             };
-            single(&check, "a", &format!("{residual:.2}×"))
+            overview(&shown(&[check], "").families, "a", "")
         };
         let [near, far, fitted] = [drawn(1.1, false), drawn(2.1, false), drawn(1.1, true)];
         let corners = |svg: &str| svg.split("<polygon").nth(1).unwrap().matches(',').count();
