@@ -203,8 +203,7 @@ fn read_beside_a_writer(apart: usize) -> f64 {
 
 #[test]
 fn a_plain_read_beside_a_written_word_is_slow_and_one_on_the_next_line_is_not() {
-    assert!(read_beside_a_writer(8) > 1.5);
-    assert!(read_beside_a_writer(56) > 1.5);
+    assert!([8, 56].map(read_beside_a_writer).iter().all(|&ns| ns > 1.5));
     assert_near(read_beside_a_writer(64), 1.0, 0.001);
 }
 
@@ -313,22 +312,23 @@ fn a_line_that_is_mostly_read_scales() {
     assert!(reads_per_us(16) > 4.0 * alone);
 }
 
+fn siblings() -> Machine {
+    let mut machine = flat(1);
+    machine.topology.smt = 2;
+    machine
+}
+
 #[test]
 fn hardware_threads_of_a_core_share_its_cache() {
-    let mut siblings = machine();
-    siblings.topology = tenure_sim::machine::Topology { sockets: 1, clusters: 1, cores: 1, smt: 2 };
-    let report = adding(short(&siblings, 2));
+    let report = adding(short(&siblings(), 2));
     assert_eq!(report.transfers.all(), 0);
-    let cores = adding(short(&flat(2), 2));
-    assert!(report.mops() > 2.0 * cores.mops());
+    assert!(report.mops() > 2.0 * adding(short(&flat(2), 2)).mops());
 }
 
 #[test]
 fn hardware_threads_that_only_read_a_line_do_not_slow_each_other_down() {
-    let mut siblings = machine();
-    siblings.topology = tenure_sim::machine::Topology { sockets: 1, clusters: 1, cores: 1, smt: 2 };
     let line = word(0);
-    let run = short(&siblings, 2).run(move |cpu| {
+    let run = short(&siblings(), 2).run(move |cpu| {
         while cpu.running() {
             line.0.load(RELAXED);
             cpu.done();

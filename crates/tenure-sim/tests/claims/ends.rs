@@ -277,46 +277,34 @@ impl Drop for Patient {
 }
 
 #[test]
-fn a_destructor_that_would_wait_does_not_when_its_thread_is_unwound() {
-    let seen = notes();
-    let its_seen = seen.clone();
-    let sleep = Arc::new(Line(SimulatedWord::new(0)));
-    let (error, _) = error(short(&machine(), 4).run(move |cpu| {
-        let _patient = Patient {
-            sleep: sleep.clone(),
-            cpu: Cpu::current().unwrap(),
-            index: cpu.index(),
-            seen: its_seen.clone(),
+fn a_destructor_that_would_wait_does_not_when_its_thread_is_unwound_or_panics() {
+    for (panics, order) in [(false, [0, 1, 2, 3]), (true, [2, 0, 1, 3])] {
+        let seen = notes();
+        let its_seen = seen.clone();
+        let sleep = Arc::new(Line(SimulatedWord::new(0)));
+        let run = move || {
+            short(&machine(), 4).run(move |cpu| {
+                let _patient = Patient {
+                    sleep: sleep.clone(),
+                    cpu: Cpu::current().unwrap(),
+                    index: cpu.index(),
+                    seen: its_seen.clone(),
+                };
+                if panics && cpu.index() == 2 {
+                    wait_until(cpu, 5_000.0);
+                    sleep.0.load(RELAXED);
+                    panic!("the third");
+                }
+                cpu.wait(&sleep.0, 0);
+            })
         };
-        cpu.wait(&sleep.0, 0);
-    }));
-    assert!(matches!(error, SimulationError::Deadlock { .. }));
-    assert_eq!(noted(&seen), [0, 1, 2, 3]);
-}
-
-#[test]
-fn a_destructor_that_would_wait_does_not_when_its_thread_panics() {
-    let seen = notes();
-    let its_seen = seen.clone();
-    let sleep = Arc::new(Line(SimulatedWord::new(0)));
-    let text = panic_of(|| {
-        short(&machine(), 4).run(move |cpu| {
-            let _patient = Patient {
-                sleep: sleep.clone(),
-                cpu: Cpu::current().unwrap(),
-                index: cpu.index(),
-                seen: its_seen.clone(),
-            };
-            if cpu.index() == 2 {
-                wait_until(cpu, 5_000.0);
-                sleep.0.load(RELAXED);
-                panic!("the third");
-            }
-            cpu.wait(&sleep.0, 0);
-        })
-    });
-    assert_eq!(text, "the third");
-    assert_eq!(noted(&seen), [2, 0, 1, 3]);
+        if panics {
+            assert_eq!(panic_of(run), "the third");
+        } else {
+            assert!(matches!(error(run()).0, SimulationError::Deadlock { .. }));
+        }
+        assert_eq!(noted(&seen), order);
+    }
 }
 
 std::thread_local! {
