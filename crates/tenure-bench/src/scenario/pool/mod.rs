@@ -10,7 +10,7 @@ mod slots;
 use super::{BenchGroup, BenchScenario, Host, Variant, add};
 use churn::churn;
 use one_way::OneWay;
-use others::{Bounded, LockedVec, Nothing, ShardedSlab, Unbounded, borrowed};
+use others::{Bounded, LockedVec, Nothing, ShardedSlab, Unbounded};
 use public::{Buffers, PublicObjects};
 use slots::{ListedSlots, cycle};
 use tenure::memory::Native;
@@ -31,7 +31,6 @@ fn native(in_use: u32) -> [Vec<Variant>; 2] {
         cycle::<Bounded>("array queue", in_use),
         cycle::<Unbounded>("seg queue", in_use),
         cycle::<ShardedSlab>("sharded-slab", in_use),
-        borrowed(in_use),
     ];
     [
         others,

@@ -1,7 +1,5 @@
-use super::slots::{FREE, Slots};
-use crate::scenario::Variant;
+use super::slots::Slots;
 use crossbeam_queue::{ArrayQueue, SegQueue};
-use std::hint::black_box;
 use std::sync::{Mutex, PoisonError};
 use tenure::cache_line::CachePadded;
 
@@ -109,24 +107,6 @@ impl Slots for ShardedSlab {
     #[inline(always)]
     fn release(&self, slot: usize) {
         self.0.clear(slot);
-    }
-}
-
-/// `opool`, whose slots borrow from the pool and so stay where they are.
-pub(super) fn borrowed(in_use: u32) -> Variant {
-    let prepare = move || {
-        let pool = opool::Pool::new((in_use + FREE) as usize, Numbered);
-        drop((0..FREE).map(|_| pool.get()).collect::<Vec<_>>());
-        pool
-    };
-    Variant::step("opool", prepare, |pool| drop(black_box(pool.get())))
-}
-
-struct Numbered;
-
-impl opool::PoolAllocator<u32> for Numbered {
-    fn allocate(&self) -> u32 {
-        ANOTHER
     }
 }
 
