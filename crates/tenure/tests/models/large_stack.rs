@@ -7,7 +7,7 @@ use std::cell::RefCell;
 use std::convert::Infallible;
 
 /// What std gives a thread. Only pages that were written to take memory.
-const BYTES: usize = 2 << 20;
+pub(crate) const BYTES: usize = 2 << 20;
 
 thread_local! {
     // loom's threads are coroutines of one thread of the system.
@@ -22,21 +22,4 @@ pub(crate) fn on_a_large_stack<R: 'static>(body: impl FnOnce() -> R + 'static) -
     let CoroutineResult::Return(result) = body.resume(());
     IDLE.with_borrow_mut(|idle| idle.push(body.into_stack()));
     result
-}
-
-#[test]
-fn every_thread_of_a_model_has_room_for_a_panic_and_its_backtrace() {
-    fn takes_half_and_panics() {
-        let bytes = [1_u8; BYTES / 2];
-        assert_eq!(std::hint::black_box(&bytes)[BYTES / 4], 1);
-        // It reads debugging information, whatever RUST_BACKTRACE says.
-        let trace = std::backtrace::Backtrace::force_capture().to_string();
-        assert!(trace.contains("models"), "{trace}");
-        std::panic::catch_unwind(|| panic!("on purpose")).unwrap_err();
-    }
-    super::stage::passes(Some(1), || {
-        let other = super::stage::spawn(takes_half_and_panics);
-        takes_half_and_panics();
-        other.join().unwrap();
-    });
 }

@@ -1,7 +1,7 @@
 //! What every model is made of: memory that is freed, a value that is destroyed, and the two ways to run a model,
 //! [`passes`] and [`fails`].
 
-use super::large_stack::on_a_large_stack;
+use super::large_stack::{self, on_a_large_stack};
 use super::memory::{Access, Field, Loom, last_access};
 use super::{clocks, quarantine};
 use std::cell::UnsafeCell;
@@ -278,4 +278,21 @@ pub(crate) fn fails(
         "expected {expected:?}, but the model failed at a {:?} with: {message}",
         last_access()
     );
+}
+
+#[test]
+fn every_thread_of_a_model_has_room_for_a_panic_and_its_backtrace() {
+    fn takes_half_and_panics() {
+        let bytes = [1_u8; large_stack::BYTES / 2];
+        assert_eq!(std::hint::black_box(&bytes)[large_stack::BYTES / 4], 1);
+        // It reads debugging information, whatever RUST_BACKTRACE says.
+        let trace = std::backtrace::Backtrace::force_capture().to_string();
+        assert!(trace.contains("models"), "{trace}");
+        std::panic::catch_unwind(|| panic!("on purpose")).unwrap_err();
+    }
+    passes(Some(1), || {
+        let other = spawn(takes_half_and_panics);
+        takes_half_and_panics();
+        other.join().unwrap();
+    });
 }
