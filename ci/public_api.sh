@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The public face of the library, as users see it (all features but `raw`): compares it with
+# The public face of the library, as users see it (all features): compares it with
 # crates/tenure/public-api.txt, counts its types, and refuses more than 51, and two of one name. (The last seven are in
 # `owner` and `counter`: Owner, Shared, Closing (the end of the last Shared), Counter, Gauge, Histogram; and PooledBytes,
 # a part of a buffer. None can be part of another.)
@@ -13,5 +13,5 @@ target=${CARGO_TARGET_DIR:-target}/public_api
 # Lists of items as JSON are what needs the nightly compiler.
 RUSTDOCFLAGS="-Zunstable-options --output-format json --cap-lints allow" \
     cargo "+$toolchain" doc --quiet --package tenure --lib --no-deps --target-dir "$target" \
-    --features arc-swap,bytes,crossbeam-utils,derive,metrics,registry,seize,serde,stable_deref_trait
+    --all-features
 exec python3 ci/public_api.py "$target/doc/tenure.json" crates/tenure/public-api.txt "$@"

@@ -14,7 +14,7 @@ DEPENDENCIES = f"""bytes = "1"
 http-body-util = "0.1"
 hyper = {{ version = "1", features = ["http1", "server"] }}
 hyper-util = {{ version = "0.1", features = ["tokio"] }}
-tenure = {{ path = "{ROOT}/crates/tenure", features = ["bytes", "raw", "registry"] }}
+tenure = {{ path = "{ROOT}/crates/tenure", features = ["bytes", "registry"] }}
 tokio = {{ version = "1", features = ["io-util", "net", "rt-multi-thread", "time"] }}"""
 
 # By program, the forms by their ways.

@@ -83,7 +83,6 @@
 //! | `metrics` | no | `metrics::CounterFn` for [`counter::Counter`]; depends on `metrics`, and needs `std` |
 //! | `registry` | no | [`registry`](mod@registry); needs `std` |
 //! | `derive` | no | [`#[derive(LineLayout)]`](mod@cache_line#checked-by-the-compiler) |
-//! | `raw` | no | what benchmarks, simulators and tests are made of: the module `memory`, baselines, raw words; changes without notice |
 //!
 //! Without default features the crate needs `core` alone. If your program enters a sandbox (a seccomp filter) while it
 //! runs, see [`use_full_fences`]. With a nightly compiler `--cfg tenure_nightly` makes `Arc` coerce as std's does: see
@@ -91,8 +90,6 @@
 
 #![no_std]
 #![cfg_attr(docsrs, feature(doc_cfg))]
-// Without `raw`, what only instruments use is private and dead. It is linted with the feature.
-#![cfg_attr(not(feature = "raw"), allow(dead_code, unreachable_pub, unused_imports))]
 #![cfg_attr(
     tenure_nightly,
     feature(
@@ -129,9 +126,8 @@ macro_rules! forward {
 #[cfg(all(feature = "alloc", target_has_atomic = "64"))]
 pub mod arc;
 pub mod cache_line;
-#[cfg(all(feature = "alloc", target_has_atomic = "64", not(feature = "raw")))]
-mod cells;
-#[cfg(all(feature = "alloc", target_has_atomic = "64", feature = "raw"))]
+#[doc(hidden)]
+#[cfg(all(feature = "alloc", target_has_atomic = "64"))]
 pub mod cells;
 pub mod count;
 #[cfg(all(feature = "alloc", target_has_atomic = "64"))]
@@ -139,9 +135,7 @@ pub mod counter;
 pub mod fault;
 #[cfg(all(feature = "alloc", target_has_atomic = "64"))]
 pub mod lazy;
-#[cfg(not(feature = "raw"))]
-mod memory;
-#[cfg(feature = "raw")]
+#[doc(hidden)]
 pub mod memory;
 #[cfg(all(feature = "alloc", target_has_atomic = "64"))]
 pub mod owner;

@@ -192,7 +192,7 @@ where
 
 /// What [`Arc::make_mut`] can clone: every `T: Clone`, `[T]`, `str`, `CStr`, and with `std` `OsStr` and `Path`. Stands
 /// in for the unstable trait of this name in `core::clone`, so it is sealed.
-#[cfg_attr(not(feature = "raw"), doc(hidden))]
+#[doc(hidden)]
 pub trait CloneToUninit: sealed::CloneToUninit {}
 
 impl<T: ?Sized + sealed::CloneToUninit> CloneToUninit for T {}

@@ -104,7 +104,7 @@ mod wake;
 mod weak;
 
 pub use convert::CloneToUninit;
-#[cfg(feature = "raw")]
+#[doc(hidden)]
 pub use counts::Counts;
 pub(crate) use inner::{layout_of, with_address};
 pub use strong::Arc;

@@ -1,6 +1,6 @@
 //! What a struct says about its fields: [`LineLayout`], [`Layout`], [`Field`], [`Role`].
 //!
-//! All but the trait is between the derive and the rules: documented with the feature `raw`, and for programs that read
+//! All but the trait is between the derive and the rules: hidden from the documentation, for the derive and for programs that read
 //! [`LineLayout::LAYOUT`].
 
 /// A struct that knows which of its fields are written by many cores, and which are read by them.
@@ -37,7 +37,7 @@ pub trait LineLayout: Sized {
 }
 
 /// A struct as the compiler laid it out, and what its author declared about it.
-#[cfg_attr(not(feature = "raw"), doc(hidden))]
+#[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Layout {
@@ -101,7 +101,7 @@ impl Layout {
 }
 
 /// A field of a [`Layout`].
-#[cfg_attr(not(feature = "raw"), doc(hidden))]
+#[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Field {
@@ -152,7 +152,7 @@ impl Field {
 }
 
 /// Who touches a field.
-#[cfg_attr(not(feature = "raw"), doc(hidden))]
+#[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Role {

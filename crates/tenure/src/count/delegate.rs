@@ -16,7 +16,7 @@ macro_rules! impl_ref_count {
     ) => {
         impl $count {
             /// A count that holds `word`, as [`raw`](Self::raw) returned it.
-            #[cfg_attr(not(feature = "raw"), doc(hidden))]
+            #[doc(hidden)]
             #[must_use]
             pub const fn from_raw(word: $word) -> Self {
                 Self { word: <Native as Memory>::$atomic::new(word) }
@@ -25,14 +25,14 @@ macro_rules! impl_ref_count {
 
         impl<M: Memory> $count<M> {
             /// [`new`](Self::new) on any machine.
-            #[cfg_attr(not(feature = "raw"), doc(hidden))]
+            #[doc(hidden)]
             #[must_use]
             pub fn new_in() -> Self {
                 Self { word: Atomic::new($one) }
             }
 
             /// The word as stored, for debuggers and tests.
-            #[cfg_attr(not(feature = "raw"), doc(hidden))]
+            #[doc(hidden)]
             #[must_use]
             pub fn raw(&self) -> $word {
                 // Relaxed: a snapshot, stale on arrival.

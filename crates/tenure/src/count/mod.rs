@@ -7,7 +7,7 @@
 //!
 //! *Get* takes a reference if the object still lives, *put* gives one back and says whether it was the last
 //! ([`RefCount`]). Most programs use a compare-exchange loop today (`Weak::upgrade` of std, `refcount_inc_not_zero` of
-//! Linux before 6.4), in which N cores that retry on one word cost O(N²). With the feature `raw` it is here as
+//! Linux before 6.4), in which N cores that retry on one word cost O(N²). It is here as the hidden
 //! `IncNotZero`: baseline of the benchmarks, oracle of the tests.
 //!
 //! # Words
@@ -87,7 +87,7 @@ mod readable;
 mod ticket;
 mod zone;
 
-#[cfg(feature = "raw")]
+#[doc(hidden)]
 pub use inc_not_zero::IncNotZero;
 pub use rcuref::RcuRef;
 pub use readable::{ReadSide, Readable};
@@ -95,7 +95,7 @@ pub use readable::{ReadSide, Readable};
 pub use ticket::TicketRef;
 #[cfg(all(feature = "alloc", target_has_atomic = "64"))]
 pub(crate) use ticket::Unsettled;
-#[cfg(feature = "raw")]
+#[doc(hidden)]
 pub use zone::{DEAD, MAXREF, NOREF, ONEREF, RELEASED, SATURATED};
 
 use core::num::NonZeroU16;

@@ -177,9 +177,9 @@ pub use scheme::Scheme;
 pub use shootdown::Shootdown;
 pub use statistics::DomainStatistics;
 
-#[cfg(feature = "raw")]
+#[doc(hidden)]
 pub use counting::Counted;
-#[cfg(feature = "raw")]
+#[doc(hidden)]
 pub use scheme::On;
-#[cfg(feature = "raw")]
+#[doc(hidden)]
 pub use shootdown::{Revoking, Verified};

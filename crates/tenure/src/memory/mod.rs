@@ -1,4 +1,4 @@
-//! The machine an algorithm runs on: a trait over atomics, for instruments (feature `raw`).
+//! The machine an algorithm runs on: a trait over atomics, for instruments.
 //!
 //! Every algorithm of this crate is written once, over the trait [`Memory`]:
 //!

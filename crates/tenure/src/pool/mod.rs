@@ -98,9 +98,7 @@
 mod buffer;
 mod error;
 mod lifecycle;
-#[cfg(not(feature = "raw"))]
-pub(crate) mod list;
-#[cfg(feature = "raw")]
+#[doc(hidden)]
 pub mod list;
 mod lock;
 mod slot;
@@ -135,10 +133,10 @@ pub type Magazines = list::Magazines;
 pub type TaggedStack = list::TaggedStack;
 
 /// The list of pools unless you choose another: [`Magazines`], or without `std` (no thread-locals) [`TaggedStack`].
-#[cfg_attr(not(feature = "raw"), doc(hidden))]
+#[doc(hidden)]
 #[cfg(feature = "std")]
 pub type DefaultList = Magazines;
 /// The list of pools unless you choose another: with `std` [`Magazines`], without (no thread-locals) [`TaggedStack`].
-#[cfg_attr(not(feature = "raw"), doc(hidden))]
+#[doc(hidden)]
 #[cfg(not(feature = "std"))]
 pub type DefaultList = TaggedStack;

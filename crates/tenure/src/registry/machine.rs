@@ -2,9 +2,7 @@
 
 use super::collector::Collector;
 use crate::cache_line::CachePadded;
-#[cfg(feature = "raw")]
-use crate::count::IncNotZero;
-use crate::count::{RcuRef, RefCount, TicketRef};
+use crate::count::{IncNotZero, RcuRef, RefCount, TicketRef};
 use crate::memory::{Atomic, Memory, Native, Ordering, Pointer, Threads, forks};
 use alloc::sync::Arc;
 use core::cell::Cell;
@@ -19,7 +17,7 @@ use std::thread_local;
 
 /// A count that a [`Registry`](super::Registry) can keep its references with: on the line of its object or [on a line
 /// of its own](CachePadded).
-#[cfg_attr(not(feature = "raw"), doc(hidden))]
+#[doc(hidden)]
 pub trait RegistryCount: RefCount + 'static {
     /// For users always the real machine.
     #[doc(hidden)]
@@ -34,7 +32,6 @@ impl<M: Machine> RegistryCount for RcuRef<M> {
     type Machine = M;
 }
 
-#[cfg(feature = "raw")]
 impl<M: Machine> RegistryCount for IncNotZero<M> {
     type Machine = M;
 }

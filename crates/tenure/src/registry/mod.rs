@@ -193,7 +193,7 @@ pub use reference::Ref;
 pub use statistics::RegistryStatistics;
 
 /// What the tests run on a model checker.
-#[cfg(feature = "raw")]
+#[doc(hidden)]
 pub mod raw {
     pub use super::collector::{Collector, Guard};
     pub use super::machine::{Creator, Machine};

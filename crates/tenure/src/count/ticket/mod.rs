@@ -169,14 +169,14 @@ impl TicketRef {
 
 impl<M: Memory> TicketRef<M> {
     /// [`from_raw`](TicketRef::from_raw) on any machine.
-    #[cfg_attr(not(feature = "raw"), doc(hidden))]
+    #[doc(hidden)]
     #[must_use]
     pub fn from_raw_in(word: u64) -> Self {
         Self { word: Atomic::new(word) }
     }
 
     /// [`dead`](TicketRef::dead) on any machine.
-    #[cfg_attr(not(feature = "raw"), doc(hidden))]
+    #[doc(hidden)]
     #[must_use]
     pub fn dead_in() -> Self {
         Self { word: Atomic::new(DEAD_WORD) }
