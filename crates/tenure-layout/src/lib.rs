@@ -9,24 +9,15 @@
 //!
 //! ```
 //! use tenure_model::Sharing;
-//! use tenure_layout::run::{Request, run};
-//! use tenure_types::read::{Input, Options};
+//! use tenure_layout::run::{LayoutRequest, run};
+//! use tenure_types::read::Input;
 //!
 //! # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../tenure-types/tests/fixtures/btf/before.btf");
-//! let request = Request {
+//! let request = LayoutRequest {
 //!     input: Input::File(path.into()), // or Input::Kernel
-//!     options: Options::default(),
 //!     types: vec!["rtable".to_owned()],
-//!     declared_in: Vec::new(),
-//!     all: false,
-//!     top: 20,
 //!     suggest: true,
-//!     pins: Vec::new(),
-//!     rules: Vec::new(),
-//!     check: None,
-//!     code: true,
-//!     perf: None,
-//!     line_bytes: tenure_layout::LINE_BYTES,
+//!     ..LayoutRequest::default()
 //! };
 //! let (_model, report) = run(&request, &())?;
 //!
@@ -58,10 +49,12 @@
 //! - Arrays on the heap (`Vec`, `new T[n]`) are found only if another array of the same type is a member or a variable.
 
 mod asked;
-pub mod check;
-pub mod evidence;
-pub mod knowledge;
-pub mod lines;
+mod check;
+mod evidence;
+#[cfg(test)]
+mod fixtures;
+mod knowledge;
+mod lines;
 mod listed;
 mod measured;
 mod names;
@@ -69,7 +62,9 @@ mod origin;
 pub mod rules;
 pub mod run;
 pub mod sharing;
-pub mod suggest;
+mod suggest;
+#[cfg(test)]
+mod tests;
 
 pub use tenure_types::Error;
 

@@ -47,6 +47,6 @@ pub(crate) fn list<'f>(
 }
 
 pub(crate) fn finding(layouts: &LayoutModel<'_>, one: &RankedFinding<'_>) -> Finding {
-    let mut findings = sharing::findings(layouts, &[(one.rank, one.found)]);
-    Finding { origin: one.origin, instances: one.instances, ..findings.remove(0) }
+    let finding = sharing::finding(layouts, one.rank, one.found);
+    Finding { origin: one.origin, instances: one.instances, ..finding }
 }

@@ -6,7 +6,6 @@ use rayon::prelude::*;
 
 use tenure_model::Progress;
 
-use crate::Error;
 use crate::asked::TypeFilter;
 use crate::check;
 use crate::evidence::CodeEvidence;
@@ -18,12 +17,13 @@ use crate::origin::TypeOrigins;
 use crate::rules::Rules;
 use crate::sharing;
 use crate::suggest::{Pins, apart_alone, suggest};
+use crate::{Error, LINE_BYTES};
 use tenure_model::{
     CodeRead, Finding, OperandShare, Origin, Report, Scope, Sharing, Source, Suggestion, Types,
     Unmended,
 };
 use tenure_types::code::sweep::{self, Operands, Sweep};
-use tenure_types::model::{Format, Kind, Model, TypeId};
+use tenure_types::model::{Format, Model, TypeId};
 use tenure_types::read::{self, Input};
 
 /// What to analyse.
@@ -54,8 +54,29 @@ pub struct LayoutRequest {
     /// What `perf` has recorded of the program: a `perf.data` file, or what `perf script` printed; `-` is standard input.
     /// It needs the code.
     pub perf: Option<PathBuf>,
-    /// Of a cache line.
+    /// Bytes of a cache line.
     pub line_bytes: u64,
+}
+
+/// The worst findings of the running kernel, by its types alone.
+impl Default for LayoutRequest {
+    fn default() -> Self {
+        Self {
+            input: Input::Kernel,
+            options: read::Options::default(),
+            types: Vec::new(),
+            declared_in: Vec::new(),
+            all: false,
+            top: 20,
+            suggest: false,
+            pins: Vec::new(),
+            rules: Vec::new(),
+            check: None,
+            code: false,
+            perf: None,
+            line_bytes: LINE_BYTES,
+        }
+    }
 }
 
 /// Reads, analyses and reports. Returns the model too, for further questions.
@@ -69,23 +90,37 @@ pub struct LayoutRequest {
 ///
 /// [`LayoutRequest::line_bytes`] is not a power of two.
 pub fn run(request: &LayoutRequest, progress: &dyn Progress) -> Result<(Model, Report), Error> {
-    let (knowledge, checks) = knowledge(request)?;
+    let rules = rules(request)?;
     let recording = recording(request)?;
     let code = recording.as_ref().map_or_else(Vec::new, ProgramSamples::code);
     let (model, sweep) = match request.code {
         true => sweep::read_at(&request.input, &request.options, &code, progress)?,
-        false => {
-            let model = read::read(&request.input, &request.options, progress)?;
-            (model, Err("it was not asked for".to_owned()))
-        }
+        false => (read::read(&request.input, &request.options, progress)?, Err(UNASKED.to_owned())),
     };
     if let (Some(_), Err(why)) = (&request.perf, &sweep) {
         return Err(Error::new(format!("--perf needs the program's code: {why}")));
     }
     let read = LoadedInput { model: &model, sweep: &sweep, recording: recording.as_ref() };
-    let report = analyse(request, &knowledge, checks.as_ref(), read, progress)?;
+    let report = analyse(request, &rules, read, progress)?;
     Ok((model, report))
 }
+
+/// The same for a model that was read, without a program's code.
+///
+/// # Errors
+///
+/// As of [`run`](fn@run).
+///
+/// # Panics
+///
+/// As of [`run`](fn@run).
+pub fn of_model(model: &Model, request: &LayoutRequest) -> Result<Report, Error> {
+    let read = LoadedInput { model, sweep: &Err(UNASKED.to_owned()), recording: None };
+    analyse(request, &rules(request)?, read, &())
+}
+
+/// Why the code was not read.
+const UNASKED: &str = "it was not asked for";
 
 /// What was read.
 #[derive(Clone, Copy)]
@@ -93,6 +128,12 @@ struct LoadedInput<'r> {
     model: &'r Model,
     sweep: &'r Result<Sweep, String>,
     recording: Option<&'r ProgramSamples>,
+}
+
+/// What is known of names, and what is to be checked.
+struct LoadedRules {
+    knowledge: Knowledge,
+    checks: Option<Rules>,
 }
 
 fn recording(request: &LayoutRequest) -> Result<Option<ProgramSamples>, Error> {
@@ -107,20 +148,12 @@ fn recording(request: &LayoutRequest) -> Result<Option<ProgramSamples>, Error> {
 
 fn analyse(
     request: &LayoutRequest,
-    knowledge: &Knowledge,
-    checks: Option<&Rules>,
+    LoadedRules { knowledge, checks }: &LoadedRules,
     LoadedInput { model, sweep, recording }: LoadedInput<'_>,
     progress: &dyn Progress,
 ) -> Result<Report, Error> {
-    let mut evidence = sweep.as_ref().ok().map(|sweep| CodeEvidence::new(model, sweep));
-    if let Some(evidence) = &mut evidence {
-        let code = code(sweep);
-        evidence.misses_words = code.misses_words();
-        #[allow(clippy::cast_precision_loss)] // Numbers of instructions.
-        let share = code.locked_unknown as f64 / code.locked.max(1) as f64;
-        evidence.unknown = share;
-    }
-    let roles = knowledge.roles_with(model, evidence.as_ref());
+    let evidence = sweep.as_ref().ok().map(|sweep| CodeEvidence::new(model, sweep));
+    let roles = knowledge.roles(model, evidence.as_ref());
     let layouts =
         LayoutModel::new(model, &roles, request.line_bytes).with_evidence(evidence.as_ref());
     let asked = TypeFilter::of(&request.types, &request.declared_in, model)?;
@@ -200,20 +233,20 @@ fn analyse(
     Ok(report)
 }
 
-fn knowledge(request: &LayoutRequest) -> Result<(Knowledge, Option<Rules>), Error> {
+fn rules(request: &LayoutRequest) -> Result<LoadedRules, Error> {
     let mut knowledge = Knowledge::builtin();
     for path in &request.rules {
         knowledge = knowledge.with(&Rules::read(path)?);
     }
-    let Some(path) = &request.check else { return Ok((knowledge, None)) };
+    let Some(path) = &request.check else { return Ok(LoadedRules { knowledge, checks: None }) };
     let rules = Rules::read(path)?;
-    if rules.checks().is_empty() {
+    if rules.checks.is_empty() {
         return Err(Error::new(format!(
             "{} holds no check; add [[apart]] or [[group]], or give it to --rules",
             path.display()
         )));
     }
-    Ok((knowledge.with(&rules), Some(rules)))
+    Ok(LoadedRules { knowledge: knowledge.with(&rules), checks: Some(rules) })
 }
 
 fn read_types(
@@ -273,7 +306,7 @@ fn repairs(
     progress.begin("looking for better layouts", types.len() as u64);
     let results: Vec<_> = types
         .par_iter()
-        .filter(|&&id| matches!(layouts.model[id].kind, Kind::Composite { .. }))
+        .filter(|&&id| layouts.model[id].kind.is_composite())
         .map(|&id| {
             let result = suggest(layouts, id, pins);
             progress.advance(1);

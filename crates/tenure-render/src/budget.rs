@@ -38,8 +38,8 @@
 use std::path::Path;
 
 use serde::Deserialize;
+use wildmatch::WildMatchPattern;
 
-use crate::glob::Glob;
 use crate::words::observed::{per_second, share, short, title};
 use crate::{InputError, words};
 use tenure_model::{Check, Finding, Kind, Report, Sharing, Source, Storage};
@@ -53,6 +53,9 @@ pub struct Budget {
     #[serde(default)]
     allow: Vec<Allowed>,
 }
+
+/// A name of debugging information may have a question mark, but no NUL.
+type NamePattern = WildMatchPattern<'*', '\0'>;
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -197,12 +200,12 @@ impl Allowed {
     fn covers(&self, finding: &Finding) -> bool {
         let any = |pattern: &Option<String>, names: &dyn Fn() -> Vec<String>| {
             pattern.as_ref().is_none_or(|pattern| {
-                let pattern = Glob::new(pattern);
+                let pattern = NamePattern::new(pattern);
                 names().iter().any(|name| pattern.matches(name) || pattern.matches(&short(name, 1)))
             })
         };
         let code = self.code.as_ref().is_none_or(|pattern| {
-            let (whole, end) = (Glob::new(pattern), Glob::new(&format!("*/{pattern}")));
+            let (whole, end) = (NamePattern::new(pattern), NamePattern::new(&format!("*/{pattern}")));
             lines(finding).any(|line| whole.matches(line) || end.matches(line))
         });
         self.kind.is_none_or(|kind| kind == finding.kind)

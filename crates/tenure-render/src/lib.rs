@@ -10,7 +10,6 @@
 //! | [`terminal`], [`html`](mod@html), [`json`] | one renderer each |
 //! | [`budget`] | which lines a program may contend for: a check for CI |
 //! | [`diff`] | what is new, worse, better or gone since an older report |
-//! | [`glob`] | patterns of names |
 //!
 //! A *line map* has one row for each cache line and cells as wide as members are long. Beside its colour each cell has
 //! a sign:
@@ -27,7 +26,6 @@
 
 pub mod budget;
 pub mod diff;
-pub mod glob;
 pub mod html;
 pub mod json;
 pub mod terminal;

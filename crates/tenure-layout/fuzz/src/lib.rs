@@ -6,10 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-use tenure_layout::knowledge::Knowledge;
-use tenure_layout::lines::LayoutModel;
-use tenure_layout::sharing;
-use tenure_layout::suggest::{Pins, suggest};
+use tenure_layout::run::{LayoutRequest, of_model};
 use tenure_types::model::{Kind, Model};
 use tenure_types::read::{Input, Options, btf, read};
 
@@ -71,16 +68,17 @@ fn rules(model: &Model) {
 }
 
 fn analysis(model: &Model) {
-    let roles = Knowledge::builtin().roles(model);
-    let layouts = LayoutModel::new(model, &roles, 64);
-    let found = sharing::find(&layouts);
-    let ranked: Vec<_> = (1..).zip(&found).take(LOOKED_AT).collect();
-    for finding in sharing::findings(&layouts, &ranked) {
-        assert!((0.0..=100.0).contains(&finding.score) && !finding.victims.is_empty());
-    }
-    for (id, _, _) in model.composites().take(LOOKED_AT) {
-        let map = layouts.map(id);
-        assert!(map.lines.iter().flat_map(|line| &line.cells).all(|cell| cell.size > 0));
-        let _ = suggest(&layouts, id, &Pins::default());
+    let names = model.composites().map(|(_, ty, _)| ty.name.to_string());
+    let types: Vec<String> = names.filter(|name| !name.is_empty()).take(LOOKED_AT).collect();
+    for types in [Vec::new(), types] {
+        let request =
+            LayoutRequest { types, top: LOOKED_AT, suggest: true, ..LayoutRequest::default() };
+        // A name with a star may be any, and one with line breaks is an error of one line.
+        let Ok(report) = of_model(model, &request) else { continue };
+        for finding in &report.findings {
+            assert!((0.0..=100.0).contains(&finding.score) && !finding.victims.is_empty());
+        }
+        let lines = report.maps.iter().flat_map(|map| &map.lines);
+        assert!(lines.flat_map(|line| &line.cells).all(|cell| cell.size > 0));
     }
 }

@@ -1,44 +1,39 @@
-use super::subject::{CheckedType, joined, lines};
+use super::subject::{CheckedType, joined, lines, sort};
 use crate::knowledge::{GROUP_BEGIN, GROUP_END};
-use crate::rules::{Apart, ElementScope, GroupRule, MemberPath, MemberPlace, Within, counted};
-use tenure_types::model::Kind;
+use crate::rules::{CheckRule, ElementScope, MemberPath, MemberPlace};
+use tenure_report::words::counted;
 
 /// `Ok` if the rule holds; the words say what was found.
-pub(super) fn apart(rule: &Apart, subject: &CheckedType<'_>) -> Result<String, String> {
-    let from = subject.places(&rule.from)?;
+pub(super) fn apart(
+    rule: &CheckRule,
+    from: &[MemberPath],
+    subject: &CheckedType<'_>,
+) -> Result<String, String> {
+    let from = subject.places(from)?;
     let members = victims(rule, subject, &from)?;
+    let assumption = subject.assumption(rule.any_placement);
     for start in subject.starts(rule.any_placement) {
         let shared = shared(subject, &members, &from, start);
         if !shared.is_empty() {
-            let begins = match start {
-                0 => String::new(),
-                start => format!(", where {} begins {start} bytes into a line", subject.name),
-            };
-            let assumption = subject.assumption(rule.any_placement);
-            return Err(format!("{}{begins}{assumption}", joined(&shared)));
+            return Err(format!("{}{}{assumption}", joined(&shared), subject.begins(start)));
         }
     }
-    let on = |places: &[MemberPlace]| {
-        joined(&places.iter().map(|place| subject.spelled_on(place, 0)).collect::<Vec<_>>())
-    };
-    let assumption = subject.assumption(rule.any_placement);
-    Ok(format!("{}; {}{assumption}", on(&members), on(&from)))
+    let (members, from) = (subject.listed(&members, 0), subject.listed(&from, 0));
+    Ok(format!("{members}; {from}{assumption}"))
 }
 
 /// Not the members of `from`, unless spelled out; of a member that a star found around one of those, only the rest.
 fn victims(
-    rule: &Apart,
+    rule: &CheckRule,
     subject: &CheckedType<'_>,
     from: &[MemberPlace],
 ) -> Result<Vec<MemberPlace>, String> {
     let mut all = Vec::new();
     for path in &rule.members {
-        let places = subject.places(std::slice::from_ref(path))?;
+        let mut open = subject.places(std::slice::from_ref(path))?;
         if path.is_plain() {
-            all.extend(places);
-            continue;
+            all.append(&mut open);
         }
-        let mut open = places;
         while let Some(place) = open.pop() {
             if from.iter().any(|one| one.path == place.path) {
                 continue;
@@ -49,8 +44,7 @@ fn victims(
             }
         }
     }
-    all.sort_by(|a, b| (a.offset, a.size, &a.path).cmp(&(b.offset, b.size, &b.path)));
-    all.dedup_by(|a, b| a.path == b.path && a.offset == b.offset);
+    sort(&mut all);
     Ok(all)
 }
 
@@ -66,8 +60,7 @@ fn parts_around(
         rest.is_some_and(|rest| rest.starts_with(['.', '[']))
     };
     from.iter().find(inside)?;
-    let Kind::Composite { members, .. } = &model[place.owner].kind else { return None };
-    let ty = model.resolved(members.get(place.index)?.ty);
+    let ty = model.resolved(model[place.owner].kind.members().get(place.index)?.ty);
     let parts = MemberPath::parse("*").ok()?.resolve(model, ty, ElementScope::First).ok()?;
     if parts.is_empty() {
         return None;
@@ -107,62 +100,71 @@ struct ByteRange {
     end: u64,
 }
 
-pub(super) fn fits(rule: &GroupRule, subject: &CheckedType<'_>) -> Result<String, String> {
-    let (extent, places) = match &*rule.members {
-        [] => (between_markers(subject, &rule.name)?, Vec::new()),
-        members => {
-            let places = subject.places(members)?;
-            (around(&places), places)
-        }
-    };
-    let bytes = extent.end - extent.begin;
+/// Whether a group takes no more lines and bytes than it may.
+pub(super) fn fits(
+    rule: &CheckRule,
+    group: &str,
+    (lines, bytes): (Option<u64>, Option<u64>),
+    subject: &CheckedType<'_>,
+) -> Result<String, String> {
+    let (extent, places) = extent(subject, group, &rule.members)?;
+    let size = extent.end - extent.begin;
     let (count, start) = subject
         .starts(rule.any_placement)
         .map(|start| (line_count(subject, &extent, &places, start), start))
         // The first of the worst.
         .max_by_key(|&(count, start)| (count, std::cmp::Reverse(start)))
         .unwrap_or_default();
-    let begins = match start {
-        0 => String::new(),
-        start => format!(", where {} begins {start} bytes into a line", subject.name),
+    let members = match &places[..] {
+        [] => String::new(),
+        places => format!(": {}", subject.listed(places, start)),
     };
-    let assumption = subject.assumption(rule.any_placement || rule.lines.is_none());
-    let named: Vec<_> = places.iter().map(|place| subject.spelled_on(place, start)).collect();
-    let members = if named.is_empty() { String::new() } else { format!(": {}", joined(&named)) };
     let found = format!(
-        "it lies from {} to {} ({}) and takes up {}{begins}{assumption}{members}",
+        "it lies from {} to {} ({}) and takes up {}{}{}{members}",
         extent.begin,
         extent.end,
-        counted(bytes, "byte"),
-        counted(count, "line"),
+        counted(size as usize, "byte"),
+        counted(count as usize, "line"),
+        subject.begins(start),
+        subject.assumption(rule.any_placement || lines.is_none()),
     );
-    let too_many = rule.lines.is_some_and(|most| count > most);
-    let too_long = rule.bytes.is_some_and(|most| bytes > most);
-    if too_many || too_long { Err(found) } else { Ok(found) }
+    let is_too_large =
+        lines.is_some_and(|most| count > most) || bytes.is_some_and(|most| size > most);
+    if is_too_large { Err(found) } else { Ok(found) }
 }
 
-pub(super) fn contains(rule: &Within, subject: &CheckedType<'_>) -> Result<String, String> {
-    let extent = match &*rule.of {
-        [] => between_markers(subject, &rule.group)?,
-        members => around(&subject.places(members)?),
-    };
+/// Whether members lie in a group.
+pub(super) fn contains(
+    rule: &CheckRule,
+    group: &str,
+    of: &[MemberPath],
+    subject: &CheckedType<'_>,
+) -> Result<String, String> {
+    let (extent, _) = extent(subject, group, of)?;
     let places = subject.places(&rule.members)?;
     let is_outside = |place: &&MemberPlace| place.offset < extent.begin || end(place) > extent.end;
-    let outside: Vec<_> =
-        places.iter().filter(is_outside).map(|place| subject.spelled_on(place, 0)).collect();
-    let group = format!(
-        "group {} lies from {} to {} on {}",
-        rule.group,
-        extent.begin,
-        extent.end,
-        lines(extent.begin / subject.line_bytes, last(&extent) / subject.line_bytes),
-    );
+    let outside: Vec<_> = places.iter().filter(is_outside).cloned().collect();
+    let on = lines(extent.begin / subject.line_bytes, last(&extent) / subject.line_bytes);
+    let group = format!("group {group} lies from {} to {} on {on}", extent.begin, extent.end);
     if outside.is_empty() {
-        let all: Vec<_> = places.iter().map(|place| subject.spelled_on(place, 0)).collect();
-        return Ok(format!("{}; {group}", joined(&all)));
+        return Ok(format!("{}; {group}", subject.listed(&places, 0)));
     }
     let are = if outside.len() == 1 { "lies" } else { "lie" };
-    Err(format!("{} {are} outside: {group}", joined(&outside)))
+    Err(format!("{} {are} outside: {group}", subject.listed(&outside, 0)))
+}
+
+/// The bytes from the first of a group's members to the last, and the members; without any, those between the kernel's markers.
+fn extent(
+    subject: &CheckedType<'_>,
+    group: &str,
+    members: &[MemberPath],
+) -> Result<(ByteRange, Vec<MemberPlace>), String> {
+    if members.is_empty() {
+        return Ok((between_markers(subject, group)?, Vec::new()));
+    }
+    let places = subject.places(members)?;
+    let begin = places.iter().map(|place| place.offset).min().unwrap_or(0);
+    Ok((ByteRange { begin, end: places.iter().map(end).max().unwrap_or(begin) }, places))
 }
 
 /// Between the kernel's `__cacheline_group_begin(NAME)` and `__cacheline_group_end(NAME)`.
@@ -185,11 +187,6 @@ fn between_markers(subject: &CheckedType<'_>, name: &str) -> Result<ByteRange, S
         return Err(format!("group {name} ends at {end}, before it begins at {begin}"));
     }
     Ok(ByteRange { begin, end })
-}
-
-fn around(places: &[MemberPlace]) -> ByteRange {
-    let begin = places.iter().map(|place| place.offset).min().unwrap_or(0);
-    ByteRange { begin, end: places.iter().map(end).max().unwrap_or(begin) }
 }
 
 fn end(place: &MemberPlace) -> u64 {

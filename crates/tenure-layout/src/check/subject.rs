@@ -2,10 +2,12 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::rules::{ElementScope, Glob, MemberPath, MemberPlace, closest, counted};
+use crate::rules::{ElementScope, Glob, MemberPath, MemberPlace, closest};
+use tenure_report::words::counted;
 use tenure_types::model::{Kind, Model, TypeId};
 
-const MOST_NAMED: usize = 4;
+/// Members that a message names.
+const MAX_NAMES: usize = 4;
 
 pub(super) struct CheckedType<'a> {
     pub(super) model: &'a Model,
@@ -37,7 +39,7 @@ pub(super) fn of_pattern<'a>(
             }
             _ => continue,
         };
-        let is_composite = matches!(model[composite].kind, Kind::Composite { .. });
+        let is_composite = model[composite].kind.is_composite();
         if ty.name.is_empty() || !is_composite || !pattern.matches(&ty.name) {
             continue;
         }
@@ -47,14 +49,12 @@ pub(super) fn of_pattern<'a>(
         }
     }
     let mut times: HashMap<String, u64> = HashMap::new();
-    for subject in &subjects {
-        *times.entry(subject.name.clone()).or_default() += 1;
-    }
+    subjects.iter().for_each(|one| *times.entry(one.name.clone()).or_default() += 1);
     for subject in &mut subjects {
-        if times.get(&subject.name).is_some_and(|&times| times > 1) {
+        if times[&subject.name] > 1 {
             let ty = &model[subject.id];
             let place = ty.declared.as_ref().map(|at| format!("{}:{}", at.file, at.line));
-            subject.declared = Some(place.unwrap_or_else(|| counted(ty.size, "byte")));
+            subject.declared = Some(place.unwrap_or_else(|| counted(ty.size as usize, "byte")));
         }
     }
     subjects
@@ -88,8 +88,7 @@ impl CheckedType<'_> {
             }
             all.extend(places);
         }
-        all.sort_by(|a, b| (a.offset, a.size, &a.path).cmp(&(b.offset, b.size, &b.path)));
-        all.dedup_by(|a, b| a.path == b.path && a.offset == b.offset);
+        sort(&mut all);
         Ok(all)
     }
 
@@ -125,8 +124,25 @@ impl CheckedType<'_> {
         format!(
             ", if {} begins on a line (it is aligned to {} only)",
             self.name,
-            counted(self.align(), "byte")
+            counted(self.align() as usize, "byte")
         )
+    }
+
+    /// Where the type has to begin for a result to hold: a suffix for a message.
+    pub(super) fn begins(&self, start: u64) -> String {
+        match start {
+            0 => String::new(),
+            start => format!(", where {} begins {start} bytes into a line", self.name),
+        }
+    }
+
+    /// Where places lie in an object that begins `start` bytes into a line.
+    pub(super) fn listed(&self, places: &[MemberPlace], start: u64) -> String {
+        let spelled = |place| {
+            let (first, last) = self.lines(place, start);
+            format!("{} on {}", self.spelled(place), lines(first, last))
+        };
+        joined(&places.iter().map(spelled).collect::<Vec<_>>())
     }
 
     /// The first and last line of a place in an object that begins `start` bytes into a line.
@@ -139,16 +155,17 @@ impl CheckedType<'_> {
     /// `lwtstate at 80 (8 bytes)`.
     pub(super) fn spelled(&self, place: &MemberPlace) -> String {
         let size = match place.bits {
-            None => counted(place.size, "byte"),
-            Some(bits) => counted(u64::from(bits.count), "bit"),
+            None => counted(place.size as usize, "byte"),
+            Some(bits) => counted(bits.count as usize, "bit"),
         };
         format!("{} at {} ({size})", place.path, place.offset)
     }
+}
 
-    pub(super) fn spelled_on(&self, place: &MemberPlace, start: u64) -> String {
-        let (first, last) = self.lines(place, start);
-        format!("{} on {}", self.spelled(place), lines(first, last))
-    }
+/// By offset, each once.
+pub(super) fn sort(all: &mut Vec<MemberPlace>) {
+    all.sort_by(|a, b| (a.offset, a.size, &a.path).cmp(&(b.offset, b.size, &b.path)));
+    all.dedup_by(|a, b| a.path == b.path && a.offset == b.offset);
 }
 
 pub(super) fn lines(first: u64, last: u64) -> String {
@@ -156,7 +173,7 @@ pub(super) fn lines(first: u64, last: u64) -> String {
 }
 
 pub(super) fn joined(all: &[String]) -> String {
-    let rest = all.len().saturating_sub(MOST_NAMED);
+    let rest = all.len().saturating_sub(MAX_NAMES);
     let mut text = all[..all.len() - rest].join(", ");
     if rest > 0 {
         text.push_str(&format!(" and {rest} more"));

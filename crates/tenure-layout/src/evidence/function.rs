@@ -46,14 +46,14 @@ const LEAST_LETTERS: usize = 2;
 
 /// A function that uses members.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct UsingFunction {
+pub(crate) struct UsingFunction {
     /// As a person says it.
-    pub name: Name,
+    pub(crate) name: Name,
     /// Whether its name says that it runs when some object, or the program, begins or ends. Which one, `is_of`
     /// says.
-    pub is_setup: bool,
+    pub(crate) is_setup: bool,
     /// Whether it calls a function whose name says that it takes a lock.
-    pub takes_lock: bool,
+    pub(crate) takes_lock: bool,
 }
 
 impl UsingFunction {

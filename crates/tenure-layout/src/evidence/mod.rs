@@ -19,13 +19,13 @@
 mod function;
 mod uses;
 
-pub use function::UsingFunction;
-pub use uses::Uses;
+pub(crate) use function::UsingFunction;
+pub(crate) use uses::Uses;
 
 use rustc_hash::FxHashMap;
 
-use tenure_model::Role;
-use tenure_types::code::sweep::{Counts, Part, Subject, Sweep};
+use tenure_model::{CodeRead, Role};
+use tenure_types::code::sweep::{Counts, Operands, Part, Subject, Sweep};
 use tenure_types::model::{Kind, Member, Model, Name, Scalar, TypeId};
 
 /// Functions that take a lock and update a plain word.
@@ -51,9 +51,9 @@ const LEAST_MEMBERS: usize = 4;
 
 /// Uses of all members and variables.
 #[derive(Debug)]
-pub struct CodeEvidence {
+pub(crate) struct CodeEvidence {
     /// The functions, by name.
-    pub functions: Vec<UsingFunction>,
+    pub(crate) functions: Vec<UsingFunction>,
     /// By type and offset.
     rows: Vec<UseRow>,
     types: FxHashMap<TypeId, (usize, usize)>,
@@ -89,18 +89,21 @@ impl UseRow {
 
 impl CodeEvidence {
     /// Files what was counted under every type on the way to a member.
-    #[must_use]
-    pub fn new(model: &Model, sweep: &Sweep) -> Self {
+    pub(crate) fn new(model: &Model, sweep: &Sweep) -> Self {
         let function = |(index, name): (u32, &Name)| {
             UsingFunction::new(name.clone(), sweep.lockers.binary_search(&index).is_ok())
         };
+        let Operands { locked, locked_unknown, .. } = sweep.total();
+        let code = CodeRead { locked, locked_unknown, ..CodeRead::default() };
+        #[allow(clippy::cast_precision_loss)] // Numbers of instructions.
+        let unknown = locked_unknown as f64 / locked.max(1) as f64;
         let mut evidence = Self {
             functions: (0..).zip(&sweep.functions).map(function).collect(),
             rows: Vec::with_capacity(sweep.uses.len() * 2),
             types: FxHashMap::default(),
             of_statics: Vec::new(),
-            misses_words: false,
-            unknown: 0.0,
+            misses_words: code.misses_words(),
+            unknown,
             is_kernel: is_kernel(model),
         };
         let mut levels = Vec::new();
@@ -147,8 +150,7 @@ impl CodeEvidence {
     }
 
     /// What is done to some bytes of a type's objects, whatever these are a part of.
-    #[must_use]
-    pub fn of_type(&self, ty: TypeId, offset: u64, size: u64) -> Uses {
+    pub(crate) fn of_type(&self, ty: TypeId, offset: u64, size: u64) -> Uses {
         let mut uses = Uses::default();
         self.add(ty, offset, size, false, &mut uses);
         uses.finish()
@@ -186,8 +188,7 @@ impl CodeEvidence {
     }
 
     /// What is done to some bytes of a variable.
-    #[must_use]
-    pub fn of_static(&self, index: usize, offset: u64, size: u64) -> Uses {
+    pub(crate) fn of_static(&self, index: usize, offset: u64, size: u64) -> Uses {
         let mut uses = Uses::default();
         let start = self.of_statics.partition_point(|(at, _)| (*at as usize) < index);
         for (at, row) in &self.of_statics[start..] {
@@ -261,8 +262,7 @@ impl CodeEvidence {
     }
 
     /// Whether any code is known to use objects of a type.
-    #[must_use]
-    pub fn knows(&self, ty: TypeId) -> bool {
+    pub(crate) fn knows(&self, ty: TypeId) -> bool {
         self.types.contains_key(&ty)
     }
 

@@ -11,10 +11,10 @@ const NAMED: usize = 3;
 
 /// What functions do with some bytes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Uses {
+pub(crate) struct Uses {
     by: Vec<FunctionUse>,
     /// Of all functions.
-    pub counts: Counts,
+    pub(crate) counts: Counts,
 }
 
 /// What one function does with them.
@@ -53,14 +53,12 @@ impl Uses {
     }
 
     /// Whether no code is known to use them.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.by.is_empty()
     }
 
     /// Instructions that change them atomically.
-    #[must_use]
-    pub fn atomics(&self) -> u32 {
+    pub(crate) fn atomics(&self) -> u32 {
         self.counts.adds.saturating_add(self.counts.exchanges)
     }
 
@@ -134,36 +132,35 @@ impl Uses {
     }
 
     /// Functions that read them.
-    pub fn readers(&self) -> impl Iterator<Item = u32> {
+    pub(crate) fn readers(&self) -> impl Iterator<Item = u32> {
         self.functions(|counts| counts.reads > 0)
     }
 
     /// Functions that write them, in whatever way.
-    pub fn writers(&self) -> impl Iterator<Item = u32> {
+    pub(crate) fn writers(&self) -> impl Iterator<Item = u32> {
         self.functions(writes)
     }
 
     /// Functions that write back what they read, at once or later, and not only when an object begins or ends.
-    pub fn updaters(&self, at_once: bool) -> impl Iterator<Item = u32> {
+    pub(crate) fn updaters(&self, at_once: bool) -> impl Iterator<Item = u32> {
         self.hot(move |counts| {
             counts.updates > 0 || (!at_once && counts.reads > 0 && counts.writes > 0)
         })
     }
 
     /// Functions that change them atomically.
-    pub fn changers(&self) -> impl Iterator<Item = u32> {
+    pub(crate) fn changers(&self) -> impl Iterator<Item = u32> {
         self.functions(changes)
     }
 
     /// Functions that take a lock that lies there.
-    pub fn takers(&self) -> impl Iterator<Item = u32> {
+    pub(crate) fn takers(&self) -> impl Iterator<Item = u32> {
         self.functions(|counts| counts.locks + counts.adds + counts.exchanges > 0)
     }
 
     /// Whether they are changed atomically by more than the beginning or end of something, and by enough of those that write
     /// them: a word that is swapped once is a plain one.
-    #[must_use]
-    pub fn is_contended(&self) -> bool {
+    pub(crate) fn is_contended(&self) -> bool {
         let changers = self.hot(changes).count();
         changers > 0 && ATOMIC * changers >= self.hot(writes).count()
     }
@@ -191,8 +188,7 @@ impl Uses {
     }
 
     /// Whether they are read far and wide, and hardly written.
-    #[must_use]
-    pub fn is_read_mostly(&self) -> bool {
+    pub(crate) fn is_read_mostly(&self) -> bool {
         let readers = self.hot(|counts| counts.reads > 0).count();
         let writers = self.hot(writes).count();
         readers >= MANY && writers * MANY <= readers

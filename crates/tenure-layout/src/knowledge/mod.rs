@@ -2,39 +2,17 @@
 //!
 //! The built-in tables are rules files (see [`rules`](crate::rules)), one for each world: `linux.toml`, `c.toml`,
 //! `cpp.toml` and `rust.toml` in this directory. Each entry names its source.
-//!
-//! ```
-//! use tenure_layout::knowledge::Knowledge;
-//! use tenure_types::model::{Builder, Format, Kind, Member, Scalar, Shape};
-//! use tenure_model::Role;
-//!
-//! let mut builder = Builder::new();
-//! let int = builder.add("int", 4, Kind::Scalar(Scalar::Integer));
-//! let atomic = vec![Member::new("counter", 0, int)];
-//! let atomic = builder.add("", 4, Kind::Composite { shape: Shape::Struct, members: atomic });
-//! let atomic = builder.add("atomic_t", 0, Kind::Alias(atomic));
-//! let members = vec![Member::new("__refcnt", 0, atomic), Member::new("hits", 4, atomic)];
-//! let entry = builder.add("entry", 8, Kind::Composite { shape: Shape::Struct, members });
-//! let model = builder.finish(Format::Btf, 1)?;
-//!
-//! let roles = Knowledge::builtin().roles(&model);
-//! assert_eq!(roles.of_type(atomic), Some(Role::Atomic));
-//! assert_eq!(roles.of_member(entry, 0), Some(Role::Count));
-//! assert_eq!(roles.of_member(entry, 1), Some(Role::Atomic));
-//! assert_eq!(roles.of_type(entry), None);
-//! # Ok::<(), tenure_types::model::Malformed>(())
-//! ```
 
 mod roles;
 mod table;
 
 use std::sync::LazyLock;
 
-pub use roles::Roles;
+pub(crate) use roles::Roles;
 pub(crate) use roles::{GROUP_BEGIN, GROUP_END};
 
 use crate::evidence::CodeEvidence;
-use crate::rules::{AtomicPattern, Glob, MemberPattern, Rules, Specificity};
+use crate::rules::{AtomicPattern, Glob, MemberPattern, NamedTable, Rules, Specificity};
 use table::{Precedence, RuleTable};
 use tenure_model::Role;
 use tenure_types::model::Model;
@@ -49,13 +27,10 @@ const BUILTIN: [(&str, &str); 4] = [
 
 /// Knowledge of types and members by their names.
 #[derive(Debug, Clone, Default)]
-pub struct Knowledge {
+pub(crate) struct Knowledge {
     layers: u16,
-    types: RuleTable<Role>,
-    pointers: RuleTable<Role>,
-    cacheline_groups: RuleTable<Role>,
-    statics: RuleTable<Role>,
-    sections: RuleTable<Role>,
+    /// By [`NamedTable`].
+    named: [RuleTable<Role>; 5],
     member_names: RuleTable<Role>,
     members: Typed,
     atomic_names: RuleTable<Role>,
@@ -76,27 +51,21 @@ fn file_under<'a>(
     layer: u16,
     rules: impl Iterator<Item = (Result<&'a Glob, &'a MemberPattern>, Specificity, Role)>,
 ) {
-    let (mut by_name, mut by_type) = (Vec::new(), Vec::new());
-    let mut members = Vec::new();
     for (order, (pattern, specificity, role)) in rules.enumerate() {
         let precedence = Precedence { layer, specificity, order };
         match pattern {
-            Ok(name) => by_name.push((name, precedence, role)),
+            Ok(name) => names.add(name, precedence, role),
             Err(member) => {
-                by_type.push((&member.ty, precedence, typed.rules.len() + members.len()));
-                members.push((member.clone(), role));
+                typed.by_type.add(&member.ty, precedence, typed.rules.len());
+                typed.rules.push((member.clone(), role));
             }
         }
     }
-    names.extend(by_name.into_iter());
-    typed.by_type.extend(by_type.into_iter());
-    typed.rules.extend(members);
 }
 
 impl Knowledge {
     /// The built-in rules.
-    #[must_use]
-    pub fn builtin() -> Self {
+    pub(crate) fn builtin() -> Self {
         static BUILTIN_KNOWLEDGE: LazyLock<Knowledge> = LazyLock::new(|| {
             let mut all = Rules::default();
             for (file, text) in BUILTIN {
@@ -104,35 +73,21 @@ impl Knowledge {
                 let rules = Rules::parse(text, file).expect("the built-in rules are well-formed");
                 all.append(rules);
             }
-            Knowledge::none().with(&all)
+            Knowledge::default().with(&all)
         });
         BUILTIN_KNOWLEDGE.clone()
     }
 
-    /// No rules, for others that should stand alone.
-    #[must_use]
-    pub fn none() -> Self {
-        Self::default()
-    }
-
     /// Adds rules, which win over all that are there.
-    #[must_use]
-    pub fn with(mut self, rules: &Rules) -> Self {
+    pub(crate) fn with(mut self, rules: &Rules) -> Self {
         let layer = self.layers;
         self.layers = layer.saturating_add(1);
-        let named = [
-            (&mut self.types, &rules.types),
-            (&mut self.pointers, &rules.pointers),
-            (&mut self.cacheline_groups, &rules.cacheline_groups),
-            (&mut self.statics, &rules.statics),
-            (&mut self.sections, &rules.sections),
-        ];
-        for (table, rules) in named {
-            table.extend((0..).zip(rules).map(|(order, (glob, role))| {
-                (glob, Precedence { layer, specificity: glob.specificity(), order }, *role)
-            }));
+        for (table, rules) in self.named.iter_mut().zip(&rules.named) {
+            for (order, (glob, role)) in rules.iter().enumerate() {
+                let precedence = Precedence { layer, specificity: glob.specificity(), order };
+                table.add(glob, precedence, *role);
+            }
         }
-
         let members = rules.members.iter().map(|(member, role)| {
             // The same for every type: looked up by the member's name alone.
             let any = member.path.single().filter(|_| member.ty.is_any());
@@ -149,16 +104,14 @@ impl Knowledge {
         self
     }
 
-    /// Looks up a model's types, members and variables, each once.
-    #[must_use]
-    pub fn roles(&self, model: &Model) -> Roles {
-        Roles::new(self, model, None)
+    /// Looks up a model's types, members and variables, each once; and what the code shows where no rule is for the very type
+    /// or member.
+    pub(crate) fn roles(&self, model: &Model, evidence: Option<&CodeEvidence>) -> Roles {
+        Roles::new(self, model, evidence)
     }
 
-    /// The same, and what the code shows where no rule is for the very type or member.
-    #[must_use]
-    pub fn roles_with(&self, model: &Model, evidence: Option<&CodeEvidence>) -> Roles {
-        Roles::new(self, model, evidence)
+    fn best(&self, table: NamedTable, name: &str) -> Option<(Precedence, Role)> {
+        self.named[table as usize].best(name)
     }
 }
 

@@ -4,7 +4,7 @@ use super::table::{Precedence, RuleTable};
 use super::{Knowledge, Typed};
 use crate::evidence::CodeEvidence;
 use crate::names;
-use crate::rules::ElementScope;
+use crate::rules::{ElementScope, NamedTable};
 use tenure_model::Role;
 use tenure_types::model::{Kind, Member, Model, Name, Qualifier, Static, TypeId};
 
@@ -15,7 +15,7 @@ pub(crate) const GROUP_END: &str = "__cacheline_group_end__";
 
 /// Roles of the types, members and variables of one model.
 #[derive(Debug, Clone)]
-pub struct Roles {
+pub(crate) struct Roles {
     types: Vec<Option<Role>>,
     /// Where each type's members begin in `members`.
     first: Vec<usize>,
@@ -133,23 +133,13 @@ impl Roles {
     /// outermost known one decides.
     ///
     /// [`Role::Plain`] marks types that are of no interest, such as per-CPU words.
-    ///
-    /// # Panics
-    ///
-    /// The type is not of this model.
-    #[must_use]
-    pub fn of_type(&self, id: TypeId) -> Option<Role> {
+    pub(crate) fn of_type(&self, id: TypeId) -> Option<Role> {
         self.types[id.index()]
     }
 
     /// The role of a composite's member: by a rule for the member, its type, its cacheline group, or its pointee. If
     /// `None`, its type may be looked into. An array is what its elements are.
-    ///
-    /// # Panics
-    ///
-    /// The type is not of this model, or no composite (aliases are not resolved), or has fewer members.
-    #[must_use]
-    pub fn of_member(&self, composite: TypeId, index: usize) -> Option<Role> {
+    pub(crate) fn of_member(&self, composite: TypeId, index: usize) -> Option<Role> {
         self.members[self.first[composite.index()] + index]
     }
 
@@ -164,12 +154,7 @@ impl Roles {
     }
 
     /// By a rule for the variable's name, its section or its type.
-    ///
-    /// # Panics
-    ///
-    /// The model has fewer variables.
-    #[must_use]
-    pub fn of_static(&self, index: usize) -> Option<Role> {
+    pub(crate) fn of_static(&self, index: usize) -> Option<Role> {
         self.statics[index]
     }
 }
@@ -188,7 +173,7 @@ impl<'a> TypeRoles<'a> {
         };
         let own = |ty: &tenure_types::model::Type| match ty.kind {
             Kind::Composite { .. } | Kind::Alias(_) | Kind::Scalar(_) if !ty.name.is_empty() => {
-                let known = knowledge.types.best(&ty.name)?;
+                let known = knowledge.best(NamedTable::Types, &ty.name)?;
                 // `atomic_int` says what `_Atomic int` does.
                 let of = match ty.kind {
                     Kind::Alias(id) if known.1 == Role::Atomic && is_number(id) => {
@@ -244,11 +229,14 @@ impl<'a> TypeRoles<'a> {
     }
 
     fn pointee(&self, mut to: TypeId) -> Option<(Precedence, Role)> {
-        let pointers = &self.knowledge.pointers;
         loop {
             let ty = &self.model[to];
             let name = if matches!(ty.kind, Kind::Function) { FUNCTION } else { &*ty.name };
-            let known = if name.is_empty() { None } else { pointers.best(name) };
+            let known = if name.is_empty() {
+                None
+            } else {
+                self.knowledge.best(NamedTable::Pointers, name)
+            };
             match ty.kind {
                 Kind::Alias(of) | Kind::Qualified(_, of) if known.is_none() => to = of,
                 _ => return known,
@@ -284,7 +272,7 @@ impl MemberRoles<'_> {
         for (index, member) in members.iter().enumerate() {
             if member.name.starts_with("__cacheline_group_") {
                 if let Some(name) = member.name.strip_prefix(GROUP_BEGIN) {
-                    let known = self.knowledge.cacheline_groups.best(name);
+                    let known = self.knowledge.best(NamedTable::CachelineGroups, name);
                     group = known.map(RoleClaim::new(RuleSubject::Group));
                 } else if member.name.starts_with(GROUP_END) {
                     group = None;
@@ -345,9 +333,11 @@ fn of_variable(
     types: &[Option<RoleClaim>],
     variable: &Static,
 ) -> Option<RoleClaim> {
-    let named = knowledge.statics.best(&variable.name).map(RoleClaim::new(RuleSubject::Name));
-    let section =
-        knowledge.sections.best(&variable.section).map(RoleClaim::new(RuleSubject::Section));
+    let named =
+        knowledge.best(NamedTable::Statics, &variable.name).map(RoleClaim::new(RuleSubject::Name));
+    let section = knowledge
+        .best(NamedTable::Sections, &variable.section)
+        .map(RoleClaim::new(RuleSubject::Section));
     RoleClaim::better(RoleClaim::better(named, section), types[variable.ty.index()])
 }
 

@@ -8,9 +8,8 @@ use tenure_types::model::{Kind, Shape, TypeId};
 const MOST_LINES: u64 = 1024;
 
 impl LayoutModel<'_> {
-    #[must_use]
     /// Draws a composite.
-    pub fn map(&self, id: TypeId) -> TypeMap {
+    pub(crate) fn map(&self, id: TypeId) -> TypeMap {
         let ty = &self.model[id];
         let size = self.size_of(id);
         let shape = match ty.kind {

@@ -23,15 +23,15 @@ const ALLOCATED: u64 = 16;
 
 /// A model with what is known of it.
 #[derive(Debug)]
-pub struct LayoutModel<'a> {
+pub(crate) struct LayoutModel<'a> {
     /// The types.
-    pub model: &'a Model,
+    pub(crate) model: &'a Model,
     /// The roles of the types and members.
-    pub roles: &'a Roles,
+    pub(crate) roles: &'a Roles,
     /// A power of two.
-    pub line_bytes: u64,
+    pub(crate) line_bytes: u64,
     /// What the code does with members, if it was read.
-    pub evidence: Option<&'a CodeEvidence>,
+    pub(crate) evidence: Option<&'a CodeEvidence>,
     facts: Arc<Facts>,
     arranged: HashMap<TypeId, Arranged>,
 }
@@ -95,12 +95,7 @@ struct TypeReferences {
 
 impl<'a> LayoutModel<'a> {
     /// Looks through all types once.
-    ///
-    /// # Panics
-    ///
-    /// `line_bytes` is not a power of two.
-    #[must_use]
-    pub fn new(model: &'a Model, roles: &'a Roles, line_bytes: u64) -> Self {
+    pub(crate) fn new(model: &'a Model, roles: &'a Roles, line_bytes: u64) -> Self {
         assert!(line_bytes.is_power_of_two(), "a line of {line_bytes} bytes");
         let mut inside = vec![TypeContents::default(); model.types().len()];
         for (id, _, _) in model.composites() {
@@ -111,8 +106,7 @@ impl<'a> LayoutModel<'a> {
     }
 
     /// With what the code does.
-    #[must_use]
-    pub fn with_evidence(self, evidence: Option<&'a CodeEvidence>) -> Self {
+    pub(crate) fn with_evidence(self, evidence: Option<&'a CodeEvidence>) -> Self {
         Self { evidence, ..self }
     }
 
@@ -153,8 +147,7 @@ impl<'a> LayoutModel<'a> {
     }
 
     /// Whether a value holds a contended word.
-    #[must_use]
-    pub fn is_contended(&self, id: TypeId) -> bool {
+    pub(crate) fn is_contended(&self, id: TypeId) -> bool {
         self.roles.of_type(id).is_some_and(Role::is_contended)
             || self.facts.inside[id.index()].contended
     }
@@ -245,8 +238,7 @@ impl<'a> LayoutModel<'a> {
     }
 
     /// A type's name for people, without the parameters that are the default everywhere.
-    #[must_use]
-    pub fn spelled(&self, id: TypeId) -> String {
+    pub(crate) fn spelled(&self, id: TypeId) -> String {
         names::shortened(&self.model.spelled(id))
     }
 

@@ -1,86 +1,54 @@
 use std::fmt;
 
+use super::glob::Glob;
 use super::path::MemberPath;
-use tenure_render::glob::Glob;
+use tenure_report::words::counted;
 
 /// Displays as the sentence that has to be true.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum CheckRule {
-    Apart(Apart),
-    Group(GroupRule),
-    Within(Within),
-}
-
-/// Members that must not share a line with others.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Apart {
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct CheckRule {
     pub(crate) types: Vec<Glob>,
+    /// None for a group between the kernel's markers.
     pub(crate) members: Vec<MemberPath>,
-    pub(crate) from: Vec<MemberPath>,
+    /// Whether it has to be true wherever the type may begin.
     pub(crate) any_placement: bool,
+    pub(crate) claim: Assertion,
 }
 
-/// Members that have to fit into few lines.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct GroupRule {
-    pub(crate) types: Vec<Glob>,
-    /// Of the kernel's markers, if there are no [`members`](Self::members).
-    pub(crate) name: String,
-    pub(crate) members: Vec<MemberPath>,
-    pub(crate) lines: Option<u64>,
-    pub(crate) bytes: Option<u64>,
-    pub(crate) any_placement: bool,
-}
-
-/// Members that have to lie in a group.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Within {
-    pub(crate) types: Vec<Glob>,
-    pub(crate) group: String,
-    pub(crate) members: Vec<MemberPath>,
-    /// The group's members; none for what lies between the kernel's markers.
-    pub(crate) of: Vec<MemberPath>,
+/// What is said of the members.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Assertion {
+    /// They must not share a line with others.
+    Apart { from: Vec<MemberPath> },
+    /// They have to fit into few lines.
+    Fits { group: String, lines: Option<u64>, bytes: Option<u64> },
+    /// They have to lie in a group: of these members or, if there are none, between the kernel's markers.
+    Within { group: String, of: Vec<MemberPath> },
 }
 
 impl CheckRule {
-    pub(crate) fn types(&self) -> &[Glob] {
-        match self {
-            Self::Apart(Apart { types, .. })
-            | Self::Group(GroupRule { types, .. })
-            | Self::Within(Within { types, .. }) => types,
-        }
-    }
-
     pub(crate) fn of_type(&self, ty: &str) -> String {
-        match self {
-            Self::Apart(Apart { members, from, any_placement, .. }) => {
-                let (members, from) = (joined(ty, members), joined(ty, from));
-                let anywhere = if *any_placement { ", wherever it begins" } else { "" };
-                format!("{members} must not share a line with {from}{anywhere}")
+        let anywhere = if self.any_placement { ", wherever it begins" } else { "" };
+        let members = joined(ty, &self.members);
+        match &self.claim {
+            Assertion::Apart { from } => {
+                format!("{members} must not share a line with {}{anywhere}", joined(ty, from))
             }
-            Self::Group(GroupRule { name, lines, bytes, any_placement, .. }) => {
-                let lines = lines.map(|lines| counted(lines, "line"));
-                let bytes = bytes.map(|bytes| counted(bytes, "byte"));
+            Assertion::Fits { group, lines, bytes } => {
+                let lines = lines.map(|lines| counted(lines as usize, "line"));
+                let bytes = bytes.map(|bytes| counted(bytes as usize, "byte"));
                 let most: Vec<_> = lines.into_iter().chain(bytes).collect();
-                let anywhere = if *any_placement { ", wherever it begins" } else { "" };
-                format!("group {name} of {ty} must fit in {}{anywhere}", most.join(" and "))
+                format!("group {group} of {ty} must fit in {}{anywhere}", most.join(" and "))
             }
-            Self::Within(Within { group, members, .. }) => {
-                format!("{} must lie within group {group}", joined(ty, members))
-            }
+            Assertion::Within { group, .. } => format!("{members} must lie within group {group}"),
         }
     }
 }
 
 impl fmt::Display for CheckRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.of_type(&listed(self.types())))
+        f.write_str(&self.of_type(&listed(&self.types)))
     }
-}
-
-/// `2 lines`, `1 line`.
-pub(crate) fn counted(number: u64, what: &str) -> String {
-    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }
 
 fn joined(ty: &str, paths: &[MemberPath]) -> String {

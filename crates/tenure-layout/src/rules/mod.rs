@@ -65,7 +65,7 @@
 //!     member = ["max_window", "tsoffset"]
 //! "#;
 //! let rules = Rules::parse(text, "my-rules.toml")?;
-//! assert_eq!(rules.len(), 13);
+//! assert_eq!(rules.count(), 13);
 //! # Ok::<(), tenure_layout::Error>(())
 //! ```
 //!
@@ -147,13 +147,14 @@
 //!     "#,
 //!     "tcp_sock.toml",
 //! )?;
-//! assert_eq!(rules.len(), 3);
+//! assert_eq!(rules.count(), 3);
 //! # Ok::<(), tenure_layout::Error>(())
 //! ```
 //!
 //! [`Role`]: tenure_model::Role
 
 mod checks;
+mod glob;
 mod parse;
 mod path;
 
@@ -162,29 +163,41 @@ use std::path::Path as FilePath;
 
 pub(crate) use parse::closest;
 
-pub(crate) use checks::{Apart, CheckRule, GroupRule, Within, counted};
+pub(crate) use checks::{Assertion, CheckRule};
+pub(crate) use glob::{Glob, Specificity, letters_of};
 pub(crate) use path::{ElementScope, MemberPath, MemberPattern, MemberPlace};
-pub(crate) use tenure_render::glob::{Glob, Specificity, letters_of};
 
 use crate::Error;
 use tenure_model::Role;
 
-const MOST_BYTES: u64 = 4 << 20;
+/// Bytes of a rules file: the largest built-in one has 12 thousand.
+const MAX_FILE_BYTES: u64 = 4 << 20;
 
-/// A rules file's contents: see the [module](self).
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Rules {
-    pub(crate) types: Vec<(Glob, Role)>,
-    pub(crate) pointers: Vec<(Glob, Role)>,
-    pub(crate) members: Vec<(MemberPattern, Role)>,
-    pub(crate) atomics: Vec<(AtomicPattern, Role)>,
-    pub(crate) cacheline_groups: Vec<(Glob, Role)>,
-    pub(crate) statics: Vec<(Glob, Role)>,
-    pub(crate) sections: Vec<(Glob, Role)>,
-    checks: Vec<CheckRule>,
+/// The tables whose patterns are single names.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum NamedTable {
+    Types,
+    Pointers,
+    CachelineGroups,
+    Statics,
+    Sections,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Their names in a file.
+const NAMED_TABLES: [&str; 5] = ["types", "pointers", "cacheline_groups", "statics", "sections"];
+
+/// A rules file's contents: see the [module](self).
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Rules {
+    /// By [`NamedTable`].
+    pub(crate) named: [Vec<(Glob, Role)>; NAMED_TABLES.len()],
+    pub(crate) members: Vec<(MemberPattern, Role)>,
+    pub(crate) atomics: Vec<(AtomicPattern, Role)>,
+    /// In the order of the file.
+    pub(crate) checks: Vec<CheckRule>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) enum AtomicPattern {
     /// Members and variables of that name.
     Name(Glob),
@@ -201,10 +214,10 @@ impl Rules {
         let unreadable = |error| Error::unreadable(path, &error);
         let file = std::fs::File::open(path).map_err(unreadable)?;
         let mut bytes = Vec::new();
-        file.take(MOST_BYTES + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+        file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(unreadable)?;
         let shown = path.display();
-        if bytes.len() as u64 > MOST_BYTES {
-            return Err(Error::new(format!("{shown} has more than {MOST_BYTES} bytes")));
+        if bytes.len() as u64 > MAX_FILE_BYTES {
+            return Err(Error::new(format!("{shown} has more than {MAX_FILE_BYTES} bytes")));
         }
         let text = String::from_utf8(bytes)
             .map_err(|_| Error::new(format!("{shown} is not a rules file: it is not UTF-8")))?;
@@ -223,37 +236,17 @@ impl Rules {
 
     /// As if `other` stood at the end of this file.
     pub(crate) fn append(&mut self, other: Self) {
-        self.types.extend(other.types);
-        self.pointers.extend(other.pointers);
+        let named = self.named.iter_mut().zip(other.named);
+        named.for_each(|(rules, others)| rules.extend(others));
         self.members.extend(other.members);
         self.atomics.extend(other.atomics);
-        self.cacheline_groups.extend(other.cacheline_groups);
-        self.statics.extend(other.statics);
-        self.sections.extend(other.sections);
         self.checks.extend(other.checks);
     }
 
-    /// In the order of the file.
-    pub(crate) fn checks(&self) -> &[CheckRule] {
-        &self.checks
-    }
-
-    /// Rules, not checks.
+    /// The number of rules, not of checks.
     #[must_use]
-    pub fn len(&self) -> usize {
-        self.types.len()
-            + self.pointers.len()
-            + self.members.len()
-            + self.atomics.len()
-            + self.cacheline_groups.len()
-            + self.statics.len()
-            + self.sections.len()
-    }
-
-    /// No rules; there may be checks.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
+    pub fn count(&self) -> usize {
+        self.named.iter().map(Vec::len).sum::<usize>() + self.members.len() + self.atomics.len()
     }
 }
 

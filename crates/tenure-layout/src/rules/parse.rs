@@ -3,12 +3,12 @@
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::checks::{Apart, CheckRule, GroupRule, Within};
+use super::checks::{Assertion, CheckRule};
+use super::glob::Glob;
 use super::path::{MemberPath, MemberPattern};
-use super::{AtomicPattern, Rules};
+use super::{AtomicPattern, NAMED_TABLES, Rules};
 use crate::Error;
 use tenure_model::Role;
-use tenure_render::glob::Glob;
 
 const TABLES: [&str; 10] = [
     "types",
@@ -68,11 +68,6 @@ fn of_table(table: &DeTable<'_>) -> Result<Rules> {
     let mut checks = Vec::new();
     for (key, value) in table {
         match &**key.get_ref() {
-            "types" => rules.types = globs(value)?,
-            "pointers" => rules.pointers = globs(value)?,
-            "cacheline_groups" => rules.cacheline_groups = globs(value)?,
-            "statics" => rules.statics = globs(value)?,
-            "sections" => rules.sections = globs(value)?,
             "members" => rules.members = in_order(value, MemberPattern::parse)?,
             "atomics" => {
                 rules.atomics = in_order(value, |text| {
@@ -95,7 +90,10 @@ fn of_table(table: &DeTable<'_>) -> Result<Rules> {
                     checks.push((at, check(kind, at, entry)?));
                 }
             }
-            unknown => return unknown_key(key.span().start, unknown, "table", &TABLES),
+            other => match NAMED_TABLES.iter().position(|name| *name == other) {
+                Some(table) => rules.named[table] = globs(value)?,
+                None => return unknown_key(key.span().start, other, "table", &TABLES),
+            },
         }
     }
     checks.sort_by_key(|(at, _)| *at);
@@ -104,21 +102,17 @@ fn of_table(table: &DeTable<'_>) -> Result<Rules> {
     Ok(rules)
 }
 
-/// Gives each [`Within`] the members of its [`GroupRule`].
+/// Gives each [`Assertion::Within`] the members of its group.
 fn find_groups(checks: &mut [CheckRule]) {
-    let groups: Vec<_> = checks
-        .iter()
-        .filter_map(|check| match check {
-            CheckRule::Group(group) => Some(group.clone()),
-            _ => None,
-        })
-        .collect();
+    let groups = checks.to_vec();
     for check in checks {
-        let CheckRule::Within(within) = check else { continue };
-        if let Some(group) =
-            groups.iter().find(|group| group.name == within.group && group.types == within.types)
-        {
-            within.of.clone_from(&group.members);
+        let Assertion::Within { group: wanted, of } = &mut check.claim else { continue };
+        let is_it = |other: &&CheckRule| {
+            matches!(&other.claim, Assertion::Fits { group, .. } if group == wanted)
+                && other.types == check.types
+        };
+        if let Some(found) = groups.iter().find(is_it) {
+            of.clone_from(&found.members);
         }
     }
 }
@@ -209,42 +203,31 @@ struct Keys<'a, 'i> {
 
 fn check(kind: &str, at: usize, table: &DeTable<'_>) -> Result<CheckRule> {
     let keys = Keys { kind, at, table };
-    let types = || keys.required("type", |text| Ok(Glob::new(text)));
-    match kind {
-        "apart" => {
-            keys.only(&["type", "member", "from", "any_placement"])?;
-            Ok(CheckRule::Apart(Apart {
-                types: types()?,
-                members: keys.required("member", MemberPath::parse)?,
-                from: keys.required("from", MemberPath::parse)?,
-                any_placement: keys.boolean("any_placement")?,
-            }))
-        }
-        "group" => {
-            keys.only(&["type", "name", "members", "lines", "bytes", "any_placement"])?;
-            let (lines, bytes) = (keys.number("lines")?, keys.number("bytes")?);
-            if lines.is_none() && bytes.is_none() {
-                return wrong(at, "[[group]] needs `lines` or `bytes`: how many it may take");
-            }
-            Ok(CheckRule::Group(GroupRule {
-                types: types()?,
-                name: keys.word("name")?,
-                members: keys.list("members", MemberPath::parse)?.unwrap_or_default(),
-                lines,
-                bytes,
-                any_placement: keys.boolean("any_placement")?,
-            }))
-        }
-        _ => {
-            keys.only(&["type", "group", "member"])?;
-            Ok(CheckRule::Within(Within {
-                types: types()?,
-                group: keys.word("group")?,
-                members: keys.required("member", MemberPath::parse)?,
-                of: Vec::new(),
-            }))
-        }
+    let (allowed, members): (&[&str], _) = match kind {
+        "apart" => (&["type", "member", "from", "any_placement"], "member"),
+        "group" => (&["type", "name", "members", "lines", "bytes", "any_placement"], "members"),
+        _ => (&["type", "group", "member"], "member"),
+    };
+    keys.only(allowed)?;
+    let limits = (keys.number("lines")?, keys.number("bytes")?);
+    if kind == "group" && limits == (None, None) {
+        return wrong(at, "[[group]] needs `lines` or `bytes`: how many it may take");
     }
+    Ok(CheckRule {
+        types: keys.required("type", |text| Ok(Glob::new(text)))?,
+        claim: match kind {
+            "apart" => Assertion::Apart { from: keys.required("from", MemberPath::parse)? },
+            "group" => {
+                Assertion::Fits { group: keys.word("name")?, lines: limits.0, bytes: limits.1 }
+            }
+            _ => Assertion::Within { group: keys.word("group")?, of: Vec::new() },
+        },
+        members: match kind {
+            "group" => keys.list(members, MemberPath::parse)?.unwrap_or_default(),
+            _ => keys.required(members, MemberPath::parse)?,
+        },
+        any_placement: keys.boolean("any_placement")?,
+    })
 }
 
 impl<'a, 'i> Keys<'a, 'i> {

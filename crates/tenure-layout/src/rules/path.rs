@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use tenure_render::glob::{Glob, Specificity};
+use super::glob::{Glob, Specificity};
 use tenure_types::model::{Bits, Kind, MOST_NESTING, Model, TypeId};
 
 const MOST_PLACES: usize = 1 << 16;
@@ -11,16 +11,16 @@ const MOST_STEPS: usize = 1 << 20;
 
 /// From a type to its members, through embedded types and every element of arrays. Anonymous structs and unions and
 /// base classes are not spelled.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct MemberPath(Box<[Glob]>);
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct MemberPattern {
     pub(crate) ty: Glob,
     pub(crate) path: MemberPath,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct MemberPlace {
     /// With the elements of arrays: `shards[3].lock`.
     pub(crate) path: String,
@@ -151,9 +151,8 @@ impl PathWalk<'_> {
         path: &[Glob],
     ) -> Result<(), TooMany> {
         let model = self.model;
-        let Kind::Composite { members, .. } = &model[of].kind else { return Ok(()) };
         let [name, rest @ ..] = path else { return Ok(()) };
-        for (index, member) in members.iter().enumerate() {
+        for (index, member) in model[of].kind.members().iter().enumerate() {
             self.step()?;
             let offset = base.saturating_add(member.offset);
             let inner = model.resolved(member.ty);

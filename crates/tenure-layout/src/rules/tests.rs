@@ -103,9 +103,10 @@ fn rules_and_checks_keep_the_order_of_the_file() {
     let text = "[[group]]\ntype='a'\nname='z'\nlines=1\n[types]\nz='cold'\na='lock'\n\
         [[apart]]\ntype='b'\nmember='m'\nfrom='n'\n[[group]]\ntype='c'\nname='y'\nlines=1";
     let rules = Rules::parse(text, "r").unwrap();
-    let types: Vec<_> = rules.types.iter().map(|(glob, _)| glob.as_str()).collect();
+    let types: Vec<_> =
+        rules.named[NamedTable::Types as usize].iter().map(|(glob, _)| glob.as_str()).collect();
     assert_eq!(types, ["z", "a"]);
-    let checks: Vec<_> = rules.checks().iter().map(ToString::to_string).collect();
+    let checks: Vec<_> = rules.checks.iter().map(ToString::to_string).collect();
     assert_eq!(
         checks,
         [
@@ -126,7 +127,7 @@ fn a_file_that_is_missing_binary_or_endless_is_refused() {
     std::fs::write(&path, vec![b'#'; 5 << 20]).unwrap();
     assert!(Rules::read(&path).unwrap_err().to_string().contains("more than"));
     std::fs::write(&path, "[types]\na = 'lock'").unwrap();
-    assert_eq!(Rules::read(&path).unwrap().len(), 1);
+    assert_eq!(Rules::read(&path).unwrap().count(), 1);
 }
 
 #[test]

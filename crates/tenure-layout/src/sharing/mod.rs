@@ -40,7 +40,6 @@
 //! The signals are those by which kernel developers repaired such structs (kind of atomic, read-mostly or written
 //! neighbours, cold fields, embedding, alignment). The numbers are judgement, not measurement: they only rank.
 
-mod chosen;
 mod elements;
 mod guards;
 mod pairs;
@@ -50,8 +49,6 @@ mod statics;
 mod tell;
 mod weight;
 
-pub use tell::findings;
-
 use std::cmp::Ordering;
 
 use rayon::prelude::*;
@@ -60,23 +57,23 @@ use crate::evidence::Uses;
 use crate::lines::{LayoutModel, Leaf};
 pub(crate) use guards::{GuardedBy, Guards};
 pub(crate) use pairs::{in_type, placements};
+use score::ScoreSignals;
 pub(crate) use score::word_weight;
-use score::{Embedding, Lifetime, ScoreSignals};
-pub(crate) use tell::confidence_of_type;
+pub(crate) use tell::{confidence_of_type, finding};
 use tenure_model::Role;
 use tenure_types::model::{Declared, TypeId};
 use weight::Why;
 pub(crate) use weight::{Victimhood, is_walked};
 
-/// A finding, not yet in words: see [`findings`].
+/// A finding, not yet in words: see [`finding`].
 #[derive(Debug, Clone)]
-pub struct RawFinding {
+pub(crate) struct RawFinding {
     pub(crate) site: Site,
     pub(crate) word: Leaf,
     pub(crate) victims: Vec<Sufferer>,
     pub(crate) signals: ScoreSignals,
     /// From 0 to 100.
-    pub score: f64,
+    pub(crate) score: f64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -156,10 +153,10 @@ fn together(mut of_line: Vec<RawFinding>) -> RawFinding {
     let mut whole = of_line.swap_remove(worst);
     let listed = whole.victims.clone();
     // Plain words of one line are written by the same: the worst stands for all.
-    let mut plain = whole.signals.is_plain;
+    let mut plain = whole.is_plain();
     of_line.sort_by(order);
     for other in of_line {
-        if other.signals.is_plain && std::mem::replace(&mut plain, true) {
+        if other.is_plain() && std::mem::replace(&mut plain, true) {
             continue;
         }
         // In bytes of others: an alternative of a union, which is not there at the same time.
@@ -186,54 +183,14 @@ fn together(mut of_line: Vec<RawFinding>) -> RawFinding {
     whole
 }
 
-/// Of all victims, by their weights.
-fn unguarded(victims: &[Sufferer]) -> f64 {
-    let all: f64 = victims.iter().map(|victim| victim.weight).sum();
-    let of = |victim: &Sufferer| victim.weight * victim.unguarded;
-    if all > 0.0 { victims.iter().map(of).sum::<f64>() / all } else { 0.0 }
-}
-
-/// Of a finding in a type or, with `inner`, through the type that it starts with: pointers to that one point to both.
-fn signals(
-    layouts: &LayoutModel<'_>,
-    (id, inner): (TypeId, Option<TypeId>),
-    word: Role,
-    victims: &[Sufferer],
-    embedding: Embedding,
-    placements: f64,
-) -> ScoreSignals {
-    let pointed = |id| layouts.pointed_from(id);
-    let is_global = layouts.is_global(id);
-    ScoreSignals {
-        word,
-        is_plain: word == Role::Plain,
-        other_lock: false,
-        chosen: None,
-        unguarded: unguarded(victims),
-        weights: victims.iter().map(|victim| victim.weight).sum(),
-        victims: victims.len(),
-        lifetime: match word {
-            _ if layouts.waits_for_readers(id) => Lifetime::GracePeriod,
-            _ if is_global => Lifetime::Static,
-            Role::Count => Lifetime::Counted,
-            _ => Lifetime::Unknown,
-        },
-        pointed: pointed(id).saturating_add(inner.map_or(0, pointed)),
-        embedders: layouts.embedders(id).len(),
-        is_global,
-        embedding,
-        placements,
-        code: None,
-        strangers: false,
-        beside: 1,
-        culprits: 1,
-    }
-}
-
 impl RawFinding {
+    /// Whether the word is a plain one that many CPUs write, as the code shows.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.word.role == Role::Plain
+    }
+
     /// The type to mend; none for variables.
-    #[must_use]
-    pub fn type_id(&self) -> Option<TypeId> {
+    pub(crate) fn type_id(&self) -> Option<TypeId> {
         match self.site {
             // A bare lock is as large as it is; its array is to be mended.
             Site::Elements { .. } if self.word.is_whole() => self.array_owner(),
@@ -273,8 +230,7 @@ impl RawFinding {
     }
 
     /// The type with the array whose elements share a line.
-    #[must_use]
-    pub fn array_owner(&self) -> Option<TypeId> {
+    pub(crate) fn array_owner(&self) -> Option<TypeId> {
         match self.site {
             Site::Elements { array: Array::Member { owner, .. }, .. } => Some(owner),
             _ => None,
@@ -282,8 +238,7 @@ impl RawFinding {
     }
 
     /// The embedded type through which the two meet, if any.
-    #[must_use]
-    pub fn inner(&self, layouts: &LayoutModel<'_>) -> Option<TypeId> {
+    pub(crate) fn inner(&self, layouts: &LayoutModel<'_>) -> Option<TypeId> {
         match self.site {
             Site::Type { id, through: Some(step) } => Some(layouts.flat(id).embedded(step).0),
             _ => None,
@@ -292,8 +247,7 @@ impl RawFinding {
 }
 
 /// The worst first. The same input gives the same order.
-#[must_use]
-pub fn find(layouts: &LayoutModel<'_>) -> Vec<RawFinding> {
+pub(crate) fn find(layouts: &LayoutModel<'_>) -> Vec<RawFinding> {
     let composites: Vec<TypeId> = layouts
         .model
         .composites()
@@ -308,7 +262,6 @@ pub fn find(layouts: &LayoutModel<'_>) -> Vec<RawFinding> {
     let mut all: Vec<RawFinding> =
         composites.par_iter().flat_map_iter(|&id| pairs::in_type(layouts, id)).collect();
     all.extend(elements::find(layouts));
-    all.extend(chosen::find(layouts));
     all.extend(statics::find(layouts));
     all.sort_by(order);
     all

@@ -1,5 +1,5 @@
-use super::score::{Embedding, Lifetime, ScoreSignals};
-use super::{RawFinding, Site, Sufferer, together, unguarded, weight, worst_first};
+use super::score::ScoreSignals;
+use super::{RawFinding, Site, Sufferer, together, weight, worst_first};
 use crate::evidence::Uses;
 use crate::lines::{LayoutModel, Leaf};
 use tenure_model::Role;
@@ -34,26 +34,10 @@ pub(super) fn find(layouts: &LayoutModel<'_>) -> Vec<RawFinding> {
             if victims.is_empty() {
                 continue;
             }
+            let code = uses(layouts, index, word).map(|uses| uses.heat(layouts.evidence));
             let strangers = !victims.iter().all(|victim| victim.why.is_guarded());
-            let signals = ScoreSignals {
-                word: word.role,
-                is_plain: word.role == Role::Plain,
-                other_lock: false,
-                chosen: None,
-                unguarded: unguarded(&victims),
-                weights: victims.iter().map(|victim| victim.weight).sum(),
-                victims: victims.len(),
-                lifetime: Lifetime::Static,
-                pointed: 0,
-                embedders: 0,
-                is_global: false,
-                embedding: Embedding::Inside,
-                placements: 1.0,
-                code: code(layouts, index, word),
-                strangers,
-                beside: 1,
-                culprits: 1,
-            };
+            let signals =
+                ScoreSignals { code, strangers, ..ScoreSignals::new(word.role, &victims) };
             let score = signals.score();
             let site = Site::Statics { index };
             let one = RawFinding { site, word: *word, victims, signals, score };
@@ -66,11 +50,6 @@ pub(super) fn find(layouts: &LayoutModel<'_>) -> Vec<RawFinding> {
         }
     }
     found.into_iter().map(|(_, of_line)| together(of_line)).collect()
-}
-
-/// How much the code does to a word of a variable.
-fn code(layouts: &LayoutModel<'_>, index: usize, word: &Leaf) -> Option<f64> {
-    uses(layouts, index, word).map(|uses| uses.heat(layouts.evidence))
 }
 
 /// What the code does to a part of a variable.

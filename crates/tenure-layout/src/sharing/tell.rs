@@ -6,13 +6,8 @@ use tenure_model::{
 };
 use tenure_types::model::{Kind, TypeId};
 
-/// Puts findings into words, with their ranks. Slow for many: filter first.
-#[must_use]
-pub fn findings(layouts: &LayoutModel<'_>, ranked: &[(usize, &RawFinding)]) -> Vec<Finding> {
-    ranked.iter().map(|(rank, found)| finding(layouts, *rank, found)).collect()
-}
-
-fn finding(layouts: &LayoutModel<'_>, rank: usize, found: &RawFinding) -> Finding {
+/// Puts a finding into words. Slow for many: filter first.
+pub(crate) fn finding(layouts: &LayoutModel<'_>, rank: usize, found: &RawFinding) -> Finding {
     let teller = Teller::new(layouts, found);
     Finding {
         rank: rank as u64,
@@ -138,8 +133,7 @@ impl<'a> Teller<'a> {
 
     fn word(&self) -> Word {
         let word = self.word_of(&self.found.word, 0, self.variable());
-        let is_plain = self.found.signals.is_plain;
-        let role = if is_plain { Role::Written } else { word.role };
+        let role = if self.found.is_plain() { Role::Written } else { word.role };
         Word { role, ..word }
     }
 

@@ -7,7 +7,7 @@ use crate::origin::TypeOrigins;
 use crate::sharing::{Array, RawFinding, Site};
 use tenure_advise::layout::{ElementChange, aligned_array, more, padded_elements};
 use tenure_model::{Declaration, Language, Origin, Remedy, Repair, Target};
-use tenure_types::model::{Declared, Format, Kind, Member, Model, TypeId};
+use tenure_types::model::{Declared, Format, Kind, Model, TypeId};
 
 /// Lines of their own for the elements or variables of a finding. Members of a type are for [`suggest`](super::suggest).
 pub(crate) fn apart(
@@ -54,7 +54,7 @@ impl ArrayElements<'_, '_> {
             }
         };
         let target = Target { line_bytes: line, ..Target::default() };
-        repair(aligned_array(line, self.stride, &cost), target, bytes)
+        repair(aligned_array(line, self.stride, &cost), &target, bytes)
     }
 
     fn padded(&self, origins: &TypeOrigins<'_>, is_whole: bool) -> Repair {
@@ -75,7 +75,7 @@ impl ArrayElements<'_, '_> {
         };
         let (cost, bytes) = self.price(!is_wrapped && !is_nameless);
         let sizes = (self.stride, self.padded);
-        repair(padded_elements(change, line, sizes, self.count, &cost), target, bytes)
+        repair(padded_elements(change, line, sizes, self.count, &cost), &target, bytes)
     }
 
     /// In words, and in bytes. A type that is aligned may have other arrays.
@@ -159,8 +159,10 @@ impl ArrayElements<'_, '_> {
         };
         let declaration = match self.array {
             Array::Static(index) => array(names::last(path), model.statics()[index].ty, true),
-            Array::Member { owner, member } => member_of(model, owner, member)
-                .and_then(|member| array(&member.name, member.ty, false)),
+            Array::Member { owner, member } => {
+                let member = model[owner].kind.members().get(member);
+                member.and_then(|member| array(&member.name, member.ty, false))
+            }
             Array::Pointed => Some(Declaration::Boxed),
         };
         Target { language, line_bytes, declaration }
@@ -182,13 +184,6 @@ fn counts(model: &Model, mut at: TypeId, element: TypeId) -> Option<Vec<u64>> {
         };
     }
     Some(all)
-}
-
-fn member_of(model: &Model, owner: TypeId, member: usize) -> Option<&Member> {
-    match &model[owner].kind {
-        Kind::Composite { members, .. } => members.get(member),
-        _ => None,
-    }
 }
 
 fn variables(layouts: &LayoutModel<'_>, found: &RawFinding, index: usize) -> Option<Repair> {
@@ -215,7 +210,7 @@ fn variables(layouts: &LayoutModel<'_>, found: &RawFinding, index: usize) -> Opt
     let first = layouts.size_of(model.statics()[index].ty);
     let text = tenure_advise::layout::variables(&shown, first, line, bytes);
     let declaration = Some(Declaration::Variables { names });
-    Some(repair(text, Target { language, line_bytes: line, declaration }, bytes))
+    Some(repair(text, &Target { language, line_bytes: line, declaration }, bytes))
 }
 
 /// The gap in front, at most.
@@ -225,8 +220,8 @@ fn gap(layouts: &LayoutModel<'_>, id: TypeId) -> u64 {
 }
 
 /// Words that say more than [`Remedy::Apart`] does: of how many elements, and at what cost.
-fn repair(text: String, target: Target, bytes: u64) -> Repair {
-    let apart = tenure_advise::repair::repair(&[Remedy::Apart], &target, bytes, false);
+fn repair(text: String, target: &Target, bytes: u64) -> Repair {
+    let apart = tenure_advise::repair::repair(&[Remedy::Apart], target, bytes, false);
     Repair { text, ..apart }
 }
 
@@ -253,75 +248,66 @@ fn language(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fixtures::Maker;
     use crate::knowledge::Knowledge;
     use crate::sharing;
-    use tenure_types::model::{Builder, Scalar, Shape, Static, Type};
 
-    fn declared(file: &str) -> Option<Declared> {
-        Some(Declared { file: file.into(), line: 1 })
-    }
-
-    /// For the only finding that no type holds.
+    /// Checks the repair of the only finding that no type holds.
     #[track_caller]
-    fn proposes(builder: Builder, text: &str, code: &[&str]) {
-        let model = builder.finish(Format::Dwarf, 1).unwrap();
-        let roles = Knowledge::builtin().roles(&model);
+    fn proposes(maker: Maker, text: &str, code: &[&str]) {
+        let model = maker.finish_dwarf();
+        let roles = Knowledge::builtin().roles(&model, None);
         let (layouts, origins) = (LayoutModel::new(&model, &roles, 64), TypeOrigins::of(&model));
         let found = sharing::find(&layouts);
-        let repairs = found.iter().filter_map(|one| apart(&layouts, &origins, one));
-        let all: Vec<_> = repairs.map(|repair| (repair.text, repair.code)).collect();
-        let code = code.iter().map(|line| (*line).to_owned()).collect();
-        assert_eq!(all, [(text.to_owned(), code)]);
+        let repairs: Vec<_> =
+            found.iter().filter_map(|one| apart(&layouts, &origins, one)).collect();
+        let [repair] = &repairs[..] else { panic!("{repairs:#?}") };
+        assert_eq!(repair.text, text);
+        assert_eq!(repair.code, code);
     }
 
-    fn of_rust(variables: &[(&str, TypeId, u64)], builder: &mut Builder) {
-        for (name, ty, address) in variables {
-            let (ty, address, declared) = (*ty, *address, declared("src/stats.rs"));
-            let (name, section) = ((*name).into(), ".bss".into());
-            builder.push_static(Static { name, section, address, ty, declared });
-        }
+    fn of_rust(name: &str, ty: TypeId, address: u64, maker: &mut Maker) {
+        maker.variable(name, ".bss", address, ty, "src/stats.rs");
     }
 
-    fn atomic(builder: &mut Builder) -> TypeId {
-        let long = builder.add("u64", 8, Kind::Scalar(Scalar::Integer));
-        let members = vec![Member::new("v", 0, long)];
-        let kind = Kind::Composite { shape: Shape::Struct, members };
-        builder.add("core::sync::atomic::AtomicU64", 8, kind)
+    /// An atomic number of Rust, and a plain one.
+    fn numbers(maker: &mut Maker) -> (TypeId, TypeId) {
+        let long = maker.number("u64", 8);
+        (maker.add("core::sync::atomic::AtomicU64", 8, &[("v", 0, long)]), long)
     }
 
     #[test]
     fn each_variable_of_rust_has_a_line_of_code_of_the_size_that_it_is_said_to_have() {
-        let mut builder = Builder::new();
-        let word = atomic(&mut builder);
-        of_rust(&[("server::stats::HITS", word, 64), ("server::MISSES", word, 72)], &mut builder);
+        let mut maker = Maker::new();
+        let (word, _) = numbers(&mut maker);
+        of_rust("server::stats::HITS", word, 64, &mut maker);
+        of_rust("server::MISSES", word, 72, &mut maker);
         let text = "Give `server::stats::HITS` and `server::MISSES` lines of their own: +224 bytes at most.";
         let code = [
             "#[repr(align(64))] struct Line<T>(T);",
             "static HITS: Line<…>",
             "static MISSES: Line<…>",
         ];
-        proposes(builder, text, &code);
+        proposes(maker, text, &code);
     }
 
     #[test]
     fn an_array_of_rust_has_its_name_and_all_its_dimensions() {
-        let mut builder = Builder::new();
-        let element = atomic(&mut builder);
-        let row = builder.add("", 0, Kind::Array { element, count: 16 });
-        let rows = builder.add("", 0, Kind::Array { element: row, count: 4 });
-        of_rust(&[("server::stats::SHARDS", rows, 64)], &mut builder);
+        let mut maker = Maker::new();
+        let (element, _) = numbers(&mut maker);
+        let row = maker.array(element, 16);
+        let rows = maker.array(row, 4);
+        of_rust("server::stats::SHARDS", rows, 64, &mut maker);
         let text = "Give each element a line of its own: 64 elements of 64 bytes instead of 8, +3,584 bytes in all.";
         let code = ["#[repr(align(64))] struct Line<T>(T);", "static SHARDS: [[Line<…>; 16]; 4]"];
-        proposes(builder, text, &code);
+        proposes(maker, text, &code);
     }
 
-    /// A type of a counter and a number, and an array of it.
-    fn slots(builder: &mut Builder, name: &str, file: &str) -> TypeId {
-        let (word, long) = (atomic(builder), builder.add("u64", 8, Kind::Scalar(Scalar::Integer)));
-        let members = vec![Member::new("done", 0, word), Member::new("id", 8, long)];
-        let kind = Kind::Composite { shape: Shape::Struct, members };
-        let element = builder.push(Type { declared: declared(file), ..Type::new(name, 16, kind) });
-        builder.add("", 0, Kind::Array { element, count: 8 })
+    /// An array of a type of a counter and a number; and the number's type.
+    fn slots(maker: &mut Maker, name: &str, file: &str) -> (TypeId, TypeId) {
+        let (word, long) = numbers(maker);
+        let element = maker.add_declared(name, 16, &[("done", 0, word), ("id", 8, long)], file, 1);
+        (maker.array(element, 8), long)
     }
 
     #[test]
@@ -334,25 +320,21 @@ mod tests {
             ("slot", "/usr/include/slot.h", wrapped, &of_rust_code),
             ("std::sync::Slot", "", wrapped, &of_rust_code),
         ] {
-            let mut builder = Builder::new();
-            let array = slots(&mut builder, name, file);
-            of_rust(&[("server::SLOTS", array, 64)], &mut builder);
-            proposes(builder, text, code);
+            let mut maker = Maker::new();
+            let (array, _) = slots(&mut maker, name, file);
+            of_rust("server::SLOTS", array, 64, &mut maker);
+            proposes(maker, text, code);
         }
     }
 
     #[test]
     fn an_owner_of_rust_which_rustc_lays_out_grows_by_so_much_at_most() {
-        let mut builder = Builder::new();
-        let array = slots(&mut builder, "std::sync::Slot", "");
-        let long = builder.add("u64", 8, Kind::Scalar(Scalar::Integer));
-        let members = vec![Member::new("size", 0, long), Member::new("slots", 8, array)];
-        let kind = Kind::Composite { shape: Shape::Struct, members };
-        let owner =
-            Type { declared: declared("src/table.rs"), ..Type::new("server::Table", 136, kind) };
-        builder.push(owner);
+        let mut maker = Maker::new();
+        let (array, long) = slots(&mut maker, "std::sync::Slot", "");
+        let members = [("size", 0, long), ("slots", 8, array)];
+        maker.add_declared("server::Table", 136, &members, "src/table.rs", 1);
         let text = "Give each element a line of its own: 8 elements of 64 bytes instead of 16, +504 bytes at most in each `server::Table`.";
         let code = ["#[repr(align(64))] struct Line<T>(T);", "slots: [Line<…>; 8]"];
-        proposes(builder, text, &code);
+        proposes(maker, text, &code);
     }
 }

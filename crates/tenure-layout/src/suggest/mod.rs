@@ -43,28 +43,29 @@ use crate::lines::{Arranged, LayoutModel};
 pub(crate) use alone::apart as apart_alone;
 use plan::{LayoutPlan, PlannedType};
 use tenure_model::{Means, Suggestion};
-use tenure_types::model::{Kind, TypeId};
+use tenure_types::model::TypeId;
 use together::UsedTogether;
-use units::{LayoutUnits, Stuck};
+use units::LayoutUnits;
 
-const MOST_PARTS: usize = 12;
+/// Types that embed the one to fix and are laid out with it: judgement, since the search tries all their orders too.
+const MAX_EMBEDDERS: usize = 12;
 
 /// Smaller scores show as 0: nothing is lost there.
-const LEAST_SCORE: f64 = 0.5;
+const MIN_SCORE: f64 = 0.5;
 
-/// Of the score before: a difference that is not worth bytes.
-const ABOUT: f64 = 0.1;
+/// The share of the score before by which a layout may be worse than the best and still win by its price: judgement.
+const SIMILAR_SCORE: f64 = 0.1;
 
 /// Rounding between sums of the same figures in another order.
-const BEARABLE: f64 = 1e-9;
+const ROUNDING: f64 = 1e-9;
 
 /// Members that must not move.
 #[derive(Debug, Clone, Default)]
-pub struct Pins(Vec<(Option<String>, String)>);
+pub(crate) struct Pins(Vec<(Option<String>, String)>);
 
 impl Pins {
     /// `MEMBER`, of any type, or `TYPE.MEMBER`. The member and all before it stay.
-    pub fn new(words: impl IntoIterator<Item = impl AsRef<str>>) -> Self {
+    pub(crate) fn new(words: impl IntoIterator<Item = impl AsRef<str>>) -> Self {
         let split = |word: &str| match word.rsplit_once('.') {
             Some((ty, member)) => (Some(ty.to_owned()), member.to_owned()),
             None => (None, word.to_owned()),
@@ -73,8 +74,7 @@ impl Pins {
     }
 
     /// Pins that name no member in the model.
-    #[must_use]
-    pub fn unknown(&self, layouts: &LayoutModel<'_>) -> Vec<String> {
+    pub(crate) fn unknown(&self, layouts: &LayoutModel<'_>) -> Vec<String> {
         let known = |(ty, pin): &(Option<String>, String)| {
             layouts.model.composites().any(|(_, composite, members)| {
                 ty.as_ref().is_none_or(|ty| **ty == *composite.name)
@@ -93,25 +93,25 @@ impl Pins {
     }
 }
 
-/// Looks for a better layout of a type's members, and recommends one.
-///
-/// # Errors
-///
-/// The reason why there is none, as a sentence.
-pub fn suggest(layouts: &LayoutModel<'_>, id: TypeId, pins: &Pins) -> Result<Suggestion, String> {
+/// Searches a better layout of a type's members, and recommends one. The error is a sentence: why there is none.
+pub(crate) fn suggest(
+    layouts: &LayoutModel<'_>,
+    id: TypeId,
+    pins: &Pins,
+) -> Result<Suggestion, String> {
     let mut all = each(layouts, id, pins)?.into_iter();
     let Some(mut first) = all.next() else { return Err(refusal::nothing(layouts, id)) };
     first.alternatives = all.map(refusal::alternative).collect();
     Ok(first)
 }
 
-/// The best layout by each means, the one to recommend first.
-///
-/// # Errors
-///
-/// The reason why the members are left where they are, as a sentence.
-pub fn each(layouts: &LayoutModel<'_>, id: TypeId, pins: &Pins) -> Result<Vec<Suggestion>, String> {
-    let plan = plan(layouts, id, pins).map_err(|stuck| refusal::stuck(layouts, id, stuck))?;
+/// The best layout by each means, the one to recommend first. The error is a sentence: why the members are left where they are.
+pub(crate) fn each(
+    layouts: &LayoutModel<'_>,
+    id: TypeId,
+    pins: &Pins,
+) -> Result<Vec<Suggestion>, String> {
+    let plan = plan(layouts, id, pins).map_err(|why| format!("{} {why}", layouts.spelled(id)))?;
     let mut work = 0;
     let mut improved = |mut plan: LayoutPlan| {
         search::improve(&mut plan, &mut work);
@@ -122,7 +122,8 @@ pub fn each(layouts: &LayoutModel<'_>, id: TypeId, pins: &Pins) -> Result<Vec<Su
         let all: Vec<Suggestion> = all.collect();
         let least = all.iter().map(|one| one.score_after).reduce(f64::min)?;
         // The cheapest of those that are about as good as the best.
-        let is_good = |one: &Suggestion| one.score_after <= least + ABOUT * one.score_before;
+        let is_good =
+            |one: &Suggestion| one.score_after <= least + SIMILAR_SCORE * one.score_before;
         all.into_iter().filter(is_good).min_by(|a, b| {
             let cost = |one: &Suggestion| (one.price, one.moves.len());
             cost(a).cmp(&cost(b)).then_with(|| a.score_after.total_cmp(&b.score_after))
@@ -142,21 +143,20 @@ pub fn each(layouts: &LayoutModel<'_>, id: TypeId, pins: &Pins) -> Result<Vec<Su
     Ok(all)
 }
 
-fn plan(layouts: &LayoutModel<'_>, id: TypeId, pins: &Pins) -> Result<LayoutPlan, Stuck> {
+fn plan(layouts: &LayoutModel<'_>, id: TypeId, pins: &Pins) -> Result<LayoutPlan, &'static str> {
     let units = |id: TypeId| {
         let name = &layouts.model[id].name;
         LayoutUnits::of(layouts, id, &|member| pins.hold(name, member))
     };
-    let part = |id: TypeId, units: LayoutUnits, embeds: Vec<usize>| {
-        let mut units = units;
+    let part = |id: TypeId, mut units: LayoutUnits, embeds: Vec<usize>| {
         let order = (0..units.units.len()).collect();
         let together = UsedTogether::of(layouts, id, &mut units.units);
         PlannedType { embeds, together, ..PlannedType::new(id, units, order, layouts.line_bytes) }
     };
     let mut parts = vec![part(id, units(id)?, Vec::new())];
     let embedders = layouts.embedders(id);
-    let mut resizable = embedders.len() <= MOST_PARTS;
-    for &outer in embedders.iter().take(MOST_PARTS) {
+    let mut resizable = embedders.len() <= MAX_EMBEDDERS;
+    for &outer in embedders.iter().take(MAX_EMBEDDERS) {
         let embeds = units(outer).map(|units| (direct(layouts, outer, id, &units), units));
         match embeds {
             Ok((embeds, units)) if !embeds.is_empty() => {
@@ -169,28 +169,24 @@ fn plan(layouts: &LayoutModel<'_>, id: TypeId, pins: &Pins) -> Result<LayoutPlan
     }
     let mut plan = LayoutPlan { parts, line_bytes: layouts.line_bytes, resizable };
     for part in 0..plan.parts.len() {
-        plan.parts[part].bearable = plan.lines_now(part) + BEARABLE;
+        plan.parts[part].bearable = plan.lines_now(part) + ROUNDING;
     }
     Ok(plan)
 }
 
+/// The units of `outer` that are members of the type `inner`.
 fn direct(
     layouts: &LayoutModel<'_>,
     outer: TypeId,
     inner: TypeId,
     units: &LayoutUnits,
 ) -> Vec<usize> {
-    let Kind::Composite { members, .. } = &layouts.model[outer].kind else { return Vec::new() };
-    let is_inner = |member: usize| {
-        layouts.model.resolved(members[member].ty) == inner && !members[member].name.is_empty()
+    let members = layouts.model[outer].kind.members();
+    let is_inner = |at: &usize| {
+        let member = &members[units.units[*at].members.start];
+        layouts.model.resolved(member.ty) == inner && !member.name.is_empty()
     };
-    let mut found = Vec::new();
-    for (index, unit) in units.units.iter().enumerate() {
-        if is_inner(unit.members.start) {
-            found.push(index);
-        }
-    }
-    found
+    (0..units.units.len()).filter(is_inner).collect()
 }
 
 fn arranged(layouts: &LayoutModel<'_>, plan: &LayoutPlan) -> HashMap<TypeId, Arranged> {
@@ -198,7 +194,7 @@ fn arranged(layouts: &LayoutModel<'_>, plan: &LayoutPlan) -> HashMap<TypeId, Arr
     let first = plan.parts[0].place(None).size;
     for (index, part) in plan.parts.iter().enumerate() {
         let placed = part.place((index > 0).then_some(first));
-        let Kind::Composite { members, .. } = &layouts.model[part.id].kind else { continue };
+        let members = layouts.model[part.id].kind.members();
         let mut offsets = vec![0; members.len()];
         for (unit, at) in part.units.units.iter().zip(&placed.offsets) {
             for member in unit.members.clone() {

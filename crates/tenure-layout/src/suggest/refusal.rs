@@ -1,25 +1,10 @@
 //! Why a type has no better layout: sentences.
 
-use super::LEAST_SCORE;
-use super::units::Stuck;
+use super::MIN_SCORE;
 use crate::lines::LayoutModel;
 use crate::sharing::in_type;
 use tenure_model::{Alternative, Suggestion};
 use tenure_types::model::TypeId;
-
-pub(super) fn stuck(layouts: &LayoutModel<'_>, id: TypeId, stuck: Stuck) -> String {
-    let name = layouts.spelled(id);
-    match stuck {
-        Stuck::NotAStruct => format!("{name} is no struct: its members lie over each other."),
-        Stuck::TooMany => {
-            format!("{name} has too many members: they are left where they are.")
-        }
-        Stuck::Packed => format!(
-            "{name} is packed, has an empty base class, or is aligned in a way that the debugging information \
-             does not tell: its members are left where they are."
-        ),
-    }
-}
 
 /// Why there is no layout at all.
 pub(super) fn nothing(layouts: &LayoutModel<'_>, id: TypeId) -> String {
@@ -28,7 +13,7 @@ pub(super) fn nothing(layouts: &LayoutModel<'_>, id: TypeId) -> String {
     if found.is_empty() {
         return format!("{name} has nothing beside a contended word.");
     }
-    if found.iter().all(|one| one.score < LEAST_SCORE) {
+    if found.iter().all(|one| one.score < MIN_SCORE) {
         return format!(
             "There is nothing to gain: what {name} has beside its contended words hardly suffers (score 0)."
         );

@@ -1,7 +1,7 @@
 //! A layout before and after, with what it costs and what to check.
 
 use super::plan::{LayoutPlan, Placed, PlannedType};
-use super::{LEAST_SCORE, arranged};
+use super::{MIN_SCORE, arranged};
 use crate::lines::LayoutModel;
 use crate::sharing::{RawFinding, in_type};
 use tenure_advise::language;
@@ -26,7 +26,7 @@ pub(super) fn suggestion(
     let id = plan.parts[0].id;
     let ids: Vec<TypeId> = plan.parts.iter().map(|part| part.id).collect();
     let (score_before, score_after) = (score(layouts, &ids), score(&after, &ids));
-    let hurts = ids.iter().flat_map(|id| in_type(layouts, *id)).any(|one| one.score >= LEAST_SCORE);
+    let hurts = ids.iter().flat_map(|id| in_type(layouts, *id)).any(|one| one.score >= MIN_SCORE);
     if !hurts || score_after > WORTHWHILE * score_before {
         return None;
     }
@@ -202,7 +202,7 @@ fn notes(
     for &id in ids {
         let left: Vec<RawFinding> = in_type(after, id);
         let worst = left.iter().max_by(|a, b| a.score.total_cmp(&b.score));
-        let Some(worst) = worst.filter(|worst| worst.score >= LEAST_SCORE) else { continue };
+        let Some(worst) = worst.filter(|worst| worst.score >= MIN_SCORE) else { continue };
         let flat = after.flat(id);
         let names: Vec<String> =
             worst.victims.iter().map(|victim| flat.path(after, &victim.leaf)).collect();

@@ -75,7 +75,7 @@ impl UsedTogether {
     /// For each link that lookups walk: of the numbers on its line, the one that most of its readers read, or, where the code
     /// is not known, the one right behind it.
     fn find_keys(&mut self, layouts: &LayoutModel<'_>, id: TypeId, units: &[LayoutUnit]) {
-        let Kind::Composite { members, .. } = &layouts.model[id].kind else { return };
+        let members = layouts.model[id].kind.members();
         let line = |unit: &LayoutUnit| layouts.line_of(unit.offset);
         for (link, unit) in units.iter().enumerate().filter(|(_, unit)| unit.walked) {
             let may_be = |at: usize| {
@@ -142,8 +142,7 @@ impl UsedTogether {
 /// Whether a unit is a pointer to the next object of its type.
 fn leads_on(layouts: &LayoutModel<'_>, id: TypeId, unit: &LayoutUnit) -> bool {
     let model = layouts.model;
-    let Kind::Composite { members, .. } = &model[id].kind else { return false };
-    let member = &members[unit.members.start];
+    let member = &model[id].kind.members()[unit.members.start];
     match model[model.resolved(member.ty)].kind {
         Kind::Pointer(Some(to)) => model.resolved(to) == id,
         _ => false,

@@ -1,43 +1,56 @@
 //! The pieces of a type that may change places.
 
+use std::ops::Range;
+
 use crate::lines::LayoutModel;
 use crate::sharing::{GuardedBy, Guards, Victimhood, is_walked};
 use tenure_model::Role;
 use tenure_types::model::{Format, Kind, Member, Shape, TypeId};
 
-/// A struct may have been declared with such an alignment unseen: most machines' cache line.
-const LEAST_DECLARED: u64 = 64;
+/// The least alignment, in bytes, that a struct may have been declared with unseen: most machines' cache line.
+const MIN_DECLARED_ALIGN: u64 = 64;
 
-const MOST_ALIGN: u64 = 4096;
+/// The largest alignment, in bytes, that a member is taken to have: a page.
+const MAX_ALIGN: u64 = 4096;
 
-const MOST_MEMBERS: usize = 1024;
+/// With more members too many orders would be tried.
+const MAX_MEMBERS: usize = 1024;
 
-const MOST_BYTES: u64 = 1 << 32;
+/// Bytes of a type: no object is that large, and sums of such offsets stay within 64 bits.
+const MAX_TYPE_BYTES: u64 = 1 << 32;
+
+const NOT_A_STRUCT: &str = "is no struct: its members lie over each other.";
+
+const TOO_MANY: &str = "has too many members: they are left where they are.";
+
+/// The members do not lie where their types' alignments put them.
+const PACKED: &str = "is packed, has an empty base class, or is aligned in a way that the debugging information \
+    does not tell: its members are left where they are.";
 
 /// A member, or bit fields that share bytes.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct LayoutUnit {
-    pub(super) members: std::ops::Range<usize>,
+    pub(super) members: Range<usize>,
     pub(super) offset: u64,
     pub(super) size: u64,
     pub(super) align: u64,
-    /// It begins at multiples of this, where that needs no padding: see [`possible_align`].
+    /// Bytes of which it begins at multiples, where that needs no padding: see [`possible_align`].
     pub(super) multiple: u64,
     pub(super) bits: bool,
-    /// If no unnamed gap lies between them.
+    /// The bit fields, if no unnamed gap lies between them.
     pub(super) fields: Vec<BitFieldRun>,
-    /// It stays, and so does all before it.
+    /// Whether it stays, and so does all before it.
     pub(super) fixed: bool,
-    /// A link that lookups walk: it stays on its line, with what they read next.
+    /// Whether it is a link that lookups walk: it stays on its line, with what they read next.
     pub(super) walked: bool,
-    /// Between markers of the source; units change places only within one group.
+    /// The number of markers of the source before it; units change places only within one group.
     pub(super) group: usize,
     pub(super) pieces: Vec<UnitPiece>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct BitFieldRun {
-    /// From the start of the unit.
+    /// Bits from the start of the unit.
     first: u64,
     count: u64,
     /// The bits of its type: it crosses no multiple of those.
@@ -45,6 +58,23 @@ pub(super) struct BitFieldRun {
 }
 
 impl LayoutUnit {
+    fn new(members: Range<usize>, offset: u64, size: u64, fields: Vec<BitFieldRun>) -> Self {
+        let (bits, fixed, walked, group, pieces) = Default::default();
+        Self {
+            members,
+            offset,
+            size,
+            align: 1,
+            multiple: 1,
+            bits,
+            fields,
+            fixed,
+            walked,
+            group,
+            pieces,
+        }
+    }
+
     pub(super) fn is_contended(&self) -> bool {
         self.pieces.iter().any(|piece| piece.role.is_contended())
     }
@@ -62,7 +92,7 @@ impl LayoutUnit {
     pub(super) fn start(&self, end: u64) -> u64 {
         match self.fields.first() {
             // At the next byte, as units end with one.
-            Some(first) => behind(end.saturating_mul(8), first) / 8,
+            Some(first) => placed_at(end.saturating_mul(8), first) / 8,
             None => end.next_multiple_of(self.align),
         }
     }
@@ -72,7 +102,7 @@ impl LayoutUnit {
         let start = start.saturating_mul(8);
         let mut end = start;
         self.fields.iter().all(|field| {
-            let at = behind(end, field);
+            let at = placed_at(end, field);
             end = at.saturating_add(field.count);
             at == start.saturating_add(field.first)
         })
@@ -80,7 +110,7 @@ impl LayoutUnit {
 }
 
 /// The bit at which a compiler puts a field if `end` is the first free one.
-fn behind(end: u64, field: &BitFieldRun) -> u64 {
+fn placed_at(end: u64, field: &BitFieldRun) -> u64 {
     let storage = |bit: u64| bit / field.storage;
     let last = end.saturating_add(field.count.max(1) - 1);
     if storage(end) == storage(last) { end } else { end.next_multiple_of(field.storage) }
@@ -102,35 +132,26 @@ pub(super) struct LayoutUnits {
     pub(super) align: u64,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stuck {
-    NotAStruct,
-    /// Its members do not lie where their types' alignments put them.
-    Packed,
-    /// Too many to try orders.
-    TooMany,
-}
-
 impl LayoutUnits {
-    /// `pinned` members have to stay.
+    /// The units of a type of which `pinned` members have to stay. The error says, after the type's name, why all are left where
+    /// they are.
     pub(super) fn of(
         layouts: &LayoutModel<'_>,
         id: TypeId,
         pinned: &dyn Fn(&str) -> bool,
-    ) -> Result<Self, Stuck> {
+    ) -> Result<Self, &'static str> {
         let Kind::Composite { shape: Shape::Struct, members } = &layouts.model[id].kind else {
-            return Err(Stuck::NotAStruct);
+            return Err(NOT_A_STRUCT);
         };
-        if members.len() > MOST_MEMBERS {
-            return Err(Stuck::TooMany);
+        if members.len() > MAX_MEMBERS {
+            return Err(TOO_MANY);
         }
         let size = layouts.size_of(id);
-        // No object is that large, and sums of such offsets stay within 64 bits.
         let inside = |member: &Member| {
             member.offset <= size && layouts.bytes_of(member) <= size - member.offset
         };
-        if size > MOST_BYTES || !members.iter().all(inside) {
-            return Err(Stuck::Packed);
+        if size > MAX_TYPE_BYTES || !members.iter().all(inside) {
+            return Err(PACKED);
         }
         let mut units = joined(layouts, members)?;
         let last_pinned = members.iter().rposition(|member| pinned(&member.name));
@@ -154,7 +175,11 @@ impl LayoutUnits {
     }
 
     /// Raises alignments until packing gives the present offsets.
-    fn explain(&mut self, layouts: &LayoutModel<'_>, members: &[Member]) -> Result<(), Stuck> {
+    fn explain(
+        &mut self,
+        layouts: &LayoutModel<'_>,
+        members: &[Member],
+    ) -> Result<(), &'static str> {
         let mut end = 0_u64;
         for unit in &mut self.units {
             let member = &members[unit.members.start];
@@ -171,15 +196,15 @@ impl LayoutUnits {
             // The member's declaration aligns it by more than its type.
             while end.checked_next_multiple_of(unit.align) != Some(unit.offset) {
                 unit.align *= 2;
-                if unit.align > MOST_ALIGN || end > unit.offset {
-                    return Err(Stuck::Packed);
+                if unit.align > MAX_ALIGN || end > unit.offset {
+                    return Err(PACKED);
                 }
             }
             end = unit.offset + unit.size;
         }
         match end.checked_next_multiple_of(self.align) {
             Some(size) if size == self.size => Ok(()),
-            _ => Err(Stuck::Packed),
+            _ => Err(PACKED),
         }
     }
 
@@ -206,19 +231,19 @@ impl LayoutUnits {
 /// lines only, where no compiler would pad for it.
 fn possible_align(layouts: &LayoutModel<'_>, member: &Member) -> u64 {
     let model = layouts.model;
-    let is_struct = matches!(model[model.resolved(member.ty)].kind, Kind::Composite { .. });
+    let is_struct = model[model.resolved(member.ty)].kind.is_composite();
     let multiple = member.offset | layouts.size_of(member.ty);
     if model.format() != Format::Btf || !is_struct || multiple == 0 {
         return 1;
     }
     match 1 << multiple.trailing_zeros() {
-        align @ LEAST_DECLARED.. => align.min(MOST_ALIGN),
+        align @ MIN_DECLARED_ALIGN.. => align.min(MAX_ALIGN),
         _ => 1,
     }
 }
 
 /// Joins bit fields that touch the same bytes.
-fn joined(layouts: &LayoutModel<'_>, members: &[Member]) -> Result<Vec<LayoutUnit>, Stuck> {
+fn joined(layouts: &LayoutModel<'_>, members: &[Member]) -> Result<Vec<LayoutUnit>, &'static str> {
     let mut units: Vec<LayoutUnit> = Vec::with_capacity(members.len());
     for (index, member) in members.iter().enumerate() {
         // An empty base class has a size, as every object, and takes no room.
@@ -237,23 +262,13 @@ fn joined(layouts: &LayoutModel<'_>, members: &[Member]) -> Result<Vec<LayoutUni
             continue;
         }
         if units.last().is_some_and(|last| last.offset + last.size > member.offset) {
-            return Err(Stuck::Packed);
+            return Err(PACKED);
         }
         let fields = field(layouts, member, member.offset).into_iter().collect();
-        let members = index..index + 1;
-        let offset = member.offset;
+        let bits = member.bits.is_some();
         units.push(LayoutUnit {
-            members,
-            offset,
-            size,
-            align: 1,
-            multiple: 1,
-            bits: member.bits.is_some(),
-            fields,
-            fixed: false,
-            walked: false,
-            group: 0,
-            pieces: Vec::new(),
+            bits,
+            ..LayoutUnit::new(index..index + 1, member.offset, size, fields)
         });
     }
     Ok(units)
@@ -268,16 +283,15 @@ fn field(layouts: &LayoutModel<'_>, member: &Member, start: u64) -> Option<BitFi
 
 fn is_empty(layouts: &LayoutModel<'_>, member: &Member) -> bool {
     let ty = layouts.model.resolved(member.ty);
-    matches!(&layouts.model[ty].kind, Kind::Composite { members, .. } if members.is_empty())
+    let kind = &layouts.model[ty].kind;
+    kind.is_composite() && kind.members().is_empty()
 }
 
 /// A named struct at the very start: the type derives from it, and pointers are cast to it.
 fn is_base(layouts: &LayoutModel<'_>, member: &Member) -> bool {
     let model = layouts.model;
     let ty = &model[model.resolved(member.ty)];
-    member.offset == 0
-        && !ty.name.is_empty()
-        && matches!(&ty.kind, Kind::Composite { members, .. } if members.len() > 1)
+    member.offset == 0 && !ty.name.is_empty() && ty.kind.members().len() > 1
 }
 
 #[cfg(test)]
@@ -294,19 +308,7 @@ pub(super) mod tests {
                 BitFieldRun { first, count, storage }
             })
             .collect();
-        LayoutUnit {
-            members: 0..fields.len(),
-            offset: 0,
-            size: end.div_ceil(8),
-            align: 1,
-            multiple: 1,
-            bits: true,
-            fields,
-            fixed: false,
-            walked: false,
-            group: 0,
-            pieces: Vec::new(),
-        }
+        LayoutUnit { bits: true, ..LayoutUnit::new(0..fields.len(), 0, end.div_ceil(8), fields) }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Linux's dst_entry, rtable and rt6_info, before and after their repair in 6.4.
 
-use tenure_layout::run::run;
-use tenure_model::{Finding, Role, Sharing};
+use tenure_layout::run::{LayoutRequest, run};
+use tenure_model::{Finding, Means, Report, Role, Sharing, Suggestion, TypeMap};
 use tenure_types::read::Input;
 
 use super::{report, request};
@@ -91,6 +91,98 @@ fn a_type_that_was_asked_for_brings_those_that_embed_it() {
 fn a_type_that_is_not_there_is_an_error_that_names_one_that_is() {
     let error = run(&request("before.btf", &["dst_entri"]), &()).unwrap_err().to_string();
     assert!(error.contains("dst_entri") && error.contains("`dst_entry`"), "{error}");
+}
+
+fn suggestions(types: &[&str], pins: &[&str]) -> Report {
+    let pins = pins.iter().map(|&pin| pin.to_owned()).collect();
+    report(&LayoutRequest { suggest: true, pins, ..request("before.btf", types) })
+}
+
+fn proposal<'r>(report: &'r Report, name: &str) -> &'r Suggestion {
+    report.suggestions.iter().find(|one| one.type_name == name).unwrap()
+}
+
+/// The lines on which a member lies.
+fn lines(map: &TypeMap, path: &str) -> Vec<u64> {
+    let on = |line: &&tenure_model::Line| line.cells.iter().any(|cell| cell.path == path);
+    map.lines.iter().filter(on).map(|line| line.index).collect()
+}
+
+#[test]
+fn a_repair_of_dst_entry_and_rtable_is_found_and_rtable_does_not_grow() {
+    let report = suggestions(&["dst_entry"], &[]);
+    let found = proposal(&report, "dst_entry");
+    let line = lines(&found.after, "__refcnt");
+    assert_eq!(line.len(), 1);
+    assert!(!lines(&found.after, "lwtstate").contains(&line[0]), "{found:#?}");
+    assert!(found.score_after < 0.7 * found.score_before, "{found:#?}");
+
+    let rtable = found.embedders.iter().find(|one| one.type_name == "rtable").unwrap();
+    assert_eq!(rtable.size_before, 176);
+    assert!(rtable.size_after <= 176, "{rtable:#?}");
+    let after = rtable.after.as_ref().unwrap();
+    let count = lines(after, "dst.__refcnt");
+    assert!(!lines(after, "rt_genid").contains(&count[0]), "{rtable:#?}");
+    assert_eq!(after.size, rtable.size_after);
+    assert_eq!((found.means, found.price), (Means::Order, 0));
+    for embedder in &found.embedders {
+        assert!(embedder.size_after <= embedder.size_before, "{embedder:#?}");
+    }
+}
+
+#[test]
+fn a_pinned_member_and_all_before_it_stay() {
+    let report = suggestions(&["dst_entry"], &["dst_entry.lwtstate"]);
+    for one in report.suggestions.iter().filter(|one| one.type_name == "dst_entry") {
+        assert_eq!(lines(&one.after, "lwtstate"), lines(&one.before, "lwtstate"));
+        assert!(one.moves.iter().all(|one| one.from > 80 && one.to > 80), "{one:#?}");
+    }
+}
+
+#[test]
+fn a_pin_that_names_nothing_is_an_error() {
+    let pins = vec!["dst_entry.nothing".to_owned()];
+    let request = LayoutRequest { pins, ..request("before.btf", &[]) };
+    let error = run(&request, &()).unwrap_err().to_string();
+    assert!(error.contains("dst_entry.nothing"), "{error}");
+}
+
+#[test]
+fn the_embedded_struct_stays_at_the_start() {
+    let report = suggestions(&["rtable"], &[]);
+    let found = proposal(&report, "rtable");
+    assert_eq!(found.order[0], "dst");
+    assert!(found.moves.iter().all(|one| one.member != "dst"));
+}
+
+#[test]
+fn the_same_input_gives_the_same_proposal() {
+    assert_eq!(suggestions(&[], &[]).suggestions, suggestions(&[], &[]).suggestions);
+}
+
+#[test]
+fn a_type_that_cannot_be_fixed_says_why() {
+    let report = report(&LayoutRequest { suggest: true, ..request("repaired.btf", &[]) });
+    for one in &report.unmended {
+        assert!(one.why.ends_with('.') && one.why.contains(&one.type_name), "{one:?}");
+    }
+}
+
+#[test]
+fn what_order_does_not_fix_has_a_price_for_each_object() {
+    let report = suggestions(&["dst_entry"], &[]);
+    let found = proposal(&report, "dst_entry");
+    assert_eq!(found.means, Means::Order);
+    let of = |means: Means| found.alternatives.iter().find(|other| other.means == means).unwrap();
+    // 108 bytes of others fill two lines, and the count has the third.
+    let aligned = of(Means::Align);
+    assert_eq!((aligned.size, aligned.price), (192, 80));
+    assert!(aligned.score_after < found.score_after, "{aligned:?}");
+    let said = "Give `__refcnt` lines of its own, aligned to 64 bytes: dst_entry goes from 112 to 192 bytes, +80 an object.";
+    assert_eq!(aligned.summary, said);
+    // The pointer takes four bytes more than the count, which no hole of that size follows; and the count takes a line.
+    let split = of(Means::Split);
+    assert_eq!((split.size, split.price), (120, 72));
 }
 
 /// The path of Linux 6.1's vmlinux with debugging information: see `ci/kernel.sh`.

@@ -88,6 +88,20 @@ pub enum Scalar {
     Enumeration,
 }
 
+impl Kind {
+    /// The members of a composite; none of other types.
+    #[must_use]
+    pub fn members(&self) -> &[Member] {
+        if let Self::Composite { members, .. } = self { members } else { &[] }
+    }
+
+    /// Whether it is a struct, a class, a union or an enum with data.
+    #[must_use]
+    pub fn is_composite(&self) -> bool {
+        matches!(self, Self::Composite { .. })
+    }
+}
+
 /// A type qualifier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Qualifier {
@@ -223,10 +237,8 @@ impl Model {
 
     /// The types that have members, with their ids.
     pub fn composites(&self) -> impl Iterator<Item = (TypeId, &Type, &[Member])> {
-        self.iter().filter_map(|(id, ty)| match &ty.kind {
-            Kind::Composite { members, .. } => Some((id, ty, members.as_slice())),
-            _ => None,
-        })
+        let composites = self.iter().filter(|(_, ty)| ty.kind.is_composite());
+        composites.map(|(id, ty)| (id, ty, ty.kind.members()))
     }
 
     /// Variables with fixed addresses, by section and address.

@@ -1,115 +1,22 @@
-use tenure_layout::run::run;
-use tenure_model::{Report, TypeMap};
-
-use super::{Maker, report, request, with_layouts};
-use tenure_layout::suggest::{Pins, each, suggest};
-use tenure_model::{Means, Role, Suggestion};
+use super::with_layouts;
+use crate::fixtures::Maker;
+use crate::suggest::{Pins, each, suggest};
+use tenure_model::{Means, Role, Suggestion, TypeMap};
 use tenure_types::model::{Model, TypeId};
 
 fn proposal(model: &Model, id: TypeId) -> Suggestion {
     with_layouts(model, |layouts| suggest(layouts, id, &Pins::default())).unwrap()
 }
 
-fn suggestions(types: &[&str], pins: &[&str]) -> Report {
-    let mut request = request("before.btf", types);
-    request.suggest = true;
-    request.pins = pins.iter().map(|&pin| pin.to_owned()).collect();
-    report(&request)
+/// The best by each means.
+fn all(model: &Model, id: TypeId, pins: &Pins) -> Vec<Suggestion> {
+    with_layouts(model, |layouts| each(layouts, id, pins)).unwrap()
 }
 
+/// The lines on which a member lies.
 fn lines(map: &TypeMap, path: &str) -> Vec<u64> {
     let on = |line: &&tenure_model::Line| line.cells.iter().any(|cell| cell.path == path);
     map.lines.iter().filter(on).map(|line| line.index).collect()
-}
-
-#[test]
-fn a_repair_of_dst_entry_and_rtable_is_found_and_rtable_does_not_grow() {
-    let report = suggestions(&["dst_entry"], &[]);
-    let found = report.suggestions.iter().find(|one| one.type_name == "dst_entry").unwrap();
-    let line = lines(&found.after, "__refcnt");
-    assert_eq!(line.len(), 1);
-    assert!(!lines(&found.after, "lwtstate").contains(&line[0]), "{found:#?}");
-    assert!(found.score_after < 0.7 * found.score_before, "{found:#?}");
-
-    let rtable = found.embedders.iter().find(|one| one.type_name == "rtable").unwrap();
-    assert_eq!(rtable.size_before, 176);
-    assert!(rtable.size_after <= 176, "{rtable:#?}");
-    let after = rtable.after.as_ref().unwrap();
-    let count = lines(after, "dst.__refcnt");
-    assert!(!lines(after, "rt_genid").contains(&count[0]), "{rtable:#?}");
-    assert_eq!(after.size, rtable.size_after);
-    assert_eq!((found.means, found.price), (Means::Order, 0));
-    for embedder in &found.embedders {
-        assert!(embedder.size_after <= embedder.size_before, "{embedder:#?}");
-    }
-}
-
-#[test]
-fn what_is_proposed_holds_the_same_members_at_multiples_of_their_alignment() {
-    for one in suggestions(&[], &[]).suggestions {
-        let members = |map: &TypeMap| {
-            let cells = map.lines.iter().flat_map(|line| &line.cells);
-            let mut all: Vec<(String, u64)> = cells
-                .filter(|cell| !cell.hole)
-                .map(|cell| (cell.path.clone(), cell.size))
-                .collect();
-            all.sort();
-            all.into_iter().fold(Vec::<(String, u64)>::new(), |mut sums, (path, size)| {
-                match sums.last_mut() {
-                    Some((last, sum)) if *last == path => *sum += size,
-                    _ => sums.push((path, size)),
-                }
-                sums
-            })
-        };
-        if one.means != Means::Split {
-            assert_eq!(members(&one.before), members(&one.after), "{}", one.type_name);
-        }
-        let cells = one.after.lines.iter().flat_map(|line| &line.cells);
-        for cell in cells.filter(|cell| cell.size == 8 && !cell.continued && !cell.hole) {
-            assert_eq!(cell.offset % 8, 0, "{} in {}", cell.path, one.type_name);
-        }
-    }
-}
-
-#[test]
-fn a_pinned_member_and_all_before_it_stay() {
-    let report = suggestions(&["dst_entry"], &["dst_entry.lwtstate"]);
-    for one in report.suggestions.iter().filter(|one| one.type_name == "dst_entry") {
-        assert_eq!(lines(&one.after, "lwtstate"), lines(&one.before, "lwtstate"));
-        assert!(one.moves.iter().all(|one| one.from > 80 && one.to > 80), "{one:#?}");
-    }
-}
-
-#[test]
-fn a_pin_that_names_nothing_is_an_error() {
-    let mut request = request("before.btf", &[]);
-    request.pins = vec!["dst_entry.nothing".to_owned()];
-    let error = run(&request, &()).unwrap_err().to_string();
-    assert!(error.contains("dst_entry.nothing"), "{error}");
-}
-
-#[test]
-fn the_embedded_struct_stays_at_the_start() {
-    let report = suggestions(&["rtable"], &[]);
-    let found = report.suggestions.iter().find(|one| one.type_name == "rtable").unwrap();
-    assert_eq!(found.order[0], "dst");
-    assert!(found.moves.iter().all(|one| one.member != "dst"));
-}
-
-#[test]
-fn the_same_input_gives_the_same_proposal() {
-    assert_eq!(suggestions(&[], &[]).suggestions, suggestions(&[], &[]).suggestions);
-}
-
-#[test]
-fn a_type_that_cannot_be_mended_says_why() {
-    let mut request = request("repaired.btf", &[]);
-    request.suggest = true;
-    let report = report(&request);
-    for one in &report.unmended {
-        assert!(one.why.ends_with('.') && one.why.contains(&one.type_name), "{one:?}");
-    }
 }
 
 #[test]
@@ -177,23 +84,6 @@ fn a_link_that_lookups_walk_stays_on_its_line() {
     assert!(!moved("hlist_node"));
 }
 
-#[test]
-fn what_order_does_not_mend_has_a_price_for_each_object() {
-    let report = suggestions(&["dst_entry"], &[]);
-    let found = report.suggestions.iter().find(|one| one.type_name == "dst_entry").unwrap();
-    assert_eq!(found.means, Means::Order);
-    let of = |means: Means| found.alternatives.iter().find(|other| other.means == means).unwrap();
-    // 108 bytes of others fill two lines, and the count has the third.
-    let aligned = of(Means::Align);
-    assert_eq!((aligned.size, aligned.price), (192, 80));
-    assert!(aligned.score_after < found.score_after, "{aligned:?}");
-    let said = "Give `__refcnt` lines of its own, aligned to 64 bytes: dst_entry goes from 112 to 192 bytes, +80 an object.";
-    assert_eq!(aligned.summary, said);
-    // The pointer takes four bytes more than the count, which no hole of that size follows; and the count takes a line.
-    let split = of(Means::Split);
-    assert_eq!((split.size, split.price), (120, 72));
-}
-
 /// A count in front of pointers: an object of less than a line.
 fn small() -> (Model, TypeId) {
     let mut maker = Maker::new();
@@ -223,7 +113,7 @@ fn of_an_object_that_is_no_larger_than_a_line_alignment_is_proposed_with_its_pri
 #[test]
 fn what_is_split_off_leaves_a_pointer_that_is_read_mostly() {
     let (model, id) = small();
-    let all = with_layouts(&model, |layouts| each(layouts, id, &Pins::default())).unwrap();
+    let all = all(&model, id, &Pins::default());
     let split = all.iter().find(|one| one.means == Means::Split).unwrap();
     assert_eq!((split.after.size, split.price), (24, 64));
     let cell = &split.after.lines[0].cells[0];
@@ -241,7 +131,7 @@ fn a_type_that_embeds_what_is_aligned_grows_with_it_and_says_so() {
         maker.add("inner", 24, &[("refs", 0, count), ("ops", 8, pointer), ("name", 16, pointer)]);
     maker.add("outer", 40, &[("key", 0, pointer), ("in", 8, inner), ("next", 32, pointer)]);
     let model = maker.finish();
-    let all = with_layouts(&model, |layouts| each(layouts, inner, &Pins::default())).unwrap();
+    let all = all(&model, inner, &Pins::default());
     let aligned = all.iter().find(|one| one.means == Means::Align).unwrap();
     let outer = &aligned.embedders[0];
     // A line for the key, two for the embedded struct, which begins one, and a last for `next`.
@@ -252,7 +142,7 @@ fn a_type_that_embeds_what_is_aligned_grows_with_it_and_says_so() {
 fn a_pinned_word_is_neither_moved_nor_split_off() {
     let (model, id) = small();
     let pins = Pins::new(["refs"]);
-    let all = with_layouts(&model, |layouts| each(layouts, id, &pins)).unwrap();
+    let all = all(&model, id, &pins);
     assert!(all.iter().all(|one| one.means != Means::Split), "{all:#?}");
     assert!(all.iter().all(|one| lines(&one.after, "refs") == [0] && one.moves.is_empty()));
 }
