@@ -205,7 +205,8 @@ impl Allowed {
             })
         };
         let code = self.code.as_ref().is_none_or(|pattern| {
-            let (whole, end) = (NamePattern::new(pattern), NamePattern::new(&format!("*/{pattern}")));
+            let (whole, end) =
+                (NamePattern::new(pattern), NamePattern::new(&format!("*/{pattern}")));
             lines(finding).any(|line| whole.matches(line) || end.matches(line))
         });
         self.kind.is_none_or(|kind| kind == finding.kind)
