@@ -187,15 +187,13 @@ fn unknown(word: &str, model: &Model) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tenure_types::model::{Builder, Kind, Scalar};
+    use crate::fixtures::Maker;
 
     #[test]
     fn a_variable_is_known_with_and_without_its_path() {
-        let mut builder = Builder::new();
-        let ty = builder.add("int", 4, Kind::Scalar(Scalar::Integer));
-        let (name, section) = ("server::stats::HITS".into(), ".bss".into());
-        builder.push_static(Static { name, section, address: 64, ty, declared: None });
-        let model = builder.finish(Format::Dwarf, 1).unwrap();
+        let mut maker = Maker::new();
+        maker.variable("server::stats::HITS", ".bss", 64, maker.int, "");
+        let model = maker.finish_dwarf();
         for word in ["server::stats::HITS", "HITS", "HI*", ".bss"] {
             let named = NamedTypes::of(&[word.to_owned()], &model).unwrap();
             assert!(named.variables.contains(&0) && named.types.is_empty(), "{word}");

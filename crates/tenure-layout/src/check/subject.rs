@@ -82,7 +82,7 @@ impl CheckedType<'_> {
         for path in paths {
             let places = path
                 .resolve(self.model, self.id, ElementScope::All)
-                .map_err(|_| format!("`{path}` stands for too many members to look at"))?;
+                .map_err(|_| format!("`{path}` stands for too many members to check"))?;
             if places.is_empty() {
                 return Err(self.no_member(path));
             }

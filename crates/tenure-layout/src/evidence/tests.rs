@@ -1,6 +1,6 @@
 use super::*;
+use crate::fixtures::Maker;
 use tenure_types::code::sweep::Use;
-use tenure_types::model::{Builder, Format, Member, Scalar, Shape, Static};
 
 /// `outer` has an `inner` at 8; both have an `int` `count` at 0 and a pointer `ops` at 32 and 40.
 struct Program {
@@ -11,22 +11,15 @@ struct Program {
 }
 
 fn program() -> Program {
-    let mut builder = Builder::new();
-    let int = builder.add("int", 4, Kind::Scalar(Scalar::Integer));
-    let pointer = builder.add("", 8, Kind::Pointer(None));
-    let composite = |members: &[(&str, u64, TypeId)]| Kind::Composite {
-        shape: Shape::Struct,
-        members: members.iter().map(|(name, at, ty)| Member::new(*name, *at, *ty)).collect(),
-    };
-    let inner = builder.add("inner", 40, composite(&[("count", 0, int), ("ops", 32, pointer)]));
-    let link = builder.add("link", 16, composite(&[("next", 0, pointer), ("prev", 8, pointer)]));
+    let mut maker = Maker::new();
+    let (int, pointer) = (maker.int, maker.pointer);
+    let inner = maker.add("inner", 40, &[("count", 0, int), ("ops", 32, pointer)]);
+    let link = maker.add("link", 16, &[("next", 0, pointer), ("prev", 8, pointer)]);
     let members =
         [("count", 0, int), ("inner", 8, inner), ("ops", 48, pointer), ("link", 56, link)];
-    let outer = builder.add("outer", 72, composite(&members));
-    let (name, section) = ("hits".into(), ".bss".into());
-    builder.push_static(Static { name, section, address: 64, ty: int, declared: None });
-    let model = builder.finish(Format::Dwarf, 1).unwrap();
-    Program { model, inner, outer, link }
+    let outer = maker.add("outer", 72, &members);
+    maker.variable("hits", ".bss", 64, int, "");
+    Program { model: maker.finish_dwarf(), inner, outer, link }
 }
 
 /// Functions with what each does to a part: reads, writes, additions, compare-exchanges.
@@ -47,9 +40,8 @@ fn sweep(all: &[(&str, Subject, u32, [u32; 4])]) -> Sweep {
     sweep
 }
 
-fn member(model: &Model, owner: TypeId, name: &str) -> Member {
-    let Kind::Composite { members, .. } = &model[owner].kind else { panic!("no members") };
-    members.iter().find(|member| &*member.name == name).unwrap().clone()
+fn member<'m>(model: &'m Model, owner: TypeId, name: &str) -> &'m Member {
+    model[owner].kind.members().iter().find(|member| &*member.name == name).unwrap()
 }
 
 const ADD: [u32; 4] = [0, 0, 1, 0];
@@ -62,7 +54,7 @@ fn a_number_that_is_added_to_atomically_is_contended_in_every_type_on_the_way() 
     let sweep =
         sweep(&[("accept", Subject::Type(outer), 8, ADD), ("hit", Subject::Static(0), 0, ADD)]);
     let evidence = CodeEvidence::new(&model, &sweep);
-    let role = |owner, name| evidence.role_of(&model, owner, &member(&model, owner, name));
+    let role = |owner, name| evidence.role_of(&model, owner, member(&model, owner, name));
     assert_eq!(role(inner, "count"), Some(Role::Atomic));
     assert_eq!(role(outer, "count"), None);
     assert_eq!(evidence.role_of_static(&model, 0), Some(Role::Atomic));
@@ -81,7 +73,7 @@ fn what_only_a_setup_changes_is_not_contended_and_if_many_read_it_read_mostly() 
     all.push(("outer_init", Subject::Type(outer), 0, ADD));
     let role = |all: &[(&str, Subject, u32, [u32; 4])]| {
         let evidence = CodeEvidence::new(&model, &sweep(all));
-        evidence.role_of(&model, outer, &member(&model, outer, "count"))
+        evidence.role_of(&model, outer, member(&model, outer, "count"))
     };
     assert_eq!(role(&all), Some(Role::ReadMostly));
     assert_eq!(role(&all[1..]), None, "five readers are not many");
@@ -111,7 +103,7 @@ fn a_small_type_is_contended_only_if_most_of_its_writers_are_atomic() {
         let mut all: Vec<_> =
             names.iter().map(|name| (&**name, Subject::Type(link), 0, WRITE)).collect();
         all.push(("add", Subject::Type(link), 0, ADD));
-        CodeEvidence::new(&model, &sweep(&all)).role_of(&model, link, &member(&model, link, "next"))
+        CodeEvidence::new(&model, &sweep(&all)).role_of(&model, link, member(&model, link, "next"))
     };
     assert_eq!((of(1), of(2)), (Some(Role::Atomic), None));
 }
@@ -166,7 +158,7 @@ fn a_plain_number_is_written_by_many_if_functions_that_take_a_lock_update_it() {
         let number = |name: &&str| sweep.functions.iter().position(|it| **it == **name).unwrap();
         sweep.lockers = lockers.iter().map(number).map(|at| u32::try_from(at).unwrap()).collect();
         let evidence = CodeEvidence::new(&model, &sweep);
-        evidence.is_written(&model, outer, &member(&model, outer, "count"))
+        evidence.is_written(&model, outer, member(&model, outer, "count"))
     };
     assert!(is_written(&["give", "take"]));
     assert!(!is_written(&["give"]), "another thread may never run the other");

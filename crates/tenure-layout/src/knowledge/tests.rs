@@ -1,31 +1,24 @@
 use super::*;
-use tenure_types::model::{
-    Builder, Format, Kind, Member, Model, Qualifier, Scalar, Shape, Static, TypeId,
-};
+use crate::fixtures::Maker;
+use tenure_types::model::{Kind, Qualifier, TypeId};
 
 fn of_name(name: &str) -> Option<Role> {
-    let mut builder = Builder::new();
-    let id = builder.add(name, 4, Kind::Scalar(Scalar::Integer));
-    Knowledge::builtin().roles(&builder.finish(Format::Dwarf, 1).unwrap(), None).of_type(id)
+    let mut maker = Maker::new();
+    let id = maker.number(name, 4);
+    Knowledge::builtin().roles(&maker.finish_dwarf(), None).of_type(id)
 }
 
-/// Of the type's only member, by the built-in rules and `rules`.
+/// The role of the type's only member, by the built-in rules and `rules`.
 fn of_member(ty: &str, member: &str, member_type: &str, rules: &str) -> Option<Role> {
-    let (model, id) = one_member(ty, member, member_type);
-    let rules = Rules::parse(rules, "r.toml").unwrap();
-    Knowledge::builtin().with(&rules).roles(&model, None).of_member(id, 0)
+    let mut maker = Maker::new();
+    let inner = maker.number(member_type, 4);
+    let id = maker.add(ty, 4, &[(member, 0, inner)]);
+    roles(&maker.finish_dwarf(), rules).of_member(id, 0)
 }
 
-fn one_member(ty: &str, member: &str, member_type: &str) -> (Model, TypeId) {
-    let mut builder = Builder::new();
-    let inner = builder.add(member_type, 4, Kind::Scalar(Scalar::Integer));
-    let members = vec![Member::new(member, 0, inner)];
-    let id = builder.add(ty, 4, composite(members));
-    (builder.finish(Format::Dwarf, 1).unwrap(), id)
-}
-
-fn composite(members: Vec<Member>) -> Kind {
-    Kind::Composite { shape: Shape::Struct, members }
+/// Roles by the built-in rules and others.
+fn roles(model: &Model, rules: &str) -> Roles {
+    Knowledge::builtin().with(&Rules::parse(rules, "r.toml").unwrap()).roles(model, None)
 }
 
 #[test]
@@ -115,17 +108,15 @@ fn a_member_s_rule_wins_over_its_type_s_and_a_user_s_over_all() {
 
 #[test]
 fn of_several_names_the_outermost_that_is_known_wins() {
-    let mut builder = Builder::new();
-    let int = builder.add("int", 4, Kind::Scalar(Scalar::Integer));
-    let spinlock = builder.add("spinlock", 4, composite(vec![Member::new("raw", 0, int)]));
-    let spinlock_t = builder.add("spinlock_t", 0, Kind::Alias(spinlock));
-    let volatile = builder.add("", 0, Kind::Qualified(Qualifier::Volatile, spinlock_t));
-    let my_lock = builder.add("my_lock", 0, Kind::Alias(volatile));
-    let array = builder.add("", 0, Kind::Array { element: my_lock, count: 4 });
-    let model = builder.finish(Format::Btf, 1).unwrap();
+    let mut maker = Maker::new();
+    let spinlock = maker.add("spinlock", 4, &[("raw", 0, maker.int)]);
+    let spinlock_t = maker.alias("spinlock_t", spinlock);
+    let volatile = maker.builder.add("", 0, Kind::Qualified(Qualifier::Volatile, spinlock_t));
+    let my_lock = maker.alias("my_lock", volatile);
+    let array = maker.array(my_lock, 4);
+    let model = maker.finish();
     let roles = |text| {
-        let roles =
-            Knowledge::builtin().with(&Rules::parse(text, "r").unwrap()).roles(&model, None);
+        let roles = roles(&model, text);
         [spinlock, spinlock_t, my_lock, array].map(|id| roles.of_type(id).unwrap())
     };
     use Role::{Cold, Lock, Plain};
@@ -137,15 +128,14 @@ fn of_several_names_the_outermost_that_is_known_wins() {
 
 #[test]
 fn qualifiers_say_what_a_value_is_where_no_name_does() {
-    let mut builder = Builder::new();
-    let int = builder.add("int", 4, Kind::Scalar(Scalar::Integer));
-    let atomic = builder.add("", 0, Kind::Qualified(Qualifier::Atomic, int));
-    let constant = builder.add("", 0, Kind::Qualified(Qualifier::Const, int));
-    let alias = builder.add("atomic_foo", 0, Kind::Alias(atomic));
-    let counted = builder.add("refcount_t", 0, Kind::Alias(atomic));
-    let members = vec![Member::new("hits", 0, alias), Member::new("refcnt", 4, alias)];
-    let ty = builder.add("s", 8, composite(members));
-    let roles = Knowledge::builtin().roles(&builder.finish(Format::Dwarf, 1).unwrap(), None);
+    let mut maker = Maker::new();
+    let int = maker.int;
+    let mut qualified = |how| maker.builder.add("", 0, Kind::Qualified(how, int));
+    let (atomic, constant) = (qualified(Qualifier::Atomic), qualified(Qualifier::Const));
+    let alias = maker.alias("atomic_foo", atomic);
+    let counted = maker.alias("refcount_t", atomic);
+    let ty = maker.add("s", 8, &[("hits", 0, alias), ("refcnt", 4, alias)]);
+    let roles = roles(&maker.finish_dwarf(), "");
     assert_eq!(roles.of_type(int), None);
     assert_eq!(roles.of_type(atomic), Some(Role::Atomic));
     assert_eq!(roles.of_type(constant), Some(Role::ReadMostly));
@@ -156,32 +146,29 @@ fn qualifiers_say_what_a_value_is_where_no_name_does() {
 
 #[test]
 fn pointers_are_known_by_what_they_point_to() {
-    let mut builder = Builder::new();
-    let function = builder.add("", 0, Kind::Function);
-    let ops = builder.add("dst_ops", 8, composite(vec![]));
-    let constant = builder.add("", 0, Kind::Qualified(Qualifier::Const, ops));
-    let other = builder.add("sk_buff", 8, composite(vec![]));
-    let pointers = [Some(function), Some(constant), Some(other), None]
-        .map(|to| builder.add("", 8, Kind::Pointer(to)));
-    let roles = Knowledge::builtin().roles(&builder.finish(Format::Btf, 1).unwrap(), None);
+    let mut maker = Maker::new();
+    let function = maker.builder.add("", 0, Kind::Function);
+    let ops = maker.add("dst_ops", 8, &[]);
+    let constant = maker.builder.add("", 0, Kind::Qualified(Qualifier::Const, ops));
+    let other = maker.add("sk_buff", 8, &[]);
+    let pointers = [function, constant, other].map(|to| maker.pointer_to(to));
+    let nothing = maker.pointer;
+    let roles = roles(&maker.finish(), "");
     let read_mostly = Some(Role::ReadMostly);
-    assert_eq!(pointers.map(|id| roles.of_type(id)), [read_mostly, read_mostly, None, None]);
+    assert_eq!(pointers.map(|id| roles.of_type(id)), [read_mostly, read_mostly, None]);
+    assert_eq!(roles.of_type(nothing), None);
 }
 
 #[test]
 fn a_rule_reaches_members_of_anonymous_parts_and_of_types_with_a_typedef_only() {
-    let mut builder = Builder::new();
-    let int = builder.add("int", 4, Kind::Scalar(Scalar::Integer));
-    let part = builder.add("", 4, composite(vec![Member::new("inner", 0, int)]));
-    let whole = composite(vec![Member::new("a", 0, int), Member::new("", 4, part)]);
-    let whole = builder.add("", 8, whole);
-    builder.add("whole_t", 0, Kind::Alias(whole));
-    let outer = vec![Member::new("in", 0, whole)];
-    let outer = builder.add("outer", 8, composite(outer));
-    let model = builder.finish(Format::Dwarf, 1).unwrap();
+    let mut maker = Maker::new();
+    let part = maker.add("", 4, &[("inner", 0, maker.int)]);
+    let whole = maker.add("", 8, &[("a", 0, maker.int), ("", 4, part)]);
+    maker.alias("whole_t", whole);
+    let outer = maker.add("outer", 8, &[("in", 0, whole)]);
     let rules =
         "[members]\n'whole_t.inner' = 'written'\n'outer.in.a' = 'cold'\n'outer.none' = 'lock'";
-    let roles = Knowledge::default().with(&Rules::parse(rules, "r").unwrap()).roles(&model, None);
+    let roles = roles(&maker.finish_dwarf(), rules);
     assert_eq!(roles.of_member(part, 0), Some(Role::Written));
     assert_eq!(roles.of_member(whole, 0), Some(Role::Cold));
     assert_eq!(roles.of_member(whole, 1), None);
@@ -190,22 +177,20 @@ fn a_rule_reaches_members_of_anonymous_parts_and_of_types_with_a_typedef_only() 
 
 #[test]
 fn what_lies_between_the_kernel_s_markers_is_what_the_group_s_name_says() {
-    let mut builder = Builder::new();
-    let int = builder.add("int", 4, Kind::Scalar(Scalar::Integer));
-    let lock = builder.add("spinlock_t", 4, Kind::Scalar(Scalar::Integer));
-    let mark = builder.add("", 0, Kind::Array { element: int, count: 0 });
-    let members = vec![
-        Member::new("__cacheline_group_begin__s_read_tx", 0, mark),
-        Member::new("mtu", 0, int),
-        Member::new("lock", 4, lock),
-        Member::new("__cacheline_group_end__s_read_tx", 8, mark),
-        Member::new("__cacheline_group_begin__s_write_tx", 8, mark),
-        Member::new("seq", 8, int),
-        Member::new("__cacheline_group_end__s_write_tx", 12, mark),
-        Member::new("rest", 12, int),
+    let mut maker = Maker::new();
+    let mark = maker.array(maker.int, 0);
+    let members: [(&str, u64, TypeId); 8] = [
+        ("__cacheline_group_begin__s_read_tx", 0, mark),
+        ("mtu", 0, maker.int),
+        ("lock", 4, maker.lock),
+        ("__cacheline_group_end__s_read_tx", 8, mark),
+        ("__cacheline_group_begin__s_write_tx", 8, mark),
+        ("seq", 8, maker.int),
+        ("__cacheline_group_end__s_write_tx", 12, mark),
+        ("rest", 12, maker.int),
     ];
-    let id = builder.add("s", 16, composite(members));
-    let roles = Knowledge::builtin().roles(&builder.finish(Format::Btf, 1).unwrap(), None);
+    let id = maker.add("s", 16, &members);
+    let roles = roles(&maker.finish(), "");
     assert_eq!(roles.of_member(id, 1), Some(Role::ReadMostly));
     assert_eq!(roles.of_member(id, 2), Some(Role::Lock));
     assert_eq!(roles.of_member(id, 5), None);
@@ -214,27 +199,21 @@ fn what_lies_between_the_kernel_s_markers_is_what_the_group_s_name_says() {
 
 #[test]
 fn a_variable_is_known_by_its_name_then_its_section_then_its_type() {
-    let mut builder = Builder::new();
-    let atomic = builder.add("atomic_t", 4, Kind::Scalar(Scalar::Integer));
-    for (address, (name, section)) in
-        [("a::refs", ".data"), ("b", ".data..read_mostly"), ("c", ".data"), ("hot", ".rodata")]
-            .into_iter()
-            .enumerate()
-    {
-        let (name, section) = (name.into(), section.into());
-        let address = address as u64;
-        builder.push_static(Static { name, section, address, ty: atomic, declared: None });
+    let all = [
+        ("a::refs", ".data", Role::Count),
+        ("b", ".data..read_mostly", Role::ReadMostly),
+        ("c", ".data", Role::Atomic),
+        ("hot", ".rodata", Role::Written),
+    ];
+    let mut maker = Maker::new();
+    let atomic = maker.number("atomic_t", 4);
+    for (address, (name, section, _)) in (0..).zip(&all) {
+        maker.variable(name, section, address, atomic, "");
     }
-    let model = builder.finish(Format::Dwarf, 1).unwrap();
-    let rules = Rules::parse("[statics]\nhot = 'written'", "r").unwrap();
-    let roles = Knowledge::builtin().with(&rules).roles(&model, None);
+    let model = maker.finish_dwarf();
+    let roles = roles(&model, "[statics]\nhot = 'written'");
     for (index, one) in model.statics().iter().enumerate() {
-        let expected = match &*one.name {
-            "a::refs" => Role::Count,
-            "b" => Role::ReadMostly,
-            "c" => Role::Atomic,
-            _ => Role::Written,
-        };
-        assert_eq!(roles.of_static(index), Some(expected), "{}", one.name);
+        let (.., expected) = all.iter().find(|(name, ..)| *name == &*one.name).unwrap();
+        assert_eq!(roles.of_static(index), Some(*expected), "{}", one.name);
     }
 }

@@ -199,25 +199,17 @@ impl PathWalk<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tenure_types::model::{Builder, Format, Member, Scalar, Shape};
-
-    fn composite(shape: Shape, members: Vec<Member>) -> Kind {
-        Kind::Composite { shape, members }
-    }
+    use crate::fixtures::Maker;
 
     /// `struct outer { int a; union { int b; int c; }; struct inner { int b; } in[3]; }`
     fn outer(count: u64) -> (Model, TypeId) {
-        let mut builder = Builder::new();
-        let int = builder.add("int", 4, Kind::Scalar(Scalar::Integer));
-        let choice = vec![Member::new("b", 0, int), Member::new("c", 0, int)];
-        let choice = builder.add("", 4, composite(Shape::Union, choice));
-        let inner = composite(Shape::Struct, vec![Member::new("b", 0, int)]);
-        let inner = builder.add("inner", 4, inner);
-        let array = builder.add("", 0, Kind::Array { element: inner, count });
-        let members =
-            vec![Member::new("a", 0, int), Member::new("", 4, choice), Member::new("in", 8, array)];
-        let id = builder.add("outer", 20, composite(Shape::Struct, members));
-        (builder.finish(Format::Btf, 1).unwrap(), id)
+        let mut maker = Maker::new();
+        let int = maker.int;
+        let choice = maker.union("", 4, &[("b", 0, int), ("c", 0, int)]);
+        let inner = maker.add("inner", 4, &[("b", 0, int)]);
+        let array = maker.array(inner, count);
+        let id = maker.add("outer", 20, &[("a", 0, int), ("", 4, choice), ("in", 8, array)]);
+        (maker.finish(), id)
     }
 
     fn resolved(path: &str, elements: ElementScope) -> Vec<(String, u64)> {

@@ -338,20 +338,16 @@ fn apart(a: &PieceSpot<'_>, b: &PieceSpot<'_>) -> bool {
 mod tests {
     use super::super::units::tests::run;
     use super::*;
-    use tenure_types::model::{Builder, Format, Kind, Scalar};
 
     #[test]
     fn runs_of_bit_fields_that_come_together_would_become_one() {
-        let mut builder = Builder::new();
-        let id = builder.add("s", 4, Kind::Scalar(Scalar::Integer));
-        builder.finish(Format::Btf, 1).unwrap();
+        let id = crate::fixtures::Maker::new().int;
         let flags = run(&[(3, 8)]);
         let between = LayoutUnit { offset: 1, bits: false, fields: Vec::new(), ..flags.clone() };
         let units = vec![flags.clone(), between, LayoutUnit { offset: 2, ..flags }];
         let units = LayoutUnits { units, size: 3, align: 1 };
-        let part = |order| PlannedType::new(id, units.clone(), order, 64);
         let is_legal = |order| {
-            let part = part(order);
+            let part = PlannedType::new(id, units.clone(), order, 64);
             part.is_legal(&part.place(None))
         };
         assert!(is_legal(vec![0, 1, 2]));

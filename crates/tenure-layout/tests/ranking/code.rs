@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::LazyLock;
 
 use super::{find, report, request};
 use tempfile::TempDir;
@@ -95,8 +96,18 @@ pub(super) struct Compiled {
     path: PathBuf,
 }
 
-fn compiled() -> Option<Compiled> {
-    compile(PROGRAM)
+/// None without gcc.
+static COMPILED: LazyLock<Option<Compiled>> = LazyLock::new(|| compile(PROGRAM));
+
+static REPORT: LazyLock<Option<Report>> =
+    LazyLock::new(|| Some(report(&asked(COMPILED.as_ref()?, true))));
+
+/// What is found with a rules file.
+fn with_rules(rules: &str) -> Option<Report> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("rules.toml");
+    fs::write(&path, rules).unwrap();
+    Some(report(&LayoutRequest { rules: vec![path], ..asked(COMPILED.as_ref()?, true) }))
 }
 
 /// None without gcc.
@@ -120,9 +131,8 @@ fn of_type<'r>(report: &'r Report, name: &str) -> &'r Finding {
 
 #[test]
 fn a_plain_number_that_is_added_to_atomically_is_contended_and_the_code_says_why() {
-    let Some(program) = compiled() else { return };
-    let report = report(&asked(&program, true));
-    let session = of_type(&report, "session");
+    let Some(report) = &*REPORT else { return };
+    let session = of_type(report, "session");
     assert_eq!((&*session.contended.path, session.contended.role), ("refs", Role::Count));
     let signal = session.signals.iter().find(|signal| signal.name == "code").unwrap();
     assert_eq!(signal.seen, "added to by 2 locked instructions in 2 functions: get, put");
@@ -153,8 +163,8 @@ fn an_atomic_word_that_many_functions_read_and_one_sets_is_read_mostly_and_a_cou
 
 #[test]
 fn without_the_code_nothing_is_known_of_them() {
-    let Some(program) = compiled() else { return };
-    let report = report(&asked(&program, false));
+    let Some(program) = &*COMPILED else { return };
+    let report = report(&asked(program, false));
     // But of those that the source calls atomic.
     let types: Vec<&str> = report.findings.iter().map(|finding| &*finding.type_name).collect();
     assert_eq!(types, ["clock"]);
@@ -164,11 +174,7 @@ fn without_the_code_nothing_is_known_of_them() {
 
 #[test]
 fn what_is_read_without_the_lock_weighs_more_than_what_is_read_with_it() {
-    let Some(program) = compiled() else { return };
-    let folder = tempfile::tempdir().unwrap();
-    let rules = folder.path().join("rules.toml");
-    fs::write(&rules, "[members]\n\"queue.lock_word\" = \"lock\"\n").unwrap();
-    let report = report(&LayoutRequest { rules: vec![rules], ..asked(&program, true) });
+    let Some(report) = with_rules("[members]\n\"queue.lock_word\" = \"lock\"\n") else { return };
     let queue = of_type(&report, "queue");
     let weight = |path: &str| {
         let found = queue.victims.iter().find(|victim| victim.path == path).unwrap();
@@ -180,26 +186,20 @@ fn what_is_read_without_the_lock_weighs_more_than_what_is_read_with_it() {
 
 #[test]
 fn a_count_that_only_opens_and_closes_touch_is_not_contended() {
-    let Some(program) = compiled() else { return };
-    let report = report(&asked(&program, true));
+    let Some(report) = &*REPORT else { return };
     assert!(report.findings.iter().all(|finding| finding.type_name != "device"));
 }
 
 #[test]
 fn a_rule_comes_before_what_the_code_shows() {
-    let Some(program) = compiled() else { return };
-    let folder = tempfile::tempdir().unwrap();
-    let rules = folder.path().join("rules.toml");
-    fs::write(&rules, "[members]\n\"session.refs\" = \"cold\"\n").unwrap();
-    let report = report(&LayoutRequest { rules: vec![rules], ..asked(&program, true) });
+    let Some(report) = with_rules("[members]\n\"session.refs\" = \"cold\"\n") else { return };
     assert!(report.findings.iter().all(|finding| finding.contended.path != "refs"));
 }
 
 #[test]
 fn a_plain_counter_that_several_functions_update_under_a_lock_is_contended() {
-    let Some(program) = compiled() else { return };
-    let report = report(&asked(&program, true));
-    let chunk = of_type(&report, "chunk");
+    let Some(report) = &*REPORT else { return };
+    let chunk = of_type(report, "chunk");
     assert_eq!((&*chunk.contended.path, chunk.contended.role), ("free_bytes", Role::Written));
     assert_eq!(chunk.victims[0].path, "base");
     let seen = |name: &str| &chunk.signals.iter().find(|signal| signal.name == name).unwrap().seen;
@@ -211,9 +211,8 @@ fn a_plain_counter_that_several_functions_update_under_a_lock_is_contended() {
 /// The functions of a table's cursors begin no table.
 #[test]
 fn a_function_that_begins_another_object_counts_where_it_updates() {
-    let Some(program) = compiled() else { return };
-    let report = report(&asked(&program, true));
-    let table = of_type(&report, "table");
+    let Some(report) = &*REPORT else { return };
+    let table = of_type(report, "table");
     assert_eq!((&*table.contended.path, table.contended.role), ("users", Role::Written));
     assert_eq!(table.victims[0].path, "compare");
 }
@@ -221,12 +220,11 @@ fn a_function_that_begins_another_object_counts_where_it_updates() {
 /// As of strings, whose functions write the length of any.
 #[test]
 fn what_an_embedded_types_functions_write_is_not_charged_to_each_type_that_embeds_one() {
-    let Some(program) = compiled() else { return };
-    let report = report(&asked(&program, true));
-    assert_eq!(of_type(&report, "text").contended.path, "length");
-    let record = of_type(&report, "record");
+    let Some(report) = &*REPORT else { return };
+    assert_eq!(of_type(report, "text").contended.path, "length");
+    let record = of_type(report, "record");
     assert_eq!((&*record.contended.path, record.contended.role), ("line.length", Role::Written));
-    let draft = of_type(&report, "draft");
+    let draft = of_type(report, "draft");
     assert_eq!(draft.contended.path, "text.length", "one of many is seen to have a draft's");
     let user = report.findings.iter().find(|finding| finding.type_name == "user");
     assert_eq!(user, None, "no function that writes a length is seen to have a user's");
@@ -234,8 +232,7 @@ fn what_an_embedded_types_functions_write_is_not_charged_to_each_type_that_embed
 
 #[test]
 fn elements_that_a_variable_chooses_share_lines_and_those_that_a_loop_steps_through_do_not() {
-    let Some(program) = compiled() else { return };
-    let report = report(&asked(&program, true));
+    let Some(report) = &*REPORT else { return };
     let elements = |array: &str| {
         let is_of = |finding: &&Finding| match &finding.sharing {
             Sharing::Elements { array: of, .. } => of == array,
@@ -256,8 +253,8 @@ fn elements_that_a_variable_chooses_share_lines_and_those_that_a_loop_steps_thro
 
 #[test]
 fn a_type_whose_elements_are_to_be_aligned_is_not_said_to_have_nothing_to_mend() {
-    let Some(program) = compiled() else { return };
-    let report = report(&LayoutRequest { suggest: true, ..asked(&program, true) });
+    let Some(program) = &*COMPILED else { return };
+    let report = report(&LayoutRequest { suggest: true, ..asked(program, true) });
     let worker = of_type(&report, "worker");
     assert!(worker.repairs[0].text.starts_with("Align `worker`"), "{:?}", worker.repairs);
     assert!(report.unmended.iter().all(|one| one.type_name != "worker"), "{:?}", report.unmended);
