@@ -7,11 +7,11 @@ use crate::evidence::{Uses, is_number};
 use tenure_model::Role;
 use tenure_types::model::{Kind, Member, Shape, TypeId};
 
-/// Of one type; the largest of Linux has a tenth.
-const MOST_LEAVES: usize = 1 << 14;
+/// Leaves of one type; the largest of Linux has a tenth.
+const MAX_LEAVES: usize = 1 << 14;
 
-/// Of a longer array only the first and last element are spread out: the others have the same neighbours.
-const MOST_ELEMENTS: u64 = 4;
+/// Of an array of more elements only the first and last are spread out: the others have the same neighbours.
+const MAX_SPREAD_ELEMENTS: u64 = 4;
 
 /// The member of a leaf that is the whole type.
 const NO_MEMBER: usize = usize::MAX;
@@ -21,7 +21,7 @@ pub(crate) const ROOT: usize = 0;
 
 #[derive(Debug)]
 pub(crate) struct Flat {
-    /// By offset.
+    /// Sorted by offset.
     pub(crate) leaves: Vec<Leaf>,
     /// By leaf, the largest end up to it: alternatives of a union differ in size.
     ends: Vec<u64>,
@@ -30,14 +30,14 @@ pub(crate) struct Flat {
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Leaf {
-    /// From the start of the type that was spread out.
+    /// Bytes from the start of the type that was spread out.
     pub(crate) offset: u64,
     pub(crate) size: u64,
     pub(crate) role: Role,
     pub(crate) ty: TypeId,
     pub(crate) owner: TypeId,
     pub(crate) member: usize,
-    /// In an array of words.
+    /// Its place in an array of words.
     element: Option<u64>,
     pub(crate) step: usize,
 }
@@ -77,21 +77,14 @@ struct EmbedStep {
     member: usize,
     element: Option<u64>,
     offset: u64,
-    /// Its members are spelled as the parent's.
+    /// Whether its members are spelled as the parent's.
     anonymous: bool,
 }
 
 impl LayoutModel<'_> {
     pub(crate) fn flat(&self, id: TypeId) -> Flat {
-        let root = EmbedStep {
-            parent: ROOT,
-            depth: 0,
-            ty: id,
-            member: 0,
-            element: None,
-            offset: 0,
-            anonymous: false,
-        };
+        let (parent, element, anonymous) = (ROOT, None, false);
+        let root = EmbedStep { parent, depth: 0, ty: id, member: 0, element, offset: 0, anonymous };
         let mut flat = Flat { leaves: Vec::new(), ends: Vec::new(), steps: vec![root] };
         self.spread(&mut flat, ROOT);
         flat.leaves.sort_by_key(|leaf| leaf.offset);
@@ -103,7 +96,7 @@ impl LayoutModel<'_> {
         flat
     }
 
-    /// Of an element or a variable: one leaf if the whole type is known.
+    /// The leaves of an element or a variable: one if the whole type is known.
     pub(crate) fn value(&self, id: TypeId) -> Vec<Leaf> {
         match self.whole(self.roles.of_type(id), id) {
             Some(role) => vec![Leaf::whole(id, 0, self.size_of(id), role)],
@@ -125,17 +118,15 @@ impl LayoutModel<'_> {
         for (index, member) in members.iter().enumerate() {
             let offset = base.saturating_add(self.offset_of(owner, index, member));
             let place = LeafPlace { step, owner, member: index, offset };
-            match self.away(owner, index) {
-                Some(Away::Pointer) => {
+            match (self.away(owner, index), self.role_of(owner, index, member)) {
+                (Some(Away::Pointer), _) => {
                     place.leaf(flat, member.ty, POINTER, Role::ReadMostly, None);
-                    continue;
                 }
-                Some(Away::Nothing) => continue,
-                None => {}
-            }
-            match self.role_of(owner, index, member) {
-                Some(role) => place.leaf(flat, member.ty, self.bytes_of(member), role, None),
-                None => self.spread_member(flat, place, member),
+                (Some(Away::Nothing), _) => {}
+                (None, Some(role)) => {
+                    place.leaf(flat, member.ty, self.bytes_of(member), role, None);
+                }
+                (None, None) => self.spread_member(flat, place, member),
             }
         }
     }
@@ -143,67 +134,49 @@ impl LayoutModel<'_> {
     fn spread_member(&self, flat: &mut Flat, place: LeafPlace, member: &Member) {
         let model = self.model;
         let resolved = model.resolved(member.ty);
-        let size = self.bytes_of(member);
-        let full = flat.leaves.len() >= MOST_LEAVES;
-        match &model[resolved].kind {
-            Kind::Composite { .. } if !full && self.is_worth_a_look(member, resolved) => {
-                let anonymous = member.name.is_empty() || member.inherited;
-                let step = place.step(flat, resolved, None, 0, anonymous);
+        let is_full = flat.leaves.len() >= MAX_LEAVES;
+        match model[resolved].kind {
+            Kind::Composite { shape, .. }
+                if !is_full && self.is_spread(member, resolved, shape) =>
+            {
+                let is_anonymous = member.name.is_empty() || member.inherited;
+                let step = place.step(flat, resolved, None, is_anonymous);
                 self.spread(flat, step);
             }
-            Kind::Array { element, count: count @ 1.. } if !full && self.is_contended(*element) => {
-                let element = *element;
-                let stride = self.size_of(element);
-                let mut last = None;
-                for at in edges(*count) {
-                    let between = last.map_or(0, |last: u64| at - last - 1);
-                    if between > 0 {
-                        let start = stride.saturating_mul(at - between);
-                        let place =
-                            LeafPlace { offset: place.offset.saturating_add(start), ..place };
-                        place.leaf(
-                            flat,
-                            element,
-                            stride.saturating_mul(between),
-                            Role::Plain,
-                            Some(at - between),
-                        );
+            Kind::Array { element, count: count @ 1.. }
+                if !is_full && self.is_contended(element) =>
+            {
+                let (stride, inner) = (self.size_of(element), model.resolved(element));
+                let is_long = count > MAX_SPREAD_ELEMENTS;
+                let edges = if is_long { vec![0, count - 1] } else { (0..count).collect() };
+                for at in edges {
+                    if is_long && at > 0 {
+                        let between = stride.saturating_mul(at - 1);
+                        place.further(stride).leaf(flat, element, between, Role::Plain, Some(1));
                     }
-                    last = Some(at);
-                    let start = stride.saturating_mul(at);
-                    if let Some(role) = self.whole(self.roles.of_type(element), element) {
-                        let place =
-                            LeafPlace { offset: place.offset.saturating_add(start), ..place };
-                        place.leaf(flat, element, stride, role, Some(at));
-                    } else if let inner = model.resolved(element)
-                        && let Kind::Composite { .. } = model[inner].kind
-                    {
-                        let step = place.step(flat, inner, Some(at), start, false);
-                        self.spread(flat, step);
-                    } else {
-                        let place =
-                            LeafPlace { offset: place.offset.saturating_add(start), ..place };
-                        place.leaf(flat, element, stride, Role::Plain, Some(at));
+                    let place = place.further(stride.saturating_mul(at));
+                    match self.whole(self.roles.of_type(element), element) {
+                        None if model[inner].kind.is_composite() => {
+                            let step = place.step(flat, inner, Some(at), false);
+                            self.spread(flat, step);
+                        }
+                        role => {
+                            let role = role.unwrap_or(Role::Plain);
+                            place.leaf(flat, element, stride, role, Some(at));
+                        }
                     }
                 }
             }
-            _ => place.leaf(flat, member.ty, size, Role::Plain, None),
+            _ => place.leaf(flat, member.ty, self.bytes_of(member), Role::Plain, None),
         }
     }
 
-    /// Whether it contains members to be told apart.
-    fn is_worth_a_look(&self, member: &Member, resolved: TypeId) -> bool {
+    /// Whether a composite contains members to be told apart.
+    fn is_spread(&self, member: &Member, resolved: TypeId, shape: Shape) -> bool {
         let inside = self.facts.inside[resolved.index()];
-        let union =
-            matches!(self.model[resolved].kind, Kind::Composite { shape: Shape::Union, .. });
         let has_words = inside.contended || inside.known || inside.written;
-        has_words || member.inherited || (member.name.is_empty() && !union)
+        has_words || member.inherited || (member.name.is_empty() && shape != Shape::Union)
     }
-}
-
-fn edges(count: u64) -> impl Iterator<Item = u64> {
-    let all = count <= MOST_ELEMENTS;
-    (0..if all { count } else { 0 }).chain((!all).then_some(0)).chain((!all).then(|| count - 1))
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -223,24 +196,15 @@ impl LeafPlace {
         }
     }
 
-    fn step(
-        self,
-        flat: &mut Flat,
-        ty: TypeId,
-        element: Option<u64>,
-        start: u64,
-        anonymous: bool,
-    ) -> usize {
-        flat.steps.push(EmbedStep {
-            parent: self.step,
-            depth: flat.steps[self.step].depth + 1,
-            ty,
-            member: self.member,
-            element,
-            offset: self.offset.saturating_add(start),
-            anonymous,
-        });
+    fn step(self, flat: &mut Flat, ty: TypeId, element: Option<u64>, anonymous: bool) -> usize {
+        let Self { step: parent, member, offset, .. } = self;
+        let depth = flat.steps[parent].depth + 1;
+        flat.steps.push(EmbedStep { parent, depth, ty, member, element, offset, anonymous });
         flat.steps.len() - 1
+    }
+
+    fn further(self, bytes: u64) -> Self {
+        Self { offset: self.offset.saturating_add(bytes), ..self }
     }
 }
 
@@ -249,7 +213,7 @@ pub(crate) struct LeafRelation {
     /// The innermost embedded named type that holds both, or [`ROOT`].
     pub(crate) common: usize,
     pub(crate) elements: bool,
-    /// In alternatives of a union: never there at the same time.
+    /// Whether they are in alternatives of a union: never there at the same time.
     pub(crate) exclusive: bool,
 }
 
@@ -279,16 +243,16 @@ impl Flat {
         let to_a = below_x.map_or(a.member, |below| self.steps[below].member);
         let to_b = below_y.map_or(b.member, |below| self.steps[below].member);
         let elements = to_a == to_b;
+        let is_variant = |member: usize| {
+            let ty = layouts.model[self.steps[x].ty].kind.members()[member].ty;
+            layouts.model[layouts.model.resolved(ty)].kind.is_composite()
+        };
         let exclusive = !elements
             && match &layouts.model[self.steps[x].ty].kind {
                 Kind::Composite { shape: Shape::Union, .. } => true,
                 // The discriminant is beside all variants.
-                Kind::Composite { shape: Shape::Variants, members } => {
-                    let variant = |member: usize| {
-                        let ty = layouts.model.resolved(members[member].ty);
-                        matches!(layouts.model[ty].kind, Kind::Composite { .. })
-                    };
-                    variant(to_a) && variant(to_b)
+                Kind::Composite { shape: Shape::Variants, .. } => {
+                    is_variant(to_a) && is_variant(to_b)
                 }
                 _ => false,
             };
@@ -302,17 +266,15 @@ impl Flat {
         (self.steps[step].ty, self.steps[step].offset)
     }
 
-    /// The outermost named value between `above` and a leaf; none if the leaf is a member of `above`.
-    pub(crate) fn embedding(&self, leaf: &Leaf, above: usize) -> Option<usize> {
-        let mut found = None;
-        let mut at = leaf.step;
-        while at != above && at != ROOT {
-            if !self.steps[at].anonymous {
-                found = Some(at);
-            }
-            at = self.steps[at].parent;
-        }
-        found
+    /// The steps to a value, the innermost first.
+    fn steps_to(&self, step: usize) -> impl Iterator<Item = usize> {
+        let inside = |step: usize| (step != ROOT).then_some(step);
+        std::iter::successors(inside(step), move |at| inside(self.steps[*at].parent))
+    }
+
+    /// The outermost named value around a leaf; none if the leaf is a member of the whole type.
+    pub(crate) fn embedding(&self, leaf: &Leaf) -> Option<usize> {
+        self.steps_to(leaf.step).filter(|at| !self.steps[*at].anonymous).last()
     }
 
     /// What the code does with a leaf, wherever it is a part of the spread-out type or of an embedded one; `None` where
@@ -326,19 +288,15 @@ impl Flat {
     /// program has them, however they are arranged here; of an array, in its first element.
     pub(crate) fn way(&self, layouts: &LayoutModel<'_>, leaf: &Leaf) -> Vec<(TypeId, u64, u64)> {
         let model = layouts.model;
-        let offset = |owner: TypeId, member: usize| match &model[owner].kind {
-            Kind::Composite { members, .. } => members.get(member).map_or(0, |one| one.offset),
-            _ => 0,
+        let offset = |owner: TypeId, member: usize| {
+            model[owner].kind.members().get(member).map_or(0, |one| one.offset)
         };
         let mut inside = offset(leaf.owner, leaf.member);
-        let mut at = leaf.step;
-        let mut way = vec![(self.steps[at].ty, inside)];
-        while at != ROOT {
-            let step = &self.steps[at];
+        let mut way = vec![(self.steps[leaf.step].ty, inside)];
+        for step in self.steps_to(leaf.step).map(|at| &self.steps[at]) {
             let outer = self.steps[step.parent].ty;
             inside = inside.saturating_add(offset(outer, step.member));
             way.push((outer, inside));
-            at = step.parent;
         }
         way.into_iter().rev().map(|(ty, inside)| (ty, model[ty].size, inside)).collect()
     }
@@ -393,15 +351,9 @@ impl Flat {
     }
 
     pub(crate) fn path_of(&self, layouts: &LayoutModel<'_>, step: usize) -> String {
-        let mut way = Vec::new();
-        let mut at = step;
-        while at != ROOT {
-            way.push(at);
-            at = self.steps[at].parent;
-        }
+        let way: Vec<usize> = self.steps_to(step).collect();
         let mut path = String::new();
-        for at in way.into_iter().rev() {
-            let step = &self.steps[at];
+        for step in way.into_iter().rev().map(|at| &self.steps[at]) {
             if !step.anonymous || step.element.is_some() {
                 append(layouts, &mut path, self.steps[step.parent].ty, step.member, step.element);
             }
@@ -411,13 +363,7 @@ impl Flat {
 
     /// The spread-out type's direct member that contains the leaf.
     pub(crate) fn top_member(&self, leaf: &Leaf) -> usize {
-        let mut member = leaf.member;
-        let mut at = leaf.step;
-        while at != ROOT {
-            member = self.steps[at].member;
-            at = self.steps[at].parent;
-        }
-        member
+        self.steps_to(leaf.step).last().map_or(leaf.member, |at| self.steps[at].member)
     }
 }
 
@@ -428,8 +374,7 @@ fn append(
     member: usize,
     element: Option<u64>,
 ) {
-    if let Kind::Composite { members, .. } = &layouts.model[owner].kind
-        && let Some(member) = members.get(member)
+    if let Some(member) = layouts.model[owner].kind.members().get(member)
         && (!member.inherited || layouts.is_discriminant(owner, member))
     {
         let nameless = member.name.is_empty().then(|| layouts.nameless(owner, member));

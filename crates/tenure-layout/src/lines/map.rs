@@ -4,8 +4,14 @@ use super::{Flat, LayoutModel, Leaf};
 use tenure_model::{Cell, Line, Role, TypeMap};
 use tenure_types::model::{Kind, Shape, TypeId};
 
-/// More lines are arrays, or a fabricated file.
-const MOST_LINES: u64 = 1024;
+/// Lines of a type: more are arrays, or a fabricated file.
+const MAX_LINES: usize = 1024;
+
+/// Lines after its first of a member that is shown in full.
+const MAX_LINES_OF_SPAN: u64 = 8;
+
+/// Letters of a cell's path to which another is added.
+const MAX_PATH_LETTERS: usize = 60;
 
 impl LayoutModel<'_> {
     /// Draws a composite.
@@ -17,10 +23,6 @@ impl LayoutModel<'_> {
             Kind::Composite { shape: Shape::Variants, .. } => "variants",
             _ => "struct",
         };
-        let mut lines = LineBuilder::new(self.line_bytes);
-        for span in spans(self, &self.flat(id), size) {
-            lines.take(&span);
-        }
         TypeMap {
             name: self.spelled(id),
             shape: shape.to_owned(),
@@ -28,7 +30,7 @@ impl LayoutModel<'_> {
             align: self.align_of(id),
             declared: self.declared(id),
             line_count: size.div_ceil(self.line_bytes),
-            lines: lines.lines,
+            lines: cut(&spans(self, &self.flat(id), size), self.line_bytes),
         }
     }
 
@@ -41,7 +43,7 @@ impl LayoutModel<'_> {
     }
 }
 
-/// Not yet cut into lines.
+/// A cell that is not yet cut into lines.
 struct MapSpan {
     path: String,
     type_name: String,
@@ -49,7 +51,7 @@ struct MapSpan {
     size: u64,
     role: Role,
     hole: bool,
-    /// What comes before it is of the same member.
+    /// Whether what comes before it is of the same member.
     continued: bool,
 }
 
@@ -150,47 +152,37 @@ fn in_order(flat: &Flat) -> Vec<&Leaf> {
 
 /// Adds a leaf to the path of a cell that covers it.
 fn also(layouts: &LayoutModel<'_>, flat: &Flat, span: &mut MapSpan, leaf: &Leaf) {
-    const ENOUGH: usize = 60;
-    let bits = match &layouts.model[leaf.owner].kind {
-        Kind::Composite { members, .. } => members[leaf.member].bits.is_some(),
-        _ => false,
-    };
+    let member = layouts.model[leaf.owner].kind.members().get(leaf.member);
+    let bits = member.is_some_and(|member| member.bits.is_some());
     let path = flat.path(layouts, leaf);
     if span.path.ends_with('…') || span.path == path {
         return;
     }
     let separator = if bits { ", " } else { " | " };
-    if span.path.len() + path.len() > ENOUGH {
-        span.path += separator;
-        span.path.push('…');
-    } else {
-        span.path += separator;
-        span.path += &path;
-    }
+    let is_long = span.path.len() + path.len() > MAX_PATH_LETTERS;
+    span.path += separator;
+    span.path += if is_long { "…" } else { &path };
 }
 
-struct LineBuilder {
-    line_bytes: u64,
-    lines: Vec<Line>,
-}
-
-impl LineBuilder {
-    fn new(line_bytes: u64) -> Self {
-        Self { line_bytes, lines: Vec::new() }
-    }
-
-    fn take(&mut self, span: &MapSpan) {
+/// Cuts spans into lines: of a long one the first and the last.
+fn cut(spans: &[MapSpan], line_bytes: u64) -> Vec<Line> {
+    let mut lines: Vec<Line> = Vec::new();
+    for span in spans {
         let end = span.end();
-        let (first, last) = (span.offset / self.line_bytes, (end - 1) / self.line_bytes);
-        let shown = [Some(first), (last != first).then_some(last)].into_iter().flatten();
-        let between = (last - first > 1 && last - first <= 8).then(|| first + 1..last);
-        let mut indexes: Vec<u64> = shown.chain(between.into_iter().flatten()).collect();
-        indexes.sort_unstable();
+        let (first, last) = (span.offset / line_bytes, (end - 1) / line_bytes);
+        let is_long = last - first > MAX_LINES_OF_SPAN;
+        let indexes = if is_long { vec![first, last] } else { (first..=last).collect() };
         for index in indexes {
-            let start = span.offset.max(index * self.line_bytes);
-            let stop = end.min((index + 1).saturating_mul(self.line_bytes));
-            let Some(line) = self.line(index) else { return };
-            line.cells.push(Cell {
+            let start = span.offset.max(index * line_bytes);
+            let stop = end.min((index + 1).saturating_mul(line_bytes));
+            if lines.last().is_none_or(|line| line.index != index) {
+                if lines.len() >= MAX_LINES {
+                    break;
+                }
+                lines.push(Line { index, cells: Vec::new() });
+            }
+            let cells = &mut lines.last_mut().expect("one was pushed").cells;
+            cells.push(Cell {
                 path: span.path.clone(),
                 type_name: span.type_name.clone(),
                 offset: start,
@@ -201,14 +193,5 @@ impl LineBuilder {
             });
         }
     }
-
-    fn line(&mut self, index: u64) -> Option<&mut Line> {
-        if self.lines.last().is_none_or(|line| line.index != index) {
-            if self.lines.len() as u64 >= MOST_LINES {
-                return None;
-            }
-            self.lines.push(Line { index, cells: Vec::new() });
-        }
-        self.lines.last_mut()
-    }
+    lines
 }

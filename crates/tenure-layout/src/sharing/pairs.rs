@@ -111,14 +111,14 @@ impl SpreadType<'_, '_> {
             return None;
         }
         if relation.common == ROOT {
-            return Some(flat.embedding(word, ROOT).or_else(|| flat.embedding(leaf, ROOT)));
+            return Some(flat.embedding(word).or_else(|| flat.embedding(leaf)));
         }
         // Reported for the embedded type, unless only this type brings the two onto one line.
         let (_, start) = flat.embedded(relation.common);
         let inner = |leaf: &Leaf| (leaf.offset - start, leaf.size);
         match layouts.share(inner(word), inner(leaf)) {
             true => None,
-            false => flat.embedding(word, ROOT).map(Some),
+            false => flat.embedding(word).map(Some),
         }
     }
 
