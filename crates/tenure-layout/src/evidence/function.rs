@@ -1,53 +1,17 @@
 use tenure_types::model::Name;
 
 /// Words of functions that run when an object, or the program, begins or ends.
-const SETUP: [&str; 37] = [
-    "init",
-    "initialize",
-    "alloc",
-    "allocate",
-    "probe",
-    "create",
-    "new",
-    "setup",
-    "register",
-    "open",
-    "make",
-    "clone",
-    "dup",
-    "parse",
-    "config",
-    "configure",
-    "start",
-    "exit",
-    "destroy",
-    "free",
-    "release",
-    "remove",
-    "cleanup",
-    "fini",
-    "teardown",
-    "unregister",
-    "drop",
-    "close",
-    "stop",
-    "delete",
-    "dispose",
-    "constructor",
-    "ctor",
-    "dtor",
-    "shutdown",
-    "uninit",
-    "main",
-];
+const SETUP: &str = "init initialize alloc allocate probe create new setup register open make clone dup parse config \
+    configure start exit destroy free release remove cleanup fini teardown unregister drop close stop \
+    delete dispose constructor ctor dtor shutdown uninit main";
 
 /// Shorter words of a name are no abbreviation of anything.
-const LEAST_LETTERS: usize = 2;
+const MIN_LETTERS: usize = 2;
 
 /// A function that uses members.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct UsingFunction {
-    /// As a person says it.
+    /// The name as a person says it.
     pub(crate) name: Name,
     /// Whether its name says that it runs when some object, or the program, begins or ends. Which one, `is_of`
     /// says.
@@ -77,7 +41,7 @@ impl UsingFunction {
         let own = steps[steps.len().saturating_sub(2)..].to_vec();
         own.into_iter()
             .flat_map(words)
-            .filter(|word| word.len() >= LEAST_LETTERS && !SETUP.contains(&&**word))
+            .filter(|word| word.len() >= MIN_LETTERS && !is_setup_word(word))
     }
 }
 
@@ -96,14 +60,18 @@ fn abbreviates(word: &str, subject: &[String]) -> bool {
     })
 }
 
+fn is_setup_word(word: &str) -> bool {
+    SETUP.split(' ').any(|other| other == word)
+}
+
 fn is_setup(name: &str) -> bool {
     let parts: Vec<&str> = name.split("::").collect();
     let is_named = |part: &&str| !part.starts_with('{');
     let at = parts.iter().rposition(is_named).unwrap_or(parts.len() - 1);
     let last = parts[at];
-    // Of C++, and C++'s destructors.
+    // C++'s constructors, and its destructors.
     let is_constructor = at > 0 && parts[at - 1] == last;
-    is_constructor || last.starts_with('~') || words(last).any(|word| SETUP.contains(&&*word))
+    is_constructor || last.starts_with('~') || words(last).any(|word| is_setup_word(&word))
 }
 
 /// `ngx_http_init`, `initWorker`, `InitWorker`.

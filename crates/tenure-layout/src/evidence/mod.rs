@@ -28,26 +28,26 @@ use tenure_model::{CodeRead, Role};
 use tenure_types::code::sweep::{Counts, Operands, Part, Subject, Sweep};
 use tenure_types::model::{Kind, Member, Model, Name, Scalar, TypeId};
 
-/// Functions that take a lock and update a plain word.
-const UPDATERS: usize = 2;
+/// Functions that take a lock and update a plain word which many CPUs write: one may be any thread's own.
+const MIN_LOCKED_UPDATERS: usize = 2;
 
-/// The same whether they take a lock or not, where any function may run on any CPU.
-const UPDATERS_OF_A_KERNEL: usize = 3;
+/// The same whether they take a lock or not, where any function may run on any CPU: judgement.
+const MIN_KERNEL_UPDATERS: usize = 3;
 
-/// Functions that make a reader frequent.
-pub(crate) const MANY: usize = 6;
+/// Functions that read a word which is read-mostly, for none that writes it and for each that does: judgement.
+const MIN_READERS: usize = 6;
 
-/// The longest access of one instruction.
-const LONGEST: u32 = 64;
+/// Bytes of the longest access of one instruction: AVX-512's.
+const MAX_ACCESS_BYTES: u32 = 64;
 
 /// Types on the way to a member, with the alternatives of unions.
-const MOST_LEVELS: usize = 64;
+const MAX_LEVELS: usize = 64;
 
-/// Smaller types say nothing of the object that they are a part of: links, and wrappers of a number.
-pub(crate) const LEAST_TELLING: u64 = 32;
+/// Bytes of a type that says what its objects are a part of: smaller ones are links, and wrappers of a number.
+pub(crate) const MIN_TELLING_BYTES: u64 = 32;
 
-/// A node of a tree has three.
-const LEAST_MEMBERS: usize = 4;
+/// Members of such a type: a node of a tree has three.
+const MIN_TELLING_MEMBERS: usize = 4;
 
 /// Uses of all members and variables.
 #[derive(Debug)]
@@ -59,11 +59,11 @@ pub(crate) struct CodeEvidence {
     types: FxHashMap<TypeId, (usize, usize)>,
     /// By variable and offset.
     of_statics: Vec<(u32, UseRow)>,
-    /// What is not seen to be used may be used by code of which too little is known.
+    /// Whether what is not seen to be used may be used by code of which too little is known.
     pub(crate) misses_words: bool,
     /// The share of atomic operands of which nothing is known, from 0 to 1.
     pub(crate) unknown: f64,
-    /// Any function may run on any CPU.
+    /// Whether any function may run on any CPU.
     is_kernel: bool,
 }
 
@@ -73,9 +73,9 @@ struct UseRow {
     offset: u32,
     size: u32,
     function: u32,
-    /// Nothing is known of what the object is a part of.
+    /// Whether nothing is known of what the object is a part of.
     direct: bool,
-    /// The function only runs when such an object, or the program, begins or ends.
+    /// Whether the function only runs when such an object, or the program, begins or ends.
     is_setup: bool,
     counts: Counts,
 }
@@ -111,19 +111,18 @@ impl CodeEvidence {
         for one in &sweep.uses {
             let (function, counts) = (one.function, one.counts);
             let Part { subject, offset, size } = one.part;
+            let (ty, variable) = match subject {
+                Subject::Type(ty) => (ty, None),
+                Subject::Static(index) => {
+                    let variable = &model.statics()[index as usize];
+                    (variable.ty, Some(variable))
+                }
+            };
             if last.replace(one.part) != Some(one.part) {
                 levels.clear();
-                let ty = match subject {
-                    Subject::Type(ty) => ty,
-                    Subject::Static(index) => model.statics()[index as usize].ty,
-                };
                 descend(model, ty, offset.into(), size.into(), &mut levels);
             }
             let by = &evidence.functions[function as usize];
-            let variable = match subject {
-                Subject::Type(_) => None,
-                Subject::Static(index) => Some(&model.statics()[index as usize]),
-            };
             let is_of = || {
                 let types = levels.iter().map(|(ty, _)| &model[*ty].name);
                 types.chain(variable.map(|it| &it.name)).any(|name| by.is_of(name))
@@ -133,9 +132,8 @@ impl CodeEvidence {
                 let (ty, offset, direct) = (*ty, *offset, variable.is_none() && nth == 0);
                 evidence.rows.push(UseRow { ty, offset, size, function, direct, is_setup, counts });
             }
-            if let (Subject::Static(index), Some(variable)) = (subject, variable) {
-                let (ty, direct) = (variable.ty, false);
-                let row = UseRow { ty, offset, size, function, direct, is_setup, counts };
+            if let Subject::Static(index) = subject {
+                let row = UseRow { ty, offset, size, function, direct: false, is_setup, counts };
                 evidence.of_statics.push((index, row));
             }
         }
@@ -151,9 +149,7 @@ impl CodeEvidence {
 
     /// What is done to some bytes of a type's objects, whatever these are a part of.
     pub(crate) fn of_type(&self, ty: TypeId, offset: u64, size: u64) -> Uses {
-        let mut uses = Uses::default();
-        self.add(ty, offset, size, false, &mut uses);
-        uses.finish()
+        self.of_member([(ty, u64::MAX, offset)].into_iter(), size)
     }
 
     /// What is done to some bytes of objects of which no more is known than their type.
@@ -180,7 +176,7 @@ impl CodeEvidence {
     ) -> Uses {
         let mut uses = Uses::default();
         for (nth, (ty, bytes, offset)) in way.enumerate() {
-            if nth == 0 || bytes >= LEAST_TELLING {
+            if nth == 0 || bytes >= MIN_TELLING_BYTES {
                 self.add(ty, offset, size, nth > 0, &mut uses);
             }
         }
@@ -191,63 +187,38 @@ impl CodeEvidence {
     pub(crate) fn of_static(&self, index: usize, offset: u64, size: u64) -> Uses {
         let mut uses = Uses::default();
         let start = self.of_statics.partition_point(|(at, _)| (*at as usize) < index);
-        for (at, row) in &self.of_statics[start..] {
-            if *at as usize != index {
-                break;
-            }
-            if row.overlaps(offset, size) {
-                uses.note(row.function, &row.counts, row.is_setup);
-            }
+        let rows = self.of_statics[start..].iter().take_while(|(at, _)| *at as usize == index);
+        for (_, row) in rows.filter(|(_, row)| row.overlaps(offset, size)) {
+            uses.note(row.function, &row.counts, row.is_setup);
         }
         uses.finish()
     }
 
-    /// What a member of a number or pointer is by its uses, if these are telling.
-    pub(crate) fn role_of(&self, model: &Model, owner: TypeId, member: &Member) -> Option<Role> {
+    /// What is done to a member that is a number or a pointer.
+    pub(crate) fn of_word(
+        &self,
+        model: &Model,
+        owner: TypeId,
+        member: &Member,
+    ) -> Option<WordUses> {
         if !self.knows(owner) || !is_word(model, member.ty) {
             return None;
         }
         let uses = self.of_type(owner, member.offset, model.bytes_of(member));
-        // What a small type is a part of is not known: the links of a list are changed in a hundred ways.
-        if !is_telling(model, owner) {
-            let (changers, writers) = (uses.changers().count(), uses.writers().count());
-            return (uses.is_contended() && 2 * changers >= writers).then_some(Role::Atomic);
-        }
-        role(&uses)
+        let is_telling = is_telling(model, owner);
+        let is_number = is_number(model, member.ty) && member.bits.is_none();
+        let is_written = is_number && self.are_updates(&uses, is_telling);
+        Some(WordUses { uses, is_telling, is_written })
     }
 
     /// The same of a variable.
-    pub(crate) fn role_of_static(&self, model: &Model, index: usize) -> Option<Role> {
+    pub(crate) fn of_static_word(&self, model: &Model, index: usize) -> Option<WordUses> {
         let ty = model.statics()[index].ty;
-        is_word(model, ty).then(|| role(&self.of_static(index, 0, model[ty].size))).flatten()
-    }
-
-    /// Whether functions other than setups add to a member atomically, or compare-exchange it.
-    pub(crate) fn is_added_to(&self, model: &Model, owner: TypeId, member: &Member) -> bool {
-        self.of_type(owner, member.offset, model.bytes_of(member)).is_added_to()
-    }
-
-    /// The same of a variable.
-    pub(crate) fn is_static_added_to(&self, model: &Model, index: usize) -> bool {
-        let size = model[model.statics()[index].ty].size;
-        self.of_static(index, 0, size).is_added_to()
-    }
-
-    /// Whether a member that has no role is a plain word that many CPUs write.
-    pub(crate) fn is_written(&self, model: &Model, owner: TypeId, member: &Member) -> bool {
-        self.knows(owner)
-            && member.bits.is_none()
-            && is_number(model, member.ty)
-            && self.are_updates(
-                &self.of_type(owner, member.offset, model.bytes_of(member)),
-                is_telling(model, owner),
-            )
-    }
-
-    /// The same of a variable.
-    pub(crate) fn is_static_written(&self, model: &Model, index: usize) -> bool {
-        let ty = model.statics()[index].ty;
-        is_number(model, ty) && self.are_updates(&self.of_static(index, 0, model[ty].size), true)
+        is_word(model, ty).then(|| {
+            let uses = self.of_static(index, 0, model[ty].size);
+            let is_written = is_number(model, ty) && self.are_updates(&uses, true);
+            WordUses { uses, is_telling: true, is_written }
+        })
     }
 
     /// Whether some bytes that have no role are a plain word that many CPUs write. Of what may be a part of anything, only one
@@ -258,7 +229,7 @@ impl CodeEvidence {
             all += 1;
             with += usize::from(self.takes_lock(function));
         }
-        with >= UPDATERS || (self.is_kernel && all >= UPDATERS_OF_A_KERNEL)
+        with >= MIN_LOCKED_UPDATERS || (self.is_kernel && all >= MIN_KERNEL_UPDATERS)
     }
 
     /// Whether any code is known to use objects of a type.
@@ -273,8 +244,8 @@ impl CodeEvidence {
     fn add(&self, ty: TypeId, offset: u64, size: u64, only_direct: bool, uses: &mut Uses) {
         let Some((start, end)) = self.types.get(&ty) else { return };
         let rows = &self.rows[*start..*end];
-        let first =
-            rows.partition_point(|row| u64::from(row.offset) + u64::from(LONGEST) <= offset);
+        let first = rows
+            .partition_point(|row| u64::from(row.offset) + u64::from(MAX_ACCESS_BYTES) <= offset);
         let near = rows[first..].iter();
         for row in near.take_while(|row| u64::from(row.offset) < offset.saturating_add(size)) {
             if row.overlaps(offset, size) && (row.direct || !only_direct) {
@@ -284,11 +255,34 @@ impl CodeEvidence {
     }
 }
 
-fn role(uses: &Uses) -> Option<Role> {
-    if uses.is_read_mostly() {
-        return Some(Role::ReadMostly);
+/// What is done to a number or a pointer.
+pub(crate) struct WordUses {
+    uses: Uses,
+    /// Whether what it is a part of is more than links or a wrapper.
+    is_telling: bool,
+    /// Whether it is a plain word that many CPUs write, if it has no role.
+    pub(crate) is_written: bool,
+}
+
+impl WordUses {
+    /// What it is by its uses, if these are telling.
+    pub(crate) fn role(&self) -> Option<Role> {
+        // What a small type is a part of is not known: the links of a list are changed in a hundred ways.
+        if !self.is_telling {
+            let (changers, writers) = (self.uses.changers().count(), self.uses.writers().count());
+            let is_contended = self.uses.is_contended() && 2 * changers >= writers;
+            return is_contended.then_some(Role::Atomic);
+        }
+        if self.uses.is_read_mostly() {
+            return Some(Role::ReadMostly);
+        }
+        self.uses.is_contended().then_some(Role::Atomic)
     }
-    uses.is_contended().then_some(Role::Atomic)
+
+    /// Whether functions other than setups add to it atomically, or compare-exchange it.
+    pub(crate) fn is_added_to(&self) -> bool {
+        self.uses.is_added_to()
+    }
 }
 
 /// Whether a function updates what another had written: it did not begin the object, unless it first wrote the word itself.
@@ -300,11 +294,7 @@ fn changes_what_is_there(counts: &Counts) -> bool {
 
 /// Whether a type is more than links or a wrapper, by its size or the number of its members.
 fn is_telling(model: &Model, ty: TypeId) -> bool {
-    let members = match &model[ty].kind {
-        Kind::Composite { members, .. } => members.len(),
-        _ => 0,
-    };
-    model[ty].size >= LEAST_TELLING || members >= LEAST_MEMBERS
+    model[ty].size >= MIN_TELLING_BYTES || model[ty].kind.members().len() >= MIN_TELLING_MEMBERS
 }
 
 /// Whether the types are a kernel's.
@@ -341,11 +331,11 @@ pub(crate) fn descend(
             Kind::Composite { members, .. } => {
                 let Ok(at) = u32::try_from(offset) else { continue };
                 levels.push((ty, at));
-                if levels.len() >= MOST_LEVELS {
+                if levels.len() >= MAX_LEVELS {
                     return;
                 }
                 let after = members.partition_point(|member| member.offset <= offset);
-                open.extend(members[..after].iter().rev().take(MOST_LEVELS).filter_map(|member| {
+                open.extend(members[..after].iter().rev().take(MAX_LEVELS).filter_map(|member| {
                     let inside = offset - member.offset;
                     let holds = inside.saturating_add(size) <= model.bytes_of(member);
                     (holds && member.bits.is_none()).then_some((member.ty, inside))

@@ -54,10 +54,11 @@ fn a_number_that_is_added_to_atomically_is_contended_in_every_type_on_the_way() 
     let sweep =
         sweep(&[("accept", Subject::Type(outer), 8, ADD), ("hit", Subject::Static(0), 0, ADD)]);
     let evidence = CodeEvidence::new(&model, &sweep);
-    let role = |owner, name| evidence.role_of(&model, owner, member(&model, owner, name));
+    let role =
+        |owner, name| evidence.of_word(&model, owner, member(&model, owner, name)).unwrap().role();
     assert_eq!(role(inner, "count"), Some(Role::Atomic));
     assert_eq!(role(outer, "count"), None);
-    assert_eq!(evidence.role_of_static(&model, 0), Some(Role::Atomic));
+    assert_eq!(evidence.of_static_word(&model, 0).unwrap().role(), Some(Role::Atomic));
     let uses = evidence.of_type(inner, 0, 4);
     assert_eq!(
         uses.changed(&evidence).unwrap(),
@@ -73,7 +74,7 @@ fn what_only_a_setup_changes_is_not_contended_and_if_many_read_it_read_mostly() 
     all.push(("outer_init", Subject::Type(outer), 0, ADD));
     let role = |all: &[(&str, Subject, u32, [u32; 4])]| {
         let evidence = CodeEvidence::new(&model, &sweep(all));
-        evidence.role_of(&model, outer, member(&model, outer, "count"))
+        evidence.of_word(&model, outer, member(&model, outer, "count")).unwrap().role()
     };
     assert_eq!(role(&all), Some(Role::ReadMostly));
     assert_eq!(role(&all[1..]), None, "five readers are not many");
@@ -103,7 +104,8 @@ fn a_small_type_is_contended_only_if_most_of_its_writers_are_atomic() {
         let mut all: Vec<_> =
             names.iter().map(|name| (&**name, Subject::Type(link), 0, WRITE)).collect();
         all.push(("add", Subject::Type(link), 0, ADD));
-        CodeEvidence::new(&model, &sweep(&all)).role_of(&model, link, member(&model, link, "next"))
+        let evidence = CodeEvidence::new(&model, &sweep(&all));
+        evidence.of_word(&model, link, member(&model, link, "next")).unwrap().role()
     };
     assert_eq!((of(1), of(2)), (Some(Role::Atomic), None));
 }
@@ -158,7 +160,7 @@ fn a_plain_number_is_written_by_many_if_functions_that_take_a_lock_update_it() {
         let number = |name: &&str| sweep.functions.iter().position(|it| **it == **name).unwrap();
         sweep.lockers = lockers.iter().map(number).map(|at| u32::try_from(at).unwrap()).collect();
         let evidence = CodeEvidence::new(&model, &sweep);
-        evidence.is_written(&model, outer, member(&model, outer, "count"))
+        evidence.of_word(&model, outer, member(&model, outer, "count")).unwrap().is_written
     };
     assert!(is_written(&["give", "take"]));
     assert!(!is_written(&["give"]), "another thread may never run the other");

@@ -1,19 +1,20 @@
 use std::cmp::Reverse;
 
-use super::{CodeEvidence, MANY};
+use super::{CodeEvidence, MIN_READERS};
+use tenure_report::words::counted;
 use tenure_types::code::sweep::Counts;
 
-/// Of so many functions that write a contended word, one does so atomically.
-const ATOMIC: usize = 4;
+/// Writers of a contended word for one that does so atomically: judgement. A word that is swapped once is a plain one.
+const MAX_WRITERS_PER_ATOMIC: usize = 4;
 
 /// Functions that a reason names.
-const NAMED: usize = 3;
+const MAX_NAMES: usize = 3;
 
 /// What functions do with some bytes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Uses {
     by: Vec<FunctionUse>,
-    /// Of all functions.
+    /// The sum over all functions.
     pub(crate) counts: Counts,
 }
 
@@ -22,7 +23,7 @@ pub(crate) struct Uses {
 struct FunctionUse {
     function: u32,
     counts: Counts,
-    /// It only runs when such an object, or the program, begins or ends.
+    /// Whether it only runs when such an object, or the program, begins or ends.
     is_setup: bool,
 }
 
@@ -162,7 +163,7 @@ impl Uses {
     /// them: a word that is swapped once is a plain one.
     pub(crate) fn is_contended(&self) -> bool {
         let changers = self.hot(changes).count();
-        changers > 0 && ATOMIC * changers >= self.hot(writes).count()
+        changers > 0 && MAX_WRITERS_PER_ATOMIC * changers >= self.hot(writes).count()
     }
 
     /// Whether they are changed atomically, by what is there, by more than the beginning or end of something. An exchange whatever
@@ -191,7 +192,7 @@ impl Uses {
     pub(crate) fn is_read_mostly(&self) -> bool {
         let readers = self.hot(|counts| counts.reads > 0).count();
         let writers = self.hot(writes).count();
-        readers >= MANY && writers * MANY <= readers
+        readers >= MIN_READERS && writers * MIN_READERS <= readers
     }
 
     /// The most used of some functions, by name: `accept, poll, …`.
@@ -200,16 +201,15 @@ impl Uses {
         evidence: &CodeEvidence,
         functions: impl Iterator<Item = u32>,
     ) -> String {
-        let mut all: Vec<(Reverse<u32>, &str)> = functions
-            .map(|function| {
-                let place = self.by.binary_search_by_key(&function, |by| by.function);
-                let weight = place.map_or(0, |place| self.by[place].counts.weight);
-                (Reverse(weight), &*evidence.functions[function as usize].name)
-            })
-            .collect();
+        let weighed = |function| {
+            let place = self.by.binary_search_by_key(&function, |by| by.function);
+            let weight = place.map_or(0, |place| self.by[place].counts.weight);
+            (Reverse(weight), &*evidence.functions[function as usize].name)
+        };
+        let mut all: Vec<(Reverse<u32>, &str)> = functions.map(weighed).collect();
         all.sort_unstable();
-        let more = if all.len() > NAMED { ", …" } else { "" };
-        let names: Vec<&str> = all.iter().take(NAMED).map(|(_, name)| *name).collect();
+        let more = if all.len() > MAX_NAMES { ", …" } else { "" };
+        let names: Vec<&str> = all.iter().take(MAX_NAMES).map(|(_, name)| *name).collect();
         names.join(", ") + more
     }
 
@@ -218,7 +218,7 @@ impl Uses {
         let Counts { adds, exchanges, locks, .. } = self.counts;
         if self.atomics() == 0 && locks > 0 {
             let (functions, names) = (self.takers().count(), self.named(evidence, self.takers()));
-            return Some(format!("taken in {}: {names}", count(functions, "function")));
+            return Some(format!("taken in {}: {names}", counted(functions, "function")));
         }
         let verb = match (adds, exchanges) {
             (0, 0) => return None,
@@ -228,9 +228,8 @@ impl Uses {
         };
         let functions = self.changers().count();
         let names = self.named(evidence, self.changers());
-        let (all, in_all) =
-            (count(self.atomics() as usize, "locked instruction"), count(functions, "function"));
-        Some(format!("{verb} by {all} in {in_all}: {names}"))
+        let all = counted(self.atomics() as usize, "locked instruction");
+        Some(format!("{verb} by {all} in {}: {names}", counted(functions, "function")))
     }
 
     /// Their readers and writers, in words; `None` if no code is known to use them.
@@ -238,7 +237,7 @@ impl Uses {
         let (readers, writers) = (self.readers().count(), self.writers().count());
         let read = match readers {
             0 => String::new(),
-            _ => format!("read in {}", count(readers, "function")),
+            _ => format!("read in {}", counted(readers, "function")),
         };
         let written = match writers {
             0 if readers == 0 => return self.changed(evidence),
@@ -251,7 +250,7 @@ impl Uses {
     /// The functions that write an element which a variable chooses, in words.
     pub(crate) fn chosen_words(&self, evidence: &CodeEvidence) -> String {
         let names = self.named(evidence, self.writers());
-        let functions = count(self.writers().count(), "function");
+        let functions = counted(self.writers().count(), "function");
         let whose = if self.counts.own > 0 { "the thread's own number" } else { "a variable" };
         format!("{whose} chooses the element that is written in {functions}: {names}")
     }
@@ -263,8 +262,4 @@ fn writes(counts: &Counts) -> bool {
 
 fn changes(counts: &Counts) -> bool {
     counts.adds + counts.exchanges > 0
-}
-
-fn count(number: usize, what: &str) -> String {
-    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }

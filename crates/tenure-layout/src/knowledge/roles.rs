@@ -2,7 +2,7 @@ use rustc_hash::FxHashMap;
 
 use super::table::{Precedence, RuleTable};
 use super::{Knowledge, Typed};
-use crate::evidence::CodeEvidence;
+use crate::evidence::{CodeEvidence, WordUses};
 use crate::names;
 use crate::rules::{ElementScope, NamedTable};
 use tenure_model::Role;
@@ -19,16 +19,15 @@ pub(crate) struct Roles {
     types: Vec<Option<Role>>,
     /// Where each type's members begin in `members`.
     first: Vec<usize>,
-    members: Vec<Option<Role>>,
-    statics: Vec<Option<Role>>,
-    /// Of those that have no role, the plain words that many CPUs write, as the code shows.
-    written: WrittenMembers,
+    members: Vec<WordRole>,
+    statics: Vec<WordRole>,
 }
 
-#[derive(Debug, Clone, Default)]
-struct WrittenMembers {
-    members: Vec<bool>,
-    statics: Vec<bool>,
+#[derive(Debug, Clone, Copy)]
+struct WordRole {
+    role: Option<Role>,
+    /// Whether it has no role, and is a plain word that many CPUs write, as the code shows.
+    is_written: bool,
 }
 
 /// The subject of a rule, from the least to the most specific.
@@ -62,16 +61,14 @@ impl RoleClaim {
         Self { layer: 0, of, role }
     }
 
-    /// The first, unless the second has precedence.
-    fn better(first: Option<Self>, second: Option<Self>) -> Option<Self> {
-        match (first, second) {
-            (Some(a), Some(b)) if (b.layer, b.of) > (a.layer, a.of) => second,
-            (None, _) => second,
-            _ => first,
-        }
+    /// The first of those that have precedence over the others.
+    fn best(claims: impl IntoIterator<Item = Option<Self>>) -> Option<Self> {
+        let better = |a: Self, b: Self| if (b.layer, b.of) > (a.layer, a.of) { b } else { a };
+        claims.into_iter().flatten().reduce(better)
     }
 }
 
+/// By type, the places of its members for which there are rules.
 type Certain = FxHashMap<TypeId, Vec<(usize, Precedence, Role)>>;
 
 impl Roles {
@@ -80,82 +77,50 @@ impl Roles {
         model: &Model,
         evidence: Option<&CodeEvidence>,
     ) -> Self {
-        let claims = TypeRoles::new(knowledge, model).claims();
-        let certain = Certain::default();
-        let mut members = MemberRoles {
-            knowledge,
-            model,
-            evidence,
-            types: &claims,
-            certain: certain.clone(),
-            certain_atomics: certain,
-        };
-        for (id, ty, _) in model.composites() {
-            if !ty.name.is_empty() {
-                collect(&mut members.certain, &knowledge.members, model, id, &ty.name);
-                collect(&mut members.certain_atomics, &knowledge.atomics, model, id, &ty.name);
-            }
+        let types = TypeRoles::new(knowledge, model).claims();
+        let (mut certain, mut certain_atomics) = (Certain::default(), Certain::default());
+        for (id, ty, _) in model.composites().filter(|(_, ty, _)| !ty.name.is_empty()) {
+            collect(&mut certain, &knowledge.members, model, id, &ty.name);
+            collect(&mut certain_atomics, &knowledge.atomics, model, id, &ty.name);
         }
-
-        let mut roles = Self {
-            types: claims.iter().map(|claim| claim.map(|claim| claim.role)).collect(),
-            first: vec![0; claims.len()],
-            members: Vec::new(),
-            statics: Vec::new(),
-            written: WrittenMembers::default(),
-        };
-        for (id, _, of) in model.composites() {
-            let first = roles.members.len();
-            roles.first[id.index()] = first;
-            members.of_composite(id, of, &mut roles.members);
-            let written = of.iter().zip(&roles.members[first..]).map(|(member, role)| {
-                role.is_none() && evidence.is_some_and(|it| it.is_written(model, id, member))
-            });
-            roles.written.members.extend(written);
+        let types_known = types.iter().map(|claim| claim.map(|claim| claim.role)).collect();
+        let (first, members, statics) = (vec![0; types.len()], Vec::new(), Vec::new());
+        let mut roles = Self { types: types_known, first, members, statics };
+        let words = WordRoles { knowledge, model, evidence, types, certain, certain_atomics };
+        for (id, _, members) in model.composites() {
+            roles.first[id.index()] = roles.members.len();
+            words.of_composite(id, members, &mut roles.members);
         }
-        let variable = |(index, one): (usize, &Static)| {
-            let claim = of_variable(knowledge, &claims, one);
-            let of_code = evidence.and_then(|known| {
-                let role = known.role_of_static(model, index)?;
-                by_code(claim, role, || known.is_static_added_to(model, index))
-            });
-            role_of_variable(knowledge, one, RoleClaim::better(claim, of_code)?)
-        };
-        roles.statics = model.statics().iter().enumerate().map(variable).collect();
-        let written = |(index, role): (usize, &Option<Role>)| {
-            role.is_none() && evidence.is_some_and(|it| it.is_static_written(model, index))
-        };
-        roles.written.statics = roles.statics.iter().enumerate().map(written).collect();
+        let statics = model.statics().iter().enumerate();
+        roles.statics = statics.map(|(index, one)| words.of_variable(index, one)).collect();
         roles
     }
 
     /// The role of this type's values, if known for the whole: then there is no look inside. Of several names the
-    /// outermost known one decides.
-    ///
-    /// [`Role::Plain`] marks types that are of no interest, such as per-CPU words.
+    /// outermost known one decides. [`Role::Plain`] marks types that are of no interest, such as per-CPU words.
     pub(crate) fn of_type(&self, id: TypeId) -> Option<Role> {
         self.types[id.index()]
     }
 
     /// The role of a composite's member: by a rule for the member, its type, its cacheline group, or its pointee. If
-    /// `None`, its type may be looked into. An array is what its elements are.
+    /// `None`, its type may be looked into. An array is what its elements are. Aliases of the composite are not resolved.
     pub(crate) fn of_member(&self, composite: TypeId, index: usize) -> Option<Role> {
-        self.members[self.first[composite.index()] + index]
+        self.members[self.first[composite.index()] + index].role
     }
 
     /// Whether a composite's member without a role is a plain word that many CPUs write, as the code shows.
     pub(crate) fn is_written(&self, composite: TypeId, index: usize) -> bool {
-        self.written.members[self.first[composite.index()] + index]
+        self.members[self.first[composite.index()] + index].is_written
     }
 
-    /// The same of a variable.
+    /// Whether a variable without a role is such a word.
     pub(crate) fn is_static_written(&self, index: usize) -> bool {
-        self.written.statics[index]
+        self.statics[index].is_written
     }
 
-    /// By a rule for the variable's name, its section or its type.
+    /// The role of a variable: by a rule for its name, its section or its type.
     pub(crate) fn of_static(&self, index: usize) -> Option<Role> {
-        self.statics[index]
+        self.statics[index].role
     }
 }
 
@@ -196,32 +161,24 @@ impl<'a> TypeRoles<'a> {
     fn claim(&self, mut id: TypeId) -> Option<RoleClaim> {
         let mut claim = None;
         loop {
-            claim = RoleClaim::better(claim, self.own[id.index()]);
+            claim = RoleClaim::best([claim, self.own[id.index()]]);
             id = match self.model[id].kind {
                 Kind::Alias(of) | Kind::Array { element: of, .. } => of,
                 Kind::Qualified(qualifier, inner) => {
-                    let otherwise = match qualifier {
-                        Qualifier::Atomic => {
-                            Some(RoleClaim::given(RuleSubject::Qualifier, Role::Atomic))
+                    let said = match qualifier {
+                        Qualifier::Atomic => (RuleSubject::Qualifier, Role::Atomic),
+                        Qualifier::Const => (RuleSubject::Pointer, Role::ReadMostly),
+                        Qualifier::Volatile | Qualifier::Other => {
+                            id = inner;
+                            continue;
                         }
-                        Qualifier::Const => {
-                            Some(RoleClaim::given(RuleSubject::Pointer, Role::ReadMostly))
-                        }
-                        Qualifier::Volatile | Qualifier::Other => None,
                     };
-                    if otherwise.is_some() {
-                        return RoleClaim::better(
-                            RoleClaim::better(claim, self.claim(inner)),
-                            otherwise,
-                        );
-                    }
-                    inner
+                    let said = RoleClaim::given(said.0, said.1);
+                    return RoleClaim::best([claim, self.claim(inner), Some(said)]);
                 }
                 Kind::Pointer(Some(to)) => {
-                    return RoleClaim::better(
-                        claim,
-                        self.pointee(to).map(RoleClaim::new(RuleSubject::Pointer)),
-                    );
+                    let pointee = self.pointee(to).map(RoleClaim::new(RuleSubject::Pointer));
+                    return RoleClaim::best([claim, pointee]);
                 }
                 _ => return claim,
             };
@@ -256,53 +213,70 @@ fn collect(certain: &mut Certain, rules: &Typed, model: &Model, id: TypeId, name
     }
 }
 
-struct MemberRoles<'a> {
+struct WordRoles<'a> {
     knowledge: &'a Knowledge,
     model: &'a Model,
     evidence: Option<&'a CodeEvidence>,
-    types: &'a [Option<RoleClaim>],
+    types: Vec<Option<RoleClaim>>,
     certain: Certain,
     certain_atomics: Certain,
 }
 
-impl MemberRoles<'_> {
-    fn of_composite(&self, id: TypeId, members: &[Member], roles: &mut Vec<Option<Role>>) {
-        let certain = self.certain.get(&id);
+impl WordRoles<'_> {
+    fn of_composite(&self, id: TypeId, members: &[Member], roles: &mut Vec<WordRole>) {
+        let (certain, certain_atomics) = (self.certain.get(&id), self.certain_atomics.get(&id));
         let mut group = None;
         for (index, member) in members.iter().enumerate() {
-            if member.name.starts_with("__cacheline_group_") {
-                if let Some(name) = member.name.strip_prefix(GROUP_BEGIN) {
-                    let known = self.knowledge.best(NamedTable::CachelineGroups, name);
-                    group = known.map(RoleClaim::new(RuleSubject::Group));
-                } else if member.name.starts_with(GROUP_END) {
-                    group = None;
-                }
+            if let Some(name) = member.name.strip_prefix(GROUP_BEGIN) {
+                let known = self.knowledge.best(NamedTable::CachelineGroups, name);
+                group = known.map(RoleClaim::new(RuleSubject::Group));
+            } else if member.name.starts_with(GROUP_END) {
+                group = None;
             }
             let named = by_name(certain, index, &self.knowledge.member_names, &member.name);
             let named = named.map(RoleClaim::new(RuleSubject::Name));
-            let of_type = self.types[member.ty.index()];
-            let claim = RoleClaim::better(RoleClaim::better(named, of_type), group);
-            let of_code = self.evidence.and_then(|known| {
-                let role = known.role_of(self.model, id, member)?;
-                by_code(claim, role, || known.is_added_to(self.model, id, member))
-            });
-            roles.push(RoleClaim::better(claim, of_code).map(|claim| {
-                match (claim.of, claim.role) {
-                    (
-                        RuleSubject::Qualifier | RuleSubject::Type | RuleSubject::Code,
-                        Role::Atomic,
-                    ) => self.atomic(id, index, member),
-                    (_, role) => role,
-                }
+            let claim = RoleClaim::best([named, self.types[member.ty.index()], group]);
+            let uses = self.evidence.and_then(|it| it.of_word(self.model, id, member));
+            roles.push(word_role(claim, uses.as_ref(), || {
+                by_name(certain_atomics, index, &self.knowledge.atomic_names, &member.name)
             }));
         }
     }
 
-    fn atomic(&self, id: TypeId, index: usize, member: &Member) -> Role {
-        let certain = self.certain_atomics.get(&id);
-        let known = by_name(certain, index, &self.knowledge.atomic_names, &member.name);
-        known.map_or(Role::Atomic, |(_, role)| role)
+    fn of_variable(&self, index: usize, variable: &Static) -> WordRole {
+        let known = |table, name, of| self.knowledge.best(table, name).map(RoleClaim::new(of));
+        let claim = RoleClaim::best([
+            known(NamedTable::Statics, &variable.name, RuleSubject::Name),
+            known(NamedTable::Sections, &variable.section, RuleSubject::Section),
+            self.types[variable.ty.index()],
+        ]);
+        let uses = self.evidence.and_then(|it| it.of_static_word(self.model, index));
+        // Without its path, as members' names.
+        let atomic = || self.knowledge.atomic_names.best(names::last(&variable.name));
+        word_role(claim, uses.as_ref(), atomic)
     }
+}
+
+/// What a word is, by rules and by what the code does to it. `atomic` says what kind of atomic word it is.
+fn word_role(
+    claim: Option<RoleClaim>,
+    uses: Option<&WordUses>,
+    atomic: impl FnOnce() -> Option<(Precedence, Role)>,
+) -> WordRole {
+    let of_code = uses.and_then(|uses| {
+        let role = uses.role()?;
+        // An `_Atomic` counter stays one, however many read it.
+        let is_declared = claim.is_some_and(|claim| claim.of == RuleSubject::Qualifier);
+        let is_counter = is_declared && role == Role::ReadMostly && uses.is_added_to();
+        (!is_counter).then(|| RoleClaim::given(RuleSubject::Code, role))
+    });
+    let role = RoleClaim::best([claim, of_code]).map(|claim| match (claim.of, claim.role) {
+        (RuleSubject::Qualifier | RuleSubject::Type | RuleSubject::Code, Role::Atomic) => {
+            atomic().map_or(Role::Atomic, |(_, role)| role)
+        }
+        (_, role) => role,
+    });
+    WordRole { role, is_written: role.is_none() && uses.is_some_and(|uses| uses.is_written) }
 }
 
 fn by_name(
@@ -315,44 +289,4 @@ fn by_name(
     let certain = certain.into_iter().flatten().filter(|(at, ..)| *at == index);
     let certain = certain.map(|(_, precedence, role)| (*precedence, *role));
     certain.chain(of_name).max_by_key(|(precedence, _)| *precedence)
-}
-
-/// What the code says, against what is known by name: an `_Atomic` counter stays one, however many read it.
-fn by_code(
-    known: Option<RoleClaim>,
-    role: Role,
-    is_added_to: impl Fn() -> bool,
-) -> Option<RoleClaim> {
-    let is_declared = known.is_some_and(|claim| claim.of == RuleSubject::Qualifier);
-    let is_counter = is_declared && role == Role::ReadMostly && is_added_to();
-    (!is_counter).then(|| RoleClaim::given(RuleSubject::Code, role))
-}
-
-fn of_variable(
-    knowledge: &Knowledge,
-    types: &[Option<RoleClaim>],
-    variable: &Static,
-) -> Option<RoleClaim> {
-    let named =
-        knowledge.best(NamedTable::Statics, &variable.name).map(RoleClaim::new(RuleSubject::Name));
-    let section = knowledge
-        .best(NamedTable::Sections, &variable.section)
-        .map(RoleClaim::new(RuleSubject::Section));
-    RoleClaim::better(RoleClaim::better(named, section), types[variable.ty.index()])
-}
-
-fn role_of_variable(knowledge: &Knowledge, variable: &Static, claim: RoleClaim) -> Option<Role> {
-    if !matches!(
-        (claim.of, claim.role),
-        (RuleSubject::Qualifier | RuleSubject::Type | RuleSubject::Code, Role::Atomic)
-    ) {
-        return Some(claim.role);
-    }
-    // Without its path, as members' names.
-    Some(
-        knowledge
-            .atomic_names
-            .best(names::last(&variable.name))
-            .map_or(Role::Atomic, |(_, role)| role),
-    )
 }

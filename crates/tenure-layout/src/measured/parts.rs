@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use rustc_hash::FxHashMap;
 
 use super::recording::ProgramSamples;
-use crate::evidence::{LEAST_TELLING, descend};
+use crate::evidence::{MIN_TELLING_BYTES, descend};
 use tenure_model::Measured;
 use tenure_types::code::sweep::{Part, Subject, first_like};
 use tenure_types::model::{Model, TypeId};
@@ -107,7 +107,7 @@ impl MeasuredParts {
     /// first, each with its size and the member's offset in it.
     pub(super) fn of_member(&self, way: &[(TypeId, u64, u64)], size: u64, found: &mut Vec<usize>) {
         for (nth, (ty, bytes, offset)) in way.iter().enumerate() {
-            if nth > 0 && *bytes < LEAST_TELLING {
+            if nth > 0 && *bytes < MIN_TELLING_BYTES {
                 continue;
             }
             let start = self.rows.partition_point(|row| row.ty < *ty);
