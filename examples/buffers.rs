@@ -65,7 +65,7 @@ async fn run() -> Result<(), Box<dyn Error>> {
         connection.await??;
     }
 
-    let used = pool.statistics().total;
+    let used = pool.stats().total;
     println!("{} requests in {} buffers", CLIENTS * REQUESTS, used.allocated);
     assert!(used.acquired() >= (CLIENTS * REQUESTS) as u64);
     assert!(used.allocated <= BUFFERS && used.in_use == 0);
@@ -89,7 +89,7 @@ async fn run() -> Result<(), Box<dyn Error>> {
             Err(error) => assert!(error.is_cancelled()),
         }
     }
-    assert_eq!(pool.statistics().total.in_use, 0);
+    assert_eq!(pool.stats().total.in_use, 0);
 
     // The end of the pool is the end of the wait.
     let all = Vec::from_iter((0..BUFFERS).map(|_| pool.acquire(SIZE)));
@@ -97,7 +97,7 @@ async fn run() -> Result<(), Box<dyn Error>> {
     pool.close();
     assert_eq!(late.await?, Err(AcquireError::Closed));
     drop(all);
-    assert_eq!(pool.statistics().total.bytes, 0);
+    assert_eq!(pool.stats().total.bytes, 0);
     Ok(())
 }
 

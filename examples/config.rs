@@ -5,7 +5,7 @@
 use std::thread;
 use std::time::Duration;
 
-use tenure::lazy::Cached;
+use tenure::lazy::RcuCell;
 
 #[derive(Clone)]
 struct Config {
@@ -21,7 +21,7 @@ impl Config {
 
 #[cfg_attr(test, test)]
 fn main() {
-    let config = Cached::new(Config::load(1));
+    let config = RcuCell::new(Config::load(1));
     thread::scope(|scope| {
         for _ in 0..4 {
             // One reader per thread. A read is four loads and two stores; other threads write those lines only when the
@@ -30,7 +30,7 @@ fn main() {
             scope.spawn(move || {
                 let mut newest = 0;
                 while newest < 10 {
-                    let config = reader.read();
+                    let config = reader.load();
                     assert!(config.version >= newest, "never an older one");
                     assert_eq!(
                         config.upstreams.len(),
@@ -49,5 +49,5 @@ fn main() {
             config.store(Config::load(version));
         }
     });
-    println!("4 threads have seen version {}", config.read().version);
+    println!("4 threads have seen version {}", config.load().version);
 }

@@ -51,7 +51,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
     });
 
-    let made = pool.statistics().made;
+    let made = pool.stats().made;
     println!("4,000 queries took {made} connections");
     assert!(made <= 4, "one for each thread at most");
 

@@ -12,7 +12,7 @@ use std::thread;
 use std::time::Instant;
 
 use tenure::cache_line::CachePadded;
-use tenure::lazy::Cached;
+use tenure::lazy::RcuCell;
 
 /// Every request reads them; an operator replaces them now and then.
 struct Settings {
@@ -57,7 +57,7 @@ impl Server for Contended {
 
 struct Mended {
     /// A read writes nothing that other threads use.
-    settings: Cached<Settings>,
+    settings: RcuCell<Settings>,
     quota: u64,
     /// A line for each, which also has its part of `in_flight`.
     workers: Vec<CachePadded<(Worker, AtomicU64)>>,
@@ -65,7 +65,7 @@ struct Mended {
 
 impl Server for Mended {
     fn handle(&self, worker: usize, request: u64) {
-        let settings = self.settings.read();
+        let settings = self.settings.load();
         let (worker, in_flight) = &*self.workers[worker];
         in_flight.fetch_add(1, Relaxed);
         let bytes = serve(request, settings.rounds) % self.quota;
@@ -123,7 +123,7 @@ fn contended(workers: usize) -> Contended {
 
 fn mended(workers: usize) -> Mended {
     Mended {
-        settings: Cached::new(Settings { rounds: 40 }),
+        settings: RcuCell::new(Settings { rounds: 40 }),
         quota: 1000,
         workers: (0..workers).map(|_| CachePadded::default()).collect(),
     }

@@ -5,7 +5,7 @@
 use std::sync::Mutex;
 use std::thread;
 
-use tenure::registry::{Ref, Registry};
+use tenure::registry::{Registered, Registry};
 
 struct Session {
     cart: Mutex<Vec<u32>>,
@@ -13,7 +13,7 @@ struct Session {
 
 /// A connection of a user.
 struct Connection {
-    session: Ref<String, Session>,
+    session: Registered<String, Session>,
 }
 
 impl Connection {
@@ -40,7 +40,7 @@ fn main() {
     });
     assert_eq!(first.session.cart.lock().unwrap().len(), 8, "all were the same session");
     assert_eq!(sessions.len(), 1);
-    println!("{} has 8 articles in one cart", Ref::key(&first.session));
+    println!("{} has 8 articles in one cart", Registered::key(&first.session));
 
     drop(first);
     assert!(sessions.get("ann").is_none(), "the last connection took the session along");

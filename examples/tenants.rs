@@ -8,9 +8,9 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use tenure::counter::Counter;
-use tenure::lazy::Cached;
+use tenure::lazy::RcuCell;
 use tenure::owner::{Owner, Shared};
-use tenure::registry::{Ref, Registry};
+use tenure::registry::{Registered, Registry};
 use tokio::runtime::Builder;
 use tokio::task::{JoinSet, yield_now};
 
@@ -30,18 +30,18 @@ struct Config {
 struct Server {
     tenants: Registry<u64, Tenant>,
     /// The owner is replaced as a whole; requests have what it shares.
-    config: Cached<Owner<Config>>,
+    config: RcuCell<Owner<Config>>,
     loaded: Counter,
 }
 
 impl Server {
     fn new() -> Self {
         let tenants = Registry::with_linger(TENANTS as usize);
-        Self { tenants, config: Cached::new(config(0)), loaded: Counter::new() }
+        Self { tenants, config: RcuCell::new(config(0)), loaded: Counter::new() }
     }
 
     /// Of the requests that want a tenant at once one loads it. If that one is cancelled, another does.
-    async fn tenant(&self, id: u64) -> Ref<u64, Tenant> {
+    async fn tenant(&self, id: u64) -> Registered<u64, Tenant> {
         let load = async {
             yield_now().await; // a database would answer here
             self.loaded.add(1);
@@ -52,7 +52,7 @@ impl Server {
 
     /// Returns the version of the configuration that the request had.
     async fn serve(&self, id: u64) -> u64 {
-        let config: Shared<Config> = Owner::share(&self.config.read());
+        let config: Shared<Config> = Owner::share(&self.config.load());
         let tenant = self.tenant(id).await;
         yield_now().await; // and here
         assert_eq!(tenant.name, format!("tenant {id}"));
@@ -94,7 +94,7 @@ async fn run() {
     replacing.await.expect("it stores");
     assert_eq!(all_requests(&server).await, 200, "a request has the newest configuration");
 
-    let said = server.tenants.statistics();
+    let said = server.tenants.stats();
     assert_eq!((server.loaded.sum(), said.created, said.destroyed), (TENANTS, TENANTS, 0));
     println!("{} requests waited while another one loaded their tenant", said.waited);
 
@@ -112,9 +112,9 @@ async fn run() {
     assert_eq!(waiting.await.expect("it is not cancelled"), 200);
 
     // An administrator's change, unless another one was made since they looked.
-    let seen = server.config.context();
-    assert!(server.config.compare_and_store(&seen, config(201)).is_ok());
-    assert!(server.config.compare_and_store(&seen, config(202)).is_err());
+    let seen = server.config.load_full();
+    assert!(server.config.compare_exchange(&seen, config(201)).is_ok());
+    assert!(server.config.compare_exchange(&seen, config(202)).is_err());
     assert_eq!(server.serve(7).await, 201);
 
     // What a task does once a minute, so that no request ends a tenant.

@@ -5,7 +5,7 @@
 
 use std::io::Result;
 
-use tenure::lazy::Cached;
+use tenure::lazy::RcuCell;
 use tenure::sync::Arc;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
@@ -15,7 +15,7 @@ use tokio::runtime::Builder;
 struct Shared {
     greeting: &'static str,
     /// The longest line that is echoed. An administrator may replace it at any time.
-    limit: Cached<usize>,
+    limit: RcuCell<usize>,
 }
 
 async fn serve(stream: TcpStream, shared: Arc<Shared>) -> Result<()> {
@@ -24,7 +24,7 @@ async fn serve(stream: TcpStream, shared: Arc<Shared>) -> Result<()> {
     let mut line = Vec::new();
     while stream.read_until(b'\n', &mut line).await? > 0 {
         // A few loads and stores, whatever the number of threads. The guard ends before the next `await`.
-        let limit = *shared.limit.read();
+        let limit = *shared.limit.load();
         line.truncate(limit);
         stream.write_all(&line).await?;
         line.clear();
@@ -40,7 +40,7 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) -> Result<()> {
 }
 
 async fn run() -> Result<()> {
-    let shared = Arc::new(Shared { greeting: "hello\n", limit: Cached::new(64) });
+    let shared = Arc::new(Shared { greeting: "hello\n", limit: RcuCell::new(64) });
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let address = listener.local_addr()?;
     let server = tokio::spawn(accept(listener, Arc::clone(&shared)));

@@ -6,7 +6,7 @@ use std::ops::Deref;
 use std::sync::atomic::{fence, AtomicUsize, Ordering};
 use std::sync::Arc;
 use tenure::counter::Counter;
-use tenure::lazy::{Cached, CachedGuard};
+use tenure::lazy::{Cached, RcuGuard};
 
 /// What sums of these numbers are added up in.
 pub(crate) trait Summed: Sized {
@@ -129,7 +129,7 @@ impl<A: Aggregator> Seen<A> {
     }
 
     #[inline]
-    pub(crate) fn read(&self) -> CachedGuard<'_, Snapshot<A>> {
+    pub(crate) fn read(&self) -> RcuGuard<'_, Snapshot<A>> {
         self.copy.read()
     }
 

@@ -3,7 +3,7 @@
 //! Each is a misuse of a count that the counts cannot see. Run by that script only.
 
 use std::process::ExitCode;
-use tenure::count::{Put, TicketRef};
+use tenure::count::{PutResult, TicketRef};
 
 struct Object {
     count: TicketRef,
@@ -18,7 +18,7 @@ fn use_after_free() {
     let object = Box::into_raw(object());
     // SAFETY: alive: its reference has not been put yet.
     let put = unsafe { (*object).count.put() };
-    if put == Put::Last {
+    if put == PutResult::Last {
         // SAFETY: told to destroy it.
         drop(unsafe { Box::from_raw(object) });
     }

@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use std::process::{Command, ExitCode, Stdio, exit};
 use std::sync::LazyLock;
 use std::thread;
-use tenure::lazy::{Cached, Context, Domain, LocalHandle, Reader};
+use tenure::lazy::{RcuCell, Strong, Domain, LocalHandle, RcuReader};
 use tenure::memory::{Memory, Native, Ordering};
 
 /// The exit status of a child that ended as it should.
@@ -45,41 +45,41 @@ impl Drop for NeverDropped {
     }
 }
 
-static CACHED: LazyLock<Cached<Value>> = LazyLock::new(|| Cached::new(Value::new(0)));
-static STATIC: LazyLock<Cached<NeverDropped>> = LazyLock::new(|| Cached::new(NeverDropped));
+static CACHED: LazyLock<RcuCell<Value>> = LazyLock::new(|| RcuCell::new(Value::new(0)));
+static STATIC: LazyLock<RcuCell<NeverDropped>> = LazyLock::new(|| RcuCell::new(NeverDropped));
 
 static DOMAIN: LazyLock<Domain<Value>> = LazyLock::new(Domain::new);
-static SHARED: LazyLock<Context<Value>> = LazyLock::new(|| DOMAIN.context(Value::new(1)));
+static SHARED: LazyLock<Strong<Value>> = LazyLock::new(|| DOMAIN.strong(Value::new(1)));
 
 /// What a thread owns until its end.
 struct Own {
     local: LocalHandle<Value>,
-    last: Option<Context<Value>>,
-    reader: Reader<Value>,
+    last: Option<Strong<Value>>,
+    reader: RcuReader<Value>,
 }
 
 impl Own {
     fn new() -> Self {
         let mut local = DOMAIN.register();
-        let last = DOMAIN.context(Value::new(2));
+        let last = DOMAIN.strong(Value::new(2));
         local.enter(&last).check();
         let mut reader = CACHED.reader();
-        reader.read().check();
+        reader.load().check();
         Self { local, last: Some(last), reader }
     }
 
     fn use_all(&mut self, turn: u64) {
         self.local.enter(&SHARED).check();
-        let made = DOMAIN.context(Value::new(turn));
+        let made = DOMAIN.strong(Value::new(turn));
         let guard = self.local.enter(&made);
         drop(made);
         guard.check();
         drop(guard);
-        let nested = CACHED.read();
+        let nested = CACHED.load();
         if turn % 4 == 0 {
             CACHED.store(Value::new(turn));
         }
-        self.reader.read().check();
+        self.reader.load().check();
         nested.check();
     }
 
@@ -109,16 +109,16 @@ fn keep() {
 
 /// Leaves threads at work, and some asleep, and ends.
 fn end(how: &str) -> ExitCode {
-    drop(STATIC.read());
+    drop(STATIC.load());
     SHARED.check();
-    CACHED.read().check();
+    CACHED.load().check();
     keep();
     static AT_WORK: <Native as Memory>::AtomicU32 = <Native as Memory>::AtomicU32::new(0);
     for sleeps in [false, false, true] {
         thread::spawn(move || {
             keep();
             let mut own = Own::new();
-            let (_guard, _nested) = (CACHED.read(), CACHED.read());
+            let (_guard, _nested) = (CACHED.load(), CACHED.load());
             // Relaxed, here and below: passes nothing on.
             AT_WORK.fetch_add(1, Ordering::Relaxed);
             if sleeps {
@@ -138,7 +138,7 @@ fn end(how: &str) -> ExitCode {
     match how {
         "exit" => exit(WELL.into()),
         "exit-in-use" => {
-            let _guards = (CACHED.read(), CACHED.read(), mine.local.enter(&SHARED));
+            let _guards = (CACHED.load(), CACHED.load(), mine.local.enter(&SHARED));
             exit(WELL.into())
         }
         "exit-elsewhere" => {

@@ -7,7 +7,7 @@ use std::hint::black_box;
 use std::marker::PhantomData;
 use std::num::NonZeroU16;
 use tenure::cache_line::CachePadded;
-use tenure::count::{Get, IncNotZero, Put, RcuRef, Readable, RefCount, TicketRef};
+use tenure::count::{GetResult, IncNotZero, PutResult, RcuRef, Readable, RefCount, TicketRef};
 use tenure::memory::{Atomic, Memory, Ordering};
 
 /// Lets code that is generic over counts put: the objects outlive all threads of a measurement.
@@ -17,10 +17,10 @@ pub(crate) trait OutlivedCount: RefCount + 'static {
     /// # Safety
     ///
     /// The count's memory must outlive every put that this witness is used for.
-    unsafe fn witness() -> Self::Witness<'static>;
+    unsafe fn witness() -> Self::Readable<'static>;
 
     #[inline(always)]
-    fn get_counting(&self, retries: &mut u64) -> Get {
+    fn get_counting(&self, retries: &mut u64) -> GetResult {
         let _ = retries;
         self.get()
     }
@@ -30,7 +30,7 @@ impl<M: Memory> OutlivedCount for IncNotZero<M> {
     unsafe fn witness() {}
 
     #[inline(always)]
-    fn get_counting(&self, retries: &mut u64) -> Get {
+    fn get_counting(&self, retries: &mut u64) -> GetResult {
         self.get_counting(retries)
     }
 }
@@ -48,18 +48,18 @@ impl<M: Memory> OutlivedCount for RcuRef<M> {
 
 /// Checks that a get succeeded by one branch, as a program would.
 #[inline(always)]
-pub(super) fn acquired(get: Get) {
+pub(super) fn acquired(get: GetResult) {
     assert!(get.is_acquired(), "the operation holds a reference of its own");
 }
 
 /// Checks that others are left by one branch, as a program would.
 #[inline(always)]
-pub(super) fn still_held(put: Put) {
+pub(super) fn still_held(put: PutResult) {
     assert!(!put.is_last(), "the operation holds a reference of its own");
 }
 
 #[inline(always)]
-fn last(put: Put) {
+fn last(put: PutResult) {
     assert!(put.is_last(), "no other thread knows this count");
 }
 

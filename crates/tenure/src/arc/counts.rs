@@ -45,7 +45,7 @@
 //! `weak` has 62 bits: one clone per nanosecond overflows it after 146 years, so nothing tests for it. `strong` has 31
 //! and saturates: see [`TicketRef`].
 
-use crate::count::{Get, Put, TicketRef};
+use crate::count::{GetResult, PutResult, TicketRef};
 use crate::memory::{Atomic, Memory, Native, Ordering, Patience, Threads};
 use core::fmt;
 
@@ -123,17 +123,17 @@ impl<M: Memory> Counts<M> {
     /// [`downgrade`](Self::downgrade), or is older than the value.
     #[inline(always)]
     #[track_caller]
-    pub fn upgrade(&self) -> Get {
+    pub fn upgrade(&self) -> GetResult {
         // Acquire: pairs with the Release in `born`; the `Weak` may be older than the value.
         self.strong.get_acquire()
     }
 
     /// Gives an `Arc` up. One subtraction, unless it was the last.
     ///
-    /// [`Put::Last`]: the caller drops the value, then calls [`drop_common`](Self::drop_common).
+    /// [`PutResult::Last`]: the caller drops the value, then calls [`drop_common`](Self::drop_common).
     #[inline(always)]
     #[track_caller]
-    pub fn drop_strong(&self) -> Put {
+    pub fn drop_strong(&self) -> PutResult {
         self.strong.put()
     }
 

@@ -51,7 +51,7 @@
 //! store are two instructions.
 
 use super::table::{Node, Place, Table};
-use crate::count::{Get, Put};
+use crate::count::{GetResult, PutResult};
 use crate::memory::{Atomic, Memory, Native, Ordering, Threads};
 use crate::segments::Spot;
 use alloc::vec::Vec;
@@ -134,19 +134,19 @@ impl<M: Threads> ThreadRef<M> {
     ///
     /// The table is the count's, and the count is not [retired](Self::retire) during the call.
     #[inline(always)]
-    pub unsafe fn try_get(self, table: &Table<M>) -> Get {
+    pub unsafe fn try_get(self, table: &Table<M>) -> GetResult {
         // Relaxed, here and below: a kill that the caller knows of is seen. The killer may be about to read the cell: the
         // store would be in its sum.
         if self.node().state.load(Ordering::Relaxed) != LIVE {
-            return Get::Dead;
+            return GetResult::Dead;
         }
-        if self.add(table, 1) { Get::Acquired } else { self.try_get_shared() }
+        if self.add(table, 1) { GetResult::Acquired } else { self.try_get_shared() }
     }
 
     #[cold]
-    fn try_get_shared(self) -> Get {
+    fn try_get_shared(self) -> GetResult {
         if self.node().state.load(Ordering::Relaxed) != LIVE {
-            return Get::Dead;
+            return GetResult::Dead;
         }
         // The thread has no number.
         let rest = &self.node().rest;
@@ -155,35 +155,35 @@ impl<M: Threads> ThreadRef<M> {
         while found != 0 {
             let new = found.wrapping_add(1);
             match rest.compare_exchange_weak(found, new, Ordering::Relaxed, Ordering::Relaxed) {
-                Ok(_) => return Get::Acquired,
+                Ok(_) => return GetResult::Acquired,
                 Err(now) => found = now,
             }
         }
-        Get::Dead
+        GetResult::Dead
     }
 
-    /// Gives a reference back. After [`Put::StillHeld`] the caller does not touch the object; after [`Put::Last`] no
+    /// Gives a reference back. After [`PutResult::StillHeld`] the caller does not touch the object; after [`PutResult::Last`] no
     /// other thread does.
     ///
     /// # Safety
     ///
     /// The table is the count's. The caller owns a reference, and gives it away.
     #[inline(always)]
-    pub unsafe fn put(self, table: &Table<M>) -> Put {
-        if self.add(table, -1) { Put::StillHeld } else { self.put_shared() }
+    pub unsafe fn put(self, table: &Table<M>) -> PutResult {
+        if self.add(table, -1) { PutResult::StillHeld } else { self.put_shared() }
     }
 
     #[cold]
-    fn put_shared(self) -> Put {
+    fn put_shared(self) -> PutResult {
         // Release: pairs with the Acquire below, of the last put, and with that of the killer.
         let old = self.node().rest.fetch_sub(1, Ordering::Release);
         if old != 1 {
-            return Put::StillHeld;
+            return PutResult::StillHeld;
         }
         // Acquire: pairs with the Release of every put, and of the killer. A load, since ThreadSanitizer does not model
         // fences.
         self.node().rest.load(Ordering::Acquire);
-        Put::Last
+        PutResult::Last
     }
 
     /// # Panics
@@ -262,10 +262,10 @@ impl<M: Threads> ThreadRef<M> {
     /// # Safety
     ///
     /// The table is the count's, and the count is not [retired](Self::retire) during the call.
-    pub unsafe fn kill(self, table: &Table<M>) -> Put {
+    pub unsafe fn kill(self, table: &Table<M>) -> PutResult {
         self.check(table);
         if !self.transition_to_killed() {
-            return Put::StillHeld;
+            return PutResult::StillHeld;
         }
         // Rule 1. Pairs with the light barriers of gets and puts.
         M::heavy_barrier();
@@ -307,13 +307,13 @@ impl<M: Threads> ThreadRef<M> {
     /// # Safety
     ///
     /// The caller has marked the count as killed, alone, and passed a heavy barrier since. As [`kill`](Self::kill).
-    unsafe fn sum(self, table: &Table<M>) -> Put {
+    unsafe fn sum(self, table: &Table<M>) -> PutResult {
         let sum = table.all(self.spot).map(take::<M>).sum::<i64>();
         let change = sum.wrapping_sub(BIAS) as u64;
         // Acquire: pairs with the Release of puts on the shared word. Release: pairs with the Acquire of the last put,
         // to which it passes on what `take` acquired.
         let old = self.node().rest.fetch_add(change, Ordering::AcqRel);
-        if old.wrapping_add(change) == 0 { Put::Last } else { Put::StillHeld }
+        if old.wrapping_add(change) == 0 { PutResult::Last } else { PutResult::StillHeld }
     }
 
     /// Rule 7: whether the other of the two has left, so that the caller [retires](Self::retire) the count.
@@ -321,7 +321,7 @@ impl<M: Threads> ThreadRef<M> {
     /// # Safety
     ///
     /// The table is the count's. The caller is its owner, which has killed it and does not use it any more, or got
-    /// [`Put::Last`], and is done with the object. Each calls this once.
+    /// [`PutResult::Last`], and is done with the object. Each calls this once.
     pub unsafe fn leave(self) -> bool {
         // Release: what this one did comes before what the other one frees. Acquire: the same, if this one is the other.
         self.node().state.fetch_or(LEFT, Ordering::AcqRel) & LEFT != 0
@@ -331,7 +331,7 @@ impl<M: Threads> ThreadRef<M> {
     ///
     /// # Safety
     ///
-    /// The table is the count's. The caller got [`Put::Last`], and no thread uses the count any more. Once.
+    /// The table is the count's. The caller got [`PutResult::Last`], and no thread uses the count any more. Once.
     pub unsafe fn retire(self, table: &Table<M>) {
         self.check(table);
         let node = self.node();

@@ -48,7 +48,7 @@ macro_rules! impl_ref_count {
         impl<M: Memory> super::sealed::Sealed for $count<M> {}
 
         impl<M: Memory> RefCount for $count<M> {
-            type Witness<'w> = $witness;
+            type Readable<'w> = $witness;
             const NAME: &'static str = stringify!($count);
             const NEEDS_GRACE_PERIOD: bool = impl_ref_count!(@asks $($shown)?);
 
@@ -56,21 +56,21 @@ macro_rules! impl_ref_count {
                 Self::new_in()
             }
             forward! { self =>
-                fn get(&self) -> Get;
-                fn get_acquire(&self) -> Get;
-                fn get_many(&self, n: NonZeroU16) -> Get;
+                fn get(&self) -> GetResult;
+                fn get_acquire(&self) -> GetResult;
+                fn get_many(&self, n: NonZeroU16) -> GetResult;
                 fn read(&self) -> u32;
                 fn is_dead(&self) -> bool;
             }
             #[inline(always)]
             #[track_caller]
-            fn put(&self, _witness: Self::Witness<'_>) -> Put {
+            fn put(&self, _witness: Self::Readable<'_>) -> PutResult {
                 $(let $shown = _witness;)?
                 self.put($($shown)?)
             }
             #[inline(always)]
             #[track_caller]
-            fn put_by<R: ReadSide>(&self, _enter: impl FnOnce() -> R) -> Put {
+            fn put_by<R: KeepsReadable>(&self, _enter: impl FnOnce() -> R) -> PutResult {
                 $(
                     let guard = _enter();
                     let $shown = Readable::by(&guard);
@@ -79,13 +79,13 @@ macro_rules! impl_ref_count {
             }
             #[inline(always)]
             #[track_caller]
-            fn put_many(&self, n: NonZeroU16, _witness: Self::Witness<'_>) -> Put {
+            fn put_many(&self, n: NonZeroU16, _witness: Self::Readable<'_>) -> PutResult {
                 $(let $shown = _witness;)?
                 self.put_many(n $(, $shown)?)
             }
             #[inline(always)]
             #[track_caller]
-            fn put_last(&self, _witness: Self::Witness<'_>) -> Put {
+            fn put_last(&self, _witness: Self::Readable<'_>) -> PutResult {
                 $(let $shown = _witness;)?
                 self.$put_last($($shown)?)
             }

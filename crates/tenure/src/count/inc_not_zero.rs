@@ -11,7 +11,7 @@
 //!
 //! It behaves as Linux documents `refcount_inc_not_zero`; the border between saturated and underflowed is ours.
 
-use super::{Get, Put, ReadSide, RefCount};
+use super::{GetResult, PutResult, KeepsReadable, RefCount};
 use crate::fault::{FaultKind, report};
 use crate::memory::{Atomic, Memory, Native, Ordering};
 use core::num::NonZeroU16;
@@ -31,10 +31,10 @@ const ONE: NonZeroU16 = NonZeroU16::MIN;
 /// use tenure::count::{Get, IncNotZero};
 ///
 /// let count = IncNotZero::new();
-/// assert_eq!(count.get(), Get::Acquired);
+/// assert_eq!(count.get(), GetResult::Acquired);
 /// assert!(!count.put().is_last());
 /// assert!(count.put().is_last());
-/// assert_eq!(count.get(), Get::Dead);
+/// assert_eq!(count.get(), GetResult::Dead);
 /// ```
 pub struct IncNotZero<M: Memory = Native> {
     word: M::AtomicU32,
@@ -54,14 +54,14 @@ impl<M: Memory> IncNotZero<M> {
     /// Takes a reference, unless the object is dead.
     #[inline]
     #[track_caller]
-    pub fn get(&self) -> Get {
+    pub fn get(&self) -> GetResult {
         self.add(ONE, Ordering::Relaxed, || ())
     }
 
     /// [`get`](Self::get) that adds the number of failed compare-exchanges to `retries`.
     #[inline]
     #[track_caller]
-    pub fn get_counting(&self, retries: &mut u64) -> Get {
+    pub fn get_counting(&self, retries: &mut u64) -> GetResult {
         self.add(ONE, Ordering::Relaxed, || *retries += 1)
     }
 
@@ -69,20 +69,20 @@ impl<M: Memory> IncNotZero<M> {
     /// nothing.
     #[inline]
     #[track_caller]
-    pub fn get_acquire(&self) -> Get {
+    pub fn get_acquire(&self) -> GetResult {
         self.add(ONE, Ordering::Acquire, || ())
     }
 
     /// Takes `n` references at once, unless the object is dead.
     #[inline]
     #[track_caller]
-    pub fn get_many(&self, n: NonZeroU16) -> Get {
+    pub fn get_many(&self, n: NonZeroU16) -> GetResult {
         self.add(n, Ordering::Relaxed, || ())
     }
 
     #[inline(always)]
     #[track_caller]
-    fn add(&self, n: NonZeroU16, order: Ordering, mut retry: impl FnMut()) -> Get {
+    fn add(&self, n: NonZeroU16, order: Ordering, mut retry: impl FnMut()) -> GetResult {
         let n = u32::from(n.get());
         // Relaxed: a guess, which the compare-exchange verifies.
         let mut old = self.word.load(Ordering::Relaxed);
@@ -92,7 +92,7 @@ impl<M: Memory> IncNotZero<M> {
             }
             // Weak: the loop retries anyway. Relaxed on failure: only the value is used.
             match self.word.compare_exchange_weak(old, old + n, order, Ordering::Relaxed) {
-                Ok(_) => return Get::Acquired,
+                Ok(_) => return GetResult::Acquired,
                 Err(found) => old = found,
             }
             retry();
@@ -103,42 +103,42 @@ impl<M: Memory> IncNotZero<M> {
     #[cold]
     #[inline(never)]
     #[track_caller]
-    fn add_slow(&self, n: u32, order: Ordering, mut old: u32, retry: &mut impl FnMut()) -> Get {
+    fn add_slow(&self, n: u32, order: Ordering, mut old: u32, retry: &mut impl FnMut()) -> GetResult {
         loop {
             if old == 0 || old >= UNDERFLOWED {
-                return Get::Dead;
+                return GetResult::Dead;
             }
             if old > MAX {
-                return Get::Acquired; // Saturated, and never freed.
+                return GetResult::Acquired; // Saturated, and never freed.
             }
             let new = if old + n > MAX { SATURATED } else { old + n };
             // Relaxed on failure: only the value is used.
             match self.word.compare_exchange(old, new, order, Ordering::Relaxed) {
                 Ok(_) if new == SATURATED => break,
-                Ok(_) => return Get::Acquired,
+                Ok(_) => return GetResult::Acquired,
                 Err(found) => old = found,
             }
             retry();
         }
         self.report(FaultKind::Overflow, old);
-        Get::Acquired
+        GetResult::Acquired
     }
 
     /// Gives a reference back. The caller must own one.
     #[inline]
     #[track_caller]
-    pub fn put(&self) -> Put {
+    pub fn put(&self) -> PutResult {
         self.put_many(ONE)
     }
 
     /// Gives `n` references back at once.
     #[inline]
     #[track_caller]
-    pub fn put_many(&self, n: NonZeroU16) -> Put {
+    pub fn put_many(&self, n: NonZeroU16) -> PutResult {
         let n = u32::from(n.get());
         // Release: pairs with the Acquire in `put_slow`.
         let old = self.word.fetch_sub(n, Ordering::Release);
-        if (n + 1..=MAX).contains(&old) { Put::StillHeld } else { self.put_slow(old, n) }
+        if (n + 1..=MAX).contains(&old) { PutResult::StillHeld } else { self.put_slow(old, n) }
     }
 
     /// The number of references at some moment of the call; 0 for a dead object.
@@ -160,12 +160,12 @@ impl<M: Memory> IncNotZero<M> {
     #[cold]
     #[inline(never)]
     #[track_caller]
-    fn put_slow(&self, old: u32, n: u32) -> Put {
+    fn put_slow(&self, old: u32, n: u32) -> PutResult {
         if old == n {
             // Acquire: pairs with the Release of every earlier put. A load, since ThreadSanitizer does not model
             // fences.
             self.word.load(Ordering::Acquire);
-            return Put::Last;
+            return PutResult::Last;
         }
         if (MAX + 1..UNDERFLOWED).contains(&old) {
             // Relaxed: orders nothing; a saturated object is never destroyed.
@@ -175,7 +175,7 @@ impl<M: Memory> IncNotZero<M> {
             self.word.store(0, Ordering::Relaxed);
             self.report(FaultKind::ImbalancedPut, old);
         }
-        Put::StillHeld
+        PutResult::StillHeld
     }
 }
 
@@ -189,7 +189,7 @@ mod tests {
         set_hook(Some(|fault| panic!("{fault}")));
         // The get found the most references there can be, and a put came before its exchange.
         let (count, mut retries) = (IncNotZero::from_raw(MAX - 1), 0);
-        assert_eq!(count.add_slow(1, Ordering::Relaxed, MAX, &mut || retries += 1), Get::Acquired);
+        assert_eq!(count.add_slow(1, Ordering::Relaxed, MAX, &mut || retries += 1), GetResult::Acquired);
         assert_eq!((count.raw(), retries), (MAX, 1));
     }
 }

@@ -90,7 +90,7 @@ mod zone;
 #[doc(hidden)]
 pub use inc_not_zero::IncNotZero;
 pub use rcuref::RcuRef;
-pub use readable::{ReadSide, Readable};
+pub use readable::{KeepsReadable, Readable};
 #[cfg(target_has_atomic = "64")]
 pub use ticket::TicketRef;
 #[cfg(all(feature = "alloc", target_has_atomic = "64"))]
@@ -108,38 +108,38 @@ mod sealed {
 /// The outcome of a get.
 #[must_use = "a get that failed gave no reference"]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Get {
+pub enum GetResult {
     /// The caller owns the references it asked for, and owes as many puts.
     Acquired,
     /// The object is dead. The caller owns nothing and must not touch the object.
     Dead,
 }
 
-impl Get {
+impl GetResult {
     /// Whether the references were acquired.
     #[must_use]
     #[inline(always)]
     pub fn is_acquired(self) -> bool {
-        self == Get::Acquired
+        self == GetResult::Acquired
     }
 }
 
 /// The outcome of a put.
 #[must_use = "the caller that is told that it was the last must destroy the object"]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Put {
+pub enum PutResult {
     /// Others hold the object, or another caller destroys it. The caller must not touch it again.
     StillHeld,
     /// That was the last reference: the caller destroys the object, now. Exactly one caller gets this.
     Last,
 }
 
-impl Put {
+impl PutResult {
     /// Whether the caller has to destroy the object.
     #[must_use]
     #[inline(always)]
     pub fn is_last(self) -> bool {
-        self == Put::Last
+        self == PutResult::Last
     }
 }
 
@@ -150,14 +150,14 @@ impl Put {
 /// use tenure::count::{Get, Put, RefCount, TicketRef};
 ///
 /// /// Takes a reference and gives it back.
-/// fn visit<'w, C: RefCount>(count: &C, witness: C::Witness<'w>) -> bool {
+/// fn visit<'w, C: RefCount>(count: &C, witness: C::Readable<'w>) -> bool {
 ///     match count.get() {
-///         Get::Acquired => {
+///         GetResult::Acquired => {
 ///             // ... read the object ...
-///             assert_eq!(count.put(witness), Put::StillHeld);
+///             assert_eq!(count.put(witness), PutResult::StillHeld);
 ///             true
 ///         }
-///         Get::Dead => false,
+///         GetResult::Dead => false,
 ///     }
 /// }
 ///
@@ -168,28 +168,28 @@ impl Put {
 ///
 /// ```compile_fail,E0277
 /// use std::num::NonZeroU16;
-/// use tenure::count::{Get, Put, ReadSide, RefCount};
+/// use tenure::count::{Get, Put, KeepsReadable, RefCount};
 ///
 /// struct Liar;
 /// impl RefCount for Liar { // error: `Liar` is no count of this crate
-///     type Witness<'w> = ();
+///     type Readable<'w> = ();
 ///     const NAME: &'static str = "Liar";
 ///     const NEEDS_GRACE_PERIOD: bool = false;
 ///     fn new_in() -> Self { Self }
-///     fn get(&self) -> Get { Get::Acquired }
-///     fn get_acquire(&self) -> Get { Get::Acquired }
-///     fn get_many(&self, _: NonZeroU16) -> Get { Get::Acquired }
-///     fn put(&self, _: ()) -> Put { Put::Last }
-///     fn put_by<R: ReadSide>(&self, _: impl FnOnce() -> R) -> Put { Put::Last }
-///     fn put_many(&self, _: NonZeroU16, _: ()) -> Put { Put::Last }
-///     fn put_last(&self, _: ()) -> Put { Put::Last }
+///     fn get(&self) -> GetResult { GetResult::Acquired }
+///     fn get_acquire(&self) -> GetResult { GetResult::Acquired }
+///     fn get_many(&self, _: NonZeroU16) -> GetResult { GetResult::Acquired }
+///     fn put(&self, _: ()) -> PutResult { PutResult::Last }
+///     fn put_by<R: KeepsReadable>(&self, _: impl FnOnce() -> R) -> PutResult { PutResult::Last }
+///     fn put_many(&self, _: NonZeroU16, _: ()) -> PutResult { PutResult::Last }
+///     fn put_last(&self, _: ()) -> PutResult { PutResult::Last }
 ///     fn read(&self) -> u32 { 1 }
 ///     fn is_dead(&self) -> bool { false }
 /// }
 /// ```
 pub trait RefCount: sealed::Sealed + Send + Sync + Sized {
     /// What a put asks of its caller: `()`, or the proof that memory stays [`Readable`].
-    type Witness<'w>: Copy;
+    type Readable<'w>: Copy;
 
     /// The name of the type, for tables and reports.
     const NAME: &'static str;
@@ -201,15 +201,15 @@ pub trait RefCount: sealed::Sealed + Send + Sync + Sized {
     /// A count with one reference, which the caller owns.
     fn new_in() -> Self;
     /// Takes a reference, unless the object is dead.
-    fn get(&self) -> Get;
+    fn get(&self) -> GetResult;
     /// [`get`](Self::get) with Acquire, for objects in type-stable memory.
-    fn get_acquire(&self) -> Get;
+    fn get_acquire(&self) -> GetResult;
     /// Takes `n` references at once, unless the object is dead.
-    fn get_many(&self, n: NonZeroU16) -> Get;
+    fn get_many(&self, n: NonZeroU16) -> GetResult;
     /// Gives a reference back.
-    fn put(&self, witness: Self::Witness<'_>) -> Put;
+    fn put(&self, witness: Self::Readable<'_>) -> PutResult;
     /// [`put`](Self::put) with a guard that `enter` makes, if the count asks for one.
-    fn put_by<R: ReadSide>(&self, enter: impl FnOnce() -> R) -> Put;
+    fn put_by<R: KeepsReadable>(&self, enter: impl FnOnce() -> R) -> PutResult;
     /// [`put_by`](Self::put_by) where the memory may be freed before the call returns: makes no reference to the
     /// padding of a [`CachePadded`](crate::cache_line::CachePadded) count.
     ///
@@ -217,14 +217,14 @@ pub trait RefCount: sealed::Sealed + Send + Sync + Sized {
     ///
     /// The count can be read up to the put that the call makes.
     #[inline(always)]
-    unsafe fn put_raw_by<R: ReadSide>(this: *const Self, enter: impl FnOnce() -> R) -> Put {
+    unsafe fn put_raw_by<R: KeepsReadable>(this: *const Self, enter: impl FnOnce() -> R) -> PutResult {
         // SAFETY: readable up to the put (caller). It is one atomic word, so the reference may dangle after that.
         unsafe { &*this }.put_by(enter)
     }
     /// Gives `n` references back at once.
-    fn put_many(&self, n: NonZeroU16, witness: Self::Witness<'_>) -> Put;
+    fn put_many(&self, n: NonZeroU16, witness: Self::Readable<'_>) -> PutResult;
     /// Gives back a reference that is probably the last: one atomic operation if so.
-    fn put_last(&self, witness: Self::Witness<'_>) -> Put;
+    fn put_last(&self, witness: Self::Readable<'_>) -> PutResult;
     /// The number of references at some moment of the call; 0 where the last one is gone.
     fn read(&self) -> u32;
     /// Whether every get from now on fails. Writes nothing.

@@ -26,7 +26,7 @@
 //! [cover letter]: https://lore.kernel.org/lkml/20230228132118.978145284@linutronix.de/
 
 use super::zone::{DEAD, MAXREF, NOREF, ONEREF, RELEASED, SATURATED, Zone, references};
-use super::{Get, Put, ReadSide, Readable, RefCount};
+use super::{GetResult, PutResult, KeepsReadable, Readable, RefCount};
 use crate::fault::{FaultKind, report};
 use crate::memory::{Atomic, Memory, Native, Ordering};
 use core::num::NonZeroU16;
@@ -48,13 +48,13 @@ const ONE: NonZeroU16 = NonZeroU16::MIN;
 /// use tenure::count::{Get, RcuRef, Readable};
 ///
 /// let count = RcuRef::new();
-/// assert_eq!(count.get(), Get::Acquired);
+/// assert_eq!(count.get(), GetResult::Acquired);
 ///
 /// // SAFETY: `count` is a local of this function, which outlives its uses.
 /// let readable = unsafe { Readable::assume() };
 /// assert!(!count.put(readable).is_last());
 /// assert!(count.put(readable).is_last());
-/// assert_eq!(count.get(), Get::Dead);
+/// assert_eq!(count.get(), GetResult::Dead);
 /// ```
 pub struct RcuRef<M: Memory = Native> {
     word: M::AtomicU32,
@@ -74,7 +74,7 @@ impl<M: Memory> RcuRef<M> {
     /// Takes a reference, unless the object is dead. `&self` says that the memory is readable during the call.
     #[inline]
     #[track_caller]
-    pub fn get(&self) -> Get {
+    pub fn get(&self) -> GetResult {
         self.add(ONE, Ordering::Relaxed)
     }
 
@@ -82,51 +82,51 @@ impl<M: Memory> RcuRef<M> {
     /// nothing.
     #[inline]
     #[track_caller]
-    pub fn get_acquire(&self) -> Get {
+    pub fn get_acquire(&self) -> GetResult {
         self.add(ONE, Ordering::Acquire)
     }
 
     /// Takes `n` references at once, unless the object is dead.
     #[inline]
     #[track_caller]
-    pub fn get_many(&self, n: NonZeroU16) -> Get {
+    pub fn get_many(&self, n: NonZeroU16) -> GetResult {
         self.add(n, Ordering::Relaxed)
     }
 
     #[inline(always)]
     #[track_caller]
-    fn add(&self, n: NonZeroU16, order: Ordering) -> Get {
+    fn add(&self, n: NonZeroU16, order: Ordering) -> GetResult {
         let n = u32::from(n.get());
         let new = self.word.fetch_add(n, order).wrapping_add(n);
-        if new <= MAXREF { Get::Acquired } else { self.get_slow(new, n) }
+        if new <= MAXREF { GetResult::Acquired } else { self.get_slow(new, n) }
     }
 
     /// Gives a reference back, which the caller must own. `readable` proves that the memory outlives the verdict.
     #[inline]
     #[track_caller]
-    pub fn put(&self, readable: Readable<'_>) -> Put {
+    pub fn put(&self, readable: Readable<'_>) -> PutResult {
         self.put_many(ONE, readable)
     }
 
     /// Gives `n` references back at once.
     #[inline]
     #[track_caller]
-    pub fn put_many(&self, n: NonZeroU16, readable: Readable<'_>) -> Put {
+    pub fn put_many(&self, n: NonZeroU16, readable: Readable<'_>) -> PutResult {
         let n = u32::from(n.get());
         // Release: pairs with the Acquire of the verdict.
         let new = self.word.fetch_sub(n, Ordering::Release).wrapping_sub(n);
-        if new <= MAXREF { Put::StillHeld } else { self.put_slow(new, n, readable) }
+        if new <= MAXREF { PutResult::StillHeld } else { self.put_slow(new, n, readable) }
     }
 
     /// Gives back a reference that is probably the last: one compare-exchange if so, where [`put`](Self::put) takes two
     /// operations. Otherwise the attempt is wasted.
     #[inline]
     #[track_caller]
-    pub fn put_last(&self, readable: Readable<'_>) -> Put {
+    pub fn put_last(&self, readable: Readable<'_>) -> PutResult {
         // Acquire: the verdict, which pairs with the Release of every earlier put.
         // Relaxed on failure: the value is not used.
         match self.word.compare_exchange(ONEREF, DEAD, Ordering::Acquire, Ordering::Relaxed) {
-            Ok(_) => Put::Last,
+            Ok(_) => PutResult::Last,
             Err(_) => self.put(readable),
         }
     }
@@ -146,11 +146,11 @@ impl<M: Memory> RcuRef<M> {
 
     #[cold]
     #[track_caller]
-    fn get_slow(&self, new: u32, n: u32) -> Get {
+    fn get_slow(&self, new: u32, n: u32) -> GetResult {
         if new >= RELEASED {
             // Relaxed, here and in the other repairs: they only move the count back to the middle of its zone.
             self.word.store(DEAD, Ordering::Relaxed);
-            return Get::Dead;
+            return GetResult::Dead;
         }
         self.word.store(SATURATED, Ordering::Relaxed);
         let old = new.wrapping_sub(n);
@@ -158,31 +158,31 @@ impl<M: Memory> RcuRef<M> {
             self.report(FaultKind::Overflow, old);
         }
         // Acquired, although the count lost track: the object is never freed.
-        Get::Acquired
+        GetResult::Acquired
     }
 
     /// Decides from `new`, which the caller's own subtraction left, never from a later look.
     #[cold]
     #[track_caller]
-    fn put_slow(&self, new: u32, n: u32, _readable: Readable<'_>) -> Put {
+    fn put_slow(&self, new: u32, n: u32, _readable: Readable<'_>) -> PutResult {
         match Zone::of(new) {
             Zone::NoRef => {
                 // Acquire: pairs with the Release of every earlier put. Later changes are read-modify-writes, which
                 // continue the release sequences. Relaxed on failure: another thread revived the object or won.
                 match self.word.compare_exchange(NOREF, DEAD, Ordering::Acquire, Ordering::Relaxed)
                 {
-                    Ok(_) => Put::Last,
-                    Err(_) => Put::StillHeld,
+                    Ok(_) => PutResult::Last,
+                    Err(_) => PutResult::StillHeld,
                 }
             }
             Zone::Saturated => {
                 self.word.store(SATURATED, Ordering::Relaxed);
-                Put::StillHeld
+                PutResult::StillHeld
             }
             Zone::Dead | Zone::Live => {
                 self.word.store(DEAD, Ordering::Relaxed);
                 self.report(FaultKind::ImbalancedPut, new.wrapping_add(n));
-                Put::StillHeld
+                PutResult::StillHeld
             }
         }
     }

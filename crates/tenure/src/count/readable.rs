@@ -17,22 +17,22 @@ use core::marker::PhantomData;
 ///
 /// ```compile_fail,E0200
 /// struct Nothing;
-/// impl tenure::count::ReadSide for Nothing {} // error: requires an `unsafe impl` declaration
+/// impl tenure::count::KeepsReadable for Nothing {} // error: requires an `unsafe impl` declaration
 /// ```
-pub unsafe trait ReadSide {}
+pub unsafe trait KeepsReadable {}
 
 #[cfg(feature = "seize")]
 // SAFETY: an object that was reachable when the guard was made is retired later, and seize frees nothing that was
 // retired during the life of a guard before the guard is gone.
-unsafe impl ReadSide for seize::LocalGuard<'_> {}
+unsafe impl KeepsReadable for seize::LocalGuard<'_> {}
 
 #[cfg(feature = "seize")]
 // SAFETY: as for `LocalGuard`.
-unsafe impl ReadSide for seize::OwnedGuard<'_> {}
+unsafe impl KeepsReadable for seize::OwnedGuard<'_> {}
 
 /// Proof, for a put, that the memory of the count stays readable during `'w`.
 ///
-/// Nothing at run time. Made from a [`ReadSide`], or by [`assume`](Readable::assume).
+/// Nothing at run time. Made from a [`KeepsReadable`], or by [`assume`](Readable::assume).
 ///
 /// ```
 /// use tenure::count::{RcuRef, Readable};
@@ -56,10 +56,10 @@ unsafe impl ReadSide for seize::OwnedGuard<'_> {}
 /// Nor does one that outlives its guard:
 ///
 /// ```compile_fail,E0505
-/// # use tenure::count::{RcuRef, ReadSide, Readable};
+/// # use tenure::count::{RcuRef, KeepsReadable, Readable};
 /// struct Guard;
 /// // SAFETY: the count below is a local that outlives its uses.
-/// unsafe impl ReadSide for Guard {}
+/// unsafe impl KeepsReadable for Guard {}
 ///
 /// let count = RcuRef::new();
 /// let guard = Guard;
@@ -71,10 +71,10 @@ unsafe impl ReadSide for seize::OwnedGuard<'_> {}
 /// While the guard is there it does:
 ///
 /// ```
-/// # use tenure::count::{RcuRef, ReadSide, Readable};
+/// # use tenure::count::{RcuRef, KeepsReadable, Readable};
 /// # struct Guard;
 /// # // SAFETY: the count below is a local that outlives its uses.
-/// # unsafe impl ReadSide for Guard {}
+/// # unsafe impl KeepsReadable for Guard {}
 /// # let count = RcuRef::new();
 /// # let guard = Guard;
 /// let readable = Readable::by(&guard);
@@ -87,7 +87,7 @@ pub struct Readable<'w>(PhantomData<&'w ()>);
 impl<'w> Readable<'w> {
     /// The memory stays readable because `guard` exists.
     #[inline(always)]
-    pub fn by<G: ReadSide + ?Sized>(guard: &'w G) -> Self {
+    pub fn by<G: KeepsReadable + ?Sized>(guard: &'w G) -> Self {
         let _ = guard;
         Self(PhantomData)
     }

@@ -7,7 +7,7 @@ use super::destroy::destroy;
 use super::mapped::Mapped;
 use super::protocol::{Block, BlockPointer, Protocol};
 use super::shootdown::{ObjectState, Revoking, Shootdown, State};
-use super::{Context, Domain, DomainStatistics, Guard, LocalHandle};
+use super::{Strong, Domain, Stats, Guard, LocalHandle};
 use crate::cache_line::CachePadded;
 use crate::memory::{Memory, Ordering, Pointer, Threads};
 use crate::segments::{CAPACITY, Segments};
@@ -134,7 +134,7 @@ use core::ptr::{self, NonNull};
 /// # use tenure::lazy::Cached;
 /// fn shorter<'c, 'a>(cached: &'c Cached<&'static str>) -> &'c Cached<&'a str> { cached } // error: may not live long enough
 /// ```
-pub struct Cached<T, S: Revoking = Shootdown> {
+pub struct RcuCell<T, S: Revoking = Shootdown> {
     shared: SharedValue<T, S>,
 }
 
@@ -151,7 +151,7 @@ struct Published<T, S: Revoking> {
 
 type SlotPointer<T, S> = <<S as Protocol>::Memory as Memory>::Pointer<State<T, S>>;
 
-impl<T> Cached<T> {
+impl<T> RcuCell<T> {
     /// Puts `value` on the heap.
     #[must_use]
     pub fn new(value: T) -> Self {
@@ -159,7 +159,7 @@ impl<T> Cached<T> {
     }
 }
 
-impl<T, S: Revoking> Cached<T, S> {
+impl<T, S: Revoking> RcuCell<T, S> {
     /// [`new`](Cached::new) on any machine.
     #[doc(hidden)]
     #[must_use]
@@ -173,40 +173,40 @@ impl<T, S: Revoking> Cached<T, S> {
     /// The guard stays on its thread: copy what you need before an `.await`, or use a [`Reader`], which is faster too.
     /// A second guard of this `Cached` on one thread costs about twenty times as much.
     #[inline(always)]
-    pub fn read(&self) -> CachedGuard<'_, T, S> {
+    pub fn load(&self) -> RcuGuard<'_, T, S> {
         let published = &*self.shared;
         match S::Memory::thread().and_then(|thread| published.slot_of(thread)) {
             // SAFETY: the calling thread owns the slot while it has the number, and no guard uses it, not even one of a
             // thread that had the number before: a guard stays on its thread, borrows what keeps the domain, and if it
             // outlives the thread's number, its drop handles that.
-            Some(slot) => CachedGuard::new(unsafe { published.protect(slot) }, None),
+            Some(slot) => RcuGuard::new(unsafe { published.protect(slot) }, None),
             None => self.read_elsewhere(),
         }
     }
 
     #[cold]
-    fn read_elsewhere(&self) -> CachedGuard<'_, T, S> {
+    fn read_elsewhere(&self) -> RcuGuard<'_, T, S> {
         let published = &*self.shared;
         let thread = S::Memory::thread().and_then(|thread| u32::try_from(thread).ok());
         if let Some(slot) = thread.and_then(|thread| published.first_slot_of(thread)) {
             // SAFETY: as in `read`.
-            return CachedGuard::new(unsafe { published.protect(slot) }, None);
+            return RcuGuard::new(unsafe { published.protect(slot) }, None);
         }
         let local = Box::new(published.domain.register());
         // SAFETY: the handle is new, and the guard drops it last.
         let guard = unsafe { published.protect(local.state()) };
-        CachedGuard::new(guard, Some(local))
+        RcuGuard::new(guard, Some(local))
     }
 
     /// A handle for one thread at a time, which reads fastest.
     #[must_use]
-    pub fn reader(&self) -> Reader<T, S> {
-        Reader { local: self.shared.domain.register(), published: self.shared.clone() }
+    pub fn reader(&self) -> RcuReader<T, S> {
+        RcuReader { local: self.shared.domain.register(), published: self.shared.clone() }
     }
 
     /// Replaces the value, and drops the old one: [when](#when-a-replaced-value-is-dropped).
     pub fn store(&self, value: T) {
-        drop(self.replace(value));
+        drop(self.swap(value));
     }
 
     /// Replaces the value, and returns a strong handle to the old one.
@@ -219,7 +219,7 @@ impl<T, S: Revoking> Cached<T, S> {
     /// assert_eq!((*old, *cached.read()), (1, 2));
     /// ```
     #[must_use = "`store` drops the old value"]
-    pub fn replace(&self, value: T) -> Context<T, S> {
+    pub fn swap(&self, value: T) -> Strong<T, S> {
         let new = published(&self.shared.domain, value);
         // Relaxed: compared only.
         let mut old = self.shared.current.load(Ordering::Relaxed);
@@ -240,10 +240,10 @@ impl<T, S: Revoking> Cached<T, S> {
     /// cached.update(|old| [&old[..], &[2]].concat());
     /// assert_eq!(*cached.read(), [1, 2]);
     /// ```
-    pub fn update(&self, mut update: impl FnMut(&T) -> T) {
+    pub fn rcu(&self, mut update: impl FnMut(&T) -> T) {
         let mut reader = self.reader();
         loop {
-            let old = reader.read();
+            let old = reader.load();
             let new = published(&self.shared.domain, update(&old));
             // The guard keeps the old block, so no other one has its address.
             match self.exchange(old.block().as_ptr(), new) {
@@ -279,7 +279,7 @@ impl<T, S: Revoking> Cached<T, S> {
     /// assert_eq!(cached.compare_and_store(&seen, 3), Err(3));
     /// assert_eq!(*cached.read(), 2);
     /// ```
-    pub fn compare_and_store(&self, current: &T, value: T) -> Result<(), T> {
+    pub fn compare_exchange(&self, current: &T, value: T) -> Result<(), T> {
         // A value comes first in its block. The reference keeps it, so no other block has its address.
         let current = ptr::from_ref(current).cast_mut().cast();
         // Relaxed: compared only.
@@ -302,7 +302,7 @@ impl<T, S: Revoking> Cached<T, S> {
         &self,
         old: *mut Block<T, S>,
         new: NonNull<Block<T, S>>,
-    ) -> Result<Context<T, S>, *mut Block<T, S>> {
+    ) -> Result<Strong<T, S>, *mut Block<T, S>> {
         // Release: pairs with the Acquire in `protect`: the new block is initialised. Acquire: so is the old one, to
         // which the caller gets a handle. Relaxed on failure: compared only.
         let replaced = self.shared.current.compare_exchange(
@@ -318,10 +318,10 @@ impl<T, S: Revoking> Cached<T, S> {
 
     /// A strong handle to the value. One atomic add on its count.
     #[must_use]
-    pub fn context(&self) -> Context<T, S> {
+    pub fn load_full(&self) -> Strong<T, S> {
         loop {
             // Replaced since it was read, and the last handle is gone.
-            if let Some(context) = CachedGuard::upgrade(&self.read()) {
+            if let Some(context) = RcuGuard::upgrade(&self.load()) {
                 return context;
             }
         }
@@ -329,8 +329,8 @@ impl<T, S: Revoking> Cached<T, S> {
 
     /// Readers, and threads that have read without one, are the local handles.
     #[must_use]
-    pub fn statistics(&self) -> DomainStatistics {
-        self.shared.domain.statistics()
+    pub fn stats(&self) -> Stats {
+        self.shared.domain.stats()
     }
 }
 
@@ -342,11 +342,11 @@ fn published<T, S: Revoking>(domain: &Domain<T, S>, value: T) -> NonNull<Block<T
 /// # Safety
 ///
 /// The pointer is not null. The caller gives a strong reference away.
-unsafe fn context_of<T, S: Revoking>(block: *mut Block<T, S>) -> Context<T, S> {
+unsafe fn context_of<T, S: Revoking>(block: *mut Block<T, S>) -> Strong<T, S> {
     // SAFETY: the pointer is not null.
     let block = unsafe { NonNull::new_unchecked(block) };
     // SAFETY: the caller gives the reference away.
-    unsafe { Context::from_raw(block) }
+    unsafe { Strong::from_raw(block) }
 }
 
 impl<T, S: Revoking> Published<T, S> {
@@ -403,27 +403,27 @@ impl<T, S: Revoking> Drop for Published<T, S> {
     }
 }
 
-impl<T, S: Revoking> Clone for Cached<T, S> {
+impl<T, S: Revoking> Clone for RcuCell<T, S> {
     fn clone(&self) -> Self {
         Self { shared: self.shared.clone() }
     }
 }
 
-impl<T: Default> Default for Cached<T> {
+impl<T: Default> Default for RcuCell<T> {
     fn default() -> Self {
         Self::new(T::default())
     }
 }
 
-impl<T> From<T> for Cached<T> {
+impl<T> From<T> for RcuCell<T> {
     fn from(value: T) -> Self {
         Self::new(value)
     }
 }
 
-impl<T: fmt::Debug, S: Revoking> fmt::Debug for Cached<T, S> {
+impl<T: fmt::Debug, S: Revoking> fmt::Debug for RcuCell<T, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Cached").field(&*self.read()).finish()
+        f.debug_tuple("Cached").field(&*self.load()).finish()
     }
 }
 
@@ -440,30 +440,30 @@ impl<T: fmt::Debug, S: Revoking> fmt::Debug for Cached<T, S> {
 /// ```
 ///
 /// Keeps no value alive between reads.
-pub struct Reader<T, S: Revoking = Shootdown> {
+pub struct RcuReader<T, S: Revoking = Shootdown> {
     /// Dropped before `published`, which keeps the domain anyway.
     local: LocalHandle<T, S>,
     published: SharedValue<T, S>,
 }
 
-impl<T, S: Revoking> Reader<T, S> {
+impl<T, S: Revoking> RcuReader<T, S> {
     /// Reads the value: a load of the shared pointer, and loads and stores on the reader's own line. The first read of
     /// a new value takes an atomic read-modify-write there.
     #[inline(always)]
-    pub fn read(&mut self) -> Guard<'_, T, S> {
+    pub fn load(&mut self) -> Guard<'_, T, S> {
         // SAFETY: `&mut self` owns the handle, and the guard borrows it.
         unsafe { self.published.protect(self.local.state()) }
     }
 }
 
-impl<T, S: Revoking> Clone for Reader<T, S> {
+impl<T, S: Revoking> Clone for RcuReader<T, S> {
     /// A reader for another thread.
     fn clone(&self) -> Self {
         Self { local: self.published.domain.register(), published: self.published.clone() }
     }
 }
 
-impl<T, S: Revoking> fmt::Debug for Reader<T, S> {
+impl<T, S: Revoking> fmt::Debug for RcuReader<T, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Reader").field("local", &self.local).finish()
     }
@@ -472,7 +472,7 @@ impl<T, S: Revoking> fmt::Debug for Reader<T, S> {
 /// The guard of [`Cached::read`]: a [`Guard`] that never leaves its thread, whose own slot it uses. Forgetting one
 /// makes later reads of this thread slower.
 #[must_use = "the value is in use until the guard is dropped"]
-pub struct CachedGuard<'c, T, S: Revoking = Shootdown> {
+pub struct RcuGuard<'c, T, S: Revoking = Shootdown> {
     guard: ManuallyDrop<Guard<'c, T, S>>,
     local: GuardStaysOnItsThread,
 }
@@ -484,9 +484,9 @@ pub struct CachedGuard<'c, T, S: Revoking = Shootdown> {
 struct GuardStaysOnItsThread(*mut ());
 
 // SAFETY: a shared reference to a guard shares the value, and gives contexts. The guard stays where it is.
-unsafe impl<T: Send + Sync, S: Revoking> Sync for CachedGuard<'_, T, S> {}
+unsafe impl<T: Send + Sync, S: Revoking> Sync for RcuGuard<'_, T, S> {}
 
-impl<'c, T, S: Revoking> CachedGuard<'c, T, S> {
+impl<'c, T, S: Revoking> RcuGuard<'c, T, S> {
     #[inline(always)]
     fn new(guard: Guard<'c, T, S>, local: Option<Box<LocalHandle<T, S>>>) -> Self {
         let local = local.map_or(ptr::null_mut(), |local| Box::into_raw(local).cast());
@@ -502,12 +502,12 @@ impl<'c, T, S: Revoking> CachedGuard<'c, T, S> {
 
     /// [`Guard::upgrade`]. To keep a value for long call [`Cached::context`] at the start.
     #[must_use]
-    pub fn upgrade(this: &Self) -> Option<Context<T, S>> {
+    pub fn upgrade(this: &Self) -> Option<Strong<T, S>> {
         Guard::upgrade(&this.guard)
     }
 }
 
-impl<T, S: Revoking> Deref for CachedGuard<'_, T, S> {
+impl<T, S: Revoking> Deref for RcuGuard<'_, T, S> {
     type Target = T;
     #[inline(always)]
     fn deref(&self) -> &T {
@@ -515,7 +515,7 @@ impl<T, S: Revoking> Deref for CachedGuard<'_, T, S> {
     }
 }
 
-impl<T, S: Revoking> Drop for CachedGuard<'_, T, S> {
+impl<T, S: Revoking> Drop for RcuGuard<'_, T, S> {
     #[inline(always)]
     fn drop(&mut self) {
         let local = self.local.0.cast::<LocalHandle<T, S>>();

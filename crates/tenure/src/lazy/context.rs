@@ -27,7 +27,7 @@ use core::ptr::NonNull;
 /// drop(context);
 /// assert_eq!(other.len(), 3);
 /// ```
-pub struct Context<T, S: Scheme = Shootdown> {
+pub struct Strong<T, S: Scheme = Shootdown> {
     /// First in its block. A pointer to the block would make contexts invariant in `T`. They may be covariant, as they
     /// change no value.
     value: NonNull<T>,
@@ -35,11 +35,11 @@ pub struct Context<T, S: Scheme = Shootdown> {
 }
 
 // SAFETY: as for std's `Arc`: threads share the value, and any of them may drop it.
-unsafe impl<T: Send + Sync, S: Scheme> Send for Context<T, S> {}
+unsafe impl<T: Send + Sync, S: Scheme> Send for Strong<T, S> {}
 // SAFETY: as above.
-unsafe impl<T: Send + Sync, S: Scheme> Sync for Context<T, S> {}
+unsafe impl<T: Send + Sync, S: Scheme> Sync for Strong<T, S> {}
 
-impl<T, S: Scheme> Context<T, S> {
+impl<T, S: Scheme> Strong<T, S> {
     /// # Safety
     ///
     /// The caller owns a strong reference, and gives it away.
@@ -91,11 +91,11 @@ impl<T, S: Scheme> Context<T, S> {
 /// # Safety
 ///
 /// The block exists until the call returns.
-pub(super) unsafe fn upgrade<T, S: Scheme>(block: NonNull<Block<T, S>>) -> Option<Context<T, S>> {
+pub(super) unsafe fn upgrade<T, S: Scheme>(block: NonNull<Block<T, S>>) -> Option<Strong<T, S>> {
     // SAFETY: the block exists.
     let header = unsafe { Block::header(block) };
     // SAFETY: the reference was just taken.
-    header.strong.get().is_acquired().then(|| unsafe { Context::from_raw(block) })
+    header.strong.get().is_acquired().then(|| unsafe { Strong::from_raw(block) })
 }
 
 /// Returns the block if this was its last strong reference.
@@ -134,7 +134,7 @@ unsafe fn retire<T, S: Protocol>(block: NonNull<Block<T, S>>) {
     unsafe { S::retire(&inner, core::iter::once(block)) };
 }
 
-impl<T, S: Scheme> Deref for Context<T, S> {
+impl<T, S: Scheme> Deref for Strong<T, S> {
     type Target = T;
     #[inline(always)]
     fn deref(&self) -> &T {
@@ -143,7 +143,7 @@ impl<T, S: Scheme> Deref for Context<T, S> {
     }
 }
 
-impl<T, S: Scheme> Clone for Context<T, S> {
+impl<T, S: Scheme> Clone for Strong<T, S> {
     #[inline]
     fn clone(&self) -> Self {
         // SAFETY: this context keeps the block.
@@ -152,7 +152,7 @@ impl<T, S: Scheme> Clone for Context<T, S> {
     }
 }
 
-impl<T, S: Scheme> Drop for Context<T, S> {
+impl<T, S: Scheme> Drop for Strong<T, S> {
     #[inline]
     fn drop(&mut self) {
         // SAFETY: the reference is this context's, which is not used again.

@@ -137,7 +137,7 @@ impl<T, S: Protocol<Object<T>: Holders>> SlotState<T, S> for Held<T, S> {
     }
 
     #[inline(always)]
-    unsafe fn lazy(&self) -> Option<NonNull<Block<T, S>>> {
+    unsafe fn kept(&self) -> Option<NonNull<Block<T, S>>> {
         NonNull::new(self.get())
     }
 

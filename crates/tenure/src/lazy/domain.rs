@@ -1,7 +1,7 @@
 //! [`Domain`]: the workers that share objects.
 
 use super::protocol::{Block, Inner, SharedInner};
-use super::{Context, DomainStatistics, LocalHandle, Scheme, Shootdown};
+use super::{Strong, Stats, LocalHandle, Scheme, Shootdown};
 use crate::shared::Shared;
 use core::fmt;
 
@@ -38,14 +38,14 @@ impl<T, S: Scheme> Domain<T, S> {
 
     /// Puts `value` on the heap, and returns its first context.
     #[must_use]
-    pub fn context(&self, value: T) -> Context<T, S> {
+    pub fn strong(&self, value: T) -> Strong<T, S> {
         self.context_with(S::Object::default(), value)
     }
 
-    pub(super) fn context_with(&self, object: S::Object<T>, value: T) -> Context<T, S> {
+    pub(super) fn context_with(&self, object: S::Object<T>, value: T) -> Strong<T, S> {
         let block = Block::allocate(self.inner.clone(), object, value);
         // SAFETY: the block is new, and so is its reference.
-        unsafe { Context::from_raw(block) }
+        unsafe { Strong::from_raw(block) }
     }
 
     /// Registers a worker.
@@ -76,7 +76,7 @@ impl<T, S: Scheme> Domain<T, S> {
     /// let tenants: Vec<_> = (0..100).map(|id| domain.context(id)).collect();
     /// domain.drop_all(tenants);
     /// ```
-    pub fn drop_all(&self, contexts: impl IntoIterator<Item = Context<T, S>>) {
+    pub fn drop_all(&self, contexts: impl IntoIterator<Item = Strong<T, S>>) {
         let last = contexts.into_iter().filter_map(|context| {
             assert!(context.is_of(&self.inner), "this Context is of another Domain");
             context.put()
@@ -87,8 +87,8 @@ impl<T, S: Scheme> Domain<T, S> {
 
     /// What has happened so far. While other threads use the domain the figures are of different moments.
     #[must_use]
-    pub fn statistics(&self) -> DomainStatistics {
-        self.inner.statistics()
+    pub fn stats(&self) -> Stats {
+        self.inner.stats()
     }
 
     pub(super) fn inner(&self) -> &Inner<T, S> {
@@ -112,7 +112,7 @@ impl<T, S: Scheme> fmt::Debug for Domain<T, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Domain")
             .field("scheme", &S::NAME)
-            .field("statistics", &self.statistics())
+            .field("statistics", &self.stats())
             .finish()
     }
 }

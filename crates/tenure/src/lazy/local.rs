@@ -3,7 +3,7 @@
 use super::context::upgrade;
 use super::mapped::Mapped;
 use super::protocol::{Block, Protocol, SharedInner, SlotState};
-use super::{Context, Scheme, Shootdown};
+use super::{Strong, Scheme, Shootdown};
 use core::fmt;
 use core::marker::PhantomData;
 use core::mem::ManuallyDrop;
@@ -74,7 +74,7 @@ impl<T, S: Scheme> LocalHandle<T, S> {
     /// object, and that object's destructor panics.
     #[inline(always)]
     #[track_caller]
-    pub fn enter<'s>(&'s mut self, context: &Context<T, S>) -> Guard<'s, T, S> {
+    pub fn enter<'s>(&'s mut self, context: &Strong<T, S>) -> Guard<'s, T, S> {
         let block = context.block();
         if self.state().has(block) {
             // SAFETY: `&mut self` is the owner, and `context` keeps the block during the call.
@@ -88,7 +88,7 @@ impl<T, S: Scheme> LocalHandle<T, S> {
 
     #[inline(never)]
     #[track_caller]
-    fn switch(&mut self, context: &Context<T, S>) {
+    fn switch(&mut self, context: &Strong<T, S>) {
         assert!(
             context.is_of(&self.inner),
             "this Context is of another Domain than this LocalHandle"
@@ -116,9 +116,9 @@ impl<T, S: Scheme> LocalHandle<T, S> {
     /// assert_eq!(*local.lazy().unwrap(), 1);
     /// ```
     #[inline(always)]
-    pub fn lazy(&mut self) -> Option<Guard<'_, T, S>> {
+    pub fn kept(&mut self) -> Option<Guard<'_, T, S>> {
         // SAFETY: `&mut self` is the owner.
-        let block = unsafe { self.state().lazy() }?;
+        let block = unsafe { self.state().kept() }?;
         // SAFETY: as in `enter`.
         Some(unsafe { Guard::new(self.state(), block) })
     }
@@ -142,7 +142,7 @@ impl<T, S: Scheme> LocalHandle<T, S> {
     /// impl Worker<'_> {
     ///     fn tenant(&mut self, id: u64) -> Option<Guard<'_, Tenant>> {
     ///         let find = || self.tenants.lock().unwrap().get(&id).cloned();
-    ///         self.local.lazy_or(|tenant| tenant.id == id, find)
+    ///         self.local.kept_or(|tenant| tenant.id == id, find)
     ///     }
     /// }
     ///
@@ -158,13 +158,13 @@ impl<T, S: Scheme> LocalHandle<T, S> {
     /// assert!(worker.tenant(7).is_none());
     /// ```
     #[inline]
-    pub fn lazy_or(
+    pub fn kept_or(
         &mut self,
         is_it: impl FnOnce(&T) -> bool,
-        find: impl FnOnce() -> Option<Context<T, S>>,
+        find: impl FnOnce() -> Option<Strong<T, S>>,
     ) -> Option<Guard<'_, T, S>> {
         // SAFETY: `&mut self` is the owner.
-        if let Some(block) = unsafe { self.state().lazy() } {
+        if let Some(block) = unsafe { self.state().kept() } {
             // SAFETY: as in `enter`. The guard is returned, or dropped before the handle is used again.
             let kept = unsafe { Guard::new(self.state(), block) };
             if is_it(&kept) {
@@ -271,7 +271,7 @@ impl<'s, T, S: Scheme> Guard<'s, T, S> {
     ///
     /// With [`Mask`](super::Mask) never `None`: the local handle itself keeps the object.
     #[must_use]
-    pub fn upgrade(this: &Self) -> Option<Context<T, S>> {
+    pub fn upgrade(this: &Self) -> Option<Strong<T, S>> {
         // SAFETY: rule 3 of `Protocol`: the block is in use.
         unsafe { upgrade(this.block()) }
     }

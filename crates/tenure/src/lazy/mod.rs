@@ -32,7 +32,7 @@
 //! assert!(local.lazy().is_none());
 //! ```
 //!
-//! In a server the objects are in a locked table: see [`LocalHandle::lazy_or`]. For one value that all threads read and
+//! In a server the objects are in a locked table: see [`LocalHandle::kept_or`]. For one value that all threads read and
 //! that is sometimes replaced there is [`Cached`].
 //!
 //! # Words
@@ -109,7 +109,7 @@
 //!
 //! # Threads, forks, panics, exits
 //!
-//! - **Local handles**, any number of them, [`Reader`]s and [`Guard`]s may move to another thread; a [`CachedGuard`]
+//! - **Local handles**, any number of them, [`Reader`]s and [`Guard`]s may move to another thread; a [`RcuGuard`]
 //!   may not.
 //! - **A thread that ends without dropping its handle** (`mem::forget`) loses what it keeps, as others do. The slot
 //!   stays taken.
@@ -168,14 +168,14 @@ mod shootdown;
 mod statistics;
 mod traits;
 
-pub use cached::{Cached, CachedGuard, Reader};
-pub use context::Context;
+pub use cached::{RcuCell, RcuGuard, RcuReader};
+pub use context::Strong;
 pub use counting::Mask;
 pub use domain::Domain;
 pub use local::{Guard, LocalHandle};
 pub use scheme::Scheme;
 pub use shootdown::Shootdown;
-pub use statistics::DomainStatistics;
+pub use statistics::Stats;
 
 #[doc(hidden)]
 pub use counting::Counted;

@@ -1,6 +1,6 @@
 //! What a scheme does, and what it works on: blocks (objects on the heap) and the slots of a domain.
 
-use super::statistics::{Counters, DomainStatistics};
+use super::statistics::{Counters, Stats};
 use crate::cache_line::CachePadded;
 use crate::count::TicketRef;
 use crate::memory::{Atomic, Memory, Ordering, Pointer};
@@ -69,7 +69,7 @@ pub trait SlotState<T, S: Protocol>: Default {
     /// # Safety
     ///
     /// Rule 1.
-    unsafe fn lazy(&self) -> Option<NonNull<Block<T, S>>>;
+    unsafe fn kept(&self) -> Option<NonNull<Block<T, S>>>;
 
     /// Ends the use of `block`. The slot keeps it if the scheme lets it.
     ///
@@ -230,7 +230,7 @@ impl<T, S: Protocol> Inner<T, S> {
         }
     }
 
-    pub(super) fn statistics(&self) -> DomainStatistics {
+    pub(super) fn stats(&self) -> Stats {
         self.counters.read(self.slots().count())
     }
 

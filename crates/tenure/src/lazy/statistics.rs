@@ -5,7 +5,7 @@ use crate::memory::{Atomic, Memory, Ordering};
 /// What has happened in a [`Domain`](super::Domain) or a [`Cached`](super::Cached) so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct DomainStatistics {
+pub struct Stats {
     /// Local handles that exist now. A thread that reads a [`Cached`](super::Cached) without a reader has one too,
     /// which the next thread takes over when it ends.
     pub local_handles: usize,
@@ -51,8 +51,8 @@ impl<M: Memory> Counters<M> {
         Self { retired, barriers, revoked, donated }
     }
 
-    pub(super) fn read(&self, local_handles: usize) -> DomainStatistics {
-        DomainStatistics {
+    pub(super) fn read(&self, local_handles: usize) -> Stats {
+        Stats {
             local_handles,
             retired: self.retired.read(),
             barriers: self.barriers.read(),

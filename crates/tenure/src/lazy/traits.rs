@@ -1,7 +1,7 @@
 //! Traits that all handles and guards have.
 
 use super::shootdown::Revoking;
-use super::{Cached, CachedGuard, Context, Domain, Guard, LocalHandle, Reader, Scheme};
+use super::{RcuCell, RcuGuard, Strong, Domain, Guard, LocalHandle, RcuReader, Scheme};
 use core::fmt::{Debug, Display, Formatter, Result};
 use core::panic::{RefUnwindSafe, UnwindSafe};
 
@@ -35,9 +35,9 @@ macro_rules! smart_pointer {
 }
 
 smart_pointer! {
-    [T, S: Scheme] Context<T, S>;
+    [T, S: Scheme] Strong<T, S>;
     [T, S: Scheme] Guard<'_, T, S>;
-    [T, S: Revoking] CachedGuard<'_, T, S>;
+    [T, S: Revoking] RcuGuard<'_, T, S>;
 }
 
 /// A panic in a user's code leaves these types in order, since they are in order whenever it runs. They lead to values
@@ -51,10 +51,10 @@ macro_rules! unwind_safe {
 
 unwind_safe! {
     [T, S: Scheme] Domain<T, S>;
-    [T, S: Scheme] Context<T, S>;
+    [T, S: Scheme] Strong<T, S>;
     [T, S: Scheme] LocalHandle<T, S>;
     [T, S: Scheme] Guard<'_, T, S>;
-    [T, S: Revoking] Cached<T, S>;
-    [T, S: Revoking] Reader<T, S>;
-    [T, S: Revoking] CachedGuard<'_, T, S>;
+    [T, S: Revoking] RcuCell<T, S>;
+    [T, S: Revoking] RcuReader<T, S>;
+    [T, S: Revoking] RcuGuard<'_, T, S>;
 }

@@ -36,7 +36,7 @@
 //! threads](Threads::is_lost); what they retired leaks there.
 
 use crate::cache_line::CachePadded;
-use crate::count::ReadSide;
+use crate::count::KeepsReadable;
 use crate::memory::{Atomic, Memory, Native, Ordering, Plain, Threads};
 use crate::segments::Segments;
 use alloc::collections::VecDeque;
@@ -324,7 +324,7 @@ pub struct Guard<'g, M: Threads> {
 }
 
 // SAFETY: what is retired during its life is not freed before its end.
-unsafe impl<M: Threads> ReadSide for Guard<'_, M> {}
+unsafe impl<M: Threads> KeepsReadable for Guard<'_, M> {}
 
 impl<M: Threads> Guard<'_, M> {
     /// Calls `free` with `memory` after a grace period, or when the collector goes.

@@ -25,7 +25,7 @@ use super::Core;
 use super::machine::{Creator, Machine, RegistryCount};
 use super::map::{Element, Link};
 use super::waiters::Waiters;
-use crate::count::Put;
+use crate::count::PutResult;
 use crate::memory::{Atomic, Memory, Ordering, Plain};
 use crate::shared::{RawShared, Shared};
 use alloc::boxed::Box;
@@ -85,11 +85,11 @@ impl<K, V, C: RegistryCount> Entry<K, V, C> {
     ///
     /// The caller owns it.
     #[inline(always)]
-    pub(super) unsafe fn put(this: NonNull<Self>) -> Put {
+    pub(super) unsafe fn put(this: NonNull<Self>) -> PutResult {
         // SAFETY: the reference keeps the entry. Not a reference to all of it: its memory may be freed before the put
         // returns.
         let count = unsafe { &raw const (*this.as_ptr()).count };
-        // SAFETY: the count knows the guard only as a `ReadSide`, so it drops it before it returns.
+        // SAFETY: the count knows the guard only as a `KeepsReadable`, so it drops it before it returns.
         let enter = || unsafe { C::Machine::puts().enter() };
         // SAFETY: the reference keeps the entry up to the put.
         unsafe { C::put_raw_by(count, enter) }

@@ -189,8 +189,8 @@ mod turn;
 mod waiters;
 
 pub use machine::RegistryCount;
-pub use reference::Ref;
-pub use statistics::RegistryStatistics;
+pub use reference::Registered;
+pub use statistics::Stats;
 
 /// What the tests run on a model checker.
 #[doc(hidden)]
@@ -305,7 +305,7 @@ where
     /// If `create` does: nothing is left behind, and the next waiting thread calls its own. Or if `create` acquires its
     /// own key.
     #[inline]
-    pub fn acquire<Q>(&self, key: &Q, create: impl FnOnce() -> V) -> Ref<K, V, C>
+    pub fn acquire<Q>(&self, key: &Q, create: impl FnOnce() -> V) -> Registered<K, V, C>
     where
         K: Borrow<Q>,
         Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
@@ -330,7 +330,7 @@ where
         &self,
         key: &Q,
         create: impl FnOnce() -> Result<V, E>,
-    ) -> Result<Ref<K, V, C>, E>
+    ) -> Result<Registered<K, V, C>, E>
     where
         K: Borrow<Q>,
         Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
@@ -364,7 +364,7 @@ where
     /// If the future does: nothing is left behind, and the next waiting task runs its own. A future that acquires its
     /// own key waits for itself.
     #[inline]
-    pub async fn acquire_async<Q>(&self, key: &Q, create: impl Future<Output = V>) -> Ref<K, V, C>
+    pub async fn acquire_async<Q>(&self, key: &Q, create: impl Future<Output = V>) -> Registered<K, V, C>
     where
         K: Borrow<Q>,
         Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
@@ -390,7 +390,7 @@ where
         &self,
         key: &Q,
         create: impl Future<Output = Result<V, E>>,
-    ) -> Result<Ref<K, V, C>, E>
+    ) -> Result<Registered<K, V, C>, E>
     where
         K: Borrow<Q>,
         Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
@@ -412,7 +412,7 @@ where
     /// The object of that key, if there is one. An object that is being created is not there yet.
     #[must_use]
     #[inline]
-    pub fn get<Q>(&self, key: &Q) -> Option<Ref<K, V, C>>
+    pub fn get<Q>(&self, key: &Q) -> Option<Registered<K, V, C>>
     where
         K: Borrow<Q>,
         Q: Hash + Eq + ?Sized,
@@ -421,7 +421,7 @@ where
     }
 
     #[inline(always)]
-    fn find<Q>(&self, key: &Q, order: u64) -> Option<Ref<K, V, C>>
+    fn find<Q>(&self, key: &Q, order: u64) -> Option<Registered<K, V, C>>
     where
         K: Borrow<Q>,
         Q: Eq + ?Sized,
@@ -439,12 +439,12 @@ where
     ///
     /// The caller has the guard with which the entry was found.
     #[inline(always)]
-    unsafe fn get_ready(found: NonNull<Entry<K, V, C>>) -> Option<Ref<K, V, C>> {
+    unsafe fn get_ready(found: NonNull<Entry<K, V, C>>) -> Option<Registered<K, V, C>> {
         // SAFETY: the guard keeps the entry readable.
         let entry = unsafe { found.as_ref() };
         let is_acquired = entry.is_ready() && entry.count.get().is_acquired();
         // SAFETY: the reference was just acquired, and the entry is ready.
-        is_acquired.then(|| unsafe { Ref::from_raw(found) })
+        is_acquired.then(|| unsafe { Registered::from_raw(found) })
     }
 
     /// Acquires an object that was not there, or not ready.
@@ -455,7 +455,7 @@ where
         key: K,
         order: u64,
         create: impl FnOnce() -> Result<V, E>,
-    ) -> Result<Ref<K, V, C>, E> {
+    ) -> Result<Registered<K, V, C>, E> {
         let turn = match self.insert_or_wait(key, order, By::Thread) {
             Ok(turn) => turn,
             Err(wait) => match wait.block() {
@@ -478,7 +478,7 @@ where
     }
 
     /// The turn to create a new entry's object. Otherwise a reference to the key's entry, which may not be ready.
-    fn insert_or_find(&self, key: K, order: u64, by: By) -> Result<Turn<K, V, C>, Ref<K, V, C>> {
+    fn insert_or_find(&self, key: K, order: u64, by: By) -> Result<Turn<K, V, C>, Registered<K, V, C>> {
         let Core { map, counters, .. } = &*self.core;
         let spare = Spare::new(key, order, self.core.clone(), by);
         // SAFETY: dropped as this returns.
@@ -497,7 +497,7 @@ where
             let entry = unsafe { found.as_ref() };
             if entry.count.get().is_acquired() {
                 // SAFETY: the reference was just acquired. The caller waits until the entry is ready.
-                let object = unsafe { Ref::from_raw(found) };
+                let object = unsafe { Registered::from_raw(found) };
                 if !entry.is_lost() {
                     return Err(object);
                 }
@@ -529,7 +529,7 @@ where
     ///
     /// Cost: a get for each object. Their drops count as a use of every object that [lingers](self#objects-that-linger).
     #[must_use]
-    pub fn snapshot(&self) -> Vec<Ref<K, V, C>> {
+    pub fn snapshot(&self) -> Vec<Registered<K, V, C>> {
         let mut objects = Vec::with_capacity(self.len());
         // SAFETY: dropped as this returns.
         let guard = unsafe { self.core.map.enter() };
@@ -555,7 +555,7 @@ where
 
     /// What happened so far.
     #[must_use]
-    pub fn statistics(&self) -> RegistryStatistics {
+    pub fn stats(&self) -> Stats {
         self.core.counters.read()
     }
 }

@@ -3,7 +3,7 @@
 use super::RegistryCount;
 use super::entry::Entry;
 use super::linger::give;
-use crate::count::{Get, TicketRef};
+use crate::count::{GetResult, TicketRef};
 use core::fmt;
 use core::ops::Deref;
 use core::ptr::NonNull;
@@ -13,14 +13,14 @@ use core::ptr::NonNull;
 /// One pointer. A clone is one get of the count, a drop one put: with `TicketRef` one atomic addition and one
 /// subtraction. The last drop, on any thread, removes the object from the registry and runs its destructor. A reference
 /// may outlive the registry's handles.
-pub struct Ref<K, V, C: RegistryCount = TicketRef>(NonNull<Entry<K, V, C>>);
+pub struct Registered<K, V, C: RegistryCount = TicketRef>(NonNull<Entry<K, V, C>>);
 
 // SAFETY: as std's `Arc` of a `K` and a `V`.
-unsafe impl<K: Send + Sync, V: Send + Sync, C: RegistryCount> Send for Ref<K, V, C> {}
+unsafe impl<K: Send + Sync, V: Send + Sync, C: RegistryCount> Send for Registered<K, V, C> {}
 // SAFETY: as above.
-unsafe impl<K: Send + Sync, V: Send + Sync, C: RegistryCount> Sync for Ref<K, V, C> {}
+unsafe impl<K: Send + Sync, V: Send + Sync, C: RegistryCount> Sync for Registered<K, V, C> {}
 
-impl<K, V, C: RegistryCount> Ref<K, V, C> {
+impl<K, V, C: RegistryCount> Registered<K, V, C> {
     /// # Safety
     ///
     /// The caller owns a reference, and makes the entry ready before any other code gets the `Ref`.
@@ -55,7 +55,7 @@ impl<K, V, C: RegistryCount> Ref<K, V, C> {
     }
 }
 
-impl<K, V, C: RegistryCount> Deref for Ref<K, V, C> {
+impl<K, V, C: RegistryCount> Deref for Registered<K, V, C> {
     type Target = V;
     #[inline(always)]
     fn deref(&self) -> &V {
@@ -64,12 +64,12 @@ impl<K, V, C: RegistryCount> Deref for Ref<K, V, C> {
     }
 }
 
-impl<K, V, C: RegistryCount> Clone for Ref<K, V, C> {
+impl<K, V, C: RegistryCount> Clone for Registered<K, V, C> {
     #[inline(always)]
     fn clone(&self) -> Self {
         match self.entry().count.get() {
-            Get::Acquired => Self(self.0),
-            Get::Dead => dead(),
+            GetResult::Acquired => Self(self.0),
+            GetResult::Dead => dead(),
         }
     }
 }
@@ -80,7 +80,7 @@ fn dead() -> ! {
     panic!("cloned a `Ref` whose count is dead: a reference was released twice")
 }
 
-impl<K, V, C: RegistryCount> Drop for Ref<K, V, C> {
+impl<K, V, C: RegistryCount> Drop for Registered<K, V, C> {
     #[inline(always)]
     fn drop(&mut self) {
         // SAFETY: the reference is this `Ref`'s, which ends here.
@@ -92,19 +92,19 @@ impl<K, V, C: RegistryCount> Drop for Ref<K, V, C> {
     }
 }
 
-impl<K, V, C: RegistryCount> AsRef<V> for Ref<K, V, C> {
+impl<K, V, C: RegistryCount> AsRef<V> for Registered<K, V, C> {
     fn as_ref(&self) -> &V {
         self
     }
 }
 
-impl<K, V: fmt::Debug, C: RegistryCount> fmt::Debug for Ref<K, V, C> {
+impl<K, V: fmt::Debug, C: RegistryCount> fmt::Debug for Registered<K, V, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         (**self).fmt(f)
     }
 }
 
-impl<K, V: fmt::Display, C: RegistryCount> fmt::Display for Ref<K, V, C> {
+impl<K, V: fmt::Display, C: RegistryCount> fmt::Display for Registered<K, V, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         (**self).fmt(f)
     }

@@ -1,11 +1,11 @@
-//! [`RegistryStatistics`], and the counters behind them.
+//! [`Stats`], and the counters behind them.
 
 use crate::memory::{Atomic, Memory, Ordering};
 
 /// What happened in a [`Registry`](super::Registry) so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct RegistryStatistics {
+pub struct Stats {
     /// Objects that were created.
     pub created: u64,
     /// Objects that lost their last reference.
@@ -41,10 +41,10 @@ impl<M: Memory> Counters<M> {
         self.created.load(Ordering::Relaxed) - destroyed
     }
 
-    pub(super) fn read(&self) -> RegistryStatistics {
+    pub(super) fn read(&self) -> Stats {
         // Relaxed: statistics.
         let read = |counter: &M::AtomicU64| counter.load(Ordering::Relaxed);
-        RegistryStatistics {
+        Stats {
             created: read(&self.created),
             destroyed: read(&self.destroyed),
             failed: read(&self.failed),

@@ -10,7 +10,7 @@
 
 use super::entry::{By, Entry, Taken};
 use super::machine::{Creator, Machine, RegistryCount};
-use super::reference::Ref;
+use super::reference::Registered;
 use super::waiters::Listing;
 use core::future::Future;
 use core::mem::ManuallyDrop;
@@ -19,7 +19,7 @@ use core::ptr::{self, NonNull};
 use core::task::{Context, Poll};
 
 /// The turn to create, and a reference to the entry. Dropped, it leaves the turn to another.
-pub(super) struct Turn<K, V, C: RegistryCount>(Ref<K, V, C>);
+pub(super) struct Turn<K, V, C: RegistryCount>(Registered<K, V, C>);
 
 impl<K, V, C: RegistryCount> Turn<K, V, C> {
     /// # Safety
@@ -27,11 +27,11 @@ impl<K, V, C: RegistryCount> Turn<K, V, C> {
     /// The caller owns a reference and has the turn.
     pub(super) unsafe fn from_raw(entry: NonNull<Entry<K, V, C>>) -> Self {
         // SAFETY: no other code gets the `Ref` before `finish`.
-        Self(unsafe { Ref::from_raw(entry) })
+        Self(unsafe { Registered::from_raw(entry) })
     }
 
     /// Makes the entry ready.
-    pub(super) fn finish(self, value: V) -> Ref<K, V, C> {
+    pub(super) fn finish(self, value: V) -> Registered<K, V, C> {
         let this = ManuallyDrop::new(self);
         // SAFETY: `this` is not used again.
         let object = unsafe { ptr::read(&raw const this.0) };
@@ -51,14 +51,14 @@ impl<K, V, C: RegistryCount> Drop for Turn<K, V, C> {
 /// Until the object is there, or the caller has the turn to create it.
 pub(super) struct Wait<K, V, C: RegistryCount> {
     /// Taken when the wait is over.
-    object: Option<Ref<K, V, C>>,
+    object: Option<Registered<K, V, C>>,
     by: By,
     listing: Option<Listing<C::Machine>>,
 }
 
 impl<K, V, C: RegistryCount> Wait<K, V, C> {
     /// For an entry that may not be ready.
-    pub(super) fn new(object: Ref<K, V, C>, by: By) -> Self {
+    pub(super) fn new(object: Registered<K, V, C>, by: By) -> Self {
         Self { object: Some(object), by, listing: None }
     }
 
@@ -67,7 +67,7 @@ impl<K, V, C: RegistryCount> Wait<K, V, C> {
     /// # Panics
     ///
     /// If the calling thread has the turn.
-    pub(super) fn block(self) -> Result<Ref<K, V, C>, Turn<K, V, C>> {
+    pub(super) fn block(self) -> Result<Registered<K, V, C>, Turn<K, V, C>> {
         if self.object.as_ref().is_some_and(|object| object.entry().creator.is_this_thread()) {
             panic!(
                 "`create` acquires the key that it creates the object of, and would wait for itself: \
@@ -79,7 +79,7 @@ impl<K, V, C: RegistryCount> Wait<K, V, C> {
 }
 
 impl<K, V, C: RegistryCount> Future for Wait<K, V, C> {
-    type Output = Result<Ref<K, V, C>, Turn<K, V, C>>;
+    type Output = Result<Registered<K, V, C>, Turn<K, V, C>>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let object = self.object.take().expect("it is not polled again after its end");

@@ -6,7 +6,7 @@ use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use tenure::cells::{Table, ThreadRef};
-use tenure::count::Get;
+use tenure::count::GetResult;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
@@ -88,7 +88,7 @@ impl Stage {
     fn try_get(&self) {
         let was_killed = self.was_killed.get();
         // SAFETY: see above.
-        if unsafe { self.count.try_get(&self.table) } == Get::Acquired {
+        if unsafe { self.count.try_get(&self.table) } == GetResult::Acquired {
             assert!(!was_killed, "got after the kill");
             self.held.set(self.held.get() + 1);
         } else {

@@ -15,16 +15,16 @@ macro_rules! calls {
 }
 
 calls! {
-    inc_not_zero_get = IncNotZero.get() -> Get;
-    inc_not_zero_put = IncNotZero.put() -> Put;
-    rcuref_get = RcuRef.get() -> Get;
-    rcuref_put = RcuRef.put(readable: Readable<'_>) -> Put;
-    ticketref_get = TicketRef.get() -> Get;
+    inc_not_zero_get = IncNotZero.get() -> GetResult;
+    inc_not_zero_put = IncNotZero.put() -> PutResult;
+    rcuref_get = RcuRef.get() -> GetResult;
+    rcuref_put = RcuRef.put(readable: Readable<'_>) -> PutResult;
+    ticketref_get = TicketRef.get() -> GetResult;
     ticketref_get_held = TicketRef.get_held() -> ();
-    ticketref_put = TicketRef.put() -> Put;
+    ticketref_put = TicketRef.put() -> PutResult;
     arc_clone = Counts.clone_strong() -> ();
-    arc_drop = Counts.drop_strong() -> Put;
+    arc_drop = Counts.drop_strong() -> PutResult;
     arc_downgrade = Counts.downgrade() -> ();
-    weak_upgrade = Counts.upgrade() -> Get;
+    weak_upgrade = Counts.upgrade() -> GetResult;
     weak_clone = Counts.clone_weak() -> ();
 }

@@ -52,7 +52,7 @@ fn a_report_names_the_line_that_called_the_count() {
 
 #[test]
 fn a_report_through_the_trait_names_the_generic_code_that_called() {
-    fn put<C: RefCount>(count: &C, witness: C::Witness<'_>) -> (Fault, u32) {
+    fn put<C: RefCount>(count: &C, witness: C::Readable<'_>) -> (Fault, u32) {
         (only_fault(|| count.put(witness)), line!())
     }
     for (fault, line) in [

@@ -7,7 +7,7 @@ use crate::readable;
 use crate::staged::{Staged, interrupted};
 use std::cell::Cell;
 use std::rc::Rc;
-use tenure::count::{Get, IncNotZero, Put, RcuRef, RefCount, TicketRef};
+use tenure::count::{GetResult, IncNotZero, PutResult, RcuRef, RefCount, TicketRef};
 
 struct Object<C> {
     count: C,
@@ -17,24 +17,24 @@ struct Object<C> {
 /// Puts a reference. `revivals` further visitors come in between, each within the one before.
 fn put<C: RefCount + 'static>(
     object: &Rc<Object<C>>,
-    witness: fn() -> C::Witness<'static>,
+    witness: fn() -> C::Readable<'static>,
     revivals: u32,
 ) {
     let (same, other) = (Rc::clone(object), Rc::clone(object));
     let one = move || {
-        if same.count.put(witness()) == Put::Last {
+        if same.count.put(witness()) == PutResult::Last {
             same.told_last.set(same.told_last.get() + 1);
         }
     };
     let visit = move || {
-        if revivals > 0 && other.count.get() == Get::Acquired {
+        if revivals > 0 && other.count.get() == GetResult::Acquired {
             put(&other, witness, revivals - 1);
         }
     };
     interrupted(2, one, visit);
 }
 
-fn one_is_told<C: RefCount + 'static>(witness: fn() -> C::Witness<'static>) {
+fn one_is_told<C: RefCount + 'static>(witness: fn() -> C::Readable<'static>) {
     for revivals in 0..30 {
         let object = Rc::new(Object { count: C::new_in(), told_last: Cell::new(0) });
         put(&object, witness, revivals);

@@ -7,7 +7,7 @@
 use crate::faults::recorded;
 use std::num::NonZeroU16;
 use tenure::count::{
-    DEAD, Get, IncNotZero, MAXREF, NOREF, ONEREF, Put, RELEASED, RcuRef, Readable, RefCount,
+    DEAD, GetResult, IncNotZero, MAXREF, NOREF, ONEREF, PutResult, RELEASED, RcuRef, Readable, RefCount,
     SATURATED, TicketRef,
 };
 use tenure::fault::FaultKind::{self, ImbalancedPut, Overflow, UseAfterDeath};
@@ -58,23 +58,23 @@ trait Tabled: RefCount {
     fn operate(&self, operation: &str) -> &'static str;
 }
 
-fn of_get(outcome: Get) -> &'static str {
+fn of_get(outcome: GetResult) -> &'static str {
     match outcome {
-        Get::Acquired => "acquired",
-        Get::Dead => "dead",
+        GetResult::Acquired => "acquired",
+        GetResult::Dead => "dead",
     }
 }
 
-fn of_put(outcome: Put) -> &'static str {
+fn of_put(outcome: PutResult) -> &'static str {
     match outcome {
-        Put::StillHeld => "still held",
-        Put::Last => "last",
+        PutResult::StillHeld => "still held",
+        PutResult::Last => "last",
     }
 }
 
 const OPERATIONS: [&str; 5] = ["get", "get_many", "put", "put_many", "put_last"];
 
-fn operate<C: RefCount>(count: &C, operation: &str, witness: C::Witness<'_>) -> &'static str {
+fn operate<C: RefCount>(count: &C, operation: &str, witness: C::Readable<'_>) -> &'static str {
     match operation {
         "get" => of_get(count.get()),
         "get_acquire" => of_get(count.get_acquire()),
@@ -335,7 +335,7 @@ fn the_most_that_can_be_taken_at_once_stays_inside_its_zone() {
         let ((ticket_got, rcuref_got), _) =
             recorded(|| (ticket.get_many(most), rcuref.get_many(most)));
         assert_eq!(ticket_got, rcuref_got, "{start:#x}");
-        assert_eq!(ticket_got, if start == DEAD { Get::Dead } else { Get::Acquired });
+        assert_eq!(ticket_got, if start == DEAD { GetResult::Dead } else { GetResult::Acquired });
         assert_eq!(ticket.is_dead(), start == DEAD);
         assert_eq!(rcuref.is_dead(), start == DEAD);
     }
@@ -352,10 +352,10 @@ fn a_get_that_revives_takes_a_ticket_and_nothing_else_does() {
         }
     }
     let pending = TicketRef::at(NOREF);
-    assert_eq!(pending.get(), Get::Acquired);
+    assert_eq!(pending.get(), GetResult::Acquired);
     assert_eq!(tickets(&pending), -1);
     let pending = TicketRef::at(NOREF);
-    assert_eq!(pending.get_many(MANY), Get::Acquired);
+    assert_eq!(pending.get_many(MANY), GetResult::Acquired);
     assert_eq!(tickets(&pending), -1, "one revival, however many references");
 }
 
@@ -378,7 +378,7 @@ fn a_get_by_an_owner_that_cannot_be_one_is_reported_and_leaves_the_count_dead() 
         assert_eq!(faults.len(), 1, "{refs:#x}");
         assert_eq!(faults[0].kind, UseAfterDeath);
         assert!(count.is_dead(), "{refs:#x}");
-        assert_eq!(count.get(), Get::Dead);
+        assert_eq!(count.get(), GetResult::Dead);
     }
 }
 
@@ -387,9 +387,9 @@ fn a_dead_ticketref_lives_again_after_init() {
     let count = TicketRef::at(DEAD + 5);
     count.init();
     assert_eq!(count.raw(), TicketRef::new().raw());
-    assert_eq!(count.get_acquire(), Get::Acquired);
-    assert_eq!(count.put(), Put::StillHeld);
-    assert_eq!(count.put_last(), Put::Last);
+    assert_eq!(count.get_acquire(), GetResult::Acquired);
+    assert_eq!(count.put(), PutResult::StillHeld);
+    assert_eq!(count.put_last(), PutResult::Last);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use crate::stopping::{Stopping, stop_in_the_next_barrier, while_another_is_in_a_
 use crate::support::{Kind, Token, Worker};
 use std::cell::{Cell, RefCell};
 use std::thread;
-use tenure::lazy::{Cached, Context, Counted, Domain, Mask, On, Shootdown, Verified};
+use tenure::lazy::{RcuCell, Strong, Counted, Domain, Mask, On, Shootdown, Verified};
 
 const FORKS: usize = 120;
 
@@ -17,20 +17,20 @@ struct Mine<S: Kind> {
     tokens: [Token; 4],
     /// Handles to objects: one that `alone` uses, one that another local handle keeps, one that another uses, one that
     /// all enter.
-    used_here: Cell<Option<Context<Token, S>>>,
-    idle_there: Cell<Option<Context<Token, S>>>,
-    used_there: Cell<Option<Context<Token, S>>>,
-    by_all: Context<Token, S>,
+    used_here: Cell<Option<Strong<Token, S>>>,
+    idle_there: Cell<Option<Strong<Token, S>>>,
+    used_there: Cell<Option<Strong<Token, S>>>,
+    by_all: Strong<Token, S>,
 }
 
 fn use_the_domain<S: Kind>(domain: &Domain<Token, S>) {
     let token = Token::new();
     let mut locals = [(); 3].map(|()| domain.register());
     for _ in 0..3 {
-        let contexts = Vec::from_iter((0..4).map(|_| domain.context(token.clone())));
+        let contexts = Vec::from_iter((0..4).map(|_| domain.strong(token.clone())));
         for (local, context) in locals.iter_mut().zip(&contexts) {
             drop(local.enter(context));
-            local.lazy().expect("there is a handle").check();
+            local.kept().expect("there is a handle").check();
         }
         let guard = locals[0].enter(&contexts[3]);
         domain.drop_all(contexts);
@@ -39,7 +39,7 @@ fn use_the_domain<S: Kind>(domain: &Domain<Token, S>) {
         locals.iter_mut().for_each(tenure::lazy::LocalHandle::clear);
         assert_eq!(token.objects(), 0, "an object of the child leaks");
     }
-    let last = domain.context(token.clone());
+    let last = domain.strong(token.clone());
     drop(locals[1].enter(&last));
     let theirs = domain.clone();
     thread::spawn(move || {
@@ -58,7 +58,7 @@ impl<S: Kind> Mine<S> {
         let domain = Domain::new_in();
         let tokens = [(); 4].map(|()| Token::new());
         let [used_here, idle_there, used_there, by_all] =
-            tokens.each_ref().map(|token| domain.context(token.clone()));
+            tokens.each_ref().map(|token| domain.strong(token.clone()));
         let mut alone = Worker::new(&domain);
         alone.enter(&used_here);
         Self {
@@ -104,16 +104,16 @@ fn work<S: Kind>(mine: &Mine<S>, token: &Token, goes_on: &dyn Fn() -> bool) {
     let mut turn = 0;
     while goes_on() {
         turn += 1;
-        let context = mine.domain.context(token.clone());
+        let context = mine.domain.strong(token.clone());
         drop(locals[0].enter(&context));
         let guard = locals[1].enter(&context);
         drop(context);
         guard.check();
         drop(guard);
-        drop(locals[1].lazy());
+        drop(locals[1].kept());
         locals[0].enter(&mine.by_all).check();
         if turn % 8 == 0 {
-            let many = Vec::from_iter((0..4).map(|_| mine.domain.context(token.clone())));
+            let many = Vec::from_iter((0..4).map(|_| mine.domain.strong(token.clone())));
             drop(locals[0].enter(&many[0]));
             mine.domain.drop_all(many);
         }
@@ -159,15 +159,15 @@ tests! {
 #[test]
 fn a_child_goes_on_with_what_other_threads_read_and_stored() {
     let token = Token::new();
-    let cached = Cached::new(token.clone());
+    let cached = RcuCell::new(token.clone());
     let work = |_, goes_on: &dyn Fn() -> bool| {
         let mut reader = cached.reader();
         while goes_on() {
-            let mine = reader.read();
+            let mine = reader.load();
             cached.store(token.clone());
-            let outer = cached.read();
-            cached.update(Token::clone);
-            cached.read().check();
+            let outer = cached.load();
+            cached.rcu(Token::clone);
+            cached.load().check();
             outer.check();
             mine.check();
         }
@@ -175,18 +175,18 @@ fn a_child_goes_on_with_what_other_threads_read_and_stored() {
     let reader = RefCell::new(cached.reader());
     forked_under_use(3, FORKS, work, || {
         let mut reader = reader.borrow_mut();
-        let (mine, threads) = (reader.read(), cached.read());
+        let (mine, threads) = (reader.load(), cached.load());
         in_child(|| {
             mine.check();
             threads.check();
             let values = [(); 3].map(|()| Token::new());
             cached.store(values[0].clone());
-            let (nested, mut other) = (cached.read(), cached.reader());
+            let (nested, mut other) = (cached.load(), cached.reader());
             cached.store(values[1].clone());
-            assert!(nested.is(&values[0]) && other.read().is(&values[1]));
+            assert!(nested.is(&values[0]) && other.load().is(&values[1]));
             drop(nested);
-            cached.update(|_| values[2].clone());
-            let mut is_newest = || cached.read().is(&values[2]) && other.read().is(&values[2]);
+            cached.rcu(|_| values[2].clone());
+            let mut is_newest = || cached.load().is(&values[2]) && other.load().is(&values[2]);
             assert!(thread::scope(|scope| scope.spawn(&mut is_newest).join()).unwrap());
             assert_eq!(values.each_ref().map(Token::objects), [0, 0, 1]);
         });
@@ -199,10 +199,10 @@ fn a_child_goes_on_with_what_other_threads_read_and_stored() {
 fn a_child_ends_objects_although_a_lost_thread_had_the_turn() {
     let (token, theirs) = (Token::new(), Token::new());
     let domain = Domain::<Token, On<Stopping, Shootdown>>::new_in();
-    let (mut local, context) = (domain.register(), domain.context(token.clone()));
+    let (mut local, context) = (domain.register(), domain.strong(token.clone()));
     drop(local.enter(&context));
     let end = || {
-        let (mut local, context) = (domain.register(), domain.context(theirs.clone()));
+        let (mut local, context) = (domain.register(), domain.strong(theirs.clone()));
         drop(local.enter(&context));
         stop_in_the_next_barrier();
         drop(context);
@@ -214,11 +214,11 @@ fn a_child_ends_objects_although_a_lost_thread_had_the_turn() {
             drop(context.take());
             assert_eq!(token.objects(), 0, "it waits for a thread that is lost");
             assert_eq!(theirs.objects(), 1, "what the lost thread had in hand is lost");
-            let again = domain.context(token.clone());
+            let again = domain.strong(token.clone());
             drop(domain.register().enter(&again));
             drop(again);
             assert_eq!(token.objects(), 0);
-            assert_eq!(domain.statistics().retired, 3);
+            assert_eq!(domain.stats().retired, 3);
         });
         // In the parent the thread is there, and ends what is left to it.
         drop(context.take());
@@ -241,21 +241,21 @@ fn lost_in_the_middle(end: impl FnOnce() + Send, child: impl FnOnce()) {
 fn a_child_goes_on_with_workers_that_a_lost_thread_had_marked() {
     let [token, childs] = [(); 2].map(|()| Token::new());
     let domain = Domain::<Token, On<Stopping, Shootdown>>::new_in();
-    let context = domain.context(token.clone());
+    let context = domain.strong(token.clone());
     let (idle, used) = (RefCell::new(domain.register()), RefCell::new(Worker::new(&domain)));
     drop(idle.borrow_mut().enter(&context));
     used.borrow_mut().enter(&context);
     let child = || {
         let (mut idle, mut used) = (idle.borrow_mut(), used.borrow_mut());
-        assert!(idle.lazy().is_none(), "it was marked");
+        assert!(idle.kept().is_none(), "it was marked");
         used.value().expect("it is used").check();
-        let context = domain.context(childs.clone());
+        let context = domain.strong(childs.clone());
         idle.enter(&context).check();
         used.enter(&context);
         drop(context);
         used.value().expect("it is used").check();
         used.leave();
-        assert!(idle.lazy().is_none() && childs.objects() == 0, "what is the child's ends there");
+        assert!(idle.kept().is_none() && childs.objects() == 0, "what is the child's ends there");
     };
     lost_in_the_middle(|| drop(context), child);
     used.borrow().value().expect("it is used").check();
@@ -266,16 +266,16 @@ fn a_child_goes_on_with_workers_that_a_lost_thread_had_marked() {
 #[test]
 fn a_child_goes_on_with_readers_that_a_lost_thread_had_marked() {
     let [old, new, childs] = [(); 3].map(|()| Token::new());
-    let cached = Cached::<Token, On<Stopping, Shootdown>>::new_in(old.clone());
+    let cached = RcuCell::<Token, On<Stopping, Shootdown>>::new_in(old.clone());
     let [mut idle, mut used] = [cached.reader(), cached.reader()];
-    drop(idle.read());
-    let (idle, read) = (RefCell::new(idle), Cell::new(Some(used.read())));
+    drop(idle.load());
+    let (idle, read) = (RefCell::new(idle), Cell::new(Some(used.load())));
     let child = || {
         let mut idle = idle.borrow_mut();
-        assert!(idle.read().is(&new), "it was stored");
+        assert!(idle.load().is(&new), "it was stored");
         read.take().expect("it is read").check();
         cached.store(childs.clone());
-        assert!(idle.read().is(&childs) && new.objects() == 0, "what follows ends in the child");
+        assert!(idle.load().is(&childs) && new.objects() == 0, "what follows ends in the child");
     };
     lost_in_the_middle(|| cached.store(new.clone()), child);
     read.take().expect("it is read").check();

@@ -12,7 +12,7 @@ use std::thread;
 use tenure::count::{RcuRef, TicketRef};
 use tenure::memory::{Memory, Native, Ordering};
 use tenure::registry::raw::{Creator, Machine};
-use tenure::registry::{Ref, Registry, RegistryCount};
+use tenure::registry::{Registered, Registry, RegistryCount};
 
 type Counter = <Native as Memory>::AtomicU32;
 
@@ -115,7 +115,7 @@ fn a_child_creates_the_object_that_a_lost_thread_was_creating() {
         assert!(objects.get(&1).is_none());
         let object = objects.acquire(&1, || 2);
         assert_eq!((*object, objects.len()), (2, 1));
-        assert!(Ref::ptr_eq(&object, &objects.get(&1).unwrap()));
+        assert!(Registered::ptr_eq(&object, &objects.get(&1).unwrap()));
         let theirs = objects.clone();
         assert_eq!(thread::spawn(move || *theirs.acquire(&1, || 3)).join().unwrap(), 2);
         drop(object);
@@ -159,7 +159,7 @@ fn a_task_that_begins_to_create_in_the_child_is_not_lost() {
         assert!(third.as_mut().poll(context).is_pending(), "a key has two objects");
         let Poll::Ready(object) = second.as_mut().poll(context) else { panic!("it waits once") };
         assert!(
-            matches!(third.as_mut().poll(context), Poll::Ready(theirs) if Ref::ptr_eq(&theirs, &object))
+            matches!(third.as_mut().poll(context), Poll::Ready(theirs) if Registered::ptr_eq(&theirs, &object))
         );
     });
 }
@@ -176,7 +176,7 @@ fn an_entry_that_was_left_to_a_task_before_the_fork_is_not_lost() {
     in_child(|| {
         let object = objects.acquire(&1, || 3);
         let Poll::Ready(theirs) = second.as_mut().poll(context) else { panic!("it waits") };
-        assert!(Ref::ptr_eq(&object, &theirs), "a key has two objects");
+        assert!(Registered::ptr_eq(&object, &theirs), "a key has two objects");
     });
 }
 
@@ -264,8 +264,8 @@ fn an_entry_that_a_failed_create_leaves_to_a_thread_of_the_child_is_not_lost() {
                 let object = objects.acquire(&key(), || 3);
                 stop[1].wait();
                 let waited = waiter.unwrap().join().unwrap();
-                assert!(Ref::ptr_eq(&object, &waited), "a key has two objects");
-                assert_eq!((*waited, objects.statistics().created), (3, 1));
+                assert!(Registered::ptr_eq(&object, &waited), "a key has two objects");
+                assert_eq!((*waited, objects.stats().created), (3, 1));
                 drop((object, waited));
                 assert!(objects.is_empty() && objects.get(&key()).is_none());
             });
@@ -298,7 +298,7 @@ fn a_child_uses_a_registry_that_other_threads_were_in() {
     let child = || {
         let held = Vec::from_iter((0..2 * KEYS).map(|key| objects.acquire(&key, || key)));
         for (object, key) in held.iter().zip(0..) {
-            assert!(**object == key && Ref::ptr_eq(object, &objects.get(&key).unwrap()));
+            assert!(**object == key && Registered::ptr_eq(object, &objects.get(&key).unwrap()));
         }
         assert!(objects.snapshot().len() >= held.len());
         drop(held);

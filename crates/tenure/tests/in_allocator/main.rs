@@ -257,9 +257,9 @@ fn a_thread_whose_allocator_uses_a_pool_first_keeps_idle_objects_to_itself() {
         INNER.set(ptr::null());
         world.objects.trim();
         drop(world.objects.acquire().unwrap());
-        let before = world.objects.statistics().made;
+        let before = world.objects.stats().made;
         thread::scope(|scope| scope.spawn(|| drop(world.objects.acquire())).join().unwrap());
-        let made = world.objects.statistics().made - before;
+        let made = world.objects.stats().made - before;
         assert_eq!(made, 1, "another thread has found the idle object");
         Box::new(())
     }

@@ -8,10 +8,10 @@ use std::sync::atomic::Ordering::SeqCst;
 use std::task::{Context as TaskContext, Poll, Waker};
 use std::time::Duration;
 use tenure::counter::{Counter, Gauge, Histogram};
-use tenure::lazy::{Cached, CachedGuard, Context, Domain, Guard, Scheme};
+use tenure::lazy::{RcuCell, RcuGuard, Strong, Domain, Guard, Scheme};
 use tenure::owner::{Owner, Shared};
 use tenure::pool::{AcquireError, BufferPool, FreeList, SlotMut, SlotPool, SlotRef};
-use tenure::registry::{Ref, Registry, RegistryCount};
+use tenure::registry::{Registered, Registry, RegistryCount};
 
 #[derive(Clone, Copy)]
 pub(crate) struct Operation {
@@ -175,10 +175,10 @@ fn acquire_one<C: RegistryCount>(
     registry: &Registry<u64, Value, C>,
     key: u64,
     world: &World,
-) -> Ref<u64, Value, C> {
+) -> Registered<u64, Value, C> {
     let object = registry.acquire(&key, || world.maker.make(key));
     object.check();
-    assert_eq!((object.number, *Ref::key(&object)), (key, key));
+    assert_eq!((object.number, *Registered::key(&object)), (key, key));
     object
 }
 
@@ -187,13 +187,13 @@ fn look_up(world: &World) -> Kept<'_> {
     found.iter().flatten().for_each(|object| object.check());
     let all = world.registry.snapshot();
     all.iter().for_each(|object| object.check());
-    let _ = (world.registry.len(), world.registry.is_empty(), world.registry.statistics());
+    let _ = (world.registry.len(), world.registry.is_empty(), world.registry.stats());
     Box::new((found, all))
 }
 
 fn acquire(world: &World) -> Kept<'_> {
     let object = acquire_one(&world.registry, key(1), world);
-    assert!(Ref::count(&object) > 0 && Ref::ptr_eq(&object, &object.clone()));
+    assert!(Registered::count(&object) > 0 && Registered::ptr_eq(&object, &object.clone()));
     Box::new(object)
 }
 
@@ -263,7 +263,7 @@ fn find_an_object(world: &World) -> Kept<'_> {
     let found = world.objects.get(key).unwrap();
     found.check();
     assert!(SlotRef::key(&found) == key && SlotRef::into_mut(found).is_err());
-    let _ = (world.objects.len(), world.objects.is_empty(), world.objects.statistics().acquired());
+    let _ = (world.objects.len(), world.objects.is_empty(), world.objects.stats().acquired());
     Box::new(shared)
 }
 
@@ -317,20 +317,20 @@ fn take_a_buffer(world: &World) -> Kept<'_> {
 
 fn take_a_pair(world: &World) -> Kept<'_> {
     let (mut send, recv) = world.buffers.acquire_pair(64, 128).unwrap();
-    assert_eq!(send.append(b"hello"), 5);
-    let _ = world.buffers.statistics();
+    assert_eq!(send.extend_from_slice(b"hello"), 5);
+    let _ = world.buffers.stats();
     Box::new((send, recv, world.buffers.acquire_or_smaller(200).unwrap()))
 }
 
 fn freeze_a_buffer(world: &World) -> Kept<'_> {
     let mut buffer = world.buffers.acquire(64).unwrap();
-    buffer.spare_mut()[..2].fill(1);
-    buffer.commit(2);
-    buffer.consume_front(1);
+    buffer.spare_capacity_mut()[..2].fill(1);
+    buffer.advance_mut(2);
+    buffer.advance(1);
     buffer.compact();
     buffer.truncate(0);
     buffer.clear();
-    assert_eq!(buffer.spare(), buffer.capacity());
+    assert_eq!(buffer.spare_capacity(), buffer.capacity());
     buffer.resize(64, 1);
     let part = buffer.split_to(10);
     let bytes = buffer.freeze();
@@ -387,17 +387,17 @@ fn wait_for_a_turn(world: &World) -> Kept<'_> {
 // --- lazy ---
 
 fn read(world: &World) -> Kept<'_> {
-    let guard = world.cached.read();
+    let guard = world.cached.load();
     guard.check();
-    let mapped = CachedGuard::map(world.cached.read(), |value| &value.number);
+    let mapped = RcuGuard::map(world.cached.load(), |value| &value.number);
     assert!(*mapped < 1_000);
     Box::new((guard, Box::new(mapped) as Kept<'_>))
 }
 
 fn read_with_a_reader(world: &World) -> Kept<'_> {
     let mut reader = world.cached.reader();
-    reader.read().check();
-    let _ = Guard::upgrade(&reader.read());
+    reader.load().check();
+    let _ = Guard::upgrade(&reader.load());
     Box::new((reader.clone(), reader))
 }
 
@@ -407,30 +407,30 @@ fn store(world: &World) -> Kept<'_> {
 }
 
 fn replace(world: &World) -> Kept<'_> {
-    let old = world.cached.replace(world.maker.make(19));
+    let old = world.cached.swap(world.maker.make(19));
     old.check();
     Box::new(old)
 }
 
 fn update(world: &World) -> Kept<'_> {
-    world.cached.update(|old| {
+    world.cached.rcu(|old| {
         old.check();
         world.maker.make(20)
     });
-    let _ = world.cached.statistics();
+    let _ = world.cached.stats();
     none()
 }
 
 fn compare_and_store(world: &World) -> Kept<'_> {
-    let current = world.cached.context();
+    let current = world.cached.load_full();
     current.check();
-    let _ = world.cached.compare_and_store(&current, world.maker.make(21));
+    let _ = world.cached.compare_exchange(&current, world.maker.make(21));
     Box::new(current)
 }
 
 fn caches_that_go(world: &World) -> Kept<'_> {
-    let cached = Cached::new(world.maker.make(22));
-    cached.read().check();
+    let cached = RcuCell::new(world.maker.make(22));
+    cached.load().check();
     cached.store(world.maker.make(23));
     Box::new((cached.clone(), cached))
 }
@@ -438,27 +438,27 @@ fn caches_that_go(world: &World) -> Kept<'_> {
 fn enter(world: &World) -> Kept<'_> {
     let mut local = world.domain.register();
     local.enter(&world.context).check();
-    local.lazy().unwrap().check();
-    let found = local.lazy_or(|_| false, || Some(world.context.clone()));
+    local.kept().unwrap().check();
+    let found = local.kept_or(|_| false, || Some(world.context.clone()));
     let found = Guard::upgrade(&found.unwrap()).unwrap();
-    assert!(Context::ptr_eq(&found, &world.context));
+    assert!(Strong::ptr_eq(&found, &world.context));
     local.clear();
-    let _ = world.domain.statistics();
+    let _ = world.domain.stats();
     Box::new((found, local))
 }
 
 fn enter_with_a_mask(world: &World) -> Kept<'_> {
-    let context = world.masked.context(world.maker.make(24));
+    let context = world.masked.strong(world.maker.make(24));
     let mut local = world.masked.register();
     local.enter(&context).check();
     drop(context);
-    local.lazy().unwrap().check();
+    local.kept().unwrap().check();
     Box::new(local)
 }
 
 /// With a handle that keeps it, and one that uses it.
 fn retire_in<S: Scheme>(domain: &Domain<Value, S>, world: &World) {
-    let context = domain.context(world.maker.make(25));
+    let context = domain.strong(world.maker.make(25));
     let (mut keeps, mut uses) = (domain.register(), domain.register());
     drop(keeps.enter(&context));
     let guard = uses.enter(&context);
@@ -469,18 +469,18 @@ fn retire_in<S: Scheme>(domain: &Domain<Value, S>, world: &World) {
 
 fn retire(world: &World) -> Kept<'_> {
     retire_in(&world.domain, world);
-    Box::new(world.domain.context(world.maker.make(26)))
+    Box::new(world.domain.strong(world.maker.make(26)))
 }
 
 fn retire_with_a_mask(world: &World) -> Kept<'_> {
     retire_in(&world.masked, world);
-    Box::new(world.masked.context(world.maker.make(27)))
+    Box::new(world.masked.strong(world.maker.make(27)))
 }
 
 fn retire_many(world: &World) -> Kept<'_> {
-    let contexts = [28, 29].map(|number| world.domain.context(world.maker.make(number)));
+    let contexts = [28, 29].map(|number| world.domain.strong(world.maker.make(number)));
     world.domain.drop_all(contexts);
-    let contexts = [30, 31].map(|number| world.masked.context(world.maker.make(number)));
+    let contexts = [30, 31].map(|number| world.masked.strong(world.maker.make(number)));
     world.masked.drop_all(contexts);
     none()
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::SeqCst};
 use tenure::count::RcuRef;
 use tenure::counter::{Counter, Gauge, Histogram};
-use tenure::lazy::{Cached, Context, Domain, Mask};
+use tenure::lazy::{RcuCell, Strong, Domain, Mask};
 use tenure::owner::Owner;
 use tenure::pool::{BufferPool, SlotPool, TaggedStack};
 use tenure::registry::Registry;
@@ -76,9 +76,9 @@ pub(crate) struct World {
     pub(crate) buffers: BufferPool,
     /// Not for the allocator.
     pub(crate) limited: BufferPool,
-    pub(crate) cached: Cached<Value>,
+    pub(crate) cached: RcuCell<Value>,
     pub(crate) domain: Domain<Value>,
-    pub(crate) context: Context<Value>,
+    pub(crate) context: Strong<Value>,
     pub(crate) masked: Domain<Value, Mask>,
 }
 
@@ -103,8 +103,8 @@ impl World {
             stacked: SlotPool::builder(move || second.make(5)).list::<TaggedStack>().build(),
             buffers: small.clone().magazine_bytes(128).build().unwrap(),
             limited: small.limit(256).build().unwrap(),
-            cached: Cached::new(make(6)),
-            context: domain.context(make(7)),
+            cached: RcuCell::new(make(6)),
+            context: domain.strong(make(7)),
             domain,
             masked: Domain::new_in(),
             maker,
@@ -119,20 +119,20 @@ impl World {
         assert_eq!(self.histogram.count(), truth.recorded.load(SeqCst));
         assert_eq!(self.histogram.sum(), 50 * truth.recorded.load(SeqCst));
         for (of, len, statistics) in [
-            ("registry", self.registry.len(), self.registry.statistics()),
-            ("rcu_registry", self.rcu_registry.len(), self.rcu_registry.statistics()),
+            ("registry", self.registry.len(), self.registry.stats()),
+            ("rcu_registry", self.rcu_registry.len(), self.rcu_registry.stats()),
         ] {
             assert_eq!((len, statistics.created - statistics.destroyed), (0, 0), "{of}");
         }
         assert!(self.lingering.len() <= 3);
         for (of, statistics) in
-            [("objects", self.objects.statistics()), ("stacked", self.stacked.statistics())]
+            [("objects", self.objects.stats()), ("stacked", self.stacked.stats())]
         {
             assert_eq!(statistics.in_use, 0, "{of}");
         }
-        assert_eq!(self.buffers.statistics().total.in_use, 0);
-        assert_eq!(self.domain.statistics().local_handles, 0);
-        let handles = self.cached.statistics().local_handles;
+        assert_eq!(self.buffers.stats().total.in_use, 0);
+        assert_eq!(self.domain.stats().local_handles, 0);
+        let handles = self.cached.stats().local_handles;
         assert!(handles as u64 <= truth.threads.load(SeqCst), "a thread has lost its slot");
         self.context.check();
         let live = Arc::clone(&self.maker.0);

@@ -2,24 +2,24 @@
 
 use crate::support::{Kind, Token, Worker, domain, figures, panics, registered};
 use std::thread;
-use tenure::lazy::{Context, Domain, Guard, LocalHandle};
+use tenure::lazy::{Strong, Domain, Guard, LocalHandle};
 
 fn an_object_goes_with_its_last_handle<S: Kind>() {
     let (token, domain) = domain::<S>();
-    let context = domain.context(token.clone());
+    let context = domain.strong(token.clone());
     let other = context.clone();
-    assert!(Context::ptr_eq(&context, &other));
+    assert!(Strong::ptr_eq(&context, &other));
     drop(context);
     assert_eq!(token.objects(), 1);
     other.check();
     drop(other);
     assert_eq!(token.objects(), 0);
-    assert_eq!(figures(&domain.statistics()), [1, 0, 0, 0], "no local handle had it: no barrier");
+    assert_eq!(figures(&domain.stats()), [1, 0, 0, 0], "no local handle had it: no barrier");
 }
 
 fn objects_and_workers_outlive_the_domains_handles<S: Kind>() {
     let (token, domain) = domain::<S>();
-    let context = domain.clone().context(token.clone());
+    let context = domain.clone().strong(token.clone());
     let mut local = domain.register();
     drop(domain);
     local.enter(&context).check();
@@ -28,7 +28,7 @@ fn objects_and_workers_outlive_the_domains_handles<S: Kind>() {
     assert_eq!(token.objects(), 0);
 
     let domain = Domain::<Token, S>::new_in();
-    let context = domain.context(token.clone());
+    let context = domain.strong(token.clone());
     drop(domain.register().enter(&context));
     drop(domain);
     context.check();
@@ -38,42 +38,42 @@ fn objects_and_workers_outlive_the_domains_handles<S: Kind>() {
 
 fn a_worker_uses_what_it_enters_and_keeps_it<S: Kind>() {
     let domain = Domain::<u32, S>::new_in();
-    let (one, two) = (domain.context(1), domain.context(2));
+    let (one, two) = (domain.strong(1), domain.strong(2));
     let mut local = domain.register();
-    assert!(local.lazy().is_none(), "it has entered nothing");
+    assert!(local.kept().is_none(), "it has entered nothing");
     for _ in 0..3 {
         assert_eq!(*local.enter(&one), 1);
-        assert_eq!(*local.lazy().unwrap(), 1);
-        assert_eq!(*local.lazy().unwrap(), 1, "it is kept after each use");
+        assert_eq!(*local.kept().unwrap(), 1);
+        assert_eq!(*local.kept().unwrap(), 1, "it is kept after each use");
     }
     assert_eq!(*local.enter(&two), 2);
-    assert_eq!(*local.lazy().unwrap(), 2, "the newest is kept");
+    assert_eq!(*local.kept().unwrap(), 2, "the newest is kept");
     assert_eq!(*local.enter(&one), 1);
     local.clear();
-    assert!(local.lazy().is_none(), "a local handle that was cleared has nothing");
+    assert!(local.kept().is_none(), "a local handle that was cleared has nothing");
     local.clear();
     assert_eq!(*local.enter(&two), 2);
-    assert_eq!(figures(&domain.statistics()), [0; 4], "nothing has ended");
+    assert_eq!(figures(&domain.stats()), [0; 4], "nothing has ended");
 }
 
 fn workers_share_an_object<S: Kind>() {
     let domain = Domain::<u32, S>::new_in();
-    let context = domain.context(7);
+    let context = domain.strong(7);
     let mut locals = Vec::from_iter((0..100).map(|_| domain.register()));
     let guards = Vec::from_iter(locals.iter_mut().map(|local| local.enter(&context)));
     let place = &raw const *context;
     assert!(guards.iter().all(|guard| std::ptr::eq(&raw const **guard, place)));
     drop(guards);
-    assert!(locals.iter_mut().all(|local| local.lazy().is_some_and(|kept| *kept == 7)));
+    assert!(locals.iter_mut().all(|local| local.kept().is_some_and(|kept| *kept == 7)));
 }
 
 fn a_guard_gives_handles<S: Kind>() {
     let (token, _, context, mut local) = registered::<S>();
     let active = local.enter(&context);
     let from_active = Guard::upgrade(&active).unwrap();
-    assert!(Context::ptr_eq(&from_active, &context));
+    assert!(Strong::ptr_eq(&from_active, &context));
     drop((active, context));
-    let kept = local.lazy().unwrap();
+    let kept = local.kept().unwrap();
     let from_kept = Guard::upgrade(&kept).unwrap();
     drop((kept, from_active));
     assert_eq!(token.objects(), 1);
@@ -86,15 +86,15 @@ fn a_guard_gives_handles<S: Kind>() {
 fn the_last_handle_may_go_while_workers_use_the_object<S: Kind>() {
     fn use_it<'s, S: Kind>(
         local: &'s mut LocalHandle<Token, S>,
-        context: &Context<Token, S>,
+        context: &Strong<Token, S>,
         lazily: bool,
     ) -> Guard<'s, Token, S> {
-        if lazily { local.lazy().unwrap() } else { local.enter(context) }
+        if lazily { local.kept().unwrap() } else { local.enter(context) }
     }
     for (mine_lazily, others_lazily) in [(false, false), (false, true), (true, false), (true, true)]
     {
         let (token, domain) = domain::<S>();
-        let context = domain.context(token.clone());
+        let context = domain.strong(token.clone());
         let mut locals = [(); 4].map(|()| domain.register());
         for local in &mut locals {
             drop(local.enter(&context));
@@ -107,7 +107,7 @@ fn the_last_handle_may_go_while_workers_use_the_object<S: Kind>() {
         drop(context);
         assert_eq!(token.objects(), 1);
         assert_eq!(
-            figures(&domain.statistics()),
+            figures(&domain.stats()),
             if S::KEEPS { [0; 4] } else { [1, 1, 1, 3] },
             "one idle, three in use"
         );
@@ -121,17 +121,17 @@ fn the_last_handle_may_go_while_workers_use_the_object<S: Kind>() {
         drop(others);
         assert_eq!(token.objects(), usize::from(S::KEEPS), "the last guard is gone");
         for local in &mut locals {
-            assert_eq!(local.lazy().is_some(), S::KEEPS);
+            assert_eq!(local.kept().is_some(), S::KEEPS);
         }
         drop(locals);
         assert_eq!(token.objects(), 0);
-        assert_eq!(domain.statistics().retired, 1);
+        assert_eq!(domain.stats().retired, 1);
     }
 }
 
 fn a_donated_reference_is_given_back_on_whichever_thread_leaves<S: Kind>() {
     let (token, domain) = domain::<S>();
-    let context = domain.context(token.clone());
+    let context = domain.strong(token.clone());
     let mut worker = Worker::new(&domain);
     worker.enter(&context);
     drop(context);
@@ -154,7 +154,7 @@ fn a_worker_whose_object_ended_goes_on_with_others<S: Kind>() {
     let (token, domain) = domain::<S>();
     let mut local = domain.register();
     for turn in 0..20 {
-        let context = domain.context(token.clone());
+        let context = domain.strong(token.clone());
         let guard = local.enter(&context);
         if turn % 3 == 0 {
             drop(context);
@@ -165,13 +165,13 @@ fn a_worker_whose_object_ended_goes_on_with_others<S: Kind>() {
             drop(context);
         }
         if turn % 2 == 0 {
-            assert_eq!(local.lazy().is_some(), S::KEEPS);
+            assert_eq!(local.kept().is_some(), S::KEEPS);
         }
         assert_eq!(token.objects(), usize::from(S::KEEPS), "at most what the local handle keeps");
     }
     local.clear();
     assert_eq!(token.objects(), 0);
-    assert_eq!(domain.statistics().retired, 20);
+    assert_eq!(domain.stats().retired, 20);
 }
 
 /// A way in which a local handle ends, or what it keeps.
@@ -181,7 +181,7 @@ fn what_a_parked_worker_keeps_goes_when_the_scheme_says<S: Kind>() {
     let ends: [End<S>; 3] = [
         |_, mut local| local.clear(),
         |domain, mut local| {
-            let other = domain.context(Token::new());
+            let other = domain.strong(Token::new());
             drop(local.enter(&other));
         },
         |_, local| drop(local),
@@ -191,7 +191,7 @@ fn what_a_parked_worker_keeps_goes_when_the_scheme_says<S: Kind>() {
         drop(local.enter(&context));
         drop(context);
         assert_eq!(token.objects(), usize::from(S::KEEPS));
-        if let Some(kept) = local.lazy() {
+        if let Some(kept) = local.kept() {
             kept.check();
         }
         assert_eq!(token.objects(), usize::from(S::KEEPS));
@@ -205,24 +205,24 @@ fn a_worker_that_was_cleared_is_no_reason_for_a_barrier<S: Kind>() {
     drop(local.enter(&context));
     local.clear();
     drop(context);
-    assert_eq!((token.objects(), figures(&domain.statistics())), (0, [1, 0, 0, 0]));
+    assert_eq!((token.objects(), figures(&domain.stats())), (0, [1, 0, 0, 0]));
 }
 
 fn a_worker_that_went_on_is_no_reason_for_a_barrier<S: Kind>() {
     let (token, domain) = domain::<S>();
-    let (first, second) = (domain.context(token.clone()), domain.context(token.clone()));
+    let (first, second) = (domain.strong(token.clone()), domain.strong(token.clone()));
     let mut local = domain.register();
     drop(local.enter(&first));
     let guard = local.enter(&second);
     drop(first);
-    assert_eq!((token.objects(), figures(&domain.statistics())), (1, [1, 0, 0, 0]));
+    assert_eq!((token.objects(), figures(&domain.stats())), (1, [1, 0, 0, 0]));
     guard.check();
 }
 
 fn many_handles_dropped_at_once_share_a_barrier<S: Kind>() {
     const OBJECTS: usize = 100;
     let (token, domain) = domain::<S>();
-    let contexts = Vec::from_iter((0..OBJECTS).map(|_| domain.context(token.clone())));
+    let contexts = Vec::from_iter((0..OBJECTS).map(|_| domain.strong(token.clone())));
     let mut locals = Vec::from_iter((0..3).map(|_| domain.register()));
     // One idle, one in use, one that has nothing; and an object that has another handle.
     drop(locals[0].enter(&contexts[10]));
@@ -231,31 +231,31 @@ fn many_handles_dropped_at_once_share_a_barrier<S: Kind>() {
     domain.drop_all(contexts);
     if S::KEEPS {
         assert_eq!(token.objects(), 3);
-        assert_eq!(figures(&domain.statistics()), [OBJECTS as u64 - 3, 0, 0, 0]);
+        assert_eq!(figures(&domain.stats()), [OBJECTS as u64 - 3, 0, 0, 0]);
     } else {
         assert_eq!(token.objects(), 2);
-        assert_eq!(figures(&domain.statistics()), [OBJECTS as u64 - 1, 1, 1, 1]);
+        assert_eq!(figures(&domain.stats()), [OBJECTS as u64 - 1, 1, 1, 1]);
     }
     guard.check();
     drop(guard);
     kept.check();
     drop((kept, locals));
-    assert_eq!((token.objects(), domain.statistics().retired), (0, OBJECTS as u64));
+    assert_eq!((token.objects(), domain.stats().retired), (0, OBJECTS as u64));
 }
 
 fn no_handles_at_all_may_be_dropped_at_once<S: Kind>() {
     let (token, domain) = domain::<S>();
     domain.drop_all([]);
-    let context = domain.context(token.clone());
+    let context = domain.strong(token.clone());
     domain.drop_all([context.clone(), context.clone()]);
-    assert_eq!((token.objects(), figures(&domain.statistics())), (1, [0; 4]));
+    assert_eq!((token.objects(), figures(&domain.stats())), (1, [0; 4]));
     domain.drop_all(Some(context));
-    assert_eq!((token.objects(), figures(&domain.statistics())), (0, [1, 0, 0, 0]));
+    assert_eq!((token.objects(), figures(&domain.stats())), (0, [1, 0, 0, 0]));
 }
 
 fn workers_that_are_given_back_are_taken_again<S: Kind>() {
     let (token, domain) = domain::<S>();
-    let context = domain.context(token.clone());
+    let context = domain.strong(token.clone());
     let numbers = |locals: &[LocalHandle<Token, S>]| {
         let mut numbers = Vec::from_iter(locals.iter().map(|local| format!("{local:?}")));
         numbers.sort();
@@ -263,30 +263,30 @@ fn workers_that_are_given_back_are_taken_again<S: Kind>() {
     };
     let first = Vec::from_iter((0..20).map(|_| domain.register()));
     let of_first = numbers(&first);
-    assert_eq!(domain.statistics().local_handles, 20);
+    assert_eq!(domain.stats().local_handles, 20);
     drop(first);
-    assert_eq!(domain.statistics().local_handles, 0);
+    assert_eq!(domain.stats().local_handles, 0);
     for _ in 0..3 {
         let mut again = Vec::from_iter((0..20).map(|_| domain.register()));
         assert_eq!(numbers(&again), of_first, "no slot but those that there were");
         for local in &mut again {
-            assert!(local.lazy().is_none(), "a local handle begins with nothing");
+            assert!(local.kept().is_none(), "a local handle begins with nothing");
             drop(local.enter(&context));
         }
-        assert_eq!(domain.statistics().local_handles, 20);
+        assert_eq!(domain.stats().local_handles, 20);
         // In another order than they were taken.
         again.swap(0, 7);
         drop(again);
-        assert_eq!(domain.statistics().local_handles, 0);
+        assert_eq!(domain.stats().local_handles, 0);
     }
     drop(context);
-    assert_eq!((token.objects(), figures(&domain.statistics())), (0, [1, 0, 0, 0]));
+    assert_eq!((token.objects(), figures(&domain.stats())), (0, [1, 0, 0, 0]));
 }
 
 /// More than fit in a word of the mask, and in the first segment of slots.
 fn each_of_many_workers_lets_go_by_itself<S: Kind>() {
     let (token, domain) = domain::<S>();
-    let context = domain.context(token.clone());
+    let context = domain.strong(token.clone());
     let mut locals = Vec::from_iter((0..70).map(|_| domain.register()));
     for local in &mut locals {
         drop(local.enter(&context));
@@ -301,12 +301,12 @@ fn each_of_many_workers_lets_go_by_itself<S: Kind>() {
     drop(last);
     assert_eq!(token.objects(), 0);
     let revoked = if S::KEEPS { 0 } else { 35 };
-    assert_eq!(domain.statistics().revoked, revoked);
+    assert_eq!(domain.stats().revoked, revoked);
 }
 
 fn a_worker_looks_for_another_object_only_if_what_it_kept_is_not_it<S: Kind>() {
     let domain = Domain::<u32, S>::new_in();
-    let table = [1, 2].map(|value| domain.context(value));
+    let table = [1, 2].map(|value| domain.strong(value));
     let mut local = domain.register();
     let mut looked_for = Vec::new();
     let mut use_one = |local: &mut LocalHandle<u32, S>, value: u32| {
@@ -314,7 +314,7 @@ fn a_worker_looks_for_another_object_only_if_what_it_kept_is_not_it<S: Kind>() {
             looked_for.push(value);
             table.iter().find(|context| ***context == value).cloned()
         };
-        local.lazy_or(|&kept| kept == value, find).map(|guard| *guard)
+        local.kept_or(|&kept| kept == value, find).map(|guard| *guard)
     };
     for value in [1, 1, 2, 2, 1] {
         assert_eq!(use_one(&mut local, value), Some(value));
@@ -327,9 +327,9 @@ fn a_worker_looks_for_another_object_only_if_what_it_kept_is_not_it<S: Kind>() {
 fn a_look_that_panics_leaves_what_the_worker_kept<S: Kind>() {
     let (token, _, context, mut local) = registered::<S>();
     local.enter(&context).check();
-    assert_eq!(panics(|| drop(local.lazy_or(|_| panic!("looks"), || None))), "looks");
-    assert_eq!(panics(|| drop(local.lazy_or(|_| false, || panic!("finds")))), "finds");
-    assert!(local.lazy().is_some());
+    assert_eq!(panics(|| drop(local.kept_or(|_| panic!("looks"), || None))), "looks");
+    assert_eq!(panics(|| drop(local.kept_or(|_| false, || panic!("finds")))), "finds");
+    assert!(local.kept().is_some());
     drop(context);
     assert_eq!(token.objects(), usize::from(S::KEEPS), "the local handle is idle");
 }
@@ -337,8 +337,8 @@ fn a_look_that_panics_leaves_what_the_worker_kept<S: Kind>() {
 fn a_handle_that_was_found_may_be_the_last_one<S: Kind>() {
     let (token, domain) = domain::<S>();
     let mut local = domain.register();
-    let only = domain.context(token.clone());
-    let guard = local.lazy_or(|_| true, || Some(only)).unwrap();
+    let only = domain.strong(token.clone());
+    let guard = local.kept_or(|_| true, || Some(only)).unwrap();
     guard.check();
     drop(guard);
     assert_eq!(token.objects(), usize::from(S::KEEPS));
@@ -347,12 +347,12 @@ fn a_handle_that_was_found_may_be_the_last_one<S: Kind>() {
 fn a_context_of_another_domain_is_refused<S: Kind>() {
     let (token, mine) = domain::<S>();
     let others = Domain::<Token, S>::new_in();
-    let (context, foreign) = (mine.context(token.clone()), others.context(token.clone()));
+    let (context, foreign) = (mine.strong(token.clone()), others.strong(token.clone()));
     let mut local = mine.register();
     for has_one in [false, true] {
         let panic = panics(|| drop(local.enter(&foreign)));
         assert_eq!(panic, "this Context is of another Domain than this LocalHandle");
-        assert_eq!(local.lazy().is_some(), has_one, "the local handle has what it had");
+        assert_eq!(local.kept().is_some(), has_one, "the local handle has what it had");
         local.enter(&context).check();
     }
     let three = [context.clone(), foreign.clone(), context.clone()];
@@ -362,7 +362,7 @@ fn a_context_of_another_domain_is_refused<S: Kind>() {
     drop(context);
     drop(local);
     assert_eq!(token.objects(), 0);
-    assert_eq!((mine.statistics().retired, others.statistics().retired), (1, 1));
+    assert_eq!((mine.stats().retired, others.stats().retired), (1, 1));
 }
 
 claims! {

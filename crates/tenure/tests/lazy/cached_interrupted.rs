@@ -6,11 +6,11 @@ use crate::support::Token;
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
-use tenure::lazy::{Cached, CachedGuard, Context, Guard, On, Reader, Shootdown};
+use tenure::lazy::{RcuCell, RcuGuard, Strong, Guard, On, RcuReader, Shootdown};
 use tenure::memory::Threads;
 
 type Scheme = On<Staged, Shootdown>;
-type Value = Cached<Token, Scheme>;
+type Value = RcuCell<Token, Scheme>;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Read {
@@ -25,8 +25,8 @@ const READS: [Read; 4] = [Read::ByReader, Read::ByThread, Read::Nested, Read::Co
 
 enum Kept {
     ByReader(Guard<'static, Token, Scheme>),
-    ByThread(CachedGuard<'static, Token, Scheme>),
-    Context(Context<Token, Scheme>),
+    ByThread(RcuGuard<'static, Token, Scheme>),
+    Context(Strong<Token, Scheme>),
 }
 
 impl Kept {
@@ -44,7 +44,7 @@ struct Stage {
     guards: RefCell<Vec<Kept>>,
     /// From boxes. Borrowed by the guards.
     cached: *mut Value,
-    reader: *mut Reader<Token, Scheme>,
+    reader: *mut RcuReader<Token, Scheme>,
 }
 
 impl Stage {
@@ -52,8 +52,8 @@ impl Stage {
         let cached = Value::new_in(value.clone());
         let mut reader = cached.reader();
         if has_read {
-            drop(reader.read());
-            drop(cached.read());
+            drop(reader.load());
+            drop(cached.load());
         }
         Rc::new(Self {
             guards: RefCell::new(Vec::new()),
@@ -70,14 +70,14 @@ impl Stage {
     fn read(&self, how: Read) {
         let kept = match how {
             // SAFETY: as in `cached`; no test reads twice by the reader before it leaves.
-            Read::ByReader => Kept::ByReader(unsafe { &mut *self.reader }.read()),
-            Read::ByThread => Kept::ByThread(self.cached().read()),
+            Read::ByReader => Kept::ByReader(unsafe { &mut *self.reader }.load()),
+            Read::ByThread => Kept::ByThread(self.cached().load()),
             Read::Nested => {
-                let outer = Kept::ByThread(self.cached().read());
+                let outer = Kept::ByThread(self.cached().load());
                 self.guards.borrow_mut().push(outer);
-                Kept::ByThread(self.cached().read())
+                Kept::ByThread(self.cached().load())
             }
-            Read::Context => Kept::Context(self.cached().context()),
+            Read::Context => Kept::Context(self.cached().load_full()),
         };
         self.guards.borrow_mut().push(kept);
         self.look();
@@ -204,7 +204,7 @@ fn a_guard_that_goes_after_its_threads_number_is_interrupted_by_a_read_of_the_ne
                 let cached = Rc::new(Value::new_in(values[0].clone()));
                 // SAFETY: it is dropped after the guards, below.
                 let lasting = unsafe { &*Rc::as_ptr(&cached) };
-                let late = lasting.read();
+                let late = lasting.load();
                 if replaced_before {
                     cached.store(values[1].clone());
                 }
@@ -215,7 +215,7 @@ fn a_guard_that_goes_after_its_threads_number_is_interrupted_by_a_read_of_the_ne
                         at,
                         || drop(late),
                         move || {
-                            as_thread(Some(0), || *reads.borrow_mut() = Some(lasting.read()));
+                            as_thread(Some(0), || *reads.borrow_mut() = Some(lasting.load()));
                             as_thread(Some(1), || lasting.store(last));
                         },
                     )
@@ -243,10 +243,10 @@ fn a_guard_that_goes_after_its_threads_number_is_interrupted_by_a_read_of_the_ne
 }
 
 thread_local! {
-    static READ_AT_DROP: RefCell<Option<&'static Cached<Reads, Scheme>>> =
+    static READ_AT_DROP: RefCell<Option<&'static RcuCell<Reads, Scheme>>> =
         const { RefCell::new(None) };
     static PANICS_AT_DROP: Cell<bool> = const { Cell::new(false) };
-    static KEPT_AT_DROP: RefCell<Option<CachedGuard<'static, Reads, Scheme>>> =
+    static KEPT_AT_DROP: RefCell<Option<RcuGuard<'static, Reads, Scheme>>> =
         const { RefCell::new(None) };
 }
 
@@ -258,7 +258,7 @@ struct Reads {
 impl Drop for Reads {
     fn drop(&mut self) {
         if let Some(cached) = READ_AT_DROP.take() {
-            KEPT_AT_DROP.set(Some(cached.read()));
+            KEPT_AT_DROP.set(Some(cached.load()));
         }
         assert!(!PANICS_AT_DROP.take(), "in drop");
     }
@@ -268,16 +268,16 @@ impl Drop for Reads {
 fn a_destructor_keeps_a_guard(at: u32, outer_goes_first: bool) -> bool {
     let values = [(); 3].map(|()| Token::new());
     let [first, second, third] = values.each_ref().map(|token| Reads { token: token.clone() });
-    let place = Box::into_raw(Box::new(Cached::<Reads, Scheme>::new_in(first)));
+    let place = Box::into_raw(Box::new(RcuCell::<Reads, Scheme>::new_in(first)));
     // SAFETY: freed below, after the guards.
     let cached = unsafe { &*place };
-    drop(cached.read());
+    drop(cached.load());
     READ_AT_DROP.set(Some(cached));
     let mut outer = None;
-    let reached = interrupted(at, || outer = Some(cached.read()), move || cached.store(second));
+    let reached = interrupted(at, || outer = Some(cached.load()), move || cached.store(second));
     READ_AT_DROP.take();
     let kept = KEPT_AT_DROP.take();
-    let look = |guard: &CachedGuard<'_, Reads, Scheme>| guard.token.check();
+    let look = |guard: &RcuGuard<'_, Reads, Scheme>| guard.token.check();
     if outer_goes_first {
         outer = None;
     }
@@ -314,12 +314,12 @@ fn a_destructor_that_panics_within_a_read_leaves_the_place_of_the_thread() {
         for at in 1.. {
             let [old, new] = [Token::new(), Token::new()];
             let [first, second] = [&old, &new].map(|token| Reads { token: token.clone() });
-            let cached = Rc::new(Cached::<Reads, Scheme>::new_in(first));
-            drop(cached.read());
+            let cached = Rc::new(RcuCell::<Reads, Scheme>::new_in(first));
+            drop(cached.load());
             let other = Rc::clone(&cached);
             PANICS_AT_DROP.set(true);
             let read = catch_unwind(AssertUnwindSafe(|| {
-                let read = || cached.read().token.check();
+                let read = || cached.load().token.check();
                 // The store's own panic is not the reader's.
                 let store = move || _ = catch_unwind(AssertUnwindSafe(|| other.store(second)));
                 interrupted(at, read, store);
@@ -332,14 +332,14 @@ fn a_destructor_that_panics_within_a_read_leaves_the_place_of_the_thread() {
             within_a_read += u32::from(read.is_err());
             assert!(!PANICS_AT_DROP.take(), "interrupted at {at}: the old value is dropped");
             for _ in 0..3 {
-                assert!(cached.read().token.is(&new));
+                assert!(cached.load().token.is(&new));
             }
             assert_eq!((old.objects(), new.objects()), (0, 1), "interrupted at {at}");
             let kept = usize::from(Staged::thread().is_some());
-            assert_eq!(cached.statistics().local_handles, kept, "interrupted at {at}");
-            let guard = cached.read();
+            assert_eq!(cached.stats().local_handles, kept, "interrupted at {at}");
+            let guard = cached.load();
             assert_eq!(
-                cached.statistics().local_handles,
+                cached.stats().local_handles,
                 1,
                 "the guard has the place of the thread"
             );

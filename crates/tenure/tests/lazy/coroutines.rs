@@ -35,7 +35,7 @@ fn suspended(act: impl FnOnce(&Yielder<(), ()>) + 'static) -> Routine {
 
 /// In the destructor of an object of a domain of its own.
 fn in_a_destructor<S: Scheme>() -> Routine {
-    suspended(|yielder| drop(Domain::<_, S>::new_in().context(Suspends(yielder))))
+    suspended(|yielder| drop(Domain::<_, S>::new_in().strong(Suspends(yielder))))
 }
 
 fn of_each_scheme(test: [fn(); 2]) {
@@ -46,7 +46,7 @@ fn of_each_scheme(test: [fn(); 2]) {
 fn others_end<S: Scheme>() {
     for _ in 0..3 {
         let (ended, domain) = (Rc::new(Cell::new(0)), Domain::<_, S>::new_in());
-        drop(domain.context(Counts(ended.clone())));
+        drop(domain.strong(Counts(ended.clone())));
         assert_eq!(ended.get(), 1);
         drop(in_a_destructor::<S>());
     }
@@ -62,7 +62,7 @@ impl Drop for Counts {
 
 fn a_destructor_that_began_earlier_ends_in_a_later_one_in<S: Scheme>() {
     let resumes = Resumes(RefCell::new(in_a_destructor::<S>()));
-    drop(Domain::<_, S>::new_in().context(resumes));
+    drop(Domain::<_, S>::new_in().strong(resumes));
     others_end::<S>();
 }
 
@@ -109,12 +109,12 @@ fn an_object_waits_for_a_suspended_destructor_of_its_domain_in<S: Scheme>() {
 
     let (domain, ended) = (Domain::<Object, S>::new_in(), Rc::new(Cell::new(0)));
     let of_routine = domain.clone();
-    let mut routine = suspended(move |yielder| drop(of_routine.context(Object::Suspends(yielder))));
-    drop(domain.context(Object::Counts(ended.clone())));
+    let mut routine = suspended(move |yielder| drop(of_routine.strong(Object::Suspends(yielder))));
+    drop(domain.strong(Object::Counts(ended.clone())));
     assert_eq!(ended.get(), 0);
     routine.resume(());
     assert_eq!(ended.get(), 1);
-    drop(domain.context(Object::Counts(ended.clone())));
+    drop(domain.strong(Object::Counts(ended.clone())));
     assert_eq!(ended.get(), 2);
 }
 

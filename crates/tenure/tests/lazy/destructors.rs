@@ -3,18 +3,18 @@
 use crate::support::{Kind, Last, Token, Worker, panics};
 use std::cell::RefCell;
 use std::mem;
-use tenure::lazy::{Context, Domain, Guard, LocalHandle};
+use tenure::lazy::{Strong, Domain, Guard, LocalHandle};
 
 fn unwinding_leaves<S: Kind>() {
     let (token, domain) = (Token::new(), Domain::<_, S>::new_in());
-    let context = domain.context(Last::idle(&token));
+    let context = domain.strong(Last::idle(&token));
     let mut local = domain.register();
     let in_use = panics(|| {
         let _active = local.enter(&context);
         panic!("in use");
     });
     assert_eq!(in_use, "in use");
-    local.lazy().expect("kept as after any other use").token.check();
+    local.kept().expect("kept as after any other use").token.check();
     let last = panics(|| {
         let _active = local.enter(&context);
         drop(context);
@@ -28,12 +28,12 @@ fn unwinding_leaves<S: Kind>() {
 
 fn a_destructor_that_panics_when_the_last_handle_goes_is_the_users<S: Kind>() {
     let (token, domain) = (Token::new(), Domain::<_, S>::new_in());
-    let context = domain.context(Last::panics(&token));
+    let context = domain.strong(Last::panics(&token));
     assert_eq!(panics(|| drop(context)), "in drop");
-    assert_eq!((token.objects(), domain.statistics().retired), (0, 1));
+    assert_eq!((token.objects(), domain.stats().retired), (0, 1));
 }
 
-type LetGo<S> = fn(&mut Worker<Last, S>, &Context<Last, S>);
+type LetGo<S> = fn(&mut Worker<Last, S>, &Strong<Last, S>);
 
 fn a_destructor_that_panics_when_a_worker_lets_go_leaves_the_worker_in_order<S: Kind>() {
     let lets_go: [LetGo<S>; 3] = [
@@ -49,8 +49,8 @@ fn a_destructor_that_panics_when_a_worker_lets_go_leaves_the_worker_in_order<S: 
     ];
     for let_go in lets_go {
         let (token, domain) = (Token::new(), Domain::<_, S>::new_in());
-        let other = domain.context(Last::idle(&token));
-        let context = domain.context(Last::panics(&token));
+        let other = domain.strong(Last::idle(&token));
+        let context = domain.strong(Last::panics(&token));
         let mut worker = Worker::new(&domain);
         worker.enter(&context);
         drop(context);
@@ -63,21 +63,21 @@ fn a_destructor_that_panics_when_a_worker_lets_go_leaves_the_worker_in_order<S: 
             assert!(worker.lazy());
         }
         drop(worker);
-        assert_eq!(domain.statistics().local_handles, 0);
+        assert_eq!(domain.stats().local_handles, 0);
         drop(other);
-        assert_eq!((token.objects(), domain.statistics().retired), (0, 2));
+        assert_eq!((token.objects(), domain.stats().retired), (0, 2));
     }
 }
 
 fn a_destructor_that_panics_when_its_worker_goes_spares_the_slot<S: Kind>() {
     let (token, domain) = (Token::new(), Domain::<_, S>::new_in());
-    let context = domain.context(Last::panics(&token));
+    let context = domain.strong(Last::panics(&token));
     let mut local = domain.register();
     mem::forget(local.enter(&context));
     drop(context);
     assert_eq!(panics(|| drop(local)), "in drop");
-    assert_eq!((token.objects(), domain.statistics().local_handles), (0, 0));
-    let (mut local, other) = (domain.register(), domain.context(Last::idle(&token)));
+    assert_eq!((token.objects(), domain.stats().local_handles), (0, 0));
+    let (mut local, other) = (domain.register(), domain.strong(Last::idle(&token)));
     local.enter(&other).token.check();
 }
 
@@ -85,7 +85,7 @@ fn of_many_that_go_at_once_one_panics_and_the_others_are_dropped<S: Kind>() {
     for armed in 0..4 {
         let (token, domain) = (Token::new(), Domain::<_, S>::new_in());
         let contexts = Vec::from_iter((0..4).map(|at| {
-            domain.context(if at == armed { Last::panics(&token) } else { Last::idle(&token) })
+            domain.strong(if at == armed { Last::panics(&token) } else { Last::idle(&token) })
         }));
         let mut local = domain.register();
         drop(local.enter(&contexts[0]));
@@ -97,15 +97,15 @@ fn of_many_that_go_at_once_one_panics_and_the_others_are_dropped<S: Kind>() {
             "in drop"
         );
         drop(local);
-        assert_eq!((token.objects(), domain.statistics().retired), (0, 4), "{armed} panics");
-        domain.context(Last::idle(&token)).token.check();
+        assert_eq!((token.objects(), domain.stats().retired), (0, 4), "{armed} panics");
+        domain.strong(Last::idle(&token)).token.check();
     }
 }
 
 fn what_a_users_iterator_returned_before_it_panicked_is_ended<S: Kind>() {
     let (token, domain) = (Token::new(), Domain::<_, S>::new_in());
     let mut locals = [(); 2].map(|()| domain.register());
-    let contexts = Vec::from_iter((0..10).map(|_| domain.context(Last::idle(&token))));
+    let contexts = Vec::from_iter((0..10).map(|_| domain.strong(Last::idle(&token))));
     drop(locals[0].enter(&contexts[0]));
     let kept = locals[1].enter(&contexts[1]);
     let mut returned = 0;
@@ -118,25 +118,25 @@ fn what_a_users_iterator_returned_before_it_panicked_is_ended<S: Kind>() {
     kept.token.check();
     drop(kept);
     drop(locals);
-    assert_eq!((token.objects(), domain.statistics().retired), (0, 10));
+    assert_eq!((token.objects(), domain.stats().retired), (0, 10));
 }
 
 fn a_destructor_may_drop_last_handles_of_its_domain<S: Kind>() {
     let (token, domain) = (Token::new(), Domain::<_, S>::new_in());
     let mut local = domain.register();
     // Each has the handle to the next. Some are kept by a local handle when they go.
-    let mut context = domain.context(Last::idle(&token));
+    let mut context = domain.strong(Last::idle(&token));
     for at in 0..50 {
         if at % 3 == 0 {
             drop(local.enter(&context));
         }
         let next = context;
-        context = domain.context(Last::acts(&token, move || drop(next)));
+        context = domain.strong(Last::acts(&token, move || drop(next)));
     }
     assert_eq!(token.objects(), 51);
     drop(context);
     drop(local);
-    assert_eq!((token.objects(), domain.statistics().retired), (0, 51));
+    assert_eq!((token.objects(), domain.stats().retired), (0, 51));
 }
 
 fn a_destructor_may_drop_last_handles_of_another_domain<S: Kind>() {
@@ -146,10 +146,10 @@ fn a_destructor_may_drop_last_handles_of_another_domain<S: Kind>() {
     let context = {
         let inner = Domain::<Token, S>::new_in();
         let mut local = inner.register();
-        let nested = inner.context(token.clone());
+        let nested = inner.strong(token.clone());
         drop(local.enter(&nested));
         // With the local handle and the only handles of the inner domain, that goes too.
-        outer.context(Last::acts(&token, move || {
+        outer.strong(Last::acts(&token, move || {
             drop(inner);
             drop(nested);
             drop(local);
@@ -167,9 +167,9 @@ fn a_destructor_may_enter_workers_and_drop_many_at_once<S: Kind>() {
     let (token, domain) = (Token::new(), Domain::<_, S>::new_in());
     let inner = domain.clone();
     let in_drop = token.clone();
-    let context = domain.context(Last::acts(&token, move || {
+    let context = domain.strong(Last::acts(&token, move || {
         let mut locals = [(); 3].map(|()| inner.register());
-        let contexts = Vec::from_iter((0..10).map(|_| inner.context(Last::idle(&in_drop))));
+        let contexts = Vec::from_iter((0..10).map(|_| inner.strong(Last::idle(&in_drop))));
         for (local, context) in locals.iter_mut().zip(&contexts) {
             drop(local.enter(context));
         }
@@ -184,14 +184,14 @@ fn a_destructor_may_enter_workers_and_drop_many_at_once<S: Kind>() {
     drop(context);
     local.clear();
     drop(local);
-    assert_eq!((token.objects(), domain.statistics().retired), (0, 11));
-    assert_eq!(domain.statistics().local_handles, 0);
+    assert_eq!((token.objects(), domain.stats().retired), (0, 11));
+    assert_eq!(domain.stats().local_handles, 0);
 }
 
 fn an_object_may_have_a_worker_and_handles_of_its_own_domain<S: Kind>() {
     struct Holder<S: Kind> {
         local: RefCell<Option<LocalHandle<Holder<S>, S>>>,
-        next: Option<Context<Holder<S>, S>>,
+        next: Option<Strong<Holder<S>, S>>,
         _domain: Domain<Holder<S>, S>,
         _token: Token,
     }
@@ -206,8 +206,8 @@ fn an_object_may_have_a_worker_and_handles_of_its_own_domain<S: Kind>() {
         _domain: domain.clone(),
         _token: token.clone(),
     };
-    let first = domain.context(hold(None));
-    let second = domain.context(hold(Some(first.clone())));
+    let first = domain.strong(hold(None));
+    let second = domain.strong(hold(Some(first.clone())));
     // The second's local handle keeps the first, to which the second has the last handle.
     drop(second.local.borrow_mut().as_mut().unwrap().enter(&first));
     drop(first);

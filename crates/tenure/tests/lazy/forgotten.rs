@@ -5,7 +5,7 @@
 
 use crate::support::{Kind, Token, domain, registered};
 use std::mem::{self, ManuallyDrop};
-use tenure::lazy::{Cached, Context, Guard};
+use tenure::lazy::{RcuCell, Strong, Guard};
 
 /// Each way to use a local handle again, and whether it may keep the object that it had.
 const USES: [(&str, bool); 4] =
@@ -15,18 +15,18 @@ fn a_forgotten_guard_keeps_its_object_until_the_worker_is_used_again<S: Kind>() 
     for lazily in [false, true] {
         for (how, may_keep) in USES {
             let (token, domain) = domain::<S>();
-            let (context, other) = (domain.context(token.clone()), domain.context(Token::new()));
+            let (context, other) = (domain.strong(token.clone()), domain.strong(Token::new()));
             let mut local = domain.register();
             drop(local.enter(&context));
             if lazily {
-                mem::forget(local.lazy());
+                mem::forget(local.kept());
             } else {
                 mem::forget(local.enter(&context));
             }
             drop(context);
             assert_eq!(token.objects(), 1, "that the guard is gone is not known");
             match how {
-                "lazy" => assert_eq!(local.lazy().is_some(), S::KEEPS),
+                "lazy" => assert_eq!(local.kept().is_some(), S::KEEPS),
                 "enter" => drop(local.enter(&other)),
                 "clear" => local.clear(),
                 _ => drop(mem::replace(&mut local, domain.register())),
@@ -44,17 +44,17 @@ fn a_worker_goes_on_after_a_forgotten_guard<S: Kind>() {
     for turn in 0..20 {
         mem::forget(local.enter(&context));
         if turn % 2 == 0 {
-            local.lazy().expect("there is a handle").check();
+            local.kept().expect("there is a handle").check();
         }
         if turn % 3 == 0 {
-            mem::forget(local.lazy());
+            mem::forget(local.kept());
         }
         local.enter(&context).check();
     }
     drop(context);
     local.clear();
     assert_eq!(token.objects(), 0);
-    let said = domain.statistics();
+    let said = domain.stats();
     assert_eq!((said.retired, said.donated), (1, 0), "the last guard has left");
 }
 
@@ -64,31 +64,31 @@ fn a_guard_may_be_forgotten_after_the_last_handle_is_gone<S: Kind>() {
     drop(context);
     mem::forget(guard);
     assert_eq!(token.objects(), 1);
-    assert_eq!(local.lazy().is_some(), S::KEEPS);
+    assert_eq!(local.kept().is_some(), S::KEEPS);
     local.clear();
     assert_eq!(token.objects(), 0);
 }
 
 fn a_forgotten_worker_keeps_what_a_parked_one_keeps<S: Kind>() {
     let (token, domain) = domain::<S>();
-    let context = domain.context(token.clone());
+    let context = domain.strong(token.clone());
     let mut local = ManuallyDrop::new(domain.register());
     drop(local.enter(&context));
     drop(context);
     assert_eq!(token.objects(), usize::from(S::KEEPS));
-    assert_eq!(domain.statistics().local_handles, 1, "its slot stays taken");
+    assert_eq!(domain.stats().local_handles, 1, "its slot stays taken");
     drop(ManuallyDrop::into_inner(local));
-    assert_eq!((token.objects(), domain.statistics().local_handles), (0, 0));
+    assert_eq!((token.objects(), domain.stats().local_handles), (0, 0));
 }
 
 fn a_forgotten_worker_and_guard_keep_the_object_alone<S: Kind>() {
     let (token, domain) = domain::<S>();
-    let context = domain.context(token.clone());
+    let context = domain.strong(token.clone());
     let mut local = ManuallyDrop::new(domain.register());
     mem::forget(local.enter(&context));
     drop(context);
     assert_eq!(token.objects(), 1);
-    let (others, mut other) = (domain.context(token.clone()), domain.register());
+    let (others, mut other) = (domain.strong(token.clone()), domain.register());
     drop(other.enter(&others));
     drop((others, other));
     assert_eq!(token.objects(), 1);
@@ -108,15 +108,15 @@ claims! {
 fn a_forgotten_read_guard_keeps_its_value_until_the_reader_reads_again() {
     for drops_reader in [false, true] {
         let (token, next) = (Token::new(), Token::new());
-        let cached = Cached::new(token.clone());
+        let cached = RcuCell::new(token.clone());
         let mut reader = cached.reader();
-        mem::forget(reader.read());
+        mem::forget(reader.load());
         cached.store(next.clone());
         assert_eq!(token.objects(), 1);
         if drops_reader {
             drop(reader);
         } else {
-            reader.read().check();
+            reader.load().check();
         }
         assert_eq!(token.objects(), 0);
         drop(cached);
@@ -127,15 +127,15 @@ fn a_forgotten_read_guard_keeps_its_value_until_the_reader_reads_again() {
 #[test]
 fn a_thread_that_forgot_a_guard_reads_by_other_workers() {
     let (token, next) = (Token::new(), Token::new());
-    let cached = Cached::new(token.clone());
-    let kept = ManuallyDrop::new(cached.read());
-    assert_eq!(cached.statistics().local_handles, 1);
+    let cached = RcuCell::new(token.clone());
+    let kept = ManuallyDrop::new(cached.load());
+    assert_eq!(cached.stats().local_handles, 1);
     for _ in 0..10 {
-        cached.read().check();
-        assert_eq!(cached.statistics().local_handles, 1, "the local handle is given back");
+        cached.load().check();
+        assert_eq!(cached.stats().local_handles, 1, "the local handle is given back");
     }
     cached.store(next.clone());
-    assert!(cached.read().is(&next));
+    assert!(cached.load().is(&next));
     kept.check();
     assert_eq!(token.objects(), 1);
     drop(ManuallyDrop::into_inner(kept));
@@ -147,10 +147,10 @@ fn a_thread_that_forgot_a_guard_reads_by_other_workers() {
 #[test]
 fn a_reader_may_forget_what_it_read_and_give_a_handle() {
     let (token, next) = (Token::new(), Token::new());
-    let cached = Cached::new(token.clone());
+    let cached = RcuCell::new(token.clone());
     let mut reader = cached.reader();
-    let guard = reader.read();
-    let context: Context<Token> = Guard::upgrade(&guard).unwrap();
+    let guard = reader.load();
+    let context: Strong<Token> = Guard::upgrade(&guard).unwrap();
     mem::forget(guard);
     cached.store(next.clone());
     context.check();

@@ -5,9 +5,9 @@ use crate::staged::{Barriers, Staged, every_step, every_way, interrupted, with};
 use crate::support::{Kind, Token, Worker};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
-use tenure::lazy::{Context, Domain, On, Shootdown};
+use tenure::lazy::{Strong, Domain, On, Shootdown};
 
-type Handle<S> = Context<Token, S>;
+type Handle<S> = Strong<Token, S>;
 
 struct Stage<S: Kind> {
     domain: Domain<Token, S>,
@@ -62,7 +62,7 @@ impl<S: Kind> Stage<S> {
     fn new(before: Before) -> Rc<Self> {
         let domain = Domain::new_in();
         let (token, other) = (Token::new(), Token::new());
-        let (ending, staying) = (domain.context(token.clone()), domain.context(other.clone()));
+        let (ending, staying) = (domain.strong(token.clone()), domain.strong(other.clone()));
         let mut worker = Worker::new(&domain);
         let mut forgotten = false;
         if !matches!(before, Before::Nothing) {
@@ -177,7 +177,7 @@ fn the_end_of_an_object_is_interrupted_by_that_of_another<S: Kind>() {
     every_step(|at| {
         let domain = Domain::<Token, S>::new_in();
         let tokens = [Token::new(), Token::new()];
-        let [one, other] = tokens.each_ref().map(|token| domain.context(token.clone()));
+        let [one, other] = tokens.each_ref().map(|token| domain.strong(token.clone()));
         let mut workers = [Worker::new(&domain), Worker::new(&domain)];
         workers[0].enter(&one);
         workers[1].enter(&other);
@@ -189,7 +189,7 @@ fn the_end_of_an_object_is_interrupted_by_that_of_another<S: Kind>() {
             assert_eq!(there, if S::KEEPS { [1, 1] } else { [1, 0] }, "interrupted at {at}");
             drop(workers);
             assert_eq!(tokens.each_ref().map(Token::objects), [0, 0]);
-            assert_eq!(domain.statistics().retired, 2);
+            assert_eq!(domain.stats().retired, 2);
         }
         reached
     });
@@ -213,7 +213,7 @@ fn workers_come_and_go_while_others_do<S: Kind>() {
         for at in 1.. {
             let domain = Domain::<Token, S>::new_in();
             let token = Token::new();
-            let context = domain.context(token.clone());
+            let context = domain.strong(token.clone());
             let first = domain.register();
             drop(domain.register());
             let meanwhile = (domain.clone(), context.clone());
@@ -243,10 +243,10 @@ fn workers_come_and_go_while_others_do<S: Kind>() {
             numbers.sort();
             numbers.dedup();
             assert_eq!(numbers.len(), 4, "interrupted at {at}: a slot has two owners");
-            assert_eq!(domain.statistics().local_handles, 4);
+            assert_eq!(domain.stats().local_handles, 4);
             drop(context);
             drop(locals);
-            assert_eq!((token.objects(), domain.statistics().local_handles), (0, 0));
+            assert_eq!((token.objects(), domain.stats().local_handles), (0, 0));
         }
     });
 }

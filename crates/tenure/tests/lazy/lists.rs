@@ -3,7 +3,7 @@
 use crate::support::{Kind, Token, panics};
 use std::sync::Mutex;
 use std::thread;
-use tenure::lazy::{Cached, Context, Domain};
+use tenure::lazy::{RcuCell, Strong, Domain};
 
 /// More than there could be frames of destructors that call each other.
 const LENGTH: usize = if cfg!(miri) {
@@ -23,12 +23,12 @@ fn on_a_small_stack(test: impl FnOnce() + Send) {
 }
 
 struct Node<S: Kind> {
-    _next: Option<Context<Node<S>, S>>,
+    _next: Option<Strong<Node<S>, S>>,
     _token: Token,
 }
 
-fn list<S: Kind>(domain: &Domain<Node<S>, S>, token: &Token, length: usize) -> Context<Node<S>, S> {
-    let node = |next| domain.context(Node { _next: next, _token: token.clone() });
+fn list<S: Kind>(domain: &Domain<Node<S>, S>, token: &Token, length: usize) -> Strong<Node<S>, S> {
+    let node = |next| domain.strong(Node { _next: next, _token: token.clone() });
     (1..length).fold(node(None), |next, _| node(Some(next)))
 }
 
@@ -36,7 +36,7 @@ fn a_list_of_any_length_ends_on_a_small_stack<S: Kind>() {
     on_a_small_stack(|| {
         let (token, domain) = (Token::new(), Domain::new_in());
         drop(list::<S>(&domain, &token, LENGTH));
-        assert_eq!((token.objects(), domain.statistics().retired), (0, LENGTH as u64));
+        assert_eq!((token.objects(), domain.stats().retired), (0, LENGTH as u64));
         domain.drop_all([list(&domain, &token, LENGTH), list(&domain, &token, 1)]);
         assert_eq!(token.objects(), 0);
     });
@@ -52,22 +52,22 @@ fn a_list_that_a_worker_lets_go_of_ends_on_a_small_stack<S: Kind>() {
         assert_eq!(token.objects(), LENGTH);
         drop(guard);
         local.clear();
-        assert_eq!((token.objects(), domain.statistics().retired), (0, LENGTH as u64));
+        assert_eq!((token.objects(), domain.stats().retired), (0, LENGTH as u64));
     });
 }
 
 #[test]
 fn the_versions_of_a_value_end_on_a_small_stack() {
-    struct Version(Option<Context<Version>>, Token);
+    struct Version(Option<Strong<Version>>, Token);
     on_a_small_stack(|| {
         let token = Token::new();
-        let cached = Cached::new(Version(None, token.clone()));
+        let cached = RcuCell::new(Version(None, token.clone()));
         for _ in 1..LENGTH {
-            let before = cached.context();
+            let before = cached.load_full();
             cached.store(Version(Some(before), token.clone()));
         }
         assert_eq!(token.objects(), LENGTH);
-        assert!(cached.read().0.is_some() && cached.read().1.is(&token));
+        assert!(cached.load().0.is_some() && cached.load().1.is(&token));
         drop(cached);
         assert_eq!(token.objects(), 0);
     });
@@ -75,20 +75,20 @@ fn the_versions_of_a_value_end_on_a_small_stack() {
 
 fn a_list_through_two_domains_ends_on_a_small_stack<S: Kind>() {
     struct Odd<S: Kind> {
-        _even: Option<Context<Even<S>, S>>,
+        _even: Option<Strong<Even<S>, S>>,
         _token: Token,
     }
     struct Even<S: Kind> {
-        _odd: Context<Odd<S>, S>,
+        _odd: Strong<Odd<S>, S>,
         _token: Token,
     }
     on_a_small_stack(|| {
         let token = Token::new();
         let (odds, evens) = (Domain::<Odd<S>, S>::new_in(), Domain::<Even<S>, S>::new_in());
-        let mut first = odds.context(Odd { _even: None, _token: token.clone() });
+        let mut first = odds.strong(Odd { _even: None, _token: token.clone() });
         for _ in 0..LENGTH / 2 {
-            let even = evens.context(Even { _odd: first, _token: token.clone() });
-            first = odds.context(Odd { _even: Some(even), _token: token.clone() });
+            let even = evens.strong(Even { _odd: first, _token: token.clone() });
+            first = odds.strong(Odd { _even: Some(even), _token: token.clone() });
         }
         drop(first);
         assert_eq!(token.objects(), 0);
@@ -99,7 +99,7 @@ struct Named<'n, S: Kind> {
     name: &'static str,
     said: &'n Mutex<Vec<&'static str>>,
     panics: bool,
-    others: Vec<Context<Named<'n, S>, S>>,
+    others: Vec<Strong<Named<'n, S>, S>>,
 }
 
 impl<S: Kind> Drop for Named<'_, S> {
@@ -119,8 +119,8 @@ fn tree<'n, S: Kind>(
     domain: &Domain<Named<'n, S>, S>,
     said: &'n Mutex<Vec<&'static str>>,
     panics: &str,
-) -> Context<Named<'n, S>, S> {
-    let named = |name, others| domain.context(Named { name, said, panics: panics == name, others });
+) -> Strong<Named<'n, S>, S> {
+    let named = |name, others| domain.strong(Named { name, said, panics: panics == name, others });
     let left = named("left", vec![named("under left", vec![])]);
     let right = named("right", vec![named("under right", vec![])]);
     named("root", vec![left, right])
@@ -169,8 +169,8 @@ fn what_a_destructor_ends_of_another_domain_goes_at_once<S: Kind>() {
         }
     }
     let domain = Domain::<Outer<S>, S>::new_in();
-    drop(domain.context(Outer(Mutex::default(), std::marker::PhantomData)));
-    assert_eq!(domain.statistics().retired, 1);
+    drop(domain.strong(Outer(Mutex::default(), std::marker::PhantomData)));
+    assert_eq!(domain.stats().retired, 1);
 }
 
 claims! {

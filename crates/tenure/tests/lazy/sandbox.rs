@@ -4,7 +4,7 @@
 use crate::filter::{NO_SUCH_CALL, has_membarrier, in_child, membarrier, passes_in_child, refuse};
 use crate::support::Token;
 use std::thread;
-use tenure::lazy::{Cached, Context, Domain, LocalHandle, Scheme, Shootdown, Verified};
+use tenure::lazy::{RcuCell, Strong, Domain, LocalHandle, Scheme, Shootdown, Verified};
 use tenure::memory::{Memory, Native, Ordering, use_full_fences};
 use tenure::pool::SlotPool;
 use tenure::registry::Registry;
@@ -24,8 +24,8 @@ struct Daemon<S: Scheme> {
     pool: SlotPool<u64>,
     domain: Domain<Token, S>,
     local: LocalHandle<Token, S>,
-    context: Context<Token, S>,
-    cached: Cached<(u32, Token)>,
+    context: Strong<Token, S>,
+    cached: RcuCell<(u32, Token)>,
     registry: Registry<u32, Token>,
 }
 
@@ -35,10 +35,10 @@ impl<S: Scheme> Daemon<S> {
         let pool = SlotPool::builder(|| 7).build();
         drop(pool.acquire().unwrap());
         let domain = Domain::new_in();
-        let (mut local, context) = (domain.register(), domain.context(objects.clone()));
+        let (mut local, context) = (domain.register(), domain.strong(objects.clone()));
         drop(local.enter(&context));
-        let cached = Cached::new((0, values.clone()));
-        assert_eq!(cached.read().0, 0);
+        let cached = RcuCell::new((0, values.clone()));
+        assert_eq!(cached.load().0, 0);
         let registry = Registry::new();
         drop(registry.acquire(&0, || objects.clone()));
         Self { objects, values, pool, domain, local, context, cached, registry }
@@ -58,10 +58,10 @@ impl<S: Scheme> Daemon<S> {
                     while stop.load(Ordering::Relaxed) == 0 {
                         // `None` when the pool is closed.
                         drop(pool.acquire());
-                        let context = domain.context(objects.clone());
+                        let context = domain.strong(objects.clone());
                         local.enter(&context).check();
                         registry.acquire(&(last % 2), || objects.clone()).check();
-                        let value = reader.read();
+                        let value = reader.load();
                         value.1.check();
                         assert!(value.0 >= last, "{} after {last}", value.0);
                         last = value.0;
@@ -72,7 +72,7 @@ impl<S: Scheme> Daemon<S> {
                 drop(self.pool.acquire().unwrap());
                 self.pool.trim();
                 // The local handle has the object that ends.
-                self.context = self.domain.context(self.objects.clone());
+                self.context = self.domain.strong(self.objects.clone());
                 self.local.enter(&self.context).check();
                 self.cached.store((turn, self.values.clone()));
                 for key in 0..200 {
@@ -85,8 +85,8 @@ impl<S: Scheme> Daemon<S> {
             stop.store(1, Ordering::Relaxed);
         });
         assert!(self.pool.is_empty(), "slots are left");
-        assert_eq!(self.cached.read().0, TURNS);
-        assert!(self.domain.statistics().barriers > 0, "nothing passed a barrier");
+        assert_eq!(self.cached.load().0, TURNS);
+        assert!(self.domain.stats().barriers > 0, "nothing passed a barrier");
         drop((self.local, self.context, self.domain, self.cached, self.registry));
         assert_eq!((self.objects.objects(), self.values.objects()), (0, 0), "objects are left");
     }

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use tenure::lazy::{
-    Context, Counted, Domain, DomainStatistics, Guard, LocalHandle, Mask, On, Scheme, Shootdown,
+    Strong, Counted, Domain, Stats, Guard, LocalHandle, Mask, On, Scheme, Shootdown,
     Verified,
 };
 
@@ -74,12 +74,12 @@ pub(crate) fn domain<S: Kind>() -> (Token, Domain<Token, S>) {
     (Token::new(), Domain::new_in())
 }
 
-type Registered<S> = (Token, Domain<Token, S>, Context<Token, S>, LocalHandle<Token, S>);
+type Registered<S> = (Token, Domain<Token, S>, Strong<Token, S>, LocalHandle<Token, S>);
 
 /// With an object, which has one context, and a local handle that has nothing.
 pub(crate) fn registered<S: Kind>() -> Registered<S> {
     let (token, domain) = domain();
-    let (context, local) = (domain.context(token.clone()), domain.register());
+    let (context, local) = (domain.strong(token.clone()), domain.register());
     (token, domain, context, local)
 }
 
@@ -109,7 +109,7 @@ impl Token {
 }
 
 /// Retired, barriers, revoked, donated.
-pub(crate) fn figures(statistics: &DomainStatistics) -> [u64; 4] {
+pub(crate) fn figures(statistics: &Stats) -> [u64; 4] {
     [statistics.retired, statistics.barriers, statistics.revoked, statistics.donated]
 }
 
@@ -138,12 +138,12 @@ impl<T, S: Scheme> Worker<T, S> {
         unsafe { &mut *self.local }
     }
 
-    pub(crate) fn enter(&mut self, context: &Context<T, S>) {
+    pub(crate) fn enter(&mut self, context: &Strong<T, S>) {
         self.guard = Some(self.local().enter(context));
     }
 
     pub(crate) fn lazy(&mut self) -> bool {
-        self.guard = self.local().lazy();
+        self.guard = self.local().kept();
         self.guard.is_some()
     }
 
@@ -159,7 +159,7 @@ impl<T, S: Scheme> Worker<T, S> {
         self.guard.as_deref()
     }
 
-    pub(crate) fn upgrade(&self) -> Option<Context<T, S>> {
+    pub(crate) fn upgrade(&self) -> Option<Strong<T, S>> {
         self.guard.as_ref().and_then(Guard::upgrade)
     }
 }

@@ -11,7 +11,7 @@ fn on_a_thread<R: Send + 'static>(body: impl FnOnce() -> R + Send + 'static) -> 
 
 fn what_a_thread_kept_that_is_no_more_goes_as_what_a_parked_one_keeps<S: Kind>() {
     let (token, domain) = domain::<S>();
-    let context = domain.context(token.clone());
+    let context = domain.strong(token.clone());
     let (theirs, handle) = (domain.clone(), context.clone());
     // Leaked, for the thread; kept, so that a leak checker finds it.
     let left_behind = on_a_thread(move || {
@@ -32,7 +32,7 @@ fn what_a_thread_kept_that_is_no_more_goes_as_what_a_parked_one_keeps<S: Kind>()
 
 fn a_thread_that_ends_in_the_middle_of_a_use_keeps_the_object<S: Kind>() {
     let (token, domain) = domain::<S>();
-    let context = domain.context(token.clone());
+    let context = domain.strong(token.clone());
     let (theirs, handle) = (domain.clone(), context.clone());
     let mut left_behind = on_a_thread(move || {
         let mut worker = Worker::new(&theirs);
@@ -53,7 +53,7 @@ fn a_thread_that_ends_in_the_middle_of_a_use_keeps_the_object<S: Kind>() {
 fn what_thread_locals_have_goes_with_the_thread<S: Kind>() {
     for (worker_first, has_number) in [(false, false), (false, true), (true, false), (true, true)] {
         let (token, domain) = domain::<S>();
-        let (theirs, context) = (domain.clone(), domain.context(token.clone()));
+        let (theirs, context) = (domain.clone(), domain.strong(token.clone()));
         let mut mine = domain.register();
         drop(mine.enter(&context));
         on_a_thread(move || {
@@ -73,9 +73,9 @@ fn what_thread_locals_have_goes_with_the_thread<S: Kind>() {
             at_exit(AtDrop(move || assert_eq!(Native::thread().is_some(), has_number)));
         });
         assert_eq!(token.objects(), usize::from(S::KEEPS), "another local handle keeps it");
-        assert_eq!(domain.statistics().local_handles, 1);
+        assert_eq!(domain.stats().local_handles, 1);
         drop(mine);
-        assert_eq!((token.objects(), domain.statistics().retired), (0, 1));
+        assert_eq!((token.objects(), domain.stats().retired), (0, 1));
     }
 }
 
@@ -89,7 +89,7 @@ fn destructors_of_thread_locals_use_domains<S: Kind>() {
             }
             at_exit(AtDrop(move || {
                 let mut locals = [(); 2].map(|()| theirs.register());
-                let contexts = Vec::from_iter((0..5).map(|_| theirs.context(inner.clone())));
+                let contexts = Vec::from_iter((0..5).map(|_| theirs.strong(inner.clone())));
                 drop(locals[0].enter(&contexts[0]));
                 let guard = locals[1].enter(&contexts[1]);
                 theirs.drop_all(contexts);
@@ -97,8 +97,8 @@ fn destructors_of_thread_locals_use_domains<S: Kind>() {
             }));
             assert!(Native::thread().is_some());
         });
-        assert_eq!((token.objects(), domain.statistics().retired), (0, 5));
-        assert_eq!(domain.statistics().local_handles, 0);
+        assert_eq!((token.objects(), domain.stats().retired), (0, 5));
+        assert_eq!(domain.stats().local_handles, 0);
     }
 }
 

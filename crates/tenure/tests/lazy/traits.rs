@@ -7,8 +7,8 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::rc::Rc;
 use std::sync::MutexGuard;
 use tenure::lazy::{
-    Cached, CachedGuard, Context, Counted, Domain, DomainStatistics, Guard, LocalHandle, Mask,
-    Reader, Shootdown, Verified,
+    RcuCell, RcuGuard, Strong, Counted, Domain, Stats, Guard, LocalHandle, Mask,
+    RcuReader, Shootdown, Verified,
 };
 
 /// Whether each type that leads to such a value has the trait.
@@ -19,14 +19,14 @@ macro_rules! all_have {
             all_have!(@ $value, Verified: $trait),
             all_have!(@ $value, Counted: $trait),
             all_have!(@ $value, Mask: $trait),
-            &[has!(Cached<$value>: $trait), has!(Reader<$value>: $trait)],
+            &[has!(RcuCell<$value>: $trait), has!(RcuReader<$value>: $trait)],
         ]
         .concat()
     };
     (@ $value:ty, $scheme:ty: $trait:ident) => {
         &[
             has!(Domain<$value, $scheme>: $trait),
-            has!(Context<$value, $scheme>: $trait),
+            has!(Strong<$value, $scheme>: $trait),
             has!(LocalHandle<$value, $scheme>: $trait),
             has!(Guard<'static, $value, $scheme>: $trait),
         ][..]
@@ -50,11 +50,11 @@ fn what_leads_to_a_value_goes_to_other_threads_if_the_value_does() {
 /// What it shows may be shown to others.
 #[test]
 fn the_guard_of_a_read_without_a_reader_stays_on_its_thread() {
-    assert!(!has!(CachedGuard<'static, String>: Send) && has!(CachedGuard<'static, String>: Sync));
+    assert!(!has!(RcuGuard<'static, String>: Send) && has!(RcuGuard<'static, String>: Sync));
     assert!(
-        !has!(CachedGuard<'static, Cell<u8>>: Send) && !has!(CachedGuard<'static, Cell<u8>>: Sync)
+        !has!(RcuGuard<'static, Cell<u8>>: Send) && !has!(RcuGuard<'static, Cell<u8>>: Sync)
     );
-    assert!(!has!(CachedGuard<'static, Rc<u8>>: Send) && !has!(CachedGuard<'static, Rc<u8>>: Sync));
+    assert!(!has!(RcuGuard<'static, Rc<u8>>: Send) && !has!(RcuGuard<'static, Rc<u8>>: Sync));
 }
 
 /// As `Arc<Cell<u8>>`.
@@ -62,27 +62,27 @@ fn the_guard_of_a_read_without_a_reader_stays_on_its_thread() {
 fn what_a_panic_may_leave_in_disorder_is_no_more_safe_than_in_an_arc() {
     assert!(
         all_have!(u8: UnwindSafe).iter().all(|&is| is)
-            && has!(CachedGuard<'static, u8>: UnwindSafe)
+            && has!(RcuGuard<'static, u8>: UnwindSafe)
     );
     assert!(
         all_have!(u8: RefUnwindSafe).iter().all(|&is| is)
-            && has!(CachedGuard<'static, u8>: RefUnwindSafe)
+            && has!(RcuGuard<'static, u8>: RefUnwindSafe)
     );
     assert!(all_have!(Cell<u8>: UnwindSafe).iter().all(|&is| !is));
-    assert!(!has!(CachedGuard<'static, Cell<u8>>: UnwindSafe));
+    assert!(!has!(RcuGuard<'static, Cell<u8>>: UnwindSafe));
 }
 
 #[test]
 fn handles_are_a_word_and_one_that_may_be_none_is_no_more() {
-    assert_eq!(size_of::<Context<[u64; 9]>>(), size_of::<usize>());
-    assert_eq!(size_of::<Option<Context<[u64; 9]>>>(), size_of::<usize>());
+    assert_eq!(size_of::<Strong<[u64; 9]>>(), size_of::<usize>());
+    assert_eq!(size_of::<Option<Strong<[u64; 9]>>>(), size_of::<usize>());
     assert_eq!(size_of::<Option<Domain<u8, Mask>>>(), size_of::<usize>());
 }
 
 /// A longer life will do for a shorter one, as with `Arc`.
 fn contexts_and_guards_are_covariant<S: Kind>() {
     fn longest<'a, S: Kind>(
-        context: &Context<&'a str, S>,
+        context: &Strong<&'a str, S>,
         guard: &Guard<'_, &'a str, S>,
         other: &'a str,
     ) -> usize {
@@ -92,31 +92,31 @@ fn contexts_and_guards_are_covariant<S: Kind>() {
         guard
     }
     fn shorter_to_read<'r, 'a>(
-        (one, other): (Guard<'r, &'static str>, CachedGuard<'r, &'static str>),
-    ) -> (Guard<'r, &'a str>, CachedGuard<'r, &'a str>) {
+        (one, other): (Guard<'r, &'static str>, RcuGuard<'r, &'static str>),
+    ) -> (Guard<'r, &'a str>, RcuGuard<'r, &'a str>) {
         (one, other)
     }
     let domain = Domain::<&'static str, S>::new_in();
-    let (mut local, context) = (domain.register(), domain.context("static"));
+    let (mut local, context) = (domain.register(), domain.strong("static"));
     {
         let other = String::from("of this block");
         assert_eq!(longest(&context, &local.enter(&context), &other), other.len());
     }
-    assert_eq!(*shorter_to_use(local.lazy().unwrap()), "static");
-    let cached = Cached::new("static");
+    assert_eq!(*shorter_to_use(local.kept().unwrap()), "static");
+    let cached = RcuCell::new("static");
     let mut reader = cached.reader();
     // The second of one thread has a local handle of its own.
-    let _first = cached.read();
-    let (one, other) = shorter_to_read((reader.read(), cached.read()));
+    let _first = cached.load();
+    let (one, other) = shorter_to_read((reader.load(), cached.load()));
     assert_eq!((*one, *other), ("static", "static"));
     drop(other);
-    assert_eq!(cached.statistics().local_handles, 2);
+    assert_eq!(cached.stats().local_handles, 2);
 }
 
 fn values_may_borrow<S: Kind>() {
     let text = String::from("borrowed");
     let domain = Domain::<&str, S>::new_in();
-    let context = domain.context(&text[..4]);
+    let context = domain.strong(&text[..4]);
     assert_eq!(*domain.register().enter(&context), "borr");
 }
 
@@ -132,7 +132,7 @@ fn a_value_that_borrows_is_dropped_before_what_it_borrows<S: Kind>() {
     let drops = Cell::new(0);
     {
         let domain = Domain::<Counts<'_>, S>::new_in();
-        let context = domain.context(Counts(&drops));
+        let context = domain.strong(Counts(&drops));
         let mut local = domain.register();
         let guard = local.enter(&context);
         drop(context);
@@ -152,8 +152,8 @@ fn values_of_no_size_are_values<S: Kind>() {
     }
     DROPS.set(0);
     let domain = Domain::<Nothing, S>::new_in();
-    let (one, other) = (domain.context(Nothing), domain.context(Nothing));
-    assert!(!Context::ptr_eq(&one, &other), "objects of no size are different objects");
+    let (one, other) = (domain.strong(Nothing), domain.strong(Nothing));
+    assert!(!Strong::ptr_eq(&one, &other), "objects of no size are different objects");
     let mut local = domain.register();
     drop(local.enter(&one));
     let guard = local.enter(&other);
@@ -163,8 +163,8 @@ fn values_of_no_size_are_values<S: Kind>() {
     drop(guard);
     local.clear();
     assert_eq!(DROPS.get(), 2);
-    let cached = Cached::new(Nothing);
-    drop(cached.read());
+    let cached = RcuCell::new(Nothing);
+    drop(cached.load());
     cached.store(Nothing);
     assert_eq!(DROPS.get(), 3);
 }
@@ -175,25 +175,25 @@ fn values_are_aligned_as_they_ask<S: Kind>() {
     struct Page([u8; 3]);
     let is_aligned = |page: &Page| std::ptr::from_ref(page).addr() % 1024 == 0;
     let domain = Domain::<Page, S>::new_in();
-    let context = domain.context(Page([1, 2, 3]));
+    let context = domain.strong(Page([1, 2, 3]));
     let mut local = domain.register();
     assert!(is_aligned(&context) && is_aligned(&local.enter(&context)));
-    let kept = local.lazy().unwrap();
+    let kept = local.kept().unwrap();
     assert!(is_aligned(&kept));
     assert_eq!(*kept, Page([1, 2, 3]));
-    let cached = Cached::new(Page([4; 3]));
-    assert!(is_aligned(&cached.read()) && is_aligned(&cached.reader().read()));
+    let cached = RcuCell::new(Page([4; 3]));
+    assert!(is_aligned(&cached.load()) && is_aligned(&cached.reader().load()));
 }
 
 fn handles_and_guards_show_what_the_value_shows<S: Kind>() {
     let domain = Domain::<&str, S>::new_in();
-    let context = domain.context("a value");
+    let context = domain.strong("a value");
     let mut local = domain.register();
     assert_eq!(format!("{local:?}"), "LocalHandle { number: 0, .. }");
     assert_eq!(format!("{context:?} {context}"), "\"a value\" a value");
     assert_eq!(*AsRef::<&str>::as_ref(&context), "a value");
     assert_eq!(format!("{:?}", local.enter(&context)), "\"a value\"");
-    assert_eq!(format!("{:?}", local.lazy()), "Some(\"a value\")");
+    assert_eq!(format!("{:?}", local.kept()), "Some(\"a value\")");
 }
 
 claims! {
@@ -209,7 +209,7 @@ claims! {
 fn domains_say_what_they_are() {
     let text = |domain: &dyn Debug| format!("{domain:?}");
     let zero =
-        "DomainStatistics { local_handles: 0, retired: 0, barriers: 0, revoked: 0, donated: 0 }";
+        "Stats { local_handles: 0, retired: 0, barriers: 0, revoked: 0, donated: 0 }";
     for (said, name) in [
         (text(&Domain::<u8>::default()), "shootdown"),
         (text(&Domain::<u8, Counted>::new_in()), "counted"),
@@ -221,19 +221,19 @@ fn domains_say_what_they_are() {
 
 #[test]
 fn what_is_cached_shows_its_value() {
-    let cached = Cached::from("a value");
-    assert_eq!(format!("{cached:?} {:?}", cached.read()), "Cached(\"a value\") \"a value\"");
+    let cached = RcuCell::from("a value");
+    assert_eq!(format!("{cached:?} {:?}", cached.load()), "Cached(\"a value\") \"a value\"");
     let mut reader = cached.reader();
-    assert_eq!(format!("{:?}", reader.read()), "\"a value\"");
+    assert_eq!(format!("{:?}", reader.load()), "\"a value\"");
     assert_eq!(format!("{reader:?}"), "Reader { local: LocalHandle { number: 1, .. } }");
-    assert_eq!(*Cached::<u32>::default().read(), 0);
+    assert_eq!(*RcuCell::<u32>::default().load(), 0);
 }
 
 #[test]
 fn statistics_compare() {
     let domain = Domain::<u8>::new();
-    let before: DomainStatistics = domain.statistics();
-    assert_eq!(before, domain.clone().statistics());
-    drop(domain.context(1));
-    assert_ne!(before, domain.statistics());
+    let before: Stats = domain.stats();
+    assert_eq!(before, domain.clone().stats());
+    drop(domain.strong(1));
+    assert_ne!(before, domain.stats());
 }

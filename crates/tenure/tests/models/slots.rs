@@ -58,7 +58,7 @@ fn shared_under<M: Threads>(
 
 /// All guards are gone: the object was reset and is idle, once.
 fn has_come_home<M: Threads>(pool: &Pool<M>) {
-    let said = pool.statistics();
+    let said = pool.stats();
     assert_eq!((said.made, said.in_use, said.idle), (1, 0, 1), "the slot is lost");
     let object = pool.acquire().expect("the slot is lost");
     assert!(object.0.is_destroyed(), "an object is handed out that was not reset");

@@ -10,7 +10,7 @@ use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
-use tenure::count::{Get, IncNotZero, Put, RcuRef, Readable, RefCount, TicketRef};
+use tenure::count::{GetResult, IncNotZero, PutResult, RcuRef, Readable, RefCount, TicketRef};
 use tenure::fault::set_hook;
 use tenure::memory::Plain;
 
@@ -114,24 +114,24 @@ impl Value {
 /// What a model needs of a count, shipping or the twin of one.
 pub(crate) trait Count: Send + Sync + 'static {
     fn one() -> Self;
-    fn take(&self) -> Get;
-    fn give(&self) -> Put;
+    fn take(&self) -> GetResult;
+    fn give(&self) -> PutResult;
 }
 
 pub(crate) trait Shipped: RefCount + 'static {
-    fn witness<'w>() -> Self::Witness<'w>;
+    fn witness<'w>() -> Self::Readable<'w>;
 }
 
 impl<const S: bool> Shipped for IncNotZero<Loom<S>> {
-    fn witness<'w>() -> Self::Witness<'w> {}
+    fn witness<'w>() -> Self::Readable<'w> {}
 }
 
 impl<const S: bool> Shipped for TicketRef<Loom<S>> {
-    fn witness<'w>() -> Self::Witness<'w> {}
+    fn witness<'w>() -> Self::Readable<'w> {}
 }
 
 impl<const S: bool> Shipped for RcuRef<Loom<S>> {
-    fn witness<'w>() -> Self::Witness<'w> {
+    fn witness<'w>() -> Self::Readable<'w> {
         // SAFETY: the bytes of a `Heap` outlive every thread of the model. Whether the *model* frees the object under a
         // put is for loom to find out.
         unsafe { Readable::assume() }
@@ -142,10 +142,10 @@ impl<C: Shipped> Count for C {
     fn one() -> Self {
         C::new_in()
     }
-    fn take(&self) -> Get {
+    fn take(&self) -> GetResult {
         self.get()
     }
-    fn give(&self) -> Put {
+    fn give(&self) -> PutResult {
         self.put(C::witness())
     }
 }

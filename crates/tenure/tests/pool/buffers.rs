@@ -22,7 +22,7 @@ fn build<L: FreeList>(builder: BufferPoolBuilder) -> BufferPool<L> {
 }
 
 fn total<L: FreeList>(pool: &BufferPool<L>) -> BufferCounts {
-    pool.statistics().total
+    pool.stats().total
 }
 
 fn address(buffer: &[u8]) -> usize {
@@ -67,7 +67,7 @@ fn a_released_buffer_is_used_again_for_its_class_alone<L: FreeList>() {
     assert_ne!(address(&smaller), place);
     let again = pool.acquire_zeroed(65).unwrap();
     assert_eq!(address(&again), place);
-    let counts = pool.statistics().classes[1];
+    let counts = pool.stats().classes[1];
     assert_eq!((counts.reused, counts.allocated, counts.acquired()), (1, 1, 2));
 }
 
@@ -95,7 +95,7 @@ fn at_the_limit_a_smaller_class_is_handed_out_if_asked_for_and_one_downgrade_cou
     let _large = pool.acquire_or_smaller(512).unwrap();
     let downgraded = pool.acquire_or_smaller(500).unwrap();
     assert_eq!((downgraded.len(), downgraded.capacity()), (0, 128));
-    let classes = pool.statistics().classes;
+    let classes = pool.stats().classes;
     let counted: Vec<u64> = classes.iter().map(|it| it.downgraded).collect();
     assert_eq!(counted, [0, 0, 0, 1]);
     let error = pool.acquire_or_smaller(500).unwrap_err();
@@ -345,7 +345,7 @@ fn blocks_are_aligned_to_a_line_and_large_ones_to_a_page() {
 fn the_default_has_the_sixteen_classes_of_smc() {
     let pool = BufferPool::new();
     assert_eq!((pool.largest(), pool.limit()), (512 << 20, None));
-    let sizes: Vec<usize> = pool.statistics().classes.iter().map(|class| class.size).collect();
+    let sizes: Vec<usize> = pool.stats().classes.iter().map(|class| class.size).collect();
     assert_eq!(sizes, Vec::from_iter((0..16).map(|class| (16 << 10) << class)));
     assert_eq!(pool.acquire_zeroed(1).unwrap().capacity(), 16 << 10);
 }

@@ -115,7 +115,7 @@ fn outcome<L: FreeList>(result: &mut Result<PooledBuf<L>, AcquireError>, len: us
         Ok(buffer) => {
             assert_eq!(buffer.len(), len);
             assert!(buffer.iter().all(|&byte| byte == 0));
-            assert!(buffer.spare_mut().iter().all(|&byte| byte == 0));
+            assert!(buffer.spare_capacity_mut().iter().all(|&byte| byte == 0));
             Outcome::Class(class_of(buffer))
         }
         Err(AcquireError::TooLarge { .. }) => Outcome::TooLarge,
@@ -126,7 +126,7 @@ fn outcome<L: FreeList>(result: &mut Result<PooledBuf<L>, AcquireError>, len: us
 }
 
 fn compare<L: FreeList>(pool: &BufferPool<L>, model: &Model) {
-    let statistics = pool.statistics();
+    let statistics = pool.stats();
     let mut sum = BufferCounts::default();
     for (class, it) in statistics.classes.iter().enumerate() {
         let (expected, counts) = (model.classes[class], *it);

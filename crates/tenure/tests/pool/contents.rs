@@ -19,8 +19,8 @@ fn left_by(zero: bool, write: impl FnOnce(&mut PooledBuf)) -> Vec<u8> {
     write(&mut first);
     drop(first);
     let mut next = pool.acquire(SIZE).unwrap();
-    assert_eq!(pool.statistics().total.reused, 1);
-    next.spare_mut().to_vec()
+    assert_eq!(pool.stats().total.reused, 1);
+    next.spare_capacity_mut().to_vec()
 }
 
 type Way = (&'static str, fn(&mut PooledBuf));
@@ -39,40 +39,40 @@ const WAYS: [Way; 17] = [
     }),
     ("deref_mut, then consumed", |buffer| {
         buffer.fill(1);
-        buffer.consume_front(SIZE);
+        buffer.advance(SIZE);
     }),
     ("as_mut", |buffer| buffer.as_mut().fill(1)),
     ("borrow_mut", |buffer| BorrowMut::<[u8]>::borrow_mut(buffer).fill(1)),
     ("append", |buffer| {
         buffer.clear();
-        assert_eq!(buffer.append(&[1; SIZE + 1]), SIZE);
+        assert_eq!(buffer.extend_from_slice(&[1; SIZE + 1]), SIZE);
     }),
     ("append, twice", |buffer| {
         buffer.clear();
-        assert_eq!(buffer.append(&[1; 100]), 100);
-        assert_eq!(buffer.append(&[1; SIZE]), SIZE - 100);
+        assert_eq!(buffer.extend_from_slice(&[1; 100]), 100);
+        assert_eq!(buffer.extend_from_slice(&[1; SIZE]), SIZE - 100);
     }),
     ("resize", |buffer| {
         buffer.clear();
         buffer.resize(SIZE, 1);
     }),
     ("resize, after consuming", |buffer| {
-        buffer.consume_front(SIZE - 10);
+        buffer.advance(SIZE - 10);
         buffer.resize(SIZE, 1);
     }),
     ("compact", |buffer| {
         buffer.fill(1);
-        buffer.consume_front(1);
+        buffer.advance(1);
         buffer.compact();
     }),
-    ("spare_mut, not committed", |buffer| {
+    ("spare_capacity_mut, not committed", |buffer| {
         buffer.clear();
-        buffer.spare_mut()[SIZE - 1] = 1;
+        buffer.spare_capacity_mut()[SIZE - 1] = 1;
     }),
-    ("spare_mut, committed", |buffer| {
+    ("spare_capacity_mut, committed", |buffer| {
         buffer.truncate(10);
-        buffer.spare_mut().fill(1);
-        buffer.commit(5);
+        buffer.spare_capacity_mut().fill(1);
+        buffer.advance_mut(5);
     }),
     ("io::Write", |buffer| {
         buffer.clear();
@@ -111,7 +111,7 @@ fn zeros_that_are_asked_for_are_zeros_without_zeroing_too() {
     let pool = pool(false);
     pool.acquire_zeroed(SIZE).unwrap().fill(1);
     assert_eq!(pool.acquire_zeroed(9).unwrap(), [0; 9]);
-    assert_eq!(pool.acquire(9).unwrap().spare_mut()[8..10], [0, 1]);
+    assert_eq!(pool.acquire(9).unwrap().spare_capacity_mut()[8..10], [0, 1]);
 }
 
 #[test]
@@ -124,19 +124,19 @@ fn a_buffer_is_one_pointer() {
 fn it_grows_and_shrinks_as_a_vec_of_fixed_capacity() {
     let pool = pool(true);
     let mut buffer = pool.acquire_zeroed(10).unwrap();
-    assert_eq!((buffer.len(), buffer.spare(), buffer.capacity()), (10, SIZE - 10, SIZE));
+    assert_eq!((buffer.len(), buffer.spare_capacity(), buffer.capacity()), (10, SIZE - 10, SIZE));
     buffer.resize(12, 7);
     assert_eq!(buffer, [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 7, 7]);
     buffer.truncate(100);
     assert_eq!(buffer.len(), 12);
     buffer.resize(11, 9);
     assert_eq!(buffer.len(), 11);
-    buffer.consume_front(9);
+    buffer.advance(9);
     assert_eq!(buffer, [0, 7]);
     buffer.resize(SIZE, 1);
     assert_eq!(buffer[..4], [0, 7, 1, 1]);
     buffer.clear();
-    assert!(buffer.is_empty() && buffer.spare() == SIZE);
+    assert!(buffer.is_empty() && buffer.spare_capacity() == SIZE);
 }
 
 #[test]
@@ -144,21 +144,21 @@ fn what_was_consumed_is_room_again_after_compact_or_at_the_end() {
     let pool = pool(true);
     let mut buffer = pool.acquire(0).unwrap();
     buffer.resize(SIZE, 3);
-    buffer.consume_front(SIZE - 1);
-    assert_eq!((buffer.len(), buffer.spare()), (1, 0));
+    buffer.advance(SIZE - 1);
+    assert_eq!((buffer.len(), buffer.spare_capacity()), (1, 0));
     buffer.compact();
-    assert_eq!((buffer.len(), buffer.spare()), (1, SIZE - 1));
-    buffer.consume_front(1);
-    assert_eq!((buffer.len(), buffer.spare()), (0, SIZE));
+    assert_eq!((buffer.len(), buffer.spare_capacity()), (1, SIZE - 1));
+    buffer.advance(1);
+    assert_eq!((buffer.len(), buffer.spare_capacity()), (0, SIZE));
 }
 
 #[test]
 fn bytes_put_into_the_room_are_contents_when_they_are_committed() {
     let pool = pool(true);
     let mut buffer = pool.acquire_zeroed(2).unwrap();
-    let count = (&b"from a socket"[..]).read(buffer.spare_mut()).unwrap();
+    let count = (&b"from a socket"[..]).read(buffer.spare_capacity_mut()).unwrap();
     assert_eq!(buffer.len(), 2);
-    buffer.commit(count);
+    buffer.advance_mut(count);
     assert_eq!(buffer, b"\0\0from a socket");
 }
 
@@ -198,7 +198,7 @@ fn it_is_a_buf_and_a_buf_mut() {
     assert_eq!(buffer.chunk(), b"abczz");
     buffer.chunk_mut()[..2].copy_from_slice(b"!?");
     // SAFETY: the two bytes were written.
-    unsafe { buffer.advance_mut(2) };
+    unsafe { BufMut::advance_mut(&mut buffer, 2) };
     assert_eq!(buffer.copy_to_bytes(7), &b"abczz!?"[..]);
     assert!(!buffer.has_remaining());
 }
@@ -207,8 +207,8 @@ fn it_is_a_buf_and_a_buf_mut() {
 fn a_frozen_buffer_is_shared_without_a_copy_and_returns_with_the_last_reference() {
     let pool = pool(true);
     let mut buffer = pool.acquire(0).unwrap();
-    buffer.append(b"head body");
-    buffer.consume_front(5);
+    buffer.extend_from_slice(b"head body");
+    buffer.advance(5);
     let place = buffer.as_ptr();
     let whole = buffer.freeze();
     assert_eq!((whole.as_ptr(), &whole[..]), (place, &b"body"[..]));
@@ -216,8 +216,8 @@ fn a_frozen_buffer_is_shared_without_a_copy_and_returns_with_the_last_reference(
     drop(whole);
     pool.close();
     std::thread::spawn(move || assert_eq!(part, "ody")).join().unwrap();
-    assert_eq!(pool.statistics().total.in_use, 0);
-    assert_eq!(pool.statistics().total.bytes, 0);
+    assert_eq!(pool.stats().total.in_use, 0);
+    assert_eq!(pool.stats().total.bytes, 0);
 }
 
 #[test]
@@ -225,7 +225,7 @@ fn it_is_compared_and_hashed_as_the_slice_that_it_borrows() {
     let pool = pool(true);
     let mut map = HashMap::new();
     let mut key = pool.acquire(0).unwrap();
-    key.append(b"key");
+    key.extend_from_slice(b"key");
     let mut same = pool.acquire_zeroed(3).unwrap();
     same.copy_from_slice(b"key");
     assert!(key == same && key == b"key"[..] && key == b"key" && key == *b"key");
@@ -240,18 +240,18 @@ fn parts_are_read_while_the_buffer_is_filled_and_come_home_with_the_last_holder(
     let pool = pool(true);
     for buffer_first in [false, true] {
         let mut buffer = pool.acquire(SIZE).unwrap();
-        buffer.append(b"head;body");
+        buffer.extend_from_slice(b"head;body");
         let head = buffer.split_to(5);
         let none = buffer.split_to(0);
         assert_eq!((&*head, &*buffer), (&b"head;"[..], &b"body"[..]));
         // Nothing writes to the part: neither a full buffer nor an empty one starts in front of its end.
         buffer.compact();
-        buffer.append(&[1; SIZE]);
-        assert_eq!((buffer.len(), buffer.spare()), (SIZE - 5, 0));
+        buffer.extend_from_slice(&[1; SIZE]);
+        assert_eq!((buffer.len(), buffer.spare_capacity()), (SIZE - 5, 0));
         let all = buffer.len();
-        buffer.consume_front(all);
+        buffer.advance(all);
         buffer.clear();
-        assert_eq!((buffer.spare(), buffer.append(b"more")), (SIZE - 5, 4));
+        assert_eq!((buffer.spare_capacity(), buffer.extend_from_slice(b"more")), (SIZE - 5, 4));
         let clone = head.clone();
         assert!(clone == head && head == *b"head;" && head.as_ptr() == clone.as_ptr());
         assert_eq!(format!("{head:?}"), "PooledBytes { len: 5, .. }");
@@ -262,19 +262,19 @@ fn parts_are_read_while_the_buffer_is_filled_and_come_home_with_the_last_holder(
         });
         if buffer_first {
             drop(buffer);
-            assert_eq!(pool.statistics().total.in_use, 1);
+            assert_eq!(pool.stats().total.in_use, 1);
             drop(other.join().unwrap());
         } else {
             other.join().unwrap();
             // All of it is spare again.
             buffer.clear();
-            assert_eq!(buffer.spare(), SIZE);
-            buffer.append(b"again");
+            assert_eq!(buffer.spare_capacity(), SIZE);
+            buffer.extend_from_slice(b"again");
             drop(buffer);
         }
-        assert_eq!(pool.statistics().total.in_use, 0);
-        assert_eq!(pool.acquire(SIZE).unwrap().spare_mut(), [0; SIZE]);
-        assert_eq!(pool.statistics().total.allocated, 1);
+        assert_eq!(pool.stats().total.in_use, 0);
+        assert_eq!(pool.acquire(SIZE).unwrap().spare_capacity_mut(), [0; SIZE]);
+        assert_eq!(pool.stats().total.allocated, 1);
     }
 }
 
@@ -293,14 +293,14 @@ fn what_does_not_fit_is_refused_with_both_figures() {
             "resize to 4097 bytes, but the buffer has 4096",
         ),
         (|it| drop(it.split_to(SIZE)), "4096 bytes split off, but there are 4095"),
-        (|it| it.commit(2), "commit of 2 bytes, but there is room for 1"),
-        (|it| it.consume_front(SIZE), "4096 bytes consumed, but there are 4095"),
-        (|it| it.consume(SIZE), "4096 bytes consumed, but there are 4095"),
-        (|it| it.advance(SIZE), "4096 bytes consumed, but there are 4095"),
+        (|it| it.advance_mut(2), "advance_mut by 2 bytes, but there is room for 1"),
+        (|it| it.advance(SIZE), "advance by 4096 bytes, but there are 4095"),
+        (|it| it.consume(SIZE), "advance by 4096 bytes, but there are 4095"),
+        (|it| it.advance(SIZE), "advance by 4096 bytes, but there are 4095"),
         (|it| it.put_slice(&[0; 2]), "put of 2 bytes, but there is room for 1"),
         (|it| it.put_bytes(0, 2), "put of 2 bytes, but there is room for 1"),
         // SAFETY: all of the room is initialised, and too much is refused.
-        (|it| unsafe { it.advance_mut(2) }, "commit of 2 bytes, but there is room for 1"),
+        (|it| unsafe { BufMut::advance_mut(it, 2) }, "advance_mut by 2 bytes, but there is room for 1"),
     ] {
         assert_eq!(panics(&mut buffer, act), message);
         assert_eq!(buffer.len(), SIZE - 1);

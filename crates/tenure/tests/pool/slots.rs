@@ -32,7 +32,7 @@ fn an_object_is_made_once_and_reset_before_each_further_use<L: FreeList>() {
     assert!(name.is_empty() && name.as_ptr() == place);
     drop(SlotMut::share(name));
     assert_eq!(pool.acquire().unwrap().as_ptr(), place);
-    assert_eq!((pool.statistics().made, pool.statistics().reused, pool.len()), (1, 2, 1));
+    assert_eq!((pool.stats().made, pool.stats().reused, pool.len()), (1, 2, 1));
 }
 
 fn without_a_reset_objects_are_as_they_were_left<L: FreeList>() {
@@ -48,7 +48,7 @@ fn objects_in_use_at_once_are_different_ones<L: FreeList>() {
         let places = held.iter().map(|object| (&raw const **object).addr());
         assert_eq!(places.collect::<std::collections::HashSet<_>>().len(), 100);
     }
-    assert_eq!((pool.len(), pool.statistics().made), (100, 100));
+    assert_eq!((pool.len(), pool.stats().made), (100, 100));
 }
 
 fn a_key_finds_an_object_while_it_is_shared_and_at_no_other_time<L: FreeList>() {
@@ -108,7 +108,7 @@ fn into_mut_succeeds_for_the_only_reference<L: FreeList>() {
     let shared = SlotRef::into_mut(shared).unwrap_err();
     drop(found);
     assert_eq!(*SlotRef::into_mut(shared).unwrap(), "no one");
-    assert_eq!(pool.statistics().idle, 1);
+    assert_eq!(pool.stats().idle, 1);
 }
 
 fn the_last_of_many_references_resets_and_releases_once<L: FreeList>() {
@@ -118,10 +118,10 @@ fn the_last_of_many_references_resets_and_releases_once<L: FreeList>() {
         vec![shared.clone(), pool.get(SlotRef::key(&shared)).unwrap()];
     drop(shared);
     for other in others {
-        assert_eq!(pool.statistics().in_use, 1);
+        assert_eq!(pool.stats().in_use, 1);
         assert_eq!(*other, "no one");
     }
-    assert_eq!((pool.statistics().in_use, pool.statistics().idle), (0, 1));
+    assert_eq!((pool.stats().in_use, pool.stats().idle), (0, 1));
     assert!(pool.acquire().unwrap().is_empty());
 }
 
@@ -142,8 +142,8 @@ fn the_limit_counts_objects_in_use_and_says_what_to_do<L: FreeList>() {
     let held = (pool.acquire().unwrap(), pool.acquire().unwrap());
     assert!(pool.acquire().is_err());
     drop(held);
-    assert_eq!(pool.statistics().made, 3);
-    assert_eq!((pool.limit(), pool.statistics().acquired()), (2, 5));
+    assert_eq!(pool.stats().made, 3);
+    assert_eq!((pool.limit(), pool.stats().acquired()), (2, 5));
     let none = SlotPool::builder(|| 0).limit(0).list::<L>().build();
     assert_eq!(none.acquire().unwrap_err(), AcquireError::Exhausted { limit: 0 });
 }
@@ -155,7 +155,7 @@ fn at_the_limit_objects_that_sleeping_threads_keep_are_found<L: FreeList>() {
         assert!(pool.acquire().is_err());
         drop(held);
     });
-    assert_eq!(pool.statistics().made, 40);
+    assert_eq!(pool.stats().made, 40);
 }
 
 fn a_trim_drops_what_is_idle_and_nothing_else<L: FreeList>() {
@@ -218,7 +218,7 @@ fn pools_say_what_they_have<L: FreeList>() {
     let (_token, pool) = tokens::<L>();
     let held = (pool.acquire().unwrap(), pool.acquire().unwrap());
     drop(pool.acquire().unwrap());
-    let (one, two) = (pool.statistics(), held.0);
+    let (one, two) = (pool.stats(), held.0);
     assert_eq!((one.made, one.reused, one.in_use, one.idle), (3, 0, 2, 1));
     assert_eq!(format!("{two:?} {:?}", SlotMut::share(held.1)), "Token Token");
     let said = format!("{pool:?}");
@@ -285,11 +285,11 @@ fn a_thread_keeps_as_much_as_its_magazine_may_have() {
     for (size, made) in [(0, 1), (1, 2)] {
         let pool = SlotPool::builder(|| 0).magazine_size(size).list::<Magazines<Native>>().build();
         beside_a_sleeper(|| drop(pool.acquire().unwrap()), || drop(pool.acquire().unwrap()));
-        assert_eq!(pool.statistics().made, made, "objects in a magazine: {size}");
+        assert_eq!(pool.stats().made, made, "objects in a magazine: {size}");
 
         let pool = BufferPool::builder().magazine_bytes(size * 64).list::<Magazines<Native>>();
         let pool = pool.classes(64, 1).build().unwrap();
         beside_a_sleeper(|| drop(pool.acquire(1).unwrap()), || drop(pool.acquire(1).unwrap()));
-        assert_eq!(pool.statistics().total.allocated, made, "buffers in a magazine: {size}");
+        assert_eq!(pool.stats().total.allocated, made, "buffers in a magazine: {size}");
     }
 }

@@ -119,7 +119,7 @@ fn a_make_that_panics_leaves_the_pool_as_it_was<L: FreeList>() {
     }
     MAKES.set(true);
     assert!(pool.acquire().is_ok());
-    assert_eq!(pool.statistics().made, 1);
+    assert_eq!(pool.stats().made, 1);
 }
 
 fn a_make_that_closes_the_pool_makes_nothing<L: FreeList>() {
@@ -140,7 +140,7 @@ fn a_make_that_closes_the_pool_makes_nothing<L: FreeList>() {
     }
     assert_eq!(*calls.lock().unwrap(), 1, "a pool that is closed makes something");
     assert_eq!(Arc::strong_count(&token), 2, "what was made is dropped");
-    assert_eq!((pool.len(), pool.statistics().made), (0, 0));
+    assert_eq!((pool.len(), pool.stats().made), (0, 0));
 }
 
 fn an_object_whose_reset_panics_is_dropped_and_not_used_again<L: FreeList>() {
@@ -250,10 +250,10 @@ fn a_reset_may_use_the_pool_and_keep_what_it_acquires<L: FreeList>() {
         this.held = this.pool.take().unwrap().acquire().ok();
     };
     drop(outer);
-    assert_eq!((pool.statistics().in_use, pool.statistics().idle), (1, 2));
+    assert_eq!((pool.stats().in_use, pool.stats().idle), (1, 2));
     pool.trim();
     // The trim dropped an object whose guard gave another one back.
-    assert_eq!((pool.statistics().in_use, pool.statistics().idle), (0, 1));
+    assert_eq!((pool.stats().in_use, pool.stats().idle), (0, 1));
     pool.trim();
     assert!(pool.is_empty());
 }

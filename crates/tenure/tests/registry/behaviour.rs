@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, LazyLock, Mutex};
 use tenure::cache_line::CachePadded;
 use tenure::count::{IncNotZero, RcuRef, TicketRef};
-use tenure::registry::{Ref, Registry, RegistryCount};
+use tenure::registry::{Registered, Registry, RegistryCount};
 
 /// Runs the body for every count, on and off the line of the value.
 macro_rules! for_all_counts {
@@ -72,11 +72,11 @@ for_all_counts! {
         let first = objects.acquire("a", || Mourned("a", dead.clone()));
         let second = objects.acquire("a", || unreachable!("it is there"));
         let third = objects.get("a").unwrap();
-        assert!(Ref::ptr_eq(&first, &second) && Ref::ptr_eq(&first, &third));
+        assert!(Registered::ptr_eq(&first, &second) && Registered::ptr_eq(&first, &third));
         let other = objects.acquire("b", || Mourned("b", Arc::default()));
-        assert!(!Ref::ptr_eq(&first, &other) && !objects.is_empty());
+        assert!(!Registered::ptr_eq(&first, &other) && !objects.is_empty());
         drop(other);
-        assert_eq!((Ref::count(&first), objects.len(), Ref::key(&first).as_str()), (3, 1, "a"));
+        assert_eq!((Registered::count(&first), objects.len(), Registered::key(&first).as_str()), (3, 1, "a"));
         drop((first, second));
         assert!(dead.lock().unwrap().is_empty());
         drop(third);
@@ -89,7 +89,7 @@ for_all_counts! {
         for number in 0..200 {
             assert_eq!(*objects.acquire("a", || number), number);
         }
-        let statistics = objects.statistics();
+        let statistics = objects.stats();
         assert_eq!((statistics.created, statistics.destroyed), (200, 200));
     }
 
@@ -110,7 +110,7 @@ for_all_counts! {
         assert!(catch_unwind(AssertUnwindSafe(|| objects.acquire("a", || panic!("no")))).is_err());
         assert!(objects.is_empty() && objects.get("a").is_none() && objects.snapshot().is_empty());
         assert_eq!(*objects.try_acquire("a", || Ok::<_, ()>(7)).unwrap(), 7);
-        let statistics = objects.statistics();
+        let statistics = objects.stats();
         assert_eq!((statistics.created, statistics.destroyed, statistics.failed), (1, 1, 2));
     }
 
@@ -144,7 +144,7 @@ for_all_counts! {
 
     fn create_and_destructors_may_use_the_registry<C>() {
         struct Node<C: RegistryCount> {
-            next: Cell<Option<Ref<String, Locked<C>, C>>>,
+            next: Cell<Option<Registered<String, Locked<C>, C>>>,
             objects: Objects<Locked<C>, C>,
         }
         // A cell behind a mutex is `Sync`.
@@ -157,7 +157,7 @@ for_all_counts! {
         }
         fn node<C: RegistryCount>(
             objects: &Objects<Locked<C>, C>,
-            next: Option<Ref<String, Locked<C>, C>>,
+            next: Option<Registered<String, Locked<C>, C>>,
         ) -> Locked<C> {
             Locked(Mutex::new(Node { next: Cell::new(next), objects: objects.clone() }))
         }
@@ -212,7 +212,7 @@ fn a_comparison_that_panics_leaves_the_registry_in_order() {
     let acquire = || drop(objects.acquire(&Loud(1), || 2));
     assert!(catch_unwind(AssertUnwindSafe(acquire)).is_err());
     PANICS.set(false);
-    assert!(Ref::ptr_eq(&held, &objects.acquire(&Loud(1), || 3)));
+    assert!(Registered::ptr_eq(&held, &objects.acquire(&Loud(1), || 3)));
     drop(held);
     assert!(objects.is_empty() && objects.get(&Loud(1)).is_none());
 }
@@ -259,7 +259,7 @@ fn lookups_that_nest_too_deep_are_refused_and_leave_the_registry_in_order() {
         assert_eq!(*NESTED.get(&Nested).unwrap(), 7);
     };
     std::thread::Builder::new().stack_size(STACK).spawn(deep).unwrap().join().unwrap();
-    assert_eq!(Ref::count(&object), 1);
+    assert_eq!(Registered::count(&object), 1);
 }
 
 #[test]
@@ -329,7 +329,7 @@ struct Listed<R> {
 #[test]
 fn a_list_of_references_takes_about_the_stack_of_one_of_arcs() {
     const LENGTH: u32 = 2_000;
-    struct Links(Listed<Ref<u32, Links>>);
+    struct Links(Listed<Registered<u32, Links>>);
     struct Arcs(Listed<Arc<Arcs>>);
     let taken = |drop_list: &mut dyn FnMut()| {
         DROPPED_AT.set((usize::MAX, 0));

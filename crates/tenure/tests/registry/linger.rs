@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use tenure::cache_line::CachePadded;
 use tenure::count::{IncNotZero, RcuRef, TicketRef};
-use tenure::registry::{Ref, Registry, RegistryCount};
+use tenure::registry::{Registered, Registry, RegistryCount};
 
 type Dead = Arc<Mutex<Vec<&'static str>>>;
 
@@ -21,7 +21,7 @@ impl<C: RegistryCount> Lingering<C> {
         Self { objects, dead: Dead::default() }
     }
 
-    fn acquire(&self, name: &'static str) -> Ref<String, Mourned, C> {
+    fn acquire(&self, name: &'static str) -> Registered<String, Mourned, C> {
         self.objects.acquire(name, || Mourned(name, self.dead.clone()))
     }
 
@@ -41,7 +41,7 @@ for_all_counts! {
         assert_eq!((stage.ended(), stage.objects.len()), (vec![], 2));
         drop(stage.acquire("c"));
         assert_eq!((stage.ended().len(), stage.objects.len()), (1, 2));
-        assert_eq!(stage.objects.statistics().created, 3);
+        assert_eq!(stage.objects.stats().created, 3);
     }
 
     fn the_object_that_was_not_used_makes_room<C>() {
@@ -72,7 +72,7 @@ for_all_counts! {
         let held = stage.acquire("a");
         drop((held.clone(), stage.acquire("b")));
         stage.objects.trim();
-        assert_eq!((stage.ended(), Ref::count(&held)), (vec!["b"], 1));
+        assert_eq!((stage.ended(), Registered::count(&held)), (vec!["b"], 1));
         drop(held);
         assert_eq!((stage.ended(), stage.objects.len()), (vec![], 1));
         stage.objects.trim();
@@ -83,9 +83,9 @@ for_all_counts! {
         let stage = Lingering::<C>::new(1);
         let held = stage.acquire("a");
         drop(held.clone());
-        assert_eq!(Ref::count(&held), 2, "the registry has one");
+        assert_eq!(Registered::count(&held), 2, "the registry has one");
         drop(stage.acquire("b"));
-        assert_eq!((stage.ended(), Ref::count(&held)), (vec![], 1));
+        assert_eq!((stage.ended(), Registered::count(&held)), (vec![], 1));
         drop(held);
         assert_eq!(stage.ended(), ["b"]);
         assert!(stage.objects.get("a").is_some());
@@ -164,7 +164,7 @@ fn objects_in_use_linger_again_after_a_trim_in_which_a_destructor_panics() {
 fn objects_that_keep_others_make_room_without_nesting() {
     const OBJECTS: u32 = if cfg!(miri) { 20 } else { 20_000 };
     struct Node {
-        _parent: Option<Ref<u32, Node>>,
+        _parent: Option<Registered<u32, Node>>,
     }
     let on_a_small_stack = || {
         let objects = Registry::<u32, Node>::with_linger(OBJECTS as usize);

@@ -7,11 +7,11 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, RawWaker, RawWakerVTable, Wake, Waker};
 use std::thread;
 use tenure::memory::{Memory, Native, Ordering};
-use tenure::registry::{Ref, Registry};
+use tenure::registry::{Registered, Registry};
 
 type Counter = <Native as Memory>::AtomicU32;
 type Objects = Registry<u32, u32>;
-type Outcome = Result<Ref<u32, u32>, &'static str>;
+type Outcome = Result<Registered<u32, u32>, &'static str>;
 
 #[derive(Default)]
 struct Woken(Counter);
@@ -66,7 +66,7 @@ impl Task {
         self.woken.0.load(Ordering::Relaxed)
     }
 
-    fn acquired(&mut self) -> Ref<u32, u32> {
+    fn acquired(&mut self) -> Registered<u32, u32> {
         self.poll().expect("it waits for nothing").expect("it does not fail")
     }
 }
@@ -80,9 +80,9 @@ fn one_task_creates_while_the_others_wait_for_it() {
     let object = creating.acquired();
     for task in &mut waiting {
         assert_eq!(task.woken(), 1);
-        assert!(Ref::ptr_eq(&task.acquired(), &object));
+        assert!(Registered::ptr_eq(&task.acquired(), &object));
     }
-    let said = objects.statistics();
+    let said = objects.stats();
     assert_eq!((said.created, said.waited, said.failed), (1, 2, 0));
     drop(object);
     assert!(objects.is_empty());
@@ -115,7 +115,7 @@ fn the_next_task_creates_after_one_that_failed_panicked_or_was_dropped() {
         assert!(last.poll().is_none());
         let object = next.acquired();
         assert_eq!((*object, *last.acquired()), (2, 2));
-        let said = objects.statistics();
+        let said = objects.stats();
         assert_eq!((said.created, said.failed), (1, 1));
     }
 }
@@ -237,7 +237,7 @@ fn a_thread_waits_for_a_task_and_a_task_for_a_thread() {
     let mut creating = Task::begun(&objects, Ok(1));
     let theirs = objects.clone();
     let waiting = thread::spawn(move || *theirs.acquire(&1, || 2));
-    while objects.statistics().waited == 0 {
+    while objects.stats().waited == 0 {
         thread::yield_now();
     }
     let object = creating.acquired();
@@ -256,9 +256,9 @@ fn a_thread_waits_for_a_task_and_a_task_for_a_thread() {
 /// Acquires key 1 on this thread, while another one ends the task that is creating it.
 fn acquired_while_another_thread_polls(objects: &Objects, mut creating: Task) -> u32 {
     let theirs = objects.clone();
-    let waited = objects.statistics().waited;
+    let waited = objects.stats().waited;
     let polls = thread::spawn(move || {
-        while theirs.statistics().waited == waited {
+        while theirs.stats().waited == waited {
             thread::yield_now();
         }
         creating.acquired();
@@ -292,7 +292,7 @@ fn a_thread_that_has_the_turn_after_a_task_does_not_wait_for_itself() {
     let creating = Task::begun(&objects, Ok(1));
     let theirs = objects.clone();
     let waits = thread::spawn(move || *theirs.acquire(&1, || *theirs.acquire(&1, || 2)));
-    while objects.statistics().waited == 0 {
+    while objects.stats().waited == 0 {
         thread::yield_now();
     }
     drop(creating);

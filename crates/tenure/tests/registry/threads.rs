@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use tenure::count::{RcuRef, TicketRef};
 use tenure::memory::{Memory, Native, Ordering};
-use tenure::registry::{Ref, Registry, RegistryCount};
+use tenure::registry::{Registered, Registry, RegistryCount};
 
 type Counter = <Native as Memory>::AtomicU32;
 
@@ -55,7 +55,7 @@ fn the_next_object_is_created_while_the_destructor_of_the_last_one_runs() {
     assert!(next.0.lock().unwrap().0.is_none());
     go_on.send(()).unwrap();
     end.join().unwrap();
-    assert!(Ref::ptr_eq(&next, &objects.get(&1).unwrap()));
+    assert!(Registered::ptr_eq(&next, &objects.get(&1).unwrap()));
 }
 
 #[test]
@@ -85,7 +85,7 @@ impl<C: RegistryCount> Drop for UsedLate<C> {
         let create = || Counted::new(&self.alive);
         assert!(self.objects.get(&1).is_some());
         let object = self.objects.acquire(&2, create);
-        assert!(Ref::ptr_eq(&object, &self.objects.acquire(&2, create)));
+        assert!(Registered::ptr_eq(&object, &self.objects.acquire(&2, create)));
         for key in 3..200 {
             drop(self.objects.acquire(&key, create));
         }
@@ -164,7 +164,7 @@ fn a_snapshot_under_churn_has_what_is_held_and_nothing_that_is_dead() {
         }
         for _ in 0..if cfg!(miri) { 5 } else { 200 } {
             let seen = objects.snapshot();
-            let mut keys = Vec::from_iter(seen.iter().map(|object| *Ref::key(object)));
+            let mut keys = Vec::from_iter(seen.iter().map(|object| *Registered::key(object)));
             keys.sort_unstable();
             assert!(keys.windows(2).all(|pair| pair[0] < pair[1]), "a key is there twice");
             assert_eq!(keys[..HELD as usize], *Vec::from_iter(0..HELD));

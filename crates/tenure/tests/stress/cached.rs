@@ -5,7 +5,7 @@ use crate::lazy::{Object, Tally};
 use crate::support::{THREADS, objects};
 use std::sync::Arc;
 use std::thread;
-use tenure::lazy::{Cached, CachedGuard, Guard};
+use tenure::lazy::{RcuCell, RcuGuard, Guard};
 
 struct Version {
     number: u64,
@@ -35,9 +35,9 @@ impl Eyes {
 }
 
 /// Half of the threads write now and then, all read; threads come and go.
-fn read_while_others_write(turns_per_thread: u32, write: fn(&Cached<Version>, &Arc<Tally>)) -> u64 {
+fn read_while_others_write(turns_per_thread: u32, write: fn(&RcuCell<Version>, &Arc<Tally>)) -> u64 {
     let (tally, turns) = (Tally::new(), u64::from(turns_per_thread));
-    let cached = Cached::new(Version::first(&tally));
+    let cached = RcuCell::new(Version::first(&tally));
     let generations = if cfg!(miri) { 2 } else { 8 };
     let mut last = 0;
     for _ in 0..generations {
@@ -46,30 +46,30 @@ fn read_while_others_write(turns_per_thread: u32, write: fn(&Cached<Version>, &A
             thread::spawn(move || {
                 let (mut reader, mut eyes) = (cached.reader(), Eyes(0));
                 for turn in 0..turns / generations {
-                    let mine = reader.read();
+                    let mine = reader.load();
                     eyes.see(&mine);
                     if turn % 8 == 0 {
-                        let outer = cached.read();
+                        let outer = cached.load();
                         eyes.see(&outer);
                         if turn % 16 == 0 {
                             write(&cached, &tally);
                         }
-                        let nested = cached.read();
+                        let nested = cached.load();
                         eyes.see(&nested);
                         // The other way round than they were made.
                         drop(outer);
                         nested.check();
-                        if let Some(handle) = CachedGuard::upgrade(&nested) {
+                        if let Some(handle) = RcuGuard::upgrade(&nested) {
                             handle.check();
                         }
                     }
                     mine.check();
                     if turn % 32 == 1 {
                         drop(Guard::upgrade(&mine));
-                        eyes.see(&cached.context());
+                        eyes.see(&cached.load_full());
                     }
                     drop(mine);
-                    eyes.see(&cached.read());
+                    eyes.see(&cached.load());
                     if thread < THREADS / 2 && turn % 4 == 0 {
                         write(&cached, &tally);
                     }
@@ -80,7 +80,7 @@ fn read_while_others_write(turns_per_thread: u32, write: fn(&Cached<Version>, &A
             })
         }));
         threads.into_iter().for_each(|thread| thread.join().unwrap());
-        let read = cached.read().check();
+        let read = cached.load().check();
         assert!(read >= last);
         last = read;
     }
@@ -99,7 +99,7 @@ fn updates_are_seen_in_their_order_and_none_is_lost() {
         Version { number: old.check() + 1, object: Object::new(tally) }
     }
     let all = turns(40_000);
-    let last = read_while_others_write(all, |cached, tally| cached.update(|old| next(old, tally)));
+    let last = read_while_others_write(all, |cached, tally| cached.rcu(|old| next(old, tally)));
     // All write in every 16th turn, half of them in every 4th as well.
     let generation = u64::from(all) / if cfg!(miri) { 2 } else { 8 };
     let (of_all, of_half) = (generation.div_ceil(16), generation.div_ceil(4));
@@ -113,7 +113,7 @@ fn stores_and_replacements_drop_each_value_once() {
     // Without an order among them all have the same number.
     read_while_others_write(turns(40_000), |cached, tally| {
         cached.store(Version::first(tally));
-        let old = cached.replace(Version::first(tally));
+        let old = cached.swap(Version::first(tally));
         old.check();
     });
 }
@@ -124,23 +124,23 @@ fn many_end_under_their_readers() {
     let tally = Tally::new();
     let rounds = if cfg!(miri) { 5 } else { objects(2_000) };
     for round in 0..rounds {
-        let cached = Cached::new(Version::first(&tally));
+        let cached = RcuCell::new(Version::first(&tally));
         let threads = Vec::from_iter((0..2).map(|_| {
             let (cached, tally) = (cached.clone(), Arc::clone(&tally));
             thread::spawn(move || {
                 let mut reader = cached.reader();
-                let outer = reader.read();
+                let outer = reader.load();
                 cached.store(Version::first(&tally));
-                let context = cached.context();
+                let context = cached.load_full();
                 drop(cached);
                 outer.check();
                 context.check();
                 drop(outer);
-                reader.read().check();
+                reader.load().check();
             })
         }));
         if round % 2 == 0 {
-            cached.read().check();
+            cached.load().check();
         }
         drop(cached);
         threads.into_iter().for_each(|thread| thread.join().unwrap());

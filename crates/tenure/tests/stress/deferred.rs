@@ -7,7 +7,7 @@ use seize::{Collector, Guard, LocalGuard};
 use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicPtr;
-use tenure::count::{Get, Put, RcuRef, Readable};
+use tenure::count::{GetResult, PutResult, RcuRef, Readable};
 use tenure::memory::{Atomic, Memory, Native, Ordering};
 
 type Tally = <Native as Memory>::AtomicU32;
@@ -38,7 +38,7 @@ fn look_up(
 ) -> Option<(*mut Object, bool)> {
     let found = guard.protect(place, Ordering::Acquire);
     // SAFETY: found under the guard, which keeps it readable even if it is dead.
-    if !found.is_null() && unsafe { (*found).count.get() } == Get::Acquired {
+    if !found.is_null() && unsafe { (*found).count.get() } == GetResult::Acquired {
         return Some((found, false));
     }
     let object = Box::into_raw(Box::new(Object {
@@ -62,7 +62,7 @@ fn look_up(
 /// The caller owns the reference.
 unsafe fn release(place: &AtomicPtr<Object>, guard: &LocalGuard<'_>, object: *mut Object) -> bool {
     // SAFETY: the reference keeps the object up to the verdict, and the guard its memory after it.
-    if unsafe { (*object).count.put(Readable::by(guard)) } == Put::StillHeld {
+    if unsafe { (*object).count.put(Readable::by(guard)) } == PutResult::StillHeld {
         return false;
     }
     let (success, failure) = (Ordering::Relaxed, Ordering::Relaxed);

@@ -6,7 +6,7 @@ use std::array::from_fn;
 use std::sync::Arc;
 use std::thread;
 use tenure::lazy::{
-    Context, Counted, Domain, Guard, LocalHandle, Mask, Scheme, Shootdown, Verified,
+    Strong, Counted, Domain, Guard, LocalHandle, Mask, Scheme, Shootdown, Verified,
 };
 use tenure::memory::{Atomic, Memory, Native, Ordering};
 
@@ -76,7 +76,7 @@ struct Local<S: Scheme> {
 
 struct Room<S: Scheme> {
     domain: Domain<Object, S>,
-    places: [Lock<Option<Context<Object, S>>>; PLACES],
+    places: [Lock<Option<Strong<Object, S>>>; PLACES],
     /// Where a thread leaves a local handle for another one.
     exchange: Lock<Option<Local<S>>>,
     tally: Arc<Tally>,
@@ -95,17 +95,17 @@ impl<S: Scheme> Room<S> {
         Local { local: self.domain.register(), last: None }
     }
 
-    fn make(&self) -> Context<Object, S> {
-        self.domain.context(Object::new(&self.tally))
+    fn make(&self) -> Strong<Object, S> {
+        self.domain.strong(Object::new(&self.tally))
     }
 
     /// The handle at a place, a new one if there is none.
-    fn look_up(&self, at: usize) -> Context<Object, S> {
+    fn look_up(&self, at: usize) -> Strong<Object, S> {
         self.places[at].with(|place| place.get_or_insert_with(|| self.make()).clone())
     }
 
     /// The former handle is dropped outside of the lock.
-    fn put(&self, at: usize, context: Option<Context<Object, S>>) {
+    fn put(&self, at: usize, context: Option<Strong<Object, S>>) {
         let _old = self.places[at].with(|place| std::mem::replace(place, context));
     }
 }
@@ -136,7 +136,7 @@ impl<S: Scheme> Race<S> {
     fn lazy(&mut self, turn: usize) {
         let Self { room, locals, .. } = self;
         let Local { local, last } = &mut locals[turn / 3 % LOCALS];
-        let Some(guard) = local.lazy() else {
+        let Some(guard) = local.kept() else {
             self.missed += 1;
             return;
         };
@@ -207,7 +207,7 @@ fn race<S: Scheme>(turns_per_thread: u32) {
             (kept, missed) = (kept + found, missed + not_found);
         }
     }
-    let said = room.domain.statistics();
+    let said = room.domain.stats();
     assert!(kept > 0 && missed > 0, "kept {kept}, missed {missed}: nothing raced; {said:?}");
     assert!(said.local_handles <= 1, "the one in exchange: {said:?}");
     drop(room);
@@ -232,7 +232,7 @@ tests! {
 fn what_is_left_to_another_reclaimer_does_not_pile_up() {
     let (tally, domain) = (Tally::new(), Domain::<Object>::new());
     // Each is one more to be looked at by threads that end objects.
-    let idle = Arc::new(domain.context(Object::new(&tally)));
+    let idle = Arc::new(domain.strong(Object::new(&tally)));
     let mut locals = Vec::from_iter((0..64).map(|_| domain.register()));
     locals.iter_mut().for_each(|local| drop(local.enter(&idle)));
     let turns = if cfg!(miri) { 20 } else { objects(20_000) };
@@ -241,7 +241,7 @@ fn what_is_left_to_another_reclaimer_does_not_pile_up() {
         thread::spawn(move || {
             let (mut local, mut most) = (domain.register(), 0);
             for _ in 0..turns {
-                let context = domain.context(Object::new(&tally));
+                let context = domain.strong(Object::new(&tally));
                 drop(local.enter(&context));
                 drop(context);
                 most = most.max(tally.present());

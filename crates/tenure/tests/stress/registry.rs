@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tenure::cache_line::CachePadded;
 use tenure::count::{IncNotZero, RcuRef, TicketRef};
 use tenure::memory::{Memory, Native, Ordering};
-use tenure::registry::{Ref, Registry, RegistryCount};
+use tenure::registry::{Registered, Registry, RegistryCount};
 
 type Counter = <Native as Memory>::AtomicU64;
 
@@ -58,7 +58,7 @@ fn race_with_linger<C: RegistryCount>(turns: u32, places: usize) -> u64 {
                 found.canary.check();
                 // A removal is of the entry that died, not of the next one under its key.
                 let same = registry.get(&found.key).expect("what is held is found");
-                assert!(Ref::ptr_eq(&found, &same), "two live objects have one key");
+                assert!(Registered::ptr_eq(&found, &same), "two live objects have one key");
                 assert!(turn % 7 == 1 || found.key == key, "a key finds the object of another");
                 let again = found.clone();
                 // Kept until the next turn, so that others find it alive or dying.
@@ -69,7 +69,7 @@ fn race_with_linger<C: RegistryCount>(turns: u32, places: usize) -> u64 {
         drop(kept);
     });
     same.trim();
-    let said = same.statistics();
+    let said = same.stats();
     assert_eq!(said.created, said.destroyed);
     assert_eq!(gone.load(Ordering::Relaxed), said.created);
     assert!(same.is_empty() && same.snapshot().is_empty());

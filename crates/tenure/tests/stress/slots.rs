@@ -178,7 +178,7 @@ fn race<L: FreeList>(turns_per_thread: u32, limit: usize) {
         }
     }
     assert!(found > 0 && missed > 0, "found {found}, missed {missed}: nothing raced");
-    let said = pool.statistics();
+    let said = pool.stats();
     assert_eq!(said.in_use, 0, "{said:?}");
     // Relaxed: the threads have ended.
     assert_eq!(said.idle, present.load(Ordering::Relaxed), "{said:?}");

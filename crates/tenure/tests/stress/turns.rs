@@ -13,7 +13,7 @@ fn parts_end_on_other_threads<L: FreeList>() {
     for round in 0..objects(1_000) {
         let byte = round as u8 | 1;
         let mut buffer = pool.acquire_timeout(SIZE, Duration::MAX).unwrap();
-        assert!(buffer.spare_mut().iter().all(|&byte| byte == 0), "it is not erased");
+        assert!(buffer.spare_capacity_mut().iter().all(|&byte| byte == 0), "it is not erased");
         let threads = [(); THREADS].map(|()| {
             buffer.resize(SIZE / THREADS, byte);
             let part = buffer.split_to(SIZE / THREADS);
@@ -27,7 +27,7 @@ fn parts_end_on_other_threads<L: FreeList>() {
     let all = Vec::from_iter((0..4).map(|_| pool.acquire_timeout(SIZE, Duration::MAX)));
     assert!(all.iter().all(Result::is_ok));
     drop(all);
-    assert_eq!(pool.statistics().total.in_use, 0);
+    assert_eq!(pool.stats().total.in_use, 0);
 }
 
 #[test]

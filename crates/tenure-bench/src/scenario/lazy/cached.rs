@@ -2,14 +2,14 @@ use crate::scenario::workers::{WorkerValue, nameless};
 use crate::scenario::{Host, Variant};
 use std::hint::black_box;
 use tenure::cache_line::CachePadded;
-use tenure::lazy::{Cached, Domain, On, Reader, Shootdown};
+use tenure::lazy::{RcuCell, Domain, On, RcuReader, Shootdown};
 use tenure::memory::Native;
 
 pub(super) fn by_reader<M: Host>() -> Variant {
-    type Shared<M> = Cached<WorkerValue<M>, On<M, Shootdown>>;
+    type Shared<M> = RcuCell<WorkerValue<M>, On<M, Shootdown>>;
     let own = |cached: &Shared<M>, _| cached.reader();
-    let step = |_: &_, reader: &mut Reader<WorkerValue<M>, On<M, Shootdown>>| {
-        black_box(reader.read().read());
+    let step = |_: &_, reader: &mut RcuReader<WorkerValue<M>, On<M, Shootdown>>| {
+        black_box(reader.load().read());
     };
     Variant::workers("Reader", |_| Shared::<M>::new_in(WorkerValue::new()), own, step, nameless)
 }
@@ -18,14 +18,14 @@ pub(super) fn by_reader<M: Host>() -> Variant {
 /// allocator puts them.
 pub(super) fn directly() -> Variant {
     let read =
-        |cached: &CachePadded<Cached<WorkerValue<Native>>>| _ = black_box(cached.read().read());
-    Variant::step("Cached::read", || CachePadded::new(Cached::new(WorkerValue::new())), read)
+        |cached: &CachePadded<RcuCell<WorkerValue<Native>>>| _ = black_box(cached.load().read());
+    Variant::step("Cached::read", || CachePadded::new(RcuCell::new(WorkerValue::new())), read)
 }
 
 /// Reads by a counted reference, such as a lock hands out.
 pub(super) fn by_clone<M: Host>() -> Variant {
     let prepare = || {
-        CachePadded::new(Domain::<_, On<M, Shootdown>>::new_in().context(WorkerValue::<M>::new()))
+        CachePadded::new(Domain::<_, On<M, Shootdown>>::new_in().strong(WorkerValue::<M>::new()))
     };
     Variant::step("clone", prepare, |object| _ = black_box((**object).clone().read()))
 }
@@ -33,18 +33,18 @@ pub(super) fn by_clone<M: Host>() -> Variant {
 pub(super) const PARKED: usize = 64;
 
 pub(super) fn store() -> Variant {
-    type Shared = (Cached<WorkerValue<Native>>, Vec<Reader<WorkerValue<Native>>>);
+    type Shared = (RcuCell<WorkerValue<Native>>, Vec<RcuReader<WorkerValue<Native>>>);
     let shared = || {
-        let cached = Cached::new(WorkerValue::new());
+        let cached = RcuCell::new(WorkerValue::new());
         let parked = |_| {
             let mut reader = cached.reader();
-            black_box(reader.read().read());
+            black_box(reader.load().read());
             reader
         };
         let parked = (0..PARKED).map(parked).collect();
         (cached, parked)
     };
     let act = |(cached, _): &Shared, (): &mut ()| cached.store(WorkerValue::new());
-    let go_on = |_: &Shared, reader: &mut Reader<WorkerValue<Native>>| reader.read().read();
+    let go_on = |_: &Shared, reader: &mut RcuReader<WorkerValue<Native>>| reader.load().read();
     Variant::beside("Cached", shared, (|_| (), |(cached, _)| cached.reader()), act, go_on)
 }

@@ -4,20 +4,20 @@ use crate::scenario::workers::{WorkerValue, nameless};
 use crate::scenario::{Host, NamedMember, Variant};
 use std::hint::black_box;
 use tenure::cache_line::CachePadded;
-use tenure::lazy::{Context, Domain, LocalHandle, Scheme};
+use tenure::lazy::{Strong, Domain, LocalHandle, Scheme};
 use tenure::memory::{Atomic, Ordering};
 
 type LocalOf<M, S> = LocalHandle<WorkerValue<M>, S>;
 
 struct One<S: Scheme<Memory: Host>> {
     domain: Domain<WorkerValue<S::Memory>, S>,
-    object: Context<WorkerValue<S::Memory>, S>,
+    object: Strong<WorkerValue<S::Memory>, S>,
 }
 
 impl<S: Scheme<Memory: Host>> One<S> {
     fn new(_threads: usize) -> Self {
         let domain = Domain::new_in();
-        Self { object: domain.context(WorkerValue::new()), domain }
+        Self { object: domain.strong(WorkerValue::new()), domain }
     }
 
     fn members(&self) -> Vec<NamedMember> {
@@ -43,7 +43,7 @@ pub(super) fn kept<S: Scheme<Memory: Host>>(name: &'static str) -> Variant {
         local
     };
     let step = |_: &One<S>, local: &mut LocalOf<S::Memory, S>| {
-        let kept = local.lazy().expect("there is a handle");
+        let kept = local.kept().expect("there is a handle");
         black_box(kept.read());
     };
     Variant::workers(name, One::<S>::new, own, step, One::members)
@@ -51,13 +51,13 @@ pub(super) fn kept<S: Scheme<Memory: Host>>(name: &'static str) -> Variant {
 
 pub(super) const OBJECTS: usize = 16;
 
-type Round<M, S> = (Domain<WorkerValue<M>, S>, [Context<WorkerValue<M>, S>; OBJECTS]);
+type Round<M, S> = (Domain<WorkerValue<M>, S>, [Strong<WorkerValue<M>, S>; OBJECTS]);
 
 /// Enters the next object and leaves it: nothing kept is of use.
 pub(super) fn objects<S: Scheme<Memory: Host>>(name: &'static str) -> Variant {
     let shared = |_| {
         let domain = Domain::new_in();
-        let objects = std::array::from_fn(|_| domain.context(WorkerValue::new()));
+        let objects = std::array::from_fn(|_| domain.strong(WorkerValue::new()));
         (domain, objects)
     };
     let own = |(domain, _): &Round<S::Memory, S>, thread| (domain.register(), thread);

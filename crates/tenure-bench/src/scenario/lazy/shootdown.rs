@@ -4,19 +4,19 @@ use super::beside::Sides;
 use crate::scenario::Variant;
 use crate::scenario::workers::WorkerValue;
 use std::hint::black_box;
-use tenure::lazy::{Context, Domain, LocalHandle, Scheme};
+use tenure::lazy::{Strong, Domain, LocalHandle, Scheme};
 use tenure::memory::Native;
 
 struct Parked<S: Scheme<Memory = Native>> {
     domain: Domain<WorkerValue<Native>, S>,
-    other: Context<WorkerValue<Native>, S>,
+    other: Strong<WorkerValue<Native>, S>,
     _parked: Vec<LocalHandle<WorkerValue<Native>, S>>,
 }
 
 impl<S: Scheme<Memory = Native>> Parked<S> {
     fn new(locals: usize) -> Self {
         let domain = Domain::new_in();
-        let other = domain.context(WorkerValue::new());
+        let other = domain.strong(WorkerValue::new());
         let parked = |_| {
             let mut local = domain.register();
             drop(local.enter(&other));
@@ -29,8 +29,8 @@ impl<S: Scheme<Memory = Native>> Parked<S> {
     fn used(
         &self,
         local: &mut LocalHandle<WorkerValue<Native>, S>,
-    ) -> Context<WorkerValue<Native>, S> {
-        let object = self.domain.context(WorkerValue::new());
+    ) -> Strong<WorkerValue<Native>, S> {
+        let object = self.domain.strong(WorkerValue::new());
         black_box(local.enter(&object).read());
         object
     }
@@ -59,7 +59,7 @@ pub(super) fn batch<S: Scheme<Memory = Native>>(name: &'static str, parked: usiz
 
 struct Collected<S: Scheme<Memory = Native>> {
     locals: Vec<LocalHandle<WorkerValue<Native>, S>>,
-    objects: Vec<Context<WorkerValue<Native>, S>>,
+    objects: Vec<Strong<WorkerValue<Native>, S>>,
 }
 
 impl<S: Scheme<Memory = Native>> Collected<S> {
@@ -87,7 +87,7 @@ mod tests {
         let parked = Parked::<Shootdown>::new(64);
         let mut local = parked.domain.register();
         (0..10).for_each(|_| drop(parked.used(&mut local)));
-        let after = parked.domain.statistics();
+        let after = parked.domain.stats();
         assert_eq!((after.local_handles, after.retired), (64 + 1, 10));
         assert_eq!((after.barriers, after.revoked, after.donated), (10, 10, 0));
     }
@@ -97,7 +97,7 @@ mod tests {
         let parked = Parked::<Shootdown>::new(64);
         let mut collected = Collected::new(&parked);
         (0..2 * BATCH + 1).for_each(|_| collected.add(&parked));
-        let after = parked.domain.statistics();
+        let after = parked.domain.stats();
         let objects = 2 * BATCH as u64;
         assert_eq!((after.retired, after.barriers, after.revoked), (objects, 2, objects));
     }

@@ -5,7 +5,7 @@ mod turns;
 
 use super::refs::Bare;
 use super::{BenchGroup, BenchScenario, Variant};
-use tables::{Lingering, LockedTable, MokaCache, Registered, ShardedTable};
+use tables::{Lingering, LockedTable, MokaCache, InRegistry, ShardedTable};
 use tenure::cache_line::CachePadded;
 use tenure::count::TicketRef;
 use tenure::memory::Native;
@@ -20,8 +20,8 @@ macro_rules! hits {
             $turn::<LockedTable>("mutex map"),
             $turn::<ShardedTable>("dashmap"),
             $turn::<MokaCache>("moka"),
-            $turn::<Registered<TicketRef>>("registry"),
-            $turn::<Registered<Isolating>>("registry, isolated"),
+            $turn::<InRegistry<TicketRef>>("registry"),
+            $turn::<InRegistry<Isolating>>("registry, isolated"),
         ]
     };
 }
@@ -63,8 +63,8 @@ pub(super) fn group() -> BenchGroup {
                 vec![
                     churn::<LockedTable>("mutex map"),
                     churn::<ShardedTable>("dashmap"),
-                    churn::<Registered<TicketRef>>("registry"),
-                    churn::<Registered<Isolating>>("registry, isolated"),
+                    churn::<InRegistry<TicketRef>>("registry"),
+                    churn::<InRegistry<Isolating>>("registry, isolated"),
                     churn::<Lingering>("registry, lingering"),
                 ],
             )

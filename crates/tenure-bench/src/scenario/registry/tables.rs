@@ -8,7 +8,7 @@ use std::hash::RandomState;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use tenure::count::TicketRef;
 use tenure::memory::Native;
-use tenure::registry::{Ref, Registry, RegistryCount};
+use tenure::registry::{Registered, Registry, RegistryCount};
 
 pub(super) trait KeyedTable: Send + Sync + 'static {
     type Held: Send + Sync;
@@ -19,10 +19,10 @@ pub(super) trait KeyedTable: Send + Sync + 'static {
     fn read(held: &Self::Held) -> u64;
 }
 
-pub(super) struct Registered<C: RegistryCount>(Registry<u64, WorkerValue<Native>, C>);
+pub(super) struct InRegistry<C: RegistryCount>(Registry<u64, WorkerValue<Native>, C>);
 
-impl<C: RegistryCount> KeyedTable for Registered<C> {
-    type Held = Ref<u64, WorkerValue<Native>, C>;
+impl<C: RegistryCount> KeyedTable for InRegistry<C> {
+    type Held = Registered<u64, WorkerValue<Native>, C>;
 
     fn new() -> Self {
         Self(Registry::default())
@@ -38,13 +38,13 @@ impl<C: RegistryCount> KeyedTable for Registered<C> {
 }
 
 /// Objects stay, as there is room for all.
-pub(super) struct Lingering(Registered<TicketRef>);
+pub(super) struct Lingering(InRegistry<TicketRef>);
 
 impl KeyedTable for Lingering {
-    type Held = <Registered<TicketRef> as KeyedTable>::Held;
+    type Held = <InRegistry<TicketRef> as KeyedTable>::Held;
 
     fn new() -> Self {
-        Self(Registered(Registry::with_linger(1 << 16)))
+        Self(InRegistry(Registry::with_linger(1 << 16)))
     }
     #[inline(always)]
     fn acquire(&self, key: u64) -> Self::Held {
@@ -52,7 +52,7 @@ impl KeyedTable for Lingering {
     }
     #[inline(always)]
     fn read(held: &Self::Held) -> u64 {
-        Registered::<TicketRef>::read(held)
+        InRegistry::<TicketRef>::read(held)
     }
 }
 
@@ -195,7 +195,7 @@ mod tests {
         let sharded = has_one_object_per_key::<ShardedTable>(arc);
         assert!(sharded.0.is_empty());
         let address = |held: &<Lingering as KeyedTable>::Held| (&raw const **held).addr();
-        let registered = has_one_object_per_key::<Registered<TicketRef>>(address);
+        let registered = has_one_object_per_key::<InRegistry<TicketRef>>(address);
         assert!(registered.0.is_empty());
         let lingering = has_one_object_per_key::<Lingering>(address);
         assert_eq!(lingering.0.0.len(), 2);

@@ -57,7 +57,7 @@
 mod private;
 
 use super::zone::{DEAD, FIRST_SATURATED, NOREF, ONEREF, SATURATED, Zone, references};
-use super::{Get, Put, ReadSide, RefCount};
+use super::{GetResult, PutResult, KeepsReadable, RefCount};
 use crate::fault::{FaultKind, report};
 use crate::memory::{Atomic, Memory, Native, Ordering};
 use core::num::NonZeroU16;
@@ -120,8 +120,8 @@ pub(crate) struct Unsettled {
 ///     let route = *table.get(&key)?;
 ///     // SAFETY: a route leaves the table, under its lock, before it is freed.
 ///     match unsafe { (*route).refs.get() } {
-///         Get::Acquired => Some(route),
-///         Get::Dead => None,
+///         GetResult::Acquired => Some(route),
+///         GetResult::Dead => None,
 ///     }
 /// }
 ///
@@ -194,31 +194,31 @@ impl<M: Memory> TicketRef<M> {
     /// Takes a reference, unless the object is dead. `&self` says that the memory is readable during the call.
     #[inline]
     #[track_caller]
-    pub fn get(&self) -> Get {
+    pub fn get(&self) -> GetResult {
         self.add(ONE, Ordering::Relaxed)
     }
 
     /// [`get`](Self::get) with Acquire, for type-stable memory: pairs with the Release in [`init`](Self::init).
     #[inline]
     #[track_caller]
-    pub fn get_acquire(&self) -> Get {
+    pub fn get_acquire(&self) -> GetResult {
         self.add(ONE, Ordering::Acquire)
     }
 
     /// Takes `n` references at once, unless the object is dead.
     #[inline]
     #[track_caller]
-    pub fn get_many(&self, n: NonZeroU16) -> Get {
+    pub fn get_many(&self, n: NonZeroU16) -> GetResult {
         self.add(n, Ordering::Relaxed)
     }
 
     #[inline(always)]
     #[track_caller]
-    fn add(&self, n: NonZeroU16, order: Ordering) -> Get {
+    fn add(&self, n: NonZeroU16, order: Ordering) -> GetResult {
         let n = u32::from(n.get());
         let new = self.word.fetch_add(word(n, 0), order).wrapping_add(word(n, 0));
         // At least `n + 1` references now: the object was alive. Comparing the whole word spares the shift.
-        if new as i64 >= word(n, 0) as i64 { Get::Acquired } else { self.get_slow(new, n) }
+        if new as i64 >= word(n, 0) as i64 { GetResult::Acquired } else { self.get_slow(new, n) }
     }
 
     /// Takes another reference for a caller that owns one, which cannot fail: one add and a test of the sign. A caller
@@ -234,20 +234,20 @@ impl<M: Memory> TicketRef<M> {
         }
     }
 
-    /// Gives a reference back, which the caller must own. After [`Put::StillHeld`] this thread does not touch the
-    /// memory; after [`Put::Last`] no other thread does, and it may be freed.
+    /// Gives a reference back, which the caller must own. After [`PutResult::StillHeld`] this thread does not touch the
+    /// memory; after [`PutResult::Last`] no other thread does, and it may be freed.
     #[inline]
     #[track_caller]
-    pub fn put(&self) -> Put {
+    pub fn put(&self) -> PutResult {
         self.put_many(ONE)
     }
 
     /// Gives `n` references back at once.
     #[inline]
     #[track_caller]
-    pub fn put_many(&self, n: NonZeroU16) -> Put {
+    pub fn put_many(&self, n: NonZeroU16) -> PutResult {
         match self.put_begin(n) {
-            None => Put::StillHeld,
+            None => PutResult::StillHeld,
             Some(unsettled) => self.put_cold(unsettled),
         }
     }
@@ -264,14 +264,14 @@ impl<M: Memory> TicketRef<M> {
     /// The second half, for a caller that is out of line already.
     #[inline]
     #[track_caller]
-    pub(crate) fn put_end(&self, unsettled: Unsettled) -> Put {
+    pub(crate) fn put_end(&self, unsettled: Unsettled) -> PutResult {
         #[cfg(feature = "alloc")]
         if self.is_private_last(unsettled) {
-            return Put::Last;
+            return PutResult::Last;
         }
         // The common case otherwise: no thread revives the object.
         if unsettled.new == NOREF_WORD && self.try_verdict().is_ok() {
-            return Put::Last;
+            return PutResult::Last;
         }
         self.put_slow(unsettled)
     }
@@ -279,7 +279,7 @@ impl<M: Memory> TicketRef<M> {
     #[cold]
     #[inline(never)]
     #[track_caller]
-    fn put_cold(&self, unsettled: Unsettled) -> Put {
+    fn put_cold(&self, unsettled: Unsettled) -> PutResult {
         self.put_end(unsettled)
     }
 
@@ -287,8 +287,8 @@ impl<M: Memory> TicketRef<M> {
     /// operations. Otherwise the attempt is wasted.
     #[inline]
     #[track_caller]
-    pub fn put_last(&self) -> Put {
-        if self.try_last() { Put::Last } else { self.put() }
+    pub fn put_last(&self) -> PutResult {
+        if self.try_last() { PutResult::Last } else { self.put() }
     }
 
     /// One reference and no ticket: its owner is alone, and makes it DEAD.
@@ -321,27 +321,27 @@ impl<M: Memory> TicketRef<M> {
 
     #[cold]
     #[track_caller]
-    fn get_slow(&self, new: u64, n: u32) -> Get {
+    fn get_slow(&self, new: u64, n: u32) -> GetResult {
         let old = refs(new).wrapping_sub(n);
         match Zone::of(old) {
             Zone::NoRef => {
                 // Revived: there is a candidate too many. Relaxed: our own put, later, is Release.
                 self.word.fetch_sub(1, Ordering::Relaxed);
-                Get::Acquired
+                GetResult::Acquired
             }
             Zone::Dead => {
                 self.undrift(new);
-                Get::Dead
+                GetResult::Dead
             }
             // Acquired, although the count lost track: the object is never freed.
             Zone::Live => {
                 self.saturate();
                 self.report(FaultKind::Overflow, new.wrapping_sub(word(n, 0)));
-                Get::Acquired
+                GetResult::Acquired
             }
             Zone::Saturated => {
                 self.saturate();
-                Get::Acquired
+                GetResult::Acquired
             }
         }
     }
@@ -385,13 +385,13 @@ impl<M: Memory> TicketRef<M> {
     /// Decides from what the caller's own subtraction left.
     #[cold]
     #[track_caller]
-    fn put_slow(&self, Unsettled { new, n }: Unsettled) -> Put {
+    fn put_slow(&self, Unsettled { new, n }: Unsettled) -> PutResult {
         let found = new.wrapping_add(word(n, 0));
         match Zone::of(refs(found)) {
             Zone::Live if refs(new) == NOREF => return self.settle(new),
             Zone::Saturated => {
                 self.saturate();
-                return Put::StillHeld;
+                return PutResult::StillHeld;
             }
             Zone::Dead => self.undrift(new),
             // Below zero from a count that was alive or pending: it took another holder's reference. Relaxed: no caller
@@ -399,14 +399,14 @@ impl<M: Memory> TicketRef<M> {
             Zone::Live | Zone::NoRef => self.word.store(DEAD_WORD, Ordering::Relaxed),
         }
         self.report(FaultKind::ImbalancedPut, found);
-        Put::StillHeld
+        PutResult::StillHeld
     }
 
     /// The verdict of a candidate, whose subtraction left `current`.
-    fn settle(&self, mut current: u64) -> Put {
+    fn settle(&self, mut current: u64) -> PutResult {
         loop {
             let (left, outcome) = if current == NOREF_WORD {
-                (self.try_verdict(), Put::Last)
+                (self.try_verdict(), PutResult::Last)
             } else {
                 // Not the last. Release: the memory is freed after this last touch.
                 // Relaxed on failure: the word stays readable until this candidate has left.
@@ -417,7 +417,7 @@ impl<M: Memory> TicketRef<M> {
                     Ordering::Release,
                     Ordering::Relaxed,
                 );
-                (left, Put::StillHeld)
+                (left, PutResult::StillHeld)
             };
             match left {
                 Ok(_) => return outcome,

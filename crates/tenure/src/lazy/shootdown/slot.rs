@@ -79,7 +79,7 @@ impl<T, S: Revoking> SlotState<T, S> for State<T, S> {
     }
 
     #[inline(always)]
-    unsafe fn lazy(&self) -> Option<NonNull<Block<T, S>>> {
+    unsafe fn kept(&self) -> Option<NonNull<Block<T, S>>> {
         self.transition_to_active();
         // Rule 4. Pairs with the heavy barrier in `reclaim`, if the word is bare (rule 7).
         S::Memory::free_light_barrier();

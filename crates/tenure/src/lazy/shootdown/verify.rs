@@ -43,18 +43,18 @@ fn used<T, S: Revoking>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lazy::{Context, Domain, LocalHandle, Verified};
+    use crate::lazy::{Strong, Domain, LocalHandle, Verified};
 
     /// The second local handle of a domain, and a context.
-    fn registered() -> (Domain<u8, Verified>, LocalHandle<u8, Verified>, Context<u8, Verified>) {
+    fn registered() -> (Domain<u8, Verified>, LocalHandle<u8, Verified>, Strong<u8, Verified>) {
         let domain = Domain::new_in();
         let _first = domain.register();
-        let (local, context) = (domain.register(), domain.context(1));
+        let (local, context) = (domain.register(), domain.strong(1));
         (domain, local, context)
     }
 
     /// What is found while `context` is being retired.
-    fn found(domain: &Domain<u8, Verified>, context: &Context<u8, Verified>) -> Option<u32> {
+    fn found(domain: &Domain<u8, Verified>, context: &Strong<u8, Verified>) -> Option<u32> {
         let mut batch = Batch::<u8, Verified>::new();
         // SAFETY: no other batch has it.
         unsafe { batch.push(context.block()) };
@@ -70,10 +70,10 @@ mod tests {
         assert_eq!(found(&domain, &context), None);
         let guard = local.enter(&context);
         assert_eq!(found(&domain, &context), Some(1));
-        assert_eq!(found(&domain, &domain.context(2)), None, "it uses another one");
+        assert_eq!(found(&domain, &domain.strong(2)), None, "it uses another one");
         drop(guard);
         assert_eq!(found(&domain, &context), None, "it is idle");
-        let guard = local.lazy();
+        let guard = local.kept();
         assert_eq!(found(&domain, &context), Some(1));
         drop(guard);
         local.clear();

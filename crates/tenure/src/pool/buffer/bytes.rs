@@ -21,9 +21,9 @@ impl<L: FreeList> PooledBuf<L> {
     /// let them = message.slice(3..);
     /// drop(message);
     /// assert_eq!(them, "all of them");
-    /// assert_eq!(pool.statistics().total.in_use, 1);
+    /// assert_eq!(pool.stats().total.in_use, 1);
     /// drop(them);
-    /// assert_eq!(pool.statistics().total.in_use, 0);
+    /// assert_eq!(pool.stats().total.in_use, 0);
     /// ```
     #[must_use]
     pub fn freeze(self) -> Bytes {
@@ -45,7 +45,7 @@ impl<L: FreeList> Buf for PooledBuf<L> {
 
     #[inline]
     fn advance(&mut self, count: usize) {
-        self.consume_front(count);
+        self.advance(count);
     }
 }
 
@@ -56,17 +56,17 @@ impl<L: FreeList> Buf for PooledBuf<L> {
 unsafe impl<L: FreeList> BufMut for PooledBuf<L> {
     #[inline]
     fn remaining_mut(&self) -> usize {
-        self.spare()
+        self.spare_capacity()
     }
 
     #[inline]
     unsafe fn advance_mut(&mut self, count: usize) {
-        self.commit(count);
+        self.advance_mut(count);
     }
 
     #[inline]
     fn chunk_mut(&mut self) -> &mut UninitSlice {
-        UninitSlice::new(self.spare_mut())
+        UninitSlice::new(self.spare_capacity_mut())
     }
 
     #[inline]
@@ -84,16 +84,16 @@ unsafe impl<L: FreeList> BufMut for PooledBuf<L> {
     #[inline]
     #[track_caller]
     fn put_slice(&mut self, bytes: &[u8]) {
-        let spare = self.spare();
+        let spare = self.spare_capacity();
         let len = bytes.len();
         assert!(len <= spare, "put of {len} bytes, but there is room for {spare}");
-        self.append(bytes);
+        self.extend_from_slice(bytes);
     }
 
     #[inline]
     #[track_caller]
     fn put_bytes(&mut self, value: u8, count: usize) {
-        let spare = self.spare();
+        let spare = self.spare_capacity();
         assert!(count <= spare, "put of {count} bytes, but there is room for {spare}");
         self.resize(self.len() + count, value);
     }

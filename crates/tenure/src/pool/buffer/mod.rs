@@ -46,7 +46,7 @@ use core::panic::{RefUnwindSafe, UnwindSafe};
 ///
 /// // Zeroed, and then free for the next user.
 /// drop((send, recv));
-/// let total = pool.statistics().total;
+/// let total = pool.stats().total;
 /// assert_eq!((total.allocated, total.in_use, total.idle), (2, 0, 2));
 /// assert_eq!(pool.trim(), 128 << 10); // bytes
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -341,7 +341,7 @@ impl<L: FreeList> BufferPool<L> {
     /// What the pool has done, and what it has. Cost: a load for each slot that it ever had: acquire and release write
     /// no shared counter.
     #[must_use]
-    pub fn statistics(&self) -> BufferStatistics {
+    pub fn stats(&self) -> BufferStatistics {
         let class = |class: &Class<L>| {
             // Relaxed: a figure.
             let downgraded = class.counts.downgraded.load(Ordering::Relaxed);

@@ -44,7 +44,7 @@ use std::io::{BufRead, Error, ErrorKind, Read, Result, Write};
 ///
 /// Zeros, unless the pool [does not zero](super::BufferPoolBuilder::zero): before the buffer becomes idle, all that
 /// this user could have written to is zeroed. That is what was appended, and what was lent as a mutable slice:
-/// [`deref_mut`](Self::deref_mut) lends the contents, [`spare_mut`](Self::spare_mut) all spare bytes. So appending a
+/// [`deref_mut`](Self::deref_mut) lends the contents, [`spare_capacity_mut`](Self::spare_capacity_mut) all spare bytes. So appending a
 /// small message to a large buffer costs little; passing `&mut buffer[..]` to a `read` costs zeroing all of it.
 ///
 /// A leaked buffer (`mem::forget`) stays in use. It keeps its own memory and the pool's tables, but no idle buffers.
@@ -114,7 +114,7 @@ impl<L: FreeList> PooledBuf<L> {
     /// Bytes that can be appended.
     #[inline]
     #[must_use]
-    pub fn spare(&self) -> usize {
+    pub fn spare_capacity(&self) -> usize {
         self.capacity() - self.extent().end
     }
 
@@ -152,10 +152,10 @@ impl<L: FreeList> PooledBuf<L> {
             return self.truncate(len);
         }
         let more = len - self.len();
-        if more > self.spare() {
+        if more > self.spare_capacity() {
             self.compact();
         }
-        let most = self.len() + self.spare();
+        let most = self.len() + self.spare_capacity();
         assert!(len <= most, "resize to {len} bytes, but the buffer has {most}");
         self.next(more).fill(value);
         self.lengthen(more);
@@ -165,8 +165,8 @@ impl<L: FreeList> PooledBuf<L> {
     /// that is an error, use `write_all` of [`Write`](std::io::Write). Consumed bytes are not spare before
     /// [`compact`](Self::compact).
     #[inline]
-    pub fn append(&mut self, bytes: &[u8]) -> usize {
-        let fits = self.spare();
+    pub fn extend_from_slice(&mut self, bytes: &[u8]) -> usize {
+        let fits = self.spare_capacity();
         if bytes.len() > fits {
             self.append_all(&bytes[..fits]);
             return fits;
@@ -188,8 +188,8 @@ impl<L: FreeList> PooledBuf<L> {
     ///
     /// All of them are zeroed on drop. If that is too much, [`resize`](Self::resize), write, and
     /// [`truncate`](Self::truncate).
-    pub fn spare_mut(&mut self) -> &mut [u8] {
-        self.next(self.spare())
+    pub fn spare_capacity_mut(&mut self) -> &mut [u8] {
+        self.next(self.spare_capacity())
     }
 
     /// Makes the first `count` spare bytes contents, as they are.
@@ -198,9 +198,9 @@ impl<L: FreeList> PooledBuf<L> {
     ///
     /// If `count` is more than [`spare`](Self::spare).
     #[track_caller]
-    pub fn commit(&mut self, count: usize) {
-        let spare = self.spare();
-        assert!(count <= spare, "commit of {count} bytes, but there is room for {spare}");
+    pub fn advance_mut(&mut self, count: usize) {
+        let spare = self.spare_capacity();
+        assert!(count <= spare, "advance_mut by {count} bytes, but there is room for {spare}");
         self.lengthen(count);
     }
 
@@ -210,9 +210,9 @@ impl<L: FreeList> PooledBuf<L> {
     ///
     /// If `count` is more than the length.
     #[track_caller]
-    pub fn consume_front(&mut self, count: usize) {
+    pub fn advance(&mut self, count: usize) {
         let len = self.len();
-        assert!(count <= len, "{count} bytes consumed, but there are {len}");
+        assert!(count <= len, "advance by {count} bytes, but there are {len}");
         if count == len {
             return self.clear();
         }
@@ -341,7 +341,7 @@ impl<L: FreeList> Read for PooledBuf<L> {
     fn read(&mut self, into: &mut [u8]) -> Result<usize> {
         let count = into.len().min(self.len());
         into[..count].copy_from_slice(&self[..count]);
-        self.consume_front(count);
+        self.advance(count);
         Ok(count)
     }
 }
@@ -356,7 +356,7 @@ impl<L: FreeList> BufRead for PooledBuf<L> {
 
     #[inline]
     fn consume(&mut self, count: usize) {
-        self.consume_front(count);
+        self.advance(count);
     }
 }
 
@@ -366,13 +366,13 @@ impl<L: FreeList> BufRead for PooledBuf<L> {
 impl<L: FreeList> Write for PooledBuf<L> {
     #[inline]
     fn write(&mut self, bytes: &[u8]) -> Result<usize> {
-        Ok(self.append(bytes))
+        Ok(self.extend_from_slice(bytes))
     }
 
     /// As the provided method, without its loop.
     #[inline]
     fn write_all(&mut self, bytes: &[u8]) -> Result<()> {
-        if self.append(bytes) < bytes.len() {
+        if self.extend_from_slice(bytes) < bytes.len() {
             return Err(Error::new(ErrorKind::WriteZero, "the pooled buffer is full"));
         }
         Ok(())
@@ -392,7 +392,7 @@ mod tests {
         const SIZE: usize = 4_096;
         let pool = BufferPool::builder().classes(SIZE, 1).build().unwrap();
         let mut buffer = pool.acquire(0).unwrap();
-        assert_eq!(buffer.append(b"small"), 5);
+        assert_eq!(buffer.extend_from_slice(b"small"), 5);
         assert_eq!(buffer.extent().exposed, 5);
         // SAFETY: the last byte of the block, which no slice reaches.
         unsafe { buffer.block().add(SIZE - 1).write(1) };

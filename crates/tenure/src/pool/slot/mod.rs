@@ -63,7 +63,7 @@ use objects::Objects;
 /// drop(line); // cleared, and used again:
 /// let line = pool.acquire()?;
 /// assert!(line.is_empty() && line.capacity() >= 1024);
-/// assert_eq!(pool.statistics().made, 1);
+/// assert_eq!(pool.stats().made, 1);
 /// # Ok::<(), tenure::pool::AcquireError>(())
 /// ```
 ///
@@ -375,7 +375,7 @@ impl<T, L: FreeList> SlotPool<T, L> {
     /// What the pool has done, and what it has. Cost: a load for each slot that it ever had: acquire and release write
     /// no shared counter. The pool's `Debug` costs the same.
     #[must_use]
-    pub fn statistics(&self) -> SlotStatistics {
+    pub fn stats(&self) -> SlotStatistics {
         SlotStatistics::new(&self.0.classes[0].usage(), self.0.held())
     }
 }
@@ -398,7 +398,7 @@ impl<T, L: FreeList> fmt::Debug for SlotPool<T, L> {
         f.debug_struct("SlotPool")
             .field("list", &L::NAME)
             .field("closed", &self.is_closed())
-            .field("statistics", &self.statistics())
+            .field("statistics", &self.stats())
             .finish()
     }
 }

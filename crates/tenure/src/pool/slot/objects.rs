@@ -174,7 +174,7 @@ mod tests {
         assert_eq!(SlotRef::key(&other).index(), 1);
         assert!(keys.into_iter().all(|key| pool.get(key).is_none()));
         assert_eq!(pool.acquire().unwrap_err(), AcquireError::Exhausted { limit: 1 });
-        assert_eq!(pool.statistics().in_use, 1);
+        assert_eq!(pool.stats().in_use, 1);
         drop(other);
         pool.trim();
         pool.close();

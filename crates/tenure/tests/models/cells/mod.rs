@@ -14,7 +14,7 @@ use super::memory::{
 use super::quarantine;
 use super::stage::{ALL, Heap, JoinHandle, Value, passes, spawn};
 use tenure::cells::{Table, ThreadRef};
-use tenure::count::Get;
+use tenure::count::GetResult;
 use tenure::memory::{Atomic, Memory, Ordering, Threads};
 
 /// What a model needs of counts, shipping or a twin's.
@@ -49,7 +49,7 @@ impl<const I: bool, const S: bool> Counts for Table<Loom<I, S>> {
     }
     fn is_got(&self, count: Self::Count) -> bool {
         // SAFETY: see above.
-        unsafe { count.try_get(self) == Get::Acquired }
+        unsafe { count.try_get(self) == GetResult::Acquired }
     }
     fn put(&self, count: Self::Count) -> bool {
         // SAFETY: see above.

@@ -7,7 +7,7 @@ use super::memory::Loom;
 use super::stage::{ALL, Count, Heap, Shipped, Value, join_all, passes, spawn};
 use core::num::NonZeroU16;
 use std::sync::Arc;
-use tenure::count::{IncNotZero, RcuRef, ReadSide, Readable, TicketRef};
+use tenure::count::{IncNotZero, RcuRef, KeepsReadable, Readable, TicketRef};
 
 pub(crate) struct Object<C> {
     pub(crate) count: C,
@@ -121,7 +121,7 @@ type Readers = loom::sync::RwLock<Option<Heap<Object<RcuRef<Loom>>>>>;
 struct ReadLock<'a>(loom::sync::RwLockReadGuard<'a, Option<Heap<Object<RcuRef<Loom>>>>>);
 
 // SAFETY: the object is freed under the write lock alone.
-unsafe impl ReadSide for ReadLock<'_> {}
+unsafe impl KeepsReadable for ReadLock<'_> {}
 
 /// Puts inside a read side. The last one frees when all have left theirs.
 fn leave_and_free(readers: &Readers, object: &Object<RcuRef<Loom>>) {

@@ -9,21 +9,21 @@ use super::super::memory::{InOrder, PointersInOrder, clear_number, set_number, u
 use super::super::quarantine;
 use super::super::stage::{ALL, Heap, JoinHandle, passes, slow, spawn};
 use super::{Fate, Object, begin, ends_in_every_way, worker};
-use tenure::lazy::{Cached, CachedGuard, On, Reader, Revoking, Shootdown};
+use tenure::lazy::{RcuCell, RcuGuard, On, RcuReader, Revoking, Shootdown};
 use tenure::memory::{Atomic, Memory, Ordering};
 
 /// A `Cached` of value 1.
-pub(super) fn cached<S: Revoking>() -> (Cached<Object, S>, Fate) {
+pub(super) fn cached<S: Revoking>() -> (RcuCell<Object, S>, Fate) {
     begin::<S::Memory>();
     quarantine::recycle();
     let (first, fate) = Object::new(1);
-    (Cached::new_in(first), fate)
+    (RcuCell::new_in(first), fate)
 }
 
 /// Replaces the value, and ends it if no reader is in the way.
 fn store<S: Revoking>(
     number: usize,
-    cached: &Cached<Object, S>,
+    cached: &RcuCell<Object, S>,
     value: u32,
 ) -> (JoinHandle<()>, Fate) {
     let cached = cached.clone();
@@ -32,7 +32,7 @@ fn store<S: Revoking>(
 }
 
 /// Makes and stores the values 2 and 3: a thread that reads one of them must see that it was made.
-fn store_twice<S: Revoking>(cached: &Cached<Object, S>) -> JoinHandle<[Fate; 2]> {
+fn store_twice<S: Revoking>(cached: &RcuCell<Object, S>) -> JoinHandle<[Fate; 2]> {
     let cached = cached.clone();
     worker(1, move || {
         [2, 3].map(|value| {
@@ -43,21 +43,21 @@ fn store_twice<S: Revoking>(cached: &Cached<Object, S>) -> JoinHandle<[Fate; 2]>
     })
 }
 
-fn read<S: Revoking>(reader: &mut Reader<Object, S>) -> u32 {
-    reader.read().look()
+fn read<S: Revoking>(reader: &mut RcuReader<Object, S>) -> u32 {
+    reader.load().look()
 }
 
 /// The end of every model, after all threads: only the current value is left, and it goes with the last handle.
-fn end<S: Revoking>(cached: Cached<Object, S>, old: &[Fate], current: &Fate) {
+fn end<S: Revoking>(cached: RcuCell<Object, S>, old: &[Fate], current: &Fate) {
     old.iter().for_each(Fate::assert_gone);
-    let said = cached.statistics();
+    let said = cached.stats();
     assert_eq!(said.retired, old.len() as u64, "a value ends once");
     drop(cached);
     current.assert_gone();
 }
 
 /// `readers` read ‖ value 2 is stored in the place of value 1.
-fn under_a_store<S: Revoking>(readers: impl FnOnce(&Cached<Object, S>)) {
+fn under_a_store<S: Revoking>(readers: impl FnOnce(&RcuCell<Object, S>)) {
     let (cached, first) = cached::<S>();
     let (storing, second) = store(1, &cached, 2);
     readers(&cached);
@@ -66,7 +66,7 @@ fn under_a_store<S: Revoking>(readers: impl FnOnce(&Cached<Object, S>)) {
 }
 
 /// A reader reads, if `has_read`. Then `act` has it ‖ value 2 is stored in the place of value 1.
-fn read_under_a_store<S: Revoking>(has_read: bool, act: impl FnOnce(&mut Reader<Object, S>)) {
+fn read_under_a_store<S: Revoking>(has_read: bool, act: impl FnOnce(&mut RcuReader<Object, S>)) {
     let (cached, first) = cached::<S>();
     counts_are_held();
     let mut reader = cached.reader();
@@ -96,7 +96,7 @@ fn a_first_read_under_a_store_ends_in_every_way() {
         let (storing, _) = store(1, &cached, 2);
         let seen = read(&mut reader);
         storing.join().unwrap();
-        (seen, cached.statistics().barriers)
+        (seen, cached.stats().barriers)
     });
 }
 
@@ -115,11 +115,11 @@ pub(super) fn a_read_of_what_was_read_before_under_a_store<S: Revoking>() {
 pub(super) fn a_guard_held_across_a_store<S: Revoking>() {
     let (cached, first) = cached::<S>();
     let mut reader = cached.reader();
-    let guard = reader.read();
+    let guard = reader.load();
     let (storing, second) = store(1, &cached, 2);
     storing.join().unwrap();
     assert_eq!(guard.look(), 1);
-    let said = cached.statistics();
+    let said = cached.stats();
     assert_eq!((said.revoked, said.donated), (0, 1));
     drop(guard);
     first.assert_gone();
@@ -131,7 +131,7 @@ pub(super) fn a_guard_dropped_under_a_store<S: Revoking>() {
     let (cached, first) = cached::<S>();
     counts_are_held();
     let mut reader = cached.reader();
-    let guard = reader.read();
+    let guard = reader.load();
     let (storing, second) = store(1, &cached, 2);
     assert_eq!(guard.look(), 1);
     drop(guard);
@@ -149,7 +149,7 @@ pub(super) fn a_guard_held_across_a_store_of_its_own_under_a_read<S: Revoking>()
         read(&mut other);
         other
     });
-    let guard = reader.read();
+    let guard = reader.load();
     let (object, second) = Object::new(2);
     cached.store(object);
     assert_eq!(guard.look(), 1);
@@ -172,7 +172,7 @@ pub(super) fn a_reader_takes_the_place_of_another_under_a_store<S: Revoking>() {
     drop(reader);
     let mut next = cached.reader();
     read(&mut next);
-    assert_eq!(cached.statistics().local_handles, 1, "the slot is used again");
+    assert_eq!(cached.stats().local_handles, 1, "the slot is used again");
     storing.join().unwrap();
     assert_eq!(read(&mut next), 2);
     drop(next);
@@ -209,7 +209,7 @@ pub(super) fn two_readers_under_a_store<S: Revoking>() {
 fn a_third_value_is_where_the_first_was() {
     passes(ALL, || {
         let (cached, _) = cached::<On<InOrder, Shootdown>>();
-        let address = || (&raw const *cached.read()).addr();
+        let address = || (&raw const *cached.load()).addr();
         let first = address();
         cached.store(Object::new(2).0);
         assert_ne!(address(), first);
@@ -276,7 +276,7 @@ pub(super) fn a_replaced_value_kept_under_a_store<S: Revoking>() {
     let (cached, first) = cached::<S>();
     let (storing, second) = store(1, &cached, 2);
     let (three, third) = Object::new(3);
-    let replaced = cached.replace(three);
+    let replaced = cached.swap(three);
     let replaced_second = replaced.look() == 2;
     drop(replaced);
     storing.join().unwrap();
@@ -288,7 +288,7 @@ pub(super) fn an_update_under_a_store<S: Revoking>() {
     let (cached, first) = cached::<S>();
     let (storing, second) = store(1, &cached, 10);
     let mut made = Vec::new();
-    cached.update(|old| {
+    cached.rcu(|old| {
         let (object, fate) = Object::new(old.look() + 1);
         made.push(fate);
         object
@@ -296,7 +296,7 @@ pub(super) fn an_update_under_a_store<S: Revoking>() {
     storing.join().unwrap();
     let mut all = vec![first, second];
     all.append(&mut made);
-    let current = match cached.read().look() {
+    let current = match cached.load().look() {
         10 => 1,
         11 => all.len() - 1,
         other => panic!("an update lost a store: {other}"),
@@ -306,14 +306,14 @@ pub(super) fn an_update_under_a_store<S: Revoking>() {
 }
 
 pub(super) fn a_handle_under_a_store<S: Revoking>() {
-    under_a_store::<S>(|cached| _ = cached.context().look());
+    under_a_store::<S>(|cached| _ = cached.load_full().look());
 }
 
 pub(super) fn a_guard_upgraded_under_a_store<S: Revoking>() {
     let (cached, first) = cached::<S>();
-    let guard = cached.read();
+    let guard = cached.load();
     let (storing, second) = store(1, &cached, 2);
-    let upgraded = CachedGuard::upgrade(&guard);
+    let upgraded = RcuGuard::upgrade(&guard);
     drop(guard);
     if let Some(context) = upgraded {
         assert_eq!(context.look(), 1);
@@ -324,8 +324,8 @@ pub(super) fn a_guard_upgraded_under_a_store<S: Revoking>() {
 
 pub(super) fn a_read_in_a_read_of_one_thread_under_a_store<S: Revoking>() {
     under_a_store::<S>(|cached| {
-        let outer = cached.read();
-        let inner = cached.read();
+        let outer = cached.load();
+        let inner = cached.load();
         assert!(outer.look() <= inner.look(), "a read sees an older value than the one before it");
         drop(outer);
         inner.look();
@@ -336,7 +336,7 @@ pub(super) fn a_read_of_a_thread_without_a_number_under_a_store<S: Revoking>() {
     let (cached, first) = cached::<S>();
     let nameless = {
         let cached = cached.clone();
-        spawn(move || cached.read().look())
+        spawn(move || cached.load().look())
     };
     let (two, second) = Object::new(2);
     cached.store(two);
@@ -352,7 +352,7 @@ pub(super) fn a_guard_that_outlives_its_threads_number_under_the_next_owner<S: R
     let ending = {
         let (cached, is_given_up) = (cached.clone(), is_given_up.clone());
         worker(1, move || {
-            let guard = cached.read();
+            let guard = cached.load();
             clear_number();
             is_given_up.store(1, Ordering::Release);
             guard.look();
@@ -364,7 +364,7 @@ pub(super) fn a_guard_that_outlives_its_threads_number_under_the_next_owner<S: R
         spawn(move || {
             if is_given_up.load(Ordering::Acquire) == 1 {
                 set_number(1);
-                cached.read().look();
+                cached.load().look();
             }
         })
     };
@@ -387,7 +387,7 @@ pub(super) fn a_place_left_by_a_guard_that_outlives_its_threads_number() -> bool
     let ending = {
         let (cached, is_given_up) = (cached.clone(), is_given_up.clone());
         worker(1, move || {
-            let guard = cached.read();
+            let guard = cached.load();
             clear_number();
             is_given_up.store(1, Ordering::Release);
             drop(guard);
@@ -397,7 +397,7 @@ pub(super) fn a_place_left_by_a_guard_that_outlives_its_threads_number() -> bool
     let mut fates = vec![first];
     if is_next {
         set_number(1);
-        let guard = unfenced(|| cached.read());
+        let guard = unfenced(|| cached.load());
         let (two, second) = Object::new(2);
         cached.store(two);
         fates.push(second);

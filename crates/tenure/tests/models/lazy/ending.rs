@@ -5,13 +5,13 @@ use super::super::memory::{InOrder, Loom, PointersInOrder};
 use super::super::stage::{ALL, JoinHandle, passes, slow, spawn};
 use super::{Fate, Object, assert_ended, domain, ends_in_every_way, object, worker};
 use std::iter;
-use tenure::lazy::{Context, Domain, LocalHandle, On, Scheme, Shootdown, Verified};
+use tenure::lazy::{Strong, Domain, LocalHandle, On, Scheme, Shootdown, Verified};
 
 struct Two<S: Scheme> {
     domain: Domain<Object, S>,
     local: LocalHandle<Object, S>,
-    first: Context<Object, S>,
-    second: Context<Object, S>,
+    first: Strong<Object, S>,
+    second: Strong<Object, S>,
     fates: [Fate; 2],
 }
 
@@ -26,7 +26,7 @@ impl<S: Scheme> Two<S> {
     }
 }
 
-fn drop_as<S: Scheme>(number: usize, context: Context<Object, S>) -> JoinHandle<()> {
+fn drop_as<S: Scheme>(number: usize, context: Strong<Object, S>) -> JoinHandle<()> {
     worker(number, move || drop(context))
 }
 
@@ -36,7 +36,7 @@ pub(crate) fn two_die_on_two_threads<S: Scheme>() {
     drop(first);
     other.join().unwrap();
     assert_ended(&domain, 1, &fates);
-    assert!(domain.statistics().barriers <= 1, "one of them is kept");
+    assert!(domain.stats().barriers <= 1, "one of them is kept");
     drop(local);
 }
 
@@ -48,7 +48,7 @@ pub(super) fn two_that_two_workers_keep_die_on_two_threads<S: Scheme>() {
     drop(first);
     other.join().unwrap();
     assert_ended(&domain, 2, &fates);
-    let said = domain.statistics();
+    let said = domain.stats();
     assert!((1..=2).contains(&said.barriers), "they share one or have one each");
     assert_eq!((said.revoked, said.donated), (2, 0), "both local handles are idle");
     drop((local, other_worker));
@@ -64,14 +64,14 @@ fn two_that_die_at_once_share_a_barrier_or_have_one_each() {
         let other = drop_as(1, second);
         drop(first);
         other.join().unwrap();
-        domain.statistics().barriers
+        domain.stats().barriers
     });
 }
 
 pub(super) fn two_die_on_two_threads_under_a_worker<S: Scheme>() {
     let Two { domain, mut local, first, second, fates } = Two::<S>::new();
     let others = [drop_as(1, first), drop_as(2, second)];
-    drop(local.lazy().inspect(|kept| assert_eq!(kept.look(), 1)));
+    drop(local.kept().inspect(|kept| assert_eq!(kept.look(), 1)));
     others.into_iter().for_each(|other| other.join().unwrap());
     assert_ended(&domain, 1, &fates);
     drop(local);
@@ -85,10 +85,10 @@ pub(super) fn two_die_together_under_a_worker<S: Scheme>() {
         let domain = domain.clone();
         worker(1, move || domain.drop_all([first, second]))
     };
-    drop(local.lazy().inspect(|kept| assert_eq!(kept.look(), 1)));
+    drop(local.kept().inspect(|kept| assert_eq!(kept.look(), 1)));
     other.join().unwrap();
     assert_ended(&domain, 2, &fates);
-    assert_eq!(domain.statistics().barriers, 1, "one for both");
+    assert_eq!(domain.stats().barriers, 1, "one for both");
     drop((local, other_worker));
 }
 
@@ -112,7 +112,7 @@ pub(super) fn one_dies_on_a_thread_without_a_number<S: Scheme>() {
     let Two { domain, mut local, first, second, fates } = Two::<S>::new();
     let nameless = spawn(move || drop(first));
     drop(second);
-    drop(local.lazy().inspect(|kept| assert_eq!(kept.look(), 1)));
+    drop(local.kept().inspect(|kept| assert_eq!(kept.look(), 1)));
     nameless.join().unwrap();
     assert_ended(&domain, 1, &fates);
     drop(local);
@@ -160,25 +160,25 @@ pub(super) fn one_dies_beside_a_combiner_after_the_list_was_emptied<S: Scheme>()
 pub(super) fn an_object_whose_end_ends_another_under_a_worker<S: Scheme>() {
     struct Chain<S: Scheme> {
         object: Object,
-        _next: Option<Context<Self, S>>,
+        _next: Option<Strong<Self, S>>,
     }
 
     let (first, one) = Object::new(1);
     let (second, two) = Object::new(2);
     super::begin::<S::Memory>();
     let domain = Domain::<_, S>::new_in();
-    let second = domain.context(Chain { object: second, _next: None });
+    let second = domain.strong(Chain { object: second, _next: None });
     let mut local = domain.register();
     drop(local.enter(&second));
-    let first = domain.context(Chain { object: first, _next: Some(second) });
+    let first = domain.strong(Chain { object: first, _next: Some(second) });
     let mut other_worker = domain.register();
     drop(other_worker.enter(&first));
     let other = worker(1, move || drop(first));
-    drop(local.lazy().inspect(|kept| assert_eq!(kept.object.look(), 2)));
+    drop(local.kept().inspect(|kept| assert_eq!(kept.object.look(), 2)));
     other.join().unwrap();
     one.assert_gone();
     two.assert_gone();
-    assert_eq!(domain.statistics().retired, 2);
+    assert_eq!(domain.stats().retired, 2);
     drop((local, other_worker));
 }
 

@@ -52,7 +52,7 @@ use std::collections::BTreeSet;
 use std::fmt::Debug;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
-use tenure::lazy::{Context, Domain, Scheme};
+use tenure::lazy::{Strong, Domain, Scheme};
 use tenure::memory::Memory;
 
 pub(crate) struct Object(Rc<Value>);
@@ -103,9 +103,9 @@ fn domain<S: Scheme>() -> Domain<Object, S> {
     Domain::new_in()
 }
 
-fn object<S: Scheme>(domain: &Domain<Object, S>, value: u32) -> (Context<Object, S>, Fate) {
+fn object<S: Scheme>(domain: &Domain<Object, S>, value: u32) -> (Strong<Object, S>, Fate) {
     let (object, fate) = Object::new(value);
-    (domain.context(object), fate)
+    (domain.strong(object), fate)
 }
 
 fn worker<R: 'static>(number: usize, thread: impl FnOnce() -> R + 'static) -> JoinHandle<R> {
@@ -134,7 +134,7 @@ fn ends_in_every_way<W: Ord + Debug + Send + 'static>(
 /// All objects have ended, and no local handle lost one of them twice.
 fn assert_ended<S: Scheme>(domain: &Domain<Object, S>, locals: u64, fates: &[Fate]) {
     fates.iter().for_each(Fate::assert_gone);
-    let said = domain.statistics();
+    let said = domain.stats();
     assert_eq!(said.retired, fates.len() as u64, "an object ends once");
     assert!(
         said.revoked + said.donated <= locals * said.retired,

@@ -4,11 +4,11 @@
 use super::super::memory::{InOrder, Loom};
 use super::super::stage::{ALL, passes, slow};
 use super::{Fate, Object, domain, object, worker};
-use tenure::lazy::{Context, Counted, Domain, Guard, LocalHandle, Mask, On, Scheme};
+use tenure::lazy::{Strong, Counted, Domain, Guard, LocalHandle, Mask, On, Scheme};
 
 fn keeper<S: Scheme>(
     domain: &Domain<Object, S>,
-    context: &Context<Object, S>,
+    context: &Strong<Object, S>,
 ) -> LocalHandle<Object, S> {
     let mut local = domain.register();
     drop(local.enter(context));
@@ -17,7 +17,7 @@ fn keeper<S: Scheme>(
 
 fn end<S: Scheme>(domain: &Domain<Object, S>, fates: &[Fate]) {
     fates.iter().for_each(Fate::assert_gone);
-    let said = domain.statistics();
+    let said = domain.stats();
     assert_eq!(said.retired, fates.len() as u64, "an object ends once");
     assert_eq!((said.barriers, said.revoked, said.donated), (0, 0, 0));
 }
@@ -32,7 +32,7 @@ pub(super) fn entered_under_the_last_drop<S: Scheme>() {
     drop(context);
     assert_eq!(active.look(), 1);
     drop(active);
-    assert_eq!(local.lazy().expect("the local handle keeps it").look(), 1);
+    assert_eq!(local.kept().expect("the local handle keeps it").look(), 1);
     drop(local);
     dropper.join().unwrap();
     end(&domain, &[fate]);
@@ -43,9 +43,9 @@ pub(super) fn used_lazily_and_cleared_under_the_last_drop<S: Scheme>() {
     let (context, fate) = object(&domain, 1);
     let mut local = keeper(&domain, &context);
     let dropper = worker(1, move || drop(context));
-    assert_eq!(local.lazy().expect("the local handle keeps it").look(), 1);
+    assert_eq!(local.kept().expect("the local handle keeps it").look(), 1);
     local.clear();
-    assert!(local.lazy().is_none());
+    assert!(local.kept().is_none());
     dropper.join().unwrap();
     end(&domain, &[fate]);
 }
@@ -71,11 +71,11 @@ pub(super) fn cleared_by_two_workers_under_the_last_drop<S: Scheme>() {
     let mut local = keeper(&domain, &context);
     let mut other_worker = keeper(&domain, &context);
     let other = worker(1, move || {
-        assert_eq!(other_worker.lazy().expect("the local handle keeps it").look(), 1);
+        assert_eq!(other_worker.kept().expect("the local handle keeps it").look(), 1);
         other_worker.clear();
     });
     let dropper = worker(2, move || drop(context));
-    assert_eq!(local.lazy().expect("the local handle keeps it").look(), 1);
+    assert_eq!(local.kept().expect("the local handle keeps it").look(), 1);
     local.clear();
     dropper.join().unwrap();
     other.join().unwrap();
@@ -130,7 +130,7 @@ pub(super) fn upgraded_by_a_worker_that_is_cleared_after_the_last_drop<S: Scheme
     let (context, fate) = object(&domain, 1);
     let mut local = keeper(&domain, &context);
     let dropper = worker(1, move || drop(context));
-    let kept = local.lazy().expect("the local handle keeps it");
+    let kept = local.kept().expect("the local handle keeps it");
     let context = Guard::upgrade(&kept).expect("the local handle has a reference");
     drop(kept);
     drop(local);

@@ -7,13 +7,13 @@ use super::super::clocks::counts_are_held;
 use super::super::memory::{InOrder, Loom, PointersInOrder, heavy_barriers, unfenced};
 use super::super::stage::{ALL, Heap, passes, slow, spawn};
 use super::{Fate, Object, assert_ended, domain, ends_in_every_way, object, worker};
-use tenure::lazy::{Context, Domain, Guard, LocalHandle, On, Scheme, Shootdown, Verified};
+use tenure::lazy::{Strong, Domain, Guard, LocalHandle, On, Scheme, Shootdown, Verified};
 use tenure::memory::{Atomic, Memory, Ordering};
 
 /// A local handle that keeps an object of value 1, and the only handle to it.
 fn keep<S: Scheme>(
     domain: &Domain<Object, S>,
-) -> (LocalHandle<Object, S>, Context<Object, S>, Fate) {
+) -> (LocalHandle<Object, S>, Strong<Object, S>, Fate) {
     let (context, fate) = object(domain, 1);
     let mut local = domain.register();
     drop(local.enter(&context));
@@ -21,7 +21,7 @@ fn keep<S: Scheme>(
 }
 
 fn look_lazily<S: Scheme>(local: &mut LocalHandle<Object, S>) -> bool {
-    local.lazy().inspect(|kept| assert_eq!(kept.look(), 1)).is_some()
+    local.kept().inspect(|kept| assert_eq!(kept.look(), 1)).is_some()
 }
 
 /// `owner` acts on a local handle that has kept an object ‖ the object's last handle goes.
@@ -32,14 +32,14 @@ fn under_the_last_drop<S: Scheme>(owner: impl FnOnce(&mut LocalHandle<Object, S>
     let dropper = worker(1, move || drop(context));
     owner(&mut local);
     dropper.join().unwrap();
-    assert!(local.lazy().is_none());
+    assert!(local.kept().is_none());
     assert_ended(&domain, 1, &[fate]);
 }
 
 /// As above, of a local handle that the owner may give back, beside another object, of value 2. What `owner` returns is
 /// called after the first one has ended, and what that returns is dropped after all have.
 fn under_the_last_drop_beside<S: Scheme, K, R: FnOnce() -> K>(
-    owner: impl FnOnce(&Domain<Object, S>, LocalHandle<Object, S>, Context<Object, S>) -> R,
+    owner: impl FnOnce(&Domain<Object, S>, LocalHandle<Object, S>, Strong<Object, S>) -> R,
 ) {
     let domain = domain::<S>();
     counts_are_held();
@@ -163,7 +163,7 @@ fn a_use_under_the_last_drop_ends_in_every_way() {
         let dropper = worker(1, move || drop(context));
         let used = look_lazily(&mut local);
         dropper.join().unwrap();
-        let said = domain.statistics();
+        let said = domain.stats();
         (used, said.revoked, said.donated)
     });
 }
@@ -172,7 +172,7 @@ pub(super) fn moved_on_under_the_last_drop<S: Scheme>() {
     under_the_last_drop_beside::<S, _, _>(|_, mut local, next| {
         assert_eq!(local.enter(&next).look(), 2);
         move || {
-            assert_eq!(local.lazy().expect("it has a handle").look(), 2);
+            assert_eq!(local.kept().expect("it has a handle").look(), 2);
             drop(next);
             local
         }
@@ -303,7 +303,7 @@ fn a_use_is_seen_by_a_reclaimer_that_finds_the_next_object_given_back() {
 pub(super) fn cleared_under_the_last_drop<S: Scheme>() {
     under_the_last_drop::<S>(|local| {
         local.clear();
-        assert!(local.lazy().is_none());
+        assert!(local.kept().is_none());
     });
 }
 
@@ -329,7 +329,7 @@ pub(super) fn given_back_and_taken_again_under_the_last_drop<S: Scheme>() {
     under_the_last_drop_beside::<S, _, _>(|domain, local, next| {
         drop(local);
         let mut local = domain.register();
-        assert!(local.lazy().is_none());
+        assert!(local.kept().is_none());
         assert_eq!(local.enter(&next).look(), 2);
         || {
             drop(next);
@@ -397,7 +397,7 @@ pub(super) fn upgraded_lazily_under_the_last_drop<S: Scheme>() {
     let domain = domain::<S>();
     let (mut local, context, fate) = keep(&domain);
     let dropper = worker(1, move || drop(context));
-    let upgraded = local.lazy().and_then(|kept| Guard::upgrade(&kept));
+    let upgraded = local.kept().and_then(|kept| Guard::upgrade(&kept));
     upgraded.into_iter().for_each(|context| assert_eq!(context.look(), 1));
     dropper.join().unwrap();
     assert_ended(&domain, 1, &[fate]);

@@ -16,7 +16,7 @@ pub(super) fn holders_go<M: Threads>() {
     let pool = BufferPool::builder().classes(SIZE, 1).limit(SIZE as u64);
     let pool = pool.list::<TaggedStack<M>>().build().unwrap();
     let mut buffer = pool.acquire(SIZE).unwrap();
-    buffer.append(b"part");
+    buffer.extend_from_slice(b"part");
     let part = buffer.split_to(4);
     let parts = [(1, part.clone()), (2, part)].map(|(number, part)| {
         spawn(move || {
@@ -24,11 +24,11 @@ pub(super) fn holders_go<M: Threads>() {
             assert_eq!(part, b"part");
         })
     });
-    buffer.append(b"rest");
+    buffer.extend_from_slice(b"rest");
     drop(buffer);
     join_all(parts);
     let mut buffer = pool.acquire(SIZE).expect("the buffer is lost");
-    assert!(buffer.spare_mut().iter().all(|&byte| byte == 0), "it is not erased");
+    assert!(buffer.spare_capacity_mut().iter().all(|&byte| byte == 0), "it is not erased");
     drop(buffer);
     assert!(pool.acquire(SIZE).is_ok(), "its next user has no other holder to wait for");
 }

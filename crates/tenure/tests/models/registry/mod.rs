@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
 use tenure::count::{IncNotZero, RcuRef, TicketRef};
 use tenure::registry::raw::{Collector, Creator, Machine};
-use tenure::registry::{Ref, Registry, RegistryCount};
+use tenure::registry::{Registered, Registry, RegistryCount};
 
 loom::lazy_static! {
     static ref PUTS: Collector<Loom> = Collector::new(1);
@@ -118,7 +118,7 @@ impl Hasher for Zero {
 }
 
 type Objects<C> = Registry<u32, Object, C, BuildHasherDefault<Zero>>;
-type ObjectRef<C> = Ref<u32, Object, C>;
+type ObjectRef<C> = Registered<u32, Object, C>;
 
 #[derive(Default)]
 struct Known {
@@ -228,7 +228,7 @@ fn acquire_and_fail<C: RegistryCount>(stage: &Stage<C>) {
 fn acquire_twice<C: RegistryCount>(stage: &Stage<C>) {
     let first = stage.acquired();
     let again = stage.acquired();
-    assert!(Ref::ptr_eq(&first, &again), "two live objects have one key");
+    assert!(Registered::ptr_eq(&first, &again), "two live objects have one key");
     stage.use_it(first);
     stage.use_it(again);
 }
@@ -269,7 +269,7 @@ pub(crate) fn meet<C: RegistryCount>(
     }
     join_all(threads);
     let Stage { objects, witness } = Arc::into_inner(stage).expect("all threads have ended");
-    let statistics = objects.statistics();
+    let statistics = objects.stats();
     assert_eq!(statistics.created, statistics.destroyed, "an object leaks");
     assert!(objects.is_empty() && objects.get(&KEY).is_none() && objects.snapshot().is_empty());
     drop(objects);
@@ -310,7 +310,7 @@ fn an_acquire_that_meets_a_dead_object_is_counted() {
         drop(first);
         thread.join().unwrap();
         let mut most = most.lock().unwrap();
-        *most = stage.objects.statistics().met_dead.max(*most);
+        *most = stage.objects.stats().met_dead.max(*most);
     });
     assert_eq!(*met.lock().unwrap(), 1);
 }

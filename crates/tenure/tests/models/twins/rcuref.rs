@@ -9,7 +9,7 @@ use super::super::memory::Loom;
 use super::super::stage::Failure::{Claim, MemoryRace};
 use super::super::stage::{Count, fails};
 use super::super::ticket::freed_at_once_under_lookups;
-use tenure::count::{DEAD, Get, MAXREF, NOREF, ONEREF, Put, RELEASED, RcuRef};
+use tenure::count::{DEAD, GetResult, MAXREF, NOREF, ONEREF, PutResult, RELEASED, RcuRef};
 use tenure::memory::{Atomic, Memory, Ordering};
 
 const REPORT: &str = "a put that was owed is reported as imbalanced";
@@ -23,29 +23,29 @@ impl Count for Rereads {
         Self { word: Atomic::new(ONEREF) }
     }
 
-    fn take(&self) -> Get {
+    fn take(&self) -> GetResult {
         if self.word.fetch_add(1, Ordering::Relaxed).wrapping_add(1) <= MAXREF {
-            return Get::Acquired;
+            return GetResult::Acquired;
         }
         self.word.store(DEAD, Ordering::Relaxed);
-        Get::Dead
+        GetResult::Dead
     }
 
-    fn give(&self) -> Put {
+    fn give(&self) -> PutResult {
         if self.word.fetch_sub(1, Ordering::Release).wrapping_sub(1) <= MAXREF {
-            return Put::StillHeld;
+            return PutResult::StillHeld;
         }
         // The flaw: the word may have lived on since.
         match self.word.load(Ordering::Relaxed) {
             NOREF => {
                 match self.word.compare_exchange(NOREF, DEAD, Ordering::Acquire, Ordering::Relaxed)
                 {
-                    Ok(_) => Put::Last,
-                    Err(_) => Put::StillHeld,
+                    Ok(_) => PutResult::Last,
+                    Err(_) => PutResult::StillHeld,
                 }
             }
             RELEASED.. => panic!("{REPORT}"),
-            _ => Put::StillHeld,
+            _ => PutResult::StillHeld,
         }
     }
 }
