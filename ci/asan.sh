@@ -44,7 +44,7 @@ expect_report() {
 # Left out: count/ has words on the stack, without memory to free, which stress/ frees; memory/ has an allocator that
 # accounts for leaks by itself; models/ is loom's; and the sanitizer's threads and locks do not follow those of forks/.
 targets=(--lib)
-for name in arc in_allocator lazy lazy_exit pool registry stress; do
+for name in arc in_allocator revocable revocable_exit pool registry stress; do
     targets+=(--test "$name")
 done
 # One test at a time: a report shows the threads of that test and no others. The rules of lines are arithmetic.

@@ -28,7 +28,7 @@ if [[ ${#tests[@]} -eq 0 ]]; then
         --skip buffers --skip contents:: --skip limits:: --skip lists:: --skip slots --skip turns::
         --skip cached --skip destructors:: --skip forgotten:: --skip interrupted::
         --skip threads::shootdown --skip threads::counted:: --skip threads::mask::)
-    tests=(arc lazy pool)
+    tests=(arc revocable pool)
 fi
 arguments+=("${tests[@]/#/--test=}")
 

@@ -112,10 +112,10 @@ ROOMS = {
         [POOL, unit("pool::"), tests("memory", "pool"), models("pool::")],
         "pool",
     ),
-    "lazy": Room(
-        ["lazy/**/*.rs"],
-        [["--lib", *tests("lazy")], models("lazy::"), tests("forks", "lazy_exit", "in_allocator")],
-        "lazy",
+    "revocable": Room(
+        ["revocable/**/*.rs"],
+        [["--lib", *tests("revocable")], models("revocable::"), tests("forks", "revocable_exit", "in_allocator")],
+        "revocable",
     ),
     "registry": Room(
         ["registry/*.rs"],
@@ -123,7 +123,7 @@ ROOMS = {
             ["--test", "registry", "--", *"--skip threads --skip everything_is_to_linger".split()],
             unit("registry::"),
             tests("registry", "forks", "in_allocator"),
-            ["--test", "lazy", "--", "coroutines"],
+            ["--test", "revocable", "--", "coroutines"],
             ["--test", "stress", "--", "registry"],
             models("registry::"),
         ],
@@ -132,13 +132,13 @@ ROOMS = {
     "memory": Room(
         ["memory/**/*.rs"],
         [
-            ["--lib", *tests("lazy", "pool")],
+            ["--lib", *tests("revocable", "pool")],
             tests("forks", "in_allocator"),
             models("numbers::"),
         ],
         "counts",
     ),
-    "cache_line": Room(["cache_line/*.rs", "fault.rs"], [unit("cache_line::", "fault::"), tests("count", "lazy")]),
+    "cache_line": Room(["cache_line/*.rs", "fault.rs"], [unit("cache_line::", "fault::"), tests("count", "revocable")]),
 }
 
 

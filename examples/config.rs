@@ -5,7 +5,7 @@
 use std::thread;
 use std::time::Duration;
 
-use tenure::lazy::RcuCell;
+use tenure::revocable::RcuCell;
 
 #[derive(Clone)]
 struct Config {

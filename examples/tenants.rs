@@ -8,9 +8,9 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use tenure::counter::Counter;
-use tenure::lazy::RcuCell;
 use tenure::owner::{Owner, Shared};
 use tenure::registry::{Registered, Registry};
+use tenure::revocable::RcuCell;
 use tokio::runtime::Builder;
 use tokio::task::{JoinSet, yield_now};
 

@@ -6,7 +6,7 @@ use std::ops::Deref;
 use std::sync::atomic::{fence, AtomicUsize, Ordering};
 use std::sync::Arc;
 use tenure::counter::Counter;
-use tenure::lazy::{Cached, RcuGuard};
+use tenure::revocable::{RcuCell, RcuGuard};
 
 /// What sums of these numbers are added up in.
 pub(crate) trait Summed: Sized {
@@ -94,7 +94,7 @@ impl Updated {
 /// It is copied anew when it has been missed as often as there are trackers, so a tracker is copied once or twice on the
 /// average. Nothing is removed from the trackers before every thread has left the copy.
 pub(crate) struct Seen<A: Aggregator> {
-    copy: Cached<Snapshot<A>>,
+    copy: RcuCell<Snapshot<A>>,
     missed: AtomicUsize,
     /// One reference for each copy that a thread may be reading.
     alive: Arc<()>,
@@ -122,7 +122,7 @@ impl<A: Aggregator> Snapshot<A> {
 impl<A: Aggregator> Seen<A> {
     pub(crate) fn new() -> Self {
         Self {
-            copy: Cached::new(Snapshot::none()),
+            copy: RcuCell::new(Snapshot::none()),
             missed: AtomicUsize::new(0),
             alive: Arc::new(()),
         }

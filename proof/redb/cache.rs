@@ -11,7 +11,7 @@ use std::ops::Deref;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, RwLock, RwLockWriteGuard};
-use tenure::lazy::Cached;
+use tenure::revocable::RcuCell;
 use tenure::cache_line::CachePadded;
 use tenure::owner::{Owner, Shared};
 
@@ -101,7 +101,7 @@ impl Deref for Memory {
 
 pub(super) struct ReadCache {
     /// By shard.
-    tables: Cached<Vec<Option<Shared<Table>>>>,
+    tables: RcuCell<Vec<Option<Shared<Table>>>>,
     shards: Vec<CachePadded<Shard>>,
 }
 
@@ -120,7 +120,7 @@ impl ReadCache {
             owner: Mutex::new(None),
         };
         Self {
-            tables: Cached::new((0..shards).map(|_| None).collect()),
+            tables: RcuCell::new((0..shards).map(|_| None).collect()),
             shards: (0..shards).map(|_| CachePadded::new(shard())).collect(),
         }
     }

@@ -12,7 +12,7 @@
 //! | [`arc`] and [`sync`] | `Arc` and `Weak` with std's API on such a count: `upgrade` and `downgrade` are one add each (the first downgrade of a value: two) |
 //! | [`pool`] | buffers and objects that are used again, in O(1) and without a line that all threads write |
 //! | [`registry`](mod@registry) | one live object per key, created on first use, gone with its last reference |
-//! | [`lazy`] | objects that workers keep between uses without counting them, and a value that all threads read |
+//! | [`revocable`] | objects that workers keep between uses without counting them, and a value that all threads read |
 //! | [`cache_line`](mod@cache_line) | values that own their cache line, and structs whose lines the compiler checks |
 //! | [`fault`] | where overflows and unbalanced puts are reported |
 //!
@@ -30,13 +30,13 @@
 //!   bytes; [`pool::SlotPool`] for other objects, also to find one by a 64-bit key. [When not
 //!   to](pool#when-not-to-use-one).
 //! - A value that every request reads and that is sometimes replaced as a whole (configuration, routes, keys), in an
-//!   `RwLock<Arc<_>>` or an `ArcSwap`: [`lazy::Cached`].
+//!   `RwLock<Arc<_>>` or an `ArcSwap`: [`revocable::RcuCell`].
 //! - Workers that take and give back a reference to the same tenant, snapshot or connection with each request:
-//!   [`lazy::Domain`] and a [`lazy::LocalHandle`] per worker. [Which scheme](lazy#which-scheme).
+//!   [`revocable::Domain`] and a [`revocable::LocalHandle`] per worker. [Which scheme](revocable#which-scheme).
 //! - A `Mutex<HashMap<K, Weak<V>>>`, or a sharded one (peers, tenants, open files): [`registry::Registry`].
 //!
 //! A shared count still moves its cache line from core to core: those of [`count`] and [`arc`] remove the retries, not
-//! the move. [`owner`] and [`lazy`] remove both. `tenure bench` measures them on your machine.
+//! the move. [`owner`] and [`revocable`] remove both. `tenure bench` measures them on your machine.
 //!
 //! # In a global allocator
 //!
@@ -46,7 +46,7 @@
 //! | module | in a global allocator |
 //! |---|---|
 //! | [`count`], [`arc`], [`cache_line`](mod@cache_line) | everything: no state of the thread is involved |
-//! | [`counter`], [`owner`], [`lazy`] | everything but [`Closing::wait`](owner::Closing::wait) |
+//! | [`counter`], [`owner`], [`revocable`] | everything but [`Closing::wait`](owner::Closing::wait) |
 //! | [`registry`](mod@registry) | look-ups, and acquires of keys that the allocator alone creates: see its [limits](mod@registry#limits) |
 //! | [`pool`] | acquires and releases in a pool without a limit: see its [limits](pool#limits) |
 //!
@@ -64,7 +64,7 @@
 //!
 //! A dynamic library that is linked with this crate has its own *copy* of it, with its own thread numbers and cells. Objects
 //! with a part for each thread work only in the copy that made them: owners and their [`Shared`](owner::Shared), counters,
-//! pools, registries, [`lazy`]. No other copy may use them, even of the same version: objects could be freed while in use, and
+//! pools, registries, [`revocable`]. No other copy may use them, even of the same version: objects could be freed while in use, and
 //! additions could be lost. Instead, pass the plugin an [`Arc`](arc::Arc), or functions of the program. Owners and their
 //! pointers panic where the mistake can be seen: at each use with debug assertions, else at a thread's first use.
 //!
@@ -73,7 +73,7 @@
 //! | feature | default | adds |
 //! |---|---|---|
 //! | `std` | yes | conversions from and traits of std's types, a fault hook that prints to standard error, thread numbers (idle slots of pools per thread, reads that find their place, counts per thread), `membarrier`; depends on `libc` |
-//! | `alloc` | with `std` | [`arc`], [`sync`], [`owner`], [`counter`], [`pool`] and [`lazy`] |
+//! | `alloc` | with `std` | [`arc`], [`sync`], [`owner`], [`counter`], [`pool`] and [`revocable`] |
 //! | `serde` | no | `Serialize` and `Deserialize` for `Arc`, `Weak` and `Owner`, `Serialize` for `Shared` |
 //! | `arc-swap` | no | `Arc` and `Weak` in `arc_swap::ArcSwapAny`; depends on `arc-swap`, and needs `std` |
 //! | `stable_deref_trait` | no | `StableDeref` and `CloneStableDeref` for `Arc` |
@@ -133,8 +133,6 @@ pub mod count;
 #[cfg(all(feature = "alloc", target_has_atomic = "64"))]
 pub mod counter;
 pub mod fault;
-#[cfg(all(feature = "alloc", target_has_atomic = "64"))]
-pub mod lazy;
 #[doc(hidden)]
 pub mod memory;
 #[cfg(all(feature = "alloc", target_has_atomic = "64"))]
@@ -143,6 +141,8 @@ pub mod owner;
 pub mod pool;
 #[cfg(all(feature = "registry", target_has_atomic = "64"))]
 pub mod registry;
+#[cfg(all(feature = "alloc", target_has_atomic = "64"))]
+pub mod revocable;
 #[cfg(all(feature = "alloc", target_has_atomic = "64"))]
 mod segments;
 #[cfg(all(feature = "alloc", target_has_atomic = "64"))]

@@ -11,7 +11,7 @@
 //!
 //! It behaves as Linux documents `refcount_inc_not_zero`; the border between saturated and underflowed is ours.
 
-use super::{GetResult, PutResult, KeepsReadable, RefCount};
+use super::{GetResult, KeepsReadable, PutResult, RefCount};
 use crate::fault::{FaultKind, report};
 use crate::memory::{Atomic, Memory, Native, Ordering};
 use core::num::NonZeroU16;
@@ -28,7 +28,7 @@ const ONE: NonZeroU16 = NonZeroU16::MIN;
 /// [`get_counting`](Self::get_counting) says how often.
 ///
 /// ```
-/// use tenure::count::{Get, IncNotZero};
+/// use tenure::count::{GetResult, IncNotZero};
 ///
 /// let count = IncNotZero::new();
 /// assert_eq!(count.get(), GetResult::Acquired);
@@ -103,7 +103,13 @@ impl<M: Memory> IncNotZero<M> {
     #[cold]
     #[inline(never)]
     #[track_caller]
-    fn add_slow(&self, n: u32, order: Ordering, mut old: u32, retry: &mut impl FnMut()) -> GetResult {
+    fn add_slow(
+        &self,
+        n: u32,
+        order: Ordering,
+        mut old: u32,
+        retry: &mut impl FnMut(),
+    ) -> GetResult {
         loop {
             if old == 0 || old >= UNDERFLOWED {
                 return GetResult::Dead;
@@ -189,7 +195,10 @@ mod tests {
         set_hook(Some(|fault| panic!("{fault}")));
         // The get found the most references there can be, and a put came before its exchange.
         let (count, mut retries) = (IncNotZero::from_raw(MAX - 1), 0);
-        assert_eq!(count.add_slow(1, Ordering::Relaxed, MAX, &mut || retries += 1), GetResult::Acquired);
+        assert_eq!(
+            count.add_slow(1, Ordering::Relaxed, MAX, &mut || retries += 1),
+            GetResult::Acquired
+        );
         assert_eq!((count.raw(), retries), (MAX, 1));
     }
 }

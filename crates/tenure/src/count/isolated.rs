@@ -1,6 +1,6 @@
 //! Counts on a line of their own.
 
-use super::{GetResult, PutResult, KeepsReadable, RefCount, sealed};
+use super::{GetResult, KeepsReadable, PutResult, RefCount, sealed};
 use crate::cache_line::CachePadded;
 use core::num::NonZeroU16;
 
@@ -30,7 +30,10 @@ impl<C: RefCount> RefCount for CachePadded<C> {
         (**self).put_by(enter)
     }
     #[inline(always)]
-    unsafe fn put_raw_by<R: KeepsReadable>(this: *const Self, enter: impl FnOnce() -> R) -> PutResult {
+    unsafe fn put_raw_by<R: KeepsReadable>(
+        this: *const Self,
+        enter: impl FnOnce() -> R,
+    ) -> PutResult {
         // SAFETY: the count can be read up to the put (caller).
         unsafe { C::put_raw_by(CachePadded::raw(this), enter) }
     }

@@ -50,14 +50,14 @@
 //! #![deny(unused_must_use)]
 //! # fn main() {
 //! # let count = tenure::count::TicketRef::new();
-//! count.get(); // error: unused `Get` that must be used
+//! count.get(); // error: unused `GetResult` that must be used
 //! # }
 //! ```
 //! ```compile_fail
 //! #![deny(unused_must_use)]
 //! # fn main() {
 //! # let count = tenure::count::TicketRef::new();
-//! count.put(); // error: unused `Put` that must be used
+//! count.put(); // error: unused `PutResult` that must be used
 //! # }
 //! ```
 //! ```
@@ -147,7 +147,7 @@ impl PutResult {
 /// costs.
 ///
 /// ```
-/// use tenure::count::{Get, Put, RefCount, TicketRef};
+/// use tenure::count::{GetResult, PutResult, RefCount, TicketRef};
 ///
 /// /// Takes a reference and gives it back.
 /// fn visit<'w, C: RefCount>(count: &C, witness: C::Readable<'w>) -> bool {
@@ -168,7 +168,7 @@ impl PutResult {
 ///
 /// ```compile_fail,E0277
 /// use std::num::NonZeroU16;
-/// use tenure::count::{Get, Put, KeepsReadable, RefCount};
+/// use tenure::count::{GetResult, PutResult, KeepsReadable, RefCount};
 ///
 /// struct Liar;
 /// impl RefCount for Liar { // error: `Liar` is no count of this crate
@@ -217,7 +217,10 @@ pub trait RefCount: sealed::Sealed + Send + Sync + Sized {
     ///
     /// The count can be read up to the put that the call makes.
     #[inline(always)]
-    unsafe fn put_raw_by<R: KeepsReadable>(this: *const Self, enter: impl FnOnce() -> R) -> PutResult {
+    unsafe fn put_raw_by<R: KeepsReadable>(
+        this: *const Self,
+        enter: impl FnOnce() -> R,
+    ) -> PutResult {
         // SAFETY: readable up to the put (caller). It is one atomic word, so the reference may dangle after that.
         unsafe { &*this }.put_by(enter)
     }

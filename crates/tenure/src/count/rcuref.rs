@@ -26,7 +26,7 @@
 //! [cover letter]: https://lore.kernel.org/lkml/20230228132118.978145284@linutronix.de/
 
 use super::zone::{DEAD, MAXREF, NOREF, ONEREF, RELEASED, SATURATED, Zone, references};
-use super::{GetResult, PutResult, KeepsReadable, Readable, RefCount};
+use super::{GetResult, KeepsReadable, PutResult, Readable, RefCount};
 use crate::fault::{FaultKind, report};
 use crate::memory::{Atomic, Memory, Native, Ordering};
 use core::num::NonZeroU16;
@@ -45,7 +45,7 @@ const ONE: NonZeroU16 = NonZeroU16::MIN;
 /// and would kill the new owner. `M` is for simulators and model checkers.
 ///
 /// ```
-/// use tenure::count::{Get, RcuRef, Readable};
+/// use tenure::count::{GetResult, RcuRef, Readable};
 ///
 /// let count = RcuRef::new();
 /// assert_eq!(count.get(), GetResult::Acquired);

@@ -16,7 +16,7 @@
 //!
 //! let pool = BufferPool::new();
 //! let mut buffer = pool.acquire(10_000)?; // empty, of the smallest class: 16 KiB
-//! buffer.append(b"hello");
+//! buffer.extend_from_slice(b"hello");
 //! std::thread::spawn(move || drop(buffer)).join().unwrap(); // on any thread: zeroed, and free again
 //! assert_eq!(pool.acquire_zeroed(10_000)?[..5], [0; 5]);
 //! # Ok::<(), tenure::pool::AcquireError>(())

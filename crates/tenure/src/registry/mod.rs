@@ -25,7 +25,7 @@
 //!
 //! ```
 //! use std::fs::File;
-//! use tenure::registry::{Ref, Registry};
+//! use tenure::registry::{Registered, Registry};
 //!
 //! let files: Registry<String, File> = Registry::new();
 //! let missing = files.try_acquire("/no/such/file", || File::open("/no/such/file"));
@@ -33,8 +33,8 @@
 //!
 //! let manifest = files.try_acquire("Cargo.toml", || File::open("Cargo.toml"))?;
 //! let again = files.get("Cargo.toml").unwrap();
-//! assert!(Ref::ptr_eq(&manifest, &again));
-//! assert_eq!(Ref::key(&again), "Cargo.toml");
+//! assert!(Registered::ptr_eq(&manifest, &again));
+//! assert_eq!(Registered::key(&again), "Cargo.toml");
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
@@ -57,8 +57,8 @@
 //! | | atomic operations on shared lines | besides |
 //! |---|---|---|
 //! | [`get`](Registry::get), or [`acquire`](Registry::acquire) of what exists | the count's get | a hash, the map's lookup, a guard: two stores to the thread's own word |
-//! | [`Ref::clone`] | the count's get | |
-//! | drop of a [`Ref`] that is not the last | the count's put | with [`RcuRef`](crate::count::RcuRef) a guard, as above |
+//! | [`Registered::clone`] | the count's get | |
+//! | drop of a [`Registered`] that is not the last | the count's put | with [`RcuRef`](crate::count::RcuRef) a guard, as above |
 //! | an acquire that creates, and the drop that ends it | the put's verdict; insertion and removal; two of the registry's own count; two statistics | an allocation, a clone of the key |
 //!
 //! `C` is the count:
@@ -109,8 +109,8 @@
 //!
 //! # Limits
 //!
-//! - **A hot key is a hot line.** Every acquire writes its count. If every request needs the object, keep a [`Ref`], or
-//!   see [`lazy`](crate::lazy).
+//! - **A hot key is a hot line.** Every acquire writes its count. If every request needs the object, keep a [`Registered`], or
+//!   see [`revocable`](crate::revocable).
 //! - **A new object may be created while the destructor of the old one runs.** If something must not exist twice, such
 //!   as a lock file, let `create` wait until it is released.
 //! - **Dead entries are freed late.** Each thread keeps up to 64, each as large as a `V`, and more while a thread is
@@ -130,7 +130,7 @@
 //! - **Creation and end are not a fast path**: a locked map of weak pointers is faster at them on one thread
 //!   (`tenure bench registry/churn`). They write two lines that all creations share, and every 64 removals need a heavy
 //!   barrier. Objects that come and go with each request should [linger](self#objects-that-linger).
-//! - **A forgotten [`Ref`]** (`mem::forget`) leaks its object, and all of the registry's memory. So does a forgotten future of
+//! - **A forgotten [`Registered`]** (`mem::forget`) leaks its object, and all of the registry's memory. So does a forgotten future of
 //!   [`acquire_async`](Registry::acquire_async). If that future had the turn to create, it keeps it, and all acquires of the key
 //!   wait for ever.
 //! - **A [global allocator](crate#in-a-global-allocator)** may look up, drop references, and acquire keys that it alone creates. If the
@@ -183,13 +183,13 @@ mod entry;
 mod linger;
 mod machine;
 mod map;
-mod reference;
+mod registered;
 mod statistics;
 mod turn;
 mod waiters;
 
 pub use machine::RegistryCount;
-pub use reference::Registered;
+pub use registered::Registered;
 pub use statistics::Stats;
 
 /// What the tests run on a model checker.
@@ -349,7 +349,7 @@ where
     /// granted: a reference, or the turn to create, for which all others wait.
     ///
     /// ```
-    /// use tenure::registry::{Ref, Registry};
+    /// use tenure::registry::{Registered, Registry};
     ///
     /// struct Tenant { limit: u32 }
     ///
@@ -364,7 +364,11 @@ where
     /// If the future does: nothing is left behind, and the next waiting task runs its own. A future that acquires its
     /// own key waits for itself.
     #[inline]
-    pub async fn acquire_async<Q>(&self, key: &Q, create: impl Future<Output = V>) -> Registered<K, V, C>
+    pub async fn acquire_async<Q>(
+        &self,
+        key: &Q,
+        create: impl Future<Output = V>,
+    ) -> Registered<K, V, C>
     where
         K: Borrow<Q>,
         Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
@@ -478,7 +482,12 @@ where
     }
 
     /// The turn to create a new entry's object. Otherwise a reference to the key's entry, which may not be ready.
-    fn insert_or_find(&self, key: K, order: u64, by: By) -> Result<Turn<K, V, C>, Registered<K, V, C>> {
+    fn insert_or_find(
+        &self,
+        key: K,
+        order: u64,
+        by: By,
+    ) -> Result<Turn<K, V, C>, Registered<K, V, C>> {
         let Core { map, counters, .. } = &*self.core;
         let spare = Spare::new(key, order, self.core.clone(), by);
         // SAFETY: dropped as this returns.

@@ -10,7 +10,7 @@
 
 use super::entry::{By, Entry, Taken};
 use super::machine::{Creator, Machine, RegistryCount};
-use super::reference::Registered;
+use super::registered::Registered;
 use super::waiters::Listing;
 use core::future::Future;
 use core::mem::ManuallyDrop;
@@ -26,7 +26,7 @@ impl<K, V, C: RegistryCount> Turn<K, V, C> {
     ///
     /// The caller owns a reference and has the turn.
     pub(super) unsafe fn from_raw(entry: NonNull<Entry<K, V, C>>) -> Self {
-        // SAFETY: no other code gets the `Ref` before `finish`.
+        // SAFETY: no other code gets the `Registered` before `finish`.
         Self(unsafe { Registered::from_raw(entry) })
     }
 

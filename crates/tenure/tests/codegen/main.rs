@@ -5,7 +5,7 @@
 //! paths are not compared.
 
 #[cfg(target_arch = "x86_64")]
-mod lazy;
+mod revocable;
 
 use std::collections::HashMap;
 use std::fmt::Write as _;

@@ -7,8 +7,8 @@
 use crate::faults::recorded;
 use std::num::NonZeroU16;
 use tenure::count::{
-    DEAD, GetResult, IncNotZero, MAXREF, NOREF, ONEREF, PutResult, RELEASED, RcuRef, Readable, RefCount,
-    SATURATED, TicketRef,
+    DEAD, GetResult, IncNotZero, MAXREF, NOREF, ONEREF, PutResult, RELEASED, RcuRef, Readable,
+    RefCount, SATURATED, TicketRef,
 };
 use tenure::fault::FaultKind::{self, ImbalancedPut, Overflow, UseAfterDeath};
 

@@ -9,7 +9,7 @@
 mod at_end;
 #[path = "../support/lists.rs"]
 mod owned;
-#[path = "../lazy/support.rs"]
+#[path = "../revocable/support.rs"]
 mod support;
 #[macro_use]
 #[path = "../support/table.rs"]
@@ -20,9 +20,9 @@ mod waits;
 mod children;
 mod stopping;
 
-mod lazy;
 mod numbers;
 mod owner;
 mod pool;
 #[cfg(all(feature = "registry", target_has_atomic = "64"))]
 mod registry;
+mod revocable;

@@ -8,10 +8,10 @@ use std::sync::atomic::Ordering::SeqCst;
 use std::task::{Context as TaskContext, Poll, Waker};
 use std::time::Duration;
 use tenure::counter::{Counter, Gauge, Histogram};
-use tenure::lazy::{RcuCell, RcuGuard, Strong, Domain, Guard, Scheme};
 use tenure::owner::{Owner, Shared};
 use tenure::pool::{AcquireError, BufferPool, FreeList, SlotMut, SlotPool, SlotRef};
 use tenure::registry::{Registered, Registry, RegistryCount};
+use tenure::revocable::{Domain, Guard, RcuCell, RcuGuard, Scheme, Strong};
 
 #[derive(Clone, Copy)]
 pub(crate) struct Operation {
@@ -384,7 +384,7 @@ fn wait_for_a_turn(world: &World) -> Kept<'_> {
     Box::new(whole)
 }
 
-// --- lazy ---
+// --- revocable ---
 
 fn read(world: &World) -> Kept<'_> {
     let guard = world.cached.load();

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::SeqCst};
 use tenure::count::RcuRef;
 use tenure::counter::{Counter, Gauge, Histogram};
-use tenure::lazy::{RcuCell, Strong, Domain, Mask};
 use tenure::owner::Owner;
 use tenure::pool::{BufferPool, SlotPool, TaggedStack};
 use tenure::registry::Registry;
+use tenure::revocable::{Domain, Mask, RcuCell, Strong};
 
 /// Something that an operation holds, to be dropped later.
 pub(crate) type Kept<'w> = Box<dyn Keep + 'w>;

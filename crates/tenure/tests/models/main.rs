@@ -21,7 +21,6 @@ mod clocks;
 mod counts;
 mod handles;
 mod large_stack;
-mod lazy;
 mod memory;
 mod needed;
 mod numbers;
@@ -29,6 +28,7 @@ mod pool;
 mod quarantine;
 #[cfg(feature = "registry")]
 mod registry;
+mod revocable;
 mod slots;
 mod stage;
 mod ticket;

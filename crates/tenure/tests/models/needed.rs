@@ -196,7 +196,10 @@ pub(crate) fn fails_without(
 const WITHOUT_MODELS: [(&str, &str); 3] = [
     ("src/memory/native/", "the real machine: `ci/mutants.sh memory` weakens them"),
     ("src/registry/machine.rs", "they tell a creator that a fork lost, on the real machine alone"),
-    ("src/lazy/shootdown/verify.rs", "a second look for faults, which relies on no other rule"),
+    (
+        "src/revocable/shootdown/verify.rs",
+        "a second look for faults, which relies on no other rule",
+    ),
 ];
 
 #[test]
@@ -204,7 +207,7 @@ fn every_file_with_orderings_has_models_that_weaken_them() {
     let rooms = [
         &crate::cells::orderings::ROOM,
         &crate::counts::orderings::ROOM,
-        &crate::lazy::orderings::ROOM,
+        &crate::revocable::orderings::ROOM,
         &crate::pool::orderings::ROOM,
         #[cfg(feature = "registry")]
         &crate::registry::orderings::ROOM,

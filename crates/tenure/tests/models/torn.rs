@@ -5,12 +5,12 @@ use super::arc::first_downgrades;
 use super::cells;
 use super::cells::sum::{NOT_ONCE, taken_by_two};
 use super::counts::get_put_put;
-use super::lazy;
 use super::memory::{InOrder, Loom, PointersInOrder};
 use super::numbers::claimed_by_threads;
 use super::pool::lists::one_owner_a_slot;
 #[cfg(feature = "registry")]
 use super::registry;
+use super::revocable;
 use super::stage::Failure::{Claim, FieldRace, ValueRace};
 use super::stage::{ALL, fails};
 use super::ticket::{freed_at_once_under_lookups, reused_under_failed_gets};
@@ -19,8 +19,8 @@ use std::cell::{Cell, RefCell};
 use std::panic::Location;
 use tenure::cells::Table;
 use tenure::count::TicketRef;
-use tenure::lazy::{Mask, On, Shootdown};
 use tenure::pool::list::TaggedStack;
+use tenure::revocable::{Mask, On, Shootdown};
 
 struct Site {
     operation: &'static str,
@@ -62,9 +62,9 @@ const PRIVATE: File = file!("src/count/ticket/private.rs");
 const NUMBERS: File = file!("src/memory/numbers.rs");
 const REFERENCE: File = file!("src/cells/reference.rs");
 const SUM: File = file!("src/cells/sum.rs");
-const COUNTING: File = file!("src/lazy/counting.rs");
-const RETIRE: File = file!("src/lazy/shootdown/retire.rs");
-const SLOT: File = file!("src/lazy/shootdown/slot.rs");
+const COUNTING: File = file!("src/revocable/counting.rs");
+const RETIRE: File = file!("src/revocable/shootdown/retire.rs");
+const SLOT: File = file!("src/revocable/shootdown/slot.rs");
 const STACK: File = file!("src/pool/list/stack.rs");
 #[cfg(feature = "registry")]
 const ENTRY: File = file!("src/registry/entry.rs");
@@ -104,13 +104,13 @@ tests! {
         fails(Some(2), Claim("the head leaks"), cells::left_while_the_last_puts::<Table<InOrder>>);
     });
     a_bit_of_a_mask_is_lost => torn((COUNTING, "Bits::add"), "fetch_or", || {
-        fails(Some(2), Claim("the value leaks"), lazy::schemes::entered_and_left_by_two_workers::<On<Loom, Mask>>);
+        fails(Some(2), Claim("the value leaks"), revocable::schemes::entered_and_left_by_two_workers::<On<Loom, Mask>>);
     });
     a_combiner_that_resigns_passes_over_a_request => torn((RETIRE, "RetireList::finish"), "compare_exchange", || {
-        fails(Some(2), Claim("the value leaks"), lazy::ending::two_die_on_two_threads::<Late>);
+        fails(Some(2), Claim("the value leaks"), revocable::ending::two_die_on_two_threads::<Late>);
     });
     a_reclaimer_donates_to_an_owner_that_has_left => torn((SLOT, "State::settle"), "compare_exchange", || {
-        fails(Some(2), Claim("the value leaks"), lazy::shootdown::left_under_the_last_drop::<Ordered>);
+        fails(Some(2), Claim("the value leaks"), revocable::shootdown::left_under_the_last_drop::<Ordered>);
     });
     a_slot_of_a_stack_has_two_owners => torn((STACK, "Stack::pop"), "compare_exchange_weak", || {
         fails(Some(2), FieldRace, || one_owner_a_slot::<TaggedStack<Loom>>(0));

@@ -300,7 +300,10 @@ fn what_does_not_fit_is_refused_with_both_figures() {
         (|it| it.put_slice(&[0; 2]), "put of 2 bytes, but there is room for 1"),
         (|it| it.put_bytes(0, 2), "put of 2 bytes, but there is room for 1"),
         // SAFETY: all of the room is initialised, and too much is refused.
-        (|it| unsafe { BufMut::advance_mut(it, 2) }, "advance_mut by 2 bytes, but there is room for 1"),
+        (
+            |it| unsafe { BufMut::advance_mut(it, 2) },
+            "advance_mut by 2 bytes, but there is room for 1",
+        ),
     ] {
         assert_eq!(panics(&mut buffer, act), message);
         assert_eq!(buffer.len(), SIZE - 1);

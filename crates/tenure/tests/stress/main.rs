@@ -12,17 +12,17 @@
 #[path = "../support/table.rs"]
 mod table;
 
-#[cfg(feature = "std")]
-mod cached;
 mod deferred;
-#[cfg(feature = "std")]
-mod lazy;
 #[cfg(feature = "std")]
 mod owner;
 #[cfg(feature = "std")]
 mod pool;
+#[cfg(feature = "std")]
+mod rcu_cell;
 #[cfg(feature = "registry")]
 mod registry;
+#[cfg(feature = "std")]
+mod revocable;
 #[cfg(feature = "std")]
 mod slots;
 mod support;

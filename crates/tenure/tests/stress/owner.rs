@@ -1,7 +1,7 @@
 //! Owners that go while threads clone and drop what they gave out, and threads that come and go meanwhile: what a handle
 //! shows is alive, and each value is dropped once.
 
-use crate::lazy::{Object, Tally};
+use crate::revocable::{Object, Tally};
 use crate::support::{Lock, THREADS, objects};
 use std::sync::Arc;
 use std::thread;

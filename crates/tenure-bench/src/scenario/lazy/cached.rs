@@ -2,8 +2,8 @@ use crate::scenario::workers::{WorkerValue, nameless};
 use crate::scenario::{Host, Variant};
 use std::hint::black_box;
 use tenure::cache_line::CachePadded;
-use tenure::lazy::{RcuCell, Domain, On, RcuReader, Shootdown};
 use tenure::memory::Native;
+use tenure::revocable::{Domain, On, RcuCell, RcuReader, Shootdown};
 
 pub(super) fn by_reader<M: Host>() -> Variant {
     type Shared<M> = RcuCell<WorkerValue<M>, On<M, Shootdown>>;
@@ -11,7 +11,7 @@ pub(super) fn by_reader<M: Host>() -> Variant {
     let step = |_: &_, reader: &mut RcuReader<WorkerValue<M>, On<M, Shootdown>>| {
         black_box(reader.load().read());
     };
-    Variant::workers("Reader", |_| Shared::<M>::new_in(WorkerValue::new()), own, step, nameless)
+    Variant::workers("RcuReader", |_| Shared::<M>::new_in(WorkerValue::new()), own, step, nameless)
 }
 
 /// The thread's place is looked up. Places are made at the first read: simulated, they would lie where the host's
@@ -19,7 +19,7 @@ pub(super) fn by_reader<M: Host>() -> Variant {
 pub(super) fn directly() -> Variant {
     let read =
         |cached: &CachePadded<RcuCell<WorkerValue<Native>>>| _ = black_box(cached.load().read());
-    Variant::step("Cached::read", || CachePadded::new(RcuCell::new(WorkerValue::new())), read)
+    Variant::step("RcuCell::read", || CachePadded::new(RcuCell::new(WorkerValue::new())), read)
 }
 
 /// Reads by a counted reference, such as a lock hands out.
@@ -46,5 +46,5 @@ pub(super) fn store() -> Variant {
     };
     let act = |(cached, _): &Shared, (): &mut ()| cached.store(WorkerValue::new());
     let go_on = |_: &Shared, reader: &mut RcuReader<WorkerValue<Native>>| reader.load().read();
-    Variant::beside("Cached", shared, (|_| (), |(cached, _)| cached.reader()), act, go_on)
+    Variant::beside("RcuCell", shared, (|_| (), |(cached, _)| cached.reader()), act, go_on)
 }

@@ -4,8 +4,8 @@ use crate::scenario::workers::{WorkerValue, nameless};
 use crate::scenario::{Host, NamedMember, Variant};
 use std::hint::black_box;
 use tenure::cache_line::CachePadded;
-use tenure::lazy::{Strong, Domain, LocalHandle, Scheme};
 use tenure::memory::{Atomic, Ordering};
+use tenure::revocable::{Domain, LocalHandle, Scheme, Strong};
 
 type LocalOf<M, S> = LocalHandle<WorkerValue<M>, S>;
 

@@ -13,7 +13,7 @@ use others::PaddedValue;
 use shootdown::{batch, one};
 use std::sync::Arc;
 use tenure::count::IncNotZero;
-use tenure::lazy::{Counted, Mask, On, Shootdown};
+use tenure::revocable::{Counted, Mask, On, Shootdown};
 
 pub(crate) use local::same;
 
@@ -37,7 +37,7 @@ pub(super) fn group<M: Host>() -> BenchGroup {
                 reference at every switch, as Linux did for the address space that an idle CPU keeps. Mask has a \
                 bit for each worker, written when the worker changes objects. Shootdown writes nothing that is \
                 shared; the thread that drops the last handle interrupts the others and takes the object from \
-                idle ones. Cached is a value that all read, on top of it.",
+                idle ones. RcuCell is a value that all read, on top of it.",
         scenarios: vec![
             BenchScenario::new(
                 "lazy/same",
@@ -83,7 +83,7 @@ pub(super) fn group<M: Host>() -> BenchGroup {
             BenchScenario::new(
                 "lazy/read",
                 "read a value that could be replaced",
-                "One operation reads the current value. Reader is a handle for each thread; Cached::read, \
+                "One operation reads the current value. RcuReader is a handle for each thread; RcuCell::read, \
                  on the real machine alone, finds the thread's place by itself; clone counts.",
                 "clone",
                 vec![cached::by_clone::<M>(), cached::by_reader::<M>()],

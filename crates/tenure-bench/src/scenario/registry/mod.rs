@@ -5,7 +5,7 @@ mod turns;
 
 use super::refs::Bare;
 use super::{BenchGroup, BenchScenario, Variant};
-use tables::{Lingering, LockedTable, MokaCache, InRegistry, ShardedTable};
+use tables::{InRegistry, Lingering, LockedTable, MokaCache, ShardedTable};
 use tenure::cache_line::CachePadded;
 use tenure::count::TicketRef;
 use tenure::memory::Native;

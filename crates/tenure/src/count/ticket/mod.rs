@@ -57,7 +57,7 @@
 mod private;
 
 use super::zone::{DEAD, FIRST_SATURATED, NOREF, ONEREF, SATURATED, Zone, references};
-use super::{GetResult, PutResult, KeepsReadable, RefCount};
+use super::{GetResult, KeepsReadable, PutResult, RefCount};
 use crate::fault::{FaultKind, report};
 use crate::memory::{Atomic, Memory, Native, Ordering};
 use core::num::NonZeroU16;
@@ -110,7 +110,7 @@ pub(crate) struct Unsettled {
 /// ```
 /// use std::collections::HashMap;
 /// use std::sync::Mutex;
-/// use tenure::count::{Get, TicketRef};
+/// use tenure::count::{GetResult, TicketRef};
 ///
 /// struct Route { refs: TicketRef, gateway: u32 }
 ///

@@ -16,7 +16,7 @@ impl<L: FreeList> PooledBuf<L> {
     ///
     /// let pool = BufferPool::new();
     /// let mut buffer = pool.acquire(100).unwrap();
-    /// buffer.append(b"to all of them");
+    /// buffer.extend_from_slice(b"to all of them");
     /// let message = buffer.freeze();
     /// let them = message.slice(3..);
     /// drop(message);

@@ -109,7 +109,7 @@ impl Default for BufferPool {
 
 impl<L: FreeList> BufferPool<L> {
     /// An empty buffer with room for `capacity` bytes or more, to append to: with tokio's `read_buf`, `write!`, or
-    /// [`append`](PooledBuf::append).
+    /// [`extend_from_slice`](PooledBuf::extend_from_slice).
     ///
     /// # Errors
     ///
@@ -231,7 +231,7 @@ impl<L: FreeList> BufferPool<L> {
     ///
     /// async fn greet(pool: BufferPool) -> Result<usize, tenure::pool::AcquireError> {
     ///     let mut buffer = pool.acquire_async(16 << 10).await?;
-    ///     Ok(buffer.append(b"hello")) // empty before
+    ///     Ok(buffer.extend_from_slice(b"hello")) // empty before
     /// }
     /// # fn is_send<T: Send + 'static>(_: T) {}
     /// # is_send(greet(BufferPool::new()));

@@ -145,7 +145,7 @@ impl<L: FreeList> PooledBuf<L> {
     /// # Panics
     ///
     /// If `len` is more than the capacity: a pooled buffer does not grow. While a [part](Self::split_to) exists, if it
-    /// is more than contents and [spare](Self::spare) bytes.
+    /// is more than contents and [spare](Self::spare_capacity) bytes.
     #[track_caller]
     pub fn resize(&mut self, len: usize, value: u8) {
         if len <= self.len() {
@@ -183,7 +183,7 @@ impl<L: FreeList> PooledBuf<L> {
         self.lengthen(bytes.len());
     }
 
-    /// The spare bytes, to be written to and then [committed](Self::commit): zeros, or what this user left there, or
+    /// The spare bytes, to be written to and then made contents by [`advance_mut`](Self::advance_mut): zeros, or what this user left there, or
     /// with [`zero(false)`](super::BufferPoolBuilder::zero) an earlier user.
     ///
     /// All of them are zeroed on drop. If that is too much, [`resize`](Self::resize), write, and
@@ -196,7 +196,7 @@ impl<L: FreeList> PooledBuf<L> {
     ///
     /// # Panics
     ///
-    /// If `count` is more than [`spare`](Self::spare).
+    /// If `count` is more than [`spare_capacity`](Self::spare_capacity).
     #[track_caller]
     pub fn advance_mut(&mut self, count: usize) {
         let spare = self.spare_capacity();
@@ -234,16 +234,16 @@ impl<L: FreeList> PooledBuf<L> {
     ///
     /// let pool = BufferPool::new();
     /// let mut buffer = pool.acquire(100)?;
-    /// buffer.append(b"first;sec");
+    /// buffer.extend_from_slice(b"first;sec");
     /// let first = buffer.split_to(6);
-    /// buffer.append(b"ond");
+    /// buffer.extend_from_slice(b"ond");
     /// let second = std::thread::spawn(move || {
     ///     assert_eq!(first, b"first;");
     /// });
     /// assert_eq!(buffer, b"second");
     /// second.join().unwrap();
     /// buffer.compact();
-    /// assert_eq!(buffer.spare(), buffer.capacity() - 6);
+    /// assert_eq!(buffer.spare_capacity(), buffer.capacity() - 6);
     /// # Ok::<(), tenure::pool::AcquireError>(())
     /// ```
     ///

@@ -1,0 +1,111 @@
+//! [`Registered`]: the guard that users hold.
+
+use super::RegistryCount;
+use super::entry::Entry;
+use super::linger::give;
+use crate::count::{GetResult, TicketRef};
+use core::fmt;
+use core::ops::Deref;
+use core::ptr::NonNull;
+
+/// A reference to an object of a [`Registry`](super::Registry).
+///
+/// One pointer. A clone is one get of the count, a drop one put: with `TicketRef` one atomic addition and one
+/// subtraction. The last drop, on any thread, removes the object from the registry and runs its destructor. A reference
+/// may outlive the registry's handles.
+pub struct Registered<K, V, C: RegistryCount = TicketRef>(NonNull<Entry<K, V, C>>);
+
+// SAFETY: as std's `Arc` of a `K` and a `V`.
+unsafe impl<K: Send + Sync, V: Send + Sync, C: RegistryCount> Send for Registered<K, V, C> {}
+// SAFETY: as above.
+unsafe impl<K: Send + Sync, V: Send + Sync, C: RegistryCount> Sync for Registered<K, V, C> {}
+
+impl<K, V, C: RegistryCount> Registered<K, V, C> {
+    /// # Safety
+    ///
+    /// The caller owns a reference, and makes the entry ready before any other code gets the `Registered`.
+    #[inline(always)]
+    pub(super) unsafe fn from_raw(entry: NonNull<Entry<K, V, C>>) -> Self {
+        Self(entry)
+    }
+
+    #[inline(always)]
+    pub(super) fn entry(&self) -> &Entry<K, V, C> {
+        // SAFETY: the reference keeps the entry.
+        unsafe { self.0.as_ref() }
+    }
+
+    /// The key of the object.
+    #[must_use]
+    pub fn key(this: &Self) -> &K {
+        &this.entry().key
+    }
+
+    /// Whether both refer to one object.
+    #[must_use]
+    pub fn ptr_eq(this: &Self, other: &Self) -> bool {
+        this.0 == other.0
+    }
+
+    /// The number of references at some moment of the call. While the object [lingers](super#objects-that-linger) the
+    /// registry has one.
+    #[must_use]
+    pub fn count(this: &Self) -> u32 {
+        this.entry().count.read()
+    }
+}
+
+impl<K, V, C: RegistryCount> Deref for Registered<K, V, C> {
+    type Target = V;
+    #[inline(always)]
+    fn deref(&self) -> &V {
+        // SAFETY: a `Registered` that users have is to a ready entry, and keeps the value.
+        unsafe { self.entry().value() }
+    }
+}
+
+impl<K, V, C: RegistryCount> Clone for Registered<K, V, C> {
+    #[inline(always)]
+    fn clone(&self) -> Self {
+        match self.entry().count.get() {
+            GetResult::Acquired => Self(self.0),
+            GetResult::Dead => dead(),
+        }
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn dead() -> ! {
+    panic!("cloned a `Registered` whose count is dead: a reference was released twice")
+}
+
+impl<K, V, C: RegistryCount> Drop for Registered<K, V, C> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        // SAFETY: the reference is this `Registered`'s, which ends here.
+        if self.entry().notes_drops() && unsafe { give(self.0) } {
+            return;
+        }
+        // SAFETY: as above, and the ring did not get it.
+        unsafe { Entry::put_and_end(self.0) };
+    }
+}
+
+impl<K, V, C: RegistryCount> AsRef<V> for Registered<K, V, C> {
+    fn as_ref(&self) -> &V {
+        self
+    }
+}
+
+impl<K, V: fmt::Debug, C: RegistryCount> fmt::Debug for Registered<K, V, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+impl<K, V: fmt::Display, C: RegistryCount> fmt::Display for Registered<K, V, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}

@@ -1,0 +1,220 @@
+//! Every scheme, objects that are counted, workers with a guard out.
+#![allow(dead_code, unused_imports, unused_macros, reason = "each test binary uses a part")]
+
+use std::cell::RefCell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use tenure::revocable::{
+    Counted, Domain, Guard, LocalHandle, Mask, On, Scheme, Shootdown, Stats, Strong, Verified,
+};
+
+/// Makes each function, generic over a scheme, a test for every scheme; on the machine that is given.
+macro_rules! claims {
+    ($($claim:ident,)*) => {
+        claims! { ($($claim)*) over
+            shootdown: tenure::revocable::Shootdown,
+            shootdown_verified: tenure::revocable::Verified,
+            counted: tenure::revocable::Counted,
+            mask: tenure::revocable::Mask,
+        }
+    };
+    (on $machine:ty: $($claim:ident,)*) => {
+        claims! { ($($claim)*) over
+            shootdown: tenure::revocable::On<$machine, tenure::revocable::Shootdown>,
+            shootdown_verified: tenure::revocable::On<$machine, tenure::revocable::Verified>,
+            counted: tenure::revocable::On<$machine, tenure::revocable::Counted>,
+            mask: tenure::revocable::On<$machine, tenure::revocable::Mask>,
+        }
+    };
+    ($claims:tt over $($module:ident: $scheme:ty,)*) => {
+        $(claims! { $claims in $module: $scheme })*
+    };
+    (($($claim:ident)*) in $module:ident: $scheme:ty) => {
+        mod $module {
+            #[allow(unused_imports, reason = "the machine")]
+            use super::*;
+            $(#[test]
+            fn $claim() {
+                super::$claim::<$scheme>();
+            })*
+        }
+    };
+}
+
+pub(crate) trait Kind: Scheme {
+    /// Whether an object stays alive while a local handle keeps it.
+    const KEEPS: bool;
+}
+
+impl Kind for Shootdown {
+    const KEEPS: bool = false;
+}
+
+impl Kind for Verified {
+    const KEEPS: bool = false;
+}
+
+impl Kind for Counted {
+    const KEEPS: bool = true;
+}
+
+impl Kind for Mask {
+    const KEEPS: bool = true;
+}
+
+impl<M: 'static, S: Kind> Kind for On<M, S>
+where
+    Self: Scheme,
+{
+    const KEEPS: bool = S::KEEPS;
+}
+
+pub(crate) fn domain<S: Kind>() -> (Token, Domain<Token, S>) {
+    (Token::new(), Domain::new_in())
+}
+
+type Registered<S> = (Token, Domain<Token, S>, Strong<Token, S>, LocalHandle<Token, S>);
+
+/// With an object, which has one strong handle, and a local handle that has nothing.
+pub(crate) fn registered<S: Kind>() -> Registered<S> {
+    let (token, domain) = domain();
+    let (strong, local) = (domain.strong(token.clone()), domain.register());
+    (token, domain, strong, local)
+}
+
+/// An object whose drop is seen by the count of its `Arc`.
+#[derive(Clone)]
+pub(crate) struct Token(Arc<()>);
+
+impl Token {
+    /// The original, which no domain has.
+    pub(crate) fn new() -> Self {
+        Self(Arc::new(()))
+    }
+
+    /// How many objects there are besides the original.
+    pub(crate) fn objects(&self) -> usize {
+        Arc::strong_count(&self.0) - 1
+    }
+
+    /// Whether both are of one original.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    pub(crate) fn check(&self) {
+        assert!(Arc::strong_count(&self.0) > 1, "the object was dropped, or is the original");
+    }
+}
+
+/// Retired, barriers, revoked, donated.
+pub(crate) fn figures(statistics: &Stats) -> [u64; 4] {
+    [statistics.retired, statistics.barriers, statistics.revoked, statistics.donated]
+}
+
+/// The message of the panic.
+pub(crate) fn panics(action: impl FnOnce()) -> &'static str {
+    let panic = catch_unwind(AssertUnwindSafe(action)).expect_err("it does not panic");
+    panic.downcast_ref::<&str>().copied().expect("the panic is one of a test's own")
+}
+
+/// A local handle, with its guard while one is out.
+pub(crate) struct Worker<T: 'static, S: Scheme> {
+    guard: Option<Guard<'static, T, S>>,
+    /// From a box. Borrowed by the guard.
+    local: *mut LocalHandle<T, S>,
+}
+
+impl<T, S: Scheme> Worker<T, S> {
+    pub(crate) fn new(domain: &Domain<T, S>) -> Self {
+        Self { guard: None, local: Box::into_raw(Box::new(domain.register())) }
+    }
+
+    /// After the guard has left.
+    pub(crate) fn local(&mut self) -> &'static mut LocalHandle<T, S> {
+        self.leave();
+        // SAFETY: the local handle lives until the drop, after that of the guard; no other guard is out.
+        unsafe { &mut *self.local }
+    }
+
+    pub(crate) fn enter(&mut self, strong: &Strong<T, S>) {
+        self.guard = Some(self.local().enter(strong));
+    }
+
+    pub(crate) fn kept(&mut self) -> bool {
+        self.guard = self.local().kept();
+        self.guard.is_some()
+    }
+
+    pub(crate) fn leave(&mut self) {
+        self.guard = None;
+    }
+
+    pub(crate) fn forget(&mut self) {
+        std::mem::forget(self.guard.take());
+    }
+
+    pub(crate) fn value(&self) -> Option<&T> {
+        self.guard.as_deref()
+    }
+
+    pub(crate) fn upgrade(&self) -> Option<Strong<T, S>> {
+        self.guard.as_ref().and_then(Guard::upgrade)
+    }
+}
+
+// SAFETY: the local handle is the worker's alone, as if the box were there.
+unsafe impl<T: Send + Sync, S: Scheme> Send for Worker<T, S> {}
+
+impl<T, S: Scheme> Drop for Worker<T, S> {
+    fn drop(&mut self) {
+        self.leave();
+        // SAFETY: from a box, and no guard borrows it any more.
+        drop(unsafe { Box::from_raw(self.local) });
+    }
+}
+
+pub(crate) struct Last {
+    pub(crate) token: Token,
+    pub(crate) at_drop: Option<Box<dyn FnOnce() + Send + Sync>>,
+}
+
+impl Last {
+    pub(crate) fn idle(token: &Token) -> Self {
+        Self { token: token.clone(), at_drop: None }
+    }
+
+    pub(crate) fn acts(token: &Token, at_drop: impl FnOnce() + Send + Sync + 'static) -> Self {
+        Self { token: token.clone(), at_drop: Some(Box::new(at_drop)) }
+    }
+
+    pub(crate) fn panics(token: &Token) -> Self {
+        Self::acts(token, || panic!("in drop"))
+    }
+}
+
+impl Drop for Last {
+    fn drop(&mut self) {
+        if let Some(act) = self.at_drop.take() {
+            act();
+        }
+    }
+}
+
+thread_local! {
+    /// Dropped in this order.
+    static AT_EXIT: RefCell<Vec<Box<dyn std::any::Any>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// For the thread to drop with its thread-locals.
+pub(crate) fn at_exit(last: impl std::any::Any) {
+    AT_EXIT.with_borrow_mut(|all| all.push(Box::new(last)));
+}
+
+pub(crate) struct AtDrop<F: FnMut()>(pub(crate) F);
+
+impl<F: FnMut()> Drop for AtDrop<F> {
+    fn drop(&mut self) {
+        self.0();
+    }
+}
