@@ -5,7 +5,7 @@
 use std::thread;
 use std::time::Duration;
 
-use tenure::revocable::RcuCell;
+use tenure::rcu::RcuCell;
 
 #[derive(Clone)]
 struct Config {

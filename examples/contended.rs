@@ -12,7 +12,7 @@ use std::thread;
 use std::time::Instant;
 
 use tenure::cache_line::CachePadded;
-use tenure::revocable::RcuCell;
+use tenure::rcu::RcuCell;
 
 /// Every request reads them; an operator replaces them now and then.
 struct Settings {

@@ -9,8 +9,8 @@ use std::task::Poll;
 
 use tenure::counter::Counter;
 use tenure::owner::{Owner, Shared};
+use tenure::rcu::RcuCell;
 use tenure::registry::{Registered, Registry};
-use tenure::revocable::RcuCell;
 use tokio::runtime::Builder;
 use tokio::task::{JoinSet, yield_now};
 

@@ -5,7 +5,7 @@
 
 use std::io::Result;
 
-use tenure::revocable::RcuCell;
+use tenure::rcu::RcuCell;
 use tenure::sync::Arc;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};

@@ -6,7 +6,7 @@ use std::ops::Deref;
 use std::sync::atomic::{fence, AtomicUsize, Ordering};
 use std::sync::Arc;
 use tenure::counter::Counter;
-use tenure::revocable::{RcuCell, RcuGuard};
+use tenure::rcu::{RcuCell, RcuGuard};
 
 /// What sums of these numbers are added up in.
 pub(crate) trait Summed: Sized {

@@ -11,7 +11,7 @@ use std::ops::Deref;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, RwLock, RwLockWriteGuard};
-use tenure::revocable::RcuCell;
+use tenure::rcu::RcuCell;
 use tenure::cache_line::CachePadded;
 use tenure::owner::{Owner, Shared};
 

@@ -9,7 +9,7 @@
 //! | [`FaultKind::Overflow`] | the count saturates, the object is never freed | once per object, by the operation that left the valid range (twice where a put brings it back just then) |
 //! | [`FaultKind::ImbalancedPut`] | a dead count stays dead, no caller is told to destroy | each time |
 //! | [`FaultKind::UseAfterDeath`] | a dead count stays dead | each time |
-//! | [`FaultKind::HeldAfterShootdown`] | the process is aborted ([verified](crate::revocable::Shootdown) revocable references) | once |
+//! | [`FaultKind::HeldAfterShootdown`] | the process is aborted (verified [revocable](crate::revocable) references, in tests) | once |
 //!
 //! Without a hook, the first [`PRINTED_FAULTS`] faults of the process go to standard error, one line each (nowhere
 //! without the feature `std`). The hook runs on the thread that found the fault, after the repair of the count. It may

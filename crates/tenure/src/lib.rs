@@ -12,7 +12,8 @@
 //! | [`arc`] and [`sync`] | `Arc` and `Weak` with std's API on such a count: `upgrade` and `downgrade` are one add each (the first downgrade of a value: two) |
 //! | [`pool`] | buffers and objects that are used again, in O(1) and without a line that all threads write |
 //! | [`registry`](mod@registry) | one live object per key, created on first use, gone with its last reference |
-//! | [`revocable`] | objects that workers keep between uses without counting them, and a value that all threads read |
+//! | [`rcu`] | a value that all threads read by plain loads and stores, and that can be replaced |
+//! | [`revocable`] | references that workers keep between uses without counting them, and that are taken from them in the end |
 //! | [`cache_line`](mod@cache_line) | values that own their cache line, and structs whose lines the compiler checks |
 //! | [`fault`] | where overflows and unbalanced puts are reported |
 //!
@@ -30,7 +31,7 @@
 //!   bytes; [`pool::SlotPool`] for other objects, also to find one by a 64-bit key. [When not
 //!   to](pool#when-not-to-use-one).
 //! - A value that every request reads and that is sometimes replaced as a whole (configuration, routes, keys), in an
-//!   `RwLock<Arc<_>>` or an `ArcSwap`: [`revocable::RcuCell`].
+//!   `RwLock<Arc<_>>` or an `ArcSwap`: [`rcu::RcuCell`].
 //! - Workers that take and give back a reference to the same tenant, snapshot or connection with each request:
 //!   [`revocable::Domain`] and a [`revocable::LocalHandle`] per worker. [Which scheme](revocable#which-scheme).
 //! - A `Mutex<HashMap<K, Weak<V>>>`, or a sharded one (peers, tenants, open files): [`registry::Registry`].
@@ -46,7 +47,7 @@
 //! | module | in a global allocator |
 //! |---|---|
 //! | [`count`], [`arc`], [`cache_line`](mod@cache_line) | everything: no state of the thread is involved |
-//! | [`counter`], [`owner`], [`revocable`] | everything but [`Closing::wait`](owner::Closing::wait) |
+//! | [`counter`], [`owner`], [`rcu`], [`revocable`] | everything but [`Closing::wait`](owner::Closing::wait) |
 //! | [`registry`](mod@registry) | look-ups, and acquires of keys that the allocator alone creates: see its [limits](mod@registry#limits) |
 //! | [`pool`] | acquires and releases in a pool without a limit: see its [limits](pool#limits) |
 //!
@@ -64,8 +65,8 @@
 //!
 //! A dynamic library that is linked with this crate has its own *copy* of it, with its own thread numbers and cells. Objects
 //! with a part for each thread work only in the copy that made them: owners and their [`Shared`](owner::Shared), counters,
-//! pools, registries, [`revocable`]. No other copy may use them, even of the same version: objects could be freed while in use, and
-//! additions could be lost. Instead, pass the plugin an [`Arc`](arc::Arc), or functions of the program. Owners and their
+//! pools, registries, [`rcu`] cells, [`revocable`] references. No other copy may use them, even of the same version: objects
+//! could be freed while in use, and additions could be lost. Instead, pass the plugin an [`Arc`](arc::Arc), or functions of the program. Owners and their
 //! pointers panic where the mistake can be seen: at each use with debug assertions, else at a thread's first use.
 //!
 //! # Features
@@ -123,6 +124,35 @@ macro_rules! forward {
     )*};
 }
 
+/// What derefs to a `T` shows what that shows.
+macro_rules! smart_pointer {
+    ($([$($generics:tt)*] $type:ty;)*) => {$(
+        impl<$($generics)*> AsRef<T> for $type {
+            fn as_ref(&self) -> &T {
+                self
+            }
+        }
+
+        impl<$($generics)*> core::fmt::Display for $type
+        where
+            T: core::fmt::Display,
+        {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                (**self).fmt(f)
+            }
+        }
+
+        impl<$($generics)*> core::fmt::Debug for $type
+        where
+            T: core::fmt::Debug,
+        {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                (**self).fmt(f)
+            }
+        }
+    )*};
+}
+
 #[cfg(all(feature = "alloc", target_has_atomic = "64"))]
 pub mod arc;
 pub mod cache_line;
@@ -139,6 +169,8 @@ pub mod memory;
 pub mod owner;
 #[cfg(all(feature = "alloc", target_has_atomic = "64"))]
 pub mod pool;
+#[cfg(all(feature = "alloc", target_has_atomic = "64"))]
+pub mod rcu;
 #[cfg(all(feature = "registry", target_has_atomic = "64"))]
 pub mod registry;
 #[cfg(all(feature = "alloc", target_has_atomic = "64"))]

@@ -9,7 +9,8 @@ use std::process::{Command, ExitCode, Stdio, exit};
 use std::sync::LazyLock;
 use std::thread;
 use tenure::memory::{Memory, Native, Ordering};
-use tenure::revocable::{Domain, LocalHandle, RcuCell, RcuReader, Strong};
+use tenure::rcu::{RcuCell, RcuReader};
+use tenure::revocable::{Domain, LocalHandle, Strong};
 
 /// The exit status of a child that ended as it should.
 const WELL: u8 = 42;

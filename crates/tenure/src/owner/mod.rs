@@ -48,7 +48,7 @@
 //!   [`Arc`] saves before some thousands of clones.
 //! - **Where no thread is the owner**, and the value ends when its last user goes: an `Arc`, or a
 //!   [`Registry`](mod@crate::registry).
-//! - **Where the value is replaced** while it is in use: [`revocable::RcuCell`](crate::revocable::RcuCell).
+//! - **Where the value is replaced** while it is in use: [`revocable::RcuCell`](crate::rcu::RcuCell).
 //! - **Where a [plugin](crate#plugins) with its own copy of this crate gets it**: pass an `Arc`. If such a plugin clones or
 //!   drops a [`Shared`], the owner does not see that count, and may drop the value while the plugin uses it. The plugin
 //!   panics where the mistake can be seen.

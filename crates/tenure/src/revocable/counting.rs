@@ -18,10 +18,8 @@ use core::ptr::{self, NonNull};
 /// A bit for each local handle that has the object: written when a handle enters another object.
 ///
 /// No barrier and no interrupt, ever. The price is retention: an object whose last strong handle is gone stays until the last
-/// handle that keeps it enters another object, is [cleared](super::LocalHandle::clear) or dropped, however long its
+/// handle that keeps it enters another object, is cleared or dropped, however long its
 /// worker sleeps. And a switch between objects writes two words that other handles write.
-///
-/// Choose it as `Domain::<T, Mask>::new_in()`.
 ///
 /// After a proposal in the review of Linux's lazy TLB: the mask of CPUs as the count. The reviewers answered that
 /// clearing bits brings the shared write back. Here only a switch pays for that.

@@ -1,36 +1,18 @@
 //! [`Domain`]: the workers that share objects.
 
+use super::Stats;
+use super::generic::{LocalHandle, Scheme, Shootdown, Strong};
 use super::protocol::{Block, Inner, SharedInner};
-use super::{LocalHandle, Scheme, Shootdown, Stats, Strong};
 use crate::shared::Shared;
 use core::fmt;
 
-/// The workers that share objects of type `T`, and the objects. See the [module](super).
-///
-/// Lasts until its last clone, [`LocalHandle`] and [`Strong`] are gone. They go from thread to thread if
-/// `T: Send + Sync`, because any of them may drop a value.
+/// A [`Domain`](super::Domain) of the scheme `S`.
 pub struct Domain<T, S: Scheme = Shootdown> {
     inner: SharedInner<T, S>,
 }
 
-impl<T> Domain<T> {
-    /// A domain of the default scheme, [`Shootdown`].
-    #[must_use]
-    pub fn new() -> Self {
-        Self::new_in()
-    }
-}
-
 impl<T, S: Scheme> Domain<T, S> {
-    /// A domain of any scheme.
-    ///
-    /// ```
-    /// use tenure::revocable::{Domain, Mask};
-    ///
-    /// let domain = Domain::<String, Mask>::new_in();
-    /// let strong = domain.strong("hello".into());
-    /// assert_eq!(*strong, "hello");
-    /// ```
+    /// A domain without objects.
     #[must_use]
     pub fn new_in() -> Self {
         Self { inner: Shared::new(Inner::new()) }
@@ -39,43 +21,22 @@ impl<T, S: Scheme> Domain<T, S> {
     /// Puts `value` on the heap, and returns its first strong handle.
     #[must_use]
     pub fn strong(&self, value: T) -> Strong<T, S> {
-        self.context_with(S::Object::default(), value)
+        self.strong_with(S::Object::default(), value)
     }
 
-    pub(super) fn context_with(&self, object: S::Object<T>, value: T) -> Strong<T, S> {
+    pub(super) fn strong_with(&self, object: S::Object<T>, value: T) -> Strong<T, S> {
         let block = Block::allocate(self.inner.clone(), object, value);
         // SAFETY: the block is new, and so is its reference.
         unsafe { Strong::from_raw(block) }
     }
 
     /// Registers a worker.
-    ///
-    /// Cost: a few atomic operations, and a search if handles were dropped before. A handle takes a slot of a cache
-    /// line or two, which later handles reuse and the domain frees when it goes. So register workers, not requests or
-    /// tasks.
-    ///
-    /// # Panics
-    ///
-    /// If there are 2^28 of them.
     #[must_use]
     pub fn register(&self) -> LocalHandle<T, S> {
         LocalHandle::new(self.inner.clone())
     }
 
-    /// Drops many strong handles in one shootdown: two looks at each local handle and one barrier, where a loop over `drop`
-    /// takes that for each object. The iterator is run to its end first.
-    ///
-    /// # Panics
-    ///
-    /// If a strong handle is of another domain. It and those after it are dropped one by one.
-    ///
-    /// ```
-    /// use tenure::revocable::Domain;
-    ///
-    /// let domain = Domain::new();
-    /// let tenants: Vec<_> = (0..100).map(|id| domain.strong(id)).collect();
-    /// domain.drop_all(tenants);
-    /// ```
+    /// Drops many strong handles at once, which all are of this domain.
     pub fn drop_all(&self, strongs: impl IntoIterator<Item = Strong<T, S>>) {
         let last = strongs.into_iter().filter_map(|strong| {
             assert!(strong.is_of(&self.inner), "this Strong is of another Domain");
@@ -85,7 +46,7 @@ impl<T, S: Scheme> Domain<T, S> {
         unsafe { S::retire(&self.inner, last) };
     }
 
-    /// What has happened so far. While other threads use the domain the figures are of different moments.
+    /// What has happened so far.
     #[must_use]
     pub fn stats(&self) -> Stats {
         self.inner.stats()
@@ -93,12 +54,6 @@ impl<T, S: Scheme> Domain<T, S> {
 
     pub(super) fn inner(&self) -> &Inner<T, S> {
         &self.inner
-    }
-}
-
-impl<T> Default for Domain<T> {
-    fn default() -> Self {
-        Self::new()
     }
 }
 

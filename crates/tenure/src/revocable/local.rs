@@ -1,36 +1,15 @@
 //! [`LocalHandle`], and the [`Guard`] of what it uses.
 
-use super::mapped::Mapped;
+use super::generic::{Scheme, Shootdown, Strong};
 use super::protocol::{Block, Protocol, SharedInner, SlotState};
 use super::strong::upgrade;
-use super::{Scheme, Shootdown, Strong};
 use core::fmt;
 use core::marker::PhantomData;
 use core::mem::ManuallyDrop;
 use core::ops::Deref;
 use core::ptr::NonNull;
 
-/// A worker's handle to a [`Domain`](super::Domain): uses one object at a time, and keeps the last one until it is
-/// dropped.
-///
-/// It may move to another thread, also while it uses an object. A thread that ends without dropping it blocks no other.
-///
-/// ```
-/// use tenure::revocable::Domain;
-///
-/// let domain = Domain::new();
-/// let strong = domain.strong(String::from("tenant 7"));
-///
-/// let mut local = domain.register();
-/// for _request in 0..1000 {
-///     let tenant = local.enter(&strong); // after the first time: no line of other threads is written
-///     assert_eq!(*tenant, "tenant 7");
-/// } // the guard's drop leaves; the handle keeps the tenant without counting it
-///
-/// assert!(local.kept().is_some());
-/// drop(strong); // the last strong handle: the value is dropped here, though the handle kept it
-/// assert!(local.kept().is_none());
-/// ```
+/// A [`LocalHandle`](super::LocalHandle) of the scheme `S`.
 pub struct LocalHandle<T, S: Scheme = Shootdown> {
     /// In the domain, which does not move it.
     slot: NonNull<S::State<T>>,
@@ -60,18 +39,7 @@ impl<T, S: Scheme> LocalHandle<T, S> {
         self.number
     }
 
-    /// Uses the object of `strong` until the guard is dropped. The handle then keeps it in place of the one before.
-    ///
-    /// The guard does not borrow the strong handle. So enter under the lock of your table, without a clone, and release the
-    /// lock. If the last strong handle is dropped meanwhile, the value stays until the guard is gone.
-    ///
-    /// Cost: see [the table](super#what-it-costs). Registering a handle for a single use costs more than the count that
-    /// it saves.
-    ///
-    /// # Panics
-    ///
-    /// If the strong handle is of another domain. With [`Mask`](super::Mask) also if this handle was the last to keep its old
-    /// object, and that object's destructor panics.
+    /// Uses the object of `strong` until the guard is dropped.
     #[inline(always)]
     #[track_caller]
     pub fn enter<'s>(&'s mut self, strong: &Strong<T, S>) -> Guard<'s, T, S> {
@@ -98,23 +66,6 @@ impl<T, S: Scheme> LocalHandle<T, S> {
     }
 
     /// Uses the object that the handle kept.
-    ///
-    /// `None` if the handle never entered an object, if it was [cleared](Self::clear), or if the last strong handle is gone.
-    /// (With [`Mask`](super::Mask) an object is there as long as a handle keeps it.)
-    ///
-    /// `Some` means that there is a strong handle *somewhere*, perhaps not in your table. If that matters, mark removed
-    /// objects.
-    ///
-    /// ```
-    /// use tenure::revocable::Domain;
-    ///
-    /// let domain = Domain::new();
-    /// let strong = domain.strong(1);
-    /// let mut local = domain.register();
-    /// assert!(local.kept().is_none());
-    /// drop(local.enter(&strong));
-    /// assert_eq!(*local.kept().unwrap(), 1);
-    /// ```
     #[inline(always)]
     pub fn kept(&mut self) -> Option<Guard<'_, T, S>> {
         // SAFETY: `&mut self` is the owner.
@@ -124,39 +75,6 @@ impl<T, S: Scheme> LocalHandle<T, S> {
     }
 
     /// Uses the object that the handle kept if `is_it` accepts it; otherwise enters the one that `find` returns.
-    ///
-    /// For workers whose next request is mostly for the same object: only another one takes a look into the table.
-    ///
-    /// ```
-    /// use std::collections::HashMap;
-    /// use std::sync::Mutex;
-    /// use tenure::revocable::{Strong, Domain, Guard, LocalHandle};
-    ///
-    /// struct Tenant { id: u64, name: String }
-    ///
-    /// struct Worker<'t> {
-    ///     tenants: &'t Mutex<HashMap<u64, Strong<Tenant>>>,
-    ///     local: LocalHandle<Tenant>,
-    /// }
-    ///
-    /// impl Worker<'_> {
-    ///     fn tenant(&mut self, id: u64) -> Option<Guard<'_, Tenant>> {
-    ///         let find = || self.tenants.lock().unwrap().get(&id).cloned();
-    ///         self.local.kept_or(|tenant| tenant.id == id, find)
-    ///     }
-    /// }
-    ///
-    /// let domain = Domain::new();
-    /// let acme = domain.strong(Tenant { id: 7, name: "acme".into() });
-    /// let tenants = Mutex::new(HashMap::from([(7, acme)]));
-    /// let mut worker = Worker { tenants: &tenants, local: domain.register() };
-    /// assert_eq!(worker.tenant(7).unwrap().name, "acme"); // locks, clones, enters
-    /// assert_eq!(worker.tenant(7).unwrap().name, "acme"); // plain loads and stores
-    ///
-    /// let gone = tenants.lock().unwrap().remove(&7);
-    /// drop(gone); // after the lock: this may run the tenant's destructor
-    /// assert!(worker.tenant(7).is_none());
-    /// ```
     #[inline]
     pub fn kept_or(
         &mut self,
@@ -175,9 +93,6 @@ impl<T, S: Scheme> LocalHandle<T, S> {
     }
 
     /// Gives up the object that the handle keeps.
-    ///
-    /// Call it before you drop that object's last strong handle: the drop then needs no barrier. With [`Mask`](super::Mask)
-    /// call it before the worker sleeps.
     pub fn clear(&mut self) {
         // SAFETY: `&mut self` is the owner, and no guard borrows it.
         unsafe { self.state().clear(self.number) };
@@ -205,11 +120,7 @@ impl<T, S: Scheme> fmt::Debug for LocalHandle<T, S> {
     }
 }
 
-/// The use of an object until the guard is dropped.
-///
-/// Not counted. If the last strong handle goes meanwhile the guard owns a reference from then on, and its drop may drop the
-/// value. A [forgotten](super#threads-forks-panics-exits) guard may leak it. It may be held across an `.await`, if the
-/// task owns the local handle.
+/// A [`Guard`](super::Guard) of the scheme `S`.
 #[must_use = "the object is in use until the guard is dropped"]
 pub struct Guard<'s, T, S: Scheme = Shootdown> {
     /// An `S::State<T>`, without its type: guards are covariant in `T`, as [`Strong`]s are.
@@ -249,27 +160,7 @@ impl<'s, T, S: Scheme> Guard<'s, T, S> {
         ManuallyDrop::new(self).state()
     }
 
-    /// A part of the object, to be returned from a function that has the guard, say.
-    ///
-    /// ```
-    /// use std::ops::Deref;
-    /// use tenure::revocable::{Guard, RcuReader};
-    ///
-    /// struct Config { routes: Vec<String> }
-    ///
-    /// fn routes(reader: &mut RcuReader<Config>) -> impl Deref<Target = [String]> {
-    ///     Guard::map(reader.load(), |config| &config.routes[..])
-    /// }
-    /// ```
-    #[inline]
-    pub fn map<U: ?Sized>(this: Self, part: impl FnOnce(&T) -> &U) -> impl Deref<Target = U> {
-        // SAFETY: the object is on the heap, and the guard keeps it.
-        unsafe { Mapped::new(this, part) }
-    }
-
-    /// A [`Strong`] of the object, unless the last one is gone. One atomic add on its count.
-    ///
-    /// With [`Mask`](super::Mask) never `None`: the local handle itself keeps the object.
+    /// A strong handle to the object, unless the last one is gone.
     #[must_use]
     pub fn upgrade(this: &Self) -> Option<Strong<T, S>> {
         // SAFETY: rule 3 of `Protocol`: the block is in use.

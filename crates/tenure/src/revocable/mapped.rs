@@ -4,7 +4,7 @@ use core::ops::Deref;
 use core::ptr::NonNull;
 
 /// Keeps the guard.
-pub(super) struct Mapped<G, U: ?Sized> {
+pub(crate) struct Mapped<G, U: ?Sized> {
     part: NonNull<U>,
     _guard: G,
 }
@@ -18,7 +18,7 @@ impl<G: Deref, U: ?Sized> Mapped<G, U> {
     /// # Safety
     ///
     /// What the guard shows stays where it is, and as it is, until the guard is dropped.
-    pub(super) unsafe fn new(guard: G, part: impl FnOnce(&G::Target) -> &U) -> Self {
+    pub(crate) unsafe fn new(guard: G, part: impl FnOnce(&G::Target) -> &U) -> Self {
         Self { part: NonNull::from(part(&guard)), _guard: guard }
     }
 }

@@ -33,13 +33,13 @@
 //! ```
 //!
 //! In a server the objects are in a locked table: see [`LocalHandle::kept_or`]. For one value that all threads read and
-//! that is sometimes replaced there is [`RcuCell`].
+//! that is sometimes replaced there is [`rcu`](crate::rcu).
 //!
 //! # Words
 //!
 //! | word | meaning |
 //! |---|---|
-//! | [`Strong`], strong handle | a counted reference, which keeps its object |
+//! | strong handle, [`Strong`] | a counted reference, which keeps its object |
 //! | enter, leave | begin and end to *use* an object, by a [`Guard`] |
 //! | keep | after leaving, a [`LocalHandle`] *keeps* the object without a count |
 //! | have | use or keep |
@@ -50,20 +50,16 @@
 //!
 //! # What it costs
 //!
-//! To enter and leave: atomic read-modify-writes, and which cache lines are written.
-//!
-//! | | [`Shootdown`] | [`Mask`] |
-//! |---|---|---|
-//! | the same object again, or [`LocalHandle::kept`] | none, on the handle's line | none, on no line |
-//! | another object | none, on the handle's line | 2 to 4, on both objects' |
+//! To enter and leave, whether the same object again, by [`LocalHandle::kept`], or another object: plain loads and stores
+//! on the handle's own line, and no atomic read-modify-write.
 //!
 //! To retire an object, besides the destructor:
 //!
-//! | the last strong handle goes, and | [`Shootdown`] | [`Mask`] |
-//! |---|---|---|
-//! | no handle ever entered the object | about 12 read-modify-writes | about 6 |
-//! | some handle did | the same, and a look at each handle | about 6 |
-//! | some handle has it | about 16, two looks at each handle, one heavy barrier | 1, and about 6 when the last handle gives it up |
+//! | the last strong handle goes, and | cost |
+//! |---|---|
+//! | no handle ever entered the object | about 12 read-modify-writes |
+//! | some handle did | the same, and a look at each handle |
+//! | some handle has it | about 16, two looks at each handle, one heavy barrier |
 //!
 //! A heavy barrier interrupts the CPUs that run other threads of this process (`membarrier` on Linux) and returns when
 //! the slowest has answered: after some microseconds, or a tenth of one if no other CPU runs the process. Where there
@@ -77,31 +73,28 @@
 //!
 //! Exactly once:
 //!
-//! | after the last [`Strong`] | [`Shootdown`] | [`Mask`] |
-//! |---|---|---|
-//! | no handle has it | at once, by the thread that dropped the strong handle | the same |
-//! | a handle keeps it | the same, after one barrier; its worker need not run | when the handle enters another object, is [cleared](LocalHandle::clear) or dropped |
-//! | a handle is using it | when it leaves, by the thread that leaves | as above |
+//! | after the last [`Strong`] | the value is dropped |
+//! |---|---|
+//! | no handle has it | at once, by the thread that dropped the strong handle |
+//! | a handle keeps it | the same, after one barrier; its worker need not run |
+//! | a handle is using it | when it leaves, by the thread that leaves |
 //!
 //! At once means: before the drop of the strong handle returns. There are two exceptions:
 //!
 //! - Another thread that is reclaiming objects of this domain takes over the object, and the drop may return first.
 //!   That thread is running, and runs no destructor before the object is taken from all handles; if it loses its CPU,
 //!   the objects wait. Once 256 are queued, later droppers reclaim their own.
-//! - If a destructor of a value of this domain drops the strong handle, the object's value is dropped when that has returned.
-//!   So lists and trees of any size, also through several domains, go without deep recursion (with the feature `std`).
+//! - If a destructor of a value of this domain drops the strong handle, the object's value is dropped when that has
+//!   returned. So lists and trees of any size, also through several domains, go without deep recursion (with the feature
+//!   `std`).
 //!
-//! So the drop of a strong handle may run other destructors. Release your locks first, and let no destructor wait for another
-//! object to go.
-//!
-//! # Which scheme?
-//!
-//! - [`Shootdown`], unless objects that handles have are retired thousands of times a second while other CPUs are busy.
-//! - [`Mask`], if no thread may be interrupted. It is fastest for workers that stay with one object. Call
-//!   [`clear`](LocalHandle::clear) before a worker sleeps.
+//! So the drop of a strong handle may run other destructors. Release your locks first, and let no destructor wait for
+//! another object to go.
 //!
 //! # When not to use it
 //!
+//! - If objects that handles have are retired thousands of times a second while other CPUs are busy, or if no thread may
+//!   be interrupted: each such end interrupts the CPUs that run this process.
 //! - For objects that live for one request: making, entering and retiring one costs half a microsecond, and about 11 us
 //!   while other CPUs run the process.
 //! - If workers come back to an object only after many others: a handle keeps one.
@@ -109,8 +102,8 @@
 //!
 //! # Threads, forks, panics, exits
 //!
-//! - **Local handles**, any number of them, [`RcuReader`]s and [`Guard`]s may move to another thread; a [`RcuGuard`]
-//!   may not.
+//! - **Local handles**, any number of them, readers of an [`RcuCell`] and [`Guard`]s may move to another
+//!   thread; an [`RcuGuard`] may not.
 //! - **A thread that ends without dropping its handle** (`mem::forget`) loses what it keeps, as others do. The slot
 //!   stays taken.
 //! - **A forgotten guard** leaves the handle using the object, until the handle is used again, cleared or dropped.
@@ -122,7 +115,7 @@
 //!   keep. Objects that those threads were using or dropping leak in the child.
 //! - **Stackful coroutines** may be suspended in a destructor. Until it has returned, the objects of its domain that end on
 //!   this thread wait for it. The coroutine must resume on the same thread; otherwise the process is aborted.
-//! - **When the process exits** values in statics are not dropped. Contexts and handles in thread-locals are.
+//! - **When the process exits** values in statics are not dropped. Handles in thread-locals are.
 //!
 //! # Limits
 //!
@@ -140,26 +133,29 @@
 //!   fn shorter<'a>(domain: Domain<&'static str>) -> Domain<&'a str> { domain } // error: may not live long enough
 //!   ```
 //! - All are `UnwindSafe` and `RefUnwindSafe` if `T` is `RefUnwindSafe`, as std's `Arc`.
-//! - A signal handler must not use a local handle, or a [`RcuCell`], of the thread that it interrupts.
+//! - A signal handler must not use a local handle, or an [`RcuCell`], of the thread that it interrupts.
 //! - A [global allocator](crate#in-a-global-allocator) may use everything here. A value that it ends while another one is
 //!   ending is dropped afterwards, as in a destructor.
-//! - A [plugin](crate#plugins) must not use a domain or a [`RcuCell`] of the program.
+//! - A [plugin](crate#plugins) must not use a domain or an [`RcuCell`] of the program.
 //!
 //! # Where this comes from
 //!
 //! [Linux's lazy TLB][piggin]. An idle CPU borrows the address space of the last program, and used to count it. On a
 //! POWER8 with 192 CPUs that switch through idle, this allowed about a million switches per second, as all write one
 //! word. An interrupt when an address space goes, instead of the count, allows 118 million (`MMU_LAZY_TLB_SHOOTDOWN`,
-//! Linux 6.4). [`Mask`] was proposed in its review, donating references later. `tenure bench lazy` measures them here,
-//! `tenure sim lazy` on 192 simulated CPUs.
+//! Linux 6.4). To donate references was proposed later. `tenure bench lazy` measures it here, beside a mask of handles in
+//! place of the count, which was proposed in its review; `tenure sim lazy` simulates them on 192 CPUs.
 //!
+//! [`RcuCell`]: crate::rcu::RcuCell
+//! [`RcuGuard`]: crate::rcu::RcuGuard
 //! [piggin]: https://lkml.kernel.org/r/20210605014216.446867-1-npiggin@gmail.com
 
 mod counting;
 mod destroy;
 mod domain;
+mod handles;
 mod local;
-mod mapped;
+pub(crate) mod mapped;
 mod protocol;
 mod rcu_cell;
 mod scheme;
@@ -168,18 +164,17 @@ mod statistics;
 mod strong;
 mod traits;
 
-pub use counting::Mask;
-pub use domain::Domain;
-pub use local::{Guard, LocalHandle};
-pub use rcu_cell::{RcuCell, RcuGuard, RcuReader};
-pub use scheme::Scheme;
-pub use shootdown::Shootdown;
+pub use handles::{Domain, Guard, LocalHandle, Strong};
 pub use statistics::Stats;
-pub use strong::Strong;
 
+/// The same by a scheme and on a machine: for benchmarks, models and simulators.
 #[doc(hidden)]
-pub use counting::Counted;
-#[doc(hidden)]
-pub use scheme::On;
-#[doc(hidden)]
-pub use shootdown::{Revoking, Verified};
+pub mod generic {
+    pub use super::counting::{Counted, Mask};
+    pub use super::domain::Domain;
+    pub use super::local::{Guard, LocalHandle};
+    pub use super::rcu_cell::{RcuCell, RcuGuard, RcuReader};
+    pub use super::scheme::{On, Scheme};
+    pub use super::shootdown::{Revoking, Shootdown, Verified};
+    pub use super::strong::Strong;
+}

@@ -257,7 +257,7 @@ impl<T, S: Protocol> Inner<T, S> {
 
 #[cfg(test)]
 mod tests {
-    use crate::revocable::{Domain, LocalHandle};
+    use crate::revocable::generic::{Domain, LocalHandle};
     use std::vec::Vec;
 
     fn looked_at<T>(domain: &Domain<T>) -> Vec<u32> {
@@ -266,7 +266,7 @@ mod tests {
 
     #[test]
     fn a_look_at_all_slots_passes_over_those_of_handles_that_are_gone() {
-        let domain = Domain::<u8>::new();
+        let domain = Domain::<u8>::new_in();
         let mut handles = Vec::from_iter((0..1_000).map(|_| Some(domain.register())));
         assert_eq!(looked_at(&domain), Vec::from_iter(0..1_000));
         for gone in handles
@@ -282,7 +282,7 @@ mod tests {
 
     #[test]
     fn the_next_handle_has_the_first_vacant_slot() {
-        let domain = Domain::<u8>::new();
+        let domain = Domain::<u8>::new_in();
         let mut handles = Vec::from_iter((0..300).map(|_| domain.register()));
         for number in [250, 70, 3] {
             drop(handles.swap_remove(handles.iter().position(|h| h.number() == number).unwrap()));

@@ -3,11 +3,11 @@
 //! Each reader has a local handle of a domain whose objects are the values. It finds the value by a pointer that
 //! writers replace: rule 5 of the [shootdown](super::shootdown).
 
+use super::Stats;
 use super::destroy::destroy;
-use super::mapped::Mapped;
+use super::generic::{Domain, Guard, LocalHandle, Strong};
 use super::protocol::{Block, BlockPointer, Protocol};
 use super::shootdown::{ObjectState, Revoking, Shootdown, State};
-use super::{Domain, Guard, LocalHandle, Stats, Strong};
 use crate::cache_line::CachePadded;
 use crate::memory::{Memory, Ordering, Pointer, Threads};
 use crate::segments::{CAPACITY, Segments};
@@ -18,122 +18,7 @@ use core::mem::ManuallyDrop;
 use core::ops::Deref;
 use core::ptr::{self, NonNull};
 
-/// A value that all threads read with plain loads and stores, and that can be replaced.
-///
-/// For configurations, routing tables, schemas, keys, feature flags, which are replaced as a whole.
-///
-/// ```
-/// use tenure::revocable::RcuCell;
-///
-/// let limits = RcuCell::new(vec![100, 200]);
-///
-/// let worker = {
-///     let mut limits = limits.reader(); // one for each thread: the fastest way to read
-///     std::thread::spawn(move || limits.load()[0])
-/// };
-/// assert_eq!(limits.load()[1], 200); // without a reader: looks up the thread's slot
-///
-/// limits.store(vec![300]); // the old value is dropped now, unless a thread is reading it
-/// assert_eq!(*limits.load(), [300]);
-/// # worker.join().unwrap();
-/// ```
-///
-/// A clone is another handle to the same value; readers keep it alive, too. Threads share a `RcuCell` if `T: Send + Sync`.
-/// A value that may be missing is a `RcuCell<Option<T>>`: `if let Some(value) = &*cell.load()`.
-///
-/// In a static it takes a `LazyLock`: one load and a branch at each [`read`](RcuCell::load), none for a [`RcuReader`]. A
-/// constructor for constants would cost the same, as the slots of its readers are on the heap:
-///
-/// ```
-/// use std::sync::LazyLock;
-/// use tenure::revocable::RcuCell;
-///
-/// static LIMIT: LazyLock<RcuCell<Option<u32>>> = LazyLock::new(RcuCell::default);
-///
-/// assert!(LIMIT.load().is_none());
-/// LIMIT.store(Some(7));
-/// assert!(LIMIT.load().is_some_and(|limit| limit == 7));
-/// ```
-///
-/// # In an async program
-///
-/// The guard of [`RcuCell::load`] stays on its thread, since it uses the slot of that. Across an `.await`, and in a task of
-/// its own:
-///
-/// | | | cost |
-/// |---|---|---|
-/// | a task that lives long has a [`RcuReader`] | its [`Guard`] is `Send` | as above; a slot for each |
-/// | a value that is an [`Owner`](crate::owner::Owner), and its [`Shared`](crate::owner::Shared) | `'static`, `Send`, one pointer | a read, and a load and a store of the thread's own; a store has one more barrier |
-/// | [`RcuCell::strong handle`] | `'static`, `Send`, one pointer | a read, and an atomic add on a line that all tasks share |
-///
-/// ```
-/// use tenure::revocable::RcuCell;
-/// use tenure::owner::{Owner, Shared};
-///
-/// struct Config { greeting: &'static str }
-///
-/// async fn handle(config: Shared<Config>) -> usize {
-///     std::future::ready(()).await;
-///     config.greeting.len() // the same before and after each await
-/// }
-///
-/// fn spawn<F: Future<Output = usize> + Send + 'static>(task: F) { // such as tokio::spawn
-/// #   drop(task);
-/// }
-///
-/// let config = RcuCell::new(Owner::new(Config { greeting: "hello" }));
-/// spawn(handle(Owner::share(&config.load())));
-/// config.store(Owner::new(Config { greeting: "good morning" })); // the old one goes with its last task
-/// ```
-///
-/// # What it costs
-///
-/// On Linux with the feature `std`:
-///
-/// | | atomic read-modify-writes | what else |
-/// |---|---|---|
-/// | [`RcuReader::load`] and drop of its guard | none | four loads and two stores. Only the pointer's line is shared, and written only when the value is replaced |
-/// | [`RcuCell::load`] and drop of its guard | none | the same, after a look-up of the thread's slot |
-/// | the first read of a new value by each thread | one, on the thread's own line | |
-/// | [`RcuCell::load`] while the thread has a guard of the same `RcuCell` | about six | memory for the guard |
-/// | [`RcuCell::store`] | about twenty | two looks at every reader that is there, and a barrier that interrupts the CPUs which run this process |
-///
-/// Elsewhere, and where the system refuses `membarrier`, each read has two full fences. Without `std` [`RcuCell::load`]
-/// always takes the slow way: use a [`RcuReader`].
-///
-/// Every reader, and every thread that has read without one, has a slot of a cache line or two, which later readers
-/// reuse. A store passes over vacant slots by one load for 64 of them.
-///
-/// # What a read sees
-///
-/// A value that was current at some moment during the call. A later read never sees an older value. A guard keeps its
-/// value.
-///
-/// # When a replaced value is dropped
-///
-/// - If no thread reads it and there is no [`Strong`] of it: by the [`store`](RcuCell::store) that replaced it, before
-///   that returns; or by another thread that is in `store` at that moment.
-/// - If threads are reading it: by the last guard.
-/// - If the destructor of another value of it is running on that thread: when that has returned (with `std`).
-///
-/// A sleeping thread delays nothing, unless it has a guard. A forgotten guard of [`RcuCell::load`] keeps its value for
-/// ever.
-///
-/// # Compared with others
-///
-/// `arc_swap::ArcSwap::load` needs no handle, as [`RcuCell::load`]; its writers do not wait for readers either.
-/// `arc_swap::Cache` is a handle, as [`RcuReader`], but it *owns* what it read last: a sleeping thread keeps an old value
-/// alive. Readers of an `RwLock` write a shared word, and wait for writers.
-///
-/// # Limits
-///
-/// A value is of one sized type: box a `dyn Trait`. A signal handler must not read a `RcuCell` that the interrupted
-/// thread may be reading. A `RcuCell` is invariant in `T`, as a `Mutex` is:
-///
-/// ```compile_fail
-/// # use tenure::revocable::RcuCell;
-/// fn shorter<'c, 'a>(cell: &'c RcuCell<&'static str>) -> &'c RcuCell<&'a str> { cell } // error: may not live long enough
-/// ```
+/// An [`RcuCell`](crate::rcu::RcuCell) of the scheme `S`.
 pub struct RcuCell<T, S: Revoking = Shootdown> {
     shared: SharedValue<T, S>,
 }
@@ -151,17 +36,8 @@ struct Published<T, S: Revoking> {
 
 type SlotPointer<T, S> = <<S as Protocol>::Memory as Memory>::Pointer<State<T, S>>;
 
-impl<T> RcuCell<T> {
-    /// Puts `value` on the heap.
-    #[must_use]
-    pub fn new(value: T) -> Self {
-        Self::new_in(value)
-    }
-}
-
 impl<T, S: Revoking> RcuCell<T, S> {
-    /// [`new`](RcuCell::new) on any machine.
-    #[doc(hidden)]
+    /// Puts `value` on the heap.
     #[must_use]
     pub fn new_in(value: T) -> Self {
         let domain = Domain::new_in();
@@ -170,8 +46,7 @@ impl<T, S: Revoking> RcuCell<T, S> {
         Self { shared: Shared::new(Published { current, domain, threads: Segments::new() }) }
     }
 
-    /// The guard stays on its thread: copy what you need before an `.await`, or use a [`RcuReader`], which is faster too.
-    /// A second guard of this `RcuCell` on one thread costs about twenty times as much.
+    /// Uses the value until the guard is dropped.
     #[inline(always)]
     pub fn load(&self) -> RcuGuard<'_, T, S> {
         let published = &*self.shared;
@@ -198,26 +73,18 @@ impl<T, S: Revoking> RcuCell<T, S> {
         RcuGuard::new(guard, Some(local))
     }
 
-    /// A handle for one thread at a time, which reads fastest.
+    /// A handle for one thread at a time.
     #[must_use]
     pub fn reader(&self) -> RcuReader<T, S> {
         RcuReader { local: self.shared.domain.register(), published: self.shared.clone() }
     }
 
-    /// Replaces the value, and drops the old one: [when](#when-a-replaced-value-is-dropped).
+    /// Replaces the value, and drops the old one.
     pub fn store(&self, value: T) {
         drop(self.swap(value));
     }
 
     /// Replaces the value, and returns a strong handle to the old one.
-    ///
-    /// ```
-    /// use tenure::revocable::RcuCell;
-    ///
-    /// let cell = RcuCell::new(1);
-    /// let old = cell.swap(2);
-    /// assert_eq!((*old, *cell.load()), (1, 2));
-    /// ```
     #[must_use = "`store` drops the old value"]
     pub fn swap(&self, value: T) -> Strong<T, S> {
         let new = published(&self.shared.domain, value);
@@ -231,15 +98,7 @@ impl<T, S: Revoking> RcuCell<T, S> {
         }
     }
 
-    /// Replaces the value by what `update` makes of it. If another thread replaces it meanwhile, calls `update` again.
-    ///
-    /// ```
-    /// use tenure::revocable::RcuCell;
-    ///
-    /// let cell = RcuCell::new(vec![1]);
-    /// cell.rcu(|old| [&old[..], &[2]].concat());
-    /// assert_eq!(*cell.load(), [1, 2]);
-    /// ```
+    /// Replaces the value by what `update` makes of it, as often as another thread comes first.
     pub fn rcu(&self, mut update: impl FnMut(&T) -> T) {
         let mut reader = self.reader();
         loop {
@@ -262,23 +121,7 @@ impl<T, S: Revoking> RcuCell<T, S> {
         }
     }
 
-    /// Replaces the value if it is still the `current` one, which a guard or [`Strong`] of this `RcuCell` shows.
-    ///
-    /// For what [`rcu`](Self::rcu) does not do: to give up, or to await something between the look and the store.
-    ///
-    /// # Errors
-    ///
-    /// `value`, if another thread has replaced the current one.
-    ///
-    /// ```
-    /// use tenure::revocable::RcuCell;
-    ///
-    /// let cell = RcuCell::new(1);
-    /// let seen = cell.load_full();
-    /// assert_eq!(cell.compare_exchange(&seen, 2), Ok(()));
-    /// assert_eq!(cell.compare_exchange(&seen, 3), Err(3));
-    /// assert_eq!(*cell.load(), 2);
-    /// ```
+    /// Replaces the value if it is still the `current` one; otherwise returns the new one.
     pub fn compare_exchange(&self, current: &T, value: T) -> Result<(), T> {
         // A value comes first in its block. The reference keeps it, so no other block has its address.
         let current = ptr::from_ref(current).cast_mut().cast();
@@ -313,10 +156,10 @@ impl<T, S: Revoking> RcuCell<T, S> {
         )?;
         // SAFETY: never null, and the thread that replaces the pointer owns its reference. Not `old`, which may point
         // to an earlier block at the same address.
-        Ok(unsafe { context_of(replaced) })
+        Ok(unsafe { strong_of(replaced) })
     }
 
-    /// A strong handle to the value. One atomic add on its count.
+    /// A strong handle to the value.
     #[must_use]
     pub fn load_full(&self) -> Strong<T, S> {
         loop {
@@ -327,7 +170,7 @@ impl<T, S: Revoking> RcuCell<T, S> {
         }
     }
 
-    /// Readers, and threads that have read without one, are the local handles.
+    /// What has happened so far.
     #[must_use]
     pub fn stats(&self) -> Stats {
         self.shared.domain.stats()
@@ -336,13 +179,13 @@ impl<T, S: Revoking> RcuCell<T, S> {
 
 /// To be stored: its reference is the caller's.
 fn published<T, S: Revoking>(domain: &Domain<T, S>, value: T) -> NonNull<Block<T, S>> {
-    domain.context_with(ObjectState::published(), value).into_raw()
+    domain.strong_with(ObjectState::published(), value).into_raw()
 }
 
 /// # Safety
 ///
 /// The pointer is not null. The caller gives a strong reference away.
-unsafe fn context_of<T, S: Revoking>(block: *mut Block<T, S>) -> Strong<T, S> {
+unsafe fn strong_of<T, S: Revoking>(block: *mut Block<T, S>) -> Strong<T, S> {
     // SAFETY: the pointer is not null.
     let block = unsafe { NonNull::new_unchecked(block) };
     // SAFETY: the caller gives the reference away.
@@ -399,7 +242,7 @@ impl<T, S: Revoking> Drop for Published<T, S> {
         // Relaxed: every thread that stored it gave its handle back before this, the last one.
         let last = self.current.load(Ordering::Relaxed);
         // SAFETY: never null; the reference is the pointer's, which no thread uses any more.
-        drop(unsafe { context_of(last) });
+        drop(unsafe { strong_of(last) });
     }
 }
 
@@ -409,37 +252,7 @@ impl<T, S: Revoking> Clone for RcuCell<T, S> {
     }
 }
 
-impl<T: Default> Default for RcuCell<T> {
-    fn default() -> Self {
-        Self::new(T::default())
-    }
-}
-
-impl<T> From<T> for RcuCell<T> {
-    fn from(value: T) -> Self {
-        Self::new(value)
-    }
-}
-
-impl<T: fmt::Debug, S: Revoking> fmt::Debug for RcuCell<T, S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("RcuCell").field(&*self.load()).finish()
-    }
-}
-
-/// A handle to a [`RcuCell`] for one thread at a time.
-///
-/// ```
-/// use tenure::revocable::RcuCell;
-///
-/// let cell = RcuCell::new(1);
-/// let mut reader = cell.reader();
-/// assert_eq!(*reader.load(), 1);
-/// cell.store(2);
-/// assert_eq!(*reader.load(), 2);
-/// ```
-///
-/// Keeps no value alive between reads.
+/// An [`RcuReader`](crate::rcu::RcuReader) of the scheme `S`.
 pub struct RcuReader<T, S: Revoking = Shootdown> {
     /// Dropped before `published`, which keeps the domain anyway.
     local: LocalHandle<T, S>,
@@ -447,8 +260,7 @@ pub struct RcuReader<T, S: Revoking = Shootdown> {
 }
 
 impl<T, S: Revoking> RcuReader<T, S> {
-    /// Reads the value: a load of the shared pointer, and loads and stores on the reader's own line. The first read of
-    /// a new value takes an atomic read-modify-write there.
+    /// Uses the value until the guard is dropped.
     #[inline(always)]
     pub fn load(&mut self) -> Guard<'_, T, S> {
         // SAFETY: `&mut self` owns the handle, and the guard borrows it.
@@ -469,8 +281,7 @@ impl<T, S: Revoking> fmt::Debug for RcuReader<T, S> {
     }
 }
 
-/// The guard of [`RcuCell::load`]: a [`Guard`] that never leaves its thread, whose own slot it uses. Forgetting one
-/// makes later reads of this thread slower.
+/// An [`RcuGuard`](crate::rcu::RcuGuard) of the scheme `S`.
 #[must_use = "the value is in use until the guard is dropped"]
 pub struct RcuGuard<'c, T, S: Revoking = Shootdown> {
     guard: ManuallyDrop<Guard<'c, T, S>>,
@@ -493,14 +304,7 @@ impl<'c, T, S: Revoking> RcuGuard<'c, T, S> {
         Self { guard: ManuallyDrop::new(guard), local: GuardStaysOnItsThread(local) }
     }
 
-    /// [`Guard::map`].
-    #[inline]
-    pub fn map<U: ?Sized>(this: Self, part: impl FnOnce(&T) -> &U) -> impl Deref<Target = U> {
-        // SAFETY: the value is on the heap, and the guard keeps it.
-        unsafe { Mapped::new(this, part) }
-    }
-
-    /// [`Guard::upgrade`]. To keep a value for long call [`RcuCell::strong handle`] at the start.
+    /// A strong handle to the value, unless the last one is gone.
     #[must_use]
     pub fn upgrade(this: &Self) -> Option<Strong<T, S>> {
         Guard::upgrade(&this.guard)

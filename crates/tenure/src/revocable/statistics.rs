@@ -2,11 +2,11 @@
 
 use crate::memory::{Atomic, Memory, Ordering};
 
-/// What has happened in a [`Domain`](super::Domain) or a [`RcuCell`](super::RcuCell) so far.
+/// What has happened in a [`Domain`](super::Domain) or an [`RcuCell`](crate::rcu::RcuCell) so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stats {
-    /// Local handles that exist now. A thread that reads a [`RcuCell`](super::RcuCell) without a reader has one too,
+    /// Local handles that exist now. A thread that reads an [`RcuCell`](crate::rcu::RcuCell) without a reader has one too,
     /// which the next thread takes over when it ends.
     pub local_handles: usize,
     /// Objects that have lost their last strong handle.

@@ -1,32 +1,13 @@
 //! [`Strong`]: a strong handle.
 
+use super::generic::{Scheme, Shootdown};
 use super::protocol::{Block, Protocol, SharedInner};
-use super::{Scheme, Shootdown};
 use core::marker::PhantomData;
 use core::mem::ManuallyDrop;
 use core::ops::Deref;
 use core::ptr::NonNull;
 
-/// A strong, counted handle to an object of a [`Domain`](super::Domain).
-///
-/// The object exists while there is one. When the last is dropped the value is dropped as soon as the scheme allows:
-/// see [the table](super#when-is-a-value-dropped). That may run destructors of other values of the domain too, so
-/// release your locks first: `let gone = table.lock().unwrap().remove(&id); drop(gone);`.
-///
-/// There is no weak handle: your table owns its objects.
-///
-/// Cost: 8 bytes, and a cache line or two beside the value. A clone is one atomic add on the object's count, a drop one
-/// subtraction (a [`TicketRef`](crate::count::TicketRef)). The count is not on the value's lines.
-///
-/// ```
-/// use tenure::revocable::Domain;
-///
-/// let domain = Domain::new();
-/// let strong = domain.strong(vec![1, 2, 3]);
-/// let other = strong.clone();
-/// drop(strong);
-/// assert_eq!(other.len(), 3);
-/// ```
+/// A [`Strong`](super::Strong) of the scheme `S`.
 pub struct Strong<T, S: Scheme = Shootdown> {
     /// First in its block. A pointer to the block would make strong handles invariant in `T`. They may be covariant, as they
     /// change no value.
@@ -71,15 +52,6 @@ impl<T, S: Scheme> Strong<T, S> {
     }
 
     /// Whether both are handles to one object.
-    ///
-    /// ```
-    /// use tenure::revocable::{Strong, Domain};
-    ///
-    /// let domain = Domain::new();
-    /// let (one, other) = (domain.strong(1), domain.strong(1));
-    /// assert!(Strong::ptr_eq(&one, &one.clone()));
-    /// assert!(!Strong::ptr_eq(&one, &other));
-    /// ```
     #[must_use]
     pub fn ptr_eq(this: &Self, other: &Self) -> bool {
         this.value == other.value

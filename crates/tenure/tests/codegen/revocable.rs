@@ -23,11 +23,11 @@ const fn case(function: &'static str, light_barriers: usize, stores: usize) -> C
 const CASES: [Case; 5] = [
     // In use; no longer in use, which has a barrier.
     case("local_enter", 1, 2),
-    case("local_lazy", 2, 2),
-    case("reader_read", 2, 2),
+    case("local_kept", 2, 2),
+    case("reader_load", 2, 2),
     // Nothing is written.
     case("mask_enter", 0, 0),
-    case("mask_lazy", 0, 0),
+    case("mask_kept", 0, 0),
 ];
 
 const COMPILER_FENCE: &str = "#MEMBARRIER";
@@ -36,7 +36,7 @@ fn assembly() -> &'static str {
     static ASSEMBLY: OnceLock<String> = OnceLock::new();
     ASSEMBLY.get_or_init(|| {
         let package = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("codegen_lazy");
+        let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("codegen_revocable");
         std::fs::create_dir_all(&out).unwrap();
         let at = |name: &str| out.join(name);
         let external = |name: &str, file: &str| format!("--extern={name}={}", at(file).display());
@@ -54,8 +54,8 @@ fn assembly() -> &'static str {
             ],
         );
         rustc(
-            &package.join("tests/codegen/lazy_shipped.rs"),
-            &at("lazy_shipped.s"),
+            &package.join("tests/codegen/revocable_shipped.rs"),
+            &at("revocable_shipped.s"),
             &[
                 "--emit=asm",
                 // As in a program: a thread-local has its place without a call.
@@ -64,7 +64,7 @@ fn assembly() -> &'static str {
                 &format!("-Ldependency={}", out.display()),
             ],
         );
-        std::fs::read_to_string(at("lazy_shipped.s")).unwrap()
+        std::fs::read_to_string(at("revocable_shipped.s")).unwrap()
     })
 }
 
@@ -172,7 +172,7 @@ fn a_use_is_plain_loads_and_stores_without_a_call() {
 /// which pass real ones.
 #[test]
 fn a_use_where_the_system_has_no_barrier_goes_on_elsewhere() {
-    for function in ["resolve", "lazy_slowly", "protect_slowly"] {
+    for function in ["resolve", "kept_slowly", "protect_slowly"] {
         let mangled = format!("{}{function}", function.len());
         let mut labels = assembly().lines().filter_map(|line| line.trim().strip_suffix(':'));
         let label = labels.find(|label| label.contains(&mangled)).expect("it is not inlined");
@@ -201,6 +201,6 @@ fn a_cell_is_changed_once_at_an_address_without_an_index() {
 fn a_use_that_counts_is_not_taken_for_one_that_does_not() {
     let counted = case("counted_enter", 0, 0);
     assert!(fast_path(&counted).is_none());
-    let locks = lines_of("context_clone").into_iter().filter(|line| is_locked(line)).count();
-    assert!(locks > 0 && fast_path(&case("context_clone", 0, 0)).is_none());
+    let locks = lines_of("strong_clone").into_iter().filter(|line| is_locked(line)).count();
+    assert!(locks > 0 && fast_path(&case("strong_clone", 0, 0)).is_none());
 }

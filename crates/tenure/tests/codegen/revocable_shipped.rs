@@ -3,38 +3,51 @@
 #![crate_type = "lib"]
 
 use tenure::counter::Counter;
-use tenure::revocable::{Context, Counted, LocalHandle, Mask, RcuReader, Shootdown};
 use tenure::owner::Shared;
+use tenure::rcu::RcuReader;
+use tenure::revocable::generic::{self, Counted, Mask};
+use tenure::revocable::{LocalHandle, Strong};
 
-macro_rules! uses {
-    ($($scheme:ty: $enter:ident $(, $lazy:ident)?;)*) => {$(
-        #[unsafe(no_mangle)]
-        pub fn $enter(local: &mut LocalHandle<u64, $scheme>, strong: &Strong<u64, $scheme>) -> u64 {
-            *local.enter(strong)
-        }
-
-        $(#[unsafe(no_mangle)]
-        pub fn $lazy(local: &mut LocalHandle<u64, $scheme>) -> u64 {
-            local.kept().map_or(0, |kept| *kept)
-        })?
-    )*};
-}
-
-uses! {
-    Shootdown: local_enter, local_lazy;
-    Mask: mask_enter, mask_lazy;
-    // A control: counts, elsewhere.
-    Counted: counted_enter;
+#[unsafe(no_mangle)]
+pub fn local_enter(local: &mut LocalHandle<u64>, strong: &Strong<u64>) -> u64 {
+    *local.enter(strong)
 }
 
 #[unsafe(no_mangle)]
-pub fn reader_read(reader: &mut RcuReader<u64>) -> u64 {
-    *reader.read()
+pub fn local_kept(local: &mut LocalHandle<u64>) -> u64 {
+    local.kept().map_or(0, |kept| *kept)
+}
+
+#[unsafe(no_mangle)]
+pub fn mask_enter(
+    local: &mut generic::LocalHandle<u64, Mask>,
+    strong: &generic::Strong<u64, Mask>,
+) -> u64 {
+    *local.enter(strong)
+}
+
+#[unsafe(no_mangle)]
+pub fn mask_kept(local: &mut generic::LocalHandle<u64, Mask>) -> u64 {
+    local.kept().map_or(0, |kept| *kept)
+}
+
+/// A control: counts, elsewhere.
+#[unsafe(no_mangle)]
+pub fn counted_enter(
+    local: &mut generic::LocalHandle<u64, Counted>,
+    strong: &generic::Strong<u64, Counted>,
+) -> u64 {
+    *local.enter(strong)
+}
+
+#[unsafe(no_mangle)]
+pub fn reader_load(reader: &mut RcuReader<u64>) -> u64 {
+    *reader.load()
 }
 
 /// A control: counts, on the object.
 #[unsafe(no_mangle)]
-pub fn context_clone(strong: &Strong<u64>) -> Strong<u64> {
+pub fn strong_clone(strong: &Strong<u64>) -> Strong<u64> {
     strong.clone()
 }
 

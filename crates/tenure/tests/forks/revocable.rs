@@ -5,7 +5,7 @@ use crate::stopping::{Stopping, stop_in_the_next_barrier, while_another_is_in_a_
 use crate::support::{Kind, Token, Worker};
 use std::cell::{Cell, RefCell};
 use std::thread;
-use tenure::revocable::{Counted, Domain, Mask, On, RcuCell, Shootdown, Strong, Verified};
+use tenure::revocable::generic::{Counted, Domain, Mask, On, RcuCell, Shootdown, Strong, Verified};
 
 const FORKS: usize = 120;
 
@@ -36,7 +36,7 @@ fn use_the_domain<S: Kind>(domain: &Domain<Token, S>) {
         domain.drop_all(strongs);
         guard.check();
         drop(guard);
-        locals.iter_mut().for_each(tenure::revocable::LocalHandle::clear);
+        locals.iter_mut().for_each(tenure::revocable::generic::LocalHandle::clear);
         assert_eq!(token.objects(), 0, "an object of the child leaks");
     }
     let last = domain.strong(token.clone());
@@ -159,7 +159,7 @@ tests! {
 #[test]
 fn a_child_goes_on_with_what_other_threads_read_and_stored() {
     let token = Token::new();
-    let cached = RcuCell::new(token.clone());
+    let cached = RcuCell::<_>::new_in(token.clone());
     let work = |_, goes_on: &dyn Fn() -> bool| {
         let mut reader = cached.reader();
         while goes_on() {

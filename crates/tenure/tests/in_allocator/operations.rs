@@ -10,8 +10,10 @@ use std::time::Duration;
 use tenure::counter::{Counter, Gauge, Histogram};
 use tenure::owner::{Owner, Shared};
 use tenure::pool::{AcquireError, BufferPool, FreeList, SlotMut, SlotPool, SlotRef};
+use tenure::rcu::{RcuCell, RcuGuard};
 use tenure::registry::{Registered, Registry, RegistryCount};
-use tenure::revocable::{Domain, Guard, RcuCell, RcuGuard, Scheme, Strong};
+use tenure::revocable::Guard;
+use tenure::revocable::generic::{self, Domain, Scheme, Strong};
 
 #[derive(Clone, Copy)]
 pub(crate) struct Operation {
@@ -440,7 +442,7 @@ fn enter(world: &World) -> Kept<'_> {
     local.enter(&world.context).check();
     local.kept().unwrap().check();
     let found = local.kept_or(|_| false, || Some(world.context.clone()));
-    let found = Guard::upgrade(&found.unwrap()).unwrap();
+    let found = generic::Guard::upgrade(&found.unwrap()).unwrap();
     assert!(Strong::ptr_eq(&found, &world.context));
     local.clear();
     let _ = world.domain.stats();

@@ -6,8 +6,9 @@ use tenure::count::RcuRef;
 use tenure::counter::{Counter, Gauge, Histogram};
 use tenure::owner::Owner;
 use tenure::pool::{BufferPool, SlotPool, TaggedStack};
+use tenure::rcu::RcuCell;
 use tenure::registry::Registry;
-use tenure::revocable::{Domain, Mask, RcuCell, Strong};
+use tenure::revocable::generic::{Domain, Mask, Strong};
 
 /// Something that an operation holds, to be dropped later.
 pub(crate) type Kept<'w> = Box<dyn Keep + 'w>;
@@ -87,7 +88,7 @@ impl World {
         let maker = Maker::default();
         let make = |number| maker.make(number);
         let (first, second) = (maker.clone(), maker.clone());
-        let domain = Domain::new();
+        let domain = Domain::new_in();
         let small = BufferPool::builder().classes(64, 3);
         Self {
             truth: Truth::default(),

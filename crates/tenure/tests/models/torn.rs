@@ -20,7 +20,7 @@ use std::panic::Location;
 use tenure::cells::Table;
 use tenure::count::TicketRef;
 use tenure::pool::list::TaggedStack;
-use tenure::revocable::{Mask, On, Shootdown};
+use tenure::revocable::generic::{Mask, On, Shootdown};
 
 struct Site {
     operation: &'static str,

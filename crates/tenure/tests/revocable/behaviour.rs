@@ -2,7 +2,7 @@
 
 use crate::support::{Kind, Token, Worker, domain, figures, panics, registered};
 use std::thread;
-use tenure::revocable::{Domain, Guard, LocalHandle, Strong};
+use tenure::revocable::generic::{Domain, Guard, LocalHandle, Strong};
 
 fn an_object_goes_with_its_last_handle<S: Kind>() {
     let (token, domain) = domain::<S>();

@@ -5,7 +5,7 @@ use std::cell::{Cell, RefCell};
 use std::process::Command;
 use std::rc::Rc;
 use std::{env, thread};
-use tenure::revocable::{Domain, Mask, Scheme, Shootdown};
+use tenure::revocable::generic::{Domain, Mask, Scheme, Shootdown};
 
 type Routine = Coroutine<(), (), ()>;
 

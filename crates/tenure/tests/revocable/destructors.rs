@@ -3,7 +3,7 @@
 use crate::support::{Kind, Last, Token, Worker, panics};
 use std::cell::RefCell;
 use std::mem;
-use tenure::revocable::{Domain, Guard, LocalHandle, Strong};
+use tenure::revocable::generic::{Domain, Guard, LocalHandle, Strong};
 
 fn unwinding_leaves<S: Kind>() {
     let (token, domain) = (Token::new(), Domain::<_, S>::new_in());

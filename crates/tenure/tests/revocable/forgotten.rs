@@ -5,7 +5,8 @@
 
 use crate::support::{Kind, Token, domain, registered};
 use std::mem::{self, ManuallyDrop};
-use tenure::revocable::{Guard, RcuCell, Strong};
+use tenure::rcu::RcuCell;
+use tenure::revocable::{Guard, Strong};
 
 /// Each way to use a local handle again, and whether it may keep the object that it had.
 const USES: [(&str, bool); 4] =

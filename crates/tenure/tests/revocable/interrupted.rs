@@ -5,7 +5,7 @@ use crate::staged::{Barriers, Staged, every_step, every_way, interrupted, with};
 use crate::support::{Kind, Token, Worker};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
-use tenure::revocable::{Domain, On, Shootdown, Strong};
+use tenure::revocable::generic::{Domain, On, Shootdown, Strong};
 
 type Handle<S> = Strong<Token, S>;
 

@@ -3,7 +3,8 @@
 use crate::support::{Kind, Token, panics};
 use std::sync::Mutex;
 use std::thread;
-use tenure::revocable::{Domain, RcuCell, Strong};
+use tenure::rcu::RcuCell;
+use tenure::revocable::generic::{Domain, Strong};
 
 /// More than there could be frames of destructors that call each other.
 const LENGTH: usize = if cfg!(miri) {
@@ -58,7 +59,7 @@ fn a_list_that_a_worker_lets_go_of_ends_on_a_small_stack<S: Kind>() {
 
 #[test]
 fn the_versions_of_a_value_end_on_a_small_stack() {
-    struct Version(Option<Strong<Version>>, Token);
+    struct Version(Option<tenure::revocable::Strong<Version>>, Token);
     on_a_small_stack(|| {
         let token = Token::new();
         let cached = RcuCell::new(Version(None, token.clone()));

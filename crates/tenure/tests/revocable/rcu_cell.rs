@@ -4,7 +4,8 @@ use crate::support::{AtDrop, Last, Token, at_exit, figures, panics};
 use std::mem;
 use std::sync::{Arc, Barrier, OnceLock};
 use std::thread;
-use tenure::revocable::{Guard, RcuCell, RcuGuard, RcuReader, Strong};
+use tenure::rcu::{RcuCell, RcuGuard, RcuReader};
+use tenure::revocable::{Guard, Strong};
 
 #[test]
 fn reads_see_the_newest_value() {

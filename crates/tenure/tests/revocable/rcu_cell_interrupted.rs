@@ -7,7 +7,7 @@ use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use tenure::memory::Threads;
-use tenure::revocable::{Guard, On, RcuCell, RcuGuard, RcuReader, Shootdown, Strong};
+use tenure::revocable::generic::{Guard, On, RcuCell, RcuGuard, RcuReader, Shootdown, Strong};
 
 type Scheme = On<Staged, Shootdown>;
 type Value = RcuCell<Token, Scheme>;

@@ -7,7 +7,9 @@ use std::thread;
 use tenure::memory::{Memory, Native, Ordering, use_full_fences};
 use tenure::pool::SlotPool;
 use tenure::registry::Registry;
-use tenure::revocable::{Domain, LocalHandle, RcuCell, Scheme, Shootdown, Strong, Verified};
+use tenure::revocable::generic::{
+    Domain, LocalHandle, RcuCell, Scheme, Shootdown, Strong, Verified,
+};
 
 const MEMBARRIER: libc::c_long = libc::SYS_membarrier;
 /// What unmaps a page.
@@ -37,7 +39,7 @@ impl<S: Scheme> Daemon<S> {
         let domain = Domain::new_in();
         let (mut local, strong) = (domain.register(), domain.strong(objects.clone()));
         drop(local.enter(&strong));
-        let cached = RcuCell::new((0, values.clone()));
+        let cached = RcuCell::<_>::new_in((0, values.clone()));
         assert_eq!(cached.load().0, 0);
         let registry = Registry::new();
         drop(registry.acquire(&0, || objects.clone()));

@@ -4,26 +4,27 @@
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use tenure::revocable::{
-    Counted, Domain, Guard, LocalHandle, Mask, On, Scheme, Shootdown, Stats, Strong, Verified,
+use tenure::revocable::Stats;
+use tenure::revocable::generic::{
+    Counted, Domain, Guard, LocalHandle, Mask, On, Scheme, Shootdown, Strong, Verified,
 };
 
 /// Makes each function, generic over a scheme, a test for every scheme; on the machine that is given.
 macro_rules! claims {
     ($($claim:ident,)*) => {
         claims! { ($($claim)*) over
-            shootdown: tenure::revocable::Shootdown,
-            shootdown_verified: tenure::revocable::Verified,
-            counted: tenure::revocable::Counted,
-            mask: tenure::revocable::Mask,
+            shootdown: tenure::revocable::generic::Shootdown,
+            shootdown_verified: tenure::revocable::generic::Verified,
+            counted: tenure::revocable::generic::Counted,
+            mask: tenure::revocable::generic::Mask,
         }
     };
     (on $machine:ty: $($claim:ident,)*) => {
         claims! { ($($claim)*) over
-            shootdown: tenure::revocable::On<$machine, tenure::revocable::Shootdown>,
-            shootdown_verified: tenure::revocable::On<$machine, tenure::revocable::Verified>,
-            counted: tenure::revocable::On<$machine, tenure::revocable::Counted>,
-            mask: tenure::revocable::On<$machine, tenure::revocable::Mask>,
+            shootdown: tenure::revocable::generic::On<$machine, tenure::revocable::generic::Shootdown>,
+            shootdown_verified: tenure::revocable::generic::On<$machine, tenure::revocable::generic::Verified>,
+            counted: tenure::revocable::generic::On<$machine, tenure::revocable::generic::Counted>,
+            mask: tenure::revocable::generic::On<$machine, tenure::revocable::generic::Mask>,
         }
     };
     ($claims:tt over $($module:ident: $scheme:ty,)*) => {

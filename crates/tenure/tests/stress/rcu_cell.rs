@@ -5,7 +5,8 @@ use crate::revocable::{Object, Tally};
 use crate::support::{THREADS, objects};
 use std::sync::Arc;
 use std::thread;
-use tenure::revocable::{Guard, RcuCell, RcuGuard};
+use tenure::rcu::{RcuCell, RcuGuard};
+use tenure::revocable::Guard;
 
 struct Version {
     number: u64,

@@ -6,7 +6,7 @@ use std::array::from_fn;
 use std::sync::Arc;
 use std::thread;
 use tenure::memory::{Atomic, Memory, Native, Ordering};
-use tenure::revocable::{
+use tenure::revocable::generic::{
     Counted, Domain, Guard, LocalHandle, Mask, Scheme, Shootdown, Strong, Verified,
 };
 
@@ -230,7 +230,7 @@ tests! {
 /// A reclaimer leaves its object to another one at work, and goes on, perhaps faster than that one works.
 #[test]
 fn what_is_left_to_another_reclaimer_does_not_pile_up() {
-    let (tally, domain) = (Tally::new(), Domain::<Object>::new());
+    let (tally, domain) = (Tally::new(), Domain::<Object>::new_in());
     // Each is one more to be looked at by threads that end objects.
     let idle = Arc::new(domain.strong(Object::new(&tally)));
     let mut locals = Vec::from_iter((0..64).map(|_| domain.register()));

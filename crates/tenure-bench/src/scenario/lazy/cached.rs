@@ -3,12 +3,13 @@ use crate::scenario::{Host, Variant};
 use std::hint::black_box;
 use tenure::cache_line::CachePadded;
 use tenure::memory::Native;
-use tenure::revocable::{Domain, On, RcuCell, RcuReader, Shootdown};
+use tenure::rcu::{RcuCell, RcuReader};
+use tenure::revocable::generic::{self, Domain, On, Shootdown};
 
 pub(super) fn by_reader<M: Host>() -> Variant {
-    type Shared<M> = RcuCell<WorkerValue<M>, On<M, Shootdown>>;
+    type Shared<M> = generic::RcuCell<WorkerValue<M>, On<M, Shootdown>>;
     let own = |cached: &Shared<M>, _| cached.reader();
-    let step = |_: &_, reader: &mut RcuReader<WorkerValue<M>, On<M, Shootdown>>| {
+    let step = |_: &_, reader: &mut generic::RcuReader<WorkerValue<M>, On<M, Shootdown>>| {
         black_box(reader.load().read());
     };
     Variant::workers("RcuReader", |_| Shared::<M>::new_in(WorkerValue::new()), own, step, nameless)
@@ -19,7 +20,7 @@ pub(super) fn by_reader<M: Host>() -> Variant {
 pub(super) fn directly() -> Variant {
     let read =
         |cached: &CachePadded<RcuCell<WorkerValue<Native>>>| _ = black_box(cached.load().read());
-    Variant::step("RcuCell::read", || CachePadded::new(RcuCell::new(WorkerValue::new())), read)
+    Variant::step("RcuCell::load", || CachePadded::new(RcuCell::new(WorkerValue::new())), read)
 }
 
 /// Reads by a counted reference, such as a lock hands out.

@@ -5,7 +5,7 @@ use crate::scenario::{Host, NamedMember, Variant};
 use std::hint::black_box;
 use tenure::cache_line::CachePadded;
 use tenure::memory::{Atomic, Ordering};
-use tenure::revocable::{Domain, LocalHandle, Scheme, Strong};
+use tenure::revocable::generic::{Domain, LocalHandle, Scheme, Strong};
 
 type LocalOf<M, S> = LocalHandle<WorkerValue<M>, S>;
 

@@ -13,7 +13,7 @@ use others::PaddedValue;
 use shootdown::{batch, one};
 use std::sync::Arc;
 use tenure::count::IncNotZero;
-use tenure::revocable::{Counted, Mask, On, Shootdown};
+use tenure::revocable::generic::{Counted, Mask, On, Shootdown};
 
 pub(crate) use local::same;
 
@@ -83,7 +83,7 @@ pub(super) fn group<M: Host>() -> BenchGroup {
             BenchScenario::new(
                 "lazy/read",
                 "read a value that could be replaced",
-                "One operation reads the current value. RcuReader is a handle for each thread; RcuCell::read, \
+                "One operation reads the current value. RcuReader is a handle for each thread; RcuCell::load, \
                  on the real machine alone, finds the thread's place by itself; clone counts.",
                 "clone",
                 vec![cached::by_clone::<M>(), cached::by_reader::<M>()],

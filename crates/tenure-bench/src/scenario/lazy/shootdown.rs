@@ -5,7 +5,7 @@ use crate::scenario::Variant;
 use crate::scenario::workers::WorkerValue;
 use std::hint::black_box;
 use tenure::memory::Native;
-use tenure::revocable::{Domain, LocalHandle, Scheme, Strong};
+use tenure::revocable::generic::{Domain, LocalHandle, Scheme, Strong};
 
 struct Parked<S: Scheme<Memory = Native>> {
     domain: Domain<WorkerValue<Native>, S>,
@@ -80,7 +80,7 @@ impl<S: Scheme<Memory = Native>> Collected<S> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tenure::revocable::Shootdown;
+    use tenure::revocable::generic::Shootdown;
 
     #[test]
     fn each_operation_is_one_object_one_barrier_and_one_worker_that_lost_it() {

@@ -5,7 +5,7 @@ use crate::scenario::lazy::{SWITCH_NS, same};
 use crate::scenario::refs::{Bare, BareAdd, GetOnly, GetPut};
 use crate::scenario::route::{IsolatedRoute, SharedRoute};
 use tenure::count::{IncNotZero, RcuRef};
-use tenure::revocable::{Counted, On, Scheme, Shootdown};
+use tenure::revocable::generic::{Counted, On, Scheme, Shootdown};
 use tenure_sim::Simulated;
 
 pub(super) struct PublishedFigure {

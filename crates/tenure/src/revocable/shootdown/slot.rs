@@ -85,7 +85,7 @@ impl<T, S: Revoking> SlotState<T, S> for State<T, S> {
         S::Memory::free_light_barrier();
         // Relaxed: as in `has`.
         let held = self.held.load(Ordering::Relaxed);
-        let usable = if tags(held) == 0 { NonNull::new(held) } else { self.lazy_slowly() };
+        let usable = if tags(held) == 0 { NonNull::new(held) } else { self.kept_slowly() };
         match usable {
             Some(block) => self.confirm(block.as_ptr()),
             None => self.transition_to_idle(),
@@ -199,7 +199,7 @@ impl<T, S: Revoking> State<T, S> {
 
     /// [`kept`](SlotState::kept) of an active slot whose word is tagged.
     #[cold]
-    fn lazy_slowly(&self) -> Option<NonNull<Block<T, S>>> {
+    fn kept_slowly(&self) -> Option<NonNull<Block<T, S>>> {
         // Rule 4. Pairs with the heavy barrier in `reclaim`.
         S::Memory::light_barrier();
         // Relaxed: as in `has`.
@@ -346,7 +346,7 @@ impl<T, S: Revoking> State<T, S> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::revocable::Shootdown;
+    use crate::revocable::generic::Shootdown;
 
     #[test]
     fn tags_fit_below_the_alignment_of_blocks() {

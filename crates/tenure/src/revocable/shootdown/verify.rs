@@ -43,7 +43,7 @@ fn used<T, S: Revoking>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::revocable::{Domain, LocalHandle, Strong, Verified};
+    use crate::revocable::generic::{Domain, LocalHandle, Strong, Verified};
 
     /// The second local handle of a domain, and a strong handle.
     fn registered() -> (Domain<u8, Verified>, LocalHandle<u8, Verified>, Strong<u8, Verified>) {

@@ -5,7 +5,7 @@ use super::super::memory::{InOrder, Loom, PointersInOrder};
 use super::super::stage::{ALL, JoinHandle, passes, slow, spawn};
 use super::{Fate, Object, assert_ended, domain, ends_in_every_way, object, worker};
 use std::iter;
-use tenure::revocable::{Domain, LocalHandle, On, Scheme, Shootdown, Strong, Verified};
+use tenure::revocable::generic::{Domain, LocalHandle, On, Scheme, Shootdown, Strong, Verified};
 
 struct Two<S: Scheme> {
     domain: Domain<Object, S>,

@@ -1,5 +1,5 @@
 //! Lazy references as they ship: domains whose local handles keep what others end, and
-//! [`RcuCell`](tenure::revocable::RcuCell).
+//! [`RcuCell`](tenure::revocable::generic::RcuCell).
 //!
 //! Reading an [`Object`] is a plain read, dropping it a plain write, so loom demands that all that threads did with a
 //! value happened before its end. A second drop finds no value. Every model ends with [`Fate::assert_gone`].
@@ -53,7 +53,7 @@ use std::fmt::Debug;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 use tenure::memory::Memory;
-use tenure::revocable::{Domain, Scheme, Strong};
+use tenure::revocable::generic::{Domain, Scheme, Strong};
 
 pub(crate) struct Object(Rc<Value>);
 

@@ -21,7 +21,7 @@ use crate::needed::{Needed, Room, fails_without, needed, tests_of};
 use crate::stage::ALL;
 use crate::stage::Failure::{self, Claim, MemoryRace, ValueRace};
 use crate::weakening::{File, file};
-use tenure::revocable::{Mask, On, Shootdown};
+use tenure::revocable::generic::{Mask, On, Shootdown};
 
 const PROTOCOL: File = file!("src/revocable/protocol.rs");
 const COUNTING: File = file!("src/revocable/counting.rs");

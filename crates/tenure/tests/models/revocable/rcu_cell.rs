@@ -10,7 +10,7 @@ use super::super::quarantine;
 use super::super::stage::{ALL, Heap, JoinHandle, passes, slow, spawn};
 use super::{Fate, Object, begin, ends_in_every_way, worker};
 use tenure::memory::{Atomic, Memory, Ordering};
-use tenure::revocable::{On, RcuCell, RcuGuard, RcuReader, Revoking, Shootdown};
+use tenure::revocable::generic::{On, RcuCell, RcuGuard, RcuReader, Revoking, Shootdown};
 
 /// A `Cached` of value 1.
 pub(super) fn cached<S: Revoking>() -> (RcuCell<Object, S>, Fate) {

@@ -4,7 +4,7 @@
 use super::super::memory::{InOrder, Loom};
 use super::super::stage::{ALL, passes, slow};
 use super::{Fate, Object, domain, object, worker};
-use tenure::revocable::{Counted, Domain, Guard, LocalHandle, Mask, On, Scheme, Strong};
+use tenure::revocable::generic::{Counted, Domain, Guard, LocalHandle, Mask, On, Scheme, Strong};
 
 fn keeper<S: Scheme>(
     domain: &Domain<Object, S>,

@@ -8,7 +8,9 @@ use super::super::memory::{InOrder, Loom, PointersInOrder, heavy_barriers, unfen
 use super::super::stage::{ALL, Heap, passes, slow, spawn};
 use super::{Fate, Object, assert_ended, domain, ends_in_every_way, object, worker};
 use tenure::memory::{Atomic, Memory, Ordering};
-use tenure::revocable::{Domain, Guard, LocalHandle, On, Scheme, Shootdown, Strong, Verified};
+use tenure::revocable::generic::{
+    Domain, Guard, LocalHandle, On, Scheme, Shootdown, Strong, Verified,
+};
 
 /// A local handle that keeps an object of value 1, and the only handle to it.
 fn keep<S: Scheme>(

@@ -145,7 +145,7 @@ fn hot_arc() {
 
 #[cfg(feature = "mended")]
 fn hot_arc_lazy() {
-    let shared = tenure::revocable::RcuCell::new(7_u64);
+    let shared = tenure::rcu::RcuCell::new(7_u64);
     run(|_, all| {
         let mut reader = shared.reader();
         all.each(|_| _ = black_box(*reader.read()));
