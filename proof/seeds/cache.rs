@@ -19,9 +19,10 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use tenure::count::{IncNotZero, RcuRef};
+use tenure::count::RcuRef;
+use tenure::count::generic::IncNotZero;
 use tenure::cache_line::CachePadded;
-use tenure::registry::{Ref, Registry, RegistryCount};
+use tenure::registry::generic::{Registered, Registry, RegistryCount};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Builder;
@@ -81,7 +82,7 @@ impl<C: RegistryCount> Cache<C> {
         Self { peers: Registry::default(), shards, hasher: RandomState::new() }
     }
 
-    fn join(&self, address: IpAddr) -> Ref<IpAddr, Peer, C> {
+    fn join(&self, address: IpAddr) -> Registered<IpAddr, Peer, C> {
         self.peers.acquire(&address, Peer::new)
     }
 
@@ -91,7 +92,7 @@ impl<C: RegistryCount> Cache<C> {
     }
 
     /// Answers the first request of `input`.
-    fn answer(&self, peer: &Ref<IpAddr, Peer, C>, input: &[u8], output: &mut Vec<u8>) -> Step {
+    fn answer(&self, peer: &Registered<IpAddr, Peer, C>, input: &[u8], output: &mut Vec<u8>) -> Step {
         // The reference that this is about.
         let peer = peer.clone();
         let limits = &peer.limits;
@@ -224,7 +225,7 @@ fn set(key: u64) -> Vec<u8> {
 /// Requests that are answered without sockets, for one peer.
 fn memory<C: RegistryCount>(threads: usize) {
     let cache = Cache::<C>::new();
-    let answered = |request: &[u8], output: &mut Vec<u8>, peer: &Ref<IpAddr, Peer, C>| {
+    let answered = |request: &[u8], output: &mut Vec<u8>, peer: &Registered<IpAddr, Peer, C>| {
         output.clear();
         assert_eq!(cache.answer(peer, request, output), Step::Answered(request.len()));
     };

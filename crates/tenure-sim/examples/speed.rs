@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 use tenure::cache_line::CachePadded;
-use tenure::count::IncNotZero;
+use tenure::count::generic::IncNotZero;
 use tenure_sim::{Machine, Simulated, SimulationError};
 
 const RUNS: u64 = 5;

@@ -3,7 +3,8 @@
 //! Each is a misuse of a count that the counts cannot see. Run by that script only.
 
 use std::process::ExitCode;
-use tenure::count::{PutResult, TicketRef};
+use tenure::count::PutResult;
+use tenure::count::generic::TicketRef;
 
 struct Object {
     count: TicketRef,

@@ -126,16 +126,16 @@ macro_rules! forward {
 
 /// What derefs to a `T` shows what that shows.
 macro_rules! smart_pointer {
-    ($([$($generics:tt)*] $type:ty;)*) => {$(
-        impl<$($generics)*> AsRef<T> for $type {
-            fn as_ref(&self) -> &T {
+    ($($target:ident: [$($generics:tt)*] $type:ty;)*) => {$(
+        impl<$($generics)*> AsRef<$target> for $type {
+            fn as_ref(&self) -> &$target {
                 self
             }
         }
 
         impl<$($generics)*> core::fmt::Display for $type
         where
-            T: core::fmt::Display,
+            $target: core::fmt::Display,
         {
             fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
                 (**self).fmt(f)
@@ -144,7 +144,7 @@ macro_rules! smart_pointer {
 
         impl<$($generics)*> core::fmt::Debug for $type
         where
-            T: core::fmt::Debug,
+            $target: core::fmt::Debug,
         {
             fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
                 (**self).fmt(f)

@@ -302,5 +302,5 @@ impl<T> Deref for RcuGuard<'_, T> {
 }
 
 smart_pointer! {
-    [T] RcuGuard<'_, T>;
+    T: [T] RcuGuard<'_, T>;
 }

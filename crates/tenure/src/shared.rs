@@ -7,7 +7,7 @@
 //! Idle slots must not keep a pool alive: when the handle goes, closing the pool empties them. The last slot to come
 //! home ends the block.
 
-use crate::count::TicketRef;
+use crate::count::generic::TicketRef;
 use crate::memory::Memory;
 use alloc::boxed::Box;
 use core::ops::Deref;

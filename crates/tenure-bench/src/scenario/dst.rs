@@ -7,7 +7,8 @@ use super::refs::{OutlivedCount, acquired, still_held};
 use super::route::{IsolatedRoute, Route, SharedRoute};
 use super::{BenchGroup, BenchOperation, BenchScenario, Host, NamedMember, Variant};
 use std::hint::black_box;
-use tenure::count::{IncNotZero, RcuRef, RefCount, TicketRef};
+use tenure::count::RefCount;
+use tenure::count::generic::{IncNotZero, RcuRef, TicketRef};
 
 /// A get, what every packet reads, and a put.
 pub(crate) struct Lookup<R>(R);

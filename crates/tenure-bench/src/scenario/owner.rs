@@ -11,7 +11,7 @@ use std::sync::{Arc, Barrier};
 use std::thread;
 use tenure::cache_line::CachePadded;
 use tenure::cells::{Table, ThreadRef, ThreadSum};
-use tenure::count::TicketRef;
+use tenure::count::generic::TicketRef;
 use tenure::counter::Counter;
 use tenure::memory::{Atomic, Native, Ordering};
 use tenure::owner::{Owner, Shared};

@@ -7,7 +7,8 @@ use std::hint::black_box;
 use std::marker::PhantomData;
 use std::num::NonZeroU16;
 use tenure::cache_line::CachePadded;
-use tenure::count::{GetResult, IncNotZero, PutResult, RcuRef, Readable, RefCount, TicketRef};
+use tenure::count::generic::{IncNotZero, RcuRef, TicketRef};
+use tenure::count::{GetResult, PutResult, Readable, RefCount};
 use tenure::memory::{Atomic, Memory, Ordering};
 
 /// Lets code that is generic over counts put: the objects outlive all threads of a measurement.

@@ -21,7 +21,8 @@
 
 use super::{Host, NamedMember};
 use std::mem::offset_of;
-use tenure::count::{RcuRef, RefCount, TicketRef};
+use tenure::count::RefCount;
+use tenure::count::generic::{RcuRef, TicketRef};
 use tenure::memory::{Memory, Native, Plain};
 use tenure_sim::Simulated;
 

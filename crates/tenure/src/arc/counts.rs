@@ -45,7 +45,8 @@
 //! `weak` has 62 bits: one clone per nanosecond overflows it after 146 years, so nothing tests for it. `strong` has 31
 //! and saturates: see [`TicketRef`].
 
-use crate::count::{GetResult, PutResult, TicketRef};
+use crate::count::generic::TicketRef;
+use crate::count::{GetResult, PutResult};
 use crate::memory::{Atomic, Memory, Native, Ordering, Patience, Threads};
 use core::fmt;
 

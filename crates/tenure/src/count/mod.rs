@@ -77,6 +77,7 @@
 //! "One add" is one instruction on x86-64 (`lock xadd`), AArch64 with LSE (`ldadd`) and RISC-V (`amoadd`). Elsewhere
 //! (AArch64 without LSE, 32-bit Arm, the 64-bit count on 32-bit x86) it is a short loop, and gains less.
 
+mod counts;
 #[macro_use]
 mod delegate;
 mod inc_not_zero;
@@ -87,16 +88,23 @@ mod readable;
 mod ticket;
 mod zone;
 
-#[doc(hidden)]
-pub use inc_not_zero::IncNotZero;
-pub use rcuref::RcuRef;
-pub use readable::{KeepsReadable, Readable};
+pub use counts::RcuRef;
 #[cfg(target_has_atomic = "64")]
-pub use ticket::TicketRef;
+pub use counts::TicketRef;
+pub use readable::{KeepsReadable, Readable};
 #[cfg(all(feature = "alloc", target_has_atomic = "64"))]
 pub(crate) use ticket::Unsettled;
 #[doc(hidden)]
 pub use zone::{DEAD, MAXREF, NOREF, ONEREF, RELEASED, SATURATED};
+
+/// The same on any machine, and their baseline: for benchmarks, models and simulators.
+#[doc(hidden)]
+pub mod generic {
+    pub use super::inc_not_zero::IncNotZero;
+    pub use super::rcuref::RcuRef;
+    #[cfg(target_has_atomic = "64")]
+    pub use super::ticket::TicketRef;
+}
 
 use core::num::NonZeroU16;
 

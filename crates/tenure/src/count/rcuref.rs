@@ -33,29 +33,7 @@ use core::num::NonZeroU16;
 
 const ONE: NonZeroU16 = NonZeroU16::MIN;
 
-/// A 32-bit count for objects whose memory outlives them for a while.
-///
-/// Use it if four bytes matter and the program defers freeing anyway (epochs, hazard pointers, RCU, arenas); otherwise
-/// [`TicketRef`](super::TicketRef).
-///
-/// Cost: get one atomic add, put one atomic subtraction; the last put one compare-exchange more
-/// ([`put_last`](Self::put_last): one in all). Each writes the count's line. Up to 2^31 references.
-///
-/// Do not reset a dead `RcuRef` for a new object while gets of the old one may still run: a failed get restores DEAD,
-/// and would kill the new owner. `M` is for simulators and model checkers.
-///
-/// ```
-/// use tenure::count::{GetResult, RcuRef, Readable};
-///
-/// let count = RcuRef::new();
-/// assert_eq!(count.get(), GetResult::Acquired);
-///
-/// // SAFETY: `count` is a local of this function, which outlives its uses.
-/// let readable = unsafe { Readable::assume() };
-/// assert!(!count.put(readable).is_last());
-/// assert!(count.put(readable).is_last());
-/// assert_eq!(count.get(), GetResult::Dead);
-/// ```
+/// An [`RcuRef`](super::RcuRef) on the machine `M`.
 pub struct RcuRef<M: Memory = Native> {
     word: M::AtomicU32,
 }
@@ -78,8 +56,7 @@ impl<M: Memory> RcuRef<M> {
         self.add(ONE, Ordering::Relaxed)
     }
 
-    /// [`get`](Self::get) with Acquire: pairs with the Release of every earlier put, if the way to the object orders
-    /// nothing.
+    /// [`get`](Self::get) with Acquire.
     #[inline]
     #[track_caller]
     pub fn get_acquire(&self) -> GetResult {
@@ -101,7 +78,7 @@ impl<M: Memory> RcuRef<M> {
         if new <= MAXREF { GetResult::Acquired } else { self.get_slow(new, n) }
     }
 
-    /// Gives a reference back, which the caller must own. `readable` proves that the memory outlives the verdict.
+    /// Gives a reference back, which the caller must own.
     #[inline]
     #[track_caller]
     pub fn put(&self, readable: Readable<'_>) -> PutResult {
@@ -118,8 +95,7 @@ impl<M: Memory> RcuRef<M> {
         if new <= MAXREF { PutResult::StillHeld } else { self.put_slow(new, n, readable) }
     }
 
-    /// Gives back a reference that is probably the last: one compare-exchange if so, where [`put`](Self::put) takes two
-    /// operations. Otherwise the attempt is wasted.
+    /// Gives back a reference that is probably the last.
     #[inline]
     #[track_caller]
     pub fn put_last(&self, readable: Readable<'_>) -> PutResult {
@@ -131,8 +107,7 @@ impl<M: Memory> RcuRef<M> {
         }
     }
 
-    /// The number of references at some moment of the call. 0 does not mean dead: before the verdict a get may revive
-    /// the object.
+    /// The number of references at some moment of the call.
     #[must_use]
     pub fn read(&self) -> u32 {
         references(self.raw())

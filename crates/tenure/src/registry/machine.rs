@@ -2,7 +2,8 @@
 
 use super::collector::Collector;
 use crate::cache_line::CachePadded;
-use crate::count::{IncNotZero, RcuRef, RefCount, TicketRef};
+use crate::count::RefCount;
+use crate::count::generic::{IncNotZero, RcuRef, TicketRef};
 use crate::memory::{Atomic, Memory, Native, Ordering, Pointer, Threads, forks};
 use alloc::sync::Arc;
 use core::cell::Cell;

@@ -430,7 +430,7 @@ impl<E: Element> Drop for Map<E> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Registry;
+    use super::super::table::Registry;
     use super::*;
     use alloc::vec::Vec;
 

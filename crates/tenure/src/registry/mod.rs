@@ -58,25 +58,12 @@
 //! |---|---|---|
 //! | [`get`](Registry::get), or [`acquire`](Registry::acquire) of what exists | the count's get | a hash, the map's lookup, a guard: two stores to the thread's own word |
 //! | [`Registered::clone`] | the count's get | |
-//! | drop of a [`Registered`] that is not the last | the count's put | with [`RcuRef`](crate::count::RcuRef) a guard, as above |
+//! | drop of a [`Registered`] that is not the last | the count's put | |
 //! | an acquire that creates, and the drop that ends it | the put's verdict; insertion and removal; two of the registry's own count; two statistics | an allocation, a clone of the key |
 //!
-//! `C` is the count:
-//!
-//! | count | use it |
-//! |---|---|
-//! | `TicketRef` | for almost everything |
-//! | [`CachePadded<TicketRef>`](crate::cache_line::CachePadded) | if requests read the object while other threads take and release it: 120 to 250 bytes more per object keep the count on its own line |
-//! | `RcuRef` | if 4 bytes an entry matter: each put needs a guard, and dead entries wait longer |
-//!
-//! ```
-//! use tenure::count::TicketRef;
-//! use tenure::cache_line::CachePadded;
-//! use tenure::registry::Registry;
-//!
-//! let routes: Registry<u32, [u8; 6], CachePadded<TicketRef>> = Registry::default();
-//! assert_eq!(routes.acquire(&7, || [1; 6])[0], 1);
-//! ```
+//! An object may share its first line with its count. If requests read objects while other threads take and release them,
+//! let the values own their lines: `Registry<u32, CachePadded<Route>>`, for 120 to 250 bytes more an object (see
+//! [`CachePadded`](crate::cache_line::CachePadded)).
 //!
 //! # Objects that linger
 //!
@@ -114,7 +101,7 @@
 //! - **A new object may be created while the destructor of the old one runs.** If something must not exist twice, such
 //!   as a lock file, let `create` wait until it is released.
 //! - **Dead entries are freed late.** Each thread keeps up to 64, each as large as a `V`, and more while a thread is
-//!   preempted in a lookup. With `RcuRef` they wait for a second grace period, which all registries share. Box a large
+//!   preempted in a lookup. Box a large
 //!   `V`.
 //! - **Keys are dropped late**, with that memory, on any thread. Their destructors must not panic.
 //! - **The map keeps its buckets**: 48 to 96 bytes for each object of the largest number there ever was.
@@ -185,65 +172,39 @@ mod machine;
 mod map;
 mod registered;
 mod statistics;
+mod table;
 mod turn;
 mod waiters;
 
-pub use machine::RegistryCount;
-pub use registered::Registered;
 pub use statistics::Stats;
 
-/// What the tests run on a model checker.
+/// The same by a count and on a machine, and its parts: for benchmarks and models.
 #[doc(hidden)]
-pub mod raw {
+pub mod generic {
     pub use super::collector::{Collector, Guard};
-    pub use super::machine::{Creator, Machine};
+    pub use super::machine::{Creator, Machine, RegistryCount};
     pub use super::map::{Element, Link, Map, order_of};
+    pub use super::registered::Registered;
+    pub use super::table::Registry;
 }
 
-use crate::cache_line::CachePadded;
-use crate::count::TicketRef;
-use crate::memory::{Atomic, Ordering};
-use crate::shared::Shared;
+use crate::count::generic::TicketRef;
 use alloc::borrow::ToOwned;
 use alloc::vec::Vec;
 use core::borrow::Borrow;
-use core::convert::Infallible;
 use core::fmt;
 use core::future::Future;
 use core::hash::{BuildHasher, Hash};
-use core::ptr::NonNull;
-use entry::{By, Entry, Spare};
-use linger::{ClosesRing, Ring};
-use machine::Machine;
-use map::{Map, order_of};
-use statistics::Counters;
+use core::ops::Deref;
 use std::hash::RandomState;
-use turn::{Turn, Wait};
 
 /// One live object of type `V` for each key.
 ///
 /// See the [module](self). Clones are handles of the same registry.
 ///
-/// `C` counts the references to an object, and `S` hashes the keys, as in [`HashMap`](std::collections::HashMap). A key
-/// whose `Eq` or `Hash` lies finds the wrong object or none, but breaks nothing else.
-pub struct Registry<K, V, C: RegistryCount = TicketRef, S = RandomState> {
-    core: Shared<Core<K, V, C>, C::Machine>,
-    hasher: S,
-    /// If objects linger.
-    closes: Option<Shared<ClosesRing<K, V, C>, C::Machine>>,
-}
-
-/// What handles and entries keep alive.
-struct Core<K, V, C: RegistryCount> {
-    /// Read by every lookup. So not on the lines that creations write: the counters, and the count of the core's
-    /// owners.
-    map: CachePadded<Map<Entry<K, V, C>>>,
-    counters: CachePadded<Counters<C::Machine>>,
-    ring: Ring<K, V, C>,
-}
-
-/// As many as are allocated at once.
-const BUCKETS: u32 = 8;
+/// `S` hashes the keys, as in [`HashMap`](std::collections::HashMap). A key whose `Eq` or `Hash` lies finds the wrong object
+/// or none, but breaks nothing else.
+pub struct Registry<K, V, S = RandomState>(table::Registry<K, V, TicketRef, S>);
 
 impl<K, V> Registry<K, V>
 where
@@ -261,11 +222,11 @@ where
     /// Allocates a place of 8 bytes for each. Every sweep scans all places.
     #[must_use]
     pub fn with_linger(objects: usize) -> Self {
-        Self::with_linger_and_hasher(objects, RandomState::default())
+        Self(table::Registry::with_linger(objects))
     }
 }
 
-impl<K, V, C: RegistryCount, S: BuildHasher + Default> Default for Registry<K, V, C, S>
+impl<K, V, S: BuildHasher + Default> Default for Registry<K, V, S>
 where
     K: Hash + Eq + Send + Sync + 'static,
     V: Send + Sync + 'static,
@@ -275,7 +236,7 @@ where
     }
 }
 
-impl<K, V, C: RegistryCount, S: BuildHasher> Registry<K, V, C, S>
+impl<K, V, S: BuildHasher> Registry<K, V, S>
 where
     K: Hash + Eq + Send + Sync + 'static,
     V: Send + Sync + 'static,
@@ -283,17 +244,13 @@ where
     /// A registry whose keys are hashed by `hasher`.
     #[must_use]
     pub fn with_hasher(hasher: S) -> Self {
-        Self::with_linger_and_hasher(0, hasher)
+        Self(table::Registry::with_hasher(hasher))
     }
 
     /// [`with_linger`](Registry::with_linger), with keys that are hashed by `hasher`.
     #[must_use]
     pub fn with_linger_and_hasher(objects: usize, hasher: S) -> Self {
-        let map = CachePadded::new(Map::new(BUCKETS, C::Machine::BATCH));
-        let counters = CachePadded::new(Counters::new());
-        let core = Shared::new(Core { map, counters, ring: Ring::new(objects) });
-        let closes = (objects > 0).then(|| Shared::new(ClosesRing(core.clone())));
-        Self { core, hasher, closes }
+        Self(table::Registry::with_linger_and_hasher(objects, hasher))
     }
 
     /// The object of that key, which `create` makes if there is none.
@@ -305,15 +262,12 @@ where
     /// If `create` does: nothing is left behind, and the next waiting thread calls its own. Or if `create` acquires its
     /// own key.
     #[inline]
-    pub fn acquire<Q>(&self, key: &Q, create: impl FnOnce() -> V) -> Registered<K, V, C>
+    pub fn acquire<Q>(&self, key: &Q, create: impl FnOnce() -> V) -> Registered<K, V>
     where
         K: Borrow<Q>,
         Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
     {
-        match self.try_acquire(key, || Ok::<V, Infallible>(create())) {
-            Ok(object) => object,
-            Err(never) => match never {},
-        }
+        Registered(self.0.acquire(key, create))
     }
 
     /// [`acquire`](Self::acquire), with a `create` that may fail.
@@ -330,16 +284,12 @@ where
         &self,
         key: &Q,
         create: impl FnOnce() -> Result<V, E>,
-    ) -> Result<Registered<K, V, C>, E>
+    ) -> Result<Registered<K, V>, E>
     where
         K: Borrow<Q>,
         Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
     {
-        let order = order_of(&self.hasher, key);
-        match self.find(key, order) {
-            Some(object) => Ok(object),
-            None => self.insert_and_create(key.to_owned(), order, create),
-        }
+        self.0.try_acquire(key, create).map(Registered)
     }
 
     /// [`acquire`](Self::acquire) with a future that creates. It runs if there is no object, and only one at a time does.
@@ -368,16 +318,12 @@ where
         &self,
         key: &Q,
         create: impl Future<Output = V>,
-    ) -> Registered<K, V, C>
+    ) -> Registered<K, V>
     where
         K: Borrow<Q>,
         Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
     {
-        let create = async { Ok::<V, Infallible>(create.await) };
-        match self.try_acquire_async(key, create).await {
-            Ok(object) => object,
-            Err(never) => match never {},
-        }
+        Registered(self.0.acquire_async(key, create).await)
     }
 
     /// [`acquire_async`](Self::acquire_async), with a future that may fail.
@@ -394,157 +340,44 @@ where
         &self,
         key: &Q,
         create: impl Future<Output = Result<V, E>>,
-    ) -> Result<Registered<K, V, C>, E>
+    ) -> Result<Registered<K, V>, E>
     where
         K: Borrow<Q>,
         Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
     {
-        let order = order_of(&self.hasher, key);
-        if let Some(object) = self.find(key, order) {
-            return Ok(object);
-        }
-        let turn = match self.insert_or_wait(key.to_owned(), order, By::Task) {
-            Ok(turn) => turn,
-            Err(wait) => match wait.await {
-                Ok(object) => return Ok(object),
-                Err(turn) => turn,
-            },
-        };
-        Ok(turn.finish(create.await?))
+        self.0.try_acquire_async(key, create).await.map(Registered)
     }
 
     /// The object of that key, if there is one. An object that is being created is not there yet.
     #[must_use]
     #[inline]
-    pub fn get<Q>(&self, key: &Q) -> Option<Registered<K, V, C>>
+    pub fn get<Q>(&self, key: &Q) -> Option<Registered<K, V>>
     where
         K: Borrow<Q>,
         Q: Hash + Eq + ?Sized,
     {
-        self.find(key, order_of(&self.hasher, key))
-    }
-
-    #[inline(always)]
-    fn find<Q>(&self, key: &Q, order: u64) -> Option<Registered<K, V, C>>
-    where
-        K: Borrow<Q>,
-        Q: Eq + ?Sized,
-    {
-        // SAFETY: dropped as this returns.
-        let guard = unsafe { self.core.map.enter() };
-        let found = self.core.map.find(key, order, &guard)?;
-        // SAFETY: the guard keeps the entry readable.
-        unsafe { Self::get_ready(found) }
-    }
-
-    /// A reference to an object that is ready and lives.
-    ///
-    /// # Safety
-    ///
-    /// The caller has the guard with which the entry was found.
-    #[inline(always)]
-    unsafe fn get_ready(found: NonNull<Entry<K, V, C>>) -> Option<Registered<K, V, C>> {
-        // SAFETY: the guard keeps the entry readable.
-        let entry = unsafe { found.as_ref() };
-        let is_acquired = entry.is_ready() && entry.count.get().is_acquired();
-        // SAFETY: the reference was just acquired, and the entry is ready.
-        is_acquired.then(|| unsafe { Registered::from_raw(found) })
-    }
-
-    /// Acquires an object that was not there, or not ready.
-    #[cold]
-    #[inline(never)]
-    fn insert_and_create<E>(
-        &self,
-        key: K,
-        order: u64,
-        create: impl FnOnce() -> Result<V, E>,
-    ) -> Result<Registered<K, V, C>, E> {
-        let turn = match self.insert_or_wait(key, order, By::Thread) {
-            Ok(turn) => turn,
-            Err(wait) => match wait.block() {
-                Ok(object) => return Ok(object),
-                Err(turn) => turn,
-            },
-        };
-        Ok(turn.finish(create()?))
-    }
-
-    /// The turn to create a new entry's object, or a wait for one that was there.
-    fn insert_or_wait(&self, key: K, order: u64, by: By) -> Result<Turn<K, V, C>, Wait<K, V, C>> {
-        self.insert_or_find(key, order, by).map_err(|found| {
-            if !found.entry().is_ready() {
-                // Relaxed: a statistic.
-                self.core.counters.waited.fetch_add(1, Ordering::Relaxed);
-            }
-            Wait::new(found, by)
-        })
-    }
-
-    /// The turn to create a new entry's object. Otherwise a reference to the key's entry, which may not be ready.
-    fn insert_or_find(
-        &self,
-        key: K,
-        order: u64,
-        by: By,
-    ) -> Result<Turn<K, V, C>, Registered<K, V, C>> {
-        let Core { map, counters, .. } = &*self.core;
-        let spare = Spare::new(key, order, self.core.clone(), by);
-        // SAFETY: dropped as this returns.
-        let guard = unsafe { map.enter() };
-        loop {
-            // SAFETY: the spare is in no map, and goes with the map's share of it.
-            let Err(found) = (unsafe { map.insert(spare.0, &guard) }) else {
-                // Each entry and each handle has a reference to the core.
-                map.fit(|| self.core.references());
-                let inserted = spare.0;
-                core::mem::forget(spare);
-                // SAFETY: the first reference and the turn, which came with the spare.
-                return Ok(unsafe { Turn::from_raw(inserted) });
-            };
-            // SAFETY: the guard keeps the entry readable.
-            let entry = unsafe { found.as_ref() };
-            if entry.count.get().is_acquired() {
-                // SAFETY: the reference was just acquired. The caller waits until the entry is ready.
-                let object = unsafe { Registered::from_raw(found) };
-                if !entry.is_lost() {
-                    return Err(object);
-                }
-                // Make room: lost threads have references, so it never dies, and never gets a value.
-            } else {
-                // Relaxed: a statistic.
-                counters.met_dead.fetch_add(1, Ordering::Relaxed);
-                // Make room: the thread of the last put does too, but may not run for long.
-            }
-            // SAFETY: it was found there, with this guard.
-            unsafe { map.remove(found, &guard) };
-        }
+        self.0.get(key).map(Registered)
     }
 
     /// The number of objects, with those that linger. If some come and go during the call, at least as many as there
     /// were all the time.
     #[must_use]
     pub fn len(&self) -> usize {
-        usize::try_from(self.core.counters.live()).unwrap_or(usize::MAX)
+        self.0.len()
     }
 
     /// Whether there are no objects.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.len() == 0
+        self.0.is_empty()
     }
 
     /// References to all objects that are there during the whole call, and perhaps to some that come or go meanwhile.
     ///
     /// Cost: a get for each object. Their drops count as a use of every object that [lingers](self#objects-that-linger).
     #[must_use]
-    pub fn snapshot(&self) -> Vec<Registered<K, V, C>> {
-        let mut objects = Vec::with_capacity(self.len());
-        // SAFETY: dropped as this returns.
-        let guard = unsafe { self.core.map.enter() };
-        // SAFETY: the guard keeps the entries readable.
-        self.core.map.for_each(&guard, |found| objects.extend(unsafe { Self::get_ready(found) }));
-        objects
+    pub fn snapshot(&self) -> Vec<Registered<K, V>> {
+        self.0.snapshot().into_iter().map(Registered).collect()
     }
 
     /// Ends the lingering objects that were not used since the last sweep. Used is what a reference to was dropped.
@@ -553,42 +386,75 @@ where
     ///
     /// Cost: a look at each place for a lingering object, and at the object.
     pub fn sweep(&self) {
-        self.core.ring.sweep();
+        self.0.sweep();
     }
 
     /// Ends all lingering objects that are not in use. Those in use linger again, once a reference is dropped: so do
     /// those that only lingering objects used.
     pub fn trim(&self) {
-        self.core.ring.trim();
+        self.0.trim();
     }
 
     /// What happened so far.
     #[must_use]
     pub fn stats(&self) -> Stats {
-        self.core.counters.read()
+        self.0.stats()
     }
 }
 
-// SAFETY: as std's `Arc` of a map of `K` and `V`, beside an `S`.
-unsafe impl<K: Send + Sync, V: Send + Sync, C: RegistryCount, S: Send> Send
-    for Registry<K, V, C, S>
-{
-}
-// SAFETY: as above.
-unsafe impl<K: Send + Sync, V: Send + Sync, C: RegistryCount, S: Sync> Sync
-    for Registry<K, V, C, S>
-{
-}
-
-impl<K, V, C: RegistryCount, S: Clone> Clone for Registry<K, V, C, S> {
+impl<K, V, S: Clone> Clone for Registry<K, V, S> {
+    /// Another handle of the same registry.
     fn clone(&self) -> Self {
-        let (core, hasher) = (self.core.clone(), self.hasher.clone());
-        Self { core, hasher, closes: self.closes.clone() }
+        Self(self.0.clone())
     }
 }
 
-impl<K, V, C: RegistryCount, S> fmt::Debug for Registry<K, V, C, S> {
+impl<K, V, S> fmt::Debug for Registry<K, V, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Registry").field("len", &self.core.counters.live()).finish_non_exhaustive()
+        self.0.fmt(f)
     }
 }
+
+/// A reference to an object of a [`Registry`](Registry).
+///
+/// One pointer. A clone is one atomic addition, a drop one subtraction. The last drop, on any thread, removes the object
+/// from the registry and runs its destructor. A reference may outlive the registry's handles.
+pub struct Registered<K, V>(registered::Registered<K, V, TicketRef>);
+
+impl<K, V> Registered<K, V> {
+    /// The key of the object.
+    #[must_use]
+    pub fn key(this: &Self) -> &K {
+        registered::Registered::key(&this.0)
+    }
+
+    /// Whether both refer to one object.
+    #[must_use]
+    pub fn ptr_eq(this: &Self, other: &Self) -> bool {
+        registered::Registered::ptr_eq(&this.0, &other.0)
+    }
+
+    /// The number of references at some moment of the call. While the object [lingers](super#objects-that-linger) the
+    /// registry has one.
+    #[must_use]
+    pub fn count(this: &Self) -> u32 {
+        registered::Registered::count(&this.0)
+    }
+}
+
+impl<K, V> Deref for Registered<K, V> {
+    type Target = V;
+    #[inline(always)]
+    fn deref(&self) -> &V {
+        &self.0
+    }
+}
+
+impl<K, V> Clone for Registered<K, V> {
+    #[inline(always)]
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+smart_pointer! { V: [K, V] Registered<K, V>; }

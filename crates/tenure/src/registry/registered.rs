@@ -1,18 +1,14 @@
 //! [`Registered`]: the guard that users hold.
 
-use super::RegistryCount;
 use super::entry::Entry;
 use super::linger::give;
-use crate::count::{GetResult, TicketRef};
-use core::fmt;
+use super::machine::RegistryCount;
+use crate::count::GetResult;
+use crate::count::generic::TicketRef;
 use core::ops::Deref;
 use core::ptr::NonNull;
 
-/// A reference to an object of a [`Registry`](super::Registry).
-///
-/// One pointer. A clone is one get of the count, a drop one put: with `TicketRef` one atomic addition and one
-/// subtraction. The last drop, on any thread, removes the object from the registry and runs its destructor. A reference
-/// may outlive the registry's handles.
+/// A [`Registered`](super::Registered) that is counted by `C`.
 pub struct Registered<K, V, C: RegistryCount = TicketRef>(NonNull<Entry<K, V, C>>);
 
 // SAFETY: as std's `Arc` of a `K` and a `V`.
@@ -47,8 +43,7 @@ impl<K, V, C: RegistryCount> Registered<K, V, C> {
         this.0 == other.0
     }
 
-    /// The number of references at some moment of the call. While the object [lingers](super#objects-that-linger) the
-    /// registry has one.
+    /// The number of references at some moment of the call.
     #[must_use]
     pub fn count(this: &Self) -> u32 {
         this.entry().count.read()
@@ -92,20 +87,4 @@ impl<K, V, C: RegistryCount> Drop for Registered<K, V, C> {
     }
 }
 
-impl<K, V, C: RegistryCount> AsRef<V> for Registered<K, V, C> {
-    fn as_ref(&self) -> &V {
-        self
-    }
-}
-
-impl<K, V: fmt::Debug, C: RegistryCount> fmt::Debug for Registered<K, V, C> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (**self).fmt(f)
-    }
-}
-
-impl<K, V: fmt::Display, C: RegistryCount> fmt::Display for Registered<K, V, C> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (**self).fmt(f)
-    }
-}
+smart_pointer! { V: [K, V, C: RegistryCount] Registered<K, V, C>; }

@@ -300,6 +300,6 @@ impl<T> Deref for Guard<'_, T> {
 }
 
 smart_pointer! {
-    [T] Strong<T>;
-    [T] Guard<'_, T>;
+    T: [T] Strong<T>;
+    T: [T] Guard<'_, T>;
 }

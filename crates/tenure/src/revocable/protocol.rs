@@ -2,7 +2,7 @@
 
 use super::statistics::{Counters, Stats};
 use crate::cache_line::CachePadded;
-use crate::count::TicketRef;
+use crate::count::generic::TicketRef;
 use crate::memory::{Atomic, Memory, Ordering, Pointer};
 use crate::segments::{CAPACITY, Segments};
 use crate::shared::Shared;

@@ -410,7 +410,8 @@ fn a_saturated_value_is_never_dropped_and_never_exclusive() {
 
     let mut arc = Arc::new(5_u64);
     let weak = Arc::downgrade(&arc);
-    let strong = Arc::as_ptr(&arc).wrapping_byte_sub(16).cast::<tenure::count::TicketRef>();
+    let strong =
+        Arc::as_ptr(&arc).wrapping_byte_sub(16).cast::<tenure::count::generic::TicketRef>();
     // SAFETY: the counts lie in the 16 bytes before the value, the strong one first. Stands for 2^31 forgotten clones.
     let strong = unsafe { &*strong };
     let many = std::num::NonZeroU16::MAX;

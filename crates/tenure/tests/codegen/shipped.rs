@@ -3,7 +3,8 @@
 #![crate_type = "lib"]
 
 use tenure::arc::Counts;
-use tenure::count::{Get, IncNotZero, Put, RcuRef, Readable, TicketRef};
+use tenure::count::{GetResult, PutResult, RcuRef, Readable, TicketRef};
+use tenure::count::generic::IncNotZero;
 
 macro_rules! calls {
     ($($name:ident = $type:ident.$method:ident($($argument:ident: $of:ty)?) -> $result:ty;)*) => {$(

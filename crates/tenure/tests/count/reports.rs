@@ -5,7 +5,8 @@ use crate::readable;
 use std::num::NonZeroU16;
 use std::process::{Command, Stdio};
 use tenure::arc::Counts;
-use tenure::count::{DEAD, IncNotZero, MAXREF, RcuRef, RefCount, TicketRef};
+use tenure::count::generic::{IncNotZero, RcuRef, TicketRef};
+use tenure::count::{DEAD, MAXREF, RefCount};
 use tenure::fault::{Fault, FaultKind, PRINTED_FAULTS};
 
 /// Set in the child that has no hook.

@@ -7,7 +7,8 @@ use crate::readable;
 use crate::staged::{Staged, interrupted};
 use std::cell::Cell;
 use std::rc::Rc;
-use tenure::count::{GetResult, IncNotZero, PutResult, RcuRef, RefCount, TicketRef};
+use tenure::count::generic::{IncNotZero, RcuRef, TicketRef};
+use tenure::count::{GetResult, PutResult, RefCount};
 
 struct Object<C> {
     count: C,

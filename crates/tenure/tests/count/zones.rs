@@ -6,9 +6,9 @@
 
 use crate::faults::recorded;
 use std::num::NonZeroU16;
+use tenure::count::generic::{IncNotZero, RcuRef, TicketRef};
 use tenure::count::{
-    DEAD, GetResult, IncNotZero, MAXREF, NOREF, ONEREF, PutResult, RELEASED, RcuRef, Readable,
-    RefCount, SATURATED, TicketRef,
+    DEAD, GetResult, MAXREF, NOREF, ONEREF, PutResult, RELEASED, Readable, RefCount, SATURATED,
 };
 use tenure::fault::FaultKind::{self, ImbalancedPut, Overflow, UseAfterDeath};
 

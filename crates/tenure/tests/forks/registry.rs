@@ -9,10 +9,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Barrier};
 use std::task::{Context, Poll, Waker};
 use std::thread;
-use tenure::count::{RcuRef, TicketRef};
+use tenure::count::generic::{RcuRef, TicketRef};
 use tenure::memory::{Memory, Native, Ordering};
-use tenure::registry::raw::{Creator, Machine};
-use tenure::registry::{Registered, Registry, RegistryCount};
+use tenure::registry::generic::{Creator, Machine};
+use tenure::registry::generic::{Registered, Registry, RegistryCount};
 
 type Counter = <Native as Memory>::AtomicU32;
 

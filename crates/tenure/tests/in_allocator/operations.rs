@@ -11,7 +11,7 @@ use tenure::counter::{Counter, Gauge, Histogram};
 use tenure::owner::{Owner, Shared};
 use tenure::pool::{AcquireError, BufferPool, FreeList, SlotMut, SlotPool, SlotRef};
 use tenure::rcu::{RcuCell, RcuGuard};
-use tenure::registry::{Registered, Registry, RegistryCount};
+use tenure::registry::generic::{Registered, Registry, RegistryCount};
 use tenure::revocable::Guard;
 use tenure::revocable::generic::{self, Domain, Scheme, Strong};
 

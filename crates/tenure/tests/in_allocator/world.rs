@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::SeqCst};
-use tenure::count::RcuRef;
+use tenure::count::generic::RcuRef;
 use tenure::counter::{Counter, Gauge, Histogram};
 use tenure::owner::Owner;
 use tenure::pool::{BufferPool, SlotPool, TaggedStack};
 use tenure::rcu::RcuCell;
-use tenure::registry::Registry;
+use tenure::registry::generic::Registry;
 use tenure::revocable::generic::{Domain, Mask, Strong};
 
 /// Something that an operation holds, to be dropped later.

@@ -112,7 +112,7 @@ pub(crate) fn judge<M: Memory>() {
     }
 }
 
-/// In this model each get of a [`TicketRef`](tenure::count::TicketRef) is made by a holder.
+/// In this model each get of a [`TicketRef`](tenure::count::generic::TicketRef) is made by a holder.
 pub(crate) fn counts_are_held() {
     COUNTS_ARE_HELD.set(true);
 }
@@ -262,7 +262,7 @@ mod calibration {
     use crate::memory::{InOrder, Loom};
     use crate::stage::Failure::{Claim, ValueRace};
     use crate::stage::{ALL, Heap, Value, fails, passes, spawn};
-    use tenure::count::TicketRef;
+    use tenure::count::generic::TicketRef;
     use tenure::memory::Atomic;
 
     /// A thread writes a value and says so with `say`, after a barrier; this one reads it when `hear` finds that.

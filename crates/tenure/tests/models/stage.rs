@@ -10,7 +10,8 @@ use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
-use tenure::count::{GetResult, IncNotZero, PutResult, RcuRef, Readable, RefCount, TicketRef};
+use tenure::count::generic::{IncNotZero, RcuRef, TicketRef};
+use tenure::count::{GetResult, PutResult, Readable, RefCount};
 use tenure::fault::set_hook;
 use tenure::memory::Plain;
 

@@ -5,7 +5,8 @@ use super::memory::{InOrder, Loom};
 use super::stage::{ALL, Count, Heap, Value, join_all, passes, slow, spawn};
 use std::rc::Rc;
 use std::sync::Arc;
-use tenure::count::{DEAD, IncNotZero, TicketRef};
+use tenure::count::DEAD;
+use tenure::count::generic::{IncNotZero, TicketRef};
 
 /// A table with one object, whose lock keeps the memory readable during a lookup.
 struct Table<C>(loom::sync::Mutex<Option<Heap<Object<C>>>>);

@@ -18,7 +18,7 @@ use super::weakening::{File, file, lines_of};
 use std::cell::{Cell, RefCell};
 use std::panic::Location;
 use tenure::cells::Table;
-use tenure::count::TicketRef;
+use tenure::count::generic::TicketRef;
 use tenure::pool::list::TaggedStack;
 use tenure::revocable::generic::{Mask, On, Shootdown};
 

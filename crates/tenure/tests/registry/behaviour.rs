@@ -5,8 +5,8 @@ use std::hash::{Hash, Hasher};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, LazyLock, Mutex};
 use tenure::cache_line::CachePadded;
-use tenure::count::{IncNotZero, RcuRef, TicketRef};
-use tenure::registry::{Registered, Registry, RegistryCount};
+use tenure::count::generic::{IncNotZero, RcuRef, TicketRef};
+use tenure::registry::generic::{Registered, Registry, RegistryCount};
 
 /// Runs the body for every count, on and off the line of the value.
 macro_rules! for_all_counts {

@@ -5,8 +5,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use tenure::cache_line::CachePadded;
-use tenure::count::{IncNotZero, RcuRef, TicketRef};
-use tenure::registry::{Registered, Registry, RegistryCount};
+use tenure::count::generic::IncNotZero;
+use tenure::count::generic::{RcuRef, TicketRef};
+use tenure::registry::generic::{Registered, Registry, RegistryCount};
 
 type Dead = Arc<Mutex<Vec<&'static str>>>;
 

@@ -5,9 +5,9 @@ use std::hash::{Hash, Hasher};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread;
-use tenure::count::{RcuRef, TicketRef};
+use tenure::count::generic::{RcuRef, TicketRef};
 use tenure::memory::{Memory, Native, Ordering};
-use tenure::registry::{Registered, Registry, RegistryCount};
+use tenure::registry::generic::{Registered, Registry, RegistryCount};
 
 type Counter = <Native as Memory>::AtomicU32;
 

@@ -7,7 +7,8 @@ use seize::{Collector, Guard, LocalGuard};
 use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicPtr;
-use tenure::count::{GetResult, PutResult, RcuRef, Readable};
+use tenure::count::generic::RcuRef;
+use tenure::count::{GetResult, PutResult, Readable};
 use tenure::memory::{Atomic, Memory, Native, Ordering};
 
 type Tally = <Native as Memory>::AtomicU32;

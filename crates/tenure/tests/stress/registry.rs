@@ -4,9 +4,9 @@ use crate::support::{Canary, objects, on_threads};
 use std::hash::RandomState;
 use std::sync::Arc;
 use tenure::cache_line::CachePadded;
-use tenure::count::{IncNotZero, RcuRef, TicketRef};
+use tenure::count::generic::{IncNotZero, RcuRef, TicketRef};
 use tenure::memory::{Memory, Native, Ordering};
-use tenure::registry::{Registered, Registry, RegistryCount};
+use tenure::registry::generic::{Registered, Registry, RegistryCount};
 
 type Counter = <Native as Memory>::AtomicU64;
 

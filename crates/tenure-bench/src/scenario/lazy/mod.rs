@@ -12,7 +12,7 @@ use local::{kept, objects, own_line};
 use others::PaddedValue;
 use shootdown::{batch, one};
 use std::sync::Arc;
-use tenure::count::IncNotZero;
+use tenure::count::generic::IncNotZero;
 use tenure::revocable::generic::{Counted, Mask, On, Shootdown};
 
 pub(crate) use local::same;

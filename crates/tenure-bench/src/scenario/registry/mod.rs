@@ -7,7 +7,7 @@ use super::refs::Bare;
 use super::{BenchGroup, BenchScenario, Variant};
 use tables::{InRegistry, Lingering, LockedTable, MokaCache, ShardedTable};
 use tenure::cache_line::CachePadded;
-use tenure::count::TicketRef;
+use tenure::count::generic::TicketRef;
 use tenure::memory::Native;
 use turns::{churn, hit, spread};
 

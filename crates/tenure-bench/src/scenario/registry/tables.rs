@@ -6,9 +6,9 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::hash::RandomState;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use tenure::count::TicketRef;
+use tenure::count::generic::TicketRef;
 use tenure::memory::Native;
-use tenure::registry::{Registered, Registry, RegistryCount};
+use tenure::registry::generic::{Registered, Registry, RegistryCount};
 
 pub(super) trait KeyedTable: Send + Sync + 'static {
     type Held: Send + Sync;

@@ -4,7 +4,7 @@ use crate::scenario::dst::{Lookup, Packet};
 use crate::scenario::lazy::{SWITCH_NS, same};
 use crate::scenario::refs::{Bare, BareAdd, GetOnly, GetPut};
 use crate::scenario::route::{IsolatedRoute, SharedRoute};
-use tenure::count::{IncNotZero, RcuRef};
+use tenure::count::generic::{IncNotZero, RcuRef};
 use tenure::revocable::generic::{Counted, On, Scheme, Shootdown};
 use tenure_sim::Simulated;
 

@@ -96,57 +96,7 @@ pub(crate) struct Unsettled {
     n: u32,
 }
 
-/// A 64-bit count that asks nothing of the memory it lives in.
-///
-/// The last put may free the object at once: no epoch, hazard pointer or grace period. A get needs readable memory
-/// during the call, as with [any count](super#whose-memory-is-it).
-///
-/// Cost: get one atomic add, put one atomic subtraction; the last put one compare-exchange more
-/// ([`put_last`](Self::put_last): one in all). Each writes the count's line. Up to 2^31 references.
-///
-/// In type-stable memory [`init`](Self::init) gives a dead count a new life. Never zero its memory: zero is one reference
-/// to an object that is never found without one. `M` is for simulators and model checkers.
-///
-/// ```
-/// use std::collections::HashMap;
-/// use std::sync::Mutex;
-/// use tenure::count::{GetResult, TicketRef};
-///
-/// struct Route { refs: TicketRef, gateway: u32 }
-///
-/// // A lookup under a lock: the lock keeps the memory readable during `get`.
-/// fn look_up(table: &Mutex<HashMap<u32, *const Route>>, key: u32) -> Option<*const Route> {
-///     let table = table.lock().unwrap();
-///     let route = *table.get(&key)?;
-///     // SAFETY: a route leaves the table, under its lock, before it is freed.
-///     match unsafe { (*route).refs.get() } {
-///         GetResult::Acquired => Some(route),
-///         GetResult::Dead => None,
-///     }
-/// }
-///
-/// /// # Safety
-/// /// The caller owns a reference, and gives it away.
-/// unsafe fn release(table: &Mutex<HashMap<u32, *const Route>>, key: u32, route: *const Route) {
-///     // SAFETY: the caller's reference keeps the route alive up to the verdict.
-///     if unsafe { (*route).refs.put().is_last() } {
-///         table.lock().unwrap().remove(&key);
-///         // SAFETY: the last put is told to exactly one, and no lookup finds the route any more.
-///         drop(unsafe { Box::from_raw(route.cast_mut()) }); // at once: no grace period
-///     }
-/// }
-///
-/// let route = Box::into_raw(Box::new(Route { refs: TicketRef::new(), gateway: 1 }));
-/// let table = Mutex::new(HashMap::from([(7, route.cast_const())]));
-/// let found = look_up(&table, 7).unwrap();
-/// // SAFETY: two references are owned here: the first one, and the one of the lookup.
-/// unsafe {
-///     assert_eq!((*found).gateway, 1);
-///     release(&table, 7, found);
-///     release(&table, 7, route);
-/// }
-/// assert!(look_up(&table, 7).is_none());
-/// ```
+/// A [`TicketRef`](super::TicketRef) on the machine `M`.
 pub struct TicketRef<M: Memory = Native> {
     word: M::AtomicU64,
 }
@@ -182,9 +132,7 @@ impl<M: Memory> TicketRef<M> {
         Self { word: Atomic::new(DEAD_WORD) }
     }
 
-    /// Gives a dead count its first reference, which the caller owns: the last step of making the object. Release:
-    /// pairs with [`get_acquire`](Self::get_acquire), which then sees the object initialised. Only the thread that
-    /// destroyed the object, or made the count, may call it, once.
+    /// Gives a dead count its first reference.
     pub fn init(&self) {
         debug_assert_eq!(Zone::of(refs(self.raw())), Zone::Dead, "init of a count that is alive");
         // Release: pairs with the Acquire in `get_acquire`.
@@ -198,7 +146,7 @@ impl<M: Memory> TicketRef<M> {
         self.add(ONE, Ordering::Relaxed)
     }
 
-    /// [`get`](Self::get) with Acquire, for type-stable memory: pairs with the Release in [`init`](Self::init).
+    /// [`get`](Self::get) with Acquire: pairs with the Release in [`init`](Self::init).
     #[inline]
     #[track_caller]
     pub fn get_acquire(&self) -> GetResult {
@@ -221,8 +169,7 @@ impl<M: Memory> TicketRef<M> {
         if new as i64 >= word(n, 0) as i64 { GetResult::Acquired } else { self.get_slow(new, n) }
     }
 
-    /// Takes another reference for a caller that owns one, which cannot fail: one add and a test of the sign. A caller
-    /// that owns none breaks the count: reported if the count is dead, unseen while a verdict is pending.
+    /// Takes another reference for a caller that owns one, which cannot fail: one add and a test of the sign.
     #[inline]
     #[track_caller]
     pub fn get_held(&self) {
@@ -234,8 +181,7 @@ impl<M: Memory> TicketRef<M> {
         }
     }
 
-    /// Gives a reference back, which the caller must own. After [`PutResult::StillHeld`] this thread does not touch the
-    /// memory; after [`PutResult::Last`] no other thread does, and it may be freed.
+    /// Gives a reference back, which the caller must own.
     #[inline]
     #[track_caller]
     pub fn put(&self) -> PutResult {
@@ -283,8 +229,7 @@ impl<M: Memory> TicketRef<M> {
         self.put_end(unsettled)
     }
 
-    /// Gives back a reference that is probably the last: one compare-exchange if so, where [`put`](Self::put) takes two
-    /// operations. Otherwise the attempt is wasted.
+    /// Gives back a reference that is probably the last.
     #[inline]
     #[track_caller]
     pub fn put_last(&self) -> PutResult {
@@ -301,8 +246,7 @@ impl<M: Memory> TicketRef<M> {
             .is_ok()
     }
 
-    /// The number of references at some moment of the call. 0 does not mean dead: before the verdict a get may revive
-    /// the object.
+    /// The number of references at some moment of the call.
     #[must_use]
     pub fn read(&self) -> u32 {
         // Relaxed: a snapshot, stale on arrival.
@@ -313,7 +257,7 @@ impl<M: Memory> TicketRef<M> {
         references(refs(self.word.load(order)))
     }
 
-    /// Whether every get from now on fails (until an [`init`](Self::init)). Writes nothing.
+    /// Whether every get from now on fails. Writes nothing.
     #[must_use]
     pub fn is_dead(&self) -> bool {
         Zone::of(refs(self.raw())) == Zone::Dead

@@ -1,7 +1,7 @@
 //! [`Objects`]: the contents of a [`SlotPool`](super::SlotPool).
 
 use super::key::LAST_USE;
-use crate::count::TicketRef;
+use crate::count::generic::TicketRef;
 use crate::pool::lifecycle::{self, Class, Contents, Part, discard};
 use crate::pool::list::List;
 use alloc::boxed::Box;

@@ -60,7 +60,7 @@ mod verify;
 use super::destroy::destroy_all;
 use super::protocol::{AtomicU32, Block, Inner, Protocol};
 use super::scheme::On;
-use crate::count::TicketRef;
+use crate::count::generic::TicketRef;
 use crate::memory::{Atomic, Memory, Native, Ordering, Plain, Pointer, Threads};
 use core::ptr::{self, NonNull};
 use retire::{Batch, List, RetireList, Role};

@@ -7,7 +7,8 @@ use super::memory::Loom;
 use super::stage::{ALL, Count, Heap, Shipped, Value, join_all, passes, spawn};
 use core::num::NonZeroU16;
 use std::sync::Arc;
-use tenure::count::{IncNotZero, KeepsReadable, RcuRef, Readable, TicketRef};
+use tenure::count::generic::{IncNotZero, RcuRef, TicketRef};
+use tenure::count::{KeepsReadable, Readable};
 
 pub(crate) struct Object<C> {
     pub(crate) count: C,

@@ -12,7 +12,7 @@ use crate::stage::Failure::{Claim, FieldRace, MemoryRace, ValueRace};
 use crate::stage::{ALL, Failure};
 use crate::ticket::{freed_at_once_by_its_holders, freed_at_once_under_lookups};
 use crate::weakening::{File, file};
-use tenure::count::{IncNotZero, RcuRef, TicketRef};
+use tenure::count::generic::{IncNotZero, RcuRef, TicketRef};
 use tenure::memory::Ordering::Acquire;
 
 const COUNTS: File = file!("src/arc/counts.rs");

@@ -4,8 +4,8 @@ use super::super::stage::{Preemptions, join_all, passes, spawn};
 use super::{KEY, ObjectRef, Objects, Witness, set_stage};
 use crate::memory::{Loom, set_number};
 use std::sync::Arc;
-use tenure::count::{RcuRef, TicketRef};
-use tenure::registry::RegistryCount;
+use tenure::count::generic::{RcuRef, TicketRef};
+use tenure::registry::generic::RegistryCount;
 
 const OTHER: u32 = 8;
 

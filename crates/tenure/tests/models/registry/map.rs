@@ -12,7 +12,7 @@ use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
-use tenure::registry::raw::{self, Link, Map, order_of};
+use tenure::registry::generic::{self as parts, Link, Map, order_of};
 
 /// Keys that differ in the last digit have one hash.
 #[derive(Default)]
@@ -43,7 +43,7 @@ pub(crate) struct Item {
 }
 
 // SAFETY: the key is never written.
-unsafe impl raw::Element for Item {
+unsafe impl parts::Element for Item {
     type Key = u32;
     type Memory = Loom;
 

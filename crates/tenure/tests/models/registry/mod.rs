@@ -18,9 +18,9 @@ use std::ops::RangeInclusive;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
-use tenure::count::{IncNotZero, RcuRef, TicketRef};
-use tenure::registry::raw::{Collector, Creator, Machine};
-use tenure::registry::{Registered, Registry, RegistryCount};
+use tenure::count::generic::{IncNotZero, RcuRef, TicketRef};
+use tenure::registry::generic::{Collector, Creator, Machine};
+use tenure::registry::generic::{Registered, Registry, RegistryCount};
 
 loom::lazy_static! {
     static ref PUTS: Collector<Loom> = Collector::new(1);

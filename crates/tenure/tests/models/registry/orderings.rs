@@ -13,7 +13,7 @@ use crate::memory::Loom;
 use crate::needed::{Needed, Room, fails_without, needed, tests_of};
 use crate::stage::Failure::{self, Claim, FieldRace, MemoryRace, ValueRace};
 use crate::weakening::{File, file};
-use tenure::count::TicketRef;
+use tenure::count::generic::TicketRef;
 use tenure::memory::Ordering;
 
 const COLLECTOR: File = file!("src/registry/collector.rs");

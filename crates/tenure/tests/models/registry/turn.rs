@@ -7,8 +7,8 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
-use tenure::count::TicketRef;
-use tenure::registry::raw::Machine;
+use tenure::count::generic::TicketRef;
+use tenure::registry::generic::Machine;
 
 type C = TicketRef<Loom>;
 type Task<T> = Pin<Box<dyn Future<Output = T>>>;

@@ -6,7 +6,7 @@ use super::super::stage::Failure::MemoryRace;
 use super::super::stage::{Heap, Value, fails, passes, spawn};
 use std::marker::PhantomData;
 use std::ptr::{null_mut, without_provenance_mut};
-use tenure::count::TicketRef;
+use tenure::count::generic::TicketRef;
 use tenure::memory::{Atomic, Memory, Ordering, Pointer};
 
 pub(crate) trait Flaw: 'static {

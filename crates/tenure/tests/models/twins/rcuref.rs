@@ -9,7 +9,8 @@ use super::super::memory::Loom;
 use super::super::stage::Failure::{Claim, MemoryRace};
 use super::super::stage::{Count, fails};
 use super::super::ticket::freed_at_once_under_lookups;
-use tenure::count::{DEAD, GetResult, MAXREF, NOREF, ONEREF, PutResult, RELEASED, RcuRef};
+use tenure::count::generic::RcuRef;
+use tenure::count::{DEAD, GetResult, MAXREF, NOREF, ONEREF, PutResult, RELEASED};
 use tenure::memory::{Atomic, Memory, Ordering};
 
 const REPORT: &str = "a put that was owed is reported as imbalanced";

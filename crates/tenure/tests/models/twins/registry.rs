@@ -10,9 +10,9 @@ use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 use std::sync::Arc;
-use tenure::count::{RcuRef, TicketRef};
+use tenure::count::generic::{RcuRef, TicketRef};
 use tenure::memory::{Atomic, Memory, Ordering};
-use tenure::registry::raw::{Element, Link, Map};
+use tenure::registry::generic::{Element, Link, Map};
 
 pub(crate) trait Flaw: 'static {
     /// Whether the memory waits for the thread of the last put.
