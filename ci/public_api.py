@@ -123,7 +123,8 @@ def main():
     old = listing.read_text() if listing.exists() else ""
     sys.stdout.writelines(difflib.unified_diff(old.splitlines(True), new.splitlines(True), str(listing), "now"))
     count = sum(len(paths) for paths in crate.types.values())
-    twice = {name: paths for name, paths in crate.types.items() if len(paths) > 1}
+    # Each module may have its `Stats`.
+    twice = {name: paths for name, paths in crate.types.items() if len(paths) > 1 and name != "Stats"}
     print(f"public_api: {count} types (at most {MOST_TYPES}), {len(set(crate.macros))} macros, {new.count(chr(10))} lines")
     for name, paths in sorted(twice.items()):
         print(f"public_api: two types are called {name}: {', '.join(paths)}")

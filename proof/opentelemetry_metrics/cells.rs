@@ -130,14 +130,14 @@ impl<A: Aggregator> Seen<A> {
 
     #[inline]
     pub(crate) fn read(&self) -> RcuGuard<'_, Snapshot<A>> {
-        self.copy.read()
+        self.copy.load()
     }
 
     /// The caller has the lock.
     pub(crate) fn miss(&self, trackers: &TrackerMap<A>) {
         let missed = self.missed.fetch_add(1, Ordering::Relaxed) + 1;
         // Trackers are only removed after the copy, so with as many it has the same.
-        if missed >= trackers.len() && trackers.len() != self.copy.read().len() {
+        if missed >= trackers.len() && trackers.len() != self.copy.load().len() {
             self.missed.store(0, Ordering::Relaxed);
             let trackers = trackers.iter().map(|(key, it)| (key.clone(), Arc::clone(it))).collect();
             self.copy.store(Snapshot { trackers, _alive: Some(Arc::clone(&self.alive)) });

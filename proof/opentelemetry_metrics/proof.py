@@ -44,7 +44,7 @@ def bound(name, threads=None):
 
 proof = CrateProof(
     pathlib.Path(__file__).parent,
-    about="opentelemetry_sdk 0.33.1: counters that all threads add to, found under a lock; Counter and Cached, or Counter alone",
+    about="opentelemetry_sdk 0.33.1: counters that all threads add to, found under a lock; Counter and RcuCell, or Counter alone",
     crate="opentelemetry_sdk", version="0.33.1", edit=edit, also=("Counter alone", counted),
     dependencies='opentelemetry_sdk = { path = "PATH", features = ["testing"] }\nopentelemetry = "=VERSION"',
     own={

@@ -130,7 +130,7 @@ impl ReadCache {
     }
 
     pub(super) fn get(&self, shard: usize, offset: u64) -> Option<Memory> {
-        if let Some(table) = &self.tables.read()[shard] {
+        if let Some(table) = &self.tables.load()[shard] {
             let place = table.place(offset);
             if let Some(Entry { page, is_used, .. }) = &table.0[place] {
                 // Written once, then only read.
@@ -170,7 +170,7 @@ impl ReadCache {
                 pages.get(entry.offset);
             }
         }
-        self.tables.update(|tables| {
+        self.tables.rcu(|tables| {
             let mut tables = tables.clone();
             tables[shard] = new.as_ref().map(Owner::share);
             tables

@@ -48,7 +48,7 @@ def edit(source):
 
 proof = CrateProof(
     pathlib.Path(__file__).parent,
-    about="redb 4.0.0: pages with a count each, behind locks, which every lookup writes; Owner and Cached, a table of pages for each shard",
+    about="redb 4.0.0: pages with a count each, behind locks, which every lookup writes; Owner and RcuCell, a table of pages for each shard",
     crate="redb", version="4.0.0", edit=edit, also=("the root borrowed, alone", borrow), theirs=("4.1.0", "4.1.0"),
     dependencies='redb = { path = "PATH" }',
     cases={

@@ -48,7 +48,7 @@ impl<L: FreeList> Pages<L> {
 
     fn page(&self) -> Option<Bytes> {
         let mut page = self.pool.acquire(ROOM).ok()?;
-        (0..TIMES).for_each(|_| _ = page.append(PAGE));
+        (0..TIMES).for_each(|_| _ = page.extend_from_slice(PAGE));
         Some(page.freeze())
     }
 

@@ -58,7 +58,7 @@ pub const fn library(remedy: Remedy) -> &'static str {
         }
         Remedy::AddForLoop => "tenure::count::RcuRef",
         Remedy::Cells => "tenure::counter::Counter",
-        Remedy::Lazy | Remedy::ReadUnlocked => "tenure::lazy::Cached",
+        Remedy::Lazy | Remedy::ReadUnlocked => "tenure::rcu::RcuCell",
     }
 }
 
@@ -80,8 +80,8 @@ pub fn code(remedy: Remedy, target: &Target) -> Vec<String> {
             "served: Counter, // served.add(1), served.sum(); a Gauge, if it also falls",
         ],
         Remedy::Lazy | Remedy::ReadUnlocked => &[
-            "let mut state = cached.reader(); // once per thread; cached: Cached<State>",
-            "state.read() // no count, no lock; cached.store(new) replaces it",
+            "let mut state = cell.reader(); // once per thread; cell: RcuCell<State>",
+            "state.load() // no count, no lock; cell.store(new) replaces it",
         ],
     };
     lines.iter().map(|line| (*line).to_owned()).collect()

@@ -498,7 +498,7 @@ fn a_lock_on_a_findings_own_lines_is_not_elsewhere() {
     let of = |thread: u32| [(thread, 0, LOCK, 7), (thread, 0, UNLOCK, 8), (thread, 8, WRITE, 1)];
     let process = process(vec![line(0x1000, None, &[of(1), of(2)].concat())]);
     let (locks, found) = (Locks::of(&process), contended(&process).remove(0));
-    let plain: Vec<UsedWord> = found.words.iter().cloned().filter(|word| !word.is_lock()).collect();
+    let plain: Vec<UsedWord> = found.words.iter().filter(|word| !word.is_lock()).cloned().collect();
     let order = |lines: &[usize]| order::order(lines, &plain, &|_| false, &locks);
     assert_eq!((order(&[0]), order(&[1])), (None, Some(WriteOrder::Lock)));
 }

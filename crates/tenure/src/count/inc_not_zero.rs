@@ -28,7 +28,8 @@ const ONE: NonZeroU16 = NonZeroU16::MIN;
 /// [`get_counting`](Self::get_counting) says how often.
 ///
 /// ```
-/// use tenure::count::{GetResult, IncNotZero};
+/// use tenure::count::GetResult;
+/// use tenure::count::generic::IncNotZero;
 ///
 /// let count = IncNotZero::new();
 /// assert_eq!(count.get(), GetResult::Acquired);

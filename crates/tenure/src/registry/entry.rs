@@ -21,9 +21,9 @@
 //!                          └──── last put: every `create` has failed ───────┴───> value dropped ───┘
 //! ```
 
+use super::Core;
 use super::machine::{Creator, Machine, RegistryCount};
 use super::map::{Element, Link};
-use super::table::Core;
 use super::waiters::Waiters;
 use crate::count::PutResult;
 use crate::memory::{Atomic, Memory, Ordering, Plain};

@@ -26,9 +26,9 @@
 //! The drop of a reference loads the state, on the line of the entry that the count or the value is on. All else is for
 //! the first drop after a sweep or a lap of the ring.
 
+use super::Core;
 use super::entry::Entry;
 use super::machine::{Machine, RegistryCount};
-use super::table::Core;
 use crate::cache_line::CachePadded;
 use crate::memory::{Atomic, Memory, Ordering, Pointer};
 use crate::shared::Shared;

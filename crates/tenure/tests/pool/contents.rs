@@ -299,8 +299,8 @@ fn what_does_not_fit_is_refused_with_both_figures() {
         (|it| it.advance(SIZE), "advance by 4096 bytes, but there are 4095"),
         (|it| it.put_slice(&[0; 2]), "put of 2 bytes, but there is room for 1"),
         (|it| it.put_bytes(0, 2), "put of 2 bytes, but there is room for 1"),
-        // SAFETY: all of the room is initialised, and too much is refused.
         (
+            // SAFETY: all of the room is initialised, and too much is refused.
             |it| unsafe { BufMut::advance_mut(it, 2) },
             "advance_mut by 2 bytes, but there is room for 1",
         ),

@@ -180,7 +180,7 @@ pub(super) fn lazy(pattern: &Pattern) -> Option<Repaired> {
     for (at, role) in after.roles.iter_mut().enumerate() {
         role.steps = replaced(&role.steps, &|operation| match *operation {
             Operation::Add(word) | Operation::CompareExchange(word) if keeps(at, word) => {
-                // Four loads and two stores for each use, as `Cached` takes.
+                // Four loads and two stores for each use, as `RcuCell` takes.
                 let slot = slot_of[word]?;
                 Some(vec![Operation::Load(word), Operation::Load(slot), Operation::Store(slot)])
             }

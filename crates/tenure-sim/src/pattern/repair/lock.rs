@@ -77,7 +77,7 @@ impl Held {
 }
 
 /// The steps with what is done under such a lock in its place, after two stores to the thread's own slot, as
-/// `Cached` does.
+/// `RcuCell` does.
 fn unlocked(
     steps: &[PatternAccess],
     is_read: &impl Fn(usize) -> bool,

@@ -12,7 +12,7 @@ use super::{Fate, Object, begin, ends_in_every_way, worker};
 use tenure::memory::{Atomic, Memory, Ordering};
 use tenure::revocable::generic::{On, RcuCell, RcuGuard, RcuReader, Revoking, Shootdown};
 
-/// A `Cached` of value 1.
+/// An `RcuCell` of value 1.
 pub(super) fn cached<S: Revoking>() -> (RcuCell<Object, S>, Fate) {
     begin::<S::Memory>();
     quarantine::recycle();
