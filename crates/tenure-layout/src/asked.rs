@@ -11,8 +11,8 @@ use crate::rules::{Glob, closest};
 use crate::sharing::{Array, RawFinding, Site};
 use tenure_types::model::{Format, Model, Static, TypeId};
 
-/// With more types, only those with findings get a map.
-const MOST_MAPS: usize = 64;
+/// Named types that all get a map: of more, only those with findings do.
+const MAX_MAPS: usize = 64;
 
 /// Types, variables and modules by name.
 #[derive(Debug)]
@@ -159,11 +159,11 @@ impl TypeFilter {
     pub(crate) fn types_of(&self, reported: &[ListEntry<'_>]) -> Vec<TypeId> {
         let of_findings = reported.iter().filter_map(ListEntry::type_id);
         let mut all: Vec<TypeId> = match &self.named {
-            Some(named) if named.types.len() <= MOST_MAPS => named.types.clone(),
+            Some(named) if named.types.len() <= MAX_MAPS => named.types.clone(),
             Some(named) => of_findings.clone().filter(|id| named.types.contains(id)).collect(),
             None => of_findings.clone().collect(),
         };
-        // Of a named variable, what its elements look like.
+        // The types of the elements of named variables.
         if self.named.as_ref().is_some_and(|named| !named.variables.is_empty()) {
             all.extend(of_findings);
         }

@@ -1,11 +1,10 @@
 //! Finds fields that share a cache line with a contended word, and proposes repairs.
 //!
 //! A word that many CPUs write drags its line from cache to cache, and with it all fields beside it. This crate knows
-//! which words are contended, looks through embedding (the victim is often in an *outer* type), and ranks its findings,
+//! which words are contended, sees through embedding (the victim is often in an *outer* type), and ranks its findings,
 //! because nearly every struct with an atomic word has something beside it.
 //!
-//! It is behind the command `tenure layout`; [`tenure_types`] reads the types, and [`tenure_render`] shows findings. As a
-//! library:
+//! The command `tenure layout` shows what it finds; [`tenure_types`] reads the types. As a library:
 //!
 //! ```
 //! use tenure_model::Sharing;
@@ -34,12 +33,12 @@
 //! |---|---|
 //! | [`run`](mod@run) | from a request to a report: start here |
 //! | [`sharing`] | findings and their scores, signal by signal |
-//! | [`suggest`](mod@suggest) | a better layout, and what keeps elements and variables apart |
-//! | [`check`](mod@check) | assertions for CI |
-//! | [`evidence`] | what the program's code does to members, and what follows |
+//! | `suggest` | a better layout, and what keeps elements and variables apart |
+//! | `check` | assertions for CI |
+//! | `evidence` | what the program's code does to members, and what follows |
 //! | [`rules`] | the rules file: knowledge of types and members, and checks |
-//! | [`knowledge`] | the built-in knowledge |
-//! | [`lines`] | members on lines |
+//! | `knowledge` | the built-in knowledge |
+//! | `lines` | members on lines |
 //!
 //! # Limits
 //!

@@ -11,14 +11,14 @@ use tenure_model::{Finding, Origin};
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RankedFinding<'f> {
-    /// From 1, among all.
+    /// The place among all, from 1.
     pub(crate) rank: usize,
     pub(crate) found: &'f RawFinding,
     pub(crate) instances: u64,
     pub(crate) origin: Origin,
 }
 
-/// By rank.
+/// All findings by rank.
 pub(crate) fn list<'f>(
     layouts: &LayoutModel<'_>,
     origins: &TypeOrigins<'_>,

@@ -6,7 +6,7 @@ use crate::names;
 use tenure_model::Origin;
 use tenure_types::model::{Declared, Model};
 
-/// Crates of Rust's own; in C++ anybody may call a namespace so.
+/// Crates of Rust's own; in C++ any namespace may have such a name.
 const RUST: [&str; 6] =
     ["core", "alloc", "proc_macro", "test", "panic_unwind", "compiler_builtins"];
 
@@ -17,11 +17,12 @@ const STANDARD: [&str; 4] = ["std", "__gnu_cxx", "__gnu_pbds", "__cxxabiv1"];
 const ELSEWHERE: [&str; 5] =
     ["/registry/src/", "/git/checkouts/", "/vendor/", "/rust/deps/", "/usr/include/"];
 
+/// Where compilers keep the sources of standard libraries.
 const OF_THE_COMPILER: [&str; 4] = ["/rustc/", "/rustlib/src/", "/usr/include/c++/", "/usr/lib/"];
 
 #[derive(Debug)]
 pub(crate) struct TypeOrigins<'m> {
-    /// Of Rust's crates.
+    /// The origin of each of Rust's crates.
     crates: HashMap<&'m str, Origin>,
 }
 

@@ -109,11 +109,11 @@ pub fn run(request: &LayoutRequest, progress: &dyn Progress) -> Result<(Model, R
 ///
 /// # Errors
 ///
-/// As of [`run`](fn@run).
+/// The same as of [`run`](fn@run).
 ///
 /// # Panics
 ///
-/// As of [`run`](fn@run).
+/// The same as of [`run`](fn@run).
 pub fn of_model(model: &Model, request: &LayoutRequest) -> Result<Report, Error> {
     let read = LoadedInput { model, sweep: &Err(UNASKED.to_owned()), recording: None };
     analyse(request, &rules(request)?, read, &())
@@ -220,7 +220,7 @@ fn analyse(
     }
     if request.suggest {
         (report.suggestions, report.unmended) = repairs(&layouts, &types, &pins, progress);
-        // What mends elements is said with the finding.
+        // What fixes elements is said with the finding.
         let is_of_elements = |name: &str| {
             let mut of_type = report.findings.iter().filter(|one| one.type_name == name);
             of_type.any(|one| matches!(one.sharing, Sharing::Elements { .. }))
@@ -303,7 +303,7 @@ fn repairs(
     pins: &Pins,
     progress: &dyn Progress,
 ) -> (Vec<Suggestion>, Vec<Unmended>) {
-    progress.begin("looking for better layouts", types.len() as u64);
+    progress.begin("searching for better layouts", types.len() as u64);
     let results: Vec<_> = types
         .par_iter()
         .filter(|&&id| layouts.model[id].kind.is_composite())

@@ -167,7 +167,7 @@ fn extent(
     Ok((ByteRange { begin, end: places.iter().map(end).max().unwrap_or(begin) }, places))
 }
 
-/// Between the kernel's `__cacheline_group_begin(NAME)` and `__cacheline_group_end(NAME)`.
+/// The bytes between the kernel's `__cacheline_group_begin(NAME)` and `__cacheline_group_end(NAME)`.
 fn between_markers(subject: &CheckedType<'_>, name: &str) -> Result<ByteRange, String> {
     let marker = |prefix: &str| {
         let path = MemberPath::parse(&format!("{prefix}{name}"));

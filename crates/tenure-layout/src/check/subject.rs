@@ -14,7 +14,7 @@ pub(super) struct CheckedType<'a> {
     pub(super) id: TypeId,
     pub(super) name: String,
     pub(super) line_bytes: u64,
-    /// If others have the same name.
+    /// Where it is declared, if others have the same name.
     declared: Option<String>,
 }
 
@@ -111,7 +111,7 @@ impl CheckedType<'_> {
         (0..self.line_bytes).step_by(usize::try_from(step).unwrap_or(usize::MAX))
     }
 
-    /// From the type's start to the next possible start, at most a line.
+    /// Bytes from the type's start to the next possible start, at most a line.
     fn align(&self) -> u64 {
         self.model[self.id].align.clamp(1, self.line_bytes)
     }
@@ -162,7 +162,7 @@ impl CheckedType<'_> {
     }
 }
 
-/// By offset, each once.
+/// Sorts places by offset, each once.
 pub(super) fn sort(all: &mut Vec<MemberPlace>) {
     all.sort_by(|a, b| (a.offset, a.size, &a.path).cmp(&(b.offset, b.size, &b.path)));
     all.dedup_by(|a, b| a.path == b.path && a.offset == b.offset);

@@ -54,10 +54,10 @@ const MIN_TELLING_MEMBERS: usize = 4;
 pub(crate) struct CodeEvidence {
     /// The functions, by name.
     pub(crate) functions: Vec<UsingFunction>,
-    /// By type and offset.
+    /// What is done to types' objects, by type and offset.
     rows: Vec<UseRow>,
     types: FxHashMap<TypeId, (usize, usize)>,
-    /// By variable and offset.
+    /// What is done to variables, by variable and offset.
     of_statics: Vec<(u32, UseRow)>,
     /// Whether what is not seen to be used may be used by code of which too little is known.
     pub(crate) misses_words: bool,

@@ -90,7 +90,7 @@ impl Uses {
         if is_weak && !self.is_empty() { 0.7 * heat } else { heat }
     }
 
-    /// Of them, what is done by functions that write an element which a variable chooses, and that run more often than once.
+    /// What is done to them by functions that write an element which a variable chooses, and that run more often than once.
     pub(crate) fn chosen(&self) -> Self {
         let mut chosen = Self::default();
         for by in self.by.iter().filter(|by| by.counts.chosen > 0 && !by.is_setup) {

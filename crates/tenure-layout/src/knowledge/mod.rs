@@ -29,7 +29,7 @@ const BUILTIN: [(&str, &str); 4] = [
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Knowledge {
     layers: u16,
-    /// By [`NamedTable`].
+    /// The rules of each [`NamedTable`].
     named: [RuleTable<Role>; 5],
     member_names: RuleTable<Role>,
     members: Typed,

@@ -68,7 +68,7 @@ impl RoleClaim {
     }
 }
 
-/// By type, the places of its members for which there are rules.
+/// The places of each type's members for which there are rules.
 type Certain = FxHashMap<TypeId, Vec<(usize, Precedence, Role)>>;
 
 impl Roles {
@@ -96,7 +96,7 @@ impl Roles {
         roles
     }
 
-    /// The role of this type's values, if known for the whole: then there is no look inside. Of several names the
+    /// The role of this type's values, if known for the whole: then its members do not count. Of several names the
     /// outermost known one decides. [`Role::Plain`] marks types that are of no interest, such as per-CPU words.
     pub(crate) fn of_type(&self, id: TypeId) -> Option<Role> {
         self.types[id.index()]
@@ -157,7 +157,7 @@ impl<'a> TypeRoles<'a> {
         self.model.iter().map(|(id, _)| self.claim(id)).collect()
     }
 
-    /// By all names of a type. Terminates: types do not contain themselves, and the model bounds chains.
+    /// What all names of a type say. Terminates: types do not contain themselves, and the model bounds chains.
     fn claim(&self, mut id: TypeId) -> Option<RoleClaim> {
         let mut claim = None;
         loop {

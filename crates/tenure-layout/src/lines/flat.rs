@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Away, LayoutModel, POINTER};
+use super::{Away, LayoutModel, POINTER_BYTES};
 use crate::evidence::{Uses, is_number};
 use tenure_model::Role;
 use tenure_types::model::{Kind, Member, Shape, TypeId};
@@ -10,20 +10,20 @@ use tenure_types::model::{Kind, Member, Shape, TypeId};
 /// Leaves of one type; the largest of Linux has a tenth.
 const MAX_LEAVES: usize = 1 << 14;
 
-/// Of an array of more elements only the first and last are spread out: the others have the same neighbours.
+/// Elements of an array that are all spread out. Of a longer one only the first and last are spread out: the others have the same neighbours.
 const MAX_SPREAD_ELEMENTS: u64 = 4;
 
 /// The member of a leaf that is the whole type.
 const NO_MEMBER: usize = usize::MAX;
 
-/// Stands for the type itself.
+/// The step that is the type itself.
 pub(crate) const ROOT: usize = 0;
 
 #[derive(Debug)]
 pub(crate) struct Flat {
     /// Sorted by offset.
     pub(crate) leaves: Vec<Leaf>,
-    /// By leaf, the largest end up to it: alternatives of a union differ in size.
+    /// The largest end up to each leaf: alternatives of a union differ in size.
     ends: Vec<u64>,
     steps: Vec<EmbedStep>,
 }
@@ -120,7 +120,7 @@ impl LayoutModel<'_> {
             let place = LeafPlace { step, owner, member: index, offset };
             match (self.away(owner, index), self.role_of(owner, index, member)) {
                 (Some(Away::Pointer), _) => {
-                    place.leaf(flat, member.ty, POINTER, Role::ReadMostly, None);
+                    place.leaf(flat, member.ty, POINTER_BYTES, Role::ReadMostly, None);
                 }
                 (Some(Away::Nothing), _) => {}
                 (None, Some(role)) => {
@@ -343,7 +343,7 @@ impl Flat {
         evidence.are_updates(&uses, true) || (layouts.is_written(leaf) && is_reached())
     }
 
-    /// As the source would spell it.
+    /// The leaf's path as the source would spell it.
     pub(crate) fn path(&self, layouts: &LayoutModel<'_>, leaf: &Leaf) -> String {
         let mut path = self.path_of(layouts, leaf.step);
         append(layouts, &mut path, leaf.owner, leaf.member, leaf.element);

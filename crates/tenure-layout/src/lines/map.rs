@@ -143,7 +143,7 @@ fn cover(
     there
 }
 
-/// By offset, then the contended first, then the largest.
+/// The leaves by offset, then the contended first, then the largest.
 fn in_order(flat: &Flat) -> Vec<&Leaf> {
     let mut leaves: Vec<_> = flat.leaves.iter().collect();
     leaves.sort_by_key(|leaf| (leaf.offset, !leaf.role.is_contended(), u64::MAX - leaf.size));

@@ -1,7 +1,7 @@
 //! Members on cache lines, embedded types included.
 //!
 //! [`LayoutModel`] combines a model with what is known of its members, and spreads a type out into its *leaves*: the
-//! members that need no look inside. Lines are counted from the start of the type.
+//! members inside which nothing matters. Lines are counted from the start of the type.
 
 mod flat;
 mod map;
@@ -18,8 +18,8 @@ use crate::origin::is_standard;
 use tenure_model::Role;
 use tenure_types::model::{Bits, Kind, Member, Model, Shape, TypeId};
 
-/// malloc's least alignment of objects of at least that size, on 64-bit systems.
-const ALLOCATED: u64 = 16;
+/// Bytes from which on malloc aligns objects to as many, on 64-bit systems: glibc's and jemalloc's smallest class.
+const MALLOC_ALIGN: u64 = 16;
 
 /// A model with what is known of it.
 #[derive(Debug)]
@@ -28,7 +28,7 @@ pub(crate) struct LayoutModel<'a> {
     pub(crate) model: &'a Model,
     /// The roles of the types and members.
     pub(crate) roles: &'a Roles,
-    /// A power of two.
+    /// Bytes of a cache line: a power of two.
     pub(crate) line_bytes: u64,
     /// What the code does with members, if it was read.
     pub(crate) evidence: Option<&'a CodeEvidence>,
@@ -39,7 +39,7 @@ pub(crate) struct LayoutModel<'a> {
 /// A composite in another layout.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Arranged {
-    /// Of its members, in the model's order.
+    /// The offsets of its members, in the model's order.
     pub(crate) offsets: Vec<u64>,
     pub(crate) size: u64,
     pub(crate) align: u64,
@@ -54,8 +54,8 @@ enum Away {
     Nothing,
 }
 
-/// Bytes, on 64-bit systems.
-pub(crate) const POINTER: u64 = 8;
+/// Bytes of a pointer, on 64-bit systems.
+pub(crate) const POINTER_BYTES: u64 = 8;
 
 #[derive(Debug)]
 struct Facts {
@@ -66,10 +66,10 @@ struct Facts {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct TypeContents {
     visited: bool,
-    /// A word that many CPUs write.
+    /// Whether a word is one that many CPUs write.
     contended: bool,
     known: bool,
-    /// A plain word that many CPUs write, as the code shows.
+    /// Whether a plain word is one that many CPUs write, as the code shows.
     written: bool,
 }
 
@@ -81,15 +81,15 @@ impl TypeContents {
 
 #[derive(Debug)]
 struct TypeReferences {
-    /// By type, how many types point to it.
+    /// How many types point to each type.
     pointed: Vec<u32>,
-    /// By type, how many variables are of it, or arrays of it.
+    /// How many variables are of each type, or arrays of it.
     variables: Vec<u32>,
-    /// By type, those that embed it by value, as a named member.
+    /// The types that embed each type by value, as a named member.
     embedded: Vec<Vec<TypeId>>,
-    /// By type, whether it waits for a grace period by a member.
+    /// Whether each type waits for a grace period by a member.
     grace: Vec<bool>,
-    /// The types are a kernel's: its slabs align objects that fill lines.
+    /// Whether the types are a kernel's: its slabs align objects that fill lines.
     slabs: bool,
 }
 
@@ -105,12 +105,12 @@ impl<'a> LayoutModel<'a> {
         Self { model, roles, line_bytes, evidence: None, facts, arranged: HashMap::new() }
     }
 
-    /// With what the code does.
+    /// The same with what the code does.
     pub(crate) fn with_evidence(self, evidence: Option<&'a CodeEvidence>) -> Self {
         Self { evidence, ..self }
     }
 
-    /// With some types in another layout. If one changes size, ask only for those types that embed it which are among them.
+    /// The same with some types in another layout. If one changes size, ask only for those types that embed it which are among them.
     pub(crate) fn arranged(&self, arranged: HashMap<TypeId, Arranged>) -> LayoutModel<'a> {
         let Self { model, roles, line_bytes, evidence, .. } = *self;
         LayoutModel { model, roles, line_bytes, evidence, facts: Arc::clone(&self.facts), arranged }
@@ -210,7 +210,7 @@ impl<'a> LayoutModel<'a> {
     /// Objects of the type start at multiples of this.
     pub(crate) fn starts(&self, id: TypeId) -> u64 {
         let line = if self.fills_slabs(id) { self.line_bytes } else { 1 };
-        let allocated = if self.size_of(id) >= ALLOCATED { ALLOCATED } else { 1 };
+        let allocated = if self.size_of(id) >= MALLOC_ALIGN { MALLOC_ALIGN } else { 1 };
         self.align_of(id).max(allocated).max(line)
     }
 
@@ -229,7 +229,7 @@ impl<'a> LayoutModel<'a> {
         role.filter(|role| !role.is_contended() || !is_array())
     }
 
-    /// Of an enum with data.
+    /// Whether a member is the discriminant of an enum with data.
     pub(crate) fn is_discriminant(&self, owner: TypeId, member: &Member) -> bool {
         let variants =
             matches!(self.model[owner].kind, Kind::Composite { shape: Shape::Variants, .. });

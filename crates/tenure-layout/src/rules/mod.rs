@@ -8,7 +8,7 @@
 //! use tenure_layout::rules::Rules;
 //!
 //! let text = r#"
-//!     ## What a value of a type is, wherever it lies. Its own members are then not looked at.
+//!     ## What a value of a type is, wherever it lies. Its own members then do not count.
 //!     [types]
 //!     "spinlock_t" = "lock"
 //!     "std::atomic<*>" = "atomic"
@@ -97,8 +97,8 @@
 //! 2. A rule for the member wins, then one for its type, its cacheline group, its pointee. For a variable: name,
 //!    section, type.
 //! 3. The pattern with fewer stars wins, then the one with more letters, then the later one.
-//! 4. Of a type's several names, the outermost that a rule knows wins: `spinlock_t` over `spinlock`, the struct behind
-//!    it. An array is what its elements are.
+//! 4. Of a type's several names, the outermost that a rule knows wins: `spinlock_t` over `spinlock`, the struct that
+//!    it stands for. An array is what its elements are.
 //!
 //! Without a rule, `const` members are read mostly and `_Atomic` ones are atomic.
 //!
@@ -189,11 +189,11 @@ const NAMED_TABLES: [&str; 5] = ["types", "pointers", "cacheline_groups", "stati
 /// A rules file's contents: see the [module](self).
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Rules {
-    /// By [`NamedTable`].
+    /// The rules of each [`NamedTable`].
     pub(crate) named: [Vec<(Glob, Role)>; NAMED_TABLES.len()],
     pub(crate) members: Vec<(MemberPattern, Role)>,
     pub(crate) atomics: Vec<(AtomicPattern, Role)>,
-    /// In the order of the file.
+    /// The checks in the order of the file.
     pub(crate) checks: Vec<CheckRule>,
 }
 
@@ -234,7 +234,7 @@ impl Rules {
         parse::rules(text, file)
     }
 
-    /// As if `other` stood at the end of this file.
+    /// Adds rules as if they stood at the end of this file.
     pub(crate) fn append(&mut self, other: Self) {
         let named = self.named.iter_mut().zip(other.named);
         named.for_each(|(rules, others)| rules.extend(others));

@@ -5,11 +5,13 @@ use std::fmt;
 use super::glob::{Glob, Specificity};
 use tenure_types::model::{Bits, Kind, MOST_NESTING, Model, TypeId};
 
-const MOST_PLACES: usize = 1 << 16;
+/// Members that one path may lead to: more are an array without end.
+const MAX_PLACES: usize = 1 << 16;
 
-const MOST_STEPS: usize = 1 << 20;
+/// Members that one path may pass: a second of work.
+const MAX_STEPS: usize = 1 << 20;
 
-/// From a type to its members, through embedded types and every element of arrays. Anonymous structs and unions and
+/// A way from a type to its members, through embedded types and every element of arrays. Anonymous structs and unions and
 /// base classes are not spelled.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct MemberPath(Box<[Glob]>);
@@ -22,11 +24,11 @@ pub(crate) struct MemberPattern {
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct MemberPlace {
-    /// With the elements of arrays: `shards[3].lock`.
+    /// The path with the elements of arrays: `shards[3].lock`.
     pub(crate) path: String,
     pub(crate) owner: TypeId,
     pub(crate) index: usize,
-    /// From the start of the path's type.
+    /// Bytes from the start of the path's type.
     pub(crate) offset: u64,
     pub(crate) size: u64,
     pub(crate) bits: Option<Bits>,
@@ -136,7 +138,7 @@ struct PathWalk<'a> {
 impl PathWalk<'_> {
     fn step(&mut self) -> Result<(), TooMany> {
         self.steps += 1;
-        if self.steps > MOST_STEPS || self.found.len() >= MOST_PLACES {
+        if self.steps > MAX_STEPS || self.found.len() >= MAX_PLACES {
             return Err(TooMany);
         }
         Ok(())

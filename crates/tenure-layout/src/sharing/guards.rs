@@ -8,25 +8,26 @@ use crate::evidence::Uses;
 use crate::lines::{Flat, LayoutModel, Leaf};
 use tenure_model::Role;
 
-/// Of an object: more are an array of locks.
-const MOST_LOCKS: usize = 32;
+/// Locks of an object: more are an array of locks.
+const MAX_LOCKS: usize = 32;
 
-const MOST_LEAVES: usize = 1 << 12;
+/// Leaves of an object: each is compared with all locks.
+const MAX_LEAVES: usize = 1 << 12;
 
-/// Of a member's users take the lock, if it guards the member.
-const MOST_USERS: f64 = 0.5;
+/// The share of a member's users that take the lock, if it guards the member: most.
+const MIN_SHARE_OF_USERS: f64 = 0.5;
 
-/// Of a type's leaves.
+/// What guards each leaf of a type.
 #[derive(Debug)]
 pub(crate) struct Guards {
-    /// By place among the leaves.
+    /// What guards each leaf, in their order.
     of: Vec<GuardedBy>,
 }
 
 /// What guards a leaf.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct GuardedBy {
-    /// Of a lock: itself, as a bit.
+    /// The lock that it is itself, as a bit.
     pub(crate) lock: u32,
     /// All locks that guard it; none if that is not known.
     pub(crate) locks: u32,
@@ -54,8 +55,8 @@ impl Guards {
     pub(crate) fn of(layouts: &LayoutModel<'_>, flat: &Flat) -> Option<Self> {
         let is_lock = |leaf: &Leaf| leaf.role == Role::Lock;
         let places = (0..flat.leaves.len()).filter(|at| is_lock(&flat.leaves[*at]));
-        let locks: Vec<usize> = places.take(MOST_LOCKS).collect();
-        if locks.is_empty() || flat.leaves.len() > MOST_LEAVES {
+        let locks: Vec<usize> = places.take(MAX_LOCKS).collect();
+        if locks.is_empty() || flat.leaves.len() > MAX_LEAVES {
             return None;
         }
         let uses = |leaf: &Leaf| flat.uses(layouts, leaf);
@@ -70,10 +71,10 @@ impl Guards {
             let uses = uses(leaf).filter(|uses| is_seen && may_be && !uses.is_empty());
             if let Some(uses) = uses {
                 guard.is_written = uses.is_written();
-                let mut most = MOST_USERS;
+                let mut most = MIN_SHARE_OF_USERS;
                 for (nth, (at, lock)) in locks.iter().zip(&takers).enumerate() {
                     let share = lock.as_ref().and_then(|lock| uses.used_with(lock)).unwrap_or(0.0);
-                    guard.locks |= u32::from(share >= MOST_USERS) << nth;
+                    guard.locks |= u32::from(share >= MIN_SHARE_OF_USERS) << nth;
                     // Of equal ones, the last in front.
                     let is_in_front = flat.leaves[*at].offset < leaf.offset;
                     if share > most || (share >= most && (is_in_front || guard.nearest == 0)) {
@@ -98,7 +99,7 @@ impl Guards {
         Some(Self { of })
     }
 
-    /// Of a leaf of the same type.
+    /// What guards a leaf of the same type.
     pub(crate) fn guard(&self, flat: &Flat, leaf: &Leaf) -> GuardedBy {
         flat.place(leaf).map_or_else(GuardedBy::default, |at| self.of[at])
     }

@@ -1,7 +1,7 @@
 //! Members that share a line with a contended word, ranked.
 //!
 //! Most types with a contended word have something beside it (in a Linux 6.18, 916 of 1,148 such types have a finding),
-//! so the ranking matters. [`find`] looks for four kinds of sharing:
+//! so the ranking matters. There are four kinds of sharing:
 //!
 //! - within a type,
 //! - through embedding: a pair that neither type shows by itself,
@@ -72,7 +72,7 @@ pub(crate) struct RawFinding {
     pub(crate) word: Leaf,
     pub(crate) victims: Vec<Sufferer>,
     pub(crate) signals: ScoreSignals,
-    /// From 0 to 100.
+    /// The score, from 0 to 100.
     pub(crate) score: f64,
 }
 
@@ -102,7 +102,7 @@ pub(crate) enum Array {
         member: usize,
     },
     Static(usize),
-    /// Behind a pointer: nothing is known but its elements.
+    /// What a pointer leads to: nothing is known but its elements.
     Pointed,
 }
 
@@ -111,15 +111,15 @@ pub(crate) struct Sufferer {
     pub(crate) leaf: Leaf,
     pub(crate) weight: f64,
     pub(crate) why: Why,
-    /// Of a lock's neighbour: the share of its readers that do not take the lock, as far as the code shows it. 1 for what
+    /// The share of a lock's neighbour's readers that do not take the lock, as far as the code shows it. 1 for what
     /// another lock guards.
     pub(crate) unguarded: f64,
-    /// For [`Site::Statics`]: the variable's place among all.
+    /// The variable's place among all, for [`Site::Statics`].
     pub(crate) variable: usize,
 }
 
 impl Sufferer {
-    /// From what types say of a neighbour, and what code does to the word and to it, if that is known.
+    /// What a neighbour suffers by what types say of it, and by what code does to the word and to it, if that is known.
     fn new(
         layouts: &LayoutModel<'_>,
         role: Role,
@@ -138,7 +138,7 @@ impl Sufferer {
     }
 }
 
-/// Of equal weights, the one in front.
+/// Sorts victims by weight; of equal ones, the one in front is first.
 fn worst_first(victims: &mut [Sufferer]) {
     victims.sort_by(|a, b| {
         b.weight.total_cmp(&a.weight).then_with(|| a.leaf.offset.cmp(&b.leaf.offset))
@@ -189,17 +189,17 @@ impl RawFinding {
         self.word.role == Role::Plain
     }
 
-    /// The type to mend; none for variables.
+    /// The type to fix; none for variables.
     pub(crate) fn type_id(&self) -> Option<TypeId> {
         match self.site {
-            // A bare lock is as large as it is; its array is to be mended.
+            // A bare lock is as large as it is; its array is to be fixed.
             Site::Elements { .. } if self.word.is_whole() => self.array_owner(),
             Site::Type { id, .. } | Site::Elements { element: id, .. } => Some(id),
             Site::Statics { .. } => None,
         }
     }
 
-    /// The name and declaration of the type to mend, or of the variable.
+    /// The name and declaration of the type to fix, or of the variable.
     pub(crate) fn subject<'m>(&self, layouts: &LayoutModel<'m>) -> (&'m str, Option<&'m Declared>) {
         let model = layouts.model;
         match (self.site, self.type_id()) {
@@ -252,7 +252,7 @@ pub(crate) fn find(layouts: &LayoutModel<'_>) -> Vec<RawFinding> {
         .model
         .composites()
         .filter(|(id, ty, _)| {
-            // A type with a role is looked at as a whole.
+            // A type with a role counts as a whole.
             !ty.name.is_empty()
                 && layouts.roles.of_type(*id).is_none()
                 && (layouts.is_contended(*id) || layouts.is_written_inside(*id))

@@ -5,8 +5,8 @@ use crate::evidence::{CodeEvidence, Uses};
 use crate::lines::Leaf;
 use tenure_model::Role;
 
-/// Of a neighbour that no code is seen to read, where the code of its type is known.
-const UNREAD: f64 = 0.3;
+/// The share of its weight that a neighbour has which no code is seen to read, where the code of its type is known: judgement.
+const UNREAD_SHARE: f64 = 0.3;
 
 /// Threads that wait for a lock read its word again and again, and take the line from the one that holds it: how much more what
 /// it guards suffers if very many functions take it. And from which heat on.
@@ -31,7 +31,7 @@ pub(super) fn weighed(
     let open = if leaf.role.is_contended() || (readers == 0.0 && evidence.misses_words) {
         open
     } else if readers == 0.0 {
-        open * UNREAD
+        open * UNREAD_SHARE
     } else {
         let read = (0.2 + 0.2 * (1.0 + readers).log2()).min(1.0);
         f64::midpoint(open, read)

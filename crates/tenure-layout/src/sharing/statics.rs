@@ -93,7 +93,7 @@ fn neighbours(layouts: &LayoutModel<'_>, index: usize, word: &Leaf) -> Vec<Suffe
     let own = &statics[index];
     let mut victims = Vec::new();
     let word_uses = uses(layouts, index, word);
-    let mut look = |other: usize| -> bool {
+    let mut add = |other: usize| -> bool {
         let variable = &statics[other];
         let size = layouts.size_of(variable.ty);
         if variable.section != own.section {
@@ -130,12 +130,12 @@ fn neighbours(layouts: &LayoutModel<'_>, index: usize, word: &Leaf) -> Vec<Suffe
     };
     // Past a variable that holds nothing, the next may still be near.
     for other in (0..index).rev() {
-        if !look(other) {
+        if !add(other) {
             break;
         }
     }
     for (other, variable) in statics.iter().enumerate().skip(index + 1) {
-        if !look(other) && variable.address >= word.end() {
+        if !add(other) && variable.address >= word.end() {
             break;
         }
     }

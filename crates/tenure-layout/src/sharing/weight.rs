@@ -4,11 +4,11 @@ use crate::lines::{LayoutModel, Leaf};
 use tenure_model::Role;
 use tenure_types::model::{Kind, Qualifier, TypeId};
 
-/// Of a lock's neighbours: their reader has just written the lock.
+/// The share of its weight that a lock's neighbour has: its reader has just written the lock.
 pub(super) const GUARDED: f64 = 0.15;
 
-/// Larger bundles of pointers are not the links of a list or a tree.
-const LARGEST_LINKS: u64 = 24;
+/// Bytes of the links of a list or a tree: three pointers.
+const MAX_LINKS_BYTES: u64 = 24;
 
 /// The kernel's links of hash tables and trees: a lookup reads those of all objects on its way.
 const WALKED: [&str; 6] =
@@ -62,7 +62,7 @@ pub(crate) fn of(layouts: &LayoutModel<'_>, word: Role, neighbour: &Leaf) -> Opt
     Some((weight, Why { what, guard, is_guarded: !guard.is_empty() }))
 }
 
-/// Of what another lock guards than the word, or than the word's lock.
+/// The weight of what another lock guards than the word, or than the word's lock.
 pub(super) fn of_other_lock(layouts: &LayoutModel<'_>, neighbour: &Leaf) -> (f64, Why) {
     let (weight, what) = by_type(layouts, neighbour.ty);
     (weight, Why { what, guard: ", used under another lock", is_guarded: false })
@@ -75,7 +75,7 @@ pub(crate) struct Victimhood {
 }
 
 impl Victimhood {
-    /// Of what is no victim.
+    /// The weight of what is no victim.
     pub(crate) fn none() -> Self {
         Self { open: 0.0, guarded: 0.0 }
     }
@@ -93,7 +93,7 @@ impl Victimhood {
     }
 }
 
-/// Of a word in the next element of an array, or in another variable: neither guards the other.
+/// The weight of a word in the next element of an array, or in another variable: neither guards the other.
 pub(crate) fn of_stranger(layouts: &LayoutModel<'_>, neighbour: &Leaf) -> Option<(f64, Why)> {
     let found = of(layouts, Role::Atomic, neighbour)?;
     Some(if neighbour.role.is_contended() { (0.8, Why::open(CONTENDED)) } else { found })
@@ -110,7 +110,7 @@ fn by_type(layouts: &LayoutModel<'_>, id: TypeId) -> (f64, &'static str) {
         Kind::Pointer(_) => (0.9, "points to a function: only ever read"),
         Kind::Scalar(_) => (0.4, "a number"),
         Kind::Composite { members, .. }
-            if model[id].size <= LARGEST_LINKS
+            if model[id].size <= MAX_LINKS_BYTES
                 && !members.is_empty()
                 && members.iter().all(|member| is_link(layouts, member.ty)) =>
         {

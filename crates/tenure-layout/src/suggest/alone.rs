@@ -34,7 +34,7 @@ struct ArrayElements<'a, 'm> {
     array: Array,
     element: TypeId,
     stride: u64,
-    /// 0 if any number.
+    /// The number of elements; 0 if any.
     count: u64,
     /// The stride in whole lines.
     padded: u64,
@@ -78,7 +78,7 @@ impl ArrayElements<'_, '_> {
         repair(padded_elements(change, line, sizes, self.count, &cost), &target, bytes)
     }
 
-    /// In words, and in bytes. A type that is aligned may have other arrays.
+    /// The price in words and in bytes. A type that is aligned may have other arrays.
     fn price(&self, of_type: bool) -> (String, u64) {
         let each = self.padded - self.stride;
         let all = each.saturating_mul(self.count);
@@ -213,7 +213,7 @@ fn variables(layouts: &LayoutModel<'_>, found: &RawFinding, index: usize) -> Opt
     Some(repair(text, &Target { language, line_bytes: line, declaration }, bytes))
 }
 
-/// The gap in front, at most.
+/// The most bytes of a gap in front.
 fn gap(layouts: &LayoutModel<'_>, id: TypeId) -> u64 {
     let model = layouts.model;
     layouts.line_bytes - model[model.resolved(id)].align.clamp(1, layouts.line_bytes)
@@ -225,7 +225,7 @@ fn repair(text: String, target: &Target, bytes: u64) -> Repair {
     Repair { text, ..apart }
 }
 
-/// `None` where the debugging information does not tell.
+/// The language of a declaration; `None` where the debugging information does not tell.
 fn language(
     layouts: &LayoutModel<'_>,
     path: &str,

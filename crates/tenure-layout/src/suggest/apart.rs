@@ -1,4 +1,4 @@
-//! Other means than order: the contended words get lines of their own, or lie elsewhere behind a pointer.
+//! Other means than order: the contended words get lines of their own, or lie elsewhere, where a pointer leads.
 //!
 //! Of 27 repairs of false sharing in the kernel 17 aligned, padded or split off. Both means cost memory in every object, so the
 //! price stands beside each. What is tried: each contended word, and all of them together, since words that are written
@@ -6,12 +6,12 @@
 
 use super::plan::{LayoutPlan, Placed, PlannedType};
 use super::units::UnitPiece;
-use crate::lines::POINTER;
+use crate::lines::POINTER_BYTES;
 use crate::sharing::{GuardedBy, Victimhood};
 use tenure_model::Role;
 
-/// Sets of words that are tried.
-const MOST_GROUPS: usize = 16;
+/// Sets of words that are tried: judgement.
+const MAX_GROUPS: usize = 16;
 
 /// Units that stay on one line.
 type UnitGroup = Vec<usize>;
@@ -52,7 +52,7 @@ fn groups(part: &PlannedType) -> Vec<UnitGroup> {
         let group: UnitGroup =
             (0..units.len()).filter(|other| is_in(*other)).filter(taken).collect();
         groups.push(group);
-        if groups.len() == MOST_GROUPS {
+        if groups.len() == MAX_GROUPS {
             break;
         }
     }
@@ -75,7 +75,7 @@ fn joined(part: &PlannedType, groups: Vec<UnitGroup>) -> Vec<UnitGroup> {
     apart
 }
 
-/// The words stay where they are, and lines begin in front of them and behind.
+/// The words stay where they are, and lines begin before and after them.
 fn in_place(plan: &LayoutPlan, groups: &[UnitGroup]) -> Option<LayoutPlan> {
     let part = &plan.parts[0];
     let mut starts = Vec::new();
@@ -100,12 +100,12 @@ fn in_front(plan: &LayoutPlan, groups: &[UnitGroup]) -> Option<LayoutPlan> {
         return None;
     }
     let rest: Vec<usize> = (0..units.len()).filter(|at| !words.contains(at)).collect();
-    let behind = rest.iter().copied().find(|at| units[*at].size > 0);
-    let starts = groups[1..].iter().map(|group| group[0]).chain(behind).collect();
+    let after = rest.iter().copied().find(|at| units[*at].size > 0);
+    let starts = groups[1..].iter().map(|group| group[0]).chain(after).collect();
     with(plan, words.into_iter().chain(rest).collect(), starts, groups)
 }
 
-/// The words move behind all others.
+/// The words move to the end.
 fn at_the_end(plan: &LayoutPlan, groups: &[UnitGroup]) -> Option<LayoutPlan> {
     let part = &plan.parts[0];
     let units = &part.units.units;
@@ -160,14 +160,14 @@ fn elsewhere(plan: &LayoutPlan, group: &[usize]) -> Option<LayoutPlan> {
         let unit = &mut part.units.units[*at];
         let victim = Victimhood::none();
         let (role, guard) = (Role::ReadMostly, GuardedBy::default());
-        let pointer = UnitPiece { offset: 0, size: POINTER, role, victim, guard };
+        let pointer = UnitPiece { offset: 0, size: POINTER_BYTES, role, victim, guard };
         let is_pointer = nth == 0;
-        unit.size = if is_pointer { POINTER } else { 0 };
-        unit.align = if is_pointer { POINTER } else { 1 };
+        unit.size = if is_pointer { POINTER_BYTES } else { 0 };
+        unit.align = if is_pointer { POINTER_BYTES } else { 1 };
         unit.multiple = 1;
         unit.pieces = if is_pointer { vec![pointer] } else { Vec::new() };
     }
-    part.units.align = part.units.align.max(POINTER);
+    part.units.align = part.units.align.max(POINTER_BYTES);
     (part.away, part.apart) = (group.to_vec(), vec![group.to_vec()]);
     is_sound(&plan).then_some(plan)
 }
@@ -181,7 +181,7 @@ fn is_sound(plan: &LayoutPlan) -> bool {
     };
     plan.parts.iter().enumerate().all(|(index, part)| {
         let placed = part.place((index > 0).then_some(first.size));
-        // What embeds it moves behind it: only its own layout is the proposal.
+        // What embeds it moves after it: only its own layout is the proposal.
         part.is_legal(&placed) && (index > 0 || stays(part, &placed))
     })
 }

@@ -18,7 +18,7 @@
 //! - Few members move: each has a price, at most eight move in one type, and a gain below 15 % of the score is not
 //!   proposed.
 //! - What functions use together stays together, as the code shows it: a line more that a function touches has a price.
-//! - In a type that embeds the one to mend only pairs across the embedding count; no line of it may get worse.
+//! - In a type that embeds the one to fix only pairs across the embedding count; no line of it may get worse.
 //! - Bit fields move as runs, to where a compiler keeps their distances.
 //! - The embedded struct that a type starts with stays at its start, because pointers are cast; base classes stay, and
 //!   so does everything up to a pinned member.
@@ -31,7 +31,6 @@
 mod alone;
 mod apart;
 mod plan;
-mod refusal;
 mod search;
 mod tell;
 mod together;
@@ -100,8 +99,8 @@ pub(crate) fn suggest(
     pins: &Pins,
 ) -> Result<Suggestion, String> {
     let mut all = each(layouts, id, pins)?.into_iter();
-    let Some(mut first) = all.next() else { return Err(refusal::nothing(layouts, id)) };
-    first.alternatives = all.map(refusal::alternative).collect();
+    let Some(mut first) = all.next() else { return Err(tell::nothing(layouts, id)) };
+    first.alternatives = all.map(tell::alternative).collect();
     Ok(first)
 }
 
@@ -138,7 +137,7 @@ pub(crate) fn each(
         let mut torn = plan;
         torn.parts.iter_mut().for_each(|part| part.together.forget_functions());
         let together = improved(torn).is_some();
-        first.notes.insert(0, refusal::no_order(layouts, id, together));
+        first.notes.insert(0, tell::no_order(layouts, id, together));
     }
     Ok(all)
 }

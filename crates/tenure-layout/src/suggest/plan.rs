@@ -4,18 +4,18 @@ use crate::sharing::word_weight;
 use tenure_model::Role;
 use tenure_types::model::TypeId;
 
-/// Beside a count's number at 0.4: a change has to be worth its review.
-const PER_MOVE: f64 = 0.1;
+/// The cost of a move, beside 0.4 of a number next to a count: a change has to be worth its review.
+const COST_PER_MOVE: f64 = 0.1;
 
-/// Of one type; more is a redesign.
-const MOST_MOVES: usize = 8;
+/// Members of one type that move: more is a redesign.
+const MAX_MOVES: usize = 8;
 
 #[derive(Debug, Clone)]
 pub(super) struct PlannedType {
     pub(super) id: TypeId,
     pub(super) units: LayoutUnits,
     pub(super) order: Vec<usize>,
-    /// In a type that embeds the first part: its units of that type.
+    /// The units that are of the first part's type, if this one embeds it.
     pub(super) embeds: Vec<usize>,
     /// The most that its lines may cost: what they cost before.
     pub(super) bearable: f64,
@@ -30,18 +30,18 @@ pub(super) struct PlannedType {
     pub(super) apart: Vec<Vec<usize>>,
 }
 
-/// The type to mend, first, and those that embed it.
+/// The type to fix, first, and those that embed it.
 #[derive(Debug, Clone)]
 pub(super) struct LayoutPlan {
     pub(super) parts: Vec<PlannedType>,
     pub(super) line_bytes: u64,
-    /// The first part may change its size: all that embed it are parts.
+    /// Whether the first part may change its size: all that embed it are parts.
     pub(super) resizable: bool,
 }
 
 #[derive(Debug, Clone)]
 pub(super) struct Placed {
-    /// By unit, not by place.
+    /// The offset of each unit, not of each place.
     pub(super) offsets: Vec<u64>,
     pub(super) size: u64,
 }
@@ -166,7 +166,7 @@ impl LayoutPlan {
             return None;
         }
         let moves = part.moved().len();
-        if moves > MOST_MOVES {
+        if moves > MAX_MOVES {
             return None;
         }
         let lines = self.lines_of(index, &placed, first);
@@ -175,7 +175,7 @@ impl LayoutPlan {
             return None;
         }
         #[allow(clippy::cast_precision_loss)]
-        let moves = PER_MOVE * moves as f64;
+        let moves = COST_PER_MOVE * moves as f64;
         let apart = part.together.cost(&placed.offsets, self.line_bytes);
         Some(lines.concerned + moves + apart)
     }
@@ -192,7 +192,7 @@ impl LayoutPlan {
         }
     }
 
-    /// The units that matter to a line to mend: only their moves can help.
+    /// The units that matter to a line to fix: only their moves can help.
     pub(super) fn involved(&self, index: usize) -> Vec<bool> {
         let first = self.parts[0].place(None);
         let spots = self.spots(&self.parts[index], &self.placed(index, &first), &first);
@@ -245,7 +245,7 @@ impl LayoutPlan {
                 }
             }
             // Without the score's discount: each neighbour less is worth the same, or a crowded line would never be
-            // mended.
+            // fixed.
             let hurts = match word.piece.role.is_contended() {
                 true => word_weight(word.piece.role),
                 false => word_weight(Role::Atomic),
@@ -259,7 +259,7 @@ impl LayoutPlan {
 
 struct LineCosts {
     all: f64,
-    /// In a type that embeds the one to mend: only pairs with that one.
+    /// The cost that the plan can change: in a type that embeds the one to fix only pairs with that one.
     concerned: f64,
 }
 
@@ -293,7 +293,7 @@ impl PieceSpot<'_> {
 #[derive(Default)]
 struct Spots<'p> {
     all: Vec<PieceSpot<'p>>,
-    /// By leaf, the largest end up to it: alternatives of a union differ in size.
+    /// The largest end up to each spot: alternatives of a union differ in size.
     ends: Vec<u64>,
 }
 
@@ -314,7 +314,7 @@ impl<'p> Spots<'p> {
         })
     }
 
-    /// On the word's lines, itself included.
+    /// The spots on the word's lines, itself included.
     fn around(
         &self,
         word: &PieceSpot<'_>,

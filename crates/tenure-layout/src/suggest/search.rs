@@ -6,10 +6,11 @@
 
 use super::plan::LayoutPlan;
 
-/// Placements of members over all orders tried for one type. A struct of 30 members takes some hundred thousand.
-const MOST_WORK: usize = 40_000_000;
+/// Placements of members over all orders tried for one type: seconds. A struct of 30 members takes some hundred thousand.
+const MAX_PLACEMENTS: usize = 40_000_000;
 
-const LEAST_GAIN: f64 = 1e-9;
+/// A gain that is no rounding of sums.
+const MIN_GAIN: f64 = 1e-9;
 
 #[derive(Debug, Clone, Copy)]
 enum SearchStep {
@@ -51,7 +52,7 @@ fn descend(plan: &mut LayoutPlan, work: &mut usize) {
                 better = true;
             }
         }
-        if !better || *work >= MOST_WORK {
+        if !better || *work >= MAX_PLACEMENTS {
             return;
         }
     }
@@ -74,11 +75,11 @@ fn step(plan: &mut LayoutPlan, part: usize, cost: f64, work: &mut usize) -> Opti
     let units: usize = concerned.iter().map(|part| part.order.len() + part.together.work()).sum();
     for step in steps(plan, part) {
         *work += units;
-        if *work >= MOST_WORK {
+        if *work >= MAX_PLACEMENTS {
             break;
         }
         apply(&mut plan.parts[part].order, step);
-        let lowest = best.as_ref().map_or(cost, |(lowest, _)| *lowest) - LEAST_GAIN;
+        let lowest = best.as_ref().map_or(cost, |(lowest, _)| *lowest) - MIN_GAIN;
         let now = match &first {
             None => plan.cost(lowest),
             Some(first) => plan.cost_of(part, first).map(|now| cost - own + now),

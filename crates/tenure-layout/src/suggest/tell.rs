@@ -1,19 +1,19 @@
-//! A layout before and after, with what it costs and what to check.
+//! A layout before and after, with what it costs and what to check; and sentences that say why there is none.
 
 use super::plan::{LayoutPlan, Placed, PlannedType};
 use super::{MIN_SCORE, arranged};
 use crate::lines::LayoutModel;
-use crate::sharing::{RawFinding, in_type};
+use crate::sharing::in_type;
 use tenure_advise::language;
 use tenure_advise::layout::{self, LineMembers, MAX_NAMES, Sizes};
-use tenure_model::{Embedder, Language, Means, Move, Suggestion};
+use tenure_model::{Alternative, Embedder, Language, Means, Move, Suggestion};
 use tenure_report::words::counted;
-use tenure_types::model::{Format, Kind, Member, TypeId};
+use tenure_types::model::{Format, Member, TypeId};
 
-/// Of the score: smaller gains are not worth a change.
-const WORTHWHILE: f64 = 0.85;
+/// The largest share of the score that a proposal leaves: a smaller gain is not worth a change.
+const MAX_SCORE_LEFT: f64 = 0.85;
 
-/// None if nothing moves or the gain is too small.
+/// A plan as a proposal; none if nothing moves or the gain is too small.
 pub(super) fn suggestion(
     layouts: &LayoutModel<'_>,
     plan: &LayoutPlan,
@@ -23,49 +23,38 @@ pub(super) fn suggestion(
         return None;
     }
     let after = layouts.arranged(arranged(layouts, plan));
-    let id = plan.parts[0].id;
     let ids: Vec<TypeId> = plan.parts.iter().map(|part| part.id).collect();
     let (score_before, score_after) = (score(layouts, &ids), score(&after, &ids));
     let hurts = ids.iter().flat_map(|id| in_type(layouts, *id)).any(|one| one.score >= MIN_SCORE);
-    if !hurts || score_after > WORTHWHILE * score_before {
+    if !hurts || score_after > MAX_SCORE_LEFT * score_before {
         return None;
     }
-    let (first, placed) = (&plan.parts[0], plan.parts[0].place(None));
-    let moves = moves(layouts, first, &placed);
-    let is_resized = placed.size != first.units.size;
-    let embedders: Vec<Embedder> = plan.parts[1..]
-        .iter()
-        .map(|part| embedder(layouts, &after, part, (placed.size, means)))
-        .chain(unchanged(layouts, plan).filter(|_| !is_resized || means == Means::Order))
-        .collect();
-    let line = layouts.line_bytes;
-    // What is split off, in lines of its own.
-    let away = first.away.iter().flat_map(|unit| first.units.units[*unit].members.clone());
-    let held = away.map(|at| layouts.bytes_of(&members(layouts, first)[at])).sum::<u64>();
-    let held = held.next_multiple_of(line);
-    let price = i64::try_from(placed.size.saturating_add(held)).ok()?
-        - i64::try_from(first.units.size).ok()?;
-    let model_name = &layouts.model[id].name;
-    let sizes = Sizes { before: first.units.size, after: placed.size, split_off: held };
+    let part = &plan.parts[0];
+    let first = PlacedType { layouts, part, placed: part.place(None) };
+    let (before, size) = (part.units.size, first.placed.size);
+    let split_off = first.split_off();
+    let price = i64::try_from(size.saturating_add(split_off)).ok()? - i64::try_from(before).ok()?;
+    let (moves, embedders) = (first.moves(), embedders(layouts, &after, plan, size, means));
+    let (id, name) = (part.id, &layouts.model[part.id].name);
+    let sizes = Sizes { before, after: size, split_off };
     let summary = match means {
-        Means::Order => layout::order(model_name, sizes, &moves, &embedders),
-        _ => layout::apart(means, model_name, &groups(layouts, first), line, sizes),
+        Means::Order => layout::order(name, sizes, &moves, &embedders),
+        _ => layout::apart(means, name, &first.groups(), layouts.line_bytes, sizes),
     };
-    let mut notes = notes(layouts, &after, plan, &ids, means);
+    let mut notes = Vec::new();
     let others = layouts.embedders(id).len() + 1 - plan.parts.len();
-    if is_resized && means != Means::Order && others > 0 {
+    if size != before && means != Means::Order && others > 0 {
         let others = counted(others, "more type");
-        notes.insert(
-            0,
-            format!("It changes the size of {others} too, which cannot be laid out here."),
-        );
+        notes.push(format!("It changes the size of {others} too, which cannot be laid out here."));
     }
+    notes.extend(ids.iter().filter_map(|id| left(layouts, &after, *id)).take(MAX_NAMES));
+    notes.push(layout::note(language(layouts, plan), means, layouts.line_bytes, &first.starts()));
     Some(Suggestion {
         type_name: layouts.spelled(id),
         means,
         price,
         summary,
-        order: order(layouts, first, &placed),
+        order: first.order(),
         moves,
         before: layouts.map(id),
         after: after.map(id),
@@ -83,148 +72,179 @@ fn score(layouts: &LayoutModel<'_>, ids: &[TypeId]) -> f64 {
     found.fold(0.0, |sum, found| sum + found.score)
 }
 
-fn members<'a>(layouts: &LayoutModel<'a>, part: &PlannedType) -> &'a [Member] {
-    match &layouts.model[part.id].kind {
-        Kind::Composite { members, .. } => members,
-        _ => &[],
+/// A type of a plan, in its layout there.
+struct PlacedType<'a, 'm> {
+    layouts: &'a LayoutModel<'m>,
+    part: &'a PlannedType,
+    placed: Placed,
+}
+
+impl PlacedType<'_, '_> {
+    /// The members of a unit.
+    fn members(&self, unit: usize) -> &[Member] {
+        let members = self.part.units.units[unit].members.clone();
+        &self.layouts.model[self.part.id].kind.members()[members]
+    }
+
+    fn name(&self, unit: usize) -> String {
+        let name = |member: &Member| match &*member.name {
+            "" => self.layouts.nameless(self.part.id, member),
+            name => name.to_owned(),
+        };
+        self.members(unit).iter().map(name).collect::<Vec<_>>().join(", ")
+    }
+
+    /// Bytes of what is split off, in lines of its own.
+    fn split_off(&self) -> u64 {
+        let away = self.part.away.iter().flat_map(|unit| self.members(*unit));
+        let bytes = away.map(|member| self.layouts.bytes_of(member)).sum::<u64>();
+        bytes.next_multiple_of(self.layouts.line_bytes)
+    }
+
+    fn moves(&self) -> Vec<Move> {
+        let of = |unit: usize| Move {
+            member: self.name(unit),
+            from: self.part.units.units[unit].offset,
+            to: self.placed.offsets[unit],
+        };
+        // Others were put around those that did not move.
+        self.part.moved().into_iter().map(of).filter(|one| one.from != one.to).collect()
+    }
+
+    /// The members in their order, with the padding between them; `*` marks what is split off.
+    fn order(&self) -> Vec<String> {
+        let mut order = Vec::new();
+        let mut end = 0;
+        let pad = |order: &mut Vec<String>, from: u64, to: u64| {
+            if to > from {
+                order.push(format!("({} bytes of padding)", to - from));
+            }
+        };
+        for &unit in &self.part.order {
+            let at = self.placed.offsets[unit];
+            pad(&mut order, end, at);
+            match self.part.away.iter().position(|away| *away == unit) {
+                Some(0) => order.push(format!("*{}", self.name(unit))),
+                Some(_) => continue,
+                None => order.push(self.name(unit)),
+            }
+            end = at + self.part.units.units[unit].size;
+        }
+        pad(&mut order, end, self.placed.size);
+        order
+    }
+
+    /// The names of what is apart, by line.
+    fn groups(&self) -> Vec<LineMembers> {
+        let is_word = |unit: &usize| self.part.units.units[*unit].is_contended();
+        let names = |group: &[usize], are_words: bool| {
+            let units = group.iter().filter(|unit| is_word(unit) == are_words);
+            units.map(|unit| self.name(*unit)).collect()
+        };
+        let line = |group: &Vec<usize>| LineMembers {
+            words: names(group, true),
+            guarded: names(group, false),
+        };
+        self.part.apart.iter().map(line).collect()
+    }
+
+    /// The members that begin a line, in their order.
+    fn starts(&self) -> Vec<String> {
+        let starts = self.part.order.iter().filter(|unit| self.part.starts.contains(unit));
+        starts.map(|unit| self.name(*unit)).collect()
     }
 }
 
-fn name(layouts: &LayoutModel<'_>, part: &PlannedType, unit: usize) -> String {
-    let members = &members(layouts, part)[part.units.units[unit].members.clone()];
-    let name = |member: &Member| match &*member.name {
-        "" => layouts.nameless(part.id, member),
-        name => name.to_owned(),
-    };
-    members.iter().map(name).collect::<Vec<_>>().join(", ")
-}
-
-fn moves(layouts: &LayoutModel<'_>, part: &PlannedType, placed: &Placed) -> Vec<Move> {
-    part.moved()
-        .into_iter()
-        .map(|unit| Move {
-            member: name(layouts, part, unit),
-            from: part.units.units[unit].offset,
-            to: placed.offsets[unit],
-        })
-        // Others were put around these, which did not move.
-        .filter(|one| one.from != one.to)
-        .collect()
-}
-
-fn order(layouts: &LayoutModel<'_>, part: &PlannedType, placed: &Placed) -> Vec<String> {
-    let mut order = Vec::new();
-    let mut end = 0;
-    let pad = |order: &mut Vec<String>, from: u64, to: u64| {
-        if to > from {
-            order.push(format!("({} bytes of padding)", to - from));
-        }
-    };
-    for &unit in &part.order {
-        pad(&mut order, end, placed.offsets[unit]);
-        let split = part.away.iter().position(|away| *away == unit);
-        match split {
-            Some(0) => order.push(format!("*{}", name(layouts, part, unit))),
-            Some(_) => continue,
-            None => order.push(name(layouts, part, unit)),
-        }
-        end = placed.offsets[unit] + part.units.units[unit].size;
-    }
-    pad(&mut order, end, placed.size);
-    order
-}
-
-fn embedder(
+/// The types around the one of `size` bytes: those that are laid out with it and, where that does not change their sizes, all others.
+fn embedders(
     layouts: &LayoutModel<'_>,
     after: &LayoutModel<'_>,
-    part: &PlannedType,
-    (inner, means): (u64, Means),
-) -> Embedder {
-    let placed = part.place(Some(inner));
-    let moves = moves(layouts, part, &placed);
-    let shown = !moves.is_empty() && means == Means::Order;
-    Embedder {
-        type_name: layouts.spelled(part.id),
-        size_before: part.units.size,
-        size_after: placed.size,
-        before: shown.then(|| layouts.map(part.id)),
-        after: shown.then(|| after.map(part.id)),
-        moves,
-    }
-}
-
-/// The names of what is apart, by line.
-fn groups(layouts: &LayoutModel<'_>, part: &PlannedType) -> Vec<LineMembers> {
-    let words = |group: &Vec<usize>| {
-        let is_word = |unit: &&usize| part.units.units[**unit].is_contended();
-        let named = |unit: &usize| name(layouts, part, *unit);
-        let (words, guarded): (Vec<&usize>, Vec<&usize>) = group.iter().partition(is_word);
-        LineMembers {
-            words: words.into_iter().map(named).collect(),
-            guarded: guarded.into_iter().map(named).collect(),
+    plan: &LayoutPlan,
+    size: u64,
+    means: Means,
+) -> Vec<Embedder> {
+    let laid_out = plan.parts[1..].iter().map(|part| {
+        let outer = PlacedType { layouts, part, placed: part.place(Some(size)) };
+        let moves = outer.moves();
+        let is_shown = !moves.is_empty() && means == Means::Order;
+        Embedder {
+            type_name: layouts.spelled(part.id),
+            size_before: part.units.size,
+            size_after: outer.placed.size,
+            before: is_shown.then(|| layouts.map(part.id)),
+            after: is_shown.then(|| after.map(part.id)),
+            moves,
         }
-    };
-    part.apart.iter().map(words).collect()
-}
-
-/// The members that begin a line, in their order.
-fn starts(layouts: &LayoutModel<'_>, part: &PlannedType) -> Vec<String> {
-    let mut starts = part.starts.clone();
-    starts.sort_unstable_by_key(|unit| part.order.iter().position(|other| other == unit));
-    starts.dedup();
-    starts.iter().map(|unit| name(layouts, part, *unit)).collect()
-}
-
-/// Embedding types that are no parts: an order keeps their sizes, since the plan is not resizable.
-fn unchanged<'p>(
-    layouts: &'p LayoutModel<'_>,
-    plan: &'p LayoutPlan,
-) -> impl Iterator<Item = Embedder> + 'p {
-    let others = layouts.embedders(plan.parts[0].id).iter();
-    others.filter(|outer| plan.parts.iter().all(|part| part.id != **outer)).map(|&outer| Embedder {
+    });
+    // An order keeps their sizes, since a plan with such types is not resizable.
+    let are_unchanged = size == plan.parts[0].units.size || means == Means::Order;
+    let others = layouts
+        .embedders(plan.parts[0].id)
+        .iter()
+        .filter(|outer| are_unchanged && plan.parts.iter().all(|part| part.id != **outer));
+    let unchanged = others.map(|&outer| Embedder {
         type_name: layouts.spelled(outer),
         size_before: layouts.size_of(outer),
         size_after: layouts.size_of(outer),
         moves: Vec::new(),
         before: None,
         after: None,
-    })
+    });
+    laid_out.chain(unchanged).collect()
 }
 
-fn notes(
-    layouts: &LayoutModel<'_>,
-    after: &LayoutModel<'_>,
-    plan: &LayoutPlan,
-    ids: &[TypeId],
-    means: Means,
-) -> Vec<String> {
-    let mut notes = Vec::new();
-    for &id in ids {
-        let left: Vec<RawFinding> = in_type(after, id);
-        let worst = left.iter().max_by(|a, b| a.score.total_cmp(&b.score));
-        let Some(worst) = worst.filter(|worst| worst.score >= MIN_SCORE) else { continue };
-        let flat = after.flat(id);
-        let names: Vec<String> =
-            worst.victims.iter().map(|victim| flat.path(after, &victim.leaf)).collect();
-        let type_name = layouts.spelled(id);
-        notes.push(format!(
-            "Still beside `{}` in {type_name}: {} (score {:.0}).",
-            flat.path(after, &worst.word),
-            layout::listed(&names),
-            worst.score
-        ));
-        if notes.len() >= MAX_NAMES {
-            break;
-        }
-    }
-    // Compilers of C and C++ note the declaration of all types, rustc of hardly any.
-    let rust = |part: &PlannedType| match &layouts.model[part.id].declared {
+/// What is left beside a type's words.
+fn left(layouts: &LayoutModel<'_>, after: &LayoutModel<'_>, id: TypeId) -> Option<String> {
+    let left = in_type(after, id);
+    let worst = left.iter().max_by(|a, b| a.score.total_cmp(&b.score))?;
+    let flat = after.flat(id);
+    let victims = worst.victims.iter().map(|victim| flat.path(after, &victim.leaf));
+    let names = layout::listed(&victims.collect::<Vec<_>>());
+    let (word, name) = (flat.path(after, &worst.word), layouts.spelled(id));
+    (worst.score >= MIN_SCORE)
+        .then(|| format!("Still beside `{word}` in {name}: {names} (score {:.0}).", worst.score))
+}
+
+/// Compilers of C and C++ note the declaration of all types, rustc of hardly any.
+fn language(layouts: &LayoutModel<'_>, plan: &LayoutPlan) -> Language {
+    let is_rust = |part: &PlannedType| match &layouts.model[part.id].declared {
         Some(declared) => language::of_file(&declared.file) == Some(Language::Rust),
         None => layouts.model.format() == Format::Dwarf,
     };
-    let is_rust = plan.parts.iter().any(rust);
-    let language = if is_rust { Language::Rust } else { Language::C };
-    let starts = starts(layouts, &plan.parts[0]);
-    notes.push(layout::note(language, means, layouts.line_bytes, &starts));
-    notes
+    if plan.parts.iter().any(is_rust) { Language::Rust } else { Language::C }
+}
+
+/// Why there is no layout at all.
+pub(super) fn nothing(layouts: &LayoutModel<'_>, id: TypeId) -> String {
+    let name = layouts.spelled(id);
+    let found = in_type(layouts, id);
+    if found.is_empty() {
+        return format!("{name} has nothing beside a contended word.");
+    }
+    if found.iter().all(|one| one.score < MIN_SCORE) {
+        return format!(
+            "There is nothing to gain: what {name} has beside its contended words hardly suffers (score 0)."
+        );
+    }
+    format!("No small set of moves, and no line of its own, makes {name} clearly better.")
+}
+
+/// Why no order is proposed. `together` says that there would be one if functions did not use its members together.
+pub(super) fn no_order(layouts: &LayoutModel<'_>, id: TypeId, together: bool) -> String {
+    let name = layouts.spelled(id);
+    if layouts.size_of(id) <= layouts.line_bytes {
+        return format!("No order helps: {name} is no larger than a line.");
+    }
+    if together {
+        return format!(
+            "No order helps: it would tear apart what functions of {name} use together."
+        );
+    }
+    format!("No small set of moves makes {name} clearly better without enlarging a type.")
+}
+
+/// One of those that are not recommended.
+pub(super) fn alternative(other: Suggestion) -> Alternative {
+    let Suggestion { means, summary, price, score_after, after, .. } = other;
+    Alternative { means, summary, size: after.size, price, score_after }
 }

@@ -10,22 +10,22 @@ use super::units::LayoutUnit;
 use crate::lines::LayoutModel;
 use tenure_types::model::{Kind, Member, TypeId};
 
-/// Functions of one type that are looked at: those that use most of it last, since they say least.
-const MOST_FUNCTIONS: usize = 256;
+/// Functions of one type that count: those that use least of it, since they say most.
+const MAX_FUNCTIONS: usize = 256;
 
-/// Members that one function uses; more is a copy, or a dump.
-const MOST_USED: usize = 32;
+/// Members that a function uses which says something: more is a copy, or a dump.
+const MAX_MEMBERS_USED: usize = 32;
 
-/// A function that runs when an object begins or ends counts for a quarter of another.
-const SETUP: f64 = 0.25;
+/// The weight of a function that runs when an object begins or ends, beside 1 of another: judgement.
+const SETUP_WEIGHT: f64 = 0.25;
 
-/// The cost of one more line that all functions touch; a count's number costs 0.4.
-const PER_LINE: f64 = 1.0;
+/// The cost of one more line that all functions touch, beside 0.4 of a number next to a count: judgement.
+const COST_PER_LINE: f64 = 1.0;
 
 /// Units of a type that functions use together.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct UsedTogether {
-    /// How much each counts, all together at most 1, and the units that it uses.
+    /// How much each function counts, all together at most 1, and the units that it uses.
     functions: Vec<(f64, Vec<usize>)>,
     /// A link that lookups walk, and the key that they compare on its line.
     keys: Vec<(usize, usize)>,
@@ -58,8 +58,10 @@ impl UsedTogether {
         let setup = |function: u32| evidence.functions[function as usize].is_setup;
         let mut functions: Vec<(f64, Vec<usize>, u32)> = used
             .into_iter()
-            .filter(|(_, units)| units.len() <= MOST_USED)
-            .map(|(function, units)| (if setup(function) { SETUP } else { 1.0 }, units, function))
+            .filter(|(_, units)| units.len() <= MAX_MEMBERS_USED)
+            .map(|(function, units)| {
+                (if setup(function) { SETUP_WEIGHT } else { 1.0 }, units, function)
+            })
             .collect();
         let all: f64 = functions.iter().map(|(weight, ..)| weight).sum();
         // One line is all that they can touch.
@@ -67,13 +69,13 @@ impl UsedTogether {
         functions.sort_by(|a, b| {
             b.0.total_cmp(&a.0).then_with(|| a.1.len().cmp(&b.1.len())).then_with(|| a.2.cmp(&b.2))
         });
-        functions.truncate(MOST_FUNCTIONS);
+        functions.truncate(MAX_FUNCTIONS);
         let part = |(weight, units, _)| (weight / all, units);
         self.functions = functions.into_iter().map(part).collect();
     }
 
-    /// For each link that lookups walk: of the numbers on its line, the one that most of its readers read, or, where the code
-    /// is not known, the one right behind it.
+    /// Finds the key of each link that lookups walk: of the numbers on its line the one that most of its readers read or, where the
+    /// code is not known, the one right after it.
     fn find_keys(&mut self, layouts: &LayoutModel<'_>, id: TypeId, units: &[LayoutUnit]) {
         let members = layouts.model[id].kind.members();
         let line = |unit: &LayoutUnit| layouts.line_of(unit.offset);
@@ -112,7 +114,7 @@ impl UsedTogether {
 
     /// What the lines cost that functions touch.
     pub(super) fn cost(&self, offsets: &[u64], line_bytes: u64) -> f64 {
-        let mut lines: Vec<u64> = Vec::with_capacity(MOST_USED);
+        let mut lines: Vec<u64> = Vec::with_capacity(MAX_MEMBERS_USED);
         let of = |(weight, units): &(f64, Vec<usize>)| {
             lines.clear();
             for unit in units {
@@ -125,7 +127,7 @@ impl UsedTogether {
             let touched = lines.len() as f64;
             weight * touched
         };
-        PER_LINE * self.functions.iter().map(of).sum::<f64>()
+        COST_PER_LINE * self.functions.iter().map(of).sum::<f64>()
     }
 
     /// Leaves links and their keys.

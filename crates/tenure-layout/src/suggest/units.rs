@@ -13,7 +13,7 @@ const MIN_DECLARED_ALIGN: u64 = 64;
 /// The largest alignment, in bytes, that a member is taken to have: a page.
 const MAX_ALIGN: u64 = 4096;
 
-/// With more members too many orders would be tried.
+/// Members of a type that is laid out anew: of more, too many orders would be tried.
 const MAX_MEMBERS: usize = 1024;
 
 /// Bytes of a type: no object is that large, and sums of such offsets stay within 64 bits.

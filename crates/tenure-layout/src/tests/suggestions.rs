@@ -26,7 +26,7 @@ fn a_struct_that_may_be_aligned_to_a_line_moves_to_lines_only() {
     let words: Vec<_> = (0..8).map(|at| ("w", 8 * at, pointer)).collect();
     let queue = maker.add("queue", 64, &words);
     let cold = maker.add("callback_head", 8, &[("next", 0, pointer)]);
-    // Moving `ops` behind the queue is one move, but pulls the queue off its line.
+    // Moving `ops` after the queue is one move, but pulls the queue off its line.
     let mut all = vec![("refs", 0, count), ("ops", 8, pointer)];
     all.extend((2..8).map(|at| ("a", 8 * at, cold)));
     all.extend([("queue", 64, queue), ("b", 128, cold), ("c", 136, cold)]);

@@ -1,4 +1,4 @@
-//! What mends elements of arrays and variables, and that it does: a program of C as it is, and as it is proposed.
+//! What fixes elements of arrays and variables, and that it does: a program of C unmodified, and as it is proposed.
 
 use super::code::{Compiled, asked, compile};
 use super::report;
@@ -25,7 +25,7 @@ API long left(void) { return limit + first - hits IT; }
 int main(int count, char **all) { stripe(count); work(count); fill(count); hit(); return left(); }
 "#;
 
-const AS_IT_IS: [(&str, &str); 5] = [
+const UNMODIFIED: [(&str, &str); 5] = [
     ("STRIPES", "pthread_mutex_t stripes[16];"),
     ("WORKER", "struct worker { atomic_long done; long id; } workers[8];"),
     ("HITS", "atomic_long hits WORDS = 3;"),
@@ -33,7 +33,7 @@ const AS_IT_IS: [(&str, &str); 5] = [
     (" SLOTS", ""),
 ];
 
-const MENDED: [(&str, &str); 5] = [
+const FIXED: [(&str, &str); 5] = [
     ("STRIPES", "struct { pthread_mutex_t it; } __attribute__((aligned(64))) stripes[16];"),
     (
         "WORKER",
@@ -89,7 +89,7 @@ fn says(repairs: &[Repair], text: &str, code: &[&str], bytes: u64) {
 
 #[test]
 fn elements_and_variables_get_lines_of_their_own_at_a_price() {
-    let Some(report) = suggested(AS_IT_IS) else { return };
+    let Some(report) = suggested(UNMODIFIED) else { return };
     says(
         of(&report, "stripes"),
         "Give each element a line of its own: 16 elements of 64 bytes instead of 40, +384 bytes in all.",
@@ -142,20 +142,20 @@ fn a_type_without_a_name_is_not_named_and_a_member_is_at_its_owners_price() {
 
 #[test]
 fn what_is_proposed_leaves_no_such_finding() {
-    let Some(report) = suggested(MENDED) else { return };
+    let Some(report) = suggested(FIXED) else { return };
     let left: Vec<_> = report.findings.iter().filter_map(place).collect();
     assert_eq!(left, [""; 0]);
 }
 
 #[test]
 fn nothing_is_proposed_unasked() {
-    let Some(program) = compiled(AS_IT_IS) else { return };
+    let Some(program) = compiled(UNMODIFIED) else { return };
     assert_eq!(of(&report(&asked(&program, true)), "stripes"), []);
 }
 
 #[test]
 fn a_variable_is_asked_for_by_its_name_in_the_list() {
-    let Some(program) = compiled(AS_IT_IS) else { return };
+    let Some(program) = compiled(UNMODIFIED) else { return };
     let of = |name: &str| {
         report(&LayoutRequest { types: vec![name.to_owned()], ..asked(&program, true) })
     };

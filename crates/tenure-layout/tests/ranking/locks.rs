@@ -1,4 +1,4 @@
-//! Locks and what they guard: in a program of C as it is, and as it is proposed. `tenure-cli` also runs what is proposed.
+//! Locks and what they guard: in a program of C unmodified, and as it is proposed. `tenure-cli` also runs what is proposed.
 
 use super::code::{asked, compile};
 use super::report;
