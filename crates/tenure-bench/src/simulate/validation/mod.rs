@@ -40,10 +40,10 @@ pub fn rows() -> Vec<ValidationCheck> {
     ROWS.get_or_init(|| parallel::map(figures::all(), check)).clone()
 }
 
-fn check(PublishedFigure { check, simulate }: PublishedFigure) -> ValidationCheck {
-    let machine = Machine::preset(&check.machine).expect("a test knows every machine named here");
-    let simulated = simulate(&ValidationStage { machine, cpus: check.cpus });
-    check.with(simulated)
+fn check(figure: PublishedFigure) -> ValidationCheck {
+    let machine = Machine::preset(&figure.check.machine).expect("a test knows every machine here");
+    let simulated = figure.simulated(&ValidationStage { machine, cpus: figure.check.cpus });
+    figure.check.with(simulated)
 }
 
 impl ValidationCheck {
@@ -73,10 +73,6 @@ impl ValidationStage {
 
     fn ns<O: BenchOperation + 'static>(&self) -> f64 {
         self.run::<O>().ns_per_op()
-    }
-
-    fn retries<O: BenchOperation + 'static>(&self) -> f64 {
-        self.run::<O>().retries_per_op()
     }
 
     /// One way of a ball that the first and the last CPU play by compare-exchange.
@@ -114,10 +110,6 @@ impl ValidationStage {
             pattern.job_ns(self.machine.simulation(self.cpus), POINTS).expect("its threads end")
         };
         ns(&packed) / ns(&apart.pattern)
-    }
-
-    fn gain<Old: BenchOperation + 'static, New: BenchOperation + 'static>(&self) -> f64 {
-        self.ns::<Old>() / self.ns::<New>()
     }
 }
 
