@@ -108,7 +108,7 @@ mod table;
 pub use buffer::{BufferPool, BufferPoolBuilder, PooledBuf, PooledBytes};
 pub use error::{AcquireError, ConfigError};
 pub use slot::{SlotKey, SlotMut, SlotPool, SlotPoolBuilder, SlotRef};
-pub use statistics::{BufferCounts, BufferStatistics, SlotStatistics};
+pub use statistics::Stats;
 
 /// The list of a pool's idle slots: [`Magazines`] or [`TaggedStack`].
 ///

@@ -131,7 +131,7 @@ impl World {
         {
             assert_eq!(statistics.in_use, 0, "{of}");
         }
-        assert_eq!(self.buffers.stats().total.in_use, 0);
+        assert_eq!(self.buffers.stats().in_use, 0);
         assert_eq!(self.domain.stats().local_handles, 0);
         let handles = self.cached.stats().local_handles;
         assert!(handles as u64 <= truth.threads.load(SeqCst), "a thread has lost its slot");

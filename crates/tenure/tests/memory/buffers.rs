@@ -3,9 +3,7 @@
 use crate::{ACCOUNTS, Account, PAGE, TOO_MUCH, join_test, next_test, on_a_thread_of};
 use std::sync::Barrier;
 use std::sync::atomic::Ordering::Relaxed;
-use tenure::pool::{
-    AcquireError, BufferCounts, BufferPool, BufferPoolBuilder, FreeList, PooledBuf,
-};
+use tenure::pool::{AcquireError, BufferPool, BufferPoolBuilder, FreeList, PooledBuf, Stats};
 
 /// Runs `body` in a thread, and checks that all its memory was freed, as zeros.
 fn leaves_nothing(zero: bool, body: impl FnOnce(usize) + Send) -> &'static Account {
@@ -85,7 +83,7 @@ fn threads_at_the_limit_never_exceed_it_and_leave_nothing<L: FreeList>() {
             let threads = [(); 3].map(|()| scope.spawn(work));
             threads.into_iter().for_each(|thread| thread.join().unwrap());
         });
-        assert!(pool.stats().total.downgraded > 0);
+        assert!(pool.stats().downgraded > 0);
     });
     assert!(account.most.load(Relaxed) <= LIMIT as i64);
     assert!(account.most.load(Relaxed) > LIMIT as i64 / 2);
@@ -102,8 +100,8 @@ fn requests_that_fail_leave_nothing<L: FreeList>() {
         kept.clear();
         assert!(pool.acquire_pair(2 * PAGE, 2 * PAGE).is_ok());
         assert!(pool.acquire_pair(4 * PAGE, 1).is_err());
-        assert_eq!(pool.stats().total.in_use, 0);
-        assert_eq!(pool.stats().total.bytes as i64, ACCOUNTS[test].blocks.load(Relaxed));
+        assert_eq!(pool.stats().in_use, 0);
+        assert_eq!(pool.stats().bytes as i64, ACCOUNTS[test].blocks.load(Relaxed));
         pool.close();
         assert_eq!(pool.acquire(1).unwrap_err(), AcquireError::Closed);
     });
@@ -114,7 +112,7 @@ fn an_allocator_that_fails_ends_the_request_without_a_fall_back<L: FreeList>() {
         let pool = build::<L>(BufferPool::builder().classes(PAGE, 8));
         let error = pool.acquire(TOO_MUCH).unwrap_err();
         assert_eq!(error, AcquireError::OutOfMemory { asked: TOO_MUCH });
-        assert_eq!(pool.stats().total, BufferCounts::default());
+        assert_eq!(pool.stats(), Stats::default());
         let error = pool.acquire_pair(1, TOO_MUCH).unwrap_err();
         assert_eq!(error, AcquireError::OutOfMemory { asked: TOO_MUCH });
         // Smaller and larger ones are there.

@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use std::sync::mpsc::channel;
 use std::thread;
 use tenure::pool::{
-    AcquireError, BufferCounts, BufferPool, BufferPoolBuilder, ConfigError, FreeList, PooledBuf,
+    AcquireError, BufferPool, BufferPoolBuilder, ConfigError, FreeList, PooledBuf, Stats,
 };
 
 const SMALL: usize = 64;
@@ -21,8 +21,8 @@ fn build<L: FreeList>(builder: BufferPoolBuilder) -> BufferPool<L> {
     builder.list().build().expect("a good configuration")
 }
 
-fn total<L: FreeList>(pool: &BufferPool<L>) -> BufferCounts {
-    pool.stats().total
+fn total<L: FreeList>(pool: &BufferPool<L>) -> Stats {
+    pool.stats()
 }
 
 fn address(buffer: &[u8]) -> usize {
@@ -67,8 +67,8 @@ fn a_released_buffer_is_used_again_for_its_class_alone<L: FreeList>() {
     assert_ne!(address(&smaller), place);
     let again = pool.acquire_zeroed(65).unwrap();
     assert_eq!(address(&again), place);
-    let counts = pool.stats().classes[1];
-    assert_eq!((counts.reused, counts.allocated, counts.acquired()), (1, 1, 2));
+    let counts = pool.class_stats()[1];
+    assert_eq!((counts.reused, counts.made, counts.acquired()), (1, 1, 2));
 }
 
 fn no_two_users_have_one_buffer<L: FreeList>() {
@@ -85,7 +85,7 @@ fn no_two_users_have_one_buffer<L: FreeList>() {
         assert_eq!((counts.in_use, counts.idle, counts.bytes), (300, 0, 300 * 64));
     }
     let counts = total(&pool);
-    assert_eq!((counts.allocated, counts.reused, counts.idle), (300, 600, 300));
+    assert_eq!((counts.made, counts.reused, counts.idle), (300, 600, 300));
 }
 
 fn at_the_limit_a_smaller_class_is_handed_out_if_asked_for_and_one_downgrade_counted<
@@ -95,7 +95,7 @@ fn at_the_limit_a_smaller_class_is_handed_out_if_asked_for_and_one_downgrade_cou
     let _large = pool.acquire_or_smaller(512).unwrap();
     let downgraded = pool.acquire_or_smaller(500).unwrap();
     assert_eq!((downgraded.len(), downgraded.capacity()), (0, 128));
-    let classes = pool.stats().classes;
+    let classes = pool.class_stats();
     let counted: Vec<u64> = classes.iter().map(|it| it.downgraded).collect();
     assert_eq!(counted, [0, 0, 0, 1]);
     let error = pool.acquire_or_smaller(500).unwrap_err();
@@ -141,7 +141,7 @@ fn what_a_sleeping_thread_keeps_is_taken_back_at_the_limit<L: FreeList>() {
         // Of the same class it is used as it is.
         assert_eq!(pool.acquire_zeroed(512).unwrap().len(), 512);
         let counts = total(&pool);
-        assert_eq!((counts.allocated, counts.reused, counts.freed), (1, 1, 0));
+        assert_eq!((counts.made, counts.reused, counts.freed), (1, 1, 0));
         let half = pool.acquire_or_smaller(256).unwrap();
         assert_eq!(half.capacity(), 256);
         assert_eq!(total(&pool).freed, 1);
@@ -200,7 +200,7 @@ fn a_closed_pool_hands_out_nothing_and_buffers_in_use_stay_valid<L: FreeList>() 
     assert_eq!(kept, [7; 200]);
     thread::spawn(move || drop(kept)).join().unwrap();
     let counts = total(&pool);
-    assert_eq!((counts.allocated, counts.freed, counts.bytes), (2, 2, 0));
+    assert_eq!((counts.made, counts.freed, counts.bytes), (2, 2, 0));
 }
 
 fn the_last_handle_closes_and_a_buffer_outlives_it<L: FreeList>() {
@@ -309,7 +309,7 @@ fn closing_while_threads_acquire_frees_all<L: FreeList>() {
         });
         let counts = total(&pool);
         assert_eq!((counts.in_use, counts.idle, counts.bytes), (0, 0, 0));
-        assert_eq!(counts.allocated, counts.freed);
+        assert_eq!(counts.made, counts.freed);
     }
 }
 
@@ -345,7 +345,7 @@ fn blocks_are_aligned_to_a_line_and_large_ones_to_a_page() {
 fn the_default_has_the_sixteen_classes_of_smc() {
     let pool = BufferPool::new();
     assert_eq!((pool.largest(), pool.limit()), (512 << 20, None));
-    let sizes: Vec<usize> = pool.stats().classes.iter().map(|class| class.size).collect();
+    let sizes: Vec<usize> = pool.class_stats().iter().map(|class| class.size).collect();
     assert_eq!(sizes, Vec::from_iter((0..16).map(|class| (16 << 10) << class)));
     assert_eq!(pool.acquire_zeroed(1).unwrap().capacity(), 16 << 10);
 }

@@ -1,7 +1,7 @@
 //! Random operations on a buffer pool against a model, with the same figures after each.
 
 use crate::limits::Numbers;
-use tenure::pool::{AcquireError, BufferCounts, BufferPool, FreeList, PooledBuf};
+use tenure::pool::{AcquireError, BufferPool, FreeList, PooledBuf, Stats};
 
 const CLASSES: usize = 4;
 const SMALLEST: u64 = 64;
@@ -13,7 +13,7 @@ const fn size(class: usize) -> u64 {
 #[derive(Debug, Default, Clone, Copy)]
 struct Class {
     reused: u64,
-    allocated: u64,
+    made: u64,
     freed: u64,
     downgraded: u64,
     in_use: u64,
@@ -52,7 +52,7 @@ impl Model {
             it.idle -= 1;
             it.reused += 1;
         } else if has_room {
-            it.allocated += 1;
+            it.made += 1;
         } else {
             return false;
         }
@@ -126,27 +126,22 @@ fn outcome<L: FreeList>(result: &mut Result<PooledBuf<L>, AcquireError>, len: us
 }
 
 fn compare<L: FreeList>(pool: &BufferPool<L>, model: &Model) {
-    let statistics = pool.stats();
-    let mut sum = BufferCounts::default();
-    for (class, it) in statistics.classes.iter().enumerate() {
+    let stats = pool.stats();
+    let mut sum = Stats::default();
+    for (class, it) in pool.class_stats().iter().enumerate() {
         let (expected, counts) = (model.classes[class], *it);
         assert_eq!(it.size as u64, size(class));
-        let figures = |it: &BufferCounts| {
-            [it.reused, it.allocated, it.freed, it.downgraded, it.in_use, it.idle]
-        };
-        let Class { reused, allocated, freed, downgraded, in_use, idle } = expected;
-        assert_eq!(
-            figures(&counts),
-            [reused, allocated, freed, downgraded, in_use, idle],
-            "{class}"
-        );
+        let figures =
+            |it: &Stats| [it.reused, it.made, it.freed, it.downgraded, it.in_use, it.idle];
+        let Class { reused, made, freed, downgraded, in_use, idle } = expected;
+        assert_eq!(figures(&counts), [reused, made, freed, downgraded, in_use, idle], "{class}");
         assert_eq!(counts.bytes, (in_use + idle) * size(class));
         sum.bytes += counts.bytes;
         sum.in_use += counts.in_use;
     }
-    assert_eq!((statistics.total.bytes, statistics.total.in_use), (sum.bytes, sum.in_use));
-    assert_eq!(statistics.total.bytes, model.held());
-    assert!(model.limit.is_none_or(|limit| statistics.total.bytes <= limit));
+    assert_eq!((stats.bytes, stats.in_use), (sum.bytes, sum.in_use));
+    assert_eq!(stats.bytes, model.held());
+    assert!(model.limit.is_none_or(|limit| stats.bytes <= limit));
     assert_eq!(pool.is_closed(), model.closed);
 }
 

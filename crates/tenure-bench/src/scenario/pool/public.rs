@@ -60,6 +60,6 @@ impl Slots for Buffers {
     }
     #[cfg(test)]
     fn made(&self) -> Option<u32> {
-        u32::try_from(self.pool.stats().total.allocated).ok()
+        u32::try_from(self.pool.stats().made).ok()
     }
 }

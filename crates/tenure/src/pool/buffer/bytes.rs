@@ -21,9 +21,9 @@ impl<L: FreeList> PooledBuf<L> {
     /// let them = message.slice(3..);
     /// drop(message);
     /// assert_eq!(them, "all of them");
-    /// assert_eq!(pool.stats().total.in_use, 1);
+    /// assert_eq!(pool.stats().in_use, 1);
     /// drop(them);
-    /// assert_eq!(pool.stats().total.in_use, 0);
+    /// assert_eq!(pool.stats().in_use, 0);
     /// ```
     #[must_use]
     pub fn freeze(self) -> Bytes {

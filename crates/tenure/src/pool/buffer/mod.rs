@@ -15,11 +15,12 @@ pub use pooled::PooledBuf;
 
 use super::error::AcquireError;
 use super::lifecycle::{Handle, Refused};
-use super::statistics::{BufferCounts, BufferStatistics};
+use super::statistics::Stats;
 use super::{DefaultList, FreeList};
 use crate::memory::{Atomic, Ordering};
 #[cfg(feature = "std")]
 use crate::wake::block_on;
+use alloc::vec::Vec;
 use block::{Blocks, OutOfMemory, Slot};
 use core::fmt;
 use core::panic::{RefUnwindSafe, UnwindSafe};
@@ -46,8 +47,8 @@ use core::panic::{RefUnwindSafe, UnwindSafe};
 ///
 /// // Zeroed, and then free for the next user.
 /// drop((send, recv));
-/// let total = pool.stats().total;
-/// assert_eq!((total.allocated, total.in_use, total.idle), (2, 0, 2));
+/// let stats = pool.stats();
+/// assert_eq!((stats.made, stats.in_use, stats.idle), (2, 0, 2));
 /// assert_eq!(pool.trim(), 128 << 10); // bytes
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -341,13 +342,24 @@ impl<L: FreeList> BufferPool<L> {
     /// What the pool has done, and what it has. Cost: a load for each slot that it ever had: acquire and release write
     /// no shared counter.
     #[must_use]
-    pub fn stats(&self) -> BufferStatistics {
-        let class = |class: &Class<L>| {
-            // Relaxed: a figure.
-            let downgraded = class.counts.downgraded.load(Ordering::Relaxed);
-            BufferCounts::new(&class.usage(), downgraded, class.size)
-        };
-        BufferStatistics::new(self.0.classes.iter().map(class).collect())
+    pub fn stats(&self) -> Stats {
+        let mut all = Stats::default();
+        self.0.classes.iter().for_each(|class| all.add(&Self::stats_of(class)));
+        all
+    }
+
+    /// [`stats`](Self::stats) by size class, the smallest first.
+    #[must_use]
+    pub fn class_stats(&self) -> Vec<Stats> {
+        self.0.classes.iter().map(Self::stats_of).collect()
+    }
+
+    fn stats_of(class: &Class<L>) -> Stats {
+        let usage = class.usage();
+        let present = usage.made.saturating_sub(usage.ended);
+        // Relaxed: a figure.
+        let downgraded = class.counts.downgraded.load(Ordering::Relaxed);
+        Stats { downgraded, ..Stats::new(&usage, present, class.size) }
     }
 }
 

@@ -38,7 +38,7 @@ pub use key::SlotKey;
 
 use super::error::AcquireError;
 use super::lifecycle::{Handle, Part, Refused};
-use super::statistics::SlotStatistics;
+use super::statistics::Stats;
 use super::table::Table;
 use super::{DefaultList, FreeList};
 #[cfg(feature = "std")]
@@ -375,8 +375,8 @@ impl<T, L: FreeList> SlotPool<T, L> {
     /// What the pool has done, and what it has. Cost: a load for each slot that it ever had: acquire and release write
     /// no shared counter. The pool's `Debug` costs the same.
     #[must_use]
-    pub fn stats(&self) -> SlotStatistics {
-        SlotStatistics::new(&self.0.classes[0].usage(), self.0.held())
+    pub fn stats(&self) -> Stats {
+        Stats::new(&self.0.classes[0].usage(), self.0.held(), size_of::<T>() as u64)
     }
 }
 
