@@ -12,7 +12,7 @@ import re
 import sys
 from pathlib import Path
 
-MOST_TYPES = 51
+MOST_TYPES = 42
 TYPES = ("struct", "enum", "trait", "union", "type_alias")
 MEMBERS = {"function", "assoc_const", "assoc_type", "struct_field", "variant", "constant"}
 

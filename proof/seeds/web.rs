@@ -23,7 +23,7 @@ use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use tenure::pool::list::Scan;
-use tenure::pool::{BufferPool, FreeList, Magazines, PooledBuf, TaggedStack};
+use tenure::pool::generic::{BufferPool, List, Magazines, PooledBuf, TaggedStack};
 use tokio::net::TcpListener;
 use tokio::runtime::Builder;
 
@@ -34,12 +34,12 @@ const PAGE: &[u8] = b"<!doctype html><title>seed</title><p>One of many short ans
 /// An answer repeats [`PAGE`] so often.
 const TIMES: usize = 10;
 
-struct Pages<L: FreeList> {
+struct Pages<L: List> {
     pool: BufferPool<L>,
     _held: Vec<PooledBuf<L>>,
 }
 
-impl<L: FreeList> Pages<L> {
+impl<L: List> Pages<L> {
     fn new(held: usize) -> Self {
         let pool = BufferPool::builder().classes(ROOM, 1).list().build().expect("a power of two");
         let held = (0..held).map(|_| pool.acquire(ROOM).expect("there is no limit")).collect();
@@ -67,7 +67,7 @@ impl<L: FreeList> Pages<L> {
     }
 }
 
-fn serve<L: FreeList>(address: &str, pages: &'static Pages<L>) {
+fn serve<L: List>(address: &str, pages: &'static Pages<L>) {
     let workers = Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     workers.block_on(async {
         let listener = TcpListener::bind(address).await.expect(address);
@@ -90,7 +90,7 @@ fn serve<L: FreeList>(address: &str, pages: &'static Pages<L>) {
     });
 }
 
-fn run<L: FreeList>(what: &str, of: &str, held: usize) {
+fn run<L: List>(what: &str, of: &str, held: usize) {
     // The tasks that use it may outlive this call.
     let pages: &'static Pages<L> = Box::leak(Box::new(Pages::new(held)));
     match what {

@@ -78,7 +78,7 @@
 //! | `serde` | no | `Serialize` and `Deserialize` for `Arc`, `Weak` and `Owner`, `Serialize` for `Shared` |
 //! | `arc-swap` | no | `Arc` and `Weak` in `arc_swap::ArcSwapAny`; depends on `arc-swap`, and needs `std` |
 //! | `stable_deref_trait` | no | `StableDeref` and `CloneStableDeref` for `Arc` |
-//! | `seize` | no | seize's guards are witnesses for [`count::RcuRef::put`] |
+//! | `seize` | no | seize's guards are proofs for [`count::RcuRef::put`] |
 //! | `crossbeam-utils` | no | conversions between crossbeam's `CachePadded` and [`cache_line::CachePadded`] |
 //! | `bytes` | no | `Buf`, `BufMut` and `freeze` for [`pool::PooledBuf`] |
 //! | `metrics` | no | `metrics::CounterFn` for [`counter::Counter`]; depends on `metrics`, and needs `std` |

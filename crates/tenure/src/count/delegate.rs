@@ -12,7 +12,7 @@ macro_rules! impl_ref_count {
         $count:ident of $atomic:ident: $word:ty,
         one reference $one:expr,
         put_last by $put_last:ident,
-        witness $witness:ty $(as $shown:ident)?
+        proof $proof:ty $(as $shown:ident)?
     ) => {
         impl $count {
             /// A count that holds `word`, as [`raw`](Self::raw) returned it.
@@ -48,7 +48,7 @@ macro_rules! impl_ref_count {
         impl<M: Memory> super::sealed::Sealed for $count<M> {}
 
         impl<M: Memory> RefCount for $count<M> {
-            type Readable<'w> = $witness;
+            type Readable<'w> = $proof;
             const NAME: &'static str = stringify!($count);
             const NEEDS_GRACE_PERIOD: bool = impl_ref_count!(@asks $($shown)?);
 
@@ -64,8 +64,8 @@ macro_rules! impl_ref_count {
             }
             #[inline(always)]
             #[track_caller]
-            fn put(&self, _witness: Self::Readable<'_>) -> PutResult {
-                $(let $shown = _witness;)?
+            fn put(&self, _readable: Self::Readable<'_>) -> PutResult {
+                $(let $shown = _readable;)?
                 self.put($($shown)?)
             }
             #[inline(always)]
@@ -79,14 +79,14 @@ macro_rules! impl_ref_count {
             }
             #[inline(always)]
             #[track_caller]
-            fn put_many(&self, n: NonZeroU16, _witness: Self::Readable<'_>) -> PutResult {
-                $(let $shown = _witness;)?
+            fn put_many(&self, n: NonZeroU16, _readable: Self::Readable<'_>) -> PutResult {
+                $(let $shown = _readable;)?
                 self.put_many(n $(, $shown)?)
             }
             #[inline(always)]
             #[track_caller]
-            fn put_last(&self, _witness: Self::Readable<'_>) -> PutResult {
-                $(let $shown = _witness;)?
+            fn put_last(&self, _readable: Self::Readable<'_>) -> PutResult {
+                $(let $shown = _readable;)?
                 self.$put_last($($shown)?)
             }
         }

@@ -41,7 +41,7 @@ pub struct IncNotZero<M: Memory = Native> {
     word: M::AtomicU32,
 }
 
-impl_ref_count!(IncNotZero of AtomicU32: u32, one reference 1, put_last by put, witness ());
+impl_ref_count!(IncNotZero of AtomicU32: u32, one reference 1, put_last by put, proof ());
 
 impl IncNotZero {
     /// A count with one reference, which the caller owns.

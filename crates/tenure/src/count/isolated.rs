@@ -18,9 +18,9 @@ impl<C: RefCount> RefCount for CachePadded<C> {
         fn get(&self) -> GetResult;
         fn get_acquire(&self) -> GetResult;
         fn get_many(&self, n: NonZeroU16) -> GetResult;
-        fn put(&self, witness: Self::Readable<'_>) -> PutResult;
-        fn put_many(&self, n: NonZeroU16, witness: Self::Readable<'_>) -> PutResult;
-        fn put_last(&self, witness: Self::Readable<'_>) -> PutResult;
+        fn put(&self, readable: Self::Readable<'_>) -> PutResult;
+        fn put_many(&self, n: NonZeroU16, readable: Self::Readable<'_>) -> PutResult;
+        fn put_last(&self, readable: Self::Readable<'_>) -> PutResult;
         fn read(&self) -> u32;
         fn is_dead(&self) -> bool;
     }

@@ -17,7 +17,7 @@
 //! | revive | a get that finds no reference left, and no verdict yet |
 //! | verdict | the decision who destroys the object: the compare-exchange to `DEAD` |
 //! | candidate | a put that took the last reference and has not learned the verdict |
-//! | witness | the proof that a put asks for, as an argument |
+//! | proof, [`Readable`] | what a put asks for, as an argument, if memory has to stay readable |
 //! | grace period | the time until every guard that existed at a moment is gone |
 //!
 //! # Whose memory is it?
@@ -158,11 +158,11 @@ impl PutResult {
 /// use tenure::count::{GetResult, PutResult, RefCount, TicketRef};
 ///
 /// /// Takes a reference and gives it back.
-/// fn visit<'w, C: RefCount>(count: &C, witness: C::Readable<'w>) -> bool {
+/// fn visit<'w, C: RefCount>(count: &C, readable: C::Readable<'w>) -> bool {
 ///     match count.get() {
 ///         GetResult::Acquired => {
 ///             // ... read the object ...
-///             assert_eq!(count.put(witness), PutResult::StillHeld);
+///             assert_eq!(count.put(readable), PutResult::StillHeld);
 ///             true
 ///         }
 ///         GetResult::Dead => false,
@@ -176,7 +176,7 @@ impl PutResult {
 ///
 /// ```compile_fail,E0277
 /// use std::num::NonZeroU16;
-/// use tenure::count::{GetResult, PutResult, KeepsReadable, RefCount};
+/// use tenure::count::{GetResult, PutResult, RefCount};
 ///
 /// struct Liar;
 /// impl RefCount for Liar { // error: `Liar` is no count of this crate
@@ -188,7 +188,6 @@ impl PutResult {
 ///     fn get_acquire(&self) -> GetResult { GetResult::Acquired }
 ///     fn get_many(&self, _: NonZeroU16) -> GetResult { GetResult::Acquired }
 ///     fn put(&self, _: ()) -> PutResult { PutResult::Last }
-///     fn put_by<R: KeepsReadable>(&self, _: impl FnOnce() -> R) -> PutResult { PutResult::Last }
 ///     fn put_many(&self, _: NonZeroU16, _: ()) -> PutResult { PutResult::Last }
 ///     fn put_last(&self, _: ()) -> PutResult { PutResult::Last }
 ///     fn read(&self) -> u32 { 1 }
@@ -203,7 +202,7 @@ pub trait RefCount: sealed::Sealed + Send + Sync + Sized {
     const NAME: &'static str;
 
     /// Whether a put may touch the count after another thread's put was the last. The count's memory must then outlive
-    /// every witness of that moment.
+    /// every proof of that moment.
     const NEEDS_GRACE_PERIOD: bool;
 
     /// A count with one reference, which the caller owns.
@@ -215,7 +214,8 @@ pub trait RefCount: sealed::Sealed + Send + Sync + Sized {
     /// Takes `n` references at once, unless the object is dead.
     fn get_many(&self, n: NonZeroU16) -> GetResult;
     /// Gives a reference back.
-    fn put(&self, witness: Self::Readable<'_>) -> PutResult;
+    fn put(&self, readable: Self::Readable<'_>) -> PutResult;
+    #[doc(hidden)]
     /// [`put`](Self::put) with a guard that `enter` makes, if the count asks for one.
     fn put_by<R: KeepsReadable>(&self, enter: impl FnOnce() -> R) -> PutResult;
     /// [`put_by`](Self::put_by) where the memory may be freed before the call returns: makes no reference to the
@@ -224,6 +224,7 @@ pub trait RefCount: sealed::Sealed + Send + Sync + Sized {
     /// # Safety
     ///
     /// The count can be read up to the put that the call makes.
+    #[doc(hidden)]
     #[inline(always)]
     unsafe fn put_raw_by<R: KeepsReadable>(
         this: *const Self,
@@ -233,9 +234,9 @@ pub trait RefCount: sealed::Sealed + Send + Sync + Sized {
         unsafe { &*this }.put_by(enter)
     }
     /// Gives `n` references back at once.
-    fn put_many(&self, n: NonZeroU16, witness: Self::Readable<'_>) -> PutResult;
+    fn put_many(&self, n: NonZeroU16, readable: Self::Readable<'_>) -> PutResult;
     /// Gives back a reference that is probably the last: one atomic operation if so.
-    fn put_last(&self, witness: Self::Readable<'_>) -> PutResult;
+    fn put_last(&self, readable: Self::Readable<'_>) -> PutResult;
     /// The number of references at some moment of the call; 0 where the last one is gone.
     fn read(&self) -> u32;
     /// Whether every get from now on fails. Writes nothing.

@@ -38,7 +38,7 @@ pub struct RcuRef<M: Memory = Native> {
     word: M::AtomicU32,
 }
 
-impl_ref_count!(RcuRef of AtomicU32: u32, one reference ONEREF, put_last by put_last, witness Readable<'w> as readable);
+impl_ref_count!(RcuRef of AtomicU32: u32, one reference ONEREF, put_last by put_last, proof Readable<'w> as readable);
 
 impl RcuRef {
     /// A count with one reference, which the caller owns.

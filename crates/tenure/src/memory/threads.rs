@@ -5,7 +5,7 @@ use alloc::sync::Weak;
 use core::cell::Cell;
 
 /// A machine whose threads have numbers, for objects with a part for each thread, such as
-/// [`Magazines`](crate::pool::Magazines). Without the feature `std`, no thread of [`Native`](super::Native) has a
+/// [`Magazines`](crate::pool::list::Magazines). Without the feature `std`, no thread of [`Native`](super::Native) has a
 /// number.
 ///
 /// # Safety

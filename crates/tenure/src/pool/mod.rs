@@ -9,7 +9,6 @@
 //! |---|---|
 //! | [`BufferPool`] | bytes in size classes, with a memory limit, zeroed before they are free |
 //! | [`SlotPool`] | objects that stay constructed, and 64-bit keys to find them by |
-//! | [`FreeList`] | the list of a pool's idle slots: [`Magazines`] (the default) or [`TaggedStack`] |
 //!
 //! ```
 //! use tenure::pool::BufferPool;
@@ -43,8 +42,14 @@
 //!
 //! # What it costs
 //!
-//! An acquire and its release are a few loads and stores on lines of the calling thread and of the slot: see
-//! [`FreeList`]. At the limit an acquire searches the magazines of other threads, in microseconds.
+//! An acquire and its release are a few loads and stores on lines of the calling thread and of the slot. The lines of the
+//! depot are written twice for every 32 operations if other threads release, and once for each slot's first use after a
+//! trim or a refusal. At the limit an acquire searches the magazines of other threads, in microseconds.
+//!
+//! If no thread is to keep idle slots, build the pool with magazines of size 0
+//! ([bytes](BufferPoolBuilder::magazine_bytes), [objects](SlotPoolBuilder::magazine_size)): then an acquire and a release
+//! are two compare-exchanges each on one word that all threads write. Its tag, against ABA, has 35 bits: they fail only a
+//! pop that stands still for an exact multiple of 2^35 removals (six minutes at 10 ns each) while the same slot is on top.
 //!
 //! # What a refusal means
 //!
@@ -93,50 +98,30 @@
 //!
 //! # Without `std`
 //!
-//! With `alloc` alone there are no thread-locals: pools use a [`TaggedStack`] by default.
+//! With `alloc` alone there are no thread-locals: pools are as with magazines of size 0.
 
 mod buffer;
+mod buffers;
 mod error;
 mod lifecycle;
 #[doc(hidden)]
 pub mod list;
 mod lock;
+mod objects;
 mod slot;
 mod statistics;
 mod table;
 
-pub use buffer::{BufferPool, BufferPoolBuilder, PooledBuf, PooledBytes};
+pub use buffers::{BufferPool, BufferPoolBuilder, PooledBuf, PooledBytes};
 pub use error::{AcquireError, ConfigError};
-pub use slot::{SlotKey, SlotMut, SlotPool, SlotPoolBuilder, SlotRef};
+pub use objects::{SlotMut, SlotPool, SlotPoolBuilder, SlotRef};
+pub use slot::SlotKey;
 pub use statistics::Stats;
 
-/// The list of a pool's idle slots: [`Magazines`] or [`TaggedStack`].
-///
-/// | list | acquire and release | shared lines written | use it |
-/// |---|---|---|---|
-/// | [`Magazines`] | O(1), on lines of the calling thread | none; two for every 32 operations if other threads release; one for each slot's first use after a trim or a refusal | by default |
-/// | [`TaggedStack`] | O(1): two compare-exchanges on one word | one, by all threads | without `std`; or if no thread is to keep idle slots |
-///
-/// Chosen by the builders: `builder().list::<TaggedStack>()`. This trait is sealed.
-pub trait FreeList: list::List {}
-
-impl<L: list::List> FreeList for L {}
-
-/// Each thread keeps a *magazine* of idle slots to itself, and a *depot* evens them out: the default.
-pub type Magazines = list::Magazines;
-
-/// One lock-free stack of all idle slots: index and tag in one 64-bit word, as slow as its line moves when all cores
-/// want it. It needs no thread-locals, so it works without `std`.
-///
-/// Every removal changes the tag, against ABA. Its 35 bits fail only a pop that stands still for an exact multiple of
-/// 2^35 removals (six minutes at 10 ns each) while the same slot is on top.
-pub type TaggedStack = list::TaggedStack;
-
-/// The list of pools unless you choose another: [`Magazines`], or without `std` (no thread-locals) [`TaggedStack`].
+/// The same with any list of idle slots, on any machine: for benchmarks, models and simulators.
 #[doc(hidden)]
-#[cfg(feature = "std")]
-pub type DefaultList = Magazines;
-/// The list of pools unless you choose another: with `std` [`Magazines`], without (no thread-locals) [`TaggedStack`].
-#[doc(hidden)]
-#[cfg(not(feature = "std"))]
-pub type DefaultList = TaggedStack;
+pub mod generic {
+    pub use super::buffer::{BufferPool, BufferPoolBuilder, PooledBuf, PooledBytes};
+    pub use super::list::{List, Magazines, TaggedStack};
+    pub use super::slot::{SlotMut, SlotPool, SlotPoolBuilder, SlotRef};
+}

@@ -63,7 +63,7 @@
 //!
 //! An object may share its first line with its count. If requests read objects while other threads take and release them,
 //! let the values own their lines: `Registry<u32, CachePadded<Route>>`, for 120 to 250 bytes more an object (see
-//! [`CachePadded`](crate::cache_line::CachePadded)).
+//! [`cache_line`](crate::cache_line)).
 //!
 //! # Objects that linger
 //!

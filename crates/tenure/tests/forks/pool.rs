@@ -8,8 +8,9 @@ use crate::waits::Waits;
 use std::thread;
 use std::time::Duration;
 use tenure::memory::{Native, Threads};
+use tenure::pool::AcquireError;
+use tenure::pool::generic::BufferPool;
 use tenure::pool::list::{self, List};
-use tenure::pool::{AcquireError, BufferPool};
 
 const SLOTS: usize = 64;
 

@@ -9,7 +9,9 @@ use std::task::{Context as TaskContext, Poll, Waker};
 use std::time::Duration;
 use tenure::counter::{Counter, Gauge, Histogram};
 use tenure::owner::{Owner, Shared};
-use tenure::pool::{AcquireError, BufferPool, FreeList, SlotMut, SlotPool, SlotRef};
+use tenure::pool::AcquireError;
+use tenure::pool::BufferPool;
+use tenure::pool::generic::{List, SlotMut, SlotPool, SlotRef};
 use tenure::rcu::{RcuCell, RcuGuard};
 use tenure::registry::generic::{Registered, Registry, RegistryCount};
 use tenure::revocable::Guard;
@@ -286,7 +288,7 @@ fn objects_in_a_task(world: &World) -> Kept<'_> {
     Box::new((object, world.objects.acquire_timeout(Duration::MAX).unwrap()))
 }
 
-fn new_pool<L: FreeList>(world: &World) -> SlotPool<Value, L> {
+fn new_pool<L: List>(world: &World) -> SlotPool<Value, L> {
     let maker = world.maker.clone();
     SlotPool::builder(move || maker.make(17))
         .reset(|value| value.check())
@@ -296,8 +298,10 @@ fn new_pool<L: FreeList>(world: &World) -> SlotPool<Value, L> {
 }
 
 fn pools_that_go(world: &World) -> Kept<'_> {
-    let (pool, closed) =
-        (new_pool::<tenure::pool::Magazines>(world), new_pool::<tenure::pool::TaggedStack>(world));
+    let (pool, closed) = (
+        new_pool::<tenure::pool::generic::Magazines>(world),
+        new_pool::<tenure::pool::generic::TaggedStack>(world),
+    );
     drop(closed.acquire().unwrap());
     closed.close();
     assert_eq!(closed.acquire().err(), Some(AcquireError::Closed));

@@ -3,7 +3,8 @@
 use crate::{ACCOUNTS, Account, PAGE, TOO_MUCH, join_test, next_test, on_a_thread_of};
 use std::sync::Barrier;
 use std::sync::atomic::Ordering::Relaxed;
-use tenure::pool::{AcquireError, BufferPool, BufferPoolBuilder, FreeList, PooledBuf, Stats};
+use tenure::pool::generic::{BufferPool, BufferPoolBuilder, List, PooledBuf};
+use tenure::pool::{AcquireError, Stats};
 
 /// Runs `body` in a thread, and checks that all its memory was freed, as zeros.
 fn leaves_nothing(zero: bool, body: impl FnOnce(usize) + Send) -> &'static Account {
@@ -22,21 +23,21 @@ fn builder() -> BufferPoolBuilder {
     BufferPool::builder().classes(PAGE, 3)
 }
 
-fn build<L: FreeList>(builder: BufferPoolBuilder) -> BufferPool<L> {
+fn build<L: List>(builder: BufferPoolBuilder) -> BufferPool<L> {
     builder.list().build().unwrap()
 }
 
-fn dirty<L: FreeList>(pool: &BufferPool<L>, len: usize) -> PooledBuf<L> {
+fn dirty<L: List>(pool: &BufferPool<L>, len: usize) -> PooledBuf<L> {
     let mut buffer = pool.acquire_zeroed(len).unwrap();
     buffer.fill(0xff);
     buffer
 }
 
-fn several<L: FreeList>(pool: &BufferPool<L>, count: usize) -> Vec<PooledBuf<L>> {
+fn several<L: List>(pool: &BufferPool<L>, count: usize) -> Vec<PooledBuf<L>> {
     (0..count).map(|at| dirty(pool, PAGE << (at % 3))).collect()
 }
 
-fn a_pool_that_was_trimmed_and_closed_leaves_nothing<L: FreeList>() {
+fn a_pool_that_was_trimmed_and_closed_leaves_nothing<L: List>() {
     leaves_nothing(true, |test| {
         let pool = build::<L>(builder());
         drop(several(&pool, 10));
@@ -49,7 +50,7 @@ fn a_pool_that_was_trimmed_and_closed_leaves_nothing<L: FreeList>() {
     });
 }
 
-fn buffers_that_outlive_the_pool_are_freed_by_their_users<L: FreeList>() {
+fn buffers_that_outlive_the_pool_are_freed_by_their_users<L: List>() {
     leaves_nothing(true, |test| {
         let pool = build::<L>(builder());
         drop(several(&pool, 50));
@@ -64,7 +65,7 @@ fn buffers_that_outlive_the_pool_are_freed_by_their_users<L: FreeList>() {
     });
 }
 
-fn threads_at_the_limit_never_exceed_it_and_leave_nothing<L: FreeList>() {
+fn threads_at_the_limit_never_exceed_it_and_leave_nothing<L: List>() {
     const LIMIT: usize = 9 * PAGE;
     let account = leaves_nothing(true, |test| {
         let pool = build::<L>(builder().limit(LIMIT as u64));
@@ -89,7 +90,7 @@ fn threads_at_the_limit_never_exceed_it_and_leave_nothing<L: FreeList>() {
     assert!(account.most.load(Relaxed) > LIMIT as i64 / 2);
 }
 
-fn requests_that_fail_leave_nothing<L: FreeList>() {
+fn requests_that_fail_leave_nothing<L: List>() {
     leaves_nothing(true, |test| {
         let pool = build::<L>(builder().limit(4 * PAGE as u64));
         let mut kept = Vec::new();
@@ -107,7 +108,7 @@ fn requests_that_fail_leave_nothing<L: FreeList>() {
     });
 }
 
-fn an_allocator_that_fails_ends_the_request_without_a_fall_back<L: FreeList>() {
+fn an_allocator_that_fails_ends_the_request_without_a_fall_back<L: List>() {
     leaves_nothing(true, |_| {
         let pool = build::<L>(BufferPool::builder().classes(PAGE, 8));
         let error = pool.acquire(TOO_MUCH).unwrap_err();

@@ -3,8 +3,9 @@
 use super::memory::{InOrder, Loom};
 use super::stage::{ALL, JoinHandle, Value, join_all, passes, spawn};
 use tenure::memory::Threads;
+use tenure::pool::SlotKey;
+use tenure::pool::generic::{SlotMut, SlotPool, SlotRef};
 use tenure::pool::list::TaggedStack;
-use tenure::pool::{SlotKey, SlotMut, SlotPool, SlotRef};
 
 /// In the pools of these models; loom sees its reads and writes.
 struct Object(Value);

@@ -7,9 +7,8 @@ use std::any::Any;
 use std::cell::RefCell;
 use std::sync::mpsc::channel;
 use std::thread;
-use tenure::pool::{
-    AcquireError, BufferPool, BufferPoolBuilder, ConfigError, FreeList, PooledBuf, Stats,
-};
+use tenure::pool::generic::{BufferPool, BufferPoolBuilder, List, PooledBuf};
+use tenure::pool::{AcquireError, ConfigError, Stats};
 
 const SMALL: usize = 64;
 
@@ -17,11 +16,11 @@ fn small() -> BufferPoolBuilder {
     BufferPool::builder().classes(SMALL, 4)
 }
 
-fn build<L: FreeList>(builder: BufferPoolBuilder) -> BufferPool<L> {
+fn build<L: List>(builder: BufferPoolBuilder) -> BufferPool<L> {
     builder.list().build().expect("a good configuration")
 }
 
-fn total<L: FreeList>(pool: &BufferPool<L>) -> Stats {
+fn total<L: List>(pool: &BufferPool<L>) -> Stats {
     pool.stats()
 }
 
@@ -29,7 +28,7 @@ fn address(buffer: &[u8]) -> usize {
     buffer.as_ptr().addr()
 }
 
-fn a_request_rounds_up_to_its_class_and_is_empty_or_zeros_of_the_length_asked_for<L: FreeList>() {
+fn a_request_rounds_up_to_its_class_and_is_empty_or_zeros_of_the_length_asked_for<L: List>() {
     let pool = build::<L>(small());
     for (len, capacity) in [
         (0, 64),
@@ -57,7 +56,7 @@ fn a_request_rounds_up_to_its_class_and_is_empty_or_zeros_of_the_length_asked_fo
     );
 }
 
-fn a_released_buffer_is_used_again_for_its_class_alone<L: FreeList>() {
+fn a_released_buffer_is_used_again_for_its_class_alone<L: List>() {
     let pool = build::<L>(small());
     let first = pool.acquire_zeroed(100).unwrap();
     let place = address(&first);
@@ -71,7 +70,7 @@ fn a_released_buffer_is_used_again_for_its_class_alone<L: FreeList>() {
     assert_eq!((counts.reused, counts.made, counts.acquired()), (1, 1, 2));
 }
 
-fn no_two_users_have_one_buffer<L: FreeList>() {
+fn no_two_users_have_one_buffer<L: List>() {
     let pool = build::<L>(small());
     for _ in 0..3 {
         let mut all: Vec<_> = (0..300).map(|_| pool.acquire_zeroed(64).unwrap()).collect();
@@ -88,9 +87,7 @@ fn no_two_users_have_one_buffer<L: FreeList>() {
     assert_eq!((counts.made, counts.reused, counts.idle), (300, 600, 300));
 }
 
-fn at_the_limit_a_smaller_class_is_handed_out_if_asked_for_and_one_downgrade_counted<
-    L: FreeList,
->() {
+fn at_the_limit_a_smaller_class_is_handed_out_if_asked_for_and_one_downgrade_counted<L: List>() {
     let pool = build::<L>(small().limit(512 + 128));
     let _large = pool.acquire_or_smaller(512).unwrap();
     let downgraded = pool.acquire_or_smaller(500).unwrap();
@@ -103,7 +100,7 @@ fn at_the_limit_a_smaller_class_is_handed_out_if_asked_for_and_one_downgrade_cou
     assert_eq!(total(&pool).downgraded, 1);
 }
 
-fn no_other_request_gets_less<L: FreeList>() {
+fn no_other_request_gets_less<L: List>() {
     let pool = build::<L>(small().limit(512 + 128));
     let large = pool.acquire(512).unwrap();
     let refused = AcquireError::LimitReached { limit: 640, held: 512, asked: 129 };
@@ -114,7 +111,7 @@ fn no_other_request_gets_less<L: FreeList>() {
     assert_eq!(total(&pool).downgraded, 0);
 }
 
-fn idle_memory_of_other_classes_is_freed_before_a_request_gets_less<L: FreeList>() {
+fn idle_memory_of_other_classes_is_freed_before_a_request_gets_less<L: List>() {
     let pool = build::<L>(small().limit(512));
     let small: Vec<_> = (0..8).map(|_| pool.acquire_zeroed(64).unwrap()).collect();
     drop(small);
@@ -134,7 +131,7 @@ fn idle_memory_of_other_classes_is_freed_before_a_request_gets_less<L: FreeList>
     assert_eq!(total(&pool).idle, 1);
 }
 
-fn what_a_sleeping_thread_keeps_is_taken_back_at_the_limit<L: FreeList>() {
+fn what_a_sleeping_thread_keeps_is_taken_back_at_the_limit<L: List>() {
     let pool = build::<L>(small().limit(512));
     let keep = || drop(pool.acquire_zeroed(512).unwrap());
     beside_a_sleeper(keep, || {
@@ -148,7 +145,7 @@ fn what_a_sleeping_thread_keeps_is_taken_back_at_the_limit<L: FreeList>() {
     });
 }
 
-fn a_pair_is_two_buffers_or_none<L: FreeList>() {
+fn a_pair_is_two_buffers_or_none<L: List>() {
     let pool = build::<L>(small().limit(512 + 64));
     let (send, recv) = pool.acquire_pair(64, 512).unwrap();
     assert_eq!((send.capacity(), recv.capacity()), (64, 512));
@@ -166,7 +163,7 @@ fn a_pair_is_two_buffers_or_none<L: FreeList>() {
     drop(pool.acquire_zeroed(64).unwrap());
 }
 
-fn a_trim_frees_what_is_idle_in_all_threads_and_nothing_else<L: FreeList>() {
+fn a_trim_frees_what_is_idle_in_all_threads_and_nothing_else<L: List>() {
     let pool = build::<L>(small());
     let keep = || drop(Vec::from_iter((0..100).map(|_| pool.acquire_zeroed(64).unwrap())));
     beside_a_sleeper(keep, || {
@@ -182,7 +179,7 @@ fn a_trim_frees_what_is_idle_in_all_threads_and_nothing_else<L: FreeList>() {
     });
 }
 
-fn a_closed_pool_hands_out_nothing_and_buffers_in_use_stay_valid<L: FreeList>() {
+fn a_closed_pool_hands_out_nothing_and_buffers_in_use_stay_valid<L: List>() {
     let pool = build::<L>(small());
     let mut kept = pool.acquire_zeroed(200).unwrap();
     drop(pool.acquire_zeroed(64).unwrap());
@@ -203,7 +200,7 @@ fn a_closed_pool_hands_out_nothing_and_buffers_in_use_stay_valid<L: FreeList>() 
     assert_eq!((counts.made, counts.freed, counts.bytes), (2, 2, 0));
 }
 
-fn the_last_handle_closes_and_a_buffer_outlives_it<L: FreeList>() {
+fn the_last_handle_closes_and_a_buffer_outlives_it<L: List>() {
     let pool = build::<L>(small());
     let clone = pool.clone();
     let mut kept = pool.acquire_zeroed(100).unwrap();
@@ -215,7 +212,7 @@ fn the_last_handle_closes_and_a_buffer_outlives_it<L: FreeList>() {
     assert_eq!(kept, [1; 100]);
 }
 
-fn a_panic_returns_what_was_in_use_as_zeros<L: FreeList>() {
+fn a_panic_returns_what_was_in_use_as_zeros<L: List>() {
     let pool = build::<L>(small());
     let panicked = std::panic::catch_unwind(|| {
         let mut buffer = pool.acquire_zeroed(64).unwrap();
@@ -229,7 +226,7 @@ fn a_panic_returns_what_was_in_use_as_zeros<L: FreeList>() {
     assert_eq!(total(&pool).reused, 1);
 }
 
-fn a_buffer_may_be_dropped_by_a_destructor_of_a_thread_local<L: FreeList>() {
+fn a_buffer_may_be_dropped_by_a_destructor_of_a_thread_local<L: List>() {
     thread_local! {
         static KEPT: RefCell<Vec<Box<dyn Any>>> = const { RefCell::new(Vec::new()) };
     }
@@ -253,7 +250,7 @@ fn a_buffer_may_be_dropped_by_a_destructor_of_a_thread_local<L: FreeList>() {
     }
 }
 
-fn threads_that_exchange_buffers_find_zeros_and_their_own_bytes_alone<L: FreeList>() {
+fn threads_that_exchange_buffers_find_zeros_and_their_own_bytes_alone<L: List>() {
     let pool = build::<L>(small().limit(64 << 10));
     let rounds = if cfg!(miri) { 20 } else { 2_000 };
     let (send, receive) = channel::<PooledBuf<L>>();
@@ -285,7 +282,7 @@ fn threads_that_exchange_buffers_find_zeros_and_their_own_bytes_alone<L: FreeLis
     assert_eq!(total(&pool).bytes, 0);
 }
 
-fn closing_while_threads_acquire_frees_all<L: FreeList>() {
+fn closing_while_threads_acquire_frees_all<L: List>() {
     for round in 0..if cfg!(miri) { 2 } else { 200 } {
         let pool = build::<L>(small().limit(2_048));
         thread::scope(|scope| {

@@ -1,7 +1,8 @@
 //! Random operations on a buffer pool against a model, with the same figures after each.
 
 use crate::limits::Numbers;
-use tenure::pool::{AcquireError, BufferPool, FreeList, PooledBuf, Stats};
+use tenure::pool::generic::{BufferPool, List, PooledBuf};
+use tenure::pool::{AcquireError, Stats};
 
 const CLASSES: usize = 4;
 const SMALLEST: u64 = 64;
@@ -110,7 +111,7 @@ impl Model {
     }
 }
 
-fn outcome<L: FreeList>(result: &mut Result<PooledBuf<L>, AcquireError>, len: usize) -> Outcome {
+fn outcome<L: List>(result: &mut Result<PooledBuf<L>, AcquireError>, len: usize) -> Outcome {
     match result {
         Ok(buffer) => {
             assert_eq!(buffer.len(), len);
@@ -125,7 +126,7 @@ fn outcome<L: FreeList>(result: &mut Result<PooledBuf<L>, AcquireError>, len: us
     }
 }
 
-fn compare<L: FreeList>(pool: &BufferPool<L>, model: &Model) {
+fn compare<L: List>(pool: &BufferPool<L>, model: &Model) {
     let stats = pool.stats();
     let mut sum = Stats::default();
     for (class, it) in pool.class_stats().iter().enumerate() {
@@ -145,11 +146,11 @@ fn compare<L: FreeList>(pool: &BufferPool<L>, model: &Model) {
     assert_eq!(pool.is_closed(), model.closed);
 }
 
-fn class_of<L: FreeList>(buffer: &PooledBuf<L>) -> usize {
+fn class_of<L: List>(buffer: &PooledBuf<L>) -> usize {
     (buffer.capacity() as u64 / SMALLEST).trailing_zeros() as usize
 }
 
-fn run<L: FreeList>(numbers: &mut Numbers) {
+fn run<L: List>(numbers: &mut Numbers) {
     let limit = (numbers.below(2) == 0).then(|| SMALLEST + numbers.below(4_000) as u64);
     let builder = BufferPool::builder().classes(SMALLEST as usize, CLASSES);
     let builder = builder.magazine_bytes(numbers.below(2_000));
@@ -206,7 +207,7 @@ fn run<L: FreeList>(numbers: &mut Numbers) {
     }
 }
 
-fn a_pool_does_what_the_model_does<L: FreeList>() {
+fn a_pool_does_what_the_model_does<L: List>() {
     let mut numbers = Numbers(1);
     for _ in 0..if cfg!(miri) { 5 } else { 300 } {
         run::<L>(&mut numbers);

@@ -2,8 +2,8 @@
 
 use std::thread;
 use tenure::memory::Native;
+use tenure::pool::generic::{BufferPool, List, SlotPool, TaggedStack};
 use tenure::pool::list::Magazines;
-use tenure::pool::{BufferPool, FreeList, SlotPool, TaggedStack};
 
 const THREADS: usize = 4;
 const MOST: usize = 3;
@@ -40,7 +40,7 @@ fn on_threads<G>(most: usize, acquire: impl Fn(usize, &mut Numbers) -> G + Sync)
     });
 }
 
-fn threads_that_use_objects_within_the_limit_are_not_refused<L: FreeList>(magazine: usize) {
+fn threads_that_use_objects_within_the_limit_are_not_refused<L: List>(magazine: usize) {
     for most in [1, MOST] {
         let pool = SlotPool::builder(|| 0_u64).limit(THREADS * most).magazine_size(magazine);
         let pool = pool.list::<L>().build();
@@ -49,13 +49,13 @@ fn threads_that_use_objects_within_the_limit_are_not_refused<L: FreeList>(magazi
 }
 
 /// A pool with a limit of `most` buffers of 4096 bytes.
-fn buffers<L: FreeList>(magazine: usize, classes: usize, most: usize) -> BufferPool<L> {
+fn buffers<L: List>(magazine: usize, classes: usize, most: usize) -> BufferPool<L> {
     let pool = BufferPool::builder().classes(4096 >> (classes - 1), classes);
     let pool = pool.limit((most * 4096) as u64).magazine_bytes(magazine).zero(false);
     pool.list().build().unwrap()
 }
 
-fn threads_that_use_buffers_within_the_limit_are_not_refused<L: FreeList>(magazine: usize) {
+fn threads_that_use_buffers_within_the_limit_are_not_refused<L: List>(magazine: usize) {
     for most in [1, MOST] {
         let pool = buffers::<L>(magazine, 1, THREADS * most);
         on_threads(most, |_, _| pool.acquire(4096).expect("there is a buffer for each"));
@@ -63,9 +63,7 @@ fn threads_that_use_buffers_within_the_limit_are_not_refused<L: FreeList>(magazi
 }
 
 /// Idle buffers of one size have to make room for those of another, or are trimmed.
-fn threads_that_use_buffers_of_any_size_within_the_limit_are_not_refused<L: FreeList>(
-    magazine: usize,
-) {
+fn threads_that_use_buffers_of_any_size_within_the_limit_are_not_refused<L: List>(magazine: usize) {
     for most in [1, MOST] {
         let pool = buffers::<L>(magazine, 3, THREADS * most);
         on_threads(most, |thread, numbers| {

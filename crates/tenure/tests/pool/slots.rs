@@ -5,23 +5,22 @@ use std::cell::Cell;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 use tenure::memory::{Memory, Native, Ordering};
+use tenure::pool::generic::{BufferPool, List, PooledBuf, SlotMut, SlotPool, SlotRef};
 use tenure::pool::list::Magazines;
-use tenure::pool::{
-    AcquireError, BufferPool, FreeList, PooledBuf, SlotKey, SlotMut, SlotPool, SlotRef,
-};
+use tenure::pool::{AcquireError, SlotKey};
 
 /// A pool is a field like any other, whatever its closures are.
-struct Names<L: FreeList> {
+struct Names<L: List> {
     pool: SlotPool<String, L>,
 }
 
-fn names<L: FreeList>() -> Names<L> {
+fn names<L: List>() -> Names<L> {
     let prefix = String::from("no one");
     let pool = SlotPool::builder(move || prefix.clone()).reset(String::clear).list().build();
     Names { pool }
 }
 
-fn an_object_is_made_once_and_reset_before_each_further_use<L: FreeList>() {
+fn an_object_is_made_once_and_reset_before_each_further_use<L: List>() {
     let Names { pool } = names::<L>();
     let mut name = pool.acquire().unwrap();
     assert_eq!(*name, "no one");
@@ -35,13 +34,13 @@ fn an_object_is_made_once_and_reset_before_each_further_use<L: FreeList>() {
     assert_eq!((pool.stats().made, pool.stats().reused, pool.len()), (1, 2, 1));
 }
 
-fn without_a_reset_objects_are_as_they_were_left<L: FreeList>() {
+fn without_a_reset_objects_are_as_they_were_left<L: List>() {
     let pool = SlotPool::builder(|| 1).list::<L>().build();
     *pool.acquire().unwrap() = 2;
     assert_eq!(*pool.acquire().unwrap(), 2);
 }
 
-fn objects_in_use_at_once_are_different_ones<L: FreeList>() {
+fn objects_in_use_at_once_are_different_ones<L: List>() {
     let Names { pool } = names::<L>();
     for _ in 0..2 {
         let held: Vec<SlotMut<String, L>> = (0..100).map(|_| pool.acquire().unwrap()).collect();
@@ -51,7 +50,7 @@ fn objects_in_use_at_once_are_different_ones<L: FreeList>() {
     assert_eq!((pool.len(), pool.stats().made), (100, 100));
 }
 
-fn a_key_finds_an_object_while_it_is_shared_and_at_no_other_time<L: FreeList>() {
+fn a_key_finds_an_object_while_it_is_shared_and_at_no_other_time<L: List>() {
     let Names { pool } = names::<L>();
     let mine = pool.acquire().unwrap();
     let key = SlotMut::key(&mine);
@@ -71,7 +70,7 @@ fn a_key_finds_an_object_while_it_is_shared_and_at_no_other_time<L: FreeList>() 
     assert!(pool.get(key).is_none(), "idle");
 }
 
-fn a_stale_key_finds_nothing_although_its_slot_is_used_again<L: FreeList>() {
+fn a_stale_key_finds_nothing_although_its_slot_is_used_again<L: List>() {
     let Names { pool } = names::<L>();
     let mut stale: Vec<SlotKey> = Vec::new();
     for _ in 0..10 {
@@ -86,7 +85,7 @@ fn a_stale_key_finds_nothing_although_its_slot_is_used_again<L: FreeList>() {
     assert!(stale.iter().all(|&key| pool.get(key).is_none() && key != SlotRef::key(&object)));
 }
 
-fn a_key_is_a_word_and_words_that_are_no_keys_find_nothing<L: FreeList>() {
+fn a_key_is_a_word_and_words_that_are_no_keys_find_nothing<L: List>() {
     let Names { pool } = names::<L>();
     let object = SlotMut::share(pool.acquire().unwrap());
     let bits = SlotRef::key(&object).to_bits();
@@ -98,7 +97,7 @@ fn a_key_is_a_word_and_words_that_are_no_keys_find_nothing<L: FreeList>() {
     assert_eq!(pool.len(), 1);
 }
 
-fn into_mut_succeeds_for_the_only_reference<L: FreeList>() {
+fn into_mut_succeeds_for_the_only_reference<L: List>() {
     let Names { pool } = names::<L>();
     let shared = SlotMut::share(pool.acquire().unwrap());
     let other = shared.clone();
@@ -111,7 +110,7 @@ fn into_mut_succeeds_for_the_only_reference<L: FreeList>() {
     assert_eq!(pool.stats().idle, 1);
 }
 
-fn the_last_of_many_references_resets_and_releases_once<L: FreeList>() {
+fn the_last_of_many_references_resets_and_releases_once<L: List>() {
     let Names { pool } = names::<L>();
     let shared = SlotMut::share(pool.acquire().unwrap());
     let others: Vec<SlotRef<String, L>> =
@@ -125,7 +124,7 @@ fn the_last_of_many_references_resets_and_releases_once<L: FreeList>() {
     assert!(pool.acquire().unwrap().is_empty());
 }
 
-fn the_limit_counts_objects_in_use_and_says_what_to_do<L: FreeList>() {
+fn the_limit_counts_objects_in_use_and_says_what_to_do<L: List>() {
     let pool = SlotPool::builder(|| 0).limit(2).list::<L>().build();
     let held = (pool.acquire().unwrap(), pool.acquire().unwrap());
     let refused = pool.acquire().unwrap_err();
@@ -148,7 +147,7 @@ fn the_limit_counts_objects_in_use_and_says_what_to_do<L: FreeList>() {
     assert_eq!(none.acquire().unwrap_err(), AcquireError::Exhausted { limit: 0 });
 }
 
-fn at_the_limit_objects_that_sleeping_threads_keep_are_found<L: FreeList>() {
+fn at_the_limit_objects_that_sleeping_threads_keep_are_found<L: List>() {
     let pool = SlotPool::builder(|| 0).limit(40).list::<L>().build();
     keeping(&pool, 40, || {
         let held: Vec<_> = (0..40).map(|_| pool.acquire().unwrap()).collect();
@@ -158,7 +157,7 @@ fn at_the_limit_objects_that_sleeping_threads_keep_are_found<L: FreeList>() {
     assert_eq!(pool.stats().made, 40);
 }
 
-fn a_trim_drops_what_is_idle_and_nothing_else<L: FreeList>() {
+fn a_trim_drops_what_is_idle_and_nothing_else<L: List>() {
     let (token, pool) = tokens::<L>();
     let (mine, shared) = (pool.acquire().unwrap(), SlotMut::share(pool.acquire().unwrap()));
     keeping(&pool, 50, || {
@@ -174,7 +173,7 @@ fn a_trim_drops_what_is_idle_and_nothing_else<L: FreeList>() {
     assert_eq!(Arc::strong_count(&token), 2);
 }
 
-fn a_discarded_object_is_dropped_and_its_slot_used_again<L: FreeList>() {
+fn a_discarded_object_is_dropped_and_its_slot_used_again<L: List>() {
     let (token, pool) = tokens::<L>();
     let object = pool.acquire().unwrap();
     let key = SlotMut::key(&object);
@@ -186,7 +185,7 @@ fn a_discarded_object_is_dropped_and_its_slot_used_again<L: FreeList>() {
     assert_eq!(index(SlotRef::key(&next)), index(key));
 }
 
-fn make_and_reset_run_when_they_should<L: FreeList>() {
+fn make_and_reset_run_when_they_should<L: List>() {
     type Count = <Native as Memory>::AtomicU32;
     struct Counted(Arc<Count>);
     let (made, resets) = (Arc::new(Count::new(0)), Arc::new(Count::new(0)));
@@ -214,7 +213,7 @@ fn make_and_reset_run_when_they_should<L: FreeList>() {
     assert_eq!(read(&resets), 5, "an idle object was reset when it became idle");
 }
 
-fn pools_say_what_they_have<L: FreeList>() {
+fn pools_say_what_they_have<L: List>() {
     let (_token, pool) = tokens::<L>();
     let held = (pool.acquire().unwrap(), pool.acquire().unwrap());
     drop(pool.acquire().unwrap());
@@ -225,12 +224,12 @@ fn pools_say_what_they_have<L: FreeList>() {
     assert!(said.contains(L::NAME) && said.contains("made: 3"), "{said}");
 }
 
-fn guards_are_one_pointer_and_so_are_optional_ones<L: FreeList>() {
+fn guards_are_one_pointer_and_so_are_optional_ones<L: List>() {
     assert_eq!(size_of::<Option<SlotMut<String, L>>>(), size_of::<usize>());
     assert_eq!(size_of::<Option<SlotRef<String, L>>>(), size_of::<usize>());
 }
 
-fn handles_are_one_pool<L: FreeList>() {
+fn handles_are_one_pool<L: List>() {
     let Names { pool } = names::<L>();
     let other = pool.clone();
     let object = SlotMut::share(pool.acquire().unwrap());

@@ -4,9 +4,10 @@ use super::support::{keeping, tokens};
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
-use tenure::pool::{AcquireError, FreeList, SlotMut, SlotPool, SlotRef};
+use tenure::pool::AcquireError;
+use tenure::pool::generic::{List, SlotMut, SlotPool, SlotRef};
 
-fn closing_drops_what_is_idle_at_once_and_the_rest_as_it_comes_home<L: FreeList>() {
+fn closing_drops_what_is_idle_at_once_and_the_rest_as_it_comes_home<L: List>() {
     let (token, pool) = tokens::<L>();
     assert!(pool.is_empty());
     let (mine, shared) = (pool.acquire().unwrap(), SlotMut::share(pool.acquire().unwrap()));
@@ -38,7 +39,7 @@ fn closing_drops_what_is_idle_at_once_and_the_rest_as_it_comes_home<L: FreeList>
     assert_eq!(Arc::strong_count(&token), 1, "the pool's own: the block is gone");
 }
 
-fn guards_outlive_the_last_handle<L: FreeList>() {
+fn guards_outlive_the_last_handle<L: List>() {
     let (token, pool) = tokens::<L>();
     let (mine, shared) = (pool.acquire().unwrap(), SlotMut::share(pool.acquire().unwrap()));
     drop(pool.acquire().unwrap());
@@ -56,7 +57,7 @@ fn guards_outlive_the_last_handle<L: FreeList>() {
     assert_eq!(Arc::strong_count(&token), 1);
 }
 
-fn objects_of_threads_that_are_no_more_are_used_again_and_dropped<L: FreeList>() {
+fn objects_of_threads_that_are_no_more_are_used_again_and_dropped<L: List>() {
     let (token, pool) = tokens::<L>();
     for _ in 0..5 {
         let pool = pool.clone();
@@ -68,7 +69,7 @@ fn objects_of_threads_that_are_no_more_are_used_again_and_dropped<L: FreeList>()
     assert_eq!(Arc::strong_count(&token), 1);
 }
 
-fn a_guard_that_is_forgotten_leaks_its_object_and_nothing_is_unsound<L: FreeList>() {
+fn a_guard_that_is_forgotten_leaks_its_object_and_nothing_is_unsound<L: List>() {
     let (token, pool) = tokens::<L>();
     let object = pool.acquire().unwrap();
     let place: *const _ = &raw const *object;
@@ -100,7 +101,7 @@ impl Drop for Bomb {
     }
 }
 
-fn bombs<L: FreeList>() -> SlotPool<Bomb, L> {
+fn bombs<L: List>() -> SlotPool<Bomb, L> {
     SlotPool::builder(Bomb::default).reset(Bomb::reset).limit(3).list().build()
 }
 
@@ -109,7 +110,7 @@ fn panics(action: impl FnOnce()) -> &'static str {
     panic.downcast_ref::<&str>().copied().expect("the panic is one of a test's own")
 }
 
-fn a_make_that_panics_leaves_the_pool_as_it_was<L: FreeList>() {
+fn a_make_that_panics_leaves_the_pool_as_it_was<L: List>() {
     thread_local!(static MAKES: RefCell<bool> = const { RefCell::new(false) });
     let make = || assert!(MAKES.with_borrow(|&makes| makes), "in make");
     let pool = SlotPool::builder(make).limit(1).list::<L>().build();
@@ -122,7 +123,7 @@ fn a_make_that_panics_leaves_the_pool_as_it_was<L: FreeList>() {
     assert_eq!(pool.stats().made, 1);
 }
 
-fn a_make_that_closes_the_pool_makes_nothing<L: FreeList>() {
+fn a_make_that_closes_the_pool_makes_nothing<L: List>() {
     let (token, handle) = (Arc::new(()), Arc::new(Mutex::new(None::<SlotPool<Arc<()>, L>>)));
     let (made, closed_by) = (Arc::clone(&token), Arc::clone(&handle));
     let calls = Arc::new(Mutex::new(0));
@@ -143,7 +144,7 @@ fn a_make_that_closes_the_pool_makes_nothing<L: FreeList>() {
     assert_eq!((pool.len(), pool.stats().made), (0, 0));
 }
 
-fn an_object_whose_reset_panics_is_dropped_and_not_used_again<L: FreeList>() {
+fn an_object_whose_reset_panics_is_dropped_and_not_used_again<L: List>() {
     let pool = bombs::<L>();
     let token = Arc::new(());
     let arm = |bomb: &mut Bomb| (bomb.on_reset, bomb.token) = (true, Some(Arc::clone(&token)));
@@ -163,7 +164,7 @@ fn an_object_whose_reset_panics_is_dropped_and_not_used_again<L: FreeList>() {
     assert!(Vec::from_iter((0..3).map(|_| pool.acquire().unwrap())).iter().all(|b| !b.on_reset));
 }
 
-fn a_drop_that_panics_leaves_a_slot_that_is_free_and_spares_no_other_object<L: FreeList>() {
+fn a_drop_that_panics_leaves_a_slot_that_is_free_and_spares_no_other_object<L: List>() {
     let ends: [fn(SlotPool<Bomb, L>); 3] =
         [|pool| _ = pool.trim(), |pool| pool.close(), |pool| drop(pool)];
     for end in ends {
@@ -193,7 +194,7 @@ fn a_drop_that_panics_leaves_a_slot_that_is_free_and_spares_no_other_object<L: F
     }
 }
 
-fn a_drop_that_panics_when_its_object_comes_home_late_is_the_users<L: FreeList>() {
+fn a_drop_that_panics_when_its_object_comes_home_late_is_the_users<L: List>() {
     let pool = bombs::<L>();
     let token = Arc::new(());
     let mut last = pool.acquire().unwrap();
@@ -208,14 +209,14 @@ fn a_drop_that_panics_when_its_object_comes_home_late_is_the_users<L: FreeList>(
     assert!(pool.is_empty() && pool.acquire().is_ok());
 }
 
-struct Nested<L: FreeList> {
+struct Nested<L: List> {
     pool: Option<SlotPool<Nested<L>, L>>,
     held: Option<SlotMut<Nested<L>, L>>,
     in_reset: fn(&mut Self),
     in_drop: fn(&mut Self),
 }
 
-impl<L: FreeList> Nested<L> {
+impl<L: List> Nested<L> {
     fn pool() -> SlotPool<Self, L> {
         let idle = |_: &mut Self| ();
         SlotPool::builder(move || Self { pool: None, held: None, in_reset: idle, in_drop: idle })
@@ -235,13 +236,13 @@ impl<L: FreeList> Nested<L> {
     }
 }
 
-impl<L: FreeList> Drop for Nested<L> {
+impl<L: List> Drop for Nested<L> {
     fn drop(&mut self) {
         (self.in_drop)(self);
     }
 }
 
-fn a_reset_may_use_the_pool_and_keep_what_it_acquires<L: FreeList>() {
+fn a_reset_may_use_the_pool_and_keep_what_it_acquires<L: List>() {
     let pool = Nested::<L>::pool();
     let mut outer = pool.acquire().unwrap();
     outer.pool = Some(pool.clone());
@@ -258,7 +259,7 @@ fn a_reset_may_use_the_pool_and_keep_what_it_acquires<L: FreeList>() {
     assert!(pool.is_empty());
 }
 
-fn a_drop_may_use_trim_and_close_the_pool<L: FreeList>() {
+fn a_drop_may_use_trim_and_close_the_pool<L: List>() {
     let in_drops: [fn(&mut Nested<L>); 3] = [
         Nested::use_pool,
         |this| _ = this.pool.as_ref().unwrap().trim(),
@@ -279,7 +280,7 @@ fn a_drop_may_use_trim_and_close_the_pool<L: FreeList>() {
     }
 }
 
-fn an_object_may_have_the_last_handle_of_its_pool_until_it_is_reset<L: FreeList>() {
+fn an_object_may_have_the_last_handle_of_its_pool_until_it_is_reset<L: List>() {
     let pool = Nested::<L>::pool();
     let mut object = pool.acquire().unwrap();
     object.in_reset = |this| this.pool = None;

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Barrier};
 use std::thread;
-use tenure::pool::{FreeList, SlotPool};
+use tenure::pool::generic::{List, SlotPool};
 
 /// An object whose drop is seen by the count of its `Arc`.
 pub(crate) struct Token(Arc<()>);
@@ -20,7 +20,7 @@ impl std::fmt::Debug for Token {
 }
 
 /// A pool of tokens: as many as the `Arc`'s count, less its own and the pool's.
-pub(crate) fn tokens<L: FreeList>() -> (Arc<()>, SlotPool<Token, L>) {
+pub(crate) fn tokens<L: List>() -> (Arc<()>, SlotPool<Token, L>) {
     let token = Arc::new(());
     let original = Arc::clone(&token);
     let pool = SlotPool::builder(move || Token(Arc::clone(&original))).list().build();
@@ -44,7 +44,7 @@ pub(crate) fn beside_a_sleeper(before: impl FnOnce() + Send, meanwhile: impl FnO
 }
 
 /// Runs `meanwhile` while a sleeping thread keeps `n` objects, which it has used.
-pub(crate) fn keeping<T: Send + 'static, L: FreeList>(
+pub(crate) fn keeping<T: Send + 'static, L: List>(
     pool: &SlotPool<T, L>,
     n: usize,
     meanwhile: impl FnOnce(),

@@ -11,19 +11,20 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 use std::time::Duration;
-use tenure::pool::{AcquireError, BufferPool, FreeList, PooledBuf, SlotMut, SlotPool};
+use tenure::pool::AcquireError;
+use tenure::pool::generic::{BufferPool, List, PooledBuf, SlotMut, SlotPool};
 
 const SIZE: usize = 64;
 
 type Buffer<L> = Result<PooledBuf<L>, AcquireError>;
 
 /// A pool of two classes, with room for `smallest` buffers of the first.
-fn pool<L: FreeList>(smallest: usize) -> BufferPool<L> {
+fn pool<L: List>(smallest: usize) -> BufferPool<L> {
     let limit = (smallest * SIZE) as u64;
     BufferPool::builder().classes(SIZE, 2).limit(limit).list().build().unwrap()
 }
 
-fn future<L: FreeList>(
+fn future<L: List>(
     pool: &BufferPool<L>,
     capacity: usize,
 ) -> impl Future<Output = Buffer<L>> + 'static {
@@ -31,7 +32,7 @@ fn future<L: FreeList>(
     async move { pool.acquire_async(capacity).await }
 }
 
-fn below_the_limit_no_acquire_waits<L: FreeList>() {
+fn below_the_limit_no_acquire_waits<L: List>() {
     let pool = pool::<L>(2);
     let first = Waits::new(future(&pool, 9)).poll().unwrap().unwrap();
     assert!(first.is_empty() && first.capacity() == SIZE);
@@ -44,7 +45,7 @@ fn below_the_limit_no_acquire_waits<L: FreeList>() {
     assert_eq!(pool.trim(), 2 * SIZE as u64);
 }
 
-fn buffers_go_to_those_who_wait_in_their_order<L: FreeList>() {
+fn buffers_go_to_those_who_wait_in_their_order<L: List>() {
     let pool = pool::<L>(2);
     let mut kept = vec![pool.acquire(1).unwrap(), pool.acquire(1).unwrap()];
     let [mut first, second, third] = [(); 3].map(|()| Waits::queued(future(&pool, 1)));
@@ -65,7 +66,7 @@ fn buffers_go_to_those_who_wait_in_their_order<L: FreeList>() {
     assert_eq!(pool.stats().idle, 2);
 }
 
-fn none_comes_before_those_who_wait<L: FreeList>() {
+fn none_comes_before_those_who_wait<L: List>() {
     let pool = pool::<L>(3);
     let [one, two, three] = [(); 3].map(|()| pool.acquire(1).unwrap());
     let large = Waits::queued(future(&pool, 2 * SIZE));
@@ -83,7 +84,7 @@ fn none_comes_before_those_who_wait<L: FreeList>() {
     assert_eq!(pool.acquire(2 * SIZE).unwrap().capacity(), 2 * SIZE);
 }
 
-fn one_that_leaves_lets_the_next_go<L: FreeList>() {
+fn one_that_leaves_lets_the_next_go<L: List>() {
     let pool = pool::<L>(2);
     let [one, two] = [(); 2].map(|()| pool.acquire(1).unwrap());
     // The first wants more than comes.
@@ -107,7 +108,7 @@ fn one_that_leaves_lets_the_next_go<L: FreeList>() {
     assert_eq!(pool.acquire(2 * SIZE).unwrap().capacity(), 2 * SIZE);
 }
 
-fn a_close_ends_the_wait<L: FreeList>() {
+fn a_close_ends_the_wait<L: List>() {
     let pool = pool::<L>(1);
     let only = pool.acquire(1).unwrap();
     let waits = [(); 2].map(|()| Waits::queued(future(&pool, 1)));
@@ -136,7 +137,7 @@ fn a_close_ends_the_wait<L: FreeList>() {
     assert_eq!(pool.stats().bytes, 0);
 }
 
-fn what_never_comes_is_an_error_at_once<L: FreeList>() {
+fn what_never_comes_is_an_error_at_once<L: List>() {
     let pool = pool::<L>(1);
     let error = |capacity| Waits::new(future(&pool, capacity)).poll().unwrap().unwrap_err();
     assert_eq!(error(3 * SIZE), AcquireError::TooLarge { asked: 192, largest: 128 });
@@ -145,7 +146,7 @@ fn what_never_comes_is_an_error_at_once<L: FreeList>() {
     assert!(none.acquire_timeout(Duration::MAX).is_err());
 }
 
-fn objects_are_waited_for_too<L: FreeList>() {
+fn objects_are_waited_for_too<L: List>() {
     static FAILS: AtomicBool = AtomicBool::new(false);
     let make = || assert!(!FAILS.swap(false, Relaxed), "make fails");
     let pool = SlotPool::builder(make).limit(1).list::<L>().build();
@@ -183,7 +184,7 @@ impl Drop for Ends {
 }
 
 /// A pool of `limit` idle objects, and a wait that begins while a trim ends the first.
-fn trimmed_under_a_wait<L: FreeList>(
+fn trimmed_under_a_wait<L: List>(
     limit: usize,
     then: impl FnOnce() + 'static,
 ) -> (SlotPool<Ends, L>, Begun<L>) {
@@ -202,7 +203,7 @@ fn trimmed_under_a_wait<L: FreeList>(
 
 type Begun<L> = Rc<RefCell<Option<Waits<Result<SlotMut<Ends, L>, AcquireError>>>>>;
 
-fn a_trim_serves_after_each_object<L: FreeList>() {
+fn a_trim_serves_after_each_object<L: List>() {
     let (pool, waits) = trimmed_under_a_wait::<L>(2, || ());
     let at_second = waits.clone();
     let second = move || assert!(at_second.borrow().as_ref().unwrap().is_woken());
@@ -212,7 +213,7 @@ fn a_trim_serves_after_each_object<L: FreeList>() {
     assert!(waits.result().is_ok());
 }
 
-fn a_trim_in_which_a_drop_panics_serves<L: FreeList>() {
+fn a_trim_in_which_a_drop_panics_serves<L: List>() {
     let (pool, waits) = trimmed_under_a_wait::<L>(1, || panic!("in a drop"));
     let trim = std::panic::AssertUnwindSafe(|| pool.trim());
     assert!(std::panic::catch_unwind(trim).is_err());
@@ -220,7 +221,7 @@ fn a_trim_in_which_a_drop_panics_serves<L: FreeList>() {
     assert!(waits.result().is_ok());
 }
 
-fn a_thread_waits_as_long_as_it_says<L: FreeList>() {
+fn a_thread_waits_as_long_as_it_says<L: List>() {
     let pool = pool::<L>(1);
     let only = pool.acquire(1).unwrap();
     for timeout in [Duration::ZERO, Duration::from_millis(2)] {
@@ -240,10 +241,10 @@ fn a_thread_waits_as_long_as_it_says<L: FreeList>() {
     }
 }
 
-fn a_waker_may_own_what_is_waited_for<L: FreeList>() {
-    struct Owns<L: FreeList>(#[allow(dead_code, reason = "dropped")] PooledBuf<L>);
+fn a_waker_may_own_what_is_waited_for<L: List>() {
+    struct Owns<L: List>(#[allow(dead_code, reason = "dropped")] PooledBuf<L>);
 
-    impl<L: FreeList> Wake for Owns<L> {
+    impl<L: List> Wake for Owns<L> {
         fn wake(self: Arc<Self>) {}
     }
     let pool = pool::<L>(1);
@@ -257,7 +258,7 @@ fn a_waker_may_own_what_is_waited_for<L: FreeList>() {
     assert!(matches!(poll(Waker::noop()), Poll::Ready(Ok(_))));
 }
 
-fn a_waker_that_panics_keeps_no_one_from_being_woken<L: FreeList>() {
+fn a_waker_that_panics_keeps_no_one_from_being_woken<L: List>() {
     struct Panics;
 
     impl Wake for Panics {
@@ -279,7 +280,7 @@ fn a_waker_that_panics_keeps_no_one_from_being_woken<L: FreeList>() {
 }
 
 /// More threads than buffers, that wait, give up, trim, and ask without waiting.
-fn threads_that_wait_all_have_their_turn<L: FreeList>() {
+fn threads_that_wait_all_have_their_turn<L: List>() {
     const BUFFERS: usize = 3;
     let rounds = if cfg!(miri) { 10 } else { 300 };
     let pool = pool::<L>(BUFFERS);

@@ -63,7 +63,7 @@ fn look_up(
 /// The caller owns the reference.
 unsafe fn release(place: &AtomicPtr<Object>, guard: &LocalGuard<'_>, object: *mut Object) -> bool {
     // SAFETY: the reference keeps the object up to the verdict, and the guard its memory after it.
-    if unsafe { (*object).count.put(Readable::by(guard)) } == PutResult::StillHeld {
+    if unsafe { (*object).count.put(Readable::from(guard)) } == PutResult::StillHeld {
         return false;
     }
     let (success, failure) = (Ordering::Relaxed, Ordering::Relaxed);

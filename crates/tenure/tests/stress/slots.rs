@@ -5,10 +5,9 @@ use crate::support::{Canary, THREADS, objects};
 use std::sync::Arc;
 use std::thread;
 use tenure::memory::{Memory, Native, Ordering, Plain, PlainCell};
+use tenure::pool::generic::{List, Magazines, SlotMut, SlotPool, SlotRef, TaggedStack};
 use tenure::pool::list::{self, Scan};
-use tenure::pool::{
-    AcquireError, FreeList, Magazines, SlotKey, SlotMut, SlotPool, SlotRef, TaggedStack,
-};
+use tenure::pool::{AcquireError, SlotKey};
 
 type Counter = <Native as Memory>::AtomicU64;
 
@@ -80,7 +79,7 @@ impl Board {
     }
 }
 
-struct Race<L: FreeList> {
+struct Race<L: List> {
     pool: SlotPool<Object, L>,
     boards: Arc<[Board]>,
     thread: usize,
@@ -88,7 +87,7 @@ struct Race<L: FreeList> {
     missed: u64,
 }
 
-impl<L: FreeList> Race<L> {
+impl<L: List> Race<L> {
     /// Looks up what another thread shares, or shared.
     fn look_up(&mut self, turn: u64) {
         let whose = turn as usize % THREADS;
@@ -154,7 +153,7 @@ fn held_by(thread: usize, key: SlotKey) -> u64 {
     (key.to_bits() << 3 | thread as u64) + 1
 }
 
-fn race<L: FreeList>(turns_per_thread: u32, limit: usize) {
+fn race<L: List>(turns_per_thread: u32, limit: usize) {
     let turns = u64::from(turns_per_thread);
     let present = Arc::new(Counter::new(0));
     let made_for = Arc::clone(&present);
@@ -205,7 +204,7 @@ races! {
 }
 
 /// Guards come home to a pool that ends at the same time: the last one frees all.
-fn end_under_guards<L: FreeList>(rounds: u32) {
+fn end_under_guards<L: List>(rounds: u32) {
     let present = Arc::new(Counter::new(0));
     for round in 0..rounds {
         let made_for = Arc::clone(&present);

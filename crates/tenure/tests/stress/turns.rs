@@ -3,10 +3,10 @@
 use crate::support::{THREADS, objects};
 use std::thread;
 use std::time::Duration;
-use tenure::pool::{BufferPool, FreeList, Magazines};
+use tenure::pool::generic::{BufferPool, List, Magazines};
 
 /// One thread fills a buffer and sends parts of it to the others.
-fn parts_end_on_other_threads<L: FreeList>() {
+fn parts_end_on_other_threads<L: List>() {
     const SIZE: usize = 64;
     let pool = BufferPool::builder().classes(SIZE, 1).limit(4 * SIZE as u64).list::<L>();
     let pool = pool.build().unwrap();

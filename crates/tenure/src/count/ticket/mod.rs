@@ -101,7 +101,7 @@ pub struct TicketRef<M: Memory = Native> {
     word: M::AtomicU64,
 }
 
-impl_ref_count!(TicketRef of AtomicU64: u64, one reference ONE_WORD, put_last by put_last, witness ());
+impl_ref_count!(TicketRef of AtomicU64: u64, one reference ONE_WORD, put_last by put_last, proof ());
 
 impl TicketRef {
     /// A count with one reference, which the caller owns.

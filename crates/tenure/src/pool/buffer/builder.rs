@@ -2,30 +2,15 @@
 
 use super::BufferPool;
 use super::block::Blocks;
+use crate::pool::ConfigError;
 use crate::pool::lifecycle::{Class, Handle, Pool};
-use crate::pool::{ConfigError, DefaultList, FreeList};
+use crate::pool::list::{List, Magazines};
 use core::fmt;
 use core::marker::PhantomData;
 
-/// Settings of a [`BufferPool`]. Made by [`BufferPool::builder`].
-///
-/// ```
-/// use tenure::pool::{BufferPool, TaggedStack};
-///
-/// let pool = BufferPool::builder()
-///     .classes(4096, 8) // 4 KiB, 8 KiB ... 512 KiB
-///     .limit(64 << 20)
-///     .build()?;
-/// assert_eq!(pool.acquire(5_000).unwrap().capacity(), 8_192);
-/// assert_eq!(pool.largest(), 512 << 10);
-///
-/// // In this list no thread keeps buffers to itself.
-/// let pool = BufferPool::builder().list::<TaggedStack>().build()?;
-/// # drop(pool);
-/// # Ok::<(), tenure::pool::ConfigError>(())
-/// ```
+/// A [`BufferPoolBuilder`](crate::pool::BufferPoolBuilder) for any list.
 #[must_use = "a builder does nothing until `build`"]
-pub struct BufferPoolBuilder<L = DefaultList> {
+pub struct BufferPoolBuilder<L = Magazines> {
     smallest: usize,
     count: usize,
     zero: bool,
@@ -52,41 +37,33 @@ impl BufferPoolBuilder {
 }
 
 impl<L> BufferPoolBuilder<L> {
-    /// `count` size classes: the first of `smallest` bytes, a power of two from 64, each next one twice as large. By
-    /// default 16 classes from 16 KiB.
+    /// `count` size classes, the first of `smallest` bytes.
     pub const fn classes(mut self, smallest: usize, count: usize) -> Self {
         self.smallest = smallest;
         self.count = count;
         self
     }
 
-    /// Whether a buffer is zeroed, as far as it was written to, before it becomes idle. Yes by default.
-    ///
-    /// If not, a buffer comes with what **earlier users** left in it: an error in the program then shows one user's
-    /// data to another. It is never uninitialised memory.
+    /// Whether a buffer is zeroed before it becomes idle.
     pub const fn zero(mut self, zero: bool) -> Self {
         self.zero = zero;
         self
     }
 
-    /// The most bytes of all buffers together, idle ones included. A buffer counts with its whole capacity, but not
-    /// with the 70 bytes or so that describe it. No limit by default.
+    /// The most bytes of all buffers together.
     pub const fn limit(mut self, bytes: u64) -> Self {
         self.limit = Some(bytes);
         self
     }
 
-    /// How many bytes of idle buffers one thread may keep, **in each size class**; 512 KiB by default.
-    ///
-    /// For [`Magazines`](crate::pool::Magazines), which keep at most 64 buffers of a class. Larger buffers than this
-    /// are in the depot, and an acquire of one writes shared lines.
+    /// How many bytes of idle buffers one thread may keep in each size class.
     pub const fn magazine_bytes(mut self, bytes: usize) -> Self {
         self.magazine_bytes = bytes;
         self
     }
 
-    /// The list of idle buffers, one for each size class: [`DefaultList`] by default.
-    pub const fn list<K: FreeList>(self) -> BufferPoolBuilder<K> {
+    /// The list of idle buffers, one for each size class.
+    pub const fn list<K: List>(self) -> BufferPoolBuilder<K> {
         let Self { smallest, count, zero, limit, magazine_bytes, list: _ } = self;
         BufferPoolBuilder { smallest, count, zero, limit, magazine_bytes, list: PhantomData }
     }
@@ -108,12 +85,8 @@ impl<L> BufferPoolBuilder<L> {
     }
 }
 
-impl<L: FreeList> BufferPoolBuilder<L> {
-    /// The pool. It allocates its first buffer for the first acquire.
-    ///
-    /// # Errors
-    ///
-    /// [`ConfigError`], for the first setting that makes no pool.
+impl<L: List> BufferPoolBuilder<L> {
+    /// The pool.
     pub fn build(self) -> Result<BufferPool<L>, ConfigError> {
         self.check()?;
         Ok(self.build_checked())
@@ -136,7 +109,7 @@ impl<L> Clone for BufferPoolBuilder<L> {
     }
 }
 
-impl<L: FreeList> fmt::Debug for BufferPoolBuilder<L> {
+impl<L: List> fmt::Debug for BufferPoolBuilder<L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("BufferPoolBuilder")
             .field("smallest", &self.smallest)

@@ -3,67 +3,29 @@
 use super::block::{self, Extent, Place, Slot};
 use super::part::PooledBytes;
 use crate::memory::Plain;
-use crate::pool::{DefaultList, FreeList};
-use core::borrow::BorrowMut;
+use crate::pool::list::{List, Magazines};
 use core::ops::{Deref, DerefMut};
 use core::panic::{RefUnwindSafe, UnwindSafe};
 use core::ptr::NonNull;
 use core::slice;
-#[cfg(feature = "std")]
-use std::io::{BufRead, Error, ErrorKind, Read, Result, Write};
 
-/// A byte buffer of a [`BufferPool`](super::BufferPool), to which it returns when dropped.
-///
-/// ```text
-///   0          start            end                capacity
-///   ├─ consumed ─┼─── contents ───┼──── spare ────────┤
-/// ```
-///
-/// A container of bytes, as `Vec<u8>` is: it dereferences to its contents. Bytes are appended at the end, as to a `Vec`
-/// of fixed capacity ([`Write`](std::io::Write), `BufMut` with the feature `bytes`), and consumed from the front
-/// ([`Read`](std::io::Read), [`BufRead`](std::io::BufRead), `Buf`). Consumed bytes become spare when all contents are
-/// consumed, or by [`compact`](Self::compact).
-///
-/// ```
-/// use std::io::Write;
-/// use tenure::pool::BufferPool;
-///
-/// let pool = BufferPool::new();
-/// let mut message = pool.acquire(100)?; // empty, with room for 100 bytes and more
-/// write!(message, "{} bytes", 12)?;
-/// assert_eq!(message, b"12 bytes");
-///
-/// let mut array = pool.acquire_zeroed(100)?; // 100 zeros
-/// array[99] = 1;
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-///
-/// It is one pointer wide: what else describes the buffer is in the pool.
-///
-/// # What the next user sees
-///
-/// Zeros, unless the pool [does not zero](super::BufferPoolBuilder::zero): before the buffer becomes idle, all that
-/// this user could have written to is zeroed. That is what was appended, and what was lent as a mutable slice:
-/// [`deref_mut`](Self::deref_mut) lends the contents, [`spare_capacity_mut`](Self::spare_capacity_mut) all spare bytes. So appending a
-/// small message to a large buffer costs little; passing `&mut buffer[..]` to a `read` costs zeroing all of it.
-///
-/// A leaked buffer (`mem::forget`) stays in use. It keeps its own memory and the pool's tables, but no idle buffers.
-pub struct PooledBuf<L: FreeList = DefaultList> {
+/// A [`PooledBuf`](crate::pool::PooledBuf) of a pool with any list.
+pub struct PooledBuf<L: List = Magazines> {
     /// Its contents keep the pool alive. Their bytes are all initialised. This is a holder of them.
     slot: NonNull<Slot<L>>,
 }
 
 // SAFETY: the buffer alone writes the block, which is bytes; threads share the pool anyway.
-unsafe impl<L: FreeList> Send for PooledBuf<L> {}
+unsafe impl<L: List> Send for PooledBuf<L> {}
 // SAFETY: as above; a shared reference only reads the bytes.
-unsafe impl<L: FreeList> Sync for PooledBuf<L> {}
+unsafe impl<L: List> Sync for PooledBuf<L> {}
 
 /// A buffer is bytes, whatever happened while it was written to.
-impl<L: FreeList> UnwindSafe for PooledBuf<L> {}
+impl<L: List> UnwindSafe for PooledBuf<L> {}
 /// As above.
-impl<L: FreeList> RefUnwindSafe for PooledBuf<L> {}
+impl<L: List> RefUnwindSafe for PooledBuf<L> {}
 
-impl<L: FreeList> PooledBuf<L> {
+impl<L: List> PooledBuf<L> {
     /// # Safety
     ///
     /// The slot has a block of `len` bytes or more, and the caller, its only user, gives it to the new buffer.
@@ -103,7 +65,7 @@ impl<L: FreeList> PooledBuf<L> {
         unsafe { self.place().block() }
     }
 
-    /// Bytes of the buffer, whatever it contains: the size of its class.
+    /// Bytes of the buffer, whatever it contains.
     #[inline]
     #[must_use]
     pub fn capacity(&self) -> usize {
@@ -125,8 +87,7 @@ impl<L: FreeList> PooledBuf<L> {
         block::is_only_holder(unsafe { self.slot.as_ref() })
     }
 
-    /// Empties the buffer: all of it is spare; while a [part](Self::split_to) exists, all that was contents or spare.
-    /// Zeroes nothing yet.
+    /// Empties the buffer.
     #[inline]
     pub fn clear(&mut self) {
         // Parts lie in front of the contents.
@@ -134,18 +95,12 @@ impl<L: FreeList> PooledBuf<L> {
         self.set_contents(start, start);
     }
 
-    /// Keeps the first `len` bytes of the contents. Does nothing if there are not more.
+    /// Keeps the first `len` bytes of the contents.
     pub fn truncate(&mut self, len: usize) {
         self.change(|extent| extent.end = extent.end.min(extent.start.saturating_add(len)));
     }
 
-    /// Makes the contents `len` bytes long, added bytes `value`. [Compacts](Self::compact) if the spare bytes are too
-    /// few.
-    ///
-    /// # Panics
-    ///
-    /// If `len` is more than the capacity: a pooled buffer does not grow. While a [part](Self::split_to) exists, if it
-    /// is more than contents and [spare](Self::spare_capacity) bytes.
+    /// Makes the contents `len` bytes long, added bytes `value`.
     #[track_caller]
     pub fn resize(&mut self, len: usize, value: u8) {
         if len <= self.len() {
@@ -161,9 +116,7 @@ impl<L: FreeList> PooledBuf<L> {
         self.lengthen(more);
     }
 
-    /// Appends as many of the bytes as fit. Returns how many: **fewer than `bytes.len()` if the buffer gets full**. If
-    /// that is an error, use `write_all` of [`Write`](std::io::Write). Consumed bytes are not spare before
-    /// [`compact`](Self::compact).
+    /// Appends as many of the bytes as fit. Returns how many.
     #[inline]
     pub fn extend_from_slice(&mut self, bytes: &[u8]) -> usize {
         let fits = self.spare_capacity();
@@ -183,20 +136,12 @@ impl<L: FreeList> PooledBuf<L> {
         self.lengthen(bytes.len());
     }
 
-    /// The spare bytes, to be written to and then made contents by [`advance_mut`](Self::advance_mut): zeros, or what this user left there, or
-    /// with [`zero(false)`](super::BufferPoolBuilder::zero) an earlier user.
-    ///
-    /// All of them are zeroed on drop. If that is too much, [`resize`](Self::resize), write, and
-    /// [`truncate`](Self::truncate).
+    /// The spare bytes, to be written to.
     pub fn spare_capacity_mut(&mut self) -> &mut [u8] {
         self.next(self.spare_capacity())
     }
 
     /// Makes the first `count` spare bytes contents, as they are.
-    ///
-    /// # Panics
-    ///
-    /// If `count` is more than [`spare_capacity`](Self::spare_capacity).
     #[track_caller]
     pub fn advance_mut(&mut self, count: usize) {
         let spare = self.spare_capacity();
@@ -205,10 +150,6 @@ impl<L: FreeList> PooledBuf<L> {
     }
 
     /// Removes `count` bytes from the front of the contents.
-    ///
-    /// # Panics
-    ///
-    /// If `count` is more than the length.
     #[track_caller]
     pub fn advance(&mut self, count: usize) {
         let len = self.len();
@@ -219,37 +160,7 @@ impl<L: FreeList> PooledBuf<L> {
         self.change(|extent| extent.start += count);
     }
 
-    /// Splits off the first `count` bytes of the contents, without a copy: to send a message on while the buffer is
-    /// filled with the next.
-    ///
-    /// The buffer keeps what comes after. Bytes in front of its contents become spare again when no part is left: then
-    /// by [`compact`](Self::compact), or when all contents are consumed. So a buffer may run full; then move the
-    /// contents to another one.
-    ///
-    /// Parts are read only, unlike `BytesMut`'s: they are shared without a copy, and what they need of the pool is one
-    /// count beside the buffer.
-    ///
-    /// ```
-    /// use tenure::pool::BufferPool;
-    ///
-    /// let pool = BufferPool::new();
-    /// let mut buffer = pool.acquire(100)?;
-    /// buffer.extend_from_slice(b"first;sec");
-    /// let first = buffer.split_to(6);
-    /// buffer.extend_from_slice(b"ond");
-    /// let second = std::thread::spawn(move || {
-    ///     assert_eq!(first, b"first;");
-    /// });
-    /// assert_eq!(buffer, b"second");
-    /// second.join().unwrap();
-    /// buffer.compact();
-    /// assert_eq!(buffer.spare_capacity(), buffer.capacity() - 6);
-    /// # Ok::<(), tenure::pool::AcquireError>(())
-    /// ```
-    ///
-    /// # Panics
-    ///
-    /// If `count` is more than the length, or for the 2^31st part.
+    /// Splits off the first `count` bytes of the contents, without a copy.
     #[track_caller]
     pub fn split_to(&mut self, count: usize) -> PooledBytes<L> {
         let len = self.len();
@@ -261,8 +172,7 @@ impl<L: FreeList> PooledBuf<L> {
         part
     }
 
-    /// Moves the contents to the beginning, so that consumed bytes are spare. Does nothing while a [part](Self::split_to)
-    /// exists. Cost: a copy of the contents.
+    /// Moves the contents to the beginning, so that consumed bytes are spare.
     pub fn compact(&mut self) {
         let Extent { start, end, .. } = self.extent();
         if start == 0 || !self.is_whole() {
@@ -296,7 +206,7 @@ impl<L: FreeList> PooledBuf<L> {
     }
 }
 
-impl<L: FreeList> Drop for PooledBuf<L> {
+impl<L: List> Drop for PooledBuf<L> {
     #[inline]
     fn drop(&mut self) {
         // SAFETY: this holder ends.
@@ -304,7 +214,7 @@ impl<L: FreeList> Drop for PooledBuf<L> {
     }
 }
 
-impl<L: FreeList> Deref for PooledBuf<L> {
+impl<L: List> Deref for PooledBuf<L> {
     type Target = [u8];
     #[inline]
     fn deref(&self) -> &[u8] {
@@ -314,7 +224,7 @@ impl<L: FreeList> Deref for PooledBuf<L> {
     }
 }
 
-impl<L: FreeList> DerefMut for PooledBuf<L> {
+impl<L: List> DerefMut for PooledBuf<L> {
     #[inline]
     fn deref_mut(&mut self) -> &mut [u8] {
         let Extent { start, end, .. } = self.extent();
@@ -322,70 +232,9 @@ impl<L: FreeList> DerefMut for PooledBuf<L> {
     }
 }
 
-impl<L: FreeList> AsMut<[u8]> for PooledBuf<L> {
-    fn as_mut(&mut self) -> &mut [u8] {
-        self
-    }
-}
-
-impl<L: FreeList> BorrowMut<[u8]> for PooledBuf<L> {
-    fn borrow_mut(&mut self) -> &mut [u8] {
-        self
-    }
-}
-
-/// Consumes from the front. Never fails; `Ok(0)` if the buffer is empty.
-#[cfg(feature = "std")]
-impl<L: FreeList> Read for PooledBuf<L> {
-    #[inline]
-    fn read(&mut self, into: &mut [u8]) -> Result<usize> {
-        let count = into.len().min(self.len());
-        into[..count].copy_from_slice(&self[..count]);
-        self.advance(count);
-        Ok(count)
-    }
-}
-
-/// Consumes from the front. [`consume`](BufRead::consume) panics if it has fewer bytes.
-#[cfg(feature = "std")]
-impl<L: FreeList> BufRead for PooledBuf<L> {
-    #[inline]
-    fn fill_buf(&mut self) -> Result<&[u8]> {
-        Ok(self)
-    }
-
-    #[inline]
-    fn consume(&mut self, count: usize) {
-        self.advance(count);
-    }
-}
-
-/// Appends what fits: `Ok(0)` if the buffer is full. Then `write_all` and `write!`, having appended what fits, fail
-/// with `WriteZero`.
-#[cfg(feature = "std")]
-impl<L: FreeList> Write for PooledBuf<L> {
-    #[inline]
-    fn write(&mut self, bytes: &[u8]) -> Result<usize> {
-        Ok(self.extend_from_slice(bytes))
-    }
-
-    /// As the provided method, without its loop.
-    #[inline]
-    fn write_all(&mut self, bytes: &[u8]) -> Result<()> {
-        if self.extend_from_slice(bytes) < bytes.len() {
-            return Err(Error::new(ErrorKind::WriteZero, "the pooled buffer is full"));
-        }
-        Ok(())
-    }
-
-    fn flush(&mut self) -> Result<()> {
-        Ok(())
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use crate::pool::BufferPool;
+    use crate::pool::generic::BufferPool;
 
     #[test]
     fn what_could_not_be_written_to_is_not_zeroed_again() {

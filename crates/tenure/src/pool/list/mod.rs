@@ -1,7 +1,6 @@
 //! Free lists: which slots of a pool are idle.
 //!
-//! [`Magazines`] and [`TaggedStack`], which users choose between (see [`FreeList`](super::FreeList)), and the baseline
-//! [`Scan`].
+//! [`Magazines`], which pools have; [`TaggedStack`], their depot and a baseline; and the baseline [`Scan`].
 
 mod magazines;
 mod scan;

@@ -3,7 +3,7 @@
 use super::SlotPool;
 use super::objects::{Objects, Pool};
 use crate::pool::lifecycle::{Class, Handle};
-use crate::pool::{DefaultList, FreeList};
+use crate::pool::list::{List, Magazines};
 use crate::segments::CAPACITY;
 use alloc::boxed::Box;
 use core::marker::PhantomData;
@@ -11,21 +11,9 @@ use core::marker::PhantomData;
 /// More than any list lets a thread keep.
 const MAGAZINE_SIZE: usize = usize::MAX;
 
-/// Settings of a [`SlotPool`]. Made by [`SlotPool::builder`].
-///
-/// ```
-/// use tenure::pool::{SlotPool, TaggedStack};
-///
-/// let pool = SlotPool::builder(|| Vec::<u8>::with_capacity(4096))
-///     .reset(Vec::clear)
-///     .limit(1_000)
-///     .list::<TaggedStack>()
-///     .build();
-/// assert!(pool.acquire()?.capacity() >= 4096);
-/// # Ok::<(), tenure::pool::AcquireError>(())
-/// ```
+/// A [`SlotPoolBuilder`](crate::pool::SlotPoolBuilder) for any list.
 #[must_use = "a builder does nothing until `build`"]
-pub struct SlotPoolBuilder<T, L = DefaultList> {
+pub struct SlotPoolBuilder<T, L = Magazines> {
     objects: Objects<T>,
     magazine_size: usize,
     limit: usize,
@@ -42,38 +30,33 @@ impl<T, L> SlotPoolBuilder<T, L> {
         }
     }
 
-    /// Prepares an object for its next user, on the thread that drops the last guard; by default nothing does. It may
-    /// use the pool. If it panics, the object is dropped and the panic goes on.
-    ///
-    /// A function, such as `Vec::clear`, or a closure. Cost: an indirect call; a type parameter in its place would be
-    /// one of every pool and guard.
+    /// Prepares an object for its next user.
     pub fn reset(mut self, reset: impl Fn(&mut T) + Send + Sync + 'static) -> Self {
         self.objects.reset = Some(Box::new(reset));
         self
     }
 
-    /// How many idle objects one thread may keep. By default as many as the [list](Self::list) allows: 64 for
-    /// [`Magazines`](crate::pool::Magazines), none for [`TaggedStack`](crate::pool::TaggedStack).
+    /// How many idle objects one thread may keep.
     pub fn magazine_size(mut self, objects: usize) -> Self {
         self.magazine_size = objects;
         self
     }
 
-    /// The most objects at once, in use and idle; 2^28 - 8 at most and by default. With 0 every acquire is refused.
+    /// The most objects at once.
     pub fn limit(mut self, objects: usize) -> Self {
         self.limit = objects;
         self
     }
 
-    /// The list of idle objects: [`DefaultList`] by default.
-    pub fn list<K: FreeList>(self) -> SlotPoolBuilder<T, K> {
+    /// The list of idle objects.
+    pub fn list<K: List>(self) -> SlotPoolBuilder<T, K> {
         let Self { objects, magazine_size, limit, list: _ } = self;
         SlotPoolBuilder { objects, magazine_size, limit, list: PhantomData }
     }
 }
 
-impl<T: Send + 'static, L: FreeList> SlotPoolBuilder<T, L> {
-    /// The pool. It makes its first object for the first acquire.
+impl<T: Send + 'static, L: List> SlotPoolBuilder<T, L> {
+    /// The pool.
     #[must_use]
     pub fn build(self) -> SlotPool<T, L> {
         let Self { objects, magazine_size, limit, list: _ } = self;
@@ -84,7 +67,7 @@ impl<T: Send + 'static, L: FreeList> SlotPoolBuilder<T, L> {
     }
 }
 
-impl<T, L: FreeList> core::fmt::Debug for SlotPoolBuilder<T, L> {
+impl<T, L: List> core::fmt::Debug for SlotPoolBuilder<T, L> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("SlotPoolBuilder")
             .field("resets", &self.objects.reset.is_some())

@@ -1,7 +1,7 @@
 use super::super::memory::{InOrder, Loom, set_number};
 use super::super::stage::{passes, spawn};
 use tenure::memory::Threads;
-use tenure::pool::BufferPool;
+use tenure::pool::generic::BufferPool;
 use tenure::pool::list::TaggedStack;
 
 /// A thread releases a small buffer and then takes a large one, up to the limit ‖ an acquire of a small one. At each

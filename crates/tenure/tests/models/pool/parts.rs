@@ -4,7 +4,7 @@ use super::super::clocks::judge;
 use super::super::memory::{InOrder, Loom, set_number};
 use super::super::stage::{join_all, passes, spawn};
 use tenure::memory::Threads;
-use tenure::pool::BufferPool;
+use tenure::pool::generic::BufferPool;
 use tenure::pool::list::TaggedStack;
 
 const SIZE: usize = 64;

@@ -6,8 +6,9 @@ use super::super::stage::{ALL, passes, spawn};
 use super::{Pool, State, end};
 use crate::waits::Waits;
 use tenure::memory::Threads;
+use tenure::pool::AcquireError;
+use tenure::pool::generic::{BufferPool, PooledBuf, SlotMut, SlotPool};
 use tenure::pool::list::{List, Magazines, Scan, TaggedStack};
-use tenure::pool::{AcquireError, BufferPool, PooledBuf, SlotMut, SlotPool};
 
 type Wait<L> = Waits<Result<PooledBuf<L>, AcquireError>>;
 

@@ -1,11 +1,10 @@
 //! [`PooledBuf`] and the crate `bytes`.
 
 use super::PooledBuf;
-use crate::pool::FreeList;
 use ::bytes::buf::UninitSlice;
 use ::bytes::{Buf, BufMut, Bytes};
 
-impl<L: FreeList> PooledBuf<L> {
+impl PooledBuf {
     /// The contents, shared without a copy: the buffer returns to its pool with the last [`Bytes`] that refers to it.
     ///
     /// Cost: an allocation of about 100 bytes, for the count of `Bytes`. To go on filling the rest of the buffer, see
@@ -32,7 +31,7 @@ impl<L: FreeList> PooledBuf<L> {
 }
 
 /// Consumes from the front.
-impl<L: FreeList> Buf for PooledBuf<L> {
+impl Buf for PooledBuf {
     #[inline]
     fn remaining(&self) -> usize {
         self.len()
@@ -53,7 +52,7 @@ impl<L: FreeList> Buf for PooledBuf<L> {
 // them contents.
 /// Appends, and panics if that does not fit. [`chunk_mut`](BufMut::chunk_mut) counts as writing to all spare bytes,
 /// which are zeroed on drop; `put` and `put_*` count what they write.
-unsafe impl<L: FreeList> BufMut for PooledBuf<L> {
+unsafe impl BufMut for PooledBuf {
     #[inline]
     fn remaining_mut(&self) -> usize {
         self.spare_capacity()
