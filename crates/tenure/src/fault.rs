@@ -85,17 +85,18 @@ static HOOK: FnSlot<Fault> = FnSlot::new();
 /// Sets the hook that gets every fault of this process, and returns the one before. `None` is the default hook.
 ///
 /// ```
-/// use tenure::fault::{Fault, set_hook};
+/// use tenure::fault::Fault;
+/// use tenure::process::set_fault_hook;
 ///
 /// fn to_the_log(fault: &Fault) {
 ///     eprintln!("refcount bug: {fault}");
 /// }
 ///
-/// let before = set_hook(Some(to_the_log));
+/// let before = set_fault_hook(Some(to_the_log));
 /// assert!(before.is_none());
-/// # set_hook(None);
+/// # set_fault_hook(None);
 /// ```
-pub fn set_hook(hook: Option<fn(&Fault)>) -> Option<fn(&Fault)> {
+pub fn set_fault_hook(hook: Option<fn(&Fault)>) -> Option<fn(&Fault)> {
     HOOK.replace(hook)
 }
 
@@ -132,7 +133,9 @@ fn print(fault: &Fault) {
         line(format_args!("tenure: {fault}"));
     }
     if printed == PRINTED_FAULTS {
-        line(format_args!("tenure: further reports are dropped; see tenure::fault::set_hook"));
+        line(format_args!(
+            "tenure: further reports are dropped; see tenure::process::set_fault_hook"
+        ));
     }
 }
 

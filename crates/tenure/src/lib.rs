@@ -15,7 +15,8 @@
 //! | [`rcu`] | a value that all threads read by plain loads and stores, and that can be replaced |
 //! | [`revocable`] | references that workers keep between uses without counting them, and that are taken from them in the end |
 //! | [`cache_line`](mod@cache_line) | values that own their cache line, and structs whose lines the compiler checks |
-//! | [`fault`] | where overflows and unbalanced puts are reported |
+//! | [`fault`] | how overflows and unbalanced puts are reported |
+//! | [`process`](mod@process) | settings of the whole process: memory barriers, the hook for faults |
 //!
 //! # Which one do I want?
 //!
@@ -86,7 +87,7 @@
 //! | `derive` | no | [`#[derive(LineLayout)]`](mod@cache_line#checked-by-the-compiler) |
 //!
 //! Without default features the crate needs `core` alone. If your program enters a sandbox (a seccomp filter) while it
-//! runs, see [`use_full_fences`]. With a nightly compiler `--cfg tenure_nightly` makes `Arc` coerce as std's does: see
+//! runs, see [`process::use_full_fences`]. With a nightly compiler `--cfg tenure_nightly` makes `Arc` coerce as std's does: see
 //! [`arc`](mod@arc#on-a-nightly-compiler).
 
 #![no_std]
@@ -125,6 +126,7 @@ macro_rules! forward {
 }
 
 /// What derefs to a `T` shows what that shows.
+#[cfg(all(feature = "alloc", target_has_atomic = "64"))]
 macro_rules! smart_pointer {
     ($($target:ident: [$($generics:tt)*] $type:ty;)*) => {$(
         impl<$($generics)*> AsRef<$target> for $type {
@@ -182,7 +184,11 @@ mod shared;
 #[cfg(all(feature = "alloc", target_has_atomic = "64"))]
 mod wake;
 
-pub use memory::use_full_fences;
+/// What holds for the whole process: its memory barriers, and who hears of faults.
+pub mod process {
+    pub use crate::fault::set_fault_hook;
+    pub use crate::memory::use_full_fences;
+}
 
 /// The names of [`std::sync`](https://doc.rust-lang.org/std/sync/), so that one `use` line moves a program over.
 #[cfg(all(feature = "alloc", target_has_atomic = "64"))]
@@ -194,3 +200,8 @@ pub mod sync {
 #[cfg(all(doctest, feature = "registry", target_has_atomic = "64"))]
 #[doc = include_str!("../../../README.md")]
 mod readme {}
+
+/// Compiles those of the page about moving from std's `Arc`.
+#[cfg(all(doctest, feature = "std", target_has_atomic = "64"))]
+#[doc = include_str!("../../../docs/arc.md")]
+mod from_std {}

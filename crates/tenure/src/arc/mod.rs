@@ -51,7 +51,7 @@
 //!
 //! Replace `use std::sync::{Arc, Weak}` with `use tenure::sync::{Arc, Weak}`. All that std has on stable Rust (as of
 //! 1.95) has the same name here. Types that many threads downgrade and upgrade gain; those that are only cloned do not.
-//! [`migration`] goes through the compiler's errors. The differences:
+//! `docs/arc.md` in the repository goes through the compiler's errors. The differences:
 //!
 //! | with std's `Arc` | here | because |
 //! |---|---|---|
@@ -96,7 +96,6 @@ pub mod __unsize;
 mod convert;
 mod counts;
 mod inner;
-pub mod migration;
 mod strong;
 mod traits;
 mod unique;

@@ -189,11 +189,11 @@ impl<M: Memory> IncNotZero<M> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fault::set_hook;
+    use crate::fault::set_fault_hook;
 
     #[test]
     fn a_get_that_would_overflow_looks_again_after_another_threads_put() {
-        set_hook(Some(|fault| panic!("{fault}")));
+        set_fault_hook(Some(|fault| panic!("{fault}")));
         // The get found the most references there can be, and a put came before its exchange.
         let (count, mut retries) = (IncNotZero::from_raw(MAX - 1), 0);
         assert_eq!(

@@ -277,7 +277,7 @@ mod tests {
         }
         assert_eq!(looked_at(&domain), [999]);
         handles.clear();
-        assert_eq!(looked_at(&domain), []);
+        assert_eq!(looked_at(&domain), [0_u32; 0]);
     }
 
     #[test]

@@ -406,7 +406,7 @@ fn a_pinned_arc_is_unpin_and_derefs() {
 fn a_saturated_value_is_never_dropped_and_never_exclusive() {
     static KEPT: std::sync::OnceLock<Arc<u64>> = std::sync::OnceLock::new();
     fn quiet(_: &tenure::fault::Fault) {}
-    tenure::fault::set_hook(Some(quiet));
+    tenure::process::set_fault_hook(Some(quiet));
 
     let mut arc = Arc::new(5_u64);
     let weak = Arc::downgrade(&arc);

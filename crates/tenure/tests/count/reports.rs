@@ -156,7 +156,10 @@ fn without_a_hook_ten_reports_are_printed_and_then_one_note() {
         assert!(line.contains("was put without a reference"), "{line}");
         assert!(line.contains(file!()), "{line}");
     }
-    assert_eq!(lines[10], "tenure: further reports are dropped; see tenure::fault::set_hook");
+    assert_eq!(
+        lines[10],
+        "tenure: further reports are dropped; see tenure::process::set_fault_hook"
+    );
 }
 
 #[test]
@@ -197,12 +200,12 @@ fn set_hook_returns_the_hook_before_and_none_restores_the_default() {
         println!("heard by the second hook: {:?}", fault.kind);
     }
     if is_child() {
-        use tenure::fault::set_hook;
-        assert!(set_hook(Some(first)).is_none());
-        let before = set_hook(Some(second)).unwrap();
+        use tenure::process::set_fault_hook;
+        assert!(set_fault_hook(Some(first)).is_none());
+        let before = set_fault_hook(Some(second)).unwrap();
         assert!(std::ptr::fn_addr_eq(before, first as fn(&Fault)));
         let _ = RcuRef::from_raw(DEAD).put(readable());
-        assert!(set_hook(None).is_some());
+        assert!(set_fault_hook(None).is_some());
         let _ = RcuRef::from_raw(DEAD).put(readable());
         return;
     }
@@ -218,7 +221,7 @@ fn a_panic_in_the_hook_leaves_the_operation_after_the_count_is_in_order() {
         panic!("{fault}");
     }
     if is_child() {
-        tenure::fault::set_hook(Some(panics));
+        tenure::process::set_fault_hook(Some(panics));
         let full = RcuRef::from_raw(MAXREF);
         assert!(std::panic::catch_unwind(|| full.get()).is_err());
         assert_eq!(full.raw(), tenure::count::SATURATED);

@@ -324,7 +324,7 @@ fn take_a_buffer(world: &World) -> Kept<'_> {
 fn take_a_pair(world: &World) -> Kept<'_> {
     let (mut send, recv) = world.buffers.acquire_pair(64, 128).unwrap();
     assert_eq!(send.extend_from_slice(b"hello"), 5);
-    let _ = world.buffers.stats();
+    let _ = (world.buffers.stats(), world.buffers.class_stats());
     Box::new((send, recv, world.buffers.acquire_or_smaller(200).unwrap()))
 }
 

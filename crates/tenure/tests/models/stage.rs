@@ -12,8 +12,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 use tenure::count::generic::{IncNotZero, RcuRef, TicketRef};
 use tenure::count::{GetResult, PutResult, Readable, RefCount};
-use tenure::fault::set_hook;
 use tenure::memory::Plain;
+use tenure::process::set_fault_hook;
 
 /// A pointer to an object that one thread frees while others may still believe in it. [`free`](Heap::free) drops the
 /// object; its bytes, and those of what it has on the heap, stay until all pointers of this execution are gone, so that
@@ -207,7 +207,7 @@ pub(crate) fn passes(preemptions: Preemptions, model: impl Fn() + Send + Sync + 
 
 fn explore(preemptions: Preemptions, model: impl Fn() + Send + Sync + 'static) {
     // No model misuses a count.
-    set_hook(Some(|fault| panic!("reported: {fault}")));
+    set_fault_hook(Some(|fault| panic!("reported: {fault}")));
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = preemptions;
     // Looking through two lists' magazines takes more steps than loom's thousand. A loop without end has no bound.

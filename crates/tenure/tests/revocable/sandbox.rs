@@ -140,7 +140,7 @@ fn where_nothing_can_interrupt_threads_the_process_says_what_to_do_and_aborts() 
     assert_eq!(child.status.success(), !has_membarrier(), "{}: {said}", child.status);
     let lines = said.lines().filter(|line| {
         line.starts_with("tenure: cannot interrupt other threads")
-            && line.contains("tenure::use_full_fences()")
+            && line.contains("tenure::process::use_full_fences()")
     });
     assert_eq!(lines.count(), usize::from(has_membarrier()), "{said}");
 }

@@ -2,7 +2,8 @@
 
 use std::cell::RefCell;
 use std::sync::Once;
-use tenure::fault::{Fault, set_hook};
+use tenure::fault::Fault;
+use tenure::process::set_fault_hook;
 
 thread_local! {
     static SEEN: RefCell<Vec<Fault>> = const { RefCell::new(Vec::new()) };
@@ -15,7 +16,7 @@ fn record(fault: &Fault) {
 pub(crate) fn recorded<R>(action: impl FnOnce() -> R) -> (R, Vec<Fault>) {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
-        set_hook(Some(record));
+        set_fault_hook(Some(record));
     });
     SEEN.with_borrow_mut(Vec::clear);
     let result = action();

@@ -123,7 +123,7 @@ fn decide(state: u8) -> u8 {
 ///
 /// ```
 /// // First thing in `main`, before any pool or domain is used.
-/// if !tenure::use_full_fences() {
+/// if !tenure::process::use_full_fences() {
 ///     eprintln!("membarrier has to stay allowed in the sandbox");
 /// }
 /// ```

@@ -54,7 +54,7 @@ pub(super) fn others() {
         let _ = writeln!(
             stderr,
             "tenure: cannot interrupt other threads: the system refuses membarrier, which it granted before, and all \
-             that could replace it (a seccomp filter?). Allow membarrier, or call tenure::use_full_fences() \
+             that could replace it (a seccomp filter?). Allow membarrier, or call tenure::process::use_full_fences() \
              first thing in main"
         );
         std::process::abort();
