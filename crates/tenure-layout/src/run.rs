@@ -190,16 +190,19 @@ fn analyse(
         read.recorded = Some(Box::new(joined.recorded(path.display().to_string())));
     }
     let finding = |entry: &ListEntry<'_>| {
-        let mut finding = match &entry.what {
+        let finding = match &entry.what {
             EntrySource::Own(own) => own.finding.clone(),
-            EntrySource::Listed(one) => listed::finding(&layouts, one),
+            EntrySource::Listed(one) => {
+                let mut finding = listed::finding(&layouts, one);
+                if let Some(joined) = &joined {
+                    joined.add_to(&mut finding, one.found);
+                }
+                if request.suggest {
+                    finding.repairs.extend(apart_alone(&layouts, &origins, one.found));
+                }
+                finding
+            }
         };
-        if let (EntrySource::Listed(one), Some(joined)) = (&entry.what, &joined) {
-            joined.add_to(&mut finding, one.found);
-        }
-        if let (EntrySource::Listed(one), true) = (&entry.what, request.suggest) {
-            finding.repairs.extend(apart_alone(&layouts, &origins, one.found));
-        }
         Finding { rank: entry.rank as u64, ..finding }
     };
     let findings = reported.iter().map(finding).collect();

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::rules::{ElementScope, Glob, MemberPath, MemberPlace, closest};
+use crate::rules::{ElementScope, Glob, MemberPath, MemberPlace, meant};
 use tenure_report::words::counted;
 use tenure_types::model::{Kind, Model, TypeId};
 
@@ -64,8 +64,7 @@ pub(super) fn none_of(model: &Model, pattern: &Glob) -> String {
     let names = model.composites().map(|(_, ty, _)| &*ty.name).filter(|name| !name.is_empty());
     let aliases = model.types().iter().filter(|ty| matches!(ty.kind, Kind::Alias(_)));
     let all = names.chain(aliases.map(|ty| &*ty.name));
-    let meant = if pattern.is_plain() { closest(pattern.as_str(), all) } else { None };
-    let meant = meant.map_or_else(String::new, |name| format!(", did you mean `{name}`?"));
+    let meant = if pattern.is_plain() { meant(pattern.as_str(), all) } else { String::new() };
     format!("there is no type `{pattern}` with members{meant}")
 }
 
@@ -94,13 +93,11 @@ impl CheckedType<'_> {
 
     fn no_member(&self, path: &MemberPath) -> String {
         let meant = path.single().filter(|name| name.is_plain()).and_then(|name| {
-            let all = MemberPath::parse("*")
-                .ok()?
-                .resolve(self.model, self.id, ElementScope::First)
-                .ok()?;
-            closest(name.as_str(), all.iter().map(|place| &*place.path)).map(str::to_owned)
+            let any = MemberPath::parse("*").ok()?;
+            let all = any.resolve(self.model, self.id, ElementScope::First).ok()?;
+            Some(meant(name.as_str(), all.iter().map(|place| &*place.path)))
         });
-        let meant = meant.map_or_else(String::new, |name| format!(", did you mean `{name}`?"));
+        let meant = meant.unwrap_or_default();
         format!("{} has no member `{path}`{meant}", self.name)
     }
 

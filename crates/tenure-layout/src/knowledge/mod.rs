@@ -12,7 +12,7 @@ pub(crate) use roles::Roles;
 pub(crate) use roles::{GROUP_BEGIN, GROUP_END};
 
 use crate::evidence::CodeEvidence;
-use crate::rules::{AtomicPattern, Glob, MemberPattern, NamedTable, Rules, Specificity};
+use crate::rules::{MemberPattern, NamedTable, Rules, WordPattern};
 use table::{Precedence, RuleTable};
 use tenure_model::Role;
 use tenure_types::model::Model;
@@ -31,33 +31,29 @@ pub(crate) struct Knowledge {
     layers: u16,
     /// The rules of each [`NamedTable`].
     named: [RuleTable<Role>; 5],
-    member_names: RuleTable<Role>,
-    members: Typed,
-    atomic_names: RuleTable<Role>,
-    atomics: Typed,
+    members: WordRules,
+    atomics: WordRules,
 }
 
-/// Rules for members of certain types: by type, their places in the list.
+/// Rules for members and variables.
 #[derive(Debug, Clone, Default)]
-struct Typed {
+struct WordRules {
+    by_name: RuleTable<Role>,
+    /// The places in the list of the rules for members of certain types.
     by_type: RuleTable<usize>,
     rules: Vec<(MemberPattern, Role)>,
 }
 
-/// Files rules under the name of a member or, if they are for certain types, under those.
-fn file_under<'a>(
-    names: &mut RuleTable<Role>,
-    typed: &mut Typed,
-    layer: u16,
-    rules: impl Iterator<Item = (Result<&'a Glob, &'a MemberPattern>, Specificity, Role)>,
-) {
-    for (order, (pattern, specificity, role)) in rules.enumerate() {
-        let precedence = Precedence { layer, specificity, order };
-        match pattern {
-            Ok(name) => names.add(name, precedence, role),
-            Err(member) => {
-                typed.by_type.add(&member.ty, precedence, typed.rules.len());
-                typed.rules.push((member.clone(), role));
+impl WordRules {
+    fn add(&mut self, layer: u16, rules: &[(WordPattern, Role)]) {
+        for (order, (pattern, role)) in rules.iter().enumerate() {
+            let precedence = Precedence { layer, specificity: pattern.specificity(), order };
+            match pattern {
+                WordPattern::Name(name) => self.by_name.add(name, precedence, *role),
+                WordPattern::Member(member) => {
+                    self.by_type.add(&member.ty, precedence, self.rules.len());
+                    self.rules.push((member.clone(), *role));
+                }
             }
         }
     }
@@ -88,19 +84,8 @@ impl Knowledge {
                 table.add(glob, precedence, *role);
             }
         }
-        let members = rules.members.iter().map(|(member, role)| {
-            // The same for every type: looked up by the member's name alone.
-            let any = member.path.single().filter(|_| member.ty.is_any());
-            (any.ok_or(member), member.specificity(), *role)
-        });
-        file_under(&mut self.member_names, &mut self.members, layer, members);
-        let atomics = rules.atomics.iter().map(|(pattern, role)| match pattern {
-            AtomicPattern::Name(name) => {
-                (Ok(name), Glob::new("*").specificity().and(name.specificity()), *role)
-            }
-            AtomicPattern::Member(member) => (Err(member), member.specificity(), *role),
-        });
-        file_under(&mut self.atomic_names, &mut self.atomics, layer, atomics);
+        self.members.add(layer, &rules.members);
+        self.atomics.add(layer, &rules.atomics);
         self
     }
 

@@ -1,7 +1,7 @@
 use rustc_hash::FxHashMap;
 
 use super::table::{Precedence, RuleTable};
-use super::{Knowledge, Typed};
+use super::{Knowledge, WordRules};
 use crate::evidence::{CodeEvidence, WordUses};
 use crate::names;
 use crate::rules::{ElementScope, NamedTable};
@@ -202,7 +202,7 @@ impl<'a> TypeRoles<'a> {
     }
 }
 
-fn collect(certain: &mut Certain, rules: &Typed, model: &Model, id: TypeId, name: &str) {
+fn collect(certain: &mut Certain, rules: &WordRules, model: &Model, id: TypeId, name: &str) {
     for (precedence, at) in rules.by_type.all(name) {
         let (member, role) = &rules.rules[at];
         // An endless path does not apply to the type.
@@ -233,12 +233,12 @@ impl WordRoles<'_> {
             } else if member.name.starts_with(GROUP_END) {
                 group = None;
             }
-            let named = by_name(certain, index, &self.knowledge.member_names, &member.name);
+            let named = by_name(certain, index, &self.knowledge.members.by_name, &member.name);
             let named = named.map(RoleClaim::new(RuleSubject::Name));
             let claim = RoleClaim::best([named, self.types[member.ty.index()], group]);
             let uses = self.evidence.and_then(|it| it.of_word(self.model, id, member));
             roles.push(word_role(claim, uses.as_ref(), || {
-                by_name(certain_atomics, index, &self.knowledge.atomic_names, &member.name)
+                by_name(certain_atomics, index, &self.knowledge.atomics.by_name, &member.name)
             }));
         }
     }
@@ -252,7 +252,7 @@ impl WordRoles<'_> {
         ]);
         let uses = self.evidence.and_then(|it| it.of_static_word(self.model, index));
         // Without its path, as members' names.
-        let atomic = || self.knowledge.atomic_names.best(names::last(&variable.name));
+        let atomic = || self.knowledge.atomics.by_name.best(names::last(&variable.name));
         word_role(claim, uses.as_ref(), atomic)
     }
 }

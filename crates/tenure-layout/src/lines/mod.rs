@@ -9,7 +9,7 @@ mod map;
 pub(crate) use flat::{Flat, Leaf, ROOT};
 
 use std::collections::HashMap;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use crate::evidence::{CodeEvidence, is_kernel};
 use crate::knowledge::Roles;
@@ -22,7 +22,7 @@ use tenure_types::model::{Bits, Kind, Member, Model, Shape, TypeId};
 const MALLOC_ALIGN: u64 = 16;
 
 /// A model with what is known of it.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct LayoutModel<'a> {
     /// The types.
     pub(crate) model: &'a Model,
@@ -60,7 +60,7 @@ pub(crate) const POINTER_BYTES: u64 = 8;
 #[derive(Debug)]
 struct Facts {
     inside: Vec<TypeContents>,
-    shared: OnceLock<TypeReferences>,
+    references: TypeReferences,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -101,7 +101,7 @@ impl<'a> LayoutModel<'a> {
         for (id, _, _) in model.composites() {
             look_inside(model, roles, &mut inside, id);
         }
-        let facts = Arc::new(Facts { inside, shared: OnceLock::new() });
+        let facts = Arc::new(Facts { inside, references: TypeReferences::of(model) });
         Self { model, roles, line_bytes, evidence: None, facts, arranged: HashMap::new() }
     }
 
@@ -112,8 +112,7 @@ impl<'a> LayoutModel<'a> {
 
     /// The same with some types in another layout. If one changes size, ask only for those types that embed it which are among them.
     pub(crate) fn arranged(&self, arranged: HashMap<TypeId, Arranged>) -> LayoutModel<'a> {
-        let Self { model, roles, line_bytes, evidence, .. } = *self;
-        LayoutModel { model, roles, line_bytes, evidence, facts: Arc::clone(&self.facts), arranged }
+        LayoutModel { arranged, ..self.clone() }
     }
 
     pub(crate) fn size_of(&self, id: TypeId) -> u64 {
@@ -174,12 +173,12 @@ impl<'a> LayoutModel<'a> {
     }
 
     pub(crate) fn pointed_from(&self, id: TypeId) -> u32 {
-        self.shared().pointed[id.index()]
+        self.facts.references.pointed[id.index()]
     }
 
     /// Whether a type is there for one variable or an array: no other type refers to it.
     pub(crate) fn is_global(&self, id: TypeId) -> bool {
-        self.shared().variables[id.index()] == 1
+        self.facts.references.variables[id.index()] == 1
             && self.pointed_from(id) == 0
             && self.embedders(id).is_empty()
     }
@@ -187,7 +186,7 @@ impl<'a> LayoutModel<'a> {
     /// Whether all objects of a type are parts of those of another, as far as types and variables tell.
     pub(crate) fn has_one_place(&self, id: TypeId) -> bool {
         self.embedders(id).len() == 1
-            && self.shared().variables[id.index()] == 0
+            && self.facts.references.variables[id.index()] == 0
             && !self.is_standard(id)
     }
 
@@ -197,14 +196,14 @@ impl<'a> LayoutModel<'a> {
 
     /// The types that embed this one by value as a named member, each once.
     pub(crate) fn embedders(&self, id: TypeId) -> &[TypeId] {
-        &self.shared().embedded[id.index()]
+        &self.facts.references.embedded[id.index()]
     }
 
     /// Whether a kernel's slab aligns objects of the type to lines: they fill lines, and no other type embeds them.
     pub(crate) fn fills_slabs(&self, id: TypeId) -> bool {
         let size = self.size_of(id);
         let fills = size > 0 && size.is_multiple_of(self.line_bytes);
-        fills && self.shared().slabs && self.embedders(id).is_empty()
+        fills && self.facts.references.slabs && self.embedders(id).is_empty()
     }
 
     /// Objects of the type start at multiples of this.
@@ -216,7 +215,7 @@ impl<'a> LayoutModel<'a> {
 
     /// Whether values are freed after a grace period, so that readers may find them without a lock.
     pub(crate) fn waits_for_readers(&self, id: TypeId) -> bool {
-        self.shared().grace[id.index()]
+        self.facts.references.grace[id.index()]
     }
 
     pub(crate) fn role_of(&self, composite: TypeId, index: usize, member: &Member) -> Option<Role> {
@@ -259,15 +258,10 @@ impl<'a> LayoutModel<'a> {
             _ => "(anonymous)".to_owned(),
         }
     }
-
-    fn shared(&self) -> &TypeReferences {
-        self.facts.shared.get_or_init(|| TypeReferences::of(self))
-    }
 }
 
 impl TypeReferences {
-    fn of(layouts: &LayoutModel<'_>) -> Self {
-        let model = layouts.model;
+    fn of(model: &Model) -> Self {
         let count = model.types().len();
         let mut shared = Self {
             pointed: vec![0; count],
@@ -287,8 +281,7 @@ impl TypeReferences {
             }
             work.push(outer);
             while let Some(at) = work.pop() {
-                let Kind::Composite { members, .. } = &model[at].kind else { continue };
-                for member in members {
+                for member in model[at].kind.members() {
                     let to = innermost(model, member.ty);
                     match &model[to].kind {
                         Kind::Pointer(Some(target)) => {

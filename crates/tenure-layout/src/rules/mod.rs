@@ -161,7 +161,7 @@ mod path;
 use std::io::Read;
 use std::path::Path as FilePath;
 
-pub(crate) use parse::closest;
+pub(crate) use parse::{closest, meant};
 
 pub(crate) use checks::{Assertion, CheckRule};
 pub(crate) use glob::{Glob, Specificity, letters_of};
@@ -191,17 +191,27 @@ const NAMED_TABLES: [&str; 5] = ["types", "pointers", "cacheline_groups", "stati
 pub struct Rules {
     /// The rules of each [`NamedTable`].
     pub(crate) named: [Vec<(Glob, Role)>; NAMED_TABLES.len()],
-    pub(crate) members: Vec<(MemberPattern, Role)>,
-    pub(crate) atomics: Vec<(AtomicPattern, Role)>,
+    pub(crate) members: Vec<(WordPattern, Role)>,
+    pub(crate) atomics: Vec<(WordPattern, Role)>,
     /// The checks in the order of the file.
     pub(crate) checks: Vec<CheckRule>,
 }
 
+/// Which members and variables a rule is for.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum AtomicPattern {
-    /// Members and variables of that name.
+pub(crate) enum WordPattern {
+    /// Those of that name, of any type.
     Name(Glob),
     Member(MemberPattern),
+}
+
+impl WordPattern {
+    pub(crate) fn specificity(&self) -> Specificity {
+        match self {
+            Self::Name(name) => Glob::new("*").specificity().and(name.specificity()),
+            Self::Member(member) => member.specificity(),
+        }
+    }
 }
 
 impl Rules {

@@ -6,7 +6,7 @@ use toml::de::{DeTable, DeValue};
 use super::checks::{Assertion, CheckRule};
 use super::glob::Glob;
 use super::path::{MemberPath, MemberPattern};
-use super::{AtomicPattern, NAMED_TABLES, Rules};
+use super::{NAMED_TABLES, Rules, WordPattern};
 use crate::Error;
 use tenure_model::Role;
 
@@ -68,13 +68,20 @@ fn of_table(table: &DeTable<'_>) -> Result<Rules> {
     let mut checks = Vec::new();
     for (key, value) in table {
         match &**key.get_ref() {
-            "members" => rules.members = in_order(value, MemberPattern::parse)?,
+            "members" => {
+                rules.members = in_order(value, |text| {
+                    let member = MemberPattern::parse(text)?;
+                    // The same for every type: looked up by the member's name alone.
+                    let name = member.path.single().filter(|_| member.ty.is_any()).cloned();
+                    Ok(name.map_or(WordPattern::Member(member), WordPattern::Name))
+                })?;
+            }
             "atomics" => {
                 rules.atomics = in_order(value, |text| {
                     // A name has a dot only where it is TYPE.MEMBER; std::atomic<T>::x has none.
                     Ok(match text.contains('.') {
-                        true => AtomicPattern::Member(MemberPattern::parse(text)?),
-                        false => AtomicPattern::Name(Glob::new(text)),
+                        true => WordPattern::Member(MemberPattern::parse(text)?),
+                        false => WordPattern::Name(Glob::new(text)),
                     })
                 })?;
             }
@@ -175,9 +182,14 @@ fn role(at: usize, word: &str) -> Result<Role> {
 /// The message lists the allowed words, the closest first.
 fn unknown_key<T>(at: usize, word: &str, what: &str, allowed: &[&str]) -> Result<T> {
     let word: String = word.chars().take(60).collect();
-    let meant = closest(&word, allowed.iter().copied());
-    let meant = meant.map_or_else(String::new, |name| format!(", did you mean `{name}`?"));
+    let meant = meant(&word, allowed.iter().copied());
     wrong(at, format!("unknown {what} `{word}`{meant} (there are {})", words(allowed)))
+}
+
+/// A guess at what a misspelled name means: a suffix for a message.
+pub(crate) fn meant<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> String {
+    let closest = closest(word, names);
+    closest.map_or_else(String::new, |name| format!(", did you mean `{name}`?"))
 }
 
 pub(crate) fn closest<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {

@@ -207,9 +207,9 @@ impl ElementRow<'_, '_> {
                 let share = self.meetings(&word.leaf, leaf);
                 if share > 0.0 {
                     most = most.max(share);
-                    let seen = word.uses.as_ref().zip(seen(leaf));
-                    let seen = seen.as_ref().map(|(word, leaf)| (*word, leaf));
-                    victims.push(Sufferer::new(self.layouts, word.leaf.role, leaf, said, seen, 0));
+                    let own = seen(leaf);
+                    let seen = (word.uses.as_ref(), own.as_ref());
+                    victims.push(Sufferer::new(self.layouts, word.leaf.role, leaf, said, seen));
                 }
             }
             if !victims.is_empty() {

@@ -125,16 +125,15 @@ impl Sufferer {
         role: Role,
         leaf: &Leaf,
         (weight, why): (f64, Why),
-        seen: Option<(&Uses, &Uses)>,
-        variable: usize,
+        (word, own): (Option<&Uses>, Option<&Uses>),
     ) -> Self {
-        let (weight, unguarded) = match layouts.evidence.zip(seen) {
-            Some((evidence, (word, own))) => {
+        let (weight, unguarded) = match (layouts.evidence, word, own) {
+            (Some(evidence), Some(word), Some(own)) => {
                 seen::weighed(evidence, (weight, why), role, leaf, word, own)
             }
-            None => (weight, 0.0),
+            _ => (weight, 0.0),
         };
-        Self { leaf: *leaf, weight, why, unguarded, variable }
+        Self { leaf: *leaf, weight, why, unguarded, variable: 0 }
     }
 }
 

@@ -62,9 +62,9 @@ impl SpreadType<'_, '_> {
                 false => weight::of(layouts, word.role, leaf),
             };
             let Some(said) = said else { continue };
-            let seen = uses.as_ref().zip(flat.uses(layouts, leaf));
-            let seen = seen.as_ref().map(|(word, leaf)| (*word, leaf));
-            let mut one = Sufferer::new(layouts, word.role, leaf, said, seen, 0);
+            let own = flat.uses(layouts, leaf);
+            let seen = (uses.as_ref(), own.as_ref());
+            let mut one = Sufferer::new(layouts, word.role, leaf, said, seen);
             if is_of_other_lock {
                 one.unguarded = 1.0;
             }

@@ -3,7 +3,7 @@ use super::{RawFinding, Site, Sufferer, together, weight, worst_first};
 use crate::evidence::Uses;
 use crate::lines::{LayoutModel, Leaf};
 use tenure_model::Role;
-use tenure_types::model::{Kind, Static};
+use tenure_types::model::{Kind, Static, TypeId};
 
 /// One finding for each line, of all its contended words.
 pub(super) fn find(layouts: &LayoutModel<'_>) -> Vec<RawFinding> {
@@ -59,32 +59,29 @@ pub(super) fn uses(layouts: &LayoutModel<'_>, index: usize, leaf: &Leaf) -> Opti
     Some(layouts.evidence?.of_static(index, inside, leaf.size))
 }
 
+/// Whether a variable has words that many CPUs write.
 fn has_words(layouts: &LayoutModel<'_>, index: usize) -> bool {
     let ty = layouts.model.statics()[index].ty;
-    match layouts.roles.of_static(index) {
-        Some(role) => role.is_contended(),
-        None => {
-            layouts.is_contended(ty)
-                || layouts.is_written_inside(ty)
-                || layouts.roles.is_static_written(index)
-        }
-    }
+    layouts.roles.of_static(index).map_or_else(
+        || is_spread(layouts, ty) || layouts.roles.is_static_written(index),
+        Role::is_contended,
+    )
+}
+
+/// Whether values of a type have words inside.
+fn is_spread(layouts: &LayoutModel<'_>, ty: TypeId) -> bool {
+    layouts.is_contended(ty) || layouts.is_written_inside(ty)
 }
 
 fn leaves(layouts: &LayoutModel<'_>, index: usize) -> Vec<Leaf> {
-    let variable = &layouts.model.statics()[index];
-    let whole =
-        |role| Leaf::whole(variable.ty, variable.address, layouts.size_of(variable.ty), role);
-    if let Some(role) = layouts.whole(layouts.roles.of_static(index), variable.ty) {
-        return vec![whole(role)];
+    let Static { ty, address, .. } = layouts.model.statics()[index];
+    let role = layouts.whole(layouts.roles.of_static(index), ty);
+    let plain = (!is_spread(layouts, ty)).then_some(Role::Plain);
+    if let Some(role) = role.or(plain) {
+        return vec![Leaf::whole(ty, address, layouts.size_of(ty), role)];
     }
-    if !layouts.is_contended(variable.ty) && !layouts.is_written_inside(variable.ty) {
-        return vec![whole(Role::Plain)];
-    }
-    let mut leaves = layouts.value(variable.ty);
-    for leaf in &mut leaves {
-        leaf.offset = leaf.offset.saturating_add(variable.address);
-    }
+    let mut leaves = layouts.value(ty);
+    leaves.iter_mut().for_each(|leaf| leaf.offset = leaf.offset.saturating_add(address));
     leaves
 }
 
@@ -93,47 +90,45 @@ fn neighbours(layouts: &LayoutModel<'_>, index: usize, word: &Leaf) -> Vec<Suffe
     let own = &statics[index];
     let mut victims = Vec::new();
     let word_uses = uses(layouts, index, word);
+    // Adds the variable's worst leaf, if it is on a line with the word, and says whether the variable is.
     let mut add = |other: usize| -> bool {
         let variable = &statics[other];
         let size = layouts.size_of(variable.ty);
-        if variable.section != own.section {
-            return false;
-        }
-        if size == 0 {
-            return layouts.share(word.range(), (variable.address, 1));
+        let is_near = layouts.share(word.range(), (variable.address, size.max(1)));
+        if variable.section != own.section || size == 0 {
+            return variable.section == own.section && is_near;
         }
         let overlaps = variable.address < own.address.saturating_add(layouts.size_of(own.ty))
             && own.address < variable.address.saturating_add(size);
-        let near = layouts.share(word.range(), (variable.address, size));
-        if near && !overlaps && !is_constant(layouts, variable) {
-            let guards = |seen: Option<(&Uses, &Uses)>| match word.role {
-                Role::Lock | Role::Sequence => is_of_its_file(own, variable) || is_used_with(seen),
+        // A marker has nothing to read at run time.
+        let kind = &layouts.model[layouts.model.resolved(variable.ty)].kind;
+        if !is_near || overlaps || matches!(kind, Kind::Function | Kind::Opaque) {
+            return is_near;
+        }
+        let near = leaves(layouts, other).into_iter();
+        let near = near.filter(|leaf| layouts.share(word.range(), leaf.range()));
+        let sufferer = |leaf: Leaf| {
+            let seen = uses(layouts, other, &leaf);
+            let is_guarded = match word.role {
+                Role::Lock | Role::Sequence => {
+                    is_of_its_file(own, variable) || is_used_with(word_uses.as_ref(), seen.as_ref())
+                }
                 role => role == Role::Plain,
             };
-            // A large variable is one neighbour, whatever its members.
-            let worst = leaves(layouts, other)
-                .into_iter()
-                .filter(|leaf| layouts.share(word.range(), leaf.range()))
-                .filter_map(|leaf| {
-                    let seen = word_uses.as_ref().zip(uses(layouts, other, &leaf));
-                    let seen = seen.as_ref().map(|(word, leaf)| (*word, leaf));
-                    let found = match guards(seen) {
-                        true => weight::of(layouts, word.role, &leaf),
-                        false => weight::of_stranger(layouts, &leaf),
-                    };
-                    found.map(|said| Sufferer::new(layouts, word.role, &leaf, said, seen, other))
-                })
-                .max_by(|a, b| a.weight.total_cmp(&b.weight));
-            victims.extend(worst);
-        }
-        near
+            let said = match is_guarded {
+                true => weight::of(layouts, word.role, &leaf),
+                false => weight::of_stranger(layouts, &leaf),
+            };
+            let seen = (word_uses.as_ref(), seen.as_ref());
+            let one = Sufferer::new(layouts, word.role, &leaf, said?, seen);
+            Some(Sufferer { variable: other, ..one })
+        };
+        // A large variable is one neighbour, whatever its members.
+        victims.extend(near.filter_map(sufferer).max_by(|a, b| a.weight.total_cmp(&b.weight)));
+        true
     };
     // Past a variable that holds nothing, the next may still be near.
-    for other in (0..index).rev() {
-        if !add(other) {
-            break;
-        }
-    }
+    let _ = (0..index).rev().all(&mut add);
     for (other, variable) in statics.iter().enumerate().skip(index + 1) {
         if !add(other) && variable.address >= word.end() {
             break;
@@ -144,8 +139,8 @@ fn neighbours(layouts: &LayoutModel<'_>, index: usize, word: &Leaf) -> Vec<Suffe
 }
 
 /// A lock guards variables that are most often used where it is taken.
-fn is_used_with(seen: Option<(&Uses, &Uses)>) -> bool {
-    let share = seen.and_then(|(lock, variable)| variable.used_with(lock));
+fn is_used_with(lock: Option<&Uses>, variable: Option<&Uses>) -> bool {
+    let share = lock.zip(variable).and_then(|(lock, variable)| variable.used_with(lock));
     share.is_some_and(|share| share >= 0.5)
 }
 
@@ -156,9 +151,4 @@ fn is_of_its_file(lock: &Static, other: &Static) -> bool {
         (Some(lock), Some(other)) => lock.file == other.file,
         _ => module(lock).is_some_and(|lock| module(other) == Some(lock)),
     }
-}
-
-fn is_constant(layouts: &LayoutModel<'_>, variable: &Static) -> bool {
-    // A marker: nothing to read at run time.
-    matches!(layouts.model[layouts.model.resolved(variable.ty)].kind, Kind::Function | Kind::Opaque)
 }

@@ -1,21 +1,25 @@
 use super::{Array, RawFinding, Site, Sufferer, elements, statics};
 use crate::evidence::{CodeEvidence, Uses};
 use crate::lines::{Flat, LayoutModel, Leaf};
-use tenure_model::{
-    Confidence, Finding, Kind as Problem, Level, Origin, Role, Sharing, Signal, Word,
-};
-use tenure_types::model::{Kind, TypeId};
+use tenure_model::{Confidence, Finding, Kind, Level, Origin, Role, Sharing, Signal, Word};
+use tenure_types::model::TypeId;
+
+const UNUSED: &str = "no code was seen to use it";
 
 /// Puts a finding into words. Slow for many: filter first.
 pub(crate) fn finding(layouts: &LayoutModel<'_>, rank: usize, found: &RawFinding) -> Finding {
-    let teller = Teller::new(layouts, found);
+    let flat = match found.site {
+        Site::Type { id, .. } | Site::Elements { element: id, .. } => Some(layouts.flat(id)),
+        Site::Statics { .. } => None,
+    };
+    let teller = Teller { layouts, found, flat };
     Finding {
         rank: rank as u64,
         type_name: teller.type_name(),
         declared: found.type_id().and_then(|id| layouts.declared(id)),
         sharing: teller.sharing(),
-        kind: Problem::FalseSharing,
-        contended: teller.word(),
+        kind: Kind::FalseSharing,
+        contended: teller.contended(),
         victims: found.victims.iter().map(|victim| teller.victim(victim)).collect(),
         score: found.score,
         signals: teller.signals(),
@@ -37,32 +41,26 @@ struct Teller<'a> {
 }
 
 impl<'a> Teller<'a> {
-    fn new(layouts: &'a LayoutModel<'a>, found: &'a RawFinding) -> Self {
-        let flat = match found.site {
-            Site::Type { id, .. } | Site::Elements { element: id, .. } => Some(layouts.flat(id)),
-            Site::Statics { .. } => None,
-        };
-        Self { layouts, found, flat }
-    }
-
     fn type_name(&self) -> String {
-        let model = self.layouts.model;
         match (self.found.type_id(), self.found.site) {
             (Some(id), _) => self.layouts.spelled(id),
-            (None, Site::Statics { index }) => model.statics()[index].section.to_string(),
+            (None, Site::Statics { index }) => self.section(index),
             (None, Site::Elements { array, element, .. }) => self.array(array, element),
             (None, Site::Type { .. }) => String::new(),
         }
     }
 
+    fn section(&self, variable: usize) -> String {
+        self.layouts.model.statics()[variable].section.to_string()
+    }
+
     fn sharing(&self) -> Sharing {
-        let model = self.layouts.model;
         match (self.found.site, &self.flat) {
             (Site::Type { through: Some(step), .. }, Some(flat)) => {
                 let (inner, offset) = flat.embedded(step);
                 let member = flat.path_of(self.layouts, step);
                 // Without a name of its own it has that of the member that holds it.
-                let inner = match &*model[inner].name {
+                let inner = match &*self.layouts.model[inner].name {
                     "" => format!("{}.{member}", self.type_name()),
                     _ => self.layouts.spelled(inner),
                 };
@@ -72,8 +70,8 @@ impl<'a> Teller<'a> {
                 Sharing::Elements { array: self.array(array, element), stride, count }
             }
             (Site::Statics { index }, _) => {
-                let section = model.statics()[index].section.to_string();
-                Sharing::Statics { section, address: self.found.word.offset }
+                let (section, address) = (self.section(index), self.found.word.offset);
+                Sharing::Statics { section, address }
             }
             (Site::Type { .. }, _) => Sharing::Within,
         }
@@ -82,12 +80,10 @@ impl<'a> Teller<'a> {
     fn array(&self, array: Array, element: TypeId) -> String {
         let model = self.layouts.model;
         match array {
-            Array::Member { owner, member } => match &model[owner].kind {
-                Kind::Composite { members, .. } => {
-                    format!("{}.{}", self.layouts.spelled(owner), members[member].name)
-                }
-                _ => self.layouts.spelled(owner),
-            },
+            Array::Member { owner, member } => {
+                let member = &model[owner].kind.members()[member].name;
+                format!("{}.{member}", self.layouts.spelled(owner))
+            }
             Array::Static(index) => model.statics()[index].name.to_string(),
             Array::Pointed => format!("{}[]", self.layouts.spelled(element)),
         }
@@ -103,27 +99,26 @@ impl<'a> Teller<'a> {
             (Site::Elements { array, element, .. }, Some(flat)) => {
                 elements::any_uses(self.layouts, flat, (array, element), leaf)
             }
-            (_, Some(flat)) => flat.uses(self.layouts, leaf),
-            _ => None,
+            (_, flat) => flat.as_ref().and_then(|flat| flat.uses(self.layouts, leaf)),
         };
         self.layouts.evidence.zip(uses)
     }
 
     fn signals(&self) -> Vec<Signal> {
         let mut signals = self.found.signals.words();
-        if let (Some(factor), Some((evidence, uses))) =
-            (self.found.signals.code, self.uses(&self.found.word, self.variable()))
-        {
-            let chosen = self.found.signals.chosen.map(|_| uses.chosen());
-            let chosen = chosen.map(|uses| uses.chosen_words(evidence));
-            let changed = || uses.changed(evidence).or_else(|| uses.words(evidence));
-            let seen = chosen.or_else(changed);
-            let seen = seen.unwrap_or_else(|| "no code was seen to use it".to_owned());
+        let uses = self.uses(&self.found.word, self.variable());
+        if let (Some(factor), Some((evidence, uses))) = (self.found.signals.code, uses) {
+            let seen = match self.found.signals.chosen {
+                Some(_) => Some(uses.chosen().chosen_words(evidence)),
+                None => uses.changed(evidence).or_else(|| uses.words(evidence)),
+            };
+            let seen = seen.unwrap_or_else(|| UNUSED.to_owned());
             signals.push(Signal { name: "code".to_owned(), factor, seen });
         }
         signals
     }
 
+    /// The contended variable's place among all.
     fn variable(&self) -> usize {
         match self.found.site {
             Site::Statics { index } => index,
@@ -131,8 +126,8 @@ impl<'a> Teller<'a> {
         }
     }
 
-    fn word(&self) -> Word {
-        let word = self.word_of(&self.found.word, 0, self.variable());
+    fn contended(&self) -> Word {
+        let word = self.word(&self.found.word, 0, self.variable());
         let role = if self.found.is_plain() { Role::Written } else { word.role };
         Word { role, ..word }
     }
@@ -140,53 +135,48 @@ impl<'a> Teller<'a> {
     fn victim(&self, victim: &Sufferer) -> Word {
         let mut why = victim.why.words();
         if let Some((evidence, uses)) = self.uses(&victim.leaf, victim.variable) {
-            let seen = uses.words(evidence);
             why += "; ";
-            why += seen.as_deref().unwrap_or("no code was seen to use it");
+            why += uses.words(evidence).as_deref().unwrap_or(UNUSED);
         }
-        let word = self.word_of(&victim.leaf, 1, victim.variable);
-        let is_written = self.flat.as_ref().map_or_else(
-            || self.layouts.is_written(&victim.leaf),
-            |flat| flat.is_written(self.layouts, &victim.leaf),
-        );
+        let word = self.word(&victim.leaf, 1, victim.variable);
+        let is_written = match &self.flat {
+            Some(flat) => flat.is_written(self.layouts, &victim.leaf),
+            None => self.layouts.is_written(&victim.leaf),
+        };
         let role = if is_written { Role::Written } else { word.role };
         Word { weight: Some(victim.weight), why, role, ..word }
     }
 
-    fn word_of(&self, leaf: &Leaf, element: u64, variable: usize) -> Word {
-        let (path, offset) = self.place(leaf, element, variable);
-        Word {
-            path,
-            offset: i64::try_from(offset).unwrap_or(i64::MAX),
-            size: leaf.size,
-            type_name: self.layouts.spelled(leaf.ty),
-            role: leaf.role,
-            weight: None,
-            why: String::new(),
-            uses: Vec::new(),
-            measured: None,
-        }
-    }
-
-    /// The path and offset of a leaf; in arrays, of the `element`th.
-    fn place(&self, leaf: &Leaf, element: u64, variable: usize) -> (String, u64) {
-        let path = self.flat.as_ref().map(|flat| flat.path(self.layouts, leaf)).unwrap_or_default();
-        match self.found.site {
+    /// A leaf of a type, of an array's `element`th, or of a variable.
+    fn word(&self, leaf: &Leaf, element: u64, variable: usize) -> Word {
+        let layouts = self.layouts;
+        let path = self.flat.as_ref().map(|flat| flat.path(layouts, leaf)).unwrap_or_default();
+        let (path, offset) = match self.found.site {
             Site::Type { .. } => (path, leaf.offset),
             Site::Elements { stride, .. } => {
                 let path = inside(&format!("[{element}]"), &path);
                 (path, stride.saturating_mul(element).saturating_add(leaf.offset))
             }
             Site::Statics { .. } => {
-                let bytes = self.layouts.line_bytes;
-                let start = self.found.word.offset / bytes * bytes;
-                let variable = &self.layouts.model.statics()[variable];
-                let mut path = variable.name.to_string();
-                if !leaf.is_whole() {
-                    path = inside(&path, &self.layouts.flat(variable.ty).path(self.layouts, leaf));
-                }
+                let start = layouts.line_of(self.found.word.offset) * layouts.line_bytes;
+                let variable = &layouts.model.statics()[variable];
+                let path = match leaf.is_whole() {
+                    true => variable.name.to_string(),
+                    false => inside(&variable.name, &layouts.flat(variable.ty).path(layouts, leaf)),
+                };
                 (path, leaf.offset.saturating_sub(start))
             }
+        };
+        Word {
+            path,
+            offset: i64::try_from(offset).unwrap_or(i64::MAX),
+            size: leaf.size,
+            type_name: layouts.spelled(leaf.ty),
+            role: leaf.role,
+            weight: None,
+            why: String::new(),
+            uses: Vec::new(),
+            measured: None,
         }
     }
 }

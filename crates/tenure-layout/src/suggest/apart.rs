@@ -132,7 +132,7 @@ fn with(
         return None;
     }
     let mut plan = plan.clone();
-    let line = plan.line_bytes;
+    let line = plan.parts[0].line_bytes;
     let first = &mut plan.parts[0];
     (first.order, first.starts, first.apart) = (order, starts, groups.to_vec());
     for outer in &mut plan.parts[1..] {

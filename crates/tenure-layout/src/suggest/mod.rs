@@ -166,7 +166,7 @@ fn plan(layouts: &LayoutModel<'_>, id: TypeId, pins: &Pins) -> Result<LayoutPlan
             _ => resizable = false,
         }
     }
-    let mut plan = LayoutPlan { parts, line_bytes: layouts.line_bytes, resizable };
+    let mut plan = LayoutPlan { parts, resizable };
     for part in 0..plan.parts.len() {
         plan.parts[part].bearable = plan.lines_now(part) + ROUNDING;
     }

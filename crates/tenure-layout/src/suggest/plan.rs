@@ -34,7 +34,6 @@ pub(super) struct PlannedType {
 #[derive(Debug, Clone)]
 pub(super) struct LayoutPlan {
     pub(super) parts: Vec<PlannedType>,
-    pub(super) line_bytes: u64,
     /// Whether the first part may change its size: all that embed it are parts.
     pub(super) resizable: bool,
 }
@@ -102,12 +101,12 @@ impl PlannedType {
     }
 
     /// Whether a link that lookups walk leaves its line.
-    fn tears(&self, placed: &Placed, line_bytes: u64) -> bool {
+    fn tears(&self, placed: &Placed) -> bool {
         let leaves = |(unit, at): (&LayoutUnit, &u64)| {
-            unit.walked && unit.offset / line_bytes != at / line_bytes
+            unit.walked && unit.offset / self.line_bytes != at / self.line_bytes
         };
         self.units.units.iter().zip(&placed.offsets).any(leaves)
-            || self.together.tears(&placed.offsets, line_bytes)
+            || self.together.tears(&placed.offsets, self.line_bytes)
     }
 
     /// All but the longest run that keeps its order.
@@ -161,22 +160,19 @@ impl LayoutPlan {
         // The embedded type may grow into a gap of those that embed it; alone it may not.
         if placed.size > part.units.size && (index > 0 || self.parts.len() == 1)
             || !part.is_legal(&placed)
-            || part.tears(&placed, self.line_bytes)
+            || part.tears(&placed)
         {
             return None;
         }
         let moves = part.moved().len();
-        if moves > MAX_MOVES {
-            return None;
-        }
-        let lines = self.lines_of(index, &placed, first);
+        let lines = (moves <= MAX_MOVES).then(|| self.lines_of(index, &placed, first))?;
         // A gain in one type does not pay for another.
         if lines.all > part.bearable {
             return None;
         }
         #[allow(clippy::cast_precision_loss)]
         let moves = COST_PER_MOVE * moves as f64;
-        let apart = part.together.cost(&placed.offsets, self.line_bytes);
+        let apart = part.together.cost(&placed.offsets, part.line_bytes);
         Some(lines.concerned + moves + apart)
     }
 
@@ -198,7 +194,7 @@ impl LayoutPlan {
         let spots = self.spots(&self.parts[index], &self.placed(index, &first), &first);
         let mut involved = vec![false; self.parts[index].units.units.len()];
         for word in spots.words() {
-            for spot in spots.around(word, self.line_bytes) {
+            for spot in spots.around(word) {
                 let matters = word.piece.role.is_contended() || word.weight(spot) > 0.0;
                 if matters && (index == 0 || word.inner.is_some() || spot.inner.is_some()) {
                     involved[word.unit] = true;
@@ -210,17 +206,17 @@ impl LayoutPlan {
     }
 
     fn spots<'p>(&'p self, part: &'p PlannedType, placed: &Placed, first: &Placed) -> Spots<'p> {
-        let mut all = Spots::default();
+        let mut all = Spots { line_bytes: part.line_bytes, all: Vec::new(), ends: Vec::new() };
         for &index in &part.order {
-            let (unit, at) = (&part.units.units[index], placed.offsets[index]);
+            let at = placed.offsets[index];
             if part.embeds.contains(&index) {
                 let inner = &self.parts[0];
                 for &unit in &inner.order {
-                    let (unit, offset) = (&inner.units.units[unit], first.offsets[unit]);
-                    all.add(unit, at + offset, index, Some(at));
+                    let offset = at + first.offsets[unit];
+                    all.add(&inner.units.units[unit], offset, index, Some(at));
                 }
             } else {
-                all.add(unit, at, index, None);
+                all.add(&part.units.units[index], at, index, None);
             }
         }
         all
@@ -232,9 +228,9 @@ impl LayoutPlan {
         let mut lines = LineCosts { all: 0.0, concerned: 0.0 };
         for word in spots.words() {
             let (mut all, mut concerned) = (0.0, 0.0);
-            for spot in spots.around(word, self.line_bytes) {
+            for spot in spots.around(word) {
                 let told = word.inner.is_some_and(|base| {
-                    spot.inner == Some(base) && base.is_multiple_of(self.line_bytes)
+                    spot.inner == Some(base) && base.is_multiple_of(spots.line_bytes)
                 });
                 if !told && apart(word, spot) {
                     let weight = word.weight(spot);
@@ -290,8 +286,8 @@ impl PieceSpot<'_> {
     }
 }
 
-#[derive(Default)]
 struct Spots<'p> {
+    line_bytes: u64,
     all: Vec<PieceSpot<'p>>,
     /// The largest end up to each spot: alternatives of a union differ in size.
     ends: Vec<u64>,
@@ -315,18 +311,12 @@ impl<'p> Spots<'p> {
     }
 
     /// The spots on the word's lines, itself included.
-    fn around(
-        &self,
-        word: &PieceSpot<'_>,
-        line_bytes: u64,
-    ) -> impl Iterator<Item = &PieceSpot<'p>> {
-        let from = word.offset / line_bytes * line_bytes;
-        let to = word.end().next_multiple_of(line_bytes);
+    fn around(&self, word: &PieceSpot<'_>) -> impl Iterator<Item = &PieceSpot<'p>> {
+        let from = word.offset / self.line_bytes * self.line_bytes;
+        let to = word.end().next_multiple_of(self.line_bytes);
         let first = self.ends[..word.place].partition_point(|&end| end <= from);
-        self.all[first..]
-            .iter()
-            .take_while(move |spot| spot.offset < to)
-            .filter(move |spot| spot.end() > from)
+        let near = self.all[first..].iter().take_while(move |spot| spot.offset < to);
+        near.filter(move |spot| spot.end() > from)
     }
 }
 
