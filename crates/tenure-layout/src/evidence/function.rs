@@ -66,8 +66,7 @@ fn is_setup_word(word: &str) -> bool {
 
 fn is_setup(name: &str) -> bool {
     let parts: Vec<&str> = name.split("::").collect();
-    let is_named = |part: &&str| !part.starts_with('{');
-    let at = parts.iter().rposition(is_named).unwrap_or(parts.len() - 1);
+    let at = parts.iter().rposition(|part| !part.starts_with('{')).unwrap_or(parts.len() - 1);
     let last = parts[at];
     // C++'s constructors, and its destructors.
     let is_constructor = at > 0 && parts[at - 1] == last;

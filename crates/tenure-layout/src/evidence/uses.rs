@@ -112,14 +112,21 @@ impl Uses {
         let takes = |function: &u32| {
             takers.binary_search(function).is_ok() || (is_plain && evidence.takes_lock(*function))
         };
-        let (mut without, mut all) = (0.0, 0.0);
-        for function in self.hot(|counts| counts.reads > 0) {
-            all += 1.0;
-            if !takes(&function) {
-                without += 1.0;
-            }
-        }
-        if takers.is_empty() || all == 0.0 { 0.0 } else { without / all }
+        let without = self.share(|counts| counts.reads > 0, |function| !takes(function));
+        without.filter(|_| !takers.is_empty()).unwrap_or(0.0)
+    }
+
+    /// The share of some functions that are such, of those that run more often than once for an object; `None` without any.
+    fn share(
+        &self,
+        wanted: impl Fn(&Counts) -> bool,
+        is_such: impl Fn(&u32) -> bool,
+    ) -> Option<f64> {
+        let all: Vec<u32> = self.hot(wanted).collect();
+        #[allow(clippy::cast_precision_loss)] // Numbers of functions.
+        let share =
+            all.iter().filter(|function| is_such(function)).count() as f64 / all.len() as f64;
+        (!all.is_empty()).then_some(share)
     }
 
     fn functions(&self, wanted: impl Fn(&Counts) -> bool) -> impl Iterator<Item = u32> {
@@ -175,12 +182,9 @@ impl Uses {
     /// The share of functions that use them and also take a lock; `None` if none is seen to take it.
     pub(crate) fn used_with(&self, lock: &Self) -> Option<f64> {
         let takers: Vec<u32> = lock.takers().collect();
-        let (mut with, mut all) = (0.0, 0.0);
-        for function in self.hot(|counts| counts.reads + counts.writes > 0) {
-            all += 1.0;
-            with += f64::from(u8::from(takers.binary_search(&function).is_ok()));
-        }
-        (!takers.is_empty() && all > 0.0).then(|| with / all)
+        let takes = |function: &u32| takers.binary_search(function).is_ok();
+        let share = self.share(|counts| counts.reads + counts.writes > 0, takes);
+        share.filter(|_| !takers.is_empty())
     }
 
     /// Whether a function writes them that does not only run when an object begins or ends.

@@ -41,12 +41,12 @@
 //! neighbours, cold fields, embedding, alignment). The numbers are judgement, not measurement: they only rank.
 
 mod elements;
+mod finding;
 mod guards;
 mod pairs;
 mod score;
 mod seen;
 mod statics;
-mod tell;
 mod weight;
 
 use std::cmp::Ordering;
@@ -55,11 +55,11 @@ use rayon::prelude::*;
 
 use crate::evidence::Uses;
 use crate::lines::{LayoutModel, Leaf};
+pub(crate) use finding::{confidence_of_type, finding};
 pub(crate) use guards::{GuardedBy, Guards};
 pub(crate) use pairs::{in_type, placements};
 use score::ScoreSignals;
 pub(crate) use score::word_weight;
-pub(crate) use tell::{confidence_of_type, finding};
 use tenure_model::Role;
 use tenure_types::model::{Declared, TypeId};
 use weight::Why;

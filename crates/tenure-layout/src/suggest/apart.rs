@@ -95,8 +95,7 @@ fn in_place(plan: &LayoutPlan, groups: &[UnitGroup]) -> Option<LayoutPlan> {
 fn in_front(plan: &LayoutPlan, groups: &[UnitGroup]) -> Option<LayoutPlan> {
     let units = &plan.parts[0].units.units;
     let words = groups.concat();
-    let is_free = |at: &usize| !units[*at].fixed && units[*at].group == units[0].group;
-    if !words.iter().all(is_free) {
+    if !words.iter().all(|at| !units[*at].fixed && units[*at].group == units[0].group) {
         return None;
     }
     let rest: Vec<usize> = (0..units.len()).filter(|at| !words.contains(at)).collect();

@@ -31,8 +31,8 @@
 mod alone;
 mod apart;
 mod plan;
+mod proposal;
 mod search;
-mod tell;
 mod together;
 mod units;
 
@@ -99,8 +99,8 @@ pub(crate) fn suggest(
     pins: &Pins,
 ) -> Result<Suggestion, String> {
     let mut all = each(layouts, id, pins)?.into_iter();
-    let Some(mut first) = all.next() else { return Err(tell::nothing(layouts, id)) };
-    first.alternatives = all.map(tell::alternative).collect();
+    let Some(mut first) = all.next() else { return Err(proposal::nothing(layouts, id)) };
+    first.alternatives = all.map(proposal::alternative).collect();
     Ok(first)
 }
 
@@ -114,10 +114,10 @@ pub(crate) fn each(
     let mut work = 0;
     let mut improved = |mut plan: LayoutPlan| {
         search::improve(&mut plan, &mut work);
-        tell::suggestion(layouts, &plan, Means::Order)
+        proposal::suggestion(layouts, &plan, Means::Order)
     };
     let best = |plans: Vec<LayoutPlan>, means: Means| {
-        let all = plans.iter().filter_map(|plan| tell::suggestion(layouts, plan, means));
+        let all = plans.iter().filter_map(|plan| proposal::suggestion(layouts, plan, means));
         let all: Vec<Suggestion> = all.collect();
         let least = all.iter().map(|one| one.score_after).reduce(f64::min)?;
         // The cheapest of those that are about as good as the best.
@@ -137,7 +137,7 @@ pub(crate) fn each(
         let mut torn = plan;
         torn.parts.iter_mut().for_each(|part| part.together.forget_functions());
         let together = improved(torn).is_some();
-        first.notes.insert(0, tell::no_order(layouts, id, together));
+        first.notes.insert(0, proposal::no_order(layouts, id, together));
     }
     Ok(all)
 }

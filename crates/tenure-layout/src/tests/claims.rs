@@ -88,7 +88,7 @@ fn every_contended_word_of_a_line_counts() {
 }
 
 #[test]
-fn a_light_neighbour_is_told_as_well_and_a_link_that_lookups_walk_weighs_more() {
+fn a_light_neighbour_is_reported_as_well_and_a_link_that_lookups_walk_weighs_more() {
     let weight = |name: &str| {
         let found = made(|maker| {
             let link = maker.links(name);
@@ -149,7 +149,7 @@ fn elements_of_an_array_hurt_each_other_the_more_of_them_a_line_holds() {
 }
 
 #[test]
-fn a_pair_that_only_the_embedding_brings_onto_one_line_is_told_of_the_outer_type() {
+fn a_pair_that_only_the_embedding_brings_onto_one_line_is_reported_of_the_outer_type() {
     let found = made(|maker| {
         // Apart by itself; 32 bytes further on, both are on line 1.
         let members = [("next", 32, maker.pointer), ("refs", 64, maker.count)];
@@ -163,7 +163,8 @@ fn a_pair_that_only_the_embedding_brings_onto_one_line_is_told_of_the_outer_type
 }
 
 #[test]
-fn an_array_of_bare_locks_is_told_of_the_type_that_has_it_though_a_lock_guards_its_neighbours() {
+fn an_array_of_bare_locks_is_reported_of_the_type_that_has_it_though_a_lock_guards_its_neighbours()
+{
     let found = made(|maker| {
         // A flexible array has as many as the program allocates.
         for (name, count) in [("table", 64), ("flexible", 0)] {
@@ -225,8 +226,7 @@ fn variables_on_one_line_are_found_by_their_members_and_those_on_the_next_are_no
         maker.variable("config", ".bss", 0x1008, pointer, "");
         maker.variable("far", ".bss", 0x1040, pointer, "");
     });
-    let between = |one: &&Finding| matches!(one.sharing, Sharing::Statics { .. });
-    let finding = found.iter().find(between).unwrap();
+    let finding = found.iter().find(|one| matches!(one.sharing, Sharing::Statics { .. })).unwrap();
     assert_eq!((&*finding.contended.path, victims(finding)), ("stats.users", vec!["config"]));
     assert_eq!(finding.confidence.level, Level::High);
 }

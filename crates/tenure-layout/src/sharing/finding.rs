@@ -12,17 +12,17 @@ pub(crate) fn finding(layouts: &LayoutModel<'_>, rank: usize, found: &RawFinding
         Site::Type { id, .. } | Site::Elements { element: id, .. } => Some(layouts.flat(id)),
         Site::Statics { .. } => None,
     };
-    let teller = Teller { layouts, found, flat };
+    let words = FindingWords { layouts, found, flat };
     Finding {
         rank: rank as u64,
-        type_name: teller.type_name(),
+        type_name: words.type_name(),
         declared: found.type_id().and_then(|id| layouts.declared(id)),
-        sharing: teller.sharing(),
+        sharing: words.sharing(),
         kind: Kind::FalseSharing,
-        contended: teller.contended(),
-        victims: found.victims.iter().map(|victim| teller.victim(victim)).collect(),
+        contended: words.contended(),
+        victims: found.victims.iter().map(|victim| words.victim(victim)).collect(),
         score: found.score,
-        signals: teller.signals(),
+        signals: words.signals(),
         origin: Origin::Yours,
         instances: 1,
         observed: None,
@@ -34,13 +34,13 @@ pub(crate) fn finding(layouts: &LayoutModel<'_>, rank: usize, found: &RawFinding
     }
 }
 
-struct Teller<'a> {
+struct FindingWords<'a> {
     layouts: &'a LayoutModel<'a>,
     found: &'a RawFinding,
     flat: Option<Flat>,
 }
 
-impl<'a> Teller<'a> {
+impl<'a> FindingWords<'a> {
     fn type_name(&self) -> String {
         match (self.found.type_id(), self.found.site) {
             (Some(id), _) => self.layouts.spelled(id),
