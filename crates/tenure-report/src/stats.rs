@@ -14,20 +14,6 @@ pub struct Estimate {
     pub high: f64,
 }
 
-impl Estimate {
-    /// For a ratio: the interval leaves 1 out, so the sign of the difference is known.
-    #[must_use]
-    pub fn resolved(&self) -> bool {
-        self.low > 1.0 || self.high < 1.0
-    }
-
-    /// The interval as `[0.40, 0.42]`, with the digits of `show`.
-    #[must_use]
-    pub fn interval(&self, show: fn(f64) -> String) -> String {
-        format!("[{}, {}]", show(self.low), show(self.high))
-    }
-}
-
 /// The fewest values with an interval of about 95 %.
 pub const MIN_VALUES: usize = 6;
 
@@ -47,7 +33,7 @@ pub fn median(values: &[f64]) -> Option<f64> {
 /// whatever the values' distribution.
 ///
 /// The ends are the k-th smallest and the k-th largest value, where k is the largest number for which fewer than k
-/// successes in n fair coin tosses have a probability of at most 2.5 %. Below [`FEWEST`] values no pair covers 95 %,
+/// successes in n fair coin tosses have a probability of at most 2.5 %. Below [`MIN_VALUES`] values no pair covers 95 %,
 /// and the ends are the smallest and the largest.
 ///
 /// Source: the sign test's interval; H. A. David and H. N. Nagaraja, *Order Statistics*, 7.1.

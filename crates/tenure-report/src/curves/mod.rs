@@ -131,7 +131,7 @@ pub struct CurveScenario {
 /// What the points of a scenario are.
 #[derive(Debug, Clone, Default)]
 pub struct Axis {
-    /// The unit: `thread`, `CPU`. Empty for a single point without a number.
+    /// The unit: `thread`, `CPU`.
     pub one: &'static str,
     /// The word before a number: `at`, `on`.
     pub at: &'static str,
@@ -244,14 +244,6 @@ impl Tone {
             _ => Self::Unresolved,
         }
     }
-
-    fn reversed(self) -> Self {
-        match self {
-            Self::Faster => Self::Slower,
-            Self::Slower => Self::Faster,
-            other => other,
-        }
-    }
 }
 
 /// The form of a figure.
@@ -267,8 +259,6 @@ pub enum Show {
     Ratio,
     /// A ratio of which less is better.
     Less,
-    /// A ratio of which more is better.
-    More,
 }
 
 /// A column or a chart.
@@ -383,14 +373,12 @@ pub struct Bars {
 impl Axis {
     /// `8 threads`.
     fn place(&self, at: usize) -> String {
-        if self.one.is_empty() { String::new() } else { words::counted(at, self.one) }
+        words::counted(at, self.one)
     }
 
     /// ` at 1, 2 and 8 threads`.
     fn phrase(&self, points: &[&CurvePoint]) -> String {
-        let Some((last, rest)) = points.split_last().filter(|_| !self.one.is_empty()) else {
-            return String::new();
-        };
+        let Some((last, rest)) = points.split_last() else { return String::new() };
         let rest: Vec<String> = rest.iter().map(|point| words::whole(point.at)).collect();
         let and = if rest.is_empty() { "" } else { " and " };
         format!(" {} {}{and}{}", self.at, rest.join(", "), self.place(last.at))

@@ -132,7 +132,7 @@ impl Shown {
     }
 
     fn of(cell: Option<&CurveCell>, show: Show, mark: &'static str) -> Self {
-        let is_ratio = matches!(show, Show::Ratio | Show::Less | Show::More);
+        let is_ratio = matches!(show, Show::Ratio | Show::Less);
         let (value, interval, tone) = match cell {
             None => return Self { instead: if is_ratio { mark } else { "" }, ..Self::default() },
             Some(CurveCell::Text(text)) => return Self::from(text.clone()),
@@ -145,12 +145,11 @@ impl Shown {
             Show::Whole => words::grouped(&format!("{value:.0}")),
             Show::Index => format!("{value:.3}"),
             _ if interval.is_some() && judged == Tone::Unresolved => "not resolved".to_owned(),
-            Show::Ratio | Show::Less | Show::More => format!("{}x", words::ratio(value)),
+            Show::Ratio | Show::Less => format!("{}x", words::ratio(value)),
         };
         let digits = if is_ratio { words::ratio } else { words::number };
         let tone = match show {
             Show::Ratio if judged != Tone::Unresolved => Tone::Plain,
-            Show::More => judged.reversed(),
             _ => judged,
         };
         let interval = super::ends(interval, digits);
