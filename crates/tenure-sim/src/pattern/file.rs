@@ -54,18 +54,8 @@ struct FileWord {
     object: String,
     offset: usize,
     size: usize,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    value: Option<FileValue>,
-}
-
-#[derive(Clone, Copy, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum FileValue {
-    Statistic,
-    References,
-    Number,
-    State,
-    Guard,
+    #[serde(default, skip_serializing_if = "is_unknown")]
+    value: StoredValue,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -173,14 +163,7 @@ impl PatternFile {
             let found = found.ok_or_else(|| format!("there is no object '{object}'"));
             let found = found.map_err(at(&word.span()))?;
             let at = pattern.word(found, name.clone(), *offset, *size);
-            pattern.words[at].value = match value {
-                None => StoredValue::Unknown,
-                Some(FileValue::Statistic) => StoredValue::Statistic,
-                Some(FileValue::References) => StoredValue::References,
-                Some(FileValue::Number) => StoredValue::Number,
-                Some(FileValue::State) => StoredValue::State,
-                Some(FileValue::Guard) => StoredValue::Guard,
-            };
+            pattern.words[at].value = *value;
         }
         for role in &self.roles {
             let FileRole { name, threads, share, steps } = role.get_ref();
@@ -229,14 +212,7 @@ impl PatternFile {
                 object: pattern.objects[word.object].name.clone(),
                 offset: word.offset,
                 size: word.bytes,
-                value: match word.value {
-                    StoredValue::Unknown => None,
-                    StoredValue::Statistic => Some(FileValue::Statistic),
-                    StoredValue::References => Some(FileValue::References),
-                    StoredValue::Number => Some(FileValue::Number),
-                    StoredValue::State => Some(FileValue::State),
-                    StoredValue::Guard => Some(FileValue::Guard),
-                },
+                value: word.value,
             })
         };
         let role = |role: &PatternRole| {
@@ -332,6 +308,11 @@ impl FileStep {
 fn at(span: &Range<usize>) -> impl FnOnce(String) -> Wrong + use<> {
     let start = span.start;
     move |what| (start, what)
+}
+
+/// serde passes the field by reference.
+fn is_unknown(value: &StoredValue) -> bool {
+    *value == StoredValue::Unknown
 }
 
 /// What is written has no place in a text yet.

@@ -48,6 +48,8 @@ mod repair;
 pub use play::{Prediction, RoleTime};
 pub use repair::{Repaired, repairs, together};
 
+use serde::{Deserialize, Serialize};
+
 /// What the threads of a program do to the words that they share. The fields refer to each other by index.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pattern {
@@ -105,10 +107,12 @@ pub struct PatternWord {
 }
 
 /// What the value of a word is for. Repairs that would lose that do not apply: see [`repairs`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum StoredValue {
     /// The pattern does not say: whether a repair applies is for its author to judge.
     #[default]
+    #[serde(skip)]
     Unknown,
     /// A statistic, which no thread acts on.
     Statistic,
