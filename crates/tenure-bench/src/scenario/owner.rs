@@ -1,5 +1,6 @@
 //! Group `owner`: references that are counted on lines of each thread, beside one count that all share.
 
+#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod by_cpu;
 
 use super::refs::{GetPut, still_held};
@@ -200,7 +201,9 @@ pub(super) fn extend(group: &mut BenchGroup) {
         scenario.expect("it is in the group").variants.push(variant);
     };
     add("owner/count", Variant::step("Counter", Counter::new, |counter| counter.add(1)));
+    #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
     let ids = ["owner/get-put", "owner/count", "owner/sum"];
+    #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
     for (id, by_cpu) in ids.into_iter().zip(by_cpu::variants().into_iter().flatten()) {
         add(id, by_cpu);
     }

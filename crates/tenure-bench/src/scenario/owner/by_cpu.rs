@@ -3,25 +3,7 @@
 //! The CPU is `cpu_id` of rseq(2), a word of each thread that the kernel keeps up to date. glibc registers it from 2.35
 //! on. The thread may be moved between its look and its addition, so that is an atomic one, mostly without contention.
 
-#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod rseq;
-#[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
-mod rseq {
-    #[derive(Clone, Copy)]
-    pub(super) enum Rseq {}
-
-    impl Rseq {
-        pub(super) fn registered() -> Option<Self> {
-            None
-        }
-        pub(super) fn cpu(self) -> usize {
-            match self {}
-        }
-        pub(super) fn cpus(self) -> usize {
-            match self {}
-        }
-    }
-}
 
 use crate::scenario::Variant;
 use rseq::Rseq;

@@ -15,6 +15,7 @@
 //! the machine's `sources` say so.
 
 mod fit;
+#[cfg(target_os = "linux")]
 mod kernel;
 mod measure;
 mod shape;
@@ -63,7 +64,10 @@ fn calibrate(
     observed.all = steps.next("all CPUs", cpus.len(), || {
         (cpus.len() > 2).then(|| (cpus.len(), measure::fetch_add(&cpus)))
     });
+    #[cfg(target_os = "linux")]
     let kernel = steps.next("membarrier", cpus.len(), || kernel::measured(&cpus));
+    #[cfg(not(target_os = "linux"))]
+    let kernel = steps.next("defaults of the kernel", cpus.len(), Kernel::default);
 
     let blank = blank(topology, alone, memory, kernel);
     blank.check()?;
