@@ -42,7 +42,7 @@ pub(super) fn render(text: &mut TerminalText, report: &Report) {
         if let Some(suggestion) = suggestion.filter(|_| !mended.contains(&name)) {
             mended.push(name);
             // Says that there is a better layout; its maps are shown when the type is asked for.
-            repair(text, &words::gain(suggestion), INDENT);
+            text.repair(&words::gain(suggestion), &" ".repeat(INDENT));
         }
     }
 }
@@ -50,18 +50,11 @@ pub(super) fn render(text: &mut TerminalText, report: &Report) {
 /// Repairs of elements and variables, with the code to write.
 pub(super) fn apart(text: &mut TerminalText, finding: &Finding, indent: usize) {
     for one in &finding.repairs {
-        repair(text, &one.text, indent);
+        text.repair(&one.text, &" ".repeat(indent));
         let room = text.width().saturating_sub(indent + 2);
         for line in &one.code {
             text.line(&format!("{}  {}", " ".repeat(indent), cut(line, room)));
         }
-    }
-}
-
-fn repair(text: &mut TerminalText, words: &str, indent: usize) {
-    let style = text.style();
-    for line in style.wrapped(&format!("→ {words}"), &" ".repeat(indent)).lines() {
-        text.line(&style.text(look(BlockState::Relieved), line));
     }
 }
 

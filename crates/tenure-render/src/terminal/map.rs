@@ -13,8 +13,11 @@
 use console::Style as Look;
 use tenure_report::terminal::Style;
 
-use super::text::{Styled, TerminalText, cut, measured};
-use crate::picture::{BlockState, EmbedGroup, LinePicture, PictureBlock, PictureRow};
+use super::text::{Styled, TerminalText, cut, measured, padded};
+use crate::picture::{
+    BlockState, EmbedGroup, LinePicture, Marks, PictureBlock, PictureRow, is_marked,
+};
+use tenure_model::TypeMap;
 
 /// The most columns for a byte: wider lines are hard to follow.
 const WIDEST: usize = 10;
@@ -26,6 +29,20 @@ pub(super) fn render(text: &mut TerminalText, picture: &LinePicture) {
     for line in Canvas::new(picture, text.width()).draw(text.style()) {
         text.line(&line.text);
     }
+}
+
+/// A map of at most `max_lines` lines, or of those with a mark, and its legend.
+pub(super) fn render_marked(
+    text: &mut TerminalText,
+    line_bytes: u64,
+    map: &TypeMap,
+    marks: &Marks<'_>,
+    max_lines: usize,
+) {
+    let is_kept = |_, blocks: &[PictureBlock]| blocks.iter().any(is_marked);
+    let picture = LinePicture::of(map, line_bytes, marks, max_lines, is_kept);
+    render(text, &picture);
+    legend(text, &[&picture]);
 }
 
 pub(super) fn legend(text: &mut TerminalText, pictures: &[&LinePicture]) {
@@ -267,20 +284,17 @@ fn label(block: &PictureBlock, columns: usize) -> (String, bool) {
     let text = format!("{}{}", signs(block), shown(block));
     let is_whole = measured(&text) <= columns;
     // In a few columns a letter says more than the sign that there were more.
-    let mut text = if is_whole || columns > 4 {
-        cut(&text, columns)
-    } else {
-        console::truncate_str(&text, columns, "").into_owned()
+    let text = match is_whole || columns > 4 {
+        true => text,
+        false => console::truncate_str(&text, columns, "").into_owned(),
     };
-    text += &" ".repeat(columns.saturating_sub(measured(&text)));
-    (text, is_whole)
+    (padded(&text, columns), is_whole)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::fixtures;
-    use crate::picture::Marks;
 
     fn drawn(name: &str, width: usize) -> Vec<String> {
         let report = fixtures::route();

@@ -1,16 +1,16 @@
 //! What `perf` has measured, by type and member.
 
-use super::text::{TerminalText, cut, measured};
+use super::text::{TerminalText, measured, padded};
 use crate::words::measured::{COLUMNS, members, recorded};
 use tenure_model::Report;
 
 /// A page has all of them.
-const MOST: usize = 10;
+const MAX_ROWS: usize = 10;
 
 pub(super) fn render(text: &mut TerminalText, report: &Report) {
     let Some(recorded) = recorded(report) else { return };
     let rows = members(recorded);
-    let shown = &rows[..rows.len().min(MOST)];
+    let shown = &rows[..rows.len().min(MAX_ROWS)];
     let widths: Vec<usize> = (0..COLUMNS.len())
         .map(|at| {
             let of_rows = shown.iter().map(|(_, figures)| measured(&figures[at])).max();
@@ -27,8 +27,7 @@ pub(super) fn render(text: &mut TerminalText, report: &Report) {
     let longest = shown.iter().map(|(name, _)| measured(name)).max().unwrap_or(0);
     let room = room.min(longest.max(6));
     let row = |name: &str, figures: [&str; 5]| {
-        let name = cut(name, room);
-        let mut line = format!("  {name}{}", " ".repeat(room - measured(&name)));
+        let mut line = format!("  {}", padded(name, room));
         for (figure, width) in figures.iter().zip(&widths).take(columns) {
             let space = " ".repeat(2 + width - measured(figure));
             line += &format!("{space}{figure}");

@@ -3,9 +3,9 @@
 use tenure_report::words::scaled;
 
 use super::map::{self, look};
-use super::text::{Styled, TerminalText, cut, measured};
+use super::text::{Styled, TerminalText, cut, measured, padded};
 use crate::maps;
-use crate::picture::{BlockState, LinePicture, Marks, is_marked};
+use crate::picture::{BlockState, Marks};
 use crate::words::observed::{self as words, WordUseRow};
 use crate::words::watched::rests_on;
 use tenure_model::{Finding, Forecast, Level, Observed, Report, Run};
@@ -14,10 +14,10 @@ use tenure_model::{Finding, Forecast, Level, Observed, Report, Run};
 const INDENT: usize = 4;
 
 /// The most rows of words that a finding of the list has. Its title counts the others.
-const MOST_ROWS: usize = 2;
+const MAX_ROWS: usize = 2;
 
 /// The most lines that a map shows.
-const MOST_LINES: usize = 4;
+const MAX_LINES: usize = 4;
 
 /// Columns of a figure in the table of a forecast.
 const FIGURE: usize = 8;
@@ -108,7 +108,7 @@ const NO_REPAIR: &str = "no repair that was tried gives 5 %";
 
 fn brief(text: &mut TerminalText, finding: &Finding) {
     let rows = words::rows(finding);
-    let shown = &rows[..rows.len().min(MOST_ROWS)];
+    let shown = &rows[..rows.len().min(MAX_ROWS)];
     for row in shown {
         let more = match row.uses.len().saturating_sub(1) {
             0 => String::new(),
@@ -129,7 +129,7 @@ fn brief(text: &mut TerminalText, finding: &Finding) {
         let code = repair.code.join(" / ");
         let whole = format!("{line}: {code}");
         let fits = !code.is_empty() && measured(&whole) + INDENT <= text.width();
-        green(text, if fits { &whole } else { &line }, &margin());
+        text.repair(if fits { &whole } else { &line }, &margin());
     } else if finding.forecast.is_some() {
         text.line(&text.style().quiet(&format!("{}{NO_REPAIR}", margin())));
     }
@@ -159,16 +159,12 @@ fn full(text: &mut TerminalText, report: &Report, finding: &Finding, observed: &
         let victims = finding.victims.iter().map(crate::words::named).collect::<Vec<_>>();
         let marks =
             Marks { victims: victims.iter().map(String::as_str).collect(), ..Marks::default() };
-        let picture = LinePicture::of(&map, report.line_bytes, &marks, MOST_LINES, |_, blocks| {
-            blocks.iter().any(is_marked)
-        });
         text.blank();
-        map::render(text, &picture);
-        map::legend(text, &[&picture]);
+        map::render_marked(text, report.line_bytes, &map, &marks, MAX_LINES);
     }
     for repair in &finding.repairs {
         text.blank();
-        green(text, &words::repair(finding, repair), "  ");
+        text.repair(&words::repair(finding, repair), "  ");
         if words::gain(finding, repair).is_some() {
             text.wrapped(&repair.text, "    ");
         }
@@ -207,11 +203,6 @@ fn word(
     let is_written = row.first.role.is_contended() || *row.first == finding.contended;
     let (sign, state) =
         if is_written { ("!", BlockState::Contended) } else { ("*", BlockState::Victim) };
-    let padded = |words: &str, room: usize| {
-        let words = cut(words, room);
-        let space = " ".repeat(room.saturating_sub(measured(&words)));
-        words + &space
-    };
     let name = padded(&row.name, name_room);
     let at = padded(&at(row), at_room);
     let left = Styled::plain(&margin())
@@ -223,13 +214,6 @@ fn word(
     } else {
         text.line(&left.text);
         text.wrapped(used, &format!("{}  ", margin()));
-    }
-}
-
-fn green(text: &mut TerminalText, words: &str, indent: &str) {
-    let style = text.style();
-    for line in style.wrapped(&format!("→ {words}"), indent).lines() {
-        text.line(&style.text(look(BlockState::Relieved), line));
     }
 }
 
@@ -252,12 +236,11 @@ fn table(text: &mut TerminalText, forecast: &Forecast, indent: &str) {
         format!("{indent}{:names$}{}", "CPUs", figures(&|cpus| crate::words::whole(cpus)));
     text.line(&style.quiet(&heading));
     for (name, points) in curves {
-        let name = cut(name, names);
-        let space = " ".repeat(names - measured(&name));
+        let name = padded(name, names);
         let figure = |cpus| {
             let point = points.iter().find(|point| point.cpus == cpus);
             point.map_or_else(|| "–".to_owned(), |point| scaled(point.per_second))
         };
-        text.line(&format!("{indent}{name}{space}{}", figures(&figure)));
+        text.line(&format!("{indent}{name}{}", figures(&figure)));
     }
 }

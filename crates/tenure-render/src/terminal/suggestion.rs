@@ -1,13 +1,13 @@
 //! A better layout, before and after.
 
 use super::map::{self, Canvas};
-use super::text::{Styled, TerminalText, cut, measured};
+use super::text::{Styled, TerminalText, cut, measured, padded};
 use crate::picture::{LinePicture, Marks, differing, is_marked};
 use crate::{maps, words};
 use tenure_model::{Move, Report, Suggestion, TypeMap};
 
 /// The most lines that a map shows in full; of more, those that differ.
-const MOST_LINES: usize = 6;
+const MAX_LINES: usize = 6;
 
 pub(super) fn render_others(text: &mut TerminalText, report: &Report) {
     let is_told = |found: &&Suggestion| {
@@ -79,7 +79,7 @@ fn pair(
     const GAP: usize = 3;
     let lines = differing(before, after);
     let picture = |map: &TypeMap, marks: &Marks<'_>| {
-        LinePicture::of(map, report.line_bytes, marks, MOST_LINES, |index, blocks| {
+        LinePicture::of(map, report.line_bytes, marks, MAX_LINES, |index, blocks| {
             lines.contains(&index) && blocks.iter().any(is_marked)
         })
     };
@@ -114,10 +114,10 @@ fn pair(
 
 fn sizes(text: &mut TerminalText, suggestion: &Suggestion) {
     /// More rows say nothing new if nothing grows.
-    const MOST: usize = 12;
+    const MAX_ROWS: usize = 12;
     let rows: Vec<_> = words::sizes(suggestion).collect();
     let same = rows.iter().all(|(_, _, _, change)| change.is_empty());
-    let shown = if same { rows.len().min(MOST) } else { rows.len() };
+    let shown = if same { rows.len().min(MAX_ROWS) } else { rows.len() };
     let room = rows.iter().map(|row| measured(row.0)).max().unwrap_or(0);
     let room = room.clamp(5, text.width().saturating_sub(34).max(5));
     let style = text.style();
@@ -125,9 +125,8 @@ fn sizes(text: &mut TerminalText, suggestion: &Suggestion) {
     let heading = format!("  {:room$}  {:>10}  {:>10}", "bytes", "before", "after");
     text.line(&style.quiet(&heading));
     for (name, before, after, change) in &rows[..shown] {
-        let name = cut(name, room);
-        let space = " ".repeat(room - measured(&name));
-        text.line(&format!("  {name}{space}  {before:>10}  {after:>10}  {change}"));
+        let name = padded(name, room);
+        text.line(&format!("  {name}  {before:>10}  {after:>10}  {change}"));
     }
     if shown < rows.len() {
         text.quiet_after("  ", &format!("and {} more, of which none grows", rows.len() - shown));

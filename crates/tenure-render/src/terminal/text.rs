@@ -60,6 +60,12 @@ impl TerminalText {
         self.each_line(&text, Style::quiet);
     }
 
+    /// A repair: green.
+    pub(super) fn repair(&mut self, words: &str, indent: &str) {
+        let text = self.style.wrapped(&format!("→ {words}"), indent);
+        self.each_line(&text, |style, line| style.text(console::Style::new().green(), line));
+    }
+
     fn each_line(&mut self, text: &str, look: impl Fn(Style, &str) -> String) {
         for line in text.lines() {
             let line = look(self.style, line);
@@ -145,6 +151,13 @@ pub(super) fn cut(text: &str, columns: usize) -> String {
         return text.to_owned();
     }
     console::truncate_str(text, columns, "…").into_owned()
+}
+
+/// The text in so many columns: cut, or followed by spaces.
+pub(super) fn padded(text: &str, columns: usize) -> String {
+    let text = cut(text, columns);
+    let space = " ".repeat(columns.saturating_sub(measured(&text)));
+    text + &space
 }
 
 #[cfg(test)]

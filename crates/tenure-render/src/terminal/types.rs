@@ -3,13 +3,13 @@
 use super::list::{apart, state};
 use super::map::{self, look};
 use super::suggestion;
-use super::text::{Styled, TerminalText, cut};
-use crate::picture::{BlockState, LinePicture, Marks, is_marked};
+use super::text::{Styled, TerminalText, cut, measured, padded};
+use crate::picture::{BlockState, Marks};
 use crate::{maps, words};
 use tenure_model::{Finding, Report, Sharing, TypeMap};
 
 /// The most lines that a map shows in full; of more, those that matter.
-const MOST_LINES: usize = 16;
+const MAX_LINES: usize = 16;
 
 pub(super) fn render(text: &mut TerminalText, report: &Report) {
     let mut told: Vec<&str> = Vec::new();
@@ -75,13 +75,9 @@ fn draw(text: &mut TerminalText, report: &Report, map: &TypeMap, findings: &[&Fi
     let victims = findings.iter().flat_map(|finding| &finding.victims);
     let marks =
         Marks { victims: victims.map(|victim| victim.path.as_str()).collect(), ..Marks::default() };
-    let picture = LinePicture::of(map, report.line_bytes, &marks, MOST_LINES, |_, blocks| {
-        blocks.iter().any(is_marked)
-    });
     text.blank();
     text.quiet(&format!("{}: {}", cut(&map.name, text.width()), words::extent(map)));
-    map::render(text, &picture);
-    map::legend(text, &[&picture]);
+    map::render_marked(text, report.line_bytes, map, &marks, MAX_LINES);
 }
 
 fn explain(text: &mut TerminalText, report: &Report, finding: &Finding) {
@@ -116,11 +112,11 @@ fn explain(text: &mut TerminalText, report: &Report, finding: &Finding) {
 
 fn victims(text: &mut TerminalText, finding: &Finding) {
     let style = text.style();
-    let longest = finding.victims.iter().map(|victim| super::text::measured(&victim.path)).max();
+    let longest = finding.victims.iter().map(|victim| measured(&victim.path)).max();
     let name_room = longest.unwrap_or(0).min(text.width().saturating_sub(30)).min(40);
     for victim in &finding.victims {
         let name = cut(&victim.path, name_room);
-        let space = name_room - super::text::measured(&name);
+        let space = name_room - measured(&name);
         let left = Styled::plain("    ")
             .and(&Styled::new(&format!("{}{name}", words::sign(victim)), |name| {
                 style.text(look(state(victim)), name)
@@ -132,9 +128,9 @@ fn victims(text: &mut TerminalText, finding: &Finding) {
             }));
         let room = text.width().saturating_sub(left.width);
         let why = words::why(victim);
-        if super::text::measured(&why) <= room {
+        if measured(&why) <= room {
             let rest = format!("{why} ({})", victim.type_name);
-            let rest = if super::text::measured(&rest) <= room { &rest } else { &why };
+            let rest = if measured(&rest) <= room { &rest } else { &why };
             text.line(&format!("{}{rest}", left.text));
         } else {
             text.line(&left.text);
@@ -146,21 +142,20 @@ fn victims(text: &mut TerminalText, finding: &Finding) {
 fn signals(text: &mut TerminalText, finding: &Finding) {
     const BAR: usize = 10;
     let style = text.style();
-    let longest = finding.signals.iter().map(|signal| super::text::measured(&signal.name)).max();
+    let longest = finding.signals.iter().map(|signal| measured(&signal.name)).max();
     let name_room = longest.unwrap_or(0).min(14);
     for signal in &finding.signals {
-        let name = cut(&signal.name, name_room);
-        let space = " ".repeat(name_room - super::text::measured(&name));
+        let name = padded(&signal.name, name_room);
         let filled = filled(signal.factor, BAR);
         let bar = "█".repeat(filled);
         let rest = style.quiet(&"░".repeat(BAR - filled));
-        let left = format!("    {name}{space}  {bar}{rest} {:.2}  ", signal.factor);
+        let left = format!("    {name}  {bar}{rest} {:.2}  ", signal.factor);
         let indent = 4 + name_room + 2 + BAR + 1 + 4 + 2;
         // Whatever of it does not fit goes on below itself.
         let words = style.wrapped(&signal.seen, &" ".repeat(indent.min(text.width() / 2)));
         let mut lines = words.lines();
         let first = lines.next().unwrap_or_default().trim_start();
-        if indent < text.width() / 2 || super::text::measured(first) + indent <= text.width() {
+        if indent < text.width() / 2 || measured(first) + indent <= text.width() {
             text.line(&format!("{left}{first}"));
             lines.for_each(|line| text.line(line));
         } else {
