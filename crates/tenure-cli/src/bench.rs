@@ -118,22 +118,3 @@ pub(crate) fn list(groups: &[GroupInfo]) -> String {
     }
     text
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_list_has_a_line_for_each_group_and_scenario() {
-        let scenario = |id: &str, title: &str| (id.to_owned(), title.to_owned());
-        let groups = [GroupInfo {
-            name: "refs",
-            about: "References.",
-            scenarios: vec![scenario("refs/get-put", "Get and put"), scenario("refs/up", "Up")],
-        }];
-        assert_eq!(
-            list(&groups),
-            "refs: References.\n  refs/get-put  Get and put\n  refs/up       Up\n"
-        );
-    }
-}

@@ -54,13 +54,6 @@ mod tests {
     use crate::fixtures;
 
     #[test]
-    fn a_report_read_back_is_the_report_that_was_written() {
-        for (name, report) in fixtures::all() {
-            assert_eq!(parse(&render(&report)).unwrap(), report, "{name}");
-        }
-    }
-
-    #[test]
     fn a_field_that_this_version_does_not_know_is_passed_over() {
         let text = render(&fixtures::empty()).replacen('{', "{ \"colour\": \"red\",", 1);
         assert_eq!(parse(&text).unwrap(), fixtures::empty());
@@ -81,13 +74,6 @@ mod tests {
         );
         std::fs::write(&path, render(&fixtures::run())).unwrap();
         assert_eq!(read(&path).unwrap(), fixtures::run());
-    }
-
-    #[test]
-    fn kinds_and_roles_are_words_in_snake_case() {
-        let text = render(&fixtures::route());
-        assert!(text.contains("\"kind\": \"embedding\"") && text.contains("\"role\": \"count\""));
-        assert!(text.contains(&format!("\"schema\": \"{SCHEMA}\"")));
     }
 
     #[test]

@@ -276,31 +276,6 @@ mod tests {
         }
     }
 
-    const STEPS: u64 = 2_000;
-
-    #[test]
-    fn every_variant_runs_on_two_threads_and_settles() {
-        for scenario in scenarios() {
-            for variant in &scenario.variants {
-                let object = (variant.prepare)(2);
-                let retries: u64 = std::thread::scope(|scope| {
-                    let threads: Vec<_> = (0..2)
-                        .map(|thread| {
-                            let (object, place) = (&object, ThreadPlace { thread, of: 2 });
-                            scope.spawn(move || {
-                                let retries = object.run(place, STEPS);
-                                object.settle(STEPS);
-                                retries
-                            })
-                        })
-                        .collect();
-                    threads.into_iter().map(|thread| thread.join().unwrap()).sum()
-                });
-                assert!(variant.counts_retries || retries == 0, "{}: {variant:?}", scenario.id);
-            }
-        }
-    }
-
     #[test]
     fn both_machines_run_the_same_scenarios() {
         let told = |groups: Vec<BenchGroup>| format!("{groups:?}");

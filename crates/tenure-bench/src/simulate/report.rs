@@ -406,8 +406,8 @@ mod tests {
 
     #[test]
     fn every_report_is_sound() {
-        let usual = [("xeon", fixtures::xeon()), ("one-cpu", fixtures::one_cpu())];
-        checks::all_are_sound("sim-", &usual, &fixtures::hostile(), &fixtures::degenerate());
+        let usual = [fixtures::xeon(), fixtures::one_cpu()];
+        checks::all_are_sound(&usual, &fixtures::hostile(), &fixtures::degenerate());
         checks::json_is_read_back(&fixtures::simulated());
         checks::fits_usual_terminals(&fixtures::simulated());
     }

@@ -126,15 +126,6 @@ mod tests {
     }
 
     #[test]
-    fn the_narrowest_terminal_is_survived() {
-        for (_, report) in fixtures::all() {
-            for width in [0, 1, 10, 30] {
-                assert!(!plain(&report, width).is_empty());
-            }
-        }
-    }
-
-    #[test]
     fn without_colour_there_is_no_escape_sequence_and_with_it_the_same_text() {
         for (name, report) in fixtures::all() {
             let plain = render(&report, Style::PLAIN);
@@ -146,14 +137,6 @@ mod tests {
             };
             assert_eq!(trimmed(&console::strip_ansi_codes(&coloured)), trimmed(&plain), "{name}");
         }
-    }
-
-    #[test]
-    fn names_steer_no_terminal() {
-        let text = plain(&fixtures::hostile(), 100);
-        let steers = |each: char| each != '\n' && (each.is_control() || each == '\u{202e}');
-        assert!(!text.chars().any(steers));
-        assert!(!text.contains("\nnext"), "a name is on one line");
     }
 
     #[test]
@@ -230,19 +213,5 @@ mod tests {
         let at = |word: &str| text.find(word).unwrap_or_else(|| panic!("{word}\n{text}"));
         assert!(at("✗ dst_entry.lwtstate") < at("✓ group 0"));
         assert!(at("✓ group 13") < at("3 of 17 checks failed."));
-    }
-
-    /// Prints a fixture, or a report from a file, to look at: `TENURE_LOOK=route:100` with
-    /// `cargo test -p tenure-render look_at -- --nocapture`; `+` instead of `:` for colours.
-    #[test]
-    fn texts_to_look_at_are_printed_when_asked_for() {
-        let Ok(wanted) = std::env::var("TENURE_LOOK") else { return };
-        let (name, width) = wanted.rsplit_once([':', '+']).expect("name:width");
-        let colour = wanted.contains('+');
-        let report = fixtures::all().into_iter().find(|found| found.0 == name).map_or_else(
-            || crate::json::parse(&std::fs::read_to_string(name).unwrap()).unwrap(),
-            |found| found.1,
-        );
-        println!("{}", render(&report, Style { width: width.parse().unwrap(), colour }));
     }
 }

@@ -28,13 +28,6 @@ fn a_random_order_makes_about_the_root_of_them_fail() {
 }
 
 #[test]
-fn one_thread_never_retries() {
-    for arbitration in [Fifo, Random] {
-        assert_eq!(adding_by_cas(arbitrated(1, arbitration, 0.0)).failed, 0);
-    }
-}
-
-#[test]
 fn whoever_may_keep_a_line_for_longer_retries_less() {
     for arbitration in [Fifo, Random] {
         let retries = [0.0, 10.0, 50.0, 250.0]
@@ -60,16 +53,6 @@ fn keeping_a_line_for_longer_never_costs_throughput_on_it() {
 }
 
 #[test]
-fn an_unconditional_addition_never_fails_and_beats_a_loop() {
-    for arbitration in [Fifo, Random] {
-        let added = adding(arbitrated(8, arbitration, 0.0));
-        let looped = adding_by_cas(arbitrated(8, arbitration, 0.0));
-        assert_eq!(added.failed, 0);
-        assert!(added.ns_per_op() < looped.ns_per_op() / 2.0);
-    }
-}
-
-#[test]
 fn contended_additions_take_a_turn_each() {
     let turn = 0.5 * 40.0 + 6.0;
     for threads in [4, 8, 16] {
@@ -85,24 +68,6 @@ fn who_waits_in_line_gets_as_much_as_the_others() {
     assert!(report.fairness.most - report.fairness.least <= 2, "{:?}", report.fairness);
     let report = adding(arbitrated(8, Random, 0.0).duration_ns(400_000.0));
     assert!(report.fairness.jain > 0.99, "{:?}", report.fairness);
-}
-
-#[test]
-fn no_addition_is_lost() {
-    for arbitration in [Fifo, Random] {
-        for add in [(|word| _ = word.fetch_add(1, RELAXED)) as fn(&SimulatedWord<u64>), add_by_cas]
-        {
-            let counter = word(0);
-            let its = counter.clone();
-            let run = arbitrated(8, arbitration, 5.0).run(move |_| {
-                for _ in 0..200 {
-                    add(&its.0);
-                }
-            });
-            run.unwrap();
-            assert_eq!(counter.0.load(RELAXED), 1600);
-        }
-    }
 }
 
 #[test]

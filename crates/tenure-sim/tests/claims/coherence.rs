@@ -92,14 +92,6 @@ fn a_turn_of_a_ping_pong_takes_between_half_a_latency_and_two() {
 }
 
 #[test]
-fn ping_pongs_are_ordered_by_distance() {
-    for turn in [by_load_and_store, by_compare_exchange] {
-        let times = [8, 1, 2, 4].map(|other| ping_pong(other, turn));
-        assert!(times.is_sorted_by(|near, far| near < far), "{times:?}");
-    }
-}
-
-#[test]
 fn the_first_touch_takes_the_latency_of_memory_and_the_rest_is_hits() {
     let times = notes();
     let its_times = times.clone();

@@ -99,23 +99,6 @@ fn another_seed_makes_another_report_of_about_the_same_figures() {
 }
 
 #[test]
-fn where_objects_lie_on_their_lines_does_matter() {
-    let words: Arc<Line<[SimulatedWord<u64>; 16]>> =
-        Arc::new(Line(std::array::from_fn(|_| SimulatedWord::new(0))));
-    let runs = [6, 7].map(|first| {
-        let its = words.clone();
-        let run = short(&machine(), 2).run(move |cpu| {
-            while cpu.running() {
-                its.0[first + cpu.index()].fetch_add(1, RELAXED);
-                cpu.done();
-            }
-        });
-        run.unwrap().ns_per_op()
-    });
-    assert!(runs[0] > 5.0 * runs[1], "{runs:?}");
-}
-
-#[test]
 fn names_change_nothing_but_names() {
     let line = word(0);
     let run = |name: Option<&str>| {

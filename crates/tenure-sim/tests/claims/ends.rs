@@ -185,20 +185,6 @@ fn a_panic_is_that_of_the_run_and_everything_is_dropped() {
 }
 
 #[test]
-fn a_deadlock_drops_everything_too() {
-    let (dropped, contended) = (word(0), word(0));
-    let (its_dropped, its) = (dropped.clone(), contended.clone());
-    let sleep: SimulatedWord<u32> = SimulatedWord::new(0);
-    let (error, _) = error(short(&machine(), 8).run(move |cpu| {
-        let _witness = Witness { dropped: its_dropped.clone(), contended: its.clone() };
-        cpu.wait(&sleep, 0);
-    }));
-    assert!(matches!(error, SimulationError::Deadlock { .. }));
-    assert_eq!(dropped.0.load(RELAXED), 8);
-    assert_eq!((Arc::strong_count(&dropped), Arc::strong_count(&contended)), (1, 1));
-}
-
-#[test]
 fn a_thread_that_panics_first_of_all_ends_those_that_have_not_begun() {
     let held = Arc::new(());
     let its = Arc::clone(&held);

@@ -20,20 +20,6 @@ fn alone_all_kinds_take_what_a_read_modify_write_takes() {
 }
 
 #[test]
-fn no_kind_loses_an_update() {
-    for kind in [Near, Far, Reserved] {
-        for add in [(|word| _ = word.fetch_add(1, RELAXED)) as fn(&SimulatedWord<u64>), add_by_cas]
-        {
-            let counter = word(0);
-            let its = counter.clone();
-            let run = short(&of_kind(kind, 8), 8).run(move |_| (0..200).for_each(|_| add(&its.0)));
-            run.unwrap();
-            assert_eq!(counter.0.load(RELAXED), 1600, "{kind:?}");
-        }
-    }
-}
-
-#[test]
 fn far_additions_leave_the_line_where_it_is() {
     let far = adding(short(&of_kind(Far, 16), 16));
     assert!(far.far > 1000);

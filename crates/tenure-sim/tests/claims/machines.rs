@@ -137,21 +137,6 @@ fn reservations_need_an_owner_who_keeps_the_line_for_long_enough() {
 }
 
 #[test]
-fn a_machine_reads_back_as_it_was_written() {
-    for machine in Machine::presets().into_iter().chain([machine(), flat(3)]) {
-        assert_eq!(Machine::from_toml(&machine.to_toml()), Ok(machine));
-    }
-}
-
-#[test]
-fn an_unknown_preset_is_told_the_known_ones() {
-    let error = Machine::preset("pdp-11").unwrap_err();
-    let text = error.to_string();
-    assert!(text.starts_with("there is no machine 'pdp-11'; there are "), "{text}");
-    assert!(text.contains("xeon-2s-112") && text.lines().count() == 1, "{text}");
-}
-
-#[test]
 fn texts_of_errors_stay_one_line_whatever_names_hold() {
     let name = "a\nb\r\n\u{2028}c".to_owned();
     let waiting = vec!["cpu 0\nsleeps".to_owned()];
