@@ -208,15 +208,6 @@ impl LeafPlace {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct LeafRelation {
-    /// The innermost embedded named type that holds both, or [`ROOT`].
-    pub(crate) common: usize,
-    pub(crate) elements: bool,
-    /// Whether they are in alternatives of a union: never there at the same time.
-    pub(crate) exclusive: bool,
-}
-
 impl Flat {
     /// Leaves on the word's lines, itself included, the last first.
     pub(crate) fn around(&self, word: &Leaf, line_bytes: u64) -> impl Iterator<Item = &Leaf> {
@@ -228,7 +219,9 @@ impl Flat {
         leaves.iter().rev().filter(move |leaf| leaf.end() > from)
     }
 
-    pub(crate) fn relation(&self, layouts: &LayoutModel<'_>, a: &Leaf, b: &Leaf) -> LeafRelation {
+    /// The innermost embedded named type that holds both leaves, or [`ROOT`]; none if they are no neighbours, but parts of one
+    /// array, or in alternatives of a union and so never there at the same time.
+    pub(crate) fn common(&self, layouts: &LayoutModel<'_>, a: &Leaf, b: &Leaf) -> Option<usize> {
         let (mut x, mut y) = (a.step, b.step);
         let (mut below_x, mut below_y) = (None, None);
         while x != y {
@@ -242,24 +235,23 @@ impl Flat {
         }
         let to_a = below_x.map_or(a.member, |below| self.steps[below].member);
         let to_b = below_y.map_or(b.member, |below| self.steps[below].member);
-        let elements = to_a == to_b;
         let is_variant = |member: usize| {
             let ty = layouts.model[self.steps[x].ty].kind.members()[member].ty;
             layouts.model[layouts.model.resolved(ty)].kind.is_composite()
         };
-        let exclusive = !elements
-            && match &layouts.model[self.steps[x].ty].kind {
-                Kind::Composite { shape: Shape::Union, .. } => true,
-                // The discriminant is beside all variants.
-                Kind::Composite { shape: Shape::Variants, .. } => {
-                    is_variant(to_a) && is_variant(to_b)
-                }
-                _ => false,
-            };
+        let is_exclusive = || match layouts.model[self.steps[x].ty].kind {
+            Kind::Composite { shape: Shape::Union, .. } => true,
+            // The discriminant is beside all variants.
+            Kind::Composite { shape: Shape::Variants, .. } => is_variant(to_a) && is_variant(to_b),
+            _ => false,
+        };
+        if to_a == to_b || is_exclusive() {
+            return None;
+        }
         while self.steps[x].anonymous {
             x = self.steps[x].parent;
         }
-        LeafRelation { common: x, elements, exclusive }
+        Some(x)
     }
 
     pub(crate) fn embedded(&self, step: usize) -> (TypeId, u64) {

@@ -1,5 +1,7 @@
 //! The map of a type: its lines, as a picture shows them.
 
+use std::cmp::Reverse;
+
 use super::{Flat, LayoutModel, Leaf};
 use tenure_model::{Cell, Line, Role, TypeMap};
 use tenure_types::model::{Kind, Shape, TypeId};
@@ -43,63 +45,45 @@ impl LayoutModel<'_> {
     }
 }
 
-/// A cell that is not yet cut into lines.
-struct MapSpan {
-    path: String,
-    type_name: String,
-    offset: u64,
-    size: u64,
-    role: Role,
-    hole: bool,
-    /// Whether what comes before it is of the same member.
-    continued: bool,
+/// A cell of a leaf's bytes, which may go on over several lines.
+fn cell(layouts: &LayoutModel<'_>, flat: &Flat, leaf: &Leaf, (from, to): (u64, u64)) -> Cell {
+    let type_name = layouts.spelled(leaf.ty);
+    Cell {
+        path: flat.path(layouts, leaf),
+        type_name: match layouts.away(leaf.owner, leaf.member) {
+            Some(_) => format!("{type_name} *"),
+            None => type_name,
+        },
+        offset: from,
+        size: to - from,
+        role: leaf.role,
+        hole: false,
+        continued: from > leaf.offset,
+    }
 }
 
-impl MapSpan {
-    fn of(layouts: &LayoutModel<'_>, flat: &Flat, leaf: &Leaf, (from, to): (u64, u64)) -> Self {
-        Self {
-            path: flat.path(layouts, leaf),
-            type_name: match layouts.away(leaf.owner, leaf.member) {
-                Some(_) => format!("{} *", layouts.spelled(leaf.ty)),
-                None => layouts.spelled(leaf.ty),
-            },
-            offset: from,
-            size: to - from,
-            role: leaf.role,
-            hole: false,
-            continued: from > leaf.offset,
-        }
-    }
+fn hole(from: u64, to: u64) -> Cell {
+    let (path, type_name) = Default::default();
+    let (offset, size, role) = (from, to - from, Role::Cold);
+    Cell { path, type_name, offset, size, role, hole: true, continued: false }
+}
 
-    fn hole(from: u64, to: u64) -> Self {
-        let (path, type_name) = Default::default();
-        let (offset, size, role) = (from, to - from, Role::Cold);
-        Self { path, type_name, offset, size, role, hole: true, continued: false }
-    }
-
-    fn end(&self) -> u64 {
-        self.offset + self.size
-    }
+fn end(cell: &Cell) -> u64 {
+    cell.offset + cell.size
 }
 
 /// Contended words have their bytes; other alternatives of a union have what is left.
-fn spans(layouts: &LayoutModel<'_>, flat: &Flat, size: u64) -> Vec<MapSpan> {
-    let leaves = in_order(flat);
+fn spans(layouts: &LayoutModel<'_>, flat: &Flat, size: u64) -> Vec<Cell> {
+    let mut leaves: Vec<&Leaf> = flat.leaves.iter().collect();
+    leaves.sort_by_key(|leaf| (leaf.offset, Reverse(leaf.size)));
     let (contended, others): (Vec<&Leaf>, Vec<&Leaf>) =
         leaves.into_iter().partition(|leaf| leaf.role.is_contended());
     let words = cover(layouts, flat, contended, (Vec::new(), size));
     let mut spans = cover(layouts, flat, others, (words, size));
-    let mut end = 0;
-    let mut holes = Vec::new();
-    for span in &spans {
-        if span.offset > end {
-            holes.push(MapSpan::hole(end, span.offset));
-        }
-        end = span.end();
-    }
-    if size > end {
-        holes.push(MapSpan::hole(end, size));
-    }
+    let starts = spans.iter().map(|span| span.offset).chain([size]);
+    let ends = std::iter::once(0).chain(spans.iter().map(end));
+    let gaps = ends.zip(starts).filter(|(from, to)| from < to);
+    let holes: Vec<Cell> = gaps.map(|(from, to)| hole(from, to)).collect();
     spans.extend(holes);
     spans.sort_by_key(|span| span.offset);
     spans
@@ -110,30 +94,30 @@ fn cover(
     layouts: &LayoutModel<'_>,
     flat: &Flat,
     leaves: Vec<&Leaf>,
-    (mut there, size): (Vec<MapSpan>, u64),
-) -> Vec<MapSpan> {
-    let mut added: Vec<MapSpan> = Vec::new();
+    (mut there, size): (Vec<Cell>, u64),
+) -> Vec<Cell> {
+    let mut added: Vec<Cell> = Vec::new();
     for leaf in leaves {
         let (mut from, to) = (leaf.offset, leaf.end().min(size));
-        from = added.last().map_or(from, |last| from.max(last.end()));
+        from = added.last().map_or(from, |last| from.max(end(last)));
         let mut is_shown = false;
         while from < to {
-            let next = there.partition_point(|span| span.end() <= from);
+            let next = there.partition_point(|span| end(span) <= from);
             let start = there.get(next).map_or(to, |span| span.offset.clamp(from, to));
             if start > from {
-                added.push(MapSpan::of(layouts, flat, leaf, (from, start)));
+                added.push(cell(layouts, flat, leaf, (from, start)));
                 is_shown = true;
             }
-            from = there.get(next).map_or(to, MapSpan::end).max(start);
+            from = there.get(next).map_or(to, end).max(start);
         }
         if is_shown {
             continue;
         }
         // An alternative of a union, or a bit field in bytes of others.
-        let covers = |span: &&mut MapSpan| span.offset <= leaf.offset && leaf.offset < span.end();
-        let of_words = there.partition_point(|span| span.end() <= leaf.offset);
+        let covers = |span: &&mut Cell| span.offset <= leaf.offset && leaf.offset < end(span);
+        let of_words = there.partition_point(|span| end(span) <= leaf.offset);
         let of_words = there.get_mut(of_words).filter(covers);
-        let of_others = added.partition_point(|span| span.end() <= leaf.offset);
+        let of_others = added.partition_point(|span| end(span) <= leaf.offset);
         if let Some(span) = of_words.or_else(|| added.get_mut(of_others).filter(covers)) {
             also(layouts, flat, span, leaf);
         }
@@ -143,15 +127,8 @@ fn cover(
     there
 }
 
-/// The leaves by offset, then the contended first, then the largest.
-fn in_order(flat: &Flat) -> Vec<&Leaf> {
-    let mut leaves: Vec<_> = flat.leaves.iter().collect();
-    leaves.sort_by_key(|leaf| (leaf.offset, !leaf.role.is_contended(), u64::MAX - leaf.size));
-    leaves
-}
-
 /// Adds a leaf to the path of a cell that covers it.
-fn also(layouts: &LayoutModel<'_>, flat: &Flat, span: &mut MapSpan, leaf: &Leaf) {
+fn also(layouts: &LayoutModel<'_>, flat: &Flat, span: &mut Cell, leaf: &Leaf) {
     let member = layouts.model[leaf.owner].kind.members().get(leaf.member);
     let bits = member.is_some_and(|member| member.bits.is_some());
     let path = flat.path(layouts, leaf);
@@ -165,10 +142,10 @@ fn also(layouts: &LayoutModel<'_>, flat: &Flat, span: &mut MapSpan, leaf: &Leaf)
 }
 
 /// Cuts spans into lines: of a long one the first and the last.
-fn cut(spans: &[MapSpan], line_bytes: u64) -> Vec<Line> {
+fn cut(spans: &[Cell], line_bytes: u64) -> Vec<Line> {
     let mut lines: Vec<Line> = Vec::new();
     for span in spans {
-        let end = span.end();
+        let end = end(span);
         let (first, last) = (span.offset / line_bytes, (end - 1) / line_bytes);
         let is_long = last - first > MAX_LINES_OF_SPAN;
         let indexes = if is_long { vec![first, last] } else { (first..=last).collect() };
@@ -182,15 +159,8 @@ fn cut(spans: &[MapSpan], line_bytes: u64) -> Vec<Line> {
                 lines.push(Line { index, cells: Vec::new() });
             }
             let cells = &mut lines.last_mut().expect("one was pushed").cells;
-            cells.push(Cell {
-                path: span.path.clone(),
-                type_name: span.type_name.clone(),
-                offset: start,
-                size: stop - start,
-                role: span.role,
-                hole: span.hole,
-                continued: span.continued || start > span.offset,
-            });
+            let continued = span.continued || start > span.offset;
+            cells.push(Cell { offset: start, size: stop - start, continued, ..span.clone() });
         }
     }
     lines

@@ -106,15 +106,12 @@ impl SpreadType<'_, '_> {
     /// reports it.
     fn apart(&self, word: &Leaf, leaf: &Leaf) -> Option<Option<usize>> {
         let Self { layouts, flat, .. } = self;
-        let relation = flat.relation(layouts, word, leaf);
-        if relation.elements || relation.exclusive {
-            return None;
-        }
-        if relation.common == ROOT {
+        let common = flat.common(layouts, word, leaf)?;
+        if common == ROOT {
             return Some(flat.embedding(word).or_else(|| flat.embedding(leaf)));
         }
         // Reported for the embedded type, unless only this type brings the two onto one line.
-        let (_, start) = flat.embedded(relation.common);
+        let (_, start) = flat.embedded(common);
         let inner = |leaf: &Leaf| (leaf.offset - start, leaf.size);
         match layouts.share(inner(word), inner(leaf)) {
             true => None,
