@@ -45,7 +45,7 @@ def of_proof(result):
         gains = f"{it['repair']}: {listed(it['gains'])}" if it["repair"] else "none"
         lines.append(f"| {name} | {it['rank']}: {it['kind'].replace('_', ' ')}, {it['share']:.0f} % | {gains} | {listed(it['whole'])} |")
     lines.append("")
-    lines += ["| what | as it is | way | ratio (median's 95 %) | as it is, to itself | load |", "|---|---:|---|---|---|---|"]
+    lines += ["| what | unmodified | way | ratio (median's 95 %) | unmodified, to itself | load |", "|---|---:|---|---|---|---|"]
     for what, it in result["measure"].items():
         ways = it["ways"]
         base, *others = [way for way in ways if not way.endswith(", again")]
