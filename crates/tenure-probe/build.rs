@@ -47,7 +47,7 @@ fn compile(out: &Path, line_bytes: &str) -> Option<String> {
         "debuginfo=0",
         "strip=symbols",
         "link-arg=-Wl,-soname,libtsan.so.2",
-        // A plugin that is unloaded leaves it behind: threads and forks call it when they end.
+        // A plugin that is unloaded leaves it loaded: threads and forks call it when they end.
         "link-arg=-Wl,-z,nodelete",
         "link-arg=-lc",
     ] {

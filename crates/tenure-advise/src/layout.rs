@@ -61,11 +61,11 @@ impl LineMembers {
 /// The bytes of an object.
 #[derive(Debug, Clone, Copy)]
 pub struct Sizes {
-    /// Before the change.
+    /// Number before the change.
     pub before: u64,
-    /// After it.
+    /// Number after the change.
     pub after: u64,
-    /// In lines elsewhere, after it.
+    /// Number in lines elsewhere, after the change.
     pub split_off: u64,
 }
 

@@ -17,7 +17,7 @@ const TRANSFER_NANOSECONDS: u64 = 25;
 pub struct Share {
     /// Its number.
     pub thread: u32,
-    /// From the line's start.
+    /// Offset in the line, in bytes.
     pub offset: u8,
     /// Bytes.
     pub size: u8,

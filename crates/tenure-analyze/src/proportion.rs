@@ -1,4 +1,4 @@
-//! What a part of some samples says of the share that stands behind it.
+//! The interval of a share, estimated from samples.
 
 /// Two-sided 95 %.
 const Z: f64 = 1.96;

@@ -175,7 +175,7 @@ impl<'a> Field<'a> {
         Ok(())
     }
 
-    /// As messages call it.
+    /// Name of the field in messages.
     pub(crate) fn name(&self) -> String {
         match &self.member {
             Member::Named(name) => name.unraw().to_string(),

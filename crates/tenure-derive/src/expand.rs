@@ -119,7 +119,7 @@ fn implementation(
     }
 }
 
-/// In a constant where the struct is defined, if it has a single layout.
+/// The check as a constant where the struct is defined, if it has a single layout.
 fn check(input: &DeriveInput, line: &TokenStream) -> Option<TokenStream> {
     if generics::has_instances(&input.generics) {
         return None;

@@ -51,7 +51,7 @@ pub(crate) fn is_parameter(generics: &Generics, ty: &Type) -> bool {
     }
 }
 
-/// For a struct that has lifetime parameters only.
+/// Code for a struct that has lifetime parameters only.
 pub(crate) fn all_static(generics: &Generics) -> TokenStream {
     let lifetimes = generics.lifetimes().map(|_| quote!('static));
     quote!(<#(#lifetimes),*>)

@@ -9,7 +9,7 @@ use crate::{Access, Ended};
 pub struct Recording {
     /// How the program ended.
     pub ended: Ended,
-    /// From its start to its end.
+    /// Time from its start to its end.
     pub seconds: f64,
     /// Processor time of the program and its children, system time included.
     pub cpu_seconds: f64,
@@ -37,13 +37,13 @@ pub struct Process {
     pub modules: Vec<Module>,
     /// Code outside of these that has a name, as far as it is needed.
     pub functions: Vec<Function>,
-    /// In the order of their first accesses.
+    /// Its threads, in the order of their first accesses.
     pub threads: Vec<Thread>,
     /// Contended ones.
     pub lines: Vec<Line>,
     /// Bytes of a line.
     pub line_bytes: u32,
-    /// From its first record to its end.
+    /// Time from its first record to its end.
     pub seconds: f64,
     /// Nanoseconds that recording adds to an access to memory that a thread has to itself.
     pub access_ns: f64,
@@ -62,7 +62,7 @@ pub struct Module {
     pub path: String,
     /// Its first address.
     pub start: u64,
-    /// Behind its last address.
+    /// One past its last address.
     pub end: u64,
     /// What was added to the addresses in the file.
     pub bias: u64,
@@ -73,18 +73,18 @@ pub struct Module {
 pub struct Function {
     /// Its first address.
     pub start: u64,
-    /// Behind its last address.
+    /// One past its last address.
     pub end: u64,
-    /// As the one who compiled it says.
+    /// Path as the compiler was given it.
     pub name: String,
 }
 
 /// A thread.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Thread {
-    /// From 1, in the order of first accesses.
+    /// Number from 1, in the order of first accesses.
     pub id: u32,
-    /// As the kernel has it.
+    /// Name as the kernel has it.
     pub name: String,
     /// The function that it runs, or 0.
     pub routine: u64,
@@ -139,7 +139,7 @@ pub struct Watched {
 impl Thread {
     /// What an access to a thread's own memory takes at least, in nanoseconds.
     const ACCESS_NS: f64 = 0.3;
-    /// By so much each call makes the program itself slower: its registers are saved. In axum's router it is 0.6 ns.
+    /// Time by which each call makes the program itself slower: its registers are saved. In axum's router it is 0.6 ns.
     const CALL_NS: f64 = 0.5;
 
     /// Nanoseconds that recording took of its processor time, if it adds so many to an access.
@@ -189,7 +189,7 @@ impl Line {
 pub struct Allocation {
     /// Bytes asked for.
     pub size: u64,
-    /// From the object's start to the line's; negative if the line starts before the object.
+    /// Bytes from the object's start to the line's; negative if the line starts before the object.
     pub line_offset: i64,
     /// Return addresses, the innermost first; none if the call was not seen.
     pub stack: Vec<u64>,
@@ -204,17 +204,17 @@ pub struct Allocation {
 pub struct Entry {
     /// [`Thread::id`].
     pub thread: u32,
-    /// From the line's start.
+    /// Offset from the line's start, in bytes.
     pub offset: u8,
     /// Bytes.
     pub size: u8,
     /// What it does.
     pub access: Access,
-    /// The address behind the instruction.
+    /// The address after the instruction.
     pub code: u64,
     /// Times.
     pub count: u64,
-    /// Of some of these times, how long the thread was then away from the line.
+    /// How long the thread was then away from the line, for some of these accesses.
     pub gaps: Gaps,
 }
 
@@ -223,7 +223,7 @@ pub struct Entry {
 pub struct Gaps {
     /// How many.
     pub count: u64,
-    /// Of all together. Of a gap 20,000 count at most, and none that long counts behind what takes a lock: its thread may have
+    /// Sum over all of them. At most 20,000 of a gap count, and none that long after what takes a lock: its thread may have
     /// slept, and a lock is not held while its holder waits for a condition.
     pub nanoseconds: u64,
 }
@@ -247,9 +247,9 @@ impl Gaps {
 pub struct Possible {
     /// Changes of ownership if the threads of each bucket of time had met at their worst.
     pub changes: u64,
-    /// Of those, the ones that threads would need even if each word had a line of its own.
+    /// The changes that threads would need even if each word had a line of its own.
     pub same_word: u64,
-    /// As `changes`, with at most as many as a machine can make in that time.
+    /// The same as `changes`, with at most as many as a machine can make in that time.
     pub capped: u64,
     /// Buckets with changes.
     pub buckets: u32,

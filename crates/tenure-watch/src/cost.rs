@@ -32,7 +32,7 @@ struct Rounds {
 }
 
 impl Rounds {
-    /// On a busy machine it may have had no turn.
+    /// It may have had no turn, on a busy machine.
     fn add(&mut self, missed: Missed, count: usize) {
         if count > 0 && missed.ran >= breakpoints::PROBE_TIME / 2 {
             self.missed.push(missed.missed.as_secs_f64());

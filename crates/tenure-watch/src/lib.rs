@@ -113,9 +113,9 @@ pub struct Cost {
 pub struct WatchCounts {
     /// Samples.
     pub samples: u64,
-    /// Of those, the ones whose access is known.
+    /// Samples whose access is known.
     pub attributed: u64,
-    /// Of those, the ones that accessed memory at a place that is not known any more.
+    /// Samples that accessed memory at an address that is lost.
     pub unaddressed: u64,
     /// Probes of lines by breakpoints.
     pub probes: u64,

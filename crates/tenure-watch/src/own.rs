@@ -61,7 +61,7 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// As for [`start`](Self::start).
+    /// The same as for [`start`](Self::start).
     pub fn watch_for(&mut self, duration: Duration) -> Result<(), Error> {
         let start = Instant::now();
         while start.elapsed() < duration {

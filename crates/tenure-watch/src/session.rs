@@ -65,14 +65,14 @@ pub struct Session {
     recent: FxHashMap<u32, Instant>,
     start: Instant,
     period: Duration,
-    /// As it was measured; probes are limited by it.
+    /// Cost as measured at the start; probes are limited by it.
     cost: Cost,
     /// Whose processor time watching takes, and how much it was at the start.
     own: (UsageWho, Duration),
     /// What probes took of the program's processor time, in seconds, and what they may take.
     taken_s: f64,
     share: f64,
-    /// For each process, whether the watched program has started it.
+    /// Whether the watched program has started a process, by process.
     started: FxHashMap<u32, bool>,
     next_probe: Instant,
     next_list: Instant,

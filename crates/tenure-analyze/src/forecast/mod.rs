@@ -1,4 +1,4 @@
-//! What mending would give: the part of a report that takes time, made when the rest is out.
+//! What fixes would give: the part of a report that takes time, made when the rest is out.
 
 pub(crate) mod pattern;
 mod program;
@@ -69,7 +69,7 @@ impl Forecasts {
             recorded,
             target,
             is_of_program,
-            mended: None,
+            fixed: None,
         });
     }
 
@@ -97,8 +97,8 @@ impl Forecasts {
         let of = match self.parts.get_mut(self.predicted) {
             Some(part) => {
                 let Predictions { repairs, forecast, best } =
-                    pattern::mended(&part.recorded.pattern, &part.target, &mut simulator)?;
-                part.mended = best;
+                    pattern::fixed(&part.recorded.pattern, &part.target, &mut simulator)?;
+                part.fixed = best;
                 PredictionOf::Finding { rank: part.rank, repairs, forecast }
             }
             None => {

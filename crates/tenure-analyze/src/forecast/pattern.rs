@@ -1,4 +1,4 @@
-//! A finding as an access pattern for the simulator, and what mending it would give.
+//! A finding as an access pattern for the simulator, and what fixing it would give.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -69,7 +69,7 @@ impl PatternMemory {
 /// A pattern, and whom its roles stand for.
 pub(crate) struct RecordedPattern {
     pub(crate) pattern: Pattern,
-    /// In the order of the roles.
+    /// One for each role, in their order.
     pub(crate) members: Vec<RoleMembers>,
 }
 
@@ -225,7 +225,7 @@ pub(crate) fn tell_apart<'a>(names: impl Iterator<Item = &'a mut String>) {
     }
 }
 
-/// What would mend a line.
+/// Remedies for a line.
 #[derive(Default)]
 pub(crate) struct Predictions {
     /// The best first.
@@ -236,7 +236,7 @@ pub(crate) struct Predictions {
     pub(crate) best: Option<Pattern>,
 }
 
-/// What may mend a pattern: whether it pays, only a simulation says.
+/// Remedies to try on a pattern: whether it pays, only a simulation says.
 pub(crate) fn candidates(pattern: &Pattern, target: &Target) -> Vec<Repair> {
     applicable(pattern).map(|repair| as_one(&[repair], target)).collect()
 }
@@ -249,8 +249,8 @@ fn applies(repair: &Repaired, to: &Pattern) -> bool {
     repair.remedy != Remedy::ReadUnlocked || !has_a_semaphore(to)
 }
 
-/// What would mend a pattern, and what that would give; `None` if the simulator was stopped before that was known.
-pub(crate) fn mended(
+/// Remedies for a pattern, and what they would give; `None` if the simulator was stopped before that was known.
+pub(crate) fn fixed(
     pattern: &Pattern,
     target: &Target,
     simulator: &mut Simulator<'_>,
@@ -348,10 +348,10 @@ mod tests {
         pattern(memory, words, &groups, &|_| Some(false)).expect("it can be simulated").pattern
     }
 
-    fn mended(pattern: &Pattern) -> Predictions {
+    fn fixed(pattern: &Pattern) -> Predictions {
         let machine = Machine::preset("epyc-2s-256").unwrap();
         let target = Target { language: Some(Language::Rust), ..Target::default() };
-        super::mended(pattern, &target, &mut Simulator::new(&machine, &|| true)).unwrap()
+        super::fixed(pattern, &target, &mut Simulator::new(&machine, &|| true)).unwrap()
     }
 
     fn memory(elements: Option<Elements>) -> PatternMemory {
@@ -411,13 +411,13 @@ mod tests {
         let pattern = of(&memory(None), &[(count, "strong".to_owned())]);
         let add = PatternAccess { times: 2.0, operation: Operation::Add(0) };
         assert!(pattern.roles[0].steps.contains(&add), "{:?}", pattern.roles);
-        let mended = mended(&pattern);
-        let names: Vec<_> = mended.repairs.iter().map(|repair| &*repair.name).collect();
+        let fixed = fixed(&pattern);
+        let names: Vec<_> = fixed.repairs.iter().map(|repair| &*repair.name).collect();
         assert_eq!(names, ["lazy"]);
     }
 
     #[test]
-    fn a_counter_beside_a_lock_is_mended_with_it_and_one_beside_a_semaphore_is_not() {
+    fn a_counter_beside_a_lock_is_fixed_with_it_and_one_beside_a_semaphore_is_not() {
         use Did::{Add, Lock, Read, Unlock};
         let words = [
             (word(0, &[(Lock, POOL), (Unlock, POOL)]), "lock"),
@@ -426,13 +426,13 @@ mod tests {
         ];
         let mut words = words.map(|((word, _), name)| (word, name.to_owned()));
         words[0].0.size = 4;
-        let of_lock = mended(&of(&memory(None), &words));
+        let of_lock = fixed(&of(&memory(None), &words));
         let both = &of_lock.repairs[0];
         let names: BTreeSet<_> = both.name.split(" + ").collect();
         assert_eq!(names, BTreeSet::from(["cells", "read_unlocked"]));
         assert_eq!((both.code.len(), both.bytes, both.per_thread), (4, 128, true));
         words[0].0.size = 8;
-        let of_semaphore = mended(&of(&memory(None), &words)).repairs;
+        let of_semaphore = fixed(&of(&memory(None), &words)).repairs;
         assert!(
             of_semaphore.iter().all(|repair| !repair.name.contains("unlocked")),
             "{of_semaphore:?}"
@@ -476,8 +476,8 @@ mod tests {
         let sum = |offset| word(offset, &[(Read, POOL), (Write, POOL)]);
         let pattern = of(&memory, &[sum(24), sum(56)]);
         assert_eq!(pattern.objects[0].phase, 16);
-        let mended = mended(&pattern);
-        assert_eq!((&*mended.repairs[0].name, mended.repairs[0].bytes), ("apart", 0));
+        let fixed = fixed(&pattern);
+        assert_eq!((&*fixed.repairs[0].name, fixed.repairs[0].bytes), ("apart", 0));
     }
 
     #[test]
@@ -485,16 +485,16 @@ mod tests {
         let elements = Some(Elements { start: 0, stride: 8, count: 3, size: None, owned: true });
         let pattern = of(&memory(elements), &[word(0, &[(Did::Write, POOL)])]);
         assert_eq!(pattern.objects[0].copies, Copies::PerThread);
-        let mended = mended(&pattern);
-        assert_eq!(mended.repairs[0].name, "apart");
-        assert_ne!(mended.best.unwrap().objects, pattern.objects);
-        let forecast = mended.forecast.unwrap();
+        let fixed = fixed(&pattern);
+        assert_eq!(fixed.repairs[0].name, "apart");
+        assert_ne!(fixed.best.unwrap().objects, pattern.objects);
+        let forecast = fixed.forecast.unwrap();
         let last = |points: &[Point]| points.last().unwrap().per_second;
         assert!(last(&forecast.repaired[0].points) > 1.5 * last(&forecast.as_is), "{forecast:?}");
     }
 
     #[test]
-    fn what_may_mend_it_is_known_before_anything_is_simulated() {
+    fn its_remedies_are_known_before_anything_is_simulated() {
         let elements = Some(Elements { start: 0, stride: 8, count: 3, size: None, owned: true });
         let pattern = of(&memory(elements), &[word(0, &[(Did::Write, POOL)])]);
         let names: Vec<_> = candidates(&pattern, &Target::default())
@@ -511,7 +511,7 @@ mod tests {
         let pattern = of(&memory(elements), &[word(0, &[(Add, POOL)])]);
         let machine = Machine::preset("epyc-2s-256").unwrap();
         let mut simulator = Simulator::new(&machine, &|| true);
-        assert!(super::mended(&pattern, &Target::default(), &mut simulator).is_some());
+        assert!(super::fixed(&pattern, &Target::default(), &mut simulator).is_some());
         let (points, accesses) = simulator.effort();
         let most = points * crate::forecast::simulator::MOST_ACCESSES;
         assert!(points >= 2 * CPUS.len() as u64 && accesses <= most, "{accesses} in {points}");
@@ -519,7 +519,7 @@ mod tests {
         let asked = std::cell::Cell::new(0);
         let twice = || asked.replace(asked.get() + 1) < 2;
         let mut simulator = Simulator::new(&machine, &twice);
-        assert!(super::mended(&pattern, &Target::default(), &mut simulator).is_none());
+        assert!(super::fixed(&pattern, &Target::default(), &mut simulator).is_none());
         assert_eq!(simulator.effort().0, 2);
     }
 }

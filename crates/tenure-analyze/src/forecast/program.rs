@@ -1,4 +1,4 @@
-//! The whole program as one access pattern: what its contended lines cost together, and what mending them would give.
+//! The whole program as one access pattern: what its contended lines cost together, and what fixing them would give.
 
 use std::collections::BTreeMap;
 
@@ -25,12 +25,12 @@ pub(crate) struct FindingPart {
     /// Whether it is of the process that is simulated: processes do not share their lines.
     pub(crate) is_of_program: bool,
     /// Its pattern with the best repair.
-    pub(crate) mended: Option<Pattern>,
+    pub(crate) fixed: Option<Pattern>,
 }
 
 impl FindingPart {
-    fn pattern(&self, mended: bool) -> &Pattern {
-        self.mended.as_ref().filter(|_| mended).unwrap_or(&self.recorded.pattern)
+    fn pattern(&self, fixed: bool) -> &Pattern {
+        self.fixed.as_ref().filter(|_| fixed).unwrap_or(&self.recorded.pattern)
     }
 }
 
@@ -38,15 +38,15 @@ impl FindingPart {
 struct ThreadClass {
     name: String,
     threads: Vec<u32>,
-    /// By the finding: the role in it, if they have one.
+    /// The role in each finding, if the threads have one.
     roles: Vec<Option<usize>>,
 }
 
-/// The pattern of all findings together, the worst first, with the first `mended` repairs; `None` if it cannot be
+/// The pattern of all findings together, the worst first, with the first `fixed` repairs; `None` if it cannot be
 /// simulated.
 pub(crate) fn pattern(
     parts: &[&FindingPart],
-    mended: usize,
+    fixed: usize,
     groups: &Groups<'_>,
 ) -> Option<Pattern> {
     let mut whole = Pattern::new("program");
@@ -57,8 +57,8 @@ pub(crate) fn pattern(
     let mut repairs = 0;
     let mut patterns = Vec::new();
     for part in parts {
-        let pattern = part.pattern(repairs < mended);
-        repairs += usize::from(part.mended.is_some());
+        let pattern = part.pattern(repairs < fixed);
+        repairs += usize::from(part.fixed.is_some());
         let objects = whole.objects.len();
         firsts.push(whole.words.len());
         for object in &pattern.objects {
@@ -97,21 +97,21 @@ pub(crate) fn pattern(
     whole.check().is_ok().then_some(whole)
 }
 
-/// What the program's throughput would be as it is, and with more and more repairs.
+/// The program's predicted throughput, unmodified and with more and more repairs.
 pub(crate) fn forecast(
     parts: &[&FindingPart],
     groups: &Groups<'_>,
     simulator: &mut Simulator<'_>,
 ) -> Option<Forecast> {
-    let mut points = |mended: usize| -> Option<Vec<Point>> {
-        let pattern = pattern(parts, mended, groups)?;
+    let mut points = |fixed: usize| -> Option<Vec<Point>> {
+        let pattern = pattern(parts, fixed, groups)?;
         Some(simulator.points(&pattern, &CPUS))
     };
     let as_is = points(0).filter(|points| !points.is_empty())?;
-    let all = parts.iter().filter(|part| part.mended.is_some()).count();
+    let all = parts.iter().filter(|part| part.fixed.is_some()).count();
     let mut repaired = Vec::new();
-    for (mended, name) in stages(all) {
-        repaired.push(Curve { name, points: points(mended)? });
+    for (fixed, name) in stages(all) {
+        repaired.push(Curve { name, points: points(fixed)? });
     }
     Some(Forecast { machine: simulator.machine().to_owned(), as_is, repaired })
 }
@@ -190,8 +190,8 @@ mod tests {
     use crate::naming::names::{ProcessNames, Programs};
     use tenure_model::recording::{Process, Thread};
 
-    fn pattern(parts: &[FindingPart], mended: usize, groups: &Groups<'_>) -> Option<Pattern> {
-        super::pattern(&parts.iter().collect::<Vec<_>>(), mended, groups)
+    fn pattern(parts: &[FindingPart], fixed: usize, groups: &Groups<'_>) -> Option<Pattern> {
+        super::pattern(&parts.iter().collect::<Vec<_>>(), fixed, groups)
     }
 
     fn forecast(parts: &[FindingPart], groups: &Groups<'_>) -> Option<Forecast> {
@@ -200,7 +200,7 @@ mod tests {
         super::forecast(&parts.iter().collect::<Vec<_>>(), groups, &mut simulator)
     }
 
-    /// A counter to which these threads have added so often, mended by a counter for each.
+    /// A counter to which these threads have added so often, fixed by a counter for each.
     fn counter(rank: u64, threads: &[u32], iterations: f64) -> FindingPart {
         let of = |object: PatternObject| {
             let mut pattern = Pattern::new("counter");
@@ -219,7 +219,7 @@ mod tests {
             },
             target: Target::default(),
             is_of_program: true,
-            mended: Some(of(PatternObject::several("own", Copies::PerThread, 64))),
+            fixed: Some(of(PatternObject::several("own", Copies::PerThread, 64))),
         }
     }
 
@@ -287,13 +287,13 @@ mod tests {
     fn a_finding_without_a_repair_stays_as_it_is() {
         let workers = &[2, 3, 4, 5];
         let mut parts = [1, 2].map(|rank| counter(rank, workers, 1e6));
-        parts[0].mended = None;
+        parts[0].fixed = None;
         check(500, |groups| {
             let forecast = forecast(&parts, groups).unwrap();
             let names: Vec<_> = forecast.repaired.iter().map(|curve| &*curve.name).collect();
             assert_eq!(names, ["the repair"]);
-            let mended = pattern(&parts, 1, groups).unwrap();
-            let names: Vec<_> = mended.objects.iter().map(|object| &*object.name).collect();
+            let fixed = pattern(&parts, 1, groups).unwrap();
+            let names: Vec<_> = fixed.objects.iter().map(|object| &*object.name).collect();
             assert_eq!(names, ["1: one", "2: own"]);
         });
     }

@@ -30,7 +30,7 @@ pub(crate) struct Work {
     pub(crate) part: f64,
 }
 
-/// What an instruction did to a word: how often, and the work behind it, if that was timed.
+/// What an instruction did to a word: how often, and the work after it, if that was timed.
 type TimedAccess = (f64, Option<f64>);
 
 /// How many iterations each of these threads has done: as many as the write that they did most often by one instruction,
@@ -143,7 +143,7 @@ fn sites(word: &UsedWord, by: &[Did], threads: &[u32], part: f64) -> Vec<TimedAc
     uses.into_iter().map(site).filter(|(count, _)| *count > 0.0).collect()
 }
 
-/// The work behind these instructions, on average over those that were timed.
+/// The work after these instructions, on average over those that were timed.
 fn behind(sites: &[TimedAccess]) -> Option<f64> {
     let timed = || sites.iter().filter_map(|(count, work)| Some((count, (*work)?)));
     let count: f64 = timed().map(|(count, _)| count).sum();
@@ -151,7 +151,7 @@ fn behind(sites: &[TimedAccess]) -> Option<f64> {
     (count > 0.0).then(|| sum / count)
 }
 
-/// Operations that are done so often, one after the other, by each instruction with the work behind it.
+/// Operations that are done so often, one after the other, by each instruction with the work after it.
 fn spread(times: f64, operations: &[Operation], sites: &[TimedAccess]) -> Vec<PatternAccess> {
     let mean = behind(sites).unwrap_or(0.0);
     let as_one = [(1.0, Some(mean))];
@@ -319,7 +319,7 @@ mod tests {
 
     const THREADS: &[u32] = &[1, 2];
 
-    /// A word with so many uses by each thread: what, by which code, how often, and the gap behind it.
+    /// A word with so many uses by each thread: what, by which code, how often, and the gap after it.
     fn word(offset: i64, uses: &[(Did, u64, u64, u64)]) -> (UsedWord, String) {
         let uses = uses.iter().map(|&(access, code, count, gap)| CodeUse {
             access,

@@ -75,7 +75,7 @@ fn is_guarded(word: &UsedWord, lock: &UsedWord, are_estimates: bool) -> bool {
     !word.is_lock() && word.uses.iter().all(is_plain) && (are_estimates && are_tried || are_alike())
 }
 
-/// From harmless to worst.
+/// Rank of a kind, from harmless to worst.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum WordRelation {
     /// They are used together, or one of them is not used.
@@ -133,7 +133,7 @@ pub(super) fn shares(counts: BTreeMap<u32, u64>) -> BTreeMap<u32, f64> {
     counts.into_iter().map(|(thread, count)| (thread, count as f64 / total.max(1) as f64)).collect()
 }
 
-/// From 0 for the same shares to 1 for none in common.
+/// Distance of two distributions: 0 for the same shares, 1 for none in common.
 pub(super) fn difference(one: &BTreeMap<u32, f64>, other: &BTreeMap<u32, f64>) -> f64 {
     let of = |shares: &BTreeMap<u32, f64>, thread| shares.get(thread).copied().unwrap_or(0.0);
     let all: BTreeSet<_> = one.keys().chain(other.keys()).collect();

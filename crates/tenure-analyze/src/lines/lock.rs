@@ -46,7 +46,7 @@ fn behaves_as_lock(word: &UsedWord) -> bool {
         let gives_by_exchange = |one: &&CodeUse| are_turns(&[one], &without(&exchanges, one));
         return are_turns(&blind, &others) || blind.iter().any(gives_by_exchange);
     }
-    // A spinlock looks before it tries, or tries by an exchange. No number is given back by a plain store.
+    // A spinlock loads before it tries, or tries by an exchange. No number is given back by a plain store.
     are_turns(&compared, &stores) || are_turns(&of(&[Access::Exchange]), &stores)
 }
 

@@ -22,11 +22,11 @@ const FEWEST_PER_SECOND: f64 = 10_000.0;
 /// Lines that one change of the source would fix.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Contended {
-    /// By their places in [`Process::lines`], the worst first.
+    /// Places of its lines in [`Process::lines`], the worst first.
     pub lines: Vec<usize>,
-    /// Of all lines together.
+    /// Sum over all lines.
     pub possible: Possible,
-    /// What threads use, by offset.
+    /// Words that threads use, by offset.
     pub words: Vec<UsedWord>,
     /// Set if the words are alike: the elements of an array, or members that only look like it.
     pub elements: Option<Elements>,
@@ -35,7 +35,7 @@ pub struct Contended {
 }
 
 impl Contended {
-    /// The words of one element, where the words are elements', and those of other objects behind them.
+    /// The words of one element, where the words are elements', and after them those of other objects.
     #[must_use]
     pub fn folded(&self) -> Option<Vec<UsedWord>> {
         self.elements.map(|elements| words::folded(&self.words, elements))
@@ -103,7 +103,7 @@ impl Elements {
 /// Bytes that are used together.
 #[derive(Debug, Clone, PartialEq)]
 pub struct UsedWord {
-    /// From the start of the object; the address if no allocation was seen.
+    /// Bytes from the start of the object; the address if no allocation was seen.
     pub offset: i64,
     /// Bytes.
     pub size: u64,
@@ -132,7 +132,7 @@ pub enum Meaning {
 pub struct CodeUse {
     /// What it does.
     pub access: Access,
-    /// The address behind the instruction.
+    /// The address after the instruction.
     pub code: u64,
     /// How often, by [`Thread::id`](tenure_model::recording::Thread::id).
     pub threads: BTreeMap<u32, u64>,
@@ -141,7 +141,7 @@ pub struct CodeUse {
 }
 
 impl CodeUse {
-    /// By all threads.
+    /// Sum over all threads.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.threads.values().sum()

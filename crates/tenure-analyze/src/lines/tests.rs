@@ -147,7 +147,7 @@ fn a_lock_is_taken_unseen_and_a_number_is_compared_first() {
         ("the same where it waits", &[(EXCHANGE, 1), (EXCHANGE, 0x1900), (LOAD, 0x9000)], true),
         ("its `try_lock`", &[(LOAD, 0x1000), (EXCHANGE, 0x1040), (EXCHANGE, 0x1900)], true),
         ("std's mutex", &[(EXCHANGE, 0x1000), (SWAP, 0x1900)], true),
-        ("a spinlock that looks first", &[(LOAD, 1), (EXCHANGE, 0x40), (STORE, 0x90)], true),
+        ("a spinlock that loads first", &[(LOAD, 1), (EXCHANGE, 0x40), (STORE, 0x90)], true),
         ("a spinlock by an exchange", &[(SWAP, 1), (STORE, 0x90)], true),
         ("the same, watched", &[(SWAP, 1), (WRITE, 0x90)], true),
         ("Netty's count", &[(ADD, 1), (READ, 0x1000), (EXCHANGE, 0x1030)], false),
@@ -208,7 +208,7 @@ fn a_lock_that_one_thread_tries_in_vain_guards_what_both_use() {
     let mut of_one = line.clone();
     of_one.entries.truncate(6);
     assert_eq!(contended(&process(vec![of_one]))[0].kind, Kind::FalseSharing);
-    // The first thread uses its word far more often than it takes the lock, and the second looks at it.
+    // The first thread uses its word far more often than it takes the lock, and the second reads it.
     line.entries[2].count = 99 * MILLION;
     line.entries[6].access = LOAD;
     assert_eq!(contended(&process(vec![line]))[0].kind, Kind::FalseSharing);
@@ -249,7 +249,7 @@ fn elements_that_belong_to_threads_are_one_word_with_a_stride() {
 
 #[test]
 fn a_neighbour_of_an_array_is_not_one_of_its_elements() {
-    // Two elements of 16 bytes, and words of the objects before and behind them, which all threads read.
+    // Two elements of 16 bytes, and words of the objects before and after them, which all threads read.
     let did = [
         (1, 0, LOAD, 3),
         (2, 0, LOAD, 3),

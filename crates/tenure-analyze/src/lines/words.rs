@@ -52,7 +52,7 @@ pub(super) fn words(process: &Process, lines: &[usize]) -> Vec<UsedWord> {
     for ((offset, size, access, code), by_thread) in uses {
         let threads = by_thread.iter().map(|(&thread, (count, _))| (thread, *count));
         let threads: BTreeMap<_, _> = threads.collect();
-        // Behind an access to several words the thread is away once.
+        // After an access to several words the thread is away once.
         let timed = by_thread.into_iter().filter(|(_, (_, gaps))| gaps.count > 0);
         let mut gaps: BTreeMap<_, _> = timed.map(|(thread, (_, gaps))| (thread, gaps)).collect();
         for start in words.met(offset, size) {
@@ -167,12 +167,12 @@ pub(super) fn named(
             (one.is_multiple_of(other) || other.is_multiple_of(one), seen.owned)
         }
         // A few words with names of their own say more than a place in any element.
-        None => (words.len() > FEW && places.len() * 3 <= words.len() * 2, false),
+        None => (words.len() > MAX_MEMBER_WORDS && places.len() * 3 <= words.len() * 2, false),
     };
     (is_array && count > 1).then_some(Elements { count, owned, ..named })
 }
 
-/// The words of one element, and behind them those of other objects.
+/// The words of one element, and after them those of other objects.
 pub(super) fn folded(words: &[UsedWord], elements: Elements) -> Vec<UsedWord> {
     let mut folded: BTreeMap<(i64, u64), UsedWord> = BTreeMap::new();
     let mut outside = Vec::new();
@@ -215,11 +215,11 @@ fn add(word: &mut UsedWord, use_: &CodeUse) {
     }
 }
 
-/// So many words that the same code writes are an array, also if no element belongs to a thread.
-const MANY: usize = 8;
+/// At least this many words that the same code writes are an array, even if no element belongs to a thread. By judgement.
+const MIN_ARRAY_WORDS: usize = 8;
 
-/// So few words may be the members of elements, whatever the threads do to each.
-const FEW: usize = 8;
+/// Up to this many words may be the members of elements, whatever the threads do to each. By judgement.
+const MAX_MEMBER_WORDS: usize = 8;
 
 /// The distance of elements, and whether they belong to threads.
 fn stride(words: &[&UsedWord]) -> Option<(i64, bool)> {
@@ -254,19 +254,19 @@ fn stride(words: &[&UsedWord]) -> Option<(i64, bool)> {
         // Elements that are all different are none: two of many objects in memory that the program divides itself.
         if owners.len() > 1
             && stride >= largest
-            && (places(stride) <= FEW || places(stride) * 3 <= words.len() * 2)
+            && (places(stride) <= MAX_MEMBER_WORDS || places(stride) * 3 <= words.len() * 2)
         {
             return Some((stride, true));
         }
     }
-    let mut many: Vec<_> = alike.values().filter(|same| same.len() >= MANY).collect();
+    let mut many: Vec<_> = alike.values().filter(|same| same.len() >= MIN_ARRAY_WORDS).collect();
     many.sort_by_key(|same| std::cmp::Reverse(same.len()));
     let strides = many.into_iter().map(|same| {
         let offsets: Vec<_> = same.iter().map(|(offset, _)| *offset).collect();
         distance(&offsets)
     });
     let mut strides = strides.filter(|stride| *stride >= largest);
-    let stride = strides.find(|stride| places(*stride) * MANY / 2 <= words.len())?;
+    let stride = strides.find(|stride| places(*stride) * MIN_ARRAY_WORDS / 2 <= words.len())?;
     Some((stride, false))
 }
 

@@ -16,9 +16,9 @@ use tenure_model::recording::Line;
 pub(crate) struct NamedWords {
     /// The object of each word, in the words' order.
     places: Vec<Option<(Object, Place)>>,
-    /// Of a variable: its address in the process.
+    /// Address of a variable in the process.
     pub(crate) start: Option<u64>,
-    /// Of an array: where its first element lies, as [`lines::UsedWord::offset`], and the bytes from one to the next.
+    /// Array: where its first element lies, as [`lines::UsedWord::offset`], and the bytes from one to the next.
     array: Option<(i64, u64)>,
 }
 
@@ -108,7 +108,7 @@ impl NamedWords {
         self.objects().next().map(|object| object.size)
     }
 
-    /// Of an array whose type is known: where its first element lies, as [`lines::UsedWord::offset`], and the bytes from one
+    /// Array of a known type: where its first element lies, as [`lines::UsedWord::offset`], and the bytes from one
     /// to the next.
     pub(crate) fn known_elements(&self) -> Option<(i64, u64)> {
         self.array.filter(|_| !self.is_of_several_variables())

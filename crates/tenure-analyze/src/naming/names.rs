@@ -14,13 +14,13 @@ use tenure_model::recording::{Function, Module};
 #[derive(Debug, Default)]
 pub struct Programs {
     open: RefCell<HashMap<String, Option<Rc<Program>>>>,
-    /// By file, and address in it.
+    /// Answers by file and address in it.
     pointed: RefCell<HashMap<FileAddress, Rc<[Pointed]>>>,
 }
 
 type FileAddress = (String, u64);
 
-/// By the address of a line: the object that most of its accesses are to.
+/// The object that most of a line's accesses are to, by the line's address.
 pub(crate) type KnownObjects = HashMap<u64, (Rc<Program>, Object)>;
 
 impl Programs {
@@ -47,7 +47,7 @@ pub(crate) struct ProcessNames<'a> {
     modules: &'a [Module],
     functions: &'a [Function],
     programs: &'a Programs,
-    /// Of the directory in which the command runs: files in it are named without it.
+    /// Path of the directory in which the command runs: files in it are named without it.
     here: String,
     codes: RefCell<HashMap<u64, Option<Code>>>,
     /// Objects that were not seen being allocated: see [`note_objects`](super::objects::note_objects).
@@ -149,7 +149,7 @@ impl<'a> ProcessNames<'a> {
         Some(frame.function)
     }
 
-    /// Whether the code behind a call uses what it returned; `None` where that cannot be told.
+    /// Whether the code after a call uses what it returned; `None` where that cannot be told.
     pub(crate) fn uses_result(&self, address: u64) -> Option<bool> {
         let (program, inside) = self.program(address)?;
         let uses = program.uses_result(inside)?;
@@ -233,7 +233,7 @@ impl<'a> ProcessNames<'a> {
     }
 }
 
-/// Of the functions at an address, the innermost first, the one to show, and whether it is the user's.
+/// The function to show of those at an address, the innermost first, and whether it is the user's.
 fn shown(mut frames: Vec<Frame>) -> Option<(Frame, bool)> {
     let own = frames.iter().position(is_own);
     // A function of the language's libraries says more than what it calls: `Mutex::lock`, not `atomic_compare_exchange`.

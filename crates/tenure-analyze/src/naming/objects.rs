@@ -58,7 +58,7 @@ impl ObjectCandidate {
 
 fn best(line: &Line, names: &ProcessNames<'_>) -> Option<ObjectCandidate> {
     let mut all: BTreeMap<(String, u64, u64), ObjectCandidate> = BTreeMap::new();
-    // A function that is called touches what its argument points to first: a lock's other words lie behind.
+    // A function that is called touches what its argument points to first: a lock's other words follow.
     let mut first: HashMap<u64, u8> = HashMap::new();
     for entry in &line.entries {
         let known = first.entry(entry.code).or_insert(entry.offset);

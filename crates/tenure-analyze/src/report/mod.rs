@@ -1,4 +1,4 @@
-//! From a recording to a report: names, words in the model of findings, and what mending would give.
+//! From a recording to a report: names, words in the model of findings, and what fixes would give.
 
 mod evidence;
 mod missing;
@@ -20,7 +20,7 @@ use crate::naming::objects;
 use crate::naming::threads::Groups;
 use missing::Guarded;
 
-/// What was found, the worst first; `run` is the head of the report. What mending the first `predicted` findings would give
+/// What was found, the worst first; `run` is the head of the report. What fixing the first `predicted` findings would give
 /// is left to predict: each takes some tenths of a second.
 #[must_use]
 pub fn report(
@@ -159,7 +159,7 @@ fn finding(
     let memory = memory(process, contended, named, &observed, written);
     let uses_result = |code: u64| names.uses_result(code);
     let pattern = pattern::pattern(&memory, &in_pattern, groups, &uses_result);
-    // The word that moves the line most is the one to mend; the others suffer.
+    // The word that moves the line most is the one to fix; the others suffer.
     let hottest = (0..words.len()).max_by_key(|&at| words[at].1).unwrap_or(0);
     let (contended_word, _) = words.remove(hottest);
     let victims: Vec<Word> = words.into_iter().map(|(word, _)| word).collect();

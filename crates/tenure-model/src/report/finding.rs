@@ -1,4 +1,4 @@
-//! One finding: where it is, which words share a line, how that is known, and what would mend it.
+//! One finding: where it is, which words share a line, how that is known, and what would fix it.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,9 +9,9 @@ use crate::{Access, Remedy, Target};
 /// A contended cache line.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Finding {
-    /// From 1, among all findings of the input.
+    /// Number from 1, among all findings of the input.
     pub rank: u64,
-    /// The type to mend; empty where it is not known. For [`Sharing::Statics`] the section, and the variable if that is
+    /// The type to fix; empty where it is not known. For [`Sharing::Statics`] the section, and the variable if that is
     /// an array of bare words.
     #[serde(rename = "type")]
     pub type_name: String,
@@ -46,10 +46,10 @@ pub struct Finding {
     pub measured: Option<Measured>,
     /// How sure it is.
     pub confidence: Confidence,
-    /// What would mend it, the best first.
+    /// Repairs, the best first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub repairs: Vec<Repair>,
-    /// Predicted throughput: as it is, and with each repair, by its name.
+    /// Predicted throughput: unmodified, and with each repair, by its name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forecast: Option<Forecast>,
     /// What threads do to the line, as a pattern file for `tenure sim`.
@@ -82,7 +82,7 @@ pub enum Origin {
     Yours,
     /// A dependency's: of another crate's registry, or a system header.
     Dependency,
-    /// Of a standard library.
+    /// Part of a standard library.
     Standard,
 }
 
@@ -119,7 +119,7 @@ pub enum Sharing {
     Elements {
         /// The variable, the member (`type.member`) or the type that is the array.
         array: String,
-        /// From one element to the next.
+        /// Bytes from one element to the next.
         stride: u64,
         /// Elements; 0 if that is not known.
         count: u64,
@@ -140,7 +140,7 @@ pub enum Sharing {
 pub struct Word {
     /// The path from the type, such as `dst.__refcnt`, or the variable; empty where it is not known.
     pub path: String,
-    /// From the start of the type or object, negative before it; of a variable, from the start of its line.
+    /// Bytes from the start of the type or object, negative before it; of a variable, from the start of its line.
     pub offset: i64,
     /// Bytes.
     pub size: u64,
@@ -267,7 +267,7 @@ pub enum Storage {
 /// How sure a finding is.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Confidence {
-    /// In a word.
+    /// Summary in one word.
     pub level: Level,
     /// The share of the addresses that the type's alignment allows at which the words share a line: 1 for an
     /// alignment of a line or more, and for a line that was observed.
@@ -319,7 +319,7 @@ pub struct Repair {
 pub struct Forecast {
     /// The machine's name.
     pub machine: String,
-    /// As it is.
+    /// The unmodified program.
     pub as_is: Vec<Point>,
     /// With repairs.
     pub repaired: Vec<Curve>,
@@ -330,7 +330,7 @@ pub struct Forecast {
 pub struct Curve {
     /// The repair, or which of them.
     pub name: String,
-    /// By number of CPUs, ascending.
+    /// Points by number of CPUs, ascending.
     pub points: Vec<Point>,
 }
 

@@ -22,7 +22,7 @@ pub struct TypeMap {
     /// Lines that it takes when it starts on one: more than [`lines`](Self::lines) has if the type
     /// is so large that its map was cut.
     pub line_count: u64,
-    /// From its start. A line of which nothing is to be said but that an array or a large member
+    /// Bytes from its start. A line of which nothing is to be said but that an array or a large member
     /// covers it may be left out: see [`Line::index`].
     pub lines: Vec<Line>,
 }
@@ -30,7 +30,7 @@ pub struct TypeMap {
 /// One cache line of a type.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Line {
-    /// From 0.
+    /// Number from 0.
     pub index: u64,
     /// What lies there, by offset, holes included: together they cover the line up to the type's
     /// end. Members of unions may lie over each other; of those only the first is a cell, and its
@@ -127,9 +127,9 @@ pub struct Alternative {
     pub summary: String,
     /// Bytes of an object, without what is split off.
     pub size: u64,
-    /// As [`Suggestion::price`].
+    /// The same as [`Suggestion::price`].
     pub price: i64,
-    /// As [`Suggestion::score_after`].
+    /// The same as [`Suggestion::score_after`].
     pub score_after: f64,
 }
 

@@ -83,7 +83,7 @@ pub struct MeasuredMember {
     pub type_name: String,
     /// The member's path, or the variable.
     pub path: String,
-    /// From the start of the type or of the variable.
+    /// Bytes from the start of the type or of the variable.
     pub offset: u64,
     /// Its samples.
     pub measured: Measured,

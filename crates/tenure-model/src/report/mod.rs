@@ -99,9 +99,9 @@ impl Report {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Source {
-    /// From a program's types.
+    /// Found in a program's types.
     Types(Types),
-    /// From a run of a program.
+    /// Found in a run of a program.
     Run(Run),
 }
 
@@ -205,10 +205,10 @@ pub struct Run {
     /// Why a report without findings would prove nothing: a sentence each. For a watched program see [`Watched::coverage`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub doubts: Vec<String>,
-    /// Of a program that was watched as it is: from what its accesses were estimated.
+    /// Of a program that was watched unmodified: from what its accesses were estimated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub watched: Option<Box<Watched>>,
-    /// Predicted throughput of the whole program: as it is, with the first, the first three and all repairs. An upper
+    /// Predicted throughput of the whole program: unmodified, with the first, the first three and all repairs. An upper
     /// bound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forecast: Option<Forecast>,
@@ -346,7 +346,7 @@ pub struct Check {
 /// A finding that an older report does not have, or has otherwise.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Change {
-    /// In a word.
+    /// Summary in one word.
     pub change: Difference,
     /// The finding.
     pub finding: String,

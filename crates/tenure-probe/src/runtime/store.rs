@@ -282,7 +282,7 @@ pub(super) unsafe fn next_record(block: *mut u8, kind: RecordKind) -> *mut u8 {
 ///
 /// # Safety
 ///
-/// As for `next_record`.
+/// The same as for `next_record`.
 pub(super) unsafe fn publish(block: *mut u8) {
     // SAFETY: the caller's block has a header.
     let used = unsafe { used(block) };
@@ -294,7 +294,7 @@ pub(super) unsafe fn publish(block: *mut u8) {
 ///
 /// # Safety
 ///
-/// As for `next_record`.
+/// The same as for `next_record`.
 unsafe fn used<'a>(block: *mut u8) -> &'a AtomicU32 {
     // SAFETY: the second word of a block; all accesses are atomic, and blocks stay mapped.
     unsafe { AtomicU32::from_ptr(block.add(4).cast()) }

@@ -80,7 +80,7 @@ mod numbers {
 ///
 /// # Safety
 ///
-/// As the call that it makes.
+/// The same as for the call that it makes.
 unsafe fn call(number: usize, arguments: [usize; 6]) -> isize {
     let [a, b, c, d, e, f] = arguments;
     let result: isize;
@@ -102,7 +102,7 @@ unsafe fn call(number: usize, arguments: [usize; 6]) -> isize {
 ///
 /// # Safety
 ///
-/// As `mmap`: with `MAP_FIXED` nothing may use what is mapped there.
+/// The same as for `mmap`: with `MAP_FIXED` nothing may use what is mapped there.
 pub(super) unsafe fn map(
     address: usize,
     bytes: usize,
@@ -163,7 +163,7 @@ pub(super) fn give_way() -> isize {
 ///
 /// # Safety
 ///
-/// As the call.
+/// The same as for the call.
 pub(super) unsafe fn futex(arguments: [usize; 6]) -> isize {
     // SAFETY: the caller's promise.
     unsafe { call(numbers::FUTEX, arguments) }

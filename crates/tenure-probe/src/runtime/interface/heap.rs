@@ -100,7 +100,7 @@ pub(super) fn forget(old: Void) -> Option<usize> {
 ///
 /// # Safety
 ///
-/// As for [`noted`].
+/// The same as for [`noted`].
 #[inline(always)]
 pub(super) unsafe fn resized(
     old: Void,

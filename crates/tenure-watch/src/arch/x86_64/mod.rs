@@ -9,7 +9,7 @@ pub(crate) use code::Instruction;
 
 use gimli::{Register, Vendor};
 
-/// As a person calls it.
+/// Name of the architecture, as users write it.
 pub(crate) const NAME: &str = "x86-64";
 
 /// What an ELF file of its programs says.
