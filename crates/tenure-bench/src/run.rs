@@ -65,7 +65,7 @@ pub fn groups() -> Vec<GroupInfo> {
 
 /// Measured seconds of all rows together.
 const DEFAULT_TOTAL_SECONDS: f64 = 45.0;
-const MOST_DEFAULT_SECONDS: f64 = 0.5;
+const MAX_DEFAULT_SECONDS: f64 = 0.5;
 const BATCHES: usize = 15;
 
 const QUICK_SECONDS: f64 = 0.01;
@@ -188,7 +188,7 @@ fn chosen_plan(request: &BenchRequest, rows: usize) -> Result<RunPlan, BenchErro
     let (seconds, batches) = if request.quick {
         (QUICK_SECONDS, QUICK_BATCHES)
     } else {
-        ((DEFAULT_TOTAL_SECONDS / rows.max(1) as f64).min(MOST_DEFAULT_SECONDS), BATCHES)
+        ((DEFAULT_TOTAL_SECONDS / rows.max(1) as f64).min(MAX_DEFAULT_SECONDS), BATCHES)
     };
     Ok(RunPlan { seconds: request.seconds.unwrap_or(seconds), batches })
 }

@@ -11,7 +11,7 @@ use tenure_model::{
     Word,
 };
 
-const MOST_LINES: u64 = 8;
+const MAX_LINES: u64 = 8;
 
 /// The map that shows a finding, if the report has what it takes.
 pub(super) fn of_finding<'a>(report: &'a Report, finding: &Finding) -> Option<Cow<'a, TypeMap>> {
@@ -79,7 +79,7 @@ fn elements(
 ) -> TypeMap {
     let from = |word: &Word| u64::try_from(word.offset).unwrap_or(0);
     let end = finding.words().into_iter().map(|word| from(word).saturating_add(word.size)).max();
-    let lines = end.unwrap_or(0).div_ceil(line_bytes).clamp(1, MOST_LINES);
+    let lines = end.unwrap_or(0).div_ceil(line_bytes).clamp(1, MAX_LINES);
     let bytes = lines.saturating_mul(line_bytes);
     let stride = stride.max(1);
     let mut cells = Vec::new();
@@ -177,7 +177,7 @@ fn cut(shape: &str, cells: Vec<Cell>, line_bytes: u64, of: &TypeMap) -> TypeMap 
             let index = cell.offset / line_bytes;
             let here = cell.size.min((index + 1).saturating_mul(line_bytes) - cell.offset);
             if lines.last().is_none_or(|line| line.index != index) {
-                if lines.len() as u64 >= MOST_LINES {
+                if lines.len() as u64 >= MAX_LINES {
                     break;
                 }
                 lines.push(Line { index, cells: Vec::new() });
@@ -195,7 +195,7 @@ fn cut(shape: &str, cells: Vec<Cell>, line_bytes: u64, of: &TypeMap) -> TypeMap 
 }
 
 /// A renderer draws at most this many embedding types, and lists the moves and sizes of the others.
-const MOST_DRAWN: usize = 3;
+const MAX_DRAWN: usize = 3;
 
 /// The embedding types to draw, with their maps before and after, and how many more take part.
 pub(crate) fn drawn(suggestion: &Suggestion) -> (Vec<(&Embedder, &TypeMap, &TypeMap)>, u64) {
@@ -204,8 +204,8 @@ pub(crate) fn drawn(suggestion: &Suggestion) -> (Vec<(&Embedder, &TypeMap, &Type
         .iter()
         .filter_map(|it| Some((it, it.before.as_ref()?, it.after.as_ref()?)));
     let mut drawn: Vec<_> = with_maps.collect();
-    let more = drawn.len().saturating_sub(MOST_DRAWN) as u64;
-    drawn.truncate(MOST_DRAWN);
+    let more = drawn.len().saturating_sub(MAX_DRAWN) as u64;
+    drawn.truncate(MAX_DRAWN);
     (drawn, more)
 }
 

@@ -31,7 +31,7 @@ impl Style {
         self.text(console::Style::new().dim(), text)
     }
 
-    /// In lines that fit, each after `indent`. Lines have at least 20 columns.
+    /// The text in lines that fit, each after `indent`. Lines have at least 20 columns.
     #[must_use]
     pub fn wrapped(self, text: &str, indent: &str) -> String {
         let options = textwrap::Options::new(self.width.max(20))

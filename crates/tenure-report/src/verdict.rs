@@ -12,7 +12,7 @@ pub struct Verdict {
     pub claim: String,
     /// The answer.
     pub outcome: Outcome,
-    /// By how much, or why not, in plain words.
+    /// The margin, or the reason, in plain words.
     pub detail: String,
     /// Where the figures are: the scenario's id.
     pub scenario: String,

@@ -129,23 +129,23 @@
 //!   a host lock, a `RefCell` borrow, or a borrow of a thread-local across one: the next thread to want it would wait
 //!   forever, or panic.
 //! - Blocking goes by [`Cpu::wait`] and [`Cpu::wake`].
-//! - If a simulation [fails](Error), each thread is unwound from its last access, as if that had panicked. Unsafe code
+//! - If a simulation [fails](SimulationError), each thread is unwound from its last access, as if that had panicked. Unsafe code
 //!   between two accesses has to allow for that. (With `panic = "abort"`, threads are left as they are.)
 //!
 //! # Reading a report
 //!
 //! | if | then | what helps |
 //! |---|---|---|
-//! | [`retries_per_op`](Report::retries_per_op) grows with the threads | compare-exchanges lose the line to each other | an operation that cannot fail; back-off |
-//! | [`transfers_per_op`](Report::transfers_per_op) is 1 or more | every operation waits for a line | fewer lines per operation; a copy per CPU |
-//! | a [line](Report::lines) has a hot member that is written and another that is only read | readers miss because of a neighbour | move one of them |
+//! | [`retries_per_op`](SimulationReport::retries_per_op) grows with the threads | compare-exchanges lose the line to each other | an operation that cannot fail; back-off |
+//! | [`transfers_per_op`](SimulationReport::transfers_per_op) is 1 or more | every operation waits for a line | fewer lines per operation; a copy per CPU |
+//! | a [line](SimulationReport::lines) has a hot member that is written and another that is only read | readers miss because of a neighbour | move one of them |
 //! | two hot members of a line belong to different operations | false sharing | a line each |
 //! | a member's [`waited_ns`](MemberHeat::waited_ns) is most of the threads' time | this is the bottleneck | begin there |
 //! | [`fairness.jain`](Fairness::jain) is far below 1 | near cores or owners get everything | look at the slowest, not at the mean |
-//! | [`lost_reservations`](Report::lost_reservations) is high | store-conditionals fail | a machine with real atomics; fewer writers |
+//! | [`lost_reservations`](SimulationReport::lost_reservations) is high | store-conditionals fail | a machine with real atomics; fewer writers |
 //!
-//! [`ns_per_op`](Report::ns_per_op) is one thread's time for an operation while all others do the same;
-//! [`mops`](Report::mops) is the whole machine's throughput. If doubling the threads doubles the one and leaves the
+//! [`ns_per_op`](SimulationReport::ns_per_op) is one thread's time for an operation while all others do the same;
+//! [`mops`](SimulationReport::mops) is the whole machine's throughput. If doubling the threads doubles the one and leaves the
 //! other, the code does not scale.
 //!
 //! # Names

@@ -53,7 +53,7 @@ pub(super) struct BatchSamples {
 }
 
 impl BatchSamples {
-    /// `samples` of whole rounds in the order of `schedule`, which names each variant once a round and may go on behind
+    /// `samples` of whole rounds in the order of `schedule`, which names each variant once a round and may go on after
     /// them.
     pub(super) fn new(variants: usize, schedule: &[usize], samples: &[SliceSample]) -> Self {
         let mut rounds = Vec::with_capacity(schedule.len() / variants);

@@ -1,7 +1,7 @@
 //! What is measured: operations on shared objects, in several variants.
 //!
 //! An operation is written once, over the [`Host`] it runs on, real ([`runner`](crate::runner)) or simulated
-//! ([`simulate`](crate::simulate)): an [`Operation`], a [step](Variant::step) of a line or two, or the part of
+//! ([`simulate`](crate::simulate)): an [operation](BenchOperation), a [step](Variant::step) of a line or two, or the part of
 //! [workers](Variant::workers) with state of their own.
 //!
 //! ```text
@@ -63,12 +63,12 @@ impl NamedMember {
 
 /// An operation called virtually: one call for each, or one for many.
 ///
-/// Every [`Operation`] is one. Operations that differ by thread implement this, and are prepared for a number of
+/// Every [`BenchOperation`] is one. Operations that differ by thread implement this, and are prepared for a number of
 /// threads.
 pub(crate) trait Looped: Send + Sync {
     /// Does `steps` operations at `place` and returns their retries, even if no other thread runs.
     fn run(&self, place: ThreadPlace, steps: u64) -> u64;
-    /// [`Operation::step`], on a machine that counts retries itself.
+    /// [`BenchOperation::step`], on a machine that counts retries itself.
     fn step(&self, place: ThreadPlace) {
         self.run(place, 1);
     }
@@ -228,17 +228,17 @@ pub(crate) fn native() -> Vec<BenchGroup> {
     groups
 }
 
-/// Adds variants before and behind a scenario's, and compares with `baseline`.
+/// Adds variants before and after a scenario's, and compares with `baseline`.
 fn add<'g>(
     group: &'g mut BenchGroup,
     id: &str,
     baseline: &'static str,
-    [mut before, behind]: [Vec<Variant>; 2],
+    [mut before, after]: [Vec<Variant>; 2],
 ) -> &'g mut BenchScenario {
     let mut all = group.scenarios.iter_mut();
     let scenario = all.find(|scenario| scenario.id == id).expect("it is in the group");
     before.append(&mut scenario.variants);
-    before.extend(behind);
+    before.extend(after);
     (scenario.variants, scenario.baseline) = (before, baseline);
     scenario
 }

@@ -60,7 +60,7 @@ pub(crate) struct SharedRoute<M: Memory, C, const USES: usize> {
     rt_uncached: Cold<24>,
 }
 
-/// Since Linux 6.4: cold members fill the count's line. `USES` as for [`Shared`].
+/// Since Linux 6.4: cold members fill the count's line. `USES` as for [`SharedRoute`].
 #[repr(C, align(64))]
 pub(crate) struct IsolatedRoute<M: Memory, C, const USES: usize> {
     line_0: Cold<64>,

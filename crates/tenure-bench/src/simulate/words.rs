@@ -9,7 +9,8 @@ pub(super) fn headline(scenario: &SimulatedScenario) -> Option<&SimulatedPoint> 
     scenario.points.iter().max_by_key(|point| point.cpus).filter(|point| !point.rows.is_empty())
 }
 
-const SOME_RETRIES: f64 = 0.05;
+/// Fewer retries per operation are not mentioned.
+const MIN_RETRIES: f64 = 0.05;
 
 /// The fastest variants against the baseline, on the most CPUs.
 pub(super) fn answer(scenario: &SimulatedScenario) -> Option<Parts> {
@@ -34,7 +35,7 @@ pub(super) fn answer(scenario: &SimulatedScenario) -> Option<Parts> {
     let (variants, ratio) = (list(&names), ratio(best));
     let take = if names.len() == 1 { "takes" } else { "take" };
     let retries =
-        base.map(|row| row.retries_per_op).filter(|it| it.is_finite() && *it >= SOME_RETRIES);
+        base.map(|row| row.retries_per_op).filter(|it| it.is_finite() && *it >= MIN_RETRIES);
     let which = retries.map_or_else(String::new, |retries| {
         format!(", which retries {} times per operation", number(retries))
     });

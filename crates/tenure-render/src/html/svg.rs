@@ -11,7 +11,7 @@ const LINE: f64 = 1024.0;
 const LEFT: f64 = 56.0;
 const WIDTH: f64 = LEFT + LINE + 2.0;
 const CELL: f64 = 56.0;
-/// From one row to the next, beside the cells' height.
+/// Space between two rows.
 const GAP: f64 = 6.0;
 /// The height of a bracket over embedded members, of the ruler, and of a row of lines left out.
 const BRACKET: f64 = 18.0;
@@ -21,7 +21,7 @@ const OMITTED: f64 = 26.0;
 const TEXT: f64 = 10.5;
 const LETTER: f64 = TEXT * 0.605;
 const LEADING: f64 = 13.0;
-/// In narrower cells names stand upright.
+/// Names stand upright in narrower cells.
 const UPRIGHT: f64 = 44.0;
 
 /// What a screen reader says in place of a map.
@@ -144,7 +144,7 @@ impl Canvas {
         self.y += CELL + GAP;
     }
 
-    /// Over the members of an embedded struct: open at an end where it goes on.
+    /// Draws a bracket over the members of an embedded struct, open at an end where the struct goes on.
     fn bracket(&mut self, offset: u64, group: &EmbedGroup) {
         let x = |at: u64| LEFT + bytes(at.saturating_sub(offset)) * self.byte;
         let (from, to) = (x(group.from) + 1.0, x(group.to) - 1.0);

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use serde::Serialize;
 
-use tenure_report::words::marked;
+use tenure_report::words::{Parts, marked};
 
 use super::observed::{ObservedView, RunHead};
 use super::svg::{self, AltText};
@@ -13,17 +13,14 @@ use crate::picture::{BlockState, LinePicture, Marks, PictureBlock, differing, is
 use crate::{maps, words};
 use tenure_model::{Check, Embedder, Finding, Move, Report, Source, Suggestion, TypeMap};
 
-/// The most lines that a map shows in full; of more, those that matter.
-const MOST_LINES: usize = 8;
+/// A map shows up to so many lines in full, and of more those that matter.
+const MAX_LINES: usize = 8;
 
 /// The most lines that matter.
-const MOST_KEPT: usize = 12;
+const MAX_KEPT_LINES: usize = 12;
 
 /// The most names that a map's description lists.
-const MOST_NAMED: usize = 12;
-
-/// Text in pieces, and whether each is code.
-type Pieces = tenure_report::words::Parts;
+const MAX_NAMES: usize = 12;
 
 #[derive(Serialize)]
 pub(super) struct FindingPage<'a> {
@@ -37,7 +34,7 @@ pub(super) struct FindingPage<'a> {
     legend: Vec<(String, &'static str)>,
     checks: Vec<&'a Check>,
     check_summary: String,
-    /// In a sentence, and one by one: the word, the finding, the figures.
+    /// The changes in a sentence, and one by one: the word, the finding, the figures.
     change_summary: Option<String>,
     changes: Vec<(&'static str, &'a str, String)>,
     measured: Vec<(String, [String; 5])>,
@@ -45,7 +42,7 @@ pub(super) struct FindingPage<'a> {
     findings: Vec<FindingView<'a>>,
     /// Suggestions for types without a finding.
     others: Vec<OrderView<'a>>,
-    unmended: Vec<Pieces>,
+    unmended: Vec<Parts>,
     /// Unescaped, as drawings are: it is the page's own.
     script: &'static str,
 }
@@ -57,9 +54,9 @@ struct FindingView<'a> {
     anchor: String,
     title: String,
     seen: Option<ObservedView>,
-    /// What a search looks at.
+    /// The text that a search reads.
     words: String,
-    /// Of a run: a share, its words, and a width. From types a level: a score only orders.
+    /// A share, its words and a width for a finding of a run; a level for one of types, whose score only orders.
     shown_score: String,
     score_of: &'static str,
     percent: Option<String>,
@@ -67,20 +64,20 @@ struct FindingView<'a> {
     of_all: String,
     heading: Option<&'static str>,
     measured: Option<String>,
-    /// Of each victim.
+    /// The reason why each victim counts.
     whys: Vec<String>,
     instances: String,
     role: &'static str,
     how: String,
     sure: String,
-    /// Of each victim: its class, and its sign.
+    /// The class and the sign of each victim.
     signs: Vec<(&'static str, &'static str)>,
     /// The factors of the signals, as widths.
     widths: Vec<String>,
     map: Option<MapView>,
     order: Option<OrderView<'a>>,
     /// Repairs of elements and variables, with the code to write.
-    apart: Vec<(Pieces, String)>,
+    apart: Vec<(Parts, String)>,
     /// Where the suggestion for the same type is.
     see: Option<String>,
 }
@@ -109,16 +106,16 @@ struct OrderView<'a> {
     anchor: String,
     type_name: &'a str,
     heading: &'static str,
-    summary: Pieces,
+    summary: Parts,
     scores: String,
     moves: Vec<(&'a Move, &'a str)>,
     maps: Vec<MapView>,
     /// How many types take part that are not drawn.
     undrawn: Option<String>,
-    sizes: Vec<(&'a str, String, String, String)>,
-    notes: Vec<Pieces>,
-    /// By other means.
-    others: Vec<Pieces>,
+    sizes: Vec<words::TypeSizes<'a>>,
+    notes: Vec<Parts>,
+    /// What else would help.
+    others: Vec<Parts>,
 }
 
 impl<'a> FindingPage<'a> {
@@ -304,8 +301,8 @@ fn folded(
     keep: impl Fn(u64, &[PictureBlock]) -> bool,
 ) -> LinePicture {
     let kept = Cell::new(0);
-    LinePicture::of(map, report.line_bytes, marks, MOST_LINES, |index, blocks| {
-        let keeps = kept.get() < MOST_KEPT && keep(index, blocks);
+    LinePicture::of(map, report.line_bytes, marks, MAX_LINES, |index, blocks| {
+        let keeps = kept.get() < MAX_KEPT_LINES && keep(index, blocks);
         kept.set(kept.get() + usize::from(keeps));
         keeps
     })
@@ -324,12 +321,12 @@ impl MapView {
         ] {
             let blocks = picture.blocks().filter(|block| block.state == state);
             let names: Vec<&str> = blocks.map(|block| block.path.as_str()).collect();
-            let more = match names.len().saturating_sub(MOST_NAMED) {
+            let more = match names.len().saturating_sub(MAX_NAMES) {
                 0 => String::new(),
                 more => format!(" and {more} more"),
             };
             if !names.is_empty() {
-                let names = names[..names.len().min(MOST_NAMED)].join(", ");
+                let names = names[..names.len().min(MAX_NAMES)].join(", ");
                 description += &format!(" {what}: {names}{more}.");
             }
         }

@@ -11,7 +11,8 @@ use tenure_model::{Difference, Finding, Report, Word};
 /// Columns of rank and score, which stand alone so that the eye can run down.
 pub(super) const INDENT: usize = 12;
 
-const NAMED: usize = 5;
+/// A finding names so many victims, and counts the others.
+const MAX_VICTIMS: usize = 5;
 
 pub(super) fn render(text: &mut TerminalText, report: &Report) {
     if !report.findings.is_empty() {
@@ -94,14 +95,14 @@ fn victims(text: &mut TerminalText, finding: &Finding) {
     let mut items: Vec<_> = finding
         .victims
         .iter()
-        .take(NAMED)
+        .take(MAX_VICTIMS)
         .map(|victim| {
             let name = format!("{}{}", words::sign(victim), cut(&victim.path, room));
             Styled::new(&name, |name| style.text(look(state(victim)), name))
                 .and(&Styled::new(&format!(" {}", victim.offset), |at| style.quiet(at)))
         })
         .collect();
-    let more = finding.victims.len().saturating_sub(NAMED);
+    let more = finding.victims.len().saturating_sub(MAX_VICTIMS);
     if more > 0 {
         let more = format!("and {more} more");
         items.push(Styled::new(&more, |more| style.text(Look::new().dim(), more)));

@@ -20,7 +20,7 @@ use crate::picture::{
 use tenure_model::TypeMap;
 
 /// The most columns for a byte: wider lines are hard to follow.
-const WIDEST: usize = 10;
+const MAX_SCALE: usize = 10;
 
 /// Columns for a byte are a multiple of 1/4, so that members of four bytes are all equally wide.
 const STEPS: usize = 4;
@@ -129,7 +129,7 @@ impl<'a> Canvas<'a> {
         let margin = longest.max().unwrap_or(0).max(3) + 3;
         let bytes = usize::try_from(picture.line_bytes).unwrap_or(usize::MAX);
         let room = width.saturating_sub(margin + 1);
-        let scale = (room.saturating_mul(STEPS) / bytes).clamp(1, WIDEST);
+        let scale = (room.saturating_mul(STEPS) / bytes).clamp(1, MAX_SCALE);
         Self { picture, margin, scale, width }
     }
 

@@ -17,13 +17,14 @@ use super::{clean, words};
 use tenure_model::{Finding, Report, Sharing, Source};
 use text::TerminalText;
 
-const NARROWEST: usize = 40;
+/// Names and figures need so many columns.
+const MIN_WIDTH: usize = 40;
 
 /// The report as text that ends in a line break.
 #[must_use]
 pub fn render(report: &Report, style: Style) -> String {
     let report = &clean::cleaned(report);
-    let mut text = TerminalText::new(Style { width: style.width.max(NARROWEST), ..style });
+    let mut text = TerminalText::new(Style { width: style.width.max(MIN_WIDTH), ..style });
     text.strong(words::subject(report));
     text.quiet(&words::source(report));
     // A run for its checks alone has nothing else to say.
@@ -49,7 +50,7 @@ pub fn render(report: &Report, style: Style) -> String {
 #[must_use]
 pub fn predictions(report: &Report, style: Style) -> String {
     let report = &clean::cleaned(report);
-    let mut text = TerminalText::new(Style { width: style.width.max(NARROWEST), ..style });
+    let mut text = TerminalText::new(Style { width: style.width.max(MIN_WIDTH), ..style });
     if let Source::Run(run) = &report.source {
         observed::predictions(&mut text, report, run);
     }

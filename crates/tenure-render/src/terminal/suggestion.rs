@@ -116,16 +116,16 @@ fn sizes(text: &mut TerminalText, suggestion: &Suggestion) {
     /// More rows say nothing new if nothing grows.
     const MAX_ROWS: usize = 12;
     let rows: Vec<_> = words::sizes(suggestion).collect();
-    let same = rows.iter().all(|(_, _, _, change)| change.is_empty());
+    let same = rows.iter().all(|row| row.change.is_empty());
     let shown = if same { rows.len().min(MAX_ROWS) } else { rows.len() };
-    let room = rows.iter().map(|row| measured(row.0)).max().unwrap_or(0);
+    let room = rows.iter().map(|row| measured(row.type_name)).max().unwrap_or(0);
     let room = room.clamp(5, text.width().saturating_sub(34).max(5));
     let style = text.style();
     text.blank();
     let heading = format!("  {:room$}  {:>10}  {:>10}", "bytes", "before", "after");
     text.line(&style.quiet(&heading));
-    for (name, before, after, change) in &rows[..shown] {
-        let name = padded(name, room);
+    for words::TypeSizes { type_name, before, after, change } in &rows[..shown] {
+        let name = padded(type_name, room);
         text.line(&format!("  {name}  {before:>10}  {after:>10}  {change}"));
     }
     if shown < rows.len() {

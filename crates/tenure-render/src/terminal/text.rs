@@ -75,9 +75,9 @@ impl TerminalText {
 
     /// `left`, and `right` dim at the right margin, or below where there is no room.
     pub(super) fn line_with(&mut self, left: &Styled, right: &str, indent: usize) {
-        /// Further to the right it would not be read as belonging to the left.
-        const FARTHEST: usize = 110;
-        let width = self.width().min(FARTHEST.max(left.width + 2 + measured(right)));
+        /// Farther to the right it would not be read as part of the line.
+        const MAX_COLUMNS: usize = 110;
+        let width = self.width().min(MAX_COLUMNS.max(left.width + 2 + measured(right)));
         let taken = measured(right);
         if right.is_empty() {
             return self.line(&left.text);

@@ -108,7 +108,7 @@ pub(crate) fn members(recorded: &Recorded) -> Vec<(String, [String; 5])> {
     recorded.members.iter().map(row).collect()
 }
 
-/// The heads of those columns behind the name.
+/// The headings of the columns after the name.
 pub(crate) const COLUMNS: [&str; 5] = ["HITM", "weight", "samples", "loads", "stores"];
 
 fn name(one: &MeasuredMember) -> String {

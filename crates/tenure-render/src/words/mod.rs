@@ -111,7 +111,7 @@ pub(super) fn sharing(finding: &Finding) -> String {
     }
 }
 
-/// Of a neighbour: contended ones are culprits as well.
+/// The sign of a neighbour: contended ones are culprits as well.
 pub(super) fn sign(victim: &Word) -> &'static str {
     if victim.role.is_contended() { "!" } else { "*" }
 }
@@ -134,7 +134,7 @@ pub(super) fn kind(sharing: &Sharing) -> &'static str {
     }
 }
 
-/// `high`, or `medium (75 %)`: at how many placements.
+/// `high`, or `medium (75 %)`, where that is the share of placements.
 pub(super) fn confidence(confidence: &Confidence) -> String {
     let word = level(confidence.level);
     if confidence.placements >= 1.0 {
@@ -423,20 +423,28 @@ pub(super) fn alternatives(suggestion: &Suggestion) -> impl Iterator<Item = Stri
         .map(|other| format!("Or: {} Score {}.", other.summary, score(other.score_after)))
 }
 
-/// The type and all that embed it: name, size before, size after, change.
-pub(super) fn sizes(
-    suggestion: &Suggestion,
-) -> impl Iterator<Item = (&str, String, String, String)> {
+/// The bytes of a type before and after a suggestion.
+#[derive(serde::Serialize)]
+pub(super) struct TypeSizes<'a> {
+    pub(super) type_name: &'a str,
+    pub(super) before: String,
+    pub(super) after: String,
+    /// `+16`, or nothing.
+    pub(super) change: String,
+}
+
+/// The sizes of the type and of all that embed it.
+pub(super) fn sizes(suggestion: &Suggestion) -> impl Iterator<Item = TypeSizes<'_>> {
     let own = (suggestion.type_name.as_str(), suggestion.before.size, suggestion.after.size);
     let embedders = suggestion.embedders.iter();
     let rows = embedders.map(|it| (it.type_name.as_str(), it.size_before, it.size_after));
-    std::iter::once(own).chain(rows).map(|(name, before, after)| {
+    std::iter::once(own).chain(rows).map(|(type_name, before, after)| {
         let change = match after.cmp(&before) {
             Ordering::Equal => String::new(),
             Ordering::Less => format!("−{}", whole(before - after)),
             Ordering::Greater => format!("+{}", whole(after - before)),
         };
-        (name, whole(before), whole(after), change)
+        TypeSizes { type_name, before: whole(before), after: whole(after), change }
     })
 }
 
@@ -464,7 +472,7 @@ fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// For a reader: `compare-exchange`.
+/// An access in words: `compare-exchange`.
 pub(crate) fn access(access: Access) -> &'static str {
     match access {
         Access::Read => "read",
@@ -478,7 +486,7 @@ pub(crate) fn access(access: Access) -> &'static str {
     }
 }
 
-/// For a reader: `false sharing`.
+/// A fault in words: `false sharing`.
 pub(crate) fn fault(kind: Kind) -> &'static str {
     match kind {
         Kind::FalseSharing => "false sharing",

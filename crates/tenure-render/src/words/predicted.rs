@@ -21,7 +21,7 @@ pub(super) fn predicting(run: &Run) -> String {
 /// The number of CPUs for which a figure stands in a sentence.
 const HEADLINE: u64 = 64;
 
-/// For how many CPUs a curve's figure stands in a sentence, the figure as it is, and that of the curve.
+/// The number of CPUs of the figure that stands in a sentence, the figure of the unmodified program, and that of the curve.
 fn headline(forecast: &Forecast, curve: &Curve) -> Option<(u64, f64, f64)> {
     let at = |points: &[Point], cpus: u64| {
         points.iter().find(|point| point.cpus == cpus).map(|point| point.per_second)
@@ -49,9 +49,9 @@ pub(crate) fn outlook(forecast: &Forecast) -> Option<String> {
     let all: Vec<_> = all.filter(|(_, gain, _)| gain.is_finite()).collect();
     let (cpus, ..) = all.first()?;
     let on = count_of(*cpus, "CPU");
-    /// Less than this is no gain.
-    const WORTH: f64 = 1.05;
-    if all.iter().all(|(_, gain, _)| *gain < WORTH) {
+    /// A smaller factor is no gain.
+    const MIN_GAIN: f64 = 1.05;
+    if all.iter().all(|(_, gain, _)| *gain < MIN_GAIN) {
         return Some(format!(
             "On {on} these repairs alone would not make the whole program faster: what they leave is its limit."
         ));

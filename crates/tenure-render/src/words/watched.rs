@@ -86,7 +86,7 @@ pub(super) fn excluded(watched: &Watched, has_findings: bool) -> Option<String> 
     ))
 }
 
-/// That what was seen says nothing, and why.
+/// Says that what was seen proves nothing, and why.
 pub(super) fn too_little(has_findings: bool, reasons: &[String]) -> String {
     let of = if has_findings { "other cache lines are" } else { "a cache line is" };
     format!("Too little seen to say whether {of} contended. {}", reasons.join(" "))
@@ -94,12 +94,12 @@ pub(super) fn too_little(has_findings: bool, reasons: &[String]) -> String {
 
 /// `12 % of the time could not be seen: 9.0 % was in the kernel, and 3.0 % in samples without an address.`
 fn unseen(coverage: &Coverage) -> Option<String> {
-    /// Less than this is shown as nothing.
-    const NOTHING: f64 = 0.0005;
+    /// A smaller share is shown as 0.0 %.
+    const MIN_SHARE: f64 = 0.0005;
     let unaddressed = (1.0 - coverage.kernel) * coverage.unaddressed;
     let parts =
         [(coverage.kernel, "was in the kernel"), (unaddressed, "in samples without an address")];
-    let parts = parts.iter().filter(|(part, _)| *part >= NOTHING);
+    let parts = parts.iter().filter(|(part, _)| *part >= MIN_SHARE);
     let parts: Vec<_> = parts.map(|(part, what)| format!("{} {what}", share(*part))).collect();
     let all = share(coverage.unseen());
     (!parts.is_empty())
@@ -108,9 +108,9 @@ fn unseen(coverage: &Coverage) -> Option<String> {
 
 /// Why too little was seen, and what to do about it: each a sentence.
 fn reasons(watched: &Watched, coverage: &Coverage) -> Vec<String> {
-    /// The kernel's times have hundredths of a second.
-    const NOTHING: f64 = 0.02;
-    if coverage.cpu_seconds < NOTHING && watched.samples == 0 {
+    /// The kernel counts processor time in hundredths of a second.
+    const MIN_CPU_SECONDS: f64 = 0.02;
+    if coverage.cpu_seconds < MIN_CPU_SECONDS && watched.samples == 0 {
         return vec!["The program used less than 0.02 s of processor time: watch it for longer, or under load.".to_owned()];
     }
     let mut all = Vec::new();
@@ -147,13 +147,12 @@ fn reasons(watched: &Watched, coverage: &Coverage) -> Vec<String> {
 
 /// Memory that other processes may write, too.
 pub(super) fn shared(watched: &Watched) -> Option<String> {
-    /// Names that a sentence has.
-    const MOST: usize = 3;
+    const MAX_NAMES: usize = 3;
     let shared = &watched.coverage.as_ref()?.shared;
     let names = match shared.len() {
         0 => return None,
-        all if all <= MOST => shared.join(", "),
-        all => format!("{} and {} more", shared[..MOST].join(", "), all - MOST),
+        all if all <= MAX_NAMES => shared.join(", "),
+        all => format!("{} and {} more", shared[..MAX_NAMES].join(", "), all - MAX_NAMES),
     };
     Some(format!(
         "Other processes may use memory that this one shares ({names}): what they do there was not seen."

@@ -87,9 +87,9 @@ pub(crate) fn bars(
 pub struct LineChart<'a> {
     /// Unique in the page.
     pub id: &'a str,
-    /// For those who do not see it, before the name of the axis: `Get and put: throughput`.
+    /// The title for readers who cannot see it, before the name of the axis: `Get and put: throughput`.
     pub title: &'a str,
-    /// Above the chart.
+    /// The caption above the chart.
     pub caption: &'a str,
     /// Which direction is better.
     pub better: &'a str,

@@ -14,9 +14,9 @@ pub enum SeriesRole {
     Ink,
     /// Ticks, captions.
     Muted,
-    /// Lines behind the data.
+    /// Lines under the data.
     Grid,
-    /// An area behind the data.
+    /// An area under the data.
     Band,
     /// The background.
     Page,
@@ -28,16 +28,16 @@ pub enum SeriesRole {
     Series(usize),
     /// An amount, by its opacity.
     Heat,
-    /// As it should be.
+    /// What is as it should be.
     Good,
-    /// Not as it should be.
+    /// What is not as it should be.
     Bad,
 }
 
 /// The next series begin again with another marker.
 const SERIES: usize = 8;
 
-/// Beside every page's colours. The series have Okabe and Ito's hues, which people with the common kinds of colour
+/// The colours of charts, beside those of every page. The series have Okabe and Ito's hues, which people with the common kinds of colour
 /// blindness tell apart, darkened or lightened until they stand out.
 pub const COLOURS: [Colour; 2 + SERIES + 5] = [
     Colour::new("baseline", "#40464d", "#c3c9d0"),

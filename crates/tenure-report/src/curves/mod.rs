@@ -44,7 +44,7 @@ pub struct CurvesReport {
     /// A terminal's first paragraphs.
     #[serde(skip)]
     pub opening: Vec<String>,
-    /// Below a page's title: when and how this was made.
+    /// When and how this was made: the line below a page's title.
     pub made: Vec<String>,
     /// Deviations from the request.
     pub notes: Vec<String>,
@@ -251,7 +251,7 @@ impl Tone {
 pub enum Show {
     /// A number with three significant digits.
     Number,
-    /// Without decimals.
+    /// A number without decimals.
     Whole,
     /// A number with three decimals: the distance from 1 matters.
     Index,
@@ -349,7 +349,7 @@ impl Measure {
 pub struct CurveStyle {
     /// A word: `throughput`.
     pub name: &'static str,
-    /// Above the chart.
+    /// The caption above the chart.
     pub caption: &'static str,
     /// Which direction is better.
     pub better: &'static str,
@@ -362,7 +362,7 @@ pub struct CurveStyle {
 /// Bars of a measure at one point.
 #[derive(Debug, Clone, Copy)]
 pub struct Bars {
-    /// Above the chart.
+    /// The caption above the chart.
     pub caption: &'static str,
     /// Which direction is better.
     pub better: &'static str,

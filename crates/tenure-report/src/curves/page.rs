@@ -67,7 +67,7 @@ struct ScenarioView<'a> {
     notes: Vec<String>,
 }
 
-/// By place, not by name, which may hold anything.
+/// The id of a scenario: made of its place, as its name may hold anything.
 fn anchor(group: usize, scenario: usize) -> String {
     format!("s-{group}-{scenario}")
 }
@@ -148,10 +148,10 @@ impl<'a> ScenarioView<'a> {
 
 /// The main figures at few points; and all figures at all points, to be unfolded.
 fn tables(scenario: &CurveScenario) -> Vec<TextTable> {
-    const FEW: usize = 2;
+    const MAX_POINTS: usize = 2;
     let all: Vec<_> = scenario.points.iter().filter(|point| !point.rows.is_empty()).collect();
     let Some(headline) = scenario.headline() else { return Vec::new() };
-    let few = if all.len() <= FEW { all.clone() } else { vec![headline] };
+    let few = if all.len() <= MAX_POINTS { all.clone() } else { vec![headline] };
     let shown = scenario.by_point(&few, false);
     let full = scenario.by_point(&all, true);
     let has_more = full.columns.len() > shown.columns.len() || all.len() > few.len();

@@ -79,7 +79,7 @@ impl Column {
 pub struct TableSection {
     /// What they have in common.
     pub title: String,
-    /// Beside the title.
+    /// A note beside the title.
     pub note: String,
     /// The lines.
     pub lines: Vec<TableLine>,
@@ -187,7 +187,7 @@ impl TextTable {
         self
     }
 
-    /// For a terminal. If it is too narrow, columns and intervals go, step by step; then the table is continued below.
+    /// The table for a terminal. If that is too narrow, columns and intervals go, step by step; then the table is continued below.
     #[must_use]
     pub fn render(&self, style: Style) -> String {
         let steps = || self.columns.iter().flat_map(|it| [it.steps, it.interval_steps]);

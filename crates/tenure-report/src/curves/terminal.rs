@@ -42,7 +42,7 @@ fn opening(report: &CurvesReport, style: Style) -> String {
     text
 }
 
-/// By its index in the group; before the first one, the group's subject.
+/// The scenario with this index; before the first one, the group's subject.
 fn scenario(group: &ScenarioGroup, at: usize, style: Style) -> String {
     let (mut text, scenario) = (String::new(), &group.scenarios[at]);
     if at == 0 {

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 /// A CSS variable for a role: `var(--ink)`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Colour {
-    /// Without its dashes.
+    /// The name without its dashes.
     pub name: &'static str,
     /// `#rrggbb` on a light page.
     pub light: &'static str,
@@ -21,8 +21,8 @@ const PAGE: Colour = Colour::new("page", "#ffffff", "#14181d");
 const RAISED: Colour = Colour::new("raised", "#f6f7f9", "#1b2027");
 const LINK: Colour = Colour::new("link", "#0059a8", "#7cbcf5");
 
-/// The colours of every page: `ink`, main text; `muted`, text beside it; `grid`, lines behind the data; `band`, an area
-/// behind the data; `page`, the background; `raised`, what stands out from it; `link`.
+/// The colours of every page: `ink`, main text; `muted`, text beside it; `grid`, lines under the data; `band`, an area
+/// under the data; `page`, the background; `raised`, what stands out from it; `link`.
 pub const BASE: [Colour; 7] = [INK, MUTED, GRID, BAND, PAGE, RAISED, LINK];
 
 impl Colour {

@@ -11,7 +11,7 @@ pub(super) struct CpuTopology {
     pub(super) sockets: usize,
 }
 
-/// Of the CPUs in `allowed`, from `/sys`, or else from the text of `/proc/cpuinfo`.
+/// The topology of the CPUs in `allowed`, from `/sys`, or else from the text of `/proc/cpuinfo`.
 pub(super) fn topology(tree: &Tree, info: &str, allowed: &[usize]) -> CpuTopology {
     let mut cores = BTreeSet::new();
     let mut sockets = BTreeSet::new();

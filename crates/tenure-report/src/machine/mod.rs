@@ -1,7 +1,7 @@
 //! The machine of a run, as far as the system reports it.
 //!
-//! On Linux from `/proc` and `/sys`; a missing file leaves its field empty or zero and never fails a run. Elsewhere
-//! from the standard library.
+//! Linux reports it in `/proc` and `/sys`; a missing file leaves its field empty or zero and never fails a run. On other
+//! systems the standard library does.
 
 mod cpu;
 mod places;
@@ -78,7 +78,7 @@ pub fn describe() -> HostMachine {
     read(&Tree::root(), &affinity::cpus())
 }
 
-/// From `/proc` and `/sys` under `tree`, for a thread that may run on `allowed`.
+/// Reads `/proc` and `/sys` under `tree`, for a thread that may run on `allowed`.
 fn read(tree: &Tree, allowed: &[usize]) -> HostMachine {
     let info = tree.text("proc/cpuinfo").unwrap_or_default();
     let topology = cpu::topology(tree, &info, allowed);

@@ -63,11 +63,11 @@ pub(super) fn cpu_list(text: &str) -> Vec<usize> {
 }
 
 fn range(part: &str) -> Option<RangeInclusive<usize>> {
-    /// A longer range is a file of something else.
-    const TOO_MANY: usize = 1 << 20;
+    /// A file with a longer range lists something else.
+    const MAX_CPUS: usize = 1 << 20;
     let (first, last) = part.split_once('-').unwrap_or((part, part));
     let (first, last) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
-    (last < TOO_MANY).then_some(first..=last)
+    (last < MAX_CPUS).then_some(first..=last)
 }
 
 /// `48K` in bytes, by its binary unit.

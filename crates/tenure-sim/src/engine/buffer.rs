@@ -1,6 +1,6 @@
 //! Store buffers: a CPU goes on while its stores wait for their lines.
 //!
-//! Only what [`Kind::Buffered`] says waits here, which is what patterns store. Words of
+//! Only what [`HeatKind::Buffered`] says waits here, which is what patterns store. Words of
 //! [`Simulated`](crate::Simulated) memory have values, and are sequentially consistent: their stores wait.
 //!
 //! A buffer drains in order, as on x86, one line at a time. To the lines it is another CPU of the same core, whose number

@@ -1,7 +1,7 @@
 //! Fibers: simulated threads on one thread of the host.
 //!
 //! A simulated thread is a coroutine. Its code reaches the simulator through a thread-local ([`current`]), and gives
-//! the host's thread back by [`Context::suspend`].
+//! the host's thread back by [`FiberContext::suspend`].
 //!
 //! # Ends
 //!

@@ -22,7 +22,7 @@ const WORK_NS: std::ops::RangeInclusive<f64> = 1e-3..=1e9;
 const MIN_ITERATION_NS: f64 = 0.1;
 /// Locks within locks.
 const MAX_NESTED_LOCKS: usize = 4;
-const MOST_NAME: usize = 200;
+const MAX_NAME_BYTES: usize = 200;
 
 /// The part of a pattern that a fault is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,8 +60,8 @@ impl Pattern {
 
     pub(super) fn faults(&self) -> Result<(), PatternFault> {
         let whole = |what: String| Err(PatternFault { place: PatternPlace::Whole, what });
-        if self.name.is_empty() || self.name.len() > MOST_NAME {
-            return whole(format!("its name has 1 to {MOST_NAME} bytes"));
+        if self.name.is_empty() || self.name.len() > MAX_NAME_BYTES {
+            return whole(format!("its name has 1 to {MAX_NAME_BYTES} bytes"));
         }
         for (what, count, most) in [
             ("objects", self.objects.len(), MAX_WORDS),
@@ -87,10 +87,10 @@ impl Pattern {
             self.roles.iter().enumerate().map(|(at, it)| (PatternPlace::Role(at), &it.name));
         let mut seen = HashSet::new();
         for (place, name) in objects.chain(words).chain(roles) {
-            if name.is_empty() || name.len() > MOST_NAME {
+            if name.is_empty() || name.len() > MAX_NAME_BYTES {
                 return Err(PatternFault {
                     place,
-                    what: format!("a name has 1 to {MOST_NAME} bytes"),
+                    what: format!("a name has 1 to {MAX_NAME_BYTES} bytes"),
                 });
             }
             if !seen.insert((std::mem::discriminant(&place), name)) {

@@ -46,7 +46,7 @@ const SETTLED: f64 = 0.01;
 /// The longest job.
 const MAX_JOB_NS: f64 = 1e10;
 /// Words whose names reports know.
-const MOST_NAMES: usize = 1024;
+const MAX_NAMES: usize = 1024;
 
 impl Pattern {
     /// Simulates it with a thread on each of the simulation's CPUs, or on fewer if no role grows with them. Where the
@@ -268,8 +268,8 @@ impl RoleStage {
     /// Names the words for the report, each by one name in all copies.
     fn named(&self, pattern: &Pattern, mut simulation: Simulation) -> Simulation {
         let copies = |object| pattern.copies(object, self.users[object]);
-        let mut left = MOST_NAMES;
-        for copy in 0..MOST_NAMES {
+        let mut left = MAX_NAMES;
+        for copy in 0..MAX_NAMES {
             for (at, word) in pattern.words.iter().enumerate() {
                 if left > 0 && copy < copies(word.object) {
                     let address = self.address(pattern, at, copy);

@@ -101,8 +101,8 @@ pub(super) fn group<M: Host>() -> BenchGroup {
 }
 
 pub(super) fn extend(group: &mut BenchGroup) {
-    let behind = group.scenarios.iter().position(|scenario| scenario.id == "pool/in-use-200");
-    let at = behind.map_or(0, |at| at + 1);
+    let last = group.scenarios.iter().position(|scenario| scenario.id == "pool/in-use-200");
+    let at = last.map_or(0, |at| at + 1);
     // A walk of 100,000 takes a millisecond.
     let long = [
         in_use("pool/in-use-1000", "acquire + release, 1,000 in use", lists::<Native>(1_000))

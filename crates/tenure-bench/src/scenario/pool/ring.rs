@@ -1,4 +1,4 @@
-//! [`Ring`]: a bounded channel from one thread to another.
+//! [`RingChannel`]: a bounded channel from one thread to another.
 //!
 //! Each cell says whether it is full, so the two sides share no index (after Giacomoni, Moseley and Vachharajani,
 //! "FastForward for efficient pipeline parallelism", PPoPP 2008): while neither waits for the other, they are on

@@ -1,7 +1,7 @@
 //! Repairs: what helps against contention, as other patterns.
 //!
 //! Each remedy knows when it applies, what it makes of a pattern, and what it costs in memory. Whether it pays, a simulation of the
-//! new pattern says, and [`together`] compares. The table of [`repairs`] has all conditions.
+//! new pattern says, and [`together()`] compares. The table of [`repairs`] has all conditions.
 
 mod apart;
 mod counts;
