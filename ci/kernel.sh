@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The readers of tenure-types against pahole: every struct of a kernel, through DWARF and BTF; and the
+# The readers of tenure-debuginfo against pahole: every struct of a kernel, through DWARF and BTF; and the
 # ranking of Linux 6.1's routes. Takes
 # the kernel from $TENURE_VMLINUX, or gets Debian's (282 MB to download, 600 MB on disk).
 #
@@ -32,4 +32,4 @@ if [[ -e /sys/kernel/btf/vmlinux ]]; then
     tests+=(running_kernel_is)
 fi
 cargo test --release -p tenure-layout --test ranking linux_6_1 -- --ignored --nocapture
-cargo test --release -p tenure-types --test read -- --ignored --nocapture --test-threads=1 "${tests[@]}"
+cargo test --release -p tenure-debuginfo --test read -- --ignored --nocapture --test-threads=1 "${tests[@]}"

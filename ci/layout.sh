@@ -35,7 +35,7 @@ PYTHON
 grep -q 'ArcInner' "$out/layout.html" || { echo "the page shows no map of an Arc" >&2; exit 1; }
 
 # Both ways a check can end.
-routes=crates/tenure-types/tests/fixtures/btf
+routes=crates/tenure-debuginfo/tests/fixtures/btf
 cat >"$out/rules.toml" <<'TOML'
 [[apart]]
 type = "dst_entry"

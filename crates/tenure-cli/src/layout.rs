@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
+use tenure_debuginfo::model::Format;
+use tenure_debuginfo::read::{Input, Options};
 use tenure_layout::run::{self, LayoutRequest};
 use tenure_model::Report;
 use tenure_render::{diff, html, json, terminal};
-use tenure_types::model::Format;
-use tenure_types::read::{Input, Options};
 
 use crate::failure::EarlyEnd;
 use crate::output::{self, Json};

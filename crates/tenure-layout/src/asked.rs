@@ -9,7 +9,7 @@ use crate::measured::{EntrySource, ListEntry, Own};
 use crate::names;
 use crate::rules::{Glob, closest};
 use crate::sharing::{Array, RawFinding, Site};
-use tenure_types::model::{Format, Model, Static, TypeId};
+use tenure_debuginfo::model::{Format, Model, Static, TypeId};
 
 /// Named types that all get a map: of more, only those with findings do.
 const MAX_MAPS: usize = 64;

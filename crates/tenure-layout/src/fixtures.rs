@@ -1,6 +1,6 @@
 //! Models for tests: a type or a variable a line.
 
-use tenure_types::model::{
+use tenure_debuginfo::model::{
     Builder, Declared, Format, Kind, Member, Model, Scalar, Shape, Static, Type, TypeId,
 };
 

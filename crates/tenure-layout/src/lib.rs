@@ -4,14 +4,14 @@
 //! which words are contended, sees through embedding (the victim is often in an *outer* type), and ranks its findings,
 //! because nearly every struct with an atomic word has something beside it.
 //!
-//! The command `tenure layout` shows what it finds; [`tenure_types`] reads the types. As a library:
+//! The command `tenure layout` shows what it finds; [`tenure_debuginfo`] reads the types. As a library:
 //!
 //! ```
 //! use tenure_model::Sharing;
 //! use tenure_layout::run::{LayoutRequest, run};
-//! use tenure_types::read::Input;
+//! use tenure_debuginfo::read::Input;
 //!
-//! # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../tenure-types/tests/fixtures/btf/before.btf");
+//! # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../tenure-debuginfo/tests/fixtures/btf/before.btf");
 //! let request = LayoutRequest {
 //!     input: Input::File(path.into()), // or Input::Kernel
 //!     types: vec!["rtable".to_owned()],
@@ -65,7 +65,7 @@ mod suggest;
 #[cfg(test)]
 mod tests;
 
-pub use tenure_types::Error;
+pub use tenure_debuginfo::Error;
 
 /// Bytes of a cache line, unless the user says otherwise: those of x86-64, and of all AArch64 but Apple's.
 pub const LINE_BYTES: u64 = 64;

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use crate::names;
+use tenure_debuginfo::model::{Declared, Model};
 use tenure_model::Origin;
-use tenure_types::model::{Declared, Model};
 
 /// Crates of Rust's own; in C++ any namespace may have such a name.
 const RUST: [&str; 6] =

@@ -18,13 +18,13 @@ use crate::rules::Rules;
 use crate::sharing;
 use crate::suggest::{Pins, apart_alone, suggest};
 use crate::{Error, LINE_BYTES};
+use tenure_debuginfo::code::sweep::{self, Operands, Sweep};
+use tenure_debuginfo::model::{Format, Model, TypeId};
+use tenure_debuginfo::read::{self, Input};
 use tenure_model::{
     CodeRead, Finding, OperandShare, Origin, Report, Scope, Sharing, Source, Suggestion, Types,
     Unmended,
 };
-use tenure_types::code::sweep::{self, Operands, Sweep};
-use tenure_types::model::{Format, Model, TypeId};
-use tenure_types::read::{self, Input};
 
 /// What to analyse.
 #[derive(Debug, Clone)]

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use tenure_debuginfo::code::Program;
 use tenure_model::Run;
-use tenure_types::code::Program;
 
 use crate::instrumented::Instrumentation;
 use tenure_analyze::Programs;

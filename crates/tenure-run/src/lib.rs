@@ -19,8 +19,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 pub use report::report;
+pub use tenure_debuginfo::Error;
 use tenure_model::recording::Recording;
-pub use tenure_types::Error;
 
 /// What is to be run, and how.
 #[derive(Debug, Clone, Default)]

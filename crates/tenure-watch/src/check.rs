@@ -3,7 +3,7 @@
 use std::fs;
 use std::io;
 
-use tenure_types::Error;
+use tenure_debuginfo::Error;
 
 use crate::sys::guard::{self, TrapGuard};
 use crate::sys::perf::{PerfEvent, PerfRing};

@@ -10,9 +10,9 @@ use nix::libc;
 use nix::sys::resource::UsageWho;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use tenure_debuginfo::Error;
 use tenure_model::recording::Recording;
 use tenure_model::{Coverage, Ended};
-use tenure_types::Error;
 
 use crate::backend::Backend;
 use crate::backend::perf::PerfBackend;

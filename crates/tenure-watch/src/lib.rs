@@ -33,9 +33,9 @@ pub use launch::{Started, watch};
 pub use report::report;
 pub use session::Session;
 pub use tenure_analyze::Programs;
+pub use tenure_debuginfo::Error;
 use tenure_model::Coverage;
 use tenure_model::recording::Recording;
-pub use tenure_types::Error;
 
 /// What to watch, and how.
 #[derive(Debug, Clone)]

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use nix::sys::resource::UsageWho;
-use tenure_types::Error;
+use tenure_debuginfo::Error;
 
 use crate::backend::perf::PerfBackend;
 use crate::sys::process::LiveProcess;

@@ -4,9 +4,9 @@ use std::time::{Duration, Instant};
 
 use nix::sys::resource::UsageWho;
 use rustc_hash::{FxHashMap, FxHashSet};
+use tenure_debuginfo::Error;
 use tenure_model::recording::{self as record, Recording, Thread};
 use tenure_model::{Coverage, Ended};
-use tenure_types::Error;
 
 use crate::backend::{Backend, Trouble};
 use crate::breakpoints::{self, Exposure};

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
+use tenure_debuginfo::code::{Block, Object, Place, Program};
 use tenure_model::{Access, Role, Word};
-use tenure_types::code::{Block, Object, Place, Program};
 
 use super::names::ProcessNames;
 use super::threads::Groups;

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::rc::Rc;
 
+use tenure_debuginfo::code::{Access, Block, Frame, Object, Pointed, Program};
 use tenure_model::Code;
-use tenure_types::code::{Access, Block, Frame, Object, Pointed, Program};
 
 use tenure_model::recording::{Function, Module};
 

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 
-use tenure_types::code::{Object, Program};
+use tenure_debuginfo::code::{Object, Program};
 
 use super::names::ProcessNames;
 use tenure_model::recording::{Allocation, Line, Thread};

@@ -5,7 +5,7 @@ use super::support::{is_refused, refused, tenure, tenure_in, text};
 
 /// BTF of Linux's routes before 6.4 and since.
 fn fixture(name: &str) -> String {
-    format!("{}/../tenure-types/tests/fixtures/btf/{name}.btf", env!("CARGO_MANIFEST_DIR"))
+    format!("{}/../tenure-debuginfo/tests/fixtures/btf/{name}.btf", env!("CARGO_MANIFEST_DIR"))
 }
 
 fn rules(text: &str) -> (tempfile::TempDir, PathBuf) {

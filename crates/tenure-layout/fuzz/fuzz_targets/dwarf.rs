@@ -1,4 +1,4 @@
-//! In this crate's folder: `cargo +nightly fuzz run dwarf corpus/dwarf ../../tenure-types/tests/fixtures/dwarf --
+//! In this crate's folder: `cargo +nightly fuzz run dwarf corpus/dwarf ../../tenure-debuginfo/tests/fixtures/dwarf --
 //! -rss_limit_mb=1024`. The tests' fixtures are seeds too.
 #![no_main]
 

@@ -6,12 +6,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
+use tenure_debuginfo::model::{Kind, Model};
+use tenure_debuginfo::read::{Input, Options, btf, read};
 use tenure_layout::run::{LayoutRequest, of_model};
-use tenure_types::model::{Kind, Model};
-use tenure_types::read::{Input, Options, btf, read};
 
-const KERNEL: &[u8] = include_bytes!("../../../tenure-types/tests/fixtures/btf/before.btf");
-const MODULE: &[u8] = include_bytes!("../../../tenure-types/tests/fixtures/btf/module.btf");
+const KERNEL: &[u8] = include_bytes!("../../../tenure-debuginfo/tests/fixtures/btf/before.btf");
+const MODULE: &[u8] = include_bytes!("../../../tenure-debuginfo/tests/fixtures/btf/module.btf");
 
 /// In memory if possible: otherwise the disk sets the pace.
 static PATH: LazyLock<PathBuf> = LazyLock::new(|| {

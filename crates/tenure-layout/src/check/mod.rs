@@ -4,8 +4,8 @@ mod holds;
 mod subject;
 
 use crate::rules::{Assertion, Rules};
+use tenure_debuginfo::model::Model;
 use tenure_model::Check;
-use tenure_types::model::Model;
 
 /// Runs the checks in their order: one result for each type that a check names, and a failed one where there is none.
 pub(crate) fn check(rules: &Rules, model: &Model, line_bytes: u64) -> Vec<Check> {

@@ -3,8 +3,8 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::rules::{ElementScope, Glob, MemberPath, MemberPlace, meant};
+use tenure_debuginfo::model::{Kind, Model, TypeId};
 use tenure_report::words::counted;
-use tenure_types::model::{Kind, Model, TypeId};
 
 /// Members that a message names.
 const MAX_NAMES: usize = 4;

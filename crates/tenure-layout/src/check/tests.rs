@@ -1,6 +1,6 @@
 use super::*;
 use crate::fixtures::{Maker, structure};
-use tenure_types::model::{Bits, Kind, Member, Shape};
+use tenure_debuginfo::model::{Bits, Kind, Member, Shape};
 
 /// dst_entry and rtable with the offsets of Linux 6.1 or those since 6.4.
 fn routes(repaired: bool) -> Model {

@@ -1,4 +1,4 @@
-use tenure_types::model::Name;
+use tenure_debuginfo::model::Name;
 
 /// Words of functions that run when an object, or the program, begins or ends.
 const SETUP: &str = "init initialize alloc allocate probe create new setup register open make clone dup parse config \

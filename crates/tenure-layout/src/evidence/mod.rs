@@ -1,7 +1,7 @@
 //! What the program's code does to each member: how many instructions of which functions read it, write it, add to it
 //! atomically or compare-exchange it.
 //!
-//! [`sweep`](tenure_types::code::sweep) counts by the outermost type that is known of an object. Here a use counts for each
+//! [`sweep`](tenure_debuginfo::code::sweep) counts by the outermost type that is known of an object. Here a use counts for each
 //! type on the way to the member as well: what is done to `inet_sock.sk.sk_drops` is done to `sock.sk_drops`.
 //!
 //! What is concluded, and from what:
@@ -24,9 +24,9 @@ pub(crate) use uses::Uses;
 
 use rustc_hash::FxHashMap;
 
+use tenure_debuginfo::code::sweep::{Counts, Operands, Part, Subject, Sweep};
+use tenure_debuginfo::model::{Kind, Member, Model, Name, Scalar, TypeId};
 use tenure_model::{CodeRead, Role};
-use tenure_types::code::sweep::{Counts, Operands, Part, Subject, Sweep};
-use tenure_types::model::{Kind, Member, Model, Name, Scalar, TypeId};
 
 /// Functions that take a lock and update a plain word which many CPUs write: one may be any thread's own.
 const MIN_LOCKED_UPDATERS: usize = 2;

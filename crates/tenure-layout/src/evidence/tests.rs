@@ -1,6 +1,6 @@
 use super::*;
 use crate::fixtures::Maker;
-use tenure_types::code::sweep::Use;
+use tenure_debuginfo::code::sweep::Use;
 
 /// `outer` has an `inner` at 8; both have an `int` `count` at 0 and a pointer `ops` at 32 and 40.
 struct Program {

@@ -1,8 +1,8 @@
 use std::cmp::Reverse;
 
 use super::{CodeEvidence, MIN_READERS};
+use tenure_debuginfo::code::sweep::Counts;
 use tenure_report::words::counted;
-use tenure_types::code::sweep::Counts;
 
 /// Writers of a contended word for one that does so atomically: judgement. A word that is swapped once is a plain one.
 const MAX_WRITERS_PER_ATOMIC: usize = 4;

@@ -14,8 +14,8 @@ pub(crate) use roles::{GROUP_BEGIN, GROUP_END};
 use crate::evidence::CodeEvidence;
 use crate::rules::{MemberPattern, NamedTable, Rules, WordPattern};
 use table::{Precedence, RuleTable};
+use tenure_debuginfo::model::Model;
 use tenure_model::Role;
-use tenure_types::model::Model;
 
 /// Names and texts. A later file wins on ties.
 const BUILTIN: [(&str, &str); 4] = [

@@ -5,8 +5,8 @@ use super::{Knowledge, WordRules};
 use crate::evidence::{CodeEvidence, WordUses};
 use crate::names;
 use crate::rules::{ElementScope, NamedTable};
+use tenure_debuginfo::model::{Kind, Member, Model, Name, Qualifier, Static, TypeId};
 use tenure_model::Role;
-use tenure_types::model::{Kind, Member, Model, Name, Qualifier, Static, TypeId};
 
 const FUNCTION: &str = "(function)";
 
@@ -136,7 +136,7 @@ impl<'a> TypeRoles<'a> {
             let kind = &model[model.resolved(id)].kind;
             matches!(kind, Kind::Scalar(_) | Kind::Pointer(_))
         };
-        let own = |ty: &tenure_types::model::Type| match ty.kind {
+        let own = |ty: &tenure_debuginfo::model::Type| match ty.kind {
             Kind::Composite { .. } | Kind::Alias(_) | Kind::Scalar(_) if !ty.name.is_empty() => {
                 let known = knowledge.best(NamedTable::Types, &ty.name)?;
                 // `atomic_int` says what `_Atomic int` does.

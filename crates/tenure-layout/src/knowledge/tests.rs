@@ -1,6 +1,6 @@
 use super::*;
 use crate::fixtures::Maker;
-use tenure_types::model::{Kind, Qualifier, TypeId};
+use tenure_debuginfo::model::{Kind, Qualifier, TypeId};
 
 fn of_name(name: &str) -> Option<Role> {
     let mut maker = Maker::new();

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use super::{Away, LayoutModel, POINTER_BYTES};
 use crate::evidence::{Uses, is_number};
+use tenure_debuginfo::model::{Kind, Member, Shape, TypeId};
 use tenure_model::Role;
-use tenure_types::model::{Kind, Member, Shape, TypeId};
 
 /// Leaves of one type; the largest of Linux has a tenth.
 const MAX_LEAVES: usize = 1 << 14;

@@ -3,8 +3,8 @@
 use std::cmp::Reverse;
 
 use super::{Flat, LayoutModel, Leaf};
+use tenure_debuginfo::model::{Kind, Shape, TypeId};
 use tenure_model::{Cell, Line, Role, TypeMap};
-use tenure_types::model::{Kind, Shape, TypeId};
 
 /// Lines of a type: more are arrays, or a fabricated file.
 const MAX_LINES: usize = 1024;

@@ -15,8 +15,8 @@ use crate::evidence::{CodeEvidence, is_kernel};
 use crate::knowledge::Roles;
 use crate::names;
 use crate::origin::is_standard;
+use tenure_debuginfo::model::{Bits, Kind, Member, Model, Shape, TypeId};
 use tenure_model::Role;
-use tenure_types::model::{Bits, Kind, Member, Model, Shape, TypeId};
 
 /// Bytes from which on malloc aligns objects to as many, on 64-bit systems: glibc's and jemalloc's smallest class.
 const MALLOC_ALIGN: u64 = 16;

@@ -8,12 +8,12 @@ use crate::lines::{Flat, LayoutModel, Leaf};
 use crate::listed::RankedFinding;
 use crate::origin::TypeOrigins;
 use crate::sharing::{Array, RawFinding, Site, confidence_of_type, placements};
+use tenure_debuginfo::code::sweep::{Part, Subject, has_array_at};
+use tenure_debuginfo::model::{Declared, Kind, TypeId};
 use tenure_model::{
     Cell, Confidence, Elsewhere, Finding, Kind as Problem, Level, Measured, MeasuredMember, Origin,
     Recorded, Role, Sharing, TypeMap, Word,
 };
-use tenure_types::code::sweep::{Part, Subject, has_array_at};
-use tenure_types::model::{Declared, Kind, TypeId};
 
 /// Members in the list of all that were measured.
 const MOST_MEMBERS: usize = 32;

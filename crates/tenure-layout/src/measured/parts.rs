@@ -6,9 +6,9 @@ use rustc_hash::FxHashMap;
 
 use super::recording::ProgramSamples;
 use crate::evidence::{MIN_TELLING_BYTES, descend};
+use tenure_debuginfo::code::sweep::{Part, Subject, first_like};
+use tenure_debuginfo::model::{Model, TypeId};
 use tenure_model::Measured;
-use tenure_types::code::sweep::{Part, Subject, first_like};
-use tenure_types::model::{Model, TypeId};
 
 /// How many variables before an address are looked at: those of no bytes may lie between.
 const NEAR: usize = 8;

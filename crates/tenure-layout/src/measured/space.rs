@@ -8,7 +8,7 @@ use std::rc::Rc;
 use rustc_hash::FxHashMap;
 
 use crate::Error;
-use tenure_types::code::Loaded;
+use tenure_debuginfo::code::Loaded;
 
 /// Mappings of one process. A browser has two thousand.
 const MOST_AREAS: usize = 1 << 14;

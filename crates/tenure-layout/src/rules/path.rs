@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::glob::{Glob, Specificity};
-use tenure_types::model::{Bits, Kind, MOST_NESTING, Model, TypeId};
+use tenure_debuginfo::model::{Bits, Kind, MOST_NESTING, Model, TypeId};
 
 /// Members that one path may lead to: more are an array without end.
 const MAX_PLACES: usize = 1 << 16;

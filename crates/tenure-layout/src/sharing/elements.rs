@@ -11,8 +11,8 @@ use super::weight::{self, Why};
 use super::{Array, RawFinding, Site, Sufferer, together, worst_first};
 use crate::evidence::{CodeEvidence, Uses};
 use crate::lines::{Flat, LayoutModel, Leaf};
+use tenure_debuginfo::model::{Kind, Scalar, TypeId};
 use tenure_model::Role;
-use tenure_types::model::{Kind, Scalar, TypeId};
 
 /// Elements after which their places on lines are taken to repeat.
 const MAX_PERIOD: u64 = 64;

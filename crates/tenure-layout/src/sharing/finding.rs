@@ -1,8 +1,8 @@
 use super::{Array, RawFinding, Site, Sufferer, elements, statics};
 use crate::evidence::{CodeEvidence, Uses};
 use crate::lines::{Flat, LayoutModel, Leaf};
+use tenure_debuginfo::model::TypeId;
 use tenure_model::{Confidence, Finding, Kind, Level, Origin, Role, Sharing, Signal, Word};
-use tenure_types::model::TypeId;
 
 const UNUSED: &str = "no code was seen to use it";
 

@@ -60,8 +60,8 @@ pub(crate) use guards::{GuardedBy, Guards};
 pub(crate) use pairs::{in_type, placements};
 use score::ScoreSignals;
 pub(crate) use score::word_weight;
+use tenure_debuginfo::model::{Declared, TypeId};
 use tenure_model::Role;
-use tenure_types::model::{Declared, TypeId};
 use weight::Why;
 pub(crate) use weight::{Victimhood, is_walked};
 

@@ -1,7 +1,7 @@
 use super::score::{Embedding, ScoreSignals};
 use super::{GuardedBy, Guards, RawFinding, Site, Sufferer, together, weight, worst_first};
 use crate::lines::{Flat, LayoutModel, Leaf, ROOT, share};
-use tenure_types::model::TypeId;
+use tenure_debuginfo::model::TypeId;
 
 /// Leaves that are compared around the words of one type. The largest of Linux take a few thousand.
 const MAX_COMPARED: usize = 1 << 18;

@@ -2,8 +2,8 @@
 
 use super::Sufferer;
 use crate::lines::LayoutModel;
+use tenure_debuginfo::model::TypeId;
 use tenure_model::{Role, Signal};
-use tenure_types::model::TypeId;
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ScoreSignals {

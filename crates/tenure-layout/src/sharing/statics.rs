@@ -2,8 +2,8 @@ use super::score::ScoreSignals;
 use super::{RawFinding, Site, Sufferer, together, weight, worst_first};
 use crate::evidence::Uses;
 use crate::lines::{LayoutModel, Leaf};
+use tenure_debuginfo::model::{Kind, Static, TypeId};
 use tenure_model::Role;
-use tenure_types::model::{Kind, Static, TypeId};
 
 /// One finding for each line, of all its contended words.
 pub(super) fn find(layouts: &LayoutModel<'_>) -> Vec<RawFinding> {

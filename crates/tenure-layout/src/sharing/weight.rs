@@ -1,8 +1,8 @@
 //! How likely another CPU reads a member while the word beside it is written.
 
 use crate::lines::{LayoutModel, Leaf};
+use tenure_debuginfo::model::{Kind, Qualifier, TypeId};
 use tenure_model::Role;
-use tenure_types::model::{Kind, Qualifier, TypeId};
 
 /// The share of its weight that a lock's neighbour has: its reader has just written the lock.
 pub(super) const GUARDED: f64 = 0.15;

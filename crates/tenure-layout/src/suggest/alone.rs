@@ -6,8 +6,8 @@ use crate::names;
 use crate::origin::TypeOrigins;
 use crate::sharing::{Array, RawFinding, Site};
 use tenure_advise::layout::{ElementChange, aligned_array, more, padded_elements};
+use tenure_debuginfo::model::{Declared, Format, Kind, Model, TypeId};
 use tenure_model::{Declaration, Language, Origin, Remedy, Repair, Target};
-use tenure_types::model::{Declared, Format, Kind, Model, TypeId};
 
 /// Lines of their own for the elements or variables of a finding. Members of a type are for [`suggest`](super::suggest).
 pub(crate) fn apart(

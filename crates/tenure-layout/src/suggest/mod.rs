@@ -41,8 +41,8 @@ use std::collections::HashMap;
 use crate::lines::{Arranged, LayoutModel};
 pub(crate) use alone::apart as apart_alone;
 use plan::{LayoutPlan, PlannedType};
+use tenure_debuginfo::model::TypeId;
 use tenure_model::{Means, Suggestion};
-use tenure_types::model::TypeId;
 use together::UsedTogether;
 use units::LayoutUnits;
 

@@ -1,8 +1,8 @@
 use super::together::UsedTogether;
 use super::units::{LayoutUnit, LayoutUnits, UnitPiece};
 use crate::sharing::word_weight;
+use tenure_debuginfo::model::TypeId;
 use tenure_model::Role;
-use tenure_types::model::TypeId;
 
 /// The cost of a move, beside 0.4 of a number next to a count: a change has to be worth its review.
 const COST_PER_MOVE: f64 = 0.1;

@@ -6,9 +6,9 @@ use crate::lines::LayoutModel;
 use crate::sharing::in_type;
 use tenure_advise::language;
 use tenure_advise::layout::{self, LineMembers, MAX_NAMES, Sizes};
+use tenure_debuginfo::model::{Format, Member, TypeId};
 use tenure_model::{Alternative, Embedder, Language, Means, Move, Suggestion};
 use tenure_report::words::counted;
-use tenure_types::model::{Format, Member, TypeId};
 
 /// The largest share of the score that a proposal leaves: a smaller gain is not worth a change.
 const MAX_SCORE_LEFT: f64 = 0.85;

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use super::units::LayoutUnit;
 use crate::lines::LayoutModel;
-use tenure_types::model::{Kind, Member, TypeId};
+use tenure_debuginfo::model::{Kind, Member, TypeId};
 
 /// Functions of one type that count: those that use least of it, since they say most.
 const MAX_FUNCTIONS: usize = 256;

@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use crate::lines::LayoutModel;
 use crate::sharing::{GuardedBy, Guards, Victimhood, is_walked};
+use tenure_debuginfo::model::{Format, Kind, Member, Shape, TypeId};
 use tenure_model::Role;
-use tenure_types::model::{Format, Kind, Member, Shape, TypeId};
 
 /// The least alignment, in bytes, that a struct may have been declared with unseen: most machines' cache line.
 const MIN_DECLARED_ALIGN: u64 = 64;

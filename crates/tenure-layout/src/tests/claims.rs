@@ -4,8 +4,8 @@ use crate::knowledge::Knowledge;
 use crate::lines::LayoutModel;
 use crate::rules::Rules;
 use crate::sharing;
+use tenure_debuginfo::model::{Kind, Qualifier, Type};
 use tenure_model::{Confidence, Finding, Level, Sharing};
-use tenure_types::model::{Kind, Qualifier, Type};
 
 fn made(make: impl FnOnce(&mut Maker)) -> Vec<Finding> {
     let mut maker = Maker::new();

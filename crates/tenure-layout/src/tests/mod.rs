@@ -7,8 +7,8 @@ mod suggestions;
 use crate::knowledge::Knowledge;
 use crate::lines::LayoutModel;
 use crate::sharing;
+use tenure_debuginfo::model::Model;
 use tenure_model::Finding;
-use tenure_types::model::Model;
 
 fn with_layouts<R>(model: &Model, see: impl FnOnce(&LayoutModel<'_>) -> R) -> R {
     let roles = Knowledge::builtin().roles(model, None);

@@ -6,10 +6,10 @@ use super::{findings_of, with_layouts};
 use crate::fixtures::{Maker, structure};
 use crate::sharing;
 use crate::suggest::{Pins, each, suggest};
-use tenure_model::{Means, Suggestion, TypeMap, Word};
-use tenure_types::model::{
+use tenure_debuginfo::model::{
     Builder, Format, Kind, Member, Model, Scalar, Shape, Static, Type, TypeId,
 };
+use tenure_model::{Means, Suggestion, TypeMap, Word};
 
 #[derive(Debug, Clone)]
 enum Recipe {

@@ -1,8 +1,8 @@
 use super::with_layouts;
 use crate::fixtures::Maker;
 use crate::suggest::{Pins, each, suggest};
+use tenure_debuginfo::model::{Model, TypeId};
 use tenure_model::{Means, Role, Suggestion, TypeMap};
-use tenure_types::model::{Model, TypeId};
 
 fn proposal(model: &Model, id: TypeId) -> Suggestion {
     with_layouts(model, |layouts| suggest(layouts, id, &Pins::default())).unwrap()

@@ -7,9 +7,9 @@ use std::sync::LazyLock;
 
 use super::{find, report, request};
 use tempfile::TempDir;
+use tenure_debuginfo::read::Input;
 use tenure_layout::run::LayoutRequest;
 use tenure_model::{Finding, Report, Role, Sharing, Source};
-use tenure_types::read::Input;
 
 /// Counters that are plain numbers, a table of functions, a number under a lock, and a count that only opens touch.
 const PROGRAM: &str = r"

@@ -1,8 +1,8 @@
-//! Findings in a C++ program: `contended.cpp` of `tenure-types`'s fixtures.
+//! Findings in a C++ program: `contended.cpp` of `tenure-debuginfo`'s fixtures.
 
+use tenure_debuginfo::read::Input;
 use tenure_layout::run::LayoutRequest;
 use tenure_model::{Finding, Sharing};
-use tenure_types::read::Input;
 
 use super::{report, request};
 
@@ -20,8 +20,10 @@ fn said(finding: &Finding) -> String {
 
 #[test]
 fn all_faults_of_a_program_are_found_and_named_and_a_count_on_a_line_of_its_own_is_none() {
-    let path =
-        concat!(env!("CARGO_MANIFEST_DIR"), "/../tenure-types/tests/fixtures/dwarf/contended.o");
+    let path = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../tenure-debuginfo/tests/fixtures/dwarf/contended.o"
+    );
     let input = Input::File(path.into());
     let report = report(&LayoutRequest { input, ..request("", &[]) });
     let all: Vec<String> = report.findings.iter().map(said).collect();

@@ -24,7 +24,7 @@ fn the_seeds_of_btf_whole_and_cut_are_models_or_errors() {
 
 #[test]
 fn small_files_whole_and_cut_are_models_or_errors() {
-    for bytes in files("../tenure-types/tests/fixtures/dwarf") {
+    for bytes in files("../tenure-debuginfo/tests/fixtures/dwarf") {
         if bytes.len() < 16 << 10 {
             targets::as_file(&bytes);
             targets::as_file(&bytes[..bytes.len() / 2]);

@@ -15,13 +15,13 @@ mod routes;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod together;
 
+use tenure_debuginfo::read::Input;
 use tenure_layout::run::{LayoutRequest, run};
 use tenure_model::{Finding, Report};
-use tenure_types::read::Input;
 
 fn request(fixture: &str, types: &[&str]) -> LayoutRequest {
     let path =
-        format!("{}/../tenure-types/tests/fixtures/btf/{fixture}", env!("CARGO_MANIFEST_DIR"));
+        format!("{}/../tenure-debuginfo/tests/fixtures/btf/{fixture}", env!("CARGO_MANIFEST_DIR"));
     LayoutRequest {
         input: Input::File(path.into()),
         types: types.iter().map(|&word| word.to_owned()).collect(),

@@ -7,8 +7,8 @@ use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
 
+use tenure_debuginfo::read::Input;
 use tenure_model::{Finding, Origin, Report, Role, Sharing, Source};
-use tenure_types::read::Input;
 
 use super::{find, report, request};
 use tenure_layout::run::run;

@@ -1,8 +1,8 @@
 //! Linux's dst_entry, rtable and rt6_info, before and after their repair in 6.4.
 
+use tenure_debuginfo::read::Input;
 use tenure_layout::run::{LayoutRequest, run};
 use tenure_model::{Finding, Means, Report, Role, Sharing, Suggestion, TypeMap};
-use tenure_types::read::Input;
 
 use super::{report, request};
 

@@ -8,7 +8,7 @@
 use std::path::Path;
 
 use object::{Object, ObjectSymbol};
-use tenure_types::Error;
+use tenure_debuginfo::Error;
 
 use super::install::Installed;
 use super::rustc::{Rustc, first_line};

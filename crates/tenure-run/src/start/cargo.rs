@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::str::FromStr;
 
 use cargo_platform::{Cfg, CfgExpr};
-use tenure_types::Error;
+use tenure_debuginfo::Error;
 
 use super::flags;
 use super::install::Installed;

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use tenure_types::Error;
+use tenure_debuginfo::Error;
 
 use super::install::Installed;
 

@@ -1,6 +1,6 @@
 //! The flags that have rustc instrument a program, and link it with the runtime.
 
-use tenure_types::Error;
+use tenure_debuginfo::Error;
 
 use super::allocations;
 use super::install::Installed;

@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use tenure_types::Error;
+use tenure_debuginfo::Error;
 
 /// The file names under which a linker and a loader find the runtime.
 const SONAME: &str = "libtsan.so.2";

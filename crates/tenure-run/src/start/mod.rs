@@ -12,7 +12,7 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::Command;
 
-use tenure_types::Error;
+use tenure_debuginfo::Error;
 
 use install::Installed;
 use program::ProgramKind;

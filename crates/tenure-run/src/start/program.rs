@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use object::{Object, ObjectSymbol};
 use rustix::fs::{Access, access};
-use tenure_types::Error;
+use tenure_debuginfo::Error;
 
 use crate::instrumented::Instrumentation;
 

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
-use tenure_types::Error;
+use tenure_debuginfo::Error;
 
 pub(super) struct Rustc {
     program: OsString,

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
+use tenure_debuginfo::Error;
 use tenure_model::recording::Module;
-use tenure_types::Error;
 
 use crate::arch;
 

@@ -8,12 +8,12 @@ use std::process::Command;
 
 use proptest::prelude::*;
 use tempfile::TempDir;
+use tenure_debuginfo::code::Loaded;
+use tenure_debuginfo::code::sweep::{self, Subject};
+use tenure_debuginfo::model::Model;
+use tenure_debuginfo::read::{Input, Options};
 use tenure_layout::run::{LayoutRequest, run};
 use tenure_model::{Finding, Kind, Level, Measured, Recorded, Report, Role, Sharing, Source};
-use tenure_types::code::Loaded;
-use tenure_types::code::sweep::{self, Subject};
-use tenure_types::model::Model;
-use tenure_types::read::{Input, Options};
 
 use self::writer::{HITM, LOAD, REMOTE, STORE, Writer};
 use super::request;
