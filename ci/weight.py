@@ -1,7 +1,7 @@
 """What the code weighs: lines of Rust by crate, in source and in tests, and type names that several crates define.
 
-Compares both with the budgets in ci/weight.txt, and exits with 1 if one is exceeded. A change that raises a budget says why, behind
-the number. `--list` also prints the names.
+Compares both with the budgets in ci/weight.txt, and exits with 1 if one is exceeded, or if a shared name has no reason in
+ci/shared_names.txt. A change that raises a budget says why, after the number. `--list` also prints the names.
 """
 
 import os
@@ -11,6 +11,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUDGETS = pathlib.Path(os.environ.get("WEIGHTS", ROOT / "ci/weight.txt"))
+REASONS = ROOT / "ci/shared_names.txt"
 # Aliases count where a module defines them: one in a trait or an implementation is that trait's, and one in a function is its own.
 TYPE = re.compile(r"^(?:\s*(?:pub(?:\([a-z: ]+\))? )?(?:struct|enum|trait|union)|(?:pub(?:\([a-z: ]+\))? )?type) ([A-Z]\w*)", re.MULTILINE)
 INLINE = re.compile(r"^#\[cfg\((?:all\()?test\b.*\]\nmod \w+ \{", re.MULTILINE)
@@ -47,6 +48,7 @@ def main():
         if line and not line.startswith("#"):
             key, source, tests, *_ = line.split()
             budgets[key] = (int(source), int(tests))
+    reasons = dict(line.split(None, 1) for line in REASONS.read_text().splitlines() if line and not line.startswith("#"))
     lines, shared = weighed()
     lines = {**lines, "shared-names": (len(shared), 0)}
     over = []
@@ -57,9 +59,15 @@ def main():
             over.append(key)
     total = [sum(now[at] for key, now in lines.items() if key != "shared-names") for at in (0, 1)]
     print(f"{'all crates':16} {total[0]:6} {'':10} {total[1]:6} {'':9} together {sum(total)}")
+    unreasoned = sorted(shared.keys() ^ reasons.keys())
+    for name in unreasoned:
+        what = f"is defined by {', '.join(sorted(shared[name]))}: rename one, or say why in" if name in shared else "is not shared; remove it from"
+        print(f"weight: {name} {what} ci/shared_names.txt", file=sys.stderr)
     if "--list" in sys.argv:
         for name, crates in sorted(shared.items()):
             print(f"{name}: {', '.join(sorted(crates))}")
+    if unreasoned:
+        sys.exit(1)
     if over:
         sys.exit(f"weight: above its budget in ci/weight.txt: {', '.join(over)}")
 

@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
-use tenure_debuginfo::model::Kind;
+use tenure_debuginfo::model::TypeKind;
 use tenure_debuginfo::read::{Input, Options, read};
 
 fn main() -> Result<(), tenure_debuginfo::Error> {
@@ -24,7 +24,7 @@ fn main() -> Result<(), tenure_debuginfo::Error> {
     );
     for (id, ty) in model.iter().filter(|(_, ty)| names.iter().any(|name| **name == *ty.name)) {
         println!("{} size {} align {} {:?}", ty.name, ty.size, ty.align, ty.declared);
-        if let Kind::Composite { shape, members } = &model[id].kind {
+        if let TypeKind::Composite { shape, members } = &model[id].kind {
             println!("  {shape:?}");
             for member in members {
                 println!(

@@ -17,11 +17,11 @@
 //! |---|---|
 //! | [`read`] | readers of DWARF and BTF |
 //! | [`model`] | types and variables, in one form |
-//! | [`code`] | from an address of a running program to function and line, variable, type and member |
+//! | [`program`] | from an address of a running program to function and line, variable, type and member |
 
-pub mod code;
 pub mod error;
 pub mod model;
+pub mod program;
 pub mod read;
 
 pub use error::Error;

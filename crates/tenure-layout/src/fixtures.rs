@@ -1,7 +1,7 @@
 //! Models for tests: a type or a variable a line.
 
 use tenure_debuginfo::model::{
-    Builder, Declared, Format, Kind, Member, Model, Scalar, Shape, Static, Type, TypeId,
+    Builder, Declared, Format, Member, Model, Scalar, Shape, Static, Type, TypeId, TypeKind,
 };
 
 pub(crate) struct Maker {
@@ -15,8 +15,8 @@ pub(crate) struct Maker {
 impl Maker {
     pub(crate) fn new() -> Self {
         let mut builder = Builder::new();
-        let int = builder.add("int", 4, Kind::Scalar(Scalar::Integer));
-        let pointer = builder.add("", 8, Kind::Pointer(None));
+        let int = builder.add("int", 4, TypeKind::Scalar(Scalar::Integer));
+        let pointer = builder.add("", 8, TypeKind::Pointer(None));
         let count = builder.add("refcount_t", 4, structure(&[("refs", 0, int)]));
         let lock = builder.add("spinlock_t", 4, structure(&[("word", 0, int)]));
         Self { builder, int, pointer, count, lock }
@@ -48,15 +48,15 @@ impl Maker {
     }
 
     pub(crate) fn number(&mut self, name: &str, size: u64) -> TypeId {
-        self.builder.add(name, size, Kind::Scalar(Scalar::Integer))
+        self.builder.add(name, size, TypeKind::Scalar(Scalar::Integer))
     }
 
     pub(crate) fn array(&mut self, element: TypeId, count: u64) -> TypeId {
-        self.builder.add("", 0, Kind::Array { element, count })
+        self.builder.add("", 0, TypeKind::Array { element, count })
     }
 
     pub(crate) fn pointer_to(&mut self, ty: TypeId) -> TypeId {
-        self.builder.add("", 8, Kind::Pointer(Some(ty)))
+        self.builder.add("", 8, TypeKind::Pointer(Some(ty)))
     }
 
     /// A struct of two pointers to its own type.
@@ -68,7 +68,7 @@ impl Maker {
     }
 
     pub(crate) fn alias(&mut self, name: &str, of: TypeId) -> TypeId {
-        self.builder.add(name, 0, Kind::Alias(of))
+        self.builder.add(name, 0, TypeKind::Alias(of))
     }
 
     pub(crate) fn variable(
@@ -97,11 +97,11 @@ fn declared(file: &str, line: u32) -> Option<Declared> {
     (!file.is_empty()).then(|| Declared { file: file.into(), line })
 }
 
-pub(crate) fn structure(members: &[(&str, u64, TypeId)]) -> Kind {
+pub(crate) fn structure(members: &[(&str, u64, TypeId)]) -> TypeKind {
     composite(Shape::Struct, members)
 }
 
-pub(crate) fn composite(shape: Shape, members: &[(&str, u64, TypeId)]) -> Kind {
+pub(crate) fn composite(shape: Shape, members: &[(&str, u64, TypeId)]) -> TypeKind {
     let members = members.iter().map(|&(name, offset, ty)| Member::new(name, offset, ty)).collect();
-    Kind::Composite { shape, members }
+    TypeKind::Composite { shape, members }
 }

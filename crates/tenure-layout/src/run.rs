@@ -18,7 +18,7 @@ use crate::rules::Rules;
 use crate::sharing;
 use crate::suggest::{Pins, apart_alone, suggest};
 use crate::{Error, LINE_BYTES};
-use tenure_debuginfo::code::sweep::{self, Operands, Sweep};
+use tenure_code::sweep::{self, Operands, Sweep};
 use tenure_debuginfo::model::{Format, Model, TypeId};
 use tenure_debuginfo::read::{self, Input};
 use tenure_model::{

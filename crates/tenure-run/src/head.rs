@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use tenure_debuginfo::code::Program;
+use tenure_debuginfo::program::Program;
 use tenure_model::Run;
 
 use crate::instrumented::Instrumentation;
@@ -110,7 +110,8 @@ fn missing(recording: &Recording, command: &str, programs: &Programs) -> Vec<Str
         let path = Path::new(&module.path);
         let Some(name) = path.file_name() else { continue };
         let name = name.to_string_lossy().into_owned();
-        let has_std = || programs.open(&module.path).is_some_and(|program| has_plain_std(&program));
+        let has_std =
+            || programs.open(&module.path).is_some_and(|program| has_plain_std(program.program()));
         match Instrumentation::of(path) {
             Some(Instrumentation::Open) if has_std() => {
                 silent.insert(0, "std, except its generic code".to_owned());

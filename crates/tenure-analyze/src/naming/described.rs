@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use tenure_debuginfo::code::{Block, Object, Place, Program};
+use tenure_code::MachineCode;
+use tenure_debuginfo::program::{AllocatedBlock, Object, ObjectMember};
 use tenure_model::{Access, Role, Word};
 
 use super::names::ProcessNames;
@@ -15,7 +16,7 @@ use tenure_model::recording::Line;
 /// What is known of the memory that a finding's words lie in.
 pub(crate) struct NamedWords {
     /// The object of each word, in the words' order.
-    places: Vec<Option<(Object, Place)>>,
+    places: Vec<Option<(Object, ObjectMember)>>,
     /// Address of a variable in the process.
     pub(crate) start: Option<u64>,
     /// Array: where its first element lies, as [`lines::UsedWord::offset`], and the bytes from one to the next.
@@ -30,9 +31,9 @@ impl NamedWords {
                 let (program, object, inside) = names.variable(word.offset.cast_unsigned())?;
                 let offset = inside.checked_sub(object.address)?;
                 start = start.or(Some(word.offset.cast_unsigned().wrapping_sub(offset)));
-                let place = program.member(&object, offset, word.size);
+                let place = program.program().member(&object, offset, word.size);
                 array = array.or_else(|| {
-                    let (first, stride) = program.elements(&object)?;
+                    let (first, stride) = program.program().elements(&object)?;
                     Some((start?.checked_add(first)?.cast_signed(), stride))
                 });
                 Some((object, place))
@@ -52,10 +53,10 @@ impl NamedWords {
                 word.uses.iter().map(move |use_| (use_.code, offset, size))
             })
             .collect();
-        let found: Option<(Rc<Program>, Object)> = match names.known.get(&worst.address) {
+        let found: Option<(Rc<MachineCode>, Object)> = match names.known.get(&worst.address) {
             Some(known) => Some(known.clone()),
             None => {
-                let block = Block {
+                let block = AllocatedBlock {
                     size: allocation.size,
                     stack: &allocation.stack,
                     stride: contended.elements.map(|elements| elements.stride),
@@ -70,7 +71,7 @@ impl NamedWords {
         };
         let place = |word: &lines::UsedWord| {
             let (program, object) = found.as_ref()?;
-            Some((object.clone(), program.member(object, inside(word)?, word.size)))
+            Some((object.clone(), program.program().member(object, inside(word)?, word.size)))
         };
         let mut places: Vec<_> = contended.words.iter().map(place).collect();
         let are_locks = contended.words.iter().zip(&places).all(|(word, place)| {
@@ -78,7 +79,8 @@ impl NamedWords {
             !is_lock_of_c(word)
                 || place.is_none_or(|place| holds_lock_of_c(&place.path, &place.type_name))
         });
-        let mut array = found.as_ref().and_then(|(program, object)| program.elements(object));
+        let mut array =
+            found.as_ref().and_then(|(program, object)| program.program().elements(object));
         if !are_locks {
             places.fill(None);
             array = None;
@@ -120,7 +122,7 @@ impl NamedWords {
 
     /// The words' elements, unless their names say that they are members.
     pub(crate) fn elements(&self, contended: &Contended) -> Option<Elements> {
-        let is_member = |(object, place): &(Object, Place)| {
+        let is_member = |(object, place): &(Object, ObjectMember)| {
             place.element.is_none() && !object.type_name.is_empty()
         };
         let are_members =
@@ -176,7 +178,7 @@ impl NamedWords {
 }
 
 /// The path of a member without the index of its element.
-fn without_element(place: &Place) -> String {
+fn without_element(place: &ObjectMember) -> String {
     let path = match place.element {
         Some(_) => place.path.split_once(']').map_or("", |(_, rest)| rest),
         None => &place.path,

@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::rc::Rc;
 
-use tenure_debuginfo::code::{Access, Block, Frame, Object, Pointed, Program};
+use tenure_code::{MachineCode, Pointed};
+use tenure_debuginfo::program::{AllocatedBlock, AllocationAccess, Frame, Object, Program};
 use tenure_model::Code;
 
 use tenure_model::recording::{Function, Module};
@@ -13,7 +14,7 @@ use tenure_model::recording::{Function, Module};
 /// The programs and libraries of a run, each opened once.
 #[derive(Debug, Default)]
 pub struct Programs {
-    open: RefCell<HashMap<String, Option<Rc<Program>>>>,
+    open: RefCell<HashMap<String, Option<Rc<MachineCode>>>>,
     /// Answers by file and address in it.
     pointed: RefCell<HashMap<FileAddress, Rc<[Pointed]>>>,
 }
@@ -21,15 +22,15 @@ pub struct Programs {
 type FileAddress = (String, u64);
 
 /// The object that most of a line's accesses are to, by the line's address.
-pub(crate) type KnownObjects = HashMap<u64, (Rc<Program>, Object)>;
+pub(crate) type KnownObjects = HashMap<u64, (Rc<MachineCode>, Object)>;
 
 impl Programs {
     /// A program by its path; `None` if it cannot be read.
     #[must_use]
-    pub fn open(&self, path: &str) -> Option<Rc<Program>> {
+    pub fn open(&self, path: &str) -> Option<Rc<MachineCode>> {
         let mut programs = self.open.borrow_mut();
         // A file without names, or that has gone, is no failure: the report has addresses then.
-        let open = || Program::open(Path::new(path)).ok().map(Rc::new);
+        let open = || Program::open(Path::new(path)).ok().map(|program| Rc::new(program.into()));
         programs.entry(path.to_owned()).or_insert_with(open).clone()
     }
 
@@ -37,7 +38,7 @@ impl Programs {
     #[must_use]
     pub fn is_own(&self, path: &str, return_address: u64) -> bool {
         let program = self.open(path);
-        program.is_some_and(|program| program.frames(return_address).iter().any(is_own))
+        program.is_some_and(|program| program.program().frames(return_address).iter().any(is_own))
     }
 }
 
@@ -78,7 +79,7 @@ impl<'a> ProcessNames<'a> {
         Some((module, address.wrapping_sub(module.bias)))
     }
 
-    fn program(&self, address: u64) -> Option<(Rc<Program>, u64)> {
+    fn program(&self, address: u64) -> Option<(Rc<MachineCode>, u64)> {
         let (module, inside) = self.module(address)?;
         Some((self.programs.open(&module.path)?, inside))
     }
@@ -123,7 +124,8 @@ impl<'a> ProcessNames<'a> {
     /// Whether code is Rust, or of Go's runtime, and does no atomic operation: a plain access.
     pub(crate) fn has_no_races(&self, address: u64) -> bool {
         let is_atomic = || {
-            let frames = self.program(address).map(|(program, inside)| program.frames(inside));
+            let frames =
+                self.program(address).map(|(program, inside)| program.program().frames(inside));
             frames.is_some_and(|frames| frames.first().is_some_and(is_atomic))
         };
         (self.is_rust(address) || self.is_of_go_runtime(address)) && !is_atomic()
@@ -133,19 +135,19 @@ impl<'a> ProcessNames<'a> {
     /// to run goroutines, that its thread has for a while.
     fn is_of_go_runtime(&self, address: u64) -> bool {
         let Some((program, inside)) = self.program(address) else { return false };
-        program.frames(inside).first().is_some_and(is_of_go_runtime)
+        program.program().frames(inside).first().is_some_and(is_of_go_runtime)
     }
 
     /// The frame to show, and whether it is the user's.
     fn frame(&self, address: u64) -> Option<(Frame, bool)> {
         let (program, inside) = self.program(address)?;
-        shown(program.frames(inside))
+        shown(program.program().frames(inside))
     }
 
     /// The function that changes a word at an address, other than those that do just one atomic operation.
     pub(crate) fn changing(&self, address: u64) -> Option<String> {
         let (program, inside) = self.program(address)?;
-        let frame = program.frames(inside).into_iter().find(|frame| !is_atomic(frame))?;
+        let frame = program.program().frames(inside).into_iter().find(|frame| !is_atomic(frame))?;
         Some(frame.function)
     }
 
@@ -154,12 +156,13 @@ impl<'a> ProcessNames<'a> {
         let (program, inside) = self.program(address)?;
         let uses = program.uses_result(inside)?;
         // Without optimisation core's own functions pass all results on.
-        let is_of_core = || program.frames(inside).pop().is_some_and(|frame| is_atomic(&frame));
+        let is_of_core =
+            || program.program().frames(inside).pop().is_some_and(|frame| is_atomic(&frame));
         (!(uses && is_of_core())).then_some(uses)
     }
 
     /// What the instruction that ends at an address accesses.
-    pub(crate) fn pointed(&self, code: u64) -> Option<(Rc<Program>, Rc<[Pointed]>)> {
+    pub(crate) fn pointed(&self, code: u64) -> Option<(Rc<MachineCode>, Rc<[Pointed]>)> {
         let (module, inside) = self.module(code)?;
         let program = self.programs.open(&module.path)?;
         let mut known = self.programs.pointed.borrow_mut();
@@ -192,14 +195,14 @@ impl<'a> ProcessNames<'a> {
     /// The function that an address is the start of.
     pub(crate) fn function(&self, address: u64) -> Option<String> {
         let (program, inside) = self.program(address)?;
-        let frame = program.frames(inside + 1).into_iter().next_back()?;
+        let frame = program.program().frames(inside + 1).into_iter().next_back()?;
         is_own(&frame).then_some(frame.function)
     }
 
     /// The variable at an address, and the address in its file.
-    pub(crate) fn variable(&self, address: u64) -> Option<(Rc<Program>, Object, u64)> {
+    pub(crate) fn variable(&self, address: u64) -> Option<(Rc<MachineCode>, Object, u64)> {
         let (program, inside) = self.program(address)?;
-        let object = program.variable(inside)?;
+        let object = program.program().variable(inside)?;
         Some((program, object, inside))
     }
 
@@ -207,8 +210,8 @@ impl<'a> ProcessNames<'a> {
     pub(crate) fn allocation(
         &self,
         accesses: &[(u64, u64, u8)],
-        block: &Block<'_>,
-    ) -> Option<(Rc<Program>, Object)> {
+        block: &AllocatedBlock<'_>,
+    ) -> Option<(Rc<MachineCode>, Object)> {
         // The module with the most of the accesses is asked; its types are those that its code uses.
         let mut counts: HashMap<&str, (usize, u64)> = HashMap::new();
         for (code, ..) in accesses {
@@ -225,10 +228,12 @@ impl<'a> ProcessNames<'a> {
         };
         let accesses: Vec<_> = accesses
             .iter()
-            .filter_map(|&(code, offset, size)| Some(Access { code: inside(code)?, offset, size }))
+            .filter_map(|&(code, offset, size)| {
+                Some(AllocationAccess { code: inside(code)?, offset, size })
+            })
             .collect();
         let stack: Vec<_> = block.stack.iter().filter_map(|address| inside(*address)).collect();
-        let object = program.allocation(&accesses, &Block { stack: &stack, ..*block })?;
+        let object = program.allocation(&accesses, &AllocatedBlock { stack: &stack, ..*block })?;
         Some((program, object))
     }
 }

@@ -6,7 +6,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 
-use tenure_debuginfo::code::{Object, Program};
+use tenure_code::MachineCode;
+use tenure_debuginfo::program::Object;
 
 use super::names::ProcessNames;
 use tenure_model::recording::{Allocation, Line, Thread};
@@ -40,7 +41,7 @@ pub(crate) fn note_objects(lines: &mut [Line], threads: &[Thread], names: &mut P
 
 /// An object that accesses voted for.
 struct ObjectCandidate {
-    program: Rc<Program>,
+    program: Rc<MachineCode>,
     object: Object,
     start: u64,
     votes: u64,
@@ -108,7 +109,7 @@ fn rows(
             .map(|(_, candidate)| candidate.votes)
             .sum();
         let one = all.get(&(name.to_owned(), size, first))?;
-        let object = one.program.row(&one.object, count);
+        let object = one.program.program().row(&one.object, count);
         Some(ObjectCandidate { program: Rc::clone(&one.program), object, start, votes })
     };
     starts.into_iter().filter_map(row).collect()

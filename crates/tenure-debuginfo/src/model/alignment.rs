@@ -3,7 +3,7 @@
 //! DWARF states an alignment only where the source declares one (and only Rust's and newer C compilers' does), BTF
 //! never. A gap that the members' own alignments do not explain was made by a declared one.
 
-use super::types::{Kind, Shape, Type};
+use super::types::{Shape, Type, TypeKind};
 
 const MOST_NATURAL: u64 = 16;
 
@@ -14,12 +14,12 @@ const LEAST_DECLARED: u64 = 32;
 pub(super) fn of(types: &[Type], ty: &Type, size: u64) -> (u64, bool) {
     let part = |id: super::TypeId| &types[id.index()];
     match &ty.kind {
-        Kind::Scalar(_) | Kind::Pointer(_) => (natural(size), false),
-        Kind::Function | Kind::Opaque => (1, false),
-        Kind::Array { element: id, .. } | Kind::Alias(id) | Kind::Qualified(_, id) => {
+        TypeKind::Scalar(_) | TypeKind::Pointer(_) => (natural(size), false),
+        TypeKind::Function | TypeKind::Opaque => (1, false),
+        TypeKind::Array { element: id, .. } | TypeKind::Alias(id) | TypeKind::Qualified(_, id) => {
             (part(*id).align, part(*id).align_declared)
         }
-        Kind::Composite { shape, members } => {
+        TypeKind::Composite { shape, members } => {
             let mut align = 1;
             let mut declared = false;
             for member in members.iter().filter(|member| member.bits.is_none()) {
@@ -45,7 +45,7 @@ fn gap(types: &[Type], members: &[super::Member], size: u64) -> Option<u64> {
     let mut end = 0;
     for member in members {
         let inner = &types[member.ty.index()];
-        let bytes = member.bits.map_or(inner.size, super::Bits::bytes);
+        let bytes = member.bits.map_or(inner.size, super::BitField::bytes);
         let at = member.offset;
         // Bit fields and empty markers leave gaps of other origins.
         if member.bits.is_none() && at > end && end > 0 && at - end >= inner.align.min(MOST_NATURAL)
@@ -83,13 +83,13 @@ fn lowest_bit(value: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use crate::model::{Builder, Format, Kind, Member, Scalar, Shape};
+    use crate::model::{Builder, Format, Member, Scalar, Shape, TypeKind};
 
     fn of_words_at(offsets: &[u64], size: u64) -> (u64, bool) {
         let mut builder = Builder::new();
-        let word = builder.add("long", 8, Kind::Scalar(Scalar::Integer));
+        let word = builder.add("long", 8, TypeKind::Scalar(Scalar::Integer));
         let members = offsets.iter().map(|&offset| Member::new("m", offset, word)).collect();
-        let id = builder.add("s", size, Kind::Composite { shape: Shape::Struct, members });
+        let id = builder.add("s", size, TypeKind::Composite { shape: Shape::Struct, members });
         let model = builder.finish(Format::Btf, 1).unwrap();
         (model[id].align, model[id].align_declared)
     }

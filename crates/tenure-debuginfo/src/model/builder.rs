@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::types::{Format, Kind, Member, Model, Name, Static, Type, TypeId};
+use super::types::{Format, Member, Model, Name, Static, Type, TypeId, TypeKind};
 use super::{alignment, naming};
 use crate::error::one_line;
 
@@ -82,7 +82,7 @@ impl Builder {
     ///
     /// At the 2^32nd type: readers have to bound their input.
     pub fn reserve(&mut self) -> TypeId {
-        self.push(Type::new(Name::default(), 0, Kind::Opaque))
+        self.push(Type::new(Name::default(), 0, TypeKind::Opaque))
     }
 
     /// Sets a reserved id's type.
@@ -110,7 +110,7 @@ impl Builder {
     /// # Panics
     ///
     /// As [`reserve`](Self::reserve).
-    pub fn add(&mut self, name: &str, size: u64, kind: Kind) -> TypeId {
+    pub fn add(&mut self, name: &str, size: u64, kind: TypeKind) -> TypeId {
         self.push(Type::new(name, size, kind))
     }
 
@@ -159,18 +159,20 @@ impl Builder {
 
 impl Type {
     /// Without a declared alignment.
-    pub fn new(name: impl Into<Name>, size: u64, kind: Kind) -> Self {
+    pub fn new(name: impl Into<Name>, size: u64, kind: TypeKind) -> Self {
         Self { name: name.into(), size, align: 0, align_declared: false, kind, declared: None }
     }
 
     /// The `which`th type that a value contains.
     fn part(&self, which: usize) -> Option<TypeId> {
         match &self.kind {
-            Kind::Array { element: id, .. } | Kind::Alias(id) | Kind::Qualified(_, id) => {
-                (which == 0).then_some(*id)
+            TypeKind::Array { element: id, .. }
+            | TypeKind::Alias(id)
+            | TypeKind::Qualified(_, id) => (which == 0).then_some(*id),
+            TypeKind::Composite { members, .. } => members.get(which).map(|member| member.ty),
+            TypeKind::Scalar(_) | TypeKind::Pointer(_) | TypeKind::Function | TypeKind::Opaque => {
+                None
             }
-            Kind::Composite { members, .. } => members.get(which).map(|member| member.ty),
-            Kind::Scalar(_) | Kind::Pointer(_) | Kind::Function | Kind::Opaque => None,
         }
     }
 }
@@ -185,7 +187,7 @@ impl Member {
 /// Checks every type's references, and completes each after all that it contains. One pass: a large program's types
 /// exceed the caches.
 fn complete_inner_first(types: &mut [Type]) -> Result<(), Malformed> {
-    struct Open {
+    struct OpenParent {
         ty: usize,
         /// Its next part.
         next: usize,
@@ -202,7 +204,7 @@ fn complete_inner_first(types: &mut [Type]) -> Result<(), Malformed> {
             continue;
         }
         depths[root] = OPEN;
-        stack.push(Open { ty: root, next: 0, depth: 0 });
+        stack.push(OpenParent { ty: root, next: 0, depth: 0 });
         while let Some(top) = stack.last_mut() {
             let Some(part) = types[top.ty].part(top.next) else {
                 let (ty, depth) = (top.ty, top.depth);
@@ -225,7 +227,7 @@ fn complete_inner_first(types: &mut [Type]) -> Result<(), Malformed> {
                 }
                 Some(NEW) => {
                     depths[part.index()] = OPEN;
-                    stack.push(Open { ty: part.index(), next: 0, depth: 0 });
+                    stack.push(OpenParent { ty: part.index(), next: 0, depth: 0 });
                 }
                 Some(depth) => {
                     top.depth = top.depth.max(depth);
@@ -244,7 +246,7 @@ fn nowhere(id: TypeId) -> Malformed {
 /// Sorts members and computes size and alignment; the type's parts are complete.
 fn complete(types: &mut [Type], id: usize) -> Result<(), Malformed> {
     let ty = &types[id];
-    if let Kind::Pointer(Some(to)) = ty.kind
+    if let TypeKind::Pointer(Some(to)) = ty.kind
         && to.index() >= types.len()
     {
         return Err(nowhere(to));
@@ -254,11 +256,11 @@ fn complete(types: &mut [Type], id: usize) -> Result<(), Malformed> {
         return Err(Malformed::new(format!("type `{name}` is aligned to {align} bytes")));
     }
     let size = match ty.kind {
-        Kind::Array { element, count } => types[element.index()].size.saturating_mul(count),
-        Kind::Alias(of) | Kind::Qualified(_, of) => types[of.index()].size,
+        TypeKind::Array { element, count } => types[element.index()].size.saturating_mul(count),
+        TypeKind::Alias(of) | TypeKind::Qualified(_, of) => types[of.index()].size,
         _ => ty.size,
     };
-    if let Kind::Composite { members, .. } = &mut types[id].kind {
+    if let TypeKind::Composite { members, .. } = &mut types[id].kind {
         // Stable: a zero-sized marker stays before its member.
         members.sort_by_key(|member| (member.offset, member.bits.map(|bits| bits.first)));
     }
@@ -277,21 +279,21 @@ mod tests {
     use super::*;
     use crate::model::{Scalar, Shape};
 
-    fn composite(members: Vec<Member>) -> Kind {
-        Kind::Composite { shape: Shape::Struct, members }
+    fn composite(members: Vec<Member>) -> TypeKind {
+        TypeKind::Composite { shape: Shape::Struct, members }
     }
 
     #[test]
     fn a_type_that_contains_itself_is_refused_and_one_that_points_to_itself_is_not() {
         let mut builder = Builder::new();
         let node = builder.reserve();
-        let pointer = builder.add("", 8, Kind::Pointer(Some(node)));
+        let pointer = builder.add("", 8, TypeKind::Pointer(Some(node)));
         builder.set(node, Type::new("node", 8, composite(vec![Member::new("next", 0, pointer)])));
         assert!(builder.finish(Format::Btf, 1).is_ok());
 
         let mut builder = Builder::new();
         let node = builder.reserve();
-        let alias = builder.add("node_t", 0, Kind::Alias(node));
+        let alias = builder.add("node_t", 0, TypeKind::Alias(node));
         builder.set(node, Type::new("node", 8, composite(vec![Member::new("next", 0, alias)])));
         let error = builder.finish(Format::Btf, 1).unwrap_err().to_string();
         assert!(error.contains("contains itself"), "{error}");
@@ -301,7 +303,7 @@ mod tests {
     fn a_reason_is_one_line_of_a_length_to_read() {
         let mut builder = Builder::new();
         let name = format!("a\nb\x1b[31m{}", "c".repeat(10_000));
-        builder.add(&name, 8, Kind::Alias(Builder::nth(0)));
+        builder.add(&name, 8, TypeKind::Alias(Builder::nth(0)));
         let line = builder.finish(Format::Btf, 1).unwrap_err().to_string();
         assert!(line.len() < 2000 && !line.contains(char::is_control), "{line}");
         assert!(line.starts_with("type `a\u{fffd}b\u{fffd}[31mccc"), "{line}");
@@ -309,7 +311,7 @@ mod tests {
 
     #[test]
     fn a_reference_to_nowhere_is_refused() {
-        for kind in [Kind::Alias(TypeId(7)), Kind::Pointer(Some(TypeId(7)))] {
+        for kind in [TypeKind::Alias(TypeId(7)), TypeKind::Pointer(Some(TypeId(7)))] {
             let mut builder = Builder::new();
             builder.add("x", 0, kind);
             assert!(builder.finish(Format::Btf, 1).is_err());
@@ -319,9 +321,9 @@ mod tests {
     #[test]
     fn a_chain_of_a_million_aliases_is_refused_without_ending_the_stack() {
         let mut builder = Builder::new();
-        let mut last = builder.add("int", 4, Kind::Scalar(Scalar::Integer));
+        let mut last = builder.add("int", 4, TypeKind::Scalar(Scalar::Integer));
         for _ in 0..1_000_000 {
-            last = builder.add("alias", 0, Kind::Alias(last));
+            last = builder.add("alias", 0, TypeKind::Alias(last));
         }
         let error = builder.finish(Format::Btf, 1).unwrap_err().to_string();
         assert!(error.contains("nested"), "{error}");
@@ -330,8 +332,8 @@ mod tests {
     #[test]
     fn sizes_of_arrays_saturate() {
         let mut builder = Builder::new();
-        let int = builder.add("int", 4, Kind::Scalar(Scalar::Integer));
-        let huge = builder.add("", 0, Kind::Array { element: int, count: u64::MAX });
+        let int = builder.add("int", 4, TypeKind::Scalar(Scalar::Integer));
+        let huge = builder.add("", 0, TypeKind::Array { element: int, count: u64::MAX });
         let model = builder.finish(Format::Btf, 1).unwrap();
         assert_eq!(model[huge].size, u64::MAX);
         assert_eq!(model[huge].align, 4);
@@ -340,13 +342,13 @@ mod tests {
     #[test]
     fn members_are_sorted_and_zero_sized_markers_stay_in_front() {
         let mut builder = Builder::new();
-        let int = builder.add("int", 4, Kind::Scalar(Scalar::Integer));
-        let mark = builder.add("", 0, Kind::Array { element: int, count: 0 });
+        let int = builder.add("int", 4, TypeKind::Scalar(Scalar::Integer));
+        let mark = builder.add("", 0, TypeKind::Array { element: int, count: 0 });
         let members =
             vec![Member::new("b", 4, int), Member::new("mark", 0, mark), Member::new("a", 0, int)];
         let id = builder.add("s", 8, composite(members));
         let model = builder.finish(Format::Btf, 1).unwrap();
-        let Kind::Composite { members, .. } = &model[id].kind else { panic!() };
+        let TypeKind::Composite { members, .. } = &model[id].kind else { panic!() };
         let names: Vec<_> = members.iter().map(|member| &*member.name).collect();
         assert_eq!(names, ["mark", "a", "b"]);
     }

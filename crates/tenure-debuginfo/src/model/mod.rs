@@ -18,6 +18,6 @@ mod types;
 
 pub use builder::{Builder, MOST_NESTING, Malformed};
 pub use types::{
-    Bits, Declared, Format, Kind, Member, Model, Name, Qualifier, Scalar, Shape, Static, Type,
-    TypeId,
+    BitField, Declared, Format, Member, Model, Name, Qualifier, Scalar, Shape, Static, Type,
+    TypeId, TypeKind,
 };

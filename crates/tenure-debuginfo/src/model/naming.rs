@@ -13,7 +13,7 @@
 
 use std::collections::HashMap;
 
-use super::types::{Kind, Model, Name, TypeId};
+use super::types::{Model, Name, TypeId, TypeKind};
 
 /// Bytes. A small file could ask for any amount of memory.
 const LONGEST: usize = 256;
@@ -23,8 +23,8 @@ type Given = HashMap<TypeId, Name>;
 pub(super) fn name(model: &mut Model) {
     let mut given = Given::new();
     for ty in model.types() {
-        if let Kind::Alias(of) = ty.kind
-            && !matches!(model[of].kind, Kind::Alias(_) | Kind::Array { .. })
+        if let TypeKind::Alias(of) = ty.kind
+            && !matches!(model[of].kind, TypeKind::Alias(_) | TypeKind::Array { .. })
             && let Some(id) = composite(model, of)
         {
             given.entry(id).or_insert_with(|| ty.name.clone());
@@ -35,7 +35,7 @@ pub(super) fn name(model: &mut Model) {
     let mut given = Given::new();
     for (_, ty, members) in model.composites().filter(|(_, ty, _)| !ty.name.is_empty()) {
         for member in members {
-            if let Kind::Pointer(Some(to)) = model[element(model, member.ty)].kind
+            if let TypeKind::Pointer(Some(to)) = model[element(model, member.ty)].kind
                 && let Some(id) = composite(model, to)
                 && ty.name.len() + member.name.len() < LONGEST
             {
@@ -66,7 +66,7 @@ fn give(model: &mut Model, names: Given) {
 fn element(model: &Model, id: TypeId) -> TypeId {
     let mut at = model.resolved(id);
     // Ends: rule 2 of the module.
-    while let Kind::Array { element, .. } = model[at].kind {
+    while let TypeKind::Array { element, .. } = model[at].kind {
         at = model.resolved(element);
     }
     at
@@ -75,7 +75,8 @@ fn element(model: &Model, id: TypeId) -> TypeId {
 /// The composite without a name that a type, or its elements, is.
 fn composite(model: &Model, id: TypeId) -> Option<TypeId> {
     let at = element(model, id);
-    (model[at].name.is_empty() && matches!(model[at].kind, Kind::Composite { .. })).then_some(at)
+    (model[at].name.is_empty() && matches!(model[at].kind, TypeKind::Composite { .. }))
+        .then_some(at)
 }
 
 #[cfg(test)]
@@ -91,14 +92,14 @@ mod tests {
     impl Program {
         fn new() -> Self {
             let mut builder = Builder::new();
-            let int = builder.add("int", 4, Kind::Scalar(Scalar::Integer));
+            let int = builder.add("int", 4, TypeKind::Scalar(Scalar::Integer));
             Self { builder, int }
         }
 
         fn composite(&mut self, name: &str, members: &[(&str, TypeId)]) -> TypeId {
             let members =
                 (0..).zip(members).map(|(at, (name, ty))| Member::new(*name, at * 8, *ty));
-            let kind = Kind::Composite { shape: Shape::Struct, members: members.collect() };
+            let kind = TypeKind::Composite { shape: Shape::Struct, members: members.collect() };
             self.builder.add(name, 64, kind)
         }
 
@@ -108,7 +109,7 @@ mod tests {
         }
 
         fn pointer(&mut self, to: TypeId) -> TypeId {
-            self.builder.add("", 8, Kind::Pointer(Some(to)))
+            self.builder.add("", 8, TypeKind::Pointer(Some(to)))
         }
 
         fn names<const N: usize>(self, ids: [TypeId; N]) -> [String; N] {
@@ -121,10 +122,10 @@ mod tests {
     fn a_struct_without_a_name_is_called_by_its_first_typedef() {
         let mut program = Program::new();
         let (plain, constant) = (program.nameless(), program.nameless());
-        program.builder.add("anon_t", 0, Kind::Alias(plain));
-        program.builder.add("other_t", 0, Kind::Alias(plain));
-        let qualified = program.builder.add("", 0, Kind::Qualified(Qualifier::Const, constant));
-        program.builder.add("fixed_t", 0, Kind::Alias(qualified));
+        program.builder.add("anon_t", 0, TypeKind::Alias(plain));
+        program.builder.add("other_t", 0, TypeKind::Alias(plain));
+        let qualified = program.builder.add("", 0, TypeKind::Qualified(Qualifier::Const, constant));
+        program.builder.add("fixed_t", 0, TypeKind::Alias(qualified));
         assert_eq!(program.names([plain, constant]), ["anon_t", "fixed_t"]);
     }
 
@@ -134,7 +135,7 @@ mod tests {
         let (one, many) = (program.nameless(), program.nameless());
         let to_one = program.pointer(one);
         let to_many = program.pointer(many);
-        let table = program.builder.add("", 0, Kind::Array { element: to_many, count: 4 });
+        let table = program.builder.add("", 0, TypeKind::Array { element: to_many, count: 4 });
         program.composite("server", &[("state", to_one), ("shards", table)]);
         assert_eq!(program.names([one, many]), ["server.state", "server.shards"]);
     }
@@ -143,7 +144,7 @@ mod tests {
     fn a_struct_that_only_a_variable_has_is_called_by_the_variable() {
         let mut program = Program::new();
         let element = program.nameless();
-        let ty = program.builder.add("", 0, Kind::Array { element, count: 8 });
+        let ty = program.builder.add("", 0, TypeKind::Array { element, count: 8 });
         let (name, section) = ("workers".into(), ".bss".into());
         let variable = Static { name, section, address: 64, ty, declared: None };
         program.builder.push_static(variable);

@@ -30,7 +30,7 @@ pub struct Type {
     /// The source declares `align` (`__attribute__((aligned))`, `alignas`, `repr(align)`).
     pub align_declared: bool,
     /// Its parts.
-    pub kind: Kind,
+    pub kind: TypeKind,
     /// The declaration, if known.
     pub declared: Option<Declared>,
 }
@@ -46,7 +46,7 @@ pub struct Declared {
 
 /// A type's parts.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Kind {
+pub enum TypeKind {
     /// A number, a character, a truth value, an enumeration.
     Scalar(Scalar),
     /// `None` for `void *`.
@@ -88,7 +88,7 @@ pub enum Scalar {
     Enumeration,
 }
 
-impl Kind {
+impl TypeKind {
     /// The members of a composite; none of other types.
     #[must_use]
     pub fn members(&self) -> &[Member] {
@@ -136,7 +136,7 @@ pub struct Member {
     /// The type.
     pub ty: TypeId,
     /// If it is a bit field.
-    pub bits: Option<Bits>,
+    pub bits: Option<BitField>,
     /// A base class, or something else that the source does not spell as a member.
     pub inherited: bool,
     /// Its `btf_decl_tag` attributes.
@@ -145,14 +145,14 @@ pub struct Member {
 
 /// The bits of a bit field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Bits {
+pub struct BitField {
     /// From the start of the member's first byte: below 8.
     pub first: u8,
     /// How many.
     pub count: u32,
 }
 
-impl Bits {
+impl BitField {
     /// Bytes that the field touches.
     #[must_use]
     pub fn bytes(self) -> u64 {
@@ -251,7 +251,7 @@ impl Model {
     #[must_use]
     pub fn resolved(&self, mut id: TypeId) -> TypeId {
         // Ends: rule 2 of the module.
-        while let Kind::Alias(of) | Kind::Qualified(_, of) = self[id].kind {
+        while let TypeKind::Alias(of) | TypeKind::Qualified(_, of) = self[id].kind {
             id = of;
         }
         id
@@ -260,7 +260,7 @@ impl Model {
     /// Those that its bits touch, or its type's size.
     #[must_use]
     pub fn bytes_of(&self, member: &Member) -> u64 {
-        member.bits.map_or_else(|| self[member.ty].size, Bits::bytes)
+        member.bits.map_or_else(|| self[member.ty].size, BitField::bytes)
     }
 
     /// A type's name for people, made up if it has none: `int *`, `[u8; 16]`, `{anonymous}`.
@@ -271,11 +271,11 @@ impl Model {
             return ty.name.to_string();
         }
         match &ty.kind {
-            Kind::Pointer(None) => "void *".to_owned(),
-            Kind::Pointer(Some(to)) => format!("{} *", self.pointee(*to)),
-            Kind::Array { .. } => {
+            TypeKind::Pointer(None) => "void *".to_owned(),
+            TypeKind::Pointer(Some(to)) => format!("{} *", self.pointee(*to)),
+            TypeKind::Array { .. } => {
                 let (mut at, mut counts) = (id, String::new());
-                while let Kind::Array { element, count } = self[at].kind
+                while let TypeKind::Array { element, count } = self[at].kind
                     && self[at].name.is_empty()
                 {
                     counts += &format!("[{count}]");
@@ -283,13 +283,15 @@ impl Model {
                 }
                 self.spelled(at) + &counts
             }
-            Kind::Alias(of) | Kind::Qualified(Qualifier::Other, of) => self.spelled(*of),
-            Kind::Qualified(qualifier, of) => format!("{} {}", qualifier.word(), self.spelled(*of)),
-            Kind::Composite { shape: Shape::Union, .. } => "{anonymous union}".to_owned(),
-            Kind::Composite { .. } => "{anonymous struct}".to_owned(),
-            Kind::Scalar(_) => "{number}".to_owned(),
-            Kind::Function => "{function}".to_owned(),
-            Kind::Opaque => "void".to_owned(),
+            TypeKind::Alias(of) | TypeKind::Qualified(Qualifier::Other, of) => self.spelled(*of),
+            TypeKind::Qualified(qualifier, of) => {
+                format!("{} {}", qualifier.word(), self.spelled(*of))
+            }
+            TypeKind::Composite { shape: Shape::Union, .. } => "{anonymous union}".to_owned(),
+            TypeKind::Composite { .. } => "{anonymous struct}".to_owned(),
+            TypeKind::Scalar(_) => "{number}".to_owned(),
+            TypeKind::Function => "{function}".to_owned(),
+            TypeKind::Opaque => "void".to_owned(),
         }
     }
 }
@@ -300,11 +302,13 @@ impl Model {
         let ty = &self[id];
         match ty.kind {
             _ if !ty.name.is_empty() => ty.name.to_string(),
-            Kind::Alias(of) | Kind::Qualified(Qualifier::Other, of) => self.pointee(of),
-            Kind::Qualified(qualifier, of) => format!("{} {}", qualifier.word(), self.pointee(of)),
-            Kind::Pointer(_) => "(pointer)".to_owned(),
-            Kind::Function => "(function)".to_owned(),
-            Kind::Opaque => "void".to_owned(),
+            TypeKind::Alias(of) | TypeKind::Qualified(Qualifier::Other, of) => self.pointee(of),
+            TypeKind::Qualified(qualifier, of) => {
+                format!("{} {}", qualifier.word(), self.pointee(of))
+            }
+            TypeKind::Pointer(_) => "(pointer)".to_owned(),
+            TypeKind::Function => "(function)".to_owned(),
+            TypeKind::Opaque => "void".to_owned(),
             _ => "(…)".to_owned(),
         }
     }
@@ -348,7 +352,7 @@ impl Model {
     /// ```
     #[must_use]
     pub fn holes(&self, id: TypeId) -> Vec<(u64, u64)> {
-        let Kind::Composite { members, .. } = &self[id].kind else { return Vec::new() };
+        let TypeKind::Composite { members, .. } = &self[id].kind else { return Vec::new() };
         let mut holes = Vec::new();
         let mut end = 0;
         // In the order of their offsets: rule 3 of the module.
@@ -370,10 +374,10 @@ mod tests {
     #[test]
     fn arrays_of_arrays_are_spelled_from_the_outside_in() {
         let mut builder = Builder::new();
-        let int = builder.add("int", 4, Kind::Scalar(Scalar::Integer));
-        let row = builder.add("", 0, Kind::Array { element: int, count: 3 });
-        let rows = builder.add("", 0, Kind::Array { element: row, count: 2 });
-        let constant = builder.add("", 0, Kind::Qualified(Qualifier::Const, rows));
+        let int = builder.add("int", 4, TypeKind::Scalar(Scalar::Integer));
+        let row = builder.add("", 0, TypeKind::Array { element: int, count: 3 });
+        let rows = builder.add("", 0, TypeKind::Array { element: row, count: 2 });
+        let constant = builder.add("", 0, TypeKind::Qualified(Qualifier::Const, rows));
         let model = builder.finish(Format::Btf, 1).unwrap();
         assert_eq!(model.spelled(rows), "int[2][3]");
         assert_eq!(model.spelled(constant), "const int[2][3]");
@@ -382,11 +386,11 @@ mod tests {
     #[test]
     fn pointers_are_spelled_with_the_qualifiers_of_their_targets() {
         let mut builder = Builder::new();
-        let void = builder.add("", 0, Kind::Opaque);
-        let byte = builder.add("char", 1, Kind::Scalar(Scalar::Integer));
+        let void = builder.add("", 0, TypeKind::Opaque);
+        let byte = builder.add("char", 1, TypeKind::Scalar(Scalar::Integer));
         let pointer = |builder: &mut Builder, qualifier, to| {
-            let to = builder.add("", 0, Kind::Qualified(qualifier, to));
-            builder.add("", 8, Kind::Pointer(Some(to)))
+            let to = builder.add("", 0, TypeKind::Qualified(qualifier, to));
+            builder.add("", 8, TypeKind::Pointer(Some(to)))
         };
         let all = [
             pointer(&mut builder, Qualifier::Const, void),
@@ -401,10 +405,10 @@ mod tests {
     #[test]
     fn members_over_each_other_make_no_hole_and_empty_ones_end_one() {
         let mut builder = Builder::new();
-        let int = builder.add("int", 4, Kind::Scalar(Scalar::Integer));
-        let empty = builder.add("", 0, Kind::Array { element: int, count: 0 });
+        let int = builder.add("int", 4, TypeKind::Scalar(Scalar::Integer));
+        let empty = builder.add("", 0, TypeKind::Array { element: int, count: 0 });
         let bits = |offset, first, count| Member {
-            bits: Some(Bits { first, count }),
+            bits: Some(BitField { first, count }),
             ..Member::new("bits", offset, int)
         };
         let members = vec![
@@ -415,7 +419,7 @@ mod tests {
             bits(8, 4, 5),
             Member::new("b", 12, int),
         ];
-        let kind = Kind::Composite { shape: Shape::Struct, members };
+        let kind = TypeKind::Composite { shape: Shape::Struct, members };
         let id = builder.add("s", 24, kind);
         let model = builder.finish(Format::Btf, 1).unwrap();
         assert_eq!(model.holes(id), [(6, 1), (7, 1), (10, 2)]);

@@ -1,3 +1,5 @@
+//! [`MappedFile`]: the bytes of a file.
+
 use std::borrow::Cow;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -9,7 +11,7 @@ use crate::Error;
 /// A file mapped from the page cache. If another process shortens it meanwhile, this one ends with a bus error, as
 /// every tool that maps its input; if it writes to it, the file is malformed or the report a mixture.
 #[derive(Debug)]
-pub(crate) struct MappedFile {
+pub struct MappedFile {
     path: PathBuf,
     bytes: Bytes,
 }
@@ -22,7 +24,12 @@ enum Bytes {
 }
 
 impl MappedFile {
-    pub(crate) fn open(path: &Path) -> Result<Self, Error> {
+    /// Maps a file.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be opened, read, or mapped.
+    pub fn open(path: &Path) -> Result<Self, Error> {
         let unreadable = |error| Error::unreadable(path, &error);
         let file = File::open(path).map_err(unreadable)?;
         let metadata = file.metadata().map_err(unreadable)?;
@@ -47,11 +54,13 @@ impl MappedFile {
         Ok(Self { path: path.to_owned(), bytes })
     }
 
-    pub(crate) fn path(&self) -> &Path {
+    /// Where it is.
+    pub fn path(&self) -> &Path {
         &self.path
     }
 
-    pub(crate) fn bytes(&self) -> &[u8] {
+    /// What it has.
+    pub fn bytes(&self) -> &[u8] {
         match &self.bytes {
             Bytes::Mapped(map) => map,
             Bytes::Read(bytes) => bytes,

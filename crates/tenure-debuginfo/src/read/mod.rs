@@ -12,7 +12,7 @@
 
 pub mod btf;
 mod dwarf;
-pub(crate) mod file;
+pub mod file;
 pub(crate) mod object;
 mod split;
 
@@ -21,8 +21,8 @@ use std::path::{Path, PathBuf};
 use ::object::read::archive::ArchiveFile;
 use ::object::{File, ObjectKind};
 
-pub(crate) use self::btf::Prototype;
-pub(crate) use self::dwarf::EntryTypes;
+pub use self::btf::Prototype;
+pub use self::dwarf::EntryTypes;
 use self::file::MappedFile;
 use self::object::{Sections, separate};
 use tenure_model::Progress;
@@ -85,17 +85,17 @@ pub fn read(input: &Input, options: &Options, progress: &dyn Progress) -> Result
 }
 
 /// The same, and what links the file's code to its types.
-pub(crate) fn read_linked(
+pub fn read_linked(
     input: &Input,
     options: &Options,
     progress: &dyn Progress,
-) -> Result<(Model, Links), Error> {
+) -> Result<(Model, EntryLinks), Error> {
     read_how(input, options, How { keep_links: true, progress })
 }
 
 /// What links a file's code to its types.
 #[derive(Debug)]
-pub(crate) enum Links {
+pub enum EntryLinks {
     /// The types by their entries in DWARF.
     Entries(EntryTypes),
     /// The declarations of functions in BTF.
@@ -108,16 +108,16 @@ struct How<'p> {
     progress: &'p dyn Progress,
 }
 
-type Found = (Model, Links);
+type ReadModel = (Model, EntryLinks);
 
 impl How<'_> {
-    fn btf(self, bytes: &[u8], base: Option<&[u8]>) -> Result<Found, Malformed> {
+    fn btf(self, bytes: &[u8], base: Option<&[u8]>) -> Result<ReadModel, Malformed> {
         let (model, prototypes) = btf::parse_with(bytes, base, self.keep_links)?;
-        Ok((model, Links::Prototypes(prototypes)))
+        Ok((model, EntryLinks::Prototypes(prototypes)))
     }
 }
 
-fn read_how(input: &Input, options: &Options, how: How<'_>) -> Result<Found, Error> {
+fn read_how(input: &Input, options: &Options, how: How<'_>) -> Result<ReadModel, Error> {
     let path = input.path();
     if *input == Input::Kernel && !path.exists() {
         return Err(Error::new(format!(
@@ -164,7 +164,7 @@ fn program(
     object: &File<'_>,
     options: &Options,
     how: How<'_>,
-) -> Result<Found, Error> {
+) -> Result<ReadModel, Error> {
     let path = file.path();
     if options.format == Some(Format::Btf) {
         return object_btf(file, object, options, how)?.ok_or_else(|| {
@@ -200,7 +200,7 @@ fn no_dwarf(path: &Path, what: &str) -> Error {
     ))
 }
 
-fn separate_dwarf(file: &MappedFile, how: How<'_>) -> Result<Found, Error> {
+fn separate_dwarf(file: &MappedFile, how: How<'_>) -> Result<ReadModel, Error> {
     let object = File::parse(file.bytes()).map_err(|error| {
         Error::new(format!("{} is not an object file: {error}", file.path().display()))
     })?;
@@ -210,7 +210,7 @@ fn separate_dwarf(file: &MappedFile, how: How<'_>) -> Result<Found, Error> {
     dwarf_of(file, &object, how)
 }
 
-fn dwarf_of(file: &MappedFile, object: &File<'_>, how: How<'_>) -> Result<Found, Error> {
+fn dwarf_of(file: &MappedFile, object: &File<'_>, how: How<'_>) -> Result<ReadModel, Error> {
     let malformed = |what: Malformed| Error::malformed(file.path(), &what);
     let sections = Sections::load(object, file.bytes().len(), false).map_err(malformed)?;
     let supplement = separate::supplement(file.path(), object)?;
@@ -229,7 +229,7 @@ fn complete(
     file: &MappedFile,
     objects: &[dwarf::Object<'_>],
     how: How<'_>,
-) -> Result<Found, Error> {
+) -> Result<ReadModel, Error> {
     let malformed = |what: Malformed| Error::malformed(file.path(), &what);
     let missing = dwarf::missing(objects).map_err(malformed)?;
     let split = split::find(file.path(), &missing)?;
@@ -253,7 +253,7 @@ fn complete(
             file.path().display()
         )));
     }
-    Ok((model, Links::Entries(entries)))
+    Ok((model, EntryLinks::Entries(entries)))
 }
 
 fn supplementary(file: &MappedFile) -> Result<Sections<'_>, Error> {
@@ -263,7 +263,7 @@ fn supplementary(file: &MappedFile) -> Result<Sections<'_>, Error> {
         .map_err(|what| Error::malformed(file.path(), &what))
 }
 
-fn library(file: &MappedFile, archive: &ArchiveFile<'_>, how: How<'_>) -> Result<Found, Error> {
+fn library(file: &MappedFile, archive: &ArchiveFile<'_>, how: How<'_>) -> Result<ReadModel, Error> {
     let malformed = |what: Malformed| Error::malformed(file.path(), &what);
     let wrong = |error: ::object::Error| malformed(Malformed::new(error.to_string()));
     if archive.is_thin() {
@@ -308,7 +308,7 @@ fn library(file: &MappedFile, archive: &ArchiveFile<'_>, how: How<'_>) -> Result
     complete(file, &objects, how)
 }
 
-fn raw_btf(file: &MappedFile, options: &Options, how: How<'_>) -> Result<Found, Error> {
+fn raw_btf(file: &MappedFile, options: &Options, how: How<'_>) -> Result<ReadModel, Error> {
     let path = file.path();
     let kernel = Path::new(KERNEL);
     let of_module = path.parent() == kernel.parent() && path.file_name() != kernel.file_name();
@@ -325,7 +325,7 @@ fn object_btf(
     object: &File<'_>,
     options: &Options,
     how: How<'_>,
-) -> Result<Option<Found>, Error> {
+) -> Result<Option<ReadModel>, Error> {
     use ::object::Object as _;
     let malformed = |what: Malformed| Error::malformed(file.path(), &what);
     let Some(types) = self::object::btf(object, ".BTF").map_err(malformed)? else {
@@ -344,7 +344,12 @@ fn object_btf(
     btf_on(file.path(), &types, base, how).map(Some)
 }
 
-fn btf_on(path: &Path, bytes: &[u8], base: Option<&Path>, how: How<'_>) -> Result<Found, Error> {
+fn btf_on(
+    path: &Path,
+    bytes: &[u8],
+    base: Option<&Path>,
+    how: How<'_>,
+) -> Result<ReadModel, Error> {
     let malformed = |what: Malformed| match base {
         None => Error::malformed(path, &what),
         Some(base) => Error::new(format!(

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-use tenure_debuginfo::model::{Kind, Model};
+use tenure_debuginfo::model::{Model, TypeKind};
 use tenure_debuginfo::read::{Input, Options, btf, read};
 use tenure_layout::run::{LayoutRequest, of_model};
 
@@ -55,7 +55,7 @@ fn rules(model: &Model) {
     for (id, ty) in model.iter() {
         assert!(ty.align.is_power_of_two());
         let _ = (model.resolved(id), model.spelled(id), model.holes(id));
-        if let Kind::Composite { members, .. } = &ty.kind {
+        if let TypeKind::Composite { members, .. } = &ty.kind {
             assert!(members.is_sorted_by_key(|member| member.offset));
             for member in members {
                 assert!(member.ty.index() < model.types().len());

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::rules::{ElementScope, Glob, MemberPath, MemberPlace, meant};
-use tenure_debuginfo::model::{Kind, Model, TypeId};
+use tenure_debuginfo::model::{Model, TypeId, TypeKind};
 use tenure_report::words::counted;
 
 /// Members that a message names.
@@ -28,8 +28,8 @@ pub(super) fn of_pattern<'a>(
     let mut subjects = Vec::new();
     for (id, ty) in model.iter() {
         let composite = match ty.kind {
-            Kind::Composite { .. } => id,
-            Kind::Alias(of) => {
+            TypeKind::Composite { .. } => id,
+            TypeKind::Alias(of) => {
                 let of = model.resolved(of);
                 // A struct with a name of its own is found by that, unless this one is spelled out.
                 if !model[of].name.is_empty() && !pattern.is_plain() {
@@ -62,7 +62,7 @@ pub(super) fn of_pattern<'a>(
 
 pub(super) fn none_of(model: &Model, pattern: &Glob) -> String {
     let names = model.composites().map(|(_, ty, _)| &*ty.name).filter(|name| !name.is_empty());
-    let aliases = model.types().iter().filter(|ty| matches!(ty.kind, Kind::Alias(_)));
+    let aliases = model.types().iter().filter(|ty| matches!(ty.kind, TypeKind::Alias(_)));
     let all = names.chain(aliases.map(|ty| &*ty.name));
     let meant = if pattern.is_plain() { meant(pattern.as_str(), all) } else { String::new() };
     format!("there is no type `{pattern}` with members{meant}")

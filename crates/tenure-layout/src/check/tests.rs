@@ -1,6 +1,6 @@
 use super::*;
 use crate::fixtures::{Maker, structure};
-use tenure_debuginfo::model::{Bits, Kind, Member, Shape};
+use tenure_debuginfo::model::{BitField, Member, Shape, TypeKind};
 
 /// dst_entry and rtable with the offsets of Linux 6.1 or those since 6.4.
 fn routes(repaired: bool) -> Model {
@@ -182,7 +182,7 @@ fn every_type_of_a_name_is_checked_and_told_apart() {
         let members = [("a", 0, maker.int), ("b", offset, maker.int)];
         maker.add_declared("twice", offset + 4, &members, "x.h", line);
     }
-    maker.builder.add("twice", 0, Kind::Opaque);
+    maker.builder.add("twice", 0, TypeKind::Opaque);
     let checks = checked(&maker.finish_dwarf(), "[[apart]]\ntype='twice'\nmember='a'\nfrom='b'");
     assert_eq!(checks.iter().map(|(passed, _)| *passed).collect::<Vec<_>>(), [false, true]);
     assert!(checks[0].1.starts_with("(x.h:10) "), "{}", checks[0].1);
@@ -194,10 +194,10 @@ fn bit_fields_arrays_and_parts_without_a_name_have_their_places() {
     let shard = maker.add("shard", 48, &[("lock", 0, maker.int), ("data", 4, maker.int)]);
     let shards = maker.array(shard, 3);
     let part = maker.add("", 4, &[("hidden", 0, maker.int)]);
-    let bits = Some(Bits { first: 3, count: 2 });
+    let bits = Some(BitField { first: 3, count: 2 });
     let flag = Member { bits, ..Member::new("flag", 8, maker.int) };
     let members = vec![Member::new("", 4, part), flag, Member::new("shards", 64, shards)];
-    let pool = maker.builder.add("", 208, Kind::Composite { shape: Shape::Struct, members });
+    let pool = maker.builder.add("", 208, TypeKind::Composite { shape: Shape::Struct, members });
     maker.alias("pool_t", pool);
     let model = maker.finish_dwarf();
     let hidden = "hidden at 4 (4 bytes) and flag at 8 (2 bits) are both on line 0";

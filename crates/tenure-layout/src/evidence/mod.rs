@@ -1,7 +1,7 @@
 //! What the program's code does to each member: how many instructions of which functions read it, write it, add to it
 //! atomically or compare-exchange it.
 //!
-//! [`sweep`](tenure_debuginfo::code::sweep) counts by the outermost type that is known of an object. Here a use counts for each
+//! [`sweep`](tenure_code::sweep) counts by the outermost type that is known of an object. Here a use counts for each
 //! type on the way to the member as well: what is done to `inet_sock.sk.sk_drops` is done to `sock.sk_drops`.
 //!
 //! What is concluded, and from what:
@@ -24,8 +24,8 @@ pub(crate) use uses::Uses;
 
 use rustc_hash::FxHashMap;
 
-use tenure_debuginfo::code::sweep::{Counts, Operands, Part, Subject, Sweep};
-use tenure_debuginfo::model::{Kind, Member, Model, Name, Scalar, TypeId};
+use tenure_code::sweep::{AccessedPart, OperandCounts, Operands, Subject, Sweep};
+use tenure_debuginfo::model::{Member, Model, Name, Scalar, TypeId, TypeKind};
 use tenure_model::{CodeRead, Role};
 
 /// Functions that take a lock and update a plain word which many CPUs write: one may be any thread's own.
@@ -77,7 +77,7 @@ struct UseRow {
     direct: bool,
     /// Whether the function only runs when such an object, or the program, begins or ends.
     is_setup: bool,
-    counts: Counts,
+    counts: OperandCounts,
 }
 
 impl UseRow {
@@ -107,10 +107,10 @@ impl CodeEvidence {
             is_kernel: is_kernel(model),
         };
         let mut levels = Vec::new();
-        let mut last: Option<Part> = None;
+        let mut last: Option<AccessedPart> = None;
         for one in &sweep.uses {
             let (function, counts) = (one.function, one.counts);
-            let Part { subject, offset, size } = one.part;
+            let AccessedPart { subject, offset, size } = one.part;
             let (ty, variable) = match subject {
                 Subject::Type(ty) => (ty, None),
                 Subject::Static(index) => {
@@ -286,7 +286,7 @@ impl WordUses {
 }
 
 /// Whether a function updates what another had written: it did not begin the object, unless it first wrote the word itself.
-fn changes_what_is_there(counts: &Counts) -> bool {
+fn changes_what_is_there(counts: &OperandCounts) -> bool {
     let is_begun = counts.writes > counts.updates && counts.reads == 0;
     let updates = counts.updates + counts.adds.saturating_sub(counts.swaps) + counts.exchanges;
     !is_begun && (updates > 0 || (counts.reads > 0 && counts.writes > 0))
@@ -305,11 +305,11 @@ pub(crate) fn is_kernel(model: &Model) -> bool {
 /// A number of more than one byte: no character.
 pub(crate) fn is_number(model: &Model, ty: TypeId) -> bool {
     let ty = &model[model.resolved(ty)];
-    matches!(ty.kind, Kind::Scalar(Scalar::Integer)) && ty.size > 1
+    matches!(ty.kind, TypeKind::Scalar(Scalar::Integer)) && ty.size > 1
 }
 
 fn is_word(model: &Model, ty: TypeId) -> bool {
-    matches!(model[model.resolved(ty)].kind, Kind::Scalar(_) | Kind::Pointer(_))
+    matches!(model[model.resolved(ty)].kind, TypeKind::Scalar(_) | TypeKind::Pointer(_))
 }
 
 /// The composites on the way to some bytes, each with where these begin in it.
@@ -324,11 +324,11 @@ pub(crate) fn descend(
     while let Some((ty, offset)) = open.pop() {
         let ty = model.resolved(ty);
         match &model[ty].kind {
-            Kind::Array { element, .. } => {
+            TypeKind::Array { element, .. } => {
                 let inside = offset.checked_rem(model[*element].size);
                 open.extend(inside.map(|inside| (*element, inside)));
             }
-            Kind::Composite { members, .. } => {
+            TypeKind::Composite { members, .. } => {
                 let Ok(at) = u32::try_from(offset) else { continue };
                 levels.push((ty, at));
                 if levels.len() >= MAX_LEVELS {

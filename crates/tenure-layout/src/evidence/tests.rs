@@ -1,6 +1,6 @@
 use super::*;
 use crate::fixtures::Maker;
-use tenure_debuginfo::code::sweep::Use;
+use tenure_code::sweep::OperandUse;
 
 /// `outer` has an `inner` at 8; both have an `int` `count` at 0 and a pointer `ops` at 32 and 40.
 struct Program {
@@ -32,9 +32,10 @@ fn sweep(all: &[(&str, Subject, u32, [u32; 4])]) -> Sweep {
     for (name, subject, offset, [reads, writes, adds, exchanges]) in all.iter().copied() {
         let function = u32::try_from(names.binary_search(&name).unwrap()).unwrap();
         let weight = reads + writes + adds + exchanges;
-        let counts = Counts { reads, writes, adds, exchanges, weight, ..Counts::default() };
-        let part = Part { subject, offset, size: 4 };
-        sweep.uses.push(Use { part, function, counts });
+        let counts =
+            OperandCounts { reads, writes, adds, exchanges, weight, ..OperandCounts::default() };
+        let part = AccessedPart { subject, offset, size: 4 };
+        sweep.uses.push(OperandUse { part, function, counts });
     }
     sweep.uses.sort_by_key(|one| (one.part, one.function));
     sweep

@@ -1,7 +1,7 @@
 use std::cmp::Reverse;
 
 use super::{CodeEvidence, MIN_READERS};
-use tenure_debuginfo::code::sweep::Counts;
+use tenure_code::sweep::OperandCounts;
 use tenure_report::words::counted;
 
 /// Writers of a contended word for one that does so atomically: judgement. A word that is swapped once is a plain one.
@@ -15,14 +15,14 @@ const MAX_NAMES: usize = 3;
 pub(crate) struct Uses {
     by: Vec<FunctionUse>,
     /// The sum over all functions.
-    pub(crate) counts: Counts,
+    pub(crate) counts: OperandCounts,
 }
 
 /// What one function does with them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct FunctionUse {
     function: u32,
-    counts: Counts,
+    counts: OperandCounts,
     /// Whether it only runs when such an object, or the program, begins or ends.
     is_setup: bool,
 }
@@ -35,7 +35,7 @@ impl FunctionUse {
 }
 
 impl Uses {
-    pub(super) fn note(&mut self, function: u32, counts: &Counts, is_setup: bool) {
+    pub(super) fn note(&mut self, function: u32, counts: &OperandCounts, is_setup: bool) {
         self.by.push(FunctionUse { function, counts: *counts, is_setup });
         self.counts.add(counts);
     }
@@ -73,7 +73,7 @@ impl Uses {
 
     fn known_heat(&self) -> f64 {
         let atomics = self.atomics() + self.counts.locks;
-        let changes = |counts: &Counts| match atomics {
+        let changes = |counts: &OperandCounts| match atomics {
             0 => counts.writes > 0,
             _ => counts.adds + counts.exchanges + counts.locks > 0,
         };
@@ -119,7 +119,7 @@ impl Uses {
     /// The share of some functions that are such, of those that run more often than once for an object; `None` without any.
     fn share(
         &self,
-        wanted: impl Fn(&Counts) -> bool,
+        wanted: impl Fn(&OperandCounts) -> bool,
         is_such: impl Fn(&u32) -> bool,
     ) -> Option<f64> {
         let all: Vec<u32> = self.hot(wanted).collect();
@@ -129,12 +129,12 @@ impl Uses {
         (!all.is_empty()).then_some(share)
     }
 
-    fn functions(&self, wanted: impl Fn(&Counts) -> bool) -> impl Iterator<Item = u32> {
+    fn functions(&self, wanted: impl Fn(&OperandCounts) -> bool) -> impl Iterator<Item = u32> {
         self.by.iter().filter(move |by| wanted(&by.counts)).map(|by| by.function)
     }
 
     /// The same, of those that run more often than once for an object.
-    fn hot(&self, wanted: impl Fn(&Counts) -> bool) -> impl Iterator<Item = u32> {
+    fn hot(&self, wanted: impl Fn(&OperandCounts) -> bool) -> impl Iterator<Item = u32> {
         let hot = self.by.iter().filter(|by| !by.is_setup);
         hot.filter(move |by| wanted(&by.counts)).map(|by| by.function)
     }
@@ -219,7 +219,7 @@ impl Uses {
 
     /// How they are changed atomically or, of a lock, where it is taken, in words; `None` if they are not.
     pub(crate) fn changed(&self, evidence: &CodeEvidence) -> Option<String> {
-        let Counts { adds, exchanges, locks, .. } = self.counts;
+        let OperandCounts { adds, exchanges, locks, .. } = self.counts;
         if self.atomics() == 0 && locks > 0 {
             let (functions, names) = (self.takers().count(), self.named(evidence, self.takers()));
             return Some(format!("taken in {}: {names}", counted(functions, "function")));
@@ -260,10 +260,10 @@ impl Uses {
     }
 }
 
-fn writes(counts: &Counts) -> bool {
+fn writes(counts: &OperandCounts) -> bool {
     counts.writes + counts.adds + counts.exchanges > 0
 }
 
-fn changes(counts: &Counts) -> bool {
+fn changes(counts: &OperandCounts) -> bool {
     counts.adds + counts.exchanges > 0
 }

@@ -5,7 +5,7 @@ use super::{Knowledge, WordRules};
 use crate::evidence::{CodeEvidence, WordUses};
 use crate::names;
 use crate::rules::{ElementScope, NamedTable};
-use tenure_debuginfo::model::{Kind, Member, Model, Name, Qualifier, Static, TypeId};
+use tenure_debuginfo::model::{Member, Model, Name, Qualifier, Static, TypeId, TypeKind};
 use tenure_model::Role;
 
 const FUNCTION: &str = "(function)";
@@ -134,14 +134,16 @@ impl<'a> TypeRoles<'a> {
     fn new(knowledge: &'a Knowledge, model: &'a Model) -> Self {
         let is_number = |id| {
             let kind = &model[model.resolved(id)].kind;
-            matches!(kind, Kind::Scalar(_) | Kind::Pointer(_))
+            matches!(kind, TypeKind::Scalar(_) | TypeKind::Pointer(_))
         };
         let own = |ty: &tenure_debuginfo::model::Type| match ty.kind {
-            Kind::Composite { .. } | Kind::Alias(_) | Kind::Scalar(_) if !ty.name.is_empty() => {
+            TypeKind::Composite { .. } | TypeKind::Alias(_) | TypeKind::Scalar(_)
+                if !ty.name.is_empty() =>
+            {
                 let known = knowledge.best(NamedTable::Types, &ty.name)?;
                 // `atomic_int` says what `_Atomic int` does.
                 let of = match ty.kind {
-                    Kind::Alias(id) if known.1 == Role::Atomic && is_number(id) => {
+                    TypeKind::Alias(id) if known.1 == Role::Atomic && is_number(id) => {
                         RuleSubject::Qualifier
                     }
                     _ => RuleSubject::Type,
@@ -163,8 +165,8 @@ impl<'a> TypeRoles<'a> {
         loop {
             claim = RoleClaim::best([claim, self.own[id.index()]]);
             id = match self.model[id].kind {
-                Kind::Alias(of) | Kind::Array { element: of, .. } => of,
-                Kind::Qualified(qualifier, inner) => {
+                TypeKind::Alias(of) | TypeKind::Array { element: of, .. } => of,
+                TypeKind::Qualified(qualifier, inner) => {
                     let said = match qualifier {
                         Qualifier::Atomic => (RuleSubject::Qualifier, Role::Atomic),
                         Qualifier::Const => (RuleSubject::Pointer, Role::ReadMostly),
@@ -176,7 +178,7 @@ impl<'a> TypeRoles<'a> {
                     let said = RoleClaim::given(said.0, said.1);
                     return RoleClaim::best([claim, self.claim(inner), Some(said)]);
                 }
-                Kind::Pointer(Some(to)) => {
+                TypeKind::Pointer(Some(to)) => {
                     let pointee = self.pointee(to).map(RoleClaim::new(RuleSubject::Pointer));
                     return RoleClaim::best([claim, pointee]);
                 }
@@ -188,14 +190,14 @@ impl<'a> TypeRoles<'a> {
     fn pointee(&self, mut to: TypeId) -> Option<(Precedence, Role)> {
         loop {
             let ty = &self.model[to];
-            let name = if matches!(ty.kind, Kind::Function) { FUNCTION } else { &*ty.name };
+            let name = if matches!(ty.kind, TypeKind::Function) { FUNCTION } else { &*ty.name };
             let known = if name.is_empty() {
                 None
             } else {
                 self.knowledge.best(NamedTable::Pointers, name)
             };
             match ty.kind {
-                Kind::Alias(of) | Kind::Qualified(_, of) if known.is_none() => to = of,
+                TypeKind::Alias(of) | TypeKind::Qualified(_, of) if known.is_none() => to = of,
                 _ => return known,
             }
         }

@@ -1,6 +1,6 @@
 use super::*;
 use crate::fixtures::Maker;
-use tenure_debuginfo::model::{Kind, Qualifier, TypeId};
+use tenure_debuginfo::model::{Qualifier, TypeId, TypeKind};
 
 fn of_name(name: &str) -> Option<Role> {
     let mut maker = Maker::new();
@@ -111,7 +111,7 @@ fn of_several_names_the_outermost_that_is_known_wins() {
     let mut maker = Maker::new();
     let spinlock = maker.add("spinlock", 4, &[("raw", 0, maker.int)]);
     let spinlock_t = maker.alias("spinlock_t", spinlock);
-    let volatile = maker.builder.add("", 0, Kind::Qualified(Qualifier::Volatile, spinlock_t));
+    let volatile = maker.builder.add("", 0, TypeKind::Qualified(Qualifier::Volatile, spinlock_t));
     let my_lock = maker.alias("my_lock", volatile);
     let array = maker.array(my_lock, 4);
     let model = maker.finish();
@@ -130,7 +130,7 @@ fn of_several_names_the_outermost_that_is_known_wins() {
 fn qualifiers_say_what_a_value_is_where_no_name_does() {
     let mut maker = Maker::new();
     let int = maker.int;
-    let mut qualified = |how| maker.builder.add("", 0, Kind::Qualified(how, int));
+    let mut qualified = |how| maker.builder.add("", 0, TypeKind::Qualified(how, int));
     let (atomic, constant) = (qualified(Qualifier::Atomic), qualified(Qualifier::Const));
     let alias = maker.alias("atomic_foo", atomic);
     let counted = maker.alias("refcount_t", atomic);
@@ -147,9 +147,9 @@ fn qualifiers_say_what_a_value_is_where_no_name_does() {
 #[test]
 fn pointers_are_known_by_what_they_point_to() {
     let mut maker = Maker::new();
-    let function = maker.builder.add("", 0, Kind::Function);
+    let function = maker.builder.add("", 0, TypeKind::Function);
     let ops = maker.add("dst_ops", 8, &[]);
-    let constant = maker.builder.add("", 0, Kind::Qualified(Qualifier::Const, ops));
+    let constant = maker.builder.add("", 0, TypeKind::Qualified(Qualifier::Const, ops));
     let other = maker.add("sk_buff", 8, &[]);
     let pointers = [function, constant, other].map(|to| maker.pointer_to(to));
     let nothing = maker.pointer;

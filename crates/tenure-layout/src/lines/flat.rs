@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::{Away, LayoutModel, POINTER_BYTES};
 use crate::evidence::{Uses, is_number};
-use tenure_debuginfo::model::{Kind, Member, Shape, TypeId};
+use tenure_debuginfo::model::{Member, Shape, TypeId, TypeKind};
 use tenure_model::Role;
 
 /// Leaves of one type; the largest of Linux has a tenth.
@@ -107,7 +107,7 @@ impl LayoutModel<'_> {
     /// Recursive: rule 2 of the model bounds the depth.
     fn spread(&self, flat: &mut Flat, step: usize) {
         let (owner, base) = (flat.steps[step].ty, flat.steps[step].offset);
-        let Kind::Composite { members, .. } = &self.model[owner].kind else {
+        let TypeKind::Composite { members, .. } = &self.model[owner].kind else {
             let place = LeafPlace { step, owner, member: 0, offset: base };
             match self.whole(self.roles.of_type(owner), owner) {
                 Some(role) => place.leaf(flat, owner, self.size_of(owner), role, None),
@@ -136,14 +136,14 @@ impl LayoutModel<'_> {
         let resolved = model.resolved(member.ty);
         let is_full = flat.leaves.len() >= MAX_LEAVES;
         match model[resolved].kind {
-            Kind::Composite { shape, .. }
+            TypeKind::Composite { shape, .. }
                 if !is_full && self.is_spread(member, resolved, shape) =>
             {
                 let is_anonymous = member.name.is_empty() || member.inherited;
                 let step = place.step(flat, resolved, None, is_anonymous);
                 self.spread(flat, step);
             }
-            Kind::Array { element, count: count @ 1.. }
+            TypeKind::Array { element, count: count @ 1.. }
                 if !is_full && self.is_contended(element) =>
             {
                 let (stride, inner) = (self.size_of(element), model.resolved(element));
@@ -240,9 +240,11 @@ impl Flat {
             layouts.model[layouts.model.resolved(ty)].kind.is_composite()
         };
         let is_exclusive = || match layouts.model[self.steps[x].ty].kind {
-            Kind::Composite { shape: Shape::Union, .. } => true,
+            TypeKind::Composite { shape: Shape::Union, .. } => true,
             // The discriminant is beside all variants.
-            Kind::Composite { shape: Shape::Variants, .. } => is_variant(to_a) && is_variant(to_b),
+            TypeKind::Composite { shape: Shape::Variants, .. } => {
+                is_variant(to_a) && is_variant(to_b)
+            }
             _ => false,
         };
         if to_a == to_b || is_exclusive() {

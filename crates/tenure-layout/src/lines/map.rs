@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use super::{Flat, LayoutModel, Leaf};
-use tenure_debuginfo::model::{Kind, Shape, TypeId};
+use tenure_debuginfo::model::{Shape, TypeId, TypeKind};
 use tenure_model::{Cell, Line, Role, TypeMap};
 
 /// Lines of a type: more are arrays, or a fabricated file.
@@ -21,8 +21,8 @@ impl LayoutModel<'_> {
         let ty = &self.model[id];
         let size = self.size_of(id);
         let shape = match ty.kind {
-            Kind::Composite { shape: Shape::Union, .. } => "union",
-            Kind::Composite { shape: Shape::Variants, .. } => "variants",
+            TypeKind::Composite { shape: Shape::Union, .. } => "union",
+            TypeKind::Composite { shape: Shape::Variants, .. } => "variants",
             _ => "struct",
         };
         TypeMap {

@@ -15,7 +15,7 @@ use crate::evidence::{CodeEvidence, is_kernel};
 use crate::knowledge::Roles;
 use crate::names;
 use crate::origin::is_standard;
-use tenure_debuginfo::model::{Bits, Kind, Member, Model, Shape, TypeId};
+use tenure_debuginfo::model::{BitField, Member, Model, Shape, TypeId, TypeKind};
 use tenure_model::Role;
 
 /// Bytes from which on malloc aligns objects to as many, on 64-bit systems: glibc's and jemalloc's smallest class.
@@ -121,14 +121,14 @@ impl<'a> LayoutModel<'a> {
             return size;
         }
         match self.model[id].kind {
-            Kind::Alias(of) | Kind::Qualified(_, of) => self.size_of(of),
-            Kind::Array { element, count } => self.size_of(element).saturating_mul(count),
+            TypeKind::Alias(of) | TypeKind::Qualified(_, of) => self.size_of(of),
+            TypeKind::Array { element, count } => self.size_of(element).saturating_mul(count),
             _ => self.arranged.get(&id).map_or(size, |arranged| arranged.size),
         }
     }
 
     pub(crate) fn bytes_of(&self, member: &Member) -> u64 {
-        member.bits.map_or_else(|| self.size_of(member.ty), Bits::bytes)
+        member.bits.map_or_else(|| self.size_of(member.ty), BitField::bytes)
     }
 
     fn offset_of(&self, owner: TypeId, index: usize, member: &Member) -> u64 {
@@ -160,7 +160,7 @@ impl<'a> LayoutModel<'a> {
     pub(crate) fn is_written(&self, leaf: &Leaf) -> bool {
         leaf.role == Role::Plain
             && !leaf.is_whole()
-            && matches!(self.model[leaf.owner].kind, Kind::Composite { .. })
+            && matches!(self.model[leaf.owner].kind, TypeKind::Composite { .. })
             && self.roles.is_written(leaf.owner, leaf.member)
     }
 
@@ -224,16 +224,17 @@ impl<'a> LayoutModel<'a> {
 
     /// The role, if it is of the whole value: an array of contended words is not one word.
     pub(crate) fn whole(&self, role: Option<Role>, id: TypeId) -> Option<Role> {
-        let is_array = || matches!(self.model[self.model.resolved(id)].kind, Kind::Array { .. });
+        let is_array =
+            || matches!(self.model[self.model.resolved(id)].kind, TypeKind::Array { .. });
         role.filter(|role| !role.is_contended() || !is_array())
     }
 
     /// Whether a member is the discriminant of an enum with data.
     pub(crate) fn is_discriminant(&self, owner: TypeId, member: &Member) -> bool {
         let variants =
-            matches!(self.model[owner].kind, Kind::Composite { shape: Shape::Variants, .. });
+            matches!(self.model[owner].kind, TypeKind::Composite { shape: Shape::Variants, .. });
         let ty = self.model.resolved(member.ty);
-        variants && !matches!(self.model[ty].kind, Kind::Composite { .. })
+        variants && !matches!(self.model[ty].kind, TypeKind::Composite { .. })
     }
 
     /// A type's name for people, without the parameters that are the default everywhere.
@@ -245,7 +246,7 @@ impl<'a> LayoutModel<'a> {
     pub(crate) fn nameless(&self, owner: TypeId, member: &Member) -> String {
         let mut at = self.model.resolved(member.ty);
         // Ends: rule 2 of the model.
-        while let Kind::Composite { members, .. } = &self.model[at].kind {
+        while let TypeKind::Composite { members, .. } = &self.model[at].kind {
             let Some(first) = members.first() else { break };
             if !first.name.is_empty() {
                 let more = if members.len() > 1 { ", …" } else { "" };
@@ -254,7 +255,7 @@ impl<'a> LayoutModel<'a> {
             at = self.model.resolved(first.ty);
         }
         match self.model[owner].kind {
-            Kind::Composite { shape: Shape::Variants, .. } => "(discriminant)".to_owned(),
+            TypeKind::Composite { shape: Shape::Variants, .. } => "(discriminant)".to_owned(),
             _ => "(anonymous)".to_owned(),
         }
     }
@@ -284,14 +285,14 @@ impl TypeReferences {
                 for member in model[at].kind.members() {
                     let to = innermost(model, member.ty);
                     match &model[to].kind {
-                        Kind::Pointer(Some(target)) => {
+                        TypeKind::Pointer(Some(target)) => {
                             let target = model.resolved(*target);
                             if last[target.index()] != Some(outer) {
                                 last[target.index()] = Some(outer);
                                 shared.pointed[target.index()] += 1;
                             }
                         }
-                        Kind::Composite { .. } if last_inside[to.index()] != Some(outer) => {
+                        TypeKind::Composite { .. } if last_inside[to.index()] != Some(outer) => {
                             last_inside[to.index()] = Some(outer);
                             let name = &*model[to].name;
                             if name.is_empty() {
@@ -327,7 +328,7 @@ impl TypeReferences {
 /// The element of an array of arrays; else the type itself.
 fn innermost(model: &Model, id: TypeId) -> TypeId {
     let mut at = model.resolved(id);
-    while let Kind::Array { element, .. } = model[at].kind {
+    while let TypeKind::Array { element, .. } = model[at].kind {
         at = model.resolved(element);
     }
     at
@@ -351,7 +352,7 @@ fn look_inside(
     }
     let mut found = TypeContents { visited: true, ..TypeContents::default() };
     match &model[id].kind {
-        Kind::Composite { members, .. } => {
+        TypeKind::Composite { members, .. } => {
             for (index, member) in members.iter().enumerate() {
                 let part = match roles.of_member(id, index) {
                     Some(role) => TypeContents::of(role),
@@ -362,7 +363,9 @@ fn look_inside(
                 found.written |= part.written || roles.is_written(id, index);
             }
         }
-        Kind::Alias(of) | Kind::Qualified(_, of) | Kind::Array { element: of, count: 1.. } => {
+        TypeKind::Alias(of)
+        | TypeKind::Qualified(_, of)
+        | TypeKind::Array { element: of, count: 1.. } => {
             found = match roles.of_type(*of) {
                 Some(role) => TypeContents::of(role),
                 None => look_inside(model, roles, inside, *of),

@@ -7,9 +7,9 @@
 
 use rustc_hash::FxHashMap;
 
-use super::bytes::Bytes;
-use super::sample::{Event, Sample};
-use super::space::{Change, KERNEL_NAME, Mapping};
+use super::bytes::PerfBytes;
+use super::sample::{Event, PerfSample};
+use super::space::{KERNEL_NAME, Mapping, SpaceChange};
 
 const MAGIC: &[u8; 8] = b"PERFILE2";
 const SWAPPED: &[u8; 8] = b"2ELIFREP";
@@ -51,20 +51,20 @@ pub(super) fn is_one(bytes: &[u8]) -> bool {
 /// The records that matter, by time.
 #[derive(Debug)]
 pub(super) struct File<'a> {
-    bytes: Bytes<'a>,
+    bytes: PerfBytes<'a>,
     events: Vec<Event>,
     /// By identifier, which event.
     ids: FxHashMap<u64, usize>,
     /// How many more the file can have.
     ids_left: usize,
-    records: Vec<Record>,
+    records: Vec<PerfRecord>,
     /// By path; the kernel's mapping is named after a symbol as well, which is left out here.
     build_ids: FxHashMap<String, Vec<u8>>,
 }
 
 /// Where a record lies in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Record {
+struct PerfRecord {
     time: u64,
     offset: u64,
     kind: u32,
@@ -73,9 +73,9 @@ struct Record {
 }
 
 /// What happened next.
-pub(super) enum Step {
-    Sample(Sample),
-    Change(Change),
+pub(super) enum PerfStep {
+    Sample(PerfSample),
+    Change(SpaceChange),
 }
 
 impl<'a> File<'a> {
@@ -85,7 +85,7 @@ impl<'a> File<'a> {
             return Err("was recorded on a big-endian machine; only recordings of x86-64 are read"
                 .to_owned());
         }
-        let bytes = Bytes(bytes);
+        let bytes = PerfBytes(bytes);
         let mut file = Self {
             bytes,
             events: Vec::new(),
@@ -143,19 +143,23 @@ impl<'a> File<'a> {
     }
 
     /// Samples and changes of mappings, in order.
-    pub(super) fn steps(&self) -> impl Iterator<Item = Step> + '_ {
+    pub(super) fn steps(&self) -> impl Iterator<Item = PerfStep> + '_ {
         self.records.iter().filter_map(|record| self.step(*record))
     }
 
-    fn body(&self, record: Record) -> Option<Bytes<'a>> {
+    fn body(&self, record: PerfRecord) -> Option<PerfBytes<'a>> {
         self.bytes.section(record.offset, record.size.into())
     }
 
-    fn step(&self, record: Record) -> Option<Step> {
+    fn step(&self, record: PerfRecord) -> Option<PerfStep> {
         let mut body = self.body(record)?;
         if record.kind == SAMPLE {
             let event = self.event_of(body);
-            return event.has_addresses().then(|| event.sample(body)).flatten().map(Step::Sample);
+            return event
+                .has_addresses()
+                .then(|| event.sample(body))
+                .flatten()
+                .map(PerfStep::Sample);
         }
         let pid = body.u32()?;
         match record.kind {
@@ -165,7 +169,7 @@ impl<'a> File<'a> {
                 let mut build_id = None;
                 let mut is_code = record.misc & IS_DATA == 0;
                 if record.kind == MMAP2 {
-                    let mut id = Bytes(body.take(24)?);
+                    let mut id = PerfBytes(body.take(24)?);
                     if record.misc & HAS_BUILD_ID != 0 {
                         let length = id.u32()? & 0xff;
                         build_id = id.take(length.into()).map(<[u8]>::to_vec);
@@ -176,16 +180,16 @@ impl<'a> File<'a> {
                 let path = body.text();
                 let build_id = build_id.or_else(|| self.build_id(&path).map(<[u8]>::to_vec));
                 let mapping = Mapping { pid, start, length, offset, is_code, path, build_id };
-                Some(Step::Change(Change::Map(mapping)))
+                Some(PerfStep::Change(SpaceChange::Map(mapping)))
             }
-            FORK => Some(Step::Change(Change::Fork { parent: body.u32()?, child: pid })),
-            COMM if record.misc & IS_EXEC != 0 => Some(Step::Change(Change::Exec(pid))),
+            FORK => Some(PerfStep::Change(SpaceChange::Fork { parent: body.u32()?, child: pid })),
+            COMM if record.misc & IS_EXEC != 0 => Some(PerfStep::Change(SpaceChange::Exec(pid))),
             _ => None,
         }
     }
 
     /// The event that a sample is of.
-    fn event_of(&self, mut sample: Bytes<'_>) -> &Event {
+    fn event_of(&self, mut sample: PerfBytes<'_>) -> &Event {
         let first = &self.events[0];
         if !first.has_identifier() {
             return first;
@@ -201,7 +205,7 @@ impl<'a> File<'a> {
         for index in 0..count.min(MOST_EVENTS) {
             let mut entry =
                 self.bytes.section(start.checked_add(index.checked_mul(each)?)?, each)?;
-            let event = Event::of(Bytes(entry.take(length)?))?;
+            let event = Event::of(PerfBytes(entry.take(length)?))?;
             let (ids, size) = (entry.u64()?, entry.u64()?);
             let ids = self.bytes.section(ids, size)?;
             self.add_event(event, ids)?;
@@ -210,7 +214,7 @@ impl<'a> File<'a> {
     }
 
     /// `None` if events name more identifiers than the file has room for.
-    fn add_event(&mut self, event: Event, mut ids: Bytes<'_>) -> Option<()> {
+    fn add_event(&mut self, event: Event, mut ids: PerfBytes<'_>) -> Option<()> {
         self.ids_left = self.ids_left.checked_sub(ids.0.len() / 8)?;
         while let Some(id) = ids.u64() {
             self.ids.insert(id, self.events.len());
@@ -231,14 +235,14 @@ impl<'a> File<'a> {
     }
 
     /// A record with one, and its size.
-    fn build_id_record(&mut self, mut from: Bytes<'_>) -> Option<u64> {
+    fn build_id_record(&mut self, mut from: PerfBytes<'_>) -> Option<u64> {
         let (_, _, size) = (from.u32()?, from.u16()?, from.u16()?);
-        let mut body = Bytes(from.take(u64::from(size).checked_sub(8)?)?);
+        let mut body = PerfBytes(from.take(u64::from(size).checked_sub(8)?)?);
         self.add_build_id(&mut body)?;
         Some(size.into())
     }
 
-    fn add_build_id(&mut self, body: &mut Bytes<'_>) -> Option<()> {
+    fn add_build_id(&mut self, body: &mut PerfBytes<'_>) -> Option<()> {
         body.u32()?;
         let id = body.take(24)?;
         // Since Linux 5.8 its length follows the longest; before, all had that length.
@@ -293,7 +297,7 @@ impl<'a> File<'a> {
                     // What has no time stays where it is.
                     last = time.unwrap_or(last);
                     let size = size - 8;
-                    self.records.push(Record { time: last, offset, kind, misc, size });
+                    self.records.push(PerfRecord { time: last, offset, kind, misc, size });
                 }
                 _ => {}
             }
@@ -301,9 +305,9 @@ impl<'a> File<'a> {
         Ok(())
     }
 
-    fn pipe_event(&mut self, mut body: Bytes<'_>) -> Option<()> {
+    fn pipe_event(&mut self, mut body: PerfBytes<'_>) -> Option<()> {
         let size = u64::from(body.section(4, 4)?.u32()?);
-        let event = Event::of(Bytes(body.take(size)?))?;
+        let event = Event::of(PerfBytes(body.take(size)?))?;
         if self.events.len() as u64 >= MOST_EVENTS {
             return None;
         }

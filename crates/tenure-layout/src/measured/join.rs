@@ -8,8 +8,8 @@ use crate::lines::{Flat, LayoutModel, Leaf};
 use crate::listed::RankedFinding;
 use crate::origin::TypeOrigins;
 use crate::sharing::{Array, RawFinding, Site, confidence_of_type, placements};
-use tenure_debuginfo::code::sweep::{Part, Subject, has_array_at};
-use tenure_debuginfo::model::{Declared, Kind, TypeId};
+use tenure_code::sweep::{AccessedPart, Subject, has_array_at};
+use tenure_debuginfo::model::{Declared, TypeId, TypeKind};
 use tenure_model::{
     Cell, Confidence, Elsewhere, Finding, Kind as Problem, Level, Measured, MeasuredMember, Origin,
     Recorded, Role, Sharing, TypeMap, Word,
@@ -86,7 +86,7 @@ impl<'a> Joined<'a> {
     pub(crate) fn new(
         layouts: &'a LayoutModel<'a>,
         recording: &'a ProgramSamples,
-        at: &[(u64, Part)],
+        at: &[(u64, AccessedPart)],
         found: &mut Vec<RawFinding>,
     ) -> Self {
         let parts = MeasuredParts::new(layouts.model, recording, at, layouts.line_bytes);
@@ -321,7 +321,7 @@ impl<'a> Joined<'a> {
     /// Where some bytes lie.
     fn line(&self, piece: &PartSamples) -> MeasuredLine {
         let layouts = self.layouts;
-        let Part { subject, offset, .. } = piece.part;
+        let AccessedPart { subject, offset, .. } = piece.part;
         let inside = u64::from(offset);
         match (subject, piece.address) {
             (_, Some(address)) => MeasuredLine::At(layouts.line_of(address)),
@@ -360,7 +360,7 @@ impl<'a> Joined<'a> {
             }
         };
         let mut inner = layouts.model.resolved(ty);
-        while let Kind::Array { element, .. } = layouts.model[inner].kind {
+        while let TypeKind::Array { element, .. } = layouts.model[inner].kind {
             inner = layouts.model.resolved(element);
         }
         let flat = layouts.flat(inner);
@@ -447,7 +447,7 @@ impl<'a> Joined<'a> {
                 Array::Pointed => {}
                 Array::Member { owner, member } => {
                     let model = self.layouts.model;
-                    if let Kind::Composite { members, .. } = &model[owner].kind
+                    if let TypeKind::Composite { members, .. } = &model[owner].kind
                         && let Some(member) = members.get(member)
                     {
                         let inside = member.offset.saturating_add(leaf.offset);

@@ -2,7 +2,7 @@
 //!
 //! `perf c2c record` and `perf mem record` write such samples, where the processor can tell (`perf record -d` writes addresses
 //! alone). A sample belongs to the variable at its address of data, or else to the member that its instruction accesses, as
-//! [`sweep`](tenure_debuginfo::code::sweep) knows it. A *HITM* is a load that found the line modified in another core's cache.
+//! [`sweep`](tenure_code::sweep) knows it. A *HITM* is a load that found the line modified in another core's cache.
 //!
 //! | module | subject |
 //! |---|---|

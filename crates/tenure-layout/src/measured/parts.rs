@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 use super::recording::ProgramSamples;
 use crate::evidence::{MIN_TELLING_BYTES, descend};
-use tenure_debuginfo::code::sweep::{Part, Subject, first_like};
+use tenure_code::sweep::{AccessedPart, Subject, first_like};
 use tenure_debuginfo::model::{Model, TypeId};
 use tenure_model::Measured;
 
@@ -24,7 +24,7 @@ pub(crate) struct MeasuredParts {
 /// What was measured of one part; of a variable, on one line.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PartSamples {
-    pub(crate) part: Part,
+    pub(crate) part: AccessedPart,
     /// Of a variable: the lowest address that was sampled there. The part alone does not say which element of an array it is.
     pub(crate) address: Option<u64>,
     pub(crate) measured: Measured,
@@ -45,15 +45,15 @@ impl MeasuredParts {
     pub(crate) fn new(
         model: &Model,
         recording: &ProgramSamples,
-        at: &[(u64, Part)],
+        at: &[(u64, AccessedPart)],
         line_bytes: u64,
     ) -> Self {
-        let at: FxHashMap<u64, Part> = at.iter().copied().collect();
+        let at: FxHashMap<u64, AccessedPart> = at.iter().copied().collect();
         let mut variables: Vec<(u64, u32)> =
             model.statics().iter().map(|one| one.address).zip(0..).collect();
         variables.sort_unstable();
         let mut parts = Self::default();
-        let mut all: BTreeMap<(Part, Option<u64>), PartSamples> = BTreeMap::new();
+        let mut all: BTreeMap<(AccessedPart, Option<u64>), PartSamples> = BTreeMap::new();
         for ((code, data), measured) in &recording.by {
             let of_code = at.get(code).copied();
             let of_data = data.and_then(|data| variable(model, &variables, data));
@@ -131,7 +131,7 @@ impl MeasuredParts {
         found: &mut Vec<usize>,
     ) {
         let overlaps = |piece: &PartSamples| {
-            let Part { subject, offset: start, size: bytes } = piece.part;
+            let AccessedPart { subject, offset: start, size: bytes } = piece.part;
             let start = u64::from(start);
             matches!(subject, Subject::Static(at) if at as usize == index)
                 && start < offset.saturating_add(size)
@@ -146,7 +146,7 @@ impl MeasuredParts {
 }
 
 /// The variable at an address.
-fn variable(model: &Model, variables: &[(u64, u32)], address: u64) -> Option<Part> {
+fn variable(model: &Model, variables: &[(u64, u32)], address: u64) -> Option<AccessedPart> {
     let after = variables.partition_point(|(start, _)| *start <= address);
     let near = variables[..after].iter().rev().take(NEAR);
     let (start, index) = near
@@ -154,5 +154,5 @@ fn variable(model: &Model, variables: &[(u64, u32)], address: u64) -> Option<Par
         .find(|(start, index)| address - start < model[model.statics()[*index as usize].ty].size)?;
     let inside = first_like(model, model.statics()[index as usize].ty, address - start)?;
     let offset = u32::try_from(inside).ok()?;
-    Some(Part { subject: Subject::Static(index), offset, size: 1 })
+    Some(AccessedPart { subject: Subject::Static(index), offset, size: 1 })
 }

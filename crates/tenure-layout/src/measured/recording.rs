@@ -5,10 +5,10 @@ use std::path::Path;
 
 use rustc_hash::FxHashMap;
 
-use super::file::{self, File, Step};
-use super::sample::Sample;
-use super::space::{Place, Program, Spaces};
-use super::text::{self, Line, Said};
+use super::file::{self, File, PerfStep};
+use super::sample::PerfSample;
+use super::space::{MeasuredProgram, SpacePlace, Spaces};
+use super::text::{self, Said, TextLine};
 use crate::Error;
 use tenure_model::Measured;
 
@@ -44,7 +44,7 @@ impl ProgramSamples {
             Some(INPUT) => "standard input".to_owned(),
             _ => path.display().to_string(),
         };
-        let program = Program::open(program)?;
+        let program = MeasuredProgram::open(program)?;
         let bytes = match path.to_str() {
             Some(INPUT) => {
                 let mut bytes = Vec::new();
@@ -57,7 +57,7 @@ impl ProgramSamples {
     }
 
     /// The error is what is wrong, behind the recording's name.
-    pub(super) fn of(bytes: &[u8], program: &Program) -> Result<Self, String> {
+    pub(super) fn of(bytes: &[u8], program: &MeasuredProgram) -> Result<Self, String> {
         let mut gather = Gather {
             spaces: Spaces::new(program),
             recording: Self::default(),
@@ -73,8 +73,8 @@ impl ProgramSamples {
             }
             for step in file.steps() {
                 match step {
-                    Step::Change(change) => gather.spaces.change(&change),
-                    Step::Sample(sample) => {
+                    PerfStep::Change(change) => gather.spaces.change(&change),
+                    PerfStep::Sample(sample) => {
                         let place = gather.spaces.code(Some(sample.pid), sample.ip);
                         gather.take(&sample, Some(sample.pid), place);
                     }
@@ -109,15 +109,15 @@ struct Gather<'p> {
 }
 
 impl Gather<'_> {
-    fn take(&mut self, sample: &Sample, pid: Option<u32>, place: Place) {
+    fn take(&mut self, sample: &PerfSample, pid: Option<u32>, place: SpacePlace) {
         self.recording.samples += 1;
         let code = match place {
-            Place::Here(code) => code,
-            Place::There(name) => {
+            SpacePlace::Here(code) => code,
+            SpacePlace::There(name) => {
                 *self.elsewhere.entry(self.spaces.name(name).to_owned()).or_default() += 1;
                 return;
             }
-            Place::Unknown => return,
+            SpacePlace::Unknown => return,
         };
         let data = self.spaces.data(pid, sample.address);
         let is_hitm = sample.source.is_hitm();
@@ -138,11 +138,11 @@ impl Gather<'_> {
         for line in bytes.split(|byte| *byte == b'\n') {
             // A name of a process or file may have other bytes.
             match text::line(&String::from_utf8_lossy(line)) {
-                Some(Line::Change(change)) => {
+                Some(TextLine::Change(change)) => {
                     is_script = true;
                     self.spaces.change(&change);
                 }
-                Some(Line::Sample(said)) => {
+                Some(TextLine::Sample(said)) => {
                     is_script = true;
                     let place = self.place(&said);
                     self.take(&said.sample, said.pid, place);
@@ -158,20 +158,20 @@ impl Gather<'_> {
     }
 
     /// By the mappings that the text has; else by the symbol.
-    fn place(&mut self, said: &Said<'_>) -> Place {
+    fn place(&mut self, said: &Said<'_>) -> SpacePlace {
         let place = self.spaces.code(said.pid, said.sample.ip);
-        if place != Place::Unknown {
+        if place != SpacePlace::Unknown {
             return place;
         }
-        let place = said.file.map_or(Place::Unknown, |file| self.spaces.file(file));
+        let place = said.file.map_or(SpacePlace::Unknown, |file| self.spaces.file(file));
         match (place, said.symbol) {
-            (Place::There(_), _) => place,
+            (SpacePlace::There(_), _) => place,
             (_, Some((name, offset))) => self.spaces.symbol(name, offset),
-            _ => Place::Unknown,
+            _ => SpacePlace::Unknown,
         }
     }
 
-    fn finish(self, program: &Program) -> Result<ProgramSamples, String> {
+    fn finish(self, program: &MeasuredProgram) -> Result<ProgramSamples, String> {
         let Self { spaces, mut recording, elsewhere } = self;
         let mut elsewhere: Vec<(String, u64)> = elsewhere.into_iter().collect();
         elsewhere.sort_unstable_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));

@@ -1,6 +1,6 @@
 //! One record `PERF_RECORD_SAMPLE`: its fields follow each other as the event asked for them, see perf_event_open(2).
 
-use super::bytes::Bytes;
+use super::bytes::PerfBytes;
 use super::source::DataSource;
 
 /// Bits of `sample_type`.
@@ -48,7 +48,7 @@ const SAMPLE_ID_ALL: u64 = 1 << 18;
 
 /// One sample.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Sample {
+pub(super) struct PerfSample {
     pub(super) pid: u32,
     pub(super) ip: u64,
     pub(super) address: u64,
@@ -58,7 +58,7 @@ pub(super) struct Sample {
 
 impl Event {
     /// Of the bytes of a `perf_event_attr`; older ones are shorter.
-    pub(super) fn of(attribute: Bytes<'_>) -> Option<Self> {
+    pub(super) fn of(attribute: PerfBytes<'_>) -> Option<Self> {
         let word = |offset| attribute.section(offset, 8).and_then(|mut word| word.u64());
         Some(Self {
             sample_type: word(24)?,
@@ -80,7 +80,7 @@ impl Event {
     }
 
     /// The time of a record that is no sample, in its last fields.
-    pub(super) fn time_of_other(&self, record: Bytes<'_>) -> Option<u64> {
+    pub(super) fn time_of_other(&self, record: PerfBytes<'_>) -> Option<u64> {
         if self.flags & SAMPLE_ID_ALL == 0 || self.sample_type & TIME == 0 {
             return None;
         }
@@ -91,7 +91,7 @@ impl Event {
     }
 
     /// The time of a sample.
-    pub(super) fn time_of_sample(&self, record: Bytes<'_>) -> Option<u64> {
+    pub(super) fn time_of_sample(&self, record: PerfBytes<'_>) -> Option<u64> {
         if self.sample_type & TIME == 0 {
             return None;
         }
@@ -100,9 +100,9 @@ impl Event {
     }
 
     /// The fields of a sample; `None` if it is cut.
-    pub(super) fn sample(&self, mut record: Bytes<'_>) -> Option<Sample> {
+    pub(super) fn sample(&self, mut record: PerfBytes<'_>) -> Option<PerfSample> {
         let has = |bit: u64| self.sample_type & bit != 0;
-        let mut sample = Sample::default();
+        let mut sample = PerfSample::default();
         if has(IDENTIFIER) {
             record.u64()?;
         }
@@ -163,7 +163,7 @@ impl Event {
     }
 
     /// Values of counters, of one or of a group.
-    fn skip_counters(&self, record: &mut Bytes<'_>) -> Option<()> {
+    fn skip_counters(&self, record: &mut PerfBytes<'_>) -> Option<()> {
         let has = |bit: u64| u64::from(self.read_format & bit != 0);
         let each = 1 + has(READ_ID) + has(LOST);
         let times = has(ENABLED) + has(RUNNING);

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use rustc_hash::FxHashMap;
 
 use crate::Error;
-use tenure_debuginfo::code::Loaded;
+use tenure_debuginfo::program::Loaded;
 
 /// Mappings of one process. A browser has two thousand.
 const MOST_AREAS: usize = 1 << 14;
@@ -38,7 +38,7 @@ pub(super) struct Mapping {
 
 /// What changes where files lie.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Change {
+pub(super) enum SpaceChange {
     Map(Mapping),
     Fork { parent: u32, child: u32 },
     Exec(u32),
@@ -46,12 +46,12 @@ pub(super) enum Change {
 
 /// The program that is asked about.
 #[derive(Debug)]
-pub(super) struct Program {
+pub(super) struct MeasuredProgram {
     pub(super) path: PathBuf,
     pub(super) loaded: Loaded,
 }
 
-impl Program {
+impl MeasuredProgram {
     pub(super) fn open(path: &Path) -> Result<Self, Error> {
         Ok(Self { path: path.to_owned(), loaded: Loaded::open(path)? })
     }
@@ -81,7 +81,7 @@ enum Whose {
 
 /// Where an instruction of a sample lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum SpacePlace {
     /// In the program, at an address of its file.
     Here(u64),
     /// In a file that is mapped there: see [`Spaces::name`].
@@ -127,7 +127,7 @@ impl Space {
 /// The memory of all processes.
 #[derive(Debug)]
 pub(super) struct Spaces<'p> {
-    program: &'p Program,
+    program: &'p MeasuredProgram,
     names: Vec<String>,
     by_name: FxHashMap<String, usize>,
     of: FxHashMap<u32, Rc<Space>>,
@@ -139,7 +139,7 @@ pub(super) struct Spaces<'p> {
 }
 
 impl<'p> Spaces<'p> {
-    pub(super) fn new(program: &'p Program) -> Self {
+    pub(super) fn new(program: &'p MeasuredProgram) -> Self {
         Self {
             program,
             names: Vec::new(),
@@ -155,18 +155,18 @@ impl<'p> Spaces<'p> {
         &self.names[name]
     }
 
-    pub(super) fn change(&mut self, change: &Change) {
+    pub(super) fn change(&mut self, change: &SpaceChange) {
         self.owner = OnceCell::new();
         match change {
-            Change::Fork { parent, child } => {
+            SpaceChange::Fork { parent, child } => {
                 if let Some(space) = self.of.get(parent).filter(|_| parent != child) {
                     self.of.insert(*child, Rc::clone(space));
                 }
             }
-            Change::Exec(pid) => {
+            SpaceChange::Exec(pid) => {
                 self.of.remove(pid);
             }
-            Change::Map(mapping) => self.map(mapping),
+            SpaceChange::Map(mapping) => self.map(mapping),
         }
     }
 
@@ -244,35 +244,35 @@ impl<'p> Spaces<'p> {
     }
 
     /// Where an instruction lies.
-    pub(super) fn code(&self, pid: Option<u32>, ip: u64) -> Place {
+    pub(super) fn code(&self, pid: Option<u32>, ip: u64) -> SpacePlace {
         let Some(space) = self.space(pid, ip) else {
             // The recording has no mappings: a program with fixed addresses needs none.
             let is_fixed = self.of.is_empty() && self.program.loaded.has_code(ip);
-            return if is_fixed { Place::Here(ip) } else { Place::Unknown };
+            return if is_fixed { SpacePlace::Here(ip) } else { SpacePlace::Unknown };
         };
         let Some((_, area)) =
             space.areas.range(..=ip).next_back().filter(|(_, area)| ip < area.end)
         else {
-            return Place::Unknown;
+            return SpacePlace::Unknown;
         };
         match area.bias {
-            Some(bias) => Place::Here(ip.wrapping_sub(bias)),
-            None => Place::There(area.name),
+            Some(bias) => SpacePlace::Here(ip.wrapping_sub(bias)),
+            None => SpacePlace::There(area.name),
         }
     }
 
     /// Whether a file that a line names is another program.
-    pub(super) fn file(&mut self, path: &str) -> Place {
+    pub(super) fn file(&mut self, path: &str) -> SpacePlace {
         match self.program.is(path, None) {
-            Whose::Other => Place::There(self.number(path)),
-            _ => Place::Unknown,
+            Whose::Other => SpacePlace::There(self.number(path)),
+            _ => SpacePlace::Unknown,
         }
     }
 
     /// The instruction behind a symbol of the program.
-    pub(super) fn symbol(&self, name: &str, offset: u64) -> Place {
+    pub(super) fn symbol(&self, name: &str, offset: u64) -> SpacePlace {
         let address = self.program.loaded.symbol(name).and_then(|at| at.checked_add(offset));
-        address.map_or(Place::Unknown, Place::Here)
+        address.map_or(SpacePlace::Unknown, SpacePlace::Here)
     }
 
     /// An address of data, as the program's file has it, if the program lies in that process.
@@ -288,12 +288,12 @@ impl<'p> Spaces<'p> {
 mod tests {
     use super::*;
 
-    fn this() -> Program {
-        Program::open(&std::env::current_exe().unwrap()).unwrap()
+    fn this() -> MeasuredProgram {
+        MeasuredProgram::open(&std::env::current_exe().unwrap()).unwrap()
     }
 
     /// The program's code, moved by so much, in a process.
-    fn mapped(program: &Program, pid: u32, bias: u64) -> (Change, u64) {
+    fn mapped(program: &MeasuredProgram, pid: u32, bias: u64) -> (SpaceChange, u64) {
         let entry = program.loaded.symbol("main").unwrap();
         let path = program.path.display().to_string();
         let build_id = program.loaded.build_id.clone();
@@ -303,7 +303,7 @@ mod tests {
         let start = page + bias;
         let mapping =
             Mapping { pid, start, length: 1 << 12, offset, is_code: true, path, build_id };
-        (Change::Map(mapping), entry)
+        (SpaceChange::Map(mapping), entry)
     }
 
     #[test]
@@ -312,9 +312,9 @@ mod tests {
         let mut spaces = Spaces::new(&program);
         let (map, entry) = mapped(&program, 7, 0x5500_0000_0000);
         spaces.change(&map);
-        assert_eq!(spaces.code(Some(7), entry + 0x5500_0000_0000), Place::Here(entry));
-        assert_eq!(spaces.code(None, entry + 0x5500_0000_0000), Place::Here(entry));
-        assert_eq!(spaces.code(Some(8), entry + 0x5500_0000_0000), Place::Unknown);
+        assert_eq!(spaces.code(Some(7), entry + 0x5500_0000_0000), SpacePlace::Here(entry));
+        assert_eq!(spaces.code(None, entry + 0x5500_0000_0000), SpacePlace::Here(entry));
+        assert_eq!(spaces.code(Some(8), entry + 0x5500_0000_0000), SpacePlace::Unknown);
         assert_eq!(spaces.data(Some(7), 0x5500_0000_1234), Some(0x1234));
     }
 
@@ -324,11 +324,11 @@ mod tests {
         let mut spaces = Spaces::new(&program);
         let (map, entry) = mapped(&program, 7, 0x1000_0000);
         spaces.change(&map);
-        spaces.change(&Change::Fork { parent: 7, child: 9 });
-        assert_eq!(spaces.code(Some(9), entry + 0x1000_0000), Place::Here(entry));
-        spaces.change(&Change::Exec(9));
-        assert_eq!(spaces.code(Some(9), entry + 0x1000_0000), Place::Unknown);
-        assert_eq!(spaces.code(Some(7), entry + 0x1000_0000), Place::Here(entry));
+        spaces.change(&SpaceChange::Fork { parent: 7, child: 9 });
+        assert_eq!(spaces.code(Some(9), entry + 0x1000_0000), SpacePlace::Here(entry));
+        spaces.change(&SpaceChange::Exec(9));
+        assert_eq!(spaces.code(Some(9), entry + 0x1000_0000), SpacePlace::Unknown);
+        assert_eq!(spaces.code(Some(7), entry + 0x1000_0000), SpacePlace::Here(entry));
     }
 
     #[test]
@@ -337,9 +337,9 @@ mod tests {
         program.loaded.build_id = Some(vec![7; 20]);
         let mut spaces = Spaces::new(&program);
         let (map, entry) = mapped(&program, 7, 0x1000_0000);
-        let Change::Map(map) = map else { unreachable!() };
-        spaces.change(&Change::Map(Mapping { build_id: Some(vec![1; 20]), ..map }));
-        assert!(matches!(spaces.code(Some(7), entry + 0x1000_0000), Place::There(_)));
+        let SpaceChange::Map(map) = map else { unreachable!() };
+        spaces.change(&SpaceChange::Map(Mapping { build_id: Some(vec![1; 20]), ..map }));
+        assert!(matches!(spaces.code(Some(7), entry + 0x1000_0000), SpacePlace::There(_)));
         assert!(spaces.other_build);
     }
 
@@ -350,7 +350,7 @@ mod tests {
         let main = program.loaded.symbol("main").unwrap();
         let text = 0xffff_ffff_8100_0000;
         let mut spaces = Spaces::new(&program);
-        spaces.change(&Change::Map(Mapping {
+        spaces.change(&SpaceChange::Map(Mapping {
             pid: KERNEL,
             start: text,
             length: 1 << 24,
@@ -359,7 +359,7 @@ mod tests {
             path: format!("{KERNEL_NAME}main"),
             build_id: None,
         }));
-        assert_eq!(spaces.code(Some(7), text + 64), Place::Here(main + 64));
+        assert_eq!(spaces.code(Some(7), text + 64), SpacePlace::Here(main + 64));
         assert_eq!(spaces.data(Some(7), text + 4096), Some(main + 4096));
     }
 
@@ -369,16 +369,16 @@ mod tests {
         let mut spaces = Spaces::new(&program);
         let (map, entry) = mapped(&program, 7, 0x1000_0000);
         spaces.change(&map);
-        let Change::Map(map) = map else { unreachable!() };
+        let SpaceChange::Map(map) = map else { unreachable!() };
         let whole =
             Mapping { start: 0x7000_0000_0000, length: 1 << 30, offset: 0, is_code: false, ..map };
-        spaces.change(&Change::Map(whole));
+        spaces.change(&SpaceChange::Map(whole));
         assert_eq!(spaces.data(Some(7), 0x1000_1234), Some(0x1234));
-        assert_eq!(spaces.code(Some(7), entry + 0x1000_0000), Place::Here(entry));
+        assert_eq!(spaces.code(Some(7), entry + 0x1000_0000), SpacePlace::Here(entry));
     }
 
-    fn other(start: u64, length: u64, path: &str) -> Change {
-        Change::Map(Mapping {
+    fn other(start: u64, length: u64, path: &str) -> SpaceChange {
+        SpaceChange::Map(Mapping {
             pid: 7,
             start,
             length,
@@ -399,7 +399,7 @@ mod tests {
             spaces.change(&other(start, length, path));
         }
         let at = |spaces: &Spaces<'_>, ip| match spaces.code(Some(7), ip) {
-            Place::There(name) => spaces.name(name).to_owned(),
+            SpacePlace::There(name) => spaces.name(name).to_owned(),
             place => format!("{place:?}"),
         };
         let found: Vec<String> = [0x1000, 0x2fff, 0x3000, 0x4000, 0x5000, 0x9fff, 0xa000]
@@ -421,7 +421,7 @@ mod tests {
             spaces.change(&other(nth << 12, 1 << 12, "old"));
         }
         spaces.change(&other(0, 1 << 12, "new"));
-        let Place::There(name) = spaces.code(Some(7), 0) else { panic!("not mapped") };
+        let SpacePlace::There(name) = spaces.code(Some(7), 0) else { panic!("not mapped") };
         assert_eq!(spaces.name(name), "new");
         let (map, _) = mapped(&program, 7, 0x5500_0000_0000);
         spaces.change(&map);
@@ -434,7 +434,7 @@ mod tests {
         program.loaded.build_id = Some(vec![7; 20]);
         let mut spaces = Spaces::new(&program);
         let text = 0xffff_ffff_8100_0000;
-        spaces.change(&Change::Map(Mapping {
+        spaces.change(&SpaceChange::Map(Mapping {
             pid: KERNEL,
             start: text,
             length: 1 << 24,
@@ -443,7 +443,7 @@ mod tests {
             path: format!("{KERNEL_NAME}main"),
             build_id: Some(vec![1; 20]),
         }));
-        assert!(matches!(spaces.code(Some(7), text + 64), Place::There(_)));
+        assert!(matches!(spaces.code(Some(7), text + 64), SpacePlace::There(_)));
         assert!(spaces.other_build);
     }
 }

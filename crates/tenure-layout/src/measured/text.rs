@@ -8,9 +8,9 @@
 //! `--show-mmap-events`, place the instruction in a file whose addresses are not fixed; those of `--show-task-events` say which
 //! processes have the mappings of others.
 
-use super::sample::Sample;
+use super::sample::PerfSample;
 use super::source::DataSource;
-use super::space::{Change, Mapping};
+use super::space::{Mapping, SpaceChange};
 
 /// Begins the words for a source, behind its number.
 const SOURCE: &str = "|OP ";
@@ -23,15 +23,15 @@ const LAST: [&str; 7] = ["N/A", "No", "Yes", "Data", "Addr", "LCK", "BLK"];
 
 /// A line.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Line<'t> {
+pub(super) enum TextLine<'t> {
     Sample(Said<'t>),
-    Change(Change),
+    Change(SpaceChange),
 }
 
 /// What a line says of a sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Said<'t> {
-    pub(super) sample: Sample,
+    pub(super) sample: PerfSample,
     /// If the line says so.
     pub(super) pid: Option<u32>,
     /// Where the instruction is: a function's symbol, and how far behind it.
@@ -40,24 +40,24 @@ pub(super) struct Said<'t> {
     pub(super) file: Option<&'t str>,
 }
 
-pub(super) fn line(line: &str) -> Option<Line<'_>> {
+pub(super) fn line(line: &str) -> Option<TextLine<'_>> {
     if let Some(at) = line.find("PERF_RECORD_MMAP") {
-        return mapping(&line[at..]).map(|mapping| Line::Change(Change::Map(mapping)));
+        return mapping(&line[at..]).map(|mapping| TextLine::Change(SpaceChange::Map(mapping)));
     }
     if let Some((_, rest)) = line.split_once("PERF_RECORD_FORK(") {
-        return fork(rest).map(Line::Change);
+        return fork(rest).map(TextLine::Change);
     }
     if let Some((_, rest)) = line.split_once("PERF_RECORD_COMM exec: ") {
-        return pid(rest.rsplit_once(':')?.1).map(|pid| Line::Change(Change::Exec(pid)));
+        return pid(rest.rsplit_once(':')?.1).map(|pid| TextLine::Change(SpaceChange::Exec(pid)));
     }
-    said(line).map(Line::Sample)
+    said(line).map(TextLine::Sample)
 }
 
 /// `PERF_RECORD_FORK(9:9):(7:7)`: the child, and its parent.
-fn fork(text: &str) -> Option<Change> {
+fn fork(text: &str) -> Option<SpaceChange> {
     let (child, parent) = text.split_once("):(")?;
     let pid = |text: &str| text.split_once(':')?.0.parse().ok();
-    Some(Change::Fork { parent: pid(parent)?, child: pid(child)? })
+    Some(SpaceChange::Fork { parent: pid(parent)?, child: pid(child)? })
 }
 
 /// Of `7/8`, a process and its thread.
@@ -77,7 +77,7 @@ fn said(line: &str) -> Option<Said<'_>> {
     while LAST.contains(&first) {
         first = word(&mut rest)?;
     }
-    let mut sample = Sample { source, address: address(&before)?, ..Sample::default() };
+    let mut sample = PerfSample { source, address: address(&before)?, ..PerfSample::default() };
     // A weight is decimal and has at most 32 bits; an address follows it.
     let weight = first.parse().ok().filter(|weight| *weight <= u64::from(u32::MAX));
     let mut behind = rest;
@@ -172,7 +172,7 @@ mod tests {
     #[track_caller]
     fn sample(text: &str) -> Said<'_> {
         match line(text) {
-            Some(Line::Sample(said)) => said,
+            Some(TextLine::Sample(said)) => said,
             other => panic!("{other:?}"),
         }
     }
@@ -184,12 +184,12 @@ mod tests {
         let text =
             format!("    7f50d45f6030      1068800842 {WORDS}             92     55c26a70a180");
         let said = sample(&text);
-        let Sample { ip, address, weight, source, .. } = said.sample;
+        let PerfSample { ip, address, weight, source, .. } = said.sample;
         assert_eq!((ip, address, weight), (0x55c2_6a70_a180, 0x7f50_d45f_6030, 92));
         assert!(source.is_hitm() && source.is_load());
         assert_eq!((said.pid, said.symbol, said.file), (None, None, None));
         let without = format!("    7f50d45f6030      1068800842 {WORDS}     55c26a70a180");
-        assert_eq!(sample(&without).sample, Sample { weight: 0, ..said.sample });
+        assert_eq!(sample(&without).sample, PerfSample { weight: 0, ..said.sample });
     }
 
     #[test]
@@ -211,15 +211,15 @@ mod tests {
     #[test]
     fn a_mapping_is_read_and_so_is_the_kernel_s() {
         let text = "t 8449 309.7: PERF_RECORD_MMAP2 8449/8450: [0x55c26a70a000(0x1000) @ 0x1000 fe:00 9995683 1671691514]: r-xp /tmp/a b";
-        let Some(Line::Change(Change::Map(mapping))) = line(text) else { panic!() };
+        let Some(TextLine::Change(SpaceChange::Map(mapping))) = line(text) else { panic!() };
         assert_eq!((mapping.pid, mapping.start, mapping.length), (8449, 0x55c2_6a70_a000, 0x1000));
         assert_eq!((mapping.offset, mapping.is_code, &*mapping.path), (0x1000, true, "/tmp/a b"));
         assert_eq!(mapping.build_id, None);
         let text = "PERF_RECORD_MMAP -1/0: [0xffffffff81000000(0x120bb08) @ 0xffffffff81000000]: x [kernel.kallsyms]_text";
-        let Some(Line::Change(Change::Map(mapping))) = line(text) else { panic!() };
+        let Some(TextLine::Change(SpaceChange::Map(mapping))) = line(text) else { panic!() };
         assert_eq!((mapping.pid, mapping.offset), (u32::MAX, 0xffff_ffff_8100_0000));
         let text = "PERF_RECORD_MMAP2 7/7: [0x5000(0x1000) @ 0 <2ebf8bc64bc1bf5164f1d0051c30bd5e43f2eb1c>]: r-xp /srv/server";
-        let Some(Line::Change(Change::Map(mapping))) = line(text) else { panic!() };
+        let Some(TextLine::Change(SpaceChange::Map(mapping))) = line(text) else { panic!() };
         assert_eq!(mapping.build_id.map(|id| (id.len(), id[0])), Some((20, 0x2e)));
     }
 
@@ -263,11 +263,11 @@ mod tests {
     #[test]
     fn a_fork_and_an_exec_are_read() {
         for (text, change) in [
-            ("7/7 PERF_RECORD_FORK(9:10):(7:8)", Change::Fork { parent: 7, child: 9 }),
-            ("sh 7 6506.6: PERF_RECORD_FORK(9:9):(7:7)", Change::Fork { parent: 7, child: 9 }),
-            ("9/9 PERF_RECORD_COMM exec: a: b:9/9", Change::Exec(9)),
+            ("7/7 PERF_RECORD_FORK(9:10):(7:8)", SpaceChange::Fork { parent: 7, child: 9 }),
+            ("sh 7 6506.6: PERF_RECORD_FORK(9:9):(7:7)", SpaceChange::Fork { parent: 7, child: 9 }),
+            ("9/9 PERF_RECORD_COMM exec: a: b:9/9", SpaceChange::Exec(9)),
         ] {
-            assert_eq!(line(text), Some(Line::Change(change)), "{text}");
+            assert_eq!(line(text), Some(TextLine::Change(change)), "{text}");
         }
         assert_eq!(line("9/9 PERF_RECORD_COMM: name:9/9"), None);
         assert_eq!(line("9/9 PERF_RECORD_EXIT(9:9):(7:7)"), None);

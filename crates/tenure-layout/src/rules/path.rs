@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::glob::{Glob, Specificity};
-use tenure_debuginfo::model::{Bits, Kind, MOST_NESTING, Model, TypeId};
+use tenure_debuginfo::model::{BitField, MOST_NESTING, Model, TypeId, TypeKind};
 
 /// Members that one path may lead to: more are an array without end.
 const MAX_PLACES: usize = 1 << 16;
@@ -31,7 +31,7 @@ pub(crate) struct MemberPlace {
     /// Bytes from the start of the path's type.
     pub(crate) offset: u64,
     pub(crate) size: u64,
-    pub(crate) bits: Option<Bits>,
+    pub(crate) bits: Option<BitField>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -182,7 +182,7 @@ impl PathWalk<'_> {
         mut path: String,
         rest: &[Glob],
     ) -> Result<(), TooMany> {
-        let Kind::Array { element, count } = self.model[ty].kind else {
+        let TypeKind::Array { element, count } = self.model[ty].kind else {
             path.push('.');
             return self.members(ty, offset, &path, rest);
         };

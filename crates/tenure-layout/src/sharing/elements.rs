@@ -11,7 +11,7 @@ use super::weight::{self, Why};
 use super::{Array, RawFinding, Site, Sufferer, together, worst_first};
 use crate::evidence::{CodeEvidence, Uses};
 use crate::lines::{Flat, LayoutModel, Leaf};
-use tenure_debuginfo::model::{Kind, Scalar, TypeId};
+use tenure_debuginfo::model::{Scalar, TypeId, TypeKind};
 use tenure_model::Role;
 
 /// Elements after which their places on lines are taken to repeat.
@@ -94,7 +94,7 @@ fn innermost(
 ) -> Option<(TypeId, u64)> {
     let model = layouts.model;
     let (mut at, mut all) = (model.resolved(id), 1_u64);
-    while let Kind::Array { element, count } = model[at].kind {
+    while let TypeKind::Array { element, count } = model[at].kind {
         all = all.saturating_mul(count);
         if is_known(element) {
             at = element;
@@ -146,7 +146,7 @@ impl ElementRow<'_, '_> {
             return None;
         }
         let leaves = match layouts.model[element].kind {
-            Kind::Composite { .. } => layouts.value(element),
+            TypeKind::Composite { .. } => layouts.value(element),
             _ => vec![Leaf::whole(element, 0, stride, Role::Plain)],
         };
         let word = |leaf: &Leaf| {
@@ -165,8 +165,10 @@ impl ElementRow<'_, '_> {
             _ if leaf.role.is_contended() => true,
             // Known to be something else.
             _ if leaf.role != Role::Plain => return None,
-            Kind::Scalar(Scalar::Integer | Scalar::Float) if leaf.size >= MIN_NUMBER_BYTES => true,
-            Kind::Pointer(_) => false,
+            TypeKind::Scalar(Scalar::Integer | Scalar::Float) if leaf.size >= MIN_NUMBER_BYTES => {
+                true
+            }
+            TypeKind::Pointer(_) => false,
             _ => return None,
         };
         let is_updated = || uses.updaters(false).next().is_some() || uses.atomics() > 0;

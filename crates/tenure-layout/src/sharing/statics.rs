@@ -2,7 +2,7 @@ use super::score::ScoreSignals;
 use super::{RawFinding, Site, Sufferer, together, weight, worst_first};
 use crate::evidence::Uses;
 use crate::lines::{LayoutModel, Leaf};
-use tenure_debuginfo::model::{Kind, Static, TypeId};
+use tenure_debuginfo::model::{Static, TypeId, TypeKind};
 use tenure_model::Role;
 
 /// One finding for each line, of all its contended words.
@@ -102,7 +102,7 @@ fn neighbours(layouts: &LayoutModel<'_>, index: usize, word: &Leaf) -> Vec<Suffe
             && own.address < variable.address.saturating_add(size);
         // A marker has nothing to read at run time.
         let kind = &layouts.model[layouts.model.resolved(variable.ty)].kind;
-        if !is_near || overlaps || matches!(kind, Kind::Function | Kind::Opaque) {
+        if !is_near || overlaps || matches!(kind, TypeKind::Function | TypeKind::Opaque) {
             return is_near;
         }
         let near = leaves(layouts, other).into_iter();

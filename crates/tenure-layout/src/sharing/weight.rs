@@ -1,7 +1,7 @@
 //! How likely another CPU reads a member while the word beside it is written.
 
 use crate::lines::{LayoutModel, Leaf};
-use tenure_debuginfo::model::{Kind, Qualifier, TypeId};
+use tenure_debuginfo::model::{Qualifier, TypeId, TypeKind};
 use tenure_model::Role;
 
 /// The share of its weight that a lock's neighbour has: its reader has just written the lock.
@@ -101,15 +101,15 @@ pub(crate) fn of_stranger(layouts: &LayoutModel<'_>, neighbour: &Leaf) -> Option
 
 fn by_type(layouts: &LayoutModel<'_>, id: TypeId) -> (f64, &'static str) {
     let model = layouts.model;
-    if let Kind::Qualified(Qualifier::Const, _) = model[id].kind {
+    if let TypeKind::Qualified(Qualifier::Const, _) = model[id].kind {
         return (0.9, "constant: only ever read");
     }
     match &model[model.resolved(id)].kind {
         _ if is_walked(layouts, id) => (0.5, "a link that lookups of others walk"),
-        Kind::Pointer(_) if points(layouts, id) => (0.7, "a pointer: read to be followed"),
-        Kind::Pointer(_) => (0.9, "points to a function: only ever read"),
-        Kind::Scalar(_) => (0.4, "a number"),
-        Kind::Composite { members, .. }
+        TypeKind::Pointer(_) if points(layouts, id) => (0.7, "a pointer: read to be followed"),
+        TypeKind::Pointer(_) => (0.9, "points to a function: only ever read"),
+        TypeKind::Scalar(_) => (0.4, "a number"),
+        TypeKind::Composite { members, .. }
             if model[id].size <= MAX_LINKS_BYTES
                 && !members.is_empty()
                 && members.iter().all(|member| is_link(layouts, member.ty)) =>
@@ -127,13 +127,15 @@ pub(crate) fn is_walked(layouts: &LayoutModel<'_>, id: TypeId) -> bool {
 fn points(layouts: &LayoutModel<'_>, id: TypeId) -> bool {
     let model = layouts.model;
     match model[model.resolved(id)].kind {
-        Kind::Pointer(Some(to)) => !matches!(model[model.resolved(to)].kind, Kind::Function),
-        Kind::Pointer(None) => true,
+        TypeKind::Pointer(Some(to)) => {
+            !matches!(model[model.resolved(to)].kind, TypeKind::Function)
+        }
+        TypeKind::Pointer(None) => true,
         _ => false,
     }
 }
 
 fn is_link(layouts: &LayoutModel<'_>, id: TypeId) -> bool {
-    let is_void = matches!(layouts.model[layouts.model.resolved(id)].kind, Kind::Pointer(None));
+    let is_void = matches!(layouts.model[layouts.model.resolved(id)].kind, TypeKind::Pointer(None));
     !is_void && points(layouts, id)
 }

@@ -6,7 +6,7 @@ use crate::names;
 use crate::origin::TypeOrigins;
 use crate::sharing::{Array, RawFinding, Site};
 use tenure_advise::layout::{ElementChange, aligned_array, more, padded_elements};
-use tenure_debuginfo::model::{Declared, Format, Kind, Model, TypeId};
+use tenure_debuginfo::model::{Declared, Format, Model, TypeId, TypeKind};
 use tenure_model::{Declaration, Language, Origin, Remedy, Repair, Target};
 
 /// Lines of their own for the elements or variables of a finding. Members of a type are for [`suggest`](super::suggest).
@@ -175,8 +175,8 @@ fn counts(model: &Model, mut at: TypeId, element: TypeId) -> Option<Vec<u64>> {
     // Ends: rule 2 of the model.
     while at != element {
         at = match model[at].kind {
-            Kind::Alias(of) | Kind::Qualified(_, of) => of,
-            Kind::Array { element, count } if count > 0 => {
+            TypeKind::Alias(of) | TypeKind::Qualified(_, of) => of,
+            TypeKind::Array { element, count } if count > 0 => {
                 all.push(count);
                 element
             }

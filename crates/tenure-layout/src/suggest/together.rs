@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use super::units::LayoutUnit;
 use crate::lines::LayoutModel;
-use tenure_debuginfo::model::{Kind, Member, TypeId};
+use tenure_debuginfo::model::{Member, TypeId, TypeKind};
 
 /// Functions of one type that count: those that use least of it, since they say most.
 const MAX_FUNCTIONS: usize = 256;
@@ -146,12 +146,12 @@ fn leads_on(layouts: &LayoutModel<'_>, id: TypeId, unit: &LayoutUnit) -> bool {
     let model = layouts.model;
     let member = &model[id].kind.members()[unit.members.start];
     match model[model.resolved(member.ty)].kind {
-        Kind::Pointer(Some(to)) => model.resolved(to) == id,
+        TypeKind::Pointer(Some(to)) => model.resolved(to) == id,
         _ => false,
     }
 }
 
 fn is_number(layouts: &LayoutModel<'_>, member: &Member) -> bool {
     let model = layouts.model;
-    matches!(model[model.resolved(member.ty)].kind, Kind::Scalar(_) | Kind::Array { .. })
+    matches!(model[model.resolved(member.ty)].kind, TypeKind::Scalar(_) | TypeKind::Array { .. })
 }

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::lines::LayoutModel;
 use crate::sharing::{GuardedBy, Guards, Victimhood, is_walked};
-use tenure_debuginfo::model::{Format, Kind, Member, Shape, TypeId};
+use tenure_debuginfo::model::{Format, Member, Shape, TypeId, TypeKind};
 use tenure_model::Role;
 
 /// The least alignment, in bytes, that a struct may have been declared with unseen: most machines' cache line.
@@ -140,7 +140,7 @@ impl LayoutUnits {
         id: TypeId,
         pinned: &dyn Fn(&str) -> bool,
     ) -> Result<Self, &'static str> {
-        let Kind::Composite { shape: Shape::Struct, members } = &layouts.model[id].kind else {
+        let TypeKind::Composite { shape: Shape::Struct, members } = &layouts.model[id].kind else {
             return Err(NOT_A_STRUCT);
         };
         if members.len() > MAX_MEMBERS {

@@ -4,7 +4,7 @@ use crate::knowledge::Knowledge;
 use crate::lines::LayoutModel;
 use crate::rules::Rules;
 use crate::sharing;
-use tenure_debuginfo::model::{Kind, Qualifier, Type};
+use tenure_debuginfo::model::{Qualifier, Type, TypeKind};
 use tenure_model::{Confidence, Finding, Level, Sharing};
 
 fn made(make: impl FnOnce(&mut Maker)) -> Vec<Finding> {
@@ -304,7 +304,7 @@ fn a_declared_alignment_makes_it_certain() {
 fn a_struct_without_a_name_is_found_by_its_typedef_or_the_member_that_points_to_it() {
     let found = made(|maker| {
         // typedef struct { _Atomic int refcnt; void *ops; } anon_t; struct server { struct { … } *state; };
-        let atomic = Kind::Qualified(Qualifier::Atomic, maker.int);
+        let atomic = TypeKind::Qualified(Qualifier::Atomic, maker.int);
         let word = maker.builder.add("", 0, atomic);
         let anonymous = maker.add("", 16, &[("refcnt", 0, word), ("ops", 8, maker.pointer)]);
         maker.alias("anon_t", anonymous);

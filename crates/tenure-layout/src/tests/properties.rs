@@ -7,7 +7,7 @@ use crate::fixtures::{Maker, structure};
 use crate::sharing;
 use crate::suggest::{Pins, each, suggest};
 use tenure_debuginfo::model::{
-    Builder, Format, Kind, Member, Model, Scalar, Shape, Static, Type, TypeId,
+    Builder, Format, Member, Model, Scalar, Shape, Static, Type, TypeId, TypeKind,
 };
 use tenure_model::{Means, Suggestion, TypeMap, Word};
 
@@ -36,10 +36,10 @@ fn recipe() -> impl Strategy<Value = Recipe> {
 /// Types by name, with the size that their members see.
 fn basics(builder: &mut Builder) -> Vec<(TypeId, u64)> {
     let numbers = [("char", 1), ("short", 2), ("int", 4), ("long", 8), ("__int128", 16)];
-    let number = |(name, size)| (builder.add(name, size, Kind::Scalar(Scalar::Integer)), size);
+    let number = |(name, size)| (builder.add(name, size, TypeKind::Scalar(Scalar::Integer)), size);
     let mut all: Vec<_> = numbers.map(number).to_vec();
     let int = all[2].0;
-    all.push((builder.add("", 8, Kind::Pointer(Some(int))), 8));
+    all.push((builder.add("", 8, TypeKind::Pointer(Some(int))), 8));
     for name in ["atomic_t", "refcount_t", "spinlock_t", "callback_head", "seqcount_t"] {
         all.push((builder.add(name, 4, structure(&[("w", 0, int)])), 4));
     }
@@ -65,19 +65,19 @@ fn model(recipes: &[Recipe], statics: &[(usize, u64)]) -> Model {
                     members.push(member(place, at, ty));
                     end = end.max(at.saturating_add(size));
                 }
-                (Kind::Composite { shape: Shape::Struct, members }, end)
+                (TypeKind::Composite { shape: Shape::Struct, members }, end)
             }
             Recipe::Union(parts) => {
                 let members = parts.iter().enumerate();
                 let members = members.map(|(place, &part)| member(place, 0, pick(part).0));
                 let size = parts.iter().map(|&part| pick(part).1).max().unwrap_or(0);
-                (Kind::Composite { shape: Shape::Union, members: members.collect() }, size)
+                (TypeKind::Composite { shape: Shape::Union, members: members.collect() }, size)
             }
             Recipe::Array(part, count) => {
                 let (element, size) = pick(*part);
-                (Kind::Array { element, count: *count }, size.saturating_mul(*count))
+                (TypeKind::Array { element, count: *count }, size.saturating_mul(*count))
             }
-            Recipe::Alias(part) => (Kind::Alias(pick(*part).0), pick(*part).1),
+            Recipe::Alias(part) => (TypeKind::Alias(pick(*part).0), pick(*part).1),
         };
         let name = if number % 3 == 0 { String::new() } else { format!("type_{number}") };
         all.push((builder.add(&name, size, kind), size));

@@ -63,6 +63,11 @@ use core::pin::Pin;
 /// let wrong = tenure::unsize!(not_send => dyn std::any::Any + Send + Sync);
 /// ```
 ///
+/// ```compile_fail,E0271
+/// # use std::fmt::Display;
+/// let shown = tenure::unsize!(std::sync::Arc::new(5) => dyn Display); // error: distinct types of similar names
+/// ```
+///
 /// ```compile_fail,E0597
 /// # use tenure::sync::Arc;
 /// # use std::fmt::Display;

@@ -1,10 +1,10 @@
 use super::index::{FIRST, FUNCTION, Index, IntBits, NO_TYPE, VOID};
 use super::names::{Names, NoName};
 use super::prototypes::{self, Prototype};
-use super::record::{BtfKind, Record, TRIPLE, Words};
+use super::record::{BtfKind, BtfRecord, TRIPLE, Words};
 use crate::model::{
-    Bits, Builder, Format, Kind, Malformed, Member, Model, Name, Qualifier, Scalar, Shape, Static,
-    Type, TypeId,
+    BitField, Builder, Format, Malformed, Member, Model, Name, Qualifier, Scalar, Shape, Static,
+    Type, TypeId, TypeKind,
 };
 
 /// In an `INT`'s encoding.
@@ -29,8 +29,8 @@ pub(super) fn model(
         id: 0,
         tag: 0,
     };
-    conversion.push(Name::default(), 0, Kind::Opaque);
-    conversion.push(Name::default(), 0, Kind::Function);
+    conversion.push(Name::default(), 0, TypeKind::Opaque);
+    conversion.push(Name::default(), 0, TypeKind::Function);
     const { assert!(VOID == 0 && FUNCTION == 1 && FIRST == 2) };
     let mut strings = 0;
     for part in &index.parts {
@@ -41,7 +41,7 @@ pub(super) fn model(
         for id in part.ids.clone() {
             conversion.id = id;
             let cut_off = |_| Malformed::new(format!("BTF type {id} cannot be read"));
-            let record = Record::at(part.sections.types, byte).map_err(cut_off)?;
+            let record = BtfRecord::at(part.sections.types, byte).map_err(cut_off)?;
             byte = record.end(part.sections.types, part.sections.layout).map_err(cut_off)?;
             conversion.convert(&record)?;
         }
@@ -63,24 +63,26 @@ struct Conversion<'i, 'a> {
 }
 
 impl Conversion<'_, '_> {
-    fn convert(&mut self, record: &Record) -> Result<(), Malformed> {
+    fn convert(&mut self, record: &BtfRecord) -> Result<(), Malformed> {
         let size = u64::from(record.word);
         let (size, kind) = match record.kind {
             BtfKind::Int => (size, self.int(record)?),
-            BtfKind::Float => (size, Kind::Scalar(Scalar::Float)),
-            BtfKind::Enum | BtfKind::Enum64 => (size, Kind::Scalar(Scalar::Enumeration)),
-            BtfKind::Ptr if record.word == 0 => (self.index.pointer, Kind::Pointer(None)),
-            BtfKind::Ptr => (self.index.pointer, Kind::Pointer(Some(self.refers(record.word)?))),
+            BtfKind::Float => (size, TypeKind::Scalar(Scalar::Float)),
+            BtfKind::Enum | BtfKind::Enum64 => (size, TypeKind::Scalar(Scalar::Enumeration)),
+            BtfKind::Ptr if record.word == 0 => (self.index.pointer, TypeKind::Pointer(None)),
+            BtfKind::Ptr => {
+                (self.index.pointer, TypeKind::Pointer(Some(self.refers(record.word)?)))
+            }
             BtfKind::Array => {
                 let [element, by, count] = self.array(record)?;
                 self.refers(by)?;
                 let element = self.refers(element)?;
-                (0, Kind::Array { element, count: u64::from(count) })
+                (0, TypeKind::Array { element, count: u64::from(count) })
             }
             BtfKind::Struct => (size, self.composite(record, Shape::Struct)?),
             BtfKind::Union => (size, self.composite(record, Shape::Union)?),
-            BtfKind::Fwd | BtfKind::Newer(_) => (0, Kind::Opaque),
-            BtfKind::Typedef => (0, Kind::Alias(self.refers(record.word)?)),
+            BtfKind::Fwd | BtfKind::Newer(_) => (0, TypeKind::Opaque),
+            BtfKind::Typedef => (0, TypeKind::Alias(self.refers(record.word)?)),
             BtfKind::Volatile => (0, self.qualified(Qualifier::Volatile, record)?),
             BtfKind::Const => (0, self.qualified(Qualifier::Const, record)?),
             BtfKind::Restrict => (0, self.qualified(Qualifier::Other, record)?),
@@ -99,11 +101,11 @@ impl Conversion<'_, '_> {
         Ok(())
     }
 
-    fn push(&mut self, name: Name, size: u64, kind: Kind) {
+    fn push(&mut self, name: Name, size: u64, kind: TypeKind) {
         self.builder.push(Type::new(name, size, kind));
     }
 
-    fn int(&self, record: &Record) -> Result<Kind, Malformed> {
+    fn int(&self, record: &BtfRecord) -> Result<TypeKind, Malformed> {
         let encoding = self.words.at(record.rest).unwrap_or_default();
         let bits = IntBits::of(self.words, record);
         if u64::from(bits.offset + bits.count) > bits.whole {
@@ -111,19 +113,19 @@ impl Conversion<'_, '_> {
             return Err(self.bad(format!("has {count} bits from bit {offset} on in {size} bytes")));
         }
         let boolean = encoding & BOOLEAN != 0;
-        Ok(Kind::Scalar(if boolean { Scalar::Boolean } else { Scalar::Integer }))
+        Ok(TypeKind::Scalar(if boolean { Scalar::Boolean } else { Scalar::Integer }))
     }
 
-    fn array(&self, record: &Record) -> Result<[u32; 3], Malformed> {
+    fn array(&self, record: &BtfRecord) -> Result<[u32; 3], Malformed> {
         let bytes = self.words.bytes.get(record.rest..).and_then(|bytes| bytes.first_chunk());
         bytes.map(|bytes| self.words.triple(bytes)).ok_or_else(|| self.bad("is cut off"))
     }
 
-    fn qualified(&self, qualifier: Qualifier, record: &Record) -> Result<Kind, Malformed> {
-        Ok(Kind::Qualified(qualifier, self.refers(record.word)?))
+    fn qualified(&self, qualifier: Qualifier, record: &BtfRecord) -> Result<TypeKind, Malformed> {
+        Ok(TypeKind::Qualified(qualifier, self.refers(record.word)?))
     }
 
-    fn composite(&mut self, record: &Record, shape: Shape) -> Result<Kind, Malformed> {
+    fn composite(&mut self, record: &BtfRecord, shape: Shape) -> Result<TypeKind, Malformed> {
         let words = self.words;
         let mut members = Vec::with_capacity(record.count as usize);
         for (which, bytes) in (0..).zip(triples(words, record)) {
@@ -134,16 +136,16 @@ impl Conversion<'_, '_> {
             members.push(member);
         }
         self.tag(&mut members)?;
-        Ok(Kind::Composite { shape, members })
+        Ok(TypeKind::Composite { shape, members })
     }
 
     fn place(
         &self,
-        record: &Record,
+        record: &BtfRecord,
         which: u32,
         ty: u32,
         place: u32,
-    ) -> Result<(u64, Option<Bits>), Malformed> {
+    ) -> Result<(u64, Option<BitField>), Malformed> {
         let (at, count) = match record.flag {
             true => (u64::from(place & 0x00ff_ffff), place >> 24),
             false if self.index.odd_ints || !place.is_multiple_of(8) => self.old_bits(ty, place),
@@ -157,7 +159,7 @@ impl Conversion<'_, '_> {
             let size = record.word;
             return Err(self.bad(format!("has a member {which} at bit {at} of its {size} bytes")));
         }
-        Ok((at / 8, (count != 0).then_some(Bits { first, count })))
+        Ok((at / 8, (count != 0).then_some(BitField { first, count })))
     }
 
     /// The older form: a member's first bit and bits; 0 bits if it is no bit field.
@@ -187,7 +189,7 @@ impl Conversion<'_, '_> {
         Ok(())
     }
 
-    fn section(&mut self, record: &Record) -> Result<(), Malformed> {
+    fn section(&mut self, record: &BtfRecord) -> Result<(), Malformed> {
         let words = self.words;
         let section = self.name(record.name)?;
         if record.word == 0 || section.contains("percpu") {
@@ -247,7 +249,7 @@ impl Conversion<'_, '_> {
 
 fn triples<'a>(
     words: Words<'a>,
-    record: &Record,
+    record: &BtfRecord,
 ) -> impl Iterator<Item = &'a [u8; TRIPLE]> + use<'a> {
     let bytes = words.bytes.get(record.rest..).unwrap_or_default();
     bytes.as_chunks().0.iter().take(record.count as usize)

@@ -1,7 +1,7 @@
 //! The first pass: the place of each type, and what conversion has to know first.
 
 use super::header::Sections;
-use super::record::{BtfKind, NoRecord, Record, Words};
+use super::record::{BtfKind, BtfRecord, NoRecord, Words};
 use crate::model::Malformed;
 
 /// The index of `void`, which the format leaves out.
@@ -16,7 +16,7 @@ pub(super) const NO_TYPE: u32 = u32::MAX;
 
 pub(super) struct Index<'a> {
     /// The base, if any, then the file itself.
-    pub(super) parts: Vec<Part<'a>>,
+    pub(super) parts: Vec<IndexPart<'a>>,
     /// By id, the offset in its part's types.
     records: Vec<u32>,
     /// By id, the index in the model, or [`NO_TYPE`].
@@ -29,7 +29,7 @@ pub(super) struct Index<'a> {
     pub(super) odd_ints: bool,
 }
 
-pub(super) struct Part<'a> {
+pub(super) struct IndexPart<'a> {
     pub(super) sections: Sections<'a>,
     pub(super) ids: std::ops::Range<u32>,
 }
@@ -51,7 +51,7 @@ pub(super) struct IntBits {
 }
 
 impl IntBits {
-    pub(super) fn of(types: Words<'_>, record: &Record) -> Self {
+    pub(super) fn of(types: Words<'_>, record: &BtfRecord) -> Self {
         let encoding = types.at(record.rest).unwrap_or_default();
         let (offset, count) = (encoding >> 16 & 0xff, encoding & 0xff);
         Self { offset, count, whole: u64::from(record.word) * 8 }
@@ -90,7 +90,7 @@ impl<'a> Index<'a> {
         let mut byte = 0;
         while byte < types.bytes.len() {
             let id = self.len();
-            let record = Record::at(types, byte).map_err(|why| no_record(id, why))?;
+            let record = BtfRecord::at(types, byte).map_err(|why| no_record(id, why))?;
             let end = record.end(types, sections.layout).map_err(|why| no_record(id, why))?;
             let place = match record.kind {
                 BtfKind::Func | BtfKind::FuncProto => FUNCTION,
@@ -110,7 +110,7 @@ impl<'a> Index<'a> {
             }
             byte = end;
         }
-        self.parts.push(Part { sections, ids: first..self.len() });
+        self.parts.push(IndexPart { sections, ids: first..self.len() });
         Ok(())
     }
 
@@ -124,10 +124,10 @@ impl<'a> Index<'a> {
         self.places.get(id as usize).copied()
     }
 
-    pub(super) fn record(&self, id: u32) -> Option<(Record, &Part<'a>)> {
+    pub(super) fn record(&self, id: u32) -> Option<(BtfRecord, &IndexPart<'a>)> {
         let part = self.parts.iter().find(|part| part.ids.contains(&id))?;
         let byte = *self.records.get(id as usize)? as usize;
-        Some((Record::at(part.sections.types, byte).ok()?, part))
+        Some((BtfRecord::at(part.sections.types, byte).ok()?, part))
     }
 
     /// Of the `INT` behind aliases and qualifiers, if it is one.
@@ -148,7 +148,7 @@ impl<'a> Index<'a> {
         None
     }
 
-    fn note_int(&mut self, sections: Sections<'_>, record: &Record) {
+    fn note_int(&mut self, sections: Sections<'_>, record: &BtfRecord) {
         self.odd_ints |= !IntBits::of(sections.types, record).is_whole();
         if matches!(record.word, 4 | 8) && self.is_long(sections, record.name) {
             self.pointer = u64::from(record.word);
@@ -173,7 +173,7 @@ impl<'a> Index<'a> {
         longs == 1
     }
 
-    fn note_tag(&mut self, sections: Sections<'_>, record: &Record, id: u32) {
+    fn note_tag(&mut self, sections: Sections<'_>, record: &BtfRecord, id: u32) {
         let member = sections.types.at(record.rest).unwrap_or(u32::MAX);
         // -1 is the type as a whole.
         if member != u32::MAX {

@@ -19,19 +19,19 @@
 //! | kind | | adds | in the model |
 //! |---|---|---|---|
 //! | 1 | `INT` | encoding | [`Scalar`](crate::model::Scalar) |
-//! | 2 | `PTR` | | [`Pointer`](crate::model::Kind::Pointer) of the size of the file's `long`, or 8 bytes |
-//! | 3 | `ARRAY` | element, index, count | [`Array`](crate::model::Kind::Array) |
-//! | 4, 5 | `STRUCT`, `UNION` | members | [`Composite`](crate::model::Kind::Composite) |
+//! | 2 | `PTR` | | [`Pointer`](crate::model::TypeKind::Pointer) of the size of the file's `long`, or 8 bytes |
+//! | 3 | `ARRAY` | element, index, count | [`Array`](crate::model::TypeKind::Array) |
+//! | 4, 5 | `STRUCT`, `UNION` | members | [`Composite`](crate::model::TypeKind::Composite) |
 //! | 6, 19 | `ENUM`, `ENUM64` | values | [`Enumeration`](crate::model::Scalar::Enumeration); the values are not read |
-//! | 7 | `FWD` | | [`Opaque`](crate::model::Kind::Opaque) |
-//! | 8 | `TYPEDEF` | | [`Alias`](crate::model::Kind::Alias) |
-//! | 9, 10, 11 | `VOLATILE`, `CONST`, `RESTRICT` | | [`Qualified`](crate::model::Kind::Qualified) |
-//! | 12, 13 | `FUNC`, `FUNC_PROTO` | parameters | one [`Function`](crate::model::Kind::Function) for all |
+//! | 7 | `FWD` | | [`Opaque`](crate::model::TypeKind::Opaque) |
+//! | 8 | `TYPEDEF` | | [`Alias`](crate::model::TypeKind::Alias) |
+//! | 9, 10, 11 | `VOLATILE`, `CONST`, `RESTRICT` | | [`Qualified`](crate::model::TypeKind::Qualified) |
+//! | 12, 13 | `FUNC`, `FUNC_PROTO` | parameters | one [`Function`](crate::model::TypeKind::Function) for all |
 //! | 14 | `VAR` | linkage | no type; the variable of a section |
 //! | 15 | `DATASEC` | variables | no type; a [`Static`](crate::model::Static) for each variable |
 //! | 16 | `FLOAT` | | [`Scalar`](crate::model::Scalar) |
 //! | 17 | `DECL_TAG` | member | no type; a member's [tag](crate::model::Member::tags) |
-//! | 18 | `TYPE_TAG` | | [`Qualified`](crate::model::Kind::Qualified) |
+//! | 18 | `TYPE_TAG` | | [`Qualified`](crate::model::TypeKind::Qualified) |
 //!
 //! A bit field has one of two forms. With the struct's flag set, a member's word holds its offset and width in bits.
 //! Otherwise it holds the offset, and the width is that of the `INT` behind the member's type, which may add an offset.
@@ -64,7 +64,7 @@ mod record;
 use crate::model::{Malformed, Model};
 
 pub use header::is_btf;
-pub(crate) use prototypes::Prototype;
+pub use prototypes::Prototype;
 
 /// Reads BTF; `base` is what a split one builds on, and its types come first in the model.
 ///

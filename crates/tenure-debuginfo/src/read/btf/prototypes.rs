@@ -13,11 +13,13 @@ const PARAMETER: usize = 8;
 
 /// How a function is declared.
 #[derive(Debug)]
-pub(crate) struct Prototype {
-    pub(crate) name: Name,
-    pub(crate) returns: TypeId,
+pub struct Prototype {
+    /// Its name.
+    pub name: Name,
+    /// The type of what it returns.
+    pub returns: TypeId,
     /// The first ones. Variable arguments are one of type `void`.
-    pub(crate) parameters: Box<[TypeId]>,
+    pub parameters: Box<[TypeId]>,
 }
 
 /// Those of all functions. One that cannot be read is left out: the types do without it.

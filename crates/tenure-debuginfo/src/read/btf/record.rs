@@ -44,7 +44,7 @@ pub(super) struct Words<'a> {
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Record {
+pub(super) struct BtfRecord {
     pub(super) name: u32,
     pub(super) kind: BtfKind,
     /// Bit 31 of the word with the kind; its meaning depends on the kind.
@@ -81,7 +81,7 @@ impl Words<'_> {
     }
 }
 
-impl Record {
+impl BtfRecord {
     pub(super) fn at(types: Words<'_>, byte: usize) -> Result<Self, NoRecord> {
         let head = types.bytes.get(byte..).and_then(|bytes| bytes.first_chunk());
         let [name, info, word] = types.triple(head.ok_or(NoRecord::CutOff)?);

@@ -11,9 +11,9 @@
 //! Inner types come first, on an explicit stack.
 
 use super::digest::{Digest, Hasher};
-use super::fault::Fault;
-use super::table::{BitsAt, Entry, Part, Table, What};
-use crate::model::{Bits, Qualifier, Scalar};
+use super::fault::DwarfFault;
+use super::table::{BitsAt, EntryKind, EntryTable, TableEntry, TablePart};
+use crate::model::{BitField, Qualifier, Scalar};
 
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Known {
@@ -31,14 +31,14 @@ pub(super) struct Known {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Contents {
+pub(super) struct UnitContents {
     pub(super) known: Vec<Known>,
     scopes: Vec<Digest>,
-    stack: Vec<Frame>,
+    stack: Vec<ContentFrame>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Frame {
+struct ContentFrame {
     entry: u32,
     next: u32,
     hasher: Hasher,
@@ -50,8 +50,8 @@ pub(super) const FAR: usize = 64;
 
 pub(super) const VOID: Digest = 1;
 
-impl Contents {
-    pub(super) fn settle(&mut self, table: &Table<'_>) -> Result<(), Fault> {
+impl UnitContents {
+    pub(super) fn settle(&mut self, table: &EntryTable<'_>) -> Result<(), DwarfFault> {
         self.known.clear();
         self.known.resize(table.entries.len(), Known::default());
         self.scopes.clear();
@@ -76,7 +76,7 @@ impl Contents {
         self.known.get(index as usize).map_or(VOID, |known| known.content)
     }
 
-    fn settle_one(&mut self, table: &Table<'_>, root: u32) -> Result<(), Fault> {
+    fn settle_one(&mut self, table: &EntryTable<'_>, root: u32) -> Result<(), DwarfFault> {
         self.open(table, root);
         while let Some(mut frame) = self.stack.pop() {
             let entry = &table.entries[frame.entry as usize];
@@ -93,7 +93,7 @@ impl Contents {
                     if self.known[part as usize].open {
                         let name = String::from_utf8_lossy(entry.name).into_owned();
                         self.stack.clear();
-                        return Err(Fault::new(format!("type `{name}` contains itself")));
+                        return Err(DwarfFault::new(format!("type `{name}` contains itself")));
                     }
                     self.open(table, part);
                 }
@@ -102,7 +102,7 @@ impl Contents {
         Ok(())
     }
 
-    fn open(&mut self, table: &Table<'_>, index: u32) {
+    fn open(&mut self, table: &EntryTable<'_>, index: u32) {
         let entry = &table.entries[index as usize];
         self.known[index as usize].open = true;
         let mut hasher = Hasher::new(tag(entry) as u64);
@@ -114,16 +114,26 @@ impl Contents {
             hasher.word(entry.align.into());
         }
         self.known[index as usize].size = entry.size;
-        self.stack.push(Frame { entry: index, next: entry.first, hasher, align: entry.align });
+        self.stack.push(ContentFrame {
+            entry: index,
+            next: entry.first,
+            hasher,
+            align: entry.align,
+        });
     }
 
     /// Takes parts with known contents, and returns the first without.
-    fn go_on(&mut self, table: &Table<'_>, entry: &Entry<'_>, frame: &mut Frame) -> Option<u32> {
+    fn go_on(
+        &mut self,
+        table: &EntryTable<'_>,
+        entry: &TableEntry<'_>,
+        frame: &mut ContentFrame,
+    ) -> Option<u32> {
         if entry.declaration {
             return None;
         }
         match entry.what {
-            What::Struct | What::Union | What::Variants => {
+            EntryKind::Struct | EntryKind::Union | EntryKind::Variants => {
                 while let Some(part) = table.parts.get(frame.next as usize) {
                     let inner = match self.ready(part.target) {
                         Ok(inner) => inner,
@@ -134,7 +144,7 @@ impl Contents {
                 }
                 None
             }
-            What::Alias | What::Qualified(_) | What::Array => {
+            EntryKind::Alias | EntryKind::Qualified(_) | EntryKind::Array => {
                 let inner = match self.ready(entry.target) {
                     Ok(inner) => inner,
                     Err(waits_for) => return Some(waits_for),
@@ -143,18 +153,21 @@ impl Contents {
                     frame.hasher.word(dimension.offset);
                 }
                 frame.hasher.digest(inner.content);
-                if entry.what != What::Array {
+                if entry.what != EntryKind::Array {
                     self.known[frame.entry as usize].size = inner.size;
                 }
                 frame.align = inner.align;
                 None
             }
-            What::Pointer => {
+            EntryKind::Pointer => {
                 let target = self.target_key(table, entry.target);
                 frame.hasher.digest(target);
                 None
             }
-            What::Enumeration | What::Scalar(_) | What::Function | What::Opaque => None,
+            EntryKind::Enumeration
+            | EntryKind::Scalar(_)
+            | EntryKind::Function
+            | EntryKind::Opaque => None,
         }
     }
 
@@ -166,7 +179,7 @@ impl Contents {
         }
     }
 
-    fn take(&self, part: &Part<'_>, inner: Known, frame: &mut Frame) {
+    fn take(&self, part: &TablePart<'_>, inner: Known, frame: &mut ContentFrame) {
         let hasher = &mut frame.hasher;
         hasher.name(part.name);
         let (offset, bits) = place(part, inner.size);
@@ -178,11 +191,11 @@ impl Contents {
         frame.align = frame.align.max(part.align).max(inner.align);
     }
 
-    pub(super) fn place(&self, part: &Part<'_>) -> (u64, Option<Bits>) {
+    pub(super) fn place(&self, part: &TablePart<'_>) -> (u64, Option<BitField>) {
         place(part, self.known.get(part.target as usize).map_or(0, |known| known.size))
     }
 
-    pub(super) fn key(&mut self, table: &Table<'_>, index: u32) -> Digest {
+    pub(super) fn key(&mut self, table: &EntryTable<'_>, index: u32) -> Digest {
         let known = self.known[index as usize];
         if known.key != 0 {
             return known.key;
@@ -198,7 +211,7 @@ impl Contents {
     }
 
     /// Of a pointer's target: down to the first name.
-    fn target_key(&mut self, table: &Table<'_>, mut index: u32) -> Digest {
+    fn target_key(&mut self, table: &EntryTable<'_>, mut index: u32) -> Digest {
         let mut hasher = Hasher::new(Tag::Target as u64);
         for _ in 0..FAR {
             let Some(entry) = table.entries.get(index as usize) else {
@@ -212,8 +225,10 @@ impl Contents {
                 break;
             }
             match entry.what {
-                What::Pointer | What::Qualified(_) | What::Alias => index = entry.target,
-                What::Array => {
+                EntryKind::Pointer | EntryKind::Qualified(_) | EntryKind::Alias => {
+                    index = entry.target;
+                }
+                EntryKind::Array => {
                     for dimension in table.parts_of(entry).take(FAR) {
                         hasher.word(dimension.offset);
                     }
@@ -230,7 +245,7 @@ impl Contents {
     }
 }
 
-fn place(part: &Part<'_>, size: u64) -> (u64, Option<Bits>) {
+fn place(part: &TablePart<'_>, size: u64) -> (u64, Option<BitField>) {
     let start = match part.bits_at {
         BitsAt::No => return (part.offset, None),
         BitsAt::FromStart(bits) => bits,
@@ -244,7 +259,7 @@ fn place(part: &Part<'_>, size: u64) -> (u64, Option<Bits>) {
                 .wrapping_sub(part.bits.into())
         }
     };
-    (start / 8, Some(Bits { first: (start % 8) as u8, count: part.bits }))
+    (start / 8, Some(BitField { first: (start % 8) as u8, count: part.bits }))
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -272,7 +287,7 @@ pub(super) enum Tag {
     Declared,
 }
 
-fn tag(entry: &Entry<'_>) -> Tag {
+fn tag(entry: &TableEntry<'_>) -> Tag {
     if entry.declaration {
         return Tag::Declared;
     }
@@ -280,31 +295,31 @@ fn tag(entry: &Entry<'_>) -> Tag {
 }
 
 /// Common to a declaration and its definition: only the definition shows variants.
-fn tag_of_name(entry: &Entry<'_>) -> Tag {
+fn tag_of_name(entry: &TableEntry<'_>) -> Tag {
     match entry.what {
-        What::Variants => Tag::Struct,
+        EntryKind::Variants => Tag::Struct,
         what => tag_of(what),
     }
 }
 
-pub(super) fn tag_of(what: What) -> Tag {
+pub(super) fn tag_of(what: EntryKind) -> Tag {
     match what {
-        What::Struct => Tag::Struct,
-        What::Union => Tag::Union,
-        What::Variants => Tag::Variants,
-        What::Enumeration => Tag::Enumeration,
-        What::Scalar(Scalar::Integer) => Tag::Integer,
-        What::Scalar(Scalar::Float) => Tag::Float,
-        What::Scalar(Scalar::Boolean) => Tag::Boolean,
-        What::Scalar(Scalar::Enumeration) => Tag::Enumeration,
-        What::Alias => Tag::Alias,
-        What::Pointer => Tag::Pointer,
-        What::Array => Tag::Array,
-        What::Qualified(Qualifier::Const) => Tag::Const,
-        What::Qualified(Qualifier::Volatile) => Tag::Volatile,
-        What::Qualified(Qualifier::Atomic) => Tag::Atomic,
-        What::Qualified(Qualifier::Other) => Tag::OtherQualifier,
-        What::Function => Tag::Function,
-        What::Opaque => Tag::Opaque,
+        EntryKind::Struct => Tag::Struct,
+        EntryKind::Union => Tag::Union,
+        EntryKind::Variants => Tag::Variants,
+        EntryKind::Enumeration => Tag::Enumeration,
+        EntryKind::Scalar(Scalar::Integer) => Tag::Integer,
+        EntryKind::Scalar(Scalar::Float) => Tag::Float,
+        EntryKind::Scalar(Scalar::Boolean) => Tag::Boolean,
+        EntryKind::Scalar(Scalar::Enumeration) => Tag::Enumeration,
+        EntryKind::Alias => Tag::Alias,
+        EntryKind::Pointer => Tag::Pointer,
+        EntryKind::Array => Tag::Array,
+        EntryKind::Qualified(Qualifier::Const) => Tag::Const,
+        EntryKind::Qualified(Qualifier::Volatile) => Tag::Volatile,
+        EntryKind::Qualified(Qualifier::Atomic) => Tag::Atomic,
+        EntryKind::Qualified(Qualifier::Other) => Tag::OtherQualifier,
+        EntryKind::Function => Tag::Function,
+        EntryKind::Opaque => Tag::Opaque,
     }
 }

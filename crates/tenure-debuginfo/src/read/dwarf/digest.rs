@@ -81,7 +81,8 @@ impl std::hash::Hasher for AsIs {
     }
 }
 
-pub(super) type Map<T> = std::collections::HashMap<Digest, T, std::hash::BuildHasherDefault<AsIs>>;
+pub(super) type DigestMap<T> =
+    std::collections::HashMap<Digest, T, std::hash::BuildHasherDefault<AsIs>>;
 
 #[cfg(test)]
 mod tests {

@@ -5,11 +5,11 @@
 
 use std::sync::Arc;
 
-use super::content::{Contents, FAR, Tag, VOID, tag_of};
+use super::content::{FAR, Tag, UnitContents, VOID, tag_of};
 use super::digest::{Digest, Hasher};
-use super::fault::Fault;
-use super::store::{Derived, Found, Root, RootMember, RootStatic, Store, Text};
-use super::table::{Entry, NONE, NOWHERE, ROOT, Table, Variable, What};
+use super::fault::DwarfFault;
+use super::store::{Derived, Root, RootMember, RootStatic, Store, StoredEntry, StoredText};
+use super::table::{EntryKind, EntryTable, NONE, NOWHERE, ROOT, TableEntry, TableVariable};
 use crate::model::Name;
 
 /// Compilers also note smaller, natural alignments of members, which say nothing about the composite.
@@ -25,15 +25,15 @@ pub(super) trait Surroundings<'d> {
     fn file(&mut self, at: u64, number: u32) -> Option<Name>;
     fn section(&mut self, at: u64, index: u32) -> Name;
     /// Name and type of a variable, from an entry that the table lacks.
-    fn origin(&mut self, at: u64) -> Option<Variable<'d>>;
+    fn origin(&mut self, at: u64) -> Option<TableVariable<'d>>;
 }
 
 pub(super) struct Emit<'e, 'd, S> {
-    pub(super) table: &'e Table<'d>,
-    pub(super) contents: &'e mut Contents,
+    pub(super) table: &'e EntryTable<'d>,
+    pub(super) contents: &'e mut UnitContents,
     pub(super) store: &'e Store<'d>,
     pub(super) around: S,
-    pub(super) found: Found<'d>,
+    pub(super) found: StoredEntry<'d>,
     chain: Vec<u32>,
     paths: Vec<Arc<[u8]>>,
     path_bytes: usize,
@@ -41,18 +41,18 @@ pub(super) struct Emit<'e, 'd, S> {
 
 impl<'e, 'd, S: Surroundings<'d>> Emit<'e, 'd, S> {
     pub(super) fn new(
-        table: &'e Table<'d>,
-        contents: &'e mut Contents,
+        table: &'e EntryTable<'d>,
+        contents: &'e mut UnitContents,
         store: &'e Store<'d>,
         around: S,
         order: u32,
     ) -> Self {
-        let found = Found { order, ..Found::default() };
+        let found = StoredEntry { order, ..StoredEntry::default() };
         let paths = vec![Arc::default()];
         Self { table, contents, store, around, found, chain: Vec::new(), paths, path_bytes: 0 }
     }
 
-    pub(super) fn run(mut self) -> Result<Found<'d>, Fault> {
+    pub(super) fn run(mut self) -> Result<StoredEntry<'d>, DwarfFault> {
         let order = self.found.order;
         for (index, entry) in (0..).zip(&self.table.entries) {
             if !is_root(entry) {
@@ -73,7 +73,7 @@ impl<'e, 'd, S: Surroundings<'d>> Emit<'e, 'd, S> {
         Ok(self.found)
     }
 
-    fn entries(&mut self) -> Result<(), Fault> {
+    fn entries(&mut self) -> Result<(), DwarfFault> {
         for (index, entry) in (0..).zip(&self.table.entries) {
             let identity = self.identity(self.table.settled(index))?;
             if let Some(number) = self.store.number(identity) {
@@ -83,7 +83,12 @@ impl<'e, 'd, S: Surroundings<'d>> Emit<'e, 'd, S> {
         Ok(())
     }
 
-    fn root(&mut self, index: u32, entry: &Entry<'d>, content: Digest) -> Result<Root<'d>, Fault> {
+    fn root(
+        &mut self,
+        index: u32,
+        entry: &TableEntry<'d>,
+        content: Digest,
+    ) -> Result<Root<'d>, DwarfFault> {
         let table = self.table;
         let mut members = Vec::new();
         let mut told = 0;
@@ -111,7 +116,11 @@ impl<'e, 'd, S: Surroundings<'d>> Emit<'e, 'd, S> {
             size: entry.size,
             align: align.into(),
             what: entry.what,
-            target: if entry.what == What::Alias { self.identity(entry.target)? } else { VOID },
+            target: if entry.what == EntryKind::Alias {
+                self.identity(entry.target)?
+            } else {
+                VOID
+            },
             members: members.into(),
             declared: self.declared(entry.at, entry.file, entry.line),
         })
@@ -124,7 +133,7 @@ impl<'e, 'd, S: Surroundings<'d>> Emit<'e, 'd, S> {
         }
     }
 
-    fn variable(&mut self, variable: &Variable<'d>) -> Result<(), Fault> {
+    fn variable(&mut self, variable: &TableVariable<'d>) -> Result<(), DwarfFault> {
         let Some((section, address)) = variable.place else { return Ok(()) };
         let mut whole = *variable;
         // The rest is at its declaration, or at its original.
@@ -162,9 +171,9 @@ impl<'e, 'd, S: Surroundings<'d>> Emit<'e, 'd, S> {
         Ok(())
     }
 
-    fn path(&mut self, scope: u32, name: &'d [u8]) -> Result<Text<'d>, Fault> {
+    fn path(&mut self, scope: u32, name: &'d [u8]) -> Result<StoredText<'d>, DwarfFault> {
         if scope == ROOT || name.is_empty() {
-            return Ok(Text { path: self.paths[ROOT as usize].clone(), name });
+            return Ok(StoredText { path: self.paths[ROOT as usize].clone(), name });
         }
         // Scopes lie behind those that hold them.
         while self.paths.len() <= scope as usize {
@@ -175,15 +184,15 @@ impl<'e, 'd, S: Surroundings<'d>> Emit<'e, 'd, S> {
             let path: Arc<[u8]> = [outer, scope.name, b"::"].concat().into();
             self.path_bytes += path.len();
             if self.path_bytes > MOST_PATHS {
-                return Err(Fault::new("the paths of its types are longer than a compiler's"));
+                return Err(DwarfFault::new("the paths of its types are longer than a compiler's"));
             }
             self.paths.push(path);
         }
-        Ok(Text { path: self.paths[scope as usize].clone(), name })
+        Ok(StoredText { path: self.paths[scope as usize].clone(), name })
     }
 
     /// Also notes its derivation.
-    fn identity(&mut self, index: u32) -> Result<Digest, Fault> {
+    fn identity(&mut self, index: u32) -> Result<Digest, DwarfFault> {
         let mut chain = std::mem::take(&mut self.chain);
         let mut inner = index;
         let mut identity = loop {
@@ -194,17 +203,19 @@ impl<'e, 'd, S: Surroundings<'d>> Emit<'e, 'd, S> {
             }
             match entry.what {
                 _ if entry.declaration => break self.opaque(inner, entry)?,
-                What::Pointer | What::Qualified(_) | What::Array if chain.len() < FAR => {
+                EntryKind::Pointer | EntryKind::Qualified(_) | EntryKind::Array
+                    if chain.len() < FAR =>
+                {
                     chain.push(inner);
                     inner = entry.target;
                 }
-                What::Pointer | What::Qualified(_) | What::Array => break VOID,
-                What::Function => {
+                EntryKind::Pointer | EntryKind::Qualified(_) | EntryKind::Array => break VOID,
+                EntryKind::Function => {
                     let identity = Hasher::new(Tag::Function as u64).finish();
                     self.store.derive(identity, || Derived::Function);
                     break identity;
                 }
-                What::Opaque => break self.opaque(inner, entry)?,
+                EntryKind::Opaque => break self.opaque(inner, entry)?,
                 _ => break known.content,
             }
         };
@@ -220,7 +231,7 @@ impl<'e, 'd, S: Surroundings<'d>> Emit<'e, 'd, S> {
         Ok(identity)
     }
 
-    fn opaque(&mut self, index: u32, entry: &Entry<'d>) -> Result<Digest, Fault> {
+    fn opaque(&mut self, index: u32, entry: &TableEntry<'d>) -> Result<Digest, DwarfFault> {
         let key = self.contents.key(self.table, index);
         let mut hasher = Hasher::new(Tag::Declared as u64);
         hasher.digest(key);
@@ -234,21 +245,21 @@ impl<'e, 'd, S: Surroundings<'d>> Emit<'e, 'd, S> {
         Ok(identity)
     }
 
-    fn derived(&self, entry: &Entry<'d>, of: Digest) -> Digest {
+    fn derived(&self, entry: &TableEntry<'d>, of: Digest) -> Digest {
         let hasher = || {
             let mut hasher = Hasher::new(tag_of(entry.what) as u64);
             hasher.digest(of);
             hasher
         };
         match entry.what {
-            What::Pointer => {
+            EntryKind::Pointer => {
                 let mut hasher = hasher();
                 hasher.word(entry.size);
                 let identity = hasher.finish();
                 self.store.derive(identity, || Derived::Pointer { to: of, size: entry.size });
                 identity
             }
-            What::Qualified(qualifier) => {
+            EntryKind::Qualified(qualifier) => {
                 let identity = hasher().finish();
                 self.store.derive(identity, || Derived::Qualified { qualifier, of });
                 identity
@@ -275,15 +286,15 @@ impl<'e, 'd, S: Surroundings<'d>> Emit<'e, 'd, S> {
     }
 }
 
-fn is_root(entry: &Entry<'_>) -> bool {
+fn is_root(entry: &TableEntry<'_>) -> bool {
     let own = matches!(
         entry.what,
-        What::Struct
-            | What::Union
-            | What::Variants
-            | What::Enumeration
-            | What::Scalar(_)
-            | What::Alias
+        EntryKind::Struct
+            | EntryKind::Union
+            | EntryKind::Variants
+            | EntryKind::Enumeration
+            | EntryKind::Scalar(_)
+            | EntryKind::Alias
     );
     own && !entry.declaration && !entry.stands_in && entry.at != NOWHERE && entry.scope != NONE
 }

@@ -3,9 +3,9 @@ use std::fmt;
 use crate::model::Malformed;
 
 #[derive(Debug)]
-pub(super) struct Fault(String);
+pub(super) struct DwarfFault(String);
 
-impl Fault {
+impl DwarfFault {
     pub(super) fn new(what: impl Into<String>) -> Self {
         Self(what.into())
     }
@@ -22,19 +22,19 @@ impl Fault {
     }
 }
 
-impl From<gimli::Error> for Fault {
+impl From<gimli::Error> for DwarfFault {
     fn from(error: gimli::Error) -> Self {
         Self(error.to_string())
     }
 }
 
-impl From<Fault> for Malformed {
-    fn from(fault: Fault) -> Self {
+impl From<DwarfFault> for Malformed {
+    fn from(fault: DwarfFault) -> Self {
         Self::new(fault.0)
     }
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for DwarfFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }

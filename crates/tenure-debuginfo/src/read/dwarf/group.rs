@@ -2,22 +2,22 @@ use std::collections::HashMap;
 
 use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
 
-use super::content::Contents;
+use super::content::UnitContents;
 use super::emit::{Emit, Surroundings};
-use super::fault::Fault;
-use super::store::{Found, Store};
-use super::table::{Position, Table, Variable};
+use super::fault::DwarfFault;
+use super::store::{Store, StoredEntry};
+use super::table::{EntryPosition, EntryTable, TableVariable};
 use super::unit::{Files, Unit};
-use super::{Deferred, Program, origin_in, scan};
+use super::{Deferred, DwarfProgram, origin_in, scan};
 use crate::model::Name;
 
 /// Reads the deferred units, and those that they refer to.
 pub(super) fn read<'d>(
-    program: &Program<'d>,
+    program: &DwarfProgram<'d>,
     deferred: Vec<Deferred<'d>>,
     store: &Store<'d>,
-) -> Result<Found<'d>, Fault> {
-    let mut scanned: HashMap<usize, Table<'d>> = HashMap::new();
+) -> Result<StoredEntry<'d>, DwarfFault> {
+    let mut scanned: HashMap<usize, EntryTable<'d>> = HashMap::new();
     let mut fresh: Vec<usize> = Vec::new();
     let mut first = Vec::new();
     for Deferred { job, table } in deferred {
@@ -38,7 +38,7 @@ pub(super) fn read<'d>(
         fresh.dedup();
         fresh.retain(|job| !scanned.contains_key(job));
         let empty = || {
-            let mut table = Table::default();
+            let mut table = EntryTable::default();
             table.clear();
             table
         };
@@ -47,7 +47,7 @@ pub(super) fn read<'d>(
             scan::scan(&program.open(job, false)?, &mut table)?;
             Ok(table)
         };
-        let tables: Vec<(usize, Table<'d>)> = fresh
+        let tables: Vec<(usize, EntryTable<'d>)> = fresh
             .par_iter()
             .map(|&job| match read(job) {
                 Ok(table) => (job, table),
@@ -63,7 +63,7 @@ pub(super) fn read<'d>(
 
     let mut order: Vec<usize> = scanned.keys().copied().collect();
     order.sort_unstable();
-    let mut table = Table::default();
+    let mut table = EntryTable::default();
     table.clear();
     for job in &order {
         if let Some(one) = scanned.remove(job) {
@@ -71,7 +71,7 @@ pub(super) fn read<'d>(
         }
     }
     table.link();
-    let mut contents = Contents::default();
+    let mut contents = UnitContents::default();
     contents.settle(&table)?;
     let around = Together { program, units: HashMap::new() };
     let number = u32::try_from(program.jobs.len()).unwrap_or(u32::MAX);
@@ -84,12 +84,12 @@ pub(super) fn read<'d>(
 }
 
 struct Together<'p, 'd> {
-    program: &'p Program<'d>,
+    program: &'p DwarfProgram<'d>,
     units: HashMap<usize, Option<(Unit<'p, 'd>, Option<Files<'d>>)>>,
 }
 
 impl<'p, 'd> Together<'p, 'd> {
-    fn unit(&mut self, at: Position) -> Option<&mut (Unit<'p, 'd>, Option<Files<'d>>)> {
+    fn unit(&mut self, at: EntryPosition) -> Option<&mut (Unit<'p, 'd>, Option<Files<'d>>)> {
         let job = self.program.job_at(at)?;
         let program = self.program;
         self.units
@@ -100,16 +100,16 @@ impl<'p, 'd> Together<'p, 'd> {
 }
 
 impl<'d> Surroundings<'d> for Together<'_, 'd> {
-    fn file(&mut self, at: Position, number: u32) -> Option<Name> {
+    fn file(&mut self, at: EntryPosition, number: u32) -> Option<Name> {
         let (unit, files) = self.unit(at)?;
         files.get_or_insert_with(|| Files::of(unit)).get(unit, number)
     }
 
-    fn section(&mut self, at: Position, index: u32) -> Name {
+    fn section(&mut self, at: EntryPosition, index: u32) -> Name {
         self.unit(at).map(|(unit, _)| unit.source.program.places.name(index)).unwrap_or_default()
     }
 
-    fn origin(&mut self, at: Position) -> Option<Variable<'d>> {
+    fn origin(&mut self, at: EntryPosition) -> Option<TableVariable<'d>> {
         let (unit, _) = self.unit(at)?;
         origin_in(unit, at)
     }

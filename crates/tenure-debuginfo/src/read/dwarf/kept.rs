@@ -1,22 +1,22 @@
-use super::table::Position;
+use super::table::EntryPosition;
 use crate::model::TypeId;
 
 /// The types of a model by their entries, of which units repeat each other's.
 #[derive(Debug, Default)]
-pub(crate) struct EntryTypes {
+pub struct EntryTypes {
     /// By position.
     entries: Vec<(u32, TypeId)>,
     /// Where the supplementary file's entries begin.
-    pub(super) supplement: Option<Position>,
+    pub(super) supplement: Option<EntryPosition>,
 }
 
 impl EntryTypes {
     /// From entries with numbers, and the types of the numbers. Entries behind 4 GiB are not kept.
     pub(super) fn new(
-        units: impl Iterator<Item = Vec<(Position, u32)>>,
+        units: impl Iterator<Item = Vec<(EntryPosition, u32)>>,
         types: &[Option<TypeId>],
     ) -> Self {
-        let of = |(at, number): (Position, u32)| {
+        let of = |(at, number): (EntryPosition, u32)| {
             Some((u32::try_from(at).ok()?, *types.get(number as usize)?.as_ref()?))
         };
         let mut entries: Vec<_> =
@@ -27,19 +27,20 @@ impl EntryTypes {
         Self { entries, supplement: None }
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    /// Whether no entry has a type.
+    pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
     /// The type of the entry at a place of the program's own `.debug_info`.
-    pub(crate) fn at(&self, offset: usize) -> Option<TypeId> {
+    pub fn at(&self, offset: usize) -> Option<TypeId> {
         let offset = u32::try_from(offset).ok()?;
         let place = self.entries.binary_search_by_key(&offset, |(at, _)| *at).ok()?;
         Some(self.entries[place].1)
     }
 
     /// The same in the supplementary file's.
-    pub(crate) fn at_supplementary(&self, offset: usize) -> Option<TypeId> {
+    pub fn at_supplementary(&self, offset: usize) -> Option<TypeId> {
         let base = usize::try_from(self.supplement?).ok()?;
         self.at(base.checked_add(offset)?)
     }

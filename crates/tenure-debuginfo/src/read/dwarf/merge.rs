@@ -1,13 +1,13 @@
 use std::collections::HashMap;
 
 use super::content::VOID;
-use super::digest::{Digest, Map};
-use super::fault::Fault;
+use super::digest::{Digest, DigestMap};
+use super::fault::DwarfFault;
 use super::kept::EntryTypes;
-use super::store::{Derived, Found, Root, Sharded, Store, Text};
-use super::table::What;
+use super::store::{Derived, Root, Sharded, Store, StoredEntry, StoredText};
+use super::table::EntryKind;
 use crate::model::{
-    Builder, Declared, Kind, Member, Name, Qualifier, Scalar, Shape, Static, Type, TypeId,
+    Builder, Declared, Member, Name, Qualifier, Scalar, Shape, Static, Type, TypeId, TypeKind,
 };
 
 /// Ids would not fit beyond this.
@@ -19,22 +19,22 @@ const SMALL_NAMES: u64 = 1 << 26;
 
 /// In the order of the file; `length` is the bytes read.
 pub(super) fn merge(
-    mut found: Vec<Found<'_>>,
+    mut found: Vec<StoredEntry<'_>>,
     store: Store<'_>,
     length: u64,
-) -> Result<(Builder, EntryTypes), Fault> {
+) -> Result<(Builder, EntryTypes), DwarfFault> {
     let mut store = store;
     let numbers = store.take_numbers();
     found.sort_unstable_by_key(|one| one.order);
     let (firsts, derived) = store.into_parts();
     if firsts.len().saturating_add(derived.len()) > MOST_TYPES {
-        return Err(Fault::new("it holds more than 2^31 types"));
+        return Err(DwarfFault::new("it holds more than 2^31 types"));
     }
     let mut merge = Merge {
         builder: Builder::with_capacity(firsts.len()),
         derived: &derived,
-        ids: Map::default(),
-        definitions: Map::default(),
+        ids: DigestMap::default(),
+        definitions: DigestMap::default(),
         made: HashMap::new(),
         names: Names {
             known: HashMap::new(),
@@ -82,9 +82,9 @@ pub(super) fn merge(
 struct Merge<'m, 'd> {
     builder: Builder,
     derived: &'m Sharded<Derived<'d>>,
-    ids: Map<TypeId>,
+    ids: DigestMap<TypeId>,
     /// A name's only definition; none if there are several.
-    definitions: Map<Option<TypeId>>,
+    definitions: DigestMap<Option<TypeId>>,
     /// Derived types by their parts: two identities may turn out to be one type.
     made: HashMap<Made, TypeId>,
     names: Names,
@@ -102,22 +102,22 @@ impl<'m, 'd> Merge<'m, 'd> {
     fn define(&mut self, root: &Root<'d>) -> TypeId {
         let id = self.builder.reserve();
         self.ids.insert(root.content, id);
-        let can_be_declared = root.what.is_composite() || root.what == What::Enumeration;
+        let can_be_declared = root.what.is_composite() || root.what == EntryKind::Enumeration;
         if root.key != 0 && can_be_declared {
             self.definitions.entry(root.key).and_modify(|one| *one = None).or_insert(Some(id));
         }
         id
     }
 
-    fn root(&mut self, root: &Root<'d>) -> Result<Type, Fault> {
+    fn root(&mut self, root: &Root<'d>) -> Result<Type, DwarfFault> {
         let kind = match root.what {
-            What::Struct => self.composite(Shape::Struct, root)?,
-            What::Union => self.composite(Shape::Union, root)?,
-            What::Variants => self.composite(Shape::Variants, root)?,
-            What::Enumeration => Kind::Scalar(Scalar::Enumeration),
-            What::Scalar(scalar) => Kind::Scalar(scalar),
-            What::Alias => Kind::Alias(self.id(root.target)?),
-            _ => Kind::Opaque,
+            EntryKind::Struct => self.composite(Shape::Struct, root)?,
+            EntryKind::Union => self.composite(Shape::Union, root)?,
+            EntryKind::Variants => self.composite(Shape::Variants, root)?,
+            EntryKind::Enumeration => TypeKind::Scalar(Scalar::Enumeration),
+            EntryKind::Scalar(scalar) => TypeKind::Scalar(scalar),
+            EntryKind::Alias => TypeKind::Alias(self.id(root.target)?),
+            _ => TypeKind::Opaque,
         };
         let mut ty = Type::new(self.names.path(&root.name)?, root.size, kind);
         // The builder refuses an impossible alignment, and infers a missing one.
@@ -126,7 +126,7 @@ impl<'m, 'd> Merge<'m, 'd> {
         Ok(ty)
     }
 
-    fn composite(&mut self, shape: Shape, root: &Root<'d>) -> Result<Kind, Fault> {
+    fn composite(&mut self, shape: Shape, root: &Root<'d>) -> Result<TypeKind, DwarfFault> {
         let mut members = Vec::with_capacity(root.members.len());
         for member in &root.members {
             members.push(Member {
@@ -138,10 +138,10 @@ impl<'m, 'd> Merge<'m, 'd> {
                 tags: Vec::new(),
             });
         }
-        Ok(Kind::Composite { shape, members })
+        Ok(TypeKind::Composite { shape, members })
     }
 
-    fn declared(&mut self, declared: Option<&(Name, u32)>) -> Result<Option<Declared>, Fault> {
+    fn declared(&mut self, declared: Option<&(Name, u32)>) -> Result<Option<Declared>, DwarfFault> {
         declared
             .map(|(file, line)| {
                 let file = self.names.get(file.as_bytes())?;
@@ -150,7 +150,7 @@ impl<'m, 'd> Merge<'m, 'd> {
             .transpose()
     }
 
-    fn id(&mut self, identity: Digest) -> Result<TypeId, Fault> {
+    fn id(&mut self, identity: Digest) -> Result<TypeId, DwarfFault> {
         if let Some(id) = self.ids.get(&identity) {
             return Ok(*id);
         }
@@ -172,7 +172,7 @@ impl<'m, 'd> Merge<'m, 'd> {
                         Some(Some(definition)) => *definition,
                         _ => {
                             let name = self.names.path(name)?;
-                            self.builder.push(Type::new(name, *size, Kind::Opaque))
+                            self.builder.push(Type::new(name, *size, TypeKind::Opaque))
                         }
                     };
                 }
@@ -186,7 +186,7 @@ impl<'m, 'd> Merge<'m, 'd> {
                     inner = of;
                 }
                 // `void`, and references to what is no type.
-                None => break self.builder.push(Type::new("", 0, Kind::Opaque)),
+                None => break self.builder.push(Type::new("", 0, TypeKind::Opaque)),
             }
         };
         self.ids.insert(inner, id);
@@ -206,10 +206,10 @@ impl<'m, 'd> Merge<'m, 'd> {
         let builder = &mut self.builder;
         let id = *self.made.entry(made).or_insert_with(|| {
             let (size, kind) = match made {
-                Made::Pointer(to, size) => (size, Kind::Pointer(to)),
-                Made::Array(element, count) => (0, Kind::Array { element, count }),
-                Made::Qualified(qualifier, of) => (0, Kind::Qualified(qualifier, of)),
-                Made::Function => (0, Kind::Function),
+                Made::Pointer(to, size) => (size, TypeKind::Pointer(to)),
+                Made::Array(element, count) => (0, TypeKind::Array { element, count }),
+                Made::Qualified(qualifier, of) => (0, TypeKind::Qualified(qualifier, of)),
+                Made::Function => (0, TypeKind::Function),
             };
             builder.push(Type::new("", size, kind))
         });
@@ -225,7 +225,7 @@ struct Names {
 }
 
 impl Names {
-    fn path(&mut self, text: &Text<'_>) -> Result<Name, Fault> {
+    fn path(&mut self, text: &StoredText<'_>) -> Result<Name, DwarfFault> {
         if text.path.is_empty() {
             return self.get(text.name);
         }
@@ -238,12 +238,12 @@ impl Names {
         name
     }
 
-    fn get(&mut self, bytes: &[u8]) -> Result<Name, Fault> {
+    fn get(&mut self, bytes: &[u8]) -> Result<Name, DwarfFault> {
         if let Some(name) = self.known.get(bytes) {
             return Ok(name.clone());
         }
         self.left = self.left.checked_sub(bytes.len() as u64).ok_or_else(|| {
-            Fault::new("the names of its types are longer than a compiler writes")
+            DwarfFault::new("the names of its types are longer than a compiler writes")
         })?;
         let name: Name = String::from_utf8_lossy(bytes).into();
         self.known.insert(bytes.into(), name.clone());

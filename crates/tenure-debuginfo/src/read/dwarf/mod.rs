@@ -36,14 +36,14 @@ use std::sync::{Mutex, PoisonError};
 use gimli::{DwarfFileType, UnitType};
 use rayon::iter::{ParallelBridge as _, ParallelIterator as _};
 
-use self::content::Contents;
+use self::content::UnitContents;
 use self::emit::{Emit, Surroundings};
-use self::fault::Fault;
-pub(crate) use self::kept::EntryTypes;
-use self::source::{Job, Source, dwarf_of};
+use self::fault::DwarfFault;
+pub use self::kept::EntryTypes;
+use self::source::{DwarfSource, Job, dwarf_of};
 pub(super) use self::split::{Missing, SplitUnit, Splits, missing};
-use self::store::{Found, Store};
-use self::table::{NOWHERE, Position, ROOT, Table, Variable};
+use self::store::{Store, StoredEntry};
+use self::table::{EntryPosition, EntryTable, NOWHERE, ROOT, TableVariable};
 use self::unit::{Files, Signatures, Unit};
 use tenure_model::Progress;
 
@@ -68,7 +68,7 @@ pub(super) fn parse(
     keep_entries: bool,
     progress: &dyn Progress,
 ) -> Result<(Model, EntryTypes), Malformed> {
-    let program = Program::of(objects)?;
+    let program = DwarfProgram::of(objects)?;
     let total = program.jobs.iter().map(|job| job.header.length_including_self() as u64).sum();
     progress.begin("reading types", total);
     let found = program.read(keep_entries, progress);
@@ -87,34 +87,34 @@ pub(super) fn parse(
 }
 
 #[derive(Debug)]
-struct Program<'d> {
-    sources: Vec<Source<'d>>,
+struct DwarfProgram<'d> {
+    sources: Vec<DwarfSource<'d>>,
     files: Vec<Option<&'d MappedFile>>,
     jobs: Vec<Job<'d>>,
     /// From here on units are read only if others refer to them.
-    on_demand: Position,
+    on_demand: EntryPosition,
     signatures: Signatures,
     /// By job: malformed, and left out.
-    skipped: Mutex<BTreeMap<usize, Fault>>,
+    skipped: Mutex<BTreeMap<usize, DwarfFault>>,
     /// Rust's, with the paths of their roots.
     crates: Mutex<BTreeSet<(String, String)>>,
 }
 
 #[derive(Debug, Default)]
-struct Scratch<'d> {
-    table: Table<'d>,
-    contents: Contents,
+struct ReadScratch<'d> {
+    table: EntryTable<'d>,
+    contents: UnitContents,
 }
 
 /// Refers to other units.
 #[derive(Debug)]
 struct Deferred<'d> {
     job: usize,
-    table: Table<'d>,
+    table: EntryTable<'d>,
 }
 
-impl<'d> Program<'d> {
-    fn of(objects: &[Object<'d>]) -> Result<Self, Fault> {
+impl<'d> DwarfProgram<'d> {
+    fn of(objects: &[Object<'d>]) -> Result<Self, DwarfFault> {
         let mut end = 0;
         let mut sources = Vec::new();
         let mut files = Vec::new();
@@ -126,7 +126,12 @@ impl<'d> Program<'d> {
                 continue;
             }
             let dwarf = dwarf_of(object.sections, DwarfFileType::Main);
-            sources.push(Source::new(object.name.to_owned(), dwarf, object.sections, &mut end));
+            sources.push(DwarfSource::new(
+                object.name.to_owned(),
+                dwarf,
+                object.sections,
+                &mut end,
+            ));
             files.push(object.file);
         }
         let on_demand = end;
@@ -137,7 +142,7 @@ impl<'d> Program<'d> {
                 source.dwarf.set_sup(dwarf_of(supplement, DwarfFileType::Main));
                 let dwarf = dwarf_of(supplement, DwarfFileType::Main);
                 let name = format!("{} (supplementary file)", object.name);
-                sources.push(Source::new(name, dwarf, supplement, &mut end));
+                sources.push(DwarfSource::new(name, dwarf, supplement, &mut end));
                 files.push(None);
             }
         }
@@ -163,21 +168,21 @@ impl<'d> Program<'d> {
         &self,
         keep_entries: bool,
         progress: &dyn Progress,
-    ) -> Result<(Vec<Found<'d>>, Store<'d>), Fault> {
+    ) -> Result<(Vec<StoredEntry<'d>>, Store<'d>), DwarfFault> {
         let store = Store::new(keep_entries);
         let deferred = Mutex::new(Vec::new());
         let jobs = self.jobs.iter().take_while(|job| job.start < self.on_demand);
         // A bridge hands the units out in order, so that the first ones' types stay.
-        let found: Result<Vec<Option<Found<'d>>>, Fault> = jobs
+        let found: Result<Vec<Option<StoredEntry<'d>>>, DwarfFault> = jobs
             .enumerate()
             .par_bridge()
-            .map_init(Scratch::default, |scratch, (index, job)| {
+            .map_init(ReadScratch::default, |scratch, (index, job)| {
                 let found = self.read_unit(index, scratch, &store, &deferred);
                 progress.advance(job.header.length_including_self() as u64);
                 found.map_err(|fault| self.located(fault, job))
             })
             .collect();
-        let mut found: Vec<Found<'d>> = found?.into_iter().flatten().collect();
+        let mut found: Vec<StoredEntry<'d>> = found?.into_iter().flatten().collect();
         let deferred = deferred.into_inner().unwrap_or_else(PoisonError::into_inner);
         if !deferred.is_empty() {
             found.push(group::read(self, deferred, &store)?);
@@ -185,7 +190,7 @@ impl<'d> Program<'d> {
         Ok((found, store))
     }
 
-    fn skip(&self, job: usize, fault: Fault) {
+    fn skip(&self, job: usize, fault: DwarfFault) {
         let fault = self.located(fault, &self.jobs[job]);
         self.skipped.lock().unwrap_or_else(PoisonError::into_inner).insert(job, fault);
     }
@@ -202,10 +207,10 @@ impl<'d> Program<'d> {
     fn read_unit(
         &self,
         index: usize,
-        scratch: &mut Scratch<'d>,
+        scratch: &mut ReadScratch<'d>,
         store: &Store<'d>,
         deferred: &Mutex<Vec<Deferred<'d>>>,
-    ) -> Result<Option<Found<'d>>, Fault> {
+    ) -> Result<Option<StoredEntry<'d>>, DwarfFault> {
         let job = &self.jobs[index];
         let unit = match self.open(index, false) {
             Ok(unit) => unit,
@@ -219,12 +224,12 @@ impl<'d> Program<'d> {
         self.note_crate(&unit);
         if unit.root.split.is_some() {
             // Its entries are in another file that is read.
-            return Ok(Some(Found { order, translation_units, ..Found::default() }));
+            return Ok(Some(StoredEntry { order, translation_units, ..StoredEntry::default() }));
         }
         if unit.source.expected.is_some_and(|id| unit.root.id.is_some_and(|is| is.0 != id)) {
-            return Err(Fault::new("it is of another build than the program"));
+            return Err(DwarfFault::new("it is of another build than the program"));
         }
-        let Scratch { table, contents } = scratch;
+        let ReadScratch { table, contents } = scratch;
         table.clear();
         if let Err(fault) = scan::scan(&unit, table) {
             self.skip(index, fault);
@@ -262,17 +267,17 @@ impl<'d> Program<'d> {
         }
     }
 
-    fn open(&self, index: usize, keep: bool) -> Result<Unit<'_, 'd>, Fault> {
+    fn open(&self, index: usize, keep: bool) -> Result<Unit<'_, 'd>, DwarfFault> {
         let job = &self.jobs[index];
         Unit::open(&self.sources[job.source as usize], job, &self.signatures, keep)
     }
 
-    fn job_at(&self, at: Position) -> Option<usize> {
+    fn job_at(&self, at: EntryPosition) -> Option<usize> {
         let index = self.jobs.partition_point(|job| job.start <= at).checked_sub(1)?;
         (at < self.jobs[index].end()).then_some(index)
     }
 
-    fn located(&self, fault: Fault, job: &Job<'_>) -> Fault {
+    fn located(&self, fault: DwarfFault, job: &Job<'_>) -> DwarfFault {
         let source = &self.sources[job.source as usize];
         let name = source.entries_section(job).0.name();
         fault.at(&format!("unit at {name}"), job.start - job.base).within(&source.name)
@@ -286,20 +291,20 @@ struct Alone<'u, 'r, 'd> {
 }
 
 impl<'d> Surroundings<'d> for Alone<'_, '_, 'd> {
-    fn file(&mut self, _: Position, number: u32) -> Option<Name> {
+    fn file(&mut self, _: EntryPosition, number: u32) -> Option<Name> {
         self.files.get_or_insert_with(|| Files::of(self.unit)).get(self.unit, number)
     }
 
-    fn section(&mut self, _: Position, index: u32) -> Name {
+    fn section(&mut self, _: EntryPosition, index: u32) -> Name {
         self.unit.source.program.places.name(index)
     }
 
-    fn origin(&mut self, at: Position) -> Option<Variable<'d>> {
+    fn origin(&mut self, at: EntryPosition) -> Option<TableVariable<'d>> {
         origin_in(self.unit, at)
     }
 }
 
-fn origin_in<'d>(unit: &Unit<'_, 'd>, at: Position) -> Option<Variable<'d>> {
+fn origin_in<'d>(unit: &Unit<'_, 'd>, at: EntryPosition) -> Option<TableVariable<'d>> {
     let offset = usize::try_from(at.checked_sub(unit.job.start)?).ok()?;
     let entry = unit.job.header.entry(&unit.abbreviations, gimli::UnitOffset(offset)).ok()?;
     let value = |name| entry.attr_value_raw(name);
@@ -309,7 +314,7 @@ fn origin_in<'d>(unit: &Unit<'_, 'd>, at: Position) -> Option<Variable<'d>> {
     };
     let position = |name| value(name).and_then(|value| unit.position(&value).ok());
     let name = value(gimli::DW_AT_name).and_then(|name| unit.string(&name).ok());
-    Some(Variable {
+    Some(TableVariable {
         at,
         name: name.map_or(&[], |name| name.slice()),
         target_at: position(gimli::DW_AT_type).unwrap_or(NOWHERE),

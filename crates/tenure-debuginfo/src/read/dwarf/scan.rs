@@ -6,16 +6,17 @@
 
 use gimli::{Abbreviation, AttributeSpecification, AttributeValue, EntriesRaw, RunTimeEndian};
 
-use super::fault::Fault;
+use super::fault::DwarfFault;
 use super::source::Slice;
 use super::table::{
-    BitsAt, Entry, NONE, NOWHERE, Part, Position, ROOT, Scope, Table, Variable, What,
+    BitsAt, EntryKind, EntryPosition, EntryTable, NONE, NOWHERE, ROOT, TableEntry, TablePart,
+    TableScope, TableVariable,
 };
-use super::unit::{Unit, Value, bounded, encoded, offset, signed, small, what};
+use super::unit::{Unit, UnitValue, bounded, encoded, offset, signed, small, what};
 
 /// The parent of entries.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Owner {
+enum ScanOwner {
     Scope,
     Composite(u32),
     Array(u32),
@@ -24,9 +25,9 @@ enum Owner {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Frame {
+struct ScanFrame {
     depth: isize,
-    owner: Owner,
+    owner: ScanOwner,
     /// [`NONE`] until a type inside needs it.
     scope: u32,
 }
@@ -37,18 +38,18 @@ const MANY: usize = 1 << 16;
 /// The shortest that repeat are pointers, of 5 bytes.
 const LEAST_BYTES: usize = 3;
 
-struct Scan<'u, 'r, 'd> {
+struct EntryScan<'u, 'r, 'd> {
     unit: &'u Unit<'r, 'd>,
     raw: EntriesRaw<'u, Slice<'d>>,
-    table: &'u mut Table<'d>,
-    frames: Vec<Frame>,
+    table: &'u mut EntryTable<'d>,
+    frames: Vec<ScanFrame>,
 }
 
 /// Appends the entries of a unit to a table.
-pub(super) fn scan<'d>(unit: &Unit<'_, 'd>, table: &mut Table<'d>) -> Result<(), Fault> {
+pub(super) fn scan<'d>(unit: &Unit<'_, 'd>, table: &mut EntryTable<'d>) -> Result<(), DwarfFault> {
     let raw = unit.job.header.entries_raw(&unit.abbreviations, None)?;
-    let frames = vec![Frame { depth: isize::MIN, owner: Owner::Scope, scope: ROOT }];
-    let mut scan = Scan { unit, raw, table, frames };
+    let frames = vec![ScanFrame { depth: isize::MIN, owner: ScanOwner::Scope, scope: ROOT }];
+    let mut scan = EntryScan { unit, raw, table, frames };
     let result = scan.run();
     result.map_err(|fault| {
         let offset = scan.raw.next_offset().0 as u64 + unit.job.start - unit.job.base;
@@ -56,8 +57,8 @@ pub(super) fn scan<'d>(unit: &Unit<'_, 'd>, table: &mut Table<'d>) -> Result<(),
     })
 }
 
-impl<'d> Scan<'_, '_, 'd> {
-    fn run(&mut self) -> Result<(), Fault> {
+impl<'d> EntryScan<'_, '_, 'd> {
+    fn run(&mut self) -> Result<(), DwarfFault> {
         let length = self.unit.job.header.length_including_self();
         let most_names = (length as u64).saturating_mul(256).saturating_add(1 << 24);
         while !self.raw.is_empty() {
@@ -69,31 +70,32 @@ impl<'d> Scan<'_, '_, 'd> {
             }
             let specs = bounded(abbreviation)?;
             let tag = abbreviation.tag();
-            let owner = self.frames.last().map_or(Owner::Scope, |frame| frame.owner);
+            let owner = self.frames.last().map_or(ScanOwner::Scope, |frame| frame.owner);
             let inner = match (tag, owner) {
-                (gimli::DW_TAG_member, Owner::Composite(composite) | Owner::Variant(composite)) => {
-                    self.member(at, composite, specs, false)?
-                }
-                (gimli::DW_TAG_member, Owner::VariantPart(composite)) => {
+                (
+                    gimli::DW_TAG_member,
+                    ScanOwner::Composite(composite) | ScanOwner::Variant(composite),
+                ) => self.member(at, composite, specs, false)?,
+                (gimli::DW_TAG_member, ScanOwner::VariantPart(composite)) => {
                     self.member(at, composite, specs, true)?
                 }
-                (gimli::DW_TAG_inheritance, Owner::Composite(composite)) => {
+                (gimli::DW_TAG_inheritance, ScanOwner::Composite(composite)) => {
                     self.member(at, composite, specs, true)?
                 }
                 (
                     gimli::DW_TAG_subrange_type | gimli::DW_TAG_generic_subrange,
-                    Owner::Array(array),
+                    ScanOwner::Array(array),
                 ) => self.dimension(array, specs)?,
-                (gimli::DW_TAG_variant_part, Owner::Composite(composite)) => {
+                (gimli::DW_TAG_variant_part, ScanOwner::Composite(composite)) => {
                     self.raw.skip_attributes(specs)?;
-                    if self.table.entries[composite as usize].what == What::Struct {
-                        self.table.entries[composite as usize].what = What::Variants;
+                    if self.table.entries[composite as usize].what == EntryKind::Struct {
+                        self.table.entries[composite as usize].what = EntryKind::Variants;
                     }
-                    Some((Owner::VariantPart(composite), NONE))
+                    Some((ScanOwner::VariantPart(composite), NONE))
                 }
-                (gimli::DW_TAG_variant, Owner::VariantPart(composite)) => {
+                (gimli::DW_TAG_variant, ScanOwner::VariantPart(composite)) => {
                     self.raw.skip_attributes(specs)?;
-                    Some((Owner::Variant(composite), NONE))
+                    Some((ScanOwner::Variant(composite), NONE))
                 }
                 (gimli::DW_TAG_variable, _) => self.variable(at, specs)?,
                 (gimli::DW_TAG_namespace | gimli::DW_TAG_module, _) => self.namespace(specs)?,
@@ -108,15 +110,17 @@ impl<'d> Scan<'_, '_, 'd> {
             if let Some((owner, scope)) = inner
                 && abbreviation.has_children()
             {
-                self.frames.push(Frame { depth, owner, scope });
+                self.frames.push(ScanFrame { depth, owner, scope });
             }
             if self.table.name_bytes > most_names {
-                return Err(Fault::new("its names are longer than a compiler writes them"));
+                return Err(DwarfFault::new("its names are longer than a compiler writes them"));
             }
             let rows =
                 self.table.entries.len() + self.table.parts.len() + self.table.variables.len();
             if rows > MANY && rows > length / LEAST_BYTES {
-                return Err(Fault::new("it holds more types and members than a compiler writes"));
+                return Err(DwarfFault::new(
+                    "it holds more types and members than a compiler writes",
+                ));
             }
         }
         Ok(())
@@ -124,12 +128,12 @@ impl<'d> Scan<'_, '_, 'd> {
 
     fn entry(
         &mut self,
-        at: Position,
-        what: What,
+        at: EntryPosition,
+        what: EntryKind,
         abbreviation: &Abbreviation,
         specs: &[AttributeSpecification],
-    ) -> Result<Option<(Owner, u32)>, Fault> {
-        let mut entry = Entry::new(at, what, ROOT);
+    ) -> Result<Option<(ScanOwner, u32)>, DwarfFault> {
+        let mut entry = TableEntry::new(at, what, ROOT);
         let mut definition_of = NOWHERE;
         let mut sized = false;
         for spec in specs {
@@ -151,8 +155,8 @@ impl<'d> Scan<'_, '_, 'd> {
                 }
                 gimli::DW_AT_type => entry.target_at = self.reference(&value)?,
                 gimli::DW_AT_encoding => {
-                    if let What::Scalar(_) = what {
-                        entry.what = What::Scalar(encoded(value.udata_value()));
+                    if let EntryKind::Scalar(_) = what {
+                        entry.what = EntryKind::Scalar(encoded(value.udata_value()));
                     }
                 }
                 gimli::DW_AT_decl_file => entry.file = small(&value),
@@ -170,12 +174,12 @@ impl<'d> Scan<'_, '_, 'd> {
             }
         }
         match what {
-            What::Pointer if !sized => {
+            EntryKind::Pointer if !sized => {
                 entry.size = self.unit.job.header.address_size().into();
                 entry.to_member = abbreviation.tag() == gimli::DW_TAG_ptr_to_member_type;
             }
             // A bound by itself, as Ada's and Pascal's types.
-            What::Alias => entry.size = 0,
+            EntryKind::Alias => entry.size = 0,
             _ => {}
         }
         if definition_of != NOWHERE {
@@ -188,24 +192,24 @@ impl<'d> Scan<'_, '_, 'd> {
         let index = u32::try_from(self.table.entries.len())
             .ok()
             .filter(|index| *index < NONE)
-            .ok_or_else(|| Fault::new("it holds more than 2^32 types"))?;
+            .ok_or_else(|| DwarfFault::new("it holds more than 2^32 types"))?;
         self.table.entries.push(entry);
         Ok(match entry.what {
             _ if !abbreviation.has_children() => None,
-            What::Array => Some((Owner::Array(index), NONE)),
-            what if what.is_composite() => Some((Owner::Composite(index), NONE)),
+            EntryKind::Array => Some((ScanOwner::Array(index), NONE)),
+            what if what.is_composite() => Some((ScanOwner::Composite(index), NONE)),
             _ => None,
         })
     }
 
     fn member(
         &mut self,
-        at: Position,
+        at: EntryPosition,
         composite: u32,
         specs: &[AttributeSpecification],
         inherited: bool,
-    ) -> Result<Option<(Owner, u32)>, Fault> {
-        let mut part = Part { inherited, ..Part::new() };
+    ) -> Result<Option<(ScanOwner, u32)>, DwarfFault> {
+        let mut part = TablePart { inherited, ..TablePart::new() };
         let (mut top, mut start, mut bytes) = (None, None, 0);
         let (mut is_static, mut elsewhere) = (false, false);
         for spec in specs {
@@ -234,7 +238,7 @@ impl<'d> Scan<'_, '_, 'd> {
         if is_static {
             // Static in C++: a declaration of a variable.
             let scope = self.scope();
-            self.table.variables.push(Variable {
+            self.table.variables.push(TableVariable {
                 at,
                 name: part.name,
                 target_at: part.target_at,
@@ -274,7 +278,7 @@ impl<'d> Scan<'_, '_, 'd> {
         &mut self,
         array: u32,
         specs: &[AttributeSpecification],
-    ) -> Result<Option<(Owner, u32)>, Fault> {
+    ) -> Result<Option<(ScanOwner, u32)>, DwarfFault> {
         let (mut count, mut lower, mut upper) = (None, 0, None);
         for spec in specs {
             let attribute = self.raw.read_attribute(*spec)?;
@@ -291,15 +295,15 @@ impl<'d> Scan<'_, '_, 'd> {
             u64::try_from(elements).ok()
         };
         let count = count.or_else(between).unwrap_or(0);
-        self.table.push_part(array, Part { offset: count, ..Part::new() });
+        self.table.push_part(array, TablePart { offset: count, ..TablePart::new() });
         Ok(None)
     }
 
     fn variable(
         &mut self,
-        at: Position,
+        at: EntryPosition,
         specs: &[AttributeSpecification],
-    ) -> Result<Option<(Owner, u32)>, Fault> {
+    ) -> Result<Option<(ScanOwner, u32)>, DwarfFault> {
         let (mut located, mut declared) = (false, false);
         for spec in specs {
             match spec.name() {
@@ -331,7 +335,7 @@ impl<'d> Scan<'_, '_, 'd> {
             self.raw.skip_attributes(specs)?;
             return Ok(None);
         }
-        let mut variable = Variable {
+        let mut variable = TableVariable {
             at,
             name: &[],
             target_at: NOWHERE,
@@ -375,7 +379,7 @@ impl<'d> Scan<'_, '_, 'd> {
     fn namespace(
         &mut self,
         specs: &[AttributeSpecification],
-    ) -> Result<Option<(Owner, u32)>, Fault> {
+    ) -> Result<Option<(ScanOwner, u32)>, DwarfFault> {
         let mut name: &'d [u8] = b"(anonymous namespace)";
         for spec in specs {
             let attribute = self.raw.read_attribute(*spec)?;
@@ -384,8 +388,8 @@ impl<'d> Scan<'_, '_, 'd> {
             }
         }
         let parent = self.scope();
-        let scope = self.push_scope(Scope { parent, name });
-        Ok(Some((Owner::Scope, scope)))
+        let scope = self.push_scope(TableScope { parent, name });
+        Ok(Some((ScanOwner::Scope, scope)))
     }
 
     fn scope(&mut self) -> u32 {
@@ -394,10 +398,10 @@ impl<'d> Scan<'_, '_, 'd> {
         let known = self.frames.iter().rposition(|frame| frame.scope != NONE).unwrap_or(0);
         let mut scope = self.frames[known].scope;
         for index in known + 1..self.frames.len() {
-            if let Owner::Composite(composite) = self.frames[index].owner {
+            if let ScanOwner::Composite(composite) = self.frames[index].owner {
                 let name = self.table.entries[composite as usize].name;
                 if !name.is_empty() {
-                    scope = self.push_scope(Scope { parent: scope, name });
+                    scope = self.push_scope(TableScope { parent: scope, name });
                 }
             }
             self.frames[index].scope = scope;
@@ -405,21 +409,21 @@ impl<'d> Scan<'_, '_, 'd> {
         scope
     }
 
-    fn push_scope(&mut self, scope: Scope<'d>) -> u32 {
+    fn push_scope(&mut self, scope: TableScope<'d>) -> u32 {
         let index = u32::try_from(self.table.scopes.len()).unwrap_or(ROOT);
         self.table.scopes.push(scope);
         index
     }
 
     #[inline]
-    fn name(&mut self, value: &Value<'d>) -> Result<&'d [u8], Fault> {
+    fn name(&mut self, value: &UnitValue<'d>) -> Result<&'d [u8], DwarfFault> {
         let name = self.unit.string(value)?.slice();
         self.table.name_bytes += name.len() as u64;
         Ok(name)
     }
 
     #[inline]
-    fn reference(&mut self, value: &Value<'d>) -> Result<Position, Fault> {
+    fn reference(&mut self, value: &UnitValue<'d>) -> Result<EntryPosition, DwarfFault> {
         let at = self.unit.position(value)?;
         if self.unit.is_foreign(at) {
             self.table.foreign.push(at);

@@ -5,8 +5,8 @@ use gimli::{
     Section as _, SectionId, UnitHeader, UnitType,
 };
 
-use super::fault::Fault;
-use super::table::Position;
+use super::fault::DwarfFault;
+use super::table::EntryPosition;
 use crate::read::object::Sections;
 
 pub(super) type Slice<'d> = EndianSlice<'d, RunTimeEndian>;
@@ -16,7 +16,7 @@ const LONGEST_TABLE: u64 = 1 << 20;
 
 /// Sections that refer to each other by offsets: one object file's or one `.dwo` file's.
 #[derive(Debug)]
-pub(super) struct Source<'d> {
+pub(super) struct DwarfSource<'d> {
     pub(super) dwarf: Dwarf<Slice<'d>>,
     pub(super) sections: &'d Sections<'d>,
     /// Where addresses lie; differs from `sections` for a split file.
@@ -25,10 +25,10 @@ pub(super) struct Source<'d> {
     pub(super) address_base: usize,
     pub(super) expected: Option<u64>,
     /// Of the first byte of `.debug_info` and of `.debug_types`.
-    pub(super) info_base: Position,
-    pub(super) types_base: Position,
+    pub(super) info_base: EntryPosition,
+    pub(super) types_base: EntryPosition,
     /// Of the supplementary file's `.debug_info`.
-    pub(super) supplement_base: Option<Position>,
+    pub(super) supplement_base: Option<EntryPosition>,
     pub(super) name: String,
     abbreviations: Tables,
     /// Of line-table headers that may still be read.
@@ -40,12 +40,12 @@ pub(super) struct Job<'d> {
     pub(super) source: u32,
     pub(super) header: UnitHeader<Slice<'d>>,
     /// Of the section, and of the unit.
-    pub(super) base: Position,
-    pub(super) start: Position,
+    pub(super) base: EntryPosition,
+    pub(super) start: EntryPosition,
 }
 
 impl Job<'_> {
-    pub(super) fn end(&self) -> Position {
+    pub(super) fn end(&self) -> EntryPosition {
         self.start + self.header.length_including_self() as u64
     }
 
@@ -66,13 +66,13 @@ pub(super) fn dwarf_of<'d>(
     dwarf
 }
 
-impl<'d> Source<'d> {
+impl<'d> DwarfSource<'d> {
     /// Moves `end` behind these sections.
     pub(super) fn new(
         name: String,
         dwarf: Dwarf<Slice<'d>>,
         sections: &'d Sections<'d>,
-        end: &mut Position,
+        end: &mut EntryPosition,
     ) -> Self {
         let info_base = *end;
         let types_base = info_base + dwarf.debug_info.reader().len() as u64;
@@ -114,11 +114,11 @@ impl<'d> Source<'d> {
         Self { program, address_base, expected, ..self }
     }
 
-    pub(super) fn jobs(&mut self, source: u32) -> Result<Vec<Job<'d>>, Fault> {
+    pub(super) fn jobs(&mut self, source: u32) -> Result<Vec<Job<'d>>, DwarfFault> {
         let mut jobs = Vec::new();
         let mut last = 0;
         let mut units = self.dwarf.units();
-        let fault = |error, at| Fault::from(error).at("header of the unit behind", at);
+        let fault = |error, at| DwarfFault::from(error).at("header of the unit behind", at);
         while let Some(header) = units.next().map_err(|error| fault(error, last))? {
             last = header.offset().0 as u64;
             let start = self.info_base + last;
@@ -140,7 +140,7 @@ impl<'d> Source<'d> {
         &self,
         job: &Job<'d>,
         keep: bool,
-    ) -> Result<Arc<Abbreviations>, Fault> {
+    ) -> Result<Arc<Abbreviations>, DwarfFault> {
         let offset = job.header.debug_abbrev_offset().0;
         let place = self.abbreviations.0.partition_point(|table| table.offset < offset);
         let table = &self.abbreviations.0[place];
@@ -152,7 +152,7 @@ impl<'d> Source<'d> {
         let next = self.abbreviations.0.get(place + 1).map_or(section.len(), |next| next.offset);
         let bytes = &section.slice()[..next.min(section.len())];
         if bytes.len().saturating_sub(offset) as u64 > LONGEST_TABLE && next != section.len() {
-            return Err(Fault::new("its abbreviation table is longer than any compiler's"));
+            return Err(DwarfFault::new("its abbreviation table is longer than any compiler's"));
         }
         let bytes = &bytes[..bytes.len().min(offset.saturating_add(LONGEST_TABLE as usize))];
         let parsed = DebugAbbrev::new(bytes, self.sections.endian)

@@ -3,9 +3,9 @@
 use gimli::{DwarfFileType, DwarfPackage, EndianSlice, Section as _, UnitType};
 
 use super::Object;
-use super::fault::Fault;
-use super::source::{Slice, Source, dwarf_of};
-use super::table::Position;
+use super::fault::DwarfFault;
+use super::source::{DwarfSource, Slice, dwarf_of};
+use super::table::EntryPosition;
 use super::unit::{Signatures, Unit};
 use crate::model::Malformed;
 
@@ -40,7 +40,7 @@ pub(in crate::read) fn missing(objects: &[Object<'_>]) -> Result<Vec<Missing>, M
         let dwarf = dwarf_of(object.sections, DwarfFileType::Main);
         // GNU's form of before DWARF 5 shows in the root entry only, but always has addresses.
         let has_addresses = !dwarf.debug_addr.reader().is_empty();
-        let mut source = Source::new(object.name.to_owned(), dwarf, object.sections, &mut 0);
+        let mut source = DwarfSource::new(object.name.to_owned(), dwarf, object.sections, &mut 0);
         for job in source.jobs(0).map_err(|fault| fault.within(object.name))? {
             let may_be_split = match job.header.type_() {
                 UnitType::Skeleton(_) => true,
@@ -71,8 +71,8 @@ pub(super) fn sources<'d>(
     object: &Object<'d>,
     splits: Splits<'d>,
     objects: &[Object<'d>],
-    end: &mut Position,
-) -> Result<Vec<Source<'d>>, Fault> {
+    end: &mut EntryPosition,
+) -> Result<Vec<DwarfSource<'d>>, DwarfFault> {
     let parent_of = |unit: &SplitUnit| objects[unit.parent].sections;
     let mut sources = Vec::new();
     if !splits.is_package {
@@ -80,7 +80,7 @@ pub(super) fn sources<'d>(
             let parent = parent_of(unit);
             let mut dwarf = dwarf_of(object.sections, DwarfFileType::Dwo);
             dwarf.make_dwo(&dwarf_of(parent, DwarfFileType::Main));
-            let source = Source::new(object.name.to_owned(), dwarf, object.sections, end);
+            let source = DwarfSource::new(object.name.to_owned(), dwarf, object.sections, end);
             sources.push(source.split(parent, unit.address_base, Some(unit.id)));
         }
         return Ok(sources);
@@ -94,8 +94,8 @@ pub(super) fn sources<'d>(
     let length = object.sections.bytes(gimli::SectionId::DebugInfo).len() as u64
         + object.sections.bytes(gimli::SectionId::DebugTypes).len() as u64;
     let most = end.saturating_add(length);
-    let mut push = |source: Source<'d>, end: Position| match end > most {
-        true => Err(Fault::new("the parts of the package overlap").within(object.name)),
+    let mut push = |source: DwarfSource<'d>, end: EntryPosition| match end > most {
+        true => Err(DwarfFault::new("the parts of the package overlap").within(object.name)),
         false => {
             sources.push(source);
             Ok(())
@@ -105,13 +105,13 @@ pub(super) fn sources<'d>(
         let parent = parent_of(unit);
         let of_parent = dwarf_of(parent, DwarfFileType::Main);
         let Some(dwarf) = package.find_cu(gimli::DwoId(unit.id), &of_parent)? else {
-            return Err(Fault::new(format!(
+            return Err(DwarfFault::new(format!(
                 "it lacks the unit {:016x} of the program: it is of another build",
                 unit.id
             ))
             .within(object.name));
         };
-        let source = Source::new(object.name.to_owned(), dwarf, object.sections, end);
+        let source = DwarfSource::new(object.name.to_owned(), dwarf, object.sections, end);
         push(source.split(parent, unit.address_base, None), *end)?;
     }
     if let Some(unit) = splits.units.first() {
@@ -119,7 +119,7 @@ pub(super) fn sources<'d>(
         let of_parent = dwarf_of(parent, DwarfFileType::Main);
         for row in 1..=package.tu_index.unit_count() {
             let dwarf = package.tu_sections(row, &of_parent)?;
-            let source = Source::new(object.name.to_owned(), dwarf, object.sections, end);
+            let source = DwarfSource::new(object.name.to_owned(), dwarf, object.sections, end);
             push(source.split(parent, 0, None), *end)?;
         }
     }

@@ -11,13 +11,13 @@
 use std::collections::hash_map::Entry as MapEntry;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::digest::{Digest, Map};
-use super::table::{Position, What};
-use crate::model::{Bits, Name, Qualifier};
+use super::digest::{Digest, DigestMap};
+use super::table::{EntryKind, EntryPosition};
+use crate::model::{BitField, Name, Qualifier};
 
 /// A name with its path.
 #[derive(Debug, Clone)]
-pub(super) struct Text<'d> {
+pub(super) struct StoredText<'d> {
     /// With the separator; empty if there is none.
     pub(super) path: Arc<[u8]>,
     pub(super) name: &'d [u8],
@@ -29,10 +29,10 @@ pub(super) struct Root<'d> {
     pub(super) content: Digest,
     /// By which declarations find it; 0 without a name.
     pub(super) key: Digest,
-    pub(super) name: Text<'d>,
+    pub(super) name: StoredText<'d>,
     pub(super) size: u64,
     pub(super) align: u64,
-    pub(super) what: What,
+    pub(super) what: EntryKind,
     /// Of an alias.
     pub(super) target: Digest,
     pub(super) members: Box<[RootMember<'d>]>,
@@ -44,7 +44,7 @@ pub(super) struct RootMember<'d> {
     pub(super) name: &'d [u8],
     pub(super) offset: u64,
     pub(super) ty: Digest,
-    pub(super) bits: Option<Bits>,
+    pub(super) bits: Option<BitField>,
     pub(super) inherited: bool,
 }
 
@@ -67,14 +67,14 @@ pub(super) enum Derived<'d> {
     /// Only its name, and the key of its definition elsewhere.
     Opaque {
         key: Digest,
-        name: Text<'d>,
+        name: StoredText<'d>,
         size: u64,
     },
 }
 
 #[derive(Debug)]
 pub(super) struct RootStatic<'d> {
-    pub(super) name: Text<'d>,
+    pub(super) name: StoredText<'d>,
     pub(super) section: Name,
     pub(super) address: u64,
     pub(super) ty: Digest,
@@ -82,13 +82,13 @@ pub(super) struct RootStatic<'d> {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Found<'d> {
+pub(super) struct StoredEntry<'d> {
     pub(super) order: u32,
     pub(super) translation_units: u64,
     pub(super) roots: Vec<Root<'d>>,
     pub(super) statics: Vec<RootStatic<'d>>,
     /// If asked for: where entries of types are, with the numbers of their identities.
-    pub(super) entries: Vec<(Position, u32)>,
+    pub(super) entries: Vec<(EntryPosition, u32)>,
 }
 
 /// Enough locks that few threads meet.
@@ -96,10 +96,10 @@ const SHARDS: usize = 64;
 
 #[derive(Debug)]
 pub(super) struct Store<'d> {
-    firsts: Vec<Mutex<Map<u32>>>,
-    derived: Vec<Mutex<Map<Derived<'d>>>>,
+    firsts: Vec<Mutex<DigestMap<u32>>>,
+    derived: Vec<Mutex<DigestMap<Derived<'d>>>>,
     /// The identities of entries, by shard in the order in which they came; none if those are not kept.
-    numbers: Option<Vec<Mutex<Map<u32>>>>,
+    numbers: Option<Vec<Mutex<DigestMap<u32>>>>,
 }
 
 impl<'d> Store<'d> {
@@ -151,23 +151,25 @@ impl<'d> Store<'d> {
     /// Takes the identities that have numbers, each with its own.
     pub(super) fn take_numbers(&mut self) -> Vec<(Digest, u32)> {
         let shards = self.numbers.take().unwrap_or_default().into_iter();
-        let open =
-            |mutex: Mutex<Map<u32>>| mutex.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let open = |mutex: Mutex<DigestMap<u32>>| {
+            mutex.into_inner().unwrap_or_else(PoisonError::into_inner)
+        };
         shards.flat_map(open).collect()
     }
 
     pub(super) fn into_parts(self) -> (Sharded<u32>, Sharded<Derived<'d>>) {
-        let open =
-            |mutex: Mutex<Map<u32>>| mutex.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let open = |mutex: Mutex<DigestMap<u32>>| {
+            mutex.into_inner().unwrap_or_else(PoisonError::into_inner)
+        };
         let firsts = self.firsts.into_iter().map(open).collect();
         let open =
-            |mutex: Mutex<Map<_>>| mutex.into_inner().unwrap_or_else(PoisonError::into_inner);
+            |mutex: Mutex<DigestMap<_>>| mutex.into_inner().unwrap_or_else(PoisonError::into_inner);
         (Sharded(firsts), Sharded(self.derived.into_iter().map(open).collect()))
     }
 }
 
 #[derive(Debug)]
-pub(super) struct Sharded<T>(Vec<Map<T>>);
+pub(super) struct Sharded<T>(Vec<DigestMap<T>>);
 
 impl<T> Sharded<T> {
     pub(super) fn get(&self, key: Digest) -> Option<&T> {
@@ -175,7 +177,7 @@ impl<T> Sharded<T> {
     }
 
     pub(super) fn len(&self) -> usize {
-        self.0.iter().map(Map::len).sum()
+        self.0.iter().map(DigestMap::len).sum()
     }
 }
 

@@ -5,18 +5,18 @@
 //! and are reused for the next; files whose types refer across units (link-time optimisation, `dwz`, type units) share
 //! one table.
 
-use super::fault::Fault;
+use super::fault::DwarfFault;
 use crate::model::{Qualifier, Scalar};
 
 /// Of an entry among all that are read.
-pub(super) type Position = u64;
+pub(super) type EntryPosition = u64;
 
-pub(super) const NOWHERE: Position = u64::MAX;
+pub(super) const NOWHERE: EntryPosition = u64::MAX;
 
 pub(super) const NONE: u32 = u32::MAX;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum What {
+pub(super) enum EntryKind {
     Struct,
     Union,
     /// A struct with a variant part.
@@ -32,19 +32,19 @@ pub(super) enum What {
     Opaque,
 }
 
-impl What {
+impl EntryKind {
     pub(super) fn is_composite(self) -> bool {
         matches!(self, Self::Struct | Self::Union | Self::Variants)
     }
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Entry<'d> {
-    pub(super) at: Position,
+pub(super) struct TableEntry<'d> {
+    pub(super) at: EntryPosition,
     pub(super) name: &'d [u8],
     pub(super) size: u64,
     /// Of a pointer, an array or an alias.
-    pub(super) target_at: Position,
+    pub(super) target_at: EntryPosition,
     pub(super) target: u32,
     /// The first and the last of its members or, of an array, its dimensions.
     pub(super) first: u32,
@@ -53,7 +53,7 @@ pub(super) struct Entry<'d> {
     pub(super) align: u32,
     pub(super) file: u32,
     pub(super) line: u32,
-    pub(super) what: What,
+    pub(super) what: EntryKind,
     /// Only its name is known here.
     pub(super) declaration: bool,
     /// A pointer to a member: two words if that is a function.
@@ -62,8 +62,8 @@ pub(super) struct Entry<'d> {
     pub(super) stands_in: bool,
 }
 
-impl Entry<'_> {
-    pub(super) fn new(at: Position, what: What, scope: u32) -> Self {
+impl TableEntry<'_> {
+    pub(super) fn new(at: EntryPosition, what: EntryKind, scope: u32) -> Self {
         Self {
             at,
             name: &[],
@@ -97,9 +97,9 @@ pub(super) enum BitsAt {
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Part<'d> {
+pub(super) struct TablePart<'d> {
     pub(super) name: &'d [u8],
-    pub(super) target_at: Position,
+    pub(super) target_at: EntryPosition,
     pub(super) target: u32,
     pub(super) next: u32,
     /// Of a dimension, the number of elements.
@@ -110,7 +110,7 @@ pub(super) struct Part<'d> {
     pub(super) inherited: bool,
 }
 
-impl Part<'_> {
+impl TablePart<'_> {
     pub(super) fn new() -> Self {
         Self {
             name: &[],
@@ -127,7 +127,7 @@ impl Part<'_> {
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Scope<'d> {
+pub(super) struct TableScope<'d> {
     pub(super) parent: u32,
     pub(super) name: &'d [u8],
 }
@@ -136,12 +136,12 @@ pub(super) const ROOT: u32 = 0;
 
 /// With an address, or a declaration whose scope gives the definition its path.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Variable<'d> {
-    pub(super) at: Position,
+pub(super) struct TableVariable<'d> {
+    pub(super) at: EntryPosition,
     pub(super) name: &'d [u8],
-    pub(super) target_at: Position,
+    pub(super) target_at: EntryPosition,
     /// The entry with the rest.
-    pub(super) origin_at: Position,
+    pub(super) origin_at: EntryPosition,
     pub(super) scope: u32,
     pub(super) file: u32,
     pub(super) line: u32,
@@ -150,40 +150,42 @@ pub(super) struct Variable<'d> {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Table<'d> {
-    pub(super) entries: Vec<Entry<'d>>,
-    pub(super) parts: Vec<Part<'d>>,
-    pub(super) scopes: Vec<Scope<'d>>,
-    pub(super) variables: Vec<Variable<'d>>,
+pub(super) struct EntryTable<'d> {
+    pub(super) entries: Vec<TableEntry<'d>>,
+    pub(super) parts: Vec<TablePart<'d>>,
+    pub(super) scopes: Vec<TableScope<'d>>,
+    pub(super) variables: Vec<TableVariable<'d>>,
     /// Declarations, and what completes them.
-    pub(super) completions: Vec<(Position, Position)>,
+    pub(super) completions: Vec<(EntryPosition, EntryPosition)>,
     /// Positions in other units that types refer to.
-    pub(super) foreign: Vec<Position>,
+    pub(super) foreign: Vec<EntryPosition>,
     /// Of names read: in hostile files few bytes name many.
     pub(super) name_bytes: u64,
     index: Index,
 }
 
-impl<'d> Table<'d> {
+impl<'d> EntryTable<'d> {
     pub(super) fn clear(&mut self) {
         self.entries.clear();
         self.parts.clear();
         self.scopes.clear();
-        self.scopes.push(Scope { parent: NONE, name: &[] });
+        self.scopes.push(TableScope { parent: NONE, name: &[] });
         self.variables.clear();
         self.completions.clear();
         self.foreign.clear();
         self.name_bytes = 0;
     }
 
-    pub(super) fn append(&mut self, other: &Table<'d>) -> Result<(), Fault> {
+    pub(super) fn append(&mut self, other: &EntryTable<'d>) -> Result<(), DwarfFault> {
         let sums = [
             self.entries.len() + other.entries.len(),
             self.parts.len() + other.parts.len(),
             self.scopes.len() + other.scopes.len(),
         ];
         if sums.iter().any(|sum| *sum >= NONE as usize) {
-            return Err(Fault::new("units that refer to each other hold more than 2^32 types"));
+            return Err(DwarfFault::new(
+                "units that refer to each other hold more than 2^32 types",
+            ));
         }
         let count = |len: usize| u32::try_from(len).unwrap_or(NONE);
         // The root is the same in both.
@@ -192,24 +194,29 @@ impl<'d> Table<'d> {
             |index: u32| if index == ROOT || index == NONE { index } else { index + scope };
         let moved = |index: u32, by: u32| if index == NONE { NONE } else { index + by };
         self.scopes.extend(
-            other.scopes.iter().skip(1).map(|one| Scope { parent: inside(one.parent), ..*one }),
+            other
+                .scopes
+                .iter()
+                .skip(1)
+                .map(|one| TableScope { parent: inside(one.parent), ..*one }),
         );
-        self.parts
-            .extend(other.parts.iter().map(|one| Part { next: moved(one.next, part), ..*one }));
-        self.entries.extend(other.entries.iter().map(|one| Entry {
+        self.parts.extend(
+            other.parts.iter().map(|one| TablePart { next: moved(one.next, part), ..*one }),
+        );
+        self.entries.extend(other.entries.iter().map(|one| TableEntry {
             first: moved(one.first, part),
             last: moved(one.last, part),
             scope: inside(one.scope),
             ..*one
         }));
         self.variables.extend(
-            other.variables.iter().map(|one| Variable { scope: inside(one.scope), ..*one }),
+            other.variables.iter().map(|one| TableVariable { scope: inside(one.scope), ..*one }),
         );
         self.completions.extend_from_slice(&other.completions);
         Ok(())
     }
 
-    pub(super) fn push_part(&mut self, entry: u32, part: Part<'d>) {
+    pub(super) fn push_part(&mut self, entry: u32, part: TablePart<'d>) {
         let index = u32::try_from(self.parts.len()).unwrap_or(NONE);
         self.parts.push(part);
         let entry = &mut self.entries[entry as usize];
@@ -220,11 +227,11 @@ impl<'d> Table<'d> {
         entry.last = index;
     }
 
-    pub(super) fn find(&self, at: Position) -> u32 {
+    pub(super) fn find(&self, at: EntryPosition) -> u32 {
         self.index.find(&self.entries, at)
     }
 
-    pub(super) fn parts_of(&self, entry: &Entry<'d>) -> impl Iterator<Item = &Part<'d>> {
+    pub(super) fn parts_of(&self, entry: &TableEntry<'d>) -> impl Iterator<Item = &TablePart<'d>> {
         let mut next = entry.first;
         std::iter::from_fn(move || {
             let part = self.parts.get(next as usize)?;
@@ -282,8 +289,8 @@ impl<'d> Table<'d> {
     fn is_function(&self, mut index: u32) -> bool {
         for _ in 0..4 {
             match self.entries.get(index as usize) {
-                Some(entry) if entry.what == What::Function => return true,
-                Some(entry) if matches!(entry.what, What::Alias | What::Qualified(_)) => {
+                Some(entry) if entry.what == EntryKind::Function => return true,
+                Some(entry) if matches!(entry.what, EntryKind::Alias | EntryKind::Qualified(_)) => {
                     index = entry.target;
                 }
                 _ => return false,
@@ -308,13 +315,13 @@ impl<'d> Table<'d> {
 /// Finds entries by position: the first entry of every so many bytes.
 #[derive(Debug, Default)]
 struct Index {
-    base: Position,
+    base: EntryPosition,
     shift: u32,
     starts: Vec<u32>,
 }
 
 impl Index {
-    fn make(&mut self, entries: &[Entry<'_>]) {
+    fn make(&mut self, entries: &[TableEntry<'_>]) {
         self.starts.clear();
         let (Some(first), Some(last)) = (entries.first(), entries.last()) else { return };
         self.base = first.at;
@@ -334,7 +341,7 @@ impl Index {
     }
 
     #[inline]
-    fn find(&self, entries: &[Entry<'_>], at: Position) -> u32 {
+    fn find(&self, entries: &[TableEntry<'_>], at: EntryPosition) -> u32 {
         let Some(distance) = at.checked_sub(self.base) else { return NONE };
         let bucket = (distance >> self.shift) as usize;
         let (Some(&start), Some(&end)) = (self.starts.get(bucket), self.starts.get(bucket + 1))

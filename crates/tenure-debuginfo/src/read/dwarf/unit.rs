@@ -9,21 +9,21 @@ use gimli::{
     LineProgramHeader, Section as _, SectionId, UnitType,
 };
 
-use super::fault::Fault;
-use super::source::{Job, Slice, Source};
-use super::table::{NOWHERE, Position, What};
+use super::fault::DwarfFault;
+use super::source::{DwarfSource, Job, Slice};
+use super::table::{EntryKind, EntryPosition, NOWHERE};
 use crate::model::{Name, Qualifier, Scalar};
 
-pub(super) type Value<'d> = AttributeValue<Slice<'d>>;
+pub(super) type UnitValue<'d> = AttributeValue<Slice<'d>>;
 
 /// Bytes, four times the longest of real C++ and Rust types; longer names are cut.
 const LONGEST_NAME: usize = 1 << 16;
 
-pub(super) type Signatures = HashMap<u64, Position>;
+pub(super) type Signatures = HashMap<u64, EntryPosition>;
 
 #[derive(Debug)]
 pub(super) struct Unit<'r, 'd> {
-    pub(super) source: &'r Source<'d>,
+    pub(super) source: &'r DwarfSource<'d>,
     pub(super) job: Job<'d>,
     pub(super) abbreviations: Arc<Abbreviations>,
     pub(super) root: Root<'d>,
@@ -53,11 +53,11 @@ pub(super) struct Split<'d> {
 impl<'r, 'd> Unit<'r, 'd> {
     /// Reads the root entry. `keep` as for [`Source::abbreviations`].
     pub(super) fn open(
-        source: &'r Source<'d>,
+        source: &'r DwarfSource<'d>,
         job: &Job<'d>,
         signatures: &'r Signatures,
         keep: bool,
-    ) -> Result<Self, Fault> {
+    ) -> Result<Self, DwarfFault> {
         let abbreviations = source.abbreviations(job, keep)?;
         let encoding = job.header.encoding();
         let root = Root {
@@ -78,7 +78,7 @@ impl<'r, 'd> Unit<'r, 'd> {
         Ok(unit)
     }
 
-    fn read_root(&mut self) -> Result<(), Fault> {
+    fn read_root(&mut self) -> Result<(), DwarfFault> {
         let abbreviations = self.abbreviations.clone();
         let mut raw = self.job.header.entries_raw(&abbreviations, None)?;
         if raw.is_empty() {
@@ -121,7 +121,8 @@ impl<'r, 'd> Unit<'r, 'd> {
             id = Some(of);
         }
         // Strings last: they may need the bases.
-        let string = |value: Option<Value<'d>>| value.map(|value| self.string(&value)).transpose();
+        let string =
+            |value: Option<UnitValue<'d>>| value.map(|value| self.string(&value)).transpose();
         let (name, directory, file) = (string(name)?, string(directory)?, string(file)?);
         (self.root.name, self.root.directory) = (name, directory);
         self.root.id = id;
@@ -149,7 +150,7 @@ impl<'r, 'd> Unit<'r, 'd> {
 
     /// The first namespace of a function that is written beside the crate's root. The unit of a crate may have none:
     /// it has functions of other crates as well.
-    pub(super) fn namespace_beside(&self, root: &str) -> Result<Option<String>, Fault> {
+    pub(super) fn namespace_beside(&self, root: &str) -> Result<Option<String>, DwarfFault> {
         let folder = root.rsplit_once('/').map_or("", |(folder, _)| folder);
         let mut files = Files::of(self);
         let mut is_beside = |file: u32| {
@@ -195,7 +196,7 @@ impl<'r, 'd> Unit<'r, 'd> {
     }
 
     #[inline]
-    pub(super) fn string(&self, value: &Value<'d>) -> Result<Slice<'d>, Fault> {
+    pub(super) fn string(&self, value: &UnitValue<'d>) -> Result<Slice<'d>, DwarfFault> {
         let dwarf = &self.source.dwarf;
         let (section, offset) = match *value {
             AttributeValue::String(string) => return Ok(string),
@@ -211,10 +212,12 @@ impl<'r, 'd> Unit<'r, 'd> {
                 Some(supplement) => (supplement.debug_str.reader(), offset.0),
                 None => return Err(no_supplement()),
             },
-            _ => return Err(Fault::new("a name is not a string")),
+            _ => return Err(DwarfFault::new("a name is not a string")),
         };
         let Some(rest) = section.slice().get(offset..) else {
-            return Err(Fault::new(format!("a name lies outside its section, at {offset:#x}")));
+            return Err(DwarfFault::new(format!(
+                "a name lies outside its section, at {offset:#x}"
+            )));
         };
         let rest = &rest[..rest.len().min(LONGEST_NAME)];
         let length = memchr::memchr(0, rest).unwrap_or(rest.len());
@@ -222,7 +225,7 @@ impl<'r, 'd> Unit<'r, 'd> {
     }
 
     #[inline]
-    pub(super) fn position(&self, value: &Value<'d>) -> Result<Position, Fault> {
+    pub(super) fn position(&self, value: &UnitValue<'d>) -> Result<EntryPosition, DwarfFault> {
         match *value {
             AttributeValue::UnitRef(offset) => Ok(self.job.start.saturating_add(offset.0 as u64)),
             AttributeValue::DebugInfoRef(DebugInfoOffset(offset)) => {
@@ -242,7 +245,7 @@ impl<'r, 'd> Unit<'r, 'd> {
     }
 
     #[inline]
-    pub(super) fn is_foreign(&self, at: Position) -> bool {
+    pub(super) fn is_foreign(&self, at: EntryPosition) -> bool {
         at != NOWHERE && !(self.job.start..self.job.end()).contains(&at)
     }
 
@@ -253,7 +256,7 @@ impl<'r, 'd> Unit<'r, 'd> {
         let (section, operand) = self.source.entries_section(&self.job);
         let (address, origin) = match gimli::Operation::parse(&mut rest, encoding).ok()? {
             gimli::Operation::Address { address } => {
-                let at = Source::offset_in(operand, location) + 1;
+                let at = DwarfSource::offset_in(operand, location) + 1;
                 (address, self.source.sections.origins(section).and_then(|all| all.at(at)))
             }
             gimli::Operation::AddressIndex { index } => self.indexed(index)?,
@@ -282,16 +285,16 @@ impl<'r, 'd> Unit<'r, 'd> {
 #[inline]
 pub(super) fn bounded(
     abbreviation: &gimli::Abbreviation,
-) -> Result<&[gimli::AttributeSpecification], Fault> {
+) -> Result<&[gimli::AttributeSpecification], DwarfFault> {
     let attributes = abbreviation.attributes();
     match attributes.len() {
         0..=128 => Ok(attributes),
-        many => Err(Fault::new(format!("an entry has {many} attributes"))),
+        many => Err(DwarfFault::new(format!("an entry has {many} attributes"))),
     }
 }
 
-fn no_supplement() -> Fault {
-    Fault::new("it refers to a supplementary file, and the program names none")
+fn no_supplement() -> DwarfFault {
+    DwarfFault::new("it refers to a supplementary file, and the program names none")
 }
 
 #[derive(Debug)]
@@ -354,7 +357,7 @@ impl<'d> Files<'d> {
 }
 
 /// Of a member, if it is constant.
-pub(super) fn offset(value: &Value<'_>, encoding: Encoding) -> Option<u64> {
+pub(super) fn offset(value: &UnitValue<'_>, encoding: Encoding) -> Option<u64> {
     let bytes = match value {
         AttributeValue::Block(bytes) => bytes,
         AttributeValue::Exprloc(expression) => &expression.0,
@@ -376,12 +379,12 @@ pub(super) fn offset(value: &Value<'_>, encoding: Encoding) -> Option<u64> {
 }
 
 #[inline]
-pub(super) fn small(value: &Value<'_>) -> u32 {
+pub(super) fn small(value: &UnitValue<'_>) -> u32 {
     value.udata_value().and_then(|value| u32::try_from(value).ok()).unwrap_or(0)
 }
 
 /// A bound: old compilers write the upper one of C's `int a[0]` as -1, in as many bits as it takes.
-pub(super) fn signed(value: &Value<'_>) -> Option<i64> {
+pub(super) fn signed(value: &UnitValue<'_>) -> Option<i64> {
     match *value {
         AttributeValue::Data4(u32::MAX) | AttributeValue::Data8(u64::MAX) => Some(-1),
         AttributeValue::Sdata(value) => Some(value),
@@ -402,36 +405,36 @@ pub(super) fn encoded(encoding: Option<u64>) -> Scalar {
 }
 
 #[inline]
-pub(super) fn what(tag: DwTag) -> Option<What> {
+pub(super) fn what(tag: DwTag) -> Option<EntryKind> {
     Some(match tag {
         gimli::DW_TAG_structure_type | gimli::DW_TAG_class_type | gimli::DW_TAG_interface_type => {
-            What::Struct
+            EntryKind::Struct
         }
-        gimli::DW_TAG_union_type => What::Union,
-        gimli::DW_TAG_enumeration_type => What::Enumeration,
-        gimli::DW_TAG_base_type => What::Scalar(Scalar::Integer),
+        gimli::DW_TAG_union_type => EntryKind::Union,
+        gimli::DW_TAG_enumeration_type => EntryKind::Enumeration,
+        gimli::DW_TAG_base_type => EntryKind::Scalar(Scalar::Integer),
         gimli::DW_TAG_typedef | gimli::DW_TAG_template_alias | gimli::DW_TAG_subrange_type => {
-            What::Alias
+            EntryKind::Alias
         }
         gimli::DW_TAG_pointer_type
         | gimli::DW_TAG_reference_type
         | gimli::DW_TAG_rvalue_reference_type
-        | gimli::DW_TAG_ptr_to_member_type => What::Pointer,
-        gimli::DW_TAG_array_type => What::Array,
-        gimli::DW_TAG_const_type => What::Qualified(Qualifier::Const),
-        gimli::DW_TAG_volatile_type => What::Qualified(Qualifier::Volatile),
-        gimli::DW_TAG_atomic_type => What::Qualified(Qualifier::Atomic),
+        | gimli::DW_TAG_ptr_to_member_type => EntryKind::Pointer,
+        gimli::DW_TAG_array_type => EntryKind::Array,
+        gimli::DW_TAG_const_type => EntryKind::Qualified(Qualifier::Const),
+        gimli::DW_TAG_volatile_type => EntryKind::Qualified(Qualifier::Volatile),
+        gimli::DW_TAG_atomic_type => EntryKind::Qualified(Qualifier::Atomic),
         gimli::DW_TAG_restrict_type
         | gimli::DW_TAG_packed_type
         | gimli::DW_TAG_shared_type
-        | gimli::DW_TAG_immutable_type => What::Qualified(Qualifier::Other),
-        gimli::DW_TAG_subroutine_type => What::Function,
+        | gimli::DW_TAG_immutable_type => EntryKind::Qualified(Qualifier::Other),
+        gimli::DW_TAG_subroutine_type => EntryKind::Function,
         gimli::DW_TAG_unspecified_type
         | gimli::DW_TAG_string_type
         | gimli::DW_TAG_set_type
         | gimli::DW_TAG_file_type
         | gimli::DW_TAG_coarray_type
-        | gimli::DW_TAG_dynamic_type => What::Opaque,
+        | gimli::DW_TAG_dynamic_type => EntryKind::Opaque,
         _ => return None,
     })
 }

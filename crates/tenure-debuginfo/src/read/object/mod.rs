@@ -11,8 +11,8 @@ use object::{CompressionFormat, Object as _, ObjectKind, ObjectSection as _, Sec
 
 use crate::model::Malformed;
 
-pub(super) use places::Places;
-pub(super) use relocate::Origins;
+pub(super) use places::SectionPlaces;
+pub(super) use relocate::RelocationOrigins;
 
 /// Of a section's size by decompression. Deflate reaches 1032, with nothing but zeros.
 const MOST_EXPANSION: u64 = 256;
@@ -38,13 +38,13 @@ struct Wanted<'d> {
     id: SectionId,
     bytes: Cow<'d, [u8]>,
     /// In relocatable files: the section of each address in it.
-    origins: Origins,
+    origins: RelocationOrigins,
 }
 
 #[derive(Debug)]
 pub(super) struct Sections<'d> {
     pub(super) endian: RunTimeEndian,
-    pub(super) places: Places,
+    pub(super) places: SectionPlaces,
     wanted: Vec<Wanted<'d>>,
 }
 
@@ -92,19 +92,19 @@ impl<'d> Sections<'d> {
             .map(|(id, indices, mut bytes)| {
                 let origins = match relocatable {
                     true => relocate::apply(object, &indices, &bases, &mut bytes, &mut budget)?,
-                    false => Origins::default(),
+                    false => RelocationOrigins::default(),
                 };
                 Ok(Wanted { id, bytes, origins })
             })
             .collect::<Result<_, Malformed>>()?;
-        Ok(Self { endian, places: Places::of(object, relocatable), wanted })
+        Ok(Self { endian, places: SectionPlaces::of(object, relocatable), wanted })
     }
 
     pub(super) fn bytes(&self, id: SectionId) -> &[u8] {
         self.get(id).map_or(&[], |one| &one.bytes)
     }
 
-    pub(super) fn origins(&self, id: SectionId) -> Option<&Origins> {
+    pub(super) fn origins(&self, id: SectionId) -> Option<&RelocationOrigins> {
         self.get(id).map(|one| &one.origins)
     }
 

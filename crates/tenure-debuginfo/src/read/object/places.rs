@@ -3,7 +3,7 @@ use object::{Object as _, ObjectSection as _, SectionFlags, SectionIndex, Sectio
 use crate::model::Name;
 
 #[derive(Debug, Default)]
-pub(in crate::read) struct Places {
+pub(in crate::read) struct SectionPlaces {
     names: Vec<Name>,
     /// Start, end, index of the name; none where variables have no single fixed address.
     ranges: Vec<(u64, u64, Option<u32>)>,
@@ -11,7 +11,7 @@ pub(in crate::read) struct Places {
     by_index: Option<Vec<Option<u32>>>,
 }
 
-impl Places {
+impl SectionPlaces {
     pub(super) fn of(object: &object::File<'_>, relocatable: bool) -> Self {
         let mut places = Self { by_index: relocatable.then(Vec::new), ..Self::default() };
         for section in object.sections() {

@@ -29,9 +29,9 @@ impl Bases {
 
 /// By offset of each relocated value: in relocatable files all sections start at address 0.
 #[derive(Debug, Default)]
-pub(in crate::read) struct Origins(Vec<(u64, SectionIndex)>);
+pub(in crate::read) struct RelocationOrigins(Vec<(u64, SectionIndex)>);
 
-impl Origins {
+impl RelocationOrigins {
     pub(in crate::read) fn at(&self, offset: u64) -> Option<SectionIndex> {
         let place = self.0.binary_search_by_key(&offset, |(at, _)| *at).ok()?;
         Some(self.0[place].1)
@@ -46,7 +46,7 @@ pub(super) fn apply(
     bases: &Bases,
     bytes: &mut Cow<'_, [u8]>,
     budget: &mut usize,
-) -> Result<Origins, Malformed> {
+) -> Result<RelocationOrigins, Malformed> {
     let mut origins = Vec::new();
     for index in indices {
         let section =
@@ -86,7 +86,7 @@ pub(super) fn apply(
         }
     }
     origins.sort_unstable_by_key(|(at, _)| *at);
-    Ok(Origins(origins))
+    Ok(RelocationOrigins(origins))
 }
 
 fn write(place: &mut [u8], mut value: u64, add: bool, little: bool) {

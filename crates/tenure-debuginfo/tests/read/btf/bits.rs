@@ -1,4 +1,4 @@
-use tenure_debuginfo::model::{Bits, Kind, Malformed};
+use tenure_debuginfo::model::{BitField, Malformed, TypeKind};
 use tenure_debuginfo::read::btf;
 
 use super::encoder::*;
@@ -6,7 +6,7 @@ use super::encoder::*;
 fn place(
     big: bool,
     make: impl Fn(&mut Encoder) -> (u32, u32, u32),
-) -> Result<(u64, Option<Bits>), Malformed> {
+) -> Result<(u64, Option<BitField>), Malformed> {
     let mut file = Encoder::new(big);
     let (flag, ty, at) = make(&mut file);
     file.composite(STRUCT << 24 | flag, "s", 8, &[("m", ty, at)]);
@@ -15,8 +15,8 @@ fn place(
     Ok((members[0].offset, members[0].bits))
 }
 
-fn bits(first: u8, count: u32) -> Option<Bits> {
-    Some(Bits { first, count })
+fn bits(first: u8, count: u32) -> Option<BitField> {
+    Some(BitField { first, count })
 }
 
 #[test]
@@ -93,7 +93,7 @@ fn bit_fields_of_one_byte_stay_in_order() {
     );
     let model = btf::parse(&file.finish(), None).unwrap();
     let (_, ty, _) = model.composites().next().unwrap();
-    let Kind::Composite { members, .. } = &ty.kind else { panic!() };
+    let TypeKind::Composite { members, .. } = &ty.kind else { panic!() };
     let names: Vec<_> = members.iter().map(|member| &*member.name).collect();
     assert_eq!(names, ["a", "b", "c"]);
 }

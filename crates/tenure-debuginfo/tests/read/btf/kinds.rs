@@ -1,4 +1,4 @@
-use tenure_debuginfo::model::{Kind, Member, Model, Qualifier, Scalar, Shape, Type};
+use tenure_debuginfo::model::{Member, Model, Qualifier, Scalar, Shape, Type, TypeKind};
 use tenure_debuginfo::read::btf;
 
 use super::encoder::*;
@@ -23,7 +23,7 @@ fn named<'m>(model: &'m Model, name: &str) -> &'m Type {
 
 fn members<'m>(model: &'m Model, name: &str) -> &'m [Member] {
     match &named(model, name).kind {
-        Kind::Composite { members, .. } => members,
+        TypeKind::Composite { members, .. } => members,
         other => panic!("{other:?}"),
     }
 }
@@ -41,7 +41,7 @@ fn numbers_have_their_sizes_and_kinds() {
         let ty = named(&model, name);
         (ty.size, ty.align, ty.kind.clone())
     });
-    let scalar = |size, scalar| (size, size, Kind::Scalar(scalar));
+    let scalar = |size, scalar| (size, size, TypeKind::Scalar(scalar));
     assert_eq!(
         found,
         [
@@ -69,7 +69,7 @@ fn a_pointer_has_the_size_of_long_and_8_bytes_without_one() {
             file.plain(PTR, "", 0);
             file.int(name, size);
         });
-        let found = model.types().iter().find(|ty| ty.kind == Kind::Pointer(None)).unwrap();
+        let found = model.types().iter().find(|ty| ty.kind == TypeKind::Pointer(None)).unwrap();
         assert_eq!(found.size, pointer, "{name}");
     }
 }
@@ -86,7 +86,7 @@ fn a_struct_has_its_members_where_they_are() {
         members(&model, "s").iter().map(|m| (&*m.name, m.offset, model.bytes_of(m))).collect();
     assert_eq!(found, [("a", 0, 4), ("b", 4, 12)]);
     assert_eq!(members(&model, "u").len(), 2);
-    assert!(matches!(named(&model, "u").kind, Kind::Composite { shape: Shape::Union, .. }));
+    assert!(matches!(named(&model, "u").kind, TypeKind::Composite { shape: Shape::Union, .. }));
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn qualifiers_and_aliases_keep_what_they_stand_for() {
     });
     let mut id = members(&model, "s")[0].ty;
     for qualifier in [Qualifier::Other, Qualifier::Other, Qualifier::Volatile, Qualifier::Const] {
-        let Kind::Qualified(found, of) = model[id].kind else { panic!() };
+        let TypeKind::Qualified(found, of) = model[id].kind else { panic!() };
         assert_eq!((found, &*model[id].name, model[id].size), (qualifier, "", 4));
         id = of;
     }
@@ -120,9 +120,9 @@ fn what_is_only_declared_is_opaque_and_functions_are_functions() {
         let to_function = file.plain(PTR, "", proto);
         file.structure("s", 16, &[("hidden", to_forward, 0), ("call", to_function, 64)]);
     });
-    assert_eq!(named(&model, "hidden").kind, Kind::Opaque);
-    let Kind::Pointer(Some(to)) = model[members(&model, "s")[1].ty].kind else { panic!() };
-    assert_eq!(model[to].kind, Kind::Function);
+    assert_eq!(named(&model, "hidden").kind, TypeKind::Opaque);
+    let TypeKind::Pointer(Some(to)) = model[members(&model, "s")[1].ty].kind else { panic!() };
+    assert_eq!(model[to].kind, TypeKind::Function);
 }
 
 #[test]
@@ -167,7 +167,7 @@ fn a_newer_kind_is_skipped_by_the_layout_section() {
     let pointer = file.plain(PTR, "", newer);
     file.structure("s", 8, &[("m", pointer, 0)]);
     let model = btf::parse(&file.finish(), None).unwrap();
-    assert_eq!(named(&model, "new").kind, Kind::Opaque);
+    assert_eq!(named(&model, "new").kind, TypeKind::Opaque);
     assert_eq!(members(&model, "s").len(), 1);
 }
 

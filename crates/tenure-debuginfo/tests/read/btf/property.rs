@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 use tenure_debuginfo::model::{
-    Bits, Builder, Format, Kind, Member, Model, Name, Qualifier, Scalar, Shape, Static, Type,
-    TypeId,
+    BitField, Builder, Format, Member, Model, Name, Qualifier, Scalar, Shape, Static, Type, TypeId,
+    TypeKind,
 };
 use tenure_debuginfo::read::btf;
 
@@ -94,7 +94,7 @@ impl Writer<'_> {
             if let Spec::Pointer(to) = spec {
                 let (to, target, _) = self.below(*to, self.places.len());
                 self.file.plain(PTR, &name, to);
-                let kind = Kind::Pointer((to != 0).then_some(target));
+                let kind = TypeKind::Pointer((to != 0).then_some(target));
                 self.builder.push(Type::new(&*name, 8, kind));
             }
             self.sizes.push(size);
@@ -107,34 +107,34 @@ impl Writer<'_> {
                 let encoding = (if *boolean { BOOLEAN } else { 0 }) | (size * 8);
                 self.file.add(name, INT << 24, *size, &[encoding]);
                 let scalar = if *boolean { Scalar::Boolean } else { Scalar::Integer };
-                (u64::from(*size), Kind::Scalar(scalar))
+                (u64::from(*size), TypeKind::Scalar(scalar))
             }
             Spec::Float => {
                 self.file.plain(FLOAT, name, 16);
-                (16, Kind::Scalar(Scalar::Float))
+                (16, TypeKind::Scalar(Scalar::Float))
             }
             Spec::Enum { wide, values } => {
                 let (kind, each) = if *wide { (ENUM64, 3) } else { (ENUM, 2) };
                 self.file.add(name, kind << 24 | values, 4, &vec![0; (values * each) as usize]);
-                (4, Kind::Scalar(Scalar::Enumeration))
+                (4, TypeKind::Scalar(Scalar::Enumeration))
             }
             Spec::Array { element, count } => {
                 let (of, element, size) = self.below(*element, id);
                 let count = if size > 1 << 10 { 1 } else { *count };
                 self.file.add(name, ARRAY << 24, 0, &[of, of, count]);
-                (size * u64::from(count), Kind::Array { element, count: u64::from(count) })
+                (size * u64::from(count), TypeKind::Array { element, count: u64::from(count) })
             }
             Spec::Composite { union, flag, members } => {
                 return self.composite(id, name, *union, *flag, members);
             }
             Spec::Forward => {
                 self.file.plain(FWD, name, 0);
-                (0, Kind::Opaque)
+                (0, TypeKind::Opaque)
             }
             Spec::Alias(of) => {
                 let (of, target, size) = self.below(*of, id);
                 self.file.plain(TYPEDEF, name, of);
-                (size, Kind::Alias(target))
+                (size, TypeKind::Alias(target))
             }
             Spec::Qualified { kind, of } => {
                 let (of, target, size) = self.below(*of, id);
@@ -145,7 +145,7 @@ impl Writer<'_> {
                     _ => Qualifier::Other,
                 };
                 let name = if *kind == TYPE_TAG { "" } else { name };
-                self.builder.push(Type::new(name, 0, Kind::Qualified(qualifier, target)));
+                self.builder.push(Type::new(name, 0, TypeKind::Qualified(qualifier, target)));
                 return size;
             }
             Spec::Function => {
@@ -203,7 +203,7 @@ impl Writer<'_> {
             let is_bits = flag && *gap == 2;
             let bit = if union { u64::from(*gap) } else { end + u64::from(*gap) };
             let bit = if is_bits { bit } else { bit.next_multiple_of(8) };
-            let bits = is_bits.then_some(Bits { first: (bit % 8) as u8, count: *width });
+            let bits = is_bits.then_some(BitField { first: (bit % 8) as u8, count: *width });
             end = bit + if is_bits { u64::from(*width) } else { bytes * 8 };
             size = size.max(end.div_ceil(8));
             let member_name = format!("m{which}");
@@ -219,7 +219,7 @@ impl Writer<'_> {
         let words: Vec<_> = words.iter().map(|(name, of, at)| (&**name, *of, *at)).collect();
         self.file.composite(info, name, size as u32, &words);
         let shape = if union { Shape::Union } else { Shape::Struct };
-        self.builder.push(Type::new(name, size, Kind::Composite { shape, members }));
+        self.builder.push(Type::new(name, size, TypeKind::Composite { shape, members }));
         size
     }
 
@@ -246,8 +246,8 @@ fn write(specs: &[Spec], big: bool) -> (Vec<u8>, Model) {
         sizes: vec![0],
         section: Vec::new(),
     };
-    writer.builder.add("", 0, Kind::Opaque);
-    writer.builder.add("", 0, Kind::Function);
+    writer.builder.add("", 0, TypeKind::Opaque);
+    writer.builder.add("", 0, TypeKind::Function);
     writer.write();
     writer.file.section(".bss", 2000, &writer.section);
     (writer.file.finish(), writer.builder.finish(Format::Btf, 1).unwrap())

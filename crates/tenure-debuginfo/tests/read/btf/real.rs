@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use tenure_debuginfo::model::{Bits, Kind, Member, Model, Type};
+use tenure_debuginfo::model::{BitField, Member, Model, Type, TypeKind};
 use tenure_debuginfo::read::btf;
 
 fn fixture(name: &str) -> Vec<u8> {
@@ -49,7 +49,7 @@ fn the_layout_of_linux_6_1() {
     assert_eq!(at("rt_iif"), (124, 4));
     let (_, members) = structure(&model, "rtable");
     let pmtu = members.iter().find(|it| &*it.name == "rt_pmtu").unwrap();
-    assert_eq!((pmtu.offset, pmtu.bits), (148, Some(Bits { first: 1, count: 31 })));
+    assert_eq!((pmtu.offset, pmtu.bits), (148, Some(BitField { first: 1, count: 31 })));
 }
 
 #[test]
@@ -119,7 +119,7 @@ fn the_running_kernel() {
     assert!(model.composites().count() > 1000);
     let list = structure(&model, "list_head").0.size;
     let pointer = list / 2;
-    let pointers = model.types().iter().filter(|ty| matches!(ty.kind, Kind::Pointer(_)));
+    let pointers = model.types().iter().filter(|ty| matches!(ty.kind, TypeKind::Pointer(_)));
     assert!(pointers.map(|ty| ty.size).all(|size| size == pointer));
     // Kernels without networking have no routes.
     if model.composites().any(|(_, ty, _)| &*ty.name == "dst_entry") {

@@ -1,4 +1,4 @@
-use tenure_debuginfo::model::Kind;
+use tenure_debuginfo::model::TypeKind;
 use tenure_debuginfo::read::btf;
 
 use super::encoder::*;
@@ -86,6 +86,6 @@ fn a_distilled_base_stands_in_for_the_kernel() {
     let (_, _, members) = model.composites().nth(1).unwrap();
     assert_eq!(members.iter().map(|m| model.bytes_of(m)).collect::<Vec<_>>(), [64, 8]);
     assert!(
-        matches!(&model[members[0].ty].kind, Kind::Composite { members, .. } if members.is_empty())
+        matches!(&model[members[0].ty].kind, TypeKind::Composite { members, .. } if members.is_empty())
     );
 }

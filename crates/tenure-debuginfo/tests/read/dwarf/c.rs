@@ -1,6 +1,6 @@
 //! C: the kernel's routes, and one of every kind of type.
 
-use tenure_debuginfo::model::{Format, Kind, Model, Qualifier, Scalar, Shape};
+use tenure_debuginfo::model::{Format, Model, Qualifier, Scalar, Shape, TypeKind};
 
 use super::{fixture, member, members, one, shown};
 
@@ -70,7 +70,7 @@ fn unnamed_structs_and_unions_are_members_without_names() {
         let model = fixture(name);
         assert_eq!(shown(&model, "nested"), ["0 before", "4 ", "8 named"], "{name}");
         let union = members(&model, "nested")[1].ty;
-        let Kind::Composite { shape: Shape::Union, members } = &model[union].kind else {
+        let TypeKind::Composite { shape: Shape::Union, members } = &model[union].kind else {
             panic!("{name}")
         };
         let names: Vec<&str> = members.iter().map(|one| &*one.name).collect();
@@ -84,8 +84,8 @@ fn arrays_of_arrays_and_flexible_arrays_have_their_counts() {
     for name in KINDS {
         let model = fixture(name);
         let matrix = member(&model, "arrays", "matrix").ty;
-        let Kind::Array { element, count: 2 } = model[matrix].kind else { panic!("{name}") };
-        let Kind::Array { count: 3, .. } = model[element].kind else { panic!("{name}") };
+        let TypeKind::Array { element, count: 2 } = model[matrix].kind else { panic!("{name}") };
+        let TypeKind::Array { count: 3, .. } = model[element].kind else { panic!("{name}") };
         assert_eq!(model[matrix].size, 24, "{name}");
         let rest = member(&model, "arrays", "rest");
         assert_eq!((rest.offset, model.bytes_of(rest)), (96, 0), "{name}");
@@ -113,10 +113,10 @@ fn atomic_qualifiers_show() {
         let model = fixture(name);
         for atomic in ["a", "b", "c"] {
             let mut id = member(&model, "atomics", atomic).ty;
-            while let Kind::Alias(of) = model[id].kind {
+            while let TypeKind::Alias(of) = model[id].kind {
                 id = of;
             }
-            let is_atomic = matches!(model[id].kind, Kind::Qualified(Qualifier::Atomic, _));
+            let is_atomic = matches!(model[id].kind, TypeKind::Qualified(Qualifier::Atomic, _));
             assert!(is_atomic, "{name} {atomic}");
         }
     }
@@ -128,12 +128,12 @@ fn scalars_are_told_apart() {
         let model = fixture(name);
         let kind =
             |name: &str| model[model.resolved(member(&model, "scalars", name).ty)].kind.clone();
-        assert_eq!(kind("truth"), Kind::Scalar(Scalar::Boolean), "{name}");
-        assert_eq!(kind("letter"), Kind::Scalar(Scalar::Integer), "{name}");
-        assert_eq!(kind("longest"), Kind::Scalar(Scalar::Float), "{name}");
-        assert_eq!(kind("colour"), Kind::Scalar(Scalar::Enumeration), "{name}");
-        assert_eq!(kind("alias"), Kind::Scalar(Scalar::Integer), "{name}");
-        assert_eq!(kind("anything"), Kind::Pointer(None), "{name}");
+        assert_eq!(kind("truth"), TypeKind::Scalar(Scalar::Boolean), "{name}");
+        assert_eq!(kind("letter"), TypeKind::Scalar(Scalar::Integer), "{name}");
+        assert_eq!(kind("longest"), TypeKind::Scalar(Scalar::Float), "{name}");
+        assert_eq!(kind("colour"), TypeKind::Scalar(Scalar::Enumeration), "{name}");
+        assert_eq!(kind("alias"), TypeKind::Scalar(Scalar::Integer), "{name}");
+        assert_eq!(kind("anything"), TypeKind::Pointer(None), "{name}");
     }
 }
 
@@ -141,13 +141,13 @@ fn scalars_are_told_apart() {
 fn pointers_lead_to_what_is_defined_and_to_names_of_what_is_not() {
     let model = fixture("kinds-gcc-5.o");
     let target = |name: &str| match model[model.resolved(member(&model, "scalars", name).ty)].kind {
-        Kind::Pointer(Some(to)) => model.resolved(to),
+        TypeKind::Pointer(Some(to)) => model.resolved(to),
         ref other => panic!("{other:?}"),
     };
     assert_eq!(target("self"), one(&model, "scalars").0);
-    assert_eq!(model[target("code")].kind, Kind::Function);
+    assert_eq!(model[target("code")].kind, TypeKind::Function);
     let opaque = target("opaque");
-    assert_eq!((&*model[opaque].name, &model[opaque].kind), ("declared_only", &Kind::Opaque));
+    assert_eq!((&*model[opaque].name, &model[opaque].kind), ("declared_only", &TypeKind::Opaque));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-use tenure_debuginfo::model::{Kind, Model, Shape};
+use tenure_debuginfo::model::{Model, Shape, TypeKind};
 
 use super::{fixture, member, members, one, shown};
 
@@ -79,14 +79,14 @@ fn the_librarys_atomics_and_locks_are_found_by_name() {
 fn rust_enums_have_a_discriminant_and_their_variants() {
     let model = fixture("shapes-rust.so");
     let (_, state) = one(&model, "shapes::state::State");
-    let Kind::Composite { shape: Shape::Variants, members } = &state.kind else { panic!() };
+    let TypeKind::Composite { shape: Shape::Variants, members } = &state.kind else { panic!() };
     let names: Vec<&str> = members.iter().map(|one| &*one.name).collect();
     assert_eq!(names, ["", "Idle", "Running", "Failed"]);
     assert!(members[0].inherited && members[1..].iter().all(|one| !one.inherited));
     let running = one(&model, "shapes::state::State::Running").0;
     assert_eq!(members[2].ty, running);
     let option = member(&model, "shapes::Pool", "next").ty;
-    assert!(matches!(model[option].kind, Kind::Composite { shape: Shape::Variants, .. }));
+    assert!(matches!(model[option].kind, TypeKind::Composite { shape: Shape::Variants, .. }));
     assert_eq!(model[option].size, 8, "the null pointer is the other variant");
 }
 

@@ -11,7 +11,7 @@ mod own;
 
 use std::path::{Path, PathBuf};
 
-use tenure_debuginfo::model::{Kind, Member, Model, Type, TypeId};
+use tenure_debuginfo::model::{Member, Model, Type, TypeId, TypeKind};
 use tenure_debuginfo::read::{Input, Options, read};
 
 fn path(name: &str) -> PathBuf {
@@ -34,7 +34,7 @@ fn one<'m>(model: &'m Model, name: &str) -> (TypeId, &'m Type) {
 
 fn members<'m>(model: &'m Model, name: &str) -> &'m [Member] {
     let (_, ty) = one(model, name);
-    let Kind::Composite { members, .. } = &ty.kind else { panic!("{name} has no members") };
+    let TypeKind::Composite { members, .. } = &ty.kind else { panic!("{name} has no members") };
     members
 }
 

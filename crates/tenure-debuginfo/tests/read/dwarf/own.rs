@@ -5,7 +5,7 @@ use std::process::Command;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use tenure_debuginfo::model::Kind;
+use tenure_debuginfo::model::TypeKind;
 
 use super::{member, one, try_read};
 
@@ -38,8 +38,8 @@ fn this_executable_holds_the_types_that_it_is_made_of() {
     let here = model.statics().iter().find(|one| *one.name == *"read::dwarf::own::HERE").unwrap();
     assert_eq!(here.ty, id);
     assert!(here.section.starts_with('.'), "{}", here.section);
-    let variants = |kind: &Kind| {
-        matches!(kind, Kind::Composite { shape: tenure_debuginfo::model::Shape::Variants, .. })
+    let variants = |kind: &TypeKind| {
+        matches!(kind, TypeKind::Composite { shape: tenure_debuginfo::model::Shape::Variants, .. })
     };
     assert!(model.types().iter().filter(|ty| variants(&ty.kind)).count() > 100);
 }

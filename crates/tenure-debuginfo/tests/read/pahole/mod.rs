@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use output::{Field, Struct};
-use tenure_debuginfo::model::{Format, Kind, Member, Model, Shape, TypeId};
+use tenure_debuginfo::model::{Format, Member, Model, Shape, TypeId, TypeKind};
 use tenure_debuginfo::read::{Input, Options, read};
 
 /// Declared inside functions, where pahole 1.24 does not look: structs of Debian's 6.1.0-50-cloud-amd64.
@@ -69,7 +69,9 @@ fn compare(path: &Path, format: Format) {
 
     let mut ours: BTreeMap<&str, Vec<TypeId>> = BTreeMap::new();
     for (id, ty, _) in model.composites() {
-        if matches!(ty.kind, Kind::Composite { shape: Shape::Struct, .. }) && !ty.name.is_empty() {
+        if matches!(ty.kind, TypeKind::Composite { shape: Shape::Struct, .. })
+            && !ty.name.is_empty()
+        {
             ours.entry(&ty.name).or_default().push(id);
         }
     }
@@ -120,7 +122,7 @@ fn bits(holes: &[(u64, u64)]) -> Vec<(u64, u64)> {
 }
 
 fn list(model: &Model, id: TypeId, base: u64, fields: &mut Vec<Field>) {
-    let Kind::Composite { members, .. } = &model[id].kind else { return };
+    let TypeKind::Composite { members, .. } = &model[id].kind else { return };
     for member in members {
         if let Some(inner) = unnamed(model, member.ty) {
             list(model, inner, base + member.offset, fields);
@@ -132,8 +134,8 @@ fn list(model: &Model, id: TypeId, base: u64, fields: &mut Vec<Field>) {
 fn unnamed(model: &Model, mut id: TypeId) -> Option<TypeId> {
     loop {
         match &model[id].kind {
-            Kind::Array { element, .. } | Kind::Qualified(_, element) => id = *element,
-            Kind::Composite { .. } if model[id].name.is_empty() => return Some(id),
+            TypeKind::Array { element, .. } | TypeKind::Qualified(_, element) => id = *element,
+            TypeKind::Composite { .. } if model[id].name.is_empty() => return Some(id),
             _ => return None,
         }
     }

@@ -8,9 +8,9 @@ use std::process::Command;
 
 use proptest::prelude::*;
 use tempfile::TempDir;
-use tenure_debuginfo::code::Loaded;
-use tenure_debuginfo::code::sweep::{self, Subject};
+use tenure_code::sweep::{self, Subject};
 use tenure_debuginfo::model::Model;
+use tenure_debuginfo::program::Loaded;
 use tenure_debuginfo::read::{Input, Options};
 use tenure_layout::run::{LayoutRequest, run};
 use tenure_model::{Finding, Kind, Level, Measured, Recorded, Report, Role, Sharing, Source};
