@@ -3,7 +3,7 @@
 #![no_std]
 #![no_main]
 
-use tenure::count::{Put, RcuRef, Readable, TicketRef};
+use tenure::count::{PutResult, RcuRef, Readable, TicketRef};
 
 static FOREVER: RcuRef = RcuRef::new();
 
@@ -13,7 +13,7 @@ extern "C" fn _start() -> ! {
     let readable = unsafe { Readable::assume() };
     let ticket = TicketRef::new();
     let puts = [FOREVER.put(readable), ticket.put()];
-    assert!(puts.iter().all(|put| *put == Put::Last), "{puts:?}");
+    assert!(puts.iter().all(|put| *put == PutResult::Last), "{puts:?}");
     // Reported to the default hook, which says nothing without std.
     let _ = (FOREVER.put(readable), ticket.put());
     loop {}
