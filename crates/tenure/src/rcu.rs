@@ -1,6 +1,6 @@
 //! A value that all threads read with plain loads and stores, and that can be replaced.
 //!
-//! [`RcuCell`] is a value of [`revocable`](crate::revocable) references: readers keep a slot, not the value.
+//! A reader of an [`RcuCell`] has a slot for [`revocable`](crate::revocable) references: it keeps no old value alive.
 
 use crate::revocable::mapped::Mapped;
 use crate::revocable::{Guard, Stats, Strong, generic};
@@ -27,10 +27,10 @@ use core::ops::Deref;
 /// # worker.join().unwrap();
 /// ```
 ///
-/// A clone is another handle to the same value; readers keep it alive, too. Threads share a `RcuCell` if `T: Send + Sync`.
-/// A value that may be missing is a `RcuCell<Option<T>>`: `if let Some(value) = &*cell.load()`.
+/// A clone is another handle to the same value; readers keep it alive, too. Threads share an `RcuCell` if `T: Send + Sync`.
+/// A value that may be missing is an `RcuCell<Option<T>>`: `if let Some(value) = &*cell.load()`.
 ///
-/// In a static it takes a `LazyLock`: one load and a branch at each [`read`](RcuCell::load), none for a [`RcuReader`]. A
+/// In a static it takes a `LazyLock`: one load and a branch at each [`load`](RcuCell::load), none for an [`RcuReader`]. A
 /// constructor for constants would cost the same, as the slots of its readers are on the heap:
 ///
 /// ```
@@ -51,7 +51,7 @@ use core::ops::Deref;
 ///
 /// | | | cost |
 /// |---|---|---|
-/// | a task that lives long has a [`RcuReader`] | its [`Guard`] is `Send` | as above; a slot for each |
+/// | a task that lives long has an [`RcuReader`] | its [`Guard`] is `Send` | as above; a slot for each |
 /// | a value that is an [`Owner`](crate::owner::Owner), and its [`Shared`](crate::owner::Shared) | `'static`, `Send`, one pointer | a read, and a load and a store of the thread's own; a store has one more barrier |
 /// | [`RcuCell::load_full`] | `'static`, `Send`, one pointer | a read, and an atomic add on a line that all tasks share |
 ///
@@ -88,7 +88,7 @@ use core::ops::Deref;
 /// | [`RcuCell::store`] | about twenty | two looks at every reader that is there, and a barrier that interrupts the CPUs which run this process |
 ///
 /// Elsewhere, and where the system refuses `membarrier`, each read has two full fences. Without `std` [`RcuCell::load`]
-/// always takes the slow way: use a [`RcuReader`].
+/// always takes the slow way: use an [`RcuReader`].
 ///
 /// Every reader, and every thread that has read without one, has a slot of a cache line or two, which later readers
 /// reuse. A store passes over vacant slots by one load for 64 of them.
@@ -116,8 +116,8 @@ use core::ops::Deref;
 ///
 /// # Limits
 ///
-/// A value is of one sized type: box a `dyn Trait`. A signal handler must not read a `RcuCell` that the interrupted
-/// thread may be reading. A `RcuCell` is invariant in `T`, as a `Mutex` is:
+/// A value is of one sized type: box a `dyn Trait`. A signal handler must not read an `RcuCell` that the interrupted
+/// thread may be reading. An `RcuCell` is invariant in `T`, as a `Mutex` is:
 ///
 /// ```compile_fail
 /// # use tenure::rcu::RcuCell;
@@ -132,7 +132,7 @@ impl<T> RcuCell<T> {
         Self(generic::RcuCell::new_in(value))
     }
 
-    /// The guard stays on its thread: copy what you need before an `.await`, or use a [`RcuReader`], which is faster too.
+    /// The guard stays on its thread: copy what you need before an `.await`, or use an [`RcuReader`], which is faster too.
     /// A second guard of this `RcuCell` on one thread costs about twenty times as much.
     #[inline(always)]
     pub fn load(&self) -> RcuGuard<'_, T> {
@@ -236,7 +236,7 @@ impl<T: fmt::Debug> fmt::Debug for RcuCell<T> {
     }
 }
 
-/// A handle to a [`RcuCell`] for one thread at a time.
+/// A handle to an [`RcuCell`] for one thread at a time.
 ///
 /// ```
 /// use tenure::rcu::RcuCell;

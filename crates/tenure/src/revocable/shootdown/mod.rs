@@ -34,7 +34,7 @@
 //! 4. **Idle or seen.** The owner stores `active`, then looks at `held`; the reclaimer marks `held`, then looks at
 //!    `active`; a light and a heavy barrier lie between. So they cannot both miss the other. An owner that finds the
 //!    bare pointer is found active if it enters, idle if it leaves: any donation goes to an owner that will look again.
-//! 5. **From a pointer without a reference.** Readers of a [`RcuCell`](crate::revocable::RcuCell) follow a pointer that
+//! 5. **From a pointer without a reference.** Readers of an [`RcuCell`](crate::revocable::RcuCell) follow a pointer that
 //!    writers replace. Its blocks are `published`: retired after the pointer has been replaced, and reclaimed with at
 //!    least one barrier. A reader stores what it found in its slot, passes its barrier, and uses the block only if the
 //!    pointer is unchanged. If it came before the reclaimer's barrier, the reclaimer finds the block, marks it, and

@@ -100,7 +100,7 @@ fn decide(state: u8) -> u8 {
 /// Makes every barrier of this process a full fence. Returns `false` if a barrier was passed before and relies on
 /// `membarrier`.
 ///
-/// For programs that enter a sandbox. On Linux a pool, a domain, a [`RcuCell`](crate::rcu::RcuCell), a
+/// For programs that enter a sandbox. On Linux a pool, a domain, an [`RcuCell`](crate::rcu::RcuCell), a
 /// [`Registry`](mod@crate::registry) or an [`Owner`](crate::owner::Owner) interrupts the other threads of the process by
 /// the system call `membarrier`: when it is trimmed or closed, when objects end, or when a value is stored. If a seccomp filter refuses the call *before*
 /// the first of them, the library uses full fences. If it comes *later*, threads already rely on being interrupted. The
