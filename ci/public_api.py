@@ -12,7 +12,7 @@ import re
 import sys
 from pathlib import Path
 
-MOST_TYPES = 42
+MAX_TYPES = 42
 TYPES = ("struct", "enum", "trait", "union", "type_alias")
 MEMBERS = {"function", "assoc_const", "assoc_type", "struct_field", "variant", "constant"}
 
@@ -125,14 +125,14 @@ def main():
     count = sum(len(paths) for paths in crate.types.values())
     # Each module may have its `Stats`.
     twice = {name: paths for name, paths in crate.types.items() if len(paths) > 1 and name != "Stats"}
-    print(f"public_api: {count} types (at most {MOST_TYPES}), {len(set(crate.macros))} macros, {new.count(chr(10))} lines")
+    print(f"public_api: {count} types (at most {MAX_TYPES}), {len(set(crate.macros))} macros, {new.count(chr(10))} lines")
     for name, paths in sorted(twice.items()):
         print(f"public_api: two types are called {name}: {', '.join(paths)}")
     if "--types" in options:
         print(*sorted(path for paths in crate.types.values() for path in paths), sep="\n")
     if new != old:
         print("public_api: the face has changed; if that is wanted, run ci/public_api.sh --update and commit the list")
-    sys.exit(new != old or count > MOST_TYPES or bool(twice))
+    sys.exit(new != old or count > MAX_TYPES or bool(twice))
 
 
 main()

@@ -19,8 +19,8 @@ use tenure_debuginfo::program::types::ProgramTypes;
 use tenure_debuginfo::program::units::Reader;
 
 /// How far a register is followed back, in instructions, and in steps from one to another.
-const FAR: usize = 64;
-const MOST_STEPS: usize = 6;
+const MAX_INSTRUCTIONS_BACK: usize = 64;
+const MAX_STEPS: usize = 6;
 
 /// The registers of iced in DWARF's order.
 const REGISTERS: [Name; 16] = [
@@ -73,8 +73,8 @@ impl Traced<'_, '_> {
     pub(super) fn accessed(&self) -> Vec<ObjectPointer> {
         let Some((last, before)) = self.code.split_last() else { return Vec::new() };
         match self.is_call() {
-            true => self.pointers(before.len(), FIRST_ARGUMENT, MOST_STEPS),
-            false => self.addressed(before.len(), last, MOST_STEPS),
+            true => self.pointers(before.len(), FIRST_ARGUMENT, MAX_STEPS),
+            false => self.addressed(before.len(), last, MAX_STEPS),
         }
     }
 
@@ -112,7 +112,7 @@ impl Traced<'_, '_> {
     /// back to.
     fn pointers(&self, mut at: usize, register: Register, steps: usize) -> Vec<ObjectPointer> {
         let mut delta = 0_i64;
-        let first = at.saturating_sub(FAR);
+        let first = at.saturating_sub(MAX_INSTRUCTIONS_BACK);
         let mut found: Vec<ObjectPointer> = Vec::new();
         let Some(access) = self.code.get(at).map(Instruction::ip) else { return found };
         let mut info = InstructionInfoFactory::new();
@@ -242,7 +242,7 @@ impl Traced<'_, '_> {
 
     /// The last instruction before one that stores a register to a place of the frame, and the register.
     fn stored(&self, at: usize, base: Register, offset: i64) -> Option<(usize, Register)> {
-        let first = at.saturating_sub(FAR);
+        let first = at.saturating_sub(MAX_INSTRUCTIONS_BACK);
         let is_store = |index: &usize| {
             let store = &self.code[*index];
             store.code() == Code::Mov_rm64_r64 && memory(store) == Some((base, offset))

@@ -15,10 +15,10 @@ use object::{Architecture, File, Object as _, ObjectSection as _, SectionKind};
 use tenure_debuginfo::read::file::MappedFile;
 
 /// Instructions that are looked at for one call.
-const MOST_INSTRUCTIONS: usize = 200;
+const MAX_INSTRUCTIONS: usize = 200;
 
 /// A longer function is not decoded.
-const LONGEST: usize = 1 << 20;
+const MAX_FUNCTION_BYTES: usize = 1 << 20;
 
 /// The instructions of a module.
 #[derive(Debug)]
@@ -63,7 +63,8 @@ impl CodeText {
 
     /// The instructions from an address to another where one ends; `None` if none does.
     pub(super) fn instructions(&self, from: u64, to: u64) -> Option<Vec<Instruction>> {
-        let length = usize::try_from(to.checked_sub(from)?).ok().filter(|it| *it < LONGEST)?;
+        let length =
+            usize::try_from(to.checked_sub(from)?).ok().filter(|it| *it < MAX_FUNCTION_BYTES)?;
         let bytes = self.from(from)?.get(..length)?;
         let decoder = Decoder::with_ip(64, bytes, from, DecoderOptions::NONE);
         let all: Vec<_> = decoder.into_iter().collect();
@@ -137,7 +138,7 @@ fn fate<'a>(code: impl Fn(u64) -> Option<&'a [u8]>, address: u64) -> Fate {
     let Some(held) = held(&code, address) else { return Fate::Unknown };
     // Where paths begin, and what is left of the result there.
     let (mut begun, mut next) = (vec![(address, held)], vec![(address, held)]);
-    let mut left = MOST_INSTRUCTIONS;
+    let mut left = MAX_INSTRUCTIONS;
     let mut fate = Fate::Lost;
     while let Some((path, mut held)) = next.pop() {
         let Some(bytes) = code(path) else { return Fate::Unknown };

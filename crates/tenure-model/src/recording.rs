@@ -160,8 +160,8 @@ impl Thread {
     #[must_use]
     pub fn ran(&self, access_ns: f64) -> Option<f64> {
         /// Recording seldom makes a thread slower than this: what is left of less is noise.
-        const MOST_SLOWED: f64 = 20.0;
-        let least = Self::least(self.accesses).max(self.cpu as f64 / MOST_SLOWED);
+        const MAX_SLOWED: f64 = 20.0;
+        let least = Self::least(self.accesses).max(self.cpu as f64 / MAX_SLOWED);
         (self.cpu > 0).then(|| (self.cpu as f64 - self.recorded(access_ns)).max(least))
     }
 }

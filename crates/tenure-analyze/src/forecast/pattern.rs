@@ -26,9 +26,9 @@ const ALIKE: f64 = 1.05;
 
 /// A thread with less than this part of the accesses of the one that has most has no role.
 const SIGNIFICANT: f64 = 0.01;
-const MOST_ROLES: usize = 6;
+const MAX_ROLES: usize = 6;
 /// The highest share that the simulator takes: a thread for each of the most CPUs.
-const MOST_SHARE: u32 = 1024;
+const MAX_SHARE: u32 = 1024;
 
 /// Bytes of a line of the simulator.
 const PATTERN_LINE: i64 = 64;
@@ -156,7 +156,7 @@ pub(crate) fn pattern(
 pub(crate) fn share(threads: &[u32], groups: &Groups<'_>) -> u32 {
     match threads {
         [one] if groups.is_single(*one) => 0,
-        threads => u32::try_from(threads.len()).map_or(MOST_SHARE, |share| share.min(MOST_SHARE)),
+        threads => u32::try_from(threads.len()).map_or(MAX_SHARE, |share| share.min(MAX_SHARE)),
     }
 }
 
@@ -209,7 +209,7 @@ fn roles(
         members.len() as f64 * counts.values().sum::<f64>()
     };
     roles.sort_by(|one, other| weight(other).total_cmp(&weight(one)));
-    roles.truncate(MOST_ROLES);
+    roles.truncate(MAX_ROLES);
     tell_apart(roles.iter_mut().map(|(name, ..)| name));
     roles
 }
@@ -513,7 +513,7 @@ mod tests {
         let mut simulator = Simulator::new(&machine, &|| true);
         assert!(super::fixed(&pattern, &Target::default(), &mut simulator).is_some());
         let (points, accesses) = simulator.effort();
-        let most = points * crate::forecast::simulator::MOST_ACCESSES;
+        let most = points * crate::forecast::simulator::MAX_ACCESSES;
         assert!(points >= 2 * CPUS.len() as u64 && accesses <= most, "{accesses} in {points}");
 
         let asked = std::cell::Cell::new(0);

@@ -14,7 +14,7 @@ const CPUS: [usize; 7] = [2, 4, 8, 16, 32, 64, 128];
 
 /// Threads with less than this part of the most have no role. Each role takes a CPU, and there may be two.
 const SIGNIFICANT: f64 = 0.01;
-const MOST_ROLES: usize = 8;
+const MAX_ROLES: usize = 8;
 
 /// A finding, as far as it can be simulated.
 pub(crate) struct FindingPart {
@@ -152,7 +152,7 @@ fn classes(parts: &[&FindingPart], groups: &Groups<'_>) -> Vec<ThreadClass> {
     }
     let mut classes: Vec<_> = classes.into_iter().collect();
     classes.sort_by(|(_, (_, one)), (_, (_, other))| other.total_cmp(one));
-    classes.truncate(MOST_ROLES);
+    classes.truncate(MAX_ROLES);
     let mut classes: Vec<_> = classes
         .into_iter()
         .map(|((name, roles), (threads, _))| ThreadClass { name: name.to_owned(), threads, roles })

@@ -7,7 +7,7 @@ use tenure_sim::pattern::Pattern;
 /// The time that a figure is simulated, at most: threads that sleep on a lock take so long to settle.
 const NANOSECONDS: f64 = 400_000.0;
 /// The accesses that all threads do together for it, at most.
-pub(crate) const MOST_ACCESSES: u64 = 100_000;
+pub(crate) const MAX_ACCESSES: u64 = 100_000;
 
 /// A figure that is known.
 struct KnownFigure {
@@ -80,7 +80,7 @@ impl<'a> Simulator<'a> {
         }
         let simulation = self.machine.simulation(cpus).warm();
         let simulation = simulation.warm_up_ns(NANOSECONDS / 4.0).duration_ns(NANOSECONDS);
-        let simulated = pattern.simulate_until_settled(simulation, MOST_ACCESSES);
+        let simulated = pattern.simulate_until_settled(simulation, MAX_ACCESSES);
         let report = simulated.ok().map(|prediction| prediction.report);
         self.effort.0 += 1;
         self.effort.1 += report.as_ref().map_or(0, |report| report.simulated);

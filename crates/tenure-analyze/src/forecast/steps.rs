@@ -20,7 +20,7 @@ const LEAST_TIMES: f64 = 1e-4;
 /// Nor does less work, in nanoseconds.
 const LEAST_WORK: f64 = 0.1;
 /// At most so many instructions are told apart, and each one's accesses are split into at most so many pieces.
-const MOST_PIECES: usize = 8;
+const MAX_PIECES: usize = 8;
 
 /// What a thread works in an iteration.
 #[derive(Clone, Copy)]
@@ -155,12 +155,12 @@ fn behind(sites: &[TimedAccess]) -> Option<f64> {
 fn spread(times: f64, operations: &[Operation], sites: &[TimedAccess]) -> Vec<PatternAccess> {
     let mean = behind(sites).unwrap_or(0.0);
     let as_one = [(1.0, Some(mean))];
-    let sites = if sites.is_empty() || sites.len() > MOST_PIECES { &as_one } else { sites };
+    let sites = if sites.is_empty() || sites.len() > MAX_PIECES { &as_one } else { sites };
     let all: f64 = sites.iter().map(|(count, _)| count).sum();
     let mut steps = Vec::new();
     for (count, work) in sites {
         let (times, work) = (rounded(times * count / all), work.unwrap_or(mean));
-        let pieces = if work > 0.0 { times.round().clamp(1.0, MOST_PIECES as f64) } else { 1.0 };
+        let pieces = if work > 0.0 { times.round().clamp(1.0, MAX_PIECES as f64) } else { 1.0 };
         for _ in 0..pieces as usize {
             let all = operations.iter().cloned().chain([Operation::Work(work)]);
             steps.extend(all.map(|operation| PatternAccess { times: times / pieces, operation }));

@@ -201,7 +201,7 @@ fn holds_lock_of_c(path: &str, type_name: &str) -> bool {
 }
 
 /// A finding with more words has those of its worst line.
-const MOST_WORDS: usize = 64;
+const MAX_WORDS: usize = 64;
 
 /// The words that are reported: those of one element of an array, or all.
 pub(crate) fn shown(
@@ -212,7 +212,7 @@ pub(crate) fn shown(
 ) -> Vec<lines::UsedWord> {
     let folded = named.elements(contended).and(contended.folded());
     let mut words = folded.unwrap_or_else(|| contended.words.clone());
-    if words.len() > MOST_WORDS && named.elements(contended).is_none() {
+    if words.len() > MAX_WORDS && named.elements(contended).is_none() {
         let line = worst.start()..worst.start() + i64::from(line_bytes);
         words.retain(|word| line.contains(&word.offset));
     }

@@ -16,7 +16,7 @@ use tenure_debuginfo::program::spell;
 use tenure_debuginfo::read::Prototype;
 
 /// All names have together at most so many times the file's bytes, which they may share.
-const MOST_SHARING: usize = 4;
+const MAX_SHARING: usize = 4;
 
 /// Where the System V calling convention of x86-64 passes integers and pointers, by DWARF's numbers.
 const ARGUMENTS: [Register; 6] = [5, 4, 1, 2, 8, 9];
@@ -83,7 +83,7 @@ pub(super) fn read(
 
 /// In the order of their names.
 fn symbols<'a>(object: &File<'a>, length: usize) -> Vec<DeclaredSymbol<'a>> {
-    let mut left = length.saturating_mul(MOST_SHARING);
+    let mut left = length.saturating_mul(MAX_SHARING);
     let mut symbols = Vec::new();
     for symbol in object.symbols().chain(object.dynamic_symbols()) {
         let is_function = symbol.kind() == SymbolKind::Text && symbol.is_definition();

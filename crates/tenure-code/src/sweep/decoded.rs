@@ -14,10 +14,10 @@ use crate::result::CodeText;
 use tenure_debuginfo::program::located::Register;
 
 /// Bytes of one function that are decoded.
-const LONGEST: usize = 1 << 22;
+const MAX_FUNCTION_BYTES: usize = 1 << 22;
 
 /// Steps over all loops of a function, together; what lies behind is taken to write everything.
-const MOST_IN_LOOPS: usize = 1 << 22;
+const MAX_IN_LOOPS: usize = 1 << 22;
 
 /// Iced's numbers of general registers, as DWARF's.
 const NUMBERS: [Register; 16] = [0, 2, 1, 3, 7, 6, 4, 5, 8, 9, 10, 11, 12, 13, 14, 15];
@@ -64,7 +64,7 @@ impl Decoded {
         self.parts.clear();
         self.loops.clear();
         self.kills.clear();
-        let mut left = LONGEST;
+        let mut left = MAX_FUNCTION_BYTES;
         for range in &function.ranges {
             let length = usize::try_from(range.end - range.begin).unwrap_or(left).min(left);
             let Some(bytes) = text.from(range.begin) else { continue };
@@ -110,7 +110,7 @@ impl Decoded {
             same
         });
         let mut changes = vec![0_i32; self.code.len() + 1];
-        let mut left = MOST_IN_LOOPS;
+        let mut left = MAX_IN_LOOPS;
         self.stepped.clear();
         self.stepped.resize(self.code.len(), 0);
         for &(start, end) in &self.loops {

@@ -8,10 +8,10 @@ use tenure_debuginfo::model::{Member, Model, Shape, TypeId, TypeKind};
 use tenure_debuginfo::program::member::tail;
 
 /// Alternatives of unions that are tried for one question.
-const MOST_TRIED: u32 = 256;
+const MAX_TRIED: u32 = 256;
 
 /// Answers of one thread that are remembered.
-const MOST_KNOWN: usize = 1 << 16;
+const MAX_KNOWN: usize = 1 << 16;
 
 #[derive(Debug)]
 pub(super) struct Fields<'m> {
@@ -35,7 +35,7 @@ impl<'m> Fields<'m> {
         let found = found
             .filter(|to| !matches!(self.model[*to].kind, TypeKind::Opaque | TypeKind::Function));
         let mut pointers = self.pointers.borrow_mut();
-        if pointers.len() >= MOST_KNOWN {
+        if pointers.len() >= MAX_KNOWN {
             pointers.clear();
         }
         pointers.insert((ty, offset), found);
@@ -84,7 +84,7 @@ fn pointer(model: &Model, ty: TypeId, offset: u64, tried: &mut u32) -> Option<Ty
         TypeKind::Composite { members, .. } => members.iter().find_map(|member| {
             *tried += 1;
             let inside = offset.checked_sub(member.offset)?;
-            if *tried >= MOST_TRIED || inside >= model.bytes_of(member) {
+            if *tried >= MAX_TRIED || inside >= model.bytes_of(member) {
                 return None;
             }
             pointer(model, member.ty, inside, tried)
@@ -113,7 +113,7 @@ fn is_in_array(model: &Model, ty: TypeId, offset: u64, tried: &mut u32) -> bool 
         TypeKind::Composite { members, .. } => members.iter().any(|member| {
             *tried += 1;
             offset.checked_sub(member.offset).is_some_and(|inside| {
-                *tried < MOST_TRIED
+                *tried < MAX_TRIED
                     && inside < model.bytes_of(member)
                     && is_in_array(model, member.ty, inside, tried)
             })

@@ -5,7 +5,7 @@ use object::{File, Object as _, ObjectSection as _, ObjectSymbol as _};
 use tenure_debuginfo::model::{Format, Model, Static, TypeId};
 
 /// Variables of no bytes may lie between an address and the variable that holds it.
-const FAR: usize = 32;
+const MAX_EMPTY_BETWEEN: usize = 32;
 
 #[derive(Debug)]
 pub(super) struct StaticMemory {
@@ -67,7 +67,7 @@ impl StaticMemory {
     /// The variable at an address: its place among the model's, its type, and how far inside the address is.
     pub(super) fn variable(&self, address: u64) -> Option<(u32, TypeId, u64)> {
         let after = self.variables.partition_point(|(start, ..)| *start <= address);
-        let near = self.variables[..after].iter().rev().take(FAR);
+        let near = self.variables[..after].iter().rev().take(MAX_EMPTY_BETWEEN);
         let (start, _, index, ty) = near.into_iter().find(|(_, end, ..)| address < *end)?;
         Some((*index, *ty, address - start))
     }

@@ -75,7 +75,7 @@ pub struct Sweep {
 }
 
 /// How many functions are listed.
-const MOST_LISTED: usize = 8;
+const MAX_LISTED: usize = 8;
 
 impl Sweep {
     /// Of all languages.
@@ -419,7 +419,7 @@ fn gather(found: Vec<SweptUnit>) -> Sweep {
     };
     let mut unattributed: Vec<(Name, u64)> = unknown.into_iter().map(named).collect();
     unattributed.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-    unattributed.truncate(MOST_LISTED);
+    unattributed.truncate(MAX_LISTED);
     sweep.unattributed = unattributed;
     sweep
 }

@@ -6,7 +6,7 @@ use tenure_debuginfo::program::entries::{Slice, Unit};
 use tenure_debuginfo::program::located::Register;
 
 /// Operations of one expression that are read.
-const MOST_OPERATIONS: usize = 64;
+const MAX_OPERATIONS: usize = 64;
 
 /// Where a distance counts from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,7 +87,7 @@ pub(super) fn places(
     let mut term = Term::Nothing;
     let mut start = 0_u64;
     let mut is_whole = true;
-    for _ in 0..MOST_OPERATIONS {
+    for _ in 0..MAX_OPERATIONS {
         let Some(operation) = operations.next().ok()? else { break };
         term = match (operation, term) {
             (Operation::Register { register }, Term::Nothing) => Term::Register(register.0),

@@ -6,7 +6,7 @@ use super::tally::CountRow;
 use tenure_debuginfo::program::located::Register;
 
 /// Words of a frame that are remembered.
-const MOST_SLOTS: usize = 64;
+const MAX_SLOTS: usize = 64;
 
 pub(super) const REGISTERS: usize = 16;
 pub(super) const BP: Register = 6;
@@ -132,7 +132,7 @@ impl RegisterState {
     pub(super) fn store(&mut self, at: i64, size: i64, value: RegisterValue) {
         let end = at.saturating_add(size);
         self.slots.retain(|(slot, _)| *slot >= end || slot.saturating_add(8) <= at);
-        if size == 8 && value != RegisterValue::Unknown && self.slots.len() < MOST_SLOTS {
+        if size == 8 && value != RegisterValue::Unknown && self.slots.len() < MAX_SLOTS {
             self.slots.push((at, value));
         }
     }

@@ -10,7 +10,7 @@ use super::registers::{BP, REGISTERS, SP};
 use super::tally::{CodeAccess, Fact};
 
 /// Words of the frame that are followed.
-const MOST_WORDS: usize = 15;
+const MAX_WORDS: usize = 15;
 
 /// Of origins: something was computed from them.
 const CHANGED: u32 = 1 << 31;
@@ -21,13 +21,13 @@ type StepWord = (Name, u64);
 /// From which of the turn's first values each register and word was computed: sets, as bits.
 struct StepOrigins<'w> {
     registers: [u32; REGISTERS],
-    words: [u32; MOST_WORDS],
+    words: [u32; MAX_WORDS],
     known: &'w [StepWord],
 }
 
 impl<'w> StepOrigins<'w> {
     fn new(known: &'w [StepWord]) -> Self {
-        let mut origins = Self { registers: [0; REGISTERS], words: [0; MOST_WORDS], known };
+        let mut origins = Self { registers: [0; REGISTERS], words: [0; MAX_WORDS], known };
         (0..).zip(&mut origins.registers).for_each(|(bit, of)| *of = 1 << bit);
         (REGISTERS as u32..).zip(&mut origins.words).for_each(|(bit, of)| *of = 1 << bit);
         origins
@@ -74,7 +74,7 @@ pub(super) fn mark(code: &[Instruction], facts: &[Fact], marks: &mut [u16]) {
     let mut known: Vec<StepWord> = Vec::new();
     for (one, fact) in code.iter().zip(facts) {
         if let Some(word) = word_of(one, *fact)
-            && known.len() < MOST_WORDS
+            && known.len() < MAX_WORDS
             && !known.contains(&word)
         {
             known.push(word);

@@ -14,19 +14,19 @@ use tenure_debuginfo::program::units::Reader;
 use tenure_debuginfo::read::EntryTypes;
 
 /// No compiler uses half as many.
-const MOST_ATTRIBUTES: usize = 128;
+const MAX_ATTRIBUTES: usize = 128;
 
 /// Places of one function's variables.
-const MOST_CLAIMS: usize = 1 << 16;
+const MAX_CLAIMS: usize = 1 << 16;
 
 /// Places of all variables of a unit that are read.
-const MOST_PLACES: usize = 1 << 22;
+const MAX_PLACES: usize = 1 << 22;
 
 /// How often an entry may refer to another for what it lacks.
-const MOST_ORIGINS: usize = 16;
+const MAX_ORIGINS: usize = 16;
 
 /// Ranges of all blocks of a unit: several blocks may share a list.
-const MOST_RANGES: usize = 1 << 20;
+const MAX_RANGES: usize = 1 << 20;
 
 /// What a register or some bytes of the frame are, for some addresses of code.
 #[derive(Debug, Clone, Copy)]
@@ -170,7 +170,7 @@ impl<'a> UnitScan<'_, 'a> {
             let specs = abbreviation.attributes();
             let tag = abbreviation.tag();
             let frame = *frames.last()?;
-            if specs.len() > MOST_ATTRIBUTES {
+            if specs.len() > MAX_ATTRIBUTES {
                 return None;
             }
             if !is_of_interest(tag, frame) {
@@ -278,7 +278,7 @@ impl<'a> UnitScan<'_, 'a> {
         mut meta: Meta<'a>,
         ask: impl Fn(&Meta<'a>) -> Option<T>,
     ) -> Result<T, Option<Reference>> {
-        for _ in 0..MOST_ORIGINS {
+        for _ in 0..MAX_ORIGINS {
             if let Some(answer) = ask(&meta) {
                 return Ok(answer);
             }
@@ -330,11 +330,11 @@ impl<'a> UnitScan<'_, 'a> {
     fn finish(self, entries: &EntryTypes, fields: &Fields<'_>) -> UnitCode {
         let mut claims: Vec<Vec<RegisterClaim>> =
             self.functions.iter().map(|_| Vec::new()).collect();
-        let mut left = MOST_PLACES;
+        let mut left = MAX_PLACES;
         for variable in &self.variables {
             let claims = &mut claims[variable.function];
             let Some(ty) = self.type_of(self.metas[variable.meta], entries) else { continue };
-            if claims.len() < MOST_CLAIMS && may_lead(fields, ty) {
+            if claims.len() < MAX_CLAIMS && may_lead(fields, ty) {
                 self.claim(variable, ty, fields, claims, &mut left);
             }
         }
@@ -379,7 +379,7 @@ impl<'a> UnitScan<'_, 'a> {
     ) {
         let frame = self.functions[variable.function].frame;
         let mut note = |range: Range, expression| {
-            if *left == 0 || claims.len() >= MOST_CLAIMS {
+            if *left == 0 || claims.len() >= MAX_CLAIMS {
                 return false;
             }
             *left -= 1;
@@ -463,7 +463,7 @@ impl<'a> OpenFunction<'_, 'a> {
             if range.begin != 0 && range.begin < range.end {
                 found.push(range);
             }
-            *count < MOST_RANGES
+            *count < MAX_RANGES
         };
         if let Some(value) = self.get(gimli::DW_AT_ranges) {
             let Ok(Some(mut ranges)) = self.reader.dwarf.attr_ranges(self.unit, value) else {

@@ -18,16 +18,16 @@ use crate::result::CodeText;
 use tenure_debuginfo::model::TypeId;
 
 /// Places to which a function jumps that are remembered at one time.
-const MOST_PENDING: usize = 1 << 12;
+const MAX_PENDING: usize = 1 << 12;
 
 /// Variables that are looked at for one instruction.
-const MOST_ACTIVE: usize = 512;
+const MAX_ACTIVE: usize = 512;
 
 /// Loops around an instruction that make it heavier.
 const DEEPEST: u32 = 3;
 
 /// Passes over a function until what holds in its loops is known.
-const MOST_PASSES: usize = 4;
+const MAX_PASSES: usize = 4;
 
 /// What all functions of a unit have in common.
 pub(super) struct Around<'w> {
@@ -73,7 +73,7 @@ pub(super) fn walk(
     if scratch.decoded.loops.is_empty() {
         return scratch.pass(around, function, pass);
     }
-    let passes = if scratch.decoded.loops.len() < MOST_PENDING { MOST_PASSES } else { 0 };
+    let passes = if scratch.decoded.loops.len() < MAX_PENDING { MAX_PASSES } else { 0 };
     for _ in 0..passes {
         let tally = scratch.pass(around, function, pass);
         // Nothing changed: what was taken to hold in loops does.
@@ -185,7 +185,7 @@ impl Walker<'_, '_> {
             && claim.range.begin <= ip
         {
             self.next += 1;
-            if ip < claim.range.end && self.active.len() < MOST_ACTIVE {
+            if ip < claim.range.end && self.active.len() < MAX_ACTIVE {
                 self.active.push(*claim);
                 self.ends = self.ends.min(claim.range.end);
             }
@@ -247,7 +247,7 @@ impl Walker<'_, '_> {
                 let known = if is_back { &mut scratch.new_backs } else { &mut scratch.pending };
                 if let Some(known) = known.get_mut(&target) {
                     known.meet(state);
-                } else if known.len() < MOST_PENDING {
+                } else if known.len() < MAX_PENDING {
                     known.insert(target, state.clone());
                 }
                 if one.flow_control() == FlowControl::UnconditionalBranch {

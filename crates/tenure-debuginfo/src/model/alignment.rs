@@ -5,7 +5,7 @@
 
 use super::types::{Shape, Type, TypeKind};
 
-const MOST_NATURAL: u64 = 16;
+const MAX_NATURAL: u64 = 16;
 
 /// Smaller gaps are not taken for declared alignments: half of the kernel's smallest cache line.
 const LEAST_DECLARED: u64 = 32;
@@ -48,7 +48,7 @@ fn gap(types: &[Type], members: &[super::Member], size: u64) -> Option<u64> {
         let bytes = member.bits.map_or(inner.size, super::BitField::bytes);
         let at = member.offset;
         // Bit fields and empty markers leave gaps of other origins.
-        if member.bits.is_none() && at > end && end > 0 && at - end >= inner.align.min(MOST_NATURAL)
+        if member.bits.is_none() && at > end && end > 0 && at - end >= inner.align.min(MAX_NATURAL)
         {
             asked =
                 asked.max(least_that_moves(end, at).filter(|align| size.is_multiple_of(*align)));
@@ -62,7 +62,7 @@ fn gap(types: &[Type], members: &[super::Member], size: u64) -> Option<u64> {
 fn least_that_moves(end: u64, at: u64) -> Option<u64> {
     let mut align = LEAST_DECLARED;
     while align <= lowest_bit(at) && align <= 1 << 20 {
-        if end.checked_next_multiple_of(align) == Some(at) && at - end >= MOST_NATURAL {
+        if end.checked_next_multiple_of(align) == Some(at) && at - end >= MAX_NATURAL {
             return Some(align);
         }
         align *= 2;
@@ -71,7 +71,7 @@ fn least_that_moves(end: u64, at: u64) -> Option<u64> {
 }
 
 fn natural(size: u64) -> u64 {
-    lowest_bit(size).min(MOST_NATURAL)
+    lowest_bit(size).min(MAX_NATURAL)
 }
 
 fn lowest_bit(value: u64) -> u64 {

@@ -7,7 +7,7 @@ use super::{alignment, naming};
 use crate::error::one_line;
 
 /// The deepest nesting of types by value: ten times what Rust's deepest iterators and futures need.
-pub const MOST_NESTING: usize = 512;
+pub const MAX_NESTING: usize = 512;
 
 /// Letters: names in a reason have no bound.
 const LONGEST_REASON: usize = 500;
@@ -136,7 +136,7 @@ impl Builder {
     ///
     /// # Errors
     ///
-    /// An unknown id, a type that contains itself, types nested deeper than [`MOST_NESTING`], an alignment that is not
+    /// An unknown id, a type that contains itself, types nested deeper than [`MAX_NESTING`], an alignment that is not
     /// a power of two.
     pub fn finish(self, format: Format, units: u64) -> Result<Model, Malformed> {
         let Self { mut types, mut statics } = self;
@@ -209,10 +209,10 @@ fn complete_inner_first(types: &mut [Type]) -> Result<(), Malformed> {
             let Some(part) = types[top.ty].part(top.next) else {
                 let (ty, depth) = (top.ty, top.depth);
                 stack.pop();
-                if usize::from(depth) > MOST_NESTING {
+                if usize::from(depth) > MAX_NESTING {
                     let name = &types[ty].name;
                     return Err(Malformed::new(format!(
-                        "types are nested more than {MOST_NESTING} deep at `{name}`"
+                        "types are nested more than {MAX_NESTING} deep at `{name}`"
                     )));
                 }
                 complete(types, ty)?;

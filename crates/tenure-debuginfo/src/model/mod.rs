@@ -5,7 +5,7 @@
 //!
 //! 1. Every [`TypeId`] in a model names a type of that model.
 //! 2. No type contains itself by value, through any chain of members, elements and aliases; no chain is longer than
-//!    [`MOST_NESTING`].
+//!    [`MAX_NESTING`].
 //! 3. The members of a composite are in the order of their offsets (as declared where those are equal).
 //! 4. Every alignment is a power of two.
 //!
@@ -16,7 +16,7 @@ mod builder;
 mod naming;
 mod types;
 
-pub use builder::{Builder, MOST_NESTING, Malformed};
+pub use builder::{Builder, MAX_NESTING, Malformed};
 pub use types::{
     BitField, Declared, Format, Member, Model, Name, Qualifier, Scalar, Shape, Static, Type,
     TypeId, TypeKind,

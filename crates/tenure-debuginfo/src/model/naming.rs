@@ -16,7 +16,7 @@ use std::collections::HashMap;
 use super::types::{Model, Name, TypeId, TypeKind};
 
 /// Bytes. A small file could ask for any amount of memory.
-const LONGEST: usize = 256;
+const MAX_NAME_BYTES: usize = 256;
 
 type Given = HashMap<TypeId, Name>;
 
@@ -37,7 +37,7 @@ pub(super) fn name(model: &mut Model) {
         for member in members {
             if let TypeKind::Pointer(Some(to)) = model[element(model, member.ty)].kind
                 && let Some(id) = composite(model, to)
-                && ty.name.len() + member.name.len() < LONGEST
+                && ty.name.len() + member.name.len() < MAX_NAME_BYTES
             {
                 given.entry(id).or_insert_with(|| format!("{}.{}", ty.name, member.name).into());
             }
@@ -165,7 +165,7 @@ mod tests {
         let mut program = Program::new();
         let one = program.nameless();
         let pointer = program.pointer(one);
-        program.composite(&"s".repeat(LONGEST), &[("state", pointer)]);
+        program.composite(&"s".repeat(MAX_NAME_BYTES), &[("state", pointer)]);
         assert_eq!(program.names([one]), [""]);
     }
 }

@@ -12,7 +12,7 @@ pub type Unit<'a> = gimli::Unit<Slice<'a>>;
 pub type EntryValue<'a> = AttributeValue<Slice<'a>>;
 
 /// No compiler uses half as many. Attributes of no bytes would let an entry of one byte take as long as a file.
-const MOST_ATTRIBUTES: usize = 128;
+const MAX_ATTRIBUTES: usize = 128;
 
 /// A walk over entries that shows the current one. It does not recurse, however deep they nest.
 pub struct Entries<'u, 'a> {
@@ -53,7 +53,7 @@ impl<'u, 'a> Entries<'u, 'a> {
             self.offset = self.raw.next_offset().0;
             self.depth = self.raw.next_depth();
             let Some(abbreviation) = self.raw.read_abbreviation()? else { continue };
-            if abbreviation.attributes().len() > MOST_ATTRIBUTES {
+            if abbreviation.attributes().len() > MAX_ATTRIBUTES {
                 return Ok(false);
             }
             self.tag = abbreviation.tag();

@@ -8,11 +8,11 @@ use super::units::Reader;
 use crate::model::{TypeId, TypeKind};
 
 /// Functions looked at for one address, the innermost first, and variables of each.
-const MOST_LEVELS: usize = 24;
-const MOST_VARIABLES: usize = 64;
+const MAX_LEVELS: usize = 24;
+const MAX_VARIABLES: usize = 64;
 
 /// Types that one variable leads to.
-const MOST_REACHED: usize = 128;
+const MAX_REACHED: usize = 128;
 
 /// How deep members are followed to pointers, as from `Vec<T>` to the pointer in its buffer.
 const DEEP: usize = 8;
@@ -54,7 +54,7 @@ pub(super) fn at(
     allocates: bool,
 ) -> Vec<Hints> {
     let Some((_, levels)) = scopes::levels(reader, address) else { return Vec::new() };
-    let levels = levels.iter().rev().take(MOST_LEVELS);
+    let levels = levels.iter().rev().take(MAX_LEVELS);
     let of_level = |level: &scopes::FunctionLevel| {
         let mut hints = Hints::default();
         if allocates && let Some(name) = reader.name(level.at) {
@@ -76,7 +76,7 @@ pub(super) fn at(
                 }
             }
         }
-        for variable in level.variables.iter().take(MOST_VARIABLES) {
+        for variable in level.variables.iter().take(MAX_VARIABLES) {
             let ty = reader
                 .ask(*variable, |unit, entry| Reader::target(unit, entry.get(gimli::DW_AT_type)?));
             let Some((ty, pointers)) = ty.and_then(|ty| types.of_entry(reader, ty)) else {
@@ -127,8 +127,8 @@ fn reach(hints: &mut Hints, types: &ProgramTypes, ty: TypeId, weight: u32, alloc
                         note(hints, types, *ty, weight >> depth.min(3), is_row);
                     }
                 }
-                for member in members.iter().take(MOST_REACHED) {
-                    if open.len() < MOST_REACHED {
+                for member in members.iter().take(MAX_REACHED) {
+                    if open.len() < MAX_REACHED {
                         open.push((model.resolved(member.ty), depth + 1));
                     }
                 }
@@ -171,7 +171,7 @@ pub(super) fn arguments(name: &str) -> Vec<(&str, usize)> {
             }
             _ => {}
         }
-        if found.len() >= MOST_REACHED {
+        if found.len() >= MAX_REACHED {
             break;
         }
     }

@@ -8,11 +8,11 @@ use super::types::ProgramTypes;
 use crate::model::{Model, TypeId, TypeKind};
 
 /// Types of one size that are tried.
-pub(super) const MOST_OF_SIZE: usize = 512;
+pub(super) const MAX_OF_SIZE: usize = 512;
 
 /// How deep a type may lie in the one that was allocated, and members looked at in all of that size.
 const DEEP: u32 = 4;
-const MOST_MEMBERS: usize = 1 << 16;
+const MAX_MEMBERS: usize = 1 << 16;
 
 /// The fit of accesses that all touch one number each.
 pub(super) const PERFECT: u64 = 16;
@@ -51,8 +51,8 @@ impl<'t> Layouts<'t> {
     pub(super) fn new(types: &'t ProgramTypes, size: u64) -> Self {
         let model = &types.model;
         let mut around: FxHashMap<TypeId, Vec<TypeId>> = FxHashMap::default();
-        let mut left = MOST_MEMBERS;
-        for outer in types.of_size(size).iter().take(MOST_OF_SIZE) {
+        let mut left = MAX_MEMBERS;
+        for outer in types.of_size(size).iter().take(MAX_OF_SIZE) {
             for (name, _) in arguments(&model[*outer].name) {
                 for ty in types.named(name) {
                     around.entry(model.resolved(*ty)).or_default().push(*outer);

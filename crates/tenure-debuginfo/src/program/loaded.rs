@@ -9,7 +9,7 @@ use crate::Error;
 use crate::read::file::MappedFile;
 
 /// Longer names of symbols are not asked for.
-const LONGEST: usize = 1 << 10;
+const MAX_NAME_BYTES: usize = 1 << 10;
 
 /// What is known of a module by which addresses of a process become the file's own.
 #[derive(Debug)]
@@ -53,7 +53,7 @@ impl Loaded {
         let mut left = file.bytes().len().saturating_mul(4);
         for one in object.symbols().chain(object.dynamic_symbols()) {
             let Ok(name) = one.name() else { continue };
-            if one.is_definition() && name.len() <= LONGEST {
+            if one.is_definition() && name.len() <= MAX_NAME_BYTES {
                 let Some(rest) = left.checked_sub(name.len()) else { break };
                 left = rest;
                 let address = Some(one.address());

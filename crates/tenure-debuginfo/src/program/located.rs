@@ -7,7 +7,7 @@ use super::scopes;
 use super::units::Reader;
 
 /// Variables of one function that are looked at.
-const MOST: usize = 1 << 12;
+const MAX_VARIABLES: usize = 1 << 12;
 
 /// A register by DWARF's number.
 pub type Register = u16;
@@ -87,7 +87,7 @@ impl LocatedFunction {
                     let variables = &mut function.as_mut()?.variables;
                     let block = blocks.last().map_or(&[][..], |(_, ranges)| ranges);
                     located(reader, &unit, &entries, base, block, variables);
-                    if variables.len() > MOST {
+                    if variables.len() > MAX_VARIABLES {
                         break;
                     }
                 }
@@ -130,7 +130,7 @@ fn located<'a>(
     }
     let mut list = reader.dwarf.attr_locations(unit, value).ok()??;
     while let Ok(Some(entry)) = list.next()
-        && found.len() <= MOST
+        && found.len() <= MAX_VARIABLES
     {
         if let Some(place) = place(entry.data) {
             found.push(Located { range: entry.range, place, ty });

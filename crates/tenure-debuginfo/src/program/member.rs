@@ -3,7 +3,7 @@
 use crate::model::{Member, Model, Shape, TypeId, TypeKind};
 
 /// How many members are tried for one access: those of unions lie over each other.
-const MOST_TRIED: u32 = 1 << 12;
+const MAX_TRIED: u32 = 1 << 12;
 
 /// How well an access fits what lies there, from the worst.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -151,7 +151,7 @@ impl<'m> Walk<'m> {
                         continue;
                     }
                     self.tried += 1;
-                    if self.tried > MOST_TRIED {
+                    if self.tried > MAX_TRIED {
                         break;
                     }
                     let found = match member.bits {

@@ -5,7 +5,7 @@ use super::spans::Spans;
 use super::units::Reader;
 
 /// Units that are asked for one address: their ranges may overlap.
-const MOST_UNITS: usize = 32;
+const MAX_UNITS: usize = 32;
 
 /// A function, outer or inlined.
 #[derive(Debug)]
@@ -20,7 +20,7 @@ pub struct FunctionLevel {
 
 /// The functions at an address, the outermost first, and the unit that they are in.
 pub fn levels(reader: &Reader<'_>, address: u64) -> Option<(usize, Vec<FunctionLevel>)> {
-    reader.units_at(address).take(MOST_UNITS).find_map(|which| {
+    reader.units_at(address).take(MAX_UNITS).find_map(|which| {
         let functions = functions(reader, which)?;
         let levels = functions.at(address).find_map(|at| within(reader, which, at, address))?;
         Some((which, levels))

@@ -5,7 +5,7 @@ use std::fmt;
 use cpp_demangle::{BorrowedSymbol, DemangleOptions};
 
 /// Names are cut after this many bytes: a mangled one can stand for one of any length.
-const LONGEST: usize = 1 << 14;
+const MAX_NAME_BYTES: usize = 1 << 14;
 
 /// A symbol's name as the source has it; what is not mangled stays.
 pub fn demangled(symbol: &str) -> String {
@@ -170,7 +170,7 @@ fn without_arguments(name: &str) -> String {
 }
 
 fn cut(text: &str) -> &str {
-    let end = text.char_indices().map(|(at, _)| at).find(|at| *at >= LONGEST);
+    let end = text.char_indices().map(|(at, _)| at).find(|at| *at >= MAX_NAME_BYTES);
     &text[..end.unwrap_or(text.len())]
 }
 
@@ -179,7 +179,7 @@ struct Cut(String);
 
 impl fmt::Write for Cut {
     fn write_str(&mut self, text: &str) -> fmt::Result {
-        if self.0.len() + text.len() > LONGEST {
+        if self.0.len() + text.len() > MAX_NAME_BYTES {
             return Err(fmt::Error);
         }
         self.0.push_str(text);

@@ -3,7 +3,7 @@
 use object::{File, Object as _, ObjectSymbol as _, SymbolKind};
 
 /// Longer names are cut.
-const LONGEST: usize = 1 << 14;
+const MAX_NAME_BYTES: usize = 1 << 14;
 
 /// Functions and variables that have a size.
 #[derive(Debug, Default)]
@@ -41,7 +41,7 @@ impl Symbols {
                 continue;
             }
             let Ok(name) = symbol.name_bytes() else { continue };
-            let name = &name[..name.len().min(LONGEST)];
+            let name = &name[..name.len().min(MAX_NAME_BYTES)];
             let Ok(start) = u32::try_from(self.names.len()) else { break };
             if self.names.len() + name.len() > most {
                 break;

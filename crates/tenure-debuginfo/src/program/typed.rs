@@ -8,18 +8,18 @@
 //! access touches its padding, or if the accesses are to elements of another size. Of those left, the one with the most votes wins.
 
 use super::hints::{self, Hint, Hints};
-use super::layouts::{Layouts, MOST_OF_SIZE, ObjectLayout, PERFECT};
+use super::layouts::{Layouts, MAX_OF_SIZE, ObjectLayout, PERFECT};
 use super::types::ProgramTypes;
 use super::units::Reader;
 use super::{AllocatedBlock, AllocationAccess, TypeEvidence};
 use crate::model::TypeId;
 
 /// Distinct offsets and sizes that are looked at, and distinct addresses of code: more say no more.
-const MOST_TOUCHED: usize = 256;
-pub(super) const MOST_CODE: usize = 64;
+const MAX_TOUCHED: usize = 256;
+pub(super) const MAX_CODE: usize = 64;
 
 /// Frames of the allocating call that are looked at.
-const MOST_FRAMES: usize = 16;
+const MAX_FRAMES: usize = 16;
 
 /// The functions of that call which deal with what is allocated, from `Global::allocate` to `Arc::new` and its caller;
 /// those further out deal with all sorts of things.
@@ -48,18 +48,18 @@ pub(super) fn find(
         accesses.iter().map(|one| (one.offset, one.size.into())).collect();
     touched.sort_unstable();
     touched.dedup();
-    touched.truncate(MOST_TOUCHED);
+    touched.truncate(MAX_TOUCHED);
     let layouts = Layouts::new(types, size);
     let mut search = Search { layouts, touched, stride, found: Vec::new() };
     let frames = stack.iter().filter_map(|address| address.checked_sub(1));
     let levels =
-        frames.take(MOST_FRAMES).flat_map(|address| hints::at(reader, types, address, true));
+        frames.take(MAX_FRAMES).flat_map(|address| hints::at(reader, types, address, true));
     for (depth, hints) in levels.enumerate() {
         let near = depth < NEAR;
         let factor = if near { OF_NEAR } else { OF_FAR };
         search.take(&hints, factor, TypeEvidence::Allocation, near);
     }
-    for address in code.iter().take(MOST_CODE) {
+    for address in code.iter().take(MAX_CODE) {
         for hints in hints::at(reader, types, *address, false) {
             search.take(&hints, OF_ACCESS, TypeEvidence::Access, false);
         }
@@ -144,7 +144,7 @@ impl Search<'_> {
 
     /// The only type of the size that has a number wherever one is accessed.
     fn only(&self, all: &[TypeId]) -> Option<(ObjectLayout, TypeEvidence)> {
-        if all.len() > MOST_OF_SIZE || self.touched.is_empty() {
+        if all.len() > MAX_OF_SIZE || self.touched.is_empty() {
             return None;
         }
         let layouts = all.iter().map(|ty| ObjectLayout::whole(*ty));

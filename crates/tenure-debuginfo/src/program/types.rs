@@ -11,7 +11,7 @@ use crate::model::{Model, Name, Static, TypeId, TypeKind};
 use crate::read::{Input, Options, read};
 
 /// How far a type is followed to one that has a name.
-const FAR: usize = 32;
+const MAX_HOPS: usize = 32;
 
 /// The model of a module, with what is asked of it.
 #[derive(Debug)]
@@ -57,7 +57,7 @@ impl ProgramTypes {
     pub fn variable(&self, address: u64) -> Option<&Static> {
         let after = self.statics.partition_point(|one| one.address <= address);
         // Those of no bytes may lie between.
-        let near = self.statics[..after].iter().rev().take(FAR);
+        let near = self.statics[..after].iter().rev().take(MAX_HOPS);
         let holds = |one: &&Static| address - one.address < self.model[one.ty].size;
         near.into_iter().find(holds)
     }
@@ -65,7 +65,7 @@ impl ProgramTypes {
     /// The type of the entry at a place in `.debug_info`, and how many pointers lead to it.
     pub fn of_entry(&self, reader: &Reader<'_>, mut at: usize) -> Option<(TypeId, usize)> {
         let mut pointers = 0;
-        for _ in 0..FAR {
+        for _ in 0..MAX_HOPS {
             let which = reader.unit_of(at)?;
             let unit = reader.unit(which)?;
             let types = reader.kept(which).types.get_or_init(|| self.of_unit(reader, &unit));

@@ -21,7 +21,7 @@ use crate::model::TypeId;
 const LONGEST_TABLE: usize = 1 << 20;
 
 /// How often an entry may refer to another for what it lacks.
-const MOST_ORIGINS: usize = 16;
+const MAX_ORIGINS: usize = 16;
 
 /// The units of a module, and which addresses they cover.
 #[derive(Debug, Default)]
@@ -205,7 +205,7 @@ impl<'a> Reader<'a> {
         mut at: usize,
         mut ask: impl FnMut(&Unit<'a>, &Entries<'_, 'a>) -> Option<T>,
     ) -> Option<T> {
-        for _ in 0..MOST_ORIGINS {
+        for _ in 0..MAX_ORIGINS {
             let which = self.unit_of(at)?;
             let unit = self.unit(which)?;
             let mut entries = Entries::from(&unit, at.checked_sub(self.kept(which).offset))?;

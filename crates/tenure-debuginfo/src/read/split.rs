@@ -11,7 +11,7 @@ use crate::Error;
 use crate::model::Malformed;
 
 /// Each is an open mapping, of which a process may have some 65,000. A package (`dwp`) has no such limit.
-const MOST_FILES: usize = 50_000;
+const MAX_FILES: usize = 50_000;
 
 #[derive(Debug)]
 pub(super) struct SplitFile {
@@ -34,7 +34,7 @@ pub(super) fn find(program: &Path, missing: &[Missing]) -> Result<Vec<SplitFile>
         let units = missing.iter().map(|one| one.unit).collect();
         return Ok(vec![SplitFile { file: MappedFile::open(&package)?, is_package: true, units }]);
     }
-    if missing.len() > MOST_FILES {
+    if missing.len() > MAX_FILES {
         return Err(Error::new(format!(
             "the debugging information of {} is split over {} files; make one of them with dwp",
             program.display(),

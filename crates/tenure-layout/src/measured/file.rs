@@ -21,7 +21,7 @@ const PIPE_HEADER: u64 = 16;
 const BUILD_IDS: u64 = 2;
 
 /// Events of one recording. perf opens a few.
-const MOST_EVENTS: u64 = 1 << 10;
+const MAX_EVENTS: u64 = 1 << 10;
 
 /// Types of records.
 const MMAP: u32 = 1;
@@ -202,7 +202,7 @@ impl<'a> File<'a> {
         // Each is followed by where its identifiers are.
         let count = size.checked_div(each)?;
         let length = each.checked_sub(16)?;
-        for index in 0..count.min(MOST_EVENTS) {
+        for index in 0..count.min(MAX_EVENTS) {
             let mut entry =
                 self.bytes.section(start.checked_add(index.checked_mul(each)?)?, each)?;
             let event = Event::of(PerfBytes(entry.take(length)?))?;
@@ -308,7 +308,7 @@ impl<'a> File<'a> {
     fn pipe_event(&mut self, mut body: PerfBytes<'_>) -> Option<()> {
         let size = u64::from(body.section(4, 4)?.u32()?);
         let event = Event::of(PerfBytes(body.take(size)?))?;
-        if self.events.len() as u64 >= MOST_EVENTS {
+        if self.events.len() as u64 >= MAX_EVENTS {
             return None;
         }
         self.add_event(event, body)

@@ -16,7 +16,7 @@ use tenure_model::{
 };
 
 /// Members in the list of all that were measured.
-const MOST_MEMBERS: usize = 32;
+const MAX_MEMBERS: usize = 32;
 
 /// A recording, joined with a program's types.
 pub(crate) struct Joined<'a> {
@@ -176,7 +176,7 @@ impl<'a> Joined<'a> {
             let Measured { hitm, weight, samples, .. } = one.measured;
             std::cmp::Reverse((hitm, weight, samples))
         });
-        members.truncate(MOST_MEMBERS);
+        members.truncate(MAX_MEMBERS);
         let elsewhere = self.recording.elsewhere.iter();
         Recorded {
             path,

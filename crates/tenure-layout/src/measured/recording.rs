@@ -20,7 +20,7 @@ const PRINT: &str = "perf script --show-mmap-events --show-task-events \
     -F pid,tid,ip,sym,symoff,dso,addr,data_src,weight";
 
 /// Other programs that an error or a report names.
-const NAMED: usize = 3;
+const MAX_NAMED_PROGRAMS: usize = 3;
 
 /// What a recording says of one program.
 #[derive(Debug, Default)]
@@ -175,7 +175,7 @@ impl Gather<'_> {
         let Self { spaces, mut recording, elsewhere } = self;
         let mut elsewhere: Vec<(String, u64)> = elsewhere.into_iter().collect();
         elsewhere.sort_unstable_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-        elsewhere.truncate(NAMED);
+        elsewhere.truncate(MAX_NAMED_PROGRAMS);
         if recording.samples == 0 {
             return Err("holds no samples".to_owned());
         }

@@ -11,10 +11,10 @@ use crate::Error;
 use tenure_debuginfo::program::Loaded;
 
 /// Mappings of one process. A browser has two thousand.
-const MOST_AREAS: usize = 1 << 14;
+const MAX_AREAS: usize = 1 << 14;
 
 /// Mappings that are copied for forked processes, in all.
-const MOST_COPIES: usize = 1 << 20;
+const MAX_COPIES: usize = 1 << 20;
 
 /// The process that the kernel's mapping names, and where its addresses begin.
 const KERNEL: u32 = u32::MAX;
@@ -118,7 +118,7 @@ impl Space {
         for start in covered {
             rest = self.areas.remove(&start);
         }
-        if let Some(rest) = rest.filter(|rest| rest.end > end && self.areas.len() < MOST_AREAS) {
+        if let Some(rest) = rest.filter(|rest| rest.end > end && self.areas.len() < MAX_AREAS) {
             self.areas.insert(end, rest);
         }
     }
@@ -145,7 +145,7 @@ impl<'p> Spaces<'p> {
             names: Vec::new(),
             by_name: FxHashMap::default(),
             of: FxHashMap::default(),
-            copies_left: MOST_COPIES,
+            copies_left: MAX_COPIES,
             owner: OnceCell::new(),
             other_build: false,
         }
@@ -195,7 +195,7 @@ impl<'p> Spaces<'p> {
         }
         let space = Rc::make_mut(space);
         space.clear(start, end);
-        if space.areas.len() < MOST_AREAS {
+        if space.areas.len() < MAX_AREAS {
             space.areas.insert(start, Area { end, name, bias });
         }
         // A program may also map its own file as data, at any address: to read its symbols, say.
@@ -417,7 +417,7 @@ mod tests {
     fn of_more_mappings_than_are_kept_those_at_the_same_place_are_still_replaced() {
         let program = this();
         let mut spaces = Spaces::new(&program);
-        for nth in 0..=MOST_AREAS as u64 {
+        for nth in 0..=MAX_AREAS as u64 {
             spaces.change(&other(nth << 12, 1 << 12, "old"));
         }
         spaces.change(&other(0, 1 << 12, "new"));

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::glob::{Glob, Specificity};
-use tenure_debuginfo::model::{BitField, MOST_NESTING, Model, TypeId, TypeKind};
+use tenure_debuginfo::model::{BitField, MAX_NESTING, Model, TypeId, TypeKind};
 
 /// Members that one path may lead to: more are an array without end.
 const MAX_PLACES: usize = 1 << 16;
@@ -50,7 +50,7 @@ impl MemberPath {
         if steps.iter().any(|step| step.trim() != *step || step.is_empty()) {
             return Err(format!("`{text}` is not the name of a member"));
         }
-        if steps.len() > MOST_NESTING {
+        if steps.len() > MAX_NESTING {
             return Err(format!("a path of {} steps", steps.len()));
         }
         Ok(Self(steps.into_iter().map(Glob::new).collect()))

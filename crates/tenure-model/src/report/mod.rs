@@ -158,12 +158,12 @@ pub struct CodeRead {
 
 impl CodeRead {
     /// More unknown atomic operands than this, in per cent, may hide contended words.
-    const MOST_UNKNOWN: u64 = 20;
+    const MAX_UNKNOWN: u64 = 20;
 
     /// Whether so much is unknown that code which is not seen to use a word says nothing.
     #[must_use]
     pub fn misses_words(&self) -> bool {
-        self.locked_unknown.saturating_mul(100) > self.locked.saturating_mul(Self::MOST_UNKNOWN)
+        self.locked_unknown.saturating_mul(100) > self.locked.saturating_mul(Self::MAX_UNKNOWN)
     }
 }
 
@@ -265,7 +265,7 @@ pub struct Coverage {
 
 impl Coverage {
     /// More than this of the time was not seen: nothing follows from what was.
-    pub const MOST_UNSEEN: f64 = 0.5;
+    pub const MAX_UNSEEN: f64 = 0.5;
 
     /// A line that costs this much would be worth a person's time.
     pub const WORTH_FINDING: f64 = 0.1;
@@ -279,7 +279,7 @@ impl Coverage {
     /// Whether too little was seen for silence to mean anything.
     #[must_use]
     pub fn is_too_little(&self) -> bool {
-        self.unseen() > Self::MOST_UNSEEN || self.excludes > Self::WORTH_FINDING
+        self.unseen() > Self::MAX_UNSEEN || self.excludes > Self::WORTH_FINDING
     }
 }
 

@@ -114,7 +114,7 @@ fn reasons(watched: &Watched, coverage: &Coverage) -> Vec<String> {
         return vec!["The program used less than 0.02 s of processor time: watch it for longer, or under load.".to_owned()];
     }
     let mut all = Vec::new();
-    let is_unseen = coverage.unseen() > Coverage::MOST_UNSEEN;
+    let is_unseen = coverage.unseen() > Coverage::MAX_UNSEEN;
     if is_unseen && coverage.kernel >= coverage.unaddressed {
         all.push(format!(
             "{} of the processor time was in the kernel, where `tenure watch` sees nothing: `perf top` as root shows what the \

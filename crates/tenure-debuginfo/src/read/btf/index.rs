@@ -133,7 +133,7 @@ impl<'a> Index<'a> {
     /// Of the `INT` behind aliases and qualifiers, if it is one.
     pub(super) fn int_bits(&self, mut id: u32) -> Option<IntBits> {
         // Longer chains, and circles, are refused later.
-        for _ in 0..crate::model::MOST_NESTING {
+        for _ in 0..crate::model::MAX_NESTING {
             let (record, part) = self.record(id)?;
             match record.kind {
                 BtfKind::Typedef

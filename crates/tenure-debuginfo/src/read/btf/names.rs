@@ -2,7 +2,7 @@ use crate::model::Name;
 
 /// Bound on the bytes of all names, in multiples of the strings. Names that end alike share bytes, so a few times is
 /// possible; more is made to exhaust memory.
-const MOST_SHARING: usize = 4;
+const MAX_SHARING: usize = 4;
 
 pub(super) struct Names<'a> {
     base: &'a [u8],
@@ -44,7 +44,7 @@ impl<'a> Names<'a> {
             // A kernel asks for two thirds of its strings, of 16 bytes on average.
             made: Vec::with_capacity(bytes / 24),
             last: vec![0; bytes.div_ceil(APART)],
-            left: bytes.saturating_mul(MOST_SHARING),
+            left: bytes.saturating_mul(MAX_SHARING),
         }
     }
 

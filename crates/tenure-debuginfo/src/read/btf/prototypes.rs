@@ -6,7 +6,7 @@ use super::record::BtfKind;
 use crate::model::{Builder, Name, TypeId};
 
 /// As many parameters as the System V calling convention of x86-64 passes in general registers.
-const MOST_PARAMETERS: u32 = 6;
+const MAX_PARAMETERS: u32 = 6;
 
 /// Bytes of a parameter in the file: its name and its type.
 const PARAMETER: usize = 8;
@@ -48,7 +48,7 @@ fn function(index: &Index<'_>, id: u32) -> Option<(u32, TypeId, Box<[TypeId]>)> 
     }
     let type_at = |id| index.place(id).filter(|place| *place != NO_TYPE).map(Builder::nth);
     let words = part.sections.types;
-    let count = declared.count.min(MOST_PARAMETERS) as usize;
+    let count = declared.count.min(MAX_PARAMETERS) as usize;
     let types = (0..count).map(|which| words.at(declared.rest + PARAMETER * which + 4));
     let parameters = types.map(|ty| type_at(ty?)).collect::<Option<_>>()?;
     Some((function.name, type_at(declared.word)?, parameters))

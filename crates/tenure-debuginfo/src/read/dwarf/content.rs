@@ -46,7 +46,7 @@ struct ContentFrame {
 }
 
 /// Pointers, and qualifiers between them, that a key looks through.
-pub(super) const FAR: usize = 64;
+pub(super) const MAX_HOPS: usize = 64;
 
 pub(super) const VOID: Digest = 1;
 
@@ -213,7 +213,7 @@ impl UnitContents {
     /// Of a pointer's target: down to the first name.
     fn target_key(&mut self, table: &EntryTable<'_>, mut index: u32) -> Digest {
         let mut hasher = Hasher::new(Tag::Target as u64);
-        for _ in 0..FAR {
+        for _ in 0..MAX_HOPS {
             let Some(entry) = table.entries.get(index as usize) else {
                 hasher.word(Tag::Void as u64);
                 break;
@@ -229,7 +229,7 @@ impl UnitContents {
                     index = entry.target;
                 }
                 EntryKind::Array => {
-                    for dimension in table.parts_of(entry).take(FAR) {
+                    for dimension in table.parts_of(entry).take(MAX_HOPS) {
                         hasher.word(dimension.offset);
                     }
                     index = entry.target;

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use super::content::{FAR, Tag, UnitContents, VOID, tag_of};
+use super::content::{MAX_HOPS, Tag, UnitContents, VOID, tag_of};
 use super::digest::{Digest, Hasher};
 use super::fault::DwarfFault;
 use super::store::{Derived, Root, RootMember, RootStatic, Store, StoredEntry, StoredText};
@@ -18,7 +18,7 @@ const LEAST_TELLING: u32 = 32;
 const LONGEST_PATH: usize = 1 << 14;
 
 /// Bytes of all scope paths of a unit: nested scopes would let a small file take any amount of memory.
-const MOST_PATHS: usize = 1 << 26;
+const MAX_PATHS: usize = 1 << 26;
 
 /// What the output needs beside the table.
 pub(super) trait Surroundings<'d> {
@@ -183,7 +183,7 @@ impl<'e, 'd, S: Surroundings<'d>> Emit<'e, 'd, S> {
             let outer = &outer[outer.len().saturating_sub(LONGEST_PATH)..];
             let path: Arc<[u8]> = [outer, scope.name, b"::"].concat().into();
             self.path_bytes += path.len();
-            if self.path_bytes > MOST_PATHS {
+            if self.path_bytes > MAX_PATHS {
                 return Err(DwarfFault::new("the paths of its types are longer than a compiler's"));
             }
             self.paths.push(path);
@@ -204,7 +204,7 @@ impl<'e, 'd, S: Surroundings<'d>> Emit<'e, 'd, S> {
             match entry.what {
                 _ if entry.declaration => break self.opaque(inner, entry)?,
                 EntryKind::Pointer | EntryKind::Qualified(_) | EntryKind::Array
-                    if chain.len() < FAR =>
+                    if chain.len() < MAX_HOPS =>
                 {
                     chain.push(inner);
                     inner = entry.target;

@@ -11,7 +11,7 @@ use crate::model::{
 };
 
 /// Ids would not fit beyond this.
-const MOST_TYPES: usize = 1 << 31;
+const MAX_TYPES: usize = 1 << 31;
 
 /// The names of types and members may take this, or four times the input: they may share bytes of the file, so a
 /// hostile one could ask for far more.
@@ -27,7 +27,7 @@ pub(super) fn merge(
     let numbers = store.take_numbers();
     found.sort_unstable_by_key(|one| one.order);
     let (firsts, derived) = store.into_parts();
-    if firsts.len().saturating_add(derived.len()) > MOST_TYPES {
+    if firsts.len().saturating_add(derived.len()) > MAX_TYPES {
         return Err(DwarfFault::new("it holds more than 2^31 types"));
     }
     let mut merge = Merge {

@@ -33,7 +33,7 @@ struct ScanFrame {
 }
 
 /// Above this, a unit needs at least [`LEAST_BYTES`] for each row, so that tables stay in proportion to the file.
-const MANY: usize = 1 << 16;
+const MIN_CHECKED_ROWS: usize = 1 << 16;
 
 /// The shortest that repeat are pointers, of 5 bytes.
 const LEAST_BYTES: usize = 3;
@@ -117,7 +117,7 @@ impl<'d> EntryScan<'_, '_, 'd> {
             }
             let rows =
                 self.table.entries.len() + self.table.parts.len() + self.table.variables.len();
-            if rows > MANY && rows > length / LEAST_BYTES {
+            if rows > MIN_CHECKED_ROWS && rows > length / LEAST_BYTES {
                 return Err(DwarfFault::new(
                     "it holds more types and members than a compiler writes",
                 ));

@@ -15,7 +15,7 @@ pub(super) use places::SectionPlaces;
 pub(super) use relocate::RelocationOrigins;
 
 /// Of a section's size by decompression. Deflate reaches 1032, with nothing but zeros.
-const MOST_EXPANSION: u64 = 256;
+const MAX_EXPANSION: u64 = 256;
 
 /// Every section may take this, however small it is in the file.
 const SMALL: u64 = 1 << 20;
@@ -167,7 +167,7 @@ pub(crate) fn decompressed<'d>(
     *budget = budget
         .checked_sub(data.data.len() as u64)
         .ok_or_else(|| Malformed::new("its sections of debugging information overlap"))?;
-    let most = (data.data.len() as u64).saturating_mul(MOST_EXPANSION).saturating_add(SMALL);
+    let most = (data.data.len() as u64).saturating_mul(MAX_EXPANSION).saturating_add(SMALL);
     if data.format != CompressionFormat::None && data.uncompressed_size > most {
         return Err(Malformed::new(format!(
             "{name} says that its {} compressed bytes become {}, and debugging information does not \

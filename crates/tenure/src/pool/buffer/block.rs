@@ -143,7 +143,7 @@ impl<L: List> Contents<L> for Blocks {
 }
 
 /// More holders than this are too many.
-const MOST: u32 = 1 << 31;
+const MAX_HOLDERS: u32 = 1 << 31;
 
 /// Whether the calling holder of a block is the only one. The slot's `next` counts the others: the buffer and its
 /// parts, less one. So a buffer without parts pays a load.
@@ -161,10 +161,10 @@ pub(super) fn is_only_holder<L: List>(slot: &Slot<L>) -> bool {
 #[track_caller]
 pub(super) fn hold<L: List>(slot: &Slot<L>) {
     // Relaxed: the caller's own hold is passed on with what it gives away.
-    if slot.next.fetch_add(1, Ordering::Relaxed) >= MOST {
+    if slot.next.fetch_add(1, Ordering::Relaxed) >= MAX_HOLDERS {
         // Relaxed: as above.
         slot.next.fetch_sub(1, Ordering::Relaxed);
-        panic!("{MOST} parts of a buffer");
+        panic!("{MAX_HOLDERS} parts of a buffer");
     }
 }
 

@@ -28,7 +28,7 @@ use std::vec::Vec;
 use std::{fs, io, thread};
 
 /// The most CPUs that Linux can be built for.
-const MOST_CPUS: usize = 8192;
+const MAX_CPUS: usize = 8192;
 const WORD_BITS: usize = libc::c_ulong::BITS as usize;
 /// A round in which CPUs came or went does not count. One that goes offline may keep its threads for tens of
 /// milliseconds; the pauses add up to 127 ms.
@@ -143,11 +143,11 @@ fn runs_on(stat: &[u8]) -> Option<Option<usize>> {
 }
 
 #[derive(PartialEq)]
-pub(in super::super) struct Cpus([libc::c_ulong; MOST_CPUS / WORD_BITS]);
+pub(in super::super) struct Cpus([libc::c_ulong; MAX_CPUS / WORD_BITS]);
 
 impl Cpus {
-    const NONE: Self = Self([0; MOST_CPUS / WORD_BITS]);
-    const ALL: Self = Self([libc::c_ulong::MAX; MOST_CPUS / WORD_BITS]);
+    const NONE: Self = Self([0; MAX_CPUS / WORD_BITS]);
+    const ALL: Self = Self([libc::c_ulong::MAX; MAX_CPUS / WORD_BITS]);
 
     fn one(cpu: usize) -> Self {
         let mut one = Self::NONE;
@@ -156,7 +156,7 @@ impl Cpus {
     }
 
     fn iter(&self) -> impl Iterator<Item = usize> + Clone {
-        (0..MOST_CPUS).filter(|cpu| self.has(*cpu))
+        (0..MAX_CPUS).filter(|cpu| self.has(*cpu))
     }
 
     fn has(&self, cpu: usize) -> bool {
@@ -257,7 +257,7 @@ mod tests {
 
     #[test]
     fn cpus_beyond_all_are_not_visited() {
-        assert!(Cpus::ALL.has(MOST_CPUS - 1) && !Cpus::ALL.has(MOST_CPUS));
+        assert!(Cpus::ALL.has(MAX_CPUS - 1) && !Cpus::ALL.has(MAX_CPUS));
         assert!(Cpus::one(70).has(70) && !Cpus::one(70).has(6));
     }
 
