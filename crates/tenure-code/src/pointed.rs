@@ -58,7 +58,7 @@ pub(super) struct Traced<'t, 'a> {
     pub(super) reader: &'t Reader<'a>,
     pub(super) types: &'t ProgramTypes,
     pub(super) function: LocatedFunction,
-    /// From the function's start to the access.
+    /// The instructions from the function's start to the access.
     pub(super) code: Vec<Instruction>,
 }
 

@@ -81,9 +81,9 @@ impl CodeText {
 /// Where a result is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum HeldResult {
-    /// In a register, by its full name.
+    /// A register, by its full name.
     Register(Register),
-    /// In these flags: the bits of `iced_x86::RflagsBits`.
+    /// Flags: the bits of `iced_x86::RflagsBits`.
     Flags(u32),
 }
 

@@ -81,7 +81,7 @@ pub(super) fn read(
     is_declared.then_some(code)
 }
 
-/// In the order of their names.
+/// The functions' symbols, in the order of their names.
 fn symbols<'a>(object: &File<'a>, length: usize) -> Vec<DeclaredSymbol<'a>> {
     let mut left = length.saturating_mul(MAX_SHARING);
     let mut symbols = Vec::new();

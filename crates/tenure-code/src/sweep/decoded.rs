@@ -16,7 +16,7 @@ use tenure_debuginfo::program::located::Register;
 /// Bytes of one function that are decoded.
 const MAX_FUNCTION_BYTES: usize = 1 << 22;
 
-/// Steps over all loops of a function, together; what lies behind is taken to write everything.
+/// Steps over all loops of a function, together; what comes after is taken to write everything.
 const MAX_IN_LOOPS: usize = 1 << 22;
 
 /// Iced's numbers of general registers, as DWARF's.
@@ -28,7 +28,7 @@ pub(super) const EVERY: u16 = !(1 << SP);
 
 /// One function at a time, in memory that the next one uses again.
 pub(super) struct Decoded {
-    /// Of all ranges of the function, one after the other.
+    /// The instructions of all ranges of the function, one after the other.
     pub(super) code: Vec<Instruction>,
     pub(super) facts: Vec<Fact>,
     /// Where each range begins and ends in them.
@@ -36,7 +36,7 @@ pub(super) struct Decoded {
     pub(super) loops: Vec<(usize, usize)>,
     /// How many loops each instruction is in.
     pub(super) depths: Vec<u32>,
-    /// By instruction, the registers that the loops around it step, and what follows from them: sets, as bits.
+    /// For each instruction the registers that the loops around it step, and what follows from them: sets, as bits.
     pub(super) stepped: Vec<u16>,
     /// What loops write, by where they begin.
     pub(super) kills: FxHashMap<u64, u16>,

@@ -56,7 +56,7 @@ impl<'m> Fields<'m> {
 /// The member of a struct that holds an offset.
 fn holding<'m>(model: &Model, members: &'m [Member], offset: u64) -> Option<&'m Member> {
     let after = members.partition_point(|member| member.offset <= offset);
-    // Bit fields and empty members may begin behind the one that holds it.
+    // Bit fields and empty members may begin after the one that holds it.
     let near = members[..after].iter().rev().take(8);
     let holds = |member: &&Member| offset - member.offset < model.bytes_of(member);
     near.into_iter().find(holds)

@@ -9,15 +9,15 @@ const MAX_EMPTY_BETWEEN: usize = 32;
 
 #[derive(Debug)]
 pub(super) struct StaticMemory {
-    /// By address: its end, its place among the model's, and its type.
+    /// Variables by address: the end, the place among the model's, and the type.
     variables: Vec<(u64, u64, u32, TypeId)>,
-    /// By address.
+    /// Constants by address: where each ends.
     constants: Vec<(u64, u64)>,
     /// Whether instructions hold addresses, as those of programs that lie where the linker put them.
     pub(super) is_fixed: bool,
     /// A function that a kernel's functions call first, for tracing. It keeps all registers.
     hook: Option<u64>,
-    /// Whether code goes on behind `ud2`: a kernel's warnings are traps, from which it returns.
+    /// Whether code goes on after `ud2`: a kernel's warnings are traps, from which it returns.
     pub(super) returns_from_traps: bool,
 }
 

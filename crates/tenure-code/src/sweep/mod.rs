@@ -59,9 +59,9 @@ pub struct Sweep {
     pub functions: Vec<Name>,
     /// Those that call a function whose name says that it takes a lock, in order.
     pub lockers: Vec<u32>,
-    /// By part, then function.
+    /// Uses, in the order of parts, then functions.
     pub uses: Vec<OperandUse>,
-    /// By language: `C`, `C++`, `Rust`, `other`.
+    /// Operands by language: `C`, `C++`, `Rust`, `other`.
     pub operands: Vec<(&'static str, Operands)>,
     /// The functions with the most atomic operands that are not known to be of anything, and how many each has.
     pub unattributed: Vec<(Name, u64)>,
@@ -78,7 +78,7 @@ pub struct Sweep {
 const MAX_LISTED: usize = 8;
 
 impl Sweep {
-    /// Of all languages.
+    /// Operands of all languages together.
     #[must_use]
     pub fn total(&self) -> Operands {
         let mut total = Operands::default();
@@ -91,7 +91,7 @@ impl Sweep {
 ///
 /// # Errors
 ///
-/// As [`read`](tenure_debuginfo::read::read).
+/// Those of [`read`](tenure_debuginfo::read::read).
 pub fn read(
     input: &Input,
     options: &Options,
@@ -104,7 +104,7 @@ pub fn read(
 ///
 /// # Errors
 ///
-/// As [`read`](tenure_debuginfo::read::read).
+/// Those of [`read`](tenure_debuginfo::read::read).
 pub fn read_at(
     input: &Input,
     options: &Options,
@@ -176,7 +176,7 @@ struct SweepContext<'s> {
     budget: Mutex<u64>,
 }
 
-/// Of one unit.
+/// What was found in one unit.
 #[derive(Default)]
 struct SweptUnit {
     names: Vec<Box<str>>,
@@ -192,7 +192,7 @@ struct SweptUnit {
 }
 
 impl SweepContext<'_> {
-    /// By the units of DWARF.
+    /// Sweeps what DWARF's units describe.
     fn units(
         &self,
         image: &Image,
@@ -224,7 +224,7 @@ impl SweepContext<'_> {
         Ok(found)
     }
 
-    /// By symbols, and the prototypes of BTF.
+    /// Sweeps what symbols name, with the prototypes of BTF.
     fn declared(
         &self,
         (object, length): (&File<'_>, usize),

@@ -14,7 +14,7 @@ use tenure_debuginfo::program::located::Register;
 /// Where a memory operand is.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Where {
-    /// Of the thread's or CPU's own.
+    /// The thread's or CPU's own memory.
     Own,
     Stack(Option<i64>),
     Pointed(TypeId, i64, CountRow),
@@ -49,7 +49,7 @@ impl Walker<'_, '_> {
         best
     }
 
-    /// Of two things that are both said of an address, the one that says more: the outermost object.
+    /// The one of two claims about an address that says more: the outermost object.
     fn better(&self, known: RegisterValue, new: RegisterValue) -> RegisterValue {
         let size = |value| match value {
             RegisterValue::Object { ty, .. } => {

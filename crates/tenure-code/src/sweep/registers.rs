@@ -65,7 +65,7 @@ impl RegisterValue {
         }
     }
 
-    /// On both of two paths.
+    /// What holds on both of two paths.
     pub(super) fn meet(self, other: Self) -> Self {
         match (self, other) {
             (a, b) if a == b => a,
@@ -93,7 +93,7 @@ pub(super) struct RegisterState {
 }
 
 impl RegisterState {
-    /// At a function's first instruction.
+    /// The state at a function's first instruction.
     pub(super) fn entry() -> Self {
         let mut state = Self { registers: [RegisterValue::Unknown; REGISTERS], slots: Vec::new() };
         state.set(SP, RegisterValue::Frame(-8));

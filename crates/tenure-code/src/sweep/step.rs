@@ -1,4 +1,4 @@
-//! What registers and the stack hold behind an instruction.
+//! What registers and the stack hold after an instruction.
 
 use iced_x86::{Code, FlowControl, Instruction, Mnemonic, OpKind, Register as Name};
 

@@ -12,13 +12,13 @@ use super::tally::{CodeAccess, Fact};
 /// Words of the frame that are followed.
 const MAX_WORDS: usize = 15;
 
-/// Of origins: something was computed from them.
+/// A bit of origins: something was computed from them.
 const CHANGED: u32 = 1 << 31;
 
 /// A word of the frame, by the register that it is found from.
 type StepWord = (Name, u64);
 
-/// From which of the turn's first values each register and word was computed: sets, as bits.
+/// The turn's first values from which each register and word was computed: sets, as bits.
 struct StepOrigins<'w> {
     registers: [u32; REGISTERS],
     words: [u32; MAX_WORDS],

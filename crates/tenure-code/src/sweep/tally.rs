@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 
 use tenure_debuginfo::model::TypeId;
 
-/// Of what something is a part.
+/// What something is a part of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Subject {
     /// Objects of a type, the outermost that is known of them.
@@ -18,7 +18,7 @@ pub enum Subject {
 pub struct AccessedPart {
     /// The outermost thing that is known.
     pub subject: Subject,
-    /// From its start.
+    /// Bytes from its start.
     pub offset: u32,
     /// How many bytes.
     pub size: u32,
@@ -79,19 +79,19 @@ pub struct OperandCounts {
     pub reads: u32,
     /// Writes, and what reads and writes without being atomic.
     pub writes: u32,
-    /// Of the writes, those that also read what was there.
+    /// Writes that also read what was there.
     pub updates: u32,
     /// Atomic operations that always write: additions, exchanges, bits set.
     pub adds: u32,
-    /// Of these, exchanges whatever is there (`xchg`): most compilers store so to an `_Atomic` word.
+    /// Updates that exchange whatever is there (`xchg`): most compilers store so to an `_Atomic` word.
     pub swaps: u32,
     /// Atomic compare-exchanges.
     pub exchanges: u32,
     /// Calls of a function whose name says that it takes a lock, with this address.
     pub locks: u32,
-    /// Of all that write, those to an element of an array that a variable chooses, and no loop of the function steps.
+    /// Writes to an element of an array that a variable chooses, and no loop of the function steps.
     pub chosen: u32,
-    /// Of these, those that a variable of the thread or CPU itself chooses.
+    /// Chosen writes whose variable is the thread's or CPU's own.
     pub own: u32,
     /// All of them, each four times as heavy for every loop around it, up to three.
     pub weight: u32,
@@ -185,7 +185,7 @@ impl Operands {
     }
 }
 
-/// Of one function.
+/// What one function does.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     pub(super) parts: FxHashMap<AccessedPart, OperandCounts>,

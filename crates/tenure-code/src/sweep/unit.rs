@@ -50,7 +50,7 @@ pub(super) enum VariableKind {
 pub(super) struct CodeFunction {
     pub(super) name: String,
     pub(super) ranges: Vec<Range>,
-    /// By where they begin.
+    /// Its claims, in the order of where they begin.
     pub(super) claims: Vec<RegisterClaim>,
     /// What registers point to at its first instruction, where no claim says so.
     pub(super) arguments: Vec<(Register, TypeId)>,
@@ -68,7 +68,7 @@ pub(super) struct Callee {
 #[derive(Debug, Default)]
 pub(super) struct UnitCode {
     pub(super) functions: Vec<CodeFunction>,
-    /// By return address.
+    /// Whom it calls, by return address.
     pub(super) calls: FxHashMap<u64, Callee>,
     /// What functions of the unit return points to such an object, by where they begin.
     pub(super) results: FxHashMap<u64, TypeId>,
@@ -456,7 +456,7 @@ impl<'a> OpenFunction<'_, 'a> {
         self.reader.dwarf.attr_address(self.unit, self.get(name)?).ok().flatten()
     }
 
-    /// Without those of nothing, and of code that the linker dropped.
+    /// Its ranges, without empty ones and those of code that the linker dropped.
     fn ranges(&self, count: &mut usize, found: &mut Vec<Range>) {
         let mut note = |range: Range| {
             *count += 1;

@@ -1,4 +1,4 @@
-//! One pass over a function's instructions: what each accesses, and what registers hold behind it.
+//! One pass over a function's instructions: what each accesses, and what registers hold after it.
 //!
 //! Where DWARF has a variable in a register, its type says what the register points to; without DWARF, a prototype says it of
 //! arguments at the first instruction. Between, values are followed through moves, additions, loads of pointers, the stack, and
@@ -55,9 +55,9 @@ pub(super) struct WalkScratch {
 /// How a pass takes the start of a loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Pass {
-    /// As if nothing changed in loops: to learn what changes.
+    /// The pass that takes loops to change nothing, and learns what they change.
     First,
-    /// With what the pass before knew where loops begin again.
+    /// The pass that knows what the one before knew where loops begin again.
     Again,
     /// Loops overwrite what they write.
     Sure,
@@ -140,9 +140,9 @@ pub(super) struct Walker<'w, 't> {
     pub(super) active: Vec<RegisterClaim>,
     /// Where the first of them ends.
     ends: u64,
-    /// At the last jump to an address that is not known.
+    /// The state at the last jump to an address that is not known.
     at_jump: Option<RegisterState>,
-    /// The stack pointer behind the prologue.
+    /// The stack pointer after the prologue.
     steady: RegisterValue,
     /// `None` where nothing leads.
     pub(super) state: Option<RegisterState>,
@@ -236,7 +236,7 @@ impl Walker<'_, '_> {
         }
     }
 
-    /// What is known behind an instruction, and where it jumps to.
+    /// What is known after an instruction, and where it jumps to.
     fn leave(&mut self, one: &Instruction, scratch: &mut WalkScratch) {
         self.trapped = false;
         let Some(state) = &self.state else { return };

@@ -10,7 +10,7 @@ const MAX_NATURAL: u64 = 16;
 /// Smaller gaps are not taken for declared alignments: half of the kernel's smallest cache line.
 const LEAST_DECLARED: u64 = 32;
 
-/// Of a type with complete parts, and whether the source must have declared it.
+/// The alignment of a type with complete parts, and whether the source must have declared it.
 pub(super) fn of(types: &[Type], ty: &Type, size: u64) -> (u64, bool) {
     let part = |id: super::TypeId| &types[id.index()];
     match &ty.kind {

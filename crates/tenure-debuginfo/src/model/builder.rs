@@ -57,13 +57,13 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// Without types.
+    /// A builder without types.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Without types, and with room for this many.
+    /// A builder without types, with room for this many.
     #[must_use]
     pub fn with_capacity(types: usize) -> Self {
         Self { types: Vec::with_capacity(types), statics: Vec::new() }
@@ -80,7 +80,7 @@ impl Builder {
     ///
     /// # Panics
     ///
-    /// At the 2^32nd type: readers have to bound their input.
+    /// For the 2^32nd type: readers have to bound their input.
     pub fn reserve(&mut self) -> TypeId {
         self.push(Type::new(Name::default(), 0, TypeKind::Opaque))
     }
@@ -98,7 +98,7 @@ impl Builder {
     ///
     /// # Panics
     ///
-    /// As [`reserve`](Self::reserve).
+    /// Those of [`reserve`](Self::reserve).
     pub fn push(&mut self, ty: Type) -> TypeId {
         let id = u32::try_from(self.types.len()).expect("readers bound the number of types");
         self.types.push(ty);
@@ -109,7 +109,7 @@ impl Builder {
     ///
     /// # Panics
     ///
-    /// As [`reserve`](Self::reserve).
+    /// Those of [`reserve`](Self::reserve).
     pub fn add(&mut self, name: &str, size: u64, kind: TypeKind) -> TypeId {
         self.push(Type::new(name, size, kind))
     }
@@ -158,7 +158,7 @@ impl Builder {
 }
 
 impl Type {
-    /// Without a declared alignment.
+    /// A type without a declared alignment.
     pub fn new(name: impl Into<Name>, size: u64, kind: TypeKind) -> Self {
         Self { name: name.into(), size, align: 0, align_declared: false, kind, declared: None }
     }
@@ -191,7 +191,7 @@ fn complete_inner_first(types: &mut [Type]) -> Result<(), Malformed> {
         ty: usize,
         /// Its next part.
         next: usize,
-        /// Of the parts before that.
+        /// The depth of the parts before that.
         depth: u16,
     }
     const NEW: u16 = 0;

@@ -25,7 +25,7 @@ pub struct Type {
     /// Bytes of a value; 0 for what has no values (`void`, functions, incomplete types). The builder computes it for
     /// arrays and aliases.
     pub size: u64,
-    /// Of every value's address: as declared or, where the reader says 0, inferred from members.
+    /// The alignment of every value's address: as declared or, where the reader says 0, inferred from members.
     pub align: u64,
     /// The source declares `align` (`__attribute__((aligned))`, `alignas`, `repr(align)`).
     pub align_declared: bool,
@@ -38,9 +38,9 @@ pub struct Type {
 /// A place in the sources.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Declared {
-    /// As the compiler noted it.
+    /// The file, as the compiler noted it.
     pub file: Name,
-    /// From 1; 0 if unknown.
+    /// The line, from 1; 0 if unknown.
     pub line: u32,
 }
 
@@ -62,14 +62,14 @@ pub enum TypeKind {
     Composite {
         /// How the members lie.
         shape: Shape,
-        /// By offset.
+        /// Its members, in the order of offsets.
         members: Vec<Member>,
     },
     /// Another name of a type.
     Alias(TypeId),
     /// A type with a qualifier.
     Qualified(Qualifier, TypeId),
-    /// The code behind a function pointer.
+    /// The code that a function pointer points to.
     Function,
     /// Only a name, or nothing: `void`, `struct x;`.
     Opaque,
@@ -118,7 +118,7 @@ pub enum Qualifier {
 /// How a composite's members lie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Shape {
-    /// In sequence: `struct`, `class`, a tuple, a closure.
+    /// Members in sequence: `struct`, `class`, a tuple, a closure.
     Struct,
     /// Overlapping: `union`.
     Union,
@@ -146,7 +146,7 @@ pub struct Member {
 /// The bits of a bit field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BitField {
-    /// From the start of the member's first byte: below 8.
+    /// The first bit, from the start of the member's first byte: below 8.
     pub first: u8,
     /// How many.
     pub count: u32,
@@ -163,11 +163,11 @@ impl BitField {
 /// A variable with a fixed address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Static {
-    /// With its path.
+    /// Its name, with its path.
     pub name: Name,
     /// Statics are neighbours only within one section.
     pub section: Name,
-    /// In memory or, in a relocatable file, from the start of the section.
+    /// Its address in memory or, in a relocatable file, from the start of the section.
     pub address: u64,
     /// The type.
     pub ty: TypeId,
@@ -230,7 +230,7 @@ impl Model {
         &self.types
     }
 
-    /// With their ids.
+    /// All types, with their ids.
     pub fn iter(&self) -> impl Iterator<Item = (TypeId, &Type)> {
         (0..).map(TypeId).zip(&self.types)
     }
@@ -247,7 +247,7 @@ impl Model {
         &self.statics
     }
 
-    /// The type behind aliases and qualifiers.
+    /// The type under aliases and qualifiers.
     #[must_use]
     pub fn resolved(&self, mut id: TypeId) -> TypeId {
         // Ends: rule 2 of the module.
@@ -335,7 +335,7 @@ impl Index<TypeId> for Model {
 
 impl Model {
     /// The holes between a composite's members, as offsets and bytes: whole bytes that no member touches and that a
-    /// later member follows. Excludes padding behind the last member. Empty without members.
+    /// later member follows. Excludes padding after the last member. Empty without members.
     ///
     /// Overlapping members count together; one of no bytes, such as a flexible array, ends a hole like any other.
     ///

@@ -17,9 +17,9 @@ const MAX_ATTRIBUTES: usize = 128;
 /// A walk over entries that shows the current one. It does not recurse, however deep they nest.
 pub struct Entries<'u, 'a> {
     raw: EntriesRaw<'u, Slice<'a>>,
-    /// From the start of the unit.
+    /// Its offset from the start of the unit.
     pub offset: usize,
-    /// From that of the first entry.
+    /// Its depth below the first entry.
     pub depth: isize,
     /// What kind of thing it describes.
     pub tag: DwTag,
@@ -29,7 +29,7 @@ pub struct Entries<'u, 'a> {
 }
 
 impl<'u, 'a> Entries<'u, 'a> {
-    /// From an entry on, or from the unit's first.
+    /// The entries from one on, or from the unit's first.
     pub fn from(unit: &'u Unit<'a>, offset: Option<usize>) -> Option<Self> {
         let raw = unit.entries_raw(offset.map(UnitOffset)).ok()?;
         Some(Self {

@@ -178,7 +178,7 @@ pub(super) fn arguments(name: &str) -> Vec<(&str, usize)> {
     found
 }
 
-/// Of a slice its elements: they are what lies in memory.
+/// The elements of a slice: they are what lies in memory.
 fn element(argument: &str) -> &str {
     argument.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(argument)
 }

@@ -58,7 +58,7 @@ impl Image {
         Self::open_with(path, None)
     }
 
-    /// With debugging information from another file, if one is named.
+    /// Opens a file, with debugging information from another one if that is named.
     pub fn open_with(path: &Path, debug_file: Option<&Path>) -> Result<Self, Error> {
         let file = MappedFile::open(path)?;
         let object = parse(&file)?;

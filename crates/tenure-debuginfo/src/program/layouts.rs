@@ -43,7 +43,7 @@ impl ObjectLayout {
 pub(super) struct Layouts<'t> {
     types: &'t ProgramTypes,
     size: u64,
-    /// By the type of a part, or of a type parameter: the types of this size that have it, as `ArcInner<T>` has a `T`.
+    /// Types of this size by the type of a part, or of a type parameter, that they have, as `ArcInner<T>` has a `T`.
     around: FxHashMap<TypeId, Vec<TypeId>>,
 }
 
@@ -148,7 +148,7 @@ impl<'t> Layouts<'t> {
         let model = &self.types.model;
         let (mut exact, mut numbers, mut all) = (0, 0, 0);
         for (offset, size) in touched {
-            // Before the first is how many there are, and behind the last what a table knows of each.
+            // Before the first is how many there are, and after the last what a table knows of each.
             let Some(inner) = offset.checked_sub(layout.start) else { continue };
             if layout.end.is_some_and(|end| *offset >= end) {
                 continue;
@@ -177,7 +177,7 @@ impl<'t> Layouts<'t> {
     }
 }
 
-/// Where the first pair of a hash table of std starts and the last one ends: behind them are a byte for each and 16.
+/// Where the first pair of a hash table of std starts and the last one ends: after them are a byte for each and 16.
 fn table(size: u64, bytes: u64) -> Option<(u64, u64)> {
     let mut slots = 4_u64;
     loop {

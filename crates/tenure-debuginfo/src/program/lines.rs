@@ -5,7 +5,7 @@ use super::entries::{Dwarf, Unit};
 /// The rows of a unit's line table.
 #[derive(Debug, Default)]
 pub(super) struct Lines {
-    /// By first address.
+    /// Sequences, by first address.
     sequences: Vec<Sequence>,
 }
 
@@ -13,7 +13,7 @@ pub(super) struct Lines {
 #[derive(Debug)]
 struct Sequence {
     end: u64,
-    /// By address; never empty.
+    /// Rows by address; never empty.
     rows: Vec<LineTableRow>,
 }
 
@@ -25,7 +25,7 @@ struct LineTableRow {
 }
 
 impl Lines {
-    /// Rows behind what cannot be read are missing.
+    /// Rows after what cannot be read are missing.
     pub(super) fn of(unit: &Unit<'_>) -> Self {
         let mut sequences = Vec::new();
         let mut rows: Vec<LineTableRow> = Vec::new();

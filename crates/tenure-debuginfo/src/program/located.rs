@@ -17,9 +17,9 @@ pub type Register = u16;
 pub enum VariableLocation {
     /// It is the register's value.
     In(Register),
-    /// At this distance from what a register has.
+    /// A distance from what a register has.
     Near(Register, i64),
-    /// At this distance from where the stack pointer was before the call.
+    /// A distance from where the stack pointer was before the call.
     InFrame(i64),
 }
 

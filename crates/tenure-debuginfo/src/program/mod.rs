@@ -61,7 +61,7 @@ pub struct Program {
 /// A function that an address of code lies in, or that is inlined there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Frame {
-    /// As a person says it: `Session::get`, `accept`, `Session::act::{closure}`.
+    /// Its name as a person says it: `Session::get`, `accept`, `Session::act::{closure}`.
     pub function: String,
     /// The source file, with the directory in which the compiler ran.
     pub file: Option<String>,
@@ -72,9 +72,9 @@ pub struct Frame {
 /// An object in memory: a variable with a fixed address, or an allocation whose type was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Object {
-    /// Of a variable: `WORKERS`. Of a function's own too, without the function.
+    /// A variable's name: `WORKERS`; that of a function's own variable without the function.
     pub variable: Option<String>,
-    /// Of a variable: its address.
+    /// A variable's address.
     pub address: u64,
     /// Bytes of all of it.
     pub size: u64,
@@ -118,7 +118,7 @@ pub struct AllocatedBlock<'a> {
 pub struct AllocationAccess {
     /// A return address in the accessing code.
     pub code: u64,
-    /// From the start of the allocation.
+    /// Bytes from the start of the allocation.
     pub offset: u64,
     /// Bytes accessed.
     pub size: u8,

@@ -12,7 +12,7 @@ const MAX_UNITS: usize = 32;
 pub struct FunctionLevel {
     /// Its entry's place in `.debug_info`.
     pub at: usize,
-    /// Of an inlined function: file and line of the call.
+    /// File and line of the call, for an inlined function.
     pub called: Option<(u64, u32)>,
     /// The entries of its variables in scope, parameters first.
     pub variables: Vec<usize>,

@@ -3,7 +3,7 @@
 /// Which ranges an address lies in.
 #[derive(Debug, Default)]
 pub(super) struct Spans {
-    /// By start, once sorted.
+    /// Spans, in the order of starts once sorted.
     spans: Vec<Span>,
     /// The furthest end of a span and all before it.
     reach: Vec<u64>,

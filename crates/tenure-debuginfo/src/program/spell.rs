@@ -137,7 +137,7 @@ fn without_argument(name: &mut String, default: &str) {
     }
 }
 
-/// Without generic arguments; `<A as B>` and `<impl B for A>` become `A`.
+/// A name without generic arguments; `<A as B>` and `<impl B for A>` become `A`.
 fn without_arguments(name: &str) -> String {
     let mut name = name.replace("(anonymous namespace)::", "");
     // Innermost brackets first, each once: as many turns as there are brackets.

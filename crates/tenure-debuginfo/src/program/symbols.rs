@@ -14,7 +14,7 @@ pub struct Symbols {
     names: Vec<u8>,
 }
 
-/// By address.
+/// Symbols by address.
 type SymbolTable = Vec<Symbol>;
 
 /// A symbol.

@@ -20,7 +20,7 @@ pub struct ProgramTypes {
     pub model: Model,
     by_name: FxHashMap<Name, Vec<TypeId>>,
     by_size: FxHashMap<u64, Vec<TypeId>>,
-    /// By address.
+    /// Variables by address.
     statics: Vec<Static>,
 }
 

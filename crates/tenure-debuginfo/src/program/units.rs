@@ -26,7 +26,7 @@ const MAX_ORIGINS: usize = 16;
 /// The units of a module, and which addresses they cover.
 #[derive(Debug, Default)]
 pub struct Units {
-    /// By offset.
+    /// Units, in the order of offsets.
     entries: Vec<UnitEntry>,
     ranges: Spans,
 }
@@ -59,7 +59,7 @@ impl Units {
         self.entries.len()
     }
 
-    /// Without the addresses that they cover.
+    /// The units' headers, without the addresses that they cover.
     pub fn headers_of(image: &Image) -> Self {
         let dwarf = image.dwarf();
         let mut units = Self::default();
@@ -150,7 +150,7 @@ pub struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// For one question about a file with these units.
+    /// A reader for one question about a file with these units.
     pub fn new(image: &'a Image, units: &'a Units) -> Self {
         Self { dwarf: image.dwarf(), units, open: RefCell::default() }
     }

@@ -55,7 +55,7 @@ impl Input {
 /// How to read. The default is to detect everything.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Options {
-    /// For files that hold both.
+    /// The format to read from files that hold both.
     pub format: Option<Format>,
     /// Debugging information that is neither in the program's file nor where distributions put it.
     pub debug_file: Option<PathBuf>,

@@ -427,7 +427,7 @@ impl<'a> Joined<'a> {
         let statics = self.layouts.model.statics();
         if let Site::Statics { .. } = found.site {
             let inside = leaf.offset.saturating_sub(statics[variable].address);
-            // The finding is of the lines that its word lies on, and an array goes on behind them.
+            // The finding is of the lines that its word lies on, and an array goes on after them.
             let (first, size) = found.word.range();
             let last = first.saturating_add(size.saturating_sub(1));
             let lines = self.layouts.line_of(first)..=self.layouts.line_of(last);

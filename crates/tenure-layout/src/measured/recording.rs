@@ -56,7 +56,7 @@ impl ProgramSamples {
         Self::of(&bytes, &program).map_err(|what| Error::new(format!("--perf: {name} {what}")))
     }
 
-    /// The error is what is wrong, behind the recording's name.
+    /// The error is what is wrong, to follow the recording's name.
     pub(super) fn of(bytes: &[u8], program: &MeasuredProgram) -> Result<Self, String> {
         let mut gather = Gather {
             spaces: Spaces::new(program),

@@ -269,7 +269,7 @@ impl<'p> Spaces<'p> {
         }
     }
 
-    /// The instruction behind a symbol of the program.
+    /// The instruction after a symbol of the program.
     pub(super) fn symbol(&self, name: &str, offset: u64) -> SpacePlace {
         let address = self.program.loaded.symbol(name).and_then(|at| at.checked_add(offset));
         address.map_or(SpacePlace::Unknown, SpacePlace::Here)

@@ -12,7 +12,7 @@ use super::sample::PerfSample;
 use super::source::DataSource;
 use super::space::{Mapping, SpaceChange};
 
-/// Begins the words for a source, behind its number.
+/// Begins the words for a source, after its number.
 const SOURCE: &str = "|OP ";
 
 /// Fields of those words: the last first, which older versions lack.
@@ -34,7 +34,7 @@ pub(super) struct Said<'t> {
     pub(super) sample: PerfSample,
     /// If the line says so.
     pub(super) pid: Option<u32>,
-    /// Where the instruction is: a function's symbol, and how far behind it.
+    /// Where the instruction is: a function's symbol, and how far after it.
     pub(super) symbol: Option<(&'t str, u64)>,
     /// The file of the instruction.
     pub(super) file: Option<&'t str>,
@@ -70,7 +70,7 @@ fn said(line: &str) -> Option<Said<'_>> {
     let (before, words) = line.split_at_checked(line.find(SOURCE)?)?;
     let mut before: Vec<&str> = before.split_whitespace().collect();
     let source = DataSource(hexadecimal(before.pop()?)?);
-    // A symbol or path behind these words may have a `|` too.
+    // A symbol or path after these words may have a `|` too.
     let last = FIELDS.into_iter().find_map(|field| Some(words.find(field)? + field.len()))?;
     let mut rest = &words[last..];
     let mut first = word(&mut rest)?;
@@ -123,7 +123,7 @@ fn word<'t>(text: &mut &'t str) -> Option<&'t str> {
     Some(word)
 }
 
-/// Behind the name of the event or, without one, the time; else behind the process; else the first number that is long enough.
+/// What follows the name of the event or, without one, the time; else the process; else the first number that is long enough.
 fn address(before: &[&str]) -> Option<u64> {
     let event = before.iter().rposition(|word| word.len() > 1 && word.ends_with(':'));
     match event.or_else(|| before.iter().rposition(|word| pid(word).is_some())) {

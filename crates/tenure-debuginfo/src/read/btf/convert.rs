@@ -7,13 +7,13 @@ use crate::model::{
     Type, TypeId, TypeKind,
 };
 
-/// In an `INT`'s encoding.
+/// The bit of an `INT`'s encoding that says boolean.
 const BOOLEAN: u32 = 4 << 24;
 
-/// Of a `VAR` that another file defines.
+/// The linkage of a `VAR` that another file defines.
 const EXTERN: u32 = 2;
 
-/// With the prototypes of functions, if they are wanted.
+/// The model, with the prototypes of functions if they are wanted.
 pub(super) fn model(
     index: &Index<'_>,
     with_prototypes: bool,

@@ -17,12 +17,12 @@ pub(super) const NO_TYPE: u32 = u32::MAX;
 pub(super) struct Index<'a> {
     /// The base, if any, then the file itself.
     pub(super) parts: Vec<IndexPart<'a>>,
-    /// By id, the offset in its part's types.
+    /// The offset in its part's types, by id.
     records: Vec<u32>,
-    /// By id, the index in the model, or [`NO_TYPE`].
+    /// The index in the model by id, or [`NO_TYPE`].
     places: Vec<u32>,
     pub(super) types: u32,
-    /// Of members, by type and member.
+    /// Tags of members, by type and member.
     pub(super) tags: Vec<Tag>,
     pub(super) pointer: u64,
     /// Some `INT` has fewer bits than its bytes, or an offset: the older form of bit fields.
@@ -130,7 +130,7 @@ impl<'a> Index<'a> {
         Some((BtfRecord::at(part.sections.types, byte).ok()?, part))
     }
 
-    /// Of the `INT` behind aliases and qualifiers, if it is one.
+    /// The bits of the `INT` under aliases and qualifiers, if it is one.
     pub(super) fn int_bits(&self, mut id: u32) -> Option<IntBits> {
         // Longer chains, and circles, are refused later.
         for _ in 0..crate::model::MAX_NESTING {

@@ -34,7 +34,7 @@
 //! | 18 | `TYPE_TAG` | | [`Qualified`](crate::model::TypeKind::Qualified) |
 //!
 //! A bit field has one of two forms. With the struct's flag set, a member's word holds its offset and width in bits.
-//! Otherwise it holds the offset, and the width is that of the `INT` behind the member's type, which may add an offset.
+//! Otherwise it holds the offset, and the width is that of the `INT` under the member's type, which may add an offset.
 //! The model counts bits as the file does: on big-endian machines from the most significant.
 //!
 //! # What is left out

@@ -7,7 +7,7 @@ const MAX_SHARING: usize = 4;
 pub(super) struct Names<'a> {
     base: &'a [u8],
     own: &'a [u8],
-    /// Of the strings that this file may use: a base may not use those on top of it.
+    /// The end of the strings that this file may use: a base may not use those on top of it.
     end: usize,
     made: Vec<Made>,
     /// By [`APART`] offsets, the last of `made` at one of them, from 1; 0 for none.

@@ -57,7 +57,7 @@ impl UnitContents {
         self.scopes.clear();
         for scope in &table.scopes {
             let mut hasher = Hasher::new(Tag::Scope as u64);
-            // Scopes lie behind those that hold them.
+            // Scopes lie after those that hold them.
             hasher.digest(self.scopes.get(scope.parent as usize).copied().unwrap_or(0));
             hasher.name(scope.name);
             self.scopes.push(hasher.finish());
@@ -71,7 +71,7 @@ impl UnitContents {
         Ok(())
     }
 
-    /// By index; that of `void` for none.
+    /// The digest of an entry by index; that of `void` for none.
     pub(super) fn content(&self, index: u32) -> Digest {
         self.known.get(index as usize).map_or(VOID, |known| known.content)
     }
@@ -210,7 +210,7 @@ impl UnitContents {
         key
     }
 
-    /// Of a pointer's target: down to the first name.
+    /// The key of a pointer's target: down to the first name.
     fn target_key(&mut self, table: &EntryTable<'_>, mut index: u32) -> Digest {
         let mut hasher = Hasher::new(Tag::Target as u64);
         for _ in 0..MAX_HOPS {

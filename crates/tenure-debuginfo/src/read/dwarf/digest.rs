@@ -10,7 +10,7 @@ pub(super) type Digest = u128;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Hasher(u128);
 
-/// Of PCG's 128-bit generators.
+/// The factor of PCG's 128-bit generators.
 const FACTOR: u128 = 0x2360_ed05_1fc6_5da4_4385_df64_9fcc_f645;
 
 impl Hasher {
@@ -32,7 +32,7 @@ impl Hasher {
         self.word(low(digest >> 64));
     }
 
-    /// With its length, so that consecutive names do not run together.
+    /// Adds a name with its length, so that consecutive names do not run together.
     #[inline]
     pub(super) fn name(&mut self, name: &[u8]) {
         self.word(name.len() as u64);
@@ -61,7 +61,7 @@ pub(super) fn low(digest: Digest) -> u64 {
     (digest & u128::from(u64::MAX)) as u64
 }
 
-/// For maps whose keys are hashes.
+/// The hasher of maps whose keys are hashes.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct AsIs(u64);
 

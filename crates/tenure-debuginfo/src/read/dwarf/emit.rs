@@ -96,7 +96,7 @@ impl<'e, 'd, S: Surroundings<'d>> Emit<'e, 'd, S> {
             for part in table.parts_of(entry) {
                 told = told.max(part.align);
                 let (offset, bits) = self.contents.place(part);
-                // Ada's types whose size is known at run time only have members behind it.
+                // Ada's types whose size is known at run time only have members after it.
                 if offset > entry.size {
                     continue;
                 }
@@ -175,7 +175,7 @@ impl<'e, 'd, S: Surroundings<'d>> Emit<'e, 'd, S> {
         if scope == ROOT || name.is_empty() {
             return Ok(StoredText { path: self.paths[ROOT as usize].clone(), name });
         }
-        // Scopes lie behind those that hold them.
+        // Scopes lie after those that hold them.
         while self.paths.len() <= scope as usize {
             let scope = self.table.scopes[self.paths.len()];
             let outer = self.paths.get(scope.parent as usize).map_or(&[][..], |outer| outer);

@@ -4,14 +4,14 @@ use crate::model::TypeId;
 /// The types of a model by their entries, of which units repeat each other's.
 #[derive(Debug, Default)]
 pub struct EntryTypes {
-    /// By position.
+    /// Types of entries, by position.
     entries: Vec<(u32, TypeId)>,
     /// Where the supplementary file's entries begin.
     pub(super) supplement: Option<EntryPosition>,
 }
 
 impl EntryTypes {
-    /// From entries with numbers, and the types of the numbers. Entries behind 4 GiB are not kept.
+    /// From entries with numbers, and the types of the numbers. Entries beyond 4 GiB are not kept.
     pub(super) fn new(
         units: impl Iterator<Item = Vec<(EntryPosition, u32)>>,
         types: &[Option<TypeId>],

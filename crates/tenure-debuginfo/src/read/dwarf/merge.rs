@@ -17,7 +17,7 @@ const MAX_TYPES: usize = 1 << 31;
 /// hostile one could ask for far more.
 const SMALL_NAMES: u64 = 1 << 26;
 
-/// In the order of the file; `length` is the bytes read.
+/// Merges units in the order of the file; `length` is the bytes read.
 pub(super) fn merge(
     mut found: Vec<StoredEntry<'_>>,
     store: Store<'_>,

@@ -55,14 +55,14 @@ use crate::model::{Format, Malformed, Model, Name};
 pub(super) struct Object<'d> {
     pub(super) name: &'d str,
     pub(super) sections: &'d Sections<'d>,
-    /// Of the file that `dwz` moved common parts to.
+    /// Sections of the file that `dwz` moved common parts to.
     pub(super) supplement: Option<&'d Sections<'d>>,
     /// Whose memory to give back.
     pub(super) file: Option<&'d MappedFile>,
     pub(super) splits: Option<Splits<'d>>,
 }
 
-/// With `keep_entries` also where the entries of types are; else that is empty.
+/// Parses all units. `keep_entries` says whether to note where the entries of types are; else that is empty.
 pub(super) fn parse(
     objects: &[Object<'_>],
     keep_entries: bool,
@@ -91,10 +91,10 @@ struct DwarfProgram<'d> {
     sources: Vec<DwarfSource<'d>>,
     files: Vec<Option<&'d MappedFile>>,
     jobs: Vec<Job<'d>>,
-    /// From here on units are read only if others refer to them.
+    /// Where units begin that are read only if others refer to them.
     on_demand: EntryPosition,
     signatures: Signatures,
-    /// By job: malformed, and left out.
+    /// Malformed units, by job: they are left out.
     skipped: Mutex<BTreeMap<usize, DwarfFault>>,
     /// Rust's, with the paths of their roots.
     crates: Mutex<BTreeSet<(String, String)>>,

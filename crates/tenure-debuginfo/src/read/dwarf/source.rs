@@ -21,7 +21,7 @@ pub(super) struct DwarfSource<'d> {
     pub(super) sections: &'d Sections<'d>,
     /// Where addresses lie; differs from `sections` for a split file.
     pub(super) program: &'d Sections<'d>,
-    /// Of a split file's unit: the start of its addresses, and the expected unit.
+    /// The start of a split unit's addresses, and the expected unit.
     pub(super) address_base: usize,
     pub(super) expected: Option<u64>,
     /// Of the first byte of `.debug_info` and of `.debug_types`.
@@ -31,7 +31,7 @@ pub(super) struct DwarfSource<'d> {
     pub(super) supplement_base: Option<EntryPosition>,
     pub(super) name: String,
     abbreviations: Tables,
-    /// Of line-table headers that may still be read.
+    /// Bytes of line-table headers that may still be read.
     line_bytes: Mutex<u64>,
 }
 
@@ -39,7 +39,7 @@ pub(super) struct DwarfSource<'d> {
 pub(super) struct Job<'d> {
     pub(super) source: u32,
     pub(super) header: UnitHeader<Slice<'d>>,
-    /// Of the section, and of the unit.
+    /// Where the section begins, and the unit.
     pub(super) base: EntryPosition,
     pub(super) start: EntryPosition,
 }
@@ -67,7 +67,7 @@ pub(super) fn dwarf_of<'d>(
 }
 
 impl<'d> DwarfSource<'d> {
-    /// Moves `end` behind these sections.
+    /// Moves `end` after these sections.
     pub(super) fn new(
         name: String,
         dwarf: Dwarf<Slice<'d>>,

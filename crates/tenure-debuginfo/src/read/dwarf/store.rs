@@ -18,7 +18,7 @@ use crate::model::{BitField, Name, Qualifier};
 /// A name with its path.
 #[derive(Debug, Clone)]
 pub(super) struct StoredText<'d> {
-    /// With the separator; empty if there is none.
+    /// The path, with the separator; empty if there is none.
     pub(super) path: Arc<[u8]>,
     pub(super) name: &'d [u8],
 }
@@ -27,13 +27,13 @@ pub(super) struct StoredText<'d> {
 #[derive(Debug)]
 pub(super) struct Root<'d> {
     pub(super) content: Digest,
-    /// By which declarations find it; 0 without a name.
+    /// The key by which declarations find it; 0 without a name.
     pub(super) key: Digest,
     pub(super) name: StoredText<'d>,
     pub(super) size: u64,
     pub(super) align: u64,
     pub(super) what: EntryKind,
-    /// Of an alias.
+    /// The target of an alias.
     pub(super) target: Digest,
     pub(super) members: Box<[RootMember<'d>]>,
     pub(super) declared: Option<(Name, u32)>,

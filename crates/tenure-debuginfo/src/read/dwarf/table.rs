@@ -8,7 +8,7 @@
 use super::fault::DwarfFault;
 use crate::model::{Qualifier, Scalar};
 
-/// Of an entry among all that are read.
+/// The position of an entry among all that are read.
 pub(super) type EntryPosition = u64;
 
 pub(super) const NOWHERE: EntryPosition = u64::MAX;
@@ -28,7 +28,7 @@ pub(super) enum EntryKind {
     Array,
     Qualified(Qualifier),
     Function,
-    /// Without values, or of an unknown kind.
+    /// A type without values, or of an unknown kind.
     Opaque,
 }
 
@@ -43,7 +43,7 @@ pub(super) struct TableEntry<'d> {
     pub(super) at: EntryPosition,
     pub(super) name: &'d [u8],
     pub(super) size: u64,
-    /// Of a pointer, an array or an alias.
+    /// The target of a pointer, an array or an alias.
     pub(super) target_at: EntryPosition,
     pub(super) target: u32,
     /// The first and the last of its members or, of an array, its dimensions.
@@ -102,7 +102,7 @@ pub(super) struct TablePart<'d> {
     pub(super) target_at: EntryPosition,
     pub(super) target: u32,
     pub(super) next: u32,
-    /// Of a dimension, the number of elements.
+    /// The offset of a member, or the number of elements of a dimension.
     pub(super) offset: u64,
     pub(super) bits_at: BitsAt,
     pub(super) bits: u32,
@@ -134,7 +134,7 @@ pub(super) struct TableScope<'d> {
 
 pub(super) const ROOT: u32 = 0;
 
-/// With an address, or a declaration whose scope gives the definition its path.
+/// A variable with an address, or a declaration whose scope gives the definition its path.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TableVariable<'d> {
     pub(super) at: EntryPosition,
@@ -159,7 +159,7 @@ pub(super) struct EntryTable<'d> {
     pub(super) completions: Vec<(EntryPosition, EntryPosition)>,
     /// Positions in other units that types refer to.
     pub(super) foreign: Vec<EntryPosition>,
-    /// Of names read: in hostile files few bytes name many.
+    /// Bytes of names read: in hostile files few bytes name many.
     pub(super) name_bytes: u64,
     index: Index,
 }

@@ -356,7 +356,7 @@ impl<'d> Files<'d> {
     }
 }
 
-/// Of a member, if it is constant.
+/// A member's offset, if it is constant.
 pub(super) fn offset(value: &UnitValue<'_>, encoding: Encoding) -> Option<u64> {
     let bytes = match value {
         AttributeValue::Block(bytes) => bytes,

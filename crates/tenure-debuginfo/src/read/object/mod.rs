@@ -37,7 +37,7 @@ const WANTED: [SectionId; 10] = [
 struct Wanted<'d> {
     id: SectionId,
     bytes: Cow<'d, [u8]>,
-    /// In relocatable files: the section of each address in it.
+    /// The section of each address in it, in relocatable files.
     origins: RelocationOrigins,
 }
 

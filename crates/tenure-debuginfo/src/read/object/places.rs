@@ -7,7 +7,7 @@ pub(in crate::read) struct SectionPlaces {
     names: Vec<Name>,
     /// Start, end, index of the name; none where variables have no single fixed address.
     ranges: Vec<(u64, u64, Option<u32>)>,
-    /// In relocatable files: by the section's index.
+    /// Sections by index, in relocatable files.
     by_index: Option<Vec<Option<u32>>>,
 }
 

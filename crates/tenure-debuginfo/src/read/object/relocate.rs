@@ -27,7 +27,7 @@ impl Bases {
     }
 }
 
-/// By offset of each relocated value: in relocatable files all sections start at address 0.
+/// Sections by the offset of each relocated value: in relocatable files all sections start at address 0.
 #[derive(Debug, Default)]
 pub(in crate::read) struct RelocationOrigins(Vec<(u64, SectionIndex)>);
 

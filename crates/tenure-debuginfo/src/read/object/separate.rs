@@ -7,7 +7,7 @@ use super::has_dwarf;
 use crate::Error;
 use crate::read::file::{MappedFile, path_in};
 
-/// For distributions' `-dbg` packages.
+/// Where distributions' `-dbg` packages lie.
 const DEBUG_ROOT: &str = "/usr/lib/debug";
 
 /// A program's debugging information: by its build id, else by the name in `.gnu_debuglink`.
