@@ -38,11 +38,11 @@ impl std::error::Error for Malformed {}
 /// Takes types in any order, with references to later ones.
 ///
 /// ```
-/// use tenure_debuginfo::model::{Builder, Format, Kind, Member, Scalar, Shape};
+/// use tenure_debuginfo::model::{Builder, Format, TypeKind, Member, Scalar, Shape};
 ///
 /// let mut builder = Builder::new();
-/// let count = builder.add("atomic_t", 4, Kind::Scalar(Scalar::Integer));
-/// let route = builder.add("route", 8, Kind::Composite {
+/// let count = builder.add("atomic_t", 4, TypeKind::Scalar(Scalar::Integer));
+/// let route = builder.add("route", 8, TypeKind::Composite {
 ///     shape: Shape::Struct,
 ///     members: vec![Member::new("refs", 0, count), Member::new("gateway", 4, count)],
 /// });

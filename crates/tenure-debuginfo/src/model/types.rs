@@ -340,12 +340,12 @@ impl Model {
     /// Overlapping members count together; one of no bytes, such as a flexible array, ends a hole like any other.
     ///
     /// ```
-    /// use tenure_debuginfo::model::{Builder, Format, Kind, Member, Scalar, Shape};
+    /// use tenure_debuginfo::model::{Builder, Format, TypeKind, Member, Scalar, Shape};
     ///
     /// let mut builder = Builder::new();
-    /// let int = builder.add("int", 4, Kind::Scalar(Scalar::Integer));
+    /// let int = builder.add("int", 4, TypeKind::Scalar(Scalar::Integer));
     /// let members = vec![Member::new("a", 0, int), Member::new("b", 8, int)];
-    /// let id = builder.add("s", 16, Kind::Composite { shape: Shape::Struct, members });
+    /// let id = builder.add("s", 16, TypeKind::Composite { shape: Shape::Struct, members });
     /// let model = builder.finish(Format::Btf, 1)?;
     /// assert_eq!(model.holes(id), [(4, 4)]);
     /// # Ok::<(), tenure_debuginfo::model::Malformed>(())
