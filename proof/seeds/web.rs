@@ -22,8 +22,8 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
-use tenure::pool::list::Scan;
-use tenure::pool::generic::{BufferPool, List, Magazines, PooledBuf, TaggedStack};
+use tenure::pool::list::{List, Magazines, Scan, TaggedStack};
+use tenure::pool::generic::{BufferPool, PooledBuf};
 use tokio::net::TcpListener;
 use tokio::runtime::Builder;
 

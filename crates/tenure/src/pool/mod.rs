@@ -122,6 +122,5 @@ pub use statistics::Stats;
 #[doc(hidden)]
 pub mod generic {
     pub use super::buffer::{BufferPool, BufferPoolBuilder, PooledBuf, PooledBytes};
-    pub use super::list::{List, Magazines, TaggedStack};
     pub use super::slot::{SlotMut, SlotPool, SlotPoolBuilder, SlotRef};
 }

@@ -11,7 +11,8 @@ use tenure::counter::{Counter, Gauge, Histogram};
 use tenure::owner::{Owner, Shared};
 use tenure::pool::AcquireError;
 use tenure::pool::BufferPool;
-use tenure::pool::generic::{List, SlotMut, SlotPool, SlotRef};
+use tenure::pool::generic::{SlotMut, SlotPool, SlotRef};
+use tenure::pool::list::List;
 use tenure::rcu::{RcuCell, RcuGuard};
 use tenure::registry::generic::{Registered, Registry, RegistryCount};
 use tenure::revocable::Guard;
@@ -299,8 +300,8 @@ fn new_pool<L: List>(world: &World) -> SlotPool<Value, L> {
 
 fn pools_that_go(world: &World) -> Kept<'_> {
     let (pool, closed) = (
-        new_pool::<tenure::pool::generic::Magazines>(world),
-        new_pool::<tenure::pool::generic::TaggedStack>(world),
+        new_pool::<tenure::pool::list::Magazines>(world),
+        new_pool::<tenure::pool::list::TaggedStack>(world),
     );
     drop(closed.acquire().unwrap());
     closed.close();

@@ -3,7 +3,8 @@
 use crate::{ACCOUNTS, Account, PAGE, TOO_MUCH, join_test, next_test, on_a_thread_of};
 use std::sync::Barrier;
 use std::sync::atomic::Ordering::Relaxed;
-use tenure::pool::generic::{BufferPool, BufferPoolBuilder, List, PooledBuf};
+use tenure::pool::generic::{BufferPool, BufferPoolBuilder, PooledBuf};
+use tenure::pool::list::List;
 use tenure::pool::{AcquireError, Stats};
 
 /// Runs `body` in a thread, and checks that all its memory was freed, as zeros.

@@ -7,7 +7,8 @@ use std::any::Any;
 use std::cell::RefCell;
 use std::sync::mpsc::channel;
 use std::thread;
-use tenure::pool::generic::{BufferPool, BufferPoolBuilder, List, PooledBuf};
+use tenure::pool::generic::{BufferPool, BufferPoolBuilder, PooledBuf};
+use tenure::pool::list::List;
 use tenure::pool::{AcquireError, ConfigError, Stats};
 
 const SMALL: usize = 64;

@@ -1,7 +1,8 @@
 //! Random operations on a buffer pool against a model, with the same figures after each.
 
 use crate::limits::Numbers;
-use tenure::pool::generic::{BufferPool, List, PooledBuf};
+use tenure::pool::generic::{BufferPool, PooledBuf};
+use tenure::pool::list::List;
 use tenure::pool::{AcquireError, Stats};
 
 const CLASSES: usize = 4;

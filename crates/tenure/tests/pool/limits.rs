@@ -2,8 +2,8 @@
 
 use std::thread;
 use tenure::memory::Native;
-use tenure::pool::generic::{BufferPool, List, SlotPool, TaggedStack};
-use tenure::pool::list::Magazines;
+use tenure::pool::generic::{BufferPool, SlotPool};
+use tenure::pool::list::{List, Magazines, TaggedStack};
 
 const THREADS: usize = 4;
 const MOST: usize = 3;

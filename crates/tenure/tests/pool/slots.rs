@@ -5,8 +5,8 @@ use std::cell::Cell;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 use tenure::memory::{Memory, Native, Ordering};
-use tenure::pool::generic::{BufferPool, List, PooledBuf, SlotMut, SlotPool, SlotRef};
-use tenure::pool::list::Magazines;
+use tenure::pool::generic::{BufferPool, PooledBuf, SlotMut, SlotPool, SlotRef};
+use tenure::pool::list::{List, Magazines};
 use tenure::pool::{AcquireError, SlotKey};
 
 /// A pool is a field like any other, whatever its closures are.

@@ -5,7 +5,8 @@ use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 use tenure::pool::AcquireError;
-use tenure::pool::generic::{List, SlotMut, SlotPool, SlotRef};
+use tenure::pool::generic::{SlotMut, SlotPool, SlotRef};
+use tenure::pool::list::List;
 
 fn closing_drops_what_is_idle_at_once_and_the_rest_as_it_comes_home<L: List>() {
     let (token, pool) = tokens::<L>();

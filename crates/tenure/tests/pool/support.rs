@@ -2,7 +2,8 @@
 
 use std::sync::{Arc, Barrier};
 use std::thread;
-use tenure::pool::generic::{List, SlotPool};
+use tenure::pool::generic::SlotPool;
+use tenure::pool::list::List;
 
 /// An object whose drop is seen by the count of its `Arc`.
 pub(crate) struct Token(Arc<()>);

@@ -6,8 +6,7 @@ use std::collections::HashSet;
 use std::sync::{Arc, Barrier, Mutex, Weak, mpsc};
 use std::thread;
 use tenure::memory::{Native, Resident, Threads};
-use tenure::pool::generic::{Magazines, TaggedStack};
-use tenure::pool::list::List;
+use tenure::pool::list::{List, Magazines, TaggedStack};
 
 /// Threads that are alive at once. Other tests of this file run in the same process.
 const CROWD: usize = if cfg!(miri) { 5 } else { 50 };

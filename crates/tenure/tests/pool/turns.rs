@@ -12,7 +12,8 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 use std::time::Duration;
 use tenure::pool::AcquireError;
-use tenure::pool::generic::{BufferPool, List, PooledBuf, SlotMut, SlotPool};
+use tenure::pool::generic::{BufferPool, PooledBuf, SlotMut, SlotPool};
+use tenure::pool::list::List;
 
 const SIZE: usize = 64;
 

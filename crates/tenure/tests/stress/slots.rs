@@ -5,8 +5,8 @@ use crate::support::{Canary, THREADS, objects};
 use std::sync::Arc;
 use std::thread;
 use tenure::memory::{Memory, Native, Ordering, Plain, PlainCell};
-use tenure::pool::generic::{List, Magazines, SlotMut, SlotPool, SlotRef, TaggedStack};
-use tenure::pool::list::{self, Scan};
+use tenure::pool::generic::{SlotMut, SlotPool, SlotRef};
+use tenure::pool::list::{self, List, Magazines, Scan, TaggedStack};
 use tenure::pool::{AcquireError, SlotKey};
 
 type Counter = <Native as Memory>::AtomicU64;

@@ -3,7 +3,8 @@
 use crate::support::{THREADS, objects};
 use std::thread;
 use std::time::Duration;
-use tenure::pool::generic::{BufferPool, List, Magazines};
+use tenure::pool::generic::BufferPool;
+use tenure::pool::list::{List, Magazines};
 
 /// One thread fills a buffer and sends parts of it to the others.
 fn parts_end_on_other_threads<L: List>() {

@@ -15,8 +15,8 @@ macro_rules! claims {
         claims! { ($($claim)*) over
             scan: tenure::pool::list::Scan,
             scan_as_published: tenure::pool::list::Scan<tenure::memory::Native, false>,
-            tagged_stack: tenure::pool::generic::TaggedStack,
-            magazines: tenure::pool::generic::Magazines,
+            tagged_stack: tenure::pool::list::TaggedStack,
+            magazines: tenure::pool::list::Magazines,
             magazines_of_one: tenure::pool::list::Magazines<tenure::memory::Native, 1>,
         }
     };

@@ -49,7 +49,7 @@ pub(super) fn churn<S: Slots>(name: &'static str) -> Variant {
 mod tests {
     use super::super::{others::LockedVec, slots::ListedSlots};
     use super::*;
-    use tenure::pool::generic::{Magazines, TaggedStack};
+    use tenure::pool::list::{Magazines, TaggedStack};
 
     fn connections_stay<S: Slots>(kept: u32) {
         let slots = &prepared::<S>(2);

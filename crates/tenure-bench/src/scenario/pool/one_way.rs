@@ -148,7 +148,7 @@ mod tests {
     use super::super::{public::Buffers, public::PublicObjects, slots::ListedSlots};
     use super::*;
     use tenure::memory::Native;
-    use tenure::pool::generic::{Magazines, TaggedStack};
+    use tenure::pool::list::{Magazines, TaggedStack};
 
     type Object<S> = OneWay<S, Native>;
 

@@ -1,7 +1,8 @@
 //! What buffers and their parts have of the slice that they are, and the generic ones as well.
 
 use super::{PooledBuf, PooledBytes};
-use crate::pool::generic::{self, List};
+use crate::pool::generic;
+use crate::pool::list::List;
 use core::borrow::Borrow;
 use core::fmt;
 use core::hash::{Hash, Hasher};
