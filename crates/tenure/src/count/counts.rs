@@ -237,45 +237,15 @@ impl TicketRef {
     }
 }
 
-/// A count in a type is a count.
-macro_rules! counts_as {
+macro_rules! thin {
     ($count:ident: $inner:ty) => {
         impl sealed::Sealed for $count {}
 
         impl RefCount for $count {
-            type Readable<'w> = <$inner as RefCount>::Readable<'w>;
-            const NAME: &'static str = <$inner>::NAME;
-            const NEEDS_GRACE_PERIOD: bool = <$inner>::NEEDS_GRACE_PERIOD;
+            as_inner_count! { self: self.0, $inner }
 
             fn new_in() -> Self {
                 Self::new()
-            }
-            forward! { self.0 =>
-                fn get(&self) -> GetResult;
-                fn get_acquire(&self) -> GetResult;
-                fn get_many(&self, n: NonZeroU16) -> GetResult;
-                fn read(&self) -> u32;
-                fn is_dead(&self) -> bool;
-            }
-            #[inline(always)]
-            #[track_caller]
-            fn put(&self, readable: Self::Readable<'_>) -> PutResult {
-                RefCount::put(&self.0, readable)
-            }
-            #[inline(always)]
-            #[track_caller]
-            fn put_by<R: KeepsReadable>(&self, enter: impl FnOnce() -> R) -> PutResult {
-                self.0.put_by(enter)
-            }
-            #[inline(always)]
-            #[track_caller]
-            fn put_many(&self, n: NonZeroU16, readable: Self::Readable<'_>) -> PutResult {
-                RefCount::put_many(&self.0, n, readable)
-            }
-            #[inline(always)]
-            #[track_caller]
-            fn put_last(&self, readable: Self::Readable<'_>) -> PutResult {
-                RefCount::put_last(&self.0, readable)
             }
         }
 
@@ -294,6 +264,6 @@ macro_rules! counts_as {
     };
 }
 
-counts_as! { RcuRef: rcuref::RcuRef }
+thin! { RcuRef: rcuref::RcuRef }
 #[cfg(target_has_atomic = "64")]
-counts_as! { TicketRef: ticket::TicketRef }
+thin! { TicketRef: ticket::TicketRef }

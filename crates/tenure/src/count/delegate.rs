@@ -1,5 +1,5 @@
 //! What the counts of one `word` share: constructors, the raw word, reports, [`RefCount`](super::RefCount) and the
-//! common traits.
+//! common traits; and what counts in other types have of it.
 
 macro_rules! impl_ref_count {
     (@asks) => {
@@ -104,4 +104,37 @@ macro_rules! impl_ref_count {
             }
         }
     };
+}
+
+/// What a count in another type has of [`RefCount`](super::RefCount): all but its constructor.
+macro_rules! as_inner_count {
+    ($this:ident: $inner:expr, $type:ty) => {
+        type Readable<'w> = <$type as RefCount>::Readable<'w>;
+        const NAME: &'static str = <$type as RefCount>::NAME;
+        const NEEDS_GRACE_PERIOD: bool = <$type as RefCount>::NEEDS_GRACE_PERIOD;
+
+        as_inner_count! { @ $this: $inner =>
+            fn get() -> GetResult;
+            fn get_acquire() -> GetResult;
+            fn get_many(n: NonZeroU16) -> GetResult;
+            fn put(readable: Self::Readable<'_>) -> PutResult;
+            fn put_many(n: NonZeroU16, readable: Self::Readable<'_>) -> PutResult;
+            fn put_last(readable: Self::Readable<'_>) -> PutResult;
+            fn read() -> u32;
+            fn is_dead() -> bool;
+        }
+        #[inline(always)]
+        #[track_caller]
+        fn put_by<R: KeepsReadable>(&$this, enter: impl FnOnce() -> R) -> PutResult {
+            RefCount::put_by(&$inner, enter)
+        }
+    };
+    (@ $this:ident: $inner:expr => $(fn $name:ident($($argument:ident: $type:ty),*) -> $result:ty;)*) => {$(
+        #[inline(always)]
+        #[track_caller]
+        fn $name(&$this $(, $argument: $type)*) -> $result {
+            // By the trait: an inherent method of the name may take something else.
+            RefCount::$name(&$inner $(, $argument)*)
+        }
+    )*};
 }

@@ -7,27 +7,10 @@ use core::num::NonZeroU16;
 impl<C: RefCount> sealed::Sealed for CachePadded<C> {}
 
 impl<C: RefCount> RefCount for CachePadded<C> {
-    type Readable<'w> = C::Readable<'w>;
-    const NAME: &'static str = C::NAME;
-    const NEEDS_GRACE_PERIOD: bool = C::NEEDS_GRACE_PERIOD;
+    as_inner_count! { self: **self, C }
 
     fn new_in() -> Self {
         Self::new(C::new_in())
-    }
-    forward! { (**self) =>
-        fn get(&self) -> GetResult;
-        fn get_acquire(&self) -> GetResult;
-        fn get_many(&self, n: NonZeroU16) -> GetResult;
-        fn put(&self, readable: Self::Readable<'_>) -> PutResult;
-        fn put_many(&self, n: NonZeroU16, readable: Self::Readable<'_>) -> PutResult;
-        fn put_last(&self, readable: Self::Readable<'_>) -> PutResult;
-        fn read(&self) -> u32;
-        fn is_dead(&self) -> bool;
-    }
-    #[inline(always)]
-    #[track_caller]
-    fn put_by<R: KeepsReadable>(&self, enter: impl FnOnce() -> R) -> PutResult {
-        (**self).put_by(enter)
     }
     #[inline(always)]
     unsafe fn put_raw_by<R: KeepsReadable>(

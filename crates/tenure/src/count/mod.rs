@@ -77,9 +77,9 @@
 //! "One add" is one instruction on x86-64 (`lock xadd`), AArch64 with LSE (`ldadd`) and RISC-V (`amoadd`). Elsewhere
 //! (AArch64 without LSE, 32-bit Arm, the 64-bit count on 32-bit x86) it is a short loop, and gains less.
 
-mod counts;
 #[macro_use]
 mod delegate;
+mod counts;
 mod inc_not_zero;
 mod isolated;
 mod rcuref;
