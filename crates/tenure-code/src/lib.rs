@@ -12,13 +12,10 @@ use std::sync::OnceLock;
 use tenure_debuginfo::model::{TypeId, TypeKind};
 use tenure_debuginfo::program::types::ProgramTypes;
 use tenure_debuginfo::program::{
-    AllocatedBlock, AllocationAccess, Object, Program, is_plain, located, member,
+    AllocatedBlock, AllocationAccess, MAX_CODE, Object, Program, is_plain, located, member,
 };
 
 use crate::result::{CodeText, Fate};
-
-/// How many places of code are asked for what accesses an allocation.
-const MAX_ASKED: usize = 64;
 
 /// The code of one module, with its debugging information.
 #[derive(Debug)]
@@ -79,7 +76,7 @@ impl MachineCode {
         let mut pointed = Vec::new();
         let mut asked = Vec::new();
         for access in accesses {
-            if asked.len() < MAX_ASKED && !asked.contains(&access.code) {
+            if asked.len() < MAX_CODE && !asked.contains(&access.code) {
                 asked.push(access.code);
                 let (found, _) = self.accessed(types, access.code).unwrap_or_default();
                 pointed.extend(found.into_iter().map(|(ty, offset)| (access.offset, ty, offset)));

@@ -34,6 +34,7 @@ use self::image::Image;
 use self::layouts::ObjectLayout;
 pub use self::layouts::is_plain;
 pub use self::loaded::Loaded;
+pub use self::typed::MAX_CODE;
 use self::types::ProgramTypes;
 use self::units::{Reader, Units};
 use crate::Error;

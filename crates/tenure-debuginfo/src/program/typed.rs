@@ -14,9 +14,11 @@ use super::units::Reader;
 use super::{AllocatedBlock, AllocationAccess, TypeEvidence};
 use crate::model::TypeId;
 
-/// Distinct offsets and sizes that are looked at, and distinct addresses of code: more say no more.
+/// Distinct offsets and sizes that are looked at: more say no more.
 const MAX_TOUCHED: usize = 256;
-pub(super) const MAX_CODE: usize = 64;
+
+/// Distinct addresses of accessing code that are looked at: more say no more.
+pub const MAX_CODE: usize = 64;
 
 /// Frames of the allocating call that are looked at.
 const MAX_FRAMES: usize = 16;

@@ -5,7 +5,7 @@ use std::process::Command;
 use tempfile::TempDir;
 use tenure_debuginfo::program::Program;
 
-/// Of this crate and of the one that analyses code.
+/// Sources of the samples, for the tests of this crate and of the one that analyses code.
 const SAMPLES: &str =
     concat!(env!("CARGO_MANIFEST_DIR"), "/../tenure-debuginfo/tests/program/samples");
 

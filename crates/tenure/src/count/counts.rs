@@ -131,7 +131,7 @@ impl RcuRef {
 ///     // SAFETY: the caller's reference keeps the route alive up to the verdict.
 ///     if unsafe { (*route).refs.put().is_last() } {
 ///         table.lock().unwrap().remove(&key);
-///         // SAFETY: the last put is told to exactly one, and no lookup finds the route any more.
+///         // SAFETY: exactly one caller learns that its put was the last, and no lookup finds the route any more.
 ///         drop(unsafe { Box::from_raw(route.cast_mut()) }); // at once: no grace period
 ///     }
 /// }

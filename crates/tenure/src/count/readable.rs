@@ -87,7 +87,7 @@ impl<'w> From<&'w seize::LocalGuard<'_>> for Readable<'w> {
 }
 
 #[cfg(feature = "seize")]
-/// As of a `LocalGuard`.
+/// An owned guard keeps memory readable as a local one does.
 impl<'w> From<&'w seize::OwnedGuard<'_>> for Readable<'w> {
     fn from(_: &'w seize::OwnedGuard<'_>) -> Self {
         Self(PhantomData)

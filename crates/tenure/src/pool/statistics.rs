@@ -18,7 +18,7 @@ pub struct Stats {
     pub freed: u64,
     /// Times that a request for buffers of this class got a smaller one, which its own class counts.
     pub downgraded: u64,
-    /// In use now, by one owner or shared.
+    /// Those in use now, by one owner or shared.
     pub in_use: u64,
     /// Those that wait for their next user, in the depot and in magazines.
     pub idle: u64,

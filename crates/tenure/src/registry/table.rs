@@ -30,7 +30,7 @@ pub struct Registry<K, V, C: RegistryCount = TicketRef, S = RandomState> {
     closes: Option<Shared<ClosesRing<K, V, C>, C::Machine>>,
 }
 
-/// As many as are allocated at once.
+/// Buckets of a new map: as many as are allocated at once.
 const BUCKETS: u32 = 8;
 
 impl<K, V> Registry<K, V>

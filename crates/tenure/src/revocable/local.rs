@@ -11,7 +11,7 @@ use core::ptr::NonNull;
 
 /// A [`LocalHandle`](super::LocalHandle) of the scheme `S`.
 pub struct LocalHandle<T, S: Scheme = Shootdown> {
-    /// In the domain, which does not move it.
+    /// Its slot, in the domain, which does not move it.
     slot: NonNull<S::State<T>>,
     number: u32,
     inner: SharedInner<T, S>,

@@ -45,7 +45,7 @@ fn the_guard_of_a_read_without_a_reader_stays_on_its_thread() {
     assert!(!has!(RcuGuard<'static, Rc<u8>>: Send) && !has!(RcuGuard<'static, Rc<u8>>: Sync));
 }
 
-/// As `Arc<Cell<u8>>`.
+/// The comparison is with `Arc<Cell<u8>>`.
 #[test]
 fn what_a_panic_may_leave_in_disorder_is_no_more_safe_than_in_an_arc() {
     assert!(

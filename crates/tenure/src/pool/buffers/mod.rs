@@ -102,7 +102,7 @@ impl BufferPool {
     ///
     /// # Aborts
     ///
-    /// As collections do, if there is no memory for the tables.
+    /// The process, as collections do, if there is no memory for the tables.
     #[inline(always)]
     pub fn acquire(&self, capacity: usize) -> Result<PooledBuf, AcquireError> {
         self.0.acquire(capacity).map(PooledBuf)
@@ -561,7 +561,7 @@ impl Write for PooledBuf {
         Ok(self.extend_from_slice(bytes))
     }
 
-    /// As the provided method, without its loop.
+    /// The provided method, without its loop.
     #[inline]
     fn write_all(&mut self, bytes: &[u8]) -> IoResult<()> {
         if self.extend_from_slice(bytes) < bytes.len() {
