@@ -1,6 +1,7 @@
 //! The reference counts, one thread at a time: every operation in every state, and what is reported.
 #![cfg(target_has_atomic = "64")]
 
+mod face;
 #[path = "../support/faults.rs"]
 mod faults;
 #[cfg(feature = "std")]

@@ -5,6 +5,7 @@
 //! | `lists`, `threads` | every free list keeps the promises of `List`, also when threads end |
 //! | `buffers`, `contents` | what a `BufferPool` hands out and what becomes of it; what a buffer is |
 //! | `slots`, `slots_end` | keys, guards and objects of a `SlotPool`; ends, panics, and users' code that uses the pool |
+//! | `face` | the types that users have do what the generic ones do |
 //! | `limits` | a refusal is true |
 //! | `turns` | acquires that wait at the limit |
 //! | `buffers_model` | random operations against an obviously right model |
@@ -26,6 +27,7 @@ mod waits;
 mod buffers;
 mod buffers_model;
 mod contents;
+mod face;
 mod limits;
 mod lists;
 mod slots;

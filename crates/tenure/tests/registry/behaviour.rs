@@ -281,7 +281,7 @@ fn a_lookup_that_hits_clones_no_key() {
 
 #[test]
 fn a_reference_shows_what_its_object_shows() {
-    let objects: Registry<&str, u32> = Registry::new();
+    let objects: tenure::registry::Registry<&str, u32> = tenure::registry::Registry::new();
     let object = objects.acquire(&"a", || 7);
     assert_eq!((format!("{object} {object:?}"), *object.as_ref()), ("7 7".to_owned(), 7));
     assert_eq!(format!("{objects:?}"), "Registry { len: 1, .. }");
@@ -353,4 +353,29 @@ fn a_list_of_references_takes_about_the_stack_of_one_of_arcs() {
     // Without optimisation frames are as large as they come. Sanitizers put space around what lies in them.
     let most = if cfg!(sanitized) { 10 } else { 3 };
     assert!(ours <= most * theirs, "{ours} bytes for each value, where std's Arc takes {theirs}");
+}
+
+/// The registry that users have does what the generic one does: each method once.
+#[test]
+fn a_users_registry_has_every_method() {
+    use tenure::registry::{Registered, Registry};
+    let objects: Registry<String, u32> = Registry::with_linger(2);
+    assert!(objects.is_empty());
+    assert_eq!(objects.try_acquire("a", || Err::<u32, _>("no")).unwrap_err(), "no");
+    let object = objects.acquire("a", || 1);
+    assert_eq!((Registered::key(&object).as_str(), Registered::count(&object)), ("a", 1));
+    assert!(Registered::ptr_eq(&object, &objects.get("a").unwrap()));
+    assert!(Registered::ptr_eq(&object, &objects.clone().snapshot()[0]));
+    drop(object);
+    assert_eq!((objects.len(), objects.stats().failed), (1, 1));
+    objects.sweep();
+    assert_eq!(objects.len(), 1, "it was used since");
+    objects.sweep();
+    assert!(objects.is_empty());
+    drop(objects.acquire("b", || 2));
+    objects.trim();
+    assert!(objects.is_empty() && objects.stats().destroyed == 2);
+    let hashed: Registry<u32, u32> = Registry::with_hasher(std::hash::RandomState::new());
+    drop(hashed.acquire(&1, || 1));
+    assert!(hashed.is_empty(), "none lingers");
 }
