@@ -86,9 +86,9 @@ const CLAIMS: &[ClaimRule] = claims! {
         [together("shootdown", Against::OneThread, 1.0 / 1.9)];
     "lazy/same": "With all CPUs on one object, switches that are not counted beat those that are by 20x",
         [together("shootdown", Baseline, 1.0 / 20.0)];
-    "lazy/read": "A Reader takes at most 0.3 of the time of arc-swap's load",
+    "lazy/read": "An RcuReader takes at most 0.3 of the time of arc-swap's load",
         [alone("RcuReader", Baseline, 0.3), together("RcuReader", Baseline, 0.3)];
-    "lazy/read": "A Reader takes at most the time of arc-swap's Cache, which keeps what it read alive",
+    "lazy/read": "An RcuReader takes at most the time of arc-swap's Cache, which keeps what it read alive",
         [alone("RcuReader", Rival("arc-swap Cache"), 1.0), together("RcuReader", Rival("arc-swap Cache"), 1.0)];
     "lazy/end": "The end of an object waits for no parked handle: 1,024 of them add at most half to its time",
         [together("64 parked", Baseline, 1.1), together("1024 parked", Baseline, 1.5)];

@@ -24,7 +24,7 @@ impl<R: Route<Count: OutlivedCount> + 'static> BenchOperation for Lookup<R> {
         black_box(route.lwtstate());
         black_box(route.rt_genid());
         // SAFETY: the runner joins all threads before it drops the operation.
-        still_held(route.refs().put(unsafe { R::Count::witness() }));
+        still_held(route.refs().put(unsafe { R::Count::readable() }));
     }
     fn members(&self) -> Vec<NamedMember> {
         self.0.members()
@@ -50,7 +50,7 @@ impl<R: Route<Count: OutlivedCount> + 'static> BenchOperation for Packet<R> {
         state = R::Host::work(state ^ black_box(u64::from(route.rt_genid())), WORK_NS);
         black_box(state);
         // SAFETY: the runner joins all threads before it drops the operation.
-        still_held(route.refs().put(unsafe { R::Count::witness() }));
+        still_held(route.refs().put(unsafe { R::Count::readable() }));
     }
     fn members(&self) -> Vec<NamedMember> {
         self.0.members()

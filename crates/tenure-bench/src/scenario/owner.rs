@@ -202,10 +202,11 @@ pub(super) fn extend(group: &mut BenchGroup) {
     };
     add("owner/count", Variant::step("Counter", Counter::new, |counter| counter.add(1)));
     #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
-    let ids = ["owner/get-put", "owner/count", "owner/sum"];
-    #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
-    for (id, by_cpu) in ids.into_iter().zip(by_cpu::variants().into_iter().flatten()) {
-        add(id, by_cpu);
+    {
+        let ids = ["owner/get-put", "owner/count", "owner/sum"];
+        for (id, by_cpu) in ids.into_iter().zip(by_cpu::variants().into_iter().flatten()) {
+            add(id, by_cpu);
+        }
     }
 }
 

@@ -13,12 +13,12 @@ use tenure::memory::{Atomic, Memory, Ordering};
 
 /// Lets code that is generic over counts put: the objects outlive all threads of a measurement.
 pub(crate) trait OutlivedCount: RefCount + 'static {
-    /// The witness of a put.
+    /// The readable of a put.
     ///
     /// # Safety
     ///
-    /// The count's memory must outlive every put that this witness is used for.
-    unsafe fn witness() -> Self::Readable<'static>;
+    /// The count's memory must outlive every put that this proof is used for.
+    unsafe fn readable() -> Self::Readable<'static>;
 
     #[inline(always)]
     fn get_counting(&self, retries: &mut u64) -> GetResult {
@@ -28,7 +28,7 @@ pub(crate) trait OutlivedCount: RefCount + 'static {
 }
 
 impl<M: Memory> OutlivedCount for IncNotZero<M> {
-    unsafe fn witness() {}
+    unsafe fn readable() {}
 
     #[inline(always)]
     fn get_counting(&self, retries: &mut u64) -> GetResult {
@@ -37,11 +37,11 @@ impl<M: Memory> OutlivedCount for IncNotZero<M> {
 }
 
 impl<M: Memory> OutlivedCount for TicketRef<M> {
-    unsafe fn witness() {}
+    unsafe fn readable() {}
 }
 
 impl<M: Memory> OutlivedCount for RcuRef<M> {
-    unsafe fn witness() -> Readable<'static> {
+    unsafe fn readable() -> Readable<'static> {
         // SAFETY: the caller promises what `assume` asks for.
         unsafe { Readable::assume() }
     }
@@ -100,7 +100,7 @@ impl<C: OutlivedCount> BenchOperation for GetPut<C> {
     fn step(&self, retries: &mut u64) {
         acquired(self.0.get_counting(retries));
         // SAFETY: the runner joins all threads before it drops the operation.
-        still_held(self.0.put(unsafe { C::witness() }));
+        still_held(self.0.put(unsafe { C::readable() }));
     }
     fn members(&self) -> Vec<NamedMember> {
         refs(&*self.0)
@@ -130,7 +130,7 @@ fn put_all<C: OutlivedCount>(count: &C, references: u64) {
     let mut left = references;
     while let Some(n) = NonZeroU16::new(u16::try_from(left).unwrap_or(u16::MAX)) {
         // SAFETY: the runner joins all threads before it drops the operation.
-        still_held(count.put_many(n, unsafe { C::witness() }));
+        still_held(count.put_many(n, unsafe { C::readable() }));
         left -= u64::from(n.get());
     }
 }
@@ -146,9 +146,9 @@ impl<C: OutlivedCount, const LIKELY: bool> BenchOperation for LastPut<C, LIKELY>
     fn step(&self, _retries: &mut u64) {
         let count = C::new_in();
         // SAFETY: the count is a local that outlives its put.
-        let witness = unsafe { C::witness() };
+        let readable = unsafe { C::readable() };
         let count = black_box(&count);
-        last(if LIKELY { count.put_last(witness) } else { count.put(witness) });
+        last(if LIKELY { count.put_last(readable) } else { count.put(readable) });
     }
 }
 

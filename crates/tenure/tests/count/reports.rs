@@ -53,8 +53,8 @@ fn a_report_names_the_line_that_called_the_count() {
 
 #[test]
 fn a_report_through_the_trait_names_the_generic_code_that_called() {
-    fn put<C: RefCount>(count: &C, witness: C::Readable<'_>) -> (Fault, u32) {
-        (only_fault(|| count.put(witness)), line!())
+    fn put<C: RefCount>(count: &C, readable: C::Readable<'_>) -> (Fault, u32) {
+        (only_fault(|| count.put(readable)), line!())
     }
     for (fault, line) in [
         put(&IncNotZero::from_raw(0), ()),

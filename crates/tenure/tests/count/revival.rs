@@ -18,27 +18,27 @@ struct Object<C> {
 /// Puts a reference. `revivals` further visitors come in between, each within the one before.
 fn put<C: RefCount + 'static>(
     object: &Rc<Object<C>>,
-    witness: fn() -> C::Readable<'static>,
+    readable: fn() -> C::Readable<'static>,
     revivals: u32,
 ) {
     let (same, other) = (Rc::clone(object), Rc::clone(object));
     let one = move || {
-        if same.count.put(witness()) == PutResult::Last {
+        if same.count.put(readable()) == PutResult::Last {
             same.told_last.set(same.told_last.get() + 1);
         }
     };
     let visit = move || {
         if revivals > 0 && other.count.get() == GetResult::Acquired {
-            put(&other, witness, revivals - 1);
+            put(&other, readable, revivals - 1);
         }
     };
     interrupted(2, one, visit);
 }
 
-fn one_is_told<C: RefCount + 'static>(witness: fn() -> C::Readable<'static>) {
+fn one_is_told<C: RefCount + 'static>(readable: fn() -> C::Readable<'static>) {
     for revivals in 0..30 {
         let object = Rc::new(Object { count: C::new_in(), told_last: Cell::new(0) });
-        put(&object, witness, revivals);
+        put(&object, readable, revivals);
         assert_eq!(object.told_last.get(), 1, "{} revived {revivals} times", C::NAME);
         assert!(object.count.is_dead());
     }

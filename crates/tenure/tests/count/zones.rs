@@ -74,14 +74,14 @@ fn of_put(outcome: PutResult) -> &'static str {
 
 const OPERATIONS: [&str; 5] = ["get", "get_many", "put", "put_many", "put_last"];
 
-fn operate<C: RefCount>(count: &C, operation: &str, witness: C::Readable<'_>) -> &'static str {
+fn operate<C: RefCount>(count: &C, operation: &str, readable: C::Readable<'_>) -> &'static str {
     match operation {
         "get" => of_get(count.get()),
         "get_acquire" => of_get(count.get_acquire()),
         "get_many" => of_get(count.get_many(MANY)),
-        "put" => of_put(count.put(witness)),
-        "put_many" => of_put(count.put_many(MANY, witness)),
-        "put_last" => of_put(count.put_last(witness)),
+        "put" => of_put(count.put(readable)),
+        "put_many" => of_put(count.put_many(MANY, readable)),
+        "put_last" => of_put(count.put_last(readable)),
         _ => unreachable!("{operation}"),
     }
 }
