@@ -1,5 +1,5 @@
-//! What a word is, by names and by what threads do: a repair is offered only where that is known (docs/run.md, "When a
-//! repair is offered").
+//! What a word is, by names and by what threads do: a repair is offered only where that is known (docs/patterns.md,
+//! "Words").
 
 use std::collections::BTreeSet;
 
