@@ -108,12 +108,12 @@ ROOMS = {
         "pool",
     ),
     "pool/buffer": Room(
-        ["pool/buffer/*.rs"],
+        ["pool/buffer/*.rs", "pool/buffers/*.rs"],
         [POOL, unit("pool::"), tests("memory", "pool"), models("pool::")],
         "pool",
     ),
     "revocable": Room(
-        ["revocable/**/*.rs"],
+        ["revocable/**/*.rs", "rcu.rs"],
         [["--lib", *tests("revocable")], models("revocable::"), tests("forks", "revocable_exit", "in_allocator")],
         "revocable",
     ),
