@@ -39,7 +39,7 @@ def of_proof(result):
     """The tables of a proof's page."""
     lines = [f"Measured {result['date']} on {result['machine']}, {rounds([result])}, nice {result['nice']}. The edit adds {result['added']} lines and "
              f"removes {result['removed']}.", ""]
-    lines += ["| recorded | finding | predicted gain where this line alone counts, on 2 CPUs / 64 / 128 | of the whole program, "
+    lines += ["| recorded | finding | predicted gain of this line alone, 2 CPUs / 64 / 128 | of the whole program, "
               "with the report's repairs |", "|---|---|---|---|"]
     for name, it in result["record"].items():
         gains = f"{it['repair']}: {listed(it['gains'])}" if it["repair"] else "none"
@@ -64,7 +64,7 @@ def of_all(results):
     controls = [again(it["ways"])["resolved"] for it in measured]
     which = lambda key: " and ".join(sorted({f"{result[key]}" for result in results.values()}))
     lines = [f"Measured {which('date')} on {which('machine')}, {rounds(results.values())} (each page has its own), nice {which('nice')},",
-             f"at a load of {min(loads):.0f} to {max(loads):.0f}. Controls that leave out 1: {sum(controls)} of {len(controls)}, where 95 % lets expect one of 20.", ""]
+             f"at a load of {min(loads):.0f} to {max(loads):.0f}. Controls that leave out 1: {sum(controls)} of {len(controls)}, where 1 in 20 is expected.", ""]
     lines += ["| program | benchmark | predicted, 2 CPUs / 64 / 128 | measured on 2 | to itself | lines + / - |", "|---|---|---|---|---|---|"]
     for name, result in results.items():
         predictions = predicted(result)
