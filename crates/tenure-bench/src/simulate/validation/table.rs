@@ -20,10 +20,10 @@ pub fn markdown(rows: &[ValidationCheck]) -> String {
         "# How far the simulator is off\n\n\
          {}\n\n\
          *off* is simulated / published; for a range, from its nearer end. `~`: a parameter of the machine was fitted to this\n\
-         figure, so that it tests little. **Bold**: not within a factor of {WITHIN}. Letters name notes, numbers sources. Every machine\n\
-         has one set of parameters, in `crates/tenure-sim/machines`.\n\n\
+         figure. **Bold**: not within a factor of {WITHIN}. Letters name notes, numbers sources. Every machine has one set of\n\
+         parameters, in `crates/tenure-sim/machines`.\n\n\
          {}\n\
-         The documentation of `tenure-sim` has the list in full.\n\n\
+         The documentation of `tenure-sim` has the full list.\n\n\
          Written by `TENURE_BLESS=1 cargo test -p tenure-bench validation`; `tenure sim --validate` prints it.\n\n\
          | what | machine and CPUs | published | simulated | off | |\n\
          |---|---|---|---|---|---|\n",
