@@ -13,6 +13,9 @@ mod foreign;
 mod like_std;
 #[cfg(all(tenure_nightly, feature = "std"))]
 mod nightly;
+#[cfg(feature = "std")]
+#[path = "../support/staged.rs"]
+mod staged;
 mod threads;
 #[cfg(feature = "std")]
 mod traits;

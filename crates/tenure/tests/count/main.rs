@@ -8,7 +8,6 @@ mod faults;
 mod reports;
 #[cfg(feature = "std")]
 mod revival;
-#[allow(dead_code, reason = "a part is used")]
 #[cfg(feature = "std")]
 #[path = "../support/staged.rs"]
 mod staged;

@@ -7,9 +7,11 @@
 //! Only here light barriers do nothing, and heavy ones interrupt. A store stays in a buffer of its thread, as on x86, for
 //! as long as it may: until that thread does an atomic read-modify-write or passes a fence, or another one passes a heavy
 //! barrier that interrupts. Only with [`Barriers::Free`] it takes effect at once.
+#![allow(dead_code, reason = "each test uses a part")]
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use tenure::memory::{Atomic, Memory, Native, Ordering, PlainCell, Pointer, Resident, Threads};
 
 /// With the number of accesses that are left before it.
@@ -45,7 +47,12 @@ thread_local! {
     /// Within [`interrupted`].
     static RUNS: Cell<bool> = const { Cell::new(false) };
     static STORES: RefCell<VecDeque<Store>> = const { RefCell::new(VecDeque::new()) };
+    /// Of the operations that are under way.
+    static ACCESSES: Cell<u32> = const { Cell::new(0) };
 }
+
+/// What an operation throws that waits for the one which it interrupts.
+struct Yields;
 
 /// With each kind of barriers that is right, as a thread with a number and as one that has given it up.
 pub(crate) fn every_way(test: impl Fn()) {
@@ -81,6 +88,8 @@ pub(crate) fn as_thread<R>(number: Option<usize>, act: impl FnOnce() -> R) -> R 
 
 /// Before each access.
 fn step() {
+    ACCESSES.set(ACCESSES.get() + 1);
+    assert!(ACCESSES.get() < 100_000, "it waits and never yields");
     let due = OTHER.with_borrow_mut(|other| {
         let waiting = other.as_mut()?;
         waiting.after -= 1;
@@ -94,13 +103,28 @@ fn step() {
 /// Runs `one` with `other` before its access of that number, from 1, or right after its last one, when its stores may
 /// still be late. Returns whether there were so many accesses; if not, `other` is dropped.
 pub(crate) fn interrupted(at: u32, one: impl FnOnce(), other: impl FnOnce() + 'static) -> bool {
-    OTHER.set(Some(Other { after: at, action: Box::new(other) }));
+    interrupted_next(at, other);
+    ACCESSES.set(0);
     RUNS.set(true);
     one();
     step();
     RUNS.set(false);
     drain(|_| true);
     OTHER.take().is_none()
+}
+
+/// The operation that is under way goes on to its access of that number from here, before which `other` runs.
+pub(crate) fn interrupted_next(at: u32, other: impl FnOnce() + 'static) {
+    OTHER.set(Some(Other { after: at, action: Box::new(other) }));
+}
+
+/// Whether `act` waits for the operation that it interrupts. It then ends at its first yield.
+pub(crate) fn yields(act: impl FnOnce()) -> bool {
+    match catch_unwind(AssertUnwindSafe(act)) {
+        Ok(()) => false,
+        Err(panic) if panic.is::<Yields>() => true,
+        Err(panic) => resume_unwind(panic),
+    }
 }
 
 /// Has those stores take effect, in their order.
@@ -298,6 +322,8 @@ unsafe impl Threads for Staged {
     fn is_lost(_thread: usize) -> bool {
         false
     }
-    fn yield_now() {}
+    fn yield_now() {
+        resume_unwind(Box::new(Yields));
+    }
     fn at_exit(_resident: std::sync::Weak<dyn Resident>) {}
 }
