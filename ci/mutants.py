@@ -64,7 +64,7 @@ def models(*names):
 
 
 # Of the pools' tests those that take no second.
-LONG = ["threads::", "limits::", "_model::", "no_two_users", "threads_that", "closing_while"]
+LONG = ["threads::", "limits::", "_model::", "threads_that", "closing_while"]
 POOL = ["--test", "pool", "--", "magazines::", "contents::", *(word for name in LONG for word in ("--skip", name))]
 
 ROOMS = {

@@ -29,110 +29,7 @@ fn address(buffer: &[u8]) -> usize {
     buffer.as_ptr().addr()
 }
 
-fn a_request_rounds_up_to_its_class_and_is_empty_or_zeros_of_the_length_asked_for<L: List>() {
-    let pool = build::<L>(small());
-    for (len, capacity) in [
-        (0, 64),
-        (1, 64),
-        (63, 64),
-        (64, 64),
-        (65, 128),
-        (128, 128),
-        (129, 256),
-        (256, 256),
-        (257, 512),
-        (512, 512),
-    ] {
-        let buffer = pool.acquire_zeroed(len).unwrap();
-        assert_eq!((buffer.len(), buffer.capacity()), (len, capacity));
-        assert!(buffer.iter().all(|&byte| byte == 0));
-        let buffer = pool.acquire(len).unwrap();
-        assert_eq!((buffer.len(), buffer.capacity()), (0, capacity));
-    }
-    let error = pool.acquire_zeroed(513).unwrap_err();
-    assert_eq!(error, AcquireError::TooLarge { asked: 513, largest: 512 });
-    assert_eq!(
-        pool.acquire_zeroed(usize::MAX).unwrap_err(),
-        AcquireError::TooLarge { asked: usize::MAX, largest: 512 }
-    );
-}
-
-fn a_released_buffer_is_used_again_for_its_class_alone<L: List>() {
-    let pool = build::<L>(small());
-    let first = pool.acquire_zeroed(100).unwrap();
-    let place = address(&first);
-    drop(first);
-    // A larger idle one is not handed out for a smaller request.
-    let smaller = pool.acquire_zeroed(64).unwrap();
-    assert_ne!(address(&smaller), place);
-    let again = pool.acquire_zeroed(65).unwrap();
-    assert_eq!(address(&again), place);
-    let counts = pool.class_stats()[1];
-    assert_eq!((counts.reused, counts.made, counts.acquired()), (1, 1, 2));
-}
-
-fn no_two_users_have_one_buffer<L: List>() {
-    let pool = build::<L>(small());
-    for _ in 0..3 {
-        let mut all: Vec<_> = (0..300).map(|_| pool.acquire_zeroed(64).unwrap()).collect();
-        for (at, buffer) in all.iter_mut().enumerate() {
-            buffer[..8].copy_from_slice(&(at as u64).to_le_bytes());
-        }
-        for (at, buffer) in all.iter().enumerate() {
-            assert_eq!(buffer[..8], (at as u64).to_le_bytes());
-        }
-        let counts = total(&pool);
-        assert_eq!((counts.in_use, counts.idle, counts.bytes), (300, 0, 300 * 64));
-    }
-    let counts = total(&pool);
-    assert_eq!((counts.made, counts.reused, counts.idle), (300, 600, 300));
-}
-
-fn at_the_limit_a_smaller_class_is_handed_out_if_asked_for_and_one_downgrade_counted<L: List>() {
-    let pool = build::<L>(small().limit(512 + 128));
-    let _large = pool.acquire_or_smaller(512).unwrap();
-    let downgraded = pool.acquire_or_smaller(500).unwrap();
-    assert_eq!((downgraded.len(), downgraded.capacity()), (0, 128));
-    let classes = pool.class_stats();
-    let counted: Vec<u64> = classes.iter().map(|it| it.downgraded).collect();
-    assert_eq!(counted, [0, 0, 0, 1]);
-    let error = pool.acquire_or_smaller(500).unwrap_err();
-    assert_eq!(error, AcquireError::LimitReached { limit: 640, held: 640, asked: 500 });
-    assert_eq!(total(&pool).downgraded, 1);
-}
-
-fn no_other_request_gets_less<L: List>() {
-    let pool = build::<L>(small().limit(512 + 128));
-    let large = pool.acquire(512).unwrap();
-    let refused = AcquireError::LimitReached { limit: 640, held: 512, asked: 129 };
-    assert_eq!(pool.acquire(129).unwrap_err(), refused);
-    assert_eq!(pool.acquire_zeroed(129).unwrap_err(), refused);
-    drop(large);
-    assert_eq!(pool.acquire(129).unwrap().capacity(), 256);
-    assert_eq!(total(&pool).downgraded, 0);
-}
-
-fn idle_memory_of_other_classes_is_freed_before_a_request_gets_less<L: List>() {
-    let pool = build::<L>(small().limit(512));
-    let small: Vec<_> = (0..8).map(|_| pool.acquire_zeroed(64).unwrap()).collect();
-    drop(small);
-    // As many as are needed; the others stay.
-    let half = pool.acquire_or_smaller(256).unwrap();
-    assert_eq!(half.capacity(), 256);
-    let counts = total(&pool);
-    assert_eq!((counts.freed, counts.idle, counts.bytes), (4, 4, 512));
-    drop(half);
-    let whole = pool.acquire_or_smaller(512).unwrap();
-    assert_eq!(whole.capacity(), 512);
-    assert_eq!(total(&pool).idle, 0);
-    // None for what the limit never allows.
-    let pool = build::<L>(self::small().limit(64));
-    drop(pool.acquire(64).unwrap());
-    assert!(pool.acquire(512).is_err());
-    assert_eq!(total(&pool).idle, 1);
-}
-
-fn what_a_sleeping_thread_keeps_is_taken_back_at_the_limit<L: List>() {
+fn what_a_sleeping_thread_keeps_is_taken_back_at_the_limit_and_by_a_trim<L: List>() {
     let pool = build::<L>(small().limit(512));
     let keep = || drop(pool.acquire_zeroed(512).unwrap());
     beside_a_sleeper(keep, || {
@@ -144,87 +41,7 @@ fn what_a_sleeping_thread_keeps_is_taken_back_at_the_limit<L: List>() {
         assert_eq!(half.capacity(), 256);
         assert_eq!(total(&pool).freed, 1);
     });
-}
-
-fn a_pair_is_two_buffers_or_none<L: List>() {
-    let pool = build::<L>(small().limit(512 + 64));
-    let (send, recv) = pool.acquire_pair(64, 512).unwrap();
-    assert_eq!((send.capacity(), recv.capacity()), (64, 512));
-    assert!(send.is_empty() && recv.is_empty());
-    drop((send, recv));
-    let too_large = pool.acquire_pair(64, 513).unwrap_err();
-    assert_eq!(too_large, AcquireError::TooLarge { asked: 513, largest: 512 });
-    assert_eq!(total(&pool).in_use, 0);
-
-    let _most = pool.acquire_zeroed(512).unwrap();
-    let error = pool.acquire_pair(64, 64).unwrap_err();
-    assert!(matches!(error, AcquireError::LimitReached { .. }), "{error:?}");
-    let counts = total(&pool);
-    assert_eq!((counts.in_use, counts.idle), (1, 1));
-    drop(pool.acquire_zeroed(64).unwrap());
-}
-
-fn a_trim_frees_what_is_idle_in_all_threads_and_nothing_else<L: List>() {
-    let pool = build::<L>(small());
-    let keep = || drop(Vec::from_iter((0..100).map(|_| pool.acquire_zeroed(64).unwrap())));
-    beside_a_sleeper(keep, || {
-        let kept = pool.acquire_zeroed(300).unwrap();
-        drop(pool.acquire_zeroed(300).unwrap());
-        assert_eq!(total(&pool).idle, 101);
-        assert_eq!(pool.trim(), 100 * 64 + 512);
-        let counts = total(&pool);
-        assert_eq!((counts.freed, counts.idle, counts.bytes), (101, 0, 512));
-        assert_eq!(pool.trim(), 0);
-        drop(kept);
-        assert_eq!(pool.trim(), 512);
-    });
-}
-
-fn a_closed_pool_hands_out_nothing_and_buffers_in_use_stay_valid<L: List>() {
-    let pool = build::<L>(small());
-    let mut kept = pool.acquire_zeroed(200).unwrap();
-    drop(pool.acquire_zeroed(64).unwrap());
-    let other_handle = pool.clone();
-    assert!(!pool.is_closed());
-    pool.close();
-    assert!(pool.is_closed() && other_handle.is_closed());
-    assert_eq!(other_handle.acquire_zeroed(64).unwrap_err(), AcquireError::Closed);
-    assert_eq!(other_handle.acquire(64).unwrap_err(), AcquireError::Closed);
-    assert_eq!(pool.acquire_pair(1, 1).unwrap_err(), AcquireError::Closed);
-    let counts = total(&pool);
-    assert_eq!((counts.in_use, counts.idle, counts.bytes), (1, 0, 256));
-    kept.fill(7);
-    pool.close();
-    assert_eq!(kept, [7; 200]);
-    thread::spawn(move || drop(kept)).join().unwrap();
-    let counts = total(&pool);
-    assert_eq!((counts.made, counts.freed, counts.bytes), (2, 2, 0));
-}
-
-fn the_last_handle_closes_and_a_buffer_outlives_it<L: List>() {
-    let pool = build::<L>(small());
-    let clone = pool.clone();
-    let mut kept = pool.acquire_zeroed(100).unwrap();
-    drop(pool);
-    let other = clone.acquire_zeroed(100).unwrap();
-    drop(clone);
-    kept.fill(1);
-    thread::spawn(move || drop(other)).join().unwrap();
-    assert_eq!(kept, [1; 100]);
-}
-
-fn a_panic_returns_what_was_in_use_as_zeros<L: List>() {
-    let pool = build::<L>(small());
-    let panicked = std::panic::catch_unwind(|| {
-        let mut buffer = pool.acquire_zeroed(64).unwrap();
-        buffer.fill(0xff);
-        std::panic::resume_unwind(Box::new("in the middle"));
-    });
-    assert!(panicked.is_err());
-    let counts = total(&pool);
-    assert_eq!((counts.in_use, counts.idle), (0, 1));
-    assert_eq!(pool.acquire_zeroed(64).unwrap(), [0; 64]);
-    assert_eq!(total(&pool).reused, 1);
+    beside_a_sleeper(|| drop(pool.acquire(128).unwrap()), || assert_eq!(pool.trim(), 256 + 128));
 }
 
 fn a_buffer_may_be_dropped_by_a_destructor_of_a_thread_local<L: List>() {
@@ -312,18 +129,7 @@ fn closing_while_threads_acquire_frees_all<L: List>() {
 }
 
 claims! {
-    a_request_rounds_up_to_its_class_and_is_empty_or_zeros_of_the_length_asked_for,
-    a_released_buffer_is_used_again_for_its_class_alone,
-    no_two_users_have_one_buffer,
-    at_the_limit_a_smaller_class_is_handed_out_if_asked_for_and_one_downgrade_counted,
-    no_other_request_gets_less,
-    idle_memory_of_other_classes_is_freed_before_a_request_gets_less,
-    what_a_sleeping_thread_keeps_is_taken_back_at_the_limit,
-    a_pair_is_two_buffers_or_none,
-    a_trim_frees_what_is_idle_in_all_threads_and_nothing_else,
-    a_closed_pool_hands_out_nothing_and_buffers_in_use_stay_valid,
-    the_last_handle_closes_and_a_buffer_outlives_it,
-    a_panic_returns_what_was_in_use_as_zeros,
+    what_a_sleeping_thread_keeps_is_taken_back_at_the_limit_and_by_a_trim,
     a_buffer_may_be_dropped_by_a_destructor_of_a_thread_local,
     threads_that_exchange_buffers_find_zeros_and_their_own_bytes_alone,
     closing_while_threads_acquire_frees_all,

@@ -29,13 +29,8 @@ struct Model {
     closed: bool,
 }
 
-#[derive(Debug, PartialEq)]
-enum Outcome {
-    Class(usize),
-    TooLarge,
-    LimitReached,
-    Closed,
-}
+/// The class, if it is granted.
+type Outcome = Result<usize, AcquireError>;
 
 impl Model {
     fn held(&self) -> u64 {
@@ -64,17 +59,21 @@ impl Model {
 
     fn acquire(&mut self, len: usize, or_smaller: bool) -> Outcome {
         let Some(asked) = (0..CLASSES).find(|&class| len as u64 <= size(class)) else {
-            return Outcome::TooLarge;
+            let largest = size(CLASSES - 1) as usize;
+            return Err(AcquireError::TooLarge { asked: len, largest });
         };
         if self.closed {
-            return Outcome::Closed;
+            return Err(AcquireError::Closed);
         }
         if self.take(asked) {
-            return Outcome::Class(asked);
+            return Ok(asked);
         }
+        let limit = self.limit.expect("it refuses at the limit alone");
+        let refused = |held| Err(AcquireError::LimitReached { limit, held, asked: len });
         let last = if or_smaller { 0 } else { asked };
-        let may_be = |&class: &usize| self.limit.is_none_or(|limit| size(class) <= limit);
-        let Some(most) = (last..=asked).rev().find(may_be) else { return Outcome::LimitReached };
+        let Some(most) = (last..=asked).rev().find(|&class| size(class) <= limit) else {
+            return refused(self.held());
+        };
         if self.classes[most].idle == 0 {
             for class in (0..CLASSES).rev() {
                 while !self.has_room(most) && self.classes[class].idle > 0 {
@@ -86,10 +85,10 @@ impl Model {
         for class in (last..=most).rev() {
             if self.take(class) {
                 self.classes[asked].downgraded += u64::from(class < asked);
-                return Outcome::Class(class);
+                return Ok(class);
             }
         }
-        Outcome::LimitReached
+        refused(self.held())
     }
 
     fn release(&mut self, class: usize) {
@@ -112,18 +111,29 @@ impl Model {
     }
 }
 
-fn outcome<L: List>(result: &mut Result<PooledBuf<L>, AcquireError>, len: usize) -> Outcome {
-    match result {
-        Ok(buffer) => {
-            assert_eq!(buffer.len(), len);
-            assert!(buffer.iter().all(|&byte| byte == 0));
-            assert!(buffer.spare_capacity_mut().iter().all(|&byte| byte == 0));
-            Outcome::Class(class_of(buffer))
-        }
-        Err(AcquireError::TooLarge { .. }) => Outcome::TooLarge,
-        Err(AcquireError::LimitReached { .. }) => Outcome::LimitReached,
-        Err(AcquireError::Closed) => Outcome::Closed,
-        Err(other) => panic!("{other}"),
+/// A buffer in use, with its user's bytes in all of it.
+struct Used<L: List>(PooledBuf<L>, u8);
+
+impl<L: List> Used<L> {
+    /// The buffer as it is granted, of that length.
+    fn new(mut buffer: PooledBuf<L>, len: usize, user: usize) -> Self {
+        assert!(
+            buffer == *vec![0; len] && buffer.spare_capacity_mut().iter().all(|&byte| byte == 0)
+        );
+        let user = user as u8 | 1;
+        buffer.clear();
+        buffer.resize(buffer.capacity(), user);
+        Self(buffer, user)
+    }
+
+    fn class(&self) -> usize {
+        (self.0.capacity() as u64 / SMALLEST).trailing_zeros() as usize
+    }
+}
+
+impl<L: List> Drop for Used<L> {
+    fn drop(&mut self) {
+        assert!(self.0.iter().all(|&byte| byte == self.1), "it has another user");
     }
 }
 
@@ -147,10 +157,6 @@ fn compare<L: List>(pool: &BufferPool<L>, model: &Model) {
     assert_eq!(pool.is_closed(), model.closed);
 }
 
-fn class_of<L: List>(buffer: &PooledBuf<L>) -> usize {
-    (buffer.capacity() as u64 / SMALLEST).trailing_zeros() as usize
-}
-
 fn run<L: List>(numbers: &mut Numbers) {
     let limit = (numbers.below(2) == 0).then(|| SMALLEST + numbers.below(4_000) as u64);
     let builder = BufferPool::builder().classes(SMALLEST as usize, CLASSES);
@@ -158,41 +164,42 @@ fn run<L: List>(numbers: &mut Numbers) {
     let builder = if let Some(limit) = limit { builder.limit(limit) } else { builder };
     let pool = builder.list::<L>().build().unwrap();
     let mut model = Model { classes: Default::default(), limit, closed: false };
-    let mut buffers: Vec<PooledBuf<L>> = Vec::new();
-    for _ in 0..1 + numbers.below(120) {
-        let [len, other] = [(); 2].map(|()| numbers.below(size(CLASSES - 1) as usize + 20));
+    let mut buffers: Vec<Used<L>> = Vec::new();
+    for user in 0..1 + numbers.below(120) {
+        let [len, other] = [(); 2].map(|()| match numbers.below(size(CLASSES - 1) as usize + 20) {
+            0 => usize::MAX,
+            len => len - 1,
+        });
+        let use_one = |len| move |buffer| Used::new(buffer, len, user);
+        let class =
+            |used: &Result<Used<L>, AcquireError>| used.as_ref().map(Used::class).map_err(|&e| e);
         match numbers.below(200) {
             0..80 => {
                 let or_smaller = numbers.below(2) == 0;
-                let (mut result, long) = if or_smaller {
-                    (pool.acquire_or_smaller(len), 0)
+                let acquired = if or_smaller {
+                    pool.acquire_or_smaller(len).map(use_one(0))
                 } else {
-                    (pool.acquire_zeroed(len), len)
+                    pool.acquire_zeroed(len).map(use_one(len))
                 };
-                assert_eq!(outcome(&mut result, long), model.acquire(len, or_smaller));
-                buffers.extend(result.ok());
+                assert_eq!(class(&acquired), model.acquire(len, or_smaller));
+                buffers.extend(acquired.ok());
             }
-            80..100 => match (model.acquire(len, false), pool.acquire_pair(len, other)) {
-                (Outcome::Class(first), Ok((one, other_buffer))) => {
-                    assert_eq!(class_of(&one), first);
-                    buffers.push(one);
-                    let mut second = Ok(other_buffer);
-                    assert_eq!(outcome(&mut second, 0), model.acquire(other, false));
-                    buffers.extend(second.ok());
-                }
-                (Outcome::Class(first), Err(error)) => {
-                    assert_eq!(outcome::<L>(&mut Err(error), 0), model.acquire(other, false));
-                    model.release(first);
-                }
-                (expected, result) => {
-                    assert_eq!(outcome(&mut result.map(|(one, _)| one), 0), expected);
-                }
-            },
+            80..100 => {
+                let pair = pool.acquire_pair(len, other);
+                let expected = model.acquire(len, false).and_then(|first| {
+                    let second = model.acquire(other, false);
+                    second.map(|second| [first, second]).inspect_err(|_| model.release(first))
+                });
+                let pair = pair.map(|(one, other)| [one, other].map(use_one(0)));
+                assert_eq!(
+                    pair.as_ref().map(|pair| pair.each_ref().map(Used::class)).map_err(|&e| e),
+                    expected
+                );
+                buffers.extend(pair.into_iter().flatten());
+            }
             100..185 if !buffers.is_empty() => {
-                let mut buffer = buffers.swap_remove(numbers.below(buffers.len()));
-                buffer.resize(buffer.capacity(), 0xff);
-                model.release(class_of(&buffer));
-                drop(buffer);
+                let buffer = buffers.swap_remove(numbers.below(buffers.len()));
+                model.release(buffer.class());
             }
             100..199 => assert_eq!(pool.trim(), model.trim()),
             _ => {
@@ -202,10 +209,8 @@ fn run<L: List>(numbers: &mut Numbers) {
         }
         compare(&pool, &model);
     }
+    // The last handle goes before them.
     drop(pool);
-    for mut buffer in buffers {
-        buffer.resize(buffer.capacity(), 1);
-    }
 }
 
 fn a_pool_does_what_the_model_does<L: List>() {
