@@ -78,32 +78,30 @@ fn threads_that_use_buffers_of_any_size_within_the_limit_are_not_refused<L: List
 
 const FULL: usize = usize::MAX;
 
+fn a_pool_without_a_limit_has_what_was_in_use_and_what_threads_may_keep<L: List>(
+    magazine: usize,
+    kept: usize,
+) {
+    let pool = SlotPool::builder(|| 0_u64).magazine_size(magazine).list::<L>().build();
+    on_threads(MOST, |_, _| pool.acquire().unwrap());
+    let most = THREADS * (MOST + kept);
+    assert!(pool.len() <= most, "{} objects, where {most} are enough", pool.len());
+}
+
 macro_rules! limits {
     ($($name:ident: $list:ty, $magazine:expr, $kept:expr;)*) => {$(
         mod $name {
             use super::*;
 
-            #[test]
-            fn threads_that_use_objects_within_the_limit_are_not_refused() {
-                super::threads_that_use_objects_within_the_limit_are_not_refused::<$list>($magazine);
-            }
-            #[test]
-            fn threads_that_use_buffers_within_the_limit_are_not_refused() {
-                super::threads_that_use_buffers_within_the_limit_are_not_refused::<$list>($magazine);
-            }
-            #[test]
-            fn threads_that_use_buffers_of_any_size_within_the_limit_are_not_refused() {
-                super::threads_that_use_buffers_of_any_size_within_the_limit_are_not_refused::<$list>(
-                    $magazine,
-                );
-            }
-            #[test]
-            fn a_pool_without_a_limit_has_what_was_in_use_and_what_threads_may_keep() {
-                let pool = SlotPool::builder(|| 0_u64).magazine_size($magazine);
-                let pool = pool.list::<$list>().build();
-                on_threads(MOST, |_, _| pool.acquire().unwrap());
-                let most = THREADS * (MOST + $kept);
-                assert!(pool.len() <= most, "{} objects, where {most} are enough", pool.len());
+            tests! {
+                threads_that_use_objects_within_the_limit_are_not_refused =>
+                    super::threads_that_use_objects_within_the_limit_are_not_refused::<$list>($magazine);
+                threads_that_use_buffers_within_the_limit_are_not_refused =>
+                    super::threads_that_use_buffers_within_the_limit_are_not_refused::<$list>($magazine);
+                threads_that_use_buffers_of_any_size_within_the_limit_are_not_refused =>
+                    super::threads_that_use_buffers_of_any_size_within_the_limit_are_not_refused::<$list>($magazine);
+                a_pool_without_a_limit_has_what_was_in_use_and_what_threads_may_keep =>
+                    super::a_pool_without_a_limit_has_what_was_in_use_and_what_threads_may_keep::<$list>($magazine, $kept);
             }
         }
     )*};

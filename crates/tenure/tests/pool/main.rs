@@ -21,6 +21,9 @@ mod has;
 #[macro_use]
 #[path = "../support/lists.rs"]
 mod owned;
+#[macro_use]
+#[path = "../support/table.rs"]
+mod table;
 #[path = "../support/waits.rs"]
 mod waits;
 

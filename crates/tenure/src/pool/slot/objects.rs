@@ -205,19 +205,11 @@ mod tests {
     macro_rules! claims {
         ($($claim:ident)*) => {$(
             mod $claim {
-                use super::*;
-
                 #[test]
-                fn scan() {
-                    super::$claim::<Scan>();
-                }
-                #[test]
-                fn tagged_stack() {
-                    super::$claim::<TaggedStack>();
-                }
-                #[test]
-                fn magazines() {
-                    super::$claim::<Magazines>();
+                fn over_every_list() {
+                    super::$claim::<super::Scan>();
+                    super::$claim::<super::TaggedStack>();
+                    super::$claim::<super::Magazines>();
                 }
             }
         )*};

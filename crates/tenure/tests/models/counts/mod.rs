@@ -167,29 +167,15 @@ macro_rules! models_of {
         mod $room {
             use super::*;
 
-            #[test]
-            fn one_of_a_get_and_two_puts_destroys() {
-                passes($bound, get_put_put::<$count>);
-            }
-
-            #[test]
-            fn a_get_revives_or_fails_but_never_holds_a_dead_object() {
-                passes($bound, get_get_put::<$count>);
-            }
-
-            #[test]
-            fn put_last_agrees_with_put_on_who_destroys() {
-                passes($bound, get_put_put_last::<$count>);
-            }
-
-            #[test]
-            fn a_get_acquire_sees_what_was_written_before_an_earlier_put() {
-                passes(ALL, get_acquire_after_put::<$count>);
-            }
-
-            #[test]
-            fn many_references_come_and_go_as_one() {
-                passes($bound, get_many_put_many::<$count>);
+            tests! {
+                one_of_a_get_and_two_puts_destroys => passes($bound, get_put_put::<$count>);
+                a_get_revives_or_fails_but_never_holds_a_dead_object =>
+                    passes($bound, get_get_put::<$count>);
+                put_last_agrees_with_put_on_who_destroys =>
+                    passes($bound, get_put_put_last::<$count>);
+                a_get_acquire_sees_what_was_written_before_an_earlier_put =>
+                    passes(ALL, get_acquire_after_put::<$count>);
+                many_references_come_and_go_as_one => passes($bound, get_many_put_many::<$count>);
             }
         }
     };

@@ -17,17 +17,11 @@ macro_rules! on_both_machines {
     ($($model:ident: $late:expr, $in_order:expr;)*) => {
         mod late {
             use super::*;
-            $(#[test]
-            fn $model() {
-                passes($late, super::$model::<false>);
-            })*
+            tests! { $($model => passes($late, super::$model::<false>);)* }
         }
         mod in_order {
             use super::*;
-            $(#[test]
-            fn $model() {
-                passes($in_order, super::$model::<true>);
-            })*
+            tests! { $($model => passes($in_order, super::$model::<true>);)* }
         }
     };
 }

@@ -16,24 +16,15 @@ macro_rules! shootdowns {
     ($($model:ident: $machine:ident($late:expr), $in_order:expr, $verified:expr;)*) => {
         mod late {
             use super::*;
-            $(#[test]
-            fn $model() {
-                passes($late, super::$model::<On<$machine, Shootdown>>);
-            })*
+            tests! { $($model => passes($late, super::$model::<On<$machine, Shootdown>>);)* }
         }
         mod in_order {
             use super::*;
-            $(#[test]
-            fn $model() {
-                passes($in_order, super::$model::<On<InOrder, Shootdown>>);
-            })*
+            tests! { $($model => passes($in_order, super::$model::<On<InOrder, Shootdown>>);)* }
         }
         mod verified {
             use super::*;
-            $(#[test]
-            fn $model() {
-                passes($verified, super::$model::<On<$machine, Verified>>);
-            })*
+            tests! { $($model => passes($verified, super::$model::<On<$machine, Verified>>);)* }
         }
     };
 }

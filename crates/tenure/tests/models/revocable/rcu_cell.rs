@@ -430,17 +430,11 @@ macro_rules! on_both_machines {
     ($($model:ident: $late:expr, $in_order:expr;)*) => {
         mod late {
             use super::*;
-            $(#[test]
-            fn $model() {
-                passes($late, super::$model::<On<PointersInOrder, Shootdown>>);
-            })*
+            tests! { $($model => passes($late, super::$model::<On<PointersInOrder, Shootdown>>);)* }
         }
         mod in_order {
             use super::*;
-            $(#[test]
-            fn $model() {
-                passes($in_order, super::$model::<On<InOrder, Shootdown>>);
-            })*
+            tests! { $($model => passes($in_order, super::$model::<On<InOrder, Shootdown>>);)* }
         }
     };
 }

@@ -144,19 +144,11 @@ macro_rules! counting {
     ($($model:ident: $late:expr, $in_order:expr;)*) => {
         mod counted {
             use super::*;
-            $(#[test]
-            fn $model() {
-                passes($late, super::$model::<On<Loom, Counted>>);
-                passes($in_order, super::$model::<On<InOrder, Counted>>);
-            })*
+            tests! { $($model => passes($late, super::$model::<On<Loom, Counted>>), passes($in_order, super::$model::<On<InOrder, Counted>>);)* }
         }
         mod mask {
             use super::*;
-            $(#[test]
-            fn $model() {
-                passes($late, super::$model::<On<Loom, Mask>>);
-                passes($in_order, super::$model::<On<InOrder, Mask>>);
-            })*
+            tests! { $($model => passes($late, super::$model::<On<Loom, Mask>>), passes($in_order, super::$model::<On<InOrder, Mask>>);)* }
         }
     };
 }
