@@ -127,14 +127,8 @@ macro_rules! forward {
 
 /// What derefs to a `T` shows what that shows.
 #[cfg(all(feature = "alloc", target_has_atomic = "64"))]
-macro_rules! smart_pointer {
+macro_rules! shown {
     ($($target:ident: [$($generics:tt)*] $type:ty;)*) => {$(
-        impl<$($generics)*> AsRef<$target> for $type {
-            fn as_ref(&self) -> &$target {
-                self
-            }
-        }
-
         impl<$($generics)*> core::fmt::Display for $type
         where
             $target: core::fmt::Display,
@@ -153,6 +147,19 @@ macro_rules! smart_pointer {
             }
         }
     )*};
+}
+
+/// As above, and is an `AsRef`.
+#[cfg(all(feature = "alloc", target_has_atomic = "64"))]
+macro_rules! smart_pointer {
+    ($($target:ident: [$($generics:tt)*] $type:ty;)*) => {
+        shown! { $($target: [$($generics)*] $type;)* }
+        $(impl<$($generics)*> AsRef<$target> for $type {
+            fn as_ref(&self) -> &$target {
+                self
+            }
+        })*
+    };
 }
 
 #[cfg(all(feature = "alloc", target_has_atomic = "64"))]

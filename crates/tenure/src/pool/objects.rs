@@ -518,14 +518,7 @@ impl<T> Deref for SlotRef<T> {
     }
 }
 
-macro_rules! formats {
-    ($($guard:ident: $format:ident)*) => {$(
-        impl<T: fmt::$format> fmt::$format for $guard<T> {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                (**self).fmt(f)
-            }
-        }
-    )*};
+shown! {
+    T: [T] SlotMut<T>;
+    T: [T] SlotRef<T>;
 }
-
-formats! { SlotMut: Debug SlotMut: Display SlotRef: Debug SlotRef: Display }

@@ -1,4 +1,5 @@
 //! [`Registered`]: the guard that users hold.
+#![allow(missing_docs, reason = "methods have their documentation in `registry`")]
 
 use super::entry::Entry;
 use super::linger::give;
@@ -31,19 +32,16 @@ impl<K, V, C: RegistryCount> Registered<K, V, C> {
         unsafe { self.0.as_ref() }
     }
 
-    /// The key of the object.
     #[must_use]
     pub fn key(this: &Self) -> &K {
         &this.entry().key
     }
 
-    /// Whether both refer to one object.
     #[must_use]
     pub fn ptr_eq(this: &Self, other: &Self) -> bool {
         this.0 == other.0
     }
 
-    /// The number of references at some moment of the call.
     #[must_use]
     pub fn count(this: &Self) -> u32 {
         this.entry().count.read()

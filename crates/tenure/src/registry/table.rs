@@ -1,4 +1,5 @@
 //! The registry, by the count of its references.
+#![allow(missing_docs, reason = "methods have their documentation in `registry`")]
 
 use super::Core;
 use super::entry::{By, Entry, Spare};
@@ -38,13 +39,11 @@ where
     K: Hash + Eq + Send + Sync + 'static,
     V: Send + Sync + 'static,
 {
-    /// A registry without objects, counted as users' are.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Up to `objects` linger.
     #[must_use]
     pub fn with_linger(objects: usize) -> Self {
         Self::with_linger_and_hasher(objects, RandomState::default())
@@ -66,13 +65,11 @@ where
     K: Hash + Eq + Send + Sync + 'static,
     V: Send + Sync + 'static,
 {
-    /// Its keys are hashed by `hasher`.
     #[must_use]
     pub fn with_hasher(hasher: S) -> Self {
         Self::with_linger_and_hasher(0, hasher)
     }
 
-    /// Up to `objects` linger, and `hasher` hashes the keys.
     #[must_use]
     pub fn with_linger_and_hasher(objects: usize, hasher: S) -> Self {
         let map = CachePadded::new(Map::new(BUCKETS, C::Machine::BATCH));
@@ -82,7 +79,6 @@ where
         Self { core, hasher, closes }
     }
 
-    /// [`try_acquire`](Self::try_acquire), with a `create` that cannot fail.
     #[inline]
     pub fn acquire<Q>(&self, key: &Q, create: impl FnOnce() -> V) -> Registered<K, V, C>
     where
@@ -95,7 +91,6 @@ where
         }
     }
 
-    /// The object of that key, which `create` makes if there is none.
     #[inline]
     pub fn try_acquire<Q, E>(
         &self,
@@ -113,7 +108,6 @@ where
         }
     }
 
-    /// [`acquire`](Self::acquire) with a future that creates.
     #[inline]
     pub async fn acquire_async<Q>(
         &self,
@@ -131,7 +125,6 @@ where
         }
     }
 
-    /// [`try_acquire`](Self::try_acquire) with a future that creates.
     #[inline]
     pub async fn try_acquire_async<Q, E>(
         &self,
@@ -156,7 +149,6 @@ where
         Ok(turn.finish(create.await?))
     }
 
-    /// The object of that key, if there is one.
     #[must_use]
     #[inline]
     pub fn get<Q>(&self, key: &Q) -> Option<Registered<K, V, C>>
@@ -264,19 +256,16 @@ where
         }
     }
 
-    /// The number of objects, with those that linger.
     #[must_use]
     pub fn len(&self) -> usize {
         usize::try_from(self.core.counters.live()).unwrap_or(usize::MAX)
     }
 
-    /// Whether there are no objects.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// References to all objects.
     #[must_use]
     pub fn snapshot(&self) -> Vec<Registered<K, V, C>> {
         let mut objects = Vec::with_capacity(self.len());
@@ -287,17 +276,14 @@ where
         objects
     }
 
-    /// Ends the lingering objects that were not used since the last sweep.
     pub fn sweep(&self) {
         self.core.ring.sweep();
     }
 
-    /// Ends all lingering objects that are not in use.
     pub fn trim(&self) {
         self.core.ring.trim();
     }
 
-    /// What happened so far.
     #[must_use]
     pub fn stats(&self) -> Stats {
         self.core.counters.read()

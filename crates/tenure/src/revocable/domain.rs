@@ -1,4 +1,5 @@
 //! [`Domain`]: the workers that share objects.
+#![allow(missing_docs, reason = "methods have their documentation in `revocable::handles`")]
 
 use super::Stats;
 use super::generic::{LocalHandle, Scheme, Shootdown, Strong};
@@ -12,13 +13,11 @@ pub struct Domain<T, S: Scheme = Shootdown> {
 }
 
 impl<T, S: Scheme> Domain<T, S> {
-    /// A domain without objects.
     #[must_use]
     pub fn new_in() -> Self {
         Self { inner: Shared::new(Inner::new()) }
     }
 
-    /// Puts `value` on the heap, and returns its first strong handle.
     #[must_use]
     pub fn strong(&self, value: T) -> Strong<T, S> {
         self.strong_with(S::Object::default(), value)
@@ -30,13 +29,11 @@ impl<T, S: Scheme> Domain<T, S> {
         unsafe { Strong::from_raw(block) }
     }
 
-    /// Registers a worker.
     #[must_use]
     pub fn register(&self) -> LocalHandle<T, S> {
         LocalHandle::new(self.inner.clone())
     }
 
-    /// Drops many strong handles at once, which all are of this domain.
     pub fn drop_all(&self, strongs: impl IntoIterator<Item = Strong<T, S>>) {
         let last = strongs.into_iter().filter_map(|strong| {
             assert!(strong.is_of(&self.inner), "this Strong is of another Domain");
@@ -46,7 +43,6 @@ impl<T, S: Scheme> Domain<T, S> {
         unsafe { S::retire(&self.inner, last) };
     }
 
-    /// What has happened so far.
     #[must_use]
     pub fn stats(&self) -> Stats {
         self.inner.stats()

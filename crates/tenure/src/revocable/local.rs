@@ -1,4 +1,5 @@
 //! [`LocalHandle`], and the [`Guard`] of what it uses.
+#![allow(missing_docs, reason = "methods have their documentation in `revocable::handles`")]
 
 use super::generic::{Scheme, Shootdown, Strong};
 use super::protocol::{Block, Protocol, SharedInner, SlotState};
@@ -39,7 +40,6 @@ impl<T, S: Scheme> LocalHandle<T, S> {
         self.number
     }
 
-    /// Uses the object of `strong` until the guard is dropped.
     #[inline(always)]
     #[track_caller]
     pub fn enter<'s>(&'s mut self, strong: &Strong<T, S>) -> Guard<'s, T, S> {
@@ -65,7 +65,6 @@ impl<T, S: Scheme> LocalHandle<T, S> {
         unsafe { self.state().switch(self.number, strong.block()) };
     }
 
-    /// Uses the object that the handle kept.
     #[inline(always)]
     pub fn kept(&mut self) -> Option<Guard<'_, T, S>> {
         // SAFETY: `&mut self` is the owner.
@@ -74,7 +73,6 @@ impl<T, S: Scheme> LocalHandle<T, S> {
         Some(unsafe { Guard::new(self.state(), block) })
     }
 
-    /// Uses the object that the handle kept if `is_it` accepts it; otherwise enters the one that `find` returns.
     #[inline]
     pub fn kept_or(
         &mut self,
@@ -92,7 +90,6 @@ impl<T, S: Scheme> LocalHandle<T, S> {
         Some(self.enter(&find()?))
     }
 
-    /// Gives up the object that the handle keeps.
     pub fn clear(&mut self) {
         // SAFETY: `&mut self` is the owner, and no guard borrows it.
         unsafe { self.state().clear(self.number) };
@@ -160,7 +157,6 @@ impl<'s, T, S: Scheme> Guard<'s, T, S> {
         ManuallyDrop::new(self).state()
     }
 
-    /// A strong handle to the object, unless the last one is gone.
     #[must_use]
     pub fn upgrade(this: &Self) -> Option<Strong<T, S>> {
         // SAFETY: rule 3 of `Protocol`: the block is in use.

@@ -2,6 +2,7 @@
 //!
 //! Each reader has a local handle of a domain whose objects are the values. It finds the value by a pointer that
 //! writers replace: rule 5 of the [shootdown](super::shootdown).
+#![allow(missing_docs, reason = "methods have their documentation in `rcu`")]
 
 use super::Stats;
 use super::destroy::destroy;
@@ -37,7 +38,6 @@ struct Published<T, S: Revoking> {
 type SlotPointer<T, S> = <<S as Protocol>::Memory as Memory>::Pointer<State<T, S>>;
 
 impl<T, S: Revoking> RcuCell<T, S> {
-    /// Puts `value` on the heap.
     #[must_use]
     pub fn new_in(value: T) -> Self {
         let domain = Domain::new_in();
@@ -46,7 +46,6 @@ impl<T, S: Revoking> RcuCell<T, S> {
         Self { shared: Shared::new(Published { current, domain, threads: Segments::new() }) }
     }
 
-    /// Uses the value until the guard is dropped.
     #[inline(always)]
     pub fn load(&self) -> RcuGuard<'_, T, S> {
         let published = &*self.shared;
@@ -73,18 +72,15 @@ impl<T, S: Revoking> RcuCell<T, S> {
         RcuGuard::new(guard, Some(local))
     }
 
-    /// A handle for one thread at a time.
     #[must_use]
     pub fn reader(&self) -> RcuReader<T, S> {
         RcuReader { local: self.shared.domain.register(), published: self.shared.clone() }
     }
 
-    /// Replaces the value, and drops the old one.
     pub fn store(&self, value: T) {
         drop(self.swap(value));
     }
 
-    /// Replaces the value, and returns a strong handle to the old one.
     #[must_use = "`store` drops the old value"]
     pub fn swap(&self, value: T) -> Strong<T, S> {
         let new = published(&self.shared.domain, value);
@@ -98,7 +94,6 @@ impl<T, S: Revoking> RcuCell<T, S> {
         }
     }
 
-    /// Replaces the value by what `update` makes of it, as often as another thread comes first.
     pub fn rcu(&self, mut update: impl FnMut(&T) -> T) {
         let mut reader = self.reader();
         loop {
@@ -121,7 +116,6 @@ impl<T, S: Revoking> RcuCell<T, S> {
         }
     }
 
-    /// Replaces the value if it is still the `current` one; otherwise returns the new one.
     pub fn compare_exchange(&self, current: &T, value: T) -> Result<(), T> {
         // A value comes first in its block. The reference keeps it, so no other block has its address.
         let current = ptr::from_ref(current).cast_mut().cast();
@@ -159,7 +153,6 @@ impl<T, S: Revoking> RcuCell<T, S> {
         Ok(unsafe { strong_of(replaced) })
     }
 
-    /// A strong handle to the value.
     #[must_use]
     pub fn load_full(&self) -> Strong<T, S> {
         loop {
@@ -170,7 +163,6 @@ impl<T, S: Revoking> RcuCell<T, S> {
         }
     }
 
-    /// What has happened so far.
     #[must_use]
     pub fn stats(&self) -> Stats {
         self.shared.domain.stats()
@@ -260,7 +252,6 @@ pub struct RcuReader<T, S: Revoking = Shootdown> {
 }
 
 impl<T, S: Revoking> RcuReader<T, S> {
-    /// Uses the value until the guard is dropped.
     #[inline(always)]
     pub fn load(&mut self) -> Guard<'_, T, S> {
         // SAFETY: `&mut self` owns the handle, and the guard borrows it.
@@ -304,7 +295,6 @@ impl<'c, T, S: Revoking> RcuGuard<'c, T, S> {
         Self { guard: ManuallyDrop::new(guard), local: GuardStaysOnItsThread(local) }
     }
 
-    /// A strong handle to the value, unless the last one is gone.
     #[must_use]
     pub fn upgrade(this: &Self) -> Option<Strong<T, S>> {
         Guard::upgrade(&this.guard)

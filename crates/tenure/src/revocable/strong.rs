@@ -1,4 +1,5 @@
 //! [`Strong`]: a strong handle.
+#![allow(missing_docs, reason = "methods have their documentation in `revocable::handles`")]
 
 use super::generic::{Scheme, Shootdown};
 use super::protocol::{Block, Protocol, SharedInner};
@@ -51,7 +52,6 @@ impl<T, S: Scheme> Strong<T, S> {
         core::ptr::eq(&raw const *header.inner, &raw const **domain)
     }
 
-    /// Whether both are handles to one object.
     #[must_use]
     pub fn ptr_eq(this: &Self, other: &Self) -> bool {
         this.value == other.value

@@ -1,4 +1,5 @@
 //! [`BufferPoolBuilder`]: size classes, limits, zeroing.
+#![allow(missing_docs, reason = "methods have their documentation in `pool::buffers`")]
 
 use super::BufferPool;
 use super::block::Blocks;
@@ -37,26 +38,22 @@ impl BufferPoolBuilder {
 }
 
 impl<L> BufferPoolBuilder<L> {
-    /// `count` size classes, the first of `smallest` bytes.
     pub const fn classes(mut self, smallest: usize, count: usize) -> Self {
         self.smallest = smallest;
         self.count = count;
         self
     }
 
-    /// Whether a buffer is zeroed before it becomes idle.
     pub const fn zero(mut self, zero: bool) -> Self {
         self.zero = zero;
         self
     }
 
-    /// The most bytes of all buffers together.
     pub const fn limit(mut self, bytes: u64) -> Self {
         self.limit = Some(bytes);
         self
     }
 
-    /// How many bytes of idle buffers one thread may keep in each size class.
     pub const fn magazine_bytes(mut self, bytes: usize) -> Self {
         self.magazine_bytes = bytes;
         self
@@ -86,7 +83,6 @@ impl<L> BufferPoolBuilder<L> {
 }
 
 impl<L: List> BufferPoolBuilder<L> {
-    /// The pool.
     pub fn build(self) -> Result<BufferPool<L>, ConfigError> {
         self.check()?;
         Ok(self.build_checked())

@@ -1,4 +1,5 @@
 //! [`BufferPool`] and [`PooledBuf`]: byte buffers that are used again.
+#![allow(missing_docs, reason = "methods have their documentation in `pool::buffers`")]
 
 mod block;
 mod builder;
@@ -26,13 +27,11 @@ use core::panic::{RefUnwindSafe, UnwindSafe};
 pub struct BufferPool<L: List = Magazines>(Handle<Blocks, L>);
 
 impl BufferPool {
-    /// A pool as users' are.
     #[must_use]
     pub fn new() -> Self {
         BufferPoolBuilder::new().build_checked()
     }
 
-    /// Settings for a pool.
     pub const fn builder() -> BufferPoolBuilder {
         BufferPoolBuilder::new()
     }
@@ -45,7 +44,6 @@ impl Default for BufferPool {
 }
 
 impl<L: List> BufferPool<L> {
-    /// An empty buffer with room for `capacity` bytes or more.
     #[inline(always)]
     pub fn acquire(&self, capacity: usize) -> Result<PooledBuf<L>, AcquireError> {
         let slot = self.acquire_slot(capacity, false)?;
@@ -53,7 +51,6 @@ impl<L: List> BufferPool<L> {
         Ok(unsafe { PooledBuf::new(slot, 0) })
     }
 
-    /// A buffer of `len` zeros.
     #[inline(always)]
     pub fn acquire_zeroed(&self, len: usize) -> Result<PooledBuf<L>, AcquireError> {
         let slot = self.acquire_slot(len, false)?;
@@ -65,7 +62,6 @@ impl<L: List> BufferPool<L> {
         Ok(buffer)
     }
 
-    /// As [`acquire`](Self::acquire), but at the limit a smaller buffer if there is one.
     pub fn acquire_or_smaller(&self, capacity: usize) -> Result<PooledBuf<L>, AcquireError> {
         let slot = self.acquire_slot(capacity, true)?;
         // SAFETY: as in `acquire`.
@@ -114,7 +110,6 @@ impl<L: List> BufferPool<L> {
         }
     }
 
-    /// As [`acquire`](Self::acquire), but at the limit it waits for its turn.
     pub async fn acquire_async(&self, capacity: usize) -> Result<PooledBuf<L>, AcquireError> {
         let asked = self.class_for(capacity);
         if self.0.classes.get(asked).is_none_or(|class| class.size > self.0.limit) {
@@ -126,7 +121,6 @@ impl<L: List> BufferPool<L> {
         Ok(unsafe { PooledBuf::new(slot, 0) })
     }
 
-    /// [`acquire_async`](Self::acquire_async) for threads: blocks for `timeout` at most.
     #[cfg(feature = "std")]
     pub fn acquire_timeout(
         &self,
@@ -144,7 +138,6 @@ impl<L: List> BufferPool<L> {
         (usize::BITS - above.leading_zeros()) as usize
     }
 
-    /// Two empty buffers or none.
     pub fn acquire_pair(
         &self,
         send_capacity: usize,
@@ -155,35 +148,29 @@ impl<L: List> BufferPool<L> {
         Ok((send, recv))
     }
 
-    /// Gives all idle memory back to the allocator. Returns how many bytes.
     pub fn trim(&self) -> u64 {
         self.0.trim()
     }
 
-    /// Ends the pool.
     pub fn close(&self) {
         self.0.close();
     }
 
-    /// Whether the pool was closed, or another thread is closing it now.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.0.is_closed()
     }
 
-    /// The most that can be acquired.
     #[must_use]
     pub fn largest(&self) -> usize {
         self.0.classes.last().map_or(0, |class| class.size as usize)
     }
 
-    /// The limit in bytes, if there is one.
     #[must_use]
     pub fn limit(&self) -> Option<u64> {
         Some(self.0.limit).filter(|&limit| limit != u64::MAX)
     }
 
-    /// What the pool has done, and what it has.
     #[must_use]
     pub fn stats(&self) -> Stats {
         let mut all = Stats::default();
@@ -191,7 +178,6 @@ impl<L: List> BufferPool<L> {
         all
     }
 
-    /// [`stats`](Self::stats) by size class, the smallest first.
     #[must_use]
     pub fn class_stats(&self) -> Vec<Stats> {
         self.0.classes.iter().map(Self::stats_of).collect()

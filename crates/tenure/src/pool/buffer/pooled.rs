@@ -1,4 +1,5 @@
 //! [`PooledBuf`]: a buffer, and the way back to its pool.
+#![allow(missing_docs, reason = "methods have their documentation in `pool::buffers`")]
 
 use super::block::{self, Extent, Place, Slot};
 use super::part::PooledBytes;
@@ -65,7 +66,6 @@ impl<L: List> PooledBuf<L> {
         unsafe { self.place().block() }
     }
 
-    /// Bytes of the buffer, whatever it contains.
     #[inline]
     #[must_use]
     pub fn capacity(&self) -> usize {
@@ -73,7 +73,6 @@ impl<L: List> PooledBuf<L> {
         unsafe { self.place().class() }.size as usize
     }
 
-    /// Bytes that can be appended.
     #[inline]
     #[must_use]
     pub fn spare_capacity(&self) -> usize {
@@ -87,7 +86,6 @@ impl<L: List> PooledBuf<L> {
         block::is_only_holder(unsafe { self.slot.as_ref() })
     }
 
-    /// Empties the buffer.
     #[inline]
     pub fn clear(&mut self) {
         // Parts lie in front of the contents.
@@ -95,12 +93,10 @@ impl<L: List> PooledBuf<L> {
         self.set_contents(start, start);
     }
 
-    /// Keeps the first `len` bytes of the contents.
     pub fn truncate(&mut self, len: usize) {
         self.change(|extent| extent.end = extent.end.min(extent.start.saturating_add(len)));
     }
 
-    /// Makes the contents `len` bytes long, added bytes `value`.
     #[track_caller]
     pub fn resize(&mut self, len: usize, value: u8) {
         if len <= self.len() {
@@ -116,7 +112,6 @@ impl<L: List> PooledBuf<L> {
         self.lengthen(more);
     }
 
-    /// Appends as many of the bytes as fit. Returns how many.
     #[inline]
     pub fn extend_from_slice(&mut self, bytes: &[u8]) -> usize {
         let fits = self.spare_capacity();
@@ -136,12 +131,10 @@ impl<L: List> PooledBuf<L> {
         self.lengthen(bytes.len());
     }
 
-    /// The spare bytes, to be written to.
     pub fn spare_capacity_mut(&mut self) -> &mut [u8] {
         self.next(self.spare_capacity())
     }
 
-    /// Makes the first `count` spare bytes contents, as they are.
     #[track_caller]
     pub fn advance_mut(&mut self, count: usize) {
         let spare = self.spare_capacity();
@@ -149,7 +142,6 @@ impl<L: List> PooledBuf<L> {
         self.lengthen(count);
     }
 
-    /// Removes `count` bytes from the front of the contents.
     #[track_caller]
     pub fn advance(&mut self, count: usize) {
         let len = self.len();
@@ -160,7 +152,6 @@ impl<L: List> PooledBuf<L> {
         self.change(|extent| extent.start += count);
     }
 
-    /// Splits off the first `count` bytes of the contents, without a copy.
     #[track_caller]
     pub fn split_to(&mut self, count: usize) -> PooledBytes<L> {
         let len = self.len();
@@ -172,7 +163,6 @@ impl<L: List> PooledBuf<L> {
         part
     }
 
-    /// Moves the contents to the beginning, so that consumed bytes are spare.
     pub fn compact(&mut self) {
         let Extent { start, end, .. } = self.extent();
         if start == 0 || !self.is_whole() {

@@ -1,4 +1,5 @@
 //! [`SlotPoolBuilder`]: how a pool makes, resets and keeps its objects.
+#![allow(missing_docs, reason = "methods have their documentation in `pool::objects`")]
 
 use super::SlotPool;
 use super::objects::{Objects, Pool};
@@ -30,19 +31,16 @@ impl<T, L> SlotPoolBuilder<T, L> {
         }
     }
 
-    /// Prepares an object for its next user.
     pub fn reset(mut self, reset: impl Fn(&mut T) + Send + Sync + 'static) -> Self {
         self.objects.reset = Some(Box::new(reset));
         self
     }
 
-    /// How many idle objects one thread may keep.
     pub fn magazine_size(mut self, objects: usize) -> Self {
         self.magazine_size = objects;
         self
     }
 
-    /// The most objects at once.
     pub fn limit(mut self, objects: usize) -> Self {
         self.limit = objects;
         self
@@ -56,7 +54,6 @@ impl<T, L> SlotPoolBuilder<T, L> {
 }
 
 impl<T: Send + 'static, L: List> SlotPoolBuilder<T, L> {
-    /// The pool.
     #[must_use]
     pub fn build(self) -> SlotPool<T, L> {
         let Self { objects, magazine_size, limit, list: _ } = self;

@@ -1,10 +1,10 @@
 //! [`SlotMut`] and [`SlotRef`]: an object in use, by one or by many.
+#![allow(missing_docs, reason = "methods have their documentation in `pool::objects`")]
 
 use super::key::SlotKey;
 use super::objects::{Slot, release};
 use crate::pool::lifecycle::discard;
 use crate::pool::list::{List, Magazines};
-use core::fmt;
 use core::mem::ManuallyDrop;
 use core::ops::{Deref, DerefMut};
 use core::panic::{RefUnwindSafe, UnwindSafe};
@@ -63,14 +63,12 @@ impl<T, L: List> SlotMut<T, L> {
         Self { place: Place(NonNull::from(slot)) }
     }
 
-    /// The name of this use.
     #[must_use]
     #[inline]
     pub fn key(this: &Self) -> SlotKey {
         this.place.key()
     }
 
-    /// Shares the object.
     #[inline]
     #[must_use = "the object goes back to the pool with the last `SlotRef`"]
     pub fn share(this: Self) -> SlotRef<T, L> {
@@ -80,7 +78,6 @@ impl<T, L: List> SlotMut<T, L> {
         SlotRef { place }
     }
 
-    /// Drops the object instead of giving it back.
     pub fn discard(this: Self) {
         let place = ManuallyDrop::new(this).place;
         // SAFETY: this was the guard of the slot's only user.
@@ -136,14 +133,12 @@ impl<T, L: List> SlotRef<T, L> {
         Self { place: Place(NonNull::from(slot)) }
     }
 
-    /// The name of this use.
     #[must_use]
     #[inline]
     pub fn key(this: &Self) -> SlotKey {
         this.place.key()
     }
 
-    /// The object for the caller alone, if this is the only reference.
     pub fn into_mut(this: Self) -> Result<SlotMut<T, L>, Self> {
         // One reference and no ticket: no other holder, lookup or unfinished put. Lookups fail from now on. Acquire, in
         // there: sees what all other holders did.
@@ -183,14 +178,7 @@ impl<T, L: List> Drop for SlotRef<T, L> {
     }
 }
 
-macro_rules! formats {
-    ($($guard:ident: $format:ident)*) => {$(
-        impl<T: fmt::$format, L: List> fmt::$format for $guard<T, L> {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                (**self).fmt(f)
-            }
-        }
-    )*};
+shown! {
+    T: [T, L: List] SlotMut<T, L>;
+    T: [T, L: List] SlotRef<T, L>;
 }
-
-formats! { SlotMut: Debug SlotMut: Display SlotRef: Debug SlotRef: Display }

@@ -26,6 +26,7 @@
 //! A slot that has been used 2^36 times (every 100 ns for two hours) is *retired*: its object is dropped and the slot
 //! left empty, so no key names a second use. The pool makes another, of 2^28 - 8 in its life: sixty thousand years'
 //! worth.
+#![allow(missing_docs, reason = "methods have their documentation in `pool::objects`")]
 
 mod builder;
 mod guard;
@@ -52,7 +53,6 @@ use objects::Objects;
 pub struct SlotPool<T, L: List = Magazines>(Handle<Objects<T>, L>);
 
 impl<T: Send + 'static> SlotPool<T> {
-    /// A pool of `T::default()`s, as users' are.
     #[must_use]
     pub fn new() -> Self
     where
@@ -61,7 +61,6 @@ impl<T: Send + 'static> SlotPool<T> {
         Self::builder(T::default).build()
     }
 
-    /// A pool of what `make` makes; `reset` prepares an object for its next use.
     #[must_use]
     pub fn with(
         make: impl Fn() -> T + Send + Sync + 'static,
@@ -70,7 +69,6 @@ impl<T: Send + 'static> SlotPool<T> {
         Self::builder(make).reset(reset).build()
     }
 
-    /// Settings for a pool of what `make` makes.
     pub fn builder(make: impl Fn() -> T + Send + Sync + 'static) -> SlotPoolBuilder<T> {
         SlotPoolBuilder::new(make)
     }
@@ -82,7 +80,6 @@ impl<T, L: List> SlotPool<T, L> {
         &self.0.classes[0].table
     }
 
-    /// An idle object, or else a new one, for the caller alone.
     #[inline(always)]
     pub fn acquire(&self) -> Result<SlotMut<T, L>, AcquireError> {
         // SAFETY: the slot was given to this call.
@@ -106,7 +103,6 @@ impl<T, L: List> SlotPool<T, L> {
         }
     }
 
-    /// As [`acquire`](Self::acquire), but at the limit it waits for its turn.
     pub async fn acquire_async(&self) -> Result<SlotMut<T, L>, AcquireError> {
         if self.limit() == 0 {
             return self.acquire();
@@ -116,7 +112,6 @@ impl<T, L: List> SlotPool<T, L> {
         Ok(unsafe { SlotMut::new(slot) })
     }
 
-    /// [`acquire_async`](Self::acquire_async) for threads: blocks for `timeout` at most.
     #[cfg(feature = "std")]
     pub fn acquire_timeout(
         &self,
@@ -126,7 +121,6 @@ impl<T, L: List> SlotPool<T, L> {
         acquired.unwrap_or_else(|| Err(self.error(&Refused::Limit)))
     }
 
-    /// The object that is shared under that key.
     #[inline]
     #[must_use]
     pub fn get(&self, key: SlotKey) -> Option<SlotRef<T, L>>
@@ -148,41 +142,34 @@ impl<T, L: List> SlotPool<T, L> {
         (slot.uses() == key.uses()).then_some(found)
     }
 
-    /// Drops all idle objects. Returns how many.
     pub fn trim(&self) -> usize {
         self.0.trim() as usize
     }
 
-    /// Ends the pool.
     pub fn close(&self) {
         self.0.close();
     }
 
-    /// Whether the pool was closed, or another thread is closing it now.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.0.is_closed()
     }
 
-    /// The most objects at once.
     #[must_use]
     pub fn limit(&self) -> usize {
         self.0.limit as usize
     }
 
-    /// Objects in use and idle.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.held() as usize
     }
 
-    /// Whether there is no object.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// What the pool has done, and what it has.
     #[must_use]
     pub fn stats(&self) -> Stats {
         Stats::new(&self.0.classes[0].usage(), self.0.held(), size_of::<T>() as u64)
