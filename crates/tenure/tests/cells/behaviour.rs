@@ -1,13 +1,16 @@
 //! Owners and the pointers that they give out.
 
+use crate::at_end::at_end;
+use crate::waits::{Waits, waker_that_panics};
 use std::collections::{BTreeSet, HashSet};
 use std::fmt::Display;
 use std::panic::{AssertUnwindSafe, RefUnwindSafe, UnwindSafe, catch_unwind, resume_unwind};
 use std::pin::pin;
 use std::rc::Rc;
-use std::sync::{Arc, Mutex, OnceLock};
-use std::task::{Context, Poll, Wake, Waker};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Wake, Waker};
 use std::thread;
+use tenure::memory::{Native, Threads};
 use tenure::owner::{Closing, Owner, Shared};
 use tenure::unsize;
 
@@ -48,16 +51,13 @@ fn the_value_outlives_its_owner_up_to_the_last_handle() {
 
 #[test]
 fn a_handle_in_a_thread_local_is_dropped_when_the_thread_has_no_number_any_more() {
-    thread_local! {
-        static KEPT: OnceLock<Shared<Token>> = const { OnceLock::new() };
-    }
     let (token, there) = Token::new();
     let owner = Owner::new(token);
     let shared = owner.share();
     thread::spawn(move || {
         // Before the thread has its number, so that it is dropped after that.
-        KEPT.with(|kept| drop(kept.set(shared)));
-        KEPT.with(|kept| drop(kept.get().cloned()));
+        at_end(move || drop(shared.clone()));
+        assert!(Native::thread().is_some());
     })
     .join()
     .unwrap();
@@ -109,28 +109,17 @@ fn a_destructor_that_panics_leaks_nothing_and_is_waited_for() {
     }
 }
 
-struct Wakes(Mutex<u32>);
-
-impl Wake for Wakes {
-    fn wake(self: Arc<Self>) {
-        *self.0.lock().unwrap() += 1;
-    }
-}
-
 #[test]
 fn closing_is_ready_when_the_value_has_been_dropped() {
     let (token, there) = Token::new();
     let owner = Owner::new(token);
     let shared = owner.share();
-    let mut closing = pin!(owner.close());
-    let wakes = [(); 2].map(|()| Arc::new(Wakes(Mutex::new(0))));
-    let [first, second] = wakes.each_ref().map(|wakes| Waker::from(Arc::clone(wakes)));
-    assert_eq!(closing.as_mut().poll(&mut Context::from_waker(&first)), Poll::Pending);
-    assert_eq!(closing.as_mut().poll(&mut Context::from_waker(&second)), Poll::Pending);
+    let mut closing = Waits::queued(owner.close());
+    let first = Arc::clone(&closing.woken);
+    closing.moves_to_another_task();
     drop(shared);
-    assert_eq!(there(), 0);
-    assert_eq!(wakes.map(|wakes| *wakes.0.lock().unwrap()), [0, 1], "the last waker is woken");
-    assert_eq!(closing.poll(&mut Context::from_waker(&first)), Poll::Ready(()));
+    assert_eq!((there(), first.times()), (0, 0), "the last waker is woken");
+    closing.result();
 }
 
 #[test]
@@ -149,9 +138,9 @@ fn a_thread_waits_for_the_end_and_not_without_one() {
 }
 
 /// When it is woken or dropped, it stops waiting for another end.
-struct Waits(Mutex<Option<Closing>>);
+struct StopsWaiting(Mutex<Option<Closing>>);
 
-impl Wake for Waits {
+impl Wake for StopsWaiting {
     fn wake(self: Arc<Self>) {
         drop(self.0.lock().unwrap().take());
     }
@@ -163,7 +152,7 @@ fn a_waker_may_use_the_owner_that_wakes_or_drops_it() {
     let shared = owner.share();
     let [mut replaced, mut woken] = [(); 2].map(|()| owner.close());
     for closing in [&mut replaced, &mut woken] {
-        let waker = Waker::from(Arc::new(Waits(Mutex::new(Some(owner.close())))));
+        let waker = Waker::from(Arc::new(StopsWaiting(Mutex::new(Some(owner.close())))));
         let poll = pin!(closing).poll(&mut Context::from_waker(&waker));
         assert!(poll.is_pending());
     }
@@ -223,38 +212,27 @@ fn owners_that_were_closed_are_dropped_together_with_others() {
 fn all_who_close_are_woken_but_those_that_stopped_waiting() {
     let owner = Owner::new(());
     let shared = owner.share();
-    let wakes = [(); 3].map(|()| Arc::new(Wakes(Mutex::new(0))));
-    let mut closings = wakes.each_ref().map(|_| owner.close());
-    for (closing, wakes) in closings.iter_mut().zip(&wakes) {
-        let waker = Waker::from(Arc::clone(wakes));
-        assert_eq!(pin!(closing).poll(&mut Context::from_waker(&waker)), Poll::Pending);
-    }
+    let closings = [(); 3].map(|()| Waits::queued(owner.close()));
+    let wakes = closings.each_ref().map(|closing| Arc::clone(&closing.woken));
     let [first, second, third] = closings;
     drop(second);
     drop(shared);
-    assert_eq!(wakes.map(|wakes| *wakes.0.lock().unwrap()), [1, 0, 1]);
-    first.wait();
-    third.wait();
+    assert_eq!(wakes.map(|woken| woken.times()), [1, 0, 1]);
+    first.result();
+    third.result();
 }
 
 #[test]
 fn a_waker_that_panics_keeps_no_other_from_being_woken() {
-    struct Panics;
-    impl Wake for Panics {
-        fn wake(self: Arc<Self>) {
-            panic!("in a waker");
-        }
-    }
     let owner = Owner::new(());
     let shared = owner.share();
-    let wakes = Arc::new(Wakes(Mutex::new(0)));
-    let wakers = [Waker::from(wakes.clone()), Arc::new(Panics).into(), wakes.clone().into()];
-    let mut closings = wakers.each_ref().map(|_| owner.close());
-    for (closing, waker) in closings.iter_mut().zip(&wakers) {
-        assert_eq!(pin!(closing).poll(&mut Context::from_waker(waker)), Poll::Pending);
-    }
+    let first = Waits::queued(owner.close());
+    let mut panics = Waits::new(owner.close());
+    assert!(panics.poll_by(&waker_that_panics()).is_none());
+    let last = Waits::queued(owner.close());
     assert!(catch_unwind(AssertUnwindSafe(|| drop(shared))).is_err());
-    assert_eq!(*wakes.0.lock().unwrap(), 2);
+    first.result();
+    last.result();
 }
 
 #[test]

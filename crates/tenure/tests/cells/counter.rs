@@ -1,5 +1,6 @@
 //! Counters, gauges and histograms.
 
+use crate::at_end::at_end;
 use std::sync::Barrier;
 use std::thread;
 use tenure::counter::{Counter, Gauge, Histogram};
@@ -62,16 +63,9 @@ fn a_counter_in_the_place_of_another_begins_at_0() {
 
 #[test]
 fn what_is_added_when_the_thread_has_no_number_any_more_counts() {
-    struct AddsAtTheEnd;
-    impl Drop for AddsAtTheEnd {
-        fn drop(&mut self) {
-            COUNTER.add(1);
-        }
-    }
-    thread_local!(static AT_THE_END: AddsAtTheEnd = const { AddsAtTheEnd });
     static COUNTER: Counter = Counter::new();
     thread::spawn(|| {
-        AT_THE_END.with(|_| ());
+        at_end(|| COUNTER.add(1));
         COUNTER.add(1);
     })
     .join()

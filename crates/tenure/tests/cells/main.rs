@@ -3,6 +3,8 @@
 //! The protocol's models are in `models/cells`, races in `stress/owner.rs`, forks in `forks/owner.rs`.
 #![cfg(feature = "std")]
 
+#[path = "../support/at_end.rs"]
+mod at_end;
 #[path = "../support/staged.rs"]
 mod staged;
 
@@ -11,3 +13,5 @@ mod copies;
 mod counter;
 mod interrupted;
 mod sums;
+#[path = "../support/waits.rs"]
+mod waits;

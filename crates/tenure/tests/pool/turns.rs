@@ -2,13 +2,12 @@
 #![allow(clippy::disallowed_types, reason = "the tests' own counts")]
 
 use crate::support::beside_a_sleeper;
-use crate::waits::Waits;
+use crate::waits::{Waits, waker_that_panics};
 use std::cell::RefCell;
-use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
-use std::task::{Context, Poll, Wake, Waker};
+use std::task::{Wake, Waker};
 use std::thread;
 use std::time::Duration;
 use tenure::pool::AcquireError;
@@ -250,33 +249,23 @@ fn a_waker_may_own_what_is_waited_for<L: List>() {
     }
     let pool = pool::<L>(1);
     let waker = Waker::from(Arc::new(Owns(pool.acquire(1).unwrap())));
-    let mut waits = pin!(future(&pool, 1));
-    let mut poll = |waker: &Waker| waits.as_mut().poll(&mut Context::from_waker(waker));
-    assert!(poll(&waker).is_pending());
+    let mut waits = Waits::new(future(&pool, 1));
+    assert!(waits.poll_by(&waker).is_none());
     drop(waker);
     // The queue has the last waker, and drops it for another.
-    assert!(poll(Waker::noop()).is_pending());
-    assert!(matches!(poll(Waker::noop()), Poll::Ready(Ok(_))));
+    assert!(waits.poll().is_none());
+    assert!(waits.poll().is_some_and(|buffer| buffer.is_ok()));
 }
 
 fn a_waker_that_panics_keeps_no_one_from_being_woken<L: List>() {
-    struct Panics;
-
-    impl Wake for Panics {
-        fn wake(self: Arc<Self>) {
-            panic!("a waker's");
-        }
-    }
     let pool = pool::<L>(2);
     let large = pool.acquire(2 * SIZE).unwrap();
-    let mut first = pin!(future(&pool, 1));
-    let panics = Waker::from(Arc::new(Panics));
-    assert!(first.as_mut().poll(&mut Context::from_waker(&panics)).is_pending());
+    let mut first = Waits::new(future(&pool, 1));
+    assert!(first.poll_by(&waker_that_panics()).is_none());
     let second = Waits::queued(future(&pool, 1));
     let release = std::panic::AssertUnwindSafe(|| drop(large));
     assert!(std::panic::catch_unwind(release).is_err());
-    let first = first.poll(&mut Context::from_waker(Waker::noop()));
-    assert!(matches!(first, Poll::Ready(Ok(_))));
+    assert!(first.poll().unwrap().is_ok());
     assert!(second.result().is_ok());
 }
 

@@ -8,3 +8,5 @@ mod behaviour;
 mod linger;
 mod tasks;
 mod threads;
+#[path = "../support/waits.rs"]
+mod waits;

@@ -1,32 +1,18 @@
 //! Objects that tasks create.
 
+use crate::waits::{Waits, waker_that_panics};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::Pin;
 use std::ptr;
 use std::sync::{Arc, Mutex};
-use std::task::{Context, Poll, RawWaker, RawWakerVTable, Wake, Waker};
+use std::task::{Poll, RawWaker, RawWakerVTable, Waker};
 use std::thread;
-use tenure::memory::{Memory, Native, Ordering};
 use tenure::registry::{Registered, Registry};
 
-type Counter = <Native as Memory>::AtomicU32;
 type Objects = Registry<u32, u32>;
 type Outcome = Result<Registered<u32, u32>, &'static str>;
 
-#[derive(Default)]
-struct Woken(Counter);
-
-impl Wake for Woken {
-    fn wake(self: Arc<Self>) {
-        self.0.fetch_add(1, Ordering::Relaxed);
-    }
-}
-
 /// A task that acquires key 1, and what wakes it.
-struct Task {
-    future: Pin<Box<dyn Future<Output = Outcome> + Send>>,
-    woken: Arc<Woken>,
-}
+struct Task(Waits<Outcome>);
 
 impl Task {
     /// `create` waits once.
@@ -37,23 +23,18 @@ impl Task {
             is_pending = !is_pending;
             if is_pending { Poll::Pending } else { Poll::Ready(()) }
         });
-        let future = Box::pin(async move {
+        Self(Waits::new(async move {
             let create = async {
                 wait_once.await;
                 assert_ne!(outcome, Err("panic"), "it panics");
                 outcome
             };
             objects.try_acquire_async(&1, create).await
-        });
-        Self { future, woken: Arc::default() }
+        }))
     }
 
     fn poll(&mut self) -> Option<Outcome> {
-        let waker = Waker::from(self.woken.clone());
-        match self.future.as_mut().poll(&mut Context::from_waker(&waker)) {
-            Poll::Ready(outcome) => Some(outcome),
-            Poll::Pending => None,
-        }
+        self.0.poll()
     }
 
     fn begun(objects: &Objects, outcome: Result<u32, &'static str>) -> Self {
@@ -63,7 +44,7 @@ impl Task {
     }
 
     fn woken(&self) -> u32 {
-        self.woken.0.load(Ordering::Relaxed)
+        self.0.woken.times()
     }
 
     fn acquired(&mut self) -> Registered<u32, u32> {
@@ -161,10 +142,10 @@ fn a_task_that_is_polled_often_is_woken_once() {
     // Another task's, as if it had moved.
     let creating = Task::begun(&objects, Ok(1));
     assert!(waiting.poll().is_none());
-    let before = std::mem::take(&mut waiting.woken);
+    let before = std::mem::take(&mut waiting.0.woken);
     assert!(waiting.poll().is_none());
     drop(creating);
-    assert_eq!((waiting.woken(), before.0.load(Ordering::Relaxed)), (1, 1));
+    assert_eq!((waiting.woken(), before.times()), (1, 1));
 }
 
 #[test]
@@ -181,28 +162,21 @@ fn a_task_that_is_polled_often_has_one_place_in_the_list() {
     let objects = Objects::new();
     let creating = Task::begun(&objects, Ok(1));
     let mut waiting = Task::new(&objects, Ok(2));
-    let mut poll = || waiting.future.as_mut().poll(&mut Context::from_waker(&waker));
-    assert!(poll().is_pending());
+    let mut poll = || waiting.0.poll_by(&waker);
+    assert!(poll().is_none());
     let first = *CLONES.lock().unwrap();
-    assert!((0..100).all(|_| poll().is_pending()));
+    assert!((0..100).all(|_| poll().is_none()));
     assert_eq!(*CLONES.lock().unwrap(), first, "each place has a clone of its waker");
     drop(creating);
 }
 
 #[test]
 fn a_waker_that_panics_keeps_no_other_task_from_being_woken() {
-    struct Panics;
-    impl Wake for Panics {
-        fn wake(self: Arc<Self>) {
-            panic!("in a waker");
-        }
-    }
     let objects = Objects::new();
     let creating = Task::begun(&objects, Ok(1));
     let first = Task::begun(&objects, Ok(2));
     let mut panics = Task::new(&objects, Ok(3));
-    let waker = Waker::from(Arc::new(Panics));
-    assert!(panics.future.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+    assert!(panics.0.poll_by(&waker_that_panics()).is_none());
     let mut last = Task::begun(&objects, Ok(4));
     assert!(catch_unwind(AssertUnwindSafe(|| drop(creating))).is_err());
     assert_eq!((first.woken(), last.woken()), (1, 1));
@@ -215,7 +189,7 @@ fn a_task_that_gives_up_waiting_leaves_no_waker() {
     let objects = Objects::new();
     let creating = Task::begun(&objects, Ok(1));
     let waiting = Task::begun(&objects, Ok(2));
-    let waker = Arc::downgrade(&waiting.woken);
+    let waker = Arc::downgrade(&waiting.0.woken);
     drop(waiting);
     assert_eq!(waker.strong_count(), 0, "the turn keeps it");
     drop(creating);
@@ -226,7 +200,7 @@ fn all_that_wait_go_with_the_registry() {
     let objects = Objects::new();
     let creating = Task::begun(&objects, Ok(1));
     let waiting = Task::begun(&objects, Ok(2));
-    let waker = Arc::downgrade(&waiting.woken);
+    let waker = Arc::downgrade(&waiting.0.woken);
     drop((objects, waiting, creating));
     assert_eq!(waker.strong_count(), 0, "a waker leaks");
 }

@@ -3,6 +3,8 @@
 //! Behaviour is tested under every scheme (`support.rs`). Forks are in `forks/revocable.rs`, the end of a process in `revocable_exit.rs`.
 #![cfg(feature = "std")]
 
+#[path = "../support/at_end.rs"]
+mod at_end;
 #[macro_use]
 #[path = "../support/has.rs"]
 mod has;

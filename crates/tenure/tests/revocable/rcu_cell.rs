@@ -1,6 +1,7 @@
 //! What `RcuCell` promises: which value a read sees, and when a replaced one is dropped.
 
-use crate::support::{AtDrop, Last, Token, at_exit, figures, panics};
+use crate::at_end::at_end;
+use crate::support::{Last, Token, figures, panics};
 use std::mem;
 use std::sync::{Arc, Barrier, OnceLock};
 use std::thread;
@@ -370,18 +371,18 @@ fn destructors_of_thread_locals_read_and_store() {
             if reads_first {
                 read(&theirs);
             }
-            let at_end = theirs.clone();
-            at_exit(AtDrop(move || {
+            let at_last = theirs.clone();
+            at_end(move || {
                 let [second, third] = &stored;
-                let outer = at_end.load();
-                at_end.store(second.clone());
-                let nested = at_end.load();
-                at_end.store(third.clone());
-                assert!(nested.is(second) && at_end.load().is(third));
+                let outer = at_last.load();
+                at_last.store(second.clone());
+                let nested = at_last.load();
+                at_last.store(third.clone());
+                assert!(nested.is(second) && at_last.load().is(third));
                 outer.check();
                 drop((outer, nested));
                 told.set(()).unwrap();
-            }));
+            });
             read(&theirs);
         })
         .join()

@@ -1,7 +1,6 @@
 //! Every scheme, objects that are counted, workers with a guard out.
 #![allow(dead_code, unused_imports, unused_macros, reason = "each test binary uses a part")]
 
-use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use tenure::revocable::Stats;
@@ -199,23 +198,5 @@ impl Drop for Last {
         if let Some(act) = self.at_drop.take() {
             act();
         }
-    }
-}
-
-thread_local! {
-    /// Dropped in this order.
-    static AT_EXIT: RefCell<Vec<Box<dyn std::any::Any>>> = const { RefCell::new(Vec::new()) };
-}
-
-/// For the thread to drop with its thread-locals.
-pub(crate) fn at_exit(last: impl std::any::Any) {
-    AT_EXIT.with_borrow_mut(|all| all.push(Box::new(last)));
-}
-
-pub(crate) struct AtDrop<F: FnMut()>(pub(crate) F);
-
-impl<F: FnMut()> Drop for AtDrop<F> {
-    fn drop(&mut self) {
-        self.0();
     }
 }

@@ -1,6 +1,7 @@
 //! Threads that end with local handles, local handles that change threads, and thread-locals.
 
-use crate::support::{AtDrop, Kind, Worker, at_exit, domain};
+use crate::at_end::at_end;
+use crate::support::{Kind, Worker, domain};
 use std::mem::ManuallyDrop;
 use std::thread;
 use tenure::memory::{Native, Threads};
@@ -63,14 +64,14 @@ fn what_thread_locals_have_goes_with_the_thread<S: Kind>() {
             let mut worker = Worker::new(&theirs);
             worker.enter(&strong);
             if worker_first {
-                at_exit(worker);
-                at_exit(strong);
+                at_end(move || drop(worker));
+                at_end(move || drop(strong));
             } else {
-                at_exit(strong);
-                at_exit(worker);
+                at_end(move || drop(strong));
+                at_end(move || drop(worker));
             }
             assert!(Native::thread().is_some());
-            at_exit(AtDrop(move || assert_eq!(Native::thread().is_some(), has_number)));
+            at_end(move || assert_eq!(Native::thread().is_some(), has_number));
         });
         assert_eq!(token.objects(), usize::from(S::KEEPS), "another local handle keeps it");
         assert_eq!(domain.stats().local_handles, 1);
@@ -87,14 +88,14 @@ fn destructors_of_thread_locals_use_domains<S: Kind>() {
             if has_number {
                 assert!(Native::thread().is_some());
             }
-            at_exit(AtDrop(move || {
+            at_end(move || {
                 let mut locals = [(); 2].map(|()| theirs.register());
                 let strongs = Vec::from_iter((0..5).map(|_| theirs.strong(inner.clone())));
                 drop(locals[0].enter(&strongs[0]));
                 let guard = locals[1].enter(&strongs[1]);
                 theirs.drop_all(strongs);
                 guard.check();
-            }));
+            });
             assert!(Native::thread().is_some());
         });
         assert_eq!((token.objects(), domain.stats().retired), (0, 5));

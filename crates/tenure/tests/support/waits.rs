@@ -1,54 +1,75 @@
-//! A future that is polled by hand, and a waker that remembers.
+//! A future that is polled by hand, a waker that remembers, and one that panics.
+#![allow(dead_code, reason = "each test uses a part")]
 
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
 
+/// How often it was woken.
 #[derive(Default)]
-struct Woken(Mutex<bool>);
+pub(crate) struct Woken(Mutex<u32>);
 
-impl Wake for Woken {
-    fn wake(self: Arc<Self>) {
-        *self.0.lock().unwrap() = true;
+impl Woken {
+    pub(crate) fn times(&self) -> u32 {
+        *self.0.lock().unwrap()
     }
 }
 
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        *self.0.lock().unwrap() += 1;
+    }
+}
+
+struct Panics;
+
+impl Wake for Panics {
+    fn wake(self: Arc<Self>) {
+        panic!("in a waker");
+    }
+}
+
+pub(crate) fn waker_that_panics() -> Waker {
+    Waker::from(Arc::new(Panics))
+}
+
 pub(crate) struct Waits<R> {
-    future: Pin<Box<dyn Future<Output = R>>>,
-    woken: Arc<Woken>,
+    future: Pin<Box<dyn Future<Output = R> + Send>>,
+    pub(crate) woken: Arc<Woken>,
 }
 
 impl<R> Waits<R> {
-    pub(crate) fn new(future: impl Future<Output = R> + 'static) -> Self {
+    pub(crate) fn new(future: impl Future<Output = R> + Send + 'static) -> Self {
         Self { future: Box::pin(future), woken: Arc::default() }
     }
 
     /// As [`new`](Self::new), and has a place in the queue.
-    #[allow(dead_code, reason = "each test uses a part")]
-    pub(crate) fn queued(future: impl Future<Output = R> + 'static) -> Self {
+    pub(crate) fn queued(future: impl Future<Output = R> + Send + 'static) -> Self {
         let mut waits = Self::new(future);
         assert!(waits.poll().is_none(), "it does not wait");
         waits
     }
 
     pub(crate) fn poll(&mut self) -> Option<R> {
-        let waker = Waker::from(Arc::clone(&self.woken));
-        match self.future.as_mut().poll(&mut Context::from_waker(&waker)) {
+        self.poll_by(&Waker::from(Arc::clone(&self.woken)))
+    }
+
+    pub(crate) fn poll_by(&mut self, waker: &Waker) -> Option<R> {
+        match self.future.as_mut().poll(&mut Context::from_waker(waker)) {
             Poll::Ready(result) => Some(result),
             Poll::Pending => None,
         }
     }
 
     /// Has another waker from now on, which remembers nothing yet.
-    #[allow(dead_code, reason = "each test uses a part")]
     pub(crate) fn moves_to_another_task(&mut self) {
         self.woken = Arc::default();
         assert!(self.poll().is_none());
     }
 
     pub(crate) fn is_woken(&self) -> bool {
-        *self.woken.0.lock().unwrap()
+        self.woken.times() > 0
     }
 
     /// The result, for which it has been woken.
