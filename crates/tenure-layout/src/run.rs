@@ -12,7 +12,7 @@ use crate::evidence::CodeEvidence;
 use crate::knowledge::Knowledge;
 use crate::lines::LayoutModel;
 use crate::listed;
-use crate::measured::{EntrySource, Joined, ListEntry, ProgramSamples, entries};
+use crate::measured::{EntrySource, Joined, ListEntry, entries};
 use crate::origin::TypeOrigins;
 use crate::rules::Rules;
 use crate::sharing;
@@ -20,6 +20,7 @@ use crate::suggest::{Pins, apart_alone, suggest};
 use crate::{Error, LINE_BYTES};
 use tenure_code::sweep::{self, Operands, Sweep};
 use tenure_debuginfo::model::{Format, Model, TypeId};
+use tenure_debuginfo::perf::ProgramSamples;
 use tenure_debuginfo::read::{self, Input};
 use tenure_model::{
     CodeRead, Finding, OperandShare, Origin, Report, Scope, Sharing, Source, Suggestion, Types,

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use super::parts::{MeasuredParts, PartSamples};
-use super::recording::ProgramSamples;
 use crate::lines::{Flat, LayoutModel, Leaf};
 use crate::listed::RankedFinding;
 use crate::origin::TypeOrigins;
 use crate::sharing::{Array, RawFinding, Site, confidence_of_type, placements};
 use tenure_code::sweep::{AccessedPart, Subject, has_array_at};
 use tenure_debuginfo::model::{Declared, TypeId, TypeKind};
+use tenure_debuginfo::perf::ProgramSamples;
 use tenure_model::{
     Cell, Confidence, Elsewhere, Finding, Kind as Problem, Level, Measured, MeasuredMember, Origin,
     Recorded, Role, Sharing, TypeMap, Word,

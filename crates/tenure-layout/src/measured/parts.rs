@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 
-use super::recording::ProgramSamples;
 use crate::evidence::{MIN_TELLING_BYTES, descend};
 use tenure_code::sweep::{AccessedPart, Subject, first_like};
 use tenure_debuginfo::model::{Model, TypeId};
+use tenure_debuginfo::perf::ProgramSamples;
 use tenure_model::Measured;
 
 /// How many variables before an address are looked at: those of no bytes may lie between.

@@ -24,13 +24,13 @@ const MAX_NAMED_PROGRAMS: usize = 3;
 
 /// What a recording says of one program.
 #[derive(Debug, Default)]
-pub(crate) struct ProgramSamples {
+pub struct ProgramSamples {
     /// Samples that have an address of data.
-    pub(crate) samples: u64,
+    pub samples: u64,
     /// By instruction, and by the address of data if that may lie in the program; both as the file has them.
-    pub(crate) by: FxHashMap<(u64, Option<u64>), Measured>,
+    pub by: FxHashMap<(u64, Option<u64>), Measured>,
     /// Where most of the other samples are, and how many.
-    pub(crate) elsewhere: Vec<(String, u64)>,
+    pub elsewhere: Vec<(String, u64)>,
 }
 
 impl ProgramSamples {
@@ -39,7 +39,7 @@ impl ProgramSamples {
     /// # Errors
     ///
     /// The file is no recording, or is cut, or has no addresses of data, or no sample in the program.
-    pub(crate) fn read(path: &Path, program: &Path) -> Result<Self, Error> {
+    pub fn read(path: &Path, program: &Path) -> Result<Self, Error> {
         let name = match path.to_str() {
             Some(INPUT) => "standard input".to_owned(),
             _ => path.display().to_string(),
@@ -57,7 +57,7 @@ impl ProgramSamples {
     }
 
     /// The error is what is wrong, to follow the recording's name.
-    pub(super) fn of(bytes: &[u8], program: &MeasuredProgram) -> Result<Self, String> {
+    fn of(bytes: &[u8], program: &MeasuredProgram) -> Result<Self, String> {
         let mut gather = Gather {
             spaces: Spaces::new(program),
             recording: Self::default(),
@@ -87,7 +87,8 @@ impl ProgramSamples {
     }
 
     /// Addresses of instructions, each once.
-    pub(crate) fn code(&self) -> Vec<u64> {
+    #[must_use]
+    pub fn code(&self) -> Vec<u64> {
         let mut code: Vec<u64> = self.by.keys().map(|(code, _)| *code).collect();
         code.sort_unstable();
         code.dedup();
@@ -95,7 +96,8 @@ impl ProgramSamples {
     }
 
     /// Of all samples in the program.
-    pub(crate) fn total(&self) -> Measured {
+    #[must_use]
+    pub fn total(&self) -> Measured {
         let mut total = Measured::default();
         self.by.values().for_each(|one| total.add(one));
         total

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use rustc_hash::FxHashMap;
 
 use crate::Error;
-use tenure_debuginfo::program::Loaded;
+use crate::program::Loaded;
 
 /// Mappings of one process. A browser has two thousand.
 const MAX_AREAS: usize = 1 << 14;
