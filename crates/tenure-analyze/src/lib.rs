@@ -10,7 +10,11 @@
 //! | [`lines::Contended::kind`] | what is wrong with a line, by its words, once these are named |
 //! | [`forecast`] | what threads do to a line as a pattern for the simulator, and what each repair would give |
 //! | `report` | findings, the worst first, and what the report could not see |
+//! | [`diff`], [`budget`] | whether a report passes: what differs from an older one, and which lines may be contended |
 
+pub mod budget;
+pub mod diff;
+mod error;
 pub mod forecast;
 pub mod lines;
 mod naming;
@@ -18,6 +22,11 @@ pub mod possible;
 pub mod proportion;
 mod report;
 
+#[cfg(test)]
+mod fixtures;
+
+pub use budget::Budget;
+pub use error::InputError;
 pub use forecast::{Analysis, Forecasts, MACHINE, Predicted};
 pub use naming::names::Programs;
 pub use report::report;

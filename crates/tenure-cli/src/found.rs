@@ -5,9 +5,9 @@ use std::io::{Write, stderr};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use tenure_analyze::{Analysis, Machine};
+use tenure_analyze::{Analysis, Machine, diff};
 use tenure_model::{Report, Source};
-use tenure_render::{diff, html, json, terminal};
+use tenure_render::{html, json, terminal};
 use tenure_report::file;
 use tenure_report::terminal::Style;
 use tenure_sim::machine;
@@ -70,7 +70,7 @@ impl ReportOptions {
         let json = Json::of(self.json.as_ref());
         output::check_all(json, self.html.as_deref())?;
         self.patterns.as_deref().map(check_folder).transpose()?;
-        let old = self.diff.as_deref().map(json::read).transpose().map_err(EarlyEnd::input)?;
+        let old = self.diff.as_deref().map(diff::read).transpose().map_err(EarlyEnd::input)?;
         let machine = machine::open(&self.machine).map_err(EarlyEnd::input)?;
         Ok(ReportSinks { options: self, json, old, machine })
     }

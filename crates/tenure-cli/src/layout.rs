@@ -7,11 +7,12 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
+use tenure_analyze::diff;
 use tenure_debuginfo::model::Format;
 use tenure_debuginfo::read::{Input, Options};
 use tenure_layout::run::{self, LayoutRequest};
 use tenure_model::Report;
-use tenure_render::{diff, html, json, terminal};
+use tenure_render::{html, json, terminal};
 
 use crate::failure::EarlyEnd;
 use crate::output::{self, Json};
@@ -154,7 +155,7 @@ fn older(path: &Path, request: &LayoutRequest) -> Result<Report, EarlyEnd> {
         .and_then(|file| file.take(64).read_to_end(&mut start))
         .is_ok_and(|_| start.trim_ascii_start().starts_with(b"{"));
     if is_json {
-        return json::read(path).map_err(EarlyEnd::input);
+        return diff::read(path).map_err(EarlyEnd::input);
     }
     let older = LayoutRequest {
         input: Input::File(path.to_owned()),

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use tenure_render::Budget;
+use tenure_analyze::Budget;
 use tenure_report::words::whole;
 use tenure_run::{RunObserver, RunRequest};
 

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`Access`], [`Ended`] | what a thread does to a word; how a program ended |
 //! | [`recording`] | what threads did to cache lines, as an instrument recorded it |
-//! | [`Report`], [`Finding`], [`Kind`] | what was found: the types of `--json`, from which its schema is generated |
+//! | [`Report`], [`Finding`], [`Kind`] | what was found, and what that is called: the types of `--json`, from which its schema is generated |
 //! | [`Remedy`], [`Target`] | ways to fix a line, and the place in the source that changes |
 //! | [`Language`] | the language of a source |
 //! | [`Progress`] | how long work tells how far it is |
@@ -28,5 +28,5 @@ pub use report::{
     Elsewhere, Embedder, Evidence, Finding, Forecast, Kind, Level, Line, Means, Measured,
     MeasuredMember, Move, Observed, OperandShare, Origin, Point, Recorded, Repair, Report, Role,
     Run, SCHEMA, Scope, Sharing, Signal, Source, Storage, Suggestion, TypeMap, Types, Unmended,
-    Use, Watched, Word,
+    Use, Watched, Word, short_path,
 };

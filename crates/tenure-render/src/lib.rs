@@ -8,8 +8,6 @@
 //! | module | subject |
 //! |---|---|
 //! | [`terminal`], [`html`](mod@html), [`json`] | one renderer each |
-//! | [`budget`] | which lines a program may contend for: a check for CI |
-//! | [`diff`] | what is new, worse, better or gone since an older report |
 //!
 //! A *line map* has one row for each cache line and cells as wide as members are long. Beside its colour each cell has
 //! a sign:
@@ -24,14 +22,11 @@
 //! | `~` | is cold |
 //! | `░` | is none: a hole |
 
-pub mod budget;
-pub mod diff;
 pub mod html;
 pub mod json;
 pub mod terminal;
 
 mod clean;
-mod error;
 mod maps;
 mod picture;
 mod words;
@@ -40,6 +35,3 @@ mod words;
 mod fixtures;
 #[cfg(test)]
 mod hostile;
-
-pub use budget::Budget;
-pub use error::InputError;

@@ -111,7 +111,7 @@ fn of_words(finding: &Finding, start: i64, line_bytes: u64) -> TypeMap {
         let at = i128::from(word.offset) - i128::from(start);
         let offset = on_line(at);
         Cell {
-            path: words::named(word),
+            path: word.name(),
             type_name: word.type_name.clone(),
             offset,
             size: on_line(at + i128::from(word.size)) - offset,
@@ -146,7 +146,7 @@ fn of_words(finding: &Finding, start: i64, line_bytes: u64) -> TypeMap {
         cells.push(other(end, line_bytes));
     }
     TypeMap {
-        name: words::observed::object(finding).unwrap_or_else(|| finding.type_name.clone()),
+        name: finding.object().unwrap_or_else(|| finding.type_name.clone()),
         shape: words::WORDS.to_owned(),
         size: line_bytes,
         align: line_bytes,

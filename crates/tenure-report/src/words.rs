@@ -67,6 +67,17 @@ pub fn scaled(value: f64) -> String {
     format!("{left:.decimals$}{}", UNITS[unit])
 }
 
+/// A share in per cent: `41 %`; below ten with a decimal.
+#[must_use]
+pub fn share(share: f64) -> String {
+    let percent = 100.0 * share;
+    if percent.is_finite() && percent < 9.95 && percent > 0.0 {
+        format!("{percent:.1} %")
+    } else {
+        format!("{percent:.0} %")
+    }
+}
+
 /// A number with a comma at each thousand.
 #[must_use]
 pub fn whole(value: usize) -> String {

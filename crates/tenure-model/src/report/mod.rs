@@ -6,6 +6,7 @@
 mod finding;
 mod map;
 mod measured;
+mod names;
 
 pub use finding::{
     Code, Confidence, Curve, Evidence, Finding, Forecast, Kind, Level, Observed, Origin, Point,
@@ -13,6 +14,7 @@ pub use finding::{
 };
 pub use map::{Alternative, Cell, Embedder, Line, Means, Move, Suggestion, TypeMap, Unmended};
 pub use measured::{Elsewhere, Measured, MeasuredMember, Recorded};
+pub use names::short_path;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -84,6 +86,16 @@ impl Report {
     pub fn passes(&self) -> bool {
         let is_bad = |one: &Change| matches!(one.change, Difference::New | Difference::Worse);
         self.checks.iter().all(|check| check.passed) && !self.changes.iter().flatten().any(is_bad)
+    }
+
+    /// How often a finding's line could have changed hands, per second; `None` of a finding from types.
+    #[must_use]
+    #[allow(clippy::cast_precision_loss)] // Two digits are shown.
+    pub fn rate(&self, finding: &Finding) -> Option<f64> {
+        let (Source::Run(run), Some(observed)) = (&self.source, &finding.observed) else {
+            return None;
+        };
+        Some(observed.possible_changes as f64 / run.seconds)
     }
 
     /// Leaves out all but the first `top` findings, and the maps that only the others name.

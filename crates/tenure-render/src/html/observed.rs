@@ -83,7 +83,7 @@ impl ObservedView {
             offset: row.offset,
             size: row.first.size,
             type_name: row.first.type_name.clone(),
-            role: crate::words::role(row.first.role),
+            role: row.first.role.name(),
             uses: row
                 .uses
                 .iter()
@@ -106,13 +106,13 @@ impl ObservedView {
             cost: words::cost(repair),
         };
         Some(Self {
-            kind: words::kind(finding),
+            kind: finding.fault(),
             place: words::place(finding, observed, report.line_bytes),
             evidence: words::evidence(finding, observed),
             rows: words::rows(finding).into_iter().map(row).collect(),
             repairs: finding.repairs.iter().map(repair).collect(),
             curves: finding.forecast.as_ref().and_then(|forecast| {
-                let title = format!("Throughput of {}", words::title(finding));
+                let title = format!("Throughput of {}", finding.title());
                 Curves::of(forecast, &format!("{anchor}-curves"), "As it is, and repaired", &title)
             }),
         })

@@ -105,7 +105,7 @@ pub(super) fn says(block: &PictureBlock) -> impl Iterator<Item = &'static str> {
         _ => "",
     };
     let moved = if block.moved { "moves" } else { "" };
-    [words::role(block.role), state, moved].into_iter().filter(|word| !word.is_empty())
+    [block.role.name(), state, moved].into_iter().filter(|word| !word.is_empty())
 }
 
 struct Canvas {

@@ -191,12 +191,10 @@ impl<'a> FindingView<'a> {
         }
         let seen = ObservedView::of(report, finding, &anchor);
         let (title, shown_score) = match &seen {
-            Some(_) => {
-                (words::observed::title(finding), words::observed::share(finding.score / 100.0))
-            }
+            Some(_) => (finding.title(), words::share(finding.score / 100.0)),
             None => {
                 let grade = || words::grade(finding.score).to_owned();
-                let share = words::measured::share(report, finding).map(words::observed::share);
+                let share = words::measured::share(report, finding).map(words::share);
                 (finding.type_name.clone(), share.unwrap_or_else(grade))
             }
         };
@@ -216,7 +214,7 @@ impl<'a> FindingView<'a> {
             measured: words::measured::finding(report, finding),
             whys: finding.victims.iter().map(words::why).collect(),
             instances: words::instances(finding),
-            role: words::role(finding.contended.role),
+            role: finding.contended.role.name(),
             how: words::sharing(finding),
             sure: words::confidence(&finding.confidence),
             signs: finding
@@ -250,7 +248,7 @@ fn search(finding: &Finding, seen: Option<&ObservedView>) -> String {
         finding.type_name.as_str(),
         finding.contended.path.as_str(),
         &finding.contended.type_name,
-        words::role(finding.contended.role),
+        finding.contended.role.name(),
         words::kind(&finding.sharing),
         words::level(finding.confidence.level),
     ];

@@ -77,8 +77,7 @@ fn contended(text: &mut TerminalText, finding: &Finding) {
     let word = &finding.contended;
     let name = cut(&format!("!{}", word.path), room);
     let name = Styled::new(&name, |name| style.text(look(BlockState::Contended), name));
-    let what =
-        format!("{} at {}, {}", words::role(word.role), word.offset, words::sharing(finding));
+    let what = format!("{} at {}, {}", word.role.name(), word.offset, words::sharing(finding));
     let confidence = format!("confidence {}", words::confidence(&finding.confidence));
     let left = Styled::plain(&margin).and(&name).and(&Styled::plain(&format!("  {what}")));
     if left.width <= text.width() {

@@ -122,7 +122,7 @@ mod tests {
         ] {
             assert!(then.contains(line), "{line}: {then}");
         }
-        let findings = whole.findings.iter().map(words::observed::title);
+        let findings = whole.findings.iter().map(Finding::title);
         assert!(findings.into_iter().all(|title| !then.contains(&title)), "{then}");
     }
 

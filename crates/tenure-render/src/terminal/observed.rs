@@ -8,7 +8,7 @@ use crate::maps;
 use crate::picture::{BlockState, Marks};
 use crate::words::observed::{self as words, WordUseRow};
 use crate::words::watched::rests_on;
-use tenure_model::{Finding, Forecast, Level, Observed, Report, Run};
+use tenure_model::{Finding, Forecast, Level, Observed, Report, Run, Word};
 
 /// Columns of the rank.
 const INDENT: usize = 4;
@@ -94,9 +94,9 @@ fn margin() -> String {
 fn headline(text: &mut TerminalText, finding: &Finding) {
     let style = text.style();
     let rank = format!("{:>2}  ", finding.rank);
-    let title = cut(&words::title(finding), text.width().saturating_sub(INDENT));
+    let title = cut(&finding.title(), text.width().saturating_sub(INDENT));
     let left = Styled::plain(&rank).and(&Styled::new(&title, |title| style.strong(title)));
-    let mut right = format!("{}, {}", words::kind(finding), words::share(finding.score / 100.0));
+    let mut right = format!("{}, {}", finding.fault(), words::share(finding.score / 100.0));
     if finding.confidence.level != Level::High {
         right += &format!(", confidence {}", crate::words::level(finding.confidence.level));
     }
@@ -156,7 +156,7 @@ fn full(text: &mut TerminalText, report: &Report, finding: &Finding, observed: &
         }
     }
     if let Some(map) = maps::of_finding(report, finding) {
-        let victims = finding.victims.iter().map(crate::words::named).collect::<Vec<_>>();
+        let victims = finding.victims.iter().map(Word::name).collect::<Vec<_>>();
         let marks =
             Marks { victims: victims.iter().map(String::as_str).collect(), ..Marks::default() };
         text.blank();

@@ -90,7 +90,7 @@ fn explain(text: &mut TerminalText, report: &Report, finding: &Finding) {
     let name = cut(&format!("!{}", word.path), text.width().saturating_sub(2));
     let sentence = format!(
         "Beside {name} ({} at {}, line {}), {}:",
-        words::role(word.role),
+        word.role.name(),
         word.offset,
         word.offset.max(0).cast_unsigned() / line_bytes.max(1),
         words::sharing(finding)

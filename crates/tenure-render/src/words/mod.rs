@@ -7,11 +7,11 @@ pub(super) mod watched;
 
 use std::cmp::Ordering;
 
-pub(super) use tenure_report::words::{counted, grouped, scaled};
+pub(super) use tenure_report::words::{counted, grouped, scaled, share};
 
 use tenure_model::{
-    Access, Change, Check, CodeRead, Confidence, Difference, Finding, Kind, Level, Means,
-    OperandShare, Origin, Report, Role, Scope, Sharing, Source, Suggestion, TypeMap, Types, Word,
+    Access, Change, Check, CodeRead, Confidence, Difference, Finding, Level, Means, OperandShare,
+    Origin, Report, Scope, Sharing, Source, Suggestion, TypeMap, Types, Word,
 };
 
 pub(super) fn whole(value: u64) -> String {
@@ -22,16 +22,6 @@ pub(super) fn whole(value: u64) -> String {
 #[allow(clippy::cast_precision_loss)] // It is shown to three digits.
 pub(super) fn ratio(part: u64, of: u64) -> f64 {
     if of == 0 { 0.0 } else { part as f64 / of as f64 }
-}
-
-/// `41 %`; below ten with a decimal.
-pub(crate) fn share(share: f64) -> String {
-    let percent = 100.0 * share;
-    if percent.is_finite() && percent < 9.95 && percent > 0.0 {
-        format!("{percent:.1} %")
-    } else {
-        format!("{percent:.0} %")
-    }
 }
 
 pub(super) fn lines(count: u64) -> String {
@@ -76,19 +66,6 @@ pub(super) fn score_of(report: &Report, finding: &Finding) -> &'static str {
         Some(observed) if observed.cost.is_some() => "of the time seen, at most",
         Some(_) => "of contended accesses",
         None => "likely harm",
-    }
-}
-
-pub(super) fn role(role: Role) -> &'static str {
-    match role {
-        Role::Count => "count",
-        Role::Lock => "lock",
-        Role::Sequence => "sequence count",
-        Role::Atomic => "atomic",
-        Role::Written => "written by many",
-        Role::ReadMostly => "read-mostly",
-        Role::Cold => "cold",
-        Role::Plain => "",
     }
 }
 
@@ -164,11 +141,6 @@ pub(super) fn source(report: &Report) -> String {
         Source::Types(it) => types(it, report.line_bytes),
         Source::Run(it) => observed::run(it),
     }
-}
-
-/// The path of a word, or its offset where no name is known.
-pub(super) fn named(word: &Word) -> String {
-    if word.path.is_empty() { format!("{:+}", word.offset) } else { word.path.clone() }
 }
 
 fn types(types: &Types, line_bytes: u64) -> String {
@@ -486,16 +458,6 @@ pub(crate) fn access(access: Access) -> &'static str {
     }
 }
 
-/// A fault in words: `false sharing`.
-pub(crate) fn fault(kind: Kind) -> &'static str {
-    match kind {
-        Kind::FalseSharing => "false sharing",
-        Kind::BesideReadMostly => "written beside read-mostly",
-        Kind::HotWord => "one hot word",
-        Kind::Lock => "lock",
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -525,6 +487,17 @@ mod tests {
         let report = fixtures::empty();
         assert_eq!(command(&report, "dst_entry"), "tenure layout --kernel dst_entry --suggest");
         assert!(command(&report, "Vec<it's>").ends_with(r"'Vec<it'\''s>' --suggest"));
+    }
+
+    #[test]
+    fn what_moved_is_told_with_both_offsets() {
+        let change = Change {
+            change: Difference::Moved,
+            finding: "dst_entry: __refcnt".to_owned(),
+            before: Some(64.0),
+            after: Some(128.0),
+        };
+        assert_eq!(measures(&fixtures::route(), &change), "at 64 → 128");
     }
 
     #[test]

@@ -7,10 +7,10 @@ use tenure_report::words::{number, scaled};
 use super::predicted::predicting;
 pub(crate) use super::predicted::{curves, gain, outlook, took};
 pub(crate) use super::{access, share};
-use super::{count_of, fault, level, ratio, role, watched, whole};
+use super::{count_of, level, ratio, watched, whole};
 use tenure_model::{
-    Access, Code, Ended, Finding, Kind, Level, Observed, Repair, Report, Run, Sharing, Storage,
-    Use, Word, signal_name,
+    Access, Code, Ended, Finding, Level, Observed, Repair, Report, Run, Sharing, Storage, Use,
+    Word, short_path, signal_name,
 };
 
 /// How a run went.
@@ -145,71 +145,13 @@ fn scaled_whole(count: u64) -> String {
     scaled(count as f64)
 }
 
-/// Whether a word is part of another object, which shares a line with the one that the finding is of.
-fn is_outside(finding: &Finding, word: &Word) -> bool {
-    let Some(Observed { storage: Storage::Heap { .. }, size: Some(size), .. }) = &finding.observed
-    else {
-        return false;
-    };
-    u64::try_from(word.offset).map_or(true, |offset| offset >= *size)
-}
-
-/// The words of the line with their object, those that are written first: `Session.refs and Session.limits`.
-pub(crate) fn title(finding: &Finding) -> String {
-    let base = object(finding).unwrap_or_default();
-    let words = written_first(finding);
-    let name = |word: &&Word| match (base.as_str(), of_lock(&word.path)) {
-        _ if is_outside(finding, word) => format!("its neighbour at {:+}", word.offset),
-        (base, "") if word.path.is_empty() => {
-            format!("{base} {:+}", word.offset).trim_start().to_owned()
-        }
-        (base, "") => base.to_owned(),
-        ("", path) => short(path, 1),
-        (base, path) if path.starts_with('[') => format!("{base}{path}"),
-        (base, path) => format!("{base}.{path}"),
-    };
-    let mut names: Vec<String> = words.iter().map(name).collect();
-    let mut seen = BTreeSet::new();
-    names.retain(|name| seen.insert(name.clone()));
-    match names.as_slice() {
-        [] => String::new(),
-        [only] => only.clone(),
-        [one, two] => format!("{one} and {two}"),
-        [one, two, rest @ ..] => format!("{one}, {two} and {} more", rest.len()),
-    }
-}
-
-/// The path of a lock of the C library that a word is a member of; of other words their own.
-fn of_lock(path: &str) -> &str {
-    match path.split_once("__data.__") {
-        Some((lock, _)) => lock.trim_end_matches('.'),
-        None => path,
-    }
-}
-
-/// What the words are in: the array, the variable, the type, or the memory where none has a name. None if they are
-/// variables themselves.
-pub(crate) fn object(finding: &Finding) -> Option<String> {
-    let storage = finding.observed.as_ref().map(|observed| &observed.storage);
-    Some(match (&finding.sharing, storage) {
-        (Sharing::Elements { array, .. }, _) if !array.is_empty() => short(array, 1),
-        (Sharing::Statics { .. }, _) => return None,
-        (_, Some(Storage::Static { name })) if !name.is_empty() => short(name, 1),
-        _ if !finding.type_name.is_empty() => short(&finding.type_name, 1),
-        (_, Some(Storage::Heap { .. })) => "heap object".to_owned(),
-        (_, Some(Storage::Stack { .. })) => "stack".to_owned(),
-        (_, Some(Storage::Static { .. })) => "variable".to_owned(),
-        (_, Some(Storage::Mapped) | None) => "mapped memory".to_owned(),
-    })
-}
-
 /// Where the line is: `server.rs:41, allocated in accept() at server.rs:112, 4,096 objects of 200 bytes, line 0`.
 pub(crate) fn place(finding: &Finding, observed: &Observed, line_bytes: u64) -> String {
     let size = observed.size.map(|size| count_of(size, "byte"));
     let mut parts: Vec<String> = finding.declared.iter().map(|at| file(at)).collect();
     match &observed.storage {
         Storage::Static { name } if name.is_empty() => parts.push("a variable".to_owned()),
-        Storage::Static { name } => parts.push(format!("variable {}", short(name, 1))),
+        Storage::Static { name } => parts.push(format!("variable {}", short_path(name, 1))),
         Storage::Heap { objects, allocated } => {
             parts.extend(allocated.iter().map(|code| match (&code.line, code.function.as_str()) {
                 (Some(line), "") => format!("allocated at {}", file(line)),
@@ -240,7 +182,7 @@ pub(crate) fn place(finding: &Finding, observed: &Observed, line_bytes: u64) -> 
 
 fn call(function: &str) -> String {
     let brackets = if function.ends_with(')') { "" } else { "()" };
-    short(function, 1) + brackets
+    short_path(function, 1) + brackets
 }
 
 fn line(observed: &Observed, line_bytes: u64) -> String {
@@ -251,20 +193,6 @@ fn line(observed: &Observed, line_bytes: u64) -> String {
         }
         _ => format!("the line from byte {offset}"),
     }
-}
-
-/// `count beside read-mostly words`.
-pub(crate) fn kind(finding: &Finding) -> String {
-    match (finding.kind, role(finding.contended.role)) {
-        (Kind::BesideReadMostly, "") => "a written word beside read-mostly ones".to_owned(),
-        (Kind::BesideReadMostly, role) => format!("{role} beside read-mostly words"),
-        (kind, _) => fault(kind).to_owned(),
-    }
-}
-
-#[allow(clippy::cast_precision_loss)] // Two digits are shown.
-pub(crate) fn per_second(count: u64, seconds: f64) -> f64 {
-    count as f64 / seconds
 }
 
 /// What is known of a line, and how sure that is: a sentence or two.
@@ -305,15 +233,9 @@ pub(crate) fn threads(it: &Use) -> String {
 
 /// `Session::get, server.rs:52`.
 pub(crate) fn code(code: &Code) -> String {
-    let function = Some(short(&code.function, 2)).filter(|name| !name.is_empty());
+    let function = Some(short_path(&code.function, 2)).filter(|name| !name.is_empty());
     let line = code.line.as_deref().map(file);
     [function, line].into_iter().flatten().collect::<Vec<_>>().join(", ")
-}
-
-fn written_first(finding: &Finding) -> Vec<&Word> {
-    let mut words = finding.words();
-    words.sort_by_key(|word| !word.role.is_contended());
-    words
 }
 
 /// Words that the same threads use in the same way at the same place are one row.
@@ -331,7 +253,7 @@ pub(crate) fn rows(finding: &Finding) -> Vec<WordUseRow<'_>> {
         word.uses.iter().map(|it| (&*it.threads, it.operation, it.code.as_ref())).collect()
     }
     let mut groups: Vec<Vec<&Word>> = Vec::new();
-    for word in written_first(finding) {
+    for word in finding.written_first() {
         let same = |group: &&mut Vec<&Word>| key(group[0]) == key(word) && !word.uses.is_empty();
         match groups.iter_mut().find(same) {
             Some(group) => group.push(word),
@@ -357,10 +279,10 @@ fn row<'a>(group: &[&'a Word]) -> WordUseRow<'a> {
         it.count = most.max(ids.len() as u64);
         it.ids = ids.into_iter().collect();
         let sum: f64 = all.map(|it| it.per_second).sum();
-        it.per_second = sum / per_second(group.len() as u64, 1.0);
+        it.per_second = sum / group.len() as f64;
     }
     let offset = both(&|word| format!("{:+}", word.offset));
-    WordUseRow { name: both(&super::named), offset, first, uses }
+    WordUseRow { name: both(&Word::name), offset, first, uses }
 }
 
 /// `apart: 900 k → 2.8 M iterations/s at 64 CPUs (+64 bytes an object)`.
@@ -387,34 +309,6 @@ pub(crate) fn file(line: &str) -> String {
     if is_common { line[cuts.next().unwrap_or(0)..].to_owned() } else { name.to_owned() }
 }
 
-/// A name of which each path has its last `parts` parts: `ArcInner<State>` for `alloc::sync::ArcInner<server::State>`.
-pub(crate) fn short(name: &str, parts: usize) -> String {
-    let mut short = String::new();
-    let mut path = String::new();
-    let in_path = |letter: char| letter.is_alphanumeric() || "_:$#".contains(letter);
-    for letter in name.chars().chain(['\0']) {
-        if letter != '\0' && in_path(letter) {
-            path.push(letter);
-            continue;
-        }
-        let inner = match path.strip_prefix("::") {
-            // Of a type in angle brackets.
-            Some(inner) if !short.is_empty() => {
-                short += "::";
-                inner
-            }
-            _ => &path,
-        };
-        let pieces: Vec<&str> = inner.split("::").collect();
-        short += &pieces[pieces.len().saturating_sub(parts)..].join("::");
-        path.clear();
-        if letter != '\0' {
-            short.push(letter);
-        }
-    }
-    short
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -433,23 +327,6 @@ mod tests {
         let other = &mut counters.victims[0].uses[0];
         (other.ids, other.count) = ((2..=4).collect(), 3);
         assert_eq!(threads(counters), "worker ×4");
-    }
-
-    #[test]
-    fn a_word_of_a_neighbour_is_not_named_after_the_object() {
-        let mut report = fixtures::run();
-        let session = &mut report.findings[0];
-        let title_with = |session: &mut Finding, offset| {
-            session.victims.truncate(1);
-            session.victims[0].path.clear();
-            session.victims[0].offset = offset;
-            title(session)
-        };
-        for offset in [-16, 200] {
-            let title = title_with(session, offset);
-            assert!(title.ends_with(&format!(" and its neighbour at {offset:+}")), "{title}");
-        }
-        assert!(title_with(session, 192).ends_with(" and Session +192"));
     }
 
     #[test]
@@ -523,50 +400,6 @@ mod tests {
         ] {
             run.contended = contended;
             assert_eq!(found(&report, &run), expected);
-        }
-    }
-
-    #[test]
-    fn a_lock_of_the_c_library_is_one_name() {
-        for (path, victim, expected) in [
-            ("[132].__data.__lock", "[132].__data.__owner", "Session[132]"),
-            ("__data.__lock", "__data.__nusers", "Session"),
-            ("mutex.__data.__lock", "next", "Session.mutex and Session.next"),
-        ] {
-            let mut report = fixtures::run();
-            let session = &mut report.findings[0];
-            session.victims.truncate(1);
-            path.clone_into(&mut session.contended.path);
-            victim.clone_into(&mut session.victims[0].path);
-            assert_eq!(title(session), expected);
-        }
-    }
-
-    #[test]
-    fn elements_of_an_unknown_type_are_words_of_their_object() {
-        let mut report = fixtures::run();
-        let finding = &mut report.findings[0];
-        finding.type_name.clear();
-        finding.sharing = Sharing::Elements { array: String::new(), stride: 40, count: 4096 };
-        assert_eq!(object(finding).unwrap(), "heap object");
-    }
-
-    #[test]
-    fn paths_are_cut_inside_of_arguments_too() {
-        for (name, one, two) in [
-            ("server::Session", "Session", "server::Session"),
-            (
-                "alloc::sync::ArcInner<server::State>",
-                "ArcInner<State>",
-                "sync::ArcInner<server::State>",
-            ),
-            ("a::b::c::get", "get", "c::get"),
-            ("std::pair<int, a::b::c>", "pair<int, c>", "std::pair<int, b::c>"),
-            ("<a::b::C as d::E>::call", "<C as E>::call", "<b::C as d::E>::call"),
-            ("plain", "plain", "plain"),
-            ("", "", ""),
-        ] {
-            assert_eq!((&*short(name, 1), &*short(name, 2)), (one, two), "{name}");
         }
     }
 

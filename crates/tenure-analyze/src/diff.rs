@@ -1,16 +1,42 @@
 //! What differs between two reports.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
-use crate::words::observed::{per_second, title};
-use crate::{InputError, words};
-use tenure_model::{Change, Difference, Finding, Level, Origin, Report, Sharing, Source, Storage};
+use crate::InputError;
+use tenure_model::{
+    Change, Difference, Finding, Level, Origin, Report, SCHEMA, Sharing, Source, Storage, Word,
+};
 
 /// A rate of a run has to change by this factor: less is noise.
 const FACTOR: f64 = 1.5;
 
 /// A score has to change by this much: less does not show.
 const POINTS: f64 = 0.5;
+
+/// Reads an older report, which `--json` wrote.
+///
+/// # Errors
+///
+/// The file cannot be read, or is not a report of this version.
+pub fn read(path: &Path) -> Result<Report, InputError> {
+    #[derive(serde::Deserialize)]
+    struct Version {
+        schema: String,
+    }
+    let text = InputError::text_of(path)?;
+    let wrong = |what: &str| InputError::new(&format!("{} {what}", path.display()));
+    let version: Result<Version, _> = serde_json::from_str(&text);
+    match version {
+        Ok(version) if version.schema != SCHEMA => Err(wrong(&format!(
+            "is a report of version {}, and this command reads {SCHEMA}: make it anew",
+            version.schema
+        ))),
+        _ => {
+            serde_json::from_str(&text).map_err(|error| wrong(&format!("is not a report: {error}")))
+        }
+    }
+}
 
 /// What differs in `new`: what is new first, then what is worse, better, moved, and gone.
 ///
@@ -69,8 +95,8 @@ fn change(
     after: Option<f64>,
 ) -> Change {
     let name = match finding.observed {
-        Some(_) => title(finding),
-        None => format!("{}: {}", finding.type_name, words::named(&finding.contended)),
+        Some(_) => finding.title(),
+        None => format!("{}: {}", finding.type_name, finding.contended.name()),
     };
     Change { change, finding: name, before, after }
 }
@@ -98,10 +124,7 @@ fn moved(before: &Finding, after: &Finding) -> Option<(f64, f64)> {
 
 /// Possible changes of owner per second, or the score.
 fn measure(report: &Report, finding: &Finding) -> f64 {
-    match (&report.source, &finding.observed) {
-        (Source::Run(run), Some(observed)) => per_second(observed.possible_changes, run.seconds),
-        _ => finding.score,
-    }
+    report.rate(finding).unwrap_or(finding.score)
 }
 
 /// Whether it was seen too rarely to be sure.
@@ -125,7 +148,7 @@ fn is_covered(report: &Report, finding: &Finding) -> bool {
 
 fn is_same(one: &Finding, other: &Finding) -> bool {
     let names = |finding: &Finding| -> BTreeSet<String> {
-        finding.words().into_iter().map(words::named).collect()
+        finding.words().into_iter().map(Word::name).collect()
     };
     object(one) == object(other) && !names(one).is_disjoint(&names(other))
 }
@@ -173,6 +196,23 @@ mod tests {
     }
 
     #[test]
+    fn a_file_that_is_no_report_is_refused_in_a_line() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("old.json");
+        let refused = |text: &str| {
+            std::fs::write(&path, text).unwrap();
+            read(&path).unwrap_err().to_string()
+        };
+        assert!(refused("{").contains("old.json is not a report: "));
+        assert!(
+            refused("{\"schema\": \"tenure-layout/1\"}")
+                .contains("is a report of version tenure-layout/1")
+        );
+        std::fs::write(&path, serde_json::to_string(&fixtures::run()).unwrap()).unwrap();
+        assert_eq!(read(&path).unwrap(), fixtures::run());
+    }
+
+    #[test]
     fn what_is_new_worse_better_and_gone_is_told_in_this_order() {
         let (mut old, mut new) = (run(), run());
         old.findings.remove(0);
@@ -200,7 +240,6 @@ mod tests {
             (moved.change, moved.before, moved.after),
             (Difference::Moved, Some(64.0), Some(128.0))
         );
-        assert_eq!(words::measures(&new, moved), "at 64 → 128");
     }
 
     #[test]

@@ -28,11 +28,11 @@
 //! #         path: String::new(), format: String::new(), units: 0, composites: 0, contended: 0, statics: 0, code: None, recorded: None,
 //! #         skipped: Vec::new(),
 //! #     }), 64, Vec::new());
-//! let budget = tenure_render::Budget::parse("[[allow]]\nmember = 'Session.refs'", "budget.toml")?;
+//! let budget = tenure_analyze::Budget::parse("[[allow]]\nmember = 'Session.refs'", "budget.toml")?;
 //! let checks = budget.check(&report);
 //! let passed = checks.iter().all(|check| check.passed);
 //! # assert!(passed);
-//! # Ok::<(), tenure_render::InputError>(())
+//! # Ok::<(), tenure_analyze::InputError>(())
 //! ```
 
 use std::path::Path;
@@ -40,9 +40,9 @@ use std::path::Path;
 use serde::Deserialize;
 use wildmatch::WildMatchPattern;
 
-use crate::words::observed::{per_second, share, short, title};
-use crate::{InputError, words};
-use tenure_model::{Check, Finding, Kind, Report, Sharing, Source, Storage};
+use crate::InputError;
+use tenure_model::{Check, Finding, Kind, Report, Sharing, Storage, short_path};
+use tenure_report::words::{scaled, share};
 
 /// Which lines a program may contend for: see the [module](self).
 #[derive(Debug, Clone, Deserialize)]
@@ -142,12 +142,12 @@ impl Budget {
 }
 
 fn judged(report: &Report, finding: &Finding, covering: &[(usize, &Allowed)]) -> Check {
-    let name = title(finding);
+    let name = finding.title();
     let found = format!(
         "{}, {} of the accesses to contended lines, up to {} changes of owner/s",
-        words::observed::kind(finding),
+        finding.fault(),
         share(finding.score / 100.0),
-        tenure_report::words::scaled(rate(report, finding)),
+        scaled(report.rate(finding).unwrap_or(0.0)),
     );
     match covering {
         [] => Check {
@@ -167,14 +167,6 @@ fn judged(report: &Report, finding: &Finding, covering: &[(usize, &Allowed)]) ->
     }
 }
 
-/// Possible changes of owner per second; 0 of a finding from types.
-fn rate(report: &Report, finding: &Finding) -> f64 {
-    match (&report.source, &finding.observed) {
-        (Source::Run(run), Some(observed)) => per_second(observed.possible_changes, run.seconds),
-        _ => 0.0,
-    }
-}
-
 impl Allowed {
     fn names(&self) -> Vec<&str> {
         [&self.member, &self.variable, &self.code]
@@ -185,15 +177,13 @@ impl Allowed {
     }
 
     fn described(&self) -> String {
-        let kind = self.kind.map(words::fault);
+        let kind = self.kind.map(Kind::name);
         self.names().into_iter().chain(kind).collect::<Vec<_>>().join(" and ")
     }
 
     fn limits(&self) -> String {
         let share = self.share.map(|most| format!(", by at most {} of the accesses", share(most)));
-        let rate = self
-            .rate
-            .map(|most| format!(", at most {} times a second", tenure_report::words::scaled(most)));
+        let rate = self.rate.map(|most| format!(", at most {} times a second", scaled(most)));
         [share, rate].into_iter().flatten().collect()
     }
 
@@ -201,7 +191,9 @@ impl Allowed {
         let any = |pattern: &Option<String>, names: &dyn Fn() -> Vec<String>| {
             pattern.as_ref().is_none_or(|pattern| {
                 let pattern = NamePattern::new(pattern);
-                names().iter().any(|name| pattern.matches(name) || pattern.matches(&short(name, 1)))
+                names()
+                    .iter()
+                    .any(|name| pattern.matches(name) || pattern.matches(&short_path(name, 1)))
             })
         };
         let code = self.code.as_ref().is_none_or(|pattern| {
@@ -217,7 +209,7 @@ impl Allowed {
 
     fn suffices(&self, report: &Report, finding: &Finding) -> bool {
         self.share.is_none_or(|most| finding.score / 100.0 <= most)
-            && self.rate.is_none_or(|most| rate(report, finding) <= most)
+            && self.rate.is_none_or(|most| report.rate(finding).unwrap_or(0.0) <= most)
     }
 }
 
