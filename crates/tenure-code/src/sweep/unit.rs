@@ -7,14 +7,11 @@ use super::fields::Fields;
 use super::names::takes_lock;
 use super::place::{Base, VariablePlace, frame_base, places};
 use tenure_debuginfo::model::{TypeId, TypeKind};
-use tenure_debuginfo::program::entries::{EntryValue, Unit};
+use tenure_debuginfo::program::entries::{Entries, EntryValue, Unit};
 use tenure_debuginfo::program::located::Register;
 use tenure_debuginfo::program::spell;
 use tenure_debuginfo::program::units::Reader;
 use tenure_debuginfo::read::EntryTypes;
-
-/// No compiler uses half as many.
-const MAX_ATTRIBUTES: usize = 128;
 
 /// Places of one function's variables.
 const MAX_CLAIMS: usize = 1 << 16;
@@ -156,87 +153,67 @@ impl<'a> UnitScan<'_, 'a> {
     /// `None` if an entry cannot be read.
     fn run(&mut self) -> Option<()> {
         let unit = self.unit;
-        let mut raw = unit.entries_raw(None).ok()?;
+        let mut entries = Entries::from(unit, None)?;
         let mut frames = vec![ScopeFrame { depth: isize::MIN, function: None, block: 0 }];
-        let mut attributes: Vec<(gimli::DwAt, EntryValue<'a>)> = Vec::new();
-        let mut range_count = 0;
-        while !raw.is_empty() {
-            let at = self.start + raw.next_offset().0;
-            let depth = raw.next_depth();
-            let Some(abbreviation) = raw.read_abbreviation().ok()? else { continue };
-            while frames.last().is_some_and(|frame| frame.depth >= depth) {
-                frames.pop();
-            }
-            let specs = abbreviation.attributes();
-            let tag = abbreviation.tag();
+        let mut ranges_left = MAX_RANGES;
+        while entries.advance_to(|depth, tag| {
+            frames.truncate(frames.partition_point(|frame| frame.depth < depth));
+            frames.last().is_some_and(|frame| is_of_interest(tag, *frame))
+        })? {
             let frame = *frames.last()?;
-            if specs.len() > MAX_ATTRIBUTES {
-                return None;
-            }
-            if !is_of_interest(tag, frame) {
-                raw.skip_attributes(specs).ok()?;
-                continue;
-            }
-            attributes.clear();
-            for spec in specs {
-                let attribute = raw.read_attribute(*spec).ok()?;
-                attributes.push((attribute.name(), attribute.value()));
-            }
-            let entry = OpenFunction { unit, reader: self.reader, attributes: &attributes };
-            match tag {
+            let depth = entries.depth;
+            let mut ranges = || {
+                let all = entries.ranges(&self.reader.dwarf, unit).take(ranges_left);
+                let mut all: Vec<Range> = all.collect();
+                ranges_left -= all.len();
+                // Those of code that the linker dropped begin at 0.
+                all.retain(|range| range.begin != 0 && range.begin < range.end);
+                all
+            };
+            match entries.tag {
                 gimli::DW_TAG_compile_unit | gimli::DW_TAG_partial_unit => {
-                    self.language = match entry.get(gimli::DW_AT_language) {
+                    self.language = match entries.get(gimli::DW_AT_language) {
                         Some(AttributeValue::Language(language)) => Some(language.0.into()),
                         _ => None,
                     };
                 }
                 gimli::DW_TAG_subprogram => {
-                    let meta = self.meta(at, &entry);
-                    let mut ranges = Vec::new();
-                    entry.ranges(&mut range_count, &mut ranges);
+                    let ranges = ranges();
+                    let meta = self.meta(&entries);
                     let mut function = None;
                     if !ranges.is_empty() {
-                        let base = entry.get(gimli::DW_AT_frame_base);
-                        let base = base.and_then(|base| match base {
-                            AttributeValue::Exprloc(base) => frame_base(unit, base),
-                            _ => None,
-                        });
+                        let base = entries.get(gimli::DW_AT_frame_base);
+                        let frame = base.and_then(|base| frame_base(unit, base.exprloc_value()?));
                         function = Some(self.functions.len());
-                        self.functions.push(OpenScope {
-                            meta,
-                            ranges: ranges.clone(),
-                            frame: base,
-                        });
+                        self.functions.push(OpenScope { meta, ranges: ranges.clone(), frame });
                         self.blocks.push(ranges);
                     }
                     frames.push(ScopeFrame { depth, function, block: self.blocks.len() - 1 });
                 }
                 gimli::DW_TAG_inlined_subroutine | gimli::DW_TAG_lexical_block => {
-                    let mut ranges = Vec::new();
-                    entry.ranges(&mut range_count, &mut ranges);
-                    self.blocks.push(ranges);
+                    self.blocks.push(ranges());
                     frames.push(ScopeFrame { depth, block: self.blocks.len() - 1, ..frame });
                 }
                 gimli::DW_TAG_formal_parameter | gimli::DW_TAG_variable => {
-                    let meta = self.meta(at, &entry);
+                    let meta = self.meta(&entries);
                     if let (Some(function), Some(location)) =
-                        (frame.function, entry.get(gimli::DW_AT_location))
+                        (frame.function, entries.get(gimli::DW_AT_location))
                     {
                         let block = frame.block;
                         self.variables.push(CodeVariable { function, meta, location, block });
                     }
                 }
-                gimli::DW_TAG_call_site | gimli::DW_TAG_GNU_call_site => self.call(&entry),
+                gimli::DW_TAG_call_site | gimli::DW_TAG_GNU_call_site => self.call(&entries),
                 _ => {}
             }
         }
         Some(())
     }
 
-    fn meta(&mut self, at: usize, entry: &OpenFunction<'_, 'a>) -> usize {
+    fn meta(&mut self, entry: &Entries<'_, 'a>) -> usize {
         let reference = |name| self.reference(entry.get(name)?);
         let meta = Meta {
-            at,
+            at: self.start + entry.offset,
             name: entry.get(gimli::DW_AT_name),
             linkage: entry
                 .get(gimli::DW_AT_linkage_name)
@@ -249,10 +226,9 @@ impl<'a> UnitScan<'_, 'a> {
         self.metas.len() - 1
     }
 
-    fn call(&mut self, entry: &OpenFunction<'_, 'a>) {
-        let returns = entry
-            .address(gimli::DW_AT_call_return_pc)
-            .or_else(|| entry.address(gimli::DW_AT_low_pc));
+    fn call(&mut self, entry: &Entries<'_, 'a>) {
+        let address = |name| entry.address(&self.reader.dwarf, self.unit, name);
+        let returns = address(gimli::DW_AT_call_return_pc).or_else(|| address(gimli::DW_AT_low_pc));
         let origin =
             entry.get(gimli::DW_AT_call_origin).or_else(|| entry.get(gimli::DW_AT_abstract_origin));
         if let (Some(returns), Some(origin)) = (returns, origin.and_then(|it| self.reference(it))) {
@@ -438,49 +414,5 @@ fn is_of_interest(tag: DwTag, frame: ScopeFrame) -> bool {
         | gimli::DW_TAG_call_site
         | gimli::DW_TAG_GNU_call_site => frame.function.is_some(),
         _ => false,
-    }
-}
-
-struct OpenFunction<'e, 'a> {
-    unit: &'e Unit<'a>,
-    reader: &'e Reader<'a>,
-    attributes: &'e [(gimli::DwAt, EntryValue<'a>)],
-}
-
-impl<'a> OpenFunction<'_, 'a> {
-    fn get(&self, name: gimli::DwAt) -> Option<EntryValue<'a>> {
-        self.attributes.iter().find(|(known, _)| *known == name).map(|(_, value)| *value)
-    }
-
-    fn address(&self, name: gimli::DwAt) -> Option<u64> {
-        self.reader.dwarf.attr_address(self.unit, self.get(name)?).ok().flatten()
-    }
-
-    /// Its ranges, without empty ones and those of code that the linker dropped.
-    fn ranges(&self, count: &mut usize, found: &mut Vec<Range>) {
-        let mut note = |range: Range| {
-            *count += 1;
-            if range.begin != 0 && range.begin < range.end {
-                found.push(range);
-            }
-            *count < MAX_RANGES
-        };
-        if let Some(value) = self.get(gimli::DW_AT_ranges) {
-            let Ok(Some(mut ranges)) = self.reader.dwarf.attr_ranges(self.unit, value) else {
-                return;
-            };
-            while let Ok(Some(range)) = ranges.next()
-                && note(range)
-            {}
-            return;
-        }
-        let Some(begin) = self.address(gimli::DW_AT_low_pc) else { return };
-        let end = self.get(gimli::DW_AT_high_pc).and_then(|value| match value.udata_value() {
-            Some(size) => begin.checked_add(size),
-            None => self.address(gimli::DW_AT_high_pc),
-        });
-        if let Some(end) = end {
-            note(Range { begin, end });
-        }
     }
 }

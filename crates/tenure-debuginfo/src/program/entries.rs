@@ -1,6 +1,8 @@
 //! The entries of a unit, one after the other.
 
-use gimli::{AttributeValue, DwAt, DwTag, EndianSlice, EntriesRaw, RunTimeEndian, UnitOffset};
+use gimli::{
+    AttributeValue, DwAt, DwTag, EndianSlice, EntriesRaw, Range, RunTimeEndian, UnitOffset,
+};
 
 /// Bytes of a section.
 pub type Slice<'a> = EndianSlice<'a, RunTimeEndian>;
@@ -44,27 +46,33 @@ impl<'u, 'a> Entries<'u, 'a> {
 
     /// Goes to the next entry. False at the end, and at what cannot be read.
     pub fn advance(&mut self) -> bool {
-        self.try_advance().unwrap_or(false)
+        self.advance_to(|_, _| true).unwrap_or(false)
     }
 
-    fn try_advance(&mut self) -> gimli::Result<bool> {
+    /// Goes to the next entry that is wanted, by its depth and tag. False at the end, and `None` at what cannot be read.
+    pub fn advance_to(&mut self, mut is_wanted: impl FnMut(isize, DwTag) -> bool) -> Option<bool> {
         self.attributes.clear();
         while !self.raw.is_empty() {
             self.offset = self.raw.next_offset().0;
             self.depth = self.raw.next_depth();
-            let Some(abbreviation) = self.raw.read_abbreviation()? else { continue };
-            if abbreviation.attributes().len() > MAX_ATTRIBUTES {
-                return Ok(false);
+            let Some(abbreviation) = self.raw.read_abbreviation().ok()? else { continue };
+            let specs = abbreviation.attributes();
+            if specs.len() > MAX_ATTRIBUTES {
+                return None;
             }
             self.tag = abbreviation.tag();
             self.has_children = abbreviation.has_children();
-            for spec in abbreviation.attributes() {
-                let attribute = self.raw.read_attribute(*spec)?;
+            if !is_wanted(self.depth, self.tag) {
+                self.raw.skip_attributes(specs).ok()?;
+                continue;
+            }
+            for spec in specs {
+                let attribute = self.raw.read_attribute(*spec).ok()?;
                 self.attributes.push((attribute.name(), attribute.value()));
             }
-            return Ok(true);
+            return Some(true);
         }
-        Ok(false)
+        Some(false)
     }
 
     /// What an attribute of the current entry says.
@@ -80,26 +88,25 @@ impl<'u, 'a> Entries<'u, 'a> {
         }
     }
 
+    /// The address that an attribute of the current entry says.
+    pub fn address(&self, dwarf: &Dwarf<'a>, unit: &Unit<'a>, name: DwAt) -> Option<u64> {
+        dwarf.attr_address(unit, self.get(name)?).ok()?
+    }
+
     /// The addresses that the entry covers.
-    pub fn ranges(&self, dwarf: &Dwarf<'a>, unit: &Unit<'a>, mut found: impl FnMut(gimli::Range)) {
-        if let Some(value) = self.get(gimli::DW_AT_ranges) {
-            let Ok(Some(mut ranges)) = dwarf.attr_ranges(unit, value) else { return };
-            while let Ok(Some(range)) = ranges.next() {
-                found(range);
-            }
-            return;
-        }
-        let address = |name| dwarf.attr_address(unit, self.get(name)?).ok().flatten();
-        let Some(begin) = address(gimli::DW_AT_low_pc) else { return };
-        let end = match self.get(gimli::DW_AT_high_pc) {
-            None => None,
-            Some(value) => match value.udata_value() {
+    pub fn ranges(&self, dwarf: &Dwarf<'a>, unit: &Unit<'a>) -> impl Iterator<Item = Range> {
+        let list = self.get(gimli::DW_AT_ranges);
+        let mut listed = list.and_then(|list| dwarf.attr_ranges(unit, list).ok()?);
+        let single = || {
+            let address = |name| self.address(dwarf, unit, name);
+            let begin = address(gimli::DW_AT_low_pc)?;
+            let end = match self.get(gimli::DW_AT_high_pc)?.udata_value() {
                 Some(size) => begin.checked_add(size),
                 None => address(gimli::DW_AT_high_pc),
-            },
+            };
+            Some(Range { begin, end: end? })
         };
-        if let Some(end) = end {
-            found(gimli::Range { begin, end });
-        }
+        let single = if list.is_none() { single() } else { None };
+        std::iter::from_fn(move || listed.as_mut()?.next().ok()?).chain(single)
     }
 }

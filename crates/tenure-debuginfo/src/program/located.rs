@@ -64,11 +64,7 @@ impl LocatedFunction {
             while blocks.last().is_some_and(|(depth, _)| *depth >= entries.depth) {
                 blocks.pop();
             }
-            let ranges = || {
-                let mut ranges = Vec::new();
-                entries.ranges(&reader.dwarf, &unit, |range| ranges.push(range));
-                ranges
-            };
+            let ranges = || entries.ranges(&reader.dwarf, &unit).collect::<Vec<_>>();
             match entries.tag {
                 gimli::DW_TAG_subprogram if function.is_none() => {
                     let ranges = ranges();

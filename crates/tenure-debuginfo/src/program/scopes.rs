@@ -36,7 +36,7 @@ fn functions<'a>(reader: &Reader<'a>, which: usize) -> Option<&'a Spans> {
         while entries.advance() {
             if entries.tag == gimli::DW_TAG_subprogram {
                 let at = entries.offset;
-                entries.ranges(&reader.dwarf, &unit, |range| spans.push(range, at));
+                entries.ranges(&reader.dwarf, &unit).for_each(|range| spans.push(range, at));
             }
         }
         spans.sorted()
@@ -70,11 +70,8 @@ fn within(
                 levels.push(FunctionLevel { at: start + offset, called: None, variables });
             }
             gimli::DW_TAG_inlined_subroutine | gimli::DW_TAG_lexical_block => {
-                let mut around = false;
-                entries.ranges(&reader.dwarf, &unit, |range| {
-                    around |= (range.begin..range.end).contains(&address);
-                });
-                if !around {
+                let mut ranges = entries.ranges(&reader.dwarf, &unit);
+                if !ranges.any(|range| (range.begin..range.end).contains(&address)) {
                     continue;
                 }
                 inside = entries.depth;

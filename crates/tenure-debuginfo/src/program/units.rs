@@ -115,10 +115,9 @@ impl Units {
                 unit.line_program.as_ref().map_or(0, |lines| lines.header().header_length());
             let Some(left) = budget.checked_sub(lines + 1) else { break };
             budget = left;
-            let Ok(mut covered) = dwarf.unit_ranges(&unit) else { continue };
-            while let Ok(Some(range)) = covered.next()
-                && budget > 0
-            {
+            let Some(mut root) = Entries::from(&unit, None) else { continue };
+            root.advance();
+            for range in root.ranges(dwarf, &unit).take(budget) {
                 budget -= 1;
                 ranges.push(range, which);
             }
