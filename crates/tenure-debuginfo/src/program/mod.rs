@@ -162,15 +162,24 @@ impl Program {
         self.frames_by_entries(&reader, address).unwrap_or_else(|| {
             let Some(symbol) = self.image.symbols.function(address) else { return Vec::new() };
             let function = spell::function(&self.image.symbols.name(symbol));
-            vec![Frame { function, file: None, line: 0 }]
+            // With line tables alone, rustc writes no entries of functions that nothing is inlined into.
+            let (file, line) = Self::line_of_code(&reader, address).unwrap_or_default();
+            vec![Frame { function, file, line }]
+        })
+    }
+
+    fn line_of_code(reader: &Reader<'_>, address: u64) -> Option<(Option<String>, u32)> {
+        reader.units_at(address).take(scopes::MAX_UNITS).find_map(|which| {
+            let unit = reader.unit(which)?;
+            let (file, line) = reader.line(which, &unit, address)?;
+            Some((lines::file(&reader.dwarf, &unit, file), line))
         })
     }
 
     fn frames_by_entries(&self, reader: &Reader<'_>, address: u64) -> Option<Vec<Frame>> {
         let (which, levels) = scopes::levels(reader, address)?;
         let unit = reader.unit(which)?;
-        let lines = reader.kept(which).lines.get_or_init(|| lines::Lines::of(&unit));
-        let mut place = lines.at(address);
+        let mut place = reader.line(which, &unit, address);
         let mut frames = Vec::new();
         for level in levels.iter().rev() {
             let linkage = reader.ask(level.at, |unit, entry| {

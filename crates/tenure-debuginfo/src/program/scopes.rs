@@ -5,7 +5,7 @@ use super::spans::Spans;
 use super::units::Reader;
 
 /// Units that are asked for one address: their ranges may overlap.
-const MAX_UNITS: usize = 32;
+pub(super) const MAX_UNITS: usize = 32;
 
 /// A function, outer or inlined.
 #[derive(Debug)]

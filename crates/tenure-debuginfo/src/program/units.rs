@@ -40,7 +40,7 @@ pub struct UnitEntry {
     table: Range<usize>,
     abbreviations: OnceLock<Option<Arc<Abbreviations>>>,
     pub(super) functions: OnceLock<Spans>,
-    pub(super) lines: OnceLock<Lines>,
+    lines: OnceLock<Lines>,
     /// The types that have names, by the offset of their entries.
     pub(super) types: OnceLock<Vec<(usize, TypeId)>>,
 }
@@ -162,6 +162,11 @@ impl<'a> Reader<'a> {
     /// What is kept of a unit.
     pub fn kept(&self, which: usize) -> &'a UnitEntry {
         &self.units.entries[which]
+    }
+
+    /// File and line of an address that a unit holds.
+    pub(super) fn line(&self, which: usize, unit: &Unit<'_>, address: u64) -> Option<(u64, u32)> {
+        self.kept(which).lines.get_or_init(|| Lines::of(unit)).at(address)
     }
 
     /// A unit, which stays open.

@@ -72,6 +72,26 @@ fn without_debugging_information_there_are_symbols_and_in_a_stripped_file_nothin
     }
 }
 
+/// rustc writes entries only of functions that others are inlined into.
+#[test]
+fn with_line_tables_alone_every_function_has_its_line() {
+    let source = "plain.rs";
+    for level in ["-Copt-level=0", "-Copt-level=2"] {
+        let flags = [level, "-Cdebuginfo=line-tables-only"];
+        let Some(sample) = Sample::new(source, &flags) else { return };
+        let (program, lines) = (sample.open(), sample.run());
+        let stack = numbers(&lines, "code", "closure");
+        let frames: Vec<Frame> = stack.iter().flat_map(|at| program.frames(*at)).collect();
+        let Frame { file, line, .. } = frame(source, "", "closure");
+        let is_in_source = |it: &&Frame| it.file == file && it.line > 0;
+        let found: Vec<&Frame> = frames.iter().filter(is_in_source).collect();
+        assert_eq!(found[0].line, line, "{level}");
+        // At this level nothing is inlined into `main`.
+        let has_main = found.iter().any(|it| it.function == "main");
+        assert!(has_main || level == "-Copt-level=2", "{level}: {found:?}");
+    }
+}
+
 #[test]
 fn addresses_outside_of_all_code_have_no_frames() {
     each("plain.c", true, |what, sample| {
