@@ -11,6 +11,7 @@ use iced_x86::{
     Register as Name,
 };
 
+use crate::sweep::{BP, LOST, SP, number};
 use tenure_debuginfo::model::{TypeId, TypeKind};
 use tenure_debuginfo::program::is_plain;
 use tenure_debuginfo::program::located::{LocatedFunction, Register, VariableLocation};
@@ -22,33 +23,8 @@ use tenure_debuginfo::program::units::Reader;
 const MAX_INSTRUCTIONS_BACK: usize = 64;
 const MAX_STEPS: usize = 6;
 
-/// The registers of iced in DWARF's order.
-const REGISTERS: [Name; 16] = [
-    Name::RAX,
-    Name::RDX,
-    Name::RCX,
-    Name::RBX,
-    Name::RSI,
-    Name::RDI,
-    Name::RBP,
-    Name::RSP,
-    Name::R8,
-    Name::R9,
-    Name::R10,
-    Name::R11,
-    Name::R12,
-    Name::R13,
-    Name::R14,
-    Name::R15,
-];
-
-/// Those that a called function may overwrite.
-const LOST: [Register; 9] = [0, 1, 2, 4, 5, 8, 9, 10, 11];
-
-/// `rdi`, `rbp` and `rsp`.
+/// `rdi`.
 const FIRST_ARGUMENT: Register = 5;
-const BP: Register = 6;
-const SP: Register = 7;
 
 /// A value: the address of an object of this type, and so many bytes more.
 pub(super) type ObjectPointer = (TypeId, i64);
@@ -139,7 +115,7 @@ impl Traced<'_, '_> {
                 FlowControl::UnconditionalBranch => {
                     !(before.next_ip()..=access).contains(&before.near_branch_target())
                 }
-                FlowControl::Call | FlowControl::IndirectCall => LOST.contains(&register),
+                FlowControl::Call | FlowControl::IndirectCall => LOST >> register & 1 == 1,
                 _ => false,
             };
             if is_lost {
@@ -338,9 +314,4 @@ fn memory(instruction: &Instruction) -> Option<(Register, i64)> {
     let is_plain = instruction.memory_index() == Name::None && !is_own;
     let base = number(instruction.memory_base()).filter(|_| is_plain)?;
     Some((base, instruction.memory_displacement64().cast_signed()))
-}
-
-fn number(register: Name) -> Option<Register> {
-    let full = register.full_register();
-    REGISTERS.iter().position(|it| *it == full).and_then(|at| Register::try_from(at).ok())
 }

@@ -23,7 +23,7 @@ const MAX_IN_LOOPS: usize = 1 << 22;
 const NUMBERS: [Register; 16] = [0, 2, 1, 3, 7, 6, 4, 5, 8, 9, 10, 11, 12, 13, 14, 15];
 
 /// Those that a called function may overwrite: a set, as bits.
-pub(super) const LOST: u16 = 1 | 1 << 1 | 1 << 2 | 1 << 4 | 1 << 5 | 0xf << 8;
+pub(crate) const LOST: u16 = 1 | 1 << 1 | 1 << 2 | 1 << 4 | 1 << 5 | 0xf << 8;
 pub(super) const EVERY: u16 = !(1 << SP);
 
 /// One function at a time, in memory that the next one uses again.
@@ -181,7 +181,7 @@ fn fact(info: &mut InstructionInfoFactory, one: &Instruction) -> Fact {
 }
 
 /// DWARF's number of a general register, or of the one that it is a part of.
-pub(super) fn number(register: Name) -> Option<Register> {
+pub(crate) fn number(register: Name) -> Option<Register> {
     let at = (register.full_register() as usize).checked_sub(Name::RAX as usize)?;
     NUMBERS.get(at).copied()
 }

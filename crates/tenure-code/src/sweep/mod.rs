@@ -34,7 +34,9 @@ use object::{Architecture, File, ObjectKind};
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 
+pub(crate) use self::decoded::{LOST, number};
 pub use self::fields::{first_like, has_array_at};
+pub(crate) use self::registers::{BP, SP};
 pub use self::tally::{AccessedPart, OperandCounts, OperandUse, Operands, Subject};
 
 use self::fields::Fields;

@@ -9,8 +9,8 @@ use tenure_debuginfo::program::located::Register;
 const MAX_SLOTS: usize = 64;
 
 pub(super) const REGISTERS: usize = 16;
-pub(super) const BP: Register = 6;
-pub(super) const SP: Register = 7;
+pub(crate) const BP: Register = 6;
+pub(crate) const SP: Register = 7;
 
 /// What a register has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

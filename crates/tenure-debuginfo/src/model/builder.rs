@@ -25,6 +25,21 @@ impl Malformed {
         }
         Self(one_line(reason))
     }
+
+    pub(crate) fn at(self, of: &str, offset: u64) -> Self {
+        Self::new(format!("{of} offset {offset:#x}: {self}"))
+    }
+
+    /// Of a file, or a member of a library.
+    pub(crate) fn within(self, name: &str) -> Self {
+        if name.is_empty() { self } else { Self::new(format!("{name}: {self}")) }
+    }
+}
+
+impl From<gimli::Error> for Malformed {
+    fn from(error: gimli::Error) -> Self {
+        Self::new(error.to_string())
+    }
 }
 
 impl fmt::Display for Malformed {

@@ -1,6 +1,7 @@
 //! The line tables: which line of which file an address was compiled from.
 
 use super::entries::{Dwarf, Unit};
+use crate::read::file::{file_path, within};
 
 /// The rows of a unit's line table.
 #[derive(Debug, Default)]
@@ -70,24 +71,9 @@ impl Lines {
 /// `src/lib.rs` it is.
 pub(super) fn file(dwarf: &Dwarf<'_>, unit: &Unit<'_>, number: u64) -> Option<String> {
     let header = unit.line_program.as_ref()?.header();
-    let file = header.file(number)?;
-    let text = |value| {
-        let text = dwarf.attr_string(unit, value).ok()?;
-        Some(String::from_utf8_lossy(text.slice()).into_owned())
-    };
-    let mut path = text(file.path_name())?;
-    let within =
-        |directory: &str, path: &str| format!("{}/{path}", directory.trim_end_matches('/'));
-    if !path.starts_with('/')
-        && file.directory_index() != 0
-        && let Some(directory) = file.directory(header).and_then(text)
-    {
-        path = within(&directory, &path);
-    }
-    match &unit.comp_dir {
-        Some(directory) if !path.starts_with('/') => {
-            Some(within(&String::from_utf8_lossy(directory.slice()), &path))
-        }
-        _ => Some(path),
-    }
+    let path = file_path(header, number, |value| dwarf.attr_string(unit, value).ok())?;
+    Some(match &unit.comp_dir {
+        Some(directory) => within(&directory.to_string_lossy(), path),
+        None => path,
+    })
 }

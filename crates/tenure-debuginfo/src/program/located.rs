@@ -1,8 +1,8 @@
 //! Where a function's variables are: in which register, or at which place of its frame, for which addresses of code.
 
-use gimli::{AttributeValue, Operation};
+use gimli::{Expression, Operation};
 
-use super::entries::{Entries, Unit};
+use super::entries::{Entries, Slice, Unit};
 use super::scopes;
 use super::units::Reader;
 
@@ -72,7 +72,7 @@ impl LocatedFunction {
                     let code = *ranges.iter().find(holds)?;
                     base = entries
                         .get(gimli::DW_AT_frame_base)
-                        .and_then(|value| only(&unit, expression(value)?));
+                        .and_then(|value| only(&unit, value.exprloc_value()?));
                     function = Some(Self { code, variables: Vec::new() });
                     blocks.push((entries.depth, ranges));
                 }
@@ -119,7 +119,7 @@ fn located<'a>(
         },
         place => Some(place),
     };
-    if let Some(expression) = expression(value) {
+    if let Some(expression) = value.exprloc_value() {
         let place = place(expression)?;
         found.extend(block.iter().map(|range| Located { range: *range, place, ty }));
         return Some(());
@@ -135,17 +135,8 @@ fn located<'a>(
     Some(())
 }
 
-type Expression<'a> = gimli::Expression<super::entries::Slice<'a>>;
-
-fn expression(value: super::entries::EntryValue<'_>) -> Option<Expression<'_>> {
-    match value {
-        AttributeValue::Exprloc(expression) => Some(expression),
-        _ => None,
-    }
-}
-
-/// The place that an expression of one operation says; a frame's start is 0 of [`Place::InFrame`].
-fn only<'a>(unit: &Unit<'a>, expression: Expression<'a>) -> Option<VariableLocation> {
+/// The place that an expression of one operation says; a frame's start is 0 of [`VariableLocation::InFrame`].
+fn only<'a>(unit: &Unit<'a>, expression: Expression<Slice<'a>>) -> Option<VariableLocation> {
     let mut operations = expression.operations(unit.encoding());
     let place = match operations.next().ok()?? {
         Operation::Register { register } => VariableLocation::In(register.0),

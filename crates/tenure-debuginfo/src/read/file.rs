@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
+use gimli::{AttributeValue, EndianSlice, LineProgramHeader, RunTimeEndian};
 use memmap2::{Mmap, MmapOptions};
 
 use crate::Error;
@@ -95,6 +96,32 @@ impl MappedFile {
 
     #[cfg(not(unix))]
     pub(super) fn release(&self, _bytes: &[u8]) {}
+}
+
+/// The path of a source file by its number in a line table: with its directory, without the unit's. Directory 0 is the
+/// compiler's: without it a path is shorter, and the same on every machine. `text` reads an attribute.
+pub(crate) fn file_path<'d>(
+    header: &LineProgramHeader<EndianSlice<'d, RunTimeEndian>>,
+    number: u64,
+    text: impl Fn(
+        AttributeValue<EndianSlice<'d, RunTimeEndian>>,
+    ) -> Option<EndianSlice<'d, RunTimeEndian>>,
+) -> Option<String> {
+    let file = header.file(number)?;
+    let path = text(file.path_name())?.to_string_lossy().into_owned();
+    let directory = (file.directory_index() != 0).then(|| file.directory(header));
+    Some(match directory.flatten().and_then(text) {
+        Some(directory) => within(&directory.to_string_lossy(), path),
+        None => path,
+    })
+}
+
+/// A path that is relative to a directory.
+pub(crate) fn within(directory: &str, path: String) -> String {
+    match path.starts_with('/') {
+        true => path,
+        false => format!("{}/{path}", directory.trim_end_matches('/')),
+    }
 }
 
 /// Bytes where paths are bytes, UTF-8 elsewhere.

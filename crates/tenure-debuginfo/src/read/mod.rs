@@ -214,7 +214,7 @@ fn dwarf_of(file: &MappedFile, object: &File<'_>, how: How<'_>) -> Result<ReadMo
     let malformed = |what: Malformed| Error::malformed(file.path(), &what);
     let sections = Sections::load(object, file.bytes().len(), false).map_err(malformed)?;
     let supplement = separate::supplement(file.path(), object)?;
-    let supplement = supplement.as_ref().map(supplementary).transpose()?;
+    let supplement = supplement.as_ref().map(|file| sections_of(file, false)).transpose()?;
     let object = dwarf::Object {
         name: "",
         sections: &sections,
@@ -234,7 +234,7 @@ fn complete(
     let missing = dwarf::missing(objects).map_err(malformed)?;
     let split = split::find(file.path(), &missing)?;
     let sections: Vec<Sections<'_>> =
-        split.iter().map(split::sections).collect::<Result<_, _>>()?;
+        split.iter().map(|one| sections_of(&one.file, true)).collect::<Result<_, _>>()?;
     let names: Vec<String> =
         split.iter().map(|one| one.file.path().display().to_string()).collect();
     let split =
@@ -256,10 +256,11 @@ fn complete(
     Ok((model, EntryLinks::Entries(entries)))
 }
 
-fn supplementary(file: &MappedFile) -> Result<Sections<'_>, Error> {
+/// The sections of a file that has a part of a program's DWARF.
+fn sections_of(file: &MappedFile, is_split: bool) -> Result<Sections<'_>, Error> {
     File::parse(file.bytes())
         .map_err(|error| Malformed::new(error.to_string()))
-        .and_then(|object| Sections::load(&object, file.bytes().len(), false))
+        .and_then(|object| Sections::load(&object, file.bytes().len(), is_split))
         .map_err(|what| Error::malformed(file.path(), &what))
 }
 

@@ -2,13 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use object::File;
-
 use super::dwarf::{Missing, SplitUnit};
 use super::file::{MappedFile, path_in};
-use super::object::Sections;
 use crate::Error;
-use crate::model::Malformed;
 
 /// Each is an open mapping, of which a process may have some 65,000. A package (`dwp`) has no such limit.
 const MAX_FILES: usize = 50_000;
@@ -67,11 +63,4 @@ fn candidates(program: &Path, missing: &Missing) -> Vec<PathBuf> {
     let mut candidates = vec![path_in(&missing.directory).join(&file), beside.join(&file)];
     candidates.extend(file.file_name().map(|name| beside.join(name)));
     candidates
-}
-
-pub(super) fn sections(split: &SplitFile) -> Result<Sections<'_>, Error> {
-    File::parse(split.file.bytes())
-        .map_err(|error| Malformed::new(error.to_string()))
-        .and_then(|object| Sections::load(&object, split.file.bytes().len(), true))
-        .map_err(|what| Error::malformed(split.file.path(), &what))
 }

@@ -11,9 +11,8 @@
 //! Inner types come first, on an explicit stack.
 
 use super::digest::{Digest, Hasher};
-use super::fault::DwarfFault;
 use super::table::{BitsAt, EntryKind, EntryTable, TableEntry, TablePart};
-use crate::model::{BitField, Qualifier, Scalar};
+use crate::model::{BitField, Malformed, Qualifier, Scalar};
 
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Known {
@@ -51,7 +50,7 @@ pub(super) const MAX_HOPS: usize = 64;
 pub(super) const VOID: Digest = 1;
 
 impl UnitContents {
-    pub(super) fn settle(&mut self, table: &EntryTable<'_>) -> Result<(), DwarfFault> {
+    pub(super) fn settle(&mut self, table: &EntryTable<'_>) -> Result<(), Malformed> {
         self.known.clear();
         self.known.resize(table.entries.len(), Known::default());
         self.scopes.clear();
@@ -76,7 +75,7 @@ impl UnitContents {
         self.known.get(index as usize).map_or(VOID, |known| known.content)
     }
 
-    fn settle_one(&mut self, table: &EntryTable<'_>, root: u32) -> Result<(), DwarfFault> {
+    fn settle_one(&mut self, table: &EntryTable<'_>, root: u32) -> Result<(), Malformed> {
         self.open(table, root);
         while let Some(mut frame) = self.stack.pop() {
             let entry = &table.entries[frame.entry as usize];
@@ -93,7 +92,7 @@ impl UnitContents {
                     if self.known[part as usize].open {
                         let name = String::from_utf8_lossy(entry.name).into_owned();
                         self.stack.clear();
-                        return Err(DwarfFault::new(format!("type `{name}` contains itself")));
+                        return Err(Malformed::new(format!("type `{name}` contains itself")));
                     }
                     self.open(table, part);
                 }

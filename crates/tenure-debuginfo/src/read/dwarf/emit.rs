@@ -5,12 +5,12 @@
 
 use std::sync::Arc;
 
+use super::Surroundings;
 use super::content::{MAX_HOPS, Tag, UnitContents, VOID, tag_of};
 use super::digest::{Digest, Hasher};
-use super::fault::DwarfFault;
 use super::store::{Derived, Root, RootMember, RootStatic, Store, StoredEntry, StoredText};
 use super::table::{EntryKind, EntryTable, NONE, NOWHERE, ROOT, TableEntry, TableVariable};
-use crate::model::Name;
+use crate::model::{Malformed, Name};
 
 /// Compilers also note smaller, natural alignments of members, which say nothing about the composite.
 const LEAST_TELLING: u32 = 32;
@@ -20,31 +20,23 @@ const LONGEST_PATH: usize = 1 << 14;
 /// Bytes of all scope paths of a unit: nested scopes would let a small file take any amount of memory.
 const MAX_PATHS: usize = 1 << 26;
 
-/// What the output needs beside the table.
-pub(super) trait Surroundings<'d> {
-    fn file(&mut self, at: u64, number: u32) -> Option<Name>;
-    fn section(&mut self, at: u64, index: u32) -> Name;
-    /// Name and type of a variable, from an entry that the table lacks.
-    fn origin(&mut self, at: u64) -> Option<TableVariable<'d>>;
-}
-
-pub(super) struct Emit<'e, 'd, S> {
+pub(super) struct Emit<'e, 'd> {
     pub(super) table: &'e EntryTable<'d>,
     pub(super) contents: &'e mut UnitContents,
     pub(super) store: &'e Store<'d>,
-    pub(super) around: S,
+    pub(super) around: &'e mut Surroundings<'e, 'd>,
     pub(super) found: StoredEntry<'d>,
     chain: Vec<u32>,
     paths: Vec<Arc<[u8]>>,
     path_bytes: usize,
 }
 
-impl<'e, 'd, S: Surroundings<'d>> Emit<'e, 'd, S> {
+impl<'e, 'd> Emit<'e, 'd> {
     pub(super) fn new(
         table: &'e EntryTable<'d>,
         contents: &'e mut UnitContents,
         store: &'e Store<'d>,
-        around: S,
+        around: &'e mut Surroundings<'e, 'd>,
         order: u32,
     ) -> Self {
         let found = StoredEntry { order, ..StoredEntry::default() };
@@ -52,7 +44,7 @@ impl<'e, 'd, S: Surroundings<'d>> Emit<'e, 'd, S> {
         Self { table, contents, store, around, found, chain: Vec::new(), paths, path_bytes: 0 }
     }
 
-    pub(super) fn run(mut self) -> Result<StoredEntry<'d>, DwarfFault> {
+    pub(super) fn run(mut self) -> Result<StoredEntry<'d>, Malformed> {
         let order = self.found.order;
         for (index, entry) in (0..).zip(&self.table.entries) {
             if !is_root(entry) {
@@ -73,7 +65,7 @@ impl<'e, 'd, S: Surroundings<'d>> Emit<'e, 'd, S> {
         Ok(self.found)
     }
 
-    fn entries(&mut self) -> Result<(), DwarfFault> {
+    fn entries(&mut self) -> Result<(), Malformed> {
         for (index, entry) in (0..).zip(&self.table.entries) {
             let identity = self.identity(self.table.settled(index))?;
             if let Some(number) = self.store.number(identity) {
@@ -88,7 +80,7 @@ impl<'e, 'd, S: Surroundings<'d>> Emit<'e, 'd, S> {
         index: u32,
         entry: &TableEntry<'d>,
         content: Digest,
-    ) -> Result<Root<'d>, DwarfFault> {
+    ) -> Result<Root<'d>, Malformed> {
         let table = self.table;
         let mut members = Vec::new();
         let mut told = 0;
@@ -133,7 +125,7 @@ impl<'e, 'd, S: Surroundings<'d>> Emit<'e, 'd, S> {
         }
     }
 
-    fn variable(&mut self, variable: &TableVariable<'d>) -> Result<(), DwarfFault> {
+    fn variable(&mut self, variable: &TableVariable<'d>) -> Result<(), Malformed> {
         let Some((section, address)) = variable.place else { return Ok(()) };
         let mut whole = *variable;
         // The rest is at its declaration, or at its original.
@@ -171,7 +163,7 @@ impl<'e, 'd, S: Surroundings<'d>> Emit<'e, 'd, S> {
         Ok(())
     }
 
-    fn path(&mut self, scope: u32, name: &'d [u8]) -> Result<StoredText<'d>, DwarfFault> {
+    fn path(&mut self, scope: u32, name: &'d [u8]) -> Result<StoredText<'d>, Malformed> {
         if scope == ROOT || name.is_empty() {
             return Ok(StoredText { path: self.paths[ROOT as usize].clone(), name });
         }
@@ -184,7 +176,7 @@ impl<'e, 'd, S: Surroundings<'d>> Emit<'e, 'd, S> {
             let path: Arc<[u8]> = [outer, scope.name, b"::"].concat().into();
             self.path_bytes += path.len();
             if self.path_bytes > MAX_PATHS {
-                return Err(DwarfFault::new("the paths of its types are longer than a compiler's"));
+                return Err(Malformed::new("the paths of its types are longer than a compiler's"));
             }
             self.paths.push(path);
         }
@@ -192,7 +184,7 @@ impl<'e, 'd, S: Surroundings<'d>> Emit<'e, 'd, S> {
     }
 
     /// Also notes its derivation.
-    fn identity(&mut self, index: u32) -> Result<Digest, DwarfFault> {
+    fn identity(&mut self, index: u32) -> Result<Digest, Malformed> {
         let mut chain = std::mem::take(&mut self.chain);
         let mut inner = index;
         let mut identity = loop {
@@ -231,7 +223,7 @@ impl<'e, 'd, S: Surroundings<'d>> Emit<'e, 'd, S> {
         Ok(identity)
     }
 
-    fn opaque(&mut self, index: u32, entry: &TableEntry<'d>) -> Result<Digest, DwarfFault> {
+    fn opaque(&mut self, index: u32, entry: &TableEntry<'d>) -> Result<Digest, Malformed> {
         let key = self.contents.key(self.table, index);
         let mut hasher = Hasher::new(Tag::Declared as u64);
         hasher.digest(key);

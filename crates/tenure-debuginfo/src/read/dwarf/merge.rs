@@ -2,12 +2,12 @@ use std::collections::HashMap;
 
 use super::content::VOID;
 use super::digest::{Digest, DigestMap};
-use super::fault::DwarfFault;
 use super::kept::EntryTypes;
 use super::store::{Derived, Root, Sharded, Store, StoredEntry, StoredText};
 use super::table::EntryKind;
 use crate::model::{
-    Builder, Declared, Member, Name, Qualifier, Scalar, Shape, Static, Type, TypeId, TypeKind,
+    Builder, Declared, Malformed, Member, Name, Qualifier, Scalar, Shape, Static, Type, TypeId,
+    TypeKind,
 };
 
 /// Ids would not fit beyond this.
@@ -22,13 +22,13 @@ pub(super) fn merge(
     mut found: Vec<StoredEntry<'_>>,
     store: Store<'_>,
     length: u64,
-) -> Result<(Builder, EntryTypes), DwarfFault> {
+) -> Result<(Builder, EntryTypes), Malformed> {
     let mut store = store;
     let numbers = store.take_numbers();
     found.sort_unstable_by_key(|one| one.order);
     let (firsts, derived) = store.into_parts();
     if firsts.len().saturating_add(derived.len()) > MAX_TYPES {
-        return Err(DwarfFault::new("it holds more than 2^31 types"));
+        return Err(Malformed::new("it holds more than 2^31 types"));
     }
     let mut merge = Merge {
         builder: Builder::with_capacity(firsts.len()),
@@ -109,7 +109,7 @@ impl<'m, 'd> Merge<'m, 'd> {
         id
     }
 
-    fn root(&mut self, root: &Root<'d>) -> Result<Type, DwarfFault> {
+    fn root(&mut self, root: &Root<'d>) -> Result<Type, Malformed> {
         let kind = match root.what {
             EntryKind::Struct => self.composite(Shape::Struct, root)?,
             EntryKind::Union => self.composite(Shape::Union, root)?,
@@ -126,7 +126,7 @@ impl<'m, 'd> Merge<'m, 'd> {
         Ok(ty)
     }
 
-    fn composite(&mut self, shape: Shape, root: &Root<'d>) -> Result<TypeKind, DwarfFault> {
+    fn composite(&mut self, shape: Shape, root: &Root<'d>) -> Result<TypeKind, Malformed> {
         let mut members = Vec::with_capacity(root.members.len());
         for member in &root.members {
             members.push(Member {
@@ -141,7 +141,7 @@ impl<'m, 'd> Merge<'m, 'd> {
         Ok(TypeKind::Composite { shape, members })
     }
 
-    fn declared(&mut self, declared: Option<&(Name, u32)>) -> Result<Option<Declared>, DwarfFault> {
+    fn declared(&mut self, declared: Option<&(Name, u32)>) -> Result<Option<Declared>, Malformed> {
         declared
             .map(|(file, line)| {
                 let file = self.names.get(file.as_bytes())?;
@@ -150,7 +150,7 @@ impl<'m, 'd> Merge<'m, 'd> {
             .transpose()
     }
 
-    fn id(&mut self, identity: Digest) -> Result<TypeId, DwarfFault> {
+    fn id(&mut self, identity: Digest) -> Result<TypeId, Malformed> {
         if let Some(id) = self.ids.get(&identity) {
             return Ok(*id);
         }
@@ -225,7 +225,7 @@ struct Names {
 }
 
 impl Names {
-    fn path(&mut self, text: &StoredText<'_>) -> Result<Name, DwarfFault> {
+    fn path(&mut self, text: &StoredText<'_>) -> Result<Name, Malformed> {
         if text.path.is_empty() {
             return self.get(text.name);
         }
@@ -238,12 +238,12 @@ impl Names {
         name
     }
 
-    fn get(&mut self, bytes: &[u8]) -> Result<Name, DwarfFault> {
+    fn get(&mut self, bytes: &[u8]) -> Result<Name, Malformed> {
         if let Some(name) = self.known.get(bytes) {
             return Ok(name.clone());
         }
         self.left = self.left.checked_sub(bytes.len() as u64).ok_or_else(|| {
-            DwarfFault::new("the names of its types are longer than a compiler writes")
+            Malformed::new("the names of its types are longer than a compiler writes")
         })?;
         let name: Name = String::from_utf8_lossy(bytes).into();
         self.known.insert(bytes.into(), name.clone());

@@ -19,7 +19,6 @@
 mod content;
 mod digest;
 mod emit;
-mod fault;
 mod group;
 mod kept;
 mod merge;
@@ -30,21 +29,20 @@ mod store;
 mod table;
 mod unit;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Mutex, PoisonError};
 
 use gimli::{DwarfFileType, UnitType};
 use rayon::iter::{ParallelBridge as _, ParallelIterator as _};
 
 use self::content::UnitContents;
-use self::emit::{Emit, Surroundings};
-use self::fault::DwarfFault;
+use self::emit::Emit;
 pub use self::kept::EntryTypes;
 use self::source::{DwarfSource, Job, dwarf_of};
 pub(super) use self::split::{Missing, SplitUnit, Splits, missing};
 use self::store::{Store, StoredEntry};
 use self::table::{EntryPosition, EntryTable, NOWHERE, ROOT, TableVariable};
-use self::unit::{Files, Signatures, Unit};
+use self::unit::{Files, Signatures, Unit, small};
 use tenure_model::Progress;
 
 use super::file::MappedFile;
@@ -95,7 +93,7 @@ struct DwarfProgram<'d> {
     on_demand: EntryPosition,
     signatures: Signatures,
     /// Malformed units, by job: they are left out.
-    skipped: Mutex<BTreeMap<usize, DwarfFault>>,
+    skipped: Mutex<BTreeMap<usize, Malformed>>,
     /// Rust's, with the paths of their roots.
     crates: Mutex<BTreeSet<(String, String)>>,
 }
@@ -114,7 +112,7 @@ struct Deferred<'d> {
 }
 
 impl<'d> DwarfProgram<'d> {
-    fn of(objects: &[Object<'d>]) -> Result<Self, DwarfFault> {
+    fn of(objects: &[Object<'d>]) -> Result<Self, Malformed> {
         let mut end = 0;
         let mut sources = Vec::new();
         let mut files = Vec::new();
@@ -168,12 +166,12 @@ impl<'d> DwarfProgram<'d> {
         &self,
         keep_entries: bool,
         progress: &dyn Progress,
-    ) -> Result<(Vec<StoredEntry<'d>>, Store<'d>), DwarfFault> {
+    ) -> Result<(Vec<StoredEntry<'d>>, Store<'d>), Malformed> {
         let store = Store::new(keep_entries);
         let deferred = Mutex::new(Vec::new());
         let jobs = self.jobs.iter().take_while(|job| job.start < self.on_demand);
         // A bridge hands the units out in order, so that the first ones' types stay.
-        let found: Result<Vec<Option<StoredEntry<'d>>>, DwarfFault> = jobs
+        let found: Result<Vec<Option<StoredEntry<'d>>>, Malformed> = jobs
             .enumerate()
             .par_bridge()
             .map_init(ReadScratch::default, |scratch, (index, job)| {
@@ -190,17 +188,14 @@ impl<'d> DwarfProgram<'d> {
         Ok((found, store))
     }
 
-    fn skip(&self, job: usize, fault: DwarfFault) {
+    fn skip(&self, job: usize, fault: Malformed) {
         let fault = self.located(fault, &self.jobs[job]);
         self.skipped.lock().unwrap_or_else(PoisonError::into_inner).insert(job, fault);
     }
 
     fn skipped(&self) -> Vec<String> {
         let mut skipped = self.skipped.lock().unwrap_or_else(PoisonError::into_inner);
-        std::mem::take(&mut *skipped)
-            .into_values()
-            .map(|fault| Malformed::from(fault).to_string())
-            .collect()
+        std::mem::take(&mut *skipped).into_values().map(|fault| fault.to_string()).collect()
     }
 
     /// None if the unit refers to others, and is deferred, or if it is malformed.
@@ -210,7 +205,7 @@ impl<'d> DwarfProgram<'d> {
         scratch: &mut ReadScratch<'d>,
         store: &Store<'d>,
         deferred: &Mutex<Vec<Deferred<'d>>>,
-    ) -> Result<Option<StoredEntry<'d>>, DwarfFault> {
+    ) -> Result<Option<StoredEntry<'d>>, Malformed> {
         let job = &self.jobs[index];
         let unit = match self.open(index, false) {
             Ok(unit) => unit,
@@ -227,7 +222,7 @@ impl<'d> DwarfProgram<'d> {
             return Ok(Some(StoredEntry { order, translation_units, ..StoredEntry::default() }));
         }
         if unit.source.expected.is_some_and(|id| unit.root.id.is_some_and(|is| is.0 != id)) {
-            return Err(DwarfFault::new("it is of another build than the program"));
+            return Err(Malformed::new("it is of another build than the program"));
         }
         let ReadScratch { table, contents } = scratch;
         table.clear();
@@ -246,11 +241,13 @@ impl<'d> DwarfProgram<'d> {
             self.skip(index, fault);
             return Ok(None);
         }
-        let around = Alone { unit: &unit, files: None };
-        let mut found = Emit::new(table, contents, store, around, order).run()?;
+        let bytes = unit.source.bytes_of(job);
+        let mut around = Surroundings::new(self);
+        around.units.insert(index, Some((unit, None)));
+        let mut found = Emit::new(table, contents, store, &mut around, order).run()?;
         found.translation_units = translation_units;
         if let Some(file) = self.files[job.source as usize] {
-            file.release(unit.source.bytes_of(job));
+            file.release(bytes);
         }
         Ok(Some(found))
     }
@@ -267,7 +264,7 @@ impl<'d> DwarfProgram<'d> {
         }
     }
 
-    fn open(&self, index: usize, keep: bool) -> Result<Unit<'_, 'd>, DwarfFault> {
+    fn open(&self, index: usize, keep: bool) -> Result<Unit<'_, 'd>, Malformed> {
         let job = &self.jobs[index];
         Unit::open(&self.sources[job.source as usize], job, &self.signatures, keep)
     }
@@ -277,53 +274,59 @@ impl<'d> DwarfProgram<'d> {
         (at < self.jobs[index].end()).then_some(index)
     }
 
-    fn located(&self, fault: DwarfFault, job: &Job<'_>) -> DwarfFault {
+    fn located(&self, fault: Malformed, job: &Job<'_>) -> Malformed {
         let source = &self.sources[job.source as usize];
         let name = source.entries_section(job).0.name();
         fault.at(&format!("unit at {name}"), job.start - job.base).within(&source.name)
     }
 }
 
-/// Refers to no other unit.
-struct Alone<'u, 'r, 'd> {
-    unit: &'u Unit<'r, 'd>,
-    files: Option<Files<'d>>,
+/// What the output needs beside the table: the units that it is of, with their source files.
+struct Surroundings<'p, 'd> {
+    program: &'p DwarfProgram<'d>,
+    units: HashMap<usize, Option<(Unit<'p, 'd>, Option<Files<'d>>)>>,
 }
 
-impl<'d> Surroundings<'d> for Alone<'_, '_, 'd> {
-    fn file(&mut self, _: EntryPosition, number: u32) -> Option<Name> {
-        self.files.get_or_insert_with(|| Files::of(self.unit)).get(self.unit, number)
+impl<'p, 'd> Surroundings<'p, 'd> {
+    fn new(program: &'p DwarfProgram<'d>) -> Self {
+        Self { program, units: HashMap::new() }
     }
 
-    fn section(&mut self, _: EntryPosition, index: u32) -> Name {
-        self.unit.source.program.places.name(index)
+    fn unit(&mut self, at: EntryPosition) -> Option<&mut (Unit<'p, 'd>, Option<Files<'d>>)> {
+        let job = self.program.job_at(at)?;
+        let open = || self.program.open(job, true).ok().map(|unit| (unit, None));
+        self.units.entry(job).or_insert_with(open).as_mut()
     }
 
+    fn file(&mut self, at: EntryPosition, number: u32) -> Option<Name> {
+        let (unit, files) = self.unit(at)?;
+        files.get_or_insert_with(|| Files::of(unit)).get(unit, number)
+    }
+
+    fn section(&mut self, at: EntryPosition, index: u32) -> Name {
+        self.unit(at).map(|(unit, _)| unit.source.program.places.name(index)).unwrap_or_default()
+    }
+
+    /// Name and type of a variable, from an entry that the table lacks.
     fn origin(&mut self, at: EntryPosition) -> Option<TableVariable<'d>> {
-        origin_in(self.unit, at)
+        let (unit, _) = self.unit(at)?;
+        let offset = usize::try_from(at.checked_sub(unit.job.start)?).ok()?;
+        let entry = unit.job.header.entry(&unit.abbreviations, gimli::UnitOffset(offset)).ok()?;
+        let value = |name| entry.attr_value_raw(name);
+        let number = |name| value(name).map_or(0, |value| small(&value));
+        let position = |name| value(name).and_then(|value| unit.position(&value).ok());
+        let name = value(gimli::DW_AT_name).and_then(|name| unit.string(&name).ok());
+        Some(TableVariable {
+            at,
+            name: name.map_or(&[], |name| name.slice()),
+            target_at: position(gimli::DW_AT_type).unwrap_or(NOWHERE),
+            origin_at: position(gimli::DW_AT_specification)
+                .or_else(|| position(gimli::DW_AT_abstract_origin))
+                .unwrap_or(NOWHERE),
+            scope: ROOT,
+            file: number(gimli::DW_AT_decl_file),
+            line: number(gimli::DW_AT_decl_line),
+            place: None,
+        })
     }
-}
-
-fn origin_in<'d>(unit: &Unit<'_, 'd>, at: EntryPosition) -> Option<TableVariable<'d>> {
-    let offset = usize::try_from(at.checked_sub(unit.job.start)?).ok()?;
-    let entry = unit.job.header.entry(&unit.abbreviations, gimli::UnitOffset(offset)).ok()?;
-    let value = |name| entry.attr_value_raw(name);
-    let number = |name| {
-        let number = value(name)?.udata_value()?;
-        u32::try_from(number).ok()
-    };
-    let position = |name| value(name).and_then(|value| unit.position(&value).ok());
-    let name = value(gimli::DW_AT_name).and_then(|name| unit.string(&name).ok());
-    Some(TableVariable {
-        at,
-        name: name.map_or(&[], |name| name.slice()),
-        target_at: position(gimli::DW_AT_type).unwrap_or(NOWHERE),
-        origin_at: position(gimli::DW_AT_specification)
-            .or_else(|| position(gimli::DW_AT_abstract_origin))
-            .unwrap_or(NOWHERE),
-        scope: ROOT,
-        file: number(gimli::DW_AT_decl_file).unwrap_or(0),
-        line: number(gimli::DW_AT_decl_line).unwrap_or(0),
-        place: None,
-    })
 }

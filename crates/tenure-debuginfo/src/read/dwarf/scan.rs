@@ -6,13 +6,13 @@
 
 use gimli::{Abbreviation, AttributeSpecification, AttributeValue, EntriesRaw, RunTimeEndian};
 
-use super::fault::DwarfFault;
 use super::source::Slice;
 use super::table::{
     BitsAt, EntryKind, EntryPosition, EntryTable, NONE, NOWHERE, ROOT, TableEntry, TablePart,
     TableScope, TableVariable,
 };
 use super::unit::{Unit, UnitValue, bounded, encoded, offset, signed, small, what};
+use crate::model::Malformed;
 
 /// The parent of entries.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -46,7 +46,7 @@ struct EntryScan<'u, 'r, 'd> {
 }
 
 /// Appends the entries of a unit to a table.
-pub(super) fn scan<'d>(unit: &Unit<'_, 'd>, table: &mut EntryTable<'d>) -> Result<(), DwarfFault> {
+pub(super) fn scan<'d>(unit: &Unit<'_, 'd>, table: &mut EntryTable<'d>) -> Result<(), Malformed> {
     let raw = unit.job.header.entries_raw(&unit.abbreviations, None)?;
     let frames = vec![ScanFrame { depth: isize::MIN, owner: ScanOwner::Scope, scope: ROOT }];
     let mut scan = EntryScan { unit, raw, table, frames };
@@ -58,7 +58,7 @@ pub(super) fn scan<'d>(unit: &Unit<'_, 'd>, table: &mut EntryTable<'d>) -> Resul
 }
 
 impl<'d> EntryScan<'_, '_, 'd> {
-    fn run(&mut self) -> Result<(), DwarfFault> {
+    fn run(&mut self) -> Result<(), Malformed> {
         let length = self.unit.job.header.length_including_self();
         let most_names = (length as u64).saturating_mul(256).saturating_add(1 << 24);
         while !self.raw.is_empty() {
@@ -113,12 +113,12 @@ impl<'d> EntryScan<'_, '_, 'd> {
                 self.frames.push(ScanFrame { depth, owner, scope });
             }
             if self.table.name_bytes > most_names {
-                return Err(DwarfFault::new("its names are longer than a compiler writes them"));
+                return Err(Malformed::new("its names are longer than a compiler writes them"));
             }
             let rows =
                 self.table.entries.len() + self.table.parts.len() + self.table.variables.len();
             if rows > MIN_CHECKED_ROWS && rows > length / LEAST_BYTES {
-                return Err(DwarfFault::new(
+                return Err(Malformed::new(
                     "it holds more types and members than a compiler writes",
                 ));
             }
@@ -132,7 +132,7 @@ impl<'d> EntryScan<'_, '_, 'd> {
         what: EntryKind,
         abbreviation: &Abbreviation,
         specs: &[AttributeSpecification],
-    ) -> Result<Option<(ScanOwner, u32)>, DwarfFault> {
+    ) -> Result<Option<(ScanOwner, u32)>, Malformed> {
         let mut entry = TableEntry::new(at, what, ROOT);
         let mut definition_of = NOWHERE;
         let mut sized = false;
@@ -192,7 +192,7 @@ impl<'d> EntryScan<'_, '_, 'd> {
         let index = u32::try_from(self.table.entries.len())
             .ok()
             .filter(|index| *index < NONE)
-            .ok_or_else(|| DwarfFault::new("it holds more than 2^32 types"))?;
+            .ok_or_else(|| Malformed::new("it holds more than 2^32 types"))?;
         self.table.entries.push(entry);
         Ok(match entry.what {
             _ if !abbreviation.has_children() => None,
@@ -208,7 +208,7 @@ impl<'d> EntryScan<'_, '_, 'd> {
         composite: u32,
         specs: &[AttributeSpecification],
         inherited: bool,
-    ) -> Result<Option<(ScanOwner, u32)>, DwarfFault> {
+    ) -> Result<Option<(ScanOwner, u32)>, Malformed> {
         let mut part = TablePart { inherited, ..TablePart::new() };
         let (mut top, mut start, mut bytes) = (None, None, 0);
         let (mut is_static, mut elsewhere) = (false, false);
@@ -278,7 +278,7 @@ impl<'d> EntryScan<'_, '_, 'd> {
         &mut self,
         array: u32,
         specs: &[AttributeSpecification],
-    ) -> Result<Option<(ScanOwner, u32)>, DwarfFault> {
+    ) -> Result<Option<(ScanOwner, u32)>, Malformed> {
         let (mut count, mut lower, mut upper) = (None, 0, None);
         for spec in specs {
             let attribute = self.raw.read_attribute(*spec)?;
@@ -303,7 +303,7 @@ impl<'d> EntryScan<'_, '_, 'd> {
         &mut self,
         at: EntryPosition,
         specs: &[AttributeSpecification],
-    ) -> Result<Option<(ScanOwner, u32)>, DwarfFault> {
+    ) -> Result<Option<(ScanOwner, u32)>, Malformed> {
         let (mut located, mut declared) = (false, false);
         for spec in specs {
             match spec.name() {
@@ -379,7 +379,7 @@ impl<'d> EntryScan<'_, '_, 'd> {
     fn namespace(
         &mut self,
         specs: &[AttributeSpecification],
-    ) -> Result<Option<(ScanOwner, u32)>, DwarfFault> {
+    ) -> Result<Option<(ScanOwner, u32)>, Malformed> {
         let mut name: &'d [u8] = b"(anonymous namespace)";
         for spec in specs {
             let attribute = self.raw.read_attribute(*spec)?;
@@ -416,14 +416,14 @@ impl<'d> EntryScan<'_, '_, 'd> {
     }
 
     #[inline]
-    fn name(&mut self, value: &UnitValue<'d>) -> Result<&'d [u8], DwarfFault> {
+    fn name(&mut self, value: &UnitValue<'d>) -> Result<&'d [u8], Malformed> {
         let name = self.unit.string(value)?.slice();
         self.table.name_bytes += name.len() as u64;
         Ok(name)
     }
 
     #[inline]
-    fn reference(&mut self, value: &UnitValue<'d>) -> Result<EntryPosition, DwarfFault> {
+    fn reference(&mut self, value: &UnitValue<'d>) -> Result<EntryPosition, Malformed> {
         let at = self.unit.position(value)?;
         if self.unit.is_foreign(at) {
             self.table.foreign.push(at);

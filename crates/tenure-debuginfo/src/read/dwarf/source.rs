@@ -5,8 +5,8 @@ use gimli::{
     Section as _, SectionId, UnitHeader, UnitType,
 };
 
-use super::fault::DwarfFault;
 use super::table::EntryPosition;
+use crate::model::Malformed;
 use crate::read::object::Sections;
 
 pub(super) type Slice<'d> = EndianSlice<'d, RunTimeEndian>;
@@ -114,11 +114,11 @@ impl<'d> DwarfSource<'d> {
         Self { program, address_base, expected, ..self }
     }
 
-    pub(super) fn jobs(&mut self, source: u32) -> Result<Vec<Job<'d>>, DwarfFault> {
+    pub(super) fn jobs(&mut self, source: u32) -> Result<Vec<Job<'d>>, Malformed> {
         let mut jobs = Vec::new();
         let mut last = 0;
         let mut units = self.dwarf.units();
-        let fault = |error, at| DwarfFault::from(error).at("header of the unit behind", at);
+        let fault = |error, at| Malformed::from(error).at("header of the unit behind", at);
         while let Some(header) = units.next().map_err(|error| fault(error, last))? {
             last = header.offset().0 as u64;
             let start = self.info_base + last;
@@ -140,7 +140,7 @@ impl<'d> DwarfSource<'d> {
         &self,
         job: &Job<'d>,
         keep: bool,
-    ) -> Result<Arc<Abbreviations>, DwarfFault> {
+    ) -> Result<Arc<Abbreviations>, Malformed> {
         let offset = job.header.debug_abbrev_offset().0;
         let place = self.abbreviations.0.partition_point(|table| table.offset < offset);
         let table = &self.abbreviations.0[place];
@@ -152,7 +152,7 @@ impl<'d> DwarfSource<'d> {
         let next = self.abbreviations.0.get(place + 1).map_or(section.len(), |next| next.offset);
         let bytes = &section.slice()[..next.min(section.len())];
         if bytes.len().saturating_sub(offset) as u64 > LONGEST_TABLE && next != section.len() {
-            return Err(DwarfFault::new("its abbreviation table is longer than any compiler's"));
+            return Err(Malformed::new("its abbreviation table is longer than any compiler's"));
         }
         let bytes = &bytes[..bytes.len().min(offset.saturating_add(LONGEST_TABLE as usize))];
         let parsed = DebugAbbrev::new(bytes, self.sections.endian)

@@ -3,7 +3,6 @@
 use gimli::{DwarfFileType, DwarfPackage, EndianSlice, Section as _, UnitType};
 
 use super::Object;
-use super::fault::DwarfFault;
 use super::source::{DwarfSource, Slice, dwarf_of};
 use super::table::EntryPosition;
 use super::unit::{Signatures, Unit};
@@ -72,7 +71,7 @@ pub(super) fn sources<'d>(
     splits: Splits<'d>,
     objects: &[Object<'d>],
     end: &mut EntryPosition,
-) -> Result<Vec<DwarfSource<'d>>, DwarfFault> {
+) -> Result<Vec<DwarfSource<'d>>, Malformed> {
     let parent_of = |unit: &SplitUnit| objects[unit.parent].sections;
     let mut sources = Vec::new();
     if !splits.is_package {
@@ -95,7 +94,7 @@ pub(super) fn sources<'d>(
         + object.sections.bytes(gimli::SectionId::DebugTypes).len() as u64;
     let most = end.saturating_add(length);
     let mut push = |source: DwarfSource<'d>, end: EntryPosition| match end > most {
-        true => Err(DwarfFault::new("the parts of the package overlap").within(object.name)),
+        true => Err(Malformed::new("the parts of the package overlap").within(object.name)),
         false => {
             sources.push(source);
             Ok(())
@@ -105,7 +104,7 @@ pub(super) fn sources<'d>(
         let parent = parent_of(unit);
         let of_parent = dwarf_of(parent, DwarfFileType::Main);
         let Some(dwarf) = package.find_cu(gimli::DwoId(unit.id), &of_parent)? else {
-            return Err(DwarfFault::new(format!(
+            return Err(Malformed::new(format!(
                 "it lacks the unit {:016x} of the program: it is of another build",
                 unit.id
             ))

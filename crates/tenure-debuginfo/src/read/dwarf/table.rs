@@ -5,8 +5,7 @@
 //! and are reused for the next; files whose types refer across units (link-time optimisation, `dwz`, type units) share
 //! one table.
 
-use super::fault::DwarfFault;
-use crate::model::{Qualifier, Scalar};
+use crate::model::{Malformed, Qualifier, Scalar};
 
 /// The position of an entry among all that are read.
 pub(super) type EntryPosition = u64;
@@ -165,6 +164,12 @@ pub(super) struct EntryTable<'d> {
 }
 
 impl<'d> EntryTable<'d> {
+    pub(super) fn empty() -> Self {
+        let mut table = Self::default();
+        table.clear();
+        table
+    }
+
     pub(super) fn clear(&mut self) {
         self.entries.clear();
         self.parts.clear();
@@ -176,16 +181,14 @@ impl<'d> EntryTable<'d> {
         self.name_bytes = 0;
     }
 
-    pub(super) fn append(&mut self, other: &EntryTable<'d>) -> Result<(), DwarfFault> {
+    pub(super) fn append(&mut self, other: &EntryTable<'d>) -> Result<(), Malformed> {
         let sums = [
             self.entries.len() + other.entries.len(),
             self.parts.len() + other.parts.len(),
             self.scopes.len() + other.scopes.len(),
         ];
         if sums.iter().any(|sum| *sum >= NONE as usize) {
-            return Err(DwarfFault::new(
-                "units that refer to each other hold more than 2^32 types",
-            ));
+            return Err(Malformed::new("units that refer to each other hold more than 2^32 types"));
         }
         let count = |len: usize| u32::try_from(len).unwrap_or(NONE);
         // The root is the same in both.

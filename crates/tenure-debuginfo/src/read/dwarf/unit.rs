@@ -9,10 +9,10 @@ use gimli::{
     LineProgramHeader, Section as _, SectionId, UnitType,
 };
 
-use super::fault::DwarfFault;
 use super::source::{DwarfSource, Job, Slice};
 use super::table::{EntryKind, EntryPosition, NOWHERE};
-use crate::model::{Name, Qualifier, Scalar};
+use crate::model::{Malformed, Name, Qualifier, Scalar};
+use crate::read::file::{file_path, within};
 
 pub(super) type UnitValue<'d> = AttributeValue<Slice<'d>>;
 
@@ -57,7 +57,7 @@ impl<'r, 'd> Unit<'r, 'd> {
         job: &Job<'d>,
         signatures: &'r Signatures,
         keep: bool,
-    ) -> Result<Self, DwarfFault> {
+    ) -> Result<Self, Malformed> {
         let abbreviations = source.abbreviations(job, keep)?;
         let encoding = job.header.encoding();
         let root = Root {
@@ -78,7 +78,7 @@ impl<'r, 'd> Unit<'r, 'd> {
         Ok(unit)
     }
 
-    fn read_root(&mut self) -> Result<(), DwarfFault> {
+    fn read_root(&mut self) -> Result<(), Malformed> {
         let abbreviations = self.abbreviations.clone();
         let mut raw = self.job.header.entries_raw(&abbreviations, None)?;
         if raw.is_empty() {
@@ -142,15 +142,13 @@ impl<'r, 'd> Unit<'r, 'd> {
     }
 
     fn absolute(&self, path: &str) -> String {
-        match (path.starts_with('/'), &self.root.directory) {
-            (false, Some(directory)) => format!("{}/{path}", directory.to_string_lossy()),
-            _ => path.to_owned(),
-        }
+        let directory = self.root.directory.map(|directory| directory.to_string_lossy());
+        directory.map_or_else(|| path.to_owned(), |it| within(&it, path.to_owned()))
     }
 
     /// The first namespace of a function that is written beside the crate's root. The unit of a crate may have none:
     /// it has functions of other crates as well.
-    pub(super) fn namespace_beside(&self, root: &str) -> Result<Option<String>, DwarfFault> {
+    pub(super) fn namespace_beside(&self, root: &str) -> Result<Option<String>, Malformed> {
         let folder = root.rsplit_once('/').map_or("", |(folder, _)| folder);
         let mut files = Files::of(self);
         let mut is_beside = |file: u32| {
@@ -196,7 +194,7 @@ impl<'r, 'd> Unit<'r, 'd> {
     }
 
     #[inline]
-    pub(super) fn string(&self, value: &UnitValue<'d>) -> Result<Slice<'d>, DwarfFault> {
+    pub(super) fn string(&self, value: &UnitValue<'d>) -> Result<Slice<'d>, Malformed> {
         let dwarf = &self.source.dwarf;
         let (section, offset) = match *value {
             AttributeValue::String(string) => return Ok(string),
@@ -212,12 +210,10 @@ impl<'r, 'd> Unit<'r, 'd> {
                 Some(supplement) => (supplement.debug_str.reader(), offset.0),
                 None => return Err(no_supplement()),
             },
-            _ => return Err(DwarfFault::new("a name is not a string")),
+            _ => return Err(Malformed::new("a name is not a string")),
         };
         let Some(rest) = section.slice().get(offset..) else {
-            return Err(DwarfFault::new(format!(
-                "a name lies outside its section, at {offset:#x}"
-            )));
+            return Err(Malformed::new(format!("a name lies outside its section, at {offset:#x}")));
         };
         let rest = &rest[..rest.len().min(LONGEST_NAME)];
         let length = memchr::memchr(0, rest).unwrap_or(rest.len());
@@ -225,7 +221,7 @@ impl<'r, 'd> Unit<'r, 'd> {
     }
 
     #[inline]
-    pub(super) fn position(&self, value: &UnitValue<'d>) -> Result<EntryPosition, DwarfFault> {
+    pub(super) fn position(&self, value: &UnitValue<'d>) -> Result<EntryPosition, Malformed> {
         match *value {
             AttributeValue::UnitRef(offset) => Ok(self.job.start.saturating_add(offset.0 as u64)),
             AttributeValue::DebugInfoRef(DebugInfoOffset(offset)) => {
@@ -285,16 +281,16 @@ impl<'r, 'd> Unit<'r, 'd> {
 #[inline]
 pub(super) fn bounded(
     abbreviation: &gimli::Abbreviation,
-) -> Result<&[gimli::AttributeSpecification], DwarfFault> {
+) -> Result<&[gimli::AttributeSpecification], Malformed> {
     let attributes = abbreviation.attributes();
     match attributes.len() {
         0..=128 => Ok(attributes),
-        many => Err(DwarfFault::new(format!("an entry has {many} attributes"))),
+        many => Err(Malformed::new(format!("an entry has {many} attributes"))),
     }
 }
 
-fn no_supplement() -> DwarfFault {
-    DwarfFault::new("it refers to a supplementary file, and the program names none")
+fn no_supplement() -> Malformed {
+    Malformed::new("it refers to a supplementary file, and the program names none")
 }
 
 #[derive(Debug)]
@@ -330,7 +326,6 @@ impl<'d> Files<'d> {
     /// A file's path by its number: with its directory, without the unit's.
     pub(super) fn get(&mut self, unit: &Unit<'_, 'd>, number: u32) -> Option<Name> {
         let header = self.header.as_ref()?;
-        let file = header.file(number.into())?;
         let place = number as usize;
         if self.names.len() <= place {
             self.names.resize(place + 1, None);
@@ -338,18 +333,7 @@ impl<'d> Files<'d> {
         if let Some(name) = &self.names[place] {
             return Some(name.clone());
         }
-        let text = |value| {
-            let text = unit.string(&value).ok()?;
-            Some(String::from_utf8_lossy(text.slice()).into_owned())
-        };
-        let mut path = text(file.path_name())?;
-        // Directory 0 is the compiler's: without it a path is shorter, and the same on every machine.
-        if !path.starts_with('/')
-            && file.directory_index() != 0
-            && let Some(directory) = file.directory(header).and_then(text)
-        {
-            path = format!("{}/{path}", directory.trim_end_matches('/'));
-        }
+        let path = file_path(header, number.into(), |value| unit.string(&value).ok())?;
         let name: Name = path.into();
         self.names[place] = Some(name.clone());
         Some(name)
