@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 pub enum Ended {
     /// It exited.
     Exited {
-        /// With this status.
+        /// The exit status.
         status: i32,
     },
     /// A signal ended it.

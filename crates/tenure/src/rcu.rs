@@ -9,7 +9,7 @@ use core::ops::Deref;
 
 /// A value that all threads read with plain loads and stores, and that can be replaced.
 ///
-/// For configurations, routing tables, schemas, keys, feature flags, which are replaced as a whole.
+/// Made for configurations, routing tables, schemas, keys, feature flags, which are replaced as a whole.
 ///
 /// ```
 /// use tenure::rcu::RcuCell;

@@ -55,10 +55,10 @@ const PLACES: usize = 1 << SEGMENT_BITS;
 const _: () = assert!(SEGMENTS < PLACES && INDEX_BITS + SEGMENT_BITS <= u32::BITS + 1);
 
 impl Spot {
-    /// In no segment.
+    /// A place in no segment.
     pub(crate) const NONE: Self = Self((1 << SEGMENT_BITS) - 1);
 
-    /// Of an index that is less than [`CAPACITY`].
+    /// The place of an index that is less than [`CAPACITY`].
     pub(crate) const fn of(index: u32) -> Self {
         let (segment, at) = place(index);
         Self((at as u32) << SEGMENT_BITS | segment as u32)

@@ -53,12 +53,12 @@ pub(super) fn is_one(bytes: &[u8]) -> bool {
 pub(super) struct File<'a> {
     bytes: PerfBytes<'a>,
     events: Vec<Event>,
-    /// By identifier, which event.
+    /// Which event each identifier is of.
     ids: FxHashMap<u64, usize>,
     /// How many more the file can have.
     ids_left: usize,
     records: Vec<PerfRecord>,
-    /// By path; the kernel's mapping is named after a symbol as well, which is left out here.
+    /// Build identifiers by path; the kernel's mapping is named after a symbol as well, which is left out here.
     build_ids: FxHashMap<String, Vec<u8>>,
 }
 

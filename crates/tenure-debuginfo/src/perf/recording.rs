@@ -27,7 +27,7 @@ const MAX_NAMED_PROGRAMS: usize = 3;
 pub struct ProgramSamples {
     /// Samples that have an address of data.
     pub samples: u64,
-    /// By instruction, and by the address of data if that may lie in the program; both as the file has them.
+    /// Samples by instruction, and by the address of data if that may lie in the program; both as the file has them.
     pub by: FxHashMap<(u64, Option<u64>), Measured>,
     /// Where most of the other samples are, and how many.
     pub elsewhere: Vec<(String, u64)>,
@@ -95,7 +95,7 @@ impl ProgramSamples {
         code
     }
 
-    /// Of all samples in the program.
+    /// The sum of all samples in the program.
     #[must_use]
     pub fn total(&self) -> Measured {
         let mut total = Measured::default();

@@ -57,7 +57,7 @@ pub(super) struct PerfSample {
 }
 
 impl Event {
-    /// Of the bytes of a `perf_event_attr`; older ones are shorter.
+    /// What the bytes of a `perf_event_attr` say; older ones are shorter.
     pub(super) fn of(attribute: PerfBytes<'_>) -> Option<Self> {
         let word = |offset| attribute.section(offset, 8).and_then(|mut word| word.u64());
         Some(Self {

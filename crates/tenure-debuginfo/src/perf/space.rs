@@ -29,7 +29,7 @@ pub(super) struct Mapping {
     pub(super) pid: u32,
     pub(super) start: u64,
     pub(super) length: u64,
-    /// In the file.
+    /// Offset in the file.
     pub(super) offset: u64,
     pub(super) is_code: bool,
     pub(super) path: String,
@@ -74,7 +74,7 @@ impl MeasuredProgram {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Whose {
     Ours,
-    /// Of the same name.
+    /// Another build of the same name.
     OtherBuild,
     Other,
 }
@@ -82,18 +82,18 @@ enum Whose {
 /// Where an instruction of a sample lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SpacePlace {
-    /// In the program, at an address of its file.
+    /// The program, at an address of its file.
     Here(u64),
-    /// In a file that is mapped there: see [`Spaces::name`].
+    /// A file that is mapped there: see [`Spaces::name`].
     There(usize),
     Unknown,
 }
 
 #[derive(Debug, Clone, Default)]
 struct Space {
-    /// By start.
+    /// Areas, by their start.
     areas: BTreeMap<u64, Area>,
-    /// By how much the program's addresses are moved, if it is mapped.
+    /// Bytes by which the program's addresses are moved, if it is mapped.
     bias: Option<u64>,
 }
 
@@ -204,7 +204,7 @@ impl<'p> Spaces<'p> {
         }
     }
 
-    /// By how much the kernel was moved when it started: its mapping says where one symbol is.
+    /// Bytes by which the kernel was moved when it started: its mapping says where one symbol is.
     fn kernel_bias(&mut self, mapping: &Mapping, symbol: &str) -> Option<u64> {
         let loaded = &self.program.loaded;
         let ours = loaded.build_id.as_ref();

@@ -60,7 +60,7 @@ fn fork(text: &str) -> Option<SpaceChange> {
     Some(SpaceChange::Fork { parent: pid(parent)?, child: pid(child)? })
 }
 
-/// Of `7/8`, a process and its thread.
+/// The process of `7/8`, a process and its thread.
 fn pid(text: &str) -> Option<u32> {
     let (pid, tid) = text.trim_end().split_once('/')?;
     tid.parse::<u32>().ok().and(pid.parse().ok())

@@ -30,18 +30,18 @@ pub(crate) struct Joined<'a> {
 /// A line that was measured, as far as it is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum MeasuredLine {
-    /// Of a type's objects, counted from their start.
+    /// Bytes of a type's objects, counted from their start.
     Of(TypeId, u64),
-    /// Of variables.
+    /// An address of variables.
     At(u64),
-    /// Of elements of arrays, as if they were the first: which they are is not known.
+    /// Bytes of elements of arrays, as if they were the first: which they are is not known.
     Element(Subject, u64),
 }
 
 /// A finding in the list.
 #[derive(Debug)]
 pub(crate) struct ListEntry<'f> {
-    /// From 1, among all.
+    /// The rank among all, from 1.
     pub(crate) rank: usize,
     /// How much was measured; 0 for nothing.
     pub(crate) heat: u64,

@@ -17,7 +17,7 @@ const NEAR: usize = 8;
 #[derive(Debug, Default)]
 pub(crate) struct MeasuredParts {
     all: Vec<PartSamples>,
-    /// By type and offset.
+    /// Rows, by type and offset.
     rows: Vec<PartRow>,
 }
 
@@ -25,7 +25,7 @@ pub(crate) struct MeasuredParts {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PartSamples {
     pub(crate) part: AccessedPart,
-    /// Of a variable: the lowest address that was sampled there. The part alone does not say which element of an array it is.
+    /// The lowest address that was sampled there, of a variable. The part alone does not say which element of an array it is.
     pub(crate) address: Option<u64>,
     pub(crate) measured: Measured,
 }

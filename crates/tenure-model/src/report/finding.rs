@@ -26,22 +26,22 @@ pub struct Finding {
     pub contended: Word,
     /// The others of its line: those that suffer, from types the worst first. Empty if the contended word is alone.
     pub victims: Vec<Word>,
-    /// From 0 to 100. From types: what [`signals`](Self::signals) say. Of a run: how many per cent of all accesses to
-    /// contended lines go to this one.
+    /// The score, from 0 to 100. From types: what [`signals`](Self::signals) say. Of a run: how many per cent of all
+    /// accesses to contended lines go to this one.
     pub score: f64,
-    /// From types: why the score is what it is, namely their product times 100.
+    /// Why the score is what it is, namely their product times 100. Only from types.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub signals: Vec<Signal>,
-    /// From types: whose the type is.
+    /// Whose the type is. Only from types.
     #[serde(default)]
     pub origin: Origin,
-    /// From types: instances of one generic type that have this finding, of which it is the worst.
+    /// Instances of one generic type that have this finding, of which it is the worst. Only from types.
     #[serde(default = "one")]
     pub instances: u64,
     /// What a run showed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed: Option<Observed>,
-    /// From types with a recording of `perf`: samples of its words.
+    /// Samples of its words. Only from types with a recording of `perf`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measured: Option<Measured>,
     /// How sure it is.
@@ -149,16 +149,16 @@ pub struct Word {
     pub type_name: String,
     /// What it is.
     pub role: Role,
-    /// From types: how likely others read it while the contended word is written, from 0 to 1.
+    /// How likely others read it while the contended word is written, from 0 to 1. Only from types.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weight: Option<f64>,
-    /// From types: where the weight comes from, in a few words.
+    /// Where the weight comes from, in a few words. Only from types.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub why: String,
-    /// In a run: who did what with it, the most frequent first.
+    /// Who did what with it, the most frequent first. Only in a run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub uses: Vec<Use>,
-    /// From types with a recording of `perf`: its samples, if there are any.
+    /// Its samples, if there are any. Only from types with a recording of `perf`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measured: Option<Measured>,
 }
@@ -217,7 +217,7 @@ pub struct Observed {
     pub accesses: u64,
     /// How often its owner could have changed if every thread had had a CPU of its own: at worst.
     pub possible_changes: u64,
-    /// Of a watched program: what the line costs at most, as a share of the time that could be seen.
+    /// What the line costs at most, as a share of the time that could be seen. Only of a watched program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<f64>,
     /// What `cost` rests on.
@@ -282,12 +282,12 @@ pub struct Confidence {
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Level {
-    /// From types: at fewer than half of the placements. Of a watched program: the share is not even known to within a factor
+    /// It holds at fewer than half of the placements. Of a watched program: the share is not even known to within a factor
     /// of ten, or rests on one sample or one meeting.
     Low,
-    /// At most placements. Of a watched program: the share is known to within a factor of ten.
+    /// It holds at most placements. Of a watched program: the share is known to within a factor of ten.
     Medium,
-    /// Wherever it lies. Of a watched program: the share is known to within a factor of two. Of a run: every access was counted.
+    /// It holds wherever it lies. Of a watched program: the share is known to within a factor of two. Of a run: every access was counted.
     High,
 }
 
@@ -321,7 +321,7 @@ pub struct Forecast {
     pub machine: String,
     /// The unmodified program.
     pub as_is: Vec<Point>,
-    /// With repairs.
+    /// Curves with repairs.
     pub repaired: Vec<Curve>,
 }
 

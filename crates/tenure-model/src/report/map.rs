@@ -46,7 +46,7 @@ pub struct Cell {
     /// Its type's name; empty for a hole.
     #[serde(rename = "type")]
     pub type_name: String,
-    /// From the start of the type, of the part that lies on this line.
+    /// Offset, from the start of the type, of the part that lies on this line.
     pub offset: u64,
     /// Bytes of the part that lies on this line. Bit fields that share bytes are one cell.
     pub size: u64,
@@ -72,10 +72,10 @@ fn is_false(flag: &bool) -> bool {
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Means {
-    /// By the order of the members alone.
+    /// The order of the members alone.
     #[default]
     Order,
-    /// By alignment: it has lines of its own in the object.
+    /// Alignment: it has lines of its own in the object.
     Align,
     /// It lies elsewhere, and the object has a pointer to it.
     Split,
@@ -87,13 +87,13 @@ pub struct Suggestion {
     /// The type.
     #[serde(rename = "type")]
     pub type_name: String,
-    /// By what it helps.
+    /// The means by which it helps.
     #[serde(default)]
     pub means: Means,
     /// Bytes that an object takes more, with the lines that hold what is split off.
     #[serde(default)]
     pub price: i64,
-    /// In a sentence: what moves where and why, and what it costs.
+    /// A sentence: what moves where and why, and what it costs.
     pub summary: String,
     /// Members that change place, in their new order.
     pub moves: Vec<Move>,
@@ -121,9 +121,9 @@ pub struct Suggestion {
 /// A layout that was built and scored, and is not drawn.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Alternative {
-    /// By what it helps.
+    /// The means by which it helps.
     pub means: Means,
-    /// In a sentence: what to do, and what it costs.
+    /// A sentence: what to do, and what it costs.
     pub summary: String,
     /// Bytes of an object, without what is split off.
     pub size: u64,

@@ -14,7 +14,7 @@ pub struct Measured {
     pub stores: u64,
     /// Loads that found the line modified in another core's cache.
     pub hitm: u64,
-    /// Of those, the ones where that core is in another socket.
+    /// Such loads where that core is in another socket.
     pub remote_hitm: u64,
     /// The sum of their weights: mostly cycles of waiting.
     pub weight: u64,
@@ -56,7 +56,7 @@ pub struct Recorded {
     pub samples: u64,
     /// The samples in this program.
     pub program: Measured,
-    /// Of those, the ones whose member or variable is known.
+    /// Such samples whose member or variable is known.
     pub attributed: Measured,
     /// Where most of the others are: the path of what is mapped there, and how many.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -37,8 +37,8 @@ pub struct Report {
     pub line_bytes: u64,
     /// What was asked for and how much of it is here.
     pub scope: Scope,
-    /// From the worst down: first those that a recording of `perf` has measured, then the program's own before those of
-    /// dependencies and standard libraries.
+    /// The findings from the worst down: first those that a recording of `perf` has measured, then the program's own
+    /// before those of dependencies and standard libraries.
     pub findings: Vec<Finding>,
     /// The maps of the types that findings and suggestions name, and of those asked for.
     pub maps: Vec<TypeMap>,
@@ -128,7 +128,7 @@ pub struct Types {
     pub units: u64,
     /// Structs, unions and classes, each counted once.
     pub composites: u64,
-    /// Of those, the ones that contain a contended word, by embedding too.
+    /// Such types that contain a contended word, by embedding too.
     pub contended: u64,
     /// Variables with fixed addresses.
     pub statics: u64,
@@ -208,7 +208,7 @@ pub struct Run {
     pub threads: u64,
     /// Accesses that were counted.
     pub accesses: u64,
-    /// Of those, the ones that hit contended lines.
+    /// Such accesses that hit contended lines.
     pub contended: u64,
     /// Accesses to contended lines for which there was no room.
     pub dropped: u64,
@@ -217,7 +217,7 @@ pub struct Run {
     /// Why a report without findings would prove nothing: a sentence each. For a watched program see [`Watched::coverage`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub doubts: Vec<String>,
-    /// Of a program that was watched unmodified: from what its accesses were estimated.
+    /// What the accesses of a program that was watched unmodified were estimated from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub watched: Option<Box<Watched>>,
     /// Predicted throughput of the whole program: unmodified, with the first, the first three and all repairs. An upper
@@ -237,7 +237,7 @@ pub struct Run {
 pub struct Watched {
     /// Samples of running threads.
     pub samples: u64,
-    /// Of those, the ones whose access to memory is known.
+    /// Such samples whose access to memory is known.
     pub attributed: u64,
     /// How often breakpoints were set on a line.
     pub probes: u64,
@@ -383,7 +383,7 @@ pub enum Difference {
     Worse,
     /// It is better than it was.
     Better,
-    /// From types: it is as bad as it was, at another offset.
+    /// It is as bad as it was, at another offset. Only from types.
     Moved,
     /// This report does not have it.
     Gone,

@@ -350,9 +350,9 @@ impl Checker<'_> {
 }
 
 struct Touched {
-    /// At the worst address.
+    /// Lines at the worst address.
     most: usize,
-    /// At the start of a line.
+    /// Lines of a struct that starts on one.
     if_aligned: usize,
     /// How many fields of the group have bytes.
     fields: usize,
@@ -360,7 +360,7 @@ struct Touched {
     widest: usize,
 }
 
-/// Of all architectures: s390x.
+/// The largest line of all architectures: that of s390x.
 const LARGEST_LINE: usize = 256;
 
 /// Rule 3.

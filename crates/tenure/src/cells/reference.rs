@@ -70,7 +70,7 @@ const EMPTY: i64 = 0;
 /// A cell whose thread took as many references as it gave back: where light barriers are free, and elsewhere.
 const NONE: i64 = 1 << 62;
 const NONE_FENCED: i64 = -NONE;
-/// In the shared word until the sum is in it.
+/// What the shared word has until the sum is in it.
 const BIAS: i64 = 1 << 62;
 
 /// References that are counted where their holders run.

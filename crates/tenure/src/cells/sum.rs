@@ -34,7 +34,7 @@ impl<M: Threads> ThreadSum<M> {
         }
     }
 
-    /// In no segment before the first addition.
+    /// The place: in no segment before the first addition.
     #[inline(always)]
     fn spot(&self) -> Spot {
         // Acquire: pairs with the Release in `first_spot`: the cells there are 0.
@@ -119,7 +119,7 @@ fn cells<M: Threads>(table: &Table<M>, spot: Spot) -> u64 {
     table.all(spot).map(|cell| cell.load(Ordering::Relaxed)).fold(0, u64::wrapping_add)
 }
 
-/// To the calling thread's cell.
+/// Adds to the calling thread's cell.
 #[inline(always)]
 fn add<M: Memory>(cell: &M::AtomicU64, n: u64) {
     // Relaxed: no other thread stores it.

@@ -13,7 +13,7 @@ pub(crate) static CELLS: Table<Native> = Table::native();
 
 /// Cells by thread and index.
 pub struct Table<M: Memory> {
-    /// By a thread's number: its cells, or null.
+    /// Each thread's cells, by its number, or null.
     threads: Segments<M::Pointer<Row<M>>, M>,
     nodes: Nodes<M>,
     free: CachePadded<Stack<M>>,
@@ -30,7 +30,7 @@ struct Nodes<M: Memory>(Segments<CachePadded<Node<M>>, M>);
 pub(crate) struct Node<M: Memory> {
     /// Not written while the count lives.
     pub(crate) state: M::AtomicU32,
-    /// Of the free indices' stack.
+    /// The link in the stack of free indices.
     link: M::AtomicU32,
     /// What is not in cells, less what was taken of them.
     pub(crate) rest: M::AtomicU64,
@@ -98,7 +98,7 @@ impl<M: Threads> Table<M> {
         Place { spot: Spot::of(index), node: NonNull::from(&**node) }
     }
 
-    /// Of a place that was acquired.
+    /// The node of a place that was acquired.
     pub(crate) fn node(&self, spot: Spot) -> &Node<M> {
         self.nodes.0.at(spot).expect("it was acquired")
     }

@@ -83,7 +83,7 @@ impl State {
     }
 }
 
-/// Of an owner: who waits for the end, from the first close on, which sets it before it kills the count.
+/// Who waits for an owner's end, from the first close on, which sets it before it kills the count.
 pub(super) struct Ending(OnceLock<Arc<State>>);
 
 impl Ending {
@@ -106,7 +106,7 @@ impl Ending {
         Closing { state, number }
     }
 
-    /// For the thread that destroys.
+    /// What wakes those who wait, for the thread that destroys the value.
     pub(super) fn ended(&self) -> Ended {
         Ended(self.0.get().cloned())
     }

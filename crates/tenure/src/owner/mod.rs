@@ -104,7 +104,7 @@
 mod closing;
 #[cfg(not(feature = "std"))]
 mod closing {
-    /// Without threads that wait there is none.
+    /// Nothing: no thread waits.
     pub(super) struct Ending;
 
     impl Ending {
@@ -276,7 +276,7 @@ impl<T: ?Sized> Owner<T> {
 
     /// # Safety
     ///
-    /// From [`into_raw`](Self::into_raw), perhaps unsized since, and taken back once.
+    /// The pointer is from [`into_raw`](Self::into_raw), perhaps unsized since, and taken back once.
     unsafe fn from_raw(value: *const T) -> Self {
         // SAFETY: from `value`, and alive (caller).
         Self { inner: unsafe { from_value(value) }, owns: PhantomData }
@@ -320,7 +320,7 @@ impl<T: ?Sized> Shared<T> {
 
     /// # Safety
     ///
-    /// From [`into_raw`](Self::into_raw), perhaps unsized since, and taken back once.
+    /// The pointer is from [`into_raw`](Self::into_raw), perhaps unsized since, and taken back once.
     unsafe fn from_raw(value: *const T) -> Self {
         // SAFETY: from `value`, and alive (caller).
         Self { inner: unsafe { from_value(value) }, owns: PhantomData }

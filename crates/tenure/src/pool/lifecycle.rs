@@ -134,7 +134,7 @@ struct Account<M: Threads> {
 
 pub(crate) enum Refused<F> {
     Closed,
-    /// At some moment of the call nothing was idle and the limit allowed no more, or an acquire waited.
+    /// Nothing was idle at some moment of the call and the limit allowed no more, or an acquire waited.
     Limit,
     /// All possible slots have contents or were used up.
     NoSlot,
@@ -155,7 +155,7 @@ impl<C: Contents<L>, L: List> Drop for Reserved<'_, C, L> {
 }
 
 enum Found<'a, C: Contents<L>, L: List> {
-    /// In use from now on.
+    /// A slot that was idle, and is in use from now on.
     Idle(&'a Slot<C, L>),
     Room(Reserved<'a, C, L>),
 }

@@ -44,11 +44,11 @@ use alloc::vec::Vec;
 use core::marker::PhantomData;
 use core::mem::{self, ManuallyDrop};
 
-/// Of a word: the number of guards. One more than fits is [refused](refuse).
+/// Bits of a word: the number of guards. One more than fits is [refused](refuse).
 const DEPTH: u64 = (1 << 14) - 1;
-/// Of a word: the thread has retired enough for a batch.
+/// Bit of a word: the thread has retired enough for a batch.
 const DUE: u64 = 1 << 14;
-/// Of a word: the thread has borrowed its number for this section.
+/// Bit of a word: the thread has borrowed its number for this section.
 const BORROWED: u64 = 1 << 15;
 /// The unit in which a word counts sections. If they wrap around, a batch waits for a section too many at worst.
 const SECTION: u64 = 1 << 16;
@@ -104,7 +104,7 @@ struct Section {
 }
 
 impl Collector<Native> {
-    /// For a static.
+    /// A collector in a static.
     pub const fn native(batch: usize) -> Self {
         Self { locals: Segments::native(), batch }
     }
@@ -211,7 +211,7 @@ fn refuse() -> ! {
 }
 
 impl<M: Memory> Local<M> {
-    /// For the thread that has the number, or the owner of the collector. `act` must not come here again: it neither
+    /// Called by the thread that has the number, or the owner of the collector. `act` must not come here again: it neither
     /// allocates nor frees.
     fn with_list<R>(&self, act: impl FnOnce(&mut RetireList) -> R) -> R {
         // SAFETY: rule 1: one thread, which does not come here again: the allocator, which may, is not called.

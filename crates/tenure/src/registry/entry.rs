@@ -130,13 +130,13 @@ impl<K, V, C: RegistryCount> Entry<K, V, C> {
         state & STRAY != 0
     }
 
-    /// By the thread that has the ring's reference, before it puts it.
+    /// Marks the entry: called by the thread that has the ring's reference, before it puts it.
     pub(super) fn transition_to_stray(&self) {
         // Relaxed: as above.
         self.state.fetch_or(STRAY, Ordering::Relaxed);
     }
 
-    /// By the thread that has the ring's reference. The entry is cold now.
+    /// Called by the thread that has the ring's reference. The entry is cold now.
     pub(super) fn was_cold(&self) -> bool {
         // Relaxed: as above.
         self.state.fetch_or(COLD, Ordering::Relaxed) & COLD != 0
@@ -181,7 +181,7 @@ impl<K, V, C: RegistryCount> Entry<K, V, C> {
         }
     }
 
-    /// By a waiter in the list. Returns whether the turn's owner will wake it.
+    /// Called by a waiter in the list. Returns whether the turn's owner will wake it.
     pub(super) fn transition_to_awaited(&self) -> bool {
         // Release: pairs with the Acquire of the end of the turn: the waker is in the list.
         self.state.fetch_or(AWAITED, Ordering::Release) & (READY | CREATING) == CREATING
@@ -336,7 +336,7 @@ unsafe impl<K, V, C: RegistryCount> Element for Entry<K, V, C> {
     }
 }
 
-/// In no map yet, with its first reference.
+/// An entry that is in no map yet, with its first reference.
 pub(super) struct Spare<K, V, C: RegistryCount>(pub(super) NonNull<Entry<K, V, C>>);
 
 impl<K, V, C: RegistryCount> Spare<K, V, C> {

@@ -56,7 +56,7 @@ const CHANCES: usize = 8;
 /// A reference that the ring gets, or had. Its drop puts it.
 pub(super) struct Kept<K, V, C: RegistryCount>(NonNull<Entry<K, V, C>>);
 
-/// Of a place. No entry has this address.
+/// The pointer in a place of a closed ring. No entry has this address.
 fn closed<T>() -> *mut T {
     ptr::without_provenance_mut(1)
 }
@@ -86,7 +86,7 @@ fn swap<T, P: Pointer<T>>(place: &P, new: *mut T) -> Result<*mut T, Closed> {
 }
 
 impl<K, V, C: RegistryCount> Ring<K, V, C> {
-    /// Without places no object lingers. There are [`MAX_PLACES`] at most.
+    /// A ring of so many places. Without any no object lingers. There are [`MAX_PLACES`] at most.
     pub(super) fn new(places: usize) -> Self {
         let places = (0..places.min(MAX_PLACES)).map(|_| Pointer::new(ptr::null_mut())).collect();
         Self { places, taken: CachePadded::new(Atomic::new(0)) }
@@ -166,7 +166,7 @@ impl<K, V, C: RegistryCount> Kept<K, V, C> {
         unsafe { self.0.as_ref() }
     }
 
-    /// For a closed ring: the entry is not marked, since it can linger no more.
+    /// Puts the reference of a closed ring: the entry is not marked, since it can linger no more.
     fn put(self) {
         // SAFETY: the reference is this one's, which is not dropped.
         unsafe { Entry::put_and_end(ManuallyDrop::new(self).0) };

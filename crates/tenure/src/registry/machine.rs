@@ -20,7 +20,7 @@ use std::thread_local;
 /// of its own](CachePadded).
 #[doc(hidden)]
 pub trait RegistryCount: RefCount + 'static {
-    /// For users always the real machine.
+    /// The machine that it runs on: for users always the real one.
     #[doc(hidden)]
     type Machine: Machine;
 }
@@ -68,13 +68,13 @@ pub trait Creator: Send + Sync {
     /// No one does.
     fn new() -> Self;
 
-    /// By a thread that has seen that no one does: the next one is of this process.
+    /// Called by a thread that has seen that no one creates: the next creator is of this process.
     fn forget_lost(&self);
 
     /// The calling thread does from now on, or a task that it runs.
     fn begin(&self, is_thread: bool);
 
-    /// By the thread that began, or one that runs the same task.
+    /// Called by the thread that began, or one that runs the same task.
     fn end(&self);
 
     /// Whether the calling thread does, itself.

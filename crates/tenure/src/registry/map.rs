@@ -92,7 +92,7 @@ const READY: u32 = 2;
 /// The largest power of two that [`Segments`] has room for.
 const MAX_BUCKETS: u32 = 1 << 27;
 
-/// Of a `next`.
+/// Bit of a `next`.
 const REMOVED: usize = 1;
 
 fn marked<T>(next: *mut T) -> *mut T {
@@ -119,7 +119,7 @@ pub fn order_of<Q: Hash + ?Sized>(hasher: &impl BuildHasher, key: &Q) -> u64 {
 }
 
 impl<M: Memory> Link<M> {
-    /// For a key of that [order](order_of).
+    /// A link for a key of that [order](order_of).
     pub fn new(order: u64) -> Self {
         Self { order, next: Pointer::new(null_mut()) }
     }

@@ -57,7 +57,7 @@ pub(super) struct Wait<K, V, C: RegistryCount> {
 }
 
 impl<K, V, C: RegistryCount> Wait<K, V, C> {
-    /// For an entry that may not be ready.
+    /// A turn at an entry that may not be ready.
     pub(super) fn new(object: Registered<K, V, C>, by: By) -> Self {
         Self { object: Some(object), by, listing: None }
     }

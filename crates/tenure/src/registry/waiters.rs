@@ -16,7 +16,7 @@ struct Listed<M: Memory> {
 }
 
 struct Waiter<M: Memory> {
-    /// Of the thread that takes it.
+    /// The waker: only the thread that takes the waiter touches it.
     waker: M::Plain<Option<Waker>>,
     is_taken: M::AtomicU32,
 }
@@ -40,7 +40,7 @@ impl<M: Memory> Waiter<M> {
 /// A waiter that was added to a list. Dropped, it leaves no waker there.
 pub(super) struct Listing<M: Memory> {
     waiter: Shared<Waiter<M>, M>,
-    /// To compare: another thread may be taking the waiter's own.
+    /// A clone to compare with: another thread may be taking the waiter's own.
     waker: Waker,
 }
 
@@ -81,7 +81,7 @@ impl<M: Memory> Waiters<M> {
         }
     }
 
-    /// By the one that ends a turn, and has seen that others wait.
+    /// Called by the one that ends a turn, and has seen that others wait.
     #[cold]
     pub(super) fn wake(&self) {
         // Drops the waiter's reference before the waker is called: see `add`.

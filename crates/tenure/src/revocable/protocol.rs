@@ -21,15 +21,15 @@ use core::ptr::{self, NonNull};
 ///
 /// Implementors keep rules 3 and 4 if callers keep rules 1 and 2.
 pub unsafe trait Protocol: Sized + 'static {
-    /// For tables and reports.
+    /// The name in tables and reports.
     const NAME: &'static str;
     /// The machine that it runs on.
     type Memory: Memory;
-    /// Per object.
+    /// What each object carries.
     type Object<T>: Default;
-    /// Per local handle.
+    /// What each local handle has.
     type State<T>: SlotState<T, Self>;
-    /// Per domain.
+    /// What each domain has.
     type Domain<T>: Default;
 
     /// Each block is destroyed as soon as no slot uses it.
@@ -102,13 +102,13 @@ pub(crate) struct Header<T, S: Protocol> {
     /// [`Strong`](super::Strong)s, and slots if the scheme counts those.
     pub(super) strong: TicketRef<S::Memory>,
     pub(super) object: S::Object<T>,
-    /// In the list that has this block.
+    /// The next block of the list that has this one.
     pub(super) next: BlockPointer<T, S>,
     pub(super) inner: SharedInner<T, S>,
 }
 
 impl<T, S: Protocol> Block<T, S> {
-    /// With one strong reference, which the caller owns.
+    /// A block with one strong reference, which the caller owns.
     pub(super) fn allocate(
         inner: SharedInner<T, S>,
         object: S::Object<T>,
@@ -123,7 +123,7 @@ impl<T, S: Protocol> Block<T, S> {
     ///
     /// # Safety
     ///
-    /// From [`allocate`](Self::allocate), and the caller has its only reference. No slot ever had it.
+    /// The block is from [`allocate`](Self::allocate), and the caller has its only reference. No slot ever had it.
     pub(super) unsafe fn into_value(block: NonNull<Self>) -> T {
         // SAFETY: from a box, and no other thread knows it.
         unsafe { Box::from_raw(block.as_ptr()) }.value

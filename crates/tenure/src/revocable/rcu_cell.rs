@@ -31,7 +31,7 @@ struct Published<T, S: Revoking> {
     /// Never null; owns a strong reference.
     current: CachePadded<BlockPointer<T, S>>,
     domain: Domain<T, S>,
-    /// By a thread's number: the slot of threads that have read without a reader, or null.
+    /// The slots of threads that have read without a reader, by a thread's number, or null.
     threads: Segments<SlotPointer<T, S>, S::Memory>,
 }
 
@@ -169,7 +169,7 @@ impl<T, S: Revoking> RcuCell<T, S> {
     }
 }
 
-/// To be stored: its reference is the caller's.
+/// A block that is to be stored: its reference is the caller's.
 fn published<T, S: Revoking>(domain: &Domain<T, S>, value: T) -> NonNull<Block<T, S>> {
     domain.strong_with(ObjectState::published(), value).into_raw()
 }

@@ -163,7 +163,7 @@ fn count_forks() {
     use core::sync::atomic::{AtomicBool, Ordering};
 
     static COUNTED: AtomicBool = AtomicBool::new(false);
-    /// In the child, on its only thread.
+    /// Called in the child, on its only thread.
     unsafe extern "C" fn in_child() {
         NUMBERS.fork(own_address());
     }

@@ -22,7 +22,7 @@ pub(super) struct Blocks {
 pub(super) type Slot<L> = lifecycle::Slot<Blocks, L>;
 
 pub(super) struct Place<L: List> {
-    /// Of the slot's pool.
+    /// The slot's class, which its pool has.
     class: NonNull<Class<Blocks, L>>,
     /// Null if the slot is vacant.
     block: <L::Memory as Memory>::Plain<*mut u8>,
@@ -34,7 +34,7 @@ pub(super) struct Place<L: List> {
 #[derive(Clone, Copy)]
 pub(super) struct Extent {
     pub(super) start: usize,
-    /// From `start` to the capacity.
+    /// A place from `start` to the capacity.
     pub(super) end: usize,
     /// Bytes from the beginning of the block that may have been written to.
     pub(super) exposed: usize,

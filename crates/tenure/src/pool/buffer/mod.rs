@@ -194,7 +194,7 @@ impl<L: List> BufferPool<L> {
 
 type Class<L> = super::lifecycle::Class<Blocks, L>;
 
-/// Of users' code only wakers run in here, without a lock, so no panic leaves anything half done.
+/// Only wakers of users' code run in here, without a lock, so no panic leaves anything half done.
 impl<L: List> UnwindSafe for BufferPool<L> {}
 /// As above.
 impl<L: List> RefUnwindSafe for BufferPool<L> {}

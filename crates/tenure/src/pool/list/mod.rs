@@ -38,7 +38,7 @@ pub struct Closed;
 pub unsafe trait List: Send + Sync + Sized + 'static {
     /// The machine that the list runs on.
     type Memory: Threads;
-    /// For tables and reports.
+    /// The name in tables and reports.
     const NAME: &'static str;
 
     /// A list without slots. Threads keep up to `magazine` idle slots each, if it lets them. When such a thread ends,

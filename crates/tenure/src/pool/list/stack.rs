@@ -44,7 +44,7 @@ pub(crate) struct Stack<M: Memory>(M::AtomicU64);
 
 /// The memory of a stack's links.
 pub(crate) trait Linked<M: Memory> {
-    /// Of an index that is, or was, on the stack.
+    /// The link of an index that is, or was, on the stack.
     fn link(&self, index: u32) -> &M::AtomicU32;
 }
 

@@ -112,7 +112,7 @@ impl<M: Threads, S: Revoking> Revoking for On<M, S> {
 pub struct ObjectState<T, S: Revoking> {
     /// References after the last strong one: the reclaimer's, and those that it donated.
     holders: TicketRef<S::Memory>,
-    /// In a bucket of its batch.
+    /// The next block in a bucket of its batch.
     chain: <S::Memory as Memory>::Plain<*mut Block<T, S>>,
     /// Set by owners, who have a strong reference.
     entered: AtomicU32<S>,
@@ -139,7 +139,7 @@ impl<T, S: Revoking> ObjectState<T, S> {
         }
     }
 
-    /// Of an object without strong references.
+    /// Asked of an object without strong references.
     fn may_be_in_a_slot(&self) -> bool {
         self.published || self.entered.load(Ordering::Relaxed) != 0
     }

@@ -95,7 +95,7 @@ impl<T, S: Revoking> RetireList<T, S> {
         List::new()
     }
 
-    /// After a push: adds a request. Makes the caller the combiner unless there is one.
+    /// Called after a push: adds a request. Makes the caller the combiner unless there is one.
     pub(super) fn request(&self, thread: usize) -> Role {
         // Release: pairs with the Acquire in `finish` and below. A thread that sees the request sees the push.
         let mut word = self.combiner.fetch_add(1, Ordering::Release) + 1;
@@ -170,7 +170,7 @@ impl<T, S: Revoking> Iterator for List<T, S> {
     }
 }
 
-/// For a few local handles and one object. Many of both still work.
+/// Enough for a few local handles and one object. Many of both still work.
 const BUCKETS: usize = 1 << BUCKET_BITS;
 const BUCKET_BITS: u32 = 6;
 

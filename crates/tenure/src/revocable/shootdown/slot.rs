@@ -29,11 +29,11 @@ pub(super) fn tagged<B>(block: *mut B, tag: usize) -> *mut B {
 }
 
 pub struct State<T, S: Revoking> {
-    /// With its tag.
+    /// The block that the slot has, with its tag.
     pub(super) held: BlockPointer<T, S>,
     /// Written by the owner: whether it uses what it has, or is finding out whether it may.
     active: AtomicU32<S>,
-    /// With `VERIFY`. Written by the owner: what it uses, once it may.
+    /// What the owner uses, once it may. Written with `VERIFY` alone.
     pub(super) confirmed: BlockPointer<T, S>,
 }
 
@@ -112,7 +112,7 @@ impl<T, S: Revoking> SlotState<T, S> for State<T, S> {
 }
 
 impl<T, S: Revoking> State<T, S> {
-    /// By the owner: whether it uses what the slot has.
+    /// Whether the owner, which calls this, uses what the slot has.
     #[inline(always)]
     pub(in crate::revocable) fn is_active(&self) -> bool {
         // Acquire: pairs with the Release in `transition_to_abandoned`. Otherwise the owner's own.
@@ -148,7 +148,7 @@ impl<T, S: Revoking> State<T, S> {
         self.held.store(held, Ordering::Release);
     }
 
-    /// By the owner, idle or done with its block. Returns the block if a reference to it was donated.
+    /// Called by the owner, idle or done with its block. Returns the block if a reference to it was donated.
     fn transition_to_empty(&self) -> Option<NonNull<Block<T, S>>> {
         // Acquire, also on failure: pairs with the Release of a donation.
         let mut held = self.held.load(Ordering::Acquire);
@@ -170,12 +170,12 @@ impl<T, S: Revoking> State<T, S> {
         NonNull::new(bare(held))
     }
 
-    /// For a guard that outlives its thread's number. The next owner waits until the slot is not active, so that comes
+    /// Ends a guard that outlives its thread's number. The next owner waits until the slot is not active, so that comes
     /// last.
     ///
     /// # Safety
     ///
-    /// By the last owner, which has the guard. No other thread has used the slot since.
+    /// The caller is the last owner, which has the guard. No other thread has used the slot since.
     #[cold]
     pub(in crate::revocable) unsafe fn transition_to_abandoned(&self) {
         let donated = self.transition_to_empty();
@@ -216,7 +216,7 @@ impl<T, S: Revoking> State<T, S> {
     ///
     /// # Safety
     ///
-    /// By the owner. The pointer is never null. Each of its blocks is `published`, and has a strong reference from
+    /// The caller is the owner. The pointer is never null. Each of its blocks is `published`, and has a strong reference from
     /// before it is stored there until after it was replaced.
     #[inline(always)]
     pub(in crate::revocable) unsafe fn protect(
@@ -307,7 +307,7 @@ impl<T, S: Revoking> State<T, S> {
         self.held.compare_exchange(held, marked, Ordering::Relaxed, Ordering::Acquire).is_ok()
     }
 
-    /// After the barrier: takes `block` from the marked slot if its owner is idle, otherwise donates a reference.
+    /// Called after the barrier: takes `block` from the marked slot if its owner is idle, otherwise donates a reference.
     pub(super) fn settle(&self, block: NonNull<Block<T, S>>) -> Settled {
         // SAFETY: the reclaimer has a reference until all slots are settled.
         let object: &ObjectState<T, S> = &unsafe { Block::header(block) }.object;
