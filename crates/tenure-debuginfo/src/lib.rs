@@ -17,11 +17,13 @@
 //! |---|---|
 //! | [`read`] | readers of DWARF and BTF |
 //! | [`model`] | types and variables, in one form |
+//! | [`names`] | names as people say them |
 //! | [`program`] | from an address of a running program to function and line, variable, type and member |
 //! | [`perf`] | what `perf` has measured of a program |
 
 pub mod error;
 pub mod model;
+pub mod names;
 pub mod perf;
 pub mod program;
 pub mod read;

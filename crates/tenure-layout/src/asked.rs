@@ -6,10 +6,10 @@ use crate::Error;
 use crate::lines::LayoutModel;
 use crate::listed::RankedFinding;
 use crate::measured::{EntrySource, ListEntry, Own};
-use crate::names;
 use crate::rules::{Glob, closest};
 use crate::sharing::{Array, RawFinding, Site};
 use tenure_debuginfo::model::{Format, Model, Static, TypeId};
+use tenure_debuginfo::names;
 
 /// Named types that all get a map: of more, only those with findings do.
 const MAX_MAPS: usize = 64;

@@ -56,7 +56,6 @@ mod knowledge;
 mod lines;
 mod listed;
 mod measured;
-mod names;
 mod origin;
 pub mod rules;
 pub mod run;

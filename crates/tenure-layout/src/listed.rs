@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use crate::lines::LayoutModel;
-use crate::names;
 use crate::origin::TypeOrigins;
 use crate::sharing::{self, RawFinding};
+use tenure_debuginfo::names;
 use tenure_model::{Finding, Origin};
 
 #[derive(Debug, Clone, Copy)]

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use crate::names;
 use tenure_debuginfo::model::{Declared, Model};
+use tenure_debuginfo::names;
 use tenure_model::Origin;
 
 /// Crates of Rust's own; in C++ any namespace may have such a name.

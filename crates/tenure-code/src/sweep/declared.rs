@@ -11,8 +11,8 @@ use rustc_hash::FxHashMap;
 use super::fields::Fields;
 use super::unit::{CodeFunction, UnitCode};
 use tenure_debuginfo::model::{Scalar, TypeId, TypeKind};
+use tenure_debuginfo::names;
 use tenure_debuginfo::program::located::Register;
-use tenure_debuginfo::program::spell;
 use tenure_debuginfo::read::Prototype;
 
 /// All names have together at most so many times the file's bytes, which they may share.
@@ -68,12 +68,12 @@ pub(super) fn read(
         let result = prototype.and_then(|it| fields.pointee(it.returns, 0));
         code.results.extend(result.map(|to| (one.address, to)));
         is_declared |= prototype.is_some();
-        let name = spell::function(one.name);
+        let name = names::function(one.name);
         code.functions.push(CodeFunction { name, ranges, claims: Vec::new(), arguments });
     }
     // Those of functions that are not known by name.
     code.functions.extend(colds.into_values().map(|cold| CodeFunction {
-        name: spell::function(cold.name),
+        name: names::function(cold.name),
         ranges: vec![range(cold)],
         claims: Vec::new(),
         arguments: Vec::new(),

@@ -1,6 +1,6 @@
 //! What the name of a function says.
 
-use tenure_debuginfo::program::spell;
+use tenure_debuginfo::names;
 
 /// Words of functions that return with a lock taken, or give up.
 const TAKES: [&str; 9] =
@@ -11,8 +11,8 @@ const OTHERWISE: [&str; 4] = ["init", "destroy", "held", "assert"];
 
 /// Whether a function takes a lock, by a symbol.
 pub(super) fn takes_lock(symbol: &str) -> bool {
-    let name = spell::function(symbol);
-    let last = name.rsplit("::").next().unwrap_or(&name).to_ascii_lowercase();
+    let name = names::function(symbol);
+    let last = names::last(&name).to_ascii_lowercase();
     let words = || last.split(|letter: char| !letter.is_alphabetic());
     let first = words().find(|word| !word.is_empty()).unwrap_or_default();
     // `down_read`, and not `shut_down`.

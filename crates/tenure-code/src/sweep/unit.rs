@@ -7,9 +7,9 @@ use super::fields::Fields;
 use super::names::takes_lock;
 use super::place::{Base, VariablePlace, frame_base, places};
 use tenure_debuginfo::model::{TypeId, TypeKind};
+use tenure_debuginfo::names;
 use tenure_debuginfo::program::entries::{Entries, EntryValue, Unit};
 use tenure_debuginfo::program::located::Register;
-use tenure_debuginfo::program::spell;
 use tenure_debuginfo::program::units::Reader;
 use tenure_debuginfo::read::EntryTypes;
 
@@ -318,7 +318,7 @@ impl<'a> UnitScan<'_, 'a> {
             claims.sort_by_key(|claim| claim.range.begin);
             let name = self.name_of(self.metas[open.meta]).unwrap_or_default();
             let (ranges, arguments) = (open.ranges.clone(), Vec::new());
-            CodeFunction { name: spell::function(&name), ranges, claims, arguments }
+            CodeFunction { name: names::function(&name), ranges, claims, arguments }
         });
         let functions = functions.collect();
         let result = |open: &OpenScope| {

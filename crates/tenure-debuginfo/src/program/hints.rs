@@ -6,6 +6,7 @@ use super::scopes;
 use super::types::ProgramTypes;
 use super::units::Reader;
 use crate::model::{TypeId, TypeKind};
+use crate::names;
 
 /// Functions looked at for one address, the innermost first, and variables of each.
 const MAX_LEVELS: usize = 24;
@@ -141,9 +142,8 @@ fn reach(hints: &mut Hints, types: &ProgramTypes, ty: TypeId, weight: u32, alloc
 /// Whether a generic type leads to one value: `Arc<T>`, and not `Arc<[T]>`.
 fn holds_one(name: &str) -> bool {
     let Some((path, arguments)) = name.split_once('<') else { return false };
-    let base = path.rsplit("::").next().unwrap_or(path);
     let one = ["Arc", "ArcInner", "Rc", "RcInner", "Weak", "Box", "shared_ptr", "unique_ptr"];
-    one.contains(&base) && !arguments.starts_with('[')
+    one.contains(&names::last(path)) && !arguments.starts_with('[')
 }
 
 /// The arguments of a generic name, and those of arguments with how deep they lie: of `Map<K, Set<V>>` `K` and

@@ -21,7 +21,6 @@ pub mod located;
 pub mod member;
 pub mod scopes;
 mod spans;
-pub mod spell;
 pub mod symbols;
 mod typed;
 pub mod types;
@@ -39,6 +38,7 @@ use self::types::ProgramTypes;
 use self::units::{Reader, Units};
 use crate::Error;
 use crate::model::{Declared, TypeId, TypeKind};
+use crate::names;
 
 /// One module of a process, and what its file says of it.
 ///
@@ -161,7 +161,7 @@ impl Program {
         let reader = self.reader();
         self.frames_by_entries(&reader, address).unwrap_or_else(|| {
             let Some(symbol) = self.image.symbols.function(address) else { return Vec::new() };
-            let function = spell::function(&self.image.symbols.name(symbol));
+            let function = names::function(&self.image.symbols.name(symbol));
             // With line tables alone, rustc writes no entries of functions that nothing is inlined into.
             let (file, line) = Self::line_of_code(&reader, address).unwrap_or_default();
             vec![Frame { function, file, line }]
@@ -189,7 +189,7 @@ impl Program {
                 reader.text(unit, name)
             });
             let function = match linkage.or_else(|| reader.name(level.at)) {
-                Some(name) => spell::function(&name),
+                Some(name) => names::function(&name),
                 None => String::new(),
             };
             let file = place.and_then(|(file, _)| lines::file(&reader.dwarf, &unit, file));
@@ -222,10 +222,10 @@ impl Program {
                 (ty, stride) = (element, Some(model[element].size));
             }
             return Some(Object {
-                variable: Some(spell::variable(&found.name)),
+                variable: Some(names::variable(&found.name)),
                 address: found.address,
                 size,
-                type_name: spell::type_name(&model.spelled(found.ty)),
+                type_name: names::type_name(&model.spelled(found.ty)),
                 declared: found.declared.clone(),
                 evidence: TypeEvidence::Declaration,
                 layout: Some(
@@ -235,7 +235,7 @@ impl Program {
         }
         let symbol = symbol?;
         Some(Object {
-            variable: Some(spell::variable(&spell::demangled(&self.image.symbols.name(symbol)))),
+            variable: Some(names::variable(&names::demangled(&self.image.symbols.name(symbol)))),
             address: symbol.address,
             size: symbol.size,
             type_name: String::new(),
@@ -285,7 +285,7 @@ impl Program {
             variable: None,
             address: 0,
             size,
-            type_name: spell::type_name(&model.spelled(layout.ty)),
+            type_name: names::type_name(&model.spelled(layout.ty)),
             declared: model[layout.ty].declared.clone(),
             evidence,
             layout: Some(layout),
@@ -340,7 +340,7 @@ impl Program {
         // A struct around an array, such as one that is aligned.
         let leading = || path.strip_prefix('[')?.split_once(']')?.0.parse().ok();
         let element = element.or_else(leading);
-        let type_name = spell::type_name(&types.model.spelled(found.ty));
+        let type_name = names::type_name(&types.model.spelled(found.ty));
         Some(ObjectMember { path, type_name, element })
     }
 

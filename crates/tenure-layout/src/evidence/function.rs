@@ -1,4 +1,5 @@
 use tenure_debuginfo::model::Name;
+use tenure_debuginfo::names;
 
 /// Words of functions that run when an object, or the program, begins or ends.
 const SETUP: &str = "init initialize alloc allocate probe create new setup register open make clone dup parse config \
@@ -29,7 +30,8 @@ impl UsingFunction {
     /// Whether its name speaks of a type or variable, or of nothing: `session_new` and `init` do for a `Session`, `new_cursor`
     /// does not. A name abbreviates: `sk_alloc` is of a `sock`, `conn_open` of a `Connection`.
     pub(super) fn is_of(&self, name: &str) -> bool {
-        let subject = words(last(name)).collect::<Vec<_>>();
+        let subject =
+            words(names::last(name.split('<').next().unwrap_or(name))).collect::<Vec<_>>();
         let mut others = self.objects().peekable();
         others.peek().is_none() || others.any(|word| abbreviates(&word, &subject))
     }
@@ -43,12 +45,6 @@ impl UsingFunction {
             .flat_map(words)
             .filter(|word| word.len() >= MIN_LETTERS && !is_setup_word(word))
     }
-}
-
-/// The last step of a path, without parameters.
-fn last(name: &str) -> &str {
-    let path = name.split('<').next().unwrap_or(name);
-    path.rsplit("::").next().unwrap_or(path)
 }
 
 /// Whether the letters of a word are, in their order, letters of a name from the start of one of its words on.

@@ -3,9 +3,9 @@ use rustc_hash::FxHashMap;
 use super::table::{Precedence, RuleTable};
 use super::{Knowledge, WordRules};
 use crate::evidence::{CodeEvidence, WordUses};
-use crate::names;
 use crate::rules::{ElementScope, NamedTable};
 use tenure_debuginfo::model::{Member, Model, Name, Qualifier, Static, TypeId, TypeKind};
+use tenure_debuginfo::names;
 use tenure_model::Role;
 
 const FUNCTION: &str = "(function)";

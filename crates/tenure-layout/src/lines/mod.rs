@@ -13,9 +13,9 @@ use std::sync::Arc;
 
 use crate::evidence::{CodeEvidence, is_kernel};
 use crate::knowledge::Roles;
-use crate::names;
 use crate::origin::is_standard;
 use tenure_debuginfo::model::{BitField, Member, Model, Shape, TypeId, TypeKind};
+use tenure_debuginfo::names;
 use tenure_model::Role;
 
 /// Bytes from which on malloc aligns objects to as many, on 64-bit systems: glibc's and jemalloc's smallest class.

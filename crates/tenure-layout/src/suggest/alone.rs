@@ -2,11 +2,11 @@
 
 use super::units::LayoutUnits;
 use crate::lines::LayoutModel;
-use crate::names;
 use crate::origin::TypeOrigins;
 use crate::sharing::{Array, RawFinding, Site};
 use tenure_advise::layout::{ElementChange, aligned_array, more, padded_elements};
 use tenure_debuginfo::model::{Declared, Format, Model, TypeId, TypeKind};
+use tenure_debuginfo::names;
 use tenure_model::{Declaration, Language, Origin, Remedy, Repair, Target};
 
 /// Lines of their own for the elements or variables of a finding. Members of a type are for [`suggest`](super::suggest).

@@ -1,4 +1,6 @@
-//! Names of generic types: what they hold, whose they are, and how to spell them short.
+//! Types: what they hold, whose they are, and how to spell them short.
+
+use super::symbols::cut;
 
 /// An object and its counts, as the library lays them out: findings in it are listed under the object's own name.
 const HOLDERS: [&str; 5] = [
@@ -22,7 +24,8 @@ const DEFAULTS: [&str; 8] = [
 ];
 
 /// The type that is counted: `T` of `alloc::sync::ArcInner<T>`; of other types the whole name.
-pub(crate) fn held(name: &str) -> &str {
+#[must_use]
+pub fn held(name: &str) -> &str {
     let Some(rest) = HOLDERS.iter().find_map(|holder| name.strip_prefix(holder)) else {
         return name;
     };
@@ -30,7 +33,8 @@ pub(crate) fn held(name: &str) -> &str {
 }
 
 /// The name without its parameters, except for what it holds: instances of one generic type have the same.
-pub(crate) fn generic(name: &str) -> String {
+#[must_use]
+pub fn generic(name: &str) -> String {
     let inner = held(name);
     let mut depth = 0_usize;
     let mut before = ' ';
@@ -48,26 +52,24 @@ pub(crate) fn generic(name: &str) -> String {
 }
 
 /// The path before the last step: `server::session` of `server::session::State<T>`.
-pub(crate) fn module(name: &str) -> String {
+#[must_use]
+pub fn module(name: &str) -> String {
     let whole = generic(held(name));
     let path = whole.trim_start_matches(|c: char| !c.is_alphanumeric() && c != '_');
     path.rsplit_once("::").map_or_else(String::new, |(module, _)| module.to_owned())
 }
 
-/// The last step of a variable's path.
-pub(crate) fn last(name: &str) -> &str {
-    name.rsplit("::").next().unwrap_or(name)
-}
-
 /// The first step of a path, if there are several.
-pub(crate) fn first(name: &str) -> &str {
+#[must_use]
+pub fn first(name: &str) -> &str {
     let path = held(name).trim_start_matches(|c: char| !c.is_alphanumeric() && c != '_');
     let end = path.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(path.len());
     if path[end..].starts_with("::") { &path[..end] } else { "" }
 }
 
 /// Without parameters that are the default: `Vec<u8>` for `Vec<u8, alloc::alloc::Global>`.
-pub(crate) fn shortened(name: &str) -> String {
+#[must_use]
+pub fn shortened(name: &str) -> String {
     let mut short = String::with_capacity(name.len());
     let mut rest = name;
     while let Some(at) = rest.find(", ") {
@@ -87,6 +89,75 @@ pub(crate) fn shortened(name: &str) -> String {
     }
     short.push_str(rest);
     short
+}
+
+/// A type without modules and arguments that have defaults: `Arc<Session>`, `vector<Worker>`.
+#[must_use]
+pub fn type_name(path: &str) -> String {
+    let path = cut(path).replace("(anonymous namespace)::", "");
+    let mut short = String::with_capacity(path.len());
+    let mut start = 0;
+    let mut rest = path.chars().peekable();
+    while let Some(next) = rest.next() {
+        match next {
+            ':' if rest.peek() == Some(&':') => {
+                rest.next();
+                let part = &short[start..];
+                if part.starts_with(char::is_uppercase) {
+                    short.push_str("::");
+                } else {
+                    short.truncate(start);
+                }
+            }
+            _ => short.push(next),
+        }
+        let in_path = next.is_alphanumeric() || matches!(next, '_' | '{' | '}' | '#' | ':');
+        if !in_path || short.ends_with("::") {
+            start = short.len();
+        }
+    }
+    for default in ["Global", "allocator", "default_delete", "char_traits", "less", "RandomState"] {
+        without_argument(&mut short, default);
+    }
+    let short = short.replace(" >", ">");
+    match short.split_once('<') {
+        Some(("ArcInner", rest)) => format!("Arc<{rest}"),
+        Some(("RcInner" | "RcBox", rest)) => format!("Rc<{rest}"),
+        Some(("_Sp_counted_ptr_inplace", rest)) => {
+            let of = rest.split(',').next().unwrap_or(rest);
+            format!("shared_ptr<{}>", of.trim_end_matches('>'))
+        }
+        _ => short,
+    }
+}
+
+/// Takes away arguments of a name, with their own: `, allocator<int>`.
+fn without_argument(name: &mut String, default: &str) {
+    let start = format!(", {default}");
+    let mut from = 0;
+    while let Some(at) = name[from..].find(&start).map(|at| at + from) {
+        let behind = &name[at + start.len()..];
+        let mut depth = 0_usize;
+        let end = behind.find(|next: char| match next {
+            '<' => {
+                depth += 1;
+                false
+            }
+            '>' if depth > 0 => {
+                depth -= 1;
+                false
+            }
+            ',' | '>' => depth == 0,
+            // Another name that starts like this one.
+            next if depth == 0 => next.is_alphanumeric() || next == '_',
+            _ => false,
+        });
+        let end = end.unwrap_or(behind.len());
+        match behind[end..].chars().next() {
+            Some(next) if next.is_alphanumeric() || next == '_' => from = at + start.len(),
+            _ => name.replace_range(at..at + start.len() + end, ""),
+        }
+    }
 }
 
 /// Where a parameter ends that begins at the start: at the next comma or the closing bracket.
@@ -162,6 +233,26 @@ mod tests {
             ),
         ] {
             assert_eq!(shortened(name), short);
+        }
+    }
+
+    #[test]
+    fn a_type_is_named_without_modules_and_default_arguments() {
+        for (path, expected) in [
+            ("alloc::sync::ArcInner<s::Session>", "Arc<Session>"),
+            ("alloc::vec::Vec<s::WorkerState, alloc::alloc::Global>", "Vec<WorkerState>"),
+            ("std::vector<app::Worker, std::allocator<app::Worker> >", "vector<Worker>"),
+            ("core::sync::atomic::AtomicU64", "AtomicU64"),
+            ("(anonymous namespace)::Hidden", "Hidden"),
+            ("shapes::state::State::Running", "State::Running"),
+            ("[core::sync::atomic::AtomicU64; 4]", "[AtomicU64; 4]"),
+            ("int", "int"),
+            (
+                "std::map<int, app::Globals, std::less<int>, std::allocator<int>>",
+                "map<int, Globals>",
+            ),
+        ] {
+            assert_eq!(type_name(path), expected, "{path}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Names as people say them: without mangling, modules, parameters and the arguments that have defaults.
+//! Functions and variables: from symbols to what people say.
 
 use std::fmt;
 
@@ -8,6 +8,7 @@ use cpp_demangle::{BorrowedSymbol, DemangleOptions};
 const MAX_NAME_BYTES: usize = 1 << 14;
 
 /// A symbol's name as the source has it; what is not mangled stays.
+#[must_use]
 pub fn demangled(symbol: &str) -> String {
     let mut text = Cut(String::new());
     // What is left when it becomes too long is what is shown.
@@ -36,6 +37,7 @@ fn without_mark(symbol: &str) -> &str {
 }
 
 /// A function by its symbol, with the type it is a method of: `Session::get`, `accept`, `run::{closure}`.
+#[must_use]
 pub fn function(symbol: &str) -> String {
     let is_rust = rustc_demangle::try_demangle(symbol).is_ok();
     let name = without_arguments(&demangled(symbol));
@@ -60,6 +62,7 @@ pub fn function(symbol: &str) -> String {
 }
 
 /// A variable without its modules and functions.
+#[must_use]
 pub fn variable(path: &str) -> String {
     let path = cut(path).replace("(anonymous namespace)::", "");
     let parts: Vec<&str> = path.split("::").collect();
@@ -67,74 +70,6 @@ pub fn variable(path: &str) -> String {
     // A class's own.
     let of_class = last > 0 && parts[last - 1].starts_with(char::is_uppercase);
     parts[if of_class { last - 1 } else { last }..].join("::")
-}
-
-/// A type without modules and arguments that have defaults: `Arc<Session>`, `vector<Worker>`.
-pub fn type_name(path: &str) -> String {
-    let path = cut(path).replace("(anonymous namespace)::", "");
-    let mut short = String::with_capacity(path.len());
-    let mut start = 0;
-    let mut rest = path.chars().peekable();
-    while let Some(next) = rest.next() {
-        match next {
-            ':' if rest.peek() == Some(&':') => {
-                rest.next();
-                let part = &short[start..];
-                if part.starts_with(char::is_uppercase) {
-                    short.push_str("::");
-                } else {
-                    short.truncate(start);
-                }
-            }
-            _ => short.push(next),
-        }
-        let in_path = next.is_alphanumeric() || matches!(next, '_' | '{' | '}' | '#' | ':');
-        if !in_path || short.ends_with("::") {
-            start = short.len();
-        }
-    }
-    for default in ["Global", "allocator", "default_delete", "char_traits", "less", "RandomState"] {
-        without_argument(&mut short, default);
-    }
-    let short = short.replace(" >", ">");
-    match short.split_once('<') {
-        Some(("ArcInner", rest)) => format!("Arc<{rest}"),
-        Some(("RcInner" | "RcBox", rest)) => format!("Rc<{rest}"),
-        Some(("_Sp_counted_ptr_inplace", rest)) => {
-            let of = rest.split(',').next().unwrap_or(rest);
-            format!("shared_ptr<{}>", of.trim_end_matches('>'))
-        }
-        _ => short,
-    }
-}
-
-/// Takes away arguments of a name, with their own: `, allocator<int>`.
-fn without_argument(name: &mut String, default: &str) {
-    let start = format!(", {default}");
-    let mut from = 0;
-    while let Some(at) = name[from..].find(&start).map(|at| at + from) {
-        let behind = &name[at + start.len()..];
-        let mut depth = 0_usize;
-        let end = behind.find(|next: char| match next {
-            '<' => {
-                depth += 1;
-                false
-            }
-            '>' if depth > 0 => {
-                depth -= 1;
-                false
-            }
-            ',' | '>' => depth == 0,
-            // Another name that starts like this one.
-            next if depth == 0 => next.is_alphanumeric() || next == '_',
-            _ => false,
-        });
-        let end = end.unwrap_or(behind.len());
-        match behind[end..].chars().next() {
-            Some(next) if next.is_alphanumeric() || next == '_' => from = at + start.len(),
-            _ => name.replace_range(at..at + start.len() + end, ""),
-        }
-    }
 }
 
 /// A name without generic arguments; `<A as B>` and `<impl B for A>` become `A`.
@@ -169,7 +104,7 @@ fn without_arguments(name: &str) -> String {
     name
 }
 
-fn cut(text: &str) -> &str {
+pub(super) fn cut(text: &str) -> &str {
     let end = text.char_indices().map(|(at, _)| at).find(|at| *at >= MAX_NAME_BYTES);
     &text[..end.unwrap_or(text.len())]
 }
@@ -219,26 +154,6 @@ mod tests {
     }
 
     #[test]
-    fn a_type_is_named_without_modules_and_default_arguments() {
-        for (path, expected) in [
-            ("alloc::sync::ArcInner<s::Session>", "Arc<Session>"),
-            ("alloc::vec::Vec<s::WorkerState, alloc::alloc::Global>", "Vec<WorkerState>"),
-            ("std::vector<app::Worker, std::allocator<app::Worker> >", "vector<Worker>"),
-            ("core::sync::atomic::AtomicU64", "AtomicU64"),
-            ("(anonymous namespace)::Hidden", "Hidden"),
-            ("shapes::state::State::Running", "State::Running"),
-            ("[core::sync::atomic::AtomicU64; 4]", "[AtomicU64; 4]"),
-            ("int", "int"),
-            (
-                "std::map<int, app::Globals, std::less<int>, std::allocator<int>>",
-                "map<int, Globals>",
-            ),
-        ] {
-            assert_eq!(type_name(path), expected, "{path}");
-        }
-    }
-
-    #[test]
     fn names_that_no_compiler_writes_end() {
         for name in [
             "",
@@ -254,9 +169,9 @@ mod tests {
             "<impl >::<>",
             ", Global, Globalx",
         ] {
-            let _ = (function(name), type_name(name), variable(name));
+            let _ = (function(name), variable(name));
         }
         let deep = "<".repeat(50_000) + &">".repeat(50_000);
-        let _ = (function(&deep), type_name(&deep));
+        let _ = function(&deep);
     }
 }
