@@ -11,16 +11,16 @@ const HOLDERS: [&str; 5] = [
     "std::__1::__shared_ptr_emplace<",
 ];
 
-/// Parameters that nearly every program leaves at their default.
+/// What Rust's and C++'s libraries have as the default of a parameter, which nearly every program leaves.
 const DEFAULTS: [&str; 8] = [
-    "alloc::alloc::Global",
-    "std::hash::random::RandomState",
-    "std::allocator<",
-    "std::char_traits<",
-    "std::default_delete<",
-    "std::less<",
-    "std::hash<",
-    "std::equal_to<",
+    "Global",
+    "RandomState",
+    "allocator",
+    "char_traits",
+    "default_delete",
+    "less",
+    "hash",
+    "equal_to",
 ];
 
 /// The type that is counted: `T` of `alloc::sync::ArcInner<T>`; of other types the whole name.
@@ -74,14 +74,9 @@ pub fn shortened(name: &str) -> String {
     let mut rest = name;
     while let Some(at) = rest.find(", ") {
         let argument = &rest[at + 2..];
-        let end = end_of_argument(argument);
         short.push_str(&rest[..at]);
-        let is_default = DEFAULTS.iter().any(|default| match default.strip_suffix('<') {
-            Some(_) => argument.starts_with(default),
-            None => argument[..end].trim_end() == *default,
-        });
-        if is_default {
-            rest = &argument[end..];
+        if is_default(argument) {
+            rest = &argument[end_of_argument(argument)..];
         } else {
             short.push_str(", ");
             rest = argument;
@@ -94,7 +89,7 @@ pub fn shortened(name: &str) -> String {
 /// A type without modules and arguments that have defaults: `Arc<Session>`, `vector<Worker>`.
 #[must_use]
 pub fn type_name(path: &str) -> String {
-    let path = cut(path).replace("(anonymous namespace)::", "");
+    let path = shortened(cut(path)).replace("(anonymous namespace)::", "");
     let mut short = String::with_capacity(path.len());
     let mut start = 0;
     let mut rest = path.chars().peekable();
@@ -116,9 +111,6 @@ pub fn type_name(path: &str) -> String {
             start = short.len();
         }
     }
-    for default in ["Global", "allocator", "default_delete", "char_traits", "less", "RandomState"] {
-        without_argument(&mut short, default);
-    }
     let short = short.replace(" >", ">");
     match short.split_once('<') {
         Some(("ArcInner", rest)) => format!("Arc<{rest}"),
@@ -131,33 +123,11 @@ pub fn type_name(path: &str) -> String {
     }
 }
 
-/// Takes away arguments of a name, with their own: `, allocator<int>`.
-fn without_argument(name: &mut String, default: &str) {
-    let start = format!(", {default}");
-    let mut from = 0;
-    while let Some(at) = name[from..].find(&start).map(|at| at + from) {
-        let behind = &name[at + start.len()..];
-        let mut depth = 0_usize;
-        let end = behind.find(|next: char| match next {
-            '<' => {
-                depth += 1;
-                false
-            }
-            '>' if depth > 0 => {
-                depth -= 1;
-                false
-            }
-            ',' | '>' => depth == 0,
-            // Another name that starts like this one.
-            next if depth == 0 => next.is_alphanumeric() || next == '_',
-            _ => false,
-        });
-        let end = end.unwrap_or(behind.len());
-        match behind[end..].chars().next() {
-            Some(next) if next.is_alphanumeric() || next == '_' => from = at + start.len(),
-            _ => name.replace_range(at..at + start.len() + end, ""),
-        }
-    }
+/// Whether what text begins with is a default: `std::allocator<int>`; libc++ has `std::__1::allocator<int>`.
+fn is_default(text: &str) -> bool {
+    let path = text.split(['<', '>', ',']).next().unwrap_or(text).trim_end();
+    ["std::", "alloc::"].iter().any(|library| path.starts_with(library))
+        && DEFAULTS.contains(&super::last(path))
 }
 
 /// Where a parameter ends that begins at the start: at the next comma or the closing bracket.
@@ -227,6 +197,8 @@ mod tests {
                 "HashMap<u8, u8>",
             ),
             ("std::vector<Session, std::allocator<Session> >", "std::vector<Session>"),
+            ("std::__1::vector<int, std::__1::allocator<int>>", "std::__1::vector<int>"),
+            ("app::Set<int, app::less>", "app::Set<int, app::less>"),
             (
                 "a::Global<u8, alloc::alloc::GlobalThing>",
                 "a::Global<u8, alloc::alloc::GlobalThing>",
@@ -251,8 +223,22 @@ mod tests {
                 "std::map<int, app::Globals, std::less<int>, std::allocator<int>>",
                 "map<int, Globals>",
             ),
+            (
+                "std::unordered_map<int, a::B, std::hash<int>, std::equal_to<int>, std::allocator<a::B> >",
+                "unordered_map<int, B>",
+            ),
         ] {
             assert_eq!(type_name(path), expected, "{path}");
         }
+    }
+
+    #[test]
+    fn names_that_no_compiler_writes_end() {
+        for name in ["", "::", "<", ">", "<<<>>>", "a<b", "a>b<", ", std::less, std::lessx", ", "] {
+            let _ = (type_name(name), shortened(name), module(name));
+        }
+        let deep = "<".repeat(50_000) + &">".repeat(50_000);
+        let open = ", std::less<".repeat(100_000);
+        let _ = (type_name(&deep), shortened(&open), shortened(&open.replace("ss", "sser")));
     }
 }
