@@ -6,7 +6,6 @@
 //! another thread.
 
 use rustc_hash::FxHashMap;
-
 use tenure_model::recording::Possible;
 
 /// The time that a line takes from one core's cache to another's, at best: 25 nanoseconds. It bounds what is possible.

@@ -11,7 +11,6 @@ use iced_x86::{
     OpAccess, Register,
 };
 use object::{Architecture, File, Object as _, ObjectSection as _, SectionKind};
-
 use tenure_debuginfo::read::file::MappedFile;
 
 /// Instructions that are looked at for one call.

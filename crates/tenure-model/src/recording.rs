@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::{Access, Ended};
+use crate::{Access, Ended, Run};
 
 /// What a run recorded, of all its processes.
 #[derive(Debug, Clone, PartialEq)]
@@ -23,6 +23,29 @@ impl Recording {
     pub fn contended(&self) -> u64 {
         let lines = self.processes.iter().flat_map(|process| &process.lines);
         lines.flat_map(|line| &line.entries).map(|entry| entry.count).sum()
+    }
+
+    /// The head of a report on it, in which nothing is missing or in doubt.
+    #[must_use]
+    pub fn head(&self, command: &str) -> Run {
+        let threads = self.processes.iter().map(|process| process.threads.len() as u64).sum();
+        let (missing, doubts) = Default::default();
+        Run {
+            command: command.to_owned(),
+            ended: self.ended,
+            seconds: self.seconds,
+            processes: self.processes.len() as u64,
+            threads,
+            accesses: self.contended(),
+            contended: self.contended(),
+            dropped: 0,
+            missing,
+            doubts,
+            watched: None,
+            forecast: None,
+            predicting: None,
+            pattern: None,
+        }
     }
 }
 

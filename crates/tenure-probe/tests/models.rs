@@ -11,15 +11,14 @@ use std::panic::catch_unwind;
 
 use loom::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 // What `words` is compiled with.
-use loom::sync::atomic;
-use loom::sync::atomic::{AtomicBool, AtomicU32};
-use loom::sync::{Arc, Mutex, MutexGuard};
-use loom::thread::JoinHandle;
-
 use large_stack::on_a_large_stack;
 use line_words::{
     CONTENDED, EXCLUSIVE, LineWords, READ_SHARED, Records, STATE, User, before_use, exclusive,
 };
+use loom::sync::atomic;
+use loom::sync::atomic::{AtomicBool, AtomicU32};
+use loom::sync::{Arc, Mutex, MutexGuard};
+use loom::thread::JoinHandle;
 
 #[path = "../../tenure/tests/models/large_stack.rs"]
 mod large_stack;

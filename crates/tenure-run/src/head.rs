@@ -15,20 +15,12 @@ pub(crate) fn run(recording: &Recording, command: &str, programs: &Programs) -> 
     let processes = &recording.processes;
     let threads = || processes.iter().flat_map(|process| &process.threads);
     Run {
-        command: command.to_owned(),
-        ended: recording.ended,
         seconds: seconds(recording),
-        processes: processes.len() as u64,
-        threads: threads().count() as u64,
         accesses: threads().map(|thread| thread.accesses).sum(),
-        contended: recording.contended(),
         dropped: processes.iter().map(|process| process.dropped).sum(),
         missing: missing(recording, command, programs),
         doubts: doubts(recording),
-        watched: None,
-        forecast: None,
-        predicting: None,
-        pattern: None,
+        ..recording.head(command)
     }
 }
 
@@ -168,16 +160,17 @@ mod tests {
     use super::*;
     use tenure_model::recording as record;
 
+    /// A run of a minute that went well.
+    fn recording(processes: Vec<Process>) -> Recording {
+        let ended = tenure_model::Ended::Exited { status: 0 };
+        Recording { ended, seconds: 60.0, cpu_seconds: 60.0, processes }
+    }
+
     #[test]
     fn a_build_before_the_run_takes_none_of_its_time() {
         let of = |processes: &[f64]| {
             let process = |&seconds| record::Process { seconds, ..record::Process::default() };
-            seconds(&Recording {
-                ended: tenure_model::Ended::Exited { status: 0 },
-                seconds: 60.0,
-                cpu_seconds: 0.0,
-                processes: processes.iter().map(process).collect(),
-            })
+            seconds(&recording(processes.iter().map(process).collect()))
         };
         assert_eq!(of(&[]), 60.0);
         assert_eq!(of(&[2.0, 3.0]), 5.0);
@@ -203,14 +196,7 @@ mod tests {
 
     #[test]
     fn a_run_in_which_nothing_could_meet_is_doubted() {
-        let doubts = |process: Process| {
-            doubts(&Recording {
-                ended: tenure_model::Ended::Exited { status: 0 },
-                seconds: 1.0,
-                cpu_seconds: 1.0,
-                processes: vec![process],
-            })
-        };
+        let doubts = |process: Process| doubts(&recording(vec![process]));
         assert_eq!(doubts(Process::default()), [""; 0]);
         let apart = doubts(Process { one_at_a_time: true, ..Process::default() });
         assert!(apart[0].contains("had ended before the next one began"), "{apart:?}");
@@ -226,15 +212,8 @@ mod tests {
 
     #[test]
     fn a_run_without_instrumented_code_says_what_is_not_seen() {
-        let missing = |command: &str| {
-            let recording = Recording {
-                ended: tenure_model::Ended::Exited { status: 0 },
-                seconds: 1.0,
-                cpu_seconds: 1.0,
-                processes: Vec::new(),
-            };
-            missing(&recording, command, &Programs::default())
-        };
+        let missing =
+            |command: &str| missing(&recording(Vec::new()), command, &Programs::default());
         let by_taskset = missing("taskset -c 0-3 python3 app.py");
         assert!(by_taskset[1].contains("put `env`, `taskset`"), "{by_taskset:?}");
         assert_eq!(missing("cargo run").len(), 1);

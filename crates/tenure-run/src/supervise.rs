@@ -8,6 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::TimeValLike;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
@@ -99,11 +100,8 @@ fn not_passed(error: &std::io::Error) -> Error {
 }
 
 fn cpu_seconds() -> f64 {
-    let seconds = |usage: nix::sys::resource::Usage| {
-        let (user, system) = (usage.user_time(), usage.system_time());
-        [user, system].iter().map(|time| time.tv_sec() as f64 + time.tv_usec() as f64 / 1e6).sum()
-    };
-    getrusage(UsageWho::RUSAGE_CHILDREN).map_or(0.0, seconds)
+    let Ok(usage) = getrusage(UsageWho::RUSAGE_CHILDREN) else { return 0.0 };
+    (usage.user_time() + usage.system_time()).num_microseconds() as f64 / 1e6
 }
 
 #[cfg(test)]

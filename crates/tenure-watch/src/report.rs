@@ -19,18 +19,8 @@ pub fn report(
     let own_time = || own_time(UsageWho::RUSAGE_SELF);
     let before = own_time();
     let recording = &watched.recording;
-    let threads = || recording.processes.iter().flat_map(|process| &process.threads);
     let run = Run {
-        command: watched.name.clone(),
-        ended: recording.ended,
-        seconds: recording.seconds,
-        processes: recording.processes.len() as u64,
-        threads: threads().count() as u64,
-        accesses: recording.contended(),
-        contended: recording.contended(),
-        dropped: 0,
         missing: missing(watched),
-        doubts: Vec::new(),
         watched: Some(Box::new(tenure_model::Watched {
             samples: watched.counts.samples,
             attributed: watched.counts.attributed,
@@ -43,9 +33,7 @@ pub fn report(
             own: watched.own.as_secs_f64() / recording.seconds.max(1e-3),
             coverage: Some(watched.coverage.clone()),
         })),
-        forecast: None,
-        predicting: None,
-        pattern: None,
+        ..recording.head(&watched.name)
     };
     // The program may be watched on.
     let recording = recording.clone();

@@ -318,18 +318,14 @@ mod tests {
     use tenure_sim::pattern::PatternAccess;
 
     use super::*;
-    use crate::lines::{CodeUse, Meaning};
+    use crate::lines::tests::done;
+    use crate::lines::{self, Meaning};
     use crate::naming::names::{ProcessNames, Programs};
     use tenure_model::recording::{Process, Thread};
 
     fn word(offset: i64, uses: &[(Did, &[(u32, u64)])]) -> (UsedWord, String) {
-        let uses = uses.iter().map(|(access, threads)| CodeUse {
-            access: *access,
-            code: 0,
-            threads: threads.iter().copied().collect(),
-            gaps: BTreeMap::new(),
-        });
-        (UsedWord::unnamed(offset, uses.collect()), String::new())
+        let uses = uses.iter().map(|(did, threads)| done(*did, 0, *threads));
+        (lines::tests::word(offset, uses), String::new())
     }
 
     fn of(memory: &PatternMemory, words: &[(UsedWord, String)]) -> Pattern {
@@ -352,6 +348,10 @@ mod tests {
         let machine = Machine::preset("epyc-2s-256").unwrap();
         let target = Target { language: Some(Language::Rust), ..Target::default() };
         super::fixed(pattern, &target, &mut Simulator::new(&machine, &|| true)).unwrap()
+    }
+
+    fn step(times: f64, operation: Operation) -> PatternAccess {
+        PatternAccess { times, operation }
     }
 
     fn memory(elements: Option<Elements>) -> PatternMemory {
@@ -382,34 +382,19 @@ mod tests {
         assert_eq!(roles, [("thread", 3), ("main", 0)]);
         let steps = &pattern.roles[0].steps;
         // Ten accesses per iteration: the process has no lines, so all are counted as the threads' own.
-        assert_eq!(steps[0], PatternAccess { times: 1.0, operation: Operation::Work(40.0) });
-        assert!(
-            steps.contains(&PatternAccess { times: 1.0, operation: Operation::Add(0) }),
-            "{steps:?}"
-        );
-        assert!(
-            steps.contains(&PatternAccess { times: 3.0, operation: Operation::Load(1) }),
-            "{steps:?}"
-        );
+        assert_eq!(steps[0], step(1.0, Operation::Work(40.0)));
+        for often in [step(1.0, Operation::Add(0)), step(3.0, Operation::Load(1))] {
+            assert!(steps.contains(&often), "{steps:?}");
+        }
     }
 
     #[test]
     fn a_count_that_is_taken_and_put_can_be_kept_but_not_split() {
-        let one = |code| CodeUse {
-            code,
-            access: Did::Add,
-            threads: POOL.iter().copied().collect(),
-            gaps: BTreeMap::new(),
-        };
-        let count = UsedWord {
-            offset: 0,
-            size: 8,
-            uses: vec![one(1), one(2)],
-            meaning: Meaning::References,
-            is_owned: false,
-        };
+        let (mut count, _) = word(0, &[(Did::Add, POOL); 2]);
+        count.uses[1].code = 1;
+        count.meaning = Meaning::References;
         let pattern = of(&memory(None), &[(count, "strong".to_owned())]);
-        let add = PatternAccess { times: 2.0, operation: Operation::Add(0) };
+        let add = step(2.0, Operation::Add(0));
         assert!(pattern.roles[0].steps.contains(&add), "{:?}", pattern.roles);
         let fixed = fixed(&pattern);
         let names: Vec<_> = fixed.repairs.iter().map(|repair| &*repair.name).collect();
@@ -461,8 +446,7 @@ mod tests {
         use Did::{Lock, Unlock, Write};
         let words = [word(0, &[(Lock, POOL), (Unlock, POOL)]), word(40, &[(Write, POOL)])];
         let pattern = of(&memory(None), &words);
-        let inside = vec![PatternAccess { times: 1.0, operation: Operation::Store(1) }];
-        let lock = PatternAccess { times: 1.0, operation: Operation::Lock(0, inside) };
+        let lock = step(1.0, Operation::Lock(0, vec![step(1.0, Operation::Store(1))]));
         assert!(pattern.roles[0].steps.contains(&lock), "{:?}", pattern.roles);
     }
 

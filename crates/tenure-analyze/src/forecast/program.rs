@@ -190,6 +190,10 @@ mod tests {
     use crate::naming::names::{ProcessNames, Programs};
     use tenure_model::recording::{Process, Thread};
 
+    fn step(times: f64, operation: Operation) -> PatternAccess {
+        PatternAccess { times, operation }
+    }
+
     fn pattern(parts: &[FindingPart], fixed: usize, groups: &Groups<'_>) -> Option<Pattern> {
         super::pattern(&parts.iter().collect::<Vec<_>>(), fixed, groups)
     }
@@ -257,9 +261,9 @@ mod tests {
             );
             let [work, first, second] = &pattern.roles[0].steps[..] else { panic!("{pattern:?}") };
             // 100 ms, less 50 ms for contended lines, less 2 ns for each of 10 M accesses: 30 ms.
-            assert_eq!(*work, PatternAccess { times: 1.0, operation: Operation::Work(30.0) });
-            assert_eq!(*first, PatternAccess { times: 1.0, operation: Operation::Add(0) });
-            assert_eq!(*second, PatternAccess { times: 0.5, operation: Operation::Add(1) });
+            assert_eq!(*work, step(1.0, Operation::Work(30.0)));
+            assert_eq!(*first, step(1.0, Operation::Add(0)));
+            assert_eq!(*second, step(0.5, Operation::Add(1)));
             assert_eq!(pattern.words[1].name, "2: count");
         });
     }

@@ -330,7 +330,7 @@ mod tests {
                 .map(|thread| (*thread, Gaps { count: 10, nanoseconds: 10 * gap }))
                 .collect(),
         });
-        (UsedWord::unnamed(offset, uses.collect()), String::new())
+        (crate::lines::tests::word(offset, uses), String::new())
     }
 
     /// The steps of both threads, with so many nanoseconds of work, which were half of the recorded time.

@@ -8,9 +8,8 @@ mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tenure_model::{Access, Kind};
-
 use tenure_model::recording::{Gaps, Line, Possible, Process};
+use tenure_model::{Access, Kind};
 
 pub use order::{Locks, WriteOrder};
 
@@ -149,12 +148,6 @@ impl CodeUse {
 }
 
 impl UsedWord {
-    /// A word of eight bytes of which nothing but its uses is known.
-    #[cfg(test)]
-    pub(crate) fn unnamed(offset: i64, uses: Vec<CodeUse>) -> Self {
-        Self { offset, size: 8, uses, meaning: Meaning::Unknown, is_owned: false }
-    }
-
     fn end(&self) -> i64 {
         self.offset + self.size.cast_signed()
     }

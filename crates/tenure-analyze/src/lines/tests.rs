@@ -8,16 +8,28 @@ pub(crate) const MILLION: u64 = 1_000_000;
 /// (thread, offset, access, code): a million times each.
 pub(crate) type Did = (u32, u8, Access, u64);
 
+/// A word of eight bytes of which nothing but its uses is known.
+pub(crate) fn word(offset: i64, uses: impl IntoIterator<Item = CodeUse>) -> UsedWord {
+    let (uses, meaning) = (uses.into_iter().collect(), Meaning::Unknown);
+    UsedWord { offset, size: 8, uses, meaning, is_owned: false }
+}
+
+/// What threads do so often, without gaps that were timed.
+pub(crate) fn done<'a>(
+    access: Access,
+    code: u64,
+    threads: impl IntoIterator<Item = &'a (u32, u64)>,
+) -> CodeUse {
+    let threads = threads.into_iter().copied().collect();
+    CodeUse { access, code, threads, gaps: BTreeMap::new() }
+}
+
+pub(crate) fn entry((thread, offset, access, code): Did) -> Entry {
+    let (size, count, gaps) = (8, MILLION, Gaps::default());
+    Entry { thread, offset, size, access, code, count, gaps }
+}
+
 pub(crate) fn line(address: u64, allocation: Option<(u64, i64)>, did: &[Did]) -> Line {
-    let entries = did.iter().map(|&(thread, offset, access, code)| Entry {
-        thread,
-        offset,
-        size: 8,
-        access,
-        code,
-        count: MILLION,
-        gaps: Gaps::default(),
-    });
     Line {
         address,
         allocation: allocation.map(|(size, line_offset)| Allocation {
@@ -27,7 +39,7 @@ pub(crate) fn line(address: u64, allocation: Option<(u64, i64)>, did: &[Did]) ->
             objects: 1,
             type_name: None,
         }),
-        entries: entries.collect(),
+        entries: did.iter().copied().map(entry).collect(),
         possible: Possible { changes: MILLION, same_word: 0, capped: MILLION, buckets: 20 },
         ..Line::default()
     }
@@ -294,16 +306,9 @@ fn words_at_odd_places_are_no_elements_of_a_byte() {
             Some((24 * 64, line_offset)),
             &[(1, place, STORE, 1), (2, place, STORE, 1), (1, place, LOAD, 3)],
         );
-        let tags = [(1, tag), (2, tag), (1, tag + 8), (2, tag + 8)].map(|(thread, tag)| Entry {
-            thread,
-            offset: place + tag,
-            size: 1,
-            access: WRITE,
-            code: 2,
-            count: MILLION,
-            gaps: Gaps::default(),
-        });
-        line.entries.extend(tags);
+        let tags = [(1, tag), (2, tag), (1, tag + 8), (2, tag + 8)];
+        let tags = tags.map(|(thread, tag)| entry((thread, place + tag, WRITE, 2)));
+        line.entries.extend(tags.map(|tag| Entry { size: 1, ..tag }));
         line
     };
     let slots = (0..24 * 64).step_by(24).map(slot).filter(|line| {
@@ -518,15 +523,7 @@ fn an_array_of_padded_locks_is_not_false_sharing() {
 #[test]
 fn a_copy_of_a_struct_does_not_make_its_members_one_word() {
     let mut line = line(0x1000, None, &[(1, 0, WRITE, 1), (2, 8, WRITE, 2)]);
-    line.entries.push(Entry {
-        thread: 3,
-        offset: 0,
-        size: 48,
-        access: READ,
-        code: 3,
-        count: MILLION,
-        gaps: Gaps::default(),
-    });
+    line.entries.push(Entry { size: 48, ..entry((3, 0, READ, 3)) });
     let found = contended(&process(vec![line]));
     let words: Vec<_> =
         found[0].words.iter().map(|word| (word.offset, word.size, word.uses.len())).collect();

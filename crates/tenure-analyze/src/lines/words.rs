@@ -3,9 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{CodeUse, Elements, Meaning, UsedWord};
-use tenure_model::recording::{Gaps, Process};
-
 use tenure_model::Access;
+use tenure_model::recording::{Gaps, Process};
 
 /// An instruction with less than this part of all accesses is how objects are made and freed, or how results are read.
 const SIGNIFICANT: f64 = 0.005;

@@ -286,7 +286,7 @@ fn role(word: &lines::UsedWord, type_name: &str) -> Role {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::collections::BTreeMap;
+    use crate::lines::tests::{done, word};
 
     #[test]
     fn a_lock_of_the_c_library_is_no_number_of_another_type() {
@@ -297,19 +297,7 @@ mod tests {
 
     #[test]
     fn a_clock_and_a_block_are_no_locks() {
-        let written = |access| lines::CodeUse {
-            access,
-            code: 0,
-            threads: [(1, 9)].into(),
-            gaps: BTreeMap::new(),
-        };
-        let word = lines::UsedWord {
-            offset: 0,
-            size: 8,
-            uses: vec![written(Access::Write)],
-            meaning: Meaning::Unknown,
-            is_owned: false,
-        };
+        let word = word(0, [done(Access::Write, 0, &[(1, 9)])]);
         for (type_name, expected) in [
             ("spinlock_t", Role::Lock),
             ("pthread_mutex_t", Role::Lock),

@@ -148,8 +148,9 @@ pub(crate) fn is_reported(access: Access) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::lines::tests::entry;
     use crate::naming::names::Programs;
-    use tenure_model::recording::{Entry, Gaps};
+    use tenure_model::recording::Entry;
 
     #[test]
     fn work_is_what_lies_between_accesses_and_of_long_times_what_is_left_of_the_processors() {
@@ -184,15 +185,7 @@ mod tests {
                 recording,
                 ..Thread::default()
             };
-            let entry = Entry {
-                thread: 1,
-                offset: 0,
-                size: 8,
-                access: Access::Add,
-                code: 0,
-                count: 1000,
-                gaps: Gaps::default(),
-            };
+            let entry = Entry { count: 1000, ..entry((1, 0, Access::Add, 0)) };
             let line = Line { entries: vec![entry], ..Line::default() };
             let process = Process {
                 threads: vec![thread],
@@ -227,16 +220,8 @@ mod tests {
         let programs = Programs::default();
         let groups = Groups::of(&process, &ProcessNames::new(&[], &[], &programs));
         let used = |address, threads: &[u32]| {
-            let entry = |&thread: &u32| Entry {
-                thread,
-                offset: 0,
-                size: 8,
-                access: Access::Write,
-                code: 0,
-                count: 1,
-                gaps: Gaps::default(),
-            };
-            let entries = threads.iter().map(entry).collect();
+            let entries =
+                threads.iter().map(|thread| entry((*thread, 0, Access::Write, 0))).collect();
             let line = Line { address, entries, ..Line::default() };
             groups.owner_of_stack(&line).map(str::to_owned)
         };

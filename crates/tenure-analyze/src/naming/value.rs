@@ -123,25 +123,12 @@ pub(crate) fn value(word: &UsedWord, uses_result: &dyn Fn(u64) -> Option<bool>) 
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use super::*;
-    use crate::lines::CodeUse;
+    use crate::lines::tests::{done, word as unnamed};
 
     fn word(uses: &[(Access, u64)], meaning: Meaning) -> UsedWord {
-        let one = |&(access, code)| CodeUse {
-            access,
-            code,
-            threads: BTreeMap::from([(1, 9)]),
-            gaps: BTreeMap::new(),
-        };
-        UsedWord {
-            offset: 0,
-            size: 8,
-            uses: uses.iter().map(one).collect(),
-            meaning,
-            is_owned: false,
-        }
+        let uses = uses.iter().map(|&(access, code)| done(access, code, &[(1, 9)]));
+        UsedWord { meaning, ..unnamed(0, uses) }
     }
 
     #[test]

@@ -81,8 +81,9 @@ fn why(evidence: &Evidence) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::lines::tests::entry;
     use tenure_model::Access;
-    use tenure_model::recording::{Entry, Gaps, Line};
+    use tenure_model::recording::Line;
 
     fn of(samples: u64, of: u64, met: u64, probes: u64) -> Evidence {
         let cost = samples as f64 / of as f64 * met as f64 / probes as f64;
@@ -107,15 +108,7 @@ mod tests {
     #[test]
     fn what_is_left_out_may_cost_as_much_as_the_worst_line_that_is_written_and_not_shown() {
         let line = |samples, access| Line {
-            entries: vec![Entry {
-                thread: 1,
-                offset: 0,
-                size: 8,
-                access,
-                code: 0,
-                count: 1,
-                gaps: Gaps::default(),
-            }],
+            entries: vec![entry((1, 0, access, 0))],
             watched: Some(Watched { samples, of: 100, probes: 10, met: 5, cost: 0.0 }),
             ..Line::default()
         };

@@ -1,8 +1,7 @@
 //! What a report has left out, and what would give it more: each a sentence.
 
-use tenure_model::{Finding, Use};
-
 use tenure_model::recording::Process;
+use tenure_model::{Finding, Use};
 
 /// Which part of the accesses to contended lines is to lines that change hands too seldom to be findings.
 pub(super) fn too_rare(accesses: u64, of: u64) -> Option<String> {

@@ -15,22 +15,7 @@ fn missing(lines: Vec<Line>) -> (Vec<String>, usize) {
         cpu_seconds: 1.0,
         processes: vec![process],
     };
-    let run = Run {
-        command: "program".to_owned(),
-        ended: recording.ended,
-        seconds: 1.0,
-        processes: 1,
-        threads: 4,
-        accesses: recording.contended(),
-        contended: recording.contended(),
-        dropped: 0,
-        missing: Vec::new(),
-        doubts: Vec::new(),
-        watched: None,
-        forecast: None,
-        predicting: None,
-        pattern: None,
-    };
+    let run = recording.head("program");
     let report = report(recording, &Programs::default(), run, 64, 0).report;
     let Source::Run(run) = report.source else { panic!("{:?}", report.source) };
     (run.missing, report.findings.len())

@@ -3,7 +3,6 @@
 use std::cell::RefCell;
 
 use rustc_hash::FxHashMap;
-
 use tenure_debuginfo::model::{Member, Model, Shape, TypeId, TypeKind};
 use tenure_debuginfo::program::member::tail;
 

@@ -1,7 +1,6 @@
 //! What lies at fixed addresses: variables, and what is never written.
 
 use object::{File, Object as _, ObjectSection as _, ObjectSymbol as _};
-
 use tenure_debuginfo::model::{Format, Model, Static, TypeId};
 
 /// Variables of no bytes may lie between an address and the variable that holds it.

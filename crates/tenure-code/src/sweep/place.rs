@@ -1,7 +1,6 @@
 //! Where DWARF says that a variable, or a part of it, is.
 
 use gimli::{Expression, Operation};
-
 use tenure_debuginfo::program::entries::{Slice, Unit};
 use tenure_debuginfo::program::located::Register;
 

@@ -1,7 +1,6 @@
 //! Counters of accesses, and what they are of.
 
 use rustc_hash::FxHashMap;
-
 use tenure_debuginfo::model::TypeId;
 
 /// What something is a part of.

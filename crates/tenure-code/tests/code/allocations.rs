@@ -1,6 +1,6 @@
 use tenure_debuginfo::program::{AllocatedBlock, AllocationAccess, Object, Program, TypeEvidence};
 
-use super::compile::{Line, each, numbers};
+use super::compile::{Line, Sample, each, numbers};
 
 fn accesses(lines: &[Line], name: &str) -> Vec<AllocationAccess> {
     let of = lines.iter().filter(|line| line.kind == "access" && line.name == name);
@@ -23,6 +23,28 @@ fn stack<'l>(lines: &'l [Line], name: &str) -> &'l [u64] {
 fn paths(program: &Program, object: &Object, accesses: &[AllocationAccess]) -> Vec<String> {
     let path = |one: &AllocationAccess| program.member(object, one.offset, one.size.into()).path;
     accesses.iter().map(path).collect()
+}
+
+/// What an allocation is known as, with the call that made it and without, and what its accesses are to.
+#[track_caller]
+fn known(
+    sample: &Sample,
+    (accessed, size): (&str, u64),
+    call: Option<&str>,
+    type_name: &str,
+    expected: &[&str],
+) {
+    let (code, lines) = (crate::code_of(sample), sample.run());
+    let accesses = accesses(&lines, accessed);
+    for stack in call.map(|call| stack(&lines, call)).into_iter().chain([&[][..]]) {
+        let object = code.allocation(&accesses, &block(size, stack)).unwrap();
+        let mut paths = paths(code.program(), &object, &accesses);
+        paths.sort();
+        assert_eq!(
+            (&*object.type_name, paths),
+            (type_name, expected.iter().map(|it| (*it).to_owned()).collect())
+        );
+    }
 }
 
 #[test]
@@ -128,46 +150,24 @@ fn elements_of_a_vector_and_what_a_shared_pointer_leads_to_have_types() {
 
 #[test]
 fn an_arc_is_known_by_self_and_by_the_parameter_of_new() {
-    each("plain.rs", true, |what, sample| {
-        let (code, lines) = (crate::code_of(sample), sample.run());
-        let mut accesses = accesses(&lines, "arc");
-        accesses.sort();
-        accesses.sort_by_key(|one| one.offset);
-        let stack = stack(&lines, "allocate 96");
-        for stack in [stack, &[]] {
-            let object = code.allocation(&accesses, &block(96, stack)).unwrap();
-            assert_eq!(object.type_name, "Arc<Session>", "{what}");
-            let mut paths = paths(code.program(), &object, &accesses);
-            paths.sort();
-            let expected = ["data.limits.bytes", "data.refs", "strong"];
-            assert_eq!(paths, expected, "{what}");
-        }
+    each("plain.rs", true, |_, sample| {
+        let expected = ["data.limits.bytes", "data.refs", "strong"];
+        known(sample, ("arc", 96), Some("allocate 96"), "Arc<Session>", &expected);
     });
 }
 
 #[test]
 fn elements_of_a_vec_are_known_by_its_type_parameter() {
-    each("plain.rs", true, |what, sample| {
-        let (code, lines) = (crate::code_of(sample), sample.run());
-        let accesses = accesses(&lines, "vec");
-        let stack = stack(&lines, "allocate 192");
-        for stack in [stack, &[]] {
-            let object = code.allocation(&accesses, &block(192, stack)).unwrap();
-            assert_eq!(object.type_name, "Worker", "{what}");
-            let expected = ["[2].misses", "[2].seen[1]", "[3].misses", "[3].seen[1]"];
-            assert_eq!(paths(code.program(), &object, &accesses), expected, "{what}");
-        }
+    each("plain.rs", true, |_, sample| {
+        let expected = ["[2].misses", "[2].seen[1]", "[3].misses", "[3].seen[1]"];
+        known(sample, ("vec", 192), Some("allocate 192"), "Worker", &expected);
     });
 }
 
 #[test]
 fn a_struct_may_end_with_an_array_of_any_length() {
-    each("plain.c", true, |what, sample| {
-        let (code, lines) = (crate::code_of(sample), sample.run());
-        let accesses = accesses(&lines, "message");
-        let object = code.allocation(&accesses, &block(35, &[])).unwrap();
-        assert_eq!(object.type_name, "message", "{what}");
-        assert_eq!(paths(code.program(), &object, &accesses), ["seen", "body[3]"], "{what}");
+    each("plain.c", true, |_, sample| {
+        known(sample, ("message", 35), None, "message", &["body[3]", "seen"]);
     });
 }
 
@@ -186,17 +186,10 @@ fn an_array_at_the_end_is_refused_where_accesses_are_to_parts_of_its_elements() 
 
 #[test]
 fn what_members_of_self_own_has_types() {
-    each("plain.rs", true, |what, sample| {
-        let (code, lines) = (crate::code_of(sample), sample.run());
-        let rows = accesses(&lines, "rows");
-        let object = code.allocation(&rows, &block(256, &[])).unwrap();
-        assert_eq!(object.type_name, "Padded", "{what}");
-        assert_eq!(paths(code.program(), &object, &rows), ["[2]"], "{what}");
-        let mutex = accesses(&lines, "mutex");
-        let size = numbers(&lines, "data", "mutex")[0];
-        let object = code.allocation(&mutex, &block(size, &[])).unwrap();
-        assert_eq!(object.type_name, "Arc<Mutex<Shared>>", "{what}");
-        assert_eq!(paths(code.program(), &object, &mutex), ["data.data.limit"], "{what}");
+    each("plain.rs", true, |_, sample| {
+        known(sample, ("rows", 256), None, "Padded", &["[2]"]);
+        let size = numbers(&sample.run(), "data", "mutex")[0];
+        known(sample, ("mutex", size), None, "Arc<Mutex<Shared>>", &["data.data.limit"]);
     });
 }
 

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use super::compile::Sample;
 use super::encoder::*;
-use super::sweep::Swept;
+use super::sweep::{Swept, THROUGH_POINTERS};
 use tenure_code::sweep;
 use tenure_debuginfo::read::{Input, Options};
 
@@ -87,25 +87,7 @@ fn accesses_through_arguments_and_results_are_counted_by_prototypes() {
         let Some(sample) = Sample::new("sweep.c", &["-g", level]) else { return };
         let Some(path) = with_btf(&sample.path, &of_sweep().finish()) else { return };
         let swept = Swept::read(&path).unwrap();
-        for (function, subject, offset, expected) in [
-            ("get", "session", 0, [0, 0, 1, 0, 0]),
-            ("put", "session", 0, [0, 0, 1, 0, 0]),
-            ("try_get", "session", 0, [0, 0, 0, 1, 0]),
-            ("swap", "session", 0, [0, 0, 1, 0, 0]),
-            ("next_hits", "session", 24, [1, 0, 0, 0, 0]),
-            ("next_hits", "session", 8, [1, 0, 0, 0, 0]),
-            ("call", "session", 16, [1, 0, 0, 0, 0]),
-            ("embedded", "request", 8 + 8, [0, 1, 0, 0, 0]),
-            ("parent_guarded", "request", 8 + 96, [1, 0, 0, 0, 0]),
-            ("parent_guarded", "session", 40, [1, 0, 0, 0, 0]),
-            ("set_second", "session", 56, [0, 1, 0, 0, 0]),
-            ("loop", "session", 40, [1, 0, 0, 0, 0]),
-            ("loop", "session", 24, [1, 0, 0, 0, 0]),
-            ("spin_lock", "lock", 0, [0, 0, 1, 0, 0]),
-            ("locked", "session", 32, [0, 0, 0, 0, 1]),
-            ("of_result", "session", 8, [0, 1, 0, 0, 0]),
-            ("of_inlined", "request", 8 + 40, [0, 1, 0, 0, 0]),
-        ] {
+        for (function, subject, offset, expected) in THROUGH_POINTERS {
             let found = swept.of_function(function, subject, offset);
             assert_eq!(found, expected, "{level}: {function} {subject} {offset}");
         }

@@ -11,9 +11,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use tenure_model::recording as record;
-
 use process::ObservedProcess;
+use tenure_model::recording as record;
 
 /// The time between two readings: longer than a scheduler's slice, so that threads that take turns on one CPU meet.
 pub(crate) const BUCKET: Duration = Duration::from_millis(50);

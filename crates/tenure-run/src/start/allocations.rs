@@ -11,7 +11,7 @@ use object::{Object, ObjectSymbol};
 use tenure_debuginfo::Error;
 
 use super::install::Installed;
-use super::rustc::{Rustc, first_line};
+use super::rustc::{Rustc, first_line, temporary};
 
 /// Calls the four.
 const CALLS: &str = include_str!("allocations/calls.rs");
@@ -27,11 +27,7 @@ pub(super) fn noted(rustc: &Rustc, installed: &Installed) -> Result<Vec<String>,
             "this rustc's allocations cannot be recorded: {what}; use another toolchain"
         ))
     };
-    let folder = tempfile::tempdir().map_err(|error| {
-        Error::new(format!(
-            "cannot make a temporary directory: {error}; set TMPDIR to another directory"
-        ))
-    })?;
+    let folder = temporary()?;
     let compile = |kind: &str, source: &str, out: &Path| {
         let out = out.display().to_string();
         let words =

@@ -4,15 +4,11 @@ use tenure_debuginfo::Error;
 
 use super::allocations;
 use super::install::Installed;
-use super::rustc::{Rustc, first_line};
+use super::rustc::{Rustc, first_line, temporary};
 
 /// The flags for this compiler.
 pub(super) fn of(rustc: &Rustc, installed: &Installed) -> Result<Vec<String>, Error> {
-    let folder = tempfile::tempdir().map_err(|error| {
-        Error::new(format!(
-            "cannot make a temporary directory: {error}; set TMPDIR to another directory"
-        ))
-    })?;
+    let folder = temporary()?;
     let out = folder.path().join("probe.rmeta").display().to_string();
     // Compilers that know of mismatching ABIs want to have std's allowed; older ones do not know the flag.
     let mut last = String::new();

@@ -12,10 +12,9 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::Command;
 
-use tenure_debuginfo::Error;
-
 use install::Installed;
 use program::ProgramKind;
+use tenure_debuginfo::Error;
 
 use crate::RunRequest;
 

@@ -41,13 +41,12 @@ impl Rustc {
         let mut command = Command::new(&self.program);
         command.args(&self.toolchain).args(words).env("RUSTC_BOOTSTRAP", "1");
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let run = || {
+        let mut run = || {
             let mut child = command.spawn()?;
             // A compiler that does not want it closes the pipe, and says why.
             let _ = child.stdin.take().map(|mut input| input.write_all(source.as_bytes()));
             child.wait_with_output()
         };
-        let mut run = run;
         run().map_err(|error| {
             let rustc = self.program.display();
             Error::new(format!("cannot run {rustc}: {error}; install Rust from https://rustup.rs"))
@@ -69,6 +68,15 @@ impl Rustc {
             toolchain.unwrap_or_default()
         )))
     }
+}
+
+/// A directory for what the compiler is asked to make.
+pub(super) fn temporary() -> Result<tempfile::TempDir, Error> {
+    tempfile::tempdir().map_err(|error| {
+        Error::new(format!(
+            "cannot make a temporary directory: {error}; set TMPDIR to another directory"
+        ))
+    })
 }
 
 pub(super) fn first_line(bytes: &[u8]) -> String {

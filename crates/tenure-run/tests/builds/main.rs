@@ -15,12 +15,11 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use support::{functions, is_installed};
 use tenure_model::Ended;
 use tenure_model::Report;
 use tenure_model::recording::Recording;
 use tenure_run::{RunObserver, RunRequest};
-
-use support::{functions, is_installed};
 
 /// What the command would say.
 #[derive(Default)]

@@ -14,12 +14,11 @@ mod support;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use support::{is_installed, names};
 use tenure_model::Ended;
 use tenure_model::recording::Recording;
 use tenure_model::{Finding, Kind, Report, Source};
 use tenure_run::RunRequest;
-
-use support::{is_installed, names};
 
 /// The case, what is wrong with it, and names that its finding has.
 type Expected<'a> = (&'a str, Kind, &'a [&'a str]);

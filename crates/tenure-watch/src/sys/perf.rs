@@ -1,7 +1,7 @@
 //! perf events: the clock that samples a thread or a CPU, and the breakpoints that show who touches a word.
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::ptr::NonNull;
 #[allow(clippy::disallowed_types, reason = "shared with the kernel")]
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -128,12 +128,6 @@ impl PerfEvent {
     }
 }
 
-impl AsFd for PerfEvent {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.0.as_fd()
-    }
-}
-
 fn done(result: i32) -> io::Result<()> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
@@ -162,7 +156,7 @@ impl PerfRing {
                 page + room,
                 ProtFlags::READ | ProtFlags::WRITE,
                 MapFlags::SHARED,
-                &event,
+                &event.0,
                 0,
             )
         }?;

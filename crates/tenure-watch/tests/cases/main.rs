@@ -15,10 +15,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use support::names;
 use tenure_model::{Finding, Kind, Report};
 use tenure_watch::{Programs, Session, WatchOptions, WatchRequest, WatchTarget, watch};
-
-use support::names;
 
 /// The case, what is wrong with it, and names that its finding has in C and in Rust.
 struct Case {

@@ -7,7 +7,6 @@ mod memory;
 pub(crate) mod traced;
 
 pub(crate) use code::Instruction;
-
 use gimli::{Register, Vendor};
 
 /// Name of the architecture, as users write it.

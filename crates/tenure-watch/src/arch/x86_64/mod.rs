@@ -6,7 +6,6 @@ mod trace;
 pub(crate) mod traced;
 
 pub(crate) use code::Instruction;
-
 use gimli::{Register, Vendor};
 
 /// Name of the architecture, as users write it.

@@ -11,7 +11,6 @@ use iced_x86::{
     Decoder, DecoderOptions, FlowControl, Instruction as Decoded, InstructionInfoFactory, Mnemonic,
     OpAccess, OpKind, Register,
 };
-
 use rustc_hash::FxHashMap;
 
 use super::Registers;
