@@ -52,11 +52,11 @@ fn the_value_outlives_its_owner_up_to_the_last_handle() {
 #[test]
 fn a_handle_in_a_thread_local_is_dropped_when_the_thread_has_no_number_any_more() {
     let (token, there) = Token::new();
-    let owner = Owner::new(token);
-    let shared = owner.share();
+    let owner = Arc::new(Owner::new(token));
+    let (shared, theirs) = (owner.share(), Arc::clone(&owner));
     thread::spawn(move || {
         // Before the thread has its number, so that it is dropped after that.
-        at_end(move || drop(shared.clone()));
+        at_end(move || drop((shared.clone(), theirs.try_share().expect("it is open"))));
         assert!(Native::thread().is_some());
     })
     .join()

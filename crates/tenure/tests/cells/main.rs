@@ -11,7 +11,6 @@ mod staged;
 mod behaviour;
 mod copies;
 mod counter;
-mod interrupted;
 mod sums;
 #[path = "../support/waits.rs"]
 mod waits;

@@ -9,10 +9,10 @@ pub(crate) mod sum;
 
 use super::clocks::judge;
 use super::memory::{
-    InOrder, Loom, PointersInOrder, clear_number, heavy_barriers, set_number, unfenced,
+    InOrder, Loom, PointersInOrder, clear_number, fenced, heavy_barriers, set_number, unfenced,
 };
 use super::quarantine;
-use super::stage::{ALL, Heap, JoinHandle, Value, passes, spawn};
+use super::stage::{ALL, Failure, Heap, JoinHandle, Value, fails, passes, spawn};
 use tenure::cells::{Table, ThreadRef};
 use tenure::count::GetResult;
 use tenure::memory::{Atomic, Memory, Ordering, Threads};
@@ -165,6 +165,15 @@ pub(crate) fn put_here_under_a_kill_elsewhere<C: Counts>() {
     end(&object, [killer]);
 }
 
+/// As above, by a thread whose light barrier does nothing.
+fn put_here_unfenced_under_a_kill<C: Counts>() {
+    let object = object::<C>();
+    object.get();
+    let killer = worker(1, &object, |object| object.kill());
+    unfenced(|| object.put());
+    end(&object, [killer]);
+}
+
 /// The thread's cell counts nothing after the put.
 pub(crate) fn put_here_under_a_kill_by_a_holder<C: Counts>() {
     let object = object::<C>();
@@ -277,6 +286,10 @@ pub(crate) fn put_after_the_number_was_handed_over<C: Counts>() {
 }
 
 pub(crate) fn tried_under_a_kill<C: Counts>() {
+    tried::<C>(true);
+}
+
+fn tried<C: Counts>(has_a_number: bool) {
     let object = object::<C>();
     // Retired when no thread tries any more.
     let is_last = |object: &Object<C>| {
@@ -287,6 +300,9 @@ pub(crate) fn tried_under_a_kill<C: Counts>() {
     let other = {
         let lasts = lasts.clone();
         worker(1, &object, move |object| {
+            if !has_a_number {
+                clear_number();
+            }
             for _ in 0..2 {
                 if object.table.is_got(object.count) && is_last(&object) {
                     object.value.destroy();
@@ -444,6 +460,13 @@ tests! {
         passes(Some(4), put_here_under_a_kill_elsewhere::<Ordered>),
         passes(Some(3), put_here_under_a_kill_by_a_holder::<Late>),
         passes(Some(3), put_here_under_a_kill_by_a_holder::<Ordered>);
+    a_reference_is_lost_that_is_put_without_a_barrier =>
+        fails(Some(2), Failure::Claim("the value leaks"), put_here_unfenced_under_a_kill::<Late>);
+    a_reference_is_put_where_barriers_are_fences =>
+        passes(ALL, || fenced(put_elsewhere_under_a_kill::<Late>)),
+        passes(ALL, || fenced(put_here_under_a_kill_elsewhere::<Late>)),
+        passes(Some(4), || fenced(cloned_and_put_under_a_kill::<Late>)),
+        passes(Some(3), || fenced(tried_under_a_kill::<Late>));
     a_reference_is_put_before_the_kill =>
         passes(ALL, put_before_a_kill_elsewhere::<Late>),
         passes(ALL, put_before_a_kill_elsewhere::<Ordered>);
@@ -465,6 +488,9 @@ tests! {
     a_get_is_tried =>
         passes(Some(3), tried_under_a_kill::<Late>),
         passes(Some(3), tried_under_a_kill::<Ordered>);
+    a_thread_without_a_number_tries =>
+        passes(Some(3), || tried::<Late>(false)),
+        passes(Some(3), || tried::<Ordered>(false));
     a_get_is_tried_after_another_s_kill =>
         passes(Some(3), tried_after_a_second_kill::<Late>),
         passes(Some(3), tried_after_a_second_kill::<Ordered>);

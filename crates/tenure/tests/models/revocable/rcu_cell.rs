@@ -5,7 +5,7 @@
 //! value is there.
 
 use super::super::clocks::counts_are_held;
-use super::super::memory::{InOrder, PointersInOrder, clear_number, set_number, unfenced};
+use super::super::memory::{InOrder, PointersInOrder, clear_number, fenced, set_number, unfenced};
 use super::super::quarantine;
 use super::super::stage::{ALL, Heap, JoinHandle, passes, slow, spawn};
 use super::{Fate, Object, begin, ends_in_every_way, worker};
@@ -423,6 +423,13 @@ pub(super) fn the_last_handle_dropped_under_a_reader<S: Revoking>() {
     drop(reader);
     dropping.join().unwrap();
     first.assert_gone();
+}
+
+tests! {
+    a_read_is_seen_where_barriers_are_fences =>
+        passes(Some(3), || fenced(two_reads_under_a_store::<On<PointersInOrder, Shootdown>>)),
+        passes(Some(3), || fenced(a_read_of_what_was_read_before_under_a_store::<On<PointersInOrder, Shootdown>>)),
+        passes(Some(3), || fenced(a_guard_dropped_under_a_store::<On<PointersInOrder, Shootdown>>));
 }
 
 /// On a machine with late flags, and on one where all is in order.

@@ -4,7 +4,7 @@
 //! handle has noticed or not: the local handles are dropped after that question.
 
 use super::super::clocks::counts_are_held;
-use super::super::memory::{InOrder, Loom, PointersInOrder, heavy_barriers, unfenced};
+use super::super::memory::{InOrder, Loom, PointersInOrder, fenced, heavy_barriers, unfenced};
 use super::super::stage::{ALL, Heap, passes, slow, spawn};
 use super::{Fate, Object, assert_ended, domain, ends_in_every_way, object, worker};
 use tenure::memory::{Atomic, Memory, Ordering};
@@ -403,6 +403,14 @@ pub(super) fn upgraded_lazily_under_the_last_drop<S: Scheme>() {
     upgraded.into_iter().for_each(|strong| assert_eq!(strong.look(), 1));
     dropper.join().unwrap();
     assert_ended(&domain, 1, &[fate]);
+}
+
+tests! {
+    a_use_is_seen_where_barriers_are_fences =>
+        passes(Some(4), || fenced(used_lazily_twice_under_the_last_drop::<On<Loom, Shootdown>>)),
+        passes(ALL, || fenced(left_under_the_last_drop::<On<Loom, Shootdown>>)),
+        passes(Some(4), || fenced(entered_again_and_its_handle_dropped_inside::<On<Loom, Shootdown>>)),
+        passes(Some(4), || fenced(moved_on_and_come_back_under_a_drop::<On<PointersInOrder, Shootdown>>));
 }
 
 shootdowns! {
