@@ -140,10 +140,6 @@ fn row(row: &BenchRow) -> curves::CurveRow {
 }
 
 fn scenario(scenario: &ResultScenario, cpus: usize) -> curves::CurveScenario {
-    let point = |point: &BenchPoint| curves::CurvePoint {
-        at: point.threads,
-        rows: point.rows.iter().map(row).collect(),
-    };
     curves::CurveScenario {
         axis: Axis {
             one: "thread",
@@ -159,7 +155,10 @@ fn scenario(scenario: &ResultScenario, cpus: usize) -> curves::CurveScenario {
         bars: scenario.id.starts_with(CELLS),
         tables: singles(scenario).into_iter().collect(),
         notes: disturbed(scenario),
-        ..scenario.curves(point)
+        ..scenario.curves(|point| curves::CurvePoint {
+            at: point.threads,
+            rows: point.rows.iter().map(row).collect(),
+        })
     }
 }
 

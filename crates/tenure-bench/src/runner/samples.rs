@@ -96,11 +96,11 @@ pub(super) fn rows(
         scenario.rivals.iter().filter_map(|&name| Some((name, index(name)?))).collect();
 
     let over_batches = |used: &[usize], of: &dyn Fn(&[SliceSample]) -> f64| -> Summary {
-        let calm = |round: &[SliceSample]| used.iter().all(|&variant| !round[variant].switched);
         let values = |keep: &dyn Fn(&[SliceSample]) -> bool| -> Vec<f64> {
             batches.iter().filter_map(|batch| batch.median(keep, of)).collect()
         };
-        let undisturbed = values(&calm);
+        let undisturbed =
+            values(&|round| used.iter().all(|&variant| !round[variant].switched));
         let kept_all = keep_switched || undisturbed.len() < MIN_VALUES.min(batches.len());
         let values = if kept_all { values(&|_| true) } else { undisturbed };
         Summary {

@@ -121,8 +121,7 @@ pub(crate) fn request(names: &[&str], cpus: &str) -> SimulateRequest {
 pub(crate) fn simulated() -> SimulatedReport {
     static REPORT: OnceLock<SimulatedReport> = OnceLock::new();
     let names = ["refs", "dst", "pool/in-use-10", "lazy/objects"];
-    let simulate = || run::run(&request(&names, "1..192"), &()).unwrap();
-    REPORT.get_or_init(simulate).clone()
+    REPORT.get_or_init(|| run::run(&request(&names, "1..192"), &()).unwrap()).clone()
 }
 
 fn rows(report: &mut SimulatedReport) -> impl Iterator<Item = &mut SimulatedRow> {

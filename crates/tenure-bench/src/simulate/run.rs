@@ -143,12 +143,11 @@ impl Checked {
         let mut jobs = Vec::new();
         for scenario in self.groups.iter().flat_map(|group| &group.scenarios) {
             for &cpus in self.cpus(scenario) {
-                let job = |variant: &Variant| ScenarioJob {
+                jobs.extend(scenario.variants.iter().map(|variant| ScenarioJob {
                     scenario: scenario.id,
                     variant: variant.clone(),
                     cpus,
-                };
-                jobs.extend(scenario.variants.iter().map(job));
+                }));
             }
         }
         jobs

@@ -55,11 +55,10 @@ fn parts_around(
     from: &[MemberPlace],
 ) -> Option<Vec<MemberPlace>> {
     let model = subject.model;
-    let inside = |one: &&MemberPlace| {
+    from.iter().find(|one| {
         let rest = one.path.strip_prefix(&*place.path);
         rest.is_some_and(|rest| rest.starts_with(['.', '[']))
-    };
-    from.iter().find(inside)?;
+    })?;
     let ty = model.resolved(model[place.owner].kind.members().get(place.index)?.ty);
     let parts = MemberPath::parse("*").ok()?.resolve(model, ty, ElementScope::First).ok()?;
     if parts.is_empty() {

@@ -70,8 +70,8 @@ impl UsedTogether {
             b.0.total_cmp(&a.0).then_with(|| a.1.len().cmp(&b.1.len())).then_with(|| a.2.cmp(&b.2))
         });
         functions.truncate(MAX_FUNCTIONS);
-        let part = |(weight, units, _)| (weight / all, units);
-        self.functions = functions.into_iter().map(part).collect();
+        self.functions =
+            functions.into_iter().map(|(weight, units, _)| (weight / all, units)).collect();
     }
 
     /// Finds the key of each link that lookups walk: of the numbers on its line the one that most of its readers read or, where the

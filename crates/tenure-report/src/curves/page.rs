@@ -105,11 +105,10 @@ fn answers(report: &CurvesReport) -> Vec<ScenarioAnswer> {
         return vec![ScenarioAnswer { parts, anchor: String::new(), scenario: String::new() }];
     }
     let answer = |(group, of): (usize, &ScenarioGroup)| {
-        let answered = |(at, it): (usize, &CurveScenario)| {
+        of.scenarios.iter().enumerate().find_map(|(at, it)| {
             let (parts, scenario) = (it.answer.clone()?, it.title.clone());
             Some(ScenarioAnswer { parts, anchor: anchor(group, at), scenario })
-        };
-        of.scenarios.iter().enumerate().find_map(answered)
+        })
     };
     report.groups.iter().enumerate().filter_map(answer).collect()
 }

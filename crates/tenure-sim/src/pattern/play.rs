@@ -412,11 +412,10 @@ impl Player<'_> {
         while seen == SimulatedLock::Wanted
             || self.swap(at, SimulatedLock::Wanted) != SimulatedLock::Free
         {
-            let is_wanted = || {
+            self.cpu.wait_at(at.0, || {
                 self.access(at, HeatKind::Load);
                 self.state(at) == SimulatedLock::Wanted
-            };
-            self.cpu.wait_at(at.0, is_wanted);
+            });
             seen = self.spin(at);
         }
     }

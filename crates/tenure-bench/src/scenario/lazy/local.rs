@@ -27,12 +27,11 @@ impl<S: Scheme<Memory: Host>> One<S> {
 
 /// Enters and leaves the object, then works on something else.
 pub(crate) fn same<S: Scheme<Memory: Host>, const WORK_NS: u32>(name: &'static str) -> Variant {
-    let own = |it: &One<S>, _| it.domain.register();
     let step = |it: &One<S>, local: &mut LocalOf<S::Memory, S>| {
         let seen = local.enter(&it.object).read();
         black_box(S::Memory::work(seen, WORK_NS));
     };
-    Variant::workers(name, One::<S>::new, own, step, One::members)
+    Variant::workers(name, One::<S>::new, |it: &One<S>, _| it.domain.register(), step, One::members)
 }
 
 /// Uses what the handle keeps, without a strong handle, and leaves it: the case of a `Weak`.
@@ -71,7 +70,6 @@ pub(super) fn objects<S: Scheme<Memory: Host>>(name: &'static str) -> Variant {
 
 /// The limit: a load and a store, to a line of the thread's own.
 pub(super) fn own_line<M: Host, const WORK_NS: u32>(name: &'static str) -> Variant {
-    let shared = |_| CachePadded::new(WorkerValue::<M>::new());
     let own = |_: &_, _| Box::new(CachePadded::new(M::AtomicU32::new(0)));
     let step = |value: &CachePadded<WorkerValue<M>>, word: &mut Box<CachePadded<M::AtomicU32>>| {
         // Relaxed, twice: no other thread has it.
@@ -79,5 +77,5 @@ pub(super) fn own_line<M: Host, const WORK_NS: u32>(name: &'static str) -> Varia
         word.store(1, Ordering::Relaxed);
         black_box(M::work(value.read(), WORK_NS));
     };
-    Variant::workers(name, shared, own, step, nameless)
+    Variant::workers(name, |_| CachePadded::new(WorkerValue::<M>::new()), own, step, nameless)
 }

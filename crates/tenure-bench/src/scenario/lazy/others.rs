@@ -149,6 +149,5 @@ pub(super) fn replace_locked() -> Variant {
         drop(old);
     };
     let go_on = |locked: &LockedValue, (): &mut ()| read_locked(locked);
-    let prepare = || LockedValue::new(Arc::new(shared()));
-    Variant::beside("RwLock", prepare, (|_| (), |_| ()), act, go_on)
+    Variant::beside("RwLock", || LockedValue::new(Arc::new(shared())), (|_| (), |_| ()), act, go_on)
 }

@@ -59,12 +59,10 @@ pub(super) fn variants() -> Option<[Variant; 3]> {
         cells.count(1, Ordering::Relaxed);
         cells.count(1_u64.wrapping_neg(), Ordering::Release);
     };
-    let add = |cells: &Cells| cells.add(1, Ordering::Relaxed);
-    let sum = |cells: &Cells| _ = black_box(cells.sum());
     Some([
         Variant::step(NAME, cells, get_put),
-        Variant::step(NAME, cells, add),
-        Variant::step(NAME, cells, sum),
+        Variant::step(NAME, cells, |cells: &Cells| cells.add(1, Ordering::Relaxed)),
+        Variant::step(NAME, cells, |cells: &Cells| _ = black_box(cells.sum())),
     ])
 }
 

@@ -239,8 +239,7 @@ struct Summary {
 }
 
 fn name(member: &MemberFigures) -> String {
-    let place = || format!("{} B at {}", member.bytes, member.offset);
-    member.name.clone().unwrap_or_else(place)
+    member.name.clone().unwrap_or_else(|| format!("{} B at {}", member.bytes, member.offset))
 }
 
 fn is_written(member: &MemberFigures) -> bool {

@@ -89,11 +89,10 @@ fn unlocked(
             Operation::Lock(word, inside) if is_read(*word) => {
                 let times = access.times;
                 after.push(PatternAccess { times: 2.0 * times, operation: Operation::Store(slot) });
-                let bare = |access: &PatternAccess| PatternAccess {
+                after.extend(inside.iter().map(|access| PatternAccess {
                     times: times * access.times,
                     ..access.clone()
-                };
-                after.extend(inside.iter().map(bare));
+                }));
             }
             Operation::Lock(word, inside) => {
                 let operation = Operation::Lock(*word, unlocked(inside, is_read, slot));
