@@ -1,17 +1,22 @@
 #!/usr/bin/env bash
-# Miri over the library's tests: reports undefined behaviour of every access that they make, by both models of what
-# pointers may alias, each in a process of its own. Installs a nightly toolchain with Miri where it is missing.
+# Miri over the library's tests: reports undefined behaviour of every access that they make, by the stricter model of what
+# pointers may alias, Stacked Borrows. Installs a nightly toolchain with Miri where it is missing.
 #
-# Without arguments it runs those that take seconds, with few objects and few turns (`cfg!(miri)`). Tests of machine
+# Without tests it runs those that take seconds, with few objects and few turns (`cfg!(miri)`). Tests of machine
 # code, of forks and of a process's end do not run under Miri, nor do the models: loom switches stacks by itself.
 #
-# Usage: ci/miri.sh [--target TARGET] [TEST...]     (ci/miri.sh pool registry)
+# Usage: ci/miri.sh [--trees] [--target TARGET] [TEST...]     (ci/miri.sh pool registry)
+#   --trees                             by the other model, Tree Borrows
 #   --target i686-unknown-linux-gnu     32 bits
 #   --target s390x-unknown-linux-gnu    big endian
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-arguments=() skip=()
+arguments=() skip=() borrows=
+if [[ ${1:-} == --trees ]]; then
+    borrows=-Zmiri-tree-borrows
+    shift
+fi
 if [[ ${1:-} == --target ]]; then
     arguments+=(--target "${2:?miri: --target wants the name of one}")
     shift 2
@@ -34,20 +39,5 @@ arguments+=("${tests[@]/#/--test=}")
 
 export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-target}/miri"
 export CARGO_INCREMENTAL=0
-miri() {
-    cargo +$toolchain miri test --quiet --package tenure --all-features "${arguments[@]}" "$@"
-}
-interpret() { MIRIFLAGS="${MIRIFLAGS:-} -Zmiri-strict-provenance $1" miri "${skip[@]}" 2>&1; }
-
-# Compiled once for both.
-miri --no-run
-log=$(mktemp)
-trap 'rm -f "$log"' EXIT
-interpret -Zmiri-tree-borrows >"$log" &
-code=0
-echo "miri: stacked borrows"
-interpret "" || code=$?
-wait $! || code=$?
-echo "miri: tree borrows"
-cat "$log"
-exit "$code"
+MIRIFLAGS="${MIRIFLAGS:-} -Zmiri-strict-provenance $borrows" \
+    cargo +$toolchain miri test --quiet --package tenure --all-features "${arguments[@]}" "${skip[@]}"
