@@ -41,7 +41,7 @@ def arguments():
 
 
 def programs(tenure, folder):
-    """Each program's name, and its file, as it is and instrumented."""
+    """Each program's name, and its file, unmodified and instrumented."""
     package = folder / "eight_lines"
     (package / "src").mkdir(parents=True)
     shutil.copy(ROOT / "ci/eight_lines.rs", package / "src/main.rs")

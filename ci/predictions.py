@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""What `tenure run` predicts on this machine, against what the mended programs give.
+"""What `tenure run` predicts on this machine, against what the fixed programs give.
 
 Usage: ci/predictions.py [--threads N] [--rounds N,N] [--slices N] [--programs DIR [--build]] [CASE...]
 
 The cases are those of crates/tenure-run/tests/cases, in Rust and optimised. Each is recorded with two threads, and its gain on
 as many CPUs as there are --threads (2) is predicted for this machine, which `tenure sim --calibrate` describes. The measured
-gain comes from programs that are not instrumented: case and mended case run in turn for some milliseconds each, a thread on
+gain comes from programs that are not instrumented: case and fixed case run in turn for some milliseconds each, a thread on
 each CPU, and slices in which a thread was switched out do not count. Each case is taken with several amounts of private work
 in an iteration (--rounds: of about 0.7 ns). A repair that the report does not offer is one that it predicts no gain from.
 
@@ -28,7 +28,7 @@ import tempfile
 
 from recorded_cases import arguments_of, cases, run, target
 
-# The case, the repair that the report names, and the case that is mended so.
+# The case, the repair that the report names, and the case that is fixed so.
 CASES = [
     ("adjacent", "apart", "apart"),
     ("elements", "apart", "elements_apart"),
@@ -49,7 +49,7 @@ OF_TWO = "head_and_tail"
 def build(tenure, instrumented, threads):
     """The program of the cases, with the library's repairs."""
     folder = target / ("cases-instrumented" if instrumented else f"cases-{threads}")
-    command = ["cargo", "build", "--quiet", "--release", "--features", "mended"]
+    command = ["cargo", "build", "--quiet", "--release", "--features", "fixed"]
     command += ["--manifest-path", cases / "rust/Cargo.toml", "--target-dir", folder]
     if instrumented:
         run(tenure, "run", "--", *command, stderr=subprocess.DEVNULL)
@@ -73,7 +73,7 @@ def programs(arguments):
 
 
 def predicted(tenure, program, case, repair, rounds, machine, out, threads):
-    """Nanoseconds an iteration on so many CPUs, as it is and with the repair: the same if the report does not offer it."""
+    """Nanoseconds an iteration on so many CPUs, unmodified and with the repair: the same if the report does not offer it."""
     report = out / "report.json"
     command = [tenure, "run", "--machine", machine, "--json", report, "--", program, case, rounds]
     run(*command, stderr=subprocess.DEVNULL)
@@ -84,9 +84,9 @@ def predicted(tenure, program, case, repair, rounds, machine, out, threads):
     return [threads * 1e9 / at(curves.get(name, curves[""])) for name in ("", repair)]
 
 
-def measured(program, case, mended, rounds, slices):
+def measured(program, case, fixed, rounds, slices):
     """The same, measured, with the interval of the ratio."""
-    done = run(program, "time", case, mended, rounds, slices, stdout=subprocess.PIPE, text=True)
+    done = run(program, "time", case, fixed, rounds, slices, stdout=subprocess.PIPE, text=True)
     pairs = [tuple(map(float, line.split())) for line in done.stdout.splitlines()]
     if len(pairs) < 10:
         sys.exit(f"{case}: threads were switched out in {slices - len(pairs)} of {slices} slices; the machine is too busy")
@@ -116,14 +116,14 @@ def main():
     print(f"{'case':15}{'repair':9}{'rounds':>6}   {'predicted ns':>17} {'gain':>6}   {'measured ns':>17} {'gain':>6}  interval        off by")
     good = all_of_them = 0
     for rounds in arguments.rounds.split(","):
-        for case, repair, mended in CASES:
+        for case, repair, fixed in CASES:
             if arguments.cases and case not in arguments.cases or case == OF_TWO and threads != 2:
                 continue
             all_of_them += 1
             before_predicted, after_predicted = predicted(
                 tenure, instrumented, case, repair, rounds, machine, out, threads
             )
-            (before, after), truth, interval = measured(plain, case, mended, rounds, arguments.slices)
+            (before, after), truth, interval = measured(plain, case, fixed, rounds, arguments.slices)
             gain = before_predicted / after_predicted
             off = max(gain / truth, truth / gain)
             good += off <= WITHIN

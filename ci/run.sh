@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # README's first command, as it is written there; and the same with a report that programs read: `tenure run` names the
-# contended lines of the example server, and finds none when that is mended.
+# contended lines of the example server, and finds none when that is fixed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 out=$(mktemp -d)
@@ -21,7 +21,7 @@ for name in 'Arc<Settings>.strong' in_flight requests; do
 done
 
 example contended
-example mended
+example fixed
 python3 - "$out" <<'PYTHON'
 import json, sys
 def read(name):
@@ -34,8 +34,8 @@ words = [word["path"] for finding in found for word in [finding["contended"], *f
 for name in ["in_flight", "requests", "bytes", "strong"]:
     assert any(word.endswith(name) for word in words), (name, words)
 assert all(finding["repairs"] for finding in found), [finding["repairs"] for finding in found]
-assert read("mended") == [], read("mended")
-print(f"{len(found)} contended lines, all with a repair; none when mended")
+assert read("fixed") == [], read("fixed")
+print(f"{len(found)} contended lines, all with a repair; none when fixed")
 PYTHON
 
 # The runtime's own memory is not contended: neither where nothing is recorded, nor while it is.

@@ -32,7 +32,7 @@ def call(*command, **options):
 
 
 def build(folder):
-    """Each program as it is, instrumented, and with ThreadSanitizer, by name."""
+    """Each program unmodified, instrumented, and with ThreadSanitizer, by name."""
     call("cargo", "build", "--quiet", "--package", "tenure-cli")
     tenure = [f"{TARGET}/debug/tenure", "run"]
     quiet = {"stderr": subprocess.DEVNULL}

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What `tenure watch` finds in real programs. proof/ mends some of it, and measures.
+"""What `tenure watch` finds in real programs. proof/ fixes some of it, and measures.
 
 By hand, as root, on Debian: it takes from apt, cargo and Go what it needs, builds in target/programs with optimisation and
 debugging information, runs each program under load, and watches it. It prints a table, and exits with 1 if a finding
@@ -33,7 +33,7 @@ SECONDS = float(os.environ.get("SECONDS", "20"))
 
 
 def crate(name, dependencies):
-    """A program of ci/programs, built with cargo as it is."""
+    """A program of ci/programs, built with cargo, unmodified."""
     folder = WORK / name
     (folder / "src").mkdir(parents=True, exist_ok=True)
     shutil.copyfile(HERE / f"{name}.rs", folder / "src/main.rs")

@@ -1,9 +1,9 @@
 //! A server as one first writes it: with more workers it gets no faster, and no profile says why.
 //!
 //! `tenure run -- cargo run --release --example contended` says which cache lines its workers contend for. With the
-//! argument `mended` the same server has the repairs:
+//! argument `fixed` the same server has the repairs:
 //!
-//! `cargo run --release -p tenure-examples --example contended -- mended`
+//! `cargo run --release -p tenure-examples --example contended -- fixed`
 #![allow(clippy::disallowed_types, reason = "what a program uses that has not heard of tenure yet")]
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -55,7 +55,7 @@ impl Server for Contended {
     }
 }
 
-struct Mended {
+struct Fixed {
     /// A read writes nothing that other threads use.
     settings: RcuCell<Settings>,
     quota: u64,
@@ -63,7 +63,7 @@ struct Mended {
     workers: Vec<CachePadded<(Worker, AtomicU64)>>,
 }
 
-impl Server for Mended {
+impl Server for Fixed {
     fn handle(&self, worker: usize, request: u64) {
         let settings = self.settings.load();
         let (worker, in_flight) = &*self.workers[worker];
@@ -101,8 +101,8 @@ fn main() {
     const REQUESTS: u64 = 2_000_000;
     let workers = thread::available_parallelism().map_or(2, usize::from).max(2);
     let start = Instant::now();
-    let served = if std::env::args().nth(1).is_some_and(|word| word == "mended") {
-        run(mended(workers), workers, REQUESTS)
+    let served = if std::env::args().nth(1).is_some_and(|word| word == "fixed") {
+        run(fixed(workers), workers, REQUESTS)
     } else {
         run(contended(workers), workers, REQUESTS)
     };
@@ -121,8 +121,8 @@ fn contended(workers: usize) -> Contended {
     }
 }
 
-fn mended(workers: usize) -> Mended {
-    Mended {
+fn fixed(workers: usize) -> Fixed {
+    Fixed {
         settings: RcuCell::new(Settings { rounds: 40 }),
         quota: 1000,
         workers: (0..workers).map(|_| CachePadded::default()).collect(),
@@ -136,6 +136,6 @@ mod tests {
     #[test]
     fn both_serve_every_request() {
         assert_eq!(run(contended(3), 3, 1000), 3000);
-        assert_eq!(run(mended(3), 3, 1000), 3000);
+        assert_eq!(run(fixed(3), 3, 1000), 3000);
     }
 }

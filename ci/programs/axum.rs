@@ -1,4 +1,4 @@
-//! A server whose requests all take the same state: an `Arc` that axum clones for each, or, with the argument `mended`,
+//! A server whose requests all take the same state: an `Arc` that axum clones for each, or, with the argument `fixed`,
 //! a reference that lives as long as the program.
 
 use std::env;
@@ -28,7 +28,7 @@ fn main() {
     let address = words.next().expect("an address to listen on");
     let app = App { greeting: "hello".to_owned() };
     let router = match words.next().as_deref() {
-        Some("mended") => router::<&'static App>(Box::leak(Box::new(app))),
+        Some("fixed") => router::<&'static App>(Box::leak(Box::new(app))),
         _ => router(Arc::new(app)),
     };
     let runtime =

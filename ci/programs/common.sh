@@ -1,5 +1,5 @@
 # What the scripts of this directory share: they source it. Each records a real program with `tenure run`, and the same
-# program with the fault mended. It exits with 1 if the fault is not found, or is found in what was mended.
+# program with the fault fixed. It exits with 1 if the fault is not found, or is found in what was fixed.
 #
 # By hand: they fetch what they build. TENURE names the command to run; without it a release build is made.
 set -euo pipefail
@@ -73,7 +73,7 @@ under() {
     [ "$code" = 0 ] || [ "$code" = 143 ] || { echo "$name: the server ended with $code" >&2; exit 1; }
 }
 
-# watched NAME LOAD: watches the server that `under` has started, as it is, while LOAD runs: to $work/NAME.txt and $work/NAME.json.
+# watched NAME LOAD: watches the server that `under` has started, unmodified, while LOAD runs: to $work/NAME.txt and $work/NAME.json.
 watched() {
     "$tenure" watch --pid "$server" --for 5s --json "$work/$1.json" >"$work/$1.txt" &
     local watcher=$!

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# crossbeam-utils 0.8.17: the locks that `AtomicCell` takes for large values lie in an array, eight to a line. Mended in
+# crossbeam-utils 0.8.17: the locks that `AtomicCell` takes for large values lie in an array, eight to a line. Fixed in
 # 0.8.18, where each has a line.
 source "$(dirname "$0")/common.sh"
 package before 'crossbeam-utils = "=0.8.17"'

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Debian's source of memcached 1.6.18: its locks of items and of lists lie in arrays of 40-byte mutexes, three to two lines.
-# Mended: each has a line. `tenure watch` finds the locks of lists in the program as it is. MEMCACHED_SOURCE names the source;
+# Fixed: each has a line. `tenure watch` finds the locks of lists in the unmodified program. MEMCACHED_SOURCE names the source;
 # without it apt fetches it. Needs libevent-dev.
 source "$(dirname "$0")/common.sh"
 source=${MEMCACHED_SOURCE:-$work/source}
@@ -21,27 +21,27 @@ build() {
     local copy=$work/$1
     if [ ! -e "$copy/memcached" ]; then
         rm -rf "$copy" && cp -a "$source" "$copy"
-        case $1 in *mended) mend "$copy" ;; esac
+        case $1 in *fixed) fix "$copy" ;; esac
         (cd "$copy" && ./configure --quiet CFLAGS='-O2 -g' >/dev/null && "${@:2}" -j2 memcached) >"$copy.log" 2>&1 ||
             { echo "memcached: $copy cannot be built; see $copy.log" >&2; exit 1; }
     fi
 }
-mend() { sed -E -i -f "$root/proof/memcached/edit.sed" "$1"/{crawler,items,thread}.c "$1/items.h"; }
+fix() { sed -E -i -f "$root/proof/memcached/edit.sed" "$1"/{crawler,items,thread}.c "$1/items.h"; }
 build native make
-build native-mended make
+build native-fixed make
 build recorded "$tenure" run --cc -- make
-build recorded-mended "$tenure" run --cc -- make
+build recorded-fixed "$tenure" run --cc -- make
 
 port=$(free_port)
 words=(-u root -l 127.0.0.1 -p "$port" -t 4)
 asked() { load memcached --ratio 1:9 --seconds 3; }
 under asked recorded before "$work/recorded/memcached" "${words[@]}" >/dev/null
-under asked recorded after "$work/recorded-mended/memcached" "${words[@]}" >/dev/null
+under asked recorded after "$work/recorded-fixed/memcached" "${words[@]}" >/dev/null
 found before false_sharing item_lock
 silent after false_sharing item_lock
-as_it_is() { under asked "$work/native/memcached" "${words[@]}"; }
-mended() { under asked "$work/native-mended/memcached" "${words[@]}"; }
-compare as_it_is mended
+unmodified() { under asked "$work/native/memcached" "${words[@]}"; }
+fixed() { under asked "$work/native-fixed/memcached" "${words[@]}"; }
+compare unmodified fixed
 watch() { watched watched load_longer; }
 load_longer() { load memcached --ratio 1:9 --seconds 7 >/dev/null; }
 under watch "$work/native/memcached" "${words[@]}"

@@ -46,7 +46,7 @@ def main():
     what, path, *patterns = sys.argv[1:]
     if what == "medians":
         one, other = (statistics.median(map(float, open(file))) for file in [path, *patterns])
-        print(f"as it is {scaled(one)}/s, mended {scaled(other)}/s: {other / one:.2f} times")
+        print(f"unmodified {scaled(one)}/s, fixed {scaled(other)}/s: {other / one:.2f} times")
         return
     report = json.load(open(path))
     matching = [finding for finding in report["findings"]
@@ -58,7 +58,7 @@ def main():
     elif matching:
         sys.exit(f"{path}: {patterns} is found: {told(matching[0])}")
     else:
-        print(f"silent in what was mended ({report['scope']['findings']} other findings)")
+        print(f"silent in what was fixed ({report['scope']['findings']} other findings)")
 
 
 if __name__ == "__main__":

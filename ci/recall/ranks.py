@@ -54,7 +54,7 @@ def main():
         for case, at in zip(of, ranks):
             all_of = len(findings[case["program"]])
             place = f"{at} of {all_of}" if at else "not found"
-            print(f"{place:>14}  {case['program']}: {case['type']}.{case['written']} beside {case['beside']} ({case['mended']})")
+            print(f"{place:>14}  {case['program']}: {case['type']}.{case['written']} beside {case['beside']} ({case['fixed']})")
         first = sum(1 for at in ranks if at and at <= FIRST)
         print(f"{first} of {len(of)} among the first {FIRST}, {sum(1 for at in ranks if at)} among all")
     for one in findings.get("vmlinux", [])[:20]:

@@ -20,7 +20,7 @@ use tokio::runtime::{Builder, Runtime};
 use tower::ServiceExt;
 
 mod locks;
-mod mended;
+mod fixed;
 mod plain;
 mod timed;
 
@@ -150,7 +150,7 @@ fn main() {
     match way.as_str() {
         "plain" => plain::main(what, of),
         "locks" => locks::main(what, of),
-        "tenure" => mended::main(what, of),
+        "tenure" => fixed::main(what, of),
         _ => panic!("plain, locks or tenure"),
     }
 }

@@ -17,7 +17,7 @@ ROUTER = ["WAY", "router", "2"]
 def edit():
     """Lines added to and removed from the server as it is, in a file of its own."""
     source = Source(HERE)
-    source.before["mended.rs"] = (HERE / "plain.rs").read_text()
+    source.before["fixed.rs"] = (HERE / "plain.rs").read_text()
     return source.counts()
 
 
@@ -31,7 +31,7 @@ class Server(CrateProof):
     def driver(self, number, version):
         to = self.work / f"{number}/driver/src"
         to.mkdir(parents=True, exist_ok=True)
-        for name in ("plain.rs", "locks.rs", "mended.rs"):
+        for name in ("plain.rs", "locks.rs", "fixed.rs"):
             # With its time, by which cargo knows what to compile.
             shutil.copy2(HERE / name, to / name)
         return super().driver(number, version)

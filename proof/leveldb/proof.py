@@ -21,9 +21,9 @@ class LevelDb:
             source.sed(HERE / "edit.sed", "db/memtable.h")
             (self.work / "counts").write_text(" ".join(map(str, source.counts())))
 
-        mended = debian.built("leveldb", self.work / "tenure", debian.make_leveldb, edit, digest(HERE / "edit.sed"), "1.23")
+        fixed = debian.built("leveldb", self.work / "tenure", debian.make_leveldb, edit, digest(HERE / "edit.sed"), "1.23")
         self.counts = [int(it) for it in (self.work / "counts").read_text().split()]
-        self.programs = {"plain": plain / "db_bench", "tenure": mended / "db_bench"}
+        self.programs = {"plain": plain / "db_bench", "tenure": fixed / "db_bench"}
 
     def words(self, keys, reads):
         options = ["--benchmarks=fillseq,readrandom", "--threads=2", "--write_buffer_size=268435456"]

@@ -19,9 +19,9 @@ class Memcached:
             (self.work / "counts").write_text(" ".join(map(str, source.counts())))
 
         plain = debian.built("memcached", self.work / "plain", debian.make_memcached, version="1.6.18")
-        mended = debian.built("memcached", self.work / "tenure", debian.make_memcached, edit, digest(HERE / "edit.sed"), "1.6.18")
+        fixed = debian.built("memcached", self.work / "tenure", debian.make_memcached, edit, digest(HERE / "edit.sed"), "1.6.18")
         self.counts = [int(it) for it in (self.work / "counts").read_text().split()]
-        self.programs = {"plain": plain / "memcached", "tenure": mended / "memcached"}
+        self.programs = {"plain": plain / "memcached", "tenure": fixed / "memcached"}
 
     def records(self):
         """The server ends by itself after the load: `tenure run` runs a shell that has both."""

@@ -77,10 +77,10 @@ def gains(pattern, repair, folder):
     for machine, cpus in [(folder / "this.toml", [2]), (large, [64, 128])]:
         machine = overlapping(machine, folder)
         rates = simulated(pattern, machine, cpus, folder)
-        mended = simulated(owned(pattern), machine, cpus, folder)["unchanged"] if repair == OWN else rates.get(repair)
-        if mended is None:
+        fixed = simulated(owned(pattern), machine, cpus, folder)["unchanged"] if repair == OWN else rates.get(repair)
+        if fixed is None:
             fail(f"{pattern} has no repair {repair}; it has {', '.join(rates)}")
-        gains |= {f"{it}": mended[it] / rates["unchanged"][it] for it in cpus}
+        gains |= {f"{it}": fixed[it] / rates["unchanged"][it] for it in cpus}
     return gains
 
 

@@ -33,9 +33,9 @@ class Redis:
 
         key = digest(__file__)
         plain = debian.built("redis", self.work / "plain", make, key=key, version="7.0.15")
-        mended = debian.built("redis", self.work / "tenure", make, edit, digest(__file__, HERE / "edit.sed"), "7.0.15")
+        fixed = debian.built("redis", self.work / "tenure", make, edit, digest(__file__, HERE / "edit.sed"), "7.0.15")
         self.counts = [int(it) for it in (self.work / "counts").read_text().split()]
-        self.folders = {"plain": plain / "src", "tenure": mended / "src"}
+        self.folders = {"plain": plain / "src", "tenure": fixed / "src"}
 
     def client(self, port, requests, test):
         return [self.folders["plain"] / "redis-benchmark", "-p", port, "-t", test, "-n", requests, "-c", "50", "-P", "16", "--threads", "2", "--csv"]

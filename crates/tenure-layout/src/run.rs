@@ -24,7 +24,7 @@ use tenure_debuginfo::perf::ProgramSamples;
 use tenure_debuginfo::read::{self, Input};
 use tenure_model::{
     CodeRead, Finding, OperandShare, Origin, Report, Scope, Sharing, Source, Suggestion, Types,
-    Unmended,
+    Unfixed,
 };
 
 /// What to analyse.
@@ -223,13 +223,13 @@ fn analyse(
         }
     }
     if request.suggest {
-        (report.suggestions, report.unmended) = repairs(&layouts, &types, &pins, progress);
+        (report.suggestions, report.unfixed) = repairs(&layouts, &types, &pins, progress);
         // What fixes elements is said with the finding.
         let is_of_elements = |name: &str| {
             let mut of_type = report.findings.iter().filter(|one| one.type_name == name);
             of_type.any(|one| matches!(one.sharing, Sharing::Elements { .. }))
         };
-        report.unmended.retain(|one| !is_of_elements(&one.type_name));
+        report.unfixed.retain(|one| !is_of_elements(&one.type_name));
     }
     if let Some(rules) = checks {
         report.checks = check::check(rules, model, request.line_bytes);
@@ -306,7 +306,7 @@ fn repairs(
     types: &[TypeId],
     pins: &Pins,
     progress: &dyn Progress,
-) -> (Vec<Suggestion>, Vec<Unmended>) {
+) -> (Vec<Suggestion>, Vec<Unfixed>) {
     progress.begin("searching for better layouts", types.len() as u64);
     let results: Vec<_> = types
         .par_iter()
@@ -314,16 +314,16 @@ fn repairs(
         .map(|&id| {
             let result = suggest(layouts, id, pins);
             progress.advance(1);
-            result.map_err(|why| Unmended { type_name: layouts.spelled(id), why })
+            result.map_err(|why| Unfixed { type_name: layouts.spelled(id), why })
         })
         .collect();
     progress.end();
-    let (mut suggestions, mut unmended) = (Vec::new(), Vec::new());
+    let (mut suggestions, mut unfixed) = (Vec::new(), Vec::new());
     for result in results {
         match result {
             Ok(suggestion) => suggestions.push(suggestion),
-            Err(without) => unmended.push(without),
+            Err(without) => unfixed.push(without),
         }
     }
-    (suggestions, unmended)
+    (suggestions, unfixed)
 }

@@ -27,6 +27,6 @@ pub use report::{
     Alternative, Cell, Change, Check, Code, CodeRead, Confidence, Coverage, Curve, Difference,
     Elsewhere, Embedder, Evidence, Finding, Forecast, Kind, Level, Line, Means, Measured,
     MeasuredMember, Move, Observed, OperandShare, Origin, Point, Recorded, Repair, Report, Role,
-    Run, SCHEMA, Scope, Sharing, Signal, Source, Storage, Suggestion, TypeMap, Types, Unmended,
-    Use, Watched, Word, short_path,
+    Run, SCHEMA, Scope, Sharing, Signal, Source, Storage, Suggestion, TypeMap, Types, Unfixed, Use,
+    Watched, Word, short_path,
 };

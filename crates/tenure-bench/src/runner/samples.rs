@@ -99,8 +99,7 @@ pub(super) fn rows(
         let values = |keep: &dyn Fn(&[SliceSample]) -> bool| -> Vec<f64> {
             batches.iter().filter_map(|batch| batch.median(keep, of)).collect()
         };
-        let undisturbed =
-            values(&|round| used.iter().all(|&variant| !round[variant].switched));
+        let undisturbed = values(&|round| used.iter().all(|&variant| !round[variant].switched));
         let kept_all = keep_switched || undisturbed.len() < MIN_VALUES.min(batches.len());
         let values = if kept_all { values(&|_| true) } else { undisturbed };
         Summary {

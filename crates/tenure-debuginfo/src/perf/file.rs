@@ -110,7 +110,7 @@ impl<'a> File<'a> {
             }
             let end = data.checked_add(size).filter(|end| *end <= bytes.0.len() as u64);
             let end = end.ok_or_else(|| {
-                format!("is truncated: its header promises {size} bytes of samples behind {data}, the file has {}", bytes.0.len())
+                format!("is truncated: its header promises {size} bytes of samples after {data}, the file has {}", bytes.0.len())
             })?;
             file.read_events(attribute_size, attributes, attributes_size)
                 .ok_or("is malformed: its table of events is cut")?;

@@ -482,7 +482,7 @@ impl Own {
         }
     }
 
-    /// The name of what is to be mended, and where it is declared.
+    /// The name of what is to be fixed, and where it is declared.
     pub(crate) fn subject<'m>(
         &self,
         layouts: &'m LayoutModel<'_>,

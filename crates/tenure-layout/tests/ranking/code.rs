@@ -257,5 +257,5 @@ fn a_type_whose_elements_are_to_be_aligned_is_not_said_to_have_nothing_to_mend()
     let report = report(&LayoutRequest { suggest: true, ..asked(program, true) });
     let worker = of_type(&report, "worker");
     assert!(worker.repairs[0].text.starts_with("Align `worker`"), "{:?}", worker.repairs);
-    assert!(report.unmended.iter().all(|one| one.type_name != "worker"), "{:?}", report.unmended);
+    assert!(report.unfixed.iter().all(|one| one.type_name != "worker"), "{:?}", report.unfixed);
 }

@@ -45,7 +45,7 @@ fn a_lock_moves_with_what_it_guards() {
     assert!(why("in_count").starts_with("a number, guarded by the lock"), "{finding:#?}");
     assert!(why("out_count").starts_with("a number, used under another lock"), "{finding:#?}");
     assert_eq!(finding.victims[0].path, "out_count", "it suffers most");
-    let [found] = &report.suggestions[..] else { panic!("{:#?}", report.unmended) };
+    let [found] = &report.suggestions[..] else { panic!("{:#?}", report.unfixed) };
     assert_eq!((found.means, found.after.size, found.price), (Means::Align, 128, 64));
     assert_eq!(
         found.summary,
@@ -59,7 +59,7 @@ fn a_lock_moves_with_what_it_guards() {
 fn locks_that_are_apart_with_what_they_guard_are_left_alone() {
     let Some(report) = judged(APART) else { return };
     assert!(report.suggestions.is_empty(), "{:#?}", report.suggestions);
-    let [why] = &report.unmended[..] else { panic!("{:#?}", report.unmended) };
+    let [why] = &report.unfixed[..] else { panic!("{:#?}", report.unfixed) };
     assert!(why.why.contains("(score 0)"), "{}", why.why);
 }
 

@@ -163,7 +163,7 @@ fn the_same_input_gives_the_same_proposal() {
 #[test]
 fn a_type_that_cannot_be_fixed_says_why() {
     let report = report(&LayoutRequest { suggest: true, ..request("repaired.btf", &[]) });
-    for one in &report.unmended {
+    for one in &report.unfixed {
         assert!(one.why.ends_with('.') && one.why.contains(&one.type_name), "{one:?}");
     }
 }

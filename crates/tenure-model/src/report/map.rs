@@ -135,7 +135,7 @@ pub struct Alternative {
 
 /// A type for which no better layout was found.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Unmended {
+pub struct Unfixed {
     /// The type.
     #[serde(rename = "type")]
     pub type_name: String,

@@ -12,7 +12,7 @@ pub use finding::{
     Code, Confidence, Curve, Evidence, Finding, Forecast, Kind, Level, Observed, Origin, Point,
     Repair, Sharing, Signal, Storage, Use, Word,
 };
-pub use map::{Alternative, Cell, Embedder, Line, Means, Move, Suggestion, TypeMap, Unmended};
+pub use map::{Alternative, Cell, Embedder, Line, Means, Move, Suggestion, TypeMap, Unfixed};
 pub use measured::{Elsewhere, Measured, MeasuredMember, Recorded};
 pub use names::short_path;
 
@@ -45,7 +45,7 @@ pub struct Report {
     /// Better layouts of types, if they were asked for.
     pub suggestions: Vec<Suggestion>,
     /// The types for which a better layout was asked for and none was found.
-    pub unmended: Vec<Unmended>,
+    pub unfixed: Vec<Unfixed>,
     /// What the checks of a rules file or a budget said, if there was one.
     pub checks: Vec<Check>,
     /// What differs from an older report, if there was one.
@@ -73,7 +73,7 @@ impl Report {
             findings,
             maps: Vec::new(),
             suggestions: Vec::new(),
-            unmended: Vec::new(),
+            unfixed: Vec::new(),
             checks: Vec::new(),
             changes: None,
         }

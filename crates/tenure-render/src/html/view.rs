@@ -42,7 +42,7 @@ pub(super) struct FindingPage<'a> {
     findings: Vec<FindingView<'a>>,
     /// Suggestions for types without a finding.
     others: Vec<OrderView<'a>>,
-    unmended: Vec<Parts>,
+    unfixed: Vec<Parts>,
     /// Unescaped, as drawings are: it is the page's own.
     script: &'static str,
 }
@@ -135,7 +135,7 @@ impl<'a> FindingPage<'a> {
             })
             .collect();
         let file = words::subject(report).rsplit('/').next().unwrap_or_default();
-        let was_asked = !report.suggestions.is_empty() || !report.unmended.is_empty();
+        let was_asked = !report.suggestions.is_empty() || !report.unfixed.is_empty();
         let (run, title) = match &report.source {
             Source::Run(run) => (Some(run), format!("Contended lines of {}", run.command)),
             Source::Types(_) => {
@@ -167,7 +167,7 @@ impl<'a> FindingPage<'a> {
             columns: words::measured::COLUMNS,
             findings,
             others,
-            unmended: report.unmended.iter().map(|it| marked(&it.why)).collect(),
+            unfixed: report.unfixed.iter().map(|it| marked(&it.why)).collect(),
             script: include_str!("report.js"),
         }
     }
@@ -410,13 +410,13 @@ fn percent(share: f64) -> String {
 
 /// What the signs mean that a page of this report may have.
 fn legend(report: &Report) -> Vec<(String, &'static str)> {
-    let mended = !report.suggestions.is_empty();
+    let fixed = !report.suggestions.is_empty();
     [
         (true, BlockState::Contended, false, "contended: many CPUs write it"),
-        (mended, BlockState::Settled, false, "contended, in the better layout"),
+        (fixed, BlockState::Settled, false, "contended, in the better layout"),
         (true, BlockState::Victim, false, "suffers: likely read meanwhile"),
-        (mended, BlockState::Relieved, false, "suffers no longer"),
-        (mended, BlockState::Plain, true, "moves"),
+        (fixed, BlockState::Relieved, false, "suffers no longer"),
+        (fixed, BlockState::Plain, true, "moves"),
         (true, BlockState::ReadMostly, false, "read-mostly"),
         (true, BlockState::Cold, false, "cold"),
         (true, BlockState::Hole, false, "hole"),

@@ -20,7 +20,7 @@ pub(super) fn render(text: &mut TerminalText, report: &Report) {
             "Rank among all, score of 100, type; the contended word (!) and what suffers beside it (*), with offsets.",
         );
     }
-    let mut mended: Vec<&str> = Vec::new();
+    let mut fixed: Vec<&str> = Vec::new();
     // Most reports have one section alone, which needs no heading.
     let mut last = "Yours";
     for finding in &report.findings {
@@ -40,8 +40,8 @@ pub(super) fn render(text: &mut TerminalText, report: &Report) {
         apart(text, finding, INDENT);
         let name = finding.type_name.as_str();
         let suggestion = report.suggestions.iter().find(|found| found.type_name == name);
-        if let Some(suggestion) = suggestion.filter(|_| !mended.contains(&name)) {
-            mended.push(name);
+        if let Some(suggestion) = suggestion.filter(|_| !fixed.contains(&name)) {
+            fixed.push(name);
             // Says that there is a better layout; its maps are shown when the type is asked for.
             text.repair(&words::gain(suggestion), &" ".repeat(INDENT));
         }

@@ -61,13 +61,13 @@ fn closing(text: &mut TerminalText, report: &Report) {
     if matches!(report.source, Source::Run(_)) {
         return;
     }
-    // What mends variables is said with their finding, and types of a standard library are not theirs to change.
+    // What fixes variables is said with their finding, and types of a standard library are not theirs to change.
     let of_type = |finding: &&Finding| {
         matches!(finding.sharing, Sharing::Within | Sharing::Embedding { .. })
             && !words::is_of_a_standard_library(&finding.type_name)
     };
     let Some(worst) = report.findings.iter().find(of_type) else { return };
-    let was_asked = !report.suggestions.is_empty() || !report.unmended.is_empty();
+    let was_asked = !report.suggestions.is_empty() || !report.unfixed.is_empty();
     let next = match (report.scope.types.is_empty(), was_asked) {
         (true, _) => "The lines of a type, and a better layout:",
         (false, false) => "A better layout:",

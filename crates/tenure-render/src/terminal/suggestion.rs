@@ -20,10 +20,10 @@ pub(super) fn render_others(text: &mut TerminalText, report: &Report) {
         render(text, report, suggestion);
     }
     // A ranking says what there is, not what there is not.
-    if !report.unmended.is_empty() && !report.scope.types.is_empty() {
+    if !report.unfixed.is_empty() && !report.scope.types.is_empty() {
         text.blank();
         text.strong("Without a better layout");
-        for one in &report.unmended {
+        for one in &report.unfixed {
             text.bullet(&one.why);
         }
     }

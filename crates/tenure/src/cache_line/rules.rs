@@ -189,7 +189,7 @@ impl Checker<'_> {
     }
 
     const fn neighbours(&mut self, contended: &Place<'_>, inside: &Inside<'_>) {
-        // What begins behind, or ends before, is too far away to share anything.
+        // What begins after, or ends before, is too far away to share anything.
         let unit = max(contended.apart, inside.apart);
         let before = (contended.offset + 1).saturating_sub(unit);
         let behind = contended.last_byte() + unit;

@@ -118,7 +118,7 @@ impl<'d> DwarfSource<'d> {
         let mut jobs = Vec::new();
         let mut last = 0;
         let mut units = self.dwarf.units();
-        let fault = |error, at| Malformed::from(error).at("header of the unit behind", at);
+        let fault = |error, at| Malformed::from(error).at("header of the unit after", at);
         while let Some(header) = units.next().map_err(|error| fault(error, last))? {
             last = header.offset().0 as u64;
             let start = self.info_base + last;

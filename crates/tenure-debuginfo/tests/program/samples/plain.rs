@@ -212,7 +212,7 @@ fn main() {
     let mut workers = black_box(vec![Worker { hits: 0, misses: 0, busy: false, seen: [0; 3] }; 6]);
     let base = workers.as_ptr() as usize;
     work(&mut workers[2..4], base);
-    // Four slots, and a byte for each and 16 behind them.
+    // Four slots, and a byte for each and 16 after them.
     WATCHED.store(4 * 24 + 4 + 16, Relaxed);
     let mut map = HashMap::new();
     map.insert(7, Slot { hits: AtomicU64::new(0), other: AtomicU64::new(0) });

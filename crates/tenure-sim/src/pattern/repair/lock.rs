@@ -89,10 +89,12 @@ fn unlocked(
             Operation::Lock(word, inside) if is_read(*word) => {
                 let times = access.times;
                 after.push(PatternAccess { times: 2.0 * times, operation: Operation::Store(slot) });
-                after.extend(inside.iter().map(|access| PatternAccess {
-                    times: times * access.times,
-                    ..access.clone()
-                }));
+                after.extend(
+                    inside.iter().map(|access| PatternAccess {
+                        times: times * access.times,
+                        ..access.clone()
+                    }),
+                );
             }
             Operation::Lock(word, inside) => {
                 let operation = Operation::Lock(*word, unlocked(inside, is_read, slot));

@@ -143,7 +143,7 @@ fn hot_arc() {
     run(|_, all| all.each(|_| drop(black_box(Arc::clone(&shared)))));
 }
 
-#[cfg(feature = "mended")]
+#[cfg(feature = "fixed")]
 fn hot_arc_lazy() {
     let shared = tenure::rcu::RcuCell::new(7_u64);
     run(|_, all| {
@@ -249,7 +249,7 @@ fn case(name: &str) -> fn() {
         "head_and_tail" => head_and_tail,
         "head_and_tail_apart" => head_and_tail_apart,
         "hot_arc" => hot_arc,
-        #[cfg(feature = "mended")]
+        #[cfg(feature = "fixed")]
         "hot_arc_lazy" => hot_arc_lazy,
         "mutex" => mutex,
         "exchanged" => exchanged,
