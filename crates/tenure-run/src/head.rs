@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use tenure_debuginfo::names::{self, SystemLibrary};
 use tenure_debuginfo::program::Program;
 use tenure_model::Run;
 
@@ -138,9 +139,7 @@ fn has_plain_std(program: &Program) -> bool {
 
 /// Parts of the C library, and this project's runtime: what they do for a program is counted where it matters.
 fn is_of_the_c_library(name: &str) -> bool {
-    let parts =
-        ["ld-linux", "libc.", "libm.", "libdl.", "libpthread.", "librt.", "libgcc_s.", "libtsan."];
-    parts.iter().any(|part| name.starts_with(part))
+    names::system_library(name) == Some(SystemLibrary::C) || name.starts_with("libtsan.")
 }
 
 /// `a, b and 3 more`.

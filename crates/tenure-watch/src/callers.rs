@@ -16,6 +16,7 @@ use gimli::{
 use object::{Object as _, ObjectSection as _, ObjectSymbol as _, SymbolIndex, SymbolKind};
 use rustc_hash::FxHashMap;
 use tenure_analyze::Programs;
+use tenure_debuginfo::names;
 use tenure_model::recording::Module;
 
 use crate::arch::{FRAME, RETURN, Registers, STACK, VENDOR, code_address};
@@ -23,44 +24,6 @@ use crate::sys::Sample;
 
 /// Callers that are followed, at most.
 const MAX_CALLS: usize = 6;
-
-/// Files of libraries that offer locks and memory.
-const LIBRARIES: [&str; 9] = [
-    "libc.so",
-    "libc-",
-    "libpthread",
-    "ld-linux",
-    "libstdc++",
-    "libgcc_s",
-    "libjemalloc",
-    "libtcmalloc",
-    "libmimalloc",
-];
-
-/// What their functions' names begin with where they are linked into the program.
-const FUNCTIONS: [&str; 21] = [
-    "std::",
-    "core::",
-    "alloc::",
-    "parking_lot",
-    "lock_api::",
-    "__rust_",
-    "__rustc",
-    "__aarch64_",
-    "pthread_",
-    "__pthread_",
-    "___pthread_",
-    "__lll_",
-    "malloc",
-    "free",
-    "calloc",
-    "realloc",
-    "_int_",
-    "_ZNSt",
-    "sync.",
-    "sync/atomic.",
-    "runtime.",
-];
 
 /// The modules of a process, as far as they were asked.
 #[derive(Debug, Default)]
@@ -182,7 +145,7 @@ impl Unwound {
         let section = file.section_by_name(".eh_frame");
         let frames = section.and_then(|it| Some((it.address(), it.data().ok()?.to_vec())));
         let name = path.file_name()?.to_str()?;
-        let is_library = LIBRARIES.iter().any(|it| name.starts_with(it));
+        let is_library = names::system_library(name).is_some();
         let symbols = file.symbols().filter(|_| !is_library);
         let mut functions: Vec<_> = symbols
             .filter(|it| it.kind() == SymbolKind::Text)
@@ -195,9 +158,11 @@ impl Unwound {
 
     /// Whether a return address is of a function that is not the program's.
     fn is_foreign(&self, address: u64) -> bool {
-        self.is_library || self.function(address).is_some_and(|name| is_of_language(&name))
+        self.is_library
+            || self.function(address).is_some_and(|symbol| names::is_of_library(&symbol))
     }
 
+    /// The symbol of the function.
     fn function(&self, address: u64) -> Option<String> {
         // A return address may be the function's end.
         let address = address.checked_sub(1)?;
@@ -206,7 +171,7 @@ impl Unwound {
         let cache = object::ReadCache::new(File::open(&self.path).ok()?);
         let file = object::File::parse(&cache).ok()?;
         let symbol = file.symbol_by_index(*index).ok()?;
-        Some(rustc_demangle::demangle(symbol.name().ok()?).to_string())
+        Some(symbol.name().ok()?.to_owned())
     }
 
     /// The way from the function at an address; `is_leaf` if it has called no other one yet.
@@ -249,33 +214,9 @@ impl Unwound {
     }
 }
 
-fn is_of_language(function: &str) -> bool {
-    let name = function.trim_start_matches(['<', '&', '*', '(', ' ']);
-    FUNCTIONS.iter().any(|start| name.starts_with(start))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn functions_of_languages_and_locks_are_not_the_programs() {
-        for name in [
-            "core::sync::atomic::AtomicU64::fetch_add",
-            "<std::sync::mutex::Mutex<T> as core::fmt::Debug>::fmt",
-            "<&alloc::vec::Vec<u8>>::len",
-            "parking_lot::raw_mutex::RawMutex::lock_slow",
-            "pthread_mutex_lock",
-            "sync.(*Mutex).Lock",
-        ] {
-            assert!(is_of_language(name), "{name}");
-        }
-        for name in
-            ["main", "server::accept", "<server::Peer as core::ops::Drop>::drop", "main.run"]
-        {
-            assert!(!is_of_language(name), "{name}");
-        }
-    }
 
     /// This test's own file has tables and symbols.
     #[test]

@@ -4,12 +4,13 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use tenure_code::MachineCode;
+use tenure_debuginfo::names::{is_lock_of_c, mentions_lock};
 use tenure_debuginfo::program::{AllocatedBlock, Object, ObjectMember};
 use tenure_model::{Access, Role, Word};
 
 use super::names::ProcessNames;
 use super::threads::Groups;
-use super::value::{WordNames, names_a_lock};
+use super::value::WordNames;
 use crate::lines::{self, Contended, Elements, Meaning};
 use tenure_model::recording::Line;
 
@@ -76,8 +77,8 @@ impl NamedWords {
         let mut places: Vec<_> = contended.words.iter().map(place).collect();
         let are_locks = contended.words.iter().zip(&places).all(|(word, place)| {
             let place = place.as_ref().map(|(_, place)| place);
-            !is_lock_of_c(word)
-                || place.is_none_or(|place| holds_lock_of_c(&place.path, &place.type_name))
+            !is_locked_by_c(word)
+                || place.is_none_or(|place| is_lock_of_c(&place.path, &place.type_name))
         });
         let mut array =
             found.as_ref().and_then(|(program, object)| program.program().elements(object));
@@ -190,14 +191,8 @@ fn without_element(place: &ObjectMember) -> String {
 }
 
 /// Whether the C library's functions lock the word.
-fn is_lock_of_c(word: &lines::UsedWord) -> bool {
+fn is_locked_by_c(word: &lines::UsedWord) -> bool {
     word.uses.iter().any(|use_| matches!(use_.access, Access::Lock | Access::Unlock))
-}
-
-/// Whether a member can be such a lock: glibc's are structs of members such as `__data.__lock`, or a number with the name
-/// of a type.
-fn holds_lock_of_c(path: &str, type_name: &str) -> bool {
-    path.contains("__") || type_name.contains("pthread_")
 }
 
 /// A finding with more words has those of its worst line.
@@ -274,7 +269,7 @@ fn role(word: &lines::UsedWord, type_name: &str) -> Role {
     }
     if writes * 50 <= all {
         Role::ReadMostly
-    } else if word.is_lock() || names_a_lock(type_name) {
+    } else if word.is_lock() || mentions_lock(type_name) {
         Role::Lock
     } else if is_atomic {
         Role::Atomic
@@ -287,13 +282,6 @@ fn role(word: &lines::UsedWord, type_name: &str) -> Role {
 mod tests {
     use super::*;
     use crate::lines::tests::{done, word};
-
-    #[test]
-    fn a_lock_of_the_c_library_is_no_number_of_another_type() {
-        assert!(holds_lock_of_c("lock.__data.__lock", "int"));
-        assert!(holds_lock_of_c("[3].spin", "pthread_spinlock_t"));
-        assert!(!holds_lock_of_c("[3].reqlen", "int"));
-    }
 
     #[test]
     fn a_clock_and_a_block_are_no_locks() {

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use tenure_debuginfo::names;
 use tenure_model::Access;
 use tenure_sim::pattern::StoredValue;
 
@@ -26,8 +27,13 @@ impl WordNames {
     pub(crate) fn meaning(&self) -> Meaning {
         let types = self.type_name.split('<').next().unwrap_or_default();
         let is_lock = || {
-            self.path.split('.').any(|member| parts(member).last().is_some_and(|it| is_lock(it)))
-                || self.exchanging.iter().map(String::as_str).chain([types]).any(names_a_lock)
+            self.path.split('.').any(names::is_lock)
+                || self
+                    .exchanging
+                    .iter()
+                    .map(String::as_str)
+                    .chain([types])
+                    .any(names::mentions_lock)
         };
         let by_functions = || {
             // What is exchanged has more in it than the number.
@@ -49,7 +55,7 @@ fn counts_references(path: &str) -> bool {
     const REFERENCES: [&str; 7] =
         ["strong", "weak", "refs", "nrefs", "refcount", "refcnt", "references"];
     const OF: [&str; 4] = ["ref", "use", "strong", "weak"];
-    let parts = parts(path.rsplit('.').next().unwrap_or_default());
+    let parts = names::words(path.rsplit('.').next().unwrap_or_default(), char::is_alphanumeric);
     let has = |wanted: &[&str]| parts.iter().any(|part| wanted.contains(&part.as_str()));
     // `refs`, `refcount_`, `_M_use_count`, `refCnt`; not `weak_hits`.
     matches!(&parts[..], [only] if REFERENCES.contains(&only.as_str()))
@@ -59,40 +65,11 @@ fn counts_references(path: &str) -> bool {
 
 /// Whether a function gets or puts references: `Arc::clone`, `obj_retain`, `Py_INCREF`.
 fn changes_references(function: &str) -> bool {
-    let parts = parts(function);
+    let parts = names::words(function, char::is_alphanumeric);
     let has = |wanted: &[&str]| parts.iter().any(|part| wanted.contains(&part.as_str()));
     has(&["retain", "incref", "decref", "addref", "refcount"])
         || has(&["arc"]) && has(&["clone", "drop", "upgrade"])
         || has(&["ref"]) && has(&["add", "inc", "dec"])
-}
-
-/// Whether a name has a part that only locks have: `RawMutex::lock`, `read_unlock`, but not `block` or `LockFree`.
-pub(crate) fn names_a_lock(name: &str) -> bool {
-    let parts = parts(name);
-    let is_free = |at: usize| parts.get(at + 1).is_some_and(|next| next == "free");
-    (0..parts.len()).any(|at| is_lock(&parts[at]) && !is_free(at))
-}
-
-fn is_lock(part: &str) -> bool {
-    let locks = ["lock", "unlock", "trylock", "mutex", "rwlock", "spinlock", "futex"];
-    locks.contains(&part)
-}
-
-/// The words that a name is made of, in lower case: of `RwLock::read_raw` rw, lock, read and raw.
-fn parts(name: &str) -> Vec<String> {
-    let mut parts = vec![String::new()];
-    let mut before = ' ';
-    for letter in name.chars() {
-        let begins = letter.is_uppercase() && before.is_lowercase();
-        match parts.last_mut() {
-            Some(part) if letter.is_alphanumeric() && !begins => part.extend(letter.to_lowercase()),
-            _ if letter.is_alphanumeric() => parts.push(letter.to_lowercase().collect()),
-            _ => parts.push(String::new()),
-        }
-        before = letter;
-    }
-    parts.retain(|part| !part.is_empty());
-    parts
 }
 
 /// What is known of it from what threads do. Asks for return addresses whether the code there uses the result.
@@ -208,6 +185,7 @@ mod tests {
             // Only what exchanges it says that it is taken.
             ("served", "Atomic<usize>", "Mutex::lock", "", Unknown),
             ("item_lock", "int", "", "", Lock),
+            ("queue.wlock", "int", "", "", Lock),
             ("lock_stats.waits", "long", "", "", Unknown),
             ("", "std::sys::sync::mutex::futex::Mutex", "", "", Lock),
             ("", "", "", "block_on", Unknown),

@@ -4,7 +4,6 @@ use gimli::{AttributeValue, DwTag, Range};
 use rustc_hash::FxHashMap;
 
 use super::fields::Fields;
-use super::names::takes_lock;
 use super::place::{Base, VariablePlace, frame_base, places};
 use tenure_debuginfo::model::{TypeId, TypeKind};
 use tenure_debuginfo::names;
@@ -334,7 +333,7 @@ impl<'a> UnitScan<'_, 'a> {
                 let ty = self.type_of(meta, entries);
                 let returns = ty.and_then(|ty| fields.pointee(ty, 0));
                 let name = self.name_of(meta);
-                let takes_lock = name.as_deref().is_some_and(takes_lock);
+                let takes_lock = name.as_deref().is_some_and(names::takes_lock);
                 Callee { is_named: name.is_some(), takes_lock, returns }
             });
             if callee.is_named || callee.returns.is_some() {

@@ -30,8 +30,7 @@ impl UsingFunction {
     /// Whether its name speaks of a type or variable, or of nothing: `session_new` and `init` do for a `Session`, `new_cursor`
     /// does not. A name abbreviates: `sk_alloc` is of a `sock`, `conn_open` of a `Connection`.
     pub(super) fn is_of(&self, name: &str) -> bool {
-        let subject =
-            words(names::last(name.split('<').next().unwrap_or(name))).collect::<Vec<_>>();
+        let subject = words(names::last(name.split('<').next().unwrap_or(name)));
         let mut others = self.objects().peekable();
         others.peek().is_none() || others.any(|word| abbreviates(&word, &subject))
     }
@@ -66,26 +65,12 @@ fn is_setup(name: &str) -> bool {
     let last = parts[at];
     // C++'s constructors, and its destructors.
     let is_constructor = at > 0 && parts[at - 1] == last;
-    is_constructor || last.starts_with('~') || words(last).any(|word| is_setup_word(&word))
+    is_constructor || last.starts_with('~') || words(last).iter().any(|word| is_setup_word(word))
 }
 
 /// `ngx_http_init`, `initWorker`, `InitWorker`.
-fn words(name: &str) -> impl Iterator<Item = String> {
-    name.split(|letter: char| !letter.is_ascii_alphabetic()).flat_map(|part| {
-        let mut words: Vec<String> = Vec::new();
-        let mut was_lower = false;
-        for letter in part.chars() {
-            let begins = letter.is_ascii_uppercase() && was_lower;
-            if begins || words.is_empty() {
-                words.push(String::new());
-            }
-            was_lower = letter.is_ascii_lowercase();
-            if let Some(word) = words.last_mut() {
-                word.push(letter.to_ascii_lowercase());
-            }
-        }
-        words
-    })
+fn words(name: &str) -> Vec<String> {
+    names::words(name, |letter| letter.is_ascii_alphabetic())
 }
 
 #[cfg(test)]
