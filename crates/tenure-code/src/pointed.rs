@@ -308,8 +308,7 @@ fn indexed(instruction: &Instruction) -> Option<Indexed> {
 
 /// The base register and the distance from it, where that is all.
 fn memory(instruction: &Instruction) -> Option<(Register, i64)> {
-    let is_memory = |at: &u32| instruction.op_kind(*at) == OpKind::Memory;
-    (0..instruction.op_count()).find(is_memory)?;
+    (0..instruction.op_count()).find(|at| instruction.op_kind(*at) == OpKind::Memory)?;
     let is_own = matches!(instruction.memory_segment(), Name::FS | Name::GS);
     let is_plain = instruction.memory_index() == Name::None && !is_own;
     let base = number(instruction.memory_base()).filter(|_| is_plain)?;

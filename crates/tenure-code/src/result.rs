@@ -395,7 +395,6 @@ mod tests {
     #[test]
     fn endless_code_ends() {
         let code = vec![0x90; 10_000];
-        let at = |address: u64| code.get(usize::try_from(address).ok()?..);
-        assert_eq!(fate(at, 0), Fate::Unknown);
+        assert_eq!(fate(|address| code.get(usize::try_from(address).ok()?..), 0), Fate::Unknown);
     }
 }

@@ -51,9 +51,8 @@ fn size(head: u64, read: &dyn Fn(u64) -> Option<u64>) -> Option<u64> {
 
 fn is_chain(mut head: u64, read: &dyn Fn(u64) -> Option<u64>) -> bool {
     for _ in 1..MIN_CHAIN {
-        let is_used = || read(head + HEAD / 2).is_some_and(|word| word & 1 == 1);
         match size(head, read) {
-            Some(size) if is_used() => head += size,
+            Some(size) if read(head + HEAD / 2).is_some_and(|word| word & 1 == 1) => head += size,
             _ => return false,
         }
         // After the last block of an arena is nothing.

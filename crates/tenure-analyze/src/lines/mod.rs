@@ -93,9 +93,8 @@ impl Elements {
     /// Where in an element a word lies; `None` for a word of another object.
     #[must_use]
     pub fn offset(&self, word: &UsedWord) -> Option<i64> {
-        let is_inside = |size: u64| (0..size.cast_signed()).contains(&word.offset);
         let offset = || (word.offset - self.start).rem_euclid(self.stride.cast_signed());
-        self.size.is_none_or(is_inside).then(offset)
+        self.size.is_none_or(|size| (0..size.cast_signed()).contains(&word.offset)).then(offset)
     }
 }
 

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tenure_model::Access;
 
 use super::kind::{ALIKE, USES_BY_TRY, difference, is_read_mostly, shares};
-use super::{CodeUse, UsedWord, words};
+use super::{UsedWord, words};
 use tenure_model::recording::Process;
 
 /// A thread that does this part of all writes has a word to itself. What is handed over has no such thread, however
@@ -90,10 +90,9 @@ fn is_plain(word: &UsedWord, wanted: &dyn Fn(u64) -> bool) -> bool {
 
 /// Whether a word is handed over together with another: its threads store to it, never change it, and share it alike.
 fn goes_along(word: &UsedWord, other: &UsedWord) -> bool {
-    let is_set = |use_: &CodeUse| matches!(use_.access, Access::Write | Access::Store);
     let mut writes = word.uses.iter().filter(|use_| use_.access.writes());
     let [one, other] = [word.by_thread(|_| true), other.by_thread(|_| true)];
-    writes.all(is_set)
+    writes.all(|use_| matches!(use_.access, Access::Write | Access::Store))
         && difference(&shares(one.clone()), &shares(other.clone())) <= ALIKE
         && are_as_often(&one, &other)
 }

@@ -83,8 +83,7 @@ fn shared(process: &Process, lines: &[usize]) -> BTreeSet<i64> {
         }
         for (offset, by_thread) in writes {
             let all: u64 = by_thread.values().sum();
-            let is_significant = |count: &&u64| **count as f64 >= PART * all as f64;
-            if by_thread.values().filter(is_significant).count() > 1 {
+            if by_thread.values().filter(|count| **count as f64 >= PART * all as f64).count() > 1 {
                 shared.insert(line.start() + i64::from(offset));
             }
         }

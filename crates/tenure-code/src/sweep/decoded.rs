@@ -159,9 +159,8 @@ fn fact(info: &mut InstructionInfoFactory, one: &Instruction) -> Fact {
     if matches!(one.flow_control(), FlowControl::Call | FlowControl::IndirectCall) {
         writes |= LOST;
     }
-    let is_memory = |at: &u32| one.op_kind(*at) == OpKind::Memory;
     let mut access = None;
-    if let Some(at) = (0..one.op_count()).find(is_memory) {
+    if let Some(at) = (0..one.op_count()).find(|at| one.op_kind(*at) == OpKind::Memory) {
         let is_exchange = matches!(
             one.mnemonic(),
             Mnemonic::Cmpxchg | Mnemonic::Cmpxchg8b | Mnemonic::Cmpxchg16b

@@ -57,8 +57,7 @@ fn holding<'m>(model: &Model, members: &'m [Member], offset: u64) -> Option<&'m 
     let after = members.partition_point(|member| member.offset <= offset);
     // Bit fields and empty members may begin after the one that holds it.
     let near = members[..after].iter().rev().take(8);
-    let holds = |member: &&Member| offset - member.offset < model.bytes_of(member);
-    near.into_iter().find(holds)
+    near.into_iter().find(|member| offset - member.offset < model.bytes_of(member))
 }
 
 /// Recurses as deep as types nest, which the model bounds.

@@ -338,8 +338,7 @@ impl Program {
             Some(element) => format!("[{element}].{}", found.path),
         };
         // A struct around an array, such as one that is aligned.
-        let leading = || path.strip_prefix('[')?.split_once(']')?.0.parse().ok();
-        let element = element.or_else(leading);
+        let element = element.or_else(|| path.strip_prefix('[')?.split_once(']')?.0.parse().ok());
         let type_name = names::type_name(&types.model.spelled(found.ty));
         Some(ObjectMember { path, type_name, element })
     }

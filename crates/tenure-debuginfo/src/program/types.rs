@@ -58,8 +58,7 @@ impl ProgramTypes {
         let after = self.statics.partition_point(|one| one.address <= address);
         // Those of no bytes may lie between.
         let near = self.statics[..after].iter().rev().take(MAX_HOPS);
-        let holds = |one: &&Static| address - one.address < self.model[one.ty].size;
-        near.into_iter().find(holds)
+        near.into_iter().find(|one| address - one.address < self.model[one.ty].size)
     }
 
     /// The type of the entry at a place in `.debug_info`, and how many pointers lead to it.

@@ -51,15 +51,14 @@ const TRIES: usize = 3;
 
 const SILENT: [&str; 5] = ["apart", "read_only", "private_heap", "hand_over", "reused"];
 
+fn request(cc: bool, words: &[&str]) -> RunRequest {
+    let command = words.iter().map(OsString::from).collect();
+    let cache = Some(target().join("cache"));
+    RunRequest { command, cc, line_bytes: 64, cache, ..RunRequest::default() }
+}
+
 fn run(cc: bool, words: &[&str]) -> Recording {
-    let request = RunRequest {
-        command: words.iter().map(OsString::from).collect(),
-        cc,
-        line_bytes: 64,
-        cache: Some(target().join("cache")),
-        ..RunRequest::default()
-    };
-    let recording = tenure_run::run(&request, &()).unwrap();
+    let recording = tenure_run::run(&request(cc, words), &()).unwrap();
     assert_eq!(recording.ended, Ended::Exited { status: 0 }, "{words:?}");
     recording
 }
@@ -176,19 +175,11 @@ fn std_is_instrumented_if_cargo_compiles_it() {
     for build_std in [false, true] {
         let target = target().join(format!("std-{build_std}"));
         let words = ["cargo", &toolchain, "run", "--quiet", "--release", "--bin", "environment"];
-        let options = [
-            "--manifest-path".as_ref(),
-            manifest.as_os_str(),
-            "--target-dir".as_ref(),
-            target.as_os_str(),
-        ];
-        let request = RunRequest {
-            command: words.iter().map(OsString::from).chain(options.map(OsString::from)).collect(),
-            build_std,
-            line_bytes: 64,
-            cache: Some(target.join("cache")),
-            ..RunRequest::default()
-        };
+        let (manifest, folder) = (manifest.to_str().unwrap(), target.to_str().unwrap());
+        let options = ["--manifest-path", manifest, "--target-dir", folder];
+        let cache = Some(target.join("cache"));
+        let words = [&words[..], &options].concat();
+        let request = RunRequest { build_std, cache, ..request(false, &words) };
         let recording = tenure_run::run(&request, &()).unwrap();
         assert_eq!(recording.ended, Ended::Exited { status: 0 });
         let report = tenure_run::report(recording, "environment", 64, 0).report;
@@ -203,12 +194,7 @@ fn std_is_instrumented_if_cargo_compiles_it() {
 #[test]
 fn a_program_that_crashes_has_its_report() {
     let program = compiled("gcc", "c", "-O1");
-    let request = RunRequest {
-        command: [program.as_os_str(), "crash".as_ref()].map(OsString::from).into(),
-        line_bytes: 64,
-        cache: Some(target().join("cache")),
-        ..RunRequest::default()
-    };
+    let request = request(false, &[program.to_str().unwrap(), "crash"]);
     let recording = tenure_run::run(&request, &()).unwrap();
     assert_eq!(recording.ended, Ended::Killed { signal: 6 });
     let report = tenure_run::report(recording, "crash", 64, 0).report;

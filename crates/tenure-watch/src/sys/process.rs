@@ -258,8 +258,7 @@ impl LiveProcess {
         let cache = object::ReadCache::new(File::open(&path).ok()?);
         let file = object::File::parse(&cache).ok()?;
         // Segments may share pages of the file: the one that is code is meant.
-        let is_code = |segment: &object::Segment<'_, '_, _>| matches!(segment.flags(), SegmentFlags::Elf { p_flags, .. } if p_flags.0 & elf::PF_X.0 != 0);
-        let segment = file.segments().filter(is_code).find(|segment| {
+        let segment = file.segments().filter(|segment| matches!(segment.flags(), SegmentFlags::Elf { p_flags, .. } if p_flags.0 & elf::PF_X.0 != 0)).find(|segment| {
             let (start, length) = segment.file_range();
             start < code.offset + (code.end - code.start) && code.offset < start + length
         })?;

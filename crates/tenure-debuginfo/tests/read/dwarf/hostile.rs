@@ -82,6 +82,12 @@ fn started() -> Assembler {
     assembler
 }
 
+/// The abbreviation of a struct that says its name, and its size in a byte.
+fn structure(assembler: &mut Assembler, has_members: bool) -> u8 {
+    let of = [(DW_AT_name, DW_FORM_string), (DW_AT_byte_size, DW_FORM_data1)];
+    assembler.abbreviation(DW_TAG_structure_type, has_members, &of)
+}
+
 fn reference(to: usize) -> [u8; 4] {
     u32::try_from(to).unwrap().to_le_bytes()
 }
@@ -89,8 +95,7 @@ fn reference(to: usize) -> [u8; 4] {
 #[test]
 fn a_struct_that_contains_itself_is_refused() {
     let mut assembler = started();
-    let of = [(DW_AT_name, DW_FORM_string), (DW_AT_byte_size, DW_FORM_data1)];
-    let structure = assembler.abbreviation(DW_TAG_structure_type, true, &of);
+    let structure = structure(&mut assembler, true);
     let at = [(DW_AT_type, DW_FORM_ref4), (DW_AT_data_member_location, DW_FORM_data1)];
     let member = assembler.abbreviation(DW_TAG_member, false, &at);
     let alias = assembler.abbreviation(DW_TAG_typedef, false, &[(DW_AT_type, DW_FORM_ref4)]);
@@ -110,8 +115,7 @@ fn a_struct_that_contains_itself_is_refused() {
 #[test]
 fn a_malformed_unit_is_left_out_and_said() {
     let mut assembler = started();
-    let of = [(DW_AT_name, DW_FORM_string), (DW_AT_byte_size, DW_FORM_data1)];
-    let structure = assembler.abbreviation(DW_TAG_structure_type, false, &of);
+    let structure = structure(&mut assembler, false);
     assembler.unit(&[1, structure, b'a', 0, 8, 0]);
     // An abbreviation that is not there.
     assembler.unit(&[1, structure, b'b', 0, 8, 99, 0]);
@@ -149,8 +153,7 @@ fn pointers_and_qualifiers_in_circles_end() {
 fn a_hundred_thousand_types_in_each_other_end_no_stack() {
     for in_namespaces in [false, true] {
         let mut assembler = started();
-        let of = [(DW_AT_name, DW_FORM_string), (DW_AT_byte_size, DW_FORM_data1)];
-        let structure = assembler.abbreviation(DW_TAG_structure_type, true, &of);
+        let structure = structure(&mut assembler, true);
         let named = [(DW_AT_name, DW_FORM_string)];
         let namespace = assembler.abbreviation(DW_TAG_namespace, true, &named);
         let outer =

@@ -68,8 +68,7 @@ impl Instruction {
         let mut turn = Vec::new();
         for at in (0..MAX_TURN).map(|step| start + step * INSTRUCTION_BYTES) {
             let one = decoded(word(at)?)?;
-            let is_back = |it: &Operand| matches!(it, Operand::PCOffset(offset) if at.wrapping_add_signed(*offset) == start);
-            if exclusive::branches(one.opcode) && one.operands.iter().any(is_back) {
+            if exclusive::branches(one.opcode) && one.operands.iter().any(|it| matches!(it, Operand::PCOffset(offset) if at.wrapping_add_signed(*offset) == start)) {
                 break;
             }
             // A condition of another branch is not met in a turn.

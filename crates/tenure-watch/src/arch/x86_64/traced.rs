@@ -46,9 +46,8 @@ pub(crate) fn keep(thread: Pid, _: &[u64; WORDS], armed: u8, _: u8) -> Result<()
     /// Eight bytes, read or written: four bits for each word, from this one on.
     const BOTH: u64 = 0b1011;
     const KINDS: usize = 16;
-    let of = |which: usize| 1 << (2 * which) | BOTH << (KINDS + 4 * which);
     let on = (0..WORDS).filter(|which| armed & (1 << which) != 0);
-    set(thread, 7, on.map(of).sum())
+    set(thread, 7, on.map(|which| 1 << (2 * which) | BOTH << (KINDS + 4 * which)).sum())
 }
 
 /// The breakpoints that a thread has met since this was asked last; none if the reason of its trap was lost.
