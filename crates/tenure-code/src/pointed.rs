@@ -14,8 +14,9 @@ use iced_x86::{
 use crate::sweep::{BP, LOST, SP, number};
 use tenure_debuginfo::model::{TypeId, TypeKind};
 use tenure_debuginfo::program::is_plain;
-use tenure_debuginfo::program::located::{LocatedFunction, Register, VariableLocation};
+use tenure_debuginfo::program::located::LocatedFunction;
 use tenure_debuginfo::program::member::{Fit, array, member};
+use tenure_debuginfo::program::place::{Base, Register, VariablePlace};
 use tenure_debuginfo::program::types::ProgramTypes;
 use tenure_debuginfo::program::units::Reader;
 
@@ -95,8 +96,8 @@ impl Traced<'_, '_> {
         loop {
             let Some(here) = self.code.get(at).map(Instruction::ip) else { return found };
             let variables = self.function.variables.iter();
-            let holding =
-                variables.filter(|it| it.place == VariableLocation::In(register) && it.holds(here));
+            let holding = variables
+                .filter(|it| it.place == VariablePlace::Value(register, 0) && it.holds(here));
             for ty in holding.filter_map(|it| self.pointee(it.ty)) {
                 if !found.iter().any(|(known, _)| *known == ty) {
                     found.push((ty, delta));
@@ -182,10 +183,10 @@ impl Traced<'_, '_> {
         let mut found: Vec<ObjectPointer> = here
             .filter_map(|variable| {
                 let inside = match variable.place {
-                    VariableLocation::Near(register, start) if register == base => {
+                    VariablePlace::Memory(Base::Register(register), start) if register == base => {
                         offset.checked_sub(start)
                     }
-                    VariableLocation::InFrame(start) => frame?.checked_sub(start),
+                    VariablePlace::Memory(Base::Frame, start) => frame?.checked_sub(start),
                     _ => None,
                 };
                 match inside? {

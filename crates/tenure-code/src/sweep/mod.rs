@@ -18,7 +18,6 @@ mod decoded;
 mod fields;
 mod memory;
 mod operand;
-mod place;
 mod registers;
 mod step;
 mod steps;

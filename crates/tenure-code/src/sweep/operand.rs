@@ -3,13 +3,12 @@
 use iced_x86::{Instruction, Register as Name};
 
 use super::decoded::number;
-use super::place::Base;
 use super::registers::{RegisterState, RegisterValue};
 use super::tally::{AccessedPart, CodeAccess, CountRow, Subject};
 use super::unit::VariableKind;
 use super::walk::Walker;
 use tenure_debuginfo::model::{TypeId, TypeKind};
-use tenure_debuginfo::program::located::Register;
+use tenure_debuginfo::program::place::{Base, Register};
 
 /// Where a memory operand is.
 #[derive(Debug, Clone, Copy)]

@@ -4,11 +4,10 @@ use gimli::{AttributeValue, DwTag, Range};
 use rustc_hash::FxHashMap;
 
 use super::fields::Fields;
-use super::place::{Base, VariablePlace, frame_base, places};
 use tenure_debuginfo::model::{TypeId, TypeKind};
 use tenure_debuginfo::names;
 use tenure_debuginfo::program::entries::{Entries, EntryValue, Unit};
-use tenure_debuginfo::program::located::Register;
+use tenure_debuginfo::program::place::{Base, Register, VariablePlace, frame_base, places};
 use tenure_debuginfo::program::units::Reader;
 use tenure_debuginfo::read::EntryTypes;
 

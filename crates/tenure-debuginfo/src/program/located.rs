@@ -1,34 +1,20 @@
 //! Where a function's variables are: in which register, or at which place of its frame, for which addresses of code.
 
-use gimli::{Expression, Operation};
-
-use super::entries::{Entries, Slice, Unit};
+use super::entries::{Entries, Unit};
+pub use super::place::Register;
+use super::place::{Base, VariablePlace, frame_base, places};
 use super::scopes;
 use super::units::Reader;
 
 /// Variables of one function that are looked at.
 const MAX_VARIABLES: usize = 1 << 12;
 
-/// A register by DWARF's number.
-pub type Register = u16;
-
-/// Where a variable is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum VariableLocation {
-    /// It is the register's value.
-    In(Register),
-    /// A distance from what a register has.
-    Near(Register, i64),
-    /// A distance from where the stack pointer was before the call.
-    InFrame(i64),
-}
-
 /// A variable, for some addresses.
 #[derive(Debug)]
 pub struct Located {
     range: gimli::Range,
     /// Where it is.
-    pub place: VariableLocation,
+    pub place: VariablePlace,
     /// Its type's entry in `.debug_info`.
     pub ty: usize,
 }
@@ -72,7 +58,7 @@ impl LocatedFunction {
                     let code = *ranges.iter().find(holds)?;
                     base = entries
                         .get(gimli::DW_AT_frame_base)
-                        .and_then(|value| only(&unit, value.exprloc_value()?));
+                        .and_then(|value| frame_base(&unit, value.exprloc_value()?));
                     function = Some(Self { code, variables: Vec::new() });
                     blocks.push((entries.depth, ranges));
                 }
@@ -99,7 +85,7 @@ fn located<'a>(
     reader: &Reader<'a>,
     unit: &Unit<'a>,
     entry: &Entries<'_, 'a>,
-    base: Option<VariableLocation>,
+    base: Option<(Base, i64)>,
     block: &[gimli::Range],
     found: &mut Vec<Located>,
 ) -> Option<()> {
@@ -107,17 +93,10 @@ fn located<'a>(
     // Of an inlined function the type stands in what the entry is a copy of.
     let at = unit.header.offset().0 + entry.offset;
     let ty = reader.ask(at, |unit, entry| Reader::target(unit, entry.get(gimli::DW_AT_type)?))?;
-    let place = |expression| match only(unit, expression)? {
-        VariableLocation::InFrame(offset) => match base? {
-            VariableLocation::In(register) => Some(VariableLocation::Near(register, offset)),
-            VariableLocation::Near(register, from) => {
-                Some(VariableLocation::Near(register, from.checked_add(offset)?))
-            }
-            VariableLocation::InFrame(from) => {
-                Some(VariableLocation::InFrame(from.checked_add(offset)?))
-            }
-        },
-        place => Some(place),
+    let place = |expression| {
+        let mut whole = None;
+        let is_whole = places(unit, expression, base, |_, place| whole = Some(place))?;
+        whole.filter(|_| is_whole)
     };
     if let Some(expression) = value.exprloc_value() {
         let place = place(expression)?;
@@ -133,19 +112,4 @@ fn located<'a>(
         }
     }
     Some(())
-}
-
-/// The place that an expression of one operation says; a frame's start is 0 of [`VariableLocation::InFrame`].
-fn only<'a>(unit: &Unit<'a>, expression: Expression<Slice<'a>>) -> Option<VariableLocation> {
-    let mut operations = expression.operations(unit.encoding());
-    let place = match operations.next().ok()?? {
-        Operation::Register { register } => VariableLocation::In(register.0),
-        Operation::RegisterOffset { register, offset, .. } => {
-            VariableLocation::Near(register.0, offset)
-        }
-        Operation::FrameOffset { offset } => VariableLocation::InFrame(offset),
-        Operation::CallFrameCFA => VariableLocation::InFrame(0),
-        _ => return None,
-    };
-    operations.next().ok()?.is_none().then_some(place)
 }

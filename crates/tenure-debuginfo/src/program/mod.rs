@@ -19,6 +19,7 @@ mod lines;
 mod loaded;
 pub mod located;
 pub mod member;
+pub mod place;
 pub mod scopes;
 mod spans;
 pub mod symbols;

@@ -1,15 +1,17 @@
 //! Where DWARF says that a variable, or a part of it, is.
 
+use super::entries::{Slice, Unit};
 use gimli::{Expression, Operation};
-use tenure_debuginfo::program::entries::{Slice, Unit};
-use tenure_debuginfo::program::located::Register;
 
 /// Operations of one expression that are read.
 const MAX_OPERATIONS: usize = 64;
 
+/// A register by DWARF's number.
+pub type Register = u16;
+
 /// Where a distance counts from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Base {
+pub enum Base {
     /// What a register has.
     Register(Register),
     /// Where the stack pointer was before the call.
@@ -18,7 +20,7 @@ pub(super) enum Base {
 
 /// Where some bytes of a variable are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum VariablePlace {
+pub enum VariablePlace {
     /// Their value is the register's, and so many more.
     Value(Register, i64),
     /// They are in memory, at a distance.
@@ -28,10 +30,7 @@ pub(super) enum VariablePlace {
 }
 
 /// A function's frame base: `None` for what is not understood.
-pub(super) fn frame_base(
-    unit: &Unit<'_>,
-    expression: Expression<Slice<'_>>,
-) -> Option<(Base, i64)> {
+pub fn frame_base(unit: &Unit<'_>, expression: Expression<Slice<'_>>) -> Option<(Base, i64)> {
     let mut operations = expression.operations(unit.encoding());
     let base = match operations.next().ok()?? {
         Operation::Register { register } => (Base::Register(register.0), 0),
@@ -75,13 +74,14 @@ impl Term {
     }
 }
 
-/// The places of an expression, each with where its bytes begin in the variable.
-pub(super) fn places(
+/// The places of an expression, each with where its bytes begin in the variable. Whether it is one place for all of it; `None`
+/// if the expression cannot be read.
+pub fn places(
     unit: &Unit<'_>,
     expression: Expression<Slice<'_>>,
     frame: Option<(Base, i64)>,
     mut found: impl FnMut(u64, VariablePlace),
-) -> Option<()> {
+) -> Option<bool> {
     let mut operations = expression.operations(unit.encoding());
     let mut term = Term::Nothing;
     let mut start = 0_u64;
@@ -122,5 +122,5 @@ pub(super) fn places(
     if is_whole && let Some(place) = term.place() {
         found(0, place);
     }
-    Some(())
+    Some(is_whole)
 }
