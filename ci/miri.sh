@@ -31,7 +31,7 @@ if [[ ${#tests[@]} -eq 0 ]]; then
     # looks. The rest takes minutes.
     skip=(-- --skip cache_line::rules --skip behaviour::shootdown:: --skip like_std:: --skip foreign:: --skip traits:: --skip types:: --skip waits::
         --skip buffers --skip contents:: --skip limits:: --skip lists:: --skip slots --skip turns::
-        --skip rcu_cell --skip destructors:: --skip forgotten:: --skip interrupted::
+        --skip rcu_cell --skip destructors:: --skip forgotten::
         --skip threads::shootdown --skip threads::counted:: --skip threads::mask::)
     tests=(arc revocable pool)
 fi

@@ -23,7 +23,6 @@ mod destructors;
 ))]
 mod filter;
 mod forgotten;
-mod interrupted;
 mod lists;
 mod rcu_cell;
 mod rcu_cell_interrupted;

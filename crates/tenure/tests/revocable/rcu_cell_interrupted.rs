@@ -1,5 +1,6 @@
-//! Every two operations of a `RcuCell`, with one in the middle of the other, at each of its steps (`staged.rs`): a read
-//! that begins after a store sees it, what a guard shows is alive, and what is neither current nor read is gone.
+//! Operations of a `RcuCell` with another one in the middle, at each of their steps (`staged.rs`): what models
+//! (`models/revocable/rcu_cell.rs`) do not have. A store ends the old value within a read, and its destructor reads or
+//! panics; a guard goes when its thread has lost its number, and the next thread of that number reads.
 
 use crate::staged::{Staged, as_thread, every_step, every_way, interrupted};
 use crate::support::Token;
@@ -7,192 +8,9 @@ use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use tenure::memory::Threads;
-use tenure::revocable::generic::{Guard, On, RcuCell, RcuGuard, RcuReader, Shootdown, Strong};
+use tenure::revocable::generic::{On, RcuCell, RcuGuard, Shootdown};
 
 type Scheme = On<Staged, Shootdown>;
-type Value = RcuCell<Token, Scheme>;
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Read {
-    ByReader,
-    ByThread,
-    /// While the thread reads already.
-    Nested,
-    Strong,
-}
-
-const READS: [Read; 4] = [Read::ByReader, Read::ByThread, Read::Nested, Read::Strong];
-
-enum Kept {
-    ByReader(Guard<'static, Token, Scheme>),
-    ByThread(RcuGuard<'static, Token, Scheme>),
-    Strong(Strong<Token, Scheme>),
-}
-
-impl Kept {
-    fn value(&self) -> &Token {
-        match self {
-            Self::ByReader(guard) => guard,
-            Self::ByThread(guard) => guard,
-            Self::Strong(strong) => strong,
-        }
-    }
-}
-
-struct Stage {
-    /// Outer guards, and then what was read.
-    guards: RefCell<Vec<Kept>>,
-    /// From boxes. Borrowed by the guards.
-    cached: *mut Value,
-    reader: *mut RcuReader<Token, Scheme>,
-}
-
-impl Stage {
-    fn new(value: &Token, has_read: bool) -> Rc<Self> {
-        let cached = Value::new_in(value.clone());
-        let mut reader = cached.reader();
-        if has_read {
-            drop(reader.load());
-            drop(cached.load());
-        }
-        Rc::new(Self {
-            guards: RefCell::new(Vec::new()),
-            cached: Box::into_raw(Box::new(cached)),
-            reader: Box::into_raw(Box::new(reader)),
-        })
-    }
-
-    fn cached(&self) -> &'static Value {
-        // SAFETY: lives until the drop, which comes after that of the guards.
-        unsafe { &*self.cached }
-    }
-
-    fn read(&self, how: Read) {
-        let kept = match how {
-            // SAFETY: as in `cached`; no test reads twice by the reader before it leaves.
-            Read::ByReader => Kept::ByReader(unsafe { &mut *self.reader }.load()),
-            Read::ByThread => Kept::ByThread(self.cached().load()),
-            Read::Nested => {
-                let outer = Kept::ByThread(self.cached().load());
-                self.guards.borrow_mut().push(outer);
-                Kept::ByThread(self.cached().load())
-            }
-            Read::Strong => Kept::Strong(self.cached().load_full()),
-        };
-        self.guards.borrow_mut().push(kept);
-        self.look();
-    }
-
-    fn leave(&self) {
-        let guards = self.guards.take();
-        drop(guards);
-    }
-
-    fn look(&self) {
-        self.guards.borrow().iter().for_each(|kept| kept.value().check());
-    }
-
-    /// How many guards and handles show that value.
-    fn showing(&self, token: &Token) -> usize {
-        self.guards.borrow().iter().filter(|kept| kept.value().is(token)).count()
-    }
-}
-
-impl Drop for Stage {
-    fn drop(&mut self) {
-        self.leave();
-        // SAFETY: from a box, and no guard borrows it any more.
-        drop(unsafe { Box::from_raw(self.reader) });
-        // SAFETY: as above.
-        drop(unsafe { Box::from_raw(self.cached) });
-    }
-}
-
-/// After `stored` replaced `old`.
-fn check(stage: &Stage, old: &Token, stored: &Token, what: &str) {
-    stage.look();
-    let read = usize::from(stage.showing(old) > 0);
-    assert_eq!(old.objects(), read, "{what}: the old value is there if it is read");
-    assert_eq!(stored.objects(), 1, "{what}: the new value is there");
-    stage.leave();
-    assert_eq!(old.objects(), 0, "{what}: the old value is not read");
-    for how in READS {
-        stage.read(how);
-        assert_eq!(stage.showing(old), 0, "{what}: {how:?} sees what was replaced before it began");
-        stage.leave();
-    }
-}
-
-#[derive(Debug, Clone, Copy)]
-enum Act {
-    Read,
-    Store,
-    Leave,
-    LeaveAndRead,
-}
-
-#[derive(Debug, Clone, Copy)]
-enum Before {
-    Nothing,
-    HasRead,
-    Reads,
-}
-
-impl Stage {
-    fn act(&self, act: Act, how: Read, new: &Token) {
-        match act {
-            Act::Read => self.read(how),
-            Act::Store => self.cached().store(new.clone()),
-            Act::Leave => self.leave(),
-            Act::LeaveAndRead => {
-                self.leave();
-                self.read(how);
-            }
-        }
-    }
-}
-
-/// One operation with the other in the middle of it. One of them stores.
-fn interleaved(one: Act, other: Act, before: &[Before]) {
-    for (how, before) in READS.into_iter().flat_map(|how| before.iter().map(move |at| (how, at))) {
-        every_step(|at| {
-            let [old, new] = [Token::new(), Token::new()];
-            let stage = Stage::new(&old, matches!(before, Before::HasRead));
-            if matches!(before, Before::Reads) {
-                stage.read(how);
-            }
-            let (others, value) = (Rc::clone(&stage), new.clone());
-            let interrupts = move || others.act(other, how, &value);
-            let reached = interrupted(at, || stage.act(one, how, &new), interrupts);
-            if reached {
-                let what = format!("{before:?}, {one:?} interrupted at {at} by {other:?}, {how:?}");
-                check(&stage, &old, &new, &what);
-            }
-            reached
-        });
-    }
-}
-
-#[test]
-fn a_read_is_interrupted_by_a_store() {
-    interleaved(Act::Read, Act::Store, &[Before::Nothing, Before::HasRead]);
-}
-
-#[test]
-fn a_store_is_interrupted_by_a_read_that_goes_on() {
-    interleaved(Act::Store, Act::Read, &[Before::Nothing, Before::HasRead]);
-}
-
-#[test]
-fn a_store_is_interrupted_by_a_guard_that_goes() {
-    interleaved(Act::Store, Act::Leave, &[Before::Reads]);
-    interleaved(Act::Store, Act::LeaveAndRead, &[Before::Reads]);
-}
-
-#[test]
-fn a_guard_that_goes_is_interrupted_by_a_store() {
-    interleaved(Act::Leave, Act::Store, &[Before::Reads]);
-}
 
 /// The first thread is destroying its thread-locals, the guard among them, and the second one has its number.
 #[test]
@@ -201,7 +19,7 @@ fn a_guard_that_goes_after_its_threads_number_is_interrupted_by_a_read_of_the_ne
         for replaced_before in [false, true] {
             for at in 1.. {
                 let values = [(); 3].map(|()| Token::new());
-                let cached = Rc::new(Value::new_in(values[0].clone()));
+                let cached = Rc::new(RcuCell::<Token, Scheme>::new_in(values[0].clone()));
                 // SAFETY: it is dropped after the guards, below.
                 let lasting = unsafe { &*Rc::as_ptr(&cached) };
                 let late = lasting.load();

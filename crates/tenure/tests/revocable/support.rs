@@ -5,10 +5,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use tenure::revocable::Stats;
 use tenure::revocable::generic::{
-    Counted, Domain, Guard, LocalHandle, Mask, On, Scheme, Shootdown, Strong, Verified,
+    Counted, Domain, Guard, LocalHandle, Mask, Scheme, Shootdown, Strong, Verified,
 };
 
-/// Makes each function, generic over a scheme, a test for every scheme; on the machine that is given.
+/// Makes each function, generic over a scheme, a test for every scheme.
 macro_rules! claims {
     ($($claim:ident,)*) => {
         claims! { ($($claim)*) over
@@ -18,21 +18,11 @@ macro_rules! claims {
             mask: tenure::revocable::generic::Mask,
         }
     };
-    (on $machine:ty: $($claim:ident,)*) => {
-        claims! { ($($claim)*) over
-            shootdown: tenure::revocable::generic::On<$machine, tenure::revocable::generic::Shootdown>,
-            shootdown_verified: tenure::revocable::generic::On<$machine, tenure::revocable::generic::Verified>,
-            counted: tenure::revocable::generic::On<$machine, tenure::revocable::generic::Counted>,
-            mask: tenure::revocable::generic::On<$machine, tenure::revocable::generic::Mask>,
-        }
-    };
     ($claims:tt over $($module:ident: $scheme:ty,)*) => {
         $(claims! { $claims in $module: $scheme })*
     };
     (($($claim:ident)*) in $module:ident: $scheme:ty) => {
         mod $module {
-            #[allow(unused_imports, reason = "the machine")]
-            use super::*;
             $(#[test]
             fn $claim() {
                 super::$claim::<$scheme>();
@@ -60,13 +50,6 @@ impl Kind for Counted {
 
 impl Kind for Mask {
     const KEEPS: bool = true;
-}
-
-impl<M: 'static, S: Kind> Kind for On<M, S>
-where
-    Self: Scheme,
-{
-    const KEEPS: bool = S::KEEPS;
 }
 
 pub(crate) fn domain<S: Kind>() -> (Token, Domain<Token, S>) {

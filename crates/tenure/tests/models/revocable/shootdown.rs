@@ -222,6 +222,18 @@ pub(super) fn a_forgotten_guard_ends_with_the_next_use<S: Scheme>() {
     assert_ended(&domain, 1, &[fate, fate_of_next]);
 }
 
+pub(super) fn a_forgotten_guard_ends_with_a_clear<S: Scheme>() {
+    let domain = domain::<S>();
+    let (strong, fate) = object(&domain, 1);
+    let mut local = domain.register();
+    std::mem::forget(local.enter(&strong));
+    let dropper = worker(1, move || drop(strong));
+    local.clear();
+    assert!(local.kept().is_none());
+    dropper.join().unwrap();
+    assert_ended(&domain, 1, &[fate]);
+}
+
 /// Otherwise the reclaimer donates a reference to what the worker has overwritten. With late stores; nothing ends the
 /// next object while the worker uses it.
 pub(super) fn moved_on_to_what_stays_under_the_last_drop() {
@@ -378,6 +390,30 @@ pub(super) fn given_back_and_taken_by_another_thread_for_the_same_object<S: Sche
     assert_ended(&domain, 2, &[fate]);
 }
 
+/// The word of a block that is kept has a tag where light barriers are not free.
+fn kept_without_a_race() {
+    let domain = domain::<On<InOrder, Shootdown>>();
+    let (mut local, strong, fate) = keep(&domain);
+    assert!(look_lazily(&mut local) && look_lazily(&mut local));
+    drop(strong);
+    assert_ended(&domain, 1, &[fate]);
+}
+
+/// Two handles are registered at once, one of them in the place of a third.
+fn registered_at_once() {
+    let domain = domain::<On<PointersInOrder, Shootdown>>();
+    let first = domain.register();
+    let other = {
+        let domain = domain.clone();
+        worker(1, move || domain.register())
+    };
+    drop(first);
+    let locals = [domain.register(), other.join().unwrap()];
+    let [mine, theirs] = locals.each_ref().map(|local| format!("{local:?}"));
+    assert_ne!(mine, theirs, "a slot has two owners");
+    assert_eq!(domain.stats().local_handles, 2);
+}
+
 pub(super) fn upgraded_under_the_last_drop<S: Scheme>() {
     let domain = domain::<S>();
     let (strong, fate) = object(&domain, 1);
@@ -406,6 +442,8 @@ pub(super) fn upgraded_lazily_under_the_last_drop<S: Scheme>() {
 }
 
 tests! {
+    what_is_left_is_kept_where_barriers_are_fences => passes(ALL, kept_without_a_race);
+    a_slot_has_one_owner => passes(Some(4), registered_at_once);
     a_use_is_seen_where_barriers_are_fences =>
         passes(Some(4), || fenced(used_lazily_twice_under_the_last_drop::<On<Loom, Shootdown>>)),
         passes(ALL, || fenced(left_under_the_last_drop::<On<Loom, Shootdown>>)),
@@ -426,6 +464,7 @@ shootdowns! {
     used_lazily_and_moved_on_under_the_last_drop: PointersInOrder(slow(Some(3))), slow(Some(3)), slow(Some(3));
     moved_on_and_come_back_under_a_drop: PointersInOrder(ALL), slow(Some(4)), Some(3);
     a_forgotten_guard_ends_with_the_next_use: PointersInOrder(ALL), Some(4), Some(3);
+    a_forgotten_guard_ends_with_a_clear: Loom(ALL), Some(4), Some(3);
     cleared_under_the_last_drop: Loom(ALL), ALL, Some(3);
     used_lazily_and_cleared_under_the_last_drop: Loom(ALL), Some(4), Some(3);
     used_lazily_and_given_back_under_the_last_drop: Loom(Some(3)), Some(3), Some(3);
