@@ -1,7 +1,5 @@
 //! `tenure bench`.
 
-use std::path::PathBuf;
-
 use clap::Args;
 use tenure_bench::GroupInfo;
 use tenure_bench::result::BenchReport;
@@ -10,7 +8,7 @@ use tenure_report::curves::terminal;
 
 use crate::failure::EarlyEnd;
 use crate::interrupt::Interrupt;
-use crate::output::{self, Json};
+use crate::output::{self, ReportArgs};
 use crate::progress::ProgressDisplay;
 use crate::values::{seconds, threads};
 
@@ -54,28 +52,14 @@ pub(crate) struct BenchArgs {
     reports: ReportArgs,
 }
 
-/// Where the results of `tenure bench` and `tenure sim` go.
-#[derive(Debug, Args)]
-pub(crate) struct ReportArgs {
-    /// Write the results as JSON to FILE, or to standard output in place of the tables with `-`
-    #[arg(long, value_name = "FILE")]
-    pub(crate) json: Option<PathBuf>,
-
-    /// Write the HTML report into DIR [default: tenure-report; none with `--json -`]
-    #[arg(long, value_name = "DIR")]
-    pub(crate) report: Option<PathBuf>,
-}
-
 pub(crate) fn run(arguments: &BenchArgs) -> Result<(), EarlyEnd> {
     if arguments.list {
         return output::print(&list(&run::groups()));
     }
-    let json = Json::of(arguments.reports.json.as_ref());
     let request = request(arguments)?;
-    let page = json.page(arguments.reports.report.as_ref(), "bench", &arguments.groups)?;
-    output::check_all(json, page.as_deref())?;
+    let page = arguments.reports.page("bench", &arguments.groups)?;
     let interrupt = Interrupt::catch()?;
-    let style = (json != Json::Stdout).then(output::style);
+    let style = arguments.reports.has_text().then(output::style);
     let bar = ProgressDisplay::new();
     let mut printed = Ok(());
     // Tables as they are finished. If printing fails, the run goes on for its files.
@@ -87,7 +71,7 @@ pub(crate) fn run(arguments: &BenchArgs) -> Result<(), EarlyEnd> {
     let report = run::run(&request, &|| interrupt.came(), &bar, &mut tell);
     let report = report.map_err(EarlyEnd::input)?;
 
-    output::tell(json, &report, page.as_deref(), terminal::last)?;
+    arguments.reports.tell(&report, page.as_deref(), terminal::last)?;
     printed?;
     if report.interrupted { Err(EarlyEnd::Interrupted) } else { Ok(()) }
 }

@@ -7,14 +7,15 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use tenure_analyze::{Analysis, Machine, diff};
 use tenure_model::{Report, Source};
-use tenure_render::{html, json, terminal};
-use tenure_report::file;
+use tenure_render::Exporter;
+use tenure_render::terminal::{self, TerminalExporter};
 use tenure_report::terminal::Style;
 use tenure_sim::machine;
 
+use crate::exports::Exports;
 use crate::failure::EarlyEnd;
 use crate::interrupt::Interrupt;
-use crate::output::{self, Json};
+use crate::output;
 use crate::predict::predict;
 
 /// The options that both have.
@@ -32,17 +33,12 @@ pub(crate) struct ReportOptions {
     #[arg(long, value_name = "OLD.json")]
     diff: Option<PathBuf>,
 
-    /// Write everything as JSON to FILE, or to standard output in place of text with `-`
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
-
     /// Skip predicting what each change would give, which takes some seconds of processor time
     #[arg(long)]
     no_predict: bool,
 
-    /// Write an HTML page with a map of each line to FILE
-    #[arg(long, value_name = "FILE")]
-    html: Option<PathBuf>,
+    #[command(flatten)]
+    exports: Exports,
 }
 
 /// Where the text goes, unless JSON takes its place.
@@ -56,7 +52,6 @@ pub(crate) enum TextStream {
 /// The options, when all that they name could be read, and may be written.
 pub(crate) struct ReportSinks<'a> {
     options: &'a ReportOptions,
-    json: Json<'a>,
     old: Option<Report>,
     machine: Machine,
 }
@@ -64,15 +59,11 @@ pub(crate) struct ReportSinks<'a> {
 impl ReportOptions {
     /// Refuses before the program runs what would fail after it.
     pub(crate) fn check(&self) -> Result<ReportSinks<'_>, EarlyEnd> {
-        if self.html.is_some() && self.html == self.json {
-            return Err(EarlyEnd::input("--json and --html cannot write the same file"));
-        }
-        let json = Json::of(self.json.as_ref());
-        output::check_all(json, self.html.as_deref())?;
+        self.exports.check()?;
         self.patterns.as_deref().map(check_folder).transpose()?;
         let old = self.diff.as_deref().map(diff::read).transpose().map_err(EarlyEnd::input)?;
         let machine = machine::open(&self.machine).map_err(EarlyEnd::input)?;
-        Ok(ReportSinks { options: self, json, old, machine })
+        Ok(ReportSinks { options: self, old, machine })
     }
 }
 
@@ -93,11 +84,12 @@ impl ReportSinks<'_> {
         report.findings.truncate(top);
         report.scope.top = top as u64;
         let predicts = !self.options.no_predict && forecasts.count() > 0;
-        self.write(&report, predicts)?;
         let folder = self.options.patterns.as_deref();
         let written = folder.map(|folder| write_patterns(folder, &report)).transpose()?.flatten();
-        let text = if self.json == Json::Stdout { TextStream::None } else { text };
-        text.print(|style| terminal::render(&report, style))?;
+        let exports = &self.options.exports;
+        exports.write(&report, predicts)?;
+        let text = if exports.leave_text() { text } else { TextStream::None };
+        text.print(|style| TerminalExporter(style).export(&report))?;
         if predicts {
             let machine = self.machine.clone();
             let outcome = predict(forecasts, machine, interrupt, |it| it.enter(&mut report));
@@ -105,7 +97,7 @@ impl ReportSinks<'_> {
                 run.predicting = Some(outcome.took.as_secs_f64());
                 run.missing.extend(outcome.left_out.clone());
             }
-            self.write(&report, false)?;
+            exports.write(&report, false)?;
             text.print(|style| {
                 let predicted = terminal::predictions(&report, style);
                 let left_out = outcome.left_out.map(|left_out| left_out + "\n");
@@ -113,29 +105,13 @@ impl ReportSinks<'_> {
                 parts.filter(|part| !part.is_empty()).map(|part| format!("\n{part}")).collect()
             })?;
         }
-        if self.json == Json::Stdout {
-            output::print(&json::render(&report))?;
-            return Ok(report);
-        }
-        if let Some(example) = written {
+        if let Some(example) = written.filter(|_| exports.leave_text()) {
             eprintln!(
                 "\ntenure: to simulate other machines: tenure sim {} --cpus 1..128",
                 example.display()
             );
         }
         Ok(report)
-    }
-
-    /// Writes the files. Where a fuller report follows, only those that it can replace.
-    fn write(&self, report: &Report, another_follows: bool) -> Result<(), EarlyEnd> {
-        let is_due = |path: &&Path| !another_follows || file::is_replaced(path);
-        if let Some(path) = self.json.file().filter(is_due) {
-            output::write(path, &json::render(report))?;
-        }
-        if let Some(path) = self.options.html.as_deref().filter(is_due) {
-            output::write(path, &html::render(report))?;
-        }
-        Ok(())
     }
 }
 

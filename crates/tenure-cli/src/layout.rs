@@ -12,10 +12,12 @@ use tenure_debuginfo::model::Format;
 use tenure_debuginfo::read::{Input, Options};
 use tenure_layout::run::{self, LayoutRequest};
 use tenure_model::Report;
-use tenure_render::{html, json, terminal};
+use tenure_render::Exporter;
+use tenure_render::terminal::TerminalExporter;
 
+use crate::exports::Exports;
 use crate::failure::EarlyEnd;
-use crate::output::{self, Json};
+use crate::output;
 use crate::progress::ProgressDisplay;
 use crate::values::line;
 
@@ -117,19 +119,14 @@ pub(crate) struct LayoutArgs {
     #[arg(long, value_name = "BYTES", default_value_t = tenure_layout::LINE_BYTES, value_parser = line)]
     line: u64,
 
-    /// Write everything as JSON to FILE, or to standard output in place of text with `-`
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
-
-    /// Write an HTML page with the maps of all reported findings, before and after, to FILE
-    #[arg(long, value_name = "FILE")]
-    html: Option<PathBuf>,
+    #[command(flatten)]
+    exports: Exports,
 }
 
 pub(crate) fn run(arguments: &LayoutArgs) -> Result<(), EarlyEnd> {
-    let json = Json::of(arguments.json.as_ref());
     let request = request(arguments)?;
-    output::check_all(json, arguments.html.as_deref())?;
+    let exports = &arguments.exports;
+    exports.check()?;
     let old = arguments.diff.as_deref().map(|path| older(path, &request)).transpose()?;
     // What differs may be anywhere in the list; it is cut afterwards.
     let top = if old.is_some() && !request.suggest { usize::MAX } else { request.top };
@@ -142,9 +139,12 @@ pub(crate) fn run(arguments: &LayoutArgs) -> Result<(), EarlyEnd> {
     let changes = old.map(|old| diff::changes(&old, &report)).transpose();
     report.changes = changes.map_err(EarlyEnd::input)?;
     report.cut(request.top);
-    let (page, html) = (arguments.html.as_deref(), || html::render(&report));
-    let text = |style| terminal::render(&report, style);
-    output::deliver(json, &json::render(&report), page, html, text)?;
+    exports.write(&report, false)?;
+    let has_text = exports.leave_text();
+    if has_text {
+        output::print(&TerminalExporter(output::style()).export(&report))?;
+    }
+    exports.pages().try_for_each(|page| output::name_page(page, has_text))?;
     if report.passes() { Ok(()) } else { Err(EarlyEnd::Check) }
 }
 
@@ -171,12 +171,9 @@ fn older(path: &Path, request: &LayoutRequest) -> Result<Report, EarlyEnd> {
 }
 
 fn request(arguments: &LayoutArgs) -> Result<LayoutRequest, EarlyEnd> {
-    let suggest = arguments.suggest || arguments.html.is_some();
+    let suggest = arguments.suggest || arguments.exports.pages().next().is_some();
     if !suggest && !arguments.pins.is_empty() {
         return Err(EarlyEnd::input("--pin is for the orders that --suggest and --html propose"));
-    }
-    if arguments.html.is_some() && arguments.html == arguments.json {
-        return Err(EarlyEnd::input("--json and --html cannot write the same file"));
     }
     let mut types = Vec::new();
     let input = match &arguments.file {

@@ -10,6 +10,7 @@
 )]
 
 mod bench;
+mod exports;
 mod failure;
 mod found;
 mod interrupt;

@@ -4,90 +4,81 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use clap::Args;
 use tenure_report::curves::{AsCurves, page};
 use tenure_report::file;
 use tenure_report::terminal::Style;
 
 use crate::failure::EarlyEnd;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Json<'a> {
-    Unasked,
-    Stdout,
-    File(&'a Path),
-}
-
-impl<'a> Json<'a> {
-    pub(crate) fn of(argument: Option<&'a PathBuf>) -> Self {
-        match argument {
-            None => Self::Unasked,
-            Some(path) if path.as_path() == Path::new("-") => Self::Stdout,
-            Some(path) => Self::File(path),
-        }
-    }
-
-    pub(crate) fn file(self) -> Option<&'a Path> {
-        match self {
-            Self::File(path) => Some(path),
-            _ => None,
-        }
-    }
-}
-
 const REPORTS: &str = "tenure-report";
 
-impl Json<'_> {
-    /// The path of the HTML report about `names`, in the folder of `--report` or the default one, which it creates;
-    /// `None` if JSON goes to standard output and no folder was given.
+/// Whether a path stands for standard output, in place of text.
+pub(crate) fn is_stdout(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+/// Where the results of `tenure bench` and `tenure sim` go.
+#[derive(Debug, Args)]
+pub(crate) struct ReportArgs {
+    /// Write the results as JSON to FILE, or to standard output in place of the tables with `-`
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+
+    /// Write the HTML report into DIR [default: tenure-report; none with `--json -`]
+    #[arg(long, value_name = "DIR")]
+    report: Option<PathBuf>,
+}
+
+impl ReportArgs {
+    pub(crate) fn has_text(&self) -> bool {
+        !self.json.as_deref().is_some_and(is_stdout)
+    }
+
+    /// The path of the HTML report about `names`, in a folder that this creates; `None` if JSON goes to standard output and
+    /// no folder was given. Fails early if [`tell`](Self::tell) would.
     pub(crate) fn page(
-        self,
-        argument: Option<&PathBuf>,
+        &self,
         instrument: &str,
         names: &[String],
     ) -> Result<Option<PathBuf>, EarlyEnd> {
-        let unasked = (self != Self::Stdout).then(|| PathBuf::from(REPORTS));
-        let Some(folder) = argument.cloned().or(unasked) else { return Ok(None) };
-        fs::create_dir_all(&folder).map_err(|error| EarlyEnd::unwritable(&folder, &error))?;
-        Ok(Some(folder.join(file::page_name(instrument, names))))
+        let unasked = self.has_text().then(|| PathBuf::from(REPORTS));
+        let page = match self.report.clone().or(unasked) {
+            None => None,
+            Some(folder) => {
+                fs::create_dir_all(&folder)
+                    .map_err(|error| EarlyEnd::unwritable(&folder, &error))?;
+                Some(folder.join(file::page_name(instrument, names)))
+            }
+        };
+        self.json.iter().chain(&page).try_for_each(|path| check(path))?;
+        Ok(page)
     }
-}
 
-pub(crate) fn tell<M: AsCurves>(
-    json: Json<'_>,
-    report: &M,
-    page: Option<&Path>,
-    text: impl FnOnce(&M, Style) -> String,
-) -> Result<(), EarlyEnd> {
-    let as_json = tenure_report::json::render(report);
-    deliver(json, &as_json, page, || page::render(report), |style| text(report, style))
-}
-
-pub(crate) fn deliver(
-    json: Json<'_>,
-    as_json: &str,
-    page: Option<&Path>,
-    html: impl FnOnce() -> String,
-    text: impl FnOnce(Style) -> String,
-) -> Result<(), EarlyEnd> {
-    // Files first: they survive a reader of the text that goes away.
-    if let Some(path) = json.file() {
-        write(path, as_json)?;
-    }
-    if let Some(path) = page {
-        write(path, &html())?;
-    }
-    if json == Json::Stdout {
-        print(as_json)?;
-        if let Some(path) = page {
-            eprintln!("Report: {}", path.display());
+    /// Writes the files first: they survive a reader of the text that goes away.
+    pub(crate) fn tell<M: AsCurves>(
+        &self,
+        report: &M,
+        page: Option<&Path>,
+        text: impl FnOnce(&M, Style) -> String,
+    ) -> Result<(), EarlyEnd> {
+        page.map_or(Ok(()), |path| write(path, &page::render(report)))?;
+        let json = self.json.as_deref();
+        json.map_or(Ok(()), |path| write(path, &tenure_report::json::render(report)))?;
+        if self.has_text() {
+            print(&text(report, style()))?;
         }
-        return Ok(());
+        page.map_or(Ok(()), |page| name_page(page, self.has_text()))
     }
-    print(&text(style()))?;
-    match page {
-        Some(path) => print(&format!("\nReport: {}\n", path.display())),
-        None => Ok(()),
+}
+
+/// Says where a page is: below the text, or on standard error where something else took its place.
+pub(crate) fn name_page(page: &Path, is_text: bool) -> Result<(), EarlyEnd> {
+    if is_text {
+        return print(&format!("\nReport: {}\n", page.display()));
     }
+    eprintln!("Report: {}", page.display());
+    Ok(())
 }
 
 pub(crate) fn style() -> Style {
@@ -113,15 +104,17 @@ pub(crate) fn print(text: &str) -> Result<(), EarlyEnd> {
         .map_err(|error| EarlyEnd::unprintable(&error))
 }
 
-pub(crate) fn check_all(json: Json<'_>, page: Option<&Path>) -> Result<(), EarlyEnd> {
-    json.file().into_iter().chain(page).try_for_each(check)
-}
-
 /// Fails early if [`write`] would.
 pub(crate) fn check(path: &Path) -> Result<(), EarlyEnd> {
+    if is_stdout(path) {
+        return Ok(());
+    }
     file::check(path).map_err(|error| EarlyEnd::unwritable(path, &error))
 }
 
 pub(crate) fn write(path: &Path, text: &str) -> Result<(), EarlyEnd> {
+    if is_stdout(path) {
+        return print(text);
+    }
     file::write(path, text).map_err(|error| EarlyEnd::unwritable(path, &error))
 }

@@ -9,9 +9,9 @@ use tenure_bench::simulate::{calibrate, pattern, validation};
 use tenure_report::curves::terminal;
 use tenure_sim::machine;
 
-use crate::bench::{self, ReportArgs};
+use crate::bench;
 use crate::failure::EarlyEnd;
-use crate::output::{self, Json};
+use crate::output::{self, ReportArgs};
 use crate::progress::ProgressDisplay;
 use crate::values::microseconds;
 
@@ -78,7 +78,6 @@ pub(crate) fn run(arguments: &SimArgs) -> Result<(), EarlyEnd> {
     if let Some(path) = &arguments.calibrate {
         return calibrate(path);
     }
-    let json = Json::of(arguments.reports.json.as_ref());
     let request = SimulateRequest {
         names: arguments.names.clone(),
         cpus: arguments.cpus.clone(),
@@ -90,11 +89,10 @@ pub(crate) fn run(arguments: &SimArgs) -> Result<(), EarlyEnd> {
         return pattern(arguments, &request);
     }
     run::check(&request).map_err(EarlyEnd::input)?;
-    let page = json.page(arguments.reports.report.as_ref(), "sim", &arguments.names)?;
-    output::check_all(json, page.as_deref())?;
+    let page = arguments.reports.page("sim", &arguments.names)?;
     let report = run::run(&request, &ProgressDisplay::new());
     let report = report.map_err(EarlyEnd::input)?;
-    output::tell(json, &report, page.as_deref(), terminal::render)
+    arguments.reports.tell(&report, page.as_deref(), terminal::render)
 }
 
 fn pattern(arguments: &SimArgs, request: &SimulateRequest) -> Result<(), EarlyEnd> {
@@ -102,13 +100,10 @@ fn pattern(arguments: &SimArgs, request: &SimulateRequest) -> Result<(), EarlyEn
         let line = "a pattern is simulated alone; name one file, and no scenario beside it";
         return Err(EarlyEnd::Input(line.to_owned()));
     };
-    let json = Json::of(arguments.reports.json.as_ref());
     let its = pattern::read(Path::new(file)).map_err(EarlyEnd::input)?;
-    let page =
-        json.page(arguments.reports.report.as_ref(), "sim", std::slice::from_ref(&its.name))?;
-    output::check_all(json, page.as_deref())?;
+    let page = arguments.reports.page("sim", std::slice::from_ref(&its.name))?;
     let report = pattern::run(&its, request, &ProgressDisplay::new()).map_err(EarlyEnd::input)?;
-    output::tell(json, &report, page.as_deref(), terminal::render)
+    arguments.reports.tell(&report, page.as_deref(), terminal::render)
 }
 
 fn calibrate(path: &Path) -> Result<(), EarlyEnd> {

@@ -6,7 +6,10 @@ use serde_json::Value;
 use tenure_report::chart::checks;
 use tenure_report::terminal::Style;
 
-use crate::{clean, fixtures, html, json, terminal};
+use crate::html::HtmlExporter;
+use crate::json::JsonExporter;
+use crate::terminal::TerminalExporter;
+use crate::{Exporter, clean, fixtures};
 use tenure_model::Report;
 
 fn text() -> impl Strategy<Value = String> {
@@ -73,15 +76,15 @@ proptest! {
 
     #[test]
     fn a_terminal_gets_no_character_that_steers_it(report in report(), width in 0..200_usize) {
-        let plain = terminal::render(&report, Style { width, colour: false });
+        let plain = TerminalExporter(Style { width, colour: false }).export(&report);
         prop_assert!(is_harmless(&plain));
-        let coloured = terminal::render(&report, Style { width, colour: true });
+        let coloured = TerminalExporter(Style { width, colour: true }).export(&report);
         prop_assert!(is_harmless(&console::strip_ansi_codes(&coloured)));
     }
 
     #[test]
     fn a_page_gets_none_either_and_no_markup(report in report()) {
-        let page = html::render(&report);
+        let page = HtmlExporter.export(&report);
         let data = page.find("<script type=\"application/json\"").unwrap();
         prop_assert!(is_harmless(&page[..data]));
         prop_assert_eq!(page.matches("<script").count(), 3);
@@ -90,6 +93,6 @@ proptest! {
 
     #[test]
     fn json_read_back_is_what_was_written(report in report()) {
-        prop_assert_eq!(json::parse(&json::render(&report)).unwrap(), report);
+        prop_assert_eq!(serde_json::from_str::<Report>(&JsonExporter.export(&report)).unwrap(), report);
     }
 }

@@ -1,13 +1,12 @@
-//! Shows findings of contended cache lines ([`tenure_model::Report`]): one renderer each for a terminal, JSON and HTML.
+//! Shows findings of contended cache lines ([`tenure_model::Report`]): one exporter a format.
 //!
 //! Findings come from a program's types (`tenure layout`) or from a run of it (`tenure run`). Nothing here knows how they
 //! were made: the renderers read a report and nothing else, so that JSON from another machine can be shown too. Names in
 //! a report come from files that may be hostile: each renderer first removes what would steer a terminal or turn text around, and
 //! HTML escapes the rest.
 //!
-//! | module | subject |
-//! |---|---|
-//! | [`terminal`], [`html`](mod@html), [`json`] | one renderer each |
+//! A format is a module with an [`Exporter`], such as [`terminal`], [`html`](mod@html) and [`json`], and what files can be written in
+//! has a line in [`FILE_FORMATS`].
 //!
 //! A *line map* has one row for each cache line and cells as wide as members are long. Beside its colour each cell has
 //! a sign:
@@ -31,7 +30,37 @@ mod maps;
 mod picture;
 mod words;
 
+use std::fmt::Debug;
+
+use tenure_model::Report;
+
 #[cfg(test)]
 mod fixtures;
 #[cfg(test)]
 mod hostile;
+
+/// Shows reports in one format.
+pub trait Exporter: Debug + Sync {
+    /// The whole report, as text that ends in a line break.
+    fn export(&self, report: &Report) -> String;
+}
+
+/// A format that an option of the command writes to a file.
+#[derive(Debug)]
+pub struct FileFormat {
+    /// The option's name: `html` for `--html FILE`.
+    pub option: &'static str,
+    /// What the option does, up to the file.
+    pub help: &'static str,
+    /// Whether it is a page for people, on which `tenure layout` shows better layouts as well.
+    pub is_page: bool,
+    /// What writes it.
+    pub exporter: &'static dyn Exporter,
+}
+
+/// All formats for files, in the order of `--help`.
+#[rustfmt::skip]
+pub const FILE_FORMATS: &[FileFormat] = &[
+    FileFormat { option: "json", help: "Write everything as JSON", is_page: false, exporter: &json::JsonExporter },
+    FileFormat { option: "html", help: "Write an HTML page with a map of each line", is_page: true, exporter: &html::HtmlExporter },
+];

@@ -2,7 +2,8 @@
 
 use signal_hook::consts::SIGTERM;
 use tenure_model::Ended;
-use tenure_render::terminal;
+use tenure_render::Exporter;
+use tenure_render::terminal::TerminalExporter;
 use tenure_watch::{Programs, Session, WatchOptions, WatchOutcome, WatchRequest, WatchTarget};
 
 use super::WatchArgs;
@@ -48,7 +49,7 @@ pub(crate) fn run(arguments: &WatchArgs) -> Result<(), EarlyEnd> {
             let mut report =
                 tenure_watch::report(&session.outcome(), &programs, arguments.line, 0).report;
             report.findings.truncate(top);
-            terminal::render(&report, output::style())
+            TerminalExporter(output::style()).export(&report)
         });
         interrupt.came() || screen.is_left()
     };

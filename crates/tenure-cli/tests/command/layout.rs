@@ -68,6 +68,14 @@ fn json_has_its_schema_and_the_page_is_written() {
 }
 
 #[test]
+fn a_page_may_take_the_place_of_the_text() {
+    let output = tenure(&["layout", &fixture("before"), "--html", "-"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let page = text(&output.stdout);
+    assert!(page.starts_with("<!doctype html>") && page.trim_end().ends_with("</html>"), "{page}");
+}
+
+#[test]
 fn a_report_is_compared_with_an_older_one() {
     let folder = tempfile::tempdir().unwrap();
     let written = tenure_in(folder.path(), &["layout", &fixture("before"), "--json", "old.json"]);

@@ -12,42 +12,42 @@ mod view;
 
 use tenure_report::{chart, html};
 
-use super::clean;
+use crate::{Exporter, clean};
 use tenure_model::Report;
 
-/// The report as an HTML page.
-///
-/// # Panics
-///
-/// Never: reports have nothing that JSON has no words for.
-#[must_use]
-pub fn render(report: &Report) -> String {
-    let colours = [&chart::theme::COLOURS[..], &theme::COLOURS[..]].concat();
-    let css = html::css(&colours, include_str!("style.css"));
-    // Not indented: of a large report that is half.
-    let json =
-        serde_json::to_string(report).expect("a report is made of strings, numbers and lists");
-    let report = clean::cleaned(report);
-    html::page(include_str!("report.html"), &view::FindingPage::of(&report), &css, &json)
+/// One HTML page, with the report's JSON in it.
+#[derive(Debug, Clone, Copy)]
+pub struct HtmlExporter;
+
+impl Exporter for HtmlExporter {
+    fn export(&self, report: &Report) -> String {
+        let colours = [&chart::theme::COLOURS[..], &theme::COLOURS[..]].concat();
+        let css = html::css(&colours, include_str!("style.css"));
+        // Not indented: of a large report that is half.
+        let json =
+            serde_json::to_string(report).expect("a report is made of strings, numbers and lists");
+        let report = clean::cleaned(report);
+        html::page(include_str!("report.html"), &view::FindingPage::of(&report), &css, &json)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{fixtures, json};
+    use crate::fixtures;
     use tenure_report::chart::checks;
 
     #[test]
     fn the_page_asks_for_nothing_from_anywhere() {
         for (_, report) in fixtures::all() {
-            checks::asks_for_nothing(&render(&report));
+            checks::asks_for_nothing(&HtmlExporter.export(&report));
         }
     }
 
     #[test]
     fn every_map_is_well_formed_and_says_in_words_what_it_shows() {
         for (name, report) in fixtures::all() {
-            let page = render(&report);
+            let page = HtmlExporter.export(&report);
             let maps = checks::charts_are_sound(&page);
             assert!(maps > 0 || report.findings.is_empty(), "{name}: {maps} maps");
             assert!(!html::elements(&page, "svg").iter().any(|svg| svg.contains("inf")), "{name}");
@@ -58,11 +58,11 @@ mod tests {
     #[test]
     fn a_share_says_what_it_is_a_share_of() {
         let mut report = fixtures::run();
-        assert!(render(&report).contains("of contended accesses"));
+        assert!(HtmlExporter.export(&report).contains("of contended accesses"));
         for observed in report.findings.iter_mut().filter_map(|it| it.observed.as_mut()) {
             observed.cost = Some(0.5);
         }
-        let page = render(&report);
+        let page = HtmlExporter.export(&report);
         assert!(page.contains("of the time seen, at most"));
         assert!(!page.contains("of contended accesses"));
     }
@@ -70,14 +70,18 @@ mod tests {
     #[test]
     fn the_data_in_the_page_is_the_report() {
         for (name, report) in fixtures::all() {
-            let page = render(&report);
-            assert_eq!(json::parse(html::data(&page)).unwrap(), report, "{name}");
+            let page = HtmlExporter.export(&report);
+            assert_eq!(
+                serde_json::from_str::<Report>(html::data(&page)).unwrap(),
+                report,
+                "{name}"
+            );
         }
     }
 
     #[test]
     fn a_suggestion_is_drawn_before_and_after_with_everything_that_takes_part() {
-        let page = render(&fixtures::route());
+        let page = HtmlExporter.export(&fixtures::route());
         for title in ["dst_entry, before", "dst_entry, after", "rtable, before", "rtable, after"] {
             assert!(page.contains(&format!(">{title}</title>")), "{title}");
         }
@@ -99,7 +103,7 @@ mod tests {
             bytes: 56,
             per_thread: false,
         }];
-        let page = render(&report);
+        let page = HtmlExporter.export(&report);
         assert!(
             page.contains("<p>Give <code>hits</code> a line of its own.</p>\n<pre>struct</pre>")
         );
@@ -108,7 +112,7 @@ mod tests {
     #[test]
     fn every_finding_can_be_found_by_its_type_its_members_and_its_kind() {
         let report = fixtures::ranking();
-        let page = render(&report);
+        let page = HtmlExporter.export(&report);
         let words: Vec<&str> = page
             .match_indices("data-words=\"")
             .map(|(at, _)| page[at + 12..].split('"').next().unwrap())
@@ -124,7 +128,7 @@ mod tests {
     #[test]
     fn fifty_findings_in_types_of_forty_lines_add_half_a_megabyte_to_their_data() {
         let report = fixtures::many();
-        let page = render(&report);
+        let page = HtmlExporter.export(&report);
         let data = serde_json::to_string(&report).unwrap().len();
         assert!(page.len() - data <= 512 << 10, "{} of which {data} are data", page.len());
     }

@@ -13,44 +13,53 @@ mod types;
 
 use tenure_report::terminal::Style;
 
-use super::{clean, words};
+use crate::{Exporter, clean, words};
 use tenure_model::{Finding, Report, Sharing, Source};
 use text::TerminalText;
 
 /// Names and figures need so many columns.
 const MIN_WIDTH: usize = 40;
 
-/// The report as text that ends in a line break.
-#[must_use]
-pub fn render(report: &Report, style: Style) -> String {
-    let report = &clean::cleaned(report);
-    let mut text = TerminalText::new(Style { width: style.width.max(MIN_WIDTH), ..style });
-    text.strong(words::subject(report));
-    text.quiet(&words::source(report));
-    // A run for its checks alone has nothing else to say.
-    let only_checks = !report.checks.is_empty() && report.findings.is_empty();
-    if !only_checks {
-        text.blank();
-        text.wrapped(&words::found(report), "");
-        measured::render(&mut text, report);
-        match &report.source {
-            Source::Run(run) => observed::render(&mut text, report, run),
-            Source::Types(_) if report.scope.types.is_empty() => list::render(&mut text, report),
-            Source::Types(_) => types::render(&mut text, report),
+/// Text for a terminal.
+#[derive(Debug, Clone, Copy)]
+pub struct TerminalExporter(pub Style);
+
+impl Exporter for TerminalExporter {
+    fn export(&self, report: &Report) -> String {
+        let report = &clean::cleaned(report);
+        let mut text = text_in(self.0);
+        text.strong(words::subject(report));
+        text.quiet(&words::source(report));
+        // A run for its checks alone has nothing else to say.
+        let only_checks = !report.checks.is_empty() && report.findings.is_empty();
+        if !only_checks {
+            text.blank();
+            text.wrapped(&words::found(report), "");
+            measured::render(&mut text, report);
+            let is_ranking = report.scope.types.is_empty();
+            match &report.source {
+                Source::Run(run) => observed::render(&mut text, report, run),
+                Source::Types(_) if is_ranking => list::render(&mut text, report),
+                Source::Types(_) => types::render(&mut text, report),
+            }
         }
+        suggestion::render_others(&mut text, report);
+        list::changes(&mut text, report);
+        list::checks(&mut text, report);
+        closing(&mut text, report);
+        text.into_string()
     }
-    suggestion::render_others(&mut text, report);
-    list::changes(&mut text, report);
-    list::checks(&mut text, report);
-    closing(&mut text, report);
-    text.into_string()
+}
+
+fn text_in(style: Style) -> TerminalText {
+    TerminalText::new(Style { width: style.width.max(MIN_WIDTH), ..style })
 }
 
 /// What was predicted of a run, for a reader of the report as it was before; ends in a line break unless it is empty.
 #[must_use]
 pub fn predictions(report: &Report, style: Style) -> String {
     let report = &clean::cleaned(report);
-    let mut text = TerminalText::new(Style { width: style.width.max(MIN_WIDTH), ..style });
+    let mut text = text_in(style);
     if let Source::Run(run) = &report.source {
         observed::predictions(&mut text, report, run);
     }
@@ -85,7 +94,7 @@ mod tests {
     use crate::fixtures;
 
     fn plain(report: &Report, width: usize) -> String {
-        render(report, Style { width, colour: false })
+        TerminalExporter(Style { width, colour: false }).export(report)
     }
 
     #[test]
@@ -129,9 +138,9 @@ mod tests {
     #[test]
     fn without_colour_there_is_no_escape_sequence_and_with_it_the_same_text() {
         for (name, report) in fixtures::all() {
-            let plain = render(&report, Style::PLAIN);
+            let plain = TerminalExporter(Style::PLAIN).export(&report);
             assert!(!plain.contains('\u{1b}'), "{name}");
-            let coloured = render(&report, Style { colour: true, ..Style::PLAIN });
+            let coloured = TerminalExporter(Style { colour: true, ..Style::PLAIN }).export(&report);
             assert!(coloured.contains('\u{1b}'), "{name}");
             let trimmed = |text: &str| -> Vec<String> {
                 text.lines().map(|line| line.trim_end().to_owned()).collect()

@@ -162,7 +162,8 @@ pub(super) fn shared(watched: &Watched) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixtures;
+    use crate::terminal::TerminalExporter;
+    use crate::{Exporter, fixtures};
     use tenure_model::Source;
 
     fn watched(coverage: Coverage, samples: u64, probes: u64) -> Watched {
@@ -254,7 +255,7 @@ mod tests {
             "1 contended line, and 1 that may be: it was seen too rarely to be sure."
         );
         let text =
-            crate::terminal::render(&fixtures::watched(), tenure_report::terminal::Style::PLAIN);
+            TerminalExporter(tenure_report::terminal::Style::PLAIN).export(&fixtures::watched());
         assert!(text.contains("confidence low"), "{text}");
         assert!(text.contains("1 sample, 3 of 4 probes met another thread"), "{text}");
     }

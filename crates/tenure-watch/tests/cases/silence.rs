@@ -5,7 +5,8 @@ use std::process::Command;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use tenure_render::html;
+use tenure_render::Exporter;
+use tenure_render::html::HtmlExporter;
 use tenure_watch::{Programs, Session, WatchOutcome, watch};
 
 use crate::{Running, can_watch, request};
@@ -30,7 +31,7 @@ fn watched(case: &str, is_enough: &dyn Fn(&Session) -> bool) -> (WatchOutcome, S
     std::thread::sleep(Duration::from_millis(200));
     let watched = watch(&request(running.0.id()), is_enough).unwrap();
     let report = tenure_watch::report(&watched, &Programs::default(), 64, 0).report;
-    (watched, html::render(&report))
+    (watched, HtmlExporter.export(&report))
 }
 
 #[test]
