@@ -36,7 +36,7 @@ CASES = [
     ("beside", "cells", "beside_cells"),
     ("two_locks", "apart", "two_locks_apart"),
     ("head_and_tail", "apart", "head_and_tail_apart"),
-    ("hot_arc", "lazy", "hot_arc_lazy"),
+    ("hot_arc", "revocable", "hot_arc_revocable"),
     ("mutex", "one_add", "mutex_one_add"),
 ]
 WITHIN, OF_ALL = 1.5, 0.8

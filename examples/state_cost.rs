@@ -9,7 +9,7 @@
 //! The first form has no sockets. Connections are tasks that call a service in a loop: a `tower` one that clones the
 //! state once, and axum's router, which does so several times. Both kinds of state take turns, in slices of some
 //! milliseconds, and a ratio compares the two slices of one turn. `state_cost.toml` is the router's request as a pattern
-//! for `tenure sim`; its repair `lazy` is what a `Shared` does, too: no request writes a word that another one reads.
+//! for `tenure sim`; its repair `revocable` is what a `Shared` does, too: no request writes a word that another one reads.
 
 use std::convert::Infallible;
 use std::env;

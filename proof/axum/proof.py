@@ -15,6 +15,6 @@ tower = { version = "0.5", features = ["util"] }""",
         "8 threads": ["WAY", "router", "8"],
         "1 thread": ["WAY", "router", "1"],
     },
-    record={"router": (["WAY", "router", "2"], ["from_ref"], "lazy")},
+    record={"router": (["WAY", "router", "2"], ["from_ref"], "revocable")},
     tests=[],
 )

@@ -89,7 +89,7 @@ tower = { version = "0.5", features = ["util"] }""",
         "2 threads, all for one user": ["WAY", "one", "2"],
     },
     record={
-        "state": (ROUTER, ["Arc<App>", r"\nstrong\n"], "lazy"),
+        "state": (ROUTER, ["Arc<App>", r"\nstrong\n"], "revocable"),
         "buffers": (ROUTER, [r"data\.buffers\.tail"], OWN),
         "sessions": (ROUTER, ["RawRwLock"], OWN),
         "locks": (["locks", *ROUTER[1:]], [r"logins\.inner\.state"], OWN),

@@ -13,6 +13,6 @@ proof = CrateProof(
         "2 threads clone and drop a value that they have": ["WAY", "2", "kept"],
         "1 thread gets": ["WAY", "1", "got"],
     },
-    record={"hot-key": (["WAY", "2", "got"], [r"Arc<.*\bstrong|strong"], "lazy")},
+    record={"hot-key": (["WAY", "2", "got"], [r"Arc<.*\bstrong|strong"], "revocable")},
     tests=[],
 )

@@ -60,6 +60,6 @@ proof = CrateProof(
         "1 thread commits, commits/s": ["1", "10000", "1", "writer"],
         "2 threads, a cache of a quarter of the leaves": ["2", "100000", "1000000000", "misses"],
     },
-    record={"gets": (["2", "10000", "1000000000"], ["PageImpl::clone"], "lazy")},
+    record={"gets": (["2", "10000", "1000000000"], ["PageImpl::clone"], "revocable")},
     tests=["--lib", "--test", "basic_tests", "--test", "multithreading_tests"],
 )

@@ -40,7 +40,7 @@ pub const fn text(remedy: Remedy) -> &'static str {
         Remedy::Cells => {
             "Count in a cell for each thread, and sum the cells when the count is read."
         }
-        Remedy::Lazy => {
+        Remedy::Revocable => {
             "Let each thread keep its reference between uses, if it uses the same object again and again."
         }
         Remedy::ReadUnlocked => {
@@ -58,7 +58,7 @@ pub const fn library(remedy: Remedy) -> &'static str {
         }
         Remedy::AddForLoop => "tenure::count::RcuRef",
         Remedy::Cells => "tenure::counter::Counter",
-        Remedy::Lazy | Remedy::ReadUnlocked => "tenure::rcu::RcuCell",
+        Remedy::Revocable | Remedy::ReadUnlocked => "tenure::rcu::RcuCell",
     }
 }
 
@@ -79,7 +79,7 @@ pub fn code(remedy: Remedy, target: &Target) -> Vec<String> {
             "use tenure::counter::Counter;",
             "served: Counter, // served.add(1), served.sum(); a Gauge, if it also falls",
         ],
-        Remedy::Lazy | Remedy::ReadUnlocked => &[
+        Remedy::Revocable | Remedy::ReadUnlocked => &[
             "let mut state = cell.reader(); // once per thread; cell: RcuCell<State>",
             "state.load() // no count, no lock; cell.store(new) replaces it",
         ],

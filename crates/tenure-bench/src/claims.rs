@@ -80,17 +80,17 @@ const CLAIMS: &[ClaimRule] = claims! {
          alone("magazines", Rival("scan"), 1.0 / 50.0), together("magazines", Rival("scan"), 1.0 / 50.0)];
     "pool/one-way": "Where one thread acquires and another releases, a slot takes at most 0.4 of ArrayQueue's time",
         [together("magazines", Baseline, 0.4)];
-    "lazy/same": "A local handle that enters what it had takes at most 0.35 of a counted switch's time on one thread",
+    "revocable/same": "A local handle that enters what it had takes at most 0.35 of a counted switch's time on one thread",
         [alone("shootdown", Baseline, 0.35)];
-    "lazy/same": "All CPUs together enter one object at least 1.9 times as often as one",
+    "revocable/same": "All CPUs together enter one object at least 1.9 times as often as one",
         [together("shootdown", Against::OneThread, 1.0 / 1.9)];
-    "lazy/same": "With all CPUs on one object, switches that are not counted beat those that are by 20x",
+    "revocable/same": "With all CPUs on one object, switches that are not counted beat those that are by 20x",
         [together("shootdown", Baseline, 1.0 / 20.0)];
-    "lazy/read": "An RcuReader takes at most 0.3 of the time of arc-swap's load",
+    "revocable/read": "An RcuReader takes at most 0.3 of the time of arc-swap's load",
         [alone("RcuReader", Baseline, 0.3), together("RcuReader", Baseline, 0.3)];
-    "lazy/read": "An RcuReader takes at most the time of arc-swap's Cache, which keeps what it read alive",
+    "revocable/read": "An RcuReader takes at most the time of arc-swap's Cache, which keeps what it read alive",
         [alone("RcuReader", Rival("arc-swap Cache"), 1.0), together("RcuReader", Rival("arc-swap Cache"), 1.0)];
-    "lazy/end": "The end of an object waits for no parked handle: 1,024 of them add at most half to its time",
+    "revocable/end": "The end of an object waits for no parked handle: 1,024 of them add at most half to its time",
         [together("64 parked", Baseline, 1.1), together("1024 parked", Baseline, 1.5)];
     "registry/hit":
         "To acquire and drop the one key there is takes a locked map's time at most, and half of it with all CPUs",

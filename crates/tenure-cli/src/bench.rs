@@ -12,7 +12,7 @@ use crate::output::{self, ReportArgs};
 use crate::progress::ProgressDisplay;
 use crate::values::{seconds, threads};
 
-/// Benchmark counts, Arc, Weak, pools, lazy references and registries on this machine
+/// Benchmark counts, Arc, Weak, pools, revocable references and registries on this machine
 ///
 /// Prints a table for each scenario and a verdict on each of this project's claims, and writes an HTML report.
 #[derive(Debug, Args)]

@@ -21,7 +21,7 @@ pub enum Remedy {
     /// Each thread counts in a cell of its own, and a reader sums the cells.
     Cells,
     /// Each thread keeps its reference between uses.
-    Lazy,
+    Revocable,
     /// Threads read a value without the lock that guards it.
     ReadUnlocked,
 }
@@ -35,7 +35,7 @@ impl Remedy {
             Self::ReadMostlyApart => "read_mostly_apart",
             Self::AddForLoop | Self::AddForLock => "one_add",
             Self::Cells => "cells",
-            Self::Lazy => "lazy",
+            Self::Revocable => "revocable",
             Self::ReadUnlocked => "read_unlocked",
         }
     }

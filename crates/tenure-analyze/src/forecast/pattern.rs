@@ -398,7 +398,7 @@ mod tests {
         assert!(pattern.roles[0].steps.contains(&add), "{:?}", pattern.roles);
         let fixed = fixed(&pattern);
         let names: Vec<_> = fixed.repairs.iter().map(|repair| &*repair.name).collect();
-        assert_eq!(names, ["lazy"]);
+        assert_eq!(names, ["revocable"]);
     }
 
     #[test]

@@ -93,7 +93,7 @@ mod tests {
     #[test]
     fn a_name_that_nobody_has_is_told_with_those_there_are() {
         let error = chosen(native(), &["refs".into(), "nope".into()]).unwrap_err();
-        let said = "there is no group or scenario 'nope'; the groups are refs, dst, pool, lazy, owner, registry; \
+        let said = "there is no group or scenario 'nope'; the groups are refs, dst, pool, revocable, owner, registry; \
                     --list names their scenarios";
         assert_eq!(error.to_string(), said);
     }

@@ -15,11 +15,11 @@ mod arcs;
 mod choice;
 pub(crate) mod dst;
 mod host;
-pub(crate) mod lazy;
 mod owner;
 mod pool;
 pub(crate) mod refs;
 mod registry;
+pub(crate) mod revocable;
 pub(crate) mod route;
 pub(crate) mod workers;
 
@@ -207,7 +207,7 @@ pub(crate) fn groups<M: Host>() -> Vec<BenchGroup> {
         refs::group::<M>(),
         dst::group::<M>(),
         pool::group::<M>(),
-        lazy::group::<M>(),
+        revocable::group::<M>(),
         owner::group::<M>(),
     ]
 }
@@ -219,7 +219,7 @@ pub(crate) fn native() -> Vec<BenchGroup> {
         match group.name {
             "refs" => group.scenarios.extend(arcs::scenarios()),
             "pool" => pool::extend(group),
-            "lazy" => lazy::extend(group),
+            "revocable" => revocable::extend(group),
             "owner" => owner::extend(group),
             _ => {}
         }

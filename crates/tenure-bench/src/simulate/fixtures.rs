@@ -120,7 +120,7 @@ pub(crate) fn request(names: &[&str], cpus: &str) -> SimulateRequest {
 /// The cheapest scenarios of every group, for a short time.
 pub(crate) fn simulated() -> SimulatedReport {
     static REPORT: OnceLock<SimulatedReport> = OnceLock::new();
-    let names = ["refs", "dst", "pool/in-use-10", "lazy/objects"];
+    let names = ["refs", "dst", "pool/in-use-10", "revocable/objects"];
     REPORT.get_or_init(|| run::run(&request(&names, "1..192"), &()).unwrap()).clone()
 }
 

@@ -351,7 +351,7 @@ mod tests {
     fn what_cannot_be_simulated_is_refused_with_the_way_out() {
         assert!(
             refused(&request(&["nope"], "1"))
-                .contains("the groups are refs, dst, pool, lazy, owner;")
+                .contains("the groups are refs, dst, pool, revocable, owner;")
         );
         let arc = refused(&request(&["refs/upgrade"], "1"));
         assert!(arc.contains("`tenure bench refs/upgrade`"), "{arc}");
@@ -376,9 +376,10 @@ mod tests {
     }
 
     #[test]
-    fn lazy_switches_are_50_times_as_many_as_counted_ones_on_192_cpus() {
+    fn switches_that_are_not_counted_are_50_times_as_many_as_counted_ones_on_192_cpus() {
         let machine = machine::open("power8-16s-192").unwrap();
-        let request = SimulateRequest { machine, ..request(&["lazy/same", "lazy/switch"], "192") };
+        let request =
+            SimulateRequest { machine, ..request(&["revocable/same", "revocable/switch"], "192") };
         let report = run(&request, &()).unwrap();
         for scenario in &report.groups[0].scenarios {
             let of = |name| scenario.points[0].rows.iter().find(|row| row.variant == name).unwrap();

@@ -242,14 +242,14 @@ fn example() -> String {
 fn the_example_of_the_page_is_simulated_and_survives_being_written() {
     let pattern = Pattern::from_toml(&example()).unwrap();
     assert_eq!(Pattern::from_toml(&pattern.to_toml()).unwrap(), pattern);
-    assert_eq!(names(&pattern), ["apart", "read_mostly_apart", "one_add", "cells", "lazy"]);
+    assert_eq!(names(&pattern), ["apart", "read_mostly_apart", "one_add", "cells", "revocable"]);
     for repair in pattern::repairs(&pattern) {
         assert_eq!(Pattern::from_toml(&repair.pattern.to_toml()).unwrap(), repair.pattern);
     }
     let predicted = on(&pattern, 16);
     assert_eq!(predicted, on(&pattern, 16), "the same every time");
     assert_eq!(predicted.roles.iter().map(|role| role.threads).collect::<Vec<_>>(), [15, 1]);
-    for (repair, least) in [("apart", 1.01), ("one_add", 1.1), ("lazy", 2.0)] {
+    for (repair, least) in [("apart", 1.01), ("one_add", 1.1), ("revocable", 2.0)] {
         let gain = gain(&pattern, repair, 16);
         assert!(gain > least, "{repair}: {gain}");
     }

@@ -73,15 +73,15 @@ fn words_of_an_object_that_begins_within_a_line_go_apart_as_they_lie() {
 #[test]
 fn a_count_beside_fields_that_are_read_has_every_repair_that_helps() {
     let pattern = session(Operation::CompareExchange);
-    assert_eq!(names(&pattern), ["apart", "one_add", "cells", "lazy"]);
+    assert_eq!(names(&pattern), ["apart", "one_add", "cells", "revocable"]);
     let apart = named(&pattern, "apart").unwrap();
     assert_eq!((apart.bytes, apart.per_thread), (64, false));
     assert!(gain(&pattern, "apart", 16) > 1.1);
     assert!(gain(&pattern, "one_add", 16) > 1.1);
-    let (cells, lazy) = (gain(&pattern, "cells", 16), gain(&pattern, "lazy", 16));
-    assert!(cells > 5.0 && lazy > 5.0, "{cells} {lazy}");
-    let lazy = named(&pattern, "lazy").unwrap();
-    assert_eq!(on(&lazy.pattern, 16).report.transfers.all(), 0);
+    let (cells, revocable) = (gain(&pattern, "cells", 16), gain(&pattern, "revocable", 16));
+    assert!(cells > 5.0 && revocable > 5.0, "{cells} {revocable}");
+    let revocable = named(&pattern, "revocable").unwrap();
+    assert_eq!(on(&revocable.pattern, 16).report.transfers.all(), 0);
     let best = together(&pattern, 16, &|_| true);
     assert_eq!(best.iter().map(|repair| repair.remedy.name()).collect::<Vec<_>>(), ["cells"]);
     assert_eq!(on(&best[0].pattern, 16).report.transfers.all(), 0);
@@ -90,9 +90,13 @@ fn a_count_beside_fields_that_are_read_has_every_repair_that_helps() {
 #[test]
 fn what_a_value_is_for_rules_repairs_out() {
     for (value, in_file, expected) in [
-        (StoredValue::Unknown, None, &["apart", "one_add", "cells", "lazy"][..]),
+        (StoredValue::Unknown, None, &["apart", "one_add", "cells", "revocable"][..]),
         (StoredValue::Statistic, Some("value = \"statistic\""), &["apart", "one_add", "cells"]),
-        (StoredValue::References, Some("value = \"references\""), &["apart", "one_add", "lazy"]),
+        (
+            StoredValue::References,
+            Some("value = \"references\""),
+            &["apart", "one_add", "revocable"],
+        ),
         (StoredValue::Number, Some("value = \"number\""), &["apart"]),
         (StoredValue::State, Some("value = \"state\""), &["apart"]),
     ] {

@@ -143,8 +143,8 @@
 //! [Linux's lazy TLB][piggin]. An idle CPU borrows the address space of the last program, and used to count it. On a
 //! POWER8 with 192 CPUs that switch through idle, this allowed about a million switches per second, as all write one
 //! word. An interrupt when an address space goes, instead of the count, allows 118 million (`MMU_LAZY_TLB_SHOOTDOWN`,
-//! Linux 6.4). To donate references was proposed later. `tenure bench lazy` measures it here, beside a mask of handles in
-//! place of the count, which was proposed in its review; `tenure sim lazy` simulates them on 192 CPUs.
+//! Linux 6.4). To donate references was proposed later. `tenure bench revocable` measures it here, beside a mask of handles in
+//! place of the count, which was proposed in its review; `tenure sim revocable` simulates them on 192 CPUs.
 //!
 //! [`RcuCell`]: crate::rcu::RcuCell
 //! [`RcuGuard`]: crate::rcu::RcuGuard

@@ -44,7 +44,7 @@
 //!
 //! A store that races with a read-modify-write is left unordered with it, and a later read-modify-write may build on
 //! either: a thread can miss its own store in its own next addition. No machine does that. It matters where the owner
-//! of a word stores and goes on from there: [`TicketRef::init`](tenure::count::TicketRef::init), and a lazy reference
+//! of a word stores and goes on from there: [`TicketRef::init`](tenure::count::TicketRef::init), and a revocable reference
 //! that moves on to another object while the one it kept is taken from it. Their models run on [`InOrder`], where a
 //! store is a swap, which takes its place in the word's order when it runs. The price: an acquire of such a store also
 //! acquires the releases before it. [`PointersInOrder`] is between the two: what a thread has is a pointer, and whether

@@ -3,8 +3,8 @@
 use super::operations::{CasLoop, PerCore};
 use super::{ValidationCheck, ValidationStage};
 use crate::scenario::dst::{Lookup, Packet};
-use crate::scenario::lazy::{SWITCH_NS, same};
 use crate::scenario::refs::{Bare, BareAdd, GetOnly, GetPut};
+use crate::scenario::revocable::{SWITCH_NS, same};
 use crate::scenario::route::{IsolatedRoute, SharedRoute};
 use serde::Deserialize;
 use std::collections::HashMap;

@@ -146,7 +146,7 @@ pub(super) fn cells(pattern: &Pattern) -> Option<Repaired> {
 }
 
 /// A reference that each thread keeps, in place of one that is taken and put around each use.
-pub(super) fn lazy(pattern: &Pattern) -> Option<Repaired> {
+pub(super) fn revocable(pattern: &Pattern) -> Option<Repaired> {
     /// A get and a put.
     const A_USE: f64 = 2.0;
     let totals = pattern.totals();
@@ -187,7 +187,7 @@ pub(super) fn lazy(pattern: &Pattern) -> Option<Repaired> {
             _ => None,
         });
     }
-    Some(Repaired { remedy: Remedy::Lazy, pattern: after, bytes, per_thread: true })
+    Some(Repaired { remedy: Remedy::Revocable, pattern: after, bytes, per_thread: true })
 }
 
 /// Whether a word is written by additions alone, as far as the pattern says.

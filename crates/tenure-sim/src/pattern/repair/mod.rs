@@ -37,7 +37,7 @@ pub struct Repaired {
 /// | `one_add` | changed by compare-exchange loops | unknown, statistic, references | no store, no lock |
 /// | `one_add` | a lock that guards one word, and nothing elsewhere | that word: unknown, statistic | one store each time, at most 20 ns of work, no use without the lock |
 /// | `cells` | once | unknown, statistic | additions, at most one load for 100; no store, no lock |
-/// | `lazy` | once | unknown, references | two additions an iteration in a pool; no store, no lock |
+/// | `revocable` | once | unknown, references | two additions an iteration in a pool; no store, no lock |
 /// | `read_unlocked` | a lock, once, that guards nothing elsewhere | of what it guards: any | loads, at most one holder in 100 stores; no other change inside |
 ///
 /// A pattern that `tenure run` or `tenure watch` recorded never has an unknown value where threads add or
@@ -56,7 +56,7 @@ pub fn repairs(pattern: &Pattern) -> Vec<Repaired> {
         apart::read_mostly_apart(pattern),
         one_add,
         cells,
-        counts::lazy(pattern),
+        counts::revocable(pattern),
         lock::read_unlocked(pattern),
     ];
     let mut repairs: Vec<Repaired> = Vec::new();

@@ -1,4 +1,4 @@
-//! Lazy references as they ship: domains whose local handles keep what others end, and
+//! Revocable references as they ship: domains whose local handles keep what others end, and
 //! [`RcuCell`](tenure::revocable::generic::RcuCell).
 //!
 //! Reading an [`Object`] is a plain read, dropping it a plain write, so loom demands that all that threads did with a

@@ -144,7 +144,7 @@ fn hot_arc() {
 }
 
 #[cfg(feature = "fixed")]
-fn hot_arc_lazy() {
+fn hot_arc_revocable() {
     let shared = tenure::rcu::RcuCell::new(7_u64);
     run(|_, all| {
         let mut reader = shared.reader();
@@ -250,7 +250,7 @@ fn case(name: &str) -> fn() {
         "head_and_tail_apart" => head_and_tail_apart,
         "hot_arc" => hot_arc,
         #[cfg(feature = "fixed")]
-        "hot_arc_lazy" => hot_arc_lazy,
+        "hot_arc_revocable" => hot_arc_revocable,
         "mutex" => mutex,
         "exchanged" => exchanged,
         "mutex_one_add" => mutex_one_add,

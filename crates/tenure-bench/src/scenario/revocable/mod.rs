@@ -1,4 +1,4 @@
-//! Group `lazy`: references that are not counted while in use.
+//! Group `revocable`: references that are not counted while in use.
 
 mod beside;
 mod cached;
@@ -31,8 +31,8 @@ fn switches<M: Host, const WORK_NS: u32>() -> Vec<Variant> {
 
 pub(super) fn group<M: Host>() -> BenchGroup {
     BenchGroup {
-        name: "lazy",
-        title: "Lazy references",
+        name: "revocable",
+        title: "Revocable references",
         about: "Workers that go from object to object, and keep the last one while they are idle. Counted takes a \
                 reference at every switch, as Linux did for the address space that an idle CPU keeps. Mask has a \
                 bit for each worker, written when the worker changes objects. Shootdown writes nothing that is \
@@ -40,7 +40,7 @@ pub(super) fn group<M: Host>() -> BenchGroup {
                 idle ones. RcuCell is a value that all read, on top of it.",
         scenarios: vec![
             BenchScenario::new(
-                "lazy/same",
+                "revocable/same",
                 "enter + leave one object",
                 "One operation enters the object that all workers use, reads it and leaves it: a switch \
                  through idle. The limit is a load and a store of a line of the thread's own.",
@@ -48,7 +48,7 @@ pub(super) fn group<M: Host>() -> BenchGroup {
                 switches::<M, 0>(),
             ),
             BenchScenario::new(
-                "lazy/switch",
+                "revocable/switch",
                 "a context switch through idle, with its work",
                 "The same, with the private work that a context switch has besides (1.6 us). The limit is \
                  that work.",
@@ -56,7 +56,7 @@ pub(super) fn group<M: Host>() -> BenchGroup {
                 switches::<M, SWITCH_NS>(),
             ),
             BenchScenario::new(
-                "lazy/objects",
+                "revocable/objects",
                 "enter + leave the next of 16 objects",
                 "All workers go round 16 objects. One operation enters the next one, reads it and leaves \
                  it: the local handle gives up what it kept.",
@@ -68,7 +68,7 @@ pub(super) fn group<M: Host>() -> BenchGroup {
                 ],
             ),
             BenchScenario::new(
-                "lazy/kept",
+                "revocable/kept",
                 "use again what a local handle kept",
                 "One operation uses what the local handle kept, without a strong one, reads it and leaves it. The \
                  compare-exchange loop is what std's Weak does for that.",
@@ -81,7 +81,7 @@ pub(super) fn group<M: Host>() -> BenchGroup {
                 ],
             ),
             BenchScenario::new(
-                "lazy/read",
+                "revocable/read",
                 "read a value that could be replaced",
                 "One operation reads the current value. RcuReader is a handle for each thread; RcuCell::load, \
                  on the real machine alone, finds the thread's place by itself; clone counts.",
@@ -104,22 +104,22 @@ pub(super) fn extend(group: &mut BenchGroup) {
             others::entered(),
         ],
     ];
-    add(group, "lazy/same", "counted", one);
+    add(group, "revocable/same", "counted", one);
     let next = [vec![], vec![others::std_arcs()]];
-    add(group, "lazy/objects", "counted", next);
+    add(group, "revocable/objects", "counted", next);
     let weak = [vec![], vec![others::std_weak()]];
-    add(group, "lazy/kept", "inc_not_zero", weak);
+    add(group, "revocable/kept", "inc_not_zero", weak);
     let read = [
         vec![others::locked(), others::swapped(), others::swapped_cache()],
         vec![cached::directly()],
     ];
-    add(group, "lazy/read", "arc-swap load", read).rivals = &["arc-swap Cache"];
+    add(group, "revocable/read", "arc-swap load", read).rivals = &["arc-swap Cache"];
     group.scenarios.extend([end(), store()]);
 }
 
 fn end() -> BenchScenario {
     BenchScenario::new(
-        "lazy/end",
+        "revocable/end",
         "the end of an object",
         "One operation makes an object, has one local handle enter and leave it, and drops the last strong handle, on the \
          first thread. The others go on with another object meanwhile; an operation of theirs lasts as \
@@ -140,7 +140,7 @@ fn end() -> BenchScenario {
 
 fn store() -> BenchScenario {
     BenchScenario::new(
-        "lazy/store",
+        "revocable/store",
         "replace a value that 64 parked threads have read",
         "One operation stores a new value and drops the old one, on the first thread. The others go on \
          reading; an operation of theirs lasts as long.",
