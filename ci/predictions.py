@@ -78,7 +78,7 @@ def predicted(tenure, program, case, repair, rounds, machine, out, threads):
     command = [tenure, "run", "--machine", machine, "--json", report, "--", program, case, rounds]
     run(*command, stderr=subprocess.DEVNULL)
     finding = json.loads(report.read_text())["findings"][0]
-    curves = {"": finding["forecast"]["as_is"]}
+    curves = {"": finding["forecast"]["unmodified"]}
     curves |= {curve["name"]: curve["points"] for curve in finding["forecast"]["repaired"]}
     at = lambda points: next(point["per_second"] for point in points if point["cpus"] == threads)
     return [threads * 1e9 / at(curves.get(name, curves[""])) for name in ("", repair)]

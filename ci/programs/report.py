@@ -38,7 +38,7 @@ def told(finding):
         at = lambda points: next(point["per_second"] for point in points if point["cpus"] == 64)
         forecast = finding["forecast"]
         repaired = next(curve["points"] for curve in forecast["repaired"] if curve["name"] == name)
-        line += f"; {name}: {scaled(at(forecast['as_is']))} -> {scaled(at(repaired))} iterations/s at 64 CPUs"
+        line += f"; {name}: {scaled(at(forecast['unmodified']))} -> {scaled(at(repaired))} iterations/s at 64 CPUs"
     return line
 
 

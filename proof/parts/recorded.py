@@ -89,6 +89,6 @@ def whole(report):
     forecast = report["source"].get("forecast")
     if not forecast or not forecast["repaired"]:
         return {}
-    base = {point["cpus"]: point["per_second"] for point in forecast["as_is"]}
+    base = {point["cpus"]: point["per_second"] for point in forecast["unmodified"]}
     points = forecast["repaired"][-1]["points"]
     return {f"{it['cpus']}": it["per_second"] / base[it["cpus"]] for it in points if it["cpus"] in (2, 64, 128)}

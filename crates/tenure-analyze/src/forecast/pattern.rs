@@ -255,12 +255,12 @@ pub(crate) fn fixed(
     target: &Target,
     simulator: &mut Simulator<'_>,
 ) -> Option<Predictions> {
-    let as_is = simulator.points(pattern, &CPUS);
+    let unmodified = simulator.points(pattern, &CPUS);
     let judged = |points: &[Point]| {
         let most = points.iter().rev().find(|point| point.cpus <= JUDGED as u64);
         most.map(|point| point.per_second)
     };
-    let Some(now) = judged(&as_is) else {
+    let Some(now) = judged(&unmodified) else {
         return (!simulator.is_stopped()).then(Predictions::default);
     };
     let together = {
@@ -289,7 +289,7 @@ pub(crate) fn fixed(
     });
     let best = all.first().map(|(.., pattern)| pattern.clone());
     let (repairs, repaired) = all.into_iter().map(|(_, repair, curve, _)| (repair, curve)).unzip();
-    let forecast = Some(Forecast { machine: simulator.machine().to_owned(), as_is, repaired });
+    let forecast = Some(Forecast { machine: simulator.machine().to_owned(), unmodified, repaired });
     Some(Predictions { repairs, forecast, best })
 }
 
@@ -474,7 +474,8 @@ mod tests {
         assert_ne!(fixed.best.unwrap().objects, pattern.objects);
         let forecast = fixed.forecast.unwrap();
         let last = |points: &[Point]| points.last().unwrap().per_second;
-        assert!(last(&forecast.repaired[0].points) > 1.5 * last(&forecast.as_is), "{forecast:?}");
+        let (before, after) = (last(&forecast.unmodified), last(&forecast.repaired[0].points));
+        assert!(after > 1.5 * before, "{forecast:?}");
     }
 
     #[test]

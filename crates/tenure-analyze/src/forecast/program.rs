@@ -107,13 +107,13 @@ pub(crate) fn forecast(
         let pattern = pattern(parts, fixed, groups)?;
         Some(simulator.points(&pattern, &CPUS))
     };
-    let as_is = points(0).filter(|points| !points.is_empty())?;
+    let unmodified = points(0).filter(|points| !points.is_empty())?;
     let all = parts.iter().filter(|part| part.fixed.is_some()).count();
     let mut repaired = Vec::new();
     for (fixed, name) in stages(all) {
         repaired.push(Curve { name, points: points(fixed)? });
     }
-    Some(Forecast { machine: simulator.machine().to_owned(), as_is, repaired })
+    Some(Forecast { machine: simulator.machine().to_owned(), unmodified, repaired })
 }
 
 /// With how many of so many repairs the program is simulated.
@@ -277,7 +277,7 @@ mod tests {
             let names: Vec<_> = forecast.repaired.iter().map(|curve| &*curve.name).collect();
             assert_eq!(names, ["the first repair", "the first three", "all 4 repairs"]);
             let curves = forecast.repaired.iter().map(|curve| &curve.points);
-            let curves: Vec<_> = std::iter::once(&forecast.as_is).chain(curves).collect();
+            let curves: Vec<_> = std::iter::once(&forecast.unmodified).chain(curves).collect();
             assert!(curves.iter().all(|points| points.len() == CPUS.len()));
             // On few CPUs each line costs its part; on many the program is as slow as its slowest line.
             let on_8: Vec<_> = curves.iter().map(|points| points[2].per_second).collect();

@@ -320,7 +320,7 @@ pub struct Forecast {
     /// The machine's name.
     pub machine: String,
     /// The unmodified program.
-    pub as_is: Vec<Point>,
+    pub unmodified: Vec<Point>,
     /// Curves with repairs.
     pub repaired: Vec<Curve>,
 }

@@ -113,7 +113,12 @@ impl ObservedView {
             repairs: finding.repairs.iter().map(repair).collect(),
             curves: finding.forecast.as_ref().and_then(|forecast| {
                 let title = format!("Throughput of {}", finding.title());
-                Curves::of(forecast, &format!("{anchor}-curves"), "As it is, and repaired", &title)
+                Curves::of(
+                    forecast,
+                    &format!("{anchor}-curves"),
+                    "Unmodified, and repaired",
+                    &title,
+                )
             }),
         })
     }

@@ -26,7 +26,7 @@ fn headline(forecast: &Forecast, curve: &Curve) -> Option<(u64, f64, f64)> {
     let at = |points: &[Point], cpus: u64| {
         points.iter().find(|point| point.cpus == cpus).map(|point| point.per_second)
     };
-    let both = |cpus: u64| Some((cpus, at(&forecast.as_is, cpus)?, at(&curve.points, cpus)?));
+    let both = |cpus: u64| Some((cpus, at(&forecast.unmodified, cpus)?, at(&curve.points, cpus)?));
     let most = curve.points.iter().map(|point| point.cpus).max()?;
     both(HEADLINE).or_else(|| both(most))
 }
@@ -68,10 +68,10 @@ pub(crate) fn outlook(forecast: &Forecast) -> Option<String> {
     ))
 }
 
-/// The curves of a forecast by their names, the one as it is first.
+/// The curves of a forecast by their names, the unmodified one first.
 pub(crate) fn curves(forecast: &Forecast) -> Vec<(&str, &[Point])> {
     let repaired = forecast.repaired.iter().map(|Curve { name, points }| (&**name, &**points));
-    std::iter::once(("as it is", &*forecast.as_is)).chain(repaired).collect()
+    std::iter::once(("unmodified", &*forecast.unmodified)).chain(repaired).collect()
 }
 
 #[cfg(test)]
@@ -86,7 +86,7 @@ mod tests {
         let outlook = |all: &[(&str, f64)]| {
             outlook(&Forecast {
                 machine: "m".to_owned(),
-                as_is: points(10.0),
+                unmodified: points(10.0),
                 repaired: all.iter().map(|(name, per_second)| curve(name, *per_second)).collect(),
             })
         };
