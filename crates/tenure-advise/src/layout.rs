@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use tenure_model::{Embedder, Language, Means, Move};
-use tenure_report::words::{counted, grouped};
+use tenure_report::numbers::{counted, grouped};
 
 /// A sentence lists at most so many names, and the number of the others.
 pub const MAX_NAMES: usize = 4;

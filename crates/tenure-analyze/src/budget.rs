@@ -42,7 +42,7 @@ use wildmatch::WildMatchPattern;
 
 use crate::InputError;
 use tenure_model::{Check, Finding, Kind, Report, Sharing, Storage, short_path};
-use tenure_report::words::{scaled, share};
+use tenure_report::numbers::{scaled, share};
 
 /// Which lines a program may contend for: see the [module](self).
 #[derive(Debug, Clone, Deserialize)]

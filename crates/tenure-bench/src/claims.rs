@@ -2,9 +2,9 @@
 
 use crate::result::{BenchRow, ResultGroup, ResultScenario};
 use crate::simulate;
+use tenure_report::numbers::counted;
 use tenure_report::stats::Estimate;
 use tenure_report::verdict::{Outcome, Verdict};
-use tenure_report::words::counted;
 
 use Against::{Baseline, Limit, Rival};
 

@@ -3,7 +3,7 @@ use tenure_report::curves::{
     AsCurves, Axis, Bars, Beyond, Column, CurveCell, CurveStyle, Measure, Show, TableLine,
     TableSection, TextTable,
 };
-use tenure_report::words::{counted, number, short, whole};
+use tenure_report::numbers::{counted, number, short, whole};
 use tenure_report::{curves, verdict};
 
 /// Layout by counter: bars, whatever the numbers of threads.

@@ -7,7 +7,7 @@ use crate::{claims, scenario};
 use std::fmt;
 use std::time::{Instant, SystemTime};
 use tenure_model::Progress;
-use tenure_report::words::counted;
+use tenure_report::numbers::counted;
 use tenure_report::{affinity, machine};
 
 /// What to measure.

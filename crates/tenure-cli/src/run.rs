@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use clap::Args;
 use tenure_analyze::Budget;
-use tenure_report::words::whole;
+use tenure_report::numbers::whole;
 use tenure_run::{RunObserver, RunRequest};
 
 use crate::failure::EarlyEnd;
@@ -193,7 +193,7 @@ impl RunObserver for Title {
             eprint!("\x1b[22;0t");
         }
         let seconds = elapsed.as_secs();
-        let worst = tenure_report::words::scaled(worst as f64);
+        let worst = tenure_report::numbers::scaled(worst as f64);
         let lines = whole(lines);
         eprint!(
             "\x1b]0;tenure: {seconds} s, {lines} contended lines, the worst changed hands up to {worst} times\x07"

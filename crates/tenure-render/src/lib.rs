@@ -28,7 +28,7 @@ pub mod terminal;
 mod clean;
 mod maps;
 mod picture;
-mod words;
+mod prose;
 
 use std::fmt::Debug;
 

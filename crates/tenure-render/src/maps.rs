@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use crate::words;
+use crate::prose;
 use tenure_model::{
     Cell, Embedder, Finding, Line, Observed, Report, Role, Sharing, Storage, Suggestion, TypeMap,
     Word,
@@ -147,7 +147,7 @@ fn of_words(finding: &Finding, start: i64, line_bytes: u64) -> TypeMap {
     }
     TypeMap {
         name: finding.object().unwrap_or_else(|| finding.type_name.clone()),
-        shape: words::WORDS.to_owned(),
+        shape: prose::WORDS.to_owned(),
         size: line_bytes,
         align: line_bytes,
         declared: None,

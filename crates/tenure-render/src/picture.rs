@@ -5,7 +5,7 @@
 
 use std::collections::HashSet;
 
-use super::words;
+use super::prose;
 use tenure_model::{Cell, Embedder, Line, Move, Report, Role, Suggestion, TypeMap};
 
 #[derive(Debug, Clone, PartialEq)]
@@ -173,7 +173,7 @@ impl LinePicture {
         }
         let shown = lines.last().map_or(0, |(index, _)| index + 1);
         if map.line_count > shown {
-            rows.push(PictureRow::Gap(format!("{} more", words::lines(map.line_count - shown))));
+            rows.push(PictureRow::Gap(format!("{} more", prose::lines(map.line_count - shown))));
         }
         Self { line_bytes, rows }
     }
@@ -322,7 +322,7 @@ fn row(
 }
 
 fn absent(before: &(u64, Vec<PictureBlock>), after: &(u64, Vec<PictureBlock>)) -> String {
-    let lines = words::lines(after.0 - before.0 - 1);
+    let lines = prose::lines(after.0 - before.0 - 1);
     match (before.1.last(), after.1.first()) {
         (Some(before), Some(after)) if after.continued && before.path == after.path => {
             format!("{lines} of {}", before.path)
@@ -335,7 +335,7 @@ fn folded(lines: &[(u64, Vec<PictureBlock>)]) -> String {
     let named = |block: &&PictureBlock| block.state != BlockState::Hole && !block.path.is_empty();
     let mut all = lines.iter().flat_map(|(_, blocks)| blocks).filter(named);
     let count = lines.last().map_or(0, |last| last.0 + 1) - lines[0].0;
-    let count = words::lines(count);
+    let count = prose::lines(count);
     match (all.next(), all.next_back()) {
         (Some(first), Some(last)) => format!("{count}: {} … {}", first.path, last.path),
         (Some(only), None) => format!("{count}: {}", only.path),

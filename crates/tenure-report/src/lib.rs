@@ -1,4 +1,4 @@
-//! Shared by all instruments: statistics, words, terminals, pages, the machine, and files.
+//! Shared by all instruments: statistics, numbers, terminals, pages, the machine, and files.
 //!
 //! Instruments own their result types. Those that measure curves convert theirs into the model of [`curves`].
 
@@ -10,7 +10,8 @@ pub mod grid;
 pub mod html;
 pub mod json;
 pub mod machine;
+pub mod numbers;
+pub mod parts;
 pub mod stats;
 pub mod terminal;
 pub mod verdict;
-pub mod words;

@@ -1,7 +1,7 @@
 //! Verdicts on this project's claims.
 
+use crate::numbers::counted;
 use crate::stats::Estimate;
-use crate::words::counted;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

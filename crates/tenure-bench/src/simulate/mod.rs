@@ -5,12 +5,12 @@ pub mod cpus;
 mod heat;
 mod parallel;
 pub mod pattern;
+mod prose;
 mod report;
 pub mod result;
 mod row;
 pub mod run;
 pub mod validation;
-mod words;
 
 #[cfg(test)]
 mod fixtures;

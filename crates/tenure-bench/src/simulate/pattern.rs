@@ -11,7 +11,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use tenure_advise::repair;
 use tenure_model::{Declaration, Language, Progress, Target};
-use tenure_report::words::counted;
+use tenure_report::numbers::counted;
 use tenure_sim::machine::{self, LINE_BYTES};
 use tenure_sim::pattern::{self, Pattern, Prediction, Repaired};
 

@@ -1,14 +1,14 @@
+use super::prose;
 use super::result::{
     LineRow as Moved, SimulatedGroup, SimulatedMachine, SimulatedPoint, SimulatedReport,
     SimulatedRow, SimulatedScenario,
 };
-use super::words;
 use super::{heat, validation::page::chapter};
 use tenure_report::curves::{
     self, AsCurves, Axis, Bars, Beyond, Column, CurveCell, CurveStyle, Measure, Only, Show,
     TableLine, TableSection, TextTable, Tone,
 };
-use tenure_report::words::{counted, number, whole};
+use tenure_report::numbers::{counted, number, whole};
 
 impl AsCurves for SimulatedReport {
     fn curves(&self) -> curves::CurvesReport {
@@ -29,17 +29,17 @@ impl AsCurves for SimulatedReport {
             title: format!("Tenure on a simulated {}", machine.name),
             version: self.version.clone(),
             schema: self.schema.clone(),
-            opening: [words::machine(machine)].into_iter().chain(bends).collect(),
+            opening: [prose::machine(machine)].into_iter().chain(bends).collect(),
             made: vec![
                 format!(
                     "Simulated by Tenure {}: {} a row after {} of warm-up; seed {}. No clock was read: every figure \
                      is the model's, and the same for everyone who runs it.",
                     self.version,
-                    words::time(settings.measured_ns),
-                    words::time(settings.warm_up_ns),
+                    prose::time(settings.measured_ns),
+                    prose::time(settings.warm_up_ns),
                     settings.seed
                 ),
-                words::LEFT_OUT.to_owned(),
+                prose::LEFT_OUT.to_owned(),
             ],
             notes: settings.notes.clone(),
             machine: described(machine),
@@ -49,8 +49,8 @@ impl AsCurves for SimulatedReport {
                 .then(|| {
                     format!(
                         "How far to trust this: {} {} (`tenure sim --validate`, docs/validation.md).",
-                        words::LEFT_OUT,
-                        words::validity(&self.validation)
+                        prose::LEFT_OUT,
+                        prose::validity(&self.validation)
                     )
                 })
                 .into_iter()
@@ -84,7 +84,7 @@ fn described(machine: &SimulatedMachine) -> curves::MachineSummary {
     let facts = [
         ("Name", vec![machine.name.clone()]),
         ("CPUs", vec![counted(machine.cpus, "CPU")]),
-        ("Topology", words::topology(machine).into_iter().collect()),
+        ("Topology", prose::topology(machine).into_iter().collect()),
         ("Sources of its figures", machine.sources.clone()),
     ];
     curves::MachineSummary {
@@ -108,7 +108,7 @@ fn method(report: &SimulatedReport, beyond: Option<&Beyond>) -> String {
         )
     });
     let method = include_str!("method.html").replace("RUNS", runs);
-    method.replace("SIBLINGS", &siblings).replace("LEFT_OUT", words::LEFT_OUT)
+    method.replace("SIBLINGS", &siblings).replace("LEFT_OUT", prose::LEFT_OUT)
 }
 
 /// Whether a figure is above zero in the digits that are shown.
@@ -213,7 +213,7 @@ fn scenario(
         at: point.cpus,
         rows: point.rows.iter().map(row).collect(),
     };
-    let headline = words::headline(scenario);
+    let headline = prose::headline(scenario);
     let moved = headline.is_some_and(|point| point.rows.iter().any(|row| !row.lines.is_empty()));
     let still = headline.filter(|_| !moved).map(|_| "no line moved: each CPU kept to its own");
     let hot = headline.filter(|_| moved);
@@ -223,7 +223,7 @@ fn scenario(
         measures: measures(),
         tables: roles(scenario).into_iter().chain(tables.into_iter().flatten()).collect(),
         notes: still.map(str::to_owned).into_iter().collect(),
-        answer: words::answer(scenario),
+        answer: prose::answer(scenario),
         html: hot.map(|point| heat::html(scenario, point, anchor)).unwrap_or_default(),
         ..scenario.curves(point)
     }
@@ -231,7 +231,7 @@ fn scenario(
 
 /// The time of an iteration of each role, if there are several.
 fn roles(scenario: &SimulatedScenario) -> Option<TextTable> {
-    let most = &words::headline(scenario)?.rows.first()?.roles;
+    let most = &prose::headline(scenario)?.rows.first()?.roles;
     let line = |row: &SimulatedRow| {
         let times = row.roles.iter().map(|role| role.ns_per_iteration);
         TableLine::of(&*row.variant, times.map(|ns| ns.map_or_else(|| "none".to_owned(), number)))
@@ -387,7 +387,7 @@ mod tests {
         }
         let fitted = report.validation.iter().filter(|check| check.fitted).count();
         assert_eq!(page.matches("class=\"fitted\"").count(), fitted);
-        let told = page.contains(words::LEFT_OUT) && page.contains("docs/validation.md");
+        let told = page.contains(prose::LEFT_OUT) && page.contains("docs/validation.md");
         assert!(fitted > 0 && told);
         let page = page::render(&fixtures::one_cpu());
         assert!(!page.contains("id=\"validation\"") && !page.contains("#validation"));

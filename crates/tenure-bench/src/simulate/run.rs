@@ -11,7 +11,7 @@ use super::{parallel, validation};
 use crate::scenario::{self, GroupInfo, Unknown, Variant};
 use std::fmt;
 use tenure_model::Progress;
-use tenure_report::words::counted;
+use tenure_report::numbers::counted;
 use tenure_sim::machine;
 use tenure_sim::{Machine, Simulated};
 

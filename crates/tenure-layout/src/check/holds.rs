@@ -1,7 +1,7 @@
 use super::subject::{CheckedType, joined, lines, sort};
 use crate::knowledge::{GROUP_BEGIN, GROUP_END};
 use crate::rules::{CheckRule, ElementScope, MemberPath, MemberPlace};
-use tenure_report::words::counted;
+use tenure_report::numbers::counted;
 
 /// `Ok` if the rule holds; the words say what was found.
 pub(super) fn apart(

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use crate::rules::{ElementScope, Glob, MemberPath, MemberPlace, meant};
 use tenure_debuginfo::model::{Model, TypeId, TypeKind};
-use tenure_report::words::counted;
+use tenure_report::numbers::counted;
 
 /// Members that a message names.
 const MAX_NAMES: usize = 4;

@@ -2,7 +2,7 @@ use std::cmp::Reverse;
 
 use super::{CodeEvidence, MIN_READERS};
 use tenure_code::sweep::OperandCounts;
-use tenure_report::words::counted;
+use tenure_report::numbers::counted;
 
 /// Writers of a contended word for one that does so atomically: judgement. A word that is swapped once is a plain one.
 const MAX_WRITERS_PER_ATOMIC: usize = 4;

@@ -2,7 +2,7 @@ use std::fmt;
 
 use super::glob::Glob;
 use super::path::MemberPath;
-use tenure_report::words::counted;
+use tenure_report::numbers::counted;
 
 /// Displays as the sentence that has to be true.
 #[derive(Debug, Clone, PartialEq)]

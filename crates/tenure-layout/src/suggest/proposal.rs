@@ -8,7 +8,7 @@ use tenure_advise::language;
 use tenure_advise::layout::{self, LineMembers, MAX_NAMES, Sizes};
 use tenure_debuginfo::model::{Format, Member, TypeId};
 use tenure_model::{Alternative, Embedder, Language, Means, Move, Suggestion};
-use tenure_report::words::counted;
+use tenure_report::numbers::counted;
 
 /// The largest share of the score that a proposal leaves: a smaller gain is not worth a change.
 const MAX_SCORE_LEFT: f64 = 0.85;

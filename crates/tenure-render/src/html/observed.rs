@@ -3,9 +3,10 @@
 use serde::Serialize;
 
 use tenure_report::chart::{Axes, Dot, Figure, Key, LineChart};
-use tenure_report::words::{Parts, marked, scaled};
+use tenure_report::numbers::scaled;
+use tenure_report::parts::{Parts, marked};
 
-use crate::words::observed as words;
+use crate::prose::observed as prose;
 use tenure_model::{Finding, Forecast, Report, Run};
 
 /// The head of a page about a run.
@@ -60,8 +61,8 @@ struct Curves {
 impl RunHead {
     pub(super) fn of(report: &Report, run: &Run) -> Self {
         Self {
-            missing: words::missing(report, run),
-            outlook: run.forecast.as_ref().and_then(words::outlook),
+            missing: prose::missing(report, run),
+            outlook: run.forecast.as_ref().and_then(prose::outlook),
             curves: run.forecast.as_ref().and_then(|forecast| {
                 Curves::of(
                     forecast,
@@ -77,7 +78,7 @@ impl RunHead {
 impl ObservedView {
     pub(super) fn of(report: &Report, finding: &Finding, anchor: &str) -> Option<Self> {
         let observed = finding.observed.as_ref()?;
-        let row = |row: words::WordUseRow<'_>| WordRow {
+        let row = |row: prose::WordUseRow<'_>| WordRow {
             contended: row.first.role.is_contended() || *row.first == finding.contended,
             name: row.name,
             offset: row.offset,
@@ -88,10 +89,10 @@ impl ObservedView {
                 .uses
                 .iter()
                 .map(|it| {
-                    let code = it.code.as_ref().map(words::code).unwrap_or_default();
+                    let code = it.code.as_ref().map(prose::code).unwrap_or_default();
                     [
-                        words::threads(it),
-                        words::access(it.operation).to_owned(),
+                        prose::threads(it),
+                        prose::access(it.operation).to_owned(),
                         scaled(it.per_second),
                         code,
                     ]
@@ -102,14 +103,14 @@ impl ObservedView {
             name: repair.name.clone(),
             text: marked(&repair.text),
             code: repair.code.join("\n"),
-            gain: words::gain(finding, repair).unwrap_or_default(),
-            cost: words::cost(repair),
+            gain: prose::gain(finding, repair).unwrap_or_default(),
+            cost: prose::cost(repair),
         };
         Some(Self {
             kind: finding.fault(),
-            place: words::place(finding, observed, report.line_bytes),
-            evidence: words::evidence(finding, observed),
-            rows: words::rows(finding).into_iter().map(row).collect(),
+            place: prose::place(finding, observed, report.line_bytes),
+            evidence: prose::evidence(finding, observed),
+            rows: prose::rows(finding).into_iter().map(row).collect(),
             repairs: finding.repairs.iter().map(repair).collect(),
             curves: finding.forecast.as_ref().and_then(|forecast| {
                 let title = format!("Throughput of {}", finding.title());
@@ -126,7 +127,7 @@ impl ObservedView {
 
 impl Curves {
     fn of(forecast: &Forecast, id: &str, caption: &str, title: &str) -> Option<Self> {
-        let lines = words::curves(forecast);
+        let lines = prose::curves(forecast);
         let values =
             lines.iter().flat_map(|(_, points)| points.iter()).map(|point| point.per_second);
         let most = values.filter(|value| value.is_finite()).fold(0.0, f64::max);

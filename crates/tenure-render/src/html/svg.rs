@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::theme::look;
 use crate::picture::{BlockState, EmbedGroup, LinePicture, PictureBlock, PictureRow};
-use crate::words;
+use crate::prose;
 
 /// Pixels of a line's bytes.
 const LINE: f64 = 1024.0;
@@ -82,7 +82,7 @@ pub(super) fn swatch(state: BlockState, moved: bool) -> String {
 }
 
 pub(super) fn told(block: &PictureBlock) -> String {
-    let bytes = words::count_of(block.size, "byte");
+    let bytes = prose::count_of(block.size, "byte");
     if block.state == BlockState::Hole {
         return format!("hole at {}, {bytes}", block.offset);
     }

@@ -5,12 +5,12 @@ use std::collections::HashSet;
 
 use serde::Serialize;
 
-use tenure_report::words::{Parts, marked};
+use tenure_report::parts::{Parts, marked};
 
 use super::observed::{ObservedView, RunHead};
 use super::svg::{self, AltText};
 use crate::picture::{BlockState, LinePicture, Marks, PictureBlock, differing, is_marked};
-use crate::{maps, words};
+use crate::{maps, prose};
 use tenure_model::{Check, Embedder, Finding, Move, Report, Source, Suggestion, TypeMap};
 
 /// A map shows up to so many lines in full, and of more those that matter.
@@ -112,7 +112,7 @@ struct OrderView<'a> {
     maps: Vec<MapView>,
     /// How many types take part that are not drawn.
     undrawn: Option<String>,
-    sizes: Vec<words::TypeSizes<'a>>,
+    sizes: Vec<prose::TypeSizes<'a>>,
     notes: Vec<Parts>,
     /// What else would help.
     others: Vec<Parts>,
@@ -134,7 +134,7 @@ impl<'a> FindingPage<'a> {
                 OrderView::of(report, one, format!("order-{index}"), true)
             })
             .collect();
-        let file = words::subject(report).rsplit('/').next().unwrap_or_default();
+        let file = prose::subject(report).rsplit('/').next().unwrap_or_default();
         let was_asked = !report.suggestions.is_empty() || !report.unfixed.is_empty();
         let (run, title) = match &report.source {
             Source::Run(run) => (Some(run), format!("Contended lines of {}", run.command)),
@@ -148,23 +148,23 @@ impl<'a> FindingPage<'a> {
             run: run.map(|run| RunHead::of(report, run)),
             version: &report.tenure,
             schema: &report.schema,
-            answer: words::found(report),
-            source: format!("{}: {}.", words::subject(report), words::source(report)),
-            command: worst.map(|finding| words::command(report, &finding.type_name)),
+            answer: prose::found(report),
+            source: format!("{}: {}.", prose::subject(report), prose::source(report)),
+            command: worst.map(|finding| prose::command(report, &finding.type_name)),
             legend: legend(report),
-            checks: words::ordered(&report.checks).collect(),
-            check_summary: words::checks(&report.checks),
-            change_summary: report.changes.as_deref().map(words::changes),
+            checks: prose::ordered(&report.checks).collect(),
+            check_summary: prose::checks(&report.checks),
+            change_summary: report.changes.as_deref().map(prose::changes),
             changes: report
                 .changes
                 .iter()
                 .flatten()
-                .map(|it| (words::difference(it.change), &*it.finding, words::measures(report, it)))
+                .map(|it| (prose::difference(it.change), &*it.finding, prose::measures(report, it)))
                 .collect(),
-            measured: words::measured::recorded(report)
-                .map(words::measured::members)
+            measured: prose::measured::recorded(report)
+                .map(prose::measured::members)
                 .unwrap_or_default(),
-            columns: words::measured::COLUMNS,
+            columns: prose::measured::COLUMNS,
             findings,
             others,
             unfixed: report.unfixed.iter().map(|it| marked(&it.why)).collect(),
@@ -191,10 +191,10 @@ impl<'a> FindingView<'a> {
         }
         let seen = ObservedView::of(report, finding, &anchor);
         let (title, shown_score) = match &seen {
-            Some(_) => (finding.title(), words::share(finding.score / 100.0)),
+            Some(_) => (finding.title(), prose::share(finding.score / 100.0)),
             None => {
-                let grade = || words::grade(finding.score).to_owned();
-                let share = words::measured::share(report, finding).map(words::share);
+                let grade = || prose::grade(finding.score).to_owned();
+                let share = prose::measured::share(report, finding).map(prose::share);
                 (finding.type_name.clone(), share.unwrap_or_else(grade))
             }
         };
@@ -203,25 +203,25 @@ impl<'a> FindingView<'a> {
             title,
             seen,
             shown_score,
-            score_of: words::score_of(report, finding),
+            score_of: prose::score_of(report, finding),
             percent: finding.observed.is_some().then(|| percent(finding.score / 100.0)),
-            of_all: words::whole(words::ranked(report)),
+            of_all: prose::whole(prose::ranked(report)),
             heading: index
                 .checked_sub(1)
-                .map_or("Yours", |before| words::section(report, &report.findings[before]))
-                .ne(words::section(report, finding))
-                .then(|| words::section(report, finding)),
-            measured: words::measured::finding(report, finding),
-            whys: finding.victims.iter().map(words::why).collect(),
-            instances: words::instances(finding),
+                .map_or("Yours", |before| prose::section(report, &report.findings[before]))
+                .ne(prose::section(report, finding))
+                .then(|| prose::section(report, finding)),
+            measured: prose::measured::finding(report, finding),
+            whys: finding.victims.iter().map(prose::why).collect(),
+            instances: prose::instances(finding),
             role: finding.contended.role.name(),
-            how: words::sharing(finding),
-            sure: words::confidence(&finding.confidence),
+            how: prose::sharing(finding),
+            sure: prose::confidence(&finding.confidence),
             signs: finding
                 .victims
                 .iter()
                 .map(|it| {
-                    (if it.role.is_contended() { "contended" } else { "victim" }, words::sign(it))
+                    (if it.role.is_contended() { "contended" } else { "victim" }, prose::sign(it))
                 })
                 .collect(),
             widths: finding.signals.iter().map(|signal| percent(signal.factor)).collect(),
@@ -243,14 +243,14 @@ impl<'a> FindingView<'a> {
 
 /// Everything of a finding that a search may look for, in small letters.
 fn search(finding: &Finding, seen: Option<&ObservedView>) -> String {
-    let sharing = words::sharing(finding);
+    let sharing = prose::sharing(finding);
     let mut all = vec![
         finding.type_name.as_str(),
         finding.contended.path.as_str(),
         &finding.contended.type_name,
         finding.contended.role.name(),
-        words::kind(&finding.sharing),
-        words::level(finding.confidence.level),
+        prose::kind(&finding.sharing),
+        prose::level(finding.confidence.level),
     ];
     all.extend(finding.declared.as_deref());
     all.push(&sharing);
@@ -309,7 +309,7 @@ fn folded(
 impl MapView {
     fn of(map: &TypeMap, picture: &LinePicture, when: &str, id: &str) -> Self {
         let caption = format!("{}, {when}", map.name);
-        let extent = words::extent(map);
+        let extent = prose::extent(map);
         let mut description = format!("{extent}.");
         for (state, what) in [
             (BlockState::Contended, "contended"),
@@ -385,19 +385,19 @@ impl<'a> OrderView<'a> {
         Self {
             anchor,
             type_name: &suggestion.type_name,
-            heading: words::means(suggestion.means),
+            heading: prose::means(suggestion.means),
             summary: marked(&suggestion.summary),
             scores: format!(
                 "Score of all that it touches: {} → {}",
-                words::score(suggestion.score_before),
-                words::score(suggestion.score_after)
+                prose::score(suggestion.score_before),
+                prose::score(suggestion.score_after)
             ),
             moves: moves.chain(suggestion.embedders.iter().flat_map(of_embedder)).collect(),
             maps,
-            undrawn: (undrawn > 0).then(|| words::count_of(undrawn, "more type")),
-            sizes: words::sizes(suggestion).collect(),
+            undrawn: (undrawn > 0).then(|| prose::count_of(undrawn, "more type")),
+            sizes: prose::sizes(suggestion).collect(),
             notes: suggestion.notes.iter().map(|note| marked(note)).collect(),
-            others: words::alternatives(suggestion).map(|other| marked(&other)).collect(),
+            others: prose::alternatives(suggestion).map(|other| marked(&other)).collect(),
         }
     }
 }

@@ -5,7 +5,7 @@ use console::Style as Look;
 use super::map::look;
 use super::text::{Styled, TerminalText, cut};
 use crate::picture::BlockState;
-use crate::words;
+use crate::prose;
 use tenure_model::{Difference, Finding, Report, Word};
 
 /// Columns of rank and score, which stand alone so that the eye can run down.
@@ -25,7 +25,7 @@ pub(super) fn render(text: &mut TerminalText, report: &Report) {
     let mut last = "Yours";
     for finding in &report.findings {
         text.blank();
-        let section = words::section(report, finding);
+        let section = prose::section(report, finding);
         if section != last {
             last = section;
             text.strong(section);
@@ -34,7 +34,7 @@ pub(super) fn render(text: &mut TerminalText, report: &Report) {
         headline(text, finding);
         contended(text, finding);
         victims(text, finding);
-        if let Some(measured) = words::measured::finding(report, finding) {
+        if let Some(measured) = prose::measured::finding(report, finding) {
             text.wrapped(&measured, &" ".repeat(INDENT));
         }
         apart(text, finding, INDENT);
@@ -43,7 +43,7 @@ pub(super) fn render(text: &mut TerminalText, report: &Report) {
         if let Some(suggestion) = suggestion.filter(|_| !fixed.contains(&name)) {
             fixed.push(name);
             // Says that there is a better layout; its maps are shown when the type is asked for.
-            text.repair(&words::gain(suggestion), &" ".repeat(INDENT));
+            text.repair(&prose::gain(suggestion), &" ".repeat(INDENT));
         }
     }
 }
@@ -61,9 +61,9 @@ pub(super) fn apart(text: &mut TerminalText, finding: &Finding, indent: usize) {
 
 fn headline(text: &mut TerminalText, finding: &Finding) {
     let style = text.style();
-    let place = format!("{:>4}. {:>4}  ", finding.rank, words::shown_score(finding));
+    let place = format!("{:>4}. {:>4}  ", finding.rank, prose::shown_score(finding));
     let room = text.width().saturating_sub(INDENT);
-    let instances = words::instances(finding);
+    let instances = prose::instances(finding);
     let room = room.saturating_sub(instances.len());
     let name = Styled::new(&cut(&finding.type_name, room), |name| style.strong(name));
     let left = Styled::plain(&place).and(&name).and(&Styled::plain(&instances));
@@ -77,8 +77,8 @@ fn contended(text: &mut TerminalText, finding: &Finding) {
     let word = &finding.contended;
     let name = cut(&format!("!{}", word.path), room);
     let name = Styled::new(&name, |name| style.text(look(BlockState::Contended), name));
-    let what = format!("{} at {}, {}", word.role.name(), word.offset, words::sharing(finding));
-    let confidence = format!("confidence {}", words::confidence(&finding.confidence));
+    let what = format!("{} at {}, {}", word.role.name(), word.offset, prose::sharing(finding));
+    let confidence = format!("confidence {}", prose::confidence(&finding.confidence));
     let left = Styled::plain(&margin).and(&name).and(&Styled::plain(&format!("  {what}")));
     if left.width <= text.width() {
         text.line_with(&left, &confidence, INDENT);
@@ -96,7 +96,7 @@ fn victims(text: &mut TerminalText, finding: &Finding) {
         .iter()
         .take(MAX_VICTIMS)
         .map(|victim| {
-            let name = format!("{}{}", words::sign(victim), cut(&victim.path, room));
+            let name = format!("{}{}", prose::sign(victim), cut(&victim.path, room));
             Styled::new(&name, |name| style.text(look(state(victim)), name))
                 .and(&Styled::new(&format!(" {}", victim.offset), |at| style.quiet(at)))
         })
@@ -119,19 +119,19 @@ pub(super) fn changes(text: &mut TerminalText, report: &Report) {
     let Some(changes) = &report.changes else { return };
     let style = text.style();
     text.blank();
-    text.strong(&words::changes(changes));
+    text.strong(&prose::changes(changes));
     for change in changes {
         let look = match change.change {
             Difference::New | Difference::Worse => Look::new().red().bold(),
             Difference::Better | Difference::Gone => Look::new().green(),
             Difference::Moved => Look::new(),
         };
-        let word = format!("{:6}", words::difference(change.change));
+        let word = format!("{:6}", prose::difference(change.change));
         let name = cut(&change.finding, text.width().saturating_sub(10));
         let left = Styled::plain("  ")
             .and(&Styled::new(&word, |word| style.text(look, word)))
             .and(&Styled::plain(&format!("  {name}")));
-        text.line_with(&left, &words::measures(report, change), 10);
+        text.line_with(&left, &prose::measures(report, change), 10);
     }
 }
 
@@ -142,7 +142,7 @@ pub(super) fn checks(text: &mut TerminalText, report: &Report) {
     let style = text.style();
     text.blank();
     text.strong("Checks");
-    for check in words::ordered(&report.checks) {
+    for check in prose::ordered(&report.checks) {
         let (sign, look) = if check.passed {
             ("✓", Look::new().green())
         } else {
@@ -156,5 +156,5 @@ pub(super) fn checks(text: &mut TerminalText, report: &Report) {
         }
     }
     text.blank();
-    text.strong(&words::checks(&report.checks));
+    text.strong(&prose::checks(&report.checks));
 }

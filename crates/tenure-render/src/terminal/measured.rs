@@ -1,7 +1,7 @@
 //! What `perf` has measured, by type and member.
 
 use super::text::{TerminalText, measured, padded};
-use crate::words::measured::{COLUMNS, members, recorded};
+use crate::prose::measured::{COLUMNS, members, recorded};
 use tenure_model::Report;
 
 /// A page has all of them.

@@ -13,7 +13,7 @@ mod types;
 
 use tenure_report::terminal::Style;
 
-use crate::{Exporter, clean, words};
+use crate::{Exporter, clean, prose};
 use tenure_model::{Finding, Report, Sharing, Source};
 use text::TerminalText;
 
@@ -28,13 +28,13 @@ impl Exporter for TerminalExporter {
     fn export(&self, report: &Report) -> String {
         let report = &clean::cleaned(report);
         let mut text = text_in(self.0);
-        text.strong(words::subject(report));
-        text.quiet(&words::source(report));
+        text.strong(prose::subject(report));
+        text.quiet(&prose::source(report));
         // A run for its checks alone has nothing else to say.
         let only_checks = !report.checks.is_empty() && report.findings.is_empty();
         if !only_checks {
             text.blank();
-            text.wrapped(&words::found(report), "");
+            text.wrapped(&prose::found(report), "");
             measured::render(&mut text, report);
             let is_ranking = report.scope.types.is_empty();
             match &report.source {
@@ -73,7 +73,7 @@ fn closing(text: &mut TerminalText, report: &Report) {
     // What fixes variables is said with their finding, and types of a standard library are not theirs to change.
     let of_type = |finding: &&Finding| {
         matches!(finding.sharing, Sharing::Within | Sharing::Embedding { .. })
-            && !words::is_of_a_standard_library(&finding.type_name)
+            && !prose::is_of_a_standard_library(&finding.type_name)
     };
     let Some(worst) = report.findings.iter().find(of_type) else { return };
     let was_asked = !report.suggestions.is_empty() || !report.unfixed.is_empty();
@@ -85,7 +85,7 @@ fn closing(text: &mut TerminalText, report: &Report) {
     text.blank();
     text.wrapped(next, "");
     // A command is not broken: it is there to be copied.
-    text.line(&format!("  {}", words::command(report, &worst.type_name)));
+    text.line(&format!("  {}", prose::command(report, &worst.type_name)));
 }
 
 #[cfg(test)]

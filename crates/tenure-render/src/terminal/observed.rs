@@ -1,13 +1,13 @@
 //! What a run showed: a few lines for each finding, and all of it for the types that were asked for.
 
-use tenure_report::words::scaled;
+use tenure_report::numbers::scaled;
 
 use super::map::{self, look};
 use super::text::{Styled, TerminalText, cut, measured, padded};
 use crate::maps;
 use crate::picture::{BlockState, Marks};
-use crate::words::observed::{self as words, WordUseRow};
-use crate::words::watched::rests_on;
+use crate::prose::observed::{self as prose, WordUseRow};
+use crate::prose::watched::rests_on;
 use tenure_model::{Finding, Forecast, Level, Observed, Report, Run, Word};
 
 /// Columns of the rank.
@@ -23,7 +23,7 @@ const MAX_LINES: usize = 4;
 const FIGURE: usize = 8;
 
 pub(super) fn render(text: &mut TerminalText, report: &Report, run: &Run) {
-    let missing = words::missing(report, run);
+    let missing = prose::missing(report, run);
     for sentence in &missing {
         text.bullet(sentence);
     }
@@ -43,7 +43,7 @@ pub(super) fn render(text: &mut TerminalText, report: &Report, run: &Run) {
         let Some(observed) = &finding.observed else { continue };
         text.blank();
         headline(text, finding);
-        text.wrapped(&words::place(finding, observed, report.line_bytes), &margin());
+        text.wrapped(&prose::place(finding, observed, report.line_bytes), &margin());
         if report.scope.types.is_empty() {
             if let Some(rests_on) = rests_on(observed) {
                 text.wrapped(&rests_on, &margin());
@@ -59,7 +59,7 @@ pub(super) fn render(text: &mut TerminalText, report: &Report, run: &Run) {
 fn of_program(text: &mut TerminalText, run: &Run) {
     let Some(forecast) = &run.forecast else { return };
     text.blank();
-    if let Some(outlook) = words::outlook(forecast) {
+    if let Some(outlook) = prose::outlook(forecast) {
         text.wrapped(&outlook, "");
     }
     text.quiet(&format!("Iterations/s on {}, by number of CPUs:", forecast.machine));
@@ -77,13 +77,13 @@ pub(super) fn predictions(text: &mut TerminalText, report: &Report, run: &Run) {
             text.line(&format!("{rank}{}", text.style().quiet(NO_REPAIR)));
         }
         for repair in &finding.repairs {
-            text.line(&format!("{rank}{}", words::repair(finding, repair)));
+            text.line(&format!("{rank}{}", prose::repair(finding, repair)));
             rank = margin();
         }
     }
     of_program(text, run);
     if let Some(seconds) = run.predicting {
-        text.quiet(&words::took(seconds));
+        text.quiet(&prose::took(seconds));
     }
 }
 
@@ -96,9 +96,9 @@ fn headline(text: &mut TerminalText, finding: &Finding) {
     let rank = format!("{:>2}  ", finding.rank);
     let title = cut(&finding.title(), text.width().saturating_sub(INDENT));
     let left = Styled::plain(&rank).and(&Styled::new(&title, |title| style.strong(title)));
-    let mut right = format!("{}, {}", finding.fault(), words::share(finding.score / 100.0));
+    let mut right = format!("{}, {}", finding.fault(), prose::share(finding.score / 100.0));
     if finding.confidence.level != Level::High {
-        right += &format!(", confidence {}", crate::words::level(finding.confidence.level));
+        right += &format!(", confidence {}", crate::prose::level(finding.confidence.level));
     }
     text.line_with(&left, &right, INDENT);
 }
@@ -107,14 +107,14 @@ fn headline(text: &mut TerminalText, finding: &Finding) {
 const NO_REPAIR: &str = "no repair that was tried gives 5 %";
 
 fn brief(text: &mut TerminalText, finding: &Finding) {
-    let rows = words::rows(finding);
+    let rows = prose::rows(finding);
     let shown = &rows[..rows.len().min(MAX_ROWS)];
     for row in shown {
         let more = match row.uses.len().saturating_sub(1) {
             0 => String::new(),
             more => format!(" and {more} more"),
         };
-        let used = row.uses.first().map(words::used).unwrap_or_default();
+        let used = row.uses.first().map(prose::used).unwrap_or_default();
         word(text, finding, shown, row, &format!("{used}{more}"));
     }
     if let Some(repair) = finding.repairs.first() {
@@ -125,7 +125,7 @@ fn brief(text: &mut TerminalText, finding: &Finding) {
             None if !others.is_empty() => format!("; or {others}"),
             _ => String::new(),
         };
-        let line = words::repair(finding, repair) + &others;
+        let line = prose::repair(finding, repair) + &others;
         let code = repair.code.join(" / ");
         let whole = format!("{line}: {code}");
         let fits = !code.is_empty() && measured(&whole) + INDENT <= text.width();
@@ -137,12 +137,12 @@ fn brief(text: &mut TerminalText, finding: &Finding) {
 
 fn full(text: &mut TerminalText, report: &Report, finding: &Finding, observed: &Observed) {
     let margin = margin();
-    text.wrapped(&words::evidence(finding, observed), &margin);
+    text.wrapped(&prose::evidence(finding, observed), &margin);
     text.blank();
-    let rows = words::rows(finding);
+    let rows = prose::rows(finding);
     for row in &rows {
         let type_name = row.first.type_name.as_str();
-        let mut uses = row.uses.iter().map(words::used);
+        let mut uses = row.uses.iter().map(prose::used);
         let first = uses.next().unwrap_or_default();
         word(text, finding, &rows, row, &first);
         for used in uses {
@@ -164,8 +164,8 @@ fn full(text: &mut TerminalText, report: &Report, finding: &Finding, observed: &
     }
     for repair in &finding.repairs {
         text.blank();
-        text.repair(&words::repair(finding, repair), "  ");
-        if words::gain(finding, repair).is_some() {
+        text.repair(&prose::repair(finding, repair), "  ");
+        if prose::gain(finding, repair).is_some() {
             text.wrapped(&repair.text, "    ");
         }
         for line in &repair.code {
@@ -220,7 +220,7 @@ fn word(
 /// A row for each curve, and a column for as many numbers of CPUs as fit: the last ones.
 fn table(text: &mut TerminalText, forecast: &Forecast, indent: &str) {
     let style = text.style();
-    let curves = words::curves(forecast);
+    let curves = prose::curves(forecast);
     let names = curves.iter().map(|(name, _)| measured(name)).max().unwrap_or(0);
     let names = names.clamp(4, text.width() / 3);
     let mut cpus: Vec<u64> =
@@ -233,7 +233,7 @@ fn table(text: &mut TerminalText, forecast: &Forecast, indent: &str) {
         cpus.iter().map(|&cpus| format!("{:>FIGURE$}", of(cpus))).collect()
     };
     let heading =
-        format!("{indent}{:names$}{}", "CPUs", figures(&|cpus| crate::words::whole(cpus)));
+        format!("{indent}{:names$}{}", "CPUs", figures(&|cpus| crate::prose::whole(cpus)));
     text.line(&style.quiet(&heading));
     for (name, points) in curves {
         let name = padded(name, names);

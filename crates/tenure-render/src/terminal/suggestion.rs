@@ -3,7 +3,7 @@
 use super::map::{self, Canvas};
 use super::text::{Styled, TerminalText, cut, measured, padded};
 use crate::picture::{LinePicture, Marks, differing, is_marked};
-use crate::{maps, words};
+use crate::{maps, prose};
 use tenure_model::{Move, Report, Suggestion, TypeMap};
 
 /// The most lines that a map shows in full; of more, those that differ.
@@ -32,11 +32,11 @@ pub(super) fn render_others(text: &mut TerminalText, report: &Report) {
 pub(super) fn render(text: &mut TerminalText, report: &Report, suggestion: &Suggestion) {
     let style = text.style();
     text.blank();
-    let heading = Styled::new(words::means(suggestion.means), |heading| style.strong(heading));
+    let heading = Styled::new(prose::means(suggestion.means), |heading| style.strong(heading));
     let scores = format!(
         "score of all that it touches: {} → {}",
-        words::score(suggestion.score_before),
-        words::score(suggestion.score_after)
+        prose::score(suggestion.score_before),
+        prose::score(suggestion.score_after)
     );
     text.line_with(&heading, &scores, 2);
     text.wrapped(&suggestion.summary, "  ");
@@ -52,7 +52,7 @@ pub(super) fn render(text: &mut TerminalText, report: &Report, suggestion: &Sugg
     }
     map::legend(text, &pictures.iter().collect::<Vec<_>>());
     sizes(text, suggestion);
-    for note in suggestion.notes.iter().cloned().chain(words::alternatives(suggestion)) {
+    for note in suggestion.notes.iter().cloned().chain(prose::alternatives(suggestion)) {
         text.bullet(&note);
     }
 }
@@ -84,7 +84,7 @@ fn pair(
         })
     };
     let pictures = vec![picture(before, marks), picture(after, &marks.after())];
-    let title = |word: &str, map: &TypeMap| format!("{}, {word}: {}", map.name, words::extent(map));
+    let title = |word: &str, map: &TypeMap| format!("{}, {word}: {}", map.name, prose::extent(map));
     let titles = [title("before", before), title("after", after)];
     let half = (text.width() - GAP) / 2;
     let canvases = |width: usize| pictures.iter().map(move |picture| Canvas::new(picture, width));
@@ -115,7 +115,7 @@ fn pair(
 fn sizes(text: &mut TerminalText, suggestion: &Suggestion) {
     /// More rows say nothing new if nothing grows.
     const MAX_ROWS: usize = 12;
-    let rows: Vec<_> = words::sizes(suggestion).collect();
+    let rows: Vec<_> = prose::sizes(suggestion).collect();
     let same = rows.iter().all(|row| row.change.is_empty());
     let shown = if same { rows.len().min(MAX_ROWS) } else { rows.len() };
     let room = rows.iter().map(|row| measured(row.type_name)).max().unwrap_or(0);
@@ -124,7 +124,7 @@ fn sizes(text: &mut TerminalText, suggestion: &Suggestion) {
     text.blank();
     let heading = format!("  {:room$}  {:>10}  {:>10}", "bytes", "before", "after");
     text.line(&style.quiet(&heading));
-    for words::TypeSizes { type_name, before, after, change } in &rows[..shown] {
+    for prose::TypeSizes { type_name, before, after, change } in &rows[..shown] {
         let name = padded(type_name, room);
         text.line(&format!("  {name}  {before:>10}  {after:>10}  {change}"));
     }

@@ -5,7 +5,7 @@ use super::map::{self, look};
 use super::suggestion;
 use super::text::{Styled, TerminalText, cut, measured, padded};
 use crate::picture::{BlockState, Marks};
-use crate::{maps, words};
+use crate::{maps, prose};
 use tenure_model::{Finding, Report, Sharing, TypeMap};
 
 /// The most lines that a map shows in full; of more, those that matter.
@@ -76,16 +76,16 @@ fn draw(text: &mut TerminalText, report: &Report, map: &TypeMap, findings: &[&Fi
     let marks =
         Marks { victims: victims.map(|victim| victim.path.as_str()).collect(), ..Marks::default() };
     text.blank();
-    text.quiet(&format!("{}: {}", cut(&map.name, text.width()), words::extent(map)));
+    text.quiet(&format!("{}: {}", cut(&map.name, text.width()), prose::extent(map)));
     map::render_marked(text, report.line_bytes, map, &marks, MAX_LINES);
 }
 
 fn explain(text: &mut TerminalText, report: &Report, finding: &Finding) {
     let style = text.style();
     let (word, line_bytes) = (&finding.contended, report.line_bytes);
-    let score = words::shown_score(finding);
+    let score = prose::shown_score(finding);
     let heading = format!("Rank {}, score {score} of 100", finding.rank);
-    let confidence = format!("confidence {}", words::level(finding.confidence.level));
+    let confidence = format!("confidence {}", prose::level(finding.confidence.level));
     text.line_with(&Styled::new(&heading, |text| style.strong(text)), &confidence, 2);
     let name = cut(&format!("!{}", word.path), text.width().saturating_sub(2));
     let sentence = format!(
@@ -93,11 +93,11 @@ fn explain(text: &mut TerminalText, report: &Report, finding: &Finding) {
         word.role.name(),
         word.offset,
         word.offset.max(0).cast_unsigned() / line_bytes.max(1),
-        words::sharing(finding)
+        prose::sharing(finding)
     );
     let sentence = style.wrapped(&sentence, "  ");
     text.line(&sentence.replacen(&name, &style.text(look(BlockState::Contended), &name), 1));
-    if let Some(measured) = words::measured::finding(report, finding) {
+    if let Some(measured) = prose::measured::finding(report, finding) {
         text.wrapped(&format!("{measured}."), "  ");
     }
     victims(text, finding);
@@ -118,7 +118,7 @@ fn victims(text: &mut TerminalText, finding: &Finding) {
         let name = cut(&victim.path, name_room);
         let space = name_room - measured(&name);
         let left = Styled::plain("    ")
-            .and(&Styled::new(&format!("{}{name}", words::sign(victim)), |name| {
+            .and(&Styled::new(&format!("{}{name}", prose::sign(victim)), |name| {
                 style.text(look(state(victim)), name)
             }))
             .and(&Styled::plain(&" ".repeat(space)))
@@ -127,7 +127,7 @@ fn victims(text: &mut TerminalText, finding: &Finding) {
                 style.quiet(weight)
             }));
         let room = text.width().saturating_sub(left.width);
-        let why = words::why(victim);
+        let why = prose::why(victim);
         if measured(&why) <= room {
             let rest = format!("{why} ({})", victim.type_name);
             let rest = if measured(&rest) <= room { &rest } else { &why };

@@ -1,4 +1,4 @@
-use crate::words;
+use crate::numbers;
 use serde::Serialize;
 
 use super::bars::{self, Bar};
@@ -156,15 +156,15 @@ impl LineChart<'_> {
             .filter_map(|(name, series)| {
                 let value = |at| {
                     let found = series.dots.iter().find(|dot| dot.at == at)?;
-                    Some(words::number(found.value))
+                    Some(numbers::number(found.value))
                 };
                 Some(format!("{name} from {} to {}", value(first)?, value(last)?))
             })
             .collect();
         format!(
             "Lines over {} to {} {}, in {}: {}.",
-            words::whole(first),
-            words::whole(last),
+            numbers::whole(first),
+            numbers::whole(last),
             self.axes.name,
             self.unit,
             lines.join(", ")

@@ -4,7 +4,7 @@ use plotters::style::text_anchor::{HPos, VPos};
 use super::canvas::{self, ChartArea, ChartText, Drawn, px};
 use super::theme::{Marker, SeriesRole};
 use super::ticks::{self, Scale};
-use crate::words;
+use crate::numbers;
 
 pub(super) struct Series {
     pub(super) role: SeriesRole,
@@ -115,7 +115,7 @@ impl Chart<'_> {
             let y = self.y(tick);
             let across = [(px(LEFT), y), (px(WIDTH - RIGHT), y)];
             area.draw(&PathElement::new(across, canvas::hair(SeriesRole::Grid)))?;
-            area.draw(&Text::new(words::short(tick), (px(LEFT - 8), y), label.clone()))?;
+            area.draw(&Text::new(numbers::short(tick), (px(LEFT - 8), y), label.clone()))?;
         }
         let floor = px(HEIGHT - BOTTOM);
         let axis = [(px(LEFT), floor), (px(WIDTH - RIGHT), floor)];
@@ -131,7 +131,7 @@ impl Chart<'_> {
             area.draw(&PathElement::new(tick, canvas::hair(SeriesRole::Muted)))?;
             if labelled.contains(&index) {
                 let at = (x, floor + px(8));
-                area.draw(&Text::new(words::whole(count), at, label.clone()))?;
+                area.draw(&Text::new(numbers::whole(count), at, label.clone()))?;
             }
         }
         let middle = px(i32::midpoint(LEFT, WIDTH - RIGHT));

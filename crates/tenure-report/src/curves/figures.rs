@@ -1,6 +1,6 @@
 use super::{CurveCell, CurvePoint, CurveRow, CurveScenario};
 use crate::chart::{self, Axes, Bar, Dot, Figure, Key, Look};
-use crate::words;
+use crate::numbers;
 
 pub(super) fn of(scenario: &CurveScenario, anchor: &str) -> (Vec<Key>, Vec<Figure>) {
     let names = scenario.rows().map(|row| row.name.as_str());
@@ -30,8 +30,8 @@ fn bars(
         let Some(CurveCell::Figure { value, interval, .. }) = row.cells[measure] else {
             return None;
         };
-        let ends = super::ends(interval, words::number);
-        let figure = format!("{} {} {ends}", words::number(value), of.unit);
+        let ends = super::ends(interval, numbers::number);
+        let figure = format!("{} {} {ends}", numbers::number(value), of.unit);
         let figure = figure.trim_end().to_owned();
         let interval = interval.filter(|ends| !super::is_one_value(*ends));
         Some(Bar { name: look.name, role: look.role, value, interval, figure })

@@ -19,9 +19,10 @@ pub mod terminal;
 pub use page::MachineSummary;
 pub use table::{Column, Only, Shown, TableLine, TableSection, TextTable};
 
+use crate::numbers;
+use crate::parts::Parts;
 use crate::stats::Estimate;
 use crate::verdict::Verdict;
-use crate::words::{self, Parts};
 use serde::Serialize;
 
 /// An instrument's result.
@@ -373,13 +374,13 @@ pub struct Bars {
 impl Axis {
     /// `8 threads`.
     fn place(&self, at: usize) -> String {
-        words::counted(at, self.one)
+        numbers::counted(at, self.one)
     }
 
     /// ` at 1, 2 and 8 threads`.
     fn phrase(&self, points: &[&CurvePoint]) -> String {
         let Some((last, rest)) = points.split_last() else { return String::new() };
-        let rest: Vec<String> = rest.iter().map(|point| words::whole(point.at)).collect();
+        let rest: Vec<String> = rest.iter().map(|point| numbers::whole(point.at)).collect();
         let and = if rest.is_empty() { "" } else { " and " };
         format!(" {} {}{and}{}", self.at, rest.join(", "), self.place(last.at))
     }

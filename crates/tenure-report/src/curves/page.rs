@@ -5,8 +5,9 @@ use super::{AsCurves, CurveScenario, CurvesReport, ScenarioGroup, TextTable, fig
 use crate::chart::{Figure, Key, theme};
 use crate::html;
 use crate::machine;
+use crate::numbers;
+use crate::parts::{Parts, marked};
 use crate::verdict;
-use crate::words::{self, Parts, marked};
 use serde::Serialize;
 
 /// The page, which has the report as JSON too.
@@ -185,11 +186,11 @@ pub struct MachineSummary {
 
 impl From<&machine::HostMachine> for MachineSummary {
     fn from(machine: &machine::HostMachine) -> Self {
-        let count = |count: usize| if count == 0 { String::new() } else { words::whole(count) };
+        let count = |count: usize| if count == 0 { String::new() } else { numbers::whole(count) };
         let cpus = match (machine.cpus, machine.smt) {
             (0, _) => String::new(),
-            (cpus, 2..) => format!("{} ({} to a core)", words::whole(cpus), machine.smt),
-            (cpus, _) => words::whole(cpus),
+            (cpus, 2..) => format!("{} ({} to a core)", numbers::whole(cpus), machine.smt),
+            (cpus, _) => numbers::whole(cpus),
         };
         let caches: Vec<String> = machine.caches.iter().map(cache).collect();
         let bytes = machine.memory_bytes;
@@ -200,7 +201,7 @@ impl From<&machine::HostMachine> for MachineSummary {
             ("Cores", count(machine.cores)),
             ("Sockets", count(machine.sockets)),
             ("Caches", caches.join("\n")),
-            ("Memory", if bytes == 0 { String::new() } else { words::bytes(bytes) }),
+            ("Memory", if bytes == 0 { String::new() } else { numbers::bytes(bytes) }),
             ("Kernel", machine.kernel.clone()),
             ("Virtualisation", machine.virtualisation.clone()),
             ("Governor", machine.governor.clone()),
@@ -217,13 +218,13 @@ impl From<&machine::HostMachine> for MachineSummary {
 }
 
 fn cache(cache: &machine::Cache) -> String {
-    let mut text = format!("L{} {}", cache.level, words::bytes(cache.bytes));
+    let mut text = format!("L{} {}", cache.level, numbers::bytes(cache.bytes));
     let mut aside = Vec::new();
     if cache.line_bytes > 0 {
         aside.push(format!("{} B lines", cache.line_bytes));
     }
     if cache.shared_by > 1 {
-        aside.push(format!("for {} CPUs", words::whole(cache.shared_by)));
+        aside.push(format!("for {} CPUs", numbers::whole(cache.shared_by)));
     }
     if !aside.is_empty() {
         text += &format!(" ({})", aside.join(", "));

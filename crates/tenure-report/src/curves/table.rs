@@ -1,7 +1,7 @@
 use super::{ALWAYS, CurveCell, CurvePoint, CurveScenario, Measure, Show, Tone};
 use crate::grid::{self, aligned};
+use crate::numbers;
 use crate::terminal::Style;
-use crate::words;
 use comfy_table as comfy;
 use serde::Serialize;
 
@@ -140,14 +140,14 @@ impl Shown {
         };
         let judged = if is_ratio { Tone::of(value, interval) } else { tone };
         let figure = match show {
-            _ if interval.is_none() && !value.is_finite() => words::number(value),
-            Show::Number => words::number(value),
-            Show::Whole => words::grouped(&format!("{value:.0}")),
+            _ if interval.is_none() && !value.is_finite() => numbers::number(value),
+            Show::Number => numbers::number(value),
+            Show::Whole => numbers::grouped(&format!("{value:.0}")),
             Show::Index => format!("{value:.3}"),
             _ if interval.is_some() && judged == Tone::Unresolved => "not resolved".to_owned(),
-            Show::Ratio | Show::Less => format!("{}x", words::ratio(value)),
+            Show::Ratio | Show::Less => format!("{}x", numbers::ratio(value)),
         };
-        let digits = if is_ratio { words::ratio } else { words::number };
+        let digits = if is_ratio { numbers::ratio } else { numbers::number };
         let tone = match show {
             Show::Ratio if judged != Tone::Unresolved => Tone::Plain,
             _ => judged,
@@ -279,7 +279,7 @@ impl CurveScenario {
                     self.points.iter().map(|point| cell(point, name)).collect();
                 let mut values = cells.iter().flatten().filter_map(CurveCell::value);
                 let shown = |cell: &Option<CurveCell>| match cell {
-                    None => Shown::from(words::number(f64::NAN)),
+                    None => Shown::from(numbers::number(f64::NAN)),
                     // Three significant digits are enough for a curve.
                     some => Shown::of(some.as_ref(), Show::Number, ""),
                 };
@@ -296,7 +296,11 @@ impl CurveScenario {
         let measures = self.measures.iter().enumerate().filter(|(_, measure)| measure.steps > 0);
         TextTable {
             corner: self.axis.one.to_owned() + "s",
-            columns: self.points.iter().map(|point| Column::new(words::whole(point.at))).collect(),
+            columns: self
+                .points
+                .iter()
+                .map(|point| Column::new(numbers::whole(point.at)))
+                .collect(),
             sections: measures.filter_map(section).collect(),
             ..TextTable::default()
         }

@@ -3,9 +3,9 @@
 use super::table::Only;
 use super::{AsCurves, CurvesReport, ScenarioGroup};
 use crate::grid::line;
+use crate::parts::text_of;
 use crate::terminal::Style;
 use crate::verdict::{self, Outcome};
-use crate::words::text_of;
 
 /// Ends in a line break.
 #[must_use]

@@ -11,7 +11,7 @@ mod virtualisation;
 pub use places::{CpuPlace, places};
 
 use crate::affinity;
-use crate::words::counted;
+use crate::numbers::counted;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tree::Tree;

@@ -26,7 +26,7 @@ use fit::{ObservedTimes, Pair, rounded};
 use shape::DistanceClass;
 use tenure_model::Progress;
 use tenure_report::machine::{self, CpuPlace};
-use tenure_report::words::counted;
+use tenure_report::numbers::counted;
 use tenure_sim::Machine;
 use tenure_sim::machine::{
     Arbitration, AtomicCost, AtomicKind, Contention, Kernel, Latency, THIS, TimeRange, Topology,

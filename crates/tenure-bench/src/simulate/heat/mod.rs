@@ -11,7 +11,8 @@ use super::row::is_rest;
 use picture::HeatSpot;
 use tenure_report::curves::{self, Column, Only, TableSection, TextTable};
 use tenure_report::html;
-use tenure_report::words::{self, Parts, counted, number, plain, whole};
+use tenure_report::numbers::{counted, number, whole};
+use tenure_report::parts::{self, Parts, plain};
 
 #[derive(Serialize)]
 struct Heat {
@@ -275,13 +276,13 @@ fn summary(row: &SimulatedRow, names: &[String]) -> Summary {
     let absent: Vec<_> = names.iter().filter(is_absent).cloned().collect();
     let mut sentence = match waiting.as_slice() {
         [] => vec![plain("Nothing waits for a line.")],
-        [only] => vec![plain("Only "), words::code(only), plain(" waits for its line.")],
-        several => [words::list(several), vec![plain(" wait for their lines.")]].concat(),
+        [only] => vec![plain("Only "), parts::code(only), plain(" waits for its line.")],
+        several => [parts::list(several), vec![plain(" wait for their lines.")]].concat(),
     };
     if !absent.is_empty() {
         let verb = if absent.len() == 1 { "is" } else { "are" };
         sentence.push(plain(" "));
-        sentence.extend(words::list(&absent));
+        sentence.extend(parts::list(&absent));
         sentence.push(plain(format!(" {verb} on no line that moves.")));
     }
     says(false, sentence)
@@ -308,11 +309,11 @@ fn suffering(row: &SimulatedRow, victims: &[&MemberFigures], least: f64) -> Part
     let (are, wait) = if one { ("is", "waits") } else { ("are", "wait") };
     let waited = number(waited);
     let share = if one { "it shares" } else { "they share" };
-    let mut sentence = words::list(&names);
+    let mut sentence = parts::list(&names);
     sentence.push(plain(format!(
         " {are} only read and yet {wait} {waited} ns/op: {share} a line with "
     )));
-    sentence.extend(words::list(&written));
+    sentence.extend(parts::list(&written));
     let are = if written.len() == 1 { "is" } else { "are" };
     sentence.push(plain(format!(", which {are} written.")));
     sentence
@@ -378,7 +379,7 @@ mod tests {
         let rows = cells();
         let summary = super::summary(&rows[2], &names(&rows));
         assert!(summary.suffers);
-        let sentence = words::text_of(&summary.sentence);
+        let sentence = parts::text_of(&summary.sentence);
         let start = "lwtstate and rt_genid are only read and yet wait ";
         let end = " ns/op: they share a line with refs, which is written.";
         assert!(sentence.starts_with(start) && sentence.ends_with(end), "{sentence}");
@@ -390,7 +391,7 @@ mod tests {
         let summary = super::summary(&rows[3], &names(&rows));
         assert!(!summary.suffers);
         assert_eq!(
-            words::text_of(&summary.sentence),
+            parts::text_of(&summary.sentence),
             "Only refs waits for its line. lwtstate and rt_genid are on no line that moves."
         );
     }
@@ -404,6 +405,6 @@ mod tests {
         }
         assert!(!super::summary(&rows[0], &[]).suffers);
         rows[0].lines.clear();
-        assert_eq!(words::text_of(&super::summary(&rows[0], &[]).sentence), "No line moves.");
+        assert_eq!(parts::text_of(&super::summary(&rows[0], &[]).sentence), "No line moves.");
     }
 }

@@ -5,7 +5,7 @@ use plotters::style::text_anchor::{HPos, VPos};
 
 use tenure_report::chart::canvas::{self, ChartArea, ChartText, Drawn, px};
 use tenure_report::chart::theme::SeriesRole;
-use tenure_report::words;
+use tenure_report::numbers;
 
 pub(super) struct HeatSpot {
     pub(super) offset: usize,
@@ -45,7 +45,7 @@ fn described(spots: &[HeatSpot], labels: &[String]) -> String {
         .iter()
         .take(LINE_BYTES)
         .map(|spot| {
-            let bytes = words::counted(spot.bytes, "byte");
+            let bytes = numbers::counted(spot.bytes, "byte");
             format!("At {}, {bytes}: {}.", spot.offset, labels[spot.label])
         })
         .collect();

@@ -5,12 +5,12 @@ use plotters::style::text_anchor::{HPos, VPos};
 use serde::Serialize;
 
 use super::{ValidationCheck, WITHIN};
-use crate::simulate::words as simulated;
+use crate::simulate::prose as simulated;
 use tenure_report::chart::canvas::{self, ChartArea, ChartText, Drawn, px};
 use tenure_report::chart::theme::{Marker, SeriesRole};
 use tenure_report::curves::Chapter;
 use tenure_report::html;
-use tenure_report::words;
+use tenure_report::numbers;
 
 #[derive(Serialize)]
 struct Validation<'a> {
@@ -58,23 +58,24 @@ fn shown<'a>(checks: &'a [ValidationCheck], headline: &str) -> Validation<'a> {
     }
     for family in &mut families {
         let within = family.rows.iter().filter(|row| row.check.within).count();
-        family.tally = format!("{} of {}", words::whole(within), words::whole(family.rows.len()));
+        family.tally =
+            format!("{} of {}", numbers::whole(within), numbers::whole(family.rows.len()));
     }
     Validation { overview: overview(&families, "validation-overview", headline), families }
 }
 
 fn row(check: &ValidationCheck) -> ResidualRow<'_> {
-    let [low, high] = check.published.map(words::short);
+    let [low, high] = check.published.map(numbers::short);
     let residual = if check.residual.is_finite() {
-        format!("{}×", words::ratio(check.residual))
+        format!("{}×", numbers::ratio(check.residual))
     } else {
-        words::number(check.residual)
+        numbers::number(check.residual)
     };
     ResidualRow {
         check,
-        cpus: words::whole(check.cpus),
+        cpus: numbers::whole(check.cpus),
         published: if low == high { low } else { format!("{low} to {high}") },
-        simulated: words::number(check.simulated),
+        simulated: numbers::number(check.simulated),
         unit: if check.unit == "x" { "×" } else { &check.unit },
         residual,
     }
@@ -151,7 +152,7 @@ fn overview(families: &[Family<'_>], id: &str, headline: &str) -> String {
     let described = |family: &Family<'_>| {
         let residual = |row: &ResidualRow<'_>| {
             let fitted = if row.check.fitted { " (fitted)" } else { "" };
-            format!("{}{fitted}", words::number(row.check.residual))
+            format!("{}{fitted}", numbers::number(row.check.residual))
         };
         let residuals: Vec<_> = family.rows.iter().map(residual).collect();
         format!("{}, {} near: {}", family.name, family.tally, residuals.join(", "))

@@ -1,9 +1,9 @@
 use super::{ValidationCheck, WITHIN};
-use crate::simulate::words as simulated;
+use crate::simulate::prose as simulated;
 use tenure_report::curves::{Column, Shown, TableLine, TableSection, TextTable, Tone};
 use tenure_report::grid::line;
+use tenure_report::numbers;
 use tenure_report::terminal::Style;
-use tenure_report::words;
 
 /// How many figures are reproduced.
 #[must_use]
@@ -54,7 +54,7 @@ pub fn markdown(rows: &[ValidationCheck]) -> String {
             same[0].what,
             same[0].unit,
             joined(published),
-            joined(|row| words::number(row.simulated)),
+            joined(|row| numbers::number(row.simulated)),
             joined(off),
             marks.chain(cited).collect::<Vec<_>>().join(" "),
         );
@@ -82,7 +82,7 @@ fn unique<'a>(texts: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
 
 fn off(row: &ValidationCheck) -> String {
     let fitted = if row.fitted { "~" } else { "" };
-    let off = words::ratio(row.residual);
+    let off = numbers::ratio(row.residual);
     if row.within { format!("{fitted}{off}") } else { format!("{fitted}**{off}**") }
 }
 
@@ -92,14 +92,14 @@ pub fn terminal(rows: &[ValidationCheck], style: Style) -> String {
     let mut what = "";
     let line_of = |row: &ValidationCheck| {
         let mark = if row.fitted { "~" } else { "" };
-        let off = Shown::from(format!("{mark}{}", words::ratio(row.residual)));
+        let off = Shown::from(format!("{mark}{}", numbers::ratio(row.residual)));
         let off = off.toned(if row.within { Tone::Plain } else { Tone::Slower });
         let with_unit = |figure: String| format!("{figure} {}", row.unit);
         let texts = [
             row.machine.clone(),
             row.cpus.to_string(),
             with_unit(published(row)),
-            with_unit(words::number(row.simulated)),
+            with_unit(numbers::number(row.simulated)),
         ];
         let cells = texts.into_iter().map(Shown::from).chain([off]).collect();
         TableLine { cells, ..TableLine::default() }
@@ -138,7 +138,7 @@ pub fn terminal(rows: &[ValidationCheck], style: Style) -> String {
 fn published(row: &ValidationCheck) -> String {
     let [low, high] = row.published;
     if (high - low).abs() < f64::EPSILON {
-        return words::number(low);
+        return numbers::number(low);
     }
-    format!("{} to {}", words::short(low), words::short(high))
+    format!("{} to {}", numbers::short(low), numbers::short(high))
 }

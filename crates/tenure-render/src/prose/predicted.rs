@@ -1,6 +1,6 @@
-//! What was predicted, in words.
+//! What was predicted, as prose.
 
-use tenure_report::words::{number, scaled};
+use tenure_report::numbers::{number, scaled};
 
 use super::count_of;
 use tenure_model::{Curve, Finding, Forecast, Point, Repair, Run};

@@ -3,7 +3,8 @@
 use super::result::WITHIN;
 use super::result::{SimulatedMachine, SimulatedPoint, SimulatedScenario, ValidationCheck};
 use tenure_report::curves::Tone;
-use tenure_report::words::{Parts, code, counted, list, number, plain, ratio, short, whole};
+use tenure_report::numbers::{counted, number, ratio, short, whole};
+use tenure_report::parts::{Parts, code, list, plain};
 
 pub(super) fn headline(scenario: &SimulatedScenario) -> Option<&SimulatedPoint> {
     scenario.points.iter().max_by_key(|point| point.cpus).filter(|point| !point.rows.is_empty())
@@ -123,7 +124,7 @@ pub(super) fn validity(checks: &[ValidationCheck]) -> String {
 mod tests {
     use super::*;
     use crate::simulate::fixtures;
-    use tenure_report::words::text_of;
+    use tenure_report::parts::text_of;
 
     fn answered(ratio: impl Fn(&str) -> f64, retries: f64) -> String {
         let mut report = fixtures::xeon();

@@ -1,8 +1,8 @@
-//! What a run showed, in words.
+//! What a run showed, as prose.
 
 use std::collections::BTreeSet;
 
-use tenure_report::words::{number, scaled};
+use tenure_report::numbers::{number, scaled};
 
 use super::predicted::predicting;
 pub(crate) use super::predicted::{curves, gain, outlook, took};

@@ -1,4 +1,4 @@
-//! What `perf` has measured, in words.
+//! What `perf` has measured, as prose.
 
 use super::{count_of, ratio, whole};
 use tenure_model::{Finding, Measured, MeasuredMember, Recorded, Report, Source};

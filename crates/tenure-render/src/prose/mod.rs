@@ -1,4 +1,4 @@
-//! Findings in words: the same in a terminal and in HTML.
+//! Findings as prose: the same in a terminal and in HTML.
 
 pub(super) mod measured;
 pub(super) mod observed;
@@ -7,7 +7,7 @@ pub(super) mod watched;
 
 use std::cmp::Ordering;
 
-pub(super) use tenure_report::words::{counted, grouped, scaled, share};
+pub(super) use tenure_report::numbers::{counted, grouped, scaled, share};
 
 use tenure_model::{
     Access, Change, Check, CodeRead, Confidence, Difference, Finding, Level, Means, OperandShare,

@@ -1,6 +1,6 @@
-//! What watching a program showed, how sure that is, and what it excludes, in words.
+//! What watching a program showed, how sure that is, and what it excludes, as prose.
 
-use tenure_report::words::number;
+use tenure_report::numbers::number;
 
 use super::{count_of, ratio, share, whole};
 use tenure_model::{Coverage, Evidence, Observed, Watched};
