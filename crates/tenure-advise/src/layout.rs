@@ -192,7 +192,7 @@ pub fn more(bytes: u64) -> String {
 }
 
 fn in_bytes(number: u64) -> String {
-    counted(usize::try_from(number).unwrap_or(usize::MAX), "byte")
+    counted(number, "byte")
 }
 
 /// `` `a`, `b` and 3 more ``.

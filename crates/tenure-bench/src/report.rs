@@ -168,7 +168,7 @@ fn singles(scenario: &ResultScenario) -> Option<TextTable> {
         let line = |row: &BenchRow| {
             let singles = row.singles?;
             let times = singles.named().map(|(_, ns)| number(ns));
-            let operations = whole(usize::try_from(singles.operations).unwrap_or(usize::MAX));
+            let operations = whole(singles.operations);
             Some(TableLine::of(&row.variant, times.into_iter().chain([operations])))
         };
         let lines: Vec<TableLine> = point.rows.iter().filter_map(line).collect();

@@ -1,5 +1,7 @@
 //! Numbers and quantities, for terminals and HTML.
 
+use std::fmt::Display;
+
 /// About three significant digits: `0.412`, `5.31`, `52.3`, `1,240`.
 #[must_use]
 pub fn number(value: f64) -> String {
@@ -78,9 +80,9 @@ pub fn share(share: f64) -> String {
     }
 }
 
-/// A number with a comma at each thousand.
+/// A whole number with a comma at each thousand.
 #[must_use]
-pub fn whole(value: usize) -> String {
+pub fn whole(value: impl Display) -> String {
     grouped(&value.to_string())
 }
 
@@ -116,8 +118,9 @@ pub fn bytes(bytes: u64) -> String {
 
 /// `1 thread`, `192 threads`.
 #[must_use]
-pub fn counted(count: usize, one: &str) -> String {
-    format!("{} {one}{}", whole(count), if count == 1 { "" } else { "s" })
+pub fn counted(count: impl Display, one: &str) -> String {
+    let count = whole(count);
+    format!("{count} {one}{}", if count == "1" { "" } else { "s" })
 }
 
 #[cfg(test)]

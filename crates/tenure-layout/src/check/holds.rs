@@ -122,8 +122,8 @@ pub(super) fn fits(
         "it lies from {} to {} ({}) and takes up {}{}{}{members}",
         extent.begin,
         extent.end,
-        counted(size as usize, "byte"),
-        counted(count as usize, "line"),
+        counted(size, "byte"),
+        counted(count, "line"),
         subject.begins(start),
         subject.assumption(rule.any_placement || lines.is_none()),
     );

@@ -54,7 +54,7 @@ pub(super) fn of_pattern<'a>(
         if times[&subject.name] > 1 {
             let ty = &model[subject.id];
             let place = ty.declared.as_ref().map(|at| format!("{}:{}", at.file, at.line));
-            subject.declared = Some(place.unwrap_or_else(|| counted(ty.size as usize, "byte")));
+            subject.declared = Some(place.unwrap_or_else(|| counted(ty.size, "byte")));
         }
     }
     subjects
@@ -121,7 +121,7 @@ impl CheckedType<'_> {
         format!(
             ", if {} begins on a line (it is aligned to {} only)",
             self.name,
-            counted(self.align() as usize, "byte")
+            counted(self.align(), "byte")
         )
     }
 
@@ -152,8 +152,8 @@ impl CheckedType<'_> {
     /// `lwtstate at 80 (8 bytes)`.
     pub(super) fn spelled(&self, place: &MemberPlace) -> String {
         let size = match place.bits {
-            None => counted(place.size as usize, "byte"),
-            Some(bits) => counted(bits.count as usize, "bit"),
+            None => counted(place.size, "byte"),
+            Some(bits) => counted(bits.count, "bit"),
         };
         format!("{} at {} ({size})", place.path, place.offset)
     }

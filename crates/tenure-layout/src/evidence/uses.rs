@@ -232,7 +232,7 @@ impl Uses {
         };
         let functions = self.changers().count();
         let names = self.named(evidence, self.changers());
-        let all = counted(self.atomics() as usize, "locked instruction");
+        let all = counted(self.atomics(), "locked instruction");
         Some(format!("{verb} by {all} in {}: {names}", counted(functions, "function")))
     }
 

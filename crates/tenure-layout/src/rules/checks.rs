@@ -35,8 +35,8 @@ impl CheckRule {
                 format!("{members} must not share a line with {}{anywhere}", joined(ty, from))
             }
             Assertion::Fits { group, lines, bytes } => {
-                let lines = lines.map(|lines| counted(lines as usize, "line"));
-                let bytes = bytes.map(|bytes| counted(bytes as usize, "byte"));
+                let lines = lines.map(|lines| counted(lines, "line"));
+                let bytes = bytes.map(|bytes| counted(bytes, "byte"));
                 let most: Vec<_> = lines.into_iter().chain(bytes).collect();
                 format!("group {group} of {ty} must fit in {}{anywhere}", most.join(" and "))
             }

@@ -82,7 +82,7 @@ pub(super) fn swatch(state: BlockState, moved: bool) -> String {
 }
 
 pub(super) fn told(block: &PictureBlock) -> String {
-    let bytes = prose::count_of(block.size, "byte");
+    let bytes = prose::counted(block.size, "byte");
     if block.state == BlockState::Hole {
         return format!("hole at {}, {bytes}", block.offset);
     }

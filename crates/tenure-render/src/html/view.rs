@@ -394,7 +394,7 @@ impl<'a> OrderView<'a> {
             ),
             moves: moves.chain(suggestion.embedders.iter().flat_map(of_embedder)).collect(),
             maps,
-            undrawn: (undrawn > 0).then(|| prose::count_of(undrawn, "more type")),
+            undrawn: (undrawn > 0).then(|| prose::counted(undrawn, "more type")),
             sizes: prose::sizes(suggestion).collect(),
             notes: suggestion.notes.iter().map(|note| marked(note)).collect(),
             others: prose::alternatives(suggestion).map(|other| marked(&other)).collect(),

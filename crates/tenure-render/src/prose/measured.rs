@@ -1,6 +1,6 @@
 //! What `perf` has measured, as prose.
 
-use super::{count_of, ratio, whole};
+use super::{counted, ratio, whole};
 use tenure_model::{Finding, Measured, MeasuredMember, Recorded, Report, Source};
 
 /// The recording that was joined with the types, if any.
@@ -46,7 +46,7 @@ fn of_all(measured: &Measured, all: &Measured) -> String {
     if all.weight > 0 {
         parts.push(format!("{} of the weight", percent(measured.weight, all.weight)));
     }
-    parts.push(format!("{} of {}", whole(measured.samples), count_of(all.samples, "sample")));
+    parts.push(format!("{} of {}", whole(measured.samples), counted(all.samples, "sample")));
     parts.join(", ")
 }
 
@@ -54,10 +54,10 @@ fn of_all(measured: &Measured, all: &Measured) -> String {
 pub(crate) fn word(measured: &Measured) -> String {
     let Measured { samples, stores, hitm, .. } = *measured;
     match (hitm, stores) {
-        (0, 0) => count_of(samples, "sample"),
-        (0, _) => count_of(stores, "store"),
+        (0, 0) => counted(samples, "sample"),
+        (0, _) => counted(stores, "store"),
         (_, 0) => format!("HITM {}", whole(hitm)),
-        _ => format!("HITM {}, {}", whole(hitm), count_of(stores, "store")),
+        _ => format!("HITM {}, {}", whole(hitm), counted(stores, "store")),
     }
 }
 
@@ -70,7 +70,7 @@ pub(crate) fn source(recorded: &Recorded) -> String {
     let Recorded { samples, program, attributed, elsewhere, .. } = recorded;
     let mut sentence = format!(
         "perf: {} with addresses, {} in this program; of {} the member or variable is known",
-        count_of(*samples, "sample"),
+        counted(*samples, "sample"),
         whole(program.samples),
         percent(attributed.samples, program.samples)
     );

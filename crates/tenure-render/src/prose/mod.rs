@@ -7,16 +7,12 @@ pub(super) mod watched;
 
 use std::cmp::Ordering;
 
-pub(super) use tenure_report::numbers::{counted, grouped, scaled, share};
+pub(super) use tenure_report::numbers::{counted, scaled, share, whole};
 
 use tenure_model::{
     Access, Change, Check, CodeRead, Confidence, Difference, Finding, Level, Means, OperandShare,
     Origin, Report, Scope, Sharing, Source, Suggestion, TypeMap, Types, Word,
 };
-
-pub(super) fn whole(value: u64) -> String {
-    grouped(&value.to_string())
-}
 
 /// The first in parts of the second; 0 if there is none.
 #[allow(clippy::cast_precision_loss)] // It is shown to three digits.
@@ -25,12 +21,7 @@ pub(super) fn ratio(part: u64, of: u64) -> f64 {
 }
 
 pub(super) fn lines(count: u64) -> String {
-    count_of(count, "line")
-}
-
-/// `1 finding`, `1,979 findings`.
-pub(super) fn count_of(count: u64, one: &str) -> String {
-    counted(usize::try_from(count).unwrap_or(usize::MAX), one)
+    counted(count, "line")
 }
 
 /// A score: it orders, and its decimals say nothing.
@@ -146,18 +137,18 @@ pub(super) fn source(report: &Report) -> String {
 fn types(types: &Types, line_bytes: u64) -> String {
     let mut parts = vec![match types.format.as_str() {
         "btf" => "BTF".to_owned(),
-        "dwarf" => format!("DWARF of {}", count_of(types.units, "unit")),
+        "dwarf" => format!("DWARF of {}", counted(types.units, "unit")),
         other => other.to_owned(),
     }];
-    parts.push(count_of(types.composites, "type"));
+    parts.push(counted(types.composites, "type"));
     parts.push(format!("{} with contended words", whole(types.contended)));
     if types.statics > 0 {
-        parts.push(count_of(types.statics, "variable"));
+        parts.push(counted(types.statics, "variable"));
     }
     parts.push(format!("lines of {line_bytes} bytes"));
     let mut sentence = parts.join(", ");
     if let Some(first) = types.skipped.first() {
-        let many = count_of(types.skipped.len() as u64, "malformed unit");
+        let many = counted(types.skipped.len() as u64, "malformed unit");
         sentence += &format!("; {many} left out, the first: {first}");
     }
     if let Some(code) = &types.code {
@@ -178,7 +169,7 @@ fn code(code: &CodeRead) -> String {
         format!("{} % in {}", percent(share.attributed, share.operands), share.language)
     };
     let known: Vec<String> = code.operands.iter().map(of).collect();
-    let mut sentence = format!("Code of {}", count_of(code.functions, "function"));
+    let mut sentence = format!("Code of {}", counted(code.functions, "function"));
     if !known.is_empty() {
         sentence += &format!(
             ": of the operands that threads may share, {} have a known member or variable",
@@ -186,16 +177,16 @@ fn code(code: &CodeRead) -> String {
         );
     }
     if code.blind > 0 {
-        let blind = count_of(code.blind, "function");
+        let blind = counted(code.blind, "function");
         sentence += &format!("; {blind} without the places of variables");
     }
     if code.skipped > 0 {
-        sentence += &format!("; {} not read in full", count_of(code.skipped, "unit"));
+        sentence += &format!("; {} not read in full", counted(code.skipped, "unit"));
     }
     if code.misses_words() {
         sentence += &format!(
             ". Contended words may be missing: of {}, {} are of nothing known, most in {}",
-            count_of(code.locked, "atomic operand"),
+            counted(code.locked, "atomic operand"),
             whole(code.locked_unknown),
             code.unknown_in.iter().take(3).cloned().collect::<Vec<_>>().join(", ")
         );
@@ -248,7 +239,7 @@ pub(super) fn section(report: &Report, finding: &Finding) -> &'static str {
 pub(super) fn instances(finding: &Finding) -> String {
     match finding.instances {
         0 | 1 => String::new(),
-        many => format!(" and {}", count_of(many - 1, "more instance")),
+        many => format!(" and {}", counted(many - 1, "more instance")),
     }
 }
 
@@ -260,13 +251,13 @@ fn summed(all: u64, shown: u64, within: &str) -> String {
                  plain words that many CPUs write, pass a rules file: --rules FILE.)"
             )
         }
-        (all, 0) => format!("{}{within}; none of them is shown.", count_of(all, "finding")),
+        (all, 0) => format!("{}{within}; none of them is shown.", counted(all, "finding")),
         (1, 1) => format!("1 finding{within}."),
         (all, shown) if all == shown => {
             format!("{} findings{within}, the worst first.", whole(all))
         }
         (all, shown) => {
-            format!("{}{within}; {}.", count_of(all, "finding"), observed::worst(shown))
+            format!("{}{within}; {}.", counted(all, "finding"), observed::worst(shown))
         }
     }
 }
@@ -285,7 +276,7 @@ pub(super) fn extent(map: &TypeMap) -> String {
     };
     format!(
         "{shape}{}, {}, aligned to {}",
-        count_of(map.size, "byte"),
+        counted(map.size, "byte"),
         lines(map.line_count),
         map.align
     )
@@ -384,7 +375,7 @@ pub(super) fn gain(suggestion: &Suggestion) -> String {
 /// `+80 bytes an object`.
 fn price(bytes: i64) -> String {
     let sign = if bytes < 0 { "−" } else { "+" };
-    format!("{sign}{} an object", count_of(bytes.unsigned_abs(), "byte"))
+    format!("{sign}{} an object", counted(bytes.unsigned_abs(), "byte"))
 }
 
 /// What else would help, one sentence each.

@@ -7,7 +7,7 @@ use tenure_report::numbers::{number, scaled};
 use super::predicted::predicting;
 pub(crate) use super::predicted::{curves, gain, outlook, took};
 pub(crate) use super::{access, share};
-use super::{count_of, level, ratio, watched, whole};
+use super::{counted, level, ratio, watched, whole};
 use tenure_model::{
     Access, Code, Ended, Finding, Level, Observed, Repair, Report, Run, Sharing, Storage, Use,
     Word, short_path, signal_name,
@@ -25,7 +25,7 @@ pub(super) fn run(run: &Run) -> String {
         let took = format!(
             "{ended} after {} s, {}; {}",
             number(run.seconds),
-            count_of(run.threads, "thread"),
+            counted(run.threads, "thread"),
             watched::did(watched)
         );
         return took + &predicting(run);
@@ -33,7 +33,7 @@ pub(super) fn run(run: &Run) -> String {
     let counted = format!(
         "{ended} after {} s, {processes}{}; {} accesses counted, {} of them to contended lines",
         number(run.seconds),
-        count_of(run.threads, "thread"),
+        counted(run.threads, "thread"),
         scaled_whole(run.accesses),
         share(ratio(run.contended, run.accesses)),
     );
@@ -64,7 +64,7 @@ pub(super) fn found(report: &Report, run: &Run) -> String {
         (0, _) if coverage.is_some() => String::new(),
         (0, _) => "No cache line was contended.".to_owned(),
         _ if doubtful > 0 && coverage.is_some() => watched::doubtful(all - doubtful, doubtful),
-        (all, 0) => format!("{}.", count_of(all, "contended line")),
+        (all, 0) => format!("{}.", counted(all, "contended line")),
         (1, _) => "1 contended line.".to_owned(),
         (all, shown) if all == shown => format!("{} contended lines, the worst first.", whole(all)),
         (all, shown) => format!("{} contended lines; {}.", whole(all), worst(shown)),
@@ -147,7 +147,7 @@ fn scaled_whole(count: u64) -> String {
 
 /// Where the line is: `server.rs:41, allocated in accept() at server.rs:112, 4,096 objects of 200 bytes, line 0`.
 pub(crate) fn place(finding: &Finding, observed: &Observed, line_bytes: u64) -> String {
-    let size = observed.size.map(|size| count_of(size, "byte"));
+    let size = observed.size.map(|size| counted(size, "byte"));
     let mut parts: Vec<String> = finding.declared.iter().map(|at| file(at)).collect();
     match &observed.storage {
         Storage::Static { name } if name.is_empty() => parts.push("a variable".to_owned()),
@@ -161,7 +161,7 @@ pub(crate) fn place(finding: &Finding, observed: &Observed, line_bytes: u64) -> 
                 (None, function) => format!("allocated in {}", call(function)),
             }));
             let of = size.as_ref().map(|size| format!(" of {size}")).unwrap_or_default();
-            parts.push(format!("{}{of}", count_of(*objects, "object")));
+            parts.push(format!("{}{of}", counted(*objects, "object")));
         }
         Storage::Stack { thread } => parts.push(format!("on the stack of {thread}")),
         Storage::Mapped => parts.push("mapped memory".to_owned()),
@@ -171,7 +171,7 @@ pub(crate) fn place(finding: &Finding, observed: &Observed, line_bytes: u64) -> 
     }
     match &finding.sharing {
         Sharing::Elements { stride, .. } => {
-            parts.push(format!("elements of {}", count_of(*stride, "byte")));
+            parts.push(format!("elements of {}", counted(*stride, "byte")));
         }
         Sharing::Statics { .. } => parts.push("beside other variables".to_owned()),
         Sharing::Objects => parts.push("beside other objects".to_owned()),
@@ -296,8 +296,8 @@ pub(crate) fn repair(finding: &Finding, repair: &Repair) -> String {
 pub(crate) fn cost(repair: &Repair) -> String {
     match repair.bytes {
         0 => "no memory".to_owned(),
-        bytes if repair.per_thread => format!("+{} a thread", count_of(bytes, "byte")),
-        bytes => format!("+{} an object", count_of(bytes, "byte")),
+        bytes if repair.per_thread => format!("+{} a thread", counted(bytes, "byte")),
+        bytes => format!("+{} an object", counted(bytes, "byte")),
     }
 }
 

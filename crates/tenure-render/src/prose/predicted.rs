@@ -2,7 +2,7 @@
 
 use tenure_report::numbers::{number, scaled};
 
-use super::count_of;
+use super::counted;
 use tenure_model::{Curve, Finding, Forecast, Point, Repair, Run};
 
 /// What predicting took: a sentence.
@@ -36,7 +36,7 @@ pub(crate) fn gain(finding: &Finding, repair: &Repair) -> Option<String> {
     let forecast = finding.forecast.as_ref()?;
     let repaired = forecast.repaired.iter().find(|curve| curve.name == repair.name)?;
     let (cpus, before, after) = headline(forecast, repaired)?;
-    let cpus = count_of(cpus, "CPU");
+    let cpus = counted(cpus, "CPU");
     Some(format!("{} → {} iterations/s at {cpus}", scaled(before), scaled(after)))
 }
 
@@ -48,7 +48,7 @@ pub(crate) fn outlook(forecast: &Forecast) -> Option<String> {
     });
     let all: Vec<_> = all.filter(|(_, gain, _)| gain.is_finite()).collect();
     let (cpus, ..) = all.first()?;
-    let on = count_of(*cpus, "CPU");
+    let on = counted(*cpus, "CPU");
     /// A smaller factor is no gain.
     const MIN_GAIN: f64 = 1.05;
     if all.iter().all(|(_, gain, _)| *gain < MIN_GAIN) {

@@ -2,7 +2,7 @@
 
 use tenure_report::numbers::number;
 
-use super::{count_of, ratio, share, whole};
+use super::{counted, ratio, share, whole};
 use tenure_model::{Coverage, Evidence, Observed, Watched};
 
 /// What watching did, and what it cost.
@@ -16,10 +16,10 @@ pub(super) fn did(watched: &Watched) -> String {
     format!(
         "{}, {} of them with their access{lost}; {} by breakpoints, {}; watching took {}{} of its processor time \
          ({} a sample, {} a thread with breakpoints, {} a hit) and {} of a CPU itself",
-        count_of(watched.samples, "sample"),
+        counted(watched.samples, "sample"),
         share(ratio(watched.attributed, watched.samples)),
-        count_of(watched.probes, "probe"),
-        count_of(watched.traps, "hit"),
+        counted(watched.probes, "probe"),
+        counted(watched.traps, "hit"),
         if costs.iter().all(|cost| *cost > 0.0) { "" } else { "at least " },
         share(watched.overhead),
         microseconds(watched.sample_us),
@@ -44,7 +44,7 @@ pub(super) fn interval(evidence: &Evidence) -> String {
 pub(crate) fn rests_on(observed: &Observed) -> Option<String> {
     let evidence = observed.evidence.as_ref()?;
     let &Evidence { samples, probes, met, .. } = evidence;
-    let (samples, probes) = (count_of(samples, "sample"), count_of(probes, "probe"));
+    let (samples, probes) = (counted(samples, "sample"), counted(probes, "probe"));
     Some(format!(
         "{samples}, {} of {probes} met another thread: {}",
         whole(met),
@@ -58,11 +58,11 @@ pub(super) fn doubtful(sure: u64, doubtful: u64) -> String {
     match sure {
         0 => format!(
             "{} may be contended: {were_seen} too rarely to be sure.",
-            count_of(doubtful, "line")
+            counted(doubtful, "line")
         ),
         _ => format!(
             "{}, and {} that may be: {were_seen} too rarely to be sure.",
-            count_of(sure, "contended line"),
+            counted(sure, "contended line"),
             whole(doubtful)
         ),
     }
@@ -137,8 +137,8 @@ fn reasons(watched: &Watched, coverage: &Coverage) -> Vec<String> {
         all.push(format!(
             "With {} and {}, a line may still cost up to {} of the time{others}: watch longer (--for), under load, or more often \
              (--rate, --arms).",
-            count_of(watched.samples, "sample"),
-            count_of(watched.probes, "probe"),
+            counted(watched.samples, "sample"),
+            counted(watched.probes, "probe"),
             share(coverage.excludes)
         ));
     }
