@@ -148,7 +148,7 @@ fn hot_arc_revocable() {
     let shared = tenure::rcu::RcuCell::new(7_u64);
     run(|_, all| {
         let mut reader = shared.reader();
-        all.each(|_| _ = black_box(*reader.read()));
+        all.each(|_| _ = black_box(*reader.load()));
     });
 }
 
