@@ -3,7 +3,7 @@
 //! Aligning a word keeps off only what precedes it, since the next word follows at once. A struct that is aligned to a line takes
 //! whole lines.
 
-use tenure_model::{Declaration, Language, Target};
+use tenure_model::{Declaration, Language, Target, short_path};
 
 /// Rust's struct that takes whole lines, around anything. `CachePadded` is larger where processors fetch lines in pairs: where the
 /// bytes are said, it would have another price.
@@ -48,11 +48,11 @@ fn in_rust(line_bytes: u64, declaration: &Declaration) -> Vec<String> {
     let import = || "use tenure::cache_line::CachePadded;".to_owned();
     match declaration {
         Declaration::Member { name, type_name } => {
-            let of = without_modules(type_name);
+            let of = short_path(type_name, 1);
             vec![import(), format!("{name}: CachePadded<{of}>, // in place of {of}")]
         }
         Declaration::Elements { type_name } | Declaration::Words { type_name } => {
-            let of = without_modules(type_name);
+            let of = short_path(type_name, 1);
             let element = format!("CachePadded<{of}> // as the array's element, in place of {of}");
             vec![import(), element]
         }
@@ -75,28 +75,12 @@ fn in_rust(line_bytes: u64, declaration: &Declaration) -> Vec<String> {
     }
 }
 
-/// A type as a program writes it that has imported it.
-fn without_modules(type_name: &str) -> String {
-    let of_path = |it: char| it.is_alphanumeric() || it == '_' || it == ':';
-    let mut plain = String::new();
-    let mut rest = type_name;
-    while let Some(first) = rest.chars().next() {
-        let end = rest.find(|it: char| !of_path(it)).unwrap_or(rest.len()).max(first.len_utf8());
-        let (path, after) = rest.split_at(end);
-        plain += path.rsplit("::").next().unwrap_or(path);
-        rest = after;
-    }
-    plain
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn code_has_the_declarations_name_and_type_and_the_lines_size() {
-        let of = without_modules("core::sync::atomic::Atomic<alloc::Key, [u64; 2]>");
-        assert_eq!(of, "Atomic<Key, [u64; 2]>");
         let names = vec!["HITS".to_owned(), "MISSES".to_owned()];
         let array = |name: &str, is_variable| Declaration::Array {
             name: name.to_owned(),
