@@ -40,36 +40,6 @@ fn closing_drops_what_is_idle_at_once_and_the_rest_as_it_comes_home<L: List>() {
     assert_eq!(Arc::strong_count(&token), 1, "the pool's own: the block is gone");
 }
 
-fn guards_outlive_the_last_handle<L: List>() {
-    let (token, pool) = tokens::<L>();
-    let (mine, shared) = (pool.acquire().unwrap(), SlotMut::share(pool.acquire().unwrap()));
-    drop(pool.acquire().unwrap());
-    drop(pool.clone());
-    assert_eq!(Arc::strong_count(&token), 2 + 3);
-    drop(pool);
-    assert_eq!(Arc::strong_count(&token), 2 + 2);
-    mine.check();
-    let other = shared.clone();
-    drop(shared);
-    std::thread::spawn(move || drop(mine)).join().unwrap();
-    assert_eq!(Arc::strong_count(&token), 2 + 1);
-    other.check();
-    drop(other);
-    assert_eq!(Arc::strong_count(&token), 1);
-}
-
-fn objects_of_threads_that_are_no_more_are_used_again_and_dropped<L: List>() {
-    let (token, pool) = tokens::<L>();
-    for _ in 0..5 {
-        let pool = pool.clone();
-        let use_some = move || drop(Vec::from_iter((0..20).map(|_| pool.acquire().unwrap())));
-        std::thread::spawn(use_some).join().unwrap();
-    }
-    assert_eq!(Arc::strong_count(&token), 2 + 20);
-    drop(pool);
-    assert_eq!(Arc::strong_count(&token), 1);
-}
-
 fn a_guard_that_is_forgotten_leaks_its_object_and_nothing_is_unsound<L: List>() {
     let (token, pool) = tokens::<L>();
     let object = pool.acquire().unwrap();
@@ -298,8 +268,6 @@ fn an_object_may_have_the_last_handle_of_its_pool_until_it_is_reset<L: List>() {
 
 claims! {
     closing_drops_what_is_idle_at_once_and_the_rest_as_it_comes_home,
-    guards_outlive_the_last_handle,
-    objects_of_threads_that_are_no_more_are_used_again_and_dropped,
     a_guard_that_is_forgotten_leaks_its_object_and_nothing_is_unsound,
     a_make_that_panics_leaves_the_pool_as_it_was,
     a_make_that_closes_the_pool_makes_nothing,
