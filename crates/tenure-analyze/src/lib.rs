@@ -1,6 +1,6 @@
-//! From what the threads of a process did to cache lines to findings.
+//! Turns a recording of what threads did to cache lines into findings.
 //!
-//! A witness, such as `tenure-run`, writes a [`Recording`](tenure_model::recording::Recording). [`report()`] goes one way through
+//! An instrument, such as `tenure-run`, writes a [`Recording`](tenure_model::recording::Recording). [`report()`] goes one way through
 //! it; no step asks a later one.
 //!
 //! | module | step |

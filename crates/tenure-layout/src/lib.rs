@@ -44,8 +44,9 @@
 //!
 //! - Lines are counted from the start of a type. Elsewhere other members meet; each finding says at what share of the
 //!   possible addresses it holds.
-//! - Types, names, code and rules are all that is known; the program does not run. A score ranks, it measures nothing.
-//! - Arrays on the heap (`Vec`, `new T[n]`) are found only if another array of the same type is a member or a variable.
+//! - Without a recording of perf, types, names, code and rules are all that is known. A score ranks, it measures nothing.
+//! - Arrays on the heap (`Vec`, `new T[n]`) are found if the code picks their elements by a variable, or if a member or
+//!   variable is an array of the same type.
 
 mod asked;
 mod check;

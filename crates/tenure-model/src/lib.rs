@@ -1,4 +1,4 @@
-//! The words that Tenure's instruments share. Without behaviour: nothing here reads a program, judges a line or prints.
+//! The types and names that Tenure's instruments share. Without behaviour: nothing here reads a program, judges a line or prints.
 //!
 //! | module | subject |
 //! |---|---|

@@ -1,4 +1,4 @@
-//! What the threads of a program did to cache lines, as a witness recorded it.
+//! What the threads of a program did to cache lines, as an instrument recorded it.
 
 use std::ops::Range;
 

@@ -1,7 +1,7 @@
 //! The runtime that `tenure run` gives an instrumented program, and the form in which it writes what it sees.
 //!
 //! Compilers insert a call before each access under `-fsanitize=thread`. The library here takes the place of
-//! ThreadSanitizer's runtime: it seeks lines that threads contend for instead of races. The same sources are two
+//! ThreadSanitizer's runtime: it looks for contended lines, not for data races. The same sources are two
 //! crates: compiled by cargo they are this one, for programs that read what was recorded; the build script compiles
 //! them again, with `--cfg tenure_runtime`, to the shared libraries that [`library`] returns.
 #![cfg_attr(tenure_runtime, no_std)]

@@ -114,7 +114,7 @@
 //! # Ok::<(), tenure_sim::SimulationError>(())
 //! ```
 //!
-//! The line's way from core to core is left. Only a counter per CPU does without it.
+//! The line still moves from core to core. Only a counter per CPU avoids that.
 //!
 //! # Code to be simulated
 //!

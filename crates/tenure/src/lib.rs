@@ -9,7 +9,7 @@
 //! | [`count`] | reference counts whose get and put are one unconditional atomic add |
 //! | [`owner`] | a value with one owner, and pointers to it that are cloned and dropped without a shared count |
 //! | [`counter`] | counters, gauges and histograms that every thread adds to on lines of its own |
-//! | [`arc`] and [`sync`] | `Arc` and `Weak` with std's API on such a count: `upgrade` and `downgrade` are one add each (the first downgrade of a value: two) |
+//! | [`arc`] and [`sync`] | `Arc` and `Weak` with std's API on such a count: `upgrade` and `downgrade` are one add each (two for the first downgrade of a value, and for the next that finds no `Weak`) |
 //! | [`pool`] | buffers and objects that are used again, in O(1) and without a line that all threads write |
 //! | [`registry`](mod@registry) | one live object per key, created on first use, gone with its last reference |
 //! | [`rcu`] | a value that all threads read by plain loads and stores, and that can be replaced |
@@ -34,7 +34,7 @@
 //! - A value that every request reads and that is sometimes replaced as a whole (configuration, routes, keys), in an
 //!   `RwLock<Arc<_>>` or an `ArcSwap`: [`rcu::RcuCell`].
 //! - Workers that take and give back a reference to the same tenant, snapshot or connection with each request:
-//!   [`revocable::Domain`] and a [`revocable::LocalHandle`] per worker. [Which scheme](revocable#which-scheme).
+//!   [`revocable::Domain`] and a [`revocable::LocalHandle`] per worker. [When not to](revocable#when-not-to-use-it).
 //! - A `Mutex<HashMap<K, Weak<V>>>`, or a sharded one (peers, tenants, open files): [`registry::Registry`].
 //!
 //! A shared count still moves its cache line from core to core: those of [`count`] and [`arc`] remove the retries, not

@@ -274,7 +274,7 @@ const FILES: [&str; 10] = [
     // Those with published measurements, with which the simulator is compared.
     include_str!("../../machines/skylake-4.toml"),
     include_str!("../../machines/graviton2-16.toml"),
-    include_str!("../../machines/x86-32.toml"),
+    include_str!("../../machines/x86-1s-64.toml"),
     include_str!("../../machines/xeon-2s-80.toml"),
     include_str!("../../machines/epyc-vm-near.toml"),
     include_str!("../../machines/epyc-vm-far.toml"),

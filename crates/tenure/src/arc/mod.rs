@@ -35,8 +35,8 @@
 //! | `Weak::upgrade` | 1 add | 1 compare-exchange (1 load), repeated under contention |
 //! | `Weak::upgrade` of a dead value | 1 add | none (1 load) |
 //! | `Arc::downgrade` | 1 add | 1 compare-exchange (1 load), repeated under contention |
-//! | ... where no other `Weak` exists | 1 add (1 load) | |
-//! | ... the first ever of a value | 2 (1 load) | |
+//! | ... where no other `Weak` exists, from then on | 1 add (1 load) | |
+//! | ... the first ever of a value, and the next that finds no `Weak` | 2 (1 load) | |
 //! | `Weak::clone` | 1 add | 1 add |
 //! | drop, not the last | 1 subtraction | 1 subtraction |
 //! | drop of the last `Arc`, never a `Weak` | 1 subtraction (2 loads) | 2 subtractions |

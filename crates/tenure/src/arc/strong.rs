@@ -238,11 +238,11 @@ impl<T: ?Sized> Arc<T> {
     /// ```
     /// use tenure::sync::Arc;
     ///
-    /// let text: Arc<str> = Arc::from("over the border and back");
+    /// let text: Arc<str> = Arc::from("over the boundary and back");
     /// let raw = Arc::into_raw(text);
     /// // SAFETY: from `into_raw` above, and given back once.
     /// let text = unsafe { Arc::from_raw(raw) };
-    /// assert_eq!(&*text, "over the border and back");
+    /// assert_eq!(&*text, "over the boundary and back");
     /// ```
     #[inline]
     pub unsafe fn from_raw(ptr: *const T) -> Self {

@@ -22,7 +22,7 @@
 //! cells still counts, and no cell needs its thread to run.
 //!
 //! **Not by CPU**, as in kernels: a thread may be moved before it stores, so there each change is an atomic one, which
-//! takes three times as long with 2 threads and with 512 (`tenure bench owner`). Fewer cells would be summed.
+//! takes 3 to 6 times as long (`tenure bench owner`). Fewer cells would be summed.
 
 mod reference;
 mod sum;

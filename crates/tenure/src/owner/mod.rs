@@ -1,7 +1,7 @@
-//! [`Owner`] and [`Shared`]: a value on the heap whose references no two cores share.
+//! [`Owner`] and [`Shared`]: a value on the heap whose reference count no two cores write.
 //!
-//! For what a server has one of, and hands to every request, task and connection: its state, a tenant, a connection
-//! pool, a configuration. `Arc<App>`, cloned and dropped for each of them, has one count that moves from core to core.
+//! Use it for an object that a server has once, and hands to every request, task and connection: its state, a tenant, a
+//! connection pool, a configuration. `Arc<App>`, cloned and dropped for each of them, has one count that moves from core to core.
 //! Here one *owner* keeps the value alive, usually in `main` or in a table, and the *shared* pointers that it gives out
 //! are counted where they are cloned and dropped, on lines that no other core writes.
 //!
@@ -35,7 +35,7 @@
 //! |---|---|---|
 //! | [`Owner::share`], [`Owner::try_share`], clone and drop of a [`Shared`] | none | a load and a store of a word of the thread's own; two loads of words that are not written while the owner lives |
 //! | the first of these by each thread | none | may allocate: 8 bytes for each thread and each value at a time |
-//! | drop of the owner, [`Owner::close`] | about five | a look at each thread's word, and a barrier that interrupts the CPUs which run this process (about 15 microseconds); [`Owner::drop_all`]: one for many |
+//! | drop of the owner, [`Owner::close`] | about five | a check of each thread's word, and a barrier that interrupts the CPUs which run this process (11 to 15 microseconds on two CPUs); [`Owner::drop_all`]: one for many |
 //! | clone and drop of a [`Shared`] without an owner | one | on a line that all share, as with an `Arc` |
 //! | [`Owner::new`] | one or two | one allocation |
 //!
@@ -48,7 +48,7 @@
 //!   [`Arc`] saves before some thousands of clones.
 //! - **Where no thread is the owner**, and the value ends when its last user goes: an `Arc`, or a
 //!   [`Registry`](mod@crate::registry).
-//! - **Where the value is replaced** while it is in use: [`revocable::RcuCell`](crate::rcu::RcuCell).
+//! - **Where the value is replaced** while it is in use: [`RcuCell`](crate::rcu::RcuCell).
 //! - **Where a [plugin](crate#plugins) with its own copy of this crate gets it**: pass an `Arc`. If such a plugin clones or
 //!   drops a [`Shared`], the owner does not see that count, and may drop the value while the plugin uses it. The plugin
 //!   panics where the mistake can be seen.

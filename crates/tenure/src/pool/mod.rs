@@ -48,13 +48,14 @@
 //!
 //! If no thread is to keep idle slots, build the pool with magazines of size 0
 //! ([bytes](BufferPoolBuilder::magazine_bytes), [objects](SlotPoolBuilder::magazine_size)): then an acquire and a release
-//! are two compare-exchanges each on one word that all threads write. Its tag, against ABA, has 35 bits: they fail only a
-//! pop that stands still for an exact multiple of 2^35 removals (six minutes at 10 ns each) while the same slot is on top.
+//! are two compare-exchanges each on one word that all threads write. Its tag, against ABA, has 35 bits. It misleads a pop
+//! only if that stalls while an exact multiple of 2^35 removals happen (six minutes at 10 ns each), and the same slot is on
+//! top again.
 //!
 //! # What a refusal means
 //!
-//! Only if the whole limit was in use at some moment of the call, or an acquire
-//! [waited](BufferPool::acquire_async), for whom room gathers. Threads that together stay within the limit are never
+//! An acquire is refused only if the whole limit was in use at some moment of the call, or if another acquire
+//! [waits](BufferPool::acquire_async) for room. Threads that together stay within the limit are never
 //! refused, whatever other threads keep, move or trim meanwhile. Slots that are being acquired, released, made or (in a
 //! [`SlotPool`]) dropped by a trim count as in use.
 //!

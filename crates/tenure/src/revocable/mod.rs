@@ -58,16 +58,16 @@
 //! | the last strong handle goes, and | cost |
 //! |---|---|
 //! | no handle ever entered the object | about 12 read-modify-writes |
-//! | some handle did | the same, and a look at each handle |
-//! | some handle has it | about 16, two looks at each handle, one heavy barrier |
+//! | some handle did | the same, and one check of each handle |
+//! | some handle has it | about 16, two checks of each handle, one heavy barrier |
 //!
 //! A heavy barrier interrupts the CPUs that run other threads of this process (`membarrier` on Linux) and returns when
 //! the slowest has answered: after some microseconds, or a tenth of one if no other CPU runs the process. Where there
 //! is none (other systems, a seccomp filter, no feature `std`) each use passes one or two full fences: about as much as
-//! a count that no other thread writes. [`Domain::drop_all`], and threads that drop at the same time, share looks and
+//! a count that no other thread writes. [`Domain::drop_all`], and threads that drop at the same time, share checks and
 //! barriers.
 //!
-//! A look costs some nanoseconds, also at the slot of a dropped handle: register workers, not requests or tasks.
+//! A check costs some nanoseconds, also at the slot of a dropped handle: register workers, not requests or tasks.
 //!
 //! # When is a value dropped?
 //!
@@ -95,7 +95,7 @@
 //!
 //! - If objects that handles have are retired thousands of times a second while other CPUs are busy, or if no thread may
 //!   be interrupted: each such end interrupts the CPUs that run this process.
-//! - For objects that live for one request: making, entering and retiring one costs half a microsecond, and about 11 us
+//! - For objects that live for one request: making, entering and retiring one costs half a microsecond, and 11 to 15 us
 //!   while other CPUs run the process.
 //! - If workers come back to an object only after many others: a handle keeps one.
 //! - If a reference is passed on more often than it is used: count ([`arc`](crate::arc)).
@@ -143,7 +143,7 @@
 //! [Linux's lazy TLB][piggin]. An idle CPU borrows the address space of the last program, and used to count it. On a
 //! POWER8 with 192 CPUs that switch through idle, this allowed about a million switches per second, as all write one
 //! word. An interrupt when an address space goes, instead of the count, allows 118 million (`MMU_LAZY_TLB_SHOOTDOWN`,
-//! Linux 6.4). To donate references was proposed later. `tenure bench revocable` measures it here, beside a mask of handles in
+//! Linux 6.4). Donating references was proposed later. `tenure bench revocable` measures it here, beside a mask of handles in
 //! place of the count, which was proposed in its review; `tenure sim revocable` simulates them on 192 CPUs.
 //!
 //! [`RcuCell`]: crate::rcu::RcuCell
