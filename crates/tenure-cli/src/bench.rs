@@ -10,9 +10,9 @@ use crate::failure::EarlyEnd;
 use crate::interrupt::Interrupt;
 use crate::output::{self, ReportArgs};
 use crate::progress::ProgressDisplay;
-use crate::values::{seconds, threads};
+use crate::values::{seconds, seed, threads};
 
-/// Benchmark counts, Arc, Weak, pools, revocable references and registries on this machine
+/// Benchmark the library, beside std and other crates, on this machine
 ///
 /// Prints a table for each scenario and a verdict on each of this project's claims, and writes an HTML report.
 #[derive(Debug, Args)]
@@ -31,8 +31,8 @@ pub(crate) struct BenchArgs {
     #[arg(long, value_name = "N,N", value_delimiter = ',', value_parser = threads)]
     threads: Option<Vec<usize>>,
 
-    /// Measure each row for S seconds at each number of threads [default: 0.5, less if all rows together
-    /// would take more than 45 s]
+    /// Measure each row for S seconds at each number of threads [default: 0.5, less if the measuring of all
+    /// rows would take more than 45 s; the whole run takes about two minutes]
     #[arg(long, value_name = "S", value_parser = seconds)]
     seconds: Option<f64>,
 
@@ -41,7 +41,7 @@ pub(crate) struct BenchArgs {
     quick: bool,
 
     /// Draw the random order from this seed, to repeat a run's order [default: a new one]
-    #[arg(long, value_name = "SEED")]
+    #[arg(long, value_name = "SEED", value_parser = seed)]
     seed: Option<u64>,
 
     /// List the groups and their scenarios; measure nothing

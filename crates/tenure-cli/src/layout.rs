@@ -29,8 +29,8 @@ const TOP: usize = 20;
 /// types and variables named on the command line it shows everything, with their maps.
 ///
 /// A contended word is one that many CPUs write: a reference count, a lock, another atomic. `!` marks it; `*` marks the
-/// members on its line that other CPUs likely read, which suffer. A score from 0 to 100 orders the findings; it comes from types
-/// and names, and measures nothing. The confidence is the share of possible addresses at which the two share a line.
+/// members on its line that other CPUs likely read, which suffer. A score from 0 to 100 orders the findings; it comes from
+/// types, names, rules and, on x86-64, code, and measures nothing. The confidence is the share of possible addresses at which the two share a line.
 #[derive(Debug, Args)]
 #[command(
     override_usage = "tenure layout [OPTIONS] <--kernel | FILE> [NAME]...",

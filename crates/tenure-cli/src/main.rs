@@ -31,7 +31,7 @@ use clap::{Parser, Subcommand};
 
 use failure::EarlyEnd;
 
-/// Find shared objects that slow down as cores are added, and measure what fixes them
+/// Find the cache lines that every core wants, and predict and measure what fixes them
 #[derive(Debug, Parser)]
 #[command(name = "tenure", version)]
 struct CommandLine {

@@ -14,7 +14,7 @@ use tenure_run::{RunObserver, RunRequest};
 use crate::failure::EarlyEnd;
 use crate::found::{ReportOptions, TextStream};
 use crate::interrupt::Interrupt;
-use crate::values::{run_line, size};
+use crate::values::{count, run_line, size};
 
 /// Run a program, and find the cache lines that its threads contend for
 ///
@@ -46,7 +46,7 @@ pub(crate) struct RunArgs {
     build_std: bool,
 
     /// Report at most N findings
-    #[arg(long, value_name = "N", default_value_t = 10)]
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = count)]
     top: usize,
 
     /// Assume cache lines of so many bytes: 64 or 128
@@ -69,7 +69,7 @@ pub(crate) struct RunArgs {
     found: ReportOptions,
 
     /// Run this, with arguments: `cargo run`, `test` or `bench`, or an instrumented program
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
+    #[arg(trailing_var_arg = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 }
 
@@ -143,7 +143,9 @@ pub(crate) fn ours_first(words: Vec<OsString>) -> Vec<OsString> {
             break;
         }
     }
-    ours.into_iter().chain(cargos).chain(rest).collect()
+    // What begins with a hyphen is a word of the command only after `--`.
+    let separator = (!cargos.is_empty()).then(|| "--".into());
+    ours.into_iter().chain(separator).chain(cargos).chain(rest).collect()
 }
 
 /// Shows how the run goes in the title of the terminal, where it is not in the way of the program's own output.
@@ -208,13 +210,13 @@ mod tests {
     #[test]
     fn options_of_ours_may_stand_among_those_of_cargo() {
         for (given, sorted) in [
-            ("--release --html x", "--html x --release"),
-            ("--release --html=x --bin server --cc", "--html=x --cc --release --bin server"),
-            ("--json - --release --top 3 -- --top 4", "--json - --top 3 --release -- --top 4"),
-            ("--top 3 ./server --html x", "--top 3 ./server --html x"),
-            ("cargo test --html x", "cargo test --html x"),
+            ("--release --html x", "--html x -- --release"),
+            ("--release --html=x --bin server --cc", "--html=x --cc -- --release --bin server"),
+            ("--json - --release --top 3 -- --top 4", "--json - --top 3 -- --release -- --top 4"),
+            ("--top 3 ./server --html x", "--top 3 -- ./server --html x"),
+            ("cargo test --html x", "-- cargo test --html x"),
             ("-- ./server --html x", "-- ./server --html x"),
-            ("--release --html", "--html --release"),
+            ("--release --html", "--html -- --release"),
             ("", ""),
         ] {
             let words = |text: &str| -> Vec<OsString> {

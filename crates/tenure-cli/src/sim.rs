@@ -13,9 +13,9 @@ use crate::bench;
 use crate::failure::EarlyEnd;
 use crate::output::{self, ReportArgs};
 use crate::progress::ProgressDisplay;
-use crate::values::microseconds;
+use crate::values::{microseconds, seed};
 
-/// Simulate counts, layouts, pools and revocable references on a machine of up to 1,024 CPUs
+/// Simulate the library's code, or an access pattern, on up to 1,024 CPUs
 ///
 /// Runs the library's own code on simulated CPUs with simulated caches. Prints how the variants of each scenario scale and
 /// which struct members made cache lines move, and writes an HTML report. The same request gives the same figures on every machine.
@@ -46,7 +46,7 @@ pub(crate) struct SimArgs {
     us: u32,
 
     /// Draw all that is random from this seed
-    #[arg(long, value_name = "SEED", default_value_t = DEFAULT_SEED)]
+    #[arg(long, value_name = "SEED", default_value_t = DEFAULT_SEED, value_parser = seed)]
     seed: u64,
 
     /// Measure this machine for some seconds and write it to a file for `--machine this`; simulate

@@ -40,6 +40,19 @@ pub(crate) fn size(text: &str) -> Result<u64, String> {
     bytes.ok_or_else(|| "a size is at least 1M, such as `256M` or `2G`".to_owned())
 }
 
+pub(crate) fn count(text: &str) -> Result<usize, String> {
+    text.trim().parse().map_err(|_| "a count is a whole number, such as 10".to_owned())
+}
+
+pub(crate) fn seed(text: &str) -> Result<u64, String> {
+    text.trim().parse().map_err(|_| "a seed is a whole number, such as 1".to_owned())
+}
+
+pub(crate) fn process(text: &str) -> Result<u32, String> {
+    let number = text.trim().parse().ok().filter(|number| *number > 0);
+    number.ok_or_else(|| "a process has a number above 0, as `ps -e` lists them".to_owned())
+}
+
 pub(crate) fn threads(text: &str) -> Result<usize, String> {
     match text.trim().parse() {
         Ok(0) => Err("a run needs at least 1 thread".to_owned()),
@@ -73,7 +86,9 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     };
     let seconds = number.trim().parse::<f64>().unwrap_or(f64::NAN) * unit;
     let duration = Duration::try_from_secs_f64(seconds).ok().filter(|it| !it.is_zero());
-    duration.ok_or_else(|| "a time is a number above 0 with a unit, such as `30s`".to_owned())
+    duration.ok_or_else(|| {
+        "a time is above 0, such as `30s`, `500ms` or `2m`; a number alone is seconds".to_owned()
+    })
 }
 
 pub(crate) fn rate(text: &str) -> Result<u64, String> {
@@ -81,7 +96,7 @@ pub(crate) fn rate(text: &str) -> Result<u64, String> {
 }
 
 pub(crate) fn probes(text: &str) -> Result<f64, String> {
-    within(text, 0.1..=100.0, "breakpoints a second are a number")
+    within(text, 0.1..=100.0, "probes a second are a number")
 }
 
 fn within<T: FromStr + PartialOrd + Display>(

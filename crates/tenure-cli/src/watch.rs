@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Args;
 
 use crate::found::ReportOptions;
-use crate::values::{duration, probes, rate, run_line};
+use crate::values::{count, duration, probes, process, rate, run_line};
 
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod live;
@@ -17,8 +17,8 @@ pub(crate) use live::run;
 
 /// Watch a running process, unmodified, and find the cache lines that its threads contend for
 ///
-/// No rebuild, no restart, no performance counters. A clock samples threads where they wait, and breakpoints in the other
-/// threads show who else touches that line. Lines are ranked by the processor time that they cost, at most. Predictions of what
+/// No rebuild, no restart, no performance counters. A clock samples running threads, right after the instruction that
+/// waited for a line. Breakpoints in the other threads show who else touches it. Lines are ranked by the processor time that they cost, at most. Predictions of what
 /// each change would give follow the findings; Ctrl-C skips them. A program named after -- is started, and watched until it ends or
 /// the time given is over.
 #[derive(Debug, Args)]
@@ -34,7 +34,7 @@ pub(crate) use live::run;
 )]
 pub(crate) struct WatchArgs {
     /// Watch the process with this number
-    #[arg(long, value_name = "N", conflicts_with = "command")]
+    #[arg(long, value_name = "N", value_parser = process, conflicts_with = "command")]
     pid: Option<u32>,
 
     /// Watch for this long, such as `30s`, `500ms` or `2m` [default: to the program's end, or to Ctrl-C]
@@ -45,20 +45,20 @@ pub(crate) struct WatchArgs {
     #[arg(long, requires = "time", conflicts_with = "pid")]
     stop: bool,
 
-    /// Sample each thread that runs N times a second
+    /// Sample each running thread N times a second
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = rate)]
     rate: u64,
 
-    /// Set breakpoints on a line at most N times a second
+    /// Probe lines at most N times a second: set breakpoints on one for some milliseconds
     #[arg(long, value_name = "N", default_value_t = 20.0, value_parser = probes)]
-    arms: f64,
+    probes: f64,
 
     /// Say whether programs can be watched on this machine, and end
     #[arg(long, conflicts_with_all = ["pid", "command"])]
     check: bool,
 
     /// Report at most N findings
-    #[arg(long, value_name = "N", default_value_t = 10)]
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = count)]
     top: usize,
 
     /// Assume cache lines of so many bytes: 64 or 128
@@ -69,7 +69,7 @@ pub(crate) struct WatchArgs {
     found: ReportOptions,
 
     /// Start and watch this program, with its arguments
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "PROGRAM")]
+    #[arg(trailing_var_arg = true, value_name = "PROGRAM")]
     command: Vec<OsString>,
 }
 

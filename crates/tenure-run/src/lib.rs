@@ -120,8 +120,9 @@ pub fn run(request: &RunRequest, watch: &dyn RunObserver) -> Result<Recording, E
         watch.begin(&about);
         let recording = supervise::run(command, observe::Observer::new(&folder), watch)?;
         let is_build = request.cc && recording.processes.is_empty();
-        if let Some(why) = is_build.then(|| start::missed(&folder)).flatten() {
-            watch.missed(why);
+        let status = recording.ended.status();
+        if let Some(why) = is_build.then(|| start::missed(&folder, status)).flatten() {
+            watch.missed(&why);
         }
         Ok(recording)
     }

@@ -91,7 +91,10 @@ impl SimulationError {
     }
 
     fn of_toml(error: &toml::de::Error, text: &str) -> (Option<usize>, String) {
-        let line = error.span().map(|span| Self::line_of(text, span.start));
+        // What the whole file lacks is on no line.
+        let span =
+            error.span().filter(|span| span.start > 0 || !error.message().starts_with("missing"));
+        let line = span.map(|span| Self::line_of(text, span.start));
         let what = error.message().lines().map(str::trim).collect::<Vec<_>>().join("; ");
         // The author of a file need not know Rust's types.
         let what = what

@@ -1,7 +1,7 @@
 //! Watches a running process, unmodified, and finds the cache lines that its threads contend for.
 //!
-//! It takes no performance counters and no other build. A clock interrupts threads where they wait for a line, and
-//! breakpoints in the other threads say who else touches it. `docs/watch.md` describes the method and its limits.
+//! It takes no performance counters and no other build. A clock interrupts running threads, right after an instruction that
+//! waited for a line, and breakpoints in the other threads say who else touches it. `docs/watch.md` describes the method and its limits.
 //!
 //! It works on Linux on x86-64. On aarch64 it has run on an emulated machine, and not on hardware. Elsewhere this crate is empty.
 #![cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
@@ -54,7 +54,7 @@ pub struct WatchOptions {
     /// Samples a second of each thread that runs.
     pub rate: u64,
     /// Probes by breakpoints a second, at most.
-    pub arms: f64,
+    pub probes: f64,
     /// Probes may take so much of the program's processor time, as a part of it. What they take was measured at the start.
     pub share: f64,
     /// Bytes of a line: 64 or 128.
@@ -63,7 +63,7 @@ pub struct WatchOptions {
 
 impl Default for WatchOptions {
     fn default() -> Self {
-        Self { rate: 100, arms: 20.0, share: 0.005, line_bytes: 64 }
+        Self { rate: 100, probes: 20.0, share: 0.005, line_bytes: 64 }
     }
 }
 

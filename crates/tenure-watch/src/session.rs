@@ -132,7 +132,7 @@ impl Session {
             there: FxHashSet::default(),
             recent: FxHashMap::default(),
             start: now,
-            period: Duration::from_secs_f64(1.0 / options.arms.max(0.01)),
+            period: Duration::from_secs_f64(1.0 / options.probes.max(0.01)),
             cost,
             own: (whose, process::own_time(whose)),
             taken_s: 0.0,

@@ -34,7 +34,7 @@ pub(crate) fn run(arguments: &WatchArgs) -> Result<(), EarlyEnd> {
         duration: arguments.time,
         options: WatchOptions {
             rate: arguments.rate,
-            arms: arguments.arms,
+            probes: arguments.probes,
             line_bytes: arguments.line,
             ..WatchOptions::default()
         },

@@ -19,7 +19,7 @@ fn help_names_every_option_and_goes_to_standard_output() {
         ("", "bench layout run sim watch"),
         (
             "watch",
-            "PROGRAM --pid --for --stop --rate --arms --check --top --line --patterns --machine --no-predict --diff --json --html",
+            "PROGRAM --pid --for --stop --rate --probes --check --top --line --patterns --machine --no-predict --diff --json --html",
         ),
         (
             "run",

@@ -9,7 +9,8 @@ use super::support::{is_refused, refused, tenure_in, text};
 #[test]
 fn what_would_show_nothing_is_refused() {
     refused("run", &[], &["nothing to run", "after --"]);
-    refused("run", &["--release"], &["--release: no such program"]);
+    refused("run", &["--release"], &["unexpected argument", "--release"]);
+    refused("run", &["--no-predit", "./x"], &["did you mean `--no-predict`"]);
     refused("run", &["--build-std", "--", "./server"], &["--build-std", "cargo"]);
     refused("run", &["--build-std", "--cc", "--", "make"], &["--cc"]);
     refused("run", &["--", "./no-such"], &["no such program"]);

@@ -10,12 +10,13 @@ use super::support::{refused, tenure_in, text};
 fn what_cannot_be_watched_is_refused() {
     refused("watch", &[], &["nothing to watch", "--pid"]);
     refused("watch", &["--pid", "2147483647"], &["no process 2147483647", "ps"]);
-    refused("watch", &["--pid", "none"], &["--pid"]);
+    refused("watch", &["--pid", "none"], &["--pid", "ps -e"]);
+    refused("watch", &["--fr", "3s", "--pid", "1"], &["unexpected argument", "--fr"]);
     refused("watch", &["--pid", "1", "--", "true"], &["--pid"]);
     refused("watch", &["--check", "--pid", "1"], &["--check"]);
     refused("watch", &["--for", "0s", "--pid", "1"], &["such as `30s`"]);
     refused("watch", &["--rate", "0", "--pid", "1"], &["1 to 10000"]);
-    refused("watch", &["--arms", "1000", "--pid", "1"], &["0.1 to 100"]);
+    refused("watch", &["--probes", "1000", "--pid", "1"], &["0.1 to 100"]);
     refused("watch", &["--line", "32", "--pid", "1"], &["64 or 128"]);
     refused("watch", &["--stop", "--", "true"], &["--for"]);
     refused("watch", &["--json", "no/such/out.json", "--pid", "1"], &["cannot write"]);

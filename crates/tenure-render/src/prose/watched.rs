@@ -14,7 +14,7 @@ pub(super) fn did(watched: &Watched) -> String {
         lost => format!(" and {} without an address", share(lost)),
     };
     format!(
-        "{}, {} of them with their access{lost}; {} by breakpoints, {}; watching took {}{} of its processor time \
+        "{}, {} of them with an address{lost}; {} by breakpoints, {}; watching took {}{} of its processor time \
          ({} a sample, {} a thread with breakpoints, {} a hit) and {} of a CPU itself",
         counted(watched.samples, "sample"),
         share(ratio(watched.attributed, watched.samples)),
@@ -136,7 +136,7 @@ fn reasons(watched: &Watched, coverage: &Coverage) -> Vec<String> {
         };
         all.push(format!(
             "With {} and {}, a line may still cost up to {} of the time{others}: watch longer (--for), under load, or more often \
-             (--rate, --arms).",
+             (--rate, --probes).",
             counted(watched.samples, "sample"),
             counted(watched.probes, "probe"),
             share(coverage.excludes)

@@ -61,12 +61,17 @@ pub(crate) fn prepare(
     Ok((command, about))
 }
 
-/// Why a build has instrumented nothing, if it called no stand-in.
-pub(crate) fn missed(records: &Path) -> Option<&'static str> {
-    (!records.join(CALLED).exists()).then_some(
-        "nothing was instrumented: the build was up to date, or it calls compilers by their paths, as CMake does once it has \
-         configured; clean the build, or configure a new directory: `tenure run --cc -- cmake -B DIRECTORY`",
-    )
+/// Why a build that ended with `status` has instrumented nothing, if it called no stand-in.
+pub(crate) fn missed(records: &Path, status: u8) -> Option<String> {
+    if records.join(CALLED).exists() {
+        return None;
+    }
+    Some(match status {
+        0 => "nothing was instrumented: the build was up to date, or it calls compilers by their paths, as CMake does once it has \
+              configured; clean the build, or configure a new directory: `tenure run --cc -- cmake -B DIRECTORY`"
+            .to_owned(),
+        _ => format!("nothing was instrumented: the build failed with status {status} before it called a compiler"),
+    })
 }
 
 /// A compiler in a word: what is before it, its path, and what is after it.
@@ -175,9 +180,10 @@ mod tests {
     #[test]
     fn a_build_that_calls_no_stand_in_is_told_so() {
         let folder = tempfile::tempdir().unwrap();
-        assert!(missed(folder.path()).unwrap().contains("by their paths"));
+        assert!(missed(folder.path(), 0).unwrap().contains("by their paths"));
+        assert!(missed(folder.path(), 2).unwrap().contains("failed with status 2"));
         std::fs::write(folder.path().join(CALLED), "").unwrap();
-        assert_eq!(missed(folder.path()), None);
+        assert_eq!(missed(folder.path(), 0), None);
     }
 
     #[test]

@@ -30,7 +30,7 @@ pub(crate) fn prepare(request: &RunRequest, records: &Path) -> Result<(Command, 
     let words = &request.command;
     if words.is_empty() {
         return Err(Error::new(
-            "nothing to run: name a program, or `cargo run` and its like, after --",
+            "nothing to run: name a command after --, such as `cargo run --release` or `./server`",
         ));
     }
     let installed = Installed::new(runtime, request.cache.as_deref())?;

@@ -34,7 +34,7 @@ fn busy() {
 fn watcher() {
     let pid = std::env::var("TENURE_PID").unwrap().parse().unwrap();
     let request = request(pid);
-    let options = tenure_watch::WatchOptions { arms: 100.0, ..request.options };
+    let options = tenure_watch::WatchOptions { probes: 100.0, ..request.options };
     watch(&WatchRequest { options, ..request }, &|_| false).unwrap();
 }
 
@@ -104,7 +104,7 @@ fn looks_wait_once_they_have_taken_what_they_may() {
     }
     let program = busy_program();
     let request = request(program.0.id());
-    let options = tenure_watch::WatchOptions { arms: 10_000.0, share: 0.0, ..request.options };
+    let options = tenure_watch::WatchOptions { probes: 10_000.0, share: 0.0, ..request.options };
     let watched = watch(&WatchRequest { options, ..request }, &|it| it.counts().held > 0).unwrap();
     assert!(watched.counts.probes > 0 && watched.counts.held > 0, "{:?}", watched.counts);
 }
