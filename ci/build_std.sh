@@ -4,5 +4,5 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 source ci/nightly_toolchain.sh
-# No --package: with the features that ci/test.sh has compiled. std is not optimised: that takes longer than to run it.
-TENURE_TOOLCHAIN=$toolchain CARGO_PROFILE_RELEASE_OPT_LEVEL=0 cargo test --test cases -- --ignored std_is_instrumented
+# --workspace: with the features that ci/instruments.sh has compiled. std is not optimised: that takes longer than to run it.
+TENURE_TOOLCHAIN=$toolchain CARGO_PROFILE_RELEASE_OPT_LEVEL=0 cargo test --workspace --test cases -- --ignored std_is_instrumented

@@ -2,7 +2,7 @@
 
 # README's commands are built as readers build them, and these checks share what they have compiled. All else is compiled for
 # one check, and never again after a change.
-as_typed=" test layout build_std models "
+as_typed=" test instruments layout build_std models "
 
 # side_by_side LANE... : runs lanes of checks at the same time, because no check keeps every core busy from its start to its
 # end. A lane is a list of names: `fmt` is ci/fmt.sh. A check's output appears whole when the check ends. The first check that

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# README's second command, as it is written there: every test, loom models and documentation examples included.
+# README's second command, as it is written there: the library's tests, loom models and documentation examples included, and the command's.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source ci/readme.sh
