@@ -17,8 +17,14 @@ def ratio(row):
     return f"{text} ({row['least']:.2f} to {row['most']:.2f})"
 
 
+def digits(number):
+    """Three digits: 0.998, 13.5, 2,040, 2.29 M."""
+    number = float(f"{number:.3g}")
+    return f"{number / 1e6:,g} M" if number >= 1e6 else f"{number:,g}"
+
+
 def listed(gains):
-    return " / ".join(f"{gains[cpus]:.3g}" for cpus in ("2", "64", "128")) if gains else "none"
+    return " / ".join(digits(gains[cpus]) for cpus in ("2", "64", "128")) if gains else "none"
 
 
 def predicted(result):
@@ -50,7 +56,7 @@ def of_proof(result):
         ways = it["ways"]
         base, *others = [way for way in ways if not way.endswith(", again")]
         for number, way in enumerate(others):
-            start = f"{what} | {ways[base]['rate']:.3g}" if number == 0 else " | "
+            start = f"{what} | {digits(ways[base]['rate'])}" if number == 0 else " | "
             end = f"{ratio(again(ways))} | {it['load'][0]:.0f} to {it['load'][1]:.0f}" if number == 0 else " | "
             lines.append(f"| {start} | {way} | {ratio(ways[way])} | {end} |")
     if tests := result.get("tests"):
