@@ -170,6 +170,11 @@ fn older(path: &Path, request: &LayoutRequest) -> Result<Report, EarlyEnd> {
     report.map_err(|error| EarlyEnd::input(format!("--diff {}: {error}", path.display())))
 }
 
+/// Whether a word is no type's name, but a file's path.
+fn is_file(word: &OsStr) -> bool {
+    word.as_encoded_bytes().contains(&b'/') && Path::new(word).is_file()
+}
+
 fn request(arguments: &LayoutArgs) -> Result<LayoutRequest, EarlyEnd> {
     let suggest = arguments.suggest || arguments.exports.pages().next().is_some();
     if !suggest && !arguments.pins.is_empty() {
@@ -178,6 +183,12 @@ fn request(arguments: &LayoutArgs) -> Result<LayoutRequest, EarlyEnd> {
     let mut types = Vec::new();
     let input = match &arguments.file {
         // Without a file, the first word is a type like the others.
+        Some(word) if arguments.kernel && is_file(word) => {
+            return Err(EarlyEnd::input(format!(
+                "--kernel reads the running kernel: leave out {}, or leave out --kernel",
+                Path::new(word).display()
+            )));
+        }
         first if arguments.kernel => {
             types.extend(first);
             Input::Kernel

@@ -159,7 +159,11 @@ fn what_cannot_be_done_is_refused_in_one_line() {
     refused(&["--kernel", "--perf", "perf.data"], &["--kernel", "--perf"]);
     refused(&[&before, "--perf", "perf.data", "--no-code"], &["--no-code", "--perf"]);
     refused(&[&before, "--perf", "perf.data"], &["before.btf", "not a program"]);
+    refused(&["--kernel", &before], &["leave out", "before.btf"]);
+    refused(&[&before, "--debug-file", "x"], &["--debug-file is for programs"]);
     let program = env!("CARGO_BIN_EXE_tenure");
+    refused(&[program, "--base", &before], &["--base is for the BTF"]);
+    refused(&[program, "--debug-file", &before], &["name one with DWARF"]);
     refused(&[program, "--perf", "/no/such/perf.data"], &["cannot read /no/such/perf.data"]);
     refused(&[program, "--perf", &before], &["before.btf", "neither a perf.data file"]);
     refused(&[&before, "--rules", "/no/such/rules.toml"], &["/no/such/rules.toml"]);

@@ -37,8 +37,11 @@ impl Loaded {
     /// The file cannot be read, or is not a program or library.
     pub fn open(path: &Path) -> Result<Self, Error> {
         let file = MappedFile::open(path)?;
-        let object = object::File::parse(file.bytes()).map_err(|error| {
-            Error::new(format!("{} is not a program or library: {error}", path.display()))
+        let object = object::File::parse(file.bytes()).map_err(|_| {
+            let path = path.display();
+            Error::new(format!(
+                "{path} is not a program or library; name the file that perf recorded"
+            ))
         })?;
         let segment = |one: object::Segment<'_, '_>| {
             let (file, file_size) = one.file_range();

@@ -127,6 +127,12 @@ fn read_how(input: &Input, options: &Options, how: How<'_>) -> Result<ReadModel,
     }
     let file = MappedFile::open(path)?;
     if btf::is_btf(file.bytes()) {
+        if options.debug_file.is_some() {
+            return Err(Error::new(format!(
+                "--debug-file is for programs and libraries; {} is BTF",
+                path.display()
+            )));
+        }
         return match options.format {
             Some(Format::Dwarf) => Err(Error::new(format!(
                 "{} is BTF and has no DWARF; leave --format away, or give a file with DWARF, such as \
@@ -174,15 +180,22 @@ fn program(
             ))
         });
     }
-    if let Some(separate) = &options.debug_file {
-        let separate = MappedFile::open(separate)?;
-        return separate_dwarf(&separate, how);
-    }
-    if self::object::has_dwarf(object, false) {
-        return dwarf_of(file, object, how);
-    }
-    if let Some(separate) = separate::find(path, object) {
-        return separate_dwarf(&separate, how);
+    let separate = match &options.debug_file {
+        Some(separate) => Some(MappedFile::open(separate)?),
+        None if self::object::has_dwarf(object, false) => None,
+        None => separate::find(path, object),
+    };
+    if separate.is_some() || self::object::has_dwarf(object, false) {
+        if options.base.is_some() {
+            return Err(Error::new(format!(
+                "--base is for the BTF of a kernel module; {} has DWARF",
+                path.display()
+            )));
+        }
+        return match separate {
+            Some(separate) => separate_dwarf(&separate, how),
+            None => dwarf_of(file, object, how),
+        };
     }
     if options.format.is_none()
         && let Some(found) = object_btf(file, object, options, how)?
@@ -201,8 +214,8 @@ fn no_dwarf(path: &Path, what: &str) -> Error {
 }
 
 fn separate_dwarf(file: &MappedFile, how: How<'_>) -> Result<ReadModel, Error> {
-    let object = File::parse(file.bytes()).map_err(|error| {
-        Error::new(format!("{} is not an object file: {error}", file.path().display()))
+    let object = File::parse(file.bytes()).map_err(|_| {
+        Error::new(format!("{} is not an object file; name one with DWARF", file.path().display()))
     })?;
     if !self::object::has_dwarf(&object, false) {
         return Err(no_dwarf(file.path(), "has no debugging information"));
