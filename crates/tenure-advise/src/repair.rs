@@ -14,6 +14,7 @@ pub fn repair(remedies: &[Remedy], target: &Target, bytes: u64, per_thread: bool
         name: names.join(" + "),
         remedies: remedies.to_vec(),
         target: target.clone(),
+        brief: String::new(),
         text: texts.join(" "),
         code: remedies.iter().flat_map(|remedy| code(*remedy, target)).collect(),
         bytes,

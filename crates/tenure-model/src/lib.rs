@@ -5,6 +5,7 @@
 //! | [`Access`], [`Ended`] | what a thread does to a word; how a program ended |
 //! | [`recording`] | what threads did to cache lines, as an instrument recorded it |
 //! | [`Report`], [`Finding`], [`Kind`] | what was found, and what that is called: the types of `--json`, from which its schema is generated |
+//! | [`TimeSplit`], [`Answer`] | where the threads' time went; the answer in short |
 //! | [`Remedy`], [`Target`] | ways to fix a line, and the place in the source that changes |
 //! | [`Language`] | the language of a source |
 //! | [`Progress`] | how long work tells how far it is |
@@ -12,21 +13,27 @@
 pub mod recording;
 
 mod access;
+mod answer;
+mod code;
 mod ended;
 mod language;
 mod progress;
 mod remedy;
 mod report;
+mod time;
 
 pub use access::Access;
+pub use answer::{Answer, Gain, ProposedChange};
+pub use code::Code;
 pub use ended::{Ended, signal_name};
 pub use language::Language;
 pub use progress::Progress;
 pub use remedy::{Declaration, Remedy, Target};
 pub use report::{
-    Alternative, Cell, Change, Check, Code, CodeRead, Confidence, Coverage, Curve, Difference,
-    Elsewhere, Embedder, Evidence, Finding, Forecast, Kind, Level, Line, Means, Measured,
-    MeasuredMember, Move, Observed, OperandShare, Origin, Point, Recorded, Repair, Report, Role,
-    Run, SCHEMA, Scope, Sharing, Signal, Source, Storage, Suggestion, TypeMap, Types, Unfixed, Use,
-    Watched, Word, short_path,
+    Alternative, Cell, Change, Check, CodeRead, Confidence, Coverage, Curve, Difference, Elsewhere,
+    Embedder, Evidence, Finding, Forecast, Kind, Level, Line, Means, Measured, MeasuredMember,
+    Move, Observed, OperandShare, Origin, Point, Recorded, Repair, Report, Role, Run, SCHEMA,
+    Scope, Sharing, Signal, Source, Storage, Suggestion, TypeMap, Types, Unfixed, Use, Watched,
+    Word, short_path,
 };
+pub use time::{TimeCause, TimeDetail, TimePart, TimeSplit};

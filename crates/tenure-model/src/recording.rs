@@ -41,6 +41,7 @@ impl Recording {
             dropped: 0,
             missing,
             doubts,
+            time: None,
             watched: None,
             forecast: None,
             predicting: None,

@@ -112,7 +112,7 @@ impl<'a> ProcessNames<'a> {
             }
             (None, None) => format!("{address:#x}"),
         };
-        Some(Code { function, line: None })
+        Some(Code { function, ..Code::default() })
     }
 
     /// Whether code is Rust.
@@ -180,7 +180,7 @@ impl<'a> ProcessNames<'a> {
                 line => format!("{file}:{line}"),
             }
         });
-        Code { function: frame.function.clone(), line }
+        Code { function: frame.function.clone(), line, source: None }
     }
 
     /// The innermost call of a stack that is not a standard library's.

@@ -123,7 +123,8 @@ impl<'a> Groups<'a> {
                     ids: counts.keys().map(|&thread| thread.into()).collect(),
                     operation,
                     per_second: counts.values().sum::<u64>() as f64 / seconds,
-                    code: code.map(|(function, line)| Code { function, line }),
+                    code: code.map(|(function, line)| Code { function, line, source: None }),
+                    callers: Vec::new(),
                 }
             })
             .collect();

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Measured, Role};
-use crate::{Access, Remedy, Target};
+use crate::{Access, Code, Remedy, Target};
 
 /// A contended cache line.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -177,19 +177,12 @@ pub struct Use {
     pub operation: Access,
     /// How often, per second and thread.
     pub per_second: f64,
-    /// Where.
+    /// Where: the innermost place that is not of a standard library.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<Code>,
-}
-
-/// A place in the code.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Code {
-    /// The function; empty where it is not known.
-    pub function: String,
-    /// `file:line`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub line: Option<String>,
+    /// Who called that, the innermost first. Wrappers of locks and allocators are left out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub callers: Vec<Code>,
 }
 
 /// One reason for a score.
@@ -302,6 +295,9 @@ pub struct Repair {
     /// The place in the source that it changes.
     #[serde(default)]
     pub target: Target,
+    /// What to change, in the program's own words: an imperative, such as "put `refs` on its own line".
+    #[serde(default)]
+    pub brief: String,
     /// What to do: a sentence for each.
     pub text: String,
     /// What to write: a line or two.

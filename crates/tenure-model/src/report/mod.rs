@@ -9,8 +9,8 @@ mod measured;
 mod names;
 
 pub use finding::{
-    Code, Confidence, Curve, Evidence, Finding, Forecast, Kind, Level, Observed, Origin, Point,
-    Repair, Sharing, Signal, Storage, Use, Word,
+    Confidence, Curve, Evidence, Finding, Forecast, Kind, Level, Observed, Origin, Point, Repair,
+    Sharing, Signal, Storage, Use, Word,
 };
 pub use map::{Alternative, Cell, Embedder, Line, Means, Move, Suggestion, TypeMap, Unfixed};
 pub use measured::{Elsewhere, Measured, MeasuredMember, Recorded};
@@ -19,7 +19,7 @@ pub use names::short_path;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Ended;
+use crate::{Answer, Ended, TimeSplit};
 
 /// The version of this form. Fields may be added to it; a change to what is there makes a new one.
 pub const SCHEMA: &str = "tenure-render/1";
@@ -37,6 +37,9 @@ pub struct Report {
     pub line_bytes: u64,
     /// What was asked for and how much of it is here.
     pub scope: Scope,
+    /// The answer in short. Only of a run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<Answer>,
     /// The findings from the worst down: first those that a recording of `perf` has measured, then the program's own
     /// before those of dependencies and standard libraries.
     pub findings: Vec<Finding>,
@@ -70,6 +73,7 @@ impl Report {
                 dependencies: 0,
                 standard: 0,
             },
+            answer: None,
             findings,
             maps: Vec::new(),
             suggestions: Vec::new(),
@@ -217,6 +221,9 @@ pub struct Run {
     /// Why a report without findings would prove nothing: a sentence each. For a watched program see [`Watched::coverage`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub doubts: Vec<String>,
+    /// Where the threads' time went. Only of a watched program.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time: Option<TimeSplit>,
     /// What the accesses of a program that was watched unmodified were estimated from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub watched: Option<Box<Watched>>,

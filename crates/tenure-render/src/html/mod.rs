@@ -98,6 +98,7 @@ mod tests {
             name,
             remedies: Vec::new(),
             target: Default::default(),
+            brief: String::new(),
             text,
             code,
             bytes: 56,

@@ -171,6 +171,7 @@ mod tests {
             name,
             remedies: Vec::new(),
             target: Default::default(),
+            brief: String::new(),
             text,
             code,
             bytes: 56,

@@ -59,7 +59,7 @@ pub(crate) struct Tracer {
 }
 
 /// What came of a request.
-pub(crate) struct Answer<'a> {
+pub(crate) struct TracerReply<'a> {
     pub(crate) samples: &'a [Sample],
     pub(crate) exposed: &'a [[u64; WORDS]],
     pub(crate) errors: &'a [i32],
@@ -79,7 +79,7 @@ impl Tracer {
     }
 
     /// A sample of each of these threads; they should be running.
-    pub(crate) fn sample(&mut self, threads: &[u32]) -> io::Result<Answer<'_>> {
+    pub(crate) fn sample(&mut self, threads: &[u32]) -> io::Result<TracerReply<'_>> {
         self.ask(threads, &[], 0)
     }
 
@@ -89,11 +89,16 @@ impl Tracer {
         words: &[u64],
         threads: &[u32],
         nanoseconds: u64,
-    ) -> io::Result<Answer<'_>> {
+    ) -> io::Result<TracerReply<'_>> {
         self.ask(threads, words, nanoseconds)
     }
 
-    fn ask(&mut self, threads: &[u32], words: &[u64], nanoseconds: u64) -> io::Result<Answer<'_>> {
+    fn ask(
+        &mut self,
+        threads: &[u32],
+        words: &[u64],
+        nanoseconds: u64,
+    ) -> io::Result<TracerReply<'_>> {
         let at = self.exchange.as_ptr();
         // SAFETY: it is mapped as long as `self` lives, and the child waits for its turn.
         let exchange = unsafe { &mut *at };
@@ -106,7 +111,7 @@ impl Tracer {
         self.stream.read_exact(&mut [0])?;
         // SAFETY: as above; the child has given the turn back.
         let exchange = unsafe { &*at };
-        Ok(Answer {
+        Ok(TracerReply {
             samples: &exchange.samples[..exchange.taken],
             exposed: &exchange.exposed[..exchange.count],
             errors: &exchange.errors[..exchange.count],

@@ -1,0 +1,49 @@
+//! The answer in short: what holds a program back, and which changes are worth making.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What holds a program back, and which changes are worth making.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Answer {
+    /// The answer: a sentence or two.
+    pub headline: String,
+    /// Changes that pay, the best first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<ProposedChange>,
+    /// What all of them give together, if there are several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub together: Option<Gain>,
+    /// Changes that give less than 5 %.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_worth: Vec<ProposedChange>,
+}
+
+/// A change of the source, and what it gives the whole program.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ProposedChange {
+    /// Number from 1.
+    pub number: u64,
+    /// The rank of the finding that it fixes.
+    pub finding: u64,
+    /// Where in the source: `sessions.rs:41`; empty if that is not known.
+    pub place: String,
+    /// What to change: an imperative, such as "put `refs` on its own line".
+    pub what: String,
+    /// What it gives; `None` if that was not predicted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gain: Option<Gain>,
+    /// The rank of the finding that limits the program once this change is made, if that takes the gain away: both changes
+    /// are to be made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub moves_to: Option<u64>,
+}
+
+/// How many times as much the whole program does, with everything else as it was.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Gain {
+    /// On so many CPUs.
+    pub cpus: u64,
+    /// The least and the most that are to be expected.
+    pub range: [f64; 2],
+}
