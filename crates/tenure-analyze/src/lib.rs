@@ -10,8 +10,10 @@
 //! | [`lines::Contended::kind`] | what is wrong with a line, by its words, once these are named |
 //! | [`forecast`] | what threads do to a line as a pattern for the simulator, and what each repair would give |
 //! | `report` | findings, the worst first, and what the report could not see |
+//! | `answer` | the answer in short: which changes are worth making |
 //! | [`diff`], [`budget`] | whether a report passes: what differs from an older one, and which lines may be contended |
 
+mod answer;
 pub mod budget;
 pub mod diff;
 mod error;

@@ -69,6 +69,22 @@ pub fn scaled(value: f64) -> String {
     format!("{left:.decimals$}{}", UNITS[unit])
 }
 
+/// How many times as much, as a range: `1.4 to 1.9×`, `31 to 42×`, `over 100×`. Beyond that something else is the limit.
+#[must_use]
+pub fn times([least, most]: [f64; 2]) -> String {
+    const MAX: f64 = 100.0;
+    let figure = |value: f64| match value {
+        value if value.is_nan() => "–".to_owned(),
+        ..9.95 => format!("{value:.1}"),
+        ..MAX => format!("{value:.0}"),
+        _ => format!("over {MAX}"),
+    };
+    match (figure(least), figure(most)) {
+        (least, most) if least == most => format!("{most}×"),
+        (least, most) => format!("{least} to {most}×"),
+    }
+}
+
 /// A share in per cent: `41 %`; below ten with a decimal.
 #[must_use]
 pub fn share(share: f64) -> String {
@@ -163,6 +179,20 @@ mod tests {
     fn a_ratio_that_is_not_1_does_not_read_as_1() {
         let shown: Vec<_> = [0.41, 0.996, 1.0, 1.004, 1.2, 12.34].into_iter().map(ratio).collect();
         assert_eq!(shown, ["0.41", "0.996", "1.00", "1.004", "1.20", "12.3"]);
+    }
+
+    #[test]
+    fn a_range_of_times_has_as_many_digits_as_are_known() {
+        for (range, expected) in [
+            ([1.42, 1.87], "1.4 to 1.9×"),
+            ([0.94, 1.01], "0.9 to 1.0×"),
+            ([1.41, 1.44], "1.4×"),
+            ([9.96, 31.2], "10 to 31×"),
+            ([88.0, 250.0], "88 to over 100×"),
+            ([120.0, 250.0], "over 100×"),
+        ] {
+            assert_eq!(times(range), expected);
+        }
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! What fixes would give: the part of a report that takes time, made when the rest is out.
 
+mod gains;
 pub(crate) mod pattern;
 mod program;
 mod simulator;
@@ -9,6 +10,7 @@ use tenure_advise::repair;
 use tenure_model::{Finding, Forecast, Repair, Report, Source};
 use tenure_sim::Machine;
 
+use crate::answer::{ProgramGains, answer};
 use crate::naming::threads::Groups;
 use pattern::{Predictions, RecordedPattern};
 use program::FindingPart;
@@ -45,7 +47,7 @@ pub struct Predicted(PredictionOf);
 #[derive(Debug)]
 enum PredictionOf {
     Finding { rank: u64, repairs: Vec<Repair>, forecast: Option<Forecast> },
-    Program { forecast: Option<Forecast>, of_one_process: bool },
+    Program { forecast: Option<Forecast>, gains: Option<ProgramGains>, of_one_process: bool },
 }
 
 impl Forecasts {
@@ -75,7 +77,7 @@ impl Forecasts {
 
     /// The pattern of the whole program, as a file.
     pub(crate) fn program(&self) -> Option<String> {
-        Some(program::pattern(&self.of_program(), 0, self.groups.as_ref()?)?.to_toml())
+        Some(program::pattern(&self.of_program(), &[], self.groups.as_ref()?)?.to_toml())
     }
 
     fn of_program(&self) -> Vec<&FindingPart> {
@@ -103,11 +105,15 @@ impl Forecasts {
             }
             None => {
                 let groups = self.groups.as_ref()?;
-                let forecast = program::forecast(&self.of_program(), groups, &mut simulator);
-                if simulator.is_stopped() {
+                let parts = self.of_program();
+                let gains = gains::gains(&parts, groups, &mut simulator);
+                let forecast = gains
+                    .as_ref()
+                    .and_then(|gains| program::forecast(&parts, groups, gains, &mut simulator));
+                if simulator.is_stopped() && gains.is_none() {
                     return None;
                 }
-                PredictionOf::Program { forecast, of_one_process: self.of_one_process }
+                PredictionOf::Program { forecast, gains, of_one_process: self.of_one_process }
             }
         };
         self.predicted += 1;
@@ -134,7 +140,8 @@ impl Predicted {
                 let Some(finding) = report.findings.iter_mut().find(of_rank) else { return };
                 (finding.repairs, finding.forecast) = (repairs, forecast);
             }
-            PredictionOf::Program { forecast, of_one_process } => {
+            PredictionOf::Program { forecast, gains, of_one_process } => {
+                report.answer = Some(answer(report, gains.as_ref()));
                 let Source::Run(run) = &mut report.source else { return };
                 run.forecast = forecast;
                 if of_one_process {

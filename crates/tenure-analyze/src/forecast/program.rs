@@ -8,6 +8,7 @@ use tenure_sim::pattern::{Operation, Pattern, PatternAccess, PatternRole};
 use super::pattern::{self, RecordedPattern};
 use super::simulator::Simulator;
 use super::steps;
+use crate::answer::ProgramGains;
 use crate::naming::threads::Groups;
 
 const CPUS: [usize; 7] = [2, 4, 8, 16, 32, 64, 128];
@@ -42,11 +43,11 @@ struct ThreadClass {
     roles: Vec<Option<usize>>,
 }
 
-/// The pattern of all findings together, the worst first, with the first `fixed` repairs; `None` if it cannot be
+/// The pattern of all findings together, the worst first, with those `fixed` that have a repair; `None` if it cannot be
 /// simulated.
 pub(crate) fn pattern(
     parts: &[&FindingPart],
-    fixed: usize,
+    fixed: &[usize],
     groups: &Groups<'_>,
 ) -> Option<Pattern> {
     let mut whole = Pattern::new("program");
@@ -54,11 +55,9 @@ pub(crate) fn pattern(
         "All contended lines together; each name begins with its finding's rank".to_owned();
     // Where each finding's words begin among all words.
     let mut firsts = Vec::new();
-    let mut repairs = 0;
     let mut patterns = Vec::new();
-    for part in parts {
-        let pattern = part.pattern(repairs < fixed);
-        repairs += usize::from(part.fixed.is_some());
+    for (at, part) in parts.iter().enumerate() {
+        let pattern = part.pattern(fixed.contains(&at));
         let objects = whole.objects.len();
         firsts.push(whole.words.len());
         for object in &pattern.objects {
@@ -97,35 +96,30 @@ pub(crate) fn pattern(
     whole.check().is_ok().then_some(whole)
 }
 
-/// The program's predicted throughput, unmodified and with more and more repairs.
+/// The program's predicted throughput by number of CPUs: unmodified, with the change that gives most, and with all that pay.
 pub(crate) fn forecast(
     parts: &[&FindingPart],
     groups: &Groups<'_>,
+    gains: &ProgramGains,
     simulator: &mut Simulator<'_>,
 ) -> Option<Forecast> {
-    let mut points = |fixed: usize| -> Option<Vec<Point>> {
-        let pattern = pattern(parts, fixed, groups)?;
-        Some(simulator.points(&pattern, &CPUS))
+    let mut points = |fixed: &[usize]| -> Option<Vec<Point>> {
+        Some(simulator.points(&pattern(parts, fixed, groups)?, &CPUS))
     };
-    let unmodified = points(0).filter(|points| !points.is_empty())?;
-    let all = parts.iter().filter(|part| part.fixed.is_some()).count();
+    let unmodified = points(&[]).filter(|points| !points.is_empty())?;
+    let mut paying: Vec<_> = gains.changes.iter().filter(|of| of.pays()).collect();
+    paying.sort_by(|one, other| other.expected.total_cmp(&one.expected));
+    let paying: Vec<usize> =
+        paying.iter().filter_map(|of| parts.iter().position(|part| part.rank == of.rank)).collect();
     let mut repaired = Vec::new();
-    for (fixed, name) in stages(all) {
-        repaired.push(Curve { name, points: points(fixed)? });
+    for (fixed, name) in
+        [(1, "change 1".to_owned()), (paying.len(), format!("all {} changes", paying.len()))]
+    {
+        if fixed <= paying.len() && fixed > repaired.len() {
+            repaired.push(Curve { name, points: points(&paying[..fixed])? });
+        }
     }
     Some(Forecast { machine: simulator.machine().to_owned(), unmodified, repaired })
-}
-
-/// With how many of so many repairs the program is simulated.
-fn stages(all: usize) -> Vec<(usize, String)> {
-    let mut steps = vec![(1, "the first repair".to_owned()), (3, "the first three".to_owned())];
-    steps.retain(|(repairs, _)| *repairs < all);
-    match all {
-        0 => {}
-        1 => steps.push((1, "the repair".to_owned())),
-        _ => steps.push((all, format!("all {all} repairs"))),
-    }
-    steps
 }
 
 fn classes(parts: &[&FindingPart], groups: &Groups<'_>) -> Vec<ThreadClass> {
@@ -186,6 +180,7 @@ mod tests {
     use tenure_sim::pattern::{Copies, PatternObject};
 
     use super::*;
+    use crate::forecast::gains::gains;
     use crate::forecast::pattern::RoleMembers;
     use crate::naming::names::{ProcessNames, Programs};
     use tenure_model::recording::{Process, Thread};
@@ -194,14 +189,17 @@ mod tests {
         PatternAccess { times, operation }
     }
 
-    fn pattern(parts: &[FindingPart], fixed: usize, groups: &Groups<'_>) -> Option<Pattern> {
+    fn pattern(parts: &[FindingPart], fixed: &[usize], groups: &Groups<'_>) -> Option<Pattern> {
         super::pattern(&parts.iter().collect::<Vec<_>>(), fixed, groups)
     }
 
-    fn forecast(parts: &[FindingPart], groups: &Groups<'_>) -> Option<Forecast> {
+    fn forecast(parts: &[FindingPart], groups: &Groups<'_>) -> (ProgramGains, Forecast) {
         let machine = Machine::preset(crate::forecast::MACHINE).unwrap();
         let mut simulator = Simulator::new(&machine, &|| true);
-        super::forecast(&parts.iter().collect::<Vec<_>>(), groups, &mut simulator)
+        let parts = parts.iter().collect::<Vec<_>>();
+        let gains = gains(&parts, groups, &mut simulator).unwrap();
+        let forecast = super::forecast(&parts, groups, &gains, &mut simulator).unwrap();
+        (gains, forecast)
     }
 
     /// A counter to which these threads have added so often, fixed by a counter for each.
@@ -253,7 +251,7 @@ mod tests {
             counter(3, &[1], 1e3),
         ];
         check(100, |groups| {
-            let pattern = pattern(&parts, 0, groups).unwrap();
+            let pattern = pattern(&parts, &[], groups).unwrap();
             let roles = pattern.roles.iter().map(|role| (&*role.name, role.share));
             assert_eq!(
                 roles.collect::<Vec<_>>(),
@@ -269,21 +267,39 @@ mod tests {
     }
 
     #[test]
-    fn each_repair_adds_to_those_before_it() {
+    fn of_equal_lines_each_change_moves_the_load_to_another_and_all_together_pay() {
         let workers = &[2, 3, 4, 5];
         let parts = [1, 2, 3, 4].map(|rank| counter(rank, workers, 1e6));
-        check(500, |groups| {
-            let forecast = forecast(&parts, groups).unwrap();
+        check(100, |groups| {
+            let (gains, forecast) = forecast(&parts, groups);
+            let [least, most] = gains.together.unwrap().range;
+            assert!(3.0 < least && least <= most, "{gains:?}");
+            for of in &gains.changes {
+                let [least, most] = of.gain.range;
+                assert!(least <= of.expected && of.expected <= most, "{gains:?}");
+                assert!(of.expected < least.max(1.5) && of.pays(), "{gains:?}");
+            }
             let names: Vec<_> = forecast.repaired.iter().map(|curve| &*curve.name).collect();
-            assert_eq!(names, ["the first repair", "the first three", "all 4 repairs"]);
-            let curves = forecast.repaired.iter().map(|curve| &curve.points);
-            let curves: Vec<_> = std::iter::once(&forecast.unmodified).chain(curves).collect();
-            assert!(curves.iter().all(|points| points.len() == CPUS.len()));
-            // On few CPUs each line costs its part; on many the program is as slow as its slowest line.
-            let on_8: Vec<_> = curves.iter().map(|points| points[2].per_second).collect();
-            assert!(on_8.is_sorted_by(|one, other| one < other), "{forecast:?}");
-            let on_128: Vec<_> = curves.iter().map(|points| points[6].per_second).collect();
-            assert!(on_128[2] < 1.5 * on_128[0] && on_128[3] > 10.0 * on_128[0], "{forecast:?}");
+            assert_eq!(names, ["change 1", "all 4 changes"]);
+            let on_128 = |points: &[Point]| points[CPUS.len() - 1].per_second;
+            let repaired: Vec<_> = forecast.repaired.iter().map(|it| on_128(&it.points)).collect();
+            let unmodified = on_128(&forecast.unmodified);
+            assert!(
+                repaired[0] < 1.5 * unmodified && repaired[1] > 10.0 * unmodified,
+                "{forecast:?}"
+            );
+        });
+    }
+
+    #[test]
+    fn a_line_that_hardly_costs_anything_is_not_worth_a_change() {
+        let workers = &[2, 3, 4, 5];
+        let parts = [counter(1, workers, 1e6), counter(2, workers, 1e3)];
+        check(100, |groups| {
+            let (gains, forecast) = forecast(&parts, groups);
+            let pay: Vec<_> = gains.changes.iter().map(|of| of.pays()).collect();
+            assert_eq!((pay, gains.together), (vec![true, false], None));
+            assert_eq!(forecast.repaired.len(), 1);
         });
     }
 
@@ -292,11 +308,10 @@ mod tests {
         let workers = &[2, 3, 4, 5];
         let mut parts = [1, 2].map(|rank| counter(rank, workers, 1e6));
         parts[0].fixed = None;
-        check(500, |groups| {
-            let forecast = forecast(&parts, groups).unwrap();
-            let names: Vec<_> = forecast.repaired.iter().map(|curve| &*curve.name).collect();
-            assert_eq!(names, ["the repair"]);
-            let fixed = pattern(&parts, 1, groups).unwrap();
+        check(100, |groups| {
+            let (gains, _) = forecast(&parts, groups);
+            assert_eq!(gains.changes.iter().map(|of| of.rank).collect::<Vec<_>>(), [2]);
+            let fixed = pattern(&parts, &[0, 1], groups).unwrap();
             let names: Vec<_> = fixed.objects.iter().map(|object| &*object.name).collect();
             assert_eq!(names, ["1: one", "2: own"]);
         });

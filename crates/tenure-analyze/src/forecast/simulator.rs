@@ -43,6 +43,10 @@ impl<'a> Simulator<'a> {
         self.name
     }
 
+    pub(crate) fn cpus(&self) -> usize {
+        self.machine.cpus()
+    }
+
     /// Whether it was stopped: what it gave last is incomplete.
     pub(crate) fn is_stopped(&self) -> bool {
         self.is_stopped

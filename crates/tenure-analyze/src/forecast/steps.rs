@@ -219,7 +219,7 @@ fn level(all: &[(f64, &mut f64)], left: f64) -> f64 {
 }
 
 /// Changes the work of a step, and that which is done while it holds a lock.
-fn scale(step: &mut PatternAccess, by: f64) {
+pub(crate) fn scale(step: &mut PatternAccess, by: f64) {
     match &mut step.operation {
         Operation::Work(nanoseconds) => *nanoseconds *= by,
         Operation::Lock(_, inside) => inside.iter_mut().for_each(|step| scale(step, by)),

@@ -11,6 +11,7 @@ use tenure_model::{
     Finding, Kind, Level, Observed, Report, Role, Run, Sharing, Source, Storage, Word,
 };
 
+use crate::answer::answer;
 use crate::forecast::pattern::{self, PatternMemory, RecordedPattern};
 use crate::forecast::{Analysis, Forecasts};
 use crate::lines::{self, Contended, Locks};
@@ -119,7 +120,8 @@ pub fn report(
         findings.push(finding);
     }
     run.pattern = forecasts.program();
-    let report = Report::new(Source::Run(run), line_bytes.into(), findings);
+    let mut report = Report::new(Source::Run(run), line_bytes.into(), findings);
+    report.answer = Some(answer(&report, None));
     Analysis { report, forecasts }
 }
 

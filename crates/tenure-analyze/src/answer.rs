@@ -1,0 +1,146 @@
+//! The answer in short: from a report's findings, from where the time went, and from what changes give.
+
+use tenure_model::{Answer, Finding, Gain, ProposedChange, Report};
+use tenure_report::numbers::{counted, times};
+
+/// A change that gives the whole program less is not worth making.
+pub(crate) const WORTH: f64 = 1.05;
+
+/// What changes give the whole program.
+#[derive(Debug, Default)]
+pub(crate) struct ProgramGains {
+    /// Those that were simulated.
+    pub(crate) changes: Vec<ChangeGain>,
+    /// All that pay, together; `None` if there is one at most.
+    pub(crate) together: Option<Gain>,
+}
+
+/// What fixing one finding gives the whole program.
+#[derive(Debug)]
+pub(crate) struct ChangeGain {
+    /// The finding's rank.
+    pub(crate) rank: u64,
+    pub(crate) gain: Gain,
+    /// How many times as much the program does.
+    pub(crate) expected: f64,
+    /// The rank of the finding that has to be fixed as well.
+    pub(crate) moves_to: Option<u64>,
+}
+
+impl ChangeGain {
+    pub(crate) fn pays(&self) -> bool {
+        self.expected >= WORTH || self.moves_to.is_some()
+    }
+}
+
+/// The answer: before anything was predicted, the changes that may pay.
+pub(crate) fn answer(report: &Report, gains: Option<&ProgramGains>) -> Answer {
+    let change = |finding: &Finding, of: Option<&ChangeGain>| {
+        let repair = finding.repairs.first()?;
+        let what = Some(&repair.brief).filter(|brief| !brief.is_empty());
+        Some(ProposedChange {
+            number: 0,
+            finding: finding.rank,
+            place: place(finding),
+            what: what.unwrap_or(&repair.name).clone(),
+            gain: of.map(|of| of.gain),
+            moves_to: of.and_then(|of| of.moves_to),
+        })
+    };
+    let (mut changes, mut not_worth) = (Vec::new(), Vec::new());
+    match gains {
+        None => changes.extend(report.findings.iter().filter_map(|finding| change(finding, None))),
+        Some(gains) => {
+            let mut all: Vec<&ChangeGain> = gains.changes.iter().collect();
+            all.sort_by(|one, other| other.expected.total_cmp(&one.expected));
+            for of in all {
+                let finding = report.findings.iter().find(|finding| finding.rank == of.rank);
+                let Some(change) = finding.and_then(|finding| change(finding, Some(of))) else {
+                    continue;
+                };
+                if of.pays() { &mut changes } else { &mut not_worth }.push(change);
+            }
+        }
+    }
+    for (number, change) in (1..).zip(changes.iter_mut().chain(&mut not_worth)) {
+        change.number = number;
+    }
+    let together = gains.and_then(|gains| gains.together).filter(|_| changes.len() > 1);
+    let headline = headline(report, gains.is_some(), &changes, together);
+    Answer { headline, changes, together, not_worth }
+}
+
+/// Where the change is made: at the declaration, or else where the line is used most.
+fn place(finding: &Finding) -> String {
+    let words = finding.written_first();
+    let mut uses = words.iter().flat_map(|word| &word.uses);
+    let used = || uses.find_map(|it| it.code.as_ref()?.line.clone());
+    finding.declared.clone().or_else(used).unwrap_or_default()
+}
+
+fn headline(
+    report: &Report,
+    is_predicted: bool,
+    changes: &[ProposedChange],
+    together: Option<Gain>,
+) -> String {
+    let lines = counted(report.findings.len(), "contended cache line");
+    let gain = together.or_else(|| changes.first().and_then(|change| change.gain));
+    match (changes.len(), gain) {
+        _ if report.findings.is_empty() => "No contended cache line was found.".to_owned(),
+        (0, _) if is_predicted => {
+            format!("{lines}, but no change that is known would make the program 5 % faster.")
+        }
+        (0, _) => format!("{lines}, and no change is known that applies."),
+        (count, Some(Gain { cpus, range })) => {
+            let what = match count {
+                1 => "One change".to_owned(),
+                count => format!("{} together", counted(count, "change")),
+            };
+            let faster = times(range);
+            format!("{what} would let it do {faster} as much on {}.", counted(cpus, "CPU"))
+        }
+        (_, None) => format!("{lines}. What changes would give is not predicted yet."),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures;
+
+    fn gain(rank: u64, expected: f64, moves_to: Option<u64>) -> ChangeGain {
+        let gain = Gain { cpus: 16, range: [expected * 0.9, expected * 1.1] };
+        ChangeGain { rank, gain, expected, moves_to }
+    }
+
+    #[test]
+    fn changes_that_pay_come_first_and_others_are_not_worth_it() {
+        let report = fixtures::run();
+        let fixable = report.findings.iter().filter(|finding| !finding.repairs.is_empty());
+        let ranks: Vec<u64> = fixable.map(|finding| finding.rank).collect();
+        let [one, other, ..] = ranks[..] else { panic!("{ranks:?}") };
+        let before = answer(&report, None);
+        assert_eq!(before.changes.len(), ranks.len());
+        assert!(before.headline.ends_with("is not predicted yet."), "{}", before.headline);
+        let together = Some(Gain { cpus: 16, range: [2.0, 3.0] });
+        let of = |changes, together| answer(&report, Some(&ProgramGains { changes, together }));
+        let both = of(vec![gain(one, 1.2, None), gain(other, 1.5, None)], together);
+        let order: Vec<_> = both.changes.iter().map(|it| (it.number, it.finding)).collect();
+        assert_eq!(order, [(1, other), (2, one)]);
+        assert_eq!(
+            both.headline,
+            "2 changes together would let it do 2.0 to 3.0× as much on 16 CPUs."
+        );
+        let single = of(vec![gain(one, 1.5, None), gain(other, 1.01, None)], None);
+        assert!(
+            single.headline.starts_with("One change would let it do 1.4 to 1.7×"),
+            "{single:?}"
+        );
+        assert_eq!((single.not_worth[0].number, single.not_worth[0].finding), (2, other));
+        let with = of(vec![gain(one, 1.5, None), gain(other, 0.9, Some(one))], together);
+        assert_eq!(with.changes[1].moves_to, Some(one), "it pays once both are made");
+        let none = of(vec![gain(one, 1.01, None)], None);
+        assert!(none.headline.contains("no change that is known"), "{}", none.headline);
+    }
+}

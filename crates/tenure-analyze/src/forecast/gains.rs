@@ -1,0 +1,104 @@
+//! What each change gives the whole program, with everything else as it was.
+
+use tenure_model::Gain;
+use tenure_sim::pattern::Pattern;
+
+use super::program::{self, FindingPart};
+use super::simulator::Simulator;
+use super::steps;
+use crate::answer::{ChangeGain, ProgramGains, WORTH};
+use crate::naming::threads::Groups;
+
+/// The number of CPUs that gains are given for, or all of a smaller machine. People come with 16 to 64: what does not scale
+/// shows at the least of them.
+const CPUS: usize = 16;
+
+/// The work between accesses is known to within this factor: four of five predictions are (`ci/predictions.py`).
+const WORK_FACTOR: f64 = 1.5;
+
+/// At most so many changes are tried in pairs.
+const MAX_PAIRED: usize = 5;
+
+/// Gains on so many CPUs; `None` if the program cannot be simulated.
+pub(crate) fn gains(
+    parts: &[&FindingPart],
+    groups: &Groups<'_>,
+    simulator: &mut Simulator<'_>,
+) -> Option<ProgramGains> {
+    let mut program = SimulatedProgram { parts, groups, simulator };
+    let fixable: Vec<usize> = (0..parts.len()).filter(|&at| parts[at].fixed.is_some()).collect();
+    let unmodified = program.rates(&[])?;
+    let mut changes = Vec::new();
+    for &at in &fixable {
+        let rates = program.rates(&[at])?;
+        let (gain, expected) = program.gain(unmodified, rates);
+        changes.push(ChangeGain { rank: parts[at].rank, gain, expected, moves_to: None });
+    }
+    // Who gains nothing alone may be what limits the program once the others are fixed.
+    let all = program.rate(&fixable)?;
+    for (of, &at) in fixable.iter().enumerate().take(MAX_PAIRED) {
+        if changes[of].expected >= WORTH {
+            continue;
+        }
+        let others: Vec<usize> = fixable.iter().copied().filter(|&other| other != at).collect();
+        if others.is_empty() || all < WORTH * program.rate(&others)? {
+            continue;
+        }
+        let mut best = (0.0, None);
+        for &other in others.iter().take(MAX_PAIRED) {
+            let rate = program.rate(&[at, other])?;
+            if rate > best.0 {
+                best = (rate, Some(parts[other].rank));
+            }
+        }
+        changes[of].moves_to = best.1;
+    }
+    let paying: Vec<usize> =
+        fixable.iter().zip(&changes).filter(|(_, of)| of.pays()).map(|(at, _)| *at).collect();
+    let together = match paying.len() {
+        0 | 1 => None,
+        _ => Some(program.rates(&paying).map(|rates| program.gain(unmodified, rates).0)?),
+    };
+    Some(ProgramGains { changes, together })
+}
+
+/// The program with some of its findings fixed.
+struct SimulatedProgram<'a, 'b> {
+    parts: &'a [&'a FindingPart],
+    groups: &'a Groups<'a>,
+    simulator: &'a mut Simulator<'b>,
+}
+
+impl SimulatedProgram<'_, '_> {
+    fn pattern(&self, fixed: &[usize]) -> Option<Pattern> {
+        program::pattern(self.parts, fixed, self.groups)
+    }
+
+    /// Iterations a second with these findings fixed.
+    fn rate(&mut self, fixed: &[usize]) -> Option<f64> {
+        let pattern = self.pattern(fixed)?;
+        self.simulator.judged(&pattern, CPUS)
+    }
+
+    /// The same with as much work as was measured, with less and with more.
+    fn rates(&mut self, fixed: &[usize]) -> Option<[f64; 3]> {
+        let pattern = self.pattern(fixed)?;
+        let mut of = |factor: f64| {
+            let mut pattern = pattern.clone();
+            let steps = pattern.roles.iter_mut().flat_map(|role| &mut role.steps);
+            steps.for_each(|step| steps::scale(step, factor));
+            self.simulator.judged(&pattern, CPUS)
+        };
+        Some([of(1.0)?, of(1.0 / WORK_FACTOR)?, of(WORK_FACTOR)?])
+    }
+
+    /// What a change gives, as a range and as what is expected.
+    fn gain(&self, before: [f64; 3], after: [f64; 3]) -> (Gain, f64) {
+        let ratios: Vec<f64> =
+            before.iter().zip(after).map(|(before, after)| after / before).collect();
+        let least = ratios.iter().copied().fold(f64::INFINITY, f64::min);
+        let most = ratios.iter().copied().fold(0.0, f64::max);
+        let cpus = CPUS.min(self.simulator.cpus()) as u64;
+        (Gain { cpus, range: [least, most] }, ratios[0])
+    }
+}
