@@ -16,7 +16,7 @@ use crate::exports::Exports;
 use crate::failure::EarlyEnd;
 use crate::interrupt::Interrupt;
 use crate::output;
-use crate::predict::predict;
+use crate::predict::{Predicting, predict};
 
 /// The options that both have.
 #[derive(Debug, Args)]
@@ -68,8 +68,8 @@ impl ReportOptions {
 }
 
 impl ReportSinks<'_> {
-    /// Compares a report with the older one, writes its first `top` findings, and then what each change would give. A
-    /// signal ends that: what there is has been written.
+    /// Compares a report with the older one, and writes its first `top` findings with what each change would give. If that
+    /// takes long it comes later, and a signal ends it: what there is has been written.
     pub(crate) fn deliver(
         &self,
         found: Analysis,
@@ -87,23 +87,36 @@ impl ReportSinks<'_> {
         let folder = self.options.patterns.as_deref();
         let written = folder.map(|folder| write_patterns(folder, &report)).transpose()?.flatten();
         let exports = &self.options.exports;
-        exports.write(&report, predicts)?;
         let text = if exports.leave_text() { text } else { TextStream::None };
-        text.print(|style| TerminalExporter(style).export(&report))?;
-        if predicts {
+        exports.write(&report, predicts)?;
+        let show = |report: &Report| text.print(|style| TerminalExporter(style).export(report));
+        if !predicts {
+            show(&report)?;
+        } else {
+            let mut shown = None;
             let machine = self.machine.clone();
-            let outcome = predict(forecasts, machine, interrupt, |it| it.enter(&mut report));
+            let outcome = predict(forecasts, machine, interrupt, |progress| match progress {
+                Predicting::Made(made) => made.enter(&mut report),
+                Predicting::TakesLong => shown = Some(show(&report)),
+            });
             if let Source::Run(run) = &mut report.source {
                 run.predicting = Some(outcome.took.as_secs_f64());
                 run.missing.extend(outcome.left_out.clone());
             }
             exports.write(&report, false)?;
-            text.print(|style| {
-                let predicted = terminal::predictions(&report, style);
-                let left_out = outcome.left_out.map(|left_out| left_out + "\n");
-                let parts = [Some(predicted), left_out].into_iter().flatten();
-                parts.filter(|part| !part.is_empty()).map(|part| format!("\n{part}")).collect()
-            })?;
+            match shown {
+                None => show(&report)?,
+                Some(shown) => {
+                    shown?;
+                    text.print(|style| {
+                        let predicted = terminal::predictions(&report, style);
+                        let left_out = outcome.left_out.map(|left_out| left_out + "\n");
+                        let parts = [Some(predicted), left_out].into_iter().flatten();
+                        let parts = parts.filter(|part| !part.is_empty());
+                        parts.map(|part| format!("\n{part}")).collect()
+                    })?;
+                }
+            }
         }
         if let Some(example) = written.filter(|_| exports.leave_text()) {
             eprintln!(

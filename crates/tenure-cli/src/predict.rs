@@ -16,27 +16,41 @@ const MAX_PROCESSOR_TIME: Duration = Duration::from_secs(10);
 /// Wall time of all predictions, at most: on a busy machine they may wait long for a processor.
 const MAX_WALL_TIME: Duration = Duration::from_secs(30);
 
+/// What the progress bar says.
+const ABOUT: &str = "predicting what each change would give; Ctrl-C skips that";
+
 /// How often a signal is checked for.
 const SIGNAL_POLL: Duration = Duration::from_millis(20);
 
+/// A report waits so long for its predictions. The usual ones take less.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// How predicting goes on.
+pub(crate) enum Predicting<T = Predicted> {
+    /// A prediction was made.
+    Made(T),
+    /// It takes longer than a reader waits. Comes once at most.
+    TakesLong,
+}
+
 /// How predicting ended.
-pub(crate) struct Predicting {
+pub(crate) struct PredictingEnd {
     /// The processor time that it took.
     pub(crate) took: Duration,
     /// What was left out, and why: a sentence.
     pub(crate) left_out: Option<String>,
 }
 
-/// Makes all predictions, and passes each to `enter`, until the time is over or a signal comes.
+/// Makes all predictions, and passes each to `went_on`, until the time is over or a signal comes.
 pub(crate) fn predict(
     mut forecasts: Forecasts,
     machine: Machine,
     interrupt: &Interrupt,
-    enter: impl FnMut(Predicted),
-) -> Predicting {
+    went_on: impl FnMut(Predicting),
+) -> PredictingEnd {
     let all = forecasts.count();
     let next = move |go_on: &dyn Fn() -> bool| forecasts.next(&machine, go_on);
-    work(all, MAX_WALL_TIME, &interrupt.handle(), next, enter)
+    work(all, MAX_WALL_TIME, &interrupt.handle(), next, went_on)
 }
 
 /// Has a thread do `all` work, piece by piece, for so long at most.
@@ -45,8 +59,8 @@ fn work<T: Send + 'static>(
     longest: Duration,
     came: &Came,
     mut next: impl FnMut(&dyn Fn() -> bool) -> Option<T> + Send + 'static,
-    mut enter: impl FnMut(T),
-) -> Predicting {
+    mut went_on: impl FnMut(Predicting<T>),
+) -> PredictingEnd {
     let (start, begin) = (processor_time(), Instant::now());
     let (sender, receiver) = mpsc::channel();
     let has_ended = came.clone();
@@ -61,12 +75,18 @@ fn work<T: Send + 'static>(
         }
     });
     let bar = ProgressDisplay::new();
-    bar.begin("predicting what each change would give; Ctrl-C skips that", all as u64);
-    let mut done = 0;
+    bar.begin(ABOUT, all as u64);
+    let (mut done, mut is_long) = (0, false);
     let is_over = loop {
+        if !is_long && begin.elapsed() >= PATIENCE {
+            is_long = true;
+            bar.end();
+            went_on(Predicting::TakesLong);
+            bar.begin(ABOUT, (all - done) as u64);
+        }
         match receiver.recv_timeout(SIGNAL_POLL) {
             Ok(piece) => {
-                enter(piece);
+                went_on(Predicting::Made(piece));
                 bar.advance(1);
                 done += 1;
             }
@@ -94,7 +114,7 @@ fn work<T: Send + 'static>(
         };
         format!("{} of {all} predictions were left out: {why}.", all - done)
     });
-    Predicting { took, left_out }
+    PredictingEnd { took, left_out }
 }
 
 /// The processor time of this process: of all its threads together.
@@ -129,7 +149,11 @@ mod tests {
         let mut pieces = [1, 2].into_iter();
         let next = move |_: &dyn Fn() -> bool| Some(pieces.next().expect("a third piece"));
         let mut entered = Vec::new();
-        let outcome = work(5, MAX_WALL_TIME, &Came::default(), next, |piece| entered.push(piece));
+        let outcome = work(5, MAX_WALL_TIME, &Came::default(), next, |progress| {
+            if let Predicting::Made(piece) = progress {
+                entered.push(piece);
+            }
+        });
         assert_eq!(entered, [1, 2]);
         let left_out = outcome.left_out.unwrap();
         assert!(left_out.starts_with("3 of 5 predictions were left out: the simulator failed"));
@@ -139,7 +163,7 @@ mod tests {
     fn a_worker_that_gets_no_processor_is_left_behind() {
         let (_held, never) = mpsc::channel::<()>();
         let next = move |_: &dyn Fn() -> bool| never.recv().ok();
-        let outcome = work(2, Duration::ZERO, &Came::default(), next, |()| {});
+        let outcome = work(2, Duration::ZERO, &Came::default(), next, |_: Predicting<()>| {});
         let left_out = outcome.left_out.unwrap();
         assert!(left_out.starts_with("2 of 2 predictions were left out: the machine was too busy"));
     }

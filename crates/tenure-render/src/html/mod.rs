@@ -5,6 +5,7 @@
 //! reports share ([`tenure_report::html`]). Without a script everything is there to be read; with
 //! one, findings can be filtered and cells be asked what they are.
 
+mod answer;
 mod observed;
 mod svg;
 mod theme;

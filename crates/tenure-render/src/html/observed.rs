@@ -13,7 +13,6 @@ use tenure_model::{Finding, Forecast, Report, Run};
 #[derive(Serialize)]
 pub(super) struct RunHead {
     missing: Vec<String>,
-    outlook: Option<String>,
     curves: Option<Curves>,
 }
 
@@ -62,7 +61,6 @@ impl RunHead {
     pub(super) fn of(report: &Report, run: &Run) -> Self {
         Self {
             missing: prose::missing(report, run),
-            outlook: run.forecast.as_ref().and_then(prose::outlook),
             curves: run.forecast.as_ref().and_then(|forecast| {
                 Curves::of(
                     forecast,

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use tenure_report::parts::{Parts, marked};
 
+use super::answer::AnswerView;
 use super::observed::{ObservedView, RunHead};
 use super::svg::{self, AltText};
 use crate::picture::{BlockState, LinePicture, Marks, PictureBlock, differing, is_marked};
@@ -28,7 +29,11 @@ pub(super) struct FindingPage<'a> {
     version: &'a str,
     schema: &'a str,
     answer: String,
+    /// The answer of a run in short.
+    short: Option<AnswerView>,
     source: String,
+    /// What a run showed in all.
+    found: Option<String>,
     run: Option<RunHead>,
     command: Option<String>,
     legend: Vec<(String, &'static str)>,
@@ -148,7 +153,15 @@ impl<'a> FindingPage<'a> {
             run: run.map(|run| RunHead::of(report, run)),
             version: &report.tenure,
             schema: &report.schema,
-            answer: prose::found(report),
+            answer: match &report.answer {
+                Some(answer) => answer.headline.clone(),
+                None => prose::found(report),
+            },
+            short: AnswerView::of(report, |rank| {
+                let at = report.findings.iter().position(|finding| finding.rank == rank)?;
+                Some(format!("finding-{at}"))
+            }),
+            found: report.answer.is_some().then(|| prose::found(report)),
             source: format!("{}: {}.", prose::subject(report), prose::source(report)),
             command: worst.map(|finding| prose::command(report, &finding.type_name)),
             legend: legend(report),

@@ -1,5 +1,6 @@
 //! Findings as prose: the same in a terminal and in HTML.
 
+pub(super) mod answer;
 pub(super) mod measured;
 pub(super) mod observed;
 mod predicted;
@@ -18,6 +19,14 @@ use tenure_model::{
 #[allow(clippy::cast_precision_loss)] // It is shown to three digits.
 pub(super) fn ratio(part: u64, of: u64) -> f64 {
     if of == 0 { 0.0 } else { part as f64 / of as f64 }
+}
+
+/// A file without its folders; those that many folders have, with one.
+pub(super) fn file(line: &str) -> String {
+    let mut cuts = line.rmatch_indices('/').map(|(at, _)| at + 1);
+    let name = &line[cuts.next().unwrap_or(0)..];
+    let is_common = ["mod.rs", "lib.rs", "main.rs"].iter().any(|common| name.starts_with(common));
+    if is_common { line[cuts.next().unwrap_or(0)..].to_owned() } else { name.to_owned() }
 }
 
 pub(super) fn lines(count: u64) -> String {
@@ -130,7 +139,10 @@ pub(super) fn subject(report: &Report) -> &str {
 pub(super) fn source(report: &Report) -> String {
     match &report.source {
         Source::Types(it) => types(it, report.line_bytes),
-        Source::Run(it) => observed::run(it),
+        Source::Run(it) => {
+            let parts = [observed::lived(it), observed::recorded(it)];
+            parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("; ")
+        }
     }
 }
 

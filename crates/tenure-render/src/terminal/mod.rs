@@ -3,6 +3,7 @@
 //! Without types asked for it is a ranking: a few lines for each finding. With types it describes each of them
 //! in full, with its line map, and what was suggested.
 
+mod answer;
 mod list;
 mod map;
 mod measured;
@@ -28,8 +29,14 @@ impl Exporter for TerminalExporter {
     fn export(&self, report: &Report) -> String {
         let report = &clean::cleaned(report);
         let mut text = text_in(self.0);
-        text.strong(prose::subject(report));
-        text.quiet(&prose::source(report));
+        if let Some((answer, run)) = answer::of(report) {
+            answer::render(&mut text, prose::subject(report), answer, run);
+            text.blank();
+            text.quiet(&prose::observed::recorded(run));
+        } else {
+            text.strong(prose::subject(report));
+            text.quiet(&prose::source(report));
+        }
         // A run for its checks alone has nothing else to say.
         let only_checks = !report.checks.is_empty() && report.findings.is_empty();
         if !only_checks {
@@ -118,21 +125,41 @@ mod tests {
         let Source::Run(run) = &mut before.source else { panic!("{before:?}") };
         (run.forecast, run.predicting) = (None, None);
         before.findings.iter_mut().for_each(|finding| finding.forecast = None);
+        let answer = before.answer.as_mut().unwrap();
+        answer.headline = "What changes would give is not predicted yet.".to_owned();
+        answer.together = None;
+        answer.changes.iter_mut().for_each(|change| (change.gain, change.moves_to) = (None, None));
         let (first, then) =
             (plain(&before, 100), predictions(&whole, Style { width: 100, colour: false }));
-        assert!(!first.contains("iterations/s"), "{first}");
-        // Each finding that has a repair names it, and what it asks for.
-        assert!(first.contains("→ apart: Put `refs`") && first.contains("; or "), "{first}");
+        assert!(!first.contains("the whole program on"), "{first}");
+        // Each finding that has a repair says what it asks for.
+        assert!(first.contains("→ Put `refs`") && first.contains("; or "), "{first}");
         assert!(predictions(&before, Style::PLAIN).is_empty());
         for line in [
-            "What each change would give",
-            " 1  apart: 900 k → 2.8 M iterations/s",
+            "2 changes together would let it do 2.1 to 3.0× as much on 16 CPUs.",
+            "  1  server.rs:41  put `refs` on its own line        1.4 to 1.9×",
             "Predicting took 0.8",
         ] {
             assert!(then.contains(line), "{line}: {then}");
         }
         let findings = whole.findings.iter().map(Finding::title);
         assert!(findings.into_iter().all(|title| !then.contains(&title)), "{then}");
+    }
+
+    #[test]
+    fn the_answer_comes_first_in_at_most_15_lines() {
+        for report in [fixtures::run(), fixtures::watched()] {
+            let text = plain(&report, 100);
+            let answer = report.answer.unwrap();
+            let head: Vec<&str> = text.lines().take(15).collect();
+            assert_eq!(head[1], answer.headline);
+            for change in &answer.changes {
+                assert!(head.iter().any(|line| line.contains(&change.what)), "{text}");
+            }
+            if matches!(&report.source, Source::Run(run) if run.time.is_some()) {
+                assert!(head.iter().any(|line| line.contains("asleep in locks")), "{text}");
+            }
+        }
     }
 
     #[test]

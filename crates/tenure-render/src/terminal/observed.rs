@@ -6,6 +6,7 @@ use super::map::{self, look};
 use super::text::{Styled, TerminalText, cut, measured, padded};
 use crate::maps;
 use crate::picture::{BlockState, Marks};
+use crate::prose::answer;
 use crate::prose::observed::{self as prose, WordUseRow};
 use crate::prose::watched::rests_on;
 use tenure_model::{Finding, Forecast, Level, Observed, Report, Run, Word};
@@ -27,7 +28,6 @@ pub(super) fn render(text: &mut TerminalText, report: &Report, run: &Run) {
     for sentence in &missing {
         text.bullet(sentence);
     }
-    of_program(text, run);
     if !report.findings.is_empty() {
         text.blank();
         let shares = match &run.watched {
@@ -48,43 +48,37 @@ pub(super) fn render(text: &mut TerminalText, report: &Report, run: &Run) {
             if let Some(rests_on) = rests_on(observed) {
                 text.wrapped(&rests_on, &margin());
             }
-            brief(text, finding);
+            brief(text, report, finding);
         } else {
             full(text, report, finding, observed);
         }
     }
+    closing(text, report, run);
 }
 
-/// What is predicted of the whole program.
-fn of_program(text: &mut TerminalText, run: &Run) {
+/// What is not worth a change, and what is predicted of the whole program by number of CPUs.
+fn closing(text: &mut TerminalText, report: &Report, run: &Run) {
+    if let Some(not_worth) = report.answer.as_ref().and_then(answer::not_worth) {
+        text.blank();
+        text.wrapped(&not_worth, "");
+    }
     let Some(forecast) = &run.forecast else { return };
     text.blank();
-    if let Some(outlook) = prose::outlook(forecast) {
-        text.wrapped(&outlook, "");
-    }
-    text.quiet(&format!("Iterations/s on {}, by number of CPUs:", forecast.machine));
+    text.quiet(&format!(
+        "Iterations/s of the whole program on {}, by number of CPUs. Only these lines and the work between accesses to \
+         them are simulated.",
+        forecast.machine
+    ));
     table(text, forecast, "  ");
 }
 
-/// What was predicted, for a reader who has the rest: a line for each repair, then the whole program.
+/// What was predicted, for a reader who has the rest.
 pub(super) fn predictions(text: &mut TerminalText, report: &Report, run: &Run) {
-    let mut forecasts = report.findings.iter().filter_map(|finding| finding.forecast.as_ref());
-    let Some(machine) = forecasts.next().map(|forecast| &forecast.machine) else { return };
-    text.strong(&format!("What each change would give, on {machine}:"));
-    for finding in report.findings.iter().filter(|finding| finding.forecast.is_some()) {
-        let mut rank = format!("{:>2}  ", finding.rank);
-        if finding.repairs.is_empty() {
-            text.line(&format!("{rank}{}", text.style().quiet(NO_REPAIR)));
-        }
-        for repair in &finding.repairs {
-            text.line(&format!("{rank}{}", prose::repair(finding, repair)));
-            rank = margin();
-        }
-    }
-    of_program(text, run);
-    if let Some(seconds) = run.predicting {
-        text.quiet(&prose::took(seconds));
-    }
+    let Some(answer) = report.answer.as_ref().filter(|_| run.forecast.is_some()) else { return };
+    text.strong(&answer.headline);
+    super::answer::changes(text, answer);
+    closing(text, report, run);
+    text.quiet(&prose::took(run.predicting.unwrap_or_default()));
 }
 
 fn margin() -> String {
@@ -106,7 +100,7 @@ fn headline(text: &mut TerminalText, finding: &Finding) {
 /// The best repair is worth less than what a reader would take the trouble for.
 const NO_REPAIR: &str = "no repair that was tried gives 5 %";
 
-fn brief(text: &mut TerminalText, finding: &Finding) {
+fn brief(text: &mut TerminalText, report: &Report, finding: &Finding) {
     let rows = prose::rows(finding);
     let shown = &rows[..rows.len().min(MAX_ROWS)];
     for row in shown {
@@ -125,7 +119,7 @@ fn brief(text: &mut TerminalText, finding: &Finding) {
             None if !others.is_empty() => format!("; or {others}"),
             _ => String::new(),
         };
-        let line = prose::repair(finding, repair) + &others;
+        let line = prose::repair(report, finding, repair) + &others;
         let code = repair.code.join(" / ");
         let whole = format!("{line}: {code}");
         let fits = !code.is_empty() && measured(&whole) + INDENT <= text.width();
@@ -164,9 +158,12 @@ fn full(text: &mut TerminalText, report: &Report, finding: &Finding, observed: &
     }
     for repair in &finding.repairs {
         text.blank();
-        text.repair(&prose::repair(finding, repair), "  ");
-        if prose::gain(finding, repair).is_some() {
+        text.repair(&prose::repair(report, finding, repair), "  ");
+        if !repair.brief.is_empty() {
             text.wrapped(&repair.text, "    ");
+        }
+        if let Some(gain) = prose::gain(finding, repair) {
+            text.quiet_after("    ", &format!("This line alone: {gain}"));
         }
         for line in &repair.code {
             // Code is not broken: it is there to be copied.
