@@ -9,7 +9,7 @@ pub(crate) const WORTH: f64 = 1.05;
 /// What changes give the whole program.
 #[derive(Debug, Default)]
 pub(crate) struct ProgramGains {
-    /// Those that were simulated.
+    /// Those that were simulated, the one that gives most first.
     pub(crate) changes: Vec<ChangeGain>,
     /// All that pay, together; `None` if there is one at most.
     pub(crate) together: Option<Gain>,
@@ -51,9 +51,7 @@ pub(crate) fn answer(report: &Report, gains: Option<&ProgramGains>) -> Answer {
     match gains {
         None => changes.extend(report.findings.iter().filter_map(|finding| change(finding, None))),
         Some(gains) => {
-            let mut all: Vec<&ChangeGain> = gains.changes.iter().collect();
-            all.sort_by(|one, other| other.expected.total_cmp(&one.expected));
-            for of in all {
+            for of in &gains.changes {
                 let finding = report.findings.iter().find(|finding| finding.rank == of.rank);
                 let Some(change) = finding.and_then(|finding| change(finding, Some(of))) else {
                     continue;
@@ -125,7 +123,7 @@ mod tests {
         assert!(before.headline.ends_with("is not predicted yet."), "{}", before.headline);
         let together = Some(Gain { cpus: 16, range: [2.0, 3.0] });
         let of = |changes, together| answer(&report, Some(&ProgramGains { changes, together }));
-        let both = of(vec![gain(one, 1.2, None), gain(other, 1.5, None)], together);
+        let both = of(vec![gain(other, 1.5, None), gain(one, 1.2, None)], together);
         let order: Vec<_> = both.changes.iter().map(|it| (it.number, it.finding)).collect();
         assert_eq!(order, [(1, other), (2, one)]);
         assert_eq!(

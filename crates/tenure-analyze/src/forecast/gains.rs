@@ -59,6 +59,8 @@ pub(crate) fn gains(
         0 | 1 => None,
         _ => Some(program.rates(&paying).map(|rates| program.gain(unmodified, rates).0)?),
     };
+    let middle = |of: &ChangeGain| of.gain.range.iter().sum::<f64>();
+    changes.sort_by(|one, other| middle(other).total_cmp(&middle(one)));
     Some(ProgramGains { changes, together })
 }
 

@@ -180,6 +180,7 @@ mod tests {
     use tenure_sim::pattern::{Copies, PatternObject};
 
     use super::*;
+    use crate::answer::ChangeGain;
     use crate::forecast::gains::gains;
     use crate::forecast::pattern::RoleMembers;
     use crate::naming::names::{ProcessNames, Programs};
@@ -297,7 +298,7 @@ mod tests {
         let parts = [counter(1, workers, 1e6), counter(2, workers, 1e3)];
         check(100, |groups| {
             let (gains, forecast) = forecast(&parts, groups);
-            let pay: Vec<_> = gains.changes.iter().map(|of| of.pays()).collect();
+            let pay: Vec<_> = gains.changes.iter().map(ChangeGain::pays).collect();
             assert_eq!((pay, gains.together), (vec![true, false], None));
             assert_eq!(forecast.repaired.len(), 1);
         });
