@@ -1,6 +1,6 @@
 //! The answer in short: from a report's findings, from where the time went, and from what changes give.
 
-use tenure_model::{Answer, Finding, Gain, ProposedChange, Report};
+use tenure_model::{Answer, Coverage, Finding, Gain, ProposedChange, Report, Source};
 use tenure_report::numbers::{counted, times};
 
 /// A change that gives the whole program less is not worth making.
@@ -85,6 +85,9 @@ fn headline(
     let lines = counted(report.findings.len(), "contended cache line");
     let gain = together.or_else(|| changes.first().and_then(|change| change.gain));
     match (changes.len(), gain) {
+        _ if report.findings.is_empty() && has_seen_too_little(report) => {
+            "Too little was seen to say whether a cache line is contended.".to_owned()
+        }
         _ if report.findings.is_empty() => "No contended cache line was found.".to_owned(),
         (0, _) if is_predicted => {
             format!("{lines}, but no change that is known would make the program 5 % faster.")
@@ -100,6 +103,13 @@ fn headline(
         }
         (_, None) => format!("{lines}. What changes would give is not predicted yet."),
     }
+}
+
+/// Whether silence would prove nothing.
+fn has_seen_too_little(report: &Report) -> bool {
+    let Source::Run(run) = &report.source else { return false };
+    let coverage = run.watched.as_ref().and_then(|watched| watched.coverage.as_ref());
+    !run.doubts.is_empty() || coverage.is_some_and(Coverage::is_too_little)
 }
 
 #[cfg(test)]
@@ -138,6 +148,13 @@ mod tests {
         assert_eq!((single.not_worth[0].number, single.not_worth[0].finding), (2, other));
         let with = of(vec![gain(one, 1.5, None), gain(other, 0.9, Some(one))], together);
         assert_eq!(with.changes[1].moves_to, Some(one), "it pays once both are made");
+        let mut silent = report.clone();
+        silent.findings.clear();
+        assert_eq!(answer(&silent, None).headline, "No contended cache line was found.");
+        let Source::Run(run) = &mut silent.source else { panic!("{silent:?}") };
+        run.doubts = vec!["Its threads never met.".to_owned()];
+        let headline = answer(&silent, None).headline;
+        assert!(headline.starts_with("Too little was seen"), "{headline}");
         let none = of(vec![gain(one, 1.01, None)], None);
         assert!(none.headline.contains("no change that is known"), "{}", none.headline);
     }

@@ -6,14 +6,13 @@ mod program;
 mod simulator;
 mod steps;
 
-use tenure_advise::repair;
 use tenure_model::{Finding, Forecast, Repair, Report, Source};
 use tenure_sim::Machine;
 
 use crate::answer::{ProgramGains, answer};
 use crate::naming::threads::Groups;
-use pattern::{Predictions, RecordedPattern};
-use program::FindingPart;
+use pattern::Predictions;
+pub(crate) use program::FindingPart;
 use simulator::Simulator;
 
 /// The machine that repairs are predicted on, unless the user names another.
@@ -55,24 +54,8 @@ impl Forecasts {
         Self { groups, of_one_process, ..Self::default() }
     }
 
-    /// Adds the pattern of a finding; `is_of_program` if that is a part of the program's.
-    pub(crate) fn add(
-        &mut self,
-        finding: &mut Finding,
-        recorded: RecordedPattern,
-        is_of_program: bool,
-        line_bytes: u32,
-    ) {
-        let target = repair::target(finding, line_bytes.into());
-        finding.repairs = pattern::candidates(&recorded.pattern, &target);
-        finding.pattern = Some(recorded.pattern.to_toml());
-        self.parts.push(FindingPart {
-            rank: finding.rank,
-            recorded,
-            target,
-            is_of_program,
-            fixed: None,
-        });
+    pub(crate) fn add(&mut self, part: FindingPart) {
+        self.parts.push(part);
     }
 
     /// The pattern of the whole program, as a file.

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use tenure_model::{Curve, Forecast, Point, Target};
+use tenure_advise::repair;
+use tenure_model::{Curve, Finding, Forecast, Point, Target};
 use tenure_sim::pattern::{Operation, Pattern, PatternAccess, PatternRole};
 
 use super::pattern::{self, RecordedPattern};
@@ -30,6 +31,19 @@ pub(crate) struct FindingPart {
 }
 
 impl FindingPart {
+    /// The part of a finding, which gets the repairs that apply; `is_of_program` if its process is the one that is simulated.
+    pub(crate) fn of(
+        finding: &mut Finding,
+        recorded: RecordedPattern,
+        is_of_program: bool,
+        line_bytes: u32,
+    ) -> Self {
+        let target = repair::target(finding, line_bytes.into());
+        finding.repairs = pattern::candidates(&recorded.pattern, &target);
+        finding.pattern = Some(recorded.pattern.to_toml());
+        Self { rank: finding.rank, recorded, target, is_of_program, fixed: None }
+    }
+
     fn pattern(&self, fixed: bool) -> &Pattern {
         self.fixed.as_ref().filter(|_| fixed).unwrap_or(&self.recorded.pattern)
     }

@@ -13,7 +13,7 @@ use tenure_model::{
 
 use crate::answer::answer;
 use crate::forecast::pattern::{self, PatternMemory, RecordedPattern};
-use crate::forecast::{Analysis, Forecasts};
+use crate::forecast::{Analysis, FindingPart, Forecasts};
 use crate::lines::{self, Contended, Locks};
 use crate::naming::described::{self, NamedWords};
 use crate::naming::names::{ProcessNames, Programs};
@@ -113,9 +113,12 @@ pub fn report(
     let mut findings = Vec::new();
     for (at, (_, process, mut finding, recorded)) in found.into_iter().enumerate() {
         finding.rank = at as u64 + 1;
-        if let Some(mut recorded) = recorded.filter(|_| at < predicted) {
+        if let Some(mut recorded) = recorded {
             recorded.pattern.about = format!("Finding {} of `{command}`", finding.rank);
-            forecasts.add(&mut finding, recorded, Some(process) == worst, line_bytes);
+            let part = FindingPart::of(&mut finding, recorded, Some(process) == worst, line_bytes);
+            if at < predicted {
+                forecasts.add(part);
+            }
         }
         findings.push(finding);
     }

@@ -8,6 +8,9 @@ use tenure_model::{Answer, Report, Run, Source};
 /// The most changes that the table shows. The findings have all.
 const MAX_CHANGES: usize = 4;
 
+/// The heading of the table.
+const HEADING: &str = "What to change";
+
 /// Columns of a share.
 const SHARE: usize = 6;
 
@@ -48,9 +51,10 @@ pub(super) fn changes(text: &mut TerminalText, answer: &Answer) {
     let gain_room = widest(&|row| measured(&row.gain)).max(measured(&prose::on_cpus(answer)));
     let room = text.width().saturating_sub(5 + gain_room + 4);
     let place_room = widest(&|row| measured(&row.place)).min(room / 2);
-    let what_room = widest(&|row| measured(&row.what)).min(room - place_room);
+    let least = measured(HEADING).saturating_sub(place_room + 2);
+    let what_room = widest(&|row| measured(&row.what)).max(least).min(room - place_room);
     text.blank();
-    let heading = padded("What to change", place_room + 2 + what_room);
+    let heading = padded(HEADING, place_room + 2 + what_room);
     text.line(&style.quiet(&format!("     {heading}  {}", prose::on_cpus(answer))));
     for row in &all {
         let left =
