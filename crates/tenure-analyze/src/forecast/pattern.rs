@@ -135,11 +135,13 @@ pub(crate) fn pattern(
         }
     }
     let mut members = Vec::new();
-    for (name, threads, counts) in roles(words, groups) {
+    let roles = roles(words, groups);
+    let are_alike = roles.len() == 1 || roles.iter().any(|(_, threads, _)| threads.len() > 1);
+    for (name, threads, counts) in roles {
         let iterations = steps::iterations(words, &threads)?;
         let accesses: f64 = counts.values().sum();
         let mut role = PatternRole::pool(name);
-        role.share = share(&threads, groups);
+        role.share = share(&threads, groups, are_alike);
         let per_iteration = counts.into_iter().map(|(did, count)| (did, count / iterations));
         let work = Work {
             nanoseconds: worked(&threads, groups) / iterations,
@@ -152,10 +154,11 @@ pub(crate) fn pattern(
     pattern.check().is_ok().then_some(RecordedPattern { pattern, members })
 }
 
-/// These threads' share of the CPUs; none for a thread that no other has the name of: more CPUs do not mean more of it.
-pub(crate) fn share(threads: &[u32], groups: &Groups<'_>) -> u32 {
+/// These threads' share of the CPUs; none for a thread that no other has the name of, or of several of which no two do the
+/// same (not `are_alike`): more CPUs do not mean more of it.
+pub(crate) fn share(threads: &[u32], groups: &Groups<'_>, are_alike: bool) -> u32 {
     match threads {
-        [one] if groups.is_single(*one) => 0,
+        [one] if !are_alike || groups.is_single(*one) => 0,
         threads => u32::try_from(threads.len()).map_or(MAX_SHARE, |share| share.min(MAX_SHARE)),
     }
 }

@@ -86,7 +86,9 @@ pub(crate) fn pattern(
         }
         patterns.push(pattern);
     }
-    for class in classes(parts, groups) {
+    let classes = classes(parts, groups);
+    let are_alike = classes.len() == 1 || classes.iter().any(|class| class.threads.len() > 1);
+    for class in classes {
         let members = || {
             let roles = class.roles.iter().enumerate();
             roles.filter_map(|(part, role)| Some((part, (*role)?)))
@@ -94,7 +96,7 @@ pub(crate) fn pattern(
         let did = |part: usize, role: usize| &parts[part].recorded.members[role];
         let most = members().map(|(part, role)| did(part, role).iterations).fold(0.0, f64::max);
         let mut role = PatternRole::pool(class.name);
-        role.share = pattern::share(&class.threads, groups);
+        role.share = pattern::share(&class.threads, groups, are_alike);
         let work = pattern::worked(&class.threads, groups) / most;
         let findings = members().map(|(part, its)| {
             let steps = patterns[part].roles[its].steps.iter();
@@ -278,6 +280,16 @@ mod tests {
             assert_eq!(*first, step(1.0, Operation::Add(0)));
             assert_eq!(*second, step(0.5, Operation::Add(1)));
             assert_eq!(pattern.words[1].name, "2: count");
+        });
+    }
+
+    #[test]
+    fn threads_of_which_no_two_do_the_same_are_as_many_on_more_cpus() {
+        let parts = [counter(1, &[2], 1e6), counter(2, &[3], 1e6)];
+        check(100, |groups| {
+            let pattern = pattern(&parts, &[], groups).unwrap();
+            let shares = pattern.roles.iter().map(|role| role.share);
+            assert_eq!(shares.collect::<Vec<_>>(), [0, 0]);
         });
     }
 
