@@ -10,6 +10,7 @@
 //! | [`lines::Contended::kind`] | what is wrong with a line, by its words, once these are named |
 //! | [`forecast`] | what threads do to a line as a pattern for the simulator, and what each repair would give |
 //! | `report` | findings, the worst first, and what the report could not see |
+//! | `time` | where the processor time went, and why CPUs were idle |
 //! | `answer` | the answer in short: which changes are worth making |
 //! | [`diff`], [`budget`] | whether a report passes: what differs from an older one, and which lines may be contended |
 
@@ -23,6 +24,7 @@ mod naming;
 pub mod possible;
 pub mod proportion;
 mod report;
+mod time;
 
 #[cfg(test)]
 mod fixtures;

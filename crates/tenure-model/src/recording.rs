@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::{Access, Ended, Run};
+use crate::{Access, Ended, Run, TimeCause};
 
 /// What a run recorded, of all its processes.
 #[derive(Debug, Clone, PartialEq)]
@@ -77,6 +77,44 @@ pub struct Process {
     pub refused: bool,
     /// Whether several threads worked, and never two at the same time.
     pub one_at_a_time: bool,
+    /// What its threads did beside running; `None` if that was not asked for.
+    pub waits: Option<Waits>,
+}
+
+/// What threads did beside running, as all of them were asked several times a second.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Waits {
+    /// How often they were asked.
+    pub ticks: u64,
+    /// CPUs that the process may use.
+    pub cpus: f64,
+    /// CPUs that it used, on average.
+    pub used: f64,
+    /// CPUs that other programs used, on average.
+    pub used_by_others: f64,
+    /// The share of the processor time that the kernel took.
+    pub kernel: f64,
+    /// The share of the threads' time in which they could run and had no CPU, without the part that other programs caused.
+    pub without_cpu: f64,
+    /// Why CPUs were idle.
+    pub reasons: Vec<WaitReason>,
+}
+
+/// A place at which threads slept while a CPU was idle.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WaitReason {
+    /// What they waited for.
+    pub cause: TimeCause,
+    /// The system call, and what it was about: `read of a pipe`.
+    pub call: String,
+    /// The word that they waited for a change of.
+    pub word: Option<u64>,
+    /// The return address in the program's own code.
+    pub code: Option<u64>,
+    /// The CPUs that were idle for this reason, on average.
+    pub cpus: f64,
+    /// [`Thread::id`] of the one that held the lock most often.
+    pub holder: Option<u32>,
 }
 
 /// A program or library that was loaded.

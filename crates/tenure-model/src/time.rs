@@ -16,6 +16,8 @@ pub struct TimeSplit {
     pub used: f64,
     /// CPUs that other programs used, on average.
     pub used_by_others: f64,
+    /// What holds it back most; its own work if nothing else takes a fifth of the CPUs that other programs left to it.
+    pub dominant: TimeCause,
     /// What its processor time went to, the largest part first. The shares add up to 1.
     pub running: Vec<TimePart>,
     /// Why CPUs stood idle or were not given to it, the largest part first. The shares are of the time of all its CPUs:

@@ -13,7 +13,10 @@ use gimli::{
     BaseAddresses, CfaRule, EhFrame, LittleEndian, Register, RegisterRule, UnwindContext,
     UnwindSection as _,
 };
-use object::{Object as _, ObjectSection as _, ObjectSymbol as _, SymbolIndex, SymbolKind};
+use object::{
+    Object as _, ObjectSection as _, ObjectSymbol as _, ObjectSymbolTable as _, SymbolIndex,
+    SymbolKind,
+};
 use rustc_hash::FxHashMap;
 use tenure_analyze::Programs;
 use tenure_debuginfo::names;
@@ -107,7 +110,33 @@ impl Callers {
         None
     }
 
-    fn is_foreign(&mut self, code: u64) -> bool {
+    /// Whether an address lies in one of the modules.
+    pub(crate) fn has(&self, code: u64) -> bool {
+        self.modules.iter().any(|it| (it.start..it.end).contains(&code))
+    }
+
+    /// The symbol of the function that a return address is of.
+    pub(crate) fn name(&mut self, back: u64) -> Option<String> {
+        let (module, file) = self.file(back)?;
+        file.function(back.wrapping_sub(module.bias))
+    }
+
+    /// Whether an address is part of a function that has a symbol.
+    pub(crate) fn is_named(&mut self, code: u64) -> bool {
+        let named = |(module, file): (Module, Rc<Unwound>)| {
+            file.symbol(code.wrapping_sub(module.bias)).is_some()
+        };
+        self.file(code).is_some_and(named)
+    }
+
+    /// Where the function begins that an address is of.
+    pub(crate) fn start(&mut self, code: u64) -> Option<u64> {
+        let (module, file) = self.file(code)?;
+        Some(file.start(code.wrapping_sub(module.bias))?.wrapping_add(module.bias))
+    }
+
+    /// Whether a return address is of a function that is not the program's.
+    pub(crate) fn is_foreign(&mut self, code: u64) -> bool {
         if let Some(known) = self.foreign.get(&code) {
             return *known;
         }
@@ -146,8 +175,13 @@ impl Unwound {
         let frames = section.and_then(|it| Some((it.address(), it.data().ok()?.to_vec())));
         let name = path.file_name()?.to_str()?;
         let is_library = names::system_library(name).is_some();
-        let symbols = file.symbols().filter(|_| !is_library);
+        // Libraries are stripped, but for what they export.
+        let symbols: Vec<_> = match is_library {
+            true => file.dynamic_symbols().collect(),
+            false => file.symbols().collect(),
+        };
         let mut functions: Vec<_> = symbols
+            .iter()
             .filter(|it| it.kind() == SymbolKind::Text)
             .map(|it| (it.address(), it.address() + it.size(), it.index()))
             .collect();
@@ -165,13 +199,22 @@ impl Unwound {
     /// The symbol of the function.
     fn function(&self, address: u64) -> Option<String> {
         // A return address may be the function's end.
-        let address = address.checked_sub(1)?;
-        let after = self.functions.partition_point(|(start, ..)| *start <= address);
-        let (.., index) = self.functions[..after].last().filter(|(_, end, _)| address < *end)?;
+        let index = self.symbol(address.checked_sub(1)?)?;
         let cache = object::ReadCache::new(File::open(&self.path).ok()?);
         let file = object::File::parse(&cache).ok()?;
-        let symbol = file.symbol_by_index(*index).ok()?;
+        let symbol = match self.is_library {
+            true => file.dynamic_symbol_table()?.symbol_by_index(index),
+            false => file.symbol_by_index(index),
+        };
+        let symbol = symbol.ok()?;
         Some(symbol.name().ok()?.to_owned())
+    }
+
+    /// The symbol of the function that an address is part of.
+    fn symbol(&self, address: u64) -> Option<SymbolIndex> {
+        let after = self.functions.partition_point(|(start, ..)| *start <= address);
+        let (.., index) = self.functions[..after].last().filter(|(_, end, _)| address < *end)?;
+        Some(*index)
     }
 
     /// The way from the function at an address; `is_leaf` if it has called no other one yet.
@@ -190,6 +233,16 @@ impl Unwound {
         let canonical = from.wrapping_add_signed(rule.offset);
         let saved = |offset: i64| canonical.wrapping_add_signed(offset);
         Some(CallerStep { canonical, frame: rule.frame.map(saved), back: rule.back.map(saved) })
+    }
+
+    /// Where the function begins that an address is of, by the unwinding tables.
+    fn start(&self, address: u64) -> Option<u64> {
+        let (start, bytes) = &self.frames;
+        let mut section = EhFrame::new(bytes, LittleEndian);
+        section.set_vendor(VENDOR);
+        let bases = BaseAddresses::default().set_eh_frame(*start);
+        let entry = section.fde_for_address(&bases, address, EhFrame::cie_from_offset).ok()?;
+        Some(entry.initial_address())
     }
 
     fn rule(&self, address: u64) -> Option<Rule> {

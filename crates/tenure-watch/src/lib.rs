@@ -23,6 +23,7 @@ mod own;
 mod report;
 mod session;
 mod sys;
+mod waits;
 mod walk;
 
 use std::ffi::OsString;

@@ -19,6 +19,7 @@ use crate::lines::{RecordedLines, WatchedLines};
 use crate::sys::perf::WATCHED_BYTES;
 use crate::sys::process::{self, LiveProcess, ProcessorTimes};
 use crate::sys::{Registers, Sample, now};
+use crate::waits::WaitSampler;
 use crate::{Cost, WatchCounts, WatchOptions, WatchOutcome};
 
 /// How often threads are listed.
@@ -58,6 +59,7 @@ pub struct Session {
     code: InstructionCache,
     goroutines: Goroutines,
     lines: WatchedLines,
+    waits: WaitSampler,
     threads: FxHashMap<u32, KnownThread>,
     /// Those that were there when watching began, or when threads were listed last: others have begun since.
     there: FxHashSet<u32>,
@@ -128,6 +130,7 @@ impl Session {
             code: InstructionCache::default(),
             goroutines,
             lines: WatchedLines::new(options.line_bytes.into(), process::cpus().len() == 1),
+            waits: WaitSampler::new(now),
             threads: FxHashMap::default(),
             there: FxHashSet::default(),
             recent: FxHashMap::default(),
@@ -178,11 +181,16 @@ impl Session {
             // Of a thousand threads it takes milliseconds.
             self.next_list = now + LIST_INTERVAL.max(now.elapsed() * 50);
         }
+        if Instant::now() >= self.waits.next() {
+            let threads = &self.threads;
+            self.waits.tick(&self.process, |tid| threads.get(&tid).map_or(0, KnownThread::ran_ns));
+        }
         if Instant::now() >= self.next_probe {
             let patience = self.probe()?;
             self.next_probe = Instant::now() + self.period * patience;
         }
-        let next = self.next_probe.min(self.next_list).saturating_duration_since(Instant::now());
+        let next = self.next_probe.min(self.next_list).min(self.waits.next());
+        let next = next.saturating_duration_since(Instant::now());
         // Last: it releases threads that stopped late, before the caller takes its time.
         self.drain(next.clamp(MIN_STEP, MAX_STEP))
     }
@@ -242,6 +250,7 @@ impl Session {
     pub(crate) fn list(&mut self) {
         if self.process.read_maps() {
             self.code.clear();
+            self.waits.clear();
         }
         self.ask_for_times();
         self.recent.retain(|_, last| last.elapsed() < RUNS_WITHIN);
@@ -268,9 +277,10 @@ impl Session {
             }
             // It was there before, and is behind this: later it may have ended, and have a successor.
             let time = now();
-            let Some(ran) = process::ran_ns(self.process.pid, tid) else { continue };
+            let Some([ran, queued]) = process::scheduled(self.process.pid, tid) else { continue };
             all.push((tid, ran));
             let is_old = self.there.contains(&tid);
+            self.waits.queued(tid, queued, is_old);
             let known = self.known(tid, time);
             let has_run = match known.ran_ns {
                 Some([_, before]) => ran.saturating_sub(before) > MIN_RUN_NS,
@@ -464,7 +474,7 @@ impl Session {
             true => Vec::new(),
             false => jit::functions(self.process.pid, &compiled),
         };
-        let process = record::Process {
+        let mut process = record::Process {
             pid: self.process.pid,
             program: self.process.program(),
             modules,
@@ -475,19 +485,24 @@ impl Session {
             seconds: seconds.as_secs_f64(),
             ..record::Process::default()
         };
+        let [before, now] = self.times.unwrap_or_default();
+        let [user, kernel] = [now.user - before.user, now.kernel - before.kernel];
+        let part = |part: f64, of: f64| if of > 0.0 { part / of } else { 0.0 };
+        let kernel_part = part(kernel, user + kernel);
         let cpu_seconds = lives.values().map(|(_, life)| life.ran_ns as f64 / 1e9).sum();
+        let lived = process.threads.iter().map(|thread| thread.lived as f64 / 1e9).sum();
+        let id = |tid| self.threads.get(&tid).map(|known| known.id);
+        let used = cpu_seconds / seconds.as_secs_f64().max(1e-3);
+        process.waits = self.waits.waits(used, kernel_part, lived, id);
         let recording = Recording {
             ended,
             seconds: seconds.as_secs_f64(),
             cpu_seconds,
             processes: vec![process],
         };
-        let [before, now] = self.times.unwrap_or_default();
-        let cpu_seconds = now.user + now.kernel - before.user - before.kernel;
-        let part = |part: f64, of: f64| if of > 0.0 { part / of } else { 0.0 };
         let coverage = Coverage {
-            cpu_seconds,
-            kernel: part(now.kernel - before.kernel, cpu_seconds),
+            cpu_seconds: user + kernel,
+            kernel: kernel_part,
             unaddressed: part(counts.unaddressed as f64, counts.samples as f64),
             excludes,
             shared: self.process.shared(),

@@ -2,6 +2,7 @@
 
 mod evidence;
 mod missing;
+mod waits;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -37,7 +38,7 @@ pub fn report(
     let (processes, names): (Vec<_>, Vec<_>) = recording.processes.iter_mut().map(named).unzip();
     let groups: Vec<_> =
         processes.iter().zip(&names).map(|(it, names)| Groups::of(it, names)).collect();
-    let mut found: Vec<(FindingOrder, usize, Finding, Option<RecordedPattern>)> = Vec::new();
+    let mut found: Vec<FoundLine> = Vec::new();
     let mut rare = 0_u64;
     let mut guarded = Guarded::default();
     let mut left_out = 0.0_f64;
@@ -90,7 +91,8 @@ pub fn report(
             let is_sure = finding.confidence.level > Level::Low;
             let cost = cost.map(|cost| (cost * 1e9) as u64);
             let order = (is_sure, cost, contended.possible.capped);
-            found.push((order, at, finding, recorded));
+            let lines = contended.lines.iter().map(|&line| process.lines[line].address).collect();
+            found.push(FoundLine { order, process: at, finding, recorded, lines });
             shown.extend(contended.lines);
         }
         left_out = left_out.max(evidence::most_left_out(process, &shown));
@@ -100,19 +102,24 @@ pub fn report(
     let coverage = run.watched.as_ref().and_then(|watched| watched.coverage.as_ref());
     let excludes = coverage.map_or(1.0, |coverage| coverage.excludes);
     run.missing.extend(missing::beyond_bound(left_out, excludes));
-    if let Some((_, process, ..)) = found.first() {
-        let findings = found.iter().map(|(_, _, finding, _)| finding);
-        let has_lines = missing::have_lines(findings);
-        run.missing.extend(missing::debugging(processes[*process], has_lines));
+    if let Some(first) = found.first() {
+        let has_lines = missing::have_lines(found.iter().map(|found| &found.finding));
+        run.missing.extend(missing::debugging(processes[first.process], has_lines));
     }
-    found.sort_by_key(|(order, ..)| std::cmp::Reverse(*order));
-    let worst = found.first().map(|(_, process, ..)| *process);
-    let of_one_process = found.iter().any(|(_, process, ..)| Some(*process) != worst);
+    found.sort_by_key(|found| std::cmp::Reverse(found.order));
+    for (rank, found) in (1..).zip(&mut found) {
+        found.finding.rank = rank;
+    }
+    // A watched program is one process.
+    if let ([process], [names], [groups]) = (&processes[..], &names[..], &groups[..]) {
+        run.time = waits::time(process, names, groups, &found, &run);
+    }
+    let worst = found.first().map(|found| found.process);
+    let of_one_process = found.iter().any(|found| Some(found.process) != worst);
     let groups = worst.and_then(|worst| groups.into_iter().nth(worst)).map(Groups::into_owned);
     let mut forecasts = Forecasts::new(groups, of_one_process);
     let mut findings = Vec::new();
-    for (at, (_, process, mut finding, recorded)) in found.into_iter().enumerate() {
-        finding.rank = at as u64 + 1;
+    for (at, FoundLine { process, mut finding, recorded, .. }) in found.into_iter().enumerate() {
         if let Some(mut recorded) = recorded {
             recorded.pattern.about = format!("Finding {} of `{command}`", finding.rank);
             let part = FindingPart::of(&mut finding, recorded, Some(process) == worst, line_bytes);
@@ -126,6 +133,17 @@ pub fn report(
     let mut report = Report::new(Source::Run(run), line_bytes.into(), findings);
     report.answer = Some(answer(&report, None));
     Analysis { report, forecasts }
+}
+
+/// A finding, and what it was made of.
+struct FoundLine {
+    order: FindingOrder,
+    /// Its place among the processes.
+    process: usize,
+    finding: Finding,
+    recorded: Option<RecordedPattern>,
+    /// The addresses of its lines.
+    lines: Vec<u64>,
 }
 
 /// What the worst has most of: first those that are known well enough, by the cost where it was measured, and by possible changes of

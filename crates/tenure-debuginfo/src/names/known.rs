@@ -92,6 +92,27 @@ pub fn takes_lock(symbol: &str) -> bool {
     words().any(takes) && !words().any(does_not)
 }
 
+/// Words of functions in which a thread waits for what another one does.
+const WAITS: [&str; 10] = [
+    "cond",
+    "condvar",
+    "condition",
+    "join",
+    "barrier",
+    "semaphore",
+    "sem",
+    "recv",
+    "latch",
+    "event",
+];
+
+/// Whether a function waits for another thread, and not for a lock, by its symbol: for a condition, an end, a message.
+#[must_use]
+pub fn waits_for_thread(symbol: &str) -> bool {
+    let words = words(&function(symbol), char::is_alphanumeric);
+    words.iter().any(|word| WAITS.contains(&word.as_str()))
+}
+
 /// Whether a name has a word that only locks have: `RawMutex::lock`, `read_unlock`, but not `block` or `LockFree`.
 #[must_use]
 pub fn mentions_lock(name: &str) -> bool {
@@ -157,6 +178,23 @@ mod tests {
             ("server", None),
         ] {
             assert_eq!(system_library(file), library, "{file}");
+        }
+    }
+
+    #[test]
+    fn functions_that_wait_for_another_thread_are_known_by_their_words() {
+        for name in [
+            "pthread_cond_wait",
+            "__pthread_clockjoin_ex_join",
+            "pthread_barrier_wait",
+            "sem_wait",
+            "parking_lot::condvar::Condvar::wait_until_internal",
+            "std::sys::sync::condvar::futex::Condvar::wait_optional_timeout",
+        ] {
+            assert!(waits_for_thread(name), "{name}");
+        }
+        for name in ["pthread_mutex_lock", "std::sys::sync::mutex::futex::Mutex::lock_contended"] {
+            assert!(!waits_for_thread(name), "{name}");
         }
     }
 

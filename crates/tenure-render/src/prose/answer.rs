@@ -220,6 +220,7 @@ mod tests {
             cpus: 6.0,
             used: 1.8,
             used_by_others: 2.0,
+            dominant: TimeCause::Lock,
             running: Vec::new(),
             idle: vec![part, rare],
             without_cpu: 0.3,

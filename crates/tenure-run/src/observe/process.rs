@@ -142,6 +142,7 @@ impl ObservedProcess {
             dropped: reader.header.dropped,
             refused: reader.header.failure == StartFailure::NoAddressSpace as u32,
             one_at_a_time: one_at_a_time(&reader.threads),
+            waits: None,
         }
     }
 

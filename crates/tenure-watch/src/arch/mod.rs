@@ -14,8 +14,8 @@ use aarch64 as this;
 use x86_64 as this;
 
 pub(crate) use this::{
-    FRAME, Instruction, MACHINE, NAME, RETURN, Registers, STACK, TRAPS, USER_END, VENDOR,
-    code_address, data_address, traced,
+    CALL_BYTES, FRAME, Instruction, MACHINE, NAME, RETURN, Registers, STACK, TRAPS, USER_END,
+    VENDOR, call_before, code_address, data_address, traced,
 };
 
 /// A request to ptrace: an enum in glibc, an `int` in other C libraries.

@@ -3,6 +3,7 @@
 mod child;
 pub(crate) mod guard;
 pub(crate) mod lost;
+pub(crate) mod machine;
 pub(crate) mod perf;
 pub(crate) mod process;
 pub(crate) mod specimen;

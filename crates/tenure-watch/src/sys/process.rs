@@ -40,8 +40,19 @@ pub(crate) fn own_time(of: UsageWho) -> Duration {
 
 /// Nanoseconds that a thread has run.
 pub(crate) fn ran_ns(pid: u32, tid: u32) -> Option<u64> {
-    let ran = fs::read_to_string(format!("/proc/{pid}/task/{tid}/schedstat")).ok()?;
-    ran.split(' ').next()?.parse().ok()
+    scheduled(pid, tid).map(|[ran, _]| ran)
+}
+
+/// Nanoseconds that a thread has run, and that it could have run and had no CPU.
+pub(crate) fn scheduled(pid: u32, tid: u32) -> Option<[u64; 2]> {
+    let times = fs::read_to_string(format!("/proc/{pid}/task/{tid}/schedstat")).ok()?;
+    let mut times = times.split(' ').map(str::parse);
+    Some([times.next()?.ok()?, times.next()?.ok()?])
+}
+
+/// What a thread does: `running`, or the system call that it sleeps in, with arguments, stack pointer and address.
+pub(crate) fn system_call(pid: u32, tid: u32) -> Option<String> {
+    fs::read_to_string(format!("/proc/{pid}/task/{tid}/syscall")).ok()
 }
 
 /// A thread's name.
@@ -215,6 +226,11 @@ impl LiveProcess {
         let mut bytes = [0; 8];
         self.memory.as_ref()?.read_exact_at(&mut bytes, address).ok()?;
         Some(u64::from_le_bytes(bytes))
+    }
+
+    /// Reads from its memory as many bytes as there are at an address, and says how many.
+    pub(crate) fn read_some(&self, address: u64, bytes: &mut [u8]) -> usize {
+        self.memory.as_ref().and_then(|memory| memory.read_at(bytes, address).ok()).unwrap_or(0)
     }
 
     /// Bytes of its code; from the program's file where its memory may not be read.

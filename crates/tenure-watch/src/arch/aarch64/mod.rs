@@ -68,9 +68,35 @@ pub(crate) fn data_address(pointer: u64) -> u64 {
     pointer & (u64::MAX >> 8)
 }
 
+/// Bytes of a call.
+pub(crate) const CALL_BYTES: usize = 4;
+
+/// The call right before an address, if the code there, which ends at the address, is one: where it goes, if it says so.
+pub(crate) fn call_before(code: &[u8; CALL_BYTES], end: u64) -> Option<Option<u64>> {
+    let instruction = u32::from_le_bytes(*code);
+    if instruction >> 26 == 0b10_0101 {
+        // BL: 26 bits of words from the instruction.
+        let words = i64::from((instruction << 6).cast_signed() >> 6);
+        return Some(Some(end.wrapping_sub(4).wrapping_add_signed(words * 4)));
+    }
+    // BLR, with and without a check of the pointer's signature.
+    let is_through_register =
+        instruction & 0xffff_fc1f == 0xd63f_0000 || instruction & 0xfeff_f800 == 0xd63f_0800;
+    is_through_register.then_some(None)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_call_says_where_it_goes_unless_a_register_does() {
+        let call = |instruction: u32| call_before(&instruction.to_le_bytes(), 0x1004);
+        assert_eq!(call(0x9400_0004), Some(Some(0x1010)));
+        assert_eq!(call(0x97ff_ffff), Some(Some(0xffc)));
+        assert_eq!(call(0xd63f_0100), Some(None));
+        assert_eq!(call(0xd503_201f), None);
+    }
 
     #[test]
     fn signatures_and_tags_are_no_part_of_an_address() {

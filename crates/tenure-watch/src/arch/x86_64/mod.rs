@@ -57,3 +57,36 @@ pub(crate) fn data_address(pointer: u64) -> u64 {
 pub(crate) fn code_address(word: u64) -> u64 {
     word
 }
+
+/// Bytes of the longest call.
+pub(crate) const CALL_BYTES: usize = 7;
+
+/// The call right before an address, if the code there, which ends at the address, is one: where it goes, if it says so.
+pub(crate) fn call_before(code: &[u8; CALL_BYTES], end: u64) -> Option<Option<u64>> {
+    /// The `/2` of a ModRM byte.
+    const REG: u8 = 0o20;
+    let is_call = |at: usize| code[at] == 0xff && code[at + 1] & 0o70 == REG;
+    if code[2] == 0xe8 {
+        let distance = i32::from_le_bytes([code[3], code[4], code[5], code[6]]);
+        return Some(Some(end.wrapping_add_signed(distance.into())));
+    }
+    // Through a register or memory: a call is two to seven bytes long, with or without a prefix before.
+    (0..CALL_BYTES - 1).any(is_call).then_some(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_says_where_it_goes_unless_a_register_does() {
+        let direct = [0x90, 0x90, 0xe8, 0xfb, 0xff, 0xff, 0xff];
+        assert_eq!(call_before(&direct, 0x1000), Some(Some(0xffb)));
+        // call rax; call [rip + 4].
+        assert_eq!(call_before(&[0x90, 0x90, 0x90, 0x90, 0x90, 0xff, 0xd0], 0x1000), Some(None));
+        assert_eq!(call_before(&[0x90, 0xff, 0x15, 4, 0, 0, 0], 0x1000), Some(None));
+        assert_eq!(call_before(&[0x90; CALL_BYTES], 0x1000), None);
+        // jmp rax.
+        assert_eq!(call_before(&[0x90, 0x90, 0x90, 0x90, 0x90, 0xff, 0xe0], 0x1000), None);
+    }
+}

@@ -1,0 +1,204 @@
+//! Where the time of a program's threads went: the processor's, and that of CPUs that were idle.
+
+use tenure_model::recording::{WaitReason, Waits};
+use tenure_model::{Coverage, TimeCause, TimeDetail, TimePart, TimeSplit};
+
+use crate::proportion::interval;
+
+/// The kernel counts processor time so often a second.
+const CLOCK_HZ: f64 = 100.0;
+
+/// Threads that sleep and wake make work for the kernel. From this part of the CPUs on, what they sleep for is the reason for
+/// that work, too.
+const SLEEPS_OFTEN: f64 = 0.1;
+
+/// What takes less of the CPUs than this holds no program back, if that works for the rest of the time: without it the
+/// program would do a quarter more.
+const MATTERS: f64 = 0.2;
+
+/// What is known of the processor time of a watched program.
+pub(crate) struct Running<'a> {
+    pub(crate) seconds: f64,
+    pub(crate) coverage: &'a Coverage,
+    pub(crate) samples: u64,
+    /// The share of the time that could be seen that all findings cost together, and the ends of its interval.
+    pub(crate) lines: [f64; 3],
+}
+
+/// The parts of the time. `detail` names what threads slept for.
+pub(crate) fn split(
+    waits: &Waits,
+    running: &Running<'_>,
+    detail: impl Fn(&WaitReason) -> TimeDetail,
+) -> TimeSplit {
+    let of_running = of_running(waits, running);
+    let idle = idle(waits, detail);
+    TimeSplit {
+        seconds: running.seconds,
+        cpus: waits.cpus,
+        used: waits.used,
+        used_by_others: waits.used_by_others,
+        dominant: dominant(waits, &of_running, &idle),
+        running: of_running,
+        idle,
+        without_cpu: waits.without_cpu,
+    }
+}
+
+fn of_running(waits: &Waits, running: &Running<'_>) -> Vec<TimePart> {
+    let Coverage { cpu_seconds, unaddressed, .. } = *running.coverage;
+    let kernel = waits.kernel.clamp(0.0, 1.0);
+    let user = 1.0 - kernel;
+    let seen = user * (1.0 - unaddressed);
+    let [lines, least, most] = running.lines.map(|share| share.clamp(0.0, 1.0) * seen);
+    let samples = running.samples as f64;
+    let part = |cause, share: f64, interval: [f64; 2]| TimePart {
+        cause,
+        share,
+        interval: interval.map(|end| end.clamp(0.0, 1.0)),
+        details: Vec::new(),
+    };
+    let unseen = user * unaddressed;
+    let own = (1.0 - kernel - unseen - lines).max(0.0);
+    let mut parts = vec![
+        part(TimeCause::SharedLines, lines, [least, most]),
+        part(TimeCause::Kernel, kernel, interval_of(kernel, cpu_seconds * CLOCK_HZ)),
+        part(TimeCause::OwnWork, own, [own - (most - lines), own + (lines - least)]),
+        part(TimeCause::Unseen, unseen, interval_of(unseen, samples)),
+    ];
+    parts.retain(|part| part.share > 0.0);
+    parts.sort_by(|one, other| other.share.total_cmp(&one.share));
+    parts
+}
+
+/// The interval of a share of so many.
+fn interval_of(share: f64, of: f64) -> [f64; 2] {
+    interval(share * of, of)
+}
+
+fn idle(waits: &Waits, detail: impl Fn(&WaitReason) -> TimeDetail) -> Vec<TimePart> {
+    let mut parts: Vec<TimePart> = Vec::new();
+    for reason in waits.reasons.iter().filter(|reason| reason.cpus > 0.0) {
+        let at = parts.iter().position(|part| part.cause == reason.cause);
+        let at = at.unwrap_or_else(|| {
+            let (interval, details) = Default::default();
+            parts.push(TimePart { cause: reason.cause, share: 0.0, interval, details });
+            parts.len() - 1
+        });
+        parts[at].share += reason.cpus / waits.cpus;
+        if reason.cause != TimeCause::NoThreads {
+            merge(&mut parts[at].details, detail(reason));
+        }
+    }
+    for part in &mut parts {
+        // What threads do in one tick is not independent: of a share only the ticks count.
+        part.interval = interval_of(part.share.min(1.0), waits.ticks as f64);
+        part.details.sort_by(|one, other| other.share.total_cmp(&one.share));
+    }
+    parts.sort_by(|one, other| other.share.total_cmp(&one.share));
+    parts
+}
+
+/// Adds a detail to others: places that have the same name are one.
+fn merge(details: &mut Vec<TimeDetail>, detail: TimeDetail) {
+    let same = |known: &&mut TimeDetail| known.name == detail.name && known.code == detail.code;
+    match details.iter_mut().find(same) {
+        Some(known) => known.share += detail.share,
+        None => details.push(detail),
+    }
+}
+
+/// What holds the program back: of all but its own work that on which most CPUs are spent, if that matters. What threads sleep
+/// for has the kernel's work with it, since that puts them to sleep and wakes them.
+fn dominant(waits: &Waits, running: &[TimePart], idle: &[TimePart]) -> TimeCause {
+    use TimeCause::{Io, Kernel, Lock, OtherThreads, OwnWork};
+    let mut cpus: Vec<(TimeCause, f64)> = Vec::new();
+    cpus.extend(running.iter().map(|part| (part.cause, part.share * waits.used)));
+    cpus.extend(idle.iter().map(|part| (part.cause, part.share * waits.cpus)));
+    let of = |wanted| cpus.iter().find(|(cause, _)| *cause == wanted).map_or(0.0, |it| it.1);
+    let (kernel, own) = (of(Kernel), of(OwnWork));
+    let left = (waits.cpus - waits.used_by_others).max(waits.used);
+    let slept = cpus.iter_mut().filter(|(cause, _)| [Lock, OtherThreads, Io].contains(cause));
+    if let Some((_, most)) = slept.max_by(|one, other| one.1.total_cmp(&other.1))
+        && *most >= SLEEPS_OFTEN * left
+    {
+        *most += kernel;
+    }
+    cpus.retain(|(cause, _)| *cause != OwnWork);
+    match cpus.into_iter().max_by(|one, other| one.1.total_cmp(&other.1)) {
+        Some((cause, cpus)) if cpus >= MATTERS * left || cpus > own => cause,
+        _ => OwnWork,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reason(cause: TimeCause, cpus: f64) -> WaitReason {
+        let (call, word, code, holder) = Default::default();
+        WaitReason { cause, call, word, code, cpus, holder }
+    }
+
+    fn split_of(used: f64, kernel: f64, lines: f64, reasons: Vec<WaitReason>) -> TimeSplit {
+        let waits = Waits { ticks: 100, cpus: 4.0, used, kernel, reasons, ..Waits::default() };
+        let coverage = Coverage {
+            cpu_seconds: 10.0,
+            kernel,
+            unaddressed: 0.1,
+            excludes: 0.01,
+            shared: Vec::new(),
+        };
+        let lines = [lines, lines * 0.8, lines * 1.2];
+        let running = Running { seconds: 10.0, coverage: &coverage, samples: 1000, lines };
+        split(&waits, &running, |reason| TimeDetail {
+            name: "x".to_owned(),
+            share: reason.cpus / 4.0,
+            code: None,
+            finding: None,
+            holder: None,
+        })
+    }
+
+    #[test]
+    fn the_parts_of_the_processor_time_add_up_and_lie_in_their_intervals() {
+        let split = split_of(4.0, 0.2, 0.5, Vec::new());
+        let sum: f64 = split.running.iter().map(|part| part.share).sum();
+        assert!((sum - 1.0).abs() < 1e-9, "{split:?}");
+        for part in &split.running {
+            let [least, most] = part.interval;
+            assert!(least <= part.share && part.share <= most, "{part:?}");
+        }
+        assert!(split.running.is_sorted_by(|one, other| one.share >= other.share));
+    }
+
+    #[test]
+    fn what_dominates_is_no_work_that_holds_most_cpus_back() {
+        use TimeCause::{Io, Kernel, Lock, NoThreads, OwnWork, SharedLines};
+        let dominant =
+            |used, kernel, lines, reasons| split_of(used, kernel, lines, reasons).dominant;
+        assert_eq!(dominant(4.0, 0.1, 0.1, Vec::new()), OwnWork);
+        assert_eq!(dominant(4.0, 0.1, 0.9, Vec::new()), SharedLines);
+        assert_eq!(dominant(4.0, 0.8, 0.1, Vec::new()), Kernel);
+        assert_eq!(dominant(1.0, 0.1, 0.1, vec![reason(NoThreads, 3.0)]), NoThreads);
+        // A mutex that sleeps: more of the kernel's work than sleep.
+        let lock = || vec![reason(Lock, 0.9), reason(Io, 0.1)];
+        assert_eq!(dominant(3.0, 0.5, 0.0, lock()), Lock);
+        // One that hardly ever sleeps is not why the kernel works.
+        assert_eq!(dominant(3.8, 0.8, 0.0, vec![reason(Lock, 0.2)]), Kernel);
+        assert_eq!(dominant(3.0, 0.1, 0.1, vec![reason(Lock, 1.0)]), Lock, "a third of its work");
+    }
+
+    #[test]
+    fn idle_cpus_have_their_reasons_by_place() {
+        let split = split_of(
+            2.0,
+            0.1,
+            0.0,
+            vec![reason(TimeCause::Lock, 1.0), reason(TimeCause::Lock, 0.5)],
+        );
+        let [part] = &split.idle[..] else { panic!("{split:?}") };
+        assert!((part.share - 0.375).abs() < 1e-9 && part.details.len() == 1, "{part:?}");
+        assert!((part.details[0].share - 0.375).abs() < 1e-9, "{part:?}");
+    }
+}
