@@ -113,20 +113,26 @@ fn merge(details: &mut Vec<TimeDetail>, detail: TimeDetail) {
 fn dominant(waits: &Waits, running: &[TimePart], idle: &[TimePart]) -> TimeCause {
     use TimeCause::{Io, Kernel, Lock, OtherThreads, OwnWork};
     let mut cpus: Vec<(TimeCause, f64)> = Vec::new();
-    cpus.extend(running.iter().map(|part| (part.cause, part.share * waits.used)));
+    let idle_cpus: f64 = waits.reasons.iter().map(|reason| reason.cpus).sum();
+    // Beside other programs: what it would have used.
+    let wanted = (waits.cpus - idle_cpus).max(waits.used);
+    cpus.extend(running.iter().map(|part| (part.cause, part.share * wanted)));
     cpus.extend(idle.iter().map(|part| (part.cause, part.share * waits.cpus)));
-    let of = |wanted| cpus.iter().find(|(cause, _)| *cause == wanted).map_or(0.0, |it| it.1);
+    // The kernel's own locks are its work.
+    let of = |wanted| -> f64 {
+        cpus.iter().filter(|(cause, _)| *cause == wanted).map(|(_, cpus)| cpus).sum()
+    };
     let (kernel, own) = (of(Kernel), of(OwnWork));
-    let left = (waits.cpus - waits.used_by_others).max(waits.used);
     let slept = cpus.iter_mut().filter(|(cause, _)| [Lock, OtherThreads, Io].contains(cause));
     if let Some((_, most)) = slept.max_by(|one, other| one.1.total_cmp(&other.1))
-        && *most >= SLEEPS_OFTEN * left
+        && *most >= SLEEPS_OFTEN * waits.cpus
     {
         *most += kernel;
     }
-    cpus.retain(|(cause, _)| *cause != OwnWork);
+    cpus.retain(|(cause, _)| ![OwnWork, Kernel].contains(cause));
+    cpus.push((Kernel, kernel));
     match cpus.into_iter().max_by(|one, other| one.1.total_cmp(&other.1)) {
-        Some((cause, cpus)) if cpus >= MATTERS * left || cpus > own => cause,
+        Some((cause, cpus)) if cpus >= MATTERS * waits.cpus || cpus > own => cause,
         _ => OwnWork,
     }
 }

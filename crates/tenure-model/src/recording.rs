@@ -96,7 +96,7 @@ pub struct Waits {
     pub kernel: f64,
     /// The share of the threads' time in which they could run and had no CPU, without the part that other programs caused.
     pub without_cpu: f64,
-    /// Why CPUs were idle.
+    /// Why CPUs were idle, or would have been but for other programs.
     pub reasons: Vec<WaitReason>,
 }
 
@@ -111,7 +111,7 @@ pub struct WaitReason {
     pub word: Option<u64>,
     /// The return address in the program's own code.
     pub code: Option<u64>,
-    /// The CPUs that were idle for this reason, on average.
+    /// The CPUs that were idle for this reason, or would have been, on average.
     pub cpus: f64,
     /// [`Thread::id`] of the one that held the lock most often.
     pub holder: Option<u32>,

@@ -20,9 +20,8 @@ pub struct TimeSplit {
     pub dominant: TimeCause,
     /// What its processor time went to, the largest part first. The shares add up to 1.
     pub running: Vec<TimePart>,
-    /// Why CPUs stood idle or were not given to it, the largest part first. The shares are of the time of all its CPUs:
-    /// together with [`used`](Self::used) and [`used_by_others`](Self::used_by_others) they add up to
-    /// [`cpus`](Self::cpus).
+    /// Why its threads left CPUs idle, or would have but for other programs, the largest part first. The shares are of the time
+    /// of all its CPUs: where no other program ran, they add up to what it did not use.
     pub idle: Vec<TimePart>,
     /// The share of the threads' time in which they could run and had no CPU, other programs' part left out.
     pub without_cpu: f64,
@@ -50,7 +49,7 @@ pub struct TimePart {
 pub enum TimeCause {
     /// Threads waited for lines that other threads use.
     SharedLines,
-    /// The kernel worked.
+    /// The kernel worked or, while CPUs were idle, let threads wait that change the memory of the process.
     Kernel,
     /// The program worked.
     OwnWork,

@@ -115,10 +115,10 @@ impl Callers {
         self.modules.iter().any(|it| (it.start..it.end).contains(&code))
     }
 
-    /// The symbol of the function that a return address is of.
+    /// The function that a return address is of.
     pub(crate) fn name(&mut self, back: u64) -> Option<String> {
         let (module, file) = self.file(back)?;
-        file.function(back.wrapping_sub(module.bias))
+        Some(names::demangled(&file.function(back.wrapping_sub(module.bias))?))
     }
 
     /// Whether an address is part of a function that has a symbol.

@@ -35,6 +35,9 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// idle count this little.
 const LEAST_IDLE: f64 = 0.1;
 
+/// From this part of the CPUs on, other programs decide which CPUs are idle.
+const BUSY_MACHINE: f64 = 0.15;
+
 /// The time over which it is measured what other programs use: the kernel counts hundredths of a second.
 const OTHERS_WINDOW: Duration = Duration::from_millis(500);
 
@@ -62,7 +65,10 @@ type ReasonKey = (TimeCause, String, Option<u64>, Option<u64>);
 
 #[derive(Debug, Default)]
 struct ReasonSum {
-    cpus: f64,
+    /// CPUs that were idle for it, by [`shared_out`].
+    idle: f64,
+    /// CPUs that were lost to it if each thread has the same part of all, by [`by_thread`].
+    slept: f64,
     /// How often each thread held the lock.
     holders: FxHashMap<u32, u64>,
 }
@@ -132,16 +138,19 @@ impl WaitSampler {
         self.turn = (self.turn + asked) % threads.len();
         let cpus = machine::cpus_of(process.pid);
         let others = self.busy.others(process).clamp(0.0, cpus);
-        let idle = (cpus - others - tick.running as f64).max(LEAST_IDLE);
+        let idle = (cpus - tick.running as f64).max(LEAST_IDLE);
         self.ticks += 1;
         self.cpus += cpus;
         self.others += others;
         for (cpus, key, holder) in shared_out(idle, &tick) {
             let sum = self.reasons.entry(key).or_default();
-            sum.cpus += cpus;
+            sum.idle += cpus;
             if let Some(holder) = holder {
                 *sum.holders.entry(holder).or_default() += 1;
             }
+        }
+        for (cpus, key) in by_thread(cpus, &tick) {
+            self.reasons.entry(key).or_default().slept += cpus;
         }
         // Of a thousand threads it takes milliseconds.
         self.next = now + TICK.max(now.elapsed() * 50);
@@ -180,14 +189,23 @@ impl WaitSampler {
         }
         let ticks = self.ticks as f64;
         let (cpus, used_by_others) = (self.cpus / ticks, self.others / ticks);
-        // How long CPUs were idle is known better than by ticks, which say why.
-        let idle = (cpus - used_by_others - used).max(0.0);
-        let all: f64 = self.reasons.values().map(|sum| sum.cpus).sum();
+        // How long CPUs were idle is known better than by ticks, which say why. Beside other programs no CPU is idle; then what
+        // threads slept for counts by their time.
+        let is_alone = used_by_others < BUSY_MACHINE * cpus;
+        let all: f64 = self.reasons.values().map(|sum| sum.idle).sum();
+        let idle = (cpus - used_by_others - used).max(0.0) / all;
         let reason = |(key, sum): (&ReasonKey, &ReasonSum)| {
             let (cause, call, word, code) = key.clone();
             let holder = sum.holders.iter().max_by_key(|(_, count)| **count);
             let holder = holder.and_then(|(tid, _)| id(*tid));
-            WaitReason { cause, call, word, code, cpus: idle * sum.cpus / all, holder }
+            WaitReason {
+                cause,
+                call,
+                word,
+                code,
+                cpus: if is_alone { idle * sum.idle } else { sum.slept / ticks },
+                holder,
+            }
         };
         let mut reasons: Vec<_> = self.reasons.iter().map(reason).collect();
         reasons.sort_by(|one, other| other.cpus.total_cmp(&one.cpus));
@@ -209,10 +227,10 @@ impl WaitSampler {
 /// Why so many CPUs are idle: a thread that sleeps could use one. Locks come first: what holds one may itself sleep. If a
 /// thread runs, those that wait for another wait for it. If none does, what they wait for comes from outside.
 fn shared_out(idle: f64, tick: &Tick) -> Vec<(f64, ReasonKey, Option<u32>)> {
-    use TimeCause::{Io, Lock, NoThreads, OtherThreads, Timer};
+    use TimeCause::{Io, Kernel, Lock, NoThreads, OtherThreads, Timer};
     let order = match tick.running {
-        0 => [Lock, Io, Timer, OtherThreads],
-        _ => [Lock, OtherThreads, Io, Timer],
+        0 => [Lock, Kernel, Io, Timer, OtherThreads],
+        _ => [Lock, Kernel, OtherThreads, Io, Timer],
     };
     let mut left = idle;
     let mut shared = Vec::new();
@@ -235,12 +253,39 @@ fn shared_out(idle: f64, tick: &Tick) -> Vec<(f64, ReasonKey, Option<u32>)> {
     shared
 }
 
+/// The CPUs that are lost to each reason if every thread has the same part of them. Threads that do not exist have one each.
+fn by_thread(cpus: f64, tick: &Tick) -> Vec<(f64, ReasonKey)> {
+    let threads = (tick.running + tick.asleep.len()) as f64;
+    let missing = (cpus - threads).max(0.0);
+    let each = (cpus - missing) / threads.max(1.0);
+    let asleep = tick
+        .asleep
+        .iter()
+        .map(|sleep| (each, (sleep.cause, sleep.call.clone(), sleep.word, sleep.code)));
+    let none = (TimeCause::NoThreads, String::new(), None, None);
+    asleep.chain((missing > 0.0).then_some((missing, none))).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn asleep(cause: TimeCause) -> Sleep {
         Sleep { cause, call: String::new(), word: None, code: None, holder: None }
+    }
+
+    #[test]
+    fn beside_other_programs_each_thread_has_its_part_of_the_cpus() {
+        use TimeCause::{Lock, NoThreads};
+        let reasons = |running, causes: &[TimeCause]| -> Vec<(TimeCause, f64)> {
+            let asleep = causes.iter().map(|cause| asleep(*cause)).collect();
+            let all = by_thread(2.0, &Tick { running, asleep });
+            all.into_iter().map(|(cpus, (cause, ..))| (cause, cpus)).collect()
+        };
+        assert_eq!(reasons(2, &[Lock, Lock]), [(Lock, 0.5), (Lock, 0.5)]);
+        assert_eq!(reasons(1, &[]), [(NoThreads, 1.0)]);
+        assert_eq!(reasons(0, &[Lock]), [(Lock, 1.0), (NoThreads, 1.0)]);
+        assert!(reasons(8, &[]).is_empty());
     }
 
     #[test]

@@ -84,25 +84,30 @@ pub(crate) fn not_worth(answer: &Answer) -> Option<String> {
 
 /// A row of where the processor time went: the share, and what it is.
 pub(crate) fn running(time: &TimeSplit) -> Vec<(String, String)> {
-    time.running.iter().map(row).collect()
+    time.running.iter().map(|part| row(part, cause(part.cause))).collect()
 }
 
 /// Rows of why CPUs were idle, those that matter.
 pub(crate) fn idle(time: &TimeSplit) -> Vec<(String, String)> {
     /// A smaller part is nothing that a reader would change a program for.
     const WORTH_SAYING: f64 = 0.02;
-    time.idle.iter().filter(|part| part.share >= WORTH_SAYING).map(row).collect()
+    let parts = time.idle.iter().filter(|part| part.share >= WORTH_SAYING);
+    parts
+        .map(|part| match part.cause {
+            TimeCause::Kernel => row(part, "asleep in the kernel"),
+            other => row(part, cause(other)),
+        })
+        .collect()
 }
 
-fn row(part: &TimePart) -> (String, String) {
-    (share(part.share), what(part))
+fn row(part: &TimePart, cause: &str) -> (String, String) {
+    (share(part.share), what(part, cause))
 }
 
 /// `in the kernel: futex 17 %, mmap 3.0 %`.
-fn what(part: &TimePart) -> String {
+fn what(part: &TimePart, cause: &str) -> String {
     /// More are in the page and in JSON.
     const MAX_DETAILS: usize = 2;
-    let cause = cause(part.cause);
     let details = part.details.iter().take(MAX_DETAILS).map(detail);
     let details = details.collect::<Vec<_>>().join(", ");
     if details.is_empty() { cause.to_owned() } else { format!("{cause}: {details}") }

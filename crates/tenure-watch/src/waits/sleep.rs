@@ -73,6 +73,16 @@ const CALLS: [(i64, &str); 22] = [
     (libc::SYS_rt_sigtimedwait, "sigwait"),
 ];
 
+/// System calls that change a process's memory.
+const MAPPING: [i64; 6] = [
+    libc::SYS_mmap,
+    libc::SYS_munmap,
+    libc::SYS_mprotect,
+    libc::SYS_madvise,
+    libc::SYS_mremap,
+    libc::SYS_brk,
+];
+
 #[cfg(target_arch = "x86_64")]
 const OLD_CALLS: [(i64, &str); 3] =
     [(libc::SYS_epoll_wait, "epoll_wait"), (libc::SYS_poll, "poll"), (libc::SYS_select, "select")];
@@ -94,7 +104,10 @@ impl Sleep {
             libc::SYS_nanosleep | libc::SYS_clock_nanosleep => {
                 Self { code, ..Self::of_call(TimeCause::Timer, "sleep") }
             }
-            number if number < 0 => Self { code, ..Self::of_call(TimeCause::Io, "page fault") },
+            // Of all threads of a process one at a time changes its memory, or none if another has a fault.
+            number if number < 0 || MAPPING.contains(&number) => {
+                Self { code, ..Self::of_call(TimeCause::Kernel, "memory mapping") }
+            }
             number => {
                 let known = CALLS.iter().chain(&OLD_CALLS).find(|(of, _)| *of == number);
                 let name =

@@ -47,6 +47,9 @@ impl Instruction {
             let before = Self::met(Stop::Breakpoint, decoded.ip(), read)?;
             return before.access.writes().then_some(before);
         }
+        if stop == Stop::Clock && decoded.mnemonic() == Mnemonic::Pause {
+            return Self::polled(ip, read);
+        }
         Self::at_end(decoded, read)
             .or_else(|| (stop == Stop::Clock).then(|| Self::in_turn(ip, read))?)
     }
@@ -80,6 +83,31 @@ impl Instruction {
                 None => now(register, registers),
             })
         })
+    }
+
+    /// What a thread reads next that has just paused: it waits for a change of that.
+    fn polled(ip: u64, read: Read<'_>) -> Option<Self> {
+        /// A loop that waits has a jump and a load or two after its pause.
+        const MAX_INSTRUCTIONS: usize = 4;
+        let mut bytes = [0; MAX_TURN_BYTES];
+        let mut passed: Vec<Decoded> = Vec::new();
+        let mut at = ip;
+        for _ in 0..MAX_INSTRUCTIONS {
+            let one = from(at, &mut bytes, read)?.decode();
+            let is_known = |register| !passed.iter().any(|before| overwrites(before, register));
+            at = match (one.flow_control(), access(&one)) {
+                (FlowControl::Next, Some((access @ Access::Read, size)))
+                    if is_known(one.memory_base()) && is_known(one.memory_index()) =>
+                {
+                    return Some(Self { decoded: one, trace: None, is_step: false, access, size });
+                }
+                (FlowControl::Next, None) => one.next_ip(),
+                (FlowControl::UnconditionalBranch, _) => one.near_branch_target(),
+                _ => return None,
+            };
+            passed.push(one);
+        }
+        None
     }
 
     /// The last access of a loop's turn, if the loop begins here, and the instructions after that retire with it.
@@ -289,6 +317,18 @@ mod tests {
     /// What an instruction does, and the address after it.
     fn met(instruction: Option<Instruction>) -> Option<(Access, u64)> {
         instruction.map(|it| (it.access, it.end() - START))
+    }
+
+    #[test]
+    fn a_pause_waits_for_what_is_read_next() {
+        // pause; mov eax, [rbx]; test eax, eax; jne: and the same with a jump to the load.
+        let code = "f3 90 8b 03 85 c0 75 f8";
+        assert_eq!(met(instruction(code, 2)), Some((Load, 4)));
+        let jumps = "f3 90 eb 02 90 90 8b 03 85 c0 75 f4";
+        assert_eq!(met(instruction(jumps, 2)), Some((Load, 8)));
+        // The register that the load's address is made of has another value by then.
+        assert_eq!(met(instruction("f3 90 48 89 c3 8b 03 75 f8", 2)), None);
+        assert_eq!(met(instruction("f3 90 c3", 2)), None);
     }
 
     #[test]
