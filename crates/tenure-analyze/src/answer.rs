@@ -1,7 +1,9 @@
 //! The answer in short: from a report's findings, from where the time went, and from what changes give.
 
-use tenure_model::{Answer, Coverage, Finding, Gain, ProposedChange, Report, Source};
-use tenure_report::numbers::{counted, times};
+use tenure_model::{
+    Answer, Coverage, Finding, Gain, ProposedChange, Report, Source, TimeCause, TimeSplit,
+};
+use tenure_report::numbers::{counted, share, times};
 
 /// A change that gives the whole program less is not worth making.
 pub(crate) const WORTH: f64 = 1.05;
@@ -64,7 +66,16 @@ pub(crate) fn answer(report: &Report, gains: Option<&ProgramGains>) -> Answer {
         change.number = number;
     }
     let together = gains.and_then(|gains| gains.together).filter(|_| changes.len() > 1);
-    let headline = headline(report, gains.is_some(), &changes, together);
+    let mut sentences = vec![headline(report, gains.is_some(), &changes, together)];
+    if let Source::Run(run) = &report.source
+        && let Some(time) = &run.time
+    {
+        let held_back = held_back(time, !changes.is_empty());
+        let at = if report.findings.is_empty() { 0 } else { sentences.len() };
+        sentences.splice(at..at, held_back);
+        sentences.extend(unseen(time));
+    }
+    let headline = sentences.join(" ");
     Answer { headline, changes, together, not_worth }
 }
 
@@ -105,6 +116,51 @@ fn headline(
     }
 }
 
+/// What else than shared lines holds the program back most: a sentence.
+fn held_back(time: &TimeSplit, has_changes: bool) -> Option<String> {
+    let all = time.running.iter().chain(&time.idle);
+    let part = all.filter(|part| part.cause == time.dominant);
+    let part = part.max_by(|one, other| one.share.total_cmp(&other.share))?;
+    let at = part.details.first().map(|detail| {
+        let place = detail.code.as_ref().and_then(|code| code.line.as_deref());
+        let place = place.map(|line| format!(" ({})", line.rsplit('/').next().unwrap_or(line)));
+        format!("{}{}", detail.name, place.unwrap_or_default())
+    });
+    let at = at.map(|at| format!(", most at {at}")).unwrap_or_default();
+    let lost = share(part.share);
+    let sentence = match part.cause {
+        TimeCause::SharedLines | TimeCause::Unseen => return None,
+        TimeCause::OwnWork if has_changes => return None,
+        TimeCause::OwnWork => format!("Its own work takes {lost} of its processor time."),
+        TimeCause::Kernel => format!("The kernel takes {lost} of its processor time."),
+        TimeCause::Lock => format!("{lost} of the CPUs are lost while threads sleep in locks{at}."),
+        TimeCause::OtherThreads => {
+            format!("{lost} of the CPUs are lost while threads wait for each other{at}.")
+        }
+        TimeCause::Io => {
+            format!("{lost} of the CPUs are lost while threads wait for input or output{at}.")
+        }
+        TimeCause::Timer => {
+            format!("{lost} of the CPUs are lost while threads sleep for a set time{at}.")
+        }
+        TimeCause::NoThreads => {
+            format!("{lost} of the CPUs are lost since too few threads have work.")
+        }
+    };
+    Some(match has_changes {
+        true => format!("More is lost elsewhere: {sentence}"),
+        false => sentence,
+    })
+}
+
+/// What could not be seen, if that is more than a reader may ignore: a sentence.
+fn unseen(time: &TimeSplit) -> Option<String> {
+    const MAX_SILENT: f64 = 0.15;
+    let unseen = time.running.iter().find(|part| part.cause == TimeCause::Unseen)?;
+    (unseen.share > MAX_SILENT)
+        .then(|| format!("{} of its processor time could not be seen.", share(unseen.share)))
+}
+
 /// Whether silence would prove nothing.
 fn has_seen_too_little(report: &Report) -> bool {
     let Source::Run(run) = &report.source else { return false };
@@ -114,12 +170,36 @@ fn has_seen_too_little(report: &Report) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use tenure_model::{Code, TimeDetail, TimePart};
+
     use super::*;
     use crate::fixtures;
 
     fn gain(rank: u64, expected: f64, moves_to: Option<u64>) -> ChangeGain {
         let gain = Gain { cpus: 16, range: [expected * 0.9, expected * 1.1] };
         ChangeGain { rank, gain, expected, moves_to }
+    }
+
+    /// Threads that sleep in a lock for a third of the time.
+    fn in_locks() -> TimeSplit {
+        let part = |cause, share, details| TimePart { cause, share, interval: [0.0, 1.0], details };
+        let code = Code { line: Some("/home/me/src/pool.rs:77".to_owned()), ..Code::default() };
+        let (finding, holder) = Default::default();
+        let name = "Pool.lock".to_owned();
+        let detail = TimeDetail { name, share: 0.3, code: Some(code), finding, holder };
+        TimeSplit {
+            seconds: 10.0,
+            cpus: 4.0,
+            used: 2.0,
+            used_by_others: 0.0,
+            dominant: TimeCause::Lock,
+            running: vec![
+                part(TimeCause::OwnWork, 0.8, Vec::new()),
+                part(TimeCause::Unseen, 0.2, Vec::new()),
+            ],
+            idle: vec![part(TimeCause::Lock, 0.36, vec![detail])],
+            without_cpu: 0.0,
+        }
     }
 
     #[test]
@@ -148,6 +228,21 @@ mod tests {
         assert_eq!((single.not_worth[0].number, single.not_worth[0].finding), (2, other));
         let with = of(vec![gain(one, 1.5, None), gain(other, 0.9, Some(one))], together);
         assert_eq!(with.changes[1].moves_to, Some(one), "it pays once both are made");
+        let mut slept = report.clone();
+        let Source::Run(run) = &mut slept.source else { panic!("{slept:?}") };
+        run.time = Some(in_locks());
+        let headline = answer(&slept, Some(&ProgramGains::default())).headline;
+        let expected = "More is lost elsewhere: 36 % of the CPUs are lost while threads sleep in locks, most at \
+                        Pool.lock (pool.rs:77). 20 % of its processor time could not be seen.";
+        assert!(
+            headline.ends_with(expected.trim_start_matches("More is lost elsewhere: ")),
+            "{headline}"
+        );
+        let headline = answer(&slept, None).headline;
+        assert!(headline.ends_with(expected), "{headline}");
+        slept.findings.clear();
+        let headline = answer(&slept, None).headline;
+        assert!(headline.starts_with("36 % of the CPUs are lost"), "{headline}");
         let mut silent = report.clone();
         silent.findings.clear();
         assert_eq!(answer(&silent, None).headline, "No contended cache line was found.");

@@ -139,7 +139,7 @@ pub(crate) const fn cause(cause: TimeCause) -> &'static str {
         TimeCause::OtherThreads => "asleep until another thread goes on",
         TimeCause::Io => "asleep until input or output is ready",
         TimeCause::Timer => "asleep for a set time",
-        TimeCause::NoThreads => "with too few threads",
+        TimeCause::NoThreads => "no thread to run",
     }
 }
 
