@@ -62,11 +62,12 @@ pub(crate) fn of_finding(answer: &Answer, rank: u64) -> Option<String> {
     let mut all = answer.changes.iter().chain(&answer.not_worth);
     let change = all.find(|change| change.finding == rank)?;
     let Gain { cpus, range } = change.gain?;
-    let gain = format!("{} the whole program on {}", times(range), counted(cpus, "CPU"));
+    let (faster, on) = (times(range), counted(cpus, "CPU"));
+    let does = format!("the whole program does {faster} as much on {on}");
     Some(match change.moves_to {
-        Some(other) => format!("{gain} alone: the load moves to finding {other}; change both"),
-        None if range[0] >= 100.0 => format!("{gain}: no longer limited by this line"),
-        None => gain,
+        Some(other) => format!("{does}, since the load moves to finding {other}; change both"),
+        None if range[0] >= 100.0 => format!("{does}, no longer limited by this line"),
+        None => does,
     })
 }
 

@@ -131,7 +131,7 @@ mod tests {
         answer.changes.iter_mut().for_each(|change| (change.gain, change.moves_to) = (None, None));
         let (first, then) =
             (plain(&before, 100), predictions(&whole, Style { width: 100, colour: false }));
-        assert!(!first.contains("the whole program on"), "{first}");
+        assert!(!first.contains("the whole program does"), "{first}");
         // Each finding that has a repair says what it asks for.
         assert!(first.contains("→ Put `refs`") && first.contains("; or "), "{first}");
         assert!(predictions(&before, Style::PLAIN).is_empty());
