@@ -2,6 +2,7 @@
 
 use tenure_model::{
     Answer, Coverage, Finding, Gain, ProposedChange, Report, Source, TimeCause, TimeSplit,
+    short_place,
 };
 use tenure_report::numbers::{counted, share, times};
 
@@ -123,7 +124,7 @@ fn held_back(time: &TimeSplit, has_changes: bool) -> Option<String> {
     let part = part.max_by(|one, other| one.share.total_cmp(&other.share))?;
     let at = part.details.first().map(|detail| {
         let place = detail.code.as_ref().and_then(|code| code.line.as_deref());
-        let place = place.map(|line| format!(" ({})", line.rsplit('/').next().unwrap_or(line)));
+        let place = place.map(|line| format!(" ({})", short_place(line)));
         format!("{}{}", detail.name, place.unwrap_or_default())
     });
     let at = at.map(|at| format!(", most at {at}")).unwrap_or_default();

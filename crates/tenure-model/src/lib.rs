@@ -34,6 +34,6 @@ pub use report::{
     Embedder, Evidence, Finding, Forecast, Kind, Level, Line, Means, Measured, MeasuredMember,
     Move, Observed, OperandShare, Origin, Point, Recorded, Repair, Report, Role, Run, SCHEMA,
     Scope, Sharing, Signal, Source, Storage, Suggestion, TypeMap, Types, Unfixed, Use, Watched,
-    Word, short_path,
+    Word, short_path, short_place,
 };
 pub use time::{TimeCause, TimeDetail, TimePart, TimeSplit};

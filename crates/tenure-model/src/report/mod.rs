@@ -14,7 +14,7 @@ pub use finding::{
 };
 pub use map::{Alternative, Cell, Embedder, Line, Means, Move, Suggestion, TypeMap, Unfixed};
 pub use measured::{Elsewhere, Measured, MeasuredMember, Recorded};
-pub use names::short_path;
+pub use names::{short_path, short_place};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

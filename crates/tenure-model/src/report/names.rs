@@ -152,6 +152,50 @@ pub fn short_path(name: &str, parts: usize) -> String {
     short
 }
 
+/// A place in the source, with as little as tells it apart: `server.rs:52`, `src/main.rs:5`, and of what was not written for the
+/// program its package: `dashmap-5.5.3 lock.rs:189`, `std mutex.rs:30`.
+#[must_use]
+pub fn short_place(line: &str) -> String {
+    let short = without_folders(line);
+    match package(line) {
+        Some(package) => format!("{package} {short}"),
+        None => short,
+    }
+}
+
+/// A file without its folders; those that many folders have, with one.
+fn without_folders(line: &str) -> String {
+    let mut cuts = line.rmatch_indices('/').map(|(at, _)| at + 1);
+    let name = &line[cuts.next().unwrap_or(0)..];
+    let is_common = ["mod.rs", "lib.rs", "main.rs"].iter().any(|common| name.starts_with(common));
+    if is_common { line[cuts.next().unwrap_or(0)..].to_owned() } else { name.to_owned() }
+}
+
+/// What a file is part of, if it was not written for the program: a crate with its version, a module of Go's, a standard library.
+fn package(line: &str) -> Option<&str> {
+    // What is behind these folders begins with the package's name.
+    let behind = |folder: &str| line.split_once(folder).map(|(_, rest)| rest);
+    let first = |rest: &'_ str| rest.split('/').next().map(str::len);
+    if let Some(rest) = behind("/registry/src/") {
+        // The index comes before.
+        let (_, rest) = rest.split_once('/')?;
+        return rest.get(..first(rest)?);
+    }
+    if line.starts_with("/rustc/") || line.contains("/rustlib/src/rust/") {
+        return behind("/library/").and_then(|rest| rest.get(..first(rest)?));
+    }
+    let rest = behind("/git/checkouts/").or_else(|| behind("/vendor/"));
+    if let Some(rest) = rest {
+        return rest.get(..first(rest)?);
+    }
+    let module = behind("/go/pkg/mod/")?;
+    // `github.com/prometheus/client_golang@v1.19.0/prometheus/counter.go`
+    let version = module.find('@')?;
+    let start = module[..version].rfind('/').map_or(0, |at| at + 1);
+    let end = version + module[version..].find('/')?;
+    module.get(start..end)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -224,6 +268,34 @@ mod tests {
             ("", "", ""),
         ] {
             assert_eq!((&*short_path(name, 1), &*short_path(name, 2)), (one, two), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_place_is_named_with_as_little_as_tells_it_apart() {
+        for (line, shown) in [
+            ("/home/me/project/src/server.rs:52", "server.rs:52"),
+            ("/home/me/project/src/main.rs:5", "src/main.rs:5"),
+            ("main.rs:5", "main.rs:5"),
+            (
+                "/root/.cargo/registry/src/index.crates.io-1949cf8c6b5b557f/dashmap-5.5.3/src/lock.rs:189",
+                "dashmap-5.5.3 lock.rs:189",
+            ),
+            (
+                "/root/.cargo/git/checkouts/tokio-6ff3/a1b2/tokio/src/park.rs:7",
+                "tokio-6ff3 park.rs:7",
+            ),
+            ("/home/me/project/vendor/bytes/src/lib.rs:9", "bytes src/lib.rs:9"),
+            ("/rustc/59807616e/library/std/src/sys/sync/mutex/futex.rs:30", "std futex.rs:30"),
+            (
+                "/root/go/pkg/mod/github.com/prometheus/client_golang@v1.19.0/prometheus/counter.go:3",
+                "client_golang@v1.19.0 counter.go:3",
+            ),
+            ("/root/.cargo/registry/src/", ""),
+            ("", ""),
+            ("/", ""),
+        ] {
+            assert_eq!(short_place(line), shown);
         }
     }
 }

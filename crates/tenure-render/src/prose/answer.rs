@@ -2,9 +2,8 @@
 
 use tenure_report::numbers::{counted, scaled, share, times};
 
-use super::file;
 use tenure_model::{
-    Answer, Code, Gain, ProposedChange, TimeCause, TimeDetail, TimePart, TimeSplit,
+    Answer, Code, Gain, ProposedChange, TimeCause, TimeDetail, TimePart, TimeSplit, short_place,
 };
 
 /// A row of the table of changes.
@@ -23,7 +22,7 @@ pub(crate) struct ChangeRow {
 pub(crate) fn changes(answer: &Answer) -> Vec<ChangeRow> {
     let row = |change: &ProposedChange| ChangeRow {
         number: change.number.to_string(),
-        place: file(&change.place),
+        place: short_place(&change.place),
         what: change.what.clone(),
         gain: gain_of(answer, change),
         finding: Some(change.finding),
@@ -75,7 +74,7 @@ pub(crate) fn of_finding(answer: &Answer, rank: u64) -> Option<String> {
 pub(crate) fn not_worth(answer: &Answer) -> Option<String> {
     let all = answer.not_worth.iter().map(|change| match &*change.place {
         "" => format!("finding {}", change.finding),
-        place => format!("finding {} ({})", change.finding, file(place)),
+        place => format!("finding {} ({})", change.finding, short_place(place)),
     });
     let all: Vec<_> = all.collect();
     (!all.is_empty()).then(|| {
@@ -125,7 +124,7 @@ fn detail(detail: &TimeDetail) -> String {
 
 fn place(code: &Code) -> String {
     match &code.line {
-        Some(line) => file(line),
+        Some(line) => short_place(line),
         None => code.function.clone(),
     }
 }

@@ -21,14 +21,6 @@ pub(super) fn ratio(part: u64, of: u64) -> f64 {
     if of == 0 { 0.0 } else { part as f64 / of as f64 }
 }
 
-/// A file without its folders; those that many folders have, with one.
-pub(super) fn file(line: &str) -> String {
-    let mut cuts = line.rmatch_indices('/').map(|(at, _)| at + 1);
-    let name = &line[cuts.next().unwrap_or(0)..];
-    let is_common = ["mod.rs", "lib.rs", "main.rs"].iter().any(|common| name.starts_with(common));
-    if is_common { line[cuts.next().unwrap_or(0)..].to_owned() } else { name.to_owned() }
-}
-
 pub(super) fn lines(count: u64) -> String {
     counted(count, "line")
 }
