@@ -33,6 +33,10 @@ pub(crate) struct ReportOptions {
     #[arg(long, value_name = "OLD.json")]
     diff: Option<PathBuf>,
 
+    /// Show every word, use and curve of each finding
+    #[arg(long)]
+    full: bool,
+
     /// Skip predicting what each change would give, which takes some seconds of processor time
     #[arg(long)]
     no_predict: bool,
@@ -89,7 +93,9 @@ impl ReportSinks<'_> {
         let exports = &self.options.exports;
         let text = if exports.leave_text() { text } else { TextStream::None };
         exports.write(&report, predicts)?;
-        let show = |report: &Report| text.print(|style| TerminalExporter(style).export(report));
+        let full = self.options.full;
+        let show =
+            |report: &Report| text.print(|style| TerminalExporter { style, full }.export(report));
         if !predicts {
             show(&report)?;
         } else {

@@ -142,7 +142,7 @@ pub(crate) fn run(arguments: &LayoutArgs) -> Result<(), EarlyEnd> {
     exports.write(&report, false)?;
     let has_text = exports.leave_text();
     if has_text {
-        output::print(&TerminalExporter(output::style()).export(&report))?;
+        output::print(&TerminalExporter::new(output::style()).export(&report))?;
     }
     exports.pages().try_for_each(|page| output::name_page(page, has_text))?;
     if report.passes() { Ok(()) } else { Err(EarlyEnd::Check) }

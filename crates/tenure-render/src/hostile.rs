@@ -76,9 +76,9 @@ proptest! {
 
     #[test]
     fn a_terminal_gets_no_character_that_steers_it(report in report(), width in 0..200_usize) {
-        let plain = TerminalExporter(Style { width, colour: false }).export(&report);
+        let plain = TerminalExporter::new(Style { width, colour: false }).export(&report);
         prop_assert!(is_harmless(&plain));
-        let coloured = TerminalExporter(Style { width, colour: true }).export(&report);
+        let coloured = TerminalExporter::new(Style { width, colour: true }).export(&report);
         prop_assert!(is_harmless(&console::strip_ansi_codes(&coloured)));
     }
 

@@ -3,5 +3,6 @@
 pub(crate) mod described;
 pub(crate) mod names;
 pub(crate) mod objects;
+mod source;
 pub(crate) mod threads;
 pub(crate) mod value;

@@ -2,12 +2,16 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::fs;
 use std::path::Path;
 use std::rc::Rc;
+use std::time::SystemTime;
 
 use tenure_code::{MachineCode, Pointed};
 use tenure_debuginfo::program::{AllocatedBlock, AllocationAccess, Frame, Object, Program};
 use tenure_model::Code;
+
+use super::source::SourceFiles;
 
 use tenure_model::recording::{Function, Module};
 
@@ -18,6 +22,9 @@ pub struct Programs {
     /// Answers by file and address in it.
     pointed: RefCell<HashMap<FileAddress, Rc<[Pointed]>>>,
 }
+
+/// Callers that a report shows, at most.
+const MAX_CALLERS: usize = 2;
 
 type FileAddress = (String, u64);
 
@@ -51,6 +58,9 @@ pub(crate) struct ProcessNames<'a> {
     /// Path of the directory in which the command runs: files in it are named without it.
     here: String,
     codes: RefCell<HashMap<u64, Option<Code>>>,
+    sources: SourceFiles,
+    /// When each module was built.
+    built: RefCell<HashMap<String, Option<SystemTime>>>,
     /// Objects that were not seen being allocated: see [`note_objects`](super::objects::note_objects).
     pub(crate) known: KnownObjects,
 }
@@ -69,6 +79,8 @@ impl<'a> ProcessNames<'a> {
             programs,
             here,
             codes: RefCell::default(),
+            sources: SourceFiles::default(),
+            built: RefCell::default(),
             known: KnownObjects::new(),
         }
     }
@@ -94,7 +106,7 @@ impl<'a> ProcessNames<'a> {
         if let Some(known) = self.codes.borrow().get(&address) {
             return known.clone();
         }
-        let code = self.frame(address).map(|(frame, _)| self.code_of(&frame));
+        let code = self.frame(address).map(|(frame, _)| self.code_of(&frame, address));
         let code = code.or_else(|| self.unnamed(address));
         self.codes.borrow_mut().insert(address, code.clone());
         code
@@ -172,7 +184,25 @@ impl<'a> ProcessNames<'a> {
         Some((program, Rc::clone(pointed)))
     }
 
-    fn code_of(&self, frame: &Frame) -> Code {
+    /// The functions that a return address is inlined into, in which the one of [`code`](Self::code) is not: its callers, the
+    /// innermost first.
+    pub(crate) fn callers(&self, address: u64) -> Vec<Code> {
+        let Some((program, inside)) = self.program(address) else { return Vec::new() };
+        let mut frames = program.program().frames(inside);
+        let shown = frames.iter().position(is_own).unwrap_or(frames.len());
+        let own = frames.drain(shown.min(frames.len())..).skip(1).filter(is_own);
+        own.take(MAX_CALLERS).map(|frame| self.code_of(&frame, address)).collect()
+    }
+
+    /// When the module was built that an address lies in.
+    fn built(&self, address: u64) -> Option<SystemTime> {
+        let (module, _) = self.module(address)?;
+        let modified = || fs::metadata(&module.path).ok()?.modified().ok();
+        let mut built = self.built.borrow_mut();
+        *built.entry(module.path.clone()).or_insert_with(modified)
+    }
+
+    fn code_of(&self, frame: &Frame, address: u64) -> Code {
         let line = frame.file.as_ref().map(|file| {
             let file = file.strip_prefix(&self.here).unwrap_or(file);
             match frame.line {
@@ -180,16 +210,21 @@ impl<'a> ProcessNames<'a> {
                 line => format!("{file}:{line}"),
             }
         });
-        Code { function: frame.function.clone(), line, source: None }
+        let source = frame
+            .file
+            .as_ref()
+            .and_then(|file| self.sources.line(file, frame.line, self.built(address)));
+        Code { function: frame.function.clone(), line, source }
     }
 
     /// The innermost call of a stack that is not a standard library's.
     pub(crate) fn caller(&self, stack: &[u64]) -> Option<Code> {
-        let frames: Vec<_> = stack.iter().filter_map(|address| self.frame(*address)).collect();
-        let own = frames.iter().find(|(_, is_own)| *is_own);
+        let frame = |address: &u64| Some((self.frame(*address)?, *address));
+        let frames: Vec<_> = stack.iter().filter_map(frame).collect();
+        let own = frames.iter().find(|((_, is_own), _)| *is_own);
         // Without debugging information there is no telling.
-        let unknown = || frames.iter().find(|(frame, _)| frame.file.is_none());
-        own.or_else(unknown).map(|(frame, _)| self.code_of(frame))
+        let unknown = || frames.iter().find(|((frame, _), _)| frame.file.is_none());
+        own.or_else(unknown).map(|((frame, _), address)| self.code_of(frame, *address))
     }
 
     /// The function that an address is the start of.

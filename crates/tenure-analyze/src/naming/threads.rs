@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use tenure_model::recording::{Line, Process, Thread};
-use tenure_model::{Access, Code, Use};
+use tenure_model::{Access, Use};
 
 use super::names::ProcessNames;
 use crate::lines;
@@ -105,17 +105,20 @@ impl<'a> Groups<'a> {
     /// What is done to a word, by group of threads, operation and line of code: the most frequent first.
     pub(crate) fn uses(&self, word: &lines::UsedWord, names: &ProcessNames<'_>) -> Vec<Use> {
         type Key = (String, Access, Option<(String, Option<String>)>);
-        let mut all: BTreeMap<Key, BTreeMap<u32, u64>> = BTreeMap::new();
+        /// How often each thread did it, and an address at which it was done.
+        type Counts = (BTreeMap<u32, u64>, u64);
+        let mut all: BTreeMap<Key, Counts> = BTreeMap::new();
         for use_ in word.uses.iter().filter(|use_| is_reported(use_.access)) {
             let code = names.code(use_.code).map(|code| (code.function, code.line));
             for (&thread, &count) in &use_.threads {
                 let key = (self.name(thread).to_owned(), use_.access, code.clone());
-                *all.entry(key).or_default().entry(thread).or_default() += count;
+                let (counts, _) = all.entry(key).or_insert_with(|| (BTreeMap::new(), use_.code));
+                *counts.entry(thread).or_default() += count;
             }
         }
         let mut uses: Vec<_> = all
             .into_iter()
-            .map(|((threads, operation, code), counts)| {
+            .map(|((threads, operation, _), (counts, address))| {
                 let seconds: f64 = counts.keys().map(|&thread| self.seconds(thread)).sum();
                 Use {
                     threads,
@@ -123,8 +126,8 @@ impl<'a> Groups<'a> {
                     ids: counts.keys().map(|&thread| thread.into()).collect(),
                     operation,
                     per_second: counts.values().sum::<u64>() as f64 / seconds,
-                    code: code.map(|(function, line)| Code { function, line, source: None }),
-                    callers: Vec::new(),
+                    code: names.code(address),
+                    callers: names.callers(address),
                 }
             })
             .collect();

@@ -49,7 +49,7 @@ pub(crate) fn run(arguments: &WatchArgs) -> Result<(), EarlyEnd> {
             let mut report =
                 tenure_watch::report(&session.outcome(), &programs, arguments.line, 0).report;
             report.findings.truncate(top);
-            TerminalExporter(output::style()).export(&report)
+            TerminalExporter::new(output::style()).export(&report)
         });
         interrupt.came() || screen.is_left()
     };

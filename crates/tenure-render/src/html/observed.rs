@@ -37,8 +37,8 @@ struct WordRow {
     role: &'static str,
     /// Whether it is written; else it suffers.
     contended: bool,
-    /// Who, what, how often per second and thread, and where.
-    uses: Vec<[String; 4]>,
+    /// Who, what, how often per second and thread, where, and the line of source.
+    uses: Vec<[String; 5]>,
 }
 
 #[derive(Serialize)]
@@ -87,12 +87,12 @@ impl ObservedView {
                 .uses
                 .iter()
                 .map(|it| {
-                    let code = it.code.as_ref().map(prose::code).unwrap_or_default();
                     [
                         prose::threads(it),
                         prose::access(it.operation).to_owned(),
                         scaled(it.per_second),
-                        code,
+                        prose::at(it),
+                        prose::source(it).unwrap_or_default(),
                     ]
                 })
                 .collect(),

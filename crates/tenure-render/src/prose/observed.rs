@@ -216,13 +216,28 @@ pub(crate) fn evidence(finding: &Finding, observed: &Observed) -> String {
     )
 }
 
-/// `worker ×8: add 1.2 M/s (Session::get, server.rs:52)`.
+/// `worker ×8: add 1.2 M/s (Session::get, server.rs:52 ← Server::handle)`.
 pub(crate) fn used(it: &Use) -> String {
     let threads = threads(it);
     let (operation, rate) = (access(it.operation), scaled(it.per_second));
-    let code = it.code.as_ref().map(code).filter(|code| !code.is_empty());
-    let code = code.map(|code| format!(" ({code})")).unwrap_or_default();
-    format!("{threads}: {operation} {rate}/s{code}")
+    let at = at(it);
+    let at = if at.is_empty() { at } else { format!(" ({at})") };
+    format!("{threads}: {operation} {rate}/s{at}")
+}
+
+/// `Session::get, server.rs:52 ← Server::handle`: where it is done, and who called that.
+pub(crate) fn at(it: &Use) -> String {
+    let first = it.code.as_ref().map(code);
+    let callers = it.callers.iter().map(|caller| short_path(&caller.function, 2));
+    let all = first.into_iter().chain(callers).filter(|frame| !frame.is_empty());
+    all.collect::<Vec<_>>().join(" ← ")
+}
+
+/// `52 │ self.refs.fetch_add(1, Relaxed);`: the line of source.
+pub(crate) fn source(it: &Use) -> Option<String> {
+    let code = it.code.as_ref()?;
+    let number = code.line.as_deref()?.rsplit(':').next()?;
+    Some(format!("{number} │ {}", code.source.as_ref()?))
 }
 
 /// `worker ×8`.

@@ -254,8 +254,8 @@ mod tests {
             doubtful(1, 1),
             "1 contended line, and 1 that may be: it was seen too rarely to be sure."
         );
-        let text =
-            TerminalExporter(tenure_report::terminal::Style::PLAIN).export(&fixtures::watched());
+        let text = TerminalExporter::new(tenure_report::terminal::Style::PLAIN)
+            .export(&fixtures::watched());
         assert!(text.contains("confidence low"), "{text}");
         assert!(text.contains("1 sample, 3 of 4 probes met another thread"), "{text}");
     }

@@ -23,12 +23,25 @@ const MIN_WIDTH: usize = 40;
 
 /// Text for a terminal.
 #[derive(Debug, Clone, Copy)]
-pub struct TerminalExporter(pub Style);
+pub struct TerminalExporter {
+    /// What the terminal can show.
+    pub style: Style,
+    /// Whether findings of a run have every word, use and curve. Those of types asked for always have.
+    pub full: bool,
+}
+
+impl TerminalExporter {
+    /// A few lines for each finding.
+    #[must_use]
+    pub const fn new(style: Style) -> Self {
+        Self { style, full: false }
+    }
+}
 
 impl Exporter for TerminalExporter {
     fn export(&self, report: &Report) -> String {
         let report = &clean::cleaned(report);
-        let mut text = text_in(self.0);
+        let mut text = text_in(self.style);
         if let Some((answer, run)) = answer::of(report) {
             answer::render(&mut text, prose::subject(report), answer, run);
             text.blank();
@@ -45,7 +58,9 @@ impl Exporter for TerminalExporter {
             measured::render(&mut text, report);
             let is_ranking = report.scope.types.is_empty();
             match &report.source {
-                Source::Run(run) => observed::render(&mut text, report, run),
+                Source::Run(run) => {
+                    observed::render(&mut text, report, run, self.full || !is_ranking);
+                }
                 Source::Types(_) if is_ranking => list::render(&mut text, report),
                 Source::Types(_) => types::render(&mut text, report),
             }
@@ -101,7 +116,7 @@ mod tests {
     use crate::fixtures;
 
     fn plain(report: &Report, width: usize) -> String {
-        TerminalExporter(Style { width, colour: false }).export(report)
+        TerminalExporter::new(Style { width, colour: false }).export(report)
     }
 
     #[test]
@@ -147,6 +162,36 @@ mod tests {
     }
 
     #[test]
+    fn a_finding_names_who_writes_and_who_suffers_and_shows_the_source() {
+        let mut report = fixtures::run();
+        let finding = &mut report.findings[0];
+        let used = &mut finding.contended.uses[0];
+        let code = used.code.as_mut().unwrap();
+        code.source = Some("self.refs.fetch_add(1, Relaxed);".to_owned());
+        used.callers = vec![tenure_model::Code { function: "serve".to_owned(), ..code.clone() }];
+        // Six words that each are read elsewhere.
+        let victim = finding.victims[0].clone();
+        finding.victims = (1..=6_i64)
+            .map(|at| {
+                let mut word = victim.clone();
+                (word.path, word.offset) = (format!("limit{at}"), at * 8);
+                word.uses[0].per_second *= at as f64;
+                word.uses[0].threads = format!("reader{at}");
+                word
+            })
+            .collect();
+        let text = plain(&report, 120);
+        assert!(text.contains("(Session::get, server.rs:52 ← serve)"), "{text}");
+        assert!(text.contains("52 │ self.refs.fetch_add(1, Relaxed);"), "{text}");
+        assert!(text.contains("*limit1") && text.contains("*limit2"), "{text}");
+        let rest = "and limit3, limit4, limit5, limit6, by reader3";
+        assert!(text.contains(rest), "{text}");
+        let style = Style { width: 120, colour: false };
+        let full = TerminalExporter { style, full: true }.export(&report);
+        assert!(full.contains("*limit6") && full.contains("reader6"), "{full}");
+    }
+
+    #[test]
     fn the_answer_comes_first_in_at_most_15_lines() {
         for report in [fixtures::run(), fixtures::watched()] {
             let text = plain(&report, 100);
@@ -165,9 +210,10 @@ mod tests {
     #[test]
     fn without_colour_there_is_no_escape_sequence_and_with_it_the_same_text() {
         for (name, report) in fixtures::all() {
-            let plain = TerminalExporter(Style::PLAIN).export(&report);
+            let plain = TerminalExporter::new(Style::PLAIN).export(&report);
             assert!(!plain.contains('\u{1b}'), "{name}");
-            let coloured = TerminalExporter(Style { colour: true, ..Style::PLAIN }).export(&report);
+            let coloured =
+                TerminalExporter::new(Style { colour: true, ..Style::PLAIN }).export(&report);
             assert!(coloured.contains('\u{1b}'), "{name}");
             let trimmed = |text: &str| -> Vec<String> {
                 text.lines().map(|line| line.trim_end().to_owned()).collect()

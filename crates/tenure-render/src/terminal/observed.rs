@@ -1,5 +1,7 @@
 //! What a run showed: a few lines for each finding, and all of it for the types that were asked for.
 
+use std::collections::BTreeSet;
+
 use tenure_report::numbers::scaled;
 
 use super::map::{self, look};
@@ -14,7 +16,7 @@ use tenure_model::{Finding, Forecast, Level, Observed, Report, Run, Word};
 /// Columns of the rank.
 const INDENT: usize = 4;
 
-/// The most rows of words that a finding of the list has. Its title counts the others.
+/// The most rows of words that are written, and of words that suffer, which a finding of the list has.
 const MAX_ROWS: usize = 2;
 
 /// The most lines that a map shows.
@@ -23,7 +25,7 @@ const MAX_LINES: usize = 4;
 /// Columns of a figure in the table of a forecast.
 const FIGURE: usize = 8;
 
-pub(super) fn render(text: &mut TerminalText, report: &Report, run: &Run) {
+pub(super) fn render(text: &mut TerminalText, report: &Report, run: &Run, is_full: bool) {
     let missing = prose::missing(report, run);
     for sentence in &missing {
         text.bullet(sentence);
@@ -44,14 +46,14 @@ pub(super) fn render(text: &mut TerminalText, report: &Report, run: &Run) {
         text.blank();
         headline(text, finding);
         text.wrapped(&prose::place(finding, observed, report.line_bytes), &margin());
-        if report.scope.types.is_empty() {
-            if let Some(rests_on) = rests_on(observed) {
-                text.wrapped(&rests_on, &margin());
-            }
-            brief(text, report, finding);
-        } else {
+        if is_full {
             full(text, report, finding, observed);
+            continue;
         }
+        if let Some(rests_on) = rests_on(observed) {
+            text.wrapped(&rests_on, &margin());
+        }
+        brief(text, report, finding);
     }
     closing(text, report, run);
 }
@@ -101,15 +103,34 @@ fn headline(text: &mut TerminalText, finding: &Finding) {
 const NO_REPAIR: &str = "no repair that was tried gives 5 %";
 
 fn brief(text: &mut TerminalText, report: &Report, finding: &Finding) {
-    let rows = prose::rows(finding);
-    let shown = &rows[..rows.len().min(MAX_ROWS)];
-    for row in shown {
+    let (written, suffering): (Vec<_>, Vec<_>) =
+        prose::rows(finding).into_iter().partition(|row| is_written(finding, row));
+    let (rest, shown): (Vec<_>, Vec<_>) = [written, suffering]
+        .into_iter()
+        .flat_map(|rows| rows.into_iter().enumerate())
+        .partition(|(at, _)| *at >= MAX_ROWS);
+    let shown: Vec<_> = shown.into_iter().map(|(_, row)| row).collect();
+    for row in &shown {
         let more = match row.uses.len().saturating_sub(1) {
             0 => String::new(),
             more => format!(" and {more} more"),
         };
         let used = row.uses.first().map(prose::used).unwrap_or_default();
-        word(text, finding, shown, row, &format!("{used}{more}"));
+        word(text, finding, &shown, row, &format!("{used}{more}"));
+        if let Some(source) = row.uses.first().and_then(prose::source) {
+            let room = text.width().saturating_sub(INDENT + 4);
+            text.line(&text.style().quiet(&format!("{}    {}", margin(), cut(&source, room))));
+        }
+    }
+    if !rest.is_empty() {
+        let names = rest.iter().map(|(_, row)| row.name.clone()).collect::<Vec<_>>().join(", ");
+        let of = |row: &WordUseRow<'_>| row.uses.first().map(prose::threads);
+        let threads: BTreeSet<String> = rest.iter().filter_map(|(_, row)| of(row)).collect();
+        let by = match threads.is_empty() {
+            true => String::new(),
+            false => format!(", by {}", threads.into_iter().collect::<Vec<_>>().join(", ")),
+        };
+        text.line(&cut(&format!("{}and {names}{by}", margin()), text.width()));
     }
     if let Some(repair) = finding.repairs.first() {
         let others = finding.repairs[1..].iter().map(|repair| &*repair.name);
@@ -180,6 +201,11 @@ fn full(text: &mut TerminalText, report: &Report, finding: &Finding, observed: &
     }
 }
 
+/// Whether a row is of words that are written; else they suffer.
+fn is_written(finding: &Finding, row: &WordUseRow<'_>) -> bool {
+    row.first.role.is_contended() || *row.first == finding.contended
+}
+
 /// A word, where it lies, and who uses it; the columns are as wide as `rows` need.
 fn word(
     text: &mut TerminalText,
@@ -197,9 +223,11 @@ fn word(
         if row.name == row.offset { String::new() } else { row.offset.clone() }
     };
     let at_room = widest(&|row| measured(&at(row)), 16);
-    let is_written = row.first.role.is_contended() || *row.first == finding.contended;
-    let (sign, state) =
-        if is_written { ("!", BlockState::Contended) } else { ("*", BlockState::Victim) };
+    let (sign, state) = if is_written(finding, row) {
+        ("!", BlockState::Contended)
+    } else {
+        ("*", BlockState::Victim)
+    };
     let name = padded(&row.name, name_room);
     let at = padded(&at(row), at_room);
     let left = Styled::plain(&margin())
