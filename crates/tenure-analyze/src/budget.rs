@@ -17,6 +17,11 @@
 //!
 //! [[allow]]
 //! code = "queue.rs:52"         # a line of code that uses a word of the line
+//!
+//! # What is no fault, or not ours to fix: left out of the report, and counted there.
+//! [[suppress]]
+//! code = "vendor/*"
+//! reason = "fixed in their next release"
 //! ```
 //!
 //! An entry covers a line if all that it says holds. In names `*` stands for anything, and the modules before a name
@@ -41,8 +46,9 @@ use serde::Deserialize;
 use wildmatch::WildMatchPattern;
 
 use crate::InputError;
-use tenure_model::{Check, Finding, Kind, Report, Sharing, Storage, short_path};
-use tenure_report::numbers::{scaled, share};
+use crate::answer::answer;
+use tenure_model::{Check, Finding, Kind, Report, Sharing, Source, Storage, short_path};
+use tenure_report::numbers::{counted, scaled, share};
 
 /// Which lines a program may contend for: see the [module](self).
 #[derive(Debug, Clone, Deserialize)]
@@ -52,6 +58,28 @@ pub struct Budget {
     below: f64,
     #[serde(default)]
     allow: Vec<Allowed>,
+    #[serde(default)]
+    suppress: Vec<Suppressed>,
+}
+
+/// Lines that are not reported. A reader has to learn why.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Suppressed {
+    member: Option<String>,
+    #[serde(rename = "static")]
+    variable: Option<String>,
+    code: Option<String>,
+    kind: Option<Kind>,
+    reason: String,
+}
+
+impl Suppressed {
+    /// The lines that it is for, as an entry of the budget.
+    fn entry(&self) -> Allowed {
+        let Self { member, variable, code, kind, .. } = self.clone();
+        Allowed { member, variable, code, kind, share: None, rate: None }
+    }
 }
 
 /// A name of debugging information may have a question mark, but no NUL.
@@ -113,7 +141,41 @@ impl Budget {
                 return wrong("`rate` is changes per second: 0 or more");
             }
         }
+        for (at, suppressed) in (1..).zip(&budget.suppress) {
+            let wrong = |what: &str| wrong(&format!("suppression {at}: {what}"));
+            if suppressed.entry().names().is_empty() && suppressed.kind.is_none() {
+                return wrong(
+                    "it says nothing of the line; give `member`, `static`, `code` or `kind`",
+                );
+            }
+            if suppressed.reason.trim().is_empty() {
+                return wrong("`reason` is empty; say why the line is not reported");
+            }
+        }
         Ok(budget)
+    }
+
+    /// Leaves suppressed findings out of a report of a run, and says so there: how many and why, and which suppressions are
+    /// for none.
+    pub fn suppress(&self, report: &mut Report) {
+        let mut said = Vec::new();
+        for suppressed in &self.suppress {
+            let entry = suppressed.entry();
+            let before = report.findings.len();
+            report.findings.retain(|finding| !entry.covers(finding));
+            said.push(match before - report.findings.len() {
+                0 => format!("No finding has {}: its suppression can go.", entry.described()),
+                count => {
+                    let (left_out, reason) = (counted(count, "finding"), &suppressed.reason);
+                    format!("{left_out} with {} left out: {reason}.", entry.described())
+                }
+            });
+        }
+        report.scope.findings = report.findings.len() as u64;
+        if let Source::Run(run) = &mut report.source {
+            run.missing.extend(said);
+            report.answer = Some(answer(report, None));
+        }
     }
 
     /// What the budget says of a report: a check for each line that needs an entry, and for each entry without a line.
@@ -318,6 +380,21 @@ mod tests {
     }
 
     #[test]
+    fn a_suppressed_line_is_left_out_with_its_reason_and_an_unused_suppression_is_said() {
+        let text = "[[suppress]]\nmember = 'Session.refs'\nreason = 'known'\n\
+                    [[suppress]]\ncode = 'old.rs:*'\nreason = 'gone'";
+        let budget = Budget::parse(text, "b").unwrap();
+        let mut report = fixtures::run();
+        budget.suppress(&mut report);
+        assert!(report.findings.iter().all(|finding| finding.rank != 1));
+        assert_eq!(report.scope.findings, report.findings.len() as u64);
+        let Source::Run(run) = report.source else { panic!("{:?}", report.source) };
+        let [.., left_out, unused] = &run.missing[..] else { panic!("{:?}", run.missing) };
+        assert_eq!(left_out, "1 finding with Session.refs left out: known.");
+        assert_eq!(unused, "No finding has old.rs:*: its suppression can go.");
+    }
+
+    #[test]
     fn what_is_wrong_with_a_budget_is_said_in_a_line() {
         for (text, said) in [
             ("below = 2", "budget.toml: `below` is a share"),
@@ -326,6 +403,9 @@ mod tests {
             ("[[allow]]\nkind = 'odd'", "budget.toml:2: unknown variant `odd`"),
             ("[[allow]]\nkind = 'lock'\nshare = 3", "budget.toml: entry 1: `share`"),
             ("[[allow]]\nkind = 'lock'\nrate = nan", "budget.toml: entry 1: `rate`"),
+            ("[[suppress]]\nkind = 'lock'", "budget.toml:1: missing field `reason`"),
+            ("[[suppress]]\nreason = 'x'", "budget.toml: suppression 1: it says nothing"),
+            ("[[suppress]]\nkind = 'lock'\nreason = ' '", "budget.toml: suppression 1: `reason`"),
             ("[[allow", "budget.toml:1: "),
             ("a = \"\u{1b}[2J", "budget.toml:1: "),
         ] {

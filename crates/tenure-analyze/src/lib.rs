@@ -12,12 +12,14 @@
 //! | `report` | findings, the worst first, and what the report could not see |
 //! | `time` | where the processor time went, and why CPUs were idle |
 //! | `answer` | the answer in short: which changes are worth making |
+//! | [`FindingFilter`] | the findings that a reader asked for |
 //! | [`diff`], [`budget`] | whether a report passes: what differs from an older one, and which lines may be contended |
 
 mod answer;
 pub mod budget;
 pub mod diff;
 mod error;
+mod filter;
 pub mod forecast;
 pub mod lines;
 mod naming;
@@ -31,6 +33,7 @@ mod fixtures;
 
 pub use budget::Budget;
 pub use error::InputError;
+pub use filter::FindingFilter;
 pub use forecast::{Analysis, Forecasts, MACHINE, Predicted};
 pub use naming::names::Programs;
 pub use report::report;

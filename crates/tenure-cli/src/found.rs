@@ -5,7 +5,7 @@ use std::io::{Write, stderr};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use tenure_analyze::{Analysis, Machine, diff};
+use tenure_analyze::{Analysis, Budget, FindingFilter, Machine, diff};
 use tenure_model::{Report, Source};
 use tenure_render::Exporter;
 use tenure_render::terminal::{self, TerminalExporter};
@@ -33,6 +33,18 @@ pub(crate) struct ReportOptions {
     #[arg(long, value_name = "OLD.json")]
     diff: Option<PathBuf>,
 
+    /// Show only findings in this module, function, file or folder, such as `server::session` or `src/session.rs`
+    #[arg(long = "in", value_name = "WHERE")]
+    within: Option<String>,
+
+    /// Show only findings of this type; `*` stands for anything
+    #[arg(long = "type", value_name = "NAME")]
+    type_name: Option<String>,
+
+    /// Check the findings against a budget, and exit with 1 if a line is not allowed; leave out those that it suppresses
+    #[arg(long, value_name = "BUDGET.toml")]
+    check: Option<PathBuf>,
+
     /// Show every word, use and curve of each finding
     #[arg(long)]
     full: bool,
@@ -57,6 +69,7 @@ pub(crate) enum TextStream {
 pub(crate) struct ReportSinks<'a> {
     options: &'a ReportOptions,
     old: Option<Report>,
+    budget: Option<Budget>,
     machine: Machine,
 }
 
@@ -66,8 +79,10 @@ impl ReportOptions {
         self.exports.check()?;
         self.patterns.as_deref().map(check_folder).transpose()?;
         let old = self.diff.as_deref().map(diff::read).transpose().map_err(EarlyEnd::input)?;
+        let budget =
+            self.check.as_deref().map(Budget::read).transpose().map_err(EarlyEnd::input)?;
         let machine = machine::open(&self.machine).map_err(EarlyEnd::input)?;
-        Ok(ReportSinks { options: self, old, machine })
+        Ok(ReportSinks { options: self, old, budget, machine })
     }
 }
 
@@ -82,6 +97,12 @@ impl ReportSinks<'_> {
         interrupt: &Interrupt,
     ) -> Result<Report, EarlyEnd> {
         let Analysis { mut report, forecasts } = found;
+        if let Some(budget) = &self.budget {
+            budget.suppress(&mut report);
+            report.checks = budget.check(&report);
+        }
+        let (within, type_name) = (self.options.within.clone(), self.options.type_name.clone());
+        FindingFilter { within, type_name }.apply(&mut report);
         if let Some(old) = &self.old {
             report.changes = Some(diff::changes(old, &report).map_err(EarlyEnd::input)?);
         }

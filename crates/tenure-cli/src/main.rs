@@ -47,6 +47,7 @@ enum Command {
     Layout(layout::LayoutArgs),
     Sim(sim::SimArgs),
     Bench(bench::BenchArgs),
+    Doctor(watch::DoctorArgs),
 }
 
 fn main() -> ExitCode {
@@ -91,6 +92,7 @@ fn run(arguments: CommandLine, by_cargo: bool) -> Result<(), EarlyEnd> {
         Command::Layout(arguments) => layout::run(&arguments),
         Command::Run(arguments) => run::run(&arguments, by_cargo),
         Command::Watch(arguments) => watch::run(&arguments),
+        Command::Doctor(arguments) => watch::doctor(&arguments),
         Command::Sim(arguments) => sim::run(&arguments),
     }
 }

@@ -7,7 +7,6 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use tenure_analyze::Budget;
 use tenure_report::numbers::whole;
 use tenure_run::{RunObserver, RunRequest};
 
@@ -61,10 +60,6 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "DIR")]
     keep: Option<PathBuf>,
 
-    /// Check the findings against a budget, and exit with 1 if a line is not allowed
-    #[arg(long, value_name = "BUDGET.toml")]
-    check: Option<PathBuf>,
-
     #[command(flatten)]
     found: ReportOptions,
 
@@ -76,8 +71,6 @@ pub(crate) struct RunArgs {
 /// Runs a command. With `by_cargo`, options that are not ours are those of `cargo run`.
 pub(crate) fn run(arguments: &RunArgs, by_cargo: bool) -> Result<(), EarlyEnd> {
     let output = arguments.found.check()?;
-    let budget =
-        arguments.check.as_deref().map(Budget::read).transpose().map_err(EarlyEnd::input)?;
     let mut command = arguments.command.clone();
     let names_none = command.first().is_none_or(|it| it.as_encoded_bytes().starts_with(b"-"));
     if by_cargo && names_none {
@@ -98,10 +91,7 @@ pub(crate) fn run(arguments: &RunArgs, by_cargo: bool) -> Result<(), EarlyEnd> {
     let interrupt = title.restore()?;
     let (command, top) = (words.join(" "), arguments.top);
     let (is_empty, status) = (recording.processes.is_empty(), recording.ended.status());
-    let mut found = tenure_run::report(recording, &command, arguments.line, top);
-    if let Some(budget) = budget {
-        found.report.checks = budget.check(&found.report);
-    }
+    let found = tenure_run::report(recording, &command, arguments.line, top);
     let is_build = is_empty && request.is_build();
     // Standard output is the program's.
     let text = if is_build { TextStream::None } else { TextStream::Stderr };

@@ -13,7 +13,7 @@ mod live;
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod screen;
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
-pub(crate) use live::run;
+pub(crate) use live::{doctor, run};
 
 /// Watch a running process, unmodified, and find the cache lines that its threads contend for
 ///
@@ -23,14 +23,14 @@ pub(crate) use live::run;
 /// the time given is over.
 #[derive(Debug, Args)]
 #[command(
-    override_usage = "tenure watch [OPTIONS] <--pid N | --check | -- PROGRAM...>",
+    override_usage = "tenure watch [OPTIONS] <--pid N | -- PROGRAM...>",
     after_help = "Examples:\n  \
                   tenure watch --pid $(pidof server) --for 30s\n  \
                   tenure watch --pid 1234 --html watch.html --json watch.json\n  \
                   tenure watch -- ./server --port 8080\n  \
-                  tenure watch --check\n\n\
-                  Exit status: 0, or that of a program that was started, unless --stop ended it; 1 if, with --diff, a \
-                  finding is new or worse; 2 on wrong usage, or if the program cannot be watched."
+                  tenure doctor    # whether programs can be watched here\n\n\
+                  Exit status: 0, or that of a program that was started, unless --stop ended it; 1 if a check failed or, \
+                  with --diff, a finding is new or worse; 2 on wrong usage, or if the program cannot be watched."
 )]
 pub(crate) struct WatchArgs {
     /// Watch the process with this number
@@ -53,10 +53,6 @@ pub(crate) struct WatchArgs {
     #[arg(long, value_name = "N", default_value_t = 20.0, value_parser = probes)]
     probes: f64,
 
-    /// Say whether programs can be watched on this machine, and end
-    #[arg(long, conflicts_with_all = ["pid", "command"])]
-    check: bool,
-
     /// Report at most N findings
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = count)]
     top: usize,
@@ -71,6 +67,19 @@ pub(crate) struct WatchArgs {
     /// Start and watch this program, with its arguments
     #[arg(trailing_var_arg = true, value_name = "PROGRAM")]
     command: Vec<OsString>,
+}
+
+/// Say what works on this machine
+///
+/// Whether programs can be watched here, with perf events or with ptrace, and what is in the way.
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArgs {}
+
+#[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
+pub(crate) fn doctor(_: &DoctorArgs) -> Result<(), crate::failure::EarlyEnd> {
+    Err(crate::failure::EarlyEnd::input(
+        "programs can be watched on Linux on x86-64 and aarch64 only",
+    ))
 }
 
 #[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]

@@ -6,18 +6,19 @@ use tenure_render::Exporter;
 use tenure_render::terminal::TerminalExporter;
 use tenure_watch::{Programs, Session, WatchOptions, WatchOutcome, WatchRequest, WatchTarget};
 
-use super::WatchArgs;
 use super::screen::Screen;
+use super::{DoctorArgs, WatchArgs};
 use crate::failure::EarlyEnd;
 use crate::found::TextStream;
 use crate::interrupt::Interrupt;
 use crate::output;
 
+pub(crate) fn doctor(_: &DoctorArgs) -> Result<(), EarlyEnd> {
+    let lines = tenure_watch::check().map_err(EarlyEnd::input)?;
+    output::print(&(lines.join("\n") + "\n"))
+}
+
 pub(crate) fn run(arguments: &WatchArgs) -> Result<(), EarlyEnd> {
-    if arguments.check {
-        let lines = tenure_watch::check().map_err(EarlyEnd::input)?;
-        return output::print(&(lines.join("\n") + "\n"));
-    }
     let target = match arguments.pid {
         Some(pid) => WatchTarget::Process(pid),
         None if arguments.command.is_empty() => {

@@ -19,11 +19,11 @@ fn help_names_every_option_and_goes_to_standard_output() {
         ("", "bench layout run sim watch"),
         (
             "watch",
-            "PROGRAM --pid --for --stop --rate --probes --check --top --line --patterns --machine --no-predict --diff --json --html",
+            "PROGRAM --pid --for --stop --rate --probes --check --top --line --patterns --machine --no-predict --full --in --type --diff --json --html",
         ),
         (
             "run",
-            "COMMAND --cc --build-std --top --line --memory --keep --patterns --no-predict --check --diff --json --html",
+            "COMMAND --cc --build-std --top --line --memory --keep --patterns --no-predict --full --in --type --check --diff --json --html",
         ),
         ("bench", "GROUP --threads --seconds --quick --seed --list --json --report"),
         ("sim", "SCENARIO --cpus --machine --us --seed --calibrate --list --json --report"),
@@ -50,7 +50,7 @@ fn help_names_every_option_and_goes_to_standard_output() {
 
 #[test]
 fn the_command_help_is_the_option_help() {
-    for command in ["bench", "layout", "run", "sim", "watch"] {
+    for command in ["bench", "doctor", "layout", "run", "sim", "watch"] {
         let output = tenure(&["help", command]);
         assert!(output.status.success(), "{}", text(&output.stderr));
         assert_eq!(text(&output.stdout), text(&tenure(&[command, "--help"]).stdout));

@@ -13,7 +13,7 @@ fn what_cannot_be_watched_is_refused() {
     refused("watch", &["--pid", "none"], &["--pid", "ps -e"]);
     refused("watch", &["--fr", "3s", "--pid", "1"], &["unexpected argument", "--fr"]);
     refused("watch", &["--pid", "1", "--", "true"], &["--pid"]);
-    refused("watch", &["--check", "--pid", "1"], &["--check"]);
+    refused("watch", &["--check", "none.toml", "--pid", "1"], &["cannot read none.toml"]);
     refused("watch", &["--for", "0s", "--pid", "1"], &["such as `30s`"]);
     refused("watch", &["--rate", "0", "--pid", "1"], &["1 to 10000"]);
     refused("watch", &["--probes", "1000", "--pid", "1"], &["0.1 to 100"]);
@@ -26,7 +26,7 @@ fn what_cannot_be_watched_is_refused() {
 #[test]
 fn a_program_that_is_started_has_its_output_and_its_status() {
     let folder = tempfile::tempdir().unwrap();
-    let check = tenure_in(folder.path(), &["watch", "--check"]);
+    let check = tenure_in(folder.path(), &["doctor"]);
     if !check.status.success() {
         return eprintln!("skipped: {}", text(&check.stderr));
     }
@@ -44,7 +44,7 @@ fn a_program_that_is_started_has_its_output_and_its_status() {
 
 /// Whether programs can be watched here.
 fn can_watch() -> bool {
-    let check = tenure_in(Path::new("."), &["watch", "--check"]);
+    let check = tenure_in(Path::new("."), &["doctor"]);
     if !check.status.success() {
         eprintln!("skipped: {}", text(&check.stderr));
     }
