@@ -43,11 +43,11 @@ struct WordRow {
 
 #[derive(Serialize)]
 struct RepairView {
-    name: String,
-    text: Parts,
+    what: Parts,
+    text: Option<Parts>,
     code: String,
-    gain: String,
-    cost: String,
+    /// What it gives the line alone.
+    alone: String,
 }
 
 /// A forecast as a chart.
@@ -98,11 +98,10 @@ impl ObservedView {
                 .collect(),
         };
         let repair = |repair: &tenure_model::Repair| RepairView {
-            name: repair.name.clone(),
-            text: marked(&repair.text),
+            what: marked(&prose::repair(report, finding, repair)),
+            text: (!repair.brief.is_empty()).then(|| marked(&repair.text)),
             code: repair.code.join("\n"),
-            gain: prose::gain(finding, repair).unwrap_or_default(),
-            cost: prose::cost(repair),
+            alone: prose::gain(finding, repair).unwrap_or_default(),
         };
         Some(Self {
             kind: finding.fault(),

@@ -1,6 +1,6 @@
 //! What was predicted, as prose.
 
-use tenure_report::numbers::{number, scaled};
+use tenure_report::numbers::{number, times};
 
 use super::counted;
 use tenure_model::{Curve, Finding, Forecast, Point, Repair, Run};
@@ -31,13 +31,13 @@ fn headline(forecast: &Forecast, curve: &Curve) -> Option<(u64, f64, f64)> {
     both(HEADLINE).or_else(|| both(most))
 }
 
-/// What a change gives its line alone: `900 k → 2.8 M iterations/s at 64 CPUs`.
+/// What a change gives its line alone: `this line alone would allow 42× on 64 CPUs`.
 pub(crate) fn gain(finding: &Finding, repair: &Repair) -> Option<String> {
     let forecast = finding.forecast.as_ref()?;
     let repaired = forecast.repaired.iter().find(|curve| curve.name == repair.name)?;
     let (cpus, before, after) = headline(forecast, repaired)?;
-    let cpus = counted(cpus, "CPU");
-    Some(format!("{} → {} iterations/s at {cpus}", scaled(before), scaled(after)))
+    let (gain, cpus) = (times([after / before; 2]), counted(cpus, "CPU"));
+    Some(format!("this line alone would allow {gain} on {cpus}"))
 }
 
 /// The curves of a forecast by their names, the unmodified one first.

@@ -184,7 +184,7 @@ fn full(text: &mut TerminalText, report: &Report, finding: &Finding, observed: &
             text.wrapped(&repair.text, "    ");
         }
         if let Some(gain) = prose::gain(finding, repair) {
-            text.quiet_after("    ", &format!("This line alone: {gain}"));
+            text.quiet_after("    ", &format!("Simulated, {gain}."));
         }
         for line in &repair.code {
             // Code is not broken: it is there to be copied.
