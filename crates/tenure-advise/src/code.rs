@@ -15,8 +15,56 @@ pub(crate) fn on_lines_of_its_own(target: &Target) -> Vec<String> {
         return Vec::new();
     };
     match language {
-        Language::C => in_c(target.line_bytes, declaration),
+        Language::C | Language::Cpp => in_c(target.line_bytes, declaration),
         Language::Rust => in_rust(target.line_bytes, declaration),
+        Language::Go => in_go(target.line_bytes, declaration),
+        Language::Java => in_java(declaration),
+        Language::JavaScript => in_javascript(target.line_bytes, declaration),
+    }
+}
+
+/// Go aligns nothing to a line: bytes before and after a word keep others off.
+fn in_go(line_bytes: u64, declaration: &Declaration) -> Vec<String> {
+    match declaration {
+        Declaration::Member { name, type_name } => {
+            vec![format!("_ [{line_bytes}]byte; {name} {type_name}; _ [{line_bytes}]byte")]
+        }
+        Declaration::Elements { .. } => {
+            vec![format!("_ [{line_bytes}]byte // the last field of the element")]
+        }
+        Declaration::Words { type_name } => {
+            vec![format!("[]struct {{ value {type_name}; _ [{line_bytes}]byte }}")]
+        }
+        Declaration::Variables { names } => {
+            let padded =
+                |name: &String| format!("var {name} struct {{ value …; _ [{line_bytes}]byte }}");
+            names.iter().map(padded).collect()
+        }
+        Declaration::Array { .. } | Declaration::Boxed => Vec::new(),
+    }
+}
+
+/// The annotation works for classes of the JDK alone, unless the machine is told otherwise.
+fn in_java(declaration: &Declaration) -> Vec<String> {
+    match declaration {
+        Declaration::Member { name, type_name } => vec![
+            format!("@jdk.internal.vm.annotation.Contended {type_name} {name};"),
+            "-XX:-RestrictContended --add-exports java.base/jdk.internal.vm.annotation=ALL-UNNAMED"
+                .to_owned(),
+        ],
+        Declaration::Elements { .. } | Declaration::Words { .. } => {
+            vec!["array[i << 4] // longs: 16 of them are two lines".to_owned()]
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn in_javascript(line_bytes: u64, declaration: &Declaration) -> Vec<String> {
+    match declaration {
+        Declaration::Elements { .. } | Declaration::Words { .. } => {
+            vec![format!("const at = i => i * {}; // an Int32Array's index", line_bytes / 4)]
+        }
+        _ => Vec::new(),
     }
 }
 
@@ -128,7 +176,8 @@ mod tests {
         ] {
             for (language, expected) in [(Language::Rust, rust), (Language::C, c)] {
                 let declaration = Some(declaration.clone());
-                let target = Target { language: Some(language), line_bytes: 128, declaration };
+                let language = Some(language);
+                let target = Target { language, line_bytes: 128, declaration, ..Target::default() };
                 assert_eq!(on_lines_of_its_own(&target), expected, "{target:?}");
             }
         }

@@ -23,6 +23,10 @@ const BOXED: &str = "In Rust the field is a `Box<tenure::cache_line::CachePadded
 
 const ALLOCATED: &str = "The line is allocated and freed with the object, aligned to a line.";
 
+const UNNAMED: &str = "A new order also changes literals without field names: look for them.";
+
+const POINTED: &str = "The field is a pointer to a struct that has unused bytes at both ends.";
+
 /// How a layout is written, and what to check. `starts` are the members that begin a line.
 #[must_use]
 pub fn note(language: Language, means: Means, line_bytes: u64, starts: &[String]) -> String {
@@ -30,9 +34,15 @@ pub fn note(language: Language, means: Means, line_bytes: u64, starts: &[String]
         (Language::Rust, Means::Order) => REPR_C.to_owned(),
         (Language::Rust, Means::Align) => PADDED.to_owned(),
         (Language::Rust, Means::Split) => BOXED.to_owned(),
-        (Language::C, Means::Order) => INITIALISERS.to_owned(),
-        (Language::C, Means::Split) => ALLOCATED.to_owned(),
-        (Language::C, Means::Align) => format!(
+        (Language::C | Language::Cpp, Means::Order) => INITIALISERS.to_owned(),
+        (Language::C | Language::Cpp, Means::Split) => ALLOCATED.to_owned(),
+        (Language::Go | Language::Java | Language::JavaScript, Means::Order) => UNNAMED.to_owned(),
+        (Language::Go | Language::Java | Language::JavaScript, Means::Split) => POINTED.to_owned(),
+        (Language::Go | Language::Java | Language::JavaScript, Means::Align) => format!(
+            "Nothing is aligned to a line there: put {line_bytes} unused bytes before {} and after it.",
+            listed(starts)
+        ),
+        (Language::C | Language::Cpp, Means::Align) => format!(
             "Write `__attribute__((aligned({line_bytes})))` or `alignas({line_bytes})` at {}; an allocator has to give such \
              objects that alignment.",
             listed(starts)

@@ -5,12 +5,15 @@
 //!
 //! | module | subject |
 //! |---|---|
-//! | [`repair`] | what a remedy says to do, and what to write |
+//! | [`repair`] | what a change says to do, and what to write |
 //! | [`layout`] | what a new layout of a type moves, costs and asks to check |
+//! | [`words`] | what a program calls the words of a change |
 //! | [`language`] | the language of a source file |
 
 pub mod language;
 pub mod layout;
 pub mod repair;
+pub mod words;
 
 mod code;
+mod written;

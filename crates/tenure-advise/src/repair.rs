@@ -1,99 +1,216 @@
-//! What a remedy says to do, and what to write.
+//! What a change says to do, and what to write: docs/changes.md has each of them with its price and its sources.
 
 use tenure_model::{Declaration, Finding, Language, Remedy, Repair, Role, Sharing, Target, Word};
 
-use crate::{code, language};
+use crate::{language, words, written};
+
+/// A remedy of some words, by their paths.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RemedyOf {
+    /// What is done.
+    pub remedy: Remedy,
+    /// To which words; none for all that the target has.
+    pub words: Vec<String>,
+}
 
 /// Remedies that are made one after another, as a report has them. `bytes` is what they cost an object, or with `per_thread` a
 /// thread.
 #[must_use]
-pub fn repair(remedies: &[Remedy], target: &Target, bytes: u64, per_thread: bool) -> Repair {
-    let names: Vec<_> = remedies.iter().map(|remedy| remedy.name()).collect();
-    let texts: Vec<_> = remedies.iter().map(|remedy| text(*remedy)).collect();
+pub fn repair(steps: &[RemedyOf], target: &Target, bytes: u64, per_thread: bool) -> Repair {
+    let names: Vec<_> = steps.iter().map(|step| step.remedy.name()).collect();
+    let briefs: Vec<_> = steps.iter().map(|step| step.brief(target)).collect();
+    let mut texts: Vec<_> = steps.iter().map(|step| step.text(target)).collect();
+    texts.extend(place(target));
     Repair {
         name: names.join(" + "),
-        remedies: remedies.to_vec(),
+        remedies: steps.iter().map(|step| step.remedy).collect(),
         target: target.clone(),
-        brief: String::new(),
+        brief: briefs.join(", and "),
         text: texts.join(" "),
-        code: remedies.iter().flat_map(|remedy| code(*remedy, target)).collect(),
+        code: steps.iter().flat_map(|step| step.code(target)).collect(),
         bytes,
         per_thread,
     }
 }
 
-/// What to do: a sentence.
-#[must_use]
-pub const fn text(remedy: Remedy) -> &'static str {
-    match remedy {
-        Remedy::Apart => {
-            "Give words that different threads write, and those that they only read, lines of their own."
-        }
-        Remedy::ReadMostlyApart => {
-            "Move the words that are hardly ever written off the line of those that are."
-        }
-        Remedy::AddForLoop => {
-            "Count by one fetch_add, which cannot fail, if the compare-exchange loop only adds or subtracts."
-        }
-        Remedy::AddForLock => {
-            "Count by one fetch_add without the lock, if it guards nothing but a count."
-        }
-        Remedy::Cells => {
-            "Count in a cell for each thread, and sum the cells when the count is read."
-        }
-        Remedy::Revocable => {
-            "Let each thread keep its reference between uses, if it uses the same object again and again."
-        }
-        Remedy::ReadUnlocked => {
-            "Read without the lock, if it guards a value that is only ever replaced as a whole."
+impl RemedyOf {
+    /// What to change: an imperative in the program's own words.
+    #[must_use]
+    pub fn brief(&self, target: &Target) -> String {
+        let listed = words::listed(&self.words, target);
+        let object = words::object(target).map_or_else(|| listed.clone(), |it| format!("`{it}`"));
+        let counted =
+            words::counted(target).map_or_else(|| "object".to_owned(), |it| format!("`{it}`"));
+        match self.remedy {
+            Remedy::Apart | Remedy::ReadMostlyApart => match &target.declaration {
+                Some(
+                    Declaration::Elements { .. } | Declaration::Words { .. } | Declaration::Boxed,
+                ) => {
+                    format!("put each element of {object} on its own line")
+                }
+                Some(Declaration::Array { name, .. }) if !name.is_empty() => {
+                    format!("put each element of `{name}` on its own line")
+                }
+                Some(Declaration::Variables { names }) if names.len() > 1 => {
+                    format!("put {} on lines of their own", words::listed(names, target))
+                }
+                _ if self.words.len() > 1 => format!("put {listed} on lines of their own"),
+                _ => format!("put {listed} on its own line"),
+            },
+            Remedy::AddForLoop => format!("add to {listed} once, without a loop"),
+            Remedy::AddForLock => format!("add to {listed} without the lock"),
+            Remedy::Cells => format!("count {listed} per thread"),
+            Remedy::Batch => format!("add to {listed} once in 64 times"),
+            Remedy::OwnObject => match words::held(target) {
+                Some(held) => format!("keep a `{held}` per thread"),
+                None => format!("keep objects of {object} per thread"),
+            },
+            Remedy::Borrow if target.language == Some(Language::Rust) => {
+                format!("borrow the {counted} instead of cloning it")
+            }
+            Remedy::Borrow => format!("use the {counted} without a reference"),
+            Remedy::Revocable => format!("keep one reference to {counted} per thread"),
+            Remedy::ReadUnlocked => format!("read without the lock {listed}"),
+            Remedy::SharedLock => format!("make {listed} a lock readers do not share"),
+            Remedy::Shard => format!("shard {object} by key"),
+            Remedy::TestBeforeStore => format!("test {listed} before storing it"),
         }
     }
+
+    /// What to do, and what forbids it: a sentence or two.
+    #[must_use]
+    pub fn text(&self, target: &Target) -> String {
+        let listed = words::listed(&self.words, target);
+        let object =
+            words::object(target).map_or_else(|| "the object".to_owned(), |it| format!("`{it}`"));
+        let counted =
+            words::counted(target).map_or_else(|| "the object".to_owned(), |it| format!("`{it}`"));
+        match self.remedy {
+            Remedy::Apart | Remedy::ReadMostlyApart => {
+                let beside = match &target.declaration {
+                    Some(
+                        Declaration::Elements { .. }
+                        | Declaration::Words { .. }
+                        | Declaration::Boxed,
+                    ) => {
+                        return format!(
+                            "Give each element of {object} lines of its own: each is another thread's."
+                        );
+                    }
+                    _ if self.words.len() > 1 => "them",
+                    _ => "it",
+                };
+                let own =
+                    if self.words.len() > 1 { "lines of their own" } else { "a line of its own" };
+                format!("Give {listed} {own}: other threads use what lies beside {beside}.")
+            }
+            Remedy::AddForLoop => format!(
+                "Change {listed} by one addition, which cannot fail: the compare-exchange loop only adds or subtracts."
+            ),
+            Remedy::AddForLock => format!(
+                "Add to {listed} by one atomic addition, without the lock: it guards nothing else. Not if code under the lock acts on the count."
+            ),
+            Remedy::Cells => format!(
+                "Count {listed} in a cell for each thread, and sum the cells when it is read: no thread acts on what it adds to."
+            ),
+            Remedy::Batch => format!(
+                "Let each thread add to {listed} once in 64 times: readers are too many to sum cells. They see up to 63 too few for each thread."
+            ),
+            Remedy::OwnObject => format!(
+                "Own object per thread: let each thread take from and give back to a list of its own, and go to {object} when that is empty or full. Not if the objects differ, or waiting for one is how work is limited."
+            ),
+            Remedy::Borrow => format!(
+                "Use {counted} where it is, or move one clone into each thread or task: the reference is given back as soon as it was used. Not if it outlives the call."
+            ),
+            Remedy::Revocable => format!(
+                "Let each thread keep its reference to {counted} between uses. Not for values that come and go."
+            ),
+            Remedy::ReadUnlocked => format!(
+                "Read what {listed} guards without the lock, if it is a value that is only ever replaced as a whole."
+            ),
+            Remedy::SharedLock => format!(
+                "Let readers of {listed} not write a word that they share: they hardly ever meet a writer. A writer then has to ask all of them."
+            ),
+            Remedy::Shard => format!(
+                "Split {object} into 64 parts by a hash of the key, each with a lock on a line of its own. Not if the order of keys matters, or one key is most of the load."
+            ),
+            Remedy::TestBeforeStore => format!(
+                "Load {listed} first, and store only if that changes it: the same value is stored again and again."
+            ),
+        }
+    }
+
+    /// What to write: a line or two; nothing where the language has no such thing, or is not known.
+    #[must_use]
+    pub fn code(&self, target: &Target) -> Vec<String> {
+        written::code(self.remedy, &self.words, target)
+    }
+}
+
+/// Where to act.
+fn place(target: &Target) -> Option<String> {
+    let place = target.place.as_deref()?;
+    let object = words::object(target)?;
+    Some(match target.is_foreign {
+        true => format!("`{object}` is a library's: act where your code uses it, at {place}."),
+        false => format!("`{object}` is at {place}."),
+    })
 }
 
 /// The type of the library `tenure` that does it, which is of use to Rust only.
 #[must_use]
-pub const fn library(remedy: Remedy) -> &'static str {
-    match remedy {
-        Remedy::Apart | Remedy::ReadMostlyApart | Remedy::AddForLock => {
+pub const fn library(remedy: Remedy) -> Option<&'static str> {
+    Some(match remedy {
+        Remedy::Apart | Remedy::ReadMostlyApart | Remedy::AddForLock | Remedy::Shard => {
             "tenure::cache_line::CachePadded"
         }
         Remedy::AddForLoop => "tenure::count::RcuRef",
         Remedy::Cells => "tenure::counter::Counter",
-        Remedy::Revocable | Remedy::ReadUnlocked => "tenure::rcu::RcuCell",
-    }
-}
-
-/// What to write: a line or two; nothing where the language has no such thing, or is not known.
-#[must_use]
-pub fn code(remedy: Remedy, target: &Target) -> Vec<String> {
-    let lines: &[&str] = match remedy {
-        Remedy::Apart | Remedy::ReadMostlyApart => return code::on_lines_of_its_own(target),
-        _ if target.language != Some(Language::Rust) => &[],
-        Remedy::AddForLoop => {
-            &["use tenure::count::RcuRef;", "refs: RcuRef, // refs.get(), refs.put()"]
+        Remedy::OwnObject => "tenure::pool::SlotPool",
+        Remedy::Revocable => "tenure::owner::Owner",
+        Remedy::ReadUnlocked => "tenure::rcu::RcuCell",
+        Remedy::Batch | Remedy::Borrow | Remedy::SharedLock | Remedy::TestBeforeStore => {
+            return None;
         }
-        Remedy::AddForLock => &[
-            "count: CachePadded<AtomicU64>, // in place of Mutex<u64>",
-            "count.fetch_add(1, Relaxed);",
-        ],
-        Remedy::Cells => &[
-            "use tenure::counter::Counter;",
-            "served: Counter, // served.add(1), served.sum(); a Gauge, if it also falls",
-        ],
-        Remedy::Revocable | Remedy::ReadUnlocked => &[
-            "let mut state = cell.reader(); // once per thread; cell: RcuCell<State>",
-            "state.load() // no count, no lock; cell.store(new) replaces it",
-        ],
-    };
-    lines.iter().map(|line| (*line).to_owned()).collect()
+    })
 }
 
 /// The place in the source that repairs of a finding change. Its language is that of the code that uses the line.
 #[must_use]
 pub fn target(finding: &Finding, line_bytes: u64) -> Target {
-    let uses = finding.words().into_iter().flat_map(|word| &word.uses);
-    let lines = uses.filter_map(|it| it.code.as_ref()).filter_map(|code| code.line.as_deref());
-    Target { language: language::of_lines(lines), line_bytes, declaration: declaration(finding) }
+    let uses = || finding.words().into_iter().flat_map(|word| &word.uses);
+    let places = || uses().flat_map(|it| it.code.iter().chain(&it.callers));
+    let lines: Vec<&str> = places().filter_map(|code| code.line.as_deref()).collect();
+    let own = lines.iter().find(|line| !is_of_library(line)).map(|line| (*line).to_owned());
+    let declared = finding.declared.as_deref();
+    let is_foreign = match declared {
+        Some(declared) => is_of_library(declared),
+        // Code that only a library has is of a type that only it knows.
+        None => lines.first().is_some_and(|line| is_of_library(line)),
+    };
+    let place = if is_foreign { own } else { finding.declared.clone() };
+    Target {
+        language: language::of_lines(lines.iter().copied()),
+        line_bytes,
+        declaration: declaration(finding),
+        object: finding.object().unwrap_or_default(),
+        place,
+        is_foreign,
+    }
+}
+
+/// Whether a file is of a dependency, or of a standard library.
+fn is_of_library(file: &str) -> bool {
+    const PARTS: [&str; 7] = [
+        "/registry/src/",
+        "/rustc/",
+        "/rustlib/",
+        "/usr/include/",
+        "/usr/lib/",
+        "/pkg/mod/",
+        "/node_modules/",
+    ];
+    file.starts_with("library/") || PARTS.iter().any(|part| file.contains(part))
 }
 
 /// What lies on a line of its own once a finding is fixed; `None` if it has no name that can be written down.
@@ -124,21 +241,107 @@ fn is_identifier(name: &str) -> bool {
 mod tests {
     use super::*;
 
+    const ALL: [Remedy; 13] = [
+        Remedy::Apart,
+        Remedy::ReadMostlyApart,
+        Remedy::AddForLoop,
+        Remedy::AddForLock,
+        Remedy::Cells,
+        Remedy::Batch,
+        Remedy::OwnObject,
+        Remedy::Borrow,
+        Remedy::Revocable,
+        Remedy::ReadUnlocked,
+        Remedy::SharedLock,
+        Remedy::Shard,
+        Remedy::TestBeforeStore,
+    ];
+
+    fn of(remedy: Remedy, word: &str) -> RemedyOf {
+        RemedyOf { remedy, words: vec![word.to_owned()] }
+    }
+
+    fn member(language: Option<Language>) -> Target {
+        let (name, type_name) = ("hits".to_owned(), "u64".to_owned());
+        let declaration = Some(Declaration::Member { name, type_name });
+        let object = "server::Stats".to_owned();
+        let place = Some("src/stats.rs:9".to_owned());
+        Target { language, line_bytes: 64, declaration, object, place, is_foreign: false }
+    }
+
+    #[test]
+    fn a_change_is_said_in_the_programs_own_words() {
+        for (remedy, word, object, expected) in [
+            (Remedy::Apart, "refs", "Session", "put `refs` on its own line"),
+            (Remedy::Cells, "data.hits", "ArcInner<App>", "count `hits` per thread"),
+            (Remedy::Cells, "", "HITS", "count `HITS` per thread"),
+            (Remedy::OwnObject, "stack.inner", "a::Pool<b::Cache, F>", "keep a `Cache` per thread"),
+            (Remedy::OwnObject, "+48", "", "keep objects of the word per thread"),
+            (
+                Remedy::Borrow,
+                "strong",
+                "alloc::sync::ArcInner<a::App>",
+                "borrow the `App` instead of cloning it",
+            ),
+            (Remedy::Revocable, "strong", "Arc<App>", "keep one reference to `App` per thread"),
+            (Remedy::Shard, "lock", "index::Table", "shard `Table` by key"),
+            (Remedy::TestBeforeStore, "stop", "Flags", "test `stop` before storing it"),
+            (
+                Remedy::SharedLock,
+                "names.state",
+                "Names",
+                "make `state` a lock readers do not share",
+            ),
+        ] {
+            let target = Target {
+                object: object.to_owned(),
+                declaration: None,
+                ..member(Some(Language::Rust))
+            };
+            let brief = of(remedy, word).brief(&target);
+            assert_eq!(brief, expected);
+            assert!(brief.len() <= 48, "{brief}");
+        }
+    }
+
     #[test]
     fn a_repair_of_several_remedies_has_the_words_and_code_of_each() {
-        let declaration =
-            Declaration::Member { name: "hits".to_owned(), type_name: "u64".to_owned() };
-        let target =
-            |language| Target { language, line_bytes: 64, declaration: Some(declaration.clone()) };
-        let of = |language| repair(&[Remedy::Cells, Remedy::Apart], &target(language), 64, true);
+        let steps = [of(Remedy::Cells, "hits"), of(Remedy::Apart, "hits")];
+        let of = |language| repair(&steps, &member(language), 64, true);
         let rust = of(Some(Language::Rust));
         assert_eq!((&*rust.name, rust.bytes, rust.per_thread), ("cells + apart", 64, true));
-        assert!(rust.text.starts_with("Count in a cell") && rust.text.ends_with("of their own."));
+        assert_eq!(rust.brief, "count `hits` per thread, and put `hits` on its own line");
+        assert!(rust.text.starts_with("Count `hits` in a cell"), "{}", rust.text);
+        assert!(rust.text.ends_with("`Stats` is at src/stats.rs:9."), "{}", rust.text);
         assert_eq!(rust.code.len(), 4);
         assert_eq!(rust.code[3], "hits: CachePadded<u64>, // in place of u64");
-        // The library is Rust's alone.
-        let c = of(Some(Language::C));
-        assert_eq!(c.code, ["alignas(64) u64 hits; // align the next member, too"]);
         assert!(of(None).code.is_empty());
+    }
+
+    #[test]
+    fn what_is_a_librarys_is_changed_where_it_is_used() {
+        let target =
+            Target { is_foreign: true, place: Some("src/main.rs:3".to_owned()), ..member(None) };
+        let text = repair(&[of(Remedy::Shard, "lock")], &target, 0, false).text;
+        assert!(text.ends_with("act where your code uses it, at src/main.rs:3."), "{text}");
+        assert!(is_of_library("/root/.cargo/registry/src/x-1/dashmap-6/src/lock.rs:18"));
+        assert!(!is_of_library("src/registry.rs:3"));
+    }
+
+    #[test]
+    fn each_change_has_a_section_in_the_documentation_and_code_in_the_languages_that_have_it() {
+        let page = include_str!("../../../docs/changes.md");
+        for remedy in ALL {
+            assert!(page.contains(&format!("`{}`", remedy.name())), "{remedy:?}");
+            let has_code = |language| !of(remedy, "hits").code(&member(Some(language))).is_empty();
+            assert!(
+                has_code(Language::Rust) && has_code(Language::C) && has_code(Language::Cpp),
+                "{remedy:?}"
+            );
+            // Collected objects have no counts, and one goroutine or worker nothing that another could be given.
+            let is_of_counts = matches!(remedy, Remedy::Borrow | Remedy::Revocable);
+            assert_ne!(has_code(Language::Go), is_of_counts, "{remedy:?}");
+            assert_ne!(has_code(Language::Java), is_of_counts, "{remedy:?}");
+        }
     }
 }

@@ -5,10 +5,12 @@
 
 mod pointed;
 mod result;
+mod stored;
 pub mod sweep;
 
 use std::sync::OnceLock;
 
+use iced_x86::{FlowControl, Instruction};
 use tenure_debuginfo::model::{TypeId, TypeKind};
 use tenure_debuginfo::program::types::ProgramTypes;
 use tenure_debuginfo::program::{
@@ -16,6 +18,7 @@ use tenure_debuginfo::program::{
 };
 
 use crate::result::{CodeText, Fate};
+pub use crate::stored::StoredConstant;
 
 /// The code of one module, with its debugging information.
 #[derive(Debug)]
@@ -62,6 +65,38 @@ impl MachineCode {
             Fate::Returned => self.program.returns(return_address.checked_sub(1)?),
             Fate::Unknown => None,
         }
+    }
+
+    /// The function of another module that the call before a return address calls; `None` for one of this module.
+    #[must_use]
+    pub fn called(&self, return_address: u64) -> Option<&str> {
+        let code = self.until(return_address)?;
+        let call = code.last()?;
+        self.text()?.import(call)
+    }
+
+    /// The constant that the instruction before an address stores, or that the call there stores (`is_atomic`) or announces.
+    #[must_use]
+    pub fn stored(&self, end: u64, is_atomic: bool) -> Option<StoredConstant> {
+        let code = self.until(end)?;
+        let (last, before) = code.split_last()?;
+        let is_call = matches!(last.flow_control(), FlowControl::Call | FlowControl::IndirectCall);
+        if is_call && is_atomic {
+            return stored::by_call(before);
+        }
+        let value = match is_call {
+            true => stored::announced(&self.text()?.next(end)),
+            false => stored::by_instruction(&code),
+        };
+        // An instrumented program says which of its stores are atomic. Others may be what a release store became.
+        value.map(|value| StoredConstant { value, publishes: !is_call })
+    }
+
+    /// The instructions of the function before an address where one ends.
+    fn until(&self, end: u64) -> Option<Vec<Instruction>> {
+        let reader = self.program.reader();
+        let function = located::LocatedFunction::at(&reader, end.checked_sub(1)?)?;
+        self.text()?.instructions(function.code.begin, end)
     }
 
     /// The type of an allocation, by what accesses it and the call that made it. Addresses of other modules find nothing:

@@ -3,6 +3,7 @@
 //! On x86-64 a call's is in `rax`, that of `lock xadd` in its register, and that of `lock dec` in the flags. The
 //! instructions after it are followed until they read it, overwrite it or leave the function.
 
+use std::collections::HashMap;
 use std::ops::Range;
 use std::path::Path;
 
@@ -10,7 +11,10 @@ use iced_x86::{
     Code, Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, Mnemonic,
     OpAccess, Register,
 };
-use object::{Architecture, File, Object as _, ObjectSection as _, SectionKind};
+use object::{
+    Architecture, File, Object as _, ObjectSection as _, ObjectSymbol as _, ObjectSymbolTable as _,
+    RelocationTarget, SectionKind,
+};
 use tenure_debuginfo::read::file::MappedFile;
 
 /// Instructions that are looked at for one call.
@@ -25,6 +29,8 @@ pub(super) struct CodeText {
     file: MappedFile,
     /// The first address of each section, and where it lies in the file.
     sections: Vec<(u64, Range<usize>)>,
+    /// Functions of other modules, by the place of the pointer through which they are called.
+    imports: HashMap<u64, String>,
 }
 
 impl CodeText {
@@ -43,7 +49,15 @@ impl CodeText {
             Some((section.address(), start..end))
         });
         let sections = sections.collect();
-        Some(Self { file, sections })
+        let symbols = object.dynamic_symbol_table();
+        let import = |(place, relocation): (u64, object::Relocation)| {
+            let RelocationTarget::Symbol(index) = relocation.target() else { return None };
+            let symbol = symbols.as_ref()?.symbol_by_index(index).ok()?;
+            Some((place, symbol.name().ok()?.to_owned()))
+        };
+        let imports =
+            object.dynamic_relocations().into_iter().flatten().filter_map(import).collect();
+        Some(Self { file, sections, imports })
     }
 
     /// Bytes of code.
@@ -69,6 +83,30 @@ impl CodeText {
         let all: Vec<_> = decoder.into_iter().collect();
         let is_whole = all.last().is_some_and(|it| !it.is_invalid() && it.next_ip() == to);
         is_whole.then_some(all)
+    }
+
+    /// Some instructions from an address on.
+    pub(super) fn next(&self, address: u64) -> Vec<Instruction> {
+        const MAX: usize = 8;
+        let bytes = self.from(address).unwrap_or_default();
+        let all = Decoder::with_ip(64, bytes, address, DecoderOptions::NONE).into_iter();
+        all.take(MAX).take_while(|it| !it.is_invalid()).collect()
+    }
+
+    /// The function of another module that a call calls, if it does: through a pointer, or code that jumps through one.
+    pub(super) fn import(&self, call: &Instruction) -> Option<&str> {
+        let pointer = if call.flow_control() == FlowControl::IndirectCall {
+            call
+        } else {
+            let bytes = self.from(call.near_branch_target())?;
+            let target = call.near_branch_target();
+            let all = Decoder::with_ip(64, bytes, target, DecoderOptions::NONE).into_iter();
+            // Where jumps are guarded, an `endbr64` comes first.
+            &all.take(2).find(|it| it.flow_control() == FlowControl::IndirectBranch)?
+        };
+        let is_fixed = pointer.is_ip_rel_memory_operand();
+        let place = is_fixed.then(|| pointer.ip_rel_memory_address())?;
+        self.imports.get(&place).map(String::as_str)
     }
 
     /// What becomes of the result of the call or the atomic instruction that ends at this address.

@@ -31,9 +31,9 @@ pub use progress::Progress;
 pub use remedy::{Declaration, Remedy, Target};
 pub use report::{
     Alternative, Cell, Change, Check, CodeRead, Confidence, Coverage, Curve, Difference, Elsewhere,
-    Embedder, Evidence, Finding, Forecast, Kind, Level, Line, Means, Measured, MeasuredMember,
-    Move, Observed, OperandShare, Origin, Point, Recorded, Repair, Report, Role, Run, SCHEMA,
-    Scope, Sharing, Signal, Source, Storage, Suggestion, TypeMap, Types, Unfixed, Use, Watched,
-    Word, short_path, short_place,
+    Embedder, Evidence, Finding, Forecast, Kind, Level, Line, LockHeld, Means, Measured,
+    MeasuredMember, Move, Observed, OperandShare, Origin, Point, Recorded, Repair, Report, Role,
+    Run, SCHEMA, Scope, Sharing, Signal, Source, Storage, Suggestion, TypeMap, Types, Unfixed, Use,
+    Watched, Word, short_path, short_place,
 };
 pub use time::{TimeCause, TimeDetail, TimePart, TimeSplit};

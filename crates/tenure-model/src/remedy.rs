@@ -20,10 +20,22 @@ pub enum Remedy {
     AddForLock,
     /// Each thread counts in a cell of its own, and a reader sums the cells.
     Cells,
+    /// Each thread adds what it has counted once in a while.
+    Batch,
+    /// Each thread keeps objects of its own, in place of a pool that all take from and give back to.
+    OwnObject,
+    /// Threads use the object where it is, without a reference of their own.
+    Borrow,
     /// Each thread keeps its reference between uses.
     Revocable,
     /// Threads read a value without the lock that guards it.
     ReadUnlocked,
+    /// Readers of a lock no longer write a word that other readers write.
+    SharedLock,
+    /// Several locks, each of a part of what one guarded.
+    Shard,
+    /// A value is stored only if another one is there.
+    TestBeforeStore,
 }
 
 impl Remedy {
@@ -35,8 +47,14 @@ impl Remedy {
             Self::ReadMostlyApart => "read_mostly_apart",
             Self::AddForLoop | Self::AddForLock => "one_add",
             Self::Cells => "cells",
+            Self::Batch => "batch",
+            Self::OwnObject => "own_object",
+            Self::Borrow => "borrow",
             Self::Revocable => "revocable",
             Self::ReadUnlocked => "read_unlocked",
+            Self::SharedLock => "shared_lock",
+            Self::Shard => "shard",
+            Self::TestBeforeStore => "test_before_store",
         }
     }
 
@@ -58,6 +76,15 @@ pub struct Target {
     /// What gets lines of its own; `None` if that has no name which can be written down.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub declaration: Option<Declaration>,
+    /// The type or variable that holds the words; empty where it is not known.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub object: String,
+    /// Where to act, as `file:line`: the declaration, or where the program uses a type that is a library's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<String>,
+    /// Whether the words are a library's: the program cannot change their declaration.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_foreign: bool,
 }
 
 /// A declaration whose value gets a line of its own.

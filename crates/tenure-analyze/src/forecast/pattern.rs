@@ -3,11 +3,9 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
-use tenure_advise::repair;
+use tenure_advise::repair::{self, RemedyOf};
 use tenure_model::{Access as Did, Curve, Forecast, Point, Remedy, Repair, Target};
-use tenure_sim::pattern::{
-    self, Copies, Operation, Pattern, PatternObject, PatternRole, Repaired, StoredValue,
-};
+use tenure_sim::pattern::{self, Copies, Operation, Pattern, PatternObject, PatternRole, Repaired};
 
 use super::simulator::Simulator;
 use super::steps::{self, AccessCounts, Work};
@@ -123,12 +121,7 @@ pub(crate) fn pattern(
                 name = format!("{name}+{offset}");
             }
             let (offset, size) = (usize::try_from(offset).ok()?, usize::try_from(word.size).ok()?);
-            let value = match value(word, uses_result) {
-                StoredValue::Unknown if word.is_lock() && memory.guards_more(word) => {
-                    StoredValue::Guard
-                }
-                value => value,
-            };
+            let value = value(word, uses_result, word.is_lock() && memory.guards_more(word));
             let place = pattern.word(object, name, offset, size);
             pattern.words[place].value = value;
             places.insert(at, place);
@@ -298,10 +291,14 @@ pub(crate) fn fixed(
 
 /// Repairs that are made one after another, as a report has them.
 fn as_one(repairs: &[Repaired], target: &Target) -> Repair {
-    let remedies: Vec<_> = repairs.iter().map(|repair| repair.remedy).collect();
+    let of = |repair: &Repaired| {
+        let words = repair.words.iter().map(|&word| repair.pattern.words[word].name.clone());
+        RemedyOf { remedy: repair.remedy, words: words.collect() }
+    };
+    let steps: Vec<_> = repairs.iter().map(of).collect();
     let bytes = repairs.iter().map(|repair| repair.bytes as u64).sum();
     let per_thread = repairs.iter().all(|repair| repair.per_thread);
-    repair::repair(&remedies, target, bytes, per_thread)
+    repair::repair(&steps, target, bytes, per_thread)
 }
 
 /// Whether a lock of the pattern may be a semaphore, or a lock that has its readers' number in it: what threads do is the
@@ -316,13 +313,13 @@ fn has_a_semaphore(pattern: &Pattern) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use tenure_model::{Access as Did, Language};
+    use tenure_model::{Access as Did, Language, Role};
     use tenure_sim::Machine;
     use tenure_sim::pattern::PatternAccess;
 
     use super::*;
+    use crate::lines;
     use crate::lines::tests::done;
-    use crate::lines::{self, Meaning};
     use crate::naming::names::{ProcessNames, Programs};
     use tenure_model::recording::{Process, Thread};
 
@@ -395,13 +392,13 @@ mod tests {
     fn a_count_that_is_taken_and_put_can_be_kept_but_not_split() {
         let (mut count, _) = word(0, &[(Did::Add, POOL); 2]);
         count.uses[1].code = 1;
-        count.meaning = Meaning::References;
+        count.meaning.role = Some(Role::Count);
         let pattern = of(&memory(None), &[(count, "strong".to_owned())]);
         let add = step(2.0, Operation::Add(0));
         assert!(pattern.roles[0].steps.contains(&add), "{:?}", pattern.roles);
         let fixed = fixed(&pattern);
         let names: Vec<_> = fixed.repairs.iter().map(|repair| &*repair.name).collect();
-        assert_eq!(names, ["revocable"]);
+        assert_eq!(names, ["borrow", "revocable"]);
     }
 
     #[test]

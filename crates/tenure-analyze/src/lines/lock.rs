@@ -4,9 +4,9 @@
 //! is changed like that too. What tells them apart is how it is taken: a lock's value is known before, since it has to be
 //! free. A number is loaded, compared, and only then exchanged.
 
-use tenure_model::Access;
+use tenure_model::{Access, Role};
 
-use super::{CodeUse, Meaning, UsedWord};
+use super::{CodeUse, UsedWord};
 
 /// A load belongs to a compare-exchange if it is at most so many bytes of code before it.
 const NEAR_BYTES: u64 = 512;
@@ -23,11 +23,11 @@ pub(super) fn is_lock(word: &UsedWord) -> bool {
     if has(&[Access::Lock, Access::Unlock]) {
         return true;
     }
-    match word.meaning {
-        Meaning::References => false,
-        Meaning::Lock => has(&[Access::CompareExchange, Access::Exchange]),
+    match word.meaning.role {
+        Some(Role::Lock) => has(&[Access::CompareExchange, Access::Exchange, Access::Add]),
+        Some(_) => false,
         // A word that one thread alone writes keeps no thread out: crossbeam's epochs only look like locks.
-        Meaning::Unknown => !word.is_owned && behaves_as_lock(word),
+        None => !word.is_owned && behaves_as_lock(word),
     }
 }
 

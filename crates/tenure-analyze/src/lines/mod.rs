@@ -9,7 +9,7 @@ mod words;
 use std::collections::{BTreeMap, BTreeSet};
 
 use tenure_model::recording::{Gaps, Line, Possible, Process};
-use tenure_model::{Access, Kind};
+use tenure_model::{Access, Kind, Role};
 
 pub use order::{Locks, WriteOrder};
 
@@ -113,16 +113,33 @@ pub struct UsedWord {
     pub is_owned: bool,
 }
 
-/// What a word is, by its name and by that of the code that uses it.
+/// What names and code say of a word, beside what threads do to it.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Meaning {
+    /// What it is for sure.
+    pub role: Option<Role>,
+    /// What it is unless threads use it otherwise.
+    pub likely: Option<Role>,
+    /// What it gives access to.
+    pub guards: Guarded,
+    /// Lock: the share of its holders that only read.
+    pub readers: Option<f64>,
+    /// Reference count: whether it is given back on a condition, by a compare-exchange.
+    pub is_conditional: bool,
+    /// Whether the same value is stored to it again and again, which publishes nothing.
+    pub is_restored: bool,
+}
+
+/// What a lock guards, or a list holds, as far as that matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Meaning {
-    /// They do not say.
+pub enum Guarded {
+    /// It is not known.
     #[default]
     Unknown,
-    /// It counts references.
-    References,
-    /// It is a lock.
-    Lock,
+    /// Equal objects, which the same threads take and give back.
+    Pool,
+    /// Entries that are found by a key, in no order.
+    Table,
 }
 
 /// What threads do to a word by one instruction.

@@ -10,7 +10,7 @@ pub(crate) type Did = (u32, u8, Access, u64);
 
 /// A word of eight bytes of which nothing but its uses is known.
 pub(crate) fn word(offset: i64, uses: impl IntoIterator<Item = CodeUse>) -> UsedWord {
-    let (uses, meaning) = (uses.into_iter().collect(), Meaning::Unknown);
+    let (uses, meaning) = (uses.into_iter().collect(), Meaning::default());
     UsedWord { offset, size: 8, uses, meaning, is_owned: false }
 }
 
@@ -203,7 +203,7 @@ fn a_lock_whose_code_says_so_needs_no_more_evidence() {
     let process = process(vec![line(0x1000, Some((64, 0)), &did)]);
     let Judged { kind, mut found } = contended(&process).remove(0);
     assert_eq!(kind, Kind::HotWord);
-    found.name(|_| Meaning::Lock);
+    found.name(|_| Meaning { role: Some(Role::Lock), ..Meaning::default() });
     assert_eq!(found.kind(&process), Some(Kind::Lock));
 }
 
@@ -391,7 +391,7 @@ fn a_count_of_references_is_no_lock_where_its_name_says_so() {
     let process = process(vec![line(0x1000, Some((64, 0)), &did)]);
     let Judged { kind, mut found } = contended(&process).remove(0);
     assert_eq!(kind, Kind::Lock);
-    found.name(|_| Meaning::References);
+    found.name(|_| Meaning { role: Some(Role::Count), ..Meaning::default() });
     assert_eq!(found.kind(&process), Some(Kind::BesideReadMostly));
     assert!(!found.words[0].is_lock());
 }

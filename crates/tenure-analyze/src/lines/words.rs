@@ -105,8 +105,13 @@ impl Disjoint {
 
     fn add(&mut self, offset: i64, end: i64) {
         let size = (end - offset).cast_unsigned();
-        let word =
-            UsedWord { offset, size, uses: Vec::new(), meaning: Meaning::Unknown, is_owned: false };
+        let word = UsedWord {
+            offset,
+            size,
+            uses: Vec::new(),
+            meaning: Meaning::default(),
+            is_owned: false,
+        };
         self.0.insert(offset, word);
     }
 

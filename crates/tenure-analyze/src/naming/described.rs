@@ -9,8 +9,8 @@ use tenure_debuginfo::program::{AllocatedBlock, Object, ObjectMember};
 use tenure_model::{Access, Role, Word};
 
 use super::names::ProcessNames;
+use super::role::{self, WordNames, WriteNames};
 use super::threads::Groups;
-use super::value::WordNames;
 use crate::lines::{self, Contended, Elements, Meaning};
 use tenure_model::recording::Line;
 
@@ -77,7 +77,7 @@ impl NamedWords {
         let mut places: Vec<_> = contended.words.iter().map(place).collect();
         let are_locks = contended.words.iter().zip(&places).all(|(word, place)| {
             let place = place.as_ref().map(|(_, place)| place);
-            !is_locked_by_c(word)
+            !word.uses.iter().any(|use_| is_locked_by_c(use_.access))
                 || place.is_none_or(|place| is_lock_of_c(&place.path, &place.type_name))
         });
         let mut array =
@@ -146,16 +146,36 @@ impl NamedWords {
         word: &lines::UsedWord,
         names: &ProcessNames<'_>,
     ) -> Meaning {
-        let functions = |wanted: &[Access]| {
-            let uses = word.uses.iter().filter(|use_| wanted.contains(&use_.access));
-            uses.filter_map(|use_| names.changing(use_.code)).collect()
+        let (object, place) =
+            self.places[at].as_ref().map(|(object, place)| (object, place)).unzip();
+        let type_name = place.map(|place| place.type_name.clone()).unwrap_or_default();
+        let write = |use_: &lines::CodeUse| {
+            let frames = names.frames(use_.code);
+            let is_atomic = use_.access == Access::Store;
+            let stored = matches!(use_.access, Access::Store | Access::Write)
+                .then(|| names.stored(use_.code, is_atomic))
+                .flatten();
+            WriteNames {
+                access: Some(use_.access),
+                count: use_.count(),
+                files: frames.iter().filter_map(|frame| frame.file.clone()).collect(),
+                functions: frames.into_iter().map(|frame| frame.function).collect(),
+                called: is_locked_by_c(use_.access).then(|| names.called(use_.code)).flatten(),
+                // A plain type is stored to by what publishes nothing.
+                stored: stored.map(|of| {
+                    let publishes = of.publishes && (is_atomic || type_name.contains("tomic"));
+                    (of.value, publishes)
+                }),
+            }
         };
-        let place = self.places[at].as_ref().map(|(_, place)| place);
+        let writes = word.uses.iter().filter(|use_| use_.access.writes());
+        let object =
+            object.map(|object| object.variable.clone().unwrap_or(object.type_name.clone()));
         let known = WordNames {
             path: place.map(|place| place.path.clone()).unwrap_or_default(),
-            type_name: place.map(|place| place.type_name.clone()).unwrap_or_default(),
-            adding: functions(&[Access::Add]),
-            exchanging: functions(&[Access::CompareExchange, Access::Exchange]),
+            object: object.unwrap_or_default(),
+            writes: writes.filter(|use_| use_.access != Access::Failed).map(write).collect(),
+            type_name,
         };
         known.meaning()
     }
@@ -190,9 +210,9 @@ fn without_element(place: &ObjectMember) -> String {
     }
 }
 
-/// Whether the C library's functions lock the word.
-fn is_locked_by_c(word: &lines::UsedWord) -> bool {
-    word.uses.iter().any(|use_| matches!(use_.access, Access::Lock | Access::Unlock))
+/// Whether the C library's functions do it.
+const fn is_locked_by_c(access: Access) -> bool {
+    matches!(access, Access::Lock | Access::Unlock)
 }
 
 /// A finding with more words has those of its worst line.
@@ -241,7 +261,10 @@ pub(crate) fn words(
             let uses = groups.uses(word, names);
             let writes = uses.iter().filter(|use_| use_.operation.writes());
             let written = writes.map(|use_| (use_.per_second * use_.count as f64) as u64).sum();
-            let role = role(word, &type_name);
+            let role = match role::role(word, &|code| names.uses_result(code)) {
+                Role::Atomic | Role::Written if mentions_lock(&type_name) => Role::Lock,
+                role => role,
+            };
             let word = Word {
                 path,
                 offset,
@@ -256,45 +279,4 @@ pub(crate) fn words(
             (word, written)
         })
         .collect()
-}
-
-fn role(word: &lines::UsedWord, type_name: &str) -> Role {
-    let (mut writes, mut all, mut is_atomic) = (0, 0, false);
-    for use_ in &word.uses {
-        all += use_.count();
-        if use_.access.writes() {
-            writes += use_.count();
-            is_atomic |= use_.access != Access::Write;
-        }
-    }
-    if writes * 50 <= all {
-        Role::ReadMostly
-    } else if word.is_lock() || mentions_lock(type_name) {
-        Role::Lock
-    } else if is_atomic {
-        Role::Atomic
-    } else {
-        Role::Written
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::lines::tests::{done, word};
-
-    #[test]
-    fn a_clock_and_a_block_are_no_locks() {
-        let word = word(0, [done(Access::Write, 0, &[(1, 9)])]);
-        for (type_name, expected) in [
-            ("spinlock_t", Role::Lock),
-            ("pthread_mutex_t", Role::Lock),
-            ("RawRwLock", Role::Lock),
-            ("BlockHeader", Role::Written),
-            ("LogicalClock", Role::Written),
-            ("std::atomic<unsigned>", Role::Written),
-        ] {
-            assert_eq!(role(&word, type_name), expected, "{type_name}");
-        }
-    }
 }

@@ -3,6 +3,9 @@
 pub(crate) mod described;
 pub(crate) mod names;
 pub(crate) mod objects;
+pub(crate) mod role;
 mod source;
+#[cfg(test)]
+mod table;
 pub(crate) mod threads;
 pub(crate) mod value;

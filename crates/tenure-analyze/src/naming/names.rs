@@ -7,7 +7,7 @@ use std::path::Path;
 use std::rc::Rc;
 use std::time::SystemTime;
 
-use tenure_code::{MachineCode, Pointed};
+use tenure_code::{MachineCode, Pointed, StoredConstant};
 use tenure_debuginfo::program::{AllocatedBlock, AllocationAccess, Frame, Object, Program};
 use tenure_model::Code;
 
@@ -156,11 +156,24 @@ impl<'a> ProcessNames<'a> {
         shown(program.program().frames(inside))
     }
 
-    /// The function that changes a word at an address, other than those that do just one atomic operation.
-    pub(crate) fn changing(&self, address: u64) -> Option<String> {
+    /// The functions at an address, the innermost first, without those that do just one atomic operation.
+    pub(crate) fn frames(&self, address: u64) -> Vec<Frame> {
+        let Some((program, inside)) = self.program(address) else { return Vec::new() };
+        let mut frames = program.program().frames(inside);
+        frames.retain(|frame| !is_atomic(frame));
+        frames
+    }
+
+    /// The function of another module that the call before an address calls.
+    pub(crate) fn called(&self, address: u64) -> Option<String> {
         let (program, inside) = self.program(address)?;
-        let frame = program.program().frames(inside).into_iter().find(|frame| !is_atomic(frame))?;
-        Some(frame.function)
+        program.called(inside).map(str::to_owned)
+    }
+
+    /// The constant that the code before an address stores.
+    pub(crate) fn stored(&self, address: u64, is_atomic: bool) -> Option<StoredConstant> {
+        let (program, inside) = self.program(address)?;
+        program.stored(inside, is_atomic)
     }
 
     /// Whether the code after a call uses what it returned; `None` where that cannot be told.

@@ -202,6 +202,7 @@ fn finding(
         origin: tenure_model::Origin::Yours,
         instances: 1,
         observed: Some(observed),
+        lock: None,
         measured: None,
         confidence: evidence::confidence(process, contended),
         repairs: Vec::new(),

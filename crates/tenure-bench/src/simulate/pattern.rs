@@ -9,7 +9,7 @@ use super::{parallel, result, row, validation};
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
-use tenure_advise::repair;
+use tenure_advise::repair::{self, RemedyOf};
 use tenure_model::{Declaration, Language, Progress, Target};
 use tenure_report::numbers::counted;
 use tenure_sim::machine::{self, LINE_BYTES};
@@ -156,18 +156,21 @@ fn row_of(variant: &str, predicted: &Prediction) -> SimulatedRow {
 
 fn described(repaired: &Repaired) -> result::SimulatedRepair {
     let remedy = repaired.remedy;
+    let words = repaired.words.iter().map(|&word| repaired.pattern.words[word].name.clone());
+    let of = RemedyOf { remedy, words: words.collect() };
     // A pattern has no source: the code is an example's.
     let (name, type_name) = ("refs".to_owned(), "AtomicU64".to_owned());
     let declaration = Some(Declaration::Member { name, type_name });
     let language = Some(Language::Rust);
-    let target = Target { language, line_bytes: LINE_BYTES as u64, declaration };
+    let line_bytes = LINE_BYTES as u64;
+    let target = Target { language, line_bytes, declaration, ..Target::default() };
     result::SimulatedRepair {
         variant: remedy.name().to_owned(),
-        about: repair::text(remedy).to_owned(),
+        about: of.text(&target),
         bytes: repaired.bytes,
         per_thread: repaired.per_thread,
-        library: Some(repair::library(remedy).to_owned()),
-        code: repair::code(remedy, &target),
+        library: repair::library(remedy).map(str::to_owned),
+        code: of.code(&target),
     }
 }
 
@@ -207,7 +210,7 @@ mod tests {
         }
         let text = terminal::render(&report, Style { width: 100, colour: false });
         for said in
-            ["worker x7", "admin x1", "apart: give words", "tenure::cache_line::CachePadded"]
+            ["worker x7", "admin x1", "apart: give `refs`", "tenure::cache_line::CachePadded"]
         {
             assert!(text.contains(said), "{said}\n{text}");
         }

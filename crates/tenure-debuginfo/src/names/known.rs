@@ -61,7 +61,7 @@ const TAKES: [&str; 8] =
     ["lock", "rdlock", "wrlock", "trylock", "spinlock", "timedlock", "rlock", "wlock"];
 
 /// Other words that only locks have.
-const LOCKS: [&str; 4] = ["unlock", "mutex", "rwlock", "futex"];
+const LOCKS: [&str; 6] = ["unlock", "runlock", "mutex", "rwmutex", "rwlock", "futex"];
 
 /// Words of functions that are about a lock, and do not take it.
 const OTHERWISE: [&str; 4] = ["init", "destroy", "held", "assert"];

@@ -238,6 +238,7 @@ impl<'a> Joined<'a> {
             origin: Origin::Yours,
             instances: 1,
             observed: None,
+            lock: None,
             measured: self.measured(parts),
             confidence,
             repairs: Vec::new(),

@@ -26,6 +26,7 @@ pub(crate) fn finding(layouts: &LayoutModel<'_>, rank: usize, found: &RawFinding
         origin: Origin::Yours,
         instances: 1,
         observed: None,
+        lock: None,
         measured: None,
         confidence: confidence(layouts, found),
         repairs: Vec::new(),

@@ -46,7 +46,14 @@ pub(crate) fn of(layouts: &LayoutModel<'_>, word: Role, neighbour: &Leaf) -> Opt
         Role::Cold => return None,
         Role::ReadMostly => (1.0, "read-mostly"),
         Role::Written => (0.5, "written too, says a rule"),
-        Role::Count | Role::Atomic => (0.5, CONTENDED),
+        Role::Count
+        | Role::Atomic
+        | Role::Statistic
+        | Role::Budget
+        | Role::Flag
+        | Role::QueueEnd
+        | Role::Ticket
+        | Role::State => (0.5, CONTENDED),
         Role::Lock | Role::Sequence => (0.2, "a lock beside it"),
         Role::Plain => by_type(layouts, neighbour.ty),
     };

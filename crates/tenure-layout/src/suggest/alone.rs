@@ -5,6 +5,7 @@ use crate::lines::LayoutModel;
 use crate::origin::TypeOrigins;
 use crate::sharing::{Array, RawFinding, Site};
 use tenure_advise::layout::{ElementChange, aligned_array, more, padded_elements};
+use tenure_advise::repair::RemedyOf;
 use tenure_debuginfo::model::{Declared, Format, Model, TypeId, TypeKind};
 use tenure_debuginfo::names;
 use tenure_model::{Declaration, Language, Origin, Remedy, Repair, Target};
@@ -53,8 +54,7 @@ impl ArrayElements<'_, '_> {
                 (format!("{} at most", more(bytes)), bytes)
             }
         };
-        let target = Target { line_bytes: line, ..Target::default() };
-        repair(aligned_array(line, self.stride, &cost), &target, bytes)
+        repair(aligned_array(line, self.stride, &cost), Vec::new(), &self.elements(), bytes)
     }
 
     fn padded(&self, origins: &TypeOrigins<'_>, is_whole: bool) -> Repair {
@@ -68,14 +68,27 @@ impl ArrayElements<'_, '_> {
         let (change, target) = match (is_wrapped, is_nameless) {
             (true, _) => (ElementChange::Wrap, self.target(is_yours)),
             (false, true) => (ElementChange::AlignNameless, self.target(is_yours)),
-            (false, false) => {
-                let target = Target { line_bytes: line, ..Target::default() };
-                (ElementChange::Align(&name), target)
-            }
+            (false, false) => (ElementChange::Align(&name), self.elements()),
         };
         let (cost, bytes) = self.price(!is_wrapped && !is_nameless);
         let sizes = (self.stride, self.padded);
-        repair(padded_elements(change, line, sizes, self.count, &cost), &target, bytes)
+        let text = padded_elements(change, line, sizes, self.count, &cost);
+        repair(text, Vec::new(), &target, bytes)
+    }
+
+    /// Elements that keep their declaration: no code is written.
+    fn elements(&self) -> Target {
+        let line_bytes = self.layouts.line_bytes;
+        let declaration = Some(Declaration::Elements { type_name: String::new() });
+        Target { line_bytes, declaration, object: self.object(), ..Target::default() }
+    }
+
+    /// The array's variable, or the type of its elements.
+    fn object(&self) -> String {
+        match self.array {
+            Array::Static(index) => self.layouts.model.statics()[index].name.to_string(),
+            Array::Member { .. } | Array::Pointed => self.layouts.spelled(self.element),
+        }
     }
 
     /// The price in words and in bytes. A type that is aligned may have other arrays.
@@ -100,7 +113,8 @@ impl ArrayElements<'_, '_> {
     fn grown(&self, owner: TypeId, member: usize, array: u64) -> (String, u64) {
         let (layouts, line) = (self.layouts, self.layouts.line_bytes);
         let (ty, size) = (&layouts.model[owner], layouts.size_of(owner));
-        let is_in_order = language(layouts, &ty.name, ty.declared.as_ref()) == Some(Language::C);
+        let is_in_order =
+            language(layouts, &ty.name, ty.declared.as_ref()).is_some_and(Language::is_c_family);
         let units = is_in_order.then(|| LayoutUnits::of(layouts, owner, &|_| false).ok()).flatten();
         let (most, bytes) = match units {
             Some(all) => {
@@ -135,13 +149,15 @@ impl ArrayElements<'_, '_> {
             Array::Member { .. } | Array::Pointed => false,
         };
         let is_c = || language(self.layouts, name, model[self.element].declared.as_ref());
-        name.is_empty() || is_variables || (name.contains('.') && is_c() == Some(Language::C))
+        name.is_empty()
+            || is_variables
+            || (name.contains('.') && is_c().is_some_and(Language::is_c_family))
     }
 
     /// The array of elements that are aligned; without a declaration if the source does not tell it.
     fn target(&self, is_yours: bool) -> Target {
         let (model, line_bytes) = (self.layouts.model, self.layouts.line_bytes);
-        let unknown = Target { line_bytes, ..Target::default() };
+        let unknown = Target { line_bytes, object: self.object(), ..Target::default() };
         let (path, declared) = match self.array {
             Array::Static(index) => {
                 let variable = &model.statics()[index];
@@ -165,7 +181,7 @@ impl ArrayElements<'_, '_> {
             }
             Array::Pointed => Some(Declaration::Boxed),
         };
-        Target { language, line_bytes, declaration }
+        Target { language, line_bytes, declaration, object: self.object(), ..Target::default() }
     }
 }
 
@@ -210,7 +226,8 @@ fn variables(layouts: &LayoutModel<'_>, found: &RawFinding, index: usize) -> Opt
     let first = layouts.size_of(model.statics()[index].ty);
     let text = tenure_advise::layout::variables(&shown, first, line, bytes);
     let declaration = Some(Declaration::Variables { names });
-    Some(repair(text, &Target { language, line_bytes: line, declaration }, bytes))
+    let target = Target { language, line_bytes: line, declaration, ..Target::default() };
+    Some(repair(text, shown, &target, bytes))
 }
 
 /// The most bytes of a gap in front.
@@ -220,9 +237,9 @@ fn gap(layouts: &LayoutModel<'_>, id: TypeId) -> u64 {
 }
 
 /// Words that say more than [`Remedy::Apart`] does: of how many elements, and at what cost.
-fn repair(text: String, target: &Target, bytes: u64) -> Repair {
-    let apart = tenure_advise::repair::repair(&[Remedy::Apart], target, bytes, false);
-    Repair { text, ..apart }
+fn repair(text: String, words: Vec<String>, target: &Target, bytes: u64) -> Repair {
+    let apart = RemedyOf { remedy: Remedy::Apart, words };
+    Repair { text, ..tenure_advise::repair::repair(&[apart], target, bytes, false) }
 }
 
 /// The language of a declaration; `None` where the debugging information does not tell.

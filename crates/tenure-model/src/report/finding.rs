@@ -41,6 +41,9 @@ pub struct Finding {
     /// What a run showed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed: Option<Observed>,
+    /// What the lock guards, if the contended word is one. Only from a run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lock: Option<LockHeld>,
     /// Samples of its words. Only from types with a recording of `perf`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measured: Option<Measured>,
@@ -216,6 +219,20 @@ pub struct Observed {
     /// What `cost` rests on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evidence: Option<Evidence>,
+}
+
+/// What a run showed of a lock.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LockHeld {
+    /// The words that it guards, as far as they are contended: all their users hold it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub guards: Vec<String>,
+    /// For how many nanoseconds it is held, on average, without what waiting for lines takes; `None` if that was not timed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_ns: Option<f64>,
+    /// The share of its holders that only read, from 0 to 1; `None` where that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub readers: Option<f64>,
 }
 
 /// The samples and probes that a finding of a watched program rests on.

@@ -9,8 +9,8 @@ mod measured;
 mod names;
 
 pub use finding::{
-    Confidence, Curve, Evidence, Finding, Forecast, Kind, Level, Observed, Origin, Point, Repair,
-    Sharing, Signal, Storage, Use, Word,
+    Confidence, Curve, Evidence, Finding, Forecast, Kind, Level, LockHeld, Observed, Origin, Point,
+    Repair, Sharing, Signal, Storage, Use, Word,
 };
 pub use map::{Alternative, Cell, Embedder, Line, Means, Move, Suggestion, TypeMap, Unfixed};
 pub use measured::{Elsewhere, Measured, MeasuredMember, Recorded};
@@ -331,6 +331,18 @@ pub enum Role {
     Lock,
     /// A sequence count: written by few, read before and after its neighbours by all.
     Sequence,
+    /// A number that threads only add to, and that decides nothing.
+    Statistic,
+    /// A number that threads take from if enough is left: permits, quotas.
+    Budget,
+    /// One of a few values that are stored and loaded, and never changed by what was there.
+    Flag,
+    /// An end of a queue, a stack or a list: the next place, if there is one.
+    QueueEnd,
+    /// A number of which each thread takes the next: a ticket, an id, an index.
+    Ticket,
+    /// One of several states, or a pointer, which threads exchange.
+    State,
     /// Another atomic word.
     Atomic,
     /// A plain word that many CPUs write.
@@ -347,7 +359,7 @@ impl Role {
     /// Whether many CPUs write it.
     #[must_use]
     pub fn is_contended(self) -> bool {
-        matches!(self, Self::Count | Self::Lock | Self::Sequence | Self::Atomic | Self::Written)
+        !matches!(self, Self::ReadMostly | Self::Cold | Self::Plain)
     }
 }
 

@@ -124,6 +124,16 @@ pub enum StoredValue {
     State,
     /// A lock that also guards words which the pattern does not have.
     Guard,
+    /// A lock that hardly any thread takes to write: its readers let each other in.
+    ReadLock,
+    /// The same, which also guards words that the pattern does not have.
+    ReadGuard,
+    /// What a pool takes equal objects from and gives them back to: its lock, or its list.
+    Pool,
+    /// The lock of a table that threads look things up in by key.
+    Table,
+    /// A flag to which threads store the same value again and again, and publish nothing by it.
+    Flag,
 }
 
 /// Threads that do the same.

@@ -4,6 +4,7 @@
 
 mod arbitration;
 mod blocking;
+mod changes;
 mod coherence;
 mod determinism;
 mod ends;

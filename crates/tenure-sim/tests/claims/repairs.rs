@@ -95,7 +95,7 @@ fn what_a_value_is_for_rules_repairs_out() {
         (
             StoredValue::References,
             Some("value = \"references\""),
-            &["apart", "one_add", "revocable"],
+            &["apart", "one_add", "borrow", "revocable"],
         ),
         (StoredValue::Number, Some("value = \"number\""), &["apart"]),
         (StoredValue::State, Some("value = \"state\""), &["apart"]),

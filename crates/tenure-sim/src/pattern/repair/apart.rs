@@ -18,12 +18,9 @@ pub(super) fn apart(pattern: &Pattern) -> Option<Repaired> {
     let rates = pattern.rates();
     let totals = pattern.totals();
     let (after, bytes) = rearranged(pattern, true, |words| contenders(&rates, &totals, words))?;
-    Some(Repaired {
-        remedy: Remedy::Apart,
-        pattern: after,
-        bytes,
-        per_thread: pattern.objects.iter().all(|object| object.copies == Copies::PerThread),
-    })
+    let per_thread = pattern.objects.iter().all(|object| object.copies == Copies::PerThread);
+    let words = moved(pattern, &after, &totals);
+    Some(Repaired { remedy: Remedy::Apart, pattern: after, bytes, per_thread, words })
 }
 
 /// Words that are hardly ever written, away from those that are.
@@ -33,7 +30,24 @@ pub(super) fn read_mostly_apart(pattern: &Pattern) -> Option<Repaired> {
         let (written, read) = by_writes(&totals, words);
         vec![written, read]
     })?;
-    Some(Repaired { remedy: Remedy::ReadMostlyApart, pattern: after, bytes, per_thread: false })
+    let words = moved(pattern, &after, &totals);
+    let remedy = Remedy::ReadMostlyApart;
+    Some(Repaired { remedy, pattern: after, bytes, per_thread: false, words })
+}
+
+/// The words that leave their neighbours; of copies that are padded, those that are written.
+fn moved(before: &Pattern, after: &Pattern, totals: &[Rate]) -> Vec<usize> {
+    let place = |pattern: &Pattern, word: usize| {
+        let at = &pattern.words[word];
+        (pattern.objects[at.object].phase + at.offset) / LINE_BYTES
+    };
+    let all = || 0..before.words.len();
+    let moved: Vec<usize> =
+        all().filter(|&word| place(before, word) != place(after, word)).collect();
+    match moved.is_empty() {
+        true => all().filter(|&word| totals[word].writes() > 0.0).collect(),
+        false => moved,
+    }
 }
 
 /// The words of a line in groups that are better off on lines of their own.

@@ -1,7 +1,7 @@
 //! Counts that threads change without waiting for each other.
 
 use super::apart::READS_ARE_RARE;
-use super::{Rate, Repaired};
+use super::{Rate, Repaired, is_once, once, replaced};
 use crate::machine::LINE_BYTES;
 use crate::pattern::layout::visit;
 use crate::pattern::{Copies, Operation, Pattern, PatternAccess, PatternObject, StoredValue};
@@ -25,12 +25,11 @@ pub(super) fn one_add(pattern: &Pattern) -> Option<Repaired> {
     for role in &mut after.roles {
         role.steps = replaced(&role.steps, &|operation| match operation {
             Operation::CompareExchange(word) if is_count(*word) => {
-                Some(vec![Operation::Add(*word)])
+                Some(once([Operation::Add(*word)]))
             }
             Operation::Lock(lock, inside) => {
-                let mut instead = vec![Operation::Add(*guarded.get(lock)?)];
-                instead.extend(work(inside).map(Operation::Work));
-                Some(instead)
+                let add = Operation::Add(*guarded.get(lock)?);
+                Some(once([add].into_iter().chain(work(inside).map(Operation::Work))))
             }
             _ => None,
         });
@@ -40,6 +39,10 @@ pub(super) fn one_add(pattern: &Pattern) -> Option<Repaired> {
         pattern: after,
         bytes: 0,
         per_thread: false,
+        words: match has_loop {
+            true => (0..totals.len()).filter(|&word| is_count(word)).collect(),
+            false => guarded.into_values().collect(),
+        },
     })
 }
 
@@ -88,7 +91,7 @@ fn guarded_counts(pattern: &Pattern) -> BTreeMap<usize, usize> {
     let totals = pattern.totals();
     let only_guarded = |word: usize| totals[word].all() <= inside_of_locks[word] * 1.001;
     let only_lock = |lock: usize| {
-        pattern.words[lock].value != StoredValue::Guard
+        pattern.words[lock].value == StoredValue::Unknown
             && totals[lock].all() <= totals[lock].locks * 1.001
     };
     let counts = counts.into_iter().filter_map(|(lock, count)| Some((lock, count?)));
@@ -116,7 +119,7 @@ pub(super) fn cells(pattern: &Pattern) -> Option<Repaired> {
     let mut offset = 0;
     let object = after.objects.len();
     let mut cell_of = vec![None; totals.len()];
-    for word in counters {
+    for &word in &counters {
         let bytes = pattern.words[word].bytes;
         // No cell straddles lines.
         if offset % LINE_BYTES + bytes > LINE_BYTES {
@@ -136,39 +139,119 @@ pub(super) fn cells(pattern: &Pattern) -> Option<Repaired> {
         role.steps = replaced(&role.steps, &|operation| {
             let cell = operation.word().and_then(|word| cell_of[word])?;
             Some(match operation {
-                Operation::Load(_) => vec![Operation::LoadAll(cell)],
+                Operation::Load(_) => once([Operation::LoadAll(cell)]),
                 // No other thread writes it, so it needs no atomic addition.
-                _ => vec![Operation::Load(cell), Operation::Store(cell)],
+                _ => once([Operation::Load(cell), Operation::Store(cell)]),
             })
         });
     }
-    Some(Repaired { remedy: Remedy::Cells, pattern: after, bytes, per_thread: true })
+    let remedy = Remedy::Cells;
+    Some(Repaired { remedy, pattern: after, bytes, per_thread: true, words: counters })
+}
+
+/// Additions that each thread makes to the shared word once in a while, in place of each: of counters that are read too often
+/// to be summed.
+pub(super) fn batch(pattern: &Pattern) -> Option<Repaired> {
+    /// How many additions become one.
+    const SIZE: f64 = 64.0;
+    let totals = pattern.totals();
+    let rates = pattern.rates();
+    let is_counter = |word: &usize| {
+        let Rate { loads, sums, .. } = totals[*word];
+        let changes = totals[*word].changes();
+        // A thread that adds and then looks may act on it.
+        let is_followed = rates.iter().any(|of| of[*word].changes() > 0.0 && of[*word].loads > 0.0);
+        let is_read = READS_ARE_RARE * changes < loads && loads <= changes && !is_followed;
+        pattern.words[*word].value == StoredValue::Statistic
+            && is_once(pattern, *word)
+            && is_counted(&totals[*word])
+            && sums == 0.0
+            && is_read
+    };
+    let words: Vec<usize> = (0..totals.len()).filter(is_counter).collect();
+    let mut after = pattern.clone();
+    let object = after.objects.len();
+    let mut own = vec![None; totals.len()];
+    for (at, &word) in words.iter().enumerate() {
+        let name = format!("{} not yet added", pattern.words[word].name);
+        own[word] = Some(after.word(object, name, at * 8, 8));
+    }
+    let bytes = (words.len() * 8).next_multiple_of(LINE_BYTES);
+    let name = format!("{} batches", pattern.name);
+    after.object(PatternObject::several(name, Copies::PerThread, bytes));
+    for role in &mut after.roles {
+        role.steps = replaced(&role.steps, &|operation| match *operation {
+            Operation::Add(word) | Operation::CompareExchange(word) => {
+                let own = own[word]?;
+                let mut steps = once([Operation::Load(own), Operation::Store(own)]);
+                let operation = Operation::Add(word);
+                steps.push(PatternAccess { times: 1.0 / SIZE, operation });
+                Some(steps)
+            }
+            _ => None,
+        });
+    }
+    let remedy = Remedy::Batch;
+    let repaired = Repaired { remedy, pattern: after, bytes, per_thread: true, words };
+    (!repaired.words.is_empty()).then_some(repaired)
+}
+
+/// No reference for a use that is short: the object is used where it is.
+pub(super) fn borrow(pattern: &Pattern) -> Option<Repaired> {
+    /// Nanoseconds. What is used for longer may well be kept by its user.
+    const BRIEF: f64 = 10_000.0;
+    let totals = pattern.totals();
+    let is_borrowed = |role: usize, word: usize| {
+        let is_brief = held(&pattern.roles[role].steps, word).is_some_and(|of| of <= BRIEF);
+        pattern.words[word].value == StoredValue::References
+            && is_brief
+            && keeps(pattern, role, word)
+    };
+    let roles = 0..pattern.roles.len();
+    let is_any = |word: &usize| roles.clone().any(|role| is_borrowed(role, *word));
+    let words: Vec<usize> = (0..totals.len()).filter(is_any).collect();
+    let mut after = pattern.clone();
+    for (at, role) in after.roles.iter_mut().enumerate() {
+        role.steps = replaced(&role.steps, &|operation| match *operation {
+            Operation::Add(word) | Operation::CompareExchange(word) => {
+                is_borrowed(at, word).then(Vec::new)
+            }
+            _ => None,
+        });
+    }
+    let remedy = Remedy::Borrow;
+    let repaired = Repaired { remedy, pattern: after, bytes: 0, per_thread: false, words };
+    (!repaired.words.is_empty()).then_some(repaired)
+}
+
+/// Nanoseconds of work between the first two changes of a word in an iteration; `None` if there are not two.
+fn held(steps: &[PatternAccess], word: usize) -> Option<f64> {
+    let changes = |step: &PatternAccess| matches!(step.operation, Operation::Add(it) | Operation::CompareExchange(it) if it == word);
+    let first = steps.iter().position(changes)?;
+    // One step that is done twice has its work behind it.
+    let behind = &steps[first + 1..];
+    let second =
+        behind.iter().position(changes).or((steps[first].times >= 2.0).then_some(behind.len()));
+    work(&behind[..second?]).or(Some(0.0))
 }
 
 /// A reference that each thread keeps, in place of one that is taken and put around each use.
 pub(super) fn revocable(pattern: &Pattern) -> Option<Repaired> {
-    /// A get and a put.
-    const A_USE: f64 = 2.0;
-    let totals = pattern.totals();
-    let rates = pattern.rates();
-    let keeps = |role: usize, word: usize| {
-        pattern.roles[role].share > 0
-            && is_once(pattern, word)
-            && pattern.words[word].value.is_kept()
-            && is_counted(&totals[word])
-            && rates[role][word].changes() >= A_USE
-    };
+    let roles = pattern.roles.len();
+    let keeps = |role: usize, word: usize| keeps(pattern, role, word);
+    let mut words = Vec::new();
     let mut after = pattern.clone();
     let slots = after.objects.len();
-    let mut slot_of = vec![None; totals.len()];
-    for word in 0..totals.len() {
-        if (0..rates.len()).any(|role| keeps(role, word)) {
-            let offset = slot_of.iter().flatten().count() * LINE_BYTES;
+    let mut slot_of = vec![None; pattern.words.len()];
+    for (word, its_slot) in slot_of.iter_mut().enumerate() {
+        if (0..roles).any(|role| keeps(role, word)) {
+            let offset = words.len() * LINE_BYTES;
+            words.push(word);
             let name = format!("{} slot", pattern.words[word].name);
-            slot_of[word] = Some(after.word(slots, name, offset, 8));
+            *its_slot = Some(after.word(slots, name, offset, 8));
         }
     }
-    let bytes = slot_of.iter().flatten().count() * LINE_BYTES;
+    let bytes = words.len() * LINE_BYTES;
     if bytes == 0 {
         return None;
     }
@@ -182,37 +265,26 @@ pub(super) fn revocable(pattern: &Pattern) -> Option<Repaired> {
             Operation::Add(word) | Operation::CompareExchange(word) if keeps(at, word) => {
                 // Four loads and two stores for each use, as `RcuCell` takes.
                 let slot = slot_of[word]?;
-                Some(vec![Operation::Load(word), Operation::Load(slot), Operation::Store(slot)])
+                Some(once([Operation::Load(word), Operation::Load(slot), Operation::Store(slot)]))
             }
             _ => None,
         });
     }
-    Some(Repaired { remedy: Remedy::Revocable, pattern: after, bytes, per_thread: true })
+    Some(Repaired { remedy: Remedy::Revocable, pattern: after, bytes, per_thread: true, words })
+}
+
+/// Whether the threads of a role take references and give them back in each iteration.
+fn keeps(pattern: &Pattern, role: usize, word: usize) -> bool {
+    /// A get and a put.
+    const A_USE: f64 = 2.0;
+    pattern.roles[role].share > 0
+        && is_once(pattern, word)
+        && pattern.words[word].value.is_kept()
+        && is_counted(&pattern.totals()[word])
+        && pattern.rates()[role][word].changes() >= A_USE
 }
 
 /// Whether a word is written by additions alone, as far as the pattern says.
 fn is_counted(rate: &Rate) -> bool {
     rate.stores == 0.0 && rate.locks == 0.0
-}
-
-fn is_once(pattern: &Pattern, word: usize) -> bool {
-    pattern.objects[pattern.words[word].object].copies == Copies::Once
-}
-
-/// The steps with others in place of those that `by` names, as often.
-fn replaced(
-    steps: &[PatternAccess],
-    by: &impl Fn(&Operation) -> Option<Vec<Operation>>,
-) -> Vec<PatternAccess> {
-    let replace = |access: &PatternAccess| {
-        let operations = by(&access.operation).unwrap_or_else(|| {
-            vec![match &access.operation {
-                Operation::Lock(word, inside) => Operation::Lock(*word, replaced(inside, by)),
-                other => other.clone(),
-            }]
-        });
-        let times = access.times;
-        operations.into_iter().map(move |operation| PatternAccess { times, operation })
-    };
-    steps.iter().flat_map(replace).collect()
 }

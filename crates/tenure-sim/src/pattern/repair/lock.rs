@@ -1,10 +1,11 @@
-//! Values that are read without their lock.
+//! Locks that fewer threads wait for: values that are read without them, readers that do not write, and several in place of one.
 
-use super::Repaired;
 use super::apart::WRITES_ARE_RARE;
+use super::{Repaired, is_once};
 use crate::machine::LINE_BYTES;
 use crate::pattern::layout::visit;
 use crate::pattern::{Copies, Operation, Pattern, PatternAccess, PatternObject, StoredValue};
+use std::collections::BTreeSet;
 use tenure_model::Remedy;
 
 /// Loads in place of each lock that guards words which are hardly ever written.
@@ -19,12 +20,29 @@ pub(super) fn read_unlocked(pattern: &Pattern) -> Option<Repaired> {
         });
     }
     let is_read = |word: usize| {
-        let object = &pattern.objects[pattern.words[word].object];
-        object.copies == Copies::Once
-            && pattern.words[word].value != StoredValue::Guard
+        is_once(pattern, word)
+            && !pattern.words[word].value.guards_more()
             && locks[word].is_to_read()
     };
-    if !(0..locks.len()).any(is_read) {
+    read_alone(pattern, Remedy::ReadUnlocked, &is_read, &|_| None)
+}
+
+/// A lock of which each reader writes a word of its own: what it guards may be anywhere.
+pub(super) fn shared_lock(pattern: &Pattern) -> Option<Repaired> {
+    let is_read = |word: usize| is_once(pattern, word) && pattern.words[word].value.is_read();
+    // A reader looks whether there is a writer.
+    read_alone(pattern, Remedy::SharedLock, &is_read, &|lock| Some(Operation::Load(lock)))
+}
+
+/// The steps under such locks, without the lock, after what `look`s at it.
+fn read_alone(
+    pattern: &Pattern,
+    remedy: Remedy,
+    is_read: &impl Fn(usize) -> bool,
+    look: &impl Fn(usize) -> Option<Operation>,
+) -> Option<Repaired> {
+    let words: Vec<usize> = locks(pattern).into_iter().filter(|&word| is_read(word)).collect();
+    if words.is_empty() {
         return None;
     }
     let mut after = pattern.clone();
@@ -35,14 +53,45 @@ pub(super) fn read_unlocked(pattern: &Pattern) -> Option<Repaired> {
         LINE_BYTES,
     ));
     for role in &mut after.roles {
-        role.steps = unlocked(&role.steps, &is_read, slot);
+        role.steps = unlocked(&role.steps, is_read, look, slot);
     }
-    Some(Repaired {
-        remedy: Remedy::ReadUnlocked,
-        pattern: after,
-        bytes: LINE_BYTES,
-        per_thread: true,
-    })
+    Some(Repaired { remedy, pattern: after, bytes: LINE_BYTES, per_thread: true, words })
+}
+
+/// So many locks in place of one that a table has, each for the keys of its part.
+pub(super) fn shard(pattern: &Pattern) -> Option<Repaired> {
+    /// Four for each of 16 CPUs.
+    const SHARDS: usize = 64;
+    let is_table =
+        |word: &usize| is_once(pattern, *word) && pattern.words[*word].value == StoredValue::Table;
+    let words: Vec<usize> = locks(pattern).into_iter().filter(is_table).collect();
+    let mut after = pattern.clone();
+    let mut bytes = 0;
+    for object in words.iter().map(|&word| pattern.words[word].object) {
+        let stride =
+            (pattern.objects[object].phase + pattern.extent(object)).next_multiple_of(LINE_BYTES);
+        if after.objects[object].copies == Copies::Once {
+            bytes += stride * (SHARDS - 1);
+        }
+        after.objects[object].copies = Copies::Random(SHARDS);
+        after.objects[object].stride = stride;
+    }
+    let remedy = Remedy::Shard;
+    let repaired = Repaired { remedy, pattern: after, bytes, per_thread: false, words };
+    (!repaired.words.is_empty()).then_some(repaired)
+}
+
+/// The words that are locked.
+fn locks(pattern: &Pattern) -> BTreeSet<usize> {
+    let mut locks = BTreeSet::new();
+    for role in &pattern.roles {
+        visit(&role.steps, 1.0, &mut |access, _| {
+            if let Operation::Lock(word, _) = access.operation {
+                locks.insert(word);
+            }
+        });
+    }
+    locks
 }
 
 /// What is done while a word is locked.
@@ -81,6 +130,7 @@ impl Held {
 fn unlocked(
     steps: &[PatternAccess],
     is_read: &impl Fn(usize) -> bool,
+    look: &impl Fn(usize) -> Option<Operation>,
     slot: usize,
 ) -> Vec<PatternAccess> {
     let mut after = Vec::new();
@@ -89,6 +139,7 @@ fn unlocked(
             Operation::Lock(word, inside) if is_read(*word) => {
                 let times = access.times;
                 after.push(PatternAccess { times: 2.0 * times, operation: Operation::Store(slot) });
+                after.extend(look(*word).map(|operation| PatternAccess { times, operation }));
                 after.extend(
                     inside.iter().map(|access| PatternAccess {
                         times: times * access.times,
@@ -97,7 +148,7 @@ fn unlocked(
                 );
             }
             Operation::Lock(word, inside) => {
-                let operation = Operation::Lock(*word, unlocked(inside, is_read, slot));
+                let operation = Operation::Lock(*word, unlocked(inside, is_read, look, slot));
                 after.push(PatternAccess { times: access.times, operation });
             }
             _ => after.push(access.clone()),

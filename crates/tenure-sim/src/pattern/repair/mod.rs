@@ -5,13 +5,15 @@
 
 mod apart;
 mod counts;
+mod flag;
 mod lock;
+mod pool;
 mod together;
 
 pub use together::together;
 
 use super::layout::visit;
-use super::{Operation, Pattern, PatternAccess, StoredValue};
+use super::{Copies, Operation, Pattern, PatternAccess, StoredValue};
 use tenure_model::Remedy;
 
 /// A pattern after a remedy.
@@ -26,6 +28,8 @@ pub struct Repaired {
     pub bytes: usize,
     /// Whether the bytes are for each thread.
     pub per_thread: bool,
+    /// The words that change, by their index in the pattern: before and after it is the same.
+    pub words: Vec<usize>,
 }
 
 /// All repairs that apply to a pattern, in a fixed order.
@@ -37,8 +41,14 @@ pub struct Repaired {
 /// | `one_add` | changed by compare-exchange loops | unknown, statistic, references | no store, no lock |
 /// | `one_add` | a lock that guards one word, and nothing elsewhere | that word: unknown, statistic | one store each time, at most 20 ns of work, no use without the lock |
 /// | `cells` | once | unknown, statistic | additions, at most one load for 100; no store, no lock |
+/// | `batch` | once | statistic | additions, 1 to 100 loads for 100 by roles that do not add; no store, no lock |
+/// | `own_object` | once | pool | any |
+/// | `borrow` | once | references | as `revocable`, and held for at most 10 µs |
 /// | `revocable` | once | unknown, references | two additions an iteration in a pool; no store, no lock |
 /// | `read_unlocked` | a lock, once, that guards nothing elsewhere | of what it guards: any | loads, at most one holder in 100 stores; no other change inside |
+/// | `shared_lock` | a lock, once | read lock, read guard | any |
+/// | `shard` | a lock, once | table | any |
+/// | `test_before_store` | any | flag | stores and loads alone |
 ///
 /// A pattern that `tenure run` or `tenure watch` recorded never has an unknown value where threads add or
 /// compare-exchange.
@@ -56,8 +66,14 @@ pub fn repairs(pattern: &Pattern) -> Vec<Repaired> {
         apart::read_mostly_apart(pattern),
         one_add,
         cells,
+        counts::batch(pattern),
+        pool::own_object(pattern),
+        counts::borrow(pattern),
         counts::revocable(pattern),
         lock::read_unlocked(pattern),
+        lock::shared_lock(pattern),
+        lock::shard(pattern),
+        flag::test_before_store(pattern),
     ];
     let mut repairs: Vec<Repaired> = Vec::new();
     for repair in all.into_iter().flatten() {
@@ -85,6 +101,46 @@ impl StoredValue {
     const fn is_kept(self) -> bool {
         matches!(self, Self::Unknown | Self::References)
     }
+
+    /// A lock that may guard words which the pattern does not have.
+    const fn guards_more(self) -> bool {
+        matches!(self, Self::Guard | Self::ReadGuard | Self::Pool | Self::Table)
+    }
+
+    /// A lock whose readers let each other in.
+    const fn is_read(self) -> bool {
+        matches!(self, Self::ReadLock | Self::ReadGuard)
+    }
+}
+
+/// The steps with others in place of those that `by` names, as often.
+fn replaced(
+    steps: &[PatternAccess],
+    by: &impl Fn(&Operation) -> Option<Vec<PatternAccess>>,
+) -> Vec<PatternAccess> {
+    let replace = |access: &PatternAccess| {
+        let instead = by(&access.operation).unwrap_or_else(|| {
+            let operation = match &access.operation {
+                Operation::Lock(word, inside) => Operation::Lock(*word, replaced(inside, by)),
+                other => other.clone(),
+            };
+            vec![PatternAccess { times: 1.0, operation }]
+        });
+        let times = access.times;
+        instead.into_iter().map(move |step| PatternAccess { times: times * step.times, ..step })
+    };
+    steps.iter().flat_map(replace).collect()
+}
+
+/// Steps that are done once each.
+fn once(operations: impl IntoIterator<Item = Operation>) -> Vec<PatternAccess> {
+    let step = |operation| PatternAccess { times: 1.0, operation };
+    operations.into_iter().map(step).collect()
+}
+
+/// Whether there is one of the object that the word is in.
+fn is_once(pattern: &Pattern, word: usize) -> bool {
+    pattern.objects[pattern.words[word].object].copies == Copies::Once
 }
 
 impl Pattern {
