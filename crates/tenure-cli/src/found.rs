@@ -5,7 +5,7 @@ use std::io::{Write, stderr};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use tenure_analyze::{Analysis, Budget, FindingFilter, Machine, diff};
+use tenure_analyze::{Analysis, Budget, FindingFilter, Machine, Programs, diff};
 use tenure_model::{Report, Source};
 use tenure_render::Exporter;
 use tenure_render::terminal::{self, TerminalExporter};
@@ -32,6 +32,10 @@ pub(crate) struct ReportOptions {
     /// Show what differs from an older report that --json wrote; exit with 1 if a finding is new or worse
     #[arg(long, value_name = "OLD.json")]
     diff: Option<PathBuf>,
+
+    /// Pass over this function to those who call it, as over wrappers of locks and allocators; `*` stands for anything
+    #[arg(long, value_name = "FUNCTION")]
+    pub(crate) through: Vec<String>,
 
     /// Show only findings in this module, function, file or folder, such as `server::session` or `src/session.rs`
     #[arg(long = "in", value_name = "WHERE")]
@@ -74,6 +78,11 @@ pub(crate) struct ReportSinks<'a> {
 }
 
 impl ReportOptions {
+    /// The programs of the report.
+    pub(crate) fn programs(&self) -> Programs {
+        Programs::through(self.through.clone())
+    }
+
     /// Refuses before the program runs what would fail after it.
     pub(crate) fn check(&self) -> Result<ReportSinks<'_>, EarlyEnd> {
         self.exports.check()?;

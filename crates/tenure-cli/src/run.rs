@@ -91,7 +91,8 @@ pub(crate) fn run(arguments: &RunArgs, by_cargo: bool) -> Result<(), EarlyEnd> {
     let interrupt = title.restore()?;
     let (command, top) = (words.join(" "), arguments.top);
     let (is_empty, status) = (recording.processes.is_empty(), recording.ended.status());
-    let found = tenure_run::report(recording, &command, arguments.line, top);
+    let found =
+        tenure_run::report(recording, &command, &arguments.found.programs(), arguments.line, top);
     let is_build = is_empty && request.is_build();
     // Standard output is the program's.
     let text = if is_build { TextStream::None } else { TextStream::Stderr };

@@ -62,6 +62,16 @@ struct Rule {
 }
 
 impl Callers {
+    /// None so far. Functions `through` which calls go are passed over.
+    pub(crate) fn new(through: Vec<String>) -> Self {
+        Self { programs: Programs::through(through), ..Self::default() }
+    }
+
+    /// Forgets the modules.
+    pub(crate) fn clear(&mut self) {
+        (self.modules, self.files, self.foreign) = Default::default();
+    }
+
     pub(crate) fn set(&mut self, modules: Vec<Module>) {
         self.modules = modules;
     }
@@ -142,9 +152,11 @@ impl Callers {
         }
         let is_foreign = self.file(code).is_some_and(|(module, file)| {
             let inside = code.wrapping_sub(module.bias);
+            let passes_over = |symbol: String| self.programs.passes_over(&names::function(&symbol));
             // What the program passes to a library may be inlined there.
-            file.is_foreign(inside)
-                && (file.is_library || !self.programs.is_own(&module.path, inside))
+            file.function(inside).is_some_and(passes_over)
+                || file.is_foreign(inside)
+                    && (file.is_library || !self.programs.is_own(&module.path, inside))
         });
         self.foreign.insert(code, is_foreign);
         is_foreign

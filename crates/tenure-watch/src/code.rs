@@ -35,11 +35,16 @@ pub(crate) struct InstructionCache {
 }
 
 impl InstructionCache {
+    /// None so far. Functions `through` which calls go are passed over.
+    pub(crate) fn new(through: Vec<String>) -> Self {
+        Self { callers: Callers::new(through), ..Self::default() }
+    }
+
     /// Forgets everything: the program has other code now.
     pub(crate) fn clear(&mut self) {
         self.known.clear();
         self.walks.clear();
-        self.callers = Callers::default();
+        self.callers.clear();
     }
 
     /// An access as a reader finds it: in the program, where that calls a lock or an atomic operation.

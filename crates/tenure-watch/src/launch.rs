@@ -76,7 +76,7 @@ pub fn watch(
         Some(tracer) => Box::new(PtraceBackend::new(tracer, pid, request.options.rate)),
     };
     let session = LiveProcess::open(pid).and_then(|process| {
-        Session::attach(process, backend, request.options, cost, UsageWho::RUSAGE_SELF)
+        Session::attach(process, backend, request.options.clone(), cost, UsageWho::RUSAGE_SELF)
     });
     let mut session = match (session, started.take()) {
         (Ok(session), child) => {

@@ -50,7 +50,7 @@ pub struct WatchRequest {
 }
 
 /// How often threads are sampled, and lines probed.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct WatchOptions {
     /// Samples a second of each thread that runs.
     pub rate: u64,
@@ -60,11 +60,13 @@ pub struct WatchOptions {
     pub share: f64,
     /// Bytes of a line: 64 or 128.
     pub line_bytes: u32,
+    /// Functions that are passed over to those who call them, as wrappers of locks are: see [`Programs::through`].
+    pub through: Vec<String>,
 }
 
 impl Default for WatchOptions {
     fn default() -> Self {
-        Self { rate: 100, probes: 20.0, share: 0.005, line_bytes: 64 }
+        Self { rate: 100, probes: 20.0, share: 0.005, line_bytes: 64, through: Vec::new() }
     }
 }
 

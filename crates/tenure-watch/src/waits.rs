@@ -81,7 +81,7 @@ struct Tick {
 }
 
 impl WaitSampler {
-    pub(crate) fn new(now: Instant) -> Self {
+    pub(crate) fn new(now: Instant, through: Vec<String>) -> Self {
         Self {
             start: now,
             next: now,
@@ -92,7 +92,7 @@ impl WaitSampler {
             queued: FxHashMap::default(),
             busy: BusyTime::new(OTHERS_WINDOW),
             known: FxHashMap::default(),
-            callers: Callers::default(),
+            callers: Callers::new(through),
             turn: 0,
         }
     }
@@ -104,7 +104,7 @@ impl WaitSampler {
 
     /// Forgets what the program's code was.
     pub(crate) fn clear(&mut self) {
-        self.callers = Callers::default();
+        self.callers.clear();
         self.known.clear();
     }
 

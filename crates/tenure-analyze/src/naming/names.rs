@@ -8,8 +8,10 @@ use std::rc::Rc;
 use std::time::SystemTime;
 
 use tenure_code::{MachineCode, Pointed, StoredConstant};
+use tenure_debuginfo::names;
 use tenure_debuginfo::program::{AllocatedBlock, AllocationAccess, Frame, Object, Program};
 use tenure_model::Code;
+use wildmatch::WildMatchPattern;
 
 use super::source::SourceFiles;
 
@@ -19,6 +21,8 @@ use tenure_model::recording::{Function, Module};
 #[derive(Debug, Default)]
 pub struct Programs {
     open: RefCell<HashMap<String, Option<Rc<MachineCode>>>>,
+    /// Functions that are passed over to those who call them, with `*` for anything.
+    through: Vec<String>,
     /// Answers by file and address in it.
     pointed: RefCell<HashMap<FileAddress, Rc<[Pointed]>>>,
 }
@@ -32,6 +36,29 @@ type FileAddress = (String, u64);
 pub(crate) type KnownObjects = HashMap<u64, (Rc<MachineCode>, Object)>;
 
 impl Programs {
+    /// Programs in which these functions are passed over to those who call them, as wrappers of locks and allocators are. `*` in
+    /// a name stands for anything.
+    #[must_use]
+    pub fn through(functions: Vec<String>) -> Self {
+        Self { through: functions, ..Self::default() }
+    }
+
+    /// Whether a function is passed over.
+    #[must_use]
+    pub fn passes_over(&self, function: &str) -> bool {
+        let is_it = |pattern: &String| {
+            let matches =
+                |pattern: &str| WildMatchPattern::<'*', '\0'>::new(pattern).matches(function);
+            matches(pattern) || matches(&format!("*::{pattern}"))
+        };
+        names::is_wrapper(function) || self.through.iter().any(is_it)
+    }
+
+    /// Whether a frame is of the program, and no wrapper.
+    fn shows(&self, frame: &Frame) -> bool {
+        is_own(frame) && !self.passes_over(&frame.function)
+    }
+
     /// A program by its path; `None` if it cannot be read.
     #[must_use]
     pub fn open(&self, path: &str) -> Option<Rc<MachineCode>> {
@@ -45,7 +72,10 @@ impl Programs {
     #[must_use]
     pub fn is_own(&self, path: &str, return_address: u64) -> bool {
         let program = self.open(path);
-        program.is_some_and(|program| program.program().frames(return_address).iter().any(is_own))
+        program.is_some_and(|program| {
+            let frames = program.program().frames(return_address);
+            frames.iter().any(|frame| self.shows(frame))
+        })
     }
 }
 
@@ -153,7 +183,7 @@ impl<'a> ProcessNames<'a> {
     /// The frame to show, and whether it is the user's.
     fn frame(&self, address: u64) -> Option<(Frame, bool)> {
         let (program, inside) = self.program(address)?;
-        shown(program.program().frames(inside))
+        shown(program.program().frames(inside), |frame| self.programs.shows(frame))
     }
 
     /// The functions at an address, the innermost first, without those that do just one atomic operation.
@@ -202,8 +232,9 @@ impl<'a> ProcessNames<'a> {
     pub(crate) fn callers(&self, address: u64) -> Vec<Code> {
         let Some((program, inside)) = self.program(address) else { return Vec::new() };
         let mut frames = program.program().frames(inside);
-        let shown = frames.iter().position(is_own).unwrap_or(frames.len());
-        let own = frames.drain(shown.min(frames.len())..).skip(1).filter(is_own);
+        let shows = |frame: &Frame| self.programs.shows(frame);
+        let shown = frames.iter().position(shows).unwrap_or(frames.len());
+        let own = frames.drain(shown..).skip(1).filter(shows);
         own.take(MAX_CALLERS).map(|frame| self.code_of(&frame, address)).collect()
     }
 
@@ -287,8 +318,8 @@ impl<'a> ProcessNames<'a> {
 }
 
 /// The function to show of those at an address, the innermost first, and whether it is the user's.
-fn shown(mut frames: Vec<Frame>) -> Option<(Frame, bool)> {
-    let own = frames.iter().position(is_own);
+fn shown(mut frames: Vec<Frame>, shows: impl Fn(&Frame) -> bool) -> Option<(Frame, bool)> {
+    let own = frames.iter().position(shows);
     // A function of the language's libraries says more than what it calls: `Mutex::lock`, not `atomic_compare_exchange`.
     let shown = own.or(frames.len().checked_sub(1))?;
     Some((frames.swap_remove(shown), own.is_some()))
@@ -332,13 +363,19 @@ mod tests {
         };
         let atomic = ("atomic_compare_exchange", "/rustc/1a2b/library/core/src/sync/atomic.rs");
         let lock = ("Mutex::lock", "/rustc/1a2b/library/std/src/sync/mutex.rs");
+        let wrapper = ("leveldb::port::Mutex::Lock", "port/port_stdcxx.h");
+        let pool = ("server::Pool::take", "src/pool.rs");
         let (get, run) = (("Session::get", "src/session.rs"), ("run", "src/main.rs"));
         for (frames, expected) in [
             (&[atomic, lock, get, run][..], Some(("Session::get", true))),
             (&[atomic, lock], Some(("Mutex::lock", false))),
+            (&[lock, wrapper, pool, run], Some(("run", true))),
+            (&[lock, wrapper], Some(("leveldb::port::Mutex::Lock", false))),
             (&[], None),
         ] {
-            let shown = shown(frames.iter().map(frame).collect());
+            let programs = Programs::through(vec!["Pool::*".to_owned()]);
+            let shows = |frame: &Frame| programs.shows(frame);
+            let shown = shown(frames.iter().map(frame).collect(), shows);
             let shown = shown.as_ref().map(|(frame, is_own)| (&*frame.function, *is_own));
             assert_eq!(shown, expected);
         }

@@ -4,7 +4,7 @@ use signal_hook::consts::SIGTERM;
 use tenure_model::Ended;
 use tenure_render::Exporter;
 use tenure_render::terminal::TerminalExporter;
-use tenure_watch::{Programs, Session, WatchOptions, WatchOutcome, WatchRequest, WatchTarget};
+use tenure_watch::{Session, WatchOptions, WatchOutcome, WatchRequest, WatchTarget};
 
 use super::screen::Screen;
 use super::{DoctorArgs, WatchArgs};
@@ -37,11 +37,12 @@ pub(crate) fn run(arguments: &WatchArgs) -> Result<(), EarlyEnd> {
             rate: arguments.rate,
             probes: arguments.probes,
             line_bytes: arguments.line,
+            through: arguments.found.through.clone(),
             ..WatchOptions::default()
         },
     };
     let top = arguments.top;
-    let programs = Programs::default();
+    let programs = arguments.found.programs();
     // A program that was started writes to the terminal itself.
     let screen = if is_started { None } else { Screen::open() };
     let is_stopped = |session: &Session| {

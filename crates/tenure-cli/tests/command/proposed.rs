@@ -37,7 +37,8 @@ fn recorded(folder: &Path, port: &str) -> Vec<String> {
     };
     let (source, program) = (source.to_str().unwrap(), program.to_str().unwrap());
     record(true, &["gcc", "-g", "-O2", "-pthread", source, "-o", program]);
-    let report = tenure_run::report(record(false, &[program]), "port", 64, 0).report;
+    let report =
+        tenure_run::report(record(false, &[program]), "port", &Default::default(), 64, 0).report;
     let words = report.findings.iter().flat_map(|one| one.words());
     words.map(|word| word.path.clone()).collect()
 }

@@ -56,6 +56,41 @@ const FUNCTIONS: [&str; 21] = [
     "runtime.",
 ];
 
+/// Functions in which programs wrap locks and allocators: what matters is who calls them.
+const WRAPPERS: [&str; 31] = [
+    "CRYPTO_malloc",
+    "CRYPTO_zalloc",
+    "CRYPTO_realloc",
+    "CRYPTO_free",
+    "CRYPTO_THREAD_read_lock",
+    "CRYPTO_THREAD_write_lock",
+    "CRYPTO_THREAD_unlock",
+    "zmalloc",
+    "zcalloc",
+    "zrealloc",
+    "zfree",
+    "xmalloc",
+    "xcalloc",
+    "xrealloc",
+    "g_malloc",
+    "g_malloc0",
+    "g_realloc",
+    "g_free",
+    "g_mutex_lock",
+    "g_mutex_unlock",
+    "uv_mutex_lock",
+    "uv_mutex_unlock",
+    "uv_rwlock_rdlock",
+    "uv_rwlock_wrlock",
+    "apr_thread_mutex_lock",
+    "apr_thread_mutex_unlock",
+    "Mutex::Lock",
+    "Mutex::Unlock",
+    "MutexLock::MutexLock",
+    "MutexLock::~MutexLock",
+    "operator new",
+];
+
 /// Words of functions that return with a lock taken, or give up.
 const TAKES: [&str; 8] =
     ["lock", "rdlock", "wrlock", "trylock", "spinlock", "timedlock", "rlock", "wlock"];
@@ -78,6 +113,15 @@ pub fn is_of_library(symbol: &str) -> bool {
     let name = rustc_demangle::demangle(symbol).to_string();
     let name = name.trim_start_matches(['<', '&', '*', '(', ' ']);
     FUNCTIONS.iter().any(|start| name.starts_with(start))
+}
+
+/// Whether a function only wraps a lock or an allocator, by its name as a person says it.
+#[must_use]
+pub fn is_wrapper(function: &str) -> bool {
+    let is_it = |wrapper: &str| {
+        function.strip_suffix(wrapper).is_some_and(|rest| rest.is_empty() || rest.ends_with("::"))
+    };
+    WRAPPERS.iter().any(|wrapper| is_it(wrapper))
 }
 
 /// Whether a function takes a lock, by its symbol.
@@ -178,6 +222,16 @@ mod tests {
             ("server", None),
         ] {
             assert_eq!(system_library(file), library, "{file}");
+        }
+    }
+
+    #[test]
+    fn functions_that_wrap_locks_and_allocators_are_known() {
+        for name in ["CRYPTO_THREAD_read_lock", "leveldb::port::Mutex::Lock", "zmalloc"] {
+            assert!(is_wrapper(name), "{name}");
+        }
+        for name in ["Session::lock", "buzzmalloc", "RawMutex::Lock", "main"] {
+            assert!(!is_wrapper(name), "{name}");
         }
     }
 

@@ -58,7 +58,7 @@ fn run(words: &[&str]) -> Recording {
 }
 
 fn report(recording: Recording) -> Report {
-    tenure_run::report(recording, "program", 64, 0).report
+    tenure_run::report(recording, "program", &Default::default(), 64, 0).report
 }
 
 /// Runs a program until its first finding has functions with all these beginnings: its threads have to be there at once, which

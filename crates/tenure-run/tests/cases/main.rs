@@ -74,7 +74,7 @@ fn sources() -> PathBuf {
 
 fn report(program: &str, case: &str) -> Report {
     let recording = run(false, &[program, case]);
-    let report = tenure_run::report(recording, case, 64, 0).report;
+    let report = tenure_run::report(recording, case, &Default::default(), 64, 0).report;
     let Source::Run(of) = &report.source else { panic!("{report:?}") };
     assert!(of.accesses > 0 && of.dropped == 0, "{of:?}");
     report
@@ -182,7 +182,8 @@ fn std_is_instrumented_if_cargo_compiles_it() {
         let request = RunRequest { build_std, cache, ..request(false, &words) };
         let recording = tenure_run::run(&request, &()).unwrap();
         assert_eq!(recording.ended, Ended::Exited { status: 0 });
-        let report = tenure_run::report(recording, "environment", 64, 0).report;
+        let report =
+            tenure_run::report(recording, "environment", &Default::default(), 64, 0).report;
         let Source::Run(run) = &report.source else { panic!("{report:?}") };
         let is_missing = run.missing.iter().any(|sentence| sentence.contains("seen: std"));
         assert_eq!(is_missing, !build_std, "{:?}", run.missing);
@@ -197,6 +198,6 @@ fn a_program_that_crashes_has_its_report() {
     let request = request(false, &[program.to_str().unwrap(), "crash"]);
     let recording = tenure_run::run(&request, &()).unwrap();
     assert_eq!(recording.ended, Ended::Killed { signal: 6 });
-    let report = tenure_run::report(recording, "crash", 64, 0).report;
+    let report = tenure_run::report(recording, "crash", &Default::default(), 64, 0).report;
     assert_eq!(report.findings.len(), 1, "{:#?}", report.findings);
 }

@@ -97,7 +97,13 @@ fn request(pid: u32) -> WatchRequest {
     WatchRequest {
         target: WatchTarget::Process(pid),
         duration: Some(Duration::from_secs(60)),
-        options: WatchOptions { rate: 500, probes: 50.0, share: 1.0, line_bytes: 64 },
+        options: WatchOptions {
+            rate: 500,
+            probes: 50.0,
+            share: 1.0,
+            line_bytes: 64,
+            through: Vec::new(),
+        },
     }
 }
 

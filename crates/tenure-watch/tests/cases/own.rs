@@ -48,7 +48,13 @@ fn server() {
                 }
             });
         }
-        let options = WatchOptions { rate: 500, probes: 50.0, share: 1.0, line_bytes: 64 };
+        let options = WatchOptions {
+            rate: 500,
+            probes: 50.0,
+            share: 1.0,
+            line_bytes: 64,
+            through: Vec::new(),
+        };
         let mut session = Session::start(options).unwrap();
         let is_virtual = std::fs::read_to_string("/proc/cpuinfo").unwrap().contains(" hypervisor");
         if is_virtual {
