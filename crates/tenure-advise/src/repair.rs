@@ -70,7 +70,7 @@ impl RemedyOf {
             }
             Remedy::Borrow => format!("use the {counted} without a reference"),
             Remedy::Revocable => format!("keep one reference to {counted} per thread"),
-            Remedy::ReadUnlocked => format!("read without the lock {listed}"),
+            Remedy::ReadUnlocked => format!("read {listed} without the lock"),
             Remedy::SharedLock => format!("make {listed} a lock readers do not share"),
             Remedy::Shard => format!("shard {object} by key"),
             Remedy::TestBeforeStore => format!("test {listed} before storing it"),

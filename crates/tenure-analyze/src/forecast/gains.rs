@@ -13,8 +13,9 @@ use crate::naming::threads::Groups;
 /// shows at the least of them.
 const CPUS: usize = 16;
 
-/// The work between accesses is known to within this factor: four of five predictions are (`ci/predictions.py`).
-const WORK_FACTOR: f64 = 1.5;
+/// The work between accesses is known to within this factor, and so is what a change adds: four of five gains of small programs
+/// are (`ci/predictions.py`), and half of those of public ones (`proof/README.md`).
+const FACTOR: f64 = 1.5;
 
 /// At most so many changes are tried in pairs.
 const MAX_PAIRED: usize = 5;
@@ -91,7 +92,7 @@ impl SimulatedProgram<'_, '_> {
             steps.for_each(|step| steps::scale(step, factor));
             self.simulator.judged(&pattern, CPUS)
         };
-        Some([of(1.0)?, of(1.0 / WORK_FACTOR)?, of(WORK_FACTOR)?])
+        Some([of(1.0)?, of(1.0 / FACTOR)?, of(FACTOR)?])
     }
 
     /// What a change gives, as a range and as what is expected.
@@ -101,6 +102,10 @@ impl SimulatedProgram<'_, '_> {
         let least = ratios.iter().copied().fold(f64::INFINITY, f64::min);
         let most = ratios.iter().copied().fold(0.0, f64::max);
         let cpus = CPUS.min(self.simulator.cpus()) as u64;
+        // What is lost is as uncertain as what is won.
+        let added = |ratio: f64, factor: f64| 1.0 + (ratio - 1.0) * factor;
+        let least = if least > 1.0 { added(least, 1.0 / FACTOR) } else { least };
+        let most = if most > 1.0 { added(most, FACTOR) } else { most };
         (Gain { cpus, range: [least, most] }, ratios[0])
     }
 }

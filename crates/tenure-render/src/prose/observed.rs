@@ -307,16 +307,15 @@ pub(crate) fn repair(report: &Report, finding: &Finding, repair: &Repair) -> Str
     let gain = answer.and_then(|answer| of_finding(answer, finding.rank));
     let gain = gain.map(|gain| format!(": {gain}")).unwrap_or_default();
     let what = if repair.brief.is_empty() { &repair.text } else { &repair.brief };
-    format!("{} ({}){gain}", what.trim_end_matches('.'), cost(repair))
+    let cost = Some(cost(repair)).filter(|_| repair.bytes > 0);
+    let cost = cost.map(|cost| format!(" ({cost})")).unwrap_or_default();
+    format!("{}{cost}{gain}", what.trim_end_matches('.'))
 }
 
 /// `+64 bytes an object`, `+64 bytes a thread`.
 pub(crate) fn cost(repair: &Repair) -> String {
-    match repair.bytes {
-        0 => "no memory".to_owned(),
-        bytes if repair.per_thread => format!("+{} a thread", counted(bytes, "byte")),
-        bytes => format!("+{} an object", counted(bytes, "byte")),
-    }
+    let of = if repair.per_thread { "a thread" } else { "an object" };
+    format!("+{} {of}", counted(repair.bytes, "byte"))
 }
 
 #[cfg(test)]
