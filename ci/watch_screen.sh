@@ -23,7 +23,7 @@ shows() {
 }
 
 for key in q C-c; do
-    tmux new-session -d -s "$session" -x 100 -y 20 \
+    tmux new-session -d -s "$session" -x 100 -y 40 \
         "$tenure watch --pid $pid --top 1; stty -a; echo done; sleep 60"
     shows "q ends watching"
     shows "hot +0"
