@@ -119,6 +119,13 @@ fn headline(
 
 /// What else than shared lines holds the program back most: a sentence.
 fn held_back(time: &TimeSplit, has_changes: bool) -> Option<String> {
+    // No part of the time is this.
+    if time.dominant == TimeCause::NoCpu && !has_changes {
+        let waited = share(time.without_cpu);
+        return Some(format!(
+            "It has more threads than CPUs: they wait for one for {waited} of their time."
+        ));
+    }
     let all = time.running.iter().chain(&time.idle);
     let part = all.filter(|part| part.cause == time.dominant);
     let part = part.max_by(|one, other| one.share.total_cmp(&other.share))?;
@@ -130,7 +137,7 @@ fn held_back(time: &TimeSplit, has_changes: bool) -> Option<String> {
     let at = at.map(|at| format!(", most at {at}")).unwrap_or_default();
     let lost = share(part.share);
     let sentence = match part.cause {
-        TimeCause::SharedLines | TimeCause::Unseen => return None,
+        TimeCause::SharedLines | TimeCause::Unseen | TimeCause::NoCpu => return None,
         TimeCause::OwnWork if has_changes => return None,
         TimeCause::OwnWork => format!("Its own work takes {lost} of its processor time."),
         TimeCause::Kernel => format!("The kernel takes {lost} of its processor time."),
@@ -192,7 +199,7 @@ mod tests {
             seconds: 10.0,
             cpus: 4.0,
             used: 2.0,
-            used_by_others: 0.0,
+            taken_by_others: 0.0,
             dominant: TimeCause::Lock,
             running: vec![
                 part(TimeCause::OwnWork, 0.8, Vec::new()),

@@ -1,6 +1,8 @@
 //! Where the time of a program's threads went: the processor's, and that of CPUs that were idle.
 
-use tenure_model::recording::{WaitReason, Waits};
+use std::collections::BTreeMap;
+
+use tenure_model::recording::{KernelWork, WaitReason, Waits};
 use tenure_model::{Coverage, TimeCause, TimeDetail, TimePart, TimeSplit};
 
 use crate::proportion::interval;
@@ -15,6 +17,12 @@ const SLEEPS_OFTEN: f64 = 0.1;
 /// What takes less of the CPUs than this holds no program back, if that works for the rest of the time: without it the
 /// program would do a quarter more.
 const MATTERS: f64 = 0.2;
+
+/// So many threads wait for each CPU, on average, if it is CPUs that a program lacks: it would use half as many again.
+const QUEUE: f64 = 0.5;
+
+/// A smaller part of what the kernel does is left out.
+const WORTH_NAMING: f64 = 0.01;
 
 /// What is known of the processor time of a watched program.
 pub(crate) struct Running<'a> {
@@ -37,7 +45,7 @@ pub(crate) fn split(
         seconds: running.seconds,
         cpus: waits.cpus,
         used: waits.used,
-        used_by_others: waits.used_by_others,
+        taken_by_others: waits.taken_by_others,
         dominant: dominant(waits, &of_running, &idle),
         running: of_running,
         idle,
@@ -56,7 +64,7 @@ fn of_running(waits: &Waits, running: &Running<'_>) -> Vec<TimePart> {
         cause,
         share,
         interval: interval.map(|end| end.clamp(0.0, 1.0)),
-        details: Vec::new(),
+        details: if cause == TimeCause::Kernel { calls(waits, share) } else { Vec::new() },
     };
     let unseen = user * unaddressed;
     let own = (1.0 - kernel - unseen - lines).max(0.0);
@@ -69,6 +77,28 @@ fn of_running(waits: &Waits, running: &Running<'_>) -> Vec<TimePart> {
     parts.retain(|part| part.share > 0.0);
     parts.sort_by(|one, other| other.share.total_cmp(&one.share));
     parts
+}
+
+/// What the kernel did with a share of the time.
+fn calls(waits: &Waits, kernel: f64) -> Vec<TimeDetail> {
+    let all: u64 = waits.kernel_work.iter().map(|work| work.samples).sum();
+    let part = |work: &KernelWork| TimeDetail {
+        name: match work.cause {
+            Some(TimeCause::Lock) => format!("{} for locks", work.call),
+            Some(TimeCause::OtherThreads) => format!("{} for other threads", work.call),
+            _ => work.call.clone(),
+        },
+        share: kernel * work.samples as f64 / all as f64,
+        code: None,
+        finding: None,
+        holder: None,
+    };
+    let mut details: Vec<_> = waits.kernel_work.iter().map(part).collect();
+    details.retain(|detail| detail.share >= WORTH_NAMING);
+    details.sort_by(|one, other| {
+        other.share.total_cmp(&one.share).then_with(|| one.name.cmp(&other.name))
+    });
+    details
 }
 
 /// The interval of a share of so many.
@@ -109,30 +139,40 @@ fn merge(details: &mut Vec<TimeDetail>, detail: TimeDetail) {
 }
 
 /// What holds the program back: of all but its own work that on which most CPUs are spent, if that matters. What threads sleep
-/// for has the kernel's work with it, since that puts them to sleep and wakes them.
+/// for has the kernel's work with it that puts them to sleep and wakes them. Where its own work fills all CPUs and threads wait for
+/// more, CPUs are what it lacks.
 fn dominant(waits: &Waits, running: &[TimePart], idle: &[TimePart]) -> TimeCause {
-    use TimeCause::{Io, Kernel, Lock, OtherThreads, OwnWork};
-    let mut cpus: Vec<(TimeCause, f64)> = Vec::new();
-    let idle_cpus: f64 = waits.reasons.iter().map(|reason| reason.cpus).sum();
+    use TimeCause::{Io, Kernel, Lock, NoCpu, OtherThreads, OwnWork};
+    let mut cpus: BTreeMap<TimeCause, f64> = BTreeMap::new();
     // Beside other programs: what it would have used.
-    let wanted = (waits.cpus - idle_cpus).max(waits.used);
-    cpus.extend(running.iter().map(|part| (part.cause, part.share * wanted)));
-    cpus.extend(idle.iter().map(|part| (part.cause, part.share * waits.cpus)));
+    let wanted = waits.used + waits.taken_by_others;
+    let parts = running.iter().map(|part| (part.cause, part.share * wanted));
+    let all = parts.chain(idle.iter().map(|part| (part.cause, part.share * waits.cpus)));
     // The kernel's own locks are its work.
-    let of = |wanted| -> f64 {
-        cpus.iter().filter(|(cause, _)| *cause == wanted).map(|(_, cpus)| cpus).sum()
-    };
-    let (kernel, own) = (of(Kernel), of(OwnWork));
-    let slept = cpus.iter_mut().filter(|(cause, _)| [Lock, OtherThreads, Io].contains(cause));
-    if let Some((_, most)) = slept.max_by(|one, other| one.1.total_cmp(&other.1))
+    all.for_each(|(cause, part)| *cpus.entry(cause).or_default() += part);
+    let own = cpus.remove(&OwnWork).unwrap_or(0.0);
+    let mut kernel = cpus.remove(&Kernel).unwrap_or(0.0);
+    let samples: u64 = waits.kernel_work.iter().map(|work| work.samples).sum();
+    let of_kernel = kernel / samples.max(1) as f64;
+    for work in &waits.kernel_work {
+        if let Some(cause) = work.cause {
+            *cpus.entry(cause).or_default() += of_kernel * work.samples as f64;
+            kernel -= of_kernel * work.samples as f64;
+        }
+    }
+    let slept = cpus.iter_mut().filter(|(cause, _)| match samples {
+        0 => [Lock, OtherThreads, Io].contains(cause),
+        _ => **cause == Io,
+    });
+    if let Some((_, most)) = slept.max_by(|one, other| one.1.total_cmp(other.1))
         && *most >= SLEEPS_OFTEN * waits.cpus
     {
         *most += kernel;
     }
-    cpus.retain(|(cause, _)| ![OwnWork, Kernel].contains(cause));
-    cpus.push((Kernel, kernel));
+    cpus.insert(Kernel, kernel);
     match cpus.into_iter().max_by(|one, other| one.1.total_cmp(&other.1)) {
         Some((cause, cpus)) if cpus >= MATTERS * waits.cpus || cpus > own => cause,
+        _ if waits.queued >= QUEUE * waits.cpus => NoCpu,
         _ => OwnWork,
     }
 }
@@ -142,22 +182,25 @@ mod tests {
     use super::*;
 
     fn reason(cause: TimeCause, cpus: f64) -> WaitReason {
-        let (call, word, code, holder) = Default::default();
-        WaitReason { cause, call, word, code, cpus, holder }
+        let (call, word, code, holder, holder_code) = Default::default();
+        WaitReason { cause, call, word, code, cpus, holder, holder_code }
     }
 
-    fn split_of(used: f64, kernel: f64, lines: f64, reasons: Vec<WaitReason>) -> TimeSplit {
-        let waits = Waits { ticks: 100, cpus: 4.0, used, kernel, reasons, ..Waits::default() };
+    fn waits() -> Waits {
+        Waits { ticks: 100, cpus: 4.0, used: 4.0, ..Waits::default() }
+    }
+
+    fn split_of(waits: &Waits, lines: f64) -> TimeSplit {
         let coverage = Coverage {
             cpu_seconds: 10.0,
-            kernel,
+            kernel: waits.kernel,
             unaddressed: 0.1,
             excludes: 0.01,
             shared: Vec::new(),
         };
         let lines = [lines, lines * 0.8, lines * 1.2];
         let running = Running { seconds: 10.0, coverage: &coverage, samples: 1000, lines };
-        split(&waits, &running, |reason| TimeDetail {
+        split(waits, &running, |reason| TimeDetail {
             name: "x".to_owned(),
             share: reason.cpus / 4.0,
             code: None,
@@ -168,7 +211,7 @@ mod tests {
 
     #[test]
     fn the_parts_of_the_processor_time_add_up_and_lie_in_their_intervals() {
-        let split = split_of(4.0, 0.2, 0.5, Vec::new());
+        let split = split_of(&Waits { kernel: 0.2, ..waits() }, 0.5);
         let sum: f64 = split.running.iter().map(|part| part.share).sum();
         assert!((sum - 1.0).abs() < 1e-9, "{split:?}");
         for part in &split.running {
@@ -181,8 +224,9 @@ mod tests {
     #[test]
     fn what_dominates_is_no_work_that_holds_most_cpus_back() {
         use TimeCause::{Io, Kernel, Lock, NoThreads, OwnWork, SharedLines};
-        let dominant =
-            |used, kernel, lines, reasons| split_of(used, kernel, lines, reasons).dominant;
+        let dominant = |used, kernel, lines, reasons| {
+            split_of(&Waits { used, kernel, reasons, ..waits() }, lines).dominant
+        };
         assert_eq!(dominant(4.0, 0.1, 0.1, Vec::new()), OwnWork);
         assert_eq!(dominant(4.0, 0.1, 0.9, Vec::new()), SharedLines);
         assert_eq!(dominant(4.0, 0.8, 0.1, Vec::new()), Kernel);
@@ -190,19 +234,58 @@ mod tests {
         // A mutex that sleeps: more of the kernel's work than sleep.
         let lock = || vec![reason(Lock, 0.9), reason(Io, 0.1)];
         assert_eq!(dominant(3.0, 0.5, 0.0, lock()), Lock);
-        // One that hardly ever sleeps is not why the kernel works.
+        // One that hardly ever sleeps is not why the kernel works, as far as that is known.
         assert_eq!(dominant(3.8, 0.8, 0.0, vec![reason(Lock, 0.2)]), Kernel);
         assert_eq!(dominant(3.0, 0.1, 0.1, vec![reason(Lock, 1.0)]), Lock, "a third of its work");
     }
 
     #[test]
+    fn beside_other_programs_what_they_took_counts_as_what_the_program_would_have_done() {
+        let waits = Waits {
+            cpus: 4.0,
+            used: 1.5,
+            taken_by_others: 1.5,
+            reasons: vec![reason(TimeCause::Lock, 1.0)],
+            ..waits()
+        };
+        assert_eq!(split_of(&waits, 0.1).dominant, TimeCause::Lock);
+        assert_eq!(split_of(&waits, 0.9).dominant, TimeCause::SharedLines);
+    }
+
+    #[test]
+    fn a_program_whose_work_fills_all_cpus_lacks_some_if_threads_wait_for_more() {
+        let of = |queued, lines| split_of(&Waits { queued, ..waits() }, lines).dominant;
+        assert_eq!(of(4.0, 0.0), TimeCause::NoCpu);
+        assert_eq!(of(1.0, 0.0), TimeCause::OwnWork);
+        assert_eq!(of(4.0, 0.5), TimeCause::SharedLines);
+    }
+
+    #[test]
+    fn the_kernels_work_counts_for_what_it_lets_threads_wait_for() {
+        let work = |call: &str, cause, samples| {
+            KernelWork { call: call.to_owned(), cause, samples }
+        };
+        let of = |futex| {
+            let kernel_work = vec![
+                work("futex", Some(TimeCause::Lock), futex),
+                work("read", None, 99 - futex),
+                work("rare", None, 1),
+            ];
+            let reasons = vec![reason(TimeCause::Lock, 0.2)];
+            split_of(&Waits { used: 3.8, kernel: 0.5, kernel_work, reasons, ..waits() }, 0.0)
+        };
+        assert_eq!(of(60).dominant, TimeCause::Lock);
+        assert_eq!(of(2).dominant, TimeCause::Kernel);
+        let split = of(60);
+        let kernel = split.running.iter().find(|part| part.cause == TimeCause::Kernel).unwrap();
+        let details: Vec<_> = kernel.details.iter().map(|it| (&*it.name, it.share)).collect();
+        assert_eq!(details, [("futex for locks", 0.3), ("read", 0.195)]);
+    }
+
+    #[test]
     fn idle_cpus_have_their_reasons_by_place() {
-        let split = split_of(
-            2.0,
-            0.1,
-            0.0,
-            vec![reason(TimeCause::Lock, 1.0), reason(TimeCause::Lock, 0.5)],
-        );
+        let reasons = vec![reason(TimeCause::Lock, 1.0), reason(TimeCause::Lock, 0.5)];
+        let split = split_of(&Waits { used: 2.0, kernel: 0.1, reasons, ..waits() }, 0.0);
         let [part] = &split.idle[..] else { panic!("{split:?}") };
         assert!((part.share - 0.375).abs() < 1e-9 && part.details.len() == 1, "{part:?}");
         assert!((part.details[0].share - 0.375).abs() < 1e-9, "{part:?}");

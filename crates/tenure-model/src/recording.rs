@@ -90,14 +90,29 @@ pub struct Waits {
     pub cpus: f64,
     /// CPUs that it used, on average.
     pub used: f64,
-    /// CPUs that other programs used, on average.
-    pub used_by_others: f64,
+    /// CPUs that threads would have used but for other programs, on average.
+    pub taken_by_others: f64,
     /// The share of the processor time that the kernel took.
     pub kernel: f64,
-    /// The share of the threads' time in which they could run and had no CPU, without the part that other programs caused.
+    /// What the kernel did, where that may be sampled.
+    pub kernel_work: Vec<KernelWork>,
+    /// Threads that waited for a CPU, on average, without those that other programs let wait.
+    pub queued: f64,
+    /// Their share of the threads' time.
     pub without_cpu: f64,
-    /// Why CPUs were idle, or would have been but for other programs.
+    /// Why it left CPUs to others, or idle.
     pub reasons: Vec<WaitReason>,
+}
+
+/// What the kernel did for threads.
+#[derive(Debug, Clone, PartialEq)]
+pub struct KernelWork {
+    /// The system call.
+    pub call: String,
+    /// A lock or other threads, if it let threads wait for those or woke them.
+    pub cause: Option<TimeCause>,
+    /// How often a thread was met in it.
+    pub samples: u64,
 }
 
 /// A place at which threads slept while a CPU was idle.
@@ -111,10 +126,12 @@ pub struct WaitReason {
     pub word: Option<u64>,
     /// The return address in the program's own code.
     pub code: Option<u64>,
-    /// The CPUs that were idle for this reason, or would have been, on average.
+    /// The CPUs that it left for this reason, on average.
     pub cpus: f64,
     /// [`Thread::id`] of the one that held the lock most often.
     pub holder: Option<u32>,
+    /// An address in the code that this was in.
+    pub holder_code: Option<u64>,
 }
 
 /// A program or library that was loaded.
@@ -188,6 +205,8 @@ pub struct Line {
 pub struct Watched {
     /// Samples of threads that had just touched it.
     pub samples: u64,
+    /// Those of threads that polled it and paused in between.
+    pub polled: u64,
     /// All samples of the program of which it is known what they touched, if anything.
     pub of: u64,
     /// How often breakpoints were set on it in other threads.

@@ -14,14 +14,15 @@ pub struct TimeSplit {
     pub cpus: f64,
     /// CPUs that it used, on average.
     pub used: f64,
-    /// CPUs that other programs used, on average.
-    pub used_by_others: f64,
-    /// What holds it back most; its own work if nothing else takes a fifth of the CPUs that other programs left to it.
+    /// CPUs that its threads would have used but for other programs, on average.
+    pub taken_by_others: f64,
+    /// What holds it back most; its own work if nothing else takes a fifth of the CPUs.
     pub dominant: TimeCause,
     /// What its processor time went to, the largest part first. The shares add up to 1.
     pub running: Vec<TimePart>,
-    /// Why its threads left CPUs idle, or would have but for other programs, the largest part first. The shares are of the time
-    /// of all its CPUs: where no other program ran, they add up to what it did not use.
+    /// Why its threads left CPUs idle, or to other programs, the largest part first. The shares are of the time of all its CPUs:
+    /// together with [`used`](Self::used) and [`taken_by_others`](Self::taken_by_others) they add up to
+    /// [`cpus`](Self::cpus).
     pub idle: Vec<TimePart>,
     /// The share of the threads' time in which they could run and had no CPU, other programs' part left out.
     pub without_cpu: f64,
@@ -65,6 +66,8 @@ pub enum TimeCause {
     Timer,
     /// Too few threads existed.
     NoThreads,
+    /// More threads could run than there are CPUs. It can dominate, and is no part of the time.
+    NoCpu,
 }
 
 /// A part of a [`TimePart`].

@@ -18,6 +18,8 @@ pub(crate) struct Touch {
     pub(crate) access: Access,
     pub(crate) address: u64,
     pub(crate) size: u8,
+    /// Whether a thread polls it, and pauses in between.
+    pub(crate) is_polled: bool,
 }
 
 /// The code cannot be read, or the registers do not tell any more what the instruction has accessed.
@@ -115,6 +117,6 @@ fn address(instruction: &Instruction, sample: &Sample) -> Option<u64> {
 }
 
 fn touch(instruction: &Instruction, address: u64) -> Touch {
-    let &Instruction { access, size, .. } = instruction;
-    Touch { code: instruction.end(), access, address, size }
+    let &Instruction { access, size, is_polled, .. } = instruction;
+    Touch { code: instruction.end(), access, address, size, is_polled }
 }

@@ -71,6 +71,8 @@ pub(crate) struct WatchedLine {
     /// The block of the allocator that its most used word lies in.
     block: Option<HeapBlock>,
     pub(crate) samples: u64,
+    /// Those of threads that poll it, and so wait for another thread, whether that is met or not.
+    polled: u64,
     /// The last sample's thread and CPU.
     pub(crate) last: (u32, u32),
     /// And its goroutine, if it had one.
@@ -147,6 +149,7 @@ impl WatchedLines {
         let line = self.lines.entry(start).or_default();
         line.seen.entry(key).or_default().samples += 1;
         line.samples += 1;
+        line.polled += u64::from(touch.is_polled);
         line.last = (thread, cpu);
         Some(line)
     }
@@ -279,13 +282,15 @@ impl WatchedLines {
                 let shares: Vec<_> = entries.iter().map(share).collect();
                 let mut possible = Possible::default();
                 possible::add(&mut possible, &shares, nanoseconds);
-                let share = line.samples as f64 / all.max(1) as f64;
+                let waits = (line.samples - line.polled) as f64 * self.met(line) as f64;
+                let waits = waits / line.arms.max(1) as f64 + line.polled as f64;
                 let watched = record::Watched {
                     samples: line.samples,
+                    polled: line.polled,
                     of: all,
                     probes: line.arms,
                     met: self.met(line),
-                    cost: share * self.met(line) as f64 / line.arms.max(1) as f64,
+                    cost: waits / all.max(1) as f64,
                 };
                 Some(record::Line {
                     address: *address,
@@ -414,7 +419,7 @@ mod tests {
     const LINE: u64 = 0x1000;
 
     fn touch(access: Access, word: u64, code: u64) -> Touch {
-        Touch { code, access, address: LINE + word * 8, size: 8 }
+        Touch { code, access, address: LINE + word * 8, size: 8, is_polled: false }
     }
 
     /// A probe of a word that a thread hits twice, after so many nanoseconds each.

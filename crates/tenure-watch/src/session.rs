@@ -17,6 +17,7 @@ use crate::jit;
 use crate::lanes::Life;
 use crate::lines::{RecordedLines, WatchedLines};
 use crate::sys::perf::WATCHED_BYTES;
+use crate::sys::machine::Usage;
 use crate::sys::process::{self, LiveProcess, ProcessorTimes};
 use crate::sys::{Registers, Sample, now};
 use crate::waits::WaitSampler;
@@ -83,7 +84,7 @@ pub struct Session {
     /// Which thread is listed next.
     listed: usize,
     /// Processor time of the process when it was first asked for, and last; `None` if it never said.
-    times: Option<[ProcessorTimes; 2]>,
+    usage: Usage,
     counts: WatchCounts,
     line_bytes: u32,
     rate: u64,
@@ -102,6 +103,8 @@ struct KnownThread {
     seen: [u64; 2],
     /// Where its stack was.
     stack: u64,
+    /// Where it was sampled last.
+    code: Option<u64>,
 }
 
 impl KnownThread {
@@ -121,10 +124,11 @@ impl Session {
         whose: UsageWho,
     ) -> Result<Self, Error> {
         let now = Instant::now();
-        let times = process.times().map(|now| [now; 2]);
+        let mut usage = Usage::default();
+        usage.ask(&process);
         let goroutines = Goroutines::of(&process);
         let mut session = Self {
-            times,
+            usage,
             process,
             backend,
             code: InstructionCache::new(options.through.clone()),
@@ -183,7 +187,7 @@ impl Session {
         }
         if Instant::now() >= self.waits.next() {
             let threads = &self.threads;
-            self.waits.tick(&self.process, |tid| threads.get(&tid).map_or(0, KnownThread::ran_ns));
+            self.waits.tick(&self.process, |tid| threads.get(&tid)?.code);
         }
         if Instant::now() >= self.next_probe {
             let patience = self.probe()?;
@@ -206,6 +210,10 @@ impl Session {
                 continue;
             }
             if Some(sample.tid) == self.process.except {
+                continue;
+            }
+            if sample.is_kernel {
+                self.waits.in_kernel(&sample, &self.process);
                 continue;
             }
             self.counts.samples += 1;
@@ -241,6 +249,7 @@ impl Session {
         let known = self.known(sample.tid, sample.time);
         known.seen[0] = known.seen[0].min(sample.time);
         known.seen[1] = known.seen[1].max(sample.time);
+        known.code = Some(sample.ip);
         if let Some(registers) = sample.registers {
             known.stack = registers.0[Registers::SP];
         }
@@ -252,7 +261,8 @@ impl Session {
             self.code.clear();
             self.waits.clear();
         }
-        self.ask_for_times();
+        self.usage.ask(&self.process);
+        self.waits.list(&self.process);
         self.recent.retain(|_, last| last.elapsed() < RUNS_WITHIN);
         self.lines.prune();
         // Another process may have such a number by now.
@@ -277,10 +287,11 @@ impl Session {
             }
             // It was there before, and is behind this: later it may have ended, and have a successor.
             let time = now();
-            let Some([ran, queued]) = process::scheduled(self.process.pid, tid) else { continue };
+            let Some(times) = process::scheduled(self.process.pid, tid) else { continue };
+            let ran = times.ran_ns;
             all.push((tid, ran));
             let is_old = self.there.contains(&tid);
-            self.waits.queued(tid, queued, is_old);
+            self.waits.scheduled(tid, times, is_old);
             let known = self.known(tid, time);
             let has_run = match known.ran_ns {
                 Some([_, before]) => ran.saturating_sub(before) > MIN_RUN_NS,
@@ -302,14 +313,6 @@ impl Session {
         }
         self.there = threads.iter().copied().collect();
         self.backend.list(&threads, &all);
-    }
-
-    /// Also of a process that has ended and waits for its parent.
-    fn ask_for_times(&mut self) {
-        if let Some(now) = self.process.times() {
-            let [first, _] = self.times.unwrap_or([now; 2]);
-            self.times = Some([first, now]);
-        }
     }
 
     /// What probes may take so far, in seconds of the program's processor time.
@@ -433,7 +436,7 @@ impl Session {
 
     /// Lets all threads go, and asks for the last time what they did.
     pub(crate) fn finish(&mut self) {
-        self.ask_for_times();
+        self.usage.ask(&self.process);
         self.backend.release();
         if self.process.is_alive() {
             self.list();
@@ -485,15 +488,12 @@ impl Session {
             seconds: seconds.as_secs_f64(),
             ..record::Process::default()
         };
-        let [before, now] = self.times.unwrap_or_default();
-        let [user, kernel] = [now.user - before.user, now.kernel - before.kernel];
+        let ProcessorTimes { user, kernel } = self.usage.own();
         let part = |part: f64, of: f64| if of > 0.0 { part / of } else { 0.0 };
-        let kernel_part = part(kernel, user + kernel);
         let cpu_seconds = lives.values().map(|(_, life)| life.ran_ns as f64 / 1e9).sum();
         let lived = process.threads.iter().map(|thread| thread.lived as f64 / 1e9).sum();
         let id = |tid| self.threads.get(&tid).map(|known| known.id);
-        let used = cpu_seconds / seconds.as_secs_f64().max(1e-3);
-        process.waits = self.waits.waits(used, kernel_part, lived, id);
+        process.waits = self.waits.waits(&self.usage, lived, id);
         let recording = Recording {
             ended,
             seconds: seconds.as_secs_f64(),
@@ -502,7 +502,7 @@ impl Session {
         };
         let coverage = Coverage {
             cpu_seconds: user + kernel,
-            kernel: kernel_part,
+            kernel: part(kernel, user + kernel),
             unaddressed: part(counts.unaddressed as f64, counts.samples as f64),
             excludes,
             shared: self.process.shared(),

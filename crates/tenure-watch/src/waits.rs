@@ -4,6 +4,7 @@
 //! idle meanwhile is idle for a reason: threads sleep until a lock is given back, another thread goes on, input is there, or
 //! some time is over; or no other thread exists. Nothing is stopped for that.
 
+mod calls;
 mod sleep;
 mod stack;
 
@@ -14,8 +15,10 @@ use tenure_model::TimeCause;
 use tenure_model::recording::{WaitReason, Waits};
 
 use crate::callers::Callers;
-use crate::sys::machine::{self, BusyTime};
-use crate::sys::process::{self, LiveProcess};
+use crate::sys::Sample;
+use crate::sys::machine::{self, Usage};
+use crate::sys::process::{self, LiveProcess, Scheduled};
+use calls::KernelCalls;
 use sleep::Sleep;
 
 /// The time between two ticks.
@@ -28,18 +31,15 @@ const TICK_TIME: Duration = Duration::from_millis(5);
 /// waits for the others.
 const WORKER: f64 = 0.02;
 
+/// One that is woken so often does: once a tick. A pool's threads that have nothing to do sleep on.
+const WORKER_TURNS: f64 = 20.0;
+
 /// So long it may take until it is known which threads run.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// A tick takes a CPU itself, so that a thread which ran a moment ago waits for one. The reasons of a tick at which no CPU seems
-/// idle count this little.
+/// to be left count this little.
 const LEAST_IDLE: f64 = 0.1;
-
-/// From this part of the CPUs on, other programs decide which CPUs are idle.
-const BUSY_MACHINE: f64 = 0.15;
-
-/// The time over which it is measured what other programs use: the kernel counts hundredths of a second.
-const OTHERS_WINDOW: Duration = Duration::from_millis(500);
 
 /// What was seen of waits so far.
 #[derive(Debug)]
@@ -47,15 +47,13 @@ pub(crate) struct WaitSampler {
     start: Instant,
     next: Instant,
     ticks: u64,
-    /// Sums over the ticks of CPUs that the process may use, and of those that others used.
+    /// CPUs that the process may use.
     cpus: f64,
-    others: f64,
     reasons: FxHashMap<ReasonKey, ReasonSum>,
-    /// Nanoseconds that each thread had waited for a CPU when it was asked first, and has.
-    queued: FxHashMap<u32, [u64; 2]>,
-    busy: BusyTime,
+    threads: FxHashMap<u32, AskedThread>,
     /// What sleeping threads wait for, by what `/proc` said of each last.
     known: FxHashMap<u32, (String, Sleep)>,
+    calls: KernelCalls,
     callers: Callers,
     /// Which thread is asked first.
     turn: usize,
@@ -63,20 +61,71 @@ pub(crate) struct WaitSampler {
 
 type ReasonKey = (TimeCause, String, Option<u64>, Option<u64>);
 
+/// A thread's times when it was asked first and last.
+#[derive(Debug, Clone, Copy)]
+struct AskedThread {
+    since: Instant,
+    until: Instant,
+    first: Scheduled,
+    last: Scheduled,
+    /// Ticks at which it slept, and those at which it did so in a lock.
+    asleep: u64,
+    in_lock: u64,
+    /// The part of its turns that ended as it slept.
+    slept_part: f64,
+}
+
+impl AskedThread {
+    fn ran(&self) -> f64 {
+        self.last.ran_ns.saturating_sub(self.first.ran_ns) as f64
+    }
+
+    fn queued_s(&self) -> f64 {
+        self.last.queued_ns.saturating_sub(self.first.queued_ns) as f64 / 1e9
+    }
+
+    fn turns(&self) -> f64 {
+        self.last.turns.saturating_sub(self.first.turns) as f64
+    }
+
+    fn lived_s(&self) -> f64 {
+        (self.until - self.since).as_secs_f64()
+    }
+
+    /// Seconds that it would have run if it had never waited for a CPU, and had slept as long for each second that it ran. One that
+    /// was woken for a lock waits for that while it has no CPU: others take the lock meanwhile.
+    fn wanted_s(&self) -> f64 {
+        let (ran_s, lived_s) = (self.ran() / 1e9, self.lived_s());
+        let woken = self.slept_part * self.in_lock as f64 / self.asleep.max(1) as f64;
+        let queued_s = self.queued_s() * (1.0 - woken);
+        lived_s * (ran_s / (lived_s - queued_s).max(ran_s).max(1e-9))
+    }
+
+    /// Whether it would use an idle CPU, beside a thread that has run for so many nanoseconds.
+    fn works(&self, most: f64) -> bool {
+        self.ran() >= WORKER * most || self.turns() >= WORKER_TURNS * self.lived_s().max(1.0)
+    }
+}
+
 #[derive(Debug, Default)]
 struct ReasonSum {
-    /// CPUs that were idle for it, by [`shared_out`].
-    idle: f64,
-    /// CPUs that were lost to it if each thread has the same part of all, by [`by_thread`].
-    slept: f64,
-    /// How often each thread held the lock.
-    holders: FxHashMap<u32, u64>,
+    /// CPUs that were idle for it.
+    cpus: f64,
+    holders: FxHashMap<u32, HeldLock>,
+}
+
+/// How often a thread held the lock, and where it was when it did so last.
+#[derive(Debug, Default)]
+struct HeldLock {
+    times: u64,
+    code: Option<u64>,
 }
 
 /// What one tick showed of the threads.
 #[derive(Debug, Default)]
 struct Tick {
-    running: usize,
+    /// Threads that have a CPU or wait for one.
+    running: f64,
     asleep: Vec<Sleep>,
 }
 
@@ -86,12 +135,11 @@ impl WaitSampler {
             start: now,
             next: now,
             ticks: 0,
-            cpus: 0.0,
-            others: 0.0,
+            cpus: 1.0,
             reasons: FxHashMap::default(),
-            queued: FxHashMap::default(),
-            busy: BusyTime::new(OTHERS_WINDOW),
+            threads: FxHashMap::default(),
             known: FxHashMap::default(),
+            calls: KernelCalls::default(),
             callers: Callers::new(through),
             turn: 0,
         }
@@ -106,60 +154,104 @@ impl WaitSampler {
     pub(crate) fn clear(&mut self) {
         self.callers.clear();
         self.known.clear();
+        self.calls.clear();
     }
 
-    /// Asks the threads. `ran_ns` says how long a thread has run.
-    pub(crate) fn tick(&mut self, process: &LiveProcess, ran_ns: impl Fn(u32) -> u64) {
+    /// Asks how many CPUs the process may use, and how often some of the threads that sleep in locks were preempted.
+    pub(crate) fn list(&mut self, process: &LiveProcess) {
+        const THREADS: usize = 64;
+        let in_locks = self.threads.iter_mut().filter(|(_, thread)| thread.in_lock > 0);
+        for (tid, thread) in in_locks.take(THREADS) {
+            thread.slept_part = process::slept_part(process.pid, *tid).unwrap_or(thread.slept_part);
+        }
+        self.cpus = machine::cpus_of(process.pid).unwrap_or(self.cpus);
+        if self.callers.is_empty() {
+            self.callers.set(process.modules());
+        }
+    }
+
+    /// Notes the times of a thread. What an old one did before it was watched does not count.
+    pub(crate) fn scheduled(&mut self, tid: u32, last: Scheduled, is_old: bool) {
+        let (since, until) = (Instant::now(), Instant::now());
+        let first = if is_old { last } else { Scheduled::default() };
+        let (asleep, in_lock, slept_part) = (0, 0, 0.0);
+        let new = AskedThread { since, until, first, last, asleep, in_lock, slept_part };
+        let thread = self.threads.entry(tid).or_insert(new);
+        (thread.until, thread.last) = (until, last);
+    }
+
+    /// Notes what a thread has the kernel do.
+    pub(crate) fn in_kernel(&mut self, sample: &Sample, process: &LiveProcess) {
+        self.calls.sampled(sample, process, &mut self.callers);
+    }
+
+    /// Asks the threads. `last_code` says where a thread was sampled last.
+    pub(crate) fn tick(&mut self, process: &LiveProcess, last_code: impl Fn(u32) -> Option<u64>) {
         let now = Instant::now();
-        let threads = process.threads();
-        if threads.is_empty() {
-            return;
-        }
-        let most = threads.iter().map(|tid| ran_ns(*tid)).max().unwrap_or(0);
         self.next = now + TICK;
-        if most == 0 && self.start.elapsed() < PATIENCE {
+        let threads = process.threads();
+        let most = self.threads.values().map(AskedThread::ran).fold(0.0, f64::max);
+        if threads.is_empty() || most == 0.0 && self.start.elapsed() < PATIENCE {
             return;
         }
-        let works = |tid: &u32| ran_ns(*tid) as f64 >= WORKER * most as f64;
         let mut tick = Tick::default();
         let mut asked = 0;
+        let mut holders = FxHashMap::default();
         for at in 0..threads.len() {
             if now.elapsed() >= TICK_TIME {
                 break;
             }
             let tid = threads[(self.turn + at) % threads.len()];
             asked += 1;
-            match process::system_call(process.pid, tid) {
-                Some(call) if call.starts_with("running") => tick.running += 1,
-                Some(call) if works(&tid) => tick.asleep.push(self.sleep(process, tid, call)),
-                _ => {}
+            let call = process::system_call(process.pid, tid);
+            let is_running = match &call {
+                Some(call) => call.starts_with("running"),
+                None if process::is_ending(tid) => continue,
+                None => process::is_running(process.pid, tid),
+            };
+            if is_running {
+                tick.running += 1.0;
+            } else if self.threads.get(&tid).is_some_and(|thread| thread.works(most)) {
+                let sleep = self.sleep(process, tid, call.unwrap_or_default());
+                let is_in_lock = matches!(sleep.cause, TimeCause::Lock | TimeCause::Kernel);
+                if let Some(thread) = self.threads.get_mut(&tid) {
+                    thread.asleep += 1;
+                    thread.in_lock += u64::from(is_in_lock);
+                }
+                if let Some(holder) = sleep.holder {
+                    holders.insert(holder, None);
+                }
+                tick.asleep.push(sleep);
             }
         }
         self.turn = (self.turn + asked) % threads.len();
-        let cpus = machine::cpus_of(process.pid);
-        let others = self.busy.others(process).clamp(0.0, cpus);
-        let idle = (cpus - tick.running as f64).max(LEAST_IDLE);
-        self.ticks += 1;
-        self.cpus += cpus;
-        self.others += others;
-        for (cpus, key, holder) in shared_out(idle, &tick) {
-            let sum = self.reasons.entry(key).or_default();
-            sum.idle += cpus;
-            if let Some(holder) = holder {
-                *sum.holders.entry(holder).or_default() += 1;
-            }
+        // Of those whose turn it was not, as many run.
+        tick.running *= threads.len() as f64 / asked.max(1) as f64;
+        for (holder, code) in &mut holders {
+            let asleep = self.known.get(holder).and_then(|(_, sleep)| sleep.code);
+            let runs = process::is_running(process.pid, *holder);
+            *code = if runs { last_code(*holder) } else { asleep };
         }
-        for (cpus, key) in by_thread(cpus, &tick) {
-            self.reasons.entry(key).or_default().slept += cpus;
+        self.ticks += 1;
+        let idle = (self.cpus - tick.running * self.with_cpu()).max(LEAST_IDLE);
+        for (cpus, key, holder) in shared_out(idle, self.cpus, &tick) {
+            let sum = self.reasons.entry(key).or_default();
+            sum.cpus += cpus;
+            if let Some(holder) = holder {
+                let held = sum.holders.entry(holder).or_default();
+                held.times += 1;
+                held.code = holders[&holder].or(held.code);
+            }
         }
         // Of a thousand threads it takes milliseconds.
         self.next = now + TICK.max(now.elapsed() * 50);
     }
 
-    /// Notes how many nanoseconds a thread has waited for a CPU. What an old one did before it was watched does not count.
-    pub(crate) fn queued(&mut self, tid: u32, nanoseconds: u64, is_old: bool) {
-        let first = if is_old { nanoseconds } else { 0 };
-        self.queued.entry(tid).or_insert([first, nanoseconds])[1] = nanoseconds;
+    /// The part of the time in which threads could run that they had a CPU.
+    fn with_cpu(&self) -> f64 {
+        let ran: f64 = self.threads.values().map(|thread| thread.ran() / 1e9).sum();
+        let queued: f64 = self.threads.values().map(AskedThread::queued_s).sum();
+        if ran > 0.0 { ran / (ran + queued) } else { 1.0 }
     }
 
     fn sleep(&mut self, process: &LiveProcess, tid: u32, call: String) -> Sleep {
@@ -168,75 +260,83 @@ impl WaitSampler {
         {
             return sleep.clone();
         }
-        if self.callers.is_empty() {
-            self.callers.set(process.modules());
-        }
-        let sleep = Sleep::of(&call, process, &mut self.callers);
+        let sleep = Sleep::of(&call, tid, process, &mut self.callers);
         self.known.insert(tid, (call, sleep.clone()));
         sleep
     }
 
-    /// What was seen so far; `None` before anything was. `id` is the number of a thread in the recording.
+    /// What was seen so far; `None` before anything was. `lived_s` is how long all threads together existed, and `id` the number of
+    /// a thread in the recording.
     pub(crate) fn waits(
         &self,
-        used: f64,
-        kernel: f64,
+        usage: &Usage,
         lived_s: f64,
         id: impl Fn(u32) -> Option<u32>,
     ) -> Option<Waits> {
-        if self.ticks == 0 {
+        let seconds = usage.seconds();
+        if self.ticks == 0 || seconds <= 0.0 {
             return None;
         }
-        let ticks = self.ticks as f64;
-        let (cpus, used_by_others) = (self.cpus / ticks, self.others / ticks);
-        // How long CPUs were idle is known better than by ticks, which say why. Beside other programs no CPU is idle; then what
-        // threads slept for counts by their time.
-        let is_alone = used_by_others < BUSY_MACHINE * cpus;
-        let all: f64 = self.reasons.values().map(|sum| sum.idle).sum();
-        let idle = (cpus - used_by_others - used).max(0.0) / all;
+        let own = usage.own();
+        let used_s = own.user + own.kernel;
+        let used = used_s / seconds;
+        let queued_s: f64 = self.threads.values().map(AskedThread::queued_s).sum();
+        let let_wait_s = usage.others().min(queued_s);
+        let wanted_s: f64 = self.threads.values().map(AskedThread::wanted_s).sum();
+        let wanted = (wanted_s / seconds).clamp(used, used + let_wait_s / seconds).min(self.cpus);
+        let taken_by_others = (wanted - used).max(0.0);
+        // How long CPUs were left is known better than by ticks, which say why.
+        let idle = (self.cpus - used - taken_by_others).max(0.0);
+        let all: f64 = self.reasons.values().map(|sum| sum.cpus).sum();
         let reason = |(key, sum): (&ReasonKey, &ReasonSum)| {
             let (cause, call, word, code) = key.clone();
-            let holder = sum.holders.iter().max_by_key(|(_, count)| **count);
-            let holder = holder.and_then(|(tid, _)| id(*tid));
+            let holder = sum.holders.iter().max_by_key(|(_, held)| held.times);
             WaitReason {
                 cause,
                 call,
                 word,
                 code,
-                cpus: if is_alone { idle * sum.idle } else { sum.slept / ticks },
-                holder,
+                cpus: idle * sum.cpus / all,
+                holder: holder.and_then(|(tid, _)| id(*tid)),
+                holder_code: holder.and_then(|(_, held)| held.code),
             }
         };
         let mut reasons: Vec<_> = self.reasons.iter().map(reason).collect();
         reasons.sort_by(|one, other| other.cpus.total_cmp(&one.cpus));
-        let queued: f64 =
-            self.queued.values().map(|[first, now]| now.saturating_sub(*first) as f64 / 1e9).sum();
-        let own = if used > 0.0 { used / (used + used_by_others) } else { 0.0 };
         Some(Waits {
             ticks: self.ticks,
-            cpus,
+            cpus: self.cpus,
             used,
-            used_by_others,
-            kernel,
-            without_cpu: (own * queued / lived_s.max(1e-3)).min(1.0),
+            taken_by_others,
+            kernel: if used_s > 0.0 { own.kernel / used_s } else { 0.0 },
+            kernel_work: self.calls.work(),
+            queued: (queued_s - let_wait_s) / seconds,
+            without_cpu: ((queued_s - let_wait_s) / lived_s.max(1e-3)).min(1.0),
             reasons,
         })
     }
 }
 
-/// Why so many CPUs are idle: a thread that sleeps could use one. Locks come first: what holds one may itself sleep. If a
+/// Why `idle` of so many CPUs are left: a thread that sleeps could use one. Locks come first: what holds one may itself sleep. If a
 /// thread runs, those that wait for another wait for it. If none does, what they wait for comes from outside.
-fn shared_out(idle: f64, tick: &Tick) -> Vec<(f64, ReasonKey, Option<u32>)> {
-    use TimeCause::{Io, Kernel, Lock, NoThreads, OtherThreads, Timer};
-    let order = match tick.running {
-        0 => [Lock, Kernel, Io, Timer, OtherThreads],
-        _ => [Lock, Kernel, OtherThreads, Io, Timer],
+fn shared_out(idle: f64, cpus: f64, tick: &Tick) -> Vec<(f64, ReasonKey, Option<u32>)> {
+    use TimeCause::{Io, Kernel, Lock, NoThreads, OtherThreads, Timer, Unseen};
+    let order = match tick.running > 0.0 {
+        false => [Lock, Kernel, Io, Timer, OtherThreads, Unseen],
+        true => [Lock, Kernel, OtherThreads, Io, Timer, Unseen],
     };
-    let mut left = idle;
+    let asleep = tick.asleep.len() as f64;
+    let missing = match asleep {
+        0.0 => idle,
+        _ => idle.min((cpus - tick.running - asleep).max(0.0)),
+    };
+    let mut left = idle - missing;
+    // Of threads that run some wait for a CPU: each that sleeps could use more than one then.
+    let each = (left / asleep).max(1.0);
     let mut shared = Vec::new();
     for cause in order {
         let all: Vec<_> = tick.asleep.iter().filter(|sleep| sleep.cause == cause).collect();
-        let taken = left.min(all.len() as f64);
+        let taken = left.min(all.len() as f64 * each);
         if taken <= 0.0 {
             continue;
         }
@@ -247,23 +347,10 @@ fn shared_out(idle: f64, tick: &Tick) -> Vec<(f64, ReasonKey, Option<u32>)> {
             (each, key, sleep.holder)
         }));
     }
-    if left > 0.0 {
-        shared.push((left, (NoThreads, String::new(), None, None), None));
+    if missing > 0.0 {
+        shared.push((missing, (NoThreads, String::new(), None, None), None));
     }
     shared
-}
-
-/// The CPUs that are lost to each reason if every thread has the same part of them. Threads that do not exist have one each.
-fn by_thread(cpus: f64, tick: &Tick) -> Vec<(f64, ReasonKey)> {
-    let threads = (tick.running + tick.asleep.len()) as f64;
-    let missing = (cpus - threads).max(0.0);
-    let each = (cpus - missing) / threads.max(1.0);
-    let asleep = tick
-        .asleep
-        .iter()
-        .map(|sleep| (each, (sleep.cause, sleep.call.clone(), sleep.word, sleep.code)));
-    let none = (TimeCause::NoThreads, String::new(), None, None);
-    asleep.chain((missing > 0.0).then_some((missing, none))).collect()
 }
 
 #[cfg(test)]
@@ -275,32 +362,23 @@ mod tests {
     }
 
     #[test]
-    fn beside_other_programs_each_thread_has_its_part_of_the_cpus() {
-        use TimeCause::{Lock, NoThreads};
-        let reasons = |running, causes: &[TimeCause]| -> Vec<(TimeCause, f64)> {
-            let asleep = causes.iter().map(|cause| asleep(*cause)).collect();
-            let all = by_thread(2.0, &Tick { running, asleep });
-            all.into_iter().map(|(cpus, (cause, ..))| (cause, cpus)).collect()
-        };
-        assert_eq!(reasons(2, &[Lock, Lock]), [(Lock, 0.5), (Lock, 0.5)]);
-        assert_eq!(reasons(1, &[]), [(NoThreads, 1.0)]);
-        assert_eq!(reasons(0, &[Lock]), [(Lock, 1.0), (NoThreads, 1.0)]);
-        assert!(reasons(8, &[]).is_empty());
-    }
-
-    #[test]
     fn an_idle_cpu_waits_for_a_lock_first_and_for_outside_only_if_no_thread_runs() {
         use TimeCause::{Io, Lock, NoThreads, OtherThreads};
         let reasons = |idle, running, causes: &[TimeCause]| -> Vec<(TimeCause, f64)> {
+            let cpus = running + idle;
             let asleep = causes.iter().map(|cause| asleep(*cause)).collect();
-            let shared = shared_out(idle, &Tick { running, asleep });
+            let shared = shared_out(idle, cpus, &Tick { running, asleep });
             shared.into_iter().map(|(cpus, (cause, ..), _)| (cause, cpus)).collect()
         };
-        assert_eq!(reasons(1.0, 1, &[Io, Lock]), [(Lock, 1.0)]);
-        assert_eq!(reasons(1.0, 1, &[Io, OtherThreads]), [(OtherThreads, 1.0)]);
-        assert_eq!(reasons(2.0, 0, &[Io, OtherThreads]), [(Io, 1.0), (OtherThreads, 1.0)]);
-        assert_eq!(reasons(3.0, 1, &[Lock]), [(Lock, 1.0), (NoThreads, 2.0)]);
-        assert_eq!(reasons(1.0, 1, &[Lock, Lock]), [(Lock, 0.5), (Lock, 0.5)]);
-        assert!(reasons(0.0, 2, &[Lock]).is_empty());
+        assert_eq!(reasons(1.0, 1.0, &[Io, Lock]), [(Lock, 1.0)]);
+        assert_eq!(reasons(1.0, 1.0, &[Io, OtherThreads]), [(OtherThreads, 1.0)]);
+        assert_eq!(reasons(2.0, 0.0, &[Io, OtherThreads]), [(Io, 1.0), (OtherThreads, 1.0)]);
+        assert_eq!(reasons(3.0, 1.0, &[Lock]), [(Lock, 1.0), (NoThreads, 2.0)]);
+        assert_eq!(reasons(1.0, 1.0, &[Lock, Lock]), [(Lock, 0.5), (Lock, 0.5)]);
+        assert!(reasons(0.0, 2.0, &[Lock]).is_empty());
+        // Of the thread that runs only half has a CPU: the other half is left for the same reason.
+        let queued = Tick { running: 1.0, asleep: vec![asleep(Lock)] };
+        let shared = shared_out(1.5, 2.0, &queued);
+        assert_eq!(shared.iter().map(|(cpus, ..)| *cpus).collect::<Vec<_>>(), [1.5]);
     }
 }

@@ -214,7 +214,7 @@ fn a_lock_that_one_thread_tries_in_vain_guards_what_both_use() {
         line(0x1000, Some((64, 0)), &[did, did.map(|it| (2, it.1, it.2, it.3))].concat());
     line.entries[4].count = 8 * MILLION;
     assert_eq!(contended(&process(vec![line.clone()]))[0].kind, Kind::FalseSharing, "counted");
-    line.watched = Some(Watched { samples: 100, of: 200, probes: 50, met: 50, cost: 0.5 });
+    line.watched = Some(Watched { samples: 100, polled: 0, of: 200, probes: 50, met: 50, cost: 0.5 });
     assert_eq!(contended(&process(vec![line.clone()]))[0].kind, Kind::Lock);
     // The second thread takes the lock, and uses nothing beside it.
     let mut of_one = line.clone();
@@ -473,7 +473,7 @@ fn plain_words_of_threads_that_take_a_lock_elsewhere_as_often_are_ordered_by_it(
         let found = contended(&process);
         let counted = found.iter().find(|found| found.lines == [0]).unwrap();
         let order = counted.order(&|_| false, &Locks::of(&process));
-        assert_eq!(order, is_ordered.then_some(WriteOrder::Lock(1)), "{about}");
+        assert_eq!(order, is_ordered.then_some(WriteOrder::Lock), "{about}");
     }
 }
 
@@ -488,7 +488,7 @@ fn words_that_different_locks_guard_are_not_ordered() {
         line(address, None, &threads.map(of).concat())
     };
     for (about, counts, order) in
-        [("two counts", apart, None), ("those of one pool", together, Some(WriteOrder::Lock(1)))]
+        [("two counts", apart, None), ("those of one pool", together, Some(WriteOrder::Lock))]
     {
         let counts = line(0x1000, None, &counts);
         let process = process(vec![counts, lock(0x8000, [1, 2]), lock(0x9000, [3, 4])]);
@@ -505,7 +505,7 @@ fn a_lock_on_a_findings_own_lines_is_not_elsewhere() {
     let (locks, found) = (Locks::of(&process), contended(&process).remove(0));
     let plain: Vec<UsedWord> = found.words.iter().filter(|word| !word.is_lock()).cloned().collect();
     let order = |lines: &[usize]| order::order(lines, &plain, &|_| false, &locks);
-    assert_eq!((order(&[0]), order(&[1])), (None, Some(WriteOrder::Lock(0))));
+    assert_eq!((order(&[0]), order(&[1])), (None, Some(WriteOrder::Lock)));
 }
 
 #[test]

@@ -344,9 +344,12 @@ fn is_own(frame: &Frame) -> bool {
     let starts = ["/rustc/", "library/", "/usr/include/", "/usr/lib/"];
     // Go's own files are where it is installed.
     let of_go = ["/src/runtime/", "/src/sync/", "/src/internal/"];
+    // Locks that stand in for std's.
+    let of_locks = ["/parking_lot-", "/parking_lot_core-", "/lock_api-"];
     let is_of_go = || file.ends_with(".go") && of_go.iter().any(|folder| file.contains(folder));
     !starts.iter().any(|start| file.starts_with(start))
         && !file.contains("/lib/rustlib/src/")
+        && !of_locks.iter().any(|package| file.contains(package))
         && !is_of_go()
 }
 

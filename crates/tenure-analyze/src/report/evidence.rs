@@ -23,6 +23,7 @@ pub(super) fn of(process: &Process, contended: &Contended) -> Option<Evidence> {
 fn together(one: Watched, other: Watched) -> Watched {
     Watched {
         samples: one.samples + other.samples,
+        polled: one.polled + other.polled,
         of: one.of.max(other.of),
         probes: one.probes + other.probes,
         met: one.met + other.met,
@@ -30,12 +31,17 @@ fn together(one: Watched, other: Watched) -> Watched {
     }
 }
 
-/// The share is a product: of the samples on the line, and of the probes that met another thread there. So is its interval.
+/// The share is a product: of the samples on the line, and of the probes that met another thread there. So is its interval. A
+/// thread that polls the line waits in any case.
 fn evidence(watched: Watched) -> Evidence {
-    let Watched { samples, of, probes, met, cost } = watched;
-    let [fewest, most] = interval(samples as f64, of as f64);
+    let Watched { samples, polled, of, probes, met, cost } = watched;
+    let [fewest, most] = interval((samples - polled) as f64, of as f64);
     let [rarely, often] = interval(met as f64, probes as f64);
-    let share = [(fewest * rarely).min(cost), (most * often).max(cost)];
+    let [least, greatest] = match polled {
+        0 => [0.0; 2],
+        polled => interval(polled as f64, of as f64),
+    };
+    let share = [(fewest * rarely + least).min(cost), (most * often + greatest).max(cost).min(1.0)];
     Evidence { samples, probes, met, share }
 }
 
@@ -87,7 +93,14 @@ mod tests {
 
     fn of(samples: u64, of: u64, met: u64, probes: u64) -> Evidence {
         let cost = samples as f64 / of as f64 * met as f64 / probes as f64;
-        evidence(Watched { samples, of, probes, met, cost })
+        evidence(Watched { samples, polled: 0, of, probes, met, cost })
+    }
+
+    #[test]
+    fn a_thread_that_polls_a_line_waits_even_if_no_other_is_met() {
+        let polled = Watched { samples: 60, polled: 50, of: 100, probes: 100, met: 2, cost: 0.502 };
+        let [low, high] = evidence(polled).share;
+        assert!(0.35 < low && low < 0.5 && 0.52 < high && high < 0.7, "{low} {high}");
     }
 
     #[test]
@@ -109,7 +122,7 @@ mod tests {
     fn what_is_left_out_may_cost_as_much_as_the_worst_line_that_is_written_and_not_shown() {
         let line = |samples, access| Line {
             entries: vec![entry((1, 0, access, 0))],
-            watched: Some(Watched { samples, of: 100, probes: 10, met: 5, cost: 0.0 }),
+            watched: Some(Watched { samples, of: 100, probes: 10, met: 5, ..Watched::default() }),
             ..Line::default()
         };
         let lines = vec![
@@ -132,6 +145,7 @@ mod tests {
             probes: 10,
             met,
             cost: samples as f64 / 100.0,
+            ..Watched::default()
         };
         let both = evidence(together(line(40, 1), line(2, 10)));
         assert_eq!((both.samples, both.probes, both.met), (42, 20, 11));

@@ -1,7 +1,7 @@
 //! Where the time went: what threads slept for, by the names of words and code.
 
 use tenure_model::recording::{Process, WaitReason};
-use tenure_model::{Run, TimeCause, TimeDetail, TimeSplit};
+use tenure_model::{Code, Run, TimeCause, TimeDetail, TimeSplit};
 
 use super::FoundLine;
 use crate::naming::names::ProcessNames;
@@ -35,10 +35,22 @@ pub(super) fn time(
             share: reason.cpus / waits.cpus,
             code: reason.code.and_then(|code| names.code(code)),
             finding: finding.map(|found| found.finding.rank),
-            holder: reason.holder.map(|holder| groups.name(holder).to_owned()),
+            holder: reason.holder.map(|holder| self::holder(reason, groups.name(holder), names)),
         }
     };
     Some(time::split(waits, &running, detail))
+}
+
+/// `worker, in Pool::take (pool.rs:80)`.
+fn holder(reason: &WaitReason, thread: &str, names: &ProcessNames<'_>) -> String {
+    match reason.holder_code.and_then(|code| names.code(code)) {
+        Some(Code { function, line: Some(line), .. }) => {
+            let line = line.rsplit('/').next().unwrap_or_default();
+            format!("{thread}, in {function} ({line})")
+        }
+        Some(code) => format!("{thread}, in {}", code.function),
+        None => thread.to_owned(),
+    }
 }
 
 /// What a thread waits for: a variable, what a finding is about, or the system call.

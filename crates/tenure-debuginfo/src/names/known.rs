@@ -110,7 +110,8 @@ pub fn system_library(file: &str) -> Option<SystemLibrary> {
 /// Whether a function is of a language's library, a lock or the allocator, and not the program's own, by its symbol.
 #[must_use]
 pub fn is_of_library(symbol: &str) -> bool {
-    let name = rustc_demangle::demangle(symbol).to_string();
+    // Without the hash of the crate.
+    let name = format!("{:#}", rustc_demangle::demangle(symbol));
     let name = name.trim_start_matches(['<', '&', '*', '(', ' ']);
     FUNCTIONS.iter().any(|start| name.starts_with(start))
 }
@@ -197,6 +198,7 @@ mod tests {
             "sync.(*Mutex).Lock",
             "_ZNSt5mutex4lockEv",
             "_ZN5alloc4sync16Arc$LT$T$C$A$GT$9drop_slow17h2f0a1b7b0a0b7c1dE",
+            "_RNvNtNtCs9ltgdHTiPiY_3std3sys4sync15write_contended",
         ] {
             assert!(is_of_library(name), "{name}");
         }

@@ -140,16 +140,17 @@ pub(crate) const fn cause(cause: TimeCause) -> &'static str {
         TimeCause::Io => "asleep until input or output is ready",
         TimeCause::Timer => "asleep for a set time",
         TimeCause::NoThreads => "no thread to run",
+        TimeCause::NoCpu => "more threads than CPUs",
     }
 }
 
-/// `It used 1.8 of 6 CPUs; other programs used 2.0.`
+/// `It used 1.8 of 6 CPUs, and other programs took 2 from it.`
 pub(crate) fn used(time: &TimeSplit) -> String {
     /// Less is what any machine does beside.
     const WORTH_SAYING: f64 = 0.1;
     let mut all = format!("It used {} of {}", scaled(time.used), counted(scaled(time.cpus), "CPU"));
-    if time.used_by_others >= WORTH_SAYING {
-        all += &format!(", and other programs {}", scaled(time.used_by_others));
+    if time.taken_by_others >= WORTH_SAYING {
+        all += &format!(", and other programs took {} from it", scaled(time.taken_by_others));
     }
     if time.without_cpu >= WORTH_SAYING / 2.0 {
         all += &format!(
@@ -224,7 +225,7 @@ mod tests {
             seconds: 10.0,
             cpus: 6.0,
             used: 1.8,
-            used_by_others: 2.0,
+            taken_by_others: 2.0,
             dominant: TimeCause::Lock,
             running: Vec::new(),
             idle: vec![part, rare],
@@ -234,7 +235,7 @@ mod tests {
         assert_eq!(idle(&time), [("36 %".to_owned(), expected.to_owned())]);
         assert_eq!(
             used(&time),
-            "It used 1.8 of 6 CPUs, and other programs 2; its threads waited for a CPU for 30 % of their time."
+            "It used 1.8 of 6 CPUs, and other programs took 2 from it; its threads waited for a CPU for 30 % of their time."
         );
     }
 }

@@ -1,28 +1,33 @@
 //! The CPUs that a process may use, and what other programs use of them.
 
 use std::fs;
-use std::time::{Duration, Instant};
+use std::path::Path;
+use std::time::Instant;
 
 use nix::sched::sched_getaffinity;
 use nix::unistd::Pid;
 
 use super::process::{LiveProcess, ProcessorTimes};
 
-/// CPUs that a process may use: of its affinity mask, and at most as many as its control group has time of.
-pub(crate) fn cpus_of(pid: u32) -> f64 {
+/// CPUs that a process may use: of its affinity mask, and at most as many as its control group has time of; `None` of one that has ended.
+pub(crate) fn cpus_of(pid: u32) -> Option<f64> {
     let mask = sched_getaffinity(Pid::from_raw(pid.cast_signed())).ok();
     let of_mask = mask.map(|mask| {
         (0..nix::sched::CpuSet::count()).filter(|cpu| mask.is_set(*cpu).unwrap_or(false)).count()
     });
-    let cpus = of_mask.filter(|cpus| *cpus > 0).unwrap_or(1) as f64;
-    quota(pid).map_or(cpus, |quota| quota.min(cpus))
+    let cpus = of_mask.filter(|cpus| *cpus > 0)? as f64;
+    Some(quota(pid).map_or(cpus, |quota| quota.min(cpus)))
 }
 
-/// CPUs that the control group of a process has time of.
+/// CPUs that the control group of a process, and those that this is part of, have time of.
 fn quota(pid: u32) -> Option<f64> {
     let group = fs::read_to_string(format!("/proc/{pid}/cgroup")).ok()?;
-    let path = group.lines().find_map(|line| line.strip_prefix("0::"))?;
-    quota_in(&fs::read_to_string(format!("/sys/fs/cgroup{}/cpu.max", path.trim_end())).ok()?)
+    let path = Path::new(group.lines().find_map(|line| line.strip_prefix("0::/"))?);
+    let quota = |group: &Path| {
+        let file = Path::new("/sys/fs/cgroup").join(group).join("cpu.max");
+        quota_in(&fs::read_to_string(file).ok()?)
+    };
+    path.ancestors().filter_map(quota).min_by(f64::total_cmp)
 }
 
 /// `200000 100000`, or `max 100000`.
@@ -32,31 +37,47 @@ fn quota_in(text: &str) -> Option<f64> {
     Some(time / period).filter(|quota| *quota > 0.0)
 }
 
-/// The processor time of the machine and of a process, over a window of time.
-#[derive(Debug)]
-pub(crate) struct BusyTime {
-    window: Duration,
-    before: Option<(Instant, f64, ProcessorTimes)>,
-    others: f64,
+/// The processor time of a process and of all programs, when it was asked first and last.
+#[derive(Debug, Default)]
+pub(crate) struct Usage([Option<ProcessorUse>; 2]);
+
+#[derive(Debug, Clone, Copy)]
+struct ProcessorUse {
+    at: Instant,
+    own: ProcessorTimes,
+    /// Seconds of all programs.
+    all: f64,
 }
 
-impl BusyTime {
-    pub(crate) fn new(window: Duration) -> Self {
-        Self { window, before: None, others: 0.0 }
+impl Usage {
+    /// Also asks about a process that has ended and waits for its parent.
+    pub(crate) fn ask(&mut self, process: &LiveProcess) {
+        if let Some(own) = process.times() {
+            let now = ProcessorUse { at: Instant::now(), own, all: busy_seconds().unwrap_or(0.0) };
+            self.0 = [self.0[0].or(Some(now)), Some(now)];
+        }
     }
 
-    /// CPUs that other programs use, on average of the last window.
-    pub(crate) fn others(&mut self, process: &LiveProcess) -> f64 {
-        let is_due = self.before.is_none_or(|(since, ..)| since.elapsed() >= self.window);
-        if is_due && let (Some(busy), Some(own)) = (busy_seconds(), process.times()) {
-            if let Some((since, busy_before, own_before)) = self.before {
-                let own = own.user + own.kernel - own_before.user - own_before.kernel;
-                let seconds = since.elapsed().as_secs_f64();
-                self.others = ((busy - busy_before - own) / seconds).max(0.0);
-            }
-            self.before = Some((Instant::now(), busy, own));
+    /// What the process has used meanwhile.
+    pub(crate) fn own(&self) -> ProcessorTimes {
+        let [Some(first), Some(last)] = self.0 else { return ProcessorTimes::default() };
+        ProcessorTimes {
+            user: last.own.user - first.own.user,
+            kernel: last.own.kernel - first.own.kernel,
         }
-        self.others
+    }
+
+    /// Seconds that other programs have used meanwhile.
+    pub(crate) fn others(&self) -> f64 {
+        let [Some(first), Some(last)] = self.0 else { return 0.0 };
+        let ProcessorTimes { user, kernel } = self.own();
+        (last.all - first.all - user - kernel).max(0.0)
+    }
+
+    /// Seconds between the first and the last time.
+    pub(crate) fn seconds(&self) -> f64 {
+        let [Some(first), Some(last)] = self.0 else { return 0.0 };
+        (last.at - first.at).as_secs_f64()
     }
 }
 

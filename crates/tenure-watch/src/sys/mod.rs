@@ -22,6 +22,8 @@ pub(crate) struct Sample {
     pub(crate) cpu: u32,
     /// The time on the clock of [`now`].
     pub(crate) time: u64,
+    /// Whether the thread was in the kernel. Then the registers are those that it has left the program with.
+    pub(crate) is_kernel: bool,
     /// The instruction that would have been next; of a breakpoint that comes before the access, the one that does it.
     pub(crate) ip: u64,
     /// Where the breakpoint is; 0 of a sample.

@@ -51,7 +51,7 @@ impl PerfEvent {
         attributes.__bindgen_anon_1.sample_freq = rate;
         attributes.set_freq(1);
         attributes.set_inherit(1);
-        Self::open(&mut attributes, Some(tid), cpu.cast_signed(), None)
+        Self::open_clock(&mut attributes, Some(tid), cpu)
     }
 
     /// The clock of a CPU, whatever runs there: about `rate` samples a second. Unlike a thread's, it takes nothing when
@@ -62,7 +62,24 @@ impl PerfEvent {
         let mut attributes = attributes(bindings::PERF_TYPE_SOFTWARE);
         attributes.config = bindings::PERF_COUNT_SW_CPU_CLOCK.into();
         attributes.__bindgen_anon_1.sample_period = period;
-        Self::open(&mut attributes, None, cpu.cast_signed(), None)
+        Self::open_clock(&mut attributes, None, cpu)
+    }
+
+    /// With samples in the kernel, where they are allowed.
+    fn open_clock(
+        attributes: &mut bindings::perf_event_attr,
+        tid: Option<u32>,
+        cpu: u32,
+    ) -> io::Result<Self> {
+        attributes.set_exclude_idle(1);
+        attributes.set_exclude_kernel(0);
+        match Self::open(attributes, tid, cpu.cast_signed(), None) {
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                attributes.set_exclude_kernel(1);
+                Self::open(attributes, tid, cpu.cast_signed(), None)
+            }
+            opened => opened,
+        }
     }
 
     /// The leader of a thread's breakpoints: none of them is on before it is.
@@ -182,8 +199,13 @@ impl PerfRing {
                 break;
             }
             self.copy(at, length, &mut record);
+            let mode = u32::from(u16::from_ne_bytes([record[4], record[5]]));
+            let is_kernel =
+                mode & bindings::PERF_RECORD_MISC_CPUMODE_MASK == bindings::PERF_RECORD_MISC_KERNEL;
             match u32::from_ne_bytes(record[..4].try_into().expect("four bytes")) {
-                bindings::PERF_RECORD_SAMPLE => sample(parsed(&record[HEADER..])),
+                bindings::PERF_RECORD_SAMPLE => {
+                    sample(Sample { is_kernel, ..parsed(&record[HEADER..]) });
+                }
                 bindings::PERF_RECORD_LOST => {
                     lost += RecordFields(record.get(HEADER + 8..).unwrap_or_default()).long();
                 }
@@ -267,7 +289,7 @@ fn parsed(record: &[u8]) -> Sample {
         let had = usize::try_from(fields.long() / 8).unwrap_or(0);
         stack[had.min(Sample::STACK)..].fill(0);
     }
-    Sample { pid, tid, cpu, time, ip, address, registers, stack }
+    Sample { pid, tid, cpu, time, is_kernel: false, ip, address, registers, stack }
 }
 
 #[cfg(test)]

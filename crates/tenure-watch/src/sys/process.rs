@@ -40,19 +40,46 @@ pub(crate) fn own_time(of: UsageWho) -> Duration {
 
 /// Nanoseconds that a thread has run.
 pub(crate) fn ran_ns(pid: u32, tid: u32) -> Option<u64> {
-    scheduled(pid, tid).map(|[ran, _]| ran)
+    scheduled(pid, tid).map(|it| it.ran_ns)
 }
 
-/// Nanoseconds that a thread has run, and that it could have run and had no CPU.
-pub(crate) fn scheduled(pid: u32, tid: u32) -> Option<[u64; 2]> {
+/// What the scheduler says of a thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Scheduled {
+    /// Nanoseconds that it has run.
+    pub(crate) ran_ns: u64,
+    /// Nanoseconds in which it could run and had no CPU.
+    pub(crate) queued_ns: u64,
+    /// How often it was given a CPU.
+    pub(crate) turns: u64,
+}
+
+pub(crate) fn scheduled(pid: u32, tid: u32) -> Option<Scheduled> {
     let times = fs::read_to_string(format!("/proc/{pid}/task/{tid}/schedstat")).ok()?;
-    let mut times = times.split(' ').map(str::parse);
-    Some([times.next()?.ok()?, times.next()?.ok()?])
+    let mut times = times.split_ascii_whitespace().map(str::parse);
+    let mut next = || times.next()?.ok();
+    Some(Scheduled { ran_ns: next()?, queued_ns: next()?, turns: next()? })
 }
 
 /// What a thread does: `running`, or the system call that it sleeps in, with arguments, stack pointer and address.
 pub(crate) fn system_call(pid: u32, tid: u32) -> Option<String> {
     fs::read_to_string(format!("/proc/{pid}/task/{tid}/syscall")).ok()
+}
+
+/// The part of a thread's turns that it ended itself, since it slept; the others ended since it was preempted.
+pub(crate) fn slept_part(pid: u32, tid: u32) -> Option<f64> {
+    let status = fs::read_to_string(format!("/proc/{pid}/task/{tid}/status")).ok()?;
+    let count = |key| -> Option<f64> {
+        status.lines().find_map(|line| line.strip_prefix(key))?.trim().parse().ok()
+    };
+    let (slept, preempted) =
+        (count("voluntary_ctxt_switches:")?, count("nonvoluntary_ctxt_switches:")?);
+    Some(slept / (slept + preempted).max(1.0))
+}
+
+/// The function of the kernel that a thread sleeps in.
+pub(crate) fn sleeps_in(pid: u32, tid: u32) -> Option<String> {
+    fs::read_to_string(format!("/proc/{pid}/task/{tid}/wchan")).ok()
 }
 
 /// A thread's name.

@@ -368,8 +368,7 @@ impl TracedThread {
 
     fn sample(&self, exchange: &mut Exchange, address: u64) {
         let Some(stopped) = traced::stopped(of(self.tid)) else { return };
-        // As those of a clock that stands still in the kernel.
-        if address == 0 && stopped.is_call || self.at.is_none() {
+        if self.at.is_none() {
             return;
         }
         let Some(sample) = exchange.samples.get_mut(exchange.taken) else { return };
@@ -378,6 +377,7 @@ impl TracedThread {
             tid: self.tid,
             cpu: cpu(self.tid),
             time: now(),
+            is_kernel: address == 0 && stopped.is_call,
             ip: stopped.ip,
             address,
             registers: stopped.registers,

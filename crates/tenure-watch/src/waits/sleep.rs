@@ -2,13 +2,12 @@
 
 use std::fs;
 
-use nix::libc;
 use tenure_debuginfo::names;
 use tenure_model::TimeCause;
 
-use super::stack;
+use super::{calls, stack};
 use crate::callers::Callers;
-use crate::sys::process::LiveProcess;
+use crate::sys::process::{self, LiveProcess};
 
 /// What a thread sleeps for.
 #[derive(Debug, Clone, PartialEq)]
@@ -47,82 +46,70 @@ impl BlockedCall {
     }
 }
 
-/// System calls in which threads usually sleep, with what they wait on.
-const CALLS: [(i64, &str); 22] = [
-    (libc::SYS_read, "read"),
-    (libc::SYS_readv, "readv"),
-    (libc::SYS_pread64, "pread"),
-    (libc::SYS_write, "write"),
-    (libc::SYS_writev, "writev"),
-    (libc::SYS_pwrite64, "pwrite"),
-    (libc::SYS_recvfrom, "recv"),
-    (libc::SYS_recvmsg, "recvmsg"),
-    (libc::SYS_sendto, "send"),
-    (libc::SYS_sendmsg, "sendmsg"),
-    (libc::SYS_accept, "accept"),
-    (libc::SYS_accept4, "accept"),
-    (libc::SYS_connect, "connect"),
-    (libc::SYS_fsync, "fsync"),
-    (libc::SYS_fdatasync, "fdatasync"),
-    (libc::SYS_epoll_pwait, "epoll_wait"),
-    (libc::SYS_ppoll, "poll"),
-    (libc::SYS_pselect6, "select"),
-    (libc::SYS_io_getevents, "io_getevents"),
-    (libc::SYS_wait4, "wait"),
-    (libc::SYS_waitid, "wait"),
-    (libc::SYS_rt_sigtimedwait, "sigwait"),
-];
+/// System calls that change the process's memory, one thread at a time.
+const MAPPING: [&str; 6] = ["mmap", "munmap", "mprotect", "madvise", "mremap", "brk"];
 
-/// System calls that change a process's memory.
-const MAPPING: [i64; 6] = [
-    libc::SYS_mmap,
-    libc::SYS_munmap,
-    libc::SYS_mprotect,
-    libc::SYS_madvise,
-    libc::SYS_mremap,
-    libc::SYS_brk,
+/// Those whose first argument is no file.
+const WITHOUT_FILE: [&str; 14] = [
+    "poll",
+    "ppoll",
+    "select",
+    "pselect6",
+    "epoll_wait",
+    "epoll_pwait",
+    "epoll_pwait2",
+    "io_getevents",
+    "wait4",
+    "waitid",
+    "rt_sigtimedwait",
+    "rt_sigsuspend",
+    "pause",
+    "vfork",
 ];
-
-#[cfg(target_arch = "x86_64")]
-const OLD_CALLS: [(i64, &str); 3] =
-    [(libc::SYS_epoll_wait, "epoll_wait"), (libc::SYS_poll, "poll"), (libc::SYS_select, "select")];
-#[cfg(not(target_arch = "x86_64"))]
-const OLD_CALLS: [(i64, &str); 0] = [];
 
 impl Sleep {
-    /// What `/proc` says of a thread that sleeps, as a reason.
-    pub(super) fn of(line: &str, process: &LiveProcess, callers: &mut Callers) -> Self {
-        let Some(call) = BlockedCall::parsed(line) else { return Self::of_call(TimeCause::Io, "") };
-        let (names, code) = stack::callers(call.ip, call.stack, process, callers);
-        match call.number {
-            libc::SYS_futex => {
-                let word = call.arguments[0];
+    /// What `/proc` says of a thread that sleeps, as a reason; of an empty line, which could not be read, nothing.
+    pub(super) fn of(line: &str, tid: u32, process: &LiveProcess, callers: &mut Callers) -> Self {
+        let Some(call) = BlockedCall::parsed(line) else {
+            return Self::of_call(TimeCause::Unseen, "");
+        };
+        let words = stack::words(call.stack, process);
+        let (names, code) = stack::callers(call.ip, &words, process, callers);
+        // What the kernel sleeps in says whether it waits for a lock of its own.
+        let in_kernel_lock = || {
+            let function = process::sleeps_in(process.pid, tid).unwrap_or_default();
+            ["rwsem", "mutex", "vma", "mmap_lock"].iter().any(|lock| function.contains(lock))
+        };
+        let Ok(number) = u64::try_from(call.number) else {
+            let cause = if in_kernel_lock() { TimeCause::Kernel } else { TimeCause::Io };
+            return Self { code, ..Self::of_call(cause, "page fault") };
+        };
+        let name = calls::name(number);
+        let [first, second, ..] = call.arguments;
+        match &*name {
+            "futex" => {
                 let cause = futex(&call, &names);
-                let holder = (cause == TimeCause::Lock).then(|| holder(word, process)).flatten();
-                Self { word: Some(word), code, holder, ..Self::of_call(cause, "futex") }
+                let holder = (cause == TimeCause::Lock).then(|| holder(first, process)).flatten();
+                Self { word: Some(first), code, holder, ..Self::of_call(cause, "futex") }
             }
-            libc::SYS_nanosleep | libc::SYS_clock_nanosleep => {
+            "nanosleep" | "clock_nanosleep" => {
                 Self { code, ..Self::of_call(TimeCause::Timer, "sleep") }
             }
-            // Of all threads of a process one at a time changes its memory, or none if another has a fault.
-            number if number < 0 || MAPPING.contains(&number) => {
-                Self { code, ..Self::of_call(TimeCause::Kernel, "memory mapping") }
+            // Without files there is nothing to wait for but the time.
+            "poll" | "ppoll" if second == 0 => Self { code, ..Self::of_call(TimeCause::Timer, "sleep") },
+            "select" | "pselect6" if first == 0 => {
+                Self { code, ..Self::of_call(TimeCause::Timer, "sleep") }
             }
-            number => {
-                let known = CALLS.iter().chain(&OLD_CALLS).find(|(of, _)| *of == number);
-                let name =
-                    known.map_or_else(|| format!("system call {number}"), |it| it.1.to_owned());
-                let [first, second, ..] = call.arguments;
-                // Without files there is nothing to wait for but the time.
-                let is_timer = name == "poll" && second == 0 || name == "select" && first == 0;
-                if is_timer {
-                    return Self { code, ..Self::of_call(TimeCause::Timer, "sleep") };
-                }
-                let file = match name.as_str() {
-                    "poll" | "select" | "epoll_wait" | "io_getevents" | "wait" | "sigwait" => None,
-                    _ => file(process.pid, first),
-                };
-                let call = file.map(|file| format!("{name} of {file}")).unwrap_or(name);
+            call if MAPPING.contains(&call) => {
+                Self { code, ..Self::of_call(TimeCause::Kernel, call) }
+            }
+            _ if in_kernel_lock() => Self { code, ..Self::of_call(TimeCause::Kernel, &name) },
+            call if WITHOUT_FILE.contains(&call) => {
+                Self { code, ..Self::of_call(TimeCause::Io, call) }
+            }
+            call => {
+                let file = file(process.pid, first);
+                let call = file.map_or_else(|| call.to_owned(), |file| format!("{call} of {file}"));
                 Self { code, ..Self::of_call(TimeCause::Io, &call) }
             }
         }
@@ -147,11 +134,18 @@ fn futex(call: &BlockedCall, names: &[String]) -> TimeCause {
         WAIT_REQUEUE_PI => return TimeCause::OtherThreads,
         _ => {}
     }
+    let is_lock = value & u64::from(u32::MAX) == CONTENDED;
+    by_names(names).unwrap_or(if is_lock { TimeCause::Lock } else { TimeCause::OtherThreads })
+}
+
+/// What library functions are about: a lock, or other threads.
+pub(super) fn by_names(names: &[String]) -> Option<TimeCause> {
     // A condition's wait ends by taking its lock again: what says that it is one comes first.
-    let is_wait = names.iter().any(|name| names::waits_for_thread(name));
-    let takes = |name: &String| names::takes_lock(name) || names::mentions_lock(name);
-    let is_lock = names.iter().any(takes) || value & u64::from(u32::MAX) == CONTENDED;
-    if is_lock && !is_wait { TimeCause::Lock } else { TimeCause::OtherThreads }
+    if names.iter().any(|name| names::waits_for_thread(name)) {
+        return Some(TimeCause::OtherThreads);
+    }
+    let is_of_lock = |name: &String| names::takes_lock(name) || names::mentions_lock(name);
+    names.iter().any(is_of_lock).then_some(TimeCause::Lock)
 }
 
 /// The thread that holds one of glibc's mutexes: its number is behind the word.
@@ -173,6 +167,8 @@ fn file(pid: u32, descriptor: u64) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use nix::libc;
+
     use super::*;
 
     fn futex_of(command: u64, value: u64, names: &[&str]) -> TimeCause {

@@ -15,17 +15,23 @@ const STACK_BYTES: usize = 2048;
 /// Callers that are followed, at most.
 const MAX_CALLERS: usize = 8;
 
-/// The names of the library functions that wait, the innermost first, and the return address in the program's own code.
-pub(super) fn callers(
-    ip: u64,
-    stack: u64,
-    process: &LiveProcess,
-    callers: &mut Callers,
-) -> (Vec<String>, Option<u64>) {
+/// The words of a thread's stack, as far as its callers are searched there.
+pub(super) fn words(stack: u64, process: &LiveProcess) -> Vec<u64> {
     let mut bytes = [0; STACK_BYTES];
     let read = process.read_some(stack, &mut bytes);
     let (words, _) = bytes[..read].as_chunks::<8>();
-    let mut words = words.iter().map(|word| code_address(u64::from_le_bytes(*word)));
+    words.iter().map(|word| u64::from_le_bytes(*word)).collect()
+}
+
+/// The names of the library functions that wait, the innermost first, and the return address in the program's own code, by the words
+/// from the stack pointer on.
+pub(super) fn callers(
+    ip: u64,
+    stack: &[u64],
+    process: &LiveProcess,
+    callers: &mut Callers,
+) -> (Vec<String>, Option<u64>) {
+    let mut words = stack.iter().map(|word| code_address(*word));
     let mut names = Vec::new();
     let mut inside = ip;
     for _ in 0..MAX_CALLERS {

@@ -1,6 +1,6 @@
-//! Programs in Rust of which it is known what holds them back. Usage: causes CAUSE[,CAUSE] SECONDS [without]
+//! Programs in Rust of which it is known what holds them back. Usage: causes CAUSE SECONDS [WITHOUT]
 //!
-//! As in causes.c, with std's locks and channels.
+//! As in causes.c, with the locks and channels of std and `parking_lot`.
 
 use std::hint::{black_box, spin_loop};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
@@ -16,16 +16,22 @@ fn work(rounds: u64) {
     }
 }
 
+/// On a line of its own.
+#[derive(Default)]
+#[repr(align(128))]
+struct Apart(AtomicU64);
+
 #[derive(Default)]
 struct Shared {
     beside: [AtomicU64; 16],
+    apart: [Apart; 16],
     value: Arc<u64>,
     held: AtomicBool,
     mutex: Mutex<u64>,
+    parking_lot: parking_lot::Mutex<u64>,
     rwlock: RwLock<u64>,
     turn: Mutex<usize>,
     changed: Condvar,
-    blocks: Mutex<Vec<u64>>,
 }
 
 struct Ends {
@@ -34,26 +40,31 @@ struct Ends {
     barrier: Barrier,
 }
 
-fn run(cause: &str, id: usize, threads: usize, shared: &Shared, ends: &Ends) {
+/// An iteration of a thread; `off` without the cause, but the same work.
+fn run(cause: &str, off: bool, id: usize, threads: usize, shared: &Shared, ends: &Ends) {
     match cause {
         "false_sharing" => {
+            let word = if off { &shared.apart[id].0 } else { &shared.beside[id] };
             for _ in 0..20 {
-                shared.beside[id].fetch_add(1, Relaxed);
+                word.fetch_add(1, Relaxed);
                 work(2);
             }
         }
         "arc" => {
+            let own = Arc::new(id as u64);
+            let value = if off { &own } else { &shared.value };
             for _ in 0..20 {
-                black_box(Arc::clone(&shared.value));
+                black_box(Arc::clone(value));
             }
         }
+        _ if off => work(20_000),
         "spin_lock" => {
             while shared.held.swap(true, Acquire) {
                 while shared.held.load(Relaxed) {
                     spin_loop();
                 }
             }
-            work(300);
+            work(20_000);
             shared.held.store(false, Release);
         }
         "mutex" => {
@@ -61,10 +72,10 @@ fn run(cause: &str, id: usize, threads: usize, shared: &Shared, ends: &Ends) {
             *held += 1;
             work(20_000);
         }
-        "short_mutex" => {
-            let mut held = shared.mutex.lock().unwrap();
+        "parking_lot" => {
+            let mut held = shared.parking_lot.lock();
             *held += 1;
-            work(1000);
+            work(20_000);
         }
         "rwlock" => {
             let mut held = shared.rwlock.write().unwrap();
@@ -77,35 +88,36 @@ fn run(cause: &str, id: usize, threads: usize, shared: &Shared, ends: &Ends) {
             *turn += 1;
             shared.changed.notify_all();
             drop(turn);
-            work(5000);
-        }
-        "channel" if id == 0 => {
             work(20_000);
+        }
+        // A thread that makes work for a pool, which has little to do.
+        "channel" if id == 0 => {
+            work(40_000);
             ends.sender.send(1).unwrap();
         }
-        "channel" => drop(ends.receiver.lock().unwrap().recv().unwrap()),
+        "channel" => {
+            let received = ends.receiver.lock().unwrap().recv();
+            work(10_000 * received.unwrap());
+        }
         "barrier" => {
-            work(if id == 0 { 400_000 } else { 20_000 });
+            work(if id == 0 { 40_000 } else { 2000 });
             ends.barrier.wait();
         }
         "park" => thread::park_timeout(Duration::from_millis(1)),
-        "sleep" => thread::sleep(Duration::from_millis(1)),
-        "vec" => shared.blocks.lock().unwrap().push(1),
-        "own" => work(20_000),
         other => panic!("no cause {other}"),
     }
 }
 
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
-    let causes: Vec<&str> = arguments[1].split(',').collect();
+    let cause = arguments[1].clone();
     let seconds: f64 = arguments[2].parse().unwrap();
-    let without = arguments.len() > 3;
+    let off = arguments.len() > 3;
     let end = Instant::now() + Duration::from_secs_f64(seconds);
-    if causes == ["phases"] {
+    if cause == "phases" {
         let mut done = 0;
         while Instant::now() < end {
-            if !without {
+            if !off {
                 work(20_000_000);
             }
             thread::scope(|scope| (0..2).for_each(|_| drop(scope.spawn(|| work(20_000_000)))));
@@ -113,30 +125,25 @@ fn main() {
         }
         return println!("{done}");
     }
-    let threads = if causes.iter().any(|it| it.contains("mutex") || *it == "rwlock") { 4 } else { 2 };
+    let threads = match &*cause {
+        "mutex" | "parking_lot" | "rwlock" => 4,
+        "channel" => 3,
+        _ => 2,
+    };
     let (sender, receiver) = sync_channel(4);
-    let ends = Arc::new(Ends { sender, receiver: Mutex::new(receiver), barrier: Barrier::new(threads) });
-    let shared = Arc::new(Shared::default());
-    let done = Arc::new(AtomicU64::new(0));
+    let ends = Ends { sender, receiver: Mutex::new(receiver), barrier: Barrier::new(threads) };
+    let (ends, shared) = (Arc::new(ends), Arc::new(Shared::default()));
+    let done = Arc::new([const { Apart(AtomicU64::new(0)) }; 16]);
     for id in 0..threads {
-        let causes: Vec<String> = causes.iter().map(|&cause| cause.to_owned()).collect();
+        let cause = cause.clone();
         let (shared, ends, done) = (Arc::clone(&shared), Arc::clone(&ends), Arc::clone(&done));
         thread::spawn(move || {
-            let mut since = 0;
             loop {
-                for (at, cause) in causes.iter().enumerate() {
-                    match without && at == 0 {
-                        true => work(2000),
-                        false => run(cause, id, threads, &shared, &ends),
-                    }
-                }
-                since += 1;
-                if since % 64 == 0 {
-                    done.fetch_add(64, Relaxed);
-                }
+                run(&cause, off, id, threads, &shared, &ends);
+                done[id].0.fetch_add(1, Relaxed);
             }
         });
     }
     thread::sleep(Duration::from_secs_f64(seconds));
-    println!("{}", done.load(Relaxed));
+    println!("{}", done.iter().map(|it| it.0.load(Relaxed)).sum::<u64>());
 }

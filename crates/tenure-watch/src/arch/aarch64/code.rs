@@ -11,6 +11,9 @@ use super::memory::{MemoryOperand, changed, decoded};
 use super::{Registers, exclusive};
 use crate::arch::{Read, Stop, WalkStep};
 
+/// `yield`, and `isb`, which Rust and others pause with.
+const PAUSES: [u32; 2] = [0xd503_203f, 0xd503_3fdf];
+
 /// Bytes.
 const INSTRUCTION_BYTES: u64 = 4;
 
@@ -30,6 +33,8 @@ pub(crate) struct Instruction {
     is_done: bool,
     /// Whether it loads the address of its next turn, and its register has that where a thread stops.
     is_step: bool,
+    /// Whether the thread has paused since it read this last: it waits for a change.
+    pub(crate) is_polled: bool,
     pub(crate) access: Access,
     /// Bytes.
     pub(crate) size: u8,
@@ -47,6 +52,9 @@ impl Instruction {
             return Self::of(ip, false, &word);
         }
         let before = ip.checked_sub(INSTRUCTION_BYTES)?;
+        if word(before).is_some_and(|one| PAUSES.contains(&one)) {
+            return Self::polled(ip, &word);
+        }
         if let Some(waits_for) = word(before).and_then(decoded).and_then(|it| barrier(it.opcode)) {
             let before = Self::of(before.checked_sub(INSTRUCTION_BYTES)?, true, &word)?;
             return waits_for(before.access).then_some(before);
@@ -60,7 +68,29 @@ impl Instruction {
         let (at, memory) = exclusive::around(at, word).or_else(alone)?;
         let MemoryOperand { access, size, .. } = memory;
         let is_step = is_done && memory.own_base().is_some_and(|(base, _)| walks(at, base, word));
-        Some(Self { at, memory, is_done, is_step, access, size })
+        Some(Self { at, memory, is_done, is_step, is_polled: false, access, size })
+    }
+
+    /// What a thread reads next that has just paused: it waits for a change of that.
+    fn polled(ip: u64, word: &dyn Fn(u64) -> Option<u32>) -> Option<Self> {
+        /// A loop that waits has a jump and a load or two after its pause.
+        const MAX_INSTRUCTIONS: usize = 4;
+        let (mut at, mut gone) = (ip, 0);
+        for _ in 0..MAX_INSTRUCTIONS {
+            let one = decoded(word(at)?)?;
+            if MemoryOperand::of(&one).is_some() {
+                let found = Self::of(at, false, word)?;
+                let is_known = !found.access.writes() && gone & found.memory.registers() == 0;
+                return is_known.then_some(Self { is_polled: true, ..found });
+            }
+            gone |= changed(&one);
+            at = match (one.opcode, one.operands[0]) {
+                (Opcode::B, Operand::PCOffset(offset)) => at.wrapping_add_signed(offset),
+                (opcode, _) if exclusive::leaves(opcode) || exclusive::branches(opcode) => return None,
+                _ => at + INSTRUCTION_BYTES,
+            };
+        }
+        None
     }
 
     /// The last access of a loop's turn, if the loop begins here, and the instructions after that retire with it.

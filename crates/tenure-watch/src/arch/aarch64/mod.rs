@@ -9,6 +9,8 @@ pub(crate) mod traced;
 pub(crate) use code::Instruction;
 use gimli::{Register, Vendor};
 
+use super::{EnteredKernel, Read};
+
 /// Name of the architecture, as users write it.
 pub(crate) const NAME: &str = "aarch64";
 
@@ -42,7 +44,7 @@ impl Registers {
     /// Where Go keeps its goroutine: `x28`.
     pub(crate) const GOROUTINE: usize = 28;
     const LINK: usize = 30;
-    const PC: usize = 32;
+    pub(crate) const IP: usize = 32;
 
     /// The return address of a function that has called no other one yet.
     pub(crate) fn link(&self) -> Option<u64> {
@@ -68,6 +70,18 @@ pub(crate) fn data_address(pointer: u64) -> u64 {
     pointer & (u64::MAX >> 8)
 }
 
+/// How a thread has entered the kernel that would go on at an address.
+pub(crate) fn entered_kernel(ip: u64, registers: &Registers, read: Read<'_>) -> EnteredKernel {
+    /// `svc #0`.
+    const CALL: u32 = 0xd400_0001;
+    const NUMBER: usize = 8;
+    let mut code = [0; 4];
+    match read(ip.wrapping_sub(4), &mut code) && u32::from_le_bytes(code) == CALL {
+        true => EnteredKernel::Call(registers.0[NUMBER]),
+        false => EnteredKernel::Otherwise,
+    }
+}
+
 /// Bytes of a call.
 pub(crate) const CALL_BYTES: usize = 4;
 
@@ -88,6 +102,21 @@ pub(crate) fn call_before(code: &[u8; CALL_BYTES], end: u64) -> Option<Option<u6
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_system_calls_number_is_in_a_register() {
+        let mut registers = Registers::default();
+        registers.0[8] = 98;
+        let of = |instruction: u32| {
+            let read = |address: u64, bytes: &mut [u8]| {
+                bytes.copy_from_slice(&instruction.to_le_bytes());
+                address == 0xffc
+            };
+            entered_kernel(0x1000, &registers, &read)
+        };
+        assert_eq!(of(0xd400_0001), EnteredKernel::Call(98));
+        assert_eq!(of(0xf940_0000), EnteredKernel::Otherwise);
+    }
 
     #[test]
     fn a_call_says_where_it_goes_unless_a_register_does() {

@@ -72,7 +72,7 @@ const BOTH: u32 = STORED | 0b01 << 3;
 pub(crate) fn stopped(thread: Pid) -> Option<Stopped<Registers>> {
     let (General { registers, .. }, length) = get(thread).ok()?;
     let is_whole = length == size_of::<General>();
-    let ip = registers.0[Registers::PC];
+    let ip = registers.0[Registers::IP];
     Some(Stopped {
         ip,
         stack: registers.0[Registers::SP],

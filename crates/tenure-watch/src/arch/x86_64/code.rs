@@ -32,6 +32,8 @@ pub(crate) struct Instruction {
     trace: Option<Rc<Trace>>,
     /// Whether it loads the address of its next turn, and its register has that where a thread stops.
     is_step: bool,
+    /// Whether the thread has paused since it read this last: it waits for a change.
+    pub(crate) is_polled: bool,
     pub(crate) access: Access,
     /// Bytes.
     pub(crate) size: u8,
@@ -60,7 +62,7 @@ impl Instruction {
         let is_gone = parts.iter().any(|part| overwrites(&decoded, *part));
         let trace = is_gone.then(|| Rc::new(Trace::to(decoded, read)));
         let is_step = is_gone && loads_own_base(&decoded) && walks(&decoded, read);
-        Some(Self { decoded, trace, is_step, access, size })
+        Some(Self { decoded, trace, is_step, is_polled: false, access, size })
     }
 
     /// The address after it.
@@ -99,7 +101,8 @@ impl Instruction {
                 (FlowControl::Next, Some((access @ Access::Read, size)))
                     if is_known(one.memory_base()) && is_known(one.memory_index()) =>
                 {
-                    return Some(Self { decoded: one, trace: None, is_step: false, access, size });
+                    let (trace, is_step, is_polled) = (None, false, true);
+                    return Some(Self { decoded: one, trace, is_step, is_polled, access, size });
                 }
                 (FlowControl::Next, None) => one.next_ip(),
                 (FlowControl::UnconditionalBranch, _) => one.near_branch_target(),
@@ -138,7 +141,7 @@ impl Instruction {
             && !overwrites(&back, decoded.op0_register())
             && turn.iter().enumerate().all(keeps);
         let trace = Some(Rc::new(Trace::of(turn, at)));
-        Some(Self { decoded, trace, is_step, access, size })
+        Some(Self { decoded, trace, is_step, is_polled: false, access, size })
     }
 
     /// What it loaded, if it walks along a list.

@@ -6,7 +6,10 @@ mod trace;
 pub(crate) mod traced;
 
 pub(crate) use code::Instruction;
-use gimli::{Register, Vendor};
+use gimli::Vendor;
+use iced_x86::{FlowControl, Mnemonic, OpKind, Register};
+
+use super::{EnteredKernel, Read};
 
 /// Name of the architecture, as users write it.
 pub(crate) const NAME: &str = "x86-64";
@@ -22,9 +25,9 @@ pub(crate) const USER_END: u64 = 1 << 47;
 pub(crate) const TRAPS: &[i32] = &[1, 4];
 
 /// DWARF's numbers of `rbp`, `rsp` and the return address.
-pub(crate) const FRAME: Register = Register(6);
-pub(crate) const STACK: Register = Register(7);
-pub(crate) const RETURN: Register = Register(16);
+pub(crate) const FRAME: gimli::Register = gimli::Register(6);
+pub(crate) const STACK: gimli::Register = gimli::Register(7);
+pub(crate) const RETURN: gimli::Register = gimli::Register(16);
 pub(crate) const VENDOR: Vendor = Vendor::Default;
 
 /// The general registers of a thread, in the order of perf's masks.
@@ -38,6 +41,7 @@ impl Registers {
     pub(crate) const MASK: u64 = 0xff_01ff;
     pub(crate) const BP: usize = 6;
     pub(crate) const SP: usize = 7;
+    pub(crate) const IP: usize = 8;
     const R8: usize = 9;
     /// Where Go keeps its goroutine: `r14`.
     pub(crate) const GOROUTINE: usize = Self::R8 + 6;
@@ -56,6 +60,33 @@ pub(crate) fn data_address(pointer: u64) -> u64 {
 /// The address that a word of the stack holds, if it is one of code.
 pub(crate) fn code_address(word: u64) -> u64 {
     word
+}
+
+/// How a thread has entered the kernel that would go on at an address. The kernel has overwritten the register that had the number.
+pub(crate) fn entered_kernel(ip: u64, _: &Registers, read: Read<'_>) -> EnteredKernel {
+    /// The wrappers of C libraries load other arguments after the number.
+    const MAX_INSTRUCTIONS: usize = 8;
+    let mut one = decode::before(ip, read);
+    if one.is_none_or(|one| one.mnemonic() != Mnemonic::Syscall) {
+        return EnteredKernel::Otherwise;
+    }
+    for _ in 0..MAX_INSTRUCTIONS {
+        one = one.and_then(|one| decode::before(one.ip(), read));
+        let Some(one) = one.filter(|one| one.flow_control() != FlowControl::Return) else { break };
+        let is_number = one.op0_kind() == OpKind::Register
+            && one.op0_register().full_register() == Register::RAX;
+        match (one.mnemonic(), one.op1_kind()) {
+            (Mnemonic::Mov, OpKind::Immediate32 | OpKind::Immediate32to64) if is_number => {
+                return EnteredKernel::Call(one.immediate(1));
+            }
+            (Mnemonic::Xor, OpKind::Register) if is_number && one.op1_register() == one.op0_register() => {
+                return EnteredKernel::Call(0);
+            }
+            _ if is_number => break,
+            _ => {}
+        }
+    }
+    EnteredKernel::UnknownCall
 }
 
 /// Bytes of the longest call.
@@ -77,6 +108,34 @@ pub(crate) fn call_before(code: &[u8; CALL_BYTES], end: u64) -> Option<Option<u6
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_system_calls_number_stands_before_it() {
+        use EnteredKernel::{Call, Otherwise, UnknownCall};
+        for (code, expected) in [
+            // mov eax, 202; mov r10, rcx; syscall.
+            (&[0xb8, 0xca, 0, 0, 0, 0x49, 0x89, 0xca, 0x0f, 0x05][..], Call(202)),
+            // xor eax, eax; syscall.
+            (&[0x31, 0xc0, 0x0f, 0x05], Call(0)),
+            // mov rax, rdi; syscall.
+            (&[0x48, 0x89, 0xf8, 0x0f, 0x05], UnknownCall),
+            // mov eax, 1; ret; syscall.
+            (&[0xb8, 1, 0, 0, 0, 0xc3, 0x0f, 0x05], UnknownCall),
+            // mov rax, [rdi].
+            (&[0x48, 0x8b, 0x07], Otherwise),
+        ] {
+            let mut page = vec![0x90; 128 - code.len()];
+            page.extend(code);
+            let read = |address: u64, bytes: &mut [u8]| {
+                let start = usize::try_from(address - 0x1000).unwrap();
+                page.get(start..start + bytes.len()).is_some_and(|from| {
+                    bytes.copy_from_slice(from);
+                    true
+                })
+            };
+            assert_eq!(entered_kernel(0x1080, &Registers::default(), &read), expected, "{code:x?}");
+        }
+    }
 
     #[test]
     fn a_call_says_where_it_goes_unless_a_register_does() {

@@ -1,0 +1,76 @@
+//! What threads have the kernel do, by samples that were taken there.
+//!
+//! A sample has the registers with which the thread entered the kernel: right before its address stands the instruction that did,
+//! and before that usually the number of the system call. A thread that entered otherwise had a page fault or was interrupted.
+
+use rustc_hash::FxHashMap;
+use syscalls::Sysno;
+use tenure_model::TimeCause;
+use tenure_model::recording::KernelWork;
+
+use super::{sleep, stack};
+use crate::arch::{self, EnteredKernel, Registers};
+use crate::callers::Callers;
+use crate::sys::Sample;
+use crate::sys::process::LiveProcess;
+
+/// System calls by which locks and conditions let threads wait and wake them.
+const WAITING: [&str; 2] = ["futex", "sched_yield"];
+
+/// How often threads were met in the kernel, by what it did for them.
+#[derive(Debug, Default)]
+pub(super) struct KernelCalls {
+    /// What is known of addresses in the program.
+    names: FxHashMap<u64, String>,
+    counts: FxHashMap<(String, Option<TimeCause>), u64>,
+}
+
+impl KernelCalls {
+    /// Forgets what the program's code was.
+    pub(super) fn clear(&mut self) {
+        self.names.clear();
+    }
+
+    pub(super) fn sampled(
+        &mut self,
+        sample: &Sample,
+        process: &LiveProcess,
+        callers: &mut Callers,
+    ) {
+        let Some(registers) = &sample.registers else { return };
+        let ip = registers.0[Registers::IP];
+        let name = self.names.entry(ip).or_insert_with(|| {
+            let read = |address, bytes: &mut [u8]| process.read(address, bytes).is_ok();
+            match arch::entered_kernel(ip, registers, &read) {
+                EnteredKernel::Call(number) => name(number),
+                // Of `syscall` and the like, which are given the number.
+                EnteredKernel::UnknownCall => {
+                    callers.name(ip).unwrap_or_else(|| "a system call".to_owned())
+                }
+                EnteredKernel::Otherwise => "page faults and interrupts".to_owned(),
+            }
+        });
+        let may_wait = WAITING.contains(&&**name) || name == "syscall";
+        let cause = may_wait
+            .then(|| stack::callers(ip, &sample.stack, process, callers).0)
+            .and_then(|names| sleep::by_names(&names));
+        // Locks of Rust that are no part of std call it so.
+        let name = if name == "syscall" && cause.is_some() { "futex" } else { name };
+        *self.counts.entry((name.to_owned(), cause)).or_default() += 1;
+    }
+
+    pub(super) fn work(&self) -> Vec<KernelWork> {
+        let work = |((call, cause), samples): (&(String, Option<TimeCause>), &u64)| KernelWork {
+            call: call.clone(),
+            cause: *cause,
+            samples: *samples,
+        };
+        self.counts.iter().map(work).collect()
+    }
+}
+
+/// The name of a system call.
+pub(super) fn name(number: u64) -> String {
+    let known = usize::try_from(number).ok().and_then(Sysno::new);
+    known.map_or_else(|| format!("system call {number}"), |call| call.name().to_owned())
+}
