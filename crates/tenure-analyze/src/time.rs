@@ -262,9 +262,8 @@ mod tests {
 
     #[test]
     fn the_kernels_work_counts_for_what_it_lets_threads_wait_for() {
-        let work = |call: &str, cause, samples| {
-            KernelWork { call: call.to_owned(), cause, samples }
-        };
+        let work =
+            |call: &str, cause, samples| KernelWork { call: call.to_owned(), cause, samples };
         let of = |futex| {
             let kernel_work = vec![
                 work("futex", Some(TimeCause::Lock), futex),

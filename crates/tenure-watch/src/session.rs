@@ -16,8 +16,8 @@ use crate::goroutines::Goroutines;
 use crate::jit;
 use crate::lanes::Life;
 use crate::lines::{RecordedLines, WatchedLines};
+use crate::sys::machine::ProcessorUsage;
 use crate::sys::perf::WATCHED_BYTES;
-use crate::sys::machine::Usage;
 use crate::sys::process::{self, LiveProcess, ProcessorTimes};
 use crate::sys::{Registers, Sample, now};
 use crate::waits::WaitSampler;
@@ -84,7 +84,7 @@ pub struct Session {
     /// Which thread is listed next.
     listed: usize,
     /// Processor time of the process when it was first asked for, and last; `None` if it never said.
-    usage: Usage,
+    usage: ProcessorUsage,
     counts: WatchCounts,
     line_bytes: u32,
     rate: u64,
@@ -124,7 +124,7 @@ impl Session {
         whose: UsageWho,
     ) -> Result<Self, Error> {
         let now = Instant::now();
-        let mut usage = Usage::default();
+        let mut usage = ProcessorUsage::default();
         usage.ask(&process);
         let goroutines = Goroutines::of(&process);
         let mut session = Self {

@@ -16,7 +16,7 @@ use tenure_model::recording::{WaitReason, Waits};
 
 use crate::callers::Callers;
 use crate::sys::Sample;
-use crate::sys::machine::{self, Usage};
+use crate::sys::machine::{self, ProcessorUsage};
 use crate::sys::process::{self, LiveProcess, Scheduled};
 use calls::KernelCalls;
 use sleep::Sleep;
@@ -269,7 +269,7 @@ impl WaitSampler {
     /// a thread in the recording.
     pub(crate) fn waits(
         &self,
-        usage: &Usage,
+        usage: &ProcessorUsage,
         lived_s: f64,
         id: impl Fn(u32) -> Option<u32>,
     ) -> Option<Waits> {

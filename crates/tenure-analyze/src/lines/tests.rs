@@ -214,7 +214,8 @@ fn a_lock_that_one_thread_tries_in_vain_guards_what_both_use() {
         line(0x1000, Some((64, 0)), &[did, did.map(|it| (2, it.1, it.2, it.3))].concat());
     line.entries[4].count = 8 * MILLION;
     assert_eq!(contended(&process(vec![line.clone()]))[0].kind, Kind::FalseSharing, "counted");
-    line.watched = Some(Watched { samples: 100, polled: 0, of: 200, probes: 50, met: 50, cost: 0.5 });
+    line.watched =
+        Some(Watched { samples: 100, polled: 0, of: 200, probes: 50, met: 50, cost: 0.5 });
     assert_eq!(contended(&process(vec![line.clone()]))[0].kind, Kind::Lock);
     // The second thread takes the lock, and uses nothing beside it.
     let mut of_one = line.clone();

@@ -39,7 +39,7 @@ fn quota_in(text: &str) -> Option<f64> {
 
 /// The processor time of a process and of all programs, when it was asked first and last.
 #[derive(Debug, Default)]
-pub(crate) struct Usage([Option<ProcessorUse>; 2]);
+pub(crate) struct ProcessorUsage([Option<ProcessorUse>; 2]);
 
 #[derive(Debug, Clone, Copy)]
 struct ProcessorUse {
@@ -49,7 +49,7 @@ struct ProcessorUse {
     all: f64,
 }
 
-impl Usage {
+impl ProcessorUsage {
     /// Also asks about a process that has ended and waits for its parent.
     pub(crate) fn ask(&mut self, process: &LiveProcess) {
         if let Some(own) = process.times() {

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
+use syscalls::Sysno;
 use tenure_debuginfo::Error;
 use tenure_model::recording::Module;
 
@@ -64,6 +65,12 @@ pub(crate) fn scheduled(pid: u32, tid: u32) -> Option<Scheduled> {
 /// What a thread does: `running`, or the system call that it sleeps in, with arguments, stack pointer and address.
 pub(crate) fn system_call(pid: u32, tid: u32) -> Option<String> {
     fs::read_to_string(format!("/proc/{pid}/task/{tid}/syscall")).ok()
+}
+
+/// The name of a system call.
+pub(crate) fn call_name(number: u64) -> String {
+    let known = usize::try_from(number).ok().and_then(Sysno::new);
+    known.map_or_else(|| format!("system call {number}"), |call| call.name().to_owned())
 }
 
 /// The part of a thread's turns that it ended itself, since it slept; the others ended since it was preempted.

@@ -4,7 +4,6 @@
 //! and before that usually the number of the system call. A thread that entered otherwise had a page fault or was interrupted.
 
 use rustc_hash::FxHashMap;
-use syscalls::Sysno;
 use tenure_model::TimeCause;
 use tenure_model::recording::KernelWork;
 
@@ -12,7 +11,7 @@ use super::{sleep, stack};
 use crate::arch::{self, EnteredKernel, Registers};
 use crate::callers::Callers;
 use crate::sys::Sample;
-use crate::sys::process::LiveProcess;
+use crate::sys::process::{self, LiveProcess};
 
 /// System calls by which locks and conditions let threads wait and wake them.
 const WAITING: [&str; 2] = ["futex", "sched_yield"];
@@ -42,7 +41,7 @@ impl KernelCalls {
         let name = self.names.entry(ip).or_insert_with(|| {
             let read = |address, bytes: &mut [u8]| process.read(address, bytes).is_ok();
             match arch::entered_kernel(ip, registers, &read) {
-                EnteredKernel::Call(number) => name(number),
+                EnteredKernel::Call(number) => process::call_name(number),
                 // Of `syscall` and the like, which are given the number.
                 EnteredKernel::UnknownCall => {
                     callers.name(ip).unwrap_or_else(|| "a system call".to_owned())
@@ -67,10 +66,4 @@ impl KernelCalls {
         };
         self.counts.iter().map(work).collect()
     }
-}
-
-/// The name of a system call.
-pub(super) fn name(number: u64) -> String {
-    let known = usize::try_from(number).ok().and_then(Sysno::new);
-    known.map_or_else(|| format!("system call {number}"), |call| call.name().to_owned())
 }

@@ -5,7 +5,7 @@ use std::fs;
 use tenure_debuginfo::names;
 use tenure_model::TimeCause;
 
-use super::{calls, stack};
+use super::stack;
 use crate::callers::Callers;
 use crate::sys::process::{self, LiveProcess};
 
@@ -84,7 +84,7 @@ impl Sleep {
             let cause = if in_kernel_lock() { TimeCause::Kernel } else { TimeCause::Io };
             return Self { code, ..Self::of_call(cause, "page fault") };
         };
-        let name = calls::name(number);
+        let name = process::call_name(number);
         let [first, second, ..] = call.arguments;
         match &*name {
             "futex" => {
@@ -96,7 +96,9 @@ impl Sleep {
                 Self { code, ..Self::of_call(TimeCause::Timer, "sleep") }
             }
             // Without files there is nothing to wait for but the time.
-            "poll" | "ppoll" if second == 0 => Self { code, ..Self::of_call(TimeCause::Timer, "sleep") },
+            "poll" | "ppoll" if second == 0 => {
+                Self { code, ..Self::of_call(TimeCause::Timer, "sleep") }
+            }
             "select" | "pselect6" if first == 0 => {
                 Self { code, ..Self::of_call(TimeCause::Timer, "sleep") }
             }

@@ -86,7 +86,9 @@ impl Instruction {
             gone |= changed(&one);
             at = match (one.opcode, one.operands[0]) {
                 (Opcode::B, Operand::PCOffset(offset)) => at.wrapping_add_signed(offset),
-                (opcode, _) if exclusive::leaves(opcode) || exclusive::branches(opcode) => return None,
+                (opcode, _) if exclusive::leaves(opcode) || exclusive::branches(opcode) => {
+                    return None;
+                }
                 _ => at + INSTRUCTION_BYTES,
             };
         }

@@ -79,7 +79,9 @@ pub(crate) fn entered_kernel(ip: u64, _: &Registers, read: Read<'_>) -> EnteredK
             (Mnemonic::Mov, OpKind::Immediate32 | OpKind::Immediate32to64) if is_number => {
                 return EnteredKernel::Call(one.immediate(1));
             }
-            (Mnemonic::Xor, OpKind::Register) if is_number && one.op1_register() == one.op0_register() => {
+            (Mnemonic::Xor, OpKind::Register)
+                if is_number && one.op1_register() == one.op0_register() =>
+            {
                 return EnteredKernel::Call(0);
             }
             _ if is_number => break,
