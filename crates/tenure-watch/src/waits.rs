@@ -34,7 +34,9 @@ const WORKER: f64 = 0.02;
 /// One that is woken so often does: once a tick. A pool's threads that have nothing to do sleep on.
 const WORKER_TURNS: f64 = 20.0;
 
-/// So long it may take until it is known which threads run.
+/// Which threads work is known once one has run for so many nanoseconds: what it takes to start a program is no reason of its own.
+/// Until then the first ticks wait, but not for longer than this.
+const KNOWN_NS: f64 = 20e6;
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// A tick takes a CPU itself, so that a thread which ran a moment ago waits for one. The reasons of a tick at which no CPU seems
@@ -191,7 +193,7 @@ impl WaitSampler {
         self.next = now + TICK;
         let threads = process.threads();
         let most = self.threads.values().map(AskedThread::ran).fold(0.0, f64::max);
-        if threads.is_empty() || most == 0.0 && self.start.elapsed() < PATIENCE {
+        if threads.is_empty() || most < KNOWN_NS && self.start.elapsed() < PATIENCE {
             return;
         }
         let mut tick = Tick::default();

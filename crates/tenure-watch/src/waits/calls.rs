@@ -16,11 +16,14 @@ use crate::sys::process::{self, LiveProcess};
 /// System calls by which locks and conditions let threads wait and wake them.
 const WAITING: [&str; 2] = ["futex", "sched_yield"];
 
+/// Addresses that are remembered, at most.
+const MAX_NAMES: usize = 4096;
+
 /// How often threads were met in the kernel, by what it did for them.
 #[derive(Debug, Default)]
 pub(super) struct KernelCalls {
-    /// What is known of addresses in the program.
-    names: FxHashMap<u64, String>,
+    /// What is known of addresses in the program, with the words on top of the stack.
+    names: FxHashMap<(u64, u64), String>,
     counts: FxHashMap<(String, Option<TimeCause>), u64>,
 }
 
@@ -38,24 +41,25 @@ impl KernelCalls {
     ) {
         let Some(registers) = &sample.registers else { return };
         let ip = registers.0[Registers::IP];
-        let name = self.names.entry(ip).or_insert_with(|| {
+        let caller = sample.stack[0];
+        if self.names.len() > MAX_NAMES {
+            self.names.clear();
+        }
+        let name = self.names.entry((ip, caller)).or_insert_with(|| {
             let read = |address, bytes: &mut [u8]| process.read(address, bytes).is_ok();
-            match arch::entered_kernel(ip, registers, &read) {
+            match arch::entered_kernel(ip, registers, caller, &read) {
                 EnteredKernel::Call(number) => process::call_name(number),
-                // Of `syscall` and the like, which are given the number.
                 EnteredKernel::UnknownCall => {
                     callers.name(ip).unwrap_or_else(|| "a system call".to_owned())
                 }
                 EnteredKernel::Otherwise => "page faults and interrupts".to_owned(),
             }
         });
-        let may_wait = WAITING.contains(&&**name) || name == "syscall";
+        let may_wait = WAITING.contains(&&**name);
         let cause = may_wait
             .then(|| stack::callers(ip, &sample.stack, process, callers).0)
             .and_then(|names| sleep::by_names(&names));
-        // Locks of Rust that are no part of std call it so.
-        let name = if name == "syscall" && cause.is_some() { "futex" } else { name };
-        *self.counts.entry((name.to_owned(), cause)).or_default() += 1;
+        *self.counts.entry((name.clone(), cause)).or_default() += 1;
     }
 
     pub(super) fn work(&self) -> Vec<KernelWork> {

@@ -95,6 +95,11 @@ impl Sleep {
             "nanosleep" | "clock_nanosleep" => {
                 Self { code, ..Self::of_call(TimeCause::Timer, "sleep") }
             }
+            // A call with a time, after an interruption. Its arguments are not shown.
+            "restart_syscall" => {
+                let cause = by_names(&names).unwrap_or(TimeCause::Timer);
+                Self { code, ..Self::of_call(cause, "sleep") }
+            }
             // Without files there is nothing to wait for but the time.
             "poll" | "ppoll" if second == 0 => {
                 Self { code, ..Self::of_call(TimeCause::Timer, "sleep") }

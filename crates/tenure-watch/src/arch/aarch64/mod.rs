@@ -71,7 +71,12 @@ pub(crate) fn data_address(pointer: u64) -> u64 {
 }
 
 /// How a thread has entered the kernel that would go on at an address.
-pub(crate) fn entered_kernel(ip: u64, registers: &Registers, read: Read<'_>) -> EnteredKernel {
+pub(crate) fn entered_kernel(
+    ip: u64,
+    registers: &Registers,
+    _: u64,
+    read: Read<'_>,
+) -> EnteredKernel {
     /// `svc #0`.
     const CALL: u32 = 0xd400_0001;
     const NUMBER: usize = 8;
@@ -112,7 +117,7 @@ mod tests {
                 bytes.copy_from_slice(&instruction.to_le_bytes());
                 address == 0xffc
             };
-            entered_kernel(0x1000, &registers, &read)
+            entered_kernel(0x1000, &registers, 0, &read)
         };
         assert_eq!(of(0xd400_0001), EnteredKernel::Call(98));
         assert_eq!(of(0xf940_0000), EnteredKernel::Otherwise);

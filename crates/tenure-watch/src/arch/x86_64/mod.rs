@@ -62,33 +62,48 @@ pub(crate) fn code_address(word: u64) -> u64 {
     word
 }
 
-/// How a thread has entered the kernel that would go on at an address. The kernel has overwritten the register that had the number.
-pub(crate) fn entered_kernel(ip: u64, _: &Registers, read: Read<'_>) -> EnteredKernel {
-    /// The wrappers of C libraries load other arguments after the number.
-    const MAX_INSTRUCTIONS: usize = 8;
-    let mut one = decode::before(ip, read);
-    if one.is_none_or(|one| one.mnemonic() != Mnemonic::Syscall) {
+/// How a thread has entered the kernel that would go on at an address, with this word on top of its stack. The kernel has overwritten
+/// the register that had the number.
+pub(crate) fn entered_kernel(ip: u64, _: &Registers, top: u64, read: Read<'_>) -> EnteredKernel {
+    let before = |at| decode::before(at, read);
+    let Some(call) = before(ip).filter(|one| one.mnemonic() == Mnemonic::Syscall) else {
         return EnteredKernel::Otherwise;
+    };
+    // `syscall` is given the number, and leaves its caller on top.
+    let is_call = |one: &iced_x86::Instruction| {
+        matches!(one.flow_control(), FlowControl::Call | FlowControl::IndirectCall)
+    };
+    let given = || constant(before(top).filter(is_call)?.ip(), Register::RDI, read);
+    match constant(call.ip(), Register::RAX, read).or_else(given) {
+        Some(number) => EnteredKernel::Call(number),
+        None => EnteredKernel::UnknownCall,
     }
+}
+
+/// The number that a register has before an instruction, if the code right before that writes it there.
+fn constant(at: u64, register: Register, read: Read<'_>) -> Option<u64> {
+    /// C libraries load other arguments after the number.
+    const MAX_INSTRUCTIONS: usize = 8;
+    let mut at = at;
     for _ in 0..MAX_INSTRUCTIONS {
-        one = one.and_then(|one| decode::before(one.ip(), read));
-        let Some(one) = one.filter(|one| one.flow_control() != FlowControl::Return) else { break };
-        let is_number = one.op0_kind() == OpKind::Register
-            && one.op0_register().full_register() == Register::RAX;
-        match (one.mnemonic(), one.op1_kind()) {
-            (Mnemonic::Mov, OpKind::Immediate32 | OpKind::Immediate32to64) if is_number => {
-                return EnteredKernel::Call(one.immediate(1));
-            }
-            (Mnemonic::Xor, OpKind::Register)
-                if is_number && one.op1_register() == one.op0_register() =>
-            {
-                return EnteredKernel::Call(0);
-            }
-            _ if is_number => break,
-            _ => {}
+        let one = decode::before(at, read)?;
+        if one.flow_control() != FlowControl::Next {
+            return None;
         }
+        if one.op0_kind() == OpKind::Register && one.op0_register().full_register() == register {
+            return match (one.mnemonic(), one.op1_kind()) {
+                (Mnemonic::Mov, OpKind::Immediate32 | OpKind::Immediate32to64) => {
+                    Some(one.immediate(1))
+                }
+                (Mnemonic::Xor, OpKind::Register) if one.op1_register() == one.op0_register() => {
+                    Some(0)
+                }
+                _ => None,
+            };
+        }
+        at = one.ip();
     }
-    EnteredKernel::UnknownCall
+    None
 }
 
 /// Bytes of the longest call.
@@ -123,6 +138,16 @@ mod tests {
             (&[0x48, 0x89, 0xf8, 0x0f, 0x05], UnknownCall),
             // mov eax, 1; ret; syscall.
             (&[0xb8, 1, 0, 0, 0, 0xc3, 0x0f, 0x05], UnknownCall),
+            // mov edi, 110; xor eax, eax; call, and 59 bytes later mov rax, rdi; syscall.
+            (
+                &[
+                    &[0xbf, 0x6e, 0, 0, 0, 0x31, 0xc0, 0xe8, 0, 0, 0, 0][..],
+                    &[0x90; 59],
+                    &[0x48, 0x89, 0xf8, 0x0f, 0x05],
+                ]
+                .concat(),
+                Call(110),
+            ),
             // mov rax, [rdi].
             (&[0x48, 0x8b, 0x07], Otherwise),
         ] {
@@ -135,7 +160,11 @@ mod tests {
                     true
                 })
             };
-            assert_eq!(entered_kernel(0x1080, &Registers::default(), &read), expected, "{code:x?}");
+            assert_eq!(
+                entered_kernel(0x1080, &Registers::default(), 0x1040, &read),
+                expected,
+                "{code:x?}"
+            );
         }
     }
 
