@@ -137,10 +137,7 @@ impl TypeFilter {
     }
 
     pub(crate) fn wants(&self, layouts: &LayoutModel<'_>, entry: &ListEntry<'_>) -> bool {
-        let (name, declared) = match &entry.what {
-            EntrySource::Listed(RankedFinding { found, .. }) => found.subject(layouts),
-            EntrySource::Own(own) => own.subject(layouts),
-        };
+        let (name, declared) = entry.subject(layouts);
         let in_files = || {
             declared.is_some_and(|at| self.files.iter().any(|file| file.matches(&at.file)))
                 || self.in_modules(name)

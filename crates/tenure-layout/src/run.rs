@@ -14,7 +14,7 @@ use crate::lines::LayoutModel;
 use crate::listed;
 use crate::measured::{EntrySource, Joined, ListEntry, entries};
 use crate::origin::TypeOrigins;
-use crate::rules::Rules;
+use crate::rules::{Rules, SuppressedTypes};
 use crate::sharing;
 use crate::suggest::{Pins, apart_alone, suggest};
 use crate::{Error, LINE_BYTES};
@@ -23,8 +23,8 @@ use tenure_debuginfo::model::{Format, Model, TypeId};
 use tenure_debuginfo::perf::ProgramSamples;
 use tenure_debuginfo::read::{self, Input};
 use tenure_model::{
-    CodeRead, Finding, OperandShare, Origin, Report, Scope, Sharing, Source, Suggestion, Types,
-    Unfixed,
+    CodeRead, Finding, OperandShare, Origin, Report, Scope, Sharing, Source, Suggestion,
+    Suppression, Types, Unfixed,
 };
 
 /// What to analyse.
@@ -135,6 +135,7 @@ struct LoadedInput<'r> {
 struct LoadedRules {
     knowledge: Knowledge,
     checks: Option<Rules>,
+    suppressed: Vec<SuppressedTypes>,
 }
 
 fn recording(request: &LayoutRequest) -> Result<Option<ProgramSamples>, Error> {
@@ -149,7 +150,7 @@ fn recording(request: &LayoutRequest) -> Result<Option<ProgramSamples>, Error> {
 
 fn analyse(
     request: &LayoutRequest,
-    LoadedRules { knowledge, checks }: &LoadedRules,
+    LoadedRules { knowledge, checks, suppressed }: &LoadedRules,
     LoadedInput { model, sweep, recording }: LoadedInput<'_>,
     progress: &dyn Progress,
 ) -> Result<Report, Error> {
@@ -172,6 +173,13 @@ fn analyse(
         None => entries(listed),
     };
     wanted.retain(|one| asked.wants(&layouts, one));
+    let mut left_out = vec![0_u64; suppressed.len()];
+    wanted.retain(|one| {
+        let (name, _) = one.subject(&layouts);
+        let is_it = |it: &SuppressedTypes| it.types.iter().any(|types| types.matches(name));
+        let at = suppressed.iter().position(is_it);
+        at.map(|at| left_out[at] += 1).is_none()
+    });
     wanted.sort_by_key(ListEntry::section);
     let of = |section| wanted.iter().filter(|one| one.section() == section).count() as u64;
     let (dependencies, standard) = match request.all || asked.names_some() {
@@ -214,6 +222,11 @@ fn analyse(
         top: request.top as u64,
         dependencies,
         standard,
+        suppressed: suppressed
+            .iter()
+            .zip(left_out)
+            .map(|(it, findings)| Suppression { reason: it.reason.clone(), findings })
+            .collect(),
     };
     report.maps = types.iter().map(|&id| layouts.map(id)).collect();
     for (finding, entry) in report.findings.iter().zip(reported) {
@@ -239,18 +252,24 @@ fn analyse(
 
 fn rules(request: &LayoutRequest) -> Result<LoadedRules, Error> {
     let mut knowledge = Knowledge::builtin();
+    let mut suppressed = Vec::new();
     for path in &request.rules {
-        knowledge = knowledge.with(&Rules::read(path)?);
+        let mut rules = Rules::read(path)?;
+        suppressed.append(&mut rules.suppressed);
+        knowledge = knowledge.with(&rules);
     }
-    let Some(path) = &request.check else { return Ok(LoadedRules { knowledge, checks: None }) };
-    let rules = Rules::read(path)?;
+    let Some(path) = &request.check else {
+        return Ok(LoadedRules { knowledge, checks: None, suppressed });
+    };
+    let mut rules = Rules::read(path)?;
+    suppressed.append(&mut rules.suppressed);
     if rules.checks.is_empty() {
         return Err(Error::new(format!(
             "{} holds no check; add [[apart]] or [[group]], or give it to --rules",
             path.display()
         )));
     }
-    Ok(LoadedRules { knowledge: knowledge.with(&rules), checks: Some(rules) })
+    Ok(LoadedRules { knowledge: knowledge.with(&rules), checks: Some(rules), suppressed })
 }
 
 fn read_types(

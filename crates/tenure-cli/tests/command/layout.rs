@@ -38,6 +38,22 @@ fn the_routes_of_a_kernel_before_the_repair_are_found() {
 }
 
 #[test]
+fn a_suppressed_type_is_left_out_with_its_reason() {
+    let (_folder, path) = rules(
+        "[[suppress]]\ntype = 'dst_*'\nreason = 'fixed in 6.4'\n\
+         [[suppress]]\ntype = 'none'\nreason = 'gone'",
+    );
+    let output = tenure(&["layout", &fixture("before"), "--rules", word(&path)]);
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let found = text(&output.stdout);
+    assert!(found.contains("suppressed: fixed in 6.4."), "{found}");
+    assert!(words(found).contains("is for no finding and can go: gone."), "{found}");
+    assert!(!found.contains("   1. ") && found.contains("   2. "), "{found}");
+    let unsuppressed = tenure(&["layout", &fixture("before")]);
+    assert!(text(&unsuppressed.stdout).len() > found.len(), "{found}");
+}
+
+#[test]
 fn the_guide_shows_what_the_command_says() {
     let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let guide = include_str!("../../../../docs/layout.md");

@@ -49,6 +49,19 @@ pub(crate) struct ListEntry<'f> {
     pub(crate) what: EntrySource<'f>,
 }
 
+impl<'f> ListEntry<'f> {
+    /// The name of what is to be fixed, and where it is declared.
+    pub(crate) fn subject<'m>(
+        &self,
+        layouts: &'m LayoutModel<'_>,
+    ) -> (&'m str, Option<&'m Declared>) {
+        match &self.what {
+            EntrySource::Listed(RankedFinding { found, .. }) => found.subject(layouts),
+            EntrySource::Own(own) => own.subject(layouts),
+        }
+    }
+}
+
 #[derive(Debug)]
 pub(crate) enum EntrySource<'f> {
     Listed(RankedFinding<'f>),

@@ -63,6 +63,11 @@
 //!     type = "tcp_sock"
 //!     group = "tcp_sock_read_tx"
 //!     member = ["max_window", "tsoffset"]
+//!
+//!     ## Types and variables of which nothing is reported: of the file given to --rules or --check.
+//!     [[suppress]]
+//!     type = "mutex_stats"
+//!     reason = "debugging only"
 //! "#;
 //! let rules = Rules::parse(text, "my-rules.toml")?;
 //! assert_eq!(rules.count(), 13);
@@ -195,6 +200,15 @@ pub struct Rules {
     pub(crate) atomics: Vec<(WordPattern, Role)>,
     /// The checks in the order of the file.
     pub(crate) checks: Vec<CheckRule>,
+    pub(crate) suppressed: Vec<SuppressedTypes>,
+}
+
+/// Types and variables of which no finding is reported.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct SuppressedTypes {
+    pub(crate) types: Vec<Glob>,
+    /// The reason, for the reader of the file and of the report.
+    pub(crate) reason: String,
 }
 
 /// Which members and variables a rule is for.
@@ -251,6 +265,7 @@ impl Rules {
         self.members.extend(other.members);
         self.atomics.extend(other.atomics);
         self.checks.extend(other.checks);
+        self.suppressed.extend(other.suppressed);
     }
 
     /// The number of rules, not of checks.

@@ -6,11 +6,11 @@ use toml::de::{DeTable, DeValue};
 use super::checks::{Assertion, CheckRule};
 use super::glob::Glob;
 use super::path::{MemberPath, MemberPattern};
-use super::{NAMED_TABLES, Rules, WordPattern};
+use super::{NAMED_TABLES, Rules, SuppressedTypes, WordPattern};
 use crate::Error;
 use tenure_model::Role;
 
-const TABLES: [&str; 10] = [
+const TABLES: [&str; 11] = [
     "types",
     "pointers",
     "members",
@@ -21,6 +21,7 @@ const TABLES: [&str; 10] = [
     "apart",
     "group",
     "within",
+    "suppress",
 ];
 
 const ROLES: [(&str, Role); 8] = [
@@ -86,15 +87,16 @@ fn of_table(table: &DeTable<'_>) -> Result<Rules> {
                 })?;
             }
             kind @ ("apart" | "group" | "within") => {
-                let DeValue::Array(entries) = value.get_ref() else {
-                    return wrong(key.span().start, format!("write [[{kind}]]: there may be many"));
-                };
-                for entry in entries {
-                    let at = entry.span().start;
-                    let DeValue::Table(entry) = entry.get_ref() else {
-                        return wrong(at, format!("write [[{kind}]] and keys below it"));
-                    };
+                for (at, entry) in entries(kind, key.span().start, value)? {
                     checks.push((at, check(kind, at, entry)?));
+                }
+            }
+            "suppress" => {
+                for (at, entry) in entries("suppress", key.span().start, value)? {
+                    let keys = Keys { kind: "suppress", at, table: entry };
+                    keys.only(&["type", "reason"])?;
+                    let types = keys.required("type", |text| Ok(Glob::new(text)))?;
+                    rules.suppressed.push(SuppressedTypes { types, reason: keys.word("reason")? });
                 }
             }
             other => match NAMED_TABLES.iter().position(|name| *name == other) {
@@ -211,6 +213,22 @@ struct Keys<'a, 'i> {
     kind: &'a str,
     at: usize,
     table: &'a DeTable<'i>,
+}
+
+/// The tables of `[[kind]]`, with where each begins.
+fn entries<'t, 'i>(
+    kind: &str,
+    at: usize,
+    value: &'t Spanned<DeValue<'i>>,
+) -> Result<Vec<(usize, &'t DeTable<'i>)>> {
+    let DeValue::Array(entries) = value.get_ref() else {
+        return wrong(at, format!("write [[{kind}]]: there may be many"));
+    };
+    let entry = |entry: &'t Spanned<DeValue<'i>>| match entry.get_ref() {
+        DeValue::Table(table) => Ok((entry.span().start, table)),
+        _ => wrong(entry.span().start, format!("write [[{kind}]] and keys below it")),
+    };
+    entries.iter().map(entry).collect()
 }
 
 fn check(kind: &str, at: usize, table: &DeTable<'_>) -> Result<CheckRule> {

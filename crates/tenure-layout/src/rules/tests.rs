@@ -13,7 +13,7 @@ fn an_error_says_where_and_what_is_allowed() {
         ),
         (
             "[typs]\na = \"lock\"",
-            "r.toml:1:2: unknown table `typs`, did you mean `types`? (there are `types`, `pointers`, `members`, `atomics`, `cacheline_groups`, `statics`, `sections`, `apart`, `group`, `within`)",
+            "r.toml:1:2: unknown table `typs`, did you mean `types`? (there are `types`, `pointers`, `members`, `atomics`, `cacheline_groups`, `statics`, `sections`, `apart`, `group`, `within`, `suppress`)",
         ),
         (
             "[[apart]]\ntype = 'a'\nmembers = 'b'\nfrom = 'c'",
@@ -43,6 +43,8 @@ fn an_error_says_where_and_what_is_allowed() {
             "[[apart]]\ntype = 'a'\nmember = 'b'\nfrom = 'c'\nany_placement = 1",
             "r.toml:5:17: `any_placement` is true or false",
         ),
+        ("[[suppress]]\ntype = 'a'", "r.toml:1:1: [[suppress]] needs `reason`"),
+        ("[[suppress]]\nreason = 'a'", "r.toml:1:1: [[suppress]] needs `type`"),
         ("[apart]\ntype = 'a'", "r.toml:1:2: write [[apart]]: there may be many"),
         ("types = 3", "r.toml:1:9: write a table of NAME = \"ROLE\""),
         ("[members]\n\"lwtstate\" = \"cold\"", "r.toml:2:1: `lwtstate` does not say TYPE.MEMBER"),

@@ -72,6 +72,7 @@ impl Report {
                 top: count,
                 dependencies: 0,
                 standard: 0,
+                suppressed: Vec::new(),
             },
             answer: None,
             findings,
@@ -317,6 +318,18 @@ pub struct Scope {
     /// Findings of standard libraries that were left out.
     #[serde(default)]
     pub standard: u64,
+    /// Findings that a rules file suppresses.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub suppressed: Vec<Suppression>,
+}
+
+/// Findings that a rules file leaves out of a report.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Suppression {
+    /// The reason, as the file gives it.
+    pub reason: String,
+    /// How many there are.
+    pub findings: u64,
 }
 
 /// What is known of a member or word.

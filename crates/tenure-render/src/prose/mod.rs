@@ -12,7 +12,7 @@ pub(super) use tenure_report::numbers::{counted, scaled, share, whole};
 
 use tenure_model::{
     Access, Change, Check, CodeRead, Confidence, Difference, Finding, Level, Means, OperandShare,
-    Origin, Report, Scope, Sharing, Source, Suggestion, TypeMap, Types, Word,
+    Origin, Report, Scope, Sharing, Source, Suggestion, Suppression, TypeMap, Types, Word,
 };
 
 /// The first in parts of the second; 0 if there is none.
@@ -221,10 +221,17 @@ fn left_out(scope: &Scope) -> String {
     let counts =
         [of(scope.dependencies, "of dependencies"), of(scope.standard, "of standard libraries")];
     let counts: Vec<String> = counts.into_iter().flatten().collect();
-    match counts.as_slice() {
+    let mut sentences = match counts.as_slice() {
         [] => String::new(),
         counts => format!(" --all adds {}.", counts.join(" and ")),
+    };
+    for Suppression { reason, findings } in &scope.suppressed {
+        sentences += &match findings {
+            0 => format!(" A suppression is for no finding and can go: {reason}."),
+            count => format!(" {} suppressed: {reason}.", counted(*count, "finding")),
+        };
     }
+    sentences
 }
 
 /// A heading over the findings that were measured, or over those of one origin.
