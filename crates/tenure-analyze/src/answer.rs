@@ -1,8 +1,8 @@
 //! The answer in short: from a report's findings, from where the time went, and from what changes give.
 
 use tenure_model::{
-    Answer, Coverage, Finding, Gain, ProposedChange, Report, Source, TimeCause, TimeSplit,
-    short_place,
+    Answer, Coverage, Finding, Gain, ProposedChange, Report, Source, TimeCause, TimePart,
+    TimeSplit, short_place,
 };
 use tenure_report::numbers::{counted, share, times};
 
@@ -164,9 +164,17 @@ fn held_back(time: &TimeSplit, has_changes: bool) -> Option<String> {
 /// What could not be seen, if that is more than a reader may ignore: a sentence.
 fn unseen(time: &TimeSplit) -> Option<String> {
     const MAX_SILENT: f64 = 0.15;
-    let unseen = time.running.iter().find(|part| part.cause == TimeCause::Unseen)?;
-    (unseen.share > MAX_SILENT)
-        .then(|| format!("{} of its processor time could not be seen.", share(unseen.share)))
+    let unseen = |parts: &[TimePart]| {
+        let part = parts.iter().find(|part| part.cause == TimeCause::Unseen)?;
+        (part.share > MAX_SILENT).then(|| share(part.share))
+    };
+    let running = unseen(&time.running);
+    let running = running.map(|it| format!("{it} of its processor time could not be seen."));
+    let idle = || {
+        let idle = unseen(&time.idle)?;
+        Some(format!("What its threads slept for could not be seen: {idle} of the CPUs."))
+    };
+    running.or_else(idle)
 }
 
 /// Whether silence would prove nothing.
@@ -178,7 +186,7 @@ fn has_seen_too_little(report: &Report) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use tenure_model::{Code, TimeDetail, TimePart};
+    use tenure_model::{Code, TimeDetail};
 
     use super::*;
     use crate::fixtures;
@@ -251,6 +259,14 @@ mod tests {
         slept.findings.clear();
         let headline = answer(&slept, None).headline;
         assert!(headline.starts_with("36 % of the CPUs are lost"), "{headline}");
+        if let Source::Run(run) = &mut slept.source
+            && let Some(time) = &mut run.time
+        {
+            time.running.pop();
+            time.idle[0].cause = TimeCause::Unseen;
+        }
+        let headline = answer(&slept, None).headline;
+        assert!(headline.ends_with("slept for could not be seen: 36 % of the CPUs."), "{headline}");
         let mut silent = report.clone();
         silent.findings.clear();
         assert_eq!(answer(&silent, None).headline, "No contended cache line was found.");

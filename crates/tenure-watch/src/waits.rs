@@ -364,6 +364,24 @@ mod tests {
     }
 
     #[test]
+    fn what_a_thread_would_have_used_leaves_out_the_time_in_which_it_had_no_cpu() {
+        let since = Instant::now();
+        // Of ten seconds.
+        let wanted = |ran_s: u64, queued_s: u64, in_lock, slept_part| {
+            let second = 1_000_000_000;
+            let last = Scheduled { ran_ns: ran_s * second, queued_ns: queued_s * second, turns: 0 };
+            let (until, first) = (since + Duration::from_secs(10), Scheduled::default());
+            let thread = AskedThread { since, until, first, last, asleep: 10, in_lock, slept_part };
+            thread.wanted_s().round()
+        };
+        assert_eq!(wanted(5, 5, 0, 0.0), 10.0, "it works whenever it may");
+        assert_eq!(wanted(2, 6, 0, 1.0), 5.0, "it sleeps as long as it works");
+        assert_eq!(wanted(2, 6, 10, 1.0), 2.0, "woken for a lock, and has none yet");
+        assert_eq!(wanted(2, 6, 10, 0.0), 5.0, "preempted, whatever it slept for before");
+        assert_eq!(wanted(0, 0, 0, 0.0), 0.0);
+    }
+
+    #[test]
     fn an_idle_cpu_waits_for_a_lock_first_and_for_outside_only_if_no_thread_runs() {
         use TimeCause::{Io, Lock, NoThreads, OtherThreads};
         let reasons = |idle, running, causes: &[TimeCause]| -> Vec<(TimeCause, f64)> {

@@ -15,7 +15,7 @@ use x86_64 as this;
 
 pub(crate) use this::{
     CALL_BYTES, FRAME, Instruction, MACHINE, NAME, RETURN, Registers, STACK, TRAPS, USER_END,
-    VENDOR, call_before, code_address, data_address, entered_kernel, traced,
+    VENDOR, call_before, code_address, data_address, system_call, traced,
 };
 
 /// A request to ptrace: an enum in glibc, an `int` in other C libraries.
@@ -35,17 +35,6 @@ pub(crate) const WORDS: usize = 4;
 /// and its store take both, for two samples of one operation. After a load the breakpoint is for stores alone, and the word
 /// counts as watched all the same: later loads are missed, so their rate is too low.
 pub(crate) const HITS: u8 = 2;
-
-/// How a thread has entered the kernel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum EnteredKernel {
-    /// By the system call with this number.
-    Call(u64),
-    /// By one whose number is not known any more.
-    UnknownCall,
-    /// By a fault or an interrupt.
-    Otherwise,
-}
 
 /// What a thread has stopped for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -8,7 +8,7 @@ use tenure_model::TimeCause;
 use tenure_model::recording::KernelWork;
 
 use super::{sleep, stack};
-use crate::arch::{self, EnteredKernel, Registers};
+use crate::arch::{self, Registers};
 use crate::callers::Callers;
 use crate::sys::Sample;
 use crate::sys::process::{self, LiveProcess};
@@ -47,12 +47,10 @@ impl KernelCalls {
         }
         let name = self.names.entry((ip, caller)).or_insert_with(|| {
             let read = |address, bytes: &mut [u8]| process.read(address, bytes).is_ok();
-            match arch::entered_kernel(ip, registers, caller, &read) {
-                EnteredKernel::Call(number) => process::call_name(number),
-                EnteredKernel::UnknownCall => {
-                    callers.name(ip).unwrap_or_else(|| "a system call".to_owned())
-                }
-                EnteredKernel::Otherwise => "page faults and interrupts".to_owned(),
+            match arch::system_call(ip, registers, caller, &read) {
+                Some(Some(number)) => process::call_name(number),
+                Some(None) => callers.name(ip).unwrap_or_else(|| "a system call".to_owned()),
+                None => "page faults and interrupts".to_owned(),
             }
         });
         let may_wait = WAITING.contains(&&**name);

@@ -198,6 +198,13 @@ mod tests {
     }
 
     #[test]
+    fn a_thread_that_may_not_be_asked_sleeps_for_no_known_reason() {
+        let process = LiveProcess::open(std::process::id()).unwrap();
+        let sleep = Sleep::of("", 1, &process, &mut Callers::default());
+        assert_eq!(sleep.cause, TimeCause::Unseen);
+    }
+
+    #[test]
     fn a_futex_is_a_lock_by_who_waits_or_by_what_is_expected() {
         use TimeCause::{Lock, OtherThreads};
         for (command, value, names, expected) in [

@@ -244,6 +244,20 @@ mod tests {
         assert_eq!((at(2), at(6), at(8)), (None, None, Some(A::Write)));
     }
 
+    #[test]
+    fn a_pause_waits_for_what_is_read_next() {
+        // yield or isb; ldarb w8, [x0]; cbnz w8, -8: and the same with a jump to the load.
+        let polled = Some((A::Load, 1, 0x1000, 1));
+        for pause in PAUSES {
+            assert_eq!(met(Stop::Clock, &[pause, 0x08df_fc08, 0x35ff_ffc8], 1), polled);
+        }
+        let jump = [PAUSES[0], 0x1400_0002, NOP, 0x08df_fc08];
+        assert_eq!(met(Stop::Clock, &jump, 1), Some((A::Load, 1, 0x1000, 3)));
+        // mov x0, x1: the register has another value by then. A store is no poll.
+        assert_eq!(met(Stop::Clock, &[PAUSES[0], 0xaa01_03e0, 0x08df_fc08], 1), None);
+        assert_eq!(met(Stop::Clock, &[PAUSES[0], 0x3900_0008], 1), None);
+    }
+
     /// As compilers write them for processors without other atomic instructions.
     #[test]
     fn a_load_and_a_store_exclusive_are_one_operation_wherever_a_thread_stops_in_it() {

@@ -9,7 +9,7 @@ pub(crate) mod traced;
 pub(crate) use code::Instruction;
 use gimli::{Register, Vendor};
 
-use super::{EnteredKernel, Read};
+use super::Read;
 
 /// Name of the architecture, as users write it.
 pub(crate) const NAME: &str = "aarch64";
@@ -70,21 +70,19 @@ pub(crate) fn data_address(pointer: u64) -> u64 {
     pointer & (u64::MAX >> 8)
 }
 
-/// How a thread has entered the kernel that would go on at an address.
-pub(crate) fn entered_kernel(
+/// The system call by which a thread has entered the kernel that would go on at an address, if it was one: its number.
+pub(crate) fn system_call(
     ip: u64,
     registers: &Registers,
     _: u64,
     read: Read<'_>,
-) -> EnteredKernel {
+) -> Option<Option<u64>> {
     /// `svc #0`.
     const CALL: u32 = 0xd400_0001;
     const NUMBER: usize = 8;
     let mut code = [0; 4];
-    match read(ip.wrapping_sub(4), &mut code) && u32::from_le_bytes(code) == CALL {
-        true => EnteredKernel::Call(registers.0[NUMBER]),
-        false => EnteredKernel::Otherwise,
-    }
+    let is_call = read(ip.wrapping_sub(4), &mut code) && u32::from_le_bytes(code) == CALL;
+    is_call.then_some(Some(registers.0[NUMBER]))
 }
 
 /// Bytes of a call.
@@ -117,10 +115,10 @@ mod tests {
                 bytes.copy_from_slice(&instruction.to_le_bytes());
                 address == 0xffc
             };
-            entered_kernel(0x1000, &registers, 0, &read)
+            system_call(0x1000, &registers, 0, &read)
         };
-        assert_eq!(of(0xd400_0001), EnteredKernel::Call(98));
-        assert_eq!(of(0xf940_0000), EnteredKernel::Otherwise);
+        assert_eq!(of(0xd400_0001), Some(Some(98)));
+        assert_eq!(of(0xf940_0000), None);
     }
 
     #[test]

@@ -9,7 +9,7 @@ pub(crate) use code::Instruction;
 use gimli::Vendor;
 use iced_x86::{FlowControl, Mnemonic, OpKind, Register};
 
-use super::{EnteredKernel, Read};
+use super::Read;
 
 /// Name of the architecture, as users write it.
 pub(crate) const NAME: &str = "x86-64";
@@ -62,22 +62,17 @@ pub(crate) fn code_address(word: u64) -> u64 {
     word
 }
 
-/// How a thread has entered the kernel that would go on at an address, with this word on top of its stack. The kernel has overwritten
-/// the register that had the number.
-pub(crate) fn entered_kernel(ip: u64, _: &Registers, top: u64, read: Read<'_>) -> EnteredKernel {
+/// The system call by which a thread has entered the kernel that would go on at an address, if it was one: its number, if that is
+/// known. This word is on top of its stack. The kernel has overwritten the register that had the number.
+pub(crate) fn system_call(ip: u64, _: &Registers, top: u64, read: Read<'_>) -> Option<Option<u64>> {
     let before = |at| decode::before(at, read);
-    let Some(call) = before(ip).filter(|one| one.mnemonic() == Mnemonic::Syscall) else {
-        return EnteredKernel::Otherwise;
-    };
+    let call = before(ip).filter(|one| one.mnemonic() == Mnemonic::Syscall)?;
     // `syscall` is given the number, and leaves its caller on top.
     let is_call = |one: &iced_x86::Instruction| {
         matches!(one.flow_control(), FlowControl::Call | FlowControl::IndirectCall)
     };
     let given = || constant(before(top).filter(is_call)?.ip(), Register::RDI, read);
-    match constant(call.ip(), Register::RAX, read).or_else(given) {
-        Some(number) => EnteredKernel::Call(number),
-        None => EnteredKernel::UnknownCall,
-    }
+    Some(constant(call.ip(), Register::RAX, read).or_else(given))
 }
 
 /// The number that a register has before an instruction, if the code right before that writes it there.
@@ -128,16 +123,15 @@ mod tests {
 
     #[test]
     fn a_system_calls_number_stands_before_it() {
-        use EnteredKernel::{Call, Otherwise, UnknownCall};
         for (code, expected) in [
             // mov eax, 202; mov r10, rcx; syscall.
-            (&[0xb8, 0xca, 0, 0, 0, 0x49, 0x89, 0xca, 0x0f, 0x05][..], Call(202)),
+            (&[0xb8, 0xca, 0, 0, 0, 0x49, 0x89, 0xca, 0x0f, 0x05][..], Some(Some(202))),
             // xor eax, eax; syscall.
-            (&[0x31, 0xc0, 0x0f, 0x05], Call(0)),
+            (&[0x31, 0xc0, 0x0f, 0x05], Some(Some(0))),
             // mov rax, rdi; syscall.
-            (&[0x48, 0x89, 0xf8, 0x0f, 0x05], UnknownCall),
+            (&[0x48, 0x89, 0xf8, 0x0f, 0x05], Some(None)),
             // mov eax, 1; ret; syscall.
-            (&[0xb8, 1, 0, 0, 0, 0xc3, 0x0f, 0x05], UnknownCall),
+            (&[0xb8, 1, 0, 0, 0, 0xc3, 0x0f, 0x05], Some(None)),
             // mov edi, 110; xor eax, eax; call, and 59 bytes later mov rax, rdi; syscall.
             (
                 &[
@@ -146,10 +140,10 @@ mod tests {
                     &[0x48, 0x89, 0xf8, 0x0f, 0x05],
                 ]
                 .concat(),
-                Call(110),
+                Some(Some(110)),
             ),
             // mov rax, [rdi].
-            (&[0x48, 0x8b, 0x07], Otherwise),
+            (&[0x48, 0x8b, 0x07], None),
         ] {
             let mut page = vec![0x90; 128 - code.len()];
             page.extend(code);
@@ -161,7 +155,7 @@ mod tests {
                 })
             };
             assert_eq!(
-                entered_kernel(0x1080, &Registers::default(), 0x1040, &read),
+                system_call(0x1080, &Registers::default(), 0x1040, &read),
                 expected,
                 "{code:x?}"
             );
