@@ -1,6 +1,8 @@
 //! What a change says to do, and what to write: docs/changes.md has each of them with its price and its sources.
 
-use tenure_model::{Declaration, Finding, Language, Remedy, Repair, Role, Sharing, Target, Word};
+use tenure_model::{
+    Declaration, Finding, Language, Remedy, Repair, Role, Sharing, Storage, Target, Word,
+};
 
 use crate::{language, words, written};
 
@@ -46,10 +48,10 @@ impl RemedyOf {
                 Some(
                     Declaration::Elements { .. } | Declaration::Words { .. } | Declaration::Boxed,
                 ) => {
-                    format!("put each element of {object} on its own line")
+                    format!("pad elements of {object} to a line")
                 }
                 Some(Declaration::Array { name, .. }) if !name.is_empty() => {
-                    format!("put each element of `{name}` on its own line")
+                    format!("pad elements of `{name}` to a line")
                 }
                 Some(Declaration::Variables { names }) if names.len() > 1 => {
                     format!("put {} on lines of their own", words::listed(names, target))
@@ -63,15 +65,16 @@ impl RemedyOf {
             Remedy::Batch => format!("add to {listed} once in 64 times"),
             Remedy::OwnObject => match words::held(target) {
                 Some(held) => format!("keep a `{held}` per thread"),
+                None if target.object.is_empty() => "keep the pool's objects per thread".to_owned(),
                 None => format!("keep objects of {object} per thread"),
             },
             Remedy::Borrow if target.language == Some(Language::Rust) => {
-                format!("borrow the {counted} instead of cloning it")
+                format!("borrow {counted}, do not clone it")
             }
-            Remedy::Borrow => format!("use the {counted} without a reference"),
-            Remedy::Revocable => format!("keep one reference to {counted} per thread"),
-            Remedy::ReadUnlocked => format!("read {listed} without the lock"),
-            Remedy::SharedLock => format!("make {listed} a lock readers do not share"),
+            Remedy::Borrow => format!("use {counted} without a reference"),
+            Remedy::Revocable => format!("keep one {counted} reference per thread"),
+            Remedy::ReadUnlocked => format!("read {listed} without its lock"),
+            Remedy::SharedLock => format!("let readers of {listed} not share it"),
             Remedy::Shard => format!("shard {object} by key"),
             Remedy::TestBeforeStore => format!("test {listed} before storing it"),
         }
@@ -116,6 +119,9 @@ impl RemedyOf {
             Remedy::Batch => format!(
                 "Let each thread add to {listed} once in 64 times: readers are too many to sum cells. They see up to 63 too few for each thread."
             ),
+            Remedy::OwnObject if target.is_foreign => format!(
+                "Own object per thread: give each thread {object} of its own, such as a clone of what has it, or keep what it took between uses. Not if the objects differ, or waiting for one is how work is limited."
+            ),
             Remedy::OwnObject => format!(
                 "Own object per thread: let each thread take from and give back to a list of its own, and go to {object} when that is empty or full. Not if the objects differ, or waiting for one is how work is limited."
             ),
@@ -140,9 +146,14 @@ impl RemedyOf {
         }
     }
 
-    /// What to write: a line or two; nothing where the language has no such thing, or is not known.
+    /// What to write: a line or two; nothing where the language has no such thing or is not known, or where it would be
+    /// written in a library.
     #[must_use]
     pub fn code(&self, target: &Target) -> Vec<String> {
+        let is_of_caller = matches!(self.remedy, Remedy::Borrow | Remedy::Revocable);
+        if target.is_foreign && !is_of_caller {
+            return Vec::new();
+        }
         written::code(self.remedy, &self.words, target)
     }
 }
@@ -150,11 +161,10 @@ impl RemedyOf {
 /// Where to act.
 fn place(target: &Target) -> Option<String> {
     let place = target.place.as_deref()?;
-    let object = words::object(target)?;
-    Some(match target.is_foreign {
-        true => format!("`{object}` is a library's: act where your code uses it, at {place}."),
-        false => format!("`{object}` is at {place}."),
-    })
+    match target.is_foreign {
+        true => Some(format!("A library's code does this: act where yours calls it, at {place}.")),
+        false => Some(format!("`{}` is at {place}.", words::object(target)?)),
+    }
 }
 
 /// The type of the library `tenure` that does it, which is of use to Rust only.
@@ -193,10 +203,18 @@ pub fn target(finding: &Finding, line_bytes: u64) -> Target {
         language: language::of_lines(lines.iter().copied()),
         line_bytes,
         declaration: declaration(finding),
-        object: finding.object().unwrap_or_default(),
+        object: finding.object().filter(|_| is_named(finding)).unwrap_or_default(),
         place,
         is_foreign,
     }
+}
+
+/// Whether a type or a variable is known: a stack or a heap is what any word may lie in.
+fn is_named(finding: &Finding) -> bool {
+    let storage = finding.observed.as_ref().map(|observed| &observed.storage);
+    !finding.type_name.is_empty()
+        || matches!(storage, Some(Storage::Static { name }) if !name.is_empty())
+        || matches!(&finding.sharing, Sharing::Elements { array, .. } if !array.is_empty())
 }
 
 /// Whether a file is of a dependency, or of a standard library.
@@ -276,22 +294,17 @@ mod tests {
             (Remedy::Cells, "data.hits", "ArcInner<App>", "count `hits` per thread"),
             (Remedy::Cells, "", "HITS", "count `HITS` per thread"),
             (Remedy::OwnObject, "stack.inner", "a::Pool<b::Cache, F>", "keep a `Cache` per thread"),
-            (Remedy::OwnObject, "+48", "", "keep objects of the word per thread"),
+            (Remedy::OwnObject, "+48", "", "keep the pool's objects per thread"),
             (
                 Remedy::Borrow,
                 "strong",
                 "alloc::sync::ArcInner<a::App>",
-                "borrow the `App` instead of cloning it",
+                "borrow `App`, do not clone it",
             ),
-            (Remedy::Revocable, "strong", "Arc<App>", "keep one reference to `App` per thread"),
+            (Remedy::Revocable, "strong", "Arc<App>", "keep one `App` reference per thread"),
             (Remedy::Shard, "lock", "index::Table", "shard `Table` by key"),
             (Remedy::TestBeforeStore, "stop", "Flags", "test `stop` before storing it"),
-            (
-                Remedy::SharedLock,
-                "names.state",
-                "Names",
-                "make `state` a lock readers do not share",
-            ),
+            (Remedy::SharedLock, "names.state", "Names", "let readers of `state` not share it"),
         ] {
             let target = Target {
                 object: object.to_owned(),
@@ -300,7 +313,7 @@ mod tests {
             };
             let brief = of(remedy, word).brief(&target);
             assert_eq!(brief, expected);
-            assert!(brief.len() <= 48, "{brief}");
+            assert!(brief.len() <= 40, "{brief}");
         }
     }
 
@@ -323,7 +336,7 @@ mod tests {
         let target =
             Target { is_foreign: true, place: Some("src/main.rs:3".to_owned()), ..member(None) };
         let text = repair(&[of(Remedy::Shard, "lock")], &target, 0, false).text;
-        assert!(text.ends_with("act where your code uses it, at src/main.rs:3."), "{text}");
+        assert!(text.ends_with("act where yours calls it, at src/main.rs:3."), "{text}");
         assert!(is_of_library("/root/.cargo/registry/src/x-1/dashmap-6/src/lock.rs:18"));
         assert!(!is_of_library("src/registry.rs:3"));
     }

@@ -46,7 +46,7 @@ pub(crate) fn listed(paths: &[String], target: &Target) -> String {
             names.push(name);
         }
     }
-    match (&names[..], object(target)) {
+    match (&names[..], counted(target)) {
         ([], None) => "the word".to_owned(),
         ([], Some(object)) => format!("`{object}`"),
         ([one], _) => format!("`{one}`"),

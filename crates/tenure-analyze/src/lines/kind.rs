@@ -63,7 +63,7 @@ fn worst(words: &[UsedWord], are_estimates: bool) -> WordRelation {
 /// Whether the threads that take the lock use the word, as often as they take it. Of estimates it is enough that none uses the
 /// word far more often than it tries the lock: one that waits for the lock tries it many times. Such a word needs no atomic operation
 /// but loads: std's mutex has its `poison` flag read so.
-fn is_guarded(word: &UsedWord, lock: &UsedWord, are_estimates: bool) -> bool {
+pub(super) fn is_guarded(word: &UsedWord, lock: &UsedWord, are_estimates: bool) -> bool {
     let is_plain =
         |use_: &CodeUse| matches!(use_.access, Access::Read | Access::Write | Access::Load);
     let [uses, tries] = [word.by_thread(|_| true), lock.by_thread(Access::writes)];

@@ -191,6 +191,12 @@ impl UsedWord {
         (most as f64 >= part * total as f64).then_some(writer)
     }
 
+    /// Whether a lock of its line guards it: the threads that take the lock use the word as often, and no others do.
+    #[must_use]
+    pub fn is_guarded_by(&self, lock: &Self, are_estimates: bool) -> bool {
+        kind::is_guarded(self, lock, are_estimates)
+    }
+
     /// Whether it is a lock: one of the C library's, or a word that threads take and give back as locks are.
     #[must_use]
     pub fn is_lock(&self) -> bool {

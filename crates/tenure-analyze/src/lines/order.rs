@@ -18,8 +18,8 @@ const ALL: f64 = 0.995;
 pub enum WriteOrder {
     /// None of the code can have a data race.
     Races,
-    /// A lock on another line, by all appearances: the threads take it as often as they use the line.
-    Lock,
+    /// A lock on this other line of the process, by all appearances: the threads take it as often as they use the line.
+    Lock(usize),
 }
 
 /// The locks of a process.
@@ -74,8 +74,8 @@ pub(super) fn order(
     let uses: Vec<_> = plain.iter().map(|word| word.by_thread(|_| true)).collect();
     let mut afar = locks.0.iter().filter(|lock| !lines.contains(&lock.line));
     // Words that different locks guard are in each other's way.
-    let is_guarded = afar.any(|lock| uses.iter().all(|uses| are_as_often(uses, &lock.takes)));
-    is_guarded.then_some(WriteOrder::Lock)
+    let guard = afar.find(|lock| uses.iter().all(|uses| are_as_often(uses, &lock.takes)))?;
+    Some(WriteOrder::Lock(guard.line))
 }
 
 fn owner(word: &UsedWord) -> Option<u32> {

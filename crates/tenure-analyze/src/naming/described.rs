@@ -6,7 +6,7 @@ use std::rc::Rc;
 use tenure_code::MachineCode;
 use tenure_debuginfo::names::{is_lock_of_c, mentions_lock};
 use tenure_debuginfo::program::{AllocatedBlock, Object, ObjectMember};
-use tenure_model::{Access, Role, Word};
+use tenure_model::{Access, Role, Word, short_path};
 
 use super::names::ProcessNames;
 use super::role::{self, WordNames, WriteNames};
@@ -178,6 +178,24 @@ impl NamedWords {
             type_name,
         };
         known.meaning()
+    }
+
+    /// The words that threads write, with what has them: `Pool.len`. Those without a name by the code that writes them.
+    pub(crate) fn written(&self, contended: &Contended, names: &ProcessNames<'_>) -> Vec<String> {
+        let object = short_path(&self.array(), 1);
+        let named = |(at, word): (usize, &lines::UsedWord)| {
+            let write = word.uses.iter().find(|use_| use_.access.writes())?;
+            let path = self.word(at, false).0;
+            Some(match (object.is_empty(), path.is_empty()) {
+                (_, true) if !object.is_empty() => object.clone(),
+                (_, true) => format!("what {} writes", names.code(write.code)?.function),
+                (true, _) => path,
+                _ => format!("{object}.{path}"),
+            })
+        };
+        let mut names: Vec<_> = contended.words.iter().enumerate().filter_map(named).collect();
+        names.dedup();
+        names
     }
 
     /// The path and the type of a word.

@@ -1,6 +1,7 @@
 //! From a recording to a report: names, words in the model of findings, and what fixes would give.
 
 mod evidence;
+mod held;
 mod missing;
 mod waits;
 
@@ -20,6 +21,7 @@ use crate::naming::described::{self, NamedWords};
 use crate::naming::names::{ProcessNames, Programs};
 use crate::naming::objects;
 use crate::naming::threads::Groups;
+use held::GuardedNames;
 use missing::Guarded;
 
 /// What was found, the worst first; `run` is the head of the report. What fixing the first `predicted` findings would give
@@ -45,6 +47,8 @@ pub fn report(
     for (at, (&process, names)) in processes.iter().zip(&names).enumerate() {
         let (locks, written) = (Locks::of(process), plain_writes(&process.lines));
         let mut shown = BTreeSet::new();
+        let mut held_for = GuardedNames::new();
+        let first = found.len();
         for mut contended in lines::contended(process) {
             let accesses = || {
                 let lines = contended.lines.iter().map(|&line| &process.lines[line]);
@@ -59,7 +63,12 @@ pub fn report(
             match contended.order(&|code| names.has_no_races(code), &locks) {
                 None => {}
                 Some(lines::WriteOrder::Races) => continue,
-                Some(lines::WriteOrder::Lock) => {
+                Some(lines::WriteOrder::Lock(line)) => {
+                    let worst = &process.lines[contended.lines[0]];
+                    let guarded_names = NamedWords::new(&contended, worst, names);
+                    let guarded_names = guarded_names.written(&contended, names);
+                    let address = process.lines[line].address;
+                    held_for.entry(address).or_default().extend(guarded_names);
                     if is_wrong() {
                         guarded.lines += contended.lines.len();
                         guarded.accesses += accesses();
@@ -94,6 +103,9 @@ pub fn report(
             let lines = contended.lines.iter().map(|&line| process.lines[line].address).collect();
             found.push(FoundLine { order, process: at, finding, recorded, lines });
             shown.extend(contended.lines);
+        }
+        for FoundLine { finding, lines, .. } in &mut found[first..] {
+            held::add(finding, lines, &held_for);
         }
         left_out = left_out.max(evidence::most_left_out(process, &shown));
     }
@@ -182,6 +194,8 @@ fn finding(
     let memory = memory(process, contended, named, &observed, written);
     let uses_result = |code: u64| names.uses_result(code);
     let pattern = pattern::pattern(&memory, &in_pattern, groups, &uses_result);
+    let simulated = pattern.as_ref().map(|recorded| &recorded.pattern);
+    let lock = held::held(&in_pattern, simulated, worst.watched.is_some());
     // The word that moves the line most is the one to fix; the others suffer.
     let hottest = (0..words.len()).max_by_key(|&at| words[at].1).unwrap_or(0);
     let (contended_word, _) = words.remove(hottest);
@@ -202,7 +216,7 @@ fn finding(
         origin: tenure_model::Origin::Yours,
         instances: 1,
         observed: Some(observed),
-        lock: None,
+        lock,
         measured: None,
         confidence: evidence::confidence(process, contended),
         repairs: Vec::new(),

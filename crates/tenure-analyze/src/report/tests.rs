@@ -7,6 +7,12 @@ use tenure_model::recording::Thread;
 
 /// What is missing from the report on these lines, and at how many of them it has findings.
 fn missing(lines: Vec<Line>) -> (Vec<String>, usize) {
+    let report = reported(lines);
+    let Source::Run(run) = report.source else { panic!("{:?}", report.source) };
+    (run.missing, report.findings.len())
+}
+
+fn reported(lines: Vec<Line>) -> Report {
     let threads = (1..=4).map(|id| Thread { id, ..Thread::default() }).collect();
     let process = Process { lines, threads, line_bytes: 64, seconds: 1.0, ..Process::default() };
     let recording = Recording {
@@ -16,9 +22,20 @@ fn missing(lines: Vec<Line>) -> (Vec<String>, usize) {
         processes: vec![process],
     };
     let run = recording.head("program");
-    let report = report(recording, &Programs::default(), run, 64, 0).report;
-    let Source::Run(run) = report.source else { panic!("{:?}", report.source) };
-    (run.missing, report.findings.len())
+    report(recording, &Programs::default(), run, 64, 0).report
+}
+
+#[test]
+fn a_lock_is_shown_with_what_it_guards_on_its_line_and_elsewhere() {
+    let count = |thread| [(thread, 0, Access::Read, 1), (thread, 0, Access::Write, 2)];
+    let locks = |thread| [(thread, 0, Access::Lock, 7), (thread, 0, Access::Unlock, 8)];
+    let counted = line(0x1000, None, &[count(1), count(2)].concat());
+    let lock = line(0x9000, None, &[locks(1), locks(2)].concat());
+    let report = reported(vec![counted, lock]);
+    let held = report.findings[0].lock.as_ref().unwrap();
+    // Neither the word nor its code has a name here.
+    assert_eq!(held.guards, ["what 0x2 writes"]);
+    assert_eq!((held.held_ns, held.readers), (None, None));
 }
 
 #[test]

@@ -99,6 +99,29 @@ impl MemberStep<'_> {
     }
 }
 
+/// Whether the only member of a type has a name that is worth saying: `App.hits`, not `AtomicU64.v`.
+fn says_something(type_name: &str, member: &str) -> bool {
+    const LIBRARIES: [&str; 11] = [
+        "core",
+        "std",
+        "alloc",
+        "lock_api",
+        "parking_lot",
+        "crossbeam_utils",
+        "portable_atomic",
+        "absl",
+        "folly",
+        "boost",
+        "sync",
+    ];
+    const WRAPPED: [&str; 10] =
+        ["v", "val", "value", "inner", "data", "raw", "ptr", "pointer", "counter", "lock"];
+    let is_path = type_name.contains("::");
+    let is_of_library = LIBRARIES.contains(&crate::names::first(type_name));
+    // A tuple's members are numbers.
+    is_path && !is_of_library && !member.starts_with("__") && !WRAPPED.contains(&member)
+}
+
 struct Walk<'m> {
     model: &'m Model,
     size: u64,
@@ -141,7 +164,6 @@ impl<'m> Walk<'m> {
             TypeKind::Composite { shape, members } => {
                 let mut best: Option<Steps<'m>> = None;
                 let mut touches = false;
-                // The name of a wrapper's only member says nothing: `AtomicU64.v`.
                 let sole = members.iter().filter(|one| model.bytes_of(one) > 0).count() == 1;
                 for member in members {
                     let bytes = model.bytes_of(member);
@@ -162,7 +184,8 @@ impl<'m> Walk<'m> {
                     if best.as_ref().is_some_and(|(_, _, known)| *known >= fit) {
                         continue;
                     }
-                    if !sole && !member.inherited && !member.name.is_empty() {
+                    let is_said = !sole || says_something(&model[ty].name, &member.name);
+                    if is_said && !member.inherited && !member.name.is_empty() {
                         steps.push(MemberStep::Member(&member.name));
                     }
                     best = Some((steps, ty, fit));

@@ -1,0 +1,55 @@
+//! What a lock guards, and for how long it is held.
+
+use std::collections::BTreeMap;
+
+use tenure_model::{Finding, LockHeld};
+use tenure_sim::pattern::{Operation, Pattern};
+
+use crate::lines::UsedWord;
+
+/// A report has at most so many names of what a lock guards.
+const MAX_NAMES: usize = 8;
+
+/// What guarded lines are called, by the address of their lock's line.
+pub(super) type GuardedNames = BTreeMap<u64, Vec<String>>;
+
+/// What the first lock of these words guards on its line, and for how long threads hold it; `None` if none is a lock.
+pub(super) fn held(
+    words: &[(UsedWord, String)],
+    pattern: Option<&Pattern>,
+    are_estimates: bool,
+) -> Option<LockHeld> {
+    let (lock, _) = words.iter().find(|(word, _)| word.is_lock())?;
+    let guarded = words.iter().filter(|(word, _)| word.is_guarded_by(lock, are_estimates));
+    let guards = guarded.filter(|(_, path)| !path.is_empty()).map(|(_, path)| path.clone());
+    let held_ns = pattern.and_then(nanoseconds);
+    Some(LockHeld { guards: guards.collect(), held_ns, readers: lock.meaning.readers })
+}
+
+/// Adds what the locks on a finding's lines guard on other lines.
+pub(super) fn add(finding: &mut Finding, lines: &[u64], elsewhere: &GuardedNames) {
+    let Some(lock) = &mut finding.lock else { return };
+    for name in lines.iter().filter_map(|line| elsewhere.get(line)).flatten() {
+        if lock.guards.len() < MAX_NAMES && !lock.guards.contains(name) {
+            lock.guards.push(name.clone());
+        }
+    }
+}
+
+/// The time that a lock is held, on average over all its holders.
+fn nanoseconds(pattern: &Pattern) -> Option<f64> {
+    let (mut times, mut sum) = (0.0, 0.0);
+    for role in &pattern.roles {
+        for step in &role.steps {
+            let Operation::Lock(_, inside) = &step.operation else { continue };
+            let share = f64::from(role.share.max(1)) * step.times;
+            let work = inside.iter().map(|step| match step.operation {
+                Operation::Work(nanoseconds) => step.times * nanoseconds,
+                _ => 0.0,
+            });
+            times += share;
+            sum += share * work.sum::<f64>();
+        }
+    }
+    (sum > 0.0).then(|| sum / times)
+}
