@@ -31,6 +31,8 @@ const WRAPPERS: [&str; 18] = [
 /// says anything.
 #[must_use]
 pub fn word(path: &str) -> Option<&str> {
+    // What glibc's locks consist of is nobody's name.
+    let path = path.split_once("__data.__").map_or(path, |(lock, _)| lock);
     let parts = path.rsplit('.').filter(|part| !part.starts_with('+') && !part.is_empty());
     let mut said = parts.filter(|part| !WRAPPERS.contains(part) && !part.starts_with('['));
     let word = said.next()?;
@@ -110,6 +112,8 @@ mod tests {
             ("data.hits.v.value", Some("hits")),
             ("mutex.__data.__lock", Some("mutex")),
             ("lru_locks[132].__data.__lock", Some("lru_locks")),
+            ("lock.__data.__readers", Some("lock")),
+            ("dst.__refcnt", Some("__refcnt")),
             ("data.value", None),
             ("+48", None),
             ("[n]", None),

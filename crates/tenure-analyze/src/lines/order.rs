@@ -18,8 +18,9 @@ const ALL: f64 = 0.995;
 pub enum WriteOrder {
     /// None of the code can have a data race.
     Races,
-    /// A lock on this other line of the process, by all appearances: the threads take it as often as they use the line.
-    Lock(usize),
+    /// A lock on another line of the process, by all appearances: the threads take it as often as they use the line. Its
+    /// line, unless several locks are taken as often.
+    Lock(Option<usize>),
 }
 
 /// The locks of a process.
@@ -72,10 +73,11 @@ pub(super) fn order(
     }
     let lines: BTreeSet<_> = lines.iter().collect();
     let uses: Vec<_> = plain.iter().map(|word| word.by_thread(|_| true)).collect();
-    let mut afar = locks.0.iter().filter(|lock| !lines.contains(&lock.line));
+    let afar = locks.0.iter().filter(|lock| !lines.contains(&lock.line));
     // Words that different locks guard are in each other's way.
-    let guard = afar.find(|lock| uses.iter().all(|uses| are_as_often(uses, &lock.takes)))?;
-    Some(WriteOrder::Lock(guard.line))
+    let mut guards = afar.filter(|lock| uses.iter().all(|uses| are_as_often(uses, &lock.takes)));
+    let guard = guards.next()?;
+    Some(WriteOrder::Lock(guards.next().is_none().then_some(guard.line)))
 }
 
 fn owner(word: &UsedWord) -> Option<u32> {

@@ -474,7 +474,7 @@ fn plain_words_of_threads_that_take_a_lock_elsewhere_as_often_are_ordered_by_it(
         let found = contended(&process);
         let counted = found.iter().find(|found| found.lines == [0]).unwrap();
         let order = counted.order(&|_| false, &Locks::of(&process));
-        assert_eq!(order, is_ordered.then_some(WriteOrder::Lock(1)), "{about}");
+        assert_eq!(order, is_ordered.then_some(WriteOrder::Lock(Some(1))), "{about}");
     }
 }
 
@@ -488,9 +488,10 @@ fn words_that_different_locks_guard_are_not_ordered() {
         let of = |thread| [(thread, 0, LOCK, 7), (thread, 0, UNLOCK, 8)];
         line(address, None, &threads.map(of).concat())
     };
-    for (about, counts, order) in
-        [("two counts", apart, None), ("those of one pool", together, Some(WriteOrder::Lock(1)))]
-    {
+    for (about, counts, order) in [
+        ("two counts", apart, None),
+        ("those of one pool", together, Some(WriteOrder::Lock(Some(1)))),
+    ] {
         let counts = line(0x1000, None, &counts);
         let process = process(vec![counts, lock(0x8000, [1, 2]), lock(0x9000, [3, 4])]);
         let found = contended(&process);
@@ -506,7 +507,7 @@ fn a_lock_on_a_findings_own_lines_is_not_elsewhere() {
     let (locks, found) = (Locks::of(&process), contended(&process).remove(0));
     let plain: Vec<UsedWord> = found.words.iter().filter(|word| !word.is_lock()).cloned().collect();
     let order = |lines: &[usize]| order::order(lines, &plain, &|_| false, &locks);
-    assert_eq!((order(&[0]), order(&[1])), (None, Some(WriteOrder::Lock(0))));
+    assert_eq!((order(&[0]), order(&[1])), (None, Some(WriteOrder::Lock(Some(0)))));
 }
 
 #[test]

@@ -180,6 +180,13 @@ impl NamedWords {
         known.meaning()
     }
 
+    /// Whether the same values are stored to all words that are written, again and again: no lock is needed for that.
+    pub(crate) fn are_restored(&self, contended: &Contended, names: &ProcessNames<'_>) -> bool {
+        let is_written = |word: &lines::UsedWord| word.uses.iter().any(|use_| use_.access.writes());
+        let mut written = contended.words.iter().enumerate().filter(|(_, word)| is_written(word));
+        written.all(|(at, word)| self.meaning(at, word, names).is_restored)
+    }
+
     /// The words that threads write, with what has them: `Pool.len`. Those without a name by the code that writes them.
     pub(crate) fn written(&self, contended: &Contended, names: &ProcessNames<'_>) -> Vec<String> {
         let object = short_path(&self.array(), 1);

@@ -6,6 +6,7 @@ use tenure_model::{Finding, LockHeld};
 use tenure_sim::pattern::{Operation, Pattern};
 
 use crate::lines::UsedWord;
+use crate::naming::role::MOSTLY_READERS;
 
 /// A report has at most so many names of what a lock guards.
 const MAX_NAMES: usize = 8;
@@ -28,7 +29,9 @@ pub(super) fn held(
 
 /// Adds what the locks on a finding's lines guard on other lines.
 pub(super) fn add(finding: &mut Finding, lines: &[u64], elsewhere: &GuardedNames) {
-    let Some(lock) = &mut finding.lock else { return };
+    // Threads write what they have found: readers alone guard none of it.
+    let has_writers = |lock: &&mut LockHeld| lock.readers.is_none_or(|of| of < MOSTLY_READERS);
+    let Some(lock) = finding.lock.as_mut().filter(has_writers) else { return };
     for name in lines.iter().filter_map(|line| elsewhere.get(line)).flatten() {
         if lock.guards.len() < MAX_NAMES && !lock.guards.contains(name) {
             lock.guards.push(name.clone());

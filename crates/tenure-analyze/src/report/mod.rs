@@ -65,15 +65,18 @@ pub fn report(
                 Some(lines::WriteOrder::Races) => continue,
                 Some(lines::WriteOrder::Lock(line)) => {
                     let worst = &process.lines[contended.lines[0]];
-                    let guarded_names = NamedWords::new(&contended, worst, names);
-                    let guarded_names = guarded_names.written(&contended, names);
-                    let address = process.lines[line].address;
-                    held_for.entry(address).or_default().extend(guarded_names);
-                    if is_wrong() {
-                        guarded.lines += contended.lines.len();
-                        guarded.accesses += accesses();
+                    let named = NamedWords::new(&contended, worst, names);
+                    if !named.are_restored(&contended, names) {
+                        if let Some(line) = line {
+                            let guards = held_for.entry(process.lines[line].address).or_default();
+                            guards.extend(named.written(&contended, names));
+                        }
+                        if is_wrong() {
+                            guarded.lines += contended.lines.len();
+                            guarded.accesses += accesses();
+                        }
+                        continue;
                     }
-                    continue;
                 }
             }
             let named = NamedWords::new(&contended, &process.lines[contended.lines[0]], names);
